@@ -1,0 +1,21 @@
+/* One line a fact on stderr: "<6>2026-11-27T22:00:00.123Z leader.acquired account=alice epoch=3".
+ * The <n> prefix is syslog's severity, which journald reads. Keys, not prose. Libraries do not log
+ * above debug; the machine that gives up logs once. Never a secret. */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include <stdbool.h>
+
+enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARN = 4, LOG_LEVEL_INFO = 6, LOG_LEVEL_DEBUG = 7 };
+
+void log_set_level(enum log_level level);
+bool log_parse_level(const char *text, enum log_level *ret_level); /* error | warn | info | debug */
+void log_line(enum log_level level, const char *event, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#define log_error(event, ...) log_line(LOG_LEVEL_ERROR, event, __VA_ARGS__)
+#define log_warn(event, ...)  log_line(LOG_LEVEL_WARN, event, __VA_ARGS__)
+#define log_info(event, ...)  log_line(LOG_LEVEL_INFO, event, __VA_ARGS__)
+#define log_debug(event, ...) log_line(LOG_LEVEL_DEBUG, event, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,70 @@
+/* Extrinsic format v4: build, sign, decode. Signed extensions are taken by name from the metadata; one
+ * that is not known and carries bytes is refused (ERR_EXTENSION names it). */
+#ifndef CHAIN_EXTRINSIC_H
+#define CHAIN_EXTRINSIC_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "chain/keys.h"
+#include "chain/metadata.h"
+#include "chain/scale.h"
+
+/* Eras (sp-runtime generic/era.rs): period 0 = immortal, else a power of two in 4..65536. */
+struct era {
+    uint32_t period;
+    uint32_t phase;
+};
+/* The era of this period whose birth is `current` (the anchor, a finalized block). Rounds the period up to
+ * a power of two and the phase down to the quantisation. */
+struct era era_mortal(uint32_t period, uint64_t current);
+uint64_t era_birth(struct era era, uint64_t current); /* 0 for immortal */
+uint64_t era_death(struct era era, uint64_t current); /* first block where it is not valid; UINT64_MAX for immortal */
+size_t era_encode(struct era era, uint8_t out[2]);     /* 1 or 2 bytes */
+bool era_decode(struct scale_in *in, struct era *ret_era);
+
+struct extrinsic_params {
+    uint64_t nonce;
+    u128 tip;
+    struct era era;
+    uint8_t genesis[32];
+    uint8_t era_block_hash[32]; /* hash of block era_birth; the genesis hash when immortal */
+    uint32_t spec_version;
+    uint32_t transaction_version;
+};
+
+/* 0 if every extension of this chain is supported, ERR_EXTENSION otherwise. Asked once at start. */
+int extrinsic_supported(const struct metadata *md, struct err *err);
+
+/* The exact bytes that are signed, before the over-256-bytes hashing. */
+int extrinsic_payload(const struct metadata *md, const struct extrinsic_params *params, const uint8_t *call,
+                      size_t call_len, struct buf *ret_payload, struct err *err);
+
+/* Sign and assemble: ret_bytes gets the full extrinsic with its length prefix, ret_hash its blake2b-256. */
+int extrinsic_sign(const struct metadata *md, const struct extrinsic_params *params, const struct keypair *key,
+                   const uint8_t *call, size_t call_len, struct buf *ret_bytes, uint8_t ret_hash[32],
+                   struct err *err);
+
+/* A view into an encoded extrinsic (pointers into the input). */
+struct extrinsic_view {
+    bool is_signed;
+    uint8_t signer[ACCOUNT_ID_MAX];
+    size_t signer_len;
+    enum key_scheme scheme;
+    const uint8_t *signature;
+    struct era era;
+    uint64_t nonce;
+    u128 tip;
+    const uint8_t *call;
+    size_t call_len;
+    const uint8_t *extra; /* the explicit extension bytes */
+    size_t extra_len;
+};
+int extrinsic_decode(const struct metadata *md, const uint8_t *bytes, size_t len, struct extrinsic_view *ret_view,
+                     struct err *err);
+
+/* Rebuild the signed payload of a decoded extrinsic under these chain facts (params' nonce, tip and era are
+ * taken from the view) and verify the signature. devchain and enqueue_signed use it. */
+int extrinsic_verify(const struct metadata *md, const struct extrinsic_view *view,
+                     const struct extrinsic_params *params, bool *ret_good, struct err *err);
+
+#endif

@@ -1,0 +1,43 @@
+/* Signing keys. Secrets live in locked memory (sodium_malloc), are wiped, never logged.
+ * sr25519 follows schnorrkel (STROBE/Merlin over ristretto255, context "substrate"); ed25519 is RFC 8032;
+ * ecdsa signs blake2b-256 of the message (Substrate), ethereum signs keccak-256 of it (AccountId20). */
+#ifndef CHAIN_KEYS_H
+#define CHAIN_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "chain/ss58.h"
+
+/* Values of the first three are MultiSignature's variant indices. */
+enum key_scheme { KEY_ED25519 = 0, KEY_SR25519 = 1, KEY_ECDSA = 2, KEY_ETHEREUM = 3 };
+enum { KEY_SIG_MAX = 65, KEY_PUBLIC_MAX = 33 };
+
+struct keypair;
+
+const char *key_scheme_name(enum key_scheme scheme); /* "ed25519", "sr25519", "ecdsa", "ethereum" */
+bool key_scheme_parse(const char *name, enum key_scheme *ret_scheme);
+size_t key_signature_len(enum key_scheme scheme); /* 64, or 65 for ecdsa and ethereum */
+size_t key_public_len(enum key_scheme scheme);    /* 32, or 33 compressed for ecdsa and ethereum */
+
+/* From a secret URI: PHRASE-or-0xSEED [/soft] [//hard]... [///password]. An empty phrase is the well-known
+ * development phrase ("//Alice"). BIP39 phrases of 12..24 words use Substrate's mini secret (PBKDF2 over
+ * the entropy, not over the text). Junctions as in schnorrkel/ed25519/ecdsa HDKD; soft junctions for
+ * sr25519 only. The caller wipes its own copy of uri. */
+int keypair_from_uri(const char *uri, enum key_scheme scheme, struct keypair **ret_key, struct err *err);
+struct keypair *keypair_free(struct keypair *key); /* wipes; NULL allowed; returns NULL */
+
+enum key_scheme keypair_scheme(const struct keypair *key);
+const uint8_t *keypair_public(const struct keypair *key, size_t *ret_len);
+const uint8_t *keypair_account_id(const struct keypair *key, size_t *ret_len); /* 32, or 20 for ethereum */
+/* sig has room for KEY_SIG_MAX; returns the length. sr25519 signatures are randomised: sign once, store. */
+size_t keypair_sign(const struct keypair *key, const void *msg, size_t len, uint8_t sig[KEY_SIG_MAX]);
+
+/* Verify against a public key, or (ecdsa, ethereum: by recovery) against an account id. */
+bool key_verify(enum key_scheme scheme, const uint8_t *public_key, const void *msg, size_t len, const uint8_t *sig);
+bool key_verify_account(enum key_scheme scheme, const uint8_t *account_id, size_t id_len, const void *msg,
+                        size_t len, const uint8_t *sig);
+
+#endif

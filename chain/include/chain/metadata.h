@@ -1,0 +1,46 @@
+/* Runtime metadata, V14 and V15 (V16 is refused with a clear error until it is supported): the type
+ * registry, pallets, extrinsic format. Parsed once per runtime version, then read only. */
+#ifndef CHAIN_METADATA_H
+#define CHAIN_METADATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct metadata;
+
+/* bytes: "meta" magic first, or the Option<OpaqueMetadata> / OpaqueMetadata wrapping of the runtime API
+ * (Metadata_metadata_at_version), which is recognised and peeled off. The bytes are copied as needed. */
+int metadata_parse(const uint8_t *bytes, size_t len, struct metadata **ret_md, struct err *err);
+struct metadata *metadata_free(struct metadata *md);
+
+unsigned metadata_version(const struct metadata *md);           /* 14, 15 */
+unsigned metadata_extrinsic_version(const struct metadata *md); /* 4 */
+
+/* Names by index. NULL: no such pallet / variant. */
+const char *metadata_pallet_name(const struct metadata *md, uint8_t pallet);
+const char *metadata_call_name(const struct metadata *md, uint8_t pallet, uint8_t call);
+const char *metadata_event_name(const struct metadata *md, uint8_t pallet, uint8_t event);
+const char *metadata_error_name(const struct metadata *md, uint8_t pallet, uint8_t error);
+/* Indices by name; false: none. */
+bool metadata_find_call(const struct metadata *md, const char *pallet, const char *call, uint8_t ret_index[2]);
+/* SCALE bytes of a constant (System.SS58Prefix, System.BlockHashCount...). NULL: none. */
+const uint8_t *metadata_constant(const struct metadata *md, const char *pallet, const char *name, size_t *ret_len);
+
+/* Types by registry id, as other files of chain/ and devchain's tests need them. */
+uint32_t metadata_type_call(const struct metadata *md);      /* RuntimeCall */
+uint32_t metadata_type_address(const struct metadata *md);   /* MultiAddress or AccountId20 */
+uint32_t metadata_type_signature(const struct metadata *md); /* MultiSignature or EthereumSignature */
+uint32_t metadata_type_event_record(const struct metadata *md); /* System.Events' element: EventRecord */
+
+struct metadata_extension {
+    const char *name;    /* "CheckNonce" */
+    uint32_t type;       /* explicit part: in the extrinsic */
+    uint32_t additional; /* implicit part: signed only */
+};
+size_t metadata_extension_count(const struct metadata *md);
+const struct metadata_extension *metadata_extension_at(const struct metadata *md, size_t i);
+
+#endif

@@ -1,0 +1,88 @@
+/* JSON-RPC 2.0 over one WebSocket (ws, wss) to one endpoint, on the loop. Knows frames, ids, deadlines,
+ * subscriptions and reconnecting; knows nothing of Substrate's methods.
+ *
+ *   CLOSED -> RESOLVE_WAIT -> CONNECT_WAIT -> OPEN -> (lost) BACKOFF_WAIT -> RESOLVE_WAIT
+ *
+ * A lost connection fails every call with ERR_NET and ends every subscription; the owner subscribes
+ * again after `on_state(OPEN)`. Answers may come in any order; a notification may come before the answer
+ * that names its subscription, and is then kept for it. */
+#ifndef CHAIN_RPC_H
+#define CHAIN_RPC_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/list.h"
+#include "loop/loop.h"
+
+struct rpc;
+
+enum rpc_state { RPC_CLOSED, RPC_CONNECTING, RPC_OPEN, RPC_BACKOFF };
+
+struct rpc_config {
+    const char *url;             /* ws://host:port/path or wss://...; copied */
+    const char *ca_file;         /* wss: NULL = system store */
+    bool insecure;               /* wss: accept any certificate (development only) */
+    uint32_t connect_timeout_ms; /* default 5000 */
+    uint32_t call_timeout_ms;    /* default deadline of a call: 10000 */
+    uint32_t silence_timeout_ms; /* no bytes and no pong for so long: the connection is dead; default 15000 */
+    uint32_t backoff_base_ms;    /* default 100 */
+    uint32_t backoff_cap_ms;     /* default 5000 */
+    uint32_t message_max_bytes;  /* default 64 MiB: metadata and blocks are large */
+    void (*on_state)(void *arg, enum rpc_state state, const struct err *err); /* err: why it left OPEN */
+    void *arg;
+};
+
+struct rpc *rpc_new(struct loop *l, const struct rpc_config *config, struct err *ret_err); /* NULL: bad url */
+void rpc_open(struct rpc *r);
+/* Every call fails with ERR_CANCELED first; cb fires once when all handles are closed and r is freed. */
+void rpc_close(struct rpc *r, void (*cb)(void *arg), void *arg);
+enum rpc_state rpc_state(const struct rpc *r);
+
+/* One call. The request is embedded by its owner, who keeps it until cb. */
+struct rpc_call {
+    /* out: valid in cb only */
+    struct err err;      /* ERR_RPC: the node's error; code and data below. ERR_NET, ERR_TIMEOUT, ERR_CANCELED */
+    int64_t rpc_code;    /* JSON-RPC error code when err.code == ERR_RPC */
+    char rpc_data[256];  /* error.data as text, cut; "" when absent */
+    const json_t *result; /* borrowed, NULL on error */
+    /* private: not yours below */
+    struct list node;
+    struct loop_task task;
+    void (*cb)(struct rpc_call *call);
+    uint64_t id;
+    uint64_t deadline_ms;
+    struct rpc *rpc;
+    struct rpc_sub *sub;
+};
+
+/* params: JSON array text ("[]"), sent as it is: hot callers print it themselves. timeout_ms 0: default.
+ * before_write (may be NULL) is asked immediately before the frame goes to the socket: false drops
+ * the call with ERR_NOT_LEADER and nothing is sent. This is where the gate sits (L06, L07). */
+void rpc_call_start(struct rpc *r, struct rpc_call *call, const char *method, const char *params,
+                    uint32_t timeout_ms, bool (*before_write)(void *arg), void *before_arg,
+                    void (*cb)(struct rpc_call *call));
+void rpc_call_cancel(struct rpc_call *call); /* cb fires with ERR_CANCELED; idle: allowed */
+
+/* A subscription: the call's answer is its id, notifications go to on_item until rpc_unsubscribe or the
+ * connection is lost. `call` behaves as any call (its cb tells success or the node's refusal). */
+struct rpc_sub {
+    struct rpc_call call;
+    /* private */
+    struct list node;
+    char id[72];
+    void (*on_item)(struct rpc_sub *sub, const json_t *item);
+    void (*on_end)(struct rpc_sub *sub, const struct err *err); /* connection lost; not after rpc_unsubscribe */
+    bool active;
+};
+void rpc_subscribe_start(struct rpc *r, struct rpc_sub *sub, const char *method, const char *params,
+                         bool (*before_write)(void *arg), void *before_arg, void (*cb)(struct rpc_call *call),
+                         void (*on_item)(struct rpc_sub *sub, const json_t *item),
+                         void (*on_end)(struct rpc_sub *sub, const struct err *err));
+/* Forget the subscription now (nothing fires any more) and, if `method` is given and the connection is open,
+ * tell the node, fire and forget. The sub may be freed at once. */
+void rpc_unsubscribe(struct rpc *r, struct rpc_sub *sub, const char *method);
+
+#endif

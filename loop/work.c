@@ -1,0 +1,102 @@
+/* The thread pool: blocking work and name resolution. */
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "internal.h"
+
+struct work {
+    uv_work_t uv;
+    struct loop *loop;
+    void (*work)(void *arg);
+    void (*done)(void *arg);
+    void *arg;
+};
+
+static void work_run(uv_work_t *req)
+{
+    struct work *w = CONTAINER_OF(req, struct work, uv);
+    w->work(w->arg);
+}
+
+static void work_done(uv_work_t *req, int status)
+{
+    (void)status; /* never canceled */
+    struct work *w = CONTAINER_OF(req, struct work, uv);
+    void (*done)(void *arg) = w->done;
+    void *arg = w->arg;
+    w->loop->works--;
+    free(w);
+    done(arg);
+}
+
+void loop_work(struct loop *l, void (*work)(void *arg), void (*done)(void *arg), void *arg)
+{
+    struct work *w = xcalloc(1, sizeof(*w));
+    *w = (struct work){.loop = l, .work = work, .done = done, .arg = arg};
+    l->works++;
+    INVARIANT(uv_queue_work(&l->uv, &w->uv, work_run, work_done) == 0);
+}
+
+struct resolving {
+    uv_getaddrinfo_t uv;
+    struct loop *loop;
+    struct loop_resolve *owner; /* NULL after cancel */
+};
+
+static void collect(struct loop_resolve *r, const struct addrinfo *ai)
+{
+    for (; ai && r->count < LOOP_ADDRS_MAX; ai = ai->ai_next) {
+        char *out = r->addr[r->count];
+        int rc = -1;
+        if (ai->ai_family == AF_INET)
+            rc = uv_ip4_name((const struct sockaddr_in *)(const void *)ai->ai_addr, out, LOOP_ADDR_LEN);
+        else if (ai->ai_family == AF_INET6)
+            rc = uv_ip6_name((const struct sockaddr_in6 *)(const void *)ai->ai_addr, out, LOOP_ADDR_LEN);
+        if (rc == 0)
+            r->count++;
+    }
+}
+
+static void resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *res)
+{
+    struct resolving *x = CONTAINER_OF(req, struct resolving, uv);
+    struct loop_resolve *r = x->owner;
+    x->loop->works--;
+    if (r) {
+        r->uv = NULL;
+        if (status == 0)
+            collect(r, res);
+        if (status != 0 || !r->count)
+            err_set(&r->err, ERR_NET, "name does not resolve: %s", status ? uv_strerror(status) : "no address");
+    }
+    uv_freeaddrinfo(res);
+    free(x);
+    if (r)
+        r->cb(r);
+}
+
+void loop_resolve_start(struct loop *l, struct loop_resolve *r, const char *host,
+                        void (*cb)(struct loop_resolve *r))
+{
+    struct resolving *x = xcalloc(1, sizeof(*x));
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    *r = (struct loop_resolve){.cb = cb, .uv = x};
+    x->owner = r;
+    x->loop = l;
+    l->works++;
+    /* It only fails for arguments that cannot be right, e.g. an overlong name: still answer by callback. */
+    if (uv_getaddrinfo(&l->uv, &x->uv, resolved, host, NULL, &hints) != 0)
+        INVARIANT(uv_getaddrinfo(&l->uv, &x->uv, resolved, "invalid.", NULL, &hints) == 0);
+}
+
+void loop_resolve_cancel(struct loop_resolve *r)
+{
+    struct resolving *x = r->uv;
+    if (!x)
+        return;
+    x->owner = NULL;
+    r->uv = NULL;
+    uv_cancel((uv_req_t *)&x->uv);
+}
