@@ -127,20 +127,19 @@ END
 $$;
 
 -- One UPDATE decides; two that overlap are serialised by the row's lock, and the second one decides again on what the
--- first one left (epoch and claimant are in its condition). First line that fits:
+-- first one left (claimant and expiry are in its condition). First line that fits:
 --
---   the account's claim is now           | caller has the lock      | caller has no lock
---   -------------------------------------+--------------------------+----------------------------------------------
---   free                                 | granted                  | granted
---   the same holder's                    | granted, new epoch       | granted, new epoch
---   made with the lock                   | granted: that session    | by expiry
---                                        | is gone, or it would     |
---                                        | still have the lock      |
---   made without the lock                | by expiry                | by expiry
+--   the account's claim is now | caller has the lock           | caller has no lock
+--   ---------------------------+-------------------------------+--------------------------------------------
+--   the same holder's          | granted, new epoch            | granted, new epoch
+--   free                       | granted                       | granted if no session has the lock
+--   made with the lock         | granted: that session is gone,| by expiry, and if no session has the lock
+--                              | or it would have the lock     |
+--   made without the lock      | by expiry                     | by expiry, and if no session has the lock
 --
 --   by expiry: expiry_2 has passed; or expiry_1 has passed and nothing is mid-submission. Never before expiry_1.
---   Without the lock is the letter of the claims plan (use_lock = off). A relay that uses locks and lost the race for
---   one does not claim: it waits for the lock, or ends the hung session (leader_evict) and takes the lock.
+--   Without the lock is the letter of the claims plan (use_lock = off): no session has a lock there. A relay that uses
+--   locks may ask without one to see who holds the claim; a hung session's lock then has to go first (leader_evict).
 --
 -- p_have_lock is checked as far as one lock lookup can: no *other* session may have it. The claim must be made by the
 -- session that holds the lock, whose backend is remembered for leader_evict. A lost race is not an error, also not
@@ -162,6 +161,7 @@ BEGIN
         PERFORM bad_argument('leader_claim', 'p_address', format('has %s bytes; at most 300', octet_length(p_address)),
             'It is where clients reach this relay.');
     END IF;
+    p_have_lock := coalesce(p_have_lock, false);
     SELECT * INTO a FROM accounts t WHERE t.account = p_account;
     IF NOT FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'TR010',
@@ -174,15 +174,13 @@ BEGIN
     granted := false;
     BEGIN
         UPDATE accounts t SET claimant = p_holder, claimant_address = p_address,
-            lock_held = coalesce(p_have_lock, false),
-            lock_pid = CASE WHEN p_have_lock THEN pg_backend_pid() END, epoch = t.epoch + 1, heartbeat = p_now,
+            lock_held = p_have_lock, lock_pid = CASE WHEN p_have_lock THEN pg_backend_pid() END, epoch = t.epoch + 1, heartbeat = p_now,
             expiry_1 = p_now + p_expiry_1_ms * interval '1 ms', expiry_2 = p_now + p_expiry_2_ms * interval '1 ms'
         WHERE t.account = p_account AND CASE
-            WHEN t.claimant IS NULL OR t.claimant = p_holder THEN true
-            WHEN t.lock_held AND p_have_lock THEN true
-            WHEN t.expiry_2 <= p_now THEN true
-            WHEN t.expiry_1 <= p_now THEN NOT mid_submission(t.account)
-            ELSE false END
+            WHEN t.claimant = p_holder OR (t.lock_held AND p_have_lock) THEN true
+            WHEN t.claimant IS NULL OR t.expiry_2 <= p_now THEN p_have_lock OR pg_try_advisory_xact_lock(t.lock_key)
+            WHEN t.expiry_1 > p_now OR mid_submission(t.account) THEN false
+            ELSE p_have_lock OR pg_try_advisory_xact_lock(t.lock_key) END
         RETURNING t.* INTO a;
         granted := FOUND;
     EXCEPTION WHEN serialization_failure THEN

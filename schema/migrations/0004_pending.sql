@@ -53,7 +53,7 @@ $$;
 CREATE FUNCTION txrelay.leader_snapshot(p_account int, p_epoch bigint, p_after_nonce bigint, p_limit int)
 RETURNS TABLE (nonce bigint, id bigint, state text, hash bytea, attempt int, extrinsic bytea, call bytea,
     block_hash bytea, block_number bigint, era_birth bigint, era_death bigint, spec_version bigint,
-    transaction_version bigint, tip numeric, submitted_block bigint, earlier bytea[], unknown boolean,
+    transaction_version bigint, tip numeric, block bigint, earlier bytea[], unknown boolean,
     priority int, deadline timestamptz, creator text, created_at timestamptz, admitted_at timestamptz)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
