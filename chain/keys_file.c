@@ -85,6 +85,14 @@ static int extract_uri(const char *path, char *text, size_t len, struct err *err
     return 0;
 }
 
+static int open_uri(const char *path, const char *uri, enum key_scheme scheme, struct keypair **ret_key,
+                    struct err *err)
+{
+    struct err inner;
+    int rc = keypair_from_uri(uri, scheme, ret_key, &inner);
+    return rc ? err_set(err, rc, "key file %s: %s", path, inner.text) : 0;
+}
+
 int keypair_from_file(const char *path, enum key_scheme scheme, struct keypair **ret_key, struct err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* not to hang on a FIFO */
@@ -98,7 +106,7 @@ int keypair_from_file(const char *path, enum key_scheme scheme, struct keypair *
         if (rc == 0)
             rc = extract_uri(path, text, len, err);
         if (rc == 0)
-            rc = keypair_from_uri(text, scheme, ret_key, err);
+            rc = open_uri(path, text, scheme, ret_key, err);
         sodium_free(text);
     }
     close(fd);
