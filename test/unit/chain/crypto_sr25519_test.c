@@ -14,7 +14,7 @@
 #include "merlin.h"
 #include "sr25519.h"
 
-enum { MSG_MAX = 300 };
+enum { MSG_MAX = 301 }; /* one more than the longest */
 
 /* The development phrase's own key. */
 static const char dev_public[] = "0x46ebddef8cd9bb167dc30878d7113b7e168e6f0646beffd77d69d39bad76b47a";
