@@ -86,7 +86,8 @@ static int encode_object(struct encoder *e, const struct type_field *f, uint32_t
     return rc;
 }
 
-static int encode_positions(struct encoder *e, const struct type_field *f, uint32_t count, const json_t *value)
+static int encode_positions(struct encoder *e, const struct type_field *f, uint32_t count,
+                            const json_t *value)
 {
     if (json_array_size(value) != count)
         return refuse(e, "%u values are wanted, %zu are given", count, json_array_size(value));
@@ -133,7 +134,8 @@ static int encode_integer(struct encoder *e, enum type_prim prim, const json_t *
         const char *s = json_string_value(value);
         negative = s && *s == '-';
         if (!s || !u128_parse(s + negative, &v))
-            return refuse(e, "a whole number (large ones as decimal text) is wanted, not %s", describe(value, text));
+            return refuse(e, "a whole number (large ones as decimal text) is wanted, not %s",
+                          describe(value, text));
     }
     u128 max = codec__prim_max(prim);
     if (is_signed)
@@ -168,7 +170,9 @@ static int encode_fixed_hex(struct encoder *e, const json_t *value, size_t size)
     if (good)
         buf_put(e->out, bytes.data, bytes.len);
     buf_done(&bytes);
-    return good ? 0 : refuse(e, "0x and %zu hexadecimal digits are wanted, not %s", size * 2, describe(value, text));
+    return good ? 0
+                : refuse(e, "0x and %zu hexadecimal digits are wanted, not %s", size * 2,
+                         describe(value, text));
 }
 
 static int encode_prim(struct encoder *e, enum type_prim prim, const json_t *value)
@@ -212,7 +216,8 @@ static int encode_byte_sequence(struct encoder *e, const struct type *t, const j
     if (good)
         scale_put_bytes(e->out, bytes.data, bytes.len);
     buf_done(&bytes);
-    return good ? 0 : refuse(e, "bytes as 0x and hexadecimal digits are wanted, not %s", describe(value, text));
+    return good ? 0
+                : refuse(e, "bytes as 0x and hexadecimal digits are wanted, not %s", describe(value, text));
 }
 
 static int encode_elements(struct encoder *e, const struct type *t, const json_t *value)
@@ -305,7 +310,8 @@ static int encode_variant(struct encoder *e, const struct type *t, const json_t 
         fields = json_object_iter_value(at);
     }
     if (!name)
-        return refuse(e, "a variant as text or {\"Variant\": fields} is wanted, not %s", describe(value, text));
+        return refuse(e, "a variant as text or {\"Variant\": fields} is wanted, not %s",
+                      describe(value, text));
     const struct type_variant *v = metadata__variant_named(e->md, t, name);
     if (!v)
         return refuse(e, "%s has no variant '%.60s'", *t->name ? t->name : "the enum", name);
@@ -326,7 +332,8 @@ static int encode_account(struct encoder *e, const struct type *t, const json_t 
     uint8_t id[ACCOUNT_ID_MAX];
     size_t len = 0;
     char text[48];
-    if (!json_is_string(value) || !account_id_parse(json_string_value(value), id, &len) || len != t->plain_size)
+    if (!json_is_string(value) || !account_id_parse(json_string_value(value), id, &len) ||
+        len != t->plain_size)
         return refuse(e, "an account of %u bytes, as SS58 or 0x text, is wanted, not %s", t->plain_size,
                       describe(value, text));
     buf_put(e->out, id, len);
@@ -338,7 +345,8 @@ static int encode(struct encoder *e, uint32_t id, const json_t *value)
     const struct type *t = &e->md->types[id];
     switch ((enum type_kind)t->kind) {
     case TYPE_COMPOSITE:
-        return t->role == ROLE_ACCOUNT ? encode_account(e, t, value) : encode_inside(e, t->first, t->count, value);
+        return t->role == ROLE_ACCOUNT ? encode_account(e, t, value)
+                                       : encode_inside(e, t->first, t->count, value);
     case TYPE_TUPLE:
         return encode_fields(e, t->first, t->count, value);
     case TYPE_VARIANT:

@@ -34,7 +34,8 @@ enum { CODEC_PATH_TEXT = 140 };
 const char *codec__path_text(const struct codec_path *path, char out[CODEC_PATH_TEXT]);
 
 /* ERR_DECODE: the path, the offset of `at`, the reason. Spoils the input. */
-int codec__fail(struct codec *c, const uint8_t *at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int codec__fail(struct codec *c, const uint8_t *at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Scalars; each returns 0 or fails as above. */
 int codec__take(struct codec *c, size_t n, const uint8_t **ret_bytes);

@@ -210,7 +210,8 @@ static int print(struct codec *c, uint32_t id)
     UNREACHABLE(); /* kinds are checked when parsed */
 }
 
-int codec_to_json(const struct metadata *md, uint32_t type, struct scale_in *in, struct buf *out, struct err *err)
+int codec_to_json(const struct metadata *md, uint32_t type, struct scale_in *in, struct buf *out,
+                  struct err *err)
 {
     struct codec c = {.md = md, .in = in, .start = in->p, .out = out, .out_start = out->len, .err = err};
     if (in->bad || type >= md->type_count)

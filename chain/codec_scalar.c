@@ -8,9 +8,9 @@
 #include "base/check.h"
 
 static const uint8_t prim_size[PRIM_COUNT] = {
-    [PRIM_BOOL] = 1, [PRIM_CHAR] = 4, [PRIM_U8] = 1,    [PRIM_U16] = 2,   [PRIM_U32] = 4,
+    [PRIM_BOOL] = 1, [PRIM_CHAR] = 4,  [PRIM_U8] = 1,    [PRIM_U16] = 2,   [PRIM_U32] = 4,
     [PRIM_U64] = 8,  [PRIM_U128] = 16, [PRIM_U256] = 32, [PRIM_I8] = 1,    [PRIM_I16] = 2,
-    [PRIM_I32] = 4,  [PRIM_I64] = 8,  [PRIM_I128] = 16, [PRIM_I256] = 32,
+    [PRIM_I32] = 4,  [PRIM_I64] = 8,   [PRIM_I128] = 16, [PRIM_I256] = 32,
 };
 
 const char *codec__path_text(const struct codec_path *path, char out[CODEC_PATH_TEXT])

@@ -70,7 +70,8 @@ static const char *peek_variant(const struct metadata *md, uint32_t type, struct
     return v ? v->name : NULL;
 }
 
-static int error_text(const struct metadata *md, uint32_t type, struct scale_in *in, char out[160], struct err *err)
+static int error_text(const struct metadata *md, uint32_t type, struct scale_in *in, char out[160],
+                      struct err *err)
 {
     const struct type *t = &md->types[type];
     struct scale_in at = *in;
@@ -112,7 +113,7 @@ static uint32_t result_error(const struct metadata *md, const struct type *t, ui
 }
 
 /* Find the event's DispatchError, bare or in a Result. *ret_failed false: it says Ok, or has none. A u32
- * named index (of an interrupted batch) before it goes to ret_index. */
+ * before it (the index in an interrupted batch) goes to ret_index. */
 static int find_error(struct event *e, char out[160], bool *ret_failed, int64_t *ret_index, struct err *err)
 {
     const struct metadata *md = e->md;
@@ -129,7 +130,8 @@ static int find_error(struct event *e, char out[160], bool *ret_failed, int64_t 
             rc = codec_skip(md, f->type, &in, err);
             if (t->kind == TYPE_PRIMITIVE && t->prim == PRIM_U32)
                 *ret_index = scale_get_u32(&again);
-        } else if (t->role == ROLE_RESULT && *in.p != err_index) { /* a byte is there: the record was walked */
+        } else if (t->role == ROLE_RESULT &&
+                   *in.p != err_index) { /* a byte is there: the record was walked */
             rc = codec_skip(md, f->type, &in, err);
         } else {
             if (t->role == ROLE_RESULT)
@@ -151,7 +153,8 @@ static int read_fee(struct event *e, struct dispatch_result *result, struct err 
         const struct type_field *f = &md->fields[e->variant->first + i];
         struct scale_in again = in;
         rc = codec_skip(md, f->type, &in, err);
-        if (rc == 0 && md->types[f->type].plain_size == 16 && (f->name ? strcmp(f->name, "actual_fee") == 0 : i == 1)) {
+        if (rc == 0 && md->types[f->type].plain_size == 16 &&
+            (f->name ? strcmp(f->name, "actual_fee") == 0 : i == 1)) {
             result->fee = scale_get_u128(&again);
             result->has_fee = true;
         }
@@ -171,7 +174,8 @@ static int note_inner(struct event *e, struct dispatch_result *result, struct er
     char where[24] = "";
     if (index >= 0)
         snprintf(where, sizeof(where), "[%lld]", (long long)index);
-    snprintf(result->error, sizeof(result->error), "%.40s.%.40s%s: %.70s", e->pallet, e->variant->name, where, text);
+    snprintf(result->error, sizeof(result->error), "%.40s.%.40s%s: %.70s", e->pallet, e->variant->name, where,
+             text);
     result->outcome = DISPATCH_FAILED;
     result->inner = true;
     return 0;
@@ -250,7 +254,8 @@ static int record_shape(const struct metadata *md, struct record_shape *shape, s
     const struct type_variant *apply =
         phase && phase->kind == TYPE_VARIANT ? metadata__variant_named(md, phase, "ApplyExtrinsic") : NULL;
     if (!apply || apply->count != 1 || md->types[md->fields[apply->first].type].plain_size != 4)
-        return err_set(err, ERR_METADATA, "the metadata's EventRecord has not the known form {phase, event, ..}");
+        return err_set(err, ERR_METADATA,
+                       "the metadata's EventRecord has not the known form {phase, event, ..}");
     shape->apply = apply->index;
     return 0;
 }
@@ -279,8 +284,8 @@ static int read_record(const struct metadata *md, const struct record_shape *sha
     return note(&e, kind, &results[extrinsic], err);
 }
 
-int events_decode(const struct metadata *md, const uint8_t *bytes, size_t len, struct dispatch_result *results,
-                  size_t count, struct err *err)
+int events_decode(const struct metadata *md, const uint8_t *bytes, size_t len,
+                  struct dispatch_result *results, size_t count, struct err *err)
 {
     struct record_shape shape = {0};
     struct scale_in in = scale_in_of(bytes, len);

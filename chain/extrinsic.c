@@ -45,13 +45,17 @@ static int check_key(const struct metadata *md, const struct keypair *key, struc
     bool fits = (scheme == KEY_ETHEREUM) == (format->signature == SIGNATURE_ETHEREUM);
     if (fits && id_len == format->account_len)
         return 0;
-    return err_set(err, ERR_KEY, "a %s key cannot sign for this chain: its accounts have %u bytes, its signatures are "
-                   "%s", key_scheme_name(scheme), format->account_len,
-                   format->signature == SIGNATURE_ETHEREUM ? "Ethereum-style (use scheme ethereum)"
-                                                           : "MultiSignature (use sr25519, ed25519 or ecdsa)");
+    return err_set(err, ERR_KEY,
+                   "a %s key cannot sign for this chain: its accounts have %u bytes, its signatures are "
+                   "%s",
+                   key_scheme_name(scheme), format->account_len,
+                   format->signature == SIGNATURE_ETHEREUM
+                       ? "Ethereum-style (use scheme ethereum)"
+                       : "MultiSignature (use sr25519, ed25519 or ecdsa)");
 }
 
-static size_t sign_payload(const struct keypair *key, const uint8_t *payload, size_t len, uint8_t sig[KEY_SIG_MAX])
+static size_t sign_payload(const struct keypair *key, const uint8_t *payload, size_t len,
+                           uint8_t sig[KEY_SIG_MAX])
 {
     uint8_t hash[HASH_LEN];
     if (len <= PAYLOAD_HASH_ABOVE)
@@ -72,8 +76,8 @@ static void put_length(struct buf *out, size_t start, size_t room)
     out->len = start + prefix.len + body;
 }
 
-static void put_signed(const struct metadata *md, const struct keypair *key, const uint8_t *sig, size_t sig_len,
-                       struct buf *out)
+static void put_signed(const struct metadata *md, const struct keypair *key, const uint8_t *sig,
+                       size_t sig_len, struct buf *out)
 {
     const struct extrinsic_format *format = &md->format;
     size_t id_len;
@@ -87,9 +91,9 @@ static void put_signed(const struct metadata *md, const struct keypair *key, con
     buf_put(out, sig, sig_len);
 }
 
-int extrinsic_sign(const struct metadata *md, const struct extrinsic_params *params, const struct keypair *key,
-                   const uint8_t *call, size_t call_len, struct buf *ret_bytes, uint8_t ret_hash[32],
-                   struct err *err)
+int extrinsic_sign(const struct metadata *md, const struct extrinsic_params *params,
+                   const struct keypair *key, const uint8_t *call, size_t call_len, struct buf *ret_bytes,
+                   uint8_t ret_hash[32], struct err *err)
 {
     enum { LENGTH_ROOM = 5, AROUND_CALL = 256 };
     uint8_t sig[KEY_SIG_MAX];

@@ -12,13 +12,14 @@ static int malformed(struct err *err, const char *what)
 }
 
 /* The extension's bytes are measured by its type, then read again for what is wanted of them. */
-static int read_extension(const struct metadata *md, size_t i, struct scale_in *in, struct extrinsic_extra *extra,
-                          struct err *err)
+static int read_extension(const struct metadata *md, size_t i, struct scale_in *in,
+                          struct extrinsic_extra *extra, struct err *err)
 {
     struct scale_in again = *in;
     int rc = codec_skip(md, md->extensions[i].type, in, err);
     if (rc != 0)
-        return err_set(err, rc, "extrinsic: extension %.80s: %.150s", md->extensions[i].name, err ? err->text : "");
+        return err_set(err, rc, "extrinsic: extension %.80s: %.150s", md->extensions[i].name,
+                       err ? err->text : "");
     switch (md->extension_kinds[i]) {
     case EXT_MORTALITY:
         if (!era_decode(&again, &extra->era))
@@ -44,8 +45,8 @@ static int read_extension(const struct metadata *md, size_t i, struct scale_in *
     return 0;
 }
 
-int extrinsic__read_explicit(const struct metadata *md, struct scale_in *in, struct extrinsic_extra *ret_extra,
-                             struct err *err)
+int extrinsic__read_explicit(const struct metadata *md, struct scale_in *in,
+                             struct extrinsic_extra *ret_extra, struct err *err)
 {
     int rc = extrinsic_supported(md, err);
     *ret_extra = (struct extrinsic_extra){0};
@@ -56,7 +57,8 @@ int extrinsic__read_explicit(const struct metadata *md, struct scale_in *in, str
     return rc;
 }
 
-static int read_signer(const struct metadata *md, struct scale_in *in, struct extrinsic_view *view, struct err *err)
+static int read_signer(const struct metadata *md, struct scale_in *in, struct extrinsic_view *view,
+                       struct err *err)
 {
     const struct extrinsic_format *format = &md->format;
     struct scale_in again = *in;
@@ -93,7 +95,8 @@ static int read_signature(const struct metadata *md, struct scale_in *in, struct
     return malformed(err, "the signature is of a scheme that is not supported");
 }
 
-static int read_extra(const struct metadata *md, struct scale_in *in, struct extrinsic_view *view, struct err *err)
+static int read_extra(const struct metadata *md, struct scale_in *in, struct extrinsic_view *view,
+                      struct err *err)
 {
     struct extrinsic_extra extra;
     view->extra = in->p;
@@ -105,7 +108,8 @@ static int read_extra(const struct metadata *md, struct scale_in *in, struct ext
     return rc;
 }
 
-static int read_signed(const struct metadata *md, struct scale_in *in, struct extrinsic_view *view, struct err *err)
+static int read_signed(const struct metadata *md, struct scale_in *in, struct extrinsic_view *view,
+                       struct err *err)
 {
     int rc = extrinsic_supported(md, err);
     view->is_signed = true;
@@ -118,15 +122,16 @@ static int read_signed(const struct metadata *md, struct scale_in *in, struct ex
 
 /* A general extrinsic (v5) has extensions but no signature in front of them: who it is from is for its
  * extensions to say. */
-static int read_general(const struct metadata *md, struct scale_in *in, struct extrinsic_view *view, struct err *err)
+static int read_general(const struct metadata *md, struct scale_in *in, struct extrinsic_view *view,
+                        struct err *err)
 {
     if (scale_get_u8(in) != 0)
         return malformed(err, "a general extrinsic with another set of extensions than 0");
     return read_extra(md, in, view, err);
 }
 
-int extrinsic_decode(const struct metadata *md, const uint8_t *bytes, size_t len, struct extrinsic_view *ret_view,
-                     struct err *err)
+int extrinsic_decode(const struct metadata *md, const uint8_t *bytes, size_t len,
+                     struct extrinsic_view *ret_view, struct err *err)
 {
     struct scale_in in = scale_in_of(bytes, len);
     struct extrinsic_view view = {0};
@@ -174,7 +179,8 @@ int extrinsic_verify(const struct metadata *md, const struct extrinsic_view *vie
     if (rc != 0)
         return rc;
     if (extra.metadata_hash_mode != 0)
-        return err_set(err, ERR_EXTENSION, "extrinsic: signed over a metadata hash, which cannot be verified here");
+        return err_set(err, ERR_EXTENSION,
+                       "extrinsic: signed over a metadata hash, which cannot be verified here");
     struct extrinsic_params at = *params;
     at.era = view->era;
     struct buf payload = {0};

@@ -90,13 +90,15 @@ static void put_implicit(enum extension_kind kind, const struct extrinsic_params
     }
 }
 
-void extrinsic__put_explicit(const struct metadata *md, const struct extrinsic_params *params, struct buf *out)
+void extrinsic__put_explicit(const struct metadata *md, const struct extrinsic_params *params,
+                             struct buf *out)
 {
     for (size_t i = 0; i < md->extension_count; i++)
         put_explicit(md->extension_kinds[i], params, out);
 }
 
-void extrinsic__put_implicit(const struct metadata *md, const struct extrinsic_params *params, struct buf *out)
+void extrinsic__put_implicit(const struct metadata *md, const struct extrinsic_params *params,
+                             struct buf *out)
 {
     for (size_t i = 0; i < md->extension_count; i++)
         put_implicit(md->extension_kinds[i], params, out);
@@ -132,13 +134,17 @@ static void resolve_extensions(struct metadata *md)
         const char *name = md->extensions[i].name;
         enum extension_kind kind = md->extension_kinds[i] = kind_of(md, &md->extensions[i]);
         if (kind == EXT_UNKNOWN) {
-            err_set(&format->refused, ERR_EXTENSION, "the chain's signed extension %.80s is not known and carries "
-                    "bytes: this version of txrelay cannot sign for it", name);
+            err_set(&format->refused, ERR_EXTENSION,
+                    "the chain's signed extension %.80s is not known and carries "
+                    "bytes: this version of txrelay cannot sign for it",
+                    name);
             return;
         }
         if (!extension_fits(md, i, &sample)) {
-            err_set(&format->refused, ERR_EXTENSION, "the chain's signed extension %.80s has not the form that is "
-                    "known by this name: this version of txrelay cannot sign for it", name);
+            err_set(&format->refused, ERR_EXTENSION,
+                    "the chain's signed extension %.80s has not the form that is "
+                    "known by this name: this version of txrelay cannot sign for it",
+                    name);
             return;
         }
         bool is_large = extension_fits(md, i, &large);
@@ -176,7 +182,8 @@ static void resolve_signature(struct metadata *md)
     static const struct {
         const char *name;
         uint32_t len;
-    } schemes[3] = {[KEY_ED25519] = {"Ed25519", 64}, [KEY_SR25519] = {"Sr25519", 64}, [KEY_ECDSA] = {"Ecdsa", 65}};
+    } schemes[3] = {
+        [KEY_ED25519] = {"Ed25519", 64}, [KEY_SR25519] = {"Sr25519", 64}, [KEY_ECDSA] = {"Ecdsa", 65}};
     struct extrinsic_format *format = &md->format;
     const struct type *t = &md->types[md->type_signature];
     if (t->plain_size == 65)
@@ -204,11 +211,15 @@ void extrinsic__resolve_format(struct metadata *md)
         err_set(&format->refused, ERR_METADATA, "the chain takes extrinsics of format v%u: v4 is supported",
                 md->extrinsic_version);
     else if (format->address == ADDRESS_UNKNOWN)
-        err_set(&format->refused, ERR_METADATA, "the chain's address type %.60s is not supported: MultiAddress and "
-                "account ids of 32 or 20 bytes are", md->types[md->type_address].name);
+        err_set(&format->refused, ERR_METADATA,
+                "the chain's address type %.60s is not supported: MultiAddress and "
+                "account ids of 32 or 20 bytes are",
+                md->types[md->type_address].name);
     else if (format->signature == SIGNATURE_UNKNOWN)
-        err_set(&format->refused, ERR_METADATA, "the chain's signature type %.60s is not supported: MultiSignature "
-                "and Ethereum-style signatures of 65 bytes are", md->types[md->type_signature].name);
+        err_set(&format->refused, ERR_METADATA,
+                "the chain's signature type %.60s is not supported: MultiSignature "
+                "and Ethereum-style signatures of 65 bytes are",
+                md->types[md->type_signature].name);
 }
 
 int extrinsic_supported(const struct metadata *md, struct err *err)

@@ -16,8 +16,10 @@ enum { PAYLOAD_HASH_ABOVE = 256 }; /* a longer payload is signed by its blake2b-
 
 /* The explicit half goes into the extrinsic, the implicit one only into the payload. PRE: the format is
  * supported. */
-void extrinsic__put_explicit(const struct metadata *md, const struct extrinsic_params *params, struct buf *out);
-void extrinsic__put_implicit(const struct metadata *md, const struct extrinsic_params *params, struct buf *out);
+void extrinsic__put_explicit(const struct metadata *md, const struct extrinsic_params *params,
+                             struct buf *out);
+void extrinsic__put_implicit(const struct metadata *md, const struct extrinsic_params *params,
+                             struct buf *out);
 
 /* Walk the explicit half of a decoded extrinsic. ret_mode: of CheckMetadataHash, 0 without one. */
 struct extrinsic_extra {
@@ -26,7 +28,7 @@ struct extrinsic_extra {
     u128 tip;
     uint8_t metadata_hash_mode;
 };
-int extrinsic__read_explicit(const struct metadata *md, struct scale_in *in, struct extrinsic_extra *ret_extra,
-                             struct err *err);
+int extrinsic__read_explicit(const struct metadata *md, struct scale_in *in,
+                             struct extrinsic_extra *ret_extra, struct err *err);
 
 #endif

@@ -28,7 +28,8 @@ static int peel(struct scale_in *in, struct err *err)
     if (has_magic(in))
         return 0;
     if (scale_left(in) == 1 && *in->p == 0)
-        return err_set(err, ERR_METADATA, "the node does not offer metadata of the version that was asked for");
+        return err_set(err, ERR_METADATA,
+                       "the node does not offer metadata of the version that was asked for");
     struct scale_in opaque = *in;
     struct scale_in option = *in;
     if (peel_opaque(&opaque)) {
@@ -113,7 +114,8 @@ static int parse(struct metadata_parse *p)
     metadata__item(p);
     md->version = scale_get_u8(&p->in);
     if (md->version < 14 || md->version > 16)
-        return err_set(p->err, ERR_METADATA, "metadata V%u is not supported: V14, V15 and V16 are", md->version);
+        return err_set(p->err, ERR_METADATA, "metadata V%u is not supported: V14, V15 and V16 are",
+                       md->version);
     int rc = read_sections(p);
     if (rc == 0)
         rc = metadata__check_registry(p);
@@ -219,7 +221,8 @@ bool metadata_find_call(const struct metadata *md, const char *pallet, const cha
     return true;
 }
 
-const uint8_t *metadata_constant(const struct metadata *md, const char *pallet, const char *name, size_t *ret_len)
+const uint8_t *metadata_constant(const struct metadata *md, const char *pallet, const char *name,
+                                 size_t *ret_len)
 {
     const struct metadata_pallet *in = metadata__pallet_named(md, pallet);
     for (uint32_t i = 0; in && i < in->const_count; i++) {

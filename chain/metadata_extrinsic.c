@@ -83,7 +83,8 @@ static int read_v16(struct metadata_parse *p)
     if (p->in.bad)
         return 0; /* told by the caller */
     if (!found || !pick_set(md, set, len))
-        return metadata__fail(p, "no usable set 0 of transaction extensions, which extrinsic format v4 needs");
+        return metadata__fail(p,
+                              "no usable set 0 of transaction extensions, which extrinsic format v4 needs");
     return 0;
 }
 
@@ -148,7 +149,8 @@ int metadata__resolve_extrinsic(struct metadata_parse *p)
         return err_set(p->err, ERR_METADATA, "metadata: the call type %u is not an enum", md->type_call);
     for (size_t i = 0; i < md->extension_count; i++)
         if (md->extensions[i].type >= md->type_count || md->extensions[i].additional >= md->type_count)
-            return err_set(p->err, ERR_METADATA, "metadata: extension %s refers to a type that does not exist",
+            return err_set(p->err, ERR_METADATA,
+                           "metadata: extension %s refers to a type that does not exist",
                            md->extensions[i].name);
     return 0;
 }

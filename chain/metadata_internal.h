@@ -6,9 +6,9 @@
 #include "chain/metadata.h"
 #include "chain/scale.h"
 
-enum { TYPE_NONE = 0xffffffff };       /* no such type */
+enum { TYPE_NONE = 0xffffffff };        /* no such type */
 enum { TYPE_SIZE_VARIES = 0xffffffff }; /* see struct type.plain_size */
-enum { METADATA_NEST_MAX = 256 };      /* structs in structs; a cycle of them ends here too */
+enum { METADATA_NEST_MAX = 256 };       /* structs in structs; a cycle of them ends here too */
 enum { METADATA_PALLETS_MAX = 256 };
 enum { METADATA_BYTES_MAX = 64 * 1024 * 1024 };
 
@@ -48,9 +48,9 @@ enum type_prim {
 enum type_role { ROLE_NONE, ROLE_OPTION, ROLE_RESULT, ROLE_MULTI_ADDRESS, ROLE_ACCOUNT, ROLE_DISPATCH_ERROR };
 
 struct type {
-    uint8_t kind; /* enum type_kind */
-    uint8_t prim; /* enum type_prim, of TYPE_PRIMITIVE */
-    uint8_t role; /* enum type_role */
+    uint8_t kind;     /* enum type_kind */
+    uint8_t prim;     /* enum type_prim, of TYPE_PRIMITIVE */
+    uint8_t role;     /* enum type_role */
     const char *name; /* last segment of the path; "" without one */
     uint32_t first;   /* composite, tuple: into fields; variant: into variants */
     uint32_t count;
@@ -79,8 +79,8 @@ struct metadata_const {
 
 struct metadata_pallet {
     const char *name;
-    uint32_t calls, event, error;          /* types; TYPE_NONE */
-    uint32_t first_const, const_count;     /* into consts */
+    uint32_t calls, event, error;      /* types; TYPE_NONE */
+    uint32_t first_const, const_count; /* into consts */
     uint8_t index;
 };
 
@@ -104,8 +104,8 @@ enum signature_kind { SIGNATURE_UNKNOWN, SIGNATURE_MULTI, SIGNATURE_ETHEREUM };
 /* How this chain's signed extrinsics look, resolved once so that signing looks up nothing. */
 struct extrinsic_format {
     enum address_kind address;
-    uint8_t address_id;   /* MultiAddress: index of Id */
-    uint8_t account_len;  /* 32 or 20 */
+    uint8_t address_id;  /* MultiAddress: index of Id */
+    uint8_t account_len; /* 32 or 20 */
     enum signature_kind signature;
     uint8_t signature_index[3]; /* MultiSignature: by enum key_scheme */
     bool nonce_64;              /* Compact<u64> and up, not u32 */
@@ -158,7 +158,7 @@ uint32_t metadata__type_ref(struct metadata_parse *p);
 uint32_t metadata__option_type_ref(struct metadata_parse *p);
 void metadata__skip_deprecation(struct metadata_parse *p);      /* V16 only, else nothing */
 void metadata__skip_enum_deprecation(struct metadata_parse *p); /* V16 only, else nothing */
-void metadata__item(struct metadata_parse *p); /* an item begins here */
+void metadata__item(struct metadata_parse *p);                  /* an item begins here */
 int metadata__fail(struct metadata_parse *p, const char *what); /* ERR_METADATA: what, and in which item */
 void *metadata__append(void *array, size_t *count, size_t *cap, size_t size); /* the array, with room */
 

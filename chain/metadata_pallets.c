@@ -124,8 +124,8 @@ static int index_pallets(struct metadata_parse *p)
                            md->by_index[pallet->index]->name, pallet->name, pallet->index);
         if (!is_enum_or_none(md, pallet->calls) || !is_enum_or_none(md, pallet->event) ||
             !is_enum_or_none(md, pallet->error))
-            return err_set(p->err, ERR_METADATA, "metadata: calls, events or errors of pallet %s are not an enum",
-                           pallet->name);
+            return err_set(p->err, ERR_METADATA,
+                           "metadata: calls, events or errors of pallet %s are not an enum", pallet->name);
         md->by_index[pallet->index] = pallet;
     }
     return 0;

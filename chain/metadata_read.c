@@ -13,8 +13,8 @@ void metadata__item(struct metadata_parse *p)
 int metadata__fail(struct metadata_parse *p, const char *what)
 {
     p->in.bad = true;
-    return err_set(p->err, ERR_METADATA, "metadata V%u of %zu bytes: %s (in the item at byte %zu)", p->md->version,
-                   p->md->blob_len, what, (size_t)(p->item - p->md->blob));
+    return err_set(p->err, ERR_METADATA, "metadata V%u of %zu bytes: %s (in the item at byte %zu)",
+                   p->md->version, p->md->blob_len, what, (size_t)(p->item - p->md->blob));
 }
 
 void *metadata__append(void *array, size_t *count, size_t *cap, size_t size)

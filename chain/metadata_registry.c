@@ -8,8 +8,8 @@
 #include "base/check.h"
 
 static const uint8_t prim_size[PRIM_COUNT] = {
-    [PRIM_U8] = 1,   [PRIM_U16] = 2, [PRIM_U32] = 4, [PRIM_U64] = 8, [PRIM_U128] = 16, [PRIM_U256] = 32,
-    [PRIM_I8] = 1,   [PRIM_I16] = 2, [PRIM_I32] = 4, [PRIM_I64] = 8, [PRIM_I128] = 16, [PRIM_I256] = 32,
+    [PRIM_U8] = 1, [PRIM_U16] = 2, [PRIM_U32] = 4, [PRIM_U64] = 8, [PRIM_U128] = 16, [PRIM_U256] = 32,
+    [PRIM_I8] = 1, [PRIM_I16] = 2, [PRIM_I32] = 4, [PRIM_I64] = 8, [PRIM_I128] = 16, [PRIM_I256] = 32,
 };
 
 /* Of the path only the last segment is kept. */
@@ -154,11 +154,12 @@ static int check_ids(struct metadata_parse *p)
     const struct metadata *md = p->md;
     for (size_t i = 0; i < md->type_count; i++)
         if (!in_range(md, &md->types[i]))
-            return err_set(p->err, ERR_METADATA, "metadata: type %zu refers to a type that does not exist", i);
+            return err_set(p->err, ERR_METADATA, "metadata: type %zu refers to a type that does not exist",
+                           i);
     for (size_t i = 0; i < md->field_count; i++)
         if (md->fields[i].type >= md->type_count)
-            return err_set(p->err, ERR_METADATA, "metadata: a field refers to type %u of %zu", md->fields[i].type,
-                           md->type_count);
+            return err_set(p->err, ERR_METADATA, "metadata: a field refers to type %u of %zu",
+                           md->fields[i].type, md->type_count);
     return 0;
 }
 
@@ -168,9 +169,10 @@ static uint32_t add_sizes(uint64_t a, uint64_t b)
                                                                                        : (uint32_t)(a + b);
 }
 
-/* visit[id]: 0 never, 1 on the path to here, 2 known. Only structs, tuples and arrays lead on: everything else has a
- * size of its own or takes at least one byte, so that a cycle through it ends with the input. A cycle of
- * structs alone would be a value of infinite size. Returns false for that, or when nested too deep. */
+/* visit[id]: 0 never, 1 on the path to here, 2 known. Only structs, tuples and arrays lead on: everything
+ * else has a size of its own or takes at least one byte, so that a cycle through it ends with the input. A
+ * cycle of structs alone would be a value of infinite size. Returns false for that, or when nested too deep.
+ */
 static bool find_size(struct metadata *md, uint32_t id, uint8_t *visit, unsigned depth)
 {
     struct type *t = &md->types[id];
@@ -210,7 +212,8 @@ static int find_sizes(struct metadata_parse *p)
     int rc = 0;
     for (uint32_t i = 0; i < md->type_count && rc == 0; i++)
         if (!find_size(md, i, visit, 0))
-            rc = err_set(p->err, ERR_METADATA, "metadata: type %u contains itself, or is nested deeper than %d", i,
+            rc = err_set(p->err, ERR_METADATA,
+                         "metadata: type %u contains itself, or is nested deeper than %d", i,
                          METADATA_NEST_MAX);
     free(visit);
     return rc;
