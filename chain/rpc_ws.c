@@ -9,7 +9,8 @@
  *  - it follows $http_proxy by itself: switched off;
  *  - its tables are sized by ulimit: fd_limit_per_thread;
  *  - a host that is an address is not looked for in the certificate's addresses: done here;
- *  - destroying the context ends later on the loop: its pcontext is watched.
+ *  - destroying the context takes two calls: the first closes its handles, which ends two rounds of the loop
+ *    later; only then may the second free it, and nothing tells when.
  *
  * A connection is known by a number, its generation, so that whatever libwebsockets still says about a
  * dropped one is not taken for the present one. */
@@ -31,7 +32,7 @@ enum {
     FD_LIMIT = 32,          /* the connection, those that are being dropped, the internal ones */
     SERVICE_BUFFER = 65536, /* the size of a piece of a large message */
     KEEP_BUFFER = 1 << 20,  /* a larger reassembly buffer is given back after its message */
-    DESTROY_POLL_MS = 1,
+    DESTROY_ROUNDS = 4,     /* the connections' handles close in the first, the context's own in the second */
 };
 
 _Static_assert(RPC_FRAME_HEADROOM >= LWS_PRE, "room for the WebSocket header");
@@ -48,7 +49,8 @@ struct rpc_ws {
     bool host_is_address;
     struct buf message;
     char why[200]; /* the most telling reason so far */
-    struct loop_timer *destroy_timer;
+    struct loop_task destroy_task;
+    unsigned destroy_rounds;
     void (*freed)(struct rpc *r);
 };
 
@@ -122,19 +124,21 @@ static void freed(struct rpc_ws *ws)
 {
     void (*cb)(struct rpc * r) = ws->freed;
     struct rpc *r = ws->rpc;
-    loop_timer_close(ws->destroy_timer);
     buf_done(&ws->message);
     free(ws);
     cb(r);
 }
 
-static void destroy_poll(void *arg)
+static void destroy_round(struct loop_task *task)
 {
-    struct rpc_ws *ws = arg;
-    if (ws->context)
-        loop_timer_at(ws->destroy_timer, loop_now_ms(ws->rpc->loop) + DESTROY_POLL_MS);
-    else
-        freed(ws);
+    struct rpc_ws *ws = CONTAINER_OF(task, struct rpc_ws, destroy_task);
+    if (++ws->destroy_rounds < DESTROY_ROUNDS) {
+        loop_post(ws->rpc->loop, task, destroy_round);
+        return;
+    }
+    lws_context_destroy(ws->context);
+    INVARIANT(!ws->context);
+    freed(ws);
 }
 
 void rpc__ws_free(struct rpc_ws *ws, void (*cb)(struct rpc *r))
@@ -144,9 +148,8 @@ void rpc__ws_free(struct rpc_ws *ws, void (*cb)(struct rpc *r))
         freed(ws);
         return;
     }
-    ws->destroy_timer = loop_timer_new(ws->rpc->loop, destroy_poll, ws);
-    loop_timer_at(ws->destroy_timer, loop_now_ms(ws->rpc->loop) + DESTROY_POLL_MS);
     lws_context_destroy(ws->context);
+    loop_post(ws->rpc->loop, &ws->destroy_task, destroy_round);
 }
 
 /* ---- connecting ---- */
