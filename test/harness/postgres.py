@@ -11,7 +11,7 @@ PG_SH = os.path.join(proc.ROOT, 'test', 'harness', 'pg.sh')
 class Postgres:
     def __init__(self, directory=None, durable=True, database='txrelay'):
         self.dir = directory or proc.make_dir('txpg-')
-        args = [PG_SH, 'start', self.dir] + ([] if durable else ['--no-fsync'])
+        args = [PG_SH, 'start', self.dir] + (['--fsync'] if durable else [])
         self.admin_dsn = proc.run(args).stdout.strip().splitlines()[-1]
         proc.on_exit(self.stop)
         self.database = database
@@ -20,8 +20,11 @@ class Postgres:
         self.dsn = self.dsn_of(database)
 
     def dsn_of(self, database, user=None):
-        parts = [p for p in self.admin_dsn.split() if not p.startswith(('dbname=', 'user=' if user else 'dbname='))]
-        return ' '.join(parts + [f'dbname={database}'] + ([f'user={user}'] if user else []))
+        parts = dict(p.split('=', 1) for p in self.admin_dsn.split())
+        parts['dbname'] = database
+        if user:
+            parts['user'] = user
+        return ' '.join(f'{k}={v}' for k, v in parts.items())
 
     def admin(self):
         db = psycopg2.connect(self.admin_dsn)
