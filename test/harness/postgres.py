@@ -19,6 +19,15 @@ class Postgres:
             cur.execute(f'CREATE DATABASE {database}')
         self.dsn = self.dsn_of(database)
 
+    def sibling(self, database):
+        """Another database on the same server."""
+        other = object.__new__(Postgres)
+        other.dir, other.admin_dsn, other.database = self.dir, self.admin_dsn, database
+        with self.admin() as db, db.cursor() as cur:
+            cur.execute(f'CREATE DATABASE {database}')
+        other.dsn = other.dsn_of(database)
+        return other
+
     def dsn_of(self, database, user=None):
         parts = dict(p.split('=', 1) for p in self.admin_dsn.split())
         parts['dbname'] = database
