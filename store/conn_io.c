@@ -255,10 +255,11 @@ static void take_result(struct conn *c, PGresult *res)
     case PGRES_FATAL_ERROR:
     case PGRES_NONFATAL_ERROR:
     case PGRES_BAD_RESPONSE:
-        if (conn__result_fatal(res))
-            conn__result_err(res, &c->fatal); /* the session ends: the outcome of q is not known */
-        else
+        if (!conn__result_fatal(res))
             statement_failed(c, q, res);
+        else if (!c->fatal.code) /* the session ends, the outcome of q is not known; the first word explains
+                                    most */
+            conn__result_err(res, &c->fatal);
         break;
     case PGRES_COPY_IN:
     case PGRES_COPY_OUT:

@@ -1,23 +1,21 @@
+/* The installed schema against the one that is compiled in: a function that this program calls must have the
+ * form that it knows, so only the very same version will do. */
 #include "schema_fit.h"
 
 #include <string.h>
 
-int schema__version(void)
-{
-    return 5;
-}
+#include "schema/schema.h"
 
 void schema__fit(int64_t installed, struct err *err)
 {
-    if (installed < schema__version())
+    if (installed < schema_latest())
         err_set(err, ERR_DB_SCHEMA,
                 "database schema is version %lld, this program needs %d: run txrelay migrate",
-                (long long)installed, schema__version());
-    else if (installed > schema__version())
+                (long long)installed, schema_latest());
+    else if (installed > schema_latest())
         err_set(err, ERR_DB_SCHEMA,
-                "database schema is version %lld, newer than this program's %d: update this program on every "
-                "host",
-                (long long)installed, schema__version());
+                "database schema is version %lld, newer than this program's %d: update txrelay on this host",
+                (long long)installed, schema_latest());
 }
 
 void schema__not_installed(struct err *err)

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 
-int schema__version(void); /* that this program was built with */
 void schema__fit(int64_t installed, struct err *err);
 /* The version could not be read: says "not installed" where that is why. */
 void schema__not_installed(struct err *err);

@@ -26,7 +26,10 @@
     X(REJECT_ROWS, "reject_rows")                                                                            \
     X(SET_NONCE, "set_nonce")                                                                                \
     X(PAUSE_ACCOUNT, "pause_account")                                                                        \
-    X(ENQUEUE_CALL, "enqueue_call")
+    X(ENQUEUE_CALL, "enqueue_call")                                                                          \
+    X(BEGIN_MIGRATION, "begin_migration")                                                                    \
+    X(FIND_SCHEMA, "find_schema")                                                                            \
+    X(RECORD_MIGRATION, "record_migration")
 
 enum sql_id {
 #define X(id, file) SQL_##id,
