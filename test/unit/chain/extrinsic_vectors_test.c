@@ -31,7 +31,7 @@ typedef void check_fn(const struct reference *ref, const json_t *item);
 
 static size_t each_case(check_fn *check)
 {
-    json_t *vectors = vectors_load();
+    json_t *vectors = vectors_load("vectors.json");
     size_t i, k, count = 0;
     json_t *runtime, *item;
     json_array_foreach(json_object_get(vectors, "runtimes"), i, runtime)
@@ -236,7 +236,7 @@ static void calls_go_through_json(void **state)
 static void eras_are_identical(void **state)
 {
     (void)state;
-    json_t *vectors = vectors_load();
+    json_t *vectors = vectors_load("vectors.json");
     size_t i;
     json_t *item;
     struct buf want = {0};

@@ -12,12 +12,14 @@ static void stop(const char *what, const char *detail)
     abort();
 }
 
-json_t *vectors_load(void)
+json_t *vectors_load(const char *name)
 {
+    char path[512];
     json_error_t at;
-    json_t *vectors = json_load_file(VECTORS_JSON, 0, &at);
+    snprintf(path, sizeof(path), "%s/%s", VECTORS_DIR, name);
+    json_t *vectors = json_load_file(path, 0, &at);
     if (!vectors)
-        stop(VECTORS_JSON, at.text);
+        stop(path, at.text);
     return vectors;
 }
 

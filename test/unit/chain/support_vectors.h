@@ -10,7 +10,7 @@
 #include "chain/metadata.h"
 
 /* Each stops the program with a message when a file is missing or malformed. */
-json_t *vectors_load(void);                                     /* vectors.json; the caller's reference */
+json_t *vectors_load(const char *name);                         /* "vectors.json"; the caller's reference */
 void vectors_metadata_bytes(const char *name, struct buf *out); /* "v14-polkadot" */
 struct metadata *vectors_metadata(const char *name);            /* parsed */
 void vectors_hex(const json_t *object, const char *key, struct buf *out); /* replaces what is in out */
