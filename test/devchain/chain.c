@@ -55,7 +55,15 @@ void chain_done(struct chain *c)
     free(c->side);
 }
 
-/* digest: one PreRuntime item (6) of engine "DEVC" with the salt. */
+/* One PreRuntime item (6) of engine "DEVC" that holds the salt. */
+void chain_digest_scale(const struct block *b, struct buf *out)
+{
+    buf_put_u8(out, 6);
+    buf_put(out, "DEVC", 4);
+    scale_put_compact(out, 8);
+    scale_put_u64(out, b->salt);
+}
+
 void chain_header_scale(const struct block *b, struct buf *out)
 {
     static const uint8_t none[32];
@@ -63,15 +71,9 @@ void chain_header_scale(const struct block *b, struct buf *out)
     scale_put_compact(out, b->number);
     buf_put(out, b->state_root, 32);
     buf_put(out, b->extrinsics_root, 32);
-    if (!b->parent) {
-        scale_put_compact(out, 0);
-        return;
-    }
-    scale_put_compact(out, 1);
-    buf_put_u8(out, 6);
-    buf_put(out, "DEVC", 4);
-    scale_put_compact(out, 8);
-    scale_put_u64(out, b->salt);
+    scale_put_compact(out, b->parent != NULL);
+    if (b->parent)
+        chain_digest_scale(b, out);
 }
 
 static void compute_roots(struct block *b)
@@ -91,7 +93,7 @@ static void compute_roots(struct block *b)
         scale_put_u32(&in, ch->rec.providers);
     }
     scale_put_u64(&in, b->timestamp_ms);
-    scale_put_u32(&in, b->spec_version);
+    scale_put_u32(&in, b->version.spec);
     hash_blake2b_256(in.data, in.len, b->state_root);
     buf_clear(&in);
     chain_header_scale(b, &in);
@@ -109,14 +111,14 @@ static void push_block(struct block ***list, size_t *len, size_t *cap, struct bl
 }
 
 struct block *chain_seal(struct chain *c, struct tx **txs, size_t tx_count, struct buf *events,
-                         uint32_t event_count, uint64_t timestamp_ms, uint32_t spec_version, uint64_t salt)
+                         uint32_t event_count, uint64_t timestamp_ms, struct chain_version version, uint64_t salt)
 {
     struct block *b = xcalloc(1, sizeof *b);
     b->parent = c->best;
     b->number = c->best ? c->best->number + 1 : 0;
     b->salt = salt;
     b->timestamp_ms = timestamp_ms;
-    b->spec_version = spec_version;
+    b->version = version;
     b->canonical = true;
     b->txs = xmalloc((tx_count + 1) * sizeof *b->txs);
     if (tx_count)

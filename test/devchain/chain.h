@@ -12,6 +12,10 @@
 #include "state.h"
 #include "tx.h"
 
+struct chain_version {
+    uint32_t spec, tx;
+};
+
 struct block {
     uint8_t hash[32];
     uint8_t state_root[32];
@@ -20,7 +24,7 @@ struct block {
     uint64_t number;
     uint64_t salt; /* in the digest: tells two blocks of the same content apart */
     uint64_t timestamp_ms;
-    uint32_t spec_version; /* the runtime after this block: what the next block runs under */
+    struct chain_version version; /* after this block: what the next block runs under */
     bool canonical;        /* on the best chain */
     bool pruned;           /* body and events are gone */
     struct tx **txs;       /* owned references */
@@ -47,7 +51,7 @@ void chain_done(struct chain *c);
 
 /* Close the block that was executed on top of best: takes txs (references) and the contents of *events, seals the state. The block becomes best. The first one is genesis. */
 struct block *chain_seal(struct chain *c, struct tx **txs, size_t tx_count, struct buf *events,
-                         uint32_t event_count, uint64_t timestamp_ms, uint32_t spec_version, uint64_t salt);
+                         uint32_t event_count, uint64_t timestamp_ms, struct chain_version version, uint64_t salt);
 
 /* Take the best block off the best chain (it must not be final); it stays known by its hash. */
 struct block *chain_retract(struct chain *c);
@@ -61,5 +65,6 @@ struct block *chain_canonical(const struct chain *c, uint64_t number); /* NULL: 
 struct account_rec chain_account_at(const struct chain *c, const struct block *b, const uint8_t id[32]);
 
 void chain_header_scale(const struct block *b, struct buf *out);
+void chain_digest_scale(const struct block *b, struct buf *out); /* its one item */
 
 #endif

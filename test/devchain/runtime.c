@@ -46,14 +46,14 @@ static const uint8_t *birth_hash(const struct runtime *rt, const struct tx *tx)
  * parts are the same ones, so that blocks and revalidation need not pay for it again. */
 static bool signature_good(const struct runtime *rt, struct tx *tx, const uint8_t *birth)
 {
-    if (tx->proven && tx->proven_spec == rt->spec_version && tx->proven_tx_version == rt->tx_version &&
+    if (tx->proven && tx->proven_spec == rt->version.spec && tx->proven_tx_version == rt->version.tx &&
         memcmp(tx->proven_birth, birth, 32) == 0)
         return true;
     struct buf payload = {0};
     buf_put(&payload, tx->call, tx->call_len);
     buf_put(&payload, tx->extra, tx->extra_len);
-    scale_put_u32(&payload, rt->spec_version);
-    scale_put_u32(&payload, rt->tx_version);
+    scale_put_u32(&payload, rt->version.spec);
+    scale_put_u32(&payload, rt->version.tx);
     buf_put(&payload, rt->genesis, 32);
     buf_put(&payload, birth, 32);
     uint8_t digest[32];
@@ -68,8 +68,8 @@ static bool signature_good(const struct runtime *rt, struct tx *tx, const uint8_
     buf_done(&payload);
     if (good) {
         tx->proven = true;
-        tx->proven_spec = rt->spec_version;
-        tx->proven_tx_version = rt->tx_version;
+        tx->proven_spec = rt->version.spec;
+        tx->proven_tx_version = rt->version.tx;
         memcpy(tx->proven_birth, birth, 32);
     }
     return good;

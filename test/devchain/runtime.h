@@ -8,8 +8,7 @@
 struct runtime {
     struct chain *chain;
     uint8_t genesis[32];
-    uint32_t spec_version; /* of the next block */
-    uint32_t tx_version;
+    struct chain_version version; /* of the next block */
     uint32_t block_hash_count;
     uint16_t ss58_prefix;
     u128 existential_deposit;
