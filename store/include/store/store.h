@@ -102,11 +102,16 @@ struct store_release {
 };
 void store_release_start(struct store *s, struct store_release *r, store_cb cb);
 
-/* End the session that holds the account's lock although its claim has expired (hung holder). */
+/* End the session that holds the account's lock if its claim has expired by the rules (hung holder); the
+ * store looks and decides in one statement. Also tells who claims it, and for how long. */
 struct store_evict {
     struct store_req req;
     int64_t lock_key;
-    bool terminated; /* out */
+    /* out */
+    bool terminated;
+    const char *current_holder, *current_address; /* "" when free */
+    int64_t epoch;
+    int64_t expiry_1_left_ms;
 };
 void store_evict_start(struct store *s, struct store_evict *r, store_cb cb);
 
