@@ -5,12 +5,8 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "embedded.h"
 
-struct embedded_file {
-    const char *name;
-    const char *text;
-    size_t len;
-};
 extern const struct embedded_file store_sql_files[];
 extern const size_t store_sql_count;
 

@@ -11,6 +11,7 @@
 #include "chain/events.h"
 #include "chain/metadata.h"
 #include "chain/rpc.h"
+#include "chain/ss58.h"
 
 struct node;
 
