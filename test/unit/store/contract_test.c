@@ -6,12 +6,15 @@
 #include <string.h>
 
 static struct fx_pg pg;
+static char relay_dsn[300]; /* with no more rights than a relay needs */
 
 static int suite_setup(void **state)
 {
     (void)state;
     fx_pg_start(&pg, "");
     fx_migrate(pg.dsn);
+    free(fx_pg_sql(&pg, "CREATE ROLE relay LOGIN IN ROLE txrelay_relay"));
+    snprintf(relay_dsn, sizeof(relay_dsn), "host=%s port=5432 user=relay dbname=postgres", pg.dir);
     return 0;
 }
 
@@ -43,7 +46,7 @@ static int setup_mem(void **state)
 static int setup_pg(void **state)
 {
     (void)state;
-    struct store_pg_config config = {.control_dsn = pg.dsn, .use_lock = true};
+    struct store_pg_config config = {.control_dsn = relay_dsn, .use_lock = true};
     fx_store_pg(&x, loop_new(), &config);
     return open_account();
 }
@@ -835,7 +838,7 @@ static void test_not_open(void **state)
     s.s = store_mem_new(s.l, &(struct store_mem_config){0});
     before_open(&s);
     s = (struct fx_store){.l = loop_new()};
-    s.s = store_pg_new(s.l, &(struct store_pg_config){.control_dsn = pg.dsn, .use_lock = true});
+    s.s = store_pg_new(s.l, &(struct store_pg_config){.control_dsn = relay_dsn, .use_lock = true});
     before_open(&s);
 }
 
