@@ -8,6 +8,7 @@
  * a whole round of failures RETRY_WAIT first */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/log.h"

@@ -10,6 +10,7 @@
  * when an extrinsic is wanted, or does not decode by the current metadata. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/hex.h"

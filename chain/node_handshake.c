@@ -5,6 +5,7 @@
  *
  * Any refusal is a fault of the endpoint; a lost connection ends it and on_state tells. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "node_internal.h"

@@ -5,6 +5,7 @@
  * height. A node may drop a subscription in silence (pool.md 7.10), so the heads are also polled: a poll
  * that twice finds what the subscription did not tell has the connection made anew. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/log.h"

@@ -2,6 +2,7 @@
  * lacks it, one state_getStorage after the other. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/hex.h"
