@@ -1,6 +1,7 @@
 /* One-off questions. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/hex.h"

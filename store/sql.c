@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "embedded.h"
+#include "embedded.h"
 
 extern const struct embedded_file store_sql_files[];
 extern const size_t store_sql_count;

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "chain/events.h"
+#include "chain/keys.h"
 #include "chain/metadata.h"
 #include "chain/rpc.h"
 #include "chain/ss58.h"
