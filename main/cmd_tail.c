@@ -117,7 +117,8 @@ int cmd_tail(int argc, char **argv)
         .options = options,
         .parser = parse,
         .children = children,
-        .doc = "Follow statuses as they come: first what is pending now, then every change, each at least once and in "
+        .doc = "Follow statuses as they come: first what is pending now, then every change, each at least "
+               "once and in "
                "order per transaction. A lost connection is made again and what was missed is read."};
     struct tail t = {0};
     struct config config;
