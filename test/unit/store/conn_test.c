@@ -140,7 +140,7 @@ static void test_many(void **state)
     for (int i = 0; i < N; i++) {
         assert_int_equal(q[i].q.err.code, 0);
         assert_int_equal(q[i].at, i);
-        assert_int_equal(atoi(q[i].text), i);
+        assert_int_equal(strtol(q[i].text, NULL, 10), i);
     }
     free(q);
     done(&x);
@@ -167,7 +167,7 @@ static void test_big_both_ways(void **state)
     WAIT_FOR(x.l, order == N);
     for (int i = 0; i < N; i++) {
         assert_int_equal(q[i].q.err.code, 0);
-        assert_int_equal(atoi(q[i].text), LEN);
+        assert_int_equal(strtol(q[i].text, NULL, 10), LEN);
     }
     struct fx_query rows = {0};
     fx_query(x.f.c, &rows, NULL, "SELECT i, repeat('z', 1000) FROM generate_series(1, 30000) i");
