@@ -234,6 +234,7 @@ static bool waits_for_beat(const struct manager *m)
 void manager__beat(struct manager *m, bool block)
 {
     m->beat++;
+    m->gate_shut = false; /* GATE_OPEN may have come before the refusal that it answers: ask the gate again */
     if (block) {
         m->blocks++;
         backoff_reset(&m->stall);

@@ -1,6 +1,5 @@
 /* The table: it checks every write against what the schema would allow, and whether it is true. */
 #include <stdlib.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "model.h"
@@ -75,7 +74,6 @@ static void ends(struct world *w, int64_t id, const char *outcome)
 static void set_attempt(struct world *w, struct pending *p, uint32_t tx)
 {
     if (p->tx != UINT32_MAX) {
-        if (getenv("TRACE") && p->earlier_count > 40) fprintf(stderr, "resign nonce %lu id %ld n %u best %lu fin %lu spec %u/%u unpaid %d limit %u\n", (unsigned long)w->txs[tx].nonce, (long)p->id, p->earlier_count, (unsigned long)w->best, (unsigned long)w->finalized, w->txs[tx].spec, w->spec, w->unpaid, w->pool_limit);
         INVARIANT(p->earlier_count < EARLIER_MAX);
         p->earlier[p->earlier_count++] = p->tx;
     }
@@ -164,7 +162,7 @@ static bool carry_out(struct world *w, const struct write *q)
         for (size_t i = 0; i < q->count; i++) {
             INVARIANT(w->pending[q->rows[i].nonce].used && w->pending[q->rows[i].nonce].id == q->rows[i].id);
             set_attempt(w, &w->pending[q->rows[i].nonce], q->signed_txs[i]);
-            w->resigns++; if (getenv("TRACE") && w->pending[q->rows[i].nonce].earlier_count > 40) fprintf(stderr, "   %s\n", q->rows[i].reason);
+            w->resigns++;
         }
         return true;
     case MANAGER_FX_FILL:
