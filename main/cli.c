@@ -9,13 +9,9 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/hex.h"
+#include "embedded.h"
 #include "loop/peer.h"
 
-struct embedded_file {
-    const char *name;
-    const char *text;
-    size_t len;
-};
 extern const struct embedded_file main_sql_files[];
 extern const size_t main_sql_count;
 
@@ -83,7 +79,8 @@ int cli_load(const struct config_flags *flags, bool need_database, struct config
     }
     if (need_database && !ret->file->database.url) {
         config_done(ret);
-        fputs("txrelay: no database is given: use --database, TXRELAY_DATABASE or database.url in the config file\n",
+        fputs("txrelay: no database is given: use --database, TXRELAY_DATABASE or database.url in the config "
+              "file\n",
               stderr);
         return EXIT_USAGE;
     }
@@ -142,8 +139,10 @@ static void on_down(void *arg, const struct err *err)
 int cli_query(const char *dsn, const char *sql, int nparams, const struct conn_param *params,
               void (*rows)(void *arg, const struct conn_result *r), void *arg, struct err *err)
 {
-    struct query x = {.loop = loop_new(), .sql = sql, .nparams = nparams, .params = params, .rows = rows, .arg = arg};
-    struct conn_config config = {.dsn = dsn, .name = "txrelay cli", .on_up = on_up, .on_down = on_down, .arg = &x};
+    struct query x = {
+        .loop = loop_new(), .sql = sql, .nparams = nparams, .params = params, .rows = rows, .arg = arg};
+    struct conn_config config = {
+        .dsn = dsn, .name = "txrelay cli", .on_up = on_up, .on_down = on_down, .arg = &x};
     x.conn = conn_new(x.loop, &config);
     conn_open(x.conn);
     loop_run(x.loop);
@@ -191,7 +190,8 @@ static void control_end(void *arg, struct loop_peer *peer, const struct err *err
 {
     struct control *c = arg;
     (void)peer;
-    err_set(c->err, ERR_NET, "%s", err->code ? err->text : "the relay closed the connection without an answer");
+    err_set(c->err, ERR_NET, "%s",
+            err->code ? err->text : "the relay closed the connection without an answer");
     c->timer = loop_timer_close(c->timer);
 }
 

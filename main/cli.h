@@ -19,13 +19,14 @@ int cmd_accounts(int argc, char **argv);
 int cmd_keys(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 
-/* Options that every command takes: --config, --database, --endpoint, --name, --control, --log-level. Use as an
- * argp child with a struct config_flags as input. */
+/* Options that every command takes: --config, --database, --endpoint, --name, --control, --log-level. Use as
+ * an argp child with a struct config_flags as input. */
 extern const struct argp cli_common_argp;
 
 int cli_fail(const struct err *err); /* "txrelay: text" on stderr; EXIT_FAILED */
-int cli_load(const struct config_flags *flags, bool need_database, struct config *ret); /* 0, or an exit code (told) */
-const char *cli_sql(const char *file);  /* text of main/sql/<file> */
+int cli_load(const struct config_flags *flags, bool need_database,
+             struct config *ret);      /* 0, or an exit code (told) */
+const char *cli_sql(const char *file); /* text of main/sql/<file> */
 
 /* Run one statement and print or inspect the result in `row`; 0 or an error. Blocks on a loop of its own. */
 int cli_query(const char *dsn, const char *sql, int nparams, const struct conn_param *params,

@@ -11,8 +11,9 @@ static int load_key(const struct config_account *a, struct keypair **ret, struct
 {
     enum key_scheme scheme;
     if (!key_scheme_parse(a->scheme, &scheme))
-        return err_set(err, ERR_CONFIG, "account %s: scheme '%s' is not one of: sr25519, ed25519, ecdsa, ethereum",
-                       a->alias, a->scheme);
+        return err_set(err, ERR_CONFIG,
+                       "account %s: scheme '%s' is not one of: sr25519, ed25519, ecdsa, ethereum", a->alias,
+                       a->scheme);
     int rc = keypair_from_file(a->key_file, scheme, ret, err);
     if (rc)
         return err_set(err, rc, "account %s: %s", a->alias, err->text);
@@ -22,12 +23,14 @@ static int load_key(const struct config_account *a, struct keypair **ret, struct
     size_t want_len, have_len;
     const uint8_t *have = keypair_account_id(*ret, &have_len);
     if (!account_id_parse(a->account, want, &want_len))
-        rc = err_set(err, ERR_CONFIG, "account %s: '%s' is neither an SS58 address nor 0x with 64 or 40 digits",
-                     a->alias, a->account);
+        rc = err_set(err, ERR_CONFIG,
+                     "account %s: '%s' is neither an SS58 address nor 0x with 64 or 40 digits", a->alias,
+                     a->account);
     else if (want_len != have_len || memcmp(want, have, have_len))
-        rc = err_set(err, ERR_KEY_MISMATCH,
-                     "account %s: the %s key in %s belongs to %s, not to %s: give the right key file or address",
-                     a->alias, a->scheme, a->key_file, hex_log(have, have_len), a->account);
+        rc = err_set(
+            err, ERR_KEY_MISMATCH,
+            "account %s: the %s key in %s belongs to %s, not to %s: give the right key file or address",
+            a->alias, a->scheme, a->key_file, hex_log(have, have_len), a->account);
     if (rc)
         *ret = keypair_free(*ret);
     return rc;
@@ -69,9 +72,11 @@ int cli_service_config(const struct config *c, struct service_config *ret, struc
     settings(f, ret);
     if (!f->chain.endpoints_count)
         return err_set(err, ERR_CONFIG,
-                       "no chain node is given: use --endpoint, TXRELAY_ENDPOINTS or chain.endpoints in the config file");
+                       "no chain node is given: use --endpoint, TXRELAY_ENDPOINTS or chain.endpoints in the "
+                       "config file");
     if (!f->accounts_count)
-        return err_set(err, ERR_CONFIG, "no account is given: list at least one under accounts in the config file");
+        return err_set(err, ERR_CONFIG,
+                       "no account is given: list at least one under accounts in the config file");
     if (f->chain.genesis && *f->chain.genesis) {
         ret->has_genesis = hex_decode_fixed(f->chain.genesis, strlen(f->chain.genesis), ret->genesis, 32);
         if (!ret->has_genesis)

@@ -66,10 +66,12 @@ static void explain(const struct config *c)
     value("log_level", f->log_level ? f->log_level : "info", c->from_log_level);
     value("control", f->control, f->control ? "" : "no control endpoint");
     value("database.url", url ? url : "(none: standalone)", c->from_database);
-    value("database.use_lock", config_use_lock(f) ? "true" : "false", f->database.use_lock ? "file" : "default");
+    value("database.use_lock", config_use_lock(f) ? "true" : "false",
+          f->database.use_lock ? "file" : "default");
     for (uint32_t i = 0; i < f->chain.endpoints_count; i++)
         value("chain.endpoints", f->chain.endpoints[i], c->from_endpoints);
-    value("chain.genesis", f->chain.genesis ? f->chain.genesis : "(any)", f->chain.genesis ? "file" : "default");
+    value("chain.genesis", f->chain.genesis ? f->chain.genesis : "(any)",
+          f->chain.genesis ? "file" : "default");
     number("leadership.heartbeat_ms", f->leadership.heartbeat_ms, 1000);
     number("leadership.expiry_1_ms", f->leadership.expiry_1_ms, 5000);
     number("leadership.expiry_2_ms", f->leadership.expiry_2_ms, 20000);
@@ -153,9 +155,9 @@ static void on_ready(void *arg, const struct node_info *info)
 {
     char text[300];
     struct err err = {0};
-    snprintf(text, sizeof(text), "%s/%u, best %llu, finalized %llu, genesis %s", info->spec_name, info->spec_version,
-             (unsigned long long)info->best_number, (unsigned long long)info->finalized_number,
-             hex_log(info->genesis, 32));
+    snprintf(text, sizeof(text), "%s/%u, best %llu, finalized %llu, genesis %s", info->spec_name,
+             info->spec_version, (unsigned long long)info->best_number,
+             (unsigned long long)info->finalized_number, hex_log(info->genesis, 32));
     good("chain", text);
     if (extrinsic_supported(info->metadata, &err))
         wrong("chain", err.text);
@@ -237,8 +239,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 int cmd_check(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
-    static const struct argp argp = {.parser = parse, .children = children,
-                                     .doc = "Explain every value of the configuration and try every connection."};
+    static const struct argp argp = {
+        .parser = parse,
+        .children = children,
+        .doc = "Explain every value of the configuration and try every connection."};
     struct config_flags flags = {0};
     struct config config;
     struct service_config service;

@@ -66,12 +66,12 @@ int cmd_keys(int argc, char **argv)
         {"scheme", 's', "NAME", 0, "sr25519 (default), ed25519, ecdsa or ethereum", 0},
         {"prefix", 'p', "N", 0, "SS58 prefix of the address shown (default 42)", 0},
         {0}};
-    static const struct argp argp = {
-        .options = options,
-        .parser = parse,
-        .args_doc = "new|show FILE",
-        .doc = "new: write a fresh random key into FILE (mode 0600, must not exist). show: print the public key and the "
-               "address of the key in FILE. The secret is never printed."};
+    static const struct argp argp = {.options = options,
+                                     .parser = parse,
+                                     .args_doc = "new|show FILE",
+                                     .doc = "new: write a fresh random key into FILE (mode 0600, must not "
+                                            "exist). show: print the public key and the "
+                                            "address of the key in FILE. The secret is never printed."};
     struct args a = {.scheme = "sr25519", .prefix = "42"};
     struct err err = {0};
     enum key_scheme scheme;

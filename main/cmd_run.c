@@ -71,8 +71,9 @@ int cmd_run(int argc, char **argv)
     static const struct argp argp = {
         .parser = parse,
         .children = children,
-        .doc = "Run a relay. With a database it leads or follows each account; without one it is standalone and "
-               "takes JSON lines on standard input.",
+        .doc =
+            "Run a relay. With a database it leads or follows each account; without one it is standalone and "
+            "takes JSON lines on standard input.",
     };
     struct config_flags flags = {0};
     struct config config;

@@ -115,15 +115,17 @@ static void migrated(struct migrate *m)
 {
     struct migrating *x = (struct migrating *)(void *)m;
     x->err = m->err;
-    x->from = m->from_version;
-    x->to = m->to_version;
+    x->from = m->from;
+    x->to = m->to;
 }
 
 int cmd_migrate(int argc, char **argv)
 {
-    static const struct argp argp = {.parser = parse, .children = children,
-                                     .doc = "Install or update the schema. Several at once are safe; a schema that is "
-                                            "newer than this program is refused."};
+    static const struct argp argp = {
+        .parser = parse,
+        .children = children,
+        .doc = "Install or update the schema. Several at once are safe; a schema that is "
+               "newer than this program is refused."};
     struct args a = {0};
     struct config config;
     int rc = start(&argp, argc, argv, &a, 0, 0, &config);
@@ -163,8 +165,8 @@ static int enqueue_to(const struct args *a, struct config *config)
 {
     struct err err = {0};
     bool refused = true;
-    json_t *request = json_pack("{s:s, s:s, s:s, s:i}", "cmd", "send", "account", a->pos[0], "call", a->pos[1],
-                                "priority", a->priority ? (int)strtol(a->priority, NULL, 10) : 0);
+    json_t *request = json_pack("{s:s, s:s, s:s, s:i}", "cmd", "send", "account", a->pos[0], "call",
+                                a->pos[1], "priority", a->priority ? (int)strtol(a->priority, NULL, 10) : 0);
     if (a->key)
         json_object_set_new(request, "key", json_string(a->key));
     char *line = json_dumps(request, JSON_COMPACT);
@@ -187,9 +189,12 @@ int cmd_enqueue(int argc, char **argv)
         {"creator", 'r', "TEXT", 0, "who asks; shown with the status", 0},
         {"to", 't', "ADDRESS", 0, "hand it to the relay at this control endpoint instead of the database", 0},
         {0}};
-    static const struct argp argp = {.options = options, .parser = parse, .children = children,
-                                     .args_doc = "ACCOUNT CALL",
-                                     .doc = "Enqueue one call (hexadecimal SCALE bytes) for an account; prints its id."};
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse,
+        .children = children,
+        .args_doc = "ACCOUNT CALL",
+        .doc = "Enqueue one call (hexadecimal SCALE bytes) for an account; prints its id."};
     struct args a = {0};
     struct config config;
     int rc = start(&argp, argc, argv, &a, 2, 2, &config);
@@ -206,13 +211,11 @@ int cmd_enqueue(int argc, char **argv)
         buf_done(&call);
         return enqueue_to(&a, &config);
     }
-    struct conn_param params[] = {cli_text(a.pos[0]),
-                                  {.data = (const char *)call.data, .len = (int)call.len, .format = 1},
-                                  cli_text(a.key),
-                                  cli_text(a.priority ? a.priority : "0"),
-                                  cli_text(a.not_before),
-                                  cli_text(a.deadline),
-                                  cli_text(a.creator)};
+    struct conn_param params[] = {
+        cli_text(a.pos[0]),     {.data = (const char *)call.data, .len = (int)call.len, .format = 1},
+        cli_text(a.key),        cli_text(a.priority ? a.priority : "0"),
+        cli_text(a.not_before), cli_text(a.deadline),
+        cli_text(a.creator)};
     rc = run_sql(&config, "enqueue.sql", 7, params, print_value, NULL);
     buf_done(&call);
     return rc;
@@ -241,7 +244,10 @@ static void print_found(void *arg, const struct conn_result *r)
 
 int cmd_status(int argc, char **argv)
 {
-    static const struct argp argp = {.options = list_options, .parser = parse, .children = children, .args_doc = "[ID]",
+    static const struct argp argp = {.options = list_options,
+                                     .parser = parse,
+                                     .children = children,
+                                     .args_doc = "[ID]",
                                      .doc = "Where is it? One transaction by id, or the latest ones."};
     struct args a = {0};
     struct config config;
@@ -264,7 +270,9 @@ int cmd_status(int argc, char **argv)
 
 int cmd_cancel(int argc, char **argv)
 {
-    static const struct argp argp = {.parser = parse, .children = children, .args_doc = "ID",
+    static const struct argp argp = {.parser = parse,
+                                     .children = children,
+                                     .args_doc = "ID",
                                      .doc = "Take a transaction back: says cancelled, too_late or finished."};
     struct args a = {0};
     struct config config;
@@ -277,7 +285,9 @@ int cmd_cancel(int argc, char **argv)
 
 int cmd_accounts(int argc, char **argv)
 {
-    static const struct argp argp = {.options = list_options, .parser = parse, .children = children,
+    static const struct argp argp = {.options = list_options,
+                                     .parser = parse,
+                                     .children = children,
                                      .doc = "Accounts with their leaders, epochs and heartbeats."};
     struct args a = {0};
     struct config config;

@@ -11,8 +11,9 @@
 #include "base/check.h"
 #include "base/log.h"
 
-#define STR_OPT(key, strct, field) CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, strct, field, 0, 4096)
-#define STR_REQ(key, strct, field) CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER, strct, field, 1, 4096)
+#define STR_OPT(key, strct, field)                                                                           \
+    CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, strct, field, 0, 4096)
+#define STR_REQ(key, strct, field)  CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER, strct, field, 1, 4096)
 #define UINT_OPT(key, strct, field) CYAML_FIELD_UINT(key, CYAML_FLAG_OPTIONAL, strct, field)
 #define BOOL_OPT(key, strct, field) CYAML_FIELD_BOOL(key, CYAML_FLAG_OPTIONAL, strct, field)
 
@@ -21,7 +22,8 @@ static const cyaml_schema_field_t account_fields[] = {
     STR_REQ("scheme", struct config_account, scheme),
     STR_REQ("key_file", struct config_account, key_file),
     STR_OPT("account", struct config_account, account),
-    CYAML_FIELD_INT_PTR("lock_key", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_account, lock_key),
+    CYAML_FIELD_INT_PTR("lock_key", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_account,
+                        lock_key),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t account_value = {
@@ -33,12 +35,13 @@ static const cyaml_schema_field_t database_fields[] = {
     STR_REQ("url", struct config_database, url),
     STR_OPT("work_url", struct config_database, work_url),
     STR_OPT("listen_url", struct config_database, listen_url),
-    CYAML_FIELD_BOOL_PTR("use_lock", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_database, use_lock),
+    CYAML_FIELD_BOOL_PTR("use_lock", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_database,
+                         use_lock),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_field_t chain_fields[] = {
-    CYAML_FIELD_SEQUENCE("endpoints", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_chain, endpoints,
-                         &endpoint_value, 1, 16),
+    CYAML_FIELD_SEQUENCE("endpoints", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_chain,
+                         endpoints, &endpoint_value, 1, 16),
     STR_OPT("genesis", struct config_chain, genesis),
     STR_OPT("ca_file", struct config_chain, ca_file),
     BOOL_OPT("insecure", struct config_chain, insecure),
@@ -58,7 +61,8 @@ static const cyaml_schema_field_t manager_fields[] = {
     UINT_OPT("window", struct config_manager, window),
     UINT_OPT("batch", struct config_manager, batch),
     UINT_OPT("unanswered", struct config_manager, unanswered),
-    CYAML_FIELD_UINT_PTR("era_period", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_manager, era_period),
+    CYAML_FIELD_UINT_PTR("era_period", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_manager,
+                         era_period),
     UINT_OPT("reprobe_blocks", struct config_manager, reprobe_blocks),
     CYAML_FIELD_END,
 };
@@ -79,11 +83,11 @@ static const cyaml_schema_field_t file_fields[] = {
 static const cyaml_schema_value_t file_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct config_file, file_fields)};
 
-/* libcyaml tells what is wrong through its log: first the cause, then the backtrace whose first place (line and
- * column) is where it is. */
+/* libcyaml tells what is wrong through its log: first the cause, then the backtrace whose first place (line
+ * and column) is where it is. */
 struct trouble {
-    char cause[200];
-    char place[100];
+    char cause[320];
+    char place[320];
 };
 
 __attribute__((format(printf, 3, 0))) static void on_cyaml(cyaml_log_t level, void *ctx, const char *fmt,
@@ -133,7 +137,7 @@ static void set(char **field, const char *value)
 }
 
 /* The value that wins, and where it came from. */
-static const char *override(char **field, const char *env, const char *flag)
+static const char * override(char **field, const char *env, const char *flag)
 {
     const char *value = getenv(env);
     if (flag) {
@@ -191,7 +195,8 @@ static int check(const struct config_file *f, struct err *err)
                 return err_set(err, ERR_CONFIG, "accounts: alias '%s' is used twice", f->accounts[i].alias);
     uint32_t period = config_era_period(f);
     if (period & (period - 1) || period > 4096 || (period && period < 4))
-        return err_set(err, ERR_CONFIG, "manager.era_period %u is not 0 (immortal) or a power of two in 4..4096", period);
+        return err_set(err, ERR_CONFIG,
+                       "manager.era_period %u is not 0 (immortal) or a power of two in 4..4096", period);
     return 0;
 }
 

@@ -10,23 +10,23 @@
 
 struct config_account {
     char *alias;
-    char *scheme;    /* sr25519 | ed25519 | ecdsa | ethereum */
-    char *key_file;  /* holds a secret URI; mode 0600 */
-    char *account;   /* optional: SS58 or 0x; the key must belong to it */
+    char *scheme;      /* sr25519 | ed25519 | ecdsa | ethereum */
+    char *key_file;    /* holds a secret URI; mode 0600 */
+    char *account;     /* optional: SS58 or 0x; the key must belong to it */
     int64_t *lock_key; /* optional override of the advisory lock's key */
 };
 
 struct config_database {
-    char *url;         /* libpq connection string; direct, not through a transaction pooler */
-    char *work_url;    /* optional: may go through a pooler with use_lock: false */
-    char *listen_url;  /* optional */
-    bool *use_lock;    /* default true */
+    char *url;        /* libpq connection string; direct, not through a transaction pooler */
+    char *work_url;   /* optional: may go through a pooler with use_lock: false */
+    char *listen_url; /* optional */
+    bool *use_lock;   /* default true */
 };
 
 struct config_chain {
     char **endpoints;
     uint32_t endpoints_count;
-    char *genesis;     /* optional 0x..: any other chain is refused */
+    char *genesis; /* optional 0x..: any other chain is refused */
     char *ca_file;
     bool insecure;
     uint32_t call_timeout_ms;
@@ -44,7 +44,7 @@ struct config_manager {
 struct config_file {
     char *name;
     char *log_level;
-    char *control;     /* unix:/path or tcp:host:port */
+    char *control; /* unix:/path or tcp:host:port */
     struct config_database database;
     struct config_chain chain;
     struct config_leadership leadership;
@@ -56,7 +56,8 @@ struct config_file {
 struct config {
     struct config_file *file; /* merged values */
     char *path;               /* of the file; NULL: none */
-    const char *from_database, *from_endpoints, *from_log_level, *from_name; /* "file", "environment", "flag", "default" */
+    const char *from_database, *from_endpoints, *from_log_level,
+        *from_name; /* "file", "environment", "flag", "default" */
 };
 
 struct config_flags {

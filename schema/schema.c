@@ -1,14 +1,9 @@
 /* Gives the embedded files of schema/migrations to C: the number in a file's name is its version. */
 #include "schema/schema.h"
+#include "embedded.h"
 
 #include <stdlib.h>
 
-/* As cmake/embed_run.cmake writes it. */
-struct embedded_file {
-    const char *name;
-    const char *text;
-    size_t len;
-};
 extern const struct embedded_file schema_migrations_files[];
 extern const size_t schema_migrations_count;
 
