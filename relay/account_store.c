@@ -106,7 +106,7 @@ static void failed(struct op *op)
 
 /* ---- load ---- */
 
-static int snapshot_stage(const char *state)
+static enum manager_row_stage snapshot_stage(const char *state)
 {
     if (!strcmp(state, "signed"))
         return MANAGER_ROW_SIGNED;
@@ -138,8 +138,7 @@ static void loaded(struct store_req *req)
             .earlier = p->earlier,
             .earlier_count = p->earlier_count,
         };
-        int stage = snapshot_stage(p->state);
-        rows[i].stage = stage;
+        rows[i].stage = snapshot_stage(p->state);
         memcpy(rows[i].hash, p->hash, 32);
     }
     account_event(op->account, &(struct manager_event){.type = MANAGER_EV_SNAPSHOT,
