@@ -37,7 +37,7 @@ struct loop_server {
     struct loop *loop;
     struct loop_peer_events events;
     struct list peers;
-    char *path;    /* unix: removed at close */
+    char *path; /* unix: removed at close */
     char *address;
     bool is_unix;
 };
@@ -53,7 +53,8 @@ struct address {
 static int parse_address(const char *text, struct address *ret, struct err *err)
 {
     *ret = (struct address){0};
-    if (!strncmp(text, "unix:", 5) && text[5] && strlen(text + 5) < sizeof(((struct sockaddr_un *)0)->sun_path)) {
+    if (!strncmp(text, "unix:", 5) && text[5] &&
+        strlen(text + 5) < sizeof(((struct sockaddr_un *)0)->sun_path)) {
         ret->is_unix = true;
         ret->path = text + 5;
         return 0;
@@ -160,8 +161,8 @@ static void peer_connected(uv_connect_t *req, int status)
         uv_read_start(&p->uv.stream, peer_alloc, peer_read);
 }
 
-struct loop_peer *loop_peer_connect(struct loop *l, const char *address, const struct loop_peer_events *events,
-                                    struct err *err)
+struct loop_peer *loop_peer_connect(struct loop *l, const char *address,
+                                    const struct loop_peer_events *events, struct err *err)
 {
     struct address a;
     if (parse_address(address, &a, err))
@@ -279,8 +280,8 @@ static char *server_name(struct loop_server *s, const struct address *a, const c
     return xasprintf("tcp:%s:%d", a->host, ((port & 255) << 8) | (port >> 8 & 255));
 }
 
-struct loop_server *loop_server_new(struct loop *l, const char *address, const struct loop_peer_events *events,
-                                    struct err *err)
+struct loop_server *loop_server_new(struct loop *l, const char *address,
+                                    const struct loop_peer_events *events, struct err *err)
 {
     struct address a;
     if (parse_address(address, &a, err))

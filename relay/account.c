@@ -104,17 +104,20 @@ static void effect(struct account *a, const struct manager_effect *fx)
         node_recheck_runtime(a->service->node);
         return;
     case MANAGER_FX_READY:
-        log_info("account.ready", "account=%s epoch=%lld next_nonce=%llu open=%zu", a->alias, (long long)a->epoch,
-                 (unsigned long long)manager_look(a->manager).next_nonce, manager_look(a->manager).open);
+        log_info("account.ready", "account=%s epoch=%lld next_nonce=%llu open=%zu", a->alias,
+                 (long long)a->epoch, (unsigned long long)manager_look(a->manager).next_nonce,
+                 manager_look(a->manager).open);
         return;
     case MANAGER_FX_ALERT:
-        log_warn("account.alert", "account=%s epoch=%lld text=\"%s\"", a->alias, (long long)a->epoch, fx->text);
+        log_warn("account.alert", "account=%s epoch=%lld text=\"%s\"", a->alias, (long long)a->epoch,
+                 fx->text);
         return;
     }
     UNREACHABLE();
 }
 
-/* Effects only start things (their answers come from the loop), so the list stays valid while it is walked. */
+/* Effects only start things (their answers come from the loop), so the list stays valid while it is walked.
+ */
 void account_event(struct account *a, const struct manager_event *ev)
 {
     const struct manager_effect *fx;
@@ -156,8 +159,8 @@ void account_promote(struct account *a, int64_t epoch)
     a->generation++;
     a->role = ACCOUNT_LEADER;
     a->epoch = epoch;
-    log_info("leader.acquired", "account=%s scope=%lld holder=%s epoch=%lld", a->alias, (long long)a->lock_key,
-             a->service->holder, (long long)epoch);
+    log_info("leader.acquired", "account=%s scope=%lld holder=%s epoch=%lld", a->alias,
+             (long long)a->lock_key, a->service->holder, (long long)epoch);
     account_event(a, &(struct manager_event){.type = MANAGER_EV_PROMOTED, .epoch = epoch});
     chain_facts(a);
 }

@@ -38,7 +38,8 @@ struct op {
     struct loop_task task; /* a failure before anything was asked */
 };
 
-static struct op *op_new(struct account *a, enum manager_write write, enum manager_event_type done, size_t count)
+static struct op *op_new(struct account *a, enum manager_write write, enum manager_event_type done,
+                         size_t count)
 {
     struct op *op = xcalloc(1, sizeof(*op));
     op->account = a;
@@ -92,14 +93,15 @@ static void failed(struct op *op)
     if (!current(op))
         return;
     if (err_class(code) == ERR_CLASS_BUG || err_class(code) == ERR_CLASS_PERMANENT)
-        log_error("store.refused", "account=%s write=%d code=%s sqlstate=%s text=\"%s\"", a->alias, (int)op->write,
-                  err_name(code), op->u.req.err.sqlstate, op->u.req.err.text);
+        log_error("store.refused", "account=%s write=%d code=%s sqlstate=%s text=\"%s\"", a->alias,
+                  (int)op->write, err_name(code), op->u.req.err.sqlstate, op->u.req.err.text);
     else
         log_debug("store.failed", "account=%s write=%d code=%s text=\"%s\"", a->alias, (int)op->write,
                   err_name(code), op->u.req.err.text);
     account_lost(a, code);
     if (current(op)) /* a lost leadership may have demoted us at once */
-        account_event(a, &(struct manager_event){.type = MANAGER_EV_WRITE_FAILED, .write = op->write, .code = code});
+        account_event(
+            a, &(struct manager_event){.type = MANAGER_EV_WRITE_FAILED, .write = op->write, .code = code});
 }
 
 /* ---- load ---- */
@@ -108,7 +110,8 @@ static int snapshot_stage(const char *state)
 {
     if (!strcmp(state, "signed"))
         return MANAGER_ROW_SIGNED;
-    return !strcmp(state, "in_block") || !strcmp(state, "finalized") ? MANAGER_ROW_IN_BLOCK : MANAGER_ROW_SENT;
+    return !strcmp(state, "in_block") || !strcmp(state, "finalized") ? MANAGER_ROW_IN_BLOCK
+                                                                     : MANAGER_ROW_SENT;
 }
 
 static void loaded(struct store_req *req)
@@ -182,7 +185,8 @@ static void attempts_stored(struct store_req *req)
                                                .spec_version = t->spec_version};
         memcpy(rows[i].hash, t->hash, 32);
     }
-    account_event(op->account, &(struct manager_event){.type = op->done, .written = rows, .count = op->count});
+    account_event(op->account,
+                  &(struct manager_event){.type = op->done, .written = rows, .count = op->count});
     free(rows);
     op_free(op);
 }
@@ -297,13 +301,14 @@ static void ends(struct account *a, const struct manager_effect *fx)
     for (size_t i = 0; i < op->count; i++) {
         const struct manager_row_effect *row = &op->rows[i];
         const char *error = row->error[0] ? row->error : row->reason;
-        op->finish_rows[i] = (struct store_finish_row){.nonce = (int64_t)row->nonce,
-                                                       .id = row->id,
-                                                       .block_number = row->block_number,
-                                                       .index = (int32_t)row->index,
-                                                       .outcome = row->outcome,
-                                                       .error = error,
-                                                       .fee = row->has_fee ? u128_text(row->fee, op->fees[i]) : NULL};
+        op->finish_rows[i] =
+            (struct store_finish_row){.nonce = (int64_t)row->nonce,
+                                      .id = row->id,
+                                      .block_number = row->block_number,
+                                      .index = (int32_t)row->index,
+                                      .outcome = row->outcome,
+                                      .error = error,
+                                      .fee = row->has_fee ? u128_text(row->fee, op->fees[i]) : NULL};
         memcpy(op->finish_rows[i].hash, row->hash, 32);
         memcpy(op->finish_rows[i].block_hash, row->block_hash, 32);
     }
@@ -377,7 +382,8 @@ static void fetched(struct store_req *req)
 void account_fetch(struct account *a)
 {
     struct op *op = op_new(a, MANAGER_WRITE_LOAD, MANAGER_EV_OUTBOX, 0);
-    op->u.outbox = (struct store_outbox){.account = a->store_account, .epoch = a->epoch, .limit = a->outbox_limit};
+    op->u.outbox =
+        (struct store_outbox){.account = a->store_account, .epoch = a->epoch, .limit = a->outbox_limit};
     store_outbox_start(a->service->store, &op->u.outbox, fetched);
 }
 

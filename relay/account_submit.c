@@ -110,7 +110,8 @@ void account_submit(struct account *a, const struct manager_effect *fx)
     t->nonce = fx->nonce;
     memcpy(t->hash, fx->hash, 32);
     HASH_ADD(hh, a->submits, hash, 32, t);
-    node_submit_start(a->service->node, &t->node, fx->bytes, fx->bytes_len, gate, t, on_reply, on_status, on_lost);
+    node_submit_start(a->service->node, &t->node, fx->bytes, fx->bytes_len, gate, t, on_reply, on_status,
+                      on_lost);
 }
 
 void account_unwatch(struct account *a, const uint8_t hash[32])
@@ -125,7 +126,7 @@ void account_unwatch_all(struct account *a)
 {
     struct submit *t, *next;
     HASH_ITER(hh, a->submits, t, next)
-        forget(t);
+    forget(t);
 }
 
 /* ---- the questions of a probe ---- */

@@ -1,9 +1,10 @@
-/* The control endpoint: JSON lines over a unix or tcp socket. A leader takes transactions here as well as from
- * SQL; a follower refuses with the leader's address (S03).
+/* The control endpoint: JSON lines over a unix or tcp socket. A leader takes transactions here as well as
+ * from SQL; a follower refuses with the leader's address (S03).
  *
  *   {"cmd":"send","account":"alice","call":"0x..","key":"..","priority":0}  -> {"id":17}
  *   {"cmd":"status"}                                                       -> {"relay":..,"accounts":[..]}
- *   any failure                                                            -> {"error":"NOT_LEADER","text":..}
+ *   any failure                                                            ->
+ * {"error":"NOT_LEADER","text":..}
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -56,13 +57,15 @@ static void enqueued(struct store_req *req)
 static void refuse_follower(struct service *s, struct account *a, struct loop_peer *peer)
 {
     const char *address = "";
-    const char *leader = s->election && a->store_account ? election_leader(s->election, a->index, &address) : "";
-    char *text = *leader ? xasprintf("relay %s does not lead account %s: the leader is %s at %s", s->name, a->alias,
-                                     leader, *address ? address : "(no address)")
-                         : xasprintf("relay %s does not lead account %s and knows no leader: try again", s->name, a->alias);
+    const char *leader =
+        s->election && a->store_account ? election_leader(s->election, a->index, &address) : "";
+    char *text = *leader ? xasprintf("relay %s does not lead account %s: the leader is %s at %s", s->name,
+                                     a->alias, leader, *address ? address : "(no address)")
+                         : xasprintf("relay %s does not lead account %s and knows no leader: try again",
+                                     s->name, a->alias);
     log_warn("send.refused", "account=%s leader=%s address=%s", a->alias, leader, address);
-    answer(peer, json_pack("{s:s, s:s, s:s, s:s}", "error", err_name(ERR_NOT_LEADER), "text", text, "leader", leader,
-                           "address", address));
+    answer(peer, json_pack("{s:s, s:s, s:s, s:s}", "error", err_name(ERR_NOT_LEADER), "text", text, "leader",
+                           leader, "address", address));
     free(text);
 }
 
@@ -71,8 +74,8 @@ static void cmd_send(struct service *s, struct loop_peer *peer, json_t *request)
     const char *name = NULL, *call = NULL, *key = NULL, *creator = NULL;
     int priority = 0;
     json_error_t error;
-    if (json_unpack_ex(request, &error, 0, "{s:s, s:s, s?s, s?i, s?s}", "account", &name, "call", &call, "key", &key,
-                       "priority", &priority, "creator", &creator)) {
+    if (json_unpack_ex(request, &error, 0, "{s:s, s:s, s?s, s?i, s?s}", "account", &name, "call", &call,
+                       "key", &key, "priority", &priority, "creator", &creator)) {
         refuse(peer, ERR_ARGUMENT, error.text);
         return;
     }
@@ -109,13 +112,14 @@ static json_t *account_status(struct service *s, struct account *a)
 {
     struct manager_view v = manager_look(a->manager);
     const char *address = "";
-    const char *leader = s->election && a->store_account ? election_leader(s->election, a->index, &address) : "";
+    const char *leader =
+        s->election && a->store_account ? election_leader(s->election, a->index, &address) : "";
     const char *role = s->standalone ? "standalone" : a->role == ACCOUNT_LEADER ? "leader" : "follower";
-    return json_pack("{s:s, s:s, s:s, s:I, s:b, s:s, s:s, s:i, s:I, s:I, s:I, s:I}", "alias", a->alias, "address",
-                     a->address, "role", role, "epoch", (json_int_t)a->epoch, "gate", account_gate(a), "leader", leader,
-                     "leader_address", address, "phase", (int)manager_phase(a->manager), "next_nonce",
-                     (json_int_t)v.next_nonce, "open", (json_int_t)v.open, "unsent", (json_int_t)v.unsent, "in_block",
-                     (json_int_t)v.in_block);
+    return json_pack("{s:s, s:s, s:s, s:I, s:b, s:s, s:s, s:i, s:I, s:I, s:I, s:I}", "alias", a->alias,
+                     "address", a->address, "role", role, "epoch", (json_int_t)a->epoch, "gate",
+                     account_gate(a), "leader", leader, "leader_address", address, "phase",
+                     (int)manager_phase(a->manager), "next_nonce", (json_int_t)v.next_nonce, "open",
+                     (json_int_t)v.open, "unsent", (json_int_t)v.unsent, "in_block", (json_int_t)v.in_block);
 }
 
 static void cmd_status(struct service *s, struct loop_peer *peer)
@@ -123,8 +127,8 @@ static void cmd_status(struct service *s, struct loop_peer *peer)
     json_t *accounts = json_array();
     for (size_t i = 0; i < s->account_count; i++)
         json_array_append_new(accounts, account_status(s, &s->accounts[i]));
-    answer(peer, json_pack("{s:s, s:s, s:b, s:b, s:o}", "relay", s->name, "holder", s->holder, "database", s->store_up,
-                           "chain", s->node_ready, "accounts", accounts));
+    answer(peer, json_pack("{s:s, s:s, s:b, s:b, s:o}", "relay", s->name, "holder", s->holder, "database",
+                           s->store_up, "chain", s->node_ready, "accounts", accounts));
 }
 
 static void on_line(void *arg, struct loop_peer *peer, const char *line, size_t len)
@@ -148,7 +152,7 @@ static void on_end(void *arg, struct loop_peer *peer, const struct err *err)
 {
     struct service *s = arg;
     (void)err;
-    LIST_EACH(n, &s->sendings) {
+    LIST_EACH (n, &s->sendings) {
         struct sending *x = CONTAINER_OF(n, struct sending, node);
         if (x->peer == peer)
             x->peer = NULL;

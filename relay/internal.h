@@ -19,7 +19,7 @@ enum account_role { ACCOUNT_FOLLOWER, ACCOUNT_LEADER };
 /* One signing account of this relay. */
 struct account {
     struct service *service;
-    int index;              /* in service->accounts, and the elector's index */
+    int index; /* in service->accounts, and the elector's index */
     char *alias;
     struct keypair *key;
     uint8_t id[ACCOUNT_ID_MAX];
@@ -27,12 +27,12 @@ struct account {
     char address[SS58_TEXT_MAX + 8];
     int64_t lock_key;
     bool has_lock_key;
-    int32_t store_account;  /* 0 until registered */
-    size_t watch_index;     /* node_watch_account */
+    int32_t store_account; /* 0 until registered */
+    size_t watch_index;    /* node_watch_account */
     bool watched;
     enum account_role role;
     int64_t epoch;
-    uint64_t generation;    /* goes up at each promotion and demotion: late answers are recognised by it */
+    uint64_t generation; /* goes up at each promotion and demotion: late answers are recognised by it */
     struct manager *manager;
     struct wake wake;
     uint32_t outbox_limit;
@@ -62,14 +62,14 @@ struct service {
     struct account *by_id; /* uthash */
     bool store_up, was_up, node_ready;
     bool following;
-    uint64_t follow_next;  /* the next finalized height the node will report */
+    uint64_t follow_next; /* the next finalized height the node will report */
     uint64_t stale_since_ms;
-    size_t ops;            /* store requests in flight */
+    size_t ops; /* store requests in flight */
     size_t registering;
-    unsigned closing;      /* parts still closing */
+    unsigned closing; /* parts still closing */
     void (*stop_cb)(void *arg);
     void *stop_arg;
-    struct list sendings;  /* control.c: requests whose peer may go first */
+    struct list sendings; /* control.c: requests whose peer may go first */
 };
 
 /* account.c */
@@ -77,10 +77,12 @@ void account_init(struct account *a, struct service *s, int index, const struct 
 void account_done(struct account *a);
 void account_promote(struct account *a, int64_t epoch);
 void account_demote(struct account *a, const char *reason);
-void account_event(struct account *a, const struct manager_event *ev); /* step the manager, carry the effects out */
+void account_event(struct account *a,
+                   const struct manager_event *ev); /* step the manager, carry the effects out */
 void account_wake(struct account *a, enum wake_event ev);
 bool account_gate(struct account *a);
-void account_lost(struct account *a, int code); /* a fenced write failed: tell the election if it means that */
+void account_lost(struct account *a,
+                  int code); /* a fenced write failed: tell the election if it means that */
 
 /* account_store.c: effects that are store requests */
 void account_store_effect(struct account *a, const struct manager_effect *fx);
@@ -113,8 +115,8 @@ void service_follow(struct service *s, uint64_t number);
 int control_open(struct service *s, struct err *err);
 /* standalone.c */
 void standalone_new(struct service *s);
-void standalone_event(void *arg, const char *kind, int32_t account, int64_t nonce, int64_t id, const char *state,
-                      const uint8_t hash[32], const char *outcome, const char *error);
+void standalone_event(void *arg, const char *kind, int32_t account, int64_t nonce, int64_t id,
+                      const char *state, const uint8_t hash[32], const char *outcome, const char *error);
 void standalone_promote(struct service *s);
 
 struct account *service_account_by_name(struct service *s, const char *name); /* alias, 0x id or address */

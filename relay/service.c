@@ -121,7 +121,8 @@ void service_register(struct service *s)
 static void stale_line(struct service *s)
 {
     log_error("database.unreachable",
-              "relay=%s role=follower sending=never view=stale since_s=%llu text=\"no transaction is sent until the "
+              "relay=%s role=follower sending=never view=stale since_s=%llu text=\"no transaction is sent "
+              "until the "
               "database is back\"",
               s->name, (unsigned long long)((loop_now_ms(s->loop) - s->stale_since_ms) / 1000));
 }
@@ -184,7 +185,7 @@ static void on_leader_change(void *arg, const struct listen_leader *change)
 {
     struct service *s = arg;
     if (s->phase == SERVICE_RUNNING)
-        election_leader_change(s->election, change->account, change->holder, change->address);
+        election_leader_change(s->election, change->account, change->holder, change->address, change->epoch);
 }
 
 static void on_promote(void *arg, int index, int64_t epoch)
@@ -217,7 +218,8 @@ static char *identity(const char *name)
     char host[256] = "localhost";
     gethostname(host, sizeof(host) - 1);
     return xasprintf("txrelay-%s-%s-%ld-%08llx%08llx", name, host, (long)getpid(),
-                     (unsigned long long)(loop_seed() & 0xffffffff), (unsigned long long)(loop_seed() & 0xffffffff));
+                     (unsigned long long)(loop_seed() & 0xffffffff),
+                     (unsigned long long)(loop_seed() & 0xffffffff));
 }
 
 static int open_database(struct service *s)
@@ -288,8 +290,10 @@ struct service *service_new(struct loop *l, const struct service_config *config,
 void service_open(struct service *s)
 {
     if (s->standalone) {
-        log_warn("relay.standalone", "relay=%s text=\"no database is configured: no failover, nothing survives this "
-                 "process\"", s->name);
+        log_warn("relay.standalone",
+                 "relay=%s text=\"no database is configured: no failover, nothing survives this "
+                 "process\"",
+                 s->name);
     } else {
         loop_timer_at(s->health, loop_now_ms(s->loop) + HEALTH_MS);
         listen_open(s->listen);

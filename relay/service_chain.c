@@ -65,7 +65,8 @@ static void on_runtime(void *arg, const struct node_info *info)
 
 static void on_best(void *arg, const struct node_head *head)
 {
-    to_leaders(arg, &(struct manager_event){.type = MANAGER_EV_BEST, .number = head->number, .best = head->number});
+    to_leaders(
+        arg, &(struct manager_event){.type = MANAGER_EV_BEST, .number = head->number, .best = head->number});
 }
 
 static struct account *signer_account(struct service *s, const uint8_t *signer, size_t len)
@@ -93,7 +94,8 @@ static void on_finalized(void *arg, const struct node_block *block)
         struct account *a = &s->accounts[i];
         if (a->role != ACCOUNT_LEADER)
             continue;
-        struct manager_block b = {.number = block->head.number, .account_nonce = UINT64_MAX, .included = rows};
+        struct manager_block b = {
+            .number = block->head.number, .account_nonce = UINT64_MAX, .included = rows};
         memcpy(b.hash, block->head.hash, 32);
         if (a->watched && a->watch_index < block->nonce_count)
             b.account_nonce = block->nonces[a->watch_index];
@@ -102,8 +104,8 @@ static void on_finalized(void *arg, const struct node_block *block)
             if (signer_account(s, x->signer, x->signer_len) != a)
                 continue;
             struct manager_included *row = &rows[b.included_count++];
-            *row = (struct manager_included){.index = x->index, .nonce = x->nonce, .own_signer = true,
-                                             .result = x->result};
+            *row = (struct manager_included){
+                .index = x->index, .nonce = x->nonce, .own_signer = true, .result = x->result};
             memcpy(row->hash, x->hash, 32);
         }
         account_event(a, &(struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &b});

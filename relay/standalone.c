@@ -26,11 +26,12 @@ static void print(json_t *line)
     json_decref(line);
 }
 
-void standalone_event(void *arg, const char *kind, int32_t account, int64_t nonce, int64_t id, const char *state,
-                      const uint8_t hash[32], const char *outcome, const char *error)
+void standalone_event(void *arg, const char *kind, int32_t account, int64_t nonce, int64_t id,
+                      const char *state, const uint8_t hash[32], const char *outcome, const char *error)
 {
     struct account *a = service_account_by_row(arg, account);
-    json_t *line = json_pack("{s:I, s:s, s:s}", "id", (json_int_t)id, "event", kind, "account", a ? a->alias : "");
+    json_t *line =
+        json_pack("{s:I, s:s, s:s}", "id", (json_int_t)id, "event", kind, "account", a ? a->alias : "");
     if (nonce >= 0)
         json_object_set_new(line, "nonce", json_integer(nonce));
     if (hash)
@@ -73,8 +74,8 @@ static void take(struct service *s, json_t *request)
     int priority = 0;
     json_error_t error;
     struct input *x = xcalloc(1, sizeof(*x));
-    if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s:s, s?s, s?i}", "account", &account, "call", &call, "key",
-                       &key, "priority", &priority) ||
+    if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s:s, s?s, s?i}", "account", &account, "call",
+                       &call, "key", &key, "priority", &priority) ||
         !hex_decode(call, strlen(call), &x->call)) {
         print(json_pack("{s:s, s:s}", "error", err_name(ERR_ARGUMENT), "text",
                         call ? "call is not hexadecimal" : error.text));
@@ -162,8 +163,7 @@ void standalone_promote(struct service *s)
         c->req.holder = s->holder;
         c->req.address = "";
         c->req.have_lock = true;
-        c->req.expiry_1_ms = s->config.elector.expiry_1_ms;
-        c->req.expiry_2_ms = s->config.elector.expiry_2_ms;
+        c->req.expiry_1_ms = c->req.expiry_2_ms = 1000; /* nobody else can claim */
         s->ops++;
         store_claim_start(s->store, &c->req, claimed);
     }

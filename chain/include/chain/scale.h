@@ -20,7 +20,7 @@ struct scale_in {
 static inline struct scale_in scale_in_of(const void *data, size_t len)
 {
     const uint8_t *p = (const uint8_t *)data;
-    return (struct scale_in){p, p + len, false};
+    return (struct scale_in){p, len ? p + len : p, false}; /* NULL with 0 is a valid empty input */
 }
 
 static inline size_t scale_left(const struct scale_in *in)

@@ -21,15 +21,16 @@ struct loop_peer_events {
 
 /* NULL and *err: ERR_ARGUMENT for a bad address, ERR_IO when it cannot be bound. A stale unix socket that
  * nobody listens on is replaced. Unix sockets get mode 0600. */
-struct loop_server *loop_server_new(struct loop *l, const char *address, const struct loop_peer_events *events,
-                                    struct err *err);
+struct loop_server *loop_server_new(struct loop *l, const char *address,
+                                    const struct loop_peer_events *events, struct err *err);
 struct loop_server *loop_server_close(struct loop_server *s); /* its peers too */
 /* The address with the real port, when the port was given as 0. */
 const char *loop_server_address(const struct loop_server *s);
 
-struct loop_peer *loop_peer_connect(struct loop *l, const char *address, const struct loop_peer_events *events,
-                                    struct err *err);
+struct loop_peer *loop_peer_connect(struct loop *l, const char *address,
+                                    const struct loop_peer_events *events, struct err *err);
 void loop_peer_write(struct loop_peer *p, const void *data, size_t len); /* copied; a slow reader is closed */
-struct loop_peer *loop_peer_close(struct loop_peer *p); /* what was written is still flushed if it can be at once */
+struct loop_peer *
+loop_peer_close(struct loop_peer *p); /* what was written is still flushed if it can be at once */
 
 #endif

@@ -36,45 +36,52 @@ struct manager_config {
 };
 
 enum manager_phase {
-    MANAGER_IDLE, MANAGER_LOAD_WAIT, MANAGER_CHAIN_WAIT, MANAGER_PROBE_POOL_WAIT, MANAGER_PROBE_NONCE_WAIT,
+    MANAGER_IDLE,
+    MANAGER_LOAD_WAIT,
+    MANAGER_CHAIN_WAIT,
+    MANAGER_PROBE_POOL_WAIT,
+    MANAGER_PROBE_NONCE_WAIT,
     MANAGER_LEADING,
 };
 
 /* ---- events ---- */
 
 enum manager_event_type {
-    MANAGER_EV_PROMOTED,       /* epoch */
-    MANAGER_EV_DEMOTED,        /* everything is forgotten; no effect is carried out any more */
-    MANAGER_EV_GATE_OPEN,      /* sending is allowed again: what was refused at the gate is sent */
-    MANAGER_EV_SNAPSHOT,       /* rows, last, next_nonce */
-    MANAGER_EV_CHAIN_UP,       /* number (finalized), best, spec_version */
+    MANAGER_EV_PROMOTED,  /* epoch */
+    MANAGER_EV_DEMOTED,   /* everything is forgotten; no effect is carried out any more */
+    MANAGER_EV_GATE_OPEN, /* sending is allowed again: what was refused at the gate is sent */
+    MANAGER_EV_SNAPSHOT,  /* rows, last, next_nonce */
+    MANAGER_EV_CHAIN_UP,  /* number (finalized), best, spec_version */
     MANAGER_EV_CHAIN_DOWN,
-    MANAGER_EV_RUNTIME,        /* spec_version, transaction_version changed */
-    MANAGER_EV_BEST,           /* number */
-    MANAGER_EV_FINALIZED,      /* block */
-    MANAGER_EV_POOL,           /* hashes: answer to ASK_POOL; failed = true when it could not be asked */
-    MANAGER_EV_NONCE,          /* nonce at the best block: answer to ASK_NONCE; failed */
-    MANAGER_EV_OUTBOX,         /* outbox rows: answer to WANT_OUTBOX, at least one */
-    MANAGER_EV_ADMITTED,       /* written rows: bytes and hashes, committed */
-    MANAGER_EV_RESIGNED,       /* written rows: new attempts, committed */
-    MANAGER_EV_FILLED,         /* written rows: fillers, committed */
-    MANAGER_EV_STATES_STORED, MANAGER_EV_FINISH_STORED, MANAGER_EV_REJECT_STORED, MANAGER_EV_NONCE_STORED,
-    MANAGER_EV_WRITE_FAILED,   /* write: which effect; code: enum err_code */
-    MANAGER_EV_SUBMIT_REPLY,   /* nonce, hash, code 0 accepted, else rpc_code/text or a transport error */
-    MANAGER_EV_STATUS,         /* nonce, hash, status, block_hash (or usurper) */
-    MANAGER_EV_WATCH_LOST,     /* nonce, hash */
-    MANAGER_EV_TICK,           /* time passed: deadlines of waits (a retry of a failed question or write) */
+    MANAGER_EV_RUNTIME,   /* spec_version, transaction_version changed */
+    MANAGER_EV_BEST,      /* number */
+    MANAGER_EV_FINALIZED, /* block */
+    MANAGER_EV_POOL,      /* hashes: answer to ASK_POOL; failed = true when it could not be asked */
+    MANAGER_EV_NONCE,     /* nonce at the best block: answer to ASK_NONCE; failed */
+    MANAGER_EV_OUTBOX,    /* outbox rows: answer to WANT_OUTBOX, at least one */
+    MANAGER_EV_ADMITTED,  /* written rows: bytes and hashes, committed */
+    MANAGER_EV_RESIGNED,  /* written rows: new attempts, committed */
+    MANAGER_EV_FILLED,    /* written rows: fillers, committed */
+    MANAGER_EV_STATES_STORED,
+    MANAGER_EV_FINISH_STORED,
+    MANAGER_EV_REJECT_STORED,
+    MANAGER_EV_NONCE_STORED,
+    MANAGER_EV_WRITE_FAILED, /* write: which effect; code: enum err_code */
+    MANAGER_EV_SUBMIT_REPLY, /* nonce, hash, code 0 accepted, else rpc_code/text or a transport error */
+    MANAGER_EV_STATUS,       /* nonce, hash, status, block_hash (or usurper) */
+    MANAGER_EV_WATCH_LOST,   /* nonce, hash */
+    MANAGER_EV_TICK,         /* time passed: deadlines of waits (a retry of a failed question or write) */
 };
 
 struct manager_snapshot_row {
     uint64_t nonce;
-    int64_t id; /* 0: filler */
+    int64_t id;                                                                /* 0: filler */
     enum { MANAGER_ROW_SIGNED, MANAGER_ROW_SENT, MANAGER_ROW_IN_BLOCK } stage; /* signed: maybe never sent */
     uint8_t hash[32];
     const uint8_t *bytes; /* the extrinsic; copied */
     size_t bytes_len;
-    size_t call_len;      /* the call is the last call_len bytes of it */
-    int64_t era_death;    /* block number, -1 immortal */
+    size_t call_len;   /* the call is the last call_len bytes of it */
+    int64_t era_death; /* block number, -1 immortal */
     uint32_t spec_version;
     uint64_t submitted_block;
     const uint8_t (*earlier)[32]; /* hashes of earlier attempts */
@@ -85,7 +92,7 @@ struct manager_outbox_row {
     int64_t id;
     const uint8_t *call; /* copied */
     size_t call_len;
-    const char *bad;     /* NULL, or why the door found that it can never be sent: it is rejected with this */
+    const char *bad; /* NULL, or why the door found that it can never be sent: it is rejected with this */
 };
 
 struct manager_written_row {
@@ -115,8 +122,16 @@ struct manager_block {
     size_t included_count;
 };
 
-enum manager_write { MANAGER_WRITE_ADMIT, MANAGER_WRITE_RESIGN, MANAGER_WRITE_FILL, MANAGER_WRITE_STATES,
-                     MANAGER_WRITE_FINISH, MANAGER_WRITE_REJECT, MANAGER_WRITE_NONCE, MANAGER_WRITE_LOAD };
+enum manager_write {
+    MANAGER_WRITE_ADMIT,
+    MANAGER_WRITE_RESIGN,
+    MANAGER_WRITE_FILL,
+    MANAGER_WRITE_STATES,
+    MANAGER_WRITE_FINISH,
+    MANAGER_WRITE_REJECT,
+    MANAGER_WRITE_NONCE,
+    MANAGER_WRITE_LOAD
+};
 
 struct manager_event {
     enum manager_event_type type;
@@ -152,17 +167,20 @@ enum manager_effect_type {
     MANAGER_FX_WANT_OUTBOX, /* limit: bring up to so many outbox rows when there are any (stays wanted) */
     MANAGER_FX_ADMIT,       /* sign rows at their nonces, one fenced commit, then ADMITTED */
     MANAGER_FX_RESIGN,      /* sign the same call at the same nonce anew, commit, then RESIGNED */
-    MANAGER_FX_FILL,        /* sign a filler (System.remark) at the nonce; the transaction there ends, then FILLED */
-    MANAGER_FX_SUBMIT,      /* nonce, hash, bytes: to the node, through the gate, watched */
-    MANAGER_FX_UNWATCH,     /* nonce, hash: forget the watch */
+    MANAGER_FX_FILL, /* sign a filler (System.remark) at the nonce; the transaction there ends, then FILLED */
+    MANAGER_FX_SUBMIT,  /* nonce, hash, bytes: to the node, through the gate, watched */
+    MANAGER_FX_UNWATCH, /* nonce, hash: forget the watch */
     MANAGER_FX_UNWATCH_ALL,
-    MANAGER_FX_STORE_STATES, MANAGER_FX_STORE_FINISH, MANAGER_FX_STORE_REJECT,
+    MANAGER_FX_STORE_STATES,
+    MANAGER_FX_STORE_FINISH,
+    MANAGER_FX_STORE_REJECT,
     MANAGER_FX_STORE_NONCE, /* nonce */
-    MANAGER_FX_ASK_POOL, MANAGER_FX_ASK_NONCE,
-    MANAGER_FX_FOLLOW,      /* number: finalized blocks from this height on */
+    MANAGER_FX_ASK_POOL,
+    MANAGER_FX_ASK_NONCE,
+    MANAGER_FX_FOLLOW, /* number: finalized blocks from this height on */
     MANAGER_FX_RECHECK_RUNTIME,
-    MANAGER_FX_READY,       /* rebuilt: the account is led for good now (log, readiness) */
-    MANAGER_FX_ALERT,       /* text: something a person must know */
+    MANAGER_FX_READY, /* rebuilt: the account is led for good now (log, readiness) */
+    MANAGER_FX_ALERT, /* text: something a person must know */
 };
 
 struct manager_row_effect {
@@ -175,7 +193,7 @@ struct manager_row_effect {
     const char *outcome; /* fill, reject: "failed", "expired", ... */
     /* states */
     uint8_t hash[32];
-    const char *state;   /* schema's tx_state names */
+    const char *state; /* schema's tx_state names */
     bool has_block;
     uint8_t block_hash[32];
     int64_t block_number; /* -1 unknown */
@@ -212,31 +230,33 @@ uint64_t manager_deadline(const struct manager *m); /* when a TICK is wanted; UI
 enum manager_phase manager_phase(const struct manager *m);
 struct manager_view {
     uint64_t next_nonce;
-    size_t open;       /* nonces in use */
-    size_t unsent;     /* committed and not on the wire */
-    size_t unsure;     /* waiting for a probe */
+    size_t open;   /* nonces in use */
+    size_t unsent; /* committed and not on the wire */
+    size_t unsure; /* waiting for a probe */
     size_t in_block;
     uint32_t window;
 };
 struct manager_view manager_look(const struct manager *m);
 /* Does the manager know this hash (current or earlier attempt of an open nonce)? */
 bool manager_knows(const struct manager *m, const uint8_t hash[32]);
-void manager_check(const struct manager *m); /* INVARIANTs over the whole state, for tests and the simulator */
+void manager_check(
+    const struct manager *m); /* INVARIANTs over the whole state, for tests and the simulator */
 
-/* How a node's refusal is read (facts: RPC codes 1001..1021, both message shapes). Pure, exported for tests. */
+/* How a node's refusal is read (facts: RPC codes 1001..1021, both message shapes). Pure, exported for tests.
+ */
 enum refusal {
-    REFUSAL_STALE,        /* the nonce is used: finalized blocks will tell by whom */
-    REFUSAL_POOLED,       /* 1013: it is there already */
-    REFUSAL_BANNED,       /* 1012 */
-    REFUSAL_UNDERPRICED,  /* 1014 */
-    REFUSAL_POOL_FULL,    /* 1016 */
+    REFUSAL_STALE,       /* the nonce is used: finalized blocks will tell by whom */
+    REFUSAL_POOLED,      /* 1013: it is there already */
+    REFUSAL_BANNED,      /* 1012 */
+    REFUSAL_UNDERPRICED, /* 1014 */
+    REFUSAL_POOL_FULL,   /* 1016 */
     REFUSAL_PAYMENT,
-    REFUSAL_BAD_PROOF,    /* bad signature, ancient birth: runtime or era moved */
+    REFUSAL_BAD_PROOF, /* bad signature, ancient birth: runtime or era moved */
     REFUSAL_FUTURE,
-    REFUSAL_INVALID,      /* never possible: call, custom, exhausts resources, does not decode */
-    REFUSAL_TRANSPORT,    /* no answer: nobody knows */
-    REFUSAL_GATE,         /* refused by our own gate: not sent */
-    REFUSAL_BUSY,         /* node limits: subscriptions, rate, internal error: try again */
+    REFUSAL_INVALID,   /* never possible: call, custom, exhausts resources, does not decode */
+    REFUSAL_TRANSPORT, /* no answer: nobody knows */
+    REFUSAL_GATE,      /* refused by our own gate: not sent */
+    REFUSAL_BUSY,      /* node limits: subscriptions, rate, internal error: try again */
 };
 enum refusal manager_refusal(int code, int64_t rpc_code, const char *text);
 

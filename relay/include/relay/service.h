@@ -18,8 +18,8 @@ struct service;
 
 struct service_account {
     const char *alias;
-    struct keypair *key;     /* owned by the service from service_new on */
-    bool has_lock_key;       /* L02: override of the derived key */
+    struct keypair *key; /* owned by the service from service_new on */
+    bool has_lock_key;   /* L02: override of the derived key */
     int64_t lock_key;
 };
 
@@ -30,7 +30,7 @@ struct service_config {
     const char *listen_dsn;       /* NULL: control_dsn */
     const char *const *endpoints; /* chain */
     size_t endpoint_count;
-    const char *ca_file;          /* chain's wss; NULL: system store */
+    const char *ca_file; /* chain's wss; NULL: system store */
     bool chain_insecure;
     bool has_genesis;
     uint8_t genesis[32];
@@ -39,8 +39,8 @@ struct service_config {
     size_t account_count;
     struct elector_config elector;
     struct manager_config manager;
-    const char *control_address;  /* "unix:..." or "tcp:..."; NULL: none */
-    bool read_stdin;              /* standalone: JSON lines in */
+    const char *control_address;                       /* "unix:..." or "tcp:..."; NULL: none */
+    bool read_stdin;                                   /* standalone: JSON lines in */
     void (*on_exit)(void *arg, const struct err *err); /* the service cannot go on (permanent error) */
     void *arg;
 };

@@ -23,14 +23,15 @@
 enum wake_state { WAKE_OFF, WAKE_FETCH_WAIT, WAKE_POLL, WAKE_ARM_WAIT, WAKE_RECHECK_WAIT, WAKE_ASLEEP };
 
 enum wake_event {
-    WAKE_EV_WANT,        /* the manager wants rows */
-    WAKE_EV_ROWS,        /* the fetch brought rows: they go to the manager */
-    WAKE_EV_NONE,        /* the fetch brought nothing */
-    WAKE_EV_FAILED,      /* the question failed: tried again after a while */
-    WAKE_EV_ARMED, WAKE_EV_NOT_ARMED,
-    WAKE_EV_RING,        /* outbox_wake was heard */
+    WAKE_EV_WANT,   /* the manager wants rows */
+    WAKE_EV_ROWS,   /* the fetch brought rows: they go to the manager */
+    WAKE_EV_NONE,   /* the fetch brought nothing */
+    WAKE_EV_FAILED, /* the question failed: tried again after a while */
+    WAKE_EV_ARMED,
+    WAKE_EV_NOT_ARMED,
+    WAKE_EV_RING,         /* outbox_wake was heard */
     WAKE_EV_CONTROL_LOST, /* the session that held the doorbell is gone */
-    WAKE_EV_RESET,       /* no longer leader */
+    WAKE_EV_RESET,        /* no longer leader */
     WAKE_EV_TICK,
 };
 
@@ -39,7 +40,7 @@ enum wake_effect { WAKE_FX_NONE = 0, WAKE_FX_FETCH = 1, WAKE_FX_ARM = 2, WAKE_FX
 struct wake {
     enum wake_state state;
     bool armed;
-    bool rung;            /* rung while a question was open: ask again */
+    bool rung; /* rung while a question was open: ask again */
     uint32_t poll_ms;
     uint64_t deadline_ms; /* UINT64_MAX: none */
 };

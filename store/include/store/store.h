@@ -21,8 +21,8 @@
 struct store;
 
 enum store_state {
-    STORE_DOWN,    /* not connected: requests fail at once with ERR_DB_UNAVAILABLE */
-    STORE_UP,      /* both sessions are up and verified (not a standby, not a pooler, schema fits) */
+    STORE_DOWN, /* not connected: requests fail at once with ERR_DB_UNAVAILABLE */
+    STORE_UP,   /* both sessions are up and verified (not a standby, not a pooler, schema fits) */
 };
 
 struct store_req {
@@ -32,6 +32,8 @@ struct store_req {
     struct loop_task task;
     void (*cb)(struct store_req *req);
     void *arena;
+    struct store *owner;
+    void (*run)(struct store_req *req);
 };
 typedef void (*store_cb)(struct store_req *req);
 void store_req_done(struct store_req *req); /* frees what it returned; req may be reused after it */
@@ -100,11 +102,16 @@ struct store_release {
 };
 void store_release_start(struct store *s, struct store_release *r, store_cb cb);
 
-/* End the session that holds the account's lock although its claim has expired (hung holder). */
+/* End the session that holds the account's lock if its claim has expired by the rules (hung holder); the
+ * store looks and decides in one statement. Also tells who claims it, and for how long. */
 struct store_evict {
     struct store_req req;
     int64_t lock_key;
-    bool terminated; /* out */
+    /* out */
+    bool terminated;
+    const char *current_holder, *current_address; /* "" when free */
+    int64_t epoch;
+    int64_t expiry_1_left_ms;
 };
 void store_evict_start(struct store *s, struct store_evict *r, store_cb cb);
 
@@ -126,13 +133,13 @@ struct store_pending_row {
     uint8_t hash[32];
     int32_t attempt;
     struct store_bytes extrinsic, call, block_hash; /* block_hash.data NULL: none */
-    int64_t block_number;     /* -1: none */
-    int64_t era_death;        /* -1: immortal */
-    int64_t era_birth;        /* -1: immortal */
+    int64_t block_number;                           /* -1: none */
+    int64_t era_death;                              /* -1: immortal */
+    int64_t era_birth;                              /* -1: immortal */
     uint32_t spec_version;
-    const char *tip;          /* decimal */
-    int64_t submitted_block;  /* finalized height when it was signed */
-    size_t earlier_count;     /* hashes of earlier attempts at this nonce: they may still be included */
+    const char *tip;         /* decimal */
+    int64_t submitted_block; /* finalized height when it was signed */
+    size_t earlier_count;    /* hashes of earlier attempts at this nonce: they may still be included */
     const uint8_t (*earlier)[32];
 };
 struct store_snapshot {
@@ -174,11 +181,11 @@ struct store_attempt_row {
     int64_t nonce;
     uint8_t hash[32];
     struct store_bytes extrinsic;
-    struct store_bytes call;  /* fill only */
-    const char *tip;          /* decimal; NULL = "0" */
+    struct store_bytes call;      /* fill only */
+    const char *tip;              /* decimal; NULL = "0" */
     int64_t era_birth, era_death; /* -1: immortal */
-    const char *reason;       /* attempt: why the former one ended; fill: error text of the ended transaction */
-    const char *outcome;      /* fill: outcome of the ended transaction */
+    const char *reason;  /* attempt: why the former one ended; fill: error text of the ended transaction */
+    const char *outcome; /* fill: outcome of the ended transaction */
 };
 struct store_attempts {
     struct store_req req;
@@ -188,7 +195,7 @@ struct store_attempts {
     int64_t block; /* finalized height now */
     size_t count;
     const struct store_attempt_row *rows;
-    int64_t next_nonce; /* out (admit) */
+    int64_t next_nonce; /* out (admit, fill) */
 };
 void store_admit_start(struct store *s, struct store_attempts *r, store_cb cb);
 void store_attempt_start(struct store *s, struct store_attempts *r, store_cb cb);
@@ -216,8 +223,8 @@ struct store_finish_row {
     int64_t id;    /* reject */
     uint8_t hash[32];
     uint8_t block_hash[32];
-    int64_t block_number;
-    int32_t index;
+    int64_t block_number; /* -1: in no block (usurped, expired...); block_hash does not count then */
+    int32_t index;        /* -1: unknown */
     const char *outcome;
     const char *error; /* NULL: none */
     const char *fee;   /* decimal or NULL */
@@ -254,20 +261,21 @@ struct store_enqueue {
     struct store_req req;
     const char *account; /* alias, 0x id or address */
     struct store_bytes call;
-    const char *key;     /* NULL: none */
+    const char *key; /* NULL: none */
     int32_t priority;
     const char *creator; /* NULL: none */
-    int64_t id; /* out */
+    int64_t id;          /* out */
 };
 void store_enqueue_start(struct store *s, struct store_enqueue *r, store_cb cb);
 
 /* ---- the store itself ---- */
 
 struct store_pg_config {
-    const char *control_dsn; /* direct connection: locks, claims, doorbells. libpq connection string; copied */
-    const char *work_dsn;    /* reads and writes; NULL = control_dsn */
-    const char *application_name; /* e.g. "txrelay host/pid" */
-    bool use_lock;           /* false: claims and expiry alone */
+    const char
+        *control_dsn;     /* direct connection: locks, claims, doorbells. libpq connection string; copied */
+    const char *work_dsn; /* reads and writes; NULL = control_dsn */
+    const char *application_name;  /* e.g. "txrelay host/pid" */
+    bool use_lock;                 /* false: claims and expiry alone */
     uint32_t connect_timeout_ms;   /* default 5000 */
     uint32_t statement_timeout_ms; /* default 30000 */
     void (*on_state)(void *arg, enum store_state state, const struct err *err);
@@ -281,8 +289,8 @@ struct store *store_pg_new(struct loop *l, const struct store_pg_config *config)
 struct store_mem_config {
     void (*on_state)(void *arg, enum store_state state, const struct err *err);
     /* kind: "new", "update", "finished"; the row as a follower would see it. */
-    void (*on_event)(void *arg, const char *kind, int32_t account, int64_t nonce, int64_t id, const char *state,
-                     const uint8_t hash[32], const char *outcome, const char *error);
+    void (*on_event)(void *arg, const char *kind, int32_t account, int64_t nonce, int64_t id,
+                     const char *state, const uint8_t hash[32], const char *outcome, const char *error);
     void (*on_wake)(void *arg, int32_t account); /* something was enqueued */
     void *arg;
 };
