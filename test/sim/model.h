@@ -53,7 +53,7 @@ struct pending {
     bool used;
     int64_t id;
     uint32_t tx; /* current attempt */
-    int stage;
+    enum manager_row_stage stage;
     uint64_t submitted;
     uint32_t earlier_count;
     uint32_t earlier[EARLIER_MAX];

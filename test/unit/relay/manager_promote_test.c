@@ -64,7 +64,7 @@ static void follow_from_lowest(void **state)
     script_free(s);
 }
 
-static struct script *promoted(int stage, uint64_t next)
+static struct script *promoted(enum manager_row_stage stage, uint64_t next)
 {
     struct script *s = script_new(NULL);
     struct manager_snapshot_row rows[3];
