@@ -73,16 +73,10 @@ enum manager_event_type {
     MANAGER_EV_TICK,         /* time passed: deadlines of waits (a retry of a failed question or write) */
 };
 
-enum manager_row_stage {
-    MANAGER_ROW_SIGNED, /* maybe never sent */
-    MANAGER_ROW_SENT,
-    MANAGER_ROW_IN_BLOCK,
-};
-
 struct manager_snapshot_row {
     uint64_t nonce;
     int64_t id;                                                                /* 0: filler */
-    enum manager_row_stage stage;
+    enum manager_row_stage { MANAGER_ROW_SIGNED, MANAGER_ROW_SENT, MANAGER_ROW_IN_BLOCK } stage; /* signed: maybe never sent */
     uint8_t hash[32];
     const uint8_t *bytes; /* the extrinsic; copied */
     size_t bytes_len;
