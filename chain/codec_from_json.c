@@ -156,6 +156,8 @@ static int encode_integer(struct encoder *e, enum type_prim prim, const json_t *
 static int encode_compact(struct encoder *e, const struct type *t, const json_t *value)
 {
     enum type_prim prim;
+    if (t->plain_size == 0)
+        return encode_child(e, t->inner, NULL, CODEC_NO_INDEX, value);
     if (!codec__compact_prim(e->md, t, &prim))
         return refuse(e, "the metadata asks for a compact of something that is not a number");
     return encode_integer(e, prim, value, true);

@@ -153,6 +153,8 @@ static int print_compact(struct codec *c, const struct type *t)
 {
     u128 v = 0;
     enum type_prim prim = PRIM_U128;
+    if (t->plain_size == 0)
+        return print_child(c, t->inner, NULL, CODEC_NO_INDEX);
     int rc = codec__compact(c, t, &v);
     if (rc != 0)
         return rc;

@@ -169,7 +169,7 @@ static uint32_t add_sizes(uint64_t a, uint64_t b)
                                                                                        : (uint32_t)(a + b);
 }
 
-/* visit[id]: 0 never, 1 on the path to here, 2 known. Only structs, tuples and arrays lead on: everything
+/* visit[id]: 0 never, 1 on the path to here, 2 known. Only structs, tuples, arrays and compacts lead on: everything
  * else has a size of its own or takes at least one byte, so that a cycle through it ends with the input. A
  * cycle of structs alone would be a value of infinite size. Returns false for that, or when nested too deep.
  */
@@ -190,6 +190,11 @@ static bool find_size(struct metadata *md, uint32_t id, uint8_t *visit, unsigned
         if (each != TYPE_SIZE_VARIES && each * t->len < TYPE_SIZE_VARIES)
             t->plain_size = (uint32_t)(each * t->len);
         if (t->len == 0)
+            t->plain_size = 0;
+    } else if (t->kind == TYPE_COMPACT) { /* Compact<()>, as in MultiAddress::Index, is written as nothing */
+        if (!find_size(md, t->inner, visit, depth + 1))
+            return false;
+        if (md->types[t->inner].plain_size == 0)
             t->plain_size = 0;
     } else if (t->kind == TYPE_COMPOSITE || t->kind == TYPE_TUPLE) {
         uint32_t sum = 0;

@@ -4,6 +4,7 @@
  *                 |  ^            |            |
  *                 |  |            v            v
  *                 +->+----- BACKOFF_WAIT <- rpc__lose      any -> CLOSING -> freed
+ *                           (CLOSED when rpc_stop asked for it)
  *
  * OPEN beats: a ping each third of the silence time-out; three beats in a row without a byte from the peer
  * and the connection is lost. Beats are counted, not clocked, so a process that was stopped for a while
@@ -125,6 +126,7 @@ static void resolve(struct rpc *r)
 void rpc_open(struct rpc *r)
 {
     PRE(r->phase == RPC_PHASE_CLOSED);
+    backoff_reset(&r->backoff);
     resolve(r);
 }
 
@@ -244,20 +246,25 @@ void rpc__on_text(struct rpc *r, const char *text, size_t len)
 void rpc__lose(struct rpc *r, const struct err *why)
 {
     struct err reason = *why; /* it may live in something that ends now */
-    PRE(r->phase != RPC_PHASE_CLOSED);
-    if (r->phase == RPC_PHASE_CLOSING || r->phase == RPC_PHASE_BACKOFF_WAIT)
+    if (r->phase == RPC_PHASE_CLOSED || r->phase == RPC_PHASE_CLOSING)
         return;
-    r->phase = RPC_PHASE_BACKOFF_WAIT;
+    if (r->phase == RPC_PHASE_BACKOFF_WAIT && !r->stopping)
+        return;
+    enum rpc_phase next = r->stopping ? RPC_PHASE_CLOSED : RPC_PHASE_BACKOFF_WAIT;
+    r->phase = next;
+    r->stopping = false;
     rpc__ws_drop(r->ws);
     loop_resolve_cancel(&r->resolve);
     loop_task_cancel(&r->next_task);
     loop_task_cancel(&r->drop_task);
     loop_timer_stop(r->beat);
-    loop_timer_at(r->timer, loop_now_ms(r->loop) + backoff_next(&r->backoff, &r->rng));
+    loop_timer_stop(r->timer);
+    if (next == RPC_PHASE_BACKOFF_WAIT)
+        loop_timer_at(r->timer, loop_now_ms(r->loop) + backoff_next(&r->backoff, &r->rng));
     rpc__calls_fail(r, &reason);
     rpc__subs_end(r, &reason);
-    if (r->phase == RPC_PHASE_BACKOFF_WAIT && r->config.on_state)
-        r->config.on_state(r->config.arg, RPC_BACKOFF, &reason);
+    if (r->phase == next && r->config.on_state)
+        r->config.on_state(r->config.arg, rpc_state(r), &reason);
 }
 
 void rpc__on_closed(struct rpc *r, const char *why)
@@ -283,6 +290,15 @@ void rpc_reconnect(struct rpc *r, const struct err *why)
         return;
     r->drop_why = *why;
     loop_post(r->loop, &r->drop_task, drop_now);
+}
+
+void rpc_stop(struct rpc *r, const struct err *why)
+{
+    PRE(r->phase != RPC_PHASE_CLOSED && r->phase != RPC_PHASE_CLOSING);
+    r->stopping = true;
+    r->drop_why = *why;
+    if (!list_linked(&r->drop_task.node))
+        loop_post(r->loop, &r->drop_task, drop_now);
 }
 
 /* ---- closing ---- */

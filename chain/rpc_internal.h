@@ -71,7 +71,8 @@ struct rpc {
 
     struct loop_task next_task; /* try the next address */
     struct err attempt_why;     /* what the last address said */
-    struct loop_task drop_task; /* rpc_reconnect */
+    struct loop_task drop_task; /* rpc_reconnect, rpc_stop */
+    bool stopping;              /* rpc_stop: CLOSED comes next, not BACKOFF_WAIT */
     struct err drop_why;
     struct loop_task close_task;
     void (*close_cb)(void *arg);

@@ -35,20 +35,23 @@ struct rpc_config {
     uint32_t backoff_base_ms;    /* default 100 */
     uint32_t backoff_cap_ms;     /* default 5000 */
     uint32_t message_max_bytes;  /* default 64 MiB: metadata and blocks are large */
-    /* OPEN, and BACKOFF with the reason (the connection was lost, or an attempt failed; err names the url).
-     * Calls and subscriptions of the lost connection have ended before it. */
+    /* OPEN; BACKOFF with the reason (the connection was lost, or an attempt failed; err names the url);
+     * CLOSED after rpc_stop. Calls and subscriptions of the lost connection have ended before it. */
     void (*on_state)(void *arg, enum rpc_state state, const struct err *err);
     void *arg;
 };
 
 struct rpc *rpc_new(struct loop *l, const struct rpc_config *config, struct err *ret_err); /* NULL: bad url */
-void rpc_open(struct rpc *r);
+void rpc_open(struct rpc *r); /* while CLOSED */
 /* Every call fails with ERR_CANCELED first; cb fires once when all handles are closed and r is freed. */
 void rpc_close(struct rpc *r, void (*cb)(void *arg), void *arg);
 enum rpc_state rpc_state(const struct rpc *r);
 /* Give the present connection up and make a new one after the back-off; `why` is what the calls fail with
  * and what on_state hears. Takes effect in the next round. Not OPEN: nothing happens. */
 void rpc_reconnect(struct rpc *r, const struct err *why);
+/* The same, but stay CLOSED (on_state says so) until rpc_open is called again. Not while CLOSED. Destroying
+ * a connection's context is dear and delicate: who changes endpoints stops one and opens another. */
+void rpc_stop(struct rpc *r, const struct err *why);
 
 /* One call. The request is embedded by its owner, who keeps it until cb. */
 struct rpc_call {

@@ -79,6 +79,8 @@ static void make_prim(struct maker *m, enum type_prim prim)
 static void make_compact(struct maker *m, const struct type *t)
 {
     enum type_prim prim;
+    if (t->plain_size == 0)
+        return;
     if (!codec__compact_prim(m->md, t, &prim)) {
         m->gave_up = true;
         return;

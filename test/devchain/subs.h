@@ -1,0 +1,54 @@
+/* Subscriptions: ids, the notifications that go out, and their end. */
+#ifndef DEVCHAIN_SUBS_H
+#define DEVCHAIN_SUBS_H
+
+#include "metadata_build.h"
+#include "rpc_call.h"
+
+enum sub_kind { SUB_EXTRINSIC, SUB_NEW_HEADS, SUB_ALL_HEADS, SUB_FINALIZED_HEADS, SUB_RUNTIME, SUB_STORAGE };
+
+struct sub {
+    struct list conn_node; /* of the connection */
+    struct list kind_node; /* of the app, block-driven kinds */
+    struct watch watch;    /* SUB_EXTRINSIC */
+    struct app *app;
+    struct conn *conn;
+    enum sub_kind kind;
+    char id[17];
+    bool held; /* the response is not out yet */
+    bool ended; /* a final status came while it was held */
+    struct buf held_items; /* complete messages, each with a u32 length in front */
+    uint32_t last_spec; /* SUB_RUNTIME */
+    json_t *keys;       /* SUB_STORAGE: owned */
+    struct tx *tx;      /* SUB_EXTRINSIC: for scripts */
+};
+
+/* NULL: answered with an error (no WebSocket, too many). Held until sub_release. */
+struct sub *sub_new(struct call *c, enum sub_kind kind);
+void sub_free(struct sub *s);
+void sub_release(struct sub *s); /* the response went out: so do the held items; may free s */
+struct sub *sub_find(const struct app *a, const struct conn *conn, const char *id, enum sub_kind kind);
+
+void sub_notify(struct sub *s, const void *result, size_t len); /* result as JSON text */
+
+/* Core callbacks. */
+void subs_on_status(void *arg, struct watch *w, enum pool_status status, const uint8_t *hash);
+void subs_on_block(void *arg, const struct block *b, bool best);
+void subs_on_finalized(void *arg, const struct block *b);
+void subs_on_runtime(void *arg);
+
+void subs_start_heads(struct call *c, enum sub_kind kind);
+void subs_start_runtime(struct call *c);
+void subs_start_storage(struct call *c);
+void subs_stop(struct call *c, enum sub_kind kind); /* params [id] */
+
+void subs_late_done(struct app *a);
+
+void put_header_json(struct buf *b, const struct block *block);
+void put_version_json(struct buf *b, const struct app *a, struct chain_version v);
+
+/* storage.c: the value of a storage key at a block; false: none. */
+bool storage_get(const struct core *c, const struct block *b, const uint8_t *key, size_t len, struct buf *out);
+void storage_keys(const struct core *c, const struct block *b, struct buf *ret_keys, size_t *ret_count);
+
+#endif
