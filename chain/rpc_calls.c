@@ -232,7 +232,7 @@ static void deadline_passed(void *arg)
         loop_timer_at(r->deadline, first_by_deadline(r)->deadline_ms);
     if (!dead || r->phase != RPC_PHASE_OPEN)
         return;
-    err_set(&why, ERR_TIMEOUT, "%s answers no calls any more", r->config.url);
+    err_set(&why, ERR_NET, "%s answers no calls any more", r->config.url);
     rpc__lose(r, &why);
 }
 

@@ -276,8 +276,9 @@ static void on_evict_reply(struct elector *e, uint64_t now, const struct elector
 {
     struct elector_account *a = &e->accounts[ev->account];
     PRE(a->state == ELECTOR_EVICT_WAIT);
-    if (ev->failed) {
-        retire_after_error(e, a, now);
+    if (ev->failed) { /* perhaps for want of a right: that must not slow down the bids for a free lock */
+        a->ask_at = now + e->config.heartbeat_ms;
+        retire(e, a, now, bid_delay(e));
         return;
     }
     if (elector__bids(e) && ev->ok) {

@@ -7,7 +7,7 @@ static uint32_t or_default(uint32_t value, uint32_t fallback)
     return value ? value : fallback;
 }
 
-struct elector_config elector__defaults(const struct elector_config *config)
+struct elector_config elector_config_defaults(const struct elector_config *config)
 {
     struct elector_config c = *config;
     c.heartbeat_ms = or_default(c.heartbeat_ms, 1000);
@@ -21,7 +21,7 @@ struct elector_config elector__defaults(const struct elector_config *config)
 
 int elector_config_check(const struct elector_config *config, struct err *err)
 {
-    struct elector_config c = elector__defaults(config);
+    struct elector_config c = elector_config_defaults(config);
     if (c.expiry_2_ms < c.expiry_1_ms)
         return err_set(err, ERR_CONFIG,
                        "expiry_2 = %u ms is shorter than expiry_1 = %u ms: make it at least as long (equal = "

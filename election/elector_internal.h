@@ -54,9 +54,6 @@ struct elector {
     size_t effect_count, effect_cap;
 };
 
-/* Fills zeros with the defaults. */
-struct elector_config elector__defaults(const struct elector_config *config);
-
 uint64_t elector__tenure_end(const struct elector *e, const struct elector_account *a);
 bool elector__gate_open(const struct elector *e, const struct elector_account *a, uint64_t now);
 bool elector__bids(const struct elector *e); /* the store is up and nobody drains */

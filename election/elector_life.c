@@ -28,7 +28,7 @@ struct elector *elector_new(const struct elector_config *config)
 {
     PRE(elector_config_check(config, NULL) == 0);
     struct elector *e = xcalloc(1, sizeof(*e));
-    e->config = elector__defaults(config);
+    e->config = elector_config_defaults(config);
     e->rng.state = e->config.seed;
     e->renew_at = ELECTOR_NEVER;
     /* Fast enough for a second and a third try before the tenure ends. */

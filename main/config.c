@@ -86,8 +86,8 @@ static const cyaml_schema_value_t file_value = {
 /* libcyaml tells what is wrong through its log: first the cause, then the backtrace whose first place (line
  * and column) is where it is. */
 struct trouble {
-    char cause[200];
-    char place[100];
+    char cause[320];
+    char place[320];
 };
 
 __attribute__((format(printf, 3, 0))) static void on_cyaml(cyaml_log_t level, void *ctx, const char *fmt,

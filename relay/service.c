@@ -185,7 +185,7 @@ static void on_leader_change(void *arg, const struct listen_leader *change)
 {
     struct service *s = arg;
     if (s->phase == SERVICE_RUNNING)
-        election_leader_change(s->election, change->account, change->holder, change->address);
+        election_leader_change(s->election, change->account, change->holder, change->address, change->epoch);
 }
 
 static void on_promote(void *arg, int index, int64_t epoch)

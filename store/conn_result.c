@@ -92,17 +92,21 @@ static const char *field(const PGresult *res, int code)
     return s ? s : "";
 }
 
-/* Our own SQLSTATEs carry a whole sentence; a server's message gets its detail and its code. */
+/* Our own SQLSTATEs come with a sentence for the user and the way out as the hint; a server's message gets
+ * its detail and its code. */
 void conn__result_err(const PGresult *res, struct err *err)
 {
     const char *sqlstate = field(res, PG_DIAG_SQLSTATE);
     const char *message = field(res, PG_DIAG_MESSAGE_PRIMARY);
     const char *detail = field(res, PG_DIAG_MESSAGE_DETAIL);
+    const char *hint = field(res, PG_DIAG_MESSAGE_HINT);
     if (!*message)
         message = PQresultErrorMessage(res);
     int code = *sqlstate ? conn_map_sqlstate(sqlstate) : ERR_DB_UNAVAILABLE;
-    if (!strncmp(sqlstate, "TR", 2) || !*sqlstate)
+    if (!*sqlstate)
         err_set(err, code, "%.*s", (int)strcspn(message, "\n"), message);
+    else if (!strncmp(sqlstate, "TR", 2))
+        err_set(err, code, "%s%s%s", message, *hint ? ". " : "", hint);
     else
         err_set(err, code, "%s%s%s (SQLSTATE %s)", message, *detail ? ": " : "", detail, sqlstate);
     memcpy(err->sqlstate, sqlstate, strnlen(sqlstate, sizeof(err->sqlstate) - 1) + 1);

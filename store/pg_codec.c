@@ -165,6 +165,14 @@ void pg_elem_opt(struct pg_args *a, int64_t v)
         pg_elem_int8(a, v);
 }
 
+void pg_elem_opt4(struct pg_args *a, int32_t v)
+{
+    if (v < 0)
+        elem_null(a);
+    else
+        pg_elem_int4(a, v);
+}
+
 void pg_elem_bytes(struct pg_args *a, const void *data, size_t len)
 {
     if (!data) {

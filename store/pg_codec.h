@@ -28,7 +28,8 @@ void pg_array_begin(struct pg_args *a, enum pg_elem elem, size_t count);
 void pg_array_null(struct pg_args *a, enum pg_elem elem); /* the whole parameter */
 void pg_elem_int4(struct pg_args *a, int32_t v);
 void pg_elem_int8(struct pg_args *a, int64_t v);
-void pg_elem_opt(struct pg_args *a, int64_t v); /* -1: NULL */
+void pg_elem_opt(struct pg_args *a, int64_t v);  /* bigint, -1: NULL */
+void pg_elem_opt4(struct pg_args *a, int32_t v); /* int, -1: NULL */
 void pg_elem_text(struct pg_args *a, const char *s);
 void pg_elem_bytes(struct pg_args *a, const void *data, size_t len);
 void pg_array_end(struct pg_args *a);

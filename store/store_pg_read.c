@@ -66,6 +66,10 @@ static void decode_snapshot(struct store_req *req, const struct conn_result *r)
     size_t n = (size_t)conn_result_rows(rows);
     struct store_pending_row *out = store__arena(req, n * sizeof(*out), rows, free_rows);
     struct pg_row row = {.r = rows};
+    if (!n) {
+        err_set(&req->err, ERR_ARGUMENT, "no such account: number %d", snap->account);
+        return;
+    }
     snap->next_nonce = pg_get_int(&row, SNAP_NEXT_NONCE, -1);
     snap->paused = pg_get_bool(&row, SNAP_PAUSED);
     if (n == 1 && pg_get_int(&row, SNAP_NONCE, -1) < 0)

@@ -55,8 +55,8 @@ static void put_signed(struct pg_args *a, const struct store_attempts *r)
     EACH(r, i)
     pg_elem_opt(a, r->rows[i].era_death);
     pg_array_end(a);
-    pg_put_int4(a, (int32_t)r->spec_version);
-    pg_put_int4(a, (int32_t)r->transaction_version);
+    pg_put_int8(a, r->spec_version);
+    pg_put_int8(a, r->transaction_version);
     pg_put_int8(a, r->block);
 }
 
@@ -113,7 +113,7 @@ void store_pg__fill(struct store *base, struct store_attempts *r)
     pg_elem_text(&a, r->rows[i].outcome);
     pg_array_end(&a);
     put_reasons(&a, r);
-    store_pg__send(s, &s->work, SQL_FILL_NONCES, &a, &r->req, decode_nothing);
+    store_pg__send(s, &s->work, SQL_FILL_NONCES, &a, &r->req, decode_next_nonce);
 }
 
 /* ---- what the chain said ---- */
@@ -177,11 +177,11 @@ void store_pg__finish(struct store *base, struct store_finish *r)
     pg_array_end(&a);
     pg_array_begin(&a, PG_ELEM_BYTES, r->count);
     EACH(r, i)
-    pg_elem_bytes(&a, r->rows[i].block_hash, 32);
+    pg_elem_bytes(&a, r->rows[i].block_number < 0 ? NULL : r->rows[i].block_hash, 32);
     pg_array_end(&a);
     pg_array_begin(&a, PG_ELEM_INT8, r->count);
     EACH(r, i)
-    pg_elem_int8(&a, r->rows[i].block_number);
+    pg_elem_opt(&a, r->rows[i].block_number);
     pg_array_end(&a);
     pg_array_begin(&a, PG_ELEM_INT4, r->count);
     EACH(r, i)

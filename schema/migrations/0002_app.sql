@@ -169,8 +169,8 @@ BEGIN
     SELECT u.n, octet_length(u.call) AS bytes INTO v_bad FROM unnest(calls) WITH ORDINALITY u (call, n)
         WHERE u.call IS NULL OR octet_length(u.call) NOT BETWEEN 1 AND 1048576 ORDER BY u.n LIMIT 1;
     IF FOUND THEN
-        PERFORM bad_argument('enqueue_many', format('calls[%s]', v_bad.n), coalesce(format('has %s bytes',
-            v_bad.bytes), 'is NULL') || '; each must have 1 to 1048576 bytes', 'Pass SCALE-encoded calls.');
+        PERFORM bad_argument('enqueue_many', format('calls[%s]', v_bad.n), coalesce('has '
+            || v_bad.bytes || ' bytes', 'is NULL') || '; each must have 1 to 1048576 bytes', 'Pass SCALE-encoded calls.');
     END IF;
     SELECT u.n, octet_length(u.key) AS bytes INTO v_bad FROM unnest(keys) WITH ORDINALITY u (key, n)
         WHERE octet_length(u.key) NOT BETWEEN 1 AND 200 ORDER BY u.n LIMIT 1;

@@ -10,7 +10,7 @@ for t in json.load(sys.stdin)["tests"]:
         print(" ".join(t["command"]))')
 [ -n "$list" ] || { echo "valgrind: no unit tests were found in $build"; exit 1; }
 run() {
-  out=$(TXRELAY_VALGRIND=1 valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect \
+  out=$(TXRELAY_VALGRIND=1 valgrind -q --child-silent-after-fork=yes --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect \
     --errors-for-leak-kinds=definite,indirect --suppressions="$(dirname "$0")/../valgrind.supp" $1 2>&1)
   rc=$?
   if [ $rc -ne 0 ]; then printf 'FAILED (%d) under valgrind: %s\n%s\n' $rc "$1" "$(echo "$out" | tail -40)"; return 1; fi

@@ -98,6 +98,7 @@ struct elector *elector_new(const struct elector_config *config); /* zeros = def
 struct elector *elector_free(struct elector *e);
 /* 0, or ERR_CONFIG with the reason: expiry_2 < expiry_1, margin or heartbeat that cannot fit... */
 int elector_config_check(const struct elector_config *config, struct err *err);
+struct elector_config elector_config_defaults(const struct elector_config *config); /* zeros filled */
 int elector_add(struct elector *e); /* index of a new account, FOLLOWER */
 
 void elector_step(struct elector *e, uint64_t now, const struct elector_event *ev,

@@ -32,6 +32,8 @@ struct store_req {
     struct loop_task task;
     void (*cb)(struct store_req *req);
     void *arena;
+    struct store *owner;
+    void (*run)(struct store_req *req);
 };
 typedef void (*store_cb)(struct store_req *req);
 void store_req_done(struct store_req *req); /* frees what it returned; req may be reused after it */
@@ -100,11 +102,16 @@ struct store_release {
 };
 void store_release_start(struct store *s, struct store_release *r, store_cb cb);
 
-/* End the session that holds the account's lock although its claim has expired (hung holder). */
+/* End the session that holds the account's lock if its claim has expired by the rules (hung holder); the
+ * store looks and decides in one statement. Also tells who claims it, and for how long. */
 struct store_evict {
     struct store_req req;
     int64_t lock_key;
-    bool terminated; /* out */
+    /* out */
+    bool terminated;
+    const char *current_holder, *current_address; /* "" when free */
+    int64_t epoch;
+    int64_t expiry_1_left_ms;
 };
 void store_evict_start(struct store *s, struct store_evict *r, store_cb cb);
 
@@ -188,7 +195,7 @@ struct store_attempts {
     int64_t block; /* finalized height now */
     size_t count;
     const struct store_attempt_row *rows;
-    int64_t next_nonce; /* out (admit) */
+    int64_t next_nonce; /* out (admit, fill) */
 };
 void store_admit_start(struct store *s, struct store_attempts *r, store_cb cb);
 void store_attempt_start(struct store *s, struct store_attempts *r, store_cb cb);
@@ -216,8 +223,8 @@ struct store_finish_row {
     int64_t id;    /* reject */
     uint8_t hash[32];
     uint8_t block_hash[32];
-    int64_t block_number;
-    int32_t index;
+    int64_t block_number; /* -1: in no block (usurped, expired...); block_hash does not count then */
+    int32_t index;        /* -1: unknown */
     const char *outcome;
     const char *error; /* NULL: none */
     const char *fee;   /* decimal or NULL */

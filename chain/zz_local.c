@@ -1,0 +1,1 @@
+extern int chain_placeholder; int chain_placeholder;
