@@ -166,7 +166,7 @@ class Chopsticks(Chain):
             idle += self.block_s
             try:
                 if idle >= self.idle_s or self.rpc('author_pendingExtrinsics'):
-                    self.rpc('dev_newBlock', {'count': 1}, seconds=60)
+                    self.rpc('dev_newBlock', {'count': 1}, seconds=300)
                     idle = 0.0
             except OSError:
                 if self.process.alive() and not self._stop.is_set():
@@ -175,7 +175,7 @@ class Chopsticks(Chain):
     def stop(self):
         self._stop.set()
         if self._miner.is_alive():
-            self._miner.join(60)
+            self._miner.join(300)
         self.process.kill()
 
 

@@ -21,6 +21,7 @@ ALIASES = [alias for alias, _, _ in ACCOUNTS]
 BOB = '5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty'
 TRANSACTIONS = 120
 ROLLED_BACK = 15
+IN_FLIGHT = 15  # what the application has open at most: blocks stay small, faults always meet work
 MORE_THAN_ALL = str(2 * 10 ** 18)
 # Dispatched, finalized, failed: by a pallet, by the origin, and inside of a batch that itself succeeds.
 FAILING = [
@@ -30,6 +31,7 @@ FAILING = [
      'Utility.BatchInterrupted[1]: Balances.InsufficientBalance'),
 ]
 SIGNATURES = 300
+DEADLINE_S = 400  # of one stage; a busy machine needs many times what an idle one does
 
 
 def wanted_calls(count, draw):
@@ -42,6 +44,10 @@ def wanted_calls(count, draw):
             yield ['system', 'remark', '0x' + f'{i:010x}' + draw.randbytes(length - 5).hex()]
 
 
+def ended(pg):
+    return pg.value('SELECT count(*) FROM txrelay.finished_transactions WHERE id IS NOT NULL')
+
+
 class Application(threading.Thread):
     """Writes its own row and enqueues in one transaction, as the role that applications have. Some it rolls back. A
     transaction whose commit was cut off by the restart of Postgres is run again, with the same idempotency key."""
@@ -50,19 +56,24 @@ class Application(threading.Thread):
         super().__init__(daemon=True)
         self.pg, self.work = pg, work
         self.committed, self.rolled_back, self.retries, self.error = {}, [], 0, None
-        self.allowed = threading.Semaphore(0)
 
     def run(self):
         try:
             db = self.pg.connect(autocommit=False, user='shop')
             for number, (alias, call, keep) in enumerate(self.work):
-                self.allowed.acquire()
+                proc.wait_for('earlier transactions to end', self.has_room, DEADLINE_S, every=0.1)
                 while not self.transact(db, number, alias, call, keep):
                     self.retries += 1
                     db = proc.wait_for('Postgres to be back', self.connect)
             db.close()
         except Exception as error:
             self.error = error
+
+    def has_room(self):
+        try:
+            return len(self.committed) - ended(self.pg) < IN_FLIGHT
+        except psycopg2.OperationalError:
+            return False
 
     def connect(self):
         try:
@@ -87,17 +98,6 @@ class Application(threading.Thread):
             return True
         except (psycopg2.OperationalError, psycopg2.InterfaceError):
             return False
-
-    def proceed(self, count):
-        for _ in range(count):
-            self.allowed.release()
-
-    def wait_written(self, count):
-        def enough():
-            if self.error:
-                raise self.error
-            return len(self.committed) + len(self.rolled_back) >= count
-        proc.wait_for(f'the application to have written {count}', enough, 60)
 
 
 class RealRuntime(unittest.TestCase):
@@ -128,20 +128,26 @@ class RealRuntime(unittest.TestCase):
     def leader(self, alias):
         return next((r for r in self.relays if r.leads(alias)), None)
 
-    def wait_led(self, aliases=ALIASES, seconds=40):
-        proc.wait_for(f'leaders of {aliases}', lambda: all(self.leader(a) for a in aliases), seconds)
+    def wait_led(self, aliases=ALIASES):
+        proc.wait_for(f'leaders of {aliases}', lambda: all(self.leader(a) for a in aliases), DEADLINE_S)
 
-    def finished(self):
-        return self.pg.value('SELECT count(*) FROM txrelay.finished_transactions WHERE id IS NOT NULL')
-
-    def wait_finished(self, count, seconds):
+    def wait_ended(self, count):
+        def enough():
+            if self.app.error:
+                raise self.app.error
+            return ended(self.pg) >= count
         try:
-            proc.wait_for(f'{count} to end', lambda: self.finished() >= count, seconds, every=0.1)
+            proc.wait_for(f'{count} to end', enough, DEADLINE_S, every=0.1)
         except TimeoutError as error:
             rows = self.pg.query('SELECT account, nonce, id, state, attempts FROM txrelay.pending_transactions '
                                  'ORDER BY account, nonce LIMIT 12')
             logs = '\n'.join(f'--- {r.name}\n' + '\n'.join(r.text().splitlines()[-25:]) for r in self.relays)
-            raise TimeoutError(f'{error}; {self.finished()} have; pending {rows}\n{logs}') from None
+            raise TimeoutError(f'{error}; {ended(self.pg)} have; pending {rows}\n{logs}') from None
+
+    def wait_on_the_way(self):
+        """The node has transactions of every account that are in no block yet."""
+        proc.wait_for('work on its way', lambda: self.pg.value("""SELECT count(DISTINCT account) = 3
+            FROM txrelay.pending_transactions WHERE state IN ('ready', 'broadcast')"""), DEADLINE_S)
 
     def make_work(self):
         draw = random.Random(os.environ.get('TXRELAY_SEED', 'runtime'))
@@ -156,11 +162,16 @@ class RealRuntime(unittest.TestCase):
             work.insert(8 * i + 4, (call, False))
         return [(ALIASES[i % 3], call, keep) for i, (call, keep) in enumerate(work)]
 
+    def start_tail(self):
+        tail = proc.Process([proc.TXRELAY, 'tail', '--json', '--database', self.pg.dsn], f'{self.dir}/tail.log',
+                            stdout=open(f'{self.dir}/tail.json', 'wb'))
+        proc.wait_for('tail to listen', lambda: 'tail.live' in tail.text())
+
     def kill_the_leader(self):
         """kill -9 of the relay that leads, with transactions of its accounts on their way. Seconds until all are led."""
         victim = self.leader(ALIASES[0])
         led = [a for a in ALIASES if victim.leads(a)]
-        proc.wait_for('work on its way', lambda: self.pg.value('SELECT count(*) FROM txrelay.pending_transactions') >= 3)
+        self.wait_on_the_way()
         victim.kill()
         start = time.monotonic()
         self.wait_led(led)
@@ -176,25 +187,20 @@ class RealRuntime(unittest.TestCase):
         self.wait_led()
         for relay in self.relays[1:]:
             relay.start()
-        self.tail = proc.Process([proc.TXRELAY, 'tail', '--json', '--database', self.pg.dsn], f'{self.dir}/tail.log',
-                                 stdout=open(f'{self.dir}/tail.json', 'wb'))
-        proc.wait_for('tail to listen', lambda: 'tail.live' in self.tail.text())
+        self.start_tail()
         work = self.make_work()
         self.app = Application(self.pg, work)
         self.app.start()
         self.chain.mine()
         start = time.monotonic()
 
-        third = len(work) // 3
-        self.app.proceed(third)
-        self.wait_finished(TRANSACTIONS // 6, 60)
+        self.wait_ended(TRANSACTIONS // 3)
         name, led, took = self.kill_the_leader()
-        self.app.proceed(third)
-        self.wait_finished(TRANSACTIONS // 2, 60)
-        self.app.proceed(len(work) - 2 * third)
+        self.wait_ended(2 * TRANSACTIONS // 3)
+        self.wait_on_the_way()
         self.pg.restart()
-        self.app.wait_written(len(work))
-        self.wait_finished(TRANSACTIONS, 120)
+        self.wait_ended(TRANSACTIONS)
+        self.app.join(DEADLINE_S)
         seconds = time.monotonic() - start
         report = self.judge()
         print(f'\n  {len(self.app.committed)} committed and {len(self.app.rolled_back)} rolled back in {seconds:.0f} s, '
