@@ -58,7 +58,8 @@ int codec__take(struct codec *c, size_t n, const uint8_t **ret_bytes)
     if (n > scale_left(c->in))
         return codec__fail(c, at, "%zu bytes needed, %zu left", n, scale_left(c->in));
     *ret_bytes = at;
-    c->in->p += n;
+    if (n) /* an empty input may be NULL */
+        c->in->p += n;
     return 0;
 }
 

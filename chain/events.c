@@ -174,7 +174,7 @@ static int note_inner(struct event *e, struct dispatch_result *result, struct er
     char where[24] = "";
     if (index >= 0)
         snprintf(where, sizeof(where), "[%lld]", (long long)index);
-    snprintf(result->error, sizeof(result->error), "%.40s.%.40s%s: %.70s", e->pallet, e->variant->name, where,
+    snprintf(result->error, sizeof(result->error), "%.30s.%.30s%s: %.70s", e->pallet, e->variant->name, where,
              text);
     result->outcome = DISPATCH_FAILED;
     result->inner = true;
@@ -187,7 +187,7 @@ static int note(struct event *e, enum event_kind kind, struct dispatch_result *r
     int64_t index = -1;
     switch (kind) {
     case EVENT_SUCCESS:
-        if (!result->inner)
+        if (result->outcome == DISPATCH_NONE) /* an inner failure stays */
             result->outcome = DISPATCH_OK;
         return 0;
     case EVENT_FAILED: /* the whole extrinsic was rolled back: what failed inside does not matter any more */

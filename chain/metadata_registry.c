@@ -169,9 +169,10 @@ static uint32_t add_sizes(uint64_t a, uint64_t b)
                                                                                        : (uint32_t)(a + b);
 }
 
-/* visit[id]: 0 never, 1 on the path to here, 2 known. Only structs, tuples, arrays and compacts lead on: everything
- * else has a size of its own or takes at least one byte, so that a cycle through it ends with the input. A
- * cycle of structs alone would be a value of infinite size. Returns false for that, or when nested too deep.
+/* visit[id]: 0 never, 1 on the path to here, 2 known. Only structs, tuples, arrays and compacts lead on:
+ * everything else has a size of its own or takes at least one byte, so that a cycle through it ends with the
+ * input. A cycle of structs alone would be a value of infinite size. Returns false for that, or when nested
+ * too deep.
  */
 static bool find_size(struct metadata *md, uint32_t id, uint8_t *visit, unsigned depth)
 {

@@ -19,8 +19,6 @@ struct manager *manager_new(const struct manager_config *config)
         m->config.batch_max = 128;
     if (!m->config.unanswered_max)
         m->config.unanswered_max = 64;
-    if (!m->config.era_period)
-        m->config.era_period = 64;
     if (!m->config.reprobe_blocks)
         m->config.reprobe_blocks = 5;
     if (!m->config.state_batch_max)

@@ -14,11 +14,11 @@ static uint32_t room(const struct manager *m)
 
 /* A rejected row stays in the outbox until its REJECT is stored, and a next nonce that is about to be
  * corrected must be, before rows are asked for. */
-static bool may_admit(const struct manager *m)
+static bool may_admit(struct manager *m)
 {
     return m->phase == MANAGER_LEADING && m->chain_up && !m->gate_shut && !m->rewind && !m->nonce_wanted &&
            !m->write_out[MANAGER_WRITE_ADMIT] && !m->write_out[MANAGER_WRITE_REJECT] &&
-           !m->write_out[MANAGER_WRITE_NONCE] && room(m) > 0;
+           !m->write_out[MANAGER_WRITE_NONCE] && room(m) > 0 && !manager__stillborn(m);
 }
 
 void manager__admit_pump(struct manager *m)

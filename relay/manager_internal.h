@@ -148,7 +148,8 @@ enum {
     ALERT_BUSY = 4,
     ALERT_INVALID = 8,
     ALERT_BEHIND = 16,
-    ALERT_GAP = 32
+    ALERT_GAP = 32,
+    ALERT_FINALITY = 64
 };
 enum { WRITE_COUNT = MANAGER_WRITE_LOAD + 1 };
 enum probe { PROBE_NONE, PROBE_POOL, PROBE_NONCE };
@@ -310,6 +311,7 @@ void manager__probe_pump(struct manager *m);
 void manager__probe_tick(struct manager *m);
 void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transaction_version);
 void manager__eras(struct manager *m);
+bool manager__stillborn(struct manager *m);
 void manager__sign_pump(struct manager *m);
 void manager__chain_back(struct manager *m);
 void manager__stall_pump(struct manager *m);

@@ -163,8 +163,7 @@ void standalone_promote(struct service *s)
         c->req.holder = s->holder;
         c->req.address = "";
         c->req.have_lock = true;
-        c->req.expiry_1_ms = s->config.elector.expiry_1_ms;
-        c->req.expiry_2_ms = s->config.elector.expiry_2_ms;
+        c->req.expiry_1_ms = c->req.expiry_2_ms = 1000; /* nobody else can claim */
         s->ops++;
         store_claim_start(s->store, &c->req, claimed);
     }

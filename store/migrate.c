@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -84,9 +85,11 @@ static void on_version(struct migrate *m, int version)
 static void on_failed(struct migrate *m, const struct err *failed)
 {
     struct err err = *failed;
-    if (m->state == MIGRATE_APPLY_WAIT)
+    if (m->state == MIGRATE_APPLY_WAIT) {
         err_set(&err, failed->code, "migration %s failed, nothing was changed: %s",
                 schema_migration(m->next).name, failed->text);
+        memcpy(err.sqlstate, failed->sqlstate, sizeof(err.sqlstate));
+    }
     m->to = m->from;
     finish(m, &err);
 }

@@ -9,9 +9,8 @@
 #ifndef STORE_STORE_MEM_H
 #define STORE_STORE_MEM_H
 
-#include <uthash.h>
-
 #include "base/buf.h"
+#include "hash.h"
 #include "store_internal.h"
 
 struct mem_attempt {

@@ -9,10 +9,9 @@
 #ifndef STORE_STORE_PG_H
 #define STORE_STORE_PG_H
 
-#include <uthash.h>
-
 #include "base/backoff.h"
 #include "base/rng.h"
+#include "hash.h"
 #include "pg_codec.h"
 #include "sql.h"
 #include "store/conn.h"

@@ -1,5 +1,6 @@
-/* What embed_text (cmake/embed.cmake) compiles in: text files that stay files. A target that embeds PREFIX has
- *   extern const struct embedded_file PREFIX_files[]; extern const size_t PREFIX_count;   sorted by name. */
+/* What embed_text (cmake/embed.cmake) compiles in: text files that stay files. A target that embeds PREFIX
+ * has extern const struct embedded_file PREFIX_files[]; extern const size_t PREFIX_count;   sorted by name.
+ */
 #ifndef EMBEDDED_H
 #define EMBEDDED_H
 

@@ -174,7 +174,8 @@ BEGIN
     granted := false;
     BEGIN
         UPDATE accounts t SET claimant = p_holder, claimant_address = p_address,
-            lock_held = p_have_lock, lock_pid = CASE WHEN p_have_lock THEN pg_backend_pid() END, epoch = t.epoch + 1, heartbeat = p_now,
+            lock_held = p_have_lock, lock_pid = CASE WHEN p_have_lock THEN pg_backend_pid() END,
+            epoch = t.epoch + 1, heartbeat = p_now,
             expiry_1 = p_now + p_expiry_1_ms * interval '1 ms', expiry_2 = p_now + p_expiry_2_ms * interval '1 ms'
         WHERE t.account = p_account AND CASE
             WHEN t.claimant = p_holder OR (t.lock_held AND p_have_lock) THEN true
@@ -247,13 +248,15 @@ $$;
 -- End the session that holds the account's lock, if its claim has expired by the rules of leader_claim. A session
 -- that holds the lock without being the claimant's (it took the lock and hung before it claimed) is ended once it has
 -- been idle for 5 s and nobody's claim is in force; a healthy relay claims within milliseconds of the lock. True: a
--- session was told to end; its lock is free a moment later.
+-- session was told to end; its lock is free a moment later. The owner of the schema needs pg_signal_backend and
+-- pg_read_all_stats for it, unless it is a superuser.
 CREATE FUNCTION txrelay.leader_evict(p_lock_key bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     a accounts;
     v_now timestamptz := clock_timestamp();
     v_pid int;
+    v_seen record;
 BEGIN
     SELECT * INTO a FROM accounts t WHERE t.lock_key = p_lock_key;
     IF NOT FOUND OR a.expiry_1 > v_now OR (a.expiry_2 > v_now AND mid_submission(a.account)) THEN
@@ -265,17 +268,19 @@ BEGIN
     IF v_pid IS NULL OR v_pid = pg_backend_pid() THEN
         RETURN false;
     ELSIF a.claimant IS NULL OR a.lock_pid <> v_pid THEN
-        PERFORM FROM pg_stat_activity s WHERE s.pid = v_pid AND s.state = 'idle'
-            AND s.state_change < v_now - interval '5 s';
-        IF NOT FOUND THEN
-            RETURN false;
+        SELECT s.state, s.state_change INTO v_seen FROM pg_stat_activity s WHERE s.pid = v_pid;
+        IF FOUND AND v_seen.state_change IS NULL THEN
+            RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = 'its activity is hidden';
+        ELSIF v_seen.state = 'idle' AND v_seen.state_change < v_now - interval '5 s' THEN
+            RETURN pg_terminate_backend(v_pid);
         END IF;
+        RETURN false;
     END IF;
     RETURN pg_terminate_backend(v_pid);
 EXCEPTION WHEN insufficient_privilege THEN
     RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
-        MESSAGE = format('leader_evict: user %s may not end the session of backend %s', current_user, v_pid),
-        HINT = format('Let an administrator run: GRANT pg_signal_backend TO %I;', current_user);
+        MESSAGE = format('leader_evict: user %s may not see or end the session of backend %s', current_user, v_pid),
+        HINT = format('Let an administrator run: GRANT pg_signal_backend, pg_read_all_stats TO %I;', current_user);
 END
 $$;
 

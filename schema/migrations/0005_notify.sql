@@ -81,8 +81,10 @@ BEGIN
     LOOP
         v_name := 'finished_transactions_' || to_char(v_from, 'YYYY"m"MM');
         CONTINUE WHEN to_regclass('txrelay.' || v_name) IS NOT NULL;
-        PERFORM pg_advisory_xact_lock(9002, 0); -- two callers make one partition
-        CONTINUE WHEN to_regclass('txrelay.' || v_name) IS NOT NULL;
+        -- Two callers make one partition. Asked again by a query: it sees what the wait was for, a name cache may not.
+        PERFORM pg_advisory_xact_lock(9002, 0);
+        CONTINUE WHEN EXISTS (SELECT FROM pg_class c WHERE c.relnamespace = 'txrelay'::regnamespace
+                              AND c.relname = v_name);
         EXECUTE format('CREATE TABLE txrelay.%I (LIKE txrelay.finished_transactions INCLUDING DEFAULTS '
                        'INCLUDING CONSTRAINTS)', v_name);
         -- Attaching looks for such rows in the default partition under its lock; they must have left by then.

@@ -26,6 +26,7 @@ struct app_options {
     size_t request_bytes_max;
     uint32_t ping_s;
     uint64_t seed;
+    uint64_t genesis_ms; /* 0: now */
     const char *chain_name;
     struct core_config core;
     struct core_change *accounts; /* genesis */
@@ -41,22 +42,17 @@ struct app {
     struct server *server;
     struct loop_timer *block_timer, *instant_timer;
     bool paused;
-    bool instant_armed;
     bool finality_paused;
     bool pool_blind_nonce; /* system_accountNextIndex ignores the pool */
-    bool silent_upgrade; /* runtime version subscribers are not told */
+    bool silent_upgrade;   /* runtime version subscribers are not told */
     struct rng rng;
-    struct list subs[8]; /* by enum sub_kind, those that hear of every block */
-    struct map sub_ids;  /* 16 characters -> sub */
-    struct buf metadata[2]; /* V14, V15 as hex JSON strings; built when first asked for */
+    struct list subs[8];      /* by enum sub_kind, those that hear of every block */
+    struct map sub_ids;       /* 16 characters -> sub */
+    struct buf metadata[2];   /* V14, V15 as hex JSON strings; built when first asked for */
     struct validity *verdict; /* scripted, for the submission at work */
-    const struct tx *verdict_tx;
-    struct list delays; /* answers that a script keeps back */
-    struct list late;   /* statuses that a script keeps back */
-    struct list waits;  /* dev_waitFor */
-    bool stopping;
-    void (*on_stop)(void *arg); /* dev_stop was called */
-    void *on_stop_arg;
+    struct list delays;       /* answers that a script keeps back */
+    struct list late;         /* statuses that a script keeps back */
+    struct list waits;        /* dev_waitFor */
 };
 
 /* options: copied, its accounts borrowed until app_new returns. NULL: the port cannot be had (see err). */
@@ -74,6 +70,8 @@ bool app_reorg(struct app *a, const struct core_reorg *r);
 void app_submitted(struct app *a); /* something entered the pool: an instant chain makes a block */
 void app_schedule(struct app *a);  /* after block_ms or paused changed */
 void app_follow_finality(struct app *a);
+void app_wait(struct app *a, uint64_t conn, const json_t *id, uint64_t blocks, uint64_t finalized,
+              uint64_t submits);
 void app_metadata_forget(struct app *a); /* another runtime */
 
 #endif

@@ -1,5 +1,5 @@
-/* See chain.h. There is no trie: the state root is a hash over the parent's root and the block's changes, enough for
- * headers to differ when their states do. */
+/* See chain.h. There is no trie: the state root is a hash over the parent's root and the block's changes,
+ * enough for headers to differ when their states do. */
 #include "chain.h"
 
 #include <stdlib.h>
@@ -111,7 +111,8 @@ static void push_block(struct block ***list, size_t *len, size_t *cap, struct bl
 }
 
 struct block *chain_seal(struct chain *c, struct tx **txs, size_t tx_count, struct buf *events,
-                         uint32_t event_count, uint64_t timestamp_ms, struct chain_version version, uint64_t salt)
+                         uint32_t event_count, uint64_t timestamp_ms, struct chain_version version,
+                         uint64_t salt)
 {
     struct block *b = xcalloc(1, sizeof *b);
     b->parent = c->best;
@@ -151,7 +152,8 @@ struct block *chain_retract(struct chain *c)
     return b;
 }
 
-/* Side blocks far below finality lose their content. Header and diff stay: other branches may hang on them. */
+/* Side blocks far below finality lose their content. Header and diff stay: other branches may hang on them.
+ */
 static void prune_side(struct chain *c)
 {
     size_t kept = 0;

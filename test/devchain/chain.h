@@ -25,9 +25,9 @@ struct block {
     uint64_t salt; /* in the digest: tells two blocks of the same content apart */
     uint64_t timestamp_ms;
     struct chain_version version; /* after this block: what the next block runs under */
-    bool canonical;        /* on the best chain */
-    bool pruned;           /* body and events are gone */
-    struct tx **txs;       /* owned references */
+    bool canonical;               /* on the best chain */
+    bool pruned;                  /* body and events are gone */
+    struct tx **txs;              /* owned references */
     size_t tx_count;
     struct buf events; /* SCALE records, without the count */
     uint32_t event_count;
@@ -49,9 +49,11 @@ struct chain {
 void chain_init(struct chain *c, size_t keep_bytes_max);
 void chain_done(struct chain *c);
 
-/* Close the block that was executed on top of best: takes txs (references) and the contents of *events, seals the state. The block becomes best. The first one is genesis. */
+/* Close the block that was executed on top of best: takes txs (references) and the contents of *events, seals
+ * the state. The block becomes best. The first one is genesis. */
 struct block *chain_seal(struct chain *c, struct tx **txs, size_t tx_count, struct buf *events,
-                         uint32_t event_count, uint64_t timestamp_ms, struct chain_version version, uint64_t salt);
+                         uint32_t event_count, uint64_t timestamp_ms, struct chain_version version,
+                         uint64_t salt);
 
 /* Take the best block off the best chain (it must not be final); it stays known by its hash. */
 struct block *chain_retract(struct chain *c);

@@ -75,8 +75,8 @@ void core_upgrade(struct core *c, struct chain_version version)
     c->upgrade = version;
 }
 
-enum core_decode core_submit(struct core *c, uint64_t now_ms, const uint8_t *bytes, size_t len, struct watch *watch,
-                             struct tx **ret_tx, struct pool_result *ret_result)
+enum core_decode core_submit(struct core *c, uint64_t now_ms, const uint8_t *bytes, size_t len,
+                             struct watch *watch, struct tx **ret_tx, struct pool_result *ret_result)
 {
     if (tx_decode(bytes, len, ret_tx) == TX_DECODE_BAD_FRAME)
         return CORE_DECODE_BAD;
@@ -190,7 +190,8 @@ static void revalidate_touched(struct core *c, uint64_t now_ms, const struct blo
 
 /* The best chain changed: lost blocks (newest first) gave way to fresh ones (oldest first). */
 static void new_best(struct core *c, uint64_t now_ms, struct block *const *lost, size_t lost_count,
-                     struct block *const *fresh, size_t fresh_count, struct chain_version before, bool no_resubmit)
+                     struct block *const *fresh, size_t fresh_count, struct chain_version before,
+                     bool no_resubmit)
 {
     uint64_t best = c->chain.best->number;
     for (size_t i = 0; i < fresh_count; i++)
@@ -203,7 +204,8 @@ static void new_best(struct core *c, uint64_t now_ms, struct block *const *lost,
     for (size_t i = lost_count; i--;)
         listener_retracted(&c->listener, lost[i]->hash);
     for (size_t i = 0; i < fresh_count; i++)
-        pool_prune(&c->pool, now_ms, best, fresh[i]->hash, fresh[i]->txs, fresh[i]->tx_count, c->false_in_block);
+        pool_prune(&c->pool, now_ms, best, fresh[i]->hash, fresh[i]->txs, fresh[i]->tx_count,
+                   c->false_in_block);
     pool_clear_stale(&c->pool, now_ms, best);
     if (!no_resubmit)
         for (size_t i = lost_count; i--;)

@@ -53,8 +53,8 @@ void core_genesis(struct core *c, const struct core_change *accounts, size_t cou
 
 enum core_decode { CORE_DECODE_OK, CORE_DECODE_BAD };
 /* Submit bytes. BAD: the frame does not decode. *ret_tx (a reference) is set otherwise. */
-enum core_decode core_submit(struct core *c, uint64_t now_ms, const uint8_t *bytes, size_t len, struct watch *watch,
-                             struct tx **ret_tx, struct pool_result *ret_result);
+enum core_decode core_submit(struct core *c, uint64_t now_ms, const uint8_t *bytes, size_t len,
+                             struct watch *watch, struct tx **ret_tx, struct pool_result *ret_result);
 
 void core_change_account(struct core *c, const struct core_change *change);
 void core_upgrade(struct core *c, struct chain_version version); /* takes effect with the next block */
@@ -65,11 +65,11 @@ const struct block *core_author(struct core *c, uint64_t now_ms, uint64_t wall_m
 void core_author_burst(struct core *c, uint64_t now_ms, uint64_t wall_ms, size_t count);
 
 struct core_reorg {
-    uint64_t depth;     /* blocks that leave the best chain */
-    uint64_t length;    /* of the new branch; 0: depth + 1 */
-    bool keep_txs;      /* the new branch holds the same transactions, in its first block */
-    bool from_pool;     /* and takes more from the pool */
-    bool no_resubmit;   /* transactions of the lost blocks do not come back to the pool */
+    uint64_t depth;   /* blocks that leave the best chain */
+    uint64_t length;  /* of the new branch; 0: depth + 1 */
+    bool keep_txs;    /* the new branch holds the same transactions, in its first block */
+    bool from_pool;   /* and takes more from the pool */
+    bool no_resubmit; /* transactions of the lost blocks do not come back to the pool */
 };
 /* false: depth reaches a final block. */
 bool core_reorg(struct core *c, uint64_t now_ms, uint64_t wall_ms, const struct core_reorg *r);

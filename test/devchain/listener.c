@@ -123,7 +123,8 @@ static struct finality_entry *finality_entry(struct listener *l, const uint8_t b
     map_put(&l->blocks, block, f);
     list_append(&l->block_order, &f->node);
     if (l->blocks.count > l->max_blocks) {
-        struct finality_entry *oldest = CONTAINER_OF(list_first(&l->block_order), struct finality_entry, node);
+        struct finality_entry *oldest =
+            CONTAINER_OF(list_first(&l->block_order), struct finality_entry, node);
         for (size_t i = 0; i < oldest->count; i++)
             listener_tell(l, oldest->txs[i], STATUS_FINALITY_TIMEOUT, oldest->block);
         forget_block(l, oldest);

@@ -1,5 +1,5 @@
-/* The type registry of devchain's metadata (scale-info's PortableRegistry). The paths are those of FRAME, because
- * clients recognise well-known types by them. */
+/* The type registry of devchain's metadata (scale-info's PortableRegistry). The paths are those of FRAME,
+ * because clients recognise well-known types by them. */
 #include <stdarg.h>
 #include <string.h>
 
@@ -30,15 +30,31 @@ static void put_path(struct buf *b, const char *path)
     }
 }
 
-static struct buf *begin(struct registry *r, enum type_id id, const char *path, uint8_t def)
+struct param {
+    const char *name;
+    enum type_id type;
+};
+
+static struct buf *begin_generic(struct registry *r, enum type_id id, const char *path,
+                                 const struct param *params, size_t param_count, uint8_t def)
 {
     struct buf *b = &r->types;
     INVARIANT(r->count == (uint32_t)id);
     scale_put_compact(b, r->count++);
     put_path(b, path);
-    scale_put_compact(b, 0); /* params */
+    scale_put_compact(b, param_count);
+    for (size_t i = 0; i < param_count; i++) {
+        scale_put_str(b, params[i].name);
+        buf_put_u8(b, 1);
+        scale_put_compact(b, params[i].type);
+    }
     buf_put_u8(b, def);
     return b;
+}
+
+static struct buf *begin(struct registry *r, enum type_id id, const char *path, uint8_t def)
+{
+    return begin_generic(r, id, path, NULL, 0, def);
 }
 
 static void end(struct registry *r)
@@ -99,6 +115,16 @@ static void composite(struct registry *r, enum type_id id, const char *path, ...
     end(r);
 }
 
+/* The fields of a generic composite. */
+static void fields(struct registry *r, ...)
+{
+    va_list ap;
+    va_start(ap, r);
+    put_fields(&r->types, ap);
+    va_end(ap);
+    end(r);
+}
+
 static void variant(struct registry *r, uint8_t index, const char *name, ...)
 {
     va_list ap;
@@ -112,9 +138,10 @@ static void variant(struct registry *r, uint8_t index, const char *name, ...)
 }
 
 /* Closes the variants given since the last one. */
-static void variant_type(struct registry *r, enum type_id id, const char *path)
+static void generic_variant_type(struct registry *r, enum type_id id, const char *path,
+                                 const struct param *params, size_t param_count)
 {
-    struct buf *b = begin(r, id, path, DEF_VARIANT);
+    struct buf *b = begin_generic(r, id, path, params, param_count, DEF_VARIANT);
     scale_put_compact(b, r->variant_count);
     buf_put(b, r->variants.data, r->variants.len);
     buf_clear(&r->variants);
@@ -122,8 +149,14 @@ static void variant_type(struct registry *r, enum type_id id, const char *path)
     end(r);
 }
 
+static void variant_type(struct registry *r, enum type_id id, const char *path)
+{
+    generic_variant_type(r, id, path, NULL, 0);
+}
+
 /* Unit variants 0, 1, 2... */
-static void enumeration(struct registry *r, enum type_id id, const char *path, const char *const *names, size_t count)
+static void enumeration(struct registry *r, enum type_id id, const char *path, const char *const *names,
+                        size_t count)
 {
     for (size_t i = 0; i < count; i++)
         variant(r, (uint8_t)i, names[i], NULL);
@@ -178,7 +211,9 @@ static void crypto(struct registry *r)
     variant(r, 2, "Raw", "", T_BYTES, NULL);
     variant(r, 3, "Address32", "", T_BYTES32, NULL);
     variant(r, 4, "Address20", "", T_BYTES20, NULL);
-    variant_type(r, T_MULTI_ADDRESS, "sp_runtime::multiaddress::MultiAddress");
+    static const struct param ADDRESS[] = {{"AccountId", T_ACCOUNT_ID}, {"AccountIndex", T_UNIT}};
+    generic_variant_type(r, T_MULTI_ADDRESS, "sp_runtime::multiaddress::MultiAddress", ADDRESS,
+                         ARRAY_LEN(ADDRESS));
     composite(r, T_ED25519_SIGNATURE, "sp_core::ed25519::Signature", "", T_BYTES64, NULL);
     composite(r, T_SR25519_SIGNATURE, "sp_core::sr25519::Signature", "", T_BYTES64, NULL);
     composite(r, T_ECDSA_SIGNATURE, "sp_core::ecdsa::Signature", "", T_BYTES65, NULL);
@@ -199,9 +234,9 @@ static void dispatch(struct registry *r)
     composite(r, T_DISPATCH_INFO, "frame_support::dispatch::DispatchInfo", "weight", T_WEIGHT, "class",
               T_DISPATCH_CLASS, "pays_fee", T_PAYS, NULL);
     composite(r, T_MODULE_ERROR, "sp_runtime::ModuleError", "index", T_U8, "error", T_BYTES4, NULL);
-    ENUMERATION(r, T_TOKEN_ERROR, "sp_runtime::TokenError", "FundsUnavailable", "OnlyProvider", "BelowMinimum",
-                "CannotCreate", "UnknownAsset", "Frozen", "Unsupported", "CannotCreateHold", "NotExpendable",
-                "Blocked");
+    ENUMERATION(r, T_TOKEN_ERROR, "sp_runtime::TokenError", "FundsUnavailable", "OnlyProvider",
+                "BelowMinimum", "CannotCreate", "UnknownAsset", "Frozen", "Unsupported", "CannotCreateHold",
+                "NotExpendable", "Blocked");
     ENUMERATION(r, T_ARITHMETIC_ERROR, "sp_arithmetic::ArithmeticError", "Underflow", "Overflow",
                 "DivisionByZero");
     ENUMERATION(r, T_TRANSACTIONAL_ERROR, "sp_runtime::TransactionalError", "LimitReached", "NoLayer");
@@ -222,7 +257,8 @@ static void dispatch(struct registry *r)
     variant_type(r, T_DISPATCH_ERROR, "sp_runtime::DispatchError");
     variant(r, 0, "Ok", "", T_UNIT, NULL);
     variant(r, 1, "Err", "", T_DISPATCH_ERROR, NULL);
-    variant_type(r, T_RESULT, "Result");
+    static const struct param RESULT[] = {{"T", T_UNIT}, {"E", T_DISPATCH_ERROR}};
+    generic_variant_type(r, T_RESULT, "Result", RESULT, ARRAY_LEN(RESULT));
 }
 
 static void calls(struct registry *r)
@@ -254,7 +290,8 @@ static void calls(struct registry *r)
 static void system_event(struct registry *r)
 {
     variant(r, 0, "ExtrinsicSuccess", "dispatch_info", T_DISPATCH_INFO, NULL);
-    variant(r, 1, "ExtrinsicFailed", "dispatch_error", T_DISPATCH_ERROR, "dispatch_info", T_DISPATCH_INFO, NULL);
+    variant(r, 1, "ExtrinsicFailed", "dispatch_error", T_DISPATCH_ERROR, "dispatch_info", T_DISPATCH_INFO,
+            NULL);
     variant(r, 2, "CodeUpdated", NULL);
     variant(r, 3, "NewAccount", "account", T_ACCOUNT_ID, NULL);
     variant(r, 4, "KilledAccount", "account", T_ACCOUNT_ID, NULL);
@@ -290,18 +327,21 @@ static void events(struct registry *r)
     variant(r, 2, "Initialization", NULL);
     variant_type(r, T_PHASE, "frame_system::Phase");
     sequence(r, T_VEC_H256, T_H256);
-    composite(r, T_EVENT_RECORD, "frame_system::EventRecord", "phase", T_PHASE, "event", T_RUNTIME_EVENT, "topics",
-              T_VEC_H256, NULL);
+    static const struct param RECORD[] = {{"E", T_RUNTIME_EVENT}, {"T", T_H256}};
+    begin_generic(r, T_EVENT_RECORD, "frame_system::EventRecord", RECORD, ARRAY_LEN(RECORD), DEF_COMPOSITE);
+    fields(r, "phase", T_PHASE, "event", T_RUNTIME_EVENT, "topics", T_VEC_H256, NULL);
     sequence(r, T_VEC_EVENT_RECORD, T_EVENT_RECORD);
 }
 
 static void errors(struct registry *r)
 {
-    ENUMERATION(r, T_SYSTEM_ERROR, "frame_system::pallet::Error", "InvalidSpecName", "SpecVersionNeedsToIncrease",
-                "FailedToExtractRuntimeVersion", "NonDefaultComposite", "NonZeroRefCount", "CallFiltered");
-    ENUMERATION(r, T_BALANCES_ERROR, "pallet_balances::pallet::Error", "VestingBalance", "LiquidityRestrictions",
-                "InsufficientBalance", "ExistentialDeposit", "Expendability", "ExistingVestingSchedule",
-                "DeadAccount", "TooManyReserves", "TooManyHolds", "TooManyFreezes");
+    ENUMERATION(r, T_SYSTEM_ERROR, "frame_system::pallet::Error", "InvalidSpecName",
+                "SpecVersionNeedsToIncrease", "FailedToExtractRuntimeVersion", "NonDefaultComposite",
+                "NonZeroRefCount", "CallFiltered");
+    ENUMERATION(r, T_BALANCES_ERROR, "pallet_balances::pallet::Error", "VestingBalance",
+                "LiquidityRestrictions", "InsufficientBalance", "ExistentialDeposit", "Expendability",
+                "ExistingVestingSchedule", "DeadAccount", "TooManyReserves", "TooManyHolds",
+                "TooManyFreezes");
     ENUMERATION(r, T_UTILITY_ERROR, "pallet_utility::pallet::Error", "TooManyCalls");
     ENUMERATION(r, T_SUDO_ERROR, "pallet_sudo::pallet::Error", "RequireSudo");
     variant(r, 0, "System", "", T_SYSTEM_ERROR, NULL);
@@ -314,10 +354,10 @@ static void errors(struct registry *r)
 static void storage_types(struct registry *r)
 {
     composite(r, T_EXTRA_FLAGS, "pallet_balances::types::ExtraFlags", "", T_U128, NULL);
-    composite(r, T_ACCOUNT_DATA, "pallet_balances::types::AccountData", "free", T_U128, "reserved", T_U128, "frozen",
-              T_U128, "flags", T_EXTRA_FLAGS, NULL);
-    composite(r, T_ACCOUNT_INFO, "frame_system::AccountInfo", "nonce", T_U32, "consumers", T_U32, "providers", T_U32,
-              "sufficients", T_U32, "data", T_ACCOUNT_DATA, NULL);
+    composite(r, T_ACCOUNT_DATA, "pallet_balances::types::AccountData", "free", T_U128, "reserved", T_U128,
+              "frozen", T_U128, "flags", T_EXTRA_FLAGS, NULL);
+    composite(r, T_ACCOUNT_INFO, "frame_system::AccountInfo", "nonce", T_U32, "consumers", T_U32, "providers",
+              T_U32, "sufficients", T_U32, "data", T_ACCOUNT_DATA, NULL);
     composite(r, T_FIXED_U128, "sp_arithmetic::fixed_point::FixedU128", "", T_U128, NULL);
     struct buf *b = begin(r, T_API_VERSION, "", DEF_TUPLE);
     scale_put_compact(b, 2);
@@ -326,43 +366,34 @@ static void storage_types(struct registry *r)
     end(r);
     sequence(r, T_VEC_API_VERSION, T_API_VERSION);
     composite(r, T_RUNTIME_VERSION, "sp_version::RuntimeVersion", "spec_name", T_STR, "impl_name", T_STR,
-              "authoring_version", T_U32, "spec_version", T_U32, "impl_version", T_U32, "apis", T_VEC_API_VERSION,
-              "transaction_version", T_U32, "system_version", T_U8, NULL);
+              "authoring_version", T_U32, "spec_version", T_U32, "impl_version", T_U32, "apis",
+              T_VEC_API_VERSION, "transaction_version", T_U32, "system_version", T_U8, NULL);
 }
 
 static void extrinsic(struct registry *r)
 {
-    composite(r, T_EXT_NON_ZERO_SENDER, "frame_system::extensions::check_non_zero_sender::CheckNonZeroSender", NULL);
+    composite(r, T_EXT_NON_ZERO_SENDER, "frame_system::extensions::check_non_zero_sender::CheckNonZeroSender",
+              NULL);
     composite(r, T_EXT_SPEC_VERSION, "frame_system::extensions::check_spec_version::CheckSpecVersion", NULL);
     composite(r, T_EXT_TX_VERSION, "frame_system::extensions::check_tx_version::CheckTxVersion", NULL);
     composite(r, T_EXT_GENESIS, "frame_system::extensions::check_genesis::CheckGenesis", NULL);
-    composite(r, T_EXT_MORTALITY, "frame_system::extensions::check_mortality::CheckMortality", "", T_ERA, NULL);
+    composite(r, T_EXT_MORTALITY, "frame_system::extensions::check_mortality::CheckMortality", "", T_ERA,
+              NULL);
     composite(r, T_EXT_NONCE, "frame_system::extensions::check_nonce::CheckNonce", "", T_COMPACT_U32, NULL);
     composite(r, T_EXT_WEIGHT, "frame_system::extensions::check_weight::CheckWeight", NULL);
-    composite(r, T_EXT_PAYMENT, "pallet_transaction_payment::ChargeTransactionPayment", "", T_COMPACT_U128, NULL);
+    composite(r, T_EXT_PAYMENT, "pallet_transaction_payment::ChargeTransactionPayment", "", T_COMPACT_U128,
+              NULL);
     struct buf *b = begin(r, T_EXTRA, "", DEF_TUPLE);
     scale_put_compact(b, T_EXT_PAYMENT - T_EXT_NON_ZERO_SENDER + 1);
     for (unsigned t = T_EXT_NON_ZERO_SENDER; t <= T_EXT_PAYMENT; t++)
         scale_put_compact(b, t);
     end(r);
-    b = &r->types;
-    INVARIANT(r->count == T_EXTRINSIC);
-    scale_put_compact(b, r->count++);
-    put_path(b, "sp_runtime::generic::unchecked_extrinsic::UncheckedExtrinsic");
-    static const struct {
-        const char *name;
-        unsigned type;
-    } PARAMS[] = {{"Address", T_MULTI_ADDRESS},
-                  {"Call", T_RUNTIME_CALL},
-                  {"Signature", T_MULTI_SIGNATURE},
-                  {"Extra", T_EXTRA}};
-    scale_put_compact(b, ARRAY_LEN(PARAMS));
-    for (size_t i = 0; i < ARRAY_LEN(PARAMS); i++) {
-        scale_put_str(b, PARAMS[i].name);
-        buf_put_u8(b, 1);
-        scale_put_compact(b, PARAMS[i].type);
-    }
-    buf_put_u8(b, DEF_COMPOSITE);
+    static const struct param PARAMS[] = {{"Address", T_MULTI_ADDRESS},
+                                          {"Call", T_RUNTIME_CALL},
+                                          {"Signature", T_MULTI_SIGNATURE},
+                                          {"Extra", T_EXTRA}};
+    b = begin_generic(r, T_EXTRINSIC, "sp_runtime::generic::unchecked_extrinsic::UncheckedExtrinsic", PARAMS,
+                      ARRAY_LEN(PARAMS), DEF_COMPOSITE);
     scale_put_compact(b, 1);
     buf_put_u8(b, 0);
     scale_put_compact(b, T_BYTES);

@@ -28,8 +28,17 @@ static const char *const INVALID_TEXT[] = {
     [INVALID_BAD_SIGNER] = "Invalid signing address",
 };
 static const char *const INVALID_NAME[] = {
-    "call",  "payment", "future", "stale", "badProof", "ancientBirthBlock", "exhaustsResources",
-    "custom", "badMandatory", "mandatoryValidation", "badSigner",
+    "call",
+    "payment",
+    "future",
+    "stale",
+    "badProof",
+    "ancientBirthBlock",
+    "exhaustsResources",
+    "custom",
+    "badMandatory",
+    "mandatoryValidation",
+    "badSigner",
 };
 static const char *const UNKNOWN_TEXT[] = {"CannotLookup", "NoUnsignedValidator"};
 static const char *const UNKNOWN_NAME[] = {"cannotLookup", "noUnsignedValidator"};
@@ -79,11 +88,13 @@ static void refusal_of(struct refusal *r, const struct pool_result *p, bool chop
         not_valid(r, &p->validity, chopsticks);
         break;
     case POOL_NO_TAGS:
-        set(r, 1019, "No tags provided", "Transaction does not provide any tags, so the pool can't identify it");
+        set(r, 1019, "No tags provided",
+            "Transaction does not provide any tags, so the pool can't identify it");
         break;
     case POOL_UNACTIONABLE:
         set(r, 1018, "Unactionable",
-            "The transaction is unactionable since it is not propagable and the local node does not author blocks");
+            "The transaction is unactionable since it is not propagable and the local node does not author "
+            "blocks");
         break;
     case POOL_TOO_LOW_PRIORITY:
         set(r, 1014, "",
@@ -113,7 +124,8 @@ static bool submit(struct call *c, struct sub *sub, struct tx **ret_tx)
         return false;
     }
     uint64_t now = loop_now_ms(a->loop);
-    if (core_submit(&a->core, now, bytes.data, bytes.len, sub ? &sub->watch : NULL, &tx, &result) == CORE_DECODE_BAD)
+    if (core_submit(&a->core, now, bytes.data, bytes.len, sub ? &sub->watch : NULL, &tx, &result) ==
+        CORE_DECODE_BAD)
         set(&r, sub ? 1001 : 1040,
             sub ? "Extrinsic has invalid format: Not enough data to fill buffer"
                 : "Client error: Not enough data to fill buffer",
@@ -190,7 +202,8 @@ static bool named_hash(const json_t *item, uint8_t hash[32])
     struct tx *tx = NULL;
     if (h)
         return hex_decode_fixed(h, strlen(h), hash, 32);
-    bool good = x && hex_decode(x, strlen(x), &bytes) && tx_decode(bytes.data, bytes.len, &tx) != TX_DECODE_BAD_FRAME;
+    bool good =
+        x && hex_decode(x, strlen(x), &bytes) && tx_decode(bytes.data, bytes.len, &tx) != TX_DECODE_BAD_FRAME;
     if (good)
         memcpy(hash, tx->hash, 32);
     tx_unref(tx);
@@ -216,7 +229,8 @@ static void remove_extrinsic(struct call *c)
         if (!named_hash(item, hash))
             continue;
         const struct pool_tx *t = pool_find(&core->pool, hash);
-        for (const struct pool_tx *d = t; d; d = d->ready ? pool_ready_at(&core->pool, d->tx->signer, d->tx->nonce + 1) : NULL) {
+        for (const struct pool_tx *d = t; d;
+             d = d->ready ? pool_ready_at(&core->pool, d->tx->signer, d->tx->nonce + 1) : NULL) {
             if (n++)
                 buf_put_u8(b, ',');
             put_json_hex(b, d->tx->hash, 32);
@@ -228,10 +242,7 @@ static void remove_extrinsic(struct call *c)
 }
 
 const struct method METHODS_AUTHOR[] = {
-    {"author_submitExtrinsic", submit_extrinsic},
-    {"author_submitAndWatchExtrinsic", submit_and_watch},
-    {"author_unwatchExtrinsic", unwatch},
-    {"author_pendingExtrinsics", pending},
-    {"author_removeExtrinsic", remove_extrinsic},
-    {NULL, NULL},
+    {"author_submitExtrinsic", submit_extrinsic}, {"author_submitAndWatchExtrinsic", submit_and_watch},
+    {"author_unwatchExtrinsic", unwatch},         {"author_pendingExtrinsics", pending},
+    {"author_removeExtrinsic", remove_extrinsic}, {NULL, NULL},
 };

@@ -102,7 +102,8 @@ static void get_keys_paged(struct call *c)
     struct block *b;
     size_t count = 0, given = 0;
     json_int_t limit = json_integer_value(call_param(c, 1));
-    bool good = call_bytes(c, 0, &prefix) && (!call_param(c, 2) || call_bytes(c, 2, &start)) && call_state_at(c, 3, &b);
+    bool good = call_bytes(c, 0, &prefix) && (!call_param(c, 2) || call_bytes(c, 2, &start)) &&
+                call_state_at(c, 3, &b);
     if (good) {
         storage_keys(&c->app->core, b, &keys, &count);
         struct key_ref *refs = xmalloc((count + 1) * sizeof *refs);
@@ -232,8 +233,9 @@ static void state_call(struct call *c)
         call_end(c);
     } else {
         struct buf text = {0};
-        buf_printf(&text, found ? "Client error: Execution failed: bad arguments of %.100s"
-                                : "Client error: Execution failed: Other: Exported method %.100s is not found",
+        buf_printf(&text,
+                   found ? "Client error: Execution failed: bad arguments of %.100s"
+                         : "Client error: Execution failed: Other: Exported method %.100s is not found",
                    name ? name : "");
         call_error(c, 4003, buf_str(&text), NULL);
         buf_done(&text);

@@ -10,8 +10,9 @@ static void account_next_index(struct call *c)
     uint8_t id[32];
     if (!call_account(c, call_param(c, 0), id))
         return;
-    uint32_t nonce = c->app->pool_blind_nonce ? chain_account_at(&c->app->core.chain, c->app->core.chain.best, id).nonce
-                                              : core_next_index(&c->app->core, id);
+    uint32_t nonce = c->app->pool_blind_nonce
+                         ? chain_account_at(&c->app->core.chain, c->app->core.chain.best, id).nonce
+                         : core_next_index(&c->app->core, id);
     buf_printf(call_begin(c), "%u", nonce);
     call_end(c);
 }
@@ -67,7 +68,8 @@ static void local_peer_id(struct call *c)
 static void sync_state(struct call *c)
 {
     unsigned long long best = c->app->core.chain.best->number;
-    buf_printf(call_begin(c), "{\"startingBlock\":0,\"currentBlock\":%llu,\"highestBlock\":%llu}", best, best);
+    buf_printf(call_begin(c), "{\"startingBlock\":0,\"currentBlock\":%llu,\"highestBlock\":%llu}", best,
+               best);
     call_end(c);
 }
 
@@ -122,10 +124,11 @@ static void query_info(struct call *c)
     if (tx_decode(bytes.data, bytes.len, &tx) != TX_DECODE_OK) {
         call_error(c, 1, "Unable to query dispatch info.", "Could not decode the extrinsic");
     } else {
-        buf_printf(call_begin(c),
-                   "{\"weight\":{\"ref_time\":%llu,\"proof_size\":%llu},\"class\":\"normal\",\"partialFee\":\"%s\"}",
-                   (unsigned long long)tx->ref_time, (unsigned long long)tx->proof_size,
-                   u128_text(runtime_fee_of(&c->app->core.rt, tx->len), fee));
+        buf_printf(
+            call_begin(c),
+            "{\"weight\":{\"ref_time\":%llu,\"proof_size\":%llu},\"class\":\"normal\",\"partialFee\":\"%s\"}",
+            (unsigned long long)tx->ref_time, (unsigned long long)tx->proof_size,
+            u128_text(runtime_fee_of(&c->app->core.rt, tx->len), fee));
         call_end(c);
     }
     tx_unref(tx);

@@ -50,7 +50,8 @@ static struct pool_tx *first_of(struct pool_queue *q)
     return CONTAINER_OF(list_first(&q->txs), struct pool_tx, node);
 }
 
-/* Out of the pool with a word to its watchers; ready dependants follow with the same word. Returns how many. */
+/* Out of the pool with a word to its watchers; ready dependants follow with the same word. Returns how many.
+ */
 static size_t evict(struct pool *p, uint64_t now_ms, struct pool_tx *t, enum pool_status status, bool ban_all)
 {
     size_t n = 0;
@@ -117,7 +118,8 @@ static struct pool_result submit(struct pool *p, uint64_t now_ms, uint64_t best,
     return r;
 }
 
-struct pool_result pool_submit(struct pool *p, uint64_t now_ms, uint64_t best, struct tx *tx, struct watch *watch)
+struct pool_result pool_submit(struct pool *p, uint64_t now_ms, uint64_t best, struct tx *tx,
+                               struct watch *watch)
 {
     /* A refused one must not end an older watch of the same hash, nor be told anything itself. */
     if (watch)
@@ -172,8 +174,8 @@ static bool prune_tag(struct pool *p, uint64_t now_ms, const struct tx *tx, stru
 }
 
 /* A rival of an included transaction: it comes back when it is still valid. */
-static void verify_rival(struct pool *p, uint64_t now_ms, uint64_t best, struct pool_tx *t, const uint8_t block[32],
-                         bool false_in_block)
+static void verify_rival(struct pool *p, uint64_t now_ms, uint64_t best, struct pool_tx *t,
+                         const uint8_t block[32], bool false_in_block)
 {
     struct validity v = p->validate(p->arg, t->tx);
     if (v.kind == VALIDITY_OK) {
@@ -187,8 +189,8 @@ static void verify_rival(struct pool *p, uint64_t now_ms, uint64_t best, struct 
     pool__free(t);
 }
 
-void pool_prune(struct pool *p, uint64_t now_ms, uint64_t best, const uint8_t block[32], struct tx *const *txs,
-                size_t count, bool false_in_block)
+void pool_prune(struct pool *p, uint64_t now_ms, uint64_t best, const uint8_t block[32],
+                struct tx *const *txs, size_t count, bool false_in_block)
 {
     struct pool_tx **rivals = xmalloc((count + 1) * sizeof(struct pool_tx *));
     size_t rival_count = 0;
@@ -222,8 +224,7 @@ static uint8_t (*ready_hashes(const struct pool *p))[32]
     return hashes;
 }
 
-static void collect_stale(const struct pool_queue *q, uint64_t best, struct buf *hashes,
-                          uint64_t *earliest)
+static void collect_stale(const struct pool_queue *q, uint64_t best, struct buf *hashes, uint64_t *earliest)
 {
     LIST_EACH (n, &q->txs) {
         const struct pool_tx *t = CONTAINER_OF(n, struct pool_tx, node);
@@ -262,7 +263,8 @@ static bool revalidate(struct pool *p, uint64_t now_ms, struct pool_tx *t)
     return t->ready;
 }
 
-void pool_revalidate_signer(struct pool *p, uint64_t now_ms, const uint8_t signer[32], uint32_t nonce, size_t max)
+void pool_revalidate_signer(struct pool *p, uint64_t now_ms, const uint8_t signer[32], uint32_t nonce,
+                            size_t max)
 {
     for (size_t i = 0; i < max; i++) {
         struct pool_tx *t = map_get(&p->provided, pool__tag(signer, (uint64_t)nonce + i).key);

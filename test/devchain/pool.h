@@ -41,7 +41,7 @@ struct pool {
     struct list roots; /* ready transactions without a ready predecessor */
     uint64_t insertions;
     uint64_t earliest_till; /* no valid_till is below it */
-    struct map pruned[2]; /* tags of the last two prune calls */
+    struct map pruned[2];   /* tags of the last two prune calls */
     unsigned pruned_at;
     struct map bans;
     struct list ban_order;
@@ -70,16 +70,18 @@ void pool_init(struct pool *p, const struct pool_config *config, struct listener
 void pool_done(struct pool *p);
 
 /* Submission from outside at block `best`. watch (may be NULL) is attached before the first status. */
-struct pool_result pool_submit(struct pool *p, uint64_t now_ms, uint64_t best, struct tx *tx, struct watch *watch);
+struct pool_result pool_submit(struct pool *p, uint64_t now_ms, uint64_t best, struct tx *tx,
+                               struct watch *watch);
 /* A transaction of a retracted block comes back: bans are ignored, an error is swallowed. */
 void pool_resubmit(struct pool *p, uint64_t now_ms, uint64_t best, struct tx *tx);
 
 /* One enacted block: its transactions leave, their tags count as provided, futures are promoted. */
-void pool_prune(struct pool *p, uint64_t now_ms, uint64_t best, const uint8_t block[32], struct tx *const *txs,
-                size_t count, bool false_in_block);
+void pool_prune(struct pool *p, uint64_t now_ms, uint64_t best, const uint8_t block[32],
+                struct tx *const *txs, size_t count, bool false_in_block);
 void pool_clear_stale(struct pool *p, uint64_t now_ms, uint64_t best); /* longevity, then lapsed bans */
 /* Validate again the ready transactions of one signer from this nonce on, or all. */
-void pool_revalidate_signer(struct pool *p, uint64_t now_ms, const uint8_t signer[32], uint32_t nonce, size_t max);
+void pool_revalidate_signer(struct pool *p, uint64_t now_ms, const uint8_t signer[32], uint32_t nonce,
+                            size_t max);
 void pool_revalidate_all(struct pool *p, uint64_t now_ms);
 
 /* Not valid any more: it and its ready dependants are told `invalid`; only it is banned. */
@@ -91,6 +93,7 @@ size_t pool_drop(struct pool *p, const uint8_t *hash, bool silent);
 const struct pool_tx *pool_find(const struct pool *p, const uint8_t hash[32]);
 const struct pool_tx *pool_ready_at(const struct pool *p, const uint8_t signer[32], uint32_t nonce);
 bool pool_banned(const struct pool *p, const uint8_t hash[32]);
+void pool_clear_bans(struct pool *p);
 void pool_ban(struct pool *p, uint64_t now_ms, const uint8_t hash[32]);
 
 /* The order in which a block author would take ready transactions. */

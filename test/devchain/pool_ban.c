@@ -1,5 +1,5 @@
-/* The ban list: hashes that a submission is refused for, until they lapse. Lapsed ones are cleared only when a block
- * is handled (pool.md 2.3.7). Its size is bounded; the oldest go first. */
+/* The ban list: hashes that a submission is refused for, until they lapse. Lapsed ones are cleared only when
+ * a block is handled (pool.md 2.3.7). Its size is bounded; the oldest go first. */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -56,9 +56,14 @@ void pool__bans_expire(struct pool *p, uint64_t now_ms)
         remove_ban(p, oldest(p));
 }
 
-void pool__bans_done(struct pool *p)
+void pool_clear_bans(struct pool *p)
 {
     while (!list_empty(&p->ban_order))
         remove_ban(p, oldest(p));
+}
+
+void pool__bans_done(struct pool *p)
+{
+    pool_clear_bans(p);
     map_done(&p->bans);
 }

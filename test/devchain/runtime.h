@@ -41,7 +41,7 @@ struct validity {
     uint8_t code;   /* enum invalid_kind or unknown_kind */
     uint8_t custom; /* the number of a Custom one */
     /* OK: */
-    bool requires; /* the tag (signer, nonce - 1) */
+    bool requires;    /* the tag (signer, nonce - 1) */
     bool no_provides; /* scripted only: a transaction without tags */
     bool no_propagate;
     uint64_t priority;

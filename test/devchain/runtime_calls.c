@@ -1,4 +1,5 @@
-/* Dispatch: what the calls of devchain's pallets do. The bytes were checked when the transaction was decoded. */
+/* Dispatch: what the calls of devchain's pallets do. The bytes were checked when the transaction was decoded.
+ */
 #include <string.h>
 
 #include "base/check.h"
@@ -21,7 +22,8 @@ static struct dispatch_error token_error(uint8_t code)
     return (struct dispatch_error){DISPATCH_KIND_TOKEN, 0, code};
 }
 
-static void account_event(struct exec *x, uint8_t pallet, uint8_t variant, const uint8_t id[32], const u128 *amount)
+static void account_event(struct exec *x, uint8_t pallet, uint8_t variant, const uint8_t id[32],
+                          const u128 *amount)
 {
     struct buf b = {0};
     buf_put(&b, id, 32);
@@ -31,7 +33,8 @@ static void account_event(struct exec *x, uint8_t pallet, uint8_t variant, const
     buf_done(&b);
 }
 
-/* Below the existential deposit an account is reaped: its record goes, and its nonce with it (pool.md 4.7). */
+/* Below the existential deposit an account is reaped: its record goes, and its nonce with it (pool.md 4.7).
+ */
 static void set_free(struct exec *x, struct account *a, u128 amount)
 {
     struct state *st = &x->rt->chain->state;
@@ -50,13 +53,13 @@ static void set_free(struct exec *x, struct account *a, u128 amount)
     rec.providers = 1;
     state_write(st, a, rec);
     if (fresh) {
-        account_event(x, PALLET_SYSTEM, 3, a->id, NULL);       /* NewAccount */
+        account_event(x, PALLET_SYSTEM, 3, a->id, NULL);      /* NewAccount */
         account_event(x, PALLET_BALANCES, 0, a->id, &amount); /* Endowed */
     }
 }
 
-static struct dispatch_error transfer(struct exec *x, const uint8_t from_id[32], const uint8_t to_id[32], u128 amount,
-                                      bool keep_alive)
+static struct dispatch_error transfer(struct exec *x, const uint8_t from_id[32], const uint8_t to_id[32],
+                                      u128 amount, bool keep_alive)
 {
     struct state *st = &x->rt->chain->state;
     struct account *from = state_account(st, from_id), *to = state_account(st, to_id);
@@ -80,7 +83,8 @@ static struct dispatch_error transfer(struct exec *x, const uint8_t from_id[32],
     return OK;
 }
 
-static struct dispatch_error do_transfer(struct exec *x, const uint8_t *origin, struct scale_in *in, unsigned call)
+static struct dispatch_error do_transfer(struct exec *x, const uint8_t *origin, struct scale_in *in,
+                                         unsigned call)
 {
     uint8_t dest[32];
     bool known = tx_get_address(in, dest);
@@ -127,8 +131,10 @@ static void skip_rest(struct scale_in *in, uint32_t count)
         tx_skip_call(in, 0, &weight);
 }
 
-/* batch stops at the first failure and keeps what went before; batch_all fails as a whole; force_batch goes on. */
-static struct dispatch_error do_batch(struct exec *x, const uint8_t *origin, struct scale_in *in, unsigned call)
+/* batch stops at the first failure and keeps what went before; batch_all fails as a whole; force_batch goes
+ * on. */
+static struct dispatch_error do_batch(struct exec *x, const uint8_t *origin, struct scale_in *in,
+                                      unsigned call)
 {
     struct state *st = &x->rt->chain->state;
     uint32_t count = scale_get_compact_u32(in);

@@ -47,11 +47,16 @@ static const struct {
     const char *name;
     enum script_action action;
 } ACTIONS[] = {
-    {"cut_before", ACTION_CUT_BEFORE}, {"cut_after", ACTION_CUT_AFTER},
-    {"no_reply", ACTION_NO_REPLY},     {"ignore", ACTION_IGNORE},
-    {"freeze", ACTION_FREEZE},         {"accept_and_drop", ACTION_ACCEPT_AND_DROP},
-    {"omit", ACTION_OMIT},             {"end", ACTION_END},
-    {"skip", ACTION_SKIP},             {"pass", ACTION_NONE},
+    {"cut_before", ACTION_CUT_BEFORE},
+    {"cut_after", ACTION_CUT_AFTER},
+    {"no_reply", ACTION_NO_REPLY},
+    {"ignore", ACTION_IGNORE},
+    {"freeze", ACTION_FREEZE},
+    {"accept_and_drop", ACTION_ACCEPT_AND_DROP},
+    {"omit", ACTION_OMIT},
+    {"end", ACTION_END},
+    {"skip", ACTION_SKIP},
+    {"pass", ACTION_NONE},
 };
 
 static const struct {
@@ -220,8 +225,8 @@ json_t *script_json(const struct script *s)
     json_t *out = json_array();
     LIST_EACH (n, &s->rules) {
         const struct script_rule *r = CONTAINER_OF(n, struct script_rule, node);
-        json_array_append_new(out, json_pack("{s:I, s:I, s:I}", "id", (json_int_t)r->id, "seen", (json_int_t)r->seen,
-                                             "fired", (json_int_t)r->fired));
+        json_array_append_new(out, json_pack("{s:I, s:I, s:I}", "id", (json_int_t)r->id, "seen",
+                                             (json_int_t)r->seen, "fired", (json_int_t)r->fired));
     }
     return out;
 }
@@ -232,8 +237,8 @@ static bool tx_matches(const struct script_rule *r, const struct tx *tx)
         return true;
     if (!tx)
         return false;
-    return (!r->has_signer || memcmp(r->signer, tx->signer, 32) == 0) && (!r->has_nonce || r->nonce == tx->nonce) &&
-           (!r->has_hash || memcmp(r->hash, tx->hash, 32) == 0);
+    return (!r->has_signer || memcmp(r->signer, tx->signer, 32) == 0) &&
+           (!r->has_nonce || r->nonce == tx->nonce) && (!r->has_hash || memcmp(r->hash, tx->hash, 32) == 0);
 }
 
 /* A rule that is used up goes on counting nothing; it stays listed until it is cleared. */
@@ -266,7 +271,8 @@ struct script_rule *script_request(struct script *s, const char *method, const s
 {
     LIST_EACH (n, &s->rules) {
         struct script_rule *r = CONTAINER_OF(n, struct script_rule, node);
-        if (r->point == SCRIPT_REQUEST && (r->method ? strcmp(r->method, method) == 0 : strncmp(method, "dev_", 4) != 0) &&
+        if (r->point == SCRIPT_REQUEST &&
+            (r->method ? strcmp(r->method, method) == 0 : strncmp(method, "dev_", 4) != 0) &&
             tx_matches(r, tx) && fires(s, r))
             return r;
     }
@@ -277,7 +283,8 @@ struct script_rule *script_status(struct script *s, enum pool_status status, con
 {
     LIST_EACH (n, &s->rules) {
         struct script_rule *r = CONTAINER_OF(n, struct script_rule, node);
-        if (r->point == SCRIPT_STATUS && (r->status < 0 || r->status == (int)status) && tx_matches(r, tx) && fires(s, r))
+        if (r->point == SCRIPT_STATUS && (r->status < 0 || r->status == (int)status) && tx_matches(r, tx) &&
+            fires(s, r))
             return r;
     }
     return NULL;

@@ -38,9 +38,9 @@ struct script_rule {
     bool has_signer, has_nonce, has_hash;
     uint8_t signer[32], hash[32];
     uint32_t nonce;
-    uint64_t nth;   /* fires from the nth match on (1: the first) */
-    uint64_t times; /* and so often; 0: for ever */
-    uint64_t every; /* every k-th match only; 0, 1: each */
+    uint64_t nth;     /* fires from the nth match on (1: the first) */
+    uint64_t times;   /* and so often; 0: for ever */
+    uint64_t every;   /* every k-th match only; 0, 1: each */
     uint64_t percent; /* of the matches, by the script's generator; 0: all */
     uint64_t seen, fired;
     enum script_action action;
@@ -62,7 +62,8 @@ int script_add(struct script *s, const json_t *rule, uint64_t *ret_id, struct er
 size_t script_clear(struct script *s, uint64_t id); /* 0: all */
 json_t *script_json(const struct script *s);
 
-bool script_wants_tx(const struct script *s, const char *method); /* a rule for this method looks at the transaction */
+bool script_wants_tx(const struct script *s,
+                     const char *method); /* a rule for this method looks at the transaction */
 /* The first rule that fires, or NULL. tx may be NULL. */
 struct script_rule *script_request(struct script *s, const char *method, const struct tx *tx);
 struct script_rule *script_status(struct script *s, enum pool_status status, const struct tx *tx);

@@ -19,7 +19,7 @@ uint16_t server_port(const struct server *s);
 void server_close(struct server *s, void (*cb)(void *arg), void *arg); /* frees s before cb */
 
 void conn_send(struct conn *c, const void *text, size_t len); /* copied */
-void conn_cut(struct conn *c);   /* close soon, without a close frame; what is queued is lost */
+void conn_cut(struct conn *c);    /* close soon, without a close frame; what is queued is lost */
 void conn_freeze(struct conn *c); /* stays open, but nothing goes in or out any more */
 struct list *conn_subs(struct conn *c);
 size_t conn_sub_count(const struct conn *c);

@@ -1,5 +1,5 @@
-/* Accounts with their history on the best chain. Values change only through state_write, which logs what was there,
- * so that a dispatch, a dry run or a block can be taken back; a sealed block leaves a diff, and each
+/* Accounts with their history on the best chain. Values change only through state_write, which logs what was
+ * there, so that a dispatch, a dry run or a block can be taken back; a sealed block leaves a diff, and each
  * account keeps one version per block that changed it. Reading at an old block is a binary search. */
 #ifndef DEVCHAIN_STATE_H
 #define DEVCHAIN_STATE_H

@@ -48,7 +48,8 @@ static const uint8_t *prefix_of(enum item item)
     return prefixes[item];
 }
 
-static bool get_account(const struct core *c, const struct block *b, const uint8_t *tail, size_t len, struct buf *out)
+static bool get_account(const struct core *c, const struct block *b, const uint8_t *tail, size_t len,
+                        struct buf *out)
 {
     uint8_t check[16];
     if (len != 48)

@@ -10,12 +10,9 @@
 #include "server.h"
 
 static const char *const NOTIFICATION[] = {
-    [SUB_EXTRINSIC] = "author_extrinsicUpdate",
-    [SUB_NEW_HEADS] = "chain_newHead",
-    [SUB_ALL_HEADS] = "chain_allHead",
-    [SUB_FINALIZED_HEADS] = "chain_finalizedHead",
-    [SUB_RUNTIME] = "state_runtimeVersion",
-    [SUB_STORAGE] = "state_storage",
+    [SUB_EXTRINSIC] = "author_extrinsicUpdate", [SUB_NEW_HEADS] = "chain_newHead",
+    [SUB_ALL_HEADS] = "chain_allHead",          [SUB_FINALIZED_HEADS] = "chain_finalizedHead",
+    [SUB_RUNTIME] = "state_runtimeVersion",     [SUB_STORAGE] = "state_storage",
 };
 
 static void make_id(struct app *a, char id[17])
@@ -258,7 +255,8 @@ static void notify_storage(struct sub *s, const struct block *block, bool all)
             continue;
         bool has = storage_get(&s->app->core, block, key.data, key.len, &now);
         bool had = block->parent && storage_get(&s->app->core, block->parent, key.data, key.len, &before);
-        if (!all && has == had && now.len == before.len && (!now.len || memcmp(now.data, before.data, now.len) == 0))
+        if (!all && has == had && now.len == before.len &&
+            (!now.len || memcmp(now.data, before.data, now.len) == 0))
             continue;
         buf_puts(&b, changes++ ? ",[" : "[");
         put_json_hex(&b, key.data, key.len);

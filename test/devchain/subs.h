@@ -15,12 +15,12 @@ struct sub {
     struct conn *conn;
     enum sub_kind kind;
     char id[17];
-    bool held; /* the response is not out yet */
-    bool ended; /* a final status came while it was held */
+    bool held;             /* the response is not out yet */
+    bool ended;            /* a final status came while it was held */
     struct buf held_items; /* complete messages, each with a u32 length in front */
-    uint32_t last_spec; /* SUB_RUNTIME */
-    json_t *keys;       /* SUB_STORAGE: owned */
-    struct tx *tx;      /* SUB_EXTRINSIC: for scripts */
+    uint32_t last_spec;    /* SUB_RUNTIME */
+    json_t *keys;          /* SUB_STORAGE: owned */
+    struct tx *tx;         /* SUB_EXTRINSIC: for scripts */
 };
 
 /* NULL: answered with an error (no WebSocket, too many). Held until sub_release. */
@@ -48,7 +48,8 @@ void put_header_json(struct buf *b, const struct block *block);
 void put_version_json(struct buf *b, const struct app *a, struct chain_version v);
 
 /* storage.c: the value of a storage key at a block; false: none. */
-bool storage_get(const struct core *c, const struct block *b, const uint8_t *key, size_t len, struct buf *out);
+bool storage_get(const struct core *c, const struct block *b, const uint8_t *key, size_t len,
+                 struct buf *out);
 void storage_keys(const struct core *c, const struct block *b, struct buf *ret_keys, size_t *ret_count);
 
 #endif

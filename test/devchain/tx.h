@@ -62,9 +62,9 @@ struct tx {
 
 enum tx_decode { TX_DECODE_OK, TX_DECODE_BAD_FRAME, TX_DECODE_BAD_BODY };
 
-/* Decode bytes; whatever follows the length-prefixed part is ignored (pool.md 2.1.3). BAD_FRAME: the length prefix
- * does not fit, nothing is returned. BAD_BODY: the runtime could not decode it; *ret_tx then holds bytes
- * and hash only, so that the pool can ban it. */
+/* Decode bytes; whatever follows the length-prefixed part is ignored (pool.md 2.1.3). BAD_FRAME: the length
+ * prefix does not fit, nothing is returned. BAD_BODY: the runtime could not decode it; *ret_tx then holds
+ * bytes and hash only, so that the pool can ban it. */
 enum tx_decode tx_decode(const uint8_t *bytes, size_t len, struct tx **ret_tx);
 struct tx *tx_ref(struct tx *tx);
 void tx_unref(struct tx *tx); /* NULL allowed */

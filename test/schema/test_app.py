@@ -3,8 +3,6 @@ import hashlib
 import threading
 import unittest
 
-import psycopg2
-
 from pgcase import RR, SERIALIZABLE, Background, Case, h32, wait_until
 
 MIB = 1 << 20

@@ -80,7 +80,8 @@ class BadInput(unittest.TestCase):
             first = world.relay('one')
             world.wait_leader(first)
             other_dir = proc.make_dir('txo-')
-            other = Devchain(other_dir, '--block-ms', '100', '--spec-name', 'otherchain')
+            other = Devchain(other_dir, '--block-ms', '100', '--fund',
+                             '5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty=12345')
             self.assertNotEqual(other.rpc('chain_getBlockHash', 0), world.chain.rpc('chain_getBlockHash', 0))
             stranger = Relay(other_dir, 'stranger', world.pg.dsn, [other.ws], [ALICE])
             done = cli('run', '--config', stranger.config, check=False)

@@ -60,9 +60,8 @@ class MainJob(unittest.TestCase):
         """Case 122: a failed dispatch is finalized, uses the nonce, and is not tried again."""
         with World() as world:
             world.relay('one')
-            index = world.chain.rpc('dev_callIndex', 'Balances.transfer_keep_alive')
             bob = bytes.fromhex('8eaf04151687736326c9fea17e25fc5287613693c912909cb226aa4794f26a48')
-            call = bytes(index) + b'\x00' + bob + put_compact(10 ** 30)
+            call = b'\x0a\x03\x00' + bob + put_compact(10 ** 30)  # Balances.transfer_keep_alive
             proc.wait_for('the account to exist', lambda: world.pg.value('SELECT count(*) FROM txrelay.accounts'))
             tx = world.enqueue_raw(call)
             ok = world.enqueue('after it')
@@ -108,8 +107,9 @@ class MainJob(unittest.TestCase):
         import subprocess
         with World() as world:
             relay = world.relay('solo', start=False, dsn=None)
-            child = subprocess.Popen([proc.TXRELAY, 'run', '--config', relay.config], stdin=subprocess.PIPE,
-                                     stdout=subprocess.PIPE, stderr=open(relay.log, 'w'), text=True)
+            with open(relay.log, 'w') as log:
+                child = subprocess.Popen([proc.TXRELAY, 'run', '--config', relay.config], stdin=subprocess.PIPE,
+                                         stdout=subprocess.PIPE, stderr=log, text=True)
             proc.on_exit(child.kill)
             calls = [remark(f'solo {i}') for i in range(5)]
             for call in calls:
@@ -128,6 +128,8 @@ class MainJob(unittest.TestCase):
             self.assertIn('standalone', relay.text())
             child.terminate()
             self.assertEqual(child.wait(10), 0)
+            child.stdin.close()
+            child.stdout.close()
             on_chain = [x.call for _, _, _, x in world.chain.walk()]
             self.assertEqual(sorted(on_chain), sorted(calls))
 

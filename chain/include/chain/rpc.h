@@ -42,7 +42,7 @@ struct rpc_config {
 };
 
 struct rpc *rpc_new(struct loop *l, const struct rpc_config *config, struct err *ret_err); /* NULL: bad url */
-void rpc_open(struct rpc *r); /* while CLOSED */
+void rpc_open(struct rpc *r);                                                              /* while CLOSED */
 /* Every call fails with ERR_CANCELED first; cb fires once when all handles are closed and r is freed. */
 void rpc_close(struct rpc *r, void (*cb)(void *arg), void *arg);
 enum rpc_state rpc_state(const struct rpc *r);

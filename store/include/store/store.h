@@ -21,8 +21,8 @@
 struct store;
 
 enum store_state {
-    STORE_DOWN,    /* not connected: requests fail at once with ERR_DB_UNAVAILABLE */
-    STORE_UP,      /* both sessions are up and verified (not a standby, not a pooler, schema fits) */
+    STORE_DOWN, /* not connected: requests fail at once with ERR_DB_UNAVAILABLE */
+    STORE_UP,   /* both sessions are up and verified (not a standby, not a pooler, schema fits) */
 };
 
 struct store_req {
@@ -133,13 +133,13 @@ struct store_pending_row {
     uint8_t hash[32];
     int32_t attempt;
     struct store_bytes extrinsic, call, block_hash; /* block_hash.data NULL: none */
-    int64_t block_number;     /* -1: none */
-    int64_t era_death;        /* -1: immortal */
-    int64_t era_birth;        /* -1: immortal */
+    int64_t block_number;                           /* -1: none */
+    int64_t era_death;                              /* -1: immortal */
+    int64_t era_birth;                              /* -1: immortal */
     uint32_t spec_version;
-    const char *tip;          /* decimal */
-    int64_t submitted_block;  /* finalized height when it was signed */
-    size_t earlier_count;     /* hashes of earlier attempts at this nonce: they may still be included */
+    const char *tip;         /* decimal */
+    int64_t submitted_block; /* finalized height when it was signed */
+    size_t earlier_count;    /* hashes of earlier attempts at this nonce: they may still be included */
     const uint8_t (*earlier)[32];
 };
 struct store_snapshot {
@@ -181,11 +181,11 @@ struct store_attempt_row {
     int64_t nonce;
     uint8_t hash[32];
     struct store_bytes extrinsic;
-    struct store_bytes call;  /* fill only */
-    const char *tip;          /* decimal; NULL = "0" */
+    struct store_bytes call;      /* fill only */
+    const char *tip;              /* decimal; NULL = "0" */
     int64_t era_birth, era_death; /* -1: immortal */
-    const char *reason;       /* attempt: why the former one ended; fill: error text of the ended transaction */
-    const char *outcome;      /* fill: outcome of the ended transaction */
+    const char *reason;  /* attempt: why the former one ended; fill: error text of the ended transaction */
+    const char *outcome; /* fill: outcome of the ended transaction */
 };
 struct store_attempts {
     struct store_req req;
@@ -261,20 +261,21 @@ struct store_enqueue {
     struct store_req req;
     const char *account; /* alias, 0x id or address */
     struct store_bytes call;
-    const char *key;     /* NULL: none */
+    const char *key; /* NULL: none */
     int32_t priority;
     const char *creator; /* NULL: none */
-    int64_t id; /* out */
+    int64_t id;          /* out */
 };
 void store_enqueue_start(struct store *s, struct store_enqueue *r, store_cb cb);
 
 /* ---- the store itself ---- */
 
 struct store_pg_config {
-    const char *control_dsn; /* direct connection: locks, claims, doorbells. libpq connection string; copied */
-    const char *work_dsn;    /* reads and writes; NULL = control_dsn */
-    const char *application_name; /* e.g. "txrelay host/pid" */
-    bool use_lock;           /* false: claims and expiry alone */
+    const char
+        *control_dsn;     /* direct connection: locks, claims, doorbells. libpq connection string; copied */
+    const char *work_dsn; /* reads and writes; NULL = control_dsn */
+    const char *application_name;  /* e.g. "txrelay host/pid" */
+    bool use_lock;                 /* false: claims and expiry alone */
     uint32_t connect_timeout_ms;   /* default 5000 */
     uint32_t statement_timeout_ms; /* default 30000 */
     void (*on_state)(void *arg, enum store_state state, const struct err *err);
@@ -288,8 +289,8 @@ struct store *store_pg_new(struct loop *l, const struct store_pg_config *config)
 struct store_mem_config {
     void (*on_state)(void *arg, enum store_state state, const struct err *err);
     /* kind: "new", "update", "finished"; the row as a follower would see it. */
-    void (*on_event)(void *arg, const char *kind, int32_t account, int64_t nonce, int64_t id, const char *state,
-                     const uint8_t hash[32], const char *outcome, const char *error);
+    void (*on_event)(void *arg, const char *kind, int32_t account, int64_t nonce, int64_t id,
+                     const char *state, const uint8_t hash[32], const char *outcome, const char *error);
     void (*on_wake)(void *arg, int32_t account); /* something was enqueued */
     void *arg;
 };

@@ -403,6 +403,7 @@ struct script *leading_with(const struct manager_config *config, uint64_t next)
     expect(s, MANAGER_FX_READY);
     assert_int_equal(manager_phase(s->m), MANAGER_LEADING);
     assert_int_equal(manager_look(s->m).next_nonce, next);
+    finalized_at(s, s->finalized, next, 0, NULL); /* the block that FOLLOW asked for */
     return s;
 }
 

@@ -140,7 +140,7 @@ static void test_many(void **state)
     for (int i = 0; i < N; i++) {
         assert_int_equal(q[i].q.err.code, 0);
         assert_int_equal(q[i].at, i);
-        assert_int_equal(atoi(q[i].text), i);
+        assert_int_equal(strtol(q[i].text, NULL, 10), i);
     }
     free(q);
     done(&x);
@@ -167,7 +167,7 @@ static void test_big_both_ways(void **state)
     WAIT_FOR(x.l, order == N);
     for (int i = 0; i < N; i++) {
         assert_int_equal(q[i].q.err.code, 0);
-        assert_int_equal(atoi(q[i].text), LEN);
+        assert_int_equal(strtol(q[i].text, NULL, 10), LEN);
     }
     struct fx_query rows = {0};
     fx_query(x.f.c, &rows, NULL, "SELECT i, repeat('z', 1000) FROM generate_series(1, 30000) i");
@@ -294,6 +294,27 @@ static void test_terminated(void **state)
     fx_query(x.f.c, &later, "one", "SELECT 1");
     WAIT_FOR(x.l, later.done);
     assert_string_equal(later.text, "1");
+    done(&x);
+}
+
+/* A server that has become read-only is left: the error is told, and the addresses are tried anew. */
+static void test_demoted(void **state)
+{
+    (void)state;
+    struct ctx x;
+    struct conn_config config;
+    x.l = loop_new();
+    fx_conn_config(&x.f, &config, pg.dsn);
+    config.refuse_standby = true;
+    open_with(&x, &config);
+    struct fx_query demote = {0}, write = {0};
+    fx_query(x.f.c, &demote, NULL, "SET default_transaction_read_only = on");
+    fx_query(x.f.c, &write, NULL, "CREATE TABLE never_there (v int)");
+    WAIT_FOR(x.l, x.f.downs == 1);
+    assert_int_equal(demote.q.err.code, 0);
+    assert_int_equal(write.q.err.code, ERR_DB_READONLY);
+    assert_int_equal(x.f.down_err.code, ERR_DB_READONLY);
+    WAIT_FOR(x.l, x.f.ups == 2);
     done(&x);
 }
 
@@ -461,21 +482,14 @@ static void test_close_early(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_query),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_deferred_error),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_big_both_ways),
-        cmocka_unit_test(test_keep),
-        cmocka_unit_test(test_notify),
-        cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_terminated),
-        cmocka_unit_test(test_terminated_idle),
-        cmocka_unit_test(test_unsent),
-        cmocka_unit_test(test_restart),
-        cmocka_unit_test(test_answer_overdue),
-        cmocka_unit_test(test_close_busy),
-        cmocka_unit_test(test_close_in_callback),
+        cmocka_unit_test(test_query),          cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_deferred_error), cmocka_unit_test(test_many),
+        cmocka_unit_test(test_big_both_ways),  cmocka_unit_test(test_keep),
+        cmocka_unit_test(test_notify),         cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_terminated),     cmocka_unit_test(test_terminated_idle),
+        cmocka_unit_test(test_demoted),        cmocka_unit_test(test_unsent),
+        cmocka_unit_test(test_restart),        cmocka_unit_test(test_answer_overdue),
+        cmocka_unit_test(test_close_busy),     cmocka_unit_test(test_close_in_callback),
         cmocka_unit_test(test_close_early),
     };
     return cmocka_run_group_tests(tests, suite_setup, suite_teardown);

@@ -1,1 +1,0 @@
-extern int chain_placeholder; int chain_placeholder;
