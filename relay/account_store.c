@@ -303,8 +303,8 @@ static void ends(struct account *a, const struct manager_effect *fx)
         op->finish_rows[i] =
             (struct store_finish_row){.nonce = (int64_t)row->nonce,
                                       .id = row->id,
-                                      .block_number = row->block_number,
-                                      .index = (int32_t)row->index,
+                                      .block_number = row->has_block ? row->block_number : -1,
+                                      .index = row->has_block ? (int32_t)row->index : -1,
                                       .outcome = row->outcome,
                                       .error = error,
                                       .fee = row->has_fee ? u128_text(row->fee, op->fees[i]) : NULL};
