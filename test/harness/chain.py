@@ -106,6 +106,15 @@ class Devchain(Chain):
         found = proc.wait_for('devchain to listen', self._listening)
         super().__init__(found)
 
+    def submits(self):
+        """Every submission that the node was sent, in order: {hash, at_ms, code, signer, nonce}."""
+        rows = []
+        while True:
+            page = self.rpc('dev_stats', {'from': len(rows), 'limit': 5000})
+            rows += page['submits']
+            if len(rows) >= page['submit_count']:
+                return rows
+
     def _listening(self):
         assert self.process.alive(), self.process.text()
         match = re.search(r'listening (ws://\S+)', self.process.text())
