@@ -19,7 +19,9 @@ bool log_parse_level(const char *text, enum log_level *ret_level)
     static const struct {
         const char *name;
         enum log_level level;
-    } names[] = {{"error", LOG_LEVEL_ERROR}, {"warn", LOG_LEVEL_WARN}, {"info", LOG_LEVEL_INFO},
+    } names[] = {{"error", LOG_LEVEL_ERROR},
+                 {"warn", LOG_LEVEL_WARN},
+                 {"info", LOG_LEVEL_INFO},
                  {"debug", LOG_LEVEL_DEBUG}};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (!strcmp(text, names[i].name)) {

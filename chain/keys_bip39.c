@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "chain/hash.h"
+#include "embedded.h"
 #include "keys_scheme.h"
 
 enum {
@@ -18,11 +19,6 @@ enum {
 };
 
 /* chain/bip39_english.txt, compiled in by cmake/embed_run.cmake. */
-struct embedded_file {
-    const char *name;
-    const char *text;
-    size_t len;
-};
 extern const struct embedded_file bip39_files[];
 
 /* The place of the word in the list, -1 when it is not there. */

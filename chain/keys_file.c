@@ -112,3 +112,26 @@ int keypair_from_file(const char *path, enum key_scheme scheme, struct keypair *
     close(fd);
     return rc;
 }
+
+int key_file_new(const char *path, struct err *err)
+{
+    enum { SEED_LEN = 32, TEXT_LEN = 2 + 2 * SEED_LEN + 1 };
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_set(err, ERR_KEY, "key file %s: %s", path, strerror(errno));
+    uint8_t *seed = chain__secret_alloc(SEED_LEN);
+    char *text = chain__secret_alloc(TEXT_LEN + 1);
+    randombytes_buf(seed, SEED_LEN);
+    memcpy(text, "0x", 2);
+    sodium_bin2hex(text + 2, 2 * SEED_LEN + 1, seed, SEED_LEN);
+    text[TEXT_LEN - 1] = '\n';
+    bool good = write(fd, text, TEXT_LEN) == TEXT_LEN && fsync(fd) == 0;
+    int why = errno;
+    sodium_free(seed);
+    sodium_free(text);
+    close(fd);
+    if (good)
+        return 0;
+    unlink(path);
+    return err_set(err, ERR_IO, "key file %s: %s", path, strerror(why));
+}

@@ -73,7 +73,8 @@ static void poll_ready(uv_poll_t *h, int status, int events)
     p->cb(p->arg, status, mask);
 }
 
-struct loop_poll *loop_poll_new(struct loop *l, int fd, void (*cb)(void *arg, int status, int events), void *arg)
+struct loop_poll *loop_poll_new(struct loop *l, int fd, void (*cb)(void *arg, int status, int events),
+                                void *arg)
 {
     struct loop_poll *p = xcalloc(1, sizeof(*p));
     *p = (struct loop_poll){.loop = l, .cb = cb, .arg = arg};

@@ -8,11 +8,11 @@
 
 struct loop {
     uv_loop_t uv;
-    uv_idle_t idle;     /* keeps the loop from blocking while tasks wait */
-    uv_check_t check;   /* runs the tasks, after I/O */
+    uv_idle_t idle;   /* keeps the loop from blocking while tasks wait */
+    uv_check_t check; /* runs the tasks, after I/O */
     struct list tasks;
-    size_t open;        /* handles that their owners have not closed */
-    size_t works;       /* thread pool work not yet done */
+    size_t open;  /* handles that their owners have not closed */
+    size_t works; /* thread pool work not yet done */
 };
 
 /* Every handle object starts with this: the uv handle is heap memory that outlives its owner. */

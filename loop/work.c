@@ -69,7 +69,8 @@ static void resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *res)
         if (status == 0)
             collect(r, res);
         if (status != 0 || !r->count)
-            err_set(&r->err, ERR_NET, "name does not resolve: %s", status ? uv_strerror(status) : "no address");
+            err_set(&r->err, ERR_NET, "name does not resolve: %s",
+                    status ? uv_strerror(status) : "no address");
     }
     uv_freeaddrinfo(res);
     free(x);

@@ -11,9 +11,10 @@ struct buf {
     size_t cap;
 };
 
-void buf_done(struct buf *b); /* frees, leaves an empty buffer */
+void buf_done(struct buf *b);  /* frees, leaves an empty buffer */
 void buf_clear(struct buf *b); /* length 0, keeps the memory */
-uint8_t *buf_grow(struct buf *b, size_t n); /* room for n more bytes; returns the write position, len unchanged */
+uint8_t *buf_grow(struct buf *b,
+                  size_t n); /* room for n more bytes; returns the write position, len unchanged */
 void buf_put(struct buf *b, const void *data, size_t n);
 void buf_put_u8(struct buf *b, uint8_t v);
 void buf_puts(struct buf *b, const char *s);

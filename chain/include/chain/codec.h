@@ -14,17 +14,23 @@ enum { CODEC_DEPTH_MAX = 64 };
 int codec_skip(const struct metadata *md, uint32_t type, struct scale_in *in, struct err *err);
 
 /* Append the value as JSON text: structs as objects, tuples and sequences as arrays, byte sequences as
- * "0x..", u64 and up as decimal strings, smaller numbers as numbers, enums as {"Variant": fields} with
- * unit variants as "Variant", Option as null or value, 32-byte AccountIds as "0x..". */
-int codec_to_json(const struct metadata *md, uint32_t type, struct scale_in *in, struct buf *out, struct err *err);
+ * "0x..", u64 and up as decimal strings (u256: its bytes as "0x.."), smaller numbers as numbers, enums as
+ * {"Variant": fields} with unit variants as "Variant", Option as null or value (an Option in an Option as
+ * {"Some": value}), bit sequences as "0b1101", 32-byte AccountIds as "0x..". A struct of one unnamed field is
+ * that field. On an error nothing is appended. */
+int codec_to_json(const struct metadata *md, uint32_t type, struct scale_in *in, struct buf *out,
+                  struct err *err);
 
 /* A call must decode exactly, with nothing left over. ERR_DECODE's text says pallet, call and the byte
  * offset where it stops. */
 int codec_check_call(const struct metadata *md, const uint8_t *call, size_t len, struct err *err);
-int codec_call_to_json(const struct metadata *md, const uint8_t *call, size_t len, struct buf *out, struct err *err);
+/* As codec_to_json: {"Balances": {"transfer_keep_alive": {"dest": .., "value": ".."}}}. */
+int codec_call_to_json(const struct metadata *md, const uint8_t *call, size_t len, struct buf *out,
+                       struct err *err);
 
 /* "Balances.transfer_keep_alive" and a JSON object (by field name) or array (by position) to call bytes.
- * Accepts what codec_to_json prints, plus SS58 text where an AccountId or MultiAddress is wanted. */
+ * Accepts what codec_to_json prints, plus SS58 text where an AccountId or MultiAddress is wanted and
+ * decimal text or integers for every number. ERR_ARGUMENT's text says which value is wrong. */
 int codec_call_from_json(const struct metadata *md, const char *pallet_dot_call, const char *json_args,
                          struct buf *out, struct err *err);
 

@@ -15,14 +15,14 @@ struct dispatch_result {
      * ItemFailed, Proxy.ProxyExecuted(Err), Multisig.MultisigExecuted(Err), Sudo.Sudid(Err)) is outcome
      * FAILED too, with the text "Utility.BatchInterrupted[2]: Balances.InsufficientBalance". */
     char error[160];
-    bool inner;     /* the failure is an inner one */
+    bool inner; /* the failure is an inner one */
     bool has_fee;
-    u128 fee;       /* TransactionPayment.TransactionFeePaid.actual_fee */
+    u128 fee; /* TransactionPayment.TransactionFeePaid.actual_fee */
 };
 
 /* results[0..count): by extrinsic index; zeroed first. Bytes: the storage value of System.Events. */
-int events_decode(const struct metadata *md, const uint8_t *bytes, size_t len, struct dispatch_result *results,
-                  size_t count, struct err *err);
+int events_decode(const struct metadata *md, const uint8_t *bytes, size_t len,
+                  struct dispatch_result *results, size_t count, struct err *err);
 
 /* A SCALE DispatchError (system_dryRun, ExtrinsicFailed's field) to text, moving `in` over it. */
 int dispatch_error_text(const struct metadata *md, struct scale_in *in, char out[160], struct err *err);

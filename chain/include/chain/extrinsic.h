@@ -14,12 +14,14 @@ struct era {
     uint32_t period;
     uint32_t phase;
 };
-/* The era of this period whose birth is `current` (the anchor, a finalized block). Rounds the period up to
- * a power of two and the phase down to the quantisation. */
+/* The era of this period for the anchor `current`, a finalized block. Rounds the period up to a power of
+ * two, and in periods above 4096 the phase down: birth is then up to 15 blocks before the anchor, and the
+ * block hash that is signed must be that of era_birth(). */
 struct era era_mortal(uint32_t period, uint64_t current);
 uint64_t era_birth(struct era era, uint64_t current); /* 0 for immortal */
-uint64_t era_death(struct era era, uint64_t current); /* first block where it is not valid; UINT64_MAX for immortal */
-size_t era_encode(struct era era, uint8_t out[2]);     /* 1 or 2 bytes */
+uint64_t era_death(struct era era,
+                   uint64_t current); /* first block where it is not valid; UINT64_MAX for immortal */
+size_t era_encode(struct era era, uint8_t out[2]); /* 1 or 2 bytes */
 bool era_decode(struct scale_in *in, struct era *ret_era);
 
 struct extrinsic_params {
@@ -27,7 +29,7 @@ struct extrinsic_params {
     u128 tip;
     struct era era;
     uint8_t genesis[32];
-    uint8_t era_block_hash[32]; /* hash of block era_birth; the genesis hash when immortal */
+    uint8_t era_block_hash[32]; /* hash of block era_birth; not read when immortal */
     uint32_t spec_version;
     uint32_t transaction_version;
 };
@@ -40,11 +42,12 @@ int extrinsic_payload(const struct metadata *md, const struct extrinsic_params *
                       size_t call_len, struct buf *ret_payload, struct err *err);
 
 /* Sign and assemble: ret_bytes gets the full extrinsic with its length prefix, ret_hash its blake2b-256. */
-int extrinsic_sign(const struct metadata *md, const struct extrinsic_params *params, const struct keypair *key,
-                   const uint8_t *call, size_t call_len, struct buf *ret_bytes, uint8_t ret_hash[32],
-                   struct err *err);
+int extrinsic_sign(const struct metadata *md, const struct extrinsic_params *params,
+                   const struct keypair *key, const uint8_t *call, size_t call_len, struct buf *ret_bytes,
+                   uint8_t ret_hash[32], struct err *err);
 
-/* A view into an encoded extrinsic (pointers into the input). */
+/* A view into an encoded extrinsic (pointers into the input). Bare ones of v4 and v5 and general ones of v5
+ * decode too, with is_signed false. signer_len is 0 when the address is not an account id. */
 struct extrinsic_view {
     bool is_signed;
     uint8_t signer[ACCOUNT_ID_MAX];
@@ -59,11 +62,12 @@ struct extrinsic_view {
     const uint8_t *extra; /* the explicit extension bytes */
     size_t extra_len;
 };
-int extrinsic_decode(const struct metadata *md, const uint8_t *bytes, size_t len, struct extrinsic_view *ret_view,
-                     struct err *err);
+int extrinsic_decode(const struct metadata *md, const uint8_t *bytes, size_t len,
+                     struct extrinsic_view *ret_view, struct err *err);
 
 /* Rebuild the signed payload of a decoded extrinsic under these chain facts (params' nonce, tip and era are
- * taken from the view) and verify the signature. devchain and enqueue_signed use it. */
+ * taken from the view) and verify the signature. devchain and enqueue_signed use it. ERR_EXTENSION: it
+ * was signed over a metadata hash, which is not known here. */
 int extrinsic_verify(const struct metadata *md, const struct extrinsic_view *view,
                      const struct extrinsic_params *params, bool *ret_good, struct err *err);
 

@@ -32,6 +32,9 @@ int keypair_from_uri(const char *uri, enum key_scheme scheme, struct keypair **r
  * It must be a regular file of ours or root's without permissions for group and others, at most 4096 bytes
  * long; ERR_KEY names the file and what mends it, never its content. */
 int keypair_from_file(const char *path, enum key_scheme scheme, struct keypair **ret_key, struct err *err);
+/* Write a fresh random seed into a new file of mode 0600 that keypair_from_file reads. ERR_KEY if it exists.
+ */
+int key_file_new(const char *path, struct err *err);
 struct keypair *keypair_free(struct keypair *key); /* wipes; NULL allowed; returns NULL */
 
 enum key_scheme keypair_scheme(const struct keypair *key);
@@ -41,7 +44,8 @@ const uint8_t *keypair_account_id(const struct keypair *key, size_t *ret_len); /
 size_t keypair_sign(const struct keypair *key, const void *msg, size_t len, uint8_t sig[KEY_SIG_MAX]);
 
 /* Verify against a public key, or (ecdsa, ethereum: by recovery) against an account id. */
-bool key_verify(enum key_scheme scheme, const uint8_t *public_key, const void *msg, size_t len, const uint8_t *sig);
+bool key_verify(enum key_scheme scheme, const uint8_t *public_key, const void *msg, size_t len,
+                const uint8_t *sig);
 bool key_verify_account(enum key_scheme scheme, const uint8_t *account_id, size_t id_len, const void *msg,
                         size_t len, const uint8_t *sig);
 

@@ -9,8 +9,10 @@
 
 #include "base/buf.h"
 #include "chain/events.h"
+#include "chain/keys.h"
 #include "chain/metadata.h"
 #include "chain/rpc.h"
+#include "chain/ss58.h"
 
 struct node;
 
@@ -20,7 +22,7 @@ struct node_info {
     uint32_t transaction_version;
     char spec_name[64];
     uint16_t ss58_prefix;
-    uint32_t block_hash_count;      /* System.BlockHashCount; 2400 when absent */
+    uint32_t block_hash_count;       /* System.BlockHashCount; 2400 when absent */
     const struct metadata *metadata; /* owned by the node; valid until the next on_runtime */
     uint64_t best_number, finalized_number;
     uint8_t best_hash[32], finalized_hash[32];
@@ -61,14 +63,19 @@ struct node_config {
     bool insecure;
     uint32_t call_timeout_ms;
     uint32_t silence_timeout_ms;
-    const uint8_t *genesis; /* 32 bytes or NULL: refuse any other chain (ERR_GENESIS, on_down, keeps trying) */
+    const uint8_t
+        *genesis; /* 32 bytes or NULL: refuse any other chain (ERR_GENESIS, on_down, keeps trying) */
+    /* All of them from the loop. A runtime that changed while the node was away: on_runtime, then on_ready.
+     */
     void (*on_ready)(void *arg, const struct node_info *info);
+    /* READY was left, or an attempt to get there failed for a reason not told before. */
     void (*on_down)(void *arg, const struct err *err);
     void (*on_runtime)(void *arg, const struct node_info *info); /* version or metadata changed */
     void (*on_best)(void *arg, const struct node_head *head);
     /* Every height in ascending order from node_follow's start, none skipped, none twice. */
     void (*on_finalized)(void *arg, const struct node_block *block);
-    /* Is this extrinsic of a finalized block interesting? Events are fetched only for blocks where one is. */
+    /* Is this extrinsic of a finalized block interesting? Events are fetched only for blocks where one is.
+     * signer NULL: unsigned, or its format is not known. May be asked twice of the same extrinsic. */
     bool (*wants)(void *arg, const uint8_t hash[32], const uint8_t *signer, size_t signer_len);
     void *arg;
 };
@@ -82,14 +89,25 @@ const struct node_info *node_info(const struct node *n); /* NULL unless READY */
  * lower height starts over from there. Survives reconnects. Without it nothing is reported.
  * State that the node has pruned: events are reported as DISPATCH_NONE, nonces as UINT64_MAX. */
 void node_follow(struct node *n, uint64_t from_number);
+/* Ask for the runtime version now (a bad proof was answered; case 101: the subscription may stay silent).
+ * on_runtime follows if it is another one; nothing otherwise. Not READY: nothing. */
+void node_recheck_runtime(struct node *n);
 /* Add an account whose nonce is read at each reported block; returns its index. */
 size_t node_watch_account(struct node *n, const uint8_t *account_id, size_t len);
 
 /* Statuses of a watched extrinsic, as the node says them (facts: author_extrinsicUpdate; also chopsticks'
  * {"ready":null} shapes). */
 enum tx_status {
-    TX_FUTURE, TX_READY, TX_BROADCAST, TX_IN_BLOCK, TX_RETRACTED, TX_FINALITY_TIMEOUT, TX_FINALIZED,
-    TX_USURPED, TX_DROPPED, TX_INVALID,
+    TX_FUTURE,
+    TX_READY,
+    TX_BROADCAST,
+    TX_IN_BLOCK,
+    TX_RETRACTED,
+    TX_FINALITY_TIMEOUT,
+    TX_FINALIZED,
+    TX_USURPED,
+    TX_DROPPED,
+    TX_INVALID,
 };
 const char *tx_status_name(enum tx_status s); /* "in_block" */
 bool tx_status_final(enum tx_status s);       /* the node says nothing after it */
@@ -99,15 +117,17 @@ struct node_submit {
     struct rpc_sub sub; /* .call.err, .rpc_code, .rpc_data tell a refusal in on_reply */
     /* private */
     struct node *node;
-    void (*on_reply)(struct node_submit *s);  /* exactly once: accepted (err.code 0) or refused or lost */
-    void (*on_status)(struct node_submit *s, enum tx_status status, const uint8_t *block_hash); /* or usurper's hash; NULL */
-    void (*on_lost)(struct node_submit *s);   /* the watch ended without a final status (connection lost) */
+    void (*on_reply)(struct node_submit *s); /* exactly once: accepted (err.code 0) or refused or lost */
+    void (*on_status)(struct node_submit *s, enum tx_status status,
+                      const uint8_t *block_hash); /* or usurper's hash; NULL */
+    void (*on_lost)(struct node_submit *s); /* the watch ended without a final status (connection lost) */
     bool done;
 };
 /* gate: asked immediately before the bytes go to the socket. */
 void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *bytes, size_t len,
                        bool (*gate)(void *arg), void *gate_arg, void (*on_reply)(struct node_submit *s),
-                       void (*on_status)(struct node_submit *s, enum tx_status status, const uint8_t *block_hash),
+                       void (*on_status)(struct node_submit *s, enum tx_status status,
+                                         const uint8_t *block_hash),
                        void (*on_lost)(struct node_submit *s));
 void node_submit_forget(struct node_submit *s); /* nothing fires any more; may be freed */
 
@@ -115,10 +135,10 @@ void node_submit_forget(struct node_submit *s); /* nothing fires any more; may b
 struct node_ask {
     struct rpc_call call;
     struct err err;
-    uint64_t number;       /* node_ask_nonce: the nonce at `best` state; node_ask_hash: unused */
-    uint8_t hash[32];      /* node_ask_hash: of that height */
+    uint64_t number;  /* node_ask_nonce: the nonce at `best` state; node_ask_hash: unused */
+    uint8_t hash[32]; /* node_ask_hash: of that height */
     bool found;
-    struct buf *hashes;    /* node_ask_pending: 32 bytes each, appended; owner's buffer */
+    struct buf *hashes; /* node_ask_pending: 32 bytes each, appended; owner's buffer */
     /* private */
     struct node *node;
     void (*cb)(struct node_ask *a);
@@ -126,6 +146,7 @@ struct node_ask {
 void node_ask_nonce(struct node *n, struct node_ask *a, const uint8_t *account_id, size_t len,
                     void (*cb)(struct node_ask *a)); /* System.Account at the best block; pool not counted */
 void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number, void (*cb)(struct node_ask *a));
-void node_ask_pending(struct node *n, struct node_ask *a, struct buf *ret_hashes, void (*cb)(struct node_ask *a));
+void node_ask_pending(struct node *n, struct node_ask *a, struct buf *ret_hashes,
+                      void (*cb)(struct node_ask *a));
 
 #endif

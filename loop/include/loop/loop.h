@@ -46,13 +46,15 @@ struct loop_task {
     struct list node;
     void (*cb)(struct loop_task *task);
 };
-void loop_post(struct loop *l, struct loop_task *task, void (*cb)(struct loop_task *task)); /* must not be posted */
-void loop_task_cancel(struct loop_task *task); /* not posted: allowed */
+void loop_post(struct loop *l, struct loop_task *task,
+               void (*cb)(struct loop_task *task)); /* must not be posted */
+void loop_task_cancel(struct loop_task *task);      /* not posted: allowed */
 
 /* Readiness of a file descriptor that the caller owns. Close before the descriptor is closed. */
 enum { LOOP_READABLE = 1, LOOP_WRITABLE = 2 };
 /* events: LOOP_READABLE | LOOP_WRITABLE; status: 0 or negative when the kernel reports an error. */
-struct loop_poll *loop_poll_new(struct loop *l, int fd, void (*cb)(void *arg, int status, int events), void *arg);
+struct loop_poll *loop_poll_new(struct loop *l, int fd, void (*cb)(void *arg, int status, int events),
+                                void *arg);
 void loop_poll_set(struct loop_poll *p, int events); /* 0 stops; no system call when unchanged */
 struct loop_poll *loop_poll_close(struct loop_poll *p);
 

@@ -1,0 +1,220 @@
+/* Endpoints, and the life of the connection to the present one.
+ *
+ *   CLOSED -> OFFLINE -> HANDSHAKE_WAIT -> READY
+ *               ^  ^           |             |        a lost connection: OFFLINE (the rpc reconnects by
+ * itself) |  +-----------+-------------+        a fault of the endpoint (wrong chain, metadata that does |
+ * ROTATE_WAIT                 not parse, no answers), or a failed attempt while there
+ *               +---------- RETRY_WAIT                are others: ROTATE_WAIT, then the next endpoint; after
+ * a whole round of failures RETRY_WAIT first */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "node_internal.h"
+
+static void rpc_moved(void *arg, enum rpc_state state, const struct err *err);
+static void retry_fired(void *arg);
+
+/* ---- making ---- */
+
+static int endpoint_make(struct node *n, struct endpoint *e, const char *url, struct err *err)
+{
+    struct rpc_config config = {
+        .url = url,
+        .ca_file = n->config.ca_file,
+        .insecure = n->config.insecure,
+        .call_timeout_ms = n->config.call_timeout_ms,
+        .silence_timeout_ms = n->config.silence_timeout_ms,
+        .on_state = rpc_moved,
+        .arg = e,
+    };
+    e->node = n;
+    e->rpc = rpc_new(n->loop, &config, err);
+    return e->rpc ? 0 : err->code;
+}
+
+static void node_free(struct node *n)
+{
+    loop_timer_close(n->retry);
+    loop_timer_close(n->poll);
+    blocks_done(n);
+    runtimes_done(n);
+    free(n->endpoints);
+    free(n);
+}
+
+static void rpc_closed(void *arg)
+{
+    struct node *n = arg;
+    if (--n->open_rpcs > 0)
+        return;
+    void (*cb)(void *arg) = n->close_cb;
+    void *cb_arg = n->close_arg;
+    node_free(n);
+    if (cb)
+        cb(cb_arg);
+}
+
+static void close_rpcs(struct node *n)
+{
+    n->phase = NODE_CLOSING;
+    for (size_t i = 0; i < n->endpoint_count; i++)
+        rpc_close(n->endpoints[i].rpc, rpc_closed, n);
+}
+
+struct node *node_new(struct loop *l, const struct node_config *config, struct err *ret_err)
+{
+    struct err err;
+    struct node *n = xcalloc(1, sizeof(*n));
+    PRE(config->url_count > 0);
+    n->loop = l;
+    n->config = *config;
+    if (!n->config.silence_timeout_ms)
+        n->config.silence_timeout_ms = 15000;
+    n->genesis_known = config->genesis != NULL;
+    if (config->genesis)
+        memcpy(n->genesis, config->genesis, 32);
+    n->backoff = (struct backoff){.base_ms = 200, .cap_ms = 5000};
+    n->rng = (struct rng){loop_seed()};
+    n->best.node = n->finalized.node = n;
+    n->finalized.finalized = true;
+    list_init(&n->runtimes);
+    blocks_init(n);
+    n->retry = loop_timer_new(l, retry_fired, n);
+    n->poll = loop_timer_new(l, heads_poll, n);
+    n->endpoints = xcalloc(config->url_count, sizeof(*n->endpoints));
+    for (; n->endpoint_count < config->url_count; n->endpoint_count++) {
+        if (endpoint_make(n, &n->endpoints[n->endpoint_count], config->urls[n->endpoint_count], &err)) {
+            n->open_rpcs = n->endpoint_count;
+            if (n->open_rpcs)
+                close_rpcs(n);
+            else
+                node_free(n);
+            if (ret_err)
+                *ret_err = err;
+            return NULL;
+        }
+    }
+    n->open_rpcs = n->endpoint_count;
+    return n;
+}
+
+void node_open(struct node *n)
+{
+    PRE(n->phase == NODE_CLOSED);
+    n->phase = NODE_OFFLINE;
+    rpc_open(node__rpc(n));
+}
+
+void node_close(struct node *n, void (*cb)(void *arg), void *arg)
+{
+    PRE(n->phase != NODE_CLOSING);
+    n->close_cb = cb;
+    n->close_arg = arg;
+    loop_timer_stop(n->retry);
+    loop_timer_stop(n->poll);
+    close_rpcs(n);
+}
+
+const struct node_info *node_info(const struct node *n)
+{
+    return n->phase == NODE_READY ? &n->info : NULL;
+}
+
+/* ---- up and down ---- */
+
+/* on_down is told when READY is left, and when an endpoint fails for another reason than the last time. */
+static void tell_down(struct node *n, bool was_ready, const struct err *err)
+{
+    struct endpoint *e = &n->endpoints[n->endpoint_at];
+    if (!was_ready && strncmp(e->down, err->text, sizeof(e->down) - 1) == 0)
+        return;
+    snprintf(e->down, sizeof(e->down), "%.*s", (int)sizeof(e->down) - 1, err->text);
+    if (n->config.on_down)
+        n->config.on_down(n->config.arg, err);
+}
+
+void node__ready(struct node *n)
+{
+    n->phase = NODE_READY;
+    n->failures = 0;
+    n->endpoints[n->endpoint_at].down[0] = 0;
+    loop_timer_at(n->poll, loop_now_ms(n->loop) + n->config.silence_timeout_ms);
+    if (n->config.on_ready)
+        n->config.on_ready(n->config.arg, &n->info);
+    if (n->phase == NODE_READY)
+        blocks_kick(n);
+}
+
+void node__fault(struct node *n, const struct err *err)
+{
+    struct err told = *err;
+    struct err why;
+    bool was_ready = n->phase == NODE_READY;
+    if (n->phase != NODE_READY && n->phase != NODE_HANDSHAKE_WAIT && n->phase != NODE_OFFLINE)
+        return;
+    n->phase = NODE_ROTATE_WAIT;
+    heads_reset(n);
+    err_set(&why, ERR_NET, "%s", told.text); /* to the calls that are out, it is a lost connection */
+    rpc_stop(node__rpc(n), &why);
+    tell_down(n, was_ready, &told);
+}
+
+static void lost(struct node *n, const struct err *err)
+{
+    bool was_ready = n->phase == NODE_READY;
+    bool attempt_failed = n->phase == NODE_OFFLINE;
+    if (attempt_failed && n->endpoint_count > 1) {
+        node__fault(n, err);
+        return;
+    }
+    n->phase = NODE_OFFLINE; /* prefer staying: the rpc connects again */
+    heads_reset(n);
+    tell_down(n, was_ready, err);
+}
+
+static void stopped(struct node *n)
+{
+    n->endpoint_at = (n->endpoint_at + 1) % n->endpoint_count;
+    n->phase = NODE_RETRY_WAIT;
+    n->failures++;
+    uint64_t delay = n->failures % n->endpoint_count ? 0 : backoff_next(&n->backoff, &n->rng);
+    loop_timer_at(n->retry, loop_now_ms(n->loop) + delay);
+}
+
+static void retry_fired(void *arg)
+{
+    struct node *n = arg;
+    if (n->phase != NODE_RETRY_WAIT)
+        return;
+    n->phase = NODE_OFFLINE;
+    rpc_open(node__rpc(n));
+}
+
+static void rpc_moved(void *arg, enum rpc_state state, const struct err *err)
+{
+    struct endpoint *e = arg;
+    struct node *n = e->node;
+    if (n->phase == NODE_CLOSING)
+        return;
+    INVARIANT(e == &n->endpoints[n->endpoint_at]);
+    switch (state) {
+    case RPC_OPEN:
+        if (n->phase == NODE_ROTATE_WAIT)
+            return;
+        n->phase = NODE_HANDSHAKE_WAIT;
+        handshake_start(n);
+        return;
+    case RPC_BACKOFF:
+        if (n->phase != NODE_ROTATE_WAIT)
+            lost(n, err);
+        return;
+    case RPC_CLOSED:
+        stopped(n);
+        return;
+    case RPC_CONNECTING:
+        return;
+    }
+}

@@ -1,0 +1,105 @@
+/* One-off questions. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/hex.h"
+#include "chain/hash.h"
+#include "node_internal.h"
+
+static void ask(struct node *n, struct node_ask *a, const char *method, const char *params,
+                void (*answered)(struct rpc_call *call), void (*cb)(struct node_ask *a))
+{
+    *a = (struct node_ask){.node = n, .cb = cb, .hashes = a->hashes};
+    if (n->phase == NODE_READY)
+        rpc_call_start(node__rpc(n), &a->call, method, params, 0, NULL, NULL, answered);
+    else
+        rpc__call_fail_later(n->loop, &a->call, n->phase == NODE_CLOSING ? ERR_CANCELED : ERR_NET,
+                             "no node is ready", answered);
+}
+
+static void bad_answer(struct node_ask *a)
+{
+    err_set(&a->err, ERR_PROTOCOL, "%s: %s gave something else", node__url(a->node), a->call.method);
+}
+
+static struct node_ask *of_call(struct rpc_call *call)
+{
+    struct node_ask *a = CONTAINER_OF(call, struct node_ask, call);
+    a->err = call->err;
+    return a;
+}
+
+static void got_nonce(struct rpc_call *call)
+{
+    struct node_ask *a = of_call(call);
+    a->found = !a->err.code && !json_is_null(call->result);
+    if (!a->err.code && !wire_account_nonce(call->result, &a->number))
+        bad_answer(a);
+    a->cb(a);
+}
+
+void node_ask_nonce(struct node *n, struct node_ask *a, const uint8_t *account_id, size_t len,
+                    void (*cb)(struct node_ask *a))
+{
+    struct buf key = {0}, params = {0};
+    wire_account_key(account_id, len, &key);
+    buf_puts(&params, "[\"");
+    hex_put_0x(&params, key.data, key.len);
+    buf_puts(&params, "\"]");
+    a->hashes = NULL;
+    ask(n, a, "state_getStorage", buf_str(&params), got_nonce, cb);
+    buf_done(&key);
+    buf_done(&params);
+}
+
+static void got_hash(struct rpc_call *call)
+{
+    struct node_ask *a = of_call(call);
+    if (!a->err.code && !json_is_null(call->result)) {
+        a->found = wire_hash(call->result, a->hash);
+        if (!a->found)
+            bad_answer(a);
+    }
+    a->cb(a);
+}
+
+void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number, void (*cb)(struct node_ask *a))
+{
+    char params[32];
+    snprintf(params, sizeof(params), "[%llu]", (unsigned long long)number);
+    a->hashes = NULL;
+    ask(n, a, "chain_getBlockHash", params, got_hash, cb);
+}
+
+static void got_pending(struct rpc_call *call)
+{
+    struct node_ask *a = of_call(call);
+    struct buf bytes = {0};
+    size_t i, start = a->hashes->len;
+    json_t *item;
+    bool good = json_is_array(call->result);
+    json_array_foreach(call->result, i, item)
+    {
+        uint8_t hash[32];
+        buf_clear(&bytes);
+        good = good && wire_bytes(item, &bytes);
+        hash_blake2b_256(bytes.data, bytes.len, hash);
+        buf_put(a->hashes, hash, sizeof(hash));
+    }
+    buf_done(&bytes);
+    if (!a->err.code && !good) {
+        bad_answer(a);
+        a->hashes->len = start;
+    }
+    a->found = !a->err.code;
+    a->cb(a);
+}
+
+void node_ask_pending(struct node *n, struct node_ask *a, struct buf *ret_hashes,
+                      void (*cb)(struct node_ask *a))
+{
+    a->hashes = ret_hashes;
+    ask(n, a, "author_pendingExtrinsics", "[]", got_pending, cb);
+}

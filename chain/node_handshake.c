@@ -1,0 +1,237 @@
+/* The handshake of a fresh connection.
+ *
+ *   GENESIS_WAIT -> BEST_WAIT -> BEST_HEADER_WAIT -> RUNTIME_WAIT -> FINALIZED_WAIT -> FINALIZED_HEADER_WAIT
+ *   -> NEW_HEADS_WAIT -> FINALIZED_HEADS_WAIT -> RUNTIME_VERSION_WAIT -> READY
+ *
+ * Any refusal is a fault of the endpoint; a lost connection ends it and on_state tells. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "node_internal.h"
+
+enum { LAG_MAX = 16 }; /* blocks behind the best height ever seen: another endpoint is better (case 132) */
+
+static void answered(struct rpc_call *call);
+
+static void ask(struct node *n, enum handshake_step step, const char *method, const char *params)
+{
+    n->step = step;
+    rpc_call_start(node__rpc(n), &n->call, method, params, 0, NULL, NULL, answered);
+}
+
+static void ask_header(struct node *n, enum handshake_step step, const uint8_t hash[32])
+{
+    char text[HASH_TEXT], params[HASH_TEXT + 8];
+    wire_hash_text(hash, text);
+    snprintf(params, sizeof(params), "[\"%s\"]", text);
+    ask(n, step, "chain_getHeader", params);
+}
+
+static void fail(struct node *n, const struct err *err)
+{
+    n->step = HS_IDLE;
+    if (n->phase == NODE_HANDSHAKE_WAIT && !node__gone(err))
+        node__fault(n, err);
+}
+
+static void fail_protocol(struct node *n, const char *what)
+{
+    struct err err;
+    err_set(&err, ERR_PROTOCOL, "%s: %s", node__url(n), what);
+    fail(n, &err);
+}
+
+/* ---- subscriptions ---- */
+
+static void subscribed(struct rpc_call *call);
+
+static void sub_ended(struct node *n, const struct err *err)
+{
+    if (!node__gone(err) && (n->phase == NODE_READY || n->phase == NODE_HANDSHAKE_WAIT))
+        node__fault(n, err);
+}
+
+static void heads_ended(struct rpc_sub *sub, const struct err *err)
+{
+    sub_ended(CONTAINER_OF(sub, struct head_watch, sub)->node, err);
+}
+
+static void version_ended(struct rpc_sub *sub, const struct err *err)
+{
+    sub_ended(CONTAINER_OF(sub, struct node, runtime_sub), err);
+}
+
+static void version_item(struct rpc_sub *sub, const json_t *item)
+{
+    runtime_changed(CONTAINER_OF(sub, struct node, runtime_sub), item);
+}
+
+static void subscribe_heads(struct head_watch *w, enum handshake_step step, const char *method)
+{
+    w->node->step = step;
+    rpc_subscribe_start(node__rpc(w->node), &w->sub, method, "[]", NULL, NULL, subscribed, heads_item,
+                        heads_ended);
+}
+
+static void subscribe_version(struct node *n)
+{
+    n->step = HS_RUNTIME_VERSION_WAIT;
+    rpc_subscribe_start(node__rpc(n), &n->runtime_sub, "state_subscribeRuntimeVersion", "[]", NULL, NULL,
+                        subscribed, version_item, version_ended);
+}
+
+static struct node *node_of_sub(struct rpc_call *call)
+{
+    struct rpc_sub *sub = CONTAINER_OF(call, struct rpc_sub, call);
+    struct node *n = CONTAINER_OF(sub, struct node, runtime_sub);
+    if (call->method[0] == 's') /* state_subscribeRuntimeVersion */
+        return n;
+    return CONTAINER_OF(sub, struct head_watch, sub)->node;
+}
+
+static void subscribed(struct rpc_call *call)
+{
+    struct node *n = node_of_sub(call);
+    if (call->err.code || n->phase != NODE_HANDSHAKE_WAIT) {
+        fail(n, &call->err);
+        return;
+    }
+    switch ((int)n->step) {
+    case HS_NEW_HEADS_WAIT:
+        subscribe_heads(&n->finalized, HS_FINALIZED_HEADS_WAIT, "chain_subscribeFinalizedHeads");
+        return;
+    case HS_FINALIZED_HEADS_WAIT:
+        subscribe_version(n);
+        return;
+    case HS_RUNTIME_VERSION_WAIT:
+        n->step = HS_IDLE;
+        node__ready(n);
+        return;
+    default:
+        UNREACHABLE();
+    }
+}
+
+/* ---- answers ---- */
+
+static void got_genesis(struct node *n, const uint8_t hash[32])
+{
+    if (n->genesis_known && memcmp(n->genesis, hash, 32) != 0) {
+        struct err err;
+        char want[HASH_TEXT], have[HASH_TEXT];
+        wire_hash_text(n->genesis, want);
+        wire_hash_text(hash, have);
+        err_set(&err, ERR_GENESIS, "%s is a node of another chain: its genesis is %s, wanted is %s",
+                node__url(n), have, want);
+        fail(n, &err);
+        return;
+    }
+    memcpy(n->genesis, hash, 32);
+    memcpy(n->info.genesis, hash, 32);
+    n->genesis_known = true;
+    ask(n, HS_BEST_WAIT, "chain_getBlockHash", "[]");
+}
+
+/* With one endpoint, or when all of them lag, a node that is behind is what there is. */
+static bool lags(struct node *n)
+{
+    if (n->info.best_number + LAG_MAX >= n->best_ever || n->lag_refusals + 1 >= n->endpoint_count) {
+        n->lag_refusals = 0;
+        return false;
+    }
+    n->lag_refusals++;
+    return true;
+}
+
+static void runtime_fetched(struct runtime_fetch *f)
+{
+    struct node *n = f->node;
+    if (n->phase != NODE_HANDSHAKE_WAIT || !f->runtime) {
+        runtime_unref(f->runtime);
+        fail(n, &f->err);
+        return;
+    }
+    bool changed = n->runtime && n->runtime != f->runtime;
+    runtime_adopt(n, f->runtime);
+    ask(n, HS_FINALIZED_WAIT, "chain_getFinalizedHead", "[]");
+    if (changed && n->config.on_runtime)
+        n->config.on_runtime(n->config.arg, &n->info);
+}
+
+static void got_best_header(struct node *n, const struct wire_header *h)
+{
+    n->hash_computable = h->complete && memcmp(h->head.hash, n->info.best_hash, 32) == 0;
+    n->info.best_number = h->head.number;
+    if (lags(n)) {
+        struct err err;
+        err_set(&err, ERR_NET, "%s: at block %llu it is behind %llu, the best known", node__url(n),
+                (unsigned long long)n->info.best_number, (unsigned long long)n->best_ever);
+        n->step = HS_IDLE;
+        node__fault(n, &err);
+        return;
+    }
+    if (n->info.best_number > n->best_ever)
+        n->best_ever = n->info.best_number;
+    n->step = HS_RUNTIME_WAIT;
+    runtime_fetch_start(n, &n->fetch, n->info.best_hash, runtime_fetched);
+}
+
+static void answered(struct rpc_call *call)
+{
+    struct node *n = CONTAINER_OF(call, struct node, call);
+    uint8_t hash[32];
+    struct wire_header h;
+    if (call->err.code || n->phase != NODE_HANDSHAKE_WAIT) {
+        fail(n, &call->err);
+        return;
+    }
+    bool is_hash = wire_hash(call->result, hash);
+    bool is_header = wire_header(call->result, &h);
+    switch ((int)n->step) {
+    case HS_GENESIS_WAIT:
+        if (is_hash)
+            got_genesis(n, hash);
+        else
+            fail_protocol(n, "chain_getBlockHash [0] gave no hash");
+        return;
+    case HS_BEST_WAIT:
+        if (!is_hash) {
+            fail_protocol(n, "chain_getBlockHash [] gave no hash");
+            return;
+        }
+        memcpy(n->info.best_hash, hash, 32);
+        ask_header(n, HS_BEST_HEADER_WAIT, hash);
+        return;
+    case HS_BEST_HEADER_WAIT:
+        if (is_header)
+            got_best_header(n, &h);
+        else
+            fail_protocol(n, "chain_getHeader of the best block gave no header");
+        return;
+    case HS_FINALIZED_WAIT:
+        if (!is_hash) {
+            fail_protocol(n, "chain_getFinalizedHead gave no hash");
+            return;
+        }
+        memcpy(n->info.finalized_hash, hash, 32);
+        ask_header(n, HS_FINALIZED_HEADER_WAIT, hash);
+        return;
+    case HS_FINALIZED_HEADER_WAIT:
+        if (!is_header) {
+            fail_protocol(n, "chain_getHeader of the finalized block gave no header");
+            return;
+        }
+        n->info.finalized_number = h.head.number;
+        subscribe_heads(&n->best, HS_NEW_HEADS_WAIT, "chain_subscribeNewHeads");
+        return;
+    default:
+        UNREACHABLE();
+    }
+}
+
+void handshake_start(struct node *n)
+{
+    n->no_query_storage = false;
+    ask(n, HS_GENESIS_WAIT, "chain_getBlockHash", "[0]");
+}

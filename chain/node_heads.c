@@ -1,0 +1,157 @@
+/* The best and the finalized head, from their subscriptions.
+ *
+ * A header does not carry its hash. Where blake2b-256 of the header is the hash (the handshake found out),
+ * it is computed; elsewhere (chopsticks, chains with another hasher) the node is asked for the hash of that
+ * height. A node may drop a subscription in silence (pool.md 7.10), so the heads are also polled: a poll
+ * that twice finds what the subscription did not tell has the connection made anew. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "node_internal.h"
+
+static void hash_ask(struct head_watch *w);
+
+void heads_apply(struct head_watch *w, const struct node_head *head)
+{
+    struct node *n = w->node;
+    if (w->finalized) {
+        n->info.finalized_number = head->number;
+        memcpy(n->info.finalized_hash, head->hash, 32);
+        if (n->phase == NODE_READY)
+            blocks_kick(n);
+        return;
+    }
+    n->info.best_number = head->number;
+    memcpy(n->info.best_hash, head->hash, 32);
+    if (head->number > n->best_ever)
+        n->best_ever = head->number;
+    if (n->phase == NODE_READY && n->config.on_best)
+        n->config.on_best(n->config.arg, head);
+}
+
+static void hash_answered(struct rpc_call *call)
+{
+    struct head_watch *w = CONTAINER_OF(call, struct head_watch, call);
+    struct node_head head = w->asked;
+    w->asking = false;
+    if (!call->err.code &&
+        wire_hash(call->result, head.hash)) /* null: a reorganisation took the height back */
+        heads_apply(w, &head);
+    else if (call->err.code && !node__gone(&call->err))
+        log_debug("node.head_hash", "url=%s number=%llu error=\"%s\"", node__url(w->node),
+                  (unsigned long long)head.number, call->err.text);
+    if (w->waiting && !w->asking)
+        hash_ask(w);
+}
+
+static void hash_ask(struct head_watch *w)
+{
+    char params[32];
+    w->asked = w->next;
+    w->waiting = false;
+    w->asking = true;
+    snprintf(params, sizeof(params), "[%llu]", (unsigned long long)w->asked.number);
+    rpc_call_start(node__rpc(w->node), &w->call, "chain_getBlockHash", params, 0, NULL, NULL, hash_answered);
+}
+
+static bool known(const struct head_watch *w, const struct node_head *head)
+{
+    const struct node_info *info = &w->node->info;
+    if (w->finalized)
+        return info->finalized_number == head->number;
+    return info->best_number == head->number && memcmp(info->best_hash, head->hash, 32) == 0;
+}
+
+static void take(struct head_watch *w, const json_t *item)
+{
+    struct wire_header h;
+    if (!wire_header(item, &h)) {
+        log_debug("node.bad_header", "url=%s", node__url(w->node));
+        return;
+    }
+    if (w->node->hash_computable && h.complete) {
+        if (!known(w, &h.head))
+            heads_apply(w, &h.head);
+        return;
+    }
+    w->next = h.head;
+    w->waiting = true;
+    if (!w->asking)
+        hash_ask(w);
+}
+
+void heads_item(struct rpc_sub *sub, const json_t *item)
+{
+    struct head_watch *w = CONTAINER_OF(sub, struct head_watch, sub);
+    w->heard = true;
+    w->strikes = 0;
+    take(w, item);
+}
+
+void heads_reset(struct node *n)
+{
+    n->best.waiting = n->finalized.waiting = false;
+    n->best.strikes = n->finalized.strikes = 0;
+    n->best.heard = n->finalized.heard = false;
+    loop_timer_stop(n->poll);
+}
+
+/* ---- the poll ---- */
+
+static void poll_again(struct node *n)
+{
+    n->polling = false;
+    if (n->phase == NODE_READY)
+        loop_timer_at(n->poll, loop_now_ms(n->loop) + n->config.silence_timeout_ms);
+}
+
+static void poll_header(struct rpc_call *call)
+{
+    struct node *n = CONTAINER_OF(call, struct node, poll_call);
+    struct wire_header h;
+    poll_again(n);
+    if (call->err.code || n->phase != NODE_READY || !wire_header(call->result, &h))
+        return;
+    if (n->finalized.heard || h.head.number <= n->info.finalized_number)
+        return;
+    n->finalized.strikes++;
+    take(&n->finalized, call->result);
+    if (n->finalized.strikes < 2)
+        return;
+    struct err why;
+    err_set(&why, ERR_NET, "%s: finalized heads were not notified any more", node__url(n));
+    rpc_reconnect(node__rpc(n), &why);
+}
+
+static void poll_finalized(struct rpc_call *call)
+{
+    struct node *n = CONTAINER_OF(call, struct node, poll_call);
+    uint8_t hash[32];
+    char text[HASH_TEXT], params[HASH_TEXT + 8];
+    if (call->err.code || n->phase != NODE_READY || !wire_hash(call->result, hash)) {
+        poll_again(n);
+        return;
+    }
+    wire_hash_text(hash, text);
+    snprintf(params, sizeof(params), "[\"%s\"]", text);
+    rpc_call_start(node__rpc(n), call, "chain_getHeader", params, 0, NULL, NULL, poll_header);
+}
+
+void heads_poll(void *arg)
+{
+    struct node *n = arg;
+    if (n->phase != NODE_READY || n->polling)
+        return;
+    backoff_reset(&n->backoff); /* it has held for a while */
+    node_recheck_runtime(n);
+    if (n->finalized.heard) {
+        n->finalized.heard = false;
+        poll_again(n);
+        return;
+    }
+    n->polling = true;
+    rpc_call_start(node__rpc(n), &n->poll_call, "chain_getFinalizedHead", "[]", 0, NULL, NULL,
+                   poll_finalized);
+}

@@ -1,0 +1,147 @@
+/* The nonces of the watched accounts at a finalized block: all in one state_queryStorageAt, or, where a node
+ * lacks it, one state_getStorage after the other. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/hex.h"
+#include "node_internal.h"
+
+size_t node_watch_account(struct node *n, const uint8_t *account_id, size_t len)
+{
+    struct buf key = {0}, text = {0};
+    wire_account_key(account_id, len, &key);
+    hex_put_0x(&text, key.data, key.len);
+    n->accounts = xrealloc(n->accounts, (n->account_count + 1) * sizeof(*n->accounts));
+    n->accounts[n->account_count] = (struct account){.key = xstrdup(buf_str(&text))};
+    buf_done(&key);
+    buf_done(&text);
+    return n->account_count++;
+}
+
+static void nonces_unknown(struct slot *s)
+{
+    for (size_t i = 0; i < s->nonce_count; i++)
+        s->nonces[i] = UINT64_MAX;
+    slot_finished(s);
+}
+
+static void nonces_bad(struct slot *s, const char *what)
+{
+    struct err err;
+    err_set(&err, ERR_PROTOCOL, "%s: nonces at block %llu: %s", node__url(s->node),
+            (unsigned long long)s->number, what);
+    slot_failed(s, &err);
+}
+
+/* ---- one by one ---- */
+
+static void ask_one(struct slot *s);
+
+static void got_one(struct rpc_call *call)
+{
+    struct slot *s = CONTAINER_OF(call, struct slot, call);
+    if (!s->abandoned && wire_pruned(call)) {
+        nonces_unknown(s);
+        return;
+    }
+    if (!slot_going_on(s))
+        return;
+    if (!wire_account_nonce(call->result, &s->nonces[s->nonce_next])) {
+        nonces_bad(s, "an account is not readable");
+        return;
+    }
+    s->nonce_next++;
+    ask_one(s);
+}
+
+static void ask_one(struct slot *s)
+{
+    char hash[HASH_TEXT];
+    if (s->nonce_next == s->nonce_count) {
+        slot_finished(s);
+        return;
+    }
+    wire_hash_text(s->head.hash, hash);
+    char *params = xasprintf("[\"%s\",\"%s\"]", s->node->accounts[s->nonce_next].key, hash);
+    s->state = SLOT_NONCE_WAIT;
+    rpc_call_start(node__rpc(s->node), &s->call, "state_getStorage", params, 0, NULL, NULL, got_one);
+    free(params);
+}
+
+/* ---- all at once ---- */
+
+static size_t account_of(const struct slot *s, const char *key, size_t guess)
+{
+    if (guess < s->nonce_count && strcmp(s->node->accounts[guess].key, key) == 0)
+        return guess; /* the usual order is that of the question */
+    for (size_t i = 0; i < s->nonce_count; i++)
+        if (strcmp(s->node->accounts[i].key, key) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+/* [{"block":"0x..","changes":[["0xkey","0xvalue"|null],..]}]; an absent key is an absent account. */
+static bool read_changes(struct slot *s, const json_t *result)
+{
+    const json_t *changes = json_object_get(json_array_get(result, 0), "changes");
+    size_t i;
+    json_t *change;
+    if (!json_is_array(changes))
+        return false;
+    json_array_foreach(changes, i, change)
+    {
+        const char *key = json_string_value(json_array_get(change, 0));
+        size_t at = key ? account_of(s, key, i) : SIZE_MAX;
+        if (at == SIZE_MAX || !wire_account_nonce(json_array_get(change, 1), &s->nonces[at]))
+            return false;
+    }
+    return true;
+}
+
+static void got_all(struct rpc_call *call)
+{
+    struct slot *s = CONTAINER_OF(call, struct slot, call);
+    if (!s->abandoned && call->err.code == ERR_RPC && call->rpc_code == -32601) {
+        s->node->no_query_storage = true;
+        ask_one(s);
+        return;
+    }
+    if (!s->abandoned && wire_pruned(call)) {
+        nonces_unknown(s);
+        return;
+    }
+    if (!slot_going_on(s))
+        return;
+    if (read_changes(s, call->result))
+        slot_finished(s);
+    else
+        nonces_bad(s, "state_queryStorageAt gave something else");
+}
+
+static void ask_all(struct slot *s)
+{
+    struct buf params = {0};
+    char hash[HASH_TEXT];
+    wire_hash_text(s->head.hash, hash);
+    for (size_t i = 0; i < s->nonce_count; i++)
+        buf_printf(&params, "%s\"%s\"", i ? "," : "[[", s->node->accounts[i].key);
+    buf_printf(&params, "],\"%s\"]", hash);
+    s->state = SLOT_NONCES_WAIT;
+    rpc_call_start(node__rpc(s->node), &s->call, "state_queryStorageAt", buf_str(&params), 0, NULL, NULL,
+                   got_all);
+    buf_done(&params);
+}
+
+void slot_nonces(struct slot *s)
+{
+    s->nonce_count = s->node->account_count;
+    s->nonces = xcalloc(s->nonce_count + 1, sizeof(*s->nonces));
+    if (s->nonce_count == 0)
+        slot_finished(s);
+    else if (s->node->no_query_storage)
+        ask_one(s);
+    else
+        ask_all(s);
+}

@@ -1,0 +1,330 @@
+/* The runtime of a block: its version, and the metadata of that version, which is kept for a few versions.
+ *
+ *   BEST_WAIT -> VERSION_WAIT -> (a version that is kept: done) -> API_WAIT -> done
+ *   (only without a given block)                                       \-> METADATA_WAIT -> done
+ *
+ * API_WAIT asks the runtime for V15 metadata, where it has the call (Metadata_metadata_at_version, version 2
+ * of the Metadata API); METADATA_WAIT is state_getMetadata, V14, which every node has. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "node_internal.h"
+
+enum { KEPT = 4 };
+
+static const char metadata_api[] = "0x37e397fc7c91f5e4"; /* blake2b-64 of "Metadata" */
+
+/* ---- the kept ones ---- */
+
+static struct runtime *runtime_find(struct node *n, const struct runtime *version)
+{
+    LIST_EACH (pos, &n->runtimes) {
+        struct runtime *r = CONTAINER_OF(pos, struct runtime, node);
+        if (r->spec_version == version->spec_version &&
+            r->transaction_version == version->transaction_version &&
+            strcmp(r->spec_name, version->spec_name) == 0)
+            return r;
+    }
+    return NULL;
+}
+
+static void runtime_free(struct runtime *r)
+{
+    list_remove(&r->node);
+    metadata_free(r->metadata);
+    free(r);
+}
+
+static void runtime_used(struct node *n, struct runtime *r)
+{
+    list_remove(&r->node);
+    list_append(&n->runtimes, &r->node);
+    r->refs++;
+}
+
+static void runtimes_trim(struct node *n)
+{
+    size_t count = 0;
+    LIST_EACH (pos, &n->runtimes)
+        count++;
+    for (struct list *pos = n->runtimes.next, *next; pos != &n->runtimes && count > KEPT; pos = next) {
+        struct runtime *r = CONTAINER_OF(pos, struct runtime, node);
+        next = pos->next;
+        if (r->refs == 0) {
+            runtime_free(r);
+            count--;
+        }
+    }
+}
+
+void runtime_unref(struct runtime *r)
+{
+    if (r) {
+        INVARIANT(r->refs > 0);
+        r->refs--;
+    }
+}
+
+void runtimes_done(struct node *n)
+{
+    runtime_unref(n->runtime);
+    for (struct list *pos = list_first(&n->runtimes); pos; pos = list_first(&n->runtimes)) {
+        INVARIANT(CONTAINER_OF(pos, struct runtime, node)->refs == 0);
+        runtime_free(CONTAINER_OF(pos, struct runtime, node));
+    }
+}
+
+/* ---- fetching ---- */
+
+static void fetch_answered(struct rpc_call *call);
+
+static void fetch_ask(struct runtime_fetch *f, enum fetch_step step, const char *method, const char *params)
+{
+    f->step = step;
+    rpc_call_start(node__rpc(f->node), &f->call, method, params, 0, NULL, NULL, fetch_answered);
+}
+
+static void fetch_end(struct runtime_fetch *f, const struct err *err)
+{
+    f->step = FETCH_IDLE;
+    if (err)
+        f->err = *err;
+    f->cb(f);
+}
+
+static void fetch_ask_version(struct runtime_fetch *f)
+{
+    char params[HASH_TEXT + 8];
+    snprintf(params, sizeof(params), "[\"%s\"]", f->at);
+    fetch_ask(f, FETCH_VERSION_WAIT, "state_getRuntimeVersion", params);
+}
+
+static void fetch_ask_metadata(struct runtime_fetch *f)
+{
+    char params[HASH_TEXT + 8];
+    snprintf(params, sizeof(params), "[\"%s\"]", f->at);
+    fetch_ask(f, FETCH_METADATA_WAIT, "state_getMetadata", params);
+}
+
+static void fetch_ask_api(struct runtime_fetch *f)
+{
+    char params[HASH_TEXT + 64];
+    snprintf(params, sizeof(params), "[\"Metadata_metadata_at_version\",\"0x0f000000\",\"%s\"]", f->at);
+    fetch_ask(f, FETCH_API_WAIT, "state_call", params);
+}
+
+void runtime_fetch_start(struct node *n, struct runtime_fetch *f, const uint8_t *at,
+                         void (*cb)(struct runtime_fetch *f))
+{
+    PRE(f->step == FETCH_IDLE);
+    *f = (struct runtime_fetch){.node = n, .cb = cb};
+    if (at) {
+        wire_hash_text(at, f->at);
+        fetch_ask_version(f);
+    } else {
+        fetch_ask(f, FETCH_BEST_WAIT, "chain_getBlockHash", "[]");
+    }
+}
+
+static bool version_read(const json_t *value, struct runtime *ret_version)
+{
+    const char *name = json_string_value(json_object_get(value, "specName"));
+    uint64_t spec, transaction = 0;
+    if (!name || !wire_number(json_object_get(value, "specVersion"), &spec) || spec > UINT32_MAX)
+        return false;
+    /* Absent in runtimes of before 2020, where it is not signed either. */
+    wire_number(json_object_get(value, "transactionVersion"), &transaction);
+    *ret_version =
+        (struct runtime){.spec_version = (uint32_t)spec, .transaction_version = (uint32_t)transaction};
+    snprintf(ret_version->spec_name, sizeof(ret_version->spec_name), "%s", name);
+    return true;
+}
+
+static bool has_metadata_api(const json_t *version)
+{
+    size_t i;
+    json_t *api;
+    json_array_foreach(json_object_get(version, "apis"), i, api)
+    {
+        const char *id = json_string_value(json_array_get(api, 0));
+        if (id && strcmp(id, metadata_api) == 0)
+            return json_integer_value(json_array_get(api, 1)) >= 2;
+    }
+    return false;
+}
+
+/* Done with the version that is in f: takes it from the kept ones, or keeps it with its metadata. */
+static void fetch_found(struct runtime_fetch *f, struct metadata *md)
+{
+    struct runtime *r = runtime_find(f->node, &f->version);
+    if (!r) {
+        r = xcalloc(1, sizeof(*r));
+        *r = f->version;
+        r->node = (struct list){0};
+        r->metadata = md;
+        md = NULL;
+    }
+    metadata_free(md); /* two fetches of one version met */
+    runtime_used(f->node, r);
+    runtimes_trim(f->node);
+    f->runtime = r;
+    fetch_end(f, NULL);
+}
+
+static void fetch_version(struct runtime_fetch *f)
+{
+    struct err err;
+    bool api = has_metadata_api(f->call.result);
+    if (!version_read(f->call.result, &f->version)) {
+        err_set(&err, ERR_PROTOCOL, "%s: the runtime version has no specName or specVersion",
+                node__url(f->node));
+        fetch_end(f, &err);
+    } else if (runtime_find(f->node, &f->version)) {
+        fetch_found(f, NULL);
+    } else if (api) {
+        fetch_ask_api(f);
+    } else {
+        fetch_ask_metadata(f);
+    }
+}
+
+static struct metadata *metadata_read(const json_t *value, struct err *err)
+{
+    struct buf bytes = {0};
+    struct metadata *md = NULL;
+    if (!wire_bytes(value, &bytes))
+        err_set(err, ERR_METADATA, "the metadata is not hexadecimal");
+    else if (metadata_parse(bytes.data, bytes.len, &md, err))
+        md = NULL;
+    buf_done(&bytes);
+    return md;
+}
+
+static void fetch_metadata(struct runtime_fetch *f)
+{
+    struct err err = {0};
+    struct metadata *md = metadata_read(f->call.result, &err);
+    if (md) {
+        fetch_found(f, md);
+    } else if (f->step == FETCH_API_WAIT) {
+        log_debug("node.metadata_v15", "url=%s error=\"%s\"", node__url(f->node), err.text);
+        fetch_ask_metadata(f);
+    } else {
+        struct err named;
+        err_set(&named, ERR_METADATA, "%s: %s %u: %s", node__url(f->node), f->version.spec_name,
+                f->version.spec_version, err.text);
+        fetch_end(f, &named);
+    }
+}
+
+static void fetch_answered(struct rpc_call *call)
+{
+    struct runtime_fetch *f = CONTAINER_OF(call, struct runtime_fetch, call);
+    struct err err;
+    uint8_t hash[32];
+    if (call->err.code == ERR_RPC && f->step == FETCH_API_WAIT) {
+        fetch_ask_metadata(f);
+        return;
+    }
+    if (call->err.code) {
+        f->pruned = wire_pruned(call);
+        fetch_end(f, &call->err);
+        return;
+    }
+    switch (f->step) {
+    case FETCH_BEST_WAIT:
+        if (wire_hash(call->result, hash)) {
+            wire_hash_text(hash, f->at);
+            fetch_ask_version(f);
+            return;
+        }
+        err_set(&err, ERR_PROTOCOL, "%s: chain_getBlockHash gave no hash", node__url(f->node));
+        fetch_end(f, &err);
+        return;
+    case FETCH_VERSION_WAIT:
+        fetch_version(f);
+        return;
+    case FETCH_API_WAIT:
+    case FETCH_METADATA_WAIT:
+        fetch_metadata(f);
+        return;
+    case FETCH_IDLE:
+        break;
+    }
+    UNREACHABLE();
+}
+
+/* ---- the current one ---- */
+
+/* An integer constant of 1..8 bytes. */
+static uint64_t constant(const struct metadata *md, const char *pallet, const char *name, uint64_t fallback)
+{
+    size_t len;
+    const uint8_t *p = metadata_constant(md, pallet, name, &len);
+    uint64_t value = 0;
+    if (!p || len == 0 || len > 8)
+        return fallback;
+    for (size_t i = len; i-- > 0;)
+        value = value << 8 | p[i];
+    return value;
+}
+
+void runtime_adopt(struct node *n, struct runtime *r)
+{
+    struct node_info *info = &n->info;
+    runtime_unref(n->runtime);
+    n->runtime = r;
+    info->spec_version = r->spec_version;
+    info->transaction_version = r->transaction_version;
+    memcpy(info->spec_name, r->spec_name, sizeof(info->spec_name));
+    info->metadata = r->metadata;
+    info->ss58_prefix = (uint16_t)constant(r->metadata, "System", "SS58Prefix", 42);
+    info->block_hash_count = (uint32_t)constant(r->metadata, "System", "BlockHashCount", 2400);
+}
+
+static void refetched(struct runtime_fetch *f)
+{
+    struct node *n = f->node;
+    if (!f->runtime) {
+        if (!node__gone(&f->err) && n->phase == NODE_READY)
+            node__fault(n, &f->err);
+        return;
+    }
+    if (n->phase != NODE_READY) {
+        runtime_unref(f->runtime);
+        return;
+    }
+    bool again = n->refetch_again;
+    n->refetch_again = false;
+    bool changed = f->runtime != n->runtime;
+    if (changed)
+        runtime_adopt(n, f->runtime);
+    else
+        runtime_unref(f->runtime);
+    if (again)
+        runtime_fetch_start(n, f, NULL, refetched);
+    if (changed && n->config.on_runtime)
+        n->config.on_runtime(n->config.arg, &n->info);
+}
+
+void node_recheck_runtime(struct node *n)
+{
+    if (n->phase != NODE_READY)
+        return;
+    if (n->refetch.step == FETCH_IDLE)
+        runtime_fetch_start(n, &n->refetch, NULL, refetched);
+    else
+        n->refetch_again = true;
+}
+
+void runtime_changed(struct node *n, const json_t *version)
+{
+    struct runtime v;
+    if (!version_read(version, &v) || (n->runtime && v.spec_version == n->runtime->spec_version &&
+                                       v.transaction_version == n->runtime->transaction_version))
+        return;
+    node_recheck_runtime(n);
+}

@@ -1,0 +1,137 @@
+/* Submitting an extrinsic and watching it (author_submitAndWatchExtrinsic; pool.md 1.3). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/hex.h"
+#include "base/log.h"
+#include "node_internal.h"
+
+static const char unwatch[] = "author_unwatchExtrinsic";
+
+static const struct {
+    enum tx_status status;
+    const char *wire;
+    const char *name;
+    bool final;
+} statuses[] = {
+    {TX_FUTURE, "future", "future", false},
+    {TX_READY, "ready", "ready", false},
+    {TX_BROADCAST, "broadcast", "broadcast", false},
+    {TX_IN_BLOCK, "inBlock", "in_block", false},
+    {TX_RETRACTED, "retracted", "retracted", false},
+    {TX_FINALITY_TIMEOUT, "finalityTimeout", "finality_timeout", true},
+    {TX_FINALIZED, "finalized", "finalized", true},
+    {TX_USURPED, "usurped", "usurped", true},
+    {TX_DROPPED, "dropped", "dropped", true},
+    {TX_INVALID, "invalid", "invalid", true},
+};
+
+const char *tx_status_name(enum tx_status s)
+{
+    PRE((size_t)s < ARRAY_LEN(statuses));
+    return statuses[s].name;
+}
+
+bool tx_status_final(enum tx_status s)
+{
+    PRE((size_t)s < ARRAY_LEN(statuses));
+    return statuses[s].final;
+}
+
+/* "ready", {"ready":null}, {"inBlock":"0x.."}, {"invalid":{"stale":null}}. */
+static bool status_read(const json_t *item, enum tx_status *ret_status, const json_t **ret_value)
+{
+    const char *name = json_string_value(item);
+    const json_t *value = NULL;
+    if (json_is_object(item)) {
+        void *iter = json_object_iter((json_t *)item);
+        name = iter ? json_object_iter_key(iter) : NULL;
+        value = iter ? json_object_iter_value(iter) : NULL;
+    }
+    for (size_t i = 0; name && i < ARRAY_LEN(statuses); i++) {
+        if (strcmp(statuses[i].wire, name) != 0)
+            continue;
+        *ret_status = statuses[i].status;
+        *ret_value = value;
+        return true;
+    }
+    return false;
+}
+
+static struct node_submit *of_sub(struct rpc_sub *sub)
+{
+    return CONTAINER_OF(sub, struct node_submit, sub);
+}
+
+static void submit_item(struct rpc_sub *sub, const json_t *item)
+{
+    struct node_submit *s = of_sub(sub);
+    enum tx_status status;
+    const json_t *value;
+    uint8_t hash[32];
+    if (!status_read(item, &status, &value)) {
+        log_debug("node.unknown_status", "url=%s subscription=%s", node__url(s->node), sub->id);
+        return;
+    }
+    bool has_hash = wire_hash(value, hash);
+    if (tx_status_final(status)) {
+        s->done = true;
+        rpc_unsubscribe(sub->call.rpc, sub, NULL); /* the node has forgotten it by itself */
+    }
+    s->on_status(s, status, has_hash ? hash : NULL);
+}
+
+static void submit_end(struct rpc_sub *sub, const struct err *err)
+{
+    struct node_submit *s = of_sub(sub);
+    (void)err;
+    s->done = true;
+    s->on_lost(s);
+}
+
+static void submit_replied(struct rpc_call *call)
+{
+    struct node_submit *s = of_sub(CONTAINER_OF(call, struct rpc_sub, call));
+    struct err err = call->err;
+    if (err.code == ERR_TIMEOUT) { /* should the node accept it later, nobody listens: undo that */
+        rpc_unsubscribe(call->rpc, &s->sub, unwatch);
+        call->err = err;
+    }
+    if (err.code)
+        s->done = true;
+    s->on_reply(s);
+}
+
+void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *bytes, size_t len,
+                       bool (*gate)(void *arg), void *gate_arg, void (*on_reply)(struct node_submit *s),
+                       void (*on_status)(struct node_submit *s, enum tx_status status,
+                                         const uint8_t *block_hash),
+                       void (*on_lost)(struct node_submit *s))
+{
+    struct buf params = {0};
+    *s = (struct node_submit){.node = n, .on_reply = on_reply, .on_status = on_status, .on_lost = on_lost};
+    if (n->phase != NODE_READY) {
+        rpc__call_fail_later(n->loop, &s->sub.call, n->phase == NODE_CLOSING ? ERR_CANCELED : ERR_NET,
+                             "no node is ready", submit_replied);
+        return;
+    }
+    buf_puts(&params, "[\"");
+    hex_put_0x(&params, bytes, len);
+    buf_puts(&params, "\"]");
+    rpc_subscribe_start(node__rpc(n), &s->sub, "author_submitAndWatchExtrinsic", buf_str(&params), gate,
+                        gate_arg, submit_replied, submit_item, submit_end);
+    buf_done(&params);
+}
+
+void node_submit_forget(struct node_submit *s)
+{
+    struct rpc_call *call = &s->sub.call;
+    if (s->done)
+        return;
+    s->done = true;
+    if (call->rpc)
+        rpc_unsubscribe(call->rpc, &s->sub, unwatch);
+    else
+        loop_task_cancel(&call->task); /* it was about to hear that no node is ready */
+}

@@ -1,0 +1,323 @@
+/* Calls in flight: ids, the queue towards the socket, deadlines, answers.
+ *
+ *   begun (queued) -> written -> answered            cb, once, from the loop
+ *        \              \-----> deadline, lost
+ *         \-> gate shut, deadline, lost, canceled */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "rpc_internal.h"
+
+void rpc__calls_init(struct rpc *r)
+{
+    r->next_id = 1;
+    rpc__table_init(&r->calls);
+    list_init(&r->by_deadline);
+    list_init(&r->orphans);
+    list_init(&r->frames);
+}
+
+static struct rpc_call *first_by_deadline(struct rpc *r)
+{
+    struct list *n = list_first(&r->by_deadline);
+    return n ? CONTAINER_OF(n, struct rpc_call, node) : NULL;
+}
+
+static void frame_drop(struct rpc_frame *frame)
+{
+    list_remove(&frame->node);
+    free(frame);
+}
+
+/* Out of every list; what remains is the call's own memory. */
+static void call_leave(struct rpc *r, struct rpc_call *call)
+{
+    rpc__table_remove(&r->calls, &call->bucket);
+    list_remove(&call->node);
+    if (call->frame)
+        frame_drop(call->frame);
+    call->frame = NULL;
+    if (call->sub)
+        rpc__sub_unanswered_end(r, call->sub);
+}
+
+static void call_failed(struct rpc *r, struct rpc_call *call, const struct err *why)
+{
+    call_leave(r, call);
+    call->err = *why;
+    call->result = NULL;
+    call->cb(call);
+}
+
+/* ---- starting ---- */
+
+static void failed_task(struct loop_task *task)
+{
+    struct rpc_call *call = CONTAINER_OF(task, struct rpc_call, task);
+    call->cb(call);
+}
+
+void rpc__call_fail_later(struct loop *l, struct rpc_call *call, int code, const char *text,
+                          void (*cb)(struct rpc_call *call))
+{
+    *call = (struct rpc_call){.cb = cb};
+    err_set(&call->err, code, "%s", text);
+    loop_post(l, &call->task, failed_task);
+}
+
+static struct rpc_frame *frame_new(uint64_t id, const char *method, const char *params)
+{
+    size_t params_len = strlen(params);
+    char head[160];
+    int head_len = snprintf(
+        head, sizeof(head),
+        "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"method\":\"%s\",\"params\":", (unsigned long long)id, method);
+    PRE(head_len > 0 && (size_t)head_len < sizeof(head));
+    size_t len = (size_t)head_len + params_len + 1;
+    struct rpc_frame *frame = xmalloc(sizeof(*frame) + RPC_FRAME_HEADROOM + len);
+    *frame = (struct rpc_frame){.len = len};
+    uint8_t *p = frame->data + RPC_FRAME_HEADROOM;
+    memcpy(p, head, (size_t)head_len);
+    memcpy(p + head_len, params, params_len);
+    p[len - 1] = '}';
+    return frame;
+}
+
+static void frame_queue(struct rpc *r, struct rpc_frame *frame)
+{
+    list_append(&r->frames, &frame->node);
+    rpc__ws_want_write(r->ws);
+}
+
+static uint64_t call_hash(struct list *n)
+{
+    return CONTAINER_OF(n, struct rpc_call, bucket)->id;
+}
+
+/* Nearly all calls have the same time-out, so the place is found at once from the end. */
+static void insert_by_deadline(struct rpc *r, struct rpc_call *call)
+{
+    struct list *after = r->by_deadline.prev;
+    while (after != &r->by_deadline &&
+           CONTAINER_OF(after, struct rpc_call, node)->deadline_ms > call->deadline_ms)
+        after = after->prev;
+    call->node.prev = after;
+    call->node.next = after->next;
+    after->next->prev = &call->node;
+    after->next = &call->node;
+    if (first_by_deadline(r) == call || !loop_timer_armed(r->deadline))
+        loop_timer_at(r->deadline, call->deadline_ms);
+}
+
+static void call_clear(struct rpc *r, struct rpc_call *call, void (*cb)(struct rpc_call *call))
+{
+    PRE(!list_linked(&call->bucket) && !list_linked(&call->task.node));
+    *call = (struct rpc_call){.cb = cb, .rpc = r, .connection = r->connection};
+}
+
+void rpc__call_begin(struct rpc *r, struct rpc_call *call, const char *method, const char *params,
+                     uint32_t timeout_ms, bool (*before_write)(void *arg), void *before_arg,
+                     void (*cb)(struct rpc_call *call))
+{
+    call_clear(r, call, cb);
+    call->method = method;
+    if (r->phase != RPC_PHASE_OPEN) {
+        bool closing = r->phase == RPC_PHASE_CLOSING;
+        err_set(&call->err, closing ? ERR_CANCELED : ERR_NET, "%s to %s: %s", method, r->config.url,
+                closing ? "the connection is being closed" : "not connected");
+        loop_post(r->loop, &call->task, failed_task);
+        return;
+    }
+    call->id = r->next_id++;
+    call->deadline_ms = loop_now_ms(r->loop) + (timeout_ms ? timeout_ms : r->config.call_timeout_ms);
+    call->frame = frame_new(call->id, method, params);
+    call->frame->call = call;
+    call->frame->before_write = before_write;
+    call->frame->before_arg = before_arg;
+    rpc__table_add(&r->calls, &call->bucket, call->id, call_hash);
+    insert_by_deadline(r, call);
+    frame_queue(r, call->frame);
+}
+
+void rpc_call_start(struct rpc *r, struct rpc_call *call, const char *method, const char *params,
+                    uint32_t timeout_ms, bool (*before_write)(void *arg), void *before_arg,
+                    void (*cb)(struct rpc_call *call))
+{
+    rpc__call_begin(r, call, method, params, timeout_ms, before_write, before_arg, cb);
+}
+
+void rpc__notify(struct rpc *r, const char *method, const char *params)
+{
+    if (r->phase == RPC_PHASE_OPEN)
+        frame_queue(r, frame_new(r->next_id++, method, params));
+}
+
+void rpc__call_adopt(struct rpc *r, struct rpc_call *call, uint64_t id, void (*cb)(struct rpc_call *call))
+{
+    call_clear(r, call, cb);
+    call->id = id;
+    call->written = true;
+    rpc__table_add(&r->calls, &call->bucket, call->id, call_hash);
+    list_append(&r->orphans, &call->node);
+}
+
+void rpc_call_cancel(struct rpc_call *call)
+{
+    bool failing = list_linked(&call->task.node);
+    if (!failing && !list_linked(&call->bucket))
+        return;
+    if (!failing) {
+        call_leave(call->rpc, call);
+        loop_post(call->rpc->loop, &call->task, failed_task);
+    }
+    err_set(&call->err, ERR_CANCELED, "%s", err_text(ERR_CANCELED));
+}
+
+void rpc__call_forget(struct rpc *r, struct rpc_call *call)
+{
+    loop_task_cancel(&call->task);
+    if (list_linked(&call->bucket))
+        call_leave(r, call);
+}
+
+/* ---- writing ---- */
+
+void rpc__on_writable(struct rpc *r)
+{
+    for (;;) {
+        struct list *n = list_first(&r->frames);
+        if (!n || r->phase != RPC_PHASE_OPEN)
+            return;
+        if (!rpc__ws_can_write(r->ws))
+            break;
+        struct rpc_frame *frame = CONTAINER_OF(n, struct rpc_frame, node);
+        struct rpc_call *call = frame->call;
+        if (call && frame->before_write && !frame->before_write(frame->before_arg)) {
+            struct err why;
+            err_set(&why, ERR_NOT_LEADER, "%s was not sent: the gate is shut", call->method);
+            call_failed(r, call, &why);
+            continue;
+        }
+        list_remove(n);
+        if (call) {
+            call->frame = NULL;
+            call->written = true;
+            call->answers_before = r->answers;
+        }
+        rpc__ws_write(r->ws, frame);
+        free(frame);
+    }
+    rpc__ws_want_write(r->ws);
+}
+
+/* ---- ending ---- */
+
+static void deadline_passed(void *arg)
+{
+    struct rpc *r = arg;
+    uint64_t now = loop_now_ms(r->loop);
+    bool dead = false;
+    struct err why;
+    for (struct rpc_call *call = first_by_deadline(r); call; call = first_by_deadline(r)) {
+        if (call->deadline_ms > now)
+            break;
+        dead |= call->written && call->answers_before == r->answers;
+        err_set(&why, ERR_TIMEOUT, "%s: no answer from %s in time%s", call->method, r->config.url,
+                call->written ? "" : " (never sent)");
+        call_failed(r, call, &why);
+    }
+    if (first_by_deadline(r))
+        loop_timer_at(r->deadline, first_by_deadline(r)->deadline_ms);
+    if (!dead || r->phase != RPC_PHASE_OPEN)
+        return;
+    err_set(&why, ERR_NET, "%s answers no calls any more", r->config.url);
+    rpc__lose(r, &why);
+}
+
+void rpc__calls_arm(struct rpc *r)
+{
+    r->deadline = loop_timer_new(r->loop, deadline_passed, r);
+}
+
+void rpc__calls_fail(struct rpc *r, const struct err *why)
+{
+    for (struct rpc_call *call = first_by_deadline(r); call; call = first_by_deadline(r))
+        call_failed(r, call, why);
+    for (struct list *n = list_first(&r->orphans); n; n = list_first(&r->orphans))
+        call_failed(r, CONTAINER_OF(n, struct rpc_call, node), why);
+    for (struct list *n = list_first(&r->frames); n; n = list_first(&r->frames))
+        frame_drop(CONTAINER_OF(n, struct rpc_frame, node));
+}
+
+void rpc__calls_done(struct rpc *r)
+{
+    r->deadline = loop_timer_close(r->deadline);
+    rpc__table_done(&r->calls);
+}
+
+/* ---- answers ---- */
+
+static struct rpc_call *call_find(struct rpc *r, uint64_t id)
+{
+    struct list *bucket = rpc__table_bucket(&r->calls, id);
+    LIST_EACH (n, bucket) {
+        struct rpc_call *call = CONTAINER_OF(n, struct rpc_call, bucket);
+        if (call->id == id)
+            return call->written ? call : NULL;
+    }
+    return NULL;
+}
+
+/* An error with id null belongs to a request that the node could not read or that was too big for it: when
+ * only one is out, it is that one; otherwise the deadline tells. */
+static struct rpc_call *call_of(struct rpc *r, const json_t *message)
+{
+    const json_t *id = json_object_get(message, "id");
+    if (json_is_integer(id))
+        return json_integer_value(id) > 0 ? call_find(r, (uint64_t)json_integer_value(id)) : NULL;
+    if (json_is_null(id) && r->calls.count == 1 && first_by_deadline(r) && first_by_deadline(r)->written)
+        return first_by_deadline(r);
+    return NULL;
+}
+
+static void take_error(struct rpc_call *call, const json_t *error)
+{
+    const char *text = json_string_value(json_object_get(error, "message"));
+    const json_t *data = json_object_get(error, "data");
+    err_set(&call->err, ERR_RPC, "%s", text ? text : "(no message)");
+    call->rpc_code = json_integer_value(json_object_get(error, "code"));
+    if (!data || json_is_null(data))
+        return;
+    char *dump = json_is_string(data) ? NULL : json_dumps(data, JSON_COMPACT | JSON_ENCODE_ANY);
+    snprintf(call->rpc_data, sizeof(call->rpc_data), "%s", dump ? dump : json_string_value(data));
+    free(dump);
+}
+
+void rpc__answer(struct rpc *r, json_t *message)
+{
+    struct rpc_call *call = call_of(r, message);
+    r->answers++;
+    if (!call)
+        return; /* nobody waits for it any more */
+    const json_t *error = json_object_get(message, "error");
+    json_t *result = json_object_get(message, "result");
+    char sub_id[sizeof(call->sub->id)] = ""; /* copied: cb may free the subscription */
+    struct rpc_sub *sub = call->sub;
+    call_leave(r, call);
+    if (json_is_object(error))
+        take_error(call, error);
+    else if (!result)
+        err_set(&call->err, ERR_PROTOCOL, "%s: %s answered with neither result nor error", call->method,
+                r->config.url);
+    else if (sub && !rpc__sub_accept(r, sub, result))
+        err_set(&call->err, ERR_PROTOCOL, "%s: %s named no subscription", call->method, r->config.url);
+    else
+        call->result = result;
+    if (sub && sub->active)
+        memcpy(sub_id, sub->id, sizeof(sub_id));
+    call->cb(call);
+    if (sub)
+        rpc__sub_settled(r, sub_id);
+}

@@ -1,0 +1,244 @@
+/* Subscriptions: by the id that the node gave. A notification may overtake the answer that names its
+ * subscription (seen with chopsticks; pool.md 1.3.5): it is kept while a subscription that it can belong to
+ * is unanswered, and not longer. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "rpc_internal.h"
+
+enum { EARLY_MAX = 1024 };
+
+struct orphan { /* a subscription that was forgotten before its answer */
+    struct rpc_call call;
+    char method[64];
+};
+
+void rpc__subs_init(struct rpc *r)
+{
+    rpc__table_init(&r->subs);
+    list_init(&r->unanswered);
+    list_init(&r->early);
+}
+
+void rpc__subs_done(struct rpc *r)
+{
+    INVARIANT(list_empty(&r->unanswered) && list_empty(&r->early));
+    rpc__table_done(&r->subs);
+}
+
+static uint64_t hash_id(const char *id) /* FNV-1a */
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (; *id; id++)
+        h = (h ^ (uint8_t)*id) * 0x100000001b3u;
+    return h ^ h >> 32;
+}
+
+static uint64_t sub_hash(struct list *n)
+{
+    return hash_id(CONTAINER_OF(n, struct rpc_sub, node)->id);
+}
+
+static struct rpc_sub *sub_find(struct rpc *r, const char *id)
+{
+    struct list *bucket = rpc__table_bucket(&r->subs, hash_id(id));
+    LIST_EACH (n, bucket) {
+        struct rpc_sub *sub = CONTAINER_OF(n, struct rpc_sub, node);
+        if (strcmp(sub->id, id) == 0)
+            return sub;
+    }
+    return NULL;
+}
+
+/* Ids are strings, with some servers numbers. */
+static bool id_text(const json_t *id, char out[72])
+{
+    int n = -1;
+    if (json_is_string(id))
+        n = snprintf(out, 72, "%s", json_string_value(id));
+    else if (json_is_integer(id))
+        n = snprintf(out, 72, "%" JSON_INTEGER_FORMAT, json_integer_value(id));
+    return n > 0 && n < 72;
+}
+
+/* ---- early notifications ---- */
+
+static void early_free(struct rpc *r, struct rpc_early *e)
+{
+    list_remove(&e->node);
+    r->early_count--;
+    json_decref(e->item);
+    free(e);
+}
+
+static struct rpc_early *early_first(struct rpc *r)
+{
+    struct list *n = list_first(&r->early);
+    return n ? CONTAINER_OF(n, struct rpc_early, node) : NULL;
+}
+
+static void early_keep(struct rpc *r, const char *id, json_t *item)
+{
+    if (r->early_count == EARLY_MAX) {
+        log_debug("rpc.early_overflow", "url=%s subscription=%s", r->config.url, early_first(r)->id);
+        early_free(r, early_first(r));
+    }
+    struct rpc_early *e = xcalloc(1, sizeof(*e));
+    snprintf(e->id, sizeof(e->id), "%s", id);
+    e->item = json_incref(item);
+    e->stamp = r->next_id;
+    list_append(&r->early, &e->node);
+    r->early_count++;
+}
+
+/* Drops what no unanswered subscription can claim any more. */
+static void early_purge(struct rpc *r)
+{
+    struct list *n = list_first(&r->unanswered);
+    uint64_t oldest = n ? CONTAINER_OF(n, struct rpc_sub, unanswered)->call.id : UINT64_MAX;
+    for (struct rpc_early *e = early_first(r); e && e->stamp <= oldest; e = early_first(r))
+        early_free(r, e);
+}
+
+void rpc__sub_settled(struct rpc *r, const char *id)
+{
+    struct list mine;
+    list_init(&mine);
+    for (struct list *n = r->early.next, *next; n != &r->early; n = next) {
+        next = n->next;
+        if (strcmp(CONTAINER_OF(n, struct rpc_early, node)->id, id) != 0)
+            continue;
+        list_remove(n);
+        list_append(&mine, n);
+    }
+    for (struct list *n = list_first(&mine); n; n = list_first(&mine)) {
+        struct rpc_early *e = CONTAINER_OF(n, struct rpc_early, node);
+        struct rpc_sub *sub = sub_find(r, id); /* on_item may have ended it */
+        if (sub)
+            sub->on_item(sub, e->item);
+        early_free(r, e);
+    }
+    early_purge(r);
+}
+
+/* ---- life of a subscription ---- */
+
+void rpc_subscribe_start(struct rpc *r, struct rpc_sub *sub, const char *method, const char *params,
+                         bool (*before_write)(void *arg), void *before_arg, void (*cb)(struct rpc_call *call),
+                         void (*on_item)(struct rpc_sub *sub, const json_t *item),
+                         void (*on_end)(struct rpc_sub *sub, const struct err *err))
+{
+    PRE(!sub->active);
+    sub->on_item = on_item;
+    sub->on_end = on_end;
+    rpc__call_begin(r, &sub->call, method, params, 0, before_write, before_arg, cb);
+    sub->call.sub = sub;
+    if (sub->call.id)
+        list_append(&r->unanswered, &sub->unanswered);
+}
+
+void rpc__sub_unanswered_end(struct rpc *r, struct rpc_sub *sub)
+{
+    (void)r;
+    list_remove(&sub->unanswered);
+}
+
+bool rpc__sub_accept(struct rpc *r, struct rpc_sub *sub, const json_t *id)
+{
+    if (!id_text(id, sub->id))
+        return false;
+    sub->id_number = json_is_integer(id);
+    sub->active = true;
+    rpc__table_add(&r->subs, &sub->node, hash_id(sub->id), sub_hash);
+    return true;
+}
+
+static void sub_leave(struct rpc *r, struct rpc_sub *sub)
+{
+    rpc__table_remove(&r->subs, &sub->node);
+    sub->active = false;
+}
+
+/* The id goes back as it came: a string or a number. */
+static void tell_unsubscribe(struct rpc *r, const char *method, json_t *id)
+{
+    json_t *params = json_pack("[o]", id);
+    char *text = json_dumps(params, JSON_COMPACT);
+    rpc__notify(r, method, text);
+    free(text);
+    json_decref(params);
+}
+
+static void orphan_answered(struct rpc_call *call)
+{
+    struct orphan *o = CONTAINER_OF(call, struct orphan, call);
+    char id[72];
+    if (!call->err.code && id_text(call->result, id))
+        tell_unsubscribe(call->rpc, o->method, json_deep_copy(call->result));
+    free(o);
+}
+
+static void orphan_leave(struct rpc *r, uint64_t call_id, const char *method)
+{
+    struct orphan *o = xcalloc(1, sizeof(*o));
+    snprintf(o->method, sizeof(o->method), "%s", method);
+    rpc__call_adopt(r, &o->call, call_id, orphan_answered);
+}
+
+void rpc_unsubscribe(struct rpc *r, struct rpc_sub *sub, const char *method)
+{
+    struct rpc_call *call = &sub->call;
+    bool out = list_linked(&call->bucket);
+    bool timed_out = !out && call->err.code == ERR_TIMEOUT && call->id;
+    uint64_t late_answer = call->written && (out || timed_out) ? call->id : 0;
+    rpc__call_forget(r, call);
+    call->id = 0;
+    if (sub->active) {
+        sub_leave(r, sub);
+        if (method)
+            tell_unsubscribe(
+                r, method, sub->id_number ? json_integer(strtoll(sub->id, NULL, 10)) : json_string(sub->id));
+    } else if (late_answer && method && r->phase == RPC_PHASE_OPEN && call->connection == r->connection) {
+        orphan_leave(r, late_answer, method);
+    }
+    early_purge(r);
+}
+
+void rpc__subs_end(struct rpc *r, const struct err *why)
+{
+    INVARIANT(list_empty(&r->unanswered)); /* their calls have failed before */
+    early_purge(r);
+    for (size_t i = 0; i < r->subs.bucket_count; i++) {
+        struct list *bucket = &r->subs.buckets[i];
+        for (struct list *n = list_first(bucket); n; n = list_first(bucket)) {
+            struct rpc_sub *sub = CONTAINER_OF(n, struct rpc_sub, node);
+            sub_leave(r, sub);
+            sub->on_end(sub, why);
+        }
+    }
+}
+
+void rpc__notification(struct rpc *r, json_t *params)
+{
+    char id[72];
+    json_t *item = json_object_get(params, "result");
+    const json_t *error = json_object_get(params, "error");
+    if ((!item && !error) || !id_text(json_object_get(params, "subscription"), id))
+        return;
+    struct rpc_sub *sub = sub_find(r, id);
+    if (sub && item) {
+        sub->on_item(sub, item);
+    } else if (sub) { /* jsonrpsee: the server ends it */
+        const char *text = json_string_value(json_object_get(error, "message"));
+        struct err why;
+        err_set(&why, ERR_RPC, "%s: %s ended the subscription: %s", sub->call.method, r->config.url,
+                text ? text : "(no message)");
+        sub_leave(r, sub);
+        sub->on_end(sub, &why);
+    } else if (item && !list_empty(&r->unanswered)) {
+        early_keep(r, id, item);
+    }
+}

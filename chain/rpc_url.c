@@ -1,0 +1,87 @@
+/* ws://host[:port][/path] and wss://...; IPv6 hosts in brackets. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "rpc_internal.h"
+
+enum { HOST_MAX = 255, URL_MAX = 2048 };
+
+static int refuse(struct err *err, const char *text, const char *why)
+{
+    return err_set(err, ERR_CONFIG, "node url \"%.100s\": %s; write ws://host:port or wss://host:port", text,
+                   why);
+}
+
+static bool port_parse(const char *text, size_t len, uint16_t *ret_port)
+{
+    unsigned value = 0;
+    if (len == 0 || len > 5)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        value = value * 10 + (unsigned)(text[i] - '0');
+    }
+    *ret_port = (uint16_t)value;
+    return value >= 1 && value <= 65535;
+}
+
+/* Length of the host, and where its port starts (NULL: none). 0: not a host. */
+static size_t host_split(const char **host, size_t len, const char **ret_port)
+{
+    const char *end = *host + len;
+    *ret_port = NULL;
+    if (len && **host == '[') {
+        const char *close = memchr(*host, ']', len);
+        if (!close || (close + 1 < end && close[1] != ':'))
+            return 0;
+        if (close + 1 < end)
+            *ret_port = close + 2;
+        (*host)++;
+        return (size_t)(close - *host);
+    }
+    const char *colon = memchr(*host, ':', len);
+    if (!colon)
+        return len;
+    *ret_port = colon + 1;
+    return (size_t)(colon - *host);
+}
+
+int rpc__url_parse(const char *text, struct rpc_url *ret_url, struct err *err)
+{
+    struct rpc_url url = {0};
+    const char *rest;
+    if (strlen(text) > URL_MAX)
+        return refuse(err, text, "is too long");
+    if (strncmp(text, "ws://", 5) == 0)
+        rest = text + 5;
+    else if (strncmp(text, "wss://", 6) == 0)
+        rest = text + 6;
+    else
+        return refuse(err, text, "has another scheme");
+    url.tls = text[2] == 's';
+    for (const char *p = rest; *p; p++)
+        if ((unsigned char)*p <= ' ' || *p == '@' || *p == '#')
+            return refuse(err, text, "has a character that does not belong there");
+    size_t authority = strcspn(rest, "/?");
+    const char *host = rest;
+    const char *port;
+    size_t host_len = host_split(&host, authority, &port);
+    if (host_len == 0 || host_len > HOST_MAX)
+        return refuse(err, text, "has no usable host");
+    url.port = url.tls ? 443 : 80;
+    if (port && !port_parse(port, (size_t)(rest + authority - port), &url.port))
+        return refuse(err, text, "has no usable port");
+    url.host = xstrndup(host, host_len);
+    url.path = rest[authority] == '/' ? xstrdup(rest + authority) : xasprintf("/%s", rest + authority);
+    *ret_url = url;
+    return 0;
+}
+
+void rpc__url_done(struct rpc_url *url)
+{
+    free(url->host);
+    free(url->path);
+    *url = (struct rpc_url){0};
+}

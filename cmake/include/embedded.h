@@ -1,0 +1,15 @@
+/* What embed_text (cmake/embed.cmake) compiles in: text files that stay files. A target that embeds PREFIX
+ * has extern const struct embedded_file PREFIX_files[]; extern const size_t PREFIX_count;   sorted by name.
+ */
+#ifndef EMBEDDED_H
+#define EMBEDDED_H
+
+#include <stddef.h>
+
+struct embedded_file {
+    const char *name; /* without the folder */
+    const char *text; /* NUL-terminated */
+    size_t len;
+};
+
+#endif

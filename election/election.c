@@ -1,0 +1,268 @@
+/* The door of the elector: effects become store requests, their answers and the timer become events.
+ *
+ *   RUNNING -> CLOSING_WAIT (requests in flight) -> freed
+ *
+ * Callbacks of the owner may call back into this door: what they say is queued and handled after the effects
+ * of the present event. */
+#include "election/election.h"
+
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "election_internal.h"
+
+/* Read now, not the loop's cached time: a process that was stopped in the middle of a callback must see it.
+ */
+uint64_t election__now(void)
+{
+    return loop_clock_ns() / 1000000;
+}
+
+/* ---- the end ---- */
+
+static void closed(struct loop_task *task)
+{
+    struct election *e = CONTAINER_OF(task, struct election, closed_task);
+    void (*cb)(void *arg) = e->close_cb;
+    void *arg = e->close_arg;
+    for (size_t i = 0; i < e->count; i++) {
+        free(e->candidates[i]->label);
+        free(e->candidates[i]);
+    }
+    elector_free(e->core);
+    free(e->candidates);
+    free(e->holder);
+    free(e->address);
+    free(e);
+    cb(arg);
+}
+
+static void close_when_idle(struct election *e)
+{
+    if (e->closing && e->in_flight == 0)
+        loop_post(e->loop, &e->closed_task, closed);
+}
+
+void election__answered(struct election *e)
+{
+    INVARIANT(e->in_flight > 0);
+    e->in_flight--;
+    close_when_idle(e);
+}
+
+/* ---- effects ---- */
+
+static void on_drained(struct loop_task *task)
+{
+    struct election *e = CONTAINER_OF(task, struct election, drained_task);
+    void (*cb)(void *arg) = e->drain_cb;
+    e->drain_cb = NULL;
+    cb(e->drain_arg);
+}
+
+static void carry_out(struct election *e, const struct elector_effect *fx)
+{
+    struct candidate *c = fx->account >= 0 ? e->candidates[fx->account] : NULL;
+    switch (fx->type) {
+    case ELECTOR_FX_LOCK:
+    case ELECTOR_FX_UNLOCK:
+    case ELECTOR_FX_CLAIM:
+    case ELECTOR_FX_EVICT:
+    case ELECTOR_FX_RELEASE:
+    case ELECTOR_FX_RENEW:
+        election__request(e, fx);
+        return;
+    case ELECTOR_FX_PROMOTE:
+        c->stats.acquired_total++;
+        c->stats.acquire_ms = election__now() - c->bid_at;
+        c->stats.renewed_at_ms = c->bid_at;
+        if (e->config.on_promote)
+            e->config.on_promote(e->config.arg, fx->account, fx->epoch);
+        return;
+    case ELECTOR_FX_DEMOTE:
+        c->stats.lost_total++;
+        if (e->config.on_demote)
+            e->config.on_demote(e->config.arg, fx->account, fx->reason);
+        return;
+    case ELECTOR_FX_GATE:
+        if (e->config.on_gate)
+            e->config.on_gate(e->config.arg, fx->account, fx->open);
+        return;
+    case ELECTOR_FX_DRAINED:
+        loop_post(e->loop, &e->drained_task, on_drained);
+        return;
+    }
+}
+
+/* ---- events ---- */
+
+static void step(struct election *e, const struct elector_event *ev)
+{
+    const struct elector_effect *effects;
+    size_t count;
+    elector_step(e->core, election__now(), ev, &effects, &count);
+    for (size_t i = 0; i < count; i++)
+        carry_out(e, &effects[i]);
+}
+
+static void put_off(struct election *e, const struct elector_event *ev)
+{
+    struct queued *q = xcalloc(1, sizeof(*q));
+    q->ev = *ev;
+    if (ev->holder)
+        q->ev.holder = q->holder = xstrdup(ev->holder);
+    if (ev->address)
+        q->ev.address = q->address = xstrdup(ev->address);
+    *e->queue_end = q;
+    e->queue_end = &q->next;
+}
+
+void election__feed(struct election *e, const struct elector_event *ev)
+{
+    if (e->closing)
+        return;
+    if (e->running) {
+        put_off(e, ev);
+        return;
+    }
+    e->running = true;
+    step(e, ev);
+    for (struct queued *q = e->queue; q; q = e->queue) {
+        e->queue = q->next;
+        if (!e->queue)
+            e->queue_end = &e->queue;
+        if (!e->closing)
+            step(e, &q->ev);
+        free(q->holder);
+        free(q->address);
+        free(q);
+    }
+    e->running = false;
+    if (e->closing)
+        return;
+    uint64_t deadline = elector_deadline(e->core);
+    if (deadline == UINT64_MAX)
+        loop_timer_stop(e->timer);
+    else
+        loop_timer_at(e->timer, deadline);
+}
+
+static void on_timer(void *arg)
+{
+    election__feed(arg, &(struct elector_event){.type = ELECTOR_EV_TICK});
+}
+
+void election_store_state(struct election *e, enum store_state state)
+{
+    election__feed(
+        e, &(struct elector_event){.type = state == STORE_UP ? ELECTOR_EV_STORE_UP : ELECTOR_EV_STORE_DOWN});
+}
+
+void election_control_lost(struct election *e)
+{
+    election__feed(e, &(struct elector_event){.type = ELECTOR_EV_CONTROL_LOST});
+}
+
+void election_leader_change(struct election *e, int32_t store_account, const char *holder,
+                            const char *address, int64_t epoch)
+{
+    for (size_t i = 0; i < e->count; i++) {
+        if (e->candidates[i]->store_account != store_account)
+            continue;
+        election__feed(e, &(struct elector_event){.type = ELECTOR_EV_LEADER_CHANGE,
+                                                  .account = (int)i,
+                                                  .holder = holder,
+                                                  .address = address,
+                                                  .epoch = epoch});
+        return;
+    }
+}
+
+void election_stale(struct election *e, int account)
+{
+    election__feed(e, &(struct elector_event){.type = ELECTOR_EV_STALE, .account = account});
+}
+
+/* ---- questions ---- */
+
+bool election_gate(struct election *e, int account)
+{
+    return !e->closing && elector_gate(e->core, account, election__now());
+}
+
+int64_t election_epoch(const struct election *e, int account)
+{
+    return elector_epoch(e->core, account);
+}
+
+bool election_leads(const struct election *e, int account)
+{
+    return elector_state(e->core, account) == ELECTOR_LEADER;
+}
+
+const char *election_leader(const struct election *e, int account, const char **ret_address)
+{
+    if (ret_address)
+        *ret_address = elector_address(e->core, account);
+    return elector_holder(e->core, account);
+}
+
+void election_stats(const struct election *e, int account, struct election_stats *ret_stats)
+{
+    PRE(account >= 0 && (size_t)account < e->count);
+    *ret_stats = e->candidates[account]->stats;
+    ret_stats->epoch = elector_epoch(e->core, account);
+    ret_stats->renew_ms = e->last_renew_ms;
+}
+
+/* ---- life ---- */
+
+struct election *election_new(struct loop *l, struct store *s, const struct election_config *config)
+{
+    struct election *e = xcalloc(1, sizeof(*e));
+    e->loop = l;
+    e->store = s;
+    e->config = *config;
+    e->config.core = elector_config_defaults(&config->core);
+    if (!e->config.core.seed)
+        e->config.core.seed = loop_seed();
+    e->core = elector_new(&e->config.core);
+    e->holder = xstrdup(config->holder);
+    e->address = xstrdup(config->address ? config->address : "");
+    e->timer = loop_timer_new(l, on_timer, e);
+    e->queue_end = &e->queue;
+    return e;
+}
+
+int election_add(struct election *e, int32_t store_account, int64_t lock_key, const char *label)
+{
+    struct candidate *c = xcalloc(1, sizeof(*c));
+    c->e = e;
+    c->index = elector_add(e->core);
+    INVARIANT((size_t)c->index == e->count);
+    c->store_account = store_account;
+    c->lock_key = lock_key;
+    c->label = xstrdup(label);
+    e->candidates = xrealloc(e->candidates, (e->count + 1) * sizeof(struct candidate *));
+    e->candidates[e->count++] = c;
+    return c->index;
+}
+
+void election_drain(struct election *e, void (*cb)(void *arg), void *arg)
+{
+    PRE(!e->drain_cb && !e->closing);
+    e->drain_cb = cb;
+    e->drain_arg = arg;
+    election__feed(e, &(struct elector_event){.type = ELECTOR_EV_DRAIN});
+}
+
+void election_close(struct election *e, void (*cb)(void *arg), void *arg)
+{
+    PRE(!e->closing);
+    e->closing = true;
+    e->close_cb = cb;
+    e->close_arg = arg;
+    e->timer = loop_timer_close(e->timer);
+    loop_task_cancel(&e->drained_task);
+    close_when_idle(e);
+}

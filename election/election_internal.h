@@ -1,0 +1,63 @@
+/* Private to election/election*.c: the door's data.
+ *
+ *   election.c      events, the loop's timer, the end
+ *   election_ops.c  effects that are store requests, and their answers */
+#ifndef ELECTION_ELECTION_INTERNAL_H
+#define ELECTION_ELECTION_INTERNAL_H
+
+#include "election/election.h"
+
+struct candidate {
+    struct election *e;
+    int index;
+    int32_t store_account;
+    int64_t lock_key;
+    char *label;
+    /* One of these is in flight at most: the elector waits for each answer. */
+    struct store_lock lock;
+    struct store_claim claim;
+    struct store_evict evict;
+    struct store_release release;
+    uint64_t bid_at; /* the bid that is going on was begun */
+    int said_code;   /* last error that was logged */
+    struct election_stats stats;
+};
+
+struct queued {
+    struct elector_event ev;
+    char *holder, *address;
+    struct queued *next;
+};
+
+struct election {
+    struct loop *loop;
+    struct store *store;
+    struct elector *core;
+    struct election_config config;
+    char *holder, *address;
+    struct candidate **candidates; /* each its own object: requests must not move */
+    size_t count;
+    struct loop_timer *timer;
+    size_t in_flight;
+
+    uint64_t last_renew_ms;
+
+    bool running; /* an event is being handled */
+    struct queued *queue, **queue_end;
+
+    bool closing;
+    struct loop_task drained_task, closed_task;
+    void (*drain_cb)(void *arg);
+    void *drain_arg;
+    void (*close_cb)(void *arg);
+    void *close_arg;
+};
+
+uint64_t election__now(void);
+void election__feed(struct election *e, const struct elector_event *ev);
+void election__answered(struct election *e); /* one request less in flight; last statement of an answer */
+
+/* Starts the request that the effect asks for. */
+void election__request(struct election *e, const struct elector_effect *fx);
+
+#endif

@@ -1,0 +1,262 @@
+/* What the elector asks of the store, and what the store answers. */
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "election_internal.h"
+
+/* An unlock is not waited for by the elector, so that a second one may begin before it is answered. */
+struct unlock {
+    struct store_lock req;
+    struct election *e;
+};
+
+/* All accounts that are led now; its arrays follow it. */
+struct renewal {
+    struct store_renew req;
+    struct election *e;
+    uint64_t begun;
+    int *indexes;
+    int32_t *accounts;
+    int64_t *epochs, *keys;
+    bool *renewed;
+};
+
+/* ---- answers ---- */
+
+/* Says an error once, until another one or none comes. */
+static bool failed(struct candidate *c, const struct err *err, const char *what)
+{
+    if (err->code && err->code != c->said_code && err->code != ERR_CANCELED)
+        log_warn("election.request_failed", "account=%s request=%s code=%s text=\"%s\"", c->label, what,
+                 err_name(err->code), err->text);
+    c->said_code = err->code;
+    return err->code != 0;
+}
+
+static void on_lock(struct store_req *req)
+{
+    struct candidate *c = CONTAINER_OF(req, struct candidate, lock.req);
+    struct election *e = c->e;
+    struct elector_event ev = {.type = ELECTOR_EV_LOCK_REPLY, .account = c->index};
+    ev.failed = failed(c, &req->err, "lock");
+    ev.ok = !ev.failed && c->lock.got;
+    store_req_done(req);
+    election__feed(e, &ev);
+    election__answered(e);
+}
+
+static void on_unlock(struct store_req *req)
+{
+    struct unlock *u = CONTAINER_OF(req, struct unlock, req.req);
+    struct election *e = u->e;
+    store_req_done(req);
+    free(u);
+    election__answered(e);
+}
+
+static void on_claim(struct store_req *req)
+{
+    struct candidate *c = CONTAINER_OF(req, struct candidate, claim.req);
+    struct election *e = c->e;
+    const struct store_claim *r = &c->claim;
+    struct elector_event ev = {.type = ELECTOR_EV_CLAIM_REPLY, .account = c->index};
+    ev.failed = failed(c, &req->err, "claim");
+    if (!ev.failed) {
+        ev.ok = r->granted;
+        ev.epoch = r->epoch;
+        ev.holder = r->granted ? e->holder : r->current_holder;
+        ev.address = r->granted ? e->address : r->current_address;
+        ev.lock_held = r->lock_held;
+        ev.mid_submission = r->mid_submission;
+        ev.expiry_1_left_ms = r->expiry_1_left_ms;
+        ev.expiry_2_left_ms = r->expiry_2_left_ms;
+    }
+    election__feed(e, &ev);
+    store_req_done(req);
+    election__answered(e);
+}
+
+static void on_evict(struct store_req *req)
+{
+    struct candidate *c = CONTAINER_OF(req, struct candidate, evict.req);
+    struct election *e = c->e;
+    const struct store_evict *r = &c->evict;
+    struct elector_event ev = {.type = ELECTOR_EV_EVICT_REPLY, .account = c->index};
+    ev.failed = failed(c, &req->err, "evict");
+    if (!ev.failed) {
+        ev.ok = r->terminated;
+        ev.holder = r->current_holder;
+        ev.address = r->current_address;
+        ev.epoch = r->epoch;
+        ev.expiry_1_left_ms = r->expiry_1_left_ms;
+    }
+    if (ev.ok) {
+        c->stats.evicted_total++;
+        log_warn("election.evicted",
+                 "account=%s scope=%lld holder=%s epoch=%lld text=\"its claim ran out while its "
+                 "session kept the lock: the session was ended\"",
+                 c->label, (long long)c->lock_key, ev.holder ? ev.holder : "", (long long)ev.epoch);
+    }
+    election__feed(e, &ev);
+    store_req_done(req);
+    election__answered(e);
+}
+
+static void on_release(struct store_req *req)
+{
+    struct candidate *c = CONTAINER_OF(req, struct candidate, release.req);
+    struct election *e = c->e;
+    struct elector_event ev = {.type = ELECTOR_EV_RELEASE_REPLY, .account = c->index};
+    ev.failed = failed(c, &req->err, "release");
+    store_req_done(req);
+    election__feed(e, &ev);
+    election__answered(e);
+}
+
+static void renewal_free(struct renewal *n)
+{
+    free(n->indexes);
+    free(n->accounts);
+    free(n->epochs);
+    free(n->keys);
+    free(n->renewed);
+    free(n);
+}
+
+static void on_renew(struct store_req *req)
+{
+    struct renewal *n = CONTAINER_OF(req, struct renewal, req.req);
+    struct election *e = n->e;
+    struct elector_event ev = {.type = ELECTOR_EV_RENEW_REPLY,
+                               .count = n->req.count,
+                               .accounts = n->indexes,
+                               .renewed = n->renewed,
+                               .failed = req->err.code != 0};
+    if (ev.failed && req->err.code != ERR_CANCELED)
+        log_warn("election.renewal_failed", "accounts=%zu code=%s text=\"%s\"", ev.count,
+                 err_name(req->err.code), req->err.text);
+    if (!ev.failed) {
+        e->last_renew_ms = election__now() - n->begun;
+        for (size_t i = 0; i < ev.count; i++)
+            if (n->renewed[i])
+                e->candidates[n->indexes[i]]->stats.renewed_at_ms = n->begun;
+    }
+    store_req_done(req);
+    election__feed(e, &ev);
+    renewal_free(n);
+    election__answered(e);
+}
+
+/* ---- requests ---- */
+
+static void start_unlock(struct election *e, const struct candidate *c)
+{
+    struct unlock *u = xcalloc(1, sizeof(*u));
+    u->e = e;
+    u->req.lock_key = c->lock_key;
+    e->in_flight++;
+    store_unlock_start(e->store, &u->req, on_unlock);
+}
+
+static void start_lock(struct election *e, struct candidate *c)
+{
+    c->bid_at = election__now();
+    c->stats.bids_total++;
+    c->lock = (struct store_lock){.lock_key = c->lock_key};
+    e->in_flight++;
+    store_lock_start(e->store, &c->lock, on_lock);
+}
+
+static void start_claim(struct election *e, struct candidate *c, bool have_lock)
+{
+    if (!have_lock) {
+        c->bid_at = election__now();
+        c->stats.bids_total++;
+    }
+    c->claim = (struct store_claim){
+        .account = c->store_account,
+        .holder = e->holder,
+        .address = e->address,
+        .have_lock = have_lock,
+        .expiry_1_ms = e->config.core.expiry_1_ms,
+        .expiry_2_ms = e->config.core.expiry_2_ms,
+    };
+    e->in_flight++;
+    store_claim_start(e->store, &c->claim, on_claim);
+}
+
+static void start_evict(struct election *e, struct candidate *c)
+{
+    c->evict = (struct store_evict){.lock_key = c->lock_key};
+    e->in_flight++;
+    store_evict_start(e->store, &c->evict, on_evict);
+}
+
+static void start_release(struct election *e, struct candidate *c, int64_t epoch)
+{
+    c->release = (struct store_release){.account = c->store_account, .epoch = epoch, .holder = e->holder};
+    e->in_flight++;
+    store_release_start(e->store, &c->release, on_release);
+}
+
+static void start_renew(struct election *e)
+{
+    const int *accounts;
+    const int64_t *epochs;
+    size_t count = elector_renewing(e->core, &accounts, &epochs);
+    struct renewal *n = xcalloc(1, sizeof(*n));
+    n->e = e;
+    n->begun = election__now();
+    n->indexes = xcalloc(count, sizeof(*n->indexes));
+    n->accounts = xcalloc(count, sizeof(*n->accounts));
+    n->epochs = xcalloc(count, sizeof(*n->epochs));
+    n->keys = xcalloc(count, sizeof(*n->keys));
+    n->renewed = xcalloc(count, sizeof(*n->renewed));
+    for (size_t i = 0; i < count; i++) {
+        const struct candidate *c = e->candidates[accounts[i]];
+        n->indexes[i] = accounts[i];
+        n->accounts[i] = c->store_account;
+        n->epochs[i] = epochs[i];
+        n->keys[i] = c->lock_key;
+    }
+    n->req = (struct store_renew){
+        .holder = e->holder,
+        .count = count,
+        .accounts = n->accounts,
+        .epochs = n->epochs,
+        .lock_keys = e->config.core.use_lock ? n->keys : NULL,
+        .expiry_1_ms = e->config.core.expiry_1_ms,
+        .expiry_2_ms = e->config.core.expiry_2_ms,
+        .renewed = n->renewed,
+    };
+    e->in_flight++;
+    store_renew_start(e->store, &n->req, on_renew);
+}
+
+void election__request(struct election *e, const struct elector_effect *fx)
+{
+    struct candidate *c = fx->account >= 0 ? e->candidates[fx->account] : NULL;
+    switch ((int)fx->type) {
+    case ELECTOR_FX_LOCK:
+        start_lock(e, c);
+        return;
+    case ELECTOR_FX_UNLOCK:
+        start_unlock(e, c);
+        return;
+    case ELECTOR_FX_CLAIM:
+        start_claim(e, c, fx->have_lock);
+        return;
+    case ELECTOR_FX_EVICT:
+        start_evict(e, c);
+        return;
+    case ELECTOR_FX_RELEASE:
+        start_release(e, c, fx->epoch);
+        return;
+    case ELECTOR_FX_RENEW:
+        start_renew(e);
+        return;
+    default:
+        UNREACHABLE();
+    }
+}

@@ -1,0 +1,67 @@
+/* What the files of the elector share: its data, the table of moves, the due heap. */
+#ifndef ELECTION_ELECTOR_INTERNAL_H
+#define ELECTION_ELECTOR_INTERNAL_H
+
+#include "base/backoff.h"
+#include "base/rng.h"
+#include "election/elector.h"
+
+#define ELECTOR_NEVER UINT64_MAX
+
+/* One account. At most one request (LOCK, CLAIM, EVICT, RELEASE) is in flight; the *_WAIT state names it
+ * and is only left by its answer, also after the wish for it is gone: what it then brings is handed back. */
+struct elector_account {
+    enum elector_state state;
+    int64_t epoch;      /* LEADER: the tenure's; else 0 */
+    int64_t owed;       /* epoch of a claim that may be ours in the table although we do not lead; 0 = none */
+    int64_t seen_epoch; /* highest epoch heard of: older news is ignored */
+    int64_t renew_epoch; /* tenure that the renewal in flight was sent for */
+    uint64_t sent;       /* when the last successful renewal, or the claim, was sent */
+    uint64_t asked;      /* when the request in flight was sent */
+    uint64_t ask_at;     /* lock taken: not before then can its holder have run out of time */
+    uint64_t control;    /* number of the control session that the lock request in flight went to */
+    uint64_t due;        /* next bid, or the end of the tenure when nothing is renewed */
+    size_t heap_pos;
+    bool locked;         /* the control session holds the account's lock */
+    bool suspect;        /* the store was down: the gate stays shut until a renewal succeeds (L05) */
+    bool gate_open;      /* last edge told */
+    bool hurry;          /* heard that the account is free while a request was in flight */
+    uint8_t evict_tries; /* lock tries since the holder was evicted; 0 = not evicting */
+    struct backoff backoff;
+    char *holder, *address;
+};
+
+struct elector {
+    struct elector_config config;
+    struct rng rng;
+    struct elector_account *accounts;
+    size_t count, cap;
+    int *heap; /* all account indexes, smallest due first */
+
+    bool up, draining, drained;
+    uint64_t control; /* number of the control session */
+    size_t busy;      /* accounts that are not FOLLOWER */
+    size_t leaders;
+
+    uint64_t renew_at, renew_sent;
+    bool renewing;
+    struct backoff renew_backoff;
+    int *renew_accounts;
+    int64_t *renew_epochs;
+    size_t renew_count;
+
+    struct elector_effect *effects;
+    size_t effect_count, effect_cap;
+};
+
+uint64_t elector__tenure_end(const struct elector *e, const struct elector_account *a);
+bool elector__gate_open(const struct elector *e, const struct elector_account *a, uint64_t now);
+bool elector__bids(const struct elector *e); /* the store is up and nobody drains */
+
+/* The only way to change a state: checks the table of moves. */
+void elector__move(struct elector *e, struct elector_account *a, enum elector_state to);
+
+void elector__heap_add(struct elector *e, int account); /* the account's due is set; room is there */
+void elector__set_due(struct elector *e, struct elector_account *a, uint64_t due);
+
+#endif

@@ -1,0 +1,62 @@
+/* The table of moves. elector.h draws it, elector_dump prints it as a mermaid diagram, and every change of
+ * a state is checked against it. */
+#include "base/buf.h"
+#include "base/check.h"
+#include "elector_internal.h"
+
+#define STATE_COUNT (ELECTOR_RELEASE_WAIT + 1)
+
+static const char *const names[STATE_COUNT] = {
+    [ELECTOR_FOLLOWER] = "FOLLOWER",     [ELECTOR_LOCK_WAIT] = "LOCK_WAIT",
+    [ELECTOR_CLAIM_WAIT] = "CLAIM_WAIT", [ELECTOR_EVICT_WAIT] = "EVICT_WAIT",
+    [ELECTOR_LEADER] = "LEADER",         [ELECTOR_RELEASE_WAIT] = "RELEASE_WAIT",
+};
+
+static const struct move {
+    enum elector_state from, to;
+    const char *why; /* one line for the operator */
+} moves[] = {
+    {ELECTOR_FOLLOWER, ELECTOR_LOCK_WAIT, "bid"},
+    {ELECTOR_FOLLOWER, ELECTOR_CLAIM_WAIT, "bid without use_lock"},
+    {ELECTOR_FOLLOWER, ELECTOR_RELEASE_WAIT, "store is back and a claim of ours is left"},
+    {ELECTOR_LOCK_WAIT, ELECTOR_CLAIM_WAIT, "got the lock"},
+    {ELECTOR_LOCK_WAIT, ELECTOR_EVICT_WAIT, "taken, and its holder may hang"},
+    {ELECTOR_LOCK_WAIT, ELECTOR_FOLLOWER, "taken, failed or not wanted any more"},
+    {ELECTOR_EVICT_WAIT, ELECTOR_LOCK_WAIT, "the hung session was ended"},
+    {ELECTOR_EVICT_WAIT, ELECTOR_FOLLOWER, "its holder is healthy, failed or not wanted any more"},
+    {ELECTOR_CLAIM_WAIT, ELECTOR_LEADER, "granted"},
+    {ELECTOR_CLAIM_WAIT, ELECTOR_RELEASE_WAIT, "granted too late, or not wanted any more"},
+    {ELECTOR_CLAIM_WAIT, ELECTOR_FOLLOWER, "denied or failed"},
+    {ELECTOR_LEADER, ELECTOR_RELEASE_WAIT, "renewal refused or late, or drain"},
+    {ELECTOR_LEADER, ELECTOR_FOLLOWER, "control session lost, or a write refused as stale"},
+    {ELECTOR_RELEASE_WAIT, ELECTOR_FOLLOWER, "released"},
+};
+
+void elector__move(struct elector *e, struct elector_account *a, enum elector_state to)
+{
+    enum elector_state from = a->state;
+    if (from == to)
+        return;
+    bool known = false;
+    for (size_t i = 0; i < ARRAY_LEN(moves) && !known; i++)
+        known = moves[i].from == from && moves[i].to == to;
+    INVARIANT(known);
+    a->state = to;
+    e->busy += (size_t)(from == ELECTOR_FOLLOWER);
+    e->busy -= (size_t)(to == ELECTOR_FOLLOWER);
+    e->leaders += (size_t)(to == ELECTOR_LEADER);
+    e->leaders -= (size_t)(from == ELECTOR_LEADER);
+}
+
+const char *elector_state_name(enum elector_state state)
+{
+    PRE((size_t)state < STATE_COUNT);
+    return names[state];
+}
+
+void elector_dump(struct buf *out)
+{
+    buf_puts(out, "stateDiagram-v2\n    [*] --> FOLLOWER\n");
+    for (size_t i = 0; i < ARRAY_LEN(moves); i++)
+        buf_printf(out, "    %s --> %s: %s\n", names[moves[i].from], names[moves[i].to], moves[i].why);
+}

@@ -1,0 +1,36 @@
+/* Line-oriented sockets: the relay's control endpoint and its clients. Addresses are
+ * "unix:/path/to/socket" or "tcp:HOST:PORT" with a numeric host. */
+#ifndef LOOP_PEER_H
+#define LOOP_PEER_H
+
+#include "loop/loop.h"
+
+struct loop_server;
+struct loop_peer;
+
+enum { LOOP_LINE_MAX = 4 << 20 }; /* a longer line closes the peer */
+
+struct loop_peer_events {
+    void (*on_open)(void *arg, struct loop_peer *peer); /* may be NULL */
+    void (*on_line)(void *arg, struct loop_peer *peer, const char *line, size_t len);
+    /* The peer is gone (end of file, error, or it did not open: err says why); it is freed after this.
+     * Not called after the owner closed it. */
+    void (*on_end)(void *arg, struct loop_peer *peer, const struct err *err);
+    void *arg;
+};
+
+/* NULL and *err: ERR_ARGUMENT for a bad address, ERR_IO when it cannot be bound. A stale unix socket that
+ * nobody listens on is replaced. Unix sockets get mode 0600. */
+struct loop_server *loop_server_new(struct loop *l, const char *address,
+                                    const struct loop_peer_events *events, struct err *err);
+struct loop_server *loop_server_close(struct loop_server *s); /* its peers too */
+/* The address with the real port, when the port was given as 0. */
+const char *loop_server_address(const struct loop_server *s);
+
+struct loop_peer *loop_peer_connect(struct loop *l, const char *address,
+                                    const struct loop_peer_events *events, struct err *err);
+void loop_peer_write(struct loop_peer *p, const void *data, size_t len); /* copied; a slow reader is closed */
+struct loop_peer *
+loop_peer_close(struct loop_peer *p); /* what was written is still flushed if it can be at once */
+
+#endif

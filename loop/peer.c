@@ -1,0 +1,323 @@
+/* Line-oriented sockets over uv streams. */
+#include "loop/peer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/check.h"
+#include "internal.h"
+
+enum { BACKLOG_MAX = 16 << 20 }; /* unsent bytes of one peer */
+
+union endpoint {
+    uv_handle_t handle;
+    uv_stream_t stream;
+    uv_pipe_t pipe;
+    uv_tcp_t tcp;
+};
+
+struct loop_peer {
+    union endpoint uv;
+    struct list node; /* on the server's list */
+    struct loop *loop;
+    struct loop_peer_events events;
+    struct buf in;
+    char chunk[16384];
+    uv_connect_t connect;
+    bool closed;
+};
+
+struct loop_server {
+    union endpoint uv;
+    struct loop *loop;
+    struct loop_peer_events events;
+    struct list peers;
+    char *path; /* unix: removed at close */
+    char *address;
+    bool is_unix;
+};
+
+struct address {
+    bool is_unix;
+    const char *path;
+    struct sockaddr_storage tcp;
+    char host[64];
+    int port;
+};
+
+static int parse_address(const char *text, struct address *ret, struct err *err)
+{
+    *ret = (struct address){0};
+    if (!strncmp(text, "unix:", 5) && text[5] &&
+        strlen(text + 5) < sizeof(((struct sockaddr_un *)0)->sun_path)) {
+        ret->is_unix = true;
+        ret->path = text + 5;
+        return 0;
+    }
+    const char *colon = strrchr(text, ':');
+    if (!strncmp(text, "tcp:", 4) && colon > text + 4) {
+        size_t n = (size_t)(colon - text - 4);
+        char *end = NULL;
+        long port = strtol(colon + 1, &end, 10);
+        if (n < sizeof(ret->host) && end != colon + 1 && !*end && port >= 0 && port < 65536) {
+            memcpy(ret->host, text + 4, n);
+            ret->port = (int)port;
+            if (uv_ip4_addr(ret->host, ret->port, (struct sockaddr_in *)&ret->tcp) == 0 ||
+                uv_ip6_addr(ret->host, ret->port, (struct sockaddr_in6 *)&ret->tcp) == 0)
+                return 0;
+        }
+    }
+    return err_set(err, ERR_ARGUMENT, "address '%s' is neither unix:/path nor tcp:NUMERIC-HOST:PORT", text);
+}
+
+/* ---- peers ---- */
+
+static void peer_end(struct loop_peer *p, int code, const char *what)
+{
+    struct err err = {0};
+    if (p->closed)
+        return;
+    if (code != UV_EOF)
+        err_set(&err, ERR_NET, "%s: %s", what, uv_strerror(code));
+    void (*on_end)(void *arg, struct loop_peer *peer, const struct err *err) = p->events.on_end;
+    void *arg = p->events.arg;
+    p->closed = true;
+    if (on_end)
+        on_end(arg, p, &err);
+    p->closed = false;
+    loop_peer_close(p);
+}
+
+static void peer_lines(struct loop_peer *p)
+{
+    size_t from = 0;
+    while (!p->closed && from < p->in.len) {
+        char *start = (char *)p->in.data + from;
+        char *nl = memchr(start, '\n', p->in.len - from);
+        if (!nl)
+            break;
+        *nl = 0;
+        from += (size_t)(nl - start) + 1;
+        p->events.on_line(p->events.arg, p, start, (size_t)(nl - start));
+    }
+    if (p->closed)
+        return;
+    if (from) {
+        memmove(p->in.data, p->in.data + from, p->in.len - from);
+        p->in.len -= from;
+    }
+    if (p->in.len > LOOP_LINE_MAX)
+        peer_end(p, UV_E2BIG, "line too long");
+}
+
+static void peer_alloc(uv_handle_t *h, size_t hint, uv_buf_t *buf)
+{
+    (void)hint;
+    struct loop_peer *p = CONTAINER_OF(h, struct loop_peer, uv);
+    *buf = uv_buf_init(p->chunk, sizeof(p->chunk));
+}
+
+static void peer_read(uv_stream_t *h, ssize_t n, const uv_buf_t *buf)
+{
+    struct loop_peer *p = CONTAINER_OF(h, struct loop_peer, uv);
+    if (n > 0 && !p->closed) {
+        buf_put(&p->in, buf->base, (size_t)n);
+        peer_lines(p);
+    }
+    if (n < 0)
+        peer_end(p, (int)n, "read");
+}
+
+static struct loop_peer *peer_new(struct loop *l, const struct loop_peer_events *events, bool is_unix)
+{
+    struct loop_peer *p = xcalloc(1, sizeof(*p));
+    p->loop = l;
+    p->events = *events;
+    if (is_unix)
+        uv_pipe_init(&l->uv, &p->uv.pipe, 0);
+    else
+        uv_tcp_init(&l->uv, &p->uv.tcp);
+    loop__opened(l);
+    return p;
+}
+
+static void peer_connected(uv_connect_t *req, int status)
+{
+    struct loop_peer *p = CONTAINER_OF(req, struct loop_peer, connect);
+    if (p->closed)
+        return;
+    if (status < 0) {
+        peer_end(p, status, "connect");
+        return;
+    }
+    if (p->events.on_open)
+        p->events.on_open(p->events.arg, p);
+    if (!p->closed)
+        uv_read_start(&p->uv.stream, peer_alloc, peer_read);
+}
+
+struct loop_peer *loop_peer_connect(struct loop *l, const char *address,
+                                    const struct loop_peer_events *events, struct err *err)
+{
+    struct address a;
+    if (parse_address(address, &a, err))
+        return NULL;
+    struct loop_peer *p = peer_new(l, events, a.is_unix);
+    if (a.is_unix) {
+        uv_pipe_connect(&p->connect, &p->uv.pipe, a.path, peer_connected);
+        return p;
+    }
+    int rc = uv_tcp_connect(&p->connect, &p->uv.tcp, (const struct sockaddr *)&a.tcp, peer_connected);
+    if (rc) {
+        err_set(err, ERR_NET, "connect %s: %s", address, uv_strerror(rc));
+        return loop_peer_close(p);
+    }
+    return p;
+}
+
+struct outgoing {
+    uv_write_t req;
+    struct loop_peer *peer;
+    char data[];
+};
+
+static void peer_written(uv_write_t *req, int status)
+{
+    (void)status; /* a broken peer is noticed by its reader */
+    free(CONTAINER_OF(req, struct outgoing, req));
+}
+
+void loop_peer_write(struct loop_peer *p, const void *data, size_t len)
+{
+    if (p->closed)
+        return;
+    if (uv_stream_get_write_queue_size(&p->uv.stream) > BACKLOG_MAX) {
+        peer_end(p, UV_ENOBUFS, "peer reads too slowly");
+        return;
+    }
+    struct outgoing *w = xmalloc(sizeof(*w) + len);
+    memcpy(w->data, data, len);
+    uv_buf_t buf = uv_buf_init(w->data, (unsigned)len);
+    if (uv_write(&w->req, &p->uv.stream, &buf, 1, peer_written) != 0)
+        free(w);
+}
+
+struct loop_peer *loop_peer_close(struct loop_peer *p)
+{
+    if (!p || p->closed)
+        return NULL;
+    p->closed = true;
+    list_remove(&p->node);
+    buf_done(&p->in);
+    loop__close(p->loop, &p->uv.handle, p);
+    return NULL;
+}
+
+/* ---- servers ---- */
+
+static void server_accept(uv_stream_t *h, int status)
+{
+    struct loop_server *s = CONTAINER_OF(h, struct loop_server, uv);
+    if (status < 0)
+        return;
+    struct loop_peer *p = peer_new(s->loop, &s->events, s->is_unix);
+    if (uv_accept(h, &p->uv.stream) != 0) {
+        loop_peer_close(p);
+        return;
+    }
+    list_append(&s->peers, &p->node);
+    if (p->events.on_open)
+        p->events.on_open(p->events.arg, p);
+    if (!p->closed)
+        uv_read_start(&p->uv.stream, peer_alloc, peer_read);
+}
+
+/* A socket file that nobody answers on was left by a process that was killed. */
+static void remove_stale(const char *path)
+{
+    struct sockaddr_un sun = {.sun_family = AF_UNIX};
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISSOCK(st.st_mode))
+        return;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    memcpy(sun.sun_path, path, strlen(path) + 1);
+    if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) != 0)
+        unlink(path);
+    close(fd);
+}
+
+static int server_bind(struct loop_server *s, const struct address *a)
+{
+    if (!a->is_unix) {
+        uv_tcp_init(&s->loop->uv, &s->uv.tcp);
+        return uv_tcp_bind(&s->uv.tcp, (const struct sockaddr *)&a->tcp, 0);
+    }
+    remove_stale(a->path);
+    uv_pipe_init(&s->loop->uv, &s->uv.pipe, 0);
+    mode_t old = umask(0177);
+    int rc = uv_pipe_bind(&s->uv.pipe, a->path);
+    umask(old);
+    if (rc == 0)
+        s->path = xstrdup(a->path);
+    return rc;
+}
+
+static char *server_name(struct loop_server *s, const struct address *a, const char *given)
+{
+    struct sockaddr_storage ss;
+    int len = sizeof(ss);
+    if (a->is_unix || uv_tcp_getsockname(&s->uv.tcp, (struct sockaddr *)&ss, &len) != 0)
+        return xstrdup(given);
+    int port = ss.ss_family == AF_INET ? ((struct sockaddr_in *)&ss)->sin_port
+                                       : ((struct sockaddr_in6 *)&ss)->sin6_port;
+    return xasprintf("tcp:%s:%d", a->host, ((port & 255) << 8) | (port >> 8 & 255));
+}
+
+struct loop_server *loop_server_new(struct loop *l, const char *address,
+                                    const struct loop_peer_events *events, struct err *err)
+{
+    struct address a;
+    if (parse_address(address, &a, err))
+        return NULL;
+    struct loop_server *s = xcalloc(1, sizeof(*s));
+    s->loop = l;
+    s->events = *events;
+    s->is_unix = a.is_unix;
+    list_init(&s->peers);
+    int rc = server_bind(s, &a);
+    loop__opened(l);
+    if (rc == 0)
+        rc = uv_listen(&s->uv.stream, 64, server_accept);
+    if (rc) {
+        err_set(err, ERR_IO, "cannot listen on %s: %s", address, uv_strerror(rc));
+        return loop_server_close(s);
+    }
+    s->address = server_name(s, &a, address);
+    return s;
+}
+
+const char *loop_server_address(const struct loop_server *s)
+{
+    return s->address;
+}
+
+struct loop_server *loop_server_close(struct loop_server *s)
+{
+    if (!s)
+        return NULL;
+    for (struct list *n = list_first(&s->peers); n; n = list_first(&s->peers))
+        loop_peer_close(CONTAINER_OF(n, struct loop_peer, node));
+    if (s->path)
+        unlink(s->path);
+    free(s->path);
+    free(s->address);
+    loop__close(s->loop, &s->uv.handle, s);
+    return NULL;
+}

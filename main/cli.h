@@ -1,0 +1,48 @@
+/* What the commands share: the configuration, one-shot SQL over the loop, the exit codes. */
+#ifndef MAIN_CLI_H
+#define MAIN_CLI_H
+
+#include "config.h"
+#include "relay/service.h"
+#include "store/conn.h"
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+/* Each command parses its own arguments (argp) and returns an exit code. */
+int cmd_run(int argc, char **argv);
+int cmd_migrate(int argc, char **argv);
+int cmd_enqueue(int argc, char **argv);
+int cmd_status(int argc, char **argv);
+int cmd_tail(int argc, char **argv);
+int cmd_cancel(int argc, char **argv);
+int cmd_accounts(int argc, char **argv);
+int cmd_keys(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+
+/* Options that every command takes: --config, --database, --endpoint, --name, --control, --log-level. Use as
+ * an argp child with a struct config_flags as input. */
+extern const struct argp cli_common_argp;
+
+int cli_fail(const struct err *err); /* "txrelay: text" on stderr; EXIT_FAILED */
+int cli_load(const struct config_flags *flags, bool need_database,
+             struct config *ret);      /* 0, or an exit code (told) */
+const char *cli_sql(const char *file); /* text of main/sql/<file> */
+
+/* Run one statement and print or inspect the result in `row`; 0 or an error. Blocks on a loop of its own. */
+int cli_query(const char *dsn, const char *sql, int nparams, const struct conn_param *params,
+              void (*rows)(void *arg, const struct conn_result *r), void *arg, struct err *err);
+/* One JSON line to a relay's control endpoint, its answer line to the callback. */
+int cli_control(const char *address, const char *line, void (*answer)(void *arg, const char *line), void *arg,
+                struct err *err);
+
+struct conn_param cli_text(const char *text); /* NULL: SQL NULL */
+
+/* Keys and settings of a configuration as the service wants them. */
+int cli_service_config(const struct config *c, struct service_config *ret, struct err *err);
+void cli_service_config_done(struct service_config *c);
+
+/* A table of a result on stdout, or JSON lines. */
+void cli_print_table(const struct conn_result *r);
+void cli_print_json(const struct conn_result *r);
+
+#endif

@@ -1,0 +1,108 @@
+/* From the configuration to what the service wants: keys are read here, and must belong to their accounts. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/hex.h"
+#include "chain/ss58.h"
+#include "cli.h"
+
+static int load_key(const struct config_account *a, struct keypair **ret, struct err *err)
+{
+    enum key_scheme scheme;
+    if (!key_scheme_parse(a->scheme, &scheme))
+        return err_set(err, ERR_CONFIG,
+                       "account %s: scheme '%s' is not one of: sr25519, ed25519, ecdsa, ethereum", a->alias,
+                       a->scheme);
+    int rc = keypair_from_file(a->key_file, scheme, ret, err);
+    if (rc)
+        return err_set(err, rc, "account %s: %s", a->alias, err->text);
+    if (!a->account || !*a->account)
+        return 0;
+    uint8_t want[ACCOUNT_ID_MAX];
+    size_t want_len, have_len;
+    const uint8_t *have = keypair_account_id(*ret, &have_len);
+    if (!account_id_parse(a->account, want, &want_len))
+        rc = err_set(err, ERR_CONFIG,
+                     "account %s: '%s' is neither an SS58 address nor 0x with 64 or 40 digits", a->alias,
+                     a->account);
+    else if (want_len != have_len || memcmp(want, have, have_len))
+        rc = err_set(
+            err, ERR_KEY_MISMATCH,
+            "account %s: the %s key in %s belongs to %s, not to %s: give the right key file or address",
+            a->alias, a->scheme, a->key_file, hex_log(have, have_len), a->account);
+    if (rc)
+        *ret = keypair_free(*ret);
+    return rc;
+}
+
+static void settings(const struct config_file *f, struct service_config *ret)
+{
+    *ret = (struct service_config){
+        .name = f->name,
+        .control_dsn = f->database.url,
+        .work_dsn = f->database.work_url,
+        .listen_dsn = f->database.listen_url,
+        .endpoints = (const char *const *)f->chain.endpoints,
+        .endpoint_count = f->chain.endpoints_count,
+        .ca_file = f->chain.ca_file,
+        .chain_insecure = f->chain.insecure,
+        .call_timeout_ms = f->chain.call_timeout_ms,
+        .control_address = f->control,
+        .read_stdin = !f->database.url,
+        .elector = {.use_lock = config_use_lock(f),
+                    .heartbeat_ms = f->leadership.heartbeat_ms,
+                    .expiry_1_ms = f->leadership.expiry_1_ms,
+                    .expiry_2_ms = f->leadership.expiry_2_ms,
+                    .margin_ms = f->leadership.margin_ms,
+                    .bid_min_ms = f->leadership.bid_min_ms,
+                    .bid_max_ms = f->leadership.bid_max_ms,
+                    .seed = loop_seed()},
+        .manager = {.window_max = f->manager.window,
+                    .batch_max = f->manager.batch,
+                    .unanswered_max = f->manager.unanswered,
+                    .era_period = config_era_period(f),
+                    .reprobe_blocks = f->manager.reprobe_blocks},
+    };
+}
+
+int cli_service_config(const struct config *c, struct service_config *ret, struct err *err)
+{
+    const struct config_file *f = c->file;
+    settings(f, ret);
+    if (!f->chain.endpoints_count)
+        return err_set(err, ERR_CONFIG,
+                       "no chain node is given: use --endpoint, TXRELAY_ENDPOINTS or chain.endpoints in the "
+                       "config file");
+    if (!f->accounts_count)
+        return err_set(err, ERR_CONFIG,
+                       "no account is given: list at least one under accounts in the config file");
+    if (f->chain.genesis && *f->chain.genesis) {
+        ret->has_genesis = hex_decode_fixed(f->chain.genesis, strlen(f->chain.genesis), ret->genesis, 32);
+        if (!ret->has_genesis)
+            return err_set(err, ERR_CONFIG, "chain.genesis '%s' is not 0x with 64 digits", f->chain.genesis);
+    }
+    int rc = elector_config_check(&ret->elector, err);
+    ret->accounts = xcalloc(f->accounts_count, sizeof(*ret->accounts));
+    for (uint32_t i = 0; rc == 0 && i < f->accounts_count; i++) {
+        struct service_account *a = &ret->accounts[i];
+        a->alias = f->accounts[i].alias;
+        a->has_lock_key = f->accounts[i].lock_key != NULL;
+        a->lock_key = a->has_lock_key ? *f->accounts[i].lock_key : 0;
+        rc = load_key(&f->accounts[i], &a->key, err);
+        if (rc == 0)
+            ret->account_count++;
+    }
+    if (rc)
+        cli_service_config_done(ret);
+    return rc;
+}
+
+void cli_service_config_done(struct service_config *c)
+{
+    for (size_t i = 0; c->accounts && i < c->account_count; i++)
+        c->accounts[i].key = keypair_free(c->accounts[i].key);
+    free(c->accounts);
+    c->accounts = NULL;
+    c->account_count = 0;
+}

@@ -1,0 +1,269 @@
+/* txrelay check: explain the configuration and connect to everything it names. */
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/hex.h"
+#include "chain/extrinsic.h"
+#include "chain/node.h"
+#include "cli.h"
+#include "schema/schema.h"
+
+enum { NODE_TIMEOUT_MS = 10000 };
+
+static int bad; /* findings that stop a relay */
+
+static void good(const char *what, const char *text)
+{
+    printf("  ok    %-12s %s\n", what, text);
+}
+
+static void wrong(const char *what, const char *text)
+{
+    bad++;
+    printf("  BAD   %-12s %s\n", what, text);
+}
+
+/* ---- values ---- */
+
+static void value(const char *key, const char *text, const char *from)
+{
+    printf("  %-24s %-40s %s\n", key, text ? text : "(not set)", from);
+}
+
+static void number(const char *key, uint32_t n, uint32_t standard)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%u", n ? n : standard);
+    value(key, text, n ? "file" : "default");
+}
+
+/* A connection string may hold a password: it is never printed. */
+static char *without_password(const char *dsn)
+{
+    if (!dsn)
+        return NULL;
+    char *copy = xstrdup(dsn);
+    char *at = strchr(copy, '@');
+    char *scheme = strstr(copy, "://");
+    char *colon = scheme ? strchr(scheme + 3, ':') : NULL;
+    if (at && colon && colon < at)
+        memset(colon + 1, '*', (size_t)(at - colon - 1));
+    for (char *p = strstr(copy, "password="); p; p = strstr(p + 1, "password="))
+        for (char *q = p + 9; *q && *q != ' ' && *q != '&'; q++)
+            *q = '*';
+    return copy;
+}
+
+static void explain(const struct config *c)
+{
+    const struct config_file *f = c->file;
+    char *url = without_password(f->database.url);
+    printf("configuration (%s)\n", c->path ? c->path : "no file");
+    value("name", f->name ? f->name : "(host name)", c->from_name);
+    value("log_level", f->log_level ? f->log_level : "info", c->from_log_level);
+    value("control", f->control, f->control ? "" : "no control endpoint");
+    value("database.url", url ? url : "(none: standalone)", c->from_database);
+    value("database.use_lock", config_use_lock(f) ? "true" : "false",
+          f->database.use_lock ? "file" : "default");
+    for (uint32_t i = 0; i < f->chain.endpoints_count; i++)
+        value("chain.endpoints", f->chain.endpoints[i], c->from_endpoints);
+    value("chain.genesis", f->chain.genesis ? f->chain.genesis : "(any)",
+          f->chain.genesis ? "file" : "default");
+    number("leadership.heartbeat_ms", f->leadership.heartbeat_ms, 1000);
+    number("leadership.expiry_1_ms", f->leadership.expiry_1_ms, 5000);
+    number("leadership.expiry_2_ms", f->leadership.expiry_2_ms, 20000);
+    number("manager.window", f->manager.window, 256);
+    number("manager.batch", f->manager.batch, 128);
+    number("manager.era_period", config_era_period(f), 0);
+    free(url);
+}
+
+/* ---- database ---- */
+
+static bool truth(const struct conn_result *r, int col)
+{
+    int len;
+    return !conn_result_is_null(r, 0, col) && *conn_result_get(r, 0, col, &len) == 't';
+}
+
+static void on_rights(void *arg, const struct conn_result *r)
+{
+    char text[200];
+    int len;
+    (void)arg;
+    snprintf(text, sizeof(text), "connected as %s, server %s", conn_result_get(r, 0, 0, &len),
+             conn_result_get(r, 0, 1, &len));
+    good("database", text);
+    if (truth(r, 2))
+        wrong("database", "this server is a standby: give the primary, or several hosts");
+    if (truth(r, 3))
+        good("rights", "the login may lead (role txrelay_relay)");
+    else
+        wrong("rights", "the login may not lead: GRANT txrelay_relay TO it");
+    int have = conn_result_is_null(r, 0, 5) ? 0 : (int)strtol(conn_result_get(r, 0, 5, &len), NULL, 10);
+    snprintf(text, sizeof(text), "schema version %d, this program has %d", have, schema_latest());
+    if (have == schema_latest())
+        good("schema", text);
+    else if (have < schema_latest())
+        wrong("schema", "the schema is older than this program: run txrelay migrate");
+    else
+        wrong("schema", "the schema is newer than this program: install a newer txrelay");
+}
+
+static void check_database(const struct config_file *f)
+{
+    struct err err = {0};
+    if (!f->database.url) {
+        good("database", "none is configured: the relay will be standalone");
+        return;
+    }
+    if (!cli_query(f->database.url, cli_sql("check_rights.sql"), 0, NULL, on_rights, NULL, &err))
+        return;
+    if (!strcmp(err.sqlstate, "42P01") || !strcmp(err.sqlstate, "3F000") || !strcmp(err.sqlstate, "42704"))
+        wrong("schema", "the txrelay schema is not installed: run txrelay migrate");
+    else
+        wrong("database", err.text);
+}
+
+/* ---- chain ---- */
+
+struct probe {
+    struct loop *loop;
+    struct node *node;
+    struct loop_timer *timer;
+    bool done;
+};
+
+static void node_closed(void *arg)
+{
+    (void)arg;
+}
+
+static void end_probe(struct probe *p)
+{
+    if (p->done)
+        return;
+    p->done = true;
+    p->timer = loop_timer_close(p->timer);
+    node_close(p->node, node_closed, p);
+}
+
+static void on_ready(void *arg, const struct node_info *info)
+{
+    char text[300];
+    struct err err = {0};
+    snprintf(text, sizeof(text), "%s/%u, best %llu, finalized %llu, genesis %s", info->spec_name,
+             info->spec_version, (unsigned long long)info->best_number,
+             (unsigned long long)info->finalized_number, hex_log(info->genesis, 32));
+    good("chain", text);
+    if (extrinsic_supported(info->metadata, &err))
+        wrong("chain", err.text);
+    else
+        good("extensions", "every signed extension of this chain is supported");
+    end_probe(arg);
+}
+
+static void on_down(void *arg, const struct err *err)
+{
+    struct probe *p = arg;
+    if (!p->done)
+        wrong("chain", err->text);
+    end_probe(p);
+}
+
+static void on_late(void *arg)
+{
+    wrong("chain", "no node answered within 10 s");
+    end_probe(arg);
+}
+
+static bool wants_nothing(void *arg, const uint8_t hash[32], const uint8_t *signer, size_t signer_len)
+{
+    (void)arg;
+    (void)hash;
+    (void)signer;
+    (void)signer_len;
+    return false;
+}
+
+static void check_chain(const struct service_config *c)
+{
+    struct probe p = {.loop = loop_new()};
+    struct err err = {0};
+    struct node_config config = {.urls = c->endpoints,
+                                 .url_count = c->endpoint_count,
+                                 .ca_file = c->ca_file,
+                                 .insecure = c->chain_insecure,
+                                 .genesis = c->has_genesis ? c->genesis : NULL,
+                                 .on_ready = on_ready,
+                                 .on_down = on_down,
+                                 .wants = wants_nothing,
+                                 .arg = &p};
+    p.node = node_new(p.loop, &config, &err);
+    if (p.node) {
+        p.timer = loop_timer_new(p.loop, on_late, &p);
+        loop_timer_at(p.timer, loop_now_ms(p.loop) + NODE_TIMEOUT_MS);
+        node_open(p.node);
+        loop_run(p.loop);
+    } else {
+        wrong("chain", err.text);
+    }
+    loop_free(p.loop);
+}
+
+static void check_keys(const struct service_config *c)
+{
+    for (size_t i = 0; i < c->account_count; i++) {
+        size_t len;
+        const uint8_t *id = keypair_account_id(c->accounts[i].key, &len);
+        char text[200];
+        snprintf(text, sizeof(text), "%s: %s key, account id %s", c->accounts[i].alias,
+                 key_scheme_name(keypair_scheme(c->accounts[i].key)), hex_log(id, len));
+        good("key", text);
+    }
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    (void)arg;
+    if (key == ARGP_KEY_INIT) {
+        state->child_inputs[0] = state->input;
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+int cmd_check(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+    static const struct argp argp = {
+        .parser = parse,
+        .children = children,
+        .doc = "Explain every value of the configuration and try every connection."};
+    struct config_flags flags = {0};
+    struct config config;
+    struct service_config service;
+    struct err err = {0};
+    argp_parse(&argp, argc, argv, 0, NULL, &flags);
+    if (!flags.log_level)
+        flags.log_level = "error";
+    int rc = cli_load(&flags, false, &config);
+    if (rc)
+        return rc;
+    explain(&config);
+    printf("connections\n");
+    check_database(config.file);
+    if (cli_service_config(&config, &service, &err)) {
+        wrong("config", err.text);
+    } else {
+        check_keys(&service);
+        check_chain(&service);
+        cli_service_config_done(&service);
+    }
+    config_done(&config);
+    printf("%s\n", bad ? "not ready: mend what is marked BAD" : "ready");
+    return bad ? EXIT_FAILED : EXIT_OK;
+}

@@ -1,0 +1,94 @@
+/* txrelay keys: make a key file, or show the public side of one. */
+#include <argp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "cli.h"
+
+struct args {
+    const char *verb, *path, *scheme, *prefix;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *a = state->input;
+    switch (key) {
+    case 's':
+        a->scheme = arg;
+        return 0;
+    case 'p':
+        a->prefix = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (a->path)
+            argp_error(state, "too many arguments: '%s'", arg);
+        if (a->verb)
+            a->path = arg;
+        else
+            a->verb = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!a->path)
+            argp_error(state, "keys needs a verb and a file");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int show(const char *path, enum key_scheme scheme, unsigned prefix)
+{
+    struct keypair *key;
+    struct err err = {0};
+    if (keypair_from_file(path, scheme, &key, &err))
+        return cli_fail(&err);
+    size_t public_len, id_len;
+    const uint8_t *public = keypair_public(key, &public_len);
+    const uint8_t *id = keypair_account_id(key, &id_len);
+    struct buf text = {0};
+    hex_put_0x(&text, public, public_len);
+    printf("scheme      %s\npublic key  %s\n", key_scheme_name(scheme), buf_str(&text));
+    printf("account id  %s\n", hex_log(id, id_len));
+    if (id_len == 32) {
+        char address[SS58_TEXT_MAX];
+        ss58_encode(id, (uint16_t)prefix, address);
+        printf("address     %s (prefix %u)\n", address, prefix);
+    }
+    buf_done(&text);
+    keypair_free(key);
+    return EXIT_OK;
+}
+
+int cmd_keys(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"scheme", 's', "NAME", 0, "sr25519 (default), ed25519, ecdsa or ethereum", 0},
+        {"prefix", 'p', "N", 0, "SS58 prefix of the address shown (default 42)", 0},
+        {0}};
+    static const struct argp argp = {.options = options,
+                                     .parser = parse,
+                                     .args_doc = "new|show FILE",
+                                     .doc = "new: write a fresh random key into FILE (mode 0600, must not "
+                                            "exist). show: print the public key and the "
+                                            "address of the key in FILE. The secret is never printed."};
+    struct args a = {.scheme = "sr25519", .prefix = "42"};
+    struct err err = {0};
+    enum key_scheme scheme;
+    unsigned prefix;
+    argp_parse(&argp, argc, argv, 0, NULL, &a);
+    if (!key_scheme_parse(a.scheme, &scheme)) {
+        fprintf(stderr, "txrelay: scheme '%s' is not one of: sr25519, ed25519, ecdsa, ethereum\n", a.scheme);
+        return EXIT_USAGE;
+    }
+    if (sscanf(a.prefix, "%u", &prefix) != 1 || prefix > 16383) {
+        fprintf(stderr, "txrelay: prefix '%s' is not in 0..16383\n", a.prefix);
+        return EXIT_USAGE;
+    }
+    if (!strcmp(a.verb, "new") && key_file_new(a.path, &err))
+        return cli_fail(&err);
+    if (!strcmp(a.verb, "new") || !strcmp(a.verb, "show"))
+        return show(a.path, scheme, prefix);
+    fprintf(stderr, "txrelay: keys knows 'new' and 'show', not '%s'\n", a.verb);
+    return EXIT_USAGE;
+}

@@ -1,0 +1,110 @@
+/* txrelay run: one relay until SIGTERM or SIGINT. */
+#include <argp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "base/log.h"
+#include "cli.h"
+
+struct running {
+    struct loop *loop;
+    struct service *service;
+    struct loop_signal *term, *interrupt;
+    int exit_code;
+    bool stopping;
+};
+
+static void stopped(void *arg)
+{
+    struct running *r = arg;
+    r->service = NULL;
+    r->term = loop_signal_close(r->term);
+    r->interrupt = loop_signal_close(r->interrupt);
+    loop_stop(r->loop);
+}
+
+static void stop(struct running *r)
+{
+    if (r->stopping)
+        return;
+    r->stopping = true;
+    service_stop(r->service, stopped, r);
+}
+
+static void on_signal(void *arg, int signum)
+{
+    log_info("relay.stopping", "signal=%s", strsignal(signum));
+    stop(arg);
+}
+
+static void on_exit_(void *arg, const struct err *err)
+{
+    struct running *r = arg;
+    r->exit_code = cli_fail(err);
+    stop(r);
+}
+
+/* Secrets do not reach a core file, and no other process of this user reads our memory. */
+static void harden(void)
+{
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    (void)arg;
+    if (key == ARGP_KEY_INIT) {
+        state->child_inputs[0] = state->input;
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+    static const struct argp argp = {
+        .parser = parse,
+        .children = children,
+        .doc =
+            "Run a relay. With a database it leads or follows each account; without one it is standalone and "
+            "takes JSON lines on standard input.",
+    };
+    struct config_flags flags = {0};
+    struct config config;
+    struct service_config service;
+    struct err err = {0};
+    argp_parse(&argp, argc, argv, 0, NULL, &flags);
+    harden();
+    int rc = cli_load(&flags, false, &config);
+    if (rc)
+        return rc;
+    if (cli_service_config(&config, &service, &err)) {
+        config_done(&config);
+        cli_fail(&err);
+        return EXIT_USAGE;
+    }
+    struct running r = {.loop = loop_new()};
+    service.on_exit = on_exit_;
+    service.arg = &r;
+    r.service = service_new(r.loop, &service, &err);
+    for (size_t i = 0; i < service.account_count; i++)
+        service.accounts[i].key = NULL; /* the service owns them now */
+    if (r.service) {
+        r.term = loop_signal_new(r.loop, SIGTERM, on_signal, &r);
+        r.interrupt = loop_signal_new(r.loop, SIGINT, on_signal, &r);
+        service_open(r.service);
+        loop_run(r.loop);
+    } else {
+        r.exit_code = cli_fail(&err);
+    }
+    loop_free(r.loop);
+    cli_service_config_done(&service);
+    config_done(&config);
+    return r.exit_code;
+}

@@ -1,0 +1,148 @@
+/* txrelay tail: statuses as they come, until it is stopped. */
+#include <argp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "cli.h"
+#include "listen/listen.h"
+
+struct tail {
+    struct config_flags flags;
+    const char *account;
+    int64_t id, since_us;
+    bool json;
+    struct loop *loop;
+    struct listen *listen;
+    struct loop_signal *term, *interrupt;
+    struct buf line;
+    int exit_code;
+    bool stopping;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct tail *t = state->input;
+    char *end = NULL;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &t->flags;
+        return 0;
+    case 'a':
+        t->account = arg;
+        return 0;
+    case 'i':
+        t->id = strtoll(arg, &end, 10);
+        if (t->id <= 0 || *end)
+            argp_error(state, "--id '%s' is not a transaction id", arg);
+        return 0;
+    case 's':
+        t->since_us = (int64_t)(strtod(arg, &end) * 1e6);
+        if (t->since_us <= 0 || *end)
+            argp_error(state, "--since '%s' is not seconds since 1970", arg);
+        return 0;
+    case 'j':
+        t->json = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void closed(void *arg)
+{
+    struct tail *t = arg;
+    t->term = loop_signal_close(t->term);
+    t->interrupt = loop_signal_close(t->interrupt);
+}
+
+static void stop(struct tail *t)
+{
+    if (t->stopping)
+        return;
+    t->stopping = true;
+    listen_close(t->listen, closed, t);
+}
+
+static void on_event(void *arg, const struct listen_event *event)
+{
+    struct tail *t = arg;
+    buf_clear(&t->line);
+    if (t->json)
+        listen_format_json(event, &t->line);
+    else
+        listen_format_human(event, &t->line);
+    buf_put_u8(&t->line, '\n');
+    fwrite(t->line.data, 1, t->line.len, stdout);
+    if (fflush(stdout) != 0) /* nobody reads any more */
+        stop(t);
+}
+
+static void on_state(void *arg, bool live, uint64_t since_ms, const struct err *err)
+{
+    struct tail *t = arg;
+    if (live) {
+        log_info("tail.live", "since_ms=%llu", (unsigned long long)since_ms);
+        return;
+    }
+    if (!err || !err->code)
+        return;
+    log_warn("tail.stale", "code=%s text=\"%s\"", err_name(err->code), err->text);
+    if (err_class(err->code) == ERR_CLASS_PERMANENT) {
+        t->exit_code = cli_fail(err);
+        stop(t);
+    }
+}
+
+static void on_signal(void *arg, int signum)
+{
+    (void)signum;
+    stop(arg);
+}
+
+int cmd_tail(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"account", 'a', "ACCOUNT", 0, "only this one: alias, 0x id or address", 0},
+        {"id", 'i', "ID", 0, "only this transaction", 0},
+        {"since", 's', "SECONDS", 0, "also what finished since then (seconds since 1970, database clock)", 0},
+        {"json", 'j', NULL, 0, "JSON lines", 0},
+        {0}};
+    static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse,
+        .children = children,
+        .doc = "Follow statuses as they come: first what is pending now, then every change, each at least "
+               "once and in "
+               "order per transaction. A lost connection is made again and what was missed is read."};
+    struct tail t = {0};
+    struct config config;
+    argp_parse(&argp, argc, argv, 0, NULL, &t);
+    int rc = cli_load(&t.flags, true, &config);
+    if (rc)
+        return rc;
+    const struct config_database *db = &config.file->database;
+    struct listen_config listen = {.dsn = db->listen_url ? db->listen_url : db->url,
+                                   .name = "txrelay tail",
+                                   .account = t.account,
+                                   .id = t.id,
+                                   .since_us = t.since_us,
+                                   .on_event = on_event,
+                                   .on_state = on_state,
+                                   .arg = &t};
+    t.loop = loop_new();
+    t.listen = listen_new(t.loop, &listen);
+    t.term = loop_signal_new(t.loop, SIGTERM, on_signal, &t);
+    t.interrupt = loop_signal_new(t.loop, SIGINT, on_signal, &t);
+    listen_open(t.listen);
+    loop_run(t.loop);
+    loop_free(t.loop);
+    buf_done(&t.line);
+    config_done(&config);
+    return t.exit_code;
+}

@@ -1,0 +1,268 @@
+/* The configuration file by a libcyaml schema; environment and flags over it. */
+#include "config.h"
+
+#include <cyaml/cyaml.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/log.h"
+
+#define STR_OPT(key, strct, field)                                                                           \
+    CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, strct, field, 0, 4096)
+#define STR_REQ(key, strct, field)  CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER, strct, field, 1, 4096)
+#define UINT_OPT(key, strct, field) CYAML_FIELD_UINT(key, CYAML_FLAG_OPTIONAL, strct, field)
+#define BOOL_OPT(key, strct, field) CYAML_FIELD_BOOL(key, CYAML_FLAG_OPTIONAL, strct, field)
+
+static const cyaml_schema_field_t account_fields[] = {
+    STR_REQ("alias", struct config_account, alias),
+    STR_REQ("scheme", struct config_account, scheme),
+    STR_REQ("key_file", struct config_account, key_file),
+    STR_OPT("account", struct config_account, account),
+    CYAML_FIELD_INT_PTR("lock_key", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_account,
+                        lock_key),
+    CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t account_value = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_account, account_fields)};
+
+static const cyaml_schema_value_t endpoint_value = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 1, 4096)};
+
+static const cyaml_schema_field_t database_fields[] = {
+    STR_REQ("url", struct config_database, url),
+    STR_OPT("work_url", struct config_database, work_url),
+    STR_OPT("listen_url", struct config_database, listen_url),
+    CYAML_FIELD_BOOL_PTR("use_lock", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_database,
+                         use_lock),
+    CYAML_FIELD_END,
+};
+static const cyaml_schema_field_t chain_fields[] = {
+    CYAML_FIELD_SEQUENCE("endpoints", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_chain,
+                         endpoints, &endpoint_value, 1, 16),
+    STR_OPT("genesis", struct config_chain, genesis),
+    STR_OPT("ca_file", struct config_chain, ca_file),
+    BOOL_OPT("insecure", struct config_chain, insecure),
+    UINT_OPT("call_timeout_ms", struct config_chain, call_timeout_ms),
+    CYAML_FIELD_END,
+};
+static const cyaml_schema_field_t leadership_fields[] = {
+    UINT_OPT("heartbeat_ms", struct config_leadership, heartbeat_ms),
+    UINT_OPT("expiry_1_ms", struct config_leadership, expiry_1_ms),
+    UINT_OPT("expiry_2_ms", struct config_leadership, expiry_2_ms),
+    UINT_OPT("margin_ms", struct config_leadership, margin_ms),
+    UINT_OPT("bid_min_ms", struct config_leadership, bid_min_ms),
+    UINT_OPT("bid_max_ms", struct config_leadership, bid_max_ms),
+    CYAML_FIELD_END,
+};
+static const cyaml_schema_field_t manager_fields[] = {
+    UINT_OPT("window", struct config_manager, window),
+    UINT_OPT("batch", struct config_manager, batch),
+    UINT_OPT("unanswered", struct config_manager, unanswered),
+    CYAML_FIELD_UINT_PTR("era_period", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_manager,
+                         era_period),
+    UINT_OPT("reprobe_blocks", struct config_manager, reprobe_blocks),
+    CYAML_FIELD_END,
+};
+#define SECTION(key, field, fields)                                                                          \
+    CYAML_FIELD_MAPPING(key, CYAML_FLAG_OPTIONAL, struct config_file, field, fields)
+static const cyaml_schema_field_t file_fields[] = {
+    STR_OPT("name", struct config_file, name),
+    STR_OPT("log_level", struct config_file, log_level),
+    STR_OPT("control", struct config_file, control),
+    SECTION("database", database, database_fields),
+    SECTION("chain", chain, chain_fields),
+    SECTION("leadership", leadership, leadership_fields),
+    SECTION("manager", manager, manager_fields),
+    CYAML_FIELD_SEQUENCE("accounts", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_file, accounts,
+                         &account_value, 0, 100000),
+    CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t file_value = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct config_file, file_fields)};
+
+/* libcyaml tells what is wrong through its log: first the cause, then the backtrace whose first place (line
+ * and column) is where it is. */
+struct trouble {
+    char cause[320];
+    char place[320];
+};
+
+__attribute__((format(printf, 3, 0))) static void on_cyaml(cyaml_log_t level, void *ctx, const char *fmt,
+                                                           va_list args)
+{
+    struct trouble *t = ctx;
+    char line[300];
+    vsnprintf(line, sizeof(line), fmt, args);
+    line[strcspn(line, "\n")] = 0;
+    if (level < CYAML_LOG_ERROR)
+        return;
+    const char *text = strncmp(line, "Load: ", 6) == 0 ? line + 6 : line;
+    const char *at = strstr(text, "(line: ");
+    if (at && !t->place[0])
+        snprintf(t->place, sizeof(t->place), "%s", at);
+    else if (!at && !t->cause[0] && !strstr(text, "Backtrace"))
+        snprintf(t->cause, sizeof(t->cause), "%s", text);
+}
+
+static const cyaml_config_t cyaml = {
+    .log_fn = on_cyaml,
+    .mem_fn = cyaml_mem,
+    .log_level = CYAML_LOG_INFO,
+    .flags = CYAML_CFG_DEFAULT,
+};
+
+static int read_file(const char *path, struct config_file **ret, struct err *err)
+{
+    struct trouble trouble = {0};
+    cyaml_config_t config = cyaml;
+    config.log_ctx = &trouble;
+    if (access(path, R_OK) != 0)
+        return err_set(err, ERR_CONFIG, "config file '%s' cannot be read: %m", path);
+    cyaml_err_t rc = cyaml_load_file(path, &config, &file_value, (cyaml_data_t **)ret, NULL);
+    if (rc == CYAML_OK && *ret)
+        return 0;
+    if (rc == CYAML_OK)
+        return err_set(err, ERR_CONFIG, "config file '%s' is empty", path);
+    return err_set(err, ERR_CONFIG, "config file '%s': %s%s%s %s (docs/config.md lists every key)", path,
+                   cyaml_strerror(rc), trouble.cause[0] ? ": " : "", trouble.cause, trouble.place);
+}
+
+static void set(char **field, const char *value)
+{
+    free(*field);
+    *field = xstrdup(value);
+}
+
+/* The value that wins, and where it came from. */
+static const char * override(char **field, const char *env, const char *flag)
+{
+    const char *value = getenv(env);
+    if (flag) {
+        set(field, flag);
+        return "flag";
+    }
+    if (value && *value) {
+        set(field, value);
+        return env;
+    }
+    return *field ? "file" : "default";
+}
+
+static void set_endpoints(struct config_chain *c, const char *list)
+{
+    for (uint32_t i = 0; i < c->endpoints_count; i++)
+        free(c->endpoints[i]);
+    free(c->endpoints);
+    c->endpoints = NULL;
+    c->endpoints_count = 0;
+    while (*list) {
+        size_t n = strcspn(list, ",");
+        if (n) {
+            c->endpoints = xrealloc(c->endpoints, (c->endpoints_count + 1) * sizeof(char *));
+            c->endpoints[c->endpoints_count++] = xstrndup(list, n);
+        }
+        list += n + (list[n] == ',');
+    }
+}
+
+static int merge(struct config *c, const struct config_flags *flags, struct err *err)
+{
+    struct config_file *f = c->file;
+    const char *endpoints = flags->endpoint ? flags->endpoint : getenv("TXRELAY_ENDPOINTS");
+    c->from_endpoints = flags->endpoint ? "flag" : endpoints ? "TXRELAY_ENDPOINTS" : "file";
+    if (endpoints && *endpoints)
+        set_endpoints(&f->chain, endpoints);
+    c->from_database = override(&f->database.url, "TXRELAY_DATABASE", flags->database);
+    c->from_name = override(&f->name, "TXRELAY_NAME", flags->name);
+    c->from_log_level = override(&f->log_level, "TXRELAY_LOG_LEVEL", flags->log_level);
+    override(&f->control, "TXRELAY_CONTROL", flags->control);
+    enum log_level level = LOG_LEVEL_INFO;
+    if (f->log_level && !log_parse_level(f->log_level, &level))
+        return err_set(err, ERR_CONFIG, "log_level '%s' is not one of: error, warn, info, debug (from %s)",
+                       f->log_level, c->from_log_level);
+    log_set_level(level);
+    return 0;
+}
+
+static int check(const struct config_file *f, struct err *err)
+{
+    for (uint32_t i = 0; i < f->accounts_count; i++)
+        for (uint32_t j = 0; j < i; j++)
+            if (!strcmp(f->accounts[i].alias, f->accounts[j].alias))
+                return err_set(err, ERR_CONFIG, "accounts: alias '%s' is used twice", f->accounts[i].alias);
+    uint32_t period = config_era_period(f);
+    if (period & (period - 1) || period > 4096 || (period && period < 4))
+        return err_set(err, ERR_CONFIG,
+                       "manager.era_period %u is not 0 (immortal) or a power of two in 4..4096", period);
+    return 0;
+}
+
+int config_load(const struct config_flags *flags, struct config *ret, struct err *err)
+{
+    const char *path = flags->path ? flags->path : getenv("TXRELAY_CONFIG");
+    *ret = (struct config){0};
+    if (path && *path) {
+        ret->path = xstrdup(path);
+        int rc = read_file(path, &ret->file, err);
+        if (rc) {
+            config_done(ret);
+            return rc;
+        }
+    } else {
+        ret->file = xcalloc(1, sizeof(*ret->file));
+    }
+    int rc = merge(ret, flags, err);
+    if (rc == 0)
+        rc = check(ret->file, err);
+    if (rc)
+        config_done(ret);
+    return rc;
+}
+
+static void free_accounts(struct config_file *f)
+{
+    for (uint32_t i = 0; i < f->accounts_count; i++) {
+        struct config_account *a = &f->accounts[i];
+        free(a->alias);
+        free(a->scheme);
+        free(a->key_file);
+        free(a->account);
+        free(a->lock_key);
+    }
+    free(f->accounts);
+}
+
+void config_done(struct config *c)
+{
+    struct config_file *f = c->file;
+    if (f) {
+        set_endpoints(&f->chain, "");
+        free_accounts(f);
+        free(f->name);
+        free(f->log_level);
+        free(f->control);
+        free(f->database.url);
+        free(f->database.work_url);
+        free(f->database.listen_url);
+        free(f->database.use_lock);
+        free(f->manager.era_period);
+        free(f->chain.genesis);
+        free(f->chain.ca_file);
+        free(f);
+    }
+    free(c->path);
+    *c = (struct config){0};
+}
+
+bool config_use_lock(const struct config_file *f)
+{
+    return !f->database.use_lock || *f->database.use_lock;
+}
+
+uint32_t config_era_period(const struct config_file *f)
+{
+    return f->manager.era_period ? *f->manager.era_period : 64;
+}

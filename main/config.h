@@ -1,0 +1,74 @@
+/* Configuration: a YAML file, the environment over it, flags over both. Every value remembers where it
+ * came from, so that `txrelay check` can explain it. Times are milliseconds. */
+#ifndef MAIN_CONFIG_H
+#define MAIN_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct config_account {
+    char *alias;
+    char *scheme;      /* sr25519 | ed25519 | ecdsa | ethereum */
+    char *key_file;    /* holds a secret URI; mode 0600 */
+    char *account;     /* optional: SS58 or 0x; the key must belong to it */
+    int64_t *lock_key; /* optional override of the advisory lock's key */
+};
+
+struct config_database {
+    char *url;        /* libpq connection string; direct, not through a transaction pooler */
+    char *work_url;   /* optional: may go through a pooler with use_lock: false */
+    char *listen_url; /* optional */
+    bool *use_lock;   /* default true */
+};
+
+struct config_chain {
+    char **endpoints;
+    uint32_t endpoints_count;
+    char *genesis; /* optional 0x..: any other chain is refused */
+    char *ca_file;
+    bool insecure;
+    uint32_t call_timeout_ms;
+};
+
+struct config_leadership {
+    uint32_t heartbeat_ms, expiry_1_ms, expiry_2_ms, margin_ms, bid_min_ms, bid_max_ms;
+};
+
+struct config_manager {
+    uint32_t window, batch, unanswered, reprobe_blocks;
+    uint32_t *era_period; /* default 64 */
+};
+
+struct config_file {
+    char *name;
+    char *log_level;
+    char *control; /* unix:/path or tcp:host:port */
+    struct config_database database;
+    struct config_chain chain;
+    struct config_leadership leadership;
+    struct config_manager manager;
+    struct config_account *accounts;
+    uint32_t accounts_count;
+};
+
+struct config {
+    struct config_file *file; /* merged values */
+    char *path;               /* of the file; NULL: none */
+    const char *from_database, *from_endpoints, *from_log_level,
+        *from_name; /* "file", "environment", "flag", "default" */
+};
+
+struct config_flags {
+    const char *path, *database, *endpoint, *name, *log_level, *control;
+};
+
+/* ERR_CONFIG names file, line and column, the key or value, and what is allowed. */
+int config_load(const struct config_flags *flags, struct config *ret, struct err *err);
+void config_done(struct config *c);
+
+bool config_use_lock(const struct config_file *f);
+uint32_t config_era_period(const struct config_file *f);
+
+#endif

@@ -1,0 +1,51 @@
+/* txrelay: the command line. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *what;
+} commands[] = {
+    {"run", cmd_run, "run a relay"},
+    {"migrate", cmd_migrate, "install or update the database schema"},
+    {"enqueue", cmd_enqueue, "put a transaction into the outbox (or hand it to a relay: --to)"},
+    {"status", cmd_status, "where is it? one transaction by id, or the latest"},
+    {"tail", cmd_tail, "follow statuses as they come"},
+    {"cancel", cmd_cancel, "take a transaction back"},
+    {"accounts", cmd_accounts, "accounts, their leaders and epochs"},
+    {"keys", cmd_keys, "make and look at key files"},
+    {"check", cmd_check, "connect to everything and explain the configuration"},
+};
+
+static int usage(FILE *out, int code)
+{
+    fputs("txrelay: a transactional outbox and pending-transaction relay for Substrate chains\n\n"
+          "usage: txrelay COMMAND [OPTION...]      (txrelay COMMAND --help says more)\n\n",
+          out);
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].what);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN);
+    if (argc < 2)
+        return usage(stderr, EXIT_USAGE);
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
+        return usage(stdout, EXIT_OK);
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (strcmp(argv[1], commands[i].name))
+            continue;
+        static char name[64];
+        snprintf(name, sizeof(name), "txrelay %s", commands[i].name);
+        argv[1] = name;
+        return commands[i].run(argc - 1, argv + 1);
+    }
+    fprintf(stderr, "txrelay: there is no command '%s'\n\n", argv[1]);
+    return usage(stderr, EXIT_USAGE);
+}

@@ -1,0 +1,1 @@
+SELECT * FROM txrelay.leader_state ORDER BY 1

@@ -1,0 +1,1 @@
+SELECT txrelay.cancel($1::bigint)

@@ -1,0 +1,186 @@
+/* One account: steps its manager and carries the effects out. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "internal.h"
+
+static void on_timer(void *arg)
+{
+    struct account *a = arg;
+    uint64_t now = loop_now_ms(a->service->loop);
+    if (a->wake.deadline_ms <= now)
+        account_wake(a, WAKE_EV_TICK);
+    if (manager_deadline(a->manager) <= now)
+        account_event(a, &(struct manager_event){.type = MANAGER_EV_TICK});
+    /* A timer that fired is not armed: whatever deadline is left is set again. */
+    uint64_t next = manager_deadline(a->manager);
+    if (a->wake.deadline_ms < next)
+        next = a->wake.deadline_ms;
+    if (next != UINT64_MAX)
+        loop_timer_at(a->timer, next);
+}
+
+static void rearm(struct account *a)
+{
+    uint64_t next = manager_deadline(a->manager);
+    if (a->wake.deadline_ms < next)
+        next = a->wake.deadline_ms;
+    if (next == UINT64_MAX)
+        loop_timer_stop(a->timer);
+    else
+        loop_timer_at(a->timer, next);
+}
+
+void account_init(struct account *a, struct service *s, int index, const struct service_account *config)
+{
+    *a = (struct account){.service = s, .index = index, .key = config->key};
+    a->alias = xstrdup(config->alias);
+    a->has_lock_key = config->has_lock_key;
+    a->lock_key = config->lock_key;
+    size_t len;
+    const uint8_t *id = keypair_account_id(a->key, &len);
+    memcpy(a->id, id, len);
+    a->id_len = len;
+    a->manager = manager_new(&s->config.manager);
+    wake_init(&a->wake);
+    a->timer = loop_timer_new(s->loop, on_timer, a);
+    HASH_ADD_KEYPTR(hh, s->by_id, a->id, (unsigned)a->id_len, a);
+}
+
+void account_done(struct account *a)
+{
+    account_unwatch_all(a);
+    HASH_DELETE(hh, a->service->by_id, a);
+    a->manager = manager_free(a->manager);
+    a->key = keypair_free(a->key);
+    a->timer = loop_timer_close(a->timer);
+    free(a->alias);
+}
+
+bool account_gate(struct account *a)
+{
+    struct service *s = a->service;
+    if (a->role != ACCOUNT_LEADER)
+        return false;
+    return s->standalone || election_gate(s->election, a->index);
+}
+
+static void effect(struct account *a, const struct manager_effect *fx)
+{
+    switch (fx->type) {
+    case MANAGER_FX_LOAD:
+    case MANAGER_FX_ADMIT:
+    case MANAGER_FX_RESIGN:
+    case MANAGER_FX_FILL:
+    case MANAGER_FX_STORE_STATES:
+    case MANAGER_FX_STORE_FINISH:
+    case MANAGER_FX_STORE_REJECT:
+    case MANAGER_FX_STORE_NONCE:
+        account_store_effect(a, fx);
+        return;
+    case MANAGER_FX_WANT_OUTBOX:
+        a->outbox_limit = fx->limit;
+        account_wake(a, WAKE_EV_WANT);
+        return;
+    case MANAGER_FX_SUBMIT:
+        account_submit(a, fx);
+        return;
+    case MANAGER_FX_UNWATCH:
+        account_unwatch(a, fx->hash);
+        return;
+    case MANAGER_FX_UNWATCH_ALL:
+        account_unwatch_all(a);
+        return;
+    case MANAGER_FX_ASK_POOL:
+    case MANAGER_FX_ASK_NONCE:
+        account_ask(a, fx->type);
+        return;
+    case MANAGER_FX_FOLLOW:
+        service_follow(a->service, fx->number);
+        return;
+    case MANAGER_FX_RECHECK_RUNTIME:
+        node_recheck_runtime(a->service->node);
+        return;
+    case MANAGER_FX_READY:
+        log_info("account.ready", "account=%s epoch=%lld next_nonce=%llu open=%zu", a->alias,
+                 (long long)a->epoch, (unsigned long long)manager_look(a->manager).next_nonce,
+                 manager_look(a->manager).open);
+        return;
+    case MANAGER_FX_ALERT:
+        log_warn("account.alert", "account=%s epoch=%lld text=\"%s\"", a->alias, (long long)a->epoch,
+                 fx->text);
+        return;
+    }
+    UNREACHABLE();
+}
+
+/* Effects only start things (their answers come from the loop), so the list stays valid while it is walked.
+ */
+void account_event(struct account *a, const struct manager_event *ev)
+{
+    const struct manager_effect *fx;
+    size_t count;
+    manager_step(a->manager, loop_now_ms(a->service->loop), ev, &fx, &count);
+    for (size_t i = 0; i < count; i++)
+        effect(a, &fx[i]);
+    rearm(a);
+}
+
+void account_wake(struct account *a, enum wake_event ev)
+{
+    unsigned fx = wake_step(&a->wake, loop_now_ms(a->service->loop), ev);
+    if (fx & WAKE_FX_DISARM)
+        account_disarm(a);
+    if (fx & WAKE_FX_FETCH)
+        account_fetch(a);
+    if (fx & WAKE_FX_ARM)
+        account_arm(a);
+    rearm(a);
+}
+
+static void chain_facts(struct account *a)
+{
+    const struct node_info *info = node_info(a->service->node);
+    if (!info)
+        return;
+    account_event(a, &(struct manager_event){
+                         .type = MANAGER_EV_CHAIN_UP,
+                         .number = info->finalized_number,
+                         .best = info->best_number,
+                         .spec_version = info->spec_version,
+                         .transaction_version = info->transaction_version,
+                     });
+}
+
+void account_promote(struct account *a, int64_t epoch)
+{
+    a->generation++;
+    a->role = ACCOUNT_LEADER;
+    a->epoch = epoch;
+    log_info("leader.acquired", "account=%s scope=%lld holder=%s epoch=%lld", a->alias,
+             (long long)a->lock_key, a->service->holder, (long long)epoch);
+    account_event(a, &(struct manager_event){.type = MANAGER_EV_PROMOTED, .epoch = epoch});
+    chain_facts(a);
+}
+
+void account_demote(struct account *a, const char *reason)
+{
+    if (a->role != ACCOUNT_LEADER)
+        return;
+    log_warn("leader.lost", "account=%s scope=%lld holder=%s epoch=%lld reason=\"%s\"", a->alias,
+             (long long)a->lock_key, a->service->holder, (long long)a->epoch, reason);
+    a->generation++;
+    a->role = ACCOUNT_FOLLOWER;
+    a->epoch = 0;
+    account_event(a, &(struct manager_event){.type = MANAGER_EV_DEMOTED});
+    account_unwatch_all(a);
+    account_wake(a, WAKE_EV_RESET);
+}
+
+void account_lost(struct account *a, int code)
+{
+    if (err_class(code) == ERR_CLASS_LOST_LEADERSHIP && !a->service->standalone)
+        election_stale(a->service->election, a->index);
+}

@@ -1,0 +1,171 @@
+/* What goes to the node: watched submissions through the gate, and the two questions of a probe.
+ * This is the only file that sends extrinsics (L07). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/failpoint.h"
+#include "internal.h"
+
+struct submit {
+    struct node_submit node;
+    struct account *account;
+    uint64_t generation;
+    uint64_t nonce;
+    uint8_t hash[32];
+    bool replied;
+    struct loop_task sent;
+    UT_hash_handle hh;
+};
+
+static void forget(struct submit *t)
+{
+    HASH_DELETE(hh, t->account->submits, t);
+    node_submit_forget(&t->node);
+    loop_task_cancel(&t->sent);
+    free(t);
+}
+
+#ifdef TXRELAY_FAILPOINTS
+static void after_send(struct loop_task *task)
+{
+    (void)task;
+    FAILPOINT("after_send");
+}
+#endif
+
+/* The gate (L06): asked immediately before the bytes go to the socket. */
+static bool gate(void *arg)
+{
+    struct submit *t = arg;
+    struct account *a = t->account;
+    FAILPOINT("before_send");
+    if (t->generation != a->generation || !account_gate(a))
+        return false;
+#ifdef TXRELAY_FAILPOINTS
+    loop_task_cancel(&t->sent);
+    loop_post(a->service->loop, &t->sent, after_send);
+#endif
+    return true;
+}
+
+static void on_reply(struct node_submit *s)
+{
+    struct submit *t = CONTAINER_OF(s, struct submit, node);
+    struct account *a = t->account;
+    const struct rpc_call *call = &s->sub.call;
+    char text[sizeof(call->err.text) + sizeof(call->rpc_data) + 4] = "";
+    FAILPOINT("after_reply");
+    t->replied = true;
+    if (call->err.code)
+        snprintf(text, sizeof(text), "%s%s%s", call->err.text, call->rpc_data[0] ? ": " : "", call->rpc_data);
+    uint8_t hash[32];
+    memcpy(hash, t->hash, 32);
+    struct manager_event ev = {.type = MANAGER_EV_SUBMIT_REPLY,
+                               .nonce = t->nonce,
+                               .hash = hash,
+                               .code = call->err.code,
+                               .rpc_code = call->rpc_code,
+                               .text = text};
+    if (call->err.code) /* no watch came of it */
+        forget(t);
+    account_event(a, &ev);
+}
+
+static void on_status(struct node_submit *s, enum tx_status status, const uint8_t *block_hash)
+{
+    struct submit *t = CONTAINER_OF(s, struct submit, node);
+    struct account *a = t->account;
+    uint8_t hash[32], block[32];
+    memcpy(hash, t->hash, 32);
+    if (block_hash)
+        memcpy(block, block_hash, 32);
+    struct manager_event ev = {.type = MANAGER_EV_STATUS,
+                               .nonce = t->nonce,
+                               .hash = hash,
+                               .status = status,
+                               .block_hash = block_hash ? block : NULL};
+    if (tx_status_final(status))
+        forget(t);
+    account_event(a, &ev);
+}
+
+static void on_lost(struct node_submit *s)
+{
+    struct submit *t = CONTAINER_OF(s, struct submit, node);
+    struct account *a = t->account;
+    uint8_t hash[32];
+    memcpy(hash, t->hash, 32);
+    struct manager_event ev = {.type = MANAGER_EV_WATCH_LOST, .nonce = t->nonce, .hash = hash};
+    forget(t);
+    account_event(a, &ev);
+}
+
+void account_submit(struct account *a, const struct manager_effect *fx)
+{
+    account_unwatch(a, fx->hash);
+    struct submit *t = xcalloc(1, sizeof(*t));
+    t->account = a;
+    t->generation = a->generation;
+    t->nonce = fx->nonce;
+    memcpy(t->hash, fx->hash, 32);
+    HASH_ADD(hh, a->submits, hash, 32, t);
+    node_submit_start(a->service->node, &t->node, fx->bytes, fx->bytes_len, gate, t, on_reply, on_status,
+                      on_lost);
+}
+
+void account_unwatch(struct account *a, const uint8_t hash[32])
+{
+    struct submit *t = NULL;
+    HASH_FIND(hh, a->submits, hash, 32, t);
+    if (t)
+        forget(t);
+}
+
+void account_unwatch_all(struct account *a)
+{
+    struct submit *t, *next;
+    HASH_ITER(hh, a->submits, t, next)
+    forget(t);
+}
+
+/* ---- the questions of a probe ---- */
+
+struct ask {
+    struct node_ask node;
+    struct account *account;
+    uint64_t generation;
+    enum manager_effect_type what;
+    struct buf hashes;
+};
+
+static void on_answer(struct node_ask *n)
+{
+    struct ask *q = CONTAINER_OF(n, struct ask, node);
+    struct account *a = q->account;
+    struct manager_event ev = {.failed = n->err.code != 0};
+    if (q->what == MANAGER_FX_ASK_POOL) {
+        ev.type = MANAGER_EV_POOL;
+        ev.hashes = (const uint8_t(*)[32])(const void *)q->hashes.data;
+        ev.count = q->hashes.len / 32;
+    } else {
+        ev.type = MANAGER_EV_NONCE;
+        ev.nonce = n->number;
+    }
+    if (q->generation == a->generation)
+        account_event(a, &ev);
+    buf_done(&q->hashes);
+    free(q);
+}
+
+void account_ask(struct account *a, enum manager_effect_type what)
+{
+    struct ask *q = xcalloc(1, sizeof(*q));
+    q->account = a;
+    q->generation = a->generation;
+    q->what = what;
+    if (what == MANAGER_FX_ASK_POOL)
+        node_ask_pending(a->service->node, &q->node, &q->hashes, on_answer);
+    else
+        node_ask_nonce(a->service->node, &q->node, a->id, a->id_len, on_answer);
+}

@@ -1,0 +1,263 @@
+/* The transaction manager of one account: a pure core. manager_step(m, now, event) changes plain data and
+ * lists effects; it reads no clock, touches no socket, knows no SQL, holds no key. The service and the
+ * simulator drive the same code.
+ *
+ * Rules it keeps (docs/design.md, section 1 and 6):
+ *  - send only after the admission commit was confirmed (I3), lowest nonce first;
+ *  - a nonce, once given, is never given again while any of its bytes could still be included (I5);
+ *  - truth is a finalized block that holds one of the nonce's hashes; watch statuses only give speed;
+ *  - a write whose outcome is unknown is never guessed: everything is loaded again under the epoch;
+ *  - repair asks the pool first, then the nonce at the best block, and only then sends the same bytes.
+ *
+ *   IDLE -> LOAD_WAIT -> CHAIN_WAIT -> PROBE_POOL_WAIT -> PROBE_NONCE_WAIT -> LEADING
+ *             ^  (chunks)   (node up)    (which of ours     (which are        |  |  probe again when
+ *             |                           does it hold?)     in blocks?)      |  |  rows are unsure
+ *             +------------------- unknown outcome of a write ---------------+  |
+ *   any -> IDLE on demotion                                                      |
+ */
+#ifndef RELAY_MANAGER_H
+#define RELAY_MANAGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chain/node.h" /* enum tx_status, struct dispatch_result */
+
+struct manager;
+
+struct manager_config {
+    uint32_t window_max;      /* nonces in use that are not in a block yet; default 256 */
+    uint32_t batch_max;       /* rows of one admission; default 128 */
+    uint32_t unanswered_max;  /* submissions on the wire without an answer; default 64 */
+    uint32_t era_period;      /* blocks; power of two; 0 = immortal; default 64 */
+    uint32_t reprobe_blocks;  /* an open row without news for so many best blocks is asked about; default 5 */
+    uint32_t state_batch_max; /* statuses of one store write; default 512 */
+};
+
+enum manager_phase {
+    MANAGER_IDLE,
+    MANAGER_LOAD_WAIT,
+    MANAGER_CHAIN_WAIT,
+    MANAGER_PROBE_POOL_WAIT,
+    MANAGER_PROBE_NONCE_WAIT,
+    MANAGER_LEADING,
+};
+
+/* ---- events ---- */
+
+enum manager_event_type {
+    MANAGER_EV_PROMOTED,  /* epoch */
+    MANAGER_EV_DEMOTED,   /* everything is forgotten; no effect is carried out any more */
+    MANAGER_EV_GATE_OPEN, /* sending is allowed again: what was refused at the gate is sent */
+    MANAGER_EV_SNAPSHOT,  /* rows, last, next_nonce */
+    MANAGER_EV_CHAIN_UP,  /* number (finalized), best, spec_version */
+    MANAGER_EV_CHAIN_DOWN,
+    MANAGER_EV_RUNTIME,   /* spec_version, transaction_version changed */
+    MANAGER_EV_BEST,      /* number */
+    MANAGER_EV_FINALIZED, /* block */
+    MANAGER_EV_POOL,      /* hashes: answer to ASK_POOL; failed = true when it could not be asked */
+    MANAGER_EV_NONCE,     /* nonce at the best block: answer to ASK_NONCE; failed */
+    MANAGER_EV_OUTBOX,    /* outbox rows: answer to WANT_OUTBOX, at least one */
+    MANAGER_EV_ADMITTED,  /* written rows: bytes and hashes, committed */
+    MANAGER_EV_RESIGNED,  /* written rows: new attempts, committed */
+    MANAGER_EV_FILLED,    /* written rows: fillers, committed */
+    MANAGER_EV_STATES_STORED,
+    MANAGER_EV_FINISH_STORED,
+    MANAGER_EV_REJECT_STORED,
+    MANAGER_EV_NONCE_STORED,
+    MANAGER_EV_WRITE_FAILED, /* write: which effect; code: enum err_code */
+    MANAGER_EV_SUBMIT_REPLY, /* nonce, hash, code 0 accepted, else rpc_code/text or a transport error */
+    MANAGER_EV_STATUS,       /* nonce, hash, status, block_hash (or usurper) */
+    MANAGER_EV_WATCH_LOST,   /* nonce, hash */
+    MANAGER_EV_TICK,         /* time passed: deadlines of waits (a retry of a failed question or write) */
+};
+
+struct manager_snapshot_row {
+    uint64_t nonce;
+    int64_t id;                                                                /* 0: filler */
+    enum manager_row_stage { MANAGER_ROW_SIGNED, MANAGER_ROW_SENT, MANAGER_ROW_IN_BLOCK } stage; /* signed: maybe never sent */
+    uint8_t hash[32];
+    const uint8_t *bytes; /* the extrinsic; copied */
+    size_t bytes_len;
+    size_t call_len;   /* the call is the last call_len bytes of it */
+    int64_t era_death; /* block number, -1 immortal */
+    uint32_t spec_version;
+    uint64_t submitted_block;
+    const uint8_t (*earlier)[32]; /* hashes of earlier attempts */
+    size_t earlier_count;
+};
+
+struct manager_outbox_row {
+    int64_t id;
+    const uint8_t *call; /* copied */
+    size_t call_len;
+    const char *bad; /* NULL, or why the door found that it can never be sent: it is rejected with this */
+};
+
+struct manager_written_row {
+    uint64_t nonce;
+    int64_t id;
+    uint8_t hash[32];
+    const uint8_t *bytes; /* copied */
+    size_t bytes_len;
+    size_t call_len;
+    int64_t era_death;
+    uint32_t spec_version;
+};
+
+struct manager_included {
+    uint8_t hash[32];
+    uint32_t index;
+    uint64_t nonce;
+    bool own_signer; /* signed by this account */
+    struct dispatch_result result;
+};
+
+struct manager_block {
+    uint64_t number;
+    uint8_t hash[32];
+    uint64_t account_nonce; /* at this block; UINT64_MAX: not known */
+    const struct manager_included *included;
+    size_t included_count;
+};
+
+enum manager_write {
+    MANAGER_WRITE_ADMIT,
+    MANAGER_WRITE_RESIGN,
+    MANAGER_WRITE_FILL,
+    MANAGER_WRITE_STATES,
+    MANAGER_WRITE_FINISH,
+    MANAGER_WRITE_REJECT,
+    MANAGER_WRITE_NONCE,
+    MANAGER_WRITE_LOAD
+};
+
+struct manager_event {
+    enum manager_event_type type;
+    int64_t epoch;
+    /* snapshot */
+    const struct manager_snapshot_row *snapshot;
+    bool last;
+    int64_t next_nonce; /* -1: never set */
+    /* counts for whichever array is used */
+    size_t count;
+    const struct manager_outbox_row *outbox;
+    const struct manager_written_row *written;
+    const uint8_t (*hashes)[32];
+    const struct manager_block *block;
+    uint64_t number; /* finalized (CHAIN_UP), best (BEST) */
+    uint64_t best;
+    uint64_t nonce;
+    bool failed;
+    enum manager_write write;
+    int code;
+    int64_t rpc_code;
+    const char *text; /* error message and data, for classification and for the record */
+    uint32_t spec_version, transaction_version;
+    const uint8_t *hash;       /* 32 bytes */
+    const uint8_t *block_hash; /* 32 bytes or NULL */
+    enum tx_status status;
+};
+
+/* ---- effects ---- */
+
+enum manager_effect_type {
+    MANAGER_FX_LOAD,        /* after_nonce (-1 from the start): read the next chunk of pending rows */
+    MANAGER_FX_WANT_OUTBOX, /* limit: bring up to so many outbox rows when there are any (stays wanted) */
+    MANAGER_FX_ADMIT,       /* sign rows at their nonces, one fenced commit, then ADMITTED */
+    MANAGER_FX_RESIGN,      /* sign the same call at the same nonce anew, commit, then RESIGNED */
+    MANAGER_FX_FILL, /* sign a filler (System.remark) at the nonce; the transaction there ends, then FILLED */
+    MANAGER_FX_SUBMIT,  /* nonce, hash, bytes: to the node, through the gate, watched */
+    MANAGER_FX_UNWATCH, /* nonce, hash: forget the watch */
+    MANAGER_FX_UNWATCH_ALL,
+    MANAGER_FX_STORE_STATES,
+    MANAGER_FX_STORE_FINISH,
+    MANAGER_FX_STORE_REJECT,
+    MANAGER_FX_STORE_NONCE, /* nonce */
+    MANAGER_FX_ASK_POOL,
+    MANAGER_FX_ASK_NONCE,
+    MANAGER_FX_FOLLOW, /* number: finalized blocks from this height on */
+    MANAGER_FX_RECHECK_RUNTIME,
+    MANAGER_FX_READY, /* rebuilt: the account is led for good now (log, readiness) */
+    MANAGER_FX_ALERT, /* text: something a person must know */
+};
+
+struct manager_row_effect {
+    uint64_t nonce;
+    int64_t id;
+    const uint8_t *call; /* admit, resign: borrowed until the next step */
+    size_t call_len;
+    uint32_t tip_steps;  /* 0 = no tip; later work gives it meaning */
+    const char *reason;  /* resign, fill: static or borrowed text */
+    const char *outcome; /* fill, reject: "failed", "expired", ... */
+    /* states */
+    uint8_t hash[32];
+    const char *state; /* schema's tx_state names */
+    bool has_block;
+    uint8_t block_hash[32];
+    int64_t block_number; /* -1 unknown */
+    /* finish */
+    uint32_t index;
+    bool has_fee;
+    u128 fee;
+    char error[200];
+};
+
+struct manager_effect {
+    enum manager_effect_type type;
+    int64_t after_nonce;
+    uint32_t limit;
+    uint64_t nonce;
+    uint64_t number;
+    uint8_t hash[32];
+    const uint8_t *bytes; /* submit: borrowed until the next step */
+    size_t bytes_len;
+    struct manager_row_effect *rows; /* valid until the next step */
+    size_t count;
+    char text[200];
+};
+
+struct manager *manager_new(const struct manager_config *config); /* zeros = defaults */
+struct manager *manager_free(struct manager *m);
+
+/* One event, then the effects in order. The list is valid until the next step. now: monotonic ms. */
+void manager_step(struct manager *m, uint64_t now, const struct manager_event *ev,
+                  const struct manager_effect **ret_effects, size_t *ret_count);
+uint64_t manager_deadline(const struct manager *m); /* when a TICK is wanted; UINT64_MAX: none */
+
+/* For status, metrics and tests. */
+enum manager_phase manager_phase(const struct manager *m);
+struct manager_view {
+    uint64_t next_nonce;
+    size_t open;   /* nonces in use */
+    size_t unsent; /* committed and not on the wire */
+    size_t unsure; /* waiting for a probe */
+    size_t in_block;
+    uint32_t window;
+};
+struct manager_view manager_look(const struct manager *m);
+/* Does the manager know this hash (current or earlier attempt of an open nonce)? */
+bool manager_knows(const struct manager *m, const uint8_t hash[32]);
+void manager_check(
+    const struct manager *m); /* INVARIANTs over the whole state, for tests and the simulator */
+
+/* How a node's refusal is read (facts: RPC codes 1001..1021, both message shapes). Pure, exported for tests.
+ */
+enum refusal {
+    REFUSAL_STALE,       /* the nonce is used: finalized blocks will tell by whom */
+    REFUSAL_POOLED,      /* 1013: it is there already */
+    REFUSAL_BANNED,      /* 1012 */
+    REFUSAL_UNDERPRICED, /* 1014 */
+    REFUSAL_POOL_FULL,   /* 1016 */
+    REFUSAL_PAYMENT,
+    REFUSAL_BAD_PROOF, /* bad signature, ancient birth: runtime or era moved */
+    REFUSAL_FUTURE,
+    REFUSAL_INVALID,   /* never possible: call, custom, exhausts resources, does not decode */
+    REFUSAL_TRANSPORT, /* no answer: nobody knows */
+    REFUSAL_GATE,      /* refused by our own gate: not sent */
+    REFUSAL_BUSY,      /* node limits: subscriptions, rate, internal error: try again */
+};
+enum refusal manager_refusal(int code, int64_t rpc_code, const char *text);
+
+#endif

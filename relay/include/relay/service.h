@@ -1,0 +1,53 @@
+/* The service: one relay process. Wires store, listen, election, chain and one manager per account on one
+ * loop. Everything that is decided is decided in the pure cores (manager.h, wake.h, election/elector.h);
+ * this door carries events in and effects out.
+ *
+ * Roles: a database is configured -> leader or follower per account, never anything else, however long
+ * the database is out of reach (S05). No database is configured -> standalone (S04): the same manager over
+ * a memory store, transactions come as JSON lines on standard input. */
+#ifndef RELAY_SERVICE_H
+#define RELAY_SERVICE_H
+
+#include "base/error.h"
+#include "chain/keys.h"
+#include "election/elector.h"
+#include "loop/loop.h"
+#include "relay/manager.h"
+
+struct service;
+
+struct service_account {
+    const char *alias;
+    struct keypair *key; /* owned by the service from service_new on */
+    bool has_lock_key;   /* L02: override of the derived key */
+    int64_t lock_key;
+};
+
+struct service_config {
+    const char *name;             /* of this relay, in logs and identity; default: host name */
+    const char *control_dsn;      /* NULL: standalone */
+    const char *work_dsn;         /* NULL: control_dsn */
+    const char *listen_dsn;       /* NULL: control_dsn */
+    const char *const *endpoints; /* chain */
+    size_t endpoint_count;
+    const char *ca_file; /* chain's wss; NULL: system store */
+    bool chain_insecure;
+    bool has_genesis;
+    uint8_t genesis[32];
+    uint32_t call_timeout_ms;
+    struct service_account *accounts;
+    size_t account_count;
+    struct elector_config elector;
+    struct manager_config manager;
+    const char *control_address;                       /* "unix:..." or "tcp:..."; NULL: none */
+    bool read_stdin;                                   /* standalone: JSON lines in */
+    void (*on_exit)(void *arg, const struct err *err); /* the service cannot go on (permanent error) */
+    void *arg;
+};
+
+struct service *service_new(struct loop *l, const struct service_config *config, struct err *err);
+void service_open(struct service *s);
+/* Give leadership up, close everything, then cb; the service is freed after it. */
+void service_stop(struct service *s, void (*cb)(void *arg), void *arg);
+
+#endif

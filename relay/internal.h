@@ -1,0 +1,139 @@
+/* Private to relay/: the service and its accounts. */
+#ifndef RELAY_INTERNAL_H
+#define RELAY_INTERNAL_H
+
+/* Keys of our tables are hashes and account ids: their first bytes are as good as any hash of them. */
+#define HASH_FUNCTION(key, len, hashv) (hashv) = relay__hash((key), (len))
+#include <string.h>
+#include <uthash.h>
+
+static inline unsigned relay__hash(const void *key, size_t len)
+{
+    unsigned v = 0;
+    memcpy(&v, key, len < sizeof(v) ? len : sizeof(v));
+    return v;
+}
+
+#include "base/buf.h"
+#include "chain/node.h"
+#include "election/election.h"
+#include "listen/listen.h"
+#include "loop/peer.h"
+#include "relay/manager.h"
+#include "relay/service.h"
+#include "relay/wake.h"
+#include "store/store.h"
+
+enum account_role { ACCOUNT_FOLLOWER, ACCOUNT_LEADER };
+
+/* One signing account of this relay. */
+struct account {
+    struct service *service;
+    int index; /* in service->accounts, and the elector's index */
+    char *alias;
+    struct keypair *key;
+    uint8_t id[ACCOUNT_ID_MAX];
+    size_t id_len;
+    char address[SS58_TEXT_MAX + 8];
+    int64_t lock_key;
+    bool has_lock_key;
+    int32_t store_account; /* 0 until registered */
+    size_t watch_index;    /* node_watch_account */
+    bool watched;
+    enum account_role role;
+    int64_t epoch;
+    uint64_t generation; /* goes up at each promotion and demotion: late answers are recognised by it */
+    struct manager *manager;
+    struct wake wake;
+    uint32_t outbox_limit;
+    struct loop_timer *timer; /* the manager's and the wake-up's next deadline */
+    struct submit *submits;   /* uthash by extrinsic hash */
+    UT_hash_handle hh;        /* service->by_id */
+};
+
+enum service_phase { SERVICE_STARTING, SERVICE_RUNNING, SERVICE_DRAINING, SERVICE_CLOSING };
+
+/*  STARTING (store up and node ready -> register accounts) -> RUNNING -> DRAINING (release) -> CLOSING */
+struct service {
+    struct loop *loop;
+    struct service_config config;
+    enum service_phase phase;
+    char *name, *holder, *control_address;
+    bool standalone;
+    struct store *store;
+    struct listen *listen;
+    struct node *node;
+    struct election *election;
+    struct loop_server *control;
+    struct loop_stream *input;
+    struct loop_timer *health; /* repeats the loud line while the database is away */
+    struct account *accounts;
+    size_t account_count;
+    struct account *by_id; /* uthash */
+    bool store_up, was_up, node_ready;
+    bool following;
+    uint64_t follow_next; /* the next finalized height the node will report */
+    uint64_t stale_since_ms;
+    size_t ops; /* store requests in flight */
+    size_t registering;
+    unsigned closing; /* parts still closing */
+    void (*stop_cb)(void *arg);
+    void *stop_arg;
+    struct list sendings; /* control.c: requests whose peer may go first */
+};
+
+/* account.c */
+void account_init(struct account *a, struct service *s, int index, const struct service_account *config);
+void account_done(struct account *a);
+void account_promote(struct account *a, int64_t epoch);
+void account_demote(struct account *a, const char *reason);
+void account_event(struct account *a,
+                   const struct manager_event *ev); /* step the manager, carry the effects out */
+void account_wake(struct account *a, enum wake_event ev);
+bool account_gate(struct account *a);
+void account_lost(struct account *a,
+                  int code); /* a fenced write failed: tell the election if it means that */
+
+/* account_store.c: effects that are store requests */
+void account_store_effect(struct account *a, const struct manager_effect *fx);
+void account_fetch(struct account *a);
+void account_arm(struct account *a);
+void account_disarm(struct account *a);
+
+/* account_submit.c: effects that go to the node */
+void account_submit(struct account *a, const struct manager_effect *fx);
+void account_unwatch(struct account *a, const uint8_t hash[32]);
+void account_unwatch_all(struct account *a);
+void account_ask(struct account *a, enum manager_effect_type what);
+
+/* sign.c: one signed extrinsic for a row. The era is anchored on the finalized head. */
+struct signed_row {
+    struct buf bytes;
+    uint8_t hash[32];
+    int64_t era_birth, era_death; /* -1: immortal */
+    uint32_t spec_version, transaction_version;
+};
+int sign_row(struct account *a, uint64_t nonce, const uint8_t *call, size_t call_len, struct signed_row *ret,
+             struct err *err);
+int sign_filler_call(struct account *a, struct buf *ret_call, struct err *err); /* System.remark of nothing */
+
+/* service_chain.c: what the node says */
+int service_chain_new(struct service *s, struct err *err);
+void service_follow(struct service *s, uint64_t number);
+
+/* control.c */
+int control_open(struct service *s, struct err *err);
+/* standalone.c */
+void standalone_new(struct service *s);
+void standalone_event(void *arg, const char *kind, int32_t account, int64_t nonce, int64_t id,
+                      const char *state, const uint8_t hash[32], const char *outcome, const char *error);
+void standalone_promote(struct service *s);
+
+struct account *service_account_by_name(struct service *s, const char *name); /* alias, 0x id or address */
+struct account *service_account_by_row(struct service *s, int32_t store_account);
+void service_free(struct service *s);
+void service_fail(struct service *s, const struct err *err); /* permanent: on_exit */
+void service_op_done(struct service *s);
+void service_register(struct service *s); /* once both the store and the node are up */
+
+#endif

@@ -1,0 +1,72 @@
+/* The list of effects of one step, and the memory they point into: both live until the next step. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "manager_internal.h"
+
+void manager__effects_reset(struct manager *m)
+{
+    for (size_t i = 0; i < m->garbage_count; i++)
+        free(m->garbage[i]);
+    m->garbage_count = 0;
+    m->effect_count = 0;
+}
+
+void *manager__keep(struct manager *m, void *p)
+{
+    if (m->garbage_count == m->garbage_cap) {
+        m->garbage_cap = m->garbage_cap ? m->garbage_cap * 2 : 16;
+        m->garbage = xrealloc(m->garbage, m->garbage_cap * sizeof(*m->garbage));
+    }
+    m->garbage[m->garbage_count++] = p;
+    return p;
+}
+
+struct manager_effect *manager__fx(struct manager *m, enum manager_effect_type type)
+{
+    if (m->effect_count == m->effect_cap) {
+        m->effect_cap = m->effect_cap ? m->effect_cap * 2 : 16;
+        m->effects = xrealloc(m->effects, m->effect_cap * sizeof(*m->effects));
+    }
+    struct manager_effect *fx = &m->effects[m->effect_count++];
+    memset(fx, 0, sizeof(*fx));
+    fx->type = type;
+    return fx;
+}
+
+struct manager_effect *manager__fx_rows(struct manager *m, enum manager_effect_type type, size_t max)
+{
+    struct manager_row_effect *rows = manager__keep(m, xcalloc(max, sizeof(*rows)));
+    for (size_t i = 0; i < max; i++)
+        rows[i].block_number = -1;
+    struct manager_effect *fx = manager__fx(m, type);
+    fx->rows = rows;
+    return fx;
+}
+
+__attribute__((format(printf, 2, 0))) static void alert(struct manager *m, const char *fmt, va_list ap)
+{
+    struct manager_effect *fx = manager__fx(m, MANAGER_FX_ALERT);
+    vsnprintf(fx->text, sizeof(fx->text), fmt, ap);
+}
+
+void manager__alert(struct manager *m, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    alert(m, fmt, ap);
+    va_end(ap);
+}
+
+void manager__alert_once(struct manager *m, unsigned kind, const char *fmt, ...)
+{
+    if (m->alerted & kind)
+        return;
+    m->alerted |= kind;
+    va_list ap;
+    va_start(ap, fmt);
+    alert(m, fmt, ap);
+    va_end(ap);
+}

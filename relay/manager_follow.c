@@ -1,0 +1,202 @@
+/* Finalized blocks: the only truth about the end of a row. Every height is seen once and in order. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "manager_internal.h"
+
+void manager__follow(struct manager *m, uint64_t from)
+{
+    if (!from)
+        from = 1; /* the genesis block holds nothing of ours */
+    m->seen = from - 1;
+    m->gap_from = 0;
+    m->following = true;
+    manager__fx(m, MANAGER_FX_FOLLOW)->number = from;
+}
+
+/* ---- ends ---- */
+
+static struct row_end *end(struct manager *m, struct row *row, const char *outcome, const uint8_t hash[32],
+                           const struct manager_block *block)
+{
+    row->end = xcalloc(1, sizeof(*row->end));
+    row->end->outcome = outcome;
+    row->end->block_number = block->number;
+    memcpy(row->end->hash, hash, 32);
+    memcpy(row->end->block_hash, block->hash, 32);
+    manager__unwatch(m, row);
+    manager__set_put(m, SET_DIRTY, row, false);
+    if (row->state == ROW_SIGNING)
+        manager__set_put(m, SET_LIVE, row, false); /* ends when its new attempt is stored */
+    else
+        manager__move(m, row, ROW_ENDING);
+    return row->end;
+}
+
+static void finalized_ours(struct manager *m, struct row *row, const struct manager_included *x,
+                           const struct manager_block *block)
+{
+    const struct dispatch_result *r = &x->result;
+    struct row_end *e = end(m, row, r->outcome == DISPATCH_OK ? "ok" : "dispatch_error", x->hash, block);
+    e->index = x->index;
+    e->has_fee = r->has_fee;
+    e->fee = r->fee;
+    if (r->outcome == DISPATCH_FAILED)
+        snprintf(e->error, sizeof(e->error), "%s", r->error);
+    if (r->outcome != DISPATCH_NONE)
+        return;
+    /* To call it good would be a guess, and so would be to call it void. */
+    snprintf(e->error, sizeof(e->error),
+             "unknown: the events of block %llu could not be read; it may have taken effect",
+             (unsigned long long)block->number);
+    manager__alert(m, "nonce %llu is in block %llu but its dispatch outcome could not be read",
+                   (unsigned long long)row->nonce, (unsigned long long)block->number);
+}
+
+/* A nonce that had no row yet, or whose filler is not written: nothing is on record that could end. */
+static bool drop_hole(struct manager *m, struct row *row)
+{
+    if (row->bytes || row->state == ROW_SIGNING)
+        return false;
+    manager__row_remove(m, row);
+    return true;
+}
+
+static void usurped(struct manager *m, struct row *row, const struct manager_included *x,
+                    const struct manager_block *block)
+{
+    unsigned long long nonce = row->nonce, number = block->number;
+    manager__alert(m, "nonce %llu was used in block %llu by 0x%s, which this relay did not sign", nonce,
+                   number, hex_log(x->hash, 32));
+    if (drop_hole(m, row))
+        return;
+    struct row_end *e = end(m, row, "usurped", x->hash, block);
+    e->index = x->index;
+    snprintf(e->error, sizeof(e->error), "nonce %llu was used by 0x%s, which this relay did not sign", nonce,
+             hex_log(x->hash, 32));
+}
+
+static void used_unseen(struct manager *m, struct row *row, const struct manager_block *block)
+{
+    unsigned long long nonce = row->nonce, number = block->number;
+    manager__alert(m, "nonce %llu is used as of block %llu, by an extrinsic that no block showed", nonce,
+                   number);
+    struct row_end *e = end(m, row, "usurped", row->hash, block);
+    snprintf(e->error, sizeof(e->error),
+             "nonce %llu is used as of block %llu, by an extrinsic that no block showed", nonce, number);
+}
+
+/* ---- blocks ---- */
+
+static void included(struct manager *m, const struct manager_included *x, const struct manager_block *block)
+{
+    struct row *row = manager__by_hash(m, x->hash);
+    /* Used for good, also where the account's nonce at the block cannot be read. */
+    if ((row || x->own_signer) && m->fin_nonce <= (row ? row->nonce : x->nonce))
+        m->fin_nonce = (row ? row->nonce : x->nonce) + 1;
+    if (row) {
+        if (!row->end)
+            finalized_ours(m, row, x, block);
+        return;
+    }
+    if (!x->own_signer)
+        return;
+    row = manager__at(m, x->nonce);
+    if (row && !row->end)
+        usurped(m, row, x, block);
+    else if (x->nonce >= m->next && m->phase == MANAGER_LEADING)
+        manager__chain_nonce(m, x->nonce + 1, "in a finalized block");
+}
+
+/* Nonces below the account's are used. Which extrinsic used one that no block showed is looked for once
+ * more from the block the row was signed at, before the row is given up; `block` NULL: look only. */
+void manager__consumed(struct manager *m, uint64_t account_nonce, const struct manager_block *block)
+{
+    uint64_t from = UINT64_MAX;
+    struct row *row;
+    for (uint64_t at = 0; (row = manager__first(m, SET_LIVE, at)) && row->nonce < account_nonce;) {
+        at = row->nonce + 1;
+        if (row->state == ROW_SIGNING || drop_hole(m, row))
+            continue;
+        if (row->refollowed) {
+            if (block)
+                used_unseen(m, row, block);
+            continue;
+        }
+        row->refollowed = true;
+        if (row->submitted_block < from)
+            from = row->submitted_block;
+    }
+    if (from != UINT64_MAX)
+        manager__follow(m, from);
+}
+
+static bool expected(struct manager *m, uint64_t number)
+{
+    if (!m->following || number <= m->seen)
+        return false;
+    if (number == m->seen + 1 || m->gap_from == m->seen + 1)
+        return true;
+    uint64_t missing = m->seen + 1;
+    manager__follow(m, missing); /* a height was skipped: ask for it, once */
+    m->gap_from = missing;
+    return false;
+}
+
+void manager__finalized(struct manager *m, const struct manager_block *block)
+{
+    if (block->number > m->finalized)
+        m->finalized = block->number;
+    if (m->phase < MANAGER_CHAIN_WAIT || !expected(m, block->number))
+        return;
+    m->seen = block->number;
+    for (size_t i = 0; i < block->included_count; i++)
+        included(m, &block->included[i], block);
+    if (block->account_nonce != UINT64_MAX) {
+        m->fin_known = true;
+        if (block->account_nonce > m->fin_nonce)
+            m->fin_nonce = block->account_nonce;
+        if (m->phase == MANAGER_LEADING)
+            manager__chain_nonce(m, block->account_nonce, "in a finalized block");
+        manager__consumed(m, block->account_nonce, block);
+    }
+    manager__eras(m);
+}
+
+/* ---- storing ends ---- */
+
+void manager__finish_pump(struct manager *m)
+{
+    struct row *row = manager__first(m, ROW_ENDING, 0);
+    if (m->phase < MANAGER_CHAIN_WAIT || m->write_out[MANAGER_WRITE_FINISH] || !row)
+        return;
+    size_t max = m->sets[ROW_ENDING].count < FINISH_BATCH_MAX ? m->sets[ROW_ENDING].count : FINISH_BATCH_MAX;
+    manager__write_start(m, MANAGER_WRITE_FINISH);
+    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_STORE_FINISH, max);
+    for (; row && fx->count < max; row = manager__first(m, ROW_ENDING, row->nonce + 1)) {
+        struct manager_row_effect *x = &fx->rows[fx->count++];
+        const struct row_end *e = row->end;
+        x->nonce = row->nonce;
+        x->id = row->id;
+        x->outcome = e->outcome;
+        x->has_block = true;
+        x->block_number = (int64_t)e->block_number;
+        x->index = e->index;
+        x->has_fee = e->has_fee;
+        x->fee = e->fee;
+        memcpy(x->hash, e->hash, 32);
+        memcpy(x->block_hash, e->block_hash, 32);
+        memcpy(x->error, e->error, sizeof(x->error));
+        manager__batch_put(&m->batch[MANAGER_WRITE_FINISH], row->nonce);
+        manager__move(m, row, ROW_FINISHING);
+    }
+}
+
+void manager__finish_stored(struct manager *m)
+{
+    const struct batch *b = &m->batch[MANAGER_WRITE_FINISH];
+    for (size_t i = 0; i < b->count; i++)
+        manager__row_remove(m, manager__at(m, b->nonces[i]));
+}

@@ -1,0 +1,327 @@
+/* The manager's own types. The files of the core:
+ *   manager.c          step, phases, deadlines, the order in which wishes become effects (pump)
+ *   manager_effects.c  the list of effects and the memory that lives until the next step
+ *   manager_ring.c     rows by nonce, sets of nonces, the table of hashes
+ *   manager_row.c      a row's states and what a change of state means for sets and counters
+ *   manager_load.c     snapshot, promotion, what the first probe means for next nonce and holes
+ *   manager_admit.c    outbox to rows
+ *   manager_send.c     submissions, their answers, watch statuses
+ *   manager_follow.c   finalized blocks: the truth
+ *   manager_repair.c   beats, probes, new bytes, fillers
+ *   manager_write.c    what the store answered
+ *   manager_refusal.c  how a node's refusal is read
+ *   manager_check.c    invariants
+ * Only base/ and the types of chain/node.h are included here: no loop, no store, no clock. */
+#ifndef RELAY_MANAGER_INTERNAL_H
+#define RELAY_MANAGER_INTERNAL_H
+
+#include "base/backoff.h"
+#include "base/check.h"
+#include "base/list.h"
+#include "relay/manager.h"
+
+enum {
+    SPAN_MAX = 1 << 24,       /* nonces between the lowest row and the next one; more is no sane table */
+    FINISH_BATCH_MAX = 1024,  /* ends of one store write */
+    PROBE_TIMEOUT_MS = 30000, /* a question without an answer is asked again */
+    STALL_BASE_MS = 10000,    /* without a best block for so long, repair takes a step all the same */
+    STALL_CAP_MS = 120000,
+    RESIGN_EASY = 4,     /* so many new signatures in a row come one a block, later ones more rarely */
+    RESIGN_GAP_MAX = 8,  /* blocks between two later ones */
+    CONFLICTS_MAX = 3,   /* admissions refused in a row before everything is loaded again */
+    STATUS_SIGNED = 255, /* row.status: no status was heard of the current attempt */
+};
+
+/* What is known of a nonce in use.
+ *
+ *   UNSENT -> SUBMITTED -> POOLED -> IN_BLOCK -> ENDING -> FINISHING -> (gone)
+ *     ^  ^        |           |         |          ^
+ *     |  |        v           v         v          | a finalized block, from any state
+ *     |  +----- UNSURE <------+---------+          |
+ *     |           | probe: neither pool nor chain knows it, and these bytes are no good any more
+ *     |           v
+ *     +-- SIGNING <- RESIGN, FILL
+ */
+enum row_state {
+    ROW_UNSENT,    /* committed, not on the wire; not before beat `hold` */
+    ROW_SUBMITTED, /* on the wire, no answer yet */
+    ROW_POOLED,    /* a pool has it */
+    ROW_UNSURE,    /* waits for a probe */
+    ROW_IN_BLOCK,  /* the best chain used its nonce; finalized blocks will tell by what */
+    ROW_RESIGN,    /* wants new bytes at its nonce */
+    ROW_FILL,      /* wants a filler at its nonce */
+    ROW_SIGNING,   /* RESIGN or FILL is in flight */
+    ROW_ENDING,    /* its end is known and not stored */
+    ROW_FINISHING, /* STORE_FINISH is in flight */
+    ROW_STATES,
+};
+
+/* One set of nonces for each state (same numbers), and these. */
+enum {
+    SET_HELD = ROW_STATES, /* later nonces are not sent while one of these is below them */
+    SET_LIVE,              /* no end is known */
+    SET_DIRTY,             /* the status is not stored */
+    SET_COUNT,
+};
+
+enum row_reason {
+    REASON_NONE,
+    REASON_BANNED,
+    REASON_ERA,
+    REASON_RUNTIME,
+    REASON_PROOF,
+    REASON_HOLE,
+    REASON_INVALID
+};
+
+/* How a nonce ended, kept until it is stored. */
+struct row_end {
+    const char *outcome; /* static */
+    char error[200];
+    uint8_t hash[32];
+    uint8_t block_hash[32];
+    uint64_t block_number;
+    uint32_t index;
+    bool has_fee;
+    u128 fee;
+};
+
+struct row {
+    uint64_t nonce;
+    int64_t id; /* 0: filler or hole */
+    uint8_t hash[32];
+    uint8_t *bytes; /* owned; NULL: a hole */
+    uint32_t bytes_len;
+    uint32_t call_len;
+    int64_t era_death; /* -1: immortal */
+    int64_t out_death; /* from this finalized height on nothing that was sent can be included any more */
+    uint64_t submitted_block;
+    uint8_t *block_hash; /* owned 32 bytes, NULL: none */
+    uint8_t (*earlier)[32];
+    struct row_end *end;
+    char *note;       /* owned: the node's text behind a FILL */
+    struct list news; /* in manager.news while POOLED or IN_BLOCK, oldest news first */
+    uint32_t spec_version;
+    uint32_t hold;         /* UNSENT: the beat from which it may be sent */
+    uint32_t tried;        /* beat of the last submission */
+    uint32_t resign_after; /* the beat from which it may be signed again */
+    uint32_t sign_runtime; /* runtime count when it was signed */
+    uint32_t seq;          /* probe count when this state began: an older probe says nothing about it */
+    uint32_t pool_seen;    /* probe count of the last pool answer that held it */
+    uint32_t news_block;   /* block count of the last news */
+    uint16_t earlier_count;
+    uint8_t state;
+    uint8_t status; /* enum tx_status or STATUS_SIGNED */
+    uint8_t reason;
+    uint8_t resigns; /* new signatures since a node last accepted one */
+    bool watched;    /* the door holds a watch, or an unanswered submission, for the current hash */
+    bool was_out;    /* some bytes of this nonce may be in some pool */
+    bool banned;
+    bool soft; /* UNSURE only for lack of news: later nonces need not wait */
+    bool refollowed;
+};
+
+struct nset {
+    uint64_t *level[3];
+    size_t words[3];
+    size_t count;
+};
+
+struct hash_entry {
+    uint64_t key;    /* first 8 bytes of the hash */
+    uint64_t nonce1; /* nonce + 1; 0: free */
+};
+
+struct era_entry {
+    uint64_t death;
+    uint64_t nonce;
+};
+
+struct batch {
+    uint64_t *nonces;
+    size_t count, cap;
+};
+
+enum {
+    ALERT_PAYMENT = 1,
+    ALERT_FOREIGN_POOL = 2,
+    ALERT_BUSY = 4,
+    ALERT_INVALID = 8,
+    ALERT_BEHIND = 16,
+    ALERT_GAP = 32,
+    ALERT_FINALITY = 64
+};
+enum { WRITE_COUNT = MANAGER_WRITE_LOAD + 1 };
+enum probe { PROBE_NONE, PROBE_POOL, PROBE_NONCE };
+
+struct manager {
+    struct manager_config config;
+    enum manager_phase phase;
+    uint64_t now;
+    bool fenced; /* leadership is lost: silent until DEMOTED */
+    struct rng rng;
+
+    /* rows */
+    struct row **slots; /* by nonce & (cap - 1) */
+    size_t cap;
+    uint64_t low, next; /* rows live in [low, next) */
+    size_t rows;
+    struct nset sets[SET_COUNT];
+    struct hash_entry *table;
+    size_t table_cap, table_count;
+    struct era_entry *eras; /* min-heap by death; entries of rows that have moved on are skipped */
+    size_t era_count, era_cap;
+    struct list news;
+
+    /* the chain */
+    bool chain_up;
+    bool gate_shut;
+    uint64_t finalized, best;
+    uint64_t seen;      /* highest finalized height that was worked through */
+    uint64_t fin_nonce; /* highest account nonce of a finalized block */
+    bool fin_known;
+    uint64_t gap_from; /* a skipped height that was asked for again */
+    uint32_t spec_version, transaction_version;
+    uint32_t runtimes; /* changes of the runtime */
+    uint32_t blocks;   /* best blocks heard of, from 1 */
+    uint32_t beat;     /* best blocks, and steps of a stalled chain, from 1 */
+    uint64_t beat_at;  /* deadline of a stalled chain's next step */
+    struct backoff stall;
+    bool following; /* FOLLOW was asked since the rows were loaded */
+
+    /* load and probe */
+    bool load_out;
+    uint64_t load_at;
+    struct backoff load_backoff;
+    int64_t load_after;
+    int64_t db_next; /* of the snapshot */
+    uint64_t min_submitted, max_submitted;
+    enum probe probe;
+    bool probe_discard; /* the answer that is on its way is too old to be used */
+    bool probe_now, probe_at_beat;
+    uint64_t probe_at; /* deadline: retry or timeout; UINT64_MAX: none */
+    struct backoff probe_backoff;
+    uint32_t probe_seq;
+    bool rewind; /* the stored next nonce is above every row and the chain: admission waits */
+
+    /* admission */
+    bool wanted;
+    uint64_t admit_first;
+    uint32_t admit_count, admit_runtimes, admit_conflicts;
+    uint64_t admit_block;
+    uint32_t window;
+    bool full_this_block;
+    bool pilot; /* after a refusal for lack of room, money or service: one at a time until one is accepted */
+    unsigned alerted;
+
+    /* writes in flight */
+    bool write_out[WRITE_COUNT];
+    struct batch batch[WRITE_COUNT];
+    bool nonce_wanted;
+
+    /* effects of this step */
+    struct manager_effect *effects;
+    size_t effect_count, effect_cap;
+    void **garbage;
+    size_t garbage_count, garbage_cap;
+};
+
+/* manager_effects.c */
+void manager__effects_reset(struct manager *m);
+void *manager__keep(struct manager *m, void *p); /* freed at the next step */
+struct manager_effect *manager__fx(struct manager *m, enum manager_effect_type type);
+/* An effect with room for max rows; the caller sets its count. */
+struct manager_effect *manager__fx_rows(struct manager *m, enum manager_effect_type type, size_t max);
+void manager__alert(struct manager *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void manager__alert_once(struct manager *m, unsigned kind, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* manager_ring.c */
+void manager__ring_clear(struct manager *m); /* frees every row */
+void manager__ring_free(struct manager *m);
+void manager__ring_cover(struct manager *m, uint64_t low, uint64_t next); /* room for [low, next) */
+struct row *manager__at(const struct manager *m, uint64_t nonce);         /* NULL: none */
+void manager__set_put(struct manager *m, unsigned set, const struct row *row, bool member);
+bool manager__set_has(const struct manager *m, unsigned set, const struct row *row);
+struct row *manager__first(const struct manager *m, unsigned set, uint64_t from); /* lowest nonce >= from */
+void manager__hash_add(struct manager *m, const uint8_t hash[32], uint64_t nonce);
+void manager__hash_remove(struct manager *m, const uint8_t hash[32], uint64_t nonce);
+struct row *manager__by_hash(const struct manager *m, const uint8_t hash[32]);
+void manager__batch_put(struct batch *b, uint64_t nonce);
+
+/* manager_row.c */
+struct row *manager__row_new(struct manager *m, uint64_t nonce, enum row_state state);
+void manager__row_remove(struct manager *m, struct row *row);
+void manager__row_free(struct row *row);
+void manager__row_bytes(struct manager *m, struct row *row, const uint8_t hash[32], const uint8_t *bytes,
+                        size_t len, size_t call_len, int64_t era_death, uint32_t spec_version);
+void manager__row_earlier(struct manager *m, struct row *row, const uint8_t hash[32]);
+bool manager__row_knows(const struct row *row, const uint8_t hash[32], bool *ret_current);
+void manager__move(struct manager *m, struct row *row, enum row_state state);
+void manager__news(struct manager *m, struct row *row);
+void manager__status(struct manager *m, struct row *row, enum tx_status status, const uint8_t *block_hash);
+void manager__went_out(struct row *row);
+void manager__unwatch(struct manager *m, struct row *row);
+size_t manager__not_in_block(const struct manager *m);
+const char *manager__status_name(uint8_t status);
+const char *manager__reason_text(uint8_t reason);
+bool manager__era_next(struct manager *m, uint64_t height,
+                       struct era_entry *ret_entry); /* pop one that is due */
+
+/* manager_load.c */
+void manager__promote(struct manager *m, int64_t epoch);
+void manager__reload(struct manager *m, bool at_once);
+void manager__forget(struct manager *m);
+void manager__snapshot(struct manager *m, const struct manager_event *ev);
+void manager__load_failed(struct manager *m, int code);
+void manager__load_pump(struct manager *m);
+void manager__chain_ready(struct manager *m);
+bool manager__rebuilt(struct manager *m, uint64_t best_nonce);
+bool manager__find_holes(struct manager *m, uint64_t best_nonce);
+void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where);
+void manager__rewind_check(struct manager *m, uint64_t best_nonce);
+
+/* manager_admit.c */
+void manager__outbox(struct manager *m, const struct manager_event *ev);
+void manager__admitted(struct manager *m, const struct manager_event *ev);
+void manager__admit_pump(struct manager *m);
+
+/* manager_send.c */
+void manager__send_pump(struct manager *m);
+void manager__reply(struct manager *m, const struct manager_event *ev);
+void manager__heard(struct manager *m, const struct manager_event *ev);
+void manager__watch_lost(struct manager *m, const struct manager_event *ev);
+
+/* manager_follow.c */
+void manager__follow(struct manager *m, uint64_t from);
+void manager__finish_stored(struct manager *m);
+void manager__finalized(struct manager *m, const struct manager_block *block);
+void manager__consumed(struct manager *m, uint64_t account_nonce, const struct manager_block *block);
+void manager__finish_pump(struct manager *m);
+
+/* manager_repair.c */
+void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft);
+void manager__pooled(struct manager *m, struct row *row, bool found);
+void manager__resign(struct manager *m, struct row *row, enum row_reason reason);
+void manager__beat(struct manager *m, bool block);
+void manager__pool_answer(struct manager *m, const struct manager_event *ev);
+void manager__nonce_answer(struct manager *m, const struct manager_event *ev);
+void manager__probe_stop(struct manager *m);
+void manager__probe_pump(struct manager *m);
+void manager__probe_tick(struct manager *m);
+void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transaction_version);
+void manager__eras(struct manager *m);
+bool manager__stillborn(struct manager *m);
+void manager__sign_pump(struct manager *m);
+void manager__chain_back(struct manager *m);
+void manager__stall_pump(struct manager *m);
+
+/* manager_write.c */
+void manager__write_start(struct manager *m, enum manager_write write);
+bool manager__writing(const struct manager *m);
+void manager__write_failed(struct manager *m, const struct manager_event *ev);
+void manager__rewritten(struct manager *m, const struct manager_event *ev, enum manager_write write);
+void manager__states_pump(struct manager *m);
+void manager__nonce_pump(struct manager *m);
+
+#endif

@@ -1,0 +1,259 @@
+/* From promotion (or a write with unknown outcome) to LEADING: the rows of the table, the followed blocks,
+ * the first probe, and what it means for the next nonce, for holes and for a counter that ran ahead. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "manager_internal.h"
+
+/* Everything that came from the table or from questions is forgotten; what the chain said stays. */
+void manager__forget(struct manager *m)
+{
+    manager__ring_clear(m);
+    m->probe_seq++;
+    m->probe_now = m->probe_at_beat = false;
+    m->probe_discard = m->probe != PROBE_NONE;
+    if (m->probe == PROBE_NONE)
+        m->probe_at = UINT64_MAX;
+    m->following = false;
+    m->rewind = m->nonce_wanted = m->pilot = false;
+    m->wanted = false;
+    m->admit_count = 0;
+    m->load_after = -1;
+    m->db_next = -1;
+    m->min_submitted = UINT64_MAX;
+    m->max_submitted = 0;
+    m->seen = m->fin_nonce = m->gap_from = 0;
+    m->fin_known = false;
+    m->alerted = 0;
+}
+
+void manager__promote(struct manager *m, int64_t epoch)
+{
+    manager__forget(m);
+    memset(m->write_out, 0, sizeof(m->write_out));
+    m->probe = PROBE_NONE;
+    m->probe_discard = false;
+    m->fenced = m->load_out = m->gate_shut = false;
+    m->chain_up = false; /* a follower is not told; the door says CHAIN_UP after PROMOTED when it is */
+    m->rng.state = (uint64_t)epoch;
+    m->window = m->config.window_max;
+    m->admit_conflicts = 0;
+    m->blocks = m->beat = 1;
+    m->load_at = m->now;
+    m->phase = MANAGER_LOAD_WAIT;
+    backoff_reset(&m->load_backoff);
+    backoff_reset(&m->probe_backoff);
+}
+
+/* A write whose outcome is unknown is never guessed: forget, and read what is there. */
+void manager__reload(struct manager *m, bool at_once)
+{
+    manager__fx(m, MANAGER_FX_UNWATCH_ALL);
+    manager__forget(m);
+    m->phase = MANAGER_LOAD_WAIT;
+    m->load_at = at_once ? m->now : m->now + backoff_next(&m->load_backoff, &m->rng);
+}
+
+/* Every write in flight is answered first: one that commits after the snapshot would be missed by it. */
+void manager__load_pump(struct manager *m)
+{
+    if (m->phase != MANAGER_LOAD_WAIT || m->load_out || manager__writing(m) || m->now < m->load_at)
+        return;
+    m->load_out = true;
+    manager__fx(m, MANAGER_FX_LOAD)->after_nonce = m->load_after;
+}
+
+void manager__load_failed(struct manager *m, int code)
+{
+    m->load_out = false;
+    if (m->phase != MANAGER_LOAD_WAIT)
+        return;
+    if (err_class(code) == ERR_CLASS_PERMANENT || err_class(code) == ERR_CLASS_BUG)
+        manager__alert(m, "pending rows could not be read: %s; trying again", err_text(code));
+    manager__forget(m);
+    m->load_at = m->now + backoff_next(&m->load_backoff, &m->rng);
+}
+
+static void load_row(struct manager *m, const struct manager_snapshot_row *s)
+{
+    struct row *row = manager__row_new(m, s->nonce, ROW_UNSURE);
+    row->id = s->id;
+    manager__row_bytes(m, row, s->hash, s->bytes, s->bytes_len, s->call_len, s->era_death, s->spec_version);
+    for (size_t i = 0; i < s->earlier_count; i++)
+        if (memcmp(s->earlier[i], s->hash, 32))
+            manager__row_earlier(m, row, s->earlier[i]);
+    /* SIGNED rows too: the last leader may have died between the socket and the table. Earlier attempts were
+     * signed earlier, so their eras end no later. */
+    manager__went_out(row);
+    if (s->stage == MANAGER_ROW_IN_BLOCK)
+        row->status = TX_IN_BLOCK;
+    else if (s->stage == MANAGER_ROW_SENT)
+        row->status = TX_BROADCAST;
+    row->submitted_block = s->submitted_block;
+    if (s->submitted_block < m->min_submitted)
+        m->min_submitted = s->submitted_block;
+    if (s->submitted_block > m->max_submitted)
+        m->max_submitted = s->submitted_block;
+}
+
+static bool in_order(struct manager *m, const struct manager_event *ev)
+{
+    for (size_t i = 0; i < ev->count; i++) {
+        uint64_t nonce = ev->snapshot[i].nonce;
+        PRE((int64_t)nonce > m->load_after);
+        if (!m->rows)
+            m->low = m->next = nonce;
+        if (nonce - m->low >= SPAN_MAX) {
+            manager__alert(m, "pending rows at nonces %llu and %llu are too far apart to be one account's",
+                           (unsigned long long)m->low, (unsigned long long)nonce);
+            return false;
+        }
+        manager__ring_cover(m, m->low, nonce + 1);
+        load_row(m, &ev->snapshot[i]);
+        m->load_after = (int64_t)nonce;
+    }
+    return true;
+}
+
+void manager__snapshot(struct manager *m, const struct manager_event *ev)
+{
+    if (m->phase != MANAGER_LOAD_WAIT || !m->load_out)
+        return;
+    m->load_out = false;
+    if (!in_order(m, ev)) {
+        manager__forget(m);
+        m->load_at = m->now + backoff_next(&m->load_backoff, &m->rng);
+        return;
+    }
+    m->db_next = ev->next_nonce;
+    if (!ev->last && ev->count)
+        return; /* the pump asks for the next chunk */
+    backoff_reset(&m->load_backoff);
+    m->phase = MANAGER_CHAIN_WAIT;
+    if (m->chain_up)
+        manager__chain_ready(m);
+}
+
+/* The chain is there and the rows are loaded: follow from the first block that could hold one of them. The
+ * block at submitted_block was final before the row was signed, so it cannot. Without rows the newest
+ * finalized block is wanted for its account nonce. */
+void manager__chain_ready(struct manager *m)
+{
+    manager__follow(m, m->rows ? m->min_submitted + 1 : m->finalized);
+    m->probe_now = true;
+}
+
+/* ---- what the first nonce answer means ---- */
+
+/* Nobody but us should use the key: an account nonce above ours is foreign use, or commits that the database
+ * lost. Either way those nonces are gone. */
+void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where)
+{
+    if (nonce <= m->next + m->admit_count)
+        return;
+    bool expected = m->rewind && nonce <= (uint64_t)m->db_next; /* the table knew of those */
+    if (!expected)
+        manager__alert(
+            m,
+            "account nonce is %llu %s but ours is %llu: the key is used elsewhere or the database lost "
+            "commits",
+            (unsigned long long)nonce, where, (unsigned long long)m->next);
+    if (m->admit_count || (m->rows && nonce - m->low > SPAN_MAX))
+        return; /* rows in flight come first; what the chain used of them ends when they are here */
+    manager__ring_cover(m, m->rows ? m->low : nonce, nonce);
+    m->nonce_wanted = m->nonce_wanted || !expected;
+}
+
+static size_t count_holes(const struct manager *m, uint64_t from)
+{
+    size_t count = 0;
+    for (uint64_t nonce = from; nonce < m->next; nonce++)
+        count += !manager__at(m, nonce);
+    return count;
+}
+
+static bool too_many(struct manager *m, uint64_t from, uint64_t count)
+{
+    if (count <= m->config.window_max)
+        return false;
+    manager__alert_once(
+        m, ALERT_GAP,
+        "%llu nonces from the account's %llu on have no pending row: reaped account, wrong chain "
+        "or damaged table; nothing is sent",
+        (unsigned long long)count, (unsigned long long)from);
+    return true;
+}
+
+/* Nonces from the chain's on that have no row would hold up all later ones: fillers take them. false: there
+ * are more than can be trusted; nothing is done. */
+bool manager__find_holes(struct manager *m, uint64_t best_nonce)
+{
+    uint64_t from = best_nonce > m->fin_nonce ? best_nonce : m->fin_nonce;
+    if (!m->rows)
+        return true; /* nothing waits behind them: see the rewind */
+    if (from < m->low) {
+        if (too_many(m, from, m->low - from))
+            return false;
+        manager__ring_cover(m, from, m->next);
+    } else if (m->rows == m->next - m->low) {
+        return true;
+    }
+    if (too_many(m, from, count_holes(m, from)))
+        return false;
+    for (uint64_t nonce = from; nonce < m->next; nonce++) {
+        if (manager__at(m, nonce))
+            continue;
+        struct row *row = manager__row_new(m, nonce, ROW_FILL);
+        row->reason = REASON_HOLE;
+        row->submitted_block = m->seen;
+    }
+    return true;
+}
+
+/* A stored next nonce above every row and above the chain: a nonce without a row was never signed (nothing
+ * is sent that is not on record), so it can be taken back once nothing is open and the chain is settled. */
+void manager__rewind_check(struct manager *m, uint64_t best_nonce)
+{
+    if (!m->rewind)
+        return;
+    if (best_nonce >= (uint64_t)m->db_next) {
+        m->rewind = false;
+        return;
+    }
+    if (m->rows || !m->fin_known || m->fin_nonce != best_nonce)
+        return;
+    manager__alert(m,
+                   "the stored next nonce %lld is above the chain's %llu and nothing is pending: going back",
+                   (long long)m->db_next, (unsigned long long)best_nonce);
+    manager__ring_cover(m, best_nonce, best_nonce);
+    m->rewind = false;
+    m->nonce_wanted = true;
+}
+
+/* Next nonce = max(the table's, highest row + 1, the chain's), except that a table's counter with nothing
+ * behind it waits for the rewind. */
+static void set_next(struct manager *m, uint64_t best_nonce)
+{
+    if (m->db_next < 0 && !m->rows) {
+        manager__ring_cover(m, best_nonce, best_nonce); /* the account's first use */
+        return;
+    }
+    uint64_t top = m->rows ? m->next : 0;
+    uint64_t db = m->db_next > 0 ? (uint64_t)m->db_next : 0;
+    uint64_t floor = top > best_nonce ? top : best_nonce;
+    m->rewind = db > floor && (!m->rows || db - floor > m->config.window_max);
+    uint64_t next = m->rewind ? floor : db > top ? db : top;
+    manager__ring_cover(m, m->rows ? m->low : next, next);
+}
+
+/* The first probe is answered: from here on the account is led. */
+bool manager__rebuilt(struct manager *m, uint64_t best_nonce)
+{
+    set_next(m, best_nonce);
+    manager__chain_nonce(m, best_nonce, "at the best block");
+    if (!manager__find_holes(m, best_nonce))
+        return false;
+    m->phase = MANAGER_LEADING;
+    manager__fx(m, MANAGER_FX_READY);
+    return true;
+}

@@ -1,0 +1,396 @@
+/* Repair: what is not certain is asked, then mended, lowest nonce first and at most once a beat.
+ *
+ * A beat is a best block; a chain that makes none for a while is given a slow beat of its own, because a
+ * chain may make blocks only when something is sent.
+ *
+ * A probe asks the pool first and the nonce second. The other way round, an extrinsic that leaves the pool
+ * for a block between the two questions would be in neither answer and be sent a second time; this way round
+ * the later nonce sees it. A row is judged only by a probe that began after the row became unsure. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "manager_internal.h"
+
+void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft)
+{
+    row->soft = soft;
+    manager__move(m, row, ROW_UNSURE);
+    if (at_once)
+        m->probe_now = true;
+    else
+        m->probe_at_beat = true;
+}
+
+static bool era_over(const struct row *row, uint64_t height)
+{
+    return row->era_death >= 0 && height >= (uint64_t)row->era_death;
+}
+
+/* Some pool has it. Bytes whose era has ended are of no use there. `found`: by question or refusal, so that
+ * no status will say it. */
+void manager__pooled(struct manager *m, struct row *row, bool found)
+{
+    row->banned = false;
+    if (era_over(row, m->seen)) {
+        manager__resign(m, row, REASON_ERA);
+        return;
+    }
+    manager__move(m, row, ROW_POOLED);
+    if (found && row->status != TX_FUTURE && row->status != TX_BROADCAST)
+        manager__status(m, row, TX_READY, NULL);
+}
+
+/* New bytes at the same nonce are always safe: the chain takes one of them (I5). */
+void manager__resign(struct manager *m, struct row *row, enum row_reason reason)
+{
+    row->reason = (uint8_t)reason;
+    manager__move(m, row, ROW_RESIGN);
+}
+
+static enum row_reason stale_bytes(const struct manager *m, const struct row *row)
+{
+    if (era_over(row, m->best + 1))
+        return REASON_ERA;
+    if (row->spec_version != m->spec_version)
+        return REASON_RUNTIME;
+    return row->banned ? REASON_BANNED : REASON_NONE;
+}
+
+/* What the probe says about one row. */
+static void judge(struct manager *m, struct row *row, uint64_t best_nonce)
+{
+    bool pooled = row->pool_seen == m->probe_seq;
+    if (row->nonce < best_nonce) {
+        if (row->state != ROW_IN_BLOCK)
+            manager__move(m, row, ROW_IN_BLOCK);
+        return;
+    }
+    if (pooled) {
+        manager__pooled(m, row, true);
+        return;
+    }
+    enum row_reason reason = stale_bytes(m, row);
+    if (reason != REASON_NONE) {
+        manager__resign(m, row, reason);
+    } else if (row->tried == m->beat) {
+        manager__unsure(m, row, false, false);
+    } else {
+        row->hold = 0;
+        manager__move(m, row, ROW_UNSENT);
+    }
+}
+
+static void judge_all(struct manager *m, uint64_t best_nonce)
+{
+    uint32_t seq = m->probe_seq;
+    struct row *row;
+    for (uint64_t at = 0; (row = manager__first(m, ROW_UNSURE, at)); at = row->nonce + 1)
+        if (row->seq < seq)
+            judge(m, row, best_nonce);
+    /* A row in a block whose nonce is free again was retracted, said or unsaid. */
+    for (uint64_t at = best_nonce; (row = manager__first(m, ROW_IN_BLOCK, at)); at = row->nonce + 1)
+        if (row->seq < seq)
+            judge(m, row, best_nonce);
+}
+
+/* ---- the two questions ---- */
+
+void manager__probe_stop(struct manager *m)
+{
+    m->probe_discard = m->probe != PROBE_NONE;
+    m->probe_now = true;
+    if (m->probe == PROBE_NONE)
+        m->probe_at = UINT64_MAX;
+    if (m->phase > MANAGER_CHAIN_WAIT && m->phase != MANAGER_LEADING)
+        m->phase = MANAGER_CHAIN_WAIT;
+}
+
+static void probe_failed(struct manager *m)
+{
+    m->probe = PROBE_NONE;
+    m->probe_discard = false;
+    m->probe_now = true;
+    m->probe_at = m->now + backoff_next(&m->probe_backoff, &m->rng);
+    if (m->phase > MANAGER_CHAIN_WAIT && m->phase != MANAGER_LEADING)
+        m->phase = MANAGER_CHAIN_WAIT;
+}
+
+/* A node behind the height that a row was signed at knows less than the table: its nonce would make holes
+ * and resends out of rows that are long in blocks. */
+static bool node_behind(struct manager *m)
+{
+    if (m->finalized >= m->max_submitted)
+        return false;
+    if (m->max_submitted - m->finalized > 10)
+        manager__alert_once(m, ALERT_BEHIND,
+                            "the node's finalized block %llu is behind block %llu of a pending row",
+                            (unsigned long long)m->finalized, (unsigned long long)m->max_submitted);
+    return true;
+}
+
+void manager__probe_pump(struct manager *m)
+{
+    bool may = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_LEADING;
+    if (!may || !m->chain_up || !m->probe_now || m->probe != PROBE_NONE || node_behind(m))
+        return;
+    if (m->probe_at != UINT64_MAX && m->now < m->probe_at)
+        return;
+    m->probe_now = false;
+    m->probe_discard = false;
+    m->probe = PROBE_POOL;
+    m->probe_seq++;
+    m->probe_at = m->now + PROBE_TIMEOUT_MS;
+    if (m->phase == MANAGER_CHAIN_WAIT)
+        m->phase = MANAGER_PROBE_POOL_WAIT;
+    manager__fx(m, MANAGER_FX_ASK_POOL);
+}
+
+/* true: the answer belongs to the question that is open. */
+static bool answered(struct manager *m, enum probe question, bool failed)
+{
+    if (m->probe != question)
+        return false;
+    if (m->probe_discard) {
+        m->probe_discard = false;
+        m->probe = PROBE_NONE;
+        m->probe_at = UINT64_MAX;
+        return false;
+    }
+    if (failed)
+        probe_failed(m);
+    return !failed;
+}
+
+void manager__pool_answer(struct manager *m, const struct manager_event *ev)
+{
+    if (!answered(m, PROBE_POOL, ev->failed))
+        return;
+    for (size_t i = 0; i < ev->count; i++) {
+        struct row *row = manager__by_hash(m, ev->hashes[i]);
+        if (row)
+            row->pool_seen = m->probe_seq;
+    }
+    m->probe = PROBE_NONCE;
+    m->probe_at = m->now + PROBE_TIMEOUT_MS;
+    if (m->phase == MANAGER_PROBE_POOL_WAIT)
+        m->phase = MANAGER_PROBE_NONCE_WAIT;
+    manager__fx(m, MANAGER_FX_ASK_NONCE);
+}
+
+void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
+{
+    if (!answered(m, PROBE_NONCE, ev->failed))
+        return;
+    if (ev->nonce < m->fin_nonce) { /* finalized nonces do not come back: this node lags */
+        probe_failed(m);
+        return;
+    }
+    bool first = m->phase != MANAGER_LEADING;
+    if (!first)
+        manager__chain_nonce(m, ev->nonce, "at the best block");
+    if (first ? !manager__rebuilt(m, ev->nonce) : !manager__find_holes(m, ev->nonce)) {
+        probe_failed(m);
+        return;
+    }
+    m->probe = PROBE_NONE;
+    m->probe_at = UINT64_MAX;
+    backoff_reset(&m->probe_backoff);
+    judge_all(m, ev->nonce);
+    manager__rewind_check(m, ev->nonce);
+}
+
+void manager__probe_tick(struct manager *m)
+{
+    if (m->probe != PROBE_NONE && m->now >= m->probe_at)
+        probe_failed(m); /* the door owes an answer; waiting for ever would stop all repair */
+}
+
+/* ---- beats ---- */
+
+/* Rows without news for a while: pooled ones are asked about; those in a block are looked at by the same
+ * probe's nonce. */
+static void old_news(struct manager *m)
+{
+    struct list *node;
+    while ((node = list_first(&m->news))) {
+        struct row *row = CONTAINER_OF(node, struct row, news);
+        if (m->blocks - row->news_block < m->config.reprobe_blocks)
+            return;
+        if (row->state == ROW_POOLED)
+            manager__unsure(m, row, true, true);
+        else
+            manager__news(m, row);
+        m->probe_now = true;
+    }
+}
+
+static bool waits_for_beat(const struct manager *m)
+{
+    return m->chain_up && m->phase == MANAGER_LEADING &&
+           (m->probe_at_beat || m->rewind || m->sets[ROW_UNSENT].count || m->sets[ROW_UNSURE].count ||
+            m->sets[ROW_RESIGN].count);
+}
+
+void manager__beat(struct manager *m, bool block)
+{
+    m->beat++;
+    m->gate_shut = false; /* GATE_OPEN may have come before the refusal that it answers: ask the gate again */
+    if (block) {
+        m->blocks++;
+        backoff_reset(&m->stall);
+        if (!m->full_this_block && m->window < m->config.window_max)
+            m->window++;
+        m->full_this_block = false;
+        old_news(m);
+    }
+    if (m->probe_at_beat || m->rewind || m->sets[ROW_UNSURE].count)
+        m->probe_now = true;
+    m->probe_at_beat = false;
+    m->beat_at = UINT64_MAX;
+}
+
+/* The slow beat is armed while something waits for one; a block disarms it. */
+void manager__stall_pump(struct manager *m)
+{
+    if (!waits_for_beat(m))
+        m->beat_at = UINT64_MAX;
+    else if (m->beat_at == UINT64_MAX)
+        m->beat_at = m->now + backoff_next(&m->stall, &m->rng);
+}
+
+/* ---- what makes bytes useless ---- */
+
+void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transaction_version)
+{
+    if (transaction_version && m->transaction_version && transaction_version != m->transaction_version)
+        manager__alert(
+            m, "transaction_version went from %u to %u: calls made for the old one may mean something else",
+            m->transaction_version, transaction_version);
+    if (transaction_version)
+        m->transaction_version = transaction_version;
+    if (spec_version == m->spec_version)
+        return;
+    m->spec_version = spec_version;
+    m->runtimes++;
+    struct row *row;
+    for (uint64_t at = 0; (row = manager__first(m, SET_LIVE, at)); at = row->nonce + 1) {
+        if (row->spec_version == spec_version || (row->state != ROW_UNSENT && row->state != ROW_POOLED))
+            continue;
+        if (row->was_out)
+            manager__unsure(m, row, true, false);
+        else
+            manager__resign(m, row, REASON_RUNTIME); /* no pool ever had it */
+    }
+}
+
+/* Every block to the end of the era was seen and none holds the row: only new bytes can be included. Rows
+ * that are in a block, unsure or unsent meet their era when that state ends. */
+void manager__eras(struct manager *m)
+{
+    struct era_entry e;
+    while (manager__era_next(m, m->seen, &e)) {
+        struct row *row = manager__at(m, e.nonce);
+        if (row && row->state == ROW_POOLED && row->era_death == (int64_t)e.death)
+            manager__resign(m, row, REASON_ERA);
+    }
+}
+
+void manager__chain_back(struct manager *m)
+{
+    struct list *node, *next;
+    for (node = m->news.next; node != &m->news; node = next) {
+        next = node->next;
+        struct row *row = CONTAINER_OF(node, struct row, news);
+        if (row->state == ROW_POOLED)
+            manager__unsure(m, row, true, false); /* another node, or one without its pool */
+    }
+    m->probe_now = true;
+}
+
+/* ---- new bytes, fillers ---- */
+
+static bool may_resign(const struct manager *m, const struct row *row)
+{
+    return m->beat >= row->resign_after || m->runtimes != row->sign_runtime;
+}
+
+/* An era is born at a finalized block: while finality lags by a whole period, new bytes would be dead at
+ * birth. Nothing is signed until it has caught up. */
+bool manager__stillborn(struct manager *m)
+{
+    if (!m->config.era_period || m->finalized + m->config.era_period > m->best + 2)
+        return false;
+    manager__alert_once(m, ALERT_FINALITY,
+                        "finality lags: block %llu is finalized, %llu is best, and an era is %u blocks",
+                        (unsigned long long)m->finalized, (unsigned long long)m->best, m->config.era_period);
+    return true;
+}
+
+static void signing(struct manager *m, struct row *row, struct batch *b)
+{
+    uint32_t gap = 1;
+    for (unsigned i = RESIGN_EASY; i < row->resigns && gap < RESIGN_GAP_MAX; i++)
+        gap *= 2;
+    row->resign_after = m->beat + gap;
+    row->sign_runtime = m->runtimes;
+    if (row->resigns < UINT8_MAX)
+        row->resigns++;
+    manager__batch_put(b, row->nonce);
+    manager__move(m, row, ROW_SIGNING);
+}
+
+static void resign_pump(struct manager *m)
+{
+    struct batch *b = &m->batch[MANAGER_WRITE_RESIGN];
+    struct row *row = manager__first(m, ROW_RESIGN, 0);
+    if (m->write_out[MANAGER_WRITE_RESIGN] || !row || !may_resign(m, row))
+        return;
+    manager__write_start(m, MANAGER_WRITE_RESIGN);
+    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_RESIGN, m->config.batch_max);
+    while (row && fx->count < m->config.batch_max && may_resign(m, row)) {
+        fx->rows[fx->count++] = (struct manager_row_effect){
+            .nonce = row->nonce,
+            .id = row->id,
+            .call = row->bytes + row->bytes_len - row->call_len,
+            .call_len = row->call_len,
+            .reason = manager__reason_text(row->reason),
+            .block_number = -1,
+        };
+        signing(m, row, b);
+        row = manager__first(m, ROW_RESIGN, row->nonce + 1);
+    }
+}
+
+/* The lowest row from this nonce on whose filler need not wait for old bytes. */
+static struct row *fillable(const struct manager *m, uint64_t from)
+{
+    struct row *row = manager__first(m, ROW_FILL, from);
+    while (row && row->was_out && m->seen < (uint64_t)row->out_death)
+        row = manager__first(m, ROW_FILL, row->nonce + 1);
+    return row;
+}
+
+static void fill_pump(struct manager *m)
+{
+    struct batch *b = &m->batch[MANAGER_WRITE_FILL];
+    struct row *row = fillable(m, 0);
+    if (m->write_out[MANAGER_WRITE_FILL] || !row)
+        return;
+    manager__write_start(m, MANAGER_WRITE_FILL);
+    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_FILL, m->config.batch_max);
+    for (; row && fx->count < m->config.batch_max; row = fillable(m, row->nonce + 1)) {
+        const char *reason = row->note ? row->note : manager__reason_text(row->reason);
+        fx->rows[fx->count++] = (struct manager_row_effect){
+            .nonce = row->nonce, .id = row->id, .reason = reason, .outcome = "failed", .block_number = -1};
+        signing(m, row, b);
+    }
+}
+
+void manager__sign_pump(struct manager *m)
+{
+    bool wish = m->sets[ROW_FILL].count || m->sets[ROW_RESIGN].count;
+    if (m->phase != MANAGER_LEADING || !m->chain_up || !wish || manager__stillborn(m))
+        return;
+    fill_pump(m);
+    resign_pump(m);
+}

@@ -1,0 +1,280 @@
+/* To the node and back: submissions in nonce order, what their answers mean, and watch statuses. Statuses
+ * only give speed; the end of a row comes from finalized blocks alone. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "manager_internal.h"
+
+static bool room_on_wire(const struct manager *m)
+{
+    size_t on_wire = m->sets[ROW_SUBMITTED].count;
+    return on_wire < (m->pilot ? 1 : m->config.unanswered_max);
+}
+
+static void submit(struct manager *m, struct row *row)
+{
+    row->tried = m->beat;
+    row->watched = true;
+    manager__move(m, row, ROW_SUBMITTED);
+    struct manager_effect *fx = manager__fx(m, MANAGER_FX_SUBMIT);
+    fx->nonce = row->nonce;
+    fx->bytes = row->bytes;
+    fx->bytes_len = row->bytes_len;
+    memcpy(fx->hash, row->hash, 32);
+}
+
+/* Lowest nonce first, and never past a row that has to be mended or waits for its beat: a node that sees a
+ * later nonce first parks it (or, as chopsticks, throws it away). */
+void manager__send_pump(struct manager *m)
+{
+    if (m->phase != MANAGER_LEADING || !m->chain_up || m->gate_shut)
+        return;
+    struct row *row;
+    while (room_on_wire(m) && (row = manager__first(m, ROW_UNSENT, 0))) {
+        const struct row *held = manager__first(m, SET_HELD, 0);
+        if (row->hold > m->beat || (held && held->nonce < row->nonce))
+            return;
+        /* A pool throws it out one block before its era ends; sending it would only ban it. */
+        if (row->era_death >= 0 && m->best + 1 >= (uint64_t)row->era_death)
+            manager__resign(m, row, REASON_ERA);
+        else
+            submit(m, row);
+    }
+}
+
+/* ---- answers ---- */
+
+static void accepted(struct manager *m, struct row *row)
+{
+    manager__went_out(row);
+    row->resigns = 0;
+    free(row->note);
+    row->note = NULL;
+    m->pilot = false;
+    m->alerted = 0;
+    manager__pooled(m, row, false);
+}
+
+static void again(struct manager *m, struct row *row, bool pilot)
+{
+    row->hold = m->beat + 1;
+    m->pilot = m->pilot || pilot;
+    manager__move(m, row, ROW_UNSENT);
+}
+
+static void pool_full(struct manager *m, struct row *row)
+{
+    if (!m->full_this_block)
+        m->window = m->window > 1 ? m->window / 2 : 1;
+    m->full_this_block = true;
+    again(m, row, true);
+}
+
+/* The transaction can end only when none of its bytes can still be included: a filler waits for the end of
+ * the eras of those that a pool may hold. A filler, or one with immortal bytes out there, is signed again. */
+static void invalid(struct manager *m, struct row *row, const char *text)
+{
+    bool waits = row->was_out && (row->out_death == INT64_MAX || m->seen < (uint64_t)row->out_death);
+    if (waits || row->id == 0)
+        manager__alert_once(m, ALERT_INVALID,
+                            "nonce %llu is refused as invalid and cannot be given up yet: %s",
+                            (unsigned long long)row->nonce, text);
+    if (row->id == 0 || (waits && row->out_death == INT64_MAX)) {
+        if (row->resign_after <= m->beat)
+            row->resign_after = m->beat + 1;
+        manager__resign(m, row, REASON_INVALID);
+        return;
+    }
+    free(row->note);
+    row->note = xstrndup(text, 190);
+    row->reason = REASON_INVALID;
+    manager__move(m, row, ROW_FILL);
+}
+
+static void bad_proof(struct manager *m, struct row *row)
+{
+    manager__fx(m, MANAGER_FX_RECHECK_RUNTIME);
+    if (row->resign_after <= m->beat)
+        row->resign_after = m->beat + 1; /* unless the runtime turns out to have changed */
+    manager__resign(m, row, REASON_PROOF);
+}
+
+static void refused(struct manager *m, struct row *row, enum refusal why, const char *text)
+{
+    unsigned long long nonce = row->nonce;
+    row->watched = false;
+    switch (why) {
+    case REFUSAL_STALE: /* by whom, finalized blocks will tell; the next beat's probe checks it */
+        manager__move(m, row, ROW_IN_BLOCK);
+        m->probe_at_beat = true;
+        return;
+    case REFUSAL_POOLED:
+        manager__went_out(row);
+        manager__pooled(m, row, true);
+        return;
+    case REFUSAL_BANNED:
+        row->banned = true;
+        manager__unsure(m, row, false, false);
+        return;
+    case REFUSAL_UNDERPRICED:
+        if (row->earlier_count) {
+            manager__pooled(m, row, true);
+            return;
+        }
+        manager__alert_once(m, ALERT_FOREIGN_POOL,
+                            "the pool holds another transaction with our nonce %llu: %s", nonce, text);
+        manager__unsure(m, row, false, false);
+        return;
+    case REFUSAL_POOL_FULL:
+        pool_full(m, row);
+        return;
+    case REFUSAL_PAYMENT:
+        manager__alert_once(m, ALERT_PAYMENT, "the account cannot pay for nonce %llu: %s", nonce, text);
+        again(m, row, true);
+        return;
+    case REFUSAL_BAD_PROOF:
+        bad_proof(m, row);
+        return;
+    case REFUSAL_FUTURE:
+        again(m, row, false);
+        return;
+    case REFUSAL_INVALID:
+        invalid(m, row, text);
+        return;
+    case REFUSAL_TRANSPORT:
+        manager__went_out(row);
+        manager__unsure(m, row, true, false);
+        return;
+    case REFUSAL_GATE:
+        m->gate_shut = true;
+        row->tried = 0;
+        row->hold = 0;
+        manager__move(m, row, ROW_UNSENT);
+        return;
+    case REFUSAL_BUSY:
+        manager__alert_once(m, ALERT_BUSY, "the node does not take nonce %llu now: %s", nonce, text);
+        again(m, row, true);
+        return;
+    }
+    UNREACHABLE();
+}
+
+static struct row *known(const struct manager *m, const struct manager_event *ev, bool *ret_current)
+{
+    struct row *row = manager__at(m, ev->nonce);
+    return row && !row->end && manager__row_knows(row, ev->hash, ret_current) ? row : NULL;
+}
+
+void manager__reply(struct manager *m, const struct manager_event *ev)
+{
+    bool current;
+    struct row *row = known(m, ev, &current);
+    if (!row || !current || row->state != ROW_SUBMITTED)
+        return; /* it ended meanwhile, or belongs to what was forgotten */
+    if (ev->code == 0)
+        accepted(m, row);
+    else
+        refused(m, row, manager_refusal(ev->code, ev->rpc_code, ev->text), ev->text ? ev->text : "");
+}
+
+/* ---- statuses ---- */
+
+static bool waits_for_answer(const struct row *row)
+{
+    return row->state == ROW_SUBMITTED || row->state == ROW_SIGNING;
+}
+
+static void in_pool(struct manager *m, struct row *row, enum tx_status status)
+{
+    if (row->state == ROW_IN_BLOCK)
+        return; /* told late: a state does not go back without a retraction */
+    manager__status(m, row, status, NULL);
+    if (row->state == ROW_UNSURE)
+        manager__pooled(m, row, false);
+    else
+        manager__news(m, row);
+}
+
+static void in_block(struct manager *m, struct row *row, const uint8_t *block_hash)
+{
+    manager__status(m, row, TX_IN_BLOCK, block_hash);
+    if (!waits_for_answer(row))
+        manager__move(m, row, ROW_IN_BLOCK);
+}
+
+static void retracted(struct manager *m, struct row *row, const uint8_t *block_hash)
+{
+    if (row->state != ROW_IN_BLOCK)
+        return;
+    if (block_hash && row->block_hash && memcmp(block_hash, row->block_hash, 32))
+        return; /* it is in another block by now */
+    manager__status(m, row, TX_RETRACTED, block_hash);
+    manager__unsure(m, row, false, true);
+}
+
+/* The node has nothing more to say about it. */
+static void watch_over(struct manager *m, struct row *row, enum tx_status status, const uint8_t *block_hash)
+{
+    row->watched = row->state == ROW_SUBMITTED; /* else it is what an earlier watch said late */
+    if (status == TX_FINALIZED) {               /* may be false: only a followed block ends the row */
+        in_block(m, row, block_hash);
+        return;
+    }
+    bool timeout = status == TX_FINALITY_TIMEOUT;
+    manager__status(m, row, status, timeout ? block_hash : NULL);
+    if (!waits_for_answer(row))
+        manager__unsure(m, row, true, timeout);
+}
+
+/* An earlier attempt's status tells only that it lives, or that the nonce is used. */
+static void earlier_heard(struct manager *m, struct row *row, enum tx_status status)
+{
+    if ((status == TX_IN_BLOCK || status == TX_FINALIZED) && !waits_for_answer(row))
+        manager__move(m, row, ROW_IN_BLOCK);
+    else if (status <= TX_BROADCAST)
+        manager__news(m, row);
+}
+
+void manager__heard(struct manager *m, const struct manager_event *ev)
+{
+    bool current;
+    struct row *row = known(m, ev, &current);
+    if (!row)
+        return;
+    if (!current) {
+        earlier_heard(m, row, ev->status);
+        return;
+    }
+    switch (ev->status) {
+    case TX_FUTURE:
+    case TX_READY:
+    case TX_BROADCAST:
+        in_pool(m, row, ev->status);
+        return;
+    case TX_IN_BLOCK:
+        in_block(m, row, ev->block_hash);
+        return;
+    case TX_RETRACTED:
+        retracted(m, row, ev->block_hash);
+        return;
+    case TX_FINALIZED:
+    case TX_FINALITY_TIMEOUT:
+    case TX_USURPED:
+    case TX_DROPPED:
+    case TX_INVALID:
+        watch_over(m, row, ev->status, ev->block_hash);
+        return;
+    }
+    UNREACHABLE();
+}
+
+void manager__watch_lost(struct manager *m, const struct manager_event *ev)
+{
+    bool current;
+    struct row *row = known(m, ev, &current);
+    if (!row || !current)
+        return;
+    row->watched = row->state == ROW_SUBMITTED;
+    if (row->state == ROW_POOLED)
+        manager__unsure(m, row, true, false);
+}

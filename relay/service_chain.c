@@ -1,0 +1,147 @@
+/* The service's ears at the node: chain facts and finalized blocks go to every account's manager. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/hex.h"
+#include "base/log.h"
+#include "internal.h"
+
+static void to_leaders(struct service *s, const struct manager_event *ev)
+{
+    for (size_t i = 0; i < s->account_count; i++)
+        if (s->accounts[i].role == ACCOUNT_LEADER)
+            account_event(&s->accounts[i], ev);
+}
+
+static struct manager_event facts(enum manager_event_type type, const struct node_info *info)
+{
+    return (struct manager_event){.type = type,
+                                  .number = info->finalized_number,
+                                  .best = info->best_number,
+                                  .spec_version = info->spec_version,
+                                  .transaction_version = info->transaction_version};
+}
+
+static void on_ready(void *arg, const struct node_info *info)
+{
+    struct service *s = arg;
+    s->node_ready = true;
+    log_info("chain.up", "genesis=%s spec=%s/%u finalized=%llu best=%llu", hex_log(info->genesis, 32),
+             info->spec_name, info->spec_version, (unsigned long long)info->finalized_number,
+             (unsigned long long)info->best_number);
+    for (size_t i = 0; i < s->account_count; i++) {
+        struct account *a = &s->accounts[i];
+        if (a->watched)
+            continue;
+        a->watch_index = node_watch_account(s->node, a->id, a->id_len);
+        a->watched = true;
+    }
+    service_register(s);
+    struct manager_event ev = facts(MANAGER_EV_CHAIN_UP, info);
+    to_leaders(s, &ev);
+}
+
+static void on_down(void *arg, const struct err *err)
+{
+    struct service *s = arg;
+    s->node_ready = false;
+    log_warn("chain.down", "code=%s text=\"%s\"", err_name(err->code), err->text);
+    if (err->code == ERR_GENESIS || err->code == ERR_EXTENSION) {
+        service_fail(s, err);
+        return;
+    }
+    to_leaders(s, &(struct manager_event){.type = MANAGER_EV_CHAIN_DOWN});
+}
+
+static void on_runtime(void *arg, const struct node_info *info)
+{
+    struct service *s = arg;
+    log_info("chain.runtime", "spec=%s/%u transaction_version=%u", info->spec_name, info->spec_version,
+             info->transaction_version);
+    struct manager_event ev = facts(MANAGER_EV_RUNTIME, info);
+    to_leaders(s, &ev);
+}
+
+static void on_best(void *arg, const struct node_head *head)
+{
+    to_leaders(
+        arg, &(struct manager_event){.type = MANAGER_EV_BEST, .number = head->number, .best = head->number});
+}
+
+static struct account *signer_account(struct service *s, const uint8_t *signer, size_t len)
+{
+    struct account *a = NULL;
+    if (signer && len)
+        HASH_FIND(hh, s->by_id, signer, (unsigned)len, a);
+    return a;
+}
+
+/* Only what one of our keys signed: our own extrinsics, and foreign use of the key. */
+static bool wants(void *arg, const uint8_t hash[32], const uint8_t *signer, size_t signer_len)
+{
+    (void)hash;
+    struct account *a = signer_account(arg, signer, signer_len);
+    return a && a->role == ACCOUNT_LEADER;
+}
+
+static void on_finalized(void *arg, const struct node_block *block)
+{
+    struct service *s = arg;
+    struct manager_included *rows = xcalloc(block->included_count, sizeof(*rows));
+    s->follow_next = block->head.number + 1;
+    for (size_t i = 0; i < s->account_count; i++) {
+        struct account *a = &s->accounts[i];
+        if (a->role != ACCOUNT_LEADER)
+            continue;
+        struct manager_block b = {
+            .number = block->head.number, .account_nonce = UINT64_MAX, .included = rows};
+        memcpy(b.hash, block->head.hash, 32);
+        if (a->watched && a->watch_index < block->nonce_count)
+            b.account_nonce = block->nonces[a->watch_index];
+        for (size_t j = 0; j < block->included_count; j++) {
+            const struct node_included *x = &block->included[j];
+            if (signer_account(s, x->signer, x->signer_len) != a)
+                continue;
+            struct manager_included *row = &rows[b.included_count++];
+            *row = (struct manager_included){
+                .index = x->index, .nonce = x->nonce, .own_signer = true, .result = x->result};
+            memcpy(row->hash, x->hash, 32);
+        }
+        account_event(a, &(struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &b});
+    }
+    free(rows);
+}
+
+/* One stream of finalized blocks serves all accounts: it starts over when an account needs an earlier
+ * height, and the others ignore what they have seen. */
+void service_follow(struct service *s, uint64_t number)
+{
+    if (s->following && number >= s->follow_next)
+        return;
+    s->following = true;
+    s->follow_next = number;
+    node_follow(s->node, number);
+}
+
+int service_chain_new(struct service *s, struct err *err)
+{
+    const struct service_config *c = &s->config;
+    struct node_config config = {
+        .urls = c->endpoints,
+        .url_count = c->endpoint_count,
+        .ca_file = c->ca_file,
+        .insecure = c->chain_insecure,
+        .call_timeout_ms = c->call_timeout_ms,
+        .genesis = c->has_genesis ? c->genesis : NULL,
+        .on_ready = on_ready,
+        .on_down = on_down,
+        .on_runtime = on_runtime,
+        .on_best = on_best,
+        .on_finalized = on_finalized,
+        .wants = wants,
+        .arg = s,
+    };
+    s->node = node_new(s->loop, &config, err);
+    return s->node ? 0 : err->code;
+}

@@ -1,0 +1,44 @@
+/* One signed extrinsic for a row: parameters from what the node said last, the era anchored on the
+ * finalized head (a head that can be reorganised away would make a bad proof, cases 90 and 91). */
+#include "chain/extrinsic.h"
+#include "internal.h"
+
+int sign_row(struct account *a, uint64_t nonce, const uint8_t *call, size_t call_len, struct signed_row *ret,
+             struct err *err)
+{
+    const struct node_info *info = node_info(a->service->node);
+    if (!info)
+        return err_set(err, ERR_NET, "no node is connected: nothing can be signed now");
+    uint32_t period = a->service->config.manager.era_period;
+    struct extrinsic_params params = {
+        .nonce = nonce,
+        .spec_version = info->spec_version,
+        .transaction_version = info->transaction_version,
+    };
+    memcpy(params.genesis, info->genesis, 32);
+    memcpy(params.era_block_hash, info->genesis, 32);
+    ret->era_birth = ret->era_death = -1;
+    if (period) {
+        params.era = era_mortal(period, info->finalized_number);
+        ret->era_birth = (int64_t)era_birth(params.era, info->finalized_number);
+        ret->era_death = (int64_t)era_death(params.era, info->finalized_number);
+        memcpy(params.era_block_hash, info->finalized_hash, 32);
+    }
+    ret->spec_version = info->spec_version;
+    ret->transaction_version = info->transaction_version;
+    buf_clear(&ret->bytes);
+    return extrinsic_sign(info->metadata, &params, a->key, call, call_len, &ret->bytes, ret->hash, err);
+}
+
+int sign_filler_call(struct account *a, struct buf *ret_call, struct err *err)
+{
+    const struct node_info *info = node_info(a->service->node);
+    uint8_t index[2];
+    if (!info)
+        return err_set(err, ERR_NET, "no node is connected: nothing can be signed now");
+    if (!metadata_find_call(info->metadata, "System", "remark", index))
+        return err_set(err, ERR_METADATA, "the chain has no System.remark to fill a nonce with");
+    buf_put(ret_call, index, 2);
+    buf_put_u8(ret_call, 0);
+    return 0;
+}

@@ -1,0 +1,297 @@
+-- txrelay 0002: what applications use: enqueue, enqueue_many, cancel, status, and the views.
+--
+-- Errors that an application can cause carry TR010..TR012 and name the argument, the value, the bound and the way
+-- out. Isolation: all of this works at every level. Under REPEATABLE READ and SERIALIZABLE a call that meets a
+-- concurrent one about the same idempotency key or the same id may end with 40001, as Postgres does for any write
+-- there: run the transaction again.
+
+CREATE FUNCTION txrelay.bad_argument(p_function text, p_argument text, p_what text, p_hint text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = 'TR011', MESSAGE = format('%s: %s %s', p_function, p_argument, p_what),
+        HINT = p_hint;
+END
+$$;
+
+-- The account that a text means: alias, 0x and the hex of its id, or its address. TR010 lists the names that look
+-- most like it (shared three-letter pieces; all of them when there are three or less).
+CREATE FUNCTION txrelay.account_of(p_name text) RETURNS int
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_found int[];
+    v_near text;
+BEGIN
+    SELECT array_agg(a.account) INTO v_found FROM accounts a WHERE a.alias = p_name;
+    IF v_found IS NULL AND p_name ~ '^0x([0-9a-fA-F]{2})+$' THEN
+        SELECT array_agg(a.account) INTO v_found FROM accounts a
+            WHERE a.account_id = decode(substr(p_name, 3), 'hex');
+    END IF;
+    IF v_found IS NULL THEN
+        SELECT array_agg(a.account) INTO v_found FROM accounts a WHERE a.address = p_name;
+    END IF;
+    IF cardinality(v_found) = 1 THEN
+        RETURN v_found[1];
+    END IF;
+    IF cardinality(v_found) > 1 THEN
+        PERFORM bad_argument('account', '"' || left(p_name, 80) || '"', 'means more than one account: '
+            || (SELECT string_agg(a.alias, ', ' ORDER BY a.alias) FROM accounts a WHERE a.account = ANY (v_found)),
+            'The same key is registered for several chains; use the alias.');
+    END IF;
+    SELECT string_agg(near.alias, ', ' ORDER BY near.score DESC, near.alias) INTO v_near FROM (
+        SELECT a.alias, (SELECT count(*) FROM generate_series(1, length(a.alias)) i
+                         WHERE strpos('  ' || lower(p_name) || ' ', substr('  ' || lower(a.alias) || ' ', i, 3)) > 0)
+                        ::numeric / (length(a.alias) + length(p_name)) AS score
+        FROM accounts a ORDER BY score DESC, a.alias LIMIT 3) near
+    WHERE near.score > 0 OR (SELECT count(*) FROM accounts) <= 3;
+    RAISE EXCEPTION USING ERRCODE = 'TR010',
+        MESSAGE = format('no such account: %s', coalesce('"' || left(p_name, 80) || '"', 'NULL')),
+        HINT = CASE WHEN v_near IS NOT NULL THEN 'Nearest: ' || v_near || '.'
+                    WHEN EXISTS (SELECT FROM accounts) THEN 'The view txrelay.leader_state lists the accounts.'
+                    ELSE 'No account is registered yet: a relay registers its accounts when it starts.' END;
+END
+$$;
+
+-- The doorbell (README). The lock says whether the leader is awake: no flag, no snapshot, no race. Shared and until
+-- the end of the transaction, so an open transaction keeps its leader awake; taken again by a second enqueue it
+-- costs no further lock. Outside of a sleeping leader's first wake-up no commit carries a NOTIFY.
+CREATE FUNCTION txrelay.ring(p_account int) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF NOT pg_try_advisory_xact_lock_shared(9001, p_account) THEN
+        PERFORM pg_notify('outbox_wake', p_account::text);
+    END IF;
+END
+$$;
+
+-- The payload that an idempotency key stands for is the call. Options are not part of it: a retry computes its
+-- deadline anew.
+CREATE FUNCTION txrelay.key_reused(p_key text, p_id bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = 'TR012',
+        MESSAGE = format('idempotency key "%s" was used before with another call, for transaction %s',
+                         left(p_key, 80), p_id),
+        HINT = 'Use a new key for a new call, or send the first call again to get its id.';
+END
+$$;
+
+CREATE FUNCTION txrelay.enqueue(account text, call bytea, key text DEFAULT NULL, priority int DEFAULT 0,
+    not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL, creator text DEFAULT NULL)
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    v_account int;
+    v_id bigint;
+    v_first record;
+BEGIN
+    IF call IS NULL OR octet_length(call) NOT BETWEEN 1 AND 1048576 THEN
+        PERFORM bad_argument('enqueue', 'call', CASE WHEN call IS NULL THEN 'is NULL'
+            ELSE format('has %s bytes', octet_length(call)) END || '; it must have 1 to 1048576 bytes',
+            'Pass the SCALE-encoded call. Split a batch that is too large.');
+    ELSIF octet_length(key) NOT BETWEEN 1 AND 200 THEN
+        PERFORM bad_argument('enqueue', 'key', format('has %s bytes; it must have 1 to 200', octet_length(key)),
+            'Leave it out (NULL) for no idempotency key, or use a hash of a longer one.');
+    ELSIF priority IS NULL OR priority NOT BETWEEN -1000 AND 1000 THEN
+        PERFORM bad_argument('enqueue', 'priority', format('is %s; it must be -1000 to 1000',
+            coalesce(priority::text, 'NULL')), 'Higher goes first; leave it out for 0.');
+    ELSIF octet_length(creator) > 200 THEN
+        PERFORM bad_argument('enqueue', 'creator', format('has %s bytes; at most 200', octet_length(creator)),
+            'It names who asked; leave it out for the session''s user.');
+    ELSIF deadline <= greatest(clock_timestamp(), not_before) THEN
+        PERFORM bad_argument('enqueue', 'deadline', format('is %s; it must be later than now (%s)%s', deadline,
+            clock_timestamp(), coalesce(format(' and than not_before (%s)', not_before), '')),
+            'Pass a later deadline, or NULL for none.');
+    END IF;
+
+    IF key IS NULL THEN
+        -- The usual case, a name that is an alias, in one statement.
+        INSERT INTO outbox (account, call, creator, priority, not_before, deadline)
+            SELECT a.account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
+                   enqueue.not_before, enqueue.deadline
+            FROM accounts a WHERE a.alias = enqueue.account
+            RETURNING id, account INTO v_id, v_account;
+        IF NOT FOUND THEN
+            v_account := account_of(enqueue.account);
+            INSERT INTO outbox (account, call, creator, priority, not_before, deadline)
+                VALUES (v_account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
+                        enqueue.not_before, enqueue.deadline)
+                RETURNING id INTO v_id;
+        END IF;
+    ELSE
+        -- A concurrent call with the same key waits here for the first one's end. The key and the row are written by
+        -- one transaction: there is no key without its transaction.
+        v_account := account_of(enqueue.account);
+        v_id := nextval('txrelay.transaction_id');
+        LOOP
+            INSERT INTO idempotency_keys (account, key, id, payload_sha256)
+                VALUES (v_account, enqueue.key, v_id, sha256(enqueue.call)) ON CONFLICT (account, key) DO NOTHING;
+            EXIT WHEN FOUND;
+            SELECT k.id, k.payload_sha256 = sha256(enqueue.call) AS same INTO v_first FROM idempotency_keys k
+                WHERE k.account = v_account AND k.key = enqueue.key;
+            CONTINUE WHEN NOT FOUND; -- deleted by the retention between the two statements
+            IF NOT v_first.same THEN
+                PERFORM key_reused(enqueue.key, v_first.id);
+            END IF;
+            RETURN v_first.id;
+        END LOOP;
+        INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline)
+            VALUES (v_id, v_account, enqueue.call, enqueue.key, coalesce(enqueue.creator, session_user),
+                    enqueue.priority, enqueue.not_before, enqueue.deadline);
+    END IF;
+    IF NOT pg_try_advisory_xact_lock_shared(9001, v_account) THEN -- ring(), in place
+        PERFORM pg_notify('outbox_wake', v_account::text);
+    END IF;
+    RETURN v_id;
+END
+$$;
+
+-- Ids in the order of the calls, nonces too. A key that appears twice in one array gives one transaction.
+CREATE FUNCTION txrelay.enqueue_many(account text, calls bytea[], keys text[] DEFAULT NULL, priority int DEFAULT 0,
+    creator text DEFAULT NULL) RETURNS bigint[]
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    v_account int;
+    v_ids bigint[];
+    v_result bigint[];
+    v_bad record;
+BEGIN
+    IF calls IS NULL OR cardinality(calls) > 100000 THEN
+        PERFORM bad_argument('enqueue_many', 'calls', CASE WHEN calls IS NULL THEN 'is NULL'
+            ELSE format('has %s elements', cardinality(calls)) END || '; it must have 0 to 100000',
+            'Use several calls; they may be in one transaction.');
+    ELSIF keys IS NOT NULL AND cardinality(keys) <> cardinality(calls) THEN
+        PERFORM bad_argument('enqueue_many', 'keys', format('has %s elements and calls has %s', cardinality(keys),
+            cardinality(calls)), 'Give one key per call (NULL elements are allowed), or leave keys out.');
+    ELSIF priority IS NULL OR priority NOT BETWEEN -1000 AND 1000 THEN
+        PERFORM bad_argument('enqueue_many', 'priority', format('is %s; it must be -1000 to 1000',
+            coalesce(priority::text, 'NULL')), 'Higher goes first; leave it out for 0.');
+    ELSIF octet_length(creator) > 200 THEN
+        PERFORM bad_argument('enqueue_many', 'creator', format('has %s bytes; at most 200', octet_length(creator)),
+            'It names who asked; leave it out for the session''s user.');
+    END IF;
+    SELECT u.n, octet_length(u.call) AS bytes INTO v_bad FROM unnest(calls) WITH ORDINALITY u (call, n)
+        WHERE u.call IS NULL OR octet_length(u.call) NOT BETWEEN 1 AND 1048576 ORDER BY u.n LIMIT 1;
+    IF FOUND THEN
+        PERFORM bad_argument('enqueue_many', format('calls[%s]', v_bad.n), coalesce('has '
+            || v_bad.bytes || ' bytes', 'is NULL') || '; each must have 1 to 1048576 bytes', 'Pass SCALE-encoded calls.');
+    END IF;
+    SELECT u.n, octet_length(u.key) AS bytes INTO v_bad FROM unnest(keys) WITH ORDINALITY u (key, n)
+        WHERE octet_length(u.key) NOT BETWEEN 1 AND 200 ORDER BY u.n LIMIT 1;
+    IF FOUND THEN
+        PERFORM bad_argument('enqueue_many', format('keys[%s]', v_bad.n), format('has %s bytes; it must have 1 to 200',
+            v_bad.bytes), 'Use NULL for no key, or a hash of a longer one.');
+    END IF;
+    v_account := account_of(enqueue_many.account);
+    IF cardinality(calls) = 0 THEN
+        RETURN '{}';
+    END IF;
+
+    v_ids := ARRAY(SELECT nextval('txrelay.transaction_id') FROM generate_series(1, cardinality(calls)));
+    v_result := v_ids;
+    IF keys IS NOT NULL THEN
+        -- In the order of the keys, so that two calls with the same keys in other orders cannot deadlock.
+        INSERT INTO idempotency_keys (account, key, id, payload_sha256)
+            SELECT v_account, u.key, u.id, sha256(u.call) FROM unnest(calls, keys, v_ids) u (call, key, id)
+            WHERE u.key IS NOT NULL ORDER BY u.key, u.id
+            ON CONFLICT (account, key) DO NOTHING;
+        -- LATERAL with OFFSET 0: looked up by key, one by one, whatever the statistics say (0004).
+        SELECT u.key, k.id INTO v_bad FROM unnest(calls, keys) u (call, key)
+            CROSS JOIN LATERAL (SELECT x.* FROM idempotency_keys x WHERE x.account = v_account AND x.key = u.key
+                OFFSET 0) k
+            WHERE k.payload_sha256 <> sha256(u.call) LIMIT 1;
+        IF FOUND THEN
+            PERFORM key_reused(v_bad.key, v_bad.id);
+        END IF;
+        SELECT array_agg(coalesce(k.id, u.id) ORDER BY u.n) INTO v_result
+            FROM unnest(keys, v_ids) WITH ORDINALITY u (key, id, n)
+            LEFT JOIN LATERAL (SELECT x.id FROM idempotency_keys x WHERE x.account = v_account AND x.key = u.key
+                OFFSET 0) k ON true;
+    END IF;
+    INSERT INTO outbox (id, account, call, key, creator, priority)
+        SELECT u.id, v_account, u.call, u.key, coalesce(enqueue_many.creator, session_user), enqueue_many.priority
+        FROM unnest(v_ids, v_result, calls, keys) u (id, result, call, key) WHERE u.id = u.result;
+    IF FOUND THEN
+        PERFORM ring(v_account);
+    END IF;
+    RETURN v_result;
+END
+$$;
+
+-- End transactions that still are in the outbox. Those who listen hear of it as of any other end, without a nonce.
+-- Returns how many of the ids were there.
+CREATE FUNCTION txrelay.outbox_end(p_account int, p_ids bigint[], p_outcomes txrelay.tx_outcome[], p_errors text[],
+    p_epoch bigint) RETURNS bigint
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+    WITH gone AS (
+        DELETE FROM outbox o USING unnest(p_ids, p_outcomes, p_errors) b (id, outcome, error)
+            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox x WHERE x.id = b.id
+                AND (p_account IS NULL OR x.account = p_account) OFFSET 0) x
+        WHERE o.ctid = x.at RETURNING o.*, b.outcome, b.error
+    ), ended AS (
+        INSERT INTO finished_transactions (id, account, outcome, error, attempts, epoch, key, creator, call, created_at)
+        SELECT g.id, g.account, g.outcome, g.error, g.attempts, p_epoch, g.key, g.creator, g.call, g.created_at
+        FROM gone g RETURNING 1
+    ), told AS (
+        SELECT pg_notify('pending_tx_removed', json_build_object('account_id',
+            (SELECT '0x' || encode(a.account_id, 'hex') FROM accounts a WHERE a.account = g.account),
+            'nonce', NULL, 'id', g.id, 'outcome', g.outcome)::text)
+        FROM gone g
+    )
+    SELECT count(*) FROM told
+$$;
+
+-- One row a transaction, wherever it is now: "where is it?" is one query by id. Fillers have no id.
+CREATE VIEW txrelay.transactions AS
+    SELECT o.id, a.alias AS account, '0x' || encode(a.account_id, 'hex') AS account_id, 'outbox' AS stage,
+           'queued' AS state, NULL::bigint AS nonce, NULL::text AS hash, NULL::text AS block_hash,
+           NULL::bigint AS block_number, NULL::text AS outcome, NULL::text AS error, o.attempts, o.creator, o.key,
+           o.created_at, o.created_at AS updated_at
+    FROM txrelay.outbox o JOIN txrelay.accounts a USING (account)
+    UNION ALL
+    SELECT p.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'pending', p.state::text, p.nonce,
+           '0x' || encode(p.hash, 'hex'), '0x' || encode(p.block_hash, 'hex'), p.block_number, p.outcome::text, p.error,
+           p.attempts, p.creator, p.key, p.created_at, p.updated_at
+    FROM txrelay.pending_transactions p JOIN txrelay.accounts a USING (account)
+    UNION ALL
+    SELECT f.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'finished', f.state::text, f.nonce,
+           '0x' || encode(f.hash, 'hex'), '0x' || encode(f.block_hash, 'hex'), f.block_number, f.outcome::text, f.error,
+           f.attempts, f.creator, f.key, f.created_at, f.finished_at
+    FROM txrelay.finished_transactions f JOIN txrelay.accounts a USING (account);
+
+CREATE VIEW txrelay.leader_state AS
+    SELECT a.alias, '0x' || encode(a.account_id, 'hex') AS account_id, a.epoch, a.claimant AS holder,
+           a.claimant_address AS address, a.lock_held, a.heartbeat, a.expiry_1, a.expiry_2,
+           clock_timestamp() - a.heartbeat AS heartbeat_age, a.next_nonce, a.paused, a.paused_by, a.paused_reason,
+           a.account, a.address AS account_address
+    FROM txrelay.accounts a;
+
+CREATE FUNCTION txrelay.status(id bigint) RETURNS SETOF txrelay.transactions
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+    SELECT * FROM transactions t WHERE t.id = status.id
+$$;
+
+-- cancelled: it was in the outbox and has ended. too_late: it has a nonce. finished: it had ended before.
+CREATE FUNCTION txrelay.cancel(id bigint) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    -- Admission and this delete meet on the row's lock: one of them gets it, the other one sees that it is gone.
+    IF outbox_end(NULL, ARRAY[cancel.id], ARRAY['cancelled']::tx_outcome[], ARRAY['cancelled by '
+                  || session_user], NULL) = 1 THEN
+        RETURN 'cancelled';
+    ELSIF EXISTS (SELECT FROM pending_transactions p WHERE p.id = cancel.id) THEN
+        RETURN 'too_late';
+    ELSIF EXISTS (SELECT FROM finished_transactions f WHERE f.id = cancel.id) THEN
+        RETURN 'finished';
+    END IF;
+    PERFORM bad_argument('cancel', 'id', format('is %s; there is no such transaction', coalesce(cancel.id::text,
+        'NULL')), 'Pass an id that enqueue returned; a record is kept for the retention time only.');
+END
+$$;
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA txrelay FROM PUBLIC;
+REVOKE ALL ON ALL TABLES IN SCHEMA txrelay FROM PUBLIC;
+GRANT SELECT ON txrelay.transactions, txrelay.leader_state TO txrelay_app, txrelay_relay;
+GRANT EXECUTE ON FUNCTION txrelay.enqueue, txrelay.enqueue_many, txrelay.cancel, txrelay.status
+    TO txrelay_app, txrelay_relay;

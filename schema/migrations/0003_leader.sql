@@ -1,0 +1,319 @@
+-- txrelay 0003: leadership: registration, claim, renewal, release, eviction, pause, and the fence.
+--
+-- The epoch is the fencing token. Every write of a leader locks the account's row and compares: a claim is an UPDATE
+-- of the same row, so it waits for a write under the old epoch that is under way, and a write that comes later sees
+-- the new epoch and ends with TR001. Reads compare without the lock (what they return is checked again by the write
+-- that is based on it), so that a leader that polls writes nothing.
+
+-- p_lock: 'read' no lock; 'update' locks the row, so that an account has one writer at a time.
+CREATE FUNCTION txrelay.fence(p_account int, p_epoch bigint, p_lock text) RETURNS txrelay.accounts
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    a accounts;
+BEGIN
+    IF p_lock = 'update' THEN
+        SELECT * INTO a FROM accounts t WHERE t.account = p_account FOR NO KEY UPDATE;
+    ELSE
+        SELECT * INTO a FROM accounts t WHERE t.account = p_account;
+    END IF;
+    IF a.account IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'TR010',
+            MESSAGE = format('no such account: number %s', coalesce(p_account::text, 'NULL')),
+            HINT = 'relay_register returns the number of an account.';
+    ELSIF a.claimant IS NULL OR p_epoch IS NULL OR a.epoch <> p_epoch THEN
+        RAISE EXCEPTION USING ERRCODE = 'TR001',
+            MESSAGE = format('stale epoch %s for account %s: it is at epoch %s, held by %s',
+                             coalesce(p_epoch::text, 'NULL'), a.alias, a.epoch, coalesce(a.claimant, 'nobody')),
+            HINT = 'Another relay leads, or the claim was released. Stop all work for the account.';
+    END IF;
+    RETURN a;
+END
+$$;
+
+-- Something may have been sent that no node has answered for yet (G16): bytes stored and no status, or the outcome of
+-- the current attempt unknown. Newest first: that is where such rows are. Asked only between the two expiries.
+CREATE FUNCTION txrelay.mid_submission(p_account int) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+    PERFORM FROM pending_transactions p WHERE p.account = p_account AND (p.state = 'signed' OR p.unknown)
+        ORDER BY p.nonce DESC LIMIT 1;
+    RETURN FOUND;
+END
+$$;
+
+CREATE FUNCTION txrelay.check_expiry(p_function text, p_expiry_1_ms int, p_expiry_2_ms int) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF p_expiry_1_ms IS NULL OR p_expiry_1_ms NOT BETWEEN 1 AND 86400000 THEN
+        PERFORM bad_argument(p_function, 'p_expiry_1_ms', format('is %s; it must be 1 to 86400000',
+            coalesce(p_expiry_1_ms::text, 'NULL')), 'Milliseconds after which a silent leader may be replaced.');
+    ELSIF p_expiry_2_ms IS NULL OR p_expiry_2_ms NOT BETWEEN p_expiry_1_ms AND 86400000 THEN
+        PERFORM bad_argument(p_function, 'p_expiry_2_ms', format('is %s; it must be p_expiry_1_ms (%s) to 86400000',
+            coalesce(p_expiry_2_ms::text, 'NULL'), p_expiry_1_ms),
+            'Longer than the longest submission; equal to p_expiry_1_ms for a single expiry.');
+    END IF;
+END
+$$;
+
+CREATE FUNCTION txrelay.relay_register(p_alias text, p_account_id bytea, p_scheme text, p_genesis bytea,
+    p_address text, p_lock_key bigint) RETURNS int
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    a accounts;
+    v_bad text;
+BEGIN
+    v_bad := CASE
+        WHEN p_alias IS NULL OR p_alias !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$' OR p_alias ~ '^0x' THEN 'p_alias'
+        WHEN p_account_id IS NULL OR octet_length(p_account_id) NOT IN (20, 32) THEN 'p_account_id'
+        WHEN p_scheme IS NULL OR p_scheme NOT IN ('sr25519', 'ed25519', 'ecdsa', 'ethereum') THEN 'p_scheme'
+        WHEN p_genesis IS NULL OR octet_length(p_genesis) <> 32 THEN 'p_genesis'
+        WHEN p_address IS NULL OR length(p_address) NOT BETWEEN 1 AND 128 THEN 'p_address'
+        WHEN p_lock_key IS NULL THEN 'p_lock_key' END;
+    IF v_bad IS NOT NULL THEN
+        PERFORM bad_argument('relay_register', v_bad, CASE v_bad
+            WHEN 'p_alias' THEN format('is "%s"; 1 to 64 letters, digits, ".", "_", "-", not beginning with 0x', p_alias)
+            WHEN 'p_account_id' THEN format('has %s bytes; it must have 20 or 32', octet_length(p_account_id))
+            WHEN 'p_scheme' THEN format('is "%s"; it must be sr25519, ed25519, ecdsa or ethereum', p_scheme)
+            WHEN 'p_genesis' THEN format('has %s bytes; it must have 32', octet_length(p_genesis))
+            WHEN 'p_address' THEN format('has %s characters; 1 to 128', length(p_address))
+            ELSE 'is NULL' END, 'See schema/README.md.');
+    END IF;
+    SELECT * INTO a FROM accounts t WHERE t.alias = p_alias;
+    IF NOT FOUND THEN
+        INSERT INTO accounts (alias, account_id, scheme, genesis, address, lock_key)
+            VALUES (p_alias, p_account_id, p_scheme, p_genesis, p_address, p_lock_key)
+            ON CONFLICT DO NOTHING RETURNING * INTO a;
+        IF FOUND THEN
+            RETURN a.account;
+        END IF;
+        SELECT * INTO a FROM accounts t WHERE t.alias = p_alias OR t.lock_key = p_lock_key
+            OR (t.genesis = p_genesis AND t.account_id = p_account_id)
+            ORDER BY t.alias = p_alias DESC, t.genesis = p_genesis AND t.account_id = p_account_id DESC LIMIT 1;
+    END IF;
+    IF a.alias <> p_alias AND a.lock_key = p_lock_key AND a.account_id <> p_account_id THEN
+        PERFORM bad_argument('relay_register', 'p_lock_key', format('is %s for %s, and %s has the same', p_lock_key,
+            p_alias, a.alias), 'Two accounts with one lock could not have different leaders: choose another key.');
+    ELSIF a.alias <> p_alias THEN
+        PERFORM bad_argument('relay_register', 'p_alias', format('is "%s", and this account is registered as "%s"',
+            p_alias, a.alias), 'Use the registered alias in the configuration of every relay.');
+    ELSIF a.account_id <> p_account_id OR a.genesis <> p_genesis THEN
+        PERFORM bad_argument('relay_register', 'p_alias', format('"%s" is registered for id 0x%s on genesis 0x%s, not '
+            'for id 0x%s on genesis 0x%s', p_alias, encode(a.account_id, 'hex'), encode(a.genesis, 'hex'),
+            encode(p_account_id, 'hex'), encode(p_genesis, 'hex')),
+            'Use another alias, or correct the key or the chain in the configuration.');
+    ELSIF a.scheme <> p_scheme THEN
+        PERFORM bad_argument('relay_register', 'p_scheme', format('is %s, and %s is registered with %s', p_scheme,
+            p_alias, a.scheme), 'Correct the key in the configuration.');
+    ELSIF a.lock_key <> p_lock_key THEN
+        PERFORM bad_argument('relay_register', 'p_lock_key', format('is %s, and %s is registered with %s', p_lock_key,
+            p_alias, a.lock_key), 'Relays with different lock keys would not see each other. Use the same everywhere; '
+            'to change it, stop all relays and update txrelay.accounts as the owner.');
+    ELSIF a.address <> p_address THEN
+        UPDATE accounts t SET address = p_address WHERE t.account = a.account; -- another prefix, the same key
+    END IF;
+    RETURN a.account;
+END
+$$;
+
+CREATE FUNCTION txrelay.tell_leader(a txrelay.accounts) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    PERFORM pg_notify('leader_change', json_build_object('account', a.account,
+        'account_id', '0x' || encode(a.account_id, 'hex'), 'holder', a.claimant, 'address', a.claimant_address,
+        'epoch', a.epoch)::text);
+END
+$$;
+
+-- One UPDATE decides; two that overlap are serialised by the row's lock, and the second one decides again on what the
+-- first one left (claimant and expiry are in its condition). First line that fits:
+--
+--   the account's claim is now | caller has the lock           | caller has no lock
+--   ---------------------------+-------------------------------+--------------------------------------------
+--   the same holder's          | granted, new epoch            | granted, new epoch
+--   free                       | granted                       | granted if no session has the lock
+--   made with the lock         | granted: that session is gone,| by expiry, and if no session has the lock
+--                              | or it would have the lock     |
+--   made without the lock      | by expiry                     | by expiry, and if no session has the lock
+--
+--   by expiry: expiry_2 has passed; or expiry_1 has passed and nothing is mid-submission. Never before expiry_1.
+--   Without the lock is the letter of the claims plan (use_lock = off): no session has a lock there. A relay that uses
+--   locks may ask without one to see who holds the claim; a hung session's lock then has to go first (leader_evict).
+--
+-- p_have_lock is checked as far as one lock lookup can: no *other* session may have it. The claim must be made by the
+-- session that holds the lock, whose backend is remembered for leader_evict. A lost race is not an error, also not
+-- at higher isolation levels (G27): not granted, and who holds it now.
+CREATE FUNCTION txrelay.leader_claim(p_account int, p_holder text, p_address text, p_have_lock boolean,
+    p_expiry_1_ms int, p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp())
+RETURNS TABLE (granted boolean, epoch bigint, holder text, holder_address text, lock_held boolean,
+    expiry_1_left_ms bigint, expiry_2_left_ms bigint, mid_submission boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    a accounts;
+BEGIN
+    PERFORM check_expiry('leader_claim', p_expiry_1_ms, p_expiry_2_ms);
+    IF p_holder IS NULL OR octet_length(p_holder) NOT BETWEEN 1 AND 500 THEN
+        PERFORM bad_argument('leader_claim', 'p_holder', format('has %s bytes; it must have 1 to 500',
+            octet_length(p_holder)), 'It names this relay process: network, account, host, pid, uuid.');
+    ELSIF octet_length(p_address) > 300 THEN
+        PERFORM bad_argument('leader_claim', 'p_address', format('has %s bytes; at most 300', octet_length(p_address)),
+            'It is where clients reach this relay.');
+    END IF;
+    p_have_lock := coalesce(p_have_lock, false);
+    SELECT * INTO a FROM accounts t WHERE t.account = p_account;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'TR010',
+            MESSAGE = format('no such account: number %s', coalesce(p_account::text, 'NULL')),
+            HINT = 'relay_register returns the number of an account.';
+    ELSIF p_have_lock AND NOT pg_try_advisory_xact_lock(a.lock_key) THEN
+        PERFORM bad_argument('leader_claim', 'p_have_lock', 'is true, and another session has the lock of '
+            || a.alias, 'Claim in the session that holds the advisory lock.');
+    END IF;
+    granted := false;
+    BEGIN
+        UPDATE accounts t SET claimant = p_holder, claimant_address = p_address,
+            lock_held = p_have_lock, lock_pid = CASE WHEN p_have_lock THEN pg_backend_pid() END,
+            epoch = t.epoch + 1, heartbeat = p_now,
+            expiry_1 = p_now + p_expiry_1_ms * interval '1 ms', expiry_2 = p_now + p_expiry_2_ms * interval '1 ms'
+        WHERE t.account = p_account AND CASE
+            WHEN t.claimant = p_holder OR (t.lock_held AND p_have_lock) THEN true
+            WHEN t.claimant IS NULL OR t.expiry_2 <= p_now THEN p_have_lock OR pg_try_advisory_xact_lock(t.lock_key)
+            WHEN t.expiry_1 > p_now OR mid_submission(t.account) THEN false
+            ELSE p_have_lock OR pg_try_advisory_xact_lock(t.lock_key) END
+        RETURNING t.* INTO a;
+        granted := FOUND;
+    EXCEPTION WHEN serialization_failure THEN
+        NULL; -- someone else did it
+    END;
+    IF granted THEN
+        PERFORM tell_leader(a);
+    ELSE
+        SELECT * INTO a FROM accounts t WHERE t.account = p_account;
+    END IF;
+    epoch := a.epoch;
+    holder := a.claimant;
+    holder_address := a.claimant_address;
+    lock_held := a.lock_held;
+    expiry_1_left_ms := (extract(epoch FROM a.expiry_1 - p_now) * 1000)::bigint;
+    expiry_2_left_ms := (extract(epoch FROM a.expiry_2 - p_now) * 1000)::bigint;
+    mid_submission := NOT granted AND a.expiry_1 <= p_now AND mid_submission(p_account);
+    RETURN NEXT;
+END
+$$;
+
+-- Renewal of all accounts of one relay: exactly those that still are its own, under the epoch it knows. An expired
+-- claim that nobody took is renewed; a deposed leader renews nothing. Planned anew each time: rare, and of any size.
+CREATE FUNCTION txrelay.leader_renew(p_holder text, p_accounts int[], p_epochs bigint[], p_expiry_1_ms int,
+    p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp())
+RETURNS TABLE (account int, renewed boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM check_expiry('leader_renew', p_expiry_1_ms, p_expiry_2_ms);
+    IF p_accounts IS NULL OR p_epochs IS NULL OR cardinality(p_accounts) <> cardinality(p_epochs) THEN
+        PERFORM bad_argument('leader_renew', 'p_epochs', format('has %s elements and p_accounts has %s',
+            coalesce(cardinality(p_epochs), 0), coalesce(cardinality(p_accounts), 0)), 'Give one epoch per account.');
+    END IF;
+    RETURN QUERY
+    WITH mine AS (
+        UPDATE accounts t SET heartbeat = p_now, expiry_1 = p_now + p_expiry_1_ms * interval '1 ms',
+            expiry_2 = p_now + p_expiry_2_ms * interval '1 ms'
+        FROM unnest(p_accounts, p_epochs) b (account, epoch)
+        WHERE t.account = b.account AND t.epoch = b.epoch AND t.claimant = p_holder
+        RETURNING t.account
+    )
+    SELECT b.account, m.account IS NOT NULL
+    FROM unnest(p_accounts) WITH ORDINALITY b (account, n) LEFT JOIN mine m ON m.account = b.account ORDER BY b.n;
+END
+$$;
+
+CREATE FUNCTION txrelay.leader_release(p_account int, p_epoch bigint, p_holder text) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    a accounts;
+BEGIN
+    UPDATE accounts t SET claimant = NULL, claimant_address = NULL, lock_held = false, lock_pid = NULL,
+        expiry_1 = NULL, expiry_2 = NULL
+        WHERE t.account = p_account AND t.epoch = p_epoch AND t.claimant = p_holder RETURNING t.* INTO a;
+    IF FOUND THEN
+        PERFORM tell_leader(a);
+        RETURN true;
+    END IF;
+    RETURN false;
+END
+$$;
+
+-- End the session that holds the account's lock, if its claim has expired by the rules of leader_claim. A session
+-- that holds the lock without being the claimant's (it took the lock and hung before it claimed) is ended once it has
+-- been idle for 5 s and nobody's claim is in force; a healthy relay claims within milliseconds of the lock. True: a
+-- session was told to end; its lock is free a moment later. The owner of the schema needs pg_signal_backend and
+-- pg_read_all_stats for it, unless it is a superuser.
+CREATE FUNCTION txrelay.leader_evict(p_lock_key bigint) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    a accounts;
+    v_now timestamptz := clock_timestamp();
+    v_pid int;
+    v_seen record;
+BEGIN
+    SELECT * INTO a FROM accounts t WHERE t.lock_key = p_lock_key;
+    IF NOT FOUND OR a.expiry_1 > v_now OR (a.expiry_2 > v_now AND mid_submission(a.account)) THEN
+        RETURN false;
+    END IF;
+    SELECT l.pid INTO v_pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()
+        WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND l.mode = 'ExclusiveLock'
+          AND l.classid::bigint = (p_lock_key >> 32) & 4294967295 AND l.objid::bigint = p_lock_key & 4294967295;
+    IF v_pid IS NULL OR v_pid = pg_backend_pid() THEN
+        RETURN false;
+    ELSIF a.claimant IS NULL OR a.lock_pid <> v_pid THEN
+        SELECT s.state, s.state_change INTO v_seen FROM pg_stat_activity s WHERE s.pid = v_pid;
+        IF FOUND AND v_seen.state_change IS NULL THEN
+            RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = 'its activity is hidden';
+        ELSIF v_seen.state = 'idle' AND v_seen.state_change < v_now - interval '5 s' THEN
+            RETURN pg_terminate_backend(v_pid);
+        END IF;
+        RETURN false;
+    END IF;
+    RETURN pg_terminate_backend(v_pid);
+EXCEPTION WHEN insufficient_privilege THEN
+    RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+        MESSAGE = format('leader_evict: user %s may not see or end the session of backend %s', current_user, v_pid),
+        HINT = format('Let an administrator run: GRANT pg_signal_backend, pg_read_all_stats TO %I;', current_user);
+END
+$$;
+
+-- NULL as the reason ends a pause that the leader made itself; an operator's pause stays.
+CREATE FUNCTION txrelay.leader_pause(p_account int, p_epoch bigint, p_reason text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    PERFORM fence(p_account, p_epoch, 'update');
+    UPDATE accounts t SET paused = p_reason IS NOT NULL, paused_reason = p_reason,
+        paused_by = CASE WHEN p_reason IS NOT NULL THEN 'leader' END
+        WHERE t.account = p_account AND t.paused_by IS DISTINCT FROM 'operator';
+END
+$$;
+
+-- No transaction of the account gets a nonce until account_resume; what has one goes on.
+CREATE FUNCTION txrelay.account_pause(p_account text, p_reason text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    UPDATE accounts t SET paused = true, paused_by = 'operator', paused_reason = coalesce(p_reason, 'by ' || session_user)
+        WHERE t.account = account_of(p_account);
+END
+$$;
+
+-- Rings whatever the doorbell says: a leader that saw nothing because of the pause may be asleep.
+CREATE FUNCTION txrelay.account_resume(p_account text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_account int := account_of(p_account);
+BEGIN
+    UPDATE accounts t SET paused = false, paused_by = NULL, paused_reason = NULL WHERE t.account = v_account;
+    PERFORM pg_notify('outbox_wake', v_account::text);
+END
+$$;
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA txrelay FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION txrelay.relay_register, txrelay.leader_claim, txrelay.leader_renew, txrelay.leader_release,
+    txrelay.leader_evict, txrelay.leader_pause, txrelay.account_pause, txrelay.account_resume TO txrelay_relay;

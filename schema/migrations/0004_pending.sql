@@ -1,0 +1,573 @@
+-- txrelay 0004: the leader's reads and writes. All take the epoch and begin with the fence (0003).
+--
+-- Writes are set-based: parallel arrays, one element a row, thousands of rows a call. A batch is all or nothing: a row
+-- that is not there any more is TR002 (read again, build again), what would break an order is TR003 (a relay's bug).
+-- NULL or -1 in p_births and p_deaths: immortal.
+--
+-- A session keeps its plans for hours, and one that was made while a table was empty must still fit at a million rows
+-- (a plain join of array and table did not: 5,000 rows took 44 s). So the plan is given by the statement: the array is
+-- the outer side, LATERAL with OFFSET 0 or LIMIT looks each row up by its key, the row is then written by its ctid.
+-- Nobody moves the row in between: the fence lets in one writer, and an outbox row is never updated.
+
+CREATE FUNCTION txrelay.order_error(p_message text, p_hint text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = 'TR003', MESSAGE = p_message, HINT = p_hint;
+END
+$$;
+
+CREATE FUNCTION txrelay.batch_changed(p_function text, p_what text, p_found bigint, p_given int) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = 'TR002',
+        MESSAGE = format('%s: %s of %s rows are still in %s', p_function, p_found, p_given, p_what),
+        HINT = 'Rows changed since they were read; nothing was written. Read them again and build the batch again.';
+END
+$$;
+
+-- The length that all of the arrays have. A NULL array counts as another length.
+CREATE FUNCTION txrelay.batch_size(p_function text, VARIADIC p_lengths int[]) RETURNS int
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT FROM unnest(p_lengths) l WHERE l IS DISTINCT FROM p_lengths[1]) OR p_lengths[1] IS NULL THEN
+        PERFORM bad_argument(p_function, 'arrays', 'have the lengths ' || array_to_string(p_lengths, ', ', 'NULL')
+            || '; they must be the same', 'Give one element per row in every array.');
+    END IF;
+    RETURN p_lengths[1];
+END
+$$;
+
+-- One element per nonce, no nonce twice.
+CREATE FUNCTION txrelay.check_nonces(p_function text, p_nonces bigint[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_nonce bigint;
+BEGIN
+    SELECT u.nonce INTO v_nonce FROM unnest(p_nonces) u (nonce) GROUP BY u.nonce
+        HAVING count(*) > 1 OR u.nonce IS NULL LIMIT 1;
+    IF FOUND THEN
+        PERFORM order_error(format('%s: nonce %s is given more than once or is NULL', p_function,
+            coalesce(v_nonce::text, 'NULL')), 'One element per nonce.');
+    END IF;
+END
+$$;
+
+-- Pending rows above p_after_nonce (-1: all) in nonce order, with the bytes of the current attempt and the hashes of
+-- the other attempts at the same nonce, which may still be the ones that get in.
+CREATE FUNCTION txrelay.leader_snapshot(p_account int, p_epoch bigint, p_after_nonce bigint, p_limit int)
+RETURNS TABLE (nonce bigint, id bigint, state text, hash bytea, attempt int, extrinsic bytea, call bytea,
+    block_hash bytea, block_number bigint, era_birth bigint, era_death bigint, spec_version bigint,
+    transaction_version bigint, tip numeric, block bigint, earlier bytea[], unknown boolean,
+    priority int, deadline timestamptz, creator text, created_at timestamptz, admitted_at timestamptz)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM fence(p_account, p_epoch, 'read');
+    RETURN QUERY
+    SELECT p.nonce, p.id, p.state::text, p.hash, p.attempt, t.extrinsic, p.call, p.block_hash, p.block_number,
+           t.era_birth, t.era_death, t.spec_version, t.transaction_version, t.tip, t.block,
+           CASE WHEN p.attempt > 1 THEN ARRAY(SELECT e.hash FROM attempts e WHERE e.account = p_account
+                AND e.nonce = p.nonce AND e.number < p.attempt ORDER BY e.number) ELSE '{}' END,
+           p.unknown, p.priority, p.deadline, p.creator, p.created_at, p.admitted_at
+    FROM (SELECT * FROM pending_transactions x WHERE x.account = p_account AND x.nonce > p_after_nonce
+          ORDER BY x.account, x.nonce LIMIT p_limit) p
+    CROSS JOIN LATERAL (SELECT * FROM attempts x WHERE x.account = p_account AND x.nonce = p.nonce
+        AND x.number = p.attempt OFFSET 0) t
+    ORDER BY p.nonce;
+END
+$$;
+
+-- Rows that may get a nonce now, in the order in which they should: priority, then id. None while the account is
+-- paused. At most 16 MiB of calls at a time, but always one row: less than p_limit does not mean that this was all.
+CREATE FUNCTION txrelay.leader_outbox(p_account int, p_epoch bigint, p_limit int)
+RETURNS TABLE (id bigint, call bytea, priority int, deadline timestamptz, creator text, created_at timestamptz,
+    attempts int)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'read');
+    v_now timestamptz := clock_timestamp();
+BEGIN
+    IF a.paused THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
+    WITH ripe AS MATERIALIZED (
+        (SELECT o.* FROM outbox o WHERE o.account = p_account AND o.not_before IS NULL
+            ORDER BY o.account, o.priority DESC, o.id LIMIT p_limit)
+        UNION ALL
+        (SELECT o.* FROM outbox o WHERE o.account = p_account AND o.not_before <= v_now
+            ORDER BY o.priority DESC, o.id LIMIT p_limit)
+    ), row_of AS (
+        SELECT r.*, sum(octet_length(r.call)) OVER (ORDER BY r.priority DESC, r.id) - octet_length(r.call) AS before
+        FROM ripe r
+    )
+    SELECT r.id, r.call, r.priority, r.deadline, r.creator, r.created_at, r.attempts FROM row_of r
+        WHERE r.before < 16777216 ORDER BY r.priority DESC, r.id LIMIT p_limit;
+END
+$$;
+
+-- Give nonces: outbox -> pending_transactions and attempts. The nonces go up by one from the account's next nonce (or
+-- from above its last pending one while that is not known): no gap and no reuse gets past the database.
+CREATE FUNCTION txrelay.leader_admit(p_account int, p_epoch bigint, p_ids bigint[], p_nonces bigint[],
+    p_hashes bytea[], p_extrinsics bytea[], p_tips numeric[], p_births bigint[], p_deaths bigint[],
+    p_spec_version bigint, p_transaction_version bigint, p_block bigint) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+    v_count int := batch_size('leader_admit', cardinality(p_ids), cardinality(p_nonces), cardinality(p_hashes),
+        cardinality(p_extrinsics), cardinality(p_tips), cardinality(p_births), cardinality(p_deaths));
+    v_next bigint;
+    v_found bigint;
+    v_bad record;
+BEGIN
+    IF v_count = 0 THEN
+        RETURN a.next_nonce;
+    END IF;
+    SELECT u.nonce, p_nonces[1] + u.n - 1 AS due INTO v_bad FROM unnest(p_nonces) WITH ORDINALITY u (nonce, n)
+        WHERE u.nonce IS DISTINCT FROM p_nonces[1] + u.n - 1 OR u.nonce < 0 LIMIT 1;
+    IF FOUND THEN
+        PERFORM order_error(format('leader_admit: nonce %s where %s is due: nonces must go up by one',
+            coalesce(v_bad.nonce::text, 'NULL'), coalesce(v_bad.due::text, 'a number')), 'Build the batch again.');
+    END IF;
+    v_next := coalesce(a.next_nonce,
+        (SELECT max(p.nonce) + 1 FROM pending_transactions p WHERE p.account = p_account));
+    IF p_nonces[1] <> v_next THEN
+        PERFORM order_error(format('leader_admit: first nonce is %s, next nonce of account %s is %s', p_nonces[1],
+            a.alias, v_next), 'Read the account again; leader_nonce moves its next nonce.');
+    END IF;
+    IF (SELECT count(DISTINCT u.id) FROM unnest(p_ids) u (id)) <> v_count THEN
+        PERFORM order_error('leader_admit: an id is given more than once or is NULL', 'One nonce per transaction.');
+    ELSIF a.paused THEN
+        PERFORM batch_changed('leader_admit', 'the outbox of a paused account', 0, v_count);
+    END IF;
+    WITH moved AS (
+        DELETE FROM outbox o USING unnest(p_ids, p_nonces, p_hashes, p_extrinsics, p_tips, p_births, p_deaths)
+                b (id, nonce, hash, extrinsic, tip, birth, death)
+            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox x WHERE x.id = b.id AND x.account = p_account
+                OFFSET 0) x
+            CROSS JOIN LATERAL (SELECT coalesce(max(t.number), 0) + 1 AS number FROM attempts t
+                WHERE t.account = p_account AND t.nonce = b.nonce) t
+        WHERE o.ctid = x.at
+        RETURNING o.*, b.nonce, b.hash, b.extrinsic, b.tip, b.birth, b.death, t.number
+    ), pending AS (
+        INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch,
+            key, creator, priority, deadline, created_at)
+        SELECT p_account, m.nonce, a.account_id, m.id, m.call, m.hash, m.number, m.attempts + 1, 'signed', p_epoch,
+            m.key, m.creator, m.priority, m.deadline, m.created_at
+        FROM moved m ORDER BY m.nonce RETURNING 1
+    ), tried AS (
+        INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
+            transaction_version, block, epoch)
+        SELECT p_account, m.nonce, m.number, m.id, m.hash, m.extrinsic, coalesce(m.tip, 0), nullif(m.birth, -1),
+            nullif(m.death, -1), p_spec_version, p_transaction_version, p_block, p_epoch
+        FROM moved m ORDER BY m.nonce RETURNING 1
+    ), counted AS (
+        UPDATE accounts t SET next_nonce = p_nonces[1] + v_count WHERE t.account = p_account RETURNING 1
+    )
+    SELECT count(*) INTO v_found FROM moved;
+    IF v_found <> v_count THEN
+        PERFORM batch_changed('leader_admit', 'the outbox', v_found, v_count);
+    END IF;
+    RETURN p_nonces[1] + v_count;
+END
+$$;
+
+-- New bytes at the same nonce (new era, tip, runtime). The former attempt ends as replaced, with the reason; its
+-- hash may still be the one that gets in. To cancel while old bytes could still be included, sign a filler as such
+-- an attempt: leader_finish then tells by the hash which of the two it was. Returns the number of rows.
+CREATE FUNCTION txrelay.leader_attempt(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
+    p_extrinsics bytea[], p_tips numeric[], p_births bigint[], p_deaths bigint[], p_spec_version bigint,
+    p_transaction_version bigint, p_block bigint, p_reasons text[]) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+    v_count int := batch_size('leader_attempt', cardinality(p_nonces), cardinality(p_hashes),
+        cardinality(p_extrinsics), cardinality(p_tips), cardinality(p_births), cardinality(p_deaths),
+        cardinality(p_reasons));
+    v_found bigint;
+    v_bad record;
+BEGIN
+    PERFORM check_nonces('leader_attempt', p_nonces);
+    SELECT u.nonce, t.number INTO v_bad FROM unnest(p_nonces, p_hashes) u (nonce, hash)
+        CROSS JOIN LATERAL (SELECT t.number FROM attempts t WHERE t.account = p_account AND t.nonce = u.nonce
+            AND t.hash = u.hash LIMIT 1) t LIMIT 1;
+    IF FOUND THEN
+        PERFORM order_error(format('leader_attempt: nonce %s has these bytes already, as attempt %s', v_bad.nonce,
+            v_bad.number), 'Sending the same bytes again is no new attempt.');
+    END IF;
+    -- The outcome of the former one first, while its number can still be read. One that a status has ended keeps that.
+    UPDATE attempts t SET outcome = CASE WHEN t.outcome IN ('live', 'unknown') THEN 'replaced' ELSE t.outcome END,
+        reason = b.reason, state = p.state, block_hash = p.block_hash, block_number = p.block_number, error = p.error,
+        ended_at = coalesce(t.ended_at, clock_timestamp())
+    FROM unnest(p_nonces, p_reasons) b (nonce, reason)
+        CROSS JOIN LATERAL (SELECT * FROM pending_transactions y WHERE y.account = p_account AND y.nonce = b.nonce
+            OFFSET 0) p
+        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account AND x.nonce = b.nonce
+            AND x.number = p.attempt OFFSET 0) x
+    WHERE t.ctid = x.at;
+    WITH again AS (
+        UPDATE pending_transactions p SET hash = b.hash, attempts = p.attempts + 1, state = 'signed', unknown = false,
+            attempt = p.attempt + 1, block_hash = NULL, block_number = NULL, error = NULL, epoch = p_epoch,
+            updated_at = clock_timestamp()
+        FROM unnest(p_nonces, p_hashes, p_extrinsics, p_tips, p_births, p_deaths)
+                b (nonce, hash, extrinsic, tip, birth, death)
+            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
+                AND x.nonce = b.nonce OFFSET 0) x
+        WHERE p.ctid = x.at
+        RETURNING p.nonce, p.attempt, p.id, b.hash, b.extrinsic, b.tip, b.birth, b.death
+    ), tried AS (
+        INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
+            transaction_version, block, epoch)
+        SELECT p_account, g.nonce, g.attempt, g.id, g.hash, g.extrinsic, coalesce(g.tip, 0), nullif(g.birth, -1),
+            nullif(g.death, -1), p_spec_version, p_transaction_version, p_block, p_epoch
+        FROM again g RETURNING 1
+    )
+    SELECT count(*) INTO v_found FROM again;
+    IF v_found <> v_count THEN
+        PERFORM batch_changed('leader_attempt', 'pending_transactions', v_found, v_count);
+    END IF;
+    RETURN v_found;
+END
+$$;
+
+-- What nodes said. Only the row whose current attempt has the hash changes; of another attempt only its own record
+-- (S15). A nonce that has ended is left alone: late events are no error. A hash that was never recorded for a pending
+-- nonce is one. Of several elements for one hash the last counts. The state 'unknown' says that nobody knows whether
+-- the bytes arrived: the state stays, the row counts as mid-submission until the next status.
+-- Returns the number of rows that changed.
+CREATE FUNCTION txrelay.leader_state(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
+    p_states text[], p_block_hashes bytea[], p_block_numbers bigint[], p_errors text[]) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+    v_count int := batch_size('leader_state', cardinality(p_nonces), cardinality(p_hashes), cardinality(p_states),
+        cardinality(p_block_hashes), cardinality(p_block_numbers), cardinality(p_errors));
+    v_changed bigint;
+    v_bad record;
+BEGIN
+    SELECT u.* INTO v_bad FROM unnest(p_nonces, p_states, p_block_hashes) u (nonce, state, block_hash)
+        WHERE u.state IS NULL OR u.state = 'signed'
+           OR (u.block_hash IS NULL AND u.state IN ('in_block', 'retracted', 'finality_timeout', 'finalized')) LIMIT 1;
+    IF FOUND THEN
+        IF v_bad.state IS NOT DISTINCT FROM 'signed' THEN
+            PERFORM order_error(format('leader_state: nonce %s cannot go back to signed', v_bad.nonce),
+                'leader_attempt records new bytes.');
+        END IF;
+        PERFORM bad_argument('leader_state', 'p_block_hashes', format('is NULL for nonce %s with state %s', v_bad.nonce,
+            coalesce(v_bad.state, 'NULL')), 'in_block, retracted, finality_timeout and finalized name their block.');
+    END IF;
+    SELECT u.* INTO v_bad FROM unnest(p_nonces, p_hashes) u (nonce, hash)
+        CROSS JOIN LATERAL (SELECT FROM pending_transactions p WHERE p.account = p_account AND p.nonce = u.nonce
+            AND p.hash IS DISTINCT FROM u.hash OFFSET 0) p
+        LEFT JOIN LATERAL (SELECT t.number FROM attempts t WHERE t.account = p_account AND t.nonce = u.nonce
+            AND t.hash = u.hash LIMIT 1) t ON true
+        WHERE t.number IS NULL LIMIT 1;
+    IF FOUND THEN
+        PERFORM order_error(format('leader_state: nonce %s has no attempt 0x%s', v_bad.nonce,
+            coalesce(encode(v_bad.hash, 'hex'), 'NULL')), 'Nothing may be sent that was not recorded first.');
+    END IF;
+    -- Attempts: those that are not current, and the current ones whose outcome changes by what was said.
+    UPDATE attempts t SET state = CASE WHEN b.state = 'unknown' THEN t.state ELSE b.state::tx_state END,
+        block_hash = b.block_hash, block_number = b.block_number, error = coalesce(b.error, t.error),
+        outcome = CASE WHEN t.number < p.attempt THEN t.outcome ELSE b.outcome END,
+        ended_at = CASE WHEN t.number < p.attempt THEN t.ended_at
+                        WHEN b.outcome NOT IN ('live', 'unknown') THEN clock_timestamp() END
+    FROM (SELECT DISTINCT ON (u.nonce, u.hash) u.*, CASE WHEN u.state IN ('dropped', 'invalid', 'usurped', 'unknown')
+              THEN u.state ELSE 'live' END::attempt_outcome AS outcome
+          FROM unnest(p_nonces, p_hashes, p_states, p_block_hashes, p_block_numbers, p_errors) WITH ORDINALITY
+              u (nonce, hash, state, block_hash, block_number, error, n)
+          ORDER BY u.nonce, u.hash, u.n DESC) b
+        CROSS JOIN LATERAL (SELECT y.attempt FROM pending_transactions y WHERE y.account = p_account
+            AND y.nonce = b.nonce AND (y.hash <> b.hash OR b.outcome <> 'live' OR y.unknown
+                                       OR y.state IN ('dropped', 'invalid', 'usurped')) OFFSET 0) p
+        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account AND x.nonce = b.nonce
+            AND x.hash = b.hash AND (x.number < p.attempt OR x.outcome <> b.outcome) OFFSET 0) x
+    WHERE t.ctid = x.at;
+    UPDATE pending_transactions p SET
+        state = CASE WHEN b.state = 'unknown' THEN p.state ELSE b.state::tx_state END,
+        unknown = b.state = 'unknown',
+        block_hash = CASE WHEN b.state = 'unknown' THEN p.block_hash ELSE b.block_hash END,
+        block_number = CASE WHEN b.state = 'unknown' THEN p.block_number ELSE b.block_number END,
+        error = b.error, epoch = p_epoch, updated_at = clock_timestamp(),
+        in_block_at = coalesce(p.in_block_at,
+                               CASE WHEN b.state IN ('in_block', 'finalized') THEN clock_timestamp() END)
+    FROM (SELECT DISTINCT ON (u.nonce, u.hash) u.*
+          FROM unnest(p_nonces, p_hashes, p_states, p_block_hashes, p_block_numbers, p_errors) WITH ORDINALITY
+              u (nonce, hash, state, block_hash, block_number, error, n)
+          ORDER BY u.nonce, u.hash, u.n DESC) b
+        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
+            AND x.nonce = b.nonce AND x.hash = b.hash OFFSET 0) x
+    WHERE p.ctid = x.at
+      AND (p.state::text, p.unknown, p.block_hash, p.block_number, p.error) IS DISTINCT FROM
+          (CASE WHEN b.state = 'unknown' THEN p.state::text ELSE b.state END, b.state = 'unknown',
+           CASE WHEN b.state = 'unknown' THEN p.block_hash ELSE b.block_hash END,
+           CASE WHEN b.state = 'unknown' THEN p.block_number ELSE b.block_number END, b.error);
+    GET DIAGNOSTICS v_changed = ROW_COUNT;
+    RETURN v_changed;
+END
+$$;
+
+-- The end of nonces. ok and dispatch_error name the finalized block and any attempt's hash of the nonce: that one was
+-- included. With another outcome the block may be missing (the nonce was lost to a foreign extrinsic, or given back);
+-- with one, the included attempt was not the transaction itself (a filler signed as an attempt).
+-- The state change is notified before the row leaves. Returns the number of rows.
+CREATE FUNCTION txrelay.leader_finish(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
+    p_block_hashes bytea[], p_block_numbers bigint[], p_indexes int[], p_outcomes text[], p_errors text[],
+    p_fees numeric[]) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+    v_count int := batch_size('leader_finish', cardinality(p_nonces), cardinality(p_hashes),
+        cardinality(p_block_hashes), cardinality(p_block_numbers), cardinality(p_indexes), cardinality(p_outcomes),
+        cardinality(p_errors), cardinality(p_fees));
+    v_found bigint;
+    v_bad record;
+BEGIN
+    PERFORM check_nonces('leader_finish', p_nonces);
+    SELECT u.* INTO v_bad FROM unnest(p_nonces, p_block_hashes, p_outcomes) u (nonce, block_hash, outcome)
+        WHERE u.outcome IS NULL OR (u.block_hash IS NULL AND u.outcome IN ('ok', 'dispatch_error')) LIMIT 1;
+    IF FOUND THEN
+        PERFORM bad_argument('leader_finish', CASE WHEN v_bad.outcome IS NULL THEN 'p_outcomes' ELSE 'p_block_hashes'
+            END, format('is NULL for nonce %s', v_bad.nonce), 'ok and dispatch_error name the finalized block.');
+    END IF;
+    -- What was last heard of a current attempt that was not the one included.
+    UPDATE attempts t SET state = p.state, error = coalesce(p.error, t.error)
+    FROM unnest(p_nonces, p_hashes, p_block_hashes) b (nonce, hash, block_hash)
+        CROSS JOIN LATERAL (SELECT * FROM pending_transactions y WHERE y.account = p_account AND y.nonce = b.nonce
+            AND y.hash <> b.hash AND b.block_hash IS NOT NULL OFFSET 0) p
+        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account AND x.nonce = b.nonce
+            AND x.number = p.attempt OFFSET 0) x
+    WHERE t.ctid = x.at;
+    UPDATE pending_transactions p SET
+        state = CASE WHEN b.block_hash IS NOT NULL THEN 'finalized' WHEN b.outcome = 'usurped' THEN 'usurped'
+                ELSE p.state END,
+        hash = CASE WHEN b.block_hash IS NOT NULL THEN b.hash ELSE p.hash END,
+        block_hash = b.block_hash, block_number = b.block_number, outcome = b.outcome::tx_outcome, error = b.error,
+        unknown = false, epoch = p_epoch, updated_at = clock_timestamp(),
+        in_block_at = coalesce(p.in_block_at, CASE WHEN b.block_hash IS NOT NULL THEN clock_timestamp() END)
+    FROM unnest(p_nonces, p_hashes, p_block_hashes, p_block_numbers, p_outcomes, p_errors)
+            b (nonce, hash, block_hash, block_number, outcome, error)
+        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
+            AND x.nonce = b.nonce OFFSET 0) x
+        LEFT JOIN LATERAL (SELECT t.number FROM attempts t WHERE t.account = p_account AND t.nonce = b.nonce
+            AND t.hash = b.hash LIMIT 1) t ON true
+    WHERE p.ctid = x.at AND (b.block_hash IS NULL OR t.number IS NOT NULL);
+    GET DIAGNOSTICS v_found = ROW_COUNT;
+    IF v_found <> v_count THEN
+        SELECT u.*, p.nonce IS NOT NULL AS pending, f.outcome INTO v_bad FROM unnest(p_nonces, p_hashes) u (nonce, hash)
+            LEFT JOIN LATERAL (SELECT x.nonce, x.outcome FROM pending_transactions x WHERE x.account = p_account
+                AND x.nonce = u.nonce LIMIT 1) p ON true
+            LEFT JOIN LATERAL (SELECT x.outcome FROM finished_transactions x WHERE x.account = p_account
+                AND x.nonce = u.nonce ORDER BY x.finished_at DESC LIMIT 1) f ON true
+            WHERE p.nonce IS NOT NULL AND p.outcome IS NULL OR p.nonce IS NULL AND f.outcome IS NOT NULL LIMIT 1;
+        IF v_bad.pending THEN
+            PERFORM order_error(format('leader_finish: nonce %s has no attempt 0x%s', v_bad.nonce,
+                coalesce(encode(v_bad.hash, 'hex'), 'NULL')), 'Nothing may be sent that was not recorded first.');
+        ELSIF v_bad.outcome IS NOT NULL THEN
+            PERFORM order_error(format('leader_finish: nonce %s has ended before, as %s', v_bad.nonce, v_bad.outcome),
+                'A terminal record never changes.');
+        END IF;
+        PERFORM batch_changed('leader_finish', 'pending_transactions', v_found, v_count);
+    END IF;
+    PERFORM nonces_end(p_account, p_epoch, p_nonces, p_indexes, p_fees);
+    RETURN v_found;
+END
+$$;
+
+-- pending -> finished for rows that have their outcome. If the attempt that was included belongs to a transaction
+-- that had ended before (leader_fill while its bytes could still get in), the record of the nonce says so: such an
+-- effect must never be without a trace.
+CREATE FUNCTION txrelay.nonces_end(p_account int, p_epoch bigint, p_nonces bigint[], p_indexes int[], p_fees numeric[])
+RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+    WITH gone AS (
+        DELETE FROM pending_transactions p USING unnest(p_nonces, p_indexes, p_fees) b (nonce, index, fee)
+            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
+                AND x.nonce = b.nonce OFFSET 0) x
+        WHERE p.ctid = x.at RETURNING p.*, b.index, b.fee
+    ), tried AS (
+        UPDATE attempts t SET ended_at = coalesce(t.ended_at, clock_timestamp()),
+            state = CASE WHEN t.hash = g.hash THEN g.state ELSE t.state END,
+            block_hash = CASE WHEN t.hash = g.hash THEN g.block_hash ELSE t.block_hash END,
+            block_number = CASE WHEN t.hash = g.hash THEN g.block_number ELSE t.block_number END,
+            outcome = CASE WHEN g.block_hash IS NOT NULL AND t.hash = g.hash THEN 'included'
+                           WHEN t.outcome NOT IN ('live', 'unknown') THEN t.outcome
+                           WHEN g.block_hash IS NOT NULL THEN 'superseded'
+                           WHEN g.outcome = 'usurped' THEN 'usurped' ELSE 'dropped' END::attempt_outcome
+        FROM gone g CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account
+            AND x.nonce = g.nonce AND (x.outcome IN ('live', 'unknown') OR x.hash = g.hash OR x.number = g.attempt)
+            OFFSET 0) x
+        WHERE t.ctid = x.at
+    )
+    INSERT INTO finished_transactions (id, account, nonce, hash, block_hash, block_number, extrinsic_index, state,
+        outcome, error, fee, attempts, epoch, key, creator, call, created_at, admitted_at, in_block_at)
+    SELECT g.id, g.account, g.nonce, g.hash, g.block_hash, g.block_number, g.index, g.state, g.outcome,
+        coalesce((SELECT format('the attempt that was included belongs to transaction %s, which had ended before', t.id)
+                  FROM attempts t WHERE g.id IS NULL AND g.block_hash IS NOT NULL AND t.account = p_account
+                  AND t.nonce = g.nonce AND t.hash = g.hash AND t.id IS NOT NULL LIMIT 1) || coalesce(': ' || g.error, ''),
+                 g.error),
+        g.fee, g.attempts, p_epoch, g.key, g.creator, CASE WHEN g.outcome <> 'ok' AND g.id IS NOT NULL THEN g.call END,
+        g.created_at, g.admitted_at, g.in_block_at
+    FROM gone g ORDER BY g.nonce
+$$;
+
+-- Outbox rows that can never get a nonce: they end with a reason. Returns the number of rows.
+CREATE FUNCTION txrelay.leader_reject(p_account int, p_epoch bigint, p_ids bigint[], p_outcomes text[], p_errors text[])
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+    v_count int := batch_size('leader_reject', cardinality(p_ids), cardinality(p_outcomes), cardinality(p_errors));
+    v_found bigint;
+BEGIN
+    IF 'ok' = ANY (p_outcomes) OR 'dispatch_error' = ANY (p_outcomes) THEN
+        PERFORM order_error('leader_reject: ok and dispatch_error are outcomes of the chain',
+            'A transaction without a nonce ends as expired, cancelled, failed or usurped.');
+    END IF;
+    v_found := outbox_end(p_account, p_ids, p_outcomes::tx_outcome[], p_errors, p_epoch);
+    IF v_found <> v_count THEN
+        PERFORM batch_changed('leader_reject', 'the outbox', v_found, v_count);
+    END IF;
+    RETURN v_found;
+END
+$$;
+
+-- The nonce was lost to somebody else and the transaction did not take effect: it goes back to the outbox with its
+-- id, its place and its history, and gets another nonce. Returns the number of rows.
+CREATE FUNCTION txrelay.leader_requeue(p_account int, p_epoch bigint, p_nonces bigint[], p_reasons text[])
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+    v_count int := batch_size('leader_requeue', cardinality(p_nonces), cardinality(p_reasons));
+    v_found bigint;
+BEGIN
+    PERFORM check_nonces('leader_requeue', p_nonces);
+    WITH gone AS (
+        DELETE FROM pending_transactions p USING unnest(p_nonces, p_reasons) b (nonce, reason)
+            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
+                AND x.nonce = b.nonce AND x.id IS NOT NULL AND x.state <> 'finalized' OFFSET 0) x
+        WHERE p.ctid = x.at
+        RETURNING p.*, b.reason
+    ), tried AS (
+        UPDATE attempts t SET reason = coalesce(t.reason, g.reason), ended_at = coalesce(t.ended_at, clock_timestamp()),
+            outcome = CASE WHEN t.outcome IN ('live', 'unknown') THEN 'usurped' ELSE t.outcome END
+        FROM gone g CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account
+            AND x.nonce = g.nonce AND (x.outcome IN ('live', 'unknown') OR x.number = g.attempt) OFFSET 0) x
+        WHERE t.ctid = x.at
+    ), back AS (
+        INSERT INTO outbox (id, account, call, key, creator, priority, deadline, attempts, created_at)
+        SELECT g.id, g.account, g.call, g.key, g.creator, g.priority, g.deadline, g.attempts, g.created_at FROM gone g
+        RETURNING 1
+    )
+    SELECT count(*) INTO v_found FROM back;
+    IF v_found <> v_count THEN
+        PERFORM batch_changed('leader_requeue', 'pending_transactions', v_found, v_count);
+    END IF;
+    RETURN v_found;
+END
+$$;
+
+-- Fillers. What has the nonce now ends with the outcome, a filler (id NULL) takes its place; a nonce without a row gets
+-- one. Only for bytes that cannot be included any more (era dead, never sent): a terminal record does not change. While
+-- old bytes may still get in, use leader_attempt with the filler's bytes. A fill may continue the nonces, not skip any.
+-- Returns the account's next nonce.
+CREATE FUNCTION txrelay.leader_fill(p_account int, p_epoch bigint, p_nonces bigint[], p_calls bytea[],
+    p_hashes bytea[], p_extrinsics bytea[], p_tips numeric[], p_births bigint[], p_deaths bigint[],
+    p_spec_version bigint, p_transaction_version bigint, p_block bigint, p_outcomes text[], p_errors text[])
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+    v_count int := batch_size('leader_fill', cardinality(p_nonces), cardinality(p_calls), cardinality(p_hashes),
+        cardinality(p_extrinsics), cardinality(p_tips), cardinality(p_births), cardinality(p_deaths),
+        cardinality(p_outcomes), cardinality(p_errors));
+    v_next bigint := a.next_nonce;
+    v_above bigint[];
+    v_bad record;
+BEGIN
+    PERFORM check_nonces('leader_fill', p_nonces);
+    IF v_next IS NULL THEN
+        SELECT max(p.nonce) + 1 INTO v_next FROM pending_transactions p WHERE p.account = p_account;
+    END IF;
+    v_above := ARRAY(SELECT u.nonce FROM unnest(p_nonces) u (nonce) WHERE u.nonce >= v_next ORDER BY u.nonce);
+    IF cardinality(v_above) > 0 THEN
+        IF v_above[1] <> v_next OR v_above[cardinality(v_above)] <> v_next + cardinality(v_above) - 1 THEN
+            PERFORM order_error(format('leader_fill: nonces %s leave a gap above the next nonce %s of account %s',
+                v_above[1:5], v_next, a.alias), 'Read the account again.');
+        END IF;
+        v_next := v_next + cardinality(v_above);
+    ELSIF v_next IS NULL THEN
+        SELECT max(u.nonce) + 1 INTO v_next FROM unnest(p_nonces) u (nonce);
+    END IF;
+    SELECT b.nonce, p.state, b.outcome INTO v_bad FROM unnest(p_nonces, p_outcomes) b (nonce, outcome)
+        CROSS JOIN LATERAL (SELECT x.state FROM pending_transactions x WHERE x.account = p_account
+            AND x.nonce = b.nonce OFFSET 0) p
+        WHERE b.outcome IS NULL OR b.outcome IN ('ok', 'dispatch_error') OR p.state = 'finalized' LIMIT 1;
+    IF FOUND THEN
+        PERFORM order_error(format('leader_fill: nonce %s (%s) cannot end as %s', v_bad.nonce, v_bad.state,
+            coalesce(v_bad.outcome, 'NULL')), 'Give expired, cancelled, failed or usurped; what is finalized stays.');
+    END IF;
+    UPDATE attempts t SET reason = coalesce(t.reason, 'a filler took the nonce: ' || b.outcome), state = p.state,
+        ended_at = coalesce(t.ended_at, clock_timestamp()),
+        outcome = CASE WHEN t.outcome IN ('live', 'unknown') THEN 'replaced' ELSE t.outcome END
+    FROM unnest(p_nonces, p_outcomes) b (nonce, outcome)
+        CROSS JOIN LATERAL (SELECT * FROM pending_transactions y WHERE y.account = p_account AND y.nonce = b.nonce
+            OFFSET 0) p
+        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account AND x.nonce = b.nonce
+            AND x.number = p.attempt OFFSET 0) x
+    WHERE t.ctid = x.at;
+    UPDATE pending_transactions p SET outcome = b.outcome::tx_outcome, error = b.error, block_hash = NULL
+        FROM unnest(p_nonces, p_outcomes, p_errors) b (nonce, outcome, error)
+            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
+                AND x.nonce = b.nonce OFFSET 0) x
+        WHERE p.ctid = x.at;
+    PERFORM nonces_end(p_account, p_epoch, p_nonces, array_fill(NULL::int, ARRAY[v_count]),
+                       array_fill(NULL::numeric, ARRAY[v_count]));
+    WITH batch AS MATERIALIZED (
+        SELECT u.*, coalesce((SELECT max(t.number) FROM attempts t
+                              WHERE t.account = p_account AND t.nonce = u.nonce), 0) + 1 AS number
+        FROM unnest(p_nonces, p_calls, p_hashes, p_extrinsics, p_tips, p_births, p_deaths)
+            u (nonce, call, hash, extrinsic, tip, birth, death)
+    ), filler AS (
+        INSERT INTO pending_transactions (account, nonce, account_id, call, hash, attempt, attempts, state, epoch,
+            created_at)
+        SELECT p_account, b.nonce, a.account_id, b.call, b.hash, b.number, 1, 'signed', p_epoch, clock_timestamp()
+        FROM batch b ORDER BY b.nonce
+    )
+    INSERT INTO attempts (account, nonce, number, hash, extrinsic, tip, era_birth, era_death, spec_version,
+        transaction_version, block, epoch)
+    SELECT p_account, b.nonce, b.number, b.hash, b.extrinsic, coalesce(b.tip, 0), nullif(b.birth, -1),
+        nullif(b.death, -1), p_spec_version, p_transaction_version, p_block, p_epoch
+    FROM batch b ORDER BY b.nonce;
+    UPDATE accounts t SET next_nonce = v_next WHERE t.account = p_account AND t.next_nonce IS DISTINCT FROM v_next;
+    RETURN v_next;
+END
+$$;
+
+-- The next nonce as found on the chain. Never at or below a pending one. Lower than before only when asked for (a
+-- nonce given back, an account that was reaped): otherwise a node that lags would make nonces be used twice.
+CREATE FUNCTION txrelay.leader_nonce(p_account int, p_epoch bigint, p_next bigint, p_lower boolean DEFAULT false)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+    v_last bigint := (SELECT max(p.nonce) FROM pending_transactions p WHERE p.account = p_account);
+BEGIN
+    IF p_next IS NULL OR p_next < 0 OR p_next <= v_last THEN
+        PERFORM order_error(format('leader_nonce: next nonce %s for account %s, whose last pending nonce is %s',
+            coalesce(p_next::text, 'NULL'), a.alias, coalesce(v_last::text, 'none')),
+            'The next nonce is above every pending one.');
+    ELSIF p_next < a.next_nonce AND p_lower IS NOT TRUE THEN
+        PERFORM order_error(format('leader_nonce: next nonce %s for account %s is lower than %s', p_next, a.alias,
+            a.next_nonce), 'A node that lags? p_lower => true where nonces were given back or the account was reaped.');
+    END IF;
+    UPDATE accounts t SET next_nonce = p_next WHERE t.account = p_account AND t.next_nonce IS DISTINCT FROM p_next;
+END
+$$;
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA txrelay FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION txrelay.leader_snapshot, txrelay.leader_outbox, txrelay.leader_admit,
+    txrelay.leader_attempt, txrelay.leader_state, txrelay.leader_finish, txrelay.leader_reject, txrelay.leader_requeue,
+    txrelay.leader_fill, txrelay.leader_nonce TO txrelay_relay;

@@ -1,0 +1,184 @@
+-- txrelay 0005: what followers hear, records that never change, partitions and retention.
+--
+-- Statement triggers over transition tables: the leader writes thousands of rows a statement, and one query over them
+-- costs a fraction of a trigger call a row. What a follower cannot see is filtered by the query; a statement without a
+-- visible change notifies nobody. A payload has bounded parts only (about 1.5 kB at the worst, escaping included): one
+-- of 8000 bytes would abort the writer.
+
+CREATE FUNCTION txrelay.pending_new() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    PERFORM pg_notify('pending_tx_new', json_build_object('account_id', '0x' || encode(n.account_id, 'hex'),
+        'nonce', n.nonce, 'hash', '0x' || encode(n.hash, 'hex'), 'state', n.state, 'creator_id', n.creator,
+        'updated_at', to_char(n.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'id', n.id)::text)
+    FROM new_rows n;
+    RETURN NULL;
+END
+$$;
+
+-- Never a nested loop: the plan is kept, and the first statement of a session may have had one row.
+CREATE FUNCTION txrelay.pending_update() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_nestloop = off AS $$
+BEGIN
+    PERFORM pg_notify('pending_tx_update', CASE WHEN n.block_hash IS NULL
+        THEN json_build_object('account_id', '0x' || encode(n.account_id, 'hex'), 'nonce', n.nonce,
+            'hash', '0x' || encode(n.hash, 'hex'), 'state', n.state, 'creator_id', n.creator,
+            'updated_at', to_char(n.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'id', n.id)
+        ELSE json_build_object('account_id', '0x' || encode(n.account_id, 'hex'), 'nonce', n.nonce,
+            'hash', '0x' || encode(n.hash, 'hex'), 'state', n.state, 'creator_id', n.creator,
+            'updated_at', to_char(n.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'id', n.id,
+            'block_hash', '0x' || encode(n.block_hash, 'hex')) END::text)
+    FROM new_rows n JOIN old_rows o USING (account, nonce)
+    WHERE n.state <> o.state OR n.hash <> o.hash OR n.block_hash IS DISTINCT FROM o.block_hash
+       OR n.id IS DISTINCT FROM o.id;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION txrelay.pending_removed() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    PERFORM pg_notify('pending_tx_removed', CASE WHEN o.outcome IS NULL
+        THEN json_build_object('account_id', '0x' || encode(o.account_id, 'hex'), 'nonce', o.nonce, 'id', o.id)
+        ELSE json_build_object('account_id', '0x' || encode(o.account_id, 'hex'), 'nonce', o.nonce, 'id', o.id,
+                               'outcome', o.outcome) END::text)
+    FROM old_rows o;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER pending_new AFTER INSERT ON txrelay.pending_transactions REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION txrelay.pending_new();
+CREATE TRIGGER pending_update AFTER UPDATE ON txrelay.pending_transactions REFERENCING OLD TABLE AS old_rows
+    NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION txrelay.pending_update();
+CREATE TRIGGER pending_removed AFTER DELETE ON txrelay.pending_transactions REFERENCING OLD TABLE AS old_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION txrelay.pending_removed();
+
+-- Rules for whoever connects, the owner's hand included.
+CREATE FUNCTION txrelay.refuse_change() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = 'TR003',
+        MESSAGE = format('%s on txrelay.%s is refused: %s', TG_OP, TG_TABLE_NAME, TG_ARGV[0]), HINT = TG_ARGV[1];
+END
+$$;
+CREATE TRIGGER pending_final BEFORE UPDATE ON txrelay.pending_transactions
+    FOR EACH ROW WHEN (OLD.state = 'finalized' AND (NEW.state, NEW.hash, NEW.block_hash) IS DISTINCT FROM
+                       (OLD.state, OLD.hash, OLD.block_hash))
+    EXECUTE FUNCTION txrelay.refuse_change('what is finalized stays', 'A relay that saw it change has a fault.');
+CREATE TRIGGER accounts_epoch BEFORE UPDATE ON txrelay.accounts
+    FOR EACH ROW WHEN (NEW.epoch <> OLD.epoch AND NEW.epoch <> OLD.epoch + 1)
+    EXECUTE FUNCTION txrelay.refuse_change('an epoch goes up by one', 'Old leaders would pass the fence.');
+CREATE TRIGGER accounts_stay BEFORE DELETE ON txrelay.accounts
+    FOR EACH ROW EXECUTE FUNCTION txrelay.refuse_change('accounts stay', 'Pause it instead: txrelay.account_pause.');
+CREATE TRIGGER finished_stays BEFORE UPDATE OR DELETE ON txrelay.finished_transactions
+    FOR EACH ROW EXECUTE FUNCTION txrelay.refuse_change('a terminal record never changes',
+        'Old ones leave with their partition: txrelay.drop_partitions.');
+CREATE TRIGGER finished_kept BEFORE TRUNCATE ON txrelay.finished_transactions
+    EXECUTE FUNCTION txrelay.refuse_change('a terminal record never changes',
+        'Old ones leave with their partition: txrelay.drop_partitions.');
+
+-- Monthly partitions (UTC) of finished_transactions, from this month to p_ahead months later; what the default
+-- partition caught for such a month moves along. Returns how many were made. Short locks, given up after 2 s: the next
+-- call tries again, the default partition loses nothing.
+CREATE FUNCTION txrelay.ensure_partitions(p_ahead int DEFAULT 2, p_now timestamptz DEFAULT clock_timestamp()) RETURNS int
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET lock_timeout = '2s'
+SET timezone = 'UTC' AS $$
+DECLARE
+    v_from timestamptz;
+    v_name text;
+    v_made int := 0;
+BEGIN
+    IF p_ahead IS NULL OR p_ahead NOT BETWEEN 0 AND 24 THEN
+        PERFORM bad_argument('ensure_partitions', 'p_ahead', format('is %s; it must be 0 to 24',
+            coalesce(p_ahead::text, 'NULL')), 'Many partitions make planning slow.');
+    END IF;
+    FOR v_from IN SELECT generate_series(date_trunc('month', p_now),
+                                         date_trunc('month', p_now) + p_ahead * interval '1 month', interval '1 month')
+    LOOP
+        v_name := 'finished_transactions_' || to_char(v_from, 'YYYY"m"MM');
+        CONTINUE WHEN to_regclass('txrelay.' || v_name) IS NOT NULL;
+        -- Two callers make one partition. Asked again by a query: it sees what the wait was for, a name cache may not.
+        PERFORM pg_advisory_xact_lock(9002, 0);
+        CONTINUE WHEN EXISTS (SELECT FROM pg_class c WHERE c.relnamespace = 'txrelay'::regnamespace
+                              AND c.relname = v_name);
+        EXECUTE format('CREATE TABLE txrelay.%I (LIKE txrelay.finished_transactions INCLUDING DEFAULTS '
+                       'INCLUDING CONSTRAINTS)', v_name);
+        -- Attaching looks for such rows in the default partition under its lock; they must have left by then.
+        LOCK TABLE txrelay.finished_transactions_default IN ACCESS EXCLUSIVE MODE;
+        IF EXISTS (SELECT FROM finished_transactions_default d
+                   WHERE d.finished_at >= v_from AND d.finished_at < v_from + interval '1 month') THEN
+            ALTER TABLE txrelay.finished_transactions_default DISABLE TRIGGER finished_stays;
+            EXECUTE format('WITH gone AS (DELETE FROM txrelay.finished_transactions_default WHERE finished_at >= $1 '
+                           'AND finished_at < $2 RETURNING *) INSERT INTO txrelay.%I SELECT * FROM gone', v_name)
+                USING v_from, v_from + interval '1 month';
+            ALTER TABLE txrelay.finished_transactions_default ENABLE TRIGGER finished_stays;
+        END IF;
+        EXECUTE format('ALTER TABLE txrelay.finished_transactions ATTACH PARTITION txrelay.%I FOR VALUES FROM (%L) '
+                       'TO (%L)', v_name, v_from, v_from + interval '1 month');
+        v_made := v_made + 1;
+    END LOOP;
+    RETURN v_made;
+END
+$$;
+
+-- Retention of finished transactions: drops the partitions whose every row is older than p_keep.
+CREATE FUNCTION txrelay.drop_partitions(p_keep interval, p_now timestamptz DEFAULT clock_timestamp()) RETURNS int
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET lock_timeout = '2s'
+SET timezone = 'UTC' AS $$
+DECLARE
+    v_name text;
+    v_dropped int := 0;
+BEGIN
+    IF p_keep IS NULL OR p_keep < interval '1 day' THEN
+        PERFORM bad_argument('drop_partitions', 'p_keep', format('is %s; at least 1 day', coalesce(p_keep::text,
+            'NULL')), 'It is how long records of finished transactions are kept.');
+    END IF;
+    FOR v_name IN SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+        WHERE i.inhparent = 'txrelay.finished_transactions'::regclass AND c.relname ~ '_[0-9]{4}m[0-9]{2}$'
+          AND to_timestamp(right(c.relname, 7), 'YYYY"m"MM') + interval '1 month' <= p_now - p_keep
+    LOOP
+        EXECUTE format('DROP TABLE txrelay.%I', v_name);
+        v_dropped := v_dropped + 1;
+    END LOOP;
+    RETURN v_dropped;
+END
+$$;
+
+-- Retention of the rest, by the leader of the account, at most p_limit rows of each kind a call: attempts at nonces
+-- that are not in use, and idempotency keys whose transaction has ended. Returns the number of rows that went.
+CREATE FUNCTION txrelay.leader_cleanup(p_account int, p_epoch bigint, p_keep interval, p_limit int DEFAULT 10000)
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+    v_attempts bigint;
+    v_keys bigint;
+BEGIN
+    IF p_keep IS NULL OR p_keep < interval '1 day' THEN
+        PERFORM bad_argument('leader_cleanup', 'p_keep', format('is %s; at least 1 day', coalesce(p_keep::text,
+            'NULL')), 'It is how long attempts and idempotency keys are kept.');
+    END IF;
+    DELETE FROM attempts t WHERE t.ctid = ANY (ARRAY(
+        SELECT o.ctid FROM attempts o
+        WHERE o.account = p_account AND o.ended_at < clock_timestamp() - p_keep
+          AND NOT EXISTS (SELECT FROM pending_transactions p WHERE p.account = o.account AND p.nonce = o.nonce)
+        ORDER BY o.account, o.nonce LIMIT p_limit));
+    GET DIAGNOSTICS v_attempts = ROW_COUNT;
+    DELETE FROM idempotency_keys k WHERE k.ctid = ANY (ARRAY(
+        SELECT o.ctid FROM idempotency_keys o
+        WHERE o.account = p_account AND o.created_at < clock_timestamp() - p_keep
+          AND NOT EXISTS (SELECT FROM outbox b WHERE b.id = o.id)
+          AND NOT EXISTS (SELECT FROM pending_transactions p WHERE p.id = o.id)
+        ORDER BY o.created_at LIMIT p_limit));
+    GET DIAGNOSTICS v_keys = ROW_COUNT;
+    RETURN v_attempts + v_keys;
+END
+$$;
+CREATE INDEX idempotency_keys_age ON txrelay.idempotency_keys (account, created_at);
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA txrelay FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION txrelay.leader_cleanup, txrelay.ensure_partitions, txrelay.drop_partitions
+    TO txrelay_relay;
+
+DO $now$ BEGIN PERFORM txrelay.ensure_partitions(); END $now$;

@@ -1,0 +1,154 @@
+/* Rows and errors of libpq in our words. conn_map_sqlstate is the one place where a SQLSTATE becomes a code.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "conn_internal.h"
+
+int conn_result_rows(const struct conn_result *r)
+{
+    return PQntuples(r->pg);
+}
+
+int conn_result_columns(const struct conn_result *r)
+{
+    return PQnfields(r->pg);
+}
+
+bool conn_result_is_null(const struct conn_result *r, int row, int col)
+{
+    return PQgetisnull(r->pg, row, col);
+}
+
+const char *conn_result_get(const struct conn_result *r, int row, int col, int *ret_len)
+{
+    if (ret_len)
+        *ret_len = PQgetlength(r->pg, row, col);
+    return PQgetvalue(r->pg, row, col);
+}
+
+const char *conn_result_name(const struct conn_result *r, int col)
+{
+    return PQfname(r->pg, col);
+}
+
+struct conn_result *conn_result_keep(const struct conn_result *r)
+{
+    struct conn_result *kept = xmalloc(sizeof(*kept));
+    *kept = *r;
+    ((struct conn_result *)r)->pg = NULL; /* the one that delivers clears what is left there */
+    return kept;
+}
+
+void conn_result_free(struct conn_result *r)
+{
+    if (!r)
+        return;
+    PQclear(r->pg);
+    free(r);
+}
+
+/* ---- errors ---- */
+
+int conn_map_sqlstate(const char *s)
+{
+    static const struct {
+        const char *prefix; /* the first that fits counts */
+        int code;
+    } map[] = {
+        {"TR001", ERR_LOST_LEADERSHIP},
+        {"TR002", ERR_DB_CONFLICT},
+        {"TR003", ERR_BUG},
+        {"TR010", ERR_ARGUMENT},
+        {"TR011", ERR_ARGUMENT},
+        {"TR012", ERR_ARGUMENT},
+        {"TR014", ERR_DB_SCHEMA},
+        {"40001", ERR_DB_SERIALIZATION},
+        {"40P01", ERR_DB_SERIALIZATION},
+        {"40003", ERR_DB_UNKNOWN_OUTCOME},
+        {"08", ERR_DB_UNAVAILABLE},
+        {"57P0", ERR_DB_UNAVAILABLE},
+        {"53300", ERR_DB_UNAVAILABLE},
+        {"25006", ERR_DB_READONLY},
+        {"28", ERR_DB_DENIED},
+        {"3D000", ERR_DB_DENIED},
+        {"42501", ERR_DB_DENIED},
+        {"57014", ERR_TIMEOUT},
+        {"55P03", ERR_TIMEOUT},
+        {"26000", ERR_DB_SERIALIZATION},
+        {"0A000", ERR_DB_SERIALIZATION},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(map); i++)
+        if (!strncmp(s, map[i].prefix, strlen(map[i].prefix)))
+            return map[i].code;
+    return ERR_DB;
+}
+
+static const char *field(const PGresult *res, int code)
+{
+    const char *s = PQresultErrorField(res, code);
+    return s ? s : "";
+}
+
+/* Our own SQLSTATEs come with a sentence for the user and the way out as the hint; a server's message gets
+ * its detail and its code. */
+void conn__result_err(const PGresult *res, struct err *err)
+{
+    const char *sqlstate = field(res, PG_DIAG_SQLSTATE);
+    const char *message = field(res, PG_DIAG_MESSAGE_PRIMARY);
+    const char *detail = field(res, PG_DIAG_MESSAGE_DETAIL);
+    const char *hint = field(res, PG_DIAG_MESSAGE_HINT);
+    if (!*message)
+        message = PQresultErrorMessage(res);
+    int code = *sqlstate ? conn_map_sqlstate(sqlstate) : ERR_DB_UNAVAILABLE;
+    if (!*sqlstate)
+        err_set(err, code, "%.*s", (int)strcspn(message, "\n"), message);
+    else if (!strncmp(sqlstate, "TR", 2))
+        err_set(err, code, "%s%s%s", message, *hint ? ". " : "", hint);
+    else
+        err_set(err, code, "%s%s%s (SQLSTATE %s)", message, *detail ? ": " : "", detail, sqlstate);
+    memcpy(err->sqlstate, sqlstate, strnlen(sqlstate, sizeof(err->sqlstate) - 1) + 1);
+}
+
+/* libpq's own "connection lost" has no severity. */
+bool conn__result_fatal(const PGresult *res)
+{
+    const char *severity = field(res, PG_DIAG_SEVERITY_NONLOCALIZED);
+    return !*severity || !strcmp(severity, "FATAL") || !strcmp(severity, "PANIC");
+}
+
+/* A verbose message reads `...failed: FATAL:  28P01: password ...`; the word FATAL may be translated. */
+static const char *find_sqlstate(const char *message)
+{
+    for (const char *p = strstr(message, ":  "); p; p = strstr(p + 1, ":  ")) {
+        size_t n = 0;
+        while (n < 5 && (isdigit((unsigned char)p[3 + n]) || isupper((unsigned char)p[3 + n])))
+            n++;
+        if (n == 5 && p[8] == ':' && p[9] == ' ')
+            return p + 3;
+    }
+    return NULL;
+}
+
+/* A failure that has no PGresult: connecting, or a lost socket. */
+void conn__connect_err(const PGconn *pg, struct err *err)
+{
+    const char *message = PQerrorMessage(pg);
+    const char *at = find_sqlstate(message);
+    size_t len = strcspn(message, "\n");
+    if (!at || (size_t)(at - message) > len) {
+        err_set(err, ERR_DB_UNAVAILABLE, "%.*s", (int)len, len ? message : "connection lost");
+        if (!len)
+            err_set(err, ERR_DB_UNAVAILABLE, "connection lost");
+        return;
+    }
+    char sqlstate[6] = {0};
+    memcpy(sqlstate, at, 5);
+    err_set(err, conn_map_sqlstate(sqlstate), "%.*s%.*s", (int)(at - message), message,
+            (int)(len - (size_t)(at - message) - 7), at + 7);
+    if (err->code == ERR_DB) /* whatever keeps us from connecting */
+        err->code = ERR_DB_UNAVAILABLE;
+    memcpy(err->sqlstate, sqlstate, sizeof(sqlstate));
+}

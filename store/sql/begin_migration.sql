@@ -1,0 +1,7 @@
+-- Read committed whatever the database's default is: what another run did while we waited for the lock must be seen.
+-- Locks of the two-integer space: 9001 are the doorbells, 9002 is this.
+BEGIN ISOLATION LEVEL READ COMMITTED;
+SET LOCAL statement_timeout = 0;
+SET LOCAL lock_timeout = 0;
+SET LOCAL client_min_messages = warning;
+SELECT pg_advisory_xact_lock(9002, 0);

@@ -1,0 +1,2 @@
+-- $1 lock key of the account
+SELECT pg_advisory_unlock($1)

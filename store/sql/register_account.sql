@@ -1,0 +1,2 @@
+-- $1 alias, $2 account id, $3 scheme, $4 genesis, $5 address, $6 lock key
+SELECT txrelay.relay_register($1, $2, $3, $4, $5, $6)

@@ -1,0 +1,75 @@
+/* The requests of store.h handed to the implementation, and what both share. */
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "store_internal.h"
+
+struct arena {
+    void *extra;
+    void (*free_extra)(void *extra);
+    max_align_t data[];
+};
+
+void *store__arena(struct store_req *req, size_t n, void *extra, void (*free_extra)(void *extra))
+{
+    PRE(!req->arena);
+    struct arena *a = xcalloc(1, sizeof(*a) + n);
+    a->extra = extra;
+    a->free_extra = free_extra;
+    req->arena = a;
+    return a->data;
+}
+
+void store_req_done(struct store_req *req)
+{
+    struct arena *a = req->arena;
+    if (!a)
+        return;
+    if (a->free_extra)
+        a->free_extra(a->extra);
+    free(a);
+    req->arena = NULL;
+}
+
+static void begin(struct store_req *req, store_cb cb)
+{
+    PRE(!req->arena); /* store_req_done was forgotten */
+    PRE(!list_linked(&req->task.node));
+    err_clear(&req->err);
+    req->cb = cb;
+}
+
+static void answer(struct loop_task *task)
+{
+    struct store_req *req = CONTAINER_OF(task, struct store_req, task);
+    req->cb(req);
+}
+
+void store__answer_later(struct store *s, struct store_req *req)
+{
+    loop_post(s->loop, &req->task, answer);
+}
+
+#define X(name, op, type)                                                                                    \
+    void store_##name##_start(struct store *s, struct type *r, store_cb cb)                                  \
+    {                                                                                                        \
+        begin(&r->req, cb);                                                                                  \
+        s->ops->op(s, r);                                                                                    \
+    }
+STORE_REQUESTS(X)
+#undef X
+
+void store_open(struct store *s)
+{
+    s->ops->open(s);
+}
+
+void store_close(struct store *s, void (*cb)(void *arg), void *arg)
+{
+    s->ops->close(s, cb, arg);
+}
+
+enum store_state store_state(const struct store *s)
+{
+    return s->state;
+}

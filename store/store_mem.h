@@ -1,0 +1,118 @@
+/* Private to store/store_mem*.c: the database's rules (schema/migrations) over plain memory.
+ *
+ *   store_mem.c        requests run one after the other from the loop, as a database would answer them
+ *   store_mem_lead.c   accounts, locks, claims
+ *   store_mem_outbox.c enqueue, reads, admission, rejection
+ *   store_mem_rows.c   pending rows: attempts, states, fillers, ends
+ *
+ * Nothing survives the process: a standalone relay has no history but the chain's. */
+#ifndef STORE_STORE_MEM_H
+#define STORE_STORE_MEM_H
+
+#include "base/buf.h"
+#include "hash.h"
+#include "store_internal.h"
+
+struct mem_attempt {
+    uint8_t hash[32];
+    struct store_bytes extrinsic; /* owned */
+    char *tip;                    /* owned */
+    int64_t era_birth, era_death;
+    uint32_t spec_version;
+    int64_t block;
+};
+
+struct mem_row {      /* of the outbox, then pending */
+    struct list node; /* outbox: order of admission */
+    UT_hash_handle hh;
+    int64_t id;              /* 0: filler */
+    struct store_bytes call; /* owned */
+    char *creator;
+    char *key; /* NULL: none */
+    int32_t priority;
+    /* pending */
+    int64_t nonce;
+    char state[20];
+    bool unknown;
+    bool leaving; /* goes at the end of the request */
+    bool has_block;
+    uint8_t block_hash[32];
+    int64_t block_number;
+    struct mem_attempt *attempts; /* owned; the last one is current */
+    size_t attempt_count;
+};
+
+/* An idempotency key and the call that it stands for. The oldest goes when there are too many. */
+struct mem_key {
+    UT_hash_handle hh; /* in the order of insertion */
+    int64_t id;
+    struct store_bytes call; /* owned */
+    char name[];             /* "account number:key" */
+};
+
+struct mem_account {
+    int32_t number;
+    char *alias, *scheme, *address;
+    struct buf account_id, genesis;
+    int64_t lock_key;
+    bool locked; /* by this process */
+    char *claimant, *claimant_address;
+    bool lock_held;
+    int64_t epoch;
+    uint64_t expiry_1, expiry_2; /* of the loop's clock */
+    int64_t next_nonce;          /* -1: not known */
+    int64_t first_nonce;         /* that ever had a row; -1: none. A lower one was never ours */
+    bool paused;
+    struct list outbox;
+    struct mem_row *by_id;    /* hash over the outbox */
+    struct mem_row **pending; /* by nonce */
+    size_t pending_count, pending_cap;
+};
+
+struct store_mem {
+    struct store base;
+    struct store_mem_config config;
+    struct mem_account **accounts; /* number - 1 is the index */
+    size_t account_count;
+    int64_t last_id;
+    struct mem_key *keys;
+    bool closing;
+    struct loop_task open_task, close_task;
+    void (*close_cb)(void *arg);
+    void *close_arg;
+};
+
+static inline struct store_mem *mem_of(struct store *s)
+{
+    return (struct store_mem *)(void *)s;
+}
+
+char *mem__copy(const char *s); /* NULL stays */
+struct store_bytes mem__copy_bytes(const void *data, size_t len);
+
+/* The account, or NULL with the error of an unknown one. */
+struct mem_account *mem__account(struct store_mem *s, int32_t number, struct err *err);
+/* The account if the epoch is the current one of a claim, else NULL with ERR_LOST_LEADERSHIP. */
+struct mem_account *mem__fence(struct store_mem *s, int32_t number, int64_t epoch, struct err *err);
+struct mem_account *mem__find(struct store_mem *s, const char *name); /* alias, 0x id or address */
+bool mem__mid_submission(const struct mem_account *a);
+void mem__account_free(struct mem_account *a);
+void mem__rows_free(struct mem_account *a);
+
+/* Rows. The index in a->pending of the first nonce that is not below. */
+size_t mem__lower_bound(const struct mem_account *a, int64_t nonce);
+struct mem_row *mem__pending(const struct mem_account *a, int64_t nonce); /* NULL: none */
+void mem__pending_insert(struct mem_account *a, struct mem_row *row);
+void mem__row_free(struct mem_row *row);
+void mem__row_attempt(struct mem_row *row, const struct store_attempts *r,
+                      const struct store_attempt_row *in);
+int64_t mem__next_nonce(const struct mem_account *a); /* -1: any will do */
+bool mem__ends(const char *outcome); /* an outcome that a transaction without inclusion may have */
+void mem__tell(struct store_mem *s, const char *kind, const struct mem_account *a, const struct mem_row *row,
+               const char *outcome, const char *error);
+
+#define X(name, op, type) void mem__##op(struct store_mem *s, struct type *r);
+STORE_REQUESTS(X)
+#undef X
+
+#endif

@@ -1,0 +1,94 @@
+/* Private to store/store_pg*.c.
+ *
+ *   store_pg.c        two sessions, their schema check, the state that the owner sees, the end
+ *   store_pg_call.c   one request = one statement: parameters out, rows back
+ *   store_pg_locks.c  advisory locks and doorbells of the control session
+ *   store_pg_lead.c   claims (control session)
+ *   store_pg_read.c   the leader's reads (work session)
+ *   store_pg_write.c  the leader's writes (work session) */
+#ifndef STORE_STORE_PG_H
+#define STORE_STORE_PG_H
+
+#include "base/backoff.h"
+#include "base/rng.h"
+#include "hash.h"
+#include "pg_codec.h"
+#include "sql.h"
+#include "store/conn.h"
+#include "store_internal.h"
+
+struct store_pg;
+struct lock_entry;
+
+/* One of the two sessions. */
+struct side {
+    struct store_pg *s;
+    struct conn *conn;
+    struct conn_query check; /* schema check in flight */
+    bool checking;
+    bool fits; /* connected, and the schema fits */
+    int64_t database, cluster;
+};
+
+struct store_pg {
+    struct store base;
+    struct store_pg_config config; /* strings are not kept */
+    struct side control, work;
+    struct buf scratch;         /* parameters of the statement that is being sent */
+    struct loop_timer *recheck; /* the schema did not fit: look again */
+    struct backoff recheck_backoff;
+    struct rng rng;
+    struct err told; /* what on_state(DOWN) said last */
+    struct lock_entry *locks;
+    bool opened, closing;
+    int closing_sides;
+    void (*close_cb)(void *arg);
+    void *close_arg;
+};
+
+static inline struct store_pg *pg_of(struct store *s)
+{
+    return (struct store_pg *)(void *)s;
+}
+
+/* ---- store_pg_call.c ---- */
+
+/* Begin the parameters of a statement; end with store_pg__send. */
+void store_pg__args(struct store_pg *s, struct pg_args *a);
+
+/* decode fills the request's results from the rows; it may set req->err. It may keep the rows. */
+typedef void (*decode_fn)(struct store_req *req, const struct conn_result *r);
+void store_pg__send(struct store_pg *s, struct side *side, enum sql_id id, struct pg_args *a,
+                    struct store_req *req, decode_fn decode);
+/* The answer does not have the shape that this program was built for. */
+void store_pg__misfit(struct store_req *req, enum sql_id id);
+void decode_nothing(struct store_req *req, const struct conn_result *r);
+
+/* ---- the requests ---- */
+void store_pg__lock(struct store *s, struct store_lock *r);
+void store_pg__unlock(struct store *s, struct store_lock *r);
+void store_pg__doorbell_arm(struct store *s, struct store_doorbell *r);
+void store_pg__doorbell_disarm(struct store *s, struct store_doorbell *r);
+void store_pg__locks_lost(struct store_pg *s);   /* the control session is gone, and they with it */
+void store_pg__locks_cancel(struct store_pg *s); /* closing: what waits for its turn ends with ERR_CANCELED */
+
+void store_pg__claim(struct store *s, struct store_claim *r);
+void store_pg__renew(struct store *s, struct store_renew *r);
+void store_pg__release(struct store *s, struct store_release *r);
+void store_pg__evict(struct store *s, struct store_evict *r);
+
+void store_pg__snapshot(struct store *s, struct store_snapshot *r);
+void store_pg__outbox(struct store *s, struct store_outbox *r);
+
+void store_pg__enroll(struct store *s, struct store_register *r);
+void store_pg__admit(struct store *s, struct store_attempts *r);
+void store_pg__attempt(struct store *s, struct store_attempts *r);
+void store_pg__fill(struct store *s, struct store_attempts *r);
+void store_pg__state(struct store *s, struct store_states *r);
+void store_pg__finish(struct store *s, struct store_finish *r);
+void store_pg__reject(struct store *s, struct store_finish *r);
+void store_pg__nonce(struct store *s, struct store_nonce *r);
+void store_pg__pause(struct store *s, struct store_pause *r);
+void store_pg__enqueue(struct store *s, struct store_enqueue *r);
+
+#endif

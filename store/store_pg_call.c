@@ -1,0 +1,62 @@
+/* One request is one statement in one transaction: parameters laid out in one buffer, one round trip, the
+ * rows decoded where they lie. */
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "store_pg.h"
+
+struct call {
+    struct conn_query query;
+    struct store_req *req;
+    decode_fn decode;
+};
+
+void store_pg__args(struct store_pg *s, struct pg_args *a)
+{
+    pg_args_begin(a, &s->scratch);
+}
+
+static void on_answer(struct conn_query *q, const struct conn_result *r)
+{
+    struct call *call = CONTAINER_OF(q, struct call, query);
+    struct store_req *req = call->req;
+    req->err = q->err;
+    if (!req->err.code)
+        call->decode(req, r);
+    free(call);
+    req->cb(req);
+}
+
+void store_pg__send(struct store_pg *s, struct side *side, enum sql_id id, struct pg_args *a,
+                    struct store_req *req, decode_fn decode)
+{
+    if (s->base.state != STORE_UP) {
+        if (s->closing)
+            err_set(&req->err, ERR_CANCELED, "the store is closing");
+        else if (s->told.code)
+            err_set(&req->err, ERR_DB_UNAVAILABLE, "database not reachable: %s", s->told.text);
+        else
+            err_set(&req->err, ERR_DB_UNAVAILABLE, "database is not connected yet");
+        store__answer_later(&s->base, req);
+        return;
+    }
+    struct call *call = xmalloc(sizeof(*call));
+    call->req = req;
+    call->decode = decode;
+    conn_query_start(side->conn, &call->query, sql__name(id), sql__text(id), a->count, pg_args_end(a), 1,
+                     on_answer);
+}
+
+void store_pg__misfit(struct store_req *req, enum sql_id id)
+{
+    err_set(&req->err, ERR_DB_SCHEMA,
+            "statement %s answered in a form that this program does not know: program and "
+            "schema are of different versions, run txrelay migrate",
+            sql__name(id));
+}
+
+void decode_nothing(struct store_req *req, const struct conn_result *r)
+{
+    (void)req;
+    (void)r;
+}

@@ -1,0 +1,135 @@
+/* The leader's reads, on the work session. What they return lies in the rows of libpq until store_req_done;
+ * one more block holds the array that points into them. */
+#include "base/check.h"
+#include "store_pg.h"
+
+static void free_rows(void *rows)
+{
+    conn_result_free(rows);
+}
+
+static struct store_bytes bytes_of(struct pg_row *row, int col)
+{
+    struct store_bytes b;
+    b.data = pg_get_bytes(row, col, &b.len);
+    return b;
+}
+
+/* ---- pending rows ---- */
+
+enum snapshot_column {
+    SNAP_NEXT_NONCE,
+    SNAP_PAUSED,
+    SNAP_NONCE, /* NULL in the only row: no pending row after after_nonce */
+    SNAP_ID,
+    SNAP_STATE,
+    SNAP_HASH,
+    SNAP_ATTEMPT,
+    SNAP_EXTRINSIC,
+    SNAP_CALL,
+    SNAP_BLOCK_HASH,
+    SNAP_BLOCK_NUMBER,
+    SNAP_ERA_BIRTH,
+    SNAP_ERA_DEATH,
+    SNAP_SPEC_VERSION,
+    SNAP_TIP,
+    SNAP_SUBMITTED_BLOCK,
+    SNAP_EARLIER, /* hashes, 32 bytes each */
+};
+
+static void decode_pending(struct pg_row *row, struct store_pending_row *out)
+{
+    out->nonce = pg_get_int(row, SNAP_NONCE, -1);
+    out->id = pg_get_int(row, SNAP_ID, 0);
+    out->state = pg_get_text(row, SNAP_STATE, "");
+    pg_get_hash(row, SNAP_HASH, out->hash);
+    out->attempt = (int32_t)pg_get_int(row, SNAP_ATTEMPT, 0);
+    out->extrinsic = bytes_of(row, SNAP_EXTRINSIC);
+    out->call = bytes_of(row, SNAP_CALL);
+    out->block_hash = bytes_of(row, SNAP_BLOCK_HASH);
+    out->block_number = pg_get_int(row, SNAP_BLOCK_NUMBER, -1);
+    out->era_birth = pg_get_int(row, SNAP_ERA_BIRTH, -1);
+    out->era_death = pg_get_int(row, SNAP_ERA_DEATH, -1);
+    out->spec_version = (uint32_t)pg_get_int(row, SNAP_SPEC_VERSION, 0);
+    out->tip = pg_get_text(row, SNAP_TIP, "0");
+    out->submitted_block = pg_get_int(row, SNAP_SUBMITTED_BLOCK, 0);
+    struct store_bytes earlier = bytes_of(row, SNAP_EARLIER);
+    row->bad |= earlier.len % 32 != 0;
+    out->earlier_count = earlier.len / 32;
+    out->earlier = (const uint8_t(*)[32])(const void *)earlier.data;
+}
+
+static void decode_snapshot(struct store_req *req, const struct conn_result *r)
+{
+    struct store_snapshot *snap = CONTAINER_OF(req, struct store_snapshot, req);
+    struct conn_result *rows = conn_result_keep(r);
+    size_t n = (size_t)conn_result_rows(rows);
+    struct store_pending_row *out = store__arena(req, n * sizeof(*out), rows, free_rows);
+    struct pg_row row = {.r = rows};
+    if (!n) {
+        err_set(&req->err, ERR_ARGUMENT, "no such account: number %d", snap->account);
+        return;
+    }
+    snap->next_nonce = pg_get_int(&row, SNAP_NEXT_NONCE, -1);
+    snap->paused = pg_get_bool(&row, SNAP_PAUSED);
+    if (n == 1 && pg_get_int(&row, SNAP_NONCE, -1) < 0)
+        n = 0;
+    for (size_t i = 0; i < n; i++) {
+        row.row = (int)i;
+        decode_pending(&row, &out[i]);
+    }
+    snap->rows = out;
+    snap->count = n;
+    if (row.bad)
+        store_pg__misfit(req, SQL_READ_SNAPSHOT);
+}
+
+void store_pg__snapshot(struct store *base, struct store_snapshot *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    store_pg__args(s, &a);
+    r->count = 0;
+    r->rows = NULL;
+    pg_put_int4(&a, r->account);
+    pg_put_int8(&a, r->epoch);
+    pg_put_int8(&a, r->after_nonce);
+    pg_put_int4(&a, (int32_t)r->limit);
+    store_pg__send(s, &s->work, SQL_READ_SNAPSHOT, &a, &r->req, decode_snapshot);
+}
+
+/* ---- rows to admit ---- */
+
+static void decode_outbox(struct store_req *req, const struct conn_result *r)
+{
+    struct store_outbox *box = CONTAINER_OF(req, struct store_outbox, req);
+    struct conn_result *rows = conn_result_keep(r);
+    size_t n = (size_t)conn_result_rows(rows);
+    struct store_outbox_row *out = store__arena(req, n * sizeof(*out), rows, free_rows);
+    struct pg_row row = {.r = rows};
+    for (size_t i = 0; i < n; i++) {
+        row.row = (int)i;
+        out[i].id = pg_get_int(&row, 0, 0);
+        out[i].call = bytes_of(&row, 1);
+        out[i].priority = (int32_t)pg_get_int(&row, 2, 0);
+        out[i].deadline_ms = pg_get_int(&row, 3, -1);
+        out[i].creator = pg_get_text(&row, 4, "");
+    }
+    box->rows = out;
+    box->count = n;
+    if (row.bad)
+        store_pg__misfit(req, SQL_READ_OUTBOX);
+}
+
+void store_pg__outbox(struct store *base, struct store_outbox *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    store_pg__args(s, &a);
+    r->count = 0;
+    r->rows = NULL;
+    pg_put_int4(&a, r->account);
+    pg_put_int8(&a, r->epoch);
+    pg_put_int4(&a, (int32_t)r->limit);
+    store_pg__send(s, &s->work, SQL_READ_OUTBOX, &a, &r->req, decode_outbox);
+}

@@ -1,0 +1,272 @@
+/* The leader's writes, on the work session: a batch is one statement, so it is one transaction that no frozen
+ * client can hold open. Arrays travel in binary form. Amounts are decimal text: numeric's binary form would
+ * gain nothing for a few digits. */
+#include "base/check.h"
+#include "store_pg.h"
+
+static void decode_next_nonce(struct store_req *req, const struct conn_result *r)
+{
+    struct pg_row row = {.r = r};
+    CONTAINER_OF(req, struct store_attempts, req)->next_nonce = pg_get_int(&row, 0, -1);
+    if (row.bad)
+        store_pg__misfit(req, SQL_ADMIT_ROWS);
+}
+
+/* ---- columns of attempts ---- */
+
+#define EACH(r, i) for (size_t i = 0; i < (r)->count; i++)
+
+static void put_ids(struct pg_args *a, const struct store_attempts *r)
+{
+    pg_array_begin(a, PG_ELEM_INT8, r->count);
+    EACH(r, i)
+    pg_elem_int8(a, r->rows[i].id);
+    pg_array_end(a);
+}
+
+static void put_nonces(struct pg_args *a, const struct store_attempts *r)
+{
+    pg_array_begin(a, PG_ELEM_INT8, r->count);
+    EACH(r, i)
+    pg_elem_int8(a, r->rows[i].nonce);
+    pg_array_end(a);
+}
+
+/* Hashes, bytes, tips, eras: the same for every kind of attempt. */
+static void put_signed(struct pg_args *a, const struct store_attempts *r)
+{
+    pg_array_begin(a, PG_ELEM_BYTES, r->count);
+    EACH(r, i)
+    pg_elem_bytes(a, r->rows[i].hash, 32);
+    pg_array_end(a);
+    pg_array_begin(a, PG_ELEM_BYTES, r->count);
+    EACH(r, i)
+    pg_elem_bytes(a, r->rows[i].extrinsic.data, r->rows[i].extrinsic.len);
+    pg_array_end(a);
+    pg_array_begin(a, PG_ELEM_TEXT, r->count);
+    EACH(r, i)
+    pg_elem_text(a, r->rows[i].tip ? r->rows[i].tip : "0");
+    pg_array_end(a);
+    pg_array_begin(a, PG_ELEM_INT8, r->count);
+    EACH(r, i)
+    pg_elem_opt(a, r->rows[i].era_birth);
+    pg_array_end(a);
+    pg_array_begin(a, PG_ELEM_INT8, r->count);
+    EACH(r, i)
+    pg_elem_opt(a, r->rows[i].era_death);
+    pg_array_end(a);
+    pg_put_int8(a, r->spec_version);
+    pg_put_int8(a, r->transaction_version);
+    pg_put_int8(a, r->block);
+}
+
+static void put_reasons(struct pg_args *a, const struct store_attempts *r)
+{
+    pg_array_begin(a, PG_ELEM_TEXT, r->count);
+    EACH(r, i)
+    pg_elem_text(a, r->rows[i].reason);
+    pg_array_end(a);
+}
+
+static void begin(struct store_pg *s, struct pg_args *a, int32_t account, int64_t epoch)
+{
+    store_pg__args(s, a);
+    pg_put_int4(a, account);
+    pg_put_int8(a, epoch);
+}
+
+void store_pg__admit(struct store *base, struct store_attempts *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    begin(s, &a, r->account, r->epoch);
+    put_ids(&a, r);
+    put_nonces(&a, r);
+    put_signed(&a, r);
+    store_pg__send(s, &s->work, SQL_ADMIT_ROWS, &a, &r->req, decode_next_nonce);
+}
+
+void store_pg__attempt(struct store *base, struct store_attempts *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    begin(s, &a, r->account, r->epoch);
+    put_nonces(&a, r);
+    put_signed(&a, r);
+    put_reasons(&a, r);
+    store_pg__send(s, &s->work, SQL_ATTEMPT_ROWS, &a, &r->req, decode_nothing);
+}
+
+void store_pg__fill(struct store *base, struct store_attempts *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    begin(s, &a, r->account, r->epoch);
+    put_nonces(&a, r);
+    pg_array_begin(&a, PG_ELEM_BYTES, r->count);
+    EACH(r, i)
+    pg_elem_bytes(&a, r->rows[i].call.data, r->rows[i].call.len);
+    pg_array_end(&a);
+    put_signed(&a, r);
+    pg_array_begin(&a, PG_ELEM_TEXT, r->count);
+    EACH(r, i)
+    pg_elem_text(&a, r->rows[i].outcome);
+    pg_array_end(&a);
+    put_reasons(&a, r);
+    store_pg__send(s, &s->work, SQL_FILL_NONCES, &a, &r->req, decode_next_nonce);
+}
+
+/* ---- what the chain said ---- */
+
+void store_pg__state(struct store *base, struct store_states *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    begin(s, &a, r->account, r->epoch);
+    pg_array_begin(&a, PG_ELEM_INT8, r->count);
+    EACH(r, i)
+    pg_elem_int8(&a, r->rows[i].nonce);
+    pg_array_end(&a);
+    pg_array_begin(&a, PG_ELEM_BYTES, r->count);
+    EACH(r, i)
+    pg_elem_bytes(&a, r->rows[i].hash, 32);
+    pg_array_end(&a);
+    pg_array_begin(&a, PG_ELEM_TEXT, r->count);
+    EACH(r, i)
+    pg_elem_text(&a, r->rows[i].state);
+    pg_array_end(&a);
+    pg_array_begin(&a, PG_ELEM_BYTES, r->count);
+    EACH(r, i)
+    pg_elem_bytes(&a, r->rows[i].block_hash.data, r->rows[i].block_hash.len);
+    pg_array_end(&a);
+    pg_array_begin(&a, PG_ELEM_INT8, r->count);
+    EACH(r, i)
+    pg_elem_opt(&a, r->rows[i].block_number);
+    pg_array_end(&a);
+    pg_array_begin(&a, PG_ELEM_TEXT, r->count);
+    EACH(r, i)
+    pg_elem_text(&a, r->rows[i].error);
+    pg_array_end(&a);
+    store_pg__send(s, &s->work, SQL_RECORD_STATES, &a, &r->req, decode_nothing);
+}
+
+static void put_outcomes(struct pg_args *a, const struct store_finish *r)
+{
+    pg_array_begin(a, PG_ELEM_TEXT, r->count);
+    EACH(r, i)
+    pg_elem_text(a, r->rows[i].outcome);
+    pg_array_end(a);
+    pg_array_begin(a, PG_ELEM_TEXT, r->count);
+    EACH(r, i)
+    pg_elem_text(a, r->rows[i].error);
+    pg_array_end(a);
+}
+
+void store_pg__finish(struct store *base, struct store_finish *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    begin(s, &a, r->account, r->epoch);
+    pg_array_begin(&a, PG_ELEM_INT8, r->count);
+    EACH(r, i)
+    pg_elem_int8(&a, r->rows[i].nonce);
+    pg_array_end(&a);
+    pg_array_begin(&a, PG_ELEM_BYTES, r->count);
+    EACH(r, i)
+    pg_elem_bytes(&a, r->rows[i].hash, 32);
+    pg_array_end(&a);
+    pg_array_begin(&a, PG_ELEM_BYTES, r->count);
+    EACH(r, i)
+    pg_elem_bytes(&a, r->rows[i].block_number < 0 ? NULL : r->rows[i].block_hash, 32);
+    pg_array_end(&a);
+    pg_array_begin(&a, PG_ELEM_INT8, r->count);
+    EACH(r, i)
+    pg_elem_opt(&a, r->rows[i].block_number);
+    pg_array_end(&a);
+    pg_array_begin(&a, PG_ELEM_INT4, r->count);
+    EACH(r, i)
+    pg_elem_int4(&a, r->rows[i].index);
+    pg_array_end(&a);
+    put_outcomes(&a, r);
+    pg_array_begin(&a, PG_ELEM_TEXT, r->count);
+    EACH(r, i)
+    pg_elem_text(&a, r->rows[i].fee);
+    pg_array_end(&a);
+    store_pg__send(s, &s->work, SQL_FINISH_ROWS, &a, &r->req, decode_nothing);
+}
+
+void store_pg__reject(struct store *base, struct store_finish *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    begin(s, &a, r->account, r->epoch);
+    pg_array_begin(&a, PG_ELEM_INT8, r->count);
+    EACH(r, i)
+    pg_elem_int8(&a, r->rows[i].id);
+    pg_array_end(&a);
+    put_outcomes(&a, r);
+    store_pg__send(s, &s->work, SQL_REJECT_ROWS, &a, &r->req, decode_nothing);
+}
+
+/* ---- the account ---- */
+
+void store_pg__nonce(struct store *base, struct store_nonce *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    begin(s, &a, r->account, r->epoch);
+    pg_put_int8(&a, r->next_nonce);
+    store_pg__send(s, &s->work, SQL_SET_NONCE, &a, &r->req, decode_nothing);
+}
+
+void store_pg__pause(struct store *base, struct store_pause *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    begin(s, &a, r->account, r->epoch);
+    pg_put_text(&a, r->reason);
+    store_pg__send(s, &s->work, SQL_PAUSE_ACCOUNT, &a, &r->req, decode_nothing);
+}
+
+static void decode_register(struct store_req *req, const struct conn_result *r)
+{
+    struct pg_row row = {.r = r};
+    CONTAINER_OF(req, struct store_register, req)->account = (int32_t)pg_get_int(&row, 0, 0);
+    if (row.bad)
+        store_pg__misfit(req, SQL_REGISTER_ACCOUNT);
+}
+
+void store_pg__enroll(struct store *base, struct store_register *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    store_pg__args(s, &a);
+    pg_put_text(&a, r->alias);
+    pg_put_bytes(&a, r->account_id.data, r->account_id.len);
+    pg_put_text(&a, r->scheme);
+    pg_put_bytes(&a, r->genesis.data, r->genesis.len);
+    pg_put_text(&a, r->address);
+    pg_put_int8(&a, r->lock_key);
+    store_pg__send(s, &s->work, SQL_REGISTER_ACCOUNT, &a, &r->req, decode_register);
+}
+
+static void decode_enqueue(struct store_req *req, const struct conn_result *r)
+{
+    struct pg_row row = {.r = r};
+    CONTAINER_OF(req, struct store_enqueue, req)->id = pg_get_int(&row, 0, 0);
+    if (row.bad)
+        store_pg__misfit(req, SQL_ENQUEUE_CALL);
+}
+
+void store_pg__enqueue(struct store *base, struct store_enqueue *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    store_pg__args(s, &a);
+    pg_put_text(&a, r->account);
+    pg_put_bytes(&a, r->call.data ? (const void *)r->call.data : "", r->call.len);
+    pg_put_text(&a, r->key);
+    pg_put_int4(&a, r->priority);
+    pg_put_text(&a, r->creator);
+    store_pg__send(s, &s->work, SQL_ENQUEUE_CALL, &a, &r->req, decode_enqueue);
+}

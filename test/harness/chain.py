@@ -1,0 +1,185 @@
+"""Chains: devchain, and what a test reads from any chain over HTTP JSON-RPC. The decoding here is on purpose a second,
+independent reading of the formats (extrinsic v4), so that it can disagree with the relay's own."""
+import hashlib
+import json
+import os
+import re
+import socket
+import threading
+import urllib.request
+
+from . import proc
+
+
+class RpcError(Exception):
+    pass
+
+
+def compact(data, at):
+    """(value, next position) of a SCALE compact integer."""
+    mode = data[at] & 3
+    if mode == 0:
+        return data[at] >> 2, at + 1
+    if mode == 1:
+        return int.from_bytes(data[at:at + 2], 'little') >> 2, at + 2
+    if mode == 2:
+        return int.from_bytes(data[at:at + 4], 'little') >> 2, at + 4
+    n = (data[at] >> 2) + 4
+    return int.from_bytes(data[at + 1:at + 1 + n], 'little'), at + 1 + n
+
+
+def put_compact(n):
+    if n < 1 << 6:
+        return bytes([n << 2])
+    if n < 1 << 14:
+        return (n << 2 | 1).to_bytes(2, 'little')
+    if n < 1 << 30:
+        return (n << 2 | 2).to_bytes(4, 'little')
+    size = (n.bit_length() + 7) // 8
+    return bytes([(size - 4) << 2 | 3]) + n.to_bytes(size, 'little')
+
+
+def remark(content, index=b'\x00\x00'):
+    if isinstance(content, str):
+        content = content.encode()
+    return index + put_compact(len(content)) + content
+
+
+class Extrinsic:
+    """A decoded v4 extrinsic. extra_after_tip: bytes of extensions between the tip and the call."""
+
+    def __init__(self, raw, extra_after_tip=0):
+        self.raw = raw
+        self.hash = hashlib.blake2b(raw, digest_size=32).digest()
+        _, at = compact(raw, 0)
+        self.signed = raw[at] == 0x84
+        if not self.signed:
+            return
+        at += 1
+        assert raw[at] == 0, 'MultiAddress::Id expected'
+        self.signer = raw[at + 1:at + 33]
+        at += 33
+        self.scheme = raw[at]
+        at += 1 + (65 if self.scheme == 2 else 64)
+        at += 1 if raw[at] == 0 else 2
+        self.nonce, at = compact(raw, at)
+        self.tip, at = compact(raw, at)
+        self.call = raw[at + extra_after_tip:]
+
+
+class Chain:
+    def __init__(self, url, extra_after_tip=0):
+        self.ws = url
+        self.http = re.sub('^ws', 'http', url)
+        self.extra_after_tip = extra_after_tip
+
+    def rpc(self, method, *params, seconds=30):
+        body = json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': method, 'params': list(params)}).encode()
+        request = urllib.request.Request(self.http, body, {'Content-Type': 'application/json'})
+        with urllib.request.urlopen(request, timeout=seconds) as reply:
+            answer = json.load(reply)
+        if answer.get('error'):
+            raise RpcError(f"{method}: {answer['error']}")
+        return answer.get('result')
+
+    def finalized_number(self):
+        return int(self.rpc('chain_getHeader', self.rpc('chain_getFinalizedHead'))['number'], 16)
+
+    def block(self, number):
+        block_hash = self.rpc('chain_getBlockHash', number)
+        return block_hash, self.rpc('chain_getBlock', block_hash)['block']
+
+    def walk(self, first=1, last=None):
+        """(number, block hash, index, Extrinsic) of every signed extrinsic of the finalized chain."""
+        for number in range(first, (self.finalized_number() if last is None else last) + 1):
+            block_hash, block = self.block(number)
+            for index, raw in enumerate(block['extrinsics']):
+                x = Extrinsic(bytes.fromhex(raw[2:]), self.extra_after_tip)
+                if x.signed:
+                    yield number, block_hash, index, x
+
+
+class Devchain(Chain):
+    def __init__(self, directory, *options):
+        self.log = os.path.join(directory, 'devchain.log')
+        self.process = proc.Process([proc.DEVCHAIN, '--port', '0', *options], self.log)
+        found = proc.wait_for('devchain to listen', self._listening)
+        super().__init__(found)
+
+    def _listening(self):
+        assert self.process.alive(), self.process.text()
+        match = re.search(r'listening (ws://\S+)', self.process.text())
+        return match and match.group(1)
+
+
+class NodeTools:
+    """The npm folder of test/runtime/chain: installed once, shared by all who need Node."""
+    _found = None
+
+    @classmethod
+    def get(cls):
+        if cls._found is None:
+            cls._found = cls()
+        return cls._found
+
+    def __init__(self):
+        setup = os.path.join(proc.ROOT, 'test', 'runtime', 'chain', 'setup.sh')
+        self.dir, self.binary = proc.run([setup], seconds=900).stdout.split('\n')[:2]
+
+    def run(self, script, *args, stdin='', seconds=120):
+        """What one of our scripts prints, as JSON."""
+        done = proc.run([self.binary, os.path.join(self.dir, script), *args], input=stdin, seconds=seconds)
+        return json.loads(done.stdout)
+
+
+class Chopsticks(Chain):
+    """The real runtime of Asset Hub (statemine 900) under chopsticks, which executes it in place of a node. A thread
+    makes the blocks: one every `block_s` seconds while its pool holds something, else one every `idle_s`."""
+
+    def __init__(self, directory, block_s=0.7, idle_s=2.0):
+        self.tools = NodeTools.get()
+        self.log = os.path.join(directory, 'chopsticks.log')
+        self.block_s, self.idle_s = block_s, idle_s
+        port = _free_port()
+        self.process = proc.Process(
+            [self.tools.binary, os.path.join(self.tools.dir, 'node_modules/@acala-network/chopsticks/chopsticks.cjs'),
+             '--genesis', os.path.join(self.tools.dir, 'spec.json'), '--host', '127.0.0.1', '--port', str(port),
+             '--build-block-mode', 'Manual'], self.log, cwd=directory)
+        # The extension ChargeAssetTxPayment puts an Option<asset id> after the tip.
+        super().__init__(proc.wait_for('chopsticks to listen', self._listening, 60), extra_after_tip=1)
+        assert self.ws.endswith(f':{port}'), f'chopsticks moved from port {port} to {self.ws}'
+        self._stop = threading.Event()
+        self._miner = threading.Thread(target=self._mine, daemon=True)
+        proc.on_exit(self.stop)
+
+    def _listening(self):
+        assert self.process.alive(), self.process.text()
+        match = re.search(r'listening on \S+ and (ws://\S+)', self.process.text())
+        return match and match.group(1)
+
+    def mine(self):
+        self._miner.start()
+
+    def _mine(self):
+        idle = 0.0
+        while not self._stop.wait(self.block_s):
+            idle += self.block_s
+            try:
+                if idle >= self.idle_s or self.rpc('author_pendingExtrinsics'):
+                    self.rpc('dev_newBlock', {'count': 1}, seconds=300)
+                    idle = 0.0
+            except OSError:
+                if self.process.alive() and not self._stop.is_set():
+                    raise
+
+    def stop(self):
+        self._stop.set()
+        if self._miner.is_alive():
+            self._miner.join(300)
+        self.process.kill()
+
+
+def _free_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]

@@ -1,0 +1,110 @@
+#!/bin/bash
+# A private Postgres 15 for tests: own directory, unix socket only unless --tcp is given, no fsync unless --fsync.
+#
+#   pg.sh start DIR [--tcp PORT] [--fsync] [-- postgres options...]   prints the DSN
+#   pg.sh stop DIR [fast|immediate]     pg.sh restart DIR [fast|immediate]
+#   pg.sh dsn DIR                       pg.sh pid DIR
+#   pg.sh psql DIR [psql options...]
+#
+# Run by root, the server and its files belong to `postgres` (or `nobody`): Postgres refuses to run as root. DIR may
+# be missing; start makes it, and one that holds a cluster is started again as it is. Waits have a deadline.
+set -euo pipefail
+
+BIN=${PG_BIN:-/usr/lib/postgresql/15/bin}
+WAIT_S=${PG_WAIT_S:-30}
+
+die() { echo "pg.sh: $*" >&2; exit 1; }
+
+# The user that the server runs as: us, or an unprivileged one when we are root.
+server_user() {
+    if [ "$(id -u)" -ne 0 ]; then id -un
+    elif id postgres >/dev/null 2>&1; then echo postgres
+    else echo nobody
+    fi
+}
+
+as_server() {
+    if [ "$(id -u)" -ne 0 ]; then "$@"
+    else setpriv --reuid "$(server_user)" --regid "$(id -g "$(server_user)")" --clear-groups env HOME="$DIR" "$@"
+    fi
+}
+
+dsn() {
+    if [ -s "$DIR/tcp" ]; then echo "host=127.0.0.1 port=$(cat "$DIR/tcp") user=postgres dbname=postgres"
+    else echo "host=$DIR port=5432 user=postgres dbname=postgres"
+    fi
+}
+
+start() {
+    local port="" fsync=off
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --tcp) port=$2; shift 2 ;;
+        --fsync) fsync=on; shift ;;
+        --) shift; break ;;
+        *) die "start: unknown option $1" ;;
+        esac
+    done
+    [ -x "$BIN/postgres" ] || die "no $BIN/postgres: set PG_BIN to the folder that holds it"
+    [ ${#DIR} -le 90 ] || die "$DIR is too long for a socket's path (107 bytes): use a shorter one"
+    mkdir -p "$DIR"
+    if [ ! -f "$DIR/data/PG_VERSION" ]; then
+        [ "$(id -u)" -ne 0 ] || chown "$(server_user)" "$DIR"
+        as_server "$BIN/initdb" -D "$DIR/data" -U postgres -A trust -E UTF8 --locale=C --no-sync >"$DIR/initdb.log" 2>&1 ||
+            { cat "$DIR/initdb.log" >&2; die "initdb failed (can $(server_user) enter $DIR?)"; }
+        cat >>"$DIR/data/postgresql.conf" <<CONF
+unix_socket_directories = '$DIR'
+listen_addresses = '${port:+127.0.0.1}'
+port = ${port:-5432}
+fsync = $fsync
+full_page_writes = $fsync
+shared_buffers = 64MB
+max_connections = 100
+log_line_prefix = '%m %p %a '
+CONF
+        echo -n "$port" >"$DIR/tcp"
+        # Kept, so that restart uses them as well; each as one line.
+        printf '%s\n' "$@" >"$DIR/options"
+    fi
+    boot
+    dsn
+}
+
+boot() {
+    local options=() line
+    while IFS= read -r line; do [ -z "$line" ] || options+=("$line"); done <"$DIR/options"
+    touch "$DIR/server.log"
+    [ "$(id -u)" -ne 0 ] || chown "$(server_user)" "$DIR/server.log"
+    as_server "$BIN/pg_ctl" -D "$DIR/data" -l "$DIR/server.log" -t "$WAIT_S" -W -o "${options[*]@Q}" start >/dev/null ||
+        { tail -20 "$DIR/server.log" >&2; die "the server did not start"; }
+    local port deadline=$((SECONDS + WAIT_S))
+    port=$(cat "$DIR/tcp")
+    until "$BIN/pg_isready" -q -h "$DIR" -p "${port:-5432}" -t 1; do
+        if [ $SECONDS -ge $deadline ]; then
+            tail -20 "$DIR/server.log" >&2
+            die "not ready after $WAIT_S s"
+        fi
+        read -r -t 0.05 <> <(:) || true
+    done
+}
+
+halt() {
+    [ -f "$DIR/data/postmaster.pid" ] || return 0
+    as_server "$BIN/pg_ctl" -D "$DIR/data" -t "$WAIT_S" -m "${1:-fast}" stop >/dev/null
+}
+
+[ $# -ge 2 ] || die "usage: pg.sh start|stop|restart|dsn|pid|psql DIR ..."
+COMMAND=$1
+mkdir -p "$2"
+DIR=$(cd "$2" && pwd)
+shift 2
+cd /
+case $COMMAND in
+start) start "$@" ;;
+stop) halt "$@" ;;
+restart) halt "$@"; boot; dsn ;;
+dsn) dsn ;;
+pid) head -1 "$DIR/data/postmaster.pid" ;;
+psql) exec "$BIN/psql" -X "$(dsn)" "$@" ;;
+*) die "unknown command $COMMAND" ;;
+esac

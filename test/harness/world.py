@@ -1,0 +1,97 @@
+"""What most system tests want: a database of its own, a devchain, relays, calls that are all different."""
+import itertools
+import os
+import threading
+
+from . import invariants, proc
+from .chain import Devchain, remark
+from .postgres import Postgres
+from .relay import Relay, cli
+
+ALICE = ('alice', 'sr25519', '//Alice')
+BOB = ('bob', 'sr25519', '//Bob')
+
+_lock = threading.Lock()
+_shared = {}
+_serial = itertools.count(1)
+
+
+def shared_postgres():
+    """One server for the whole run; every world has its own database on it."""
+    with _lock:
+        if 'pg' not in _shared:
+            _shared['pg'] = Postgres(durable=False)
+        return _shared['pg']
+
+
+class World:
+    def __init__(self, *chain_options, accounts=(ALICE,), own_postgres=False, leadership=None, manager=None):
+        self.dir = proc.make_dir('txw-')
+        self.number = next(_serial)
+        if own_postgres:
+            self.pg = Postgres(os.path.join(self.dir, 'pg'), durable=False)
+        else:
+            self.pg = shared_postgres().sibling(f'world_{self.number}')
+        self.accounts, self.leadership, self.manager = accounts, leadership, manager
+        cli('migrate', '--database', self.pg.dsn)
+        options = list(chain_options)
+        if '--block-ms' not in options and '--instant' not in options:
+            options += ['--block-ms', '100']
+        if '--finality-lag' not in options:
+            options += ['--finality-lag', '1']
+        self.chain = Devchain(self.dir, *options)
+        self.committed, self.rolled_back, self.relays = {}, [], []
+
+    def relay(self, name, start=True, env=None, **kwargs):
+        kwargs.setdefault('leadership', self.leadership)
+        kwargs.setdefault('manager', self.manager)
+        relay = Relay(self.dir, name, kwargs.pop('dsn', self.pg.dsn), kwargs.pop('endpoints', [self.chain.ws]),
+                      kwargs.pop('accounts', self.accounts), env=env, **kwargs)
+        self.relays.append(relay)
+        return relay.start() if start else relay
+
+    def wait_leader(self, relay, alias='alice', seconds=20):
+        proc.wait_for(f'{relay.name} to lead {alias}', lambda: relay.leads(alias), seconds)
+
+    def enqueue(self, content, alias='alice'):
+        call = content if isinstance(content, bytes) and content[:2] == b'\x00\x00' else remark(content)
+        tx = self.pg.value('SELECT txrelay.enqueue(%s, %s)', (alias, call))
+        self.committed[call] = tx
+        return tx
+
+    def enqueue_raw(self, call, alias='alice'):
+        tx = self.pg.value('SELECT txrelay.enqueue(%s, %s)', (alias, call))
+        self.committed[call] = tx
+        return tx
+
+    def unfinished(self):
+        done = {r[0] for r in self.pg.query('SELECT id FROM txrelay.finished_transactions WHERE id IS NOT NULL')}
+        return [t for t in self.committed.values() if t not in done]
+
+    def settle(self, seconds=60):
+        """Wait until every committed transaction has ended, then check the invariants against the chain."""
+        try:
+            proc.wait_for('every transaction to end', lambda: not self.unfinished(), seconds)
+        except TimeoutError as error:
+            rows = self.pg.query('''SELECT nonce, id, state FROM txrelay.pending_transactions ORDER BY nonce LIMIT 5''')
+            logs = '\n'.join(f'--- {r.name}\n' + '\n'.join(r.text().splitlines()[-15:]) for r in self.relays)
+            raise TimeoutError(f'{error}; unfinished {self.unfinished()[:5]}; pending {rows}\n{logs}') from None
+        return self.check()
+
+    def check(self):
+        return invariants.check(self.pg, self.chain, self.committed, self.rolled_back, self.submitted())
+
+    def submitted(self):
+        return {s['hash'] for s in self.chain.rpc('dev_stats')['submits']}
+
+    def close(self):
+        for relay in self.relays:
+            if relay.alive():
+                relay.kill()
+        self.chain.process.kill()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Format, include edges, third-party doors, banned calls, SQL in C, spelling. Prints every finding; exit 1 if any.
+# lint.sh [DIR]: check another tree (the self-test gives it bad ones).
+set -uo pipefail
+cd "${1:-$(dirname "$0")/../..}" || exit 2
+bad=0
+finding() { echo "lint: $*"; bad=1; }
+if git rev-parse --git-dir >/dev/null 2>&1 && [ -z "${1:-}" ]; then
+  files=$(git ls-files --cached --others --exclude-standard '*.c' '*.h')
+else
+  files=$(find . -name '*.[ch]' | sed 's|^\./||')
+fi
+
+# Formatting.
+if [ -n "$files" ] && ! out=$(clang-format-14 --dry-run -Werror $files 2>&1); then
+  finding "formatting (run ./dev format): $(echo "$out" | sed -n 's/^\([^ :]*\):[0-9].*/\1/p' | sort -u | tr '\n' ' ')"
+fi
+
+# Include edges: a layer includes its own headers and those of the layers in its row of CMakeLists.txt.
+edges() { sed -n "s/^layer_edges($1 *\(.*\))/\1/p" CMakeLists.txt; }
+layers=$(sed -n 's/^layer_edges(\([a-z]*\).*/\1/p' CMakeLists.txt)
+for layer in $layers; do
+  allowed=" $layer $(edges "$layer") "
+  for f in $(echo "$files" | grep "^$layer/"); do
+    for inc in $(sed -n 's|^#include "\([a-z]*\)/.*|\1|p' "$f"); do
+      case " $layers " in *" $inc "* | *"
+$inc
+"*) case $allowed in *" $inc "*) ;; *) finding "$f includes $inc/, which $layer may not use" ;; esac ;; esac
+    done
+  done
+done
+
+# One door for each library.
+door() { # header-regex, allowed path regex
+  for f in $(echo "$files" | xargs -r grep -lE "#include <($1)>" 2>/dev/null); do
+    echo "$f" | grep -qE "$2" || finding "$f includes <$1>, whose door is $2"
+  done
+}
+door 'uv\.h' '^loop/'
+door 'libpq-fe\.h' '^store/|^test/'
+door 'sodium\.h|secp256k1[a-z_]*\.h|nettle/[a-z0-9]*\.h|xxhash\.h' '^chain/|^test/'
+door 'libwebsockets\.h' '^chain/|^test/'
+door 'openssl/[a-z0-9]*\.h' '^chain/|^election/|^store/|^test/'
+door 'cyaml/cyaml\.h' '^main/'
+
+# Banned calls.
+banned='\b(strcpy|strcat|sprintf|vsprintf|strncpy|strncat|atoi|atol|strtok|gmtime|localtime|rand|srand|time|usleep|sleep|alloca|gets|PQexec|PQexecParams|PQprepare|PQconnectdb|PQreset|PQescapeString)\s*\('
+for f in $files; do
+  if hits=$(sed 's|//.*||; s|/\*.*\*/||' "$f" | grep -nE "$banned" | grep -vE '"[^"]*'"$banned"); then
+    case $f in test/*) hits=$(echo "$hits" | grep -vE '\b(PQexec|PQexecParams|PQconnectdb)\s*\(') ;; esac
+    [ -n "$hits" ] && finding "banned call in $f: $(echo "$hits" | head -3)"
+  fi
+  case $f in loop/*) ;; *) grep -nE '\buv_(now|close|timer_|poll_|run)\w*\s*\(' "$f" /dev/null | grep -v '^test/' && finding "uv call outside loop/: $f" ;; esac
+done
+grep -nE '\b(TODO|FIXME|XXX)\b' $files /dev/null | grep -v '#[0-9]' && finding "TODO without an issue's number"
+
+# SQL lives in files.
+for f in $(echo "$files" | grep -E '^(store|listen|main|relay|election)/'); do
+  grep -nE '"[^"]*\b(INSERT INTO|UPDATE txrelay|DELETE FROM|FROM txrelay|SELECT .* FROM [a-z_]*(accounts|outbox|transactions|attempts))' "$f" /dev/null && finding "SQL in a C string: $f"
+done
+
+# Spelling of what people read.
+if [ -z "${1:-}" ] && command -v codespell >/dev/null; then
+  out=$(git ls-files --cached --others --exclude-standard '*.md' '*.h' '*.c' '*.py' '*.sh' '*.sql' | grep -vE 'bip39|vectors|package-lock' |
+    xargs codespell --ignore-words-list='endpionts,sistem,hel,keypair,keypairs,crate,nd,ser,fo,te,inout,ofo,sie' -q 3 2>&1) || finding "spelling: $out"
+fi
+exit $bad

@@ -1,0 +1,334 @@
+"""What the SQL tests share: one private server, one database per test, roles, sessions, overlap, notifications.
+
+The schema is installed by `installer`, which is no superuser: it owns its database, may create roles and has
+pg_signal_backend and pg_read_all_stats, no more (L12). Tests connect as app, relay, nobody (members of nothing else) or installer.
+"""
+import atexit
+import hashlib
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+import psycopg2
+import psycopg2.extensions
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PG_SH = ROOT / 'test' / 'harness' / 'pg.sh'
+MIGRATIONS = sorted((ROOT / 'schema' / 'migrations').glob('*.sql'))
+DEADLINE_S = 20
+
+RC = psycopg2.extensions.ISOLATION_LEVEL_READ_COMMITTED
+RR = psycopg2.extensions.ISOLATION_LEVEL_REPEATABLE_READ
+SERIALIZABLE = psycopg2.extensions.ISOLATION_LEVEL_SERIALIZABLE
+
+
+def h32(text):
+    """A 32-byte hash that stands for `text`."""
+    return hashlib.sha256(str(text).encode()).digest()
+
+
+def wait_until(condition, what):
+    deadline = time.monotonic() + DEADLINE_S
+    pause = threading.Event()
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f'not within {DEADLINE_S} s: {what}')
+        pause.wait(0.005)
+
+
+class Server:
+    def __init__(self):
+        self.dir = tempfile.mkdtemp(prefix='txr-pg-', dir='/tmp')
+        atexit.register(self.stop)
+        self.dsn = self.sh('start', '--', '-c', 'max_connections=60').strip()
+
+    def sh(self, command, *args):
+        # The server inherits no pipe of ours: pg.sh gives it a log file.
+        run = subprocess.run([PG_SH, command, self.dir, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True, timeout=60)
+        if run.returncode:
+            raise AssertionError(f'pg.sh {command} {args}: {run.stderr}')
+        return run.stdout
+
+    def stop(self):
+        if self.dir:
+            self.sh('stop', 'immediate')
+            shutil.rmtree(self.dir)
+            self.dir = None
+
+    def connect(self, dbname='postgres', user='postgres', level=RC, autocommit=True):
+        conn = psycopg2.connect(self.dsn, dbname=dbname, user=user)
+        conn.set_session(isolation_level=level, autocommit=autocommit)
+        return conn
+
+
+def migrate(conn):
+    """As txrelay migrate does it: every file as one multi-statement query, all in the caller's transaction."""
+    with conn.cursor() as cur:
+        for n, path in enumerate(MIGRATIONS, 1):
+            cur.execute(path.read_text())
+            cur.execute('INSERT INTO txrelay.schema_version (version, name) VALUES (%s, %s)', (n, path.name))
+
+
+_server = None
+
+
+def server():
+    """The shared server, with roles and a template database that has the schema."""
+    global _server
+    if _server is None:
+        s = Server()
+        root = s.connect()
+        with root.cursor() as cur:
+            cur.execute('CREATE ROLE installer LOGIN CREATEROLE')
+            cur.execute('GRANT pg_signal_backend, pg_read_all_stats TO installer')
+            cur.execute('CREATE DATABASE template_txr OWNER installer')
+        owner = s.connect('template_txr', 'installer', autocommit=False)
+        migrate(owner)
+        owner.commit()
+        owner.close()
+        with root.cursor() as cur:
+            cur.execute('CREATE ROLE app LOGIN IN ROLE txrelay_app')
+            cur.execute('CREATE ROLE relay LOGIN IN ROLE txrelay_relay')
+            cur.execute('CREATE ROLE nobody LOGIN')
+        root.close()
+        _server = s
+    return _server
+
+
+class Session:
+    """One connection with short-hands. Every call is its own transaction unless begin() was called."""
+
+    def __init__(self, conn):
+        self.conn = conn
+        self.pid = conn.get_backend_pid()
+
+    def rows(self, sql, *args):
+        with self.conn.cursor() as cur:
+            cur.execute(sql, args or None)
+            return cur.fetchall() if cur.description else []
+
+    def one(self, sql, *args):
+        rows = self.rows(sql, *args)
+        assert len(rows) == 1, f'{len(rows)} rows from {sql}'
+        return rows[0]
+
+    def value(self, sql, *args):
+        return plain(self.one(sql, *args)[0])
+
+    def dicts(self, sql, *args):
+        with self.conn.cursor() as cur:
+            cur.execute(sql, args or None)
+            return [{c.name: plain(v) for c, v in zip(cur.description, row)} for row in cur.fetchall()]
+
+    def dict(self, sql, *args):
+        rows = self.dicts(sql, *args)
+        assert len(rows) == 1, f'{len(rows)} rows from {sql}'
+        return rows[0]
+
+    def begin(self, level='READ COMMITTED'):
+        self.rows('BEGIN ISOLATION LEVEL ' + level)
+
+    def commit(self):
+        self.rows('COMMIT')
+
+    def rollback(self):
+        self.rows('ROLLBACK')
+
+
+def plain(value):
+    return bytes(value) if isinstance(value, memoryview) else value
+
+
+class Background:
+    """A call in a thread, for what must wait for another session."""
+
+    def __init__(self, session, call):
+        self.session, self.result, self.error = session, None, None
+
+        def run():
+            try:
+                self.result = call()
+            except psycopg2.Error as e:
+                self.error = e
+        self.thread = threading.Thread(target=run, daemon=True)
+        self.thread.start()
+
+    def join(self):
+        self.thread.join(DEADLINE_S)
+        assert not self.thread.is_alive(), 'the call still waits'
+        if self.error:
+            raise self.error
+        return self.result
+
+
+class Case(unittest.TestCase):
+    """A database with the schema, no rows but the account alice (number 1, lock key 42)."""
+    FRESH = False  # a test that changes the schema asks for a database of its own
+
+    def setUp(self):
+        self.server = server()
+        self.opened = []
+        self.db = 'txr_fresh' if self.FRESH else 'txr_shared'
+        root = Session(self.server.connect())
+        if self.FRESH:
+            root.rows(f'DROP DATABASE IF EXISTS {self.db} WITH (FORCE)')
+        if root.value('SELECT count(*) FROM pg_database WHERE datname = %s', self.db) == 0:
+            root.rows(f'CREATE DATABASE {self.db} TEMPLATE template_txr OWNER installer')
+        root.conn.close()
+        # As replica no trigger fires: records that never change can be emptied.
+        self.superuser().rows("SET session_replication_role = replica; TRUNCATE txrelay.accounts, txrelay.outbox, "
+                              "txrelay.idempotency_keys, txrelay.pending_transactions, txrelay.attempts, "
+                              "txrelay.finished_transactions RESTART IDENTITY")
+        self.owner = self.session('installer')
+        self.app = self.session('app')
+        self.relay = self.session('relay')
+        self.alice = self.register(self.relay, 'alice', 42)
+
+    def tearDown(self):
+        """Every session ends, and with it its locks, before the next test begins."""
+        pids = [s.pid for s in self.opened]
+        for s in self.opened:
+            s.conn.close()
+        root = Session(self.server.connect())
+        wait_until(lambda: root.value('SELECT count(*) FROM pg_stat_activity WHERE pid = ANY (%s)', pids) == 0, 'end')
+        root.conn.close()
+
+    def session(self, user):
+        s = Session(self.server.connect(self.db, user))
+        self.opened.append(s)
+        return s
+
+    def superuser(self):
+        return self.session('postgres')
+
+    # ---- errors ----
+
+    def refused(self, sqlstate, call, *args, text=()):
+        """call(*args) ends with the SQLSTATE; message and hint have every part of `text`."""
+        with self.assertRaises(psycopg2.Error) as caught:
+            call(*args)
+        error = caught.exception
+        self.assertEqual(error.pgcode, sqlstate, str(error))
+        said = f'{error.diag.message_primary} | {error.diag.message_hint}'
+        for part in [text] if isinstance(text, str) else text:
+            self.assertIn(part, said)
+        return said
+
+    # ---- overlap ----
+
+    def background(self, session, sql, *args):
+        """Start a call that must come to wait for another session; returns once it does."""
+        call = Background(session, lambda: session.rows(sql, *args))
+        wait_until(lambda: self.owner_sees_blocked(session.pid) or not call.thread.is_alive(), 'a session waits')
+        self.assertTrue(call.thread.is_alive(), f'nothing made it wait: {call.result} {call.error}')
+        return call
+
+    def owner_sees_blocked(self, pid):
+        return self.owner.value('SELECT cardinality(pg_blocking_pids(%s)) > 0', pid)
+
+    # ---- notifications ----
+
+    def listen(self, *channels):
+        s = self.session('nobody')
+        for channel in channels + ('sentinel',):
+            s.rows(f'LISTEN {channel}')
+        return s
+
+    def heard(self, listener):
+        """All notifications committed until now, as (channel, payload): a sentinel of ours ends them."""
+        self.owner.rows("SELECT pg_notify('sentinel', '')")
+        self.wait_notified(listener, 'sentinel')
+        got = [(n.channel, n.payload) for n in listener.conn.notifies if n.channel != 'sentinel']
+        listener.conn.notifies.clear()
+        return got
+
+    def wait_notified(self, listener, channel):
+        def arrived():
+            listener.conn.poll()
+            return any(n.channel == channel for n in listener.conn.notifies)
+        wait_until(arrived, f'a notification on {channel}')
+
+    # ---- the ways of a relay ----
+
+    def register(self, s, alias, lock_key, genesis=b'\1' * 32, account_id=None, address=None):
+        return s.value('SELECT txrelay.relay_register(%s, %s, %s, %s, %s, %s)', alias,
+                       account_id or h32(alias), 'sr25519', genesis, address or '5' + alias, lock_key)
+
+    def claim(self, s, holder='relay-a', lock=False, e1=3000, e2=9000, after_ms=0, account=None):
+        return s.dict("SELECT * FROM txrelay.leader_claim(%s, %s, %s, %s, %s, %s, "
+                      "clock_timestamp() + %s * interval '1 ms')",
+                      account or self.alice, holder, holder + ':1', lock, e1, e2, after_ms)
+
+    def lead(self, holder='relay-a', **kwargs):
+        got = self.claim(self.relay, holder, **kwargs)
+        self.assertTrue(got['granted'])
+        return got['epoch']
+
+    def enqueue(self, count=1, call=b'\0\1', **options):
+        names = ''.join(f', {k} => %s' for k in options)
+        return [self.app.value(f"SELECT txrelay.enqueue('alice', %s{names})", call, *options.values())
+                for _ in range(count)]
+
+    def admit(self, s, epoch, ids, nonces, hashes=None):
+        n = len(ids)
+        return s.value('SELECT txrelay.leader_admit(%s, %s, %s::bigint[], %s::bigint[], %s::bytea[], %s::bytea[], '
+                       '%s::numeric[], %s::bigint[], %s::bigint[], 100, 1, 10)', self.alice, epoch, ids, nonces,
+                       hashes or [h32(x) for x in nonces], [b'\x84' + h32(x) for x in nonces], [0] * n, [64] * n,
+                       [128] * n)
+
+    def pending(self, count=1, first=0, epoch=None, **options):
+        """Enqueue and admit `count` transactions under an epoch (default: a new claim)."""
+        epoch = epoch or self.lead()
+        ids = self.enqueue(count, **options)
+        self.admit(self.relay, epoch, ids, list(range(first, first + count)))
+        return epoch, ids
+
+    def attempt(self, s, epoch, nonces, hashes, reason='era'):
+        n = len(nonces)
+        return s.value('SELECT txrelay.leader_attempt(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], %s::numeric[], '
+                       '%s::bigint[], %s::bigint[], 100, 1, 20, %s::text[])', self.alice, epoch, nonces, hashes,
+                       [b'\x84' + x for x in hashes], [0] * n, [None] * n, [None] * n, [reason] * n)
+
+    def state(self, s, epoch, *rows):
+        """rows: (nonce, hash, state[, block_hash[, block_number[, error]]])"""
+        rows = [tuple(r) + (None,) * (6 - len(r)) for r in rows]
+        columns = [list(c) for c in zip(*rows)]
+        return s.value('SELECT txrelay.leader_state(%s, %s, %s::bigint[], %s::bytea[], %s::text[], %s::bytea[], '
+                       '%s::bigint[], %s::text[])', self.alice, epoch, *columns)
+
+    def finish(self, s, epoch, *rows):
+        """rows: (nonce, hash, block_hash, outcome[, error])"""
+        rows = [tuple(r) + (None,) * (5 - len(r)) for r in rows]
+        nonces, hashes, blocks, outcomes, errors = [list(c) for c in zip(*rows)]
+        return s.value('SELECT txrelay.leader_finish(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], %s::bigint[], '
+                       '%s::int[], %s::text[], %s::text[], %s::numeric[])', self.alice, epoch, nonces, hashes, blocks,
+                       [7] * len(rows), [2] * len(rows), outcomes, errors, [125] * len(rows))
+
+    def fill(self, s, epoch, nonces, outcome='expired', error=None, tag='fill'):
+        n = len(nonces)
+        return s.value('SELECT txrelay.leader_fill(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], %s::bytea[], '
+                       '%s::numeric[], %s::bigint[], %s::bigint[], 100, 1, 20, %s::text[], %s::text[])', self.alice,
+                       epoch, nonces, [b'\0\0'] * n, [h32(f'{tag}{x}') for x in nonces], [b'\x84'] * n, [0] * n,
+                       [None] * n, [None] * n, [outcome] * n, [error] * n)
+
+    def row(self, nonce):
+        return self.owner.dict('SELECT * FROM txrelay.pending_transactions WHERE account = %s AND nonce = %s',
+                               self.alice, nonce)
+
+    def attempts(self, nonce):
+        return self.owner.dicts('SELECT * FROM txrelay.attempts WHERE account = %s AND nonce = %s ORDER BY number',
+                                self.alice, nonce)
+
+    def status(self, tx):
+        return self.app.dict('SELECT * FROM txrelay.status(%s)', tx)
+
+    def account(self):
+        return self.owner.dict('SELECT * FROM txrelay.accounts WHERE account = %s', self.alice)
+
+    def count(self, table):
+        return self.owner.value(f'SELECT count(*) FROM txrelay.{table}')

@@ -1,0 +1,339 @@
+"""Applications: enqueue, enqueue_many, cancel, status, idempotency, the doorbell."""
+import hashlib
+import threading
+import unittest
+
+from pgcase import RR, SERIALIZABLE, Background, Case, h32, wait_until
+
+MIB = 1 << 20
+
+
+class Enqueue(Case):
+    def test_account_by_alias_hex_and_address(self):
+        names = ('alice', '0x' + h32('alice').hex(), '0x' + h32('alice').hex().upper(), '5alice')
+        ids = [self.app.value('SELECT txrelay.enqueue(%s, %s)', name, b'\1') for name in names]
+        self.assertEqual(ids, sorted(set(ids)))
+        self.assertEqual(self.owner.rows('SELECT DISTINCT account FROM txrelay.outbox'), [(self.alice,)])
+        many = self.app.value('SELECT txrelay.enqueue_many(%s, %s::bytea[])', names[1], [b'\1'])
+        self.assertEqual(self.status(many[0])['account'], 'alice')
+
+    def test_unknown_account_lists_the_nearest(self):
+        self.refused('TR010', self.app.rows, "SELECT txrelay.enqueue('alcie', '\\x01')", text=('"alcie"', 'alice'))
+        self.refused('TR010', self.app.rows, "SELECT txrelay.enqueue(NULL, '\\x01')", text='NULL')
+        for n, name in enumerate(('payouts-main', 'payouts-test', 'oracle', 'bridge', 'treasury')):
+            self.register(self.relay, name, 100 + n)
+        said = self.refused('TR010', self.app.rows, "SELECT txrelay.enqueue('payout-mian', '\\x01')")
+        self.assertRegex(said, r'Nearest: payouts-main, payouts-test(, \w+)?\.')
+        self.refused('TR010', self.app.rows, "SELECT txrelay.enqueue('%%%%', '\\x01')", text='leader_state')
+        self.refused('TR010', self.app.rows, "SELECT txrelay.enqueue_many('nowhere', '{}')")
+
+    def test_one_key_on_two_chains_needs_the_alias(self):
+        self.register(self.relay, 'alice-two', 43, genesis=b'\2' * 32, account_id=h32('alice'), address='5alice')
+        for name in ('5alice', '0x' + h32('alice').hex()):
+            self.refused('TR011', self.app.rows, 'SELECT txrelay.enqueue(%s, %s)', name, b'\1',
+                         text=('more than one account', 'alice, alice-two', 'use the alias'))
+
+    def test_bad_arguments_name_the_argument_the_value_and_the_bound(self):
+        for options, text in (
+                ('NULL', ('call', 'NULL', '1 to 1048576')), ("''", ('call', '0 bytes')),
+                (f"decode(repeat('00', {MIB + 1}), 'hex')", ('call', '1048577', 'Split')),
+                ("'\\x01', key => ''", ('key', '0 bytes')), ("'\\x01', key => repeat('k', 201)", ('key', '201', '200')),
+                ("'\\x01', priority => 1001", ('priority', '1001', '-1000 to 1000')),
+                ("'\\x01', priority => NULL", ('priority', 'NULL')),
+                ("'\\x01', creator => repeat('c', 201)", ('creator', '201', '200')),
+                ("'\\x01', deadline => now() - interval '1 s'", ('deadline', 'later than now')),
+                ("'\\x01', deadline => now() + interval '1 h', not_before => now() + interval '2 h'",
+                 ('deadline', 'not_before'))):
+            with self.subTest(options):
+                self.refused('TR011', self.app.rows, f"SELECT txrelay.enqueue('alice', {options})", text=text)
+        for options, text in (
+                ('NULL', ('calls', 'NULL')), ("array_fill('\\x01'::bytea, ARRAY[100001])", ('calls', '100001', '100000')),
+                ("ARRAY['\\x01', NULL]::bytea[]", ('calls[2]', 'NULL')), ("ARRAY['']::bytea[]", ('calls[1]', '0 bytes')),
+                ("ARRAY['\\x01']::bytea[], ARRAY['a', 'b']", ('keys', '2', '1')),
+                ("ARRAY['\\x01']::bytea[], ARRAY['']", ('keys[1]', '0 bytes')),
+                ("ARRAY['\\x01']::bytea[], priority => -1001", ('priority', '-1001')),
+                ("ARRAY['\\x01']::bytea[], creator => repeat('c', 201)", ('creator', '201'))):
+            with self.subTest(options):
+                self.refused('TR011', self.app.rows, f"SELECT txrelay.enqueue_many('alice', {options})", text=text)
+        self.assertEqual(self.count('outbox'), 0)
+
+    def test_bounds_are_inclusive(self):
+        self.app.value("SELECT txrelay.enqueue('alice', decode(repeat('00', 1048576), 'hex'), repeat('k', 200), -1000, "
+                       "creator => repeat('c', 200))")
+        self.app.value("SELECT txrelay.enqueue('alice', '\\x00', priority => 1000)")
+
+    def test_ids_follow_the_order_of_the_calls(self):
+        calls = [bytes([i]) for i in range(1, 100)]
+        ids = self.app.value("SELECT txrelay.enqueue_many('alice', %s::bytea[])", calls)
+        self.assertEqual(ids, sorted(ids))
+        self.assertEqual([bytes(r[0]) for r in self.owner.rows('SELECT call FROM txrelay.outbox ORDER BY id')], calls)
+        self.assertEqual(self.app.value("SELECT txrelay.enqueue_many('alice', '{}')"), [])
+
+    def test_rolled_back_enqueue_leaves_nothing(self):
+        self.app.begin()
+        self.enqueue(2, key='k')
+        self.app.rollback()
+        self.assertEqual((self.count('outbox'), self.count('idempotency_keys')), (0, 0))
+
+    def test_later_enqueue_has_the_higher_id(self):
+        """B's enqueue began after A's commit: also from other sessions, with nothing cached in between."""
+        sessions = [self.session('app') for _ in range(3)]
+        ids = [s.value("SELECT txrelay.enqueue('alice', '\\x01')") for s in sessions * 3]
+        self.assertEqual(ids, sorted(ids))
+
+    def test_creator_defaults_to_the_sessions_user(self):
+        tx, other = self.enqueue()[0], self.enqueue(creator='shop')[0]
+        self.assertEqual((self.status(tx)['creator'], self.status(other)['creator']), ('app', 'shop'))
+
+    def test_every_isolation_level(self):
+        for level in (RR, SERIALIZABLE):
+            s = self.session('app')
+            s.conn.set_session(isolation_level=level)
+            self.assertGreater(s.value("SELECT txrelay.enqueue('alice', '\\x01', key => %s)", f'k{level}'), 0)
+
+
+class Idempotency(Case):
+    def test_same_key_same_call_gives_the_first_id(self):
+        """Cases 8, 129: the retry gets the first record; another call under the key is refused."""
+        first = self.enqueue(key='k', call=b'\1')
+        self.assertEqual(self.enqueue(2, key='k', call=b'\1', priority=5), first * 2)
+        self.refused('TR012', self.app.rows, "SELECT txrelay.enqueue('alice', '\\x02', key => 'k')",
+                     text=('"k"', str(first[0]), 'new key'))
+        self.register(self.relay, 'bob', 43)
+        self.assertNotEqual(self.app.value("SELECT txrelay.enqueue('bob', '\\x02', key => 'k')"), first[0])
+
+    def test_the_key_stays_when_the_transaction_has_ended(self):
+        tx = self.enqueue(key='k')[0]
+        self.app.value('SELECT txrelay.cancel(%s)', tx)
+        self.assertEqual(self.enqueue(key='k'), [tx])
+        self.assertEqual(self.status(tx)['outcome'], 'cancelled')
+
+    def test_concurrent_callers_get_one_id(self):
+        one, two = self.session('app'), self.session('app')
+        sql = "SELECT txrelay.enqueue('alice', '\\x01', key => 'k')"
+        one.begin()
+        first = one.value(sql)
+        second = self.background(two, sql)
+        one.commit()
+        self.assertEqual(second.join(), [(first,)])
+        self.assertEqual(self.count('outbox'), 1)
+
+    def test_the_second_caller_goes_on_when_the_first_rolls_back(self):
+        one, two = self.session('app'), self.session('app')
+        sql = "SELECT txrelay.enqueue('alice', '\\x01', key => 'k')"
+        one.begin()
+        first = one.value(sql)
+        second = self.background(two, sql)
+        one.rollback()
+        got = second.join()[0][0]
+        self.assertNotEqual(got, first)
+        self.assertEqual(self.owner.rows('SELECT o.id, k.id FROM txrelay.outbox o, txrelay.idempotency_keys k'),
+                         [(got, got)])
+
+    def test_killed_between_key_and_transaction_leaves_no_key(self):
+        """Case 130: the key and the row are one transaction."""
+        one = self.session('app')
+        one.begin()
+        one.value("SELECT txrelay.enqueue('alice', '\\x01', key => 'k')")
+        self.superuser().rows('SELECT pg_terminate_backend(%s)', one.pid)
+        wait_until(lambda: self.owner.value('SELECT count(*) FROM pg_stat_activity WHERE pid = %s', one.pid) == 0, 'end')
+        self.assertEqual((self.count('outbox'), self.count('idempotency_keys')), (0, 0))
+        self.enqueue(key='k')
+        self.assertEqual((self.count('outbox'), self.count('idempotency_keys')), (1, 1))
+
+    def test_older_snapshot_gets_40001_not_a_second_row(self):
+        for level in ('REPEATABLE READ', 'SERIALIZABLE'):
+            with self.subTest(level):
+                s, key = self.session('app'), level[0]
+                s.begin(level)
+                s.rows('SELECT count(*) FROM txrelay.transactions')
+                first = self.enqueue(key=key)[0]
+                self.refused('40001', s.rows, "SELECT txrelay.enqueue('alice', '\\x0001', key => %s)", key)
+                s.rollback()
+                s.begin(level)
+                self.assertEqual(s.value("SELECT txrelay.enqueue('alice', '\\x0001', key => %s)", key), first)
+                s.commit()
+
+    def test_many_with_keys(self):
+        sql = "SELECT txrelay.enqueue_many('alice', %s::bytea[], %s)"
+        first = self.app.value(sql, [b'\1', b'\2', b'\2', b'\3'], ['a', 'b', 'b', None])
+        self.assertEqual(first[1], first[2])
+        self.assertEqual(len(set(first)), 3)
+        again = self.app.value(sql, [b'\4', b'\1', b'\2'], [None, 'a', 'b'])
+        self.assertEqual(again[1:], first[:2])
+        self.assertEqual(self.count('outbox'), 4)
+        self.refused('TR012', self.app.rows, sql, [b'\5', b'\1'], ['new', 'b'], text='"b"')
+        self.refused('TR012', self.app.rows, sql, [b'\5', b'\6'], ['c', 'c'], text='"c"')
+        self.assertEqual(self.count('outbox'), 4)
+
+    def test_many_with_the_same_keys_in_other_orders_do_not_deadlock(self):
+        keys = [f'k{i:03}' for i in range(200)]
+        sessions = [self.session('app') for _ in range(4)]
+        barrier = threading.Barrier(4)
+        orders = [keys, keys[::-1], keys[100:] + keys[:100], keys[::2] + keys[1::2]]
+
+        def call(s, order):
+            barrier.wait()
+            got = s.value("SELECT txrelay.enqueue_many('alice', %s::bytea[], %s)", [k.encode() for k in order], order)
+            return dict(zip(order, got))
+        calls = [Background(s, lambda s=s, o=o: call(s, o)) for s, o in zip(sessions, orders)]
+        results = [c.join() for c in calls]
+        self.assertEqual(results[1:], results[:1] * 3)
+        self.assertEqual(self.count('outbox'), 200)
+
+    def test_the_payload_is_the_call(self):
+        self.enqueue(key='k', call=b'\7')
+        self.assertEqual(self.owner.value('SELECT payload_sha256 FROM txrelay.idempotency_keys'),
+                         hashlib.sha256(b'\7').digest())
+
+
+class Cancel(Case):
+    def test_in_the_outbox(self):
+        heard = self.listen('pending_tx_removed')
+        tx = self.enqueue()[0]
+        self.assertEqual(self.app.value('SELECT txrelay.cancel(%s)', tx), 'cancelled')
+        got = self.status(tx)
+        self.assertEqual((got['stage'], got['outcome'], got['nonce'], got['error']),
+                         ('finished', 'cancelled', None, 'cancelled by app'))
+        self.assertEqual(self.app.value('SELECT txrelay.cancel(%s)', tx), 'finished')
+        self.assertEqual(len(self.heard(heard)), 1)
+        self.assertEqual(self.owner.value('SELECT call FROM txrelay.finished_transactions'), b'\0\1')
+
+    def test_with_a_nonce_and_unknown(self):
+        _, ids = self.pending()
+        self.assertEqual(self.app.value('SELECT txrelay.cancel(%s)', ids[0]), 'too_late')
+        self.refused('TR011', self.app.rows, 'SELECT txrelay.cancel(99999)', text=('id', '99999', 'enqueue'))
+        self.refused('TR011', self.app.rows, 'SELECT txrelay.cancel(NULL)', text='NULL')
+
+    def test_meets_an_admission_that_is_under_way(self):
+        epoch, ids = self.lead(), self.enqueue(2)
+        for commit, answer in ((False, 'cancelled'), (True, 'too_late')):
+            self.relay.begin()
+            self.admit(self.relay, epoch, ids[:1], [0])
+            call = self.background(self.app, 'SELECT txrelay.cancel(%s)', ids[0])
+            self.relay.commit() if commit else self.relay.rollback()
+            self.assertEqual(call.join(), [(answer,)])
+            ids = ids[1:]
+
+    def test_admission_that_meets_a_cancel_builds_again(self):
+        epoch, ids = self.lead(), self.enqueue(3)
+        self.app.begin()
+        self.app.value('SELECT txrelay.cancel(%s)', ids[1])
+        admit = Background(self.relay, lambda: self.admit(self.relay, epoch, ids, [0, 1, 2]))
+        wait_until(lambda: self.owner_sees_blocked(self.relay.pid), 'the admission waits')
+        self.app.commit()
+        self.refused('TR002', admit.join, text=('2 of 3', 'outbox'))
+        self.assertEqual((self.count('outbox'), self.count('pending_transactions'), self.count('attempts')), (2, 0, 0))
+        self.assertIsNone(self.account()['next_nonce'])
+        self.assertEqual(self.admit(self.relay, epoch, [ids[0], ids[2]], [0, 1]), 2)
+
+
+class Doorbell(Case):
+    """The leader sleeps with (9001, account) held exclusively on its control session."""
+
+    def setUp(self):
+        super().setUp()
+        self.leader = self.session('relay')
+        self.ear = self.listen('outbox_wake')
+
+    def sleep(self):
+        return self.leader.value('SELECT pg_try_advisory_lock(9001, %s)', self.alice)
+
+    def test_asleep_one_notify_awake_none(self):
+        self.enqueue(3)
+        self.assertEqual(self.heard(self.ear), [])
+        self.assertTrue(self.sleep())
+        self.app.begin()
+        self.enqueue(3)
+        self.app.value("SELECT txrelay.enqueue_many('alice', ARRAY['\\x01', '\\x02']::bytea[])")
+        self.app.commit()
+        self.assertEqual(self.heard(self.ear), [('outbox_wake', str(self.alice))])
+
+    def test_every_isolation_level_with_an_old_snapshot(self):
+        """A flag in a table fails here: the producer's snapshot is older than the leader's falling asleep."""
+        for level in ('REPEATABLE READ', 'SERIALIZABLE'):
+            with self.subTest(level):
+                self.app.begin(level)
+                self.app.rows('SELECT count(*) FROM txrelay.transactions')
+                self.assertTrue(self.sleep())
+                self.enqueue()
+                self.app.commit()
+                self.assertEqual(self.heard(self.ear), [('outbox_wake', str(self.alice))])
+                self.leader.value('SELECT pg_advisory_unlock(9001, %s)', self.alice)
+
+    def test_the_leader_cannot_fall_asleep_over_an_open_enqueue(self):
+        self.app.begin()
+        self.enqueue()
+        self.assertFalse(self.sleep())
+        self.app.commit()
+        self.assertTrue(self.sleep())
+        self.assertEqual(self.heard(self.ear), [])
+        # Commit is visible before its locks are gone: who got the lock sees the row.
+        self.assertEqual(self.leader.value('SELECT count(*) FROM txrelay.outbox'), 1)
+
+    def test_a_rolled_back_savepoint_keeps_no_promise(self):
+        """The lock goes with the savepoint, so does the row; a later enqueue rings again."""
+        self.app.begin()
+        self.app.rows('SAVEPOINT s')
+        self.enqueue()
+        self.app.rows('ROLLBACK TO s')
+        self.assertTrue(self.sleep())
+        self.enqueue()
+        self.app.commit()
+        self.assertEqual(len(self.heard(self.ear)), 1)
+
+    def test_one_lock_per_account_and_transaction(self):
+        self.app.begin()
+        self.enqueue(50)
+        self.assertEqual(self.owner.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = %s",
+                                          self.app.pid), 1)
+        self.app.rollback()
+
+    def test_another_accounts_leader_is_left_alone(self):
+        bob = self.register(self.relay, 'bob', 43)
+        self.assertTrue(self.sleep())
+        self.app.value("SELECT txrelay.enqueue('bob', '\\x01')")
+        self.assertEqual(self.heard(self.ear), [])
+        self.assertNotEqual(bob, self.alice)
+
+    def test_a_repeated_key_rings_nobody(self):
+        self.enqueue(key='k')
+        self.assertTrue(self.sleep())
+        self.enqueue(key='k')
+        self.assertEqual(self.heard(self.ear), [])
+
+    def test_resume_rings_in_any_case(self):
+        self.relay.rows("SELECT txrelay.account_pause('alice', 'maintenance')")
+        self.relay.rows("SELECT txrelay.account_resume('alice')")
+        self.assertEqual(self.heard(self.ear), [('outbox_wake', str(self.alice))])
+
+    def test_hammered_no_wake_up_is_lost(self):
+        """Writers against a leader that sleeps whenever it may: every row is seen awake or rung for."""
+        total, writers, seen = 200, 4, set()
+        sessions = [self.session('app') for _ in range(writers)]
+
+        def write(s):
+            for n in range(total // writers):
+                s.begin('REPEATABLE READ' if n % 2 else 'READ COMMITTED')
+                s.value("SELECT txrelay.enqueue('alice', '\\x01')")
+                s.commit()
+        calls = [Background(s, lambda s=s: write(s)) for s in sessions]
+        self.leader.rows('LISTEN outbox_wake')
+
+        def look():
+            seen.update(r[0] for r in self.leader.rows('SELECT id FROM txrelay.outbox'))
+        while len(seen) < total:
+            look()
+            if self.sleep():
+                look()
+                if len(seen) < total:
+                    self.wait_notified(self.leader, 'outbox_wake')
+                    self.leader.conn.notifies.clear()
+                self.leader.value('SELECT pg_advisory_unlock(9001, %s)', self.alice)
+        for c in calls:
+            c.join()
+        self.assertEqual(len(seen), total)
+
+
+if __name__ == '__main__':
+    unittest.main()

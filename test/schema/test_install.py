@@ -1,0 +1,168 @@
+"""The migrations install as they are, with least rights, also next to another migrator; nobody gets more than his."""
+import subprocess
+import unittest
+
+import psycopg2
+
+from pgcase import MIGRATIONS, PG_SH, Background, Case, Server, Session, h32, migrate, wait_until
+
+APP = {'enqueue', 'enqueue_many', 'cancel', 'status'}
+RELAY = APP | {'relay_register', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_pause',
+               'account_pause', 'account_resume', 'leader_snapshot', 'leader_outbox', 'leader_admit', 'leader_attempt',
+               'leader_state', 'leader_finish', 'leader_reject', 'leader_requeue', 'leader_fill', 'leader_nonce',
+               'leader_cleanup', 'ensure_partitions', 'drop_partitions'}
+READABLE = {
+    'app': {'schema_version', 'transactions', 'leader_state'},
+    'relay': {'schema_version', 'transactions', 'leader_state', 'accounts', 'outbox', 'pending_transactions',
+              'attempts', 'finished_transactions'},
+    'nobody': set(),
+}
+
+
+class FreshCluster(unittest.TestCase):
+    """Its own server: the roles must not exist yet."""
+
+    def setUp(self):
+        self.server = Server()
+        self.root = Session(self.server.connect())
+
+    def tearDown(self):
+        self.server.stop()
+
+    def database(self, name, owner):
+        self.root.rows(f'CREATE DATABASE {name} OWNER {owner}')
+        return Session(self.server.connect(name, owner))
+
+    def test_psql_runs_the_files_as_they_are(self):
+        for path in MIGRATIONS:
+            run = subprocess.run([PG_SH, 'psql', self.server.dir, '-q', '-1', '-v', 'ON_ERROR_STOP=1', '-f', path],
+                                 capture_output=True, text=True, timeout=60)
+            self.assertEqual((run.returncode, run.stderr), (0, ''), path.name)
+
+    def test_a_failed_migration_leaves_nothing(self):
+        s = Session(self.server.connect())
+        s.begin()
+        migrate(s.conn)
+        with self.assertRaises(psycopg2.Error):
+            s.rows('SELECT 1/0')
+        s.rollback()
+        self.assertEqual(s.value("SELECT count(*) FROM pg_namespace WHERE nspname = 'txrelay'"), 0)
+        self.assertEqual(s.value("SELECT count(*) FROM pg_roles WHERE rolname ~ '^txrelay'"), 0)
+
+    def test_without_createrole_the_error_says_what_to_run(self):
+        self.root.rows('CREATE ROLE poor LOGIN')
+        poor = self.database('poor', 'poor')
+        with self.assertRaises(psycopg2.Error) as caught:
+            poor.rows(MIGRATIONS[0].read_text())
+        self.assertEqual(caught.exception.pgcode, '42501')
+        self.assertIn('role txrelay_app does not exist and user poor may not', str(caught.exception))
+        self.assertIn('CREATE ROLE txrelay_app NOLOGIN; CREATE ROLE txrelay_relay NOLOGIN',
+                      caught.exception.diag.message_hint)
+        self.root.rows('CREATE ROLE txrelay_app NOLOGIN')
+        self.root.rows('CREATE ROLE txrelay_relay NOLOGIN')
+        migrate(poor.conn)
+
+    def test_two_databases_create_the_roles_at_once(self):
+        for user in ('one', 'two'):
+            self.root.rows(f'CREATE ROLE {user} LOGIN CREATEROLE')
+        one, two = self.database('one', 'one'), self.database('two', 'two')
+        one.begin()
+        migrate(one.conn)
+        second = Background(two, lambda: migrate(two.conn))
+        wait_until(lambda: self.root.value('SELECT cardinality(pg_blocking_pids(%s)) > 0', two.pid), 'two waits')
+        one.commit()
+        second.join()
+        for s in (one, two):
+            self.assertEqual(s.value('SELECT max(version) FROM txrelay.schema_version'), len(MIGRATIONS))
+
+
+class Rights(Case):
+    FRESH = True
+
+    def functions(self):
+        return self.owner.dicts("SELECT p.oid, p.proname, p.prosecdef, p.proconfig, p.oid::regprocedure::text AS sig "
+                                "FROM pg_proc p WHERE p.pronamespace = 'txrelay'::regnamespace")
+
+    def test_every_function_is_a_closed_definer(self):
+        for f in self.functions():
+            with self.subTest(f['sig']):
+                self.assertTrue(f['prosecdef'])
+                self.assertIn('search_path=pg_catalog, txrelay, pg_temp', f['proconfig'] or [])
+
+    def test_functions_by_role(self):
+        allowed = {'app': APP, 'relay': RELAY, 'nobody': set()}
+        self.assertEqual(RELAY - {f['proname'] for f in self.functions()}, set())
+        for role, names in allowed.items():
+            for f in self.functions():
+                with self.subTest(role=role, function=f['sig']):
+                    self.assertEqual(self.owner.value('SELECT has_function_privilege(%s, %s, %s)', role, f['oid'],
+                                                      'EXECUTE'), f['proname'] in names)
+
+    def test_tables_by_role(self):
+        tables = self.owner.rows("SELECT relname FROM pg_class WHERE relnamespace = 'txrelay'::regnamespace "
+                                 "AND relkind IN ('r', 'p', 'v')")
+        for role, readable in READABLE.items():
+            for (table,) in tables:
+                for right in ('SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER'):
+                    with self.subTest(role=role, table=table, right=right):
+                        self.assertEqual(self.owner.value('SELECT has_table_privilege(%s, %s, %s)', role,
+                                                          f'txrelay.{table}', right),
+                                         right == 'SELECT' and table in readable)
+            for right in ('USAGE', 'SELECT', 'UPDATE'):
+                self.assertFalse(self.owner.value('SELECT has_sequence_privilege(%s, %s, %s)', role,
+                                                  'txrelay.transaction_id', right))
+            self.assertFalse(self.owner.value("SELECT has_schema_privilege(%s, 'txrelay', 'CREATE')", role))
+
+    def test_what_is_not_granted_is_refused(self):
+        nobody = self.session('nobody')
+        for s, sql in ((nobody, "SELECT txrelay.enqueue('alice', '\\x00')"),
+                       (nobody, 'SELECT * FROM txrelay.transactions'),
+                       (self.app, "INSERT INTO txrelay.outbox (account, call) VALUES (1, '\\x00')"),
+                       (self.app, 'SELECT * FROM txrelay.outbox'),
+                       (self.app, "SELECT txrelay.leader_pause(1, 1, 'x')"),
+                       (self.app, "SELECT txrelay.account_pause('alice', 'x')"),
+                       (self.app, 'SELECT txrelay.leader_evict(42)'),
+                       (self.relay, 'UPDATE txrelay.accounts SET epoch = 1'),
+                       (self.relay, 'DELETE FROM txrelay.outbox'),
+                       (self.relay, "SELECT txrelay.fence(1, 1, 'read')")):
+            with self.subTest(sql):
+                self.refused('42501', s.rows, sql)
+
+    def test_search_path_attack(self):
+        """Objects of the caller with the names that the functions use are never looked at."""
+        root = self.superuser()
+        root.rows('CREATE SCHEMA evil AUTHORIZATION app')
+        self.app.rows('''
+            CREATE TABLE evil.hits (what text);
+            CREATE FUNCTION evil.pg_notify(text, text) RETURNS void LANGUAGE sql AS $$ INSERT INTO evil.hits VALUES ('notify') $$;
+            CREATE FUNCTION evil.sha256(bytea) RETURNS bytea LANGUAGE sql AS $$ INSERT INTO evil.hits VALUES ('sha') RETURNING '\\x00'::bytea $$;
+            CREATE FUNCTION evil.nextval(text) RETURNS bigint LANGUAGE sql AS $$ INSERT INTO evil.hits VALUES ('next') RETURNING 1::bigint $$;
+            CREATE FUNCTION evil.pg_try_advisory_xact_lock_shared(int, int) RETURNS boolean LANGUAGE sql AS $$ INSERT INTO evil.hits VALUES ('lock') RETURNING true $$;
+            CREATE FUNCTION evil.octet_length(bytea) RETURNS int LANGUAGE sql AS $$ INSERT INTO evil.hits VALUES ('len') RETURNING 1 $$;
+            CREATE FUNCTION evil.same(text, text) RETURNS boolean LANGUAGE sql AS $$ INSERT INTO evil.hits VALUES ('=') RETURNING true $$;
+            CREATE OPERATOR evil.= (LEFTARG = text, RIGHTARG = text, FUNCTION = evil.same);
+            CREATE TABLE evil.outbox (LIKE evil.hits); CREATE TABLE evil.accounts (LIKE evil.hits);
+            CREATE TEMP TABLE outbox (id bigint, account int, call bytea); CREATE TEMP TABLE accounts (account int, alias text);
+            CREATE TEMP TABLE idempotency_keys (account int, key text, id bigint, payload_sha256 bytea);
+            SET search_path = evil, pg_temp, pg_catalog, txrelay''')
+        first = self.app.value("SELECT txrelay.enqueue('alice', '\\x01', key => 'k')")
+        many = self.app.value("SELECT txrelay.enqueue_many('alice', ARRAY['\\x02']::bytea[])")
+        self.assertEqual(self.owner.rows('SELECT id FROM txrelay.outbox ORDER BY id'), [(first,), (many[0],)])
+        self.assertEqual(self.app.value('SELECT txrelay.cancel(%s)', first), 'cancelled')
+        self.assertEqual(self.app.value('SELECT count(*) FROM evil.hits'), 0)
+        self.assertEqual(self.app.value('SELECT count(*) FROM pg_temp.outbox'), 0)
+
+    def test_no_index_on_state(self):
+        """One would make every status update a non-HOT one (postgres.md 24); the updates are HOT."""
+        epoch, _ = self.pending(200)
+        self.owner.rows('VACUUM txrelay.pending_transactions')
+        self.relay.begin()
+        self.state(self.relay, epoch, *[(n, h32(n), 'ready') for n in range(200)])
+        hot, total = self.relay.one("SELECT pg_stat_get_xact_tuples_hot_updated(oid), pg_stat_get_xact_tuples_updated("
+                                    "oid) FROM pg_class WHERE oid = 'txrelay.pending_transactions'::regclass")
+        self.relay.commit()
+        self.assertEqual((hot, total), (200, 200))
+
+
+if __name__ == '__main__':
+    unittest.main()

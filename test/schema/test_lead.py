@@ -1,0 +1,524 @@
+"""Leadership: the claim table, renewal, release, eviction, and the fence in front of every leader function."""
+import os
+import signal
+import subprocess
+import sys
+import threading
+import unittest
+
+from pgcase import Background, Case, h32, wait_until
+
+# What leads to leadership or is conditional by itself: everything else named leader_* must raise TR001.
+UNFENCED = {'leader_claim', 'leader_renew', 'leader_release', 'leader_evict'}
+ARGUMENTS = {'integer': '1', 'bigint': '1', 'text': "'x'", 'boolean': 'true', 'interval': "interval '1 day'",
+             'bigint[]': "'{0}'", 'bytea[]': "ARRAY['\\x00']::bytea[]", 'numeric[]': "'{0}'", 'text[]': "'{failed}'",
+             'integer[]': "'{0}'", 'timestamp with time zone': 'clock_timestamp()'}
+
+
+class Claim(Case):
+    def test_free(self):
+        ear = self.listen('leader_change')
+        got = self.claim(self.relay)
+        self.assertEqual((got['granted'], got['epoch'], got['holder'], got['holder_address'], got['lock_held']),
+                         (True, 1, 'relay-a', 'relay-a:1', False))
+        self.assertEqual((got['expiry_1_left_ms'], got['expiry_2_left_ms'], got['mid_submission']), (3000, 9000, False))
+        (_, payload), = self.heard(ear)
+        self.assertEqual(self.owner.value('SELECT %s::json::jsonb', payload),
+                         {'account': self.alice, 'account_id': '0x' + h32('alice').hex(), 'holder': 'relay-a',
+                          'address': 'relay-a:1', 'epoch': 1})
+
+    def test_the_table(self):
+        """Rows: how the claim was made, what is pending, when, with lock -> granted? (0003, leader_claim; G11..G14)"""
+        for made_with_lock, signed, after_ms, ask_with_lock, granted in (
+                (False, False, 2900, False, False), (False, False, 2900, True, False),
+                (False, False, 3100, False, True), (False, False, 3100, True, True),
+                (False, True, 3100, False, False), (False, True, 3100, True, False),
+                (False, True, 8900, False, False), (False, True, 9100, False, True), (False, True, 9100, True, True),
+                (True, True, 0, False, False), (True, True, 0, True, True),
+                (True, False, 2900, False, False), (True, False, 3100, False, True), (True, True, 3100, False, False),
+                (True, True, 9100, False, True)):
+            with self.subTest(made_with_lock=made_with_lock, signed=signed, after=after_ms, lock=ask_with_lock):
+                self.tearDown()
+                self.setUp()
+                old = self.session('relay')
+                if made_with_lock:
+                    self.assertTrue(old.value('SELECT pg_try_advisory_lock(42)'))
+                epoch = self.claim(old, 'old', lock=made_with_lock)['epoch']
+                if signed:
+                    self.pending(epoch=epoch)
+                if made_with_lock:
+                    old.value('SELECT pg_advisory_unlock(42)') # as its death does
+                if ask_with_lock:
+                    self.assertTrue(self.relay.value('SELECT pg_try_advisory_lock(42)'))
+                ear = self.listen('leader_change')
+                got = self.claim(self.relay, 'new', lock=ask_with_lock, after_ms=after_ms)
+                self.assertEqual(got['granted'], granted)
+                self.assertEqual(got['epoch'], 2 if granted else 1)
+                self.assertEqual(got['holder'], 'new' if granted else 'old')
+                self.assertEqual(got['lock_held'], ask_with_lock if granted else made_with_lock)
+                self.assertEqual(len(self.heard(ear)), int(granted))
+                if not granted:
+                    self.assertEqual(got['mid_submission'], signed and after_ms > 3000)
+                    self.assertLess(abs(got['expiry_1_left_ms'] - (3000 - after_ms)), 1000)
+
+    def test_without_the_lock_nobody_claims_what_is_locked(self):
+        """Both or none: a look without the lock must not be granted beside a lock holder, free or expired."""
+        other = self.session('relay')
+        self.assertTrue(other.value('SELECT pg_try_advisory_lock(42)'))
+        self.assertFalse(self.claim(self.relay)['granted'])
+        self.assertTrue(self.claim(other, 'other', lock=True)['granted'])
+        for after_ms in (0, 3100, 9100):
+            self.assertFalse(self.claim(self.relay, after_ms=after_ms)['granted'])
+
+    def test_the_same_holder_gets_a_new_epoch(self):
+        self.assertEqual(self.lead('me'), 1)
+        self.assertEqual(self.lead('me'), 2)
+        self.assertEqual(self.lead('me', lock=True), 3)
+
+    def test_have_lock_is_checked(self):
+        other = self.session('relay')
+        other.value('SELECT pg_advisory_lock(42)')
+        self.refused('TR011', self.claim, self.relay, 'me', True, text=('p_have_lock', 'another session', 'alice'))
+        self.assertEqual(self.account()['epoch'], 0)
+
+    def test_bad_arguments(self):
+        self.refused('TR010', lambda: self.claim(self.relay, account=99), text='99')
+        for kwargs, text in (({'e1': 0}, 'p_expiry_1_ms'), ({'e1': 3000, 'e2': 2999}, 'p_expiry_2_ms'),
+                             ({'e2': 86400001}, '86400001'), ({'holder': ''}, 'p_holder')):
+            self.refused('TR011', lambda: self.claim(self.relay, **kwargs), text=text)
+        self.refused('TR011', self.relay.rows, "SELECT * FROM txrelay.leader_renew('a', '{1}', '{}', 3000, 9000)")
+
+    def test_single_expiry(self):
+        """G28: expiry_2 = expiry_1."""
+        epoch = self.lead('old', e1=3000, e2=3000)
+        self.pending(epoch=epoch)
+        self.assertTrue(self.claim(self.relay, 'new', after_ms=3100)['granted'])
+
+    def test_unknown_outcome_is_mid_submission(self):
+        """G16: a status is stored, but whether the current attempt arrived is not known."""
+        epoch, _ = self.pending()
+        self.state(self.relay, epoch, (0, h32(0), 'ready'))
+        self.assertFalse(self.owner.value('SELECT txrelay.mid_submission(%s)', self.alice))
+        self.state(self.relay, epoch, (0, h32(0), 'unknown'))
+        got = self.claim(self.relay, 'new', after_ms=3100)
+        self.assertEqual((got['granted'], got['mid_submission']), (False, True))
+        self.state(self.relay, epoch, (0, h32(0), 'ready'))
+        self.assertTrue(self.claim(self.relay, 'new', after_ms=3100)['granted'])
+
+    def test_eight_at_once_one_holder_epoch_plus_one(self):
+        """G25, on a free account and on an expired claim, for three accounts."""
+        accounts = [self.alice, self.register(self.relay, 'bob', 43), self.register(self.relay, 'carol', 44)]
+        sessions = [self.session('relay') for _ in range(8)]
+        for turn, after_ms in enumerate((0, 9100), 1):
+            barrier = threading.Barrier(8)
+
+            def run(s, name):
+                barrier.wait()
+                return [self.claim(s, name, after_ms=after_ms, account=a)['granted'] for a in accounts]
+            calls = [Background(s, lambda s=s, n=n: run(s, f'relay-{turn}-{n}')) for n, s in enumerate(sessions)]
+            granted = [sum(column) for column in zip(*(c.join() for c in calls))]
+            self.assertEqual(granted, [1, 1, 1])
+            self.assertEqual(self.owner.rows('SELECT epoch, count(claimant) FROM txrelay.accounts GROUP BY epoch'),
+                             [(turn, 3)])
+
+    def test_forced_overlap(self):
+        """The second claim waits for the first one's row lock and decides again on what it left."""
+        self.lead('old')
+        one, two = self.session('relay'), self.session('relay')
+        one.begin()
+        self.assertTrue(self.claim(one, 'old')['granted'])  # renews itself with a new epoch
+        call = Background(two, lambda: self.claim(two, 'new', after_ms=3100))
+        wait_until(lambda: self.owner_sees_blocked(two.pid), 'the second claim waits')
+        self.claim(one, 'old', e1=60000, e2=60000)
+        one.commit()
+        got = call.join()
+        self.assertEqual((got['granted'], got['epoch'], got['holder']), (False, 3, 'old'))
+
+    def test_a_lost_race_is_no_error_under_repeatable_read(self):
+        """G27."""
+        for level in ('REPEATABLE READ', 'SERIALIZABLE'):
+            with self.subTest(level):
+                self.lead('old')
+                s = self.session('relay')
+                s.begin(level)
+                s.rows('SELECT count(*) FROM txrelay.leader_state')
+                self.assertTrue(self.claim(self.relay, 'first', after_ms=9100, e1=60000, e2=60000)['granted'])
+                self.assertFalse(self.claim(s, 'second', after_ms=9100)['granted'])
+                s.rollback()
+                self.assertEqual(self.account()['claimant'], 'first')
+                self.relay.value("SELECT txrelay.leader_release(%s, %s, 'first')", self.alice, self.account()['epoch'])
+
+    def test_the_clock_is_not_the_transactions(self):
+        """now() stands still in a long transaction; the claim must not be born expired."""
+        self.relay.begin()
+        start = self.relay.value('SELECT now()')
+        wait_until(lambda: self.relay.value("SELECT clock_timestamp() > now() + interval '20 ms'"), 'time to pass')
+        self.lead('me', e1=20, e2=20)
+        self.assertGreater(self.relay.value('SELECT heartbeat FROM txrelay.leader_state'), start)
+        before = self.relay.value('SELECT expiry_1 FROM txrelay.leader_state')
+        self.relay.rows("SELECT * FROM txrelay.leader_renew('me', '{1}', '{1}', 20, 20)")
+        self.assertGreater(self.relay.value('SELECT expiry_1 FROM txrelay.leader_state'), before)
+        self.relay.commit()
+
+    def test_epoch_moves_by_one_only(self):
+        self.lead()
+        for epoch in (0, 3):
+            self.refused('TR003', self.owner.rows, 'UPDATE txrelay.accounts SET epoch = %s', epoch, text='by one')
+        self.refused('TR003', self.owner.rows, 'DELETE FROM txrelay.accounts', text='account_pause')
+
+
+class Renew(Case):
+    def renew(self, s, holder, *pairs, after_ms=0):
+        return s.rows("SELECT * FROM txrelay.leader_renew(%s, %s::int[], %s::bigint[], 3000, 9000, clock_timestamp() + "
+                      "%s * interval '1 ms')", holder, [p[0] for p in pairs], [p[1] for p in pairs], after_ms)
+
+    def test_one_statement_for_all_accounts(self):
+        bob, carol = self.register(self.relay, 'bob', 43), self.register(self.relay, 'carol', 44)
+        self.lead('me')
+        self.lead('me', account=bob)
+        self.lead('other', account=carol)
+        self.assertEqual(self.renew(self.relay, 'me', (carol, 1), (self.alice, 1), (bob, 2), (99, 1)),
+                         [(carol, False), (self.alice, True), (bob, False), (99, False)])
+        self.assertEqual(self.renew(self.relay, 'me'), [])
+
+    def test_thousands_of_accounts(self):
+        self.lead('me')
+        self.renew(self.relay, 'me', (self.alice, 1))
+        self.owner.rows("INSERT INTO txrelay.accounts (alias, account_id, scheme, genesis, address, lock_key) "
+                        "SELECT 'a' || i, sha256(i::text::bytea), 'sr25519', sha256('g'), 'x' || i, 1000 + i "
+                        "FROM generate_series(1, 3000) i")
+        self.owner.rows("SELECT txrelay.leader_claim(account, 'me', 'me:1', false, 3000, 9000) FROM txrelay.accounts")
+        pairs = [(a, e) for a, e in self.owner.rows('SELECT account, epoch FROM txrelay.accounts ORDER BY account')]
+        self.relay.rows("SET statement_timeout = '5s'")
+        self.assertEqual(self.renew(self.relay, 'me', *pairs), [(a, True) for a, _ in pairs])
+
+    def test_moves_both_expiries_and_the_heartbeat(self):
+        self.lead('me')
+        before = self.account()
+        self.renew(self.relay, 'me', (self.alice, 1), after_ms=1000)
+        after = self.account()
+        for column in ('heartbeat', 'expiry_1', 'expiry_2'):
+            self.assertGreater(after[column], before[column])
+        self.assertEqual(after['epoch'], before['epoch'])
+
+    def test_a_deposed_holder_changes_nothing(self):
+        """G23, L04: neither under its own epoch nor by guessing the new one."""
+        self.lead('old')
+        self.claim(self.relay, 'new', after_ms=3100)
+        before = self.account()
+        self.assertEqual(self.renew(self.relay, 'old', (self.alice, 1)), [(self.alice, False)])
+        self.assertEqual(self.renew(self.relay, 'old', (self.alice, 2)), [(self.alice, False)])
+        self.assertFalse(self.relay.value("SELECT txrelay.leader_release(%s, 1, 'old')", self.alice))
+        self.assertEqual(self.account(), before)
+
+    def test_an_expired_claim_that_nobody_took_is_renewed(self):
+        self.lead('me')
+        self.assertEqual(self.renew(self.relay, 'me', (self.alice, 1), after_ms=60000), [(self.alice, True)])
+
+    def test_release(self):
+        self.lead('me', lock=True)
+        ear = self.listen('leader_change')
+        self.assertTrue(self.relay.value("SELECT txrelay.leader_release(%s, 1, 'me')", self.alice))
+        self.assertEqual(len(self.heard(ear)), 1)
+        a = self.account()
+        self.assertEqual((a['claimant'], a['epoch'], a['lock_held'], a['expiry_1']), (None, 1, False, None))
+        self.assertEqual(self.renew(self.relay, 'me', (self.alice, 1)), [(self.alice, False)])
+        self.refused('TR001', self.admit, self.relay, 1, [], [])
+        self.assertEqual(self.lead('next'), 2)
+
+    def test_renewals_are_hot(self):
+        self.lead('me')
+        other = self.session('relay')  # counts from zero
+        other.begin()
+        for _ in range(3):
+            self.renew(other, 'me', (self.alice, 1))
+        self.assertEqual(other.one("SELECT pg_stat_get_xact_tuples_hot_updated(oid), "
+                                   "pg_stat_get_xact_tuples_updated(oid) FROM pg_class WHERE "
+                                   "oid = 'txrelay.accounts'::regclass"), (3, 3))
+        other.commit()
+
+
+class Fence(Case):
+    def leader_functions(self):
+        return self.owner.dicts("SELECT p.proname AS name, p.oid::regprocedure::text AS signature, "
+                                "p.proargnames[1:pronargs] AS names, ARRAY(SELECT format_type(t, NULL) FROM "
+                                "unnest(p.proargtypes) t) AS types FROM pg_proc p "
+                                "WHERE p.pronamespace = 'txrelay'::regnamespace AND p.proname ~ '^leader_' "
+                                "ORDER BY p.proname")
+
+    def call(self, s, f, epoch):
+        arguments = [str(epoch) if n == 'p_epoch' else str(self.alice) if n == 'p_account' else ARGUMENTS[t]
+                     for n, t in zip(f['names'], f['types'])]
+        return s.rows(f"SELECT * FROM txrelay.{f['name']}({', '.join(arguments)})")
+
+    def everything(self):
+        tables = ('accounts', 'outbox', 'pending_transactions', 'attempts', 'finished_transactions', 'idempotency_keys')
+        return [self.owner.rows(f'SELECT t::text FROM txrelay.{t} t ORDER BY 1') for t in tables]
+
+    def test_every_leader_function_refuses_a_stale_epoch(self):
+        """I4. Enumerated from pg_proc: a new one without the check fails here."""
+        functions = [f for f in self.leader_functions() if f['name'] not in UNFENCED]
+        self.assertGreaterEqual(len(functions), 12)
+        _, ids = self.pending()
+        self.enqueue()
+        self.claim(self.relay, 'new', after_ms=9100)
+        before = self.everything()
+        for f in functions:
+            for epoch in (1, 0, 3, 'NULL'):
+                with self.subTest(f['signature'], epoch=epoch):
+                    self.assertIn('p_epoch', f['names'])
+                    self.refused('TR001', self.call, self.relay, f, epoch, text=('epoch 2', 'held by new'))
+        self.relay.value("SELECT txrelay.leader_release(%s, 2, 'new')", self.alice)
+        before[0] = self.everything()[0]
+        for f in functions:
+            with self.subTest(f['signature'], claimant='none'):
+                self.refused('TR001', self.call, self.relay, f, 2, text='nobody')
+        self.assertEqual(self.everything(), before)
+        self.assertTrue(ids)
+
+    def test_an_unknown_account_is_not_a_stale_epoch(self):
+        self.refused('TR010', self.relay.rows, "SELECT txrelay.leader_pause(99, 1, 'x')", text='99')
+
+    def test_late_writer_waits_for_the_claim_and_is_refused(self):
+        """Every fenced write that meets a claim in progress waits for it and then ends with TR001."""
+        self.pending()
+        one = self.session('relay')
+        writers = [f for f in self.leader_functions()
+                   if f['name'] not in UNFENCED | {'leader_snapshot', 'leader_outbox'}]
+        sessions = [self.session('relay') for _ in writers]
+        one.begin()
+        self.assertTrue(self.claim(one, 'new', after_ms=9100)['granted'])
+        calls = [Background(s, lambda s=s, f=f: self.call(s, f, 1)) for s, f in zip(sessions, writers)]
+        for s in sessions:
+            wait_until(lambda: self.owner_sees_blocked(s.pid), 'the late writer waits')
+        one.commit()
+        for f, c in zip(writers, calls):
+            with self.subTest(f['signature']):
+                self.refused('TR001', c.join)
+
+    def test_the_claim_waits_for_a_write_under_way(self):
+        epoch, _ = self.pending()
+        other = self.session('relay')
+        self.relay.begin()
+        self.state(self.relay, epoch, (0, h32(0), 'ready'))
+        call = Background(other, lambda: self.claim(other, 'new', after_ms=9100))
+        wait_until(lambda: self.owner_sees_blocked(other.pid), 'the claim waits')
+        self.assertEqual(self.account()['epoch'], 1)
+        self.relay.commit()
+        self.assertEqual((call.join()['epoch'], self.row(0)['state']), (2, 'ready'))
+        self.refused('TR001', self.state, self.relay, epoch, (0, h32(0), 'broadcast'))
+
+    def test_an_admission_makes_an_overlapping_claim_decide_again(self):
+        """G13: it began when nothing was mid-submission; when it may decide, something is."""
+        epoch, ids = self.lead('old'), self.enqueue()
+        other = self.session('relay')
+        self.relay.begin()
+        self.admit(self.relay, epoch, ids, [0])
+        call = Background(other, lambda: self.claim(other, 'new', after_ms=3100))
+        wait_until(lambda: self.owner_sees_blocked(other.pid), 'the claim waits')
+        self.relay.commit()
+        got = call.join()
+        self.assertEqual((got['granted'], got['mid_submission']), (False, True))
+
+    def test_reads_write_nothing(self):
+        epoch, _ = self.pending()
+        self.relay.begin()
+        self.relay.rows('SELECT * FROM txrelay.leader_outbox(%s, %s, 10)', self.alice, epoch)
+        self.relay.rows('SELECT * FROM txrelay.leader_snapshot(%s, %s, -1, 10)', self.alice, epoch)
+        self.assertIsNone(self.relay.value('SELECT pg_current_xact_id_if_assigned()'))
+        self.relay.commit()
+
+
+class Evict(Case):
+    CHILD = '''
+import psycopg2, sys
+c = psycopg2.connect(sys.argv[1]); c.autocommit = True
+k = c.cursor()
+k.execute("SELECT pg_advisory_lock(42)")
+k.execute("SELECT granted FROM txrelay.leader_claim(1, 'hung', 'h:1', true, 200, %s)" % sys.argv[2])
+print(k.fetchone()[0], flush=True)
+sys.stdin.readline()
+try:
+    k.execute("SELECT * FROM txrelay.leader_renew('hung', '{1}', '{1}', 200, 200)")
+    print('renewed', k.fetchall(), flush=True)
+except psycopg2.Error as e:
+    print('session ended', flush=True)
+'''
+
+    def evict(self, s=None):
+        return (s or self.relay).value('SELECT txrelay.leader_evict(42)')
+
+    def locked(self):
+        return self.owner.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 42")
+
+    def test_hung_lock_holder(self):
+        """G09, SIGSTOP of the holder: never before its expiry; then its session ends, the next one leads, and the
+        thawed one finds neither session nor claim."""
+        child = subprocess.Popen([sys.executable, '-B', '-c', self.CHILD, f'{self.server.dsn} dbname={self.db} '
+                                  'user=relay', '200'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            self.assertEqual(child.stdout.readline(), 'True\n')
+            os.kill(child.pid, signal.SIGSTOP)
+            early = self.evict()
+            left = self.owner.value('SELECT expiry_1 > clock_timestamp() FROM txrelay.accounts')
+            self.assertFalse(early and left)
+            self.assertFalse(self.relay.value('SELECT pg_try_advisory_lock(42)'))
+            wait_until(self.evict, 'the eviction')
+            wait_until(lambda: self.relay.value('SELECT pg_try_advisory_lock(42)'), 'the lock')
+            self.assertEqual(self.claim(self.relay, 'next', lock=True)['epoch'], 2)
+            os.kill(child.pid, signal.SIGCONT)
+            child.stdin.write('\n')
+            child.stdin.flush()
+            self.assertEqual(child.stdout.readline(), 'session ended\n')
+        finally:
+            child.kill()
+            child.wait()
+            child.stdin.close()
+            child.stdout.close()
+
+    def hold(self, e1, e2):
+        s = self.session('relay')
+        s.value('SELECT pg_try_advisory_lock(42)')
+        self.assertTrue(self.claim(s, 'holder', lock=True, e1=e1, e2=e2)['granted'])
+        return s
+
+    def test_never_in_force_never_mid_submission_never_itself(self):
+        holder = self.hold(60000, 60000)
+        self.assertFalse(self.evict())
+        self.assertEqual(self.locked(), 1)
+        self.relay.value("SELECT renewed FROM txrelay.leader_renew('holder', '{1}', '{1}', 1, 60000)")
+        self.pending(epoch=1)
+        wait_until(lambda: self.owner.value('SELECT expiry_1 < clock_timestamp() FROM txrelay.accounts'), 'expiry 1')
+        self.assertFalse(self.evict(), 'something is mid-submission')
+        self.state(self.relay, 1, (0, h32(0), 'ready'))
+        self.assertFalse(self.evict(holder), 'its own session')
+        self.assertTrue(self.evict())
+        wait_until(lambda: self.locked() == 0, 'the lock')
+
+    def test_a_lock_holder_that_just_came_is_left_alone(self):
+        """The old claim has expired, the lock belongs to a successor that is about to claim."""
+        self.lead('crashed', lock=True, e1=1, e2=1)
+        other = self.session('relay')
+        self.assertTrue(other.value('SELECT pg_try_advisory_lock(42)'))
+        self.assertFalse(self.evict())
+        self.assertTrue(self.claim(other, 'other', lock=True)['granted'])
+
+    def test_one_that_hung_before_it_claimed(self):
+        """Idle for five seconds with the lock and without a claim: nobody else could lead. The clock of
+        pg_stat_activity cannot be moved, so this waits for it."""
+        other = self.session('relay')
+        other.value('SELECT pg_try_advisory_lock(42)')
+        self.assertFalse(self.evict())
+        wait_until(self.evict, 'five idle seconds')
+        wait_until(lambda: self.locked() == 0, 'the lock')
+
+    def test_whose_activity_is_hidden_is_said(self):
+        root, other = self.superuser(), self.session('relay')
+        other.value('SELECT pg_try_advisory_lock(42)')
+        root.rows('REVOKE pg_read_all_stats FROM installer')
+        try:
+            self.refused('42501', self.evict, text=('installer', 'GRANT pg_signal_backend, pg_read_all_stats TO'))
+        finally:
+            root.rows('GRANT pg_read_all_stats TO installer')
+
+    def test_nothing_to_evict(self):
+        self.assertFalse(self.evict())
+        self.assertFalse(self.relay.value('SELECT txrelay.leader_evict(4711)'))
+        self.lead(e1=1, e2=1)
+        self.assertFalse(self.evict())
+
+    def test_negative_keys_and_the_other_key_space(self):
+        bob = self.register(self.relay, 'bob', -7)
+        other, look_alike = self.session('relay'), self.session('relay')
+        look_alike.value('SELECT pg_try_advisory_lock(0, 42)')  # two integers: not the key 42
+        other.value('SELECT pg_try_advisory_lock(-7)')
+        self.claim(other, 'o', lock=True, e1=1, e2=1, account=bob)
+        self.assertTrue(self.relay.value('SELECT txrelay.leader_evict(-7)'))
+        self.lead(e1=1, e2=1)
+        self.assertFalse(self.evict())
+        self.assertEqual(look_alike.value('SELECT 1'), 1)
+
+    def test_without_the_right_the_error_says_what_to_run(self):
+        holder = self.superuser()
+        holder.value('SELECT pg_try_advisory_lock(42)')
+        self.claim(holder, 'holder', lock=True, e1=1, e2=1)
+        wait_until(lambda: self.owner.value('SELECT expiry_2 < clock_timestamp() FROM txrelay.accounts'), 'expiry')
+        self.refused('42501', self.evict, text=('installer', 'GRANT pg_signal_backend, pg_read_all_stats TO installer'))
+
+
+class Register(Case):
+    def test_again_is_the_same_number(self):
+        self.assertEqual(self.register(self.relay, 'alice', 42), self.alice)
+        self.assertEqual(self.register(self.relay, 'alice', 42, address='other prefix'), self.alice)
+        self.assertEqual(self.account()['address'], 'other prefix')
+
+    def test_two_relays_at_once(self):
+        one, two = self.session('relay'), self.session('relay')
+        one.begin()
+        first = self.register(one, 'bob', 43)
+        second = Background(two, lambda: self.register(two, 'bob', 43))
+        wait_until(lambda: self.owner_sees_blocked(two.pid), 'two waits')
+        one.commit()
+        self.assertEqual(second.join(), first)
+
+    def test_contradictions_name_both(self):
+        sql = 'SELECT txrelay.relay_register(%s, %s, %s, %s, %s, %s)'
+        good = ['alice', h32('alice'), 'sr25519', b'\1' * 32, '5alice', 42]
+        for change, text in (({1: h32('bob')}, (h32('alice').hex(), h32('bob').hex())),
+                             ({3: b'\2' * 32}, ('01' * 32, '02' * 32)), ({2: 'ed25519'}, ('sr25519', 'ed25519')),
+                             ({5: 77}, ('p_lock_key', '42', '77', 'stop all relays')),
+                             ({0: 'other'}, ('"other"', '"alice"')),
+                             ({0: 'bob', 1: h32('bob')}, ('p_lock_key', 'bob', 'alice')),
+                             ({0: 'bad alias'}, ('p_alias', 'bad alias')), ({0: '0xabc'}, ('p_alias', '0xabc')),
+                             ({1: b'\1' * 31}, ('p_account_id', '31')), ({2: 'rsa'}, ('p_scheme', 'rsa')),
+                             ({3: b''}, ('p_genesis', '0 bytes')), ({4: ''}, ('p_address', '0')),
+                             ({5: None}, ('p_lock_key', 'NULL'))):
+            with self.subTest(change):
+                values = [change.get(i, v) for i, v in enumerate(good)]
+                self.refused('TR011', self.relay.rows, sql, *values, text=text)
+        self.assertEqual(self.count('accounts'), 1)
+
+    def test_an_account_of_20_bytes(self):
+        self.assertEqual(self.register(self.relay, 'eth', 44, account_id=b'\5' * 20), self.alice + 1)
+
+
+class Pause(Case):
+    def paused(self):
+        return self.owner.one('SELECT paused, paused_by, paused_reason FROM txrelay.leader_state')
+
+    def test_leader_and_operator(self):
+        epoch = self.lead()
+        self.relay.rows('SELECT txrelay.leader_pause(%s, %s, %s)', self.alice, epoch, 'no balance')
+        self.assertEqual(self.paused(), (True, 'leader', 'no balance'))
+        self.relay.rows('SELECT txrelay.leader_pause(%s, %s, NULL)', self.alice, epoch)
+        self.assertEqual(self.paused(), (False, None, None))
+        self.relay.rows("SELECT txrelay.account_pause('alice', 'maintenance')")
+        self.relay.rows('SELECT txrelay.leader_pause(%s, %s, NULL)', self.alice, epoch)
+        self.relay.rows('SELECT txrelay.leader_pause(%s, %s, %s)', self.alice, epoch, 'no balance')
+        self.assertEqual(self.paused(), (True, 'operator', 'maintenance'))
+        self.refused('TR010', self.relay.rows, "SELECT txrelay.account_pause('alic', 'x')", text='alice')
+
+    def test_nothing_gets_a_nonce(self):
+        epoch, ids = self.lead(), self.enqueue()
+        self.relay.rows("SELECT txrelay.account_pause('alice', NULL)")
+        self.assertEqual(self.relay.rows('SELECT * FROM txrelay.leader_outbox(%s, %s, 10)', self.alice, epoch), [])
+        self.refused('TR002', self.admit, self.relay, epoch, ids, [0], text='paused')
+        self.relay.rows("SELECT txrelay.account_resume('alice')")
+        self.assertEqual(self.admit(self.relay, epoch, ids, [0]), 1)
+
+
+class LeaderState(Case):
+    def test_view(self):
+        self.lead('me')
+        got = self.app.dict('SELECT * FROM txrelay.leader_state')
+        self.assertEqual({k: got[k] for k in ('alias', 'account_id', 'epoch', 'holder', 'address', 'lock_held',
+                                              'next_nonce', 'paused', 'account', 'account_address')},
+                         {'alias': 'alice', 'account_id': '0x' + h32('alice').hex(), 'epoch': 1, 'holder': 'me',
+                          'address': 'me:1', 'lock_held': False, 'next_nonce': None, 'paused': False,
+                          'account': self.alice, 'account_address': '5alice'})
+        self.assertGreaterEqual(got['heartbeat_age'].total_seconds(), 0)
+        self.assertLess(got['heartbeat'], got['expiry_1'])
+
+
+if __name__ == '__main__':
+    unittest.main()

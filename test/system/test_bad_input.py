@@ -1,0 +1,147 @@
+"""Bad input: each a clear error that names the thing, the value and the way out, with nothing lost."""
+import os
+import unittest
+
+import psycopg2
+
+from harness import proc
+from harness.chain import Devchain, remark
+from harness.relay import Relay, cli
+from harness.world import ALICE, World
+
+
+class BadInput(unittest.TestCase):
+    def test_unknown_account(self):
+        with World() as world:
+            relay = world.relay('one')
+            world.wait_leader(relay)
+            with self.assertRaises(psycopg2.Error) as caught:
+                world.pg.query('SELECT txrelay.enqueue(%s, %s)', ('alicia', remark('x')))
+            self.assertEqual(caught.exception.pgcode, 'TR010')
+            self.assertIn('alicia', str(caught.exception))
+            self.assertIn('alice', str(caught.exception))
+            done = cli('enqueue', 'alicia', '0x0000', '--database', world.pg.dsn, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn('alicia', done.stderr)
+
+    def test_call_that_does_not_decode(self):
+        """It ends as failed with the place where it stops; the ones around it go through."""
+        with World() as world:
+            world.relay('one')
+            proc.wait_for('the account to exist', lambda: world.pg.value('SELECT count(*) FROM txrelay.accounts'))
+            world.enqueue('good before')
+            bad = [world.enqueue_raw(c) for c in (b'\xfe\x00', b'\x00\x00\xff\xff', remark('cut')[:-1], remark('long') + b'\x00')]
+            world.enqueue('good after')
+            figures = world.settle()
+            self.assertEqual((figures['finalized'], figures['failed']), (2, 4))
+            for tx in bad:
+                outcome, error = world.pg.query(
+                    'SELECT outcome, error FROM txrelay.finished_transactions WHERE id = %s', (tx,))[0]
+                self.assertEqual(outcome, 'failed')
+                self.assertTrue(error)
+
+    def test_wrong_key_for_the_account(self):
+        with World() as world:
+            relay = world.relay('one', start=False)
+            with open(relay.config) as file:
+                text = file.read()
+            with open(relay.config, 'w') as file:
+                file.write(text.replace('scheme: sr25519', 'scheme: sr25519\n    '
+                                        'account: 5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty'))
+            done = cli('run', '--config', relay.config, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn('5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty', done.stderr)
+            self.assertIn('alice.key', done.stderr)
+
+    def test_key_file_open_to_others(self):
+        with World() as world:
+            relay = world.relay('one', start=False)
+            os.chmod(f'{world.dir}/alice.key', 0o644)
+            done = cli('run', '--config', relay.config, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn('chmod 600', done.stderr)
+
+    def test_wrong_genesis(self):
+        with World() as world:
+            relay = world.relay('one', start=False)
+            wrong = '0x' + '11' * 32
+            with open(relay.config) as file:
+                text = file.read()
+            with open(relay.config, 'w') as file:
+                file.write(text.replace('chain:\n', f'chain:\n  genesis: "{wrong}"\n'))
+            done = cli('run', '--config', relay.config, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(wrong[2:10], done.stderr)
+            self.assertIn(world.chain.rpc('chain_getBlockHash', 0)[2:10], done.stderr)
+
+    def test_alias_of_another_chain(self):
+        """The same alias on a chain with another genesis is refused at registration, and nothing is overwritten."""
+        with World() as world:
+            first = world.relay('one')
+            world.wait_leader(first)
+            other_dir = proc.make_dir('txo-')
+            other = Devchain(other_dir, '--block-ms', '100', '--fund',
+                             '5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty=12345')
+            self.assertNotEqual(other.rpc('chain_getBlockHash', 0), world.chain.rpc('chain_getBlockHash', 0))
+            stranger = Relay(other_dir, 'stranger', world.pg.dsn, [other.ws], [ALICE])
+            done = cli('run', '--config', stranger.config, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn('alice', done.stderr)
+            world.enqueue('still fine')
+            world.settle()
+
+    def test_config_typo_names_file_line_column(self):
+        with World() as world:
+            relay = world.relay('one', start=False)
+            with open(relay.config) as file:
+                lines = file.read().splitlines()
+            at = next(i for i, line in enumerate(lines) if line.startswith('chain:'))
+            lines[at + 1] = '  endpionts:'
+            with open(relay.config, 'w') as file:
+                file.write('\n'.join(lines) + '\n')
+            done = cli('check', '--config', relay.config, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(relay.config, done.stderr)
+            self.assertIn('endpionts', done.stderr)
+            self.assertRegex(done.stderr, rf'line: {at + 2}, column: \d+')
+
+    def test_schema_missing_and_newer(self):
+        with World() as world:
+            relay = world.relay('one', start=False)
+            bare = world.pg.sibling(f'bare_{world.number}')
+            done = cli('run', '--config', relay.config, '--database', bare.dsn, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn('txrelay migrate', done.stderr)
+            world.pg.query("INSERT INTO txrelay.schema_version (version, name, checksum) VALUES (9999, 'future', 'x')")
+            for command in ('migrate', 'run'):
+                done = cli(command, '--config', relay.config, check=False)
+                self.assertEqual(done.returncode, 1, command)
+                self.assertIn('9999', done.stderr)
+                self.assertIn('newer', done.stderr)
+
+    def test_migrate_eight_at_once(self):
+        import subprocess
+        with World() as world:
+            fresh = world.pg.sibling(f'fresh_{world.number}')
+            children = [subprocess.Popen([proc.TXRELAY, 'migrate', '--database', fresh.dsn], stdout=subprocess.PIPE,
+                                         stderr=subprocess.STDOUT, text=True) for _ in range(8)]
+            outputs = [c.communicate(timeout=60)[0] for c in children]
+            self.assertEqual([c.returncode for c in children], [0] * 8, outputs)
+            self.assertEqual(sum('->' in o for o in outputs), 1, outputs)
+            versions = [r[0] for r in fresh.query('SELECT version FROM txrelay.schema_version ORDER BY 1')]
+            self.assertEqual(versions, list(range(1, len(versions) + 1)))
+
+    def test_check_explains(self):
+        with World() as world:
+            relay = world.relay('one', start=False)
+            done = cli('check', '--config', relay.config)
+            for text in ('ready', 'schema version', 'genesis', 'alice: sr25519'):
+                self.assertIn(text, done.stdout)
+            world.chain.process.kill()
+            done = cli('check', '--config', relay.config, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn('BAD', done.stdout)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,202 @@
+/* The containers, texts and numbers that everything else stands on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/backoff.h"
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/hex.h"
+#include "base/list.h"
+#include "base/log.h"
+
+static void buf_grows_and_keeps(void **state)
+{
+    (void)state;
+    struct buf b = {0};
+    for (int i = 0; i < 10000; i++)
+        buf_put_u8(&b, (uint8_t)i);
+    assert_int_equal(b.len, 10000);
+    for (int i = 0; i < 10000; i++)
+        assert_int_equal(b.data[i], (uint8_t)i);
+    buf_clear(&b);
+    buf_printf(&b, "%s-%d", "abc", 42);
+    buf_puts(&b, "!");
+    assert_string_equal(buf_str(&b), "abc-42!");
+    assert_int_equal(b.len, 7);
+    buf_done(&b);
+    assert_null(b.data);
+}
+
+static void hex_both_ways(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[] = {0, 1, 0x7f, 0x80, 0xff};
+    struct buf b = {0};
+    hex_put_0x(&b, bytes, sizeof(bytes));
+    assert_string_equal(buf_str(&b), "0x00017f80ff");
+    struct buf back = {0};
+    assert_true(hex_decode("0x00017F80fF", 12, &back));
+    assert_int_equal(back.len, 5);
+    assert_memory_equal(back.data, bytes, 5);
+    assert_true(hex_decode("", 0, &back));
+    assert_int_equal(back.len, 5);
+    assert_false(hex_decode("0x123", 5, &back));
+    assert_false(hex_decode("zz", 2, &back));
+    assert_int_equal(back.len, 5);
+    uint8_t out[4] = {9, 9, 9, 9};
+    assert_false(hex_decode_fixed("0x010203", 8, out, 4));
+    assert_false(hex_decode_fixed("0102030g", 8, out, 4));
+    assert_int_equal(out[0], 9);
+    assert_true(hex_decode_fixed("01020304", 8, out, 4));
+    assert_int_equal(out[3], 4);
+    assert_string_equal(hex_log(out, 4), "0x01020304");
+    buf_done(&b);
+    buf_done(&back);
+}
+
+static void errors_have_one_table(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    assert_int_equal(err_set(&e, ERR_TIMEOUT, "call %d", 7), ERR_TIMEOUT);
+    assert_int_equal(e.code, ERR_TIMEOUT);
+    assert_string_equal(e.text, "call 7");
+    assert_int_equal(err_set(&e, ERR_NET, "lost: %s", e.text), ERR_NET);
+    assert_string_equal(e.text, "lost: call 7");
+    assert_int_equal(err_set(NULL, ERR_NET, "nobody listens"), ERR_NET);
+    assert_int_equal(err_class(ERR_LOST_LEADERSHIP), ERR_CLASS_LOST_LEADERSHIP);
+    assert_int_equal(err_class(ERR_DB_UNKNOWN_OUTCOME), ERR_CLASS_RETRY);
+    assert_int_equal(err_class(0), ERR_CLASS_OK);
+    assert_int_equal(err_class(-9999), ERR_CLASS_BUG);
+    assert_string_equal(err_name(ERR_DB_CONFLICT), "DB_CONFLICT");
+#define X(name, value, class, text) assert_string_equal(err_name(value), #name);
+    ERR_TABLE(X)
+#undef X
+}
+
+struct item {
+    struct list node;
+    int n;
+};
+
+static void list_keeps_order(void **state)
+{
+    (void)state;
+    struct list head;
+    struct item items[3] = {{.n = 1}, {.n = 2}, {.n = 3}};
+    list_init(&head);
+    assert_true(list_empty(&head));
+    for (int i = 0; i < 3; i++)
+        list_append(&head, &items[i].node);
+    list_remove(&items[1].node);
+    list_remove(&items[1].node); /* allowed: it is on no list */
+    assert_false(list_linked(&items[1].node));
+    int sum = 0, last = 0;
+    LIST_EACH (n, &head) {
+        struct item *it = CONTAINER_OF(n, struct item, node);
+        assert_true(it->n > last);
+        last = it->n;
+        sum += it->n;
+    }
+    assert_int_equal(sum, 4);
+}
+
+static void backoff_grows_to_its_cap(void **state)
+{
+    (void)state;
+    struct backoff b = {.base_ms = 50, .cap_ms = 1000};
+    struct rng rng = {7};
+    uint64_t ceiling = 50;
+    for (int i = 0; i < 40; i++) {
+        uint64_t d = backoff_next(&b, &rng);
+        assert_in_range(d, ceiling / 2, ceiling);
+        ceiling = ceiling * 2 > 1000 ? 1000 : ceiling * 2;
+    }
+    backoff_reset(&b);
+    assert_in_range(backoff_next(&b, &rng), 25, 50);
+}
+
+static void rng_repeats_by_seed(void **state)
+{
+    (void)state;
+    struct rng a = {42}, b = {42}, c = {43};
+    bool differs = false;
+    for (int i = 0; i < 1000; i++) {
+        uint64_t x = rng_next(&a);
+        assert_int_equal(x, rng_next(&b));
+        differs |= x != rng_next(&c);
+        assert_in_range(rng_between(&a, 10, 20), 10, 20);
+        assert_in_range(rng_between(&b, 10, 20), 10, 20);
+    }
+    assert_true(differs);
+}
+
+/* A peer's text must not forge a log line, and a long one is cut, not spilled. */
+static void log_lines_stay_lines(void **state)
+{
+    (void)state;
+    int fds[2];
+    assert_int_equal(pipe(fds), 0);
+    int saved = dup(STDERR_FILENO);
+    dup2(fds[1], STDERR_FILENO);
+    char big[5000];
+    memset(big, 'x', sizeof(big) - 1);
+    big[sizeof(big) - 1] = 0;
+    log_info("test.line", "text=\"%s\"", "a\n<3>forged b");
+    log_info("test.long", "text=%s", big);
+    log_debug("test.debug", "not shown at %s", "info");
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    close(fds[1]);
+    char out[8192];
+    size_t n = 0;
+    for (ssize_t got; (got = read(fds[0], out + n, sizeof(out) - 1 - n)) > 0;)
+        n += (size_t)got;
+    out[n] = 0;
+    close(fds[0]);
+    int lines = 0;
+    for (char *p = out; (p = strchr(p, '\n')); p++)
+        lines++;
+    assert_int_equal(lines, 2);
+    assert_non_null(strstr(out, "test.line text=\"a <3>forged b\""));
+    assert_null(strstr(out, "test.debug"));
+    enum log_level level;
+    assert_true(log_parse_level("debug", &level));
+    assert_int_equal(level, LOG_LEVEL_DEBUG);
+    assert_false(log_parse_level("loud", &level));
+}
+
+/* Asserts stay on: a broken one ends the process, also in release. */
+static void checks_abort(void **state)
+{
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(STDERR_FILENO);
+        INVARIANT(1 + 1 == 3);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) != 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(buf_grows_and_keeps),      cmocka_unit_test(hex_both_ways),
+        cmocka_unit_test(errors_have_one_table),    cmocka_unit_test(list_keeps_order),
+        cmocka_unit_test(backoff_grows_to_its_cap), cmocka_unit_test(rng_repeats_by_seed),
+        cmocka_unit_test(log_lines_stay_lines),     cmocka_unit_test(checks_abort),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,449 @@
+/* Every finalized height once, in order, with what became of the wanted extrinsics, whatever the node skips.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "support_node.h"
+#include "support_vectors.h"
+
+static struct fake_runtime polkadot, substrate;
+static struct keypair *alice;
+
+struct extrinsic {
+    struct buf bytes;
+    uint8_t hash[32];
+};
+
+/* A signed remark; it is never verified here. */
+static void make_extrinsic(struct extrinsic *x, const struct fake_runtime *r, uint64_t nonce)
+{
+    static const uint8_t remark[] = {0, 0, 4, 'x'};
+    struct extrinsic_params params = {
+        .nonce = nonce, .spec_version = r->spec_version, .transaction_version = r->transaction_version};
+    struct err err = {0};
+    *x = (struct extrinsic){0};
+    if (extrinsic_sign(r->md, &params, alice, remark, sizeof(remark), &x->bytes, x->hash, &err))
+        fail_msg("%s", err.text);
+}
+
+static json_t *body(const struct extrinsic *x)
+{
+    struct buf text = {0};
+    json_t *list = json_array();
+    json_array_append_new(list, json_string("0x1004010203")); /* an unsigned one that decodes or not */
+    if (x) {
+        hex_put_0x(&text, x->bytes.data, x->bytes.len);
+        json_array_append_new(list, json_string(buf_str(&text)));
+    }
+    buf_done(&text);
+    return list;
+}
+
+static void add_empty(struct fake *f, unsigned count)
+{
+    while (count--)
+        fake_add(f, body(NULL), NULL);
+}
+
+static void expect_heights(const struct node_rig *rig, uint64_t from, size_t count)
+{
+    assert_int_equal(rig->seen_count, count);
+    for (size_t i = 0; i < count; i++) {
+        uint8_t hash[32];
+        fake_hash(&rig->fake[0], from + i, hash);
+        assert_int_equal(rig->seen[i].head.number, from + i);
+        assert_memory_equal(rig->seen[i].head.hash, hash, 32);
+    }
+}
+
+static void all_heights_although_the_node_skips(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    add_empty(f, 60);
+    f->finalized = f->best = 5;
+    rig_connect(&rig);
+    node_follow(rig.node, 2);
+    rig_wait_seen(&rig, 4);
+    fake_set_best(f, 40);
+    fake_set_finalized(f, 38); /* 6..37 are never notified */
+    rig_wait_seen(&rig, 37);
+    fake_set_finalized(f, 60);
+    rig_wait_seen(&rig, 59);
+    expect_heights(&rig, 2, 59);
+    assert_int_equal(rig.seen[0].extrinsic_count, 1);
+    assert_int_equal(f->asked_events, 0);
+    rig_done(&rig);
+}
+
+static void results_and_nonces(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct extrinsic good, bad;
+    struct buf events = {0};
+    uint8_t account[32] = {7}, other[32] = {8};
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    make_extrinsic(&good, &polkadot, 3);
+    make_extrinsic(&bad, &polkadot, 4);
+    fake_events_begin(&events, 2);
+    fake_event(&events, 0, true);
+    fake_event(&events, 1, true);
+    fake_add(f, body(&good), &events);
+    f->blocks[1].nonce = 4;
+    fake_events_begin(&events, 2);
+    fake_event(&events, 0, true);
+    fake_event(&events, 1, false);
+    fake_add(f, body(&bad), &events);
+    f->blocks[2].nonce = 5;
+    add_empty(f, 1);
+    size_t len;
+    rig.want_signer = keypair_account_id(alice, &len);
+    rig.want_signer_len = len;
+    rig_up(&rig);
+    assert_int_equal(node_watch_account(rig.node, account, 32), 0);
+    assert_int_equal(node_watch_account(rig.node, other, 32), 1);
+    node_follow(rig.node, 0);
+    fake_set_finalized(f, 3);
+    rig_wait_seen(&rig, 4);
+    expect_heights(&rig, 0, 4);
+    assert_int_equal(rig.seen[0].included_count, 0);
+    assert_int_equal(rig.seen[0].nonce, 0);
+    const struct seen_block *s = &rig.seen[1];
+    assert_int_equal(s->included_count, 1);
+    assert_memory_equal(s->included.hash, good.hash, 32);
+    assert_int_equal(s->included.index, 1);
+    assert_true(s->included.is_signed);
+    assert_memory_equal(s->included.signer, rig.want_signer, 32);
+    assert_int_equal(s->included.nonce, 3);
+    assert_int_equal(s->included.call_len, 4);
+    assert_int_equal(s->included.result.outcome, DISPATCH_OK);
+    assert_int_equal(s->nonce, 4);
+    assert_int_equal(s->nonce_count, 2);
+    s = &rig.seen[2];
+    assert_memory_equal(s->included.hash, bad.hash, 32);
+    assert_int_equal(s->included.result.outcome, DISPATCH_FAILED);
+    assert_string_equal(s->included.result.error, "BadOrigin");
+    assert_int_equal(s->nonce, 5);
+    assert_int_equal(f->asked_events, 2);
+    buf_done(&good.bytes);
+    buf_done(&bad.bytes);
+    buf_done(&events);
+    rig_done(&rig);
+}
+
+static void nonces_without_query_storage(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    uint8_t account[32] = {7};
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    f->no_query_storage = true;
+    add_empty(f, 2);
+    f->blocks[2].nonce = 9;
+    f->finalized = 2;
+    rig_connect(&rig);
+    node_watch_account(rig.node, account, 32);
+    node_watch_account(rig.node, account, 32);
+    node_follow(rig.node, 1);
+    rig_wait_seen(&rig, 2);
+    assert_int_equal(rig.seen[0].nonce, 0);
+    assert_int_equal(rig.seen[1].nonce, 9);
+    assert_int_equal(rig.seen[1].nonce_count, 2);
+    rig_done(&rig);
+}
+
+static void pruned_state(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct extrinsic x;
+    struct buf events = {0};
+    uint8_t account[32] = {7};
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    make_extrinsic(&x, &polkadot, 0);
+    fake_events_begin(&events, 1);
+    fake_event(&events, 1, true);
+    fake_add(f, body(&x), &events);
+    add_empty(f, 4);
+    f->finalized = f->best = 5;
+    f->pruned_below = 4;
+    rig.want = x.hash;
+    rig_connect(&rig);
+    node_watch_account(rig.node, account, 32);
+    node_follow(rig.node, 1);
+    rig_wait_seen(&rig, 5);
+    expect_heights(&rig, 1, 5);
+    assert_int_equal(rig.seen[0].included_count, 1);
+    assert_int_equal(rig.seen[0].included.result.outcome, DISPATCH_NONE);
+    assert_true(rig.seen[0].nonce == UINT64_MAX);
+    assert_int_equal(rig.seen[4].nonce, 0);
+    assert_int_equal(rig.down, 0);
+    buf_done(&x.bytes);
+    buf_done(&events);
+    rig_done(&rig);
+}
+
+static void restart_at_once(struct node_rig *rig, const struct node_block *block)
+{
+    if (block->head.number == 7 && rig->seen_count < 10)
+        node_follow(rig->node, 3);
+}
+
+static void follow_again_from_within_a_block(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    add_empty(f, 30);
+    f->finalized = f->best = 30;
+    rig.on_block = restart_at_once;
+    rig_connect(&rig);
+    node_follow(rig.node, 1);
+    rig_wait_seen(&rig, 7 + 28);
+    for (size_t i = 0; i < 7; i++)
+        assert_int_equal(rig.seen[i].head.number, 1 + i);
+    for (size_t i = 0; i < 28; i++)
+        assert_int_equal(rig.seen[7 + i].head.number, 3 + i);
+    rig_done(&rig);
+}
+
+static void lost_while_following(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    add_empty(f, 50);
+    f->finalized = f->best = 20;
+    rig_connect(&rig);
+    node_follow(rig.node, 1);
+    rig_wait_seen(&rig, 5);
+    ws_peer_cut(f->peer);
+    rig_wait_ready(&rig, 2);
+    fake_set_finalized(f, 50);
+    rig_wait_seen(&rig, 50);
+    expect_heights(&rig, 1, 50);
+    assert_true(rig.down >= 1);
+    rig_done(&rig);
+}
+
+/* A chain whose hashes are not blake2b-256 of the header, as chopsticks' are not. */
+static void another_hasher(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    uint8_t hash[32];
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    fake_fork(f, 0);
+    f->other_hasher = true;
+    add_empty(f, 13);
+    rig_up(&rig);
+    node_follow(rig.node, 1);
+    fake_set_best(f, 12);
+    fake_set_finalized(f, 11);
+    rig_wait_seen(&rig, 11);
+    expect_heights(&rig, 1, 11);
+    fake_hash(f, 12, hash);
+    assert_int_equal(node_info(rig.node)->best_number, 12);
+    assert_memory_equal(rig.best_head.hash, hash, 32);
+    rig_done(&rig);
+}
+
+/* An upgrade in block 2 rules from block 3 on; each block is decoded by the runtime of its parent. */
+static void blocks_of_two_runtimes(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct extrinsic old, new;
+    struct buf events = {0};
+    size_t len;
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    make_extrinsic(&old, &polkadot, 1);
+    make_extrinsic(&new, &substrate, 2);
+    fake_events_begin(&events, 2);
+    fake_event(&events, 0, true);
+    fake_event(&events, 1, false);
+    add_empty(f, 1);
+    f->runtime = &substrate;
+    fake_add(f, body(&old), &events);
+    fake_add(f, body(&new), &events);
+    f->finalized = f->best = 3;
+    rig.want_signer = keypair_account_id(alice, &len);
+    rig.want_signer_len = len;
+    rig_up(&rig);
+    assert_int_equal(rig.info.spec_version, substrate.spec_version);
+    node_follow(rig.node, 1);
+    rig_wait_seen(&rig, 3);
+    assert_memory_equal(rig.seen[1].included.hash, old.hash, 32);
+    assert_int_equal(rig.seen[1].included.nonce, 1);
+    assert_int_equal(rig.seen[1].included.result.outcome, DISPATCH_FAILED);
+    assert_memory_equal(rig.seen[2].included.hash, new.hash, 32);
+    assert_int_equal(rig.seen[2].included.nonce, 2);
+    assert_int_equal(rig.seen[2].included.result.outcome, DISPATCH_FAILED);
+    assert_int_equal(rig.info.spec_version, substrate.spec_version);
+    assert_int_equal(f->asked_metadata, 2);
+    buf_done(&old.bytes);
+    buf_done(&new.bytes);
+    buf_done(&events);
+    rig_done(&rig);
+}
+
+/* A node that has finalized another block at a height that was reported: never passed on. */
+static void finality_that_disagrees(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    add_empty(f, 4);
+    f->finalized = f->best = 4;
+    rig_connect(&rig);
+    node_follow(rig.node, 1);
+    rig_wait_seen(&rig, 4);
+    fake_fork(f, 4);
+    add_empty(f, 2);
+    fake_set_finalized(f, 5);
+    rig_wait_down(&rig, 1);
+    assert_int_equal(rig.why.code, ERR_PROTOCOL);
+    assert_non_null(strstr(rig.why.text, "parent of finalized block 5"));
+    assert_int_equal(rig.seen_count, 4);
+    rig_done(&rig);
+}
+
+/* A subscription that the node has dropped in silence: the heads are polled. */
+static bool mute_finalized(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                           const json_t *params)
+{
+    (void)params;
+    if (strcmp(method, "chain_subscribeFinalizedHeads") != 0)
+        return false;
+    (void)f;
+    fake_answer(p, id, json_string("silent"));
+    return true;
+}
+
+static void silent_subscription(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    f->hook = mute_finalized;
+    add_empty(f, 6);
+    rig.config.silence_timeout_ms = 60;
+    rig_connect(&rig);
+    node_follow(rig.node, 1);
+    rig_wait_ready(&rig, 1);
+    f->finalized = 3;
+    rig_wait_seen(&rig, 3);
+    f->finalized = 6;
+    rig_wait_seen(&rig, 6);
+    expect_heights(&rig, 1, 6);
+    rig_wait_ready(&rig, 2); /* the second find has the connection made anew */
+    rig_done(&rig);
+}
+
+/* Wrong answers of every kind while a block is fetched: asked again, then the endpoint is left; no height is
+ * lost and none comes twice. */
+static bool spoil(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                  const json_t *params)
+{
+    (void)params;
+    unsigned *left = f->hook_arg;
+    if (*left == 0 || !f->version_sub[0] || /* the handshake is left alone */
+        (strcmp(method, "chain_getBlock") != 0 && strcmp(method, "chain_getBlockHash") != 0))
+        return false;
+    switch ((*left)-- % 5) {
+    case 0:
+        fake_answer(p, id, json_null());
+        return true;
+    case 1:
+        fake_answer(
+            p, id,
+            json_pack("{s:{s:O, s:[s]}}", "block", "header", f->blocks[0].header, "extrinsics", "0xzz"));
+        return true;
+    case 2:
+        fake_error(p, id, -32603, "Internal error", NULL);
+        return true;
+    case 3:
+        ws_peer_send(p, "{");
+        fake_answer(p, id, json_integer(7));
+        return true;
+    default:
+        fake_answer(p, id,
+                    json_pack("{s:{s:O, s:s}}", "block", "header", f->blocks[f->finalized].header,
+                              "extrinsics", "none"));
+        return true;
+    }
+}
+
+static void wrong_answers(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    unsigned left = 25;
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    f->hook = spoil;
+    f->hook_arg = &left;
+    add_empty(f, 20);
+    f->finalized = f->best = 20;
+    rig_connect(&rig);
+    node_follow(rig.node, 1);
+    rig_wait_seen(&rig, 20);
+    expect_heights(&rig, 1, 20);
+    assert_int_equal(left, 0);
+    rig_done(&rig);
+}
+
+static int load(void **state)
+{
+    (void)state;
+    fake_runtime_load(&polkadot, "polkadot", 1002005, 26, "v14-polkadot");
+    fake_runtime_load(&substrate, "node", 268, 2, "v14-substrate");
+    alice = vectors_key("ed25519");
+    return 0;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    fake_runtime_done(&polkadot);
+    fake_runtime_done(&substrate);
+    keypair_free(alice);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_heights_although_the_node_skips),
+        cmocka_unit_test(results_and_nonces),
+        cmocka_unit_test(nonces_without_query_storage),
+        cmocka_unit_test(pruned_state),
+        cmocka_unit_test(follow_again_from_within_a_block),
+        cmocka_unit_test(lost_while_following),
+        cmocka_unit_test(another_hasher),
+        cmocka_unit_test(blocks_of_two_runtimes),
+        cmocka_unit_test(finality_that_disagrees),
+        cmocka_unit_test(silent_subscription),
+        cmocka_unit_test(wrong_answers),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}

@@ -1,0 +1,401 @@
+/* Submissions: what the node says in every shape, what is refused, what is lost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "support_node.h"
+
+static struct fake_runtime contracts;
+
+struct tx {
+    struct node_submit submit;
+    bool replied, lost;
+    unsigned replies;
+    struct err err; /* of the reply */
+    enum tx_status status[16];
+    bool has_hash[16];
+    uint8_t hash[32]; /* of the last status that has one */
+    size_t count;
+    size_t forget_at; /* this many statuses */
+};
+
+static struct tx *of(struct node_submit *s)
+{
+    return CONTAINER_OF(s, struct tx, submit);
+}
+
+static void on_reply(struct node_submit *s)
+{
+    struct tx *t = of(s);
+    t->replied = true;
+    t->replies++;
+    t->err = s->sub.call.err;
+}
+
+static void on_status(struct node_submit *s, enum tx_status status, const uint8_t *hash)
+{
+    struct tx *t = of(s);
+    assert_true(t->replied);
+    assert_true(t->count < ARRAY_LEN(t->status));
+    t->has_hash[t->count] = hash != NULL;
+    t->status[t->count++] = status;
+    if (hash)
+        memcpy(t->hash, hash, 32);
+    if (t->count == t->forget_at) {
+        node_submit_forget(s);
+        memset(t->hash, 0xee, sizeof(t->hash));
+    }
+}
+
+static void on_lost(struct node_submit *s)
+{
+    assert_false(of(s)->lost);
+    of(s)->lost = true;
+}
+
+static void submit(struct node_rig *rig, struct tx *t, bool (*gate)(void *arg), void *gate_arg)
+{
+    static const uint8_t bytes[] = {0x0c, 0x84, 0x01, 0xff};
+    node_submit_start(rig->node, &t->submit, bytes, sizeof(bytes), gate, gate_arg, on_reply, on_status,
+                      on_lost);
+    assert_false(t->replied);
+}
+
+static bool is_true(void *arg)
+{
+    return *(bool *)arg;
+}
+
+static void wait_for(struct node_rig *rig, bool *flag)
+{
+    assert_true(run_until(rig->loop, is_true, flag, RIG_LIMIT_MS));
+}
+
+struct statuses {
+    struct tx *tx;
+    size_t count;
+};
+
+static bool has_statuses(void *arg)
+{
+    struct statuses *s = arg;
+    return s->tx->count >= s->count;
+}
+
+static void wait_statuses(struct node_rig *rig, struct tx *t, size_t count)
+{
+    struct statuses s = {t, count};
+    assert_true(run_until(rig->loop, has_statuses, &s, RIG_LIMIT_MS));
+}
+
+/* ---- the node's side: one script for all tests, its parts by what the test sets ---- */
+
+struct script {
+    const char *early;   /* statuses as a JSON array: before the answer */
+    const char *late;    /* after it */
+    const char *refusal; /* data text: 1010 */
+    const char *message; /* of the refusal */
+    bool mute;           /* no answer */
+    bool keep;           /* keep the request's id in `kept` */
+    json_t *kept;
+    unsigned submissions, unwatched;
+    char bytes[64];
+    char unwatched_id[32];
+    bool got_unwatch, got_submit;
+};
+
+static void send_statuses(struct ws_peer *p, const char *text)
+{
+    json_t *list = text ? json_loads(text, 0, NULL) : NULL, *item;
+    size_t i;
+    json_array_foreach(list, i, item)
+        fake_notify(p, "author_extrinsicUpdate", "TxTxTxTxTxTxTxTx", json_incref(item));
+    json_decref(list);
+}
+
+static bool author(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                   const json_t *params)
+{
+    struct script *s = f->hook_arg;
+    const char *first = json_string_value(json_array_get(params, 0));
+    if (!strcmp(method, "author_unwatchExtrinsic")) {
+        s->unwatched++;
+        s->got_unwatch = true;
+        snprintf(s->unwatched_id, sizeof(s->unwatched_id), "%s", first);
+        fake_answer(p, id, json_true());
+        return true;
+    }
+    if (strcmp(method, "author_submitAndWatchExtrinsic") != 0)
+        return false;
+    s->submissions++;
+    s->got_submit = true;
+    snprintf(s->bytes, sizeof(s->bytes), "%s", first);
+    if (s->keep)
+        s->kept = json_deep_copy(id);
+    if (s->mute || s->keep)
+        return true;
+    if (s->refusal || s->message) {
+        fake_error(p, id, 1010, s->message ? s->message : "Invalid Transaction", s->refusal);
+        return true;
+    }
+    send_statuses(p, s->early);
+    fake_answer(p, id, json_string("TxTxTxTxTxTxTxTx"));
+    send_statuses(p, s->late);
+    return true;
+}
+
+static void start(struct node_rig *rig, struct script *s)
+{
+    rig_start(rig, 1, &contracts);
+    rig->fake[0].hook = author;
+    rig->fake[0].hook_arg = s;
+    rig_up(rig);
+}
+
+#define H1 "0x1111111111111111111111111111111111111111111111111111111111111111"
+#define H2 "0x2222222222222222222222222222222222222222222222222222222222222222"
+
+static void a_nodes_statuses(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct tx t = {0};
+    struct script s = {.late = "[\"future\",\"ready\",{\"broadcast\":[\"12D3\"]},{\"inBlock\":\"" H1
+                               "\"},{\"retracted\":\"" H1 "\"},\"news\",{\"inBlock\":\"" H2
+                               "\"},{\"finalized\":\"" H2 "\"},\"invalid\"]"};
+    static const enum tx_status want[] = {TX_FUTURE,    TX_READY,    TX_BROADCAST, TX_IN_BLOCK,
+                                          TX_RETRACTED, TX_IN_BLOCK, TX_FINALIZED};
+    uint8_t h2[32];
+    memset(h2, 0x22, sizeof(h2));
+    start(&rig, &s);
+    submit(&rig, &t, NULL, NULL);
+    wait_statuses(&rig, &t, 7);
+    assert_int_equal(t.err.code, 0);
+    assert_string_equal(s.bytes, "0x0c8401ff");
+    assert_memory_equal(t.status, want, sizeof(want));
+    assert_false(t.has_hash[2]);
+    assert_true(t.has_hash[3]);
+    assert_memory_equal(t.hash, h2, 32);
+    node_submit_forget(&t.submit); /* after the end: nothing to do */
+    rig_done(&rig);
+    assert_int_equal(t.count, 7);
+    assert_int_equal(t.replies, 1);
+    assert_int_equal(s.unwatched, 0);
+    assert_false(t.lost);
+}
+
+static void chopsticks_statuses_before_the_answer(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct tx t = {0};
+    struct script s = {.early = "[{\"ready\":null}]",
+                       .late = "[{\"broadcast\":[]},{\"invalid\":{\"stale\":null}}]"};
+    start(&rig, &s);
+    submit(&rig, &t, NULL, NULL);
+    wait_statuses(&rig, &t, 3);
+    assert_int_equal(t.status[0], TX_READY);
+    assert_int_equal(t.status[1], TX_BROADCAST);
+    assert_int_equal(t.status[2], TX_INVALID);
+    assert_false(t.has_hash[2]);
+    rig_done(&rig);
+    assert_false(t.lost);
+}
+
+static void refused(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct tx t = {0}, u = {0};
+    struct script s = {.refusal = "Transaction is outdated"};
+    start(&rig, &s);
+    submit(&rig, &t, NULL, NULL);
+    wait_for(&rig, &t.replied);
+    assert_int_equal(t.err.code, ERR_RPC);
+    assert_int_equal(t.submit.sub.call.rpc_code, 1010);
+    assert_string_equal(t.err.text, "Invalid Transaction");
+    assert_string_equal(t.submit.sub.call.rpc_data, "Transaction is outdated");
+    s.refusal = NULL;
+    s.message = "{\"invalid\":{\"badProof\":null}}"; /* chopsticks */
+    submit(&rig, &u, NULL, NULL);
+    wait_for(&rig, &u.replied);
+    assert_string_equal(u.err.text, "{\"invalid\":{\"badProof\":null}}");
+    assert_string_equal(u.submit.sub.call.rpc_data, "");
+    rig_done(&rig);
+    assert_false(t.lost || u.lost);
+    assert_int_equal(t.count, 0);
+}
+
+static void lost_watch(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct tx t = {0}, cut = {0};
+    struct script s = {.late = "[\"ready\"]"};
+    start(&rig, &s);
+    submit(&rig, &t, NULL, NULL);
+    wait_statuses(&rig, &t, 1);
+    s.mute = true;
+    s.got_submit = false;
+    submit(&rig, &cut, NULL, NULL);
+    wait_for(&rig, &s.got_submit);
+    ws_peer_cut(rig.fake[0].peer);
+    wait_for(&rig, &t.lost);
+    wait_for(&rig, &cut.replied);
+    assert_int_equal(cut.err.code, ERR_NET);
+    assert_true(cut.submit.sub.call.written); /* the node may have it */
+    assert_false(cut.lost);
+    rig_wait_ready(&rig, 2);
+    s.mute = false;
+    struct tx again = {0};
+    submit(&rig, &again, NULL, NULL);
+    wait_statuses(&rig, &again, 1);
+    node_submit_forget(&again.submit);
+    rig_done(&rig);
+    assert_int_equal(t.replies, 1);
+}
+
+static bool gate(void *arg)
+{
+    return *(bool *)arg;
+}
+
+static void the_gate(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct tx t = {0};
+    struct script s = {0};
+    bool open = true;
+    start(&rig, &s);
+    submit(&rig, &t, gate, &open);
+    open = false;
+    wait_for(&rig, &t.replied);
+    assert_int_equal(t.err.code, ERR_NOT_LEADER);
+    assert_false(t.submit.sub.call.written);
+    rig_done(&rig);
+    assert_int_equal(s.submissions, 0);
+}
+
+static void not_ready(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct tx t = {0}, forgotten = {0};
+    rig_start(&rig, 1, &contracts);
+    rig_connect(&rig);
+    submit(&rig, &t, NULL, NULL);
+    submit(&rig, &forgotten, NULL, NULL);
+    node_submit_forget(&forgotten.submit);
+    wait_for(&rig, &t.replied);
+    assert_int_equal(t.err.code, ERR_NET);
+    rig_done(&rig);
+    assert_int_equal(forgotten.replies, 0);
+}
+
+static void forgotten(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct tx t = {.forget_at = 2};
+    struct script s = {.late = "[\"ready\",{\"inBlock\":\"" H1 "\"},{\"finalized\":\"" H1 "\"}]"};
+    start(&rig, &s);
+    submit(&rig, &t, NULL, NULL);
+    wait_for(&rig, &s.got_unwatch);
+    assert_string_equal(s.unwatched_id, "TxTxTxTxTxTxTxTx");
+    rig_done(&rig);
+    assert_int_equal(t.count, 2);
+    assert_false(t.lost);
+}
+
+/* No answer in time: the outcome is unknown; should the answer come late, the watch is undone. */
+static void timed_out(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct tx t = {0};
+    struct script s = {.keep = true};
+    rig_start(&rig, 1, &contracts);
+    rig.config.call_timeout_ms = rig_patience(150);
+    rig.fake[0].hook = author;
+    rig.fake[0].hook_arg = &s;
+    rig_up(&rig);
+    submit(&rig, &t, NULL, NULL);
+    wait_for(&rig, &s.got_submit);
+    struct fake *f = &rig.fake[0];
+    node_recheck_runtime(rig.node); /* answered: the line is not dead */
+    wait_for(&rig, &t.replied);
+    assert_int_equal(t.err.code, ERR_TIMEOUT);
+    assert_int_equal(rig.down, 0);
+    fake_answer(f->peer, s.kept, json_string("LateLateLateLate"));
+    wait_for(&rig, &s.got_unwatch);
+    assert_string_equal(s.unwatched_id, "LateLateLateLate");
+    json_decref(s.kept);
+    rig_done(&rig);
+    assert_int_equal(t.replies, 1);
+}
+
+static void closed_meanwhile(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct tx t = {0}, u = {0}, late = {0};
+    struct script s = {.late = "[\"ready\"]"};
+    start(&rig, &s);
+    submit(&rig, &t, NULL, NULL);
+    wait_statuses(&rig, &t, 1);
+    s.mute = true;
+    submit(&rig, &u, NULL, NULL);
+    node_close(rig.node, NULL, NULL);
+    submit(&rig, &late, NULL, NULL);
+    wait_for(&rig, &u.replied);
+    wait_for(&rig, &late.replied);
+    rig.node = NULL;
+    assert_int_equal(u.err.code, ERR_CANCELED);
+    assert_int_equal(late.err.code, ERR_CANCELED);
+    assert_true(t.lost);
+    rig_done(&rig);
+}
+
+static void status_names(void **state)
+{
+    (void)state;
+    assert_string_equal(tx_status_name(TX_IN_BLOCK), "in_block");
+    assert_string_equal(tx_status_name(TX_FINALITY_TIMEOUT), "finality_timeout");
+    assert_true(tx_status_final(TX_USURPED) && tx_status_final(TX_DROPPED) && tx_status_final(TX_INVALID));
+    assert_true(tx_status_final(TX_FINALIZED) && tx_status_final(TX_FINALITY_TIMEOUT));
+    assert_false(tx_status_final(TX_RETRACTED) || tx_status_final(TX_IN_BLOCK) || tx_status_final(TX_FUTURE));
+}
+
+static int load(void **state)
+{
+    (void)state;
+    fake_runtime_load(&contracts, "contracts", 100, 1, "v14-substrate-contracts-node");
+    return 0;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    fake_runtime_done(&contracts);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_nodes_statuses), cmocka_unit_test(chopsticks_statuses_before_the_answer),
+        cmocka_unit_test(refused),          cmocka_unit_test(lost_watch),
+        cmocka_unit_test(the_gate),         cmocka_unit_test(not_ready),
+        cmocka_unit_test(forgotten),        cmocka_unit_test(timed_out),
+        cmocka_unit_test(closed_meanwhile), cmocka_unit_test(status_names),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}

@@ -1,0 +1,537 @@
+/* The node door's handshake, its endpoints, its runtimes and its one-off questions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/hex.h"
+#include "chain/hash.h"
+#include "support_node.h"
+#include "support_vectors.h"
+
+static struct fake_runtime contracts, substrate;
+
+static void add_blocks(struct fake *f, unsigned count)
+{
+    while (count--)
+        fake_add(f, NULL, NULL);
+}
+
+static void handshake(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    uint8_t genesis[32], best[32], finalized[32];
+    rig_start(&rig, 1, &contracts);
+    struct fake *f = &rig.fake[0];
+    add_blocks(f, 9);
+    f->best = 9;
+    f->finalized = 7;
+    rig_connect(&rig);
+    assert_null(node_info(rig.node));
+    rig_wait_ready(&rig, 1);
+    const struct node_info *info = node_info(rig.node);
+    fake_hash(f, 0, genesis);
+    fake_hash(f, 9, best);
+    fake_hash(f, 7, finalized);
+    assert_memory_equal(info->genesis, genesis, 32);
+    assert_int_equal(info->spec_version, 100);
+    assert_int_equal(info->transaction_version, 1);
+    assert_string_equal(info->spec_name, "contracts");
+    assert_int_equal(info->ss58_prefix, 42);
+    assert_int_equal(info->block_hash_count, 2400);
+    assert_int_equal(metadata_version(info->metadata), 14);
+    assert_int_equal(info->best_number, 9);
+    assert_memory_equal(info->best_hash, best, 32);
+    assert_int_equal(info->finalized_number, 7);
+    assert_memory_equal(info->finalized_hash, finalized, 32);
+    assert_int_equal(rig.down, 0);
+    rig_done(&rig);
+}
+
+static bool saw_best(void *arg)
+{
+    return ((struct node_rig *)arg)->best > 0;
+}
+
+static bool saw_two_bests(void *arg)
+{
+    return ((struct node_rig *)arg)->best > 1;
+}
+
+static void best_heads(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    uint8_t hash[32];
+    rig_start(&rig, 1, &contracts);
+    struct fake *f = &rig.fake[0];
+    add_blocks(f, 5);
+    f->best = 1;
+    rig_up(&rig);
+    fake_set_best(f, 5);
+    assert_true(rig_wait(&rig, saw_best));
+    fake_hash(f, 5, hash);
+    assert_int_equal(rig.best_head.number, 5);
+    assert_memory_equal(rig.best_head.hash, hash, 32);
+    fake_hash(f, 4, hash);
+    assert_memory_equal(rig.best_head.parent, hash, 32);
+    fake_fork(f, 4); /* a reorganisation: the height falls */
+    add_blocks(f, 1);
+    fake_set_best(f, 4);
+    assert_true(rig_wait(&rig, saw_two_bests));
+    fake_hash(f, 4, hash);
+    assert_memory_equal(node_info(rig.node)->best_hash, hash, 32);
+    rig_done(&rig);
+}
+
+/* ---- metadata of V15 ---- */
+
+static void load_v15(struct fake_runtime *r, const char *metadata)
+{
+    struct buf bytes = {0}, text = {0};
+    fake_runtime_load(r, "polkadot", 2000000, 26, "v14-polkadot");
+    vectors_metadata_bytes(metadata, &bytes);
+    hex_put_0x(&text, bytes.data, bytes.len);
+    r->has_api = true;
+    r->v15_hex = xstrdup(buf_str(&text));
+    buf_done(&bytes);
+    buf_done(&text);
+}
+
+static void v15_where_the_runtime_has_it(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct fake_runtime r;
+    load_v15(&r, "v15-polkadot");
+    rig_start(&rig, 1, &r);
+    rig_up(&rig);
+    assert_int_equal(metadata_version(rig.info.metadata), 15);
+    assert_int_equal(rig.fake[0].asked_metadata, 0);
+    rig_done(&rig);
+    fake_runtime_done(&r);
+}
+
+static void v14_where_v15_is_not_to_be_had(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct fake_runtime r;
+    load_v15(&r, "v15-polkadot");
+    free(r.v15_hex);
+    r.v15_hex = NULL; /* None */
+    rig_start(&rig, 1, &r);
+    rig_up(&rig);
+    assert_int_equal(metadata_version(rig.info.metadata), 14);
+    rig_done(&rig);
+    r.v15_hex = xstrdup("0x0110deadbeef"); /* nonsense */
+    rig_start(&rig, 1, &r);
+    rig_up(&rig);
+    assert_int_equal(metadata_version(rig.info.metadata), 14);
+    rig_done(&rig);
+    fake_runtime_done(&r);
+}
+
+static void unusable_metadata(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct fake_runtime r;
+    fake_runtime_load(&r, "broken", 1, 1, "v14-polkadot");
+    r.hex[200] = 0;
+    rig_start(&rig, 1, &r);
+    rig_connect(&rig);
+    rig_wait_down(&rig, 1);
+    assert_int_equal(rig.why.code, ERR_METADATA);
+    assert_non_null(strstr(rig.why.text, rig.urls[0]));
+    assert_int_equal(rig.ready, 0);
+    rig_done(&rig);
+    fake_runtime_done(&r);
+}
+
+/* ---- runtimes that change ---- */
+
+static bool saw_runtime(void *arg)
+{
+    return ((struct node_rig *)arg)->runtime > 0;
+}
+
+static void upgrade(struct fake *f)
+{
+    f->runtime = &substrate;
+    add_blocks(f, 1);
+    f->best = f->count - 1;
+}
+
+static void upgrade_by_notification(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 1, &contracts);
+    struct fake *f = &rig.fake[0];
+    rig_up(&rig);
+    const struct metadata *before = rig.info.metadata;
+    upgrade(f);
+    fake_notify(
+        f->peer, "state_runtimeVersion", f->version_sub,
+        json_pack("{s:s, s:i, s:i}", "specName", "node", "specVersion", 268, "transactionVersion", 2));
+    assert_true(rig_wait(&rig, saw_runtime));
+    assert_int_equal(node_info(rig.node)->spec_version, 268);
+    assert_int_equal(node_info(rig.node)->transaction_version, 2);
+    assert_ptr_not_equal(node_info(rig.node)->metadata, before);
+    assert_int_equal(rig.ready, 1);
+    rig_done(&rig);
+}
+
+static void upgrade_found_by_asking(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 1, &contracts);
+    struct fake *f = &rig.fake[0];
+    rig_connect(&rig);
+    node_recheck_runtime(rig.node); /* not ready: nothing */
+    rig_wait_ready(&rig, 1);
+    node_recheck_runtime(rig.node);
+    node_recheck_runtime(rig.node);
+    upgrade(f);
+    assert_true(rig_wait(&rig, saw_runtime));
+    assert_int_equal(rig.info.spec_version, 268);
+    rig_done(&rig);
+    assert_int_equal(rig.runtime, 1);
+}
+
+static void upgrade_while_away(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 1, &contracts);
+    struct fake *f = &rig.fake[0];
+    rig_up(&rig);
+    upgrade(f);
+    ws_peer_cut(f->peer);
+    rig_wait_ready(&rig, 2);
+    assert_int_equal(rig.runtime, 1);
+    assert_int_equal(node_info(rig.node)->spec_version, 268);
+    assert_int_equal(f->asked_metadata, 2);
+    ws_peer_cut(f->peer);
+    rig_wait_ready(&rig, 3);
+    assert_int_equal(f->asked_metadata, 2); /* an unchanged version: the metadata is kept */
+    assert_int_equal(rig.runtime, 1);
+    rig_done(&rig);
+}
+
+/* ---- endpoints ---- */
+
+static void another_chain(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    uint8_t wanted[32];
+    memset(wanted, 0xab, sizeof(wanted));
+    rig_start(&rig, 1, &contracts);
+    rig.config.genesis = wanted;
+    rig_connect(&rig);
+    rig_wait_down(&rig, 1);
+    assert_int_equal(rig.why.code, ERR_GENESIS);
+    assert_non_null(
+        strstr(rig.why.text, "0xabababababababababababababababababababababababababababababababab"));
+    assert_non_null(strstr(rig.why.text, rig.fake[0].blocks[0].hash));
+    assert_non_null(strstr(rig.why.text, rig.urls[0]));
+    assert_int_equal(rig.ready, 0);
+    rig_done(&rig);
+    assert_int_equal(rig.down, 1); /* the same reason is told once */
+}
+
+static void the_second_endpoint_is_the_right_one(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    uint8_t wanted[32];
+    rig_start(&rig, 2, &contracts);
+    fake_fork(&rig.fake[1], 0);
+    fake_add(&rig.fake[1], NULL, NULL);
+    rig.fake[1].blocks[0].hash[65] = rig.fake[1].blocks[0].hash[65] == '0' ? '1' : '0';
+    fake_hash(&rig.fake[1], 0, wanted);
+    rig.config.genesis = wanted;
+    rig_up(&rig);
+    assert_int_equal(rig.why.code, ERR_GENESIS);
+    assert_non_null(rig.fake[1].peer);
+    rig_done(&rig);
+}
+
+static void moves_when_an_endpoint_dies_and_stays_there(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 2, &contracts);
+    rig_up(&rig);
+    assert_non_null(rig.fake[0].peer);
+    fake_stop(&rig.fake[0], rig.loop);
+    rig_wait_ready(&rig, 2);
+    assert_non_null(rig.fake[1].peer);
+    ws_peer_cut(rig.fake[1].peer);
+    rig_wait_ready(&rig, 3);
+    assert_non_null(rig.fake[1].peer);
+    assert_int_equal(ws_server_accepted(rig.fake[1].server), 2);
+    rig_done(&rig);
+}
+
+/* A second chain's node among the endpoints, and no genesis configured: the first node's chain is the one. */
+static void the_first_chain_is_kept(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 2, &contracts);
+    rig.fake[1].blocks[0].hash[65] = rig.fake[1].blocks[0].hash[65] == '0' ? '1' : '0';
+    rig_up(&rig);
+    fake_stop(&rig.fake[0], rig.loop);
+    rig_wait_down(&rig, 3);
+    assert_int_equal(rig.ready, 1);
+    rig_done(&rig);
+}
+
+static void an_endpoint_that_lags_is_passed_over(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 2, &contracts);
+    add_blocks(&rig.fake[0], 60);
+    rig.fake[0].best = rig.fake[0].finalized = 60;
+    rig_up(&rig);
+    ws_peer_cut(rig.fake[0].peer);
+    rig_wait_ready(&rig, 2);
+    assert_int_equal(rig.info.best_number, 60);
+    rig.fake[0].hook = NULL;
+    fake_stop(&rig.fake[0], rig.loop); /* what is left lags: it is refused once, then it is what there is */
+    rig_wait_ready(&rig, 3);
+    assert_int_equal(rig.info.best_number, 0);
+    rig_done(&rig);
+}
+
+static bool no_version(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                       const json_t *params)
+{
+    (void)params;
+    unsigned *left = f->hook_arg;
+    if (*left == 0 || strcmp(method, "state_getRuntimeVersion") != 0)
+        return false;
+    (*left)--;
+    fake_answer(p, id, json_string("nonsense"));
+    return true;
+}
+
+static void a_handshake_that_fails_is_tried_again(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    unsigned left = 2;
+    rig_start(&rig, 1, &contracts);
+    rig.fake[0].hook = no_version;
+    rig.fake[0].hook_arg = &left;
+    rig_up(&rig);
+    assert_int_equal(rig.down, 1);
+    assert_int_equal(rig.why.code, ERR_PROTOCOL);
+    rig_done(&rig);
+}
+
+static unsigned muted;
+
+static bool mute(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                 const json_t *params)
+{
+    (void)p;
+    (void)id;
+    (void)params;
+    if (strcmp(method, f->hook_arg) != 0)
+        return false;
+    muted++;
+    return true;
+}
+
+static bool was_muted(void *arg)
+{
+    (void)arg;
+    return muted > 0;
+}
+
+static void a_handshake_without_an_answer(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 2, &contracts);
+    rig.fake[0].hook = mute;
+    rig.fake[0].hook_arg = (void *)(uintptr_t) "state_subscribeRuntimeVersion";
+    rig.config.call_timeout_ms = rig_patience(80);
+    rig_up(&rig);
+    assert_non_null(rig.fake[1].peer);
+    rig_done(&rig);
+}
+
+static void closing_in_every_phase(void **state)
+{
+    (void)state;
+    static const char *const methods[] = {"chain_getBlockHash", "chain_getHeader", "state_getRuntimeVersion",
+                                          "state_getMetadata", "chain_subscribeNewHeads"};
+    struct node_rig rig;
+    for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+        rig_start(&rig, 1, &contracts);
+        muted = 0;
+        rig.fake[0].hook = mute;
+        rig.fake[0].hook_arg = (void *)(uintptr_t)methods[i];
+        rig_connect(&rig);
+        node_follow(rig.node, 0);
+        assert_true(rig_wait(&rig, was_muted));
+        rig_done(&rig);
+    }
+    rig_start(&rig, 1, &contracts); /* never opened */
+    struct err err;
+    rig.node = node_new(rig.loop, &rig.config, &err);
+    rig_done(&rig);
+    assert_int_equal(rig.ready, 0);
+}
+
+static void bad_url(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct err err = {0};
+    const char *urls[] = {"ws://127.0.0.1:1", "http://127.0.0.1:1"};
+    rig_start(&rig, 1, &contracts);
+    rig.config.urls = urls;
+    rig.config.url_count = 2;
+    assert_null(node_new(rig.loop, &rig.config, &err));
+    assert_int_equal(err.code, ERR_CONFIG);
+    assert_non_null(strstr(err.text, "http://127.0.0.1:1"));
+    rig_done(&rig);
+}
+
+/* ---- questions ---- */
+
+struct question {
+    struct node_ask ask;
+    bool done;
+};
+
+static void answered(struct node_ask *a)
+{
+    struct question *q = CONTAINER_OF(a, struct question, ask);
+    assert_false(q->done);
+    q->done = true;
+}
+
+static bool is_true(void *arg)
+{
+    return *(bool *)arg;
+}
+
+static void wait_for(struct node_rig *rig, struct question *q)
+{
+    assert_true(run_until(rig->loop, is_true, &q->done, RIG_LIMIT_MS));
+}
+
+static bool pool(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                 const json_t *params)
+{
+    (void)f;
+    (void)params;
+    if (strcmp(method, "author_pendingExtrinsics") != 0)
+        return false;
+    fake_answer(p, id, json_pack("[s,s]", "0x0401", "0x0402"));
+    return true;
+}
+
+static void questions(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct question early = {0}, nonce = {0}, hash = {0}, none = {0}, pending = {0};
+    struct buf hashes = {0};
+    uint8_t account[32] = {1}, want[32];
+    rig_start(&rig, 1, &contracts);
+    struct fake *f = &rig.fake[0];
+    f->hook = pool;
+    add_blocks(f, 3);
+    f->best = 2;
+    f->blocks[2].nonce = 77;
+    rig_connect(&rig);
+    node_ask_hash(rig.node, &early.ask, 1, answered);
+    wait_for(&rig, &early);
+    assert_int_equal(early.ask.err.code, ERR_NET);
+    rig_wait_ready(&rig, 1);
+    node_ask_nonce(rig.node, &nonce.ask, account, 32, answered);
+    node_ask_hash(rig.node, &hash.ask, 3, answered);
+    node_ask_hash(rig.node, &none.ask, 99, answered);
+    node_ask_pending(rig.node, &pending.ask, &hashes, answered);
+    wait_for(&rig, &nonce);
+    assert_int_equal(nonce.ask.err.code, 0);
+    assert_true(nonce.ask.found);
+    assert_int_equal(nonce.ask.number, 77);
+    wait_for(&rig, &hash);
+    fake_hash(f, 3, want);
+    assert_true(hash.ask.found);
+    assert_memory_equal(hash.ask.hash, want, 32);
+    wait_for(&rig, &none);
+    assert_int_equal(none.ask.err.code, 0);
+    assert_false(none.ask.found);
+    wait_for(&rig, &pending);
+    assert_int_equal(hashes.len, 64);
+    hash_blake2b_256("\x04\x02", 2, want);
+    assert_memory_equal(hashes.data + 32, want, 32);
+    f->hook = NULL;
+    pending.done = false;
+    node_ask_pending(rig.node, &pending.ask, &hashes, answered);
+    wait_for(&rig, &pending);
+    assert_int_equal(pending.ask.err.code, ERR_RPC);
+    assert_int_equal(pending.ask.call.rpc_code, -32601);
+    assert_int_equal(hashes.len, 64);
+    buf_done(&hashes);
+    rig_done(&rig);
+}
+
+static int load(void **state)
+{
+    (void)state;
+    fake_runtime_load(&contracts, "contracts", 100, 1, "v14-substrate-contracts-node");
+    fake_runtime_load(&substrate, "node", 268, 2, "v14-substrate");
+    return 0;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    fake_runtime_done(&contracts);
+    fake_runtime_done(&substrate);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(handshake),
+        cmocka_unit_test(best_heads),
+        cmocka_unit_test(v15_where_the_runtime_has_it),
+        cmocka_unit_test(v14_where_v15_is_not_to_be_had),
+        cmocka_unit_test(unusable_metadata),
+        cmocka_unit_test(upgrade_by_notification),
+        cmocka_unit_test(upgrade_found_by_asking),
+        cmocka_unit_test(upgrade_while_away),
+        cmocka_unit_test(another_chain),
+        cmocka_unit_test(the_second_endpoint_is_the_right_one),
+        cmocka_unit_test(moves_when_an_endpoint_dies_and_stays_there),
+        cmocka_unit_test(the_first_chain_is_kept),
+        cmocka_unit_test(an_endpoint_that_lags_is_passed_over),
+        cmocka_unit_test(a_handshake_that_fails_is_tried_again),
+        cmocka_unit_test(a_handshake_without_an_answer),
+        cmocka_unit_test(closing_in_every_phase),
+        cmocka_unit_test(bad_url),
+        cmocka_unit_test(questions),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}

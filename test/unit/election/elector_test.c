@@ -1,0 +1,759 @@
+/* The pure elector, one transition or one gap of the DELAY/FAIL matrix a test. Effects are compared as text.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "election/elector.h"
+
+struct rig {
+    struct elector *e;
+    uint64_t now;
+    struct buf log;
+};
+
+static void put_effect(struct buf *b, const struct elector_effect *fx)
+{
+    static const char *const names[] = {"LOCK",  "UNLOCK",  "CLAIM",  "EVICT", "RELEASE",
+                                        "RENEW", "PROMOTE", "DEMOTE", "GATE",  "DRAINED"};
+    buf_printf(b, "%s%s", b->len ? " " : "", names[fx->type]);
+    if (fx->account >= 0)
+        buf_printf(b, ":%d", fx->account);
+    if (fx->type == ELECTOR_FX_GATE)
+        buf_puts(b, fx->open ? "+" : "-");
+    if (fx->type == ELECTOR_FX_CLAIM)
+        buf_puts(b, fx->have_lock ? "L" : "");
+    if (fx->type == ELECTOR_FX_PROMOTE || fx->type == ELECTOR_FX_RELEASE || fx->type == ELECTOR_FX_DEMOTE)
+        buf_printf(b, "@%lld", (long long)fx->epoch);
+    if (fx->type == ELECTOR_FX_DEMOTE)
+        assert_non_null(fx->reason);
+}
+
+static void step(struct rig *r, struct elector_event ev, const char *expected)
+{
+    const struct elector_effect *fx;
+    size_t count;
+    buf_clear(&r->log);
+    elector_step(r->e, r->now, &ev, &fx, &count);
+    for (size_t i = 0; i < count; i++)
+        put_effect(&r->log, &fx[i]);
+    assert_string_equal(buf_str(&r->log), expected);
+}
+
+static void tick_at(struct rig *r, uint64_t now, const char *expected)
+{
+    assert_true(now >= r->now);
+    r->now = now;
+    step(r, (struct elector_event){.type = ELECTOR_EV_TICK}, expected);
+}
+
+/* Lets time pass to the next deadline, which must lie within lo..hi ms from now. */
+static void wait_due(struct rig *r, uint64_t lo, uint64_t hi, const char *expected)
+{
+    uint64_t due = elector_deadline(r->e);
+    assert_in_range(due, r->now + lo, r->now + hi);
+    tick_at(r, due, expected);
+}
+
+#define EV(...) ((struct elector_event){__VA_ARGS__})
+#define UP      EV(.type = ELECTOR_EV_STORE_UP)
+#define DOWN    EV(.type = ELECTOR_EV_STORE_DOWN)
+#define LOST    EV(.type = ELECTOR_EV_CONTROL_LOST)
+#define DRAIN   EV(.type = ELECTOR_EV_DRAIN)
+#define GOT     EV(.type = ELECTOR_EV_LOCK_REPLY, .ok = true)
+#define TAKEN   EV(.type = ELECTOR_EV_LOCK_REPLY)
+#define GRANTED(n)                                                                                           \
+    EV(.type = ELECTOR_EV_CLAIM_REPLY, .ok = true, .epoch = (n), .holder = "me", .address = "here")
+#define DENIED(n)                                                                                            \
+    EV(.type = ELECTOR_EV_CLAIM_REPLY, .epoch = (n), .holder = "other", .address = "there",                  \
+       .expiry_1_left_ms = 3000, .expiry_2_left_ms = 9000)
+#define FAILED(what) EV(.type = ELECTOR_EV_##what##_REPLY, .failed = true)
+#define RELEASED     EV(.type = ELECTOR_EV_RELEASE_REPLY)
+
+static struct rig *rig_new(bool use_lock)
+{
+    struct rig *r = test_calloc(1, sizeof(*r));
+    struct elector_config config = {.use_lock = use_lock, .seed = 7};
+    r->now = 1000;
+    r->e = elector_new(&config);
+    assert_int_equal(elector_add(r->e), 0);
+    return r;
+}
+
+static void rig_free(struct rig *r)
+{
+    elector_free(r->e);
+    buf_done(&r->log);
+    test_free(r);
+}
+
+static void renewed(struct rig *r, bool ok, const char *expected)
+{
+    int account = 0;
+    step(r, EV(.type = ELECTOR_EV_RENEW_REPLY, .count = 1, .accounts = &account, .renewed = &ok), expected);
+}
+
+/* A leader of account 0 at epoch 5; the claim was sent at the time returned. */
+static uint64_t lead(struct rig *r, bool use_lock)
+{
+    step(r, UP, "");
+    if (use_lock) {
+        wait_due(r, 0, 150, "LOCK:0");
+        r->now += 3;
+        step(r, GOT, "CLAIM:0L");
+    } else {
+        wait_due(r, 0, 150, "CLAIM:0");
+    }
+    uint64_t sent = r->now;
+    r->now += 20;
+    step(r, GRANTED(5), "PROMOTE:0@5 GATE:0+");
+    assert_int_equal(elector_state(r->e, 0), ELECTOR_LEADER);
+    assert_int_equal(elector_epoch(r->e, 0), 5);
+    assert_string_equal(elector_holder(r->e, 0), "me");
+    return sent;
+}
+
+/* S06, L03: the lock, then the claim; the gate counts from when the claim was sent, not answered. */
+static void bid_lock_then_claim(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    uint64_t sent = lead(r, true);
+    assert_true(elector_gate(r->e, 0, sent + 3999));
+    assert_false(elector_gate(r->e, 0, sent + 4000));
+    rig_free(r);
+}
+
+static void bid_without_lock(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(false);
+    uint64_t sent = lead(r, false);
+    assert_true(elector_gate(r->e, 0, sent + 3999));
+    assert_false(elector_gate(r->e, 0, sent + 4000));
+    rig_free(r);
+}
+
+/* S05, S17: no store, no bid, however long. */
+static void no_bid_while_store_down(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    assert_int_equal(elector_deadline(r->e), UINT64_MAX);
+    tick_at(r, 10000000, "");
+    assert_false(elector_gate(r->e, 0, r->now));
+    rig_free(r);
+}
+
+/* S08: a taken lock is tried again within the jitter; its holder is asked about, then left alone for as long
+ * as its claim runs (G11). */
+static void taken_lock_is_retried(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    wait_due(r, 0, 150, "LOCK:0");
+    step(r, TAKEN, "EVICT:0");
+    step(r,
+         EV(.type = ELECTOR_EV_EVICT_REPLY, .holder = "other", .address = "there", .epoch = 4,
+            .expiry_1_left_ms = 2000),
+         "");
+    assert_string_equal(elector_holder(r->e, 0), "other");
+    assert_string_equal(elector_address(r->e, 0), "there");
+    uint64_t healthy_until = r->now + 2000;
+    while (r->now + 450 < healthy_until) {
+        wait_due(r, 150, 450, "LOCK:0");
+        step(r, TAKEN, "");
+    }
+    r->now = healthy_until > r->now ? healthy_until : r->now;
+    tick_at(r, r->now + 450, "LOCK:0");
+    step(r, TAKEN, "EVICT:0");
+    rig_free(r);
+}
+
+/* G09, G12, G14: the hung holder's session is ended, then lock, then claim; the lock may be free a moment
+ * after the session was told to end. */
+static void hung_holder_is_evicted(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    wait_due(r, 0, 150, "LOCK:0");
+    step(r, TAKEN, "EVICT:0");
+    assert_int_equal(elector_state(r->e, 0), ELECTOR_EVICT_WAIT);
+    step(r, EV(.type = ELECTOR_EV_EVICT_REPLY, .ok = true), "LOCK:0");
+    step(r, TAKEN, "");
+    wait_due(r, 5, 20, "LOCK:0");
+    step(r, GOT, "CLAIM:0L");
+    step(r, GRANTED(6), "PROMOTE:0@6 GATE:0+");
+    rig_free(r);
+}
+
+/* An ended session that never lets go does not spin for ever. */
+static void evicted_lock_that_stays_taken(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    wait_due(r, 0, 150, "LOCK:0");
+    step(r, TAKEN, "EVICT:0");
+    step(r, EV(.type = ELECTOR_EV_EVICT_REPLY, .ok = true), "LOCK:0");
+    int tries = 0;
+    for (step(r, TAKEN, ""); elector_deadline(r->e) <= r->now + 20; tries++) {
+        wait_due(r, 5, 20, "LOCK:0");
+        step(r, TAKEN, "");
+    }
+    assert_in_range(tries, 10, 40);
+    wait_due(r, 150, 450, "LOCK:0");
+    step(r, TAKEN, "EVICT:0");
+    rig_free(r);
+}
+
+/* The right to end sessions may be missing: the lock is bid for as before, the question waits a heartbeat. */
+static void evict_failure_keeps_bidding(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    wait_due(r, 0, 150, "LOCK:0");
+    step(r, TAKEN, "EVICT:0");
+    step(r, FAILED(EVICT), "");
+    uint64_t failed = r->now;
+    do {
+        wait_due(r, 150, 450, "LOCK:0");
+        step(r, TAKEN, r->now < failed + 1000 ? "" : "EVICT:0");
+    } while (r->now < failed + 1000);
+    rig_free(r);
+}
+
+/* The lock goes back when the claim is denied (the holder leads without locks). */
+static void denied_claim_unlocks(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    wait_due(r, 0, 150, "LOCK:0");
+    step(r, GOT, "CLAIM:0L");
+    step(r, DENIED(9), "UNLOCK:0");
+    assert_int_equal(elector_state(r->e, 0), ELECTOR_FOLLOWER);
+    assert_string_equal(elector_address(r->e, 0), "there");
+    wait_due(r, 150, 450, "LOCK:0");
+    rig_free(r);
+}
+
+/* L08: store errors are answered by waits that grow to a few seconds; an answer ends that. */
+static void lock_errors_grow(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    wait_due(r, 0, 150, "LOCK:0");
+    static const uint64_t most[] = {200, 400, 800, 1600, 3000, 3000};
+    for (size_t i = 0; i < sizeof(most) / sizeof(most[0]); i++) {
+        step(r, FAILED(LOCK), "");
+        wait_due(r, most[i] / 2, most[i], "LOCK:0");
+    }
+    step(r, TAKEN, "EVICT:0");
+    step(r, EV(.type = ELECTOR_EV_EVICT_REPLY), "");
+    wait_due(r, 150, 450, "LOCK:0");
+    rig_free(r);
+}
+
+/* L04, L05: renewal every second +-20 %, one in flight, and the gate counts from when it was sent. */
+static void renewals_extend(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    uint64_t sent = lead(r, true);
+    for (int i = 0; i < 20; i++) {
+        wait_due(r, i ? 700 : 800, 1200, "RENEW");
+        const int *accounts;
+        const int64_t *epochs;
+        assert_int_equal(elector_renewing(r->e, &accounts, &epochs), 1);
+        assert_int_equal(accounts[0], 0);
+        assert_int_equal(epochs[0], 5);
+        uint64_t end = sent + 4000;
+        sent = r->now;
+        tick_at(r, r->now + 50, ""); /* no second one while it is in flight */
+        assert_int_equal(elector_deadline(r->e), end);
+        renewed(r, true, "");
+        assert_true(elector_gate(r->e, 0, sent + 3999));
+        assert_false(elector_gate(r->e, 0, sent + 4000));
+    }
+    rig_free(r);
+}
+
+/* A renewal that fails is tried again; only the time ends the tenure. */
+static void failing_renewals_end_at_the_deadline(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    uint64_t end = lead(r, true) + 4000;
+    wait_due(r, 800, 1200, "RENEW");
+    for (step(r, FAILED(RENEW), ""); elector_deadline(r->e) < end; step(r, FAILED(RENEW), "")) {
+        assert_true(elector_gate(r->e, 0, r->now));
+        wait_due(r, 100, 1000, "RENEW");
+    }
+    assert_true(elector_gate(r->e, 0, end - 1));
+    tick_at(r, end, "GATE:0- DEMOTE:0@5 UNLOCK:0 RELEASE:0@5");
+    assert_int_equal(elector_epoch(r->e, 0), 0);
+    assert_string_equal(elector_holder(r->e, 0), "");
+    step(r, RELEASED, "");
+    wait_due(r, 150, 450, "LOCK:0");
+    rig_free(r);
+}
+
+/* Matrix "stored - renewal", DELAY: the renewal finds another epoch. */
+static void refused_renewal_demotes_at_once(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    lead(r, true);
+    wait_due(r, 800, 1200, "RENEW");
+    renewed(r, false, "GATE:0- DEMOTE:0@5 UNLOCK:0 RELEASE:0@5");
+    assert_false(elector_gate(r->e, 0, r->now));
+    rig_free(r);
+}
+
+/* River's rule: a slow success must not stretch the trust: the reply comes after the time counted from its
+ * sending is over. */
+static void slow_success_does_not_extend(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    uint64_t end = lead(r, true) + 4000;
+    wait_due(r, 800, 1200, "RENEW");
+    uint64_t sent = r->now;
+    r->now = sent + 4500; /* the process was stopped: no tick ran at `end` */
+    assert_true(r->now > end);
+    assert_false(elector_gate(r->e, 0, r->now));
+    renewed(r, true, "GATE:0- DEMOTE:0@5 UNLOCK:0 RELEASE:0@5");
+    rig_free(r);
+}
+
+/* The renewal of an ended tenure says nothing about the next one. */
+static void renewal_of_an_earlier_tenure(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    lead(r, true);
+    wait_due(r, 800, 1200, "RENEW");
+    step(r, EV(.type = ELECTOR_EV_STALE), "GATE:0- DEMOTE:0@5 UNLOCK:0");
+    wait_due(r, 150, 450, "LOCK:0");
+    step(r, GOT, "CLAIM:0L");
+    step(r, GRANTED(8), "PROMOTE:0@8 GATE:0+");
+    renewed(r, false, ""); /* refused for epoch 5, of course */
+    assert_true(elector_gate(r->e, 0, r->now));
+    rig_free(r);
+}
+
+/* L06, I4: a fenced write was refused. A claim under the newer epoch is not ours to release. */
+static void stale_write_demotes(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    lead(r, true);
+    step(r, EV(.type = ELECTOR_EV_STALE, .epoch = 4), ""); /* of an earlier tenure */
+    step(r, EV(.type = ELECTOR_EV_STALE, .epoch = 5), "GATE:0- DEMOTE:0@5 UNLOCK:0");
+    step(r, EV(.type = ELECTOR_EV_STALE, .epoch = 5), "");
+    rig_free(r);
+}
+
+/* S06: the loss of the lock session ends the role at once. */
+static void control_lost_demotes_with_lock(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    lead(r, true);
+    step(r, LOST, "GATE:0- DEMOTE:0@5");
+    step(r, DOWN, "");
+    assert_int_equal(elector_deadline(r->e), UINT64_MAX);
+    step(r, UP, ""); /* nothing is unlocked: the lock went with the session */
+    wait_due(r, 0, 150, "LOCK:0");
+    rig_free(r);
+}
+
+/* Without locks the claim stands: the gate waits for a renewal. */
+static void control_lost_without_lock(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(false);
+    lead(r, false);
+    step(r, LOST, "GATE:0-");
+    step(r, DOWN, "");
+    r->now += 100;
+    step(r, UP, "RENEW");
+    assert_false(elector_gate(r->e, 0, r->now));
+    renewed(r, true, "GATE:0+");
+    rig_free(r);
+}
+
+/* "A configured but unreachable database means follower with the gate shut." */
+static void store_down_shuts_then_demotes(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    uint64_t end = lead(r, true) + 4000;
+    step(r, DOWN, "GATE:0-");
+    assert_false(elector_gate(r->e, 0, r->now));
+    wait_due(r, 0, 4000, "DEMOTE:0@5");
+    assert_int_equal(r->now, end);
+    assert_int_equal(elector_state(r->e, 0), ELECTOR_FOLLOWER);
+    step(r, UP, "UNLOCK:0 RELEASE:0@5"); /* what could not be given back before */
+    step(r, RELEASED, "");
+    wait_due(r, 150, 450, "LOCK:0");
+    rig_free(r);
+}
+
+/* L05: after a short outage the gate opens with the first renewal that succeeds under the same epoch. */
+static void store_back_in_time(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    lead(r, true);
+    wait_due(r, 800, 1200, "RENEW");
+    step(r, DOWN, "GATE:0-");
+    step(r, FAILED(RENEW), "");
+    r->now += 50;
+    step(r, UP, "RENEW");
+    r->now += 5;
+    assert_false(elector_gate(r->e, 0, r->now));
+    renewed(r, true, "GATE:0+");
+    assert_int_equal(elector_epoch(r->e, 0), 5);
+    rig_free(r);
+}
+
+/* Matrix "ask claim - got claim", FAIL: the outcome of the claim is unknown; the lock went with the session.
+ */
+static void claim_unknown_outcome(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    wait_due(r, 0, 150, "LOCK:0");
+    step(r, GOT, "CLAIM:0L");
+    step(r, LOST, "");
+    step(r, FAILED(CLAIM), "");
+    step(r, DOWN, "");
+    step(r, UP, "");
+    wait_due(r, 0, 150, "LOCK:0");
+    step(r, GOT, "CLAIM:0L");
+    step(r, GRANTED(7), "PROMOTE:0@7 GATE:0+");
+    rig_free(r);
+}
+
+/* Matrix "ask claim - got claim", DELAY: we were stopped so long that the claim is near its end. */
+static void claim_granted_too_late(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    wait_due(r, 0, 150, "LOCK:0");
+    step(r, GOT, "CLAIM:0L");
+    r->now += 4000;
+    step(r, GRANTED(5), "UNLOCK:0 RELEASE:0@5");
+    step(r, RELEASED, "");
+    wait_due(r, 150, 450, "LOCK:0");
+    rig_free(r);
+}
+
+/* A claim that is granted after the lock was lost is given back when the store is there again. */
+static void claim_granted_after_session_lost(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    wait_due(r, 0, 150, "LOCK:0");
+    step(r, GOT, "CLAIM:0L");
+    step(r, LOST, "");
+    step(r, GRANTED(5), "");
+    assert_int_equal(elector_state(r->e, 0), ELECTOR_FOLLOWER);
+    assert_string_equal(elector_holder(r->e, 0), "");
+    step(r, UP, "RELEASE:0@5");
+    step(r, RELEASED, "");
+    wait_due(r, 150, 450, "LOCK:0");
+    rig_free(r);
+}
+
+/* A lock of a session that was lost meanwhile is no lock. */
+static void lock_got_in_a_lost_session(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    wait_due(r, 0, 150, "LOCK:0");
+    step(r, LOST, "");
+    step(r, UP, "");
+    step(r, GOT, "");
+    assert_int_equal(elector_state(r->e, 0), ELECTOR_FOLLOWER);
+    wait_due(r, 150, 450, "LOCK:0");
+    rig_free(r);
+}
+
+/* The work session alone was lost: the lock that came meanwhile is still held, so it is given back before a
+ * bid asks for it again. */
+static void lock_got_while_store_down(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    wait_due(r, 0, 150, "LOCK:0");
+    step(r, DOWN, "");
+    step(r, GOT, "");
+    step(r, UP, "UNLOCK:0");
+    wait_due(r, 0, 150, "LOCK:0");
+    rig_free(r);
+}
+
+/* L09, L14: who hears that the account is free bids at once. */
+static void free_account_is_bid_for_at_once(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    wait_due(r, 0, 150, "LOCK:0");
+    step(r, TAKEN, "EVICT:0");
+    step(r,
+         EV(.type = ELECTOR_EV_EVICT_REPLY, .holder = "other", .address = "there", .epoch = 4,
+            .expiry_1_left_ms = 4000),
+         "");
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .address = "", .epoch = 3), ""); /* old news */
+    assert_string_equal(elector_holder(r->e, 0), "other");
+    assert_true(elector_deadline(r->e) >= r->now + 150);
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .address = "", .epoch = 4), "");
+    assert_string_equal(elector_holder(r->e, 0), "");
+    wait_due(r, 0, 50, "LOCK:0");
+    /* Heard while a request is in flight: the next bid is early. */
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .epoch = 4), "");
+    r->now += 10;
+    step(r, FAILED(LOCK), "");
+    wait_due(r, 0, 50, "LOCK:0");
+    rig_free(r);
+}
+
+static void new_leader_is_learned(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "b", .address = "b:1", .epoch = 2), "");
+    assert_string_equal(elector_holder(r->e, 0), "b");
+    assert_string_equal(elector_address(r->e, 0), "b:1");
+    rig_free(r);
+}
+
+/* A leader that hears of a newer epoch asks the table; a NOTIFY alone does not depose it. */
+static void leader_hears_of_another(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    lead(r, true);
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "me", .epoch = 5), "");
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "b", .address = "b:1", .epoch = 6), "RENEW");
+    assert_true(elector_gate(r->e, 0, r->now));
+    renewed(r, true, "");
+    assert_string_equal(elector_holder(r->e, 0), "me");
+    rig_free(r);
+}
+
+/* L14: gate shut, released, no more bids, DRAINED once. */
+static void drain_leader(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    lead(r, true);
+    step(r, DRAIN, "GATE:0- DEMOTE:0@5 UNLOCK:0 RELEASE:0@5");
+    step(r, RELEASED, "DRAINED");
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .epoch = 5), "");
+    tick_at(r, r->now + 100000, "");
+    assert_int_equal(elector_deadline(r->e), UINT64_MAX);
+    step(r, DRAIN, "");
+    rig_free(r);
+}
+
+static void drain_follower(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    step(r, DRAIN, "DRAINED");
+    rig_free(r);
+}
+
+static void drain_in_the_middle_of_a_bid(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    wait_due(r, 0, 150, "LOCK:0");
+    step(r, DRAIN, "");
+    step(r, GOT, "UNLOCK:0 DRAINED");
+    rig_free(r);
+
+    r = rig_new(true);
+    step(r, UP, "");
+    wait_due(r, 0, 150, "LOCK:0");
+    step(r, GOT, "CLAIM:0L");
+    step(r, DRAIN, "");
+    step(r, GRANTED(3), "UNLOCK:0 RELEASE:0@3"); /* granted after we gave up */
+    step(r, RELEASED, "DRAINED");
+    rig_free(r);
+
+    r = rig_new(true);
+    step(r, UP, "");
+    wait_due(r, 0, 150, "LOCK:0");
+    step(r, TAKEN, "EVICT:0");
+    step(r, DRAIN, "");
+    step(r, EV(.type = ELECTOR_EV_EVICT_REPLY, .ok = true), "DRAINED");
+    rig_free(r);
+}
+
+static void drain_while_store_down(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    lead(r, true);
+    step(r, DOWN, "GATE:0-");
+    step(r, DRAIN, "DEMOTE:0@5 DRAINED");
+    rig_free(r);
+
+    r = rig_new(true);
+    lead(r, true);
+    step(r, DRAIN, "GATE:0- DEMOTE:0@5 UNLOCK:0 RELEASE:0@5");
+    step(r, DOWN, "DRAINED"); /* the release is not waited for */
+    step(r, FAILED(RELEASE), "");
+    rig_free(r);
+}
+
+/* One renewal covers all accounts of the relay, and one refusal ends one tenure. */
+static void many_accounts_one_renewal(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(false);
+    elector_add(r->e);
+    elector_add(r->e);
+    step(r, UP, "");
+    for (int i = 0; i < 3; i++) {
+        uint64_t due = elector_deadline(r->e);
+        r->now = due;
+        const struct elector_effect *fx;
+        size_t count;
+        elector_step(r->e, r->now, &EV(.type = ELECTOR_EV_TICK), &fx, &count);
+        assert_int_equal(count, 1);
+        assert_int_equal(fx[0].type, ELECTOR_FX_CLAIM);
+        struct elector_event granted = GRANTED(11);
+        granted.account = fx[0].account;
+        elector_step(r->e, r->now, &granted, &fx, &count);
+        assert_int_equal(fx[0].type, ELECTOR_FX_PROMOTE);
+    }
+    wait_due(r, 650, 1200, "RENEW");
+    const int *accounts;
+    const int64_t *epochs;
+    assert_int_equal(elector_renewing(r->e, &accounts, &epochs), 3);
+    bool ok[] = {true, false, true};
+    step(r, EV(.type = ELECTOR_EV_RENEW_REPLY, .count = 3, .accounts = accounts, .renewed = ok),
+         "GATE:1- DEMOTE:1@11 RELEASE:1@11");
+    assert_true(elector_gate(r->e, 0, r->now));
+    assert_false(elector_gate(r->e, 1, r->now));
+    assert_true(elector_gate(r->e, 2, r->now));
+    rig_free(r);
+}
+
+/* Accounts that are added while the store is up bid at once. */
+static void late_account(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    elector_add(r->e);
+    assert_true(elector_deadline(r->e) <= r->now);
+    step(r, EV(.type = ELECTOR_EV_TICK), "LOCK:1");
+    rig_free(r);
+}
+
+/* G15 and the bounds of the times: each refusal names the values. */
+static void config_bounds(void **state)
+{
+    (void)state;
+    struct err err;
+    assert_int_equal(elector_config_check(&(struct elector_config){0}, &err), 0);
+    assert_int_equal(elector_config_check(
+                         &(struct elector_config){
+                             .heartbeat_ms = 100, .expiry_1_ms = 600, .expiry_2_ms = 600, .margin_ms = 100},
+                         &err),
+                     0);
+    assert_int_equal(
+        elector_config_check(&(struct elector_config){.expiry_1_ms = 9000, .expiry_2_ms = 8000}, &err),
+        ERR_CONFIG);
+    assert_non_null(strstr(err.text, "8000"));
+    assert_int_equal(elector_config_check(&(struct elector_config){.margin_ms = 5000}, &err), ERR_CONFIG);
+    assert_int_equal(elector_config_check(&(struct elector_config){.heartbeat_ms = 3000}, &err), ERR_CONFIG);
+    assert_non_null(strstr(err.text, "1666"));
+    assert_int_equal(
+        elector_config_check(&(struct elector_config){.bid_min_ms = 500, .bid_max_ms = 400}, &err),
+        ERR_CONFIG);
+}
+
+/* The picture is printed from the table that the moves are checked against. */
+static void dump_names_every_state(void **state)
+{
+    (void)state;
+    struct buf b = {0};
+    elector_dump(&b);
+    const char *text = buf_str(&b);
+    assert_int_equal(strncmp(text, "stateDiagram-v2\n", 16), 0);
+    for (int s = ELECTOR_FOLLOWER; s <= ELECTOR_RELEASE_WAIT; s++)
+        assert_non_null(strstr(text, elector_state_name((enum elector_state)s)));
+    assert_non_null(strstr(text, "CLAIM_WAIT --> LEADER: granted"));
+    assert_null(strstr(text, "FOLLOWER --> LEADER"));
+    assert_null(strstr(text, "LOCK_WAIT --> LEADER"));
+    buf_done(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bid_lock_then_claim),
+        cmocka_unit_test(bid_without_lock),
+        cmocka_unit_test(no_bid_while_store_down),
+        cmocka_unit_test(taken_lock_is_retried),
+        cmocka_unit_test(hung_holder_is_evicted),
+        cmocka_unit_test(evicted_lock_that_stays_taken),
+        cmocka_unit_test(evict_failure_keeps_bidding),
+        cmocka_unit_test(denied_claim_unlocks),
+        cmocka_unit_test(lock_errors_grow),
+        cmocka_unit_test(renewals_extend),
+        cmocka_unit_test(failing_renewals_end_at_the_deadline),
+        cmocka_unit_test(refused_renewal_demotes_at_once),
+        cmocka_unit_test(slow_success_does_not_extend),
+        cmocka_unit_test(renewal_of_an_earlier_tenure),
+        cmocka_unit_test(stale_write_demotes),
+        cmocka_unit_test(control_lost_demotes_with_lock),
+        cmocka_unit_test(control_lost_without_lock),
+        cmocka_unit_test(store_down_shuts_then_demotes),
+        cmocka_unit_test(store_back_in_time),
+        cmocka_unit_test(claim_unknown_outcome),
+        cmocka_unit_test(claim_granted_too_late),
+        cmocka_unit_test(claim_granted_after_session_lost),
+        cmocka_unit_test(lock_got_in_a_lost_session),
+        cmocka_unit_test(lock_got_while_store_down),
+        cmocka_unit_test(free_account_is_bid_for_at_once),
+        cmocka_unit_test(new_leader_is_learned),
+        cmocka_unit_test(leader_hears_of_another),
+        cmocka_unit_test(drain_leader),
+        cmocka_unit_test(drain_follower),
+        cmocka_unit_test(drain_in_the_middle_of_a_bid),
+        cmocka_unit_test(drain_while_store_down),
+        cmocka_unit_test(many_accounts_one_renewal),
+        cmocka_unit_test(late_account),
+        cmocka_unit_test(config_bounds),
+        cmocka_unit_test(dump_names_every_state),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

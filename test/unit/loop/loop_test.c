@@ -1,0 +1,423 @@
+/* The loop: callbacks fire once and from the loop, nothing fires after close, nothing is left open. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/check.h"
+#include "loop/loop.h"
+#include "loop/peer.h"
+
+struct world {
+    struct loop *loop;
+    int fired;
+    char order[64];
+};
+
+static int set_up(void **state)
+{
+    struct world *w = xcalloc(1, sizeof(*w));
+    w->loop = loop_new();
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(loop_open_handles(w->loop), 0);
+    loop_free(w->loop);
+    free(w);
+    return 0;
+}
+
+static void note(struct world *w, char c)
+{
+    size_t n = strlen(w->order);
+    w->order[n] = c;
+    w->order[n + 1] = 0;
+}
+
+/* ---- timers ---- */
+
+struct timed {
+    struct world *w;
+    struct loop_timer *t;
+    char name;
+};
+
+static void on_timed(void *arg)
+{
+    struct timed *x = arg;
+    note(x->w, x->name);
+    x->t = loop_timer_close(x->t);
+}
+
+static void timers_fire_in_order_of_deadline(void **state)
+{
+    struct world *w = *state;
+    uint64_t now = loop_now_ms(w->loop);
+    struct timed x[3] = {{w, NULL, 'a'}, {w, NULL, 'b'}, {w, NULL, 'c'}};
+    static const uint64_t delay[3] = {30, 10, 20};
+    for (int i = 0; i < 3; i++) {
+        x[i].t = loop_timer_new(w->loop, on_timed, &x[i]);
+        loop_timer_at(x[i].t, now + 1000);
+        loop_timer_at(x[i].t, now + delay[i]); /* replaces the earlier deadline */
+        assert_true(loop_timer_armed(x[i].t));
+    }
+    loop_run(w->loop);
+    assert_string_equal(w->order, "bca");
+}
+
+static void closed_timer_never_fires(void **state)
+{
+    struct world *w = *state;
+    struct timed x = {w, NULL, 'x'}, y = {w, NULL, 'y'};
+    x.t = loop_timer_new(w->loop, on_timed, &x);
+    loop_timer_at(x.t, loop_now_ms(w->loop));
+    x.t = loop_timer_close(x.t);
+    y.t = loop_timer_new(w->loop, on_timed, &y);
+    loop_timer_at(y.t, loop_now_ms(w->loop) + 5);
+    loop_run(w->loop);
+    assert_string_equal(w->order, "y");
+}
+
+/* ---- tasks ---- */
+
+struct posted {
+    struct loop_task task;
+    struct world *w;
+    char name;
+    struct posted *then;
+};
+
+static void on_posted(struct loop_task *task)
+{
+    struct posted *p = CONTAINER_OF(task, struct posted, task);
+    note(p->w, p->name);
+    if (p->then)
+        loop_post(p->w->loop, &p->then->task, on_posted);
+}
+
+static void tasks_run_later_and_once(void **state)
+{
+    struct world *w = *state;
+    struct posted b = {.w = w, .name = 'b'}, c = {.w = w, .name = 'c'}, a = {.w = w, .name = 'a', .then = &b};
+    loop_post(w->loop, &a.task, on_posted);
+    loop_post(w->loop, &c.task, on_posted);
+    assert_string_equal(w->order, ""); /* never inside the start */
+    loop_task_cancel(&c.task);
+    loop_task_cancel(&c.task);
+    loop_run(w->loop);
+    assert_string_equal(w->order, "ab");
+}
+
+/* ---- readiness ---- */
+
+struct polled {
+    struct world *w;
+    struct loop_poll *p;
+    int fds[2];
+};
+
+static void on_polled(void *arg, int status, int events)
+{
+    struct polled *x = arg;
+    char c;
+    assert_int_equal(status, 0);
+    assert_int_equal(events, LOOP_READABLE);
+    assert_int_equal(read(x->fds[0], &c, 1), 1);
+    note(x->w, c);
+    if (c == 'z')
+        x->p = loop_poll_close(x->p);
+}
+
+static void poll_reports_readable(void **state)
+{
+    struct world *w = *state;
+    struct polled x = {.w = w};
+    assert_int_equal(pipe(x.fds), 0);
+    x.p = loop_poll_new(w->loop, x.fds[0], on_polled, &x);
+    loop_poll_set(x.p, LOOP_READABLE);
+    loop_poll_set(x.p, LOOP_READABLE);
+    assert_int_equal(write(x.fds[1], "xyz", 3), 3);
+    loop_run(w->loop);
+    assert_string_equal(w->order, "xyz");
+    close(x.fds[0]);
+    close(x.fds[1]);
+}
+
+/* ---- the thread pool ---- */
+
+struct worked {
+    struct world *w;
+    int squared;
+};
+
+static void square(void *arg)
+{
+    struct worked *x = arg;
+    x->squared = 7 * 7;
+}
+
+static void squared(void *arg)
+{
+    struct worked *x = arg;
+    assert_int_equal(x->squared, 49);
+    note(x->w, 'd');
+}
+
+static void work_answers_on_the_loop(void **state)
+{
+    struct world *w = *state;
+    struct worked x = {.w = w};
+    loop_work(w->loop, square, squared, &x);
+    assert_string_equal(w->order, "");
+    loop_run(w->loop);
+    assert_string_equal(w->order, "d");
+}
+
+static struct world *resolving;
+
+static void on_resolved(struct loop_resolve *r)
+{
+    note(resolving, r->err.code ? 'e' : 'r');
+    if (!r->err.code)
+        assert_true(r->count > 0);
+}
+
+static void names_resolve_or_answer_an_error(void **state)
+{
+    struct loop_resolve good, bad, gone;
+    resolving = *state;
+    loop_resolve_start(resolving->loop, &good, "127.0.0.1", on_resolved);
+    loop_run(resolving->loop);
+    assert_string_equal(resolving->order, "r");
+    assert_string_equal(good.addr[0], "127.0.0.1");
+    loop_resolve_start(resolving->loop, &bad, "no such name.invalid", on_resolved);
+    loop_resolve_start(resolving->loop, &gone, "127.0.0.1", on_resolved);
+    loop_resolve_cancel(&gone);
+    loop_resolve_cancel(&gone);
+    loop_run(resolving->loop);
+    assert_string_equal(resolving->order, "re");
+    assert_int_equal(bad.err.code, ERR_NET);
+}
+
+/* ---- signals ---- */
+
+struct signaled {
+    struct world *w;
+    struct loop_signal *s;
+    struct loop_timer *keep;
+};
+
+static void on_signal(void *arg, int signum)
+{
+    struct signaled *x = arg;
+    assert_int_equal(signum, SIGUSR1);
+    note(x->w, 's');
+    x->s = loop_signal_close(x->s);
+    x->keep = loop_timer_close(x->keep);
+}
+
+static void never(void *arg)
+{
+    (void)arg;
+    fail();
+}
+
+static void signals_arrive_on_the_loop(void **state)
+{
+    struct world *w = *state;
+    struct signaled x = {.w = w};
+    x.s = loop_signal_new(w->loop, SIGUSR1, on_signal, &x);
+    x.keep = loop_timer_new(w->loop, never, &x);
+    loop_timer_at(x.keep, loop_now_ms(w->loop) + 10000);
+    kill(getpid(), SIGUSR1);
+    loop_run(w->loop);
+    assert_string_equal(w->order, "s");
+}
+
+/* ---- lines ---- */
+
+struct lines {
+    struct world *w;
+    struct loop_stream *s;
+    struct buf got;
+};
+
+static void on_line(void *arg, const char *line, size_t len)
+{
+    struct lines *x = arg;
+    if (line)
+        buf_printf(&x->got, "[%s]", line);
+    else if (len)
+        buf_puts(&x->got, "<long>");
+    else
+        x->s = loop_stream_close(x->s);
+}
+
+static const char text[] = "one\n\ntwo\naaaaaaaaaaaaaaaaaaaaaaaaaaaa\nthree";
+
+static void lines_from(struct world *w, int fd)
+{
+    struct lines x = {.w = w};
+    x.s = loop_stream_new(w->loop, fd, 10, on_line, &x);
+    loop_run(w->loop);
+    assert_string_equal(buf_str(&x.got), "[one][][two]<long>[three]");
+    buf_done(&x.got);
+}
+
+static void lines_from_a_pipe_and_a_file(void **state)
+{
+    int fds[2];
+    assert_int_equal(pipe(fds), 0);
+    assert_int_equal(write(fds[1], text, strlen(text)), strlen(text));
+    close(fds[1]);
+    lines_from(*state, fds[0]);
+    FILE *file = tmpfile();
+    fputs(text, file);
+    fflush(file);
+    lseek(fileno(file), 0, SEEK_SET);
+    lines_from(*state, fileno(file));
+    fclose(file);
+}
+
+/* ---- peers ---- */
+
+struct talk {
+    struct world *w;
+    struct loop_server *server;
+    struct loop_peer *client;
+    struct err error;
+    char answer[64];
+};
+
+static void server_line(void *arg, struct loop_peer *peer, const char *line, size_t len)
+{
+    (void)arg;
+    char reply[64];
+    int n = snprintf(reply, sizeof(reply), "echo %.*s\n", (int)len, line);
+    loop_peer_write(peer, reply, (size_t)n);
+}
+
+static void client_open(void *arg, struct loop_peer *peer)
+{
+    (void)arg;
+    loop_peer_write(peer, "hel", 3);
+    loop_peer_write(peer, "lo\n", 3);
+}
+
+static void client_line(void *arg, struct loop_peer *peer, const char *line, size_t len)
+{
+    struct talk *t = arg;
+    (void)len;
+    snprintf(t->answer, sizeof(t->answer), "%s", line);
+    loop_peer_close(peer);
+    t->server = loop_server_close(t->server);
+}
+
+static void client_end(void *arg, struct loop_peer *peer, const struct err *err)
+{
+    struct talk *t = arg;
+    (void)peer;
+    t->error = *err;
+    t->server = loop_server_close(t->server);
+}
+
+static void talk_over(struct world *w, const char *address, bool tcp)
+{
+    struct talk t = {.w = w};
+    struct err err = {0};
+    struct loop_peer_events server = {.on_line = server_line, .arg = &t};
+    struct loop_peer_events client = {client_open, client_line, client_end, &t};
+    t.server = loop_server_new(w->loop, address, &server, &err);
+    assert_non_null(t.server);
+    assert_int_equal(tcp, strcmp(loop_server_address(t.server), address) != 0); /* the real port */
+    t.client = loop_peer_connect(w->loop, loop_server_address(t.server), &client, &err);
+    assert_non_null(t.client);
+    loop_run(w->loop);
+    assert_string_equal(t.answer, "echo hello");
+}
+
+static void peers_talk_over_unix_and_tcp(void **state)
+{
+    char dir[] = "/tmp/txloopXXXXXX", address[96], path[64];
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/s", dir);
+    snprintf(address, sizeof(address), "unix:%s", path);
+    talk_over(*state, address, false);
+    assert_int_not_equal(access(path, F_OK), 0); /* the socket file went with the server */
+    talk_over(*state, "tcp:127.0.0.1:0", true);
+    rmdir(dir);
+}
+
+static void a_stale_socket_is_replaced_a_live_one_is_not(void **state)
+{
+    struct world *w = *state;
+    char dir[] = "/tmp/txloopXXXXXX", address[64];
+    assert_non_null(mkdtemp(dir));
+    snprintf(address, sizeof(address), "unix:%s/s", dir);
+    pid_t pid = fork(); /* a process that is killed leaves its socket behind */
+    if (pid == 0) {
+        struct loop *l = loop_new();
+        struct err err;
+        loop_server_new(l, address, &(struct loop_peer_events){.on_line = server_line}, &err);
+        _exit(0);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    struct err err = {0};
+    struct stat st;
+    struct loop_server *s =
+        loop_server_new(w->loop, address, &(struct loop_peer_events){.on_line = server_line}, &err);
+    assert_non_null(s);
+    assert_int_equal(stat(address + 5, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_null(loop_server_new(w->loop, address, &(struct loop_peer_events){.on_line = server_line}, &err));
+    assert_int_equal(err.code, ERR_IO);
+    loop_server_close(s);
+    rmdir(dir);
+}
+
+static void bad_addresses_and_refusals(void **state)
+{
+    struct world *w = *state;
+    struct talk t = {.w = w};
+    struct err err = {0};
+    struct loop_peer_events client = {client_open, client_line, client_end, &t};
+    static const char *const bad[] = {"", "unix:", "tcp:", "tcp:host:1", "tcp:127.0.0.1:70000", "http://x"};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        assert_null(loop_peer_connect(w->loop, bad[i], &client, &err));
+        assert_int_equal(err.code, ERR_ARGUMENT);
+    }
+    assert_non_null(loop_peer_connect(w->loop, "unix:/nowhere/at/all", &client, &err));
+    loop_run(w->loop);
+    assert_int_equal(t.error.code, ERR_NET);
+}
+
+int main(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(timers_fire_in_order_of_deadline), TEST(closed_timer_never_fires),
+        TEST(tasks_run_later_and_once),         TEST(poll_reports_readable),
+        TEST(work_answers_on_the_loop),         TEST(names_resolve_or_answer_an_error),
+        TEST(signals_arrive_on_the_loop),       TEST(lines_from_a_pipe_and_a_file),
+        TEST(peers_talk_over_unix_and_tcp),     TEST(a_stale_socket_is_replaced_a_live_one_is_not),
+        TEST(bad_addresses_and_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,423 @@
+#include "manager_harness.h"
+
+static void forget_effects(struct script *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        free(s->fx[i].rows);
+        free((void *)(uintptr_t)s->fx[i].bytes);
+    }
+    free(s->fx);
+    free(s->taken);
+    s->fx = NULL;
+    s->taken = NULL;
+    s->count = 0;
+}
+
+struct script *script_new(const struct manager_config *config)
+{
+    struct script *s = xcalloc(1, sizeof(*s));
+    s->m = manager_new(config ? config : &(struct manager_config){0});
+    s->now = 1000;
+    s->next_id = 1;
+    s->spec = SPEC;
+    s->finalized = 100;
+    s->best = 102;
+    s->era = 64;
+    return s;
+}
+
+void script_free(struct script *s)
+{
+    forget_effects(s);
+    manager_free(s->m);
+    free(s);
+}
+
+void feed(struct script *s, struct manager_event ev)
+{
+    const struct manager_effect *fx;
+    size_t count;
+    manager_step(s->m, s->now, &ev, &fx, &count);
+    manager_check(s->m);
+    forget_effects(s);
+    s->fx = xcalloc(count, sizeof(*s->fx));
+    s->taken = xcalloc(count, sizeof(*s->taken));
+    s->count = count;
+    for (size_t i = 0; i < count; i++) {
+        s->fx[i] = fx[i];
+        s->fx[i].rows = xcalloc(fx[i].count, sizeof(*fx[i].rows));
+        if (fx[i].count)
+            memcpy(s->fx[i].rows, fx[i].rows, fx[i].count * sizeof(*fx[i].rows));
+        uint8_t *bytes = xcalloc(fx[i].bytes_len, 1);
+        if (fx[i].bytes_len)
+            memcpy(bytes, fx[i].bytes, fx[i].bytes_len);
+        s->fx[i].bytes = bytes;
+    }
+}
+
+/* ---- looking ---- */
+
+static uint8_t *buffer(void)
+{
+    static uint8_t buffers[16][32];
+    static unsigned n;
+    return memset(buffers[n++ % 16], 0, 32);
+}
+
+const uint8_t *hash_of(uint64_t nonce, unsigned attempt)
+{
+    uint8_t *h = buffer();
+    memcpy(h, &nonce, 8);
+    memcpy(h + 8, &attempt, sizeof(attempt));
+    h[31] = 0xaa;
+    return h;
+}
+
+const uint8_t *current(const struct script *s, uint64_t nonce)
+{
+    return hash_of(nonce, s->attempts[nonce]);
+}
+
+const uint8_t *block_of(unsigned n)
+{
+    uint8_t *h = buffer();
+    memcpy(h, &n, sizeof(n));
+    h[31] = 0xbb;
+    return h;
+}
+
+static void bytes_of(uint64_t nonce, unsigned attempt, uint8_t out[BYTES_LEN])
+{
+    memset(out, 0xee, BYTES_LEN);
+    memcpy(out, &nonce, 8);
+    memcpy(out + 8, &attempt, sizeof(attempt));
+    memset(out + BYTES_LEN - CALL_LEN, (int)nonce, CALL_LEN);
+}
+
+const struct manager_effect *expect(struct script *s, enum manager_effect_type type)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->fx[i].type == type && !s->taken[i]) {
+            s->taken[i] = true;
+            return &s->fx[i];
+        }
+    fail_msg("no effect of type %d among %zu", (int)type, s->count);
+    return NULL;
+}
+
+size_t count_of(const struct script *s, enum manager_effect_type type)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->count; i++)
+        n += s->fx[i].type == type && !s->taken[i];
+    return n;
+}
+
+void none(struct script *s, enum manager_effect_type type)
+{
+    if (count_of(s, type))
+        fail_msg("unexpected effect of type %d: %s", (int)type, s->fx[0].text);
+}
+
+void quiet(struct script *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (!s->taken[i])
+            fail_msg("unexpected effect of type %d: %s", (int)s->fx[i].type, s->fx[i].text);
+}
+
+void expect_submit(struct script *s, uint64_t nonce)
+{
+    const struct manager_effect *fx = expect(s, MANAGER_FX_SUBMIT);
+    uint8_t bytes[BYTES_LEN];
+    bytes_of(nonce, s->attempts[nonce], bytes);
+    assert_int_equal(fx->nonce, nonce);
+    assert_memory_equal(fx->hash, current(s, nonce), 32);
+    assert_int_equal(fx->bytes_len, BYTES_LEN);
+    assert_memory_equal(fx->bytes, bytes, BYTES_LEN);
+}
+
+void expect_alert(struct script *s, const char *words)
+{
+    const struct manager_effect *fx = expect(s, MANAGER_FX_ALERT);
+    if (!strstr(fx->text, words))
+        fail_msg("alert \"%s\" does not say \"%s\"", fx->text, words);
+}
+
+/* ---- feeding ---- */
+
+void promote(struct script *s)
+{
+    feed(s, (struct manager_event){.type = MANAGER_EV_PROMOTED, .epoch = 7});
+}
+
+void chain_up(struct script *s)
+{
+    feed(s, (struct manager_event){.type = MANAGER_EV_CHAIN_UP,
+                                   .number = s->finalized,
+                                   .best = s->best,
+                                   .spec_version = s->spec,
+                                   .transaction_version = 6});
+}
+
+void chain_down(struct script *s)
+{
+    feed(s, (struct manager_event){.type = MANAGER_EV_CHAIN_DOWN});
+}
+
+void best(struct script *s)
+{
+    s->best++;
+    feed(s, (struct manager_event){.type = MANAGER_EV_BEST, .number = s->best, .best = s->best});
+}
+
+static void pool_list(struct script *s, unsigned count, va_list ap)
+{
+    uint8_t(*hashes)[32] = xcalloc(count, 32);
+    for (unsigned i = 0; i < count; i++)
+        memcpy(hashes[i], va_arg(ap, const uint8_t *), 32);
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_POOL, .hashes = (const uint8_t(*)[32])hashes, .count = count});
+    free(hashes);
+}
+
+void pool_is(struct script *s, unsigned count, ...)
+{
+    va_list ap;
+    va_start(ap, count);
+    pool_list(s, count, ap);
+    va_end(ap);
+}
+
+void pool_failed(struct script *s)
+{
+    feed(s, (struct manager_event){.type = MANAGER_EV_POOL, .failed = true});
+}
+
+void nonce_is(struct script *s, uint64_t nonce)
+{
+    feed(s, (struct manager_event){.type = MANAGER_EV_NONCE, .nonce = nonce});
+}
+
+void probe(struct script *s, uint64_t nonce, unsigned count, ...)
+{
+    expect(s, MANAGER_FX_ASK_POOL);
+    none(s, MANAGER_FX_ASK_NONCE);
+    va_list ap;
+    va_start(ap, count);
+    pool_list(s, count, ap);
+    va_end(ap);
+    expect(s, MANAGER_FX_ASK_NONCE);
+    nonce_is(s, nonce);
+}
+
+void outbox(struct script *s, unsigned count)
+{
+    struct manager_outbox_row *rows = xcalloc(count, sizeof(*rows));
+    static const uint8_t call[CALL_LEN] = {1};
+    for (unsigned i = 0; i < count; i++)
+        rows[i] = (struct manager_outbox_row){.id = s->next_id++, .call = call, .call_len = CALL_LEN};
+    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = rows, .count = count});
+    free(rows);
+}
+
+static void written(struct script *s, enum manager_effect_type fx_type, enum manager_event_type type)
+{
+    const struct manager_effect *fx = expect(s, fx_type);
+    size_t count = fx->count;
+    struct manager_written_row *rows = xcalloc(count, sizeof(*rows));
+    uint8_t(*bytes)[BYTES_LEN] = xcalloc(count, BYTES_LEN);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t nonce = fx->rows[i].nonce;
+        s->attempts[nonce]++;
+        bytes_of(nonce, s->attempts[nonce], bytes[i]);
+        rows[i] = (struct manager_written_row){.nonce = nonce,
+                                               .id = type == MANAGER_EV_FILLED ? 0 : fx->rows[i].id,
+                                               .bytes = bytes[i],
+                                               .bytes_len = BYTES_LEN,
+                                               .call_len = CALL_LEN,
+                                               .era_death = s->era < 0 ? -1 : (int64_t)s->finalized + s->era,
+                                               .spec_version = s->spec};
+        memcpy(rows[i].hash, current(s, nonce), 32);
+    }
+    feed(s, (struct manager_event){.type = type, .written = rows, .count = count});
+    free(rows);
+    free(bytes);
+}
+
+void admitted(struct script *s)
+{
+    written(s, MANAGER_FX_ADMIT, MANAGER_EV_ADMITTED);
+}
+
+void resigned(struct script *s)
+{
+    written(s, MANAGER_FX_RESIGN, MANAGER_EV_RESIGNED);
+}
+
+void filled(struct script *s)
+{
+    written(s, MANAGER_FX_FILL, MANAGER_EV_FILLED);
+}
+
+void stored(struct script *s, enum manager_event_type type)
+{
+    feed(s, (struct manager_event){.type = type});
+}
+
+void write_failed(struct script *s, enum manager_write write, int code)
+{
+    feed(s, (struct manager_event){.type = MANAGER_EV_WRITE_FAILED, .write = write, .code = code});
+}
+
+static void reply(struct script *s, uint64_t nonce, int code, int64_t rpc_code, const char *text)
+{
+    feed(s, (struct manager_event){.type = MANAGER_EV_SUBMIT_REPLY,
+                                   .nonce = nonce,
+                                   .hash = current(s, nonce),
+                                   .code = code,
+                                   .rpc_code = rpc_code,
+                                   .text = text});
+}
+
+void accept(struct script *s, uint64_t nonce)
+{
+    reply(s, nonce, 0, 0, NULL);
+}
+
+void refuse(struct script *s, uint64_t nonce, int64_t rpc_code, const char *text)
+{
+    reply(s, nonce, ERR_RPC, rpc_code, text);
+}
+
+void refuse_code(struct script *s, uint64_t nonce, int code)
+{
+    reply(s, nonce, code, 0, err_text(code));
+}
+
+void status_of(struct script *s, uint64_t nonce, const uint8_t *hash, enum tx_status st,
+               const uint8_t *block_hash)
+{
+    feed(
+        s,
+        (struct manager_event){
+            .type = MANAGER_EV_STATUS, .nonce = nonce, .hash = hash, .status = st, .block_hash = block_hash});
+}
+
+void status(struct script *s, uint64_t nonce, enum tx_status st, const uint8_t *block_hash)
+{
+    status_of(s, nonce, current(s, nonce), st, block_hash);
+}
+
+void watch_lost(struct script *s, uint64_t nonce)
+{
+    feed(s, (struct manager_event){.type = MANAGER_EV_WATCH_LOST, .nonce = nonce, .hash = current(s, nonce)});
+}
+
+void runtime(struct script *s, uint32_t spec)
+{
+    s->spec = spec;
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_RUNTIME, .spec_version = spec, .transaction_version = 6});
+}
+
+void tick(struct script *s)
+{
+    assert_int_not_equal(manager_deadline(s->m), UINT64_MAX);
+    if (manager_deadline(s->m) > s->now)
+        s->now = manager_deadline(s->m);
+    feed(s, (struct manager_event){.type = MANAGER_EV_TICK});
+}
+
+void finalized_at(struct script *s, uint64_t number, uint64_t account_nonce, unsigned count,
+                  const struct in_block *x)
+{
+    struct manager_included *rows = xcalloc(count, sizeof(*rows));
+    struct manager_block block = {
+        .number = number, .account_nonce = account_nonce, .included = rows, .included_count = count};
+    memcpy(block.hash, block_of((unsigned)number), 32);
+    for (unsigned i = 0; i < count; i++) {
+        rows[i].index = i + 2;
+        rows[i].nonce = x[i].nonce;
+        rows[i].own_signer = x[i].own;
+        rows[i].result.outcome = x[i].outcome;
+        rows[i].result.has_fee = true;
+        rows[i].result.fee = 12345;
+        memcpy(rows[i].hash, x[i].hash, 32);
+        if (x[i].error)
+            snprintf(rows[i].result.error, sizeof(rows[i].result.error), "%s", x[i].error);
+    }
+    feed(s, (struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &block});
+    free(rows);
+}
+
+void finalized(struct script *s, uint64_t account_nonce, unsigned count, const struct in_block *x)
+{
+    s->finalized++;
+    if (s->best < s->finalized)
+        s->best = s->finalized;
+    finalized_at(s, s->finalized, account_nonce, count, x);
+}
+
+void finalized_ours(struct script *s, uint64_t nonce)
+{
+    finalized(s, nonce + 1, 1, &(struct in_block){current(s, nonce), nonce, true, DISPATCH_OK, NULL});
+}
+
+/* ---- starting ---- */
+
+struct manager_snapshot_row loaded_row(struct script *s, uint64_t nonce, enum manager_row_stage stage)
+{
+    static uint8_t bytes[NONCES][BYTES_LEN];
+    s->attempts[nonce] = 1;
+    bytes_of(nonce, 1, bytes[nonce]);
+    struct manager_snapshot_row row = {.nonce = nonce,
+                                       .id = (int64_t)nonce + 500,
+                                       .bytes = bytes[nonce],
+                                       .bytes_len = BYTES_LEN,
+                                       .call_len = CALL_LEN,
+                                       .era_death = 160,
+                                       .spec_version = SPEC,
+                                       .submitted_block = 96};
+    row.stage = stage;
+    memcpy(row.hash, hash_of(nonce, 1), 32);
+    return row;
+}
+
+void load(struct script *s, const struct manager_snapshot_row *rows, size_t count, int64_t next)
+{
+    promote(s);
+    assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, -1);
+    feed(
+        s,
+        (struct manager_event){
+            .type = MANAGER_EV_SNAPSHOT, .snapshot = rows, .count = count, .last = true, .next_nonce = next});
+}
+
+struct script *leading_with(const struct manager_config *config, uint64_t next)
+{
+    struct script *s = script_new(config);
+    load(s, NULL, 0, (int64_t)next);
+    chain_up(s);
+    probe(s, next, 0);
+    expect(s, MANAGER_FX_READY);
+    assert_int_equal(manager_phase(s->m), MANAGER_LEADING);
+    assert_int_equal(manager_look(s->m).next_nonce, next);
+    finalized_at(s, s->finalized, next, 0, NULL); /* the block that FOLLOW asked for */
+    return s;
+}
+
+struct script *leading(uint64_t next)
+{
+    return leading_with(NULL, next);
+}
+
+struct script *leading_pooled(uint64_t first, unsigned count)
+{
+    struct script *s = leading(first);
+    outbox(s, count);
+    admitted(s);
+    for (unsigned i = 0; i < count; i++)
+        accept(s, first + i);
+    return s;
+}

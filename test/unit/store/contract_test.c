@@ -1,0 +1,458 @@
+/* The memory store and Postgres keep the same contract: every test runs against both. */
+#include "contract.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct fx_pg pg;
+static char relay_dsn[300]; /* with no more rights than a relay needs */
+
+static int suite_setup(void **state)
+{
+    (void)state;
+    fx_pg_start(&pg, "");
+    fx_migrate(pg.dsn);
+    free(fx_pg_sql(&pg, "CREATE ROLE relay LOGIN IN ROLE txrelay_relay"));
+    snprintf(relay_dsn, sizeof(relay_dsn), "host=%s port=5432 user=relay dbname=postgres", pg.dir);
+    return 0;
+}
+
+static int suite_teardown(void **state)
+{
+    (void)state;
+    fx_pg_stop(&pg);
+    return 0;
+}
+
+struct fx_store x;
+struct fx_account a;
+
+static int open_account(void)
+{
+    fx_store_up(&x);
+    fx_account_new(&x, &a);
+    fx_account_claim(&x, &a, "me");
+    return 0;
+}
+
+static int setup_mem(void **state)
+{
+    (void)state;
+    fx_store_mem(&x, loop_new());
+    return open_account();
+}
+
+static int setup_pg(void **state)
+{
+    (void)state;
+    struct store_pg_config config = {.control_dsn = relay_dsn, .use_lock = true};
+    fx_store_pg(&x, loop_new(), &config);
+    return open_account();
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fx_store_close(&x);
+    assert_int_equal(loop_open_handles(x.l), 0);
+    loop_free(x.l);
+    return 0;
+}
+
+static const uint8_t some_bytes[3] = {0xaa, 1};
+
+/* ---- accounts, claims ---- */
+
+static void test_register(void **state)
+{
+    (void)state;
+    uint8_t id[20] = {9}, genesis[32] = {7};
+    memcpy(id + 1, a.alias, 16);
+    struct store_register r = {.alias = "twenty",
+                               .scheme = "ethereum",
+                               .address = "0x09",
+                               .account_id = {id, 20},
+                               .genesis = {genesis, 32},
+                               .lock_key = a.lock_key ^ (INT64_C(1) << 62)};
+    char alias[40];
+    snprintf(alias, sizeof(alias), "twenty-%s", a.alias);
+    r.alias = alias;
+    RUN_OK(&x, register, &r);
+    int32_t first = r.account;
+    assert_int_not_equal(first, a.account);
+    RUN_OK(&x, register, &r); /* again: the same account */
+    assert_int_equal(r.account, first);
+    id[0] = 8;
+    RUN(&x, register, &r); /* another id under the alias */
+    assert_int_equal(r.req.err.code, ERR_ARGUMENT);
+    id[0] = 9;
+    r.alias = a.alias;
+    RUN(&x, register, &r); /* another alias for the id */
+    assert_int_equal(r.req.err.code, ERR_ARGUMENT);
+    assert_non_null(strstr(r.req.err.text, a.alias));
+    r.genesis.len = 31;
+    RUN(&x, register, &r);
+    assert_int_equal(r.req.err.code, ERR_ARGUMENT);
+}
+
+static struct store_claim claim_of(const char *holder, uint32_t expiry_1_ms, uint32_t expiry_2_ms)
+{
+    return (struct store_claim){.account = a.account,
+                                .holder = holder,
+                                .address = "host:2",
+                                .expiry_1_ms = expiry_1_ms,
+                                .expiry_2_ms = expiry_2_ms};
+}
+
+/* A lock is held once however often it is asked for, and one unlock frees it; what is asked at once takes
+ * turns. */
+static struct store_req *seen[64];
+static size_t seen_count;
+static void on_seen(struct store_req *req)
+{
+    seen[seen_count++] = req;
+}
+
+static void test_lock(void **state)
+{
+    (void)state;
+    struct store_lock r[6];
+    seen_count = 0;
+    for (int i = 0; i < 6; i++) {
+        r[i] = (struct store_lock){.lock_key = a.lock_key, .got = i == 3 || i == 5};
+        if (i == 3 || i == 5)
+            store_unlock_start(x.s, &r[i], on_seen);
+        else
+            store_lock_start(x.s, &r[i], on_seen);
+    }
+    WAIT_FOR(x.l, seen_count == 6);
+    for (int i = 0; i < 6; i++) {
+        assert_ptr_equal(seen[i], &r[i].req);
+        assert_int_equal(r[i].req.err.code, 0);
+        assert_int_equal(r[i].got, i != 3 && i != 5);
+    }
+}
+
+/* A claim in force is refused to others and renewed by its holder; each grant raises the epoch. */
+static void test_claim(void **state)
+{
+    (void)state;
+    struct store_claim other = claim_of("other", 60000, 60000);
+    RUN_OK(&x, claim, &other);
+    assert_false(other.granted);
+    assert_int_equal(other.epoch, a.epoch);
+    assert_string_equal(other.current_holder, "me");
+    assert_string_equal(other.current_address, "host:1");
+    assert_true(other.lock_held);
+    assert_false(other.mid_submission);
+    assert_in_range(other.expiry_1_left_ms, 1, 60000);
+    assert_in_range(other.expiry_2_left_ms, 60000, 120000);
+    store_req_done(&other.req);
+
+    struct store_claim mine = claim_of("me", 60000, 60000);
+    mine.have_lock = true;
+    RUN_OK(&x, claim, &mine);
+    assert_true(mine.granted);
+    assert_int_equal(mine.epoch, a.epoch + 1);
+    store_req_done(&mine.req);
+
+    struct store_claim unknown = claim_of("me", 60000, 60000), wrong = claim_of("me", 60000, 1);
+    unknown.account = 99999;
+    RUN(&x, claim, &unknown);
+    assert_int_equal(unknown.req.err.code, ERR_ARGUMENT);
+    RUN(&x, claim, &wrong);
+    assert_int_equal(wrong.req.err.code, ERR_ARGUMENT);
+}
+
+/* A healthy holder is not evicted; the answer says who it is. */
+static void test_evict(void **state)
+{
+    (void)state;
+    struct store_evict r = {.lock_key = a.lock_key}, unknown = {.lock_key = a.lock_key + (INT64_C(1) << 50)};
+    RUN_OK(&x, evict, &r);
+    assert_false(r.terminated);
+    assert_string_equal(r.current_holder, "me");
+    assert_string_equal(r.current_address, "host:1");
+    assert_int_equal(r.epoch, a.epoch);
+    assert_in_range(r.expiry_1_left_ms, 1, 60000);
+    store_req_done(&r.req);
+    RUN_OK(&x, evict, &unknown);
+    assert_false(unknown.terminated);
+    assert_string_equal(unknown.current_holder, "");
+    store_req_done(&unknown.req);
+}
+
+/* Renewal answers per account: the epoch, the holder and the lock must be right. */
+static void test_renew(void **state)
+{
+    (void)state;
+    struct fx_account b;
+    fx_account_new(&x, &b);
+    fx_account_claim(&x, &b, "me");
+    struct fx_account unlocked;
+    fx_account_new(&x, &unlocked);
+    fx_account_claim(&x, &unlocked, "me");
+    struct store_lock drop = {.lock_key = unlocked.lock_key};
+    RUN_OK(&x, unlock, &drop);
+    const int32_t accounts[] = {unlocked.account, a.account, b.account, 99999};
+    const int64_t epochs[] = {unlocked.epoch, a.epoch, b.epoch - 1, 1};
+    const int64_t keys[] = {unlocked.lock_key, a.lock_key, b.lock_key, 5};
+    bool renewed[4] = {true, false, true, true};
+    struct store_renew r = {.holder = "me",
+                            .count = 4,
+                            .accounts = accounts,
+                            .epochs = epochs,
+                            .lock_keys = keys,
+                            .expiry_1_ms = 60000,
+                            .expiry_2_ms = 60000,
+                            .renewed = renewed};
+    RUN_OK(&x, renew, &r);
+    assert_false(renewed[0]); /* its lock is lost */
+    assert_true(renewed[1]);
+    assert_false(renewed[2]);
+    assert_false(renewed[3]);
+    r.lock_keys = NULL; /* locks are not used */
+    RUN_OK(&x, renew, &r);
+    assert_true(renewed[0]);
+    assert_true(renewed[1]);
+    r.holder = "other";
+    RUN_OK(&x, renew, &r);
+    assert_false(renewed[1]);
+    r.count = 0;
+    RUN_OK(&x, renew, &r);
+}
+
+/* An expired claim goes to another holder; the old epoch is refused everywhere from then on. */
+static void test_fencing(void **state)
+{
+    (void)state;
+    fx_admit(&x, &a, 5, 1);
+    int64_t left = fx_enqueue(&x, &a, "left", 0);
+    struct store_lock drop = {.lock_key = a.lock_key};
+    struct store_release gone = {.account = a.account, .epoch = a.epoch, .holder = "me"};
+    RUN_OK(&x, unlock, &drop);
+    RUN_OK(&x, release, &gone);
+    assert_true(gone.released);
+    RUN_OK(&x, release, &gone); /* only once */
+    assert_false(gone.released);
+    struct store_claim other = claim_of("other", 60000, 60000);
+    RUN_OK(&x, claim, &other);
+    assert_true(other.granted);
+    assert_int_equal(other.epoch, a.epoch + 1);
+    store_req_done(&other.req);
+
+    struct store_attempt_row row = {.id = left,
+                                    .nonce = 6,
+                                    .extrinsic = {some_bytes, 3},
+                                    .call = {some_bytes, 3},
+                                    .era_birth = -1,
+                                    .era_death = -1,
+                                    .outcome = "failed",
+                                    .hash = {1}};
+    struct store_attempts w = {.account = a.account, .epoch = a.epoch, .block = 1, .count = 1, .rows = &row};
+    RUN(&x, admit, &w);
+    assert_int_equal(w.req.err.code, ERR_LOST_LEADERSHIP);
+    row.nonce = 5;
+    RUN(&x, attempt, &w);
+    assert_int_equal(w.req.err.code, ERR_LOST_LEADERSHIP);
+    RUN(&x, fill, &w);
+    assert_int_equal(w.req.err.code, ERR_LOST_LEADERSHIP);
+    struct store_state_row st = {.nonce = 5, .state = "ready", .block_number = -1};
+    struct store_states states = {.account = a.account, .epoch = a.epoch, .count = 1, .rows = &st};
+    RUN(&x, state, &states);
+    assert_int_equal(states.req.err.code, ERR_LOST_LEADERSHIP);
+    struct store_finish_row end = {
+        .nonce = 5, .id = left, .outcome = "failed", .block_number = -1, .index = -1};
+    struct store_finish finish = {.account = a.account, .epoch = a.epoch, .count = 1, .rows = &end};
+    RUN(&x, finish, &finish);
+    assert_int_equal(finish.req.err.code, ERR_LOST_LEADERSHIP);
+    RUN(&x, reject, &finish);
+    assert_int_equal(finish.req.err.code, ERR_LOST_LEADERSHIP);
+    struct store_nonce nonce = {.account = a.account, .epoch = a.epoch, .next_nonce = 9};
+    RUN(&x, nonce, &nonce);
+    assert_int_equal(nonce.req.err.code, ERR_LOST_LEADERSHIP);
+    struct store_pause pause = {.account = a.account, .epoch = a.epoch, .reason = "x"};
+    RUN(&x, pause, &pause);
+    assert_int_equal(pause.req.err.code, ERR_LOST_LEADERSHIP);
+    struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
+    RUN(&x, snapshot, &snap);
+    assert_int_equal(snap.req.err.code, ERR_LOST_LEADERSHIP);
+    struct store_outbox box = {.account = a.account, .epoch = a.epoch, .limit = 10};
+    RUN(&x, outbox, &box);
+    assert_int_equal(box.req.err.code, ERR_LOST_LEADERSHIP);
+    bool renewed = true;
+    struct store_renew renew = {.holder = "me",
+                                .count = 1,
+                                .accounts = &a.account,
+                                .epochs = &a.epoch,
+                                .expiry_1_ms = 60000,
+                                .expiry_2_ms = 60000,
+                                .renewed = &renewed};
+    RUN_OK(&x, renew, &renew);
+    assert_false(renewed);
+}
+
+/* A hung holder that is mid-submission is replaced after the second expiry, else after the first. */
+static bool try_claim(const char *holder, bool *ret_mid)
+{
+    struct store_claim c = claim_of(holder, 60000, 60000);
+    RUN_OK(&x, claim, &c);
+    *ret_mid |= c.mid_submission;
+    bool granted = c.granted;
+    store_req_done(&c.req);
+    return granted;
+}
+
+static void test_expiry(void **state)
+{
+    (void)state;
+    struct store_lock drop = {.lock_key = a.lock_key};
+    RUN_OK(&x, unlock, &drop);
+    struct store_claim mine = claim_of("me", 30, 400);
+    RUN_OK(&x, claim, &mine);
+    assert_true(mine.granted);
+    store_req_done(&mine.req);
+    bool mid = false;
+    WAIT_FOR(x.l, try_claim("second", &mid));
+    assert_false(mid); /* nothing was on its way */
+
+    mine = claim_of("second", 60000, 60000);
+    RUN_OK(&x, claim, &mine);
+    a.epoch = mine.epoch;
+    store_req_done(&mine.req);
+    fx_admit(&x, &a, 0, 1); /* signed: it may have been sent */
+    mine = claim_of("second", 30, 400);
+    RUN_OK(&x, claim, &mine);
+    store_req_done(&mine.req);
+    uint64_t since = loop_now_ms(x.l);
+    WAIT_FOR(x.l, try_claim("third", &mid));
+    assert_true(mid);
+    assert_true(loop_now_ms(x.l) - since >= 350);
+}
+
+static void test_doorbell(void **state)
+{
+    (void)state;
+    struct store_doorbell r = {.account = a.account};
+    RUN_OK(&x, doorbell_arm, &r);
+    assert_true(r.armed);
+    RUN_OK(&x, doorbell_arm, &r);
+    assert_true(r.armed);
+    RUN_OK(&x, doorbell_disarm, &r);
+    assert_false(r.armed);
+    RUN_OK(&x, doorbell_arm, &r);
+    assert_true(r.armed);
+}
+
+/* ---- order and the end ---- */
+
+/* Requests are answered in the order of their starts. */
+static void test_order(void **state)
+{
+    (void)state;
+    fx_admit(&x, &a, 0, 1);
+    struct store_state_row rows[20] = {0};
+    struct store_states r[20];
+    seen_count = 0;
+    for (int i = 0; i < 20; i++) {
+        rows[i] =
+            (struct store_state_row){.nonce = 0, .state = i % 2 ? "broadcast" : "ready", .block_number = -1};
+        fx_hash(rows[i].hash, 0);
+        r[i] = states_of(&rows[i], 1);
+        store_state_start(x.s, &r[i], on_seen);
+    }
+    WAIT_FOR(x.l, seen_count == 20);
+    for (int i = 0; i < 20; i++) {
+        assert_ptr_equal(seen[i], &r[i].req);
+        assert_int_equal(r[i].req.err.code, 0);
+    }
+    struct store_snapshot snap;
+    snapshot(&snap);
+    assert_string_equal(snap.rows[0].state, "broadcast");
+    store_req_done(&snap.req);
+}
+
+/* Each request is answered exactly once when the store closes meanwhile. */
+static void test_close_busy(void **state)
+{
+    (void)state;
+    struct fx_store first = x;
+    struct store_states states = states_of(NULL, 0);
+    struct store_lock locks[3] = {{.lock_key = 1}, {.lock_key = 1}, {.lock_key = 1}};
+    struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
+    struct store_claim claim = claim_of("me", 1000, 1000);
+    seen_count = 0;
+    store_state_start(x.s, &states, on_seen);
+    for (int i = 0; i < 3; i++)
+        store_lock_start(x.s, &locks[i], on_seen);
+    store_snapshot_start(x.s, &snap, on_seen);
+    store_claim_start(x.s, &claim, on_seen);
+    fx_store_close(&x);
+    assert_int_equal(seen_count, 6);
+    assert_int_equal(states.req.err.code, ERR_CANCELED);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(locks[i].req.err.code, ERR_CANCELED);
+    assert_int_equal(snap.req.err.code, ERR_CANCELED);
+    assert_int_equal(claim.req.err.code, ERR_CANCELED);
+    loop_free(first.l);
+}
+
+/* Before it is up a store answers at once. */
+static void before_open(struct fx_store *s)
+{
+    struct store_states states = {0};
+    struct store_lock lock = {0};
+    RUN(s, state, &states);
+    assert_int_equal(states.req.err.code, ERR_DB_UNAVAILABLE);
+    RUN(s, lock, &lock);
+    assert_int_equal(lock.req.err.code, ERR_DB_UNAVAILABLE);
+    fx_store_close(s);
+    loop_free(s->l);
+}
+
+static void test_not_open(void **state)
+{
+    (void)state;
+    struct fx_store s = {.l = loop_new()};
+    s.s = store_mem_new(s.l, &(struct store_mem_config){0});
+    before_open(&s);
+    s = (struct fx_store){.l = loop_new()};
+    s.s = store_pg_new(s.l, &(struct store_pg_config){.control_dsn = relay_dsn, .use_lock = true});
+    before_open(&s);
+}
+
+#define BOTH(test)                                                                                           \
+    {#test " mem", test, setup_mem, teardown, NULL},                                                         \
+    {                                                                                                        \
+#test " pg", test, setup_pg, teardown, NULL                                                          \
+    }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BOTH(test_register),
+        BOTH(test_lock),
+        BOTH(test_claim),
+        BOTH(test_evict),
+        BOTH(test_renew),
+        BOTH(test_fencing),
+        BOTH(test_expiry),
+        BOTH(test_outbox_order),
+        BOTH(test_idempotency),
+        BOTH(test_admit),
+        BOTH(test_snapshot_chunks),
+        BOTH(test_attempt),
+        BOTH(test_state),
+        BOTH(test_finish),
+        BOTH(test_reject),
+        BOTH(test_fill),
+        BOTH(test_nonce),
+        BOTH(test_doorbell),
+        BOTH(test_order),
+        {"test_close_busy mem", test_close_busy, setup_mem, NULL, NULL},
+        {"test_close_busy pg", test_close_busy, setup_pg, NULL, NULL},
+        cmocka_unit_test(test_not_open),
+    };
+    return cmocka_run_group_tests(tests, suite_setup, suite_teardown);
+}

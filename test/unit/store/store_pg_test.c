@@ -1,0 +1,540 @@
+/* What only Postgres can show: two relays, lost sessions, unknown outcomes, the doorbell, the schema's
+ * version. */
+#include "store_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct fx_pg pg;
+
+static int suite_setup(void **state)
+{
+    (void)state;
+    fx_pg_start(&pg, "");
+    fx_migrate(pg.dsn);
+    free(fx_pg_sql(&pg, "CREATE ROLE relay LOGIN IN ROLE txrelay_relay; CREATE ROLE nobody_special LOGIN"));
+    return 0;
+}
+
+static int suite_teardown(void **state)
+{
+    (void)state;
+    fx_pg_stop(&pg);
+    return 0;
+}
+
+static char *sql(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static char *sql(const char *fmt, ...)
+{
+    static char out[256];
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    char *got = fx_pg_sql(&pg, text);
+    snprintf(out, sizeof(out), "%s", got);
+    free(got);
+    return out;
+}
+
+static char *sql_in(const char *dbname, const char *text)
+{
+    static char out[256];
+    char *got =
+        fx_shell("psql -XAtq -v ON_ERROR_STOP=1 'host=%s port=5432 user=postgres dbname=%s' -c \"%s\" 2>&1",
+                 pg.dir, dbname, text);
+    snprintf(out, sizeof(out), "%s", got);
+    free(got);
+    return out;
+}
+
+static char *dsn_of(const char *user, const char *dbname)
+{
+    static char out[4][300];
+    static int n;
+    char *text = out[n++ % 4];
+    snprintf(text, 300, "host=%s port=5432 user=%s dbname=%s", pg.dir, user, dbname);
+    return text;
+}
+
+static void open_named(struct fx_store *x, struct loop *l, const char *name)
+{
+    struct store_pg_config config = {
+        .control_dsn = dsn_of("relay", "postgres"), .use_lock = true, .application_name = name};
+    fx_store_pg(x, l, &config);
+    fx_store_up(x);
+}
+
+static void end(struct fx_store *x)
+{
+    struct loop *l = x->l;
+    fx_store_close(x);
+    loop_free(l);
+}
+
+static const char *locks_held(int64_t key)
+{
+    return sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND "
+               "(classid::bigint << 32 | objid::bigint) = %lld",
+               (long long)key);
+}
+
+/* ---- locks ---- */
+
+static bool try_lock(struct fx_store *x, int64_t key)
+{
+    struct store_lock r = {.lock_key = key};
+    RUN_OK(x, lock, &r);
+    return r.got;
+}
+
+/* One of two relays has the lock; when its session ends the other one gets it. Taken thrice it is dropped by
+ * one. */
+static void test_two_relays(void **state)
+{
+    (void)state;
+    struct loop *l = loop_new();
+    struct fx_store one, two;
+    open_named(&one, l, "one");
+    open_named(&two, l, "two");
+    assert_true(try_lock(&one, -77));
+    assert_true(try_lock(&one, -77));
+    assert_true(try_lock(&one, -77));
+    assert_false(try_lock(&two, -77));
+    assert_string_equal(locks_held(-77), "1");
+    struct store_lock drop = {.lock_key = -77};
+    RUN_OK(&one, unlock, &drop);
+    assert_string_equal(locks_held(-77), "0");
+    assert_true(try_lock(&one, -77));
+    fx_store_close(&one);
+    WAIT_FOR(l, try_lock(&two, -77));
+    end(&two);
+}
+
+/* A hung holder's session is ended once its claim has expired: it hears of it, and the other one can lead. */
+static void test_evict(void **state)
+{
+    (void)state;
+    struct loop *l = loop_new();
+    struct fx_store one, two;
+    struct fx_account a;
+    open_named(&one, l, "one");
+    open_named(&two, l, "two");
+    fx_account_new(&one, &a);
+    fx_account_claim(&one, &a, "one");
+    struct store_evict evict = {.lock_key = a.lock_key};
+    RUN_OK(&two, evict, &evict);
+    assert_false(evict.terminated); /* healthy */
+    assert_string_equal(evict.current_holder, "one");
+    store_req_done(&evict.req);
+    struct store_claim shorter = {
+        .account = a.account, .holder = "one", .have_lock = true, .expiry_1_ms = 1, .expiry_2_ms = 1};
+    RUN_OK(&one, claim, &shorter);
+    store_req_done(&shorter.req);
+    assert_false(try_lock(&two, a.lock_key));
+    do {
+        RUN_OK(&two, evict, &evict);
+        store_req_done(&evict.req);
+    } while (!evict.terminated);
+    WAIT_FOR(l, one.control_lost == 1);
+    WAIT_FOR(l, try_lock(&two, a.lock_key));
+    struct store_claim claim = {
+        .account = a.account, .holder = "two", .have_lock = true, .expiry_1_ms = 60000, .expiry_2_ms = 60000};
+    RUN_OK(&two, claim, &claim);
+    assert_true(claim.granted);
+    assert_int_equal(claim.epoch, shorter.epoch + 1);
+    store_req_done(&claim.req);
+    WAIT_FOR(l, one.ups == 2);
+    assert_false(try_lock(&one, a.lock_key));
+    fx_store_close(&one);
+    end(&two);
+}
+
+/* A lost control session takes every lock along: nothing is renewed until the lock is taken again. */
+static void test_control_lost(void **state)
+{
+    (void)state;
+    struct fx_store x;
+    struct fx_account a;
+    open_named(&x, loop_new(), "lost");
+    fx_account_new(&x, &a);
+    fx_account_claim(&x, &a, "me");
+    bool renewed = false;
+    struct store_renew renew = {.holder = "me",
+                                .count = 1,
+                                .accounts = &a.account,
+                                .epochs = &a.epoch,
+                                .lock_keys = &a.lock_key,
+                                .expiry_1_ms = 60000,
+                                .expiry_2_ms = 60000,
+                                .renewed = &renewed};
+    RUN_OK(&x, renew, &renew);
+    assert_true(renewed);
+    sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'lost control'");
+    WAIT_FOR(x.l, x.downs == 1);
+    assert_int_equal(x.control_lost, 1);
+    RUN(&x, renew, &renew);
+    assert_int_equal(renew.req.err.code, ERR_DB_UNAVAILABLE);
+    WAIT_FOR(x.l, x.ups == 2);
+    RUN_OK(&x, renew, &renew);
+    assert_false(renewed);
+    assert_string_equal(locks_held(a.lock_key), "0");
+    assert_true(try_lock(&x, a.lock_key));
+    RUN_OK(&x, renew, &renew);
+    assert_true(renewed);
+    assert_string_equal(locks_held(a.lock_key), "1");
+    /* The work session alone: the locks stay. */
+    sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'lost work'");
+    WAIT_FOR(x.l, x.ups == 3);
+    assert_int_equal(x.control_lost, 1);
+    RUN_OK(&x, renew, &renew);
+    assert_true(renewed);
+    end(&x);
+}
+
+/* Without locks claims work by expiry alone, and nobody sleeps behind a doorbell. */
+static void test_no_lock(void **state)
+{
+    (void)state;
+    struct fx_store x;
+    struct fx_account a;
+    struct store_pg_config config = {.control_dsn = dsn_of("relay", "postgres")};
+    fx_store_pg(&x, loop_new(), &config);
+    fx_store_up(&x);
+    fx_account_new(&x, &a);
+    assert_false(try_lock(&x, a.lock_key));
+    struct store_doorbell bell = {.account = a.account};
+    RUN_OK(&x, doorbell_arm, &bell);
+    assert_false(bell.armed);
+    struct store_claim claim = {
+        .account = a.account, .holder = "me", .expiry_1_ms = 60000, .expiry_2_ms = 60000};
+    RUN_OK(&x, claim, &claim);
+    assert_true(claim.granted);
+    bool renewed = false;
+    struct store_renew renew = {.holder = "me",
+                                .count = 1,
+                                .accounts = &a.account,
+                                .epochs = &claim.epoch,
+                                .lock_keys = &a.lock_key,
+                                .expiry_1_ms = 60000,
+                                .expiry_2_ms = 60000,
+                                .renewed = &renewed};
+    RUN_OK(&x, renew, &renew);
+    assert_true(renewed);
+    store_req_done(&claim.req);
+    end(&x);
+}
+
+/* ---- an application beside the relay ---- */
+
+struct app {
+    struct conn *c;
+    bool up, closed;
+    int wakes;
+};
+
+static void app_up(void *arg)
+{
+    ((struct app *)arg)->up = true;
+}
+static void app_closed(void *arg)
+{
+    ((struct app *)arg)->closed = true;
+}
+static void app_notify(void *arg, const char *channel, const char *payload, int pid)
+{
+    (void)payload;
+    (void)pid;
+    assert_string_equal(channel, "outbox_wake");
+    ((struct app *)arg)->wakes++;
+}
+
+static void app_open(struct app *app, struct loop *l)
+{
+    const char *setup[] = {"LISTEN outbox_wake", NULL};
+    *app = (struct app){0};
+    app->c = conn_new(l, &(struct conn_config){.dsn = pg.dsn,
+                                               .plain = true,
+                                               .setup = setup,
+                                               .on_up = app_up,
+                                               .on_notify = app_notify,
+                                               .arg = app});
+    conn_open(app->c);
+    WAIT_FOR(l, app->up);
+}
+
+static void app_sql(struct app *app, struct loop *l, const char *text)
+{
+    struct fx_query q = {0};
+    fx_query(app->c, &q, NULL, text);
+    WAIT_FOR(l, q.done);
+    if (q.q.err.code)
+        fail_msg("%s: %s", text, q.q.err.text);
+}
+
+static void app_close(struct app *app, struct loop *l)
+{
+    conn_close(app->c, app_closed, app);
+    WAIT_FOR(l, app->closed);
+}
+
+/* The leader cannot fall asleep while a transaction that enqueued is open; once asleep an enqueue rings. */
+static void test_doorbell_rings(void **state)
+{
+    (void)state;
+    struct fx_store x;
+    struct fx_account a;
+    struct app app;
+    char enqueue[200];
+    open_named(&x, loop_new(), "bell");
+    fx_account_new(&x, &a);
+    fx_account_claim(&x, &a, "me");
+    app_open(&app, x.l);
+    snprintf(enqueue, sizeof(enqueue), "SELECT txrelay.enqueue('%s', '\\x0102')", a.alias);
+    struct store_doorbell bell = {.account = a.account};
+    app_sql(&app, x.l, "BEGIN");
+    app_sql(&app, x.l, enqueue);
+    RUN_OK(&x, doorbell_arm, &bell);
+    assert_false(bell.armed);
+    app_sql(&app, x.l, "COMMIT");
+    RUN_OK(&x, doorbell_arm, &bell);
+    assert_true(bell.armed);
+    assert_int_equal(app.wakes, 0);
+    app_sql(&app, x.l, enqueue);
+    WAIT_FOR(x.l, app.wakes == 1);
+    RUN_OK(&x, doorbell_disarm, &bell);
+    app_sql(&app, x.l, enqueue);
+    RUN_OK(&x, doorbell_arm, &bell);
+    assert_true(bell.armed);
+    assert_int_equal(app.wakes, 1);
+    app_close(&app, x.l);
+    end(&x);
+}
+
+/* A write that was sent when the session was lost has an unknown outcome; one behind it too; reads as well.
+ */
+static struct store_req *answered[4];
+static size_t answered_count;
+static void on_answered(struct store_req *req)
+{
+    answered[answered_count++] = req;
+}
+
+static void test_unknown_outcome(void **state)
+{
+    (void)state;
+    struct fx_store x;
+    struct fx_account a;
+    struct app app;
+    char text[200];
+    open_named(&x, loop_new(), "unknown");
+    fx_account_new(&x, &a);
+    fx_account_claim(&x, &a, "me");
+    fx_admit(&x, &a, 0, 1);
+    app_open(&app, x.l);
+    snprintf(text, sizeof(text), "BEGIN; SELECT FROM txrelay.accounts WHERE account = %d FOR UPDATE",
+             a.account);
+    app_sql(&app, x.l, text);
+    struct store_state_row row = {.nonce = 0, .state = "ready", .block_number = -1};
+    fx_hash(row.hash, 0);
+    struct store_states first = {.account = a.account, .epoch = a.epoch, .count = 1, .rows = &row},
+                        second = first;
+    answered_count = 0;
+    store_state_start(x.s, &first, on_answered);
+    store_state_start(x.s, &second, on_answered);
+    WAIT_FOR(x.l, !strcmp(sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE "
+                              "application_name = 'unknown work' AND wait_event_type = 'Lock'"),
+                          "1"));
+    WAIT_FOR(x.l, answered_count == 2);
+    assert_int_equal(first.req.err.code, ERR_DB_UNKNOWN_OUTCOME);
+    assert_int_equal(second.req.err.code, ERR_DB_UNKNOWN_OUTCOME);
+    app_sql(&app, x.l, "COMMIT");
+    WAIT_FOR(x.l, x.ups == 2);
+    struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
+    RUN_OK(&x, snapshot, &snap);
+    assert_int_equal(snap.count, 1);
+    assert_string_equal(snap.rows[0].state, "signed"); /* read again, it is known */
+    store_req_done(&snap.req);
+    app_close(&app, x.l);
+    end(&x);
+}
+
+/* A batch of thousands of rows with a megabyte of bytes is one statement. */
+static void test_big_batch(void **state)
+{
+    (void)state;
+    enum { N = 3000 };
+    struct fx_store x;
+    struct fx_account a;
+    open_named(&x, loop_new(), "big");
+    fx_account_new(&x, &a);
+    fx_account_claim(&x, &a, "me");
+    sql("SELECT txrelay.enqueue_many('%s', array_agg(decode(repeat('ab', 300), 'hex'))) FROM "
+        "generate_series(1, %d)",
+        a.alias, N);
+    struct store_outbox box = {.account = a.account, .epoch = a.epoch, .limit = N};
+    RUN_OK(&x, outbox, &box);
+    assert_int_equal(box.count, N);
+    struct store_attempt_row *rows = xcalloc(N, sizeof(*rows));
+    uint8_t bytes[400] = {1};
+    for (int i = 0; i < N; i++) {
+        rows[i] = (struct store_attempt_row){.id = box.rows[i].id,
+                                             .nonce = i,
+                                             .extrinsic = {bytes, sizeof(bytes)},
+                                             .era_birth = -1,
+                                             .era_death = -1};
+        fx_hash(rows[i].hash, i);
+    }
+    struct store_attempts r = {.account = a.account, .epoch = a.epoch, .block = 1, .count = N, .rows = rows};
+    RUN_OK(&x, admit, &r);
+    assert_int_equal(r.next_nonce, N);
+    store_req_done(&box.req);
+    struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = N + 1};
+    RUN_OK(&x, snapshot, &snap);
+    assert_int_equal(snap.count, N);
+    assert_memory_equal(snap.rows[N - 1].hash, rows[N - 1].hash, 32);
+    assert_int_equal(snap.rows[N - 1].extrinsic.len, sizeof(bytes));
+    store_req_done(&snap.req);
+    free(rows);
+    end(&x);
+}
+
+/* ---- schema ---- */
+
+static void expect_down(struct fx_store *x, int code, const char *word)
+{
+    WAIT_FOR(x->l, x->downs && strstr(x->down_err.text, word));
+    assert_int_equal(x->down_err.code, code);
+    assert_int_equal(x->ups, 0);
+    assert_int_equal(store_state(x->s), STORE_DOWN);
+}
+
+/* Without the schema, or with another version of it, the store is down and says what to do; then it comes up.
+ */
+static void test_schema_version(void **state)
+{
+    (void)state;
+    sql("CREATE DATABASE fresh");
+    struct store_pg_config config = {.control_dsn = dsn_of("postgres", "fresh"), .use_lock = true};
+    struct fx_store x;
+    fx_store_pg(&x, loop_new(), &config);
+    expect_down(&x, ERR_DB_SCHEMA, "run txrelay migrate");
+    fx_migrate(dsn_of("postgres", "fresh"));
+    WAIT_FOR(x.l, x.ups == 1);
+    end(&x);
+
+    sql("INSERT INTO txrelay.schema_version (version, name) VALUES (999, 'x')");
+    fx_store_pg(&x, loop_new(), &config);
+    WAIT_FOR(x.l, x.ups == 1); /* the other database is not concerned */
+    end(&x);
+    config.control_dsn = dsn_of("relay", "postgres");
+    fx_store_pg(&x, loop_new(), &config);
+    expect_down(&x, ERR_DB_SCHEMA, "update txrelay on this host");
+    sql("DELETE FROM txrelay.schema_version WHERE version = 999");
+    sql("UPDATE txrelay.schema_version SET version = -version WHERE version > 1");
+    expect_down(&x, ERR_DB_SCHEMA, "run txrelay migrate");
+    sql("UPDATE txrelay.schema_version SET version = abs(version)");
+    WAIT_FOR(x.l, x.ups == 1);
+    end(&x);
+
+    config.control_dsn = dsn_of("nobody_special", "postgres");
+    fx_store_pg(&x, loop_new(), &config);
+    expect_down(&x, ERR_DB_DENIED, "txrelay_relay");
+    end(&x);
+
+    config.control_dsn = dsn_of("postgres", "postgres");
+    config.work_dsn = dsn_of("postgres", "fresh");
+    fx_store_pg(&x, loop_new(), &config);
+    expect_down(&x, ERR_CONFIG, "different databases");
+    end(&x);
+}
+
+/* ---- migrate ---- */
+
+struct run {
+    struct migrate m;
+    bool done;
+};
+static void on_migrated(struct migrate *m)
+{
+    CONTAINER_OF(m, struct run, m)->done = true;
+}
+
+static void migrate(struct run *r, const char *dsn)
+{
+    struct loop *l = loop_new();
+    *r = (struct run){0};
+    migrate_start(l, &r->m, dsn, on_migrated);
+    assert_false(r->done);
+    WAIT_FOR(l, r->done);
+    assert_int_equal(loop_open_handles(l), 0);
+    loop_free(l);
+}
+
+static void test_migrate(void **state)
+{
+    (void)state;
+    enum { RUNS = 4 };
+    sql("CREATE DATABASE many");
+    struct loop *l = loop_new();
+    struct run r[RUNS] = {0}, again;
+    int installed = 0;
+    for (int i = 0; i < RUNS; i++)
+        migrate_start(l, &r[i].m, dsn_of("postgres", "many"), on_migrated);
+    for (int i = 0; i < RUNS; i++) {
+        WAIT_FOR(l, r[i].done);
+        assert_int_equal(r[i].m.err.code, 0);
+        assert_true(r[i].m.to > 0);
+        installed += r[i].m.from == 0;
+    }
+    assert_int_equal(installed, 1); /* the others found nothing to do */
+    loop_free(l);
+    migrate(&again, dsn_of("postgres", "many"));
+    assert_int_equal(again.m.err.code, 0);
+    assert_int_equal(again.m.from, again.m.to);
+    assert_int_equal(again.m.to, r[0].m.to);
+}
+
+static void test_migrate_refuses(void **state)
+{
+    (void)state;
+    struct run r;
+    sql("CREATE DATABASE newer");
+    sql("CREATE DATABASE half");
+    migrate(&r, dsn_of("postgres", "newer"));
+    assert_int_equal(r.m.err.code, 0);
+    sql_in("newer", "INSERT INTO txrelay.schema_version (version, name) VALUES (999, 'x')");
+    migrate(&r, dsn_of("postgres", "newer"));
+    assert_int_equal(r.m.err.code, ERR_DB_SCHEMA);
+    assert_non_null(strstr(r.m.err.text, "999"));
+    /* Something is in the way: the file is named, nothing is left behind. */
+    sql_in("half", "CREATE SCHEMA txrelay");
+    migrate(&r, dsn_of("postgres", "half"));
+    assert_int_equal(r.m.err.code, ERR_DB);
+    assert_string_equal(r.m.err.sqlstate, "42P06");
+    assert_non_null(strstr(r.m.err.text, "0001_init.sql"));
+    assert_string_equal(
+        sql_in("half", "SELECT count(*) FROM pg_class WHERE relnamespace = 'txrelay'::regnamespace"), "0");
+    migrate(&r, dsn_of("postgres", "not_there"));
+    assert_int_equal(r.m.err.code, ERR_DB_DENIED);
+    migrate(&r, dsn_of("nobody_special", "half"));
+    assert_int_equal(r.m.err.code, ERR_DB_DENIED);
+    migrate(&r, "host=/nowhere");
+    assert_int_equal(r.m.err.code, ERR_DB_UNAVAILABLE);
+    migrate(&r, "not a connection string");
+    assert_int_equal(r.m.err.code, ERR_CONFIG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_relays),     cmocka_unit_test(test_evict),
+        cmocka_unit_test(test_control_lost),   cmocka_unit_test(test_no_lock),
+        cmocka_unit_test(test_doorbell_rings), cmocka_unit_test(test_unknown_outcome),
+        cmocka_unit_test(test_big_batch),      cmocka_unit_test(test_schema_version),
+        cmocka_unit_test(test_migrate),        cmocka_unit_test(test_migrate_refuses),
+    };
+    return cmocka_run_group_tests(tests, suite_setup, suite_teardown);
+}
