@@ -157,6 +157,7 @@ class Chopsticks(Chain):
         # The extension ChargeAssetTxPayment puts an Option<asset id> after the tip.
         super().__init__(proc.wait_for('chopsticks to listen', self._listening, 60), extra_after_tip=1)
         assert self.ws.endswith(f':{port}'), f'chopsticks moved from port {port} to {self.ws}'
+        self.error = None  # why no more blocks are made
         self._stop = threading.Event()
         self._miner = threading.Thread(target=self._mine, daemon=True)
         proc.on_exit(self.stop)
@@ -177,9 +178,10 @@ class Chopsticks(Chain):
                 if idle >= self.idle_s or self.rpc('author_pendingExtrinsics'):
                     self.rpc('dev_newBlock', {'count': 1}, seconds=300)
                     idle = 0.0
-            except OSError:
-                if self.process.alive() and not self._stop.is_set():
-                    raise
+            except (OSError, RpcError) as error:
+                if not self._stop.is_set():
+                    self.error = error
+                return
 
     def stop(self):
         self._stop.set()
