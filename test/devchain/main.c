@@ -61,6 +61,7 @@ static const struct option_spec SPECS[] = {
     {"block-hash-count", KIND_U32, AT(core.runtime.block_hash_count), UINT32_MAX},
     {"fee-base", KIND_U128, AT(core.runtime.fee_base), UINT64_MAX},
     {"fee-byte", KIND_U128, AT(core.runtime.fee_byte), UINT64_MAX},
+    {"trust-signatures", KIND_FLAG, AT(core.runtime.trust_signatures), 0},
     {"genesis-ms", KIND_U64, AT(genesis_ms), UINT64_MAX},
     {"verbose", KIND_VERBOSE, 0, 0},
     {"help", KIND_HELP, 0, 0},
@@ -88,6 +89,7 @@ static const char USAGE[] =
     "  --ping-seconds N          (30); 0: none\n"
     "  --keep-mb N               memory for bodies and events of old blocks (512)\n"
     "  --block-hash-count N      (2400); --fee-base N (100000000); --fee-byte N (1000000)\n"
+    "  --trust-signatures        check none: for measuring what is not the chain\n"
     "  --verbose                 debug lines on standard error\n"
     "  --genesis-ms N            timestamp of genesis (now); the genesis hash depends on it\n";
 
