@@ -55,6 +55,7 @@ static const struct option_spec SPECS[] = {
     {"seed", KIND_U64, AT(seed), UINT64_MAX},
     {"fund", KIND_FUND, 0, 0},
     {"max-subscriptions", KIND_U32, AT(subscriptions_max), UINT32_MAX},
+    {"subscription-buffer", KIND_U32, AT(subscription_buffer), UINT32_MAX},
     {"max-connections", KIND_U32, AT(connections_max), 1000},
     {"ping-seconds", KIND_U32, AT(ping_s), 30000},
     {"keep-mb", KIND_MB, AT(core.keep_bytes_max), 1u << 20},
@@ -86,6 +87,9 @@ static const char USAGE[] =
     "  --seed N                  subscription ids and block salts repeat with the same seed\n"
     "  --fund ACCOUNT=AMOUNT     more genesis accounts (SS58 or 0x and 64 digits); may be repeated\n"
     "  --max-subscriptions N     per connection (1024); --max-connections N (100)\n"
+    "  --subscription-buffer N   a subscription that a slow reader lets grow above it dies in silence (0: "
+    "none does;\n"
+    "                            a real node: 16)\n"
     "  --ping-seconds N          (30); 0: none\n"
     "  --keep-mb N               memory for bodies and events of old blocks (512)\n"
     "  --block-hash-count N      (2400); --fee-base N (100000000); --fee-byte N (1000000)\n"
