@@ -9,11 +9,14 @@
  *  - it follows $http_proxy by itself: switched off;
  *  - its tables are sized by ulimit: fd_limit_per_thread;
  *  - a host that is an address is not looked for in the certificate's addresses: done here;
+ *  - destroying the context closes its eventfd twice, a round apart (strace): the number is kept occupied
+ *    between, else a descriptor that was opened meanwhile would be closed;
  *  - destroying the context takes two calls: the first closes its handles, which ends two rounds of the loop
  *    later; only then may the second free it, and nothing tells when.
  *
  * A connection is known by a number, its generation, so that whatever libwebsockets still says about a
  * dropped one is not taken for the present one. */
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <libwebsockets.h>
@@ -49,6 +52,7 @@ struct rpc_ws {
     bool host_is_address;
     struct buf message;
     char why[200]; /* the most telling reason so far */
+    int event_fd;  /* the context's own; -1: not found */
     struct loop_task destroy_task;
     unsigned destroy_rounds;
     void (*freed)(struct rpc *r);
@@ -68,8 +72,45 @@ static const struct lws_protocols protocols[] = {
     {.name = NULL},
 };
 
+/* Descriptors of the context are made next to each other: first one for random bytes, then the eventfd. */
+enum { NEW_FDS = 4 };
+
+/* Which of the next numbers are free now, beginning with the one that the next open will get. */
+static int free_fds(bool ret_free[NEW_FDS])
+{
+    int first = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (first >= 0)
+        close(first);
+    for (int i = 0; i < NEW_FDS; i++)
+        ret_free[i] = first >= 0 && fcntl(first + i, F_GETFD) == -1;
+    return first;
+}
+
+static bool is_event_fd(int fd)
+{
+    char path[64], target[64];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(path, target, sizeof(target) - 1);
+    target[n > 0 ? n : 0] = 0;
+    return strstr(target, "eventfd") != NULL;
+}
+
+/* After its first close: occupy the number, for the second close to hit. */
+static void event_fd_occupy(int event_fd)
+{
+    if (event_fd < 0 || fcntl(event_fd, F_GETFD) != -1)
+        return;
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && fd != event_fd) {
+        dup3(fd, event_fd, O_CLOEXEC);
+        close(fd);
+    }
+}
+
 static bool context_make(struct rpc_ws *ws)
 {
+    bool was_free[NEW_FDS];
+    int first = free_fds(was_free);
     void *loops[] = {loop_uv(ws->rpc->loop)};
     struct lws_context_creation_info info = {
         .port = CONTEXT_PORT_NO_LISTEN,
@@ -80,7 +121,7 @@ static bool context_make(struct rpc_ws *ws)
         .foreign_loops = loops,
         .fd_limit_per_thread = FD_LIMIT,
         .pt_serv_buf_size = SERVICE_BUFFER,
-        .http_proxy_address = "",
+        .http_proxy_address = "none:0",
         .user = ws,
         .pcontext = &ws->context,
     };
@@ -93,6 +134,10 @@ static bool context_make(struct rpc_ws *ws)
     }
     lws_set_log_level(LLL_ERR | LLL_WARN, lws_said);
     ws->context = lws_create_context(&info);
+    ws->event_fd = -1;
+    for (int i = 0; i < NEW_FDS; i++)
+        if (was_free[i] && is_event_fd(first + i))
+            ws->event_fd = first + i;
     return ws->context != NULL;
 }
 
@@ -149,6 +194,7 @@ void rpc__ws_free(struct rpc_ws *ws, void (*cb)(struct rpc *r))
         return;
     }
     lws_context_destroy(ws->context);
+    event_fd_occupy(ws->event_fd);
     loop_post(ws->rpc->loop, &ws->destroy_task, destroy_round);
 }
 
@@ -268,6 +314,20 @@ static void closed(struct rpc_ws *ws, const char *why)
     rpc__on_closed(ws->rpc, text);
 }
 
+/* What libwebsockets says of an attempt is terse; the status tells a busy node (429) from a wrong port. */
+static void attempt_failed(struct rpc_ws *ws, struct lws *wsi, const char *said)
+{
+    char text[sizeof(ws->why)];
+    unsigned status = lws_http_client_http_response(wsi);
+    if (!said || strcmp(said, "closed before established") == 0)
+        said = "refused, or closed before the WebSocket was open";
+    if (status)
+        snprintf(text, sizeof(text), "%.120s (HTTP status %u)", said, status);
+    else
+        snprintf(text, sizeof(text), "%.120s", said);
+    closed(ws, text);
+}
+
 static int received(struct rpc_ws *ws, struct lws *wsi, const void *in, size_t len)
 {
     uintptr_t generation = ws->generation;
@@ -337,7 +397,7 @@ static int ws_callback(struct lws *wsi, enum lws_callback_reasons reason, void *
         if (present && ws->connecting)
             return 0; /* NULL comes back from the connect */
         if (present)
-            closed(ws, in ? in : "cannot connect");
+            attempt_failed(ws, wsi, in);
         return 0;
     case LWS_CALLBACK_CLIENT_ESTABLISHED:
         if (!present)

@@ -1,6 +1,5 @@
 /* From the outbox to rows: nonces are given in order, one ADMIT at a time, up to the window. Until ADMITTED
  * nothing of it is real: a refused admission gives its nonces back by never having taken them. */
-#include <stdio.h>
 #include <string.h>
 
 #include "manager_internal.h"
@@ -14,11 +13,11 @@ static uint32_t room(const struct manager *m)
 
 /* A rejected row stays in the outbox until its REJECT is stored, and a next nonce that is about to be
  * corrected must be, before rows are asked for. */
-static bool may_admit(const struct manager *m)
+static bool may_admit(struct manager *m)
 {
     return m->phase == MANAGER_LEADING && m->chain_up && !m->gate_shut && !m->rewind && !m->nonce_wanted &&
            !m->write_out[MANAGER_WRITE_ADMIT] && !m->write_out[MANAGER_WRITE_REJECT] &&
-           !m->write_out[MANAGER_WRITE_NONCE] && room(m) > 0;
+           !m->write_out[MANAGER_WRITE_NONCE] && room(m) > 0 && !manager__stillborn(m);
 }
 
 void manager__admit_pump(struct manager *m)
@@ -41,7 +40,7 @@ static void reject(struct manager *m, const struct manager_event *ev, size_t bad
         struct manager_row_effect *row = &fx->rows[fx->count++];
         row->id = ev->outbox[i].id;
         row->outcome = "failed";
-        snprintf(row->error, sizeof(row->error), "%s", ev->outbox[i].bad);
+        manager__plain(row->error, sizeof(row->error), ev->outbox[i].bad);
         row->reason = row->error;
     }
 }

@@ -44,7 +44,7 @@ static void finalized_ours(struct manager *m, struct row *row, const struct mana
     e->has_fee = r->has_fee;
     e->fee = r->fee;
     if (r->outcome == DISPATCH_FAILED)
-        snprintf(e->error, sizeof(e->error), "%s", r->error);
+        manager__plain(e->error, sizeof(e->error), r->error);
     if (r->outcome != DISPATCH_NONE)
         return;
     /* To call it good would be a guess, and so would be to call it void. */
@@ -93,6 +93,9 @@ static void used_unseen(struct manager *m, struct row *row, const struct manager
 static void included(struct manager *m, const struct manager_included *x, const struct manager_block *block)
 {
     struct row *row = manager__by_hash(m, x->hash);
+    /* Used for good, also where the account's nonce at the block cannot be read. */
+    if ((row || x->own_signer) && m->fin_nonce <= (row ? row->nonce : x->nonce))
+        m->fin_nonce = (row ? row->nonce : x->nonce) + 1;
     if (row) {
         if (!row->end)
             finalized_ours(m, row, x, block);

@@ -82,10 +82,9 @@ static void load_row(struct manager *m, const struct manager_snapshot_row *s)
     for (size_t i = 0; i < s->earlier_count; i++)
         if (memcmp(s->earlier[i], s->hash, 32))
             manager__row_earlier(m, row, s->earlier[i]);
-    /* SIGNED rows too: the last leader may have died between the socket and the table. */
+    /* SIGNED rows too: the last leader may have died between the socket and the table. Earlier attempts were
+     * signed earlier, so their eras end no later. */
     manager__went_out(row);
-    if (s->earlier_count)
-        row->out_death = INT64_MAX; /* their eras are not in the snapshot */
     if (s->stage == MANAGER_ROW_IN_BLOCK)
         row->status = TX_IN_BLOCK;
     else if (s->stage == MANAGER_ROW_SENT)

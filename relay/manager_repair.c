@@ -117,23 +117,25 @@ static void probe_failed(struct manager *m)
 
 /* A node behind the height that a row was signed at knows less than the table: its nonce would make holes
  * and resends out of rows that are long in blocks. */
-static bool node_behind(struct manager *m)
+static bool node_behind(const struct manager *m)
 {
-    if (m->finalized >= m->max_submitted)
-        return false;
-    if (m->max_submitted - m->finalized > 10)
-        manager__alert_once(m, ALERT_BEHIND,
-                            "the node's finalized block %llu is behind block %llu of a pending row",
-                            (unsigned long long)m->finalized, (unsigned long long)m->max_submitted);
-    return true;
+    return m->finalized < m->max_submitted;
+}
+
+/* Is there a question to ask, and anybody to ask? (When, is another matter: probe_at.) */
+bool manager__probe_may(const struct manager *m)
+{
+    bool phase = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_LEADING;
+    return phase && m->chain_up && m->probe_now && m->probe == PROBE_NONE && !node_behind(m);
 }
 
 void manager__probe_pump(struct manager *m)
 {
-    bool may = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_LEADING;
-    if (!may || !m->chain_up || !m->probe_now || m->probe != PROBE_NONE || node_behind(m))
-        return;
-    if (m->probe_at != UINT64_MAX && m->now < m->probe_at)
+    if (m->phase == MANAGER_CHAIN_WAIT && m->chain_up && m->finalized + 10 < m->max_submitted)
+        manager__alert_once(m, ALERT_BEHIND,
+                            "the node's finalized block %llu is behind block %llu of a pending row",
+                            (unsigned long long)m->finalized, (unsigned long long)m->max_submitted);
+    if (!manager__probe_may(m) || (m->probe_at != UINT64_MAX && m->now < m->probe_at))
         return;
     m->probe_now = false;
     m->probe_discard = false;
@@ -194,6 +196,7 @@ void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
     }
     m->probe = PROBE_NONE;
     m->probe_at = UINT64_MAX;
+    m->alerted &= ~(unsigned)(ALERT_GAP | ALERT_BEHIND);
     backoff_reset(&m->probe_backoff);
     judge_all(m, ev->nonce);
     manager__rewind_check(m, ev->nonce);
@@ -234,6 +237,7 @@ static bool waits_for_beat(const struct manager *m)
 void manager__beat(struct manager *m, bool block)
 {
     m->beat++;
+    m->gate_shut = false; /* GATE_OPEN may have come before the refusal that it answers: ask the gate again */
     if (block) {
         m->blocks++;
         backoff_reset(&m->stall);
@@ -313,6 +317,20 @@ static bool may_resign(const struct manager *m, const struct row *row)
     return m->beat >= row->resign_after || m->runtimes != row->sign_runtime;
 }
 
+/* An era is born at a finalized block: while finality lags by a whole period, new bytes would be dead at
+ * birth. Nothing is signed until it has caught up. */
+bool manager__stillborn(struct manager *m)
+{
+    if (!m->config.era_period || m->finalized + m->config.era_period > m->best + 2) {
+        m->alerted &= ~(unsigned)ALERT_FINALITY;
+        return false;
+    }
+    manager__alert_once(m, ALERT_FINALITY,
+                        "finality lags: block %llu is finalized, %llu is best, and an era is %u blocks",
+                        (unsigned long long)m->finalized, (unsigned long long)m->best, m->config.era_period);
+    return true;
+}
+
 static void signing(struct manager *m, struct row *row, struct batch *b)
 {
     uint32_t gap = 1;
@@ -348,15 +366,24 @@ static void resign_pump(struct manager *m)
     }
 }
 
+/* The lowest row from this nonce on whose filler need not wait for old bytes. */
+static struct row *fillable(const struct manager *m, uint64_t from)
+{
+    struct row *row = manager__first(m, ROW_FILL, from);
+    while (row && row->was_out && m->seen < (uint64_t)row->out_death)
+        row = manager__first(m, ROW_FILL, row->nonce + 1);
+    return row;
+}
+
 static void fill_pump(struct manager *m)
 {
     struct batch *b = &m->batch[MANAGER_WRITE_FILL];
-    struct row *row = manager__first(m, ROW_FILL, 0);
+    struct row *row = fillable(m, 0);
     if (m->write_out[MANAGER_WRITE_FILL] || !row)
         return;
     manager__write_start(m, MANAGER_WRITE_FILL);
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_FILL, m->config.batch_max);
-    for (; row && fx->count < m->config.batch_max; row = manager__first(m, ROW_FILL, row->nonce + 1)) {
+    for (; row && fx->count < m->config.batch_max; row = fillable(m, row->nonce + 1)) {
         const char *reason = row->note ? row->note : manager__reason_text(row->reason);
         fx->rows[fx->count++] = (struct manager_row_effect){
             .nonce = row->nonce, .id = row->id, .reason = reason, .outcome = "failed", .block_number = -1};
@@ -366,7 +393,8 @@ static void fill_pump(struct manager *m)
 
 void manager__sign_pump(struct manager *m)
 {
-    if (m->phase != MANAGER_LEADING || !m->chain_up)
+    bool wish = m->sets[ROW_FILL].count || m->sets[ROW_RESIGN].count;
+    if (m->phase != MANAGER_LEADING || !m->chain_up || !wish || manager__stillborn(m))
         return;
     fill_pump(m);
     resign_pump(m);

@@ -51,7 +51,7 @@ static void accepted(struct manager *m, struct row *row)
     free(row->note);
     row->note = NULL;
     m->pilot = false;
-    m->alerted = 0;
+    m->alerted &= ~(unsigned)ALERTS_OF_SENDING;
     manager__pooled(m, row, false);
 }
 
@@ -70,22 +70,24 @@ static void pool_full(struct manager *m, struct row *row)
     again(m, row, true);
 }
 
-/* The transaction can end only when none of its bytes can still be included: those that a pool may have
- * held are waited out to the end of their era. */
+/* The transaction can end only when none of its bytes can still be included: a filler waits for the end of
+ * the eras of those that a pool may hold. A filler, or one with immortal bytes out there, is signed again. */
 static void invalid(struct manager *m, struct row *row, const char *text)
 {
-    bool alive = row->was_out && (row->out_death == INT64_MAX || m->seen < (uint64_t)row->out_death);
-    if (row->id == 0 || alive) {
+    bool waits = row->was_out && (row->out_death == INT64_MAX || m->seen < (uint64_t)row->out_death);
+    if (waits || row->id == 0)
         manager__alert_once(m, ALERT_INVALID,
                             "nonce %llu is refused as invalid and cannot be given up yet: %s",
                             (unsigned long long)row->nonce, text);
-        manager__resign(m, row, REASON_INVALID);
+    if (row->id == 0 || (waits && row->out_death == INT64_MAX)) {
         if (row->resign_after <= m->beat)
             row->resign_after = m->beat + 1;
+        manager__resign(m, row, REASON_INVALID);
         return;
     }
     free(row->note);
-    row->note = xstrndup(text, 190);
+    row->note = xmalloc(NOTE_SIZE);
+    manager__plain(row->note, NOTE_SIZE, text);
     row->reason = REASON_INVALID;
     manager__move(m, row, ROW_FILL);
 }
@@ -214,8 +216,8 @@ static void retracted(struct manager *m, struct row *row, const uint8_t *block_h
 /* The node has nothing more to say about it. */
 static void watch_over(struct manager *m, struct row *row, enum tx_status status, const uint8_t *block_hash)
 {
-    row->watched = false;
-    if (status == TX_FINALIZED) { /* may be false: only a followed block ends the row */
+    row->watched = row->state == ROW_SUBMITTED; /* else it is what an earlier watch said late */
+    if (status == TX_FINALIZED) {               /* may be false: only a followed block ends the row */
         in_block(m, row, block_hash);
         return;
     }

@@ -206,8 +206,11 @@ static void complete(struct conn *c, struct conn_query *q)
     q->held = NULL;
     c->bytes_in_flight -= q->bytes;
     c->answer_deadline_ms = loop_now_ms(c->loop) + c->config.answer_timeout_ms;
-    if (!q->err.code && !r.pg)
-        err_set(&q->err, ERR_BUG, "the database answered without a result");
+    if (!q->err.code &&
+        !r.pg) { /* libpq gave a result up, e.g. for want of memory: it may have been committed */
+        err_set(&q->err, ERR_DB_UNKNOWN_OUTCOME, "the database's answer was lost: %s", c->fatal.text);
+        err_clear(&c->fatal);
+    }
     q->cb(q, q->err.code ? NULL : &r); /* q may be gone now, and the session with it */
     PQclear(r.pg);
 }
@@ -219,8 +222,10 @@ static void statement_failed(struct conn *c, struct conn_query *q, const PGresul
     q->preparing = NULL;
     if (!q->err.code)
         conn__result_err(res, &q->err);
-    /* Tables changed under a prepared statement, or the name is not there: a new session knows better. */
-    if (!strcmp(q->err.sqlstate, "26000") || !strcmp(q->err.sqlstate, "0A000"))
+    /* Tables changed under a prepared statement, or the name is not there: a new session knows better. A
+     * server that was demoted does not close its sessions: the addresses are looked up again. */
+    if (!strcmp(q->err.sqlstate, "26000") || !strcmp(q->err.sqlstate, "0A000") ||
+        (q->err.code == ERR_DB_READONLY && c->config.refuse_standby))
         conn__check_later(c, &q->err);
 }
 

@@ -139,7 +139,8 @@ static struct conn *new_conn(struct store_pg *s, struct side *side, const char *
     uint32_t statement_ms =
         config->statement_timeout_ms ? config->statement_timeout_ms : STATEMENT_TIMEOUT_MS;
     snprintf(timeout, sizeof(timeout), "SET statement_timeout = %u", statement_ms);
-    snprintf(name, sizeof(name), "%s %s", config->application_name ? config->application_name : "txrelay",
+    /* The server keeps 63 bytes; the role is not the part to lose. */
+    snprintf(name, sizeof(name), "%.54s %s", config->application_name ? config->application_name : "txrelay",
              control ? "control" : "work");
     const char *setup[] = {sql__text(SQL_SET_SESSION), timeout, NULL};
     side->s = s;

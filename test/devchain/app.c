@@ -222,7 +222,8 @@ struct app *app_new(struct loop *l, const struct app_options *options, struct er
     struct core_callbacks cb = {
         subs_on_status, subs_on_block, subs_on_finalized, subs_on_runtime, may_include, verdict, a};
     core_init(&a->core, &options->core, &cb);
-    core_genesis(&a->core, options->accounts, options->account_count, loop_wall_ms());
+    core_genesis(&a->core, options->accounts, options->account_count,
+                 options->genesis_ms ? options->genesis_ms : loop_wall_ms());
     a->block_timer = loop_timer_new(l, on_block_timer, a);
     a->instant_timer = loop_timer_new(l, on_instant, a);
     a->server = server_new(a, l, err);

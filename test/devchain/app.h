@@ -26,6 +26,7 @@ struct app_options {
     size_t request_bytes_max;
     uint32_t ping_s;
     uint64_t seed;
+    uint64_t genesis_ms; /* 0: now */
     const char *chain_name;
     struct core_config core;
     struct core_change *accounts; /* genesis */

@@ -36,6 +36,7 @@ enum option_id {
     OPT_BLOCK_HASH_COUNT,
     OPT_FEE_BASE,
     OPT_FEE_BYTE,
+    OPT_GENESIS_MS,
     OPT_VERBOSE,
 };
 
@@ -64,6 +65,7 @@ static const struct option OPTIONS[] = {
     {"block-hash-count", required_argument, NULL, OPT_BLOCK_HASH_COUNT},
     {"fee-base", required_argument, NULL, OPT_FEE_BASE},
     {"fee-byte", required_argument, NULL, OPT_FEE_BYTE},
+    {"genesis-ms", required_argument, NULL, OPT_GENESIS_MS},
     {"verbose", no_argument, NULL, OPT_VERBOSE},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -88,7 +90,8 @@ static const char USAGE[] =
     "  --max-subscriptions N     per connection (1024); --max-connections N (100)\n"
     "  --ping-seconds N          (30); 0: none\n"
     "  --keep-mb N               memory for bodies and events of old blocks (512)\n"
-    "  --block-hash-count N      (2400); --fee-base N (100000000); --fee-byte N (1000000)\n";
+    "  --block-hash-count N      (2400); --fee-base N (100000000); --fee-byte N (1000000)\n"
+    "  --genesis-ms N            timestamp of genesis (now); the genesis hash depends on it\n";
 
 static _Noreturn void die(const char *option, const char *value)
 {
@@ -230,6 +233,9 @@ static void set_option(struct app_options *o, struct genesis *g, int id, const c
         break;
     case OPT_FEE_BYTE:
         o->core.runtime.fee_byte = number(name, v, UINT64_MAX);
+        break;
+    case OPT_GENESIS_MS:
+        o->genesis_ms = number(name, v, UINT64_MAX);
         break;
     case OPT_VERBOSE:
         log_set_level(LOG_LEVEL_DEBUG);

@@ -3,6 +3,7 @@
 #include "support_ws.h"
 
 #include <libwebsockets.h>
+#include <openssl/ssl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ struct ws_server {
     struct lws_context *context;
     int port;
     unsigned accepted;
+    SSL_CTX *client_tls;
     struct loop_task task;
     unsigned rounds;
     void (*closed)(void *arg);
@@ -133,6 +135,8 @@ struct ws_server *ws_server_new(struct loop *l, const struct ws_script *script, 
         info.options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
         info.ssl_cert_filepath = script->cert_file;
         info.ssl_private_key_filepath = script->key_file;
+        /* Left to itself the library makes one for the vhost, which it never frees. */
+        info.provided_client_ssl_ctx = s->client_tls = SSL_CTX_new(TLS_client_method());
     }
     lws_set_log_level(0, NULL);
     s->context = lws_create_context(&info);
@@ -165,6 +169,7 @@ static void destroy_round(struct loop_task *task)
     INVARIANT(!s->context);
     void (*cb)(void *arg) = s->closed;
     void *cb_arg = s->closed_arg;
+    SSL_CTX_free(s->client_tls);
     free(s);
     if (cb)
         cb(cb_arg);

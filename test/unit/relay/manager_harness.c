@@ -366,7 +366,7 @@ void finalized_ours(struct script *s, uint64_t nonce)
 
 /* ---- starting ---- */
 
-struct manager_snapshot_row loaded_row(struct script *s, uint64_t nonce, int stage)
+struct manager_snapshot_row loaded_row(struct script *s, uint64_t nonce, enum manager_row_stage stage)
 {
     static uint8_t bytes[NONCES][BYTES_LEN];
     s->attempts[nonce] = 1;
@@ -403,6 +403,7 @@ struct script *leading_with(const struct manager_config *config, uint64_t next)
     expect(s, MANAGER_FX_READY);
     assert_int_equal(manager_phase(s->m), MANAGER_LEADING);
     assert_int_equal(manager_look(s->m).next_nonce, next);
+    finalized_at(s, s->finalized, next, 0, NULL); /* the block that FOLLOW asked for */
     return s;
 }
 

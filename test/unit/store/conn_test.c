@@ -297,6 +297,27 @@ static void test_terminated(void **state)
     done(&x);
 }
 
+/* A server that has become read-only is left: the error is told, and the addresses are tried anew. */
+static void test_demoted(void **state)
+{
+    (void)state;
+    struct ctx x;
+    struct conn_config config;
+    x.l = loop_new();
+    fx_conn_config(&x.f, &config, pg.dsn);
+    config.refuse_standby = true;
+    open_with(&x, &config);
+    struct fx_query demote = {0}, write = {0};
+    fx_query(x.f.c, &demote, NULL, "SET default_transaction_read_only = on");
+    fx_query(x.f.c, &write, NULL, "CREATE TABLE never_there (v int)");
+    WAIT_FOR(x.l, x.f.downs == 1);
+    assert_int_equal(demote.q.err.code, 0);
+    assert_int_equal(write.q.err.code, ERR_DB_READONLY);
+    assert_int_equal(x.f.down_err.code, ERR_DB_READONLY);
+    WAIT_FOR(x.l, x.f.ups == 2);
+    done(&x);
+}
+
 /* An idle session that is ended says why. */
 static void test_terminated_idle(void **state)
 {
@@ -461,21 +482,14 @@ static void test_close_early(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_query),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_deferred_error),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_big_both_ways),
-        cmocka_unit_test(test_keep),
-        cmocka_unit_test(test_notify),
-        cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_terminated),
-        cmocka_unit_test(test_terminated_idle),
-        cmocka_unit_test(test_unsent),
-        cmocka_unit_test(test_restart),
-        cmocka_unit_test(test_answer_overdue),
-        cmocka_unit_test(test_close_busy),
-        cmocka_unit_test(test_close_in_callback),
+        cmocka_unit_test(test_query),          cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_deferred_error), cmocka_unit_test(test_many),
+        cmocka_unit_test(test_big_both_ways),  cmocka_unit_test(test_keep),
+        cmocka_unit_test(test_notify),         cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_terminated),     cmocka_unit_test(test_terminated_idle),
+        cmocka_unit_test(test_demoted),        cmocka_unit_test(test_unsent),
+        cmocka_unit_test(test_restart),        cmocka_unit_test(test_answer_overdue),
+        cmocka_unit_test(test_close_busy),     cmocka_unit_test(test_close_in_callback),
         cmocka_unit_test(test_close_early),
     };
     return cmocka_run_group_tests(tests, suite_setup, suite_teardown);

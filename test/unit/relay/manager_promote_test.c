@@ -1,0 +1,468 @@
+/* Promotion: what the table, the pool and the chain say together decides what is sent, awaited or filled. */
+#include "manager_harness.h"
+
+/* An account that was never used starts at the chain's nonce, without alarm. */
+static void first_use(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    load(s, NULL, 0, -1);
+    assert_int_equal(manager_phase(s->m), MANAGER_CHAIN_WAIT);
+    quiet(s);
+    chain_up(s);
+    assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 100);
+    assert_int_equal(manager_phase(s->m), MANAGER_PROBE_POOL_WAIT);
+    expect(s, MANAGER_FX_ASK_POOL);
+    quiet(s);
+    pool_is(s, 0);
+    assert_int_equal(manager_phase(s->m), MANAGER_PROBE_NONCE_WAIT);
+    expect(s, MANAGER_FX_ASK_NONCE);
+    nonce_is(s, 17);
+    expect(s, MANAGER_FX_READY);
+    assert_int_equal(expect(s, MANAGER_FX_WANT_OUTBOX)->limit, 128);
+    quiet(s);
+    assert_int_equal(manager_look(s->m).next_nonce, 17);
+    script_free(s);
+}
+
+/* The snapshot comes in chunks; each next one is asked for after the last nonce. */
+static void chunks(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    struct manager_snapshot_row rows[3];
+    for (unsigned i = 0; i < 3; i++)
+        rows[i] = loaded_row(s, 5 + i, MANAGER_ROW_SENT);
+    promote(s);
+    assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, -1);
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_SNAPSHOT, .snapshot = rows, .count = 2, .next_nonce = 8});
+    assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, 6);
+    assert_int_equal(manager_phase(s->m), MANAGER_LOAD_WAIT);
+    feed(s,
+         (struct manager_event){
+             .type = MANAGER_EV_SNAPSHOT, .snapshot = rows + 2, .count = 1, .last = true, .next_nonce = 8});
+    assert_int_equal(manager_phase(s->m), MANAGER_CHAIN_WAIT);
+    assert_int_equal(manager_look(s->m).open, 3);
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(manager_knows(s->m, hash_of(5 + i, 1)));
+    assert_false(manager_knows(s->m, hash_of(5, 2)));
+    script_free(s);
+}
+
+/* Blocks are followed from the one after the first that could hold a row. */
+static void follow_from_lowest(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    struct manager_snapshot_row rows[2] = {loaded_row(s, 5, MANAGER_ROW_SENT),
+                                           loaded_row(s, 6, MANAGER_ROW_SENT)};
+    rows[0].submitted_block = 90;
+    load(s, rows, 2, 7);
+    chain_up(s);
+    assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 91);
+    script_free(s);
+}
+
+static struct script *promoted(enum manager_row_stage stage, uint64_t next)
+{
+    struct script *s = script_new(NULL);
+    struct manager_snapshot_row rows[3];
+    for (unsigned i = 0; i < 3; i++)
+        rows[i] = loaded_row(s, 5 + i, stage);
+    load(s, rows, 3, (int64_t)next);
+    chain_up(s);
+    return s;
+}
+
+/* Killed after the commit, before the socket: the same bytes are sent, lowest nonce first. */
+static void killed_signed(void **state)
+{
+    (void)state;
+    struct script *s = promoted(MANAGER_ROW_SIGNED, 8);
+    probe(s, 5, 0);
+    for (unsigned i = 0; i < 3; i++)
+        expect_submit(s, 5 + i);
+    none(s, MANAGER_FX_RESIGN);
+    none(s, MANAGER_FX_ADMIT);
+    script_free(s);
+}
+
+/* Killed after the send: what the pool holds is not sent again (a duplicate would ban it). */
+static void killed_pooled(void **state)
+{
+    (void)state;
+    struct script *s = promoted(MANAGER_ROW_SENT, 8);
+    probe(s, 5, 3, hash_of(5, 1), hash_of(6, 1), hash_of(7, 1));
+    expect(s, MANAGER_FX_READY);
+    none(s, MANAGER_FX_SUBMIT);
+    assert_int_equal(manager_look(s->m).unsure, 0);
+    script_free(s);
+}
+
+/* Killed with rows signed, pooled and in a block: each is treated as what it is. */
+static void killed_mixed(void **state)
+{
+    (void)state;
+    struct script *s = promoted(MANAGER_ROW_SIGNED, 8);
+    probe(s, 6, 1, hash_of(6, 1));
+    expect_submit(s, 7);
+    none(s, MANAGER_FX_SUBMIT);
+    assert_int_equal(manager_look(s->m).in_block, 1);
+    finalized_at(s, 97, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
+    assert_int_equal(fx->rows[0].nonce, 5);
+    assert_int_equal(fx->rows[0].id, 505);
+    script_free(s);
+}
+
+/* Killed with everything in blocks: nothing is sent, finalized blocks end the rows. */
+static void killed_in_block(void **state)
+{
+    (void)state;
+    struct script *s = promoted(MANAGER_ROW_IN_BLOCK, 8);
+    probe(s, 8, 0);
+    none(s, MANAGER_FX_SUBMIT);
+    assert_int_equal(manager_look(s->m).in_block, 3);
+    script_free(s);
+}
+
+/* A block that is back-filled while the probe runs ends its row, and the probe does not bring it back. */
+static void block_while_probing(void **state)
+{
+    (void)state;
+    struct script *s = promoted(MANAGER_ROW_SENT, 8);
+    finalized_at(s, 97, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
+    expect(s, MANAGER_FX_STORE_FINISH);
+    pool_is(s, 0);
+    nonce_is(s, 6);
+    expect_submit(s, 6);
+    expect_submit(s, 7);
+    none(s, MANAGER_FX_SUBMIT);
+    script_free(s);
+}
+
+/* A pool that holds an earlier attempt of a row holds the row. */
+static void earlier_attempt_pooled(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SIGNED);
+    uint8_t earlier[1][32];
+    memcpy(earlier[0], hash_of(5, 77), 32);
+    row.earlier = (const uint8_t(*)[32])earlier;
+    row.earlier_count = 1;
+    load(s, &row, 1, 6);
+    chain_up(s);
+    assert_true(manager_knows(s->m, hash_of(5, 77)));
+    probe(s, 5, 1, hash_of(5, 77));
+    none(s, MANAGER_FX_SUBMIT);
+    script_free(s);
+}
+
+/* Bytes whose era is over, or that are of another runtime, are not sent again: new ones are made. */
+static void useless_bytes(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    struct manager_snapshot_row rows[2] = {loaded_row(s, 5, MANAGER_ROW_SIGNED),
+                                           loaded_row(s, 6, MANAGER_ROW_SIGNED)};
+    rows[0].era_death = 103; /* best is 102: no pool takes it */
+    rows[1].spec_version = SPEC - 1;
+    load(s, rows, 2, 7);
+    chain_up(s);
+    probe(s, 5, 0);
+    none(s, MANAGER_FX_SUBMIT);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
+    assert_int_equal(fx->count, 2);
+    assert_string_equal(fx->rows[0].reason, "era expired");
+    assert_string_equal(fx->rows[1].reason, "runtime version changed");
+    assert_int_equal(fx->rows[0].call_len, CALL_LEN);
+    script_free(s);
+}
+
+/* The rows rule over a chain nonce that lags behind them. */
+static void next_from_rows(void **state)
+{
+    (void)state;
+    struct script *s = promoted(MANAGER_ROW_SENT, 0);
+    probe(s, 5, 3, hash_of(5, 1), hash_of(6, 1), hash_of(7, 1));
+    assert_int_equal(manager_look(s->m).next_nonce, 8);
+    none(s, MANAGER_FX_STORE_NONCE);
+    script_free(s);
+}
+
+/* A chain nonce above ours is foreign use or lost commits: alarm, and the next nonce moves up. */
+static void chain_above(void **state)
+{
+    (void)state;
+    struct script *s = promoted(MANAGER_ROW_SENT, 8);
+    probe(s, 12, 0);
+    expect_alert(s, "account nonce is 12");
+    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->nonce, 12);
+    none(s, MANAGER_FX_WANT_OUTBOX);
+    none(s, MANAGER_FX_FILL);
+    assert_int_equal(manager_look(s->m).in_block, 3);
+    stored(s, MANAGER_EV_NONCE_STORED);
+    expect(s, MANAGER_FX_WANT_OUTBOX);
+    script_free(s);
+}
+
+/* The same with no row at all. */
+static void chain_above_empty(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    load(s, NULL, 0, 8);
+    chain_up(s);
+    probe(s, 9, 0);
+    expect_alert(s, "account nonce is 9");
+    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->nonce, 9);
+    script_free(s);
+}
+
+/* A nonce between rows that has no row is filled; later rows wait for it. */
+static void hole_between(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    struct manager_snapshot_row rows[2] = {loaded_row(s, 5, MANAGER_ROW_SIGNED),
+                                           loaded_row(s, 8, MANAGER_ROW_SIGNED)};
+    load(s, rows, 2, 9);
+    chain_up(s);
+    probe(s, 5, 0);
+    expect_submit(s, 5);
+    none(s, MANAGER_FX_SUBMIT);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
+    assert_int_equal(fx->count, 2);
+    assert_int_equal(fx->rows[0].nonce, 6);
+    assert_int_equal(fx->rows[1].nonce, 7);
+    assert_int_equal(fx->rows[0].id, 0);
+    s->taken[fx - s->fx] = false;
+    filled(s);
+    expect_submit(s, 6);
+    expect_submit(s, 7);
+    expect_submit(s, 8);
+    script_free(s);
+}
+
+/* A hole below the lowest row, from the chain's nonce on, is filled too. */
+static void hole_below(void **state)
+{
+    (void)state;
+    struct script *s = promoted(MANAGER_ROW_SIGNED, 8);
+    probe(s, 3, 0);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
+    assert_int_equal(fx->count, 2);
+    assert_int_equal(fx->rows[0].nonce, 3);
+    none(s, MANAGER_FX_SUBMIT);
+    script_free(s);
+}
+
+/* A hole above the highest row, up to the stored next nonce, is filled. */
+static void hole_above(void **state)
+{
+    (void)state;
+    struct script *s = promoted(MANAGER_ROW_SENT, 10);
+    probe(s, 5, 3, hash_of(5, 1), hash_of(6, 1), hash_of(7, 1));
+    assert_int_equal(expect(s, MANAGER_FX_FILL)->count, 2);
+    assert_int_equal(manager_look(s->m).next_nonce, 10);
+    script_free(s);
+}
+
+/* A hole that the chain has used meanwhile is none: it is below the best nonce. */
+static void hole_used(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    struct manager_snapshot_row rows[2] = {loaded_row(s, 5, MANAGER_ROW_SENT),
+                                           loaded_row(s, 7, MANAGER_ROW_SENT)};
+    load(s, rows, 2, 8);
+    chain_up(s);
+    probe(s, 7, 1, hash_of(7, 1));
+    none(s, MANAGER_FX_FILL);
+    script_free(s);
+}
+
+/* An account nonce far below the lowest row is a reaped account or another chain: nothing is done. */
+static void far_below(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    struct manager_snapshot_row row = loaded_row(s, 1000, MANAGER_ROW_SENT);
+    load(s, &row, 1, 1001);
+    chain_up(s);
+    probe(s, 0, 0);
+    expect_alert(s, "reaped account");
+    none(s, MANAGER_FX_FILL);
+    none(s, MANAGER_FX_SUBMIT);
+    none(s, MANAGER_FX_READY);
+    assert_int_not_equal(manager_phase(s->m), MANAGER_LEADING);
+    tick(s); /* and it is asked again, not in a hot loop */
+    expect(s, MANAGER_FX_ASK_POOL);
+    script_free(s);
+}
+
+/* A stored next nonce above the chain with nothing behind it goes back, once finalized and best agree. */
+static void rewind_counter(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    load(s, NULL, 0, 12);
+    chain_up(s);
+    probe(s, 5, 0);
+    expect(s, MANAGER_FX_READY);
+    none(s, MANAGER_FX_STORE_NONCE); /* no finalized block was seen yet */
+    none(s, MANAGER_FX_WANT_OUTBOX);
+    finalized_at(s, 100, 4, 0, NULL);
+    best(s);
+    probe(s, 5, 0);
+    none(s, MANAGER_FX_STORE_NONCE); /* block 100 had nonce 4: not settled */
+    finalized(s, 5, 0, NULL);
+    best(s);
+    probe(s, 5, 0);
+    expect_alert(s, "going back");
+    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->nonce, 5);
+    stored(s, MANAGER_EV_NONCE_STORED);
+    expect(s, MANAGER_FX_WANT_OUTBOX);
+    assert_int_equal(manager_look(s->m).next_nonce, 5);
+    script_free(s);
+}
+
+/* No rewind while the chain is on its way to the stored nonce. */
+static void no_rewind(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    load(s, NULL, 0, 6);
+    chain_up(s);
+    probe(s, 5, 0);
+    finalized_at(s, 100, 4, 0, NULL);
+    best(s);
+    probe(s, 6, 0);
+    none(s, MANAGER_FX_STORE_NONCE);
+    none(s, MANAGER_FX_ALERT);
+    expect(s, MANAGER_FX_WANT_OUTBOX);
+    assert_int_equal(manager_look(s->m).next_nonce, 6);
+    script_free(s);
+}
+
+/* A node that is behind the height at which a row was signed is not asked. */
+static void node_behind(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
+    row.submitted_block = 150;
+    row.era_death = 214;
+    load(s, &row, 1, 6);
+    chain_up(s);
+    none(s, MANAGER_FX_ASK_POOL);
+    expect_alert(s, "behind");
+    s->finalized = 150;
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_CHAIN_UP, .number = 150, .best = 152, .spec_version = SPEC});
+    expect(s, MANAGER_FX_ASK_POOL);
+    script_free(s);
+}
+
+/* A question that could not be asked is asked again later, not at once. */
+static void probe_fails(void **state)
+{
+    (void)state;
+    struct script *s = promoted(MANAGER_ROW_SENT, 8);
+    expect(s, MANAGER_FX_ASK_POOL);
+    pool_failed(s);
+    quiet(s);
+    assert_true(manager_deadline(s->m) > s->now);
+    tick(s);
+    expect(s, MANAGER_FX_ASK_POOL);
+    script_free(s);
+}
+
+/* The chain goes down in the middle of promotion: the late answer is not used, all is asked again. */
+static void chain_lost_while_probing(void **state)
+{
+    (void)state;
+    struct script *s = promoted(MANAGER_ROW_SENT, 8);
+    chain_down(s);
+    assert_int_equal(manager_phase(s->m), MANAGER_CHAIN_WAIT);
+    chain_up(s);
+    none(s, MANAGER_FX_FOLLOW); /* following survives reconnects */
+    pool_failed(s);             /* of the question before */
+    probe(s, 5, 0);
+    expect_submit(s, 5);
+    script_free(s);
+}
+
+/* A demoted manager says nothing, forgets everything, and starts over when promoted. */
+static void demotion(void **state)
+{
+    (void)state;
+    struct script *s = promoted(MANAGER_ROW_SIGNED, 8);
+    probe(s, 5, 0);
+    feed(s, (struct manager_event){.type = MANAGER_EV_DEMOTED});
+    quiet(s);
+    assert_int_equal(manager_phase(s->m), MANAGER_IDLE);
+    assert_int_equal(manager_look(s->m).open, 0);
+    assert_int_equal(manager_deadline(s->m), UINT64_MAX);
+    accept(s, 5);
+    best(s);
+    finalized_at(s, 97, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
+    quiet(s);
+    promote(s);
+    expect(s, MANAGER_FX_LOAD);
+    script_free(s);
+}
+
+/* A load that fails is tried again with back-off; a permanent failure is said. */
+static void load_fails(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    promote(s);
+    expect(s, MANAGER_FX_LOAD);
+    write_failed(s, MANAGER_WRITE_LOAD, ERR_DB_UNAVAILABLE);
+    quiet(s);
+    uint64_t first = manager_deadline(s->m) - s->now;
+    assert_in_range(first, 1, 1000);
+    tick(s);
+    expect(s, MANAGER_FX_LOAD);
+    write_failed(s, MANAGER_WRITE_LOAD, ERR_DB_DENIED);
+    expect_alert(s, "could not be read");
+    tick(s);
+    assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, -1);
+    script_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_use),
+        cmocka_unit_test(chunks),
+        cmocka_unit_test(follow_from_lowest),
+        cmocka_unit_test(killed_signed),
+        cmocka_unit_test(killed_pooled),
+        cmocka_unit_test(killed_mixed),
+        cmocka_unit_test(killed_in_block),
+        cmocka_unit_test(block_while_probing),
+        cmocka_unit_test(earlier_attempt_pooled),
+        cmocka_unit_test(useless_bytes),
+        cmocka_unit_test(next_from_rows),
+        cmocka_unit_test(chain_above),
+        cmocka_unit_test(chain_above_empty),
+        cmocka_unit_test(hole_between),
+        cmocka_unit_test(hole_below),
+        cmocka_unit_test(hole_above),
+        cmocka_unit_test(hole_used),
+        cmocka_unit_test(far_below),
+        cmocka_unit_test(rewind_counter),
+        cmocka_unit_test(no_rewind),
+        cmocka_unit_test(node_behind),
+        cmocka_unit_test(probe_fails),
+        cmocka_unit_test(chain_lost_while_probing),
+        cmocka_unit_test(demotion),
+        cmocka_unit_test(load_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
