@@ -2,7 +2,7 @@
 #ifndef LISTEN_CURSOR_INTERNAL_H
 #define LISTEN_CURSOR_INTERNAL_H
 
-#include <uthash.h>
+#include "hash.h"
 
 #include "base/list.h"
 #include "listen/cursor.h"
@@ -44,7 +44,7 @@ struct told {
     UT_hash_handle hh;
     struct list node;   /* in the order in which they were told */
     struct place place; /* of a transaction: {0, 0, id} */
-    int64_t at_us; /* finished, or of the last status before it was removed */
+    int64_t at_us;      /* finished, or of the last status before it was removed */
     bool removed;
 };
 
@@ -87,8 +87,8 @@ struct lookup *cursor__lookup_of(struct cursor *c, int32_t account, int64_t nonc
 void cursor__lookup_drop(struct cursor *c, struct lookup *l); /* freed when the next step begins */
 void cursor__free_spent(struct cursor *c);
 
-bool cursor__was_told(struct cursor *c, const struct listen_event *row);  /* its end */
-bool cursor__is_past(struct cursor *c, const struct listen_event *row);   /* a status from before that */
+bool cursor__was_told(struct cursor *c, const struct listen_event *row); /* its end */
+bool cursor__is_past(struct cursor *c, const struct listen_event *row);  /* a status from before that */
 void cursor__remember(struct cursor *c, const struct listen_event *row, bool removed);
 void cursor__forget_told(struct cursor *c, int64_t before_us);
 

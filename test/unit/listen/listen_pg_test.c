@@ -271,9 +271,10 @@ static void equals_the_table(void **state)
     conn_open(killer.c);
     WAIT_FOR(loop, killer.ups);
 
-    free(fx_shell("(psql -X -q -v ON_ERROR_STOP=1 '%s' -f %s 2>%s.log >/dev/null; echo $? >%s.part; mv %s.part %s) "
-                  "</dev/null >/dev/null 2>&1 &",
-                  pg.dsn, script, script, done, done, done));
+    free(fx_shell(
+        "(psql -X -q -v ON_ERROR_STOP=1 '%s' -f %s 2>%s.log >/dev/null; echo $? >%s.part; mv %s.part %s) "
+        "</dev/null >/dev/null 2>&1 &",
+        pg.dsn, script, script, done, done, done));
     int killed = 0;
     bool finished = false;
     while (!finished) {
