@@ -139,6 +139,8 @@ static void start(void)
 
 static void feed(const struct buf *text)
 {
+    if (!text->len)
+        return;
     const char *p = (const char *)text->data;
     const char *end = p + text->len;
     for (unsigned frames = 0; p < end && frames < FRAMES; frames++) {
