@@ -10,7 +10,8 @@ void manager__forget(struct manager *m)
 {
     manager__ring_clear(m);
     m->probe_seq++;
-    m->probe_now = m->probe_at_beat = false;
+    m->probe_now = m->probe_at_beat = m->scouted = false;
+    m->scout = UINT64_MAX;
     m->probe_discard = m->probe != PROBE_NONE;
     if (m->probe == PROBE_NONE)
         m->probe_at = UINT64_MAX;
@@ -85,6 +86,7 @@ static void load_row(struct manager *m, const struct manager_snapshot_row *s)
     /* SIGNED rows too: the last leader may have died between the socket and the table. Earlier attempts were
      * signed earlier, so their eras end no later. */
     manager__went_out(row);
+    row->was_pooled = s->stage != MANAGER_ROW_SIGNED;
     if (s->stage == MANAGER_ROW_IN_BLOCK)
         row->status = TX_IN_BLOCK;
     else if (s->stage == MANAGER_ROW_SENT)
