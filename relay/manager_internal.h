@@ -83,7 +83,7 @@ struct row_end {
     uint8_t block_hash[32];
     uint64_t block_number;
     uint32_t index;
-    bool has_fee;
+    bool has_block, has_fee;
     u128 fee;
 };
 
