@@ -1,5 +1,6 @@
 """Somebody else who uses a key of ours: extrinsics for devchain, put together here and signed by the program
 test/vectors/sign_tool."""
+import hashlib
 import os
 
 from . import proc
@@ -7,6 +8,19 @@ from .chain import Extrinsic, put_compact
 
 SIGN_TOOL = os.path.join(proc.BUILD, 'test', 'vectors', 'sign_tool')
 SCHEMES = {'ed25519': 0, 'sr25519': 1, 'ecdsa': 2}
+
+
+BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+
+
+def ss58(account_id, prefix=42):
+    data = bytes([prefix]) + account_id
+    data += hashlib.blake2b(b'SS58PRE' + data).digest()[:2]
+    number, text = int.from_bytes(data, 'big'), ''
+    while number:
+        number, digit = divmod(number, 58)
+        text = BASE58[digit] + text
+    return text
 
 
 class Stranger:
@@ -37,4 +51,4 @@ class Stranger:
         return extrinsic.hash
 
     def next_nonce(self):
-        return self.chain.rpc('system_accountNextIndex', '0x' + self.public.hex())
+        return self.chain.rpc('system_accountNextIndex', ss58(self.public))
