@@ -219,7 +219,7 @@ struct manager {
     /* writes in flight */
     bool write_out[WRITE_COUNT];
     struct batch batch[WRITE_COUNT];
-    bool nonce_wanted;
+    bool nonce_wanted, nonce_lower;
 
     /* effects of this step */
     struct manager_effect *effects;
