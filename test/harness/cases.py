@@ -80,11 +80,8 @@ class CaseWorld(World):
     def set(self, **options):
         return self.chain.rpc('dev_set', options)
 
-    def heads(self):
-        return self.set()
-
     def best(self):
-        return self.heads()['best']['number']
+        return self.chain.rpc('dev_stats', {})['best']
 
     def blocks(self, count=1, **options):
         return self.chain.rpc('dev_newBlock', {'count': count, **options})
@@ -98,7 +95,7 @@ class CaseWorld(World):
         return self.pool()
 
     def ready_count(self):
-        return self.heads()['ready']
+        return self.chain.rpc('dev_stats', {})['ready']
 
     def wait_blocks(self, count):
         start = self.best()

@@ -12,7 +12,7 @@ class FamilyC(CaseTest):
         """The account has nothing to pay with for a while. One submission a block at most, an alert, and it goes on by
         itself when it is funded although the first bytes are banned for half an hour: same nonce, new bytes."""
         world = self.world()
-        world.chain.rpc('dev_setBalance', {'account': ALICE, 'free': 1000000000})
+        world.chain.rpc('dev_setBalance', {'account': ALICE, 'free': 0})
         start = world.best()
         tx, after = world.enqueue_many(['unpaid', 'behind it'])
         world.wait_alert('cannot pay for nonce 0')

@@ -33,7 +33,7 @@ class FamilyF(CaseTest):
         took = world.best() - start
         self.assert_once(world)
         self.assertLessEqual(took, 30, 'blocks to heal')
-        self.assert_one_hash_each(world)
+        self.assertEqual(fillers(world), [])
 
     def test_46_75_two_block_fork_loses_the_first(self):
         self.reorg_takes_the_first()
@@ -134,7 +134,10 @@ class FamilyF(CaseTest):
         world.script(on_submit('accept_and_drop', nonce=0), {'match': {'status': '*', 'nonce': 0, 'times': 0}, 'action': 'end'})
         world.enqueue_many([f'line {i}' for i in range(20)])
         self.assert_once(world)
-        again = [s['nonce'] for s in world.submits()][20:]
+        seen, again = set(), []
+        for s in world.submits():
+            again += [s['nonce']] if s['nonce'] in seen else []
+            seen.add(s['nonce'])
         self.assertEqual(again[:1], [0])
         self.assert_one_hash_each(world)
 
