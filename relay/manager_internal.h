@@ -83,7 +83,7 @@ struct row_end {
     uint8_t block_hash[32];
     uint64_t block_number;
     uint32_t index;
-    bool has_fee;
+    bool has_block, has_fee;
     u128 fee;
 };
 
@@ -222,7 +222,7 @@ struct manager {
     /* writes in flight */
     bool write_out[WRITE_COUNT];
     struct batch batch[WRITE_COUNT];
-    bool nonce_wanted;
+    bool nonce_wanted, nonce_lower;
 
     /* effects of this step */
     struct manager_effect *effects;

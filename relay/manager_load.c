@@ -16,7 +16,7 @@ void manager__forget(struct manager *m)
     if (m->probe == PROBE_NONE)
         m->probe_at = UINT64_MAX;
     m->following = false;
-    m->rewind = m->nonce_wanted = m->pilot = false;
+    m->rewind = m->nonce_wanted = m->nonce_lower = m->pilot = false;
     m->wanted = false;
     m->admit_count = 0;
     m->load_after = -1;
@@ -229,7 +229,7 @@ void manager__rewind_check(struct manager *m, uint64_t best_nonce)
                    (long long)m->db_next, (unsigned long long)best_nonce);
     manager__ring_cover(m, best_nonce, best_nonce);
     m->rewind = false;
-    m->nonce_wanted = true;
+    m->nonce_wanted = m->nonce_lower = true;
 }
 
 /* Next nonce = max(the table's, highest row + 1, the chain's), except that a table's counter with nothing

@@ -357,7 +357,9 @@ static void rewind_counter(void **state)
     best(s);
     probe(s, 5, 0);
     expect_alert(s, "going back");
-    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->nonce, 5);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_NONCE);
+    assert_int_equal(fx->nonce, 5);
+    assert_true(fx->lower);
     stored(s, MANAGER_EV_NONCE_STORED);
     expect(s, MANAGER_FX_WANT_OUTBOX);
     assert_int_equal(manager_look(s->m).next_nonce, 5);
