@@ -168,7 +168,7 @@ class Counters:
         statements = [{'name': statement_name(r[0]), 'calls_per_tx': r[1] / count, 'us_per_tx': r[2] * 1000 / count,
                        'wal_bytes_per_tx': float(r[3]) / count} for r in rows]
         return {
-            'statements_per_tx': sum(s['calls'] for s in statements) / count,
+            'statements_per_tx': sum(s['calls_per_tx'] for s in statements),
             'sql_us_per_tx': sum(s['us_per_tx'] for s in statements),
             'wal_bytes_per_tx': int(self.lsn_end - self.lsn) / count,
             'wal_records_per_tx': int(wal[0]) / count,
