@@ -106,7 +106,7 @@ static void failed(struct op *op)
 
 /* ---- load ---- */
 
-static int snapshot_stage(const char *state)
+static enum manager_row_stage snapshot_stage(const char *state)
 {
     if (!strcmp(state, "signed"))
         return MANAGER_ROW_SIGNED;
@@ -138,8 +138,7 @@ static void loaded(struct store_req *req)
             .earlier = p->earlier,
             .earlier_count = p->earlier_count,
         };
-        int stage = snapshot_stage(p->state);
-        rows[i].stage = stage;
+        rows[i].stage = snapshot_stage(p->state);
         memcpy(rows[i].hash, p->hash, 32);
     }
     account_event(op->account, &(struct manager_event){.type = MANAGER_EV_SNAPSHOT,
@@ -304,8 +303,8 @@ static void ends(struct account *a, const struct manager_effect *fx)
         op->finish_rows[i] =
             (struct store_finish_row){.nonce = (int64_t)row->nonce,
                                       .id = row->id,
-                                      .block_number = row->block_number,
-                                      .index = (int32_t)row->index,
+                                      .block_number = row->has_block ? row->block_number : -1,
+                                      .index = row->has_block ? (int32_t)row->index : -1,
                                       .outcome = row->outcome,
                                       .error = error,
                                       .fee = row->has_fee ? u128_text(row->fee, op->fees[i]) : NULL};

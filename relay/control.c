@@ -54,11 +54,18 @@ static void enqueued(struct store_req *req)
     service_op_done(s);
 }
 
+/* Who leads, as far as this relay knows: elections are only there between start and end. */
+static const char *leader_of(struct service *s, struct account *a, const char **ret_address)
+{
+    if (!s->election || (s->phase != SERVICE_RUNNING && s->phase != SERVICE_DRAINING))
+        return "";
+    return election_leader(s->election, a->index, ret_address);
+}
+
 static void refuse_follower(struct service *s, struct account *a, struct loop_peer *peer)
 {
     const char *address = "";
-    const char *leader =
-        s->election && a->store_account ? election_leader(s->election, a->index, &address) : "";
+    const char *leader = leader_of(s, a, &address);
     char *text = *leader ? xasprintf("relay %s does not lead account %s: the leader is %s at %s", s->name,
                                      a->alias, leader, *address ? address : "(no address)")
                          : xasprintf("relay %s does not lead account %s and knows no leader: try again",
@@ -112,8 +119,7 @@ static json_t *account_status(struct service *s, struct account *a)
 {
     struct manager_view v = manager_look(a->manager);
     const char *address = "";
-    const char *leader =
-        s->election && a->store_account ? election_leader(s->election, a->index, &address) : "";
+    const char *leader = leader_of(s, a, &address);
     const char *role = s->standalone ? "standalone" : a->role == ACCOUNT_LEADER ? "leader" : "follower";
     return json_pack("{s:s, s:s, s:s, s:I, s:b, s:s, s:s, s:i, s:I, s:I, s:I, s:I}", "alias", a->alias,
                      "address", a->address, "role", role, "epoch", (json_int_t)a->epoch, "gate",

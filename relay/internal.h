@@ -2,7 +2,17 @@
 #ifndef RELAY_INTERNAL_H
 #define RELAY_INTERNAL_H
 
+/* Keys of our tables are hashes and account ids: their first bytes are as good as any hash of them. */
+#define HASH_FUNCTION(key, len, hashv) (hashv) = relay__hash((key), (len))
+#include <string.h>
 #include <uthash.h>
+
+static inline unsigned relay__hash(const void *key, size_t len)
+{
+    unsigned v = 0;
+    memcpy(&v, key, len < sizeof(v) ? len : sizeof(v));
+    return v;
+}
 
 #include "base/buf.h"
 #include "chain/node.h"

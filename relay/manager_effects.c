@@ -46,7 +46,7 @@ struct manager_effect *manager__fx_rows(struct manager *m, enum manager_effect_t
     return fx;
 }
 
-static void alert(struct manager *m, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void alert(struct manager *m, const char *fmt, va_list ap)
 {
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_ALERT);
     vsnprintf(fx->text, sizeof(fx->text), fmt, ap);

@@ -320,7 +320,8 @@ bool manager__stillborn(struct manager *m)
 {
     if (!m->config.era_period || m->finalized + m->config.era_period > m->best + 2)
         return false;
-    manager__alert_once(m, ALERT_FINALITY, "finality lags: block %llu is finalized, %llu is best, and an era is %u blocks",
+    manager__alert_once(m, ALERT_FINALITY,
+                        "finality lags: block %llu is finalized, %llu is best, and an era is %u blocks",
                         (unsigned long long)m->finalized, (unsigned long long)m->best, m->config.era_period);
     return true;
 }

@@ -76,7 +76,8 @@ static void invalid(struct manager *m, struct row *row, const char *text)
 {
     bool waits = row->was_out && (row->out_death == INT64_MAX || m->seen < (uint64_t)row->out_death);
     if (waits || row->id == 0)
-        manager__alert_once(m, ALERT_INVALID, "nonce %llu is refused as invalid and cannot be given up yet: %s",
+        manager__alert_once(m, ALERT_INVALID,
+                            "nonce %llu is refused as invalid and cannot be given up yet: %s",
                             (unsigned long long)row->nonce, text);
     if (row->id == 0 || (waits && row->out_death == INT64_MAX)) {
         if (row->resign_after <= m->beat)
@@ -215,7 +216,7 @@ static void retracted(struct manager *m, struct row *row, const uint8_t *block_h
 static void watch_over(struct manager *m, struct row *row, enum tx_status status, const uint8_t *block_hash)
 {
     row->watched = row->state == ROW_SUBMITTED; /* else it is what an earlier watch said late */
-    if (status == TX_FINALIZED) { /* may be false: only a followed block ends the row */
+    if (status == TX_FINALIZED) {               /* may be false: only a followed block ends the row */
         in_block(m, row, block_hash);
         return;
     }

@@ -132,12 +132,6 @@ void mem__unlock(struct store_mem *s, struct store_lock *r)
     r->got = false;
 }
 
-void mem__evict(struct store_mem *s, struct store_evict *r)
-{
-    (void)s;
-    r->terminated = false; /* there is no other session */
-}
-
 void mem__doorbell_arm(struct store_mem *s, struct store_doorbell *r)
 {
     (void)s;
@@ -170,6 +164,16 @@ static const char *keep_text(char **at, const char *s)
     memcpy(out, s, n);
     *at += n;
     return out;
+}
+
+static void keep_holder(const struct mem_account *a, struct store_req *req, const char **ret_holder,
+                        const char **ret_address)
+{
+    const char *holder = a->claimant ? a->claimant : "";
+    const char *address = a->claimant_address ? a->claimant_address : "";
+    char *at = store__arena(req, strlen(holder) + strlen(address) + 2, NULL, NULL);
+    *ret_holder = keep_text(&at, holder);
+    *ret_address = keep_text(&at, address);
 }
 
 void mem__claim(struct store_mem *s, struct store_claim *r)
@@ -205,6 +209,20 @@ void mem__claim(struct store_mem *s, struct store_claim *r)
     r->mid_submission = !r->granted && a->expiry_1 <= now && mem__mid_submission(a);
     r->expiry_1_left_ms = (int64_t)(a->expiry_1 - now);
     r->expiry_2_left_ms = (int64_t)(a->expiry_2 - now);
+}
+
+/* There is no other session to end; the answer says who leads. */
+void mem__evict(struct store_mem *s, struct store_evict *r)
+{
+    struct mem_account *a = by_lock_key(s, r->lock_key);
+    r->terminated = false;
+    r->current_holder = r->current_address = "";
+    r->epoch = r->expiry_1_left_ms = 0;
+    if (!a)
+        return;
+    keep_holder(a, &r->req, &r->current_holder, &r->current_address);
+    r->epoch = a->epoch;
+    r->expiry_1_left_ms = a->claimant ? (int64_t)(a->expiry_1 - loop_now_ms(s->base.loop)) : 0;
 }
 
 void mem__renew(struct store_mem *s, struct store_renew *r)

@@ -104,19 +104,24 @@ BEGIN
             'Pass a later deadline, or NULL for none.');
     END IF;
 
-    SELECT a.account INTO v_account FROM accounts a WHERE a.alias = enqueue.account;
-    IF NOT FOUND THEN
-        v_account := account_of(enqueue.account);
-    END IF;
-
     IF key IS NULL THEN
+        -- The usual case, a name that is an alias, in one statement.
         INSERT INTO outbox (account, call, creator, priority, not_before, deadline)
-            VALUES (v_account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
-                    enqueue.not_before, enqueue.deadline)
-            RETURNING id INTO v_id;
+            SELECT a.account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
+                   enqueue.not_before, enqueue.deadline
+            FROM accounts a WHERE a.alias = enqueue.account
+            RETURNING id, account INTO v_id, v_account;
+        IF NOT FOUND THEN
+            v_account := account_of(enqueue.account);
+            INSERT INTO outbox (account, call, creator, priority, not_before, deadline)
+                VALUES (v_account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
+                        enqueue.not_before, enqueue.deadline)
+                RETURNING id INTO v_id;
+        END IF;
     ELSE
         -- A concurrent call with the same key waits here for the first one's end. The key and the row are written by
         -- one transaction: there is no key without its transaction.
+        v_account := account_of(enqueue.account);
         v_id := nextval('txrelay.transaction_id');
         LOOP
             INSERT INTO idempotency_keys (account, key, id, payload_sha256)
@@ -144,7 +149,7 @@ $$;
 -- Ids in the order of the calls, nonces too. A key that appears twice in one array gives one transaction.
 CREATE FUNCTION txrelay.enqueue_many(account text, calls bytea[], keys text[] DEFAULT NULL, priority int DEFAULT 0,
     creator text DEFAULT NULL) RETURNS bigint[]
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     v_account int;
@@ -191,15 +196,18 @@ BEGIN
             SELECT v_account, u.key, u.id, sha256(u.call) FROM unnest(calls, keys, v_ids) u (call, key, id)
             WHERE u.key IS NOT NULL ORDER BY u.key, u.id
             ON CONFLICT (account, key) DO NOTHING;
+        -- LATERAL with OFFSET 0: looked up by key, one by one, whatever the statistics say (0004).
         SELECT u.key, k.id INTO v_bad FROM unnest(calls, keys) u (call, key)
-            JOIN idempotency_keys k ON k.account = v_account AND k.key = u.key
+            CROSS JOIN LATERAL (SELECT x.* FROM idempotency_keys x WHERE x.account = v_account AND x.key = u.key
+                OFFSET 0) k
             WHERE k.payload_sha256 <> sha256(u.call) LIMIT 1;
         IF FOUND THEN
             PERFORM key_reused(v_bad.key, v_bad.id);
         END IF;
         SELECT array_agg(coalesce(k.id, u.id) ORDER BY u.n) INTO v_result
             FROM unnest(keys, v_ids) WITH ORDINALITY u (key, id, n)
-            LEFT JOIN idempotency_keys k ON k.account = v_account AND k.key = u.key;
+            LEFT JOIN LATERAL (SELECT x.id FROM idempotency_keys x WHERE x.account = v_account AND x.key = u.key
+                OFFSET 0) k ON true;
     END IF;
     INSERT INTO outbox (id, account, call, key, creator, priority)
         SELECT u.id, v_account, u.call, u.key, coalesce(enqueue_many.creator, session_user), enqueue_many.priority
@@ -211,30 +219,25 @@ BEGIN
 END
 $$;
 
--- What a removed transaction looks like to those who listen. Those that end in the outbox have no nonce.
-CREATE FUNCTION txrelay.removed_payload(p_account_id bytea, p_nonce bigint, p_id bigint,
-    p_outcome txrelay.tx_outcome) RETURNS text
-LANGUAGE sql IMMUTABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
-    SELECT CASE WHEN p_outcome IS NULL
-        THEN json_build_object('account_id', '0x' || encode(p_account_id, 'hex'), 'nonce', p_nonce, 'id', p_id)
-        ELSE json_build_object('account_id', '0x' || encode(p_account_id, 'hex'), 'nonce', p_nonce, 'id', p_id,
-                               'outcome', p_outcome) END::text
-$$;
-
--- End transactions that still are in the outbox. Returns how many of the ids were there.
+-- End transactions that still are in the outbox. Those who listen hear of it as of any other end, without a nonce.
+-- Returns how many of the ids were there.
 CREATE FUNCTION txrelay.outbox_end(p_account int, p_ids bigint[], p_outcomes txrelay.tx_outcome[], p_errors text[],
     p_epoch bigint) RETURNS bigint
-LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
     WITH gone AS (
         DELETE FROM outbox o USING unnest(p_ids, p_outcomes, p_errors) b (id, outcome, error)
-        WHERE o.id = b.id AND (p_account IS NULL OR o.account = p_account) RETURNING o.*, b.outcome, b.error
+            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox x WHERE x.id = b.id
+                AND (p_account IS NULL OR x.account = p_account) OFFSET 0) x
+        WHERE o.ctid = x.at RETURNING o.*, b.outcome, b.error
     ), ended AS (
         INSERT INTO finished_transactions (id, account, outcome, error, attempts, epoch, key, creator, call, created_at)
         SELECT g.id, g.account, g.outcome, g.error, g.attempts, p_epoch, g.key, g.creator, g.call, g.created_at
         FROM gone g RETURNING 1
     ), told AS (
-        SELECT pg_notify('pending_tx_removed', removed_payload(a.account_id, NULL, g.id, g.outcome))
-        FROM gone g JOIN accounts a ON a.account = g.account
+        SELECT pg_notify('pending_tx_removed', json_build_object('account_id',
+            (SELECT '0x' || encode(a.account_id, 'hex') FROM accounts a WHERE a.account = g.account),
+            'nonce', NULL, 'id', g.id, 'outcome', g.outcome)::text)
+        FROM gone g
     )
     SELECT count(*) FROM told
 $$;

@@ -5,7 +5,7 @@
 -- the new epoch and ends with TR001. Reads compare without the lock (what they return is checked again by the write
 -- that is based on it), so that a leader that polls writes nothing.
 
--- p_lock: 'read' no lock, 'share' the row stays as it is, 'update' the caller will change it.
+-- p_lock: 'read' no lock; 'update' locks the row, so that an account has one writer at a time.
 CREATE FUNCTION txrelay.fence(p_account int, p_epoch bigint, p_lock text) RETURNS txrelay.accounts
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
@@ -13,8 +13,6 @@ DECLARE
 BEGIN
     IF p_lock = 'update' THEN
         SELECT * INTO a FROM accounts t WHERE t.account = p_account FOR NO KEY UPDATE;
-    ELSIF p_lock = 'share' THEN
-        SELECT * INTO a FROM accounts t WHERE t.account = p_account FOR SHARE;
     ELSE
         SELECT * INTO a FROM accounts t WHERE t.account = p_account;
     END IF;
@@ -204,11 +202,12 @@ END
 $$;
 
 -- Renewal of all accounts of one relay: exactly those that still are its own, under the epoch it knows. An expired
--- claim that nobody took is renewed; a deposed leader renews nothing.
+-- claim that nobody took is renewed; a deposed leader renews nothing. Planned anew each time: rare, and of any size.
 CREATE FUNCTION txrelay.leader_renew(p_holder text, p_accounts int[], p_epochs bigint[], p_expiry_1_ms int,
     p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp())
 RETURNS TABLE (account int, renewed boolean)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_column
 BEGIN
     PERFORM check_expiry('leader_renew', p_expiry_1_ms, p_expiry_2_ms);

@@ -2,8 +2,12 @@
 --
 -- Writes are set-based: parallel arrays, one element a row, thousands of rows a call. A batch is all or nothing: a row
 -- that is not there any more is TR002 (read again, build again), what would break an order is TR003 (a relay's bug).
--- NULL or -1 in p_births and p_deaths: immortal. The functions that join arrays to large tables set enable_seqscan
--- off: a session keeps its plans for hours, and one made while the table was empty must still fit at a million rows.
+-- NULL or -1 in p_births and p_deaths: immortal.
+--
+-- A session keeps its plans for hours, and one that was made while a table was empty must still fit at a million rows
+-- (a plain join of array and table did not: 5,000 rows took 44 s). So the plan is given by the statement: the array is
+-- the outer side, LATERAL with OFFSET 0 or LIMIT looks each row up by its key, the row is then written by its ctid.
+-- Nobody moves the row in between: the fence lets in one writer, and an outbox row is never updated.
 
 CREATE FUNCTION txrelay.order_error(p_message text, p_hint text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -65,10 +69,11 @@ BEGIN
            CASE WHEN p.attempt > 1 THEN ARRAY(SELECT e.hash FROM attempts e WHERE e.account = p_account
                 AND e.nonce = p.nonce AND e.number < p.attempt ORDER BY e.number) ELSE '{}' END,
            p.unknown, p.priority, p.deadline, p.creator, p.created_at, p.admitted_at
-    FROM pending_transactions p
-    JOIN attempts t ON t.account = p.account AND t.nonce = p.nonce AND t.number = p.attempt
-    WHERE p.account = p_account AND p.nonce > p_after_nonce
-    ORDER BY p.nonce LIMIT p_limit;
+    FROM (SELECT * FROM pending_transactions x WHERE x.account = p_account AND x.nonce > p_after_nonce
+          ORDER BY x.account, x.nonce LIMIT p_limit) p
+    CROSS JOIN LATERAL (SELECT * FROM attempts x WHERE x.account = p_account AND x.nonce = p.nonce
+        AND x.number = p.attempt OFFSET 0) t
+    ORDER BY p.nonce;
 END
 $$;
 
@@ -137,13 +142,14 @@ BEGIN
         PERFORM batch_changed('leader_admit', 'the outbox of a paused account', 0, v_count);
     END IF;
     WITH moved AS (
-        DELETE FROM outbox o USING (
-            SELECT u.*, coalesce((SELECT max(t.number) FROM attempts t
-                                  WHERE t.account = p_account AND t.nonce = u.nonce), 0) + 1 AS number
-            FROM unnest(p_ids, p_nonces, p_hashes, p_extrinsics, p_tips, p_births, p_deaths)
-                u (id, nonce, hash, extrinsic, tip, birth, death) OFFSET 0) b
-        WHERE o.id = b.id AND o.account = p_account
-        RETURNING o.*, b.nonce, b.hash, b.extrinsic, b.tip, b.birth, b.death, b.number
+        DELETE FROM outbox o USING unnest(p_ids, p_nonces, p_hashes, p_extrinsics, p_tips, p_births, p_deaths)
+                b (id, nonce, hash, extrinsic, tip, birth, death)
+            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox x WHERE x.id = b.id AND x.account = p_account
+                OFFSET 0) x
+            CROSS JOIN LATERAL (SELECT coalesce(max(t.number), 0) + 1 AS number FROM attempts t
+                WHERE t.account = p_account AND t.nonce = b.nonce) t
+        WHERE o.ctid = x.at
+        RETURNING o.*, b.nonce, b.hash, b.extrinsic, b.tip, b.birth, b.death, t.number
     ), pending AS (
         INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch,
             key, creator, priority, deadline, created_at)
@@ -175,7 +181,7 @@ CREATE FUNCTION txrelay.leader_attempt(p_account int, p_epoch bigint, p_nonces b
     p_transaction_version bigint, p_block bigint, p_reasons text[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    a accounts := fence(p_account, p_epoch, 'share');
+    a accounts := fence(p_account, p_epoch, 'update');
     v_count int := batch_size('leader_attempt', cardinality(p_nonces), cardinality(p_hashes),
         cardinality(p_extrinsics), cardinality(p_tips), cardinality(p_births), cardinality(p_deaths),
         cardinality(p_reasons));
@@ -184,7 +190,8 @@ DECLARE
 BEGIN
     PERFORM check_nonces('leader_attempt', p_nonces);
     SELECT u.nonce, t.number INTO v_bad FROM unnest(p_nonces, p_hashes) u (nonce, hash)
-        JOIN attempts t ON t.account = p_account AND t.nonce = u.nonce AND t.hash = u.hash LIMIT 1;
+        CROSS JOIN LATERAL (SELECT t.number FROM attempts t WHERE t.account = p_account AND t.nonce = u.nonce
+            AND t.hash = u.hash LIMIT 1) t LIMIT 1;
     IF FOUND THEN
         PERFORM order_error(format('leader_attempt: nonce %s has these bytes already, as attempt %s', v_bad.nonce,
             v_bad.number), 'Sending the same bytes again is no new attempt.');
@@ -193,16 +200,21 @@ BEGIN
     UPDATE attempts t SET outcome = CASE WHEN t.outcome IN ('live', 'unknown') THEN 'replaced' ELSE t.outcome END,
         reason = b.reason, state = p.state, block_hash = p.block_hash, block_number = p.block_number, error = p.error,
         ended_at = coalesce(t.ended_at, clock_timestamp())
-    FROM unnest(p_nonces, p_reasons) b (nonce, reason), pending_transactions p
-    WHERE p.account = p_account AND p.nonce = b.nonce
-      AND t.account = p_account AND t.nonce = b.nonce AND t.number = p.attempt;
+    FROM unnest(p_nonces, p_reasons) b (nonce, reason)
+        CROSS JOIN LATERAL (SELECT * FROM pending_transactions y WHERE y.account = p_account AND y.nonce = b.nonce
+            OFFSET 0) p
+        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account AND x.nonce = b.nonce
+            AND x.number = p.attempt OFFSET 0) x
+    WHERE t.ctid = x.at;
     WITH again AS (
         UPDATE pending_transactions p SET hash = b.hash, attempts = p.attempts + 1, state = 'signed', unknown = false,
             attempt = p.attempt + 1, block_hash = NULL, block_number = NULL, error = NULL, epoch = p_epoch,
             updated_at = clock_timestamp()
         FROM unnest(p_nonces, p_hashes, p_extrinsics, p_tips, p_births, p_deaths)
-            b (nonce, hash, extrinsic, tip, birth, death)
-        WHERE p.account = p_account AND p.nonce = b.nonce
+                b (nonce, hash, extrinsic, tip, birth, death)
+            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
+                AND x.nonce = b.nonce OFFSET 0) x
+        WHERE p.ctid = x.at
         RETURNING p.nonce, p.attempt, p.id, b.hash, b.extrinsic, b.tip, b.birth, b.death
     ), tried AS (
         INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
@@ -228,7 +240,7 @@ CREATE FUNCTION txrelay.leader_state(p_account int, p_epoch bigint, p_nonces big
     p_states text[], p_block_hashes bytea[], p_block_numbers bigint[], p_errors text[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    a accounts := fence(p_account, p_epoch, 'share');
+    a accounts := fence(p_account, p_epoch, 'update');
     v_count int := batch_size('leader_state', cardinality(p_nonces), cardinality(p_hashes), cardinality(p_states),
         cardinality(p_block_hashes), cardinality(p_block_numbers), cardinality(p_errors));
     v_changed bigint;
@@ -246,9 +258,11 @@ BEGIN
             coalesce(v_bad.state, 'NULL')), 'in_block, retracted, finality_timeout and finalized name their block.');
     END IF;
     SELECT u.* INTO v_bad FROM unnest(p_nonces, p_hashes) u (nonce, hash)
-        JOIN pending_transactions p ON p.account = p_account AND p.nonce = u.nonce AND p.hash IS DISTINCT FROM u.hash
-        WHERE NOT EXISTS (SELECT FROM attempts t WHERE t.account = p_account AND t.nonce = u.nonce
-                          AND t.hash = u.hash) LIMIT 1;
+        CROSS JOIN LATERAL (SELECT FROM pending_transactions p WHERE p.account = p_account AND p.nonce = u.nonce
+            AND p.hash IS DISTINCT FROM u.hash OFFSET 0) p
+        LEFT JOIN LATERAL (SELECT t.number FROM attempts t WHERE t.account = p_account AND t.nonce = u.nonce
+            AND t.hash = u.hash LIMIT 1) t ON true
+        WHERE t.number IS NULL LIMIT 1;
     IF FOUND THEN
         PERFORM order_error(format('leader_state: nonce %s has no attempt 0x%s', v_bad.nonce,
             coalesce(encode(v_bad.hash, 'hex'), 'NULL')), 'Nothing may be sent that was not recorded first.');
@@ -263,11 +277,13 @@ BEGIN
               THEN u.state ELSE 'live' END::attempt_outcome AS outcome
           FROM unnest(p_nonces, p_hashes, p_states, p_block_hashes, p_block_numbers, p_errors) WITH ORDINALITY
               u (nonce, hash, state, block_hash, block_number, error, n)
-          ORDER BY u.nonce, u.hash, u.n DESC) b, pending_transactions p
-    WHERE p.account = p_account AND p.nonce = b.nonce
-      AND (p.hash <> b.hash OR b.outcome <> 'live' OR p.unknown OR p.state IN ('dropped', 'invalid', 'usurped'))
-      AND t.account = p_account AND t.nonce = b.nonce AND t.hash = b.hash
-      AND (t.number < p.attempt OR t.outcome <> b.outcome);
+          ORDER BY u.nonce, u.hash, u.n DESC) b
+        CROSS JOIN LATERAL (SELECT y.attempt FROM pending_transactions y WHERE y.account = p_account
+            AND y.nonce = b.nonce AND (y.hash <> b.hash OR b.outcome <> 'live' OR y.unknown
+                                       OR y.state IN ('dropped', 'invalid', 'usurped')) OFFSET 0) p
+        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account AND x.nonce = b.nonce
+            AND x.hash = b.hash AND (x.number < p.attempt OR x.outcome <> b.outcome) OFFSET 0) x
+    WHERE t.ctid = x.at;
     UPDATE pending_transactions p SET
         state = CASE WHEN b.state = 'unknown' THEN p.state ELSE b.state::tx_state END,
         unknown = b.state = 'unknown',
@@ -280,7 +296,9 @@ BEGIN
           FROM unnest(p_nonces, p_hashes, p_states, p_block_hashes, p_block_numbers, p_errors) WITH ORDINALITY
               u (nonce, hash, state, block_hash, block_number, error, n)
           ORDER BY u.nonce, u.hash, u.n DESC) b
-    WHERE p.account = p_account AND p.nonce = b.nonce AND p.hash = b.hash
+        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
+            AND x.nonce = b.nonce AND x.hash = b.hash OFFSET 0) x
+    WHERE p.ctid = x.at
       AND (p.state::text, p.unknown, p.block_hash, p.block_number, p.error) IS DISTINCT FROM
           (CASE WHEN b.state = 'unknown' THEN p.state::text ELSE b.state END, b.state = 'unknown',
            CASE WHEN b.state = 'unknown' THEN p.block_hash ELSE b.block_hash END,
@@ -299,7 +317,7 @@ CREATE FUNCTION txrelay.leader_finish(p_account int, p_epoch bigint, p_nonces bi
     p_fees numeric[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    a accounts := fence(p_account, p_epoch, 'share');
+    a accounts := fence(p_account, p_epoch, 'update');
     v_count int := batch_size('leader_finish', cardinality(p_nonces), cardinality(p_hashes),
         cardinality(p_block_hashes), cardinality(p_block_numbers), cardinality(p_indexes), cardinality(p_outcomes),
         cardinality(p_errors), cardinality(p_fees));
@@ -315,9 +333,12 @@ BEGIN
     END IF;
     -- What was last heard of a current attempt that was not the one included.
     UPDATE attempts t SET state = p.state, error = coalesce(p.error, t.error)
-    FROM unnest(p_nonces, p_hashes, p_block_hashes) b (nonce, hash, block_hash), pending_transactions p
-    WHERE p.account = p_account AND p.nonce = b.nonce AND p.hash <> b.hash AND b.block_hash IS NOT NULL
-      AND t.account = p_account AND t.nonce = b.nonce AND t.number = p.attempt;
+    FROM unnest(p_nonces, p_hashes, p_block_hashes) b (nonce, hash, block_hash)
+        CROSS JOIN LATERAL (SELECT * FROM pending_transactions y WHERE y.account = p_account AND y.nonce = b.nonce
+            AND y.hash <> b.hash AND b.block_hash IS NOT NULL OFFSET 0) p
+        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account AND x.nonce = b.nonce
+            AND x.number = p.attempt OFFSET 0) x
+    WHERE t.ctid = x.at;
     UPDATE pending_transactions p SET
         state = CASE WHEN b.block_hash IS NOT NULL THEN 'finalized' WHEN b.outcome = 'usurped' THEN 'usurped'
                 ELSE p.state END,
@@ -326,15 +347,20 @@ BEGIN
         unknown = false, epoch = p_epoch, updated_at = clock_timestamp(),
         in_block_at = coalesce(p.in_block_at, CASE WHEN b.block_hash IS NOT NULL THEN clock_timestamp() END)
     FROM unnest(p_nonces, p_hashes, p_block_hashes, p_block_numbers, p_outcomes, p_errors)
-        b (nonce, hash, block_hash, block_number, outcome, error)
-    WHERE p.account = p_account AND p.nonce = b.nonce AND (b.block_hash IS NULL OR EXISTS (
-        SELECT FROM attempts t WHERE t.account = p_account AND t.nonce = b.nonce AND t.hash = b.hash));
+            b (nonce, hash, block_hash, block_number, outcome, error)
+        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
+            AND x.nonce = b.nonce OFFSET 0) x
+        LEFT JOIN LATERAL (SELECT t.number FROM attempts t WHERE t.account = p_account AND t.nonce = b.nonce
+            AND t.hash = b.hash LIMIT 1) t ON true
+    WHERE p.ctid = x.at AND (b.block_hash IS NULL OR t.number IS NOT NULL);
     GET DIAGNOSTICS v_found = ROW_COUNT;
     IF v_found <> v_count THEN
         SELECT u.*, p.nonce IS NOT NULL AS pending, f.outcome INTO v_bad FROM unnest(p_nonces, p_hashes) u (nonce, hash)
-            LEFT JOIN pending_transactions p ON p.account = p_account AND p.nonce = u.nonce
-            LEFT JOIN finished_transactions f ON f.account = p_account AND f.nonce = u.nonce
-            WHERE p.nonce IS NOT NULL AND p.outcome IS NULL OR p.nonce IS NULL AND f.nonce IS NOT NULL LIMIT 1;
+            LEFT JOIN LATERAL (SELECT x.nonce, x.outcome FROM pending_transactions x WHERE x.account = p_account
+                AND x.nonce = u.nonce LIMIT 1) p ON true
+            LEFT JOIN LATERAL (SELECT x.outcome FROM finished_transactions x WHERE x.account = p_account
+                AND x.nonce = u.nonce ORDER BY x.finished_at DESC LIMIT 1) f ON true
+            WHERE p.nonce IS NOT NULL AND p.outcome IS NULL OR p.nonce IS NULL AND f.outcome IS NOT NULL LIMIT 1;
         IF v_bad.pending THEN
             PERFORM order_error(format('leader_finish: nonce %s has no attempt 0x%s', v_bad.nonce,
                 coalesce(encode(v_bad.hash, 'hex'), 'NULL')), 'Nothing may be sent that was not recorded first.');
@@ -357,7 +383,9 @@ RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
     WITH gone AS (
         DELETE FROM pending_transactions p USING unnest(p_nonces, p_indexes, p_fees) b (nonce, index, fee)
-        WHERE p.account = p_account AND p.nonce = b.nonce RETURNING p.*, b.index, b.fee
+            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
+                AND x.nonce = b.nonce OFFSET 0) x
+        WHERE p.ctid = x.at RETURNING p.*, b.index, b.fee
     ), tried AS (
         UPDATE attempts t SET ended_at = coalesce(t.ended_at, clock_timestamp()),
             state = CASE WHEN t.hash = g.hash THEN g.state ELSE t.state END,
@@ -367,15 +395,17 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET
                            WHEN t.outcome NOT IN ('live', 'unknown') THEN t.outcome
                            WHEN g.block_hash IS NOT NULL THEN 'superseded'
                            WHEN g.outcome = 'usurped' THEN 'usurped' ELSE 'dropped' END::attempt_outcome
-        FROM gone g WHERE t.account = p_account AND t.nonce = g.nonce
-          AND (t.outcome IN ('live', 'unknown') OR t.hash = g.hash OR t.number = g.attempt)
+        FROM gone g CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account
+            AND x.nonce = g.nonce AND (x.outcome IN ('live', 'unknown') OR x.hash = g.hash OR x.number = g.attempt)
+            OFFSET 0) x
+        WHERE t.ctid = x.at
     )
     INSERT INTO finished_transactions (id, account, nonce, hash, block_hash, block_number, extrinsic_index, state,
         outcome, error, fee, attempts, epoch, key, creator, call, created_at, admitted_at, in_block_at)
     SELECT g.id, g.account, g.nonce, g.hash, g.block_hash, g.block_number, g.index, g.state, g.outcome,
         coalesce((SELECT format('the attempt that was included belongs to transaction %s, which had ended before', t.id)
                   FROM attempts t WHERE g.id IS NULL AND g.block_hash IS NOT NULL AND t.account = p_account
-                  AND t.nonce = g.nonce AND t.hash = g.hash AND t.id IS NOT NULL) || coalesce(': ' || g.error, ''),
+                  AND t.nonce = g.nonce AND t.hash = g.hash AND t.id IS NOT NULL LIMIT 1) || coalesce(': ' || g.error, ''),
                  g.error),
         g.fee, g.attempts, p_epoch, g.key, g.creator, CASE WHEN g.outcome <> 'ok' AND g.id IS NOT NULL THEN g.call END,
         g.created_at, g.admitted_at, g.in_block_at
@@ -387,7 +417,7 @@ CREATE FUNCTION txrelay.leader_reject(p_account int, p_epoch bigint, p_ids bigin
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    a accounts := fence(p_account, p_epoch, 'share');
+    a accounts := fence(p_account, p_epoch, 'update');
     v_count int := batch_size('leader_reject', cardinality(p_ids), cardinality(p_outcomes), cardinality(p_errors));
     v_found bigint;
 BEGIN
@@ -409,20 +439,23 @@ CREATE FUNCTION txrelay.leader_requeue(p_account int, p_epoch bigint, p_nonces b
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    a accounts := fence(p_account, p_epoch, 'share');
+    a accounts := fence(p_account, p_epoch, 'update');
     v_count int := batch_size('leader_requeue', cardinality(p_nonces), cardinality(p_reasons));
     v_found bigint;
 BEGIN
     PERFORM check_nonces('leader_requeue', p_nonces);
     WITH gone AS (
         DELETE FROM pending_transactions p USING unnest(p_nonces, p_reasons) b (nonce, reason)
-        WHERE p.account = p_account AND p.nonce = b.nonce AND p.id IS NOT NULL AND p.state <> 'finalized'
+            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
+                AND x.nonce = b.nonce AND x.id IS NOT NULL AND x.state <> 'finalized' OFFSET 0) x
+        WHERE p.ctid = x.at
         RETURNING p.*, b.reason
     ), tried AS (
         UPDATE attempts t SET reason = coalesce(t.reason, g.reason), ended_at = coalesce(t.ended_at, clock_timestamp()),
             outcome = CASE WHEN t.outcome IN ('live', 'unknown') THEN 'usurped' ELSE t.outcome END
-        FROM gone g WHERE t.account = p_account AND t.nonce = g.nonce
-          AND (t.outcome IN ('live', 'unknown') OR t.number = g.attempt)
+        FROM gone g CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account
+            AND x.nonce = g.nonce AND (x.outcome IN ('live', 'unknown') OR x.number = g.attempt) OFFSET 0) x
+        WHERE t.ctid = x.at
     ), back AS (
         INSERT INTO outbox (id, account, call, key, creator, priority, deadline, attempts, created_at)
         SELECT g.id, g.account, g.call, g.key, g.creator, g.priority, g.deadline, g.attempts, g.created_at FROM gone g
@@ -468,8 +501,9 @@ BEGIN
     ELSIF v_next IS NULL THEN
         SELECT max(u.nonce) + 1 INTO v_next FROM unnest(p_nonces) u (nonce);
     END IF;
-    SELECT p.nonce, p.state, b.outcome INTO v_bad FROM unnest(p_nonces, p_outcomes) b (nonce, outcome)
-        JOIN pending_transactions p ON p.account = p_account AND p.nonce = b.nonce
+    SELECT b.nonce, p.state, b.outcome INTO v_bad FROM unnest(p_nonces, p_outcomes) b (nonce, outcome)
+        CROSS JOIN LATERAL (SELECT x.state FROM pending_transactions x WHERE x.account = p_account
+            AND x.nonce = b.nonce OFFSET 0) p
         WHERE b.outcome IS NULL OR b.outcome IN ('ok', 'dispatch_error') OR p.state = 'finalized' LIMIT 1;
     IF FOUND THEN
         PERFORM order_error(format('leader_fill: nonce %s (%s) cannot end as %s', v_bad.nonce, v_bad.state,
@@ -478,29 +512,35 @@ BEGIN
     UPDATE attempts t SET reason = coalesce(t.reason, 'a filler took the nonce: ' || b.outcome), state = p.state,
         ended_at = coalesce(t.ended_at, clock_timestamp()),
         outcome = CASE WHEN t.outcome IN ('live', 'unknown') THEN 'replaced' ELSE t.outcome END
-    FROM unnest(p_nonces, p_outcomes) b (nonce, outcome), pending_transactions p
-    WHERE p.account = p_account AND p.nonce = b.nonce
-      AND t.account = p_account AND t.nonce = b.nonce AND t.number = p.attempt;
+    FROM unnest(p_nonces, p_outcomes) b (nonce, outcome)
+        CROSS JOIN LATERAL (SELECT * FROM pending_transactions y WHERE y.account = p_account AND y.nonce = b.nonce
+            OFFSET 0) p
+        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account AND x.nonce = b.nonce
+            AND x.number = p.attempt OFFSET 0) x
+    WHERE t.ctid = x.at;
     UPDATE pending_transactions p SET outcome = b.outcome::tx_outcome, error = b.error, block_hash = NULL
         FROM unnest(p_nonces, p_outcomes, p_errors) b (nonce, outcome, error)
-        WHERE p.account = p_account AND p.nonce = b.nonce;
+            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
+                AND x.nonce = b.nonce OFFSET 0) x
+        WHERE p.ctid = x.at;
     PERFORM nonces_end(p_account, p_epoch, p_nonces, array_fill(NULL::int, ARRAY[v_count]),
                        array_fill(NULL::numeric, ARRAY[v_count]));
-    WITH filler AS (
+    WITH batch AS MATERIALIZED (
+        SELECT u.*, coalesce((SELECT max(t.number) FROM attempts t
+                              WHERE t.account = p_account AND t.nonce = u.nonce), 0) + 1 AS number
+        FROM unnest(p_nonces, p_calls, p_hashes, p_extrinsics, p_tips, p_births, p_deaths)
+            u (nonce, call, hash, extrinsic, tip, birth, death)
+    ), filler AS (
         INSERT INTO pending_transactions (account, nonce, account_id, call, hash, attempt, attempts, state, epoch,
             created_at)
-        SELECT p_account, u.nonce, a.account_id, u.call, u.hash,
-            coalesce((SELECT max(t.number) FROM attempts t WHERE t.account = p_account AND t.nonce = u.nonce), 0) + 1,
-            1, 'signed', p_epoch, clock_timestamp()
-        FROM unnest(p_nonces, p_calls, p_hashes) u (nonce, call, hash) ORDER BY u.nonce
-        RETURNING nonce, attempt
+        SELECT p_account, b.nonce, a.account_id, b.call, b.hash, b.number, 1, 'signed', p_epoch, clock_timestamp()
+        FROM batch b ORDER BY b.nonce
     )
     INSERT INTO attempts (account, nonce, number, hash, extrinsic, tip, era_birth, era_death, spec_version,
         transaction_version, block, epoch)
-    SELECT p_account, u.nonce, f.attempt, u.hash, u.extrinsic, coalesce(u.tip, 0), nullif(u.birth, -1),
-        nullif(u.death, -1), p_spec_version, p_transaction_version, p_block, p_epoch
-    FROM unnest(p_nonces, p_hashes, p_extrinsics, p_tips, p_births, p_deaths)
-        u (nonce, hash, extrinsic, tip, birth, death) JOIN filler f USING (nonce);
+    SELECT p_account, b.nonce, b.number, b.hash, b.extrinsic, coalesce(b.tip, 0), nullif(b.birth, -1),
+        nullif(b.death, -1), p_spec_version, p_transaction_version, p_block, p_epoch
+    FROM batch b ORDER BY b.nonce;
     UPDATE accounts t SET next_nonce = v_next WHERE t.account = p_account AND t.next_nonce IS DISTINCT FROM v_next;
     RETURN v_next;
 END

@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import re
+import socket
+import threading
 import urllib.request
 
 from . import proc
@@ -108,3 +110,76 @@ class Devchain(Chain):
         assert self.process.alive(), self.process.text()
         match = re.search(r'listening (ws://\S+)', self.process.text())
         return match and match.group(1)
+
+
+class NodeTools:
+    """The npm folder of test/runtime/chain: installed once, shared by all who need Node."""
+    _found = None
+
+    @classmethod
+    def get(cls):
+        if cls._found is None:
+            cls._found = cls()
+        return cls._found
+
+    def __init__(self):
+        setup = os.path.join(proc.ROOT, 'test', 'runtime', 'chain', 'setup.sh')
+        self.dir, self.binary = proc.run([setup], seconds=900).stdout.split('\n')[:2]
+
+    def run(self, script, *args, stdin='', seconds=120):
+        """What one of our scripts prints, as JSON."""
+        done = proc.run([self.binary, os.path.join(self.dir, script), *args], input=stdin, seconds=seconds)
+        return json.loads(done.stdout)
+
+
+class Chopsticks(Chain):
+    """The real runtime of Asset Hub (statemine 900) under chopsticks, which executes it in place of a node. A thread
+    makes the blocks: one every `block_s` seconds while its pool holds something, else one every `idle_s`."""
+
+    def __init__(self, directory, block_s=0.7, idle_s=2.0):
+        self.tools = NodeTools.get()
+        self.log = os.path.join(directory, 'chopsticks.log')
+        self.block_s, self.idle_s = block_s, idle_s
+        port = _free_port()
+        self.process = proc.Process(
+            [self.tools.binary, os.path.join(self.tools.dir, 'node_modules/@acala-network/chopsticks/chopsticks.cjs'),
+             '--genesis', os.path.join(self.tools.dir, 'spec.json'), '--host', '127.0.0.1', '--port', str(port),
+             '--build-block-mode', 'Manual'], self.log, cwd=directory)
+        # The extension ChargeAssetTxPayment puts an Option<asset id> after the tip.
+        super().__init__(proc.wait_for('chopsticks to listen', self._listening, 60), extra_after_tip=1)
+        assert self.ws.endswith(f':{port}'), f'chopsticks moved from port {port} to {self.ws}'
+        self._stop = threading.Event()
+        self._miner = threading.Thread(target=self._mine, daemon=True)
+        proc.on_exit(self.stop)
+
+    def _listening(self):
+        assert self.process.alive(), self.process.text()
+        match = re.search(r'listening on \S+ and (ws://\S+)', self.process.text())
+        return match and match.group(1)
+
+    def mine(self):
+        self._miner.start()
+
+    def _mine(self):
+        idle = 0.0
+        while not self._stop.wait(self.block_s):
+            idle += self.block_s
+            try:
+                if idle >= self.idle_s or self.rpc('author_pendingExtrinsics'):
+                    self.rpc('dev_newBlock', {'count': 1}, seconds=300)
+                    idle = 0.0
+            except OSError:
+                if self.process.alive() and not self._stop.is_set():
+                    raise
+
+    def stop(self):
+        self._stop.set()
+        if self._miner.is_alive():
+            self._miner.join(300)
+        self.process.kill()
+
+
+def _free_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]

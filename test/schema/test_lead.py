@@ -181,6 +181,17 @@ class Renew(Case):
                          [(carol, False), (self.alice, True), (bob, False), (99, False)])
         self.assertEqual(self.renew(self.relay, 'me'), [])
 
+    def test_thousands_of_accounts(self):
+        self.lead('me')
+        self.renew(self.relay, 'me', (self.alice, 1))
+        self.owner.rows("INSERT INTO txrelay.accounts (alias, account_id, scheme, genesis, address, lock_key) "
+                        "SELECT 'a' || i, sha256(i::text::bytea), 'sr25519', sha256('g'), 'x' || i, 1000 + i "
+                        "FROM generate_series(1, 3000) i")
+        self.owner.rows("SELECT txrelay.leader_claim(account, 'me', 'me:1', false, 3000, 9000) FROM txrelay.accounts")
+        pairs = [(a, e) for a, e in self.owner.rows('SELECT account, epoch FROM txrelay.accounts ORDER BY account')]
+        self.relay.rows("SET statement_timeout = '5s'")
+        self.assertEqual(self.renew(self.relay, 'me', *pairs), [(a, True) for a, _ in pairs])
+
     def test_moves_both_expiries_and_the_heartbeat(self):
         self.lead('me')
         before = self.account()

@@ -53,7 +53,7 @@ struct pending {
     bool used;
     int64_t id;
     uint32_t tx; /* current attempt */
-    int stage;
+    enum manager_row_stage stage;
     uint64_t submitted;
     uint32_t earlier_count;
     uint32_t earlier[EARLIER_MAX];
@@ -161,9 +161,10 @@ bool never_valid(int64_t id);    /* the node refuses this transaction for ever *
 bool never_admitted(int64_t id); /* the door finds it bad */
 void store_enqueue(struct world *w);
 void store_push(struct world *w, const struct manager_effect *fx);
-void store_run(struct world *w);                      /* carries out the oldest request and queues its answer */
-void store_break(struct world *w, bool answer);       /* the connection is lost: an unknown prefix was carried out */
-void store_answer(struct world *w);                   /* delivers the oldest answer */
+void store_run(struct world *w); /* carries out the oldest request and queues its answer */
+void store_break(struct world *w,
+                 bool answer);      /* the connection is lost: an unknown prefix was carried out */
+void store_answer(struct world *w); /* delivers the oldest answer */
 void answer_done(struct answer *a);
 
 /* model_world.c */
@@ -171,8 +172,8 @@ struct world *world_new(uint64_t seed);
 void world_free(struct world *w);
 void feed(struct world *w, struct manager_event ev);
 void say(struct world *w, struct node_event ev); /* something the node says, if anybody listens */
-void world_step(struct world *w);     /* one action, faults and all */
-void world_settle(struct world *w);   /* no more faults: everything must end */
+void world_step(struct world *w);                /* one action, faults and all */
+void world_settle(struct world *w);              /* no more faults: everything must end */
 void world_verify(const struct world *w);
 
 #endif

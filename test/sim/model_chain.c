@@ -106,7 +106,8 @@ void chain_submit(struct world *w, uint32_t tx, struct node_event *reply)
     if (t->spec != w->spec || (t->death >= 0 && (int64_t)w->best + 1 >= t->death))
         reply->text = "Invalid Transaction: Transaction has a bad signature";
     else if (t->nonce < chain_nonce(w, w->best))
-        reply->text = chance(w, 50) ? "Invalid Transaction: Transaction is outdated" : "{\"invalid\":{\"stale\":null}}";
+        reply->text =
+            chance(w, 50) ? "Invalid Transaction: Transaction is outdated" : "{\"invalid\":{\"stale\":null}}";
     else if (never_valid(t->id))
         reply->text = "Invalid Transaction: Custom error: 7";
     else if (w->unpaid)

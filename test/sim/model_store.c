@@ -24,7 +24,8 @@ void store_push(struct world *w, const struct manager_effect *fx)
 {
     struct write *q = &w->writes[w->write_tail++ % QUEUE_MAX];
     INVARIANT(w->write_tail - w->write_head < QUEUE_MAX);
-    *q = (struct write){.type = fx->type, .after_nonce = fx->after_nonce, .nonce = fx->nonce, .count = fx->count};
+    *q = (struct write){
+        .type = fx->type, .after_nonce = fx->after_nonce, .nonce = fx->nonce, .count = fx->count};
     q->rows = xcalloc(fx->count, sizeof(*q->rows));
     if (fx->count)
         memcpy(q->rows, fx->rows, fx->count * sizeof(*q->rows));

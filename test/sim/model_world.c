@@ -13,7 +13,8 @@ struct world *world_new(uint64_t seed)
 {
     struct world *w = xcalloc(1, sizeof(*w));
     w->rng.state = seed;
-    w->m = manager_new(&(struct manager_config){.window_max = 48, .batch_max = 16, .unanswered_max = 12, .era_period = ERA});
+    w->m = manager_new(
+        &(struct manager_config){.window_max = 48, .batch_max = 16, .unanswered_max = 12, .era_period = ERA});
     w->now = 1;
     w->faults = true;
     w->txs = xcalloc(TX_MAX, sizeof(*w->txs));
@@ -156,7 +157,8 @@ static void learn_runtime(struct world *w)
     if (w->door_spec == w->spec)
         return;
     w->door_spec = w->spec;
-    feed(w, (struct manager_event){.type = MANAGER_EV_RUNTIME, .spec_version = w->spec, .transaction_version = 1});
+    feed(w, (struct manager_event){
+                .type = MANAGER_EV_RUNTIME, .spec_version = w->spec, .transaction_version = 1});
 }
 
 static void deliver_event(struct world *w)
@@ -254,7 +256,8 @@ static void deliver_outbox(struct world *w)
     uint8_t *calls = xcalloc(count, CALL_LEN);
     for (size_t i = 0; i < count; i++) {
         memcpy(calls + i * CALL_LEN, &w->outbox[i], CALL_LEN);
-        rows[i] = (struct manager_outbox_row){.id = w->outbox[i], .call = calls + i * CALL_LEN, .call_len = CALL_LEN};
+        rows[i] = (struct manager_outbox_row){
+            .id = w->outbox[i], .call = calls + i * CALL_LEN, .call_len = CALL_LEN};
         if (never_admitted(w->outbox[i]))
             rows[i].bad = "call 0 does not decode";
     }
@@ -317,8 +320,10 @@ static void lose_node(struct world *w, bool answer)
     for (size_t i = 0; answer && i < count; i++) {
         uint8_t hash[32];
         hash_of_tx(lost[i], hash);
-        feed(w, (struct manager_event){
-                    .type = MANAGER_EV_SUBMIT_REPLY, .nonce = w->txs[lost[i]].nonce, .hash = hash, .code = ERR_NET});
+        feed(w, (struct manager_event){.type = MANAGER_EV_SUBMIT_REPLY,
+                                       .nonce = w->txs[lost[i]].nonce,
+                                       .hash = hash,
+                                       .code = ERR_NET});
     }
     for (uint32_t i = 0; i < w->tx_count; i++) {
         uint8_t hash[32];
@@ -326,7 +331,8 @@ static void lose_node(struct world *w, bool answer)
         w->txs[i].watched = false;
         hash_of_tx(i, hash);
         if (told)
-            feed(w, (struct manager_event){.type = MANAGER_EV_WATCH_LOST, .nonce = w->txs[i].nonce, .hash = hash});
+            feed(w, (struct manager_event){
+                        .type = MANAGER_EV_WATCH_LOST, .nonce = w->txs[i].nonce, .hash = hash});
     }
     if (answer && questions) {
         feed(w, (struct manager_event){.type = MANAGER_EV_POOL, .failed = true});
@@ -466,8 +472,8 @@ void world_step(struct world *w)
 
 static bool at_rest(const struct world *w)
 {
-    return !w->outbox_count && !w->pending_count && w->finalized == w->best && w->follow_next > w->finalized &&
-           manager_look(w->m).open == 0;
+    return !w->outbox_count && !w->pending_count && w->finalized == w->best &&
+           w->follow_next > w->finalized && manager_look(w->m).open == 0;
 }
 
 void world_settle(struct world *w)

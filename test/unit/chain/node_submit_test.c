@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "support_node.h"
 
-static struct fake_runtime polkadot;
+static struct fake_runtime contracts;
 
 struct tx {
     struct node_submit submit;
@@ -153,7 +153,7 @@ static bool author(struct fake *f, struct ws_peer *p, const char *method, const 
 
 static void start(struct node_rig *rig, struct script *s)
 {
-    rig_start(rig, 1, &polkadot);
+    rig_start(rig, 1, &contracts);
     rig->fake[0].hook = author;
     rig->fake[0].hook_arg = s;
     rig_up(rig);
@@ -289,7 +289,7 @@ static void not_ready(void **state)
     (void)state;
     struct node_rig rig;
     struct tx t = {0}, forgotten = {0};
-    rig_start(&rig, 1, &polkadot);
+    rig_start(&rig, 1, &contracts);
     rig_connect(&rig);
     submit(&rig, &t, NULL, NULL);
     submit(&rig, &forgotten, NULL, NULL);
@@ -322,8 +322,8 @@ static void timed_out(void **state)
     struct node_rig rig;
     struct tx t = {0};
     struct script s = {.keep = true};
-    rig_start(&rig, 1, &polkadot);
-    rig.config.call_timeout_ms = 150;
+    rig_start(&rig, 1, &contracts);
+    rig.config.call_timeout_ms = rig_patience(150);
     rig.fake[0].hook = author;
     rig.fake[0].hook_arg = &s;
     rig_up(&rig);
@@ -377,14 +377,14 @@ static void status_names(void **state)
 static int load(void **state)
 {
     (void)state;
-    fake_runtime_load(&polkadot, "polkadot", 1002005, 26, "v14-polkadot");
+    fake_runtime_load(&contracts, "contracts", 100, 1, "v14-substrate-contracts-node");
     return 0;
 }
 
 static int unload(void **state)
 {
     (void)state;
-    fake_runtime_done(&polkadot);
+    fake_runtime_done(&contracts);
     return 0;
 }
 

@@ -14,7 +14,7 @@
 #include "support_node.h"
 #include "support_vectors.h"
 
-static struct fake_runtime polkadot, substrate;
+static struct fake_runtime contracts, substrate;
 
 static void add_blocks(struct fake *f, unsigned count)
 {
@@ -27,7 +27,7 @@ static void handshake(void **state)
     (void)state;
     struct node_rig rig;
     uint8_t genesis[32], best[32], finalized[32];
-    rig_start(&rig, 1, &polkadot);
+    rig_start(&rig, 1, &contracts);
     struct fake *f = &rig.fake[0];
     add_blocks(f, 9);
     f->best = 9;
@@ -40,11 +40,11 @@ static void handshake(void **state)
     fake_hash(f, 9, best);
     fake_hash(f, 7, finalized);
     assert_memory_equal(info->genesis, genesis, 32);
-    assert_int_equal(info->spec_version, 1002005);
-    assert_int_equal(info->transaction_version, 26);
-    assert_string_equal(info->spec_name, "polkadot");
-    assert_int_equal(info->ss58_prefix, 0);
-    assert_int_equal(info->block_hash_count, 4096);
+    assert_int_equal(info->spec_version, 100);
+    assert_int_equal(info->transaction_version, 1);
+    assert_string_equal(info->spec_name, "contracts");
+    assert_int_equal(info->ss58_prefix, 42);
+    assert_int_equal(info->block_hash_count, 2400);
     assert_int_equal(metadata_version(info->metadata), 14);
     assert_int_equal(info->best_number, 9);
     assert_memory_equal(info->best_hash, best, 32);
@@ -69,7 +69,7 @@ static void best_heads(void **state)
     (void)state;
     struct node_rig rig;
     uint8_t hash[32];
-    rig_start(&rig, 1, &polkadot);
+    rig_start(&rig, 1, &contracts);
     struct fake *f = &rig.fake[0];
     add_blocks(f, 5);
     f->best = 1;
@@ -173,7 +173,7 @@ static void upgrade_by_notification(void **state)
 {
     (void)state;
     struct node_rig rig;
-    rig_start(&rig, 1, &polkadot);
+    rig_start(&rig, 1, &contracts);
     struct fake *f = &rig.fake[0];
     rig_up(&rig);
     const struct metadata *before = rig.info.metadata;
@@ -193,7 +193,7 @@ static void upgrade_found_by_asking(void **state)
 {
     (void)state;
     struct node_rig rig;
-    rig_start(&rig, 1, &polkadot);
+    rig_start(&rig, 1, &contracts);
     struct fake *f = &rig.fake[0];
     rig_connect(&rig);
     node_recheck_runtime(rig.node); /* not ready: nothing */
@@ -211,7 +211,7 @@ static void upgrade_while_away(void **state)
 {
     (void)state;
     struct node_rig rig;
-    rig_start(&rig, 1, &polkadot);
+    rig_start(&rig, 1, &contracts);
     struct fake *f = &rig.fake[0];
     rig_up(&rig);
     upgrade(f);
@@ -235,7 +235,7 @@ static void another_chain(void **state)
     struct node_rig rig;
     uint8_t wanted[32];
     memset(wanted, 0xab, sizeof(wanted));
-    rig_start(&rig, 1, &polkadot);
+    rig_start(&rig, 1, &contracts);
     rig.config.genesis = wanted;
     rig_connect(&rig);
     rig_wait_down(&rig, 1);
@@ -254,7 +254,7 @@ static void the_second_endpoint_is_the_right_one(void **state)
     (void)state;
     struct node_rig rig;
     uint8_t wanted[32];
-    rig_start(&rig, 2, &polkadot);
+    rig_start(&rig, 2, &contracts);
     fake_fork(&rig.fake[1], 0);
     fake_add(&rig.fake[1], NULL, NULL);
     rig.fake[1].blocks[0].hash[65] = rig.fake[1].blocks[0].hash[65] == '0' ? '1' : '0';
@@ -270,7 +270,7 @@ static void moves_when_an_endpoint_dies_and_stays_there(void **state)
 {
     (void)state;
     struct node_rig rig;
-    rig_start(&rig, 2, &polkadot);
+    rig_start(&rig, 2, &contracts);
     rig_up(&rig);
     assert_non_null(rig.fake[0].peer);
     fake_stop(&rig.fake[0], rig.loop);
@@ -288,7 +288,7 @@ static void the_first_chain_is_kept(void **state)
 {
     (void)state;
     struct node_rig rig;
-    rig_start(&rig, 2, &polkadot);
+    rig_start(&rig, 2, &contracts);
     rig.fake[1].blocks[0].hash[65] = rig.fake[1].blocks[0].hash[65] == '0' ? '1' : '0';
     rig_up(&rig);
     fake_stop(&rig.fake[0], rig.loop);
@@ -301,7 +301,7 @@ static void an_endpoint_that_lags_is_passed_over(void **state)
 {
     (void)state;
     struct node_rig rig;
-    rig_start(&rig, 2, &polkadot);
+    rig_start(&rig, 2, &contracts);
     add_blocks(&rig.fake[0], 60);
     rig.fake[0].best = rig.fake[0].finalized = 60;
     rig_up(&rig);
@@ -332,7 +332,7 @@ static void a_handshake_that_fails_is_tried_again(void **state)
     (void)state;
     struct node_rig rig;
     unsigned left = 2;
-    rig_start(&rig, 1, &polkadot);
+    rig_start(&rig, 1, &contracts);
     rig.fake[0].hook = no_version;
     rig.fake[0].hook_arg = &left;
     rig_up(&rig);
@@ -365,10 +365,10 @@ static void a_handshake_without_an_answer(void **state)
 {
     (void)state;
     struct node_rig rig;
-    rig_start(&rig, 2, &polkadot);
+    rig_start(&rig, 2, &contracts);
     rig.fake[0].hook = mute;
     rig.fake[0].hook_arg = (void *)(uintptr_t) "state_subscribeRuntimeVersion";
-    rig.config.call_timeout_ms = 80;
+    rig.config.call_timeout_ms = rig_patience(80);
     rig_up(&rig);
     assert_non_null(rig.fake[1].peer);
     rig_done(&rig);
@@ -381,7 +381,7 @@ static void closing_in_every_phase(void **state)
                                           "state_getMetadata", "chain_subscribeNewHeads"};
     struct node_rig rig;
     for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
-        rig_start(&rig, 1, &polkadot);
+        rig_start(&rig, 1, &contracts);
         muted = 0;
         rig.fake[0].hook = mute;
         rig.fake[0].hook_arg = (void *)(uintptr_t)methods[i];
@@ -390,7 +390,7 @@ static void closing_in_every_phase(void **state)
         assert_true(rig_wait(&rig, was_muted));
         rig_done(&rig);
     }
-    rig_start(&rig, 1, &polkadot); /* never opened */
+    rig_start(&rig, 1, &contracts); /* never opened */
     struct err err;
     rig.node = node_new(rig.loop, &rig.config, &err);
     rig_done(&rig);
@@ -403,7 +403,7 @@ static void bad_url(void **state)
     struct node_rig rig;
     struct err err = {0};
     const char *urls[] = {"ws://127.0.0.1:1", "http://127.0.0.1:1"};
-    rig_start(&rig, 1, &polkadot);
+    rig_start(&rig, 1, &contracts);
     rig.config.urls = urls;
     rig.config.url_count = 2;
     assert_null(node_new(rig.loop, &rig.config, &err));
@@ -454,7 +454,7 @@ static void questions(void **state)
     struct question early = {0}, nonce = {0}, hash = {0}, none = {0}, pending = {0};
     struct buf hashes = {0};
     uint8_t account[32] = {1}, want[32];
-    rig_start(&rig, 1, &polkadot);
+    rig_start(&rig, 1, &contracts);
     struct fake *f = &rig.fake[0];
     f->hook = pool;
     add_blocks(f, 3);
@@ -498,7 +498,7 @@ static void questions(void **state)
 static int load(void **state)
 {
     (void)state;
-    fake_runtime_load(&polkadot, "polkadot", 1002005, 26, "v14-polkadot");
+    fake_runtime_load(&contracts, "contracts", 100, 1, "v14-substrate-contracts-node");
     fake_runtime_load(&substrate, "node", 268, 2, "v14-substrate");
     return 0;
 }
@@ -506,7 +506,7 @@ static int load(void **state)
 static int unload(void **state)
 {
     (void)state;
-    fake_runtime_done(&polkadot);
+    fake_runtime_done(&contracts);
     fake_runtime_done(&substrate);
     return 0;
 }

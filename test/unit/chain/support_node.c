@@ -1,6 +1,7 @@
 #include "support_node.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -80,6 +81,11 @@ void rig_start(struct node_rig *rig, size_t fakes, const struct fake_runtime *ru
         .wants = wants,
         .arg = rig,
     };
+}
+
+uint32_t rig_patience(uint32_t ms)
+{
+    return getenv("TXRELAY_VALGRIND") ? ms * 40 : ms;
 }
 
 void rig_connect(struct node_rig *rig)

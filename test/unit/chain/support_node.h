@@ -39,8 +39,10 @@ struct node_rig {
 
 void rig_start(struct node_rig *rig, size_t fakes,
                const struct fake_runtime *runtime); /* loop, servers, config */
-void rig_connect(struct node_rig *rig);             /* the node, opened */
-void rig_up(struct node_rig *rig);                  /* rig_connect, and wait for on_ready */
+/* A short time-out for a test that waits for it to pass, longer where everything is slow (valgrind). */
+uint32_t rig_patience(uint32_t ms);
+void rig_connect(struct node_rig *rig); /* the node, opened */
+void rig_up(struct node_rig *rig);      /* rig_connect, and wait for on_ready */
 void rig_done(struct node_rig *rig);
 void rig_close_node(struct node_rig *rig);
 bool rig_wait(struct node_rig *rig, bool (*done)(void *arg));

@@ -94,6 +94,8 @@ struct relay {
     int64_t epoch[ACCOUNTS];
 };
 
+enum lock_mode { LOCKS_ON, LOCKS_OFF, LOCKS_MIXED };
+
 struct world {
     struct rng rng;
     uint64_t now, seq, seed;
@@ -104,7 +106,7 @@ struct world {
     int next_session, next_incarnation;
     int64_t last_promoted[ACCOUNTS];
     bool faults;
-    enum { LOCKS_ON, LOCKS_OFF, LOCKS_MIXED } mode;
+    enum lock_mode mode;
     uint64_t promotions, steps;
 };
 
@@ -684,7 +686,7 @@ static void check_live(struct world *w)
     }
 }
 
-static void run_seed(uint64_t seed, int mode, uint64_t *ret_promotions)
+static void run_seed(uint64_t seed, enum lock_mode mode, uint64_t *ret_promotions)
 {
     struct world w = {.seed = seed, .rng = {.state = seed * 2654435761u + (uint64_t)mode}, .mode = mode};
     w.faults = true;
@@ -709,7 +711,7 @@ static void run_seed(uint64_t seed, int mode, uint64_t *ret_promotions)
     free(w.messages);
 }
 
-static void run_mode(int mode)
+static void run_mode(enum lock_mode mode)
 {
     const char *text = getenv("ELECTOR_SEEDS"); /* more, for a long run */
     uint64_t seeds = text ? strtoull(text, NULL, 10) : 150, promotions = 0;

@@ -366,7 +366,7 @@ void finalized_ours(struct script *s, uint64_t nonce)
 
 /* ---- starting ---- */
 
-struct manager_snapshot_row loaded_row(struct script *s, uint64_t nonce, int stage)
+struct manager_snapshot_row loaded_row(struct script *s, uint64_t nonce, enum manager_row_stage stage)
 {
     static uint8_t bytes[NONCES][BYTES_LEN];
     s->attempts[nonce] = 1;

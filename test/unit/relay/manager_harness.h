@@ -86,7 +86,7 @@ void expect_submit(struct script *s, uint64_t nonce); /* of the current attempt,
 void expect_alert(struct script *s, const char *words);
 
 /* ---- starting ---- */
-struct manager_snapshot_row loaded_row(struct script *s, uint64_t nonce, int stage);
+struct manager_snapshot_row loaded_row(struct script *s, uint64_t nonce, enum manager_row_stage stage);
 void load(struct script *s, const struct manager_snapshot_row *rows, size_t count, int64_t next);
 /* Leading with nothing pending and this next nonce. */
 struct script *leading(uint64_t next);

@@ -35,11 +35,13 @@ static void chunks(void **state)
         rows[i] = loaded_row(s, 5 + i, MANAGER_ROW_SENT);
     promote(s);
     assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, -1);
-    feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT, .snapshot = rows, .count = 2, .next_nonce = 8});
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_SNAPSHOT, .snapshot = rows, .count = 2, .next_nonce = 8});
     assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, 6);
     assert_int_equal(manager_phase(s->m), MANAGER_LOAD_WAIT);
-    feed(s, (struct manager_event){
-                .type = MANAGER_EV_SNAPSHOT, .snapshot = rows + 2, .count = 1, .last = true, .next_nonce = 8});
+    feed(s,
+         (struct manager_event){
+             .type = MANAGER_EV_SNAPSHOT, .snapshot = rows + 2, .count = 1, .last = true, .next_nonce = 8});
     assert_int_equal(manager_phase(s->m), MANAGER_CHAIN_WAIT);
     assert_int_equal(manager_look(s->m).open, 3);
     for (unsigned i = 0; i < 3; i++)
@@ -53,7 +55,8 @@ static void follow_from_lowest(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row rows[2] = {loaded_row(s, 5, MANAGER_ROW_SENT), loaded_row(s, 6, MANAGER_ROW_SENT)};
+    struct manager_snapshot_row rows[2] = {loaded_row(s, 5, MANAGER_ROW_SENT),
+                                           loaded_row(s, 6, MANAGER_ROW_SENT)};
     rows[0].submitted_block = 90;
     load(s, rows, 2, 7);
     chain_up(s);
@@ -61,7 +64,7 @@ static void follow_from_lowest(void **state)
     script_free(s);
 }
 
-static struct script *promoted(int stage, uint64_t next)
+static struct script *promoted(enum manager_row_stage stage, uint64_t next)
 {
     struct script *s = script_new(NULL);
     struct manager_snapshot_row rows[3];
@@ -162,7 +165,8 @@ static void useless_bytes(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row rows[2] = {loaded_row(s, 5, MANAGER_ROW_SIGNED), loaded_row(s, 6, MANAGER_ROW_SIGNED)};
+    struct manager_snapshot_row rows[2] = {loaded_row(s, 5, MANAGER_ROW_SIGNED),
+                                           loaded_row(s, 6, MANAGER_ROW_SIGNED)};
     rows[0].era_death = 103; /* best is 102: no pool takes it */
     rows[1].spec_version = SPEC - 1;
     load(s, rows, 2, 7);
@@ -222,7 +226,8 @@ static void hole_between(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row rows[2] = {loaded_row(s, 5, MANAGER_ROW_SIGNED), loaded_row(s, 8, MANAGER_ROW_SIGNED)};
+    struct manager_snapshot_row rows[2] = {loaded_row(s, 5, MANAGER_ROW_SIGNED),
+                                           loaded_row(s, 8, MANAGER_ROW_SIGNED)};
     load(s, rows, 2, 9);
     chain_up(s);
     probe(s, 5, 0);
@@ -270,7 +275,8 @@ static void hole_used(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row rows[2] = {loaded_row(s, 5, MANAGER_ROW_SENT), loaded_row(s, 7, MANAGER_ROW_SENT)};
+    struct manager_snapshot_row rows[2] = {loaded_row(s, 5, MANAGER_ROW_SENT),
+                                           loaded_row(s, 7, MANAGER_ROW_SENT)};
     load(s, rows, 2, 8);
     chain_up(s);
     probe(s, 7, 1, hash_of(7, 1));
@@ -354,7 +360,8 @@ static void node_behind(void **state)
     none(s, MANAGER_FX_ASK_POOL);
     expect_alert(s, "behind");
     s->finalized = 150;
-    feed(s, (struct manager_event){.type = MANAGER_EV_CHAIN_UP, .number = 150, .best = 152, .spec_version = SPEC});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_CHAIN_UP, .number = 150, .best = 152, .spec_version = SPEC});
     expect(s, MANAGER_FX_ASK_POOL);
     script_free(s);
 }

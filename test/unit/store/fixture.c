@@ -86,6 +86,10 @@ void fx_pg_start(struct fx_pg *pg, const char *options)
 {
     if (!pg->dir)
         pg->dir = fx_temp_dir();
+    /* A test that dies takes its server along. */
+    free(fx_shell("(tail --pid=%d -f /dev/null; [ -d %s ] && { %s stop %s immediate; rm -rf %s; }) "
+                  "</dev/null >/dev/null 2>&1 &",
+                  (int)getpid(), pg->dir, PG_SH, pg->dir, pg->dir));
     pg->dsn = fx_shell("%s start %s %s 2>&1", PG_SH, pg->dir, options);
 }
 

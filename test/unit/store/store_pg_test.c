@@ -127,14 +127,17 @@ static void test_evict(void **state)
     struct store_evict evict = {.lock_key = a.lock_key};
     RUN_OK(&two, evict, &evict);
     assert_false(evict.terminated); /* healthy */
+    assert_string_equal(evict.current_holder, "one");
+    store_req_done(&evict.req);
     struct store_claim shorter = {
         .account = a.account, .holder = "one", .have_lock = true, .expiry_1_ms = 1, .expiry_2_ms = 1};
     RUN_OK(&one, claim, &shorter);
     store_req_done(&shorter.req);
     assert_false(try_lock(&two, a.lock_key));
-    do
+    do {
         RUN_OK(&two, evict, &evict);
-    while (!evict.terminated);
+        store_req_done(&evict.req);
+    } while (!evict.terminated);
     WAIT_FOR(l, one.control_lost == 1);
     WAIT_FOR(l, try_lock(&two, a.lock_key));
     struct store_claim claim = {

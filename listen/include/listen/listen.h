@@ -1,0 +1,97 @@
+/* The LISTEN stream of one process: one connection, all channels, events handed out in order.
+ *
+ *   CONNECT_WAIT -> ACCOUNTS_WAIT -> SCAN_WAIT -> LIVE (reads accounts and scans again to repair)
+ *        ^   ^            | a question failed |      |
+ *        |   +-------- RETRY_WAIT <-----------+------+
+ *        +---- session lost, from anywhere
+ *
+ * What it promises: a follower that reads on equals the table (I8). Nothing is lost: LISTEN is committed
+ * before the scan that catches up, and the scan is done again after every reconnect and every repair_ms.
+ * At least once; in order per transaction; a status that is older than one that was handed out is not
+ * (S15). A lost notification costs time, never a status.
+ *
+ * The connection is direct and of its own: it never stays in a transaction (a listener that does blocks the
+ * cluster's notification queue), and it is proved alive by a question every few seconds.
+ *
+ * signals_only: leader_change and outbox_wake alone, without a scan: what a relay needs. Both are hints there;
+ * on_state(live) tells when some may have been missed. */
+#ifndef LISTEN_LISTEN_H
+#define LISTEN_LISTEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "loop/loop.h"
+
+struct buf;
+struct listen;
+
+enum { LISTEN_ACCOUNT_ID_MAX = 32 };
+
+enum listen_kind {
+    LISTEN_NEW,      /* a transaction (or a filler) has a nonce */
+    LISTEN_UPDATE,   /* its state, attempt or block changed */
+    LISTEN_REMOVED,  /* it lost its nonce and went back to the outbox */
+    LISTEN_FINISHED, /* it ended: the outcome is set */
+};
+
+/* Texts are valid in the callback only; "" where there is nothing to tell. */
+struct listen_event {
+    enum listen_kind kind;
+    int32_t account;     /* row of txrelay.accounts */
+    const char *alias;
+    uint8_t account_id[LISTEN_ACCOUNT_ID_MAX];
+    size_t account_id_len;
+    int64_t id;          /* 0: a filler, no application asked for it */
+    int64_t nonce;       /* -1: it ended without one */
+    bool has_hash, has_block;
+    uint8_t hash[32];
+    uint8_t block_hash[32];
+    int64_t block_number; /* -1: not known (a notification does not tell) */
+    const char *state;    /* Substrate's names and "signed" */
+    const char *outcome;  /* finished: ok, dispatch_error, expired, cancelled, failed, usurped */
+    const char *error;    /* finished, or from a scan */
+    const char *creator;
+    int64_t updated_at_us; /* database clock, microseconds since 1970 */
+    bool from_scan;
+};
+
+struct listen_leader {
+    int32_t account;
+    const char *holder, *address; /* "" when the account is free */
+    int64_t epoch;
+};
+
+struct listen_config {
+    const char *dsn;
+    const char *name;     /* application_name */
+    bool signals_only;
+    const char *account;  /* only this one: alias, 0x id or address; NULL: all */
+    int64_t id;           /* only this transaction; 0: all */
+    int64_t since_us;     /* also what finished since then (database clock); 0: from the connect on */
+    uint32_t repair_ms;   /* default 60000 */
+    uint32_t probe_ms;    /* default 10000; unanswered for half of it: the connection is replaced */
+    uint32_t scan_rows;   /* rows of one question; default 1000 */
+    void (*on_event)(void *arg, const struct listen_event *event);
+    void (*on_leader_change)(void *arg, const struct listen_leader *change);
+    void (*on_wake)(void *arg, int32_t account);
+    /* live: caught up; what follows is as fast as the database tells it. Not live: the view is stale since
+     * since_ms (loop clock) and why; err->code of class PERMANENT will not mend itself (ERR_NOT_FOUND: the
+     * account of the filter). */
+    void (*on_state)(void *arg, bool live, uint64_t since_ms, const struct err *err);
+    void *arg;
+};
+
+struct listen *listen_new(struct loop *l, const struct listen_config *config); /* texts are copied */
+void listen_open(struct listen *s);
+void listen_close(struct listen *s, void (*cb)(void *arg), void *arg); /* frees s; no callback but cb after it */
+bool listen_is_live(const struct listen *s, uint64_t *ret_since_ms);
+
+const char *listen_kind_name(enum listen_kind kind);
+/* One line without the newline: a JSON object, or words for people. */
+void listen_format_json(const struct listen_event *event, struct buf *out);
+void listen_format_human(const struct listen_event *event, struct buf *out);
+
+#endif

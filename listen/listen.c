@@ -1,0 +1,414 @@
+/* The door of the listen cursor: one connection that listens, the notifications it brings, and the questions
+ * that the cursor asks. The picture of the states is in listen/listen.h; a question that fails leads to
+ * RETRY_WAIT, which connects again after a back-off. */
+#include "listen/listen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "listen/payload.h"
+#include "listen_internal.h"
+
+enum {
+    REPAIR_MS = 60000,
+    PROBE_MS = 10000,
+    SCAN_ROWS = 1000,
+    HELD_MAX = 65536,
+    ANSWER_MS = 45000, /* longer than statement_timeout: the session hangs */
+    RESCAN_MS = 1000,  /* what cannot be placed is read again, but not more often than so */
+    BACKOFF_BASE_MS = 200,
+    BACKOFF_CAP_MS = 5000,
+};
+
+static const char *const setup_signals[] = {"SET statement_timeout = '30s'", "LISTEN leader_change",
+                                            "LISTEN outbox_wake", NULL};
+static const char *const setup_all[] = {"SET statement_timeout = '30s'",
+                                        "LISTEN leader_change",
+                                        "LISTEN outbox_wake",
+                                        "LISTEN pending_tx_new",
+                                        "LISTEN pending_tx_update",
+                                        "LISTEN pending_tx_removed",
+                                        NULL};
+
+/* ---- what the owner is told ---- */
+
+static void tell_state(struct listen *s, bool live, const struct err *err)
+{
+    int code = err ? err->code : 0;
+    if (live == s->told_live && (live || code == s->told_code))
+        return;
+    if (live != s->told_live)
+        s->since_ms = loop_now_ms(s->loop);
+    s->told_live = live;
+    s->told_code = code;
+    if (s->config.on_state)
+        s->config.on_state(s->config.arg, live, s->since_ms, err);
+}
+
+static void tell_event(struct listen *s, const struct listen_event *event)
+{
+    struct listen_event ev = *event;
+    const struct account_row *a = listen__account(s, ev.account);
+    if (a) {
+        ev.alias = a->alias;
+        ev.account_id_len = a->id_len;
+        memcpy(ev.account_id, a->id, a->id_len);
+    }
+    if (s->config.on_event)
+        s->config.on_event(s->config.arg, &ev);
+}
+
+/* ---- catching up ---- */
+
+static void live(struct listen *s)
+{
+    uint64_t now = loop_now_ms(s->loop), took = now - s->begun_at;
+    s->state = LISTEN_LIVE;
+    backoff_reset(&s->backoff);
+    /* A scan that takes long is not repeated all the time. */
+    s->repair_at = now + (took * 20 > s->config.repair_ms ? took * 20 : s->config.repair_ms);
+    if (s->rescan && s->repair_at > now + RESCAN_MS)
+        s->repair_at = now + RESCAN_MS;
+    tell_state(s, true, NULL);
+}
+
+/* Something was heard that cannot be placed, or does not fit: the table is read again. */
+static void rescan(struct listen *s)
+{
+    uint64_t soon = loop_now_ms(s->loop) + RESCAN_MS;
+    s->rescan = true;
+    if (s->state == LISTEN_LIVE && s->repair_at != UINT64_MAX && s->repair_at > soon)
+        s->repair_at = soon;
+    listen__arm(s);
+}
+
+void listen__step(struct listen *s, const struct cursor_event *ev)
+{
+    const struct cursor_effect *fx;
+    size_t count;
+    cursor_step(s->cursor, ev, &fx, &count);
+    for (size_t i = 0; i < count && !listen__closing(s); i++) {
+        switch (fx[i].type) {
+        case CURSOR_FX_EVENT:
+            tell_event(s, &fx[i].event);
+            break;
+        case CURSOR_FX_SCAN_PENDING:
+            listen__scan_pending(s, &fx[i]);
+            break;
+        case CURSOR_FX_SCAN_FINISHED:
+            listen__scan_finished(s, &fx[i]);
+            break;
+        case CURSOR_FX_LOOK_UP:
+            listen__look_up(s);
+            break;
+        case CURSOR_FX_LIVE:
+            live(s);
+            break;
+        case CURSOR_FX_DOUBT:
+            rescan(s);
+            break;
+        }
+    }
+    if (!listen__closing(s))
+        listen__arm(s);
+}
+
+static void begin(struct listen *s)
+{
+    s->rescan = false;
+    s->begun_at = loop_now_ms(s->loop);
+    s->repair_at = UINT64_MAX; /* until it is done */
+    if (s->state != LISTEN_LIVE)
+        s->state = LISTEN_ACCOUNTS_WAIT;
+    listen__read_accounts(s);
+    listen__arm(s);
+}
+
+void listen__accounts_read(struct listen *s, int64_t now_us)
+{
+    if (cursor_state(s->cursor) == CURSOR_DOWN && cursor_known(s->cursor) == 0) {
+        const struct account_row *a = s->account ? listen__account_by_name(s, s->account) : NULL;
+        if (s->account && !a) {
+            struct err err;
+            err_set(&err, ERR_NOT_FOUND,
+                    "no such account: \"%.80s\"; txrelay accounts lists them (a relay registers its own when "
+                    "it starts)",
+                    s->account);
+            listen__question_failed(s, &err);
+            return;
+        }
+        cursor_filter(s->cursor, a ? a->number : 0, s->config.id);
+    }
+    if (s->state != LISTEN_LIVE)
+        s->state = LISTEN_SCAN_WAIT;
+    listen__step(s, &(struct cursor_event){.type = CURSOR_EV_BEGIN, .now_us = now_us});
+}
+
+void listen__question_failed(struct listen *s, const struct err *err)
+{
+    if (s->state == LISTEN_RETRY_WAIT)
+        return;
+    s->state = LISTEN_RETRY_WAIT;
+    s->retry_at = loop_now_ms(s->loop) + backoff_next(&s->backoff, &s->rng);
+    listen__step(s, &(struct cursor_event){.type = CURSOR_EV_DOWN});
+    tell_state(s, false, err);
+}
+
+/* ---- notifications ---- */
+
+static bool place(struct listen *s, struct listen_event *ev)
+{
+    const struct account_row *a = ev->account ? listen__account(s, ev->account)
+                                              : listen__account_by_id(s, ev->account_id, ev->account_id_len);
+    if (a)
+        ev->account = a->number;
+    return a != NULL;
+}
+
+static void hear_row(struct listen *s, enum listen_kind kind, const char *text, size_t len)
+{
+    struct listen_payload p;
+    if (!listen_payload_row(text, len, kind, &p)) {
+        log_warn("listen.bad_payload", "kind=%s bytes=%zu text=\"ignored; the table is read again\"",
+                 listen_kind_name(kind), len);
+        rescan(s);
+        return;
+    }
+    if (place(s, &p.event))
+        listen__step(s, &(struct cursor_event){.type = CURSOR_EV_NOTIFY, .rows = &p.event, .count = 1});
+    else
+        rescan(s); /* an account that was registered since, or one that several chains have */
+    listen_payload_done(&p);
+}
+
+static void drop_held(struct listen *s)
+{
+    for (struct list *n = list_first(&s->held); n; n = list_first(&s->held)) {
+        list_remove(n);
+        free(CONTAINER_OF(n, struct held, node));
+    }
+    s->held_count = 0;
+}
+
+static void hold(struct listen *s, enum listen_kind kind, const char *text, size_t len)
+{
+    if (s->held_count == HELD_MAX) { /* the next scan tells what they would have told */
+        drop_held(s);
+        rescan(s);
+    }
+    struct held *h = xmalloc(sizeof(*h) + len + 1);
+    h->node = (struct list){0};
+    h->kind = kind;
+    h->len = len;
+    memcpy(h->text, text, len + 1);
+    list_append(&s->held, &h->node);
+    s->held_count++;
+}
+
+void listen__pending_answered(struct listen *s)
+{
+    struct list *n;
+    while (!listen__closing(s) && !s->scan_pending && (n = list_first(&s->held))) {
+        struct held *h = CONTAINER_OF(n, struct held, node);
+        list_remove(n);
+        s->held_count--;
+        hear_row(s, h->kind, h->text, h->len);
+        free(h);
+    }
+}
+
+static void hear_signal(struct listen *s, const char *channel, const char *text, size_t len)
+{
+    struct listen_payload p;
+    int32_t account;
+    if (!strcmp(channel, "outbox_wake")) {
+        if (listen_payload_wake(text, len, &account) && s->config.on_wake)
+            s->config.on_wake(s->config.arg, account);
+    } else if (listen_payload_leader(text, len, &p)) {
+        if (s->config.on_leader_change)
+            s->config.on_leader_change(s->config.arg, &p.leader);
+        listen_payload_done(&p);
+    }
+}
+
+static void on_notify(void *arg, const char *channel, const char *payload, int from_pid)
+{
+    static const char *const rows[] = {[LISTEN_NEW] = "pending_tx_new",
+                                       [LISTEN_UPDATE] = "pending_tx_update",
+                                       [LISTEN_REMOVED] = "pending_tx_removed"};
+    struct listen *s = arg;
+    size_t len = strlen(payload);
+    (void)from_pid;
+    if (listen__closing(s))
+        return;
+    for (int kind = LISTEN_NEW; kind <= LISTEN_REMOVED; kind++) {
+        if (strcmp(channel, rows[kind]) != 0)
+            continue;
+        if (cursor_state(s->cursor) == CURSOR_DOWN)
+            return; /* before the scan, which will tell it */
+        if (s->scan_pending)
+            hold(s, (enum listen_kind)kind, payload, len);
+        else
+            hear_row(s, (enum listen_kind)kind, payload, len);
+        return;
+    }
+    hear_signal(s, channel, payload, len);
+}
+
+/* ---- connection and time ---- */
+
+static void on_up(void *arg)
+{
+    struct listen *s = arg;
+    if (listen__closing(s))
+        return;
+    s->probe_at = loop_now_ms(s->loop) + s->config.probe_ms;
+    if (s->config.signals_only) {
+        s->state = LISTEN_LIVE;
+        s->repair_at = UINT64_MAX;
+        listen__arm(s);
+        tell_state(s, true, NULL);
+    } else {
+        begin(s);
+    }
+}
+
+static void on_down(void *arg, const struct err *err)
+{
+    struct listen *s = arg;
+    if (listen__closing(s))
+        return;
+    s->state = LISTEN_CONNECT_WAIT;
+    s->scan_pending = false;
+    drop_held(s);
+    listen__step(s, &(struct cursor_event){.type = CURSOR_EV_DOWN});
+    tell_state(s, false, err);
+}
+
+static void no_answer(struct listen *s)
+{
+    struct err err;
+    err_set(&err, ERR_TIMEOUT, "the database did not answer the listener in time: connecting again");
+    conn_reconnect(s->conn, &err);
+}
+
+static uint64_t answer_due(const struct listen *s)
+{
+    if (s->probe.busy)
+        return s->probe_at + s->config.probe_ms / 2;
+    return listen__asking(s) ? s->busy_since + ANSWER_MS : UINT64_MAX;
+}
+
+static bool probe_due(const struct listen *s, uint64_t now)
+{
+    bool idle = !s->probe.busy && !listen__asking(s);
+    return idle && s->state != LISTEN_CONNECT_WAIT && s->state != LISTEN_RETRY_WAIT && now >= s->probe_at;
+}
+
+void listen__arm(struct listen *s)
+{
+    uint64_t next = answer_due(s);
+    if (s->state == LISTEN_RETRY_WAIT && s->retry_at < next)
+        next = s->retry_at;
+    if (s->state == LISTEN_LIVE && s->repair_at < next)
+        next = s->repair_at;
+    if (s->probe_at < next && probe_due(s, s->probe_at))
+        next = s->probe_at;
+    if (next == UINT64_MAX)
+        loop_timer_stop(s->timer);
+    else
+        loop_timer_at(s->timer, next);
+}
+
+static void on_timer(void *arg)
+{
+    struct listen *s = arg;
+    uint64_t now = loop_now_ms(s->loop);
+    if (now >= answer_due(s)) {
+        no_answer(s);
+        return;
+    }
+    if (s->state == LISTEN_RETRY_WAIT && now >= s->retry_at) {
+        struct err again;
+        err_set(&again, ERR_DB_UNAVAILABLE, "connecting again after a question that failed");
+        again.code = s->told_code; /* the state that was told stays */
+        conn_reconnect(s->conn, &again);
+        return;
+    }
+    if (s->state == LISTEN_LIVE && now >= s->repair_at)
+        begin(s);
+    if (probe_due(s, now)) {
+        s->probe_at = now;
+        listen__probe(s);
+    }
+    listen__arm(s);
+}
+
+/* ---- life ---- */
+
+struct listen *listen_new(struct loop *l, const struct listen_config *config)
+{
+    struct listen *s = xcalloc(1, sizeof(*s));
+    s->loop = l;
+    s->config = *config;
+    s->config.repair_ms = config->repair_ms ? config->repair_ms : REPAIR_MS;
+    s->config.probe_ms = config->probe_ms ? config->probe_ms : PROBE_MS;
+    s->config.scan_rows = config->scan_rows ? config->scan_rows : SCAN_ROWS;
+    s->account = config->account ? xstrdup(config->account) : NULL;
+    s->backoff = (struct backoff){.base_ms = BACKOFF_BASE_MS, .cap_ms = BACKOFF_CAP_MS};
+    s->rng.state = loop_seed();
+    s->since_ms = loop_now_ms(l);
+    list_init(&s->held);
+    s->timer = loop_timer_new(l, on_timer, s);
+    s->cursor =
+        cursor_new(&(struct cursor_config){.since_us = config->since_us, .scan_rows = s->config.scan_rows});
+    s->conn = conn_new(l, &(struct conn_config){
+                              .dsn = config->dsn,
+                              .name = config->name ? config->name : "txrelay listen",
+                              .setup = config->signals_only ? setup_signals : setup_all,
+                              .refuse_standby = true,
+                              .refuse_pooler = true,
+                              .on_up = on_up,
+                              .on_down = on_down,
+                              .on_notify = on_notify,
+                              .arg = s,
+                          });
+    return s;
+}
+
+void listen_open(struct listen *s)
+{
+    conn_open(s->conn);
+}
+
+static void on_closed(void *arg)
+{
+    struct listen *s = arg;
+    void (*cb)(void *arg) = s->close_cb;
+    void *cb_arg = s->close_arg;
+    cursor_free(s->cursor);
+    listen__accounts_free(s);
+    drop_held(s);
+    free(s->account);
+    free(s);
+    cb(cb_arg);
+}
+
+void listen_close(struct listen *s, void (*cb)(void *arg), void *arg)
+{
+    PRE(!listen__closing(s));
+    s->state = LISTEN_CLOSING_WAIT;
+    s->close_cb = cb;
+    s->close_arg = arg;
+    s->timer = loop_timer_close(s->timer);
+    conn_close(s->conn, on_closed, s);
+}
+
+bool listen_is_live(const struct listen *s, uint64_t *ret_since_ms)
+{
+    if (ret_since_ms)
+        *ret_since_ms = s->since_ms;
+    return s->told_live;
+}

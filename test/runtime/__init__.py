@@ -1,0 +1,1 @@
+"""The lane on a real runtime."""

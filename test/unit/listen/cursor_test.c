@@ -1,0 +1,364 @@
+/* The listen cursor, one rule a test. Effects are compared as text: kind(id@nonce:state). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "listen/cursor.h"
+
+struct rig {
+    struct cursor *c;
+    struct buf log;
+};
+
+static void put_effect(struct buf *b, const struct cursor_effect *fx)
+{
+    if (b->len)
+        buf_puts(b, " ");
+    switch (fx->type) {
+    case CURSOR_FX_EVENT:
+        buf_printf(b, "%s(%lld@%lld", listen_kind_name(fx->event.kind), (long long)fx->event.id,
+                   (long long)fx->event.nonce);
+        if (fx->event.kind == LISTEN_FINISHED)
+            buf_printf(b, ":%s", fx->event.outcome);
+        else if (fx->event.kind != LISTEN_REMOVED)
+            buf_printf(b, ":%s", fx->event.state);
+        buf_printf(b, "%s)", fx->event.from_scan ? ",scan" : "");
+        return;
+    case CURSOR_FX_SCAN_PENDING:
+        buf_printf(b, "PENDING>%d,%lld", fx->account, (long long)fx->nonce);
+        return;
+    case CURSOR_FX_SCAN_FINISHED:
+        buf_printf(b, "FINISHED>%lld,%d,%lld,%lld", (long long)fx->since_us, fx->account,
+                   (long long)fx->nonce, (long long)fx->id);
+        return;
+    case CURSOR_FX_LOOK_UP:
+        buf_puts(b, "LOOKUP");
+        return;
+    case CURSOR_FX_LIVE:
+        buf_puts(b, "LIVE");
+        return;
+    case CURSOR_FX_DOUBT:
+        buf_puts(b, "DOUBT");
+        return;
+    }
+}
+
+static void step(struct rig *r, struct cursor_event ev, const char *expected)
+{
+    const struct cursor_effect *fx;
+    size_t count;
+    buf_clear(&r->log);
+    cursor_step(r->c, &ev, &fx, &count);
+    for (size_t i = 0; i < count; i++)
+        put_effect(&r->log, &fx[i]);
+    assert_string_equal(buf_str(&r->log), expected);
+}
+
+static struct rig *rig_new(const struct cursor_config *config)
+{
+    struct rig *r = test_calloc(1, sizeof(*r));
+    r->c = cursor_new(config ? config : &(struct cursor_config){.overlap_us = 100, .scan_rows = 2});
+    return r;
+}
+
+static void rig_free(struct rig *r)
+{
+    cursor_free(r->c);
+    buf_done(&r->log);
+    test_free(r);
+}
+
+/* A row of account 1. */
+static struct listen_event row(enum listen_kind kind, int64_t id, int64_t nonce, const char *state,
+                               int64_t at)
+{
+    struct listen_event ev = {.kind = kind,
+                              .account = 1,
+                              .id = id,
+                              .nonce = nonce,
+                              .state = state,
+                              .updated_at_us = at,
+                              .has_hash = true,
+                              .block_number = -1,
+                              .alias = "",
+                              .outcome = "",
+                              .error = "",
+                              .creator = ""};
+    ev.hash[0] = (uint8_t)id;
+    return ev;
+}
+
+static struct listen_event end(int64_t id, int64_t nonce, const char *outcome, int64_t at)
+{
+    struct listen_event ev = row(LISTEN_REMOVED, id, nonce, "finalized", at);
+    ev.outcome = outcome;
+    return ev;
+}
+
+static void notify(struct rig *r, struct listen_event ev, const char *expected)
+{
+    step(r, (struct cursor_event){.type = CURSOR_EV_NOTIFY, .rows = &ev, .count = 1}, expected);
+}
+
+static void rows(struct rig *r, enum cursor_event_type type, bool last, size_t count,
+                 const struct listen_event *list, const char *expected)
+{
+    step(r, (struct cursor_event){.type = type, .rows = list, .count = count, .last = last}, expected);
+}
+
+static void begin(struct rig *r, int64_t now)
+{
+    step(r, (struct cursor_event){.type = CURSOR_EV_BEGIN, .now_us = now}, "PENDING>0,-1");
+}
+
+/* Live with nothing pending, at 1000. */
+static void go_live(struct rig *r)
+{
+    begin(r, 1000);
+    rows(r, CURSOR_EV_PENDING, true, 0, NULL, "FINISHED>1000,0,-1,0");
+    rows(r, CURSOR_EV_FINISHED, true, 0, NULL, "LIVE");
+}
+
+#define ROWS(...)                                                                                            \
+    (const struct listen_event[])                                                                            \
+    {                                                                                                        \
+        __VA_ARGS__                                                                                          \
+    }
+
+/* I8: the first scan tells what is pending, in chunks; then what finished from the start on. */
+static void first_scan(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(NULL);
+    begin(r, 1000);
+    rows(r, CURSOR_EV_PENDING, false, 2,
+         ROWS(row(LISTEN_NEW, 7, 3, "ready", 10), row(LISTEN_NEW, 8, 4, "signed", 11)),
+         "new(7@3:ready,scan) new(8@4:signed,scan) PENDING>1,4");
+    rows(r, CURSOR_EV_PENDING, true, 1, ROWS(row(LISTEN_NEW, 0, 5, "signed", 12)),
+         "new(0@5:signed,scan) FINISHED>1000,0,-1,0");
+    rows(r, CURSOR_EV_FINISHED, true, 0, NULL, "LIVE");
+    assert_int_equal(cursor_known(r->c), 3);
+    assert_int_equal(cursor_state(r->c), CURSOR_LIVE);
+    rig_free(r);
+}
+
+static void notifications(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(NULL);
+    notify(r, row(LISTEN_NEW, 7, 3, "signed", 5), ""); /* before BEGIN: the scan will tell */
+    go_live(r);
+    notify(r, row(LISTEN_NEW, 7, 3, "signed", 1010), "new(7@3:signed)");
+    notify(r, row(LISTEN_UPDATE, 7, 3, "ready", 1020), "update(7@3:ready)");
+    notify(r, row(LISTEN_UPDATE, 7, 3, "ready", 1020), "");  /* twice */
+    notify(r, row(LISTEN_UPDATE, 7, 3, "signed", 1010), ""); /* older: S15 */
+    notify(r, end(7, 3, "ok", 0), "LOOKUP");
+    const struct cursor_lookup *asked;
+    assert_int_equal(cursor_lookups(r->c, &asked), 1);
+    assert_int_equal(asked[0].id, 7);
+    rows(r, CURSOR_EV_LOOKED_UP, true, 1, ROWS(end(7, 3, "ok", 1030)), "finished(7@3:ok)");
+    notify(r, end(7, 3, "ok", 0), "");
+    notify(r, row(LISTEN_UPDATE, 7, 3, "ready", 1020), ""); /* after its end */
+    assert_int_equal(cursor_known(r->c), 0);
+    rig_free(r);
+}
+
+/* Nothing is lost: what vanished while nobody listened is looked up; what came and went is in the scan. */
+static void outage(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(NULL);
+    go_live(r);
+    notify(r, row(LISTEN_NEW, 7, 3, "signed", 1010), "new(7@3:signed)");
+    notify(r, row(LISTEN_NEW, 8, 4, "signed", 1011), "new(8@4:signed)");
+    notify(r, row(LISTEN_NEW, 9, 5, "signed", 1012), "new(9@5:signed)");
+    step(r, (struct cursor_event){.type = CURSOR_EV_DOWN}, "");
+    notify(r, row(LISTEN_UPDATE, 7, 3, "ready", 1013), "");
+    begin(r, 2000);
+    rows(r, CURSOR_EV_PENDING, true, 1, ROWS(row(LISTEN_NEW, 9, 5, "in_block", 1500)),
+         "update(9@5:in_block,scan) FINISHED>1000,0,-1,0 LOOKUP");
+    /* 10 was admitted and finished meanwhile; 7 is in this scan and in the lookup. */
+    rows(r, CURSOR_EV_FINISHED, false, 2, ROWS(end(7, 3, "ok", 1600), end(10, 6, "failed", 1600)),
+         "finished(7@3:ok,scan) finished(10@6:failed,scan) FINISHED>1600,1,6,10");
+    rows(r, CURSOR_EV_FINISHED, true, 0, NULL, "LIVE");
+    /* 8 did not finish: it lost its nonce. */
+    rows(r, CURSOR_EV_LOOKED_UP, true, 1, ROWS(end(7, 3, "ok", 1600)), "removed(8@4,scan)");
+    assert_int_equal(cursor_known(r->c), 1);
+    step(r, (struct cursor_event){.type = CURSOR_EV_DOWN}, "");
+    begin(r, 3000);
+    rows(r, CURSOR_EV_PENDING, true, 1, ROWS(row(LISTEN_NEW, 9, 5, "in_block", 1500)),
+         "FINISHED>1900,0,-1,0");
+    rows(r, CURSOR_EV_FINISHED, true, 0, NULL, "LIVE");
+    rig_free(r);
+}
+
+/* The end of the session in the middle of a question: it is asked again. */
+static void lookup_interrupted(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(NULL);
+    go_live(r);
+    notify(r, row(LISTEN_NEW, 7, 3, "signed", 1010), "new(7@3:signed)");
+    notify(r, end(7, 3, "ok", 0), "LOOKUP");
+    step(r, (struct cursor_event){.type = CURSOR_EV_DOWN}, "");
+    step(r, (struct cursor_event){.type = CURSOR_EV_BEGIN, .now_us = 1100}, "PENDING>0,-1 LOOKUP");
+    rows(r, CURSOR_EV_LOOKED_UP, true, 1, ROWS(end(7, 3, "ok", 1030)), "finished(7@3:ok)");
+    rows(r, CURSOR_EV_PENDING, true, 0, NULL, "FINISHED>1000,0,-1,0");
+    rows(r, CURSOR_EV_FINISHED, true, 1, ROWS(end(7, 3, "ok", 1030)), "LIVE"); /* told already */
+    rig_free(r);
+}
+
+/* --since: what finished before, once, from there on. */
+static void since(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(&(struct cursor_config){.since_us = 500, .overlap_us = 100});
+    begin(r, 1000);
+    rows(r, CURSOR_EV_PENDING, true, 0, NULL, "FINISHED>500,0,-1,0");
+    rows(r, CURSOR_EV_FINISHED, true, 1, ROWS(end(7, 3, "ok", 600)), "finished(7@3:ok,scan) LIVE");
+    rig_free(r);
+}
+
+/* A requeued transaction is removed at its nonce before it is new at another one. */
+static void moves_to_another_nonce(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(NULL);
+    go_live(r);
+    notify(r, row(LISTEN_NEW, 7, 3, "signed", 1010), "new(7@3:signed)");
+    struct listen_event gone = row(LISTEN_REMOVED, 7, 3, "", 0);
+    notify(r, gone, "removed(7@3)");
+    notify(r, row(LISTEN_NEW, 7, 9, "signed", 1020), "new(7@9:signed)");
+    notify(r, gone, ""); /* late: not at that nonce any more */
+    notify(r, row(LISTEN_UPDATE, 7, 3, "ready", 1012), "");
+    /* The removal was not heard: the new place tells. */
+    notify(r, row(LISTEN_NEW, 7, 12, "signed", 1030), "removed(7@9) new(7@12:signed)");
+    rig_free(r);
+}
+
+/* The same, seen by a scan after an outage, and by a notification while the old place is looked up. */
+static void moved_during_an_outage(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(NULL);
+    go_live(r);
+    notify(r, row(LISTEN_NEW, 7, 3, "signed", 1010), "new(7@3:signed)");
+    notify(r, row(LISTEN_NEW, 8, 4, "signed", 1011), "new(8@4:signed)");
+    step(r, (struct cursor_event){.type = CURSOR_EV_DOWN}, "");
+    begin(r, 2000);
+    rows(r, CURSOR_EV_PENDING, true, 1, ROWS(row(LISTEN_NEW, 7, 9, "signed", 1500)),
+         "removed(7@3,scan) new(7@9:signed,scan) FINISHED>1000,0,-1,0 LOOKUP");
+    notify(r, row(LISTEN_NEW, 8, 10, "signed", 2001), "removed(8@4) new(8@10:signed)");
+    rows(r, CURSOR_EV_LOOKED_UP, true, 0, NULL, "");
+    rig_free(r);
+}
+
+/* A filler takes the nonce of a transaction that ended: the transaction is looked up, the filler is new. */
+static void filler_takes_a_nonce(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(NULL);
+    go_live(r);
+    notify(r, row(LISTEN_NEW, 7, 3, "signed", 1010), "new(7@3:signed)");
+    notify(r, end(7, 3, "expired", 0), "LOOKUP");
+    notify(r, row(LISTEN_NEW, 0, 3, "signed", 1020), "new(0@3:signed)");
+    rows(r, CURSOR_EV_LOOKED_UP, true, 1, ROWS(end(7, 3, "expired", 1020)), "finished(7@3:expired)");
+    notify(r, end(0, 3, "ok", 0), "LOOKUP");
+    const struct cursor_lookup *asked;
+    assert_int_equal(cursor_lookups(r->c, &asked), 1);
+    assert_int_equal(asked[0].id, 0);
+    assert_int_equal(asked[0].account, 1);
+    assert_int_equal(asked[0].nonce, 3);
+    rows(r, CURSOR_EV_LOOKED_UP, true, 1, ROWS(end(0, 3, "ok", 1030)), "finished(0@3:ok)");
+    notify(r, row(LISTEN_NEW, 0, 3, "signed", 1020), ""); /* late */
+    rig_free(r);
+}
+
+/* One that ends in the outbox has no nonce and was never new. */
+static void cancelled_in_the_outbox(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(NULL);
+    go_live(r);
+    notify(r, end(7, -1, "cancelled", 0), "LOOKUP");
+    notify(r, end(8, -1, "cancelled", 0), ""); /* asked with the next one */
+    rows(r, CURSOR_EV_LOOKED_UP, true, 1, ROWS(end(7, -1, "cancelled", 1020)),
+         "finished(7@-1:cancelled) LOOKUP");
+    rows(r, CURSOR_EV_LOOKED_UP, true, 1, ROWS(end(8, -1, "cancelled", 1021)), "finished(8@-1:cancelled)");
+    rig_free(r);
+}
+
+/* Anybody may NOTIFY: an end that is not on record is not told, and the table is read again. */
+static void false_end(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(NULL);
+    go_live(r);
+    notify(r, row(LISTEN_NEW, 7, 3, "signed", 1010), "new(7@3:signed)");
+    notify(r, end(7, 3, "ok", 0), "LOOKUP");
+    rows(r, CURSOR_EV_LOOKED_UP, true, 0, NULL, "DOUBT");
+    begin(r, 1100);
+    rows(r, CURSOR_EV_PENDING, true, 1, ROWS(row(LISTEN_NEW, 7, 3, "ready", 1050)),
+         "update(7@3:ready,scan) FINISHED>1000,0,-1,0");
+    rows(r, CURSOR_EV_FINISHED, true, 0, NULL, "LIVE");
+    rig_free(r);
+}
+
+/* A scan is the table's word, also when the database's clock was set back in between. */
+static void scan_is_believed(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(NULL);
+    go_live(r);
+    notify(r, row(LISTEN_NEW, 7, 3, "signed", 9000), "new(7@3:signed)");
+    begin(r, 1200);
+    rows(r, CURSOR_EV_PENDING, true, 1, ROWS(row(LISTEN_NEW, 7, 3, "in_block", 1100)),
+         "update(7@3:in_block,scan) FINISHED>1000,0,-1,0");
+    rows(r, CURSOR_EV_FINISHED, true, 0, NULL, "LIVE");
+    notify(r, row(LISTEN_UPDATE, 7, 3, "retracted", 1300), "update(7@3:retracted)");
+    rig_free(r);
+}
+
+static void filters(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(NULL);
+    cursor_filter(r->c, 2, 0);
+    step(r, (struct cursor_event){.type = CURSOR_EV_BEGIN, .now_us = 1000}, "PENDING>2,-1");
+    rows(r, CURSOR_EV_PENDING, true, 0, NULL, "FINISHED>1000,0,-1,0");
+    rows(r, CURSOR_EV_FINISHED, true, 0, NULL, "LIVE");
+    notify(r, row(LISTEN_NEW, 7, 3, "signed", 1010), "");
+    notify(r, end(7, 3, "ok", 0), "");
+    rig_free(r);
+
+    r = rig_new(NULL);
+    cursor_filter(r->c, 0, 8);
+    go_live(r);
+    notify(r, row(LISTEN_NEW, 7, 3, "signed", 1010), "");
+    notify(r, row(LISTEN_NEW, 8, 4, "signed", 1010), "new(8@4:signed)");
+    rig_free(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_scan),
+        cmocka_unit_test(notifications),
+        cmocka_unit_test(outage),
+        cmocka_unit_test(lookup_interrupted),
+        cmocka_unit_test(since),
+        cmocka_unit_test(moves_to_another_nonce),
+        cmocka_unit_test(moved_during_an_outage),
+        cmocka_unit_test(filler_takes_a_nonce),
+        cmocka_unit_test(cancelled_in_the_outbox),
+        cmocka_unit_test(false_end),
+        cmocka_unit_test(scan_is_believed),
+        cmocka_unit_test(filters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

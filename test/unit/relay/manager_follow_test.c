@@ -1,0 +1,359 @@
+/* Following: finalized blocks end rows, statuses only inform, and nobody else's use of the key goes unseen.
+ */
+#include "manager_harness.h"
+
+/* A finalized block ends its rows with outcome, fee, block and index; each once. */
+static void finished(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 2);
+    struct in_block x[2] = {{hash_of(5, 1), 5, true, DISPATCH_OK, NULL},
+                            {hash_of(6, 1), 6, true, DISPATCH_FAILED, "Balances.InsufficientBalance"}};
+    finalized(s, 7, 2, x);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
+    assert_int_equal(fx->count, 2);
+    assert_string_equal(fx->rows[0].outcome, "ok");
+    assert_string_equal(fx->rows[0].error, "");
+    assert_int_equal(fx->rows[0].block_number, 101);
+    assert_memory_equal(fx->rows[0].block_hash, block_of(101), 32);
+    assert_memory_equal(fx->rows[0].hash, hash_of(5, 1), 32);
+    assert_int_equal(fx->rows[0].index, 2);
+    assert_true(fx->rows[0].has_fee && fx->rows[0].fee == 12345);
+    assert_string_equal(fx->rows[1].outcome, "dispatch_error");
+    assert_string_equal(fx->rows[1].error, "Balances.InsufficientBalance");
+    assert_int_equal(count_of(s, MANAGER_FX_UNWATCH), 2);
+    finalized_at(s, 101, 7, 2, x); /* the same block again */
+    quiet(s);
+    assert_int_equal(manager_look(s->m).open, 2);
+    stored(s, MANAGER_EV_FINISH_STORED);
+    assert_int_equal(manager_look(s->m).open, 0);
+    assert_false(manager_knows(s->m, hash_of(5, 1)));
+    script_free(s);
+}
+
+/* A dispatch outcome that could not be read is not called good. */
+static void outcome_unknown(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    finalized(s, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_NONE, NULL});
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
+    assert_string_equal(fx->rows[0].outcome, "dispatch_error");
+    assert_non_null(strstr(fx->rows[0].error, "unknown"));
+    expect_alert(s, "outcome could not be read");
+    script_free(s);
+}
+
+/* An earlier attempt that gets in ends the row just as well, with its own hash. */
+static void earlier_attempt(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    status(s, 5, TX_INVALID, NULL);
+    probe(s, 5, 0);
+    runtime(s, SPEC + 1);
+    best(s);
+    probe(s, 5, 0);
+    resigned(s);
+    accept(s, 5);
+    finalized(s, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
+    assert_memory_equal(fx->rows[0].hash, hash_of(5, 1), 32);
+    assert_string_equal(fx->rows[0].outcome, "ok");
+    script_free(s);
+}
+
+/* It gets in while it is being signed again: the end is stored once the new attempt is. */
+static void ends_while_signing(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    runtime(s, SPEC + 1);
+    probe(s, 5, 0);
+    struct manager_effect resign = *expect(s, MANAGER_FX_RESIGN);
+    assert_int_equal(resign.count, 1);
+    finalized(s, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
+    none(s, MANAGER_FX_STORE_FINISH);
+    struct manager_written_row w = {.nonce = 5,
+                                    .id = 1,
+                                    .bytes = (const uint8_t *)"12345678",
+                                    .bytes_len = 8,
+                                    .call_len = 4,
+                                    .spec_version = SPEC + 1};
+    memcpy(w.hash, hash_of(5, 2), 32);
+    feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = &w, .count = 1});
+    expect(s, MANAGER_FX_STORE_FINISH);
+    none(s, MANAGER_FX_SUBMIT);
+    script_free(s);
+}
+
+/* A finalized status is not the end: it may be false. */
+static void finalized_status(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    status(s, 5, TX_IN_BLOCK, block_of(1));
+    status(s, 5, TX_FINALIZED, block_of(1));
+    none(s, MANAGER_FX_STORE_FINISH);
+    assert_int_equal(manager_look(s->m).open, 1);
+    finalized_ours(s, 5);
+    expect(s, MANAGER_FX_STORE_FINISH);
+    none(s, MANAGER_FX_UNWATCH); /* the watch was over */
+    script_free(s);
+}
+
+/* Finalized before in_block, with no status at all, or in the wrong order: the same end. */
+static void no_status(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    finalized_ours(s, 5);
+    expect(s, MANAGER_FX_STORE_FINISH);
+    status(s, 5, TX_IN_BLOCK, block_of(1));
+    none(s, MANAGER_FX_STORE_STATES);
+    script_free(s);
+}
+
+/* Heights: what was seen is ignored; a skipped one is asked for, once, before later ones are used. */
+static void heights(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    finalized_at(s, 103, 5, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 101);
+    finalized_at(s, 101, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
+    expect(s, MANAGER_FX_STORE_FINISH);
+    finalized_at(s, 104, 6, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 102);
+    finalized_at(s, 104, 6, 0, NULL); /* the node cannot give it: going on */
+    none(s, MANAGER_FX_FOLLOW);
+    script_free(s);
+}
+
+/* Somebody else's extrinsic took the nonce: the row ends as usurped, under that hash, named in its error. */
+static void usurped(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 2);
+    finalized(s, 6, 1, &(struct in_block){hash_of(5, 99), 5, true, DISPATCH_OK, NULL});
+    expect_alert(s, "did not sign");
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
+    assert_int_equal(fx->count, 1);
+    assert_string_equal(fx->rows[0].outcome, "usurped");
+    assert_memory_equal(fx->rows[0].hash, hash_of(5, 99), 32);
+    assert_non_null(strstr(fx->rows[0].error, "0500000000000000"));
+    assert_int_equal(manager_look(s->m).open, 2);
+    script_free(s);
+}
+
+/* A false in_block: the watch says in a block, but the block holds somebody else's extrinsic. */
+static void false_in_block(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    status(s, 5, TX_IN_BLOCK, block_of(101));
+    status(s, 5, TX_FINALIZED, block_of(101));
+    finalized(s, 6, 1, &(struct in_block){hash_of(5, 99), 5, true, DISPATCH_OK, NULL});
+    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->rows[0].outcome, "usurped");
+    script_free(s);
+}
+
+/* Somebody else's extrinsic at a nonce that we have not given yet: the next one moves up, with an alarm. */
+static void foreign_above(void **state)
+{
+    (void)state;
+    struct script *s = leading(5);
+    finalized(s, 7, 2,
+              (struct in_block[]){{hash_of(5, 99), 5, true, DISPATCH_OK, NULL},
+                                  {hash_of(6, 99), 6, true, DISPATCH_OK, NULL}});
+    expect_alert(s, "account nonce is 6");
+    expect_alert(s, "account nonce is 7");
+    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->nonce, 7);
+    assert_int_equal(manager_look(s->m).next_nonce, 7);
+    script_free(s);
+}
+
+/* Seen by the account's nonce alone. */
+static void foreign_by_nonce(void **state)
+{
+    (void)state;
+    struct script *s = leading(5);
+    finalized(s, 10, 0, NULL);
+    expect_alert(s, "account nonce is 10");
+    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->nonce, 10);
+    outbox(s, 1); /* wanted before, brought now: not while the next nonce is being corrected */
+    none(s, MANAGER_FX_ADMIT);
+    stored(s, MANAGER_EV_NONCE_STORED);
+    expect(s, MANAGER_FX_WANT_OUTBOX);
+    outbox(s, 1);
+    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->rows[0].nonce, 10);
+    script_free(s);
+}
+
+/* Others' extrinsics are nobody's business. */
+static void other_signers(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    finalized(s, 5, 1, &(struct in_block){hash_of(5, 99), 5, false, DISPATCH_OK, NULL});
+    quiet(s);
+    script_free(s);
+}
+
+/* The nonce is used but no block showed by what: the blocks are read once more from where the row was
+ * signed; that finds it. */
+static void looked_for_again(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    finalized(s, 6, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 100);
+    none(s, MANAGER_FX_STORE_FINISH);
+    finalized_at(s, 100, 5, 0, NULL);
+    finalized_at(s, 101, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
+    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->rows[0].outcome, "ok");
+    none(s, MANAGER_FX_ALERT);
+    script_free(s);
+}
+
+/* ... or does not: then it is given up, loudly, and never looked for a third time. */
+static void looked_for_in_vain(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    finalized(s, 6, 0, NULL);
+    expect(s, MANAGER_FX_FOLLOW);
+    finalized_at(s, 100, 5, 0, NULL);
+    quiet(s);
+    finalized_at(s, 101, 6, 0, NULL);
+    expect_alert(s, "no block showed");
+    none(s, MANAGER_FX_FOLLOW);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
+    assert_string_equal(fx->rows[0].outcome, "usurped");
+    assert_int_equal(fx->rows[0].block_number, 101);
+    script_free(s);
+}
+
+/* A pruned block's unknown nonce says nothing. */
+static void pruned_block(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    finalized(s, UINT64_MAX, 0, NULL);
+    quiet(s);
+    script_free(s);
+}
+
+/* An era that ends without inclusion: new bytes at the same nonce, lowest first. */
+static void era_expires(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 2);
+    best(s);
+    for (unsigned i = 0; i < 63; i++) {
+        finalized(s, 5, 0, NULL);
+        none(s, MANAGER_FX_RESIGN);
+    }
+    finalized(s, 5, 0, NULL); /* block 164 */
+    const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
+    assert_int_equal(fx->count, 2);
+    assert_int_equal(fx->rows[0].nonce, 5);
+    assert_string_equal(fx->rows[0].reason, "era expired");
+    s->taken[fx - s->fx] = false;
+    resigned(s);
+    assert_int_equal(count_of(s, MANAGER_FX_UNWATCH), 2); /* of the old bytes */
+    expect_submit(s, 5);
+    expect_submit(s, 6);
+    script_free(s);
+}
+
+/* A row in a block does not expire; retracted after its era's end it does. */
+static void era_in_block(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    status(s, 5, TX_IN_BLOCK, block_of(1));
+    for (unsigned i = 0; i < 64; i++) {
+        finalized(s, 5, 0, NULL);
+        none(s, MANAGER_FX_RESIGN);
+    }
+    status(s, 5, TX_RETRACTED, block_of(1));
+    best(s);
+    probe(s, 5, 0);
+    assert_string_equal(expect(s, MANAGER_FX_RESIGN)->rows[0].reason, "era expired");
+    script_free(s);
+}
+
+/* An immortal row never expires. */
+static void immortal(void **state)
+{
+    (void)state;
+    struct script *s = leading(5);
+    s->era = -1;
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    for (unsigned i = 0; i < 200; i++) {
+        finalized(s, 5, 0, NULL);
+        quiet(s);
+    }
+    script_free(s);
+}
+
+/* What is about to die is not sent, it would only be banned: it is signed again first. */
+static void not_sent_dying(void **state)
+{
+    (void)state;
+    struct script *s = leading(5);
+    s->era = 3; /* dies at 103; best is 102 */
+    outbox(s, 1);
+    admitted(s);
+    none(s, MANAGER_FX_SUBMIT);
+    s->era = 64;
+    best(s);
+    resigned(s);
+    expect_submit(s, 5);
+    script_free(s);
+}
+
+/* STORE_FINISH is one at a time; a failure with unknown outcome reads the table, never finishes twice. */
+static void finish_unknown(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 2);
+    finalized_ours(s, 5);
+    expect(s, MANAGER_FX_STORE_FINISH);
+    finalized_ours(s, 6);
+    none(s, MANAGER_FX_STORE_FINISH);
+    write_failed(s, MANAGER_WRITE_FINISH, ERR_DB_UNKNOWN_OUTCOME);
+    none(s, MANAGER_FX_STORE_FINISH);
+    expect(s, MANAGER_FX_LOAD);
+    struct manager_snapshot_row row = loaded_row(s, 6, MANAGER_ROW_IN_BLOCK);
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_SNAPSHOT, .snapshot = &row, .count = 1, .last = true, .next_nonce = 7});
+    assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 97);
+    for (uint64_t n = 97; n < 102; n++)
+        finalized_at(s, n, n < 101 ? 5 : 6, 0, NULL);
+    finalized_at(s, 102, 7, 1, &(struct in_block){hash_of(6, 1), 6, true, DISPATCH_OK, NULL});
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
+    assert_int_equal(fx->count, 1);
+    assert_int_equal(fx->rows[0].nonce, 6);
+    script_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finished),         cmocka_unit_test(outcome_unknown),
+        cmocka_unit_test(earlier_attempt),  cmocka_unit_test(ends_while_signing),
+        cmocka_unit_test(finalized_status), cmocka_unit_test(no_status),
+        cmocka_unit_test(heights),          cmocka_unit_test(usurped),
+        cmocka_unit_test(false_in_block),   cmocka_unit_test(foreign_above),
+        cmocka_unit_test(foreign_by_nonce), cmocka_unit_test(other_signers),
+        cmocka_unit_test(looked_for_again), cmocka_unit_test(looked_for_in_vain),
+        cmocka_unit_test(pruned_block),     cmocka_unit_test(era_expires),
+        cmocka_unit_test(era_in_block),     cmocka_unit_test(immortal),
+        cmocka_unit_test(not_sent_dying),   cmocka_unit_test(finish_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
