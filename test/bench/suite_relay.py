@@ -113,9 +113,10 @@ def polkadot(args, directory):
     for mode in ('chain', 'hand'):
         devchain = chain(directory, *CHAIN)
         out = proc.run([node, os.path.join(proc.ROOT, 'test', 'bench', 'polkadot_rate.mjs'), modules, devchain.ws,
-                        str(args.api_seconds), mode]).stdout
+                        str(args.api_seconds), mode], seconds=args.api_seconds + 60).stdout
         got = json.loads(out.splitlines()[-1])
-        found[mode] = {'tx_per_s': got['count'] / got['seconds'], 'version': got['version']}
+        found[mode] = {'tx_per_s': got['count'] / got['seconds'], 'refused': got['refused'],
+                       'version': got['version']}
         devchain.process.kill()
     return found
 
@@ -184,7 +185,7 @@ def run(server, args):
     rows.append(['checking alone, sr25519, one core', f'{sr["verify_per_s"]:.0f}', f'{relay_rate / sr["verify_per_s"]:.2f}'])
     result['polkadot'] = polkadot(args, proc.make_dir('txbench-'))
     for mode, got in (result['polkadot'] or {}).items():
-        text = 'nonce -1' if mode == 'chain' else 'nonce by hand'
+        text = f'nonce -1 ({got["refused"]} refused)' if mode == 'chain' else 'nonce by hand'
         rows.append([f'@polkadot/api one by one, {text}', f'{got["tx_per_s"]:.0f}', f'{relay_rate / got["tx_per_s"]:.2f}'])
     table(f'relay: {args.count} transactions end to end, {args.relay_rounds} round(s), median (min..max); '
           'ratio: relay over that line (first account count for the lower ones)', ['', 'tx/s', 'relay / it'], rows)
