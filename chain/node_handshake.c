@@ -122,8 +122,8 @@ static void got_genesis(struct node *n, const uint8_t hash[32])
         char want[HASH_TEXT], have[HASH_TEXT];
         wire_hash_text(n->genesis, want);
         wire_hash_text(hash, have);
-        err_set(&err, ERR_GENESIS, "%s is a node of another chain: its genesis is %s, wanted is %s",
-                node__url(n), have, want);
+        err_set(&err, ERR_GENESIS, "another chain: the genesis is %s, wanted is %s; the node is %s", have,
+                want, node__url(n));
         fail(n, &err);
         return;
     }

@@ -289,8 +289,11 @@ static void refetched(struct runtime_fetch *f)
 {
     struct node *n = f->node;
     if (!f->runtime) {
-        if (!node__gone(&f->err) && n->phase == NODE_READY)
-            node__fault(n, &f->err);
+        if (f->err.code == ERR_METADATA && n->phase == NODE_READY)
+            node__fault(n, &f->err); /* the new runtime is not usable: nothing may be signed by the old one */
+        else
+            log_debug("node.runtime", "url=%s error=\"%s\"", node__url(n),
+                      f->err.text); /* the poll asks again */
         return;
     }
     if (n->phase != NODE_READY) {

@@ -121,7 +121,7 @@ static bool context_make(struct rpc_ws *ws)
         .foreign_loops = loops,
         .fd_limit_per_thread = FD_LIMIT,
         .pt_serv_buf_size = SERVICE_BUFFER,
-        .http_proxy_address = "",
+        .http_proxy_address = "none:0",
         .user = ws,
         .pcontext = &ws->context,
     };
@@ -314,6 +314,20 @@ static void closed(struct rpc_ws *ws, const char *why)
     rpc__on_closed(ws->rpc, text);
 }
 
+/* What libwebsockets says of an attempt is terse; the status tells a busy node (429) from a wrong port. */
+static void attempt_failed(struct rpc_ws *ws, struct lws *wsi, const char *said)
+{
+    char text[sizeof(ws->why)];
+    unsigned status = lws_http_client_http_response(wsi);
+    if (!said || strcmp(said, "closed before established") == 0)
+        said = "refused, or closed before the WebSocket was open";
+    if (status)
+        snprintf(text, sizeof(text), "%.120s (HTTP status %u)", said, status);
+    else
+        snprintf(text, sizeof(text), "%.120s", said);
+    closed(ws, text);
+}
+
 static int received(struct rpc_ws *ws, struct lws *wsi, const void *in, size_t len)
 {
     uintptr_t generation = ws->generation;
@@ -383,7 +397,7 @@ static int ws_callback(struct lws *wsi, enum lws_callback_reasons reason, void *
         if (present && ws->connecting)
             return 0; /* NULL comes back from the connect */
         if (present)
-            closed(ws, in ? in : "cannot connect");
+            attempt_failed(ws, wsi, in);
         return 0;
     case LWS_CALLBACK_CLIENT_ESTABLISHED:
         if (!present)

@@ -242,7 +242,7 @@ uint64_t manager_deadline(const struct manager *m)
         return at;
     if (m->phase == MANAGER_LOAD_WAIT)
         return m->load_out || manager__writing(m) ? at : m->load_at;
-    if (m->probe != PROBE_NONE || (m->probe_now && m->chain_up))
+    if (m->probe != PROBE_NONE || manager__probe_may(m))
         at = m->probe_at;
     return m->beat_at < at ? m->beat_at : at;
 }

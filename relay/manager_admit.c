@@ -1,6 +1,5 @@
 /* From the outbox to rows: nonces are given in order, one ADMIT at a time, up to the window. Until ADMITTED
  * nothing of it is real: a refused admission gives its nonces back by never having taken them. */
-#include <stdio.h>
 #include <string.h>
 
 #include "manager_internal.h"
@@ -41,7 +40,7 @@ static void reject(struct manager *m, const struct manager_event *ev, size_t bad
         struct manager_row_effect *row = &fx->rows[fx->count++];
         row->id = ev->outbox[i].id;
         row->outcome = "failed";
-        snprintf(row->error, sizeof(row->error), "%s", ev->outbox[i].bad);
+        manager__plain(row->error, sizeof(row->error), ev->outbox[i].bad);
         row->reason = row->error;
     }
 }

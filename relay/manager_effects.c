@@ -46,10 +46,20 @@ struct manager_effect *manager__fx_rows(struct manager *m, enum manager_effect_t
     return fx;
 }
 
+void manager__plain(char *out, size_t size, const char *text)
+{
+    size_t i = 0;
+    for (; i + 1 < size && text[i]; i++)
+        out[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+    out[i] = 0;
+}
+
 __attribute__((format(printf, 2, 0))) static void alert(struct manager *m, const char *fmt, va_list ap)
 {
+    char text[sizeof(((struct manager_effect *)0)->text)];
+    vsnprintf(text, sizeof(text), fmt, ap);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_ALERT);
-    vsnprintf(fx->text, sizeof(fx->text), fmt, ap);
+    manager__plain(fx->text, sizeof(fx->text), text);
 }
 
 void manager__alert(struct manager *m, const char *fmt, ...)

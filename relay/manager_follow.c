@@ -44,7 +44,7 @@ static void finalized_ours(struct manager *m, struct row *row, const struct mana
     e->has_fee = r->has_fee;
     e->fee = r->fee;
     if (r->outcome == DISPATCH_FAILED)
-        snprintf(e->error, sizeof(e->error), "%s", r->error);
+        manager__plain(e->error, sizeof(e->error), r->error);
     if (r->outcome != DISPATCH_NONE)
         return;
     /* To call it good would be a guess, and so would be to call it void. */

@@ -28,6 +28,7 @@ enum {
     STALL_CAP_MS = 120000,
     RESIGN_EASY = 4,     /* so many new signatures in a row come one a block, later ones more rarely */
     RESIGN_GAP_MAX = 8,  /* blocks between two later ones */
+    NOTE_SIZE = 200,     /* of a node's text that is kept */
     CONFLICTS_MAX = 3,   /* admissions refused in a row before everything is loaded again */
     STATUS_SIGNED = 255, /* row.status: no status was heard of the current attempt */
 };
@@ -149,7 +150,8 @@ enum {
     ALERT_INVALID = 8,
     ALERT_BEHIND = 16,
     ALERT_GAP = 32,
-    ALERT_FINALITY = 64
+    ALERT_FINALITY = 64,
+    ALERTS_OF_SENDING = ALERT_PAYMENT | ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID
 };
 enum { WRITE_COUNT = MANAGER_WRITE_LOAD + 1 };
 enum probe { PROBE_NONE, PROBE_POOL, PROBE_NONCE };
@@ -232,6 +234,8 @@ void *manager__keep(struct manager *m, void *p); /* freed at the next step */
 struct manager_effect *manager__fx(struct manager *m, enum manager_effect_type type);
 /* An effect with room for max rows; the caller sets its count. */
 struct manager_effect *manager__fx_rows(struct manager *m, enum manager_effect_type type, size_t max);
+/* A text from outside, made fit for a log line and for any database: printable ASCII, cut to size. */
+void manager__plain(char *out, size_t size, const char *text);
 void manager__alert(struct manager *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void manager__alert_once(struct manager *m, unsigned kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -307,6 +311,7 @@ void manager__beat(struct manager *m, bool block);
 void manager__pool_answer(struct manager *m, const struct manager_event *ev);
 void manager__nonce_answer(struct manager *m, const struct manager_event *ev);
 void manager__probe_stop(struct manager *m);
+bool manager__probe_may(const struct manager *m);
 void manager__probe_pump(struct manager *m);
 void manager__probe_tick(struct manager *m);
 void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transaction_version);

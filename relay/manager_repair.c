@@ -117,23 +117,25 @@ static void probe_failed(struct manager *m)
 
 /* A node behind the height that a row was signed at knows less than the table: its nonce would make holes
  * and resends out of rows that are long in blocks. */
-static bool node_behind(struct manager *m)
+static bool node_behind(const struct manager *m)
 {
-    if (m->finalized >= m->max_submitted)
-        return false;
-    if (m->max_submitted - m->finalized > 10)
-        manager__alert_once(m, ALERT_BEHIND,
-                            "the node's finalized block %llu is behind block %llu of a pending row",
-                            (unsigned long long)m->finalized, (unsigned long long)m->max_submitted);
-    return true;
+    return m->finalized < m->max_submitted;
+}
+
+/* Is there a question to ask, and anybody to ask? (When, is another matter: probe_at.) */
+bool manager__probe_may(const struct manager *m)
+{
+    bool phase = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_LEADING;
+    return phase && m->chain_up && m->probe_now && m->probe == PROBE_NONE && !node_behind(m);
 }
 
 void manager__probe_pump(struct manager *m)
 {
-    bool may = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_LEADING;
-    if (!may || !m->chain_up || !m->probe_now || m->probe != PROBE_NONE || node_behind(m))
-        return;
-    if (m->probe_at != UINT64_MAX && m->now < m->probe_at)
+    if (m->phase == MANAGER_CHAIN_WAIT && m->chain_up && m->finalized + 10 < m->max_submitted)
+        manager__alert_once(m, ALERT_BEHIND,
+                            "the node's finalized block %llu is behind block %llu of a pending row",
+                            (unsigned long long)m->finalized, (unsigned long long)m->max_submitted);
+    if (!manager__probe_may(m) || (m->probe_at != UINT64_MAX && m->now < m->probe_at))
         return;
     m->probe_now = false;
     m->probe_discard = false;
@@ -194,6 +196,7 @@ void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
     }
     m->probe = PROBE_NONE;
     m->probe_at = UINT64_MAX;
+    m->alerted &= ~(unsigned)(ALERT_GAP | ALERT_BEHIND);
     backoff_reset(&m->probe_backoff);
     judge_all(m, ev->nonce);
     manager__rewind_check(m, ev->nonce);
@@ -318,8 +321,10 @@ static bool may_resign(const struct manager *m, const struct row *row)
  * birth. Nothing is signed until it has caught up. */
 bool manager__stillborn(struct manager *m)
 {
-    if (!m->config.era_period || m->finalized + m->config.era_period > m->best + 2)
+    if (!m->config.era_period || m->finalized + m->config.era_period > m->best + 2) {
+        m->alerted &= ~(unsigned)ALERT_FINALITY;
         return false;
+    }
     manager__alert_once(m, ALERT_FINALITY,
                         "finality lags: block %llu is finalized, %llu is best, and an era is %u blocks",
                         (unsigned long long)m->finalized, (unsigned long long)m->best, m->config.era_period);

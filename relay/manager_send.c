@@ -51,7 +51,7 @@ static void accepted(struct manager *m, struct row *row)
     free(row->note);
     row->note = NULL;
     m->pilot = false;
-    m->alerted = 0;
+    m->alerted &= ~(unsigned)ALERTS_OF_SENDING;
     manager__pooled(m, row, false);
 }
 
@@ -86,7 +86,8 @@ static void invalid(struct manager *m, struct row *row, const char *text)
         return;
     }
     free(row->note);
-    row->note = xstrndup(text, 190);
+    row->note = xmalloc(NOTE_SIZE);
+    manager__plain(row->note, NOTE_SIZE, text);
     row->reason = REASON_INVALID;
     manager__move(m, row, ROW_FILL);
 }

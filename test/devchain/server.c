@@ -299,9 +299,15 @@ static bool full(const struct server *s)
     return s->conn_count >= s->app->options.connections_max;
 }
 
+/* pool.md 7.1. Written by hand: lws_return_http_status would send HTML. */
 static int refuse_full(struct lws *wsi)
 {
-    lws_return_http_status(wsi, 429, "Too many connections. Please try again later.");
+    static const char ANSWER[] =
+        "HTTP/1.1 429 Too Many Requests\r\ncontent-type: text/plain\r\nconnection: close\r\n"
+        "content-length: 46\r\n\r\nToo many connections. Please try again later.\n";
+    uint8_t room[LWS_PRE + sizeof ANSWER];
+    memcpy(room + LWS_PRE, ANSWER, sizeof ANSWER - 1);
+    lws_write(wsi, room + LWS_PRE, sizeof ANSWER - 1, LWS_WRITE_HTTP_HEADERS);
     return -1;
 }
 

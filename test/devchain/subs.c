@@ -70,7 +70,7 @@ struct sub *sub_find(const struct app *a, const struct conn *conn, const char *i
     if (strlen(id) != 16)
         return NULL;
     struct sub *s = map_get(&a->sub_ids, id);
-    return s && s->conn == conn && s->kind == kind && !s->ended ? s : NULL;
+    return s && s->conn == conn && s->kind == kind && !s->ended && !s->muted ? s : NULL;
 }
 
 static void put_notification(struct buf *b, const struct sub *s, const void *result, size_t len)
@@ -190,7 +190,8 @@ void subs_on_status(void *arg, struct watch *w, enum pool_status status, const u
     struct app *a = arg;
     struct sub *s = CONTAINER_OF(w, struct sub, watch);
     bool final = pool_status_final(status);
-    struct script_rule *r = list_empty(&a->script.rules) ? NULL : script_status(&a->script, status, s->tx);
+    struct script_rule *r =
+        s->muted || list_empty(&a->script.rules) ? NULL : script_status(&a->script, status, s->tx);
     enum script_action action = r ? r->action : ACTION_NONE;
     if (r)
         a->stats.faults++;
@@ -199,8 +200,8 @@ void subs_on_status(void *arg, struct watch *w, enum pool_status status, const u
     if (action == ACTION_DELAY)
         tell_later(s, &b, final, r->delay_ms);
     else if (action == ACTION_END)
-        listener_unwatch(&a->core.listener, w); /* and the client hears no more, as in pool.md 7.10 */
-    else if (action != ACTION_OMIT)
+        s->muted = true; /* the client hears no more, as in pool.md 7.10 */
+    else if (action != ACTION_OMIT && !s->muted)
         sub_notify(s, b.data, b.len);
     buf_done(&b);
     if (final && action != ACTION_DELAY)

@@ -148,12 +148,13 @@ static bool decode_body(struct tx *tx, struct scale_in *in)
     default:
         return false;
     }
-    tx->call = in->p;
+    const uint8_t *call = in->p;
     tx->ref_time = BASE_REF_TIME;
-    if (in->bad || !tx_skip_call(in, 0, &tx->ref_time))
+    if (in->bad || !tx_skip_call(in, 0, &tx->ref_time) || scale_left(in))
         return false;
-    tx->call_len = (size_t)(in->p - tx->call);
-    return scale_left(in) == 0;
+    tx->call = call;
+    tx->call_len = (size_t)(in->p - call);
+    return true;
 }
 
 enum tx_decode tx_decode(const uint8_t *bytes, size_t len, struct tx **ret_tx)

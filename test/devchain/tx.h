@@ -50,7 +50,7 @@ struct tx {
     size_t extra_len;
     uint32_t nonce;
     u128 tip;
-    const uint8_t *call;
+    const uint8_t *call; /* NULL: the runtime could not decode it */
     size_t call_len;
     uint64_t ref_time; /* total weight */
     uint64_t proof_size;

@@ -106,6 +106,15 @@ class Devchain(Chain):
         found = proc.wait_for('devchain to listen', self._listening)
         super().__init__(found)
 
+    def submits(self):
+        """Every submission that the node was sent, in order: {hash, at_ms, code, signer, nonce}."""
+        rows = []
+        while True:
+            page = self.rpc('dev_stats', {'from': len(rows), 'limit': 5000})
+            rows += page['submits']
+            if len(rows) >= page['submit_count']:
+                return rows
+
     def _listening(self):
         assert self.process.alive(), self.process.text()
         match = re.search(r'listening (ws://\S+)', self.process.text())
@@ -148,6 +157,7 @@ class Chopsticks(Chain):
         # The extension ChargeAssetTxPayment puts an Option<asset id> after the tip.
         super().__init__(proc.wait_for('chopsticks to listen', self._listening, 60), extra_after_tip=1)
         assert self.ws.endswith(f':{port}'), f'chopsticks moved from port {port} to {self.ws}'
+        self.error = None  # why no more blocks are made
         self._stop = threading.Event()
         self._miner = threading.Thread(target=self._mine, daemon=True)
         proc.on_exit(self.stop)
@@ -168,9 +178,10 @@ class Chopsticks(Chain):
                 if idle >= self.idle_s or self.rpc('author_pendingExtrinsics'):
                     self.rpc('dev_newBlock', {'count': 1}, seconds=300)
                     idle = 0.0
-            except OSError:
-                if self.process.alive() and not self._stop.is_set():
-                    raise
+            except (OSError, RpcError) as error:
+                if not self._stop.is_set():
+                    self.error = error
+                return
 
     def stop(self):
         self._stop.set()

@@ -57,6 +57,8 @@ def check(pg, chain, committed, rolled_back=(), submitted=None):
             found.append(f'I2: extrinsic 0x{x.hash.hex()} in block {number} has no record with its outcome')
         if x.hash not in attempts:
             found.append(f'I3: extrinsic 0x{x.hash.hex()} in block {number} has no stored attempt')
+    if submitted is not None and ours and not submitted:
+        found.append('I3: the chain holds our extrinsics but the node names no submission: nothing was checked')
     for text in submitted or ():
         if bytes.fromhex(text[2:]) not in attempts:
             found.append(f'I3: the node was sent {text}, which was never stored')

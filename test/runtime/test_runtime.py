@@ -129,12 +129,21 @@ class RealRuntime(unittest.TestCase):
         return next((r for r in self.relays if r.leads(alias)), None)
 
     def wait_led(self, aliases=ALIASES):
-        proc.wait_for(f'leaders of {aliases}', lambda: all(self.leader(a) for a in aliases), DEADLINE_S)
+        proc.wait_for(f'leaders of {aliases}', lambda: self.all_well() and all(self.leader(a) for a in aliases), DEADLINE_S)
+
+    def all_well(self):
+        """Nothing ended that should run; else waiting is for nothing."""
+        for error in (self.chain.error, self.app and self.app.error):
+            if error:
+                raise error
+        for relay in self.relays:
+            if relay.process and relay is not self.victim and not relay.alive():
+                raise AssertionError(f'{relay.name} died:\n' + '\n'.join(relay.text().splitlines()[-25:]))
+        return True
 
     def wait_ended(self, count):
         def enough():
-            if self.app.error:
-                raise self.app.error
+            self.all_well()
             return ended(self.pg) >= count
         try:
             proc.wait_for(f'{count} to end', enough, DEADLINE_S, every=0.1)
@@ -169,7 +178,7 @@ class RealRuntime(unittest.TestCase):
 
     def kill_the_leader(self):
         """kill -9 of the relay that leads, with transactions of its accounts on their way. Seconds until all are led."""
-        victim = self.leader(ALIASES[0])
+        victim = self.victim = self.leader(ALIASES[0])
         led = [a for a in ALIASES if victim.leads(a)]
         self.wait_on_the_way()
         victim.kill()
@@ -177,10 +186,11 @@ class RealRuntime(unittest.TestCase):
         self.wait_led(led)
         took = time.monotonic() - start
         victim.start()
+        self.victim = None
         return victim.name, led, took
 
     def test_main_job(self):
-        self.relays = [self.relay(f'relay-{c}') for c in 'abc']
+        self.relays, self.app, self.victim = [self.relay(f'relay-{c}') for c in 'abc'], None, None
         check = cli('check', '--config', self.relays[0].config)
         self.assertIn('statemine/900', check.stdout)
         self.relays[0].start()

@@ -39,6 +39,7 @@ struct tx {
     uint64_t ban_until;
     bool committed; /* on record in the store */
     bool in_pool, watched;
+    uint64_t sent_beat; /* the last beat in which it was sent */
 };
 
 struct block {
@@ -138,6 +139,7 @@ struct world {
     struct node_event events[QUEUE_MAX];
     size_t event_head, event_tail;
 
+    uint64_t beats; /* what may justify another try: blocks, time, a new start */
     uint64_t submits, resigns, fills, crashes, reorgs, reloads;
 };
 

@@ -27,6 +27,7 @@ struct world *world_new(uint64_t seed)
     w->spec = w->door_spec = w->blocks[0].spec = 100;
     w->pool_limit = 40;
     w->next_id = 1;
+    w->beats = 1;
     w->fault_every = 30u << rng_below(&w->rng, 5); /* from hostile to fair */
     w->gate_open = true;
     for (int i = 0; i < 3; i++)
@@ -67,6 +68,8 @@ static void ask_node(struct world *w, const struct manager_effect *fx)
         /* Nothing is sent that was not committed before. */
         INVARIANT(tx < w->tx_count && w->txs[tx].committed && w->txs[tx].nonce == fx->nonce);
         INVARIANT(fx->bytes_len == BYTES_LEN && !memcmp(fx->bytes, &tx, sizeof(tx)));
+        INVARIANT(w->txs[tx].sent_beat != w->beats); /* no hot loop */
+        w->txs[tx].sent_beat = w->beats;
         w->submits++;
     }
     w->requests[w->request_tail++ % QUEUE_MAX] = (struct node_request){fx->type, tx};
@@ -104,6 +107,7 @@ static void carry(struct world *w, const struct manager_effect *fx)
         return;
     case MANAGER_FX_UNWATCH_ALL:
         w->reloads++;
+        w->beats++;
         unwatch_all(w);
         return;
     case MANAGER_FX_FOLLOW:
@@ -166,6 +170,8 @@ static void deliver_event(struct world *w)
     if (w->event_head == w->event_tail)
         return;
     struct node_event e = w->events[w->event_head++ % QUEUE_MAX];
+    if (e.type == MANAGER_EV_BEST || e.code == ERR_NOT_LEADER)
+        w->beats++;
     uint8_t hash[32];
     hash_of_tx(e.tx, hash);
     if (e.type == MANAGER_EV_RUNTIME) {
@@ -270,8 +276,11 @@ static void deliver_outbox(struct world *w)
 static void pass_time(struct world *w)
 {
     w->now += rng_between(&w->rng, 1, 1500);
-    if (w->leading && manager_deadline(w->m) <= w->now)
-        feed(w, (struct manager_event){.type = MANAGER_EV_TICK});
+    if (!w->leading || manager_deadline(w->m) > w->now)
+        return;
+    w->beats++;
+    feed(w, (struct manager_event){.type = MANAGER_EV_TICK});
+    INVARIANT(manager_deadline(w->m) > w->now); /* a deadline that is met is not set again */
 }
 
 /* ---- faults ---- */
@@ -345,6 +354,7 @@ static void promote(struct world *w)
 {
     w->leading = true;
     w->wanted = w->stream = false;
+    w->beats++;
     feed(w, (struct manager_event){.type = MANAGER_EV_PROMOTED, .epoch = ++w->epoch});
     if (!chance(w, 20))
         connect_node(w);
@@ -365,6 +375,7 @@ static void crash(struct world *w)
 static void set_gate(struct world *w, bool open)
 {
     w->gate_open = open;
+    w->beats++;
     if (open && w->leading)
         feed(w, (struct manager_event){.type = MANAGER_EV_GATE_OPEN});
 }

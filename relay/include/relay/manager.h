@@ -75,8 +75,12 @@ enum manager_event_type {
 
 struct manager_snapshot_row {
     uint64_t nonce;
-    int64_t id;                                                                /* 0: filler */
-    enum manager_row_stage { MANAGER_ROW_SIGNED, MANAGER_ROW_SENT, MANAGER_ROW_IN_BLOCK } stage; /* signed: maybe never sent */
+    int64_t id; /* 0: filler */
+    enum manager_row_stage {
+        MANAGER_ROW_SIGNED,
+        MANAGER_ROW_SENT,
+        MANAGER_ROW_IN_BLOCK
+    } stage; /* signed: maybe never sent */
     uint8_t hash[32];
     const uint8_t *bytes; /* the extrinsic; copied */
     size_t bytes_len;
