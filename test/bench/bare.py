@@ -7,6 +7,8 @@
 import os
 import time
 
+from .stand import cpu_s
+
 LEN_EXTRINSIC = 245  # of a signed remark with 100 bytes
 
 FUNCTIONS = '''
@@ -61,6 +63,7 @@ PREPARE b_finish(int, bigint, bigint[], bytea[], bytea[], bigint[], int[], text[
     SELECT id, account, nonce, hash, block, number, index, 'finalized', ended::txrelay.tx_outcome, fee, attempts, $2, key,
         creator, created_at, admitted_at, in_block_at FROM gone;
 '''
+LSN = "SELECT pg_current_wal_lsn() - '0/0'::pg_lsn"
 
 
 def literal(values):
@@ -122,8 +125,8 @@ class Driver:
                          literal(range(n)), literal(['ok'] * n), literal([None] * n), literal([100000000] * n))
 
     def run(self):
-        """Seconds, seconds of this driver's own CPU."""
-        start, cpu = time.monotonic(), time.process_time()
+        """Seconds, seconds of this driver's own CPU, seconds of its backend's."""
+        start, cpu, backend = time.monotonic(), time.process_time(), cpu_s(self.db.get_backend_pid())
         live = set(self.accounts)
         while live:
             for a in list(live):
@@ -134,7 +137,7 @@ class Driver:
                     self.finish(a)
                 if not more:
                     live.discard(a)
-        took = time.monotonic() - start, time.process_time() - cpu
+        took = (time.monotonic() - start, time.process_time() - cpu, cpu_s(self.db.get_backend_pid()) - backend)
         self.db.close()
         return took
 
@@ -158,7 +161,7 @@ def preload(pg, table, accounts, count, call):
 
 
 def rate(server, kind, account_count, count, batches, call):
-    """Transactions per second, with the share of one core that this driver itself took."""
+    """Transactions per second, the share of one core that this driver took, and the CPU of its backend."""
     pg = server.fresh()
     accounts = register(pg, account_count)
     if kind == 'plain':
@@ -166,8 +169,11 @@ def rate(server, kind, account_count, count, batches, call):
     preload(pg, 'bench.outbox' if kind == 'plain' else 'txrelay.outbox', accounts, count, call)
     pg.query('VACUUM ANALYZE')
     pg.query('CHECKPOINT')
+    start = pg.value(LSN)
     driver = Driver(pg, PLAIN if kind == 'plain' else FUNCTIONS, accounts, batches)
-    seconds, cpu = driver.run()
+    seconds, cpu, backend = driver.run()
+    wal = pg.value(LSN) - start
     done = pg.value('SELECT count(*) FROM ' + ('bench.finished' if kind == 'plain' else 'txrelay.finished_transactions'))
     assert done == count, f'{kind}: {done} of {count}'
-    return {'tx_per_s': count / seconds, 'driver_cpu_share': cpu / seconds, 'statements_per_tx': driver.statements / count}
+    return {'tx_per_s': count / seconds, 'driver_cpu_share': cpu / seconds, 'backend_us_per_tx': backend * 1e6 / count,
+            'wal_bytes_per_tx': int(wal) / count, 'statements_per_tx': driver.statements / count}

@@ -38,7 +38,9 @@ class DurablePostgres(Postgres):
         self.postmaster = int(proc.run([sh, 'pid', self.dir]).stdout)
 
     def fresh(self):
-        """A migrated database of its own, after a checkpoint: the first touch of each page is then in the figures."""
+        """A migrated database of its own. The one before goes: its vacuum would write WAL into the next figures."""
+        if self.serial:
+            self.query(f'DROP DATABASE bench_{self.serial} WITH (FORCE)')
         self.serial += 1
         pg = self.sibling(f'bench_{self.serial}')
         pg.postmaster = self.postmaster

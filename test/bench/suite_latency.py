@@ -39,7 +39,7 @@ def run(server, args):
     rows = pg.query('''SELECT id, hash, extract(epoch FROM admitted_at)::float8, extract(epoch FROM in_block_at)::float8,
                        extract(epoch FROM finished_at)::float8, outcome FROM txrelay.finished_transactions''')
     assert len(rows) == args.latency_count and all(r[5] == 'ok' for r in rows), 'not every transaction ended well'
-    taken = {s['hash']: s['at_ms'] / 1000 for s in node.rpc('dev_stats', {'limit': 1000000})['submits']}
+    taken = {s['hash']: s['at_ms'] / 1000 for s in node.submits()}
     stages = {'commit itself': [], 'admitted': [], 'accepted by the node': [], 'in block, stored': [], 'finished': []}
     for tx, digest, admitted, in_block, finished, _ in rows:
         before, wall, mono = sent[tx]

@@ -20,8 +20,10 @@ DONE = MARK + '''SELECT NOT EXISTS (SELECT FROM txrelay.outbox) AND NOT EXISTS (
 
 
 def polkadot_modules():
-    places = [os.environ.get('TXRELAY_NODE_MODULES'), os.path.join(proc.ROOT, 'build', 'runtime', 'node_modules')]
-    return next((p for p in places if p and os.path.isdir(os.path.join(p, '@polkadot', 'api'))), None)
+    """The npm folder of the runtime lane (test/runtime/chain/setup.sh), when it is there; nothing is installed here."""
+    place = os.environ.get('TXRELAY_RUNTIME_DIR') or os.path.join(proc.ROOT, 'build', 'runtime')
+    modules = os.path.join(place, 'node_modules')
+    return modules if os.path.isdir(os.path.join(modules, '@polkadot', 'api')) else None
 
 
 def manager_settings(args):
@@ -121,7 +123,7 @@ def polkadot(args, directory):
     return found
 
 
-def cost_table(name, cost):
+def cost_table(name, cost, floors):
     rows = [['statements', f'{cost["statements_per_tx"]:.3f}'], ['WAL bytes', f'{cost["wal_bytes_per_tx"]:.0f}'],
             ['WAL records', f'{cost["wal_records_per_tx"]:.2f}'],
             ['WAL full page images', f'{cost["wal_page_images_per_tx"]:.3f}']]
@@ -131,6 +133,9 @@ def cost_table(name, cost):
     rows.append(['dead tuples made', f'{sum(c["dead"] for c in cost["tables"].values()):.2f}'])
     rows += [[f'CPU us, {k}', f'{v:.0f}'] for k, v in cost['cpu_us_per_tx'].items()]
     rows.append(['peak memory of the relay, kB (whole)', cost['peak_memory_kb']])
+    for kind, text in (('functions', 'the leader functions alone'), ('plain', 'plain statements alone')):
+        rows.append([f'  {text}: WAL bytes / CPU us of Postgres',
+                     f'{floors[kind]["wal_bytes_per_tx"]:.0f} / {floors[kind]["backend_us_per_tx"]:.0f}'])
     table(f'cost of one transaction, {name}', ['', 'per tx'], rows)
     table(f'statements of the relay, {name}', ['', 'calls/tx', 'us/tx', 'WAL B/tx'],
           [[s['name'], f'{s["calls_per_tx"]:.4f}', f'{s["us_per_tx"]:.1f}', f'{s["wal_bytes_per_tx"]:.0f}']
@@ -164,21 +169,22 @@ def run(server, args):
     result = {'count': args.count, 'runs': {}, 'signing': signing()}
     rows = []
     for accounts in [int(a) for a in args.accounts.split(',')]:
-        kinds = {'relay': [], 'functions': [], 'plain': []}
+        kinds, floors = {'relay': [], 'functions': [], 'plain': []}, {}
         for _ in range(args.relay_rounds):
             got = Run(server, args, accounts, args.count).drain()
             kinds['relay'].append(got['tx_per_s'])
             batches = batches_of(got['cost'])
             for kind in ('functions', 'plain'):
-                kinds[kind].append(bare.rate(server, kind, accounts, args.count, batches, CALL)['tx_per_s'])
+                floors[kind] = bare.rate(server, kind, accounts, args.count, batches, CALL)
+                kinds[kind].append(floors[kind]['tx_per_s'])
         ratios = {k: spread([r / b for r, b in zip(kinds['relay'], kinds[k])]) for k in ('functions', 'plain')}
         result['runs'][str(accounts)] = {'tx_per_s': {k: spread(v) for k, v in kinds.items()}, 'relay_to': ratios,
-                                         'batches': batches, 'cost': got['cost']}
+                                         'batches': batches, 'cost': got['cost'], 'floors': floors}
         s = 's' if accounts > 1 else ''
         rows.append([f'relay, {accounts} account{s}', show(spread(kinds['relay']), 0), '1.00'])
         for k, text in (('functions', 'bare SQL, the leader functions'), ('plain', 'bare SQL, plain statements')):
             rows.append([f'  {text}', show(spread(kinds[k]), 0), show(ratios[k])])
-        cost_table(f'{accounts} account{s}, batches {batches}', got['cost'])
+        cost_table(f'{accounts} account{s}, batches {batches}', got['cost'], floors)
     relay_rate = next(iter(result['runs'].values()))['tx_per_s']['relay']['median']
     sr = result['signing']['sr25519']
     rows.append(['signing alone, sr25519, one core', f'{sr["sign_per_s"]:.0f}', f'{relay_rate / sr["sign_per_s"]:.2f}'])
