@@ -106,14 +106,14 @@ def signing():
     return {f[0]: {'sign_per_s': float(f[1]), 'verify_per_s': float(f[2])} for f in map(str.split, out.splitlines())}
 
 
-def polkadot(args, directory):
+def polkadot(args):
     modules, node = polkadot_modules(), shutil.which('node')
     if not modules or not node:
         print('\n@polkadot/api is not here: ./dev test runtime installs it into build/runtime; that baseline is skipped')
         return None
     found = {}
     for mode in ('chain', 'hand'):
-        devchain = chain(directory, *CHAIN)
+        devchain = chain(proc.make_dir('txbench-'), *CHAIN)
         out = proc.run([node, os.path.join(proc.ROOT, 'test', 'bench', 'polkadot_rate.mjs'), modules, devchain.ws,
                         str(args.api_seconds), mode], seconds=args.api_seconds + 60).stdout
         got = json.loads(out.splitlines()[-1])
@@ -189,7 +189,7 @@ def run(server, args):
     sr = result['signing']['sr25519']
     rows.append(['signing alone, sr25519, one core', f'{sr["sign_per_s"]:.0f}', f'{relay_rate / sr["sign_per_s"]:.2f}'])
     rows.append(['checking alone, sr25519, one core', f'{sr["verify_per_s"]:.0f}', f'{relay_rate / sr["verify_per_s"]:.2f}'])
-    result['polkadot'] = polkadot(args, proc.make_dir('txbench-'))
+    result['polkadot'] = polkadot(args)
     for mode, got in (result['polkadot'] or {}).items():
         text = f'nonce -1 ({got["refused"]} refused)' if mode == 'chain' else 'nonce by hand'
         rows.append([f'@polkadot/api one by one, {text}', f'{got["tx_per_s"]:.0f}', f'{relay_rate / got["tx_per_s"]:.2f}'])
