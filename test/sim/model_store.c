@@ -4,9 +4,9 @@
 
 #include "model.h"
 
-bool never_valid(int64_t id)
+bool moody(int64_t id)
 {
-    return id > 0 && id % 97 == 0;
+    return id > 0 && id % 37 == 0;
 }
 
 bool never_admitted(int64_t id)
@@ -149,6 +149,8 @@ static void finish_row(struct world *w, const struct manager_row_effect *row)
     INVARIANT(row->index < b->count && b->txs[row->index] == tx && w->txs[tx].nonce == row->nonce);
     INVARIANT(is_attempt(p, tx) == (strcmp(row->outcome, "usurped") != 0));
     ends(w, p->id, row->outcome);
+    w->late += tx != p->tx && strcmp(row->outcome, "usurped");
+    w->usurped += !strcmp(row->outcome, "usurped");
     w->nonce_finished[row->nonce] = true;
     w->pending_count--;
     *p = (struct pending){0};
