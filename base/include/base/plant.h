@@ -1,0 +1,48 @@
+/* Planted faults: the simulator must be able to fail. Its second build compiles the pure cores with
+ * TXRELAY_PLANT, and one of these is switched on at a time; everywhere else PLANTED is the constant false
+ * and leaves no trace. A hook stands where the rule that it breaks is kept. */
+#ifndef BASE_PLANT_H
+#define BASE_PLANT_H
+
+/* X(NAME, name, what is wrong) */
+#define PLANT_TABLE(X)                                                                                       \
+    X(SEND_UNCOMMITTED, "send-uncommitted", "bytes are sent before their admission is committed")            \
+    X(NONCE_REUSE, "nonce-reuse", "after a restart nonces begin at the chain's, whatever is on record")      \
+    X(NO_FENCE, "no-fence", "one of the leader's writes does not compare the epoch")                         \
+    X(FILL_LIVE, "fill-live", "a filler takes a nonce whose bytes may still be included")                    \
+    X(TRUST_WATCH, "trust-watch", "a watch's finalized ends a transaction")                                  \
+    X(ANCHOR_BEST, "anchor-best", "an era is anchored on a block that is not final")                         \
+    X(UNKNOWN_FAILED, "unknown-failed", "a write without an answer counts as not done")                      \
+    X(UNKNOWN_DONE, "unknown-done", "a write without an answer counts as done")                              \
+    X(RESEND_RENONCE, "resend-renonce", "no answer from the node: sent again at a new nonce")                \
+    X(GATE_SKIPPED, "gate-skipped", "the gate is not asked when bytes leave")                                \
+    X(RENEW_ANY, "renew-any", "a renewal does not compare the epoch")                                        \
+    X(LOCK_STACKED, "lock-stacked", "a lock that is held is taken again, and given back once")               \
+    X(CLAIM_ALWAYS, "claim-always", "a claim is granted without lock or expiry")                             \
+    X(PROBE_ORDER, "probe-order", "a probe asks the nonce first and the pool second")                        \
+    X(SKIP_HEIGHT, "skip-height", "a finalized height that was skipped is not fetched")                      \
+    X(FOLLOW_BACK, "follow-back", "a follower tells an older state after a newer one")                       \
+    X(FOLLOW_NO_SWEEP, "follow-no-sweep", "a follower forgets rows that ended while it was away")            \
+    X(WAKE_LOST, "wake-lost", "a leader falls asleep without looking once more")                             \
+    X(CANCEL_ADMIT, "cancel-admit", "a cancelled transaction gets a nonce")                                  \
+    X(FINISH_AGAIN, "finish-again", "an end without an answer is stored a second time")                      \
+    X(EVICT_HEALTHY, "evict-healthy", "a session is ended although its claim is in force")                   \
+    X(LATE_ANSWER, "late-answer", "an answer of a former leadership is taken for one of this")               \
+    X(POOLED_FAILS, "pooled-fails", "already imported counts as a failure")
+
+enum plant {
+    PLANT_NONE,
+#define X(NAME, name, text) PLANT_##NAME,
+    PLANT_TABLE(X)
+#undef X
+        PLANT_COUNT
+};
+
+#ifdef TXRELAY_PLANT
+extern enum plant plant;
+#define PLANTED(NAME) (plant == PLANT_##NAME)
+#else
+#define PLANTED(NAME) 0
+#endif
+
+#endif

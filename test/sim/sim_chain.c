@@ -1,0 +1,319 @@
+/* Blocks: who makes them, on which parent, what is in them, and which are final. Every node has a view of its
+ * own (sim_pool.c); a block is known to a node when it was told, and with it all that is below. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+static const uint64_t SPREAD = 0x9e3779b97f4a7c15u;
+
+void hash_of_tx(uint32_t tx, uint8_t out[32])
+{
+    uint64_t spread = (tx + 1) * SPREAD;
+    memset(out, 0x5a, 32);
+    memcpy(out, &spread, 8);
+    memcpy(out + 8, &tx, sizeof(tx));
+}
+
+uint32_t tx_of_hash(const struct world *w, const uint8_t hash[32])
+{
+    uint32_t tx;
+    memcpy(&tx, hash + 8, sizeof(tx));
+    return hash[31] == 0x5a && tx < w->chain.tx_count ? tx : 0;
+}
+
+void hash_of_block(uint32_t block, uint8_t out[32])
+{
+    uint64_t spread = (block + 1) * SPREAD;
+    memset(out, 0xb1, 32);
+    memcpy(out, &spread, 8);
+    memcpy(out + 8, &block, sizeof(block));
+}
+
+uint32_t block_of_hash(const uint8_t hash[32])
+{
+    uint32_t block;
+    memcpy(&block, hash + 8, sizeof(block));
+    return block;
+}
+
+/* ---- transactions ---- */
+
+bool never_valid(int64_t id)
+{
+    return id > 0 && id % 37 == 0;
+}
+
+bool never_admitted(int64_t id)
+{
+    return id > 0 && id % 41 == 0;
+}
+
+bool fails_dispatch(int64_t id)
+{
+    return id > 0 && id % 11 == 5;
+}
+
+/* A filler's call is the shortest there is. */
+static uint32_t priority_of(int64_t id)
+{
+    return id == 0 ? 1000 : id < 0 ? 500 : 100 + (uint32_t)(id % 7);
+}
+
+/* Some keys sign the same content to the same bytes. */
+static uint32_t signed_before(const struct world *w, const struct tx *t)
+{
+    for (uint32_t i = w->chain.last_of_nonce[t->account][t->nonce]; i; i = w->chain.txs[i].prev_nonce) {
+        const struct tx *x = &w->chain.txs[i];
+        if (x->id == t->id && x->anchor == t->anchor && x->spec == t->spec && x->death == t->death)
+            return i;
+    }
+    return 0;
+}
+
+uint32_t tx_sign(struct world *w, int account, uint64_t nonce, int64_t id, uint32_t spec, uint32_t anchor)
+{
+    struct chain *c = &w->chain;
+    INVARIANT(c->tx_count < TXS && nonce < NONCES);
+    struct tx t = {.account = account,
+                   .nonce = nonce,
+                   .id = id,
+                   .birth = -1,
+                   .death = -1,
+                   .anchor = anchor,
+                   .spec = spec,
+                   .priority = priority_of(id)};
+    if (id >= 0 && w->plan.era) {
+        t.birth = (int64_t)c->blocks[anchor].number;
+        t.death = t.birth + w->plan.era;
+    }
+    uint32_t same = w->plan.deterministic ? signed_before(w, &t) : 0;
+    if (same)
+        return same;
+    uint32_t tx = c->tx_count++;
+    t.prev_nonce = c->last_of_nonce[account][nonce];
+    c->last_of_nonce[account][nonce] = tx;
+    if (id > 0) {
+        t.prev_id = c->last_of_id[id];
+        c->last_of_id[id] = tx;
+    }
+    c->txs[tx] = t;
+    return tx;
+}
+
+/* ---- blocks ---- */
+
+uint32_t ancestor_at(const struct world *w, uint32_t block, uint64_t number)
+{
+    while (w->chain.blocks[block].number > number)
+        block = w->chain.blocks[block].parent;
+    return block;
+}
+
+static uint32_t block_new(struct world *w, uint32_t parent)
+{
+    struct chain *c = &w->chain;
+    INVARIANT(c->block_count < BLOCKS);
+    uint32_t i = c->block_count++;
+    const struct block *p = &c->blocks[parent];
+    struct block *b = &c->blocks[i];
+    *b = (struct block){.parent = parent, .number = p->number + 1, .spec = p->spec};
+    memcpy(b->nonce, p->nonce, sizeof(b->nonce));
+    return i;
+}
+
+static void hear_block(struct world *w, struct event *e)
+{
+    const struct node *n = &w->chain.nodes[e->a];
+    const struct block *b = &w->chain.blocks[e->b];
+    if (w->now < n->down_until)
+        return;
+    if (b->number <= w->chain.blocks[n->best].number)
+        return;
+    if (b->number < w->chain.blocks[n->final].number ||
+        ancestor_at(w, e->b, w->chain.blocks[n->final].number) != n->final)
+        return;
+    pool_set_best(w, (int)e->a, e->b);
+}
+
+static void tell_block(struct world *w, int node, uint32_t block, uint64_t extra)
+{
+    struct event *e = later(w, latency(w) + extra, "node hears block", hear_block);
+    e->a = (uint32_t)node;
+    e->b = block;
+}
+
+/* What the author's pool has, in nonce order for each account; sometimes less. `held`: transactions that a
+ * fork leaves out. */
+static uint32_t author(struct world *w, int node, uint32_t parent, unsigned fill_percent)
+{
+    uint32_t i = block_new(w, parent);
+    struct block *b = &w->chain.blocks[i];
+    bool skip[ACCOUNTS];
+    for (int a = 0; a < ACCOUNTS; a++)
+        skip[a] = !chance(w, fill_percent);
+    while (b->count < BLOCK_TXS && pool_take(w, node, b, skip))
+        if (w->plan.fault_mask && chance(w, 3))
+            break;
+    if (w->chain.spec != b->spec && chance(w, 50))
+        b->spec = w->chain.spec; /* the upgrade is enacted: it rules from the next block on */
+    note(w, "block %u number %llu on %u by n%d: %u transactions, spec %u", i, (unsigned long long)b->number,
+         parent, node, b->count, b->spec);
+    for (int k = 0; k < w->plan.nodes; k++)
+        tell_block(w, k, i, k == node ? 0 : between(w, 0, w->plan.latency_us * 4));
+    return i;
+}
+
+static int some_node_up(struct world *w)
+{
+    int k = (int)rng_below(&w->rng, (uint64_t)w->plan.nodes);
+    for (int i = 0; i < w->plan.nodes; i++, k = (k + 1) % w->plan.nodes)
+        if (w->now >= w->chain.nodes[k].down_until)
+            return k;
+    return -1;
+}
+
+static void make_block(struct world *w, struct event *e)
+{
+    (void)e;
+    int node = some_node_up(w);
+    if (node >= 0)
+        author(w, node, w->chain.nodes[node].best, w->healing ? 100 : 85);
+    later(w, between(w, w->plan.block_us / 2, w->plan.block_us * 3 / 2), "make block", make_block);
+}
+
+/* depth + 1 blocks beside the last `depth` ones: whoever hears the last of them changes over. */
+void chain_fork(struct world *w, uint32_t depth)
+{
+    int node = some_node_up(w);
+    if (node < 0)
+        return;
+    const struct chain *c = &w->chain;
+    const struct node *n = &c->nodes[node];
+    uint64_t best = c->blocks[n->best].number, final = c->blocks[c->final].number;
+    if (best <= final || ancestor_at(w, n->best, final) != c->final)
+        return;
+    if (depth > best - final)
+        depth = (uint32_t)(best - final);
+    uint32_t at = ancestor_at(w, n->best, best - depth);
+    w->stats.forks++;
+    for (uint32_t i = 0; i <= depth; i++)
+        at = author(w, node, at, 40);
+}
+
+void chain_foreign(struct world *w, int account)
+{
+    int node = some_node_up(w);
+    if (node < 0)
+        return;
+    struct chain *c = &w->chain;
+    const struct block *best = &c->blocks[c->nodes[node].best];
+    if (best->nonce[account] + 2 >= NONCES)
+        return;
+    uint32_t i = block_new(w, c->nodes[node].best);
+    struct block *b = &c->blocks[i];
+    b->txs[b->count++] = tx_sign(w, account, b->nonce[account], -1, b->spec, 0);
+    b->nonce[account]++;
+    note(w, "foreign use of a%d nonce %llu in block %u", account, (unsigned long long)b->nonce[account] - 1,
+         i);
+    for (int k = 0; k < w->plan.nodes; k++)
+        tell_block(w, k, i, 0);
+}
+
+/* ---- finality ---- */
+
+static void hear_final(struct world *w, struct event *e)
+{
+    const struct chain *c = &w->chain;
+    const struct node *n = &c->nodes[e->a];
+    if (w->now < n->down_until || c->blocks[e->b].number <= c->blocks[n->final].number)
+        return;
+    if (ancestor_at(w, n->best, c->blocks[e->b].number) != e->b)
+        pool_set_best(w, (int)e->a, e->b); /* it was on another fork, or had not heard of it */
+    pool_set_final(w, (int)e->a, e->b);
+}
+
+static void finalize_to(struct world *w, uint32_t block)
+{
+    struct chain *c = &w->chain;
+    uint64_t from = c->blocks[c->final].number + 1;
+    for (uint64_t h = from; h <= c->blocks[block].number; h++) {
+        uint32_t i = ancestor_at(w, block, h);
+        c->blocks[i].final = true;
+        c->final_at[h] = i;
+        c->final = i;
+        check_final(w, i);
+    }
+    for (int k = 0; k < w->plan.nodes; k++) {
+        struct event *e = later(w, latency(w), "node hears final", hear_final);
+        e->a = (uint32_t)k;
+        e->b = block;
+    }
+}
+
+static void make_final(struct world *w, struct event *e)
+{
+    (void)e;
+    struct chain *c = &w->chain;
+    int node = some_node_up(w);
+    later(w, between(w, w->plan.block_us / 2, w->plan.block_us * 3 / 2), "finalize", make_final);
+    if (node < 0 || w->now < c->stall_until)
+        return;
+    uint32_t best = c->nodes[node].best;
+    uint64_t number = c->blocks[best].number, final = c->blocks[c->final].number;
+    if (number <= final + w->plan.finality_lag || ancestor_at(w, best, final) != c->final)
+        return;
+    finalize_to(w, ancestor_at(w, best, number - w->plan.finality_lag));
+}
+
+static void node_up(struct world *w, struct event *e)
+{
+    for (uint32_t i = w->chain.block_count; i-- > 1;) /* it catches up with the highest block it can take */
+        if (w->chain.blocks[i].number > w->chain.blocks[w->chain.nodes[e->a].best].number) {
+            tell_block(w, (int)e->a, i, 0);
+            return;
+        }
+}
+
+/* Its pool is empty and its subscriptions are gone; the chain it has kept. */
+void node_restart(struct world *w, int node, uint64_t down)
+{
+    struct node *n = &w->chain.nodes[node];
+    for (uint32_t i = 0; i < n->pool_count; i++)
+        w->chain.txs[n->pool[i]].in_pool &= (uint8_t) ~(1u << node);
+    for (uint32_t i = 1; i < w->chain.tx_count; i++)
+        w->chain.txs[i].ban_until[node] = 0;
+    n->pool_count = 0;
+    for (uint32_t i = 0; i < n->watch_count; i++)
+        n->watches[i].used = false;
+    n->starts++;
+    n->down_until = w->now + down;
+    for (int r = 0; r < w->plan.relays; r++)
+        if (w->relays[r].alive && w->relays[r].door.node == node)
+            door_cut(w, &w->relays[r]);
+    later(w, down + 1, "node is up", node_up)->a = (uint32_t)node;
+}
+
+void chain_start(struct world *w)
+{
+    struct chain *c = &w->chain;
+    memset(c, 0, sizeof(*c));
+    c->tx_count = 1; /* 0 is none */
+    c->spec = 100;
+    c->block_count = 1;
+    c->blocks[0] = (struct block){.spec = 100, .final = true};
+    for (int k = 0; k < NODES; k++)
+        c->nodes[k].pool_limit = 60;
+    for (int i = 0; i < 4; i++) { /* a few blocks from before the beginning */
+        uint32_t b = block_new(w, c->block_count - 1);
+        c->blocks[b].final = i < 2;
+        if (i < 2)
+            c->final = c->final_at[c->blocks[b].number] = b;
+    }
+    for (int k = 0; k < NODES; k++) {
+        c->nodes[k].best = c->block_count - 1;
+        c->nodes[k].final = c->final;
+    }
+    later(w, w->plan.block_us, "make block", make_block);
+    later(w, w->plan.block_us, "finalize", make_final);
+}

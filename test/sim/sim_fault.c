@@ -1,0 +1,251 @@
+/* What goes wrong, when and how badly: every seed has its own selection and pace. At the end all of it is
+ * mended, and everything must come to its end. */
+#include <string.h>
+
+#include "sim.h"
+
+static struct relay *some_relay(struct world *w)
+{
+    struct relay *r = &w->relays[rng_below(&w->rng, (uint64_t)w->plan.relays)];
+    if (r->alive && chance(w, 50)) /* rather one that leads */
+        for (int a = 0; a < w->plan.accounts; a++)
+            for (int i = 0; i < w->plan.relays; i++)
+                if (w->relays[i].alive && w->relays[i].accounts[a].leader)
+                    return &w->relays[i];
+    return r->alive ? r : NULL;
+}
+
+static int some_node(struct world *w)
+{
+    return (int)rng_below(&w->rng, (uint64_t)w->plan.nodes);
+}
+
+static void crash(struct world *w)
+{
+    struct relay *r = some_relay(w);
+    if (!r)
+        return;
+    relay_kill(w, r, chance(w, 25));
+    relay_start_later(w, r, between(w, 100 * MS, 15 * SECOND));
+}
+
+static void drain(struct world *w)
+{
+    struct relay *r = some_relay(w);
+    if (!r || r->paused || r->draining)
+        return;
+    relay_drain(w, r);
+}
+
+static void pause(struct world *w)
+{
+    struct relay *r = some_relay(w);
+    if (r)
+        relay_stop(w, r,
+                   chance(w, 50) ? between(w, 10 * MS, 3 * SECOND) : between(w, 3 * SECOND, 30 * SECOND));
+}
+
+static void db_restart(struct world *w)
+{
+    if (w->db.up)
+        db_stop(w, between(w, 200 * MS, 15 * SECOND));
+}
+
+static void standby_behind(struct world *w, struct event *e)
+{
+    (void)e;
+    db_failover(w, true);
+}
+
+static void failover(struct world *w)
+{
+    if (!w->db.up)
+        return;
+    if (!w->plan.lossy) {
+        db_failover(w, false);
+        return;
+    }
+    if (w->db.standby_behind)
+        return;
+    w->db.standby = w->db.t; /* from now on it gets nothing */
+    w->db.standby_behind = true;
+    later(w, between(w, 5 * MS, 2 * SECOND), "failover", standby_behind);
+}
+
+static void session_loss(struct world *w)
+{
+    struct relay *r = some_relay(w);
+    if (r)
+        link_cut(w, &r->links[rng_below(&w->rng, LINKS)], chance(w, 50));
+}
+
+static void follower_loss(struct world *w)
+{
+    if (w->plan.followers)
+        link_cut(w, &w->followers[rng_below(&w->rng, (uint64_t)w->plan.followers)].link, chance(w, 50));
+}
+
+static void partition(struct world *w)
+{
+    struct relay *r = some_relay(w);
+    uint64_t us = chance(w, 50) ? between(w, 50 * MS, 4 * SECOND) : between(w, 4 * SECOND, 40 * SECOND);
+    if (!r)
+        return;
+    int first = (int)rng_below(&w->rng, LINKS), last = chance(w, 60) ? LINKS - 1 : first;
+    for (int k = last == first ? first : 0; k <= last; k++)
+        link_stall(w, &r->links[k], us);
+}
+
+static void slow_db(struct world *w)
+{
+    w->db.slow_until = w->now + between(w, 200 * MS, 5 * SECOND);
+}
+
+static void node_loss(struct world *w)
+{
+    struct relay *r = some_relay(w);
+    if (r)
+        door_cut(w, r);
+}
+
+static void node_stall(struct world *w)
+{
+    struct relay *r = some_relay(w);
+    if (r)
+        door_stall(w, r, between(w, 100 * MS, 25 * SECOND));
+}
+
+static void restart_node(struct world *w)
+{
+    node_restart(w, some_node(w), between(w, 100 * MS, 6 * SECOND));
+}
+
+static void evict(struct world *w)
+{
+    for (uint64_t n = between(w, 1, 3); n > 0; n--)
+        pool_evict(w, some_node(w), chance(w, 50));
+}
+
+static void fork_chain(struct world *w)
+{
+    chain_fork(w, (uint32_t)between(w, 1, 4));
+}
+
+static void stall_finality(struct world *w)
+{
+    w->chain.stall_until = w->now + between(w, 2 * w->plan.block_us, 30 * w->plan.block_us);
+}
+
+static void upgrade(struct world *w)
+{
+    if (chance(w, 40))
+        w->chain.spec++;
+}
+
+static void unpaid(struct world *w)
+{
+    int a = (int)rng_below(&w->rng, (uint64_t)w->plan.accounts);
+    if (a != w->plan.blocked)
+        w->chain.unpaid[a] = !w->chain.unpaid[a];
+}
+
+static void pool_limit(struct world *w)
+{
+    w->chain.nodes[some_node(w)].pool_limit = (uint32_t)between(w, 1, 20);
+}
+
+static void lose_watch(struct world *w)
+{
+    pool_lose_watch(w, some_node(w));
+}
+
+static void false_in_block(struct world *w)
+{
+    pool_false_in_block(w, some_node(w));
+}
+
+static void foreign(struct world *w)
+{
+    if (w->plan.foreign && chance(w, 30))
+        chain_foreign(w, (int)rng_below(&w->rng, (uint64_t)w->plan.accounts));
+}
+
+static const struct {
+    const char *name;
+    void (*strike)(struct world *w);
+} faults[] = {
+    {"crash", crash},
+    {"drain", drain},
+    {"pause", pause},
+    {"db-restart", db_restart},
+    {"failover", failover},
+    {"session-loss", session_loss},
+    {"follower-loss", follower_loss},
+    {"partition", partition},
+    {"slow-db", slow_db},
+    {"node-loss", node_loss},
+    {"node-stall", node_stall},
+    {"node-restart", restart_node},
+    {"evict", evict},
+    {"fork", fork_chain},
+    {"finality-stall", stall_finality},
+    {"upgrade", upgrade},
+    {"unpaid", unpaid},
+    {"pool-limit", pool_limit},
+    {"lose-watch", lose_watch},
+    {"false-in-block", false_in_block},
+    {"foreign", foreign},
+};
+
+int fault_number(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+        if (!strcmp(faults[i].name, name))
+            return (int)i;
+    return -1;
+}
+
+const char *fault_name(int number)
+{
+    return (size_t)number < ARRAY_LEN(faults) ? faults[number].name : NULL;
+}
+
+static void strike(struct world *w, struct event *e)
+{
+    (void)e;
+    if (w->now >= w->plan.faults_end)
+        return;
+    uint32_t i = (uint32_t)rng_below(&w->rng, ARRAY_LEN(faults));
+    for (size_t k = 0; k < ARRAY_LEN(faults); k++, i = (i + 1) % ARRAY_LEN(faults))
+        if (w->plan.fault_mask >> i & 1)
+            break;
+    if (w->plan.fault_mask) {
+        note(w, "fault %s", faults[i].name);
+        w->stats.faults++;
+        faults[i].strike(w);
+    }
+    later(w, between(w, 1, 2 * w->plan.fault_us), "fault", strike);
+}
+
+void fault_start(struct world *w)
+{
+    later(w, between(w, 0, 2 * w->plan.fault_us), "fault", strike);
+}
+
+void fault_heal(struct world *w)
+{
+    w->healing = true;
+    w->db.slow_until = 0;
+    w->chain.stall_until = 0;
+    for (int a = 0; a < ACCOUNTS; a++)
+        w->chain.unpaid[a] = a == w->plan.blocked && !w->blocked_free;
+    for (int k = 0; k < NODES; k++)
+        w->chain.nodes[k].pool_limit = 60;
+    for (int i = 0; i < w->plan.relays; i++) {
+        struct relay *r = &w->relays[i];
+        if (r->paused)
+            relay_resume(w, r);
+        if (!r->alive)
+            relay_start(w, r);
+    }
+}

@@ -1,0 +1,189 @@
+/* The leader's reads (leader_snapshot, leader_outbox) and a listener's (listen/sql). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+static void bytes_of(int64_t id, uint32_t tx, uint8_t out[BYTES_LEN])
+{
+    memset(out, 0, BYTES_LEN);
+    memcpy(out, &tx, sizeof(tx));
+    memcpy(out + BYTES_LEN - CALL_LEN, &id, sizeof(id));
+}
+
+static void load_row(struct world *w, struct stmt *q, uint64_t nonce, size_t *hashes)
+{
+    const struct pending_row *p = &w->db.t.pending[q->account][nonce];
+    const struct tx *t = &w->chain.txs[p->tx];
+    uint8_t *bytes = q->bytes + q->out_count * BYTES_LEN;
+    struct manager_snapshot_row *s = &q->snapshot[q->out_count++];
+    bool in_block = !strcmp(p->state, "in_block") || !strcmp(p->state, "finalized");
+    bytes_of(p->id, p->tx, bytes);
+    *s = (struct manager_snapshot_row){.nonce = nonce,
+                                       .id = p->id,
+                                       .bytes = bytes,
+                                       .bytes_len = BYTES_LEN,
+                                       .call_len = CALL_LEN,
+                                       .era_death = t->death,
+                                       .spec_version = t->spec,
+                                       .submitted_block = p->signed_at,
+                                       .earlier = (const uint8_t(*)[32])(q->hashes + *hashes)};
+    s->stage = !strcmp(p->state, "signed") ? MANAGER_ROW_SIGNED
+               : in_block                  ? MANAGER_ROW_IN_BLOCK
+                                           : MANAGER_ROW_SENT;
+    hash_of_tx(p->tx, s->hash);
+    for (uint32_t i = 0; i + 1 < p->attempt_count; i++, s->earlier_count++)
+        hash_of_tx(p->attempts[i], q->hashes[(*hashes)++]);
+}
+
+static void load(struct world *w, struct stmt *q)
+{
+    const struct tables *t = &w->db.t;
+    uint64_t from = (uint64_t)(q->after_nonce + 1), high = t->pending_high[q->account];
+    size_t rows = 0, hashes = 0;
+    if (from < t->pending_low[q->account])
+        from = t->pending_low[q->account];
+    for (uint64_t n = from; n < high && rows < q->limit; n++)
+        if (t->pending[q->account][n].used) {
+            rows++;
+            hashes += t->pending[q->account][n].attempt_count;
+        }
+    q->snapshot = xcalloc(rows, sizeof(*q->snapshot));
+    q->bytes = xcalloc(rows, BYTES_LEN);
+    q->hashes = xcalloc(hashes, 32);
+    hashes = 0;
+    for (uint64_t n = from; n < high && q->out_count < rows; n++)
+        if (t->pending[q->account][n].used)
+            load_row(w, q, n, &hashes);
+    q->last = q->out_count < q->limit;
+    q->next_nonce = t->accounts[q->account].next_nonce;
+}
+
+/* By priority, then id. */
+static int64_t next_in_outbox(const struct tables *t, int account, const int64_t *taken, size_t count)
+{
+    int64_t found = 0;
+    for (int64_t id = 1; id < t->next_id; id++) {
+        bool seen = t->ids[id].stage != STAGE_OUTBOX || t->ids[id].account != account;
+        for (size_t i = 0; i < count && !seen; i++)
+            seen = taken[i] == id;
+        if (!seen && (!found || t->ids[id].priority > t->ids[found].priority))
+            found = id;
+    }
+    return found;
+}
+
+static void read_outbox(struct world *w, struct stmt *q)
+{
+    int64_t taken[IDS], id;
+    size_t count = 0;
+    while (count < q->limit && count < IDS && (id = next_in_outbox(&w->db.t, q->account, taken, count)))
+        taken[count++] = id;
+    q->outbox = xcalloc(count, sizeof(*q->outbox));
+    q->bytes = xcalloc(count, CALL_LEN);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(q->bytes + i * CALL_LEN, &taken[i], CALL_LEN);
+        q->outbox[i] = (struct manager_outbox_row){
+            .id = taken[i], .call = q->bytes + i * CALL_LEN, .call_len = CALL_LEN};
+        if (never_admitted(taken[i]))
+            q->outbox[i].bad = "call 0 does not decode";
+    }
+    q->out_count = count;
+}
+
+/* ---- a listener's ---- */
+
+static void scan_pending(struct world *w, struct stmt *q)
+{
+    const struct tables *t = &w->db.t;
+    q->events = xcalloc(q->limit, sizeof(*q->events));
+    for (int a = 0; a < w->plan.accounts; a++)
+        for (uint64_t n = t->pending_low[a]; n < t->pending_high[a] && q->out_count < q->limit; n++) {
+            bool after =
+                a + 1 > q->after_account || (a + 1 == q->after_account && (int64_t)n > q->after_nonce);
+            if (after && t->pending[a][n].used)
+                q->events[q->out_count++] = row_event(w, a, n, LISTEN_UPDATE);
+        }
+    q->last = q->out_count < q->limit;
+}
+
+static struct listen_event finished_event(const struct finished_row *f)
+{
+    struct listen_event ev = {.kind = LISTEN_FINISHED,
+                              .account = f->account + 1,
+                              .alias = "",
+                              .id = f->id,
+                              .nonce = f->nonce,
+                              .has_hash = f->tx != 0,
+                              .has_block = f->block != 0,
+                              .block_number = -1,
+                              .state = f->state ? f->state : "",
+                              .outcome = f->outcome,
+                              .error = "",
+                              .creator = "",
+                              .updated_at_us = f->finished_us};
+    if (f->tx)
+        hash_of_tx(f->tx, ev.hash);
+    if (f->block)
+        hash_of_block(f->block, ev.block_hash);
+    return ev;
+}
+
+/* The position (finished_at, account, nonce, id): times never repeat, so the first decides. */
+static void scan_finished(struct world *w, struct stmt *q)
+{
+    const struct tables *t = &w->db.t;
+    q->events = xcalloc(q->limit, sizeof(*q->events));
+    for (uint32_t i = 0; i < t->finished_count && q->out_count < q->limit; i++) {
+        const struct finished_row *f = &t->finished[i];
+        bool after = f->finished_us > q->since_us || (f->finished_us == q->since_us && !q->after_account);
+        if (after)
+            q->events[q->out_count++] = finished_event(f);
+    }
+    q->last = q->out_count < q->limit;
+}
+
+static bool asked(const struct stmt *q, const struct finished_row *f)
+{
+    for (size_t i = 0; i < q->count; i++) {
+        const struct cursor_lookup *l = &q->lookups[i];
+        if (l->id ? l->id == f->id : !f->id && l->account == f->account + 1 && l->nonce == f->nonce)
+            return true;
+    }
+    return false;
+}
+
+static void look_up(struct world *w, struct stmt *q)
+{
+    const struct tables *t = &w->db.t;
+    q->events = xcalloc(t->finished_count, sizeof(*q->events));
+    for (uint32_t i = 0; i < t->finished_count; i++)
+        if (asked(q, &t->finished[i]))
+            q->events[q->out_count++] = finished_event(&t->finished[i]);
+}
+
+void sql_read(struct world *w, struct stmt *q)
+{
+    q->now_us = db_now_us(w);
+    switch ((int)q->op) {
+    case OP_LOAD:
+        if (sql_fence(w, q))
+            load(w, q);
+        return;
+    case OP_OUTBOX:
+        if (sql_fence(w, q))
+            read_outbox(w, q);
+        return;
+    case OP_SCAN_PENDING:
+        scan_pending(w, q);
+        return;
+    case OP_SCAN_FINISHED:
+        scan_finished(w, q);
+        return;
+    case OP_LOOK_UP:
+        look_up(w, q);
+        return;
+    default:
+        return; /* OP_ACCOUNTS: the clock */
+    }
+}

@@ -1,0 +1,350 @@
+/* txsim: runs seeds of the simulator, in two processes, and prints what breaks.
+ *
+ *   txsim --seeds N [--first S] [--minutes M] [--fault NAME] [--keep-going] [--jobs J]
+ *   txsim --seed N [--until K]      one seed; with its last events when it breaks or K is reached
+ *   txsim --file PATH               the seeds of a file
+ *   txsim --plants [--limit N]      every planted fault until it is caught (only in txsim_plant)
+ *   txsim --plant NAME              one planted fault, for any of the above
+ *
+ * Exit status 0: every invariant held (or every planted fault was caught); 1: not; 2: wrong usage. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim.h"
+
+enum { JOBS_MAX = 8, FILE_SEEDS_MAX = 4096 };
+
+#ifdef TXRELAY_PLANT
+enum plant plant;
+
+static const struct {
+    const char *name, *text;
+} plants[] = {[PLANT_NONE] = {"none", ""},
+#define X(NAME, name, text) [PLANT_##NAME] = {name, text},
+              PLANT_TABLE(X)
+#undef X
+};
+#endif
+
+struct args {
+    uint64_t first, count, limit, until;
+    double minutes;
+    bool one, keep_going, plants;
+    int jobs, fault;
+    uint64_t *list; /* seeds of a file */
+};
+
+struct report {
+    uint64_t seed, seeds, events;
+    bool broken;
+    struct stats stats;
+    char violation[400];
+};
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void add(struct stats *sum, const struct stats *x)
+{
+    uint64_t *to = (uint64_t *)sum;
+    const uint64_t *from = (const uint64_t *)x;
+    for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)
+        to[i] += from[i];
+}
+
+/* ---- one seed, told in full ---- */
+
+static void print_trace(const struct world *w)
+{
+    uint64_t n = w->trace_count < TRACE_LINES ? w->trace_count : TRACE_LINES;
+    printf("   event     second  what\n");
+    for (uint64_t i = w->trace_count - n; i < w->trace_count; i++)
+        printf("%s\n", w->trace[i % TRACE_LINES]);
+}
+
+static bool tell(const struct args *a, uint64_t seed)
+{
+    struct world *w = world_new();
+    bool good = world_run(w, seed, &(struct options){.until = a->until, .fault = a->fault, .tracing = true});
+    const struct plan *p = &w->plan;
+    if (!good || a->until)
+        print_trace(w);
+    printf("seed %llu: %d relays, %d accounts, %d nodes, %d followers; %s%s%s%s%sera %u, block %llu ms, "
+           "latency %llu us\n",
+           (unsigned long long)seed, p->relays, p->accounts, p->nodes, p->followers,
+           p->use_lock ? "locks, " : "no locks, ", p->fat ? "fork-aware, " : "",
+           p->deterministic ? "deterministic keys, " : "", p->foreign ? "foreign use, " : "",
+           p->lossy ? "lossy failover, " : "", p->era, (unsigned long long)(p->block_us / MS),
+           (unsigned long long)p->latency_us);
+    printf("seed %llu: %llu events, %.1f s; %llu transactions, %llu submissions, %llu new signatures, %llu "
+           "fillers, %llu crashes, %llu pauses, %llu forks, %llu faults\n",
+           (unsigned long long)seed, (unsigned long long)w->events, (double)w->now / 1e6,
+           (unsigned long long)w->stats.enqueued, (unsigned long long)w->stats.submits,
+           (unsigned long long)w->stats.resigns, (unsigned long long)w->stats.fills,
+           (unsigned long long)w->stats.crashes, (unsigned long long)w->stats.pauses,
+           (unsigned long long)w->stats.forks, (unsigned long long)w->stats.faults);
+    if (!good)
+        printf("seed %llu event %llu: VIOLATION %s\n", (unsigned long long)seed,
+               (unsigned long long)w->events, w->violation);
+    fflush(stdout);
+    world_free(w);
+    return good;
+}
+
+/* In a process of its own: a run that breaks leaves its memory behind. */
+static void tell_apart(const struct args *a, uint64_t seed)
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        tell(a, seed);
+        _exit(0);
+    }
+    if (pid > 0)
+        waitpid(pid, NULL, 0);
+}
+
+/* ---- many seeds ---- */
+
+static void send(int fd, struct report *r)
+{
+    if (write(fd, r, sizeof(*r)) != sizeof(*r))
+        _exit(3);
+    *r = (struct report){0};
+}
+
+static void work(const struct args *a, int job, int fd)
+{
+    struct world *w = world_new();
+    struct report r = {0};
+    int null = open("/dev/null", O_WRONLY);
+    double end = a->minutes > 0 ? seconds() + a->minutes * 60 : 0;
+    dup2(null, STDERR_FILENO); /* what a failed check prints; the replay prints it again */
+    for (uint64_t i = (uint64_t)job; i < a->count; i += (uint64_t)a->jobs) {
+        uint64_t seed = a->list ? a->list[i] : a->first + i;
+        bool good = world_run(w, seed, &(struct options){.fault = a->fault});
+        r.seed = seed;
+        r.seeds++;
+        r.events += w->events;
+        add(&r.stats, &w->stats);
+        if (!good) {
+            r.broken = true;
+            memcpy(r.violation, w->violation, sizeof(r.violation));
+        }
+        if (!good || r.seeds == 64)
+            send(fd, &r);
+        if ((!good && !a->keep_going) || (end > 0 && seconds() > end))
+            break;
+    }
+    send(fd, &r);
+    _exit(0);
+}
+
+static bool run(const struct args *a, struct report *sum, bool quiet)
+{
+    int pipes[2];
+    pid_t pids[JOBS_MAX];
+    uint64_t broken_count = 0;
+    *sum = (struct report){0};
+    if (pipe(pipes))
+        return false;
+    fflush(stdout);
+    for (int j = 0; j < a->jobs; j++) {
+        pids[j] = fork();
+        if (pids[j] == 0) {
+            close(pipes[0]);
+            work(a, j, pipes[1]);
+        }
+    }
+    close(pipes[1]);
+    struct report r;
+    while (read(pipes[0], &r, sizeof(r)) == sizeof(r)) {
+        sum->seeds += r.seeds;
+        sum->events += r.events;
+        add(&sum->stats, &r.stats);
+        if (!r.broken)
+            continue;
+        broken_count++;
+        if (!sum->broken || r.seed < sum->seed) {
+            sum->seed = r.seed;
+            memcpy(sum->violation, r.violation, sizeof(r.violation));
+        }
+        sum->broken = true;
+        if (!quiet)
+            printf("seed %llu: %s\n", (unsigned long long)r.seed, r.violation);
+        fflush(stdout);
+        for (int j = 0; j < a->jobs && !a->keep_going; j++)
+            kill(pids[j], SIGTERM);
+    }
+    close(pipes[0]);
+    bool died = false;
+    for (int j = 0; j < a->jobs; j++) {
+        int status;
+        waitpid(pids[j], &status, 0);
+        died = died || (WIFSIGNALED(status) && WTERMSIG(status) != SIGTERM) ||
+               (WIFEXITED(status) && WEXITSTATUS(status));
+    }
+    if (died)
+        printf("a worker died\n");
+    return !sum->broken && !died;
+}
+
+static int run_seeds(const struct args *a)
+{
+    struct report sum;
+    double begun = seconds();
+    bool good = run(a, &sum, false);
+    double took = seconds() - begun;
+    const struct stats *s = &sum.stats;
+    if (sum.broken)
+        tell_apart(a, sum.seed);
+    printf(
+        "%llu seeds, %.1f s, %.0f seeds a second, %.1f million events; %llu transactions, %llu submissions, "
+        "%llu new signatures, %llu fillers, %llu claims, %llu faults (%llu crashes, %llu pauses, %llu "
+        "forks), "
+        "%llu unknown outcomes\n",
+        (unsigned long long)sum.seeds, took, (double)sum.seeds / took, (double)sum.events / 1e6,
+        (unsigned long long)s->enqueued, (unsigned long long)s->submits, (unsigned long long)s->resigns,
+        (unsigned long long)s->fills, (unsigned long long)s->claims, (unsigned long long)s->faults,
+        (unsigned long long)s->crashes, (unsigned long long)s->pauses, (unsigned long long)s->forks,
+        (unsigned long long)s->unknown);
+    printf("%s\n", good ? "every invariant held" : "VIOLATION (see above)");
+    return good ? 0 : 1;
+}
+
+/* ---- planted faults ---- */
+
+static int run_plants(struct args *a)
+{
+#ifdef TXRELAY_PLANT
+    int missed = 0;
+    a->count = a->limit;
+    for (int p = 1; p < PLANT_COUNT; p++) {
+        struct report sum;
+        plant = (enum plant)p;
+        double begun = seconds();
+        run(a, &sum, true);
+        printf("%-18s %s %6llu seeds %6.1f s  %s\n", plants[p].name, sum.broken ? "caught" : "MISSED",
+               (unsigned long long)sum.seeds, seconds() - begun, sum.broken ? sum.violation : plants[p].text);
+        fflush(stdout);
+        missed += !sum.broken;
+    }
+    printf(missed ? "%d planted faults were not caught\n" : "all planted faults were caught\n", missed);
+    return missed ? 1 : 0;
+#else
+    (void)a;
+    fprintf(stderr, "txsim: this program has no planted faults; txsim_plant has\n");
+    return 2;
+#endif
+}
+
+static bool choose_plant(const char *name)
+{
+#ifdef TXRELAY_PLANT
+    for (int p = 1; p < PLANT_COUNT; p++)
+        if (!strcmp(plants[p].name, name)) {
+            plant = (enum plant)p;
+            return true;
+        }
+    fprintf(stderr, "txsim: there is no planted fault \"%s\"; there are:\n", name);
+    for (int p = 1; p < PLANT_COUNT; p++)
+        fprintf(stderr, "  %-18s %s\n", plants[p].name, plants[p].text);
+#else
+    fprintf(stderr, "txsim: cannot plant \"%s\": txsim_plant can\n", name);
+#endif
+    return false;
+}
+
+/* ---- arguments ---- */
+
+/* A seed a line; # begins a comment. */
+static bool read_file(struct args *a, const char *path)
+{
+    char line[512];
+    FILE *f = fopen(path, "r");
+    if (!f) {
+        fprintf(stderr, "txsim: cannot read %s\n", path);
+        return false;
+    }
+    a->list = xcalloc(FILE_SEEDS_MAX, sizeof(*a->list));
+    a->count = 0;
+    a->keep_going = true;
+    while (fgets(line, sizeof(line), f) && a->count < FILE_SEEDS_MAX) {
+        char *end;
+        uint64_t seed = strtoull(line, &end, 10);
+        if (end != line)
+            a->list[a->count++] = seed;
+    }
+    fclose(f);
+    return true;
+}
+
+static int usage(void)
+{
+    fprintf(stderr,
+            "usage: txsim [--seeds N] [--first S] [--seed N [--until K]] [--minutes M] [--fault NAME]\n"
+            "             [--file PATH] [--jobs J] [--keep-going] [--plants [--limit N]] [--plant NAME]\n"
+            "faults:");
+    for (int i = 0; fault_name(i); i++)
+        fprintf(stderr, " %s", fault_name(i));
+    fprintf(stderr, "\n");
+    return 2;
+}
+
+static bool take(struct args *a, const char *name, const char *value)
+{
+    if (!strcmp(name, "--seeds"))
+        a->count = strtoull(value, NULL, 10);
+    else if (!strcmp(name, "--first"))
+        a->first = strtoull(value, NULL, 10);
+    else if (!strcmp(name, "--seed")) {
+        a->first = strtoull(value, NULL, 10);
+        a->one = true;
+    } else if (!strcmp(name, "--until"))
+        a->until = strtoull(value, NULL, 10);
+    else if (!strcmp(name, "--limit"))
+        a->limit = strtoull(value, NULL, 10);
+    else if (!strcmp(name, "--minutes")) {
+        a->minutes = strtod(value, NULL);
+        a->count = UINT64_MAX / 2;
+    } else if (!strcmp(name, "--jobs"))
+        a->jobs = (int)strtol(value, NULL, 10);
+    else if (!strcmp(name, "--fault"))
+        return (a->fault = fault_number(value)) >= 0;
+    else if (!strcmp(name, "--file"))
+        return read_file(a, value);
+    else if (!strcmp(name, "--plant"))
+        return choose_plant(value);
+    else
+        return false;
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    struct args a = {.first = 1, .count = 200, .limit = 3000, .jobs = 2, .fault = -1};
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--keep-going"))
+            a.keep_going = true;
+        else if (!strcmp(argv[i], "--plants"))
+            a.plants = true;
+        else if (i + 1 >= argc || !take(&a, argv[i], argv[i + 1]))
+            return usage();
+        else
+            i++;
+    }
+    if (a.jobs < 1 || a.jobs > JOBS_MAX)
+        return usage();
+    int rc = a.plants ? run_plants(&a) : a.one ? !tell(&a, a.first) : run_seeds(&a);
+    free(a.list);
+    return rc;
+}
