@@ -57,8 +57,8 @@ static void see_pending(struct cursor *c, const struct listen_event *row, bool f
 {
     struct known *k = cursor__at(c, row->account, row->nonce);
     const struct lookup *l = cursor__lookup_of(c, row->account, row->nonce, row->id);
-    if (l && l->outcome[0] && !from_scan)
-        return; /* its end was heard of */
+    if (l && !from_scan && (l->outcome[0] || (l->told && row->updated_at_us <= l->row.updated_us)))
+        return; /* its end was heard of, or it is older than the scan that had it no more */
     if (k && !from_scan && row->updated_at_us < k->updated_us)
         return; /* older than what a scan told */
     if (k && k->id == row->id) {
@@ -69,8 +69,8 @@ static void see_pending(struct cursor *c, const struct listen_event *row, bool f
             tell(c, LISTEN_UPDATE, row, from_scan);
         return;
     }
-    if (!from_scan && cursor__was_told(c, row))
-        return; /* from before its end */
+    if (!from_scan && cursor__is_past(c, row))
+        return;
     struct known *elsewhere = cursor__with_id(c, row->id);
     if (elsewhere && !from_scan && row->updated_at_us < elsewhere->updated_us)
         return;
@@ -85,15 +85,16 @@ static void see_pending(struct cursor *c, const struct listen_event *row, bool f
 
 static void tell_finished(struct cursor *c, const struct listen_event *row, bool from_scan)
 {
-    struct known *k = row->id ? cursor__with_id(c, row->id) : NULL;
+    struct known *k = row->id ? cursor__with_id(c, row->id) : cursor__at(c, row->account, row->nonce);
     struct lookup *l = cursor__lookup_of(c, row->account, row->nonce, row->id);
-    if (k)
+    bool another = k && !row->id && (k->id || k->updated_us > row->updated_at_us);
+    if (k && !another) /* a nonce may have had a filler before; a transaction ends once */
         cursor__forget(c, k);
     if (l)
         cursor__lookup_drop(c, l);
     if (cursor__was_told(c, row))
         return;
-    cursor__remember(c, row);
+    cursor__remember(c, row, false);
     tell(c, LISTEN_FINISHED, row, from_scan);
 }
 
@@ -112,6 +113,7 @@ static void see_removed(struct cursor *c, const struct listen_event *row)
         return; /* never told at this nonce, or told as removed */
     struct listen_event ev = cursor__event_of(k, LISTEN_REMOVED);
     ev.state = "";
+    cursor__remember(c, &ev, true);
     tell(c, LISTEN_REMOVED, &ev, false);
     cursor__forget(c, k);
 }
@@ -126,6 +128,7 @@ static void tell_unfinished(struct cursor *c, struct lookup *l)
             cursor__learn(c, &ev);
         emit(c, CURSOR_FX_DOUBT);
     } else if (l->told) {
+        cursor__remember(c, &ev, true);
         tell(c, LISTEN_REMOVED, &ev, true);
     }
     cursor__lookup_drop(c, l);

@@ -2,7 +2,7 @@
 #ifndef LISTEN_CURSOR_INTERNAL_H
 #define LISTEN_CURSOR_INTERNAL_H
 
-#include <uthash.h>
+#include "hash.h"
 
 #include "base/list.h"
 #include "listen/cursor.h"
@@ -39,12 +39,13 @@ struct lookup {
     bool asked;              /* it is in the question that is in flight; those come first in the list */
 };
 
-/* A finished transaction that was told: by id, fillers by place. */
+/* An end that was told, or a removal: by id, fillers by place. */
 struct told {
     UT_hash_handle hh;
     struct list node;   /* in the order in which they were told */
     struct place place; /* of a transaction: {0, 0, id} */
-    int64_t finished_us;
+    int64_t at_us;      /* finished, or of the last status before it was removed */
+    bool removed;
 };
 
 struct cursor {
@@ -86,8 +87,9 @@ struct lookup *cursor__lookup_of(struct cursor *c, int32_t account, int64_t nonc
 void cursor__lookup_drop(struct cursor *c, struct lookup *l); /* freed when the next step begins */
 void cursor__free_spent(struct cursor *c);
 
-bool cursor__was_told(struct cursor *c, const struct listen_event *row);
-void cursor__remember(struct cursor *c, const struct listen_event *row);
+bool cursor__was_told(struct cursor *c, const struct listen_event *row); /* its end */
+bool cursor__is_past(struct cursor *c, const struct listen_event *row);  /* a status from before that */
+void cursor__remember(struct cursor *c, const struct listen_event *row, bool removed);
 void cursor__forget_told(struct cursor *c, int64_t before_us);
 
 /* What is remembered of a row, as an event. */

@@ -170,13 +170,25 @@ void cursor__free_spent(struct cursor *c)
 
 /* ---- ends that were told ---- */
 
-bool cursor__was_told(struct cursor *c, const struct listen_event *row)
+static struct told *told_of(struct cursor *c, const struct listen_event *row)
 {
     struct place p = end_key(row->account, row->nonce, row->id);
     struct told *t;
     HASH_FIND(hh, c->told, &p, sizeof(p), t);
+    return t;
+}
+
+bool cursor__was_told(struct cursor *c, const struct listen_event *row)
+{
+    struct told *t = told_of(c, row);
     /* A nonce can end more than once as a filler, a transaction only once. */
-    return t && (row->id || t->finished_us >= row->updated_at_us);
+    return t && !t->removed && (row->id || t->at_us >= row->updated_at_us);
+}
+
+bool cursor__is_past(struct cursor *c, const struct listen_event *row)
+{
+    struct told *t = told_of(c, row);
+    return t && t->removed ? row->updated_at_us < t->at_us : cursor__was_told(c, row);
 }
 
 static void drop_told(struct cursor *c, struct told *t)
@@ -187,16 +199,15 @@ static void drop_told(struct cursor *c, struct told *t)
     c->told_count--;
 }
 
-void cursor__remember(struct cursor *c, const struct listen_event *row)
+void cursor__remember(struct cursor *c, const struct listen_event *row, bool removed)
 {
-    struct place p = end_key(row->account, row->nonce, row->id);
-    struct told *t;
-    HASH_FIND(hh, c->told, &p, sizeof(p), t);
+    struct told *t = told_of(c, row);
     if (t)
         drop_told(c, t);
     t = xcalloc(1, sizeof(*t));
-    t->place = p;
-    t->finished_us = row->updated_at_us;
+    t->place = end_key(row->account, row->nonce, row->id);
+    t->at_us = row->updated_at_us;
+    t->removed = removed;
     HASH_ADD(hh, c->told, place, sizeof(t->place), t);
     list_append(&c->told_order, &t->node);
     c->told_count++;
@@ -208,7 +219,7 @@ void cursor__forget_told(struct cursor *c, int64_t before_us)
 {
     for (struct list *n = list_first(&c->told_order); n; n = list_first(&c->told_order)) {
         struct told *t = CONTAINER_OF(n, struct told, node);
-        if (t->finished_us >= before_us)
+        if (t->at_us >= before_us)
             return;
         drop_told(c, t);
     }

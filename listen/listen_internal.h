@@ -6,7 +6,7 @@
 #ifndef LISTEN_LISTEN_INTERNAL_H
 #define LISTEN_LISTEN_INTERNAL_H
 
-#include <uthash.h>
+#include "hash.h"
 
 #include "base/backoff.h"
 #include "base/list.h"

@@ -323,7 +323,7 @@ static void set_nonce(struct account *a, const struct manager_effect *fx)
 {
     struct op *op = op_new(a, MANAGER_WRITE_NONCE, MANAGER_EV_NONCE_STORED, 0);
     op->u.nonce = (struct store_nonce){
-        .account = a->store_account, .epoch = a->epoch, .next_nonce = (int64_t)fx->nonce};
+        .account = a->store_account, .epoch = a->epoch, .next_nonce = (int64_t)fx->nonce, .lower = fx->lower};
     store_nonce_start(a->service->store, &op->u.nonce, stored);
 }
 

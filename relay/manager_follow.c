@@ -18,14 +18,18 @@ void manager__follow(struct manager *m, uint64_t from)
 
 /* ---- ends ---- */
 
+/* `hash`: the attempt of ours that `block` holds; with no block, what was last signed and never included. */
 static struct row_end *end(struct manager *m, struct row *row, const char *outcome, const uint8_t hash[32],
                            const struct manager_block *block)
 {
     row->end = xcalloc(1, sizeof(*row->end));
     row->end->outcome = outcome;
-    row->end->block_number = block->number;
     memcpy(row->end->hash, hash, 32);
-    memcpy(row->end->block_hash, block->hash, 32);
+    row->end->has_block = block != NULL;
+    if (block) {
+        row->end->block_number = block->number;
+        memcpy(row->end->block_hash, block->hash, 32);
+    }
     manager__unwatch(m, row);
     manager__set_put(m, SET_DIRTY, row, false);
     if (row->state == ROW_SIGNING)
@@ -68,13 +72,13 @@ static void usurped(struct manager *m, struct row *row, const struct manager_inc
                     const struct manager_block *block)
 {
     unsigned long long nonce = row->nonce, number = block->number;
-    manager__alert(m, "nonce %llu was used in block %llu by 0x%s, which this relay did not sign", nonce,
-                   number, hex_log(x->hash, 32));
+    manager__alert(m, "nonce %llu was used in block %llu by %s, which this relay did not sign", nonce, number,
+                   hex_log(x->hash, 32));
     if (drop_hole(m, row))
         return;
-    struct row_end *e = end(m, row, "usurped", x->hash, block);
-    e->index = x->index;
-    snprintf(e->error, sizeof(e->error), "nonce %llu was used by 0x%s, which this relay did not sign", nonce,
+    struct row_end *e = end(m, row, "usurped", row->hash, NULL);
+    snprintf(e->error, sizeof(e->error),
+             "nonce %llu was used in block %llu by %s, which this relay did not sign", nonce, number,
              hex_log(x->hash, 32));
 }
 
@@ -83,7 +87,7 @@ static void used_unseen(struct manager *m, struct row *row, const struct manager
     unsigned long long nonce = row->nonce, number = block->number;
     manager__alert(m, "nonce %llu is used as of block %llu, by an extrinsic that no block showed", nonce,
                    number);
-    struct row_end *e = end(m, row, "usurped", row->hash, block);
+    struct row_end *e = end(m, row, "usurped", row->hash, NULL);
     snprintf(e->error, sizeof(e->error),
              "nonce %llu is used as of block %llu, by an extrinsic that no block showed", nonce, number);
 }
@@ -181,7 +185,7 @@ void manager__finish_pump(struct manager *m)
         x->nonce = row->nonce;
         x->id = row->id;
         x->outcome = e->outcome;
-        x->has_block = true;
+        x->has_block = e->has_block;
         x->block_number = (int64_t)e->block_number;
         x->index = e->index;
         x->has_fee = e->has_fee;

@@ -83,7 +83,7 @@ struct row_end {
     uint8_t block_hash[32];
     uint64_t block_number;
     uint32_t index;
-    bool has_fee;
+    bool has_block, has_fee;
     u128 fee;
 };
 
@@ -117,6 +117,7 @@ struct row {
     uint8_t resigns; /* new signatures since a node last accepted one */
     bool watched;    /* the door holds a watch, or an unanswered submission, for the current hash */
     bool was_out;    /* some bytes of this nonce may be in some pool */
+    bool was_pooled; /* a pool had it once: it may still wait there unseen, behind a missing nonce */
     bool banned;
     bool soft; /* UNSURE only for lack of news: later nonces need not wait */
     bool refollowed;
@@ -204,7 +205,9 @@ struct manager {
     uint64_t probe_at; /* deadline: retry or timeout; UINT64_MAX: none */
     struct backoff probe_backoff;
     uint32_t probe_seq;
-    bool rewind; /* the stored next nonce is above every row and the chain: admission waits */
+    uint64_t scout; /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
+    bool scouted;   /* it is back: what the next probe does not see is lost */
+    bool rewind;    /* the stored next nonce is above every row and the chain: admission waits */
 
     /* admission */
     bool wanted;
@@ -219,7 +222,7 @@ struct manager {
     /* writes in flight */
     bool write_out[WRITE_COUNT];
     struct batch batch[WRITE_COUNT];
-    bool nonce_wanted;
+    bool nonce_wanted, nonce_lower;
 
     /* effects of this step */
     struct manager_effect *effects;

@@ -10,12 +10,13 @@ void manager__forget(struct manager *m)
 {
     manager__ring_clear(m);
     m->probe_seq++;
-    m->probe_now = m->probe_at_beat = false;
+    m->probe_now = m->probe_at_beat = m->scouted = false;
+    m->scout = UINT64_MAX;
     m->probe_discard = m->probe != PROBE_NONE;
     if (m->probe == PROBE_NONE)
         m->probe_at = UINT64_MAX;
     m->following = false;
-    m->rewind = m->nonce_wanted = m->pilot = false;
+    m->rewind = m->nonce_wanted = m->nonce_lower = m->pilot = false;
     m->wanted = false;
     m->admit_count = 0;
     m->load_after = -1;
@@ -85,6 +86,7 @@ static void load_row(struct manager *m, const struct manager_snapshot_row *s)
     /* SIGNED rows too: the last leader may have died between the socket and the table. Earlier attempts were
      * signed earlier, so their eras end no later. */
     manager__went_out(row);
+    row->was_pooled = s->stage != MANAGER_ROW_SIGNED;
     if (s->stage == MANAGER_ROW_IN_BLOCK)
         row->status = TX_IN_BLOCK;
     else if (s->stage == MANAGER_ROW_SENT)
@@ -227,7 +229,7 @@ void manager__rewind_check(struct manager *m, uint64_t best_nonce)
                    (long long)m->db_next, (unsigned long long)best_nonce);
     manager__ring_cover(m, best_nonce, best_nonce);
     m->rewind = false;
-    m->nonce_wanted = true;
+    m->nonce_wanted = m->nonce_lower = true;
 }
 
 /* Next nonce = max(the table's, highest row + 1, the chain's), except that a table's counter with nothing

@@ -31,6 +31,11 @@ static bool era_over(const struct row *row, uint64_t height)
 void manager__pooled(struct manager *m, struct row *row, bool found)
 {
     row->banned = false;
+    row->was_pooled = true;
+    if (row->nonce == m->scout) {
+        m->scout = UINT64_MAX;
+        m->scouted = m->probe_now = true;
+    }
     if (era_over(row, m->seen)) {
         manager__resign(m, row, REASON_ERA);
         return;
@@ -56,6 +61,14 @@ static enum row_reason stale_bytes(const struct manager *m, const struct row *ro
     return row->banned ? REASON_BANNED : REASON_NONE;
 }
 
+/* A pool shows only what is ready: a row behind a missing nonce may wait there unseen, and sending it again
+ * would ban it (facts: 1013). So the lowest missing nonce goes alone; once a pool has it, the next probe
+ * sees what was waiting behind it, and the rest is lost for certain. */
+static bool behind_scout(const struct manager *m, const struct row *row)
+{
+    return row->was_pooled && m->scout < row->nonce && !m->scouted;
+}
+
 /* What the probe says about one row. */
 static void judge(struct manager *m, struct row *row, uint64_t best_nonce)
 {
@@ -69,10 +82,13 @@ static void judge(struct manager *m, struct row *row, uint64_t best_nonce)
         manager__pooled(m, row, true);
         return;
     }
+    bool waits = behind_scout(m, row) || row->tried == m->beat;
+    if (row->nonce < m->scout)
+        m->scout = row->nonce;
     enum row_reason reason = stale_bytes(m, row);
     if (reason != REASON_NONE) {
         manager__resign(m, row, reason);
-    } else if (row->tried == m->beat) {
+    } else if (waits) {
         manager__unsure(m, row, false, false);
     } else {
         row->hold = 0;
@@ -80,17 +96,33 @@ static void judge(struct manager *m, struct row *row, uint64_t best_nonce)
     }
 }
 
+/* The lowest nonce that is on its way to a pool. */
+static uint64_t lowest_outside(const struct manager *m)
+{
+    static const uint8_t states[] = {ROW_UNSENT, ROW_SUBMITTED, ROW_RESIGN, ROW_FILL, ROW_SIGNING};
+    uint64_t lowest = UINT64_MAX;
+    for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+        const struct row *row = manager__first(m, states[i], 0);
+        if (row && row->nonce < lowest)
+            lowest = row->nonce;
+    }
+    return lowest;
+}
+
 static void judge_all(struct manager *m, uint64_t best_nonce)
 {
     uint32_t seq = m->probe_seq;
     struct row *row;
+    m->scout = lowest_outside(m);
     for (uint64_t at = 0; (row = manager__first(m, ROW_UNSURE, at)); at = row->nonce + 1)
         if (row->seq < seq)
             judge(m, row, best_nonce);
-    /* A row in a block whose nonce is free again was retracted, said or unsaid. */
+    /* A row in a block whose nonce is free again was retracted, said or unsaid. It may have come back to the
+     * pool after that was asked, so the next probe judges it. */
     for (uint64_t at = best_nonce; (row = manager__first(m, ROW_IN_BLOCK, at)); at = row->nonce + 1)
         if (row->seq < seq)
-            judge(m, row, best_nonce);
+            manager__unsure(m, row, true, false);
+    m->scouted = false;
 }
 
 /* ---- the two questions ---- */

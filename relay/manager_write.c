@@ -120,5 +120,8 @@ void manager__nonce_pump(struct manager *m)
         return;
     m->nonce_wanted = false;
     manager__write_start(m, MANAGER_WRITE_NONCE);
-    manager__fx(m, MANAGER_FX_STORE_NONCE)->nonce = m->next;
+    struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_NONCE);
+    fx->nonce = m->next;
+    fx->lower = m->nonce_lower;
+    m->nonce_lower = false;
 }

@@ -259,7 +259,7 @@ void mem__nonce(struct store_mem *s, struct store_nonce *r)
     if (!a)
         return;
     int64_t last = a->pending_count ? a->pending[a->pending_count - 1]->nonce : -1;
-    if (r->next_nonce < 0 || r->next_nonce <= last || r->next_nonce < a->next_nonce)
+    if (r->next_nonce < 0 || r->next_nonce <= last || (r->next_nonce < a->next_nonce && !r->lower))
         err_set(&r->req.err, ERR_BUG, "next nonce %lld for account %s: last pending is %lld, next was %lld",
                 (long long)r->next_nonce, a->alias, (long long)last, (long long)a->next_nonce);
     else

@@ -216,6 +216,7 @@ void store_pg__nonce(struct store *base, struct store_nonce *r)
     struct pg_args a;
     begin(s, &a, r->account, r->epoch);
     pg_put_int8(&a, r->next_nonce);
+    pg_put_bool(&a, r->lower);
     store_pg__send(s, &s->work, SQL_SET_NONCE, &a, &r->req, decode_nothing);
 }
 

@@ -207,7 +207,7 @@ CREATE FUNCTION txrelay.leader_renew(p_holder text, p_accounts int[], p_epochs b
     p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp())
 RETURNS TABLE (account int, renewed boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
-SET plan_cache_mode = force_custom_plan AS $$
+SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
     PERFORM check_expiry('leader_renew', p_expiry_1_ms, p_expiry_2_ms);

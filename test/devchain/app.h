@@ -24,6 +24,7 @@ struct app_options {
     bool deny_unsafe;
     uint32_t connections_max, subscriptions_max;
     size_t request_bytes_max;
+    uint32_t subscription_buffer; /* items of one subscription that a slow reader may leave unread; 0: any */
     uint32_t ping_s;
     uint64_t seed;
     uint64_t genesis_ms; /* 0: now */

@@ -205,7 +205,7 @@ static void limits_drop_the_lowest(void **state)
     assert_int_equal(rig_remark(r, r->bob, 0, 0, "b", &b), 1016); /* the newcomer is the lowest */
     assert_string_equal(diary_text(&a), "ready");
     assert_int_equal(rig_remark(r, r->bob, 0, 0, "b", NULL), 1012);
-    assert_int_equal(rig_remark(r, r->bob, 0, 9, "b", &c), 0); /* alice's first goes, and its dependant */
+    assert_int_equal(rig_remark(r, r->bob, 0, 9, "b", &c), 0); /* alice's first goes, and its dependent */
     assert_string_equal(diary_text(&a), "ready dropped");
     assert_string_equal(diary_text(&a1), "ready dropped");
     assert_int_equal(rig_remark(r, r->alice, 0, 5, "a", NULL), 1012);

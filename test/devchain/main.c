@@ -1,6 +1,7 @@
 /* devchain: options, signals, start and stop. */
 #include <getopt.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,65 +12,62 @@
 #include "chain/keys.h"
 #include "chain/ss58.h"
 
-enum option_id {
-    OPT_PORT = 256,
-    OPT_BLOCK_MS,
-    OPT_INSTANT,
-    OPT_INSTANT_DELAY_MS,
-    OPT_FINALITY_LAG,
-    OPT_CHOPSTICKS,
-    OPT_DENY_UNSAFE,
-    OPT_BAN_SECONDS,
-    OPT_POOL_LIMIT,
-    OPT_POOL_BYTES,
-    OPT_FUTURE_LIMIT,
-    OPT_BLOCK_MAX_EXTRINSICS,
-    OPT_MAX_BLOCK_BYTES,
-    OPT_SPEC_VERSION,
-    OPT_TX_VERSION,
-    OPT_SEED,
-    OPT_FUND,
-    OPT_MAX_SUBSCRIPTIONS,
-    OPT_MAX_CONNECTIONS,
-    OPT_PING_SECONDS,
-    OPT_KEEP_MB,
-    OPT_BLOCK_HASH_COUNT,
-    OPT_FEE_BASE,
-    OPT_FEE_BYTE,
-    OPT_GENESIS_MS,
-    OPT_VERBOSE,
+/* How an option's value is read, and where it goes in struct app_options. */
+enum kind {
+    KIND_U16,
+    KIND_U32,
+    KIND_U64,
+    KIND_SIZE,
+    KIND_U128,
+    KIND_FLAG,
+    KIND_SECONDS,
+    KIND_MB,
+    KIND_FUND,
+    KIND_VERBOSE,
+    KIND_HELP
 };
 
-static const struct option OPTIONS[] = {
-    {"port", required_argument, NULL, OPT_PORT},
-    {"block-ms", required_argument, NULL, OPT_BLOCK_MS},
-    {"instant", no_argument, NULL, OPT_INSTANT},
-    {"instant-delay-ms", required_argument, NULL, OPT_INSTANT_DELAY_MS},
-    {"finality-lag", required_argument, NULL, OPT_FINALITY_LAG},
-    {"chopsticks-shapes", no_argument, NULL, OPT_CHOPSTICKS},
-    {"deny-unsafe", no_argument, NULL, OPT_DENY_UNSAFE},
-    {"ban-seconds", required_argument, NULL, OPT_BAN_SECONDS},
-    {"pool-limit", required_argument, NULL, OPT_POOL_LIMIT},
-    {"pool-bytes", required_argument, NULL, OPT_POOL_BYTES},
-    {"future-limit", required_argument, NULL, OPT_FUTURE_LIMIT},
-    {"block-max-extrinsics", required_argument, NULL, OPT_BLOCK_MAX_EXTRINSICS},
-    {"max-block-bytes", required_argument, NULL, OPT_MAX_BLOCK_BYTES},
-    {"spec-version", required_argument, NULL, OPT_SPEC_VERSION},
-    {"tx-version", required_argument, NULL, OPT_TX_VERSION},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"fund", required_argument, NULL, OPT_FUND},
-    {"max-subscriptions", required_argument, NULL, OPT_MAX_SUBSCRIPTIONS},
-    {"max-connections", required_argument, NULL, OPT_MAX_CONNECTIONS},
-    {"ping-seconds", required_argument, NULL, OPT_PING_SECONDS},
-    {"keep-mb", required_argument, NULL, OPT_KEEP_MB},
-    {"block-hash-count", required_argument, NULL, OPT_BLOCK_HASH_COUNT},
-    {"fee-base", required_argument, NULL, OPT_FEE_BASE},
-    {"fee-byte", required_argument, NULL, OPT_FEE_BYTE},
-    {"genesis-ms", required_argument, NULL, OPT_GENESIS_MS},
-    {"verbose", no_argument, NULL, OPT_VERBOSE},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+struct option_spec {
+    const char *name;
+    enum kind kind;
+    size_t offset;
+    uint64_t max;
 };
+#define AT(field) offsetof(struct app_options, field)
+
+static const struct option_spec SPECS[] = {
+    {"port", KIND_U16, AT(port), 65535},
+    {"block-ms", KIND_U32, AT(block_ms), 86400000},
+    {"instant", KIND_FLAG, AT(instant), 0},
+    {"instant-delay-ms", KIND_U32, AT(instant_delay_ms), 86400000},
+    {"finality-lag", KIND_U64, AT(finality_lag), UINT32_MAX},
+    {"chopsticks-shapes", KIND_FLAG, AT(chopsticks_shapes), 0},
+    {"deny-unsafe", KIND_FLAG, AT(deny_unsafe), 0},
+    {"ban-seconds", KIND_SECONDS, AT(core.pool.ban_ms), UINT32_MAX},
+    {"pool-limit", KIND_SIZE, AT(core.pool.ready_count_max), UINT32_MAX},
+    {"pool-bytes", KIND_SIZE, AT(core.pool.ready_bytes_max), UINT64_MAX},
+    {"future-limit", KIND_SIZE, AT(core.pool.future_count_max), UINT32_MAX},
+    {"future-bytes", KIND_SIZE, AT(core.pool.future_bytes_max), UINT64_MAX},
+    {"block-max-extrinsics", KIND_U32, AT(core.block_extrinsics_max), 1000000},
+    {"max-block-bytes", KIND_U32, AT(core.runtime.block_len_max), 1u << 30},
+    {"spec-version", KIND_U32, AT(core.runtime.version.spec), UINT32_MAX},
+    {"tx-version", KIND_U32, AT(core.runtime.version.tx), UINT32_MAX},
+    {"seed", KIND_U64, AT(seed), UINT64_MAX},
+    {"fund", KIND_FUND, 0, 0},
+    {"max-subscriptions", KIND_U32, AT(subscriptions_max), UINT32_MAX},
+    {"subscription-buffer", KIND_U32, AT(subscription_buffer), UINT32_MAX},
+    {"max-connections", KIND_U32, AT(connections_max), 1000},
+    {"ping-seconds", KIND_U32, AT(ping_s), 30000},
+    {"keep-mb", KIND_MB, AT(core.keep_bytes_max), 1u << 20},
+    {"block-hash-count", KIND_U32, AT(core.runtime.block_hash_count), UINT32_MAX},
+    {"fee-base", KIND_U128, AT(core.runtime.fee_base), UINT64_MAX},
+    {"fee-byte", KIND_U128, AT(core.runtime.fee_byte), UINT64_MAX},
+    {"trust-signatures", KIND_FLAG, AT(core.runtime.trust_signatures), 0},
+    {"genesis-ms", KIND_U64, AT(genesis_ms), UINT64_MAX},
+    {"verbose", KIND_VERBOSE, 0, 0},
+    {"help", KIND_HELP, 0, 0},
+};
+enum { SPEC_COUNT = ARRAY_LEN(SPECS) };
 
 static const char USAGE[] =
     "usage: devchain [options]\n"
@@ -82,15 +80,21 @@ static const char USAGE[] =
     "  --chopsticks-shapes       statuses and 1010 errors in chopsticks' form\n"
     "  --deny-unsafe             refuse author_removeExtrinsic, system_dryRun\n"
     "  --ban-seconds N           (1800)\n"
-    "  --pool-limit N            ready transactions (8192); --pool-bytes N (20 MiB); --future-limit N (512)\n"
+    "  --pool-limit N            ready transactions (8192); --pool-bytes N (20 MiB)\n"
+    "  --future-limit N          (512); --future-bytes N (1 MiB)\n"
     "  --block-max-extrinsics N  (5000); --max-block-bytes N (5 MiB, three quarters for transactions)\n"
     "  --spec-version N          (100); --tx-version N (1)\n"
     "  --seed N                  subscription ids and block salts repeat with the same seed\n"
     "  --fund ACCOUNT=AMOUNT     more genesis accounts (SS58 or 0x and 64 digits); may be repeated\n"
     "  --max-subscriptions N     per connection (1024); --max-connections N (100)\n"
+    "  --subscription-buffer N   a subscription that a slow reader lets grow above it dies in silence (0: "
+    "none does;\n"
+    "                            a real node: 16)\n"
     "  --ping-seconds N          (30); 0: none\n"
     "  --keep-mb N               memory for bodies and events of old blocks (512)\n"
     "  --block-hash-count N      (2400); --fee-base N (100000000); --fee-byte N (1000000)\n"
+    "  --trust-signatures        check none: for measuring what is not the chain\n"
+    "  --verbose                 debug lines on standard error\n"
     "  --genesis-ms N            timestamp of genesis (now); the genesis hash depends on it\n";
 
 static _Noreturn void die(const char *option, const char *value)
@@ -159,108 +163,76 @@ static void fund_dev_accounts(struct genesis *g, uint8_t sudo_key[32])
         }
 }
 
-static void set_option(struct app_options *o, struct genesis *g, int id, const char *name, const char *v)
+static void set_option(struct app_options *o, struct genesis *g, const struct option_spec *s,
+                       const char *text)
 {
-    switch (id) {
-    case OPT_PORT:
-        o->port = (uint16_t)number(name, v, 65535);
+    char *at = (char *)o + s->offset;
+    switch (s->kind) {
+    case KIND_U16:
+        *(uint16_t *)(void *)at = (uint16_t)number(s->name, text, s->max);
         break;
-    case OPT_BLOCK_MS:
-        o->block_ms = (uint32_t)number(name, v, 86400000);
+    case KIND_U32:
+        *(uint32_t *)(void *)at = (uint32_t)number(s->name, text, s->max);
         break;
-    case OPT_INSTANT:
-        o->instant = true;
+    case KIND_U64:
+        *(uint64_t *)(void *)at = number(s->name, text, s->max);
         break;
-    case OPT_INSTANT_DELAY_MS:
-        o->instant_delay_ms = (uint32_t)number(name, v, 86400000);
+    case KIND_SIZE:
+        *(size_t *)(void *)at = (size_t)number(s->name, text, s->max);
         break;
-    case OPT_FINALITY_LAG:
-        o->finality_lag = number(name, v, UINT32_MAX);
+    case KIND_U128:
+        *(u128 *)(void *)at = number(s->name, text, s->max);
         break;
-    case OPT_CHOPSTICKS:
-        o->chopsticks_shapes = true;
+    case KIND_FLAG:
+        *(bool *)(void *)at = true;
         break;
-    case OPT_DENY_UNSAFE:
-        o->deny_unsafe = true;
+    case KIND_SECONDS:
+        *(uint64_t *)(void *)at = number(s->name, text, s->max) * 1000;
         break;
-    case OPT_BAN_SECONDS:
-        o->core.pool.ban_ms = number(name, v, UINT32_MAX) * 1000;
+    case KIND_MB:
+        *(size_t *)(void *)at = (size_t)number(s->name, text, s->max) << 20;
         break;
-    case OPT_POOL_LIMIT:
-        o->core.pool.ready_count_max = number(name, v, UINT32_MAX);
+    case KIND_FUND:
+        fund_option(g, text);
         break;
-    case OPT_POOL_BYTES:
-        o->core.pool.ready_bytes_max = number(name, v, UINT64_MAX);
-        break;
-    case OPT_FUTURE_LIMIT:
-        o->core.pool.future_count_max = number(name, v, UINT32_MAX);
-        break;
-    case OPT_BLOCK_MAX_EXTRINSICS:
-        o->core.block_extrinsics_max = (uint32_t)number(name, v, 1000000);
-        break;
-    case OPT_MAX_BLOCK_BYTES:
-        o->core.runtime.block_len_max = (uint32_t)number(name, v, 1u << 30);
-        break;
-    case OPT_SPEC_VERSION:
-        o->core.runtime.version.spec = (uint32_t)number(name, v, UINT32_MAX);
-        break;
-    case OPT_TX_VERSION:
-        o->core.runtime.version.tx = (uint32_t)number(name, v, UINT32_MAX);
-        break;
-    case OPT_SEED:
-        o->seed = o->core.seed = number(name, v, UINT64_MAX);
-        break;
-    case OPT_FUND:
-        fund_option(g, v);
-        break;
-    case OPT_MAX_SUBSCRIPTIONS:
-        o->subscriptions_max = (uint32_t)number(name, v, UINT32_MAX);
-        break;
-    case OPT_MAX_CONNECTIONS:
-        o->connections_max = (uint32_t)number(name, v, 1000);
-        break;
-    case OPT_PING_SECONDS:
-        o->ping_s = (uint32_t)number(name, v, 30000);
-        break;
-    case OPT_KEEP_MB:
-        o->core.keep_bytes_max = (size_t)number(name, v, 1u << 20) << 20;
-        break;
-    case OPT_BLOCK_HASH_COUNT:
-        o->core.runtime.block_hash_count = (uint32_t)number(name, v, UINT32_MAX);
-        break;
-    case OPT_FEE_BASE:
-        o->core.runtime.fee_base = number(name, v, UINT64_MAX);
-        break;
-    case OPT_FEE_BYTE:
-        o->core.runtime.fee_byte = number(name, v, UINT64_MAX);
-        break;
-    case OPT_GENESIS_MS:
-        o->genesis_ms = number(name, v, UINT64_MAX);
-        break;
-    case OPT_VERBOSE:
+    case KIND_VERBOSE:
         log_set_level(LOG_LEVEL_DEBUG);
         break;
-    default:
-        fputs(USAGE, id == 'h' ? stdout : stderr);
-        exit(id == 'h' ? 0 : 2);
+    case KIND_HELP:
+        fputs(USAGE, stdout);
+        exit(0);
     }
+}
+
+static bool takes_value(enum kind k)
+{
+    return k != KIND_FLAG && k != KIND_VERBOSE && k != KIND_HELP;
 }
 
 static void parse_options(int argc, char **argv, struct app_options *o, struct genesis *g)
 {
-    bool block_given = false, lag_given = false;
+    struct option options[SPEC_COUNT + 1] = {0};
+    bool given[SPEC_COUNT] = {false};
     int index = 0;
-    for (int id; (id = getopt_long(argc, argv, "h", OPTIONS, &index)) != -1;) {
-        block_given |= id == OPT_BLOCK_MS;
-        lag_given |= id == OPT_FINALITY_LAG;
-        set_option(o, g, id, id >= 256 ? OPTIONS[index].name : "", optarg);
+    for (size_t i = 0; i < SPEC_COUNT; i++)
+        options[i] = (struct option){SPECS[i].name, takes_value(SPECS[i].kind), NULL, 1};
+    for (int id; (id = getopt_long(argc, argv, "", options, &index)) != -1;) {
+        if (id != 1) {
+            fputs(USAGE, stderr);
+            exit(2);
+        }
+        given[index] = true;
+        set_option(o, g, &SPECS[index], optarg);
     }
     if (optind < argc)
-        die("option", argv[optind]);
-    if (o->instant && !block_given)
-        o->block_ms = 0;
-    if (o->instant && !lag_given)
-        o->finality_lag = 0;
+        die("(no option)", argv[optind]);
+    o->core.seed = o->seed;
+    for (size_t i = 0; i < SPEC_COUNT && o->instant; i++) {
+        if (SPECS[i].offset == AT(block_ms) && SPECS[i].kind == KIND_U32 && !given[i])
+            o->block_ms = 0;
+        if (SPECS[i].offset == AT(finality_lag) && SPECS[i].kind == KIND_U64 && !given[i])
+            o->finality_lag = 0;
+    }
 }
 
 struct running {

@@ -851,6 +851,72 @@ static void scripted_verdicts_ban_like_the_real_ones(void **state)
     bed_close(&b);
 }
 
+static void scripted_heads(void **state)
+{
+    (void)state;
+    struct bed b;
+    bed_open(&b, NULL);
+    json_t *a = ws_call(b.ws, "chain_subscribeFinalizedHeads", "[]");
+    script(&b, "{\"match\":{\"notify\":\"chain_finalizedHead\",\"nth\":2},\"action\":\"omit\"}");
+    script(&b, "{\"match\":{\"notify\":\"chain_finalizedHead\",\"nth\":3},\"action\":\"end\"}");
+    do_call(&b, "dev_set", "[{\"finality_lag\":0}]");
+    do_call(&b, "dev_newBlock", "[5]");
+    /* 2 is omitted; the second rule counts what the first one lets pass, so that 4 is its third. */
+    static const char *const WANT[] = {"0x0", "0x1", "0x3"};
+    for (int i = 0; i < 3; i++) {
+        json_t *h = ws_note(b.ws, result_text(a), SOON);
+        assert_string_equal(json_string_value(json_object_get(h, "number")), WANT[i]);
+        json_decref(h);
+    }
+    expect_silence(&b, result_text(a));
+    json_decref(a);
+    bed_close(&b);
+}
+
+static void late_status_and_dead_connection(void **state)
+{
+    (void)state;
+    struct bed b;
+    char sub[32];
+    bed_open(&b, NULL);
+    script(&b, "{\"match\":{\"status\":\"inBlock\"},\"action\":{\"delay_ms\":100}}");
+    watch(&b, remark(&b, b.alice, 0, 0, NULL), sub);
+    do_call(&b, "dev_newBlock", "[]");
+    do_call(&b, "dev_newBlock", "[]");
+    expect_status(&b, sub, "ready");
+    expect_status(&b, sub, "inBlock");
+    script(&b, "{\"match\":{\"method\":\"system_name\"},\"action\":\"freeze\"}");
+    ws_send(b.ws, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"system_name\",\"params\":[]}");
+    ws_send(b.ws, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"system_chain\",\"params\":[]}");
+    bool closed;
+    assert_null(ws_next(b.ws, SILENCE, &closed));
+    assert_false(closed);
+    bed_close(&b);
+}
+
+/* A reader that stops reading loses its busiest subscription in silence; the connection lives on. */
+static void slow_reader(void **state)
+{
+    (void)state;
+    struct bed b;
+    bed_open(&b, (const char *const[]){"--subscription-buffer", "16", "--block-ms", "0", NULL});
+    json_t *a = ws_call(b.ws, "chain_subscribeNewHeads", "[]");
+    do_call(&b, "dev_newBlock", "[2000]"); /* in one go: nothing is written in between */
+    unsigned heads = 0;
+    for (json_t *h; (h = ws_note(b.ws, result_text(a), SILENCE)); heads++)
+        json_decref(h);
+    assert_in_range(heads, 64, 90);
+    do_call(&b, "dev_newBlock", "[]");
+    expect_silence(&b, result_text(a));
+    char params[40];
+    snprintf(params, sizeof params, "[\"%s\"]", result_text(a));
+    json_t *u = ws_call(b.ws, "chain_unsubscribeNewHeads", params);
+    assert_true(json_is_false(json_object_get(u, "result")));
+    json_decref(u);
+    json_decref(a);
+    bed_close(&b);
+}
+
 static void author_skips(void **state)
 {
     (void)state;
@@ -985,6 +1051,9 @@ int main(void)
         cmocka_unit_test(scripted_silences),
         cmocka_unit_test(scripted_statuses),
         cmocka_unit_test(scripted_verdicts_ban_like_the_real_ones),
+        cmocka_unit_test(scripted_heads),
+        cmocka_unit_test(late_status_and_dead_connection),
+        cmocka_unit_test(slow_reader),
         cmocka_unit_test(author_skips),
         cmocka_unit_test(stats_and_waiting),
         cmocka_unit_test(chopsticks),

@@ -49,6 +49,8 @@ static bool signature_good(const struct runtime *rt, struct tx *tx, const uint8_
     if (tx->proven && tx->proven_spec == rt->version.spec && tx->proven_tx_version == rt->version.tx &&
         memcmp(tx->proven_birth, birth, 32) == 0)
         return true;
+    if (rt->trust_signatures)
+        return true;
     struct buf payload = {0};
     buf_put(&payload, tx->call, tx->call_len);
     buf_put(&payload, tx->extra, tx->extra_len);

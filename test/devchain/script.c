@@ -179,6 +179,7 @@ static int parse_match(struct script_rule *r, const json_t *m, const json_t *act
 {
     const char *method = json_string_value(json_object_get(m, "method"));
     const char *status = json_string_value(json_object_get(m, "status"));
+    const char *notify = json_string_value(json_object_get(m, "notify"));
     if (!status && json_is_object(action))
         status = json_string_value(json_object_get(action, "omit_status"));
     r->status = -1;
@@ -194,11 +195,14 @@ static int parse_match(struct script_rule *r, const json_t *m, const json_t *act
         r->point = SCRIPT_VALIDATE;
     } else if (json_is_true(json_object_get(m, "include"))) {
         r->point = SCRIPT_INCLUDE;
+    } else if (notify) {
+        r->point = SCRIPT_NOTIFY;
+        r->method = xstrdup(notify);
     } else if (method) {
         r->point = SCRIPT_REQUEST;
         r->method = strcmp(method, "*") == 0 ? NULL : xstrdup(method);
     } else {
-        return err_set(err, ERR_ARGUMENT, "match holds none of method, status, validate, include");
+        return err_set(err, ERR_ARGUMENT, "match holds none of method, status, notify, validate, include");
     }
     return parse_tx_match(r, m, err);
 }
@@ -274,6 +278,16 @@ struct script_rule *script_request(struct script *s, const char *method, const s
         if (r->point == SCRIPT_REQUEST &&
             (r->method ? strcmp(r->method, method) == 0 : strncmp(method, "dev_", 4) != 0) &&
             tx_matches(r, tx) && fires(s, r))
+            return r;
+    }
+    return NULL;
+}
+
+struct script_rule *script_notify(struct script *s, const char *method)
+{
+    LIST_EACH (n, &s->rules) {
+        struct script_rule *r = CONTAINER_OF(n, struct script_rule, node);
+        if (r->point == SCRIPT_NOTIFY && strcmp(r->method, method) == 0 && fires(s, r))
             return r;
     }
     return NULL;

@@ -10,7 +10,7 @@
 #include "listener.h"
 #include "runtime.h"
 
-enum script_point { SCRIPT_REQUEST, SCRIPT_STATUS, SCRIPT_VALIDATE, SCRIPT_INCLUDE };
+enum script_point { SCRIPT_REQUEST, SCRIPT_STATUS, SCRIPT_NOTIFY, SCRIPT_VALIDATE, SCRIPT_INCLUDE };
 
 enum script_action {
     ACTION_NONE,
@@ -24,8 +24,8 @@ enum script_action {
     ACTION_ACCEPT_AND_DROP, /* submission: accept, then lose it without a word */
     ACTION_FREEZE,          /* request: the connection goes dead without closing */
     ACTION_VERDICT,         /* submission or validation: the runtime says this */
-    ACTION_OMIT,            /* status: not told */
-    ACTION_END,             /* status: neither this nor any later one is told */
+    ACTION_OMIT,            /* status, notification: not told */
+    ACTION_END,             /* status, notification: neither this nor any later one is told */
     ACTION_SKIP,            /* include: the author leaves it out */
 };
 
@@ -66,6 +66,8 @@ bool script_wants_tx(const struct script *s,
                      const char *method); /* a rule for this method looks at the transaction */
 /* The first rule that fires, or NULL. tx may be NULL. */
 struct script_rule *script_request(struct script *s, const char *method, const struct tx *tx);
+/* A head or version notification ("chain_newHead") to one subscriber. */
+struct script_rule *script_notify(struct script *s, const char *method);
 struct script_rule *script_status(struct script *s, enum pool_status status, const struct tx *tx);
 struct script_rule *script_tx(struct script *s, enum script_point point, const struct tx *tx);
 

@@ -18,7 +18,8 @@ enum {
     RX_BUFFER = 65536,
     KEEP_BUFFER = 1 << 20,
     DESTROY_ROUNDS = 6,
-    WRITES_PER_ROUND = 256
+    WRITES_PER_ROUND = 256,
+    CONN_BUFFER = 64
 };
 
 struct message {
@@ -35,6 +36,7 @@ struct conn {
     struct list out;
     struct list subs;
     size_t sub_count;
+    size_t queued;
     struct buf in;
     bool oversized; /* the rest of the message is skipped */
     bool cut, frozen;
@@ -80,6 +82,7 @@ void conn_send(struct conn *c, const void *text, size_t len)
     memcpy(m->data + LWS_PRE, text, len);
     bool first = list_empty(&c->out);
     list_append(&c->out, &m->node);
+    c->queued++;
     if (first)
         lws_callback_on_writable(c->wsi);
 }
@@ -105,6 +108,11 @@ struct list *conn_subs(struct conn *c)
 size_t conn_sub_count(const struct conn *c)
 {
     return c->sub_count;
+}
+
+bool conn_backed_up(const struct conn *c)
+{
+    return c->queued >= CONN_BUFFER;
 }
 
 void conn_subs_changed(struct conn *c, int by)
@@ -210,6 +218,7 @@ static int write_queue(struct conn *c)
         int n = lws_write(c->wsi, m->data + LWS_PRE, m->len, LWS_WRITE_TEXT);
         list_remove(&m->node);
         free(m);
+        c->queued--;
         if (n < 0)
             return -1;
     }

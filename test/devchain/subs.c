@@ -84,9 +84,23 @@ static void put_notification(struct buf *b, const struct sub *s, const void *res
     buf_puts(b, "}}");
 }
 
+/* pool.md 7.9, 7.10: the connection holds 64 messages, a subscription so many more, then it dies in silence.
+ */
+static bool reader_too_slow(struct sub *s)
+{
+    uint32_t limit = s->app->options.subscription_buffer;
+    if (!limit || s->held)
+        return false;
+    s->backlog = conn_backed_up(s->conn) ? s->backlog + 1 : 0;
+    s->muted = s->muted || s->backlog > limit;
+    return s->muted;
+}
+
 void sub_notify(struct sub *s, const void *result, size_t len)
 {
     struct buf b = {0};
+    if (s->muted || reader_too_slow(s))
+        return;
     if (s->held) {
         uint32_t at = (uint32_t)s->held_items.len, n;
         scale_put_u32(&s->held_items, 0);
@@ -201,7 +215,7 @@ void subs_on_status(void *arg, struct watch *w, enum pool_status status, const u
         tell_later(s, &b, final, r->delay_ms);
     else if (action == ACTION_END)
         s->muted = true; /* the client hears no more, as in pool.md 7.10 */
-    else if (action != ACTION_OMIT && !s->muted)
+    else if (action != ACTION_OMIT)
         sub_notify(s, b.data, b.len);
     buf_done(&b);
     if (final && action != ACTION_DELAY)
@@ -227,14 +241,30 @@ void put_header_json(struct buf *b, const struct block *block)
     buf_done(&log);
 }
 
+/* Does a script keep this notification from this subscriber? */
+static bool scripted_away(struct sub *s)
+{
+    struct app *a = s->app;
+    struct script_rule *r =
+        list_empty(&a->script.rules) ? NULL : script_notify(&a->script, NOTIFICATION[s->kind]);
+    if (!r)
+        return false;
+    a->stats.faults++;
+    s->muted = s->muted || r->action == ACTION_END;
+    return r->action == ACTION_OMIT || r->action == ACTION_END;
+}
+
 static void notify_heads(struct app *a, enum sub_kind kind, const struct block *block)
 {
     if (list_empty(&a->subs[kind]))
         return;
     struct buf b = {0};
     put_header_json(&b, block);
-    LIST_EACH (n, &a->subs[kind])
-        sub_notify(CONTAINER_OF(n, struct sub, kind_node), b.data, b.len);
+    LIST_EACH (n, &a->subs[kind]) {
+        struct sub *s = CONTAINER_OF(n, struct sub, kind_node);
+        if (!scripted_away(s))
+            sub_notify(s, b.data, b.len);
+    }
     buf_done(&b);
 }
 
@@ -319,8 +349,11 @@ void subs_on_runtime(void *arg)
     app_metadata_forget(a);
     if (a->silent_upgrade)
         return;
-    LIST_EACH (n, &a->subs[SUB_RUNTIME])
-        notify_runtime(CONTAINER_OF(n, struct sub, kind_node));
+    LIST_EACH (n, &a->subs[SUB_RUNTIME]) {
+        struct sub *s = CONTAINER_OF(n, struct sub, kind_node);
+        if (!scripted_away(s))
+            notify_runtime(s);
+    }
 }
 
 static void answer_id(struct call *c, struct sub *s)

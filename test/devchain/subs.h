@@ -16,6 +16,7 @@ struct sub {
     enum sub_kind kind;
     char id[17];
     bool held;             /* the response is not out yet */
+    uint32_t backlog;      /* items since the connection backed up */
     bool muted;            /* a script ended it: nothing more is told */
     bool ended;            /* a final status came while it was held */
     struct buf held_items; /* complete messages, each with a u32 length in front */

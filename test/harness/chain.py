@@ -135,7 +135,7 @@ class NodeTools:
         setup = os.path.join(proc.ROOT, 'test', 'runtime', 'chain', 'setup.sh')
         self.dir, self.binary = proc.run([setup], seconds=900).stdout.split('\n')[:2]
 
-    def run(self, script, *args, stdin='', seconds=120):
+    def run(self, script, *args, stdin='', seconds=300):
         """What one of our scripts prints, as JSON."""
         done = proc.run([self.binary, os.path.join(self.dir, script), *args], input=stdin, seconds=seconds)
         return json.loads(done.stdout)
@@ -155,7 +155,7 @@ class Chopsticks(Chain):
              '--genesis', os.path.join(self.tools.dir, 'spec.json'), '--host', '127.0.0.1', '--port', str(port),
              '--build-block-mode', 'Manual'], self.log, cwd=directory)
         # The extension ChargeAssetTxPayment puts an Option<asset id> after the tip.
-        super().__init__(proc.wait_for('chopsticks to listen', self._listening, 60), extra_after_tip=1)
+        super().__init__(proc.wait_for('chopsticks to listen', self._listening, 120), extra_after_tip=1)
         assert self.ws.endswith(f':{port}'), f'chopsticks moved from port {port} to {self.ws}'
         self.error = None  # why no more blocks are made
         self._stop = threading.Event()

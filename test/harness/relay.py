@@ -12,7 +12,7 @@ class Relay:
     """One `txrelay run`. accounts: [(alias, scheme, secret uri)]."""
 
     def __init__(self, directory, name, dsn, endpoints, accounts, leadership=None, manager=None, env=None, extra=None,
-                 listen=None):
+                 listen=None, chain=None):
         self.dir, self.name, self.dsn = directory, name, dsn
         self.log = os.path.join(directory, f'{name}.log')
         self.socket = os.path.join(directory, f'{name}.sock')
@@ -22,7 +22,7 @@ class Relay:
         self.process = None
         with open(self.config, 'w') as file:
             file.write(render(name, self.address, dsn, endpoints, key_files(directory, accounts), leadership, manager,
-                              extra))
+                              extra, chain))
 
     def start(self, env=None):
         self.process = proc.Process([proc.TXRELAY, 'run', '--config', self.config], self.log, env={**self.env, **(env or {})})
@@ -80,11 +80,12 @@ def key_files(directory, accounts):
     return rows
 
 
-def render(name, address, dsn, endpoints, keys, leadership=None, manager=None, extra=None):
+def render(name, address, dsn, endpoints, keys, leadership=None, manager=None, extra=None, chain=None):
     lines = [f'name: {name}', f'control: "{address}"']
     if dsn:
         lines += ['database:', f'  url: "{dsn}"']
     lines += ['chain:', '  endpoints:'] + [f'    - {e}' for e in endpoints]
+    lines += [f'  {k}: {v}' for k, v in (chain or {}).items()]
     for section, values in (('leadership', leadership), ('manager', manager)):
         if values:
             lines += [f'{section}:'] + [f'  {k}: {v}' for k, v in values.items()]

@@ -41,6 +41,7 @@ class World:
             options += ['--finality-lag', '1']
         self.chain = Devchain(self.dir, *options)
         self.committed, self.rolled_back, self.relays = {}, [], []
+        self.foreign = set()  # hashes of what a test signed with our keys behind the relays' back
 
     def relay(self, name, start=True, env=None, **kwargs):
         kwargs.setdefault('leadership', self.leadership)
@@ -79,7 +80,8 @@ class World:
         return self.check()
 
     def check(self):
-        return invariants.check(self.pg, self.chain, self.committed, self.rolled_back, self.submitted())
+        return invariants.check(self.pg, self.chain, self.committed, self.rolled_back, self.submitted(),
+                                self.foreign)
 
     def submitted(self):
         return {s['hash'] for s in self.chain.submits() if s.get('signer')}

@@ -50,7 +50,7 @@ class Readme(unittest.TestCase):
                 file.write(text)
             if not os.path.exists(os.path.join(self.dir, 'node_modules')):
                 os.symlink(NODE_MODULES, os.path.join(self.dir, 'node_modules'))
-            return run(['node', 'enqueue.mjs'])
+            return run([os.environ.get('TXRELAY_NODE', 'node'), 'enqueue.mjs'])
         if language == 'c':
             with open(os.path.join(self.dir, 'enqueue.c'), 'w') as file:
                 file.write(text)

@@ -172,8 +172,9 @@ class RealRuntime(unittest.TestCase):
         return [(ALIASES[i % 3], call, keep) for i, (call, keep) in enumerate(work)]
 
     def start_tail(self):
-        tail = proc.Process([proc.TXRELAY, 'tail', '--json', '--database', self.pg.dsn], f'{self.dir}/tail.log',
-                            stdout=open(f'{self.dir}/tail.json', 'wb'))
+        with open(f'{self.dir}/tail.json', 'wb') as out:
+            tail = proc.Process([proc.TXRELAY, 'tail', '--json', '--database', self.pg.dsn], f'{self.dir}/tail.log',
+                                stdout=out)
         proc.wait_for('tail to listen', lambda: 'tail.live' in tail.text())
 
     def kill_the_leader(self):
@@ -223,6 +224,10 @@ class RealRuntime(unittest.TestCase):
         committed, rolled_back = self.app.committed, self.app.rolled_back
         self.assertEqual((len(committed), len(rolled_back)), (TRANSACTIONS, ROLLED_BACK))
         report = self.ask_the_chain(committed, rolled_back)
+        self.assertEqual(report['problems'], [])
+        self.assertEqual(len(report['extrinsics']), TRANSACTIONS)
+        self.assertEqual(len({x['signer'] for x in report['extrinsics']}), len(ACCOUNTS))
+        self.check_the_judge(list(committed))
         self.check_table(report)
         self.check_failures(report)
         self.check_tail()
@@ -238,11 +243,14 @@ class RealRuntime(unittest.TestCase):
         with open(path, 'w') as file:
             json.dump({'committed': ['0x' + c.hex() for c in committed], 'accounts': [row[0] for row in ids],
                        'rolled_back': ['0x' + c.hex() for c in rolled_back]}, file)
-        report = self.chain.tools.run('verify.mjs', self.chain.ws, path)
-        self.assertEqual(report['problems'], [])
-        self.assertEqual(len(report['extrinsics']), TRANSACTIONS)
-        self.assertEqual(len({x['signer'] for x in report['extrinsics']}), len(ACCOUNTS))
-        return report
+        return self.chain.tools.run('verify.mjs', self.chain.ws, path, seconds=DEADLINE_S)
+
+    def check_the_judge(self, calls):
+        """It must be able to say no: one call is missing, one was rolled back and is there, so nobody committed it."""
+        problems = self.ask_the_chain(calls[1:] + [b'never sent'], calls[:1])['problems']
+        self.assertEqual(len(problems), 3, problems)
+        for problem in ('is there 0 times', 'rolled-back call', 'nobody committed'):
+            self.assertIn(problem, '\n'.join(problems))
 
     def check_table(self, report):
         """Every terminal record says what the chain says."""
@@ -274,9 +282,10 @@ class RealRuntime(unittest.TestCase):
         for line in self.tail_lines():
             by_id[line['id']].append(line)
         self.assertEqual(set(by_id), ids)
-        rows = self.pg.query("""SELECT id, nonce, hash, block_hash, state, outcome, error FROM txrelay.transactions
-                                ORDER BY id""")
-        fields = ('id', 'nonce', 'hash', 'block_hash', 'state', 'outcome', 'error')
+        rows = self.pg.query("""SELECT id, account, account_id, nonce, hash, block_hash, block_number, state, outcome,
+                                error, creator FROM txrelay.transactions ORDER BY id""")
+        fields = ('id', 'account', 'account_id', 'nonce', 'hash', 'block_hash', 'block_number', 'state', 'outcome', 'error',
+                  'creator_id')
         self.assertEqual([tuple(by_id[row[0]][-1].get(f) for f in fields) for row in rows], rows)
         for tx, lines in by_id.items():
             ends = [i for i, line in enumerate(lines) if line.get('outcome')]

@@ -4,8 +4,8 @@
 // EXPECTED: {"committed": [call...], "rolled_back": [call...], "accounts": [account id...]}, all as hex; every call
 // is unlike any other. The report:
 //   finalized    height of the walk's last block
-//   extrinsics   of those accounts, in the order of the chain: call, hash, block, block_hash, index, signer, nonce, tip,
-//                fee, outcome ("ok", or the error by name) and inner (the error came from inside a batch that went on)
+//   extrinsics   of those accounts, in the order of the chain: call, hash, block, block_hash, index, signer, nonce,
+//                outcome ("ok", or the error by name, also when it came from inside of a batch that itself succeeded)
 //   problems     a committed call that is not there exactly once, a rolled-back one that is there, a call of nobody, a
 //                nonce out of line; empty when all is well
 import { readFileSync } from 'node:fs';
@@ -28,27 +28,23 @@ function errorText(error) {
   return error.type + detail;
 }
 
-// What the events of one extrinsic say about it.
+// What the events of one extrinsic say about it; null if they say nothing.
 function judge(events) {
-  const result = { outcome: null, inner: false, fee: null };
+  let outcome = null;
   for (const { section, method, data } of events) {
     switch (`${section}.${method}`) {
       case 'system.ExtrinsicSuccess':
-        result.outcome ??= 'ok';
+        outcome ??= 'ok';
         break;
       case 'system.ExtrinsicFailed':
-        result.outcome = errorText(data.dispatchError);
+        outcome = errorText(data.dispatchError);
         break;
       case 'utility.BatchInterrupted':
-        result.outcome = `Utility.BatchInterrupted[${data.index}]: ${errorText(data.error)}`;
-        result.inner = true;
-        break;
-      case 'transactionPayment.TransactionFeePaid':
-        result.fee = data.actualFee.toString();
+        outcome = `Utility.BatchInterrupted[${data.index}]: ${errorText(data.error)}`;
         break;
     }
   }
-  return result;
+  return outcome;
 }
 
 async function extrinsicsOf(number, accounts) {
@@ -62,7 +58,7 @@ async function extrinsicsOf(number, accounts) {
     const own = events.filter((e) => e.phase.isApplyExtrinsic && e.phase.asApplyExtrinsic.eqn(index));
     found.push({
       call: x.method.toHex(), hash: x.hash.toHex(), block: number, block_hash: blockHash.toHex(), index, signer,
-      nonce: x.nonce.toNumber(), tip: x.tip.toString(), ...judge(own.map((e) => e.event)),
+      nonce: x.nonce.toNumber(), outcome: judge(own.map((e) => e.event)),
     });
   });
   return found;

@@ -17,10 +17,10 @@ static void run(uint64_t seed, uint64_t actions, bool talk)
     world_verify(w);
     if (talk)
         printf("seed %" PRIu64 ": %" PRIu64 " steps, %" PRId64 " transactions, %" PRIu64 " submits, %" PRIu64
-               " new signatures, %" PRIu64 " fillers, %" PRIu64 " crashes, %" PRIu64 " reloads, %" PRIu64
-               " reorgs, %" PRIu64 " blocks\n",
-               seed, w->steps, w->next_id - 1, w->submits, w->resigns, w->fills, w->crashes, w->reloads,
-               w->reorgs, w->best);
+               " duplicates, %" PRIu64 " new signatures, %" PRIu64 " late, %" PRIu64 " usurped, %" PRIu64
+               " fillers, %" PRIu64 " crashes, %" PRIu64 " reloads, %" PRIu64 " reorgs, %" PRIu64 " blocks\n",
+               seed, w->steps, w->next_id - 1, w->submits, w->duplicates, w->resigns, w->late, w->usurped,
+               w->fills, w->crashes, w->reloads, w->reorgs, w->best);
     world_free(w);
 }
 

@@ -18,7 +18,7 @@
 enum {
     TX_MAX = 60000,
     BLOCK_MAX = 20000,
-    BLOCK_TXS = 24,
+    BLOCK_TXS = 12,
     POOL_MAX = 512,
     ID_MAX = 20000,
     NONCE_MAX = 30000,
@@ -111,6 +111,8 @@ struct world {
     uint32_t forks, spec;
     uint32_t pool[POOL_MAX];
     uint32_t pool_count, pool_limit;
+    uint32_t limbo[POOL_MAX]; /* gone from our node's pool, but other nodes may have it and include it */
+    uint32_t limbo_count;
     bool unpaid;
 
     /* store */
@@ -123,6 +125,7 @@ struct world {
     uint32_t *effects;  /* by id: how often it is in a finalized block */
     bool *nonce_finished;
     size_t pending_count;
+    bool store_breaks;
 
     /* door */
     bool leading, chain_up, gate_open, stream;
@@ -140,7 +143,7 @@ struct world {
     size_t event_head, event_tail;
 
     uint64_t beats; /* what may justify another try: blocks, time, a new start */
-    uint64_t submits, resigns, fills, crashes, reorgs, reloads;
+    uint64_t submits, duplicates, resigns, late, fills, usurped, crashes, reorgs, reloads;
 };
 
 bool chance(struct world *w, unsigned percent);
@@ -159,7 +162,7 @@ void chain_evict(struct world *w, bool say);
 bool chain_ready(const struct world *w, uint32_t tx);
 
 /* model_store.c */
-bool never_valid(int64_t id);    /* the node refuses this transaction for ever */
+bool moody(int64_t id);          /* the runtime refuses this transaction at times */
 bool never_admitted(int64_t id); /* the door finds it bad */
 void store_enqueue(struct world *w);
 void store_push(struct world *w, const struct manager_effect *fx);

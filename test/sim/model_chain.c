@@ -37,9 +37,26 @@ uint64_t chain_nonce(const struct world *w, uint64_t height)
     return w->blocks[height].nonce_after;
 }
 
+static bool refused_now(const struct world *w, int64_t id)
+{
+    return moody(id) && w->best / 16 % 4;
+}
+
+static bool alive(const struct world *w, const struct tx *t)
+{
+    return t->spec == w->spec && (t->death < 0 || (int64_t)w->best + 1 < t->death);
+}
+
 static bool valid(const struct world *w, const struct tx *t)
 {
-    return t->spec == w->spec && (t->death < 0 || (int64_t)w->best + 1 < t->death) && !never_valid(t->id);
+    return alive(w, t) && !refused_now(w, t->id);
+}
+
+/* Our node has lost it; the network may not have. */
+static void to_limbo(struct world *w, uint32_t tx)
+{
+    if (w->limbo_count < POOL_MAX && alive(w, &w->txs[tx]))
+        w->limbo[w->limbo_count++] = tx;
 }
 
 static void ban(struct world *w, uint32_t tx)
@@ -99,6 +116,7 @@ void chain_submit(struct world *w, uint32_t tx, struct node_event *reply)
     }
     if (t->in_pool) {
         reply->rpc_code = 1013;
+        w->duplicates++;
         ban(w, tx);
         return;
     }
@@ -108,7 +126,7 @@ void chain_submit(struct world *w, uint32_t tx, struct node_event *reply)
     else if (t->nonce < chain_nonce(w, w->best))
         reply->text =
             chance(w, 50) ? "Invalid Transaction: Transaction is outdated" : "{\"invalid\":{\"stale\":null}}";
-    else if (never_valid(t->id))
+    else if (refused_now(w, t->id))
         reply->text = "Invalid Transaction: Custom error: 7";
     else if (w->unpaid)
         reply->text = "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)";
@@ -149,6 +167,24 @@ static bool take_next(struct world *w, struct block *b)
     return false;
 }
 
+/* Another author may include what our node has lost. */
+static bool take_from_limbo(struct world *w, struct block *b)
+{
+    for (uint32_t i = w->limbo_count; i-- > 0;) {
+        uint32_t tx = w->limbo[i];
+        bool now = w->txs[tx].nonce == b->nonce_after && valid(w, &w->txs[tx]) && !w->txs[tx].in_pool;
+        if (!now && alive(w, &w->txs[tx]))
+            continue;
+        w->limbo[i] = w->limbo[--w->limbo_count];
+        if (!now)
+            continue;
+        b->txs[b->count++] = tx;
+        b->nonce_after++;
+        return true;
+    }
+    return false;
+}
+
 /* What the new block made useless leaves the pool; a transaction whose nonce somebody else used is told a
  * false in_block (pool.md 1.6.16). */
 static void clean_pool(struct world *w)
@@ -174,7 +210,7 @@ static void append_block(struct world *w, uint32_t max, bool foreign)
         b->txs[b->count++] = tx_new(w, b->nonce_after, -1, w->spec, -1);
         b->nonce_after++;
     }
-    while (b->count < max && take_next(w, b))
+    while (b->count < max && ((chance(w, 15) && take_from_limbo(w, b)) || take_next(w, b)))
         ;
     w->best++;
     for (uint32_t i = 0; i < b->count; i++)
@@ -186,7 +222,7 @@ static void append_block(struct world *w, uint32_t max, bool foreign)
 void chain_block(struct world *w)
 {
     uint32_t max = w->faults && chance(w, 20) ? 0 : (uint32_t)rng_between(&w->rng, 1, BLOCK_TXS);
-    append_block(w, max, w->faults && max && rng_below(&w->rng, 300) == 0);
+    append_block(w, max, w->faults && max && rng_below(&w->rng, 80) == 0);
 }
 
 void chain_finalize(struct world *w)
@@ -225,8 +261,11 @@ void chain_reorg(struct world *w, uint64_t depth)
     while (count--) {
         uint32_t tx = back[count];
         if (w->txs[tx].id < 0 || chance(w, 15) || !valid(w, &w->txs[tx]) || w->pool_count >= POOL_MAX ||
-            w->txs[tx].in_pool || pool_has_nonce(w, w->txs[tx].nonce))
+            w->txs[tx].in_pool || pool_has_nonce(w, w->txs[tx].nonce)) {
+            if (w->txs[tx].id >= 0 && !w->txs[tx].in_pool)
+                to_limbo(w, tx);
             continue;
+        }
         w->txs[tx].in_pool = true;
         w->pool[w->pool_count++] = tx;
         status(w, tx, chain_ready(w, tx) ? TX_READY : TX_FUTURE, 0);
@@ -241,6 +280,8 @@ void chain_evict(struct world *w, bool said)
         return;
     uint32_t tx = w->pool[rng_below(&w->rng, w->pool_count)];
     pool_remove(w, tx);
+    if (chance(w, 70))
+        to_limbo(w, tx);
     if (chance(w, 50))
         ban(w, tx);
     if (said)

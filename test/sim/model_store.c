@@ -4,9 +4,9 @@
 
 #include "model.h"
 
-bool never_valid(int64_t id)
+bool moody(int64_t id)
 {
-    return id > 0 && id % 97 == 0;
+    return id > 0 && id % 37 == 0;
 }
 
 bool never_admitted(int64_t id)
@@ -136,19 +136,42 @@ static bool is_attempt(const struct pending *p, uint32_t tx)
     return found;
 }
 
-/* What is stored as an end must be true on the finalized chain. */
-static void finish_row(struct world *w, const struct manager_row_effect *row)
+/* The finalized chain used the nonce, by none of its attempts. */
+static bool used_by_another(const struct world *w, const struct pending *p, uint64_t nonce)
 {
-    struct pending *p = &w->pending[row->nonce];
+    for (uint64_t h = 1; h <= w->finalized; h++)
+        for (uint32_t i = 0; i < w->blocks[h].count; i++)
+            if (w->txs[w->blocks[h].txs[i]].nonce == nonce)
+                return !is_attempt(p, w->blocks[h].txs[i]);
+    return false;
+}
+
+/* What is stored as an end must be true on the finalized chain. Usurped names no block: none holds an
+ * attempt. */
+static void finished(struct world *w, const struct pending *p, const struct manager_row_effect *row)
+{
     uint32_t tx = tx_of_hash(row->hash);
     uint8_t hash[32];
-    INVARIANT(p->used && row->block_number > 0 && (uint64_t)row->block_number <= w->finalized);
+    if (!strcmp(row->outcome, "usurped")) {
+        INVARIANT(!row->has_block && is_attempt(p, tx) && used_by_another(w, p, row->nonce));
+        return;
+    }
+    INVARIANT(row->has_block && row->block_number > 0 && (uint64_t)row->block_number <= w->finalized);
     hash_of_block(w, (uint64_t)row->block_number, hash);
     INVARIANT(!memcmp(hash, row->block_hash, 32));
     const struct block *b = &w->blocks[row->block_number];
     INVARIANT(row->index < b->count && b->txs[row->index] == tx && w->txs[tx].nonce == row->nonce);
-    INVARIANT(is_attempt(p, tx) == (strcmp(row->outcome, "usurped") != 0));
+    INVARIANT(is_attempt(p, tx));
+}
+
+static void finish_row(struct world *w, const struct manager_row_effect *row)
+{
+    struct pending *p = &w->pending[row->nonce];
+    INVARIANT(p->used);
+    finished(w, p, row);
     ends(w, p->id, row->outcome);
+    w->late += tx != p->tx && strcmp(row->outcome, "usurped");
+    w->usurped += !strcmp(row->outcome, "usurped");
     w->nonce_finished[row->nonce] = true;
     w->pending_count--;
     *p = (struct pending){0};

@@ -28,7 +28,7 @@ struct world *world_new(uint64_t seed)
     w->pool_limit = 40;
     w->next_id = 1;
     w->beats = 1;
-    w->fault_every = 30u << rng_below(&w->rng, 5); /* from hostile to fair */
+    w->fault_every = 8u << rng_below(&w->rng, 6); /* from hostile to fair */
     w->gate_open = true;
     for (int i = 0; i < 3; i++)
         chain_block(w);
@@ -396,7 +396,7 @@ static void fault(struct world *w)
         return;
     case 1:
     case 2:
-        store_break(w, true);
+        w->store_breaks = true; /* at the next write */
         return;
     case 3:
     case 4:
@@ -407,7 +407,8 @@ static void fault(struct world *w)
         chain_reorg(w, rng_between(&w->rng, 1, 4));
         return;
     case 7:
-        chain_evict(w, chance(w, 50));
+        for (uint64_t n = rng_between(&w->rng, 1, 12); n; n--)
+            chain_evict(w, chance(w, 50));
         return;
     case 8:
         set_gate(w, !w->gate_open);
@@ -431,13 +432,16 @@ static void work(struct world *w)
 {
     switch (rng_below(&w->rng, 20)) {
     case 0:
-        store_enqueue(w);
+        for (uint64_t n = chance(w, 5) ? 30 : rng_below(&w->rng, 3); n; n--)
+            store_enqueue(w);
         return;
     case 1:
-        chain_block(w);
+        if (chance(w, 40))
+            chain_block(w);
         return;
     case 2:
-        chain_finalize(w);
+        for (uint64_t lag = rng_below(&w->rng, 12); w->finalized + lag < w->best;)
+            chain_finalize(w);
         return;
     case 3:
         pass_time(w);
@@ -453,6 +457,11 @@ static void work(struct world *w)
     case 8:
     case 9:
     case 10:
+        if (w->store_breaks && w->write_head != w->write_tail) {
+            w->store_breaks = false;
+            store_break(w, true);
+            return;
+        }
         store_run(w);
         return;
     case 11:

@@ -11,7 +11,8 @@ struct election;
 
 struct election_config {
     struct elector_config core;
-    const char *holder;  /* <network>-<account>-<hostname>-<pid>-<uuid> (L01): here the relay's identity; copied */
+    const char
+        *holder; /* <network>-<account>-<hostname>-<pid>-<uuid> (L01): here the relay's identity; copied */
     const char *address; /* where this relay can be reached, for followers' refusals; copied */
     void (*on_promote)(void *arg, int account, int64_t epoch);
     void (*on_demote)(void *arg, int account, const char *reason);
@@ -25,8 +26,8 @@ int election_add(struct election *e, int32_t store_account, int64_t lock_key, co
 /* The owner forwards what the store says. */
 void election_store_state(struct election *e, enum store_state state);
 void election_control_lost(struct election *e);
-void election_leader_change(struct election *e, int32_t store_account, const char *holder, const char *address,
-                            int64_t epoch);
+void election_leader_change(struct election *e, int32_t store_account, const char *holder,
+                            const char *address, int64_t epoch);
 void election_stale(struct election *e, int account); /* a fenced write was refused */
 
 bool election_gate(struct election *e, int account); /* asked immediately before bytes leave (L06) */
@@ -47,7 +48,8 @@ void election_stats(const struct election *e, int account, struct election_stats
 
 /* Release everything, then cb once (also when the store is down: then at once). */
 void election_drain(struct election *e, void (*cb)(void *arg), void *arg);
-void election_close(struct election *e, void (*cb)(void *arg), void *arg); /* frees; requests in flight are awaited */
+void election_close(struct election *e, void (*cb)(void *arg),
+                    void *arg); /* frees; requests in flight are awaited */
 
 /* First 8 bytes of sha256(genesis || account id), big-endian, as a signed integer (S07). */
 int64_t election_lock_key(const uint8_t genesis[32], const uint8_t *account_id, size_t len);

@@ -38,27 +38,38 @@ struct elector;
 
 struct elector_config {
     bool use_lock;
-    uint32_t heartbeat_ms;     /* default 1000 */
-    uint32_t expiry_1_ms;      /* default 5000 */
-    uint32_t expiry_2_ms;      /* default 20000; == expiry_1: single-expiry mode */
-    uint32_t margin_ms;        /* default 1000: gate shuts so long before expiry_1 */
+    uint32_t heartbeat_ms;           /* default 1000 */
+    uint32_t expiry_1_ms;            /* default 5000 */
+    uint32_t expiry_2_ms;            /* default 20000; == expiry_1: single-expiry mode */
+    uint32_t margin_ms;              /* default 1000: gate shuts so long before expiry_1 */
     uint32_t bid_min_ms, bid_max_ms; /* followers' bid interval with jitter; default 150, 450 */
     uint64_t seed;
 };
 
-enum elector_state { ELECTOR_FOLLOWER, ELECTOR_LOCK_WAIT, ELECTOR_CLAIM_WAIT, ELECTOR_EVICT_WAIT, ELECTOR_LEADER,
-                     ELECTOR_RELEASE_WAIT };
+enum elector_state {
+    ELECTOR_FOLLOWER,
+    ELECTOR_LOCK_WAIT,
+    ELECTOR_CLAIM_WAIT,
+    ELECTOR_EVICT_WAIT,
+    ELECTOR_LEADER,
+    ELECTOR_RELEASE_WAIT
+};
 
 enum elector_event_type {
-    ELECTOR_EV_STORE_UP, ELECTOR_EV_STORE_DOWN, ELECTOR_EV_CONTROL_LOST,
+    ELECTOR_EV_STORE_UP,
+    ELECTOR_EV_STORE_DOWN,
+    ELECTOR_EV_CONTROL_LOST,
     ELECTOR_EV_LOCK_REPLY,    /* account, ok = got, failed = the question failed */
-    ELECTOR_EV_CLAIM_REPLY,   /* account, ok = granted, failed, epoch, expiry_1_left_ms.., lock_held, mid_submission */
-    ELECTOR_EV_EVICT_REPLY,   /* account, ok = terminated, failed; holder (NULL: not known), address, epoch, expiry_1_left_ms */
+    ELECTOR_EV_CLAIM_REPLY,   /* account, ok = granted, failed, epoch, expiry_1_left_ms.., lock_held,
+                                 mid_submission */
+    ELECTOR_EV_EVICT_REPLY,   /* account, ok = terminated, failed; holder (NULL: not known), address, epoch,
+                                 expiry_1_left_ms */
     ELECTOR_EV_RENEW_REPLY,   /* accounts[], renewed[], count; failed */
     ELECTOR_EV_RELEASE_REPLY, /* account */
-    ELECTOR_EV_LEADER_CHANGE, /* account, holder, address, epoch: heard over LISTEN; bids early when it says free */
-    ELECTOR_EV_STALE,         /* account: a fenced write of `epoch` (0: the current one) was refused: stop at once */
-    ELECTOR_EV_DRAIN,         /* give everything up, bid no more */
+    ELECTOR_EV_LEADER_CHANGE, /* account, holder, address, epoch: heard over LISTEN; bids early when it says
+                                 free */
+    ELECTOR_EV_STALE, /* account: a fenced write of `epoch` (0: the current one) was refused: stop at once */
+    ELECTOR_EV_DRAIN, /* give everything up, bid no more */
     ELECTOR_EV_TICK,
 };
 struct elector_event {
@@ -75,7 +86,11 @@ struct elector_event {
 };
 
 enum elector_effect_type {
-    ELECTOR_FX_LOCK, ELECTOR_FX_UNLOCK, ELECTOR_FX_CLAIM, ELECTOR_FX_EVICT, ELECTOR_FX_RELEASE,
+    ELECTOR_FX_LOCK,
+    ELECTOR_FX_UNLOCK,
+    ELECTOR_FX_CLAIM,
+    ELECTOR_FX_EVICT,
+    ELECTOR_FX_RELEASE,
     ELECTOR_FX_RENEW,   /* for every LEADER account: elector_renewing() lists them */
     ELECTOR_FX_PROMOTE, /* account, epoch */
     ELECTOR_FX_DEMOTE,  /* account, epoch that ended, reason: all leader work stops now */
@@ -86,8 +101,8 @@ struct elector_effect {
     enum elector_effect_type type;
     int account;
     int64_t epoch;
-    bool have_lock; /* claim */
-    bool open;      /* gate */
+    bool have_lock;     /* claim */
+    bool open;          /* gate */
     const char *reason; /* static text */
 };
 

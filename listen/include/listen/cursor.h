@@ -15,8 +15,8 @@
  *   row's updates follow each other under its lock).
  * - A row that was known and is in no chunk of a scan has ended, or went back to the outbox: it is looked up
  *   among the finished ones. So is a row whose end was notified, for the details.
- * - Finished rows are scanned from the last position less an overlap, because a transaction that commits later
- *   may have ended its rows earlier. What was handed out in that time is remembered and not told twice.
+ * - Finished rows are scanned from the last position less an overlap, because a transaction that commits
+ * later may have ended its rows earlier. What was handed out in that time is remembered and not told twice.
  * - A transaction that moved to another nonce is told as removed there before it is told as new here. */
 #ifndef LISTEN_CURSOR_H
 #define LISTEN_CURSOR_H
@@ -35,11 +35,11 @@ struct cursor_config {
 enum cursor_state { CURSOR_DOWN, CURSOR_PENDING, CURSOR_FINISHED, CURSOR_LIVE };
 
 enum cursor_event_type {
-    CURSOR_EV_BEGIN,    /* now_us: database clock. In LIVE: a repair */
-    CURSOR_EV_DOWN,     /* the session is gone: no answer of it will come */
-    CURSOR_EV_NOTIFY,   /* rows[0]: kind NEW, UPDATE, REMOVED (with an outcome: it ended) */
-    CURSOR_EV_PENDING,  /* rows, count, last: answer to SCAN_PENDING */
-    CURSOR_EV_FINISHED, /* rows, count, last: answer to SCAN_FINISHED */
+    CURSOR_EV_BEGIN,     /* now_us: database clock. In LIVE: a repair */
+    CURSOR_EV_DOWN,      /* the session is gone: no answer of it will come */
+    CURSOR_EV_NOTIFY,    /* rows[0]: kind NEW, UPDATE, REMOVED (with an outcome: it ended) */
+    CURSOR_EV_PENDING,   /* rows, count, last: answer to SCAN_PENDING */
+    CURSOR_EV_FINISHED,  /* rows, count, last: answer to SCAN_FINISHED */
     CURSOR_EV_LOOKED_UP, /* rows, count: those of LOOK_UP that have finished */
 };
 struct cursor_event {
@@ -79,7 +79,8 @@ struct cursor_lookup {
     int64_t nonce; /* of a filler; -1 where id tells */
     int64_t id;    /* 0: a filler */
 };
-size_t cursor_lookups(const struct cursor *c, const struct cursor_lookup **ret_lookups); /* of the one asked */
+size_t cursor_lookups(const struct cursor *c,
+                      const struct cursor_lookup **ret_lookups); /* of the one asked */
 
 enum cursor_state cursor_state(const struct cursor *c);
 size_t cursor_known(const struct cursor *c); /* pending rows */

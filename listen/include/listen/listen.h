@@ -13,8 +13,8 @@
  * The connection is direct and of its own: it never stays in a transaction (a listener that does blocks the
  * cluster's notification queue), and it is proved alive by a question every few seconds.
  *
- * signals_only: leader_change and outbox_wake alone, without a scan: what a relay needs. Both are hints there;
- * on_state(live) tells when some may have been missed. */
+ * signals_only: leader_change and outbox_wake alone, without a scan: what a relay needs. Both are hints
+ * there; on_state(live) tells when some may have been missed. */
 #ifndef LISTEN_LISTEN_H
 #define LISTEN_LISTEN_H
 
@@ -40,12 +40,12 @@ enum listen_kind {
 /* Texts are valid in the callback only; "" where there is nothing to tell. */
 struct listen_event {
     enum listen_kind kind;
-    int32_t account;     /* row of txrelay.accounts */
+    int32_t account; /* row of txrelay.accounts */
     const char *alias;
     uint8_t account_id[LISTEN_ACCOUNT_ID_MAX];
     size_t account_id_len;
-    int64_t id;          /* 0: a filler, no application asked for it */
-    int64_t nonce;       /* -1: it ended without one */
+    int64_t id;    /* 0: a filler, no application asked for it */
+    int64_t nonce; /* -1: it ended without one */
     bool has_hash, has_block;
     uint8_t hash[32];
     uint8_t block_hash[32];
@@ -66,14 +66,14 @@ struct listen_leader {
 
 struct listen_config {
     const char *dsn;
-    const char *name;     /* application_name */
+    const char *name; /* application_name */
     bool signals_only;
-    const char *account;  /* only this one: alias, 0x id or address; NULL: all */
-    int64_t id;           /* only this transaction; 0: all */
-    int64_t since_us;     /* also what finished since then (database clock); 0: from the connect on */
-    uint32_t repair_ms;   /* default 60000 */
-    uint32_t probe_ms;    /* default 10000; unanswered for half of it: the connection is replaced */
-    uint32_t scan_rows;   /* rows of one question; default 1000 */
+    const char *account; /* only this one: alias, 0x id or address; NULL: all */
+    int64_t id;          /* only this transaction; 0: all */
+    int64_t since_us;    /* also what finished since then (database clock); 0: from the connect on */
+    uint32_t repair_ms;  /* default 60000 */
+    uint32_t probe_ms;   /* default 10000; unanswered for half of it: the connection is replaced */
+    uint32_t scan_rows;  /* rows of one question; default 1000 */
     void (*on_event)(void *arg, const struct listen_event *event);
     void (*on_leader_change)(void *arg, const struct listen_leader *change);
     void (*on_wake)(void *arg, int32_t account);
@@ -86,7 +86,8 @@ struct listen_config {
 
 struct listen *listen_new(struct loop *l, const struct listen_config *config); /* texts are copied */
 void listen_open(struct listen *s);
-void listen_close(struct listen *s, void (*cb)(void *arg), void *arg); /* frees s; no callback but cb after it */
+void listen_close(struct listen *s, void (*cb)(void *arg),
+                  void *arg); /* frees s; no callback but cb after it */
 bool listen_is_live(const struct listen *s, uint64_t *ret_since_ms);
 
 const char *listen_kind_name(enum listen_kind kind);

@@ -9,9 +9,9 @@
 enum { LISTEN_PAYLOAD_MAX = 8000 }; /* NOTIFY takes less than that */
 
 struct listen_payload {
-    struct listen_event event;   /* account is 0 unless the payload names its number; texts lie in `root` */
+    struct listen_event event; /* account is 0 unless the payload names its number; texts lie in `root` */
     struct listen_leader leader;
-    void *root;                  /* json_t */
+    void *root; /* json_t */
 };
 
 /* false: it does not fit; nothing to free. */

@@ -75,8 +75,12 @@ enum manager_event_type {
 
 struct manager_snapshot_row {
     uint64_t nonce;
-    int64_t id;                                                                /* 0: filler */
-    enum manager_row_stage { MANAGER_ROW_SIGNED, MANAGER_ROW_SENT, MANAGER_ROW_IN_BLOCK } stage; /* signed: maybe never sent */
+    int64_t id; /* 0: filler */
+    enum manager_row_stage {
+        MANAGER_ROW_SIGNED,
+        MANAGER_ROW_SENT,
+        MANAGER_ROW_IN_BLOCK
+    } stage; /* signed: maybe never sent */
     uint8_t hash[32];
     const uint8_t *bytes; /* the extrinsic; copied */
     size_t bytes_len;
@@ -174,7 +178,7 @@ enum manager_effect_type {
     MANAGER_FX_STORE_STATES,
     MANAGER_FX_STORE_FINISH,
     MANAGER_FX_STORE_REJECT,
-    MANAGER_FX_STORE_NONCE, /* nonce */
+    MANAGER_FX_STORE_NONCE, /* nonce, lower */
     MANAGER_FX_ASK_POOL,
     MANAGER_FX_ASK_NONCE,
     MANAGER_FX_FOLLOW, /* number: finalized blocks from this height on */
@@ -209,6 +213,7 @@ struct manager_effect {
     int64_t after_nonce;
     uint32_t limit;
     uint64_t nonce;
+    bool lower; /* the stored next nonce goes down */
     uint64_t number;
     uint8_t hash[32];
     const uint8_t *bytes; /* submit: borrowed until the next step */

@@ -244,6 +244,7 @@ struct store_nonce {
     int32_t account;
     int64_t epoch;
     int64_t next_nonce;
+    bool lower; /* may go down: nonces that were counted but never signed for are given back */
 };
 void store_nonce_start(struct store *s, struct store_nonce *r, store_cb cb);
 

@@ -322,7 +322,8 @@ static void foreign_while_admitting(void **state)
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
     assert_int_equal(fx->count, 1);
     assert_string_equal(fx->rows[0].outcome, "usurped");
-    assert_memory_equal(fx->rows[0].hash, hash_of(5, 99), 32);
+    assert_memory_equal(fx->rows[0].hash, hash_of(5, 1), 32);
+    assert_false(fx->rows[0].has_block);
     script_free(s);
 }
 

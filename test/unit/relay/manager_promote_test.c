@@ -137,8 +137,43 @@ static void block_while_probing(void **state)
     pool_is(s, 0);
     nonce_is(s, 6);
     expect_submit(s, 6);
+    none(s, MANAGER_FX_SUBMIT);
+    script_free(s);
+}
+
+/* What a pool had once may wait there behind a missing nonce, where no question shows it: the lowest goes
+ * alone, and once it is in, the pool is asked who else is there. */
+static void scout(void **state)
+{
+    (void)state;
+    struct script *s = promoted(MANAGER_ROW_SENT, 8);
+    probe(s, 5, 0);
+    expect_submit(s, 5);
+    none(s, MANAGER_FX_SUBMIT);
+    accept(s, 5);
+    probe(s, 5, 2, hash_of(5, 1), hash_of(6, 1)); /* 6 had waited for 5; 7 is lost */
     expect_submit(s, 7);
     none(s, MANAGER_FX_SUBMIT);
+    script_free(s);
+}
+
+/* A pool that lost everything is filled again in two steps, not one row at a time. */
+static void scout_of_many(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    struct manager_snapshot_row rows[40];
+    for (unsigned i = 0; i < 40; i++)
+        rows[i] = loaded_row(s, 5 + i, MANAGER_ROW_SENT);
+    load(s, rows, 40, 45);
+    chain_up(s);
+    probe(s, 5, 0);
+    expect_submit(s, 5);
+    none(s, MANAGER_FX_SUBMIT);
+    accept(s, 5);
+    probe(s, 5, 1, hash_of(5, 1));
+    for (unsigned i = 1; i < 40; i++)
+        expect_submit(s, 5 + i);
     script_free(s);
 }
 
@@ -322,7 +357,9 @@ static void rewind_counter(void **state)
     best(s);
     probe(s, 5, 0);
     expect_alert(s, "going back");
-    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->nonce, 5);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_NONCE);
+    assert_int_equal(fx->nonce, 5);
+    assert_true(fx->lower);
     stored(s, MANAGER_EV_NONCE_STORED);
     expect(s, MANAGER_FX_WANT_OUTBOX);
     assert_int_equal(manager_look(s->m).next_nonce, 5);
@@ -446,6 +483,8 @@ int main(void)
         cmocka_unit_test(killed_mixed),
         cmocka_unit_test(killed_in_block),
         cmocka_unit_test(block_while_probing),
+        cmocka_unit_test(scout),
+        cmocka_unit_test(scout_of_many),
         cmocka_unit_test(earlier_attempt_pooled),
         cmocka_unit_test(useless_bytes),
         cmocka_unit_test(next_from_rows),

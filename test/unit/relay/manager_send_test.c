@@ -221,6 +221,7 @@ static void falsely_stale(void **state)
     refuse(s, 5, 1010, STALE);
     best(s);
     probe(s, 5, 0);
+    probe(s, 5, 0); /* not used, then; is it in the pool? */
     expect_submit(s, 5);
     script_free(s);
 }

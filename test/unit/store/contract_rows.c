@@ -438,8 +438,13 @@ void test_nonce(void **state)
     r.next_nonce = 19;
     RUN(&x, nonce, &r);
     assert_int_equal(r.req.err.code, ERR_BUG);
+    r.lower = true; /* on purpose */
+    RUN_OK(&x, nonce, &r);
+    r.next_nonce = 8;
+    RUN(&x, nonce, &r); /* but never below what is pending */
+    assert_int_equal(r.req.err.code, ERR_BUG);
     struct store_snapshot snap;
     snapshot(&snap);
-    assert_int_equal(snap.next_nonce, 20);
+    assert_int_equal(snap.next_nonce, 19);
     store_req_done(&snap.req);
 }

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Rates of txrelay against baselines measured in the same run, and what one transaction costs in counts that do not
+depend on the machine. Suites: enqueue, relay, latency, takeover (default: all). Only ratios and counts carry over to
+another machine. Everything durable is on: fsync, full_page_writes, synchronous_commit."""
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from bench import suite_enqueue, suite_latency, suite_relay, suite_takeover  # noqa: E402
+from bench.stand import DurablePostgres, fsync_ms  # noqa: E402
+from harness import proc  # noqa: E402
+
+SUITES = {'enqueue': suite_enqueue, 'relay': suite_relay, 'latency': suite_latency, 'takeover': suite_takeover}
+
+
+def cpu_name():
+    with open('/proc/cpuinfo') as file:
+        return next((line.split(':', 1)[1].strip() for line in file if line.startswith('model name')), platform.machine())
+
+
+def header(server, args):
+    git = proc.run(['git', '-C', proc.ROOT, 'describe', '--always', '--dirty'], check=False).stdout.strip()
+    flags = proc.run(['sed', '-n', 's/^CMAKE_C_FLAGS:STRING=//p', os.path.join(proc.BUILD, 'CMakeCache.txt')]).stdout.strip()
+    return {
+        'when': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),
+        'machine': f'{cpu_name()}, {os.cpu_count()} cores, Linux {platform.release()}',
+        'load at the start': '%.2f %.2f %.2f' % os.getloadavg(),
+        'fsync': f'{fsync_ms(server.dir):.2f} ms (one page, median)',
+        'txrelay': f'{git}, {flags}',
+        'postgres': server.value('SHOW server_version'),
+        'settings': ' '.join(f'{k}={v}' for k, v in server.options.items()),
+        'arguments': ' '.join(f'{k}={v}' for k, v in sorted(vars(args).items()) if v not in (None, [], False)),
+    }
+
+
+def parse():
+    p = argparse.ArgumentParser(description=__doc__, prog='./dev bench')
+    p.add_argument('suites', nargs='*', metavar='suite', help=', '.join(SUITES))
+    p.add_argument('--json', metavar='FILE', help='all figures, for programs')
+    p.add_argument('--rounds', type=int, default=3, help='enqueue: interleaved rounds')
+    p.add_argument('--seconds', type=int, default=3, help='enqueue: of each measurement')
+    p.add_argument('--writers', default='1,4,16', help='enqueue: sessions')
+    p.add_argument('--count', type=int, default=20000, help='relay: transactions')
+    p.add_argument('--accounts', default='1,16', help='relay: how many share them')
+    p.add_argument('--relay-rounds', type=int, default=1)
+    p.add_argument('--window', type=int, help='relay: manager.window, else its default')
+    p.add_argument('--batch', type=int, help='relay: manager.batch')
+    p.add_argument('--unanswered', type=int, help='relay: manager.unanswered')
+    p.add_argument('--api-seconds', type=float, default=10, help='relay: of each run of @polkadot/api')
+    p.add_argument('--syscalls', action='store_true', help='relay: count system calls too (strace)')
+    p.add_argument('--latency-count', type=int, default=200)
+    p.add_argument('--kills', type=int, default=10)
+    args = p.parse_args()
+    for name in args.suites:
+        if name not in SUITES:
+            p.error(f'there is no suite {name}; suites: {", ".join(SUITES)}')
+    args.suites = args.suites or list(SUITES)
+    return args
+
+
+def main():
+    args = parse()
+    proc.install_signals()
+    try:
+        server = DurablePostgres()
+        result = {'header': header(server, args), 'suites': {}}
+        for key, value in result['header'].items():
+            print(f'{key:<18} {value}')
+        for name in args.suites:
+            result['suites'][name] = SUITES[name].run(server, args)
+        if args.json:
+            with open(args.json, 'w') as file:
+                json.dump(result, file, indent=1)
+            print(f'\nwritten to {args.json}')
+    finally:
+        proc.cleanup()
+
+
+if __name__ == '__main__':
+    main()

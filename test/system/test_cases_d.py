@@ -1,0 +1,47 @@
+"""Public reports, family D: a full pool, 1016, accepted and never included (test/cases.md)."""
+import unittest
+
+from harness import proc
+from harness.cases import CaseTest, load_tests, on_submit, refusal  # noqa: F401
+
+
+class FamilyD(CaseTest):
+    def test_37_39_pool_full_for_twenty_blocks(self):
+        """It waits, keeps the order of nonces and goes on when there is room."""
+        world = self.world()
+        rule, = world.script(on_submit(refusal(1016), times=0))
+        start = world.best()
+        world.enqueue_many([f'crowded {i}' for i in range(20)])
+        world.wait_blocks(20)
+        refused = world.script_fired(rule)
+        self.assertLessEqual(refused, 20 + world.best() - start + 1, 'one a block after the first burst')
+        self.assertEqual(world.submits(), [])
+        world.chain.rpc('dev_clearScript')
+        self.assert_once(world)
+        self.assertEqual([s['nonce'] for s in world.submits()], list(range(20)))
+        self.assert_one_hash_each(world)
+
+    def test_40_hundred_transactions_pool_of_eight(self):
+        """Nothing is lost, and the pool is used in every block."""
+        world = self.world('--pool-limit', '8', '--future-limit', '8')
+        start = world.best()
+        world.enqueue_many([f'narrow {i}' for i in range(100)])
+        self.assert_once(world)
+        took = world.pg.value('SELECT max(block_number) FROM txrelay.finished_transactions') - start
+        self.assertLess(took, 100, 'blocks for 100 transactions')
+        per_block = world.rows('SELECT count(*) FROM txrelay.finished_transactions GROUP BY block_number')
+        self.assertGreaterEqual(max(n for n, in per_block), 4)
+
+    def test_41_accepted_then_evicted_without_a_word(self):
+        """The hash was answered, then the node forgot it: the same bytes again while their era lives."""
+        world = self.world()
+        world.script(on_submit('accept_and_drop'), {'match': {'status': '*', 'times': 0}, 'action': 'omit'})
+        world.enqueue('evicted')
+        self.assert_once(world)
+        submits = world.submits()
+        self.assertEqual(len(submits), 2)
+        self.assert_one_hash_each(world)
+
+
+if __name__ == '__main__':
+    unittest.main()

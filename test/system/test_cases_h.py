@@ -1,0 +1,108 @@
+"""Public reports, family H: eras (test/cases.md)."""
+import time
+import unittest
+
+from harness import proc
+from harness.cases import CaseTest, chopsticks, load_tests, on_submit  # noqa: F401
+from harness.chain import remark
+
+ALICE = '0xd43593c715fdd31c61141abd04a99fd6822c8557854ccde39a5684e7a56da27d'
+
+
+class FamilyH(CaseTest):
+    def expires(self, **options):
+        """The author passes over the head of the line until its era has ended. It is signed again at its nonce; those
+        behind it follow."""
+        world = self.world(manager={'era_period': 16})
+        world.set(**options)
+        skip, = world.script({'match': {'include': True, 'nonce': 0, 'times': 0}, 'action': 'skip'})
+        txs = world.enqueue_many(['expires', 'behind 1', 'behind 2'])
+        proc.wait_for('a second attempt', lambda: len(world.attempts(0)) >= 2)
+        world.chain.rpc('dev_clearScript', {'id': skip})
+        self.assert_once(world)
+        self.assertEqual([world.row(t)['nonce'] for t in txs], [0, 1, 2])
+        first = world.attempts(0)[0]
+        self.assertRegex(first[5], 'era')
+        self.assertNotIn(None, [a[2] for a in world.attempts()], 'no filler')
+
+    def test_86_96_era_ends_in_the_pool(self):
+        self.expires()
+
+    def test_87_the_same_with_a_pool_blind_node(self):
+        self.expires(pool_blind_nonce=True)
+
+    def test_86_no_blocks_for_a_while(self):
+        """Blocks come back in one burst, past the era of everything that was signed."""
+        world = self.world(manager={'era_period': 4})
+        world.set(paused=True)
+        world.enqueue_many([f'waits {i}' for i in range(3)])
+        world.wait_pool(3)
+        world.blocks(12, empty=True)
+        world.set(paused=False)
+        self.assert_once(world)
+        self.assertEqual({n for n, *_ in world.attempts()}, {0, 1, 2})
+
+    def test_90_91_anchor_is_a_final_block(self):
+        """The chain is re-organised three deep again and again; no signature is ever over a block that is gone."""
+        world = self.world('--finality-lag', '4')
+        world.wait_blocks(6)
+        for i in range(6):
+            tx = world.enqueue(f'anchored {i}')
+            proc.wait_for('it to be sent', lambda: world.row(tx)['state'] not in ('queued', 'signed'))
+            world.chain.rpc('dev_reorg', {'depth': 3})
+        self.assert_once(world)
+        self.assertNotIn('1010', world.results())
+        self.assertEqual({a[1] for a in world.attempts()}, {1}, 'nothing was signed twice')
+
+    def test_92_94_mortal_by_default(self):
+        """What was executed once cannot be replayed after the account was reaped and funded again, once its era is over."""
+        world = self.world(manager={'era_period': 8})
+        world.enqueue('once only')
+        self.assert_once(world)
+        world.relays[0].stop()
+        raw = world.attempts(0)[0][6]
+        self.assertEqual(world.rows('SELECT count(*) FROM txrelay.attempts WHERE era_death IS NULL'), [(0,)])
+        world.chain.rpc('dev_setBalance', {'account': ALICE, 'free': 0})
+        world.chain.rpc('dev_setBalance', {'account': ALICE, 'free': 10 ** 18, 'nonce': 0})
+        world.blocks(10)
+        world.chain.rpc('dev_clearBans')
+        self.assertEqual(world.stranger.next_nonce(), 0)
+        with self.assertRaisesRegex(Exception, '1010'):
+            world.chain.rpc('author_submitExtrinsic', '0x' + raw.hex())
+        world.blocks(3)
+        self.assert_once(world)
+
+    def test_97_ten_thousand_rows_at_the_start(self):
+        """10,000 nonces are in use when the leader is killed. The successor sends new ones soon and loses none."""
+        world = self.world('--max-subscriptions', '20000', '--pool-limit', '20000', '--block-max-extrinsics', '2000',
+                           '--block-ms', '200', manager={'window': 12000, 'unanswered': 256})
+        world.set(paused=True)
+        calls = [remark(f'backlog {i}') for i in range(10000)]
+        with world.pg.connect() as db, db.cursor() as cur:
+            cur.execute("SELECT txrelay.enqueue_many('alice', %s)", (calls,))
+            world.committed.update(zip(calls, cur.fetchone()[0]))
+        db.close()
+        proc.wait_for('all of them in the pool', lambda: world.ready_count() == 10000, 120)
+        world.relays[0].kill()
+        start = time.monotonic()
+        heir = world.relay('heir')
+        world.wait_leader(heir, seconds=30)
+        tx = world.enqueue('after the restart')
+        proc.wait_for('the new one to be sent', lambda: world.ready_count() == 10001, 60)
+        print(f'\n  97: with 10,000 open rows the new leader sent the next one after {time.monotonic() - start:.1f} s')
+        self.assertLess(time.monotonic() - start, 30)
+        world.set(paused=False)
+        figures = world.settle(seconds=150)
+        self.assertEqual(figures['finalized'], 10001)
+        self.assertEqual(world.row(tx)['nonce'], 10000)
+        self.assertEqual(len(world.submits()), 10001)
+
+
+class FamilyHChopsticks(CaseTest):
+    shapes = ('--chopsticks-shapes',)
+    expires = FamilyH.expires
+    test_86_96_era_ends_in_the_pool = FamilyH.test_86_96_era_ends_in_the_pool
+
+
+if __name__ == '__main__':
+    unittest.main()
