@@ -224,8 +224,6 @@ struct db {
     struct session sessions[SESSIONS];
     uint32_t bell_shared[ACCOUNTS]; /* open transactions that enqueued */
     uint64_t slow_until;
-    uint64_t loaded_at[ACCOUNTS];  /* when its rows were read last */
-    int64_t ghost_epoch[ACCOUNTS]; /* of the last write that was carried out after its client was gone */
 };
 
 enum op {
@@ -307,7 +305,7 @@ struct link {
     uint32_t serial;
     struct list sent;
     struct backoff backoff;
-    uint64_t stall_until, lost_at;
+    uint64_t stall_until;
     void (*on_up)(struct world *w, struct link *l);
     void (*on_down)(struct world *w, struct link *l);
 };
