@@ -6,7 +6,7 @@ from harness import proc
 from harness.cases import CaseTest, chopsticks, load_tests, on_submit  # noqa: F401
 from harness.chain import remark
 
-ALICE = '0xd43593c715fdd31c61141abd04a99fd6822c8557854ccde39a5684e7a56da27d'
+ALICE = '5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY'
 
 
 class FamilyH(CaseTest):

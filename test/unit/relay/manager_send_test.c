@@ -295,10 +295,15 @@ static void future(void **state)
 {
     (void)state;
     struct script *s = admitted_rows(1);
-    refuse(s, 5, 1010, "{\"invalid\":{\"future\":null}}");
-    none(s, MANAGER_FX_SUBMIT);
-    best(s);
-    expect_submit(s, 5);
+    for (unsigned i = 0; i < 5; i++) {
+        refuse(s, 5, 1010, "{\"invalid\":{\"future\":null}}");
+        none(s, MANAGER_FX_SUBMIT);
+        none(s, MANAGER_FX_ALERT);
+        best(s);
+        expect_submit(s, 5);
+    }
+    refuse(s, 5, 1010, "{\"invalid\":{\"future\":null}}"); /* it does not go over: told once */
+    expect_alert(s, "in the future");
     script_free(s);
 }
 
