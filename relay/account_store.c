@@ -218,12 +218,29 @@ static int sign_rows(struct op *op)
     return rc;
 }
 
-/* A failure of our own (no node to sign for) is told like the store's: later, from the loop. */
-static void failed_later(struct loop_task *task)
+/* An ed25519 or ecdsa key signs the same content to the same bytes: while finality stands still there is no
+ * new attempt, and what is on record is not written again. A former attempt's bytes come back when this node
+ * is behind the one that they were signed by: that passes. */
+static int leave_out_known(struct op *op, size_t *ret_count)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < op->count; i++) {
+        bool current = !memcmp(op->signed_rows[i].hash, op->rows[i].hash, 32);
+        if (!current && manager_knows(op->account->manager, op->signed_rows[i].hash))
+            return err_set(&op->u.req.err, ERR_NET,
+                           "this node's finalized block is older than one signed for");
+        if (!current)
+            op->attempt_rows[count++] = op->attempt_rows[i];
+    }
+    *ret_count = count;
+    return 0;
+}
+
+/* What needs no answer of the store is told like one: later, from the loop. */
+static void answered_later(struct loop_task *task)
 {
     struct op *op = CONTAINER_OF(task, struct op, task);
-    failed(op);
-    op_free(op);
+    attempts_stored(&op->u.req);
 }
 
 static void attempts(struct account *a, const struct manager_effect *fx)
@@ -242,8 +259,12 @@ static void attempts(struct account *a, const struct manager_effect *fx)
     op->signed_rows = xcalloc(op->count, sizeof(*op->signed_rows));
     op->attempt_rows = xcalloc(op->count, sizeof(*op->attempt_rows));
     op->call_lens = xcalloc(op->count, sizeof(*op->call_lens));
-    if (sign_rows(op)) {
-        loop_post(a->service->loop, &op->task, failed_later);
+    size_t count = op->count;
+    int rc = sign_rows(op);
+    if (rc == 0 && op->write == MANAGER_WRITE_RESIGN)
+        rc = leave_out_known(op, &count);
+    if (rc || !count) {
+        loop_post(a->service->loop, &op->task, answered_later);
         return;
     }
     const struct node_info *info = node_info(a->service->node);
@@ -252,7 +273,7 @@ static void attempts(struct account *a, const struct manager_effect *fx)
     op->u.attempts.spec_version = info->spec_version;
     op->u.attempts.transaction_version = info->transaction_version;
     op->u.attempts.block = (int64_t)info->finalized_number;
-    op->u.attempts.count = op->count;
+    op->u.attempts.count = count;
     op->u.attempts.rows = op->attempt_rows;
     kinds[fx->type].start(a->service->store, &op->u.attempts, attempts_stored);
 }

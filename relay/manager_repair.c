@@ -388,7 +388,8 @@ static void resign_pump(struct manager *m)
     manager__write_start(m, MANAGER_WRITE_RESIGN);
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_RESIGN, m->config.batch_max);
     while (row && fx->count < m->config.batch_max && may_resign(m, row)) {
-        fx->rows[fx->count++] = (struct manager_row_effect){
+        struct manager_row_effect *x = &fx->rows[fx->count++];
+        *x = (struct manager_row_effect){
             .nonce = row->nonce,
             .id = row->id,
             .call = row->bytes + row->bytes_len - row->call_len,
@@ -396,6 +397,7 @@ static void resign_pump(struct manager *m)
             .reason = manager__reason_text(row->reason),
             .block_number = -1,
         };
+        memcpy(x->hash, row->hash, 32);
         signing(m, row, b);
         row = manager__first(m, ROW_RESIGN, row->nonce + 1);
     }

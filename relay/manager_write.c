@@ -58,6 +58,7 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
 static void rewritten_row(struct manager *m, struct row *row, const struct manager_written_row *w,
                           bool filled)
 {
+    bool same = row->bytes && !memcmp(row->hash, w->hash, 32);
     manager__unwatch(m, row);
     manager__row_bytes(m, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death, w->spec_version);
     row->id = w->id;
@@ -67,7 +68,7 @@ static void rewritten_row(struct manager *m, struct row *row, const struct manag
         row->note = NULL;
     }
     row->reason = REASON_NONE;
-    row->hold = 0;
+    row->hold = same ? m->beat + 1 : 0; /* the bytes that did not do */
     if (row->end)
         manager__move(m, row, ROW_ENDING);
     else if (row->spec_version != m->spec_version && row->sign_runtime != m->runtimes)

@@ -268,7 +268,7 @@ struct stmt {
     enum manager_write write;
     enum manager_event_type event; /* what the manager hears when it is stored */
     int holder;
-    bool have_lock;
+    bool have_lock, lower;
     struct manager_row_effect *rows; /* owned */
     size_t count;
     uint32_t *txs; /* owned: what was signed for each row */
@@ -517,6 +517,7 @@ void broken(struct world *w, const char *invariant, const char *fmt, ...)
 bool includable(const struct world *w, const struct tx *t);
 void check_final(struct world *w, uint32_t block);
 void check_sent(struct world *w, const struct relay *r, int account, uint32_t tx, bool stopped);
+void check_effort(struct world *w, const struct relay *r, int account, uint32_t tx);
 void check_end(struct world *w);
 void check_view(struct world *w, const struct follower *f, bool all_ended);
 
@@ -528,7 +529,7 @@ void hash_of_block(uint32_t block, uint8_t out[32]);
 uint32_t block_of_hash(const uint8_t hash[32]);
 uint32_t tx_sign(struct world *w, int account, uint64_t nonce, int64_t id, uint32_t spec, uint32_t anchor);
 uint32_t ancestor_at(const struct world *w, uint32_t block, uint64_t number);
-bool never_valid(int64_t id);
+bool never_valid(const struct world *w, int64_t id);
 bool never_admitted(int64_t id);
 bool fails_dispatch(int64_t id);
 void chain_fork(struct world *w, uint32_t depth);

@@ -54,7 +54,7 @@ void check_final(struct world *w, uint32_t block)
 /* Bytes leave a relay. */
 void check_sent(struct world *w, const struct relay *r, int account, uint32_t tx, bool stopped)
 {
-    struct tx *t = &w->chain.txs[tx];
+    const struct tx *t = &w->chain.txs[tx];
     const struct sim_account *a = &r->accounts[account];
     HOLDS(w, t->committed, "I3", "r%d sends nonce %llu of account %d, which is not committed", r->index,
           (unsigned long long)t->nonce, account);
@@ -68,11 +68,18 @@ void check_sent(struct world *w, const struct relay *r, int account, uint32_t tx
     HOLDS(w, w->plan.use_lock || row->epoch == a->epoch || w->db.lossy, "gate",
           "r%d sends for account %d under epoch %lld, which is at %lld", r->index, account,
           (long long)a->epoch, (long long)row->epoch);
+}
+
+/* The same bytes are not sent twice without a reason: a block, time, a new start. */
+void check_effort(struct world *w, const struct relay *r, int account, uint32_t tx)
+{
+    struct tx *t = &w->chain.txs[tx];
+    uint64_t beats = r->accounts[account].beats;
     int by = r->holder * ACCOUNTS + account;
-    HOLDS(w, t->sent_by != by || t->sent_beat != a->beats, "hot loop",
-          "r%d sends nonce %llu twice in one beat", r->index, (unsigned long long)t->nonce);
+    HOLDS(w, t->sent_by != by || t->sent_beat != beats, "hot loop", "r%d sends nonce %llu twice in one beat",
+          r->index, (unsigned long long)t->nonce);
     t->sent_by = by;
-    t->sent_beat = a->beats;
+    t->sent_beat = beats;
 }
 
 /* I8 for one follower that has heard everything. */

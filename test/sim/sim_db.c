@@ -73,7 +73,7 @@ static void told_end(struct world *w, struct event *e)
         link_lost(w, l);
 }
 
-/* `tell`: the client's end is closed after the answers that are on their way; else it has to find out. */
+/* `tell`: the client's end finds out after the answers that are on their way, and not before `when`. */
 void session_end(struct world *w, struct session *s, bool tell, uint64_t when)
 {
     for (struct list *n = list_first(&s->queue); n; n = list_first(&s->queue)) {
@@ -290,7 +290,8 @@ void db_stop(struct world *w, uint64_t down)
     w->db.starts++;
     for (int i = 0; i < SESSIONS; i++)
         if (w->db.sessions[i].serial)
-            session_end(w, &w->db.sessions[i], chance(w, 80), w->now + latency(w));
+            session_end(w, &w->db.sessions[i], true,
+                        w->now + (chance(w, 80) ? latency(w) : between(w, 5 * SECOND, 35 * SECOND)));
     for (int i = 0; i < SESSIONS; i++)
         w->db.sessions[i].serial = 0;
     app_database_lost(w);

@@ -306,6 +306,7 @@ void door_submit(struct world *w, struct relay *r, int account, const struct man
     HOLDS(w, tx && fx->bytes_len == BYTES_LEN && bytes_tx == tx && w->chain.txs[tx].nonce == fx->nonce, "I3",
           "r%d sends bytes of tx %u as tx %u at nonce %llu", r->index, bytes_tx, tx,
           (unsigned long long)fx->nonce);
+    check_effort(w, r, account, tx);
     door_unwatch(w, r, account, tx);
     struct submit *s = xcalloc(1, sizeof(*s));
     *s = (struct submit){.next = a->submits,

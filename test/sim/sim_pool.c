@@ -133,7 +133,7 @@ static const char *invalid(const struct world *w, const struct block *on, uint32
         return "Invalid Transaction: Transaction is outdated";
     if (w->chain.unpaid[t->account])
         return "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)";
-    if (never_valid(t->id))
+    if (never_valid(w, t->id))
         return "Invalid Transaction: Custom error: 7";
     return NULL;
 }

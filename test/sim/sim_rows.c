@@ -213,18 +213,20 @@ static void resign(struct world *w, struct stmt *q)
 {
     for (size_t i = 0; i < q->count; i++) {
         const struct pending_row *p = at(w, q, q->rows[i].nonce);
-        if (p->used && is_attempt(p, q->txs[i])) {
+        if (!q->rows[i].index && p->used && is_attempt(p, q->txs[i])) {
             order_error(w, q, "these bytes are on record already", q->rows[i].nonce);
             return;
         }
     }
     for (size_t i = 0; i < q->count; i++)
-        if (!at(w, q, q->rows[i].nonce)->used) {
+        if (!q->rows[i].index && !at(w, q, q->rows[i].nonce)->used) {
             q->code = ERR_DB_CONFLICT;
             return;
         }
     for (size_t i = 0; i < q->count; i++) {
         struct pending_row *p = at(w, q, q->rows[i].nonce);
+        if (q->rows[i].index)
+            continue; /* the relay left it out: these bytes are the current ones */
         HOLDS(w, p->id == w->chain.txs[q->txs[i]].id, "I5",
               "nonce %llu of transaction %lld is signed again for transaction %lld",
               (unsigned long long)q->rows[i].nonce, (long long)p->id, (long long)w->chain.txs[q->txs[i]].id);
@@ -412,7 +414,7 @@ static void set_nonce(struct world *w, struct stmt *q)
 {
     struct account_row *a = account_of(w, q);
     if ((int64_t)q->nonce <= max_pending(w, q->account) ||
-        ((int64_t)q->nonce < a->next_nonce && !q->have_lock)) {
+        ((int64_t)q->nonce < a->next_nonce && !q->lower)) {
         order_error(w, q, "the next nonce goes down", q->nonce);
         return;
     }

@@ -454,6 +454,22 @@ static void copy_rows(struct stmt *s, const struct manager_effect *fx)
         memcpy(s->rows, fx->rows, fx->count * sizeof(*s->rows));
 }
 
+/* Of keys that sign the same content to the same bytes: no new attempts are left out (their txs become 0). */
+static int leave_out_known(struct relay *r, struct stmt *s)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        uint8_t hash[32];
+        hash_of_tx(s->txs[i], hash);
+        bool same = !memcmp(hash, s->rows[i].hash, 32);
+        if (!same && manager_knows(r->accounts[s->account].manager, hash))
+            return ERR_NET;
+        s->rows[i].index = same; /* not written, told all the same */
+        count += !same;
+    }
+    return count ? 1 : 0;
+}
+
 static void told_early(struct world *w, struct event *e)
 {
     tell_written(w, e->p);
@@ -481,6 +497,7 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
     s->event = kinds[fx->type].event;
     s->after_nonce = fx->after_nonce;
     s->nonce = fx->nonce;
+    s->lower = fx->lower;
     s->limit = SNAPSHOT_CHUNK;
     copy_rows(s, fx);
     bool attempts = s->op == OP_ADMIT || s->op == OP_RESIGN || s->op == OP_FILL;
@@ -491,6 +508,11 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
     if (attempts) {
         sign_rows(w, r, s);
         s->signed_at = r->door.finalized;
+        int rc = s->op == OP_RESIGN ? leave_out_known(r, s) : 1;
+        if (rc <= 0) {
+            fail_later(w, s, rc);
+            return;
+        }
     }
     if (PLANTED(SEND_UNCOMMITTED) && s->op == OP_ADMIT) {
         s->refs++;

@@ -179,7 +179,8 @@ static void still_open(struct world *w)
               r->account, (int)r->stage, (long long)r->nonce,
               r->stage == STAGE_PENDING ? w->db.t.pending[r->account][r->nonce].state : "");
     }
-    broken(w, "liveness", "fillers are open or a follower has not caught up");
+    for (int i = 0; i < w->plan.followers; i++) { const struct follower *f = &w->followers[i]; HOLDS(w, follower_quiet(f), "liveness", "follower %d: up %d state %d in flight %u looking %d rescan %d asked %d", i, f->link.up, cursor_state(f->cursor), f->in_flight, f->looking, f->rescan, f->accounts_asked);}
+    broken(w, "liveness", "fillers are open");
 }
 
 static void views(struct world *w)

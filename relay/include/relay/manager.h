@@ -170,7 +170,9 @@ enum manager_effect_type {
     MANAGER_FX_LOAD,        /* after_nonce (-1 from the start): read the next chunk of pending rows */
     MANAGER_FX_WANT_OUTBOX, /* limit: bring up to so many outbox rows when there are any (stays wanted) */
     MANAGER_FX_ADMIT,       /* sign rows at their nonces, one fenced commit, then ADMITTED */
-    MANAGER_FX_RESIGN,      /* sign the same call at the same nonce anew, commit, then RESIGNED */
+    /* sign the same call at the same nonce anew, commit, then RESIGNED; bytes that turn out to be the current
+     * ones (hash) are no new attempt: nothing is committed, RESIGNED names them */
+    MANAGER_FX_RESIGN,
     MANAGER_FX_FILL, /* sign a filler (System.remark) at the nonce; the transaction there ends, then FILLED */
     MANAGER_FX_SUBMIT,  /* nonce, hash, bytes: to the node, through the gate, watched */
     MANAGER_FX_UNWATCH, /* nonce, hash: forget the watch */
@@ -196,7 +198,7 @@ struct manager_row_effect {
     uint32_t tip_steps;  /* 0 = no tip; later work gives it meaning */
     const char *reason;  /* resign, fill: static or borrowed text */
     const char *outcome; /* fill, reject: "failed", "expired", ... */
-    /* states */
+    /* states; resign: of the current attempt */
     uint8_t hash[32];
     const char *state; /* schema's tx_state names */
     bool has_block;
