@@ -150,6 +150,10 @@ static void event(struct manager *m, const struct manager_event *ev)
     case MANAGER_EV_GATE_OPEN:
         m->gate_shut = false;
         return;
+    case MANAGER_EV_STORE_BACK:
+        if (m->phase >= MANAGER_CHAIN_WAIT)
+            manager__reload(m, true);
+        return;
     case MANAGER_EV_SNAPSHOT:
         manager__snapshot(m, ev);
         return;

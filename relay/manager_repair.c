@@ -114,6 +114,10 @@ static void judge_all(struct manager *m, uint64_t best_nonce)
     uint32_t seq = m->probe_seq;
     struct row *row;
     m->scout = lowest_outside(m);
+    /* One that waited to be sent again was in some pool all the time. */
+    for (uint64_t at = 0; (row = manager__first(m, ROW_UNSENT, at)) && row->nonce < best_nonce;
+         at = row->nonce + 1)
+        manager__move(m, row, ROW_IN_BLOCK);
     for (uint64_t at = 0; (row = manager__first(m, ROW_UNSURE, at)); at = row->nonce + 1)
         if (row->seq < seq)
             judge(m, row, best_nonce);

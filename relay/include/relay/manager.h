@@ -47,11 +47,13 @@ enum manager_phase {
 /* ---- events ---- */
 
 enum manager_event_type {
-    MANAGER_EV_PROMOTED,  /* epoch */
-    MANAGER_EV_DEMOTED,   /* everything is forgotten; no effect is carried out any more */
-    MANAGER_EV_GATE_OPEN, /* sending is allowed again: what was refused at the gate is sent */
-    MANAGER_EV_SNAPSHOT,  /* rows, last, next_nonce */
-    MANAGER_EV_CHAIN_UP,  /* number (finalized), best, spec_version */
+    MANAGER_EV_PROMOTED,   /* epoch */
+    MANAGER_EV_DEMOTED,    /* everything is forgotten; no effect is carried out any more */
+    MANAGER_EV_GATE_OPEN,  /* sending is allowed again: what was refused at the gate is sent */
+    MANAGER_EV_STORE_BACK, /* the database was away, and may be a standby that lacks commits: read all again
+                            */
+    MANAGER_EV_SNAPSHOT,   /* rows, last, next_nonce */
+    MANAGER_EV_CHAIN_UP,   /* number (finalized), best, spec_version */
     MANAGER_EV_CHAIN_DOWN,
     MANAGER_EV_RUNTIME,   /* spec_version, transaction_version changed */
     MANAGER_EV_BEST,      /* number */
