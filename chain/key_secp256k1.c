@@ -21,6 +21,7 @@ static void context_make(void)
 {
     uint8_t seed[32];
     chain__crypto_init();
+    // NOLINTNEXTLINE(misc-redundant-expression): the library's two flags overlap on purpose
     context = secp256k1_context_create(SECP256K1_CONTEXT_SIGN | SECP256K1_CONTEXT_VERIFY);
     INVARIANT(context);
     randombytes_buf(seed, sizeof(seed));

@@ -115,6 +115,7 @@ void node_close(struct node *n, void (*cb)(void *arg), void *arg)
     n->close_arg = arg;
     loop_timer_stop(n->retry);
     loop_timer_stop(n->poll);
+    loop_task_cancel(&n->expect);
     close_rpcs(n);
 }
 

@@ -144,6 +144,31 @@ static bool lags(struct node *n)
     return true;
 }
 
+static void leave_lagging(struct node *n)
+{
+    struct err err;
+    err_set(&err, ERR_NET, "%s: at block %llu it is behind %llu, the best known", node__url(n),
+            (unsigned long long)n->info.best_number, (unsigned long long)n->best_ever);
+    n->step = HS_IDLE;
+    node__fault(n, &err);
+}
+
+static void expected(struct loop_task *task)
+{
+    struct node *n = CONTAINER_OF(task, struct node, expect);
+    if (n->phase == NODE_READY && lags(n))
+        leave_lagging(n);
+}
+
+void node_expect_height(struct node *n, uint64_t height)
+{
+    if (height <= n->best_ever)
+        return;
+    n->best_ever = height;
+    loop_task_cancel(&n->expect);
+    loop_post(n->loop, &n->expect, expected);
+}
+
 static void runtime_fetched(struct runtime_fetch *f)
 {
     struct node *n = f->node;
@@ -164,11 +189,7 @@ static void got_best_header(struct node *n, const struct wire_header *h)
     n->hash_computable = h->complete && memcmp(h->head.hash, n->info.best_hash, 32) == 0;
     n->info.best_number = h->head.number;
     if (lags(n)) {
-        struct err err;
-        err_set(&err, ERR_NET, "%s: at block %llu it is behind %llu, the best known", node__url(n),
-                (unsigned long long)n->info.best_number, (unsigned long long)n->best_ever);
-        n->step = HS_IDLE;
-        node__fault(n, &err);
+        leave_lagging(n);
         return;
     }
     if (n->info.best_number > n->best_ever)

@@ -185,6 +185,7 @@ struct node {
     bool hash_computable; /* blake2b-256 of the header is the block's hash on this chain */
     unsigned lag_refusals;
     uint64_t best_ever;
+    struct loop_task expect; /* best_ever was raised from outside */
 
     struct list runtimes; /* a few, by last use */
     struct runtime *runtime;

@@ -49,6 +49,7 @@ struct rpc_ws {
     bool established;
     bool broken; /* a write failed */
     bool ping_due;
+    bool write_asked; /* the callback for writing will come: asking again is two system calls of libuv's */
     bool host_is_address;
     struct buf message;
     char why[200]; /* the most telling reason so far */
@@ -226,7 +227,7 @@ bool rpc__ws_connect(struct rpc_ws *ws, const char *addr)
         return false;
     char *host = host_header(&ws->rpc->url);
     ws->why[0] = 0;
-    ws->established = ws->broken = ws->ping_due = false;
+    ws->established = ws->broken = ws->ping_due = ws->write_asked = false;
     struct lws_client_connect_info info = {
         .context = ws->context,
         .address = addr,
@@ -266,8 +267,10 @@ void rpc__ws_drop(struct rpc_ws *ws)
 
 void rpc__ws_want_write(struct rpc_ws *ws)
 {
-    if (ws && ws->established)
-        lws_callback_on_writable(ws->wsi);
+    if (!ws || !ws->established || ws->write_asked)
+        return;
+    ws->write_asked = true;
+    lws_callback_on_writable(ws->wsi);
 }
 
 bool rpc__ws_can_write(struct rpc_ws *ws)
@@ -286,11 +289,12 @@ void rpc__ws_ping(struct rpc_ws *ws)
     if (!ws || !ws->established)
         return;
     ws->ping_due = true;
-    lws_callback_on_writable(ws->wsi);
+    rpc__ws_want_write(ws);
 }
 
 static int writable(struct rpc_ws *ws)
 {
+    ws->write_asked = false;
     if (ws->ping_due && rpc__ws_can_write(ws)) {
         uint8_t ping[LWS_PRE];
         ws->ping_due = false;

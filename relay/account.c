@@ -103,6 +103,9 @@ static void effect(struct account *a, const struct manager_effect *fx)
     case MANAGER_FX_RECHECK_RUNTIME:
         node_recheck_runtime(a->service->node);
         return;
+    case MANAGER_FX_NODE_BEHIND:
+        node_expect_height(a->service->node, fx->number);
+        return;
     case MANAGER_FX_READY:
         log_info("account.ready", "account=%s epoch=%lld next_nonce=%llu open=%zu", a->alias,
                  (long long)a->epoch, (unsigned long long)manager_look(a->manager).next_nonce,

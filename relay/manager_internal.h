@@ -30,6 +30,7 @@ enum {
     RESIGN_EASY = 4,     /* so many new signatures in a row come one a block, later ones more rarely */
     RESIGN_GAP_MAX = 8,  /* blocks between two later ones */
     NOTE_SIZE = 200,     /* of a node's text that is kept */
+    FUTURES_MAX = 5,     /* answers 'future' in a row before it is told */
     CONFLICTS_MAX = 3,   /* admissions refused in a row before everything is loaded again */
     STATUS_SIGNED = 255, /* row.status: no status was heard of the current attempt */
 };
@@ -116,6 +117,7 @@ struct row {
     uint8_t status; /* enum tx_status or STATUS_SIGNED */
     uint8_t reason;
     uint8_t resigns; /* new signatures since a node last accepted one */
+    uint8_t futures; /* refusals as 'future' since then */
     bool watched;    /* the door holds a watch, or an unanswered submission, for the current hash */
     bool was_out;    /* some bytes of this nonce may be in some pool */
     bool was_pooled; /* a pool had it once: it may still wait there unseen, behind a missing nonce */
@@ -153,7 +155,9 @@ enum {
     ALERT_BEHIND = 16,
     ALERT_GAP = 32,
     ALERT_FINALITY = 64,
-    ALERTS_OF_SENDING = ALERT_PAYMENT | ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID
+    ALERT_FUTURE = 128,
+    ALERT_REAPED = 256,
+    ALERTS_OF_SENDING = ALERT_PAYMENT | ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
 };
 enum { WRITE_COUNT = MANAGER_WRITE_LOAD + 1 };
 enum probe { PROBE_NONE, PROBE_POOL, PROBE_NONCE };
@@ -183,6 +187,7 @@ struct manager {
     uint64_t finalized, best;
     uint64_t seen;      /* highest finalized height that was worked through */
     uint64_t fin_nonce; /* highest account nonce of a finalized block */
+    uint64_t fin_block; /* highest block whose account nonce was read */
     bool fin_known;
     uint64_t gap_from; /* a skipped height that was asked for again */
     uint32_t spec_version, transaction_version;

@@ -167,10 +167,13 @@ bool manager__probe_may(const struct manager *m)
 
 void manager__probe_pump(struct manager *m)
 {
-    if (m->phase == MANAGER_CHAIN_WAIT && m->chain_up && m->finalized + 10 < m->max_submitted)
+    if (m->phase == MANAGER_CHAIN_WAIT && m->chain_up && m->finalized + 10 < m->max_submitted &&
+        !(m->alerted & ALERT_BEHIND)) {
         manager__alert_once(m, ALERT_BEHIND,
                             "the node's finalized block %llu is behind block %llu of a pending row",
                             (unsigned long long)m->finalized, (unsigned long long)m->max_submitted);
+        manager__fx(m, MANAGER_FX_NODE_BEHIND)->number = m->max_submitted;
+    }
     if (!manager__probe_may(m) || (m->probe_at != UINT64_MAX && m->now < m->probe_at))
         return;
     m->probe_now = false;

@@ -48,6 +48,7 @@ static void accepted(struct manager *m, struct row *row)
 {
     manager__went_out(row);
     row->resigns = 0;
+    row->futures = 0;
     free(row->note);
     row->note = NULL;
     m->pilot = false;
@@ -100,6 +101,17 @@ static void bad_proof(struct manager *m, struct row *row)
     manager__resign(m, row, REASON_PROOF);
 }
 
+/* A node that lags says so for a block or two; one that goes on saying it has another idea of the account. */
+static void future(struct manager *m, struct row *row)
+{
+    if (row->futures < FUTURES_MAX)
+        row->futures++;
+    else
+        manager__alert_once(m, ALERT_FUTURE, "the node goes on to answer that nonce %llu is in the future",
+                            (unsigned long long)row->nonce);
+    again(m, row, false);
+}
+
 static void refused(struct manager *m, struct row *row, enum refusal why, const char *text)
 {
     unsigned long long nonce = row->nonce;
@@ -137,7 +149,7 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
         bad_proof(m, row);
         return;
     case REFUSAL_FUTURE:
-        again(m, row, false);
+        future(m, row);
         return;
     case REFUSAL_INVALID:
         invalid(m, row, text);

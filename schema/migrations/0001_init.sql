@@ -200,6 +200,8 @@ CREATE TABLE txrelay.finished_transactions (
     finished_at     timestamptz NOT NULL DEFAULT clock_timestamp()
 ) PARTITION BY RANGE (finished_at);
 CREATE INDEX finished_transactions_id ON txrelay.finished_transactions (id);
+-- Readers that come back ask what ended since they were away.
+CREATE INDEX finished_transactions_time ON txrelay.finished_transactions USING brin (finished_at);
 CREATE INDEX finished_transactions_nonce ON txrelay.finished_transactions (account, nonce);
 -- Catches what no partition covers; ensure_partitions() moves it out again.
 CREATE TABLE txrelay.finished_transactions_default PARTITION OF txrelay.finished_transactions DEFAULT;

@@ -62,7 +62,9 @@ RETURNS TABLE (nonce bigint, id bigint, state text, hash bytea, attempt int, ext
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM fence(p_account, p_epoch, 'read');
+    -- A write of a session that is gone may still be on its way to its commit: wait for it, or it would come after
+    -- this reading. The rows below are read after the wait.
+    PERFORM fence(p_account, p_epoch, 'share');
     RETURN QUERY
     SELECT p.nonce, p.id, p.state::text, p.hash, p.attempt, t.extrinsic, p.call, p.block_hash, p.block_number,
            t.era_birth, t.era_death, t.spec_version, t.transaction_version, t.tip, t.block,

@@ -41,11 +41,11 @@ class CaseWorld(World):
         super().__init__(*options, **kwargs)
         self.chain_section = {'call_timeout_ms': call_timeout_ms} if call_timeout_ms else None
         self.ends = {}  # terminal rows as they were first seen (I7)
-        self.tail = proc.Process([proc.TXRELAY, 'tail', '--json', '--database', self.pg.dsn], f'{self.dir}/tail.log')
-        proc.wait_for('the follower to listen', lambda: 'tail.live' in self.tail.text())
         if start:
             self.wait_leader(self.relay('one'))
             self.ready(self.relays[0])
+        self.tail = proc.Process([proc.TXRELAY, 'tail', '--json', '--database', self.pg.dsn], f'{self.dir}/tail.log')
+        proc.wait_for('the follower to listen', lambda: 'tail.live' in self.tail.text())
 
     def relay(self, name, start=True, **kwargs):
         kwargs.setdefault('chain', self.chain_section)

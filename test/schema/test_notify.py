@@ -148,7 +148,7 @@ class Partitions(Case):
         self.assertFalse(self.owner.value("SELECT has_table_privilege('relay', 'txrelay.finished_transactions_2040m03', "
                                           "'INSERT, UPDATE, DELETE, TRUNCATE')"))
         self.assertEqual(self.owner.value("SELECT count(*) FROM pg_index WHERE indrelid = "
-                                          "'txrelay.finished_transactions_2040m03'::regclass"), 2)
+                                          "'txrelay.finished_transactions_2040m03'::regclass"), 3)
 
     def test_two_callers(self):
         other = self.session('relay')

@@ -170,7 +170,7 @@ static void finish_row(struct world *w, const struct manager_row_effect *row)
     INVARIANT(p->used);
     finished(w, p, row);
     ends(w, p->id, row->outcome);
-    w->late += tx != p->tx && strcmp(row->outcome, "usurped");
+    w->late += tx_of_hash(row->hash) != p->tx && strcmp(row->outcome, "usurped");
     w->usurped += !strcmp(row->outcome, "usurped");
     w->nonce_finished[row->nonce] = true;
     w->pending_count--;

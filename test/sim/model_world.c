@@ -119,6 +119,7 @@ static void carry(struct world *w, const struct manager_effect *fx)
         if (w->door_spec != w->spec)
             say(w, (struct node_event){.type = MANAGER_EV_RUNTIME});
         return;
+    case MANAGER_FX_NODE_BEHIND: /* one node only */
     case MANAGER_FX_READY:
     case MANAGER_FX_ALERT:
         return;

@@ -59,6 +59,8 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
     case MANAGER_FX_UNWATCH:
         door_unwatch(w, r, account, tx_of_hash(w, fx->hash));
         return;
+    case MANAGER_FX_NODE_BEHIND: /* a relay of this world has one node, which catches up */
+        return;
     case MANAGER_FX_UNWATCH_ALL: /* everything is read again */
         r->accounts[account].beats++;
         door_unwatch_all(w, r, account);

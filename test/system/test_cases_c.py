@@ -4,7 +4,7 @@ import unittest
 from harness import proc
 from harness.cases import SUBMIT, CaseTest, chopsticks, load_tests, on_submit, refusal  # noqa: F401
 
-ALICE = '0xd43593c715fdd31c61141abd04a99fd6822c8557854ccde39a5684e7a56da27d'
+ALICE = '5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY'
 
 
 class FamilyC(CaseTest):

@@ -92,6 +92,9 @@ void node_follow(struct node *n, uint64_t from_number);
 /* Ask for the runtime version now (a bad proof was answered; case 101: the subscription may stay silent).
  * on_runtime follows if it is another one; nothing otherwise. Not READY: nothing. */
 void node_recheck_runtime(struct node *n);
+/* A block of this height is known to exist elsewhere. Where there are several endpoints, one that is far
+ * below it is left (case 132), from the loop; when all of them are, the last one is what there is. */
+void node_expect_height(struct node *n, uint64_t height);
 /* Add an account whose nonce is read at each reported block; returns its index. */
 size_t node_watch_account(struct node *n, const uint8_t *account_id, size_t len);
 

@@ -187,8 +187,9 @@ enum manager_effect_type {
     MANAGER_FX_ASK_NONCE,
     MANAGER_FX_FOLLOW, /* number: finalized blocks from this height on */
     MANAGER_FX_RECHECK_RUNTIME,
-    MANAGER_FX_READY, /* rebuilt: the account is led for good now (log, readiness) */
-    MANAGER_FX_ALERT, /* text: something a person must know */
+    MANAGER_FX_NODE_BEHIND, /* number: a height that exists */
+    MANAGER_FX_READY,       /* rebuilt: the account is led for good now (log, readiness) */
+    MANAGER_FX_ALERT,       /* text: something a person must know */
 };
 
 struct manager_row_effect {

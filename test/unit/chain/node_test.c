@@ -315,6 +315,24 @@ static void an_endpoint_that_lags_is_passed_over(void **state)
     rig_done(&rig);
 }
 
+/* The first endpoint is what a fresh node believes, until somebody who knows better says so. */
+static void told_of_a_height(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 2, &contracts);
+    add_blocks(&rig.fake[1], 60);
+    rig.fake[1].best = rig.fake[1].finalized = 60;
+    rig_up(&rig);
+    assert_int_equal(rig.info.best_number, 0);
+    node_expect_height(rig.node, 16); /* within the bound: it stays */
+    node_expect_height(rig.node, 60);
+    assert_int_equal(rig.down, 0); /* not from within the call */
+    rig_wait_ready(&rig, 2);
+    assert_int_equal(rig.info.best_number, 60);
+    rig_done(&rig);
+}
+
 static bool no_version(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
                        const json_t *params)
 {
@@ -527,6 +545,7 @@ int main(void)
         cmocka_unit_test(moves_when_an_endpoint_dies_and_stays_there),
         cmocka_unit_test(the_first_chain_is_kept),
         cmocka_unit_test(an_endpoint_that_lags_is_passed_over),
+        cmocka_unit_test(told_of_a_height),
         cmocka_unit_test(a_handshake_that_fails_is_tried_again),
         cmocka_unit_test(a_handshake_without_an_answer),
         cmocka_unit_test(closing_in_every_phase),

@@ -396,6 +396,7 @@ static void node_behind(void **state)
     chain_up(s);
     none(s, MANAGER_FX_ASK_POOL);
     expect_alert(s, "behind");
+    assert_int_equal(expect(s, MANAGER_FX_NODE_BEHIND)->number, 150); /* another one may not be */
     s->finalized = 150;
     feed(s, (struct manager_event){
                 .type = MANAGER_EV_CHAIN_UP, .number = 150, .best = 152, .spec_version = SPEC});

@@ -41,7 +41,7 @@ static void load_all(struct manager *m)
                                                     .era_death = (int64_t)(200 + (first + i) / 1000),
                                                     .spec_version = SPEC,
                                                     .submitted_block = 90};
-            rows[i].stage = MANAGER_ROW_SENT;
+            rows[i].stage = MANAGER_ROW_SIGNED;
             random_hash(first + i, rows[i].hash);
         }
         step(m, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,

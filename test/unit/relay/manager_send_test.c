@@ -295,10 +295,15 @@ static void future(void **state)
 {
     (void)state;
     struct script *s = admitted_rows(1);
-    refuse(s, 5, 1010, "{\"invalid\":{\"future\":null}}");
-    none(s, MANAGER_FX_SUBMIT);
-    best(s);
-    expect_submit(s, 5);
+    for (unsigned i = 0; i < 5; i++) {
+        refuse(s, 5, 1010, "{\"invalid\":{\"future\":null}}");
+        none(s, MANAGER_FX_SUBMIT);
+        none(s, MANAGER_FX_ALERT);
+        best(s);
+        expect_submit(s, 5);
+    }
+    refuse(s, 5, 1010, "{\"invalid\":{\"future\":null}}"); /* it does not go over: told once */
+    expect_alert(s, "in the future");
     script_free(s);
 }
 
@@ -494,6 +499,21 @@ static void chain_down_and_up(void **state)
     script_free(s);
 }
 
+/* Another node, or the same one without its pool: rows that nobody watches are asked about as well. */
+static void chain_back_unwatched(void **state)
+{
+    (void)state;
+    struct script *s = admitted_rows(1);
+    refuse(s, 5, 1013, "Transaction Already Imported: Any { .. }");
+    best(s);
+    chain_down(s);
+    chain_up(s);
+    assert_int_equal(manager_look(s->m).unsure, 1);
+    probe(s, 5, 0);
+    expect_submit(s, 5);
+    script_free(s);
+}
+
 /* An answer for bytes that are not the row's any more changes nothing. */
 static void late_answer(void **state)
 {
@@ -542,6 +562,7 @@ int main(void)
         cmocka_unit_test(gate_race),
         cmocka_unit_test(busy),
         cmocka_unit_test(chain_down_and_up),
+        cmocka_unit_test(chain_back_unwatched),
         cmocka_unit_test(late_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

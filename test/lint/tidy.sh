@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# clang-tidy's short list (.clang-tidy) over the product's sources; BUILD is a clang build tree. Then the proof that it can fail.
+set -uo pipefail
+build=$1
+cd "$(dirname "$0")/../.."
+out=$(ls base/*.c loop/*.c schema/*.c store/*.c listen/*.c election/*.c chain/*.c relay/*.c main/*.c | xargs -P "$(nproc)" -n8 clang-tidy-14 -quiet -p "$build" 2>/dev/null |
+  grep -E '(error|warning):')
+if [ -n "$out" ]; then
+  echo "$out" | sort -u
+  exit 1
+fi
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+cp .clang-tidy "$tmp/"
+printf '#include <string.h>\nint f(int *p);\nint f(int *p)\n{\n    memset(p, 0, sizeof(p));\n    return p[0] == p[0];\n}\n' >"$tmp/bad.c"
+if clang-tidy-14 -quiet "$tmp/bad.c" -- >/dev/null 2>&1; then
+  echo "tidy: the planted fault was not found"
+  exit 1
+fi
+echo "clang-tidy: clean, and able to fail"
