@@ -126,7 +126,7 @@ struct node {
     uint32_t pool_count, pool_limit;
     struct watch watches[WATCHES];
     uint32_t watch_count; /* high-water mark */
-    uint64_t down_until, trap_until;
+    uint64_t down_until, trap_until, lag_until;
     uint32_t starts;
 };
 
@@ -632,6 +632,7 @@ void door_unwatch(struct world *w, struct relay *r, int account, uint32_t tx);
 void door_unwatch_all(struct world *w, struct relay *r, int account);
 void door_ask(struct world *w, struct relay *r, int account, enum manager_effect_type what);
 void door_follow(struct world *w, struct relay *r, uint64_t number);
+void door_expect_height(struct world *w, struct relay *r, uint64_t number);
 void door_recheck_runtime(struct world *w, struct relay *r);
 void node_says_status(struct world *w, int node, const struct watch *x, enum tx_status status, uint32_t block,
                       uint32_t tx);

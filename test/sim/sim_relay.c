@@ -59,7 +59,6 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
     case MANAGER_FX_UNWATCH:
         door_unwatch(w, r, account, tx_of_hash(w, fx->hash));
         return;
-    case MANAGER_FX_NODE_BEHIND: /* a relay of this world has one node, which catches up */
         return;
     case MANAGER_FX_UNWATCH_ALL: /* everything is read again */
         r->accounts[account].beats++;
@@ -75,6 +74,9 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
     case MANAGER_FX_RECHECK_RUNTIME:
         door_recheck_runtime(w, r);
         return;
+    case MANAGER_FX_NODE_BEHIND:
+        door_expect_height(w, r, fx->number);
+        return;
     case MANAGER_FX_READY:
     case MANAGER_FX_ALERT:
         return;
@@ -83,9 +85,9 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
 }
 
 static const char *const effects[] = {
-    "LOAD",     "WANT_OUTBOX", "ADMIT",        "RESIGN",       "FILL",         "SUBMIT",
-    "UNWATCH",  "UNWATCH_ALL", "STORE_STATES", "STORE_FINISH", "STORE_REJECT", "STORE_NONCE",
-    "ASK_POOL", "ASK_NONCE",   "FOLLOW",       "RECHECK",      "READY",        "ALERT"};
+    "LOAD",        "WANT_OUTBOX",  "ADMIT",        "RESIGN",       "FILL",        "SUBMIT",   "UNWATCH",
+    "UNWATCH_ALL", "STORE_STATES", "STORE_FINISH", "STORE_REJECT", "STORE_NONCE", "ASK_POOL", "ASK_NONCE",
+    "FOLLOW",      "RECHECK",      "NODE_BEHIND",  "READY",        "ALERT"};
 
 void account_event(struct world *w, struct relay *r, int account, const struct manager_event *ev)
 {
