@@ -365,6 +365,33 @@ static void stale_write_demotes(void **state)
     rig_free(r);
 }
 
+/* A write whose outcome is unknown (txsim): the tenure goes on under a new epoch, the lock stays. */
+static void doubt_claims_again(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    lead(r, true);
+    step(r, EV(.type = ELECTOR_EV_DOUBT), "GATE:0- DEMOTE:0@5 CLAIM:0L");
+    step(r, EV(.type = ELECTOR_EV_DOUBT), "");
+    step(r, GRANTED(6), "PROMOTE:0@6 GATE:0+");
+    step(r, EV(.type = ELECTOR_EV_DOUBT), "GATE:0- DEMOTE:0@6 CLAIM:0L");
+    step(r, FAILED(CLAIM), "UNLOCK:0 RELEASE:0@6"); /* the former claim may still be there */
+    step(r, RELEASED, "");
+    rig_free(r);
+}
+
+/* The same while the store is away: what is ours is handed back when it returns. */
+static void doubt_while_store_down(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(false);
+    lead(r, false);
+    step(r, DOWN, "GATE:0-");
+    step(r, EV(.type = ELECTOR_EV_DOUBT), "DEMOTE:0@5");
+    step(r, UP, "RELEASE:0@5");
+    rig_free(r);
+}
+
 /* S06: the loss of the lock session ends the role at once. */
 static void control_lost_demotes_with_lock(void **state)
 {
@@ -734,6 +761,8 @@ int main(void)
         cmocka_unit_test(slow_success_does_not_extend),
         cmocka_unit_test(renewal_of_an_earlier_tenure),
         cmocka_unit_test(stale_write_demotes),
+        cmocka_unit_test(doubt_claims_again),
+        cmocka_unit_test(doubt_while_store_down),
         cmocka_unit_test(control_lost_demotes_with_lock),
         cmocka_unit_test(control_lost_without_lock),
         cmocka_unit_test(store_down_shuts_then_demotes),

@@ -363,6 +363,41 @@ static void same_bytes_again(void **state)
     script_free(s);
 }
 
+/* The database was away and may lack what was stored (txsim): the rows are read again, under the same epoch.
+ */
+static void store_is_back(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    finalized_ours(s, 5);
+    expect(s, MANAGER_FX_STORE_FINISH);
+    stored(s, MANAGER_EV_FINISH_STORED);
+    feed(s, (struct manager_event){.type = MANAGER_EV_STORE_BACK});
+    expect(s, MANAGER_FX_UNWATCH_ALL);
+    assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, -1);
+    assert_int_equal(manager_phase(s->m), MANAGER_LOAD_WAIT);
+    script_free(s);
+}
+
+/* A row that waits to be sent again and whose nonce is used was in some pool all the time (txsim). */
+static void unsent_and_used(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 2);
+    best(s);
+    status(s, 5, TX_DROPPED, NULL);
+    probe(s, 5, 1, hash_of(6, 1));
+    expect_submit(s, 5);
+    refuse(s, 5, -32000, "busy"); /* waits for the next block */
+    assert_int_equal(manager_look(s->m).unsent, 1);
+    status(s, 6, TX_DROPPED, NULL);
+    probe(s, 7, 0);
+    assert_int_equal(manager_look(s->m).in_block, 2);
+    best(s);
+    none(s, MANAGER_FX_SUBMIT);
+    script_free(s);
+}
+
 /* Nonces that a fork gave to somebody else and took back leave a hole, which is filled. */
 static void foreign_use_retracted(void **state)
 {
@@ -425,6 +460,8 @@ int main(void)
         cmocka_unit_test(runtime_in_block_and_unsent),
         cmocka_unit_test(transaction_version),
         cmocka_unit_test(same_bytes_again),
+        cmocka_unit_test(store_is_back),
+        cmocka_unit_test(unsent_and_used),
         cmocka_unit_test(foreign_use_retracted),
         cmocka_unit_test(unanswered_question),
     };
