@@ -5,10 +5,12 @@
  *   sim_chain.c   blocks, forks, finality              sim_store.c    its requests to the database
  *   sim_pool.c    pools of the nodes                   sim_elect.c    its elections and locks
  *   sim_db.c      sessions, locks, notifications       sim_door.c     its connection to a node
- *   sim_claim.c   leadership in SQL                    sim_follower.c who listens
- *   sim_rows.c    the leader's writes in SQL           sim_app.c      who enqueues
- *   sim_read.c    its reads, and a listener's          sim_fault.c    what goes wrong
- *   sim_check.c   the invariants                       sim_world.c    one seed from begin to end
+ *   sim_claim.c   leadership in SQL
+ *   sim_rows.c    the leader's writes in SQL
+ *   sim_read.c    its reads, and a listener's          sim_submit.c   what it sends there
+ *   sim_app.c     who enqueues                         sim_follower.c who listens
+ *   sim_check.c   the invariants                       sim_fault.c    what goes wrong
+ *                                                      sim_world.c    one seed from begin to end
  *
  * The glue (sim_relay, sim_store, sim_elect, sim_door) does what relay/account*.c, relay/service*.c,
  * election/election*.c, store/store_pg*.c and chain/node*.c do, step by step: a difference is a bug of the
@@ -621,21 +623,30 @@ void lock_request(struct world *w, struct relay *r, int kind, struct stmt *s, bo
 void locks_lost(struct world *w, struct relay *r);
 void locks_free(struct relay *r);
 
+/* sim_submit.c */
+void door_submit(struct world *w, struct relay *r, int account, const struct manager_effect *fx);
+void door_unwatch(struct world *w, struct relay *r, int account, uint32_t tx);
+void door_unwatch_all(struct world *w, struct relay *r, int account);
+void door_ask(struct world *w, struct relay *r, int account, enum manager_effect_type what);
+void door_fail_calls(struct world *w, struct relay *r);
+void node_says_status(struct world *w, int node, const struct watch *x, enum tx_status status, uint32_t block,
+                      uint32_t tx);
+
 /* sim_door.c */
+struct event *door_to_node(struct world *w, struct relay *r, const char *name,
+                           void (*run)(struct world *w, struct event *e));
+struct relay *door_from(struct world *w, const struct event *e);
+struct event *door_to_relay(struct world *w, int relay, uint32_t life, uint64_t extra, const char *name,
+                            void (*run)(struct world *w, struct event *e));
+bool door_is_on(const struct relay *r, const struct event *e);
 void door_open(struct world *w, struct relay *r);
 void door_close(struct world *w, struct relay *r);
 void door_lost(struct world *w, struct relay *r); /* the process finds out */
 void door_cut(struct world *w, struct relay *r);  /* a fault */
 void door_stall(struct world *w, struct relay *r, uint64_t us);
-void door_submit(struct world *w, struct relay *r, int account, const struct manager_effect *fx);
-void door_unwatch(struct world *w, struct relay *r, int account, uint32_t tx);
-void door_unwatch_all(struct world *w, struct relay *r, int account);
-void door_ask(struct world *w, struct relay *r, int account, enum manager_effect_type what);
 void door_follow(struct world *w, struct relay *r, uint64_t number);
 void door_expect_height(struct world *w, struct relay *r, uint64_t number);
 void door_recheck_runtime(struct world *w, struct relay *r);
-void node_says_status(struct world *w, int node, const struct watch *x, enum tx_status status, uint32_t block,
-                      uint32_t tx);
 void node_says_heads(struct world *w, int node, bool best, bool final);
 void node_says_runtime(struct world *w, int node);
 
