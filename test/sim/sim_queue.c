@@ -170,7 +170,7 @@ bool world_step(struct world *w)
 
 static int64_t local_us(const struct relay *r, uint64_t now)
 {
-    return (int64_t)now + (int64_t)now / 1000000 * r->clock_ppm + r->clock_offset_us;
+    return (int64_t)now + (int64_t)now * r->clock_ppm / 1000000 + r->clock_offset_us;
 }
 
 uint64_t local_ms(const struct world *w, const struct relay *r)
@@ -181,7 +181,7 @@ uint64_t local_ms(const struct world *w, const struct relay *r)
 static uint64_t world_time(const struct relay *r, uint64_t local)
 {
     int64_t us = (int64_t)(local * 1000) - r->clock_offset_us;
-    us -= us / 1000000 * r->clock_ppm;
+    us -= us * r->clock_ppm / 1000000;
     while (us < 0 || local_us(r, (uint64_t)us) / 1000 < (int64_t)local)
         us += 500;
     return (uint64_t)us;

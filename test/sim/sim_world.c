@@ -6,6 +6,8 @@
 
 #include "sim.h"
 
+enum { EVENTS_MAX = 3000000 }; /* a hundred times what a seed takes */
+
 static struct world *running;
 
 static void on_abort(int signal)
@@ -199,6 +201,8 @@ static void run(struct world *w)
 {
     uint64_t look_at = SECOND;
     while (w->events < w->until && world_step(w)) {
+        HOLDS(w, w->events < EVENTS_MAX, "livelock", "%d events, and time stands at %.3f s", EVENTS_MAX,
+              (double)w->now / 1e6);
         if (w->now < look_at)
             continue;
         look_at = w->now + SECOND;
