@@ -1,5 +1,5 @@
-// nextspec.mjs: prints {"from", "to", "code"}: the runtime of spec.json and the same one with the next spec version. What
-// it executes is the same, what signatures commit to is not: a runtime upgrade without a second runtime.
+// nextspec.mjs VERSION: prints, as JSON text, the runtime of spec.json (900) with another spec version. What it executes is
+// the same, what signatures commit to is not: a runtime upgrade without a second runtime.
 //
 // The version stands in three places of the wasm: in the RuntimeVersion that Core_version encodes and in the custom
 // section runtime_version (both start with authoring, spec and implementation version, u32 each), and in the code
@@ -8,7 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 const FROM = 900;
-const TO = FROM + 1;
+const TO = Number(process.argv[2]);
 const TRANSACTION_VERSION = 6;
 const AUTHORING = 1;
 const IMPLEMENTATION = 0;
@@ -54,4 +54,4 @@ const spec = JSON.parse(readFileSync(new URL('spec.json', import.meta.url), 'utf
 const wasm = unpack(Buffer.from(spec.genesis.raw.top['0x3a636f6465'].slice(2), 'hex'));
 replace(wasm, 'RuntimeVersion', versions(FROM), versions(TO));
 replace(wasm, 'constant of CheckSpecVersion', folded(FROM), folded(TO));
-process.stdout.write(JSON.stringify({ from: FROM, to: TO, code: `0x${wasm.toString('hex')}` }) + '\n');
+process.stdout.write(JSON.stringify(`0x${wasm.toString('hex')}`) + '\n');
