@@ -149,6 +149,21 @@ static bool expected(struct manager *m, uint64_t number)
     return false;
 }
 
+/* A final nonce that goes down is an account that was reaped and lives again: what was signed for its former
+ * life is for an operator to judge. Heights that are read once more say nothing new. */
+static void reaped(struct manager *m, const struct manager_block *block)
+{
+    if (block->number <= m->fin_block)
+        return;
+    if (m->fin_known && block->account_nonce < m->fin_nonce)
+        manager__alert_once(
+            m, ALERT_REAPED,
+            "account nonce went from %llu to %llu in finalized block %llu: the account was reaped",
+            (unsigned long long)m->fin_nonce, (unsigned long long)block->account_nonce,
+            (unsigned long long)block->number);
+    m->fin_block = block->number;
+}
+
 void manager__finalized(struct manager *m, const struct manager_block *block)
 {
     if (block->number > m->finalized)
@@ -159,6 +174,7 @@ void manager__finalized(struct manager *m, const struct manager_block *block)
     for (size_t i = 0; i < block->included_count; i++)
         included(m, &block->included[i], block);
     if (block->account_nonce != UINT64_MAX) {
+        reaped(m, block);
         m->fin_known = true;
         if (block->account_nonce > m->fin_nonce)
             m->fin_nonce = block->account_nonce;

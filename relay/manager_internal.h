@@ -155,6 +155,7 @@ enum {
     ALERT_GAP = 32,
     ALERT_FINALITY = 64,
     ALERT_FUTURE = 128,
+    ALERT_REAPED = 256,
     ALERTS_OF_SENDING = ALERT_PAYMENT | ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
 };
 enum { WRITE_COUNT = MANAGER_WRITE_LOAD + 1 };
@@ -185,6 +186,7 @@ struct manager {
     uint64_t finalized, best;
     uint64_t seen;      /* highest finalized height that was worked through */
     uint64_t fin_nonce; /* highest account nonce of a finalized block */
+    uint64_t fin_block; /* highest block whose account nonce was read */
     bool fin_known;
     uint64_t gap_from; /* a skipped height that was asked for again */
     uint32_t spec_version, transaction_version;

@@ -23,7 +23,7 @@ void manager__forget(struct manager *m)
     m->db_next = -1;
     m->min_submitted = UINT64_MAX;
     m->max_submitted = 0;
-    m->seen = m->fin_nonce = m->gap_from = 0;
+    m->seen = m->fin_nonce = m->fin_block = m->gap_from = 0;
     m->fin_known = false;
     m->alerted = 0;
 }

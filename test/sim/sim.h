@@ -49,7 +49,7 @@ enum {
     PIPELINE = 4, /* blocks that a door fetches ahead */
     CALL_LEN = 8,
     BYTES_LEN = 24,
-    TRACE_LINES = 64,
+    TRACE_LINES = 20000, /* kept; the last 60 are shown unless --lines asks for more */
     TRACE_LEN = 200,
 };
 #define MS     ((uint64_t)1000)
@@ -224,6 +224,7 @@ struct db {
     struct session sessions[SESSIONS];
     uint32_t bell_shared[ACCOUNTS]; /* open transactions that enqueued */
     uint64_t slow_until;
+    int64_t ghost_epoch[ACCOUNTS]; /* epoch of the last write that was carried out after its client was gone */
 };
 
 enum op {

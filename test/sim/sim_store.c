@@ -135,7 +135,7 @@ static void close_session(struct world *w, struct event *e)
     if (s->serial != e->b)
         return;
     if (s->busy || !list_empty(&s->queue)) { /* the backend reads the end of input after what is before it */
-        struct event *again = later(w, 500, "session closes", close_session);
+        struct event *again = later(w, 5 * MS, "session closes", close_session);
         again->a = e->a;
         again->b = e->b;
         return;

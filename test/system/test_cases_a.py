@@ -122,6 +122,7 @@ class FamilyA(CaseTest):
 
 
 FamilyAChopsticks = chopsticks(FamilyA)
+FamilyAChopsticks.test_10_disconnects_and_1014_in_a_long_loop = None  # its shapes are in the others
 
 if __name__ == '__main__':
     unittest.main()
