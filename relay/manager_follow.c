@@ -92,6 +92,15 @@ static void used_unseen(struct manager *m, struct row *row, const struct manager
              "nonce %llu is used as of block %llu, by an extrinsic that no block showed", nonce, number);
 }
 
+#ifdef TXRELAY_PLANT
+void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *block_hash)
+{
+    struct manager_block block = {.number = m->finalized};
+    memcpy(block.hash, block_hash, 32);
+    end(m, row, "ok", row->hash, &block);
+}
+#endif
+
 /* ---- blocks ---- */
 
 static void included(struct manager *m, const struct manager_included *x, const struct manager_block *block)
@@ -141,7 +150,7 @@ static bool expected(struct manager *m, uint64_t number)
 {
     if (!m->following || number <= m->seen)
         return false;
-    if (number == m->seen + 1 || m->gap_from == m->seen + 1)
+    if (number == m->seen + 1 || m->gap_from == m->seen + 1 || PLANTED(SKIP_HEIGHT))
         return true;
     uint64_t missing = m->seen + 1;
     manager__follow(m, missing); /* a height was skipped: ask for it, once */

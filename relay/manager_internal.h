@@ -18,6 +18,7 @@
 #include "base/backoff.h"
 #include "base/check.h"
 #include "base/list.h"
+#include "base/plant.h"
 #include "relay/manager.h"
 
 enum {
@@ -310,6 +311,9 @@ void manager__finish_stored(struct manager *m);
 void manager__finalized(struct manager *m, const struct manager_block *block);
 void manager__consumed(struct manager *m, uint64_t account_nonce, const struct manager_block *block);
 void manager__finish_pump(struct manager *m);
+#ifdef TXRELAY_PLANT
+void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *block_hash);
+#endif
 
 /* manager_repair.c */
 void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft);

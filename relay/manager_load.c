@@ -245,6 +245,8 @@ static void set_next(struct manager *m, uint64_t best_nonce)
     uint64_t floor = top > best_nonce ? top : best_nonce;
     m->rewind = db > floor && (!m->rows || db - floor > m->config.window_max);
     uint64_t next = m->rewind ? floor : db > top ? db : top;
+    if (PLANTED(NONCE_REUSE) && m->rows)
+        next = best_nonce > m->low ? best_nonce : m->low;
     manager__ring_cover(m, m->rows ? m->low : next, next);
 }
 

@@ -14,12 +14,13 @@ static struct pending_row *at(struct world *w, const struct stmt *q, uint64_t no
     return &w->db.t.pending[q->account][nonce];
 }
 
-/* Its client has lost the session, and may have read the table since: a statement that is under way is carried
- * out all the same. */
+/* Its client has lost the session, and may have read the table since: a statement that is under way is
+ * carried out all the same. */
 static bool ghost(const struct world *w, const struct stmt *q)
 {
     const struct relay *r = &w->relays[q->relay];
-    return !r->alive || r->life != q->life || !q->link->up || q->link->number != q->link_number;
+    bool gone = r->alive && r->life == q->life && (!q->link->up || q->link->number != q->link_number);
+    return gone && w->db.loaded_at[q->account] > q->link->lost_at;
 }
 
 /* What the schema calls an order error. It is one, except where a relay could not know better: after a
@@ -29,8 +30,8 @@ static void order_error(struct world *w, struct stmt *q, const char *what, uint6
     q->code = ERR_BUG;
     note(w, "  TR003 %s nonce %llu", what, (unsigned long long)nonce);
     bool excused = w->db.lossy || ghost(w, q) || w->db.ghost_epoch[q->account] == q->epoch;
-    HOLDS(w, excused, "TR003", "r%d account %d nonce %llu: %s", q->relay, q->account, (unsigned long long)nonce,
-          what);
+    HOLDS(w, excused, "TR003", "r%d account %d nonce %llu: %s", q->relay, q->account,
+          (unsigned long long)nonce, what);
 }
 
 static bool is_attempt(const struct pending_row *p, uint32_t tx)
@@ -422,8 +423,7 @@ static void reject(struct world *w, struct stmt *q)
 static void set_nonce(struct world *w, struct stmt *q)
 {
     struct account_row *a = account_of(w, q);
-    if ((int64_t)q->nonce <= max_pending(w, q->account) ||
-        ((int64_t)q->nonce < a->next_nonce && !q->lower)) {
+    if ((int64_t)q->nonce <= max_pending(w, q->account) || ((int64_t)q->nonce < a->next_nonce && !q->lower)) {
         order_error(w, q, "the next nonce goes down", q->nonce);
         return;
     }
