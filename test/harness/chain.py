@@ -11,6 +11,9 @@ import urllib.request
 from . import proc
 
 
+POOL = os.environ.get('TXRELAY_POOL', 'single-state')  # every devchain's behaviour of this run; or fork-aware
+
+
 class RpcError(Exception):
     pass
 
@@ -102,7 +105,7 @@ class Chain:
 class Devchain(Chain):
     def __init__(self, directory, *options):
         self.log = os.path.join(directory, 'devchain.log')
-        self.process = proc.Process([proc.DEVCHAIN, '--port', '0', *options], self.log)
+        self.process = proc.Process([proc.DEVCHAIN, '--port', '0', '--pool-type', POOL, *options], self.log)
         found = proc.wait_for('devchain to listen', self._listening)
         super().__init__(found)
 
