@@ -24,6 +24,7 @@ struct op {
         struct store_finish finish;
         struct store_nonce nonce;
         struct store_outbox outbox;
+        struct store_look look;
         struct store_doorbell doorbell;
     } u;
     size_t count;
@@ -405,6 +406,46 @@ void account_fetch(struct account *a)
     op->u.outbox =
         (struct store_outbox){.account = a->store_account, .epoch = a->epoch, .limit = a->outbox_limit};
     store_outbox_start(a->service->store, &op->u.outbox, fetched);
+}
+
+/* ---- deadlines and cancellations ---- */
+
+static void looked(struct store_req *req)
+{
+    struct op *op = op_of(req);
+    struct account *a = op->account;
+    const struct store_look *r = &op->u.look;
+    if (current(op) && req->err.code) {
+        if (err_class(req->err.code) == ERR_CLASS_BUG || err_class(req->err.code) == ERR_CLASS_PERMANENT)
+            log_error("store.refused", "account=%s write=look code=%s sqlstate=%s text=\"%s\"", a->alias,
+                      err_name(req->err.code), req->err.sqlstate, req->err.text);
+        account_lost(a, req->err.code);
+        if (current(op))
+            account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOKED, .failed = true});
+    } else if (current(op)) {
+        struct manager_stop *stops = xcalloc(r->count, sizeof(*stops));
+        for (size_t i = 0; i < r->count; i++)
+            stops[i] = (struct manager_stop){.nonce = (uint64_t)r->stops[i].nonce,
+                                             .id = r->stops[i].id,
+                                             .outcome = r->stops[i].outcome,
+                                             .reason = r->stops[i].reason};
+        account_event(a,
+                      &(struct manager_event){.type = MANAGER_EV_LOOKED,
+                                              .stops = stops,
+                                              .count = r->count,
+                                              .next_ms = r->next_ms < 0 ? UINT64_MAX : (uint64_t)r->next_ms});
+        free(stops);
+        if (r->ripe) /* nobody rings for a row whose time has come */
+            account_wake(a, WAKE_EV_RING);
+    }
+    op_free(op);
+}
+
+void account_look(struct account *a)
+{
+    struct op *op = op_new(a, MANAGER_WRITE_LOAD, MANAGER_EV_LOOKED, 0);
+    op->u.look = (struct store_look){.account = a->store_account, .epoch = a->epoch};
+    store_look_start(a->service->store, &op->u.look, looked);
 }
 
 static void armed(struct store_req *req)

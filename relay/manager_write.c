@@ -65,7 +65,9 @@ static void rewritten_row(struct manager *m, struct row *row, const struct manag
     if (filled) {
         row->id = 0;
         free(row->note);
+        free(row->stop);
         row->note = NULL;
+        row->stop = NULL;
     }
     row->reason = REASON_NONE;
     row->hold = same ? m->beat + 1 : 0; /* the bytes that did not do */

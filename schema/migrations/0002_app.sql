@@ -272,16 +272,26 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_t
     SELECT * FROM transactions t WHERE t.id = status.id
 $$;
 
--- cancelled: it was in the outbox and has ended. too_late: it has a nonce. finished: it had ended before.
+-- cancelled: it was in the outbox and has ended. requested: it has a nonce; its leader signs nothing new for it, puts a
+-- filler in its place once its bytes cannot be included any more, and records cancelled; if it gets in first the
+-- record is what the chain says. finished: it had ended before.
 CREATE FUNCTION txrelay.cancel(id bigint) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_account int;
 BEGIN
     -- Admission and this delete meet on the row's lock: one of them gets it, the other one sees that it is gone.
     IF outbox_end(NULL, ARRAY[cancel.id], ARRAY['cancelled']::tx_outcome[], ARRAY['cancelled by '
                   || session_user], NULL) = 1 THEN
         RETURN 'cancelled';
-    ELSIF EXISTS (SELECT FROM pending_transactions p WHERE p.id = cancel.id) THEN
-        RETURN 'too_late';
+    END IF;
+    SELECT p.account INTO v_account FROM pending_transactions p WHERE p.id = cancel.id;
+    IF FOUND THEN
+        INSERT INTO cancellations (id, account, asked_by) VALUES (cancel.id, v_account, session_user)
+            ON CONFLICT DO NOTHING;
+        -- Whether its leader sleeps or not: a leader that is busy would only look at its next poll.
+        PERFORM pg_notify('outbox_wake', v_account::text);
+        RETURN 'requested';
     ELSIF EXISTS (SELECT FROM finished_transactions f WHERE f.id = cancel.id) THEN
         RETURN 'finished';
     END IF;

@@ -60,11 +60,14 @@ static void load(struct world *w, struct stmt *q)
 }
 
 /* By priority, then id. */
-static int64_t next_in_outbox(const struct tables *t, int account, const int64_t *taken, size_t count)
+static int64_t next_in_outbox(const struct tables *t, int account, const int64_t *taken, size_t count,
+                              int64_t now)
 {
     int64_t found = 0;
     for (int64_t id = 1; id < t->next_id; id++) {
-        bool seen = t->ids[id].stage != STAGE_OUTBOX || t->ids[id].account != account;
+        const struct id_row *r = &t->ids[id];
+        bool seen = r->stage != STAGE_OUTBOX || r->account != account || r->not_before_us > now ||
+                    (r->deadline_us && r->deadline_us <= now);
         for (size_t i = 0; i < count && !seen; i++)
             seen = taken[i] == id;
         if (!seen && (!found || t->ids[id].priority > t->ids[found].priority))
@@ -77,7 +80,8 @@ static void read_outbox(struct world *w, struct stmt *q)
 {
     int64_t taken[IDS], id;
     size_t count = 0;
-    while (count < q->limit && count < IDS && (id = next_in_outbox(&w->db.t, q->account, taken, count)))
+    while (count < q->limit && count < IDS &&
+           (id = next_in_outbox(&w->db.t, q->account, taken, count, db_now_us(w))))
         taken[count++] = id;
     q->outbox = xcalloc(count, sizeof(*q->outbox));
     q->bytes = xcalloc(count, CALL_LEN);

@@ -174,6 +174,25 @@ struct store_outbox {
 };
 void store_outbox_start(struct store *s, struct store_outbox *r, store_cb cb);
 
+/* What the database's clock and the applications say. Outbox rows past their deadline end as expired in it;
+ * pending transactions that are to be stopped come back (their deadline has passed, or somebody cancelled
+ * them) with the outcome to record if none of their bytes gets in. */
+struct store_stop {
+    int64_t nonce, id;
+    const char *outcome, *reason;
+};
+struct store_look {
+    struct store_req req;
+    int32_t account;
+    int64_t epoch;
+    /* out */
+    size_t count;
+    const struct store_stop *stops;
+    bool ripe;       /* a row that had waited for its time may be admitted now */
+    int64_t next_ms; /* until the next deadline or not_before; -1: none */
+};
+void store_look_start(struct store *s, struct store_look *r, store_cb cb);
+
 /* ---- the leader's writes; all fenced by epoch ---- */
 
 struct store_attempt_row {
