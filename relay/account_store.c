@@ -135,6 +135,7 @@ static void loaded(struct store_req *req)
             .call_len = p->call.len,
             .era_death = p->era_death,
             .spec_version = p->spec_version,
+            .guard = p->guard,
             .submitted_block = p->submitted_block > 0 ? (uint64_t)p->submitted_block : 0,
             .earlier = p->earlier,
             .earlier_count = p->earlier_count,
@@ -182,7 +183,8 @@ static void attempts_stored(struct store_req *req)
                                                .bytes_len = t->bytes.len,
                                                .call_len = op->call_lens[i],
                                                .era_death = t->era_death,
-                                               .spec_version = t->spec_version};
+                                               .spec_version = t->spec_version,
+                                               .guard = op->rows[i].guard};
         memcpy(rows[i].hash, t->hash, 32);
     }
     account_event(op->account,
@@ -201,6 +203,10 @@ static int sign_rows(struct op *op)
         const uint8_t *call = op->filler.len ? op->filler.data : row->call;
         size_t len = op->filler.len ? op->filler.len : row->call_len;
         rc = sign_row(a, row->nonce, call, len, t, &op->u.req.err);
+        if (rc == 0 && row->guard && row->guard != t->spec_version)
+            rc = err_set(&op->u.req.err, ERR_NET,
+                         "the runtime changed to spec version %u, and the call is for %u only",
+                         t->spec_version, row->guard);
         if (rc)
             break;
         op->call_lens[i] = len;
@@ -373,7 +379,8 @@ static void deliver(struct account *a, const struct store_outbox *r)
     struct err *errs = xcalloc(r->count, sizeof(*errs));
     for (size_t i = 0; i < r->count; i++) {
         const struct store_outbox_row *o = &r->rows[i];
-        rows[i] = (struct manager_outbox_row){.id = o->id, .call = o->call.data, .call_len = o->call.len};
+        rows[i] = (struct manager_outbox_row){
+            .id = o->id, .call = o->call.data, .call_len = o->call.len, .guard = o->guard};
         if (codec_check_call(info->metadata, o->call.data, o->call.len, &errs[i]))
             rows[i].bad = errs[i].text;
     }

@@ -116,6 +116,7 @@ struct row {
     struct row_stop *stop; /* owned; NULL: go on */
     struct list news;      /* in manager.news while POOLED or IN_BLOCK, oldest news first */
     uint32_t spec_version;
+    uint32_t guard;        /* of the runtime; 0: none */
     uint32_t hold;         /* UNSENT: the beat from which it may be sent */
     uint32_t tried;        /* beat of the last submission */
     uint32_t resign_after; /* the beat from which it may be signed again */
@@ -167,6 +168,7 @@ enum {
     ALERT_GAP = 32,
     ALERT_FINALITY = 64,
     ALERT_FUTURE = 128,
+    ALERT_GUARD = 256,
     ALERTS_OF_SENDING = ALERT_PAYMENT | ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
 };
 enum { WRITE_COUNT = MANAGER_WRITE_LOAD + 1 };
@@ -352,6 +354,8 @@ uint64_t manager__look_deadline(const struct manager *m);
 void manager__looked(struct manager *m, const struct manager_event *ev);
 /* The row wants new bytes or wants to be sent again, and must not: it has become a FILL. */
 bool manager__stopped(struct manager *m, struct row *row);
+/* true, with the reason: the runtime is not the one that the call was made for. */
+bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, size_t size);
 
 /* manager_write.c */
 void manager__write_start(struct manager *m, enum manager_write write);

@@ -93,6 +93,7 @@ static void load_row(struct manager *m, const struct manager_snapshot_row *s)
         row->status = TX_IN_BLOCK;
     else if (s->stage == MANAGER_ROW_SENT)
         row->status = TX_BROADCAST;
+    row->guard = s->guard;
     row->submitted_block = s->submitted_block;
     if (s->submitted_block < m->min_submitted)
         m->min_submitted = s->submitted_block;

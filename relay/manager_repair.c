@@ -400,6 +400,7 @@ static void resign_pump(struct manager *m)
             .id = row->id,
             .call = row->bytes + row->bytes_len - row->call_len,
             .call_len = row->call_len,
+            .guard = row->guard,
             .reason = manager__reason_text(row->reason),
             .block_number = -1,
         };

@@ -6,6 +6,7 @@
  * the nonce and the row ends as expired or cancelled. Both ends are certain when they are recorded. Where no
  * bytes ever left, the filler comes at once. Bytes without an era never die: such a row goes on as if nothing
  * had been said. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,9 +81,39 @@ void manager__looked(struct manager *m, const struct manager_event *ev)
         stop(m, &ev->stops[i]);
 }
 
+bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, size_t size)
+{
+    if (!guard || guard == m->spec_version)
+        return false;
+    snprintf(reason, size, "it may be signed under runtime spec version %u only; the chain's is %u", guard,
+             m->spec_version);
+    return true;
+}
+
+/* A call that was made for another runtime may mean something else now: no new signature, with or without an
+ * era. What was signed for the old one cannot be included under the new one, but which of the two the final
+ * chain has is not known before the era has ended. */
+static void guard(struct manager *m, struct row *row)
+{
+    char reason[sizeof(row->stop->reason)];
+    if (row->stop || !row->id || !manager__guarded(m, row->guard, reason, sizeof(reason)))
+        return;
+    row->stop = xcalloc(1, sizeof(*row->stop));
+    row->stop->outcome = "failed";
+    memcpy(row->stop->reason, reason, sizeof(reason));
+    if (row->was_out && row->out_death == INT64_MAX)
+        manager__alert_once(
+            m, ALERT_GUARD,
+            "nonce %llu: %s; its immortal bytes may still be included, so it holds the account",
+            (unsigned long long)row->nonce, reason);
+}
+
 bool manager__stopped(struct manager *m, struct row *row)
 {
-    if (!row->stop || (row->was_out && row->out_death == INT64_MAX))
+    bool immortal = row->was_out && row->out_death == INT64_MAX;
+    bool other_runtime = row->guard && row->guard != m->spec_version;
+    guard(m, row);
+    if (!row->stop || (immortal && !other_runtime))
         return false;
     row->reason = REASON_STOP;
     manager__move(m, row, ROW_FILL);

@@ -35,6 +35,7 @@ enum snapshot_column {
     SNAP_TIP,
     SNAP_SUBMITTED_BLOCK,
     SNAP_EARLIER, /* hashes, 32 bytes each */
+    SNAP_GUARD,
 };
 
 static void decode_pending(struct pg_row *row, struct store_pending_row *out)
@@ -53,6 +54,7 @@ static void decode_pending(struct pg_row *row, struct store_pending_row *out)
     out->spec_version = (uint32_t)pg_get_int(row, SNAP_SPEC_VERSION, 0);
     out->tip = pg_get_text(row, SNAP_TIP, "0");
     out->submitted_block = pg_get_int(row, SNAP_SUBMITTED_BLOCK, 0);
+    out->guard = (uint32_t)pg_get_int(row, SNAP_GUARD, 0);
     struct store_bytes earlier = bytes_of(row, SNAP_EARLIER);
     row->bad |= earlier.len % 32 != 0;
     out->earlier_count = earlier.len / 32;
@@ -114,6 +116,7 @@ static void decode_outbox(struct store_req *req, const struct conn_result *r)
         out[i].priority = (int32_t)pg_get_int(&row, 2, 0);
         out[i].deadline_ms = pg_get_int(&row, 3, -1);
         out[i].creator = pg_get_text(&row, 4, "");
+        out[i].guard = (uint32_t)pg_get_int(&row, 5, 0);
     }
     box->rows = out;
     box->count = n;

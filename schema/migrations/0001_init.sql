@@ -96,6 +96,7 @@ CREATE TABLE txrelay.outbox (
     priority   int NOT NULL DEFAULT 0,
     not_before timestamptz,
     deadline   timestamptz,
+    guard      bigint, -- the only runtime spec version under which the call may be signed
     attempts   int NOT NULL DEFAULT 0, -- made before it came back here from a nonce that was lost
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 ) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
@@ -139,6 +140,7 @@ CREATE TABLE txrelay.pending_transactions (
     creator      text,
     priority     int NOT NULL DEFAULT 0,
     deadline     timestamptz,
+    guard        bigint,
     created_at   timestamptz NOT NULL,  -- enqueued
     admitted_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     in_block_at  timestamptz,           -- first time

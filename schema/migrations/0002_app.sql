@@ -76,8 +76,8 @@ END
 $$;
 
 CREATE FUNCTION txrelay.enqueue(account text, call bytea, key text DEFAULT NULL, priority int DEFAULT 0,
-    not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL, creator text DEFAULT NULL)
-RETURNS bigint
+    not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL, creator text DEFAULT NULL,
+    spec_version int DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -102,20 +102,23 @@ BEGIN
         PERFORM bad_argument('enqueue', 'deadline', format('is %s; it must be later than now (%s)%s', deadline,
             clock_timestamp(), coalesce(format(' and than not_before (%s)', not_before), '')),
             'Pass a later deadline, or NULL for none.');
+    ELSIF spec_version < 0 THEN
+        PERFORM bad_argument('enqueue', 'spec_version', format('is %s; it must not be negative', spec_version),
+            'It is the runtime spec version that the call was made for; leave it out to sign under any.');
     END IF;
 
     IF key IS NULL THEN
         -- The usual case, a name that is an alias, in one statement.
-        INSERT INTO outbox (account, call, creator, priority, not_before, deadline)
+        INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard)
             SELECT a.account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
-                   enqueue.not_before, enqueue.deadline
+                   enqueue.not_before, enqueue.deadline, enqueue.spec_version
             FROM accounts a WHERE a.alias = enqueue.account
             RETURNING id, account INTO v_id, v_account;
         IF NOT FOUND THEN
             v_account := account_of(enqueue.account);
-            INSERT INTO outbox (account, call, creator, priority, not_before, deadline)
+            INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard)
                 VALUES (v_account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
-                        enqueue.not_before, enqueue.deadline)
+                        enqueue.not_before, enqueue.deadline, enqueue.spec_version)
                 RETURNING id INTO v_id;
         END IF;
     ELSE
@@ -135,9 +138,9 @@ BEGIN
             END IF;
             RETURN v_first.id;
         END LOOP;
-        INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline)
+        INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard)
             VALUES (v_id, v_account, enqueue.call, enqueue.key, coalesce(enqueue.creator, session_user),
-                    enqueue.priority, enqueue.not_before, enqueue.deadline);
+                    enqueue.priority, enqueue.not_before, enqueue.deadline, enqueue.spec_version);
     END IF;
     IF NOT pg_try_advisory_xact_lock_shared(9001, v_account) THEN -- ring(), in place
         PERFORM pg_notify('outbox_wake', v_account::text);

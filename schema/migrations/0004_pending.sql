@@ -58,7 +58,7 @@ CREATE FUNCTION txrelay.leader_snapshot(p_account int, p_epoch bigint, p_after_n
 RETURNS TABLE (nonce bigint, id bigint, state text, hash bytea, attempt int, extrinsic bytea, call bytea,
     block_hash bytea, block_number bigint, era_birth bigint, era_death bigint, spec_version bigint,
     transaction_version bigint, tip numeric, block bigint, earlier bytea[], unknown boolean,
-    priority int, deadline timestamptz, creator text, created_at timestamptz, admitted_at timestamptz)
+    priority int, deadline timestamptz, creator text, created_at timestamptz, admitted_at timestamptz, guard bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
@@ -70,7 +70,7 @@ BEGIN
            t.era_birth, t.era_death, t.spec_version, t.transaction_version, t.tip, t.block,
            CASE WHEN p.attempt > 1 THEN ARRAY(SELECT e.hash FROM attempts e WHERE e.account = p_account
                 AND e.nonce = p.nonce AND e.number < p.attempt ORDER BY e.number) ELSE '{}' END,
-           p.unknown, p.priority, p.deadline, p.creator, p.created_at, p.admitted_at
+           p.unknown, p.priority, p.deadline, p.creator, p.created_at, p.admitted_at, p.guard
     FROM (SELECT * FROM pending_transactions x WHERE x.account = p_account AND x.nonce > p_after_nonce
           ORDER BY x.account, x.nonce LIMIT p_limit) p
     CROSS JOIN LATERAL (SELECT * FROM attempts x WHERE x.account = p_account AND x.nonce = p.nonce
@@ -83,7 +83,7 @@ $$;
 -- paused, none whose deadline has passed. At most 16 MiB of calls at a time, but always one row: less than p_limit does not mean that this was all.
 CREATE FUNCTION txrelay.leader_outbox(p_account int, p_epoch bigint, p_limit int)
 RETURNS TABLE (id bigint, call bytea, priority int, deadline timestamptz, creator text, created_at timestamptz,
-    attempts int)
+    attempts int, guard bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
@@ -104,7 +104,7 @@ BEGIN
         SELECT r.*, sum(octet_length(r.call)) OVER (ORDER BY r.priority DESC, r.id) - octet_length(r.call) AS before
         FROM ripe r
     )
-    SELECT r.id, r.call, r.priority, r.deadline, r.creator, r.created_at, r.attempts FROM row_of r
+    SELECT r.id, r.call, r.priority, r.deadline, r.creator, r.created_at, r.attempts, r.guard FROM row_of r
         WHERE r.before < 16777216 ORDER BY r.priority DESC, r.id LIMIT p_limit;
 END
 $$;
@@ -139,9 +139,13 @@ BEGIN
         PERFORM fence(p_account, p_epoch, 'update');
         PERFORM outbox_end(p_account, v_ids, v_outcomes, v_errors, p_epoch);
     END IF;
-    DELETE FROM cancellations c WHERE c.account = p_account
+    v_ids := ARRAY(SELECT c.id FROM cancellations c WHERE c.account = p_account
         AND NOT EXISTS (SELECT FROM pending_transactions p WHERE p.id = c.id)
-        AND NOT EXISTS (SELECT FROM outbox o WHERE o.id = c.id);
+        AND NOT EXISTS (SELECT FROM outbox o WHERE o.id = c.id));
+    IF cardinality(v_ids) > 0 THEN
+        PERFORM fence(p_account, p_epoch, 'update');
+        DELETE FROM cancellations c WHERE c.id = ANY (v_ids);
+    END IF;
     v_ripe := NOT a.paused AND EXISTS (SELECT FROM outbox o WHERE o.account = p_account AND o.not_before <= v_now
         AND (o.deadline IS NULL OR o.deadline > v_now));
     v_next := least(
@@ -208,9 +212,9 @@ BEGIN
         RETURNING o.*, b.nonce, b.hash, b.extrinsic, b.tip, b.birth, b.death, t.number
     ), pending AS (
         INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch,
-            key, creator, priority, deadline, created_at)
+            key, creator, priority, deadline, guard, created_at)
         SELECT p_account, m.nonce, a.account_id, m.id, m.call, m.hash, m.number, m.attempts + 1, 'signed', p_epoch,
-            m.key, m.creator, m.priority, m.deadline, m.created_at
+            m.key, m.creator, m.priority, m.deadline, m.guard, m.created_at
         FROM moved m ORDER BY m.nonce RETURNING 1
     ), tried AS (
         INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
@@ -513,8 +517,9 @@ BEGIN
             AND x.nonce = g.nonce AND (x.outcome IN ('live', 'unknown') OR x.number = g.attempt) OFFSET 0) x
         WHERE t.ctid = x.at
     ), back AS (
-        INSERT INTO outbox (id, account, call, key, creator, priority, deadline, attempts, created_at)
-        SELECT g.id, g.account, g.call, g.key, g.creator, g.priority, g.deadline, g.attempts, g.created_at FROM gone g
+        INSERT INTO outbox (id, account, call, key, creator, priority, deadline, guard, attempts, created_at)
+        SELECT g.id, g.account, g.call, g.key, g.creator, g.priority, g.deadline, g.guard, g.attempts, g.created_at
+        FROM gone g
         RETURNING 1
     )
     SELECT count(*) INTO v_found FROM back;

@@ -157,6 +157,7 @@ struct id_row {
     bool silent;                        /* its enqueue found the leader awake: nobody was notified */
     bool cancelled;                     /* somebody asked for it */
     int64_t deadline_us, not_before_us; /* of the database's clock; 0: none */
+    uint32_t guard;                     /* runtime that it is for; 0: any */
 };
 
 struct pending_row {

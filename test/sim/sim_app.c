@@ -88,6 +88,8 @@ static void begin_tx(struct world *w)
                                             .priority = chance(w, 10) ? (int32_t)between(w, 0, 4) - 2 : 0};
         if (chance(w, 10))
             d->ids[t->ids[i]].not_before_us = now + (int64_t)between(w, 1, 10 * SECOND);
+        if (w->plan.era && chance(w, 8))
+            d->ids[t->ids[i]].guard = w->chain.spec - (uint32_t)chance(w, 10);
         if (chance(w, 15)) /* often shorter than a transaction needs */
             d->ids[t->ids[i]].deadline_us =
                 now + (int64_t)between(w, 1, chance(w, 70) ? 8 * SECOND : 60 * SECOND);

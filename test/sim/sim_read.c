@@ -26,6 +26,7 @@ static void load_row(struct world *w, struct stmt *q, uint64_t nonce, size_t *ha
                                        .call_len = CALL_LEN,
                                        .era_death = t->death,
                                        .spec_version = t->spec,
+                                       .guard = w->db.t.ids[p->id].guard,
                                        .submitted_block = p->signed_at,
                                        .earlier = (const uint8_t(*)[32])(q->hashes + *hashes)};
     s->stage = !strcmp(p->state, "signed") ? MANAGER_ROW_SIGNED
@@ -87,8 +88,10 @@ static void read_outbox(struct world *w, struct stmt *q)
     q->bytes = xcalloc(count, CALL_LEN);
     for (size_t i = 0; i < count; i++) {
         memcpy(q->bytes + i * CALL_LEN, &taken[i], CALL_LEN);
-        q->outbox[i] = (struct manager_outbox_row){
-            .id = taken[i], .call = q->bytes + i * CALL_LEN, .call_len = CALL_LEN};
+        q->outbox[i] = (struct manager_outbox_row){.id = taken[i],
+                                                   .call = q->bytes + i * CALL_LEN,
+                                                   .call_len = CALL_LEN,
+                                                   .guard = w->db.t.ids[taken[i]].guard};
         if (never_admitted(taken[i]))
             q->outbox[i].bad = "call 0 does not decode";
     }

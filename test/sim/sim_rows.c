@@ -139,6 +139,9 @@ static void record(struct world *w, const struct stmt *q, struct pending_row *p,
     p->signed_at = q->signed_at;
     p->updated_us = db_stamp(w);
     t->committed = true;
+    HOLDS(w, t->id <= 0 || !w->db.t.ids[t->id].guard || w->db.t.ids[t->id].guard == t->spec || w->db.lossy,
+          "guard", "transaction %lld is for runtime %u and signed under %u", (long long)t->id,
+          w->db.t.ids[t->id].guard, t->spec);
     HOLDS(w, t->id >= 0 && (t->birth < 0 || w->chain.blocks[t->anchor].final), "era",
           "r%d signs nonce %llu over block %u, which is not final", q->relay, (unsigned long long)t->nonce,
           t->anchor);
@@ -446,8 +449,8 @@ static void reject(struct world *w, struct stmt *q)
             return;
         }
     for (size_t i = 0; i < q->count; i++) {
-        HOLDS(w, never_admitted(q->rows[i].id), "I1", "transaction %lld is rejected and is good",
-              (long long)q->rows[i].id);
+        HOLDS(w, never_admitted(q->rows[i].id) || w->db.t.ids[q->rows[i].id].guard, "I1",
+              "transaction %lld is rejected and is good", (long long)q->rows[i].id);
         outbox_end(w, q->rows[i].id, q->rows[i].outcome);
     }
 }

@@ -397,7 +397,8 @@ static void tell_written(struct world *w, const struct stmt *s)
                                                .bytes_len = BYTES_LEN,
                                                .call_len = CALL_LEN,
                                                .era_death = t->death,
-                                               .spec_version = t->spec};
+                                               .spec_version = t->spec,
+                                               .guard = s->rows[i].guard};
         hash_of_tx(s->txs[i], rows[i].hash);
     }
     account_event(w, relay_of(w, s), s->account,
@@ -510,6 +511,9 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
         sign_rows(w, r, s);
         s->signed_at = r->door.finalized;
         int rc = s->op == OP_RESIGN ? leave_out_known(r, s) : 1;
+        for (size_t i = 0; i < s->count; i++)
+            if (s->rows[i].guard && s->rows[i].guard != r->door.spec)
+                rc = ERR_NET;
         if (rc <= 0) {
             fail_later(w, s, rc);
             return;

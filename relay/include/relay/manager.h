@@ -93,6 +93,7 @@ struct manager_snapshot_row {
     size_t call_len;   /* the call is the last call_len bytes of it */
     int64_t era_death; /* block number, -1 immortal */
     uint32_t spec_version;
+    uint32_t guard; /* as of the outbox row */
     uint64_t submitted_block;
     const uint8_t (*earlier)[32]; /* hashes of earlier attempts */
     size_t earlier_count;
@@ -111,6 +112,7 @@ struct manager_outbox_row {
     int64_t id;
     const uint8_t *call; /* copied */
     size_t call_len;
+    uint32_t guard;  /* the only runtime spec version under which it may be signed; 0: any */
     const char *bad; /* NULL, or why the door found that it can never be sent: it is rejected with this */
 };
 
@@ -123,6 +125,7 @@ struct manager_written_row {
     size_t call_len;
     int64_t era_death;
     uint32_t spec_version;
+    uint32_t guard; /* admitted: as of the outbox row */
 };
 
 struct manager_included {
@@ -213,6 +216,7 @@ struct manager_row_effect {
     int64_t id;
     const uint8_t *call; /* admit, resign: borrowed until the next step */
     size_t call_len;
+    uint32_t guard;      /* admit, resign: sign under this runtime spec version or not at all; 0: any */
     uint32_t tip_steps;  /* 0 = no tip; later work gives it meaning */
     const char *reason;  /* resign, fill: static or borrowed text */
     const char *outcome; /* fill, reject: "failed", "expired", ... */

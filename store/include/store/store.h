@@ -137,6 +137,7 @@ struct store_pending_row {
     int64_t era_death;                              /* -1: immortal */
     int64_t era_birth;                              /* -1: immortal */
     uint32_t spec_version;
+    uint32_t guard;          /* the only runtime spec version under which it may be signed; 0: any */
     const char *tip;         /* decimal */
     int64_t submitted_block; /* finalized height when it was signed */
     size_t earlier_count;    /* hashes of earlier attempts at this nonce: they may still be included */
@@ -162,6 +163,7 @@ struct store_outbox_row {
     int32_t priority;
     int64_t deadline_ms; /* wall clock, -1: none */
     const char *creator;
+    uint32_t guard; /* the only runtime spec version under which it may be signed; 0: any */
 };
 struct store_outbox {
     struct store_req req;
