@@ -59,7 +59,7 @@ static void see_pending(struct cursor *c, const struct listen_event *row, bool f
     const struct lookup *l = cursor__lookup_of(c, row->account, row->nonce, row->id);
     if (l && !from_scan && (l->outcome[0] || (l->told && row->updated_at_us <= l->row.updated_us)))
         return; /* its end was heard of, or it is older than the scan that had it no more */
-    if (k && !from_scan && row->updated_at_us < k->updated_us)
+    if (k && !from_scan && row->updated_at_us < k->updated_us && !PLANTED(FOLLOW_BACK))
         return; /* older than what a scan told */
     if (k && k->id == row->id) {
         k->mark = c->mark;
@@ -136,7 +136,7 @@ static void tell_unfinished(struct cursor *c, struct lookup *l)
 
 static void look_up(struct cursor *c)
 {
-    if (c->looking || c->state == CURSOR_DOWN || list_empty(&c->lookups))
+    if (c->looking || c->state == CURSOR_DOWN || list_empty(&c->lookups) || PLANTED(FOLLOW_NO_END))
         return;
     c->asked_count = 0;
     LIST_EACH (n, &c->lookups) {

@@ -5,6 +5,7 @@
 #include "hash.h"
 
 #include "base/list.h"
+#include "base/plant.h"
 #include "listen/cursor.h"
 
 enum { STATE_LEN = 24 };

@@ -19,6 +19,7 @@
 #include "base/backoff.h"
 #include "base/check.h"
 #include "base/list.h"
+#include "base/plant.h"
 #include "relay/manager.h"
 
 enum {
@@ -168,7 +169,8 @@ enum {
     ALERT_GAP = 32,
     ALERT_FINALITY = 64,
     ALERT_FUTURE = 128,
-    ALERT_GUARD = 256,
+    ALERT_REAPED = 256,
+    ALERT_GUARD = 512,
     ALERTS_OF_SENDING = ALERT_PAYMENT | ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
 };
 enum { WRITE_COUNT = MANAGER_WRITE_LOAD + 1 };
@@ -199,6 +201,7 @@ struct manager {
     uint64_t finalized, best;
     uint64_t seen;      /* highest finalized height that was worked through */
     uint64_t fin_nonce; /* highest account nonce of a finalized block */
+    uint64_t fin_block; /* highest block whose account nonce was read */
     bool fin_known;
     uint64_t gap_from; /* a skipped height that was asked for again */
     uint32_t spec_version, transaction_version;
@@ -326,6 +329,9 @@ void manager__finish_stored(struct manager *m);
 void manager__finalized(struct manager *m, const struct manager_block *block);
 void manager__consumed(struct manager *m, uint64_t account_nonce, const struct manager_block *block);
 void manager__finish_pump(struct manager *m);
+#ifdef TXRELAY_PLANT
+void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *block_hash);
+#endif
 
 /* manager_repair.c */
 void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft);

@@ -23,7 +23,7 @@ void manager__forget(struct manager *m)
     m->db_next = -1;
     m->min_submitted = UINT64_MAX;
     m->max_submitted = 0;
-    m->seen = m->fin_nonce = m->gap_from = 0;
+    m->seen = m->fin_nonce = m->fin_block = m->gap_from = 0;
     m->fin_known = false;
     m->alerted = 0;
     m->look_now = true; /* the rows that are loaded next know nothing of what was said */
@@ -248,6 +248,8 @@ static void set_next(struct manager *m, uint64_t best_nonce)
     uint64_t floor = top > best_nonce ? top : best_nonce;
     m->rewind = db > floor && (!m->rows || db - floor > m->config.window_max);
     uint64_t next = m->rewind ? floor : db > top ? db : top;
+    if (PLANTED(NONCE_REUSE) && m->rows)
+        next = best_nonce > m->low ? best_nonce : m->low;
     manager__ring_cover(m, m->rows ? m->low : next, next);
 }
 

@@ -126,7 +126,7 @@ static void judge_all(struct manager *m, uint64_t best_nonce)
     /* A row in a block whose nonce is free again was retracted, said or unsaid. It may have come back to the
      * pool after that was asked, so the next probe judges it. */
     for (uint64_t at = best_nonce; (row = manager__first(m, ROW_IN_BLOCK, at)); at = row->nonce + 1)
-        if (row->seq < seq)
+        if (row->seq < seq && !PLANTED(REORG_MISSED))
             manager__unsure(m, row, true, false);
     m->scouted = false;
 }
@@ -414,7 +414,7 @@ static void resign_pump(struct manager *m)
 static struct row *fillable(const struct manager *m, uint64_t from)
 {
     struct row *row = manager__first(m, ROW_FILL, from);
-    while (row && row->was_out && m->seen < (uint64_t)row->out_death)
+    while (row && row->was_out && m->seen < (uint64_t)row->out_death && !PLANTED(FILL_LIVE))
         row = manager__first(m, ROW_FILL, row->nonce + 1);
     return row;
 }

@@ -231,7 +231,13 @@ static void retracted(struct manager *m, struct row *row, const uint8_t *block_h
 static void watch_over(struct manager *m, struct row *row, enum tx_status status, const uint8_t *block_hash)
 {
     row->watched = row->state == ROW_SUBMITTED; /* else it is what an earlier watch said late */
-    if (status == TX_FINALIZED) {               /* may be false: only a followed block ends the row */
+#ifdef TXRELAY_PLANT
+    if (PLANTED(TRUST_WATCH) && status == TX_FINALIZED && block_hash && !waits_for_answer(row)) {
+        manager__trust_watch(m, row, block_hash);
+        return;
+    }
+#endif
+    if (status == TX_FINALIZED) { /* may be false: only a followed block ends the row */
         in_block(m, row, block_hash);
         return;
     }

@@ -157,8 +157,10 @@ static void on_store_state(void *arg, enum store_state state, const struct err *
     }
     if (s->phase == SERVICE_RUNNING && s->election)
         election_store_state(s->election, state);
-    /* Without locks an account is still led: its tenure outlives the session. With them it was demoted. */
-    for (size_t i = 0; up && !s->standalone && i < s->account_count; i++)
+    /* Without locks an account is still led: its tenure outlives the sessions, and what is there now may be a
+     * standby. With locks it was demoted with the control session. */
+    bool lockless = !s->standalone && !s->config.elector.use_lock;
+    for (size_t i = 0; up && lockless && i < s->account_count; i++)
         if (s->accounts[i].role == ACCOUNT_LEADER)
             account_event(&s->accounts[i], &(struct manager_event){.type = MANAGER_EV_STORE_BACK});
     /* A login, right or schema that is refused at the start will not mend itself. */

@@ -2,6 +2,7 @@
 #include "relay/wake.h"
 
 #include "base/check.h"
+#include "base/plant.h"
 
 void wake_init(struct wake *w)
 {
@@ -59,6 +60,10 @@ static unsigned waiting(struct wake *w, uint64_t now, enum wake_event ev)
         return none(w, now);
     case WAKE_EV_ARMED:
         w->armed = true;
+        if (PLANTED(WAKE_LOST)) {
+            wait_until(w, WAKE_ASLEEP, now + WAKE_NET_MS);
+            return WAKE_FX_NONE;
+        }
         return fetch(w, WAKE_RECHECK_WAIT);
     case WAKE_EV_NOT_ARMED:
         return not_armed(w, now);

@@ -5,11 +5,16 @@ set -uo pipefail
 cd "${1:-$(dirname "$0")/../..}" || exit 2
 bad=0
 finding() { echo "lint: $*"; bad=1; }
-if git rev-parse --git-dir >/dev/null 2>&1 && [ -z "${1:-}" ]; then
-  files=$(git ls-files --cached --others --exclude-standard '*.c' '*.h')
-else
-  files=$(find . -name '*.[ch]' | sed 's|^\./||')
-fi
+# What belongs to the tree: git's list, or everything but what builds leave behind where there is no git.
+tree() {
+  if [ -z "$self" ] && git rev-parse --git-dir >/dev/null 2>&1; then
+    git ls-files --cached --others --exclude-standard
+  else
+    find . -type f -not -path './build/*' -not -path './.git/*' -not -name '*.pyc' | sed 's|^\./||'
+  fi
+}
+self=${1:-}
+files=$(tree | grep -E '\.[ch]$')
 
 # Formatting.
 if [ -n "$files" ] && ! out=$(clang-format-14 --dry-run -Werror $files 2>&1); then
@@ -61,7 +66,7 @@ done
 
 # Spelling of what people read.
 if [ -z "${1:-}" ] && command -v codespell >/dev/null; then
-  out=$(git ls-files --cached --others --exclude-standard '*.md' '*.h' '*.c' '*.py' '*.sh' '*.sql' | grep -vE 'bip39|vectors|package-lock' |
+  out=$(tree | grep -E '\.(md|h|c|py|sh|sql)$' | grep -vE 'bip39|vectors|package-lock' |
     xargs codespell --ignore-words-list='endpionts,sistem,hel,keypair,keypairs,crate,nd,ser,fo,te,inout,ofo,sie' -q 3 2>&1) || finding "spelling: $out"
 fi
 exit $bad

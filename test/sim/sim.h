@@ -49,7 +49,7 @@ enum {
     PIPELINE = 4, /* blocks that a door fetches ahead */
     CALL_LEN = 8,
     BYTES_LEN = 24,
-    TRACE_LINES = 64,
+    TRACE_LINES = 20000, /* kept; the last 60 are shown unless --lines asks for more */
     TRACE_LEN = 200,
 };
 #define MS     ((uint64_t)1000)
@@ -126,7 +126,7 @@ struct node {
     uint32_t pool_count, pool_limit;
     struct watch watches[WATCHES];
     uint32_t watch_count; /* high-water mark */
-    uint64_t down_until;
+    uint64_t down_until, trap_until;
     uint32_t starts;
 };
 
@@ -226,6 +226,8 @@ struct db {
     struct session sessions[SESSIONS];
     uint32_t bell_shared[ACCOUNTS]; /* open transactions that enqueued */
     uint64_t slow_until;
+    uint64_t loaded_at[ACCOUNTS];  /* when its rows were read last */
+    int64_t ghost_epoch[ACCOUNTS]; /* of the last write that was carried out after its client was gone */
 };
 
 enum op {
@@ -310,7 +312,7 @@ struct link {
     uint32_t serial;
     struct list sent;
     struct backoff backoff;
-    uint64_t stall_until;
+    uint64_t stall_until, lost_at;
     void (*on_up)(struct world *w, struct link *l);
     void (*on_down)(struct world *w, struct link *l);
 };
@@ -385,7 +387,8 @@ struct door {
     uint32_t next_sub;
     struct backoff backoff;
     struct ask asks[4 * ACCOUNTS];
-    uint64_t probed_at[ACCOUNTS]; /* when the node answered the later question of the last probe */
+    uint64_t early_nonce[ACCOUNTS]; /* of a planted probe that asks in the wrong order */
+    uint64_t probed_at[ACCOUNTS];   /* when the node answered the later question of the last probe */
 };
 
 struct told { /* an elector's event that waits for its turn */
@@ -534,7 +537,7 @@ void hash_of_block(uint32_t block, uint8_t out[32]);
 uint32_t block_of_hash(const uint8_t hash[32]);
 uint32_t tx_sign(struct world *w, int account, uint64_t nonce, int64_t id, uint32_t spec, uint32_t anchor);
 uint32_t ancestor_at(const struct world *w, uint32_t block, uint64_t number);
-bool never_valid(const struct world *w, int64_t id);
+bool refuses_call(const struct world *w, int64_t id, uint64_t number);
 bool never_admitted(int64_t id);
 bool fails_dispatch(int64_t id);
 void chain_fork(struct world *w, uint32_t depth);
@@ -614,6 +617,7 @@ void stmt_send(struct world *w, struct link *l, struct stmt *s);
 struct stmt *stmt_new(struct world *w, struct relay *r, int account, enum op op,
                       void (*done)(struct world *w, struct stmt *s));
 void store_effect(struct world *w, struct relay *r, int account, const struct manager_effect *fx);
+void store_requeue(struct world *w, struct relay *r, int account, uint64_t nonce);
 void store_fetch(struct world *w, struct relay *r, int account);
 void store_look(struct world *w, struct relay *r, int account);
 void store_arm(struct world *w, struct relay *r, int account, bool arm);

@@ -60,6 +60,8 @@ void check_sent(struct world *w, const struct relay *r, int account, uint32_t tx
           (unsigned long long)t->nonce, account);
     if (stopped)
         return; /* only what is on record was sent, and the chain takes it once */
+    HOLDS(w, r->store_up, "gate", "r%d sends nonce %llu of account %d while its database is away", r->index,
+          (unsigned long long)t->nonce, account);
     uint64_t time = (w->plan.expiry_1_ms - 1000) * MS + 20 * MS;
     HOLDS(w, w->now <= a->renewed_sent + time, "gate",
           "r%d sends nonce %llu of account %d %llu ms after its last renewal was sent", r->index,

@@ -82,7 +82,7 @@ void session_end(struct world *w, struct session *s, bool tell, uint64_t when)
         stmt_unref(CONTAINER_OF(n, struct stmt, queue)); /* rolled back: it was not carried out */
     }
     if (tell) {
-        uint64_t at = s->last_out > w->now ? s->last_out : w->now;
+        uint64_t at = s->last_out > w->now && chance(w, 60) ? s->last_out : w->now; /* or a reset overtakes */
         struct event *e =
             relay_at(w, s->relay, s->life, (at > when ? at : when) + 1, "session end", told_end);
         e->p = s->link;
@@ -157,12 +157,20 @@ static void run_next(struct world *w, struct event *e);
 static void schedule(struct world *w, struct session *s)
 {
     uint64_t exec = rng_between(&w->rng, w->plan.exec_us / 4 + 1, w->plan.exec_us);
+    if (!w->healing && w->plan.fault_mask >> fault_number("slow-db") & 1 && rng_below(&w->rng, 150) == 0)
+        exec = between(w, 100 * MS, 4 * SECOND);
     if (w->now < w->db.slow_until)
         exec = rng_between(&w->rng, 100 * MS, 3 * SECOND);
     s->busy = true;
     struct event *e = later(w, exec, "db runs", run_next);
     e->a = (uint32_t)(s - w->db.sessions);
     e->b = s->serial;
+}
+
+static bool loses_answer(struct world *w, const struct session *s)
+{
+    bool may = !w->healing && s->relay >= 0 && w->plan.fault_mask >> fault_number("session-loss") & 1;
+    return may && rng_below(&w->rng, s->link->kind == LINK_WORK ? 60 : 1000) == 0;
 }
 
 static void run_next(struct world *w, struct event *e)
@@ -180,6 +188,11 @@ static void run_next(struct world *w, struct event *e)
     s->idle_since = w->now;
     if (s->serial != e->b) { /* it ended its own session */
         stmt_unref(q);
+        return;
+    }
+    if (loses_answer(w, s)) { /* committed, and nobody is told */
+        stmt_unref(q);
+        session_end(w, s, true, w->now + latency(w));
         return;
     }
     answer(w, s, q);

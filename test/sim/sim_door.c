@@ -97,12 +97,10 @@ static void tell_reply(struct world *w, struct relay *r, struct submit **at, int
     (*at)->replied = true;
     if (x->code)
         forget(at);
-    if (PLANTED(POOLED_FAILS) && ev.rpc_code == 1013) {
-        ev.rpc_code = 1010;
-        ev.text = "Invalid Transaction: Custom error: 0";
-    }
     if (x->code == ERR_NOT_LEADER)
         r->accounts[account].beats++;
+    if (PLANTED(RESEND_RENONCE) && (x->code == ERR_TIMEOUT || x->code == ERR_NET))
+        store_requeue(w, r, account, ev.nonce);
     account_event(w, r, account, &ev);
 }
 
@@ -247,6 +245,11 @@ static void write_bytes(struct world *w, struct relay *r, uint32_t sub, uint32_t
     w->stats.submits++;
 }
 
+static bool may_stop(struct world *w)
+{
+    return !w->healing && w->plan.fault_mask >> fault_number("pause") & 1 && rng_below(&w->rng, 300) == 0;
+}
+
 /* The process was stopped after it had asked the gate: the bytes leave all the same. */
 static void write_after_stop(struct world *w, struct event *e)
 {
@@ -328,6 +331,8 @@ void door_submit(struct world *w, struct relay *r, int account, const struct man
     e = relay_later(w, r, CALL_TIMEOUT_US, "submission overdue", submit_overdue);
     e->a = r->door.number;
     e->b = s->sub;
+    if (may_stop(w))
+        relay_stop(w, r, between(w, 100 * MS, 25 * SECOND)); /* before it has asked the gate */
 }
 
 static void unwatch_at(struct world *w, struct relay *r, struct submit **at)
@@ -398,6 +403,16 @@ static void ask_arrives(struct world *w, struct event *e)
     if (!q)
         return;
     const struct node *n = &w->chain.nodes[r->door.node];
+    uint64_t nonce = w->chain.blocks[n->best].nonce[q->account];
+    if (PLANTED(PROBE_ORDER) && q->what == MANAGER_FX_ASK_POOL && !e->n) {
+        r->door.early_nonce[q->account] = nonce; /* the pool is asked one round trip later */
+        struct event *again = to_node(w, r, "question arrives", ask_arrives);
+        again->b = e->b;
+        again->n = 1;
+        return;
+    }
+    if (PLANTED(PROBE_ORDER) && q->what == MANAGER_FX_ASK_NONCE)
+        nonce = r->door.early_nonce[q->account];
     struct pool_list *list = xcalloc(1, sizeof(*list) + 32 * (size_t)n->pool_count);
     list->at = w->now;
     for (uint32_t i = 0; q->what == MANAGER_FX_ASK_POOL && i < n->pool_count; i++)
@@ -408,7 +423,7 @@ static void ask_arrives(struct world *w, struct event *e)
     reply->p = list;
     reply->drop = drop_payload;
     reply->b = e->b;
-    reply->n = w->chain.blocks[n->best].nonce[q->account];
+    reply->n = nonce;
 }
 
 static void ask_failed(struct world *w, struct event *e)

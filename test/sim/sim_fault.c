@@ -164,6 +164,12 @@ static void false_in_block(struct world *w)
     pool_false_in_block(w, some_node(w));
 }
 
+/* The runtime traps on what is submitted, at this node and for a while. */
+static void trap(struct world *w)
+{
+    w->chain.nodes[some_node(w)].trap_until = w->now + between(w, 100 * MS, 8 * SECOND);
+}
+
 static void foreign(struct world *w)
 {
     if (w->plan.foreign && chance(w, 30))
@@ -194,6 +200,7 @@ static const struct {
     {"pool-limit", pool_limit},
     {"lose-watch", lose_watch},
     {"false-in-block", false_in_block},
+    {"trap", trap},
     {"foreign", foreign},
 };
 
@@ -240,7 +247,7 @@ void fault_heal(struct world *w)
     for (int a = 0; a < ACCOUNTS; a++)
         w->chain.unpaid[a] = a == w->plan.blocked && !w->blocked_free;
     for (int k = 0; k < NODES; k++)
-        w->chain.nodes[k].pool_limit = 60;
+        w->chain.nodes[k].pool_limit = 60, w->chain.nodes[k].trap_until = 0;
     for (int i = 0; i < w->plan.relays; i++) {
         struct relay *r = &w->relays[i];
         if (r->paused)

@@ -133,7 +133,7 @@ static const char *invalid(const struct world *w, const struct block *on, uint32
         return "Invalid Transaction: Transaction is outdated";
     if (w->chain.unpaid[t->account])
         return "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)";
-    if (never_valid(w, t->id))
+    if (refuses_call(w, t->id, on->number))
         return "Invalid Transaction: Custom error: 7";
     return NULL;
 }
@@ -182,6 +182,11 @@ void pool_submit(struct world *w, int node, uint32_t tx, struct answer *ret)
             ban(w, node, tx);
     } else if (banned(w, node, tx)) {
         refuse(ret, 1012, "Transaction is temporarily banned");
+    } else if (w->now < n->trap_until && w->plan.era && chance(w, 50)) {
+        refuse(
+            ret, 1002,
+            "Verification Error: Runtime error: Execution failed: wasm trap: wasm `unreachable` instruction");
+        ban(w, node, tx);
     } else if ((why = invalid(w, best_of(w, node), n->best, t))) {
         refuse(ret, 1010, why);
         ban(w, node, tx);

@@ -174,8 +174,10 @@ void sql_read(struct world *w, struct stmt *q)
     q->now_us = db_now_us(w);
     switch ((int)q->op) {
     case OP_LOAD:
-        if (sql_fence(w, q))
+        if (sql_fence(w, q)) {
+            w->db.loaded_at[q->account] = w->now;
             load(w, q);
+        }
         return;
     case OP_OUTBOX:
         if (sql_fence(w, q))

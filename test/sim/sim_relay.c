@@ -214,7 +214,7 @@ void relay_store_moved(struct world *w, struct relay *r)
     if (r->running && !r->draining)
         elect_feed(
             w, r, &(struct elector_event){.type = r->store_up ? ELECTOR_EV_STORE_UP : ELECTOR_EV_STORE_DOWN});
-    for (int a = 0; r->store_up && a < w->plan.accounts; a++)
+    for (int a = 0; r->store_up && !w->plan.use_lock && a < w->plan.accounts; a++)
         if (r->accounts[a].leader)
             account_event(w, r, a, &(struct manager_event){.type = MANAGER_EV_STORE_BACK});
     start_leading(w, r);

@@ -91,6 +91,7 @@ void link_lost(struct world *w, struct link *l)
         return;
     l->up = false;
     l->number++;
+    l->lost_at = w->now;
     for (struct list *n = list_first(&l->sent); n; n = list_first(&l->sent)) {
         struct stmt *s = CONTAINER_OF(n, struct stmt, sent);
         list_remove(n);
@@ -136,7 +137,7 @@ static void close_session(struct world *w, struct event *e)
     if (s->serial != e->b)
         return;
     if (s->busy || !list_empty(&s->queue)) { /* the backend reads the end of input after what is before it */
-        struct event *again = later(w, 500, "session closes", close_session);
+        struct event *again = later(w, 5 * MS, "session closes", close_session);
         again->a = e->a;
         again->b = e->b;
         return;
@@ -524,6 +525,20 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
         struct event *e = relay_later(w, r, 1, "told before it is committed", told_early);
         e->p = s;
     }
+    send_work(w, r, s);
+}
+
+static void requeued(struct world *w, struct stmt *s)
+{
+    if (!s->code && current(w, s))
+        account_event(w, relay_of(w, s), s->account, &(struct manager_event){.type = MANAGER_EV_STORE_BACK});
+}
+
+/* Only a planted fault does this: the transaction goes back to the outbox, to get another nonce. */
+void store_requeue(struct world *w, struct relay *r, int account, uint64_t nonce)
+{
+    struct stmt *s = stmt_new(w, r, account, OP_REQUEUE, requeued);
+    s->nonce = nonce;
     send_work(w, r, s);
 }
 

@@ -44,8 +44,8 @@ static void draw_plan(struct world *w, const struct options *o)
     p->exec_us = chance(w, 80) ? between(w, 100, 4 * MS) : between(w, 4 * MS, 100 * MS);
     p->finality_lag = (uint32_t)between(w, 1, 4);
     p->fault_us = between(w, 300 * MS, 5 * SECOND);
-    p->faults_end = between(w, 20 * SECOND, 60 * SECOND);
-    p->transactions = (uint32_t)between(w, 5, 30);
+    p->faults_end = between(w, 30 * SECOND, 120 * SECOND);
+    p->transactions = (uint32_t)between(w, 10, 70);
     p->expiry_1_ms = 5000;
     p->expiry_2_ms = chance(w, 50) ? 5000 : 12000;
     p->blocked = p->accounts > 1 && chance(w, 15) ? 0 : -1;
@@ -179,7 +179,12 @@ static void still_open(struct world *w)
               r->account, (int)r->stage, (long long)r->nonce,
               r->stage == STAGE_PENDING ? w->db.t.pending[r->account][r->nonce].state : "");
     }
-    for (int i = 0; i < w->plan.followers; i++) { const struct follower *f = &w->followers[i]; HOLDS(w, follower_quiet(f), "liveness", "follower %d: up %d state %d in flight %u looking %d rescan %d asked %d", i, f->link.up, cursor_state(f->cursor), f->in_flight, f->looking, f->rescan, f->accounts_asked);}
+    for (int i = 0; i < w->plan.followers; i++) {
+        const struct follower *f = &w->followers[i];
+        HOLDS(w, follower_quiet(f), "liveness",
+              "follower %d: up %d state %d in flight %u looking %d rescan %d asked %d", i, f->link.up,
+              cursor_state(f->cursor), f->in_flight, f->looking, f->rescan, f->accounts_asked);
+    }
     broken(w, "liveness", "fillers are open");
 }
 

@@ -1,7 +1,7 @@
 /* txsim: runs seeds of the simulator, in two processes, and prints what breaks.
  *
  *   txsim --seeds N [--first S] [--minutes M] [--fault NAME] [--keep-going] [--jobs J]
- *   txsim --seed N [--until K]      one seed; with its last events when it breaks or K is reached
+ *   txsim --seed N [--until K] [--lines L]   one seed; with its last events when it breaks or K is reached
  *   txsim --file PATH               the seeds of a file
  *   txsim --plants [--limit N]      every planted fault until it is caught (only in txsim_plant)
  *   txsim --plant NAME              one planted fault, for any of the above
@@ -32,7 +32,7 @@ static const struct {
 #endif
 
 struct args {
-    uint64_t first, count, limit, until;
+    uint64_t first, count, limit, until, lines;
     double minutes;
     bool one, keep_going, plants;
     int jobs, fault;
@@ -63,9 +63,12 @@ static void add(struct stats *sum, const struct stats *x)
 
 /* ---- one seed, told in full ---- */
 
-static void print_trace(const struct world *w)
+static void print_trace(const struct world *w, uint64_t n)
 {
-    uint64_t n = w->trace_count < TRACE_LINES ? w->trace_count : TRACE_LINES;
+    if (n > w->trace_count)
+        n = w->trace_count;
+    if (n > TRACE_LINES)
+        n = TRACE_LINES;
     printf("   event     second  what\n");
     for (uint64_t i = w->trace_count - n; i < w->trace_count; i++)
         printf("%s\n", w->trace[i % TRACE_LINES]);
@@ -77,7 +80,7 @@ static bool tell(const struct args *a, uint64_t seed)
     bool good = world_run(w, seed, &(struct options){.until = a->until, .fault = a->fault, .tracing = true});
     const struct plan *p = &w->plan;
     if (!good || a->until)
-        print_trace(w);
+        print_trace(w, a->lines);
     printf("seed %llu: %d relays, %d accounts, %d nodes, %d followers; %s%s%s%s%sera %u, block %llu ms, "
            "latency %llu us\n",
            (unsigned long long)seed, p->relays, p->accounts, p->nodes, p->followers,
@@ -311,6 +314,8 @@ static bool take(struct args *a, const char *name, const char *value)
         a->one = true;
     } else if (!strcmp(name, "--until"))
         a->until = strtoull(value, NULL, 10);
+    else if (!strcmp(name, "--lines"))
+        a->lines = strtoull(value, NULL, 10);
     else if (!strcmp(name, "--limit"))
         a->limit = strtoull(value, NULL, 10);
     else if (!strcmp(name, "--minutes")) {
@@ -331,7 +336,7 @@ static bool take(struct args *a, const char *name, const char *value)
 
 int main(int argc, char **argv)
 {
-    struct args a = {.first = 1, .count = 200, .limit = 3000, .jobs = 2, .fault = -1};
+    struct args a = {.first = 1, .count = 200, .limit = 3000, .lines = 60, .jobs = 2, .fault = -1};
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--keep-going"))
             a.keep_going = true;

@@ -28,7 +28,7 @@ class FamilyD(CaseTest):
         world.enqueue_many([f'narrow {i}' for i in range(100)])
         self.assert_once(world)
         took = world.pg.value('SELECT max(block_number) FROM txrelay.finished_transactions') - start
-        self.assertLess(took, 100, 'blocks for 100 transactions')
+        self.assertLess(took, 60, 'blocks for 100 transactions')
         per_block = world.rows('SELECT count(*) FROM txrelay.finished_transactions GROUP BY block_number')
         self.assertGreaterEqual(max(n for n, in per_block), 4)
 

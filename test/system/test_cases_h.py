@@ -72,6 +72,24 @@ class FamilyH(CaseTest):
         world.blocks(3)
         self.assert_once(world)
 
+    def test_93_reaped_with_three_pending(self):
+        """The account dies and is funded again: its nonce starts at 0. Said loudly, and nothing of the old life is sent
+        to the new one (to go on is an operator's order, issue 3)."""
+        world = self.world()
+        world.enqueue('its life before')
+        self.assert_once(world)
+        world.set(paused=True)
+        txs = world.enqueue_many([f'pending {i}' for i in range(3)])
+        world.wait_pool(3)
+        world.chain.rpc('dev_setBalance', {'account': ALICE, 'free': 0})
+        world.chain.rpc('dev_setBalance', {'account': ALICE, 'free': 10 ** 18, 'nonce': 0})
+        world.set(paused=False)
+        world.wait_alert('account nonce went from 1 to 0')
+        world.wait_blocks(10)
+        self.assertEqual(world.stranger.next_nonce(), 0, 'nothing was executed in the new life')
+        self.assertEqual({world.row(t)['stage'] for t in txs}, {'pending'})
+        self.assertLess(len(world.submits()), 4 + 3 * 3)
+
     def test_97_ten_thousand_rows_at_the_start(self):
         """10,000 nonces are in use when the leader is killed. The successor sends new ones soon and loses none."""
         world = self.world('--max-subscriptions', '20000', '--pool-limit', '20000', '--block-max-extrinsics', '2000',

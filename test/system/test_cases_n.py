@@ -26,9 +26,11 @@ class FamilyN(CaseTest):
         world.ready(relay)
         world.enqueue('before')
         self.assert_once(world)
-        world.script({'match': {'method': 'chain_getBlockHash'}, 'action': {'error': {'code': -32000, 'message': 'busy'}}})
+        world.script({'match': {'method': 'chain_getBlockHash', 'times': 0},
+                      'action': {'error': {'code': -32000, 'message': 'busy'}}})
         world.chain.rpc('dev_cutConnections')
         relay.wait_log('it is behind')
+        world.chain.rpc('dev_clearScript')
         world.enqueue_many([f'after {i}' for i in range(5)])
         self.assert_once(world)
         self.assertEqual(behind.submits(), [])

@@ -22,13 +22,13 @@
     X(PROBE_ORDER, "probe-order", "a probe asks the nonce first and the pool second")                        \
     X(SKIP_HEIGHT, "skip-height", "a finalized height that was skipped is not fetched")                      \
     X(FOLLOW_BACK, "follow-back", "a follower tells an older state after a newer one")                       \
-    X(FOLLOW_NO_SWEEP, "follow-no-sweep", "a follower forgets rows that ended while it was away")            \
+    X(FOLLOW_NO_END, "follow-no-end", "a follower does not ask how a transaction ended")                     \
     X(WAKE_LOST, "wake-lost", "a leader falls asleep without looking once more")                             \
     X(CANCEL_ADMIT, "cancel-admit", "a cancelled transaction gets a nonce")                                  \
     X(FINISH_AGAIN, "finish-again", "an end without an answer is stored a second time")                      \
     X(EVICT_HEALTHY, "evict-healthy", "a session is ended although its claim is in force")                   \
     X(LATE_ANSWER, "late-answer", "an answer of a former leadership is taken for one of this")               \
-    X(POOLED_FAILS, "pooled-fails", "already imported counts as a failure")
+    X(REORG_MISSED, "reorg-missed", "a row in a block is not looked at again when its nonce is free")
 
 enum plant {
     PLANT_NONE,
