@@ -154,7 +154,8 @@ BEGIN
         (SELECT min(p.deadline) FROM pending_transactions p WHERE p.account = p_account AND p.deadline > v_now));
     RETURN QUERY
     SELECT s.nonce, s.id, s.outcome, s.error, v_ripe,
-        greatest(0, ceil(extract(epoch FROM v_next - clock_timestamp()) * 1000))::bigint
+        CASE WHEN v_next IS NOT NULL
+            THEN greatest(0, ceil(extract(epoch FROM v_next - clock_timestamp()) * 1000)) END::bigint
     FROM (SELECT) one LEFT JOIN (
         SELECT p.nonce, p.id, 'cancelled' AS outcome, 'cancelled by ' || c.asked_by AS error
         FROM cancellations c JOIN pending_transactions p ON p.id = c.id WHERE c.account = p_account

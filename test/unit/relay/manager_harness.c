@@ -240,7 +240,8 @@ static void written(struct script *s, enum manager_effect_type fx_type, enum man
                                                .bytes_len = BYTES_LEN,
                                                .call_len = CALL_LEN,
                                                .era_death = s->era < 0 ? -1 : (int64_t)s->finalized + s->era,
-                                               .spec_version = s->spec};
+                                               .spec_version = s->spec,
+                                               .guard = fx->rows[i].guard};
         memcpy(rows[i].hash, current(s, nonce), 32);
     }
     feed(s, (struct manager_event){.type = type, .written = rows, .count = count});
