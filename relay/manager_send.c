@@ -54,6 +54,8 @@ void manager__send_pump(struct manager *m)
         return;
     struct row *row;
     while (room_on_wire(m) && (row = manager__first(m, ROW_UNSENT, 0))) {
+        if (manager__stopped(m, row))
+            continue;
         const struct row *held = manager__first(m, SET_HELD, 0);
         if (row->hold > m->beat || (held && held->nonce < row->nonce) || !window_open(m, row))
             return;

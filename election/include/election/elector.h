@@ -24,8 +24,8 @@
  * - Any doubt shuts the gate first: control session lost, renewal refused or late, a write refused as stale.
  *   The tenure ends when the time is over; a renewal that fails is tried again until then.
  * - A write whose outcome is unknown may still be carried out at the server. In DOUBT the leader claims again
- *   (LEADER -> CLAIM_WAIT; its own name is always granted): under the new epoch the table is read either after
- *   that write or without it.
+ *   (LEADER -> CLAIM_WAIT; its own name is always granted): under the new epoch the table is read either
+ * after that write or without it.
  * - Each LOCK, CLAIM, EVICT, RELEASE and RENEW is answered exactly once by the owner, failed = true when the
  *   outcome is unknown. The *_WAIT states wait for that answer whatever happens meanwhile; what comes too
  *   late (a claim granted after we gave up, a lock of a session that is gone) is handed back or ignored, and
