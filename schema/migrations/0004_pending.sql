@@ -608,8 +608,8 @@ BEGIN
 END
 $$;
 
--- The next nonce as found on the chain. Never at or below a pending one. Lower than before only when asked for (a
--- nonce given back, an account that was reaped): otherwise a node that lags would make nonces be used twice.
+-- The next nonce as found on the chain. Never at or below a pending one. Lower than before only when asked for (nonces
+-- given back), and never below one that is known as used for good: a node that lags would make it be used twice.
 CREATE FUNCTION txrelay.leader_nonce(p_account int, p_epoch bigint, p_next bigint, p_lower boolean DEFAULT false)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -623,7 +623,13 @@ BEGIN
             'The next nonce is above every pending one.');
     ELSIF p_next < a.next_nonce AND p_lower IS NOT TRUE THEN
         PERFORM order_error(format('leader_nonce: next nonce %s for account %s is lower than %s', p_next, a.alias,
-            a.next_nonce), 'A node that lags? p_lower => true where nonces were given back or the account was reaped.');
+            a.next_nonce), 'A node that lags? p_lower => true where nonces were given back.');
+    ELSIF p_next < a.next_nonce AND EXISTS (SELECT FROM finished_transactions f WHERE f.account = p_account
+            AND f.nonce >= p_next AND (f.block_hash IS NOT NULL OR f.outcome = 'usurped')) THEN
+        RAISE EXCEPTION USING ERRCODE = 'TR002',
+            MESSAGE = format('leader_nonce: nonce %s or a later one of account %s was used in a finalized block, by what '
+                             'is on record', p_next, a.alias),
+            HINT = 'The node lags: wait for it. Or the account was reaped: that is for an operator to judge.';
     END IF;
     UPDATE accounts t SET next_nonce = p_next WHERE t.account = p_account AND t.next_nonce IS DISTINCT FROM p_next;
 END

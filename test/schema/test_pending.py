@@ -489,6 +489,16 @@ class Others(Case):
         self.relay.rows('SELECT txrelay.leader_nonce(%s, %s, 7, true)', self.alice, epoch)
         self.assertEqual(self.account()['next_nonce'], 7)
 
+    def test_nonce_does_not_go_below_what_a_block_used(self):
+        """A relay whose node lags finds a lower nonce and nothing pending (txsim)."""
+        epoch, _ = self.pending(3)
+        self.finish(self.relay, epoch, (0, h32(0), BLOCK, 'ok'), (1, None, None, 'usurped'), (2, None, None, 'expired'))
+        sql = 'SELECT txrelay.leader_nonce(%s, %s, %s, p_lower => true)'
+        for nonce in (0, 1):
+            self.refused('TR002', self.relay.rows, sql, self.alice, epoch, nonce, text='lags')
+        self.relay.rows(sql, self.alice, epoch, 2)
+        self.assertEqual(self.account()['next_nonce'], 2)
+
     def test_snapshot_in_chunks_with_every_state(self):
         """S12, G32: rows without any status are in it."""
         epoch, ids = self.pending(7, call=b'\7\7')

@@ -462,6 +462,14 @@ static void set_nonce(struct world *w, struct stmt *q)
         order_error(w, q, "the next nonce goes down", q->nonce);
         return;
     }
+    for (uint32_t i = 0; (int64_t)q->nonce < a->next_nonce && i < w->db.t.finished_count; i++) {
+        const struct finished_row *f = &w->db.t.finished[i];
+        if (f->account == q->account && f->nonce >= (int64_t)q->nonce &&
+            (f->block || !strcmp(f->outcome, "usurped"))) {
+            q->code = ERR_DB_CONFLICT; /* the node lags */
+            return;
+        }
+    }
     a->next_nonce = (int64_t)q->nonce;
 }
 
