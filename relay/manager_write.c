@@ -40,13 +40,6 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
     m->write_out[ev->write] = false;
     if (m->phase == MANAGER_LOAD_WAIT)
         return; /* everything is being read again already */
-#ifdef TXRELAY_PLANT
-    if (PLANTED(FINISH_AGAIN) && ev->write == MANAGER_WRITE_FINISH && ev->code == ERR_DB_UNKNOWN_OUTCOME) {
-        for (size_t i = 0; i < m->batch[ev->write].count; i++)
-            manager__move(m, manager__at(m, m->batch[ev->write].nonces[i]), ROW_ENDING);
-        return;
-    }
-#endif
     bool undone =
         ev->code == ERR_DB_CONFLICT || (PLANTED(UNKNOWN_FAILED) && ev->code == ERR_DB_UNKNOWN_OUTCOME);
     if (ev->write == MANAGER_WRITE_ADMIT && undone && m->admit_conflicts < CONFLICTS_MAX) {
@@ -73,7 +66,10 @@ static void rewritten_row(struct manager *m, struct row *row, const struct manag
     if (filled) {
         row->id = 0;
         free(row->note);
+        free(row->stop);
         row->note = NULL;
+        row->stop = NULL;
+        row->guard = 0;
     }
     row->reason = REASON_NONE;
     row->hold = same ? m->beat + 1 : 0; /* the bytes that did not do */

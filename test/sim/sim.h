@@ -126,7 +126,7 @@ struct node {
     uint32_t pool_count, pool_limit;
     struct watch watches[WATCHES];
     uint32_t watch_count; /* high-water mark */
-    uint64_t down_until, trap_until;
+    uint64_t down_until, trap_until, lag_until;
     uint32_t starts;
 };
 
@@ -152,10 +152,12 @@ struct id_row {
     enum stage stage; /* OPEN: in a transaction that is not committed */
     int account;
     int32_t priority;
-    int64_t nonce;       /* pending, finished with one: else -1 */
-    const char *outcome; /* finished */
-    bool silent;         /* its enqueue found the leader awake: nobody was notified */
-    bool cancelled;
+    int64_t nonce;                      /* pending, finished with one: else -1 */
+    const char *outcome;                /* finished */
+    bool silent;                        /* its enqueue found the leader awake: nobody was notified */
+    bool cancelled;                     /* somebody asked for it */
+    int64_t deadline_us, not_before_us; /* of the database's clock; 0: none */
+    uint32_t guard;                     /* runtime that it is for; 0: any */
 };
 
 struct pending_row {
@@ -224,8 +226,6 @@ struct db {
     struct session sessions[SESSIONS];
     uint32_t bell_shared[ACCOUNTS]; /* open transactions that enqueued */
     uint64_t slow_until;
-    uint64_t loaded_at[ACCOUNTS];  /* when its rows were read last */
-    int64_t ghost_epoch[ACCOUNTS]; /* of the last write that was carried out after its client was gone */
 };
 
 enum op {
@@ -245,6 +245,7 @@ enum op {
     OP_STATES,
     OP_FINISH,
     OP_REJECT,
+    OP_LOOK,
     OP_NONCE,
     OP_REQUEUE,
     OP_ACCOUNTS,
@@ -289,6 +290,8 @@ struct stmt {
     bool renewed[ACCOUNTS];
     struct manager_snapshot_row *snapshot; /* owned, as are these */
     struct manager_outbox_row *outbox;
+    struct manager_stop *stops;
+    uint64_t next_ms;
     uint8_t *bytes;
     uint8_t (*hashes)[32];
     struct listen_event *events;
@@ -307,7 +310,7 @@ struct link {
     uint32_t serial;
     struct list sent;
     struct backoff backoff;
-    uint64_t stall_until, lost_at;
+    uint64_t stall_until;
     void (*on_up)(struct world *w, struct link *l);
     void (*on_down)(struct world *w, struct link *l);
 };
@@ -597,6 +600,7 @@ void relay_store_moved(struct world *w, struct relay *r);
 void relay_chain_ready(struct world *w, struct relay *r);
 void account_event(struct world *w, struct relay *r, int account, const struct manager_event *ev);
 void account_wake(struct world *w, struct relay *r, int account, enum wake_event ev);
+void account_rung(struct world *w, struct relay *r, int account);
 void account_promote(struct world *w, struct relay *r, int account, int64_t epoch);
 void account_demote(struct world *w, struct relay *r, int account);
 bool account_gate(const struct world *w, const struct relay *r, int account);
@@ -613,6 +617,7 @@ struct stmt *stmt_new(struct world *w, struct relay *r, int account, enum op op,
 void store_effect(struct world *w, struct relay *r, int account, const struct manager_effect *fx);
 void store_requeue(struct world *w, struct relay *r, int account, uint64_t nonce);
 void store_fetch(struct world *w, struct relay *r, int account);
+void store_look(struct world *w, struct relay *r, int account);
 void store_arm(struct world *w, struct relay *r, int account, bool arm);
 void store_links(struct world *w, struct relay *r);
 
@@ -634,6 +639,7 @@ void door_unwatch(struct world *w, struct relay *r, int account, uint32_t tx);
 void door_unwatch_all(struct world *w, struct relay *r, int account);
 void door_ask(struct world *w, struct relay *r, int account, enum manager_effect_type what);
 void door_follow(struct world *w, struct relay *r, uint64_t number);
+void door_expect_height(struct world *w, struct relay *r, uint64_t number);
 void door_recheck_runtime(struct world *w, struct relay *r);
 void node_says_status(struct world *w, int node, const struct watch *x, enum tx_status status, uint32_t block,
                       uint32_t tx);

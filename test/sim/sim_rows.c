@@ -1,5 +1,6 @@
 /* The leader's writes: schema/migrations/0004_pending.sql. Each is all or nothing: checked first, then done.
  * TR001 and TR002 are normal; TR003 says that a relay has a fault, so it breaks the run. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim.h"
@@ -14,23 +15,13 @@ static struct pending_row *at(struct world *w, const struct stmt *q, uint64_t no
     return &w->db.t.pending[q->account][nonce];
 }
 
-/* Its client has lost the session, and may have read the table since: a statement that is under way is
- * carried out all the same. */
-static bool ghost(const struct world *w, const struct stmt *q)
-{
-    const struct relay *r = &w->relays[q->relay];
-    bool gone = r->alive && r->life == q->life && (!q->link->up || q->link->number != q->link_number);
-    return gone && w->db.loaded_at[q->account] > q->link->lost_at;
-}
-
-/* What the schema calls an order error. It is one, except where a relay could not know better: after a
- * failover that lost commits, and beside a ghost. */
+/* What the schema calls an order error. After a failover that lost commits a relay may meet one in good
+ * faith: what it knows was true once. */
 static void order_error(struct world *w, struct stmt *q, const char *what, uint64_t nonce)
 {
     q->code = ERR_BUG;
     note(w, "  TR003 %s nonce %llu", what, (unsigned long long)nonce);
-    bool excused = w->db.lossy || ghost(w, q) || w->db.ghost_epoch[q->account] == q->epoch;
-    HOLDS(w, excused, "TR003", "r%d account %d nonce %llu: %s", q->relay, q->account,
+    HOLDS(w, w->db.lossy, "TR003", "r%d account %d nonce %llu: %s", q->relay, q->account,
           (unsigned long long)nonce, what);
 }
 
@@ -92,6 +83,10 @@ static void end_id(struct world *w, int64_t id, const char *outcome, int64_t non
     HOLDS(w, real == (w->effects[id] > 0) || w->db.lossy, "I1",
           "transaction %lld ends as %s and is %u times in finalized blocks", (long long)id, outcome,
           w->effects[id]);
+    HOLDS(w, strcmp(outcome, "expired") != 0 || (r->deadline_us && r->deadline_us <= db_now_us(w)),
+          "deadline", "transaction %lld expires before its deadline", (long long)id);
+    HOLDS(w, strcmp(outcome, "cancelled") != 0 || r->cancelled || w->db.lossy, "cancel",
+          "transaction %lld is cancelled and nobody asked for it", (long long)id);
     r->stage = STAGE_FINISHED;
     r->outcome = outcome;
     r->nonce = nonce;
@@ -144,6 +139,9 @@ static void record(struct world *w, const struct stmt *q, struct pending_row *p,
     p->signed_at = q->signed_at;
     p->updated_us = db_stamp(w);
     t->committed = true;
+    HOLDS(w, t->id <= 0 || !w->db.t.ids[t->id].guard || w->db.t.ids[t->id].guard == t->spec || w->db.lossy,
+          "guard", "transaction %lld is for runtime %u and signed under %u", (long long)t->id,
+          w->db.t.ids[t->id].guard, t->spec);
     HOLDS(w, t->id >= 0 && (t->birth < 0 || w->chain.blocks[t->anchor].final), "era",
           "r%d signs nonce %llu over block %u, which is not final", q->relay, (unsigned long long)t->nonce,
           t->anchor);
@@ -199,7 +197,8 @@ static void admit(struct world *w, struct stmt *q)
     }
     for (size_t i = 0; i < q->count; i++) {
         const struct id_row *r = &t->ids[q->rows[i].id];
-        bool there = r->stage == STAGE_OUTBOX && r->account == q->account;
+        bool there = r->stage == STAGE_OUTBOX && r->account == q->account &&
+                     (!r->deadline_us || r->deadline_us > db_now_us(w));
         if (PLANTED(CANCEL_ADMIT) && r->stage == STAGE_FINISHED && r->cancelled)
             there = true;
         if (!there) {
@@ -400,10 +399,46 @@ static void outbox_end(struct world *w, int64_t id, const char *outcome)
 
 void rows_cancel(struct world *w, int64_t id)
 {
-    if (w->db.t.ids[id].stage != STAGE_OUTBOX)
+    struct id_row *r = &w->db.t.ids[id];
+    if (r->stage != STAGE_OUTBOX && r->stage != STAGE_PENDING)
         return;
-    w->db.t.ids[id].cancelled = true;
-    outbox_end(w, id, "cancelled");
+    r->cancelled = true;
+    if (r->stage == STAGE_OUTBOX)
+        outbox_end(w, id, "cancelled");
+    else
+        notify_signal(w, "wake", r->account);
+}
+
+static void soonest(int64_t *at, int64_t us)
+{
+    if (us && us < *at)
+        *at = us;
+}
+
+/* leader_look. */
+static void look(struct world *w, struct stmt *q)
+{
+    int64_t now = db_now_us(w), next = INT64_MAX;
+    q->stops = xcalloc(IDS, sizeof(*q->stops));
+    for (int64_t id = 1; id < w->db.t.next_id; id++) {
+        const struct id_row *r = &w->db.t.ids[id];
+        bool over = r->deadline_us && r->deadline_us <= now;
+        bool pending = r->stage == STAGE_PENDING;
+        if (r->account != q->account || (r->stage != STAGE_OUTBOX && !pending))
+            continue;
+        const char *outcome = r->cancelled ? "cancelled" : "expired";
+        if (pending && (over || r->cancelled)) {
+            q->stops[q->out_count++] = (struct manager_stop){
+                .nonce = (uint64_t)r->nonce, .id = id, .outcome = outcome, .reason = ""};
+        } else if (over || r->cancelled) {
+            outbox_end(w, id, outcome);
+        } else {
+            soonest(&next, r->deadline_us);
+            soonest(&next, r->not_before_us > now && !pending ? r->not_before_us : 0);
+            q->ok |= !pending && r->not_before_us && r->not_before_us <= now;
+        }
+    }
+    q->next_ms = next == INT64_MAX ? UINT64_MAX : (uint64_t)(next - now + 999) / 1000;
 }
 
 static void reject(struct world *w, struct stmt *q)
@@ -414,8 +449,8 @@ static void reject(struct world *w, struct stmt *q)
             return;
         }
     for (size_t i = 0; i < q->count; i++) {
-        HOLDS(w, never_admitted(q->rows[i].id), "I1", "transaction %lld is rejected and is good",
-              (long long)q->rows[i].id);
+        HOLDS(w, never_admitted(q->rows[i].id) || w->db.t.ids[q->rows[i].id].guard, "I1",
+              "transaction %lld is rejected and is good", (long long)q->rows[i].id);
         outbox_end(w, q->rows[i].id, q->rows[i].outcome);
     }
 }
@@ -447,8 +482,9 @@ static void requeue(struct world *w, struct stmt *q)
 void sql_write(struct world *w, struct stmt *q)
 {
     static void (*const writes[])(struct world * w, struct stmt * q) = {
-        [OP_ADMIT] = admit, [OP_RESIGN] = resign, [OP_FILL] = fill,       [OP_STATES] = states,
-        [OP_FINISH] = ends, [OP_REJECT] = reject, [OP_NONCE] = set_nonce, [OP_REQUEUE] = requeue,
+        [OP_ADMIT] = admit,     [OP_RESIGN] = resign,   [OP_FILL] = fill,
+        [OP_STATES] = states,   [OP_FINISH] = ends,     [OP_REJECT] = reject,
+        [OP_NONCE] = set_nonce, [OP_REQUEUE] = requeue, [OP_LOOK] = look,
     };
     bool unfenced = PLANTED(NO_FENCE) && q->op == OP_STATES;
     if (!sql_fence(w, q) && !unfenced)
@@ -459,6 +495,4 @@ void sql_write(struct world *w, struct stmt *q)
           (long long)q->epoch, (long long)a->epoch);
     q->code = 0;
     writes[q->op](w, q);
-    if (!q->code && ghost(w, q))
-        w->db.ghost_epoch[q->account] = q->epoch;
 }

@@ -91,7 +91,6 @@ void link_lost(struct world *w, struct link *l)
         return;
     l->up = false;
     l->number++;
-    l->lost_at = w->now;
     for (struct list *n = list_first(&l->sent); n; n = list_first(&l->sent)) {
         struct stmt *s = CONTAINER_OF(n, struct stmt, sent);
         list_remove(n);
@@ -104,6 +103,7 @@ void link_lost(struct world *w, struct link *l)
         lost->lookups = NULL;
         lost->snapshot = NULL;
         lost->outbox = NULL;
+        lost->stops = NULL;
         lost->bytes = NULL;
         lost->hashes = NULL;
         lost->events = NULL;
@@ -346,8 +346,7 @@ static struct relay *relay_of(struct world *w, const struct stmt *s)
 
 static bool current(struct world *w, const struct stmt *s)
 {
-    return PLANTED(LATE_ANSWER) ? relay_of(w, s)->accounts[s->account].leader
-                                : s->generation == relay_of(w, s)->accounts[s->account].generation;
+    return s->generation == relay_of(w, s)->accounts[s->account].generation;
 }
 
 static void lost_leadership(struct world *w, struct relay *r, int account, int code)
@@ -362,6 +361,9 @@ static void failed(struct world *w, struct stmt *s)
     if (!current(w, s))
         return;
     lost_leadership(w, r, s->account, s->code);
+    bool doubts = !PLANTED(GHOST_WRITE) && !PLANTED(UNKNOWN_FAILED);
+    if (s->code == ERR_DB_UNKNOWN_OUTCOME && s->op != OP_LOAD && doubts)
+        elect_feed(w, r, &(struct elector_event){.type = ELECTOR_EV_DOUBT, .account = s->account});
     if (current(w, s))
         account_event(
             w, r, s->account,
@@ -397,7 +399,8 @@ static void tell_written(struct world *w, const struct stmt *s)
                                                .bytes_len = BYTES_LEN,
                                                .call_len = CALL_LEN,
                                                .era_death = t->death,
-                                               .spec_version = t->spec};
+                                               .spec_version = t->spec,
+                                               .guard = s->rows[i].guard};
         hash_of_tx(s->txs[i], rows[i].hash);
     }
     account_event(w, relay_of(w, s), s->account,
@@ -471,6 +474,12 @@ static int leave_out_known(struct relay *r, struct stmt *s)
     return count ? 1 : 0;
 }
 
+static void ignored(struct world *w, struct stmt *s)
+{
+    (void)w;
+    (void)s;
+}
+
 static void told_early(struct world *w, struct event *e)
 {
     tell_written(w, e->p);
@@ -510,6 +519,9 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
         sign_rows(w, r, s);
         s->signed_at = r->door.finalized;
         int rc = s->op == OP_RESIGN ? leave_out_known(r, s) : 1;
+        for (size_t i = 0; i < s->count; i++)
+            if (s->rows[i].guard && s->rows[i].guard != r->door.spec)
+                rc = ERR_NET;
         if (rc <= 0) {
             fail_later(w, s, rc);
             return;
@@ -521,6 +533,11 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
         e->p = s;
     }
     send_work(w, r, s);
+    if (PLANTED(FINISH_AGAIN) && s->op == OP_FINISH) {
+        struct stmt *again = stmt_new(w, r, account, OP_FINISH, ignored);
+        copy_rows(again, fx);
+        send_work(w, r, again);
+    }
 }
 
 static void requeued(struct world *w, struct stmt *s)
@@ -565,6 +582,31 @@ void store_fetch(struct world *w, struct relay *r, int account)
     send_work(w, r, s);
 }
 
+static void looked(struct world *w, struct stmt *s)
+{
+    struct relay *r = relay_of(w, s);
+    if (!current(w, s))
+        return;
+    if (s->code) {
+        lost_leadership(w, r, s->account, s->code);
+        if (current(w, s))
+            account_event(w, r, s->account,
+                          &(struct manager_event){.type = MANAGER_EV_LOOKED, .failed = true});
+        return;
+    }
+    account_event(
+        w, r, s->account,
+        &(struct manager_event){
+            .type = MANAGER_EV_LOOKED, .stops = s->stops, .count = s->out_count, .next_ms = s->next_ms});
+    if (s->ok)
+        account_wake(w, r, s->account, WAKE_EV_RING);
+}
+
+void store_look(struct world *w, struct relay *r, int account)
+{
+    send_work(w, r, stmt_new(w, r, account, OP_LOOK, looked));
+}
+
 static void armed(struct world *w, struct stmt *s)
 {
     struct relay *r = relay_of(w, s);
@@ -576,14 +618,8 @@ static void armed(struct world *w, struct stmt *s)
     account_wake(w, r, s->account, s->code ? WAKE_EV_FAILED : s->ok ? WAKE_EV_ARMED : WAKE_EV_NOT_ARMED);
 }
 
-static void disarmed(struct world *w, struct stmt *s)
-{
-    (void)w;
-    (void)s;
-}
-
 void store_arm(struct world *w, struct relay *r, int account, bool arm)
 {
-    struct stmt *s = stmt_new(w, r, account, arm ? OP_ARM : OP_DISARM, arm ? armed : disarmed);
+    struct stmt *s = stmt_new(w, r, account, arm ? OP_ARM : OP_DISARM, arm ? armed : ignored);
     lock_request(w, r, KIND_BELL, s, arm);
 }
