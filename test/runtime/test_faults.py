@@ -66,7 +66,7 @@ class Faults(unittest.TestCase):
             raise TimeoutError(f'{error}\n{self.tail()}') from None
 
     def tail(self):
-        rows = self.pg.query('SELECT nonce, id, state::text, attempts FROM txrelay.pending_transactions ORDER BY nonce')
+        rows = self.rows('nonce, id, state::text, attempts', 'pending_transactions')
         attempts = '\n'.join(map(str, self.attempts()))
         return f'{rows}\n{attempts}\n' + '\n'.join(self.relay.text().splitlines()[-30:])
 
@@ -92,15 +92,19 @@ class Faults(unittest.TestCase):
                 continue
         raise TimeoutError(f'{what}: not within {BLOCKS_MAX} blocks\n{self.tail()}')
 
+    def rows(self, columns, table):
+        return self.pg.query(f'SELECT {columns} FROM txrelay.{table} JOIN txrelay.accounts a USING (account) '
+                             'WHERE alias = %s', (self.alias,))
+
     def states(self):
         """(state, block hash) by nonce of what is pending."""
-        return [(row[0], row[1] and '0x' + bytes(row[1]).hex()) for row in self.pg.query(
-            'SELECT state::text, block_hash FROM txrelay.pending_transactions ORDER BY nonce')]
+        rows = sorted(self.rows('nonce, state::text, block_hash', 'pending_transactions'))
+        return [(state, block_hash and '0x' + bytes(block_hash).hex()) for _, state, block_hash in rows]
 
     def attempts(self):
-        rows = self.pg.query('''SELECT nonce, hash, spec_version, era_birth, era_death, block, reason FROM txrelay.attempts
-            JOIN txrelay.accounts USING (account) WHERE alias = %s ORDER BY nonce, number''', (self.alias,))
-        return [Attempt(row[0], bytes(row[1]).hex(), *row[2:]) for row in rows]
+        rows = sorted(self.rows('nonce, number, hash, spec_version, era_birth, era_death, block, reason', 'attempts'),
+                      key=lambda row: row[:2])
+        return [Attempt(nonce, bytes(hash_).hex(), *rest) for nonce, _, hash_, *rest in rows]
 
     def by_nonce(self):
         found = collections.defaultdict(list)
@@ -115,8 +119,8 @@ class Faults(unittest.TestCase):
     def finish(self):
         """Blocks until everything has ended, then the judgement. What of it the chain holds, by nonce."""
         self.blocks_until('every end', self.ended, self.block)
-        account, epoch = self.pg.query("SELECT '0x' || encode(account_id, 'hex'), epoch FROM txrelay.accounts "
-                                       'WHERE alias = %s', (self.alias,))[0]
+        account, epoch = self.pg.query("""SELECT '0x' || encode(account_id, 'hex'), epoch FROM txrelay.accounts
+                                          WHERE alias = %s""", (self.alias,))[0]
         self.assertTrue(self.relay.alive())
         self.assertEqual(epoch, 1, 'led once')
         report = self.chain.judge(self.dir, [account], self.committed)
@@ -127,7 +131,7 @@ class Faults(unittest.TestCase):
         figures = invariants.check(self.pg, self.chain, self.committed)
         self.assertEqual(figures['finalized'], len(self.committed))
         for table in ('outbox', 'pending_transactions'):
-            self.assertEqual(self.pg.value(f'SELECT count(*) FROM txrelay.{table}'), 0, table)
+            self.assertEqual(self.rows('id', table), [], table)
         return on_chain
 
     # ---- faults ----
@@ -142,7 +146,7 @@ class Faults(unittest.TestCase):
         self.lead('alice-sr', window=5)
         self.enqueue(10)
         self.wait_pool(5)
-        self.assertEqual(self.pg.value('SELECT count(*) FROM txrelay.outbox'), 5)
+        self.assertEqual(len(self.rows('id', 'outbox')), 5)
         self.assertEqual([(a.nonce, a.spec) for a in self.attempts()], [(nonce, 900) for nonce in range(5)])
         self.upgrade(901)
         self.blocks_until('every end', self.ended, self.block)

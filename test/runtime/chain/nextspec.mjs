@@ -15,11 +15,15 @@ const IMPLEMENTATION = 0;
 const ZSTD_PREFIX = '52bc537646db8e05'; // sp-maybe-compressed-blob
 const I64_CONST = 0x42;
 
+function zstd(input, ...options) {
+  const done = spawnSync('zstd', ['--stdout', '--quiet', ...options], { input, maxBuffer: 1 << 26 });
+  if (done.error || done.status !== 0) throw new Error(`zstd (Debian package zstd): ${done.error ?? done.stderr}`);
+  return done.stdout;
+}
+
 function unpack(code) {
-  if (code.subarray(0, 8).toString('hex') !== ZSTD_PREFIX) return code;
-  const zstd = spawnSync('zstd', ['--decompress', '--stdout', '--quiet'], { input: code.subarray(8), maxBuffer: 1 << 26 });
-  if (zstd.error || zstd.status !== 0) throw new Error(`zstd (Debian package zstd): ${zstd.error ?? zstd.stderr}`);
-  return zstd.stdout;
+  if (code.subarray(0, 8).toString('hex') !== ZSTD_PREFIX) throw new Error('the code of spec.json is not compressed');
+  return zstd(code.subarray(8), '--decompress');
 }
 
 function versions(spec) {
@@ -54,4 +58,4 @@ const spec = JSON.parse(readFileSync(new URL('spec.json', import.meta.url), 'utf
 const wasm = unpack(Buffer.from(spec.genesis.raw.top['0x3a636f6465'].slice(2), 'hex'));
 replace(wasm, 'RuntimeVersion', versions(FROM), versions(TO));
 replace(wasm, 'constant of CheckSpecVersion', folded(FROM), folded(TO));
-process.stdout.write(JSON.stringify(`0x${wasm.toString('hex')}`) + '\n');
+process.stdout.write(JSON.stringify(`0x${ZSTD_PREFIX}${zstd(wasm).toString('hex')}`) + '\n');
