@@ -269,7 +269,7 @@ struct stmt {
     uint64_t generation;
     int64_t epoch;
     void (*done)(struct world *w, struct stmt *s);
-    uint64_t sent_at;
+    uint64_t sent_at, lost_at; /* lost_at: when its client lost the connection; 0: it did not */
     enum manager_write write;
     enum manager_event_type event; /* what the manager hears when it is stored */
     int holder;
@@ -312,7 +312,7 @@ struct link {
     uint32_t serial;
     struct list sent;
     struct backoff backoff;
-    uint64_t stall_until, lost_at;
+    uint64_t stall_until;
     void (*on_up)(struct world *w, struct link *l);
     void (*on_down)(struct world *w, struct link *l);
 };

@@ -21,7 +21,7 @@ static bool ghost(const struct world *w, const struct stmt *q)
 {
     const struct relay *r = &w->relays[q->relay];
     bool gone = r->alive && r->life == q->life && (!q->link->up || q->link->number != q->link_number);
-    return gone && w->db.loaded_at[q->account] > q->link->lost_at;
+    return gone && q->lost_at && w->db.loaded_at[q->account] > q->lost_at;
 }
 
 /* What the schema calls an order error. It is one, except where a relay could not know better: after a

@@ -91,11 +91,11 @@ void link_lost(struct world *w, struct link *l)
         return;
     l->up = false;
     l->number++;
-    l->lost_at = w->now;
     for (struct list *n = list_first(&l->sent); n; n = list_first(&l->sent)) {
         struct stmt *s = CONTAINER_OF(n, struct stmt, sent);
         list_remove(n);
         w->stats.unknown++;
+        s->lost_at = w->now;
         /* The server's end of it may still be carried out: what it finds is not what this end hears. */
         struct stmt *lost = xmalloc(sizeof(*lost));
         *lost = *s;
