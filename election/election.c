@@ -183,6 +183,11 @@ void election_stale(struct election *e, int account)
     election__feed(e, &(struct elector_event){.type = ELECTOR_EV_STALE, .account = account});
 }
 
+void election_doubt(struct election *e, int account)
+{
+    election__feed(e, &(struct elector_event){.type = ELECTOR_EV_DOUBT, .account = account});
+}
+
 /* ---- questions ---- */
 
 bool election_gate(struct election *e, int account)

@@ -141,8 +141,8 @@ static void promote(struct elector *e, struct elector_account *a, uint64_t now)
         e->renew_at = now + heartbeat_jitter(e);
 }
 
-/* The end of a tenure; the gate shuts before anybody is told. `owed`: the claim may still be ours. */
-static void demote(struct elector *e, struct elector_account *a, uint64_t now, bool owed, const char *reason)
+/* The gate shuts before anybody is told. `owed`: the claim may still be ours. */
+static void end_tenure(struct elector *e, struct elector_account *a, bool owed, const char *reason)
 {
     int64_t epoch = a->epoch;
     a->owed = owed ? epoch : 0;
@@ -152,6 +152,11 @@ static void demote(struct elector *e, struct elector_account *a, uint64_t now, b
     fx->epoch = epoch;
     fx->reason = reason;
     learn(a, "", "", epoch);
+}
+
+static void demote(struct elector *e, struct elector_account *a, uint64_t now, bool owed, const char *reason)
+{
+    end_tenure(e, a, owed, reason);
     retire(e, a, now, bid_delay(e));
 }
 
@@ -357,6 +362,22 @@ static void on_stale(struct elector *e, uint64_t now, const struct elector_event
         demote(e, a, now, false, "a write was refused: another relay leads");
 }
 
+/* The statement may still be carried out at the server, after the table has been read again. A claim raises
+ * the epoch: it waits for a statement that is under way, and one that comes later is refused. */
+static void on_doubt(struct elector *e, uint64_t now, const struct elector_event *ev)
+{
+    static const char reason[] = "the outcome of a write is not known: a new epoch shuts it out";
+    struct elector_account *a = &e->accounts[ev->account];
+    if (a->state != ELECTOR_LEADER)
+        return;
+    if (!elector__bids(e)) {
+        demote(e, a, now, true, reason);
+        return;
+    }
+    end_tenure(e, a, true, reason);
+    claim(e, a, now);
+}
+
 static void on_drain(struct elector *e, uint64_t now, const struct elector_event *ev)
 {
     (void)ev;
@@ -391,6 +412,7 @@ static const struct {
     [ELECTOR_EV_RELEASE_REPLY] = {on_release_reply, true},
     [ELECTOR_EV_LEADER_CHANGE] = {on_leader_change, true},
     [ELECTOR_EV_STALE] = {on_stale, true},
+    [ELECTOR_EV_DOUBT] = {on_doubt, true},
     [ELECTOR_EV_DRAIN] = {on_drain, false},
     [ELECTOR_EV_TICK] = {on_tick, false},
 };

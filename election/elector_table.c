@@ -27,6 +27,7 @@ static const struct move {
     {ELECTOR_CLAIM_WAIT, ELECTOR_LEADER, "granted"},
     {ELECTOR_CLAIM_WAIT, ELECTOR_RELEASE_WAIT, "granted too late, or not wanted any more"},
     {ELECTOR_CLAIM_WAIT, ELECTOR_FOLLOWER, "denied or failed"},
+    {ELECTOR_LEADER, ELECTOR_CLAIM_WAIT, "the outcome of a write is not known"},
     {ELECTOR_LEADER, ELECTOR_RELEASE_WAIT, "renewal refused or late, or drain"},
     {ELECTOR_LEADER, ELECTOR_FOLLOWER, "control session lost, or a write refused as stale"},
     {ELECTOR_RELEASE_WAIT, ELECTOR_FOLLOWER, "released"},

@@ -100,7 +100,9 @@ static void failed(struct op *op)
         log_debug("store.failed", "account=%s write=%d code=%s text=\"%s\"", a->alias, (int)op->write,
                   err_name(code), op->u.req.err.text);
     account_lost(a, code);
-    if (current(op)) /* a lost leadership may have demoted us at once */
+    if (code == ERR_DB_UNKNOWN_OUTCOME && op->write != MANAGER_WRITE_LOAD && !a->service->standalone)
+        election_doubt(a->service->election, a->index); /* it may yet be carried out: a new epoch */
+    if (current(op))                                    /* a lost leadership may have demoted us at once */
         account_event(
             a, &(struct manager_event){.type = MANAGER_EV_WRITE_FAILED, .write = op->write, .code = code});
 }

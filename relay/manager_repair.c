@@ -268,6 +268,14 @@ static void old_news(struct manager *m)
     }
 }
 
+/* An eighth a block: careful near the pool's limit, back at hundreds within some forty blocks. */
+static void window_grow(struct manager *m)
+{
+    m->window += 1 + m->window / 8;
+    if (m->window > m->config.window_max)
+        m->window = m->config.window_max;
+}
+
 static bool waits_for_beat(const struct manager *m)
 {
     return m->chain_up && m->phase == MANAGER_LEADING &&
@@ -282,8 +290,8 @@ void manager__beat(struct manager *m, bool block)
     if (block) {
         m->blocks++;
         backoff_reset(&m->stall);
-        if (!m->full_this_block && m->window < m->config.window_max)
-            m->window++;
+        if (!m->full_this_block)
+            window_grow(m);
         m->full_this_block = false;
         old_news(m);
     }

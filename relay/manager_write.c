@@ -40,13 +40,6 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
     m->write_out[ev->write] = false;
     if (m->phase == MANAGER_LOAD_WAIT)
         return; /* everything is being read again already */
-#ifdef TXRELAY_PLANT
-    if (PLANTED(FINISH_AGAIN) && ev->write == MANAGER_WRITE_FINISH && ev->code == ERR_DB_UNKNOWN_OUTCOME) {
-        for (size_t i = 0; i < m->batch[ev->write].count; i++)
-            manager__move(m, manager__at(m, m->batch[ev->write].nonces[i]), ROW_ENDING);
-        return;
-    }
-#endif
     bool undone =
         ev->code == ERR_DB_CONFLICT || (PLANTED(UNKNOWN_FAILED) && ev->code == ERR_DB_UNKNOWN_OUTCOME);
     if (ev->write == MANAGER_WRITE_ADMIT && undone && m->admit_conflicts < CONFLICTS_MAX) {

@@ -126,7 +126,7 @@ struct node {
     uint32_t pool_count, pool_limit;
     struct watch watches[WATCHES];
     uint32_t watch_count; /* high-water mark */
-    uint64_t down_until, trap_until;
+    uint64_t down_until, trap_until, lag_until;
     uint32_t starts;
 };
 
@@ -226,8 +226,6 @@ struct db {
     struct session sessions[SESSIONS];
     uint32_t bell_shared[ACCOUNTS]; /* open transactions that enqueued */
     uint64_t slow_until;
-    uint64_t loaded_at[ACCOUNTS];  /* when its rows were read last */
-    int64_t ghost_epoch[ACCOUNTS]; /* of the last write that was carried out after its client was gone */
 };
 
 enum op {
@@ -269,7 +267,7 @@ struct stmt {
     uint64_t generation;
     int64_t epoch;
     void (*done)(struct world *w, struct stmt *s);
-    uint64_t sent_at, lost_at; /* lost_at: when its client lost the connection; 0: it did not */
+    uint64_t sent_at;
     enum manager_write write;
     enum manager_event_type event; /* what the manager hears when it is stored */
     int holder;
@@ -641,6 +639,7 @@ void door_unwatch(struct world *w, struct relay *r, int account, uint32_t tx);
 void door_unwatch_all(struct world *w, struct relay *r, int account);
 void door_ask(struct world *w, struct relay *r, int account, enum manager_effect_type what);
 void door_follow(struct world *w, struct relay *r, uint64_t number);
+void door_expect_height(struct world *w, struct relay *r, uint64_t number);
 void door_recheck_runtime(struct world *w, struct relay *r);
 void node_says_status(struct world *w, int node, const struct watch *x, enum tx_status status, uint32_t block,
                       uint32_t tx);

@@ -127,11 +127,23 @@ static uint32_t block_new(struct world *w, uint32_t parent)
     return i;
 }
 
+/* A node that lags hears of it later. */
+static bool lags(struct world *w, const struct event *e, void (*hear)(struct world *w, struct event *e))
+{
+    const struct node *n = &w->chain.nodes[e->a];
+    if (w->now >= n->lag_until)
+        return false;
+    struct event *again = later(w, n->lag_until - w->now + 1, e->name, hear);
+    again->a = e->a;
+    again->b = e->b;
+    return true;
+}
+
 static void hear_block(struct world *w, struct event *e)
 {
     const struct node *n = &w->chain.nodes[e->a];
     const struct block *b = &w->chain.blocks[e->b];
-    if (w->now < n->down_until)
+    if (w->now < n->down_until || lags(w, e, hear_block))
         return;
     if (b->number <= w->chain.blocks[n->best].number)
         return;
@@ -173,7 +185,7 @@ static int some_node_up(struct world *w)
 {
     int k = (int)rng_below(&w->rng, (uint64_t)w->plan.nodes);
     for (int i = 0; i < w->plan.nodes; i++, k = (k + 1) % w->plan.nodes)
-        if (w->now >= w->chain.nodes[k].down_until)
+        if (w->now >= w->chain.nodes[k].down_until && w->now >= w->chain.nodes[k].lag_until)
             return k;
     return -1;
 }
@@ -231,6 +243,8 @@ static void hear_final(struct world *w, struct event *e)
 {
     const struct chain *c = &w->chain;
     const struct node *n = &c->nodes[e->a];
+    if (lags(w, e, hear_final))
+        return;
     if (w->now < n->down_until || c->blocks[e->b].number <= c->blocks[n->final].number)
         return;
     if (ancestor_at(w, n->best, c->blocks[e->b].number) != e->b)

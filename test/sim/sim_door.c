@@ -748,6 +748,24 @@ void door_close(struct world *w, struct relay *r)
     d->number++;
 }
 
+enum { LAG_MAX = 16 };
+
+static void leave_lagging(struct world *w, struct event *e)
+{
+    struct relay *r = &w->relays[e->relay];
+    if (!on_this(r, e) || w->plan.nodes < 2 || r->door.best + LAG_MAX >= e->n)
+        return;
+    door_lost(w, r);
+    r->door.node = (r->door.node + 1) % w->plan.nodes;
+}
+
+void door_expect_height(struct world *w, struct relay *r, uint64_t number)
+{
+    struct event *e = relay_later(w, r, 0, "leaves a node that lags", leave_lagging);
+    e->a = r->door.number;
+    e->n = number;
+}
+
 static void silence(struct world *w, struct event *e)
 {
     struct relay *r = &w->relays[e->relay];

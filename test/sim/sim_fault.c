@@ -164,6 +164,12 @@ static void false_in_block(struct world *w)
     pool_false_in_block(w, some_node(w));
 }
 
+static void node_lag(struct world *w)
+{
+    if (w->plan.nodes > 1)
+        w->chain.nodes[some_node(w)].lag_until = w->now + between(w, w->plan.block_us, 20 * w->plan.block_us);
+}
+
 /* The runtime traps on what is submitted, at this node and for a while. */
 static void trap(struct world *w)
 {
@@ -200,6 +206,7 @@ static const struct {
     {"pool-limit", pool_limit},
     {"lose-watch", lose_watch},
     {"false-in-block", false_in_block},
+    {"node-lag", node_lag},
     {"trap", trap},
     {"foreign", foreign},
 };
@@ -246,8 +253,10 @@ void fault_heal(struct world *w)
     w->chain.stall_until = 0;
     for (int a = 0; a < ACCOUNTS; a++)
         w->chain.unpaid[a] = a == w->plan.blocked && !w->blocked_free;
-    for (int k = 0; k < NODES; k++)
-        w->chain.nodes[k].pool_limit = 60, w->chain.nodes[k].trap_until = 0;
+    for (int k = 0; k < NODES; k++) {
+        w->chain.nodes[k].pool_limit = 60;
+        w->chain.nodes[k].trap_until = w->chain.nodes[k].lag_until = 0;
+    }
     for (int i = 0; i < w->plan.relays; i++) {
         struct relay *r = &w->relays[i];
         if (r->paused)

@@ -174,10 +174,8 @@ void sql_read(struct world *w, struct stmt *q)
     q->now_us = db_now_us(w);
     switch ((int)q->op) {
     case OP_LOAD:
-        if (sql_fence(w, q)) {
-            w->db.loaded_at[q->account] = w->now;
+        if (sql_fence(w, q))
             load(w, q);
-        }
         return;
     case OP_OUTBOX:
         if (sql_fence(w, q))

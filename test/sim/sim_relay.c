@@ -62,7 +62,6 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
     case MANAGER_FX_UNWATCH:
         door_unwatch(w, r, account, tx_of_hash(w, fx->hash));
         return;
-    case MANAGER_FX_NODE_BEHIND: /* a relay of this world has one node, which catches up */
         return;
     case MANAGER_FX_UNWATCH_ALL: /* everything is read again */
         r->accounts[account].beats++;
@@ -77,6 +76,9 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
         return;
     case MANAGER_FX_RECHECK_RUNTIME:
         door_recheck_runtime(w, r);
+        return;
+    case MANAGER_FX_NODE_BEHIND:
+        door_expect_height(w, r, fx->number);
         return;
     case MANAGER_FX_READY:
     case MANAGER_FX_ALERT:

@@ -15,23 +15,13 @@ static struct pending_row *at(struct world *w, const struct stmt *q, uint64_t no
     return &w->db.t.pending[q->account][nonce];
 }
 
-/* Its client has lost the session, and may have read the table since: a statement that is under way is
- * carried out all the same. */
-static bool ghost(const struct world *w, const struct stmt *q)
-{
-    const struct relay *r = &w->relays[q->relay];
-    bool gone = r->alive && r->life == q->life && (!q->link->up || q->link->number != q->link_number);
-    return gone && q->lost_at && w->db.loaded_at[q->account] > q->lost_at;
-}
-
-/* What the schema calls an order error. It is one, except where a relay could not know better: after a
- * failover that lost commits, and beside a ghost. */
+/* What the schema calls an order error. After a failover that lost commits a relay may meet one in good
+ * faith: what it knows was true once. */
 static void order_error(struct world *w, struct stmt *q, const char *what, uint64_t nonce)
 {
     q->code = ERR_BUG;
     note(w, "  TR003 %s nonce %llu", what, (unsigned long long)nonce);
-    bool excused = w->db.lossy || ghost(w, q) || w->db.ghost_epoch[q->account] == q->epoch;
-    HOLDS(w, excused, "TR003", "r%d account %d nonce %llu: %s", q->relay, q->account,
+    HOLDS(w, w->db.lossy, "TR003", "r%d account %d nonce %llu: %s", q->relay, q->account,
           (unsigned long long)nonce, what);
 }
 
@@ -505,6 +495,4 @@ void sql_write(struct world *w, struct stmt *q)
           (long long)q->epoch, (long long)a->epoch);
     q->code = 0;
     writes[q->op](w, q);
-    if (!q->code && ghost(w, q))
-        w->db.ghost_epoch[q->account] = q->epoch;
 }

@@ -95,7 +95,6 @@ void link_lost(struct world *w, struct link *l)
         struct stmt *s = CONTAINER_OF(n, struct stmt, sent);
         list_remove(n);
         w->stats.unknown++;
-        s->lost_at = w->now;
         /* The server's end of it may still be carried out: what it finds is not what this end hears. */
         struct stmt *lost = xmalloc(sizeof(*lost));
         *lost = *s;
@@ -347,8 +346,7 @@ static struct relay *relay_of(struct world *w, const struct stmt *s)
 
 static bool current(struct world *w, const struct stmt *s)
 {
-    return PLANTED(LATE_ANSWER) ? relay_of(w, s)->accounts[s->account].leader
-                                : s->generation == relay_of(w, s)->accounts[s->account].generation;
+    return s->generation == relay_of(w, s)->accounts[s->account].generation;
 }
 
 static void lost_leadership(struct world *w, struct relay *r, int account, int code)
@@ -363,6 +361,9 @@ static void failed(struct world *w, struct stmt *s)
     if (!current(w, s))
         return;
     lost_leadership(w, r, s->account, s->code);
+    bool doubts = !PLANTED(GHOST_WRITE) && !PLANTED(UNKNOWN_FAILED);
+    if (s->code == ERR_DB_UNKNOWN_OUTCOME && s->op != OP_LOAD && doubts)
+        elect_feed(w, r, &(struct elector_event){.type = ELECTOR_EV_DOUBT, .account = s->account});
     if (current(w, s))
         account_event(
             w, r, s->account,
@@ -473,6 +474,12 @@ static int leave_out_known(struct relay *r, struct stmt *s)
     return count ? 1 : 0;
 }
 
+static void ignored(struct world *w, struct stmt *s)
+{
+    (void)w;
+    (void)s;
+}
+
 static void told_early(struct world *w, struct event *e)
 {
     tell_written(w, e->p);
@@ -526,6 +533,11 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
         e->p = s;
     }
     send_work(w, r, s);
+    if (PLANTED(FINISH_AGAIN) && s->op == OP_FINISH) {
+        struct stmt *again = stmt_new(w, r, account, OP_FINISH, ignored);
+        copy_rows(again, fx);
+        send_work(w, r, again);
+    }
 }
 
 static void requeued(struct world *w, struct stmt *s)
@@ -606,14 +618,8 @@ static void armed(struct world *w, struct stmt *s)
     account_wake(w, r, s->account, s->code ? WAKE_EV_FAILED : s->ok ? WAKE_EV_ARMED : WAKE_EV_NOT_ARMED);
 }
 
-static void disarmed(struct world *w, struct stmt *s)
-{
-    (void)w;
-    (void)s;
-}
-
 void store_arm(struct world *w, struct relay *r, int account, bool arm)
 {
-    struct stmt *s = stmt_new(w, r, account, arm ? OP_ARM : OP_DISARM, arm ? armed : disarmed);
+    struct stmt *s = stmt_new(w, r, account, arm ? OP_ARM : OP_DISARM, arm ? armed : ignored);
     lock_request(w, r, KIND_BELL, s, arm);
 }

@@ -25,9 +25,9 @@
     X(FOLLOW_NO_END, "follow-no-end", "a follower does not ask how a transaction ended")                     \
     X(WAKE_LOST, "wake-lost", "a leader falls asleep without looking once more")                             \
     X(CANCEL_ADMIT, "cancel-admit", "a cancelled transaction gets a nonce")                                  \
-    X(FINISH_AGAIN, "finish-again", "an end without an answer is stored a second time")                      \
+    X(FINISH_AGAIN, "finish-again", "an end is stored a second time")                                        \
     X(EVICT_HEALTHY, "evict-healthy", "a session is ended although its claim is in force")                   \
-    X(LATE_ANSWER, "late-answer", "an answer of a former leadership is taken for one of this")               \
+    X(GHOST_WRITE, "ghost-write", "a write that may be under way is not shut out before the table is read")  \
     X(REORG_MISSED, "reorg-missed", "a row in a block is not looked at again when its nonce is free")
 
 enum plant {

@@ -30,6 +30,8 @@ void election_leader_change(struct election *e, int32_t store_account, const cha
                             const char *address, int64_t epoch);
 void election_stale(struct election *e, int account); /* a fenced write was refused */
 
+void election_doubt(struct election *e, int account); /* the outcome of a fenced write is unknown */
+
 bool election_gate(struct election *e, int account); /* asked immediately before bytes leave (L06) */
 int64_t election_epoch(const struct election *e, int account); /* 0 unless leader */
 bool election_leads(const struct election *e, int account);

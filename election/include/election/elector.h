@@ -23,6 +23,9 @@
  *   was down it opens only when a renewal has succeeded.
  * - Any doubt shuts the gate first: control session lost, renewal refused or late, a write refused as stale.
  *   The tenure ends when the time is over; a renewal that fails is tried again until then.
+ * - A write whose outcome is unknown may still be carried out at the server. In DOUBT the leader claims again
+ *   (LEADER -> CLAIM_WAIT; its own name is always granted): under the new epoch the table is read either after
+ *   that write or without it.
  * - Each LOCK, CLAIM, EVICT, RELEASE and RENEW is answered exactly once by the owner, failed = true when the
  *   outcome is unknown. The *_WAIT states wait for that answer whatever happens meanwhile; what comes too
  *   late (a claim granted after we gave up, a lock of a session that is gone) is handed back or ignored, and
@@ -69,6 +72,7 @@ enum elector_event_type {
     ELECTOR_EV_LEADER_CHANGE, /* account, holder, address, epoch: heard over LISTEN; bids early when it says
                                  free */
     ELECTOR_EV_STALE, /* account: a fenced write of `epoch` (0: the current one) was refused: stop at once */
+    ELECTOR_EV_DOUBT, /* account: the outcome of a fenced write is unknown: go on under a new epoch */
     ELECTOR_EV_DRAIN, /* give everything up, bid no more */
     ELECTOR_EV_TICK,
 };
