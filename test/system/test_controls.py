@@ -109,7 +109,10 @@ class Controls(CaseTest):
     def test_cancel_with_a_nonce_and_never_in_a_pool(self):
         world = self.world()
         rule, = world.script(on_submit(refusal(1016), times=0))
+        # One admission for both: after the refusal the window has room for one only.
+        world.pg.value("SELECT txrelay.account_pause('alice', 'collect')")
         tx, behind = world.enqueue_many(['refused', 'behind it'])
+        world.pg.value("SELECT txrelay.account_resume('alice')")
         proc.wait_for('two nonces', lambda: world.next_nonce() == 2)
         self.assertEqual(self.cancel(world, tx), 'requested')
         begin = time.monotonic()
@@ -178,8 +181,10 @@ class Controls(CaseTest):
         world = self.world()
         spec = world.chain.rpc('state_getRuntimeVersion')['specVersion']
         rule, = world.script(on_submit(refusal(1016), times=0))
+        world.pg.value("SELECT txrelay.account_pause('alice', 'collect')")
         tx = self.put(world, 'for the old one', spec_version=spec)
         behind = world.enqueue('for any')
+        world.pg.value("SELECT txrelay.account_resume('alice')")
         proc.wait_for('two nonces', lambda: world.next_nonce() == 2)
         world.chain.rpc('dev_upgrade', {})
         outcome, error = world.wait_end(tx)
