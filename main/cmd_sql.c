@@ -15,7 +15,7 @@ struct args {
     const char *pos[2];
     int count, max;
     const char *key, *to, *not_before, *deadline, *creator, *account, *limit;
-    const char *priority;
+    const char *priority, *spec_version;
     bool json;
 };
 
@@ -40,6 +40,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case 'D':
         a->deadline = arg;
+        return 0;
+    case 's':
+        a->spec_version = arg;
         return 0;
     case 'r':
         a->creator = arg;
@@ -185,7 +188,8 @@ int cmd_enqueue(int argc, char **argv)
         {"key", 'k', "TEXT", 0, "idempotency key: the same key and call give the first id again", 0},
         {"priority", 'p', "N", 0, "higher goes first (default 0)", 0},
         {"not-before", 'b', "TIME", 0, "not admitted earlier (timestamptz text)", 0},
-        {"deadline", 'D', "TIME", 0, "ends as expired if it has no nonce by then", 0},
+        {"deadline", 'D', "TIME", 0, "ends as expired if it is not included by then", 0},
+        {"spec-version", 's', "N", 0, "ends as failed rather than be signed under another runtime", 0},
         {"creator", 'r', "TEXT", 0, "who asks; shown with the status", 0},
         {"to", 't', "ADDRESS", 0, "hand it to the relay at this control endpoint instead of the database", 0},
         {0}};
@@ -207,6 +211,12 @@ int cmd_enqueue(int argc, char **argv)
         config_done(&config);
         return EXIT_USAGE;
     }
+    if (a.to && (a.not_before || a.deadline || a.spec_version || a.creator)) {
+        fprintf(stderr, "txrelay: --to takes --key and --priority only; leave it out to use the database\n");
+        buf_done(&call);
+        config_done(&config);
+        return EXIT_USAGE;
+    }
     if (a.to) {
         buf_done(&call);
         return enqueue_to(&a, &config);
@@ -215,8 +225,8 @@ int cmd_enqueue(int argc, char **argv)
         cli_text(a.pos[0]),     {.data = (const char *)call.data, .len = (int)call.len, .format = 1},
         cli_text(a.key),        cli_text(a.priority ? a.priority : "0"),
         cli_text(a.not_before), cli_text(a.deadline),
-        cli_text(a.creator)};
-    rc = run_sql(&config, "enqueue.sql", 7, params, print_value, NULL);
+        cli_text(a.creator),    cli_text(a.spec_version)};
+    rc = run_sql(&config, "enqueue.sql", 8, params, print_value, NULL);
     buf_done(&call);
     return rc;
 }
@@ -270,10 +280,12 @@ int cmd_status(int argc, char **argv)
 
 int cmd_cancel(int argc, char **argv)
 {
-    static const struct argp argp = {.parser = parse,
-                                     .children = children,
-                                     .args_doc = "ID",
-                                     .doc = "Take a transaction back: says cancelled, too_late or finished."};
+    static const struct argp argp = {
+        .parser = parse,
+        .children = children,
+        .args_doc = "ID",
+        .doc = "Take a transaction back: says cancelled, requested (it has a nonce; "
+               "its record tells how it ended) or finished."};
     struct args a = {0};
     struct config config;
     int rc = start(&argp, argc, argv, &a, 1, 1, &config);

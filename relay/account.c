@@ -43,7 +43,10 @@ void account_init(struct account *a, struct service *s, int index, const struct 
     const uint8_t *id = keypair_account_id(a->key, &len);
     memcpy(a->id, id, len);
     a->id_len = len;
-    a->manager = manager_new(&s->config.manager);
+    struct manager_config manager = s->config.manager;
+    if (s->standalone)
+        manager.look_ms = UINT32_MAX; /* the memory store has nothing to look at */
+    a->manager = manager_new(&manager);
     wake_init(&a->wake);
     a->timer = loop_timer_new(s->loop, on_timer, a);
     HASH_ADD_KEYPTR(hh, s->by_id, a->id, (unsigned)a->id_len, a);
@@ -83,6 +86,9 @@ static void effect(struct account *a, const struct manager_effect *fx)
     case MANAGER_FX_WANT_OUTBOX:
         a->outbox_limit = fx->limit;
         account_wake(a, WAKE_EV_WANT);
+        return;
+    case MANAGER_FX_LOOK:
+        account_look(a);
         return;
     case MANAGER_FX_SUBMIT:
         account_submit(a, fx);
@@ -133,6 +139,7 @@ void account_event(struct account *a, const struct manager_event *ev)
 
 void account_wake(struct account *a, enum wake_event ev)
 {
+    enum wake_state before = a->wake.state;
     unsigned fx = wake_step(&a->wake, loop_now_ms(a->service->loop), ev);
     if (fx & WAKE_FX_DISARM)
         account_disarm(a);
@@ -141,6 +148,9 @@ void account_wake(struct account *a, enum wake_event ev)
     if (fx & WAKE_FX_ARM)
         account_arm(a);
     rearm(a);
+    /* From here on enqueue rings, so what the look finds is all there is: it tells when to wake by itself. */
+    if (a->wake.state == WAKE_ASLEEP && before != WAKE_ASLEEP)
+        account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOK});
 }
 
 static void chain_facts(struct account *a)

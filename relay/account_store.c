@@ -24,6 +24,7 @@ struct op {
         struct store_finish finish;
         struct store_nonce nonce;
         struct store_outbox outbox;
+        struct store_look look;
         struct store_doorbell doorbell;
     } u;
     size_t count;
@@ -136,6 +137,7 @@ static void loaded(struct store_req *req)
             .call_len = p->call.len,
             .era_death = p->era_death,
             .spec_version = p->spec_version,
+            .guard = p->guard,
             .submitted_block = p->submitted_block > 0 ? (uint64_t)p->submitted_block : 0,
             .earlier = p->earlier,
             .earlier_count = p->earlier_count,
@@ -183,7 +185,8 @@ static void attempts_stored(struct store_req *req)
                                                .bytes_len = t->bytes.len,
                                                .call_len = op->call_lens[i],
                                                .era_death = t->era_death,
-                                               .spec_version = t->spec_version};
+                                               .spec_version = t->spec_version,
+                                               .guard = op->rows[i].guard};
         memcpy(rows[i].hash, t->hash, 32);
     }
     account_event(op->account,
@@ -202,6 +205,10 @@ static int sign_rows(struct op *op)
         const uint8_t *call = op->filler.len ? op->filler.data : row->call;
         size_t len = op->filler.len ? op->filler.len : row->call_len;
         rc = sign_row(a, row->nonce, call, len, t, &op->u.req.err);
+        if (rc == 0 && row->guard && row->guard != t->spec_version)
+            rc = err_set(&op->u.req.err, ERR_NET,
+                         "the runtime changed to spec version %u, and the call is for %u only",
+                         t->spec_version, row->guard);
         if (rc)
             break;
         op->call_lens[i] = len;
@@ -374,7 +381,8 @@ static void deliver(struct account *a, const struct store_outbox *r)
     struct err *errs = xcalloc(r->count, sizeof(*errs));
     for (size_t i = 0; i < r->count; i++) {
         const struct store_outbox_row *o = &r->rows[i];
-        rows[i] = (struct manager_outbox_row){.id = o->id, .call = o->call.data, .call_len = o->call.len};
+        rows[i] = (struct manager_outbox_row){
+            .id = o->id, .call = o->call.data, .call_len = o->call.len, .guard = o->guard};
         if (codec_check_call(info->metadata, o->call.data, o->call.len, &errs[i]))
             rows[i].bad = errs[i].text;
     }
@@ -407,6 +415,46 @@ void account_fetch(struct account *a)
     op->u.outbox =
         (struct store_outbox){.account = a->store_account, .epoch = a->epoch, .limit = a->outbox_limit};
     store_outbox_start(a->service->store, &op->u.outbox, fetched);
+}
+
+/* ---- deadlines and cancellations ---- */
+
+static void looked(struct store_req *req)
+{
+    struct op *op = op_of(req);
+    struct account *a = op->account;
+    const struct store_look *r = &op->u.look;
+    if (current(op) && req->err.code) {
+        if (err_class(req->err.code) == ERR_CLASS_BUG || err_class(req->err.code) == ERR_CLASS_PERMANENT)
+            log_error("store.refused", "account=%s write=look code=%s sqlstate=%s text=\"%s\"", a->alias,
+                      err_name(req->err.code), req->err.sqlstate, req->err.text);
+        account_lost(a, req->err.code);
+        if (current(op))
+            account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOKED, .failed = true});
+    } else if (current(op)) {
+        struct manager_stop *stops = xcalloc(r->count, sizeof(*stops));
+        for (size_t i = 0; i < r->count; i++)
+            stops[i] = (struct manager_stop){.nonce = (uint64_t)r->stops[i].nonce,
+                                             .id = r->stops[i].id,
+                                             .outcome = r->stops[i].outcome,
+                                             .reason = r->stops[i].reason};
+        account_event(a,
+                      &(struct manager_event){.type = MANAGER_EV_LOOKED,
+                                              .stops = stops,
+                                              .count = r->count,
+                                              .next_ms = r->next_ms < 0 ? UINT64_MAX : (uint64_t)r->next_ms});
+        free(stops);
+        if (r->ripe) /* nobody rings for a row whose time has come */
+            account_wake(a, WAKE_EV_RING);
+    }
+    op_free(op);
+}
+
+void account_look(struct account *a)
+{
+    struct op *op = op_new(a, MANAGER_WRITE_LOAD, MANAGER_EV_LOOKED, 0);
+    op->u.look = (struct store_look){.account = a->store_account, .epoch = a->epoch};
+    store_look_start(a->service->store, &op->u.look, looked);
 }
 
 static void armed(struct store_req *req)

@@ -97,6 +97,7 @@ void account_lost(struct account *a,
 /* account_store.c: effects that are store requests */
 void account_store_effect(struct account *a, const struct manager_effect *fx);
 void account_fetch(struct account *a);
+void account_look(struct account *a);
 void account_arm(struct account *a);
 void account_disarm(struct account *a);
 

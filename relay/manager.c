@@ -23,6 +23,8 @@ struct manager *manager_new(const struct manager_config *config)
         m->config.reprobe_blocks = 5;
     if (!m->config.state_batch_max)
         m->config.state_batch_max = 512;
+    if (!m->config.look_ms)
+        m->config.look_ms = LOOK_MS;
     m->window = m->config.window_max;
     m->load_backoff = (struct backoff){.base_ms = 200, .cap_ms = 10000};
     m->probe_backoff = (struct backoff){.base_ms = 250, .cap_ms = 5000};
@@ -93,6 +95,7 @@ static void best(struct manager *m, uint64_t number)
 static void tick(struct manager *m)
 {
     manager__probe_tick(m);
+    manager__look_tick(m);
     if (m->now >= m->beat_at)
         manager__beat(m, false);
 }
@@ -181,6 +184,12 @@ static void event(struct manager *m, const struct manager_event *ev)
     case MANAGER_EV_OUTBOX:
         manager__outbox(m, ev);
         return;
+    case MANAGER_EV_LOOK:
+        manager__look(m);
+        return;
+    case MANAGER_EV_LOOKED:
+        manager__looked(m, ev);
+        return;
     case MANAGER_EV_ADMITTED:
     case MANAGER_EV_RESIGNED:
     case MANAGER_EV_FILLED:
@@ -217,6 +226,7 @@ static void pump(struct manager *m)
     manager__sign_pump(m);
     manager__states_pump(m);
     manager__admit_pump(m);
+    manager__look_pump(m);
     manager__stall_pump(m);
 }
 
@@ -248,6 +258,8 @@ uint64_t manager_deadline(const struct manager *m)
         return m->load_out || manager__writing(m) ? at : m->load_at;
     if (m->probe != PROBE_NONE || manager__probe_may(m))
         at = m->probe_at;
+    if (manager__look_deadline(m) < at)
+        at = manager__look_deadline(m);
     return m->beat_at < at ? m->beat_at : at;
 }
 

@@ -28,6 +28,15 @@ void manager__admit_pump(struct manager *m)
     manager__fx(m, MANAGER_FX_WANT_OUTBOX)->limit = room(m);
 }
 
+/* Why it can never be sent; NULL: it can. */
+static const char *bad_row(const struct manager *m, const struct manager_outbox_row *o, char *buf,
+                           size_t size)
+{
+    if (o->bad)
+        return o->bad;
+    return manager__guarded(m, o->guard, buf, size) ? buf : NULL;
+}
+
 static void reject(struct manager *m, const struct manager_event *ev, size_t bad)
 {
     if (!bad)
@@ -35,12 +44,14 @@ static void reject(struct manager *m, const struct manager_event *ev, size_t bad
     manager__write_start(m, MANAGER_WRITE_REJECT);
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_STORE_REJECT, bad);
     for (size_t i = 0; i < ev->count; i++) {
-        if (!ev->outbox[i].bad)
+        char buf[200];
+        const char *why = bad_row(m, &ev->outbox[i], buf, sizeof(buf));
+        if (!why)
             continue;
         struct manager_row_effect *row = &fx->rows[fx->count++];
         row->id = ev->outbox[i].id;
         row->outcome = "failed";
-        manager__plain(row->error, sizeof(row->error), ev->outbox[i].bad);
+        manager__plain(row->error, sizeof(row->error), why);
         row->reason = row->error;
     }
 }
@@ -59,7 +70,8 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_ADMIT, good);
     for (size_t i = 0; i < ev->count && fx->count < good; i++) {
         const struct manager_outbox_row *o = &ev->outbox[i];
-        if (o->bad)
+        char buf[200];
+        if (bad_row(m, o, buf, sizeof(buf)))
             continue;
         uint8_t *call = manager__keep(m, xmalloc(o->call_len));
         if (o->call_len)
@@ -69,6 +81,7 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
         row->id = o->id;
         row->call = call;
         row->call_len = o->call_len;
+        row->guard = o->guard;
     }
     m->admit_count = (uint32_t)fx->count;
 }
@@ -81,8 +94,9 @@ void manager__outbox(struct manager *m, const struct manager_event *ev)
     m->wanted = false;
     if (!may_admit(m))
         return; /* they stay in the outbox and are asked for again */
+    char buf[200];
     for (size_t i = 0; i < ev->count; i++)
-        bad += ev->outbox[i].bad != NULL;
+        bad += bad_row(m, &ev->outbox[i], buf, sizeof(buf)) != NULL;
     admit(m, ev, ev->count - bad);
     reject(m, ev, bad);
 }
@@ -97,6 +111,7 @@ void manager__admitted(struct manager *m, const struct manager_event *ev)
         PRE(w->nonce == m->admit_first + i);
         struct row *row = manager__row_new(m, w->nonce, ROW_UNSENT);
         row->id = w->id;
+        row->guard = w->guard;
         row->submitted_block = m->admit_block;
         row->sign_runtime = m->admit_runtimes;
         row->resign_after = m->beat + 1;

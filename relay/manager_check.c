@@ -16,6 +16,8 @@ static void check_row(const struct manager *m, const struct row *row, size_t *ha
     INVARIANT(list_linked(&row->news) == (row->state == ROW_POOLED || row->state == ROW_IN_BLOCK));
     INVARIANT(row->bytes || row->state == ROW_FILL || row->state == ROW_SIGNING);
     INVARIANT(row->state != ROW_SUBMITTED || row->watched);
+    INVARIANT(!row->stop || row->id);
+    INVARIANT(row->state != ROW_FILL || row->reason != REASON_STOP || row->stop);
     if (row->bytes) {
         INVARIANT(manager__by_hash(m, row->hash) == row);
         INVARIANT(row->call_len <= row->bytes_len);

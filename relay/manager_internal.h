@@ -8,6 +8,7 @@
  *   manager_send.c     submissions, their answers, watch statuses
  *   manager_follow.c   finalized blocks: the truth
  *   manager_repair.c   beats, probes, new bytes, fillers
+ *   manager_stop.c     deadlines and cancellations: what is not to be signed any more
  *   manager_write.c    what the store answered
  *   manager_refusal.c  how a node's refusal is read
  *   manager_check.c    invariants
@@ -27,12 +28,15 @@ enum {
     PROBE_TIMEOUT_MS = 30000, /* a question without an answer is asked again */
     STALL_BASE_MS = 10000,    /* without a best block for so long, repair takes a step all the same */
     STALL_CAP_MS = 120000,
-    RESIGN_EASY = 4,     /* so many new signatures in a row come one a block, later ones more rarely */
-    RESIGN_GAP_MAX = 8,  /* blocks between two later ones */
-    NOTE_SIZE = 200,     /* of a node's text that is kept */
-    FUTURES_MAX = 5,     /* answers 'future' in a row before it is told */
-    CONFLICTS_MAX = 3,   /* admissions refused in a row before everything is loaded again */
-    STATUS_SIGNED = 255, /* row.status: no status was heard of the current attempt */
+    RESIGN_EASY = 4,         /* so many new signatures in a row come one a block, later ones more rarely */
+    RESIGN_GAP_MAX = 8,      /* blocks between two later ones */
+    NOTE_SIZE = 200,         /* of a node's text that is kept */
+    FUTURES_MAX = 5,         /* answers 'future' in a row before it is told */
+    CONFLICTS_MAX = 3,       /* admissions refused in a row before everything is loaded again */
+    LOOK_MS = 1000,          /* between two looks at the table's clock and cancellations */
+    LOOK_RETRY_MS = 200,     /* after one that failed */
+    LOOK_TIMEOUT_MS = 60000, /* an answer that never comes must not end the looking */
+    STATUS_SIGNED = 255,     /* row.status: no status was heard of the current attempt */
 };
 
 /* What is known of a nonce in use.
@@ -74,7 +78,8 @@ enum row_reason {
     REASON_RUNTIME,
     REASON_PROOF,
     REASON_HOLE,
-    REASON_INVALID
+    REASON_INVALID,
+    REASON_STOP
 };
 
 /* How a nonce ended, kept until it is stored. */
@@ -87,6 +92,12 @@ struct row_end {
     uint32_t index;
     bool has_block, has_fee;
     u128 fee;
+};
+
+/* Why a row gets no new bytes, and how it ends when the old ones cannot be included any more. */
+struct row_stop {
+    const char *outcome; /* static */
+    char reason[200];
 };
 
 struct row {
@@ -102,9 +113,11 @@ struct row {
     uint8_t *block_hash; /* owned 32 bytes, NULL: none */
     uint8_t (*earlier)[32];
     struct row_end *end;
-    char *note;       /* owned: the node's text behind a FILL */
-    struct list news; /* in manager.news while POOLED or IN_BLOCK, oldest news first */
+    char *note;            /* owned: the node's text behind a FILL */
+    struct row_stop *stop; /* owned; NULL: go on */
+    struct list news;      /* in manager.news while POOLED or IN_BLOCK, oldest news first */
     uint32_t spec_version;
+    uint32_t guard;        /* of the runtime; 0: none */
     uint32_t hold;         /* UNSENT: the beat from which it may be sent */
     uint32_t tried;        /* beat of the last submission */
     uint32_t resign_after; /* the beat from which it may be signed again */
@@ -157,6 +170,7 @@ enum {
     ALERT_FINALITY = 64,
     ALERT_FUTURE = 128,
     ALERT_REAPED = 256,
+    ALERT_GUARD = 512,
     ALERTS_OF_SENDING = ALERT_PAYMENT | ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
 };
 enum { WRITE_COUNT = MANAGER_WRITE_LOAD + 1 };
@@ -224,6 +238,10 @@ struct manager {
     bool full_this_block;
     bool pilot; /* after a refusal for lack of room, money or service: one at a time until one is accepted */
     unsigned alerted;
+
+    /* looks at the table */
+    bool look_now, look_out;
+    uint64_t look_at; /* the next one; while one is out, when it is given up */
 
     /* writes in flight */
     bool write_out[WRITE_COUNT];
@@ -332,6 +350,18 @@ bool manager__stillborn(struct manager *m);
 void manager__sign_pump(struct manager *m);
 void manager__chain_back(struct manager *m);
 void manager__stall_pump(struct manager *m);
+
+/* manager_stop.c */
+void manager__look_reset(struct manager *m);
+void manager__look(struct manager *m);
+void manager__look_tick(struct manager *m);
+void manager__look_pump(struct manager *m);
+uint64_t manager__look_deadline(const struct manager *m);
+void manager__looked(struct manager *m, const struct manager_event *ev);
+/* The row wants new bytes or wants to be sent again, and must not: it has become a FILL. */
+bool manager__stopped(struct manager *m, struct row *row);
+/* true, with the reason: the runtime is not the one that the call was made for. */
+bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, size_t size);
 
 /* manager_write.c */
 void manager__write_start(struct manager *m, enum manager_write write);

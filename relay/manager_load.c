@@ -26,6 +26,7 @@ void manager__forget(struct manager *m)
     m->seen = m->fin_nonce = m->fin_block = m->gap_from = 0;
     m->fin_known = false;
     m->alerted = 0;
+    m->look_now = true; /* the rows that are loaded next know nothing of what was said */
 }
 
 void manager__promote(struct manager *m, int64_t epoch)
@@ -40,6 +41,7 @@ void manager__promote(struct manager *m, int64_t epoch)
     m->window = m->config.window_max;
     m->admit_conflicts = 0;
     m->blocks = m->beat = 1;
+    manager__look_reset(m);
     m->load_at = m->now;
     m->phase = MANAGER_LOAD_WAIT;
     backoff_reset(&m->load_backoff);
@@ -91,6 +93,7 @@ static void load_row(struct manager *m, const struct manager_snapshot_row *s)
         row->status = TX_IN_BLOCK;
     else if (s->stage == MANAGER_ROW_SENT)
         row->status = TX_BROADCAST;
+    row->guard = s->guard;
     row->submitted_block = s->submitted_block;
     if (s->submitted_block < m->min_submitted)
         m->min_submitted = s->submitted_block;

@@ -48,6 +48,8 @@ void manager__pooled(struct manager *m, struct row *row, bool found)
 /* New bytes at the same nonce are always safe: the chain takes one of them (I5). */
 void manager__resign(struct manager *m, struct row *row, enum row_reason reason)
 {
+    if (manager__stopped(m, row))
+        return;
     row->reason = (uint8_t)reason;
     manager__move(m, row, ROW_RESIGN);
 }
@@ -266,6 +268,14 @@ static void old_news(struct manager *m)
     }
 }
 
+/* An eighth a block: careful near the pool's limit, back at hundreds within some forty blocks. */
+static void window_grow(struct manager *m)
+{
+    m->window += 1 + m->window / 8;
+    if (m->window > m->config.window_max)
+        m->window = m->config.window_max;
+}
+
 static bool waits_for_beat(const struct manager *m)
 {
     return m->chain_up && m->phase == MANAGER_LEADING &&
@@ -280,8 +290,8 @@ void manager__beat(struct manager *m, bool block)
     if (block) {
         m->blocks++;
         backoff_reset(&m->stall);
-        if (!m->full_this_block && m->window < m->config.window_max)
-            m->window++;
+        if (!m->full_this_block)
+            window_grow(m);
         m->full_this_block = false;
         old_news(m);
     }
@@ -398,6 +408,7 @@ static void resign_pump(struct manager *m)
             .id = row->id,
             .call = row->bytes + row->bytes_len - row->call_len,
             .call_len = row->call_len,
+            .guard = row->guard,
             .reason = manager__reason_text(row->reason),
             .block_number = -1,
         };
@@ -425,9 +436,14 @@ static void fill_pump(struct manager *m)
     manager__write_start(m, MANAGER_WRITE_FILL);
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_FILL, m->config.batch_max);
     for (; row && fx->count < m->config.batch_max; row = fillable(m, row->nonce + 1)) {
+        bool stopped = row->reason == REASON_STOP;
         const char *reason = row->note ? row->note : manager__reason_text(row->reason);
-        fx->rows[fx->count++] = (struct manager_row_effect){
-            .nonce = row->nonce, .id = row->id, .reason = reason, .outcome = "failed", .block_number = -1};
+        fx->rows[fx->count++] =
+            (struct manager_row_effect){.nonce = row->nonce,
+                                        .id = row->id,
+                                        .reason = stopped ? row->stop->reason : reason,
+                                        .outcome = stopped ? row->stop->outcome : "failed",
+                                        .block_number = -1};
         signing(m, row, b);
     }
 }

@@ -26,6 +26,7 @@ const char *manager__reason_text(uint8_t reason)
         [REASON_PROOF] = "the node found a bad signature: runtime version or era moved",
         [REASON_HOLE] = "no transaction was recorded at this nonce",
         [REASON_INVALID] = "the node found it invalid",
+        [REASON_STOP] = "stopped",
     };
     return texts[reason];
 }
@@ -95,6 +96,7 @@ void manager__row_free(struct row *row)
     free(row->earlier);
     free(row->end);
     free(row->note);
+    free(row->stop);
     free(row);
 }
 

@@ -11,6 +11,29 @@ static bool room_on_wire(const struct manager *m)
     return on_wire < (m->pilot ? 1 : m->config.unanswered_max);
 }
 
+static size_t in_flight(const struct manager *m)
+{
+    return m->sets[ROW_SUBMITTED].count + m->sets[ROW_POOLED].count;
+}
+
+/* A pool that is full throws out the oldest with all that depend on it, so one too many costs the whole
+ * sequence: the window bounds what is in the pool too. A nonce below a pooled one is a repair, and may go. */
+static bool window_open(const struct manager *m, const struct row *row)
+{
+    return in_flight(m) < m->window || manager__first(m, ROW_POOLED, row->nonce);
+}
+
+/* The pool has no room for what is there: half of it, once a block. */
+static void window_shrink(struct manager *m)
+{
+    size_t flight = in_flight(m);
+    if (!m->full_this_block && flight < m->window)
+        m->window = flight ? (uint32_t)flight : 1;
+    if (!m->full_this_block && m->window > 1)
+        m->window /= 2;
+    m->full_this_block = true;
+}
+
 static void submit(struct manager *m, struct row *row)
 {
     row->tried = m->beat;
@@ -31,8 +54,10 @@ void manager__send_pump(struct manager *m)
         return;
     struct row *row;
     while (room_on_wire(m) && (row = manager__first(m, ROW_UNSENT, 0))) {
+        if (manager__stopped(m, row))
+            continue;
         const struct row *held = manager__first(m, SET_HELD, 0);
-        if (row->hold > m->beat || (held && held->nonce < row->nonce))
+        if (row->hold > m->beat || (held && held->nonce < row->nonce) || !window_open(m, row))
             return;
         /* A pool throws it out one block before its era ends; sending it would only ban it. */
         if (row->era_death >= 0 && m->best + 1 >= (uint64_t)row->era_death)
@@ -65,9 +90,7 @@ static void again(struct manager *m, struct row *row, bool pilot)
 
 static void pool_full(struct manager *m, struct row *row)
 {
-    if (!m->full_this_block)
-        m->window = m->window > 1 ? m->window / 2 : 1;
-    m->full_this_block = true;
+    window_shrink(m);
     again(m, row, true);
 }
 
@@ -240,6 +263,8 @@ static void watch_over(struct manager *m, struct row *row, enum tx_status status
         return;
     }
     bool timeout = status == TX_FINALITY_TIMEOUT;
+    if (status == TX_DROPPED)
+        window_shrink(m);
     manager__status(m, row, status, timeout ? block_hash : NULL);
     if (!waits_for_answer(row))
         manager__unsure(m, row, true, timeout);

@@ -66,7 +66,10 @@ static void rewritten_row(struct manager *m, struct row *row, const struct manag
     if (filled) {
         row->id = 0;
         free(row->note);
+        free(row->stop);
         row->note = NULL;
+        row->stop = NULL;
+        row->guard = 0;
     }
     row->reason = REASON_NONE;
     row->hold = same ? m->beat + 1 : 0; /* the bytes that did not do */

@@ -183,8 +183,10 @@ static void on_control_lost(void *arg)
 static void on_wake(void *arg, int32_t store_account)
 {
     struct account *a = service_account_by_row(arg, store_account);
-    if (a && a->role == ACCOUNT_LEADER)
-        account_wake(a, WAKE_EV_RING);
+    if (!a || a->role != ACCOUNT_LEADER)
+        return;
+    account_wake(a, WAKE_EV_RING);
+    account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOK}); /* it may be a cancellation */
 }
 
 static void on_leader_change(void *arg, const struct listen_leader *change)

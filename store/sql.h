@@ -18,6 +18,7 @@
     X(EVICT_HOLDER, "evict_holder")                                                                          \
     X(READ_SNAPSHOT, "read_snapshot")                                                                        \
     X(READ_OUTBOX, "read_outbox")                                                                            \
+    X(LOOK_AROUND, "look_around")                                                                            \
     X(ADMIT_ROWS, "admit_rows")                                                                              \
     X(ATTEMPT_ROWS, "attempt_rows")                                                                          \
     X(FILL_NONCES, "fill_nonces")                                                                            \

@@ -17,6 +17,7 @@
     X(doorbell_disarm, doorbell_disarm, store_doorbell)                                                      \
     X(snapshot, snapshot, store_snapshot)                                                                    \
     X(outbox, outbox, store_outbox)                                                                          \
+    X(look, look, store_look)                                                                                \
     X(admit, admit, store_attempts)                                                                          \
     X(attempt, attempt, store_attempts)                                                                      \
     X(fill, fill, store_attempts)                                                                            \

@@ -289,6 +289,16 @@ void mem__outbox(struct store_mem *s, struct store_outbox *r)
     r->rows = out;
 }
 
+/* A memory store knows no deadlines and its transactions are not cancelled: there is nothing to stop. */
+void mem__look(struct store_mem *s, struct store_look *r)
+{
+    r->count = 0;
+    r->stops = NULL;
+    r->ripe = false;
+    r->next_ms = -1;
+    mem__fence(s, r->account, r->epoch, &r->req.err);
+}
+
 static size_t row_bytes(const struct mem_row *row)
 {
     const struct mem_attempt *now = &row->attempts[row->attempt_count - 1];

@@ -79,6 +79,7 @@ void store_pg__evict(struct store *s, struct store_evict *r);
 
 void store_pg__snapshot(struct store *s, struct store_snapshot *r);
 void store_pg__outbox(struct store *s, struct store_outbox *r);
+void store_pg__look(struct store *s, struct store_look *r);
 
 void store_pg__enroll(struct store *s, struct store_register *r);
 void store_pg__admit(struct store *s, struct store_attempts *r);

@@ -35,6 +35,7 @@ enum snapshot_column {
     SNAP_TIP,
     SNAP_SUBMITTED_BLOCK,
     SNAP_EARLIER, /* hashes, 32 bytes each */
+    SNAP_GUARD,
 };
 
 static void decode_pending(struct pg_row *row, struct store_pending_row *out)
@@ -53,6 +54,7 @@ static void decode_pending(struct pg_row *row, struct store_pending_row *out)
     out->spec_version = (uint32_t)pg_get_int(row, SNAP_SPEC_VERSION, 0);
     out->tip = pg_get_text(row, SNAP_TIP, "0");
     out->submitted_block = pg_get_int(row, SNAP_SUBMITTED_BLOCK, 0);
+    out->guard = (uint32_t)pg_get_int(row, SNAP_GUARD, 0);
     struct store_bytes earlier = bytes_of(row, SNAP_EARLIER);
     row->bad |= earlier.len % 32 != 0;
     out->earlier_count = earlier.len / 32;
@@ -114,11 +116,56 @@ static void decode_outbox(struct store_req *req, const struct conn_result *r)
         out[i].priority = (int32_t)pg_get_int(&row, 2, 0);
         out[i].deadline_ms = pg_get_int(&row, 3, -1);
         out[i].creator = pg_get_text(&row, 4, "");
+        out[i].guard = (uint32_t)pg_get_int(&row, 5, 0);
     }
     box->rows = out;
     box->count = n;
     if (row.bad)
         store_pg__misfit(req, SQL_READ_OUTBOX);
+}
+
+/* ---- what is to be stopped ---- */
+
+enum look_column { LOOK_RIPE, LOOK_NEXT_MS, LOOK_NONCE, LOOK_ID, LOOK_OUTCOME, LOOK_ERROR };
+
+static void decode_look(struct store_req *req, const struct conn_result *r)
+{
+    struct store_look *look = CONTAINER_OF(req, struct store_look, req);
+    struct conn_result *rows = conn_result_keep(r);
+    size_t n = (size_t)conn_result_rows(rows);
+    struct store_stop *out = store__arena(req, n * sizeof(*out), rows, free_rows);
+    struct pg_row row = {.r = rows};
+    if (!n) {
+        store_pg__misfit(req, SQL_LOOK_AROUND);
+        return;
+    }
+    look->ripe = pg_get_bool(&row, LOOK_RIPE);
+    look->next_ms = pg_get_int(&row, LOOK_NEXT_MS, -1);
+    if (n == 1 && pg_get_int(&row, LOOK_NONCE, -1) < 0)
+        n = 0;
+    for (size_t i = 0; i < n; i++) {
+        row.row = (int)i;
+        out[i].nonce = pg_get_int(&row, LOOK_NONCE, -1);
+        out[i].id = pg_get_int(&row, LOOK_ID, 0);
+        out[i].outcome = pg_get_text(&row, LOOK_OUTCOME, "");
+        out[i].reason = pg_get_text(&row, LOOK_ERROR, "");
+    }
+    look->stops = out;
+    look->count = n;
+    if (row.bad)
+        store_pg__misfit(req, SQL_LOOK_AROUND);
+}
+
+void store_pg__look(struct store *base, struct store_look *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    store_pg__args(s, &a);
+    r->count = 0;
+    r->stops = NULL;
+    pg_put_int4(&a, r->account);
+    pg_put_int8(&a, r->epoch);
+    store_pg__send(s, &s->work, SQL_LOOK_AROUND, &a, &r->req, decode_look);
 }
 
 void store_pg__outbox(struct store *base, struct store_outbox *r)

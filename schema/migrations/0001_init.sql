@@ -96,6 +96,7 @@ CREATE TABLE txrelay.outbox (
     priority   int NOT NULL DEFAULT 0,
     not_before timestamptz,
     deadline   timestamptz,
+    guard      bigint, -- the only runtime spec version under which the call may be signed
     attempts   int NOT NULL DEFAULT 0, -- made before it came back here from a nonce that was lost
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 ) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
@@ -104,6 +105,7 @@ CREATE TABLE txrelay.outbox (
 -- Two narrow orders: rows that wait for their time must not stand in the way of those that do not.
 CREATE INDEX outbox_order ON txrelay.outbox (account, priority DESC, id) WHERE not_before IS NULL;
 CREATE INDEX outbox_later ON txrelay.outbox (account, not_before) WHERE not_before IS NOT NULL;
+CREATE INDEX outbox_deadline ON txrelay.outbox (account, deadline) WHERE deadline IS NOT NULL;
 
 -- Own table, because a finished transaction moves between partitions and a unique key there must hold their key.
 CREATE TABLE txrelay.idempotency_keys (
@@ -138,6 +140,7 @@ CREATE TABLE txrelay.pending_transactions (
     creator      text,
     priority     int NOT NULL DEFAULT 0,
     deadline     timestamptz,
+    guard        bigint,
     created_at   timestamptz NOT NULL,  -- enqueued
     admitted_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     in_block_at  timestamptz,           -- first time
@@ -146,6 +149,20 @@ CREATE TABLE txrelay.pending_transactions (
 ) WITH (fillfactor = 40, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 CREATE UNIQUE INDEX pending_transactions_id ON txrelay.pending_transactions (id);
+-- A deadline never changes, so this index keeps status updates HOT.
+CREATE INDEX pending_transactions_deadline ON txrelay.pending_transactions (account, deadline)
+    WHERE deadline IS NOT NULL;
+
+-- Who asked to cancel a transaction that has a nonce. A table of its own: an application that wrote to the pending row
+-- would wait for its leader, and move the row away under the leader's batch. leader_look reads it and removes what has
+-- ended.
+CREATE TABLE txrelay.cancellations (
+    id         bigint PRIMARY KEY,
+    account    int NOT NULL,
+    asked_by   text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX cancellations_account ON txrelay.cancellations (account);
 
 -- Every signed extrinsic that was ever allowed to leave. state, block and error are what was last heard of it once
 -- it is no longer the current one; the current one's are in pending_transactions.
@@ -212,4 +229,4 @@ REVOKE ALL ON ALL SEQUENCES IN SCHEMA txrelay FROM PUBLIC;
 GRANT USAGE ON SCHEMA txrelay TO txrelay_app, txrelay_relay;
 GRANT SELECT ON txrelay.schema_version TO txrelay_app, txrelay_relay;
 GRANT SELECT ON txrelay.accounts, txrelay.outbox, txrelay.pending_transactions, txrelay.attempts,
-    txrelay.finished_transactions TO txrelay_relay;
+    txrelay.cancellations, txrelay.finished_transactions TO txrelay_relay;

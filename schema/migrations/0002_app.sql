@@ -76,8 +76,8 @@ END
 $$;
 
 CREATE FUNCTION txrelay.enqueue(account text, call bytea, key text DEFAULT NULL, priority int DEFAULT 0,
-    not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL, creator text DEFAULT NULL)
-RETURNS bigint
+    not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL, creator text DEFAULT NULL,
+    spec_version int DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -102,20 +102,23 @@ BEGIN
         PERFORM bad_argument('enqueue', 'deadline', format('is %s; it must be later than now (%s)%s', deadline,
             clock_timestamp(), coalesce(format(' and than not_before (%s)', not_before), '')),
             'Pass a later deadline, or NULL for none.');
+    ELSIF spec_version < 0 THEN
+        PERFORM bad_argument('enqueue', 'spec_version', format('is %s; it must not be negative', spec_version),
+            'It is the runtime spec version that the call was made for; leave it out to sign under any.');
     END IF;
 
     IF key IS NULL THEN
         -- The usual case, a name that is an alias, in one statement.
-        INSERT INTO outbox (account, call, creator, priority, not_before, deadline)
+        INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard)
             SELECT a.account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
-                   enqueue.not_before, enqueue.deadline
+                   enqueue.not_before, enqueue.deadline, enqueue.spec_version
             FROM accounts a WHERE a.alias = enqueue.account
             RETURNING id, account INTO v_id, v_account;
         IF NOT FOUND THEN
             v_account := account_of(enqueue.account);
-            INSERT INTO outbox (account, call, creator, priority, not_before, deadline)
+            INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard)
                 VALUES (v_account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
-                        enqueue.not_before, enqueue.deadline)
+                        enqueue.not_before, enqueue.deadline, enqueue.spec_version)
                 RETURNING id INTO v_id;
         END IF;
     ELSE
@@ -135,9 +138,9 @@ BEGIN
             END IF;
             RETURN v_first.id;
         END LOOP;
-        INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline)
+        INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard)
             VALUES (v_id, v_account, enqueue.call, enqueue.key, coalesce(enqueue.creator, session_user),
-                    enqueue.priority, enqueue.not_before, enqueue.deadline);
+                    enqueue.priority, enqueue.not_before, enqueue.deadline, enqueue.spec_version);
     END IF;
     IF NOT pg_try_advisory_xact_lock_shared(9001, v_account) THEN -- ring(), in place
         PERFORM pg_notify('outbox_wake', v_account::text);
@@ -272,16 +275,26 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_t
     SELECT * FROM transactions t WHERE t.id = status.id
 $$;
 
--- cancelled: it was in the outbox and has ended. too_late: it has a nonce. finished: it had ended before.
+-- cancelled: it was in the outbox and has ended. requested: it has a nonce; its leader signs nothing new for it, puts a
+-- filler in its place once its bytes cannot be included any more, and records cancelled; if it gets in first the
+-- record is what the chain says. finished: it had ended before.
 CREATE FUNCTION txrelay.cancel(id bigint) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_account int;
 BEGIN
     -- Admission and this delete meet on the row's lock: one of them gets it, the other one sees that it is gone.
     IF outbox_end(NULL, ARRAY[cancel.id], ARRAY['cancelled']::tx_outcome[], ARRAY['cancelled by '
                   || session_user], NULL) = 1 THEN
         RETURN 'cancelled';
-    ELSIF EXISTS (SELECT FROM pending_transactions p WHERE p.id = cancel.id) THEN
-        RETURN 'too_late';
+    END IF;
+    SELECT p.account INTO v_account FROM pending_transactions p WHERE p.id = cancel.id;
+    IF FOUND THEN
+        INSERT INTO cancellations (id, account, asked_by) VALUES (cancel.id, v_account, session_user)
+            ON CONFLICT DO NOTHING;
+        -- Whether its leader sleeps or not: a leader that is busy would only look at its next poll.
+        PERFORM pg_notify('outbox_wake', v_account::text);
+        RETURN 'requested';
     ELSIF EXISTS (SELECT FROM finished_transactions f WHERE f.id = cancel.id) THEN
         RETURN 'finished';
     END IF;

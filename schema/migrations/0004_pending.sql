@@ -58,7 +58,7 @@ CREATE FUNCTION txrelay.leader_snapshot(p_account int, p_epoch bigint, p_after_n
 RETURNS TABLE (nonce bigint, id bigint, state text, hash bytea, attempt int, extrinsic bytea, call bytea,
     block_hash bytea, block_number bigint, era_birth bigint, era_death bigint, spec_version bigint,
     transaction_version bigint, tip numeric, block bigint, earlier bytea[], unknown boolean,
-    priority int, deadline timestamptz, creator text, created_at timestamptz, admitted_at timestamptz)
+    priority int, deadline timestamptz, creator text, created_at timestamptz, admitted_at timestamptz, guard bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
@@ -70,7 +70,7 @@ BEGIN
            t.era_birth, t.era_death, t.spec_version, t.transaction_version, t.tip, t.block,
            CASE WHEN p.attempt > 1 THEN ARRAY(SELECT e.hash FROM attempts e WHERE e.account = p_account
                 AND e.nonce = p.nonce AND e.number < p.attempt ORDER BY e.number) ELSE '{}' END,
-           p.unknown, p.priority, p.deadline, p.creator, p.created_at, p.admitted_at
+           p.unknown, p.priority, p.deadline, p.creator, p.created_at, p.admitted_at, p.guard
     FROM (SELECT * FROM pending_transactions x WHERE x.account = p_account AND x.nonce > p_after_nonce
           ORDER BY x.account, x.nonce LIMIT p_limit) p
     CROSS JOIN LATERAL (SELECT * FROM attempts x WHERE x.account = p_account AND x.nonce = p.nonce
@@ -80,10 +80,10 @@ END
 $$;
 
 -- Rows that may get a nonce now, in the order in which they should: priority, then id. None while the account is
--- paused. At most 16 MiB of calls at a time, but always one row: less than p_limit does not mean that this was all.
+-- paused, none whose deadline has passed. At most 16 MiB of calls at a time, but always one row: less than p_limit does not mean that this was all.
 CREATE FUNCTION txrelay.leader_outbox(p_account int, p_epoch bigint, p_limit int)
 RETURNS TABLE (id bigint, call bytea, priority int, deadline timestamptz, creator text, created_at timestamptz,
-    attempts int)
+    attempts int, guard bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
@@ -96,21 +96,80 @@ BEGIN
     RETURN QUERY
     WITH ripe AS MATERIALIZED (
         (SELECT o.* FROM outbox o WHERE o.account = p_account AND o.not_before IS NULL
-            ORDER BY o.account, o.priority DESC, o.id LIMIT p_limit)
+            AND (o.deadline IS NULL OR o.deadline > v_now) ORDER BY o.account, o.priority DESC, o.id LIMIT p_limit)
         UNION ALL
         (SELECT o.* FROM outbox o WHERE o.account = p_account AND o.not_before <= v_now
-            ORDER BY o.priority DESC, o.id LIMIT p_limit)
+            AND (o.deadline IS NULL OR o.deadline > v_now) ORDER BY o.priority DESC, o.id LIMIT p_limit)
     ), row_of AS (
         SELECT r.*, sum(octet_length(r.call)) OVER (ORDER BY r.priority DESC, r.id) - octet_length(r.call) AS before
         FROM ripe r
     )
-    SELECT r.id, r.call, r.priority, r.deadline, r.creator, r.created_at, r.attempts FROM row_of r
+    SELECT r.id, r.call, r.priority, r.deadline, r.creator, r.created_at, r.attempts, r.guard FROM row_of r
         WHERE r.before < 16777216 ORDER BY r.priority DESC, r.id LIMIT p_limit;
 END
 $$;
 
+-- What the database's clock and the applications say. Outbox rows whose deadline has passed end as expired here, as do
+-- cancelled ones that came back from a lost nonce. One row for each pending transaction that is to be stopped, with
+-- the outcome it ends with if none of its bytes gets in; at least one row (nonce NULL), because every row also says
+-- whether a row that had waited for its time may be admitted now (ripe), and in how many ms the next deadline or
+-- not_before comes (next_ms, NULL: none). Writes only when there is something to end.
+CREATE FUNCTION txrelay.leader_look(p_account int, p_epoch bigint)
+RETURNS TABLE (nonce bigint, id bigint, outcome text, error text, ripe boolean, next_ms bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'read');
+    v_now timestamptz := clock_timestamp();
+    v_ids bigint[];
+    v_outcomes tx_outcome[];
+    v_errors text[];
+    v_ripe boolean;
+    v_next timestamptz;
+BEGIN
+    SELECT array_agg(e.id), array_agg(e.outcome), array_agg(e.error) INTO v_ids, v_outcomes, v_errors FROM (
+        SELECT c.id, 'cancelled'::tx_outcome AS outcome, 'cancelled by ' || c.asked_by AS error
+        FROM cancellations c JOIN outbox o ON o.id = c.id WHERE c.account = p_account
+        UNION ALL
+        (SELECT o.id, 'expired'::tx_outcome, format('the deadline %s passed before it was sent', o.deadline)
+        FROM outbox o WHERE o.account = p_account AND o.deadline <= v_now
+            AND NOT EXISTS (SELECT FROM cancellations c WHERE c.id = o.id)
+        ORDER BY o.account, o.deadline LIMIT 1000)) e;
+    IF v_ids IS NOT NULL THEN
+        PERFORM fence(p_account, p_epoch, 'update');
+        PERFORM outbox_end(p_account, v_ids, v_outcomes, v_errors, p_epoch);
+    END IF;
+    v_ids := ARRAY(SELECT c.id FROM cancellations c WHERE c.account = p_account
+        AND NOT EXISTS (SELECT FROM pending_transactions p WHERE p.id = c.id)
+        AND NOT EXISTS (SELECT FROM outbox o WHERE o.id = c.id));
+    IF cardinality(v_ids) > 0 THEN
+        PERFORM fence(p_account, p_epoch, 'update');
+        DELETE FROM cancellations c WHERE c.id = ANY (v_ids);
+    END IF;
+    v_ripe := NOT a.paused AND EXISTS (SELECT FROM outbox o WHERE o.account = p_account AND o.not_before <= v_now
+        AND (o.deadline IS NULL OR o.deadline > v_now));
+    v_next := least(
+        (SELECT min(o.deadline) FROM outbox o WHERE o.account = p_account AND o.deadline IS NOT NULL),
+        (SELECT min(o.not_before) FROM outbox o WHERE o.account = p_account AND o.not_before > v_now),
+        (SELECT min(p.deadline) FROM pending_transactions p WHERE p.account = p_account AND p.deadline > v_now));
+    RETURN QUERY
+    SELECT s.nonce, s.id, s.outcome, s.error, v_ripe,
+        CASE WHEN v_next IS NOT NULL
+            THEN greatest(0, ceil(extract(epoch FROM v_next - clock_timestamp()) * 1000)) END::bigint
+    FROM (SELECT) one LEFT JOIN (
+        SELECT p.nonce, p.id, 'cancelled' AS outcome, 'cancelled by ' || c.asked_by AS error
+        FROM cancellations c JOIN pending_transactions p ON p.id = c.id WHERE c.account = p_account
+        UNION ALL
+        SELECT p.nonce, p.id, 'expired', format('the deadline %s passed before it was included', p.deadline)
+        FROM pending_transactions p WHERE p.account = p_account AND p.deadline <= v_now AND p.id IS NOT NULL
+            AND NOT EXISTS (SELECT FROM cancellations c WHERE c.id = p.id)) s ON true
+    ORDER BY s.nonce;
+END
+$$;
+
 -- Give nonces: outbox -> pending_transactions and attempts. The nonces go up by one from the account's next nonce (or
--- from above its last pending one while that is not known): no gap and no reuse gets past the database.
+-- from above its last pending one while that is not known): no gap and no reuse gets past the database. A row whose
+-- deadline has passed since it was read is as good as gone (TR002).
 CREATE FUNCTION txrelay.leader_admit(p_account int, p_epoch bigint, p_ids bigint[], p_nonces bigint[],
     p_hashes bytea[], p_extrinsics bytea[], p_tips numeric[], p_births bigint[], p_deaths bigint[],
     p_spec_version bigint, p_transaction_version bigint, p_block bigint) RETURNS bigint
@@ -147,16 +206,16 @@ BEGIN
         DELETE FROM outbox o USING unnest(p_ids, p_nonces, p_hashes, p_extrinsics, p_tips, p_births, p_deaths)
                 b (id, nonce, hash, extrinsic, tip, birth, death)
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox x WHERE x.id = b.id AND x.account = p_account
-                OFFSET 0) x
+                AND (x.deadline IS NULL OR x.deadline > clock_timestamp()) OFFSET 0) x
             CROSS JOIN LATERAL (SELECT coalesce(max(t.number), 0) + 1 AS number FROM attempts t
                 WHERE t.account = p_account AND t.nonce = b.nonce) t
         WHERE o.ctid = x.at
         RETURNING o.*, b.nonce, b.hash, b.extrinsic, b.tip, b.birth, b.death, t.number
     ), pending AS (
         INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch,
-            key, creator, priority, deadline, created_at)
+            key, creator, priority, deadline, guard, created_at)
         SELECT p_account, m.nonce, a.account_id, m.id, m.call, m.hash, m.number, m.attempts + 1, 'signed', p_epoch,
-            m.key, m.creator, m.priority, m.deadline, m.created_at
+            m.key, m.creator, m.priority, m.deadline, m.guard, m.created_at
         FROM moved m ORDER BY m.nonce RETURNING 1
     ), tried AS (
         INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
@@ -459,8 +518,9 @@ BEGIN
             AND x.nonce = g.nonce AND (x.outcome IN ('live', 'unknown') OR x.number = g.attempt) OFFSET 0) x
         WHERE t.ctid = x.at
     ), back AS (
-        INSERT INTO outbox (id, account, call, key, creator, priority, deadline, attempts, created_at)
-        SELECT g.id, g.account, g.call, g.key, g.creator, g.priority, g.deadline, g.attempts, g.created_at FROM gone g
+        INSERT INTO outbox (id, account, call, key, creator, priority, deadline, guard, attempts, created_at)
+        SELECT g.id, g.account, g.call, g.key, g.creator, g.priority, g.deadline, g.guard, g.attempts, g.created_at
+        FROM gone g
         RETURNING 1
     )
     SELECT count(*) INTO v_found FROM back;
@@ -578,4 +638,4 @@ $$;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA txrelay FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION txrelay.leader_snapshot, txrelay.leader_outbox, txrelay.leader_admit,
     txrelay.leader_attempt, txrelay.leader_state, txrelay.leader_finish, txrelay.leader_reject, txrelay.leader_requeue,
-    txrelay.leader_fill, txrelay.leader_nonce TO txrelay_relay;
+    txrelay.leader_fill, txrelay.leader_nonce, txrelay.leader_look TO txrelay_relay;

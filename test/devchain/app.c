@@ -19,7 +19,7 @@ void app_options_default(struct app_options *o)
         .ping_s = 30,
         .chain_name = "txrelay devchain",
     };
-    o->core.pool = (struct pool_config){8192, 20u << 20, 512, 1u << 20, 1800000};
+    o->core.pool = (struct pool_config){8192, 20u << 20, 512, 1u << 20, 1800000, POOL_TYPE_SINGLE_STATE, 128};
     o->core.finality_blocks_max = 512;
     o->core.keep_bytes_max = (size_t)512 << 20;
     o->core.block_extrinsics_max = 5000;

@@ -17,6 +17,18 @@ static struct validity validate(void *arg, struct tx *tx)
     return v;
 }
 
+/* Near enough to the state of the last final block: a nonce that only later blocks have used is not stale
+ * there. */
+static struct validity validate_at_finalized(void *arg, struct tx *tx)
+{
+    struct core *c = arg;
+    struct validity v = validate(c, tx);
+    if (v.kind == VALIDITY_INVALID && v.code == INVALID_STALE &&
+        tx->nonce >= chain_account_at(&c->chain, c->chain.finalized, tx->signer).nonce)
+        v.kind = VALIDITY_OK;
+    return v;
+}
+
 static void on_status(void *arg, struct watch *w, enum pool_status status, const uint8_t *hash)
 {
     struct core *c = arg;
@@ -29,7 +41,8 @@ void core_init(struct core *c, const struct core_config *config, const struct co
     c->rt.chain = &c->chain;
     chain_init(&c->chain, config->keep_bytes_max);
     listener_init(&c->listener, config->finality_blocks_max, on_status, c);
-    pool_init(&c->pool, &config->pool, &c->listener, validate, c);
+    struct pool_runtime runtime = {validate, validate_at_finalized, c};
+    pool_init(&c->pool, &config->pool, &c->listener, &runtime);
 }
 
 void core_done(struct core *c)
@@ -118,6 +131,19 @@ static bool may_take(const struct core *c, const struct tx *tx)
     return !c->cb.may_include || c->cb.may_include(c->cb.arg, tx);
 }
 
+/* A transaction that the block author could not apply. */
+struct condemned {
+    uint8_t hash[32];
+    struct validity why;
+};
+
+static void condemn(struct buf *out, const struct tx *tx, struct validity why)
+{
+    struct condemned d = {.why = why};
+    memcpy(d.hash, tx->hash, 32);
+    buf_put(out, &d, sizeof d);
+}
+
 /* pool.md 3.10: a full block skips up to eight, another validity error condemns the transaction. */
 static void take_from_pool(struct core *c, struct exec *x, struct buf *ret_invalid)
 {
@@ -136,15 +162,18 @@ static void take_from_pool(struct core *c, struct exec *x, struct buf *ret_inval
         else if (v.kind == VALIDITY_INVALID && v.code == INVALID_EXHAUSTS_RESOURCES)
             skipped++;
         else
-            buf_put(ret_invalid, t->tx->hash, 32);
+            condemn(ret_invalid, t->tx, v);
     }
     pool_iter_done(&it);
 }
 
-static void condemn(struct core *c, uint64_t now_ms, struct buf *invalid)
+static void report(struct core *c, uint64_t now_ms, struct buf *invalid)
 {
-    for (size_t i = 0; i < invalid->len; i += 32)
-        pool_remove_invalid(&c->pool, now_ms, invalid->data + i);
+    for (size_t i = 0; i < invalid->len; i += sizeof(struct condemned)) {
+        struct condemned d;
+        memcpy(&d, invalid->data + i, sizeof d);
+        pool_report_invalid(&c->pool, now_ms, d.hash, &d.why);
+    }
     buf_done(invalid);
 }
 
@@ -156,7 +185,7 @@ static struct block *build(struct core *c, uint64_t now_ms, uint64_t wall_ms, bo
     if (!empty)
         take_from_pool(c, &x, &invalid);
     struct block *b = close_block(c, &x);
-    condemn(c, now_ms, &invalid);
+    report(c, now_ms, &invalid);
     return b;
 }
 
@@ -169,15 +198,19 @@ static bool in_blocks(struct block *const *blocks, size_t count, const uint8_t h
     return false;
 }
 
-static void resubmit_lost(struct core *c, uint64_t now_ms, struct block *const *lost, size_t lost_count,
-                          struct block *const *fresh, size_t fresh_count)
+/* What the new branch does not hold comes back to the pool, or (as scripted) is lost for good. */
+static void return_lost(struct core *c, uint64_t now_ms, const struct block *lost, struct block *const *fresh,
+                        size_t fresh_count, bool no_resubmit)
 {
-    for (size_t i = 0; i < lost_count; i++)
-        for (size_t k = 0; k < lost[i]->tx_count; k++) {
-            struct tx *tx = lost[i]->txs[k];
-            if (tx->signer_kind == TX_SIGNED && !in_blocks(fresh, fresh_count, tx->hash))
-                pool_resubmit(&c->pool, now_ms, c->chain.best->number, tx);
-        }
+    for (size_t k = 0; k < lost->tx_count; k++) {
+        struct tx *tx = lost->txs[k];
+        if (tx->signer_kind != TX_SIGNED || in_blocks(fresh, fresh_count, tx->hash))
+            continue;
+        if (no_resubmit)
+            pool_drop(&c->pool, tx->hash, true);
+        else
+            pool_resubmit(&c->pool, now_ms, c->chain.best->number, tx);
+    }
 }
 
 static void revalidate_touched(struct core *c, uint64_t now_ms, const struct block *b)
@@ -202,14 +235,13 @@ static void new_best(struct core *c, uint64_t now_ms, struct block *const *lost,
     if (fresh_count > JUMP_MAX)
         return;
     for (size_t i = lost_count; i--;)
-        listener_retracted(&c->listener, lost[i]->hash);
+        pool_retracted(&c->pool, lost[i]);
     for (size_t i = 0; i < fresh_count; i++)
-        pool_prune(&c->pool, now_ms, best, fresh[i]->hash, fresh[i]->txs, fresh[i]->tx_count,
-                   c->false_in_block);
+        pool_prune(&c->pool, now_ms, best, fresh[i], c->false_in_block);
     pool_clear_stale(&c->pool, now_ms, best);
-    if (!no_resubmit)
-        for (size_t i = lost_count; i--;)
-            resubmit_lost(c, now_ms, &lost[i], 1, fresh, fresh_count);
+    for (size_t i = lost_count; i--;)
+        return_lost(c, now_ms, lost[i], fresh, fresh_count, no_resubmit);
+    pool_maintain(&c->pool, now_ms, best);
     if (upgraded || lost_count)
         pool_revalidate_all(&c->pool, now_ms);
     else
@@ -266,7 +298,7 @@ bool core_reorg(struct core *c, uint64_t now_ms, uint64_t wall_ms, const struct 
             take_from_pool(c, &x, &invalid);
         fresh[i] = close_block(c, &x);
     }
-    condemn(c, now_ms, &invalid);
+    report(c, now_ms, &invalid);
     new_best(c, now_ms, lost, (size_t)r->depth, fresh, length, before, r->no_resubmit);
     free(lost);
     free(fresh);
@@ -281,10 +313,11 @@ void core_finalize(struct core *c, uint64_t number)
     uint64_t from = ch->finalized->number;
     if (number <= from)
         return;
+    for (uint64_t n = from + 1; n <= number; n++)
+        pool_finalized(&c->pool, chain_canonical(ch, n)); /* before the chain may drop a body */
     chain_finalize(ch, number);
     c->cb.on_finalized(c->cb.arg, ch->finalized);
-    for (uint64_t n = from + 1; n <= number; n++)
-        listener_finalized(&c->listener, chain_canonical(ch, n)->hash);
+    pool_finality_reached(&c->pool, number);
 }
 
 uint32_t core_next_index(const struct core *c, const uint8_t id[32])

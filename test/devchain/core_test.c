@@ -384,7 +384,7 @@ static void rival(bool false_in_block, const char *want)
                                  r->core.rt.version, ++r->core.salt);
     x.tx_count = 0;
     exec_done(&x);
-    pool_prune(&r->core.pool, r->now_ms, b->number, b->hash, b->txs, b->tx_count, false_in_block);
+    pool_prune(&r->core.pool, r->now_ms, b->number, b, false_in_block);
     assert_string_equal(diary_text(&d), want);
     listener_unwatch(&r->core.listener, &d.watch);
     diary_done(&d);

@@ -23,6 +23,7 @@ enum kind {
     KIND_SECONDS,
     KIND_MB,
     KIND_FUND,
+    KIND_POOL_TYPE,
     KIND_VERBOSE,
     KIND_HELP
 };
@@ -44,6 +45,8 @@ static const struct option_spec SPECS[] = {
     {"chopsticks-shapes", KIND_FLAG, AT(chopsticks_shapes), 0},
     {"deny-unsafe", KIND_FLAG, AT(deny_unsafe), 0},
     {"ban-seconds", KIND_SECONDS, AT(core.pool.ban_ms), UINT32_MAX},
+    {"pool-type", KIND_POOL_TYPE, AT(core.pool.type), 0},
+    {"finality-timeout-blocks", KIND_U64, AT(core.pool.finality_timeout_blocks), UINT32_MAX},
     {"pool-limit", KIND_SIZE, AT(core.pool.ready_count_max), UINT32_MAX},
     {"pool-bytes", KIND_SIZE, AT(core.pool.ready_bytes_max), UINT64_MAX},
     {"future-limit", KIND_SIZE, AT(core.pool.future_count_max), UINT32_MAX},
@@ -80,6 +83,10 @@ static const char USAGE[] =
     "  --chopsticks-shapes       statuses and 1010 errors in chopsticks' form\n"
     "  --deny-unsafe             refuse author_removeExtrinsic, system_dryRun\n"
     "  --ban-seconds N           (1800)\n"
+    "  --pool-type TYPE          single-state (default) or fork-aware\n"
+    "  --finality-timeout-blocks N  fork-aware: an included transaction is given up when its block is so "
+    "far\n"
+    "                            behind and not final (128)\n"
     "  --pool-limit N            ready transactions (8192); --pool-bytes N (20 MiB)\n"
     "  --future-limit N          (512); --future-bytes N (1 MiB)\n"
     "  --block-max-extrinsics N  (5000); --max-block-bytes N (5 MiB, three quarters for transactions)\n"
@@ -111,6 +118,15 @@ static uint64_t number(const char *option, const char *text, uint64_t max)
     if (*text < '0' || *text > '9' || *end || v > max)
         die(option, text);
     return v;
+}
+
+static enum pool_type pool_type(const char *option, const char *text)
+{
+    if (strcmp(text, "fork-aware") == 0)
+        return POOL_TYPE_FORK_AWARE;
+    if (strcmp(text, "single-state") != 0)
+        die(option, text);
+    return POOL_TYPE_SINGLE_STATE;
 }
 
 struct genesis {
@@ -194,6 +210,9 @@ static void set_option(struct app_options *o, struct genesis *g, const struct op
         break;
     case KIND_FUND:
         fund_option(g, text);
+        break;
+    case KIND_POOL_TYPE:
+        *(enum pool_type *)(void *)at = pool_type(s->name, text);
         break;
     case KIND_VERBOSE:
         log_set_level(LOG_LEVEL_DEBUG);

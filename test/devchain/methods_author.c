@@ -228,14 +228,14 @@ static void remove_extrinsic(struct call *c)
         uint8_t hash[32];
         if (!named_hash(item, hash))
             continue;
-        const struct pool_tx *t = pool_find(&core->pool, hash);
-        for (const struct pool_tx *d = t; d;
-             d = d->ready ? pool_ready_at(&core->pool, d->tx->signer, d->tx->nonce + 1) : NULL) {
+        struct buf removed = {0};
+        pool_remove_invalid(&core->pool, loop_now_ms(c->app->loop), hash, &removed);
+        for (size_t k = 0; k < removed.len; k += 32) {
             if (n++)
                 buf_put_u8(b, ',');
-            put_json_hex(b, d->tx->hash, 32);
+            put_json_hex(b, removed.data + k, 32);
         }
-        pool_remove_invalid(&core->pool, loop_now_ms(c->app->loop), hash);
+        buf_done(&removed);
     }
     buf_put_u8(b, ']');
     call_end(c);

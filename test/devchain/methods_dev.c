@@ -221,7 +221,7 @@ static void invalidate(struct call *c)
         refuse(c, "dev_invalidate: hash is not 0x with 64 digits");
         return;
     }
-    pool_remove_invalid(&c->app->core.pool, loop_now_ms(c->app->loop), hash);
+    pool_remove_invalid(&c->app->core.pool, loop_now_ms(c->app->loop), hash, NULL);
     answer_heads(c);
 }
 

@@ -1,4 +1,5 @@
-/* The pool's life: submission, blocks, revalidation, limits. The queues themselves are in pool_queue.c. */
+/* The pool's life: submission, blocks, revalidation, limits. The queues themselves are in pool_queue.c, what
+ * the two kinds of pool do differently in their policies. */
 #include "pool.h"
 
 #include <stdlib.h>
@@ -8,9 +9,10 @@
 #include "pool_internal.h"
 
 void pool_init(struct pool *p, const struct pool_config *config, struct listener *listener,
-               struct validity (*validate)(void *arg, struct tx *tx), void *arg)
+               const struct pool_runtime *runtime)
 {
-    *p = (struct pool){.config = *config, .listener = listener, .validate = validate, .arg = arg};
+    *p = (struct pool){.config = *config, .listener = listener, .runtime = *runtime};
+    p->policy = config->type == POOL_TYPE_FORK_AWARE ? &pool__fork_aware : &pool__single_state;
     map_init(&p->by_hash, 32);
     map_init(&p->provided, 40);
     map_init(&p->waiting, 40);
@@ -22,11 +24,13 @@ void pool_init(struct pool *p, const struct pool_config *config, struct listener
     list_init(&p->roots);
     list_init(&p->ban_order);
     p->earliest_till = UINT64_MAX;
+    p->policy->init(p);
 }
 
 void pool_done(struct pool *p)
 {
     pool_drop(p, NULL, true);
+    p->policy->done(p);
     map_done(&p->by_hash);
     map_done(&p->provided);
     map_done(&p->waiting);
@@ -50,22 +54,24 @@ static struct pool_tx *first_of(struct pool_queue *q)
     return CONTAINER_OF(list_first(&q->txs), struct pool_tx, node);
 }
 
-/* Out of the pool with a word to its watchers; ready dependants follow with the same word. Returns how many.
- */
-static size_t evict(struct pool *p, uint64_t now_ms, struct pool_tx *t, enum pool_status status, bool ban_all)
+/* Out of the queues; ready dependants follow with the same word. Invalid bans the first one only. */
+void pool__evict(struct pool *p, uint64_t now_ms, struct pool_tx *t, enum pool_leave why,
+                 struct buf *ret_removed)
 {
-    size_t n = 0;
-    while (t) {
+    for (size_t n = 0; t; n++) {
         struct pool_tx *next = t->ready ? pool__successor(p, t) : NULL;
         pool__unlink(p, t);
-        if (ban_all || n == 0)
+        if (why == POOL_LEAVE_LIMIT || n == 0)
             pool_ban(p, now_ms, t->tx->hash);
-        listener_tell(p->listener, t->tx->hash, status, NULL);
+        if (ret_removed)
+            buf_put(ret_removed, t->tx->hash, 32);
+        if (why == POOL_LEAVE_LIMIT)
+            p->policy->limited(p, t->tx->hash);
+        else
+            p->policy->tell(p, t->tx->hash, STATUS_INVALID, NULL);
         pool__free(t);
         t = next;
-        n++;
     }
-    return n;
 }
 
 /* The lowest priority goes, the oldest of equals (pool.md 3.5.3). */
@@ -84,20 +90,15 @@ static void enforce_limits(struct pool *p, uint64_t now_ms)
 {
     const struct pool_config *c = &p->config;
     while (p->ready.count > c->ready_count_max || p->ready.bytes > c->ready_bytes_max)
-        evict(p, now_ms, worst_ready(p), STATUS_DROPPED, true);
+        pool__evict(p, now_ms, worst_ready(p), POOL_LEAVE_LIMIT, NULL);
     while (p->future.count > c->future_count_max || p->future.bytes > c->future_bytes_max)
-        evict(p, now_ms, first_of(&p->future), STATUS_DROPPED, true);
+        pool__evict(p, now_ms, first_of(&p->future), POOL_LEAVE_LIMIT, NULL);
 }
 
-static struct pool_result submit(struct pool *p, uint64_t now_ms, uint64_t best, struct tx *tx)
+struct pool_result pool__examine(struct pool *p, uint64_t now_ms, struct tx *tx,
+                                 struct validity *ret_validity)
 {
-    if (pool_banned(p, tx->hash))
-        return (struct pool_result){.kind = POOL_BANNED};
-    if (pool_find(p, tx->hash)) {
-        pool_ban(p, now_ms, tx->hash); /* yes, the pooled one's hash: pool.md 2.3.3 */
-        return (struct pool_result){.kind = POOL_ALREADY_IMPORTED};
-    }
-    struct validity v = p->validate(p->arg, tx);
+    struct validity v = *ret_validity = p->runtime.at_best(p->runtime.arg, tx);
     if (v.kind != VALIDITY_OK) {
         if (v.kind != VALIDITY_UNKNOWN)
             pool_ban(p, now_ms, tx->hash);
@@ -107,9 +108,13 @@ static struct pool_result submit(struct pool *p, uint64_t now_ms, uint64_t best,
         pool_ban(p, now_ms, tx->hash);
         return (struct pool_result){.kind = POOL_NO_TAGS};
     }
-    if (v.no_propagate)
-        return (struct pool_result){.kind = POOL_UNACTIONABLE};
-    struct pool_result r = pool__import(p, best, tx, &v);
+    return (struct pool_result){.kind = v.no_propagate ? POOL_UNACTIONABLE : POOL_OK};
+}
+
+struct pool_result pool__enter(struct pool *p, uint64_t now_ms, uint64_t best, struct tx *tx,
+                               const struct validity *v)
+{
+    struct pool_result r = pool__import(p, best, tx, v);
     if (r.kind != POOL_OK)
         return r;
     enforce_limits(p, now_ms);
@@ -124,7 +129,7 @@ struct pool_result pool_submit(struct pool *p, uint64_t now_ms, uint64_t best, s
     /* A refused one must not end an older watch of the same hash, nor be told anything itself. */
     if (watch)
         listener_watch(p->listener, watch, tx->hash);
-    struct pool_result r = submit(p, now_ms, best, tx);
+    struct pool_result r = p->policy->submit(p, now_ms, best, tx);
     if (r.kind != POOL_OK && watch)
         listener_unwatch(p->listener, watch);
     return r;
@@ -132,13 +137,7 @@ struct pool_result pool_submit(struct pool *p, uint64_t now_ms, uint64_t best, s
 
 void pool_resubmit(struct pool *p, uint64_t now_ms, uint64_t best, struct tx *tx)
 {
-    if (pool_find(p, tx->hash))
-        return;
-    struct validity v = p->validate(p->arg, tx);
-    if (v.kind != VALIDITY_OK)
-        return;
-    pool__import(p, best, tx, &v);
-    enforce_limits(p, now_ms);
+    p->policy->resubmit(p, now_ms, best, tx);
 }
 
 /* What a block's transaction with this tag does to the pool: the ready provider and every future that
@@ -163,7 +162,7 @@ static bool prune_tag(struct pool *p, uint64_t now_ms, const struct tx *tx, stru
         bool same = memcmp(f->tx->hash, tx->hash, 32) == 0;
         pool__unlink(p, f);
         if (!same)
-            listener_tell(p->listener, f->tx->hash, STATUS_DROPPED, NULL);
+            p->policy->tell(p, f->tx->hash, STATUS_DROPPED, NULL);
         known = known || same;
         pool__free(f);
     }
@@ -175,23 +174,44 @@ static bool prune_tag(struct pool *p, uint64_t now_ms, const struct tx *tx, stru
 
 /* A rival of an included transaction: it comes back when it is still valid. */
 static void verify_rival(struct pool *p, uint64_t now_ms, uint64_t best, struct pool_tx *t,
-                         const uint8_t block[32], bool false_in_block)
+                         const struct block *b, bool false_in_block)
 {
-    struct validity v = p->validate(p->arg, t->tx);
+    struct validity v = p->runtime.at_best(p->runtime.arg, t->tx);
     if (v.kind == VALIDITY_OK) {
         pool__import(p, best, t->tx, &v);
     } else if (false_in_block) {
-        listener_in_block(p->listener, t->tx->hash, block);
+        p->policy->included(p, t->tx->hash, b, true);
     } else {
         pool_ban(p, now_ms, t->tx->hash);
-        listener_tell(p->listener, t->tx->hash, STATUS_INVALID, NULL);
+        p->policy->tell(p, t->tx->hash, STATUS_INVALID, NULL);
     }
     pool__free(t);
 }
 
-void pool_prune(struct pool *p, uint64_t now_ms, uint64_t best, const uint8_t block[32],
-                struct tx *const *txs, size_t count, bool false_in_block)
+void pool_retracted(struct pool *p, const struct block *b)
 {
+    p->policy->retracted(p, b);
+}
+
+void pool_maintain(struct pool *p, uint64_t now_ms, uint64_t best)
+{
+    p->policy->maintain(p, now_ms, best);
+}
+
+void pool_finalized(struct pool *p, const struct block *b)
+{
+    p->policy->finalized(p, b);
+}
+
+void pool_finality_reached(struct pool *p, uint64_t number)
+{
+    p->policy->finality_reached(p, number);
+}
+
+void pool_prune(struct pool *p, uint64_t now_ms, uint64_t best, const struct block *b, bool false_in_block)
+{
+    struct tx *const *txs = b->txs;
+    size_t count = b->tx_count;
     struct pool_tx **rivals = xmalloc((count + 1) * sizeof(struct pool_tx *));
     size_t rival_count = 0;
     p->pruned_at ^= 1;
@@ -208,9 +228,9 @@ void pool_prune(struct pool *p, uint64_t now_ms, uint64_t best, const uint8_t bl
         if (txs[i]->signer_kind == TX_SIGNED)
             pool__promote(p, pool__tag(txs[i]->signer, txs[i]->nonce), NULL);
     for (size_t i = 0; i < count; i++)
-        listener_in_block(p->listener, txs[i]->hash, block);
+        p->policy->included(p, txs[i]->hash, b, false);
     for (size_t i = 0; i < rival_count; i++)
-        verify_rival(p, now_ms, best, rivals[i], block, false_in_block);
+        verify_rival(p, now_ms, best, rivals[i], b, false_in_block);
     free(rivals);
 }
 
@@ -245,16 +265,19 @@ void pool_clear_stale(struct pool *p, uint64_t now_ms, uint64_t best)
     collect_stale(&p->ready, best, &hashes, &earliest);
     collect_stale(&p->future, best, &hashes, &earliest);
     p->earliest_till = earliest;
-    for (size_t i = 0; i < hashes.len; i += 32)
-        pool_remove_invalid(p, now_ms, hashes.data + i);
+    for (size_t i = 0; i < hashes.len; i += 32) {
+        struct pool_tx *t = map_get(&p->by_hash, hashes.data + i);
+        if (t)
+            pool__evict(p, now_ms, t, POOL_LEAVE_INVALID, NULL);
+    }
     buf_done(&hashes);
 }
 
 static bool revalidate(struct pool *p, uint64_t now_ms, struct pool_tx *t)
 {
-    struct validity v = p->validate(p->arg, t->tx);
+    struct validity v = p->runtime.at_best(p->runtime.arg, t->tx);
     if (v.kind != VALIDITY_OK) {
-        evict(p, now_ms, t, STATUS_INVALID, false);
+        pool__evict(p, now_ms, t, POOL_LEAVE_INVALID, NULL);
         return false;
     }
     t->requires = v.requires;
@@ -285,11 +308,14 @@ void pool_revalidate_all(struct pool *p, uint64_t now_ms)
     free(hashes);
 }
 
-void pool_remove_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32])
+void pool_remove_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32], struct buf *ret_removed)
 {
-    struct pool_tx *t = map_get(&p->by_hash, hash);
-    if (t)
-        evict(p, now_ms, t, STATUS_INVALID, false);
+    p->policy->remove_invalid(p, now_ms, hash, ret_removed);
+}
+
+void pool_report_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32], const struct validity *why)
+{
+    p->policy->report_invalid(p, now_ms, hash, why);
 }
 
 static void drop_one(struct pool *p, struct pool_tx *t, bool silent)
@@ -297,7 +323,7 @@ static void drop_one(struct pool *p, struct pool_tx *t, bool silent)
     struct pool_tx *next = t->ready ? pool__successor(p, t) : NULL;
     pool__unlink(p, t);
     if (!silent)
-        listener_tell(p->listener, t->tx->hash, STATUS_DROPPED, NULL);
+        p->policy->tell(p, t->tx->hash, STATUS_DROPPED, NULL);
     pool__free(t);
     if (next)
         pool__demote(p, next, silent);
@@ -315,13 +341,15 @@ size_t pool_drop(struct pool *p, const uint8_t *hash, bool silent)
         struct pool_tx *t = map_get(&p->by_hash, hash);
         if (t)
             drop_one(p, t, silent);
-        return t ? 1 : 0;
+        n = t ? 1 : 0;
+    } else {
+        n = p->ready.count + p->future.count;
+        while (p->ready.count)
+            drop_one(p, last_of(&p->ready), silent);
+        while (p->future.count)
+            drop_one(p, last_of(&p->future), silent);
     }
-    n = p->ready.count + p->future.count;
-    while (p->ready.count)
-        drop_one(p, last_of(&p->ready), silent);
-    while (p->future.count)
-        drop_one(p, last_of(&p->future), silent);
+    p->policy->drop(p, hash, silent);
     return n;
 }
 

@@ -114,9 +114,9 @@ static bool insert_ready(struct pool *p, struct pool_tx *t, const uint8_t cause[
     if (rival)
         pool__unlink(p, rival);
     link_ready(p, t);
-    listener_tell(p->listener, t->tx->hash, STATUS_READY, NULL);
+    p->policy->tell(p, t->tx->hash, STATUS_READY, NULL);
     if (rival) {
-        listener_tell(p->listener, rival->tx->hash, STATUS_USURPED, cause);
+        p->policy->tell(p, rival->tx->hash, STATUS_USURPED, cause);
         pool__free(rival);
     }
     return true;
@@ -140,7 +140,7 @@ void pool__promote(struct pool *p, struct tag tag, const uint8_t cause[32])
             any = t;
             struct tag next = pool__provides(t);
             if (!insert_ready(p, t, cause ? cause : t->tx->hash, &old)) {
-                listener_tell(p->listener, t->tx->hash, STATUS_USURPED, cause ? cause : t->tx->hash);
+                p->policy->tell(p, t->tx->hash, STATUS_USURPED, cause ? cause : t->tx->hash);
                 pool__free(t);
             }
             tag = next;
@@ -158,7 +158,7 @@ void pool__demote(struct pool *p, struct pool_tx *t, bool silent)
         t->requires = true;
         link_future(p, t);
         if (!silent)
-            listener_tell(p->listener, t->tx->hash, STATUS_FUTURE, NULL);
+            p->policy->tell(p, t->tx->hash, STATUS_FUTURE, NULL);
         t = next;
     }
 }
@@ -174,7 +174,7 @@ struct pool_result pool__import(struct pool *p, uint64_t best, struct tx *tx, co
         p->earliest_till = t->valid_till;
     if (!pool__satisfied(p, t)) {
         link_future(p, t);
-        listener_tell(p->listener, tx->hash, STATUS_FUTURE, NULL);
+        p->policy->tell(p, tx->hash, STATUS_FUTURE, NULL);
         return (struct pool_result){.kind = POOL_OK};
     }
     uint64_t old = 0;

@@ -251,6 +251,31 @@ static void refused_watch_is_an_error_answer(void **state)
     bed_close(&b);
 }
 
+static void fork_aware_pool(void **state)
+{
+    (void)state;
+    static const char *const ARGS[] = {"--block-ms", "0", "--finality-lag", "1000", "--pool-type",
+                                       "fork-aware", NULL};
+    struct bed b;
+    char sub[32];
+    bed_open(&b, ARGS);
+    char *p = remark(&b, b.bob, 0, 0, NULL);
+    watch(&b, remark(&b, b.bob, 0, 0, NULL), sub);
+    for (unsigned i = 0; i < 3; i++)
+        assert_error(ws_call(b.ws, "author_submitAndWatchExtrinsic", p), 1013, "Transaction Already Imported",
+                     "Any { .. }");
+    do_call(&b, "dev_newBlock", "[1]");
+    do_call(&b, "dev_reorg", "[{\"depth\":1}]");
+    assert_error(ws_call(b.ws, "author_submitExtrinsic", p), 1013, "Transaction Already Imported",
+                 "Any { .. }");
+    do_call(&b, "dev_finalize", "[]");
+    static const char *const WANT[] = {"ready", "inBlock", "inBlock", "finalized"};
+    for (size_t i = 0; i < ARRAY_LEN(WANT); i++)
+        expect_status(&b, sub, WANT[i]);
+    free(p);
+    bed_close(&b);
+}
+
 static void priority_refusal_text(void **state)
 {
     (void)state;
@@ -1028,6 +1053,7 @@ int main(void)
         cmocka_unit_test(watch_frames),
         cmocka_unit_test(unit_and_hash_statuses),
         cmocka_unit_test(refused_watch_is_an_error_answer),
+        cmocka_unit_test(fork_aware_pool),
         cmocka_unit_test(priority_refusal_text),
         cmocka_unit_test(unwatch_answers),
         cmocka_unit_test(closing_keeps_the_transaction),

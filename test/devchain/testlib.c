@@ -133,7 +133,7 @@ static bool verdict(void *arg, const struct tx *tx, struct validity *v)
 static struct core_config default_config(void)
 {
     return (struct core_config){
-        .pool = {8192, 20u << 20, 512, 1u << 20, 1800000},
+        .pool = {8192, 20u << 20, 512, 1u << 20, 1800000, POOL_TYPE_SINGLE_STATE, 128},
         .finality_blocks_max = 512,
         .keep_bytes_max = 64u << 20,
         .block_extrinsics_max = 5000,

@@ -11,6 +11,8 @@ from .chain import Extrinsic
 from .foreign import Stranger
 from .world import World
 
+# twox_128('System') and twox_128('Account'); blake2_128_concat of the account id follows.
+ACCOUNT_PREFIX = '0x26aa394eea5630e07c48ae0c9558cef7b99d880ec681799c0cf30e8886371da9'
 WORKERS = int(os.environ.get('TXRELAY_CASE_WORKERS', '6'))
 SUBMIT = 'author_submitAndWatchExtrinsic'
 REFUSALS = {  # of a real node: code, message, data

@@ -11,6 +11,9 @@ import urllib.request
 from . import proc
 
 
+POOL = os.environ.get('TXRELAY_POOL', 'single-state')  # every devchain's behaviour of this run; or fork-aware
+
+
 class RpcError(Exception):
     pass
 
@@ -102,7 +105,7 @@ class Chain:
 class Devchain(Chain):
     def __init__(self, directory, *options):
         self.log = os.path.join(directory, 'devchain.log')
-        self.process = proc.Process([proc.DEVCHAIN, '--port', '0', *options], self.log)
+        self.process = proc.Process([proc.DEVCHAIN, '--port', '0', '--pool-type', POOL, *options], self.log)
         found = proc.wait_for('devchain to listen', self._listening)
         super().__init__(found)
 
@@ -142,18 +145,19 @@ class NodeTools:
 
 
 class Chopsticks(Chain):
-    """The real runtime of Asset Hub (statemine 900) under chopsticks, which executes it in place of a node. A thread
-    makes the blocks: one every `block_s` seconds while its pool holds something, else one every `idle_s`."""
+    """The real runtime of Asset Hub (statemine 900) under chopsticks, which executes it in place of a node. mine() starts
+    a thread that makes the blocks: one every `block_s` seconds while its pool holds something, else one every `idle_s`.
+    faults: with the methods of test/runtime/chain/faults.cjs."""
 
-    def __init__(self, directory, block_s=0.7, idle_s=2.0):
+    def __init__(self, directory, block_s=0.7, idle_s=2.0, faults=False):
         self.tools = NodeTools.get()
         self.log = os.path.join(directory, 'chopsticks.log')
         self.block_s, self.idle_s = block_s, idle_s
         port = _free_port()
+        script = 'faults.cjs' if faults else 'node_modules/@acala-network/chopsticks/chopsticks.cjs'
         self.process = proc.Process(
-            [self.tools.binary, os.path.join(self.tools.dir, 'node_modules/@acala-network/chopsticks/chopsticks.cjs'),
-             '--genesis', os.path.join(self.tools.dir, 'spec.json'), '--host', '127.0.0.1', '--port', str(port),
-             '--build-block-mode', 'Manual'], self.log, cwd=directory)
+            [self.tools.binary, os.path.join(self.tools.dir, script), '--genesis', os.path.join(self.tools.dir, 'spec.json'),
+             '--host', '127.0.0.1', '--port', str(port), '--build-block-mode', 'Manual'], self.log, cwd=directory)
         # The extension ChargeAssetTxPayment puts an Option<asset id> after the tip.
         super().__init__(proc.wait_for('chopsticks to listen', self._listening, 120), extra_after_tip=1)
         assert self.ws.endswith(f':{port}'), f'chopsticks moved from port {port} to {self.ws}'
@@ -182,6 +186,14 @@ class Chopsticks(Chain):
                 if not self._stop.is_set():
                     self.error = error
                 return
+
+    def judge(self, directory, accounts, committed, rolled_back=(), seconds=300):
+        """What verify.mjs says: its report of the finalized chain, with all that is wrong with it."""
+        path = os.path.join(directory, 'expected.json')
+        with open(path, 'w') as file:
+            json.dump({'committed': ['0x' + c.hex() for c in committed], 'accounts': accounts,
+                       'rolled_back': ['0x' + c.hex() for c in rolled_back]}, file)
+        return self.tools.run('verify.mjs', self.ws, path, seconds=seconds)
 
     def stop(self):
         self._stop.set()

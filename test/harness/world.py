@@ -69,7 +69,7 @@ class World:
         done = {r[0] for r in self.pg.query('SELECT id FROM txrelay.finished_transactions WHERE id IS NOT NULL')}
         return [t for t in self.committed.values() if t not in done]
 
-    def settle(self, seconds=60):
+    def settle(self, seconds=120):
         """Wait until every committed transaction has ended, then check the invariants against the chain."""
         try:
             proc.wait_for('every transaction to end', lambda: not self.unfinished(), seconds)
@@ -97,3 +97,6 @@ class World:
 
     def __exit__(self, *_):
         self.close()
+
+
+proc.install_signals()  # a run that is ended by a signal cleans up as well

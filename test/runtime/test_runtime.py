@@ -238,12 +238,8 @@ class RealRuntime(unittest.TestCase):
         return report
 
     def ask_the_chain(self, committed, rolled_back):
-        path = f'{self.dir}/expected.json'
         ids = self.pg.query("SELECT '0x' || encode(account_id, 'hex') FROM txrelay.accounts ORDER BY account")
-        with open(path, 'w') as file:
-            json.dump({'committed': ['0x' + c.hex() for c in committed], 'accounts': [row[0] for row in ids],
-                       'rolled_back': ['0x' + c.hex() for c in rolled_back]}, file)
-        return self.chain.tools.run('verify.mjs', self.chain.ws, path, seconds=DEADLINE_S)
+        return self.chain.judge(self.dir, [row[0] for row in ids], committed, rolled_back, DEADLINE_S)
 
     def check_the_judge(self, calls):
         """It must be able to say no: one call is missing, one was rolled back and is there, so nobody committed it."""

@@ -182,7 +182,7 @@ class Case(unittest.TestCase):
         root.conn.close()
         # As replica no trigger fires: records that never change can be emptied.
         self.superuser().rows("SET session_replication_role = replica; TRUNCATE txrelay.accounts, txrelay.outbox, "
-                              "txrelay.idempotency_keys, txrelay.pending_transactions, txrelay.attempts, "
+                              "txrelay.idempotency_keys, txrelay.cancellations, txrelay.pending_transactions, txrelay.attempts, "
                               "txrelay.finished_transactions RESTART IDENTITY")
         self.owner = self.session('installer')
         self.app = self.session('app')

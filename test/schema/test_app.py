@@ -201,13 +201,17 @@ class Cancel(Case):
 
     def test_with_a_nonce_and_unknown(self):
         _, ids = self.pending()
-        self.assertEqual(self.app.value('SELECT txrelay.cancel(%s)', ids[0]), 'too_late')
+        heard = self.listen('outbox_wake')
+        self.assertEqual(self.app.value('SELECT txrelay.cancel(%s)', ids[0]), 'requested')
+        self.assertEqual(self.app.value('SELECT txrelay.cancel(%s)', ids[0]), 'requested')
+        self.assertEqual(self.count('cancellations'), 1)
+        self.assertGreaterEqual(len(self.heard(heard)), 1)
         self.refused('TR011', self.app.rows, 'SELECT txrelay.cancel(99999)', text=('id', '99999', 'enqueue'))
         self.refused('TR011', self.app.rows, 'SELECT txrelay.cancel(NULL)', text='NULL')
 
     def test_meets_an_admission_that_is_under_way(self):
         epoch, ids = self.lead(), self.enqueue(2)
-        for commit, answer in ((False, 'cancelled'), (True, 'too_late')):
+        for commit, answer in ((False, 'cancelled'), (True, 'requested')):
             self.relay.begin()
             self.admit(self.relay, epoch, ids[:1], [0])
             call = self.background(self.app, 'SELECT txrelay.cancel(%s)', ids[0])

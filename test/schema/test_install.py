@@ -10,11 +10,11 @@ APP = {'enqueue', 'enqueue_many', 'cancel', 'status'}
 RELAY = APP | {'relay_register', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_pause',
                'account_pause', 'account_resume', 'leader_snapshot', 'leader_outbox', 'leader_admit', 'leader_attempt',
                'leader_state', 'leader_finish', 'leader_reject', 'leader_requeue', 'leader_fill', 'leader_nonce',
-               'leader_cleanup', 'ensure_partitions', 'drop_partitions'}
+               'leader_cleanup', 'leader_look', 'ensure_partitions', 'drop_partitions'}
 READABLE = {
     'app': {'schema_version', 'transactions', 'leader_state'},
     'relay': {'schema_version', 'transactions', 'leader_state', 'accounts', 'outbox', 'pending_transactions',
-              'attempts', 'finished_transactions'},
+              'attempts', 'cancellations', 'finished_transactions'},
     'nobody': set(),
 }
 

@@ -284,7 +284,7 @@ class Fence(Case):
         self.pending()
         one = self.session('relay')
         writers = [f for f in self.leader_functions()
-                   if f['name'] not in UNFENCED | {'leader_snapshot', 'leader_outbox'}]
+                   if f['name'] not in UNFENCED | {'leader_snapshot', 'leader_outbox', 'leader_look'}]
         sessions = [self.session('relay') for _ in writers]
         one.begin()
         self.assertTrue(self.claim(one, 'new', after_ms=9100)['granted'])
@@ -325,6 +325,7 @@ class Fence(Case):
         self.relay.begin()
         self.relay.rows('SELECT * FROM txrelay.leader_outbox(%s, %s, 10)', self.alice, epoch)
         self.relay.rows('SELECT * FROM txrelay.leader_snapshot(%s, %s, -1, 10)', self.alice, epoch)
+        self.relay.rows('SELECT * FROM txrelay.leader_look(%s, %s)', self.alice, epoch)
         self.assertIsNone(self.relay.value('SELECT pg_current_xact_id_if_assigned()'))
         self.relay.commit()
 

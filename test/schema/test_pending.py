@@ -49,6 +49,91 @@ class Outbox(Case):
         self.assertEqual(self.fetch(epoch), [])
 
 
+class Look(Case):
+    """Deadlines, cancellations, not_before: what the database's clock says to the leader."""
+
+    def look(self, epoch):
+        return self.relay.dicts('SELECT * FROM txrelay.leader_look(%s, %s)', self.alice, epoch)
+
+    def over(self, table, tx):
+        self.superuser().rows(f"UPDATE txrelay.{table} SET deadline = clock_timestamp() - interval '1 s' WHERE id = %s", tx)
+
+    def timed(self, **ms):
+        names = ''.join(f", {k} => clock_timestamp() + {v} * interval '1 ms'" for k, v in ms.items())
+        return self.app.value(f"SELECT txrelay.enqueue('alice', '\\x0001'{names})")
+
+    def test_nothing_to_say(self):
+        epoch = self.lead()
+        self.enqueue()
+        got, = self.look(epoch)
+        self.assertEqual((got['nonce'], got['ripe'], got['next_ms']), (None, False, None))
+
+    def test_the_next_time(self):
+        epoch = self.lead()
+        self.timed(not_before=50000)
+        self.timed(deadline=90000)
+        got, = self.look(epoch)
+        self.assertTrue(0 < got['next_ms'] <= 50000, got)
+        self.timed(deadline=20000)
+        self.assertTrue(0 < self.look(epoch)[0]['next_ms'] <= 20000)
+
+    def test_ripe_when_its_time_has_come_and_not_while_paused(self):
+        epoch = self.lead()
+        self.timed(not_before=-1)
+        self.assertTrue(self.look(epoch)[0]['ripe'])
+        self.relay.rows("SELECT txrelay.account_pause('alice', 'x')")
+        self.assertFalse(self.look(epoch)[0]['ripe'])
+
+    def test_the_outbox_expires(self):
+        epoch = self.lead()
+        late, good = self.timed(deadline=60000), self.enqueue()[0]
+        self.over('outbox', late)
+        self.assertEqual([r['id'] for r in self.relay.dicts('SELECT * FROM txrelay.leader_outbox(%s, %s, 9)', self.alice,
+                                                             epoch)], [good])
+        self.refused('TR002', self.admit, self.relay, epoch, [late], [0])
+        self.look(epoch)
+        got = self.status(late)
+        self.assertEqual((got['stage'], got['outcome'], got['nonce']), ('finished', 'expired', None))
+        self.assertRegex(got['error'], 'deadline .* passed')
+        self.assertEqual(self.status(good)['stage'], 'outbox')
+
+    def test_pending_ones_are_named_until_they_end(self):
+        epoch, (tx, other) = self.pending(2)
+        late = self.timed(deadline=60000)
+        self.admit(self.relay, epoch, [late], [2])
+        self.over('pending_transactions', late)
+        self.app.value('SELECT txrelay.cancel(%s)', tx)
+        for _ in range(2):
+            self.assertEqual([(r['nonce'], r['id'], r['outcome']) for r in self.look(epoch)],
+                             [(0, tx, 'cancelled'), (2, late, 'expired')])
+        self.app.value('SELECT txrelay.cancel(%s)', late)
+        self.assertEqual([r['outcome'] for r in self.look(epoch)], ['cancelled', 'cancelled'])
+        self.finish(self.relay, epoch, (0, h32(0), BLOCK, 'ok'))
+        self.assertEqual([r['nonce'] for r in self.look(epoch)], [2])
+        self.assertEqual(self.owner.value('SELECT array_agg(id) FROM txrelay.cancellations'), [late])
+        self.assertTrue(other)
+
+    def test_a_cancelled_one_that_lost_its_nonce(self):
+        epoch, (tx,) = self.pending()
+        self.app.value('SELECT txrelay.cancel(%s)', tx)
+        self.relay.rows("SELECT txrelay.leader_requeue(%s, %s, '{0}', '{lost}')", self.alice, epoch)
+        self.look(epoch)
+        self.assertEqual((self.status(tx)['stage'], self.status(tx)['outcome']), ('finished', 'cancelled'))
+        self.look(epoch)
+        self.assertEqual(self.count('cancellations'), 0)
+
+    def test_the_guard_goes_along(self):
+        epoch = self.lead()
+        tx, = self.enqueue(spec_version=900)
+        self.assertEqual(self.relay.dict('SELECT * FROM txrelay.leader_outbox(%s, %s, 9)', self.alice, epoch)['guard'], 900)
+        self.admit(self.relay, epoch, [tx], [0])
+        self.assertEqual(self.relay.dict('SELECT * FROM txrelay.leader_snapshot(%s, %s, -1, 9)', self.alice,
+                                         epoch)['guard'], 900)
+        self.relay.rows("SELECT txrelay.leader_requeue(%s, %s, '{0}', '{lost}')", self.alice, epoch)
+        self.assertEqual(self.owner.value('SELECT guard FROM txrelay.outbox'), 900)
+        self.refused('TR011', lambda: self.enqueue(spec_version=-1), text=('spec_version', '-1'))
+
+
 class Admit(Case):
     def test_moves_everything(self):
         epoch = self.lead()

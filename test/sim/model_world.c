@@ -13,8 +13,8 @@ struct world *world_new(uint64_t seed)
 {
     struct world *w = xcalloc(1, sizeof(*w));
     w->rng.state = seed;
-    w->m = manager_new(
-        &(struct manager_config){.window_max = 48, .batch_max = 16, .unanswered_max = 12, .era_period = ERA});
+    w->m = manager_new(&(struct manager_config){
+        .window_max = 48, .batch_max = 16, .unanswered_max = 12, .era_period = ERA, .look_ms = UINT32_MAX});
     w->now = 1;
     w->faults = true;
     w->txs = xcalloc(TX_MAX, sizeof(*w->txs));
@@ -122,6 +122,7 @@ static void carry(struct world *w, const struct manager_effect *fx)
     case MANAGER_FX_NODE_BEHIND: /* one node only */
     case MANAGER_FX_READY:
     case MANAGER_FX_ALERT:
+    case MANAGER_FX_LOOK: /* switched off: this world knows no deadlines */
         return;
     case MANAGER_FX_LOAD:
     case MANAGER_FX_ADMIT:

@@ -154,10 +154,12 @@ struct id_row {
     enum stage stage; /* OPEN: in a transaction that is not committed */
     int account;
     int32_t priority;
-    int64_t nonce;       /* pending, finished with one: else -1 */
-    const char *outcome; /* finished */
-    bool silent;         /* its enqueue found the leader awake: nobody was notified */
-    bool cancelled;
+    int64_t nonce;                      /* pending, finished with one: else -1 */
+    const char *outcome;                /* finished */
+    bool silent;                        /* its enqueue found the leader awake: nobody was notified */
+    bool cancelled;                     /* somebody asked for it */
+    int64_t deadline_us, not_before_us; /* of the database's clock; 0: none */
+    uint32_t guard;                     /* runtime that it is for; 0: any */
 };
 
 struct pending_row {
@@ -245,6 +247,7 @@ enum op {
     OP_STATES,
     OP_FINISH,
     OP_REJECT,
+    OP_LOOK,
     OP_NONCE,
     OP_REQUEUE,
     OP_ACCOUNTS,
@@ -289,6 +292,8 @@ struct stmt {
     bool renewed[ACCOUNTS];
     struct manager_snapshot_row *snapshot; /* owned, as are these */
     struct manager_outbox_row *outbox;
+    struct manager_stop *stops;
+    uint64_t next_ms;
     uint8_t *bytes;
     uint8_t (*hashes)[32];
     struct listen_event *events;
@@ -597,6 +602,7 @@ void relay_store_moved(struct world *w, struct relay *r);
 void relay_chain_ready(struct world *w, struct relay *r);
 void account_event(struct world *w, struct relay *r, int account, const struct manager_event *ev);
 void account_wake(struct world *w, struct relay *r, int account, enum wake_event ev);
+void account_rung(struct world *w, struct relay *r, int account);
 void account_promote(struct world *w, struct relay *r, int account, int64_t epoch);
 void account_demote(struct world *w, struct relay *r, int account);
 bool account_gate(const struct world *w, const struct relay *r, int account);
@@ -613,6 +619,7 @@ struct stmt *stmt_new(struct world *w, struct relay *r, int account, enum op op,
 void store_effect(struct world *w, struct relay *r, int account, const struct manager_effect *fx);
 void store_requeue(struct world *w, struct relay *r, int account, uint64_t nonce);
 void store_fetch(struct world *w, struct relay *r, int account);
+void store_look(struct world *w, struct relay *r, int account);
 void store_arm(struct world *w, struct relay *r, int account, bool arm);
 void store_links(struct world *w, struct relay *r);
 

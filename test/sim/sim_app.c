@@ -79,12 +79,20 @@ static void begin_tx(struct world *w)
     *t = (struct app_tx){.open = true, .starts = w->db.starts};
     t->account = (int)rng_below(&w->rng, (uint64_t)w->plan.accounts);
     t->count = (int)between(w, 1, ROWS_MAX);
+    int64_t now = db_now_us(w);
     for (int i = 0; i < t->count; i++) {
         t->ids[i] = d->next_id++;
         d->ids[t->ids[i]] = (struct id_row){.stage = STAGE_OPEN,
                                             .account = t->account,
                                             .nonce = -1,
                                             .priority = chance(w, 10) ? (int32_t)between(w, 0, 4) - 2 : 0};
+        if (chance(w, 10))
+            d->ids[t->ids[i]].not_before_us = now + (int64_t)between(w, 1, 10 * SECOND);
+        if (w->plan.era && chance(w, 8))
+            d->ids[t->ids[i]].guard = w->chain.spec - (uint32_t)chance(w, 10);
+        if (chance(w, 15)) /* often shorter than a transaction needs */
+            d->ids[t->ids[i]].deadline_us =
+                now + (int64_t)between(w, 1, chance(w, 70) ? 8 * SECOND : 60 * SECOND);
     }
     t->rings = lock_owner(w, KIND_BELL, t->account) != NULL;
     if (!t->rings)

@@ -37,6 +37,7 @@ void stmt_unref(struct stmt *s)
     free(s->lookups);
     free(s->snapshot);
     free(s->outbox);
+    free(s->stops);
     free(s->bytes);
     free(s->hashes);
     free(s->events);
@@ -233,7 +234,7 @@ static void hear_notice(struct world *w, struct event *e)
         struct relay *r = l->owner;
         if (x->channel == 'w') {
             if (r->running && r->accounts[x->account].leader)
-                account_wake(w, r, x->account, WAKE_EV_RING);
+                account_rung(w, r, x->account);
         } else if (r->running && !r->draining) {
             elect_feed(w, r,
                        &(struct elector_event){.type = ELECTOR_EV_LEADER_CHANGE,

@@ -26,6 +26,7 @@ static void load_row(struct world *w, struct stmt *q, uint64_t nonce, size_t *ha
                                        .call_len = CALL_LEN,
                                        .era_death = t->death,
                                        .spec_version = t->spec,
+                                       .guard = w->db.t.ids[p->id].guard,
                                        .submitted_block = p->signed_at,
                                        .earlier = (const uint8_t(*)[32])(q->hashes + *hashes)};
     s->stage = !strcmp(p->state, "signed") ? MANAGER_ROW_SIGNED
@@ -60,11 +61,14 @@ static void load(struct world *w, struct stmt *q)
 }
 
 /* By priority, then id. */
-static int64_t next_in_outbox(const struct tables *t, int account, const int64_t *taken, size_t count)
+static int64_t next_in_outbox(const struct tables *t, int account, const int64_t *taken, size_t count,
+                              int64_t now)
 {
     int64_t found = 0;
     for (int64_t id = 1; id < t->next_id; id++) {
-        bool seen = t->ids[id].stage != STAGE_OUTBOX || t->ids[id].account != account;
+        const struct id_row *r = &t->ids[id];
+        bool seen = r->stage != STAGE_OUTBOX || r->account != account || r->not_before_us > now ||
+                    (r->deadline_us && r->deadline_us <= now);
         for (size_t i = 0; i < count && !seen; i++)
             seen = taken[i] == id;
         if (!seen && (!found || t->ids[id].priority > t->ids[found].priority))
@@ -77,14 +81,17 @@ static void read_outbox(struct world *w, struct stmt *q)
 {
     int64_t taken[IDS], id;
     size_t count = 0;
-    while (count < q->limit && count < IDS && (id = next_in_outbox(&w->db.t, q->account, taken, count)))
+    while (count < q->limit && count < IDS &&
+           (id = next_in_outbox(&w->db.t, q->account, taken, count, db_now_us(w))))
         taken[count++] = id;
     q->outbox = xcalloc(count, sizeof(*q->outbox));
     q->bytes = xcalloc(count, CALL_LEN);
     for (size_t i = 0; i < count; i++) {
         memcpy(q->bytes + i * CALL_LEN, &taken[i], CALL_LEN);
-        q->outbox[i] = (struct manager_outbox_row){
-            .id = taken[i], .call = q->bytes + i * CALL_LEN, .call_len = CALL_LEN};
+        q->outbox[i] = (struct manager_outbox_row){.id = taken[i],
+                                                   .call = q->bytes + i * CALL_LEN,
+                                                   .call_len = CALL_LEN,
+                                                   .guard = w->db.t.ids[taken[i]].guard};
         if (never_admitted(taken[i]))
             q->outbox[i].bad = "call 0 does not decode";
     }

@@ -49,6 +49,9 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
     case MANAGER_FX_STORE_NONCE:
         store_effect(w, r, account, fx);
         return;
+    case MANAGER_FX_LOOK:
+        store_look(w, r, account);
+        return;
     case MANAGER_FX_WANT_OUTBOX:
         r->accounts[account].outbox_limit = fx->limit;
         account_wake(w, r, account, WAKE_EV_WANT);
@@ -87,7 +90,7 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
 static const char *const effects[] = {
     "LOAD",        "WANT_OUTBOX",  "ADMIT",        "RESIGN",       "FILL",        "SUBMIT",   "UNWATCH",
     "UNWATCH_ALL", "STORE_STATES", "STORE_FINISH", "STORE_REJECT", "STORE_NONCE", "ASK_POOL", "ASK_NONCE",
-    "FOLLOW",      "RECHECK",      "NODE_BEHIND",  "READY",        "ALERT"};
+    "FOLLOW",      "RECHECK",      "NODE_BEHIND",  "READY",        "ALERT",       "LOOK"};
 
 void account_event(struct world *w, struct relay *r, int account, const struct manager_event *ev)
 {
@@ -123,7 +126,8 @@ static void check_asleep(struct world *w, const struct relay *r, int account)
         return; /* its lock is gone without its knowing: it will hear of it */
     for (int64_t id = 1; id < w->db.t.next_id; id++) {
         const struct id_row *row = &w->db.t.ids[id];
-        HOLDS(w, row->stage != STAGE_OUTBOX || row->account != account || !row->silent, "wake",
+        bool timed = row->not_before_us || (row->deadline_us && row->deadline_us <= db_now_us(w));
+        HOLDS(w, timed || row->stage != STAGE_OUTBOX || row->account != account || !row->silent, "wake",
               "r%d sleeps on account %d while transaction %lld waits, of which nobody was notified", r->index,
               account, (long long)id);
     }
@@ -143,6 +147,14 @@ void account_wake(struct world *w, struct relay *r, int account, enum wake_event
     if (a->wake.state == WAKE_ASLEEP && before != WAKE_ASLEEP)
         check_asleep(w, r, account);
     rearm(w, r, account);
+    if (a->wake.state == WAKE_ASLEEP && before != WAKE_ASLEEP)
+        account_event(w, r, account, &(struct manager_event){.type = MANAGER_EV_LOOK});
+}
+
+void account_rung(struct world *w, struct relay *r, int account)
+{
+    account_wake(w, r, account, WAKE_EV_RING);
+    account_event(w, r, account, &(struct manager_event){.type = MANAGER_EV_LOOK});
 }
 
 static void chain_facts(struct world *w, struct relay *r, int account)

@@ -1,5 +1,6 @@
 /* The leader's writes: schema/migrations/0004_pending.sql. Each is all or nothing: checked first, then done.
  * TR001 and TR002 are normal; TR003 says that a relay has a fault, so it breaks the run. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim.h"
@@ -82,6 +83,10 @@ static void end_id(struct world *w, int64_t id, const char *outcome, int64_t non
     HOLDS(w, real == (w->effects[id] > 0) || w->db.lossy, "I1",
           "transaction %lld ends as %s and is %u times in finalized blocks", (long long)id, outcome,
           w->effects[id]);
+    HOLDS(w, strcmp(outcome, "expired") != 0 || (r->deadline_us && r->deadline_us <= db_now_us(w)),
+          "deadline", "transaction %lld expires before its deadline", (long long)id);
+    HOLDS(w, strcmp(outcome, "cancelled") != 0 || r->cancelled || w->db.lossy, "cancel",
+          "transaction %lld is cancelled and nobody asked for it", (long long)id);
     r->stage = STAGE_FINISHED;
     r->outcome = outcome;
     r->nonce = nonce;
@@ -134,6 +139,9 @@ static void record(struct world *w, const struct stmt *q, struct pending_row *p,
     p->signed_at = q->signed_at;
     p->updated_us = db_stamp(w);
     t->committed = true;
+    HOLDS(w, t->id <= 0 || !w->db.t.ids[t->id].guard || w->db.t.ids[t->id].guard == t->spec || w->db.lossy,
+          "guard", "transaction %lld is for runtime %u and signed under %u", (long long)t->id,
+          w->db.t.ids[t->id].guard, t->spec);
     HOLDS(w, t->id >= 0 && (t->birth < 0 || w->chain.blocks[t->anchor].final), "era",
           "r%d signs nonce %llu over block %u, which is not final", q->relay, (unsigned long long)t->nonce,
           t->anchor);
@@ -189,7 +197,8 @@ static void admit(struct world *w, struct stmt *q)
     }
     for (size_t i = 0; i < q->count; i++) {
         const struct id_row *r = &t->ids[q->rows[i].id];
-        bool there = r->stage == STAGE_OUTBOX && r->account == q->account;
+        bool there = r->stage == STAGE_OUTBOX && r->account == q->account &&
+                     (!r->deadline_us || r->deadline_us > db_now_us(w));
         if (PLANTED(CANCEL_ADMIT) && r->stage == STAGE_FINISHED && r->cancelled)
             there = true;
         if (!there) {
@@ -390,10 +399,46 @@ static void outbox_end(struct world *w, int64_t id, const char *outcome)
 
 void rows_cancel(struct world *w, int64_t id)
 {
-    if (w->db.t.ids[id].stage != STAGE_OUTBOX)
+    struct id_row *r = &w->db.t.ids[id];
+    if (r->stage != STAGE_OUTBOX && r->stage != STAGE_PENDING)
         return;
-    w->db.t.ids[id].cancelled = true;
-    outbox_end(w, id, "cancelled");
+    r->cancelled = true;
+    if (r->stage == STAGE_OUTBOX)
+        outbox_end(w, id, "cancelled");
+    else
+        notify_signal(w, "wake", r->account);
+}
+
+static void soonest(int64_t *at, int64_t us)
+{
+    if (us && us < *at)
+        *at = us;
+}
+
+/* leader_look. */
+static void look(struct world *w, struct stmt *q)
+{
+    int64_t now = db_now_us(w), next = INT64_MAX;
+    q->stops = xcalloc(IDS, sizeof(*q->stops));
+    for (int64_t id = 1; id < w->db.t.next_id; id++) {
+        const struct id_row *r = &w->db.t.ids[id];
+        bool over = r->deadline_us && r->deadline_us <= now;
+        bool pending = r->stage == STAGE_PENDING;
+        if (r->account != q->account || (r->stage != STAGE_OUTBOX && !pending))
+            continue;
+        const char *outcome = r->cancelled ? "cancelled" : "expired";
+        if (pending && (over || r->cancelled)) {
+            q->stops[q->out_count++] = (struct manager_stop){
+                .nonce = (uint64_t)r->nonce, .id = id, .outcome = outcome, .reason = ""};
+        } else if (over || r->cancelled) {
+            outbox_end(w, id, outcome);
+        } else {
+            soonest(&next, r->deadline_us);
+            soonest(&next, r->not_before_us > now && !pending ? r->not_before_us : 0);
+            q->ok |= !pending && r->not_before_us && r->not_before_us <= now;
+        }
+    }
+    q->next_ms = next == INT64_MAX ? UINT64_MAX : (uint64_t)(next - now + 999) / 1000;
 }
 
 static void reject(struct world *w, struct stmt *q)
@@ -404,8 +449,8 @@ static void reject(struct world *w, struct stmt *q)
             return;
         }
     for (size_t i = 0; i < q->count; i++) {
-        HOLDS(w, never_admitted(q->rows[i].id), "I1", "transaction %lld is rejected and is good",
-              (long long)q->rows[i].id);
+        HOLDS(w, never_admitted(q->rows[i].id) || w->db.t.ids[q->rows[i].id].guard, "I1",
+              "transaction %lld is rejected and is good", (long long)q->rows[i].id);
         outbox_end(w, q->rows[i].id, q->rows[i].outcome);
     }
 }
@@ -445,8 +490,9 @@ static void requeue(struct world *w, struct stmt *q)
 void sql_write(struct world *w, struct stmt *q)
 {
     static void (*const writes[])(struct world * w, struct stmt * q) = {
-        [OP_ADMIT] = admit, [OP_RESIGN] = resign, [OP_FILL] = fill,       [OP_STATES] = states,
-        [OP_FINISH] = ends, [OP_REJECT] = reject, [OP_NONCE] = set_nonce, [OP_REQUEUE] = requeue,
+        [OP_ADMIT] = admit,     [OP_RESIGN] = resign,   [OP_FILL] = fill,
+        [OP_STATES] = states,   [OP_FINISH] = ends,     [OP_REJECT] = reject,
+        [OP_NONCE] = set_nonce, [OP_REQUEUE] = requeue, [OP_LOOK] = look,
     };
     bool unfenced = PLANTED(NO_FENCE) && q->op == OP_STATES;
     if (!sql_fence(w, q) && !unfenced)

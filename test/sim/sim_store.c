@@ -103,6 +103,7 @@ void link_lost(struct world *w, struct link *l)
         lost->lookups = NULL;
         lost->snapshot = NULL;
         lost->outbox = NULL;
+        lost->stops = NULL;
         lost->bytes = NULL;
         lost->hashes = NULL;
         lost->events = NULL;
@@ -398,7 +399,8 @@ static void tell_written(struct world *w, const struct stmt *s)
                                                .bytes_len = BYTES_LEN,
                                                .call_len = CALL_LEN,
                                                .era_death = t->death,
-                                               .spec_version = t->spec};
+                                               .spec_version = t->spec,
+                                               .guard = s->rows[i].guard};
         hash_of_tx(s->txs[i], rows[i].hash);
     }
     account_event(w, relay_of(w, s), s->account,
@@ -517,6 +519,9 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
         sign_rows(w, r, s);
         s->signed_at = r->door.finalized;
         int rc = s->op == OP_RESIGN ? leave_out_known(r, s) : 1;
+        for (size_t i = 0; i < s->count; i++)
+            if (s->rows[i].guard && s->rows[i].guard != r->door.spec)
+                rc = ERR_NET;
         if (rc <= 0) {
             fail_later(w, s, rc);
             return;
@@ -575,6 +580,31 @@ void store_fetch(struct world *w, struct relay *r, int account)
     struct stmt *s = stmt_new(w, r, account, OP_OUTBOX, fetched);
     s->limit = r->accounts[account].outbox_limit;
     send_work(w, r, s);
+}
+
+static void looked(struct world *w, struct stmt *s)
+{
+    struct relay *r = relay_of(w, s);
+    if (!current(w, s))
+        return;
+    if (s->code) {
+        lost_leadership(w, r, s->account, s->code);
+        if (current(w, s))
+            account_event(w, r, s->account,
+                          &(struct manager_event){.type = MANAGER_EV_LOOKED, .failed = true});
+        return;
+    }
+    account_event(
+        w, r, s->account,
+        &(struct manager_event){
+            .type = MANAGER_EV_LOOKED, .stops = s->stops, .count = s->out_count, .next_ms = s->next_ms});
+    if (s->ok)
+        account_wake(w, r, s->account, WAKE_EV_RING);
+}
+
+void store_look(struct world *w, struct relay *r, int account)
+{
+    send_work(w, r, stmt_new(w, r, account, OP_LOOK, looked));
 }
 
 static void armed(struct world *w, struct stmt *s)

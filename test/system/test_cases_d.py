@@ -3,6 +3,7 @@ import unittest
 
 from harness import proc
 from harness.cases import CaseTest, load_tests, on_submit, refusal  # noqa: F401
+from harness.chain import remark
 
 
 class FamilyD(CaseTest):
@@ -22,15 +23,18 @@ class FamilyD(CaseTest):
         self.assert_one_hash_each(world)
 
     def test_40_hundred_transactions_pool_of_eight(self):
-        """Nothing is lost, and the pool is used in every block."""
+        """One too many costs the whole sequence, because the pool throws out the oldest with all that depend on it. The
+        relay finds out how much goes in: nothing is lost, and what was sent in vain stays within bounds."""
         world = self.world('--pool-limit', '8', '--future-limit', '8')
+        calls = [remark(f'narrow {i}') for i in range(100)]
+        ids = world.pg.value("SELECT txrelay.enqueue_many('alice', %s)", (calls,))
+        world.committed.update(zip(calls, ids))
         start = world.best()
-        world.enqueue_many([f'narrow {i}' for i in range(100)])
         self.assert_once(world)
         took = world.pg.value('SELECT max(block_number) FROM txrelay.finished_transactions') - start
-        self.assertLess(took, 60, 'blocks for 100 transactions')
-        per_block = world.rows('SELECT count(*) FROM txrelay.finished_transactions GROUP BY block_number')
-        self.assertGreaterEqual(max(n for n, in per_block), 4)
+        print(f'\n  40: 100 transactions through a pool of 8: {took} blocks, {world.results()}')
+        self.assertLess(len(world.submits()), 1000)
+        self.assertEqual({i for _, _, i, *_ in world.attempts()}, set(ids), 'no filler')
 
     def test_41_accepted_then_evicted_without_a_word(self):
         """The hash was answered, then the node forgot it: the same bytes again while their era lives."""

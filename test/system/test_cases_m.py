@@ -1,15 +1,15 @@
 """Public reports, family M: duplicates on crash and retry (test/cases.md)."""
+import hashlib
 import threading
 import unittest
 
 import psycopg2
 
 from harness import proc
-from harness.cases import CaseTest, load_tests, on_submit  # noqa: F401
+from harness.cases import ACCOUNT_PREFIX, CaseTest, load_tests, on_submit  # noqa: F401
 from harness.chain import put_compact, remark
 
 BOB_ID = bytes.fromhex('8eaf04151687736326c9fea17e25fc5287613693c912909cb226aa4794f26a48')
-ACCOUNT_PREFIX = '0x26aa394eea5630e07c48ae0c9558cef7b99d880ec681799c0cf30e8886371da9'
 
 # A backend that is killed in the middle of a statement, once: sequences do not roll back.
 KILL_ONCE = '''
@@ -37,7 +37,6 @@ CREATE TRIGGER test_hold BEFORE INSERT ON txrelay.pending_transactions FOR EACH 
 
 
 def free_balance(world, account_id):
-    import hashlib
     key = ACCOUNT_PREFIX + hashlib.blake2b(account_id, digest_size=16).hexdigest() + account_id.hex()
     data = bytes.fromhex(world.chain.rpc('state_getStorage', key)[2:])
     return int.from_bytes(data[16:32], 'little')

@@ -33,6 +33,8 @@ struct manager_config {
     uint32_t era_period;      /* blocks; power of two; 0 = immortal; default 64 */
     uint32_t reprobe_blocks;  /* an open row without news for so many best blocks is asked about; default 5 */
     uint32_t state_batch_max; /* statuses of one store write; default 512 */
+    uint32_t look_ms; /* the table is looked at so often for what is to be stopped; default 1000; UINT32_MAX:
+                         never, for a store without deadlines and cancellations */
 };
 
 enum manager_phase {
@@ -61,6 +63,8 @@ enum manager_event_type {
     MANAGER_EV_POOL,      /* hashes: answer to ASK_POOL; failed = true when it could not be asked */
     MANAGER_EV_NONCE,     /* nonce at the best block: answer to ASK_NONCE; failed */
     MANAGER_EV_OUTBOX,    /* outbox rows: answer to WANT_OUTBOX, at least one */
+    MANAGER_EV_LOOK,      /* look now: somebody cancelled, or rows with a time may have come */
+    MANAGER_EV_LOOKED,    /* stops, next_ms: answer to LOOK; failed */
     MANAGER_EV_ADMITTED,  /* written rows: bytes and hashes, committed */
     MANAGER_EV_RESIGNED,  /* written rows: new attempts, committed */
     MANAGER_EV_FILLED,    /* written rows: fillers, committed */
@@ -89,15 +93,26 @@ struct manager_snapshot_row {
     size_t call_len;   /* the call is the last call_len bytes of it */
     int64_t era_death; /* block number, -1 immortal */
     uint32_t spec_version;
+    uint32_t guard; /* as of the outbox row */
     uint64_t submitted_block;
     const uint8_t (*earlier)[32]; /* hashes of earlier attempts */
     size_t earlier_count;
+};
+
+/* A pending transaction that is to be stopped: no new bytes are signed for it, and it ends with this outcome
+ * if none of those that may be out there gets in. */
+struct manager_stop {
+    uint64_t nonce;
+    int64_t id;
+    const char *outcome; /* "expired", "cancelled" */
+    const char *reason;  /* copied */
 };
 
 struct manager_outbox_row {
     int64_t id;
     const uint8_t *call; /* copied */
     size_t call_len;
+    uint32_t guard;  /* the only runtime spec version under which it may be signed; 0: any */
     const char *bad; /* NULL, or why the door found that it can never be sent: it is rejected with this */
 };
 
@@ -110,6 +125,7 @@ struct manager_written_row {
     size_t call_len;
     int64_t era_death;
     uint32_t spec_version;
+    uint32_t guard; /* admitted: as of the outbox row */
 };
 
 struct manager_included {
@@ -149,6 +165,8 @@ struct manager_event {
     /* counts for whichever array is used */
     size_t count;
     const struct manager_outbox_row *outbox;
+    const struct manager_stop *stops;
+    uint64_t next_ms; /* looked: until the table's next deadline or not_before; UINT64_MAX: none */
     const struct manager_written_row *written;
     const uint8_t (*hashes)[32];
     const struct manager_block *block;
@@ -190,6 +208,7 @@ enum manager_effect_type {
     MANAGER_FX_NODE_BEHIND, /* number: a height that exists */
     MANAGER_FX_READY,       /* rebuilt: the account is led for good now (log, readiness) */
     MANAGER_FX_ALERT,       /* text: something a person must know */
+    MANAGER_FX_LOOK,        /* end what has expired in the outbox, bring what is to be stopped, then LOOKED */
 };
 
 struct manager_row_effect {
@@ -197,6 +216,7 @@ struct manager_row_effect {
     int64_t id;
     const uint8_t *call; /* admit, resign: borrowed until the next step */
     size_t call_len;
+    uint32_t guard;      /* admit, resign: sign under this runtime spec version or not at all; 0: any */
     uint32_t tip_steps;  /* 0 = no tip; later work gives it meaning */
     const char *reason;  /* resign, fill: static or borrowed text */
     const char *outcome; /* fill, reject: "failed", "expired", ... */

@@ -137,6 +137,7 @@ struct store_pending_row {
     int64_t era_death;                              /* -1: immortal */
     int64_t era_birth;                              /* -1: immortal */
     uint32_t spec_version;
+    uint32_t guard;          /* the only runtime spec version under which it may be signed; 0: any */
     const char *tip;         /* decimal */
     int64_t submitted_block; /* finalized height when it was signed */
     size_t earlier_count;    /* hashes of earlier attempts at this nonce: they may still be included */
@@ -162,6 +163,7 @@ struct store_outbox_row {
     int32_t priority;
     int64_t deadline_ms; /* wall clock, -1: none */
     const char *creator;
+    uint32_t guard; /* the only runtime spec version under which it may be signed; 0: any */
 };
 struct store_outbox {
     struct store_req req;
@@ -173,6 +175,25 @@ struct store_outbox {
     const struct store_outbox_row *rows;
 };
 void store_outbox_start(struct store *s, struct store_outbox *r, store_cb cb);
+
+/* What the database's clock and the applications say. Outbox rows past their deadline end as expired in it;
+ * pending transactions that are to be stopped come back (their deadline has passed, or somebody cancelled
+ * them) with the outcome to record if none of their bytes gets in. */
+struct store_stop {
+    int64_t nonce, id;
+    const char *outcome, *reason;
+};
+struct store_look {
+    struct store_req req;
+    int32_t account;
+    int64_t epoch;
+    /* out */
+    size_t count;
+    const struct store_stop *stops;
+    bool ripe;       /* a row that had waited for its time may be admitted now */
+    int64_t next_ms; /* until the next deadline or not_before; -1: none */
+};
+void store_look_start(struct store *s, struct store_look *r, store_cb cb);
 
 /* ---- the leader's writes; all fenced by epoch ---- */
 

@@ -63,7 +63,7 @@ exec 9>"$DIR/.lock"
 flock 9 # two lanes at once install once
 NODE=$(find_node)
 install_packages
-for file in "$HERE"/*.mjs "$HERE"/../*.mjs; do
+for file in "$HERE"/*.[cm]js "$HERE"/../*.mjs; do
   cmp -s "$file" "$DIR/${file##*/}" || cp "$file" "$DIR/"
 done
 if [ ! -s "$DIR/spec.json" ] || [ "$DIR/mkspec.mjs" -nt "$DIR/spec.json" ]; then

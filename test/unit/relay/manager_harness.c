@@ -16,7 +16,10 @@ static void forget_effects(struct script *s)
 struct script *script_new(const struct manager_config *config)
 {
     struct script *s = xcalloc(1, sizeof(*s));
-    s->m = manager_new(config ? config : &(struct manager_config){0});
+    struct manager_config c = config ? *config : (struct manager_config){0};
+    if (!c.look_ms)
+        c.look_ms = UINT32_MAX; /* only the tests of looking want to see it */
+    s->m = manager_new(&c);
     s->now = 1000;
     s->next_id = 1;
     s->spec = SPEC;
@@ -237,7 +240,8 @@ static void written(struct script *s, enum manager_effect_type fx_type, enum man
                                                .bytes_len = BYTES_LEN,
                                                .call_len = CALL_LEN,
                                                .era_death = s->era < 0 ? -1 : (int64_t)s->finalized + s->era,
-                                               .spec_version = s->spec};
+                                               .spec_version = s->spec,
+                                               .guard = fx->rows[i].guard};
         memcpy(rows[i].hash, current(s, nonce), 32);
     }
     feed(s, (struct manager_event){.type = type, .written = rows, .count = count});

@@ -27,26 +27,59 @@ static void unanswered(void **state)
     script_free(s);
 }
 
-/* 1016: the row waits for the next block, no later one is sent before it, the window halves once a block. */
+/* 1016: the row waits for the next block, no later one is sent before it, the window becomes half of what was
+ * in flight, once a block, and bounds what is sent from then on. */
 static void pool_full(void **state)
 {
     (void)state;
-    struct script *s = admitted_rows(3);
+    struct script *s = admitted_rows(5);
     refuse(s, 5, 1016, "Immediately Dropped");
-    assert_int_equal(manager_look(s->m).window, 128);
-    refuse(s, 6, 1016, "Immediately Dropped");
-    assert_int_equal(manager_look(s->m).window, 128);
-    refuse(s, 7, 1016, "Immediately Dropped");
+    assert_int_equal(manager_look(s->m).window, 2);
+    for (uint64_t nonce = 6; nonce <= 9; nonce++)
+        refuse(s, nonce, 1016, "Immediately Dropped");
+    assert_int_equal(manager_look(s->m).window, 2);
     none(s, MANAGER_FX_SUBMIT);
     best(s);
-    assert_int_equal(manager_look(s->m).window, 128); /* this block had refusals */
-    expect_submit(s, 5);                              /* one alone, to see whether there is room */
+    assert_int_equal(manager_look(s->m).window, 2); /* this block had refusals */
+    expect_submit(s, 5);                            /* one alone, to see whether there is room */
     none(s, MANAGER_FX_SUBMIT);
     accept(s, 5);
     expect_submit(s, 6);
+    accept(s, 6);
+    none(s, MANAGER_FX_SUBMIT);
+    status(s, 5, TX_IN_BLOCK, block_of(101)); /* it has left the pool */
     expect_submit(s, 7);
+    none(s, MANAGER_FX_SUBMIT);
     best(s);
-    assert_int_equal(manager_look(s->m).window, 129);
+    assert_int_equal(manager_look(s->m).window, 3);
+    expect_submit(s, 8);
+    none(s, MANAGER_FX_SUBMIT);
+    script_free(s);
+}
+
+/* A full pool throws out the oldest with all that depend on it: the window shrinks as for 1016. Below one
+ * that is still pooled a row goes whatever the window says. */
+static void dropped_together(void **state)
+{
+    (void)state;
+    struct script *s = admitted_rows(4);
+    for (uint64_t nonce = 5; nonce <= 8; nonce++)
+        accept(s, nonce);
+    best(s);
+    status(s, 8, TX_DROPPED, NULL);
+    assert_int_equal(manager_look(s->m).window, 2);
+    probe(s, 5, 0);
+    none(s, MANAGER_FX_SUBMIT); /* three are in the pool */
+    status(s, 6, TX_DROPPED, NULL);
+    assert_int_equal(manager_look(s->m).window, 2);
+    probe(s, 5, 0);
+    expect_submit(s, 6); /* a repair: 7 waits for it */
+    accept(s, 6);
+    none(s, MANAGER_FX_SUBMIT);
+    status(s, 5, TX_IN_BLOCK, block_of(101));
+    none(s, MANAGER_FX_SUBMIT);
+    status(s, 6, TX_IN_BLOCK, block_of(101));
+    expect_submit(s, 8);
     script_free(s);
 }
 
@@ -537,6 +570,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unanswered),
         cmocka_unit_test(pool_full),
+        cmocka_unit_test(dropped_together),
         cmocka_unit_test(window_bounds),
         cmocka_unit_test(already_imported),
         cmocka_unit_test(banned_but_pooled),

@@ -12,6 +12,7 @@ struct store_states states_of(const struct store_state_row *rows, size_t n);
 
 /* contract_rows.c */
 void test_outbox_order(void **state);
+void test_look(void **state);
 void test_idempotency(void **state);
 void test_admit(void **state);
 void test_snapshot_chunks(void **state);

@@ -46,6 +46,23 @@ void test_outbox_order(void **state)
     store_req_done(&box.req);
 }
 
+/* Nothing to stop, no time ahead; a stale leader is not answered. */
+void test_look(void **state)
+{
+    (void)state;
+    fx_enqueue(&x, &a, "plain", 0);
+    struct store_look look = {.account = a.account, .epoch = a.epoch};
+    RUN_OK(&x, look, &look);
+    assert_int_equal(look.count, 0);
+    assert_false(look.ripe);
+    assert_int_equal(look.next_ms, -1);
+    store_req_done(&look.req);
+    look.epoch--;
+    RUN(&x, look, &look);
+    assert_int_equal(look.req.err.code, ERR_LOST_LEADERSHIP);
+    store_req_done(&look.req);
+}
+
 void test_idempotency(void **state)
 {
     (void)state;

@@ -1,0 +1,226 @@
+"""What an application can say about its transactions: deadline, cancel, guard, priority, not_before (issue 3, item 7)."""
+import time
+import unittest
+
+from harness import proc
+from harness.cases import CaseTest, load_tests, on_submit, refusal  # noqa: F401
+from harness.chain import remark
+from harness.relay import cli
+
+
+class Controls(CaseTest):
+    def put(self, world, text, **options):
+        """enqueue with options; a tuple is (SQL expression,)."""
+        call, names, values = remark(text), '', []
+        for name, value in options.items():
+            sql = value[0] if isinstance(value, tuple) else '%s'
+            names += f', {name} => {sql}'
+            values += [] if isinstance(value, tuple) else [value]
+        tx = world.pg.value(f"SELECT txrelay.enqueue('alice', %s{names})", [call, *values])
+        world.committed[call] = tx
+        return tx
+
+    def in_ms(self, ms):
+        return (f"clock_timestamp() + interval '{ms} ms'",)
+
+    def cancel(self, world, tx):
+        return world.pg.value('SELECT txrelay.cancel(%s)', (tx,))
+
+    def late_ms(self, world, tx, column='deadline'):
+        """How long after this time of its record's text it ended."""
+        return world.pg.value('''SELECT extract(epoch FROM finished_at - (regexp_match(error, 'deadline (.*) passed'))[1]::timestamptz)
+                                 * 1000 FROM txrelay.finished_transactions WHERE id = %s''', (tx,))
+
+    def lost(self, world):
+        """The node answers with a hash and forgets the bytes; no status ever comes."""
+        return world.script(on_submit('accept_and_drop', times=0), {'match': {'status': '*', 'times': 0}, 'action': 'omit'})
+
+    def sent(self, world, tx):
+        return proc.wait_for('it to be sent', lambda: len(world.submits()) > 0 and world.row(tx)['nonce'] is not None)
+
+    # ---- deadline ----
+
+    def test_deadline_in_the_outbox_of_an_idle_account(self):
+        """The account is paused and its leader asleep: the row ends at its time, not at some poll."""
+        world = self.world()
+        world.pg.value("SELECT txrelay.account_pause('alice', 'test')")
+        tx = self.put(world, 'too late', deadline=self.in_ms(1500))
+        outcome, error = world.wait_end(tx)
+        self.assertEqual(outcome, 'expired')
+        self.assertRegex(error, 'deadline .* passed')
+        self.assertLess(self.late_ms(world, tx), 400)
+        world.pg.value("SELECT txrelay.account_resume('alice')")
+        world.enqueue('goes on')
+        world.settle()
+        self.assertEqual(world.next_nonce(), 1)
+
+    def test_deadline_with_a_nonce_and_never_in_a_pool(self):
+        """The pool is full until after the deadline: a filler takes the nonce, those behind go on."""
+        world = self.world()
+        rule, = world.script(on_submit(refusal(1016), times=0))
+        tx = self.put(world, 'refused', deadline=self.in_ms(1000))
+        behind = world.enqueue('behind it')
+        self.assertEqual(world.wait_end(tx)[0], 'expired')
+        world.chain.rpc('dev_clearScript', {'id': rule})
+        figures = world.settle()
+        self.assertEqual((figures['finalized'], figures['failed']), (1, 1))
+        self.assertEqual(world.row(behind)['nonce'], 1)
+
+    def test_deadline_passes_in_the_pool_and_it_gets_in(self):
+        """Nothing is done to bytes that a pool holds: the record is what the chain says."""
+        world = self.world()
+        world.set(paused=True)
+        tx = self.put(world, 'late but in', deadline=self.in_ms(700))
+        world.wait_pool(1)
+        passed = 'SELECT deadline + interval \'1200 ms\' < clock_timestamp() FROM txrelay.pending_transactions WHERE id = %s'
+        proc.wait_for('the deadline to pass', lambda: world.pg.value(passed, (tx,)))
+        self.assertIsNone(world.row(tx)['outcome'])
+        world.set(paused=False)
+        self.assert_once(world)
+        self.assertEqual(len(world.attempts()), 1)
+
+    def test_deadline_passes_and_the_bytes_are_lost(self):
+        """Sent once and gone: no new signature, and no end before the era's: a pool somewhere may still have it."""
+        world = self.world(manager={'era_period': 16})
+        rules = self.lost(world)
+        tx = self.put(world, 'gone', deadline=self.in_ms(600))
+        self.sent(world, tx)
+        self.assertEqual(world.wait_end(tx)[0], 'expired')
+        death, = world.rows('SELECT era_death FROM txrelay.attempts WHERE id = %s', tx)[0]
+        self.assertGreaterEqual(world.best(), death)
+        for rule in rules:
+            world.chain.rpc('dev_clearScript', {'id': rule})
+        world.enqueue('after it')
+        world.settle()
+        mine = [a for a in world.attempts(0) if a[2] == tx]
+        self.assertEqual(len(mine), 1, 'signed once')
+
+    # ---- cancel ----
+
+    def test_cancel_in_the_outbox(self):
+        world = self.world()
+        tx = self.put(world, 'taken back', not_before=self.in_ms(3600000))
+        self.assertEqual(cli('cancel', str(tx), '--database', world.pg.dsn).stdout.strip(), 'cancelled')
+        self.assertEqual(self.cancel(world, tx), 'finished')
+        world.settle()
+        self.assertEqual(world.end(tx)[0], 'cancelled')
+        self.assertEqual(world.submits(), [])
+
+    def test_cancel_with_a_nonce_and_never_in_a_pool(self):
+        world = self.world()
+        rule, = world.script(on_submit(refusal(1016), times=0))
+        # One admission for both: after the refusal the window has room for one only.
+        world.pg.value("SELECT txrelay.account_pause('alice', 'collect')")
+        tx, behind = world.enqueue_many(['refused', 'behind it'])
+        world.pg.value("SELECT txrelay.account_resume('alice')")
+        proc.wait_for('two nonces', lambda: world.next_nonce() == 2)
+        self.assertEqual(self.cancel(world, tx), 'requested')
+        begin = time.monotonic()
+        outcome, error = world.wait_end(tx)
+        self.assertEqual(outcome, 'cancelled')
+        self.assertRegex(error, 'cancelled by ')
+        self.assertLess(time.monotonic() - begin, 1.5)
+        world.chain.rpc('dev_clearScript', {'id': rule})
+        figures = world.settle()
+        self.assertEqual((figures['finalized'], figures['failed']), (1, 1))
+        self.assertEqual(world.row(behind)['nonce'], 1)
+        proc.wait_for('no request to be left', lambda: not world.pg.value('SELECT count(*) FROM txrelay.cancellations'))
+
+    def test_cancel_of_what_a_pool_holds(self):
+        """It gets in, and the record says so."""
+        world = self.world()
+        world.set(paused=True)
+        tx = world.enqueue('too late')
+        world.wait_pool(1)
+        self.assertEqual(self.cancel(world, tx), 'requested')
+        world.set(paused=False)
+        self.assert_once(world)
+        self.assertEqual(self.cancel(world, tx), 'finished')
+
+    def test_cancel_of_what_is_lost_survives_the_leader(self):
+        """Asked of one leader, carried out by the next, at the end of the era."""
+        world = self.world(manager={'era_period': 16})
+        rules = self.lost(world)
+        tx = world.enqueue('gone')
+        self.sent(world, tx)
+        self.assertEqual(self.cancel(world, tx), 'requested')
+        world.relays[0].kill()
+        heir = world.relay('heir')
+        world.wait_leader(heir)
+        self.assertEqual(world.wait_end(tx)[0], 'cancelled')
+        death, = world.rows('SELECT era_death FROM txrelay.attempts WHERE id = %s', tx)[-1]
+        self.assertGreaterEqual(world.best(), death)
+        for rule in rules:
+            world.chain.rpc('dev_clearScript', {'id': rule})
+        world.enqueue('after it')
+        world.settle()
+
+    # ---- guard ----
+
+    def test_106_raw_call_only_under_its_runtime(self):
+        """Made for 900: signed under it, refused under 901 with a reason that names both; others go on."""
+        world = self.world()
+        spec = world.chain.rpc('state_getRuntimeVersion')['specVersion']
+        good = self.put(world, 'in time', spec_version=spec)
+        self.assertEqual(world.wait_end(good)[0], 'ok')
+        world.pg.value("SELECT txrelay.account_pause('alice', 'upgrade')")
+        late, plain = self.put(world, 'for the old one', spec_version=spec), world.enqueue('for any')
+        world.chain.rpc('dev_upgrade', {})
+        proc.wait_for('the new runtime', lambda: world.chain.rpc('state_getRuntimeVersion')['specVersion'] == spec + 1)
+        world.wait_blocks(3)
+        world.pg.value("SELECT txrelay.account_resume('alice')")
+        outcome, error = world.wait_end(late)
+        self.assertEqual(outcome, 'failed')
+        self.assertIn(str(spec), error)
+        self.assertIn(str(spec + 1), error)
+        self.assertEqual(world.wait_end(plain)[0], 'ok')
+        world.settle()
+
+    def test_106_upgrade_between_signature_and_pool(self):
+        """It has a nonce and the pool was full: the upgrade makes it impossible, a filler takes the nonce."""
+        world = self.world()
+        spec = world.chain.rpc('state_getRuntimeVersion')['specVersion']
+        rule, = world.script(on_submit(refusal(1016), times=0))
+        world.pg.value("SELECT txrelay.account_pause('alice', 'collect')")
+        tx = self.put(world, 'for the old one', spec_version=spec)
+        behind = world.enqueue('for any')
+        world.pg.value("SELECT txrelay.account_resume('alice')")
+        proc.wait_for('two nonces', lambda: world.next_nonce() == 2)
+        world.chain.rpc('dev_upgrade', {})
+        outcome, error = world.wait_end(tx)
+        self.assertEqual(outcome, 'failed')
+        self.assertRegex(error, f'{spec} .*{spec + 1}')
+        world.chain.rpc('dev_clearScript', {'id': rule})
+        world.settle()
+        self.assertEqual((world.end(behind)[0], world.row(behind)['nonce']), ('ok', 1))
+
+    # ---- priority, not_before ----
+
+    def test_higher_priority_first_among_those_that_wait(self):
+        world = self.world()
+        world.pg.value("SELECT txrelay.account_pause('alice', 'collect')")
+        txs = {p: self.put(world, f'priority {p}', priority=p) for p in (0, -3, 7, 2)}
+        also = self.put(world, 'second of 7', priority=7)
+        world.pg.value("SELECT txrelay.account_resume('alice')")
+        self.assert_once(world)
+        order = [txs[7], also, txs[2], txs[0], txs[-3]]
+        self.assertEqual([world.row(t)['nonce'] for t in order], [0, 1, 2, 3, 4])
+
+    def test_not_before_wakes_a_sleeping_leader(self):
+        """Never earlier; and at its time, by knowing it, not by a poll that happens to come."""
+        world = self.world()
+        late = []
+        for i in range(5):
+            tx = self.put(world, f'later {i}', not_before=self.in_ms(1250 + 137 * i))
+            due = world.pg.value('SELECT not_before FROM txrelay.outbox WHERE id = %s', (tx,))
+            world.enqueue(f'at once {i}')
+            world.wait_end(tx)
+            late.append(world.pg.value('''SELECT extract(epoch FROM admitted_at - %s::timestamptz) * 1000
+                                          FROM txrelay.finished_transactions WHERE id = %s''', (due, tx)))
+        self.assertGreaterEqual(min(late), 0)
+        self.assertLess(sorted(late)[2], 150, 'ms after its time, the median')
+        self.assert_once(world)
+
+
+if __name__ == '__main__':
+    unittest.main()

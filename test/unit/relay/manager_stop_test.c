@@ -1,0 +1,325 @@
+/* Deadlines, cancellations and guards: what is not signed any more, when a filler may come, how it ends. */
+#include "manager_harness.h"
+
+static const struct manager_config looking = {.look_ms = 1000};
+
+static void looked(struct script *s, uint64_t next_ms)
+{
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .next_ms = next_ms});
+}
+
+/* The answer to a look that is asked for now. */
+static void stop(struct script *s, uint64_t nonce, int64_t id, const char *outcome)
+{
+    if (!count_of(s, MANAGER_FX_LOOK))
+        feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
+    struct manager_stop x = {.nonce = nonce, .id = id, .outcome = outcome, .reason = "so it was said"};
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_LOOKED, .stops = &x, .count = 1, .next_ms = UINT64_MAX});
+}
+
+/* Leading with one row at nonce 5, id 1, committed and on the wire. */
+static struct script *one_sent(void)
+{
+    struct script *s = leading_with(&looking, 5);
+    looked(s, UINT64_MAX);
+    outbox(s, 1);
+    admitted(s);
+    expect_submit(s, 5);
+    return s;
+}
+
+static void expect_fill(struct script *s, uint64_t nonce, const char *outcome, const char *reason)
+{
+    const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
+    assert_int_equal(fx->count, 1);
+    assert_int_equal(fx->rows[0].nonce, nonce);
+    assert_string_equal(fx->rows[0].outcome, outcome);
+    if (!strstr(fx->rows[0].reason, reason))
+        fail_msg("the reason is \"%s\"", fx->rows[0].reason);
+    s->taken[fx - s->fx] = false; /* for filled() */
+}
+
+/* Finalized blocks without ours up to this height; nothing is signed or sent on the way. */
+static void blocks_to(struct script *s, uint64_t height, uint64_t nonce)
+{
+    while (s->finalized < height) {
+        none(s, MANAGER_FX_FILL);
+        none(s, MANAGER_FX_RESIGN);
+        none(s, MANAGER_FX_SUBMIT);
+        finalized(s, nonce, 0, NULL);
+    }
+}
+
+/* It is looked when the rows are there, when the next time comes, when told to, and once in a while. */
+static void when_it_looks(void **state)
+{
+    (void)state;
+    struct script *s = script_new(&looking);
+    load(s, NULL, 0, 5);
+    expect(s, MANAGER_FX_LOOK);
+    looked(s, 300);
+    assert_int_equal(manager_deadline(s->m), s->now + 301);
+    tick(s);
+    expect(s, MANAGER_FX_LOOK);
+    looked(s, 90000);
+    assert_int_equal(manager_deadline(s->m), s->now + 1000);
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
+    expect(s, MANAGER_FX_LOOK);
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOK}); /* one at a time */
+    none(s, MANAGER_FX_LOOK);
+    looked(s, UINT64_MAX);
+    expect(s, MANAGER_FX_LOOK);
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .failed = true});
+    assert_int_equal(manager_deadline(s->m), s->now + 200);
+    tick(s);
+    expect(s, MANAGER_FX_LOOK);
+    tick(s); /* no answer for a minute */
+    expect(s, MANAGER_FX_LOOK);
+    script_free(s);
+}
+
+/* No pool ever had it: the filler comes at once, and is sent in its place. */
+static void unsent(void **state)
+{
+    (void)state;
+    struct script *s = one_sent();
+    refuse(s, 5, 1016, "Immediately Dropped");
+    stop(s, 5, 1, "expired");
+    expect_fill(s, 5, "expired", "so it was said");
+    filled(s);
+    expect_submit(s, 5);
+    stop(s, 5, 1, "expired"); /* said again: it has ended */
+    none(s, MANAGER_FX_FILL);
+    accept(s, 5);
+    finalized_ours(s, 5);
+    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->rows[0].outcome, "ok");
+    script_free(s);
+}
+
+/* On the wire when it is said: the answer decides which of the two ways it goes. */
+static void on_the_wire(void **state)
+{
+    (void)state;
+    struct script *s = one_sent();
+    stop(s, 5, 1, "cancelled");
+    none(s, MANAGER_FX_FILL);
+    refuse(s, 5, 1016, "Immediately Dropped");
+    expect_fill(s, 5, "cancelled", "so it was said");
+    script_free(s);
+}
+
+/* A pool holds it: nothing is done, and what the chain says is the record. */
+static void pooled_and_included(void **state)
+{
+    (void)state;
+    struct script *s = one_sent();
+    accept(s, 5);
+    stop(s, 5, 1, "expired");
+    none(s, MANAGER_FX_FILL);
+    none(s, MANAGER_FX_UNWATCH);
+    finalized_ours(s, 5);
+    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->rows[0].outcome, "ok");
+    script_free(s);
+}
+
+/* A pool holds it until its era has ended: a filler, not a new signature. */
+static void pooled_to_the_end_of_its_era(void **state)
+{
+    (void)state;
+    struct script *s = one_sent();
+    accept(s, 5);
+    stop(s, 5, 1, "expired");
+    blocks_to(s, 101 - 1 + 64, 5);
+    expect_fill(s, 5, "expired", "so it was said");
+    none(s, MANAGER_FX_RESIGN);
+    script_free(s);
+}
+
+/* Lost: it is not sent again, and does not end before its era, for another pool may have it. Later ones wait.
+ */
+static void lost(void **state)
+{
+    (void)state;
+    struct script *s = one_sent();
+    accept(s, 5);
+    stop(s, 5, 1, "cancelled");
+    status(s, 5, TX_DROPPED, NULL);
+    probe(s, 5, 0);
+    best(s);
+    probe(s, 5, 0);
+    none(s, MANAGER_FX_SUBMIT);
+    none(s, MANAGER_FX_FILL);
+    blocks_to(s, 101 - 1 + 64, 5);
+    expect_fill(s, 5, "cancelled", "so it was said");
+    script_free(s);
+}
+
+/* Lost, stopped, and included after all: ok. */
+static void lost_and_included(void **state)
+{
+    (void)state;
+    struct script *s = one_sent();
+    accept(s, 5);
+    stop(s, 5, 1, "cancelled");
+    status(s, 5, TX_DROPPED, NULL);
+    probe(s, 5, 0);
+    finalized_ours(s, 5);
+    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->rows[0].outcome, "ok");
+    script_free(s);
+}
+
+/* Said while new bytes were signed: they are on record and never leave. */
+static void while_it_is_signed(void **state)
+{
+    (void)state;
+    struct script *s = one_sent();
+    refuse(s, 5, 1016, "Immediately Dropped");
+    runtime(s, SPEC + 1);
+    expect(s, MANAGER_FX_RESIGN);
+    stop(s, 5, 1, "cancelled");
+    none(s, MANAGER_FX_FILL);
+    static const uint8_t bytes[BYTES_LEN] = {0};
+    struct manager_written_row row = {.nonce = 5,
+                                      .id = 1,
+                                      .bytes = bytes,
+                                      .bytes_len = BYTES_LEN,
+                                      .call_len = CALL_LEN,
+                                      .era_death = 200,
+                                      .spec_version = SPEC + 1};
+    memcpy(row.hash, hash_of(5, 2), 32);
+    feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = &row, .count = 1});
+    none(s, MANAGER_FX_SUBMIT);
+    expect_fill(s, 5, "cancelled", "so it was said");
+    script_free(s);
+}
+
+/* Bytes without an era never die, so to wait would be for ever: it goes on as if nothing had been said. */
+static void immortal(void **state)
+{
+    (void)state;
+    struct script *s = leading_with(&looking, 5);
+    s->era = -1;
+    looked(s, UINT64_MAX);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    stop(s, 5, 1, "expired");
+    status(s, 5, TX_DROPPED, NULL);
+    probe(s, 5, 0);
+    best(s);
+    probe(s, 5, 0);
+    expect_submit(s, 5);
+    script_free(s);
+}
+
+/* What does not fit the row is about another one. */
+static void another_row(void **state)
+{
+    (void)state;
+    struct script *s = one_sent();
+    refuse(s, 5, 1016, "Immediately Dropped");
+    stop(s, 5, 2, "expired");
+    none(s, MANAGER_FX_FILL);
+    stop(s, 4, 1, "expired");
+    none(s, MANAGER_FX_FILL);
+    script_free(s);
+}
+
+/* A leader that only read the row knows not whether it was sent: it waits for the era. */
+static void after_a_load(void **state)
+{
+    (void)state;
+    struct script *s = script_new(&looking);
+    struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SIGNED);
+    load(s, &row, 1, 6);
+    stop(s, 5, 505, "cancelled");
+    chain_up(s);
+    probe(s, 5, 0);
+    none(s, MANAGER_FX_SUBMIT);
+    s->finalized = 96;
+    blocks_to(s, 160, 5);
+    expect_fill(s, 5, "cancelled", "so it was said");
+    script_free(s);
+}
+
+/* ---- guard ---- */
+
+static struct script *one_guarded(uint32_t guard)
+{
+    struct script *s = leading_with(&looking, 5);
+    looked(s, UINT64_MAX);
+    static const uint8_t call[CALL_LEN] = {1};
+    struct manager_outbox_row rows[2] = {{.id = 1, .call = call, .call_len = CALL_LEN, .guard = guard},
+                                         {.id = 2, .call = call, .call_len = CALL_LEN}};
+    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = rows, .count = 2});
+    return s;
+}
+
+/* Another runtime at admission: rejected with both versions; the other row goes on. */
+static void guard_at_admission(void **state)
+{
+    (void)state;
+    struct script *s = one_guarded(SPEC - 1);
+    const struct manager_effect *bad = expect(s, MANAGER_FX_STORE_REJECT);
+    assert_int_equal(bad->rows[0].id, 1);
+    assert_string_equal(bad->rows[0].outcome, "failed");
+    assert_non_null(strstr(bad->rows[0].error, "899"));
+    assert_non_null(strstr(bad->rows[0].error, "900"));
+    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->rows[0].id, 2);
+    script_free(s);
+}
+
+/* The runtime changes before any pool had it: a filler at once; the one behind it is signed again. */
+static void guard_before_it_was_sent(void **state)
+{
+    (void)state;
+    struct script *s = one_guarded(SPEC);
+    admitted(s);
+    refuse(s, 5, 1016, "Immediately Dropped");
+    runtime(s, SPEC + 1);
+    expect_fill(s, 5, "failed", "901");
+    none(s, MANAGER_FX_STORE_REJECT);
+    script_free(s);
+}
+
+/* The runtime changes under bytes that a pool took: no new signature, a filler at the end of the era. */
+static void guard_after_it_was_sent(void **state)
+{
+    (void)state;
+    struct script *s = one_guarded(SPEC);
+    admitted(s);
+    accept(s, 5);
+    accept(s, 6);
+    runtime(s, SPEC + 1);
+    probe(s, 5, 0);
+    none(s, MANAGER_FX_FILL);
+    assert_int_equal(expect(s, MANAGER_FX_RESIGN)->rows[0].nonce, 6);
+    while (s->finalized < 100 + 64) {
+        none(s, MANAGER_FX_FILL);
+        finalized(s, 5, 0, NULL);
+    }
+    expect_fill(s, 5, "failed", "900");
+    script_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(when_it_looks),
+        cmocka_unit_test(unsent),
+        cmocka_unit_test(on_the_wire),
+        cmocka_unit_test(pooled_and_included),
+        cmocka_unit_test(pooled_to_the_end_of_its_era),
+        cmocka_unit_test(lost),
+        cmocka_unit_test(lost_and_included),
+        cmocka_unit_test(while_it_is_signed),
+        cmocka_unit_test(immortal),
+        cmocka_unit_test(another_row),
+        cmocka_unit_test(after_a_load),
+        cmocka_unit_test(guard_at_admission),
+        cmocka_unit_test(guard_before_it_was_sent),
+        cmocka_unit_test(guard_after_it_was_sent),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
