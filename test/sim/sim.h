@@ -2,19 +2,20 @@
  * and followers, all on one queue of events in virtual time and driven by one seed.
  *
  *   sim_queue.c   events, timers, the trace            sim_relay.c    a process: its life, its accounts
- *   sim_chain.c   blocks, forks, finality              sim_store.c    its requests to the database
+ *   sim_chain.c   blocks, forks, finality              sim_store.c    its connections to the database
  *   sim_pool.c    pools of the nodes                   sim_elect.c    its elections and locks
  *   sim_db.c      sessions, locks, notifications       sim_door.c     its connection to a node
  *   sim_claim.c   leadership in SQL
  *   sim_rows.c    the leader's writes in SQL
  *   sim_read.c    its reads, and a listener's          sim_submit.c   what it sends there
  *   sim_app.c     who enqueues                         sim_follower.c who listens
- *   sim_check.c   the invariants                       sim_fault.c    what goes wrong
- *                                                      sim_world.c    one seed from begin to end
+ *   sim_check.c   the invariants                       sim_request.c  its requests to the database
+ *   sim_fault.c   what goes wrong                      sim_world.c    one seed from begin to end
  *
- * The glue (sim_relay, sim_store, sim_elect, sim_door) does what relay/account*.c, relay/service*.c,
- * election/election*.c, store/store_pg*.c and chain/node*.c do, step by step: a difference is a bug of the
- * simulator. The database does what schema/migrations say. Times are microseconds unless they say ms. */
+ * The glue (sim_relay, sim_store, sim_request, sim_elect, sim_door, sim_submit) does what relay/account*.c,
+ * relay/service*.c, election/election*.c, store/store_pg*.c and chain/node*.c do, step by step: a difference
+ * is a bug of the simulator. The database does what schema/migrations say. Times are microseconds unless they
+ * say ms. */
 #ifndef TEST_SIM_SIM_H
 #define TEST_SIM_SIM_H
 
@@ -616,12 +617,15 @@ void link_close(struct world *w, struct link *l, bool host);
 void stmt_send(struct world *w, struct link *l, struct stmt *s);
 struct stmt *stmt_new(struct world *w, struct relay *r, int account, enum op op,
                       void (*done)(struct world *w, struct stmt *s));
+void stmt_fail_later(struct world *w, struct stmt *s, int code);
+void store_links(struct world *w, struct relay *r);
+
+/* sim_request.c */
 void store_effect(struct world *w, struct relay *r, int account, const struct manager_effect *fx);
 void store_requeue(struct world *w, struct relay *r, int account, uint64_t nonce);
 void store_fetch(struct world *w, struct relay *r, int account);
 void store_look(struct world *w, struct relay *r, int account);
 void store_arm(struct world *w, struct relay *r, int account, bool arm);
-void store_links(struct world *w, struct relay *r);
 
 /* sim_elect.c */
 void elect_feed(struct world *w, struct relay *r, const struct elector_event *ev);

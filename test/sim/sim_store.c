@@ -1,11 +1,9 @@
-/* A client's connections to the database, and the relay's requests over them: what store/store_pg*.c and
- * relay/account_store.c do. A relay has three: control (locks, claims), work, and one that listens. */
+/* A client's connections to the database: what store/conn*.c and store/store_pg.c do. A relay has three:
+ * control (locks, claims), work, and one that listens; a follower has one. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim.h"
-
-enum { SNAPSHOT_CHUNK = 20 };
 
 /* ---- connections ---- */
 
@@ -68,7 +66,7 @@ static void drop_stmt(struct event *e)
     stmt_unref(e->p);
 }
 
-static void fail_later(struct world *w, struct stmt *s, int code)
+void stmt_fail_later(struct world *w, struct stmt *s, int code)
 {
     s->code = code;
     struct event *e = relay_at(w, s->relay, s->life, w->now, "request failed", stmt_failed);
@@ -118,7 +116,7 @@ void link_lost(struct world *w, struct link *l)
             memcpy(lost->txs, s->txs, s->count * sizeof(*s->txs));
         }
         stmt_unref(s);
-        fail_later(w, lost, ERR_DB_UNKNOWN_OUTCOME);
+        stmt_fail_later(w, lost, ERR_DB_UNKNOWN_OUTCOME);
     }
     struct event *e = relay_at(w, l->relay, l->life, w->now, "connection down", link_is_down);
     e->p = l;
@@ -238,7 +236,7 @@ static void arrive(struct world *w, struct event *e)
 void stmt_send(struct world *w, struct link *l, struct stmt *s)
 {
     if (!l->up) {
-        fail_later(w, s, ERR_DB_UNAVAILABLE);
+        stmt_fail_later(w, s, ERR_DB_UNAVAILABLE);
         return;
     }
     s->link = l;
@@ -279,14 +277,6 @@ struct stmt *stmt_new(struct world *w, struct relay *r, int account, enum op op,
         s->epoch = account >= 0 ? r->accounts[account].epoch : 0;
     }
     return s;
-}
-
-static void send_work(struct world *w, struct relay *r, struct stmt *s)
-{
-    if (r->store_up)
-        stmt_send(w, &r->links[LINK_WORK], s);
-    else
-        fail_later(w, s, ERR_DB_UNAVAILABLE);
 }
 
 /* ---- the two sessions and their owner ---- */
@@ -335,291 +325,4 @@ void store_links(struct world *w, struct relay *r)
         list_init(&l->sent);
         link_open(w, l);
     }
-}
-
-/* ---- the manager's requests (relay/account_store.c) ---- */
-
-static struct relay *relay_of(struct world *w, const struct stmt *s)
-{
-    return &w->relays[s->relay];
-}
-
-static bool current(struct world *w, const struct stmt *s)
-{
-    return s->generation == relay_of(w, s)->accounts[s->account].generation;
-}
-
-static void lost_leadership(struct world *w, struct relay *r, int account, int code)
-{
-    if (err_class(code) == ERR_CLASS_LOST_LEADERSHIP)
-        elect_feed(w, r, &(struct elector_event){.type = ELECTOR_EV_STALE, .account = account});
-}
-
-static void failed(struct world *w, struct stmt *s)
-{
-    struct relay *r = relay_of(w, s);
-    if (!current(w, s))
-        return;
-    lost_leadership(w, r, s->account, s->code);
-    bool doubts = !PLANTED(GHOST_WRITE) && !PLANTED(UNKNOWN_FAILED);
-    if (s->code == ERR_DB_UNKNOWN_OUTCOME && s->op != OP_LOAD && doubts)
-        elect_feed(w, r, &(struct elector_event){.type = ELECTOR_EV_DOUBT, .account = s->account});
-    if (current(w, s))
-        account_event(
-            w, r, s->account,
-            &(struct manager_event){.type = MANAGER_EV_WRITE_FAILED, .write = s->write, .code = s->code});
-}
-
-static void loaded(struct world *w, struct stmt *s)
-{
-    if (s->code || !current(w, s)) {
-        failed(w, s);
-        return;
-    }
-    account_event(w, relay_of(w, s), s->account,
-                  &(struct manager_event){.type = MANAGER_EV_SNAPSHOT,
-                                          .snapshot = s->snapshot,
-                                          .count = s->out_count,
-                                          .last = s->last,
-                                          .next_nonce = s->next_nonce});
-}
-
-static void tell_written(struct world *w, const struct stmt *s)
-{
-    struct manager_written_row *rows = xcalloc(s->count, sizeof(*rows));
-    uint8_t *bytes = xcalloc(s->count, BYTES_LEN);
-    for (size_t i = 0; i < s->count; i++) {
-        const struct tx *t = &w->chain.txs[s->txs[i]];
-        uint8_t *b = bytes + i * BYTES_LEN;
-        memcpy(b, &s->txs[i], sizeof(s->txs[i]));
-        memcpy(b + BYTES_LEN - CALL_LEN, &t->id, CALL_LEN);
-        rows[i] = (struct manager_written_row){.nonce = t->nonce,
-                                               .id = t->id,
-                                               .bytes = b,
-                                               .bytes_len = BYTES_LEN,
-                                               .call_len = CALL_LEN,
-                                               .era_death = t->death,
-                                               .spec_version = t->spec,
-                                               .guard = s->rows[i].guard};
-        hash_of_tx(s->txs[i], rows[i].hash);
-    }
-    account_event(w, relay_of(w, s), s->account,
-                  &(struct manager_event){.type = s->event, .written = rows, .count = s->count});
-    free(rows);
-    free(bytes);
-}
-
-static void attempts_stored(struct world *w, struct stmt *s)
-{
-    if (PLANTED(UNKNOWN_DONE) && s->code == ERR_DB_UNKNOWN_OUTCOME)
-        s->code = 0;
-    if (PLANTED(SEND_UNCOMMITTED) && s->op == OP_ADMIT)
-        return; /* it was told at once */
-    if (s->code || !current(w, s))
-        failed(w, s);
-    else
-        tell_written(w, s);
-}
-
-static void stored(struct world *w, struct stmt *s)
-{
-    if (s->code || !current(w, s))
-        failed(w, s);
-    else
-        account_event(w, relay_of(w, s), s->account, &(struct manager_event){.type = s->event});
-}
-
-/* Parameters from what the node said last; the era is anchored on the finalized head (relay/sign.c). */
-static void sign_rows(struct world *w, struct relay *r, struct stmt *s)
-{
-    const struct door *d = &r->door;
-    uint32_t anchor = PLANTED(ANCHOR_BEST) ? w->chain.nodes[d->node].best : d->final_block;
-    s->txs = xcalloc(s->count, sizeof(*s->txs));
-    for (size_t i = 0; i < s->count; i++) {
-        const struct manager_row_effect *row = &s->rows[i];
-        int64_t id = s->op == OP_FILL ? 0 : row->id, call = 0;
-        if (s->op != OP_FILL) {
-            HOLDS(w, row->call_len == CALL_LEN, "call", "nonce %llu has a call of %zu bytes",
-                  (unsigned long long)row->nonce, row->call_len);
-            memcpy(&call, row->call, CALL_LEN);
-        }
-        HOLDS(w, call == id, "call", "nonce %llu is to be signed with the call of transaction %lld, not %lld",
-              (unsigned long long)row->nonce, (long long)call, (long long)id);
-        s->txs[i] = tx_sign(w, s->account, row->nonce, id, d->spec, anchor);
-        s->rows[i].call = NULL; /* borrowed */
-    }
-}
-
-static void copy_rows(struct stmt *s, const struct manager_effect *fx)
-{
-    s->count = fx->count;
-    s->rows = xcalloc(fx->count, sizeof(*s->rows));
-    if (fx->count)
-        memcpy(s->rows, fx->rows, fx->count * sizeof(*s->rows));
-}
-
-/* Of keys that sign the same content to the same bytes: no new attempts are left out (their txs become 0). */
-static int leave_out_known(struct relay *r, struct stmt *s)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        uint8_t hash[32];
-        hash_of_tx(s->txs[i], hash);
-        bool same = !memcmp(hash, s->rows[i].hash, 32);
-        if (!same && manager_knows(r->accounts[s->account].manager, hash))
-            return ERR_NET;
-        s->rows[i].index = same; /* not written, told all the same */
-        count += !same;
-    }
-    return count ? 1 : 0;
-}
-
-static void ignored(struct world *w, struct stmt *s)
-{
-    (void)w;
-    (void)s;
-}
-
-static void told_early(struct world *w, struct event *e)
-{
-    tell_written(w, e->p);
-}
-
-void store_effect(struct world *w, struct relay *r, int account, const struct manager_effect *fx)
-{
-    static const struct {
-        enum op op;
-        enum manager_write write;
-        enum manager_event_type event;
-        void (*done)(struct world *w, struct stmt *s);
-    } kinds[] = {
-        [MANAGER_FX_LOAD] = {OP_LOAD, MANAGER_WRITE_LOAD, MANAGER_EV_SNAPSHOT, loaded},
-        [MANAGER_FX_ADMIT] = {OP_ADMIT, MANAGER_WRITE_ADMIT, MANAGER_EV_ADMITTED, attempts_stored},
-        [MANAGER_FX_RESIGN] = {OP_RESIGN, MANAGER_WRITE_RESIGN, MANAGER_EV_RESIGNED, attempts_stored},
-        [MANAGER_FX_FILL] = {OP_FILL, MANAGER_WRITE_FILL, MANAGER_EV_FILLED, attempts_stored},
-        [MANAGER_FX_STORE_STATES] = {OP_STATES, MANAGER_WRITE_STATES, MANAGER_EV_STATES_STORED, stored},
-        [MANAGER_FX_STORE_FINISH] = {OP_FINISH, MANAGER_WRITE_FINISH, MANAGER_EV_FINISH_STORED, stored},
-        [MANAGER_FX_STORE_REJECT] = {OP_REJECT, MANAGER_WRITE_REJECT, MANAGER_EV_REJECT_STORED, stored},
-        [MANAGER_FX_STORE_NONCE] = {OP_NONCE, MANAGER_WRITE_NONCE, MANAGER_EV_NONCE_STORED, stored},
-    };
-    struct stmt *s = stmt_new(w, r, account, kinds[fx->type].op, kinds[fx->type].done);
-    s->write = kinds[fx->type].write;
-    s->event = kinds[fx->type].event;
-    s->after_nonce = fx->after_nonce;
-    s->nonce = fx->nonce;
-    s->lower = fx->lower;
-    s->limit = SNAPSHOT_CHUNK;
-    copy_rows(s, fx);
-    bool attempts = s->op == OP_ADMIT || s->op == OP_RESIGN || s->op == OP_FILL;
-    if (attempts && !r->door.ready) {
-        fail_later(w, s, ERR_NET);
-        return;
-    }
-    if (attempts) {
-        sign_rows(w, r, s);
-        s->signed_at = r->door.finalized;
-        int rc = s->op == OP_RESIGN ? leave_out_known(r, s) : 1;
-        for (size_t i = 0; i < s->count; i++)
-            if (s->rows[i].guard && s->rows[i].guard != r->door.spec)
-                rc = ERR_NET;
-        if (rc <= 0) {
-            fail_later(w, s, rc);
-            return;
-        }
-    }
-    if (PLANTED(SEND_UNCOMMITTED) && s->op == OP_ADMIT) {
-        s->refs++;
-        struct event *e = relay_later(w, r, 1, "told before it is committed", told_early);
-        e->p = s;
-    }
-    send_work(w, r, s);
-    if (PLANTED(FINISH_AGAIN) && s->op == OP_FINISH) {
-        struct stmt *again = stmt_new(w, r, account, OP_FINISH, ignored);
-        copy_rows(again, fx);
-        send_work(w, r, again);
-    }
-}
-
-static void requeued(struct world *w, struct stmt *s)
-{
-    if (!s->code && current(w, s))
-        account_event(w, relay_of(w, s), s->account, &(struct manager_event){.type = MANAGER_EV_STORE_BACK});
-}
-
-/* Only a planted fault does this: the transaction goes back to the outbox, to get another nonce. */
-void store_requeue(struct world *w, struct relay *r, int account, uint64_t nonce)
-{
-    struct stmt *s = stmt_new(w, r, account, OP_REQUEUE, requeued);
-    s->nonce = nonce;
-    send_work(w, r, s);
-}
-
-/* ---- the outbox and its doorbell ---- */
-
-static void fetched(struct world *w, struct stmt *s)
-{
-    struct relay *r = relay_of(w, s);
-    int account = s->account;
-    if (!current(w, s))
-        return;
-    if (s->code || !r->door.ready) {
-        lost_leadership(w, r, account, s->code);
-        account_wake(w, r, account, WAKE_EV_FAILED);
-    } else if (!s->out_count) {
-        account_wake(w, r, account, WAKE_EV_NONE);
-    } else {
-        account_wake(w, r, account, WAKE_EV_ROWS);
-        account_event(
-            w, r, account,
-            &(struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = s->outbox, .count = s->out_count});
-    }
-}
-
-void store_fetch(struct world *w, struct relay *r, int account)
-{
-    struct stmt *s = stmt_new(w, r, account, OP_OUTBOX, fetched);
-    s->limit = r->accounts[account].outbox_limit;
-    send_work(w, r, s);
-}
-
-static void looked(struct world *w, struct stmt *s)
-{
-    struct relay *r = relay_of(w, s);
-    if (!current(w, s))
-        return;
-    if (s->code) {
-        lost_leadership(w, r, s->account, s->code);
-        if (current(w, s))
-            account_event(w, r, s->account,
-                          &(struct manager_event){.type = MANAGER_EV_LOOKED, .failed = true});
-        return;
-    }
-    account_event(
-        w, r, s->account,
-        &(struct manager_event){
-            .type = MANAGER_EV_LOOKED, .stops = s->stops, .count = s->out_count, .next_ms = s->next_ms});
-    if (s->ok)
-        account_wake(w, r, s->account, WAKE_EV_RING);
-}
-
-void store_look(struct world *w, struct relay *r, int account)
-{
-    send_work(w, r, stmt_new(w, r, account, OP_LOOK, looked));
-}
-
-static void armed(struct world *w, struct stmt *s)
-{
-    struct relay *r = relay_of(w, s);
-    if (!current(w, s)) {
-        if (!s->code && s->ok)
-            store_arm(w, r, s->account, false);
-        return;
-    }
-    account_wake(w, r, s->account, s->code ? WAKE_EV_FAILED : s->ok ? WAKE_EV_ARMED : WAKE_EV_NOT_ARMED);
-}
-
-void store_arm(struct world *w, struct relay *r, int account, bool arm)
-{
-    struct stmt *s = stmt_new(w, r, account, arm ? OP_ARM : OP_DISARM, arm ? armed : ignored);
-    lock_request(w, r, KIND_BELL, s, arm);
 }
