@@ -10,7 +10,7 @@ import json, sys
 for t in json.load(sys.stdin)["tests"]:
     if len(t.get("command", [])) == 1:
         print(t["command"][0])' |
-  grep -vE '/(chain_codec_random|chain_crypto_keys|chain_extrinsic_vectors)_test$|/devchain_') # minutes each, and clean when last run
+  grep -vE '/(chain_codec_random|chain_crypto_keys|chain_extrinsic_vectors|chain_metadata)_test$|/devchain_') # minutes each, and clean when last run
 [ -n "$list" ] || { echo "valgrind: no unit tests were found in $build"; exit 1; }
 run() {
   local start=$SECONDS out rc
