@@ -51,7 +51,9 @@ static void draw_plan(struct world *w, const struct options *o)
     p->expiry_1_ms = 5000;
     p->expiry_2_ms = chance(w, 50) ? 5000 : 12000;
     p->blocked = p->accounts > 1 && chance(w, 15) ? 0 : -1;
-    p->limit = p->faults_end + 900 * SECOND;
+    /* A refused call whose bytes may be out is given up when their era has ended; several may follow each
+     * other. */
+    p->limit = p->faults_end + 900 * SECOND + 12 * p->era * p->block_us;
     unsigned share = (unsigned)between(w, 10, 90); /* swarms: not every fault in every seed */
     for (int i = 0; fault_name(i); i++)
         if (o->fault < 0 ? chance(w, share) : o->fault == i)
