@@ -226,23 +226,10 @@ static void check_keys(const struct service_config *c)
     }
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    (void)arg;
-    if (key == ARGP_KEY_INIT) {
-        state->child_inputs[0] = state->input;
-        return 0;
-    }
-    return ARGP_ERR_UNKNOWN;
-}
-
 int cmd_check(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
-    static const struct argp argp = {
-        .parser = parse,
-        .children = children,
-        .doc = "Explain every value of the configuration and try every connection."};
+    struct argp argp = cli_common_argp; /* no options of its own */
+    argp.doc = "Explain every value of the configuration and try every connection.";
     struct config_flags flags = {0};
     struct config config;
     struct service_config service;

@@ -55,26 +55,12 @@ static void harden(void)
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    (void)arg;
-    if (key == ARGP_KEY_INIT) {
-        state->child_inputs[0] = state->input;
-        return 0;
-    }
-    return ARGP_ERR_UNKNOWN;
-}
-
 int cmd_run(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
-    static const struct argp argp = {
-        .parser = parse,
-        .children = children,
-        .doc =
-            "Run a relay. With a database it leads or follows each account; without one it is standalone and "
-            "takes JSON lines on standard input.",
-    };
+    struct argp argp = cli_common_argp; /* no options of its own */
+    argp.doc =
+        "Run a relay. With a database it leads or follows each account; without one it is standalone and "
+        "takes JSON lines on standard input.";
     struct config_flags flags = {0};
     struct config config;
     struct service_config service;

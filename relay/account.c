@@ -6,22 +6,6 @@
 #include "base/log.h"
 #include "internal.h"
 
-static void on_timer(void *arg)
-{
-    struct account *a = arg;
-    uint64_t now = loop_now_ms(a->service->loop);
-    if (a->wake.deadline_ms <= now)
-        account_wake(a, WAKE_EV_TICK);
-    if (manager_deadline(a->manager) <= now)
-        account_event(a, &(struct manager_event){.type = MANAGER_EV_TICK});
-    /* A timer that fired is not armed: whatever deadline is left is set again. */
-    uint64_t next = manager_deadline(a->manager);
-    if (a->wake.deadline_ms < next)
-        next = a->wake.deadline_ms;
-    if (next != UINT64_MAX)
-        loop_timer_at(a->timer, next);
-}
-
 static void rearm(struct account *a)
 {
     uint64_t next = manager_deadline(a->manager);
@@ -31,6 +15,17 @@ static void rearm(struct account *a)
         loop_timer_stop(a->timer);
     else
         loop_timer_at(a->timer, next);
+}
+
+static void on_timer(void *arg)
+{
+    struct account *a = arg;
+    uint64_t now = loop_now_ms(a->service->loop);
+    if (a->wake.deadline_ms <= now)
+        account_wake(a, WAKE_EV_TICK);
+    if (manager_deadline(a->manager) <= now)
+        account_event(a, &(struct manager_event){.type = MANAGER_EV_TICK});
+    rearm(a); /* a timer that fired is not armed, and maybe nothing was due yet */
 }
 
 void account_init(struct account *a, struct service *s, int index, const struct service_account *config)
@@ -153,20 +148,6 @@ void account_wake(struct account *a, enum wake_event ev)
         account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOK});
 }
 
-static void chain_facts(struct account *a)
-{
-    const struct node_info *info = node_info(a->service->node);
-    if (!info)
-        return;
-    account_event(a, &(struct manager_event){
-                         .type = MANAGER_EV_CHAIN_UP,
-                         .number = info->finalized_number,
-                         .best = info->best_number,
-                         .spec_version = info->spec_version,
-                         .transaction_version = info->transaction_version,
-                     });
-}
-
 void account_promote(struct account *a, int64_t epoch)
 {
     a->generation++;
@@ -175,7 +156,11 @@ void account_promote(struct account *a, int64_t epoch)
     log_info("leader.acquired", "account=%s scope=%lld holder=%s epoch=%lld", a->alias,
              (long long)a->lock_key, a->service->holder, (long long)epoch);
     account_event(a, &(struct manager_event){.type = MANAGER_EV_PROMOTED, .epoch = epoch});
-    chain_facts(a);
+    const struct node_info *info = node_info(a->service->node);
+    if (!info)
+        return;
+    struct manager_event up = service_chain_event(MANAGER_EV_CHAIN_UP, info);
+    account_event(a, &up);
 }
 
 void account_demote(struct account *a, const char *reason)

@@ -2,17 +2,11 @@
 #ifndef RELAY_INTERNAL_H
 #define RELAY_INTERNAL_H
 
-/* Keys of our tables are hashes and account ids: their first bytes are as good as any hash of them. */
-#define HASH_FUNCTION(key, len, hashv) (hashv) = relay__hash((key), (len))
-#include <string.h>
-#include <uthash.h>
+#include "base/hash.h"
 
-static inline unsigned relay__hash(const void *key, size_t len)
-{
-    unsigned v = 0;
-    memcpy(&v, key, len < sizeof(v) ? len : sizeof(v));
-    return v;
-}
+#define HASH_FUNCTION(key, len, hashv) ((hashv) = hash_bytes((key), (len)))
+
+#include <uthash.h>
 
 #include "base/buf.h"
 #include "chain/node.h"
@@ -119,6 +113,7 @@ int sign_row(struct account *a, uint64_t nonce, const uint8_t *call, size_t call
 int sign_filler_call(struct account *a, struct buf *ret_call, struct err *err); /* System.remark of nothing */
 
 /* service_chain.c: what the node says */
+struct manager_event service_chain_event(enum manager_event_type type, const struct node_info *info);
 int service_chain_new(struct service *s, struct err *err);
 void service_follow(struct service *s, uint64_t number);
 

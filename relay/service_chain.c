@@ -14,7 +14,7 @@ static void to_leaders(struct service *s, const struct manager_event *ev)
             account_event(&s->accounts[i], ev);
 }
 
-static struct manager_event facts(enum manager_event_type type, const struct node_info *info)
+struct manager_event service_chain_event(enum manager_event_type type, const struct node_info *info)
 {
     return (struct manager_event){.type = type,
                                   .number = info->finalized_number,
@@ -38,7 +38,7 @@ static void on_ready(void *arg, const struct node_info *info)
         a->watched = true;
     }
     service_register(s);
-    struct manager_event ev = facts(MANAGER_EV_CHAIN_UP, info);
+    struct manager_event ev = service_chain_event(MANAGER_EV_CHAIN_UP, info);
     to_leaders(s, &ev);
 }
 
@@ -59,7 +59,7 @@ static void on_runtime(void *arg, const struct node_info *info)
     struct service *s = arg;
     log_info("chain.runtime", "spec=%s/%u transaction_version=%u", info->spec_name, info->spec_version,
              info->transaction_version);
-    struct manager_event ev = facts(MANAGER_EV_RUNTIME, info);
+    struct manager_event ev = service_chain_event(MANAGER_EV_RUNTIME, info);
     to_leaders(s, &ev);
 }
 
@@ -89,7 +89,10 @@ static void on_finalized(void *arg, const struct node_block *block)
 {
     struct service *s = arg;
     struct manager_included *rows = xcalloc(block->included_count, sizeof(*rows));
+    struct account **owners = xcalloc(block->included_count, sizeof(*owners));
     s->follow_next = block->head.number + 1;
+    for (size_t j = 0; j < block->included_count; j++)
+        owners[j] = signer_account(s, block->included[j].signer, block->included[j].signer_len);
     for (size_t i = 0; i < s->account_count; i++) {
         struct account *a = &s->accounts[i];
         if (a->role != ACCOUNT_LEADER)
@@ -101,7 +104,7 @@ static void on_finalized(void *arg, const struct node_block *block)
             b.account_nonce = block->nonces[a->watch_index];
         for (size_t j = 0; j < block->included_count; j++) {
             const struct node_included *x = &block->included[j];
-            if (signer_account(s, x->signer, x->signer_len) != a)
+            if (owners[j] != a)
                 continue;
             struct manager_included *row = &rows[b.included_count++];
             *row = (struct manager_included){
@@ -110,6 +113,7 @@ static void on_finalized(void *arg, const struct node_block *block)
         }
         account_event(a, &(struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &b});
     }
+    free(owners);
     free(rows);
 }
 
