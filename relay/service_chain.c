@@ -89,7 +89,7 @@ static void on_finalized(void *arg, const struct node_block *block)
 {
     struct service *s = arg;
     struct manager_included *rows = xcalloc(block->included_count, sizeof(*rows));
-    struct account **owners = xcalloc(block->included_count, sizeof(*owners));
+    struct account **owners = xcalloc(block->included_count, sizeof(struct account *));
     s->follow_next = block->head.number + 1;
     for (size_t j = 0; j < block->included_count; j++)
         owners[j] = signer_account(s, block->included[j].signer, block->included[j].signer_len);
