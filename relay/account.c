@@ -76,6 +76,8 @@ static void effect(struct account *a, const struct manager_effect *fx)
     case MANAGER_FX_STORE_FINISH:
     case MANAGER_FX_STORE_REJECT:
     case MANAGER_FX_STORE_NONCE:
+    case MANAGER_FX_STORE_REQUEUE:
+    case MANAGER_FX_STORE_PAUSE:
         account_store_effect(a, fx);
         return;
     case MANAGER_FX_WANT_OUTBOX:

@@ -197,6 +197,8 @@ static void event(struct manager *m, const struct manager_event *ev)
     case MANAGER_EV_FINISH_STORED:
     case MANAGER_EV_REJECT_STORED:
     case MANAGER_EV_NONCE_STORED:
+    case MANAGER_EV_REQUEUE_STORED:
+    case MANAGER_EV_PAUSE_STORED:
     case MANAGER_EV_WRITE_FAILED:
         store_event(m, ev);
         return;

@@ -351,5 +351,5 @@ void mem__snapshot(struct store_mem *s, struct store_snapshot *r)
     r->count = n;
     r->rows = out;
     r->next_nonce = a->next_nonce;
-    r->paused = a->paused;
+    r->facts.paused = a->paused;
 }

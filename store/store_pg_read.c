@@ -73,7 +73,7 @@ static void decode_snapshot(struct store_req *req, const struct conn_result *r)
         return;
     }
     snap->next_nonce = pg_get_int(&row, SNAP_NEXT_NONCE, -1);
-    snap->paused = pg_get_bool(&row, SNAP_PAUSED);
+    snap->facts.paused = pg_get_bool(&row, SNAP_PAUSED);
     if (n == 1 && pg_get_int(&row, SNAP_NONCE, -1) < 0)
         n = 0;
     for (size_t i = 0; i < n; i++) {

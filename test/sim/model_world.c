@@ -132,6 +132,8 @@ static void carry(struct world *w, const struct manager_effect *fx)
     case MANAGER_FX_STORE_FINISH:
     case MANAGER_FX_STORE_REJECT:
     case MANAGER_FX_STORE_NONCE:
+    case MANAGER_FX_STORE_REQUEUE:
+    case MANAGER_FX_STORE_PAUSE:
         store_push(w, fx);
         return;
     }

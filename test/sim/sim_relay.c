@@ -47,6 +47,8 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
     case MANAGER_FX_STORE_FINISH:
     case MANAGER_FX_STORE_REJECT:
     case MANAGER_FX_STORE_NONCE:
+    case MANAGER_FX_STORE_REQUEUE:
+    case MANAGER_FX_STORE_PAUSE:
         store_effect(w, r, account, fx);
         return;
     case MANAGER_FX_LOOK:

@@ -46,6 +46,32 @@ enum manager_phase {
     MANAGER_LEADING,
 };
 
+/* Why the account stands still, beyond what one transaction does. */
+enum manager_hold {
+    MANAGER_HOLD_NONE,
+    MANAGER_HOLD_PAYMENT,             /* it cannot pay: nothing is admitted; ends by itself */
+    MANAGER_HOLD_REAPED,              /* its nonce went back: nothing is sent before an operator's order */
+    MANAGER_HOLD_TRANSACTION_VERSION, /* calls may mean something else now: the same */
+};
+
+/* What the table says about the account, with every snapshot and look. Amounts in the chain's smallest unit.
+ */
+struct manager_account {
+    bool paused;                  /* by whomever */
+    enum manager_hold hold;       /* a leader's pause that stands */
+    bool reborn;                  /* a reaped account was ordered to go on, and that is not done yet */
+    uint32_t transaction_version; /* the one that was accepted; 0: any */
+    u128 tip_start, tip_step;     /* of a first attempt; the least raise (0: 1) */
+    u128 tip_cap;                 /* MANAGER_NO_CAP: none */
+    uint32_t tip_step_percent;
+    uint32_t tip_after_blocks;  /* the head of the line gets a higher tip after so many blocks; 0: never */
+    uint32_t skip_after_blocks; /* and is given up after so many; 0: never */
+    bool requeue_usurped;       /* else a transaction that lost its nonce ends as usurped */
+    bool has_low_balance;
+    u128 low_balance; /* told when the free balance is below it */
+};
+#define MANAGER_NO_CAP (~(u128)0)
+
 /* ---- events ---- */
 
 enum manager_event_type {
@@ -72,6 +98,8 @@ enum manager_event_type {
     MANAGER_EV_FINISH_STORED,
     MANAGER_EV_REJECT_STORED,
     MANAGER_EV_NONCE_STORED,
+    MANAGER_EV_REQUEUE_STORED,
+    MANAGER_EV_PAUSE_STORED,
     MANAGER_EV_WRITE_FAILED, /* write: which effect; code: enum err_code */
     MANAGER_EV_SUBMIT_REPLY, /* nonce, hash, code 0 accepted, else rpc_code/text or a transport error */
     MANAGER_EV_STATUS,       /* nonce, hash, status, block_hash (or usurper) */
@@ -93,26 +121,41 @@ struct manager_snapshot_row {
     size_t call_len;   /* the call is the last call_len bytes of it */
     int64_t era_death; /* block number, -1 immortal */
     uint32_t spec_version;
-    uint32_t guard; /* as of the outbox row */
+    uint32_t guard;          /* as of the outbox row */
+    u128 tip;                /* of the current attempt */
+    u128 max_tip;            /* MANAGER_NO_CAP: none of its own */
+    uint64_t deadline_block; /* UINT64_MAX: none */
+    uint32_t retries;
+    bool filler;              /* the current attempt is a filler that takes the transaction's place */
+    const char *stop_outcome; /* with a filler among the attempts: how the transaction ends if one gets in */
+    const char *stop_reason;  /* copied */
     uint64_t submitted_block;
     const uint8_t (*earlier)[32]; /* hashes of earlier attempts */
     size_t earlier_count;
+    size_t earlier_own; /* so many of them, the first ones, were no such fillers */
 };
 
 /* A pending transaction that is to be stopped: no new bytes are signed for it, and it ends with this outcome
- * if none of those that may be out there gets in. */
+ * if none of those that may be out there gets in. Or one whose tip is to rise. */
 struct manager_stop {
     uint64_t nonce;
     int64_t id;
-    const char *outcome; /* "expired", "cancelled" */
+    const char *outcome; /* "expired", "cancelled"; NULL: a bump */
     const char *reason;  /* copied */
+    u128 tip;            /* bump: the least that it is to pay */
 };
 
 struct manager_outbox_row {
     int64_t id;
     const uint8_t *call; /* copied */
     size_t call_len;
-    uint32_t guard;  /* the only runtime spec version under which it may be signed; 0: any */
+    uint32_t guard; /* the only runtime spec version under which it may be signed; 0: any */
+    bool has_tip;   /* else the account's policy says */
+    u128 tip;
+    bool has_max_tip;
+    u128 max_tip;
+    uint64_t deadline_block; /* the last block that may hold it; 0 or UINT64_MAX: none */
+    uint32_t retries;        /* dispatch errors after which it is tried again */
     const char *bad; /* NULL, or why the door found that it can never be sent: it is rejected with this */
 };
 
@@ -126,6 +169,7 @@ struct manager_written_row {
     int64_t era_death;
     uint32_t spec_version;
     uint32_t guard; /* admitted: as of the outbox row */
+    u128 tip;
 };
 
 struct manager_included {
@@ -140,6 +184,8 @@ struct manager_block {
     uint64_t number;
     uint8_t hash[32];
     uint64_t account_nonce; /* at this block; UINT64_MAX: not known */
+    bool has_balance;       /* the free one, at this block */
+    u128 balance;
     const struct manager_included *included;
     size_t included_count;
 };
@@ -152,6 +198,8 @@ enum manager_write {
     MANAGER_WRITE_FINISH,
     MANAGER_WRITE_REJECT,
     MANAGER_WRITE_NONCE,
+    MANAGER_WRITE_REQUEUE,
+    MANAGER_WRITE_PAUSE,
     MANAGER_WRITE_LOAD
 };
 
@@ -162,6 +210,9 @@ struct manager_event {
     const struct manager_snapshot_row *snapshot;
     bool last;
     int64_t next_nonce; /* -1: never set */
+    int64_t used_nonce; /* by the table's records finalized blocks used all nonces below it; -1: unknown */
+    int64_t used_block; /* and the highest of them; -1: unknown */
+    const struct manager_account *account; /* snapshot, looked; NULL: nothing is set, nothing changed */
     /* counts for whichever array is used */
     size_t count;
     const struct manager_outbox_row *outbox;
@@ -200,7 +251,9 @@ enum manager_effect_type {
     MANAGER_FX_STORE_STATES,
     MANAGER_FX_STORE_FINISH,
     MANAGER_FX_STORE_REJECT,
-    MANAGER_FX_STORE_NONCE, /* nonce, lower */
+    MANAGER_FX_STORE_REQUEUE, /* rows go back to the outbox; their nonces are used up */
+    MANAGER_FX_STORE_NONCE,   /* nonce, lower, reborn */
+    MANAGER_FX_STORE_PAUSE,   /* hold, text; HOLD_NONE ends the leader's pause */
     MANAGER_FX_ASK_POOL,
     MANAGER_FX_ASK_NONCE,
     MANAGER_FX_FOLLOW, /* number: finalized blocks from this height on */
@@ -217,9 +270,13 @@ struct manager_row_effect {
     const uint8_t *call; /* admit, resign: borrowed until the next step */
     size_t call_len;
     uint32_t guard;      /* admit, resign: sign under this runtime spec version or not at all; 0: any */
-    uint32_t tip_steps;  /* 0 = no tip; later work gives it meaning */
+    u128 tip;            /* admit, resign, fill */
+    uint32_t era_period; /* the same: blocks; 0: immortal */
+    /* resign: sign a filler in place of the call; if it gets in, the transaction ends as `outcome` with
+     * `error` */
+    bool filler;
     const char *reason;  /* resign, fill: static or borrowed text */
-    const char *outcome; /* fill, reject: "failed", "expired", ... */
+    const char *outcome; /* fill, reject, requeue: "failed", "expired", ... */
     /* states; resign: of the current attempt */
     uint8_t hash[32];
     const char *state; /* schema's tx_state names */
@@ -238,7 +295,9 @@ struct manager_effect {
     int64_t after_nonce;
     uint32_t limit;
     uint64_t nonce;
-    bool lower; /* the stored next nonce goes down */
+    bool lower;  /* the stored next nonce goes down */
+    bool reborn; /* and a new life of the account begins */
+    enum manager_hold hold;
     uint64_t number;
     uint8_t hash[32];
     const uint8_t *bytes; /* submit: borrowed until the next step */

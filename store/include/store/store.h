@@ -126,6 +126,22 @@ void store_doorbell_disarm_start(struct store *s, struct store_doorbell *r, stor
 
 /* ---- the leader's reads ---- */
 
+/* What the account's row says beside its claim. Amounts are decimal texts in the chain's smallest unit. */
+struct store_account {
+    bool paused;      /* by whomever: nothing is admitted */
+    const char *hold; /* "": none, or the leader's own pause: "payment", "reaped", "transaction_version" */
+    bool reborn;      /* an operator ordered a reaped account to go on, and what that takes is not done */
+    uint32_t transaction_version; /* the one that calls are signed under; 0: whatever the chain has */
+    /* the policy (schema/README.md) */
+    const char *tip_start, *tip_step; /* "0" where not set */
+    const char *tip_cap;              /* NULL: none */
+    uint32_t tip_step_percent;
+    uint32_t tip_after_blocks;  /* 0: tips are not raised for lack of progress */
+    uint32_t skip_after_blocks; /* 0: the head of the line is waited for */
+    bool requeue_usurped;
+    const char *low_balance; /* NULL: not told */
+};
+
 struct store_pending_row {
     int64_t nonce;
     int64_t id; /* 0: filler */
@@ -137,11 +153,18 @@ struct store_pending_row {
     int64_t era_death;                              /* -1: immortal */
     int64_t era_birth;                              /* -1: immortal */
     uint32_t spec_version;
-    uint32_t guard;          /* the only runtime spec version under which it may be signed; 0: any */
-    const char *tip;         /* decimal */
+    uint32_t guard;         /* the only runtime spec version under which it may be signed; 0: any */
+    const char *tip;        /* decimal, of the current attempt */
+    const char *max_tip;    /* decimal; NULL: the account's cap alone */
+    int64_t deadline_block; /* the last block that may hold it; -1: none */
+    uint32_t retries;       /* dispatch errors after which it may go back to the outbox */
+    uint32_t filler_len;    /* the current attempt ends with a filler's call of so many bytes; 0: its own */
+    const char *stop_outcome,
+        *stop_reason;        /* how it ends if a filler of its own gets in; NULL: none signed */
     int64_t submitted_block; /* finalized height when it was signed */
     size_t earlier_count;    /* hashes of earlier attempts at this nonce: they may still be included */
     const uint8_t (*earlier)[32];
+    size_t earlier_own; /* so many of them, the first ones, were no fillers */
 };
 struct store_snapshot {
     struct store_req req;
@@ -153,7 +176,9 @@ struct store_snapshot {
     size_t count;
     const struct store_pending_row *rows;
     int64_t next_nonce; /* of the account row; -1 when never set */
-    bool paused;
+    struct store_account facts;
+    int64_t used_nonce; /* by what is on record, finalized blocks used every nonce below this; -1: unknown */
+    int64_t used_block; /* and this was the highest of them; -1: unknown */
 };
 void store_snapshot_start(struct store *s, struct store_snapshot *r, store_cb cb);
 
@@ -163,7 +188,10 @@ struct store_outbox_row {
     int32_t priority;
     int64_t deadline_ms; /* wall clock, -1: none */
     const char *creator;
-    uint32_t guard; /* the only runtime spec version under which it may be signed; 0: any */
+    uint32_t guard;            /* the only runtime spec version under which it may be signed; 0: any */
+    const char *tip, *max_tip; /* decimal; NULL: the account's policy */
+    int64_t deadline_block;    /* -1: none */
+    uint32_t retries;
 };
 struct store_outbox {
     struct store_req req;
@@ -176,12 +204,14 @@ struct store_outbox {
 };
 void store_outbox_start(struct store *s, struct store_outbox *r, store_cb cb);
 
-/* What the database's clock and the applications say. Outbox rows past their deadline end as expired in it;
- * pending transactions that are to be stopped come back (their deadline has passed, or somebody cancelled
- * them) with the outcome to record if none of their bytes gets in. */
+/* What the database's clock, the applications and the operators say. Outbox rows past their deadline end as
+ * expired in it; pending transactions come back that are to be stopped (their deadline has passed, or
+ * somebody cancelled them), with the outcome to record if none of their bytes gets in, and those whose tip is
+ * to rise. */
 struct store_stop {
     int64_t nonce, id;
-    const char *outcome, *reason;
+    const char *outcome, *reason; /* NULL: no stop, a bump */
+    const char *tip;              /* bump: the least that the next attempt is to pay; NULL: a stop */
 };
 struct store_look {
     struct store_req req;
@@ -192,6 +222,7 @@ struct store_look {
     const struct store_stop *stops;
     bool ripe;       /* a row that had waited for its time may be admitted now */
     int64_t next_ms; /* until the next deadline or not_before; -1: none */
+    struct store_account facts;
 };
 void store_look_start(struct store *s, struct store_look *r, store_cb cb);
 
@@ -207,6 +238,10 @@ struct store_attempt_row {
     int64_t era_birth, era_death; /* -1: immortal */
     const char *reason;  /* attempt: why the former one ended; fill: error text of the ended transaction */
     const char *outcome; /* fill: outcome of the ended transaction */
+    /* attempt: it ends with a filler's call of so many bytes; the transaction keeps the nonce and ends as
+     * `outcome` with `stop_reason` if these bytes get in. 0: the transaction's own call. */
+    uint32_t filler_len;
+    const char *stop_reason;
 };
 struct store_attempts {
     struct store_req req;
@@ -225,7 +260,7 @@ void store_fill_start(struct store *s, struct store_attempts *r, store_cb cb);
 struct store_state_row {
     int64_t nonce;
     uint8_t hash[32];
-    const char *state;
+    const char *state;             /* "refused": the state stays, `error` goes into the attempt's history */
     struct store_bytes block_hash; /* data NULL: none */
     int64_t block_number;          /* -1: unknown */
     const char *error;             /* NULL: none */
@@ -259,13 +294,18 @@ struct store_finish {
 };
 void store_finish_start(struct store *s, struct store_finish *r, store_cb cb);
 void store_reject_start(struct store *s, struct store_finish *r, store_cb cb);
+/* The nonce is used up and the transaction goes back to the outbox with its id. outcome "usurped": somebody
+ * else used the nonce; "dispatch_error": its own attempt did, without effect, and one retry less is left;
+ * "failed": the nonce belongs to a former life of the account. The nonce keeps a record of its own. */
+void store_requeue_start(struct store *s, struct store_finish *r, store_cb cb);
 
 struct store_nonce {
     struct store_req req;
     int32_t account;
     int64_t epoch;
     int64_t next_nonce;
-    bool lower; /* may go down: nonces that were counted but never signed for are given back */
+    bool lower;  /* may go down: nonces that were counted but never signed for are given back */
+    bool reborn; /* may go down, and a new life begins: no record from before says anything about nonces */
 };
 void store_nonce_start(struct store *s, struct store_nonce *r, store_cb cb);
 
@@ -273,7 +313,8 @@ struct store_pause {
     struct store_req req;
     int32_t account;
     int64_t epoch;
-    const char *reason;
+    const char *hold;   /* as in store_account; NULL: end the leader's own pause */
+    const char *reason; /* for people */
 };
 void store_pause_start(struct store *s, struct store_pause *r, store_cb cb);
 
@@ -285,8 +326,13 @@ struct store_enqueue {
     struct store_bytes call;
     const char *key; /* NULL: none */
     int32_t priority;
-    const char *creator; /* NULL: none */
-    int64_t id;          /* out */
+    const char *creator;                /* NULL: none */
+    int64_t not_before_ms, deadline_ms; /* wall clock; 0: none */
+    uint32_t guard;                     /* runtime spec version; 0: any */
+    const char *tip, *max_tip;          /* decimal; NULL: the account's policy */
+    int64_t deadline_block;             /* 0: none */
+    uint32_t retries;
+    int64_t id; /* out */
 };
 void store_enqueue_start(struct store *s, struct store_enqueue *r, store_cb cb);
 

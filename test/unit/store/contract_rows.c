@@ -37,7 +37,7 @@ void test_outbox_order(void **state)
     store_req_done(&box.req);
     struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
     RUN_OK(&x, snapshot, &snap);
-    assert_true(snap.paused);
+    assert_true(snap.facts.paused);
     store_req_done(&snap.req);
     pause.reason = NULL;
     RUN_OK(&x, pause, &pause);
@@ -175,7 +175,7 @@ void test_admit(void **state)
     snapshot(&snap);
     assert_int_equal(snap.count, 3);
     assert_int_equal(snap.next_nonce, 43);
-    assert_false(snap.paused);
+    assert_false(snap.facts.paused);
     const struct store_pending_row *row = &snap.rows[1];
     assert_int_equal(row->nonce, 41);
     assert_int_equal(row->id, id[1]);
