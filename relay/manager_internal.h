@@ -147,18 +147,18 @@ struct row {
     uint8_t state;
     uint8_t status; /* enum tx_status or STATUS_SIGNED */
     uint8_t reason;
-    uint8_t resigns; /* new signatures since a node last accepted one */
-    uint8_t futures; /* refusals as 'future' since then */
-    bool watched;    /* the door holds a watch, or an unanswered submission, for the current hash */
-    bool was_out;    /* some bytes of this nonce may be in some pool */
-    bool was_pooled; /* a pool had it once: it may still wait there unseen, behind a missing nonce */
-    bool banned;
-    bool soft; /* UNSURE only for lack of news: later nonces need not wait */
-    bool refollowed;
-    bool racing;   /* RESIGN, SIGNING: the new bytes are a filler that takes the transaction's place */
-    bool filler;   /* the current attempt is one */
-    bool refused;  /* the note is not in the history yet */
-    bool unstored; /* the status is not stored yet */
+    uint8_t resigns;     /* new signatures since a node last accepted one */
+    uint8_t futures;     /* refusals as 'future' since then */
+    bool watched : 1;    /* the door holds a watch, or an unanswered submission, for the current hash */
+    bool was_out : 1;    /* some bytes of this nonce may be in some pool */
+    bool was_pooled : 1; /* a pool had it once: it may still wait there unseen, behind a missing nonce */
+    bool banned : 1;
+    bool soft : 1; /* UNSURE only for lack of news: later nonces need not wait */
+    bool refollowed : 1;
+    bool racing : 1;   /* RESIGN, SIGNING: the new bytes are a filler that takes the transaction's place */
+    bool filler : 1;   /* the current attempt is one */
+    bool refused : 1;  /* the note is not in the history yet */
+    bool unstored : 1; /* the status is not stored yet */
 };
 
 struct nset {
