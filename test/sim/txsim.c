@@ -2,6 +2,7 @@
  *
  *   txsim --seeds N [--first S] [--minutes M] [--fault NAME] [--keep-going] [--jobs J]
  *   txsim --seed N [--until K] [--lines L]   one seed; with its last events when it breaks or K is reached
+ *   txsim --features all|none|NAME,NAME..   what seeds may have beside the plain life of transactions
  *   txsim --file PATH               the seeds of a file
  *   txsim --plants [--limit N]      every planted fault until it is caught (only in txsim_plant)
  *   txsim --plant NAME              one planted fault, for any of the above
@@ -34,6 +35,7 @@ static const struct {
 struct args {
     uint64_t first, count, limit, until, lines;
     double minutes;
+    uint32_t features;
     bool one, keep_going, plants;
     int jobs, fault;
     uint64_t *list; /* seeds of a file */
@@ -77,7 +79,7 @@ static void print_trace(const struct world *w, uint64_t n)
 static bool tell(const struct args *a, uint64_t seed)
 {
     struct world *w = world_new();
-    bool good = world_run(w, seed, &(struct options){.until = a->until, .fault = a->fault, .tracing = true});
+    bool good = world_run(w, seed, &(struct options){.until = a->until, .fault = a->fault, .features = a->features, .tracing = true});
     const struct plan *p = &w->plan;
     if (!good || a->until)
         print_trace(w, a->lines);
@@ -134,7 +136,7 @@ static void work(const struct args *a, int job, int fd)
     dup2(null, STDERR_FILENO); /* what a failed check prints; the replay prints it again */
     for (uint64_t i = (uint64_t)job; i < a->count; i += (uint64_t)a->jobs) {
         uint64_t seed = a->list ? a->list[i] : a->first + i;
-        bool good = world_run(w, seed, &(struct options){.fault = a->fault});
+        bool good = world_run(w, seed, &(struct options){.fault = a->fault, .features = a->features});
         r.seed = seed;
         r.seeds++;
         r.events += w->events;
@@ -295,12 +297,32 @@ static int usage(void)
 {
     fprintf(stderr,
             "usage: txsim [--seeds N] [--first S] [--seed N [--until K]] [--minutes M] [--fault NAME]\n"
-            "             [--file PATH] [--jobs J] [--keep-going] [--plants [--limit N]] [--plant NAME]\n"
+            "             [--features all|none|NAME,NAME..] [--file PATH] [--jobs J] [--keep-going] [--plants [--limit N]] [--plant NAME]\n"
             "faults:");
     for (int i = 0; fault_name(i); i++)
         fprintf(stderr, " %s", fault_name(i));
+    fprintf(stderr, "\nfeatures:");
+    for (int i = 0; feature_name(i); i++)
+        fprintf(stderr, " %s", feature_name(i));
     fprintf(stderr, "\n");
     return 2;
+}
+
+/* "all", "none", or names with commas between them. */
+static bool choose_features(uint32_t *ret_features, const char *value)
+{
+    char name[32];
+    *ret_features = !strcmp(value, "all") ? UINT32_MAX : 0;
+    if (!strcmp(value, "all") || !strcmp(value, "none"))
+        return true;
+    for (size_t len; *value; value += len + (value[len] == ',')) {
+        len = strcspn(value, ",");
+        snprintf(name, sizeof(name), "%.*s", (int)len, value);
+        if (feature_number(name) < 0)
+            return false;
+        *ret_features |= 1u << feature_number(name);
+    }
+    return true;
 }
 
 static bool take(struct args *a, const char *name, const char *value)
@@ -325,6 +347,8 @@ static bool take(struct args *a, const char *name, const char *value)
         a->jobs = (int)strtol(value, NULL, 10);
     else if (!strcmp(name, "--fault"))
         return (a->fault = fault_number(value)) >= 0;
+    else if (!strcmp(name, "--features"))
+        return choose_features(&a->features, value);
     else if (!strcmp(name, "--file"))
         return read_file(a, value);
     else if (!strcmp(name, "--plant"))
@@ -336,7 +360,7 @@ static bool take(struct args *a, const char *name, const char *value)
 
 int main(int argc, char **argv)
 {
-    struct args a = {.first = 1, .count = 200, .limit = 3000, .lines = 60, .jobs = 2, .fault = -1};
+    struct args a = {.first = 1, .count = 200, .limit = 3000, .lines = 60, .jobs = 2, .fault = -1, .features = UINT32_MAX};
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--keep-going"))
             a.keep_going = true;
