@@ -59,17 +59,17 @@ enum {
 
 /* What a seed may have beside the plain life of transactions: X(NAME, name). */
 #define FEATURE_TABLE(X)                                                                                     \
-    X(TIPS, "tips")                 /* tips, caps, the ladder, blocks that take the best payers only */       \
-    X(SIZE, "size")                 /* small blocks */                                                        \
-    X(FOREIGN_POOL, "foreign-pool") /* somebody else's bytes at our nonces in the pool */                     \
-    X(REAP, "reap")                 /* accounts die and live again */                                         \
-    X(VERSION, "version")           /* transaction_version changes */                                         \
-    X(RETRIES, "retries")           /* dispatch errors that pass, and inner ones that do not */               \
-    X(LAST_BLOCK, "last-block")     /* deadline_block */                                                      \
-    X(BUMPS, "bumps")               /* somebody asks for higher tips */                                       \
-    X(SKIP, "skip")                 /* the head of the line is given up after so many blocks */               \
-    X(REQUEUE, "requeue")           /* what lost its nonce goes back to the outbox */                         \
-    X(PAUSES, "pauses")             /* operators pause, and resume what they like */                          \
+    X(TIPS, "tips")                 /* tips, caps, the ladder, blocks that take the best payers only */      \
+    X(SIZE, "size")                 /* small blocks */                                                       \
+    X(FOREIGN_POOL, "foreign-pool") /* somebody else's bytes at our nonces in the pool */                    \
+    X(REAP, "reap")                 /* accounts die and live again */                                        \
+    X(VERSION, "version")           /* transaction_version changes */                                        \
+    X(RETRIES, "retries")           /* dispatch errors that pass, and inner ones that do not */              \
+    X(LAST_BLOCK, "last-block")     /* deadline_block */                                                     \
+    X(BUMPS, "bumps")               /* somebody asks for higher tips */                                      \
+    X(SKIP, "skip")                 /* the head of the line is given up after so many blocks */              \
+    X(REQUEUE, "requeue")           /* what lost its nonce goes back to the outbox */                        \
+    X(PAUSES, "pauses")             /* operators pause, and resume what they like */                         \
     X(DUTIES, "duties")             /* refusals must be recorded, payment is tried once a block */
 enum feature {
 #define X(NAME, name) FEATURE_##NAME,
@@ -111,8 +111,8 @@ struct timer {
 struct tx {
     int account;
     uint64_t nonce;
-    int64_t id;           /* whose call it carries; 0: a filler's; -1: somebody else used the key */
-    int64_t for_id;       /* the transaction that had the nonce when it was signed */
+    int64_t id;     /* whose call it carries; 0: a filler's; -1: somebody else used the key */
+    int64_t for_id; /* the transaction that had the nonce when it was signed */
     uint64_t tip;
     int64_t birth, death; /* -1: immortal */
     uint32_t anchor;      /* block that the era is anchored on */
@@ -518,7 +518,8 @@ struct plan {
     struct policy policy[ACCOUNTS];
     bool flat;          /* priority is the tip alone */
     uint32_t block_txs; /* of which a block has room */
-    uint64_t last_min_tip, price_us; /* the price of room in a block that stays for so long after all is mended */
+    uint64_t last_min_tip,
+        price_us; /* the price of room in a block that stays for so long after all is mended */
     int relays, accounts, nodes, followers;
     bool use_lock, fat, deterministic, foreign, lossy;
     uint32_t era;
@@ -553,11 +554,11 @@ struct world {
     struct db db;
     struct relay relays[RELAYS];
     struct follower followers[FOLLOWERS];
-    uint32_t effects[IDS]; /* how often it is in a finalized block and did something */
+    uint32_t effects[IDS];  /* how often it is in a finalized block and did something */
     uint32_t failures[IDS]; /* and how often it is in one and did nothing */
-    bool inner[IDS];       /* its effect was an inner failure */
+    bool inner[IDS];        /* its effect was an inner failure */
     bool must_end[IDS];
-    bool was_failed_over[IDS]; /* its record changed by a failover */
+    bool was_failed_over[IDS];                   /* its record changed by a failover */
     uint64_t healed_at, account_moved[ACCOUNTS]; /* when it was last kept from going on */
     struct head heads[ACCOUNTS];
     bool healing, blocked_free;
@@ -780,7 +781,7 @@ bool follower_quiet(const struct follower *f);
 /* sim_app.c, sim_fault.c */
 void app_start(struct world *w);
 void app_database_lost(struct world *w);
-enum { PLAIN_FAULTS = 23 }; /* those after them belong to features */
+enum { PLAIN_FAULTS = 23 };         /* those after them belong to features */
 int fault_number(const char *name); /* -1: none */
 const char *fault_name(int number); /* NULL: no more */
 void fault_start(struct world *w);
@@ -808,8 +809,8 @@ uint64_t tip_limit(const struct world *w, int64_t id, int account); /* UINT64_MA
 struct world *world_new(void);
 void world_free(struct world *w);
 struct options {
-    uint64_t until; /* 0: to the end */
-    int fault;      /* the only one, -1: all */
+    uint64_t until;    /* 0: to the end */
+    int fault;         /* the only one, -1: all */
     uint32_t features; /* that a seed may have */
     bool tracing;
 };

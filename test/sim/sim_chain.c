@@ -66,8 +66,8 @@ enum fate fate_of(const struct world *w, const struct tx *t)
     return has(w, FEATURE_RETRIES) && t->id % 13 == 4 ? FATE_FAILS_INSIDE : FATE_OK;
 }
 
-/* (tip + 1) x how many of them a block could hold (facts: pool.md 3.4.2); a filler's call is the shortest there
- * is. `flat`: a chain on which the weight decides, and it is the same for all. */
+/* (tip + 1) x how many of them a block could hold (facts: pool.md 3.4.2); a filler's call is the shortest
+ * there is. `flat`: a chain on which the weight decides, and it is the same for all. */
 uint64_t priority_of(const struct world *w, const struct tx *t)
 {
     if (w->plan.flat)
@@ -242,8 +242,9 @@ void chain_fork(struct world *w, uint32_t depth)
 
 static uint32_t sign_foreign(struct world *w, int account, uint64_t nonce, uint32_t spec, uint64_t tip)
 {
-    return tx_sign(
-        w, &(struct tx_content){.account = account, .nonce = nonce, .id = -1, .for_id = -1, .spec = spec, .tip = tip});
+    return tx_sign(w,
+                   &(struct tx_content){
+                       .account = account, .nonce = nonce, .id = -1, .for_id = -1, .spec = spec, .tip = tip});
 }
 
 /* A block with one extrinsic of somebody else who has the key; 0: none was made. */

@@ -50,7 +50,8 @@ void check_final(struct world *w, uint32_t block)
         HOLDS(w, w->effects[t->id] <= 1 || w->db.lossy, "I1", "transaction %lld takes effect twice",
               (long long)t->id);
         HOLDS(w, w->effects[t->id] + w->failures[t->id] <= r->retried + 1 || w->db.lossy, "I1",
-              "transaction %lld is in a block again, and %u failures were forgiven", (long long)t->id, r->retried);
+              "transaction %lld is in a block again, and %u failures were forgiven", (long long)t->id,
+              r->retried);
         HOLDS(w, !r->deadline_block || b->number <= r->deadline_block || w->db.lossy, "deadline",
               "transaction %lld is in block %llu and was for none after %llu", (long long)t->id,
               (unsigned long long)b->number, (unsigned long long)r->deadline_block);

@@ -101,10 +101,10 @@ static void version_answered(struct world *w, struct event *e)
     if (!door_is_on(r, e) || !r->door.ready || r->door.spec == e->b)
         return;
     r->door.spec = e->b;
-    to_leaders(
-        w, r,
-        &(struct manager_event){
-            .type = MANAGER_EV_RUNTIME, .spec_version = e->b, .transaction_version = version_of(w, e->b)});
+    to_leaders(w, r,
+               &(struct manager_event){.type = MANAGER_EV_RUNTIME,
+                                       .spec_version = e->b,
+                                       .transaction_version = version_of(w, e->b)});
 }
 
 static void version_asked(struct world *w, struct event *e)
@@ -274,10 +274,9 @@ static void connected(struct world *w, struct event *e)
     d->spec = spec;
     if (changed)
         to_leaders(w, r,
-                   &(struct manager_event){
-                       .type = MANAGER_EV_RUNTIME,
-                       .spec_version = spec,
-                       .transaction_version = version_of(w, spec)});
+                   &(struct manager_event){.type = MANAGER_EV_RUNTIME,
+                                           .spec_version = spec,
+                                           .transaction_version = version_of(w, spec)});
     d->best = c->blocks[n->best].number;
     d->finalized = c->blocks[n->final].number;
     d->final_block = n->final;

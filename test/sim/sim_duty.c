@@ -1,6 +1,6 @@
-/* What a core owes to those outside and what it must not do, seen from its events and effects: each refusal is
- * recorded, one try a block while the account cannot pay, nothing leaves an account that waits for an operator,
- * what is to be stopped does not come back to the outbox, what was asked for happens in time. */
+/* What a core owes to those outside and what it must not do, seen from its events and effects: each refusal
+ * is recorded, one try a block while the account cannot pay, nothing leaves an account that waits for an
+ * operator, what is to be stopped does not come back to the outbox, what was asked for happens in time. */
 #include <string.h>
 
 #include "sim.h"
@@ -47,13 +47,14 @@ static void record_states(struct world *w, struct duty *d, int account, const st
         const struct manager_row_effect *x = &fx->rows[i];
         if (!strcmp(x->state, "refused"))
             HOLDS(w, recorded(d, tx_of_hash(w, x->hash)) || d->refused_count == ARRAY_LEN(d->refused), "I7",
-                  "a refusal of nonce %llu of account %d is recorded that nobody gave", (unsigned long long)x->nonce,
-                  account);
+                  "a refusal of nonce %llu of account %d is recorded that nobody gave",
+                  (unsigned long long)x->nonce, account);
     }
 }
 
 /* The row goes on, or ends: what was said of its bytes must have gone into the history before. */
-static void check_recorded(struct world *w, const struct duty *d, int account, const struct manager_effect *fx)
+static void check_recorded(struct world *w, const struct duty *d, int account,
+                           const struct manager_effect *fx)
 {
     for (size_t i = 0; i < fx->count; i++)
         for (size_t k = 0; k < d->refused_count; k++) {
@@ -71,8 +72,9 @@ static void check_poor(struct world *w, struct duty *d, const struct relay *r, i
     if (!d->poor)
         return;
     bool once = d->poor_try != d->blocks || w->now >= d->poor_at + 9 * SECOND;
-    HOLDS(w, once, "payment", "r%d tries nonce %llu of account %d, the second one in a block, and it cannot pay",
-          r->index, (unsigned long long)nonce, account);
+    HOLDS(w, once, "payment",
+          "r%d tries nonce %llu of account %d, the second one in a block, and it cannot pay", r->index,
+          (unsigned long long)nonce, account);
     d->poor_try = d->blocks;
     d->poor_at = w->now;
 }
@@ -111,7 +113,8 @@ void duty_event(struct world *w, struct relay *r, int account, const struct mana
     }
 }
 
-static void check_requeues(struct world *w, const struct duty *d, int account, const struct manager_effect *fx)
+static void check_requeues(struct world *w, const struct duty *d, int account,
+                           const struct manager_effect *fx)
 {
     for (size_t i = 0; i < fx->count; i++)
         HOLDS(w, !d->stop_told[fx->rows[i].id], "stop",
@@ -125,8 +128,8 @@ static void check_still(struct world *w, const struct relay *r, int account, con
     const struct account_row *a = &w->db.t.accounts[account];
     bool still = a->hold == MANAGER_HOLD_REAPED || a->hold == MANAGER_HOLD_TRANSACTION_VERSION;
     HOLDS(w, !still || a->epoch != r->accounts[account].epoch || w->db.lossy, "hold",
-          "r%d sends nonce %llu of account %d, which waits for an operator", r->index, (unsigned long long)fx->nonce,
-          account);
+          "r%d sends nonce %llu of account %d, which waits for an operator", r->index,
+          (unsigned long long)fx->nonce, account);
 }
 
 void duty_effect(struct world *w, struct relay *r, int account, const struct manager_effect *fx)
@@ -188,7 +191,8 @@ static void check_bump(struct world *w, int account, const struct pending_row *p
     bool settled = strcmp(p->state, "in_block") != 0 && strcmp(p->state, "finalized") != 0;
     if (!settled || r->bump <= (int64_t)t->tip || r->bumped_at + us > w->now)
         return;
-    HOLDS(w, w->db.lossy, "bump", "somebody asked for a tip of %lld for transaction %lld of account %d, and it pays %llu",
+    HOLDS(w, w->db.lossy, "bump",
+          "somebody asked for a tip of %lld for transaction %lld of account %d, and it pays %llu",
           (long long)r->bump, (long long)p->id, account, (unsigned long long)t->tip);
 }
 
@@ -207,12 +211,13 @@ static void check_head(struct world *w, int account, uint64_t us)
     uint64_t from = h->since > w->healed_at ? h->since : w->healed_at;
     if (from < w->account_moved[account])
         from = w->account_moved[account];
-    uint64_t bound = (after + 3 * w->plan.era + 4 * w->plan.finality_lag) * w->plan.block_us * 3 / 2 + us + 20 * SECOND;
+    uint64_t bound =
+        (after + 3 * w->plan.era + 4 * w->plan.finality_lag) * w->plan.block_us * 3 / 2 + us + 20 * SECOND;
     if (!after || !w->plan.era)
         return;
     HOLDS(w, w->now < from + bound || w->db.lossy, "skip",
-          "transaction %lld holds up account %d for %llu s, and is to be given up after %u blocks", (long long)p->id,
-          account, (unsigned long long)((w->now - from) / SECOND), after);
+          "transaction %lld holds up account %d for %llu s, and is to be given up after %u blocks",
+          (long long)p->id, account, (unsigned long long)((w->now - from) / SECOND), after);
 }
 
 /* Once a second of a healed world. */

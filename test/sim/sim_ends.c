@@ -1,5 +1,6 @@
-/* What ends a transaction, and what gives it back to the outbox: leader_finish, leader_reject, leader_requeue,
- * leader_look, cancel (schema/migrations). What is stored must be true on the finalized chain. */
+/* What ends a transaction, and what gives it back to the outbox: leader_finish, leader_reject,
+ * leader_requeue, leader_look, cancel (schema/migrations). What is stored must be true on the finalized
+ * chain. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,8 +31,8 @@ static uint64_t highest_block(const struct world *w)
     return highest;
 }
 
-/* An era that ends in time may be too short to be of use some blocks before the last one that may hold it: the
- * more so the further finality lags. */
+/* An era that ends in time may be too short to be of use some blocks before the last one that may hold it:
+ * the more so the further finality lags. */
 static bool may_expire(const struct world *w, const struct id_row *r)
 {
     uint64_t best = highest_block(w), lag = best - w->chain.blocks[w->chain.final].number;
@@ -50,7 +51,8 @@ static void check_outcome(struct world *w, int64_t id, const char *outcome)
     else
         good = good && w->failures[id] == r->retried;
     HOLDS(w, good || w->db.lossy, "I1",
-          "transaction %lld ends as %s; in finalized blocks it took effect %u times and failed %u times, %u of them "
+          "transaction %lld ends as %s; in finalized blocks it took effect %u times and failed %u times, %u "
+          "of them "
           "forgiven",
           (long long)id, outcome, w->effects[id], w->failures[id], r->retried);
     HOLDS(w, strcmp(outcome, "expired") != 0 || may_expire(w, r), "deadline",
@@ -162,8 +164,8 @@ static void check_finish(struct world *w, const struct stmt *q, const struct man
     const char *due = fate_of(w, t) == FATE_OK ? "ok" : "dispatch_error";
     if (t->id == 0 && t->for_id > 0 && p->id) /* it took the transaction's place */
         due = p->stop_outcome ? p->stop_outcome : "nothing";
-    HOLDS(w, !strcmp(x->outcome, due), "I2", "nonce %llu ends as %s where %s is true", (unsigned long long)x->nonce,
-          x->outcome, due);
+    HOLDS(w, !strcmp(x->outcome, due), "I2", "nonce %llu ends as %s where %s is true",
+          (unsigned long long)x->nonce, x->outcome, due);
 }
 
 /* false: the batch is refused. */

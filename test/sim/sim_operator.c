@@ -1,5 +1,5 @@
-/* Operators: they resume what waits for them, after a while; pause accounts now and then; and ask for higher tips
- * where something is stuck (account_pause, account_resume, bump: schema/migrations). */
+/* Operators: they resume what waits for them, after a while; pause accounts now and then; and ask for higher
+ * tips where something is stuck (account_pause, account_resume, bump: schema/migrations). */
 #include <string.h>
 
 #include "sim.h"
@@ -56,7 +56,8 @@ void operator_bumps(struct world *w)
         return;
     uint64_t limit = tip_limit(w, id, r->account);
     int64_t tip = (int64_t)between(w, 1, chance(w, 50) ? 30 : 300);
-    int64_t from = r->stage == STAGE_PENDING ? (int64_t)w->chain.txs[t->pending[r->account][r->nonce].tx].tip : r->tip;
+    int64_t from =
+        r->stage == STAGE_PENDING ? (int64_t)w->chain.txs[t->pending[r->account][r->nonce].tx].tip : r->tip;
     if ((uint64_t)tip > limit)
         tip = (int64_t)limit;
     if (tip <= from || tip <= r->bump)

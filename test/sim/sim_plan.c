@@ -75,7 +75,8 @@ void plan_features(struct world *w, uint32_t allowed)
     policies(w, r);
     bool flat = odds(r, 50), price = odds(r, 60);
     uint32_t room = (uint32_t)rng_between(r, 1, 4);
-    uint64_t last = odds(r, 70) ? rng_between(r, 1, 60) : rng_between(r, 60, 2000), seconds = rng_between(r, 40, 160);
+    uint64_t last = odds(r, 70) ? rng_between(r, 1, 60) : rng_between(r, 60, 2000),
+             seconds = rng_between(r, 40, 160);
     p->flat = has(w, FEATURE_TIPS) && flat;
     p->block_txs = has(w, FEATURE_SIZE) ? room : BLOCK_TXS;
     p->last_min_tip = has(w, FEATURE_TIPS) && price ? last : 0;

@@ -124,7 +124,8 @@ static const char *invalid(const struct world *w, const struct block *on, uint32
 {
     int64_t next = (int64_t)on->number + 1;
     if (w->chain.unpaid[t->account] && on->life[t->account] && !on->nonce[t->account])
-        return "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)"; /* there is none */
+        return "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)"; /* there is
+                                                                                                    none */
     if (t->spec != on->spec || (t->birth > (int64_t)on->number && t->id >= 0))
         return "Invalid Transaction: Transaction has a bad signature";
     if (t->death >= 0 && next >= t->death)

@@ -32,7 +32,8 @@ static void load_row(struct world *w, struct stmt *q, uint64_t nonce, size_t *ha
                                        .tip = t->tip,
                                        .has_max_tip = r && r->max_tip >= 0,
                                        .max_tip = r && r->max_tip >= 0 ? (u128)r->max_tip : 0,
-                                       .deadline_block = r && r->deadline_block ? r->deadline_block : UINT64_MAX,
+                                       .deadline_block =
+                                           r && r->deadline_block ? r->deadline_block : UINT64_MAX,
                                        .retries = r ? r->retries : 0,
                                        .filler = !t->id && t->for_id > 0,
                                        .stop_outcome = p->stop_outcome,

@@ -89,9 +89,10 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
 }
 
 static const char *const effects[] = {
-    "LOAD",        "WANT_OUTBOX",  "ADMIT",        "RESIGN",       "FILL",        "SUBMIT",   "UNWATCH",
-    "UNWATCH_ALL", "STORE_STATES", "STORE_FINISH", "STORE_REJECT", "REQUEUE", "STORE_NONCE", "PAUSE", "ASK_POOL", "ASK_NONCE",
-    "FOLLOW",      "RECHECK",      "NODE_BEHIND",  "READY",        "ALERT",       "LOOK"};
+    "LOAD",        "WANT_OUTBOX", "ADMIT",        "RESIGN",       "FILL",         "SUBMIT",
+    "UNWATCH",     "UNWATCH_ALL", "STORE_STATES", "STORE_FINISH", "STORE_REJECT", "REQUEUE",
+    "STORE_NONCE", "PAUSE",       "ASK_POOL",     "ASK_NONCE",    "FOLLOW",       "RECHECK",
+    "NODE_BEHIND", "READY",       "ALERT",        "LOOK"};
 
 void account_event(struct world *w, struct relay *r, int account, const struct manager_event *ev)
 {
@@ -129,7 +130,8 @@ static void check_asleep(struct world *w, const struct relay *r, int account)
         return; /* its lock is gone without its knowing: it will hear of it */
     for (int64_t id = 1; id < w->db.t.next_id; id++) {
         const struct id_row *row = &w->db.t.ids[id];
-        bool timed = w->db.t.accounts[account].paused || row->not_before_us || (row->deadline_us && row->deadline_us <= db_now_us(w));
+        bool timed = w->db.t.accounts[account].paused || row->not_before_us ||
+                     (row->deadline_us && row->deadline_us <= db_now_us(w));
         HOLDS(w, timed || row->stage != STAGE_OUTBOX || row->account != account || !row->silent, "wake",
               "r%d sleeps on account %d while transaction %lld waits, of which nobody was notified", r->index,
               account, (long long)id);

@@ -290,10 +290,12 @@ static void looked(struct world *w, struct stmt *s)
                           &(struct manager_event){.type = MANAGER_EV_LOOKED, .failed = true});
         return;
     }
-    account_event(
-        w, r, s->account,
-        &(struct manager_event){
-            .type = MANAGER_EV_LOOKED, .stops = s->stops, .count = s->out_count, .next_ms = s->next_ms, .account = &s->facts});
+    account_event(w, r, s->account,
+                  &(struct manager_event){.type = MANAGER_EV_LOOKED,
+                                          .stops = s->stops,
+                                          .count = s->out_count,
+                                          .next_ms = s->next_ms,
+                                          .account = &s->facts});
     if (s->ok)
         account_wake(w, r, s->account, WAKE_EV_RING);
 }

@@ -86,8 +86,8 @@ static void check_tip(struct world *w, const struct pending_row *p, const struct
     for (uint32_t i = p->own_from; t->id == 0 && t->for_id > 0 && i < p->attempt_count; i++) {
         const struct tx *x = &w->chain.txs[p->attempts[i]];
         HOLDS(w, x->id != t->for_id || !x->reached || !includable(w, x) || x->tip < t->tip, "tip",
-              "a filler in the place of transaction %lld pays %llu, and its own bytes %llu", (long long)t->for_id,
-              (unsigned long long)t->tip, (unsigned long long)x->tip);
+              "a filler in the place of transaction %lld pays %llu, and its own bytes %llu",
+              (long long)t->for_id, (unsigned long long)t->tip, (unsigned long long)x->tip);
     }
 }
 
@@ -100,11 +100,11 @@ static void check_version(struct world *w, const struct stmt *q, const struct tx
 {
     const struct account_row *a = account_of(w, q);
     HOLDS(w, !stands_still(a) || w->db.lossy, "hold",
-          "r%d signs nonce %llu of account %d, which waits for an operator", q->relay, (unsigned long long)t->nonce,
-          t->account);
-    HOLDS(w, !has(w, FEATURE_VERSION) || !a->version || a->version == version_of(w, t->spec) || w->db.lossy, "hold",
-          "r%d signs nonce %llu of account %d under transaction_version %u, and %u was accepted", q->relay,
-          (unsigned long long)t->nonce, t->account, version_of(w, t->spec), a->version);
+          "r%d signs nonce %llu of account %d, which waits for an operator", q->relay,
+          (unsigned long long)t->nonce, t->account);
+    HOLDS(w, !has(w, FEATURE_VERSION) || !a->version || a->version == version_of(w, t->spec) || w->db.lossy,
+          "hold", "r%d signs nonce %llu of account %d under transaction_version %u, and %u was accepted",
+          q->relay, (unsigned long long)t->nonce, t->account, version_of(w, t->spec), a->version);
 }
 
 static void record(struct world *w, const struct stmt *q, struct pending_row *p, uint32_t tx)
@@ -122,8 +122,8 @@ static void record(struct world *w, const struct stmt *q, struct pending_row *p,
     t->committed = true;
     uint64_t last = t->id > 0 ? w->db.t.ids[t->id].deadline_block : 0;
     HOLDS(w, !last || (t->death >= 0 && t->death <= (int64_t)last + 1) || w->db.lossy, "deadline",
-          "transaction %lld may be in no block after %llu and is signed for those below %lld", (long long)t->id,
-          (unsigned long long)last, (long long)t->death);
+          "transaction %lld may be in no block after %llu and is signed for those below %lld",
+          (long long)t->id, (unsigned long long)last, (long long)t->death);
     HOLDS(w, t->id <= 0 || !w->db.t.ids[t->id].guard || w->db.t.ids[t->id].guard == t->spec || w->db.lossy,
           "guard", "transaction %lld is for runtime %u and signed under %u", (long long)t->id,
           w->db.t.ids[t->id].guard, t->spec);
@@ -332,8 +332,8 @@ static void begin_life(struct world *w, struct stmt *q)
         order_error(w, q, "a new life begins while nonces of the former one are open", q->nonce);
         return;
     }
-    HOLDS(w, a->reborn || w->db.lossy, "hold", "r%d begins a new life of account %d, and nobody ordered it", q->relay,
-          q->account);
+    HOLDS(w, a->reborn || w->db.lossy, "hold", "r%d begins a new life of account %d, and nobody ordered it",
+          q->relay, q->account);
     a->next_nonce = (int64_t)q->nonce;
     a->life_since_us = db_stamp(w);
     a->reborn = false;

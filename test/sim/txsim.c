@@ -76,27 +76,69 @@ static void print_trace(const struct world *w, uint64_t n)
         printf("%s\n", w->trace[i % TRACE_LINES]);
 }
 
-static bool tell(const struct args *a, uint64_t seed)
+static void print_plan(const struct world *w)
 {
-    struct world *w = world_new();
-    bool good = world_run(w, seed, &(struct options){.until = a->until, .fault = a->fault, .features = a->features, .tracing = true});
     const struct plan *p = &w->plan;
-    if (!good || a->until)
-        print_trace(w, a->lines);
     printf("seed %llu: %d relays, %d accounts, %d nodes, %d followers; %s%s%s%s%sera %u, block %llu ms, "
            "latency %llu us\n",
-           (unsigned long long)seed, p->relays, p->accounts, p->nodes, p->followers,
+           (unsigned long long)w->seed, p->relays, p->accounts, p->nodes, p->followers,
            p->use_lock ? "locks, " : "no locks, ", p->fat ? "fork-aware, " : "",
            p->deterministic ? "deterministic keys, " : "", p->foreign ? "foreign use, " : "",
            p->lossy ? "lossy failover, " : "", p->era, (unsigned long long)(p->block_us / MS),
            (unsigned long long)p->latency_us);
-    printf("seed %llu: %llu events, %.1f s; %llu transactions, %llu submissions, %llu new signatures, %llu "
-           "fillers, %llu crashes, %llu pauses, %llu forks, %llu faults\n",
-           (unsigned long long)seed, (unsigned long long)w->events, (double)w->now / 1e6,
-           (unsigned long long)w->stats.enqueued, (unsigned long long)w->stats.submits,
-           (unsigned long long)w->stats.resigns, (unsigned long long)w->stats.fills,
-           (unsigned long long)w->stats.crashes, (unsigned long long)w->stats.pauses,
-           (unsigned long long)w->stats.forks, (unsigned long long)w->stats.faults);
+    printf("features:");
+    for (int i = 0; feature_name(i); i++)
+        if (p->features >> i & 1)
+            printf(" %s", feature_name(i));
+    printf("; %u a block, last price %llu%s\n", p->block_txs, (unsigned long long)p->last_min_tip,
+           p->flat ? ", flat" : "");
+    for (int i = 0; i < p->accounts; i++)
+        printf("account %d: tips from %llu by %llu or %u%% to %lld, after %u blocks; skipped after %u%s\n", i,
+               (unsigned long long)p->policy[i].tip_start, (unsigned long long)p->policy[i].tip_step,
+               p->policy[i].tip_step_percent, (long long)p->policy[i].tip_cap, p->policy[i].tip_after_blocks,
+               p->policy[i].skip_after_blocks, p->policy[i].requeue_usurped ? "; requeues" : "");
+}
+
+static void print_stats(const struct stats *s)
+{
+    static const char *const names[] = {"transactions",
+                                        "ended",
+                                        "submissions",
+                                        "new signatures",
+                                        "fillers",
+                                        "crashes",
+                                        "pauses",
+                                        "forks",
+                                        "unknown outcomes",
+                                        "claims",
+                                        "faults",
+                                        "higher tips",
+                                        "fillers in a race",
+                                        "requeued",
+                                        "holds",
+                                        "orders",
+                                        "bumps",
+                                        "refusals recorded",
+                                        "reaped"};
+    const uint64_t *n = (const uint64_t *)s;
+    _Static_assert(sizeof(*s) == sizeof(names) / sizeof(*names) * sizeof(*n), "a name for each");
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        printf("%s%llu %s", i ? ", " : "", (unsigned long long)n[i], names[i]);
+    printf("\n");
+}
+
+static bool tell(const struct args *a, uint64_t seed)
+{
+    struct world *w = world_new();
+    bool good = world_run(
+        w, seed,
+        &(struct options){.until = a->until, .fault = a->fault, .features = a->features, .tracing = true});
+    if (!good || a->until)
+        print_trace(w, a->lines);
+    print_plan(w);
+    print_stats(&w->stats);
+    printf("seed %llu: %llu events, %.1f s\n", (unsigned long long)seed, (unsigned long long)w->events,
+           (double)w->now / 1e6);
     if (!good)
         printf("seed %llu event %llu: VIOLATION %s\n", (unsigned long long)seed,
                (unsigned long long)w->events, w->violation);
@@ -209,19 +251,11 @@ static int run_seeds(const struct args *a)
     double begun = seconds();
     bool good = run(a, &sum, false);
     double took = seconds() - begun;
-    const struct stats *s = &sum.stats;
     if (sum.broken)
         tell_apart(a, sum.seed);
-    printf(
-        "%llu seeds, %.1f s, %.0f seeds a second, %.1f million events; %llu transactions, %llu submissions, "
-        "%llu new signatures, %llu fillers, %llu claims, %llu faults (%llu crashes, %llu pauses, %llu "
-        "forks), "
-        "%llu unknown outcomes\n",
-        (unsigned long long)sum.seeds, took, (double)sum.seeds / took, (double)sum.events / 1e6,
-        (unsigned long long)s->enqueued, (unsigned long long)s->submits, (unsigned long long)s->resigns,
-        (unsigned long long)s->fills, (unsigned long long)s->claims, (unsigned long long)s->faults,
-        (unsigned long long)s->crashes, (unsigned long long)s->pauses, (unsigned long long)s->forks,
-        (unsigned long long)s->unknown);
+    printf("%llu seeds, %.1f s, %.0f seeds a second, %.1f million events\n", (unsigned long long)sum.seeds,
+           took, (double)sum.seeds / took, (double)sum.events / 1e6);
+    print_stats(&sum.stats);
     printf("%s\n", good ? "every invariant held" : "VIOLATION (see above)");
     return good ? 0 : 1;
 }
@@ -297,7 +331,8 @@ static int usage(void)
 {
     fprintf(stderr,
             "usage: txsim [--seeds N] [--first S] [--seed N [--until K]] [--minutes M] [--fault NAME]\n"
-            "             [--features all|none|NAME,NAME..] [--file PATH] [--jobs J] [--keep-going] [--plants [--limit N]] [--plant NAME]\n"
+            "             [--features all|none|NAME,NAME..] [--file PATH] [--jobs J] [--keep-going] "
+            "[--plants [--limit N]] [--plant NAME]\n"
             "faults:");
     for (int i = 0; fault_name(i); i++)
         fprintf(stderr, " %s", fault_name(i));
@@ -360,7 +395,8 @@ static bool take(struct args *a, const char *name, const char *value)
 
 int main(int argc, char **argv)
 {
-    struct args a = {.first = 1, .count = 200, .limit = 3000, .lines = 60, .jobs = 2, .fault = -1, .features = UINT32_MAX};
+    struct args a = {
+        .first = 1, .count = 200, .limit = 3000, .lines = 60, .jobs = 2, .fault = -1, .features = UINT32_MAX};
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--keep-going"))
             a.keep_going = true;
