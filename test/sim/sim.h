@@ -53,7 +53,7 @@ enum {
     PIPELINE = 4, /* blocks that a door fetches ahead */
     CALL_LEN = 8,
     BYTES_LEN = 24,
-    TRACE_LINES = 20000, /* kept; the last 60 are shown unless --lines asks for more */
+    TRACE_LINES = 200000, /* kept; the last 60 are shown unless --lines asks for more */
     TRACE_LEN = 200,
 };
 

@@ -52,20 +52,20 @@ static void load_row(struct world *w, struct stmt *q, uint64_t nonce, size_t *ha
     }
 }
 
-/* By what is on record, finalized blocks used every nonce below used_nonce, in the account's present life. */
+/* By what is on record, finalized blocks used every nonce below used_nonce, the last of them in used_block; of
+ * the account's present life. Where the block is not known (usurped) a node that lags could look like a new life. */
 static void used_for_good(const struct world *w, struct stmt *q)
 {
     const struct tables *t = &w->db.t;
     q->used_nonce = q->used_block = -1;
     for (uint32_t i = 0; i < t->finished_count; i++) {
         const struct finished_row *f = &t->finished[i];
-        bool used = f->block || !strcmp(f->outcome, "usurped");
-        if (f->account != q->account || f->nonce < 0 || !used ||
+        if (f->account != q->account || f->nonce < 0 || !f->block ||
             f->finished_us <= t->accounts[q->account].life_since_us)
             continue;
         if (f->nonce >= q->used_nonce)
             q->used_nonce = f->nonce + 1;
-        if (f->block && (int64_t)w->chain.blocks[f->block].number > q->used_block)
+        if ((int64_t)w->chain.blocks[f->block].number > q->used_block)
             q->used_block = (int64_t)w->chain.blocks[f->block].number;
     }
 }
