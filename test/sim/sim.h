@@ -123,6 +123,7 @@ struct tx {
     bool reached;                 /* was seen by a node */
     uint64_t sent_beat;           /* of whom sent it last, and that one: no bytes twice in one beat */
     int sent_by;
+    uint64_t poor_block; /* counted from 1: when it was sent by a relay that knew that the account cannot pay */
     uint32_t final_in; /* block that holds it; 0: not final */
     uint64_t ban_until[NODES];
     uint64_t included_at[NODES]; /* when the node saw it in its best chain; 0: it is not */
@@ -395,7 +396,7 @@ struct duty {
     uint32_t refused[64]; /* bytes whose refusal is not recorded yet */
     size_t refused_count;
     bool poor;         /* the last word of a node was that the account cannot pay */
-    uint64_t poor_try; /* the block after which it was tried since then, and when */
+    uint64_t poor_try; /* the block after which it was last tried since then, and when it was refused */
     uint64_t poor_at;
     uint64_t blocks;
     bool stop_told[IDS]; /* the core knows that it is to be stopped */

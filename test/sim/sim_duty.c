@@ -11,6 +11,7 @@ void duty_forget(struct duty *d)
 {
     d->refused_count = 0;
     d->poor = false;
+    d->poor_try = 0;
     memset(d->stop_told, 0, sizeof(d->stop_told));
 }
 
@@ -25,10 +26,8 @@ static void refused(struct world *w, struct duty *d, const struct manager_event 
 {
     if (d->refused_count < ARRAY_LEN(d->refused))
         d->refused[d->refused_count++] = tx_of_hash(w, ev->hash);
-    if (strstr(ev->text, "Inability to pay")) {
-        d->poor_try = d->poor ? d->poor_try : UINT64_MAX;
+    if (strstr(ev->text, "Inability to pay"))
         d->poor = true;
-    }
 }
 
 static bool recorded(struct duty *d, uint32_t tx)
@@ -67,15 +66,18 @@ static void check_recorded(struct world *w, const struct duty *d, int account,
 
 /* ---- payment ---- */
 
-static void check_poor(struct world *w, struct duty *d, const struct relay *r, int account, uint64_t nonce)
+/* A try is one that a node answered so; bytes that it had banned were none. */
+static void check_poor(struct world *w, struct duty *d, const struct relay *r, int account,
+                       const struct manager_event *ev)
 {
-    if (!d->poor)
+    uint64_t sent = w->chain.txs[tx_of_hash(w, ev->hash)].poor_block;
+    if (!strstr(ev->text, "Inability to pay") || !sent)
         return;
-    bool once = d->poor_try != d->blocks || w->now >= d->poor_at + 9 * SECOND;
+    bool once = d->poor_try != sent || w->now >= d->poor_at + 9 * SECOND;
     HOLDS(w, once, "payment",
-          "r%d tries nonce %llu of account %d, the second one in a block, and it cannot pay", r->index,
-          (unsigned long long)nonce, account);
-    d->poor_try = d->blocks;
+          "r%d tried nonce %llu of account %d, the second one in a block, and it cannot pay", r->index,
+          (unsigned long long)ev->nonce, account);
+    d->poor_try = sent;
     d->poor_at = w->now;
 }
 
@@ -103,8 +105,10 @@ void duty_event(struct world *w, struct relay *r, int account, const struct mana
         told_stops(d, ev);
         return;
     case MANAGER_EV_SUBMIT_REPLY:
-        if (is_refusal(ev))
+        if (is_refusal(ev)) {
+            check_poor(w, d, r, account, ev);
             refused(w, d, ev);
+        }
         else if (!ev->code)
             d->poor = false;
         return;
@@ -155,7 +159,7 @@ void duty_effect(struct world *w, struct relay *r, int account, const struct man
         return;
     case MANAGER_FX_SUBMIT:
         check_still(w, r, account, fx);
-        check_poor(w, d, r, account, fx->nonce);
+        w->chain.txs[tx_of_hash(w, fx->hash)].poor_block = d->poor ? d->blocks + 1 : 0;
         return;
     default:
         return;

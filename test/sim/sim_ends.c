@@ -153,7 +153,8 @@ static void check_finish(struct world *w, const struct stmt *q, const struct man
         HOLDS(w, strcmp(x->outcome, "usurped") != 0 || taken || w->db.lossy, "I2",
               "nonce %llu of account %d ends as usurped, and no finalized block holds another one's",
               (unsigned long long)x->nonce, q->account);
-        check_dead(w, at(w, q, x->nonce)->id);
+        if (!taken)
+            check_dead(w, at(w, q, x->nonce)->id);
         return;
     }
     if (!strcmp(x->outcome, "usurped"))
@@ -231,7 +232,8 @@ static void check_requeue(struct world *w, const struct stmt *q, const struct ma
               "transaction %lld goes back to the outbox, and nobody else has used nonce %llu for good",
               (long long)p->id, (unsigned long long)x->nonce);
     }
-    check_dead(w, p->id);
+    if (forgiven || strcmp(x->outcome, "usurped") != 0)
+        check_dead(w, p->id);
 }
 
 static bool may_requeue(struct world *w, struct stmt *q)

@@ -105,13 +105,13 @@ void account_event(struct world *w, struct relay *r, int account, const struct m
     duty_event(w, r, account, ev);
     manager_step(a->manager, local_ms(w, r), ev, &fx, &count);
     for (size_t i = 0; i < count; i++) {
-        duty_effect(w, r, account, &fx[i]);
         if (w->tracing)
             note_line(w, "  r%d a%d %s %llu rows %zu %s", r->index, account, effects[fx[i].type],
                       (unsigned long long)(fx[i].count   ? fx[i].rows[0].nonce
                                            : fx[i].nonce ? fx[i].nonce
                                                          : fx[i].number),
                       fx[i].count, fx[i].text);
+        duty_effect(w, r, account, &fx[i]);
         effect(w, r, account, &fx[i]);
     }
     if (w->events % 16 == 0)

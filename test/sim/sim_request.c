@@ -112,8 +112,19 @@ static void stored(struct world *w, struct stmt *s)
         account_wake(w, relay_of(w, s), s->account, WAKE_EV_RING);
 }
 
+/* An era that ends in time, from a finalized block that may be newer than the one that the core knew; 0: none. */
+static uint32_t period_of(struct world *w, const struct manager_row_effect *row, uint64_t anchor)
+{
+    uint32_t period = row->era_period;
+    HOLDS(w, period || !w->plan.era, "era", "nonce %llu is to be signed without an era",
+          (unsigned long long)row->nonce);
+    while (row->deadline_block && !PLANTED(DEADLINE_LONG) && period && anchor + period > row->deadline_block + 1)
+        period = period > 4 ? period / 2 : 0;
+    return period;
+}
+
 /* Parameters from what the node said last; the era is anchored on the finalized head (relay/sign.c). */
-static void sign_rows(struct world *w, struct relay *r, struct stmt *s)
+static bool sign_rows(struct world *w, struct relay *r, struct stmt *s)
 {
     const struct door *d = &r->door;
     s->version = version_of(w, d->spec);
@@ -130,16 +141,20 @@ static void sign_rows(struct world *w, struct relay *r, struct stmt *s)
         }
         HOLDS(w, call == id, "call", "nonce %llu is to be signed with the call of transaction %lld, not %lld",
               (unsigned long long)row->nonce, (long long)call, (long long)id);
+        uint32_t period = period_of(w, row, w->chain.blocks[anchor].number);
+        if (!period && row->deadline_block)
+            return false;
         s->txs[i] = tx_sign(w, &(struct tx_content){.account = s->account,
                                                     .nonce = row->nonce,
                                                     .id = id,
                                                     .for_id = s->op == OP_FILL ? 0 : row->id,
                                                     .spec = d->spec,
                                                     .anchor = anchor,
-                                                    .period = row->era_period ? row->era_period : w->plan.era,
+                                                    .period = period,
                                                     .tip = (uint64_t)row->tip});
         s->rows[i].call = NULL; /* borrowed */
     }
+    return true;
 }
 
 static void copy_rows(struct stmt *s, const struct manager_effect *fx)
@@ -212,9 +227,8 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
         return;
     }
     if (attempts) {
-        sign_rows(w, r, s);
         s->signed_at = r->door.finalized;
-        int rc = s->op == OP_RESIGN ? leave_out_known(r, s) : 1;
+        int rc = !sign_rows(w, r, s) ? ERR_NET : s->op == OP_RESIGN ? leave_out_known(r, s) : 1;
         for (size_t i = 0; i < s->count; i++)
             if (s->rows[i].guard && s->rows[i].guard != r->door.spec)
                 rc = ERR_NET;
