@@ -88,7 +88,7 @@ bool account_gate(struct account *a);
 void account_lost(struct account *a,
                   int code); /* a fenced write failed: tell the election if it means that */
 
-/* account_store.c: effects that are store requests */
+/* account_store.c, account_read.c: effects that are store requests */
 void account_store_effect(struct account *a, const struct manager_effect *fx);
 void account_fetch(struct account *a);
 void account_look(struct account *a);
@@ -108,8 +108,8 @@ struct signed_row {
     int64_t era_birth, era_death; /* -1: immortal */
     uint32_t spec_version, transaction_version;
 };
-int sign_row(struct account *a, uint64_t nonce, const uint8_t *call, size_t call_len, struct signed_row *ret,
-             struct err *err);
+int sign_row(struct account *a, const struct manager_row_effect *row, const uint8_t *call, size_t call_len,
+             struct signed_row *ret, struct err *err);
 int sign_filler_call(struct account *a, struct buf *ret_call, struct err *err); /* System.remark of nothing */
 
 /* service_chain.c: what the node says */

@@ -31,6 +31,7 @@ struct manager *manager_new(const struct manager_config *config)
     m->stall = (struct backoff){.base_ms = STALL_BASE_MS, .cap_ms = STALL_CAP_MS};
     m->beat_at = m->probe_at = UINT64_MAX;
     m->blocks = m->beat = 1;
+    manager__hold_reset(m);
     manager__forget(m);
     return m;
 }
@@ -43,6 +44,7 @@ struct manager *manager_free(struct manager *m)
     manager__ring_free(m);
     for (int i = 0; i < WRITE_COUNT; i++)
         free(m->batch[i].nonces);
+    free(m->admitting);
     free(m->effects);
     free(m->garbage);
     free(m);
@@ -125,7 +127,15 @@ static void store_event(struct manager *m, const struct manager_event *ev)
         return;
     case MANAGER_EV_FINISH_STORED:
         if (stored(m, MANAGER_WRITE_FINISH))
-            manager__finish_stored(m);
+            manager__ends_stored(m, MANAGER_WRITE_FINISH);
+        return;
+    case MANAGER_EV_REQUEUE_STORED:
+        if (stored(m, MANAGER_WRITE_REQUEUE))
+            manager__ends_stored(m, MANAGER_WRITE_REQUEUE);
+        return;
+    case MANAGER_EV_PAUSE_STORED:
+        if (stored(m, MANAGER_WRITE_PAUSE))
+            manager__pause_stored(m);
         return;
     case MANAGER_EV_STATES_STORED:
         stored(m, MANAGER_WRITE_STATES);
@@ -134,7 +144,8 @@ static void store_event(struct manager *m, const struct manager_event *ev)
         stored(m, MANAGER_WRITE_REJECT);
         return;
     case MANAGER_EV_NONCE_STORED:
-        stored(m, MANAGER_WRITE_NONCE);
+        if (stored(m, MANAGER_WRITE_NONCE))
+            manager__reborn(m);
         return;
     default:
         manager__write_failed(m, ev);
@@ -222,11 +233,13 @@ static void pump(struct manager *m)
 {
     manager__load_pump(m);
     manager__probe_pump(m);
+    manager__hold_pump(m);
+    manager__reborn_pump(m);
     manager__finish_pump(m);
     manager__nonce_pump(m);
     manager__send_pump(m);
-    manager__sign_pump(m);
     manager__states_pump(m);
+    manager__sign_pump(m);
     manager__admit_pump(m);
     manager__look_pump(m);
     manager__stall_pump(m);

@@ -1,5 +1,6 @@
 /* From the outbox to rows: nonces are given in order, one ADMIT at a time, up to the window. Until ADMITTED
  * nothing of it is real: a refused admission gives its nonces back by never having taken them. */
+#include <stdio.h>
 #include <string.h>
 
 #include "manager_internal.h"
@@ -15,9 +16,10 @@ static uint32_t room(const struct manager *m)
  * corrected must be, before rows are asked for. */
 static bool may_admit(struct manager *m)
 {
-    return m->phase == MANAGER_LEADING && m->chain_up && !m->gate_shut && !m->rewind && !m->nonce_wanted &&
-           !m->write_out[MANAGER_WRITE_ADMIT] && !m->write_out[MANAGER_WRITE_REJECT] &&
-           !m->write_out[MANAGER_WRITE_NONCE] && room(m) > 0 && !manager__stillborn(m);
+    return m->phase == MANAGER_LEADING && m->chain_up && !m->gate_shut && m->hold == MANAGER_HOLD_NONE &&
+           !m->rewind && !m->nonce_wanted && !m->write_out[MANAGER_WRITE_ADMIT] &&
+           !m->write_out[MANAGER_WRITE_REJECT] && !m->write_out[MANAGER_WRITE_NONCE] && room(m) > 0 &&
+           !manager__stillborn(m);
 }
 
 void manager__admit_pump(struct manager *m)
@@ -28,13 +30,28 @@ void manager__admit_pump(struct manager *m)
     manager__fx(m, MANAGER_FX_WANT_OUTBOX)->limit = room(m);
 }
 
-/* Why it can never be sent; NULL: it can. */
-static const char *bad_row(const struct manager *m, const struct manager_outbox_row *o, char *buf,
-                           size_t size)
+static uint64_t deadline_of(const struct manager_outbox_row *o)
 {
+    return o->deadline_block ? o->deadline_block : UINT64_MAX;
+}
+
+/* Why it can never be sent, and as what it ends; NULL: it can. */
+static const char *bad_row(const struct manager *m, const struct manager_outbox_row *o, char *buf,
+                           size_t size, const char **ret_outcome)
+{
+    uint64_t deadline = deadline_of(o);
+    *ret_outcome = "failed";
     if (o->bad)
         return o->bad;
-    return manager__guarded(m, o->guard, buf, size) ? buf : NULL;
+    if (manager__guarded(m, o->guard, buf, size))
+        return buf;
+    if (deadline == UINT64_MAX || manager__era_period(m, deadline))
+        return NULL;
+    *ret_outcome = "expired";
+    snprintf(buf, size,
+             "its deadline is block %llu: too near to be signed at block %llu, with block %llu final",
+             (unsigned long long)deadline, (unsigned long long)m->best, (unsigned long long)m->finalized);
+    return buf;
 }
 
 static void reject(struct manager *m, const struct manager_event *ev, size_t bad)
@@ -45,12 +62,12 @@ static void reject(struct manager *m, const struct manager_event *ev, size_t bad
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_STORE_REJECT, bad);
     for (size_t i = 0; i < ev->count; i++) {
         char buf[200];
-        const char *why = bad_row(m, &ev->outbox[i], buf, sizeof(buf));
+        const char *outcome, *why = bad_row(m, &ev->outbox[i], buf, sizeof(buf), &outcome);
         if (!why)
             continue;
         struct manager_row_effect *row = &fx->rows[fx->count++];
         row->id = ev->outbox[i].id;
-        row->outcome = "failed";
+        row->outcome = outcome;
         manager__plain(row->error, sizeof(row->error), why);
         row->reason = row->error;
     }
@@ -66,17 +83,24 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
     m->admit_first = m->next;
     m->admit_runtimes = m->runtimes;
     m->admit_block = m->seen;
+    m->admitting = xrealloc(m->admitting, good * sizeof(*m->admitting));
     manager__write_start(m, MANAGER_WRITE_ADMIT);
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_ADMIT, good);
     for (size_t i = 0; i < ev->count && fx->count < good; i++) {
         const struct manager_outbox_row *o = &ev->outbox[i];
         char buf[200];
-        if (bad_row(m, o, buf, sizeof(buf)))
+        const char *outcome;
+        if (bad_row(m, o, buf, sizeof(buf), &outcome))
             continue;
         uint8_t *call = manager__keep(m, xmalloc(o->call_len));
         if (o->call_len)
             memcpy(call, o->call, o->call_len);
+        m->admitting[fx->count] = (struct admitting){.max_tip = o->has_max_tip ? o->max_tip : MANAGER_NO_CAP,
+                                                     .deadline_block = deadline_of(o),
+                                                     .retries = o->retries};
         struct manager_row_effect *row = &fx->rows[fx->count];
+        row->tip = manager__tip_first(m, o);
+        row->era_period = manager__era_period(m, deadline_of(o));
         row->nonce = m->next + fx->count++;
         row->id = o->id;
         row->call = call;
@@ -95,10 +119,22 @@ void manager__outbox(struct manager *m, const struct manager_event *ev)
     if (!may_admit(m))
         return; /* they stay in the outbox and are asked for again */
     char buf[200];
+    const char *outcome;
     for (size_t i = 0; i < ev->count; i++)
-        bad += bad_row(m, &ev->outbox[i], buf, sizeof(buf)) != NULL;
+        bad += bad_row(m, &ev->outbox[i], buf, sizeof(buf), &outcome) != NULL;
     admit(m, ev, ev->count - bad);
     reject(m, ev, bad);
+}
+
+static void keep_terms(struct row *row, const struct admitting *a, u128 tip)
+{
+    manager__tip_paid(row, tip);
+    if (a->max_tip == MANAGER_NO_CAP && a->deadline_block == UINT64_MAX && !a->retries)
+        return;
+    struct row_terms *t = manager__terms(row);
+    t->max_tip = a->max_tip;
+    t->deadline_block = a->deadline_block;
+    t->retries = a->retries;
 }
 
 void manager__admitted(struct manager *m, const struct manager_event *ev)
@@ -106,6 +142,8 @@ void manager__admitted(struct manager *m, const struct manager_event *ev)
     PRE(ev->count == m->admit_count && m->admit_first == m->next);
     manager__ring_cover(m, m->rows ? m->low : m->next, m->next + ev->count);
     m->admit_count = m->admit_conflicts = 0;
+    if (!m->account.transaction_version)
+        m->account.transaction_version = m->transaction_version; /* the store keeps the first one, too */
     for (size_t i = 0; i < ev->count; i++) {
         const struct manager_written_row *w = &ev->written[i];
         PRE(w->nonce == m->admit_first + i);
@@ -115,6 +153,7 @@ void manager__admitted(struct manager *m, const struct manager_event *ev)
         row->submitted_block = m->admit_block;
         row->sign_runtime = m->admit_runtimes;
         row->resign_after = m->beat + 1;
+        keep_terms(row, &m->admitting[i], w->tip);
         manager__row_bytes(m, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death,
                            w->spec_version);
         if (m->runtimes != m->admit_runtimes && w->spec_version != m->spec_version)

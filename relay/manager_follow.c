@@ -1,4 +1,5 @@
 /* Finalized blocks: the only truth about the end of a row. Every height is seen once and in order. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static struct row_end *end(struct manager *m, struct row *row, const char *outco
         memcpy(row->end->block_hash, block->hash, 32);
     }
     manager__unwatch(m, row);
-    manager__set_put(m, SET_DIRTY, row, false);
+    manager__set_put(m, SET_DIRTY, row, row->refused);
     if (row->state == ROW_SIGNING)
         manager__set_put(m, SET_LIVE, row, false); /* ends when its new attempt is stored */
     else
@@ -39,16 +40,37 @@ static struct row_end *end(struct manager *m, struct row *row, const char *outco
     return row->end;
 }
 
+/* Of two extrinsics at one nonce the block holds the filler that was signed against the transaction. */
+static bool filler_won(const struct row *row, const uint8_t hash[32])
+{
+    if (row->bytes && !memcmp(row->hash, hash, 32))
+        return row->filler;
+    for (size_t i = row->earlier_own; i < row->earlier_count; i++)
+        if (!memcmp(row->earlier[i], hash, 32))
+            return row->stop != NULL;
+    return false;
+}
+
 static void finalized_ours(struct manager *m, struct row *row, const struct manager_included *x,
                            const struct manager_block *block)
 {
     const struct dispatch_result *r = &x->result;
+    if (filler_won(row, x->hash)) {
+        struct row_end *e = end(m, row, row->stop->outcome, x->hash, block);
+        e->index = x->index;
+        e->has_fee = r->has_fee;
+        e->fee = r->fee;
+        memcpy(e->error, row->stop->reason, sizeof(e->error));
+        return;
+    }
     struct row_end *e = end(m, row, r->outcome == DISPATCH_OK ? "ok" : "dispatch_error", x->hash, block);
     e->index = x->index;
     e->has_fee = r->has_fee;
     e->fee = r->fee;
     if (r->outcome == DISPATCH_FAILED)
         manager__plain(e->error, sizeof(e->error), r->error);
+    e->requeue = r->outcome == DISPATCH_FAILED && (!r->inner || PLANTED(RETRY_INNER)) && row->id &&
+                 !row->stop && row->terms && row->terms->retries;
     if (r->outcome != DISPATCH_NONE)
         return;
     /* To call it good would be a guess, and so would be to call it void. */
@@ -60,12 +82,26 @@ static void finalized_ours(struct manager *m, struct row *row, const struct mana
 }
 
 /* A nonce that had no row yet, or whose filler is not written: nothing is on record that could end. */
-static bool drop_hole(struct manager *m, struct row *row)
+bool manager__drop_hole(struct manager *m, struct row *row)
 {
     if (row->bytes || row->state == ROW_SIGNING)
         return false;
     manager__row_remove(m, row);
     return true;
+}
+
+/* Why the transaction was to be stopped, if it was, and how its nonce was lost. */
+__attribute__((format(printf, 2, 3))) static void why_lost(struct row *row, const char *fmt, ...)
+{
+    char text[2 * sizeof(row->end->error)];
+    size_t at = 0;
+    if (row->stop)
+        at = (size_t)snprintf(text, sizeof(text), "%s; ", row->stop->reason);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text + at, sizeof(text) - at, fmt, ap);
+    va_end(ap);
+    manager__plain(row->end->error, sizeof(row->end->error), text);
 }
 
 static void usurped(struct manager *m, struct row *row, const struct manager_included *x,
@@ -74,12 +110,22 @@ static void usurped(struct manager *m, struct row *row, const struct manager_inc
     unsigned long long nonce = row->nonce, number = block->number;
     manager__alert(m, "nonce %llu was used in block %llu by %s, which this relay did not sign", nonce, number,
                    hex_log(x->hash, 32));
-    if (drop_hole(m, row))
+    if (manager__drop_hole(m, row))
         return;
-    struct row_end *e = end(m, row, "usurped", row->hash, NULL);
-    snprintf(e->error, sizeof(e->error),
-             "nonce %llu was used in block %llu by %s, which this relay did not sign", nonce, number,
+    /* One that was to be stopped cannot take effect any more: that is what was asked for. */
+    struct row_end *e = end(m, row, row->stop ? row->stop->outcome : "usurped", row->hash, NULL);
+    e->requeue = m->account.requeue_usurped && row->id && (!row->stop || PLANTED(REQUEUE_STOPPED));
+    why_lost(row, "nonce %llu was used in block %llu by %s, which this relay did not sign", nonce, number,
              hex_log(x->hash, 32));
+}
+
+/* A row of the account's former life whose bytes are all dead. */
+void manager__end_former(struct manager *m, struct row *row)
+{
+    struct row_end *e = end(m, row, row->stop ? row->stop->outcome : "failed", row->hash, NULL);
+    e->requeue = m->account.requeue_usurped && row->id && !row->stop;
+    why_lost(row, "nonce %llu belongs to a former life of the account, which was reaped",
+             (unsigned long long)row->nonce);
 }
 
 static void used_unseen(struct manager *m, struct row *row, const struct manager_block *block)
@@ -131,7 +177,7 @@ void manager__consumed(struct manager *m, uint64_t account_nonce, const struct m
     struct row *row;
     for (uint64_t at = 0; (row = manager__first(m, SET_LIVE, at)) && row->nonce < account_nonce;) {
         at = row->nonce + 1;
-        if (row->state == ROW_SIGNING || drop_hole(m, row))
+        if (row->state == ROW_SIGNING || manager__drop_hole(m, row))
             continue;
         if (row->refollowed) {
             if (block)
@@ -160,17 +206,28 @@ static bool expected(struct manager *m, uint64_t number)
 
 /* A final nonce that goes down is an account that was reaped and lives again: what was signed for its former
  * life is for an operator to judge. Heights that are read once more say nothing new. */
-static void reaped(struct manager *m, const struct manager_block *block)
+static void new_nonce(struct manager *m, const struct manager_block *block)
 {
     if (block->number <= m->fin_block)
         return;
     if (m->fin_known && block->account_nonce < m->fin_nonce)
-        manager__alert_once(
-            m, ALERT_REAPED,
-            "account nonce went from %llu to %llu in finalized block %llu: the account was reaped",
-            (unsigned long long)m->fin_nonce, (unsigned long long)block->account_nonce,
-            (unsigned long long)block->number);
+        manager__reaped(m, block->account_nonce, m->fin_nonce, block->number);
     m->fin_block = block->number;
+    if (m->hold == MANAGER_HOLD_REAPED) {
+        m->life_nonce = block->account_nonce;
+        m->life_known = true;
+    }
+}
+
+static void balance(struct manager *m, const struct manager_block *block)
+{
+    if (!block->has_balance || !m->account.has_low_balance)
+        return;
+    if (block->balance >= m->account.low_balance)
+        m->alerted &= ~(unsigned)ALERT_BALANCE;
+    else
+        manager__alert_once(m, ALERT_BALANCE, "the account's free balance is below low_balance at block %llu",
+                            (unsigned long long)block->number);
 }
 
 void manager__finalized(struct manager *m, const struct manager_block *block)
@@ -183,7 +240,7 @@ void manager__finalized(struct manager *m, const struct manager_block *block)
     for (size_t i = 0; i < block->included_count; i++)
         included(m, &block->included[i], block);
     if (block->account_nonce != UINT64_MAX) {
-        reaped(m, block);
+        new_nonce(m, block);
         m->fin_known = true;
         if (block->account_nonce > m->fin_nonce)
             m->fin_nonce = block->account_nonce;
@@ -191,20 +248,34 @@ void manager__finalized(struct manager *m, const struct manager_block *block)
             manager__chain_nonce(m, block->account_nonce, "in a finalized block");
         manager__consumed(m, block->account_nonce, block);
     }
+    balance(m, block);
     manager__eras(m);
 }
 
 /* ---- storing ends ---- */
 
-void manager__finish_pump(struct manager *m)
+/* A refusal is stored before the end of its row, or it would be missing in the history. */
+static struct row *ending(const struct manager *m, uint64_t from, bool requeue)
 {
-    struct row *row = manager__first(m, ROW_ENDING, 0);
-    if (m->phase < MANAGER_CHAIN_WAIT || m->write_out[MANAGER_WRITE_FINISH] || !row)
+    struct row *row = manager__first(m, ROW_ENDING, from);
+    while (row && (row->refused || row->end->requeue != requeue))
+        row = manager__first(m, ROW_ENDING, row->nonce + 1);
+    return row;
+}
+
+static void ends_pump(struct manager *m, bool requeue)
+{
+    enum manager_write write = requeue ? MANAGER_WRITE_REQUEUE : MANAGER_WRITE_FINISH;
+    if (m->write_out[write])
+        return;
+    struct row *row = ending(m, 0, requeue);
+    if (!row)
         return;
     size_t max = m->sets[ROW_ENDING].count < FINISH_BATCH_MAX ? m->sets[ROW_ENDING].count : FINISH_BATCH_MAX;
-    manager__write_start(m, MANAGER_WRITE_FINISH);
-    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_STORE_FINISH, max);
-    for (; row && fx->count < max; row = manager__first(m, ROW_ENDING, row->nonce + 1)) {
+    manager__write_start(m, write);
+    struct manager_effect *fx =
+        manager__fx_rows(m, requeue ? MANAGER_FX_STORE_REQUEUE : MANAGER_FX_STORE_FINISH, max);
+    for (; row && fx->count < max; row = ending(m, row->nonce + 1, requeue)) {
         struct manager_row_effect *x = &fx->rows[fx->count++];
         const struct row_end *e = row->end;
         x->nonce = row->nonce;
@@ -218,14 +289,22 @@ void manager__finish_pump(struct manager *m)
         memcpy(x->hash, e->hash, 32);
         memcpy(x->block_hash, e->block_hash, 32);
         memcpy(x->error, e->error, sizeof(x->error));
-        manager__batch_put(&m->batch[MANAGER_WRITE_FINISH], row->nonce);
+        manager__batch_put(&m->batch[write], row->nonce);
         manager__move(m, row, ROW_FINISHING);
     }
 }
 
-void manager__finish_stored(struct manager *m)
+void manager__finish_pump(struct manager *m)
 {
-    const struct batch *b = &m->batch[MANAGER_WRITE_FINISH];
+    if (m->phase < MANAGER_CHAIN_WAIT || !m->sets[ROW_ENDING].count)
+        return;
+    ends_pump(m, false);
+    ends_pump(m, true);
+}
+
+void manager__ends_stored(struct manager *m, enum manager_write write)
+{
+    const struct batch *b = &m->batch[write];
     for (size_t i = 0; i < b->count; i++)
         manager__row_remove(m, manager__at(m, b->nonces[i]));
 }

@@ -9,6 +9,8 @@
  *   manager_follow.c   finalized blocks: the truth
  *   manager_repair.c   beats, probes, new bytes, fillers
  *   manager_stop.c     deadlines and cancellations: what is not to be signed any more
+ *   manager_tip.c      what an attempt pays, bumps, the head of the line
+ *   manager_hold.c     why the account stands still, and the order to go on
  *   manager_write.c    what the store answered
  *   manager_refusal.c  how a node's refusal is read
  *   manager_check.c    invariants
@@ -23,6 +25,9 @@
 #include "relay/manager.h"
 
 enum {
+    ERA_PERIOD_MIN = 4, /* blocks; sp-runtime's bounds, and a usual one where eras are immortal */
+    ERA_PERIOD_MAX = 64,
+    TRAPS_MAX = 3,            /* times a runtime may trap on the same bytes before they are given up */
     SPAN_MAX = 1 << 24,       /* nonces between the lowest row and the next one; more is no sane table */
     FINISH_BATCH_MAX = 1024,  /* ends of one store write */
     PROBE_TIMEOUT_MS = 30000, /* a question without an answer is asked again */
@@ -79,7 +84,8 @@ enum row_reason {
     REASON_PROOF,
     REASON_HOLE,
     REASON_INVALID,
-    REASON_STOP
+    REASON_STOP,
+    REASON_FEE
 };
 
 /* How a nonce ended, kept until it is stored. */
@@ -91,6 +97,7 @@ struct row_end {
     uint64_t block_number;
     uint32_t index;
     bool has_block, has_fee;
+    bool requeue; /* the transaction goes back to the outbox */
     u128 fee;
 };
 
@@ -98,6 +105,15 @@ struct row_end {
 struct row_stop {
     const char *outcome; /* static */
     char reason[200];
+};
+
+/* What a row was asked to pay and to keep to; most have none of it. */
+struct row_terms {
+    u128 tip;  /* of the current attempt */
+    u128 want; /* the next one pays at least this */
+    u128 max_tip;
+    uint64_t deadline_block; /* UINT64_MAX: none */
+    uint32_t retries;
 };
 
 struct row {
@@ -113,9 +129,10 @@ struct row {
     uint8_t *block_hash; /* owned 32 bytes, NULL: none */
     uint8_t (*earlier)[32];
     struct row_end *end;
-    char *note;            /* owned: the node's text behind a FILL */
-    struct row_stop *stop; /* owned; NULL: go on */
-    struct list news;      /* in manager.news while POOLED or IN_BLOCK, oldest news first */
+    char *note;              /* owned: the node's last refusal */
+    struct row_stop *stop;   /* owned; NULL: go on */
+    struct row_terms *terms; /* owned; NULL: none */
+    struct list news;        /* in manager.news while POOLED or IN_BLOCK, oldest news first */
     uint32_t spec_version;
     uint32_t guard;        /* of the runtime; 0: none */
     uint32_t hold;         /* UNSENT: the beat from which it may be sent */
@@ -126,17 +143,22 @@ struct row {
     uint32_t pool_seen;    /* probe count of the last pool answer that held it */
     uint32_t news_block;   /* block count of the last news */
     uint16_t earlier_count;
+    uint16_t earlier_own; /* so many earlier attempts, the first ones, were the transaction's own bytes */
     uint8_t state;
     uint8_t status; /* enum tx_status or STATUS_SIGNED */
     uint8_t reason;
-    uint8_t resigns; /* new signatures since a node last accepted one */
-    uint8_t futures; /* refusals as 'future' since then */
-    bool watched;    /* the door holds a watch, or an unanswered submission, for the current hash */
-    bool was_out;    /* some bytes of this nonce may be in some pool */
-    bool was_pooled; /* a pool had it once: it may still wait there unseen, behind a missing nonce */
-    bool banned;
-    bool soft; /* UNSURE only for lack of news: later nonces need not wait */
-    bool refollowed;
+    uint8_t resigns;     /* new signatures since a node last accepted one */
+    uint8_t futures;     /* refusals as 'future' since then */
+    bool watched : 1;    /* the door holds a watch, or an unanswered submission, for the current hash */
+    bool was_out : 1;    /* some bytes of this nonce may be in some pool */
+    bool was_pooled : 1; /* a pool had it once: it may still wait there unseen, behind a missing nonce */
+    bool banned : 1;
+    bool soft : 1; /* UNSURE only for lack of news: later nonces need not wait */
+    bool refollowed : 1;
+    bool racing : 1;   /* RESIGN, SIGNING: the new bytes are a filler that takes the transaction's place */
+    bool filler : 1;   /* the current attempt is one */
+    bool refused : 1;  /* the note is not in the history yet */
+    bool unstored : 1; /* the status is not stored yet */
 };
 
 struct nset {
@@ -150,6 +172,12 @@ struct hash_entry {
     uint64_t nonce1; /* nonce + 1; 0: free */
 };
 
+struct admitting {
+    u128 max_tip;
+    uint64_t deadline_block;
+    uint32_t retries;
+};
+
 struct era_entry {
     uint64_t death;
     uint64_t nonce;
@@ -161,7 +189,6 @@ struct batch {
 };
 
 enum {
-    ALERT_PAYMENT = 1,
     ALERT_FOREIGN_POOL = 2,
     ALERT_BUSY = 4,
     ALERT_INVALID = 8,
@@ -169,9 +196,9 @@ enum {
     ALERT_GAP = 32,
     ALERT_FINALITY = 64,
     ALERT_FUTURE = 128,
-    ALERT_REAPED = 256,
     ALERT_GUARD = 512,
-    ALERTS_OF_SENDING = ALERT_PAYMENT | ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
+    ALERT_BALANCE = 1024,
+    ALERTS_OF_SENDING = ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
 };
 enum { WRITE_COUNT = MANAGER_WRITE_LOAD + 1 };
 enum probe { PROBE_NONE, PROBE_POOL, PROBE_NONCE };
@@ -236,8 +263,23 @@ struct manager {
     uint64_t admit_block;
     uint32_t window;
     bool full_this_block;
+    struct admitting *admitting; /* the terms of the rows of the admission in flight */
     bool pilot; /* after a refusal for lack of room, money or service: one at a time until one is accepted */
     unsigned alerted;
+
+    /* the account as a whole */
+    struct manager_account account;
+    enum manager_hold hold;
+    char hold_text[200];
+    bool hold_wanted; /* to be stored */
+    bool hold_told;   /* stored: a look that finds the account not paused is the order to go on */
+    bool hold_look;   /* the look under way began after that */
+    bool reborn;      /* the order to bury the former life was given */
+    bool reborn_wanted, life_known;
+    uint64_t life_nonce; /* the account's, of its present life */
+    uint64_t used_nonce; /* by the table's records all below it were used for good; 0: unknown */
+    uint64_t head_nonce; /* the head of the line, and since which block it is; UINT64_MAX: none */
+    uint32_t head_since, head_steps;
 
     /* looks at the table */
     bool look_now, look_out;
@@ -325,13 +367,44 @@ void manager__watch_lost(struct manager *m, const struct manager_event *ev);
 
 /* manager_follow.c */
 void manager__follow(struct manager *m, uint64_t from);
-void manager__finish_stored(struct manager *m);
+void manager__ends_stored(struct manager *m, enum manager_write write); /* finish or requeue */
 void manager__finalized(struct manager *m, const struct manager_block *block);
 void manager__consumed(struct manager *m, uint64_t account_nonce, const struct manager_block *block);
 void manager__finish_pump(struct manager *m);
 #ifdef TXRELAY_PLANT
 void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *block_hash);
 #endif
+
+void manager__end_former(struct manager *m, struct row *row);
+bool manager__drop_hole(struct manager *m, struct row *row);
+
+/* manager_tip.c */
+struct row_terms *manager__terms(struct row *row);
+u128 manager__tip_first(const struct manager *m, const struct manager_outbox_row *o);
+u128 manager__tip_next(const struct manager *m, const struct row *row);
+bool manager__tip_short(const struct manager *m, const struct row *row); /* more was asked than it pays */
+void manager__tip_paid(struct row *row, u128 tip);
+bool manager__tip_raise(struct manager *m, struct row *row); /* one step; false: the cap is reached */
+bool manager__outbid(struct manager *m, struct row *row);    /* by the ladder; true: it is a RESIGN now */
+void manager__bump(struct manager *m, const struct manager_stop *s);
+bool manager__restless(struct manager *m, struct row *row); /* true: it has become a RESIGN or a FILL */
+void manager__head_beat(struct manager *m);
+
+/* manager_hold.c */
+bool manager__stands_still(const struct manager *m);
+void manager__hold_reset(struct manager *m);
+void manager__hold(struct manager *m, enum manager_hold hold, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void manager__paid(struct manager *m);
+void manager__hold_pump(struct manager *m);
+void manager__pause_stored(struct manager *m);
+void manager__account_looked(struct manager *m, const struct manager_account *account);
+void manager__account_loaded(struct manager *m, const struct manager_event *ev);
+void manager__version_check(struct manager *m);
+void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t block);
+bool manager__former_life(struct manager *m, uint64_t best_nonce);
+void manager__reborn_pump(struct manager *m);
+void manager__reborn(struct manager *m);
 
 /* manager_repair.c */
 void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft);
@@ -358,8 +431,15 @@ void manager__look_tick(struct manager *m);
 void manager__look_pump(struct manager *m);
 uint64_t manager__look_deadline(const struct manager *m);
 void manager__looked(struct manager *m, const struct manager_event *ev);
-/* The row wants new bytes or wants to be sent again, and must not: it has become a FILL. */
+void manager__late(struct manager *m, struct row *row); /* no more bytes fit before its deadline: stop */
+void manager__stop(struct row *row, const char *outcome, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The row wants new bytes or wants to be sent again, and must not: it has become a FILL, or a RESIGN whose
+ * bytes are a filler. */
 bool manager__stopped(struct manager *m, struct row *row);
+/* A filler with a higher tip is signed against the row's own bytes; false: it may not pay more. */
+bool manager__race(struct manager *m, struct row *row);
+uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block); /* 0: none fits */
 /* true, with the reason: the runtime is not the one that the call was made for. */
 bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, size_t size);
 

@@ -26,6 +26,9 @@ void manager__forget(struct manager *m)
     m->seen = m->fin_nonce = m->fin_block = m->gap_from = 0;
     m->fin_known = false;
     m->alerted = 0;
+    m->used_nonce = 0;
+    m->reborn_wanted = false;
+    m->head_nonce = UINT64_MAX;
     m->look_now = true; /* the rows that are loaded next know nothing of what was said */
 }
 
@@ -42,6 +45,7 @@ void manager__promote(struct manager *m, int64_t epoch)
     m->admit_conflicts = 0;
     m->blocks = m->beat = 1;
     manager__look_reset(m);
+    manager__hold_reset(m);
     m->load_at = m->now;
     m->phase = MANAGER_LOAD_WAIT;
     backoff_reset(&m->load_backoff);
@@ -77,14 +81,32 @@ void manager__load_failed(struct manager *m, int code)
     m->load_at = m->now + backoff_next(&m->load_backoff, &m->rng);
 }
 
+static void load_terms(struct row *row, const struct manager_snapshot_row *s)
+{
+    bool deadline = s->deadline_block && s->deadline_block != UINT64_MAX;
+    row->filler = s->filler && s->stop_outcome;
+    if (s->stop_outcome)
+        manager__stop(row, s->stop_outcome, "%s", s->stop_reason ? s->stop_reason : "");
+    manager__tip_paid(row, s->tip);
+    if (deadline)
+        manager__terms(row)->deadline_block = s->deadline_block;
+    if (s->has_max_tip)
+        manager__terms(row)->max_tip = s->max_tip;
+    if (s->retries)
+        manager__terms(row)->retries = s->retries;
+}
+
 static void load_row(struct manager *m, const struct manager_snapshot_row *s)
 {
     struct row *row = manager__row_new(m, s->nonce, ROW_UNSURE);
     row->id = s->id;
     manager__row_bytes(m, row, s->hash, s->bytes, s->bytes_len, s->call_len, s->era_death, s->spec_version);
-    for (size_t i = 0; i < s->earlier_count; i++)
+    for (size_t i = 0; i < s->earlier_count; i++) {
+        row->filler = i >= s->earlier_own && s->stop_outcome;
         if (memcmp(s->earlier[i], s->hash, 32))
             manager__row_earlier(m, row, s->earlier[i]);
+    }
+    load_terms(row, s);
     /* SIGNED rows too: the last leader may have died between the socket and the table. Earlier attempts were
      * signed earlier, so their eras end no later. */
     manager__went_out(row);
@@ -131,6 +153,7 @@ void manager__snapshot(struct manager *m, const struct manager_event *ev)
         return;
     }
     m->db_next = ev->next_nonce;
+    manager__account_loaded(m, ev);
     if (!ev->last && ev->count)
         return; /* the pump asks for the next chunk */
     backoff_reset(&m->load_backoff);
@@ -146,6 +169,7 @@ void manager__chain_ready(struct manager *m)
 {
     manager__follow(m, m->rows ? m->min_submitted + 1 : m->finalized);
     m->probe_now = true;
+    manager__version_check(m);
 }
 
 /* ---- what the first nonce answer means ---- */
@@ -194,7 +218,7 @@ static bool too_many(struct manager *m, uint64_t from, uint64_t count)
 bool manager__find_holes(struct manager *m, uint64_t best_nonce)
 {
     uint64_t from = best_nonce > m->fin_nonce ? best_nonce : m->fin_nonce;
-    if (!m->rows)
+    if (!m->rows || m->hold == MANAGER_HOLD_REAPED)
         return true; /* nothing waits behind them: see the rewind */
     if (from < m->low) {
         if (too_many(m, from, m->low - from))
@@ -219,7 +243,7 @@ bool manager__find_holes(struct manager *m, uint64_t best_nonce)
  * is sent that is not on record), so it can be taken back once nothing is open and the chain is settled. */
 void manager__rewind_check(struct manager *m, uint64_t best_nonce)
 {
-    if (!m->rewind)
+    if (!m->rewind || m->hold == MANAGER_HOLD_REAPED)
         return;
     if (best_nonce >= (uint64_t)m->db_next) {
         m->rewind = false;
@@ -258,6 +282,7 @@ bool manager__rebuilt(struct manager *m, uint64_t best_nonce)
 {
     set_next(m, best_nonce);
     manager__chain_nonce(m, best_nonce, "at the best block");
+    manager__former_life(m, best_nonce);
     if (!manager__find_holes(m, best_nonce))
         return false;
     m->phase = MANAGER_LEADING;

@@ -64,7 +64,7 @@ static enum refusal by_code(int64_t rpc_code, const char *text)
     case 1019: /* no tags provided */
         return REFUSAL_INVALID;
     case 1002:
-        return trapped(text) ? REFUSAL_INVALID : REFUSAL_BUSY;
+        return trapped(text) ? REFUSAL_TRAPPED : REFUSAL_BUSY;
     case 1010:
         return invalid_transaction(text);
     case 1012:

@@ -41,6 +41,8 @@ void manager__pooled(struct manager *m, struct row *row, bool found)
         return;
     }
     manager__move(m, row, ROW_POOLED);
+    if (manager__restless(m, row))
+        return;
     if (found && row->status != TX_FUTURE && row->status != TX_BROADCAST)
         manager__status(m, row, TX_READY, NULL);
 }
@@ -48,6 +50,7 @@ void manager__pooled(struct manager *m, struct row *row, bool found)
 /* New bytes at the same nonce are always safe: the chain takes one of them (I5). */
 void manager__resign(struct manager *m, struct row *row, enum row_reason reason)
 {
+    manager__late(m, row);
     if (manager__stopped(m, row))
         return;
     row->reason = (uint8_t)reason;
@@ -88,6 +91,8 @@ static void judge(struct manager *m, struct row *row, uint64_t best_nonce)
     if (row->nonce < m->scout)
         m->scout = row->nonce;
     enum row_reason reason = stale_bytes(m, row);
+    if (reason == REASON_NONE && manager__restless(m, row))
+        return;
     if (reason != REASON_NONE) {
         manager__resign(m, row, reason);
     } else if (waits) {
@@ -294,6 +299,7 @@ void manager__beat(struct manager *m, bool block)
             window_grow(m);
         m->full_this_block = false;
         old_news(m);
+        manager__head_beat(m);
     }
     if (m->probe_at_beat || m->rewind || m->sets[ROW_UNSURE].count)
         m->probe_now = true;
@@ -314,12 +320,9 @@ void manager__stall_pump(struct manager *m)
 
 void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transaction_version)
 {
-    if (transaction_version && m->transaction_version && transaction_version != m->transaction_version)
-        manager__alert(
-            m, "transaction_version went from %u to %u: calls made for the old one may mean something else",
-            m->transaction_version, transaction_version);
     if (transaction_version)
         m->transaction_version = transaction_version;
+    manager__version_check(m);
     if (spec_version == m->spec_version)
         return;
     m->spec_version = spec_version;
@@ -363,6 +366,8 @@ void manager__chain_back(struct manager *m)
 
 static bool may_resign(const struct manager *m, const struct row *row)
 {
+    if (row->refused)
+        return false; /* what was said of the old bytes is stored first: it goes into their history */
     return m->beat >= row->resign_after || m->runtimes != row->sign_runtime;
 }
 
@@ -393,6 +398,32 @@ static void signing(struct manager *m, struct row *row, struct batch *b)
     manager__move(m, row, ROW_SIGNING);
 }
 
+static void resign_effect(struct manager *m, const struct row *row, struct manager_row_effect *x)
+{
+    uint64_t deadline = row->terms ? row->terms->deadline_block : UINT64_MAX;
+    *x = (struct manager_row_effect){
+        .nonce = row->nonce,
+        .id = row->id,
+        .filler = row->filler || row->racing,
+        .tip = manager__tip_next(m, row),
+        .reason = manager__reason_text(row->reason),
+        .block_number = -1,
+    };
+    memcpy(x->hash, row->hash, 32);
+    if (x->filler) {
+        x->era_period = m->config.era_period;
+        x->outcome = row->stop->outcome;
+        memcpy(x->error, row->stop->reason, sizeof(x->error));
+        return;
+    }
+    x->call = row->bytes + row->bytes_len - row->call_len;
+    x->call_len = row->call_len;
+    x->guard = row->guard;
+    x->era_period = manager__era_period(m, deadline);
+    if (!x->era_period && deadline != UINT64_MAX)
+        x->era_period = ERA_PERIOD_MIN; /* best moved on since it was decided: the next beat ends it */
+}
+
 static void resign_pump(struct manager *m)
 {
     struct batch *b = &m->batch[MANAGER_WRITE_RESIGN];
@@ -402,17 +433,7 @@ static void resign_pump(struct manager *m)
     manager__write_start(m, MANAGER_WRITE_RESIGN);
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_RESIGN, m->config.batch_max);
     while (row && fx->count < m->config.batch_max && may_resign(m, row)) {
-        struct manager_row_effect *x = &fx->rows[fx->count++];
-        *x = (struct manager_row_effect){
-            .nonce = row->nonce,
-            .id = row->id,
-            .call = row->bytes + row->bytes_len - row->call_len,
-            .call_len = row->call_len,
-            .guard = row->guard,
-            .reason = manager__reason_text(row->reason),
-            .block_number = -1,
-        };
-        memcpy(x->hash, row->hash, 32);
+        resign_effect(m, row, &fx->rows[fx->count++]);
         signing(m, row, b);
         row = manager__first(m, ROW_RESIGN, row->nonce + 1);
     }
@@ -422,7 +443,8 @@ static void resign_pump(struct manager *m)
 static struct row *fillable(const struct manager *m, uint64_t from)
 {
     struct row *row = manager__first(m, ROW_FILL, from);
-    while (row && row->was_out && m->seen < (uint64_t)row->out_death && !PLANTED(FILL_LIVE))
+    while (row &&
+           (row->refused || (row->was_out && m->seen < (uint64_t)row->out_death && !PLANTED(FILL_LIVE))))
         row = manager__first(m, ROW_FILL, row->nonce + 1);
     return row;
 }
@@ -437,13 +459,16 @@ static void fill_pump(struct manager *m)
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_FILL, m->config.batch_max);
     for (; row && fx->count < m->config.batch_max; row = fillable(m, row->nonce + 1)) {
         bool stopped = row->reason == REASON_STOP;
-        const char *reason = row->note ? row->note : manager__reason_text(row->reason);
-        fx->rows[fx->count++] =
-            (struct manager_row_effect){.nonce = row->nonce,
-                                        .id = row->id,
-                                        .reason = stopped ? row->stop->reason : reason,
-                                        .outcome = stopped ? row->stop->outcome : "failed",
-                                        .block_number = -1};
+        bool told = row->reason == REASON_INVALID && row->note;
+        const char *reason = told ? row->note : manager__reason_text(row->reason);
+        fx->rows[fx->count++] = (struct manager_row_effect){
+            .nonce = row->nonce,
+            .id = row->id,
+            .reason = stopped ? row->stop->reason : reason,
+            .outcome = stopped ? row->stop->outcome : "failed",
+            .tip = m->account.tip_start < m->account.tip_cap ? m->account.tip_start : m->account.tip_cap,
+            .era_period = m->config.era_period,
+            .block_number = -1};
         signing(m, row, b);
     }
 }
@@ -451,7 +476,8 @@ static void fill_pump(struct manager *m)
 void manager__sign_pump(struct manager *m)
 {
     bool wish = m->sets[ROW_FILL].count || m->sets[ROW_RESIGN].count;
-    if (m->phase != MANAGER_LEADING || !m->chain_up || !wish || manager__stillborn(m))
+    if (m->phase != MANAGER_LEADING || !m->chain_up || !wish || manager__stands_still(m) ||
+        manager__stillborn(m))
         return;
     fill_pump(m);
     resign_pump(m);

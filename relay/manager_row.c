@@ -27,6 +27,7 @@ const char *manager__reason_text(uint8_t reason)
         [REASON_HOLE] = "no transaction was recorded at this nonce",
         [REASON_INVALID] = "the node found it invalid",
         [REASON_STOP] = "stopped",
+        [REASON_FEE] = "a higher tip",
     };
     return texts[reason];
 }
@@ -97,6 +98,7 @@ void manager__row_free(struct row *row)
     free(row->end);
     free(row->note);
     free(row->stop);
+    free(row->terms);
     free(row);
 }
 
@@ -123,6 +125,8 @@ void manager__row_earlier(struct manager *m, struct row *row, const uint8_t hash
     if (manager__row_knows(row, hash, &current) && !current)
         return;
     INVARIANT(row->earlier_count < UINT16_MAX);
+    if (!row->filler)
+        row->earlier_own = (uint16_t)(row->earlier_count + 1);
     row->earlier = xrealloc(row->earlier, (row->earlier_count + 1u) * sizeof(*row->earlier));
     memcpy(row->earlier[row->earlier_count++], hash, 32);
     manager__hash_add(m, hash, row->nonce);
@@ -200,7 +204,8 @@ void manager__row_bytes(struct manager *m, struct row *row, const uint8_t hash[3
     row->era_death = era_death;
     row->spec_version = spec_version;
     row->status = STATUS_SIGNED;
-    manager__set_put(m, SET_DIRTY, row, false); /* the store set the state with the attempt */
+    row->unstored = false; /* the store set the state with the attempt */
+    manager__set_put(m, SET_DIRTY, row, row->refused);
     if (era_death >= 0)
         era_put(m, (uint64_t)era_death, row->nonce);
 }
@@ -241,6 +246,7 @@ void manager__status(struct manager *m, struct row *row, enum tx_status status, 
             row->block_hash = xmalloc(32);
         memcpy(row->block_hash, block_hash, 32);
     }
+    row->unstored = true;
     if (!row->end)
         manager__set_put(m, SET_DIRTY, row, true);
 }

@@ -50,7 +50,7 @@ static void submit(struct manager *m, struct row *row)
  * later nonce first parks it (or, as chopsticks, throws it away). */
 void manager__send_pump(struct manager *m)
 {
-    if (m->phase != MANAGER_LEADING || !m->chain_up || m->gate_shut)
+    if (m->phase != MANAGER_LEADING || !m->chain_up || m->gate_shut || manager__stands_still(m))
         return;
     struct row *row;
     while (room_on_wire(m) && (row = manager__first(m, ROW_UNSENT, 0))) {
@@ -74,9 +74,8 @@ static void accepted(struct manager *m, struct row *row)
     manager__went_out(row);
     row->resigns = 0;
     row->futures = 0;
-    free(row->note);
-    row->note = NULL;
     m->pilot = false;
+    manager__paid(m);
     m->alerted &= ~(unsigned)ALERTS_OF_SENDING;
     manager__pooled(m, row, false);
 }
@@ -94,26 +93,55 @@ static void pool_full(struct manager *m, struct row *row)
     again(m, row, true);
 }
 
-/* The transaction can end only when none of its bytes can still be included: a filler waits for the end of
- * the eras of those that a pool may hold. A filler, or one with immortal bytes out there, is signed again. */
+/* The transaction can end only when none of its bytes can still be included: while a pool may hold some, a
+ * filler races them, or waits for the end of their eras. A filler, or one with immortal bytes out there and
+ * no tip to race them with, is signed again. */
 static void invalid(struct manager *m, struct row *row, const char *text)
 {
     bool waits = row->was_out && (row->out_death == INT64_MAX || m->seen < (uint64_t)row->out_death);
-    if (waits || row->id == 0)
+    bool filler = row->id == 0 || row->filler;
+    if (waits || filler)
         manager__alert_once(m, ALERT_INVALID,
                             "nonce %llu is refused as invalid and cannot be given up yet: %s",
                             (unsigned long long)row->nonce, text);
-    if (row->id == 0 || (waits && row->out_death == INT64_MAX)) {
+    if (waits && !filler) {
+        manager__stop(row, "failed", "%s", text);
+        if (manager__stopped(m, row))
+            return;
+    }
+    if (waits || filler) {
         if (row->resign_after <= m->beat)
             row->resign_after = m->beat + 1;
         manager__resign(m, row, REASON_INVALID);
         return;
     }
-    free(row->note);
-    row->note = xmalloc(NOTE_SIZE);
-    manager__plain(row->note, NOTE_SIZE, text);
     row->reason = REASON_INVALID;
     manager__move(m, row, ROW_FILL);
+}
+
+/* A runtime that traps on these bytes does so for ever; a node in trouble says it once. */
+static void trapped(struct manager *m, struct row *row, const char *text)
+{
+    if (row->futures >= TRAPS_MAX) {
+        invalid(m, row, text);
+        return;
+    }
+    row->futures++;
+    manager__alert_once(m, ALERT_BUSY, "the runtime traps on nonce %llu: %s", (unsigned long long)row->nonce,
+                        text);
+    again(m, row, true);
+}
+
+/* Every refusal goes into the history, once each time it was given. */
+static void note(struct manager *m, struct row *row, const char *text)
+{
+    if (PLANTED(REFUSAL_UNTOLD))
+        return;
+    if (!row->note)
+        row->note = xmalloc(NOTE_SIZE);
+    manager__plain(row->note, NOTE_SIZE, *text ? text : "refused without a reason");
+    row->refused = true;
+    manager__set_put(m, SET_DIRTY, row, true);
 }
 
 static void bad_proof(struct manager *m, struct row *row)
@@ -139,6 +167,8 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
 {
     unsigned long long nonce = row->nonce;
     row->watched = false;
+    if (why != REFUSAL_GATE && why != REFUSAL_TRANSPORT && why != REFUSAL_POOLED)
+        note(m, row, text);
     switch (why) {
     case REFUSAL_STALE: /* by whom, finalized blocks will tell; the next beat's probe checks it */
         manager__move(m, row, ROW_IN_BLOCK);
@@ -159,13 +189,17 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
         }
         manager__alert_once(m, ALERT_FOREIGN_POOL,
                             "the pool holds another transaction with our nonce %llu: %s", nonce, text);
+        if (row->resign_after <= m->beat)
+            row->resign_after = m->beat + 1;
+        if (manager__outbid(m, row))
+            return;
         manager__unsure(m, row, false, false);
         return;
     case REFUSAL_POOL_FULL:
         pool_full(m, row);
         return;
     case REFUSAL_PAYMENT:
-        manager__alert_once(m, ALERT_PAYMENT, "the account cannot pay for nonce %llu: %s", nonce, text);
+        manager__hold(m, MANAGER_HOLD_PAYMENT, "the account cannot pay for nonce %llu: %s", nonce, text);
         again(m, row, true);
         return;
     case REFUSAL_BAD_PROOF:
@@ -176,6 +210,9 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
         return;
     case REFUSAL_INVALID:
         invalid(m, row, text);
+        return;
+    case REFUSAL_TRAPPED:
+        trapped(m, row, text);
         return;
     case REFUSAL_TRANSPORT:
         manager__went_out(row);

@@ -1,11 +1,13 @@
 /* Deadlines and cancellations. Both are facts of the table (one clock, the database's), so the core asks for
  * them: at the beginning, when it is told to, when the next deadline has come, and at a slow pace in between.
+ * A deadline that is a block is the core's own to watch.
  *
- * A row that is to be stopped gets no new bytes and is not sent again. Nothing else can be done about bytes
- * that may be in a pool: they get in, and it ends as the chain says, or their eras end; then a filler takes
- * the nonce and the row ends as expired or cancelled. Both ends are certain when they are recorded. Where no
- * bytes ever left, the filler comes at once. Bytes without an era never die: such a row goes on as if nothing
- * had been said. */
+ * A row that is to be stopped gets no new bytes of its own and is not sent again. Where none ever left, a
+ * filler takes the nonce at once and the row ends. Where some may be in a pool, a filler with a higher tip is
+ * signed at the same nonce: the chain takes one of the two, and the record says which (I5 allows it). Where
+ * the tip may not rise, the row waits: its bytes get in, or their eras end and a filler takes the nonce.
+ * Bytes without an era never die: such a row goes on as if nothing had been said. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,21 +53,45 @@ void manager__look_pump(struct manager *m)
     m->look_now = false;
     m->look_out = true;
     m->look_at = m->now + LOOK_TIMEOUT_MS;
+    m->hold_look = m->hold_told;
     manager__fx(m, MANAGER_FX_LOOK);
 }
 
 /* ---- what it brings ---- */
+
+static const char *known_outcome(const char *outcome)
+{
+    static const char *const known[] = {"cancelled", "failed", "expired"};
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (!strcmp(outcome, known[i]))
+            return known[i];
+    return "expired";
+}
+
+void manager__stop(struct row *row, const char *outcome, const char *fmt, ...)
+{
+    if (row->stop)
+        return;
+    va_list ap;
+    char text[sizeof(row->stop->reason)];
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    row->stop = xcalloc(1, sizeof(*row->stop));
+    row->stop->outcome = known_outcome(outcome);
+    manager__plain(row->stop->reason, sizeof(row->stop->reason), text);
+}
 
 static void stop(struct manager *m, const struct manager_stop *s)
 {
     struct row *row = manager__at(m, s->nonce);
     if (!row || row->id != s->id || !row->id || row->end || row->stop)
         return;
-    row->stop = xcalloc(1, sizeof(*row->stop));
-    row->stop->outcome = !strcmp(s->outcome, "cancelled") ? "cancelled" : "expired";
-    manager__plain(row->stop->reason, sizeof(row->stop->reason), s->reason);
+    manager__stop(row, s->outcome, "%s", s->reason);
     if (row->state == ROW_UNSENT || row->state == ROW_RESIGN)
         manager__stopped(m, row);
+    else if (row->state == ROW_POOLED)
+        manager__restless(m, row);
 }
 
 void manager__looked(struct manager *m, const struct manager_event *ev)
@@ -77,8 +103,16 @@ void manager__looked(struct manager *m, const struct manager_event *ev)
     if (!ev->failed && ev->next_ms < wait)
         wait = ev->next_ms + 1;
     m->look_at = m->now + wait;
-    for (size_t i = 0; !ev->failed && i < ev->count; i++)
-        stop(m, &ev->stops[i]);
+    if (ev->failed)
+        return;
+    if (ev->account)
+        manager__account_looked(m, ev->account);
+    for (size_t i = 0; i < ev->count; i++) {
+        if (ev->stops[i].outcome)
+            stop(m, &ev->stops[i]);
+        else
+            manager__bump(m, &ev->stops[i]);
+    }
 }
 
 bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, size_t size)
@@ -96,25 +130,65 @@ bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, siz
 static void guard(struct manager *m, struct row *row)
 {
     char reason[sizeof(row->stop->reason)];
-    if (row->stop || !row->id || !manager__guarded(m, row->guard, reason, sizeof(reason)))
-        return;
-    row->stop = xcalloc(1, sizeof(*row->stop));
-    row->stop->outcome = "failed";
-    memcpy(row->stop->reason, reason, sizeof(reason));
-    if (row->was_out && row->out_death == INT64_MAX)
-        manager__alert_once(
-            m, ALERT_GUARD,
-            "nonce %llu: %s; its immortal bytes may still be included, so it holds the account",
-            (unsigned long long)row->nonce, reason);
+    if (!row->stop && row->id && manager__guarded(m, row->guard, reason, sizeof(reason)))
+        manager__stop(row, "failed", "%s", reason);
+}
+
+/* The longest era (in blocks, at most the configured one) that ends with the block of the deadline, and that
+ * is not over before it can be used. The chain itself then keeps the deadline. */
+uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block)
+{
+    uint32_t period = m->config.era_period;
+    if (deadline_block == UINT64_MAX || PLANTED(DEADLINE_LONG))
+        return period;
+    for (period = period ? period : ERA_PERIOD_MAX; period >= ERA_PERIOD_MIN; period /= 2)
+        if (m->finalized + period <= deadline_block + 1 && m->finalized + period > m->best + 2)
+            return period;
+    return 0;
+}
+
+void manager__late(struct manager *m, struct row *row)
+{
+    uint64_t deadline = row->terms ? row->terms->deadline_block : UINT64_MAX;
+    if (row->id && !row->filler && !row->racing && !manager__era_period(m, deadline) &&
+        deadline != UINT64_MAX)
+        manager__stop(row, "expired", "block %llu is best and its deadline is block %llu",
+                      (unsigned long long)m->best, (unsigned long long)deadline);
+}
+
+static bool bytes_live(const struct manager *m, const struct row *row)
+{
+    return row->was_out && (row->out_death == INT64_MAX || m->seen < (uint64_t)row->out_death);
+}
+
+bool manager__race(struct manager *m, struct row *row)
+{
+    if (row->filler || row->racing || !manager__tip_raise(m, row))
+        return false;
+    row->racing = true;
+    row->reason = REASON_STOP;
+    manager__move(m, row, ROW_RESIGN);
+    return true;
 }
 
 bool manager__stopped(struct manager *m, struct row *row)
 {
     bool immortal = row->was_out && row->out_death == INT64_MAX;
     bool other_runtime = row->guard && row->guard != m->spec_version;
+    if (row->filler || row->racing)
+        return false; /* its bytes are no longer its own */
     guard(m, row);
-    if (!row->stop || (immortal && !other_runtime))
+    if (!row->stop)
         return false;
+    if (bytes_live(m, row) && manager__race(m, row))
+        return true;
+    if (immortal && !other_runtime)
+        return false;
+    if (immortal)
+        manager__alert_once(
+            m, ALERT_GUARD,
+            "nonce %llu: %s; its immortal bytes may still be included, so it holds the account",
+            (unsigned long long)row->nonce, row->stop->reason);
     row->reason = REASON_STOP;
     manager__move(m, row, ROW_FILL);
     return true;

@@ -40,6 +40,8 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
     m->write_out[ev->write] = false;
     if (m->phase == MANAGER_LOAD_WAIT)
         return; /* everything is being read again already */
+    if (ev->write == MANAGER_WRITE_PAUSE)
+        m->hold_wanted = true; /* the table read again may not know of it */
     bool undone =
         ev->code == ERR_DB_CONFLICT || (PLANTED(UNKNOWN_FAILED) && ev->code == ERR_DB_UNKNOWN_OUTCOME);
     if (ev->write == MANAGER_WRITE_ADMIT && undone && m->admit_conflicts < CONFLICTS_MAX) {
@@ -63,14 +65,20 @@ static void rewritten_row(struct manager *m, struct row *row, const struct manag
     manager__unwatch(m, row);
     manager__row_bytes(m, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death, w->spec_version);
     row->id = w->id;
+    row->filler = row->filler || row->racing;
+    row->racing = false;
     if (filled) {
         row->id = 0;
         free(row->note);
         free(row->stop);
+        free(row->terms);
         row->note = NULL;
         row->stop = NULL;
+        row->terms = NULL;
         row->guard = 0;
+        row->filler = false;
     }
+    manager__tip_paid(row, w->tip);
     row->reason = REASON_NONE;
     row->hold = same ? m->beat + 1 : 0; /* the bytes that did not do */
     if (row->end)
@@ -95,6 +103,16 @@ void manager__rewritten(struct manager *m, const struct manager_event *ev, enum 
 
 /* ---- statuses and the next nonce ---- */
 
+/* A refusal leaves the state as it is; a status that is to be stored too follows with the next batch. */
+static void refusal(struct manager *m, struct row *row, struct manager_row_effect *x)
+{
+    x->state = "refused";
+    memcpy(x->hash, row->hash, 32);
+    memcpy(x->error, row->note, NOTE_SIZE);
+    row->refused = false;
+    manager__set_put(m, SET_DIRTY, row, row->unstored && !row->end);
+}
+
 void manager__states_pump(struct manager *m)
 {
     struct row *row = manager__first(m, SET_DIRTY, 0);
@@ -109,12 +127,17 @@ void manager__states_pump(struct manager *m)
         struct manager_row_effect *x = &fx->rows[fx->count++];
         x->nonce = row->nonce;
         x->id = row->id;
+        if (row->refused) {
+            refusal(m, row, x);
+            continue;
+        }
         x->state = manager__status_name(row->status);
         memcpy(x->hash, row->hash, 32);
         if (row->block_hash) {
             x->has_block = true;
             memcpy(x->block_hash, row->block_hash, 32);
         }
+        row->unstored = false;
         manager__set_put(m, SET_DIRTY, row, false);
     }
 }
@@ -128,5 +151,6 @@ void manager__nonce_pump(struct manager *m)
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_NONCE);
     fx->nonce = m->next;
     fx->lower = m->nonce_lower;
+    fx->reborn = m->reborn_wanted;
     m->nonce_lower = false;
 }

@@ -3,15 +3,16 @@
 #include "chain/extrinsic.h"
 #include "internal.h"
 
-int sign_row(struct account *a, uint64_t nonce, const uint8_t *call, size_t call_len, struct signed_row *ret,
-             struct err *err)
+int sign_row(struct account *a, const struct manager_row_effect *row, const uint8_t *call, size_t call_len,
+             struct signed_row *ret, struct err *err)
 {
     const struct node_info *info = node_info(a->service->node);
     if (!info)
         return err_set(err, ERR_NET, "no node is connected: nothing can be signed now");
-    uint32_t period = a->service->config.manager.era_period;
+    uint32_t period = row->era_period;
     struct extrinsic_params params = {
-        .nonce = nonce,
+        .nonce = row->nonce,
+        .tip = row->tip,
         .spec_version = info->spec_version,
         .transaction_version = info->transaction_version,
     };

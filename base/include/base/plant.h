@@ -28,7 +28,13 @@
     X(FINISH_AGAIN, "finish-again", "an end is stored a second time")                                        \
     X(EVICT_HEALTHY, "evict-healthy", "a session is ended although its claim is in force")                   \
     X(GHOST_WRITE, "ghost-write", "a write that may be under way is not shut out before the table is read")  \
-    X(REORG_MISSED, "reorg-missed", "a row in a block is not looked at again when its nonce is free")
+    X(REORG_MISSED, "reorg-missed", "a row in a block is not looked at again when its nonce is free")        \
+    X(TIP_UNCAPPED, "tip-uncapped", "a tip is raised above its cap")                                         \
+    X(DEADLINE_LONG, "deadline-long", "an era reaches beyond the deadline's block")                          \
+    X(HOLD_FORGOTTEN, "hold-forgotten", "a new leader goes on although the account stands still")            \
+    X(RETRY_INNER, "retry-inner", "a call whose inner failure left effects is tried again")                  \
+    X(REFUSAL_UNTOLD, "refusal-untold", "a refusal is not stored")                                           \
+    X(REQUEUE_STOPPED, "requeue-stopped", "a cancelled transaction gets another nonce")
 
 enum plant {
     PLANT_NONE,

@@ -121,10 +121,11 @@ struct manager_snapshot_row {
     size_t call_len;   /* the call is the last call_len bytes of it */
     int64_t era_death; /* block number, -1 immortal */
     uint32_t spec_version;
-    uint32_t guard;          /* as of the outbox row */
-    u128 tip;                /* of the current attempt */
-    u128 max_tip;            /* MANAGER_NO_CAP: none of its own */
-    uint64_t deadline_block; /* UINT64_MAX: none */
+    uint32_t guard; /* as of the outbox row */
+    u128 tip;       /* of the current attempt */
+    bool has_max_tip;
+    u128 max_tip;
+    uint64_t deadline_block; /* 0 or UINT64_MAX: none */
     uint32_t retries;
     bool filler;              /* the current attempt is a filler that takes the transaction's place */
     const char *stop_outcome; /* with a filler among the attempts: how the transaction ends if one gets in */
@@ -343,6 +344,7 @@ enum refusal {
     REFUSAL_BAD_PROOF, /* bad signature, ancient birth: runtime or era moved */
     REFUSAL_FUTURE,
     REFUSAL_INVALID,   /* never possible: call, custom, exhausts resources, does not decode */
+    REFUSAL_TRAPPED,   /* 1002: the runtime trapped on the bytes, or the node is in trouble */
     REFUSAL_TRANSPORT, /* no answer: nobody knows */
     REFUSAL_GATE,      /* refused by our own gate: not sent */
     REFUSAL_BUSY,      /* node limits: subscriptions, rate, internal error: try again */

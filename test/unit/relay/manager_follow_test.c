@@ -236,19 +236,6 @@ static void looked_for_in_vain(void **state)
     script_free(s);
 }
 
-/* The final nonce goes down: told once. Heights that are read a second time are no news. */
-static void account_reaped(void **state)
-{
-    (void)state;
-    struct script *s = leading(5);
-    finalized(s, 5, 0, NULL);
-    finalized(s, 0, 0, NULL);
-    expect_alert(s, "from 5 to 0");
-    finalized(s, 0, 0, NULL);
-    quiet(s);
-    script_free(s);
-}
-
 /* A pruned block's unknown nonce says nothing. */
 static void pruned_block(void **state)
 {
@@ -367,7 +354,6 @@ int main(void)
         cmocka_unit_test(no_status),
         cmocka_unit_test(heights),
         cmocka_unit_test(usurped),
-        cmocka_unit_test(account_reaped),
         cmocka_unit_test(false_in_block),
         cmocka_unit_test(foreign_above),
         cmocka_unit_test(foreign_by_nonce),

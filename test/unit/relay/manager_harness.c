@@ -26,6 +26,7 @@ struct script *script_new(const struct manager_config *config)
     s->finalized = 100;
     s->best = 102;
     s->era = 64;
+    s->used_nonce = s->used_block = -1;
     return s;
 }
 
@@ -36,26 +37,52 @@ void script_free(struct script *s)
     free(s);
 }
 
-void feed(struct script *s, struct manager_event ev)
+/* One step; its effects come behind those that are there. */
+static void step(struct script *s, const struct manager_event *ev)
 {
     const struct manager_effect *fx;
     size_t count;
-    manager_step(s->m, s->now, &ev, &fx, &count);
+    manager_step(s->m, s->now, ev, &fx, &count);
     manager_check(s->m);
-    forget_effects(s);
-    s->fx = xcalloc(count, sizeof(*s->fx));
-    s->taken = xcalloc(count, sizeof(*s->taken));
-    s->count = count;
+    s->fx = xrealloc(s->fx, (s->count + count + 1) * sizeof(*s->fx));
+    s->taken = xrealloc(s->taken, s->count + count + 1);
     for (size_t i = 0; i < count; i++) {
-        s->fx[i] = fx[i];
-        s->fx[i].rows = xcalloc(fx[i].count, sizeof(*fx[i].rows));
+        struct manager_effect *copy = &s->fx[s->count];
+        s->taken[s->count++] = false;
+        *copy = fx[i];
+        copy->rows = xcalloc(fx[i].count + 1, sizeof(*fx[i].rows));
         if (fx[i].count)
-            memcpy(s->fx[i].rows, fx[i].rows, fx[i].count * sizeof(*fx[i].rows));
-        uint8_t *bytes = xcalloc(fx[i].bytes_len, 1);
+            memcpy(copy->rows, fx[i].rows, fx[i].count * sizeof(*fx[i].rows));
+        uint8_t *bytes = xcalloc(fx[i].bytes_len + 1, 1);
         if (fx[i].bytes_len)
             memcpy(bytes, fx[i].bytes, fx[i].bytes_len);
-        s->fx[i].bytes = bytes;
+        copy->bytes = bytes;
     }
+}
+
+/* Refusals go into the history before anything else happens to their rows: stored at once, and remembered. */
+static bool store_refusals(struct script *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const struct manager_effect *fx = &s->fx[i];
+        if (s->taken[i] || fx->type != MANAGER_FX_STORE_STATES || strcmp(fx->rows[0].state, "refused") != 0)
+            continue;
+        for (size_t k = 0; k < fx->count; k++)
+            assert_string_equal(fx->rows[k].state, "refused");
+        s->refusals += (unsigned)fx->count;
+        snprintf(s->refusal, sizeof(s->refusal), "%s", fx->rows[fx->count - 1].error);
+        s->taken[i] = true;
+        return true;
+    }
+    return false;
+}
+
+void feed(struct script *s, struct manager_event ev)
+{
+    forget_effects(s);
+    step(s, &ev);
+    while (store_refusals(s))
+        step(s, &(struct manager_event){.type = MANAGER_EV_STATES_STORED});
 }
 
 /* ---- looking ---- */
@@ -241,7 +268,8 @@ static void written(struct script *s, enum manager_effect_type fx_type, enum man
                                                .call_len = CALL_LEN,
                                                .era_death = s->era < 0 ? -1 : (int64_t)s->finalized + s->era,
                                                .spec_version = s->spec,
-                                               .guard = fx->rows[i].guard};
+                                               .guard = fx->rows[i].guard,
+                                               .tip = fx->rows[i].tip};
         memcpy(rows[i].hash, current(s, nonce), 32);
     }
     feed(s, (struct manager_event){.type = type, .written = rows, .count = count});
@@ -347,6 +375,7 @@ void finalized_at(struct script *s, uint64_t number, uint64_t account_nonce, uns
         rows[i].result.outcome = x[i].outcome;
         rows[i].result.has_fee = true;
         rows[i].result.fee = 12345;
+        rows[i].result.inner = s->inner;
         memcpy(rows[i].hash, x[i].hash, 32);
         if (x[i].error)
             snprintf(rows[i].result.error, sizeof(rows[i].result.error), "%s", x[i].error);
@@ -392,10 +421,14 @@ void load(struct script *s, const struct manager_snapshot_row *rows, size_t coun
 {
     promote(s);
     assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, -1);
-    feed(
-        s,
-        (struct manager_event){
-            .type = MANAGER_EV_SNAPSHOT, .snapshot = rows, .count = count, .last = true, .next_nonce = next});
+    feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
+                                   .snapshot = rows,
+                                   .count = count,
+                                   .last = true,
+                                   .next_nonce = next,
+                                   .used_nonce = s->used_nonce,
+                                   .used_block = s->used_block,
+                                   .account = &s->account});
 }
 
 struct script *leading_with(const struct manager_config *config, uint64_t next)

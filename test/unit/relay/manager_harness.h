@@ -30,6 +30,11 @@ struct script {
     uint32_t spec;
     uint64_t finalized, best;
     int64_t era; /* blocks of life of new attempts, -1 immortal */
+    struct manager_account account; /* what the snapshot says; no tips unless a test sets a cap */
+    int64_t used_nonce, used_block;
+    bool inner;        /* failures in blocks are inner ones */
+    unsigned refusals; /* stored so far */
+    char refusal[200]; /* the last one */
 };
 
 struct script *script_new(const struct manager_config *config);

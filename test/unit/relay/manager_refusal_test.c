@@ -10,7 +10,7 @@ static const struct {
     {1002,
      "Verification Error: Runtime error: Execution failed: Execution aborted due to trap: wasm trap: wasm "
      "`unreachable` instruction executed",
-     REFUSAL_INVALID},
+     REFUSAL_TRAPPED},
     {1002, "Verification Error: State already discarded for 0x11", REFUSAL_BUSY},
     {1010, "Invalid Transaction: Transaction call is not expected", REFUSAL_INVALID},
     {1010, "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)", REFUSAL_PAYMENT},

@@ -325,17 +325,6 @@ static void runtime_in_block_and_unsent(void **state)
     script_free(s);
 }
 
-/* transaction_version: calls may mean something else, which a person must know. */
-static void transaction_version(void **state)
-{
-    (void)state;
-    struct script *s = leading(5);
-    feed(s, (struct manager_event){
-                .type = MANAGER_EV_RUNTIME, .spec_version = SPEC + 1, .transaction_version = 7});
-    expect_alert(s, "transaction_version went from 6 to 7");
-    script_free(s);
-}
-
 /* Deterministic signatures over one era give the same bytes again: one attempt, not two. */
 static void same_bytes_again(void **state)
 {
@@ -458,7 +447,6 @@ int main(void)
         cmocka_unit_test(lagging_answer),
         cmocka_unit_test(runtime_upgrade),
         cmocka_unit_test(runtime_in_block_and_unsent),
-        cmocka_unit_test(transaction_version),
         cmocka_unit_test(same_bytes_again),
         cmocka_unit_test(store_is_back),
         cmocka_unit_test(unsent_and_used),

@@ -1,0 +1,251 @@
+/* What the manager asks of the store: its pending rows, the outbox with its doorbell, and what the table's
+ * clock, applications and operators say. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "chain/codec.h"
+#include "op.h"
+
+enum { SNAPSHOT_CHUNK = 5000 };
+
+/* ---- what the table says about the account ---- */
+
+static u128 amount(const char *text, u128 otherwise)
+{
+    u128 v;
+    return text && u128_parse(text, &v) ? v : otherwise;
+}
+
+static const char *const holds[] = {[MANAGER_HOLD_NONE] = "",
+                                    [MANAGER_HOLD_PAYMENT] = "payment",
+                                    [MANAGER_HOLD_REAPED] = "reaped",
+                                    [MANAGER_HOLD_TRANSACTION_VERSION] = "transaction_version"};
+
+const char *hold_name(enum manager_hold hold)
+{
+    return holds[hold];
+}
+
+static struct manager_account account_facts(const struct store_account *f)
+{
+    struct manager_account r = {
+        .paused = f->paused,
+        .reborn = f->reborn,
+        .transaction_version = f->transaction_version,
+        .tip_start = amount(f->tip_start, 0),
+        .tip_step = amount(f->tip_step, 0),
+        .tip_cap = amount(f->tip_cap, MANAGER_NO_CAP),
+        .tip_step_percent = f->tip_step_percent,
+        .tip_after_blocks = f->tip_after_blocks,
+        .skip_after_blocks = f->skip_after_blocks,
+        .requeue_usurped = f->requeue_usurped,
+        .has_low_balance = f->low_balance != NULL,
+        .low_balance = amount(f->low_balance, 0),
+    };
+    for (int i = 0; f->hold && i < (int)ARRAY_LEN(holds); i++)
+        if (!strcmp(f->hold, holds[i]))
+            r.hold = (enum manager_hold)i;
+    return r;
+}
+
+/* ---- load ---- */
+
+static enum manager_row_stage snapshot_stage(const char *state)
+{
+    if (!strcmp(state, "signed"))
+        return MANAGER_ROW_SIGNED;
+    return !strcmp(state, "in_block") || !strcmp(state, "finalized") ? MANAGER_ROW_IN_BLOCK
+                                                                     : MANAGER_ROW_SENT;
+}
+
+static void loaded(struct store_req *req)
+{
+    struct op *op = op_of(req);
+    struct store_snapshot *r = &op->u.snapshot;
+    if (req->err.code || !op_current(op)) {
+        op_failed(op);
+        op_free(op);
+        return;
+    }
+    struct manager_snapshot_row *rows = xcalloc(r->count, sizeof(*rows));
+    for (size_t i = 0; i < r->count; i++) {
+        const struct store_pending_row *p = &r->rows[i];
+        rows[i] = (struct manager_snapshot_row){
+            .nonce = (uint64_t)p->nonce,
+            .id = p->id,
+            .bytes = p->extrinsic.data,
+            .bytes_len = p->extrinsic.len,
+            .call_len = p->filler_len ? p->filler_len : p->call.len,
+            .era_death = p->era_death,
+            .spec_version = p->spec_version,
+            .guard = p->guard,
+            .tip = amount(p->tip, 0),
+            .has_max_tip = p->max_tip != NULL,
+            .max_tip = amount(p->max_tip, MANAGER_NO_CAP),
+            .deadline_block = p->deadline_block > 0 ? (uint64_t)p->deadline_block : UINT64_MAX,
+            .retries = p->retries,
+            .filler = p->filler_len > 0,
+            .stop_outcome = p->stop_outcome,
+            .stop_reason = p->stop_reason,
+            .earlier_own = p->earlier_own,
+            .submitted_block = p->submitted_block > 0 ? (uint64_t)p->submitted_block : 0,
+            .earlier = p->earlier,
+            .earlier_count = p->earlier_count,
+        };
+        rows[i].stage = snapshot_stage(p->state);
+        memcpy(rows[i].hash, p->hash, 32);
+    }
+    struct manager_account facts = account_facts(&r->facts);
+    account_event(op->account, &(struct manager_event){.type = MANAGER_EV_SNAPSHOT,
+                                                       .snapshot = rows,
+                                                       .count = r->count,
+                                                       .last = r->count < r->limit,
+                                                       .next_nonce = r->next_nonce,
+                                                       .used_nonce = r->used_nonce,
+                                                       .used_block = r->used_block,
+                                                       .account = &facts});
+    free(rows);
+    op_free(op);
+}
+
+void account_load(struct account *a, const struct manager_effect *fx)
+{
+    struct op *op = op_new(a, MANAGER_WRITE_LOAD, MANAGER_EV_SNAPSHOT, 0);
+    op->u.snapshot = (struct store_snapshot){.account = a->store_account,
+                                             .epoch = a->epoch,
+                                             .after_nonce = fx->after_nonce,
+                                             .limit = SNAPSHOT_CHUNK};
+    store_snapshot_start(a->service->store, &op->u.snapshot, loaded);
+}
+
+/* ---- the outbox and its doorbell ---- */
+
+/* Rows that can never be sent are found here, where the metadata is: the manager rejects them. */
+static void deliver(struct account *a, const struct store_outbox *r)
+{
+    const struct node_info *info = node_info(a->service->node);
+    struct manager_outbox_row *rows = xcalloc(r->count, sizeof(*rows));
+    struct err *errs = xcalloc(r->count, sizeof(*errs));
+    for (size_t i = 0; i < r->count; i++) {
+        const struct store_outbox_row *o = &r->rows[i];
+        rows[i] = (struct manager_outbox_row){
+            .id = o->id,
+            .call = o->call.data,
+            .call_len = o->call.len,
+            .guard = o->guard,
+            .has_tip = o->tip != NULL,
+            .tip = amount(o->tip, 0),
+            .has_max_tip = o->max_tip != NULL,
+            .max_tip = amount(o->max_tip, MANAGER_NO_CAP),
+            .deadline_block = o->deadline_block > 0 ? (uint64_t)o->deadline_block : 0,
+            .retries = o->retries,
+        };
+        if (codec_check_call(info->metadata, o->call.data, o->call.len, &errs[i]))
+            rows[i].bad = errs[i].text;
+    }
+    account_event(a, &(struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = rows, .count = r->count});
+    free(errs);
+    free(rows);
+}
+
+static void fetched(struct store_req *req)
+{
+    struct op *op = op_of(req);
+    struct account *a = op->account;
+    if (op_current(op)) {
+        if (req->err.code || !node_info(a->service->node)) {
+            account_lost(a, req->err.code);
+            account_wake(a, WAKE_EV_FAILED);
+        } else if (!op->u.outbox.count) {
+            account_wake(a, WAKE_EV_NONE);
+        } else {
+            account_wake(a, WAKE_EV_ROWS);
+            deliver(a, &op->u.outbox);
+        }
+    }
+    op_free(op);
+}
+
+void account_fetch(struct account *a)
+{
+    struct op *op = op_new(a, MANAGER_WRITE_LOAD, MANAGER_EV_OUTBOX, 0);
+    op->u.outbox =
+        (struct store_outbox){.account = a->store_account, .epoch = a->epoch, .limit = a->outbox_limit};
+    store_outbox_start(a->service->store, &op->u.outbox, fetched);
+}
+
+/* ---- deadlines and cancellations ---- */
+
+static void looked(struct store_req *req)
+{
+    struct op *op = op_of(req);
+    struct account *a = op->account;
+    const struct store_look *r = &op->u.look;
+    if (op_current(op) && req->err.code) {
+        if (err_class(req->err.code) == ERR_CLASS_BUG || err_class(req->err.code) == ERR_CLASS_PERMANENT)
+            log_error("store.refused", "account=%s write=look code=%s sqlstate=%s text=\"%s\"", a->alias,
+                      err_name(req->err.code), req->err.sqlstate, req->err.text);
+        account_lost(a, req->err.code);
+        if (op_current(op))
+            account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOKED, .failed = true});
+    } else if (op_current(op)) {
+        struct manager_stop *stops = xcalloc(r->count, sizeof(*stops));
+        for (size_t i = 0; i < r->count; i++)
+            stops[i] = (struct manager_stop){.nonce = (uint64_t)r->stops[i].nonce,
+                                             .id = r->stops[i].id,
+                                             .outcome = r->stops[i].outcome,
+                                             .reason = r->stops[i].reason,
+                                             .tip = amount(r->stops[i].tip, 0)};
+        struct manager_account facts = account_facts(&r->facts);
+        account_event(a,
+                      &(struct manager_event){.type = MANAGER_EV_LOOKED,
+                                              .stops = stops,
+                                              .count = r->count,
+                                              .account = &facts,
+                                              .next_ms = r->next_ms < 0 ? UINT64_MAX : (uint64_t)r->next_ms});
+        free(stops);
+        if (r->ripe) /* nobody rings for a row whose time has come */
+            account_wake(a, WAKE_EV_RING);
+    }
+    op_free(op);
+}
+
+void account_look(struct account *a)
+{
+    struct op *op = op_new(a, MANAGER_WRITE_LOAD, MANAGER_EV_LOOKED, 0);
+    op->u.look = (struct store_look){.account = a->store_account, .epoch = a->epoch};
+    store_look_start(a->service->store, &op->u.look, looked);
+}
+
+static void armed(struct store_req *req)
+{
+    struct op *op = op_of(req);
+    if (!op_current(op) && !req->err.code && op->u.doorbell.armed)
+        account_disarm(op->account); /* taken for a leadership that is over: the next leader needs it */
+    if (op_current(op)) {
+        enum wake_event ev = op->u.doorbell.armed ? WAKE_EV_ARMED : WAKE_EV_NOT_ARMED;
+        account_wake(op->account, req->err.code ? WAKE_EV_FAILED : ev);
+    }
+    op_free(op);
+}
+
+void account_arm(struct account *a)
+{
+    struct op *op = op_new(a, MANAGER_WRITE_LOAD, MANAGER_EV_OUTBOX, 0);
+    op->u.doorbell.account = a->store_account;
+    store_doorbell_arm_start(a->service->store, &op->u.doorbell, armed);
+}
+
+static void disarmed(struct store_req *req)
+{
+    op_free(op_of(req)); /* a lost session has given it back as well */
+}
+
+void account_disarm(struct account *a)
+{
+    struct op *op = op_new(a, MANAGER_WRITE_LOAD, MANAGER_EV_OUTBOX, 0);
+    op->u.doorbell.account = a->store_account;
+    store_doorbell_disarm_start(a->service->store, &op->u.doorbell, disarmed);
+}

@@ -1,0 +1,219 @@
+/* What makes an account stand still, and what makes it go on.
+ *
+ *   PAYMENT              the account cannot pay. Nothing more is admitted, one submission a block is tried;
+ *                        the first that is accepted ends it.
+ *   TRANSACTION_VERSION  the runtime encodes calls in another way than the one that was accepted: what was
+ *                        enqueued may mean something else (case 102). An operator's order ends it, or the
+ *                        return of the accepted version.
+ *   REAPED               the account's nonce is below one that was used for good: the account was removed and
+ *                        lives again (case 93). After the order no byte of the former life is sent again: its
+ *                        rows go back to the outbox or end once their eras are over, then nonces begin anew.
+ *
+ * A hold is written to the table, where operators see it. The order is read there too: a look that began
+ * after the hold was stored and finds the account not paused. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "manager_internal.h"
+
+bool manager__stands_still(const struct manager *m)
+{
+    return m->hold == MANAGER_HOLD_REAPED || m->hold == MANAGER_HOLD_TRANSACTION_VERSION;
+}
+
+void manager__hold_reset(struct manager *m)
+{
+    m->hold = MANAGER_HOLD_NONE;
+    m->hold_wanted = m->hold_told = m->hold_look = false;
+    m->reborn = m->reborn_wanted = m->life_known = false;
+    m->account = (struct manager_account){.tip_cap = MANAGER_NO_CAP};
+}
+
+void manager__hold(struct manager *m, enum manager_hold hold, const char *fmt, ...)
+{
+    static const uint8_t weight[] = {[MANAGER_HOLD_NONE] = 0,
+                                     [MANAGER_HOLD_PAYMENT] = 1,
+                                     [MANAGER_HOLD_TRANSACTION_VERSION] = 2,
+                                     [MANAGER_HOLD_REAPED] = 3};
+    if (weight[m->hold] >= weight[hold])
+        return;
+    char text[sizeof(m->hold_text)];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    manager__plain(m->hold_text, sizeof(m->hold_text), text);
+    m->hold = hold;
+    m->hold_wanted = true;
+    m->hold_told = false;
+    manager__alert(m, "%s", text);
+}
+
+static void hold_over(struct manager *m)
+{
+    m->hold = MANAGER_HOLD_NONE;
+    m->hold_told = false;
+    m->hold_wanted = true;
+    m->hold_text[0] = 0;
+}
+
+void manager__paid(struct manager *m)
+{
+    if (m->hold == MANAGER_HOLD_PAYMENT)
+        hold_over(m);
+}
+
+void manager__hold_pump(struct manager *m)
+{
+    if (m->hold == MANAGER_HOLD_PAYMENT && m->phase == MANAGER_LEADING && !manager__not_in_block(m))
+        hold_over(m); /* nothing is left that could find out */
+    if (m->phase < MANAGER_CHAIN_WAIT || !m->hold_wanted || m->write_out[MANAGER_WRITE_PAUSE])
+        return;
+    m->hold_wanted = false;
+    manager__write_start(m, MANAGER_WRITE_PAUSE);
+    struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_PAUSE);
+    fx->hold = m->hold;
+    memcpy(fx->text, m->hold_text, sizeof(fx->text));
+}
+
+void manager__pause_stored(struct manager *m)
+{
+    if (m->hold_wanted)
+        return; /* it is another one by now */
+    m->hold_told = m->hold != MANAGER_HOLD_NONE;
+    m->hold_look = false; /* a look that is under way may have been there before */
+    m->look_now = true;
+}
+
+/* ---- what the table says ---- */
+
+static void ordered(struct manager *m)
+{
+    if (m->hold == MANAGER_HOLD_REAPED) {
+        m->reborn = true;
+        return;
+    }
+    if (m->hold == MANAGER_HOLD_TRANSACTION_VERSION)
+        m->account.transaction_version = 0;
+    m->hold = MANAGER_HOLD_NONE;
+    m->hold_told = false;
+}
+
+void manager__account_looked(struct manager *m, const struct manager_account *account)
+{
+    bool order = m->hold_told && m->hold_look && !account->paused && !m->reborn;
+    uint32_t accepted = m->account.transaction_version;
+    m->account = *account;
+    if (!m->account.transaction_version)
+        m->account.transaction_version = accepted; /* the look may be older than the admission that set it */
+    if (order)
+        ordered(m);
+    manager__version_check(m);
+}
+
+void manager__account_loaded(struct manager *m, const struct manager_event *ev)
+{
+    if (ev->used_nonce > 0 && ev->used_block >= 0) {
+        m->used_nonce = (uint64_t)ev->used_nonce;
+        if ((uint64_t)ev->used_block > m->max_submitted)
+            m->max_submitted = (uint64_t)ev->used_block; /* a node below it knows less than the table */
+    }
+    if (!ev->account)
+        return;
+    m->account = *ev->account;
+    if (m->hold_wanted)
+        return; /* found, and not in the table yet */
+    m->hold = m->account.reborn ? MANAGER_HOLD_REAPED : m->account.hold;
+    m->hold_told = m->hold != MANAGER_HOLD_NONE;
+    m->reborn = m->account.reborn;
+    if (PLANTED(HOLD_FORGOTTEN)) {
+        m->hold = MANAGER_HOLD_NONE;
+        m->reborn = false;
+    }
+}
+
+/* ---- the runtime's transaction version ---- */
+
+void manager__version_check(struct manager *m)
+{
+    uint32_t accepted = m->account.transaction_version;
+    if (m->phase < MANAGER_CHAIN_WAIT || !m->transaction_version)
+        return;
+    if (accepted && accepted != m->transaction_version)
+        manager__hold(
+            m, MANAGER_HOLD_TRANSACTION_VERSION,
+            "transaction_version is %u and calls were accepted for %u: they may mean something else "
+            "now; nothing is signed until an operator resumes the account",
+            m->transaction_version, accepted);
+    else if (m->hold == MANAGER_HOLD_TRANSACTION_VERSION)
+        hold_over(m);
+}
+
+/* ---- a reaped account ---- */
+
+void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t block)
+{
+    manager__hold(m, MANAGER_HOLD_REAPED,
+                  "account nonce is %llu at block %llu and was %llu: the account was reaped; nothing is sent "
+                  "until an operator resumes it",
+                  (unsigned long long)nonce, (unsigned long long)block, (unsigned long long)was);
+}
+
+/* true: the table knows of nonces that were used for good and that this chain does not know any more. */
+bool manager__former_life(struct manager *m, uint64_t best_nonce)
+{
+    if (m->used_nonce > best_nonce && m->hold != MANAGER_HOLD_REAPED)
+        manager__reaped(m, best_nonce, m->used_nonce, m->best);
+    return m->hold == MANAGER_HOLD_REAPED;
+}
+
+static bool dead(const struct manager *m, const struct row *row)
+{
+    return !row->was_out || (row->out_death != INT64_MAX && m->seen >= (uint64_t)row->out_death);
+}
+
+static void bury(struct manager *m)
+{
+    struct row *row;
+    for (uint64_t at = 0; (row = manager__first(m, SET_LIVE, at));) {
+        at = row->nonce + 1;
+        if (row->state == ROW_SIGNING || manager__drop_hole(m, row))
+            continue;
+        if (row->was_out && row->out_death == INT64_MAX)
+            manager__alert_once(
+                m, ALERT_GUARD,
+                "nonce %llu of the account's former life was signed without an era: its bytes "
+                "stay valid, so the account cannot go on",
+                (unsigned long long)row->nonce);
+        if (dead(m, row))
+            manager__end_former(m, row);
+    }
+}
+
+void manager__reborn_pump(struct manager *m)
+{
+    if (!m->reborn || m->phase != MANAGER_LEADING || !m->chain_up)
+        return;
+    bury(m);
+    if (m->rows || !m->life_known || m->reborn_wanted || m->write_out[MANAGER_WRITE_NONCE])
+        return;
+    manager__ring_cover(m, m->life_nonce, m->life_nonce);
+    m->nonce_wanted = m->nonce_lower = m->reborn_wanted = true;
+}
+
+/* The next nonce of the new life is stored. */
+void manager__reborn(struct manager *m)
+{
+    if (!m->reborn_wanted)
+        return;
+    m->reborn = m->reborn_wanted = false;
+    m->hold = MANAGER_HOLD_NONE;
+    m->hold_told = false;
+    m->account.reborn = false;
+    m->used_nonce = 0;
+    m->fin_nonce = m->life_nonce;
+    m->rewind = false;
+    m->probe_now = true;
+}

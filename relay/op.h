@@ -1,0 +1,49 @@
+/* Private to relay/account_*.c: a store request of an account on its way. It remembers the account's
+ * generation: an answer that comes after a demotion is dropped. */
+#ifndef RELAY_OP_H
+#define RELAY_OP_H
+
+#include "internal.h"
+
+struct op {
+    struct account *account;
+    uint64_t generation;
+    enum manager_write write;
+    enum manager_event_type done; /* what the manager hears when it is stored */
+    union {
+        struct store_req req;
+        struct store_snapshot snapshot;
+        struct store_attempts attempts;
+        struct store_states states;
+        struct store_finish finish;
+        struct store_nonce nonce;
+        struct store_pause pause;
+        struct store_outbox outbox;
+        struct store_look look;
+        struct store_doorbell doorbell;
+    } u;
+    size_t count;
+    struct store_attempt_row *attempt_rows;
+    struct store_state_row *state_rows;
+    struct store_finish_row *finish_rows;
+    struct manager_row_effect *rows; /* own copy of the effect's rows */
+    struct signed_row *signed_rows;
+    size_t *call_lens;
+    struct buf filler;
+    char (*amounts)[40]; /* decimal texts: fees, tips */
+    char text[200];
+    struct loop_task task; /* a failure before anything was asked */
+};
+
+struct op *op_new(struct account *a, enum manager_write write, enum manager_event_type done, size_t count);
+void op_free(struct op *op);
+struct op *op_of(struct store_req *req);
+/* True when the answer is for the account as it is now; else there is nobody to tell. */
+bool op_current(const struct op *op);
+void op_failed(struct op *op); /* tells the election and the manager, if they are still concerned */
+
+/* account_read.c: the names of holds in the table, by enum manager_hold */
+const char *hold_name(enum manager_hold hold);
+void account_load(struct account *a, const struct manager_effect *fx);
+
+#endif

@@ -1,0 +1,395 @@
+/* Holds: payment, transaction_version, a reaped account; what is stored, and the order to go on. */
+#include "manager_harness.h"
+
+static const struct manager_config looking = {.look_ms = 1000};
+
+static struct script *leading_looking(uint64_t next)
+{
+    struct script *s = leading_with(&looking, next);
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_LOOKED, .next_ms = UINT64_MAX, .account = &s->account});
+    return s;
+}
+
+/* A whole look: the one that is under way, if any, and one that begins now. */
+static void look(struct script *s)
+{
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
+    do
+        feed(s, (struct manager_event){
+                    .type = MANAGER_EV_LOOKED, .next_ms = UINT64_MAX, .account = &s->account});
+    while (count_of(s, MANAGER_FX_LOOK));
+}
+
+static void expect_pause(struct script *s, enum manager_hold hold, const char *words)
+{
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_PAUSE);
+    assert_int_equal(fx->hold, hold);
+    if (!strstr(fx->text, words))
+        fail_msg("the reason is \"%s\"", fx->text);
+    s->account.paused = hold != MANAGER_HOLD_NONE;
+    s->account.hold = hold;
+    stored(s, MANAGER_EV_PAUSE_STORED);
+}
+
+static void order(struct script *s)
+{
+    s->account.reborn = s->account.hold == MANAGER_HOLD_REAPED;
+    if (s->account.hold == MANAGER_HOLD_TRANSACTION_VERSION)
+        s->account.transaction_version = 0;
+    s->account.paused = false;
+    s->account.hold = MANAGER_HOLD_NONE;
+    look(s);
+}
+
+static void version(struct script *s, uint32_t transaction_version)
+{
+    feed(s, (struct manager_event){.type = MANAGER_EV_RUNTIME,
+                                   .spec_version = ++s->spec,
+                                   .transaction_version = transaction_version});
+}
+
+/* ---- payment ---- */
+
+#define CANNOT_PAY "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)"
+
+static void payment(void **state)
+{
+    (void)state;
+    struct script *s = leading_looking(5);
+    outbox(s, 1);
+    admitted(s);
+    refuse(s, 5, 1010, CANNOT_PAY);
+    expect_alert(s, "cannot pay");
+    expect_pause(s, MANAGER_HOLD_PAYMENT, "cannot pay for nonce 5");
+    none(s, MANAGER_FX_WANT_OUTBOX);
+    best(s);
+    none(s, MANAGER_FX_WANT_OUTBOX);
+    expect_submit(s, 5); /* one try a block */
+    refuse(s, 5, 1010, CANNOT_PAY);
+    none(s, MANAGER_FX_STORE_PAUSE);
+    best(s);
+    expect_submit(s, 5);
+    accept(s, 5);
+    expect_pause(s, MANAGER_HOLD_NONE, "");
+    assert_int_equal(s->refusals, 2);
+    script_free(s);
+}
+
+/* Said and over before the first word of it was stored: the last word is what is stored. */
+static void payment_while_it_is_stored(void **state)
+{
+    (void)state;
+    struct script *s = leading_looking(5);
+    outbox(s, 1);
+    admitted(s);
+    refuse(s, 5, 1010, CANNOT_PAY);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_PAYMENT);
+    best(s);
+    accept(s, 5);
+    none(s, MANAGER_FX_STORE_PAUSE);
+    stored(s, MANAGER_EV_PAUSE_STORED);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_NONE);
+    script_free(s);
+}
+
+/* The row that could not pay is gone: nothing else could find out, so it ends. */
+static void payment_without_rows(void **state)
+{
+    (void)state;
+    struct script *s = script_new(&looking);
+    s->account.paused = true;
+    s->account.hold = MANAGER_HOLD_PAYMENT;
+    load(s, NULL, 0, 5);
+    chain_up(s);
+    probe(s, 5, 0);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_NONE);
+    script_free(s);
+}
+
+/* ---- the transaction version ---- */
+
+static void version_stops(void **state)
+{
+    (void)state;
+    struct script *s = leading_looking(5);
+    outbox(s, 2);
+    admitted(s);
+    accept(s, 5);
+    refuse(s, 6, 1016, "Immediately Dropped");
+    version(s, 7); /* it was 6 when the two were admitted */
+    expect_alert(s, "transaction_version is 7");
+    expect_pause(s, MANAGER_HOLD_TRANSACTION_VERSION, "accepted for 6");
+    for (unsigned i = 0; i < 5; i++) {
+        none(s, MANAGER_FX_RESIGN);
+        none(s, MANAGER_FX_SUBMIT);
+        none(s, MANAGER_FX_WANT_OUTBOX);
+        best(s);
+        if (count_of(s, MANAGER_FX_ASK_POOL))
+            probe(s, 5, 0);
+        look(s); /* the account is still paused */
+    }
+    order(s);
+    assert_int_equal(count_of(s, MANAGER_FX_RESIGN), 1);
+    script_free(s);
+}
+
+/* A look that began before the hold was stored knows nothing of it, and is no order. */
+static void old_look_is_no_order(void **state)
+{
+    (void)state;
+    struct script *s = leading_looking(5);
+    outbox(s, 1);
+    admitted(s);
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
+    version(s, 7);
+    stored(s, MANAGER_EV_PAUSE_STORED);
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_LOOKED, .next_ms = UINT64_MAX, .account = &s->account});
+    none(s, MANAGER_FX_RESIGN);
+    none(s, MANAGER_FX_WANT_OUTBOX);
+    expect(s, MANAGER_FX_LOOK); /* the next one is */
+    outbox(s, 1);
+    none(s, MANAGER_FX_ADMIT);
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_LOOKED, .next_ms = UINT64_MAX, .account = &s->account});
+    expect(s, MANAGER_FX_WANT_OUTBOX);
+    script_free(s);
+}
+
+static void version_is_back(void **state)
+{
+    (void)state;
+    struct script *s = leading_looking(5);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    version(s, 7);
+    expect_pause(s, MANAGER_HOLD_TRANSACTION_VERSION, "");
+    version(s, 6);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_NONE);
+    script_free(s);
+}
+
+/* Nothing was ever signed for another version: there is nothing to protect. */
+static void first_version(void **state)
+{
+    (void)state;
+    struct script *s = leading_looking(5);
+    version(s, 7);
+    none(s, MANAGER_FX_STORE_PAUSE);
+    script_free(s);
+}
+
+static void version_found_at_the_start(void **state)
+{
+    (void)state;
+    struct script *s = script_new(&looking);
+    s->account.transaction_version = 5;
+    load(s, NULL, 0, 5);
+    chain_up(s);
+    expect_alert(s, "transaction_version is 6");
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_TRANSACTION_VERSION);
+    script_free(s);
+}
+
+/* ---- reaped ---- */
+
+static void quiet_account(struct script *s)
+{
+    none(s, MANAGER_FX_SUBMIT);
+    none(s, MANAGER_FX_RESIGN);
+    none(s, MANAGER_FX_FILL);
+    none(s, MANAGER_FX_WANT_OUTBOX);
+    none(s, MANAGER_FX_STORE_FINISH);
+}
+
+/* The final nonce goes down: told and stored once, nothing is sent; heights that come again are no news. */
+static void reaped_while_leading(void **state)
+{
+    (void)state;
+    struct script *s = leading_looking(5);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    finalized(s, 5, 0, NULL);
+    finalized(s, 0, 0, NULL);
+    expect_alert(s, "was 5: the account was reaped");
+    expect_pause(s, MANAGER_HOLD_REAPED, "reaped");
+    status(s, 5, TX_DROPPED, NULL);
+    for (unsigned i = 0; i < 4; i++) {
+        quiet_account(s);
+        none(s, MANAGER_FX_ALERT);
+        best(s);
+        finalized(s, 0, 0, NULL);
+    }
+    script_free(s);
+}
+
+/* By the table's records nonces below 7 were used; the chain says 2. */
+static struct script *reaped_at_start(struct manager_account account)
+{
+    struct script *s = script_new(&looking);
+    s->account = account;
+    s->used_nonce = 7;
+    s->used_block = 95;
+    struct manager_snapshot_row rows[2] = {loaded_row(s, 7, MANAGER_ROW_SENT),
+                                           loaded_row(s, 8, MANAGER_ROW_SIGNED)};
+    load(s, rows, 2, 9);
+    chain_up(s);
+    look(s);
+    feed(s, (struct manager_event){.type = MANAGER_EV_TICK});
+    return s;
+}
+
+static void reaped_found_at_the_start(void **state)
+{
+    (void)state;
+    struct script *s = script_new(&looking);
+    s->used_nonce = 7;
+    s->used_block = 95;
+    struct manager_snapshot_row row = loaded_row(s, 7, MANAGER_ROW_SENT);
+    load(s, &row, 1, 8);
+    chain_up(s);
+    probe(s, 2, 0);
+    expect_alert(s, "account nonce is 2");
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_REAPED);
+    quiet_account(s);
+    script_free(s);
+}
+
+/* A node that is behind the records knows less than the table: it is not asked. */
+static void lagging_node_is_no_reaping(void **state)
+{
+    (void)state;
+    struct script *s = script_new(&looking);
+    s->used_nonce = 7;
+    s->used_block = 101; /* the node's finalized block is 100 */
+    load(s, NULL, 0, 7);
+    chain_up(s);
+    none(s, MANAGER_FX_ASK_POOL);
+    none(s, MANAGER_FX_STORE_PAUSE);
+    script_free(s);
+}
+
+/* After the order: the rows of the former life end once their eras are over, then nonces begin anew. */
+static void life_begins_anew(void **state)
+{
+    (void)state;
+    for (unsigned requeue = 0; requeue < 2; requeue++) {
+        struct script *s = reaped_at_start((struct manager_account){.requeue_usurped = requeue});
+        pool_is(s, 0);
+        nonce_is(s, 2);
+        expect_pause(s, MANAGER_HOLD_REAPED, "reaped");
+        order(s);
+        s->finalized = 96;
+        while (s->finalized < 159) {
+            finalized(s, 2, 0, NULL);
+            quiet_account(s);
+            none(s, MANAGER_FX_STORE_REQUEUE);
+        }
+        finalized(s, 2, 0, NULL); /* 160: both eras are over */
+        const struct manager_effect *fx =
+            expect(s, requeue ? MANAGER_FX_STORE_REQUEUE : MANAGER_FX_STORE_FINISH);
+        assert_int_equal(fx->count, 2);
+        assert_string_equal(fx->rows[0].outcome, "failed");
+        assert_non_null(strstr(fx->rows[0].error, "former life"));
+        none(s, MANAGER_FX_STORE_NONCE);
+        stored(s, requeue ? MANAGER_EV_REQUEUE_STORED : MANAGER_EV_FINISH_STORED);
+        const struct manager_effect *nonce = expect(s, MANAGER_FX_STORE_NONCE);
+        assert_int_equal(nonce->nonce, 2);
+        assert_true(nonce->lower && nonce->reborn);
+        s->account.reborn = false;
+        stored(s, MANAGER_EV_NONCE_STORED);
+        assert_int_equal(manager_look(s->m).next_nonce, 2);
+        expect(s, MANAGER_FX_WANT_OUTBOX);
+        outbox(s, 1);
+        assert_int_equal(expect(s, MANAGER_FX_ADMIT)->rows[0].nonce, 2);
+        script_free(s);
+    }
+}
+
+/* The order was given, and the leader died before it was carried out. */
+static void life_begins_under_the_next_leader(void **state)
+{
+    (void)state;
+    struct script *s = reaped_at_start((struct manager_account){.reborn = true});
+    pool_is(s, 0);
+    nonce_is(s, 2);
+    none(s, MANAGER_FX_STORE_PAUSE);
+    s->finalized = 159;
+    s->best = 161;
+    finalized_at(s, 97, 2, 0, NULL);
+    for (uint64_t n = 98; n <= 160; n++)
+        finalized_at(s, n, 2, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_FINISH)->count, 2);
+    script_free(s);
+}
+
+/* Bytes without an era stay valid: the account cannot go on, and says so. */
+static void immortal_former_life(void **state)
+{
+    (void)state;
+    struct script *s = script_new(&looking);
+    s->account.reborn = true;
+    s->used_nonce = 7;
+    s->used_block = 95;
+    struct manager_snapshot_row row = loaded_row(s, 7, MANAGER_ROW_SENT);
+    row.era_death = -1;
+    load(s, &row, 1, 8);
+    chain_up(s);
+    probe(s, 2, 0);
+    expect_alert(s, "without an era");
+    for (uint64_t n = 97; n <= 300; n++) {
+        finalized_at(s, n, 2, 0, NULL);
+        quiet_account(s);
+        none(s, MANAGER_FX_STORE_NONCE);
+    }
+    script_free(s);
+}
+
+/* ---- the balance ---- */
+
+static void low_balance(void **state)
+{
+    (void)state;
+    struct script *s = leading_looking(5);
+    s->account.has_low_balance = true;
+    s->account.low_balance = 100;
+    look(s);
+    static const struct {
+        u128 balance;
+        bool told;
+    } steps[] = {{100, false}, {99, true}, {50, false}, {100, false}, {10, true}};
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        struct manager_block block = {.number = ++s->finalized,
+                                      .account_nonce = 5,
+                                      .has_balance = true,
+                                      .balance = steps[i].balance};
+        feed(s, (struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &block});
+        assert_int_equal(count_of(s, MANAGER_FX_ALERT), steps[i].told);
+    }
+    script_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(payment),
+        cmocka_unit_test(payment_while_it_is_stored),
+        cmocka_unit_test(payment_without_rows),
+        cmocka_unit_test(version_stops),
+        cmocka_unit_test(old_look_is_no_order),
+        cmocka_unit_test(version_is_back),
+        cmocka_unit_test(first_version),
+        cmocka_unit_test(version_found_at_the_start),
+        cmocka_unit_test(reaped_while_leading),
+        cmocka_unit_test(reaped_found_at_the_start),
+        cmocka_unit_test(lagging_node_is_no_reaping),
+        cmocka_unit_test(life_begins_anew),
+        cmocka_unit_test(life_begins_under_the_next_leader),
+        cmocka_unit_test(immortal_former_life),
+        cmocka_unit_test(low_balance),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,573 @@
+/* Tips: the first one, the ladder, bumps, caps; stops that race; skipping the head of the line. */
+#include "manager_harness.h"
+
+static const struct manager_config looking = {.look_ms = 1000};
+
+/* Leading with this policy; looks are answered by hand. */
+static struct script *with_policy(struct manager_account account, uint64_t next)
+{
+    struct script *s = script_new(&looking);
+    s->account = account;
+    load(s, NULL, 0, (int64_t)next);
+    chain_up(s);
+    probe(s, next, 0);
+    expect(s, MANAGER_FX_READY);
+    finalized_at(s, s->finalized, next, 0, NULL);
+    return s;
+}
+
+static void look(struct script *s, const struct manager_stop *stops, size_t count)
+{
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
+                                   .stops = stops,
+                                   .count = count,
+                                   .next_ms = UINT64_MAX,
+                                   .account = &s->account});
+}
+
+static void cancel(struct script *s, uint64_t nonce, int64_t id)
+{
+    look(s, &(struct manager_stop){.nonce = nonce, .id = id, .outcome = "cancelled", .reason = "by app"}, 1);
+}
+
+static void bump(struct script *s, uint64_t nonce, int64_t id, u128 tip)
+{
+    look(s, &(struct manager_stop){.nonce = nonce, .id = id, .tip = tip}, 1);
+}
+
+static void enqueue_row(struct script *s, struct manager_outbox_row row)
+{
+    static const uint8_t call[CALL_LEN] = {1};
+    row.id = s->next_id++;
+    row.call = call;
+    row.call_len = CALL_LEN;
+    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = &row, .count = 1});
+}
+
+/* The RESIGN of the last step: one row, left for resigned(). */
+static const struct manager_row_effect *resign(struct script *s)
+{
+    const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
+    assert_int_equal(fx->count, 1);
+    s->taken[fx - s->fx] = false;
+    return &fx->rows[0];
+}
+
+static void beats(struct script *s, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        best(s);
+}
+
+/* ---- the first tip ---- */
+
+static void first_tip(void **state)
+{
+    (void)state;
+    static const struct {
+        struct manager_outbox_row row;
+        u128 start, cap, pays;
+    } cases[] = {
+        {{0}, 0, MANAGER_NO_CAP, 0},
+        {{0}, 7, MANAGER_NO_CAP, 7},
+        {{0}, 7, 5, 5},
+        {{.has_tip = true, .tip = 9}, 7, MANAGER_NO_CAP, 9},
+        {{.has_tip = true, .tip = 0}, 7, MANAGER_NO_CAP, 0},
+        {{.has_tip = true, .tip = 9}, 7, 8, 8},
+        {{.has_max_tip = true, .max_tip = 3}, 7, 8, 3},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct script *s = with_policy(
+            (struct manager_account){.tip_start = cases[i].start, .tip_cap = cases[i].cap}, 5);
+        enqueue_row(s, cases[i].row);
+        assert_true(expect(s, MANAGER_FX_ADMIT)->rows[0].tip == cases[i].pays);
+        script_free(s);
+    }
+}
+
+/* ---- the ladder ---- */
+
+/* The head pays more after each three blocks in the pool, up to the cap; those behind it pay nothing more. */
+static void ladder(void **state)
+{
+    (void)state;
+    struct script *s = with_policy(
+        (struct manager_account){
+            .tip_start = 10, .tip_step_percent = 50, .tip_step = 2, .tip_after_blocks = 3, .tip_cap = 20},
+        5);
+    static const u128 pays[] = {15, 20};
+    outbox(s, 2);
+    admitted(s);
+    accept(s, 5);
+    accept(s, 6);
+    best(s); /* from here on it is the head */
+    for (unsigned i = 0; i < 2; i++) {
+        for (unsigned k = 0; k < 3; k++) {
+            none(s, MANAGER_FX_RESIGN);
+            best(s);
+        }
+        const struct manager_row_effect *row = resign(s);
+        assert_int_equal(row->nonce, 5);
+        assert_true(row->tip == pays[i]);
+        assert_string_equal(row->reason, "a higher tip");
+        resigned(s);
+        expect_submit(s, 5);
+        accept(s, 5);
+    }
+    for (unsigned i = 0; i < 4; i++) { /* at the cap */
+        best(s);
+        none(s, MANAGER_FX_RESIGN);
+    }
+    script_free(s);
+}
+
+static void no_ladder(void **state)
+{
+    (void)state;
+    struct script *s = with_policy((struct manager_account){.tip_cap = MANAGER_NO_CAP}, 5);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    for (unsigned i = 0; i < 4; i++) {
+        best(s);
+        none(s, MANAGER_FX_RESIGN);
+    }
+    script_free(s);
+}
+
+/* Another user of the key holds our nonce in the pool: with a ladder it is outbid, once a block. */
+static void foreign_outbid(void **state)
+{
+    (void)state;
+    struct script *s =
+        with_policy((struct manager_account){.tip_after_blocks = 9, .tip_cap = MANAGER_NO_CAP}, 5);
+    outbox(s, 1);
+    admitted(s);
+    refuse(s, 5, 1014, "Priority is too low: (9 vs 1)");
+    none(s, MANAGER_FX_RESIGN);
+    best(s);
+    assert_true(resign(s)->tip == 1);
+    resigned(s);
+    expect_submit(s, 5);
+    assert_string_equal(s->refusal, "Priority is too low: (9 vs 1)");
+    script_free(s);
+}
+
+/* A new era's bytes pay what the old ones paid. */
+static void tip_is_kept(void **state)
+{
+    (void)state;
+    struct script *s = with_policy((struct manager_account){.tip_start = 4, .tip_cap = 9}, 5);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    runtime(s, SPEC + 1);
+    probe(s, 5, 0);
+    assert_true(resign(s)->tip == 4);
+    script_free(s);
+}
+
+/* ---- bumps ---- */
+
+static void bumped_in_the_pool(void **state)
+{
+    (void)state;
+    struct script *s = with_policy((struct manager_account){.tip_cap = 100}, 5);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    best(s);
+    bump(s, 5, 2, 50); /* another transaction's */
+    none(s, MANAGER_FX_RESIGN);
+    bump(s, 5, 1, 50);
+    assert_true(resign(s)->tip == 50);
+    resigned(s);
+    expect_submit(s, 5);
+    accept(s, 5);
+    bump(s, 5, 1, 50); /* asked for again: it is paid */
+    none(s, MANAGER_FX_RESIGN);
+    script_free(s);
+}
+
+static void bumped_on_the_wire(void **state)
+{
+    (void)state;
+    struct script *s = with_policy((struct manager_account){.tip_cap = 100}, 5);
+    outbox(s, 1);
+    admitted(s);
+    bump(s, 5, 1, 50);
+    none(s, MANAGER_FX_RESIGN);
+    best(s);
+    accept(s, 5);
+    assert_true(resign(s)->tip == 50);
+    script_free(s);
+}
+
+static void bumped_beyond_the_cap(void **state)
+{
+    (void)state;
+    struct script *s = with_policy((struct manager_account){.tip_cap = 30}, 5);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    best(s);
+    bump(s, 5, 1, 50);
+    assert_true(resign(s)->tip == 30);
+    resigned(s);
+    expect_submit(s, 5);
+    accept(s, 5);
+    best(s);
+    none(s, MANAGER_FX_RESIGN);
+    script_free(s);
+}
+
+/* In a block: nothing to do, unless it leaves it again. */
+static void bumped_in_a_block(void **state)
+{
+    (void)state;
+    struct script *s = with_policy((struct manager_account){.tip_cap = 100}, 5);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    status(s, 5, TX_IN_BLOCK, block_of(1));
+    best(s);
+    bump(s, 5, 1, 50);
+    none(s, MANAGER_FX_RESIGN);
+    status(s, 5, TX_RETRACTED, block_of(1));
+    best(s);
+    probe(s, 5, 0);
+    assert_true(resign(s)->tip == 50);
+    script_free(s);
+}
+
+/* ---- stops that race ---- */
+
+/* One row that a pool has, cancelled: a filler at its nonce that pays more is signed at once. */
+static struct script *racing(void)
+{
+    struct script *s = with_policy((struct manager_account){.tip_start = 4, .tip_cap = MANAGER_NO_CAP}, 5);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    best(s);
+    cancel(s, 5, 1);
+    const struct manager_row_effect *row = resign(s);
+    assert_true(row->filler);
+    assert_true(row->tip == 5);
+    assert_int_equal(row->id, 1);
+    assert_string_equal(row->outcome, "cancelled");
+    assert_string_equal(row->error, "by app");
+    none(s, MANAGER_FX_FILL);
+    resigned(s);
+    expect_submit(s, 5);
+    return s;
+}
+
+static const struct manager_row_effect *ended(struct script *s)
+{
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
+    assert_int_equal(fx->count, 1);
+    return &fx->rows[0];
+}
+
+static void race_won(void **state)
+{
+    (void)state;
+    struct script *s = racing();
+    accept(s, 5);
+    finalized_ours(s, 5);
+    const struct manager_row_effect *row = ended(s);
+    assert_string_equal(row->outcome, "cancelled");
+    assert_string_equal(row->error, "by app");
+    assert_true(row->has_block);
+    assert_int_equal(row->id, 1);
+    script_free(s);
+}
+
+/* The transaction's own bytes get in: the record is what the chain says. */
+static void race_lost(void **state)
+{
+    (void)state;
+    struct script *s = racing();
+    refuse(s, 5, 1014, "Priority is too low: (9 vs 1)");
+    none(s, MANAGER_FX_RESIGN);
+    finalized(s, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
+    assert_string_equal(ended(s)->outcome, "ok");
+    script_free(s);
+}
+
+/* Whatever comes, no byte of its own is signed again: the filler is. */
+static void race_goes_on(void **state)
+{
+    (void)state;
+    struct script *s = racing();
+    accept(s, 5);
+    runtime(s, SPEC + 1);
+    probe(s, 5, 0);
+    const struct manager_row_effect *row = resign(s);
+    assert_true(row->filler);
+    assert_string_equal(row->outcome, "cancelled");
+    resigned(s);
+    finalized_ours(s, 5);
+    assert_string_equal(ended(s)->outcome, "cancelled");
+    script_free(s);
+}
+
+/* Lost and cancelled: the filler need not wait for the end of the era. */
+static void race_for_a_lost_one(void **state)
+{
+    (void)state;
+    struct script *s = with_policy((struct manager_account){.tip_cap = MANAGER_NO_CAP}, 5);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    status(s, 5, TX_DROPPED, NULL);
+    probe(s, 5, 0);
+    cancel(s, 5, 1);
+    best(s);
+    probe(s, 5, 0);
+    assert_true(resign(s)->filler);
+    script_free(s);
+}
+
+/* The next leader knows which of the attempts were fillers. */
+static void race_after_a_load(void **state)
+{
+    (void)state;
+    for (unsigned own = 0; own < 2; own++) {
+        struct script *s = script_new(&looking);
+        struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
+        uint8_t earlier[2][32];
+        memcpy(earlier[0], hash_of(5, 8), 32); /* its own */
+        memcpy(earlier[1], hash_of(5, 9), 32); /* a filler */
+        row.earlier = (const uint8_t(*)[32])earlier;
+        row.earlier_count = 2;
+        row.earlier_own = 1;
+        row.filler = true;
+        row.stop_outcome = "expired";
+        row.stop_reason = "late";
+        load(s, &row, 1, 6);
+        chain_up(s);
+        probe(s, 5, 1, hash_of(5, 1));
+        s->finalized = 96;
+        finalized(s, 6, 1, &(struct in_block){earlier[own ? 0 : 1], 5, true, DISPATCH_OK, NULL});
+        assert_string_equal(ended(s)->outcome, own ? "ok" : "expired");
+        script_free(s);
+    }
+}
+
+/* A nonce that somebody else used cannot take effect any more: cancelled is what was asked for. */
+static void cancelled_and_usurped(void **state)
+{
+    (void)state;
+    struct script *s = racing();
+    s->account.requeue_usurped = true;
+    look(s, NULL, 0);
+    finalized(s, 6, 1, &(struct in_block){hash_of(77, 1), 5, true, DISPATCH_OK, NULL});
+    none(s, MANAGER_FX_STORE_REQUEUE);
+    assert_string_equal(ended(s)->outcome, "cancelled");
+    script_free(s);
+}
+
+/* Immortal bytes that nothing else could stop. */
+static void race_against_immortal_bytes(void **state)
+{
+    (void)state;
+    struct script *s = with_policy((struct manager_account){.tip_cap = MANAGER_NO_CAP}, 5);
+    s->era = -1;
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    best(s);
+    cancel(s, 5, 1);
+    assert_true(resign(s)->filler);
+    script_free(s);
+}
+
+/* ---- the head of the line ---- */
+
+static void skipped(void **state)
+{
+    (void)state;
+    struct script *s =
+        with_policy((struct manager_account){.skip_after_blocks = 6, .tip_cap = MANAGER_NO_CAP}, 5);
+    outbox(s, 2);
+    admitted(s);
+    expect_submit(s, 5);
+    refuse(s, 5, 1016, "Immediately Dropped");
+    refuse(s, 6, 1016, "Immediately Dropped");
+    for (unsigned i = 0; i < 6; i++) { /* the first block finds it at the head */
+        best(s);
+        none(s, MANAGER_FX_FILL);
+        expect_submit(s, 5);
+        refuse(s, 5, 1016, "Immediately Dropped");
+    }
+    best(s);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
+    assert_int_equal(fx->rows[0].nonce, 5);
+    assert_string_equal(fx->rows[0].outcome, "failed");
+    assert_non_null(strstr(fx->rows[0].reason, "skipped"));
+    assert_non_null(strstr(fx->rows[0].reason, "Immediately Dropped"));
+    script_free(s);
+}
+
+static void not_skipped(void **state)
+{
+    (void)state;
+    struct script *s = with_policy((struct manager_account){.tip_cap = MANAGER_NO_CAP}, 5);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    beats(s, 4);
+    none(s, MANAGER_FX_RESIGN);
+    none(s, MANAGER_FX_FILL);
+    script_free(s);
+}
+
+/* ---- deadlines in blocks ---- */
+
+static void era_ends_by_the_deadline(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t deadline;
+        uint32_t period;
+    } cases[] = {{0, 64}, {UINT64_MAX, 64}, {200, 64}, {163, 64}, {162, 32}, {131, 32}, {114, 8}, {107, 8}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) { /* block 100 is final, 102 is best */
+        struct script *s = leading_with(&(struct manager_config){.era_period = 64}, 5);
+        enqueue_row(s, (struct manager_outbox_row){.deadline_block = cases[i].deadline});
+        assert_int_equal(expect(s, MANAGER_FX_ADMIT)->rows[0].era_period, cases[i].period);
+        script_free(s);
+    }
+}
+
+static void too_late_to_be_signed(void **state)
+{
+    (void)state;
+    struct script *s = leading_with(&(struct manager_config){.era_period = 64}, 5);
+    enqueue_row(s, (struct manager_outbox_row){.deadline_block = 104});
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_REJECT);
+    assert_string_equal(fx->rows[0].outcome, "expired");
+    assert_non_null(strstr(fx->rows[0].error, "104"));
+    none(s, MANAGER_FX_ADMIT);
+    script_free(s);
+}
+
+/* Its era is over and no other one fits: it ends, and the nonce is filled. */
+static void deadline_passes(void **state)
+{
+    (void)state;
+    struct script *s = leading_with(&(struct manager_config){.era_period = 64}, 5);
+    enqueue_row(s, (struct manager_outbox_row){.deadline_block = 110});
+    s->era = 8;
+    admitted(s);
+    accept(s, 5);
+    while (s->finalized < 108) {
+        none(s, MANAGER_FX_FILL);
+        best(s);
+        status(s, 5, TX_READY, NULL);
+        finalized(s, 5, 0, NULL);
+    }
+    const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
+    assert_string_equal(fx->rows[0].outcome, "expired");
+    assert_non_null(strstr(fx->rows[0].reason, "110"));
+    script_free(s);
+}
+
+/* ---- retries ---- */
+
+static void retried(void **state)
+{
+    (void)state;
+    struct script *s = leading(5);
+    enqueue_row(s, (struct manager_outbox_row){.retries = 2});
+    admitted(s);
+    accept(s, 5);
+    finalized(s, 6, 1,
+              &(struct in_block){current(s, 5), 5, true, DISPATCH_FAILED, "Balances.InsufficientBalance"});
+    none(s, MANAGER_FX_STORE_FINISH);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_REQUEUE);
+    assert_string_equal(fx->rows[0].outcome, "dispatch_error");
+    assert_string_equal(fx->rows[0].error, "Balances.InsufficientBalance");
+    assert_true(fx->rows[0].has_block);
+    assert_true(fx->rows[0].fee == 12345);
+    stored(s, MANAGER_EV_REQUEUE_STORED);
+    assert_int_equal(manager_look(s->m).open, 0);
+    script_free(s);
+}
+
+/* What an inner failure left behind would happen twice. */
+static void inner_failure_is_not_retried(void **state)
+{
+    (void)state;
+    struct script *s = leading(5);
+    enqueue_row(s, (struct manager_outbox_row){.retries = 2});
+    admitted(s);
+    accept(s, 5);
+    s->inner = true;
+    finalized(s, 6, 1,
+              &(struct in_block){current(s, 5), 5, true, DISPATCH_FAILED, "Utility.BatchInterrupted[2]: X"});
+    none(s, MANAGER_FX_STORE_REQUEUE);
+    assert_string_equal(ended(s)->outcome, "dispatch_error");
+    script_free(s);
+}
+
+static void not_retried_by_default(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    finalized(s, 6, 1, &(struct in_block){current(s, 5), 5, true, DISPATCH_FAILED, "X"});
+    none(s, MANAGER_FX_STORE_REQUEUE);
+    assert_string_equal(ended(s)->outcome, "dispatch_error");
+    script_free(s);
+}
+
+/* ---- a usurped nonce ---- */
+
+static void usurped_goes_back(void **state)
+{
+    (void)state;
+    struct script *s = with_policy((struct manager_account){.requeue_usurped = true}, 5);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    finalized(s, 6, 1, &(struct in_block){hash_of(77, 1), 5, true, DISPATCH_OK, NULL});
+    none(s, MANAGER_FX_STORE_FINISH);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_REQUEUE);
+    assert_string_equal(fx->rows[0].outcome, "usurped");
+    assert_false(fx->rows[0].has_block);
+    script_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_tip),
+        cmocka_unit_test(ladder),
+        cmocka_unit_test(no_ladder),
+        cmocka_unit_test(foreign_outbid),
+        cmocka_unit_test(tip_is_kept),
+        cmocka_unit_test(bumped_in_the_pool),
+        cmocka_unit_test(bumped_on_the_wire),
+        cmocka_unit_test(bumped_beyond_the_cap),
+        cmocka_unit_test(bumped_in_a_block),
+        cmocka_unit_test(race_won),
+        cmocka_unit_test(race_lost),
+        cmocka_unit_test(race_goes_on),
+        cmocka_unit_test(race_for_a_lost_one),
+        cmocka_unit_test(race_after_a_load),
+        cmocka_unit_test(cancelled_and_usurped),
+        cmocka_unit_test(race_against_immortal_bytes),
+        cmocka_unit_test(skipped),
+        cmocka_unit_test(not_skipped),
+        cmocka_unit_test(era_ends_by_the_deadline),
+        cmocka_unit_test(too_late_to_be_signed),
+        cmocka_unit_test(deadline_passes),
+        cmocka_unit_test(retried),
+        cmocka_unit_test(inner_failure_is_not_retried),
+        cmocka_unit_test(not_retried_by_default),
+        cmocka_unit_test(usurped_goes_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
