@@ -101,6 +101,7 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
         struct manager_row_effect *row = &fx->rows[fx->count];
         row->tip = manager__tip_first(m, o);
         row->era_period = manager__era_period(m, deadline_of(o));
+        row->deadline_block = o->deadline_block == UINT64_MAX ? 0 : o->deadline_block;
         row->nonce = m->next + fx->count++;
         row->id = o->id;
         row->call = call;

@@ -57,6 +57,8 @@ void manager__send_pump(struct manager *m)
         if (manager__stopped(m, row))
             continue;
         const struct row *held = manager__first(m, SET_HELD, 0);
+        if (row->refused)
+            return; /* what was said of these bytes is stored first: the next answer would take its place */
         if (row->hold > m->beat || (held && held->nonce < row->nonce) || !window_open(m, row))
             return;
         /* A pool throws it out one block before its era ends; sending it would only ban it. */

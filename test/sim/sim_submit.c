@@ -46,7 +46,7 @@ static void tell_reply(struct world *w, struct relay *r, struct submit **at, int
     if (x->code == ERR_NOT_LEADER)
         r->accounts[account].beats++;
     if (PLANTED(RESEND_RENONCE) && (x->code == ERR_TIMEOUT || x->code == ERR_NET))
-        store_requeue(w, r, account, ev.nonce);
+        store_give_back(w, r, account, ev.nonce);
     account_event(w, r, account, &ev);
 }
 
