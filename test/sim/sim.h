@@ -399,7 +399,7 @@ struct duty {
     uint64_t poor_try; /* the block after which it was last tried since then, and when it was refused */
     uint64_t poor_at;
     uint64_t blocks;
-    bool stop_told[IDS]; /* the core knows that it is to be stopped */
+    uint64_t stop_told[IDS]; /* when the core heard that it is to be stopped; 0: it did not */
 };
 
 struct ask {
