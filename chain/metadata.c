@@ -51,7 +51,7 @@ static struct metadata *new_metadata(const struct scale_in *in)
     md->blob = xmalloc(md->blob_len);
     memcpy(md->blob, in->p, md->blob_len);
     md->type_extrinsic = md->type_call = md->type_address = md->type_signature = TYPE_NONE;
-    md->type_events = md->type_event_record = md->type_dispatch_error = TYPE_NONE;
+    md->type_events = md->type_event_record = md->type_dispatch_error = md->type_account = TYPE_NONE;
     /* Never NULL: a type without fields may take the address of its none. */
     md->fields = metadata__append(NULL, &md->field_count, &md->field_cap, sizeof(*md->fields));
     md->variants = metadata__append(NULL, &md->variant_count, &md->variant_cap, sizeof(*md->variants));
@@ -124,6 +124,7 @@ static int parse(struct metadata_parse *p)
     if (rc != 0)
         return rc;
     resolve_events(md);
+    metadata__resolve_account(md);
     extrinsic__resolve_format(md);
     return 0;
 }

@@ -113,6 +113,11 @@ struct extrinsic_format {
     struct err refused; /* code 0: everything is supported */
 };
 
+/* AccountInfo, the value of System.Account; free_size 0: it holds no free balance that we can read. */
+struct account_format {
+    uint32_t size, free_at, free_size;
+};
+
 struct metadata {
     uint8_t *blob;
     size_t blob_len;
@@ -137,7 +142,9 @@ struct metadata {
     unsigned extrinsic_version;
     uint32_t type_extrinsic; /* V14 only */
     uint32_t type_call, type_address, type_signature;
-    uint32_t type_events; /* value of System.Events */
+    uint32_t type_events;  /* value of System.Events */
+    uint32_t type_account; /* value of System.Account */
+    struct account_format account;
     uint32_t type_event_record, type_dispatch_error;
     struct extrinsic_format format;
 };
@@ -173,6 +180,13 @@ int metadata__read_apis(struct metadata_parse *p);
 /* metadata_extrinsic.c */
 int metadata__read_extrinsic(struct metadata_parse *p);
 int metadata__resolve_extrinsic(struct metadata_parse *p); /* V14's parameters; ids in range */
+
+/* metadata_account.c */
+void metadata__resolve_account(struct metadata *md);
+bool metadata__account_has_free(const struct metadata *md);
+/* Of a value of System.Account; false: the chain has no such field, or the value is one of another runtime.
+ */
+bool metadata__account_free(const struct metadata *md, const uint8_t *info, size_t len, u128 *ret_free);
 
 /* extrinsic_format.c */
 void extrinsic__resolve_format(struct metadata *md);

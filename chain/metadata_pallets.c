@@ -1,5 +1,5 @@
-/* Pallets: names, the types of calls, events and errors, constants, and where System.Events lies; and the
- * runtime APIs, which are only walked over. */
+/* Pallets: names, the types of calls, events and errors, constants, and the types of System.Events and
+ * System.Account; and the runtime APIs, which are only walked over. */
 #include "metadata_internal.h"
 
 #include <string.h>
@@ -32,6 +32,8 @@ static void read_storage(struct metadata_parse *p, bool is_system)
         metadata__skip_deprecation(p);
         if (is_system && !p->in.bad && strcmp(name, "Events") == 0)
             p->md->type_events = type;
+        if (is_system && !p->in.bad && strcmp(name, "Account") == 0)
+            p->md->type_account = type;
     }
 }
 

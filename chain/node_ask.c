@@ -35,7 +35,7 @@ static void got_nonce(struct rpc_call *call)
 {
     struct node_ask *a = of_call(call);
     a->found = !a->err.code && !json_is_null(call->result);
-    if (!a->err.code && !wire_account_nonce(call->result, &a->number))
+    if (!a->err.code && !wire_account(call->result, NULL, &a->number, NULL))
         bad_answer(a);
     a->cb(a);
 }

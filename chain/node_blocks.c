@@ -41,6 +41,7 @@ static void slot_clear(struct slot *s)
     free(s->extrinsics);
     free(s->included);
     free(s->nonces);
+    free(s->balances);
     *s = (struct slot){.node = n, .attempts = attempts};
 }
 
@@ -381,6 +382,7 @@ static void hand_out(struct node *n)
             .included = s->included,
             .included_count = s->included_count,
             .nonces = s->nonces,
+            .balances = s->balances,
             .nonce_count = s->nonce_count,
         };
         n->follow_next++;

@@ -20,9 +20,11 @@ bool wire_bytes(const json_t *value, struct buf *out);       /* appended */
 bool wire_header(const json_t *value, struct wire_header *ret_header);
 void wire_hash_text(const uint8_t hash[32], char out[HASH_TEXT]);
 void wire_account_key(const uint8_t *account_id, size_t len,
-                      struct buf *out);                                    /* storage key of System.Account */
-bool wire_account_nonce(const json_t *storage_value, uint64_t *ret_nonce); /* null: 0 */
-extern const char wire_events_key[];                                       /* System.Events, as text */
+                      struct buf *out); /* storage key of System.Account */
+/* null: an account that does not exist, nonce 0, nothing free. md and ret_balance NULL: the nonce alone. */
+bool wire_account(const json_t *storage_value, const struct metadata *md, uint64_t *ret_nonce,
+                  struct node_balance *ret_balance);
+extern const char wire_events_key[]; /* System.Events, as text */
 /* The node has thrown that block's state away (4003 "State already discarded", and kin). */
 bool wire_pruned(const struct rpc_call *call);
 
@@ -126,6 +128,7 @@ struct slot {
     struct node_included *included;
     size_t included_count;
     uint64_t *nonces;
+    struct node_balance *balances;
     size_t nonce_count;
     size_t nonce_next; /* SLOT_NONCE_WAIT */
 };
@@ -138,7 +141,7 @@ void blocks_init(struct node *n);
 void blocks_done(struct node *n);
 void blocks_kick(struct node *n); /* start what can be started, hand out what is done */
 
-/* ---- node_nonces.c: a slot's account nonces ---- */
+/* ---- node_nonces.c: nonces and balances of a slot's accounts ---- */
 void slot_nonces(struct slot *s); /* start; ends in slot_finished or slot_failed */
 void slot_finished(struct slot *s);
 bool slot_going_on(struct slot *s); /* false: abandoned, or its call failed; handled */

@@ -1,11 +1,12 @@
-/* The nonces of the watched accounts at a finalized block: all in one state_queryStorageAt, or, where a node
- * lacks it, one state_getStorage after the other. */
+/* The nonces and free balances of the watched accounts at a finalized block: all in one state_queryStorageAt,
+ * or, where a node lacks it, one state_getStorage after the other. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "base/hex.h"
+#include "metadata_internal.h"
 #include "node_internal.h"
 
 size_t node_watch_account(struct node *n, const uint8_t *account_id, size_t len)
@@ -24,6 +25,7 @@ static void nonces_unknown(struct slot *s)
 {
     for (size_t i = 0; i < s->nonce_count; i++)
         s->nonces[i] = UINT64_MAX;
+    memset(s->balances, 0, s->nonce_count * sizeof(*s->balances));
     slot_finished(s);
 }
 
@@ -33,6 +35,13 @@ static void nonces_bad(struct slot *s, const char *what)
     err_set(&err, ERR_PROTOCOL, "%s: nonces at block %llu: %s", node__url(s->node),
             (unsigned long long)s->number, what);
     slot_failed(s, &err);
+}
+
+/* By the current runtime, which need not be that of an old block: an AccountInfo of another size is not read
+ * further than its nonce. */
+static bool read_account(struct slot *s, size_t at, const json_t *value)
+{
+    return wire_account(value, s->node->runtime->metadata, &s->nonces[at], &s->balances[at]);
 }
 
 /* ---- one by one ---- */
@@ -48,7 +57,7 @@ static void got_one(struct rpc_call *call)
     }
     if (!slot_going_on(s))
         return;
-    if (!wire_account_nonce(call->result, &s->nonces[s->nonce_next])) {
+    if (!read_account(s, s->nonce_next, call->result)) {
         nonces_bad(s, "an account is not readable");
         return;
     }
@@ -94,7 +103,7 @@ static bool read_changes(struct slot *s, const json_t *result)
     {
         const char *key = json_string_value(json_array_get(change, 0));
         size_t at = key ? account_of(s, key, i) : SIZE_MAX;
-        if (at == SIZE_MAX || !wire_account_nonce(json_array_get(change, 1), &s->nonces[at]))
+        if (at == SIZE_MAX || !read_account(s, at, json_array_get(change, 1)))
             return false;
     }
     return true;
@@ -138,6 +147,9 @@ void slot_nonces(struct slot *s)
 {
     s->nonce_count = s->node->account_count;
     s->nonces = xcalloc(s->nonce_count + 1, sizeof(*s->nonces));
+    s->balances = xcalloc(s->nonce_count + 1, sizeof(*s->balances));
+    for (size_t i = 0; i < s->nonce_count; i++)
+        s->balances[i].known = metadata__account_has_free(s->node->runtime->metadata);
     if (s->nonce_count == 0)
         slot_finished(s);
     else if (s->node->no_query_storage)

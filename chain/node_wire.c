@@ -6,6 +6,7 @@
 #include "base/hex.h"
 #include "chain/hash.h"
 #include "chain/scale.h"
+#include "metadata_internal.h"
 #include "node_internal.h"
 
 /* twox_128("System") ++ twox_128("Events") */
@@ -105,17 +106,21 @@ void wire_account_key(const uint8_t *account_id, size_t len, struct buf *out)
 }
 
 /* AccountInfo starts with the nonce; an account that does not exist has nonce 0 (pool.md 4.7). */
-bool wire_account_nonce(const json_t *storage_value, uint64_t *ret_nonce)
+bool wire_account(const json_t *storage_value, const struct metadata *md, uint64_t *ret_nonce,
+                  struct node_balance *ret_balance)
 {
     struct buf b = {0};
+    struct node_balance balance = {.known = md && metadata__account_has_free(md)};
     *ret_nonce = 0;
-    if (!storage_value || json_is_null(storage_value))
-        return true;
-    bool good = wire_bytes(storage_value, &b) && b.len >= 4;
-    if (good) {
+    bool absent = !storage_value || json_is_null(storage_value);
+    bool good = absent || (wire_bytes(storage_value, &b) && b.len >= 4);
+    if (good && !absent) {
         struct scale_in in = scale_in_of(b.data, b.len);
         *ret_nonce = scale_get_u32(&in);
+        balance.known = md && metadata__account_free(md, b.data, b.len, &balance.free);
     }
+    if (ret_balance)
+        *ret_balance = balance;
     buf_done(&b);
     return good;
 }

@@ -38,10 +38,7 @@ void account_init(struct account *a, struct service *s, int index, const struct 
     const uint8_t *id = keypair_account_id(a->key, &len);
     memcpy(a->id, id, len);
     a->id_len = len;
-    struct manager_config manager = s->config.manager;
-    if (s->standalone)
-        manager.look_ms = UINT32_MAX; /* the memory store has nothing to look at */
-    a->manager = manager_new(&manager);
+    a->manager = manager_new(&s->config.manager);
     wake_init(&a->wake);
     a->timer = loop_timer_new(s->loop, on_timer, a);
     HASH_ADD_KEYPTR(hh, s->by_id, a->id, (unsigned)a->id_len, a);

@@ -104,6 +104,12 @@ void pg_put_int8(struct pg_args *a, int64_t v)
     close_param(a);
 }
 
+void pg_put_null8(struct pg_args *a)
+{
+    open_param(a, OID_INT8, true);
+    close_param(a);
+}
+
 void pg_put_text(struct pg_args *a, const char *s)
 {
     open_param(a, OID_TEXT, !s);

@@ -20,6 +20,7 @@ const struct conn_param *pg_args_end(struct pg_args *a);
 void pg_put_bool(struct pg_args *a, bool v);
 void pg_put_int4(struct pg_args *a, int32_t v);
 void pg_put_int8(struct pg_args *a, int64_t v);
+void pg_put_null8(struct pg_args *a);                               /* bigint */
 void pg_put_text(struct pg_args *a, const char *s);                 /* NULL: SQL NULL */
 void pg_put_bytes(struct pg_args *a, const void *data, size_t len); /* data NULL: SQL NULL */
 

@@ -25,9 +25,13 @@
     X(RECORD_STATES, "record_states")                                                                        \
     X(FINISH_ROWS, "finish_rows")                                                                            \
     X(REJECT_ROWS, "reject_rows")                                                                            \
+    X(REQUEUE_ROWS, "requeue_rows")                                                                          \
     X(SET_NONCE, "set_nonce")                                                                                \
     X(PAUSE_ACCOUNT, "pause_account")                                                                        \
     X(ENQUEUE_CALL, "enqueue_call")                                                                          \
+    X(CANCEL_ONE, "cancel_one")                                                                              \
+    X(BUMP_ONE, "bump_one")                                                                                  \
+    X(RESUME_ACCOUNT, "resume_account")                                                                      \
     X(BEGIN_MIGRATION, "begin_migration")                                                                    \
     X(FIND_SCHEMA, "find_schema")                                                                            \
     X(RECORD_MIGRATION, "record_migration")

@@ -24,9 +24,13 @@
     X(state, state, store_states)                                                                            \
     X(finish, finish, store_finish)                                                                          \
     X(reject, reject, store_finish)                                                                          \
+    X(requeue, requeue, store_finish)                                                                        \
     X(nonce, nonce, store_nonce)                                                                             \
     X(pause, pause, store_pause)                                                                             \
-    X(enqueue, enqueue, store_enqueue)
+    X(enqueue, enqueue, store_enqueue)                                                                       \
+    X(cancel, cancel, store_ask)                                                                             \
+    X(bump, bump, store_ask)                                                                                 \
+    X(resume, resume, store_ask)
 
 struct store_ops {
     void (*open)(struct store *s);

@@ -1,9 +1,12 @@
 /* Private to store/store_mem*.c: the database's rules (schema/migrations) over plain memory.
  *
  *   store_mem.c        requests run one after the other from the loop, as a database would answer them
- *   store_mem_lead.c   accounts, locks, claims
- *   store_mem_outbox.c enqueue, reads, admission, rejection
- *   store_mem_rows.c   pending rows: attempts, states, fillers, ends
+ *   store_mem_lead.c   accounts, locks, claims, pauses
+ *   store_mem_outbox.c enqueue, admission, rejection
+ *   store_mem_rows.c   pending rows: attempts, states, fillers
+ *   store_mem_ends.c   pending rows: ends, and the way back to the outbox
+ *   store_mem_read.c   the leader's reads
+ *   store_mem_ask.c    cancellations, bumps
  *
  * Nothing survives the process: a standalone relay has no history but the chain's. */
 #ifndef STORE_STORE_MEM_H
@@ -19,6 +22,7 @@ struct mem_attempt {
     char *tip;                    /* owned */
     int64_t era_birth, era_death;
     uint32_t spec_version;
+    uint32_t filler_len; /* it ends with a filler's call of so many bytes; 0: the transaction's own */
     int64_t block;
 };
 
@@ -30,6 +34,12 @@ struct mem_row {      /* of the outbox, then pending */
     char *creator;
     char *key; /* NULL: none */
     int32_t priority;
+    uint64_t not_before, deadline; /* of the loop's clock; 0: none */
+    uint32_t guard, retries;
+    char *tip, *max_tip;    /* NULL: the account's policy */
+    int64_t deadline_block; /* -1: none */
+    bool cancelled;         /* somebody asked for its end */
+    char *bump;             /* somebody asked for this tip; NULL: nobody */
     /* pending */
     int64_t nonce;
     char state[20];
@@ -40,6 +50,8 @@ struct mem_row {      /* of the outbox, then pending */
     int64_t block_number;
     struct mem_attempt *attempts; /* owned; the last one is current */
     size_t attempt_count;
+    char *stop_outcome, *stop_reason; /* how it ends if a filler of its own gets in; NULL: none signed */
+    char *refusal; /* why the node did not take it, the last time; NULL: it never refused */
 };
 
 /* An idempotency key and the call that it stands for. The oldest goes when there are too many. */
@@ -63,6 +75,11 @@ struct mem_account {
     int64_t next_nonce;          /* -1: not known */
     int64_t first_nonce;         /* that ever had a row; -1: none. A lower one was never ours */
     bool paused;
+    const char *hold; /* "": none */
+    bool reborn;
+    uint32_t transaction_version;   /* 0: any */
+    int64_t used_nonce, used_block; /* -1: unknown */
+    bool timed; /* there may be rows with a time, a cancellation or a bump: a look has something to do */
     struct list outbox;
     struct mem_row *by_id;    /* hash over the outbox */
     struct mem_row **pending; /* by nonce */
@@ -99,11 +116,31 @@ bool mem__mid_submission(const struct mem_account *a);
 void mem__account_free(struct mem_account *a);
 void mem__rows_free(struct mem_account *a);
 
+void mem__facts(const struct mem_account *a, struct store_account *ret);
+/* A nonce is used up for good, in this block (-1: not known in which). */
+void mem__used(struct mem_account *a, int64_t nonce, int64_t block);
+
+/* Amounts: decimal text of up to 128 bits. */
+__extension__ typedef unsigned __int128 mem_amount;
+bool mem__amount(const char *text, mem_amount *ret); /* false: it is none */
+char *mem__amount_text(mem_amount v);                /* owned by the caller */
+
 /* Rows. The index in a->pending of the first nonce that is not below. */
 size_t mem__lower_bound(const struct mem_account *a, int64_t nonce);
 struct mem_row *mem__pending(const struct mem_account *a, int64_t nonce); /* NULL: none */
 void mem__pending_insert(struct mem_account *a, struct mem_row *row);
 void mem__row_free(struct mem_row *row);
+void mem__row_attempts_free(struct mem_row *row);
+void mem__set_state(struct mem_row *row, const char *state);
+/* The number of the attempt with this hash, 0: none. */
+size_t mem__attempt_of(const struct mem_row *row, const uint8_t hash[32]);
+/* No nonce twice; a nonce without a row is for the caller to judge. */
+int mem__check_nonces(const struct mem_account *a, size_t count,
+                      int64_t (*nonce_of)(const void *rows, size_t i), const void *rows, struct err *err);
+struct mem_row *mem__queued(struct mem_account *a, int64_t id); /* in the outbox; NULL: not there */
+void mem__outbox_insert(struct mem_account *a, struct mem_row *row);
+void mem__outbox_end(struct store_mem *s, struct mem_account *a, struct mem_row *row, const char *outcome,
+                     const char *error);
 void mem__row_attempt(struct mem_row *row, const struct store_attempts *r,
                       const struct store_attempt_row *in);
 int64_t mem__next_nonce(const struct mem_account *a); /* -1: any will do */

@@ -58,7 +58,8 @@ static struct mem_account *new_account(struct store_mem *s, const struct store_r
     buf_put(&a->account_id, r->account_id.data, r->account_id.len);
     buf_put(&a->genesis, r->genesis.data, r->genesis.len);
     a->lock_key = r->lock_key;
-    a->next_nonce = a->first_nonce = -1;
+    a->next_nonce = a->first_nonce = a->used_nonce = a->used_block = -1;
+    a->hold = "";
     list_init(&a->outbox);
     s->accounts = xrealloc(s->accounts, (s->account_count + 1) * sizeof(struct mem_account *));
     return s->accounts[s->account_count++] = a;
@@ -253,22 +254,57 @@ void mem__release(struct store_mem *s, struct store_release *r)
     a->lock_held = false;
 }
 
+/* ---- nonces, pauses ---- */
+
+void mem__used(struct mem_account *a, int64_t nonce, int64_t block)
+{
+    if (nonce >= a->used_nonce)
+        a->used_nonce = nonce + 1;
+    if (block > a->used_block)
+        a->used_block = block;
+}
+
+static int check_nonce(const struct mem_account *a, const struct store_nonce *r, struct err *err)
+{
+    int64_t last = a->pending_count ? a->pending[a->pending_count - 1]->nonce : -1;
+    if (r->next_nonce < 0 || r->next_nonce <= last || (r->reborn && (a->pending_count || !a->reborn)) ||
+        (r->next_nonce < a->next_nonce && !r->lower && !r->reborn))
+        return err_set(err, ERR_BUG, "next nonce %lld for account %s: last pending is %lld, next was %lld",
+                       (long long)r->next_nonce, a->alias, (long long)last, (long long)a->next_nonce);
+    if (r->next_nonce < a->used_nonce && !r->reborn)
+        return err_set(err, ERR_DB_CONFLICT,
+                       "nonce %lld or a later one of account %s was used in a finalized block, by what is on "
+                       "record",
+                       (long long)r->next_nonce, a->alias);
+    return 0;
+}
+
 void mem__nonce(struct store_mem *s, struct store_nonce *r)
 {
     struct mem_account *a = mem__fence(s, r->account, r->epoch, &r->req.err);
-    if (!a)
+    if (!a || check_nonce(a, r, &r->req.err))
         return;
-    int64_t last = a->pending_count ? a->pending[a->pending_count - 1]->nonce : -1;
-    if (r->next_nonce < 0 || r->next_nonce <= last || (r->next_nonce < a->next_nonce && !r->lower))
-        err_set(&r->req.err, ERR_BUG, "next nonce %lld for account %s: last pending is %lld, next was %lld",
-                (long long)r->next_nonce, a->alias, (long long)last, (long long)a->next_nonce);
-    else
-        a->next_nonce = r->next_nonce;
+    if (r->reborn) {
+        a->used_nonce = a->used_block = a->first_nonce = -1;
+        a->reborn = false;
+    }
+    a->next_nonce = r->next_nonce;
 }
 
+/* A memory store has no operator's pause: only restarting or store_resume ends what the leader ordered. */
 void mem__pause(struct store_mem *s, struct store_pause *r)
 {
+    static const char *const holds[] = {"payment", "reaped", "transaction_version"};
     struct mem_account *a = mem__fence(s, r->account, r->epoch, &r->req.err);
-    if (a)
-        a->paused = r->reason != NULL;
+    const char *hold = r->hold ? NULL : "";
+    for (size_t i = 0; r->hold && i < ARRAY_LEN(holds); i++)
+        if (!strcmp(r->hold, holds[i]))
+            hold = holds[i];
+    if (a && !hold)
+        err_set(&r->req.err, ERR_ARGUMENT, "hold is %.40s; it must be payment, reaped or transaction_version",
+                r->hold);
+    if (r->req.err.code)
+        return;
+    a->hold = hold;
+    a->paused = *hold != 0;
 }

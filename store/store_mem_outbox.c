@@ -1,6 +1,5 @@
-/* Transactions without a nonce, in memory, and the two reads: schema/migrations/0002_app.sql and the first
- * half of 0004_pending.sql are the text that this follows. A batch is checked as a whole before anything
- * changes. */
+/* Transactions without a nonce, in memory: schema/migrations/0002_app.sql and the first half of
+ * 0004_pending.sql are the text that this follows. A batch is checked as a whole before anything changes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,20 +7,29 @@
 #include "base/check.h"
 #include "store_mem.h"
 
-enum { CALL_MAX = 1 << 20, KEYS_MAX = 100000 };
+enum { CALL_MAX = 1 << 20, KEYS_MAX = 100000, RETRIES_MAX = 100 };
 
 /* ---- rows ---- */
 
-void mem__row_free(struct mem_row *row)
+void mem__row_attempts_free(struct mem_row *row)
 {
-    free((void *)row->call.data);
-    free(row->creator);
-    free(row->key);
     for (size_t i = 0; i < row->attempt_count; i++) {
         free((void *)row->attempts[i].extrinsic.data);
         free(row->attempts[i].tip);
     }
     free(row->attempts);
+    row->attempts = NULL;
+    row->attempt_count = 0;
+}
+
+void mem__row_free(struct mem_row *row)
+{
+    char *texts[] = {row->creator, row->key,          row->tip,         row->max_tip,
+                     row->bump,    row->stop_outcome, row->stop_reason, row->refusal};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        free(texts[i]);
+    free((void *)row->call.data);
+    mem__row_attempts_free(row);
     free(row);
 }
 
@@ -38,7 +46,7 @@ void mem__rows_free(struct mem_account *a)
     free(a->pending);
 }
 
-static struct mem_row *by_id(struct mem_account *a, int64_t id)
+struct mem_row *mem__queued(struct mem_account *a, int64_t id)
 {
     struct mem_row *row;
     HASH_FIND(hh, a->by_id, &id, sizeof(id), row);
@@ -46,11 +54,15 @@ static struct mem_row *by_id(struct mem_account *a, int64_t id)
 }
 
 /* Higher priority first, then the order of arrival: most rows go to the end. */
-static void outbox_insert(struct mem_account *a, struct mem_row *row)
+void mem__outbox_insert(struct mem_account *a, struct mem_row *row)
 {
     struct list *at = &a->outbox;
-    while (at->prev != &a->outbox && CONTAINER_OF(at->prev, struct mem_row, node)->priority < row->priority)
+    while (at->prev != &a->outbox) {
+        const struct mem_row *before = CONTAINER_OF(at->prev, struct mem_row, node);
+        if (before->priority > row->priority || (before->priority == row->priority && before->id < row->id))
+            break;
         at = at->prev;
+    }
     list_append(at, &row->node);
     HASH_ADD(hh, a->by_id, id, sizeof(row->id), row);
 }
@@ -59,6 +71,14 @@ static void outbox_remove(struct mem_account *a, struct mem_row *row)
 {
     list_remove(&row->node);
     HASH_DELETE(hh, a->by_id, row);
+}
+
+void mem__outbox_end(struct store_mem *s, struct mem_account *a, struct mem_row *row, const char *outcome,
+                     const char *error)
+{
+    outbox_remove(a, row);
+    mem__tell(s, "finished", a, row, outcome, error);
+    mem__row_free(row);
 }
 
 /* ---- enqueue ---- */
@@ -87,6 +107,34 @@ static const struct mem_key *use_key(struct store_mem *s, const struct mem_accou
     return NULL;
 }
 
+static int check_tips(const struct store_enqueue *r, struct err *err)
+{
+    mem_amount tip = 0, cap;
+    if (r->tip && !mem__amount(r->tip, &tip))
+        return err_set(err, ERR_ARGUMENT, "tip is %.60s; it must be a number of at most 128 bits, in planck",
+                       r->tip);
+    if (r->max_tip && !mem__amount(r->max_tip, &cap))
+        return err_set(err, ERR_ARGUMENT,
+                       "max_tip is %.60s; it must be a number of at most 128 bits, in planck", r->max_tip);
+    if (r->max_tip && tip > cap)
+        return err_set(err, ERR_ARGUMENT, "tip is %.60s; it must not be above max_tip (%.60s)", r->tip,
+                       r->max_tip);
+    return 0;
+}
+
+static int check_times(const struct store_enqueue *r, struct err *err)
+{
+    int64_t now = (int64_t)loop_wall_ms();
+    if (r->deadline_ms && (r->deadline_ms <= now || r->deadline_ms <= r->not_before_ms))
+        return err_set(err, ERR_ARGUMENT,
+                       "deadline is %lld ms; it must be later than now (%lld) and than not_before (%lld)",
+                       (long long)r->deadline_ms, (long long)now, (long long)r->not_before_ms);
+    if (r->deadline_block < 0)
+        return err_set(err, ERR_ARGUMENT, "deadline_block is %lld; it must be positive",
+                       (long long)r->deadline_block);
+    return 0;
+}
+
 static int check_enqueue(const struct store_enqueue *r, const struct mem_account *a, struct err *err)
 {
     if (!a)
@@ -98,7 +146,40 @@ static int check_enqueue(const struct store_enqueue *r, const struct mem_account
         return err_set(err, ERR_ARGUMENT, "key has %zu bytes; it must have 1 to 200", strlen(r->key));
     if (r->priority < -1000 || r->priority > 1000)
         return err_set(err, ERR_ARGUMENT, "priority is %d; it must be -1000 to 1000", r->priority);
-    return 0;
+    if (r->retries > RETRIES_MAX)
+        return err_set(err, ERR_ARGUMENT, "retries is %u; it must be 0 to %d", r->retries, RETRIES_MAX);
+    if (check_tips(r, err))
+        return err->code;
+    return check_times(r, err);
+}
+
+/* A time of the wall clock on the loop's: a step of the wall clock moves nothing that was accepted. */
+static uint64_t on_loop(const struct store_mem *s, int64_t wall_ms)
+{
+    uint64_t now = loop_now_ms(s->base.loop);
+    int64_t left = wall_ms - (int64_t)loop_wall_ms();
+    if (!wall_ms)
+        return 0;
+    return left > 0 ? now + (uint64_t)left : now;
+}
+
+static struct mem_row *new_row(const struct store_mem *s, const struct store_enqueue *r, int64_t id)
+{
+    struct mem_row *row = xcalloc(1, sizeof(*row));
+    row->id = id;
+    row->call = mem__copy_bytes(r->call.data, r->call.len);
+    row->creator = mem__copy(r->creator ? r->creator : "");
+    row->key = mem__copy(r->key);
+    row->priority = r->priority;
+    row->not_before = on_loop(s, r->not_before_ms);
+    row->deadline = on_loop(s, r->deadline_ms);
+    row->guard = r->guard;
+    row->retries = r->retries;
+    row->tip = mem__copy(r->tip);
+    row->max_tip = mem__copy(r->max_tip);
+    row->deadline_block = r->deadline_block ? r->deadline_block : -1;
+    row->block_number = row->nonce = -1;
+    return row;
 }
 
 void mem__enqueue(struct store_mem *s, struct store_enqueue *r)
@@ -116,14 +197,10 @@ void mem__enqueue(struct store_mem *s, struct store_enqueue *r)
                     r->key, (long long)known->id);
         return;
     }
-    struct mem_row *row = xcalloc(1, sizeof(*row));
-    row->id = r->id = s->last_id = id;
-    row->call = mem__copy_bytes(r->call.data, r->call.len);
-    row->creator = mem__copy(r->creator ? r->creator : "");
-    row->key = mem__copy(r->key);
-    row->priority = r->priority;
-    row->block_number = row->nonce = -1;
-    outbox_insert(a, row);
+    struct mem_row *row = new_row(s, r, id);
+    r->id = s->last_id = id;
+    a->timed |= row->not_before || row->deadline;
+    mem__outbox_insert(a, row);
     if (s->config.on_wake)
         s->config.on_wake(s->config.arg, a->number);
 }
@@ -137,7 +214,7 @@ static size_t mark(struct mem_account *a, size_t count, int64_t (*id_of)(const v
     size_t found = 0;
     *ret_twice = false;
     for (size_t i = 0; i < count; i++) {
-        struct mem_row *row = by_id(a, id_of(rows, i));
+        struct mem_row *row = mem__queued(a, id_of(rows, i));
         if (!row)
             continue;
         *ret_twice |= row->leaving;
@@ -151,7 +228,7 @@ static void unmark(struct mem_account *a, size_t count, int64_t (*id_of)(const v
                    const void *rows)
 {
     for (size_t i = 0; i < count; i++) {
-        struct mem_row *row = by_id(a, id_of(rows, i));
+        struct mem_row *row = mem__queued(a, id_of(rows, i));
         if (row)
             row->leaving = false;
     }
@@ -174,7 +251,26 @@ int64_t mem__next_nonce(const struct mem_account *a)
     return a->pending_count ? a->pending[a->pending_count - 1]->nonce + 1 : -1;
 }
 
-static int check_admit(struct mem_account *a, const struct store_attempts *r, struct err *err)
+/* Every id is there and its deadline has not passed. */
+static int check_ids(struct store_mem *s, struct mem_account *a, const struct store_attempts *r,
+                     struct err *err)
+{
+    bool twice;
+    size_t found = mark(a, r->count, attempt_id, r->rows, &twice);
+    unmark(a, r->count, attempt_id, r->rows);
+    if (twice)
+        return err_set(err, ERR_BUG, "an id is given more than once");
+    for (size_t i = 0; i < r->count; i++) {
+        const struct mem_row *row = mem__queued(a, r->rows[i].id);
+        found -= row && row->deadline && row->deadline <= loop_now_ms(s->base.loop);
+    }
+    if (found != r->count)
+        return err_set(err, ERR_DB_CONFLICT, "%zu of %zu rows are still in the outbox", found, r->count);
+    return 0;
+}
+
+static int check_admit(struct store_mem *s, struct mem_account *a, const struct store_attempts *r,
+                       struct err *err)
 {
     int64_t due = mem__next_nonce(a);
     for (size_t i = 0; i < r->count; i++)
@@ -186,14 +282,10 @@ static int check_admit(struct mem_account *a, const struct store_attempts *r, st
                        (long long)r->rows[0].nonce, a->alias, (long long)due);
     if (a->paused)
         return err_set(err, ERR_DB_CONFLICT, "account %s is paused", a->alias);
-    bool twice;
-    size_t found = mark(a, r->count, attempt_id, r->rows, &twice);
-    unmark(a, r->count, attempt_id, r->rows);
-    if (twice)
-        return err_set(err, ERR_BUG, "an id is given more than once");
-    if (found != r->count)
-        return err_set(err, ERR_DB_CONFLICT, "%zu of %zu rows are still in the outbox", found, r->count);
-    return 0;
+    if (a->transaction_version && a->transaction_version != r->transaction_version)
+        return err_set(err, ERR_DB_CONFLICT, "account %s signs under transaction version %u, not %u",
+                       a->alias, a->transaction_version, r->transaction_version);
+    return check_ids(s, a, r, err);
 }
 
 void mem__admit(struct store_mem *s, struct store_attempts *r)
@@ -202,17 +294,19 @@ void mem__admit(struct store_mem *s, struct store_attempts *r)
     if (!a)
         return;
     r->next_nonce = a->next_nonce;
-    if (!r->count || check_admit(a, r, &r->req.err))
+    if (!r->count || check_admit(s, a, r, &r->req.err))
         return;
     for (size_t i = 0; i < r->count; i++) {
         const struct store_attempt_row *in = &r->rows[i];
-        struct mem_row *row = by_id(a, in->id);
+        struct mem_row *row = mem__queued(a, in->id);
         outbox_remove(a, row);
         row->nonce = in->nonce;
+        a->timed |= row->deadline || row->cancelled || row->bump;
         mem__row_attempt(row, r, in);
         mem__pending_insert(a, row);
         mem__tell(s, "new", a, row, NULL, NULL);
     }
+    a->transaction_version = r->transaction_version;
     r->next_nonce = a->next_nonce = r->rows[0].nonce + (int64_t)r->count;
 }
 
@@ -236,120 +330,7 @@ void mem__reject(struct store_mem *s, struct store_finish *r)
         return;
     }
     for (size_t i = 0; i < r->count; i++) {
-        struct mem_row *row = by_id(a, r->rows[i].id);
-        outbox_remove(a, row);
-        mem__tell(s, "finished", a, row, r->rows[i].outcome, r->rows[i].error);
-        mem__row_free(row);
+        struct mem_row *row = mem__queued(a, r->rows[i].id);
+        mem__outbox_end(s, a, row, r->rows[i].outcome, r->rows[i].error);
     }
-}
-
-/* ---- reads: copies, for the rows change while the caller holds them ---- */
-
-static const uint8_t *keep(uint8_t **at, const void *data, size_t n)
-{
-    uint8_t *out = *at;
-    if (n)
-        memcpy(out, data, n);
-    *at += n;
-    return out;
-}
-
-static struct store_bytes keep_bytes(uint8_t **at, struct store_bytes b)
-{
-    return (struct store_bytes){.data = keep(at, b.data, b.len), .len = b.len};
-}
-
-static const char *keep_text(uint8_t **at, const char *s)
-{
-    return (const char *)keep(at, s, strlen(s) + 1);
-}
-
-void mem__outbox(struct store_mem *s, struct store_outbox *r)
-{
-    r->count = 0;
-    r->rows = NULL;
-    struct mem_account *a = mem__fence(s, r->account, r->epoch, &r->req.err);
-    if (!a || a->paused)
-        return;
-    size_t n = 0, bytes = 0;
-    for (struct list *p = a->outbox.next; p != &a->outbox && n < r->limit; p = p->next, n++) {
-        const struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
-        bytes += row->call.len + strlen(row->creator) + 1;
-    }
-    struct store_outbox_row *out = store__arena(&r->req, n * sizeof(*out) + bytes, NULL, NULL);
-    uint8_t *at = (uint8_t *)(out + n);
-    struct list *p = a->outbox.next;
-    for (size_t i = 0; i < n; i++, p = p->next) {
-        const struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
-        out[i] = (struct store_outbox_row){.id = row->id, .priority = row->priority, .deadline_ms = -1};
-        out[i].call = keep_bytes(&at, row->call);
-        out[i].creator = keep_text(&at, row->creator);
-    }
-    r->count = n;
-    r->rows = out;
-}
-
-/* A memory store knows no deadlines and its transactions are not cancelled: there is nothing to stop. */
-void mem__look(struct store_mem *s, struct store_look *r)
-{
-    r->count = 0;
-    r->stops = NULL;
-    r->ripe = false;
-    r->next_ms = -1;
-    mem__fence(s, r->account, r->epoch, &r->req.err);
-}
-
-static size_t row_bytes(const struct mem_row *row)
-{
-    const struct mem_attempt *now = &row->attempts[row->attempt_count - 1];
-    return now->extrinsic.len + row->call.len + strlen(now->tip) + 1 + strlen(row->state) + 1 + 32 +
-           32 * (row->attempt_count - 1);
-}
-
-static void copy_row(struct store_pending_row *out, const struct mem_row *row, uint8_t **at)
-{
-    const struct mem_attempt *now = &row->attempts[row->attempt_count - 1];
-    out->nonce = row->nonce;
-    out->id = row->id;
-    out->state = keep_text(at, row->state);
-    memcpy(out->hash, now->hash, 32);
-    out->attempt = (int32_t)row->attempt_count;
-    out->extrinsic = keep_bytes(at, now->extrinsic);
-    out->call = keep_bytes(at, row->call);
-    if (row->has_block)
-        out->block_hash = (struct store_bytes){.data = keep(at, row->block_hash, 32), .len = 32};
-    out->block_number = row->has_block ? row->block_number : -1;
-    out->era_birth = now->era_birth;
-    out->era_death = now->era_death;
-    out->spec_version = now->spec_version;
-    out->tip = keep_text(at, now->tip);
-    out->submitted_block = now->block;
-    out->earlier_count = row->attempt_count - 1;
-    if (out->earlier_count)
-        out->earlier = (const uint8_t(*)[32])(const void *)*at;
-    for (size_t i = 0; i + 1 < row->attempt_count; i++)
-        keep(at, row->attempts[i].hash, 32);
-}
-
-void mem__snapshot(struct store_mem *s, struct store_snapshot *r)
-{
-    r->count = 0;
-    r->rows = NULL;
-    struct mem_account *a = mem__fence(s, r->account, r->epoch, &r->req.err);
-    if (!a)
-        return;
-    size_t first = mem__lower_bound(a, r->after_nonce + 1);
-    size_t n = a->pending_count - first, bytes = 0;
-    if (n > r->limit)
-        n = r->limit;
-    for (size_t i = 0; i < n; i++)
-        bytes += row_bytes(a->pending[first + i]);
-    struct store_pending_row *out = store__arena(&r->req, n * sizeof(*out) + bytes, NULL, NULL);
-    uint8_t *at = (uint8_t *)(out + n);
-    for (size_t i = 0; i < n; i++)
-        copy_row(&out[i], a->pending[first + i], &at);
-    r->count = n;
-    r->rows = out;
-    r->next_nonce = a->next_nonce;
-    r->facts.paused = a->paused;
 }

@@ -51,19 +51,6 @@ void mem__pending_insert(struct mem_account *a, struct mem_row *row)
         a->first_nonce = row->nonce;
 }
 
-/* Those marked as leaving are freed. */
-static void remove_leaving(struct mem_account *a)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < a->pending_count; i++) {
-        if (a->pending[i]->leaving)
-            mem__row_free(a->pending[i]);
-        else
-            a->pending[n++] = a->pending[i];
-    }
-    a->pending_count = n;
-}
-
 bool mem__mid_submission(const struct mem_account *a)
 {
     for (size_t i = a->pending_count; i; i--) /* newest first: that is where such rows are */
@@ -72,7 +59,7 @@ bool mem__mid_submission(const struct mem_account *a)
     return false;
 }
 
-static void set_state(struct mem_row *row, const char *state)
+void mem__set_state(struct mem_row *row, const char *state)
 {
     size_t n = strlen(state);
     INVARIANT(n < sizeof(row->state));
@@ -88,14 +75,14 @@ void mem__row_attempt(struct mem_row *row, const struct store_attempts *r, const
                               .era_birth = in->era_birth,
                               .era_death = in->era_death,
                               .spec_version = r->spec_version,
+                              .filler_len = in->filler_len,
                               .block = r->block};
     memcpy(t->hash, in->hash, 32);
-    set_state(row, "signed");
+    mem__set_state(row, "signed");
     row->unknown = row->has_block = false;
 }
 
-/* The number of the attempt with this hash, 0: none. */
-static size_t attempt_of(const struct mem_row *row, const uint8_t hash[32])
+size_t mem__attempt_of(const struct mem_row *row, const uint8_t hash[32])
 {
     for (size_t i = row->attempt_count; i; i--)
         if (!memcmp(row->attempts[i - 1].hash, hash, 32))
@@ -105,9 +92,8 @@ static size_t attempt_of(const struct mem_row *row, const uint8_t hash[32])
 
 /* ---- attempts ---- */
 
-/* No nonce twice: marks and unmarks the rows; a nonce without a row is for the caller to judge. */
-static int check_nonces(const struct mem_account *a, size_t count,
-                        int64_t (*nonce_of)(const void *rows, size_t i), const void *rows, struct err *err)
+int mem__check_nonces(const struct mem_account *a, size_t count,
+                      int64_t (*nonce_of)(const void *rows, size_t i), const void *rows, struct err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < count; i++) {
@@ -130,29 +116,53 @@ static int64_t attempt_nonce(const void *rows, size_t i)
     return ((const struct store_attempt_row *)rows)[i].nonce;
 }
 
-static int64_t finish_nonce(const void *rows, size_t i)
+static void replace(char **slot, const char *text)
 {
-    return ((const struct store_finish_row *)rows)[i].nonce;
+    free(*slot);
+    *slot = mem__copy(text);
+}
+
+static bool stops(const char *outcome)
+{
+    return mem__ends(outcome) && strcmp(outcome, "usurped") != 0;
+}
+
+static int check_attempt(const struct mem_account *a, const struct store_attempts *r,
+                         const struct store_attempt_row *in, struct err *err)
+{
+    const struct mem_row *row = mem__pending(a, in->nonce);
+    if (!row)
+        return err_set(err, ERR_DB_CONFLICT, "nonce %lld is not pending", (long long)in->nonce);
+    if (mem__attempt_of(row, in->hash))
+        return err_set(err, ERR_BUG, "nonce %lld has these bytes already, as attempt %zu",
+                       (long long)row->nonce, mem__attempt_of(row, in->hash));
+    if (in->filler_len && (in->filler_len > in->extrinsic.len || !stops(in->outcome)))
+        return err_set(err, ERR_BUG, "nonce %lld with a filler of %u bytes (in %zu) cannot end as %s",
+                       (long long)row->nonce, in->filler_len, in->extrinsic.len,
+                       in->outcome ? in->outcome : "NULL");
+    if (row->id && !in->filler_len && a->transaction_version &&
+        a->transaction_version != r->transaction_version)
+        return err_set(err, ERR_DB_CONFLICT, "account %s signs under transaction version %u, not %u",
+                       a->alias, a->transaction_version, r->transaction_version);
+    return 0;
 }
 
 void mem__attempt(struct store_mem *s, struct store_attempts *r)
 {
     struct mem_account *a = mem__fence(s, r->account, r->epoch, &r->req.err);
-    if (!a || check_nonces(a, r->count, attempt_nonce, r->rows, &r->req.err))
+    if (!a || mem__check_nonces(a, r->count, attempt_nonce, r->rows, &r->req.err))
         return;
-    for (size_t i = 0; i < r->count; i++) {
-        const struct mem_row *row = mem__pending(a, r->rows[i].nonce);
-        if (!row)
-            err_set(&r->req.err, ERR_DB_CONFLICT, "nonce %lld is not pending", (long long)r->rows[i].nonce);
-        else if (attempt_of(row, r->rows[i].hash))
-            err_set(&r->req.err, ERR_BUG, "nonce %lld has these bytes already, as attempt %zu",
-                    (long long)row->nonce, attempt_of(row, r->rows[i].hash));
-        if (r->req.err.code)
+    for (size_t i = 0; i < r->count; i++)
+        if (check_attempt(a, r, &r->rows[i], &r->req.err))
             return;
-    }
     for (size_t i = 0; i < r->count; i++) {
-        struct mem_row *row = mem__pending(a, r->rows[i].nonce);
-        mem__row_attempt(row, r, &r->rows[i]);
+        const struct store_attempt_row *in = &r->rows[i];
+        struct mem_row *row = mem__pending(a, in->nonce);
+        mem__row_attempt(row, r, in);
+        if (in->filler_len) {
+            replace(&row->stop_outcome, in->outcome);
+            replace(&row->stop_reason, in->stop_reason);
+        }
         mem__tell(s, "update", a, row, NULL, NULL);
     }
 }
@@ -196,19 +206,33 @@ static int64_t check_fill(const struct mem_account *a, const struct store_attemp
 /* The row goes on as a filler: the attempts made at the nonce stay known. */
 static void become_filler(struct mem_row *row, const struct store_attempt_row *in)
 {
+    char **texts[] = {&row->creator, &row->key,          &row->tip,         &row->max_tip,
+                      &row->bump,    &row->stop_outcome, &row->stop_reason, &row->refusal};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        replace(texts[i], NULL);
     free((void *)row->call.data);
-    free(row->creator);
-    free(row->key);
-    row->creator = row->key = NULL;
+    row->not_before = row->deadline = 0;
+    row->guard = row->retries = 0;
+    row->priority = 0;
+    row->cancelled = false;
+    row->deadline_block = -1;
     row->id = 0;
     row->nonce = in->nonce;
     row->call = mem__copy_bytes(in->call.data, in->call.len);
 }
 
+static void end_for_filler(struct store_mem *s, struct mem_account *a, const struct mem_row *row,
+                           const struct store_attempt_row *in)
+{
+    mem__tell(s, "finished", a, row, in->outcome, in->reason);
+    if (!strcmp(in->outcome, "usurped"))
+        mem__used(a, in->nonce, -1);
+}
+
 void mem__fill(struct store_mem *s, struct store_attempts *r)
 {
     struct mem_account *a = mem__fence(s, r->account, r->epoch, &r->req.err);
-    if (!a || check_nonces(a, r->count, attempt_nonce, r->rows, &r->req.err))
+    if (!a || mem__check_nonces(a, r->count, attempt_nonce, r->rows, &r->req.err))
         return;
     int64_t next = check_fill(a, r, &r->req.err);
     if (next < 0)
@@ -218,7 +242,7 @@ void mem__fill(struct store_mem *s, struct store_attempts *r)
         struct mem_row *row = mem__pending(a, in->nonce);
         bool fresh = !row;
         if (row)
-            mem__tell(s, "finished", a, row, in->outcome, in->reason);
+            end_for_filler(s, a, row, in);
         else
             row = xcalloc(1, sizeof(*row));
         become_filler(row, in);
@@ -241,7 +265,7 @@ static bool names_block(const char *state)
 static bool is_state(const char *state)
 {
     static const char *const plain[] = {"future",  "ready",   "broadcast", "usurped",
-                                        "dropped", "invalid", "unknown"};
+                                        "dropped", "invalid", "unknown",   "refused"};
     for (size_t i = 0; i < ARRAY_LEN(plain); i++)
         if (!strcmp(state, plain[i]))
             return true;
@@ -266,24 +290,41 @@ static int check_state(const struct mem_account *a, const struct store_state_row
         return err_set(err, ERR_ARGUMENT, "nonce %lld: %s names no block", (long long)in->nonce, in->state);
     if (in->block_hash.data && in->block_hash.len != 32)
         return err_set(err, ERR_DB, "block hash has %zu bytes", in->block_hash.len);
-    if (row && !attempt_of(row, in->hash))
+    if (row && !mem__attempt_of(row, in->hash))
         return err_set(err, ERR_BUG, "nonce %lld has no attempt with this hash", (long long)in->nonce);
-    if (row && !strcmp(row->state, "finalized") && attempt_of(row, in->hash) == row->attempt_count &&
+    if (row && strcmp(in->state, "refused") != 0 && !strcmp(row->state, "finalized") &&
+        mem__attempt_of(row, in->hash) == row->attempt_count &&
         (strcmp(in->state, "finalized") != 0 || !same_block(row, in)))
         return err_set(err, ERR_BUG, "nonce %lld: what is finalized stays", (long long)in->nonce);
     return 0;
 }
 
+/* The state stays. Followers of a database are not told, they can read the history; whoever reads a memory
+ * store's events has nothing else to read, so a new reason is told once. */
+static void apply_refusal(struct store_mem *s, struct mem_account *a, struct mem_row *row,
+                          const struct store_state_row *in)
+{
+    const char *why = in->error ? in->error : "";
+    if (row->refusal && !strcmp(row->refusal, why))
+        return;
+    replace(&row->refusal, why);
+    mem__tell(s, "update", a, row, NULL, why);
+}
+
 static void apply_state(struct store_mem *s, struct mem_account *a, const struct store_state_row *in)
 {
     struct mem_row *row = mem__pending(a, in->nonce);
-    if (!row || attempt_of(row, in->hash) != row->attempt_count)
+    if (!row || mem__attempt_of(row, in->hash) != row->attempt_count)
         return; /* ended, or another attempt than the current one */
+    if (!strcmp(in->state, "refused")) {
+        apply_refusal(s, a, row, in);
+        return;
+    }
     row->unknown = !strcmp(in->state, "unknown");
     if (row->unknown)
         return;
     bool seen = strcmp(row->state, in->state) != 0 || !same_block(row, in);
-    set_state(row, in->state);
+    mem__set_state(row, in->state);
     row->has_block = in->block_hash.data != NULL;
     row->block_number = in->block_number;
     if (row->has_block)
@@ -300,59 +341,4 @@ void mem__state(struct store_mem *s, struct store_states *r)
             return;
     for (size_t i = 0; a && i < r->count; i++)
         apply_state(s, a, &r->rows[i]);
-}
-
-/* ---- ends ---- */
-
-static int check_finish(const struct mem_account *a, const struct store_finish_row *in, struct err *err)
-{
-    const struct mem_row *row = mem__pending(a, in->nonce);
-    bool chain = in->outcome && (!strcmp(in->outcome, "ok") || !strcmp(in->outcome, "dispatch_error"));
-    if (!chain && !mem__ends(in->outcome))
-        return err_set(err, ERR_ARGUMENT, "nonce %lld: no such outcome: %s", (long long)in->nonce,
-                       in->outcome ? in->outcome : "NULL");
-    if (chain && in->block_number < 0)
-        return err_set(err, ERR_ARGUMENT, "nonce %lld: %s names no block", (long long)in->nonce, in->outcome);
-    if (!row && a->first_nonce >= 0 && in->nonce >= a->first_nonce && in->nonce < a->next_nonce)
-        return err_set(err, ERR_BUG, "nonce %lld has ended before", (long long)in->nonce);
-    if (!row)
-        return err_set(err, ERR_DB_CONFLICT, "nonce %lld is not pending", (long long)in->nonce);
-    if (in->block_number >= 0 && !attempt_of(row, in->hash))
-        return err_set(err, ERR_BUG, "nonce %lld has no attempt with this hash", (long long)in->nonce);
-    return 0;
-}
-
-/* The attempt that was included counts as the current one. */
-static void make_current(struct mem_row *row, const uint8_t hash[32])
-{
-    size_t n = attempt_of(row, hash);
-    struct mem_attempt t = row->attempts[n - 1];
-    memmove(&row->attempts[n - 1], &row->attempts[n], (row->attempt_count - n) * sizeof(t));
-    row->attempts[row->attempt_count - 1] = t;
-}
-
-void mem__finish(struct store_mem *s, struct store_finish *r)
-{
-    struct mem_account *a = mem__fence(s, r->account, r->epoch, &r->req.err);
-    if (!a || check_nonces(a, r->count, finish_nonce, r->rows, &r->req.err))
-        return;
-    for (size_t i = 0; i < r->count; i++)
-        if (check_finish(a, &r->rows[i], &r->req.err))
-            return;
-    for (size_t i = 0; i < r->count; i++) {
-        const struct store_finish_row *in = &r->rows[i];
-        struct mem_row *row = mem__pending(a, in->nonce);
-        if (in->block_number >= 0) {
-            bool seen = strcmp(row->state, "finalized") != 0;
-            make_current(row, in->hash);
-            set_state(row, "finalized");
-            if (seen)
-                mem__tell(s, "update", a, row, NULL, NULL);
-        } else if (!strcmp(in->outcome, "usurped")) {
-            set_state(row, "usurped");
-        }
-        mem__tell(s, "finished", a, row, in->outcome, in->error);
-        row->leaving = true;
-    }
-    remove_leaving(a);
 }

@@ -5,7 +5,8 @@
  *   store_pg_locks.c  advisory locks and doorbells of the control session
  *   store_pg_lead.c   claims (control session)
  *   store_pg_read.c   the leader's reads (work session)
- *   store_pg_write.c  the leader's writes (work session) */
+ *   store_pg_write.c  the leader's writes (work session)
+ *   store_pg_ask.c    the application's and operator's side (work session) */
 #ifndef STORE_STORE_PG_H
 #define STORE_STORE_PG_H
 
@@ -90,6 +91,11 @@ void store_pg__finish(struct store *s, struct store_finish *r);
 void store_pg__reject(struct store *s, struct store_finish *r);
 void store_pg__nonce(struct store *s, struct store_nonce *r);
 void store_pg__pause(struct store *s, struct store_pause *r);
+void store_pg__requeue(struct store *s, struct store_finish *r);
+
 void store_pg__enqueue(struct store *s, struct store_enqueue *r);
+void store_pg__cancel(struct store *s, struct store_ask *r);
+void store_pg__bump(struct store *s, struct store_ask *r);
+void store_pg__resume(struct store *s, struct store_ask *r);
 
 #endif

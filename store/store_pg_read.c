@@ -15,11 +15,46 @@ static struct store_bytes bytes_of(struct pg_row *row, int col)
     return b;
 }
 
+/* ---- what every snapshot and look says about the account ---- */
+
+enum facts_column {
+    FACTS_PAUSED,
+    FACTS_HOLD,
+    FACTS_REBORN,
+    FACTS_TRANSACTION_VERSION,
+    FACTS_TIP_START,
+    FACTS_TIP_STEP,
+    FACTS_TIP_CAP,
+    FACTS_TIP_STEP_PERCENT,
+    FACTS_TIP_AFTER_BLOCKS,
+    FACTS_SKIP_AFTER_BLOCKS,
+    FACTS_REQUEUE_USURPED,
+    FACTS_LOW_BALANCE,
+    FACTS_COUNT,
+};
+
+static void decode_facts(struct pg_row *row, struct store_account *out)
+{
+    out->paused = pg_get_bool(row, FACTS_PAUSED);
+    out->hold = pg_get_text(row, FACTS_HOLD, "");
+    out->reborn = pg_get_bool(row, FACTS_REBORN);
+    out->transaction_version = (uint32_t)pg_get_int(row, FACTS_TRANSACTION_VERSION, 0);
+    out->tip_start = pg_get_text(row, FACTS_TIP_START, "0");
+    out->tip_step = pg_get_text(row, FACTS_TIP_STEP, "0");
+    out->tip_cap = pg_get_text(row, FACTS_TIP_CAP, NULL);
+    out->tip_step_percent = (uint32_t)pg_get_int(row, FACTS_TIP_STEP_PERCENT, 0);
+    out->tip_after_blocks = (uint32_t)pg_get_int(row, FACTS_TIP_AFTER_BLOCKS, 0);
+    out->skip_after_blocks = (uint32_t)pg_get_int(row, FACTS_SKIP_AFTER_BLOCKS, 0);
+    out->requeue_usurped = pg_get_bool(row, FACTS_REQUEUE_USURPED);
+    out->low_balance = pg_get_text(row, FACTS_LOW_BALANCE, NULL);
+}
+
 /* ---- pending rows ---- */
 
 enum snapshot_column {
-    SNAP_NEXT_NONCE,
-    SNAP_PAUSED,
+    SNAP_NEXT_NONCE = FACTS_COUNT,
+    SNAP_USED_NONCE,
+    SNAP_USED_BLOCK,
     SNAP_NONCE, /* NULL in the only row: no pending row after after_nonce */
     SNAP_ID,
     SNAP_STATE,
@@ -36,6 +71,13 @@ enum snapshot_column {
     SNAP_SUBMITTED_BLOCK,
     SNAP_EARLIER, /* hashes, 32 bytes each */
     SNAP_GUARD,
+    SNAP_MAX_TIP,
+    SNAP_DEADLINE_BLOCK,
+    SNAP_RETRIES,
+    SNAP_FILLER,
+    SNAP_STOP_OUTCOME,
+    SNAP_STOP_REASON,
+    SNAP_EARLIER_OWN,
 };
 
 static void decode_pending(struct pg_row *row, struct store_pending_row *out)
@@ -55,6 +97,13 @@ static void decode_pending(struct pg_row *row, struct store_pending_row *out)
     out->tip = pg_get_text(row, SNAP_TIP, "0");
     out->submitted_block = pg_get_int(row, SNAP_SUBMITTED_BLOCK, 0);
     out->guard = (uint32_t)pg_get_int(row, SNAP_GUARD, 0);
+    out->max_tip = pg_get_text(row, SNAP_MAX_TIP, NULL);
+    out->deadline_block = pg_get_int(row, SNAP_DEADLINE_BLOCK, -1);
+    out->retries = (uint32_t)pg_get_int(row, SNAP_RETRIES, 0);
+    out->filler_len = (uint32_t)pg_get_int(row, SNAP_FILLER, 0);
+    out->stop_outcome = pg_get_text(row, SNAP_STOP_OUTCOME, NULL);
+    out->stop_reason = pg_get_text(row, SNAP_STOP_REASON, NULL);
+    out->earlier_own = (size_t)pg_get_int(row, SNAP_EARLIER_OWN, 0);
     struct store_bytes earlier = bytes_of(row, SNAP_EARLIER);
     row->bad |= earlier.len % 32 != 0;
     out->earlier_count = earlier.len / 32;
@@ -69,11 +118,13 @@ static void decode_snapshot(struct store_req *req, const struct conn_result *r)
     struct store_pending_row *out = store__arena(req, n * sizeof(*out), rows, free_rows);
     struct pg_row row = {.r = rows};
     if (!n) {
-        err_set(&req->err, ERR_ARGUMENT, "no such account: number %d", snap->account);
+        store_pg__misfit(req, SQL_READ_SNAPSHOT);
         return;
     }
     snap->next_nonce = pg_get_int(&row, SNAP_NEXT_NONCE, -1);
-    snap->facts.paused = pg_get_bool(&row, SNAP_PAUSED);
+    snap->used_nonce = pg_get_int(&row, SNAP_USED_NONCE, -1);
+    snap->used_block = pg_get_int(&row, SNAP_USED_BLOCK, -1);
+    decode_facts(&row, &snap->facts);
     if (n == 1 && pg_get_int(&row, SNAP_NONCE, -1) < 0)
         n = 0;
     for (size_t i = 0; i < n; i++) {
@@ -117,6 +168,10 @@ static void decode_outbox(struct store_req *req, const struct conn_result *r)
         out[i].deadline_ms = pg_get_int(&row, 3, -1);
         out[i].creator = pg_get_text(&row, 4, "");
         out[i].guard = (uint32_t)pg_get_int(&row, 5, 0);
+        out[i].tip = pg_get_text(&row, 6, NULL);
+        out[i].max_tip = pg_get_text(&row, 7, NULL);
+        out[i].deadline_block = pg_get_int(&row, 8, -1);
+        out[i].retries = (uint32_t)pg_get_int(&row, 9, 0);
     }
     box->rows = out;
     box->count = n;
@@ -126,7 +181,15 @@ static void decode_outbox(struct store_req *req, const struct conn_result *r)
 
 /* ---- what is to be stopped ---- */
 
-enum look_column { LOOK_RIPE, LOOK_NEXT_MS, LOOK_NONCE, LOOK_ID, LOOK_OUTCOME, LOOK_ERROR };
+enum look_column {
+    LOOK_RIPE = FACTS_COUNT,
+    LOOK_NEXT_MS,
+    LOOK_NONCE,
+    LOOK_ID,
+    LOOK_OUTCOME,
+    LOOK_ERROR,
+    LOOK_TIP
+};
 
 static void decode_look(struct store_req *req, const struct conn_result *r)
 {
@@ -141,14 +204,16 @@ static void decode_look(struct store_req *req, const struct conn_result *r)
     }
     look->ripe = pg_get_bool(&row, LOOK_RIPE);
     look->next_ms = pg_get_int(&row, LOOK_NEXT_MS, -1);
+    decode_facts(&row, &look->facts);
     if (n == 1 && pg_get_int(&row, LOOK_NONCE, -1) < 0)
         n = 0;
     for (size_t i = 0; i < n; i++) {
         row.row = (int)i;
         out[i].nonce = pg_get_int(&row, LOOK_NONCE, -1);
         out[i].id = pg_get_int(&row, LOOK_ID, 0);
-        out[i].outcome = pg_get_text(&row, LOOK_OUTCOME, "");
-        out[i].reason = pg_get_text(&row, LOOK_ERROR, "");
+        out[i].outcome = pg_get_text(&row, LOOK_OUTCOME, NULL);
+        out[i].reason = pg_get_text(&row, LOOK_ERROR, out[i].outcome ? "" : NULL);
+        out[i].tip = out[i].outcome ? NULL : pg_get_text(&row, LOOK_TIP, "0");
     }
     look->stops = out;
     look->count = n;

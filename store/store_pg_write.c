@@ -68,6 +68,23 @@ static void put_reasons(struct pg_args *a, const struct store_attempts *r)
     pg_array_end(a);
 }
 
+/* Which of the attempts are fillers, and how their transactions end if these get in. */
+static void put_fillers(struct pg_args *a, const struct store_attempts *r)
+{
+    pg_array_begin(a, PG_ELEM_INT4, r->count);
+    EACH(r, i)
+    pg_elem_opt4(a, r->rows[i].filler_len ? (int32_t)r->rows[i].filler_len : -1);
+    pg_array_end(a);
+    pg_array_begin(a, PG_ELEM_TEXT, r->count);
+    EACH(r, i)
+    pg_elem_text(a, r->rows[i].filler_len ? r->rows[i].outcome : NULL);
+    pg_array_end(a);
+    pg_array_begin(a, PG_ELEM_TEXT, r->count);
+    EACH(r, i)
+    pg_elem_text(a, r->rows[i].filler_len ? r->rows[i].stop_reason : NULL);
+    pg_array_end(a);
+}
+
 static void begin(struct store_pg *s, struct pg_args *a, int32_t account, int64_t epoch)
 {
     store_pg__args(s, a);
@@ -94,6 +111,7 @@ void store_pg__attempt(struct store *base, struct store_attempts *r)
     put_nonces(&a, r);
     put_signed(&a, r);
     put_reasons(&a, r);
+    put_fillers(&a, r);
     store_pg__send(s, &s->work, SQL_ATTEMPT_ROWS, &a, &r->req, decode_nothing);
 }
 
@@ -162,7 +180,7 @@ static void put_outcomes(struct pg_args *a, const struct store_finish *r)
     pg_array_end(a);
 }
 
-void store_pg__finish(struct store *base, struct store_finish *r)
+static void finish(struct store *base, struct store_finish *r, enum sql_id sql)
 {
     struct store_pg *s = pg_of(base);
     struct pg_args a;
@@ -192,7 +210,17 @@ void store_pg__finish(struct store *base, struct store_finish *r)
     EACH(r, i)
     pg_elem_text(&a, r->rows[i].fee);
     pg_array_end(&a);
-    store_pg__send(s, &s->work, SQL_FINISH_ROWS, &a, &r->req, decode_nothing);
+    store_pg__send(s, &s->work, sql, &a, &r->req, decode_nothing);
+}
+
+void store_pg__finish(struct store *base, struct store_finish *r)
+{
+    finish(base, r, SQL_FINISH_ROWS);
+}
+
+void store_pg__requeue(struct store *base, struct store_finish *r)
+{
+    finish(base, r, SQL_REQUEUE_ROWS);
 }
 
 void store_pg__reject(struct store *base, struct store_finish *r)
@@ -217,6 +245,7 @@ void store_pg__nonce(struct store *base, struct store_nonce *r)
     begin(s, &a, r->account, r->epoch);
     pg_put_int8(&a, r->next_nonce);
     pg_put_bool(&a, r->lower);
+    pg_put_bool(&a, r->reborn);
     store_pg__send(s, &s->work, SQL_SET_NONCE, &a, &r->req, decode_nothing);
 }
 
@@ -225,6 +254,7 @@ void store_pg__pause(struct store *base, struct store_pause *r)
     struct store_pg *s = pg_of(base);
     struct pg_args a;
     begin(s, &a, r->account, r->epoch);
+    pg_put_text(&a, r->hold);
     pg_put_text(&a, r->reason);
     store_pg__send(s, &s->work, SQL_PAUSE_ACCOUNT, &a, &r->req, decode_nothing);
 }
@@ -249,25 +279,4 @@ void store_pg__enroll(struct store *base, struct store_register *r)
     pg_put_text(&a, r->address);
     pg_put_int8(&a, r->lock_key);
     store_pg__send(s, &s->work, SQL_REGISTER_ACCOUNT, &a, &r->req, decode_register);
-}
-
-static void decode_enqueue(struct store_req *req, const struct conn_result *r)
-{
-    struct pg_row row = {.r = r};
-    CONTAINER_OF(req, struct store_enqueue, req)->id = pg_get_int(&row, 0, 0);
-    if (row.bad)
-        store_pg__misfit(req, SQL_ENQUEUE_CALL);
-}
-
-void store_pg__enqueue(struct store *base, struct store_enqueue *r)
-{
-    struct store_pg *s = pg_of(base);
-    struct pg_args a;
-    store_pg__args(s, &a);
-    pg_put_text(&a, r->account);
-    pg_put_bytes(&a, r->call.data ? (const void *)r->call.data : "", r->call.len);
-    pg_put_text(&a, r->key);
-    pg_put_int4(&a, r->priority);
-    pg_put_text(&a, r->creator);
-    store_pg__send(s, &s->work, SQL_ENQUEUE_CALL, &a, &r->req, decode_enqueue);
 }

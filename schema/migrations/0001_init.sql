@@ -70,14 +70,24 @@ CREATE TABLE txrelay.accounts (
     expiry_2         timestamptz,
     heartbeat        timestamptz,
     next_nonce       bigint CHECK (next_nonce >= 0), -- NULL: not known yet
+    -- What finalized blocks used for good, by the records: every nonce below the one, up to the other. Kept here and
+    -- not asked from the records: those of a former life lie among them, and leave with their partitions.
+    used_nonce       bigint,
+    used_block       bigint,
+    life_since       timestamptz, -- NULL: its first life; else nothing from before says anything about its nonces
+    reborn           boolean NOT NULL DEFAULT false, -- an operator ordered a reaped account to go on
+    transaction_version bigint,   -- the one that calls may be signed under; NULL: that of the next admission
     paused           boolean NOT NULL DEFAULT false,
     paused_by        text CHECK (paused_by IN ('leader', 'operator')),
     paused_reason    text,
+    paused_since     timestamptz,
+    hold             text CHECK (hold IN ('payment', 'reaped', 'transaction_version')), -- why the leader wants a pause
     policy           jsonb NOT NULL DEFAULT '{}',
     created_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
     UNIQUE (genesis, account_id),
     CHECK (claimant IS NULL OR (expiry_1 IS NOT NULL AND expiry_2 >= expiry_1 AND heartbeat IS NOT NULL)),
-    CHECK (paused = (paused_by IS NOT NULL))
+    CHECK (paused = (paused_by IS NOT NULL)),
+    CHECK (CASE WHEN hold IS NULL THEN paused_by IS DISTINCT FROM 'leader' ELSE paused END)
 ) WITH (fillfactor = 40, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200,
         autovacuum_vacuum_cost_delay = 0);
 
@@ -85,7 +95,7 @@ CREATE TABLE txrelay.accounts (
 -- another one's commit could draw the lower id and overtake it.
 CREATE SEQUENCE txrelay.transaction_id AS bigint CACHE 1;
 
--- Transactions without a nonce. Written once, deleted once. The bound on the call is one page of ours, not a
+-- Transactions without a nonce. Written once, deleted once; only bump changes one in between. The bound on the call is one page of ours, not a
 -- chain's: a block takes 5 MiB at most (usually less for one class), and NOTIFY never carries the bytes.
 CREATE TABLE txrelay.outbox (
     id         bigint PRIMARY KEY DEFAULT nextval('txrelay.transaction_id'),
@@ -97,6 +107,10 @@ CREATE TABLE txrelay.outbox (
     not_before timestamptz,
     deadline   timestamptz,
     guard      bigint, -- the only runtime spec version under which the call may be signed
+    tip        numeric(39, 0), -- in the chain's smallest unit, as are all amounts; NULL: the account's policy
+    max_tip    numeric(39, 0),
+    deadline_block bigint,     -- the last block that may hold it
+    retries    int NOT NULL DEFAULT 0, -- dispatch errors after which it is tried again
     attempts   int NOT NULL DEFAULT 0, -- made before it came back here from a nonce that was lost
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 ) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
@@ -141,6 +155,13 @@ CREATE TABLE txrelay.pending_transactions (
     priority     int NOT NULL DEFAULT 0,
     deadline     timestamptz,
     guard        bigint,
+    tip          numeric(39, 0),        -- asked for; what an attempt pays is in attempts
+    max_tip      numeric(39, 0),
+    deadline_block bigint,
+    retries      int NOT NULL DEFAULT 0,
+    stop_outcome txrelay.tx_outcome,    -- how it ends if one of its filler attempts gets in
+    stop_reason  text,
+    blocked_since timestamptz,          -- refused by a node since then, and nothing better was heard
     created_at   timestamptz NOT NULL,  -- enqueued
     admitted_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     in_block_at  timestamptz,           -- first time
@@ -164,6 +185,17 @@ CREATE TABLE txrelay.cancellations (
 );
 CREATE INDEX cancellations_account ON txrelay.cancellations (account);
 
+-- Who asked for a higher tip. The same, and also for transactions that still wait in the outbox: an admission that is
+-- under way may have read them with the lower one. leader_look removes what is paid or has ended.
+CREATE TABLE txrelay.bumps (
+    id         bigint PRIMARY KEY,
+    account    int NOT NULL,
+    tip        numeric(39, 0) NOT NULL,
+    asked_by   text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX bumps_account ON txrelay.bumps (account);
+
 -- Every signed extrinsic that was ever allowed to leave. state, block and error are what was last heard of it once
 -- it is no longer the current one; the current one's are in pending_transactions.
 CREATE TABLE txrelay.attempts (
@@ -179,6 +211,7 @@ CREATE TABLE txrelay.attempts (
     spec_version        bigint NOT NULL,
     transaction_version bigint NOT NULL,
     block               bigint NOT NULL, -- finalized height when it was signed
+    filler              int CHECK (filler > 0), -- it ends with a filler's call of so many bytes, not with the row's own
     epoch               bigint NOT NULL,
     outcome             txrelay.attempt_outcome NOT NULL DEFAULT 'live',
     state               txrelay.tx_state,
@@ -186,16 +219,30 @@ CREATE TABLE txrelay.attempts (
     block_number        bigint,
     reason              text,
     error               text,
+    error_at            timestamptz,
     created_at          timestamptz NOT NULL DEFAULT clock_timestamp(),
     ended_at            timestamptz,
     PRIMARY KEY (account, nonce, number)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
--- The ends. Rows never change (trigger in 0004); they leave only with their whole partition. One end for one id
+-- What nodes had against an attempt: one row a text, however often it was said.
+CREATE TABLE txrelay.refusals (
+    account  int NOT NULL,
+    nonce    bigint NOT NULL,
+    number   int NOT NULL,
+    error    text NOT NULL CHECK (length(error) <= 500), -- fits an index entry in any script
+    count    int NOT NULL,
+    first_at timestamptz NOT NULL,
+    last_at  timestamptz NOT NULL,
+    PRIMARY KEY (account, nonce, number, error)
+) WITH (fillfactor = 70);
+
+-- The ends. Rows never change (trigger in 0005); they leave only with their whole partition. One end for one id
 -- follows from where they come from: a row of outbox or pending_transactions that is deleted in the same statement.
 CREATE TABLE txrelay.finished_transactions (
-    id              bigint,  -- NULL: filler
+    id              bigint,  -- NULL: filler, or the record of a nonce whose transaction got another one
+    requeued        bigint,  -- that transaction
     account         int NOT NULL,
     nonce           bigint,  -- NULL: ended without one
     hash            bytea,   -- of the attempt that was included, or of the last one
@@ -220,6 +267,7 @@ CREATE INDEX finished_transactions_id ON txrelay.finished_transactions (id);
 -- Readers that come back ask what ended since they were away.
 CREATE INDEX finished_transactions_time ON txrelay.finished_transactions USING brin (finished_at);
 CREATE INDEX finished_transactions_nonce ON txrelay.finished_transactions (account, nonce);
+CREATE INDEX finished_transactions_requeued ON txrelay.finished_transactions (requeued) WHERE requeued IS NOT NULL;
 -- Catches what no partition covers; ensure_partitions() moves it out again.
 CREATE TABLE txrelay.finished_transactions_default PARTITION OF txrelay.finished_transactions DEFAULT;
 
@@ -229,4 +277,4 @@ REVOKE ALL ON ALL SEQUENCES IN SCHEMA txrelay FROM PUBLIC;
 GRANT USAGE ON SCHEMA txrelay TO txrelay_app, txrelay_relay;
 GRANT SELECT ON txrelay.schema_version TO txrelay_app, txrelay_relay;
 GRANT SELECT ON txrelay.accounts, txrelay.outbox, txrelay.pending_transactions, txrelay.attempts,
-    txrelay.cancellations, txrelay.finished_transactions TO txrelay_relay;
+    txrelay.cancellations, txrelay.bumps, txrelay.refusals, txrelay.finished_transactions TO txrelay_relay;

@@ -1,4 +1,4 @@
--- txrelay 0002: what applications use: enqueue, enqueue_many, cancel, status, and the views.
+-- txrelay 0002: what applications use: enqueue, enqueue_many, cancel, bump, status, history, and the views.
 --
 -- Errors that an application can cause carry TR010..TR012 and name the argument, the value, the bound and the way
 -- out. Isolation: all of this works at every level. Under REPEATABLE READ and SERIALIZABLE a call that meets a
@@ -75,9 +75,50 @@ BEGIN
 END
 $$;
 
+-- An amount that the chain can hold: a whole number below 2^128. NaN and the infinities are not; NULL is.
+CREATE FUNCTION txrelay.check_amount(p_function text, p_argument text, p_amount numeric, p_hint text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF p_amount NOT BETWEEN 0 AND 340282366920938463463374607431768211455 OR p_amount <> trunc(p_amount) THEN
+        PERFORM bad_argument(p_function, p_argument, format('is %s; it must be a whole number from 0 to '
+            '340282366920938463463374607431768211455', p_amount), p_hint);
+    END IF;
+END
+$$;
+
+-- The options that most calls leave out.
+CREATE FUNCTION txrelay.check_options(p_function text, p_not_before timestamptz, p_deadline timestamptz,
+    p_spec_version int, p_tip numeric, p_max_tip numeric, p_deadline_block bigint, p_retries int) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    PERFORM check_amount(p_function, 'tip', p_tip, 'In the chain''s smallest unit; leave it out for the account''s policy.');
+    PERFORM check_amount(p_function, 'max_tip', p_max_tip, 'In the chain''s smallest unit; leave it out for none but the '
+        'account''s tip_cap.');
+    IF p_deadline <= greatest(clock_timestamp(), p_not_before) THEN
+        PERFORM bad_argument(p_function, 'deadline', format('is %s; it must be later than now (%s)%s', p_deadline,
+            clock_timestamp(), coalesce(format(' and than not_before (%s)', p_not_before), '')),
+            'Pass a later deadline, or NULL for none.');
+    ELSIF p_spec_version < 0 THEN
+        PERFORM bad_argument(p_function, 'spec_version', format('is %s; it must not be negative', p_spec_version),
+            'It is the runtime spec version that the call was made for; leave it out to sign under any.');
+    ELSIF p_tip > p_max_tip THEN
+        PERFORM bad_argument(p_function, 'tip', format('is %s; it must not be above max_tip (%s)', p_tip, p_max_tip),
+            'max_tip bounds what it may ever pay, the first time included.');
+    ELSIF p_deadline_block <= 0 THEN
+        PERFORM bad_argument(p_function, 'deadline_block', format('is %s; it must be above 0', p_deadline_block),
+            'It is the number of the last block that may hold it; leave it out for none.');
+    ELSIF p_retries IS NULL OR p_retries NOT BETWEEN 0 AND 100 THEN
+        PERFORM bad_argument(p_function, 'retries', format('is %s; it must be 0 to 100',
+            coalesce(p_retries::text, 'NULL')),
+            'So often it is tried again when the chain says that the call failed; leave it out for 0.');
+    END IF;
+END
+$$;
+
 CREATE FUNCTION txrelay.enqueue(account text, call bytea, key text DEFAULT NULL, priority int DEFAULT 0,
     not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL, creator text DEFAULT NULL,
-    spec_version int DEFAULT NULL) RETURNS bigint
+    spec_version int DEFAULT NULL, tip numeric DEFAULT NULL, max_tip numeric DEFAULT NULL,
+    deadline_block bigint DEFAULT NULL, retries int DEFAULT 0) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -98,27 +139,26 @@ BEGIN
     ELSIF octet_length(creator) > 200 THEN
         PERFORM bad_argument('enqueue', 'creator', format('has %s bytes; at most 200', octet_length(creator)),
             'It names who asked; leave it out for the session''s user.');
-    ELSIF deadline <= greatest(clock_timestamp(), not_before) THEN
-        PERFORM bad_argument('enqueue', 'deadline', format('is %s; it must be later than now (%s)%s', deadline,
-            clock_timestamp(), coalesce(format(' and than not_before (%s)', not_before), '')),
-            'Pass a later deadline, or NULL for none.');
-    ELSIF spec_version < 0 THEN
-        PERFORM bad_argument('enqueue', 'spec_version', format('is %s; it must not be negative', spec_version),
-            'It is the runtime spec version that the call was made for; leave it out to sign under any.');
+    ELSIF num_nonnulls(deadline, spec_version, tip, max_tip, deadline_block) > 0 OR retries IS DISTINCT FROM 0 THEN
+        PERFORM check_options('enqueue', not_before, deadline, spec_version, tip, max_tip, deadline_block, retries);
     END IF;
 
     IF key IS NULL THEN
         -- The usual case, a name that is an alias, in one statement.
-        INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard)
+        INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard, tip, max_tip, deadline_block,
+                retries)
             SELECT a.account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
-                   enqueue.not_before, enqueue.deadline, enqueue.spec_version
+                   enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
+                   enqueue.deadline_block, enqueue.retries
             FROM accounts a WHERE a.alias = enqueue.account
             RETURNING id, account INTO v_id, v_account;
         IF NOT FOUND THEN
             v_account := account_of(enqueue.account);
-            INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard)
+            INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard, tip, max_tip,
+                    deadline_block, retries)
                 VALUES (v_account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
-                        enqueue.not_before, enqueue.deadline, enqueue.spec_version)
+                        enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
+                        enqueue.deadline_block, enqueue.retries)
                 RETURNING id INTO v_id;
         END IF;
     ELSE
@@ -138,9 +178,11 @@ BEGIN
             END IF;
             RETURN v_first.id;
         END LOOP;
-        INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard)
+        INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
+                deadline_block, retries)
             VALUES (v_id, v_account, enqueue.call, enqueue.key, coalesce(enqueue.creator, session_user),
-                    enqueue.priority, enqueue.not_before, enqueue.deadline, enqueue.spec_version);
+                    enqueue.priority, enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip,
+                    enqueue.max_tip, enqueue.deadline_block, enqueue.retries);
     END IF;
     IF NOT pg_try_advisory_xact_lock_shared(9001, v_account) THEN -- ring(), in place
         PERFORM pg_notify('outbox_wake', v_account::text);
@@ -149,9 +191,12 @@ BEGIN
 END
 $$;
 
--- Ids in the order of the calls, nonces too. A key that appears twice in one array gives one transaction.
+-- Ids in the order of the calls, nonces too. A key that appears twice in one array gives one transaction. The options
+-- are those of every call.
 CREATE FUNCTION txrelay.enqueue_many(account text, calls bytea[], keys text[] DEFAULT NULL, priority int DEFAULT 0,
-    creator text DEFAULT NULL) RETURNS bigint[]
+    creator text DEFAULT NULL, not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL,
+    spec_version int DEFAULT NULL, tip numeric DEFAULT NULL, max_tip numeric DEFAULT NULL,
+    deadline_block bigint DEFAULT NULL, retries int DEFAULT 0) RETURNS bigint[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
@@ -174,6 +219,7 @@ BEGIN
         PERFORM bad_argument('enqueue_many', 'creator', format('has %s bytes; at most 200', octet_length(creator)),
             'It names who asked; leave it out for the session''s user.');
     END IF;
+    PERFORM check_options('enqueue_many', not_before, deadline, spec_version, tip, max_tip, deadline_block, retries);
     SELECT u.n, octet_length(u.call) AS bytes INTO v_bad FROM unnest(calls) WITH ORDINALITY u (call, n)
         WHERE u.call IS NULL OR octet_length(u.call) NOT BETWEEN 1 AND 1048576 ORDER BY u.n LIMIT 1;
     IF FOUND THEN
@@ -212,8 +258,11 @@ BEGIN
             LEFT JOIN LATERAL (SELECT x.id FROM idempotency_keys x WHERE x.account = v_account AND x.key = u.key
                 OFFSET 0) k ON true;
     END IF;
-    INSERT INTO outbox (id, account, call, key, creator, priority)
-        SELECT u.id, v_account, u.call, u.key, coalesce(enqueue_many.creator, session_user), enqueue_many.priority
+    INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
+            deadline_block, retries)
+        SELECT u.id, v_account, u.call, u.key, coalesce(enqueue_many.creator, session_user), enqueue_many.priority,
+            enqueue_many.not_before, enqueue_many.deadline, enqueue_many.spec_version, enqueue_many.tip,
+            enqueue_many.max_tip, enqueue_many.deadline_block, enqueue_many.retries
         FROM unnest(v_ids, v_result, calls, keys) u (id, result, call, key) WHERE u.id = u.result;
     IF FOUND THEN
         PERFORM ring(v_account);
@@ -245,30 +294,46 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET
     SELECT count(*) FROM told
 $$;
 
--- One row a transaction, wherever it is now: "where is it?" is one query by id. Fillers have no id.
+-- One row a transaction, wherever it is now: "where is it?" is one query by id. Fillers have no id, nor has the record
+-- of a nonce whose transaction got another one. tip: asked for while it waits, then what the attempt pays that has the
+-- hash; looked up by the reader who asks for it.
 CREATE VIEW txrelay.transactions AS
     SELECT o.id, a.alias AS account, '0x' || encode(a.account_id, 'hex') AS account_id, 'outbox' AS stage,
            'queued' AS state, NULL::bigint AS nonce, NULL::text AS hash, NULL::text AS block_hash,
            NULL::bigint AS block_number, NULL::text AS outcome, NULL::text AS error, o.attempts, o.creator, o.key,
-           o.created_at, o.created_at AS updated_at
+           o.created_at, o.created_at AS updated_at, o.tip::numeric AS tip
     FROM txrelay.outbox o JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT p.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'pending', p.state::text, p.nonce,
            '0x' || encode(p.hash, 'hex'), '0x' || encode(p.block_hash, 'hex'), p.block_number, p.outcome::text, p.error,
-           p.attempts, p.creator, p.key, p.created_at, p.updated_at
+           p.attempts, p.creator, p.key, p.created_at, p.updated_at,
+           (SELECT t.tip FROM txrelay.attempts t WHERE t.account = p.account AND t.nonce = p.nonce
+            AND t.number = p.attempt)
     FROM txrelay.pending_transactions p JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT f.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'finished', f.state::text, f.nonce,
            '0x' || encode(f.hash, 'hex'), '0x' || encode(f.block_hash, 'hex'), f.block_number, f.outcome::text, f.error,
-           f.attempts, f.creator, f.key, f.created_at, f.finished_at
+           f.attempts, f.creator, f.key, f.created_at, f.finished_at,
+           (SELECT t.tip FROM txrelay.attempts t WHERE t.account = f.account AND t.nonce = f.nonce AND t.hash = f.hash
+            ORDER BY t.number DESC LIMIT 1)
     FROM txrelay.finished_transactions f JOIN txrelay.accounts a USING (account);
 
 CREATE VIEW txrelay.leader_state AS
     SELECT a.alias, '0x' || encode(a.account_id, 'hex') AS account_id, a.epoch, a.claimant AS holder,
            a.claimant_address AS address, a.lock_held, a.heartbeat, a.expiry_1, a.expiry_2,
            clock_timestamp() - a.heartbeat AS heartbeat_age, a.next_nonce, a.paused, a.paused_by, a.paused_reason,
-           a.account, a.address AS account_address
+           a.account, a.address AS account_address, a.hold, a.paused_since, a.reborn, a.life_since
     FROM txrelay.accounts a;
+
+-- Accounts that do not move, and for how long: paused by whomever, or nodes refuse what is first in line. One probe of an
+-- index an account.
+CREATE VIEW txrelay.blocked_accounts AS
+    SELECT a.alias AS account, '0x' || encode(a.account_id, 'hex') AS account_id,
+           least(a.paused_since, p.blocked_since) AS since, p.nonce, p.id, p.state::text AS state,
+           coalesce(a.paused_reason, p.error) AS reason, a.paused, a.paused_by, a.hold
+    FROM txrelay.accounts a LEFT JOIN LATERAL (SELECT x.nonce, x.id, x.state, x.error, x.blocked_since
+        FROM txrelay.pending_transactions x WHERE x.account = a.account ORDER BY x.account, x.nonce LIMIT 1) p ON true
+    WHERE a.paused OR p.blocked_since IS NOT NULL;
 
 CREATE FUNCTION txrelay.status(id bigint) RETURNS SETOF txrelay.transactions
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -283,28 +348,137 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 DECLARE
     v_account int;
 BEGIN
-    -- Admission and this delete meet on the row's lock: one of them gets it, the other one sees that it is gone.
-    IF outbox_end(NULL, ARRAY[cancel.id], ARRAY['cancelled']::tx_outcome[], ARRAY['cancelled by '
-                  || session_user], NULL) = 1 THEN
-        RETURN 'cancelled';
-    END IF;
-    SELECT p.account INTO v_account FROM pending_transactions p WHERE p.id = cancel.id;
-    IF FOUND THEN
-        INSERT INTO cancellations (id, account, asked_by) VALUES (cancel.id, v_account, session_user)
-            ON CONFLICT DO NOTHING;
-        -- Whether its leader sleeps or not: a leader that is busy would only look at its next poll.
-        PERFORM pg_notify('outbox_wake', v_account::text);
-        RETURN 'requested';
-    ELSIF EXISTS (SELECT FROM finished_transactions f WHERE f.id = cancel.id) THEN
-        RETURN 'finished';
-    END IF;
+    -- Twice: it may go back to the outbox between the looks at the one and at the other table.
+    FOR v_turn IN 1..2 LOOP
+        -- Admission and this delete meet on the row's lock: one of them gets it, the other one sees that it is gone.
+        IF outbox_end(NULL, ARRAY[cancel.id], ARRAY['cancelled']::tx_outcome[], ARRAY['cancelled by '
+                      || session_user], NULL) = 1 THEN
+            RETURN 'cancelled';
+        END IF;
+        SELECT p.account INTO v_account FROM pending_transactions p WHERE p.id = cancel.id;
+        IF FOUND THEN
+            INSERT INTO cancellations (id, account, asked_by) VALUES (cancel.id, v_account, session_user)
+                ON CONFLICT DO NOTHING;
+            -- Whether its leader sleeps or not: a leader that is busy would only look at its next poll.
+            PERFORM pg_notify('outbox_wake', v_account::text);
+            RETURN 'requested';
+        ELSIF EXISTS (SELECT FROM finished_transactions f WHERE f.id = cancel.id) THEN
+            RETURN 'finished';
+        END IF;
+    END LOOP;
     PERFORM bad_argument('cancel', 'id', format('is %s; there is no such transaction', coalesce(cancel.id::text,
         'NULL')), 'Pass an id that enqueue returned; a record is kept for the retention time only.');
 END
 $$;
 
+-- The tip that a bump leads to, checked. p_current: what it pays, or would pay, now.
+CREATE FUNCTION txrelay.bumped_tip(p_tip numeric, p_current numeric, p_max_tip numeric, p_policy jsonb) RETURNS numeric
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_policy_cap numeric := p_policy ->> 'tip_cap';
+    v_cap numeric := least(p_max_tip, v_policy_cap);
+    v_step numeric := greatest(coalesce(nullif((p_policy ->> 'tip_step')::numeric, 0), 1),
+        div(p_current * coalesce((p_policy ->> 'tip_step_percent')::numeric, 0), 100));
+    v_tip numeric := coalesce(p_tip, p_current + v_step);
+BEGIN
+    PERFORM check_amount('bump', 'tip', p_tip, 'In the chain''s smallest unit; leave it out for the policy''s next step.');
+    IF p_tip <= p_current THEN
+        PERFORM bad_argument('bump', 'tip', format('is %s; it must be above the current one (%s)', p_tip, p_current),
+            'A pool only takes another extrinsic at the nonce for a higher tip. Leave it out for the policy''s next step.');
+    ELSIF p_tip IS NULL AND p_current < v_cap THEN
+        RETURN least(v_tip, v_cap);
+    ELSIF v_tip > v_cap THEN
+        PERFORM bad_argument('bump', 'tip', format('%s %s, above %s (%s)', CASE WHEN p_tip IS NULL THEN 'would be' ELSE 'is' END, v_tip,
+            CASE WHEN v_policy_cap <= p_max_tip OR p_max_tip IS NULL THEN 'the account''s tip_cap'
+                ELSE 'the transaction''s max_tip' END, v_cap),
+            CASE WHEN v_policy_cap <= p_max_tip OR p_max_tip IS NULL THEN 'account_policy raises it, for all of the '
+                'account''s transactions.' ELSE 'It was given with enqueue and stays. Cancel it and enqueue it anew.' END);
+    END IF;
+    PERFORM check_amount('bump', 'tip', v_tip, 'A chain cannot hold more.');
+    RETURN v_tip;
+END
+$$;
+
+-- A higher tip. queued: it waits in the outbox and will pay it from its first attempt on. requested: it has a nonce; its
+-- leader signs it anew at the nonce, unless its bytes get in first. finished: it had ended before. tip NULL: the next
+-- step of the account's policy, cut at the cap.
+CREATE FUNCTION txrelay.bump(id bigint, tip numeric DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    v_row record;
+    v_tip numeric;
+BEGIN
+    FOR v_turn IN 1..2 LOOP -- as in cancel
+        -- An admission that is under way is waited for. One that comes later finds another version of the row than it
+        -- read, and still gives it the lower tip: the row in bumps outlives it.
+        SELECT o.account, o.tip, o.max_tip, a.policy INTO v_row FROM outbox o JOIN accounts a ON a.account = o.account
+            WHERE o.id = bump.id FOR UPDATE OF o;
+        IF FOUND THEN
+            v_tip := bumped_tip(bump.tip, least(coalesce(v_row.tip, (v_row.policy ->> 'tip_start')::numeric, 0),
+                v_row.max_tip, (v_row.policy ->> 'tip_cap')::numeric), v_row.max_tip, v_row.policy);
+            UPDATE outbox o SET tip = v_tip WHERE o.id = bump.id;
+            PERFORM bump_ask(bump.id, v_row.account, v_tip);
+            RETURN 'queued';
+        END IF;
+        SELECT p.account, t.tip, p.max_tip, a.policy INTO v_row FROM pending_transactions p
+            JOIN accounts a ON a.account = p.account
+            JOIN attempts t ON t.account = p.account AND t.nonce = p.nonce AND t.number = p.attempt
+            WHERE p.id = bump.id;
+        IF FOUND THEN
+            PERFORM bump_ask(bump.id, v_row.account, bumped_tip(bump.tip, v_row.tip, v_row.max_tip, v_row.policy));
+            PERFORM pg_notify('outbox_wake', v_row.account::text);
+            RETURN 'requested';
+        ELSIF EXISTS (SELECT FROM finished_transactions f WHERE f.id = bump.id) THEN
+            RETURN 'finished';
+        END IF;
+    END LOOP;
+    PERFORM bad_argument('bump', 'id', format('is %s; there is no such transaction', coalesce(bump.id::text, 'NULL')),
+        'Pass an id that enqueue returned; a record is kept for the retention time only.');
+END
+$$;
+
+-- The highest tip that was asked for stays.
+CREATE FUNCTION txrelay.bump_ask(p_id bigint, p_account int, p_tip numeric) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+    INSERT INTO bumps AS b (id, account, tip, asked_by) VALUES (p_id, p_account, p_tip, session_user)
+        ON CONFLICT (id) DO UPDATE SET tip = excluded.tip, asked_by = excluded.asked_by,
+            created_at = excluded.created_at WHERE b.tip < excluded.tip
+$$;
+
+-- Every attempt that was signed for a transaction, at whatever nonce, oldest first, with all that nodes or the chain had
+-- against it: one row for each attempt and different error.
+CREATE FUNCTION txrelay.history(id bigint)
+RETURNS TABLE (nonce bigint, attempt int, hash text, tip numeric, filler boolean, outcome text, state text, reason text,
+    error text, error_count int, spec_version bigint, era_death bigint, created_at timestamptz, ended_at timestamptz)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+    WITH place AS (
+        SELECT p.account, p.nonce, p.attempt, p.state, p.error FROM pending_transactions p WHERE p.id = history.id
+        UNION ALL
+        (SELECT DISTINCT f.account, f.nonce, NULL::int, NULL::tx_state, NULL::text FROM (
+            SELECT x.account, x.nonce FROM finished_transactions x WHERE x.id = history.id
+            UNION ALL
+            SELECT x.account, x.nonce FROM finished_transactions x WHERE x.requeued = history.id) f
+        WHERE NOT EXISTS (SELECT FROM pending_transactions p WHERE p.id = history.id AND p.nonce = f.nonce))
+    ), tried AS (
+        SELECT t.*, CASE WHEN t.number = p.attempt THEN p.state ELSE t.state END AS last_state,
+            CASE WHEN t.number = p.attempt THEN coalesce(p.error, t.error) ELSE t.error END AS last_error
+        FROM place p JOIN attempts t ON t.account = p.account AND t.nonce = p.nonce AND t.id = history.id
+    )
+    SELECT t.nonce, t.number, '0x' || encode(t.hash, 'hex'), t.tip, t.filler IS NOT NULL, t.outcome::text,
+        t.last_state::text, t.reason, e.error, e.count, t.spec_version, t.era_death, t.created_at, t.ended_at
+    FROM tried t LEFT JOIN LATERAL (
+        SELECT r.error, r.count, r.first_at FROM refusals r
+            WHERE r.account = t.account AND r.nonce = t.nonce AND r.number = t.number
+        UNION ALL
+        SELECT t.last_error, 1, coalesce(t.error_at, t.ended_at) WHERE t.last_error IS NOT NULL
+            AND NOT EXISTS (SELECT FROM refusals r WHERE r.account = t.account AND r.nonce = t.nonce
+                AND r.number = t.number AND r.error = left(t.last_error, 500))) e ON true
+    ORDER BY t.created_at, t.nonce, t.number, e.first_at, e.error
+$$;
+
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA txrelay FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA txrelay FROM PUBLIC;
-GRANT SELECT ON txrelay.transactions, txrelay.leader_state TO txrelay_app, txrelay_relay;
-GRANT EXECUTE ON FUNCTION txrelay.enqueue, txrelay.enqueue_many, txrelay.cancel, txrelay.status
-    TO txrelay_app, txrelay_relay;
+GRANT SELECT ON txrelay.transactions, txrelay.leader_state, txrelay.blocked_accounts TO txrelay_app, txrelay_relay;
+GRANT EXECUTE ON FUNCTION txrelay.enqueue, txrelay.enqueue_many, txrelay.cancel, txrelay.bump, txrelay.status,
+    txrelay.history TO txrelay_app, txrelay_relay;

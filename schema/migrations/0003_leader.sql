@@ -1,9 +1,9 @@
--- txrelay 0003: leadership: registration, claim, renewal, release, eviction, pause, and the fence.
+-- txrelay 0003: leadership: registration, claim, renewal, release, eviction, pause, policy, and the fence.
 --
 -- The epoch is the fencing token. Every write of a leader locks the account's row and compares: a claim is an UPDATE
 -- of the same row, so it waits for a write under the old epoch that is under way, and a write that comes later sees
--- the new epoch and ends with TR001. Reads compare without the lock (what they return is checked again by the write
--- that is based on it), so that a leader that polls writes nothing.
+-- the new epoch and ends with TR001. Reads that are polled compare without the lock (what they return is checked again
+-- by the write that is based on it), so that a leader that polls writes nothing.
 
 -- p_lock: 'read' no lock; 'update' locks the row, so that an account has one writer at a time.
 CREATE FUNCTION txrelay.fence(p_account int, p_epoch bigint, p_lock text) RETURNS txrelay.accounts
@@ -283,37 +283,145 @@ EXCEPTION WHEN insufficient_privilege THEN
 END
 $$;
 
--- NULL as the reason ends a pause that the leader made itself; an operator's pause stays.
-CREATE FUNCTION txrelay.leader_pause(p_account int, p_epoch bigint, p_reason text) RETURNS void
+-- What the leader wants the account to stand still for; NULL: nothing any more. The pause of an operator stays his, with
+-- his reason: the hold is noted beside it, and account_resume answers for both. A reaped account needs an order that is
+-- newer than this.
+CREATE FUNCTION txrelay.leader_pause(p_account int, p_epoch bigint, p_hold text, p_reason text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
 BEGIN
-    PERFORM fence(p_account, p_epoch, 'update');
-    UPDATE accounts t SET paused = p_reason IS NOT NULL, paused_reason = p_reason,
-        paused_by = CASE WHEN p_reason IS NOT NULL THEN 'leader' END
-        WHERE t.account = p_account AND t.paused_by IS DISTINCT FROM 'operator';
+    IF p_hold NOT IN ('payment', 'reaped', 'transaction_version') THEN
+        PERFORM bad_argument('leader_pause', 'p_hold', format('is "%s"; it must be payment, reaped, transaction_version or '
+            'NULL', p_hold), 'NULL ends the leader''s own pause.');
+    ELSIF a.paused_by = 'operator' THEN
+        UPDATE accounts t SET hold = p_hold, reborn = t.reborn AND p_hold IS DISTINCT FROM 'reaped'
+            WHERE t.account = p_account;
+    ELSIF p_hold IS NULL THEN
+        UPDATE accounts t SET hold = NULL, paused = false, paused_by = NULL, paused_reason = NULL, paused_since = NULL
+            WHERE t.account = p_account;
+    ELSE
+        UPDATE accounts t SET hold = p_hold, reborn = t.reborn AND p_hold <> 'reaped', paused = true,
+            paused_by = 'leader', paused_reason = coalesce(p_reason, p_hold),
+            paused_since = CASE WHEN t.hold = p_hold THEN t.paused_since ELSE clock_timestamp() END
+            WHERE t.account = p_account;
+    END IF;
 END
 $$;
 
--- No transaction of the account gets a nonce until account_resume; what has one goes on.
+-- No transaction of the account gets a nonce until account_resume; what has one goes on. A hold of the leader stands.
 CREATE FUNCTION txrelay.account_pause(p_account text, p_reason text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
-    UPDATE accounts t SET paused = true, paused_by = 'operator', paused_reason = coalesce(p_reason, 'by ' || session_user)
+    UPDATE accounts t SET paused = true, paused_by = 'operator', paused_reason = coalesce(p_reason, 'by ' || session_user),
+        paused_since = coalesce(t.paused_since, clock_timestamp())
         WHERE t.account = account_of(p_account);
 END
 $$;
 
--- Rings whatever the doorbell says: a leader that saw nothing because of the pause may be asleep.
+-- Ends every pause. It is also the order that a hold waits for: a reaped account begins another life, calls may be signed
+-- under the transaction version that the chain has now. Rings whatever the doorbell says: a leader that saw nothing
+-- because of the pause may be asleep.
 CREATE FUNCTION txrelay.account_resume(p_account text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     v_account int := account_of(p_account);
 BEGIN
-    UPDATE accounts t SET paused = false, paused_by = NULL, paused_reason = NULL WHERE t.account = v_account;
+    UPDATE accounts t SET paused = false, paused_by = NULL, paused_reason = NULL, paused_since = NULL, hold = NULL,
+        reborn = t.reborn OR t.hold IS NOT DISTINCT FROM 'reaped',
+        transaction_version = CASE WHEN t.hold IS DISTINCT FROM 'transaction_version' THEN t.transaction_version END
+        WHERE t.account = v_account;
     PERFORM pg_notify('outbox_wake', v_account::text);
 END
 $$;
 
+-- A key of a policy: is it one, and may it have this value? Returns the value as it is stored: amounts as texts, because
+-- many readers of JSON keep only 53 bits of a number.
+CREATE FUNCTION txrelay.policy_value(p_key text, p_value jsonb) RETURNS jsonb
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_text text := p_value #>> '{}';
+    v_number numeric := CASE WHEN jsonb_typeof(p_value) = 'number' OR (jsonb_typeof(p_value) = 'string'
+        AND v_text ~ '^[0-9]{1,50}$') THEN v_text::numeric END;
+    v_most numeric := CASE WHEN p_key IN ('tip_start', 'tip_step', 'tip_cap', 'low_balance')
+            THEN 340282366920938463463374607431768211455
+        WHEN p_key = 'tip_step_percent' THEN 1000
+        WHEN p_key = 'tip_after_blocks' THEN 100000
+        WHEN p_key = 'skip_after_blocks' THEN 1000000 END;
+BEGIN
+    IF p_key = 'usurped' THEN
+        IF p_value NOT IN ('"fail"', '"requeue"') THEN
+            PERFORM bad_argument('account_policy', 'usurped', format('is %s; it must be "fail" or "requeue"',
+                left(p_value::text, 80)), 'What becomes of a transaction whose nonce somebody else used.');
+        END IF;
+        RETURN p_value;
+    ELSIF v_most IS NULL THEN
+        PERFORM bad_argument('account_policy', format('"%s"', left(p_key, 80)), 'is not a key of a policy',
+            'The keys are tip_start, tip_step, tip_step_percent, tip_cap, tip_after_blocks, skip_after_blocks, low_balance '
+            'and usurped.');
+    ELSIF v_number IS NULL OR v_number NOT BETWEEN 0 AND v_most OR v_number <> trunc(v_number)
+          OR (jsonb_typeof(p_value) = 'string' AND p_key LIKE '%blocks') OR (jsonb_typeof(p_value) = 'string'
+          AND p_key = 'tip_step_percent') THEN
+        PERFORM bad_argument('account_policy', p_key, format('is %s; it must be a whole number from 0 to %s%s',
+            left(p_value::text, 80), v_most, CASE WHEN v_most > 1000000 THEN ', or a string of its digits' ELSE '' END),
+            CASE WHEN v_most > 1000000 THEN 'In the chain''s smallest unit. ' ELSE '' END || 'JSON null removes the key.');
+    END IF;
+    RETURN CASE WHEN v_most > 1000000 THEN to_jsonb(trunc(v_number)::text) ELSE to_jsonb(v_number::int) END;
+END
+$$;
+
+-- How the relay treats the account's transactions (README). NULL: what is set; else the given keys are set, those that
+-- are given as JSON null removed, and what is set then comes back. The leader is told.
+CREATE FUNCTION txrelay.account_policy(account text, policy jsonb DEFAULT NULL) RETURNS jsonb
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    v_account int := account_of(account_policy.account);
+    v_policy jsonb;
+    v_given jsonb;
+BEGIN
+    IF account_policy.policy IS NULL THEN
+        RETURN (SELECT t.policy FROM accounts t WHERE t.account = v_account);
+    ELSIF jsonb_typeof(account_policy.policy) <> 'object' THEN
+        PERFORM bad_argument('account_policy', 'policy', format('is %s; it must be a JSON object',
+            left(account_policy.policy::text, 80)), 'For example {"tip_start": 0, "tip_cap": "1000000000"}.');
+    END IF;
+    SELECT jsonb_object_agg(g.key, CASE WHEN g.value <> 'null' THEN policy_value(g.key, g.value) ELSE g.value END)
+        INTO v_given FROM jsonb_each(account_policy.policy) g;
+    -- JSON null as well must name a key that there is.
+    PERFORM policy_value(g.key, CASE WHEN g.key = 'usurped' THEN '"fail"' ELSE '0' END::jsonb)
+        FROM jsonb_each(account_policy.policy) g WHERE g.value = 'null';
+    SELECT t.policy INTO v_policy FROM accounts t WHERE t.account = v_account FOR NO KEY UPDATE;
+    v_policy := jsonb_strip_nulls(v_policy || coalesce(v_given, '{}'));
+    IF (v_policy -> 'tip_after_blocks')::int > 0 AND v_policy -> 'tip_cap' IS NULL THEN
+        PERFORM bad_argument('account_policy', 'tip_after_blocks', format('is %s, and there is no tip_cap',
+            v_policy -> 'tip_after_blocks'), 'Tips that rise by themselves need a bound: set tip_cap, or tip_after_blocks '
+            'to 0.');
+    ELSIF (v_policy ->> 'tip_start')::numeric > (v_policy ->> 'tip_cap')::numeric THEN
+        PERFORM bad_argument('account_policy', 'tip_start', format('is %s; it must not be above tip_cap (%s)',
+            v_policy ->> 'tip_start', v_policy ->> 'tip_cap'), 'Lower the one or raise the other.');
+    END IF;
+    UPDATE accounts t SET policy = v_policy WHERE t.account = v_account;
+    PERFORM pg_notify('outbox_wake', v_account::text);
+    RETURN v_policy;
+END
+$$;
+
+-- What the leader acts by, with the defaults of what is not set. requeue_usurped and the limits in blocks: 0 and false are
+-- "never".
+CREATE FUNCTION txrelay.account_facts(a txrelay.accounts)
+RETURNS TABLE (paused boolean, hold text, reborn boolean, transaction_version bigint, tip_start numeric, tip_step numeric,
+    tip_cap numeric, tip_step_percent int, tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean,
+    low_balance numeric)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+    SELECT a.paused, a.hold, a.reborn, a.transaction_version, coalesce((a.policy ->> 'tip_start')::numeric, 0),
+        coalesce((a.policy ->> 'tip_step')::numeric, 0), (a.policy ->> 'tip_cap')::numeric,
+        coalesce((a.policy ->> 'tip_step_percent')::int, 0), coalesce((a.policy ->> 'tip_after_blocks')::int, 0),
+        coalesce((a.policy ->> 'skip_after_blocks')::int, 0), coalesce(a.policy ->> 'usurped' = 'requeue', false),
+        (a.policy ->> 'low_balance')::numeric
+$$;
+
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA txrelay FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION txrelay.relay_register, txrelay.leader_claim, txrelay.leader_renew, txrelay.leader_release,
-    txrelay.leader_evict, txrelay.leader_pause, txrelay.account_pause, txrelay.account_resume TO txrelay_relay;
+    txrelay.leader_evict, txrelay.leader_pause, txrelay.account_pause, txrelay.account_resume, txrelay.account_policy
+    TO txrelay_relay;

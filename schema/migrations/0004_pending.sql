@@ -7,7 +7,8 @@
 -- A session keeps its plans for hours, and one that was made while a table was empty must still fit at a million rows
 -- (a plain join of array and table did not: 5,000 rows took 44 s). So the plan is given by the statement: the array is
 -- the outer side, LATERAL with OFFSET 0 or LIMIT looks each row up by its key, the row is then written by its ctid.
--- Nobody moves the row in between: the fence lets in one writer, and an outbox row is never updated.
+-- Nobody moves the row in between: the fence lets in one writer. Only bump may, in the outbox: then the row is not found
+-- and the batch is built again (TR002).
 
 CREATE FUNCTION txrelay.order_error(p_message text, p_hint text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -22,6 +23,17 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = 'TR002',
         MESSAGE = format('%s: %s of %s rows are still in %s', p_function, p_found, p_given, p_what),
         HINT = 'Rows changed since they were read; nothing was written. Read them again and build the batch again.';
+END
+$$;
+
+CREATE FUNCTION txrelay.other_version(p_function text, a txrelay.accounts, p_version bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = 'TR002',
+        MESSAGE = format('%s: signed under transaction version %s, and account %s signs under %s', p_function, p_version,
+            a.alias, a.transaction_version),
+        HINT = 'Calls that were made before may mean something else now. leader_pause with transaction_version; an '
+            'operator judges, and account_resume accepts the new one.';
 END
 $$;
 
@@ -52,38 +64,57 @@ BEGIN
 END
 $$;
 
+-- The account's own facts for a load. This and leader_snapshot take the row's lock: a write of a session that is gone may
+-- still be on its way to its commit, and would come after the reading. What they read is read after the wait.
+CREATE FUNCTION txrelay.leader_account(p_account int, p_epoch bigint)
+RETURNS TABLE (next_nonce bigint, used_nonce bigint, used_block bigint, paused boolean, hold text, reborn boolean,
+    transaction_version bigint, tip_start numeric, tip_step numeric, tip_cap numeric, tip_step_percent int,
+    tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean, low_balance numeric)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+BEGIN
+    RETURN QUERY SELECT a.next_nonce, a.used_nonce, a.used_block, f.* FROM account_facts(a) f;
+END
+$$;
+
 -- Pending rows above p_after_nonce (-1: all) in nonce order, with the bytes of the current attempt and the hashes of
--- the other attempts at the same nonce, which may still be the ones that get in.
+-- the other attempts at the same nonce, which may still be the ones that get in: first those with a call of their own
+-- (so many: earlier_own), then the fillers that were to stop one.
 CREATE FUNCTION txrelay.leader_snapshot(p_account int, p_epoch bigint, p_after_nonce bigint, p_limit int)
 RETURNS TABLE (nonce bigint, id bigint, state text, hash bytea, attempt int, extrinsic bytea, call bytea,
     block_hash bytea, block_number bigint, era_birth bigint, era_death bigint, spec_version bigint,
-    transaction_version bigint, tip numeric, block bigint, earlier bytea[], unknown boolean,
-    priority int, deadline timestamptz, creator text, created_at timestamptz, admitted_at timestamptz, guard bigint)
+    transaction_version bigint, tip numeric, block bigint, earlier bytea[], earlier_own int, unknown boolean,
+    priority int, deadline timestamptz, creator text, created_at timestamptz, admitted_at timestamptz, guard bigint,
+    max_tip numeric, deadline_block bigint, retries int, filler int, stop_outcome text, stop_reason text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
-    -- A write of a session that is gone may still be on its way to its commit: wait for it, or it would come after
-    -- this reading. The rows below are read after the wait.
-    PERFORM fence(p_account, p_epoch, 'share');
+    PERFORM fence(p_account, p_epoch, 'update');
     RETURN QUERY
     SELECT p.nonce, p.id, p.state::text, p.hash, p.attempt, t.extrinsic, p.call, p.block_hash, p.block_number,
            t.era_birth, t.era_death, t.spec_version, t.transaction_version, t.tip, t.block,
-           CASE WHEN p.attempt > 1 THEN ARRAY(SELECT e.hash FROM attempts e WHERE e.account = p_account
-                AND e.nonce = p.nonce AND e.number < p.attempt ORDER BY e.number) ELSE '{}' END,
-           p.unknown, p.priority, p.deadline, p.creator, p.created_at, p.admitted_at, p.guard
+           coalesce(e.hashes, '{}'), coalesce(e.own, 0)::int,
+           p.unknown, p.priority, p.deadline, p.creator, p.created_at, p.admitted_at, p.guard,
+           p.max_tip, p.deadline_block, p.retries, t.filler, p.stop_outcome::text, p.stop_reason
     FROM (SELECT * FROM pending_transactions x WHERE x.account = p_account AND x.nonce > p_after_nonce
           ORDER BY x.account, x.nonce LIMIT p_limit) p
     CROSS JOIN LATERAL (SELECT * FROM attempts x WHERE x.account = p_account AND x.nonce = p.nonce
         AND x.number = p.attempt OFFSET 0) t
+    LEFT JOIN LATERAL (SELECT array_agg(x.hash ORDER BY x.filler IS NOT NULL, x.number) AS hashes,
+            count(*) FILTER (WHERE x.filler IS NULL) AS own FROM attempts x
+        WHERE x.account = p_account AND x.nonce = p.nonce AND x.number < p.attempt) e ON p.attempt > 1
     ORDER BY p.nonce;
 END
 $$;
 
 -- Rows that may get a nonce now, in the order in which they should: priority, then id. None while the account is
--- paused, none whose deadline has passed. At most 16 MiB of calls at a time, but always one row: less than p_limit does not mean that this was all.
+-- paused, none whose deadline has passed. At most 16 MiB of calls at a time, but always one row: less than p_limit does
+-- not mean that this was all.
 CREATE FUNCTION txrelay.leader_outbox(p_account int, p_epoch bigint, p_limit int)
 RETURNS TABLE (id bigint, call bytea, priority int, deadline timestamptz, creator text, created_at timestamptz,
-    attempts int, guard bigint)
+    attempts int, guard bigint, tip numeric, max_tip numeric, deadline_block bigint, retries int)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
@@ -104,18 +135,23 @@ BEGIN
         SELECT r.*, sum(octet_length(r.call)) OVER (ORDER BY r.priority DESC, r.id) - octet_length(r.call) AS before
         FROM ripe r
     )
-    SELECT r.id, r.call, r.priority, r.deadline, r.creator, r.created_at, r.attempts, r.guard FROM row_of r
+    SELECT r.id, r.call, r.priority, r.deadline, r.creator, r.created_at, r.attempts, r.guard, r.tip, r.max_tip,
+        r.deadline_block, r.retries FROM row_of r
         WHERE r.before < 16777216 ORDER BY r.priority DESC, r.id LIMIT p_limit;
 END
 $$;
 
 -- What the database's clock and the applications say. Outbox rows whose deadline has passed end as expired here, as do
 -- cancelled ones that came back from a lost nonce. One row for each pending transaction that is to be stopped, with
--- the outcome it ends with if none of its bytes gets in; at least one row (nonce NULL), because every row also says
--- whether a row that had waited for its time may be admitted now (ripe), and in how many ms the next deadline or
--- not_before comes (next_ms, NULL: none). Writes only when there is something to end.
+-- the outcome it ends with if none of its bytes gets in, and one (outcome NULL) for each that is to pay a higher tip,
+-- with the least that its next attempt is to pay; at least one row (nonce NULL), because every row also says whether a
+-- row that had waited for its time may be admitted now (ripe), in how many ms the next deadline or not_before comes
+-- (next_ms, NULL: none), and the account's facts. Writes only when there is something to end.
 CREATE FUNCTION txrelay.leader_look(p_account int, p_epoch bigint)
-RETURNS TABLE (nonce bigint, id bigint, outcome text, error text, ripe boolean, next_ms bigint)
+RETURNS TABLE (nonce bigint, id bigint, outcome text, error text, tip numeric, ripe boolean, next_ms bigint,
+    paused boolean, hold text, reborn boolean, transaction_version bigint, tip_start numeric, tip_step numeric,
+    tip_cap numeric, tip_step_percent int, tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean,
+    low_balance numeric)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
@@ -124,6 +160,8 @@ DECLARE
     v_ids bigint[];
     v_outcomes tx_outcome[];
     v_errors text[];
+    v_cap numeric := (a.policy ->> 'tip_cap')::numeric;
+    v_tips numeric[];
     v_ripe boolean;
     v_next timestamptz;
 BEGIN
@@ -146,6 +184,17 @@ BEGIN
         PERFORM fence(p_account, p_epoch, 'update');
         DELETE FROM cancellations c WHERE c.id = ANY (v_ids);
     END IF;
+    -- A bump is done with when it is paid, as far as the caps let it be, or when its transaction has ended. One that was
+    -- raised since it was read stays.
+    SELECT array_agg(b.id), array_agg(b.tip) INTO v_ids, v_tips FROM bumps b
+        LEFT JOIN LATERAL (SELECT t.tip, p.max_tip FROM pending_transactions p JOIN attempts t ON t.account = p.account
+            AND t.nonce = p.nonce AND t.number = p.attempt WHERE p.id = b.id OFFSET 0) p ON true
+        WHERE b.account = p_account AND CASE WHEN p.tip IS NOT NULL THEN p.tip >= least(b.tip, p.max_tip, v_cap)
+            ELSE NOT EXISTS (SELECT FROM outbox o WHERE o.id = b.id) END;
+    IF v_ids IS NOT NULL THEN
+        PERFORM fence(p_account, p_epoch, 'update');
+        DELETE FROM bumps b USING unnest(v_ids, v_tips) d (id, tip) WHERE b.id = d.id AND b.tip = d.tip;
+    END IF;
     v_ripe := NOT a.paused AND EXISTS (SELECT FROM outbox o WHERE o.account = p_account AND o.not_before <= v_now
         AND (o.deadline IS NULL OR o.deadline > v_now));
     v_next := least(
@@ -153,23 +202,30 @@ BEGIN
         (SELECT min(o.not_before) FROM outbox o WHERE o.account = p_account AND o.not_before > v_now),
         (SELECT min(p.deadline) FROM pending_transactions p WHERE p.account = p_account AND p.deadline > v_now));
     RETURN QUERY
-    SELECT s.nonce, s.id, s.outcome, s.error, v_ripe,
+    SELECT s.nonce, s.id, s.outcome, s.error, s.tip, v_ripe,
         CASE WHEN v_next IS NOT NULL
-            THEN greatest(0, ceil(extract(epoch FROM v_next - clock_timestamp()) * 1000)) END::bigint
-    FROM (SELECT) one LEFT JOIN (
-        SELECT p.nonce, p.id, 'cancelled' AS outcome, 'cancelled by ' || c.asked_by AS error
+            THEN greatest(0, ceil(extract(epoch FROM v_next - clock_timestamp()) * 1000)) END::bigint, f.*
+    FROM account_facts(a) f LEFT JOIN (
+        SELECT p.nonce, p.id, 'cancelled' AS outcome, 'cancelled by ' || c.asked_by AS error, NULL::numeric AS tip
         FROM cancellations c JOIN pending_transactions p ON p.id = c.id WHERE c.account = p_account
         UNION ALL
-        SELECT p.nonce, p.id, 'expired', format('the deadline %s passed before it was included', p.deadline)
+        SELECT p.nonce, p.id, 'expired', format('the deadline %s passed before it was included', p.deadline), NULL
         FROM pending_transactions p WHERE p.account = p_account AND p.deadline <= v_now AND p.id IS NOT NULL
-            AND NOT EXISTS (SELECT FROM cancellations c WHERE c.id = p.id)) s ON true
-    ORDER BY s.nonce;
+            AND NOT EXISTS (SELECT FROM cancellations c WHERE c.id = p.id)
+        UNION ALL
+        SELECT p.nonce, p.id, NULL, NULL, p.least
+        FROM bumps b CROSS JOIN LATERAL (SELECT p.nonce, p.id, t.tip, least(b.tip, p.max_tip, v_cap) AS least
+            FROM pending_transactions p JOIN attempts t ON t.account = p.account AND t.nonce = p.nonce
+            AND t.number = p.attempt WHERE p.id = b.id OFFSET 0) p
+        WHERE b.account = p_account AND p.tip < p.least) s ON true
+    ORDER BY s.nonce, s.outcome;
 END
 $$;
 
 -- Give nonces: outbox -> pending_transactions and attempts. The nonces go up by one from the account's next nonce (or
 -- from above its last pending one while that is not known): no gap and no reuse gets past the database. A row whose
--- deadline has passed since it was read is as good as gone (TR002).
+-- deadline has passed since it was read is as good as gone (TR002). So is every row once the chain has another
+-- transaction version than the one that was accepted: the calls may mean something else.
 CREATE FUNCTION txrelay.leader_admit(p_account int, p_epoch bigint, p_ids bigint[], p_nonces bigint[],
     p_hashes bytea[], p_extrinsics bytea[], p_tips numeric[], p_births bigint[], p_deaths bigint[],
     p_spec_version bigint, p_transaction_version bigint, p_block bigint) RETURNS bigint
@@ -201,6 +257,8 @@ BEGIN
         PERFORM order_error('leader_admit: an id is given more than once or is NULL', 'One nonce per transaction.');
     ELSIF a.paused THEN
         PERFORM batch_changed('leader_admit', 'the outbox of a paused account', 0, v_count);
+    ELSIF a.transaction_version <> p_transaction_version THEN
+        PERFORM other_version('leader_admit', a, p_transaction_version);
     END IF;
     WITH moved AS (
         DELETE FROM outbox o USING unnest(p_ids, p_nonces, p_hashes, p_extrinsics, p_tips, p_births, p_deaths)
@@ -210,21 +268,23 @@ BEGIN
             CROSS JOIN LATERAL (SELECT coalesce(max(t.number), 0) + 1 AS number FROM attempts t
                 WHERE t.account = p_account AND t.nonce = b.nonce) t
         WHERE o.ctid = x.at
-        RETURNING o.*, b.nonce, b.hash, b.extrinsic, b.tip, b.birth, b.death, t.number
+        RETURNING o.*, b.nonce, b.hash, b.extrinsic, b.tip AS pays, b.birth, b.death, t.number
     ), pending AS (
         INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch,
-            key, creator, priority, deadline, guard, created_at)
+            key, creator, priority, deadline, guard, tip, max_tip, deadline_block, retries, created_at)
         SELECT p_account, m.nonce, a.account_id, m.id, m.call, m.hash, m.number, m.attempts + 1, 'signed', p_epoch,
-            m.key, m.creator, m.priority, m.deadline, m.guard, m.created_at
+            m.key, m.creator, m.priority, m.deadline, m.guard, m.tip, m.max_tip, m.deadline_block, m.retries, m.created_at
         FROM moved m ORDER BY m.nonce RETURNING 1
     ), tried AS (
         INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
             transaction_version, block, epoch)
-        SELECT p_account, m.nonce, m.number, m.id, m.hash, m.extrinsic, coalesce(m.tip, 0), nullif(m.birth, -1),
+        SELECT p_account, m.nonce, m.number, m.id, m.hash, m.extrinsic, coalesce(m.pays, 0), nullif(m.birth, -1),
             nullif(m.death, -1), p_spec_version, p_transaction_version, p_block, p_epoch
         FROM moved m ORDER BY m.nonce RETURNING 1
     ), counted AS (
-        UPDATE accounts t SET next_nonce = p_nonces[1] + v_count WHERE t.account = p_account RETURNING 1
+        UPDATE accounts t SET next_nonce = p_nonces[1] + v_count,
+            transaction_version = coalesce(t.transaction_version, p_transaction_version)
+            WHERE t.account = p_account RETURNING 1
     )
     SELECT count(*) INTO v_found FROM moved;
     IF v_found <> v_count THEN
@@ -235,17 +295,20 @@ END
 $$;
 
 -- New bytes at the same nonce (new era, tip, runtime). The former attempt ends as replaced, with the reason; its
--- hash may still be the one that gets in. To cancel while old bytes could still be included, sign a filler as such
--- an attempt: leader_finish then tells by the hash which of the two it was. Returns the number of rows.
+-- hash may still be the one that gets in. To stop a transaction while its bytes could still be included, sign a filler
+-- as such an attempt: p_fillers (the length of its call), p_outcomes and p_stop_reasons (how the transaction ends if the
+-- filler gets in); leader_finish tells by the hash which of the two it was. All three are NULL for its own call, which is
+-- not signed under another transaction version than the accepted one. Returns the number of rows.
 CREATE FUNCTION txrelay.leader_attempt(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_extrinsics bytea[], p_tips numeric[], p_births bigint[], p_deaths bigint[], p_spec_version bigint,
-    p_transaction_version bigint, p_block bigint, p_reasons text[]) RETURNS bigint
+    p_transaction_version bigint, p_block bigint, p_reasons text[], p_fillers int[], p_outcomes text[],
+    p_stop_reasons text[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
     v_count int := batch_size('leader_attempt', cardinality(p_nonces), cardinality(p_hashes),
         cardinality(p_extrinsics), cardinality(p_tips), cardinality(p_births), cardinality(p_deaths),
-        cardinality(p_reasons));
+        cardinality(p_reasons), cardinality(p_fillers), cardinality(p_outcomes), cardinality(p_stop_reasons));
     v_found bigint;
     v_bad record;
 BEGIN
@@ -257,9 +320,27 @@ BEGIN
         PERFORM order_error(format('leader_attempt: nonce %s has these bytes already, as attempt %s', v_bad.nonce,
             v_bad.number), 'Sending the same bytes again is no new attempt.');
     END IF;
+    SELECT u.* INTO v_bad FROM unnest(p_nonces, p_extrinsics, p_fillers, p_outcomes)
+            u (nonce, extrinsic, filler, outcome)
+        WHERE u.filler IS NOT NULL AND (u.filler NOT BETWEEN 1 AND octet_length(u.extrinsic) OR u.outcome IS NULL
+            OR u.outcome NOT IN ('cancelled', 'expired', 'failed')) OR u.filler IS NULL AND u.outcome IS NOT NULL LIMIT 1;
+    IF FOUND THEN
+        PERFORM order_error(format('leader_attempt: nonce %s with a filler of %s bytes (in %s) cannot end as %s',
+            v_bad.nonce, coalesce(v_bad.filler::text, 'no'), octet_length(v_bad.extrinsic),
+            coalesce(v_bad.outcome, 'NULL')), 'A filler fits its extrinsic and stops a transaction as cancelled, expired or '
+            'failed; its own call names no outcome.');
+    END IF;
+    IF a.transaction_version <> p_transaction_version AND EXISTS (
+            SELECT FROM unnest(p_nonces, p_fillers) u (nonce, filler)
+            CROSS JOIN LATERAL (SELECT x.id FROM pending_transactions x WHERE x.account = p_account AND x.nonce = u.nonce
+                OFFSET 0) p
+            WHERE u.filler IS NULL AND p.id IS NOT NULL) THEN
+        PERFORM other_version('leader_attempt', a, p_transaction_version);
+    END IF;
     -- The outcome of the former one first, while its number can still be read. One that a status has ended keeps that.
     UPDATE attempts t SET outcome = CASE WHEN t.outcome IN ('live', 'unknown') THEN 'replaced' ELSE t.outcome END,
-        reason = b.reason, state = p.state, block_hash = p.block_hash, block_number = p.block_number, error = p.error,
+        reason = b.reason, state = p.state, block_hash = p.block_hash, block_number = p.block_number,
+        error = coalesce(p.error, t.error),
         ended_at = coalesce(t.ended_at, clock_timestamp())
     FROM unnest(p_nonces, p_reasons) b (nonce, reason)
         CROSS JOIN LATERAL (SELECT * FROM pending_transactions y WHERE y.account = p_account AND y.nonce = b.nonce
@@ -270,18 +351,20 @@ BEGIN
     WITH again AS (
         UPDATE pending_transactions p SET hash = b.hash, attempts = p.attempts + 1, state = 'signed', unknown = false,
             attempt = p.attempt + 1, block_hash = NULL, block_number = NULL, error = NULL, epoch = p_epoch,
+            stop_outcome = CASE WHEN b.filler IS NULL THEN p.stop_outcome ELSE b.outcome::tx_outcome END,
+            stop_reason = CASE WHEN b.filler IS NULL THEN p.stop_reason ELSE b.stop_reason END,
             updated_at = clock_timestamp()
-        FROM unnest(p_nonces, p_hashes, p_extrinsics, p_tips, p_births, p_deaths)
-                b (nonce, hash, extrinsic, tip, birth, death)
+        FROM unnest(p_nonces, p_hashes, p_extrinsics, p_tips, p_births, p_deaths, p_fillers, p_outcomes, p_stop_reasons)
+                b (nonce, hash, extrinsic, tip, birth, death, filler, outcome, stop_reason)
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
                 AND x.nonce = b.nonce OFFSET 0) x
         WHERE p.ctid = x.at
-        RETURNING p.nonce, p.attempt, p.id, b.hash, b.extrinsic, b.tip, b.birth, b.death
+        RETURNING p.nonce, p.attempt, p.id, b.hash, b.extrinsic, b.tip, b.birth, b.death, b.filler
     ), tried AS (
         INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
-            transaction_version, block, epoch)
+            transaction_version, block, filler, epoch)
         SELECT p_account, g.nonce, g.attempt, g.id, g.hash, g.extrinsic, coalesce(g.tip, 0), nullif(g.birth, -1),
-            nullif(g.death, -1), p_spec_version, p_transaction_version, p_block, p_epoch
+            nullif(g.death, -1), p_spec_version, p_transaction_version, p_block, g.filler, p_epoch
         FROM again g RETURNING 1
     )
     SELECT count(*) INTO v_found FROM again;
@@ -295,8 +378,9 @@ $$;
 -- What nodes said. Only the row whose current attempt has the hash changes; of another attempt only its own record
 -- (S15). A nonce that has ended is left alone: late events are no error. A hash that was never recorded for a pending
 -- nonce is one. Of several elements for one hash the last counts. The state 'unknown' says that nobody knows whether
--- the bytes arrived: the state stays, the row counts as mid-submission until the next status.
--- Returns the number of rows that changed.
+-- the bytes arrived: the state stays, the row counts as mid-submission until the next status. 'refused': a node refused
+-- the bytes with this error; the state stays as well, the error is written down and counted, and the row is blocked until
+-- something better is heard of it. Returns the number of rows that changed.
 CREATE FUNCTION txrelay.leader_state(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_states text[], p_block_hashes bytea[], p_block_numbers bigint[], p_errors text[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -305,6 +389,7 @@ DECLARE
     v_count int := batch_size('leader_state', cardinality(p_nonces), cardinality(p_hashes), cardinality(p_states),
         cardinality(p_block_hashes), cardinality(p_block_numbers), cardinality(p_errors));
     v_changed bigint;
+    v_refused bigint := 0;
     v_bad record;
 BEGIN
     SELECT u.* INTO v_bad FROM unnest(p_nonces, p_states, p_block_hashes) u (nonce, state, block_hash)
@@ -331,6 +416,7 @@ BEGIN
     -- Attempts: those that are not current, and the current ones whose outcome changes by what was said.
     UPDATE attempts t SET state = CASE WHEN b.state = 'unknown' THEN t.state ELSE b.state::tx_state END,
         block_hash = b.block_hash, block_number = b.block_number, error = coalesce(b.error, t.error),
+        error_at = CASE WHEN b.error IS NOT NULL THEN clock_timestamp() ELSE t.error_at END,
         outcome = CASE WHEN t.number < p.attempt THEN t.outcome ELSE b.outcome END,
         ended_at = CASE WHEN t.number < p.attempt THEN t.ended_at
                         WHEN b.outcome NOT IN ('live', 'unknown') THEN clock_timestamp() END
@@ -338,6 +424,7 @@ BEGIN
               THEN u.state ELSE 'live' END::attempt_outcome AS outcome
           FROM unnest(p_nonces, p_hashes, p_states, p_block_hashes, p_block_numbers, p_errors) WITH ORDINALITY
               u (nonce, hash, state, block_hash, block_number, error, n)
+          WHERE u.state <> 'refused'
           ORDER BY u.nonce, u.hash, u.n DESC) b
         CROSS JOIN LATERAL (SELECT y.attempt FROM pending_transactions y WHERE y.account = p_account
             AND y.nonce = b.nonce AND (y.hash <> b.hash OR b.outcome <> 'live' OR y.unknown
@@ -351,11 +438,13 @@ BEGIN
         block_hash = CASE WHEN b.state = 'unknown' THEN p.block_hash ELSE b.block_hash END,
         block_number = CASE WHEN b.state = 'unknown' THEN p.block_number ELSE b.block_number END,
         error = b.error, epoch = p_epoch, updated_at = clock_timestamp(),
+        blocked_since = CASE WHEN b.state NOT IN ('ready', 'broadcast', 'in_block', 'finalized') THEN p.blocked_since END,
         in_block_at = coalesce(p.in_block_at,
                                CASE WHEN b.state IN ('in_block', 'finalized') THEN clock_timestamp() END)
     FROM (SELECT DISTINCT ON (u.nonce, u.hash) u.*
           FROM unnest(p_nonces, p_hashes, p_states, p_block_hashes, p_block_numbers, p_errors) WITH ORDINALITY
               u (nonce, hash, state, block_hash, block_number, error, n)
+          WHERE u.state <> 'refused'
           ORDER BY u.nonce, u.hash, u.n DESC) b
         CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
             AND x.nonce = b.nonce AND x.hash = b.hash OFFSET 0) x
@@ -365,13 +454,58 @@ BEGIN
            CASE WHEN b.state = 'unknown' THEN p.block_hash ELSE b.block_hash END,
            CASE WHEN b.state = 'unknown' THEN p.block_number ELSE b.block_number END, b.error);
     GET DIAGNOSTICS v_changed = ROW_COUNT;
+    IF 'refused' = ANY (p_states) THEN
+        v_refused := refusals_note(p_account, p_epoch, p_nonces, p_hashes, p_states, p_errors);
+    END IF;
+    RETURN v_changed + v_refused;
+END
+$$;
+
+-- The refusals of a batch of leader_state: every one is counted, of whichever attempt. The row itself is blocked where
+-- the refusal is the last thing that the batch says of its current attempt.
+CREATE FUNCTION txrelay.refusals_note(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
+    p_states text[], p_errors text[]) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_changed bigint;
+BEGIN
+    INSERT INTO refusals AS r (account, nonce, number, error, count, first_at, last_at)
+    SELECT p_account, b.nonce, t.number, b.error, b.count, v_now, v_now
+    FROM (SELECT u.nonce, u.hash, left(coalesce(u.error, 'refused'), 500) AS error, count(*) AS count
+          FROM unnest(p_nonces, p_hashes, p_states, p_errors) u (nonce, hash, state, error)
+          WHERE u.state = 'refused' GROUP BY 1, 2, 3) b
+        CROSS JOIN LATERAL (SELECT FROM pending_transactions y WHERE y.account = p_account AND y.nonce = b.nonce
+            OFFSET 0) p
+        CROSS JOIN LATERAL (SELECT x.number FROM attempts x WHERE x.account = p_account AND x.nonce = b.nonce
+            AND x.hash = b.hash ORDER BY x.number DESC LIMIT 1) t
+    ON CONFLICT (account, nonce, number, error) DO UPDATE SET count = r.count + excluded.count,
+        last_at = excluded.last_at;
+    UPDATE attempts t SET error = b.error, error_at = v_now
+    FROM (SELECT DISTINCT ON (u.nonce, u.hash) u.nonce, u.hash, coalesce(u.error, 'refused') AS error
+          FROM unnest(p_nonces, p_hashes, p_states, p_errors) WITH ORDINALITY u (nonce, hash, state, error, n)
+          WHERE u.state = 'refused' ORDER BY u.nonce, u.hash, u.n DESC) b
+        CROSS JOIN LATERAL (SELECT FROM pending_transactions y WHERE y.account = p_account AND y.nonce = b.nonce
+            OFFSET 0) p
+        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account AND x.nonce = b.nonce
+            AND x.hash = b.hash ORDER BY x.number DESC LIMIT 1) x
+    WHERE t.ctid = x.at;
+    UPDATE pending_transactions p SET error = b.error, blocked_since = coalesce(p.blocked_since, v_now),
+        epoch = p_epoch, updated_at = v_now
+    FROM (SELECT DISTINCT ON (u.nonce, u.hash) u.nonce, u.hash, u.state, coalesce(u.error, 'refused') AS error
+          FROM unnest(p_nonces, p_hashes, p_states, p_errors) WITH ORDINALITY u (nonce, hash, state, error, n)
+          ORDER BY u.nonce, u.hash, u.n DESC) b
+        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
+            AND x.nonce = b.nonce AND x.hash = b.hash AND x.state <> 'finalized' OFFSET 0) x
+    WHERE p.ctid = x.at AND b.state = 'refused';
+    GET DIAGNOSTICS v_changed = ROW_COUNT;
     RETURN v_changed;
 END
 $$;
 
 -- The end of nonces. ok and dispatch_error name the finalized block and any attempt's hash of the nonce: that one was
 -- included. With another outcome the block may be missing (the nonce was lost to a foreign extrinsic, or given back);
--- with one, the included attempt was not the transaction itself (a filler signed as an attempt).
+-- with one, the included attempt was a filler in the transaction's place: what the hash belongs to decides.
 -- The state change is notified before the row leaves. Returns the number of rows.
 CREATE FUNCTION txrelay.leader_finish(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_block_hashes bytea[], p_block_numbers bigint[], p_indexes int[], p_outcomes text[], p_errors text[],
@@ -411,18 +545,27 @@ BEGIN
             b (nonce, hash, block_hash, block_number, outcome, error)
         CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
             AND x.nonce = b.nonce OFFSET 0) x
-        LEFT JOIN LATERAL (SELECT t.number FROM attempts t WHERE t.account = p_account AND t.nonce = b.nonce
-            AND t.hash = b.hash LIMIT 1) t ON true
-    WHERE p.ctid = x.at AND (b.block_hash IS NULL OR t.number IS NOT NULL);
+        LEFT JOIN LATERAL (SELECT t.number, t.filler FROM attempts t WHERE t.account = p_account AND t.nonce = b.nonce
+            AND t.hash = b.hash ORDER BY t.number DESC LIMIT 1) t ON true
+    WHERE p.ctid = x.at AND (b.block_hash IS NULL OR t.number IS NOT NULL
+        AND (p.id IS NULL OR (t.filler IS NULL) = (b.outcome IN ('ok', 'dispatch_error'))));
     GET DIAGNOSTICS v_found = ROW_COUNT;
     IF v_found <> v_count THEN
-        SELECT u.*, p.nonce IS NOT NULL AS pending, f.outcome INTO v_bad FROM unnest(p_nonces, p_hashes) u (nonce, hash)
+        SELECT u.*, p.nonce IS NOT NULL AS pending, f.outcome, t.number, t.filler INTO v_bad
+            FROM unnest(p_nonces, p_hashes, p_outcomes) u (nonce, hash, given)
+            LEFT JOIN LATERAL (SELECT x.number, x.filler FROM attempts x WHERE x.account = p_account
+                AND x.nonce = u.nonce AND x.hash = u.hash ORDER BY x.number DESC LIMIT 1) t ON true
             LEFT JOIN LATERAL (SELECT x.nonce, x.outcome FROM pending_transactions x WHERE x.account = p_account
                 AND x.nonce = u.nonce LIMIT 1) p ON true
             LEFT JOIN LATERAL (SELECT x.outcome FROM finished_transactions x WHERE x.account = p_account
-                AND x.nonce = u.nonce ORDER BY x.finished_at DESC LIMIT 1) f ON true
+                AND x.nonce = u.nonce AND (a.life_since IS NULL OR x.finished_at > a.life_since)
+                ORDER BY x.finished_at DESC LIMIT 1) f ON true
             WHERE p.nonce IS NOT NULL AND p.outcome IS NULL OR p.nonce IS NULL AND f.outcome IS NOT NULL LIMIT 1;
-        IF v_bad.pending THEN
+        IF v_bad.pending AND v_bad.number IS NOT NULL THEN
+            PERFORM order_error(format('leader_finish: attempt %s at nonce %s has %s and cannot end as %s', v_bad.number,
+                v_bad.nonce, CASE WHEN v_bad.filler IS NULL THEN 'the transaction''s own call' ELSE 'a filler''s call' END,
+                v_bad.given), 'The own call ends as ok or dispatch_error, a filler never.');
+        ELSIF v_bad.pending THEN
             PERFORM order_error(format('leader_finish: nonce %s has no attempt 0x%s', v_bad.nonce,
                 coalesce(encode(v_bad.hash, 'hex'), 'NULL')), 'Nothing may be sent that was not recorded first.');
         ELSIF v_bad.outcome IS NOT NULL THEN
@@ -432,8 +575,20 @@ BEGIN
         PERFORM batch_changed('leader_finish', 'pending_transactions', v_found, v_count);
     END IF;
     PERFORM nonces_end(p_account, p_epoch, p_nonces, p_indexes, p_fees);
+    PERFORM nonces_used(p_account, p_nonces, p_block_hashes, p_block_numbers, p_outcomes);
     RETURN v_found;
 END
+$$;
+
+-- Notes which nonces finalized blocks have used for good.
+CREATE FUNCTION txrelay.nonces_used(p_account int, p_nonces bigint[], p_block_hashes bytea[], p_block_numbers bigint[],
+    p_outcomes text[]) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+    UPDATE accounts t SET used_nonce = greatest(t.used_nonce, u.nonce + 1), used_block = greatest(t.used_block, u.number)
+    FROM (SELECT max(b.nonce) AS nonce, max(b.number) AS number
+          FROM unnest(p_nonces, p_block_hashes, p_block_numbers, p_outcomes) b (nonce, block_hash, number, outcome)
+          WHERE b.block_hash IS NOT NULL OR b.outcome = 'usurped') u
+    WHERE t.account = p_account AND (u.nonce >= coalesce(t.used_nonce, 0) OR u.number > coalesce(t.used_block, -1))
 $$;
 
 -- pending -> finished for rows that have their outcome. If the attempt that was included belongs to a transaction
@@ -452,6 +607,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET
             state = CASE WHEN t.hash = g.hash THEN g.state ELSE t.state END,
             block_hash = CASE WHEN t.hash = g.hash THEN g.block_hash ELSE t.block_hash END,
             block_number = CASE WHEN t.hash = g.hash THEN g.block_number ELSE t.block_number END,
+            error = CASE WHEN g.block_hash IS NOT NULL AND t.hash = g.hash AND t.filler IS NULL
+                         THEN coalesce(g.error, t.error) ELSE t.error END,
             outcome = CASE WHEN g.block_hash IS NOT NULL AND t.hash = g.hash THEN 'included'
                            WHEN t.outcome NOT IN ('live', 'unknown') THEN t.outcome
                            WHEN g.block_hash IS NOT NULL THEN 'superseded'
@@ -494,32 +651,88 @@ BEGIN
 END
 $$;
 
--- The nonce was lost to somebody else and the transaction did not take effect: it goes back to the outbox with its
--- id, its place and its history, and gets another nonce. Returns the number of rows.
-CREATE FUNCTION txrelay.leader_requeue(p_account int, p_epoch bigint, p_nonces bigint[], p_reasons text[])
-RETURNS bigint
+-- The nonce is used up and the transaction did not take effect: it goes back to the outbox with its id, its options, its
+-- place and its history, and gets another nonce. usurped: a foreign extrinsic used the nonce. dispatch_error: its own
+-- attempt did, which must have the hash; that takes one of its retries. failed: the nonce belongs to a former life of
+-- the account. The nonce leaves a record of its own (id NULL, requeued: whose it was). Returns the number of rows.
+CREATE FUNCTION txrelay.leader_requeue(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
+    p_block_hashes bytea[], p_block_numbers bigint[], p_indexes int[], p_outcomes text[], p_errors text[],
+    p_fees numeric[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
-    v_count int := batch_size('leader_requeue', cardinality(p_nonces), cardinality(p_reasons));
+    v_count int := batch_size('leader_requeue', cardinality(p_nonces), cardinality(p_hashes),
+        cardinality(p_block_hashes), cardinality(p_block_numbers), cardinality(p_indexes), cardinality(p_outcomes),
+        cardinality(p_errors), cardinality(p_fees));
     v_found bigint;
+    v_bad record;
 BEGIN
     PERFORM check_nonces('leader_requeue', p_nonces);
+    SELECT u.* INTO v_bad FROM unnest(p_nonces, p_block_hashes, p_outcomes) u (nonce, block_hash, outcome)
+        WHERE u.outcome IS NULL OR u.outcome NOT IN ('usurped', 'dispatch_error', 'failed')
+           OR u.outcome = 'dispatch_error' AND u.block_hash IS NULL
+           OR u.outcome = 'failed' AND u.block_hash IS NOT NULL LIMIT 1;
+    IF FOUND AND v_bad.outcome IN ('dispatch_error', 'failed') THEN
+        PERFORM bad_argument('leader_requeue', 'p_block_hashes', format('is %s for nonce %s with outcome %s',
+            CASE WHEN v_bad.block_hash IS NULL THEN 'NULL' ELSE 'given' END, v_bad.nonce, v_bad.outcome),
+            'dispatch_error names the finalized block; failed has none: no block of this life used the nonce.');
+    ELSIF FOUND THEN
+        PERFORM order_error(format('leader_requeue: nonce %s cannot be used up as %s', v_bad.nonce,
+            coalesce(v_bad.outcome, 'NULL')), 'usurped, dispatch_error or failed; other ends are leader_finish''s.');
+    END IF;
+    SELECT u.nonce, p.state, p.retries, t.number, t.filler INTO v_bad
+        FROM unnest(p_nonces, p_hashes, p_outcomes) u (nonce, hash, outcome)
+        CROSS JOIN LATERAL (SELECT x.state, x.retries FROM pending_transactions x WHERE x.account = p_account
+            AND x.nonce = u.nonce AND x.id IS NOT NULL OFFSET 0) p
+        LEFT JOIN LATERAL (SELECT x.number, x.filler FROM attempts x WHERE x.account = p_account AND x.nonce = u.nonce
+            AND x.hash = u.hash ORDER BY x.number DESC LIMIT 1) t ON true
+        WHERE CASE WHEN u.outcome = 'dispatch_error' THEN p.retries = 0 OR t.number IS NULL OR t.filler IS NOT NULL
+            ELSE p.state = 'finalized' END LIMIT 1;
+    IF FOUND THEN
+        PERFORM order_error(format('leader_requeue: nonce %s (%s) %s', v_bad.nonce, v_bad.state, CASE
+            WHEN v_bad.number IS NULL THEN 'has no attempt with this hash'
+            WHEN v_bad.filler IS NOT NULL THEN format('has a filler''s call in attempt %s', v_bad.number)
+            WHEN v_bad.retries = 0 THEN 'has no retries left' ELSE 'is in a finalized block' END),
+            'leader_finish ends it.');
+    END IF;
     WITH gone AS (
-        DELETE FROM pending_transactions p USING unnest(p_nonces, p_reasons) b (nonce, reason)
+        DELETE FROM pending_transactions p USING unnest(p_nonces, p_hashes, p_block_hashes, p_block_numbers, p_indexes,
+                p_outcomes, p_errors, p_fees) b (nonce, hash, block_hash, block_number, index, outcome, error, fee)
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
-                AND x.nonce = b.nonce AND x.id IS NOT NULL AND x.state <> 'finalized' OFFSET 0) x
+                AND x.nonce = b.nonce AND x.id IS NOT NULL OFFSET 0) x
         WHERE p.ctid = x.at
-        RETURNING p.*, b.reason
+        RETURNING p.*, b.index, b.fee, b.block_hash AS end_block, b.block_number AS end_number, b.error AS end_error,
+            b.outcome::tx_outcome AS end_outcome, CASE WHEN b.outcome = 'dispatch_error' THEN b.hash END AS included
     ), tried AS (
-        UPDATE attempts t SET reason = coalesce(t.reason, g.reason), ended_at = coalesce(t.ended_at, clock_timestamp()),
-            outcome = CASE WHEN t.outcome IN ('live', 'unknown') THEN 'usurped' ELSE t.outcome END
+        UPDATE attempts t SET ended_at = coalesce(t.ended_at, clock_timestamp()),
+            state = CASE WHEN t.hash = g.included THEN 'finalized' WHEN t.number = g.attempt THEN g.state
+                         ELSE t.state END,
+            block_hash = CASE WHEN t.hash = g.included THEN g.end_block ELSE t.block_hash END,
+            block_number = CASE WHEN t.hash = g.included THEN g.end_number ELSE t.block_number END,
+            error = coalesce(CASE WHEN t.hash = g.included THEN g.end_error WHEN t.number = g.attempt THEN g.error END,
+                             t.error),
+            reason = CASE WHEN t.hash = g.included THEN t.reason ELSE coalesce(t.reason, g.end_error) END,
+            outcome = CASE WHEN t.hash = g.included THEN 'included'
+                           WHEN t.outcome NOT IN ('live', 'unknown') THEN t.outcome
+                           WHEN g.end_outcome = 'dispatch_error' THEN 'superseded'
+                           WHEN g.end_outcome = 'usurped' THEN 'usurped' ELSE 'dropped' END::attempt_outcome
         FROM gone g CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account
-            AND x.nonce = g.nonce AND (x.outcome IN ('live', 'unknown') OR x.number = g.attempt) OFFSET 0) x
+            AND x.nonce = g.nonce AND (x.outcome IN ('live', 'unknown') OR x.hash = g.included OR x.number = g.attempt)
+            OFFSET 0) x
         WHERE t.ctid = x.at
+    ), record AS (
+        INSERT INTO finished_transactions (requeued, account, nonce, hash, block_hash, block_number, extrinsic_index,
+            state, outcome, error, fee, attempts, epoch, creator, created_at, admitted_at, in_block_at)
+        SELECT g.id, g.account, g.nonce, coalesce(g.included, g.hash), g.end_block, g.end_number, g.index,
+            CASE g.end_outcome WHEN 'dispatch_error' THEN 'finalized' WHEN 'usurped' THEN 'usurped' ELSE g.state END,
+            g.end_outcome, g.end_error, g.fee, g.attempts, p_epoch, g.creator, g.created_at, g.admitted_at,
+            coalesce(g.in_block_at, CASE WHEN g.included IS NOT NULL THEN clock_timestamp() END)
+        FROM gone g ORDER BY g.nonce
     ), back AS (
-        INSERT INTO outbox (id, account, call, key, creator, priority, deadline, guard, attempts, created_at)
-        SELECT g.id, g.account, g.call, g.key, g.creator, g.priority, g.deadline, g.guard, g.attempts, g.created_at
+        INSERT INTO outbox (id, account, call, key, creator, priority, deadline, guard, tip, max_tip, deadline_block,
+            retries, attempts, created_at)
+        SELECT g.id, g.account, g.call, g.key, g.creator, g.priority, g.deadline, g.guard, g.tip, g.max_tip,
+            g.deadline_block, g.retries - (g.included IS NOT NULL)::int, g.attempts, g.created_at
         FROM gone g
         RETURNING 1
     )
@@ -527,6 +740,7 @@ BEGIN
     IF v_found <> v_count THEN
         PERFORM batch_changed('leader_requeue', 'pending_transactions', v_found, v_count);
     END IF;
+    PERFORM nonces_used(p_account, p_nonces, p_block_hashes, p_block_numbers, p_outcomes);
     RETURN v_found;
 END
 $$;
@@ -609,26 +823,37 @@ END
 $$;
 
 -- The next nonce as found on the chain. Never at or below a pending one. Lower than before only when asked for (nonces
--- given back), and never below one that is known as used for good: a node that lags would make it be used twice.
-CREATE FUNCTION txrelay.leader_nonce(p_account int, p_epoch bigint, p_next bigint, p_lower boolean DEFAULT false)
-RETURNS void
+-- given back), and never below one that is known as used for good: a node that lags would make it be used twice. With
+-- p_reborn a new life of a reaped account begins, as an operator ordered: the nonce is what it is, and no record from
+-- before says anything about it.
+CREATE FUNCTION txrelay.leader_nonce(p_account int, p_epoch bigint, p_next bigint, p_lower boolean DEFAULT false,
+    p_reborn boolean DEFAULT false) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
     v_last bigint := (SELECT max(p.nonce) FROM pending_transactions p WHERE p.account = p_account);
 BEGIN
-    IF p_next IS NULL OR p_next < 0 OR p_next <= v_last THEN
+    IF p_next IS NULL OR p_next < 0 OR (p_next <= v_last AND p_reborn IS NOT TRUE) THEN
         PERFORM order_error(format('leader_nonce: next nonce %s for account %s, whose last pending nonce is %s',
             coalesce(p_next::text, 'NULL'), a.alias, coalesce(v_last::text, 'none')),
             'The next nonce is above every pending one.');
+    ELSIF p_reborn AND v_last IS NOT NULL THEN
+        PERFORM order_error(format('leader_nonce: account %s cannot begin a new life while nonce %s is pending', a.alias,
+            v_last), 'leader_requeue or leader_finish for what belongs to the former one.');
+    ELSIF p_reborn AND NOT a.reborn THEN
+        PERFORM order_error(format('leader_nonce: no operator has ordered a new life of account %s', a.alias),
+            'leader_pause with reaped; account_resume is the order.');
+    ELSIF p_reborn THEN
+        UPDATE accounts t SET next_nonce = p_next, used_nonce = NULL, used_block = NULL, reborn = false,
+            life_since = clock_timestamp() WHERE t.account = p_account;
+        RETURN;
     ELSIF p_next < a.next_nonce AND p_lower IS NOT TRUE THEN
         PERFORM order_error(format('leader_nonce: next nonce %s for account %s is lower than %s', p_next, a.alias,
             a.next_nonce), 'A node that lags? p_lower => true where nonces were given back.');
-    ELSIF p_next < a.next_nonce AND EXISTS (SELECT FROM finished_transactions f WHERE f.account = p_account
-            AND f.nonce >= p_next AND (f.block_hash IS NOT NULL OR f.outcome = 'usurped')) THEN
+    ELSIF p_next < a.used_nonce THEN
         RAISE EXCEPTION USING ERRCODE = 'TR002',
-            MESSAGE = format('leader_nonce: nonce %s or a later one of account %s was used in a finalized block, by what '
-                             'is on record', p_next, a.alias),
+            MESSAGE = format('leader_nonce: nonce %s of account %s was used in a finalized block, by what is on record',
+                             a.used_nonce - 1, a.alias),
             HINT = 'The node lags: wait for it. Or the account was reaped: that is for an operator to judge.';
     END IF;
     UPDATE accounts t SET next_nonce = p_next WHERE t.account = p_account AND t.next_nonce IS DISTINCT FROM p_next;
@@ -636,6 +861,6 @@ END
 $$;
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA txrelay FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION txrelay.leader_snapshot, txrelay.leader_outbox, txrelay.leader_admit,
+GRANT EXECUTE ON FUNCTION txrelay.leader_account, txrelay.leader_snapshot, txrelay.leader_outbox, txrelay.leader_admit,
     txrelay.leader_attempt, txrelay.leader_state, txrelay.leader_finish, txrelay.leader_reject, txrelay.leader_requeue,
     txrelay.leader_fill, txrelay.leader_nonce, txrelay.leader_look TO txrelay_relay;

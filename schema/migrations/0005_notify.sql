@@ -146,7 +146,7 @@ END
 $$;
 
 -- Retention of the rest, by the leader of the account, at most p_limit rows of each kind a call: attempts at nonces
--- that are not in use, and idempotency keys whose transaction has ended. Returns the number of rows that went.
+-- that are not in use, with what was said against them, and idempotency keys whose transaction has ended. Returns the number of rows that went.
 CREATE FUNCTION txrelay.leader_cleanup(p_account int, p_epoch bigint, p_keep interval, p_limit int DEFAULT 10000)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -159,12 +159,19 @@ BEGIN
         PERFORM bad_argument('leader_cleanup', 'p_keep', format('is %s; at least 1 day', coalesce(p_keep::text,
             'NULL')), 'It is how long attempts and idempotency keys are kept.');
     END IF;
-    DELETE FROM attempts t WHERE t.ctid = ANY (ARRAY(
-        SELECT o.ctid FROM attempts o
-        WHERE o.account = p_account AND o.ended_at < clock_timestamp() - p_keep
-          AND NOT EXISTS (SELECT FROM pending_transactions p WHERE p.account = o.account AND p.nonce = o.nonce)
-        ORDER BY o.account, o.nonce LIMIT p_limit));
-    GET DIAGNOSTICS v_attempts = ROW_COUNT;
+    WITH gone AS (
+        DELETE FROM attempts t WHERE t.ctid = ANY (ARRAY(
+            SELECT o.ctid FROM attempts o
+            WHERE o.account = p_account AND o.ended_at < clock_timestamp() - p_keep
+              AND NOT EXISTS (SELECT FROM pending_transactions p WHERE p.account = o.account AND p.nonce = o.nonce)
+            ORDER BY o.account, o.nonce LIMIT p_limit))
+        RETURNING t.nonce, t.number
+    ), said AS (
+        DELETE FROM refusals r USING gone g CROSS JOIN LATERAL (SELECT x.ctid AS at FROM refusals x
+            WHERE x.account = p_account AND x.nonce = g.nonce AND x.number = g.number OFFSET 0) x
+        WHERE r.ctid = x.at
+    )
+    SELECT count(*) INTO v_attempts FROM gone;
     DELETE FROM idempotency_keys k WHERE k.ctid = ANY (ARRAY(
         SELECT o.ctid FROM idempotency_keys o
         WHERE o.account = p_account AND o.created_at < clock_timestamp() - p_keep

@@ -1,11 +1,12 @@
 -- $1 account, $2 epoch, $3 after this nonce, $4 limit. One row at least: the account's own columns.
 -- The hashes of earlier attempts come as one string of bytes, 32 each.
-SELECT a.next_nonce, a.paused,
+SELECT a.paused, a.hold, a.reborn, a.transaction_version, a.tip_start::text, a.tip_step::text, a.tip_cap::text,
+       a.tip_step_percent, a.tip_after_blocks, a.skip_after_blocks, a.requeue_usurped, a.low_balance::text,
+       a.next_nonce, a.used_nonce, a.used_block,
        p.nonce, p.id, p.state::text, p.hash, p.attempt, p.extrinsic, p.call, p.block_hash, p.block_number,
        p.era_birth, p.era_death, p.spec_version, p.tip::text, p.block,
        CASE WHEN cardinality(p.earlier) > 0 THEN
            (SELECT string_agg(e.hash, '' ORDER BY e.n) FROM unnest(p.earlier) WITH ORDINALITY e (hash, n)) END,
-       p.guard
-FROM txrelay.accounts a LEFT JOIN LATERAL txrelay.leader_snapshot($1, $2, $3, $4) p ON true
-WHERE a.account = $1
+       p.guard, p.max_tip::text, p.deadline_block, p.retries, p.filler, p.stop_outcome, p.stop_reason, p.earlier_own
+FROM txrelay.leader_account($1, $2) a LEFT JOIN LATERAL txrelay.leader_snapshot($1, $2, $3, $4) p ON true
 ORDER BY p.nonce

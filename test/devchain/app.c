@@ -183,6 +183,18 @@ static bool verdict(void *arg, const struct tx *tx, struct validity *ret_validit
     return r != NULL;
 }
 
+static bool fails(void *arg, const struct tx *tx, struct dispatch_error *ret_error)
+{
+    struct app *a = arg;
+    if (list_empty(&a->script.rules))
+        return false;
+    const struct script_rule *r = script_tx(&a->script, SCRIPT_DISPATCH, tx);
+    if (!r || r->action != ACTION_FAIL)
+        return false;
+    *ret_error = r->failure;
+    return true;
+}
+
 uint16_t app_port(const struct app *a)
 {
     return server_port(a->server);
@@ -220,7 +232,7 @@ struct app *app_new(struct loop *l, const struct app_options *options, struct er
     for (size_t i = 0; i < ARRAY_LEN(a->subs); i++)
         list_init(&a->subs[i]);
     struct core_callbacks cb = {
-        subs_on_status, subs_on_block, subs_on_finalized, subs_on_runtime, may_include, verdict, a};
+        subs_on_status, subs_on_block, subs_on_finalized, subs_on_runtime, may_include, verdict, fails, a};
     core_init(&a->core, &options->core, &cb);
     core_genesis(&a->core, options->accounts, options->account_count,
                  options->genesis_ms ? options->genesis_ms : loop_wall_ms());

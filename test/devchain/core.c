@@ -39,6 +39,8 @@ void core_init(struct core *c, const struct core_config *config, const struct co
 {
     *c = (struct core){.config = *config, .cb = *cb, .rt = config->runtime, .salt = config->seed};
     c->rt.chain = &c->chain;
+    c->rt.fails = cb->fails;
+    c->rt.fails_arg = cb->arg;
     chain_init(&c->chain, config->keep_bytes_max);
     listener_init(&c->listener, config->finality_blocks_max, on_status, c);
     struct pool_runtime runtime = {validate, validate_at_finalized, c};
@@ -217,6 +219,10 @@ static void revalidate_touched(struct core *c, uint64_t now_ms, const struct blo
 {
     for (size_t i = 0; i < b->diff.count; i++) {
         const struct account *a = b->diff.changes[i].account;
+        if (!a->rec.providers) { /* reaped: its ready ones are at nonces that tell nothing any more */
+            pool_revalidate_all(&c->pool, now_ms);
+            return;
+        }
         pool_revalidate_signer(&c->pool, now_ms, a->id, a->rec.nonce, REVALIDATE_PER_SIGNER);
     }
 }

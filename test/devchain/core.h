@@ -22,6 +22,8 @@ struct core_callbacks {
     /* Scripted: may the author take this transaction? What does validation say instead? */
     bool (*may_include)(void *arg, const struct tx *tx);
     bool (*verdict)(void *arg, const struct tx *tx, struct validity *ret_validity);
+    /* And does its dispatch fail? */
+    bool (*fails)(void *arg, const struct tx *tx, struct dispatch_error *ret_error);
     void *arg;
 };
 

@@ -240,6 +240,9 @@ static void replacement_is_told_at_once(void **state)
     assert_int_equal(rig_remark(r, r->alice, 1, 0, "next", &next), 0);
     assert_int_equal(rig_remark(r, r->alice, 0, 9, "low", NULL), 1014);
     assert_int_equal(rig_remark(r, r->alice, 0, 9, "low", NULL), 1014); /* not kept */
+    assert_int_equal(rig_remark(r, r->alice, 0, 10, "equ", NULL), 1014);
+    assert_true(r->last.old_priority == r->last.new_priority);
+    assert_string_equal(diary_text(&old), "ready");
     assert_int_equal(rig_remark(r, r->alice, 0, 11, "new", &fresh), 0);
     char want[40];
     snprintf(want, sizeof want, "ready usurped:%02x%02x", fresh.hash[0], fresh.hash[1]);

@@ -138,6 +138,7 @@ static struct outcome run_scripted(struct call *c, struct script_rule *r)
     case ACTION_OMIT:
     case ACTION_END:
     case ACTION_SKIP:
+    case ACTION_FAIL:
     default:
         run(c);
         return (struct outcome){FATE_SEND, 0};

@@ -502,6 +502,14 @@ static json_int_t next_index(struct bed *b, const char *address)
     return n;
 }
 
+static int error_code_of(struct bed *b, const char *submission)
+{
+    json_t *a = ws_call(b->ws, "author_submitExtrinsic", submission);
+    int code = error_code(a);
+    json_decref(a);
+    return code;
+}
+
 static void account_next_index(void **state)
 {
     (void)state;
@@ -958,6 +966,85 @@ static void author_skips(void **state)
     bed_close(&b);
 }
 
+static void submit(struct bed *b, uint32_t nonce)
+{
+    char *p = remark(b, b->alice, nonce, 0, NULL);
+    json_t *a = ws_call(b->ws, "author_submitExtrinsic", p);
+    assert_int_equal(strlen(result_text(a)), 66);
+    json_decref(a);
+    free(p);
+}
+
+/* How often the last block's events tell of this failure. */
+static unsigned failures(struct bed *b, const char *dispatch_error)
+{
+    static const char events[] = "[\"0x26aa394eea5630e07c48ae0c9558cef780d41e5e16056765bc8461851072c9d7\"]";
+    unsigned n = 0;
+    json_t *a = ws_call(b->ws, "state_getStorage", events);
+    for (const char *at = result_text(a); (at = strstr(at, dispatch_error)); at++)
+        n++;
+    json_decref(a);
+    return n;
+}
+
+static void scripted_dispatch_failures(void **state)
+{
+    (void)state;
+    static const char failed[] = "0001030a02000000"; /* System.ExtrinsicFailed, Module, Balances, error 2 */
+    struct bed b;
+    bed_open(&b, NULL);
+    script(&b, "{\"match\":{\"dispatch\":true,\"times\":2},\"action\":{\"fail\":[10,2]}}");
+    char *p = remark(&b, b.alice, 0, 0, NULL);
+    json_t *a = ws_call(b.ws, "system_dryRun", p);
+    assert_string_equal(result_text(a), "0x0000");
+    json_decref(a);
+    free(p);
+    submit(&b, 0);
+    do_call(&b, "dev_newBlock", "[]");
+    assert_int_equal(failures(&b, failed), 1);
+    submit(&b, 1);
+    submit(&b, 2);
+    do_call(&b, "dev_newBlock", "[]");
+    assert_int_equal(failures(&b, failed), 1);
+    a = ws_call(b.ws, "dev_script", "[{\"match\":{\"dispatch\":true},\"action\":{\"fail\":10}}]");
+    assert_error(a, -32602, "action.fail", NULL);
+    bed_close(&b);
+}
+
+/* The account's nonce goes with its balance, and starts again with it. */
+static void reaped_and_alive_again(void **state)
+{
+    (void)state;
+    struct bed b;
+    char address[SS58_TEXT_MAX];
+    struct buf params = {0};
+    bed_open(&b, NULL);
+    ss58_encode(rig_id(b.alice), 42, address);
+    submit(&b, 0);
+    do_call(&b, "dev_newBlock", "[]");
+    char sub[32];
+    watch(&b, remark(&b, b.alice, 1, 0, NULL), sub);
+    expect_status(&b, sub, "ready");
+    assert_int_equal(next_index(&b, address), 2);
+    buf_printf(&params, "[{\"account\":\"%s\",\"free\":0}]", address);
+    do_call(&b, "dev_setBalance", buf_str(&params));
+    assert_int_equal(next_index(&b, address), 0);
+    expect_status(&b, sub, "invalid");
+    char *p = remark(&b, b.alice, 0, 0, NULL);
+    assert_int_equal(error_code_of(&b, p), 1010); /* nobody is there to pay */
+    free(p);
+    buf_clear(&params);
+    buf_printf(&params, "[{\"account\":\"%s\",\"free\":\"1000000000000\"}]", address);
+    do_call(&b, "dev_setBalance", buf_str(&params));
+    submit(&b, 0);
+    assert_int_equal(next_index(&b, address), 1);
+    do_call(&b, "dev_newBlock", "[]");
+    do_call(&b, "dev_set", "[{\"pool_blind_nonce\":true}]");
+    assert_int_equal(next_index(&b, address), 1);
+    buf_done(&params);
+    bed_close(&b);
+}
+
 static void stats_and_waiting(void **state)
 {
     (void)state;
@@ -1081,6 +1168,8 @@ int main(void)
         cmocka_unit_test(late_status_and_dead_connection),
         cmocka_unit_test(slow_reader),
         cmocka_unit_test(author_skips),
+        cmocka_unit_test(scripted_dispatch_failures),
+        cmocka_unit_test(reaped_and_alive_again),
         cmocka_unit_test(stats_and_waiting),
         cmocka_unit_test(chopsticks),
         cmocka_unit_test(storage_and_calls),

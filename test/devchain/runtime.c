@@ -262,7 +262,9 @@ struct validity exec_apply(struct exec *x, struct tx *tx, struct dispatch_error 
     size_t mark = state_checkpoint(st), events = x->events.len;
     uint32_t event_count = x->event_count;
     struct scale_in call = scale_in_of(tx->call, tx->call_len);
-    struct dispatch_error e = exec__dispatch(x, tx->signer, &call);
+    struct dispatch_error e;
+    if (x->dry_run || !rt->fails || !rt->fails(rt->fails_arg, tx, &e))
+        e = exec__dispatch(x, tx->signer, &call);
     if (e.kind != DISPATCH_KIND_OK) {
         state_rollback(st, mark);
         x->events.len = events;
@@ -280,6 +282,7 @@ struct validity exec_dry_run(struct runtime *rt, struct tx *tx, struct dispatch_
     struct exec x;
     size_t mark = state_checkpoint(&rt->chain->state);
     exec_init(&x, rt, 0);
+    x.dry_run = true;
     struct validity v = exec_apply(&x, tx, ret_error);
     exec_done(&x);
     state_rollback(&rt->chain->state, mark);

@@ -5,6 +5,9 @@
 
 #include "chain.h"
 
+struct tx;
+struct dispatch_error;
+
 struct runtime {
     struct chain *chain;
     uint8_t genesis[32];
@@ -17,6 +20,9 @@ struct runtime {
     uint32_t block_len_max;
     uint8_t sudo_key[32];
     bool trust_signatures; /* for measuring: any signature is good under any version */
+    /* Scripted: does this dispatch fail whatever the call is? NULL: never. */
+    bool (*fails)(void *arg, const struct tx *tx, struct dispatch_error *ret_error);
+    void *fails_arg;
 };
 
 enum validity_kind { VALIDITY_OK, VALIDITY_INVALID, VALIDITY_UNKNOWN, VALIDITY_TRAP };
@@ -76,6 +82,7 @@ struct exec {
     uint32_t index; /* of the extrinsic at work */
     uint64_t ref_time, len;
     uint64_t timestamp_ms;
+    bool dry_run;    /* nothing scripted happens */
     struct tx **txs; /* owned references of what was applied */
     size_t tx_count, tx_cap;
 };

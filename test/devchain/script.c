@@ -103,6 +103,18 @@ static int parse_verdict(struct script_rule *r, const json_t *v, struct err *err
     return err_set(err, ERR_ARGUMENT, "action.verdict '%s' is not known", name);
 }
 
+/* [pallet, error] by their indices */
+static int parse_failure(struct script_rule *r, const json_t *v, struct err *err)
+{
+    const json_t *pallet = json_array_get(v, 0), *error = json_array_get(v, 1);
+    if (!json_is_integer(pallet) || !json_is_integer(error))
+        return err_set(err, ERR_ARGUMENT, "action.fail is not [pallet index, error index]");
+    r->action = ACTION_FAIL;
+    r->failure = (struct dispatch_error){DISPATCH_KIND_MODULE, (uint8_t)json_integer_value(pallet),
+                                         (uint8_t)json_integer_value(error)};
+    return 0;
+}
+
 static int parse_action_object(struct script_rule *r, json_t *a, struct err *err)
 {
     json_t *v;
@@ -119,10 +131,12 @@ static int parse_action_object(struct script_rule *r, json_t *a, struct err *err
         int rc = parse_verdict(r, v, err);
         r->verdict.custom = (uint8_t)json_integer_value(json_object_get(a, "custom"));
         return rc;
+    } else if ((v = json_object_get(a, "fail"))) {
+        return parse_failure(r, v, err);
     } else if ((v = json_object_get(a, "omit_status"))) {
         r->action = ACTION_OMIT;
     } else {
-        return err_set(err, ERR_ARGUMENT, "action holds none of error, result, delay_ms, verdict");
+        return err_set(err, ERR_ARGUMENT, "action holds none of error, result, delay_ms, verdict, fail");
     }
     return 0;
 }
@@ -195,6 +209,8 @@ static int parse_match(struct script_rule *r, const json_t *m, const json_t *act
         r->point = SCRIPT_VALIDATE;
     } else if (json_is_true(json_object_get(m, "include"))) {
         r->point = SCRIPT_INCLUDE;
+    } else if (json_is_true(json_object_get(m, "dispatch"))) {
+        r->point = SCRIPT_DISPATCH;
     } else if (notify) {
         r->point = SCRIPT_NOTIFY;
         r->method = xstrdup(notify);
@@ -202,7 +218,8 @@ static int parse_match(struct script_rule *r, const json_t *m, const json_t *act
         r->point = SCRIPT_REQUEST;
         r->method = strcmp(method, "*") == 0 ? NULL : xstrdup(method);
     } else {
-        return err_set(err, ERR_ARGUMENT, "match holds none of method, status, notify, validate, include");
+        return err_set(err, ERR_ARGUMENT,
+                       "match holds none of method, status, notify, validate, include, dispatch");
     }
     return parse_tx_match(r, m, err);
 }

@@ -1,5 +1,5 @@
-/* Scripted faults: rules that match a request, a status, a validation or a block author's choice, and say
- * what happens instead. README.md lists the forms. */
+/* Scripted faults: rules that match a request, a status, a validation, a block author's choice or a dispatch,
+ * and say what happens instead. README.md lists the forms. */
 #ifndef DEVCHAIN_SCRIPT_H
 #define DEVCHAIN_SCRIPT_H
 
@@ -10,7 +10,14 @@
 #include "listener.h"
 #include "runtime.h"
 
-enum script_point { SCRIPT_REQUEST, SCRIPT_STATUS, SCRIPT_NOTIFY, SCRIPT_VALIDATE, SCRIPT_INCLUDE };
+enum script_point {
+    SCRIPT_REQUEST,
+    SCRIPT_STATUS,
+    SCRIPT_NOTIFY,
+    SCRIPT_VALIDATE,
+    SCRIPT_INCLUDE,
+    SCRIPT_DISPATCH
+};
 
 enum script_action {
     ACTION_NONE,
@@ -27,6 +34,7 @@ enum script_action {
     ACTION_OMIT,            /* status, notification: not told */
     ACTION_END,             /* status, notification: neither this nor any later one is told */
     ACTION_SKIP,            /* include: the author leaves it out */
+    ACTION_FAIL,            /* dispatch: it fails, whatever the call is */
 };
 
 struct script_rule {
@@ -47,6 +55,7 @@ struct script_rule {
     uint32_t delay_ms;
     json_t *json; /* error or result: owned */
     struct validity verdict;
+    struct dispatch_error failure;
 };
 
 struct script {

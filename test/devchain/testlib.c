@@ -161,7 +161,7 @@ struct rig *rig_new(void (*adjust)(struct core_config *config))
     struct core_config config = default_config();
     if (adjust)
         adjust(&config);
-    struct core_callbacks cb = {on_status, on_block, on_finalized, on_runtime, NULL, verdict, r};
+    struct core_callbacks cb = {on_status, on_block, on_finalized, on_runtime, NULL, verdict, NULL, r};
     r->now_ms = 1000;
     r->wall_ms = 1700000000000;
     r->alice = test_key("//Alice", KEY_ED25519);

@@ -32,6 +32,11 @@ def refusal(code):
     return {'error': error}
 
 
+def invalid(data):
+    """1010 with this text, without the ban that a verdict of the runtime brings along."""
+    return {'error': {'code': 1010, 'message': 'Invalid Transaction', 'data': data}}
+
+
 def on_submit(action, **match):
     return {'match': {'method': SUBMIT, **match}, 'action': action}
 
@@ -103,6 +108,23 @@ class CaseWorld(World):
         start = self.best()
         proc.wait_for(f'{count} blocks', lambda: self.best() >= start + count)
 
+    def seen(self, hash_):
+        """Was this extrinsic submitted by anybody?"""
+        return '0x' + hash_.hex() in self.submitted()
+
+    def address(self, alias='alice'):
+        return self.pg.value('SELECT address FROM txrelay.accounts WHERE alias = %s', (alias,))
+
+    def fund(self, free, alias='alice', **options):
+        """The account's free balance from the next block on, which is made now and is empty."""
+        self.chain.rpc('dev_setBalance', {'account': self.address(alias), 'free': str(free), **options})
+
+    def reap(self, alias='alice', free=10 ** 18):
+        """The account dies in one block and is funded again in the next: a new life, whose nonces begin at 0."""
+        self.fund(0, alias)
+        self.fund(free, alias)
+        self.lives += 1
+
     def submits(self):
         """What came over the relays' watched submissions and ours, in order."""
         return [s for s in self.chain.submits() if s.get('signer')]
@@ -117,6 +139,62 @@ class CaseWorld(World):
 
     def enqueue_many(self, contents, alias='alice'):
         return [self.enqueue(c, alias) for c in contents]
+
+    def put(self, content, alias='alice', **options):
+        """enqueue with options; a value that is a tuple is (SQL expression,)."""
+        call, names, values = remark(content) if isinstance(content, str) else content, '', []
+        for name, value in options.items():
+            names += f', {name} => {value[0] if isinstance(value, tuple) else "%s"}'
+            values += [] if isinstance(value, tuple) else [value]
+        tx = self.pg.value(f'SELECT txrelay.enqueue(%s, %s{names})', [alias, call, *values])
+        self.committed[call] = tx
+        return tx
+
+    def cancel(self, tx):
+        return self.pg.value('SELECT txrelay.cancel(%s)', (tx,))
+
+    def bump(self, tx, tip=None):
+        return self.pg.value('SELECT txrelay.bump(%s, %s)', (tx, tip))
+
+    def policy(self, alias='alice', **keys):
+        """Sets the account's policy; gives the whole of it. None removes a key."""
+        return self.pg.value('SELECT txrelay.account_policy(%s, %s)', (alias, json.dumps(keys)))
+
+    def collect(self, alias='alice'):
+        """Enqueued while this is open is admitted at once."""
+        return Collecting(self, alias)
+
+    def resume(self, alias='alice'):
+        self.pg.value('SELECT txrelay.account_resume(%s)', (alias,))
+
+    def history(self, tx):
+        """Rows of history(id) as dicts."""
+        names = ('nonce', 'attempt', 'hash', 'tip', 'filler', 'outcome', 'state', 'reason', 'error', 'error_count',
+                 'spec_version', 'era_death', 'created_at', 'ended_at')
+        return [dict(zip(names, row)) for row in self.rows(
+            f'SELECT {", ".join(names)} FROM txrelay.history(%s)', tx)]
+
+    def tips(self, tx):
+        """Of its attempts, in order, without a filler's."""
+        return [int(t) for t, in self.rows('''SELECT tip FROM txrelay.attempts WHERE id = %s AND filler IS NULL
+                                              ORDER BY created_at, nonce, number''', tx)]
+
+    def hold(self, alias='alice'):
+        return self.pg.value('SELECT hold FROM txrelay.accounts WHERE alias = %s', (alias,))
+
+    def wait_hold(self, hold, alias='alice', seconds=30):
+        proc.wait_for(f'{alias} to be held: {hold}', lambda: self.hold(alias) == hold, seconds)
+
+    def blocked(self, alias='alice'):
+        """The account's row of blocked_accounts as a dict, or None."""
+        names = ('nonce', 'id', 'state', 'reason', 'paused', 'paused_by', 'hold')
+        found = self.rows(f'SELECT {", ".join(names)} FROM txrelay.blocked_accounts WHERE alias = %s', alias)
+        return dict(zip(names, found[0])) if found else None
+
+    def given_up(self, tx):
+        """[(nonce, outcome, error)] of the nonces that a transaction lost before its end."""
+        return self.rows('''SELECT nonce, outcome::text, error FROM txrelay.finished_transactions
+                            WHERE id IS NULL AND requeued = %s ORDER BY finished_at, nonce''', tx)
 
     def row(self, tx):
         found = self.rows('SELECT stage, state, nonce, outcome, error, attempts FROM txrelay.transactions WHERE id = %s', tx)
@@ -185,6 +263,19 @@ class CaseWorld(World):
         crashed = [r.name for r in self.relays if r.process and not r.alive() and r.process.child.returncode not in (0, -9)]
         assert not crashed, f'{crashed}: a relay died by itself'
         return figures
+
+
+class Collecting:
+    """An operator's pause around several enqueues."""
+
+    def __init__(self, world, alias):
+        self.world, self.alias = world, alias
+
+    def __enter__(self):
+        self.world.pg.value("SELECT txrelay.account_pause(%s, 'the test collects')", (self.alias,))
+
+    def __exit__(self, *_):
+        self.world.resume(self.alias)
 
 
 class CaseTest(unittest.TestCase):

@@ -42,6 +42,7 @@ class World:
         self.chain = Devchain(self.dir, *options)
         self.committed, self.rolled_back, self.relays = {}, [], []
         self.foreign = set()  # hashes of what a test signed with our keys behind the relays' back
+        self.lives = 1  # so often the chain may begin an account's nonces
 
     def relay(self, name, start=True, env=None, **kwargs):
         kwargs.setdefault('leadership', self.leadership)
@@ -81,7 +82,7 @@ class World:
 
     def check(self):
         return invariants.check(self.pg, self.chain, self.committed, self.rolled_back, self.submitted(),
-                                self.foreign)
+                                self.foreign, self.lives)
 
     def submitted(self):
         return {s['hash'] for s in self.chain.submits() if s.get('signer')}

@@ -5,6 +5,7 @@ pg_signal_backend and pg_read_all_stats, no more (L12). Tests connect as app, re
 """
 import atexit
 import hashlib
+import json
 import pathlib
 import shutil
 import subprocess
@@ -182,8 +183,8 @@ class Case(unittest.TestCase):
         root.conn.close()
         # As replica no trigger fires: records that never change can be emptied.
         self.superuser().rows("SET session_replication_role = replica; TRUNCATE txrelay.accounts, txrelay.outbox, "
-                              "txrelay.idempotency_keys, txrelay.cancellations, txrelay.pending_transactions, txrelay.attempts, "
-                              "txrelay.finished_transactions RESTART IDENTITY")
+                              "txrelay.idempotency_keys, txrelay.cancellations, txrelay.bumps, txrelay.pending_transactions, "
+                              "txrelay.attempts, txrelay.refusals, txrelay.finished_transactions RESTART IDENTITY")
         self.owner = self.session('installer')
         self.app = self.session('app')
         self.relay = self.session('relay')
@@ -274,12 +275,12 @@ class Case(unittest.TestCase):
         return [self.app.value(f"SELECT txrelay.enqueue('alice', %s{names})", call, *options.values())
                 for _ in range(count)]
 
-    def admit(self, s, epoch, ids, nonces, hashes=None):
+    def admit(self, s, epoch, ids, nonces, hashes=None, tips=None, version=1):
         n = len(ids)
         return s.value('SELECT txrelay.leader_admit(%s, %s, %s::bigint[], %s::bigint[], %s::bytea[], %s::bytea[], '
-                       '%s::numeric[], %s::bigint[], %s::bigint[], 100, 1, 10)', self.alice, epoch, ids, nonces,
-                       hashes or [h32(x) for x in nonces], [b'\x84' + h32(x) for x in nonces], [0] * n, [64] * n,
-                       [128] * n)
+                       '%s::numeric[], %s::bigint[], %s::bigint[], 100, %s, 10)', self.alice, epoch, ids, nonces,
+                       hashes or [h32(x) for x in nonces], [b'\x84' + h32(x) for x in nonces], tips or [0] * n,
+                       [64] * n, [128] * n, version)
 
     def pending(self, count=1, first=0, epoch=None, **options):
         """Enqueue and admit `count` transactions under an epoch (default: a new claim)."""
@@ -288,11 +289,12 @@ class Case(unittest.TestCase):
         self.admit(self.relay, epoch, ids, list(range(first, first + count)))
         return epoch, ids
 
-    def attempt(self, s, epoch, nonces, hashes, reason='era'):
+    def attempt(self, s, epoch, nonces, hashes, reason='era', tip=0, filler=None, outcome=None, stop=None, version=1):
         n = len(nonces)
         return s.value('SELECT txrelay.leader_attempt(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], %s::numeric[], '
-                       '%s::bigint[], %s::bigint[], 100, 1, 20, %s::text[])', self.alice, epoch, nonces, hashes,
-                       [b'\x84' + x for x in hashes], [0] * n, [None] * n, [None] * n, [reason] * n)
+                       '%s::bigint[], %s::bigint[], 100, %s, 20, %s::text[], %s::int[], %s::text[], %s::text[])',
+                       self.alice, epoch, nonces, hashes, [b'\x84' + x for x in hashes], [tip] * n, [None] * n,
+                       [None] * n, version, [reason] * n, [filler] * n, [outcome] * n, [stop] * n)
 
     def state(self, s, epoch, *rows):
         """rows: (nonce, hash, state[, block_hash[, block_number[, error]]])"""
@@ -308,6 +310,15 @@ class Case(unittest.TestCase):
         return s.value('SELECT txrelay.leader_finish(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], %s::bigint[], '
                        '%s::int[], %s::text[], %s::text[], %s::numeric[])', self.alice, epoch, nonces, hashes, blocks,
                        [7] * len(rows), [2] * len(rows), outcomes, errors, [125] * len(rows))
+
+    def requeue(self, s, epoch, *rows):
+        """rows: (nonce, outcome[, error[, hash[, block_hash]]]), as the chain says it; of block 7."""
+        rows = [tuple(r) + (None,) * (5 - len(r)) for r in rows]
+        nonces, outcomes, errors, hashes, blocks = [list(c) for c in zip(*rows)]
+        return s.value('SELECT txrelay.leader_requeue(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], %s::bigint[], '
+                       '%s::int[], %s::text[], %s::text[], %s::numeric[])', self.alice, epoch, nonces, hashes, blocks,
+                       [b and 7 for b in blocks], [b and 2 for b in blocks], outcomes, errors,
+                       [b and 125 for b in blocks])
 
     def fill(self, s, epoch, nonces, outcome='expired', error=None, tag='fill'):
         n = len(nonces)
@@ -329,6 +340,25 @@ class Case(unittest.TestCase):
 
     def account(self):
         return self.owner.dict('SELECT * FROM txrelay.accounts WHERE account = %s', self.alice)
+
+    def facts(self, epoch):
+        return self.relay.dict('SELECT * FROM txrelay.leader_account(%s, %s)', self.alice, epoch)
+
+    def look(self, epoch):
+        return self.relay.dicts('SELECT * FROM txrelay.leader_look(%s, %s)', self.alice, epoch)
+
+    def snapshot(self, epoch):
+        return self.relay.dicts('SELECT * FROM txrelay.leader_snapshot(%s, %s, -1, 100)', self.alice, epoch)
+
+    def finished(self, nonce):
+        return self.owner.dict('SELECT * FROM txrelay.finished_transactions WHERE account = %s AND nonce = %s',
+                               self.alice, nonce)
+
+    def history(self, tx):
+        return self.app.dicts('SELECT * FROM txrelay.history(%s)', tx)
+
+    def policy(self, **values):
+        return self.relay.value("SELECT txrelay.account_policy('alice', %s::jsonb)", json.dumps(values))
 
     def count(self, table):
         return self.owner.value(f'SELECT count(*) FROM txrelay.{table}')

@@ -6,15 +6,16 @@ import psycopg2
 
 from pgcase import MIGRATIONS, PG_SH, Background, Case, Server, Session, h32, migrate, wait_until
 
-APP = {'enqueue', 'enqueue_many', 'cancel', 'status'}
+APP = {'enqueue', 'enqueue_many', 'cancel', 'bump', 'status', 'history'}
 RELAY = APP | {'relay_register', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_pause',
                'account_pause', 'account_resume', 'leader_snapshot', 'leader_outbox', 'leader_admit', 'leader_attempt',
                'leader_state', 'leader_finish', 'leader_reject', 'leader_requeue', 'leader_fill', 'leader_nonce',
-               'leader_cleanup', 'leader_look', 'ensure_partitions', 'drop_partitions'}
+               'leader_cleanup', 'leader_look', 'leader_account', 'account_policy', 'ensure_partitions',
+               'drop_partitions'}
 READABLE = {
-    'app': {'schema_version', 'transactions', 'leader_state'},
-    'relay': {'schema_version', 'transactions', 'leader_state', 'accounts', 'outbox', 'pending_transactions',
-              'attempts', 'cancellations', 'finished_transactions'},
+    'app': {'schema_version', 'transactions', 'leader_state', 'blocked_accounts'},
+    'relay': {'schema_version', 'transactions', 'leader_state', 'blocked_accounts', 'accounts', 'outbox',
+              'pending_transactions', 'attempts', 'refusals', 'cancellations', 'bumps', 'finished_transactions'},
     'nobody': set(),
 }
 
@@ -119,7 +120,8 @@ class Rights(Case):
                        (nobody, 'SELECT * FROM txrelay.transactions'),
                        (self.app, "INSERT INTO txrelay.outbox (account, call) VALUES (1, '\\x00')"),
                        (self.app, 'SELECT * FROM txrelay.outbox'),
-                       (self.app, "SELECT txrelay.leader_pause(1, 1, 'x')"),
+                       (self.app, "SELECT txrelay.leader_pause(1, 1, 'payment', 'x')"),
+                       (self.app, "SELECT txrelay.account_policy('alice')"),
                        (self.app, "SELECT txrelay.account_pause('alice', 'x')"),
                        (self.app, 'SELECT txrelay.leader_evict(42)'),
                        (self.relay, 'UPDATE txrelay.accounts SET epoch = 1'),

@@ -252,13 +252,14 @@ class Fence(Case):
         return s.rows(f"SELECT * FROM txrelay.{f['name']}({', '.join(arguments)})")
 
     def everything(self):
-        tables = ('accounts', 'outbox', 'pending_transactions', 'attempts', 'finished_transactions', 'idempotency_keys')
+        tables = ('accounts', 'outbox', 'pending_transactions', 'attempts', 'refusals', 'cancellations', 'bumps',
+                  'finished_transactions', 'idempotency_keys')
         return [self.owner.rows(f'SELECT t::text FROM txrelay.{t} t ORDER BY 1') for t in tables]
 
     def test_every_leader_function_refuses_a_stale_epoch(self):
         """I4. Enumerated from pg_proc: a new one without the check fails here."""
         functions = [f for f in self.leader_functions() if f['name'] not in UNFENCED]
-        self.assertGreaterEqual(len(functions), 12)
+        self.assertGreaterEqual(len(functions), 14)
         _, ids = self.pending()
         self.enqueue()
         self.claim(self.relay, 'new', after_ms=9100)
@@ -277,14 +278,14 @@ class Fence(Case):
         self.assertTrue(ids)
 
     def test_an_unknown_account_is_not_a_stale_epoch(self):
-        self.refused('TR010', self.relay.rows, "SELECT txrelay.leader_pause(99, 1, 'x')", text='99')
+        self.refused('TR010', self.relay.rows, "SELECT txrelay.leader_pause(99, 1, 'payment', 'x')", text='99')
 
     def test_late_writer_waits_for_the_claim_and_is_refused(self):
         """Every fenced write that meets a claim in progress waits for it and then ends with TR001."""
         self.pending()
         one = self.session('relay')
         writers = [f for f in self.leader_functions()
-                   if f['name'] not in UNFENCED | {'leader_snapshot', 'leader_outbox', 'leader_look'}]
+                   if f['name'] not in UNFENCED | {'leader_outbox', 'leader_look'}]
         sessions = [self.session('relay') for _ in writers]
         one.begin()
         self.assertTrue(self.claim(one, 'new', after_ms=9100)['granted'])
@@ -320,11 +321,10 @@ class Fence(Case):
         got = call.join()
         self.assertEqual((got['granted'], got['mid_submission']), (False, True))
 
-    def test_reads_write_nothing(self):
+    def test_what_is_polled_writes_nothing(self):
         epoch, _ = self.pending()
         self.relay.begin()
         self.relay.rows('SELECT * FROM txrelay.leader_outbox(%s, %s, 10)', self.alice, epoch)
-        self.relay.rows('SELECT * FROM txrelay.leader_snapshot(%s, %s, -1, 10)', self.alice, epoch)
         self.relay.rows('SELECT * FROM txrelay.leader_look(%s, %s)', self.alice, epoch)
         self.assertIsNone(self.relay.value('SELECT pg_current_xact_id_if_assigned()'))
         self.relay.commit()
@@ -489,13 +489,13 @@ class Pause(Case):
 
     def test_leader_and_operator(self):
         epoch = self.lead()
-        self.relay.rows('SELECT txrelay.leader_pause(%s, %s, %s)', self.alice, epoch, 'no balance')
+        self.relay.rows("SELECT txrelay.leader_pause(%s, %s, 'payment', %s)", self.alice, epoch, 'no balance')
         self.assertEqual(self.paused(), (True, 'leader', 'no balance'))
-        self.relay.rows('SELECT txrelay.leader_pause(%s, %s, NULL)', self.alice, epoch)
+        self.relay.rows('SELECT txrelay.leader_pause(%s, %s, NULL, NULL)', self.alice, epoch)
         self.assertEqual(self.paused(), (False, None, None))
         self.relay.rows("SELECT txrelay.account_pause('alice', 'maintenance')")
-        self.relay.rows('SELECT txrelay.leader_pause(%s, %s, NULL)', self.alice, epoch)
-        self.relay.rows('SELECT txrelay.leader_pause(%s, %s, %s)', self.alice, epoch, 'no balance')
+        self.relay.rows('SELECT txrelay.leader_pause(%s, %s, NULL, NULL)', self.alice, epoch)
+        self.relay.rows("SELECT txrelay.leader_pause(%s, %s, 'payment', %s)", self.alice, epoch, 'no balance')
         self.assertEqual(self.paused(), (True, 'operator', 'maintenance'))
         self.refused('TR010', self.relay.rows, "SELECT txrelay.account_pause('alic', 'x')", text='alice')
 

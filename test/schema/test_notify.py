@@ -73,7 +73,7 @@ class Notify(Case):
         self.told()
         self.relay.rows("SELECT txrelay.leader_reject(%s, %s, ARRAY[%s]::bigint[], '{failed}', '{x}')", self.alice, epoch,
                         other)
-        self.relay.rows("SELECT txrelay.leader_requeue(%s, %s, '{0}', '{x}')", self.alice, epoch)
+        self.requeue(self.relay, epoch, (0, 'usurped', 'x'))
         self.assertEqual(self.told(), [
             ('pending_tx_removed', {'account_id': self.hex_id, 'nonce': None, 'id': other, 'outcome': 'failed'}),
             ('pending_tx_removed', {'account_id': self.hex_id, 'nonce': 0, 'id': tx})])
@@ -148,7 +148,7 @@ class Partitions(Case):
         self.assertFalse(self.owner.value("SELECT has_table_privilege('relay', 'txrelay.finished_transactions_2040m03', "
                                           "'INSERT, UPDATE, DELETE, TRUNCATE')"))
         self.assertEqual(self.owner.value("SELECT count(*) FROM pg_index WHERE indrelid = "
-                                          "'txrelay.finished_transactions_2040m03'::regclass"), 3)
+                                          "'txrelay.finished_transactions_2040m03'::regclass"), 4)
 
     def test_two_callers(self):
         other = self.session('relay')

@@ -52,9 +52,6 @@ class Outbox(Case):
 class Look(Case):
     """Deadlines, cancellations, not_before: what the database's clock says to the leader."""
 
-    def look(self, epoch):
-        return self.relay.dicts('SELECT * FROM txrelay.leader_look(%s, %s)', self.alice, epoch)
-
     def over(self, table, tx):
         self.superuser().rows(f"UPDATE txrelay.{table} SET deadline = clock_timestamp() - interval '1 s' WHERE id = %s", tx)
 
@@ -116,7 +113,7 @@ class Look(Case):
     def test_a_cancelled_one_that_lost_its_nonce(self):
         epoch, (tx,) = self.pending()
         self.app.value('SELECT txrelay.cancel(%s)', tx)
-        self.relay.rows("SELECT txrelay.leader_requeue(%s, %s, '{0}', '{lost}')", self.alice, epoch)
+        self.requeue(self.relay, epoch, (0, 'usurped', 'lost'))
         self.look(epoch)
         self.assertEqual((self.status(tx)['stage'], self.status(tx)['outcome']), ('finished', 'cancelled'))
         self.look(epoch)
@@ -129,7 +126,7 @@ class Look(Case):
         self.admit(self.relay, epoch, [tx], [0])
         self.assertEqual(self.relay.dict('SELECT * FROM txrelay.leader_snapshot(%s, %s, -1, 9)', self.alice,
                                          epoch)['guard'], 900)
-        self.relay.rows("SELECT txrelay.leader_requeue(%s, %s, '{0}', '{lost}')", self.alice, epoch)
+        self.requeue(self.relay, epoch, (0, 'usurped', 'lost'))
         self.assertEqual(self.owner.value('SELECT guard FROM txrelay.outbox'), 900)
         self.refused('TR011', lambda: self.enqueue(spec_version=-1), text=('spec_version', '-1'))
 
@@ -315,10 +312,6 @@ class State(Case):
 
 
 class Finish(Case):
-    def finished(self, nonce):
-        return self.owner.dict('SELECT * FROM txrelay.finished_transactions WHERE account = %s AND nonce = %s',
-                               self.alice, nonce)
-
     def test_ok_and_dispatch_error(self):
         epoch, ids = self.pending(2, creator='shop', call=b'\5\6')
         self.state(self.relay, epoch, (0, h32(0), 'in_block', BLOCK))
@@ -362,7 +355,7 @@ class Finish(Case):
 
     def test_cancelled_by_a_filler_signed_as_an_attempt(self):
         epoch, _ = self.pending()
-        self.attempt(self.relay, epoch, [0], [h32('filler')], 'cancelled')
+        self.attempt(self.relay, epoch, [0], [h32('filler')], 'cancelled', filler=2, outcome='cancelled', stop='by app')
         self.finish(self.relay, epoch, (0, h32('filler'), BLOCK, 'cancelled'))
         f = self.finished(0)
         self.assertEqual((f['outcome'], f['hash'], f['state'], f['block_hash']),
@@ -451,13 +444,13 @@ class Others(Case):
     def test_requeue_keeps_id_place_and_history(self):
         epoch, ids = self.pending(2, key=None, creator='shop')
         later = self.enqueue()
-        self.assertEqual(self.relay.value("SELECT txrelay.leader_requeue(%s, %s, '{0}', '{foreign}')", self.alice, epoch), 1)
+        self.assertEqual(self.requeue(self.relay, epoch, (0, 'usurped', 'foreign')), 1)
         got = self.relay.dicts('SELECT * FROM txrelay.leader_outbox(%s, %s, 10)', self.alice, epoch)
         self.assertEqual([(r['id'], r['creator'], r['attempts']) for r in got], [(ids[0], 'shop', 1), (later[0], 'app', 0)])
         self.assertEqual((self.attempts(0)[0]['outcome'], self.attempts(0)[0]['reason']), ('usurped', 'foreign'))
         self.admit(self.relay, epoch, [ids[0]], [2])
         self.assertEqual(self.status(ids[0])['attempts'], 2)
-        self.refused('TR002', self.relay.rows, "SELECT txrelay.leader_requeue(%s, %s, '{0}', '{x}')", self.alice, epoch)
+        self.refused('TR002', self.requeue, self.relay, epoch, (0, 'usurped', 'x'), text='0 of 1')
 
     def test_the_number_goes_on_when_a_nonce_is_used_again(self):
         epoch, _ = self.pending(2)
@@ -540,8 +533,7 @@ class Others(Case):
             self.assertEqual(self.attempt(self.relay, epoch, nonces, [h32(f'b{x}') for x in nonces]), n)
             half = n // 2
             self.fill(self.relay, epoch, nonces[:half])
-            self.relay.value('SELECT txrelay.leader_requeue(%s, %s, %s::bigint[], %s::text[])', self.alice, epoch,
-                             nonces[half:], ['foreign'] * (n - half))
+            self.requeue(self.relay, epoch, *[(x, 'usurped', 'foreign') for x in nonces[half:]])
             self.relay.value('SELECT txrelay.leader_reject(%s, %s, %s::bigint[], %s::text[], %s::text[])', self.alice,
                              epoch, ids[half:], ['failed'] * (n - half), ['x'] * (n - half))
             self.finish(self.relay, epoch, *[(x, h32(f'fill{x}'), BLOCK, 'ok') for x in nonces[:half]])

@@ -62,7 +62,7 @@ class FamilyA(CaseTest):
 
     def test_4_refused_for_priority_a_foreign_one_is_there(self):
         """A stranger holds the third nonce in the pool. The chain decides; the other nine go on and the third ends with
-        a reason (to put it back into the outbox is a policy of issue 3)."""
+        a reason (another nonce for it is a policy: test_policy)."""
         world = self.world()
         world.set(paused=True)
         foreign = world.foreign_send(2, remark('a stranger'), tip=1000)

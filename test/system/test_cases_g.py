@@ -8,8 +8,8 @@ from harness.chain import remark
 
 class FamilyG(CaseTest):
     def test_72_usurped_by_a_user_of_the_key(self):
-        """A command-line user sends the same nonce with a higher tip. Found, told, on record; ours is not on the chain.
-        (To put it back into the outbox is a policy of issue 3.)"""
+        """A command-line user sends the same nonce with a higher tip. Found, told, on record; ours is not on the chain
+        (another nonce for it is a policy: test_policy)."""
         world = self.world()
         world.set(paused=True)
         first, second = world.enqueue_many(['ours', 'behind it'])

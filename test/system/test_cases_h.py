@@ -72,23 +72,65 @@ class FamilyH(CaseTest):
         world.blocks(3)
         self.assert_once(world)
 
-    def test_93_reaped_with_three_pending(self):
-        """The account dies and is funded again: its nonce starts at 0. Said loudly, and nothing of the old life is sent
-        to the new one (to go on is an operator's order, issue 3)."""
-        world = self.world()
+    def reaped(self, down=False, **policy):
+        """One nonce is used, three wait in the pool; the account dies and is funded again: its nonce starts at 0. Said
+        loudly, and nothing of the old life is sent to the new one, whether somebody looked or not."""
+        world = self.world(manager={'era_period': 16})
+        world.policy(**policy)
         world.enqueue('its life before')
         self.assert_once(world)
         world.set(paused=True)
         txs = world.enqueue_many([f'pending {i}' for i in range(3)])
         world.wait_pool(3)
-        world.chain.rpc('dev_setBalance', {'account': ALICE, 'free': 0})
-        world.chain.rpc('dev_setBalance', {'account': ALICE, 'free': 10 ** 18, 'nonce': 0})
+        if down:
+            world.relays[0].kill()
+        world.reap()
         world.set(paused=False)
-        world.wait_alert('account nonce went from 1 to 0')
-        world.wait_blocks(10)
+        if down:
+            world.wait_blocks(3)
+            world.wait_leader(world.relay('heir'))
+        world.wait_hold('reaped')
+        world.wait_alert('(?i)reaped')
+        sent, attempts = len(world.submits()), len(world.attempts())
+        txs.append(world.enqueue('asked for in between'))
+        world.wait_blocks(20)
+        self.assertEqual((len(world.submits()), len(world.attempts())), (sent, attempts), 'nothing signed, nothing sent')
         self.assertEqual(world.stranger.next_nonce(), 0, 'nothing was executed in the new life')
-        self.assertEqual({world.row(t)['stage'] for t in txs}, {'pending'})
-        self.assertLess(len(world.submits()), 4 + 3 * 3)
+        self.assertIsNone(world.row(txs[3])['nonce'])
+        row = world.blocked()
+        self.assertEqual((row['hold'], row['paused_by']), ('reaped', 'leader'))
+        return world, txs
+
+    def begin_again(self, world, txs, given_up):
+        """The operator's order: the account goes on at the chain's nonce."""
+        world.resume()
+        figures = world.settle()
+        self.assertEqual((figures['finalized'], figures['failed']), (5 - given_up, given_up))
+        self.assertEqual(sorted(world.row(t)['nonce'] for t in txs[given_up:]), list(range(4 - given_up)))
+        self.assertIsNone(world.hold())
+        after = world.enqueue('the new life goes on')
+        world.settle()
+        self.assertEqual((world.end(after)[0], world.row(after)['nonce']), ('ok', 4 - given_up))
+        world.relays[-1].kill()
+        world.wait_leader(world.relay('later'))
+        last = world.enqueue('and is nobody\'s riddle at the next start')
+        world.settle()
+        self.assertEqual((world.end(last)[0], world.row(last)['nonce']), ('ok', 5 - given_up))
+
+    def test_93_reaped_with_three_pending(self):
+        """What waited ends with a reason; what is asked for later begins the new life."""
+        world, txs = self.reaped()
+        self.begin_again(world, txs, given_up=3)
+        for tx in txs[:3]:
+            self.assertEqual(world.end(tx)[0], 'failed')
+            self.assertRegex(world.end(tx)[1], '(?i)reaped')
+
+    def test_93_reaped_while_it_is_down(self):
+        """Found at the start by the nonces that are on record. By the account's policy, what waited is signed again."""
+        world, txs = self.reaped(down=True, usurped='requeue')
+        self.begin_again(world, txs, given_up=0)
+        for tx in txs[:3]:
+            self.assertEqual(len(world.given_up(tx)), 1)
 
     def test_97_ten_thousand_rows_at_the_start(self):
         """10,000 nonces are in use when the leader is killed. The successor sends new ones soon and loses none."""

@@ -40,10 +40,44 @@ class FamilyI(CaseTest):
         self.upgrade(told=False)
 
     def test_102_transaction_version(self):
-        """The encoding of calls may have changed: said loudly (to stop is a policy of issue 3)."""
-        world = self.upgrade(tx=2)
+        """The encoding of calls may have changed, so nobody knows what those that wait mean: said loudly, and nothing is
+        signed, sent or given a nonce until an operator resumes; then all of them go on under the new version."""
+        world = self.world()
+        world.set(paused=True)
+        txs = world.enqueue_many([f'pooled {i}' for i in range(3)])
+        world.wait_pool(3)
+        world.chain.rpc('dev_upgrade', {'tx': 2})
         world.wait_alert('transaction_version went from 1 to 2')
+        world.wait_hold('transaction_version')
+        txs += world.enqueue_many([f'after {i}' for i in range(3)])
+        world.set(paused=False)
+        sent, attempts = len(world.submits()), len(world.attempts())
+        world.wait_blocks(10)
+        self.assertEqual((len(world.submits()), len(world.attempts())), (sent, attempts))
+        self.assertEqual([world.row(t)['nonce'] for t in txs[3:]], [None] * 3)
+        self.assertEqual(world.blocked()['hold'], 'transaction_version')
+        world.resume()
+        self.assert_once(world)
+        self.assertIsNone(world.hold())
+        self.assertEqual([world.row(t)['nonce'] for t in txs], list(range(6)))
         self.assertEqual(world.rows("SELECT DISTINCT transaction_version FROM txrelay.attempts WHERE outcome = 'included'"), [(2,)])
+
+    def test_102_transaction_version_while_it_is_down(self):
+        """Found at the start: the account was used under another version."""
+        world = self.world()
+        world.enqueue('before')
+        self.assert_once(world)
+        world.relays[0].kill()
+        world.chain.rpc('dev_upgrade', {'tx': 2})
+        world.wait_blocks(3)
+        world.wait_leader(world.relay('heir'))
+        tx = world.enqueue('after')
+        world.wait_hold('transaction_version')
+        world.wait_blocks(5)
+        self.assertEqual((world.row(tx)['nonce'], len(world.submits())), (None, 1))
+        world.resume()
+        self.assert_once(world)
+        self.assertEqual(world.row(tx)['nonce'], 1)
 
     def test_22_98_three_upgrades_in_a_row(self):
         world = self.world()

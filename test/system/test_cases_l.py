@@ -2,7 +2,7 @@
 import unittest
 
 from harness import proc
-from harness.cases import SUBMIT, CaseTest, chopsticks, load_tests, on_submit  # noqa: F401
+from harness.cases import SUBMIT, CaseTest, chopsticks, invalid, load_tests, on_submit, refusal  # noqa: F401
 from harness.chain import put_compact, remark
 
 BOB_ID = bytes.fromhex('8eaf04151687736326c9fea17e25fc5287613693c912909cb226aa4794f26a48')
@@ -17,6 +17,9 @@ def calls(index, *items):
 
 
 TOO_MUCH = 10 ** 30
+PAYMENT = 'Inability to pay some fees (e.g. account balance too low)'
+BAD_PROOF = 'Transaction has a bad signature'
+FUTURE = 'Transaction will be valid in the future'
 
 
 class FamilyL(CaseTest):
@@ -55,13 +58,35 @@ class FamilyL(CaseTest):
         self.assertEqual(len(world.submits()), 2)
 
     def test_117_a_timeout_keeps_the_nonce(self):
-        """Four submissions in a row time out (a higher tip on each is a policy of issue 3)."""
+        """Four submissions in a row time out (a higher tip is a policy: test_fees)."""
         world = self.world(call_timeout_ms=400)
         world.script({'match': {'method': SUBMIT, 'times': 4}, 'action': 'ignore'})
         tx = world.enqueue('slow node')
         self.assert_once(world)
         self.assertEqual(world.row(tx)['nonce'], 0)
         self.assert_one_hash_each(world)
+
+
+    def test_123_five_errors_with_count_and_time(self):
+        """The node refuses one transaction in five ways, each more than once; it gets in after all. Its history lists each
+        error with its count, when it was signed and when that ended."""
+        world = self.world()
+        errors = {'temporarily banned': refusal(1012), 'limit': refusal(1016), 'pay some fees': invalid(PAYMENT),
+                  'bad signature': invalid(BAD_PROOF), 'valid in the future': invalid(FUTURE)}
+        counts = dict(zip(errors, (2, 3, 2, 2, 3)))
+        rules = {e: world.script(on_submit(action, nonce=0, times=counts[e]))[0] for e, action in errors.items()}
+        tx, behind = world.enqueue_many(['refused in five ways', 'behind it'])
+        self.assert_once(world)
+        history = world.history(tx)
+        for part, rule in rules.items():
+            self.assertEqual(world.script_fired(rule), counts[part], part)
+            rows = [h for h in history if h['error'] and part in h['error']]
+            self.assertEqual(sum(h['error_count'] for h in rows), counts[part], (part, history))
+            self.assertEqual({h['nonce'] for h in rows}, {0})
+        self.assertTrue(all(h['created_at'] and h['ended_at'] >= h['created_at'] for h in history), history)
+        self.assertEqual([h['attempt'] for h in history], sorted(h['attempt'] for h in history))
+        self.assertEqual([h['outcome'] for h in history if h['outcome'] == 'included'], ['included'])
+        self.assertEqual([(h['error'], h['outcome']) for h in world.history(behind)], [(None, 'included')])
 
 
 FamilyLChopsticks = chopsticks(FamilyL)

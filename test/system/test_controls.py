@@ -4,27 +4,12 @@ import unittest
 
 from harness import proc
 from harness.cases import CaseTest, load_tests, on_submit, refusal  # noqa: F401
-from harness.chain import remark
 from harness.relay import cli
 
 
 class Controls(CaseTest):
-    def put(self, world, text, **options):
-        """enqueue with options; a tuple is (SQL expression,)."""
-        call, names, values = remark(text), '', []
-        for name, value in options.items():
-            sql = value[0] if isinstance(value, tuple) else '%s'
-            names += f', {name} => {sql}'
-            values += [] if isinstance(value, tuple) else [value]
-        tx = world.pg.value(f"SELECT txrelay.enqueue('alice', %s{names})", [call, *values])
-        world.committed[call] = tx
-        return tx
-
     def in_ms(self, ms):
         return (f"clock_timestamp() + interval '{ms} ms'",)
-
-    def cancel(self, world, tx):
-        return world.pg.value('SELECT txrelay.cancel(%s)', (tx,))
 
     def late_ms(self, world, tx, column='deadline'):
         """How long after this time of its record's text it ended."""
@@ -44,7 +29,7 @@ class Controls(CaseTest):
         """The account is paused and its leader asleep: the row ends at its time, not at some poll."""
         world = self.world()
         world.pg.value("SELECT txrelay.account_pause('alice', 'test')")
-        tx = self.put(world, 'too late', deadline=self.in_ms(1500))
+        tx = world.put('too late', deadline=self.in_ms(1500))
         outcome, error = world.wait_end(tx)
         self.assertEqual(outcome, 'expired')
         self.assertRegex(error, 'deadline .* passed')
@@ -58,7 +43,7 @@ class Controls(CaseTest):
         """The pool is full until after the deadline: a filler takes the nonce, those behind go on."""
         world = self.world()
         rule, = world.script(on_submit(refusal(1016), times=0))
-        tx = self.put(world, 'refused', deadline=self.in_ms(1000))
+        tx = world.put('refused', deadline=self.in_ms(1000))
         behind = world.enqueue('behind it')
         self.assertEqual(world.wait_end(tx)[0], 'expired')
         world.chain.rpc('dev_clearScript', {'id': rule})
@@ -67,10 +52,10 @@ class Controls(CaseTest):
         self.assertEqual(world.row(behind)['nonce'], 1)
 
     def test_deadline_passes_in_the_pool_and_it_gets_in(self):
-        """Nothing is done to bytes that a pool holds: the record is what the chain says."""
+        """Its bytes cannot be outbid within what it may cost: the record is what the chain says."""
         world = self.world()
         world.set(paused=True)
-        tx = self.put(world, 'late but in', deadline=self.in_ms(700))
+        tx = world.put('late but in', deadline=self.in_ms(700), max_tip=0)
         world.wait_pool(1)
         passed = 'SELECT deadline + interval \'1200 ms\' < clock_timestamp() FROM txrelay.pending_transactions WHERE id = %s'
         proc.wait_for('the deadline to pass', lambda: world.pg.value(passed, (tx,)))
@@ -80,10 +65,11 @@ class Controls(CaseTest):
         self.assertEqual(len(world.attempts()), 1)
 
     def test_deadline_passes_and_the_bytes_are_lost(self):
-        """Sent once and gone: no new signature, and no end before the era's: a pool somewhere may still have it."""
+        """Sent once and gone, and it may not cost more: no new signature, and no end before the era's: a pool somewhere
+        may still have it."""
         world = self.world(manager={'era_period': 16})
         rules = self.lost(world)
-        tx = self.put(world, 'gone', deadline=self.in_ms(600))
+        tx = world.put('gone', deadline=self.in_ms(600), max_tip=0)
         self.sent(world, tx)
         self.assertEqual(world.wait_end(tx)[0], 'expired')
         death, = world.rows('SELECT era_death FROM txrelay.attempts WHERE id = %s', tx)[0]
@@ -99,9 +85,9 @@ class Controls(CaseTest):
 
     def test_cancel_in_the_outbox(self):
         world = self.world()
-        tx = self.put(world, 'taken back', not_before=self.in_ms(3600000))
+        tx = world.put('taken back', not_before=self.in_ms(3600000))
         self.assertEqual(cli('cancel', str(tx), '--database', world.pg.dsn).stdout.strip(), 'cancelled')
-        self.assertEqual(self.cancel(world, tx), 'finished')
+        self.assertEqual(world.cancel(tx), 'finished')
         world.settle()
         self.assertEqual(world.end(tx)[0], 'cancelled')
         self.assertEqual(world.submits(), [])
@@ -114,7 +100,7 @@ class Controls(CaseTest):
         tx, behind = world.enqueue_many(['refused', 'behind it'])
         world.pg.value("SELECT txrelay.account_resume('alice')")
         proc.wait_for('two nonces', lambda: world.next_nonce() == 2)
-        self.assertEqual(self.cancel(world, tx), 'requested')
+        self.assertEqual(world.cancel(tx), 'requested')
         begin = time.monotonic()
         outcome, error = world.wait_end(tx)
         self.assertEqual(outcome, 'cancelled')
@@ -127,23 +113,24 @@ class Controls(CaseTest):
         proc.wait_for('no request to be left', lambda: not world.pg.value('SELECT count(*) FROM txrelay.cancellations'))
 
     def test_cancel_of_what_a_pool_holds(self):
-        """It gets in, and the record says so."""
+        """It may not cost more, so nothing can take its place: it gets in, and the record says so (a race that is won:
+        test_fees)."""
         world = self.world()
         world.set(paused=True)
-        tx = world.enqueue('too late')
+        tx = world.put('too late', max_tip=0)
         world.wait_pool(1)
-        self.assertEqual(self.cancel(world, tx), 'requested')
+        self.assertEqual(world.cancel(tx), 'requested')
         world.set(paused=False)
         self.assert_once(world)
-        self.assertEqual(self.cancel(world, tx), 'finished')
+        self.assertEqual(world.cancel(tx), 'finished')
 
     def test_cancel_of_what_is_lost_survives_the_leader(self):
-        """Asked of one leader, carried out by the next, at the end of the era."""
+        """Asked of one leader, carried out by the next, at the end of the era where no filler may outbid it."""
         world = self.world(manager={'era_period': 16})
         rules = self.lost(world)
-        tx = world.enqueue('gone')
+        tx = world.put('gone', max_tip=0)
         self.sent(world, tx)
-        self.assertEqual(self.cancel(world, tx), 'requested')
+        self.assertEqual(world.cancel(tx), 'requested')
         world.relays[0].kill()
         heir = world.relay('heir')
         world.wait_leader(heir)
@@ -161,10 +148,10 @@ class Controls(CaseTest):
         """Made for 900: signed under it, refused under 901 with a reason that names both; others go on."""
         world = self.world()
         spec = world.chain.rpc('state_getRuntimeVersion')['specVersion']
-        good = self.put(world, 'in time', spec_version=spec)
+        good = world.put('in time', spec_version=spec)
         self.assertEqual(world.wait_end(good)[0], 'ok')
         world.pg.value("SELECT txrelay.account_pause('alice', 'upgrade')")
-        late, plain = self.put(world, 'for the old one', spec_version=spec), world.enqueue('for any')
+        late, plain = world.put('for the old one', spec_version=spec), world.enqueue('for any')
         world.chain.rpc('dev_upgrade', {})
         proc.wait_for('the new runtime', lambda: world.chain.rpc('state_getRuntimeVersion')['specVersion'] == spec + 1)
         world.wait_blocks(3)
@@ -182,7 +169,7 @@ class Controls(CaseTest):
         spec = world.chain.rpc('state_getRuntimeVersion')['specVersion']
         rule, = world.script(on_submit(refusal(1016), times=0))
         world.pg.value("SELECT txrelay.account_pause('alice', 'collect')")
-        tx = self.put(world, 'for the old one', spec_version=spec)
+        tx = world.put('for the old one', spec_version=spec)
         behind = world.enqueue('for any')
         world.pg.value("SELECT txrelay.account_resume('alice')")
         proc.wait_for('two nonces', lambda: world.next_nonce() == 2)
@@ -199,8 +186,8 @@ class Controls(CaseTest):
     def test_higher_priority_first_among_those_that_wait(self):
         world = self.world()
         world.pg.value("SELECT txrelay.account_pause('alice', 'collect')")
-        txs = {p: self.put(world, f'priority {p}', priority=p) for p in (0, -3, 7, 2)}
-        also = self.put(world, 'second of 7', priority=7)
+        txs = {p: world.put(f'priority {p}', priority=p) for p in (0, -3, 7, 2)}
+        also = world.put('second of 7', priority=7)
         world.pg.value("SELECT txrelay.account_resume('alice')")
         self.assert_once(world)
         order = [txs[7], also, txs[2], txs[0], txs[-3]]
@@ -211,7 +198,7 @@ class Controls(CaseTest):
         world = self.world()
         late = []
         for i in range(5):
-            tx = self.put(world, f'later {i}', not_before=self.in_ms(1250 + 137 * i))
+            tx = world.put(f'later {i}', not_before=self.in_ms(1250 + 137 * i))
             due = world.pg.value('SELECT not_before FROM txrelay.outbox WHERE id = %s', (tx,))
             world.enqueue(f'at once {i}')
             world.wait_end(tx)

@@ -12,6 +12,7 @@
 #include "chain/keys.h"
 #include "chain/metadata.h"
 #include "chain/rpc.h"
+#include "chain/scale.h"
 #include "chain/ss58.h"
 
 struct node;
@@ -47,13 +48,21 @@ struct node_included {
     struct dispatch_result result;
 };
 
+/* The free balance of an account; an account that does not exist has none at all. */
+struct node_balance {
+    bool known; /* false: this chain keeps it elsewhere, or the node has pruned that state */
+    u128 free;
+};
+
 struct node_block {
     struct node_head head;
     uint32_t extrinsic_count;
     const struct node_included *included;
     size_t included_count;
-    const uint64_t *nonces; /* of the watched accounts, in node_watch_account order, at this block */
-    size_t nonce_count;
+    /* Of the watched accounts, in node_watch_account order, at this block. */
+    const uint64_t *nonces;
+    const struct node_balance *balances;
+    size_t nonce_count; /* of each of the two */
 };
 
 struct node_config {
@@ -87,7 +96,8 @@ const struct node_info *node_info(const struct node *n); /* NULL unless READY */
 
 /* Report finalized blocks from this height on (back-filling what is already past). Calling again with a
  * lower height starts over from there. Survives reconnects. Without it nothing is reported.
- * State that the node has pruned: events are reported as DISPATCH_NONE, nonces as UINT64_MAX. */
+ * State that the node has pruned: events are reported as DISPATCH_NONE, nonces as UINT64_MAX, balances as not
+ * known. */
 void node_follow(struct node *n, uint64_t from_number);
 /* Ask for the runtime version now (a bad proof was answered; case 101: the subscription may stay silent).
  * on_runtime follows if it is another one; nothing otherwise. Not READY: nothing. */
@@ -95,7 +105,7 @@ void node_recheck_runtime(struct node *n);
 /* A block of this height is known to exist elsewhere. Where there are several endpoints, one that is far
  * below it is left (case 132), from the loop; when all of them are, the last one is what there is. */
 void node_expect_height(struct node *n, uint64_t height);
-/* Add an account whose nonce is read at each reported block; returns its index. */
+/* Add an account whose nonce and free balance are read at each reported block; returns its index. */
 size_t node_watch_account(struct node *n, const uint8_t *account_id, size_t len);
 
 /* Statuses of a watched extrinsic, as the node says them (facts: author_extrinsicUpdate; also chopsticks'

@@ -336,6 +336,20 @@ struct store_enqueue {
 };
 void store_enqueue_start(struct store *s, struct store_enqueue *r, store_cb cb);
 
+/* What is asked for later: an end, a higher tip, the end of a pause. The leader hears of it. */
+struct store_ask {
+    struct store_req req;
+    int64_t id;          /* cancel, bump */
+    const char *tip;     /* bump: decimal; NULL: the next step of the account's policy */
+    const char *account; /* resume: alias, 0x id or address */
+    /* out. cancel: "cancelled" (it had no nonce), "requested", "finished"; bump: "queued" (it has no nonce),
+     * "requested", "finished"; resume: "" */
+    const char *answer;
+};
+void store_cancel_start(struct store *s, struct store_ask *r, store_cb cb);
+void store_bump_start(struct store *s, struct store_ask *r, store_cb cb);
+void store_resume_start(struct store *s, struct store_ask *r, store_cb cb);
+
 /* ---- the store itself ---- */
 
 struct store_pg_config {

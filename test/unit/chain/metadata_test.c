@@ -16,6 +16,7 @@
 #include "base/rng.h"
 #include "chain/codec.h"
 #include "chain/scale.h"
+#include "metadata_internal.h"
 #include "support_vectors.h"
 
 static const struct {
@@ -79,6 +80,50 @@ static void names_and_constants(void **state)
     assert_null(metadata_constant(md, "NoSuchPallet", "SS58Prefix", &len));
     assert_string_equal(metadata_extension_at(md, 0)->name, "CheckNonZeroSender");
     assert_string_equal(metadata_extension_at(md, 9)->name, "CheckMetadataHash");
+    metadata_free(md);
+}
+
+/* AccountInfo of today's runtimes: nonce and three counters of 4 bytes, then free, reserved, frozen, flags.
+ */
+static void free_balance_of_every_runtime(void **state)
+{
+    (void)state;
+    struct buf info = {0};
+    u128 want = ((u128)1 << 100) + 5, got;
+    for (unsigned i = 0; i < 4; i++)
+        scale_put_u32(&info, 1000 + i);
+    scale_put_u128(&info, want);
+    for (unsigned i = 0; i < 3; i++)
+        scale_put_u128(&info, i);
+    for (size_t i = 0; i < ARRAY_LEN(runtimes); i++) {
+        struct metadata *md = vectors_metadata(runtimes[i].name);
+        got = 0;
+        assert_true(metadata__account_has_free(md));
+        assert_true(metadata__account_free(md, info.data, info.len, &got));
+        assert_true(got == want);
+        assert_false(metadata__account_free(md, info.data, info.len - 1, &got));
+        assert_false(metadata__account_free(md, info.data, 4, &got));
+        metadata_free(md);
+    }
+    buf_done(&info);
+}
+
+/* A chain without System.Account, or whose accounts are no struct with data.free: nothing is known, nothing
+ * is read. */
+static void no_free_balance(void **state)
+{
+    (void)state;
+    struct metadata *md = vectors_metadata("v15-polkadot");
+    static const uint8_t info[80];
+    const uint32_t others[] = {TYPE_NONE, md->type_events, md->type_call, md->type_dispatch_error};
+    u128 got;
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        md->account = (struct account_format){0};
+        md->type_account = others[i];
+        metadata__resolve_account(md);
+        assert_false(metadata__account_has_free(md));
+        assert_false(metadata__account_free(md, info, sizeof(info), &got));
+    }
     metadata_free(md);
 }
 
@@ -407,6 +452,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_runtime_parses),
         cmocka_unit_test(names_and_constants),
+        cmocka_unit_test(free_balance_of_every_runtime),
+        cmocka_unit_test(no_free_balance),
         cmocka_unit_test(envelopes),
         cmocka_unit_test(cut_metadata_is_refused),
         cmocka_unit_test(damaged_metadata_is_answered),

@@ -164,6 +164,79 @@ static void nonces_without_query_storage(void **state)
     rig_done(&rig);
 }
 
+/* What the chain says of two accounts at each block: with one question for both, and one after the other. */
+static void free_balances(bool no_query_storage)
+{
+    struct node_rig rig;
+    uint8_t account[32] = {7}, other[32] = {8};
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    f->no_query_storage = no_query_storage;
+    add_empty(f, 3);
+    f->blocks[1].free = 123456789012345678;
+    f->blocks[2].account_len = 0;
+    f->blocks[3].account_len = FAKE_ACCOUNT_LEN - 16; /* of a runtime with another AccountData */
+    f->blocks[3].nonce = 6;
+    f->finalized = f->best = 3;
+    rig_connect(&rig);
+    node_watch_account(rig.node, account, 32);
+    node_watch_account(rig.node, other, 32);
+    node_follow(rig.node, 1);
+    rig_wait_seen(&rig, 3);
+    assert_true(rig.seen[0].balance.known);
+    assert_true(rig.seen[0].balance.free == 123456789012345678);
+    assert_true(rig.seen[1].balance.known);
+    assert_true(rig.seen[1].balance.free == 0);
+    assert_int_equal(rig.seen[1].nonce, 0);
+    assert_false(rig.seen[2].balance.known);
+    assert_int_equal(rig.seen[2].nonce, 6);
+    assert_int_equal(rig.down, 0);
+    rig_done(&rig);
+}
+
+static void balances_in_one_question(void **state)
+{
+    (void)state;
+    free_balances(false);
+}
+
+static void balances_one_by_one(void **state)
+{
+    (void)state;
+    free_balances(true);
+}
+
+/* A node need not name the accounts that do not exist. */
+static bool name_nobody(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                        const json_t *params)
+{
+    (void)params;
+    if (strcmp(method, "state_queryStorageAt") != 0)
+        return false;
+    fake_answer(p, id, json_pack("[{s:s, s:[]}]", "block", f->blocks[0].hash, "changes"));
+    return true;
+}
+
+static void balance_of_an_account_that_is_not_named(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    uint8_t account[32] = {7};
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    f->hook = name_nobody;
+    add_empty(f, 1);
+    f->finalized = f->best = 1;
+    rig_connect(&rig);
+    node_watch_account(rig.node, account, 32);
+    node_follow(rig.node, 1);
+    rig_wait_seen(&rig, 1);
+    assert_int_equal(rig.seen[0].nonce, 0);
+    assert_true(rig.seen[0].balance.known);
+    assert_true(rig.seen[0].balance.free == 0);
+    rig_done(&rig);
+}
+
 static void pruned_state(void **state)
 {
     (void)state;
@@ -189,7 +262,9 @@ static void pruned_state(void **state)
     assert_int_equal(rig.seen[0].included_count, 1);
     assert_int_equal(rig.seen[0].included.result.outcome, DISPATCH_NONE);
     assert_true(rig.seen[0].nonce == UINT64_MAX);
+    assert_false(rig.seen[0].balance.known);
     assert_int_equal(rig.seen[4].nonce, 0);
+    assert_true(rig.seen[4].balance.known);
     assert_int_equal(rig.down, 0);
     buf_done(&x.bytes);
     buf_done(&events);
@@ -436,6 +511,9 @@ int main(void)
         cmocka_unit_test(all_heights_although_the_node_skips),
         cmocka_unit_test(results_and_nonces),
         cmocka_unit_test(nonces_without_query_storage),
+        cmocka_unit_test(balances_in_one_question),
+        cmocka_unit_test(balances_one_by_one),
+        cmocka_unit_test(balance_of_an_account_that_is_not_named),
         cmocka_unit_test(pruned_state),
         cmocka_unit_test(follow_again_from_within_a_block),
         cmocka_unit_test(lost_while_following),

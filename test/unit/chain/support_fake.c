@@ -67,7 +67,11 @@ uint64_t fake_add(struct fake *f, json_t *extrinsics, const struct buf *events)
     char number[24], root[67];
     snprintf(number, sizeof(number), "0x%llx", (unsigned long long)height);
     snprintf(root, sizeof(root), "0x%064x", height ? ++salt : 0);
-    *b = (struct fake_block){.runtime = f->runtime, .nonce = height ? f->blocks[height - 1].nonce : 0};
+    const struct fake_block *before = height ? &f->blocks[height - 1] : NULL;
+    *b = (struct fake_block){.runtime = f->runtime,
+                             .nonce = before ? before->nonce : 0,
+                             .free = before ? before->free : 0,
+                             .account_len = before ? before->account_len : FAKE_ACCOUNT_LEN};
     b->header = json_pack("{s:s, s:s, s:s, s:s, s:{s:[s,s]}}", "parentHash",
                           height ? f->blocks[height - 1].hash : zeros, "number", number, "stateRoot", zeros,
                           "extrinsicsRoot", root, "digest", "logs", "0x0642414245010203", "0x05424142450101");
@@ -189,12 +193,18 @@ static json_t *version_json(const struct fake_runtime *r)
                      "transactionVersion", (int)r->transaction_version, "apis", apis);
 }
 
-static json_t *nonce_value(const struct fake_block *b)
+static json_t *account_value(const struct fake_block *b)
 {
     struct buf info = {0};
+    if (b->account_len == 0)
+        return json_null();
     scale_put_u32(&info, b->nonce);
-    for (int i = 0; i < 76; i++)
-        buf_put_u8(&info, 0);
+    scale_put_u32(&info, 1); /* consumers, providers, sufficients */
+    scale_put_u32(&info, 2);
+    scale_put_u32(&info, 3);
+    scale_put_u128(&info, b->free);
+    while (info.len < b->account_len) /* reserved, frozen, flags */
+        buf_put_u8(&info, 0x77);
     char *text = hex_text(&info);
     json_t *value = json_string(text);
     free(text);
@@ -205,7 +215,7 @@ static json_t *nonce_value(const struct fake_block *b)
 static json_t *storage(struct fake *f, const struct fake_block *b, const char *key)
 {
     if (strcmp(key, wire_events_key) != 0)
-        return nonce_value(b);
+        return account_value(b);
     f->asked_events++;
     return b->events ? json_string(b->events) : json_null();
 }

@@ -7,7 +7,7 @@
 #include "chain/metadata.h"
 #include "support_ws.h"
 
-enum { FAKE_BLOCKS = 128 };
+enum { FAKE_BLOCKS = 128, FAKE_ACCOUNT_LEN = 80 };
 
 struct fake_runtime {
     const char *spec_name;
@@ -24,6 +24,8 @@ struct fake_block {
     json_t *extrinsics;                 /* of hex texts */
     char *events;                       /* hex, or NULL: no entry */
     uint32_t nonce;                     /* of every account, in the state after it */
+    uint64_t free;                      /* as well */
+    uint32_t account_len;               /* of every AccountInfo; 0: no account exists */
     const struct fake_runtime *runtime; /* in the state after it */
 };
 

@@ -47,8 +47,10 @@ static void on_finalized(void *arg, const struct node_block *block)
                              .nonce_count = block->nonce_count};
     if (block->included_count)
         s->included = block->included[0];
-    if (block->nonce_count)
+    if (block->nonce_count) {
         s->nonce = block->nonces[0];
+        s->balance = block->balances[block->nonce_count - 1];
+    }
     if (rig->on_block)
         rig->on_block(rig, block);
 }

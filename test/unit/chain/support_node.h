@@ -13,6 +13,7 @@ struct seen_block {
     size_t included_count;
     struct node_included included; /* the first */
     uint64_t nonce;                /* of the first account */
+    struct node_balance balance;   /* of the last one */
     size_t nonce_count;
 };
 

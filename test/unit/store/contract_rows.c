@@ -30,7 +30,8 @@ void test_outbox_order(void **state)
     assert_int_equal(box.count, 4);
     assert_int_equal(box.rows[3].id, low);
     store_req_done(&box.req);
-    struct store_pause pause = {.account = a.account, .epoch = a.epoch, .reason = "tip too high"};
+    struct store_pause pause = {
+        .account = a.account, .epoch = a.epoch, .hold = "payment", .reason = "cannot pay"};
     RUN_OK(&x, pause, &pause);
     RUN_OK(&x, outbox, &box);
     assert_int_equal(box.count, 0);
@@ -39,7 +40,7 @@ void test_outbox_order(void **state)
     RUN_OK(&x, snapshot, &snap);
     assert_true(snap.facts.paused);
     store_req_done(&snap.req);
-    pause.reason = NULL;
+    pause.hold = pause.reason = NULL;
     RUN_OK(&x, pause, &pause);
     RUN_OK(&x, outbox, &box);
     assert_int_equal(box.count, 4);
@@ -93,7 +94,7 @@ void test_idempotency(void **state)
     assert_int_equal(r.req.err.code, ERR_ARGUMENT);
 }
 
-static struct store_attempt_row attempt_row(int64_t id, int64_t nonce, int hash)
+struct store_attempt_row attempt_row(int64_t id, int64_t nonce, int hash)
 {
     struct store_attempt_row row = {.id = id,
                                     .nonce = nonce,
@@ -107,18 +108,18 @@ static struct store_attempt_row attempt_row(int64_t id, int64_t nonce, int hash)
     return row;
 }
 
-static struct store_attempts attempts_of(const struct store_attempt_row *rows, size_t n)
+struct store_attempts attempts_of(const struct store_attempt_row *rows, size_t n)
 {
     return (struct store_attempts){.account = a.account,
                                    .epoch = a.epoch,
                                    .spec_version = 4000000000u,
-                                   .transaction_version = 2,
+                                   .transaction_version = 26,
                                    .block = 1000,
                                    .count = n,
                                    .rows = rows};
 }
 
-static size_t outbox_count(void)
+size_t outbox_count(void)
 {
     struct store_outbox box = {.account = a.account, .epoch = a.epoch, .limit = 1000};
     RUN_OK(&x, outbox, &box);
@@ -336,7 +337,7 @@ void test_state(void **state)
     RUN_OK(&x, state, &r);
 }
 
-static struct store_finish finish_of(const struct store_finish_row *rows, size_t n)
+struct store_finish finish_of(const struct store_finish_row *rows, size_t n)
 {
     return (struct store_finish){.account = a.account, .epoch = a.epoch, .count = n, .rows = rows};
 }

@@ -269,10 +269,12 @@ static void test_fencing(void **state)
     assert_int_equal(finish.req.err.code, ERR_LOST_LEADERSHIP);
     RUN(&x, reject, &finish);
     assert_int_equal(finish.req.err.code, ERR_LOST_LEADERSHIP);
+    RUN(&x, requeue, &finish);
+    assert_int_equal(finish.req.err.code, ERR_LOST_LEADERSHIP);
     struct store_nonce nonce = {.account = a.account, .epoch = a.epoch, .next_nonce = 9};
     RUN(&x, nonce, &nonce);
     assert_int_equal(nonce.req.err.code, ERR_LOST_LEADERSHIP);
-    struct store_pause pause = {.account = a.account, .epoch = a.epoch, .reason = "x"};
+    struct store_pause pause = {.account = a.account, .epoch = a.epoch, .hold = "payment", .reason = "x"};
     RUN(&x, pause, &pause);
     assert_int_equal(pause.req.err.code, ERR_LOST_LEADERSHIP);
     struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
@@ -449,6 +451,24 @@ int main(void)
         BOTH(test_reject),
         BOTH(test_fill),
         BOTH(test_nonce),
+        BOTH(test_options),
+        BOTH(test_options_refused),
+        BOTH(test_not_before),
+        BOTH(test_deadline_queued),
+        BOTH(test_deadline_pending),
+        BOTH(test_cancel),
+        BOTH(test_bump),
+        BOTH(test_bump_meets_admission),
+        BOTH(test_bump_to_the_limit),
+        BOTH(test_filler_attempt),
+        BOTH(test_refused),
+        BOTH(test_requeue_usurped),
+        BOTH(test_requeue_dispatch_error),
+        BOTH(test_requeue_keeps_its_options),
+        BOTH(test_hold),
+        BOTH(test_transaction_version),
+        BOTH(test_used_nonce),
+        BOTH(test_reborn),
         BOTH(test_doorbell),
         BOTH(test_order),
         {"test_close_busy mem", test_close_busy, setup_mem, NULL, NULL},

@@ -1,0 +1,2 @@
+-- $1 transaction
+SELECT txrelay.cancel($1)
