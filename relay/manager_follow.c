@@ -220,7 +220,7 @@ static void new_nonce(struct manager *m, const struct manager_block *block)
     manager__former_life(m, block);
     m->fin_block = block->number;
     if (m->hold == MANAGER_HOLD_REAPED) {
-        m->life_nonce = block->account_nonce;
+        m->life_nonce = m->fin_nonce = block->account_nonce;
         if (!m->life_known)
             m->life_block = block->number + m->config.era_period;
         m->life_known = true;

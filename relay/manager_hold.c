@@ -198,7 +198,7 @@ void manager__reborn_pump(struct manager *m)
     if (!m->reborn || m->phase != MANAGER_LEADING || !m->chain_up)
         return;
     bury(m);
-    if (m->rows || !m->life_known || m->seen < m->life_block || m->reborn_wanted ||
+    if (m->rows || !m->life_known || m->seen < m->life_block || m->seen < m->finalized || m->reborn_wanted ||
         m->write_out[MANAGER_WRITE_NONCE])
         return;
     manager__ring_cover(m, m->life_nonce, m->life_nonce);
