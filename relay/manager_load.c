@@ -108,8 +108,11 @@ static void load_row(struct manager *m, const struct manager_snapshot_row *s)
     }
     load_terms(row, s);
     /* SIGNED rows too: the last leader may have died between the socket and the table. Earlier attempts were
-     * signed earlier, so their eras end no later. */
+     * signed earlier, so their eras end no later, except that eras become shorter towards a deadline. */
     manager__went_out(row);
+    uint64_t deadline = row->terms ? row->terms->deadline_block : UINT64_MAX;
+    if (s->earlier_count && deadline < INT64_MAX && row->out_death <= (int64_t)deadline)
+        row->out_death = (int64_t)deadline + 1;
     row->was_pooled = s->stage != MANAGER_ROW_SIGNED;
     if (s->stage == MANAGER_ROW_IN_BLOCK)
         row->status = TX_IN_BLOCK;
@@ -280,8 +283,6 @@ static void set_next(struct manager *m, uint64_t best_nonce)
 /* The first probe is answered: from here on the account is led. */
 bool manager__rebuilt(struct manager *m, uint64_t best_nonce)
 {
-    if (best_nonce < m->used_nonce && m->hold != MANAGER_HOLD_REAPED)
-        return false; /* the node lags, or the account was reaped: finalized blocks will tell */
     set_next(m, best_nonce);
     manager__chain_nonce(m, best_nonce, "at the best block");
     if (!manager__find_holes(m, best_nonce))

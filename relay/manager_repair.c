@@ -238,7 +238,8 @@ void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
 {
     if (!answered(m, PROBE_NONCE, ev->failed))
         return;
-    if (ev->nonce < m->fin_nonce) { /* finalized nonces do not come back: this node lags */
+    bool known = ev->nonce >= m->used_nonce || m->hold == MANAGER_HOLD_REAPED;
+    if (ev->nonce < m->fin_nonce || !known) { /* the node lags, or the account was reaped: blocks will tell */
         probe_failed(m);
         return;
     }
