@@ -96,7 +96,7 @@ static void ordered(struct manager *m)
         return;
     }
     if (m->hold == MANAGER_HOLD_TRANSACTION_VERSION)
-        m->account.transaction_version = 0;
+        m->account.transaction_version = m->transaction_version; /* this one, and no later one */
     m->hold = MANAGER_HOLD_NONE;
     m->hold_told = false;
 }

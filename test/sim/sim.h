@@ -43,7 +43,7 @@ enum {
     FOLLOWERS = 2,
     IDS = 512,
     NONCES = 512,
-    ATTEMPTS = 96,
+    ATTEMPTS = 128,
     TXS = 6000,
     BLOCKS = 3000,
     BLOCK_TXS = 10,
@@ -399,7 +399,7 @@ struct duty {
     uint64_t poor_try; /* the block after which it was last tried since then, and when it was refused */
     uint64_t poor_at;
     uint64_t blocks;
-    bool stop_told[IDS]; /* the core knows that it is to be stopped */
+    uint64_t stop_told[IDS]; /* when the core heard that it is to be stopped; 0: it did not */
 };
 
 struct ask {
@@ -698,6 +698,7 @@ const char *outcome_name(const char *outcome); /* the same, with a life of its o
 void order_error(struct world *w, struct stmt *q, const char *what, uint64_t nonce);
 bool is_attempt(const struct pending_row *p, uint32_t tx);
 void row_told(struct world *w, const struct stmt *q, uint64_t nonce, enum listen_kind kind);
+void rows_audible(struct world *w, int account);
 struct manager_account account_facts(const struct world *w, int account);
 
 void sql_read(struct world *w, struct stmt *q);

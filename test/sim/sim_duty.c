@@ -83,11 +83,11 @@ static void check_poor(struct world *w, struct duty *d, const struct relay *r, i
 
 /* ---- events and effects ---- */
 
-static void told_stops(struct duty *d, const struct manager_event *ev)
+static void told_stops(const struct world *w, struct duty *d, const struct manager_event *ev)
 {
     for (size_t i = 0; !ev->failed && i < ev->count; i++)
-        if (ev->stops[i].outcome)
-            d->stop_told[ev->stops[i].id] = true;
+        if (ev->stops[i].outcome && !d->stop_told[ev->stops[i].id])
+            d->stop_told[ev->stops[i].id] = w->now;
 }
 
 void duty_event(struct world *w, struct relay *r, int account, const struct manager_event *ev)
@@ -102,14 +102,13 @@ void duty_event(struct world *w, struct relay *r, int account, const struct mana
         d->blocks++;
         return;
     case MANAGER_EV_LOOKED:
-        told_stops(d, ev);
+        told_stops(w, d, ev);
         return;
     case MANAGER_EV_SUBMIT_REPLY:
         if (is_refusal(ev)) {
             check_poor(w, d, r, account, ev);
             refused(w, d, ev);
-        }
-        else if (!ev->code)
+        } else if (!ev->code)
             d->poor = false;
         return;
     default:
@@ -117,20 +116,24 @@ void duty_event(struct world *w, struct relay *r, int account, const struct mana
     }
 }
 
+/* One whose end was decided before it heard of the stop may still be under way. */
 static void check_requeues(struct world *w, const struct duty *d, int account,
                            const struct manager_effect *fx)
 {
-    for (size_t i = 0; i < fx->count; i++)
-        HOLDS(w, !d->stop_told[fx->rows[i].id], "stop",
+    for (size_t i = 0; i < fx->count; i++) {
+        uint64_t told = d->stop_told[fx->rows[i].id];
+        HOLDS(w, !told || told + 10 * SECOND > w->now, "stop",
               "transaction %lld of account %d is to be stopped and goes back to the outbox",
               (long long)fx->rows[i].id, account);
+    }
 }
 
-/* Its own leader wrote the hold, so it knows of it. */
+/* Its own leader wrote the hold, so it knows of it. What was accepted may have come back meanwhile. */
 static void check_still(struct world *w, const struct relay *r, int account, const struct manager_effect *fx)
 {
     const struct account_row *a = &w->db.t.accounts[account];
-    bool still = a->hold == MANAGER_HOLD_REAPED || a->hold == MANAGER_HOLD_TRANSACTION_VERSION;
+    bool back = version_of(w, r->door.spec) == a->version;
+    bool still = a->hold == MANAGER_HOLD_REAPED || (a->hold == MANAGER_HOLD_TRANSACTION_VERSION && !back);
     HOLDS(w, !still || a->epoch != r->accounts[account].epoch || w->db.lossy, "hold",
           "r%d sends nonce %llu of account %d, which waits for an operator", r->index,
           (unsigned long long)fx->nonce, account);

@@ -56,7 +56,9 @@ static void check_outcome(struct world *w, int64_t id, const char *outcome)
           "forgiven",
           (long long)id, outcome, w->effects[id], w->failures[id], r->retried);
     HOLDS(w, strcmp(outcome, "expired") != 0 || may_expire(w, r), "deadline",
-          "transaction %lld expires before its deadline", (long long)id);
+          "transaction %lld expires %lld us before its deadline, or at block %llu before block %llu",
+          (long long)id, (long long)(r->deadline_us - db_now_us(w)), (unsigned long long)highest_block(w),
+          (unsigned long long)r->deadline_block);
     HOLDS(w, strcmp(outcome, "cancelled") != 0 || r->cancelled || w->db.lossy, "cancel",
           "transaction %lld is cancelled and nobody asked for it", (long long)id);
 }

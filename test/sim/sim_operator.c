@@ -16,6 +16,9 @@ static void resume(struct world *w, int account)
     a->paused = a->by_leader = false;
     a->hold = MANAGER_HOLD_NONE;
     w->stats.orders++;
+    for (int i = 0; i < w->plan.relays; i++)
+        w->relays[i].accounts[account].duty.poor = false; /* who orders it may try once more */
+    rows_audible(w, account);
     notify_signal(w, "wake", account);
 }
 

@@ -41,6 +41,9 @@ static struct policy draw_policy(struct rng *r)
                        .tip_cap = odds(r, 70) ? (int64_t)rng_between(r, 5, 300) : -1};
     uint32_t after = odds(r, 70) ? (uint32_t)rng_between(r, 1, 8) : 0;
     p.tip_after_blocks = p.tip_cap >= 0 ? after : 0; /* a ladder needs a cap */
+    int64_t far = (int64_t)(p.tip_start + 30 * (p.tip_step ? p.tip_step : 1));
+    if (p.tip_cap > far && p.tip_step_percent < 50)
+        p.tip_cap = far; /* a nonce is not signed for hundreds of times */
     p.skip_after_blocks = (uint32_t)rng_between(r, 4, 24);
     p.requeue_usurped = odds(r, 80);
     return p;

@@ -52,8 +52,9 @@ static void load_row(struct world *w, struct stmt *q, uint64_t nonce, size_t *ha
     }
 }
 
-/* By what is on record, finalized blocks used every nonce below used_nonce, the last of them in used_block; of
- * the account's present life. Where the block is not known (usurped) a node that lags could look like a new life. */
+/* By what is on record, finalized blocks used every nonce below used_nonce, the last of them in used_block;
+ * of the account's present life. Where the block is not known (usurped) a node that lags could look like a
+ * new life. */
 static void used_for_good(const struct world *w, struct stmt *q)
 {
     const struct tables *t = &w->db.t;

@@ -112,13 +112,15 @@ static void stored(struct world *w, struct stmt *s)
         account_wake(w, relay_of(w, s), s->account, WAKE_EV_RING);
 }
 
-/* An era that ends in time, from a finalized block that may be newer than the one that the core knew; 0: none. */
+/* An era that ends in time, from a finalized block that may be newer than the one that the core knew; 0:
+ * none. */
 static uint32_t period_of(struct world *w, const struct manager_row_effect *row, uint64_t anchor)
 {
     uint32_t period = row->era_period;
     HOLDS(w, period || !w->plan.era, "era", "nonce %llu is to be signed without an era",
           (unsigned long long)row->nonce);
-    while (row->deadline_block && !PLANTED(DEADLINE_LONG) && period && anchor + period > row->deadline_block + 1)
+    while (row->deadline_block && !PLANTED(DEADLINE_LONG) && period &&
+           anchor + period > row->deadline_block + 1)
         period = period > 4 ? period / 2 : 0;
     return period;
 }

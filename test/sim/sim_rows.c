@@ -361,6 +361,14 @@ static void set_nonce(struct world *w, struct stmt *q)
     a->next_nonce = (int64_t)q->nonce;
 }
 
+/* Whoever ends a pause rings for what had to wait. */
+void rows_audible(struct world *w, int account)
+{
+    for (int64_t id = 1; id < w->db.t.next_id; id++)
+        if (w->db.t.ids[id].account == account)
+            w->db.t.ids[id].silent = false;
+}
+
 /* leader_pause: an operator's pause stays as it is, and says nothing of the hold. */
 static void set_pause(struct world *w, struct stmt *q)
 {
@@ -371,6 +379,8 @@ static void set_pause(struct world *w, struct stmt *q)
     a->paused = a->by_leader = q->hold != MANAGER_HOLD_NONE;
     a->paused_us = db_stamp(w);
     w->stats.holds += a->paused;
+    if (!a->paused)
+        rows_audible(w, q->account);
 }
 
 struct manager_account account_facts(const struct world *w, int account)

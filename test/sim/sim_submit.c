@@ -334,7 +334,8 @@ static void ask_answered(struct world *w, struct event *e)
     struct ask *q = door_is_on(r, e) ? find_ask(r, e->b) : NULL;
     struct pool_list *list = e->p;
     if (q) {
-        r->door.probed_at[q->account] = list->at;
+        if (q->what == MANAGER_FX_ASK_NONCE)
+            r->door.probed_at[q->account] = list->at;
         struct manager_event ev = {
             .hashes = (const uint8_t(*)[32])list->hashes, .count = list->count, .nonce = e->n};
         tell_ask(w, r, q, &ev);
