@@ -156,6 +156,12 @@ struct conn_param cli_text(const char *text)
     return (struct conn_param){.data = text};
 }
 
+bool cli_is_number(const char *text, bool negative)
+{
+    const char *digits = negative && *text == '-' ? text + 1 : text;
+    return *digits && strspn(digits, "0123456789") == strlen(digits);
+}
+
 /* ---- one control line ---- */
 
 enum { CONTROL_TIMEOUT_MS = 10000 };
@@ -247,4 +253,12 @@ void cli_print_table(const struct conn_result *r)
             printf("%-*.*s%s", width[c], len > 66 ? 66 : len, text, c + 1 < columns ? "  " : "\n");
         }
     free(width);
+}
+
+void cli_print_value(void *arg, const struct conn_result *r)
+{
+    int len;
+    (void)arg;
+    if (conn_result_rows(r) && !conn_result_is_null(r, 0, 0))
+        puts(conn_result_get(r, 0, 0, &len));
 }

@@ -15,7 +15,11 @@ int cmd_enqueue(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_tail(int argc, char **argv);
 int cmd_cancel(int argc, char **argv);
+int cmd_bump(int argc, char **argv);
+int cmd_history(int argc, char **argv);
 int cmd_accounts(int argc, char **argv);
+int cmd_blocked(int argc, char **argv);
+int cmd_policy(int argc, char **argv);
 int cmd_keys(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 
@@ -35,7 +39,8 @@ int cli_query(const char *dsn, const char *sql, int nparams, const struct conn_p
 int cli_control(const char *address, const char *line, void (*answer)(void *arg, const char *line), void *arg,
                 struct err *err);
 
-struct conn_param cli_text(const char *text); /* NULL: SQL NULL */
+bool cli_is_number(const char *text, bool negative); /* digits, and a sign where that is allowed */
+struct conn_param cli_text(const char *text);        /* NULL: SQL NULL */
 
 /* Keys and settings of a configuration as the service wants them. */
 int cli_service_config(const struct config *c, struct service_config *ret, struct err *err);
@@ -44,5 +49,6 @@ void cli_service_config_done(struct service_config *c);
 /* A table of a result on stdout, or JSON lines. */
 void cli_print_table(const struct conn_result *r);
 void cli_print_json(const struct conn_result *r);
+void cli_print_value(void *arg, const struct conn_result *r); /* the first cell */
 
 #endif

@@ -1,21 +1,21 @@
-/* The commands that are one statement: migrate, enqueue, status, cancel, accounts. */
+/* The commands that are one statement: migrate, status, history, cancel, bump, accounts, blocked, policy. */
 #include <argp.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/hex.h"
+#include "base/check.h"
 #include "cli.h"
 #include "store/migrate.h"
 
+enum { ARGS_MAX = 16 };
+
 struct args {
     struct config_flags flags;
-    const char *pos[2];
+    const char *pos[ARGS_MAX];
     int count, max;
-    const char *key, *to, *not_before, *deadline, *creator, *account, *limit;
-    const char *priority, *spec_version;
+    const char *account, *limit, *tip;
     bool json;
 };
 
@@ -26,26 +26,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->flags;
         return 0;
-    case 'k':
-        a->key = arg;
-        return 0;
-    case 't':
-        a->to = arg;
-        return 0;
-    case 'p':
-        a->priority = arg;
-        return 0;
-    case 'b':
-        a->not_before = arg;
-        return 0;
-    case 'D':
-        a->deadline = arg;
-        return 0;
-    case 's':
-        a->spec_version = arg;
-        return 0;
-    case 'r':
-        a->creator = arg;
+    case 'T':
+        if (!cli_is_number(arg, false))
+            argp_error(state, "--tip is '%s'; it must be a whole number", arg);
+        a->tip = arg;
         return 0;
     case 'a':
         a->account = arg;
@@ -77,7 +61,20 @@ static int start(const struct argp *argp, int argc, char **argv, struct args *a,
         fprintf(stderr, "%s: an argument is missing; --help says which\n", argv[0]);
         return EXIT_USAGE;
     }
-    return cli_load(&a->flags, !a->to, config);
+    return cli_load(&a->flags, true, config);
+}
+
+/* The same for the commands whose first argument is a transaction. */
+static int start_id(const struct argp *argp, int argc, char **argv, struct args *a, int min,
+                    struct config *config)
+{
+    int rc = start(argp, argc, argv, a, min, 1, config);
+    if (rc == 0 && a->count && !cli_is_number(a->pos[0], false)) {
+        fprintf(stderr, "txrelay: the id is '%.40s'; it must be the number that enqueue gave\n", a->pos[0]);
+        config_done(config);
+        return EXIT_USAGE;
+    }
+    return rc;
 }
 
 static void print_rows(void *arg, const struct conn_result *r)
@@ -87,14 +84,6 @@ static void print_rows(void *arg, const struct conn_result *r)
         cli_print_json(r);
     else
         cli_print_table(r);
-}
-
-static void print_value(void *arg, const struct conn_result *r)
-{
-    int len;
-    (void)arg;
-    if (conn_result_rows(r) && !conn_result_is_null(r, 0, 0))
-        puts(conn_result_get(r, 0, 0, &len));
 }
 
 static int run_sql(struct config *config, const char *file, int n, const struct conn_param *params,
@@ -149,89 +138,7 @@ int cmd_migrate(int argc, char **argv)
     return EXIT_OK;
 }
 
-/* ---- enqueue ---- */
-
-static void print_answer(void *arg, const char *line)
-{
-    bool *refused = arg;
-    json_t *reply = json_loads(line, 0, NULL);
-    const char *error = json_string_value(json_object_get(reply, "error"));
-    *refused = error != NULL;
-    if (error)
-        fprintf(stderr, "txrelay: %s: %s\n", error, json_string_value(json_object_get(reply, "text")));
-    else
-        printf("%lld\n", (long long)json_integer_value(json_object_get(reply, "id")));
-    json_decref(reply);
-}
-
-static int enqueue_to(const struct args *a, struct config *config)
-{
-    struct err err = {0};
-    bool refused = true;
-    json_t *request = json_pack("{s:s, s:s, s:s, s:i}", "cmd", "send", "account", a->pos[0], "call",
-                                a->pos[1], "priority", a->priority ? (int)strtol(a->priority, NULL, 10) : 0);
-    if (a->key)
-        json_object_set_new(request, "key", json_string(a->key));
-    char *line = json_dumps(request, JSON_COMPACT);
-    int rc = cli_control(a->to, line, print_answer, &refused, &err);
-    free(line);
-    json_decref(request);
-    config_done(config);
-    if (rc)
-        return cli_fail(&err);
-    return refused ? EXIT_FAILED : EXIT_OK;
-}
-
-int cmd_enqueue(int argc, char **argv)
-{
-    static const struct argp_option options[] = {
-        {"key", 'k', "TEXT", 0, "idempotency key: the same key and call give the first id again", 0},
-        {"priority", 'p', "N", 0, "higher goes first (default 0)", 0},
-        {"not-before", 'b', "TIME", 0, "not admitted earlier (timestamptz text)", 0},
-        {"deadline", 'D', "TIME", 0, "ends as expired if it is not included by then", 0},
-        {"spec-version", 's', "N", 0, "ends as failed rather than be signed under another runtime", 0},
-        {"creator", 'r', "TEXT", 0, "who asks; shown with the status", 0},
-        {"to", 't', "ADDRESS", 0, "hand it to the relay at this control endpoint instead of the database", 0},
-        {0}};
-    static const struct argp argp = {
-        .options = options,
-        .parser = parse,
-        .children = children,
-        .args_doc = "ACCOUNT CALL",
-        .doc = "Enqueue one call (hexadecimal SCALE bytes) for an account; prints its id."};
-    struct args a = {0};
-    struct config config;
-    int rc = start(&argp, argc, argv, &a, 2, 2, &config);
-    if (rc)
-        return rc;
-    struct buf call = {0};
-    if (!hex_decode(a.pos[1], strlen(a.pos[1]), &call) || !call.len) {
-        fprintf(stderr, "txrelay: the call '%.40s' is not hexadecimal bytes\n", a.pos[1]);
-        buf_done(&call);
-        config_done(&config);
-        return EXIT_USAGE;
-    }
-    if (a.to && (a.not_before || a.deadline || a.spec_version || a.creator)) {
-        fprintf(stderr, "txrelay: --to takes --key and --priority only; leave it out to use the database\n");
-        buf_done(&call);
-        config_done(&config);
-        return EXIT_USAGE;
-    }
-    if (a.to) {
-        buf_done(&call);
-        return enqueue_to(&a, &config);
-    }
-    struct conn_param params[] = {
-        cli_text(a.pos[0]),     {.data = (const char *)call.data, .len = (int)call.len, .format = 1},
-        cli_text(a.key),        cli_text(a.priority ? a.priority : "0"),
-        cli_text(a.not_before), cli_text(a.deadline),
-        cli_text(a.creator),    cli_text(a.spec_version)};
-    rc = run_sql(&config, "enqueue.sql", 8, params, print_value, NULL);
-    buf_done(&call);
-    return rc;
-}
-
-/* ---- status, cancel, accounts ---- */
+/* ---- one transaction ---- */
 
 static const struct argp_option list_options[] = {
     {"json", 'j', NULL, 0, "JSON lines", 0},
@@ -252,6 +159,20 @@ static void print_found(void *arg, const struct conn_result *r)
         print_rows(f->args, r);
 }
 
+/* What is known of one transaction, or that there is none. */
+static int run_found(struct args *a, struct config *config, const char *file,
+                     void (*rows)(void *arg, const struct conn_result *r), const char *none)
+{
+    struct found found = {a, false};
+    struct conn_param id = cli_text(a->pos[0]);
+    int rc = run_sql(config, file, 1, &id, rows, &found);
+    if (rc == EXIT_OK && !found.any) {
+        fprintf(stderr, "txrelay: there is no %s %s\n", none, a->pos[0]);
+        return EXIT_FAILED;
+    }
+    return rc;
+}
+
 int cmd_status(int argc, char **argv)
 {
     static const struct argp argp = {.options = list_options,
@@ -261,19 +182,11 @@ int cmd_status(int argc, char **argv)
                                      .doc = "Where is it? One transaction by id, or the latest ones."};
     struct args a = {0};
     struct config config;
-    int rc = start(&argp, argc, argv, &a, 0, 1, &config);
+    int rc = start_id(&argp, argc, argv, &a, 0, &config);
     if (rc)
         return rc;
-    struct found found = {&a, false};
-    if (a.count) {
-        struct conn_param id = cli_text(a.pos[0]);
-        rc = run_sql(&config, "status.sql", 1, &id, print_found, &found);
-        if (rc == EXIT_OK && !found.any) {
-            fprintf(stderr, "txrelay: there is no transaction %s\n", a.pos[0]);
-            return EXIT_FAILED;
-        }
-        return rc;
-    }
+    if (a.count)
+        return run_found(&a, &config, "status.sql", print_found, "transaction");
     struct conn_param params[] = {cli_text(a.account), cli_text(a.limit ? a.limit : "20")};
     return run_sql(&config, "status_list.sql", 2, params, print_rows, &a);
 }
@@ -288,12 +201,112 @@ int cmd_cancel(int argc, char **argv)
                "its record tells how it ended) or finished."};
     struct args a = {0};
     struct config config;
-    int rc = start(&argp, argc, argv, &a, 1, 1, &config);
+    int rc = start_id(&argp, argc, argv, &a, 1, &config);
     if (rc)
         return rc;
     struct conn_param id = cli_text(a.pos[0]);
-    return run_sql(&config, "cancel.sql", 1, &id, print_value, NULL);
+    return run_sql(&config, "cancel.sql", 1, &id, cli_print_value, NULL);
 }
+
+int cmd_bump(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"tip", 'T', "PLANCK", 0, "the tip to pay (default: the next step of the account's policy)", 0}, {0}};
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse,
+        .children = children,
+        .args_doc = "ID",
+        .doc = "Raise a transaction's tip: says queued (it has no nonce yet), requested (it is signed anew "
+               "at its nonce) or finished."};
+    struct args a = {0};
+    struct config config;
+    int rc = start_id(&argp, argc, argv, &a, 1, &config);
+    if (rc)
+        return rc;
+    struct conn_param params[] = {cli_text(a.pos[0]), cli_text(a.tip)};
+    return run_sql(&config, "bump.sql", 2, params, cli_print_value, NULL);
+}
+
+/* Columns of history.sql. */
+enum history_column {
+    HISTORY_NONCE,
+    HISTORY_ATTEMPT,
+    HISTORY_HASH,
+    HISTORY_TIP,
+    HISTORY_FILLER,
+    HISTORY_OUTCOME,
+    HISTORY_STATE,
+    HISTORY_REASON,
+    HISTORY_ERROR,
+    HISTORY_ERROR_COUNT,
+    HISTORY_SPEC_VERSION,
+    HISTORY_ERA_DEATH,
+    HISTORY_CREATED_AT,
+    HISTORY_ENDED_AT
+};
+
+static const char *history_text(const struct conn_result *r, int row, enum history_column col)
+{
+    int len;
+    return conn_result_is_null(r, row, col) ? NULL : conn_result_get(r, row, col, &len);
+}
+
+static void print_attempt(const struct conn_result *r, int row)
+{
+    const char *state = history_text(r, row, HISTORY_STATE), *reason = history_text(r, row, HISTORY_REASON),
+               *death = history_text(r, row, HISTORY_ERA_DEATH),
+               *end = history_text(r, row, HISTORY_ENDED_AT);
+    bool filler = !strcmp(history_text(r, row, HISTORY_FILLER), "t");
+    printf("%s nonce %s attempt %s: %s\n", history_text(r, row, HISTORY_CREATED_AT),
+           history_text(r, row, HISTORY_NONCE), history_text(r, row, HISTORY_ATTEMPT),
+           history_text(r, row, HISTORY_HASH));
+    printf("    tip %s, runtime %s, %s %s%s\n", history_text(r, row, HISTORY_TIP),
+           history_text(r, row, HISTORY_SPEC_VERSION), death ? "valid before block" : "valid for ever",
+           death ? death : "", filler ? ", a filler that takes its place" : "");
+    printf("    %s%s%s%s%s%s%s\n", history_text(r, row, HISTORY_OUTCOME), state ? ", last seen " : "",
+           state ? state : "", end ? ", ended " : "", end ? end : "", reason ? ": " : "",
+           reason ? reason : "");
+}
+
+/* Rows of one attempt come one after the other, one for each different error. */
+static void print_history(void *arg, const struct conn_result *r)
+{
+    struct found *f = arg;
+    int rows = conn_result_rows(r);
+    f->any = rows > 0;
+    if (f->args->json) {
+        cli_print_json(r);
+        return;
+    }
+    for (int i = 0; i < rows; i++) {
+        const char *error = history_text(r, i, HISTORY_ERROR);
+        if (!i || strcmp(history_text(r, i, HISTORY_HASH), history_text(r, i - 1, HISTORY_HASH)) != 0)
+            print_attempt(r, i);
+        if (error)
+            printf("    %s x %s\n", history_text(r, i, HISTORY_ERROR_COUNT), error);
+    }
+}
+
+int cmd_history(int argc, char **argv)
+{
+    static const struct argp_option options[] = {{"json", 'j', NULL, 0, "JSON lines", 0}, {0}};
+    static const struct argp argp = {.options = options,
+                                     .parser = parse,
+                                     .children = children,
+                                     .args_doc = "ID",
+                                     .doc =
+                                         "Every attempt that was signed for a transaction, at every nonce it "
+                                         "had, oldest first, and what nodes and chain had against it."};
+    struct args a = {0};
+    struct config config;
+    int rc = start_id(&argp, argc, argv, &a, 1, &config);
+    if (rc)
+        return rc;
+    return run_found(&a, &config, "history.sql", print_history, "signed attempt of transaction");
+}
+
+/* ---- accounts ---- */
 
 int cmd_accounts(int argc, char **argv)
 {
@@ -307,4 +320,21 @@ int cmd_accounts(int argc, char **argv)
     if (rc)
         return rc;
     return run_sql(&config, "accounts.sql", 0, NULL, print_rows, &a);
+}
+
+int cmd_blocked(int argc, char **argv)
+{
+    static const struct argp_option options[] = {{"json", 'j', NULL, 0, "JSON lines", 0}, {0}};
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse,
+        .children = children,
+        .doc = "Accounts that stand still: paused, or their first transaction is refused by the chain. Empty "
+               "when all is well."};
+    struct args a = {0};
+    struct config config;
+    int rc = start(&argp, argc, argv, &a, 0, 0, &config);
+    if (rc)
+        return rc;
+    return run_sql(&config, "blocked.sql", 0, NULL, print_rows, &a);
 }

@@ -16,7 +16,11 @@ static const struct {
     {"status", cmd_status, "where is it? one transaction by id, or the latest"},
     {"tail", cmd_tail, "follow statuses as they come"},
     {"cancel", cmd_cancel, "take a transaction back"},
+    {"bump", cmd_bump, "raise a transaction's tip"},
+    {"history", cmd_history, "every attempt of one transaction, with all errors"},
     {"accounts", cmd_accounts, "accounts, their leaders and epochs"},
+    {"blocked", cmd_blocked, "accounts that stand still, and why"},
+    {"policy", cmd_policy, "show or set how an account's transactions are treated"},
     {"keys", cmd_keys, "make and look at key files"},
     {"check", cmd_check, "connect to everything and explain the configuration"},
 };

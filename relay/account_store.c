@@ -247,8 +247,9 @@ static void states(struct account *a, const struct manager_effect *fx)
     store_state_start(a->service->store, &op->u.states, stored);
 }
 
-/* What went back to the outbox rings for itself: the leader may be about to fall asleep. */
-static void requeued(struct store_req *req)
+/* Nobody rings for what went back to the outbox, nor for what may be admitted again: the leader may be about
+ * to fall asleep. */
+static void stored_and_rings(struct store_req *req)
 {
     struct account *a = op_of(req)->account;
     bool back = !req->err.code && op_current(op_of(req));
@@ -270,7 +271,7 @@ static void ends(struct account *a, const struct manager_effect *fx)
         [MANAGER_FX_STORE_REJECT] = {MANAGER_WRITE_REJECT, MANAGER_EV_REJECT_STORED, store_reject_start,
                                      stored},
         [MANAGER_FX_STORE_REQUEUE] = {MANAGER_WRITE_REQUEUE, MANAGER_EV_REQUEUE_STORED, store_requeue_start,
-                                      requeued},
+                                      stored_and_rings},
     };
     struct op *op = op_new(a, kinds[fx->type].write, kinds[fx->type].done, fx->count);
     copy_rows(op, fx);
@@ -304,7 +305,7 @@ static void pause_account(struct account *a, const struct manager_effect *fx)
                                        .epoch = a->epoch,
                                        .hold = over ? NULL : hold_name(fx->hold),
                                        .reason = over ? NULL : op->text};
-    store_pause_start(a->service->store, &op->u.pause, stored);
+    store_pause_start(a->service->store, &op->u.pause, over ? stored_and_rings : stored);
 }
 
 static void set_nonce(struct account *a, const struct manager_effect *fx)

@@ -1,18 +1,20 @@
 /* The control endpoint: JSON lines over a unix or tcp socket. A leader takes transactions here as well as
  * from SQL; a follower refuses with the leader's address (S03).
  *
- *   {"cmd":"send","account":"alice","call":"0x..","key":"..","priority":0}  -> {"id":17}
- *   {"cmd":"status"}                                                       -> {"relay":..,"accounts":[..]}
- *   any failure                                                            ->
- * {"error":"NOT_LEADER","text":..}
+ *   {"cmd":"send","account":"alice","call":"0x..",...}  -> {"id":17}      (fields: enqueue_json.h)
+ *   {"cmd":"cancel","id":17}                            -> {"answer":"requested"}
+ *   {"cmd":"bump","id":17,"tip":"1000"}                 -> {"answer":"requested"}
+ *   {"cmd":"resume","account":"alice"}                  -> {"answer":""}
+ *   {"cmd":"status"}                                    -> {"relay":..,"accounts":[..]}
+ *   any failure                                         -> {"error":"NOT_LEADER","text":..}
  */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
-#include "base/hex.h"
 #include "base/log.h"
+#include "enqueue_json.h"
 #include "internal.h"
 
 static void answer(struct loop_peer *peer, json_t *reply)
@@ -29,29 +31,57 @@ static void refuse(struct loop_peer *peer, int code, const char *text)
     answer(peer, json_pack("{s:s, s:s}", "error", err_name(code), "text", text));
 }
 
+/* A request of the store for a peer that may go before it is answered. */
 struct sending {
-    struct store_enqueue req;
+    union {
+        struct enqueue_json enqueue;
+        struct ask_json ask;
+    } u;
     struct service *service;
     struct loop_peer *peer;
-    json_t *request; /* keeps the strings */
-    struct buf call;
     struct list node;
 };
 
+static struct sending *sending_new(struct service *s, struct loop_peer *peer)
+{
+    struct sending *x = xcalloc(1, sizeof(*x));
+    x->service = s;
+    x->peer = peer;
+    list_append(&s->sendings, &x->node);
+    s->ops++;
+    return x;
+}
+
+static void sending_free(struct sending *x)
+{
+    struct service *s = x->service;
+    list_remove(&x->node);
+    free(x);
+    service_op_done(s);
+}
+
 static void enqueued(struct store_req *req)
 {
-    struct sending *x = CONTAINER_OF(req, struct sending, req.req);
-    struct service *s = x->service;
+    struct sending *x = CONTAINER_OF(req, struct sending, u.enqueue.req.req);
     if (x->peer && req->err.code)
         refuse(x->peer, req->err.code, req->err.text);
     else if (x->peer)
-        answer(x->peer, json_pack("{s:I}", "id", (json_int_t)x->req.id));
-    list_remove(&x->node);
-    json_decref(x->request);
-    buf_done(&x->call);
+        answer(x->peer, json_pack("{s:I}", "id", (json_int_t)x->u.enqueue.req.id));
     store_req_done(req);
-    free(x);
-    service_op_done(s);
+    enqueue_json_done(&x->u.enqueue);
+    sending_free(x);
+}
+
+static void answered(struct store_req *req)
+{
+    struct sending *x = CONTAINER_OF(req, struct sending, u.ask.req.req);
+    if (x->peer && req->err.code)
+        refuse(x->peer, req->err.code, req->err.text);
+    else if (x->peer)
+        answer(x->peer, json_pack("{s:s}", "answer", x->u.ask.req.answer));
+    store_req_done(req);
+    ask_json_done(&x->u.ask);
+    sending_free(x);
 }
 
 /* Who leads, as far as this relay knows: elections are only there between start and end. */
@@ -78,41 +108,37 @@ static void refuse_follower(struct service *s, struct account *a, struct loop_pe
 
 static void cmd_send(struct service *s, struct loop_peer *peer, json_t *request)
 {
-    const char *name = NULL, *call = NULL, *key = NULL, *creator = NULL;
-    int priority = 0;
-    json_error_t error;
-    if (json_unpack_ex(request, &error, 0, "{s:s, s:s, s?s, s?i, s?s}", "account", &name, "call", &call,
-                       "key", &key, "priority", &priority, "creator", &creator)) {
-        refuse(peer, ERR_ARGUMENT, error.text);
+    struct err err;
+    struct sending *x = sending_new(s, peer);
+    struct store_enqueue *r = &x->u.enqueue.req;
+    struct account *a = NULL;
+    int rc = enqueue_json_read(&x->u.enqueue, request, &err);
+    if (rc == 0 && !(a = service_account_by_name(s, r->account)))
+        rc = err_set(&err, ERR_ARGUMENT, "this relay has no account \"%.80s\"", r->account);
+    if (rc == 0 && account_gate(a)) {
+        r->account = a->alias;
+        store_enqueue_start(s->store, r, enqueued);
         return;
     }
-    struct account *a = service_account_by_name(s, name);
-    if (!a) {
-        refuse(peer, ERR_ARGUMENT, "this relay has no such account");
-        return;
-    }
-    if (!account_gate(a)) {
+    if (rc)
+        refuse(peer, err.code, err.text);
+    else
         refuse_follower(s, a, peer);
+    enqueue_json_done(&x->u.enqueue);
+    sending_free(x);
+}
+
+static void cmd_ask(struct service *s, struct loop_peer *peer, const char *cmd, json_t *request)
+{
+    struct err err;
+    struct sending *x = sending_new(s, peer);
+    if (ask_json_read(&x->u.ask, cmd, request, &err)) {
+        refuse(peer, err.code, err.text);
+        ask_json_done(&x->u.ask);
+        sending_free(x);
         return;
     }
-    struct sending *x = xcalloc(1, sizeof(*x));
-    if (!hex_decode(call, strlen(call), &x->call)) {
-        buf_done(&x->call);
-        free(x);
-        refuse(peer, ERR_ARGUMENT, "call is not hexadecimal");
-        return;
-    }
-    x->service = s;
-    x->peer = peer;
-    x->request = json_incref(request);
-    x->req.account = a->alias;
-    x->req.call = (struct store_bytes){x->call.data, x->call.len};
-    x->req.key = key;
-    x->req.priority = priority;
-    x->req.creator = creator;
-    list_append(&s->sendings, &x->node);
-    s->ops++;
-    store_enqueue_start(s->store, &x->req, enqueued);
+    x->u.ask.start(s->store, &x->u.ask.req, answered);
 }
 
 static json_t *account_status(struct service *s, struct account *a)
@@ -149,8 +175,10 @@ static void on_line(void *arg, struct loop_peer *peer, const char *line, size_t 
         cmd_send(s, peer, request);
     else if (cmd && !strcmp(cmd, "status"))
         cmd_status(s, peer);
+    else if (ask_json_is(cmd))
+        cmd_ask(s, peer, cmd, request);
     else
-        refuse(peer, ERR_ARGUMENT, "cmd is not one of: send, status");
+        refuse(peer, ERR_ARGUMENT, "cmd is not one of: send, cancel, bump, resume, status");
     json_decref(request);
 }
 

@@ -83,6 +83,8 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
     m->admit_first = m->next;
     m->admit_runtimes = m->runtimes;
     m->admit_block = m->seen;
+    if (!m->account.transaction_version)
+        m->account.transaction_version = m->transaction_version; /* the store keeps the first one, too */
     m->admitting = xrealloc(m->admitting, good * sizeof(*m->admitting));
     manager__write_start(m, MANAGER_WRITE_ADMIT);
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_ADMIT, good);
@@ -101,6 +103,7 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
         struct manager_row_effect *row = &fx->rows[fx->count];
         row->tip = manager__tip_first(m, o);
         row->era_period = manager__era_period(m, deadline_of(o));
+        row->deadline_block = o->deadline_block == UINT64_MAX ? 0 : o->deadline_block;
         row->nonce = m->next + fx->count++;
         row->id = o->id;
         row->call = call;
@@ -142,8 +145,6 @@ void manager__admitted(struct manager *m, const struct manager_event *ev)
     PRE(ev->count == m->admit_count && m->admit_first == m->next);
     manager__ring_cover(m, m->rows ? m->low : m->next, m->next + ev->count);
     m->admit_count = m->admit_conflicts = 0;
-    if (!m->account.transaction_version)
-        m->account.transaction_version = m->transaction_version; /* the store keeps the first one, too */
     for (size_t i = 0; i < ev->count; i++) {
         const struct manager_written_row *w = &ev->written[i];
         PRE(w->nonce == m->admit_first + i);

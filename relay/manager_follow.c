@@ -212,6 +212,7 @@ static void new_nonce(struct manager *m, const struct manager_block *block)
         return;
     if (m->fin_known && block->account_nonce < m->fin_nonce)
         manager__reaped(m, block->account_nonce, m->fin_nonce, block->number);
+    manager__former_life(m, block);
     m->fin_block = block->number;
     if (m->hold == MANAGER_HOLD_REAPED) {
         m->life_nonce = block->account_nonce;

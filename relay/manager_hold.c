@@ -96,7 +96,7 @@ static void ordered(struct manager *m)
         return;
     }
     if (m->hold == MANAGER_HOLD_TRANSACTION_VERSION)
-        m->account.transaction_version = 0;
+        m->account.transaction_version = m->transaction_version; /* this one, and no later one */
     m->hold = MANAGER_HOLD_NONE;
     m->hold_told = false;
 }
@@ -117,6 +117,7 @@ void manager__account_loaded(struct manager *m, const struct manager_event *ev)
 {
     if (ev->used_nonce > 0 && ev->used_block >= 0) {
         m->used_nonce = (uint64_t)ev->used_nonce;
+        m->used_block = (uint64_t)ev->used_block;
         if ((uint64_t)ev->used_block > m->max_submitted)
             m->max_submitted = (uint64_t)ev->used_block; /* a node below it knows less than the table */
     }
@@ -161,12 +162,12 @@ void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t b
                   (unsigned long long)nonce, (unsigned long long)block, (unsigned long long)was);
 }
 
-/* true: the table knows of nonces that were used for good and that this chain does not know any more. */
-bool manager__former_life(struct manager *m, uint64_t best_nonce)
+/* The table knows of nonces that were used for good, and this chain knows them no more. A node that lags says
+ * the same, so only a finalized block that is not below theirs can tell. */
+void manager__former_life(struct manager *m, const struct manager_block *block)
 {
-    if (m->used_nonce > best_nonce && m->hold != MANAGER_HOLD_REAPED)
-        manager__reaped(m, best_nonce, m->used_nonce, m->best);
-    return m->hold == MANAGER_HOLD_REAPED;
+    if (block->number >= m->used_block && block->account_nonce < m->used_nonce)
+        manager__reaped(m, block->account_nonce, m->used_nonce, block->number);
 }
 
 static bool dead(const struct manager *m, const struct row *row)

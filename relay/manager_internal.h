@@ -276,7 +276,9 @@ struct manager {
     bool hold_look;   /* the look under way began after that */
     bool reborn;      /* the order to bury the former life was given */
     bool reborn_wanted, life_known;
+    uint32_t poor_beat; /* of the last submission */
     uint64_t life_nonce; /* the account's, of its present life */
+    uint64_t used_block; /* see used_nonce */
     uint64_t used_nonce; /* by the table's records all below it were used for good; 0: unknown */
     uint64_t head_nonce; /* the head of the line, and since which block it is; UINT64_MAX: none */
     uint32_t head_since, head_steps;
@@ -402,7 +404,7 @@ void manager__account_looked(struct manager *m, const struct manager_account *ac
 void manager__account_loaded(struct manager *m, const struct manager_event *ev);
 void manager__version_check(struct manager *m);
 void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t block);
-bool manager__former_life(struct manager *m, uint64_t best_nonce);
+void manager__former_life(struct manager *m, const struct manager_block *block);
 void manager__reborn_pump(struct manager *m);
 void manager__reborn(struct manager *m);
 

@@ -26,7 +26,7 @@ void manager__forget(struct manager *m)
     m->seen = m->fin_nonce = m->fin_block = m->gap_from = 0;
     m->fin_known = false;
     m->alerted = 0;
-    m->used_nonce = 0;
+    m->used_nonce = m->used_block = 0;
     m->reborn_wanted = false;
     m->head_nonce = UINT64_MAX;
     m->look_now = true; /* the rows that are loaded next know nothing of what was said */
@@ -280,9 +280,10 @@ static void set_next(struct manager *m, uint64_t best_nonce)
 /* The first probe is answered: from here on the account is led. */
 bool manager__rebuilt(struct manager *m, uint64_t best_nonce)
 {
+    if (best_nonce < m->used_nonce && m->hold != MANAGER_HOLD_REAPED)
+        return false; /* the node lags, or the account was reaped: finalized blocks will tell */
     set_next(m, best_nonce);
     manager__chain_nonce(m, best_nonce, "at the best block");
-    manager__former_life(m, best_nonce);
     if (!manager__find_holes(m, best_nonce))
         return false;
     m->phase = MANAGER_LEADING;

@@ -420,6 +420,7 @@ static void resign_effect(struct manager *m, const struct row *row, struct manag
     x->call_len = row->call_len;
     x->guard = row->guard;
     x->era_period = manager__era_period(m, deadline);
+    x->deadline_block = deadline == UINT64_MAX ? 0 : deadline;
     if (!x->era_period && deadline != UINT64_MAX)
         x->era_period = ERA_PERIOD_MIN; /* best moved on since it was decided: the next beat ends it */
 }

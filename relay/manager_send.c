@@ -36,7 +36,7 @@ static void window_shrink(struct manager *m)
 
 static void submit(struct manager *m, struct row *row)
 {
-    row->tried = m->beat;
+    row->tried = m->poor_beat = m->beat;
     row->watched = true;
     manager__move(m, row, ROW_SUBMITTED);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_SUBMIT);
@@ -57,6 +57,10 @@ void manager__send_pump(struct manager *m)
         if (manager__stopped(m, row))
             continue;
         const struct row *held = manager__first(m, SET_HELD, 0);
+        if (m->hold == MANAGER_HOLD_PAYMENT && m->poor_beat == m->beat)
+            return; /* one try a block, whichever nonce is the lowest */
+        if (row->refused)
+            return; /* what was said of these bytes is stored first: the next answer would take its place */
         if (row->hold > m->beat || (held && held->nonce < row->nonce) || !window_open(m, row))
             return;
         /* A pool throws it out one block before its era ends; sending it would only ban it. */

@@ -150,8 +150,8 @@ uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block)
 void manager__late(struct manager *m, struct row *row)
 {
     uint64_t deadline = row->terms ? row->terms->deadline_block : UINT64_MAX;
-    if (row->id && !row->filler && !row->racing && !manager__era_period(m, deadline) &&
-        deadline != UINT64_MAX)
+    if (row->id && !row->filler && !row->racing && deadline != UINT64_MAX && !manager__stillborn(m) &&
+        !manager__era_period(m, deadline))
         manager__stop(row, "expired", "block %llu is best and its deadline is block %llu",
                       (unsigned long long)m->best, (unsigned long long)deadline);
 }

@@ -100,8 +100,11 @@ static void on_finalized(void *arg, const struct node_block *block)
         struct manager_block b = {
             .number = block->head.number, .account_nonce = UINT64_MAX, .included = rows};
         memcpy(b.hash, block->head.hash, 32);
-        if (a->watched && a->watch_index < block->nonce_count)
+        if (a->watched && a->watch_index < block->nonce_count) {
             b.account_nonce = block->nonces[a->watch_index];
+            b.has_balance = block->balances[a->watch_index].known;
+            b.balance = block->balances[a->watch_index].free;
+        }
         for (size_t j = 0; j < block->included_count; j++) {
             const struct node_included *x = &block->included[j];
             if (owners[j] != a)

@@ -1,7 +1,8 @@
 /* Standalone (S04): no database is configured. The same manager over a memory store: transactions come
  * as JSON lines on standard input, statuses leave as JSON lines on standard output.
  *
- *   in:  {"account":"alice","call":"0x..","key":"..","priority":0}
+ *   in:  {"account":"alice","call":"0x..",...}  (fields: enqueue_json.h)
+ *        {"cmd":"cancel","id":1}, {"cmd":"bump","id":1,"tip":"1000"}, {"cmd":"resume","account":"alice"}
  *   out: {"id":1,"event":"update","account":"alice","nonce":4,"hash":"0x..","state":"in_block"}
  */
 #include <jansson.h>
@@ -13,6 +14,7 @@
 #include "base/check.h"
 #include "base/hex.h"
 #include "base/log.h"
+#include "enqueue_json.h"
 #include "internal.h"
 
 enum { INPUT_LINE_MAX = 4 << 20 };
@@ -45,52 +47,96 @@ void standalone_event(void *arg, const char *kind, int32_t account, int64_t nonc
     print(line);
 }
 
+static void print_error(int code, const char *text)
+{
+    print(json_pack("{s:s, s:s}", "error", err_name(code), "text", text));
+}
+
 struct input {
-    struct store_enqueue req;
+    union {
+        struct enqueue_json enqueue;
+        struct ask_json ask;
+    } u;
     struct service *service;
-    json_t *request;
-    struct buf call;
 };
 
-static void accepted(struct store_req *req)
+static struct input *input_new(struct service *s)
 {
-    struct input *x = CONTAINER_OF(req, struct input, req.req);
+    struct input *x = xcalloc(1, sizeof(*x));
+    x->service = s;
+    s->ops++;
+    return x;
+}
+
+static void input_free(struct input *x)
+{
     struct service *s = x->service;
-    if (req->err.code)
-        print(json_pack("{s:s, s:s}", "error", err_name(req->err.code), "text", req->err.text));
-    else
-        print(json_pack("{s:I, s:s, s:s}", "id", (json_int_t)x->req.id, "event", "accepted", "account",
-                        x->req.account));
-    json_decref(x->request);
-    buf_done(&x->call);
-    store_req_done(req);
     free(x);
     service_op_done(s);
 }
 
-static void take(struct service *s, json_t *request)
+static void accepted(struct store_req *req)
 {
-    const char *account = NULL, *call = NULL, *key = NULL;
-    int priority = 0;
-    json_error_t error;
-    struct input *x = xcalloc(1, sizeof(*x));
-    if (json_unpack_ex(request, &error, JSON_STRICT, "{s:s, s:s, s?s, s?i}", "account", &account, "call",
-                       &call, "key", &key, "priority", &priority) ||
-        !hex_decode(call, strlen(call), &x->call)) {
-        print(json_pack("{s:s, s:s}", "error", err_name(ERR_ARGUMENT), "text",
-                        call ? "call is not hexadecimal" : error.text));
-        buf_done(&x->call);
-        free(x);
+    struct input *x = CONTAINER_OF(req, struct input, u.enqueue.req.req);
+    if (req->err.code)
+        print_error(req->err.code, req->err.text);
+    else
+        print(json_pack("{s:I, s:s, s:s}", "id", (json_int_t)x->u.enqueue.req.id, "event", "accepted",
+                        "account", x->u.enqueue.req.account));
+    store_req_done(req);
+    enqueue_json_done(&x->u.enqueue);
+    input_free(x);
+}
+
+static void answered(struct store_req *req)
+{
+    struct input *x = CONTAINER_OF(req, struct input, u.ask.req.req);
+    if (req->err.code)
+        print_error(req->err.code, req->err.text);
+    else
+        print(json_pack("{s:I, s:s, s:s}", "id", (json_int_t)x->u.ask.req.id, "event", "answer", "answer",
+                        x->u.ask.req.answer));
+    store_req_done(req);
+    ask_json_done(&x->u.ask);
+    input_free(x);
+}
+
+static void take_ask(struct service *s, const char *cmd, json_t *request)
+{
+    struct err err;
+    struct input *x = input_new(s);
+    if (ask_json_read(&x->u.ask, cmd, request, &err) == 0) {
+        x->u.ask.start(s->store, &x->u.ask.req, answered);
         return;
     }
-    x->service = s;
-    x->request = json_incref(request);
-    x->req.account = account;
-    x->req.call = (struct store_bytes){x->call.data, x->call.len};
-    x->req.key = key;
-    x->req.priority = priority;
-    s->ops++;
-    store_enqueue_start(s->store, &x->req, accepted);
+    print_error(err.code, err.text);
+    ask_json_done(&x->u.ask);
+    input_free(x);
+}
+
+static void take_enqueue(struct service *s, json_t *request)
+{
+    struct err err;
+    struct input *x = input_new(s);
+    if (enqueue_json_read(&x->u.enqueue, request, &err) == 0) {
+        store_enqueue_start(s->store, &x->u.enqueue.req, accepted);
+        return;
+    }
+    print_error(err.code, err.text);
+    enqueue_json_done(&x->u.enqueue);
+    input_free(x);
+}
+
+static void take(struct service *s, json_t *request)
+{
+    json_t *cmd = json_object_get(request, "cmd");
+    const char *name = json_string_value(cmd);
+    if (!cmd || (name && !strcmp(name, "send")))
+        take_enqueue(s, request);
+    else if (ask_json_is(name))
+        take_ask(s, name, request);
+    else
+        print_error(ERR_ARGUMENT, "cmd is not one of: send, cancel, bump, resume");
 }
 
 static void on_line(void *arg, const char *line, size_t len)
@@ -98,7 +144,7 @@ static void on_line(void *arg, const char *line, size_t len)
     struct service *s = arg;
     json_error_t error;
     if (!line && len) {
-        print(json_pack("{s:s, s:s}", "error", err_name(ERR_ARGUMENT), "text", "line too long"));
+        print_error(ERR_ARGUMENT, "line too long");
         return;
     }
     if (!line || !len)
@@ -107,7 +153,7 @@ static void on_line(void *arg, const char *line, size_t len)
     if (request)
         take(s, request);
     else
-        print(json_pack("{s:s, s:s}", "error", err_name(ERR_ARGUMENT), "text", error.text));
+        print_error(ERR_ARGUMENT, error.text);
     json_decref(request);
 }
 
@@ -122,8 +168,11 @@ static void on_state(void *arg, enum store_state state, const struct err *err)
 static void on_wake(void *arg, int32_t account)
 {
     struct account *a = service_account_by_row(arg, account);
-    if (a)
-        account_wake(a, WAKE_EV_RING);
+    if (!a)
+        return;
+    account_wake(a, WAKE_EV_RING);
+    account_event(a,
+                  &(struct manager_event){.type = MANAGER_EV_LOOK}); /* a deadline, a cancellation, a bump */
 }
 
 void standalone_new(struct service *s)

@@ -1,1 +1,3 @@
-SELECT txrelay.enqueue($1, $2::bytea, $3, $4::int, $5::timestamptz, $6::timestamptz, $7, $8::int)
+SELECT txrelay.enqueue($1, $2::bytea, key => $3, priority => coalesce($4::int, 0), not_before => $5::timestamptz,
+    deadline => $6::timestamptz, creator => $7, spec_version => $8::int, tip => $9::numeric, max_tip => $10::numeric,
+    deadline_block => $11::bigint, retries => coalesce($12::int, 0))

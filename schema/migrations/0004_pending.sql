@@ -297,18 +297,20 @@ $$;
 -- New bytes at the same nonce (new era, tip, runtime). The former attempt ends as replaced, with the reason; its
 -- hash may still be the one that gets in. To stop a transaction while its bytes could still be included, sign a filler
 -- as such an attempt: p_fillers (the length of its call), p_outcomes and p_stop_reasons (how the transaction ends if the
--- filler gets in); leader_finish tells by the hash which of the two it was. All three are NULL for its own call, which is
--- not signed under another transaction version than the accepted one. Returns the number of rows.
+-- filler gets in); leader_finish tells by the hash which of the two it was. For its own call the elements are NULL (or the
+-- arrays); that is not signed under another transaction version than the accepted one. Returns the number of rows.
 CREATE FUNCTION txrelay.leader_attempt(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_extrinsics bytea[], p_tips numeric[], p_births bigint[], p_deaths bigint[], p_spec_version bigint,
-    p_transaction_version bigint, p_block bigint, p_reasons text[], p_fillers int[], p_outcomes text[],
-    p_stop_reasons text[]) RETURNS bigint
+    p_transaction_version bigint, p_block bigint, p_reasons text[], p_fillers int[] DEFAULT NULL,
+    p_outcomes text[] DEFAULT NULL, p_stop_reasons text[] DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
     v_count int := batch_size('leader_attempt', cardinality(p_nonces), cardinality(p_hashes),
         cardinality(p_extrinsics), cardinality(p_tips), cardinality(p_births), cardinality(p_deaths),
-        cardinality(p_reasons), cardinality(p_fillers), cardinality(p_outcomes), cardinality(p_stop_reasons));
+        cardinality(p_reasons), coalesce(cardinality(p_fillers), cardinality(p_nonces)),
+        coalesce(cardinality(p_outcomes), cardinality(p_nonces)),
+        coalesce(cardinality(p_stop_reasons), cardinality(p_nonces)));
     v_found bigint;
     v_bad record;
 BEGIN

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/hex.h"
+#include "fuzz_runtime.h"
 #include "node_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -28,8 +30,24 @@ static void read_all(const json_t *value)
         static const uint8_t zero[32];
         INVARIANT(memcmp(h.head.hash, zero, 32) == 0);
     }
-    wire_account_nonce(value, &number);
+    wire_account(value, NULL, &number, NULL);
+    struct node_balance balance;
+    wire_account(value, fuzz_runtime(), &number, &balance);
     buf_done(&bytes);
+}
+
+/* The input as the bytes of System.Account. */
+static void account(const uint8_t *data, size_t size)
+{
+    struct node_balance balance;
+    uint64_t nonce;
+    struct buf hex = {0};
+    hex_put_0x(&hex, data, size);
+    json_t *value = json_stringn((const char *)hex.data, hex.len);
+    bool good = wire_account(value, fuzz_runtime(), &nonce, &balance);
+    INVARIANT(good == (size >= 4));
+    json_decref(value);
+    buf_done(&hex);
 }
 
 /* The input as JSON, and as changes to a header that is good. */
@@ -40,6 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (value)
         read_all(value);
     json_decref(value);
+    account(data, size);
     memcpy(text, header, sizeof(text));
     for (size_t i = 0; i + 2 < size && i < 24; i += 3)
         text[(size_t)(data[i] << 8 | data[i + 1]) % (sizeof(text) - 1)] = (char)data[i + 2];

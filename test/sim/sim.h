@@ -5,9 +5,10 @@
  *   sim_chain.c   blocks, forks, finality              sim_store.c    its connections to the database
  *   sim_pool.c    pools of the nodes                   sim_elect.c    its elections and locks
  *   sim_db.c      sessions, locks, notifications       sim_door.c     its connection to a node
- *   sim_claim.c   leadership in SQL
- *   sim_rows.c    the leader's writes in SQL
- *   sim_read.c    its reads, and a listener's          sim_submit.c   what it sends there
+ *   sim_claim.c   leadership in SQL                    sim_submit.c   what it sends there
+ *   sim_rows.c    the leader's writes in SQL           sim_plan.c     what a seed is like
+ *   sim_ends.c    those that end something             sim_operator.c who pauses and resumes
+ *   sim_read.c    its reads, and a listener's          sim_duty.c     what a core must and must not ask for
  *   sim_app.c     who enqueues                         sim_follower.c who listens
  *   sim_check.c   the invariants                       sim_request.c  its requests to the database
  *   sim_fault.c   what goes wrong                      sim_world.c    one seed from begin to end
@@ -42,7 +43,7 @@ enum {
     FOLLOWERS = 2,
     IDS = 512,
     NONCES = 512,
-    ATTEMPTS = 96,
+    ATTEMPTS = 128,
     TXS = 6000,
     BLOCKS = 3000,
     BLOCK_TXS = 10,
@@ -52,9 +53,31 @@ enum {
     PIPELINE = 4, /* blocks that a door fetches ahead */
     CALL_LEN = 8,
     BYTES_LEN = 24,
-    TRACE_LINES = 20000, /* kept; the last 60 are shown unless --lines asks for more */
+    TRACE_LINES = 200000, /* kept; the last 60 are shown unless --lines asks for more */
     TRACE_LEN = 200,
 };
+
+/* What a seed may have beside the plain life of transactions: X(NAME, name). */
+#define FEATURE_TABLE(X)                                                                                     \
+    X(TIPS, "tips")                 /* tips, caps, the ladder, blocks that take the best payers only */      \
+    X(SIZE, "size")                 /* small blocks */                                                       \
+    X(FOREIGN_POOL, "foreign-pool") /* somebody else's bytes at our nonces in the pool */                    \
+    X(REAP, "reap")                 /* accounts die and live again */                                        \
+    X(VERSION, "version")           /* transaction_version changes */                                        \
+    X(RETRIES, "retries")           /* dispatch errors that pass, and inner ones that do not */              \
+    X(LAST_BLOCK, "last-block")     /* deadline_block */                                                     \
+    X(BUMPS, "bumps")               /* somebody asks for higher tips */                                      \
+    X(SKIP, "skip")                 /* the head of the line is given up after so many blocks */              \
+    X(REQUEUE, "requeue")           /* what lost its nonce goes back to the outbox */                        \
+    X(PAUSES, "pauses")             /* operators pause, and resume what they like */                         \
+    X(DUTIES, "duties")             /* refusals must be recorded, payment is tried once a block */
+enum feature {
+#define X(NAME, name) FEATURE_##NAME,
+    FEATURE_TABLE(X)
+#undef X
+        FEATURE_COUNT
+};
+
 #define MS     ((uint64_t)1000)
 #define SECOND (1000 * MS)
 #define NEVER  UINT64_MAX
@@ -88,7 +111,9 @@ struct timer {
 struct tx {
     int account;
     uint64_t nonce;
-    int64_t id;           /* 0: filler; -1: somebody else used the key */
+    int64_t id;     /* whose call it carries; 0: a filler's; -1: somebody else used the key */
+    int64_t for_id; /* the transaction that had the nonce when it was signed */
+    uint64_t tip;
     int64_t birth, death; /* -1: immortal */
     uint32_t anchor;      /* block that the era is anchored on */
     uint32_t spec;
@@ -98,6 +123,7 @@ struct tx {
     bool reached;                 /* was seen by a node */
     uint64_t sent_beat;           /* of whom sent it last, and that one: no bytes twice in one beat */
     int sent_by;
+    uint64_t poor_block; /* counted from 1: when it was sent by a relay that knew that the account cannot pay */
     uint32_t final_in; /* block that holds it; 0: not final */
     uint64_t ban_until[NODES];
     uint64_t included_at[NODES]; /* when the node saw it in its best chain; 0: it is not */
@@ -111,6 +137,7 @@ struct block {
     uint32_t count;
     uint32_t txs[BLOCK_TXS];
     uint64_t nonce[ACCOUNTS]; /* after it */
+    uint32_t life[ACCOUNTS];  /* so many times the account was reaped */
     bool final;
 };
 
@@ -142,7 +169,9 @@ struct chain {
     uint32_t final_at[BLOCKS]; /* block by height */
     uint32_t last_of_nonce[ACCOUNTS][NONCES], last_of_id[IDS];
     uint32_t spec;
-    uint64_t stall_until; /* finality */
+    uint32_t version_from[4]; /* transaction_version grows by one with each of these specs; 0: none */
+    uint64_t min_tip;         /* who pays less finds no room in a block */
+    uint64_t stall_until;     /* finality */
     bool unpaid[ACCOUNTS];
     struct node nodes[NODES];
 };
@@ -161,6 +190,11 @@ struct id_row {
     bool cancelled;                     /* somebody asked for it */
     int64_t deadline_us, not_before_us; /* of the database's clock; 0: none */
     uint32_t guard;                     /* runtime that it is for; 0: any */
+    int64_t tip, max_tip;               /* -1: the account's policy */
+    uint64_t deadline_block;            /* 0: none */
+    uint32_t retries, retried;          /* dispatch errors that may follow, and that were forgiven */
+    int64_t bump;                       /* the tip that somebody asked for; -1: none */
+    uint64_t bumped_at;
 };
 
 struct pending_row {
@@ -171,6 +205,8 @@ struct pending_row {
     uint32_t block;     /* block hash; 0: none */
     uint64_t signed_at; /* finalized height when the row's current attempt was signed */
     int64_t updated_us;
+    const char *stop_outcome; /* with a filler among the attempts */
+    uint32_t own_from;        /* the first of the attempts that belongs to this row */
     uint32_t attempt_count;
     uint32_t attempts[ATTEMPTS]; /* of this nonce, in order; the last one is current */
 };
@@ -182,6 +218,7 @@ struct finished_row {
     uint32_t block; /* 0: none */
     const char *state, *outcome;
     int64_t finished_us;
+    int64_t requeued; /* the transaction that went back to the outbox; 0: none */
 };
 
 struct account_row {
@@ -191,6 +228,11 @@ struct account_row {
     uint32_t lock_pid; /* serial of the session */
     int64_t expiry_1_us, expiry_2_us;
     int64_t next_nonce; /* -1: never set */
+    bool paused, by_leader, reborn;
+    enum manager_hold hold;
+    int64_t life_since_us;
+    uint32_t version; /* transaction_version that calls are signed under; 0: any */
+    int64_t paused_us;
 };
 
 /* Plain data: a standby is a copy of it. */
@@ -251,6 +293,7 @@ enum op {
     OP_LOOK,
     OP_NONCE,
     OP_REQUEUE,
+    OP_PAUSE,
     OP_ACCOUNTS,
     OP_SCAN_PENDING,
     OP_SCAN_FINISHED,
@@ -274,7 +317,8 @@ struct stmt {
     enum manager_write write;
     enum manager_event_type event; /* what the manager hears when it is stored */
     int holder;
-    bool have_lock, lower;
+    bool have_lock, lower, reborn;
+    enum manager_hold hold;
     struct manager_row_effect *rows; /* owned */
     size_t count;
     uint32_t *txs; /* owned: what was signed for each row */
@@ -282,6 +326,7 @@ struct stmt {
     uint64_t nonce;
     uint32_t limit;
     uint64_t signed_at;
+    uint32_t version; /* transaction_version that was signed under */
     int accounts[ACCOUNTS];
     int64_t epochs[ACCOUNTS];
     struct cursor_lookup *lookups; /* owned */
@@ -290,6 +335,8 @@ struct stmt {
     int code;
     bool ok, last, lock_held, mid_submission;
     int64_t next_nonce, expiry_1_left_ms, expiry_2_left_ms, now_us;
+    struct manager_account facts;
+    int64_t used_nonce, used_block;
     bool renewed[ACCOUNTS];
     struct manager_snapshot_row *snapshot; /* owned, as are these */
     struct manager_outbox_row *outbox;
@@ -344,6 +391,17 @@ struct submit {
     bool written, replied;
 };
 
+/* What a core owes, or must not do, from some moment on. */
+struct duty {
+    uint32_t refused[64]; /* bytes whose refusal is not recorded yet */
+    size_t refused_count;
+    bool poor;         /* the last word of a node was that the account cannot pay */
+    uint64_t poor_try; /* the block after which it was last tried since then, and when it was refused */
+    uint64_t poor_at;
+    uint64_t blocks;
+    uint64_t stop_told[IDS]; /* when the core heard that it is to be stopped; 0: it did not */
+};
+
 struct ask {
     uint32_t number; /* 0: free */
     int account;
@@ -363,6 +421,7 @@ struct sim_account {
     uint64_t beats;        /* what may justify another try: blocks, time, a new start */
     uint64_t renewed_sent; /* when the last claim or renewal that was granted was sent, as the world saw it */
     uint64_t led_since;
+    struct duty duty;
 };
 
 struct slot { /* a finalized block on its way */
@@ -446,20 +505,42 @@ struct follower {
     uint64_t repair_at;
 };
 
+/* An account's, as account_policy stores it. */
+struct policy {
+    uint64_t tip_start, tip_step;
+    int64_t tip_cap; /* -1: none */
+    uint32_t tip_step_percent, tip_after_blocks, skip_after_blocks;
+    bool requeue_usurped;
+};
+
 /* What a seed is like. */
 struct plan {
+    uint32_t features; /* bits by enum feature */
+    struct policy policy[ACCOUNTS];
+    bool flat;          /* priority is the tip alone */
+    uint32_t block_txs; /* of which a block has room */
+    uint64_t last_min_tip,
+        price_us; /* the price of room in a block that stays for so long after all is mended */
     int relays, accounts, nodes, followers;
     bool use_lock, fat, deterministic, foreign, lossy;
     uint32_t era;
     uint64_t block_us, ban_us, latency_us, fault_us, exec_us;
     uint64_t faults_end, limit;
     uint32_t finality_lag, fault_mask, transactions;
+    int feature_fault; /* the only one of a feature; -1: all */
     uint32_t expiry_1_ms, expiry_2_ms;
     int blocked; /* account that cannot pay until all others have ended; -1: none */
 };
 
+/* The transaction at an account's lowest open nonce, and since when. */
+struct head {
+    int64_t id;
+    uint64_t since;
+};
+
 struct stats {
     uint64_t enqueued, ended, submits, resigns, fills, crashes, pauses, forks, unknown, claims, faults;
+    uint64_t raises, races, requeues, holds, orders, bumps, refusals, reaped;
 };
 
 struct world {
@@ -474,9 +555,13 @@ struct world {
     struct db db;
     struct relay relays[RELAYS];
     struct follower followers[FOLLOWERS];
-    uint32_t effects[IDS]; /* how often it is in a finalized block */
+    uint32_t effects[IDS];  /* how often it is in a finalized block and did something */
+    uint32_t failures[IDS]; /* and how often it is in one and did nothing */
+    bool inner[IDS];        /* its effect was an inner failure */
     bool must_end[IDS];
-    bool was_failed_over[IDS]; /* its record changed by a failover */
+    bool was_failed_over[IDS];                   /* its record changed by a failover */
+    uint64_t healed_at, account_moved[ACCOUNTS]; /* when it was last kept from going on */
+    struct head heads[ACCOUNTS];
     bool healing, blocked_free;
     int64_t open; /* committed and not ended */
     struct stats stats;
@@ -536,13 +621,25 @@ void hash_of_tx(uint32_t tx, uint8_t out[32]);
 uint32_t tx_of_hash(const struct world *w, const uint8_t hash[32]); /* 0: none of ours */
 void hash_of_block(uint32_t block, uint8_t out[32]);
 uint32_t block_of_hash(const uint8_t hash[32]);
-uint32_t tx_sign(struct world *w, int account, uint64_t nonce, int64_t id, uint32_t spec, uint32_t anchor);
+struct tx_content {
+    int account;
+    uint64_t nonce;
+    int64_t id, for_id;
+    uint32_t spec, anchor, period; /* period: 0: immortal */
+    uint64_t tip;
+};
+uint32_t tx_sign(struct world *w, const struct tx_content *content);
 uint32_t ancestor_at(const struct world *w, uint32_t block, uint64_t number);
 bool refuses_call(const struct world *w, int64_t id, uint64_t number);
 bool never_admitted(int64_t id);
-bool fails_dispatch(int64_t id);
+enum fate { FATE_OK, FATE_FAILS, FATE_FAILS_INSIDE };
+enum fate fate_of(const struct world *w, const struct tx *t); /* what becomes of its call in a block */
+uint64_t priority_of(const struct world *w, const struct tx *t);
+uint32_t version_of(const struct world *w, uint32_t spec); /* transaction_version */
 void chain_fork(struct world *w, uint32_t depth);
 void chain_foreign(struct world *w, int account);
+void chain_foreign_in_pool(struct world *w, int account);
+void chain_reap(struct world *w, int account);
 void node_restart(struct world *w, int node, uint64_t down);
 
 /* sim_pool.c */
@@ -587,7 +684,23 @@ void sql_evict(struct world *w, struct session *s, struct stmt *q);
 bool sql_fence(struct world *w, struct stmt *q);
 bool mid_submission(const struct world *w, int account);
 void sql_write(struct world *w, struct stmt *q);
+
+/* sim_ends.c */
 void rows_cancel(struct world *w, int64_t id);
+void rows_end(struct world *w, struct stmt *q);
+void rows_reject(struct world *w, struct stmt *q);
+void rows_requeue(struct world *w, struct stmt *q);
+void rows_look(struct world *w, struct stmt *q);
+void row_leaves(struct world *w, const struct stmt *q, uint64_t nonce, const char *outcome);
+const char *outcome_name(const char *outcome); /* the same, with a life of its own */
+
+/* sim_rows.c */
+void order_error(struct world *w, struct stmt *q, const char *what, uint64_t nonce);
+bool is_attempt(const struct pending_row *p, uint32_t tx);
+void row_told(struct world *w, const struct stmt *q, uint64_t nonce, enum listen_kind kind);
+void rows_audible(struct world *w, int account);
+struct manager_account account_facts(const struct world *w, int account);
+
 void sql_read(struct world *w, struct stmt *q);
 struct listen_event row_event(const struct world *w, int account, uint64_t nonce, enum listen_kind kind);
 
@@ -622,7 +735,7 @@ void store_links(struct world *w, struct relay *r);
 
 /* sim_request.c */
 void store_effect(struct world *w, struct relay *r, int account, const struct manager_effect *fx);
-void store_requeue(struct world *w, struct relay *r, int account, uint64_t nonce);
+void store_give_back(struct world *w, struct relay *r, int account, uint64_t nonce);
 void store_fetch(struct world *w, struct relay *r, int account);
 void store_look(struct world *w, struct relay *r, int account);
 void store_arm(struct world *w, struct relay *r, int account, bool arm);
@@ -670,17 +783,37 @@ bool follower_quiet(const struct follower *f);
 /* sim_app.c, sim_fault.c */
 void app_start(struct world *w);
 void app_database_lost(struct world *w);
+enum { PLAIN_FAULTS = 23 };         /* those after them belong to features */
 int fault_number(const char *name); /* -1: none */
 const char *fault_name(int number); /* NULL: no more */
 void fault_start(struct world *w);
 void fault_heal(struct world *w);
 
+/* sim_operator.c */
+void operator_start(struct world *w);
+void operator_pauses(struct world *w);
+void operator_bumps(struct world *w);
+
+/* sim_duty.c */
+void duty_forget(struct duty *d);
+void duty_event(struct world *w, struct relay *r, int account, const struct manager_event *ev);
+void duty_effect(struct world *w, struct relay *r, int account, const struct manager_effect *fx);
+void duty_waits(struct world *w);
+
+/* sim_plan.c */
+int feature_number(const char *name); /* -1: none */
+const char *feature_name(int number); /* NULL: no more */
+bool has(const struct world *w, enum feature f);
+void plan_features(struct world *w, uint32_t allowed);
+uint64_t tip_limit(const struct world *w, int64_t id, int account); /* UINT64_MAX: none */
+
 /* sim_world.c */
 struct world *world_new(void);
 void world_free(struct world *w);
 struct options {
-    uint64_t until; /* 0: to the end */
-    int fault;      /* the only one, -1: all */
+    uint64_t until;    /* 0: to the end */
+    int fault;         /* the only one, -1: all */
+    uint32_t features; /* that a seed may have */
     bool tracing;
 };
 /* true: all invariants held; else w->violation says what did not. */

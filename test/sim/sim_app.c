@@ -70,6 +70,18 @@ static struct app_tx *free_slot(void)
     return NULL;
 }
 
+static void options(struct world *w, struct id_row *r)
+{
+    if (has(w, FEATURE_TIPS) && chance(w, 30))
+        r->tip = (int64_t)between(w, 0, 80);
+    if (has(w, FEATURE_TIPS) && chance(w, 20))
+        r->max_tip = (r->tip > 0 ? r->tip : 0) + (int64_t)between(w, 0, 100);
+    if (has(w, FEATURE_RETRIES) && chance(w, 60))
+        r->retries = (uint32_t)between(w, 1, 5);
+    if (has(w, FEATURE_LAST_BLOCK) && chance(w, 25))
+        r->deadline_block = w->chain.blocks[w->chain.final].number + between(w, 1, chance(w, 60) ? 24 : 90);
+}
+
 static void begin_tx(struct world *w)
 {
     struct app_tx *t = free_slot();
@@ -85,6 +97,9 @@ static void begin_tx(struct world *w)
         d->ids[t->ids[i]] = (struct id_row){.stage = STAGE_OPEN,
                                             .account = t->account,
                                             .nonce = -1,
+                                            .tip = -1,
+                                            .max_tip = -1,
+                                            .bump = -1,
                                             .priority = chance(w, 10) ? (int32_t)between(w, 0, 4) - 2 : 0};
         if (chance(w, 10))
             d->ids[t->ids[i]].not_before_us = now + (int64_t)between(w, 1, 10 * SECOND);
@@ -93,6 +108,7 @@ static void begin_tx(struct world *w)
         if (chance(w, 15)) /* often shorter than a transaction needs */
             d->ids[t->ids[i]].deadline_us =
                 now + (int64_t)between(w, 1, chance(w, 70) ? 8 * SECOND : 60 * SECOND);
+        options(w, &d->ids[t->ids[i]]);
     }
     t->rings = lock_owner(w, KIND_BELL, t->account) != NULL;
     if (!t->rings)
@@ -117,6 +133,8 @@ static void act(struct world *w, struct event *e)
     (void)e;
     if (w->now >= w->plan.faults_end)
         return;
+    if (has(w, FEATURE_BUMPS) && chance(w, 15))
+        operator_bumps(w);
     if (chance(w, 8))
         cancel_one(w);
     else

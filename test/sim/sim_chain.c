@@ -54,15 +54,34 @@ bool never_admitted(int64_t id)
     return id > 0 && id % 41 == 0;
 }
 
-bool fails_dispatch(int64_t id)
+/* Some fail for ever, some at two nonces out of three, some in a part of them that was tried all the same. */
+enum fate fate_of(const struct world *w, const struct tx *t)
 {
-    return id > 0 && id % 11 == 5;
+    if (t->id <= 0)
+        return FATE_OK;
+    if (t->id % 11 == 5)
+        return FATE_FAILS;
+    if (has(w, FEATURE_RETRIES) && t->id % 11 == 6)
+        return ((uint64_t)t->id + t->nonce) % 3 ? FATE_FAILS : FATE_OK;
+    return has(w, FEATURE_RETRIES) && t->id % 13 == 4 ? FATE_FAILS_INSIDE : FATE_OK;
 }
 
-/* A filler's call is the shortest there is. */
-static uint32_t priority_of(int64_t id)
+/* (tip + 1) x how many of them a block could hold (facts: pool.md 3.4.2); a filler's call is the shortest
+ * there is. `flat`: a chain on which the weight decides, and it is the same for all. */
+uint64_t priority_of(const struct world *w, const struct tx *t)
 {
-    return id == 0 ? 1000 : id < 0 ? 500 : 100 + (uint32_t)(id % 7);
+    if (w->plan.flat)
+        return t->tip + 1;
+    uint64_t slots = t->id == 0 ? 1000 : t->id < 0 ? 500 : 100 + (uint64_t)(t->id % 7);
+    return (t->tip + 1) * slots;
+}
+
+uint32_t version_of(const struct world *w, uint32_t spec)
+{
+    uint32_t version = 1;
+    for (size_t i = 0; i < ARRAY_LEN(w->chain.version_from); i++)
+        version += w->chain.version_from[i] && spec >= w->chain.version_from[i];
+    return version;
 }
 
 /* Some keys sign the same content to the same bytes. */
@@ -70,37 +89,39 @@ static uint32_t signed_before(const struct world *w, const struct tx *t)
 {
     for (uint32_t i = w->chain.last_of_nonce[t->account][t->nonce]; i; i = w->chain.txs[i].prev_nonce) {
         const struct tx *x = &w->chain.txs[i];
-        if (x->id == t->id && x->anchor == t->anchor && x->spec == t->spec && x->death == t->death)
+        if (x->id == t->id && x->anchor == t->anchor && x->spec == t->spec && x->death == t->death &&
+            x->tip == t->tip && x->for_id == t->for_id)
             return i;
     }
     return 0;
 }
 
-uint32_t tx_sign(struct world *w, int account, uint64_t nonce, int64_t id, uint32_t spec, uint32_t anchor)
+uint32_t tx_sign(struct world *w, const struct tx_content *x)
 {
     struct chain *c = &w->chain;
-    INVARIANT(c->tx_count < TXS && nonce < NONCES);
-    struct tx t = {.account = account,
-                   .nonce = nonce,
-                   .id = id,
+    INVARIANT(c->tx_count < TXS && x->nonce < NONCES);
+    struct tx t = {.account = x->account,
+                   .nonce = x->nonce,
+                   .id = x->id,
+                   .for_id = x->for_id,
+                   .tip = x->tip,
                    .birth = -1,
                    .death = -1,
-                   .anchor = anchor,
-                   .spec = spec,
-                   .priority = priority_of(id)};
-    if (id >= 0 && w->plan.era) {
-        t.birth = (int64_t)c->blocks[anchor].number;
-        t.death = t.birth + w->plan.era;
+                   .anchor = x->anchor,
+                   .spec = x->spec};
+    if (x->period) {
+        t.birth = (int64_t)c->blocks[x->anchor].number;
+        t.death = t.birth + x->period;
     }
     uint32_t same = w->plan.deterministic ? signed_before(w, &t) : 0;
     if (same)
         return same;
     uint32_t tx = c->tx_count++;
-    t.prev_nonce = c->last_of_nonce[account][nonce];
-    c->last_of_nonce[account][nonce] = tx;
-    if (id > 0) {
-        t.prev_id = c->last_of_id[id];
-        c->last_of_id[id] = tx;
+    t.prev_nonce = c->last_of_nonce[t.account][t.nonce];
+    c->last_of_nonce[t.account][t.nonce] = tx;
+    if (t.id > 0) {
+        t.prev_id = c->last_of_id[t.id];
+        c->last_of_id[t.id] = tx;
     }
     c->txs[tx] = t;
     return tx;
@@ -124,6 +145,7 @@ static uint32_t block_new(struct world *w, uint32_t parent)
     struct block *b = &c->blocks[i];
     *b = (struct block){.parent = parent, .number = p->number + 1, .spec = p->spec};
     memcpy(b->nonce, p->nonce, sizeof(b->nonce));
+    memcpy(b->life, p->life, sizeof(b->life));
     return i;
 }
 
@@ -169,7 +191,7 @@ static uint32_t author(struct world *w, int node, uint32_t parent, unsigned fill
     bool skip[ACCOUNTS];
     for (int a = 0; a < ACCOUNTS; a++)
         skip[a] = !chance(w, fill_percent);
-    while (b->count < BLOCK_TXS && pool_take(w, node, b, skip))
+    while (b->count < w->plan.block_txs && pool_take(w, node, b, skip))
         if (w->plan.fault_mask && chance(w, 3))
             break;
     if (w->chain.spec != b->spec && chance(w, 50))
@@ -218,23 +240,72 @@ void chain_fork(struct world *w, uint32_t depth)
         at = author(w, node, at, 40);
 }
 
+static uint32_t sign_foreign(struct world *w, int account, uint64_t nonce, uint32_t spec, uint64_t tip)
+{
+    return tx_sign(w,
+                   &(struct tx_content){
+                       .account = account, .nonce = nonce, .id = -1, .for_id = -1, .spec = spec, .tip = tip});
+}
+
+/* A block with one extrinsic of somebody else who has the key; 0: none was made. */
+static uint32_t foreign_block(struct world *w, int account)
+{
+    int node = some_node_up(w);
+    if (node < 0)
+        return 0;
+    struct chain *c = &w->chain;
+    const struct block *best = &c->blocks[c->nodes[node].best];
+    if (best->nonce[account] + 2 >= NONCES)
+        return 0;
+    uint32_t i = block_new(w, c->nodes[node].best);
+    struct block *b = &c->blocks[i];
+    b->txs[b->count++] = sign_foreign(w, account, b->nonce[account], b->spec, 0);
+    b->nonce[account]++;
+    note(w, "foreign use of a%d nonce %llu in block %u", account, (unsigned long long)b->nonce[account] - 1,
+         i);
+    return i;
+}
+
+static void tell_all(struct world *w, uint32_t block)
+{
+    for (int k = 0; block && k < w->plan.nodes; k++)
+        tell_block(w, k, block, 0);
+}
+
 void chain_foreign(struct world *w, int account)
+{
+    tell_all(w, foreign_block(w, account));
+}
+
+/* Somebody else's bytes, at the next nonce or a few above it. They reach nodes only. */
+void chain_foreign_in_pool(struct world *w, int account)
 {
     int node = some_node_up(w);
     if (node < 0)
         return;
-    struct chain *c = &w->chain;
-    const struct block *best = &c->blocks[c->nodes[node].best];
-    if (best->nonce[account] + 2 >= NONCES)
+    const struct block *best = &w->chain.blocks[w->chain.nodes[node].best];
+    uint64_t nonce = best->nonce[account] + (chance(w, 60) ? 0 : between(w, 0, 4));
+    if (nonce + 2 >= NONCES)
         return;
-    uint32_t i = block_new(w, c->nodes[node].best);
-    struct block *b = &c->blocks[i];
-    b->txs[b->count++] = tx_sign(w, account, b->nonce[account], -1, b->spec, 0);
-    b->nonce[account]++;
-    note(w, "foreign use of a%d nonce %llu in block %u", account, (unsigned long long)b->nonce[account] - 1,
-         i);
-    for (int k = 0; k < w->plan.nodes; k++)
-        tell_block(w, k, i, 0);
+    uint32_t tx = sign_foreign(w, account, nonce, best->spec, chance(w, 50) ? 0 : between(w, 0, 60));
+    struct answer x;
+    pool_submit(w, node, tx, &x);
+    note(w, "foreign tx %u of a%d nonce %llu tip %llu at n%d: %lld", tx, account, (unsigned long long)nonce,
+         (unsigned long long)w->chain.txs[tx].tip, node, (long long)x.rpc_code);
+}
+
+/* All that it owns is sent away: the account is gone, and with it its nonce. */
+void chain_reap(struct world *w, int account)
+{
+    uint32_t i = foreign_block(w, account);
+    if (!i)
+        return;
+    struct block *b = &w->chain.blocks[i];
+    b->nonce[account] = 0;
+    b->life[account]++;
+    w->stats.reaped++;
+    note(w, "a%d is reaped in block %u", account, i);
+    tell_all(w, i);
 }
 
 /* ---- finality ---- */

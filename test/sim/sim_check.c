@@ -42,10 +42,19 @@ void check_final(struct world *w, uint32_t block)
               (unsigned long long)t->nonce, t->account);
         if (!t->id)
             continue;
-        w->effects[t->id]++;
-        HOLDS(w, w->effects[t->id] == 1 || w->db.lossy, "I1", "transaction %lld takes effect twice",
-              (long long)t->id);
         const struct id_row *r = &w->db.t.ids[t->id];
+        enum fate fate = fate_of(w, t);
+        w->effects[t->id] += fate != FATE_FAILS;
+        w->failures[t->id] += fate == FATE_FAILS;
+        w->inner[t->id] |= fate == FATE_FAILS_INSIDE;
+        HOLDS(w, w->effects[t->id] <= 1 || w->db.lossy, "I1", "transaction %lld takes effect twice",
+              (long long)t->id);
+        HOLDS(w, w->effects[t->id] + w->failures[t->id] <= r->retried + 1 || w->db.lossy, "I1",
+              "transaction %lld is in a block again, and %u failures were forgiven", (long long)t->id,
+              r->retried);
+        HOLDS(w, !r->deadline_block || b->number <= r->deadline_block || w->db.lossy, "deadline",
+              "transaction %lld is in block %llu and was for none after %llu", (long long)t->id,
+              (unsigned long long)b->number, (unsigned long long)r->deadline_block);
         HOLDS(w, r->stage != STAGE_FINISHED || w->db.lossy, "I1",
               "transaction %lld had ended as %s and takes effect", (long long)t->id, r->outcome);
     }
@@ -127,9 +136,10 @@ void check_end(struct world *w)
             continue;
         HOLDS(w, r->stage == STAGE_FINISHED, "liveness", "transaction %lld has not ended", (long long)id);
         bool real = !strcmp(r->outcome, "ok") || !strcmp(r->outcome, "dispatch_error");
-        HOLDS(w, w->db.lossy || w->effects[id] == (real ? 1u : 0u), "I1",
-              "transaction %lld ended as %s and took effect %u times", (long long)id, r->outcome,
-              w->effects[id]);
+        bool did = w->effects[id] || w->failures[id] > r->retried;
+        HOLDS(w, w->db.lossy || real == did, "I1",
+              "transaction %lld ended as %s, took effect %u times and failed %u times, %u of them forgiven",
+              (long long)id, r->outcome, w->effects[id], w->failures[id], r->retried);
         HOLDS(w, w->db.lossy || !never_admitted(id) || !real, "I1", "transaction %lld cannot be %s",
               (long long)id, r->outcome);
     }

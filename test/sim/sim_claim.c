@@ -140,7 +140,10 @@ void sql_release(struct world *w, struct session *s, struct stmt *q)
     (void)s;
     if (a->holder != q->holder || a->epoch != q->epoch)
         return;
-    *a = (struct account_row){.epoch = a->epoch, .next_nonce = a->next_nonce};
+    a->holder = 0;
+    a->lock_held = false;
+    a->lock_pid = 0;
+    a->expiry_1_us = a->expiry_2_us = 0;
     q->ok = true;
     notify_signal(w, "leader_change", q->account);
 }

@@ -146,7 +146,7 @@ static void carry_out(struct world *w, struct session *s, struct stmt *q)
     q->code = 0;
     if (q->op <= OP_EVICT)
         control[q->op](w, s, q);
-    else if (q->op >= OP_ADMIT && q->op <= OP_REQUEUE)
+    else if (q->op >= OP_ADMIT && q->op <= OP_PAUSE)
         sql_write(w, q);
     else
         sql_read(w, q);

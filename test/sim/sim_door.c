@@ -101,9 +101,10 @@ static void version_answered(struct world *w, struct event *e)
     if (!door_is_on(r, e) || !r->door.ready || r->door.spec == e->b)
         return;
     r->door.spec = e->b;
-    to_leaders(
-        w, r,
-        &(struct manager_event){.type = MANAGER_EV_RUNTIME, .spec_version = e->b, .transaction_version = 1});
+    to_leaders(w, r,
+               &(struct manager_event){.type = MANAGER_EV_RUNTIME,
+                                       .spec_version = e->b,
+                                       .transaction_version = version_of(w, e->b)});
 }
 
 static void version_asked(struct world *w, struct event *e)
@@ -165,7 +166,8 @@ static void hand_out(struct world *w, struct relay *r, const struct slot *s)
                 continue;
             struct manager_included *x = &rows[mb.included_count++];
             *x = (struct manager_included){.index = i, .nonce = t->nonce, .own_signer = true};
-            x->result.outcome = fails_dispatch(t->id) ? DISPATCH_FAILED : DISPATCH_OK;
+            x->result.outcome = fate_of(w, t) == FATE_OK ? DISPATCH_OK : DISPATCH_FAILED;
+            x->result.inner = fate_of(w, t) == FATE_FAILS_INSIDE;
             hash_of_tx(b->txs[i], x->hash);
         }
         account_event(w, r, a, &(struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &mb});
@@ -272,8 +274,9 @@ static void connected(struct world *w, struct event *e)
     d->spec = spec;
     if (changed)
         to_leaders(w, r,
-                   &(struct manager_event){
-                       .type = MANAGER_EV_RUNTIME, .spec_version = spec, .transaction_version = 1});
+                   &(struct manager_event){.type = MANAGER_EV_RUNTIME,
+                                           .spec_version = spec,
+                                           .transaction_version = version_of(w, spec)});
     d->best = c->blocks[n->best].number;
     d->finalized = c->blocks[n->final].number;
     d->final_block = n->final;

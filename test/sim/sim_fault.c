@@ -138,8 +138,15 @@ static void stall_finality(struct world *w)
 
 static void upgrade(struct world *w)
 {
-    if (chance(w, 40))
-        w->chain.spec++;
+    struct chain *c = &w->chain;
+    if (!chance(w, 40))
+        return;
+    c->spec++;
+    for (size_t i = 0; has(w, FEATURE_VERSION) && i < ARRAY_LEN(c->version_from); i++)
+        if (!c->version_from[i]) {
+            c->version_from[i] = chance(w, 50) ? c->spec : 0;
+            return;
+        }
 }
 
 static void unpaid(struct world *w)
@@ -182,6 +189,40 @@ static void foreign(struct world *w)
         chain_foreign(w, (int)rng_below(&w->rng, (uint64_t)w->plan.accounts));
 }
 
+static int some_account(struct world *w)
+{
+    return (int)rng_below(&w->rng, (uint64_t)w->plan.accounts);
+}
+
+static void foreign_in_pool(struct world *w)
+{
+    if (has(w, FEATURE_FOREIGN_POOL) && chance(w, 40))
+        chain_foreign_in_pool(w, some_account(w));
+}
+
+/* Twice at most: the way back takes an operator each time. It may have to wait for money too. */
+static void reap(struct world *w)
+{
+    int a = some_account(w);
+    if (!has(w, FEATURE_REAP) || w->stats.reaped >= 2 || a == w->plan.blocked || !chance(w, 25))
+        return;
+    chain_reap(w, a);
+    w->chain.unpaid[a] = chance(w, 60);
+}
+
+/* Others bid for the room in blocks. */
+static void price(struct world *w)
+{
+    if (has(w, FEATURE_TIPS))
+        w->chain.min_tip = chance(w, 40) ? 0 : between(w, 1, chance(w, 80) ? 60 : 2000);
+}
+
+static void operator_acts(struct world *w)
+{
+    if (has(w, FEATURE_PAUSES) && chance(w, 40))
+        operator_pauses(w);
+}
+
 static const struct {
     const char *name;
     void (*strike)(struct world *w);
@@ -209,6 +250,11 @@ static const struct {
     {"node-lag", node_lag},
     {"trap", trap},
     {"foreign", foreign},
+    /* Those of features: strike_feature. */
+    {"foreign-in-pool", foreign_in_pool},
+    {"reap", reap},
+    {"price", price},
+    {"operator", operator_acts},
 };
 
 int fault_number(const char *name)
@@ -229,8 +275,8 @@ static void strike(struct world *w, struct event *e)
     (void)e;
     if (w->now >= w->plan.faults_end)
         return;
-    uint32_t i = (uint32_t)rng_below(&w->rng, ARRAY_LEN(faults));
-    for (size_t k = 0; k < ARRAY_LEN(faults); k++, i = (i + 1) % ARRAY_LEN(faults))
+    uint32_t i = (uint32_t)rng_below(&w->rng, PLAIN_FAULTS);
+    for (size_t k = 0; k < PLAIN_FAULTS; k++, i = (i + 1) % PLAIN_FAULTS)
         if (w->plan.fault_mask >> i & 1)
             break;
     if (w->plan.fault_mask) {
@@ -241,14 +287,30 @@ static void strike(struct world *w, struct event *e)
     later(w, between(w, 1, 2 * w->plan.fault_us), "fault", strike);
 }
 
+/* Beside the others, so that a seed without features is what it was before there were any. */
+static void strike_feature(struct world *w, struct event *e)
+{
+    (void)e;
+    if (w->now >= w->plan.faults_end)
+        return;
+    uint32_t i = PLAIN_FAULTS + (uint32_t)rng_below(&w->rng, ARRAY_LEN(faults) - PLAIN_FAULTS);
+    if (w->plan.feature_fault < 0 || w->plan.feature_fault == (int)i)
+        faults[i].strike(w);
+    later(w, between(w, 1, 2 * w->plan.fault_us), "fault of a feature", strike_feature);
+}
+
 void fault_start(struct world *w)
 {
+    if (w->plan.features & ~(1u << FEATURE_DUTIES))
+        later(w, between(w, 0, 2 * w->plan.fault_us), "fault of a feature", strike_feature);
     later(w, between(w, 0, 2 * w->plan.fault_us), "fault", strike);
 }
 
 void fault_heal(struct world *w)
 {
     w->healing = true;
+    w->healed_at = w->now;
+    w->chain.min_tip = w->plan.last_min_tip;
     w->db.slow_until = 0;
     w->chain.stall_until = 0;
     for (int a = 0; a < ACCOUNTS; a++)

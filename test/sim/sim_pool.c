@@ -123,6 +123,9 @@ static const char *invalid(const struct world *w, const struct block *on, uint32
                            const struct tx *t)
 {
     int64_t next = (int64_t)on->number + 1;
+    if (w->chain.unpaid[t->account] && on->life[t->account] && !on->nonce[t->account])
+        return "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)"; /* there is
+                                                                                                    none */
     if (t->spec != on->spec || (t->birth > (int64_t)on->number && t->id >= 0))
         return "Invalid Transaction: Transaction has a bad signature";
     if (t->death >= 0 && next >= t->death)
@@ -194,7 +197,7 @@ void pool_submit(struct world *w, int node, uint32_t tx, struct answer *ret)
     if (ret->code)
         return;
     uint32_t other = at_nonce(w, node, t->account, t->nonce);
-    if (other && w->chain.txs[other].priority >= t->priority) {
+    if (other && priority_of(w, &w->chain.txs[other]) >= priority_of(w, t)) {
         refuse(ret, 1014,
                "Priority is too low: (100 vs 100): The transaction has too low priority to replace "
                "another transaction already in the pool.");
@@ -218,14 +221,27 @@ void pool_submit(struct world *w, int node, uint32_t tx, struct answer *ret)
 
 /* ---- what an author takes ---- */
 
-bool pool_take(const struct world *w, int node, struct block *b, bool *skip)
+/* The best payer among those that come next; those that pay less than a block costs find no room. */
+static uint32_t best_next(const struct world *w, int node, const struct block *b, const bool *skip)
 {
+    uint32_t best = 0;
     for (int a = 0; a < w->plan.accounts; a++) {
         uint32_t tx = skip[a] ? 0 : at_nonce(w, node, a, b->nonce[a]);
-        if (!tx)
+        const struct tx *t = &w->chain.txs[tx];
+        if (!tx || (w->chain.min_tip && t->tip < w->chain.min_tip))
             continue;
-        const struct block *parent = &w->chain.blocks[b->parent];
-        struct block on = *parent;
+        if (!best || (has(w, FEATURE_TIPS) && priority_of(w, t) > priority_of(w, &w->chain.txs[best])))
+            best = tx;
+    }
+    return best;
+}
+
+bool pool_take(const struct world *w, int node, struct block *b, bool *skip)
+{
+    uint32_t tx;
+    while ((tx = best_next(w, node, b, skip))) {
+        int a = w->chain.txs[tx].account;
+        struct block on = w->chain.blocks[b->parent];
         on.nonce[a] = b->nonce[a];
         if (invalid(w, &on, b->parent, &w->chain.txs[tx])) {
             skip[a] = true;

@@ -4,8 +4,9 @@
 
 #include "sim.h"
 
-static void bytes_of(int64_t id, uint32_t tx, uint8_t out[BYTES_LEN])
+static void bytes_of(const struct world *w, uint32_t tx, uint8_t out[BYTES_LEN])
 {
+    int64_t id = w->chain.txs[tx].id;
     memset(out, 0, BYTES_LEN);
     memcpy(out, &tx, sizeof(tx));
     memcpy(out + BYTES_LEN - CALL_LEN, &id, sizeof(id));
@@ -18,7 +19,8 @@ static void load_row(struct world *w, struct stmt *q, uint64_t nonce, size_t *ha
     uint8_t *bytes = q->bytes + q->out_count * BYTES_LEN;
     struct manager_snapshot_row *s = &q->snapshot[q->out_count++];
     bool in_block = !strcmp(p->state, "in_block") || !strcmp(p->state, "finalized");
-    bytes_of(p->id, p->tx, bytes);
+    const struct id_row *r = p->id ? &w->db.t.ids[p->id] : NULL;
+    bytes_of(w, p->tx, bytes);
     *s = (struct manager_snapshot_row){.nonce = nonce,
                                        .id = p->id,
                                        .bytes = bytes,
@@ -26,15 +28,47 @@ static void load_row(struct world *w, struct stmt *q, uint64_t nonce, size_t *ha
                                        .call_len = CALL_LEN,
                                        .era_death = t->death,
                                        .spec_version = t->spec,
-                                       .guard = w->db.t.ids[p->id].guard,
+                                       .guard = r ? r->guard : 0,
+                                       .tip = t->tip,
+                                       .has_max_tip = r && r->max_tip >= 0,
+                                       .max_tip = r && r->max_tip >= 0 ? (u128)r->max_tip : 0,
+                                       .deadline_block =
+                                           r && r->deadline_block ? r->deadline_block : UINT64_MAX,
+                                       .retries = r ? r->retries : 0,
+                                       .filler = !t->id && t->for_id > 0,
+                                       .stop_outcome = p->stop_outcome,
+                                       .stop_reason = p->stop_outcome ? "stopped" : NULL,
                                        .submitted_block = p->signed_at,
                                        .earlier = (const uint8_t(*)[32])(q->hashes + *hashes)};
     s->stage = !strcmp(p->state, "signed") ? MANAGER_ROW_SIGNED
                : in_block                  ? MANAGER_ROW_IN_BLOCK
                                            : MANAGER_ROW_SENT;
     hash_of_tx(p->tx, s->hash);
-    for (uint32_t i = 0; i + 1 < p->attempt_count; i++, s->earlier_count++)
+    for (uint32_t i = 0; i + 1 < p->attempt_count; i++, s->earlier_count++) {
+        const struct tx *x = &w->chain.txs[p->attempts[i]];
         hash_of_tx(p->attempts[i], q->hashes[(*hashes)++]);
+        if (s->earlier_own == i && (x->id || x->for_id <= 0))
+            s->earlier_own++;
+    }
+}
+
+/* By what is on record, finalized blocks used every nonce below used_nonce, the last of them in used_block;
+ * of the account's present life. Where the block is not known (usurped) a node that lags could look like a
+ * new life. */
+static void used_for_good(const struct world *w, struct stmt *q)
+{
+    const struct tables *t = &w->db.t;
+    q->used_nonce = q->used_block = -1;
+    for (uint32_t i = 0; i < t->finished_count; i++) {
+        const struct finished_row *f = &t->finished[i];
+        if (f->account != q->account || f->nonce < 0 || !f->block ||
+            f->finished_us <= t->accounts[q->account].life_since_us)
+            continue;
+        if (f->nonce >= q->used_nonce)
+            q->used_nonce = f->nonce + 1;
+        if ((int64_t)w->chain.blocks[f->block].number > q->used_block)
+            q->used_block = (int64_t)w->chain.blocks[f->block].number;
+    }
 }
 
 static void load(struct world *w, struct stmt *q)
@@ -58,6 +92,8 @@ static void load(struct world *w, struct stmt *q)
             load_row(w, q, n, &hashes);
     q->last = q->out_count < q->limit;
     q->next_nonce = t->accounts[q->account].next_nonce;
+    q->facts = account_facts(w, q->account);
+    used_for_good(w, q);
 }
 
 /* By priority, then id. */
@@ -81,17 +117,24 @@ static void read_outbox(struct world *w, struct stmt *q)
 {
     int64_t taken[IDS], id;
     size_t count = 0;
-    while (count < q->limit && count < IDS &&
+    while (!w->db.t.accounts[q->account].paused && count < q->limit && count < IDS &&
            (id = next_in_outbox(&w->db.t, q->account, taken, count, db_now_us(w))))
         taken[count++] = id;
     q->outbox = xcalloc(count, sizeof(*q->outbox));
     q->bytes = xcalloc(count, CALL_LEN);
     for (size_t i = 0; i < count; i++) {
+        const struct id_row *r = &w->db.t.ids[taken[i]];
         memcpy(q->bytes + i * CALL_LEN, &taken[i], CALL_LEN);
         q->outbox[i] = (struct manager_outbox_row){.id = taken[i],
                                                    .call = q->bytes + i * CALL_LEN,
                                                    .call_len = CALL_LEN,
-                                                   .guard = w->db.t.ids[taken[i]].guard};
+                                                   .guard = r->guard,
+                                                   .has_tip = r->tip >= 0,
+                                                   .tip = r->tip >= 0 ? (u128)r->tip : 0,
+                                                   .has_max_tip = r->max_tip >= 0,
+                                                   .max_tip = r->max_tip >= 0 ? (u128)r->max_tip : 0,
+                                                   .deadline_block = r->deadline_block,
+                                                   .retries = r->retries};
         if (never_admitted(taken[i]))
             q->outbox[i].bad = "call 0 does not decode";
     }

@@ -64,7 +64,6 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
     case MANAGER_FX_UNWATCH:
         door_unwatch(w, r, account, tx_of_hash(w, fx->hash));
         return;
-        return;
     case MANAGER_FX_UNWATCH_ALL: /* everything is read again */
         r->accounts[account].beats++;
         door_unwatch_all(w, r, account);
@@ -90,9 +89,10 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
 }
 
 static const char *const effects[] = {
-    "LOAD",        "WANT_OUTBOX",  "ADMIT",        "RESIGN",       "FILL",        "SUBMIT",   "UNWATCH",
-    "UNWATCH_ALL", "STORE_STATES", "STORE_FINISH", "STORE_REJECT", "STORE_NONCE", "ASK_POOL", "ASK_NONCE",
-    "FOLLOW",      "RECHECK",      "NODE_BEHIND",  "READY",        "ALERT",       "LOOK"};
+    "LOAD",        "WANT_OUTBOX", "ADMIT",        "RESIGN",       "FILL",         "SUBMIT",
+    "UNWATCH",     "UNWATCH_ALL", "STORE_STATES", "STORE_FINISH", "STORE_REJECT", "REQUEUE",
+    "STORE_NONCE", "PAUSE",       "ASK_POOL",     "ASK_NONCE",    "FOLLOW",       "RECHECK",
+    "NODE_BEHIND", "READY",       "ALERT",        "LOOK"};
 
 void account_event(struct world *w, struct relay *r, int account, const struct manager_event *ev)
 {
@@ -102,6 +102,7 @@ void account_event(struct world *w, struct relay *r, int account, const struct m
     a->beats += ev->type == MANAGER_EV_BEST || ev->type == MANAGER_EV_TICK ||
                 ev->type == MANAGER_EV_PROMOTED || ev->type == MANAGER_EV_GATE_OPEN ||
                 ev->type == MANAGER_EV_CHAIN_UP;
+    duty_event(w, r, account, ev);
     manager_step(a->manager, local_ms(w, r), ev, &fx, &count);
     for (size_t i = 0; i < count; i++) {
         if (w->tracing)
@@ -110,6 +111,7 @@ void account_event(struct world *w, struct relay *r, int account, const struct m
                                            : fx[i].nonce ? fx[i].nonce
                                                          : fx[i].number),
                       fx[i].count, fx[i].text);
+        duty_effect(w, r, account, &fx[i]);
         effect(w, r, account, &fx[i]);
     }
     if (w->events % 16 == 0)
@@ -128,7 +130,8 @@ static void check_asleep(struct world *w, const struct relay *r, int account)
         return; /* its lock is gone without its knowing: it will hear of it */
     for (int64_t id = 1; id < w->db.t.next_id; id++) {
         const struct id_row *row = &w->db.t.ids[id];
-        bool timed = row->not_before_us || (row->deadline_us && row->deadline_us <= db_now_us(w));
+        bool timed = w->db.t.accounts[account].paused || row->not_before_us ||
+                     (row->deadline_us && row->deadline_us <= db_now_us(w));
         HOLDS(w, timed || row->stage != STAGE_OUTBOX || row->account != account || !row->silent, "wake",
               "r%d sleeps on account %d while transaction %lld waits, of which nobody was notified", r->index,
               account, (long long)id);
@@ -168,7 +171,7 @@ static void chain_facts(struct world *w, struct relay *r, int account)
                                               .number = d->finalized,
                                               .best = d->best,
                                               .spec_version = d->spec,
-                                              .transaction_version = 1});
+                                              .transaction_version = version_of(w, d->spec)});
 }
 
 void account_promote(struct world *w, struct relay *r, int account, int64_t epoch)

@@ -56,7 +56,10 @@ static void loaded(struct world *w, struct stmt *s)
                                           .snapshot = s->snapshot,
                                           .count = s->out_count,
                                           .last = s->last,
-                                          .next_nonce = s->next_nonce});
+                                          .next_nonce = s->next_nonce,
+                                          .account = &s->facts,
+                                          .used_nonce = s->used_nonce,
+                                          .used_block = s->used_block});
 }
 
 static void tell_written(struct world *w, const struct stmt *s)
@@ -69,13 +72,14 @@ static void tell_written(struct world *w, const struct stmt *s)
         memcpy(b, &s->txs[i], sizeof(s->txs[i]));
         memcpy(b + BYTES_LEN - CALL_LEN, &t->id, CALL_LEN);
         rows[i] = (struct manager_written_row){.nonce = t->nonce,
-                                               .id = t->id,
+                                               .id = t->for_id,
                                                .bytes = b,
                                                .bytes_len = BYTES_LEN,
                                                .call_len = CALL_LEN,
                                                .era_death = t->death,
                                                .spec_version = t->spec,
-                                               .guard = s->rows[i].guard};
+                                               .guard = s->rows[i].guard,
+                                               .tip = t->tip};
         hash_of_tx(s->txs[i], rows[i].hash);
     }
     account_event(w, relay_of(w, s), s->account,
@@ -98,31 +102,61 @@ static void attempts_stored(struct world *w, struct stmt *s)
 
 static void stored(struct world *w, struct stmt *s)
 {
-    if (s->code || !current(w, s))
+    if (s->code || !current(w, s)) {
         failed(w, s);
-    else
-        account_event(w, relay_of(w, s), s->account, &(struct manager_event){.type = s->event});
+        return;
+    }
+    account_event(w, relay_of(w, s), s->account, &(struct manager_event){.type = s->event});
+    bool rows = s->op == OP_REQUEUE || (s->op == OP_PAUSE && s->hold == MANAGER_HOLD_NONE);
+    if (rows && current(w, s)) /* nobody rings for what came back to the outbox, or may leave it again */
+        account_wake(w, relay_of(w, s), s->account, WAKE_EV_RING);
+}
+
+/* An era that ends in time, from a finalized block that may be newer than the one that the core knew; 0:
+ * none. */
+static uint32_t period_of(struct world *w, const struct manager_row_effect *row, uint64_t anchor)
+{
+    uint32_t period = row->era_period;
+    HOLDS(w, period || !w->plan.era, "era", "nonce %llu is to be signed without an era",
+          (unsigned long long)row->nonce);
+    while (row->deadline_block && !PLANTED(DEADLINE_LONG) && period &&
+           anchor + period > row->deadline_block + 1)
+        period = period > 4 ? period / 2 : 0;
+    return period;
 }
 
 /* Parameters from what the node said last; the era is anchored on the finalized head (relay/sign.c). */
-static void sign_rows(struct world *w, struct relay *r, struct stmt *s)
+static bool sign_rows(struct world *w, struct relay *r, struct stmt *s)
 {
     const struct door *d = &r->door;
+    s->version = version_of(w, d->spec);
     uint32_t anchor = PLANTED(ANCHOR_BEST) ? w->chain.nodes[d->node].best : d->final_block;
     s->txs = xcalloc(s->count, sizeof(*s->txs));
     for (size_t i = 0; i < s->count; i++) {
         const struct manager_row_effect *row = &s->rows[i];
-        int64_t id = s->op == OP_FILL ? 0 : row->id, call = 0;
-        if (s->op != OP_FILL) {
+        bool filler = s->op == OP_FILL || (s->op == OP_RESIGN && row->filler);
+        int64_t id = filler ? 0 : row->id, call = 0;
+        if (!filler) {
             HOLDS(w, row->call_len == CALL_LEN, "call", "nonce %llu has a call of %zu bytes",
                   (unsigned long long)row->nonce, row->call_len);
             memcpy(&call, row->call, CALL_LEN);
         }
         HOLDS(w, call == id, "call", "nonce %llu is to be signed with the call of transaction %lld, not %lld",
               (unsigned long long)row->nonce, (long long)call, (long long)id);
-        s->txs[i] = tx_sign(w, s->account, row->nonce, id, d->spec, anchor);
+        uint32_t period = period_of(w, row, w->chain.blocks[anchor].number);
+        if (!period && row->deadline_block)
+            return false;
+        s->txs[i] = tx_sign(w, &(struct tx_content){.account = s->account,
+                                                    .nonce = row->nonce,
+                                                    .id = id,
+                                                    .for_id = s->op == OP_FILL ? 0 : row->id,
+                                                    .spec = d->spec,
+                                                    .anchor = anchor,
+                                                    .period = period,
+                                                    .tip = (uint64_t)row->tip});
         s->rows[i].call = NULL; /* borrowed */
     }
+    return true;
 }
 
 static void copy_rows(struct stmt *s, const struct manager_effect *fx)
@@ -176,6 +210,8 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
         [MANAGER_FX_STORE_FINISH] = {OP_FINISH, MANAGER_WRITE_FINISH, MANAGER_EV_FINISH_STORED, stored},
         [MANAGER_FX_STORE_REJECT] = {OP_REJECT, MANAGER_WRITE_REJECT, MANAGER_EV_REJECT_STORED, stored},
         [MANAGER_FX_STORE_NONCE] = {OP_NONCE, MANAGER_WRITE_NONCE, MANAGER_EV_NONCE_STORED, stored},
+        [MANAGER_FX_STORE_REQUEUE] = {OP_REQUEUE, MANAGER_WRITE_REQUEUE, MANAGER_EV_REQUEUE_STORED, stored},
+        [MANAGER_FX_STORE_PAUSE] = {OP_PAUSE, MANAGER_WRITE_PAUSE, MANAGER_EV_PAUSE_STORED, stored},
     };
     struct stmt *s = stmt_new(w, r, account, kinds[fx->type].op, kinds[fx->type].done);
     s->write = kinds[fx->type].write;
@@ -183,6 +219,8 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
     s->after_nonce = fx->after_nonce;
     s->nonce = fx->nonce;
     s->lower = fx->lower;
+    s->reborn = fx->reborn;
+    s->hold = fx->hold;
     s->limit = SNAPSHOT_CHUNK;
     copy_rows(s, fx);
     bool attempts = s->op == OP_ADMIT || s->op == OP_RESIGN || s->op == OP_FILL;
@@ -191,9 +229,8 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
         return;
     }
     if (attempts) {
-        sign_rows(w, r, s);
         s->signed_at = r->door.finalized;
-        int rc = s->op == OP_RESIGN ? leave_out_known(r, s) : 1;
+        int rc = !sign_rows(w, r, s) ? ERR_NET : s->op == OP_RESIGN ? leave_out_known(r, s) : 1;
         for (size_t i = 0; i < s->count; i++)
             if (s->rows[i].guard && s->rows[i].guard != r->door.spec)
                 rc = ERR_NET;
@@ -215,16 +252,16 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
     }
 }
 
-static void requeued(struct world *w, struct stmt *s)
+static void given_back(struct world *w, struct stmt *s)
 {
     if (!s->code && current(w, s))
         account_event(w, relay_of(w, s), s->account, &(struct manager_event){.type = MANAGER_EV_STORE_BACK});
 }
 
 /* Only a planted fault does this: the transaction goes back to the outbox, to get another nonce. */
-void store_requeue(struct world *w, struct relay *r, int account, uint64_t nonce)
+void store_give_back(struct world *w, struct relay *r, int account, uint64_t nonce)
 {
-    struct stmt *s = stmt_new(w, r, account, OP_REQUEUE, requeued);
+    struct stmt *s = stmt_new(w, r, account, OP_REQUEUE, given_back);
     s->nonce = nonce;
     send_work(w, r, s);
 }
@@ -269,10 +306,12 @@ static void looked(struct world *w, struct stmt *s)
                           &(struct manager_event){.type = MANAGER_EV_LOOKED, .failed = true});
         return;
     }
-    account_event(
-        w, r, s->account,
-        &(struct manager_event){
-            .type = MANAGER_EV_LOOKED, .stops = s->stops, .count = s->out_count, .next_ms = s->next_ms});
+    account_event(w, r, s->account,
+                  &(struct manager_event){.type = MANAGER_EV_LOOKED,
+                                          .stops = s->stops,
+                                          .count = s->out_count,
+                                          .next_ms = s->next_ms,
+                                          .account = &s->facts});
     if (s->ok)
         account_wake(w, r, s->account, WAKE_EV_RING);
 }

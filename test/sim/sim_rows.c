@@ -17,7 +17,7 @@ static struct pending_row *at(struct world *w, const struct stmt *q, uint64_t no
 
 /* What the schema calls an order error. After a failover that lost commits a relay may meet one in good
  * faith: what it knows was true once. */
-static void order_error(struct world *w, struct stmt *q, const char *what, uint64_t nonce)
+void order_error(struct world *w, struct stmt *q, const char *what, uint64_t nonce)
 {
     q->code = ERR_BUG;
     note(w, "  TR003 %s nonce %llu", what, (unsigned long long)nonce);
@@ -25,7 +25,7 @@ static void order_error(struct world *w, struct stmt *q, const char *what, uint6
           (unsigned long long)nonce, what);
 }
 
-static bool is_attempt(const struct pending_row *p, uint32_t tx)
+bool is_attempt(const struct pending_row *p, uint32_t tx)
 {
     for (uint32_t i = 0; i < p->attempt_count; i++)
         if (p->attempts[i] == tx)
@@ -57,7 +57,7 @@ struct listen_event row_event(const struct world *w, int account, uint64_t nonce
     return ev;
 }
 
-static void tell(struct world *w, const struct stmt *q, uint64_t nonce, enum listen_kind kind)
+void row_told(struct world *w, const struct stmt *q, uint64_t nonce, enum listen_kind kind)
 {
     struct listen_event ev = row_event(w, q->account, nonce, kind);
     notify_row(w, &ev);
@@ -74,64 +74,45 @@ static void bounds(struct world *w, int account, uint64_t nonce)
         t->pending_high[account] = nonce + 1;
 }
 
-static void end_id(struct world *w, int64_t id, const char *outcome, int64_t nonce)
-{
-    struct id_row *r = &w->db.t.ids[id];
-    HOLDS(w, r->stage != STAGE_FINISHED, "I7", "transaction %lld ends as %s and had ended as %s",
-          (long long)id, outcome, r->outcome ? r->outcome : "?");
-    bool real = !strcmp(outcome, "ok") || !strcmp(outcome, "dispatch_error");
-    HOLDS(w, real == (w->effects[id] > 0) || w->db.lossy, "I1",
-          "transaction %lld ends as %s and is %u times in finalized blocks", (long long)id, outcome,
-          w->effects[id]);
-    HOLDS(w, strcmp(outcome, "expired") != 0 || (r->deadline_us && r->deadline_us <= db_now_us(w)),
-          "deadline", "transaction %lld expires before its deadline", (long long)id);
-    HOLDS(w, strcmp(outcome, "cancelled") != 0 || r->cancelled || w->db.lossy, "cancel",
-          "transaction %lld is cancelled and nobody asked for it", (long long)id);
-    r->stage = STAGE_FINISHED;
-    r->outcome = outcome;
-    r->nonce = nonce;
-    w->open--;
-    w->stats.ended++;
-}
-
-static void finish(struct world *w, int account, int64_t nonce, int64_t id, uint32_t tx, uint32_t block,
-                   const char *state, const char *outcome)
-{
-    struct tables *t = &w->db.t;
-    INVARIANT(t->finished_count < ARRAY_LEN(t->finished));
-    t->finished[t->finished_count++] = (struct finished_row){.account = account,
-                                                             .nonce = nonce,
-                                                             .id = id,
-                                                             .tx = tx,
-                                                             .block = block,
-                                                             .state = state,
-                                                             .outcome = outcome,
-                                                             .finished_us = db_stamp(w)};
-    if (id)
-        end_id(w, id, outcome, nonce);
-}
-
-static void row_leaves(struct world *w, const struct stmt *q, uint64_t nonce, const char *outcome)
-{
-    struct tables *t = &w->db.t;
-    struct pending_row *p = at(w, q, nonce);
-    struct listen_event ev = row_event(w, q->account, nonce, LISTEN_REMOVED);
-    ev.outcome = outcome ? outcome : "";
-    if (outcome)
-        finish(w, q->account, (int64_t)nonce, p->id, p->tx, p->block, p->state, outcome);
-    notify_row(w, &ev);
-    p->used = false;
-    while (t->pending_low[q->account] < t->pending_high[q->account] &&
-           !t->pending[q->account][t->pending_low[q->account]].used)
-        t->pending_low[q->account]++;
-}
-
 /* ---- attempts ---- */
+
+/* Nobody pays more than was allowed, and a race that cannot be won is not begun. */
+static void check_tip(struct world *w, const struct pending_row *p, const struct tx *t)
+{
+    HOLDS(w, t->tip <= tip_limit(w, t->for_id, t->account), "tip",
+          "nonce %llu of transaction %lld is signed with a tip of %llu, and %llu is the most it may pay",
+          (unsigned long long)t->nonce, (long long)t->for_id, (unsigned long long)t->tip,
+          (unsigned long long)tip_limit(w, t->for_id, t->account));
+    for (uint32_t i = p->own_from; t->id == 0 && t->for_id > 0 && i < p->attempt_count; i++) {
+        const struct tx *x = &w->chain.txs[p->attempts[i]];
+        HOLDS(w, x->id != t->for_id || !x->reached || !includable(w, x) || x->tip < t->tip, "tip",
+              "a filler in the place of transaction %lld pays %llu, and its own bytes %llu",
+              (long long)t->for_id, (unsigned long long)t->tip, (unsigned long long)x->tip);
+    }
+}
+
+static bool stands_still(const struct account_row *a)
+{
+    return a->hold == MANAGER_HOLD_REAPED || a->hold == MANAGER_HOLD_TRANSACTION_VERSION;
+}
+
+static void check_version(struct world *w, const struct stmt *q, const struct tx *t)
+{
+    const struct account_row *a = account_of(w, q);
+    HOLDS(w, !stands_still(a) || w->db.lossy, "hold",
+          "r%d signs nonce %llu of account %d, which waits for an operator", q->relay,
+          (unsigned long long)t->nonce, t->account);
+    HOLDS(w, !has(w, FEATURE_VERSION) || !a->version || a->version == version_of(w, t->spec) || w->db.lossy,
+          "hold", "r%d signs nonce %llu of account %d under transaction_version %u, and %u was accepted",
+          q->relay, (unsigned long long)t->nonce, t->account, version_of(w, t->spec), a->version);
+}
 
 static void record(struct world *w, const struct stmt *q, struct pending_row *p, uint32_t tx)
 {
     struct tx *t = &w->chain.txs[tx];
     INVARIANT(p->attempt_count < ATTEMPTS);
+    check_tip(w, p, t);
+    check_version(w, q, t);
     p->attempts[p->attempt_count++] = tx;
     p->tx = tx;
     p->state = "signed";
@@ -139,6 +120,10 @@ static void record(struct world *w, const struct stmt *q, struct pending_row *p,
     p->signed_at = q->signed_at;
     p->updated_us = db_stamp(w);
     t->committed = true;
+    uint64_t last = t->id > 0 ? w->db.t.ids[t->id].deadline_block : 0;
+    HOLDS(w, !last || (t->death >= 0 && t->death <= (int64_t)last + 1) || w->db.lossy, "deadline",
+          "transaction %lld may be in no block after %llu and is signed for those below %lld",
+          (long long)t->id, (unsigned long long)last, (long long)t->death);
     HOLDS(w, t->id <= 0 || !w->db.t.ids[t->id].guard || w->db.t.ids[t->id].guard == t->spec || w->db.lossy,
           "guard", "transaction %lld is for runtime %u and signed under %u", (long long)t->id,
           w->db.t.ids[t->id].guard, t->spec);
@@ -155,8 +140,10 @@ static struct pending_row *row_new(struct world *w, const struct stmt *q, uint64
     bounds(w, q->account, nonce);
     p->used = true;
     p->id = id; /* attempts of a former row at this nonce stay: they may be the ones that get in */
+    p->own_from = p->attempt_count;
+    p->stop_outcome = NULL;
     record(w, q, p, tx);
-    tell(w, q, nonce, LISTEN_NEW);
+    row_told(w, q, nonce, LISTEN_NEW);
     return p;
 }
 
@@ -165,7 +152,8 @@ static void check_renonce(struct world *w, int64_t id, uint64_t nonce)
 {
     for (uint32_t i = w->chain.last_of_id[id]; i; i = w->chain.txs[i].prev_id) {
         const struct tx *t = &w->chain.txs[i];
-        HOLDS(w, t->nonce == nonce || !t->committed || !includable(w, t) || w->db.lossy, "I5",
+        bool live = t->committed && !t->final_in && includable(w, t);
+        HOLDS(w, t->nonce == nonce || !live || w->db.lossy, "I5",
               "transaction %lld gets nonce %llu while its bytes at nonce %llu can still be included",
               (long long)id, (unsigned long long)nonce, (unsigned long long)t->nonce);
     }
@@ -195,6 +183,12 @@ static void admit(struct world *w, struct stmt *q)
         order_error(w, q, "admission does not begin at the next nonce", q->rows[0].nonce);
         return;
     }
+    if (a->paused || (a->version && a->version != q->version)) {
+        HOLDS(w, !a->by_leader || a->hold == MANAGER_HOLD_NONE || w->db.lossy, "hold",
+              "r%d admits to account %d, which its leader holds back", q->relay, q->account);
+        q->code = ERR_DB_CONFLICT;
+        return;
+    }
     for (size_t i = 0; i < q->count; i++) {
         const struct id_row *r = &t->ids[q->rows[i].id];
         bool there = r->stage == STAGE_OUTBOX && r->account == q->account &&
@@ -216,6 +210,8 @@ static void admit(struct world *w, struct stmt *q)
         row_new(w, q, q->rows[i].nonce, id, q->txs[i]);
     }
     a->next_nonce = (int64_t)(q->rows[0].nonce + q->count);
+    if (!a->version)
+        a->version = q->version;
 }
 
 static void resign(struct world *w, struct stmt *q)
@@ -236,11 +232,18 @@ static void resign(struct world *w, struct stmt *q)
         struct pending_row *p = at(w, q, q->rows[i].nonce);
         if (q->rows[i].index)
             continue; /* the relay left it out: these bytes are the current ones */
-        HOLDS(w, p->id == w->chain.txs[q->txs[i]].id, "I5",
-              "nonce %llu of transaction %lld is signed again for transaction %lld",
-              (unsigned long long)q->rows[i].nonce, (long long)p->id, (long long)w->chain.txs[q->txs[i]].id);
+        const struct tx *t = &w->chain.txs[q->txs[i]];
+        HOLDS(w, p->id == t->for_id && (t->id == p->id || q->rows[i].filler), "I5",
+              "nonce %llu of transaction %lld is signed again for transaction %lld with the call of %lld",
+              (unsigned long long)q->rows[i].nonce, (long long)p->id, (long long)t->for_id, (long long)t->id);
+        HOLDS(w, !p->stop_outcome || q->rows[i].filler, "stop",
+              "transaction %lld is signed again after a filler for its place", (long long)p->id);
+        w->stats.raises += t->tip > w->chain.txs[p->tx].tip;
+        w->stats.races += q->rows[i].filler;
         record(w, q, p, q->txs[i]);
-        tell(w, q, q->rows[i].nonce, LISTEN_UPDATE);
+        if (q->rows[i].filler)
+            p->stop_outcome = outcome_name(q->rows[i].outcome);
+        row_told(w, q, q->rows[i].nonce, LISTEN_UPDATE);
         w->stats.resigns++;
     }
 }
@@ -294,6 +297,8 @@ static void states(struct world *w, struct stmt *q)
                            !strcmp(x->state, "finality_timeout") || !strcmp(x->state, "finalized");
         HOLDS(w, !needs_block || x->has_block, "argument", "state %s of nonce %llu names no block", x->state,
               (unsigned long long)x->nonce);
+        if (!strcmp(x->state, "refused"))
+            HOLDS(w, x->error[0], "I7", "a refusal of nonce %llu has no text", (unsigned long long)x->nonce);
         if (!strcmp(x->state, "signed") || (p->used && !is_attempt(p, tx_of_hash(w, x->hash)))) {
             order_error(w, q, "a state of bytes that are not on record", x->nonce);
             return;
@@ -303,6 +308,10 @@ static void states(struct world *w, struct stmt *q)
         struct manager_row_effect *x = &q->rows[i];
         struct pending_row *p = at(w, q, x->nonce);
         uint32_t block = x->has_block ? block_of_hash(x->block_hash) : 0;
+        if (!strcmp(x->state, "refused")) { /* a line of the history, whichever attempt it was */
+            w->stats.refusals++;
+            continue;
+        }
         if (!p->used || p->tx != tx_of_hash(w, x->hash) || (!strcmp(p->state, x->state) && p->block == block))
             continue;
         HOLDS(w, strcmp(p->state, "finalized") != 0, "I7", "nonce %llu was finalized and becomes %s",
@@ -312,159 +321,38 @@ static void states(struct world *w, struct stmt *q)
         p->block = block;
         p->updated_us = db_stamp(w);
         if (visible)
-            tell(w, q, x->nonce, LISTEN_UPDATE);
+            row_told(w, q, x->nonce, LISTEN_UPDATE);
     }
 }
 
-/* What is stored as an end must be true on the finalized chain. */
-static void check_finish(struct world *w, const struct stmt *q, const struct manager_row_effect *x,
-                         uint32_t tx)
+static void begin_life(struct world *w, struct stmt *q)
 {
-    const struct chain *c = &w->chain;
-    uint32_t block = block_of_hash(x->block_hash);
-    HOLDS(w, c->blocks[block].final && c->blocks[block].number == (uint64_t)x->block_number, "I2",
-          "nonce %llu of account %d ends in block %u, which is not final", (unsigned long long)x->nonce,
-          q->account, block);
-    if (!strcmp(x->outcome, "usurped"))
-        return;
-    const struct block *b = &c->blocks[block];
-    HOLDS(w, x->index < b->count && b->txs[x->index] == tx && c->txs[tx].nonce == x->nonce, "I2",
-          "nonce %llu of account %d ends as %s in block %u, which does not hold it at %u",
-          (unsigned long long)x->nonce, q->account, x->outcome, block, x->index);
-    bool failed = fails_dispatch(c->txs[tx].id);
-    HOLDS(w, failed == !strcmp(x->outcome, "dispatch_error"), "I2", "nonce %llu ends as %s",
-          (unsigned long long)x->nonce, x->outcome);
-}
-
-static void ends(struct world *w, struct stmt *q)
-{
-    size_t found = 0;
-    for (size_t i = 0; i < q->count; i++) {
-        const struct manager_row_effect *x = &q->rows[i];
-        const struct pending_row *p = at(w, q, x->nonce);
-        if (p->used && x->has_block && !is_attempt(p, tx_of_hash(w, x->hash))) {
-            order_error(w, q, "ends by bytes that are not on record", x->nonce);
-            return;
-        }
-        found += p->used;
-    }
-    if (found != q->count) {
-        for (size_t i = 0; i < q->count; i++)
-            for (uint32_t k = 0; k < w->db.t.finished_count; k++)
-                if (!at(w, q, q->rows[i].nonce)->used && w->db.t.finished[k].account == q->account &&
-                    w->db.t.finished[k].nonce == (int64_t)q->rows[i].nonce) {
-                    order_error(w, q, "has ended before", q->rows[i].nonce);
-                    return;
-                }
-        q->code = ERR_DB_CONFLICT;
+    struct account_row *a = account_of(w, q);
+    if (max_pending(w, q->account) >= 0) {
+        order_error(w, q, "a new life begins while nonces of the former one are open", q->nonce);
         return;
     }
-    for (size_t i = 0; i < q->count; i++) {
-        const struct manager_row_effect *x = &q->rows[i];
-        struct pending_row *p = at(w, q, x->nonce);
-        uint32_t tx = tx_of_hash(w, x->hash);
-        if (x->has_block)
-            check_finish(w, q, x, tx);
-        if (x->has_block && p->tx != tx)
-            p->tx = tx;
-        p->state = x->has_block ? "finalized" : !strcmp(x->outcome, "usurped") ? "usurped" : p->state;
-        p->block = x->has_block ? block_of_hash(x->block_hash) : 0;
-        p->updated_us = db_stamp(w);
-        tell(w, q, x->nonce, LISTEN_UPDATE);
-        row_leaves(w, q, x->nonce, x->outcome);
-    }
-}
-
-static void told_end(struct world *w, int64_t id, const char *outcome)
-{
-    struct listen_event ev = {.kind = LISTEN_REMOVED,
-                              .account = w->db.t.ids[id].account + 1,
-                              .alias = "",
-                              .id = id,
-                              .nonce = -1,
-                              .block_number = -1,
-                              .state = "",
-                              .outcome = outcome,
-                              .error = "",
-                              .creator = "",
-                              .updated_at_us = db_stamp(w)};
-    notify_row(w, &ev);
-}
-
-static void outbox_end(struct world *w, int64_t id, const char *outcome)
-{
-    finish(w, w->db.t.ids[id].account, -1, id, 0, 0, NULL, outcome);
-    told_end(w, id, outcome);
-}
-
-void rows_cancel(struct world *w, int64_t id)
-{
-    struct id_row *r = &w->db.t.ids[id];
-    if (r->stage != STAGE_OUTBOX && r->stage != STAGE_PENDING)
-        return;
-    r->cancelled = true;
-    if (r->stage == STAGE_OUTBOX)
-        outbox_end(w, id, "cancelled");
-    else
-        notify_signal(w, "wake", r->account);
-}
-
-static void soonest(int64_t *at, int64_t us)
-{
-    if (us && us < *at)
-        *at = us;
-}
-
-/* leader_look. */
-static void look(struct world *w, struct stmt *q)
-{
-    int64_t now = db_now_us(w), next = INT64_MAX;
-    q->stops = xcalloc(IDS, sizeof(*q->stops));
-    for (int64_t id = 1; id < w->db.t.next_id; id++) {
-        const struct id_row *r = &w->db.t.ids[id];
-        bool over = r->deadline_us && r->deadline_us <= now;
-        bool pending = r->stage == STAGE_PENDING;
-        if (r->account != q->account || (r->stage != STAGE_OUTBOX && !pending))
-            continue;
-        const char *outcome = r->cancelled ? "cancelled" : "expired";
-        if (pending && (over || r->cancelled)) {
-            q->stops[q->out_count++] = (struct manager_stop){
-                .nonce = (uint64_t)r->nonce, .id = id, .outcome = outcome, .reason = ""};
-        } else if (over || r->cancelled) {
-            outbox_end(w, id, outcome);
-        } else {
-            soonest(&next, r->deadline_us);
-            soonest(&next, r->not_before_us > now && !pending ? r->not_before_us : 0);
-            q->ok |= !pending && r->not_before_us && r->not_before_us <= now;
-        }
-    }
-    q->next_ms = next == INT64_MAX ? UINT64_MAX : (uint64_t)(next - now + 999) / 1000;
-}
-
-static void reject(struct world *w, struct stmt *q)
-{
-    for (size_t i = 0; i < q->count; i++)
-        if (w->db.t.ids[q->rows[i].id].stage != STAGE_OUTBOX) {
-            q->code = ERR_DB_CONFLICT;
-            return;
-        }
-    for (size_t i = 0; i < q->count; i++) {
-        HOLDS(w, never_admitted(q->rows[i].id) || w->db.t.ids[q->rows[i].id].guard, "I1",
-              "transaction %lld is rejected and is good", (long long)q->rows[i].id);
-        outbox_end(w, q->rows[i].id, q->rows[i].outcome);
-    }
+    HOLDS(w, a->reborn || w->db.lossy, "hold", "r%d begins a new life of account %d, and nobody ordered it",
+          q->relay, q->account);
+    a->next_nonce = (int64_t)q->nonce;
+    a->life_since_us = db_stamp(w);
+    a->reborn = false;
 }
 
 static void set_nonce(struct world *w, struct stmt *q)
 {
     struct account_row *a = account_of(w, q);
+    if (q->reborn) {
+        begin_life(w, q);
+        return;
+    }
     if ((int64_t)q->nonce <= max_pending(w, q->account) || ((int64_t)q->nonce < a->next_nonce && !q->lower)) {
         order_error(w, q, "the next nonce goes down", q->nonce);
         return;
     }
     for (uint32_t i = 0; (int64_t)q->nonce < a->next_nonce && i < w->db.t.finished_count; i++) {
         const struct finished_row *f = &w->db.t.finished[i];
-        if (f->account == q->account && f->nonce >= (int64_t)q->nonce &&
+        if (f->account == q->account && f->nonce >= (int64_t)q->nonce && f->finished_us > a->life_since_us &&
             (f->block || !strcmp(f->outcome, "usurped"))) {
             q->code = ERR_DB_CONFLICT; /* the node lags */
             return;
@@ -473,26 +361,52 @@ static void set_nonce(struct world *w, struct stmt *q)
     a->next_nonce = (int64_t)q->nonce;
 }
 
-/* leader_requeue: only planted faults use it, no relay does yet. */
-static void requeue(struct world *w, struct stmt *q)
+/* Whoever ends a pause rings for what had to wait. */
+void rows_audible(struct world *w, int account)
 {
-    struct pending_row *p = at(w, q, q->nonce);
-    if (!p->used || !p->id) {
-        q->code = ERR_DB_CONFLICT;
+    for (int64_t id = 1; id < w->db.t.next_id; id++)
+        if (w->db.t.ids[id].account == account)
+            w->db.t.ids[id].silent = false;
+}
+
+/* leader_pause: an operator's pause stays as it is, and says nothing of the hold. */
+static void set_pause(struct world *w, struct stmt *q)
+{
+    struct account_row *a = account_of(w, q);
+    a->hold = q->hold;
+    if (a->paused && !a->by_leader)
         return;
-    }
-    int64_t id = p->id;
-    row_leaves(w, q, q->nonce, NULL);
-    w->db.t.ids[id].stage = STAGE_OUTBOX;
-    w->db.t.ids[id].nonce = -1;
+    a->paused = a->by_leader = q->hold != MANAGER_HOLD_NONE;
+    a->paused_us = db_stamp(w);
+    w->stats.holds += a->paused;
+    if (!a->paused)
+        rows_audible(w, q->account);
+}
+
+struct manager_account account_facts(const struct world *w, int account)
+{
+    const struct account_row *a = &w->db.t.accounts[account];
+    const struct policy *p = &w->plan.policy[account];
+    return (struct manager_account){.paused = a->paused,
+                                    .hold = a->hold,
+                                    .reborn = a->reborn,
+                                    .transaction_version = a->version,
+                                    .tip_start = p->tip_start,
+                                    .tip_step = p->tip_step,
+                                    .tip_cap = p->tip_cap < 0 ? MANAGER_NO_CAP : (u128)p->tip_cap,
+                                    .tip_step_percent = p->tip_step_percent,
+                                    .tip_after_blocks = p->tip_after_blocks,
+                                    .skip_after_blocks = p->skip_after_blocks,
+                                    .requeue_usurped = p->requeue_usurped};
 }
 
 void sql_write(struct world *w, struct stmt *q)
 {
     static void (*const writes[])(struct world * w, struct stmt * q) = {
-        [OP_ADMIT] = admit,     [OP_RESIGN] = resign,   [OP_FILL] = fill,
-        [OP_STATES] = states,   [OP_FINISH] = ends,     [OP_REJECT] = reject,
-        [OP_NONCE] = set_nonce, [OP_REQUEUE] = requeue, [OP_LOOK] = look,
+        [OP_ADMIT] = admit,     [OP_RESIGN] = resign,        [OP_FILL] = fill,
+        [OP_STATES] = states,   [OP_FINISH] = rows_end,      [OP_REJECT] = rows_reject,
+        [OP_NONCE] = set_nonce, [OP_REQUEUE] = rows_requeue, [OP_LOOK] = rows_look,
+        [OP_PAUSE] = set_pause,
     };
     bool unfenced = PLANTED(NO_FENCE) && q->op == OP_STATES;
     if (!sql_fence(w, q) && !unfenced)

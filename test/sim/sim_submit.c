@@ -46,7 +46,7 @@ static void tell_reply(struct world *w, struct relay *r, struct submit **at, int
     if (x->code == ERR_NOT_LEADER)
         r->accounts[account].beats++;
     if (PLANTED(RESEND_RENONCE) && (x->code == ERR_TIMEOUT || x->code == ERR_NET))
-        store_requeue(w, r, account, ev.nonce);
+        store_give_back(w, r, account, ev.nonce);
     account_event(w, r, account, &ev);
 }
 
@@ -334,7 +334,8 @@ static void ask_answered(struct world *w, struct event *e)
     struct ask *q = door_is_on(r, e) ? find_ask(r, e->b) : NULL;
     struct pool_list *list = e->p;
     if (q) {
-        r->door.probed_at[q->account] = list->at;
+        if (q->what == MANAGER_FX_ASK_NONCE)
+            r->door.probed_at[q->account] = list->at;
         struct manager_event ev = {
             .hashes = (const uint8_t(*)[32])list->hashes, .count = list->count, .nonce = e->n};
         tell_ask(w, r, q, &ev);

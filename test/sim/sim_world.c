@@ -56,12 +56,14 @@ static void draw_plan(struct world *w, const struct options *o)
     p->limit = p->faults_end + 900 * SECOND + 12 * p->era * p->block_us;
     unsigned share = (unsigned)between(w, 10, 90); /* swarms: not every fault in every seed */
     for (int i = 0; fault_name(i); i++)
-        if (o->fault < 0 ? chance(w, share) : o->fault == i)
+        if (o->fault < 0 ? i < PLAIN_FAULTS && chance(w, share) : o->fault == i)
             p->fault_mask |= 1u << i;
+    p->feature_fault = o->fault;
     if (o->fault == fault_number("foreign"))
         p->foreign = true;
     if (chance(w, 3))
         p->fault_mask = 0;
+    plan_features(w, o->features);
 }
 
 static void db_start(struct world *w)
@@ -89,6 +91,10 @@ static void start(struct world *w, uint64_t seed, const struct options *o)
     w->violation[0] = 0;
     memset(&w->stats, 0, sizeof(w->stats));
     memset(w->effects, 0, sizeof(w->effects));
+    memset(w->heads, 0, sizeof(w->heads));
+    memset(w->account_moved, 0, sizeof(w->account_moved));
+    memset(w->failures, 0, sizeof(w->failures));
+    memset(w->inner, 0, sizeof(w->inner));
     memset(w->must_end, 0, sizeof(w->must_end));
     memset(w->was_failed_over, 0, sizeof(w->was_failed_over));
     memset(w->relays, 0, sizeof(w->relays));
@@ -104,6 +110,7 @@ static void start(struct world *w, uint64_t seed, const struct options *o)
         follower_start(w, &w->followers[i]);
     app_start(w);
     fault_start(w);
+    operator_start(w);
 }
 
 static void stop(struct world *w)
@@ -211,6 +218,10 @@ static void run(struct world *w)
         views(w);
         if (!w->healing && w->now >= w->plan.faults_end + 5 * SECOND)
             fault_heal(w);
+        if (w->healing && w->now > w->healed_at + w->plan.price_us)
+            w->chain.min_tip = 0;
+        if (w->healing)
+            duty_waits(w);
         if (w->healing && over(w)) {
             check_end(w);
             return;

@@ -2,6 +2,7 @@
  *
  *   txsim --seeds N [--first S] [--minutes M] [--fault NAME] [--keep-going] [--jobs J]
  *   txsim --seed N [--until K] [--lines L]   one seed; with its last events when it breaks or K is reached
+ *   txsim --features all|none|NAME,NAME..   what seeds may have beside the plain life of transactions
  *   txsim --file PATH               the seeds of a file
  *   txsim --plants [--limit N]      every planted fault until it is caught (only in txsim_plant)
  *   txsim --plant NAME              one planted fault, for any of the above
@@ -34,6 +35,7 @@ static const struct {
 struct args {
     uint64_t first, count, limit, until, lines;
     double minutes;
+    uint32_t features;
     bool one, keep_going, plants;
     int jobs, fault;
     uint64_t *list; /* seeds of a file */
@@ -74,27 +76,69 @@ static void print_trace(const struct world *w, uint64_t n)
         printf("%s\n", w->trace[i % TRACE_LINES]);
 }
 
-static bool tell(const struct args *a, uint64_t seed)
+static void print_plan(const struct world *w)
 {
-    struct world *w = world_new();
-    bool good = world_run(w, seed, &(struct options){.until = a->until, .fault = a->fault, .tracing = true});
     const struct plan *p = &w->plan;
-    if (!good || a->until)
-        print_trace(w, a->lines);
     printf("seed %llu: %d relays, %d accounts, %d nodes, %d followers; %s%s%s%s%sera %u, block %llu ms, "
            "latency %llu us\n",
-           (unsigned long long)seed, p->relays, p->accounts, p->nodes, p->followers,
+           (unsigned long long)w->seed, p->relays, p->accounts, p->nodes, p->followers,
            p->use_lock ? "locks, " : "no locks, ", p->fat ? "fork-aware, " : "",
            p->deterministic ? "deterministic keys, " : "", p->foreign ? "foreign use, " : "",
            p->lossy ? "lossy failover, " : "", p->era, (unsigned long long)(p->block_us / MS),
            (unsigned long long)p->latency_us);
-    printf("seed %llu: %llu events, %.1f s; %llu transactions, %llu submissions, %llu new signatures, %llu "
-           "fillers, %llu crashes, %llu pauses, %llu forks, %llu faults\n",
-           (unsigned long long)seed, (unsigned long long)w->events, (double)w->now / 1e6,
-           (unsigned long long)w->stats.enqueued, (unsigned long long)w->stats.submits,
-           (unsigned long long)w->stats.resigns, (unsigned long long)w->stats.fills,
-           (unsigned long long)w->stats.crashes, (unsigned long long)w->stats.pauses,
-           (unsigned long long)w->stats.forks, (unsigned long long)w->stats.faults);
+    printf("features:");
+    for (int i = 0; feature_name(i); i++)
+        if (p->features >> i & 1)
+            printf(" %s", feature_name(i));
+    printf("; %u a block, last price %llu%s\n", p->block_txs, (unsigned long long)p->last_min_tip,
+           p->flat ? ", flat" : "");
+    for (int i = 0; i < p->accounts; i++)
+        printf("account %d: tips from %llu by %llu or %u%% to %lld, after %u blocks; skipped after %u%s\n", i,
+               (unsigned long long)p->policy[i].tip_start, (unsigned long long)p->policy[i].tip_step,
+               p->policy[i].tip_step_percent, (long long)p->policy[i].tip_cap, p->policy[i].tip_after_blocks,
+               p->policy[i].skip_after_blocks, p->policy[i].requeue_usurped ? "; requeues" : "");
+}
+
+static void print_stats(const struct stats *s)
+{
+    static const char *const names[] = {"transactions",
+                                        "ended",
+                                        "submissions",
+                                        "new signatures",
+                                        "fillers",
+                                        "crashes",
+                                        "pauses",
+                                        "forks",
+                                        "unknown outcomes",
+                                        "claims",
+                                        "faults",
+                                        "higher tips",
+                                        "fillers in a race",
+                                        "requeued",
+                                        "holds",
+                                        "orders",
+                                        "bumps",
+                                        "refusals recorded",
+                                        "reaped"};
+    const uint64_t *n = (const uint64_t *)s;
+    _Static_assert(sizeof(*s) == sizeof(names) / sizeof(*names) * sizeof(*n), "a name for each");
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        printf("%s%llu %s", i ? ", " : "", (unsigned long long)n[i], names[i]);
+    printf("\n");
+}
+
+static bool tell(const struct args *a, uint64_t seed)
+{
+    struct world *w = world_new();
+    bool good = world_run(
+        w, seed,
+        &(struct options){.until = a->until, .fault = a->fault, .features = a->features, .tracing = true});
+    if (!good || a->until)
+        print_trace(w, a->lines);
+    print_plan(w);
+    print_stats(&w->stats);
+    printf("seed %llu: %llu events, %.1f s\n", (unsigned long long)seed, (unsigned long long)w->events,
+           (double)w->now / 1e6);
     if (!good)
         printf("seed %llu event %llu: VIOLATION %s\n", (unsigned long long)seed,
                (unsigned long long)w->events, w->violation);
@@ -134,7 +178,7 @@ static void work(const struct args *a, int job, int fd)
     dup2(null, STDERR_FILENO); /* what a failed check prints; the replay prints it again */
     for (uint64_t i = (uint64_t)job; i < a->count; i += (uint64_t)a->jobs) {
         uint64_t seed = a->list ? a->list[i] : a->first + i;
-        bool good = world_run(w, seed, &(struct options){.fault = a->fault});
+        bool good = world_run(w, seed, &(struct options){.fault = a->fault, .features = a->features});
         r.seed = seed;
         r.seeds++;
         r.events += w->events;
@@ -207,19 +251,11 @@ static int run_seeds(const struct args *a)
     double begun = seconds();
     bool good = run(a, &sum, false);
     double took = seconds() - begun;
-    const struct stats *s = &sum.stats;
     if (sum.broken)
         tell_apart(a, sum.seed);
-    printf(
-        "%llu seeds, %.1f s, %.0f seeds a second, %.1f million events; %llu transactions, %llu submissions, "
-        "%llu new signatures, %llu fillers, %llu claims, %llu faults (%llu crashes, %llu pauses, %llu "
-        "forks), "
-        "%llu unknown outcomes\n",
-        (unsigned long long)sum.seeds, took, (double)sum.seeds / took, (double)sum.events / 1e6,
-        (unsigned long long)s->enqueued, (unsigned long long)s->submits, (unsigned long long)s->resigns,
-        (unsigned long long)s->fills, (unsigned long long)s->claims, (unsigned long long)s->faults,
-        (unsigned long long)s->crashes, (unsigned long long)s->pauses, (unsigned long long)s->forks,
-        (unsigned long long)s->unknown);
+    printf("%llu seeds, %.1f s, %.0f seeds a second, %.1f million events\n", (unsigned long long)sum.seeds,
+           took, (double)sum.seeds / took, (double)sum.events / 1e6);
+    print_stats(&sum.stats);
     printf("%s\n", good ? "every invariant held" : "VIOLATION (see above)");
     return good ? 0 : 1;
 }
@@ -295,12 +331,33 @@ static int usage(void)
 {
     fprintf(stderr,
             "usage: txsim [--seeds N] [--first S] [--seed N [--until K]] [--minutes M] [--fault NAME]\n"
-            "             [--file PATH] [--jobs J] [--keep-going] [--plants [--limit N]] [--plant NAME]\n"
+            "             [--features all|none|NAME,NAME..] [--file PATH] [--jobs J] [--keep-going] "
+            "[--plants [--limit N]] [--plant NAME]\n"
             "faults:");
     for (int i = 0; fault_name(i); i++)
         fprintf(stderr, " %s", fault_name(i));
+    fprintf(stderr, "\nfeatures:");
+    for (int i = 0; feature_name(i); i++)
+        fprintf(stderr, " %s", feature_name(i));
     fprintf(stderr, "\n");
     return 2;
+}
+
+/* "all", "none", or names with commas between them. */
+static bool choose_features(uint32_t *ret_features, const char *value)
+{
+    char name[32];
+    *ret_features = !strcmp(value, "all") ? UINT32_MAX : 0;
+    if (!strcmp(value, "all") || !strcmp(value, "none"))
+        return true;
+    for (size_t len; *value; value += len + (value[len] == ',')) {
+        len = strcspn(value, ",");
+        snprintf(name, sizeof(name), "%.*s", (int)len, value);
+        if (feature_number(name) < 0)
+            return false;
+        *ret_features |= 1u << feature_number(name);
+    }
+    return true;
 }
 
 static bool take(struct args *a, const char *name, const char *value)
@@ -325,6 +382,8 @@ static bool take(struct args *a, const char *name, const char *value)
         a->jobs = (int)strtol(value, NULL, 10);
     else if (!strcmp(name, "--fault"))
         return (a->fault = fault_number(value)) >= 0;
+    else if (!strcmp(name, "--features"))
+        return choose_features(&a->features, value);
     else if (!strcmp(name, "--file"))
         return read_file(a, value);
     else if (!strcmp(name, "--plant"))
@@ -336,7 +395,8 @@ static bool take(struct args *a, const char *name, const char *value)
 
 int main(int argc, char **argv)
 {
-    struct args a = {.first = 1, .count = 200, .limit = 3000, .lines = 60, .jobs = 2, .fault = -1};
+    struct args a = {
+        .first = 1, .count = 200, .limit = 3000, .lines = 60, .jobs = 2, .fault = -1, .features = UINT32_MAX};
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--keep-going"))
             a.keep_going = true;

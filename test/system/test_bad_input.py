@@ -1,5 +1,7 @@
 """Bad input: each a clear error that names the thing, the value and the way out, with nothing lost."""
+import json
 import os
+import subprocess
 import unittest
 
 import psycopg2
@@ -120,7 +122,6 @@ class BadInput(unittest.TestCase):
                 self.assertIn('newer', done.stderr)
 
     def test_migrate_eight_at_once(self):
-        import subprocess
         with World() as world:
             fresh = world.pg.sibling(f'fresh_{world.number}')
             children = [subprocess.Popen([proc.TXRELAY, 'migrate', '--database', fresh.dsn], stdout=subprocess.PIPE,
@@ -130,6 +131,59 @@ class BadInput(unittest.TestCase):
             self.assertEqual(sum('->' in o for o in outputs), 1, outputs)
             versions = [r[0] for r in fresh.query('SELECT version FROM txrelay.schema_version ORDER BY 1')]
             self.assertEqual(versions, list(range(1, len(versions) + 1)))
+
+    def test_options_of_the_command_line(self):
+        """Each names the option or argument, the value and what it may be; nothing is enqueued."""
+        with World() as world:
+            relay = world.relay('one')
+            world.wait_leader(relay)
+            call = '0x' + remark('never').hex()
+            for options, words in (
+                    (('--tip', '1.5'), ('--tip', '1.5', 'whole number')),
+                    (('--retries', 'many'), ('--retries', 'many')),
+                    (('--retries', '101'), ('retries', '101', '100')),
+                    (('--tip', '8', '--max-tip', '7'), ('tip', '8', 'max_tip', '7')),
+                    (('--deadline', 'soonish'), ('--deadline', 'soonish', 'Z')),
+                    (('--deadline', '2001-01-01T00:00:00Z'), ('deadline', '2001')),
+                    (('--deadline-block', '0'), ('deadline_block', '0'))):
+                for to in (('--database', world.pg.dsn), ('--to', relay.address)):
+                    done = cli('enqueue', 'alice', call, *options, *to, check=False)
+                    self.assertNotEqual(done.returncode, 0, (options, to))
+                    for word in words:
+                        self.assertIn(word.lstrip('-') if to[0] == '--to' else word, done.stderr, (options, to))
+            for command in ('bump', 'history', 'status', 'cancel'):
+                done = cli(command, 'seventeen', '--database', world.pg.dsn, check=False)
+                self.assertEqual(done.returncode, 2, command)
+                self.assertIn('seventeen', done.stderr)
+                done = cli(command, '999999', '--database', world.pg.dsn, check=False)
+                self.assertEqual(done.returncode, 1, command)
+                self.assertIn('999999', done.stderr)
+            for pair, word in (('tip_stat=1', 'tip_start'), ('tip_after_blocks=few', '100000'), ('usurped=maybe', 'requeue'),
+                               ('tip_cap', 'key=value')):
+                done = cli('policy', 'alice', pair, '--database', world.pg.dsn, check=False)
+                self.assertNotEqual(done.returncode, 0, pair)
+                self.assertIn(word, done.stderr)
+            self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.transactions'), 0)
+
+    def test_json_to_a_relay(self):
+        """A field that is not known or not right is named with its value; what is asked for later as well."""
+        with World() as world:
+            relay = world.relay('one')
+            world.wait_leader(relay)
+            good = {'cmd': 'send', 'account': 'alice', 'call': '0x' + remark('never').hex()}
+            for change, words in (({'deadlin': 1}, ('deadlin', 'deadline_block')), ({'tip': -1}, ('tip', '-1')),
+                                  ({'priority': 'high'}, ('priority', 'high')), ({'account': 'alicia'}, ('alicia',)),
+                                  ({'deadline': '2026-02-30T00:00:00Z'}, ('deadline', '2026-02-30')),
+                                  ({'call': None}, ('call',)), ({'retries': 1e3}, ('retries', '1000'))):
+                answer = relay.control({**good, **change})
+                self.assertEqual(answer['error'], 'ARGUMENT', change)
+                for word in words:
+                    self.assertIn(word, answer['text'])
+            for request, word in (({'cmd': 'bump'}, 'id'), ({'cmd': 'bump', 'id': 'x'}, 'x'), ({'cmd': 'cancel', 'id': 999999}, '999999'),
+                                  ({'cmd': 'resume', 'account': 'alicia'}, 'alicia'), ({'cmd': 'fly'}, 'resume')):
+                answer = relay.control(request)
+                self.assertIn(word, answer['text'], request)
+            self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.transactions'), 0)
 
     def test_check_explains(self):
         with World() as world:

@@ -273,6 +273,9 @@ struct manager_row_effect {
     uint32_t guard;      /* admit, resign: sign under this runtime spec version or not at all; 0: any */
     u128 tip;            /* admit, resign, fill */
     uint32_t era_period; /* the same: blocks; 0: immortal */
+    /* admit, resign: the last block that may hold it; 0: any. The door may know of a newer finalized block than
+     * the core did when it chose the period: then it takes a shorter one that ends in time, or signs nothing. */
+    uint64_t deadline_block;
     /* resign: sign a filler in place of the call; if it gets in, the transaction ends as `outcome` with
      * `error` */
     bool filler;

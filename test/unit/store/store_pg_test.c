@@ -361,6 +361,88 @@ static void test_unknown_outcome(void **state)
     end(&x);
 }
 
+/* ---- policy ---- */
+
+/* What an operator sets comes with the next look and the next load; amounts keep all of their digits. */
+static void test_policy_facts(void **state)
+{
+    (void)state;
+    struct fx_store x;
+    struct fx_account a;
+    open_named(&x, loop_new(), "policy");
+    fx_account_new(&x, &a);
+    fx_account_claim(&x, &a, "me");
+    sql("SELECT txrelay.account_policy('%s', jsonb_build_object('tip_start', 5, 'tip_step', '7', "
+        "'tip_step_percent', 20, 'tip_cap', '340282366920938463463374607431768211455', 'tip_after_blocks', "
+        "11, "
+        "'skip_after_blocks', 99, 'low_balance', '12345678901234567890', 'usurped', 'requeue'))",
+        a.alias);
+    struct store_look look = {.account = a.account, .epoch = a.epoch};
+    struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
+    RUN_OK(&x, look, &look);
+    RUN_OK(&x, snapshot, &snap);
+    assert_int_equal(snap.count, 0);
+    const struct store_account *both[] = {&look.facts, &snap.facts};
+    for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+        assert_string_equal(both[i]->tip_start, "5");
+        assert_string_equal(both[i]->tip_step, "7");
+        assert_int_equal(both[i]->tip_step_percent, 20);
+        assert_string_equal(both[i]->tip_cap, "340282366920938463463374607431768211455");
+        assert_int_equal(both[i]->tip_after_blocks, 11);
+        assert_int_equal(both[i]->skip_after_blocks, 99);
+        assert_string_equal(both[i]->low_balance, "12345678901234567890");
+        assert_true(both[i]->requeue_usurped);
+        assert_string_equal(both[i]->hold, "");
+        assert_false(both[i]->paused);
+    }
+    store_req_done(&look.req);
+    store_req_done(&snap.req);
+    sql("SELECT txrelay.account_pause('%s', 'lunch')", a.alias); /* an operator's: no hold */
+    RUN_OK(&x, look, &look);
+    assert_true(look.facts.paused);
+    assert_string_equal(look.facts.hold, "");
+    store_req_done(&look.req);
+    struct store_pause hold = {
+        .account = a.account, .epoch = a.epoch, .hold = "reaped", .reason = "its nonce went back"};
+    RUN_OK(&x, pause, &hold);
+    hold.hold = NULL;
+    RUN_OK(&x, pause, &hold); /* never ends the operator's */
+    RUN_OK(&x, look, &look);
+    assert_true(look.facts.paused);
+    assert_string_equal(look.facts.hold, "");
+    store_req_done(&look.req);
+    end(&x);
+}
+
+/* A bump's next step is the policy's. */
+static void test_bump_by_policy(void **state)
+{
+    (void)state;
+    struct fx_store x;
+    struct fx_account a;
+    open_named(&x, loop_new(), "bump");
+    fx_account_new(&x, &a);
+    fx_account_claim(&x, &a, "me");
+    sql("SELECT txrelay.account_policy('%s', jsonb_build_object('tip_start', 100, 'tip_step', 7, "
+        "'tip_step_percent', 20, 'tip_cap', 125))",
+        a.alias);
+    struct store_ask ask = {.id = fx_enqueue(&x, &a, "call", 0)};
+    RUN_OK(&x, bump, &ask);
+    assert_string_equal(ask.answer, "queued");
+    store_req_done(&ask.req);
+    struct store_outbox box = {.account = a.account, .epoch = a.epoch, .limit = 1};
+    RUN_OK(&x, outbox, &box);
+    assert_string_equal(box.rows[0].tip, "120");
+    store_req_done(&box.req);
+    ask.tip = "126";
+    RUN(&x, bump, &ask);
+    assert_int_equal(ask.req.err.code, ERR_ARGUMENT);
+    assert_non_null(strstr(ask.req.err.text, "tip_cap"));
+    assert_non_null(strstr(ask.req.err.text, "125"));
+    store_req_done(&ask.req);
+    end(&x);
+}
+
 /* A batch of thousands of rows with a megabyte of bytes is one statement. */
 static void test_big_batch(void **state)
 {
@@ -535,6 +617,7 @@ int main(void)
         cmocka_unit_test(test_doorbell_rings), cmocka_unit_test(test_unknown_outcome),
         cmocka_unit_test(test_big_batch),      cmocka_unit_test(test_schema_version),
         cmocka_unit_test(test_migrate),        cmocka_unit_test(test_migrate_refuses),
+        cmocka_unit_test(test_policy_facts),   cmocka_unit_test(test_bump_by_policy),
     };
     return cmocka_run_group_tests(tests, suite_setup, suite_teardown);
 }

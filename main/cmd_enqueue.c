@@ -1,0 +1,205 @@
+/* txrelay enqueue: into the outbox by SQL, or to a relay's control endpoint as JSON. */
+#include <argp.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/hex.h"
+#include "cli.h"
+
+/* The options that the transaction carries: their names are those of the SQL function's arguments, and of the
+ * fields in JSON. */
+enum send_option {
+    OPT_KEY,
+    OPT_PRIORITY,
+    OPT_NOT_BEFORE,
+    OPT_DEADLINE,
+    OPT_CREATOR,
+    OPT_SPEC_VERSION,
+    OPT_TIP,
+    OPT_MAX_TIP,
+    OPT_DEADLINE_BLOCK,
+    OPT_RETRIES,
+    OPT_COUNT,
+    OPT_TO
+};
+enum { KEY_BASE = 1000 }; /* argp keys of options without a letter */
+
+static const struct {
+    const char *name, *flag;
+    bool number; /* a whole number, not negative unless it is the priority */
+} table[OPT_COUNT] = {
+    [OPT_KEY] = {"key", "--key", false},
+    [OPT_PRIORITY] = {"priority", "--priority", true},
+    [OPT_NOT_BEFORE] = {"not_before", "--not-before", false},
+    [OPT_DEADLINE] = {"deadline", "--deadline", false},
+    [OPT_CREATOR] = {"creator", "--creator", false},
+    [OPT_SPEC_VERSION] = {"spec_version", "--spec-version", true},
+    [OPT_TIP] = {"tip", "--tip", true},
+    [OPT_MAX_TIP] = {"max_tip", "--max-tip", true},
+    [OPT_DEADLINE_BLOCK] = {"deadline_block", "--deadline-block", true},
+    [OPT_RETRIES] = {"retries", "--retries", true},
+};
+
+static const struct argp_option options[] = {
+    {"key", 'k', "TEXT", 0, "idempotency key: the same key and call give the first id again", 0},
+    {"priority", 'p', "N", 0, "higher goes first (default 0)", 0},
+    {"not-before", 'b', "TIME", 0, "not admitted earlier (2026-01-31T12:00:00Z)", 0},
+    {"deadline", 'D', "TIME", 0, "ends as expired if it is not included by then", 0},
+    {"deadline-block", KEY_BASE + OPT_DEADLINE_BLOCK, "N", 0, "the last block that may hold it", 0},
+    {"tip", KEY_BASE + OPT_TIP, "PLANCK", 0, "in the chain's smallest unit (default: the account's policy)",
+     0},
+    {"max-tip", KEY_BASE + OPT_MAX_TIP, "PLANCK", 0, "no bump and no policy goes above it", 0},
+    {"retries", KEY_BASE + OPT_RETRIES, "N", 0, "so often it is tried again after a dispatch error", 0},
+    {"spec-version", 's', "N", 0, "ends as failed rather than be signed under another runtime", 0},
+    {"creator", 'r', "TEXT", 0, "who asks; shown with the status", 0},
+    {"to", 't', "ADDRESS", 0, "hand it to the relay at this control endpoint instead of the database", 0},
+    {0}};
+
+struct args {
+    struct config_flags flags;
+    const char *account, *call, *to;
+    const char *opt[OPT_COUNT];
+};
+
+static enum send_option option_of(int key)
+{
+    static const char letters[] = "kpbDrs";
+    static const enum send_option by_letter[] = {OPT_KEY,      OPT_PRIORITY, OPT_NOT_BEFORE,
+                                                 OPT_DEADLINE, OPT_CREATOR,  OPT_SPEC_VERSION};
+    const char *at = key > 0 && key < 128 ? strchr(letters, key) : NULL;
+    if (at)
+        return by_letter[at - letters];
+    return key >= KEY_BASE && key < KEY_BASE + OPT_COUNT ? (enum send_option)(key - KEY_BASE) : OPT_COUNT;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *a = state->input;
+    enum send_option opt = option_of(key);
+    if (opt < OPT_COUNT) {
+        if (table[opt].number && !cli_is_number(arg, opt == OPT_PRIORITY))
+            argp_error(state, "%s is '%s'; it must be a whole number", table[opt].flag, arg);
+        a->opt[opt] = arg;
+        return 0;
+    }
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->flags;
+        return 0;
+    case 't':
+        a->to = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (a->call)
+            argp_error(state, "too many arguments: '%s'", arg);
+        *(a->account ? &a->call : &a->account) = arg;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- to a relay ---- */
+
+static void print_answer(void *arg, const char *line)
+{
+    bool *refused = arg;
+    json_t *reply = json_loads(line, 0, NULL);
+    const char *error = json_string_value(json_object_get(reply, "error"));
+    *refused = error != NULL;
+    if (error)
+        fprintf(stderr, "txrelay: %s: %s\n", error, json_string_value(json_object_get(reply, "text")));
+    else
+        printf("%lld\n", (long long)json_integer_value(json_object_get(reply, "id")));
+    json_decref(reply);
+}
+
+/* Amounts travel as text: they may be too large for a JSON integer. */
+static json_t *option_json(enum send_option opt, const char *text)
+{
+    if (table[opt].number && opt != OPT_TIP && opt != OPT_MAX_TIP)
+        return json_integer(strtoll(text, NULL, 10));
+    return json_string(text);
+}
+
+static int enqueue_to(const struct args *a)
+{
+    struct err err = {0};
+    bool refused = true;
+    json_t *request = json_pack("{s:s, s:s, s:s}", "cmd", "send", "account", a->account, "call", a->call);
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (a->opt[i])
+            json_object_set_new(request, table[i].name, option_json((enum send_option)i, a->opt[i]));
+    char *line = json_dumps(request, JSON_COMPACT);
+    int rc = cli_control(a->to, line, print_answer, &refused, &err);
+    free(line);
+    json_decref(request);
+    if (rc)
+        return cli_fail(&err);
+    return refused ? EXIT_FAILED : EXIT_OK;
+}
+
+/* ---- to the database ---- */
+
+/* The database names the text that it could not read, not the option. */
+static void name_option(const struct args *a, struct err *err)
+{
+    static const enum send_option times[] = {OPT_DEADLINE, OPT_NOT_BEFORE};
+    if (strncmp(err->sqlstate, "220", 3) != 0)
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+        const char *text = a->opt[times[i]];
+        if (!text || !strstr(err->text, text))
+            continue;
+        err_set(err, ERR_ARGUMENT, "%s is '%.60s'; it must be a time like 2026-01-31T12:00:00Z",
+                table[times[i]].flag, text);
+        return;
+    }
+}
+
+static int enqueue_sql(const struct args *a, const char *dsn, const struct buf *call)
+{
+    struct err err = {0};
+    struct conn_param params[2 + OPT_COUNT] = {
+        cli_text(a->account), {.data = (const char *)call->data, .len = (int)call->len, .format = 1}};
+    for (int i = 0; i < OPT_COUNT; i++)
+        params[2 + i] = cli_text(a->opt[i]);
+    int rc = cli_query(dsn, cli_sql("enqueue.sql"), 2 + OPT_COUNT, params, cli_print_value, NULL, &err);
+    name_option(a, &err);
+    return rc ? cli_fail(&err) : EXIT_OK;
+}
+
+int cmd_enqueue(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse,
+        .children = children,
+        .args_doc = "ACCOUNT CALL",
+        .doc = "Enqueue one call (hexadecimal SCALE bytes) for an account; prints its id."};
+    struct args a = {0};
+    struct config config;
+    argp_parse(&argp, argc, argv, 0, NULL, &a);
+    if (!a.call) {
+        fprintf(stderr, "%s: an argument is missing; --help says which\n", argv[0]);
+        return EXIT_USAGE;
+    }
+    int rc = cli_load(&a.flags, !a.to, &config);
+    if (rc)
+        return rc;
+    struct buf call = {0};
+    if (!hex_decode(a.call, strlen(a.call), &call) || !call.len) {
+        fprintf(stderr, "txrelay: the call '%.40s' is not hexadecimal bytes\n", a.call);
+        rc = EXIT_USAGE;
+    } else {
+        rc = a.to ? enqueue_to(&a) : enqueue_sql(&a, config.file->database.url, &call);
+    }
+    buf_done(&call);
+    config_done(&config);
+    return rc;
+}

@@ -1,0 +1,1 @@
+SELECT * FROM txrelay.blocked_accounts ORDER BY since, account

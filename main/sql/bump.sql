@@ -1,0 +1,1 @@
+SELECT txrelay.bump($1::bigint, $2::numeric)

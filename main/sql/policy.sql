@@ -1,0 +1,1 @@
+SELECT txrelay.account_policy($1, $2::jsonb)

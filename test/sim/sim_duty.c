@@ -1,0 +1,245 @@
+/* What a core owes to those outside and what it must not do, seen from its events and effects: each refusal
+ * is recorded, one try a block while the account cannot pay, nothing leaves an account that waits for an
+ * operator, what is to be stopped does not come back to the outbox, what was asked for happens in time. */
+#include <string.h>
+
+#include "sim.h"
+
+enum { PATIENCE_BLOCKS = 12 }; /* of a healed world: for a probe, a signature, a commit, a submission */
+
+void duty_forget(struct duty *d)
+{
+    d->refused_count = 0;
+    d->poor = false;
+    d->poor_try = 0;
+    memset(d->stop_told, 0, sizeof(d->stop_told));
+}
+
+/* ---- refusals ---- */
+
+static bool is_refusal(const struct manager_event *ev)
+{
+    return ev->code == ERR_RPC && ev->rpc_code != 1013; /* which says that the pool has it */
+}
+
+static void refused(struct world *w, struct duty *d, const struct manager_event *ev)
+{
+    if (d->refused_count < ARRAY_LEN(d->refused))
+        d->refused[d->refused_count++] = tx_of_hash(w, ev->hash);
+    if (strstr(ev->text, "Inability to pay"))
+        d->poor = true;
+}
+
+static bool recorded(struct duty *d, uint32_t tx)
+{
+    for (size_t i = 0; i < d->refused_count; i++)
+        if (d->refused[i] == tx) {
+            d->refused[i] = d->refused[--d->refused_count];
+            return true;
+        }
+    return false;
+}
+
+static void record_states(struct world *w, struct duty *d, int account, const struct manager_effect *fx)
+{
+    for (size_t i = 0; i < fx->count; i++) {
+        const struct manager_row_effect *x = &fx->rows[i];
+        if (!strcmp(x->state, "refused"))
+            HOLDS(w, recorded(d, tx_of_hash(w, x->hash)) || d->refused_count == ARRAY_LEN(d->refused), "I7",
+                  "a refusal of nonce %llu of account %d is recorded that nobody gave",
+                  (unsigned long long)x->nonce, account);
+    }
+}
+
+/* The row goes on, or ends: what was said of its bytes must have gone into the history before. */
+static void check_recorded(struct world *w, const struct duty *d, int account,
+                           const struct manager_effect *fx)
+{
+    for (size_t i = 0; i < fx->count; i++)
+        for (size_t k = 0; k < d->refused_count; k++) {
+            const struct tx *t = &w->chain.txs[d->refused[k]];
+            HOLDS(w, t->nonce != fx->rows[i].nonce, "I7",
+                  "nonce %llu of account %d was refused, and goes on without a record of it",
+                  (unsigned long long)t->nonce, account);
+        }
+}
+
+/* ---- payment ---- */
+
+/* A try is one that a node answered so; bytes that it had banned were none. */
+static void check_poor(struct world *w, struct duty *d, const struct relay *r, int account,
+                       const struct manager_event *ev)
+{
+    uint64_t sent = w->chain.txs[tx_of_hash(w, ev->hash)].poor_block;
+    if (!strstr(ev->text, "Inability to pay") || !sent)
+        return;
+    bool once = d->poor_try != sent || w->now >= d->poor_at + 9 * SECOND;
+    HOLDS(w, once, "payment",
+          "r%d tried nonce %llu of account %d, the second one in a block, and it cannot pay", r->index,
+          (unsigned long long)ev->nonce, account);
+    d->poor_try = sent;
+    d->poor_at = w->now;
+}
+
+/* ---- events and effects ---- */
+
+static void told_stops(const struct world *w, struct duty *d, const struct manager_event *ev)
+{
+    for (size_t i = 0; !ev->failed && i < ev->count; i++)
+        if (ev->stops[i].outcome && !d->stop_told[ev->stops[i].id])
+            d->stop_told[ev->stops[i].id] = w->now;
+}
+
+void duty_event(struct world *w, struct relay *r, int account, const struct manager_event *ev)
+{
+    struct duty *d = &r->accounts[account].duty;
+    switch ((int)ev->type) {
+    case MANAGER_EV_PROMOTED:
+    case MANAGER_EV_DEMOTED:
+        duty_forget(d);
+        return;
+    case MANAGER_EV_BEST:
+        d->blocks++;
+        return;
+    case MANAGER_EV_LOOKED:
+        told_stops(w, d, ev);
+        return;
+    case MANAGER_EV_SUBMIT_REPLY:
+        if (is_refusal(ev)) {
+            check_poor(w, d, r, account, ev);
+            refused(w, d, ev);
+        } else if (!ev->code)
+            d->poor = false;
+        return;
+    default:
+        return;
+    }
+}
+
+/* One whose end was decided before it heard of the stop may still be under way. */
+static void check_requeues(struct world *w, const struct duty *d, int account,
+                           const struct manager_effect *fx)
+{
+    for (size_t i = 0; i < fx->count; i++) {
+        uint64_t told = d->stop_told[fx->rows[i].id];
+        HOLDS(w, !told || told + 10 * SECOND > w->now, "stop",
+              "transaction %lld of account %d is to be stopped and goes back to the outbox",
+              (long long)fx->rows[i].id, account);
+    }
+}
+
+/* Its own leader wrote the hold, so it knows of it. What was accepted may have come back meanwhile. */
+static void check_still(struct world *w, const struct relay *r, int account, const struct manager_effect *fx)
+{
+    const struct account_row *a = &w->db.t.accounts[account];
+    bool back = version_of(w, r->door.spec) == a->version;
+    bool still = a->hold == MANAGER_HOLD_REAPED || (a->hold == MANAGER_HOLD_TRANSACTION_VERSION && !back);
+    HOLDS(w, !still || a->epoch != r->accounts[account].epoch || w->db.lossy, "hold",
+          "r%d sends nonce %llu of account %d, which waits for an operator", r->index,
+          (unsigned long long)fx->nonce, account);
+}
+
+void duty_effect(struct world *w, struct relay *r, int account, const struct manager_effect *fx)
+{
+    struct duty *d = &r->accounts[account].duty;
+    if (!has(w, FEATURE_DUTIES))
+        return;
+    switch ((int)fx->type) {
+    case MANAGER_FX_LOAD:
+        duty_forget(d); /* what was in memory is forgotten */
+        return;
+    case MANAGER_FX_STORE_STATES:
+        record_states(w, d, account, fx);
+        return;
+    case MANAGER_FX_STORE_REQUEUE:
+        check_requeues(w, d, account, fx);
+        check_recorded(w, d, account, fx);
+        return;
+    case MANAGER_FX_RESIGN:
+    case MANAGER_FX_FILL:
+    case MANAGER_FX_STORE_FINISH:
+        check_recorded(w, d, account, fx);
+        return;
+    case MANAGER_FX_SUBMIT:
+        check_still(w, r, account, fx);
+        w->chain.txs[tx_of_hash(w, fx->hash)].poor_block = d->poor ? d->blocks + 1 : 0;
+        return;
+    default:
+        return;
+    }
+}
+
+/* ---- what was asked for happens in time ---- */
+
+static const struct sim_account *leader_of(const struct world *w, int account)
+{
+    for (int i = 0; i < w->plan.relays; i++) {
+        const struct sim_account *a = &w->relays[i].accounts[account];
+        if (w->relays[i].alive && a->leader && a->epoch == w->db.t.accounts[account].epoch)
+            return a;
+    }
+    return NULL;
+}
+
+/* A world in which nothing stands in the way of the account for so long. */
+static bool calm(const struct world *w, int account, uint64_t us)
+{
+    const struct account_row *a = &w->db.t.accounts[account];
+    const struct sim_account *leader = leader_of(w, account);
+    bool led = leader && leader->led_since + us < w->now && manager_phase(leader->manager) == MANAGER_LEADING;
+    return w->now > w->healed_at + us && led && !a->paused && !w->chain.unpaid[account] &&
+           w->now > w->account_moved[account] + us;
+}
+
+static void check_bump(struct world *w, int account, const struct pending_row *p, uint64_t us)
+{
+    const struct id_row *r = &w->db.t.ids[p->id];
+    const struct tx *t = &w->chain.txs[p->tx];
+    bool settled = strcmp(p->state, "in_block") != 0 && strcmp(p->state, "finalized") != 0;
+    if (!settled || r->bump <= (int64_t)t->tip || r->bumped_at + us > w->now)
+        return;
+    HOLDS(w, w->db.lossy, "bump",
+          "somebody asked for a tip of %lld for transaction %lld of account %d, and it pays %llu",
+          (long long)r->bump, (long long)p->id, account, (unsigned long long)t->tip);
+}
+
+/* The head of the line is given up after so many blocks; then its eras are waited for. */
+static void check_head(struct world *w, int account, uint64_t us)
+{
+    struct tables *t = &w->db.t;
+    uint64_t nonce = t->pending_low[account];
+    const struct pending_row *p = &t->pending[account][nonce];
+    struct head *h = &w->heads[account];
+    if (nonce >= t->pending_high[account] || h->id != p->id || !p->id) {
+        *h = (struct head){.id = nonce < t->pending_high[account] ? p->id : 0, .since = w->now};
+        return;
+    }
+    uint32_t after = w->plan.policy[account].skip_after_blocks;
+    uint64_t from = h->since > w->healed_at ? h->since : w->healed_at;
+    if (from < w->account_moved[account])
+        from = w->account_moved[account];
+    uint64_t bound =
+        (after + 3 * w->plan.era + 4 * w->plan.finality_lag) * w->plan.block_us * 3 / 2 + us + 20 * SECOND;
+    if (!after || !w->plan.era)
+        return;
+    HOLDS(w, w->now < from + bound || w->db.lossy, "skip",
+          "transaction %lld holds up account %d for %llu s, and is to be given up after %u blocks",
+          (long long)p->id, account, (unsigned long long)((w->now - from) / SECOND), after);
+}
+
+/* Once a second of a healed world. */
+void duty_waits(struct world *w)
+{
+    uint64_t us = PATIENCE_BLOCKS * w->plan.block_us + 40 * SECOND;
+    for (int a = 0; a < w->plan.accounts; a++) {
+        const struct tables *t = &w->db.t;
+        if (t->accounts[a].paused || w->chain.unpaid[a])
+            w->account_moved[a] = w->now;
+        if (!calm(w, a, us))
+            continue;
+        for (uint64_t n = t->pending_low[a]; n < t->pending_high[a]; n++)
+            if (t->pending[a][n].used && t->pending[a][n].id)
+                check_bump(w, a, &t->pending[a][n], us);
+        check_head(w, a, us);
+    }
+}

@@ -1,0 +1,97 @@
+/* What a seed may have beside the plain life of transactions. Drawn from a generator of its own: a seed whose
+ * features are switched off is the seed that it was without them. */
+#include <string.h>
+
+#include "sim.h"
+
+static const char *const names[] = {
+#define X(NAME, name) name,
+    FEATURE_TABLE(X)
+#undef X
+};
+
+int feature_number(const char *name)
+{
+    for (int i = 0; i < FEATURE_COUNT; i++)
+        if (!strcmp(names[i], name))
+            return i;
+    return -1;
+}
+
+const char *feature_name(int number)
+{
+    return number < FEATURE_COUNT ? names[number] : NULL;
+}
+
+bool has(const struct world *w, enum feature f)
+{
+    return w->plan.features >> f & 1;
+}
+
+static bool odds(struct rng *r, unsigned percent)
+{
+    return rng_below(r, 100) < percent;
+}
+
+static struct policy draw_policy(struct rng *r)
+{
+    struct policy p = {.tip_start = odds(r, 50) ? rng_between(r, 0, 20) : 0,
+                       .tip_step = rng_between(r, 0, 6),
+                       .tip_step_percent = (uint32_t[]){0, 10, 50, 200}[rng_below(r, 4)],
+                       .tip_cap = odds(r, 70) ? (int64_t)rng_between(r, 5, 300) : -1};
+    uint32_t after = odds(r, 70) ? (uint32_t)rng_between(r, 1, 8) : 0;
+    p.tip_after_blocks = p.tip_cap >= 0 ? after : 0; /* a ladder needs a cap */
+    int64_t far = (int64_t)(p.tip_start + 30 * (p.tip_step ? p.tip_step : 1));
+    if (p.tip_cap > far && p.tip_step_percent < 50)
+        p.tip_cap = far; /* a nonce is not signed for hundreds of times */
+    p.skip_after_blocks = (uint32_t)rng_between(r, 4, 24);
+    p.requeue_usurped = odds(r, 80);
+    return p;
+}
+
+static void policies(struct world *w, struct rng *r)
+{
+    struct plan *p = &w->plan;
+    for (int a = 0; a < ACCOUNTS; a++) {
+        struct policy x = draw_policy(r), none = {.tip_cap = -1};
+        bool skips = odds(r, 80);
+        if (!has(w, FEATURE_TIPS))
+            p->policy[a] = none;
+        else
+            p->policy[a] = x;
+        p->policy[a].skip_after_blocks = has(w, FEATURE_SKIP) && skips ? x.skip_after_blocks : 0;
+        p->policy[a].requeue_usurped = has(w, FEATURE_REQUEUE) && x.requeue_usurped;
+    }
+}
+
+void plan_features(struct world *w, uint32_t allowed)
+{
+    struct plan *p = &w->plan;
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 7}, *r = &rng;
+    unsigned share = (unsigned)rng_between(r, 10, 80);
+    for (int f = 0; f < FEATURE_COUNT; f++)
+        if (odds(r, share) || f == FEATURE_DUTIES)
+            p->features |= 1u << f;
+    p->features &= allowed;
+    if (!p->era) /* what was signed for ever can be included in the next life too: nothing of it ends */
+        p->features &= ~(1u << FEATURE_REAP);
+    policies(w, r);
+    bool flat = odds(r, 50), price = odds(r, 60);
+    uint32_t room = (uint32_t)rng_between(r, 1, 4);
+    uint64_t last = odds(r, 70) ? rng_between(r, 1, 60) : rng_between(r, 60, 2000),
+             seconds = rng_between(r, 40, 160);
+    p->flat = has(w, FEATURE_TIPS) && flat;
+    p->block_txs = has(w, FEATURE_SIZE) ? room : BLOCK_TXS;
+    p->last_min_tip = has(w, FEATURE_TIPS) && price ? last : 0;
+    p->price_us = p->last_min_tip ? seconds * SECOND : 0;
+    p->limit += 2 * p->price_us;
+    if (has(w, FEATURE_REAP) || has(w, FEATURE_SIZE) || has(w, FEATURE_RETRIES) || has(w, FEATURE_REQUEUE))
+        p->limit += 300 * SECOND + 8 * p->era * p->block_us; /* what comes back begins anew */
+}
+
+uint64_t tip_limit(const struct world *w, int64_t id, int account)
+{
+    int64_t cap = w->plan.policy[account].tip_cap, own = id > 0 ? w->db.t.ids[id].max_tip : -1;
+    uint64_t limit = cap >= 0 ? (uint64_t)cap : UINT64_MAX;
+    return own >= 0 && (uint64_t)own < limit ? (uint64_t)own : limit;
+}
