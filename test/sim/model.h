@@ -64,6 +64,7 @@ struct write {
     enum manager_effect_type type;
     int64_t after_nonce;
     uint64_t nonce;
+    enum manager_hold hold;
     struct manager_row_effect *rows; /* owned */
     size_t count;
     uint32_t *signed_txs; /* owned: what the door signed for each row */
@@ -118,6 +119,8 @@ struct world {
     /* store */
     struct pending *pending; /* by nonce */
     int64_t next_nonce;
+    enum manager_hold hold;
+    struct manager_account account; /* as the last snapshot said it */
     int64_t next_id;
     int64_t *outbox;
     size_t outbox_count;

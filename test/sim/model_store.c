@@ -24,8 +24,11 @@ void store_push(struct world *w, const struct manager_effect *fx)
 {
     struct write *q = &w->writes[w->write_tail++ % QUEUE_MAX];
     INVARIANT(w->write_tail - w->write_head < QUEUE_MAX);
-    *q = (struct write){
-        .type = fx->type, .after_nonce = fx->after_nonce, .nonce = fx->nonce, .count = fx->count};
+    *q = (struct write){.type = fx->type,
+                        .after_nonce = fx->after_nonce,
+                        .nonce = fx->nonce,
+                        .hold = fx->hold,
+                        .count = fx->count};
     q->rows = xcalloc(fx->count, sizeof(*q->rows));
     if (fx->count)
         memcpy(q->rows, fx->rows, fx->count * sizeof(*q->rows));
@@ -152,11 +155,12 @@ static void finished(struct world *w, const struct pending *p, const struct mana
 {
     uint32_t tx = tx_of_hash(row->hash);
     uint8_t hash[32];
-    if (!strcmp(row->outcome, "usurped")) {
-        INVARIANT(!row->has_block && is_attempt(p, tx) && used_by_another(w, p, row->nonce));
+    if (!row->has_block) { /* "usurped", or what was to be given up anyway */
+        INVARIANT(is_attempt(p, tx) && used_by_another(w, p, row->nonce));
         return;
     }
-    INVARIANT(row->has_block && row->block_number > 0 && (uint64_t)row->block_number <= w->finalized);
+    INVARIANT(strcmp(row->outcome, "usurped") != 0 && row->block_number > 0 &&
+              (uint64_t)row->block_number <= w->finalized);
     hash_of_block(w, (uint64_t)row->block_number, hash);
     INVARIANT(!memcmp(hash, row->block_hash, 32));
     const struct block *b = &w->blocks[row->block_number];
@@ -194,6 +198,8 @@ static bool carry_out(struct world *w, const struct write *q)
     case MANAGER_FX_STORE_STATES:
         for (size_t i = 0; i < q->count; i++) {
             struct pending *p = &w->pending[q->rows[i].nonce];
+            if (!strcmp(q->rows[i].state, "refused"))
+                continue; /* for the history */
             if (p->used && p->tx == tx_of_hash(q->rows[i].hash))
                 p->stage = strcmp(q->rows[i].state, "in_block") ? MANAGER_ROW_SENT : MANAGER_ROW_IN_BLOCK;
         }
@@ -210,6 +216,12 @@ static bool carry_out(struct world *w, const struct write *q)
     case MANAGER_FX_STORE_NONCE:
         w->next_nonce = (int64_t)q->nonce;
         return true;
+    case MANAGER_FX_STORE_PAUSE:
+        INVARIANT(q->hold == MANAGER_HOLD_NONE || q->hold == MANAGER_HOLD_PAYMENT);
+        w->hold = q->hold;
+        return true;
+    case MANAGER_FX_STORE_REQUEUE:
+        UNREACHABLE(); /* nobody asked for retries */
     default:
         return true; /* LOAD */
     }
@@ -229,6 +241,7 @@ static const struct {
     [MANAGER_FX_STORE_FINISH] = {MANAGER_WRITE_FINISH, MANAGER_EV_FINISH_STORED},
     [MANAGER_FX_STORE_REJECT] = {MANAGER_WRITE_REJECT, MANAGER_EV_REJECT_STORED},
     [MANAGER_FX_STORE_NONCE] = {MANAGER_WRITE_NONCE, MANAGER_EV_NONCE_STORED},
+    [MANAGER_FX_STORE_PAUSE] = {MANAGER_WRITE_PAUSE, MANAGER_EV_PAUSE_STORED},
 };
 
 void answer_done(struct answer *a)
@@ -299,6 +312,10 @@ static void snapshot(struct world *w, const struct write *q, struct answer *a)
         for (uint32_t i = 0; i < p->earlier_count; i++)
             hash_of_tx(p->earlier[i], a->earlier[hashes++]);
     }
+    /* No tips in this world, so that nothing races a transaction's own bytes. */
+    w->account = (struct manager_account){.paused = w->hold != MANAGER_HOLD_NONE, .hold = w->hold};
+    a->ev.account = &w->account;
+    a->ev.used_nonce = a->ev.used_block = -1;
     a->ev.snapshot = a->snapshot;
     a->ev.count = count;
     a->ev.last = count < CHUNK;
