@@ -375,6 +375,7 @@ void manager__finalized(struct manager *m, const struct manager_block *block);
 void manager__consumed(struct manager *m, uint64_t account_nonce, const struct manager_block *block);
 void manager__finish_pump(struct manager *m);
 #ifdef TXRELAY_PLANT
+void manager__requeue_early(struct manager *m, struct row *row);
 void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *block_hash);
 #endif
 

@@ -417,7 +417,8 @@ static void resign_effect(struct manager *m, const struct row *row, struct manag
         .nonce = row->nonce,
         .id = row->id,
         .filler = row->filler || row->racing,
-        .tip = manager__tip_next(m, row),
+        .tip =
+            PLANTED(FILLER_CHEAP) && row->racing && row->terms ? row->terms->tip : manager__tip_next(m, row),
         .reason = manager__reason_text(row->reason),
         .block_number = -1,
     };
