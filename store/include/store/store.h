@@ -164,7 +164,8 @@ struct store_pending_row {
     int64_t submitted_block; /* finalized height when it was signed */
     size_t earlier_count;    /* hashes of earlier attempts at this nonce: they may still be included */
     const uint8_t (*earlier)[32];
-    size_t earlier_own; /* so many of them, the first ones, were no fillers */
+    size_t earlier_own;    /* so many of them, the first ones, were no fillers */
+    int64_t earlier_death; /* where the last of their eras ends; -1: one is immortal; 0: there are none */
 };
 struct store_snapshot {
     struct store_req req;
