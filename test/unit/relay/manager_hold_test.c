@@ -339,6 +339,31 @@ static void lower_nonce_of_a_lagging_node(void **state)
     script_free(s);
 }
 
+/* The best chain is in the next life already and no finalized block has said so: nonces below the rows are
+ * not holes. */
+static void holes_of_a_former_life(void **state)
+{
+    (void)state;
+    struct script *s = script_new(&looking);
+    s->used_nonce = 7;
+    s->used_block = 96;
+    struct manager_snapshot_row row = loaded_row(s, 7, MANAGER_ROW_SENT);
+    load(s, &row, 1, 8);
+    chain_up(s);
+    finalized_at(s, 97, 7, 0, NULL);
+    pool_is(s, 0);
+    nonce_is(s, 7);
+    assert_int_equal(manager_phase(s->m), MANAGER_LEADING);
+    expect_submit(s, 7);
+    accept(s, 7);
+    expect(s, MANAGER_FX_ASK_POOL); /* who else is there? */
+    pool_is(s, 0);
+    nonce_is(s, 0);
+    none(s, MANAGER_FX_FILL);
+    none(s, MANAGER_FX_SUBMIT);
+    script_free(s);
+}
+
 /* Nobody led while rows were included and the account was reaped: its best nonce says that nothing was used.
  */
 static void reaped_while_nobody_led(void **state)
@@ -506,6 +531,7 @@ int main(void)
         cmocka_unit_test(reaped_while_leading),
         cmocka_unit_test(reaped_found_at_the_start),
         cmocka_unit_test(lower_nonce_of_a_lagging_node),
+        cmocka_unit_test(holes_of_a_former_life),
         cmocka_unit_test(reaped_while_nobody_led),
         cmocka_unit_test(reaped_by_the_usurper),
         cmocka_unit_test(payment_one_try_for_all),

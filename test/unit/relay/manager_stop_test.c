@@ -303,6 +303,30 @@ static void guard_after_it_was_sent(void **state)
     script_free(s);
 }
 
+/* The current bytes are dead first: those that were signed before them may live longer. */
+static void earlier_bytes_live_longer(void **state)
+{
+    (void)state;
+    for (unsigned known = 0; known < 2; known++) {
+        struct script *s = script_new(&looking);
+        struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
+        row.era_death = 130;
+        row.earlier = (const uint8_t(*)[32])hash_of(5, 9);
+        row.earlier_count = row.earlier_own = 1;
+        row.earlier_death = known ? 140 : 0;
+        row.deadline_block = known ? 0 : 139; /* no era of its own reaches beyond that */
+        load(s, &row, 1, 6);
+        stop(s, 5, 505, "cancelled");
+        chain_up(s);
+        probe(s, 5, 0);
+        s->finalized = 97;
+        blocks_to(s, 139, 5);
+        finalized(s, 5, 0, NULL);
+        expect_fill(s, 5, "cancelled", "so it was said");
+        script_free(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +341,7 @@ int main(void)
         cmocka_unit_test(immortal),
         cmocka_unit_test(another_row),
         cmocka_unit_test(after_a_load),
+        cmocka_unit_test(earlier_bytes_live_longer),
         cmocka_unit_test(guard_at_admission),
         cmocka_unit_test(guard_before_it_was_sent),
         cmocka_unit_test(guard_after_it_was_sent),
