@@ -124,8 +124,9 @@ struct tx {
     bool reached;                 /* was seen by a node */
     uint64_t sent_beat;           /* of whom sent it last, and that one: no bytes twice in one beat */
     int sent_by;
-    uint64_t poor_at;    /* see poor_block */
-    uint64_t poor_block; /* counted from 1: when it was sent by a relay that knew that the account cannot pay */
+    uint64_t poor_at; /* see poor_block */
+    uint64_t
+        poor_block;    /* counted from 1: when it was sent by a relay that knew that the account cannot pay */
     uint32_t final_in; /* block that holds it; 0: not final */
     uint64_t ban_until[NODES];
     uint64_t included_at[NODES]; /* when the node saw it in its best chain; 0: it is not */
