@@ -163,6 +163,11 @@ static void included(struct manager *m, const struct manager_included *x, const 
     if (!x->own_signer)
         return;
     row = manager__at(m, x->nonce);
+    /* An account that is removed in the same block has its nonces again, and our bytes with them: only a
+     * nonce that stays above this one says that it is gone. Where it could not be read, a later block tells.
+     */
+    if (row && (block->account_nonce == UINT64_MAX || block->account_nonce <= x->nonce))
+        return;
     if (row && !row->end)
         usurped(m, row, x, block);
     else if (x->nonce >= m->next && m->phase == MANAGER_LEADING)
@@ -210,12 +215,14 @@ static void new_nonce(struct manager *m, const struct manager_block *block)
 {
     if (block->number <= m->fin_block)
         return;
-    if (m->fin_known && block->account_nonce < m->fin_nonce)
+    if (block->account_nonce < m->fin_nonce)
         manager__reaped(m, block->account_nonce, m->fin_nonce, block->number);
     manager__former_life(m, block);
     m->fin_block = block->number;
     if (m->hold == MANAGER_HOLD_REAPED) {
-        m->life_nonce = block->account_nonce;
+        m->life_nonce = m->fin_nonce = block->account_nonce;
+        if (!m->life_known)
+            m->life_block = block->number + m->config.era_period;
         m->life_known = true;
     }
 }

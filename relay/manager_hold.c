@@ -180,7 +180,7 @@ static void bury(struct manager *m)
     struct row *row;
     for (uint64_t at = 0; (row = manager__first(m, SET_LIVE, at));) {
         at = row->nonce + 1;
-        if (row->state == ROW_SIGNING || manager__drop_hole(m, row))
+        if (row->state == ROW_SIGNING || row->state == ROW_SUBMITTED || manager__drop_hole(m, row))
             continue;
         if (row->was_out && row->out_death == INT64_MAX)
             manager__alert_once(
@@ -198,7 +198,8 @@ void manager__reborn_pump(struct manager *m)
     if (!m->reborn || m->phase != MANAGER_LEADING || !m->chain_up)
         return;
     bury(m);
-    if (m->rows || !m->life_known || m->reborn_wanted || m->write_out[MANAGER_WRITE_NONCE])
+    if (m->rows || !m->life_known || m->seen < m->life_block || m->seen < m->finalized || m->reborn_wanted ||
+        m->write_out[MANAGER_WRITE_NONCE])
         return;
     manager__ring_cover(m, m->life_nonce, m->life_nonce);
     m->nonce_wanted = m->nonce_lower = m->reborn_wanted = true;

@@ -120,9 +120,11 @@ struct tx {
     uint32_t priority;
     uint32_t prev_nonce, prev_id; /* other ones of the same nonce, of the same transaction; 0: none */
     bool committed;               /* is or was on record */
+    bool accepted;                /* some pool has had it */
     bool reached;                 /* was seen by a node */
     uint64_t sent_beat;           /* of whom sent it last, and that one: no bytes twice in one beat */
     int sent_by;
+    uint64_t poor_at;    /* see poor_block */
     uint64_t poor_block; /* counted from 1: when it was sent by a relay that knew that the account cannot pay */
     uint32_t final_in; /* block that holds it; 0: not final */
     uint64_t ban_until[NODES];

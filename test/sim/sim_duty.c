@@ -70,15 +70,16 @@ static void check_recorded(struct world *w, const struct duty *d, int account,
 static void check_poor(struct world *w, struct duty *d, const struct relay *r, int account,
                        const struct manager_event *ev)
 {
-    uint64_t sent = w->chain.txs[tx_of_hash(w, ev->hash)].poor_block;
-    if (!strstr(ev->text, "Inability to pay") || !sent)
+    const struct tx *t = &w->chain.txs[tx_of_hash(w, ev->hash)];
+    if (!strstr(ev->text, "Inability to pay") || !t->poor_block)
         return;
-    bool once = d->poor_try != sent || w->now >= d->poor_at + 9 * SECOND;
+    bool once =
+        d->poor_try != t->poor_block || t->poor_at >= d->poor_at + 4 * SECOND; /* or time took a step */
     HOLDS(w, once, "payment",
           "r%d tried nonce %llu of account %d, the second one in a block, and it cannot pay", r->index,
           (unsigned long long)ev->nonce, account);
-    d->poor_try = sent;
-    d->poor_at = w->now;
+    d->poor_try = t->poor_block;
+    d->poor_at = t->poor_at;
 }
 
 /* ---- events and effects ---- */
@@ -142,6 +143,7 @@ static void check_still(struct world *w, const struct relay *r, int account, con
 void duty_effect(struct world *w, struct relay *r, int account, const struct manager_effect *fx)
 {
     struct duty *d = &r->accounts[account].duty;
+    struct tx *t;
     if (!has(w, FEATURE_DUTIES))
         return;
     switch ((int)fx->type) {
@@ -162,7 +164,9 @@ void duty_effect(struct world *w, struct relay *r, int account, const struct man
         return;
     case MANAGER_FX_SUBMIT:
         check_still(w, r, account, fx);
-        w->chain.txs[tx_of_hash(w, fx->hash)].poor_block = d->poor ? d->blocks + 1 : 0;
+        t = &w->chain.txs[tx_of_hash(w, fx->hash)];
+        t->poor_block = d->poor ? d->blocks + 1 : 0;
+        t->poor_at = w->now;
         return;
     default:
         return;
@@ -233,7 +237,7 @@ void duty_waits(struct world *w)
     uint64_t us = PATIENCE_BLOCKS * w->plan.block_us + 40 * SECOND;
     for (int a = 0; a < w->plan.accounts; a++) {
         const struct tables *t = &w->db.t;
-        if (t->accounts[a].paused || w->chain.unpaid[a])
+        if (t->accounts[a].paused || t->accounts[a].reborn || w->chain.unpaid[a])
             w->account_moved[a] = w->now;
         if (!calm(w, a, us))
             continue;

@@ -78,8 +78,8 @@ static void first_tip(void **state)
         {{.has_max_tip = true, .max_tip = 3}, 7, 8, 3},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct script *s = with_policy(
-            (struct manager_account){.tip_start = cases[i].start, .tip_cap = cases[i].cap}, 5);
+        struct script *s =
+            with_policy((struct manager_account){.tip_start = cases[i].start, .tip_cap = cases[i].cap}, 5);
         enqueue_row(s, cases[i].row);
         assert_true(expect(s, MANAGER_FX_ADMIT)->rows[0].tip == cases[i].pays);
         script_free(s);
@@ -350,7 +350,7 @@ static void race_after_a_load(void **state)
         load(s, &row, 1, 6);
         chain_up(s);
         probe(s, 5, 1, hash_of(5, 1));
-        s->finalized = 96;
+        s->finalized = 97;
         finalized(s, 6, 1, &(struct in_block){earlier[own ? 0 : 1], 5, true, DISPATCH_OK, NULL});
         assert_string_equal(ended(s)->outcome, own ? "ok" : "expired");
         script_free(s);
