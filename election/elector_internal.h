@@ -15,6 +15,7 @@ struct elector_account {
     int64_t epoch;      /* LEADER: the tenure's; else 0 */
     int64_t owed;       /* epoch of a claim that may be ours in the table although we do not lead; 0 = none */
     int64_t seen_epoch; /* highest epoch heard of: older news is ignored */
+    int64_t scan_epoch; /* seen_epoch when the scan in flight was sent */
     int64_t renew_epoch; /* tenure that the renewal in flight was sent for */
     uint64_t sent;       /* when the last successful renewal, or the claim, was sent */
     uint64_t asked;      /* when the request in flight was sent */

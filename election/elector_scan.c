@@ -16,6 +16,7 @@ static void scan(struct elector *e, uint64_t now)
         a->scanned = waits(a);
         if (!a->scanned)
             continue;
+        a->scan_epoch = a->seen_epoch;
         e->scan_accounts[e->scan_count] = (int)i;
         e->scan_epochs[e->scan_count++] = a->holder[0] ? a->seen_epoch : -1; /* else: tell who it is */
     }
@@ -77,8 +78,11 @@ void elector__on_scan_reply(struct elector *e, uint64_t now, const struct electo
     for (size_t i = 0; i < ev->count; i++) {
         const struct elector_seen *seen = &ev->seen[i];
         struct elector_account *a = &e->accounts[ev->accounts[i]];
-        if (!a->scanned || !waits(a) || seen->epoch < a->seen_epoch)
-            continue; /* it did something meanwhile, or heard newer news */
+        /* It did something meanwhile, or heard newer news. An epoch below what was known before is no older
+         * news: the database failed over, and lost commits. */
+        bool heard = a->seen_epoch != a->scan_epoch && seen->epoch < a->seen_epoch;
+        if (!a->scanned || !waits(a) || heard)
+            continue;
         elector__learn(a, seen->holder, seen->address, seen->epoch);
         act(e, a, now, seen);
     }

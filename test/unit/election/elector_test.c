@@ -340,6 +340,19 @@ static void scan_is_no_news_after_a_move(void **state)
     rig_free(r);
 }
 
+/* txsim: a failover that lost commits sets the epochs back; what the table says then is what counts. */
+static void epoch_that_went_back(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    wait_due(r, 0, 150, "SCAN");
+    seen(r, HELD(9, 4000), "");
+    wait_due(r, 150, 450, "SCAN");
+    seen(r, SEEN(.holder = "", .epoch = 6), "LOCK:0");
+    rig_free(r);
+}
+
 /* L08: scans that fail wait longer and longer, and the next answer ends that. */
 static void scan_errors_grow(void **state)
 {
@@ -929,6 +942,7 @@ int main(void)
         cmocka_unit_test(denied_without_lock_asks_later),
         cmocka_unit_test(orphaned_lock_takes_two_looks),
         cmocka_unit_test(scan_is_no_news_after_a_move),
+        cmocka_unit_test(epoch_that_went_back),
         cmocka_unit_test(scan_errors_grow),
         cmocka_unit_test(hung_holder_is_evicted),
         cmocka_unit_test(evicted_lock_that_stays_taken),
