@@ -15,8 +15,7 @@ from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
 
 from harness import leadership, proc
-from harness.leadership import LeadWorld, SLOW, kill, log_times, stopped, thaw
-from harness.postgres import Postgres
+from harness.leadership import LeadWorld, SLOW, Server, kill, log_times, stopped, thaw
 
 WORKERS = int(os.environ.get('TXRELAY_MATRIX_WORKERS', '8'))
 
@@ -67,6 +66,8 @@ def for_ci():
 def expiries(c):
     if c.fault == 'restart':  # all stand still until the last one does, and the restart is what frees the locks
         first, second = 20000, 40000
+    elif c.gap in EARLY:  # the successor is started when the leader stands still already
+        first, second = 5000, 8000
     else:
         first, second = leadership.FAST['expiry_1_ms'], leadership.FAST['expiry_2_ms']
     return {**leadership.FAST, 'expiry_1_ms': first, 'expiry_2_ms': second if c.two_phase else first}
@@ -187,7 +188,7 @@ class Restarts:
     """One server under several combinations: restarted once, when all of them stand still."""
 
     def __init__(self, count):
-        self.postgres = Postgres(durable=False)
+        self.postgres = Server()
         self.barrier = threading.Barrier(count, action=self.act, timeout=120)
 
     def act(self):
