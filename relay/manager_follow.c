@@ -224,11 +224,14 @@ static void balance(struct manager *m, const struct manager_block *block)
 {
     if (!block->has_balance || !m->account.has_low_balance)
         return;
-    if (block->balance >= m->account.low_balance)
+    if (block->balance >= m->account.low_balance) {
         m->alerted &= ~(unsigned)ALERT_BALANCE;
-    else
-        manager__alert_once(m, ALERT_BALANCE, "the account's free balance is below low_balance at block %llu",
-                            (unsigned long long)block->number);
+        return;
+    }
+    char has[40], should[40];
+    manager__alert_once(m, ALERT_BALANCE, "the free balance is %s at block %llu; low_balance is %s",
+                        u128_text(block->balance, has), (unsigned long long)block->number,
+                        u128_text(m->account.low_balance, should));
 }
 
 void manager__finalized(struct manager *m, const struct manager_block *block)

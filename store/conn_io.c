@@ -130,9 +130,8 @@ static bool has_room(const struct conn *c, size_t bytes)
 {
     if (list_empty(&c->sent))
         return true;
-    /* A pooler may hand the server on after each Sync, and what follows in the pipeline is then at its mercy:
-     * queries of one pipeline through pgbouncer 1.18 came back without their rows on a loaded machine. One at
-     * a time. */
+    /* One at a time: a client that goes away in the middle of a pipeline leaves answers behind that a pooler
+     * may give to the next one (conn_setup.c). */
     if (c->pooled)
         return false;
     return !c->config.plain && c->bytes_in_flight + bytes <= BYTES_IN_FLIGHT;
