@@ -7,9 +7,9 @@
  * server has. Whether it pools by session or by transaction cannot be seen by a quiet client (it gets the
  * same server again), so refuse_pooler refuses both.
  *
- * One probe at a time: pgbouncer 1.18 gives a server to the next client although answers are on their way to one
- * that went away in the middle of its pipeline, and that next client takes them for its own (seen: "SELECT 1" was
- * answered with a probe's pid). Nothing may be under way when a pooler is refused. */
+ * One probe at a time: pgbouncer 1.18 gives a server to the next client although answers are on their way to
+ * one that went away in the middle of its pipeline, and that next client takes them for its own (seen:
+ * "SELECT 1" was answered with a probe's pid). Nothing may be under way when a pooler is refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -682,7 +682,7 @@ BEGIN
         PERFORM order_error(format('leader_requeue: nonce %s cannot be used up as %s', v_bad.nonce,
             coalesce(v_bad.outcome, 'NULL')), 'usurped, dispatch_error or failed; other ends are leader_finish''s.');
     END IF;
-    SELECT u.nonce, p.state, p.retries, t.number, t.filler INTO v_bad
+    SELECT u.nonce, u.outcome, p.state, p.retries, t.number, t.filler INTO v_bad
         FROM unnest(p_nonces, p_hashes, p_outcomes) u (nonce, hash, outcome)
         CROSS JOIN LATERAL (SELECT x.state, x.retries FROM pending_transactions x WHERE x.account = p_account
             AND x.nonce = u.nonce AND x.id IS NOT NULL OFFSET 0) p
@@ -692,9 +692,10 @@ BEGIN
             ELSE p.state = 'finalized' END LIMIT 1;
     IF FOUND THEN
         PERFORM order_error(format('leader_requeue: nonce %s (%s) %s', v_bad.nonce, v_bad.state, CASE
+            WHEN v_bad.outcome <> 'dispatch_error' THEN 'is in a finalized block'
             WHEN v_bad.number IS NULL THEN 'has no attempt with this hash'
             WHEN v_bad.filler IS NOT NULL THEN format('has a filler''s call in attempt %s', v_bad.number)
-            WHEN v_bad.retries = 0 THEN 'has no retries left' ELSE 'is in a finalized block' END),
+            ELSE 'has no retries left' END),
             'leader_finish ends it.');
     END IF;
     WITH gone AS (
