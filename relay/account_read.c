@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "chain/codec.h"
 #include "op.h"
@@ -162,6 +163,7 @@ static void fetched(struct store_req *req)
         } else if (!op->u.outbox.count) {
             account_wake(a, WAKE_EV_NONE);
         } else {
+            FAILPOINT("after_fetch");
             account_wake(a, WAKE_EV_ROWS);
             deliver(a, &op->u.outbox);
         }

@@ -70,7 +70,7 @@ CREATE FUNCTION txrelay.leader_account(p_account int, p_epoch bigint)
 RETURNS TABLE (next_nonce bigint, used_nonce bigint, used_block bigint, paused boolean, hold text, reborn boolean,
     transaction_version bigint, tip_start numeric, tip_step numeric, tip_cap numeric, tip_step_percent int,
     tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean, low_balance numeric)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
