@@ -276,9 +276,10 @@ struct manager {
     bool hold_look;   /* the look under way began after that */
     bool reborn;      /* the order to bury the former life was given */
     bool reborn_wanted, life_known;
-    uint32_t poor_beat; /* of the last submission */
+    uint32_t poor_beat;  /* of the last submission */
     uint64_t life_nonce; /* the account's, of its present life */
-    uint64_t life_block; /* once it is final, what was signed in the former life is dead, also of ended rows */
+    uint64_t
+        life_block; /* once it is final, what was signed in the former life is dead, also of ended rows */
     uint64_t used_block; /* see used_nonce */
     uint64_t used_nonce; /* by the table's records all below it were used for good; 0: unknown */
     uint64_t head_nonce; /* the head of the line, and since which block it is; UINT64_MAX: none */

@@ -100,10 +100,7 @@ static void load_terms(struct row *row, const struct manager_snapshot_row *s)
  * that lags anchors them lower. */
 static void earlier_eras(struct row *row, const struct manager_snapshot_row *s)
 {
-    uint64_t deadline = row->terms ? row->terms->deadline_block : UINT64_MAX;
     int64_t last = s->earlier_death < 0 ? INT64_MAX : s->earlier_death;
-    if (s->earlier_count && deadline < INT64_MAX && last <= (int64_t)deadline)
-        last = (int64_t)deadline + 1;
     if (s->earlier_count && last > row->out_death)
         row->out_death = last;
 }

@@ -133,7 +133,7 @@ struct manager_snapshot_row {
     uint64_t submitted_block;
     const uint8_t (*earlier)[32]; /* hashes of earlier attempts */
     size_t earlier_count;
-    int64_t earlier_death; /* the last end of an era among them; -1: one is immortal; 0: unknown */
+    int64_t earlier_death; /* the last end of an era among them; -1: one is immortal; 0: none */
     size_t earlier_own;    /* so many of them, the first ones, were no such fillers */
 };
 
