@@ -139,12 +139,12 @@ static void check_included(struct world *w, const struct stmt *q, const struct m
           (unsigned long long)x->nonce, q->account, x->outcome, block, x->index);
 }
 
-/* None of its bytes may get into a block any more. */
-static void check_dead(struct world *w, int64_t id)
+/* None of its bytes at this nonce may get into a block any more. */
+static void check_dead(struct world *w, int64_t id, uint64_t nonce)
 {
     for (uint32_t i = id ? w->chain.last_of_id[id] : 0; i; i = w->chain.txs[i].prev_id) {
         const struct tx *t = &w->chain.txs[i];
-        HOLDS(w, !t->accepted || t->final_in || !includable(w, t) || w->db.lossy, "I5",
+        HOLDS(w, t->nonce != nonce || !t->accepted || t->final_in || !includable(w, t) || w->db.lossy, "I5",
               "transaction %lld leaves nonce %llu, and its bytes there can still be included until %lld (tx "
               "%u)",
               (long long)id, (unsigned long long)t->nonce, (long long)t->death, i);
@@ -159,7 +159,7 @@ static void check_finish(struct world *w, const struct stmt *q, const struct man
               "nonce %llu of account %d ends as usurped, and no finalized block holds another one's",
               (unsigned long long)x->nonce, q->account);
         if (!taken)
-            check_dead(w, at(w, q, x->nonce)->id);
+            check_dead(w, at(w, q, x->nonce)->id, x->nonce);
         return;
     }
     if (!strcmp(x->outcome, "usurped"))
@@ -238,7 +238,7 @@ static void check_requeue(struct world *w, const struct stmt *q, const struct ma
               (long long)p->id, (unsigned long long)x->nonce);
     }
     if (!forgiven && strcmp(x->outcome, "usurped") != 0)
-        check_dead(w, p->id);
+        check_dead(w, p->id, x->nonce);
 }
 
 static bool may_requeue(struct world *w, struct stmt *q)
