@@ -250,7 +250,7 @@ class Leadership(unittest.TestCase):
         is taken from it behind its back (G22); its sessions stay."""
         quick = {'heartbeat_ms': 50, 'expiry_1_ms': 1500, 'expiry_2_ms': 3000, 'margin_ms': 500}
         world = self.world(leadership=quick)
-        leader = world.ready(world.relay('l', leadership={**quick, 'bid_min_ms': 60000, 'bid_max_ms': 60000}))
+        leader = world.ready(world.relay('l', leadership={**quick, 'bid_min_ms': 3000, 'bid_max_ms': 3000}))
         heir = world.relay('h')
         heir.wait_log('relay.running')
         db = world.pg.connect()
