@@ -1,5 +1,6 @@
 /* What the elector asks of the store, and what the store answers. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/failpoint.h"
@@ -21,6 +22,17 @@ struct renewal {
     int32_t *accounts;
     int64_t *epochs, *keys;
     bool *renewed;
+};
+
+/* All followers that wait for one; its arrays follow it. */
+struct scan {
+    struct store_scan req;
+    struct election *e;
+    int *indexes;
+    int32_t *accounts;
+    int64_t *epochs;
+    int *seen_indexes;
+    struct elector_seen *seen;
 };
 
 /* ---- answers ---- */
@@ -153,6 +165,46 @@ static void on_renew(struct store_req *req)
     election__answered(e);
 }
 
+static void scan_free(struct scan *n)
+{
+    free(n->indexes);
+    free(n->accounts);
+    free(n->epochs);
+    free(n->seen_indexes);
+    free(n->seen);
+    free(n);
+}
+
+static void on_scan(struct store_req *req)
+{
+    struct scan *n = CONTAINER_OF(req, struct scan, req.req);
+    struct election *e = n->e;
+    struct elector_event ev = {.type = ELECTOR_EV_SCAN_REPLY,
+                               .failed = req->err.code != 0,
+                               .count = req->err.code ? 0 : n->req.seen_count,
+                               .accounts = n->seen_indexes,
+                               .seen = n->seen};
+    if (ev.failed && req->err.code != ERR_CANCELED)
+        log_warn("election.scan_failed", "accounts=%zu code=%s text=\"%s\"", n->req.count,
+                 err_name(req->err.code), req->err.text);
+    for (size_t i = 0; i < ev.count; i++) {
+        const struct store_seen *s = &n->req.seen[i];
+        n->seen_indexes[i] = n->indexes[s->index];
+        n->seen[i] = (struct elector_seen){.taken = s->taken,
+                                           .mine = !strcmp(s->holder, e->holder),
+                                           .lock_held = s->lock_held,
+                                           .holder = s->holder,
+                                           .address = s->address,
+                                           .epoch = s->epoch,
+                                           .expiry_1_left_ms = s->expiry_1_left_ms,
+                                           .expiry_2_left_ms = s->expiry_2_left_ms};
+    }
+    election__feed(e, &ev);
+    store_req_done(req);
+    scan_free(n);
+    election__answered(e);
+}
+
 /* ---- requests ---- */
 
 static void start_unlock(struct election *e, const struct candidate *c)
@@ -239,6 +291,28 @@ static void start_renew(struct election *e)
     store_renew_start(e->store, &n->req, on_renew);
 }
 
+static void start_scan(struct election *e)
+{
+    const int *accounts;
+    const int64_t *epochs;
+    size_t count = elector_scanning(e->core, &accounts, &epochs);
+    struct scan *n = xcalloc(1, sizeof(*n));
+    n->e = e;
+    n->indexes = xcalloc(count, sizeof(*n->indexes));
+    n->accounts = xcalloc(count, sizeof(*n->accounts));
+    n->epochs = xcalloc(count, sizeof(*n->epochs));
+    n->seen_indexes = xcalloc(count, sizeof(*n->seen_indexes));
+    n->seen = xcalloc(count, sizeof(*n->seen));
+    for (size_t i = 0; i < count; i++) {
+        n->indexes[i] = accounts[i];
+        n->accounts[i] = e->candidates[accounts[i]]->store_account;
+        n->epochs[i] = epochs[i];
+    }
+    n->req = (struct store_scan){.count = count, .accounts = n->accounts, .epochs = n->epochs};
+    e->in_flight++;
+    store_scan_start(e->store, &n->req, on_scan);
+}
+
 void election__request(struct election *e, const struct elector_effect *fx)
 {
     struct candidate *c = fx->account >= 0 ? e->candidates[fx->account] : NULL;
@@ -260,6 +334,9 @@ void election__request(struct election *e, const struct elector_effect *fx)
         return;
     case ELECTOR_FX_RENEW:
         start_renew(e);
+        return;
+    case ELECTOR_FX_SCAN:
+        start_scan(e);
         return;
     default:
         UNREACHABLE();

@@ -13,14 +13,15 @@ enum {
     EVICT_TRIES_MAX = 25,
     NAME_LEN_MAX = 500,
 };
+#define BY_SCAN UINT64_MAX
 
 static int index_of(const struct elector *e, const struct elector_account *a)
 {
     return (int)(a - e->accounts);
 }
 
-static struct elector_effect *emit(struct elector *e, const struct elector_account *a,
-                                   enum elector_effect_type type)
+struct elector_effect *elector__emit(struct elector *e, const struct elector_account *a,
+                                     enum elector_effect_type type)
 {
     if (e->effect_count == e->effect_cap) {
         e->effect_cap = e->effect_cap ? e->effect_cap * 2 : 16;
@@ -38,12 +39,12 @@ static void tell_gate(struct elector *e, struct elector_account *a, bool open)
     if (open == a->gate_open)
         return;
     a->gate_open = open;
-    emit(e, a, ELECTOR_FX_GATE)->open = open;
+    elector__emit(e, a, ELECTOR_FX_GATE)->open = open;
 }
 
 /* ---- bids ---- */
 
-static uint64_t bid_delay(struct elector *e)
+uint64_t elector__bid_delay(struct elector *e)
 {
     return rng_between(&e->rng, e->config.bid_min_ms, e->config.bid_max_ms);
 }
@@ -53,7 +54,7 @@ static void bid_at(struct elector *e, struct elector_account *a, uint64_t due)
     elector__set_due(e, a, elector__bids(e) ? due : ELECTOR_NEVER);
 }
 
-static void learn(struct elector_account *a, const char *holder, const char *address, int64_t epoch)
+void elector__learn(struct elector_account *a, const char *holder, const char *address, int64_t epoch)
 {
     a->seen_epoch = epoch;
     free(a->holder);
@@ -67,6 +68,7 @@ static void request(struct elector *e, struct elector_account *a, enum elector_s
     elector__move(e, a, wait);
     elector__set_due(e, a, ELECTOR_NEVER);
     a->asked = now;
+    a->scanned = a->orphan = false;
 }
 
 static void lock(struct elector *e, struct elector_account *a, uint64_t now)
@@ -74,16 +76,16 @@ static void lock(struct elector *e, struct elector_account *a, uint64_t now)
     PRE(!a->locked); /* session locks stack, one unlock takes one level off */
     request(e, a, ELECTOR_LOCK_WAIT, now);
     a->control = e->control;
-    emit(e, a, ELECTOR_FX_LOCK);
+    elector__emit(e, a, ELECTOR_FX_LOCK);
 }
 
 static void claim(struct elector *e, struct elector_account *a, uint64_t now)
 {
     request(e, a, ELECTOR_CLAIM_WAIT, now);
-    emit(e, a, ELECTOR_FX_CLAIM)->have_lock = a->locked;
+    elector__emit(e, a, ELECTOR_FX_CLAIM)->have_lock = a->locked;
 }
 
-static void bid(struct elector *e, struct elector_account *a, uint64_t now)
+void elector__bid(struct elector *e, struct elector_account *a, uint64_t now)
 {
     if (e->config.use_lock)
         lock(e, a, now);
@@ -91,8 +93,15 @@ static void bid(struct elector *e, struct elector_account *a, uint64_t now)
         claim(e, a, now);
 }
 
-/* Back to follower from wherever it stands. What is ours is handed back: the lock first, so that whoever
- * hears of the release finds it free. With the store down both stay noted until it is back. */
+void elector__evict(struct elector *e, struct elector_account *a, uint64_t now)
+{
+    request(e, a, ELECTOR_EVICT_WAIT, now);
+    elector__emit(e, a, ELECTOR_FX_EVICT);
+}
+
+/* Back to follower from wherever it stands: to bid by itself after `delay`, or when a scan tells (BY_SCAN).
+ * What is ours is handed back: the lock first, so that whoever hears of the release finds it free. With the
+ * store down both stay noted until it is back. */
 static void retire(struct elector *e, struct elector_account *a, uint64_t now, uint64_t delay)
 {
     a->evict_tries = 0;
@@ -100,16 +109,16 @@ static void retire(struct elector *e, struct elector_account *a, uint64_t now, u
         delay = rng_below(&e->rng, FREE_JITTER_MS + 1);
     a->hurry = false;
     if (a->locked && e->up) {
-        emit(e, a, ELECTOR_FX_UNLOCK);
+        elector__emit(e, a, ELECTOR_FX_UNLOCK);
         a->locked = false;
     }
     if (a->owed && e->up) {
         request(e, a, ELECTOR_RELEASE_WAIT, now);
-        emit(e, a, ELECTOR_FX_RELEASE)->epoch = a->owed;
+        elector__emit(e, a, ELECTOR_FX_RELEASE)->epoch = a->owed;
         return;
     }
     elector__move(e, a, ELECTOR_FOLLOWER);
-    bid_at(e, a, now + delay);
+    bid_at(e, a, delay == BY_SCAN ? ELECTOR_NEVER : now + delay);
 }
 
 static void retire_after_error(struct elector *e, struct elector_account *a, uint64_t now)
@@ -135,7 +144,7 @@ static void promote(struct elector *e, struct elector_account *a, uint64_t now)
     a->ask_at = 0;
     elector__move(e, a, ELECTOR_LEADER);
     elector__set_due(e, a, elector__tenure_end(e, a));
-    emit(e, a, ELECTOR_FX_PROMOTE)->epoch = a->epoch;
+    elector__emit(e, a, ELECTOR_FX_PROMOTE)->epoch = a->epoch;
     tell_gate(e, a, true);
     if (!e->renewing && e->renew_at == ELECTOR_NEVER)
         e->renew_at = now + heartbeat_jitter(e);
@@ -148,16 +157,16 @@ static void end_tenure(struct elector *e, struct elector_account *a, bool owed, 
     a->owed = owed ? epoch : 0;
     a->epoch = 0;
     tell_gate(e, a, false);
-    struct elector_effect *fx = emit(e, a, ELECTOR_FX_DEMOTE);
+    struct elector_effect *fx = elector__emit(e, a, ELECTOR_FX_DEMOTE);
     fx->epoch = epoch;
     fx->reason = reason;
-    learn(a, "", "", epoch);
+    elector__learn(a, "", "", epoch);
 }
 
 static void demote(struct elector *e, struct elector_account *a, uint64_t now, bool owed, const char *reason)
 {
     end_tenure(e, a, owed, reason);
-    retire(e, a, now, bid_delay(e));
+    retire(e, a, now, BY_SCAN);
 }
 
 static void renew(struct elector *e, uint64_t now)
@@ -174,7 +183,7 @@ static void renew(struct elector *e, uint64_t now)
         e->renew_accounts[e->renew_count] = (int)i;
         e->renew_epochs[e->renew_count++] = a->epoch;
     }
-    emit(e, NULL, ELECTOR_FX_RENEW);
+    elector__emit(e, NULL, ELECTOR_FX_RENEW);
 }
 
 /* ---- events ---- */
@@ -186,13 +195,16 @@ static void on_store_up(struct elector *e, uint64_t now, const struct elector_ev
         return;
     e->up = true;
     backoff_reset(&e->renew_backoff);
+    backoff_reset(&e->scan_backoff);
+    if (!e->scanning)
+        e->scan_at = now + rng_below(&e->rng, e->config.bid_min_ms);
     if (!e->renewing && e->leaders)
         e->renew_at = now;
     for (size_t i = 0; i < e->count; i++) {
         struct elector_account *a = &e->accounts[i];
         backoff_reset(&a->backoff);
         if (a->state == ELECTOR_FOLLOWER)
-            retire(e, a, now, rng_below(&e->rng, e->config.bid_min_ms));
+            retire(e, a, now, BY_SCAN);
     }
 }
 
@@ -236,18 +248,15 @@ static void on_lock_reply(struct elector *e, uint64_t now, const struct elector_
     backoff_reset(&a->backoff);
     a->locked = ev->ok && a->control == e->control; /* a lock of a lost session is gone */
     if (!elector__bids(e) || (ev->ok && !a->locked)) {
-        retire(e, a, now, bid_delay(e));
+        retire(e, a, now, BY_SCAN);
     } else if (a->locked) {
         claim(e, a, now);
-    } else if (a->evict_tries && a->evict_tries < EVICT_TRIES_MAX) {
+    } else if (a->evict_tries && a->evict_tries < EVICT_TRIES_MAX) { /* it was told to end */
         a->evict_tries++;
         elector__move(e, a, ELECTOR_FOLLOWER);
         bid_at(e, a, now + rng_between(&e->rng, EVICT_RETRY_MS / 2, EVICT_RETRY_MS));
-    } else if (!a->evict_tries && now >= a->ask_at) {
-        request(e, a, ELECTOR_EVICT_WAIT, now);
-        emit(e, a, ELECTOR_FX_EVICT);
     } else {
-        retire(e, a, now, bid_delay(e));
+        retire(e, a, now, BY_SCAN);
     }
 }
 
@@ -260,17 +269,18 @@ static void on_claim_reply(struct elector *e, uint64_t now, const struct elector
         return;
     }
     backoff_reset(&a->backoff);
-    learn(a, ev->holder, ev->address, ev->epoch);
+    elector__learn(a, ev->holder, ev->address, ev->epoch);
     if (!ev->ok) {
-        retire(e, a, now, bid_delay(e));
+        a->ask_at = now + e->config.heartbeat_ms / 2;
+        retire(e, a, now, BY_SCAN);
         return;
     }
     a->owed = ev->epoch;
     bool too_late = now >= a->asked + e->config.expiry_1_ms - e->config.margin_ms;
     bool lock_lost = e->config.use_lock && !a->locked;
     if (!elector__bids(e) || too_late || lock_lost) {
-        learn(a, "", "", ev->epoch);
-        retire(e, a, now, bid_delay(e));
+        elector__learn(a, "", "", ev->epoch);
+        retire(e, a, now, BY_SCAN);
     } else {
         promote(e, a, now);
     }
@@ -283,7 +293,7 @@ static void on_evict_reply(struct elector *e, uint64_t now, const struct elector
     PRE(a->state == ELECTOR_EVICT_WAIT);
     if (ev->failed) { /* perhaps for want of a right: that must not slow down the bids for a free lock */
         a->ask_at = now + e->config.heartbeat_ms;
-        retire(e, a, now, bid_delay(e));
+        retire(e, a, now, BY_SCAN);
         return;
     }
     if (elector__bids(e) && ev->ok) {
@@ -292,12 +302,10 @@ static void on_evict_reply(struct elector *e, uint64_t now, const struct elector
         return;
     }
     if (ev->holder)
-        learn(a, ev->holder, ev->address, ev->epoch);
-    uint64_t least = e->config.heartbeat_ms / 2, left = least;
-    if (ev->expiry_1_left_ms > (int64_t)least)
-        left = (uint64_t)ev->expiry_1_left_ms;
-    a->ask_at = now + (left < e->config.expiry_1_ms ? left : e->config.expiry_1_ms);
-    retire(e, a, now, bid_delay(e));
+        elector__learn(a, ev->holder, ev->address, ev->epoch);
+    a->ask_at =
+        now + e->config.heartbeat_ms / 2; /* something is mid-submission, or the database looked later */
+    retire(e, a, now, BY_SCAN);
 }
 
 static void on_renew_reply(struct elector *e, uint64_t now, const struct elector_event *ev)
@@ -331,7 +339,7 @@ static void on_release_reply(struct elector *e, uint64_t now, const struct elect
     PRE(a->state == ELECTOR_RELEASE_WAIT);
     if (!ev->failed || e->up)
         a->owed = 0; /* a release that failed otherwise is left to the expiry */
-    retire(e, a, now, bid_delay(e));
+    retire(e, a, now, BY_SCAN);
 }
 
 static void on_leader_change(struct elector *e, uint64_t now, const struct elector_event *ev)
@@ -346,7 +354,7 @@ static void on_leader_change(struct elector *e, uint64_t now, const struct elect
             e->renew_at = now;
         return;
     }
-    learn(a, ev->holder, ev->address, ev->epoch);
+    elector__learn(a, ev->holder, ev->address, ev->epoch);
     if (!free_account)
         return;
     if (a->state == ELECTOR_FOLLOWER)
@@ -409,6 +417,7 @@ static const struct {
     [ELECTOR_EV_CLAIM_REPLY] = {on_claim_reply, true},
     [ELECTOR_EV_EVICT_REPLY] = {on_evict_reply, true},
     [ELECTOR_EV_RENEW_REPLY] = {on_renew_reply, false},
+    [ELECTOR_EV_SCAN_REPLY] = {elector__on_scan_reply, false},
     [ELECTOR_EV_RELEASE_REPLY] = {on_release_reply, true},
     [ELECTOR_EV_LEADER_CHANGE] = {on_leader_change, true},
     [ELECTOR_EV_STALE] = {on_stale, true},
@@ -426,15 +435,16 @@ static void run_due(struct elector *e, uint64_t now)
         if (a->state == ELECTOR_LEADER)
             demote(e, a, now, true, "no renewal succeeded in time");
         else
-            bid(e, a, now);
+            elector__bid(e, a, now);
     }
     if (e->up && !e->draining && !e->renewing && e->leaders && now >= e->renew_at)
         renew(e, now);
     if (!e->renewing && !e->leaders)
         e->renew_at = ELECTOR_NEVER;
+    elector__scan_due(e, now);
     if (e->draining && !e->drained && (!e->up || !e->busy)) {
         e->drained = true;
-        emit(e, NULL, ELECTOR_FX_DRAINED);
+        elector__emit(e, NULL, ELECTOR_FX_DRAINED);
     }
 }
 

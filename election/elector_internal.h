@@ -15,17 +15,20 @@ struct elector_account {
     int64_t epoch;      /* LEADER: the tenure's; else 0 */
     int64_t owed;       /* epoch of a claim that may be ours in the table although we do not lead; 0 = none */
     int64_t seen_epoch; /* highest epoch heard of: older news is ignored */
+    int64_t scan_epoch; /* seen_epoch when the scan in flight was sent */
     int64_t renew_epoch; /* tenure that the renewal in flight was sent for */
     uint64_t sent;       /* when the last successful renewal, or the claim, was sent */
     uint64_t asked;      /* when the request in flight was sent */
-    uint64_t ask_at;     /* lock taken: not before then can its holder have run out of time */
+    uint64_t ask_at;     /* lapsed, and not to be had: not asked again before then */
     uint64_t control;    /* number of the control session that the lock request in flight went to */
-    uint64_t due;        /* next bid, or the end of the tenure when nothing is renewed */
+    uint64_t due;        /* next bid (never: the scans tell), or the end of the tenure */
     size_t heap_pos;
     bool locked;         /* the control session holds the account's lock */
     bool suspect;        /* the store was down: the gate stays shut until a renewal succeeds (L05) */
     bool gate_open;      /* last edge told */
     bool hurry;          /* heard that the account is free while a request was in flight */
+    bool scanned;        /* has been a follower since the scan in flight was sent */
+    bool orphan;         /* the last scan saw its lock taken, and nobody's claim */
     uint8_t evict_tries; /* lock tries since the holder was evicted; 0 = not evicting */
     struct backoff backoff;
     char *holder, *address;
@@ -50,6 +53,13 @@ struct elector {
     int64_t *renew_epochs;
     size_t renew_count;
 
+    uint64_t scan_at, scan_sent;
+    bool scanning;
+    struct backoff scan_backoff;
+    int *scan_accounts;
+    int64_t *scan_epochs;
+    size_t scan_count;
+
     struct elector_effect *effects;
     size_t effect_count, effect_cap;
 };
@@ -57,6 +67,20 @@ struct elector {
 uint64_t elector__tenure_end(const struct elector *e, const struct elector_account *a);
 bool elector__gate_open(const struct elector *e, const struct elector_account *a, uint64_t now);
 bool elector__bids(const struct elector *e); /* the store is up and nobody drains */
+
+/* ---- elector.c ---- */
+
+struct elector_effect *elector__emit(struct elector *e, const struct elector_account *a,
+                                     enum elector_effect_type type); /* a NULL: of no account */
+void elector__learn(struct elector_account *a, const char *holder, const char *address, int64_t epoch);
+uint64_t elector__bid_delay(struct elector *e);
+void elector__bid(struct elector *e, struct elector_account *a, uint64_t now);
+void elector__evict(struct elector *e, struct elector_account *a, uint64_t now);
+
+/* ---- elector_scan.c ---- */
+
+void elector__on_scan_reply(struct elector *e, uint64_t now, const struct elector_event *ev);
+void elector__scan_due(struct elector *e, uint64_t now); /* scan now, or plan when */
 
 /* The only way to change a state: checks the table of moves. */
 void elector__move(struct elector *e, struct elector_account *a, enum elector_state to);

@@ -33,6 +33,8 @@ struct elector *elector_new(const struct elector_config *config)
     e->renew_at = ELECTOR_NEVER;
     /* Fast enough for a second and a third try before the tenure ends. */
     uint32_t h = e->config.heartbeat_ms;
+    e->scan_at = ELECTOR_NEVER;
+    e->scan_backoff = (struct backoff){.base_ms = BACKOFF_BASE_MS, .cap_ms = BACKOFF_CAP_MS};
     e->renew_backoff = (struct backoff){.base_ms = h / 5 ? h / 5 : 1, .cap_ms = h};
     return e;
 }
@@ -49,6 +51,8 @@ struct elector *elector_free(struct elector *e)
     free(e->heap);
     free(e->renew_accounts);
     free(e->renew_epochs);
+    free(e->scan_accounts);
+    free(e->scan_epochs);
     free(e->effects);
     free(e);
     return NULL;
@@ -62,6 +66,8 @@ int elector_add(struct elector *e)
         e->heap = xrealloc(e->heap, e->cap * sizeof(*e->heap));
         e->renew_accounts = xrealloc(e->renew_accounts, e->cap * sizeof(*e->renew_accounts));
         e->renew_epochs = xrealloc(e->renew_epochs, e->cap * sizeof(*e->renew_epochs));
+        e->scan_accounts = xrealloc(e->scan_accounts, e->cap * sizeof(*e->scan_accounts));
+        e->scan_epochs = xrealloc(e->scan_epochs, e->cap * sizeof(*e->scan_epochs));
     }
     struct elector_account *a = &e->accounts[e->count];
     *a = (struct elector_account){
@@ -114,9 +120,18 @@ size_t elector_renewing(const struct elector *e, const int **ret_accounts, const
     return e->renewing ? e->renew_count : 0;
 }
 
+size_t elector_scanning(const struct elector *e, const int **ret_accounts, const int64_t **ret_epochs)
+{
+    *ret_accounts = e->scan_accounts;
+    *ret_epochs = e->scan_epochs;
+    return e->scanning ? e->scan_count : 0;
+}
+
 uint64_t elector_deadline(const struct elector *e)
 {
     uint64_t due = e->count ? e->accounts[e->heap[0]].due : ELECTOR_NEVER;
     bool renews = e->up && !e->draining && !e->renewing && e->leaders;
-    return renews && e->renew_at < due ? e->renew_at : due;
+    if (renews && e->renew_at < due)
+        due = e->renew_at;
+    return !e->scanning && e->scan_at < due ? e->scan_at : due;
 }

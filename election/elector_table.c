@@ -18,9 +18,9 @@ static const struct move {
 } moves[] = {
     {ELECTOR_FOLLOWER, ELECTOR_LOCK_WAIT, "bid"},
     {ELECTOR_FOLLOWER, ELECTOR_CLAIM_WAIT, "bid without use_lock"},
+    {ELECTOR_FOLLOWER, ELECTOR_EVICT_WAIT, "its lock is taken and its claim has lapsed: its holder may hang"},
     {ELECTOR_FOLLOWER, ELECTOR_RELEASE_WAIT, "store is back and a claim of ours is left"},
     {ELECTOR_LOCK_WAIT, ELECTOR_CLAIM_WAIT, "got the lock"},
-    {ELECTOR_LOCK_WAIT, ELECTOR_EVICT_WAIT, "taken, and its holder may hang"},
     {ELECTOR_LOCK_WAIT, ELECTOR_FOLLOWER, "taken, failed or not wanted any more"},
     {ELECTOR_EVICT_WAIT, ELECTOR_LOCK_WAIT, "the hung session was ended"},
     {ELECTOR_EVICT_WAIT, ELECTOR_FOLLOWER, "its holder is healthy, failed or not wanted any more"},

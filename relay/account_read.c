@@ -91,6 +91,7 @@ static void loaded(struct store_req *req)
             .stop_outcome = p->stop_outcome,
             .stop_reason = p->stop_reason,
             .earlier_own = p->earlier_own,
+            .earlier_death = p->earlier_death,
             .submitted_block = p->submitted_block > 0 ? (uint64_t)p->submitted_block : 0,
             .earlier = p->earlier,
             .earlier_count = p->earlier_count,

@@ -43,6 +43,8 @@ static struct row_end *end(struct manager *m, struct row *row, const char *outco
 /* Of two extrinsics at one nonce the block holds the filler that was signed against the transaction. */
 static bool filler_won(const struct row *row, const uint8_t hash[32])
 {
+    if (PLANTED(FILLER_COUNTS))
+        return false;
     if (row->bytes && !memcmp(row->hash, hash, 32))
         return row->filler;
     for (size_t i = row->earlier_own; i < row->earlier_count; i++)
@@ -70,7 +72,7 @@ static void finalized_ours(struct manager *m, struct row *row, const struct mana
     if (r->outcome == DISPATCH_FAILED)
         manager__plain(e->error, sizeof(e->error), r->error);
     e->requeue = r->outcome == DISPATCH_FAILED && (!r->inner || PLANTED(RETRY_INNER)) && row->id &&
-                 !row->stop && row->terms && row->terms->retries;
+                 !row->stop && ((row->terms && row->terms->retries) || PLANTED(RETRY_ENDLESS));
     if (r->outcome != DISPATCH_NONE)
         return;
     /* To call it good would be a guess, and so would be to call it void. */
@@ -139,6 +141,12 @@ static void used_unseen(struct manager *m, struct row *row, const struct manager
 }
 
 #ifdef TXRELAY_PLANT
+void manager__requeue_early(struct manager *m, struct row *row)
+{
+    if (row->id && !row->end)
+        end(m, row, "usurped", row->hash, NULL)->requeue = true;
+}
+
 void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *block_hash)
 {
     struct manager_block block = {.number = m->finalized};
@@ -163,6 +171,11 @@ static void included(struct manager *m, const struct manager_included *x, const 
     if (!x->own_signer)
         return;
     row = manager__at(m, x->nonce);
+    /* An account that is removed in the same block has its nonces again, and our bytes with them: only a
+     * nonce that stays above this one says that it is gone. Where it could not be read, a later block tells.
+     */
+    if (row && (block->account_nonce == UINT64_MAX || block->account_nonce <= x->nonce))
+        return;
     if (row && !row->end)
         usurped(m, row, x, block);
     else if (x->nonce >= m->next && m->phase == MANAGER_LEADING)
@@ -210,12 +223,14 @@ static void new_nonce(struct manager *m, const struct manager_block *block)
 {
     if (block->number <= m->fin_block)
         return;
-    if (m->fin_known && block->account_nonce < m->fin_nonce)
+    if (block->account_nonce < m->fin_nonce && !PLANTED(REAP_MISSED))
         manager__reaped(m, block->account_nonce, m->fin_nonce, block->number);
     manager__former_life(m, block);
     m->fin_block = block->number;
     if (m->hold == MANAGER_HOLD_REAPED) {
-        m->life_nonce = block->account_nonce;
+        m->life_nonce = m->fin_nonce = block->account_nonce;
+        if (!m->life_known)
+            m->life_block = block->number + m->config.era_period;
         m->life_known = true;
     }
 }

@@ -276,8 +276,10 @@ struct manager {
     bool hold_look;   /* the look under way began after that */
     bool reborn;      /* the order to bury the former life was given */
     bool reborn_wanted, life_known;
-    uint32_t poor_beat; /* of the last submission */
+    uint32_t poor_beat;  /* of the last submission */
     uint64_t life_nonce; /* the account's, of its present life */
+    uint64_t
+        life_block; /* once it is final, what was signed in the former life is dead, also of ended rows */
     uint64_t used_block; /* see used_nonce */
     uint64_t used_nonce; /* by the table's records all below it were used for good; 0: unknown */
     uint64_t head_nonce; /* the head of the line, and since which block it is; UINT64_MAX: none */
@@ -374,6 +376,7 @@ void manager__finalized(struct manager *m, const struct manager_block *block);
 void manager__consumed(struct manager *m, uint64_t account_nonce, const struct manager_block *block);
 void manager__finish_pump(struct manager *m);
 #ifdef TXRELAY_PLANT
+void manager__requeue_early(struct manager *m, struct row *row);
 void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *block_hash);
 #endif
 

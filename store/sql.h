@@ -16,6 +16,7 @@
     X(RENEW_CLAIMS, "renew_claims")                                                                          \
     X(RELEASE_CLAIM, "release_claim")                                                                        \
     X(EVICT_HOLDER, "evict_holder")                                                                          \
+    X(SCAN_CLAIMS, "scan_claims")                                                                            \
     X(READ_SNAPSHOT, "read_snapshot")                                                                        \
     X(READ_OUTBOX, "read_outbox")                                                                            \
     X(LOOK_AROUND, "look_around")                                                                            \

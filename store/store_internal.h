@@ -13,6 +13,7 @@
     X(renew, renew, store_renew)                                                                             \
     X(release, release, store_release)                                                                       \
     X(evict, evict, store_evict)                                                                             \
+    X(scan, scan, store_scan)                                                                                \
     X(doorbell_arm, doorbell_arm, store_doorbell)                                                            \
     X(doorbell_disarm, doorbell_disarm, store_doorbell)                                                      \
     X(snapshot, snapshot, store_snapshot)                                                                    \

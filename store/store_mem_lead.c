@@ -226,6 +226,43 @@ void mem__evict(struct store_mem *s, struct store_evict *r)
     r->expiry_1_left_ms = a->claimant ? (int64_t)(a->expiry_1 - loop_now_ms(s->base.loop)) : 0;
 }
 
+static bool says_nothing_new(const struct mem_account *a, uint64_t now, int64_t known)
+{
+    bool in_force = a->claimant && a->expiry_1 > now && (a->locked || !a->lock_held);
+    return in_force && a->epoch == known;
+}
+
+/* The lock of an account that this process does not hold is free. */
+void mem__scan(struct store_mem *s, struct store_scan *r)
+{
+    uint64_t now = loop_now_ms(s->base.loop);
+    size_t size = r->count * sizeof(struct store_seen);
+    for (size_t i = 0; i < s->account_count; i++) {
+        const struct mem_account *a = s->accounts[i];
+        size += 2 + (a->claimant ? strlen(a->claimant) + strlen(a->claimant_address) : 0);
+    }
+    struct store_seen *seen = store__arena(&r->req, size, NULL, NULL);
+    char *texts = (char *)(seen + r->count);
+    r->seen = seen;
+    r->seen_count = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        struct err ignored;
+        const struct mem_account *a = mem__account(s, r->accounts[i], &ignored);
+        if (!a || says_nothing_new(a, now, r->epochs[i]))
+            continue;
+        seen[r->seen_count++] = (struct store_seen){
+            .index = i,
+            .taken = a->locked,
+            .lock_held = a->lock_held,
+            .holder = keep_text(&texts, a->claimant ? a->claimant : ""),
+            .address = keep_text(&texts, a->claimant ? a->claimant_address : ""),
+            .epoch = a->epoch,
+            .expiry_1_left_ms = a->claimant ? (int64_t)(a->expiry_1 - now) : 0,
+            .expiry_2_left_ms = a->claimant ? (int64_t)(a->expiry_2 - now) : 0,
+        };
+    }
+}
+
 void mem__renew(struct store_mem *s, struct store_renew *r)
 {
     uint64_t now = loop_now_ms(s->base.loop);

@@ -4,6 +4,7 @@
  *   store_pg_call.c   one request = one statement: parameters out, rows back
  *   store_pg_locks.c  advisory locks and doorbells of the control session
  *   store_pg_lead.c   claims (control session)
+ *   store_pg_scan.c   what a relay's followers look at (control session)
  *   store_pg_read.c   the leader's reads (work session)
  *   store_pg_write.c  the leader's writes (work session)
  *   store_pg_ask.c    the application's and operator's side (work session) */
@@ -77,6 +78,8 @@ void store_pg__claim(struct store *s, struct store_claim *r);
 void store_pg__renew(struct store *s, struct store_renew *r);
 void store_pg__release(struct store *s, struct store_release *r);
 void store_pg__evict(struct store *s, struct store_evict *r);
+
+void store_pg__scan(struct store *s, struct store_scan *r);
 
 void store_pg__snapshot(struct store *s, struct store_snapshot *r);
 void store_pg__outbox(struct store *s, struct store_outbox *r);

@@ -7,7 +7,8 @@ import psycopg2
 from pgcase import MIGRATIONS, PG_SH, Background, Case, Server, Session, h32, migrate, wait_until
 
 APP = {'enqueue', 'enqueue_many', 'cancel', 'bump', 'status', 'history'}
-RELAY = APP | {'relay_register', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_pause',
+RELAY = APP | {'relay_register', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_scan',
+               'leader_pause',
                'account_pause', 'account_resume', 'leader_snapshot', 'leader_outbox', 'leader_admit', 'leader_attempt',
                'leader_state', 'leader_finish', 'leader_reject', 'leader_requeue', 'leader_fill', 'leader_nonce',
                'leader_cleanup', 'leader_look', 'leader_account', 'account_policy', 'ensure_partitions',
@@ -124,6 +125,7 @@ class Rights(Case):
                        (self.app, "SELECT txrelay.account_policy('alice')"),
                        (self.app, "SELECT txrelay.account_pause('alice', 'x')"),
                        (self.app, 'SELECT txrelay.leader_evict(42)'),
+                       (self.app, "SELECT * FROM txrelay.leader_scan('{1}')"),
                        (self.relay, 'UPDATE txrelay.accounts SET epoch = 1'),
                        (self.relay, 'DELETE FROM txrelay.outbox'),
                        (self.relay, "SELECT txrelay.fence(1, 1, 'read')")):

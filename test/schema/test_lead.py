@@ -9,7 +9,7 @@ import unittest
 from pgcase import Background, Case, h32, wait_until
 
 # What leads to leadership or is conditional by itself: everything else named leader_* must raise TR001.
-UNFENCED = {'leader_claim', 'leader_renew', 'leader_release', 'leader_evict'}
+UNFENCED = {'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_scan'}
 ARGUMENTS = {'integer': '1', 'bigint': '1', 'text': "'x'", 'boolean': 'true', 'interval': "interval '1 day'",
              'bigint[]': "'{0}'", 'bytea[]': "ARRAY['\\x00']::bytea[]", 'numeric[]': "'{0}'", 'text[]': "'{failed}'",
              'integer[]': "'{0}'", 'timestamp with time zone': 'clock_timestamp()'}
@@ -328,6 +328,52 @@ class Fence(Case):
         self.relay.rows('SELECT * FROM txrelay.leader_look(%s, %s)', self.alice, epoch)
         self.assertIsNone(self.relay.value('SELECT pg_current_xact_id_if_assigned()'))
         self.relay.commit()
+
+
+class Scan(Case):
+    def scan(self, accounts, epochs=None, after_ms=0):
+        rows = self.relay.rows("SELECT * FROM txrelay.leader_scan(%s::int[], %s::bigint[], clock_timestamp() + %s * interval '1 ms')",
+                               accounts, epochs, after_ms)
+        return [(r[0], r[1], r[2], r[4], r[5]) for r in rows], rows
+
+    def test_what_followers_bid_by(self):
+        bob, carol = self.register(self.relay, 'bob', -7), self.register(self.relay, 'carol', 2 ** 62)
+        everybody = [self.alice, bob, carol]
+        self.assertEqual(self.scan(everybody)[0], [(a, False, None, 0, False) for a in everybody])
+        one, two = self.session('relay'), self.session('relay')
+        for session, key in ((one, 42), (one, -7), (two, 2 ** 62)):
+            self.assertTrue(session.value('SELECT pg_try_advisory_lock(%s)', key))
+        two.value('SELECT pg_try_advisory_lock(0, 42)')  # two integers: another key space
+        self.claim(one, 'one', lock=True, e1=3000, e2=9000)
+        self.claim(two, 'two', lock=True, e1=3000, e2=9000, account=carol)
+        seen, rows = self.scan(everybody[::-1])
+        self.assertEqual(seen, [(carol, True, 'two', 1, True), (bob, True, None, 0, False), (self.alice, True, 'one', 1, True)])
+        self.assertEqual(rows[2][3], 'one:1')
+        self.assertTrue(2000 < rows[2][6] <= 3000 and 8000 < rows[2][7] <= 9000, rows[2])
+        self.assertIsNone(rows[1][6])
+
+    def test_what_is_known_and_in_force_is_left_out(self):
+        """By epoch, account by account; a lapsed claim, a lock that is gone and a newer epoch are told."""
+        holder = self.session('relay')
+        holder.value('SELECT pg_try_advisory_lock(42)')
+        self.claim(holder, 'one', lock=True, e1=3000, e2=9000)
+        self.assertEqual(self.scan([self.alice], [1])[0], [])
+        self.assertEqual(len(self.scan([self.alice], [0])[0]), 1)
+        self.assertEqual(len(self.scan([self.alice], [None])[0]), 1)
+        self.assertEqual(len(self.scan([self.alice], [1], after_ms=3100)[0]), 1)
+        holder.value('SELECT pg_advisory_unlock(42)')
+        self.assertEqual(self.scan([self.alice], [1])[0], [(self.alice, False, 'one', 1, True)])
+        self.claim(holder, 'one', e1=3000, e2=9000)
+        self.assertEqual(self.scan([self.alice], [2])[0], [])  # it stands without the lock
+
+    def test_it_writes_nothing_and_says_what_is_wrong(self):
+        self.lead()
+        before = self.owner.rows('SELECT xmin, a.* FROM txrelay.accounts a')
+        self.assertEqual(self.scan([4711])[0], [])
+        self.assertEqual(len(self.scan([self.alice])[0]), 1)
+        self.assertEqual(self.owner.rows('SELECT xmin, a.* FROM txrelay.accounts a'), before)
+        self.refused('TR011', lambda: self.scan([1, 2], [1]), text=('p_epochs', '1 elements', '2'))
+        self.refused('TR011', lambda: self.scan(None), text=('leader_scan',))
 
 
 class Evict(Case):

@@ -120,10 +120,13 @@ struct tx {
     uint32_t priority;
     uint32_t prev_nonce, prev_id; /* other ones of the same nonce, of the same transaction; 0: none */
     bool committed;               /* is or was on record */
+    bool accepted;                /* some pool has had it */
     bool reached;                 /* was seen by a node */
     uint64_t sent_beat;           /* of whom sent it last, and that one: no bytes twice in one beat */
     int sent_by;
-    uint64_t poor_block; /* counted from 1: when it was sent by a relay that knew that the account cannot pay */
+    uint64_t poor_at; /* see poor_block */
+    uint64_t
+        poor_block;    /* counted from 1: when it was sent by a relay that knew that the account cannot pay */
     uint32_t final_in; /* block that holds it; 0: not final */
     uint64_t ban_until[NODES];
     uint64_t included_at[NODES]; /* when the node saw it in its best chain; 0: it is not */
@@ -281,7 +284,8 @@ enum op {
     OP_CLAIM,
     OP_RENEW,
     OP_RELEASE,
-    OP_EVICT, /* control */
+    OP_EVICT,
+    OP_SCAN, /* control */
     OP_LOAD,
     OP_OUTBOX,
     OP_ADMIT,
@@ -338,6 +342,8 @@ struct stmt {
     struct manager_account facts;
     int64_t used_nonce, used_block;
     bool renewed[ACCOUNTS];
+    struct elector_seen seen[ACCOUNTS];
+    int holders[ACCOUNTS];
     struct manager_snapshot_row *snapshot; /* owned, as are these */
     struct manager_outbox_row *outbox;
     struct manager_stop *stops;
@@ -681,6 +687,7 @@ void sql_claim(struct world *w, struct session *s, struct stmt *q);
 void sql_renew(struct world *w, struct session *s, struct stmt *q);
 void sql_release(struct world *w, struct session *s, struct stmt *q);
 void sql_evict(struct world *w, struct session *s, struct stmt *q);
+void sql_scan(struct world *w, struct session *s, struct stmt *q);
 bool sql_fence(struct world *w, struct stmt *q);
 bool mid_submission(const struct world *w, int account);
 void sql_write(struct world *w, struct stmt *q);

@@ -169,3 +169,28 @@ void sql_evict(struct world *w, struct session *s, struct stmt *q)
     q->ok = true;
     session_end(w, owner, true, w->now + latency(w));
 }
+
+void sql_scan(struct world *w, struct session *s, struct stmt *q)
+{
+    int64_t now = db_now_us(w);
+    size_t count = 0;
+    (void)s;
+    for (size_t i = 0; i < q->count; i++) {
+        int account = q->accounts[i];
+        const struct account_row *a = &w->db.t.accounts[account];
+        bool taken = lock_owner(w, KIND_ACCOUNT, account) != NULL;
+        bool in_force = a->holder && a->expiry_1_us > now && (taken || !a->lock_held);
+        if (in_force && a->epoch == q->epochs[i])
+            continue;
+        q->accounts[count] = account;
+        q->holders[count] = a->holder;
+        q->seen[count++] =
+            (struct elector_seen){.taken = taken,
+                                  .mine = a->holder == q->holder,
+                                  .lock_held = a->lock_held,
+                                  .epoch = a->epoch,
+                                  .expiry_1_left_ms = a->holder ? left_ms(a->expiry_1_us, now) : 0,
+                                  .expiry_2_left_ms = a->holder ? left_ms(a->expiry_2_us, now) : 0};
+    }
+    q->count = count;
+}

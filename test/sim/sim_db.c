@@ -140,11 +140,12 @@ static void answer(struct world *w, struct session *s, struct stmt *q)
 static void carry_out(struct world *w, struct session *s, struct stmt *q)
 {
     static void (*const control[])(struct world * w, struct session * s, struct stmt * q) = {
-        [OP_LOCK] = sql_lock,   [OP_UNLOCK] = sql_lock, [OP_ARM] = sql_lock,        [OP_DISARM] = sql_lock,
-        [OP_CLAIM] = sql_claim, [OP_RENEW] = sql_renew, [OP_RELEASE] = sql_release, [OP_EVICT] = sql_evict,
+        [OP_LOCK] = sql_lock,       [OP_UNLOCK] = sql_lock, [OP_ARM] = sql_lock,
+        [OP_DISARM] = sql_lock,     [OP_CLAIM] = sql_claim, [OP_RENEW] = sql_renew,
+        [OP_RELEASE] = sql_release, [OP_EVICT] = sql_evict, [OP_SCAN] = sql_scan,
     };
     q->code = 0;
-    if (q->op <= OP_EVICT)
+    if (q->op <= OP_SCAN)
         control[q->op](w, s, q);
     else if (q->op >= OP_ADMIT && q->op <= OP_PAUSE)
         sql_write(w, q);

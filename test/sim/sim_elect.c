@@ -216,6 +216,30 @@ static void on_evict(struct world *w, struct stmt *s)
     elect_feed(w, relay_of(w, s), &ev);
 }
 
+static void on_scan(struct world *w, struct stmt *s)
+{
+    char holders[ACCOUNTS][24];
+    for (size_t i = 0; i < s->count && !s->code; i++)
+        s->seen[i].holder = s->seen[i].address = holder_name(s->holders[i], holders[i]);
+    elect_feed(w, relay_of(w, s),
+               &(struct elector_event){.type = ELECTOR_EV_SCAN_REPLY,
+                                       .count = s->code ? 0 : s->count,
+                                       .accounts = s->accounts,
+                                       .seen = s->seen,
+                                       .failed = s->code != 0});
+}
+
+static void start_scan(struct world *w, struct relay *r)
+{
+    const int *accounts;
+    const int64_t *epochs;
+    struct stmt *s = stmt_new(w, r, -1, OP_SCAN, on_scan);
+    s->count = elector_scanning(r->elector, &accounts, &epochs);
+    memcpy(s->accounts, accounts, s->count * sizeof(*accounts));
+    memcpy(s->epochs, epochs, s->count * sizeof(*epochs));
+    send_control(w, r, s);
+}
+
 static void start_renew(struct world *w, struct relay *r)
 {
     const int *accounts;
@@ -258,6 +282,9 @@ static void carry_out(struct world *w, struct relay *r, const struct elector_eff
         return;
     case ELECTOR_FX_RENEW:
         start_renew(w, r);
+        return;
+    case ELECTOR_FX_SCAN:
+        start_scan(w, r);
         return;
     case ELECTOR_FX_PROMOTE:
         account_promote(w, r, fx->account, fx->epoch);

@@ -47,6 +47,8 @@ static void load_row(struct world *w, struct stmt *q, uint64_t nonce, size_t *ha
     for (uint32_t i = 0; i + 1 < p->attempt_count; i++, s->earlier_count++) {
         const struct tx *x = &w->chain.txs[p->attempts[i]];
         hash_of_tx(p->attempts[i], q->hashes[(*hashes)++]);
+        if (s->earlier_death >= 0)
+            s->earlier_death = x->death < 0 ? -1 : x->death > s->earlier_death ? x->death : s->earlier_death;
         if (s->earlier_own == i && (x->id || x->for_id <= 0))
             s->earlier_own++;
     }

@@ -152,7 +152,7 @@ static void check_renonce(struct world *w, int64_t id, uint64_t nonce)
 {
     for (uint32_t i = w->chain.last_of_id[id]; i; i = w->chain.txs[i].prev_id) {
         const struct tx *t = &w->chain.txs[i];
-        bool live = t->committed && !t->final_in && includable(w, t);
+        bool live = t->accepted && !t->final_in && includable(w, t);
         HOLDS(w, t->nonce == nonce || !live || w->db.lossy, "I5",
               "transaction %lld gets nonce %llu while its bytes at nonce %llu can still be included",
               (long long)id, (unsigned long long)nonce, (unsigned long long)t->nonce);

@@ -4,19 +4,25 @@
  *
  *              bid              got             granted
  *   FOLLOWER --------> LOCK_WAIT -----> CLAIM_WAIT -------> LEADER
- *    ^ ^ ^ ^           |  |   ^           |   |               | |
- *    | | | +-- taken --+  v   | ended     |   |               | |
- *    | | +-- healthy -- EVICT_WAIT        |   |               | |
+ *    ^ ^ ^ ^ |         |   ^              |   |               | |
+ *    | | | | |  taken  |   | ended        |   |               | |
+ *    | | | +-|---------+   |              |   |               | |
+ *    | | |   +------> EVICT_WAIT          |   |               | |
+ *    | | | lapsed         |               |   |               | |
+ *    | | +--- healthy ----+               |   |               | |
  *    | +--------- denied, failed ---------+   | too late,     | | renewal refused or
  *    |                                        v not wanted    v | late, drain
  *    +------------------------------------ RELEASE_WAIT <-------+ |
  *    +---- control session lost, write refused as stale ----------+
  *
+ * - Followers look before they bid: one SCAN in flight for all of them, every bid_min..bid_max ms, tells
+ *   whose lock is free and whose claim has lapsed, and who leads. It writes nothing and decides nothing: what
+ *   it makes us do is decided again by the statement that does it. Only an account that was heard to be free,
+ *   or whose last request failed, bids by itself.
  * - A bid is the session lock first, then the claim that raises the epoch. Without use_lock only the claim.
  * - The lock is never asked for while it is held (session locks stack), and is given up when the claim is
- *   denied. When it is taken, EVICT asks the database to end the session that has it if the claim behind it
- *   has lapsed (G11..G14; one statement looks and decides, so a healthy holder is never hit); the answer also
- *   tells who holds it and for how long, and no sooner than that is asked again.
+ *   denied. Where it is taken and the claim behind it has lapsed, EVICT asks the database to end the session
+ *   that has it (G11..G14; one statement looks and decides, so a healthy holder is never hit).
  * - Renewal: one statement for all accounts, every heartbeat_ms +-20 %, one in flight.
  * - The gate of an account is open iff LEADER, the store is up, and now < sent + expiry_1 - margin, where
  *   sent is when the last successful renewal (or the claim) was *sent* (monotonic, L05, L06). After the store
@@ -26,10 +32,10 @@
  * - A write whose outcome is unknown may still be carried out at the server. In DOUBT the leader claims again
  *   (LEADER -> CLAIM_WAIT; its own name is always granted): under the new epoch the table is read either
  * after that write or without it.
- * - Each LOCK, CLAIM, EVICT, RELEASE and RENEW is answered exactly once by the owner, failed = true when the
- *   outcome is unknown. The *_WAIT states wait for that answer whatever happens meanwhile; what comes too
- *   late (a claim granted after we gave up, a lock of a session that is gone) is handed back or ignored, and
- *   a renewal of an earlier tenure is told apart by its epoch. UNLOCK has no answer. */
+ * - Each LOCK, CLAIM, EVICT, RELEASE, RENEW and SCAN is answered exactly once by the owner, failed = true
+ * when the outcome is unknown. The *_WAIT states wait for that answer whatever happens meanwhile; what comes
+ * too late (a claim granted after we gave up, a lock of a session that is gone) is handed back or ignored,
+ * and a renewal of an earlier tenure is told apart by its epoch. UNLOCK has no answer. */
 #ifndef ELECTION_ELECTOR_H
 #define ELECTION_ELECTOR_H
 
@@ -45,7 +51,7 @@ struct elector_config {
     uint32_t expiry_1_ms;            /* default 5000 */
     uint32_t expiry_2_ms;            /* default 20000; == expiry_1: single-expiry mode */
     uint32_t margin_ms;              /* default 1000: gate shuts so long before expiry_1 */
-    uint32_t bid_min_ms, bid_max_ms; /* followers' bid interval with jitter; default 150, 450 */
+    uint32_t bid_min_ms, bid_max_ms; /* followers' scan interval with jitter; default 150, 450 */
     uint64_t seed;
 };
 
@@ -68,6 +74,7 @@ enum elector_event_type {
     ELECTOR_EV_EVICT_REPLY,   /* account, ok = terminated, failed; holder (NULL: not known), address, epoch,
                                  expiry_1_left_ms */
     ELECTOR_EV_RENEW_REPLY,   /* accounts[], renewed[], count; failed */
+    ELECTOR_EV_SCAN_REPLY,    /* accounts[], seen[], count: those of the scan that are no old news; failed */
     ELECTOR_EV_RELEASE_REPLY, /* account */
     ELECTOR_EV_LEADER_CHANGE, /* account, holder, address, epoch: heard over LISTEN; bids early when it says
                                  free */
@@ -75,6 +82,15 @@ enum elector_event_type {
     ELECTOR_EV_DOUBT, /* account: the outcome of a fenced write is unknown: go on under a new epoch */
     ELECTOR_EV_DRAIN, /* give everything up, bid no more */
     ELECTOR_EV_TICK,
+};
+/* What a scan tells about an account. */
+struct elector_seen {
+    bool taken;                   /* some session has its lock */
+    bool mine;                    /* the claim in the table is this relay's */
+    bool lock_held;               /* the claim counts only together with the lock */
+    const char *holder, *address; /* "": nobody claims it */
+    int64_t epoch;
+    int64_t expiry_1_left_ms, expiry_2_left_ms;
 };
 struct elector_event {
     enum elector_event_type type;
@@ -87,6 +103,7 @@ struct elector_event {
     size_t count;
     const int *accounts;
     const bool *renewed;
+    const struct elector_seen *seen;
 };
 
 enum elector_effect_type {
@@ -96,6 +113,7 @@ enum elector_effect_type {
     ELECTOR_FX_EVICT,
     ELECTOR_FX_RELEASE,
     ELECTOR_FX_RENEW,   /* for every LEADER account: elector_renewing() lists them */
+    ELECTOR_FX_SCAN,    /* for followers: elector_scanning() lists them */
     ELECTOR_FX_PROMOTE, /* account, epoch */
     ELECTOR_FX_DEMOTE,  /* account, epoch that ended, reason: all leader work stops now */
     ELECTOR_FX_GATE,    /* account, open: edge, for logs and to send what was held back */
@@ -131,6 +149,10 @@ const char *elector_holder(const struct elector *e, int account);  /* last known
 const char *elector_address(const struct elector *e, int account); /* its address; "" */
 /* Accounts and epochs that the renewal in flight covers. */
 size_t elector_renewing(const struct elector *e, const int **ret_accounts, const int64_t **ret_epochs);
+
+/* Accounts that the scan in flight covers, and the highest epoch that is known of each: what is in force
+ * under that epoch, with nothing to be done about it, needs no answer. */
+size_t elector_scanning(const struct elector *e, const int **ret_accounts, const int64_t **ret_epochs);
 
 const char *elector_state_name(enum elector_state state);
 void elector_dump(struct buf *out); /* the table of moves as a mermaid state diagram */

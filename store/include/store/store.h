@@ -115,6 +115,27 @@ struct store_evict {
 };
 void store_evict_start(struct store *s, struct store_evict *r, store_cb cb);
 
+/* What all accounts stand at, in one statement that writes nothing. Those whose claim is in force under the
+ * epoch that the caller knows, with the lock that it goes with, are left out. */
+struct store_seen {
+    size_t index; /* in the request's arrays */
+    bool taken;   /* some session has the account's lock */
+    bool lock_held;
+    const char *holder, *address; /* "" when free */
+    int64_t epoch;
+    int64_t expiry_1_left_ms, expiry_2_left_ms;
+};
+struct store_scan {
+    struct store_req req;
+    size_t count;
+    const int32_t *accounts;
+    const int64_t *epochs; /* the newest that the caller knows; -1: none */
+    /* out */
+    size_t seen_count;
+    const struct store_seen *seen; /* in the order of the request */
+};
+void store_scan_start(struct store *s, struct store_scan *r, store_cb cb);
+
 /* The doorbell: arm = try the exclusive session lock; armed = true means the leader may sleep. */
 struct store_doorbell {
     struct store_req req;
@@ -164,7 +185,8 @@ struct store_pending_row {
     int64_t submitted_block; /* finalized height when it was signed */
     size_t earlier_count;    /* hashes of earlier attempts at this nonce: they may still be included */
     const uint8_t (*earlier)[32];
-    size_t earlier_own; /* so many of them, the first ones, were no fillers */
+    size_t earlier_own;    /* so many of them, the first ones, were no fillers */
+    int64_t earlier_death; /* where the last of their eras ends; -1: one is immortal; 0: there are none */
 };
 struct store_snapshot {
     struct store_req req;

@@ -56,6 +56,7 @@ enum wire_kind {
     W_EVICT,
     W_RELEASE,
     W_RENEW,
+    W_SCAN,
     W_WRITE,
     W_REPLY,       /* carries an event to the relay */
     W_FAILED,      /* the store answers by itself: not connected */
@@ -78,6 +79,7 @@ struct message {
     int accounts[ACCOUNTS];
     int64_t epochs[ACCOUNTS];
     bool renewed[ACCOUNTS];
+    struct elector_seen seen[ACCOUNTS];
 };
 
 struct relay {
@@ -88,7 +90,7 @@ struct relay {
     uint64_t paused_until;
     uint64_t last_request, last_reply; /* order of the session */
     enum wire_kind op[ACCOUNTS];       /* in flight; W_NONE: nothing */
-    bool renewing;
+    bool renewing, scanning;
     bool holds[ACCOUNTS]; /* its own view: to catch stacked locks */
     bool gate[ACCOUNTS];  /* as told by edges */
     int64_t epoch[ACCOUNTS];
@@ -168,7 +170,7 @@ static void step(struct world *w, int relay, struct elector_event ev);
 static const enum elector_event_type reply_types[] = {
     [W_LOCK] = ELECTOR_EV_LOCK_REPLY,       [W_CLAIM] = ELECTOR_EV_CLAIM_REPLY,
     [W_EVICT] = ELECTOR_EV_EVICT_REPLY,     [W_RENEW] = ELECTOR_EV_RENEW_REPLY,
-    [W_RELEASE] = ELECTOR_EV_RELEASE_REPLY,
+    [W_RELEASE] = ELECTOR_EV_RELEASE_REPLY, [W_SCAN] = ELECTOR_EV_SCAN_REPLY,
 };
 
 static void request(struct world *w, int relay, enum wire_kind kind, const struct elector_effect *fx)
@@ -184,11 +186,12 @@ static void request(struct world *w, int relay, enum wire_kind kind, const struc
     m->ev.account = fx->account;
     m->ev.epoch = fx->epoch;
     m->have_lock = fx->have_lock;
-    if (kind != W_RENEW)
+    if (kind != W_RENEW && kind != W_SCAN)
         return;
     const int *accounts;
     const int64_t *epochs;
-    m->count = elector_renewing(r->e, &accounts, &epochs);
+    m->count = kind == W_RENEW ? elector_renewing(r->e, &accounts, &epochs)
+                               : elector_scanning(r->e, &accounts, &epochs);
     CHECK(w, m->count > 0 && m->count <= ACCOUNTS);
     memcpy(m->accounts, accounts, m->count * sizeof(*accounts));
     memcpy(m->epochs, epochs, m->count * sizeof(*epochs));
@@ -234,6 +237,11 @@ static void effect(struct world *w, int relay, const struct elector_effect *fx)
         CHECK(w, !r->renewing);
         r->renewing = true;
         request(w, relay, W_RENEW, fx);
+        return;
+    case ELECTOR_FX_SCAN:
+        CHECK(w, !r->scanning && r->up && !r->draining); /* one in flight, for all accounts */
+        r->scanning = true;
+        request(w, relay, W_SCAN, fx);
         return;
     case ELECTOR_FX_PROMOTE:
         CHECK(w, r->epoch[a] == 0 && !r->draining);
@@ -361,6 +369,27 @@ static void answer_renew(struct world *w, struct message *m, struct message *rep
     reply->count = m->count;
 }
 
+/* Writes nothing; rows that say nothing new are left out. */
+static void answer_scan(struct world *w, struct message *m, struct message *reply)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        const struct row *t = &w->rows[m->accounts[i]];
+        bool taken = t->locked_by != 0;
+        bool in_force = t->claimant && t->expiry_1 > w->now && (taken || !t->lock_held);
+        if (in_force && t->epoch == m->epochs[i])
+            continue;
+        reply->accounts[reply->count] = m->accounts[i];
+        reply->seen[reply->count++] =
+            (struct elector_seen){.taken = taken,
+                                  .mine = t->claimant == m->incarnation,
+                                  .lock_held = t->lock_held,
+                                  .holder = t->claimant ? "somebody" : "",
+                                  .epoch = t->epoch,
+                                  .expiry_1_left_ms = (int64_t)(t->expiry_1 - w->now),
+                                  .expiry_2_left_ms = (int64_t)(t->expiry_2 - w->now)};
+    }
+}
+
 /* A request arrived at the database: carried out, and its answer is on the way. */
 static void execute(struct world *w, struct message m)
 {
@@ -411,6 +440,11 @@ static void execute(struct world *w, struct message m)
         if (!error)
             answer_renew(w, &m, &reply);
         break;
+    case W_SCAN:
+        ev->type = ELECTOR_EV_SCAN_REPLY;
+        if (!error)
+            answer_scan(w, &m, &reply);
+        break;
     case W_WRITE:
         ev->type = ELECTOR_EV_STALE;
         ev->epoch = m.ev.epoch;
@@ -425,6 +459,7 @@ static void execute(struct world *w, struct message m)
     sent->count = reply.count;
     memcpy(sent->accounts, reply.accounts, sizeof(reply.accounts));
     memcpy(sent->renewed, reply.renewed, sizeof(reply.renewed));
+    memcpy(sent->seen, reply.seen, sizeof(reply.seen));
 }
 
 /* ---- what reaches a relay ---- */
@@ -438,6 +473,11 @@ static void reply(struct world *w, struct message *m)
         ev.accounts = m->accounts;
         ev.renewed = m->renewed;
         ev.count = m->count;
+    } else if (ev.type == ELECTOR_EV_SCAN_REPLY) {
+        r->scanning = false;
+        ev.accounts = m->accounts;
+        ev.seen = m->seen;
+        ev.count = m->count;
     } else if (ev.type != ELECTOR_EV_STALE) {
         r->op[ev.account] = W_NONE;
         if (ev.type == ELECTOR_EV_LOCK_REPLY)
@@ -450,7 +490,7 @@ static void fail_all(struct world *w, int relay)
 {
     struct relay *r = &w->relays[relay];
     enum wire_kind op[ACCOUNTS];
-    bool renewing = r->renewing;
+    bool renewing = r->renewing, scanning = r->scanning;
     memcpy(op, r->op, sizeof(op));
     for (int a = 0; a < ACCOUNTS; a++) {
         if (op[a] == W_NONE)
@@ -461,6 +501,10 @@ static void fail_all(struct world *w, int relay)
     if (renewing) {
         r->renewing = false;
         step(w, relay, (struct elector_event){.type = ELECTOR_EV_RENEW_REPLY, .failed = true});
+    }
+    if (scanning) {
+        r->scanning = false;
+        step(w, relay, (struct elector_event){.type = ELECTOR_EV_SCAN_REPLY, .failed = true});
     }
 }
 

@@ -183,6 +183,48 @@ static void test_evict(void **state)
     store_req_done(&unknown.req);
 }
 
+/* One look at many accounts: in the order of the question; what is known and in force is left out. */
+static void test_scan(void **state)
+{
+    (void)state;
+    struct fx_account mine, unclaimed;
+    fx_account_new(&x, &unclaimed);
+    fx_account_new(&x, &mine);
+    fx_account_claim(&x, &mine, "me");
+    const int32_t accounts[] = {mine.account, 99999, unclaimed.account, a.account};
+    int64_t epochs[] = {mine.epoch, -1, -1, a.epoch - 1};
+    struct store_scan r = {.count = 4, .accounts = accounts, .epochs = epochs};
+    RUN_OK(&x, scan, &r);
+    assert_int_equal(r.seen_count, 2);
+    assert_int_equal(r.seen[0].index, 2);
+    assert_false(r.seen[0].taken);
+    assert_string_equal(r.seen[0].holder, "");
+    assert_int_equal(r.seen[1].index, 3);
+    assert_true(r.seen[1].taken);
+    assert_true(r.seen[1].lock_held);
+    assert_string_equal(r.seen[1].holder, "me");
+    assert_string_equal(r.seen[1].address, "host:1");
+    assert_int_equal(r.seen[1].epoch, a.epoch);
+    assert_in_range(r.seen[1].expiry_1_left_ms, 1, 60000);
+    assert_in_range(r.seen[1].expiry_2_left_ms, 60000, 120000);
+    store_req_done(&r.req);
+
+    struct store_lock drop = {.lock_key = mine.lock_key}; /* a claim with the lock, and the lock is gone */
+    RUN_OK(&x, unlock, &drop);
+    epochs[3] = a.epoch;
+    RUN_OK(&x, scan, &r);
+    assert_int_equal(r.seen_count, 2);
+    assert_int_equal(r.seen[0].index, 0);
+    assert_false(r.seen[0].taken);
+    assert_int_equal(r.seen[0].epoch, mine.epoch);
+    assert_int_equal(r.seen[1].index, 2);
+    store_req_done(&r.req);
+    r.count = 0;
+    RUN_OK(&x, scan, &r);
+    assert_int_equal(r.seen_count, 0);
+    store_req_done(&r.req);
+}
+
 /* Renewal answers per account: the epoch, the holder and the lock must be right. */
 static void test_renew(void **state)
 {
@@ -437,6 +479,7 @@ int main(void)
         BOTH(test_lock),
         BOTH(test_claim),
         BOTH(test_evict),
+        BOTH(test_scan),
         BOTH(test_renew),
         BOTH(test_fencing),
         BOTH(test_expiry),

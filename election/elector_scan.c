@@ -1,0 +1,89 @@
+/* The one look of all followers at the table, and what each does about what it saw. */
+#include "base/check.h"
+#include "elector_internal.h"
+
+/* A follower that does not bid by itself, at `due`. */
+static bool waits(const struct elector_account *a)
+{
+    return a->state == ELECTOR_FOLLOWER && a->due == ELECTOR_NEVER;
+}
+
+static void scan(struct elector *e, uint64_t now)
+{
+    e->scan_count = 0;
+    for (size_t i = 0; i < e->count; i++) {
+        struct elector_account *a = &e->accounts[i];
+        a->scanned = waits(a);
+        if (!a->scanned)
+            continue;
+        a->scan_epoch = a->seen_epoch;
+        e->scan_accounts[e->scan_count] = (int)i;
+        e->scan_epochs[e->scan_count++] = a->holder[0] ? a->seen_epoch : -1; /* else: tell who it is */
+    }
+    e->scan_sent = now;
+    if (!e->scan_count) {
+        e->scan_at = now + elector__bid_delay(e);
+        return;
+    }
+    e->scanning = true;
+    e->scan_at = ELECTOR_NEVER;
+    elector__emit(e, NULL, ELECTOR_FX_SCAN);
+}
+
+void elector__scan_due(struct elector *e, uint64_t now)
+{
+    if (e->scanning)
+        return;
+    if (!elector__bids(e) || e->busy == e->count)
+        e->scan_at = ELECTOR_NEVER;
+    else if (e->scan_at == ELECTOR_NEVER)
+        e->scan_at = now + elector__bid_delay(e);
+    else if (now >= e->scan_at)
+        scan(e, now);
+}
+
+/* With locks: a free one is tried, unless the claim stands without it; one that is taken behind a lapsed
+ * claim is asked about. Its holder may be about to claim, so it takes two scans to call a lock without a
+ * claim lapsed. Without: what the claims plan says, and what a lock protects is not for us. */
+static void act(struct elector *e, struct elector_account *a, uint64_t now, const struct elector_seen *seen)
+{
+    bool free_account = !seen->holder || !seen->holder[0];
+    bool lapsed = free_account || seen->expiry_1_left_ms <= 0;
+    bool was_orphan = a->orphan;
+    a->orphan = seen->taken && free_account;
+    if (!e->config.use_lock) {
+        bool sure = free_account || seen->expiry_2_left_ms <= 0; /* else something may be mid-submission */
+        if (seen->mine || (lapsed && !seen->taken && (sure || now >= a->ask_at)))
+            elector__bid(e, a, now);
+    } else if (!seen->taken) {
+        if (lapsed || seen->mine || seen->lock_held)
+            elector__bid(e, a, now);
+    } else if (lapsed && now >= a->ask_at && (!free_account || was_orphan)) {
+        elector__evict(e, a, now);
+    }
+}
+
+void elector__on_scan_reply(struct elector *e, uint64_t now, const struct elector_event *ev)
+{
+    PRE(e->scanning);
+    e->scanning = false;
+    if (ev->failed) {
+        e->scan_at = now + backoff_next(&e->scan_backoff, &e->rng);
+        return;
+    }
+    backoff_reset(&e->scan_backoff);
+    e->scan_at = e->scan_sent + elector__bid_delay(e);
+    if (!elector__bids(e))
+        return;
+    for (size_t i = 0; i < ev->count; i++) {
+        const struct elector_seen *seen = &ev->seen[i];
+        struct elector_account *a = &e->accounts[ev->accounts[i]];
+        /* It did something meanwhile, or heard newer news. An epoch below what was known before is no older
+         * news: the database failed over, and lost commits. */
+        bool heard = a->seen_epoch != a->scan_epoch && seen->epoch < a->seen_epoch;
+        if (!a->scanned || !waits(a) || heard)
+            continue;
+        elector__learn(a, seen->holder, seen->address, seen->epoch);
+        act(e, a, now, seen);
+    }
+}

@@ -1,0 +1,3 @@
+-- $1 accounts, $2 the epochs that are known of them
+SELECT account, taken, holder, holder_address, epoch, lock_held, expiry_1_left_ms, expiry_2_left_ms
+FROM txrelay.leader_scan($1, $2)

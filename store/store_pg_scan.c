@@ -1,0 +1,62 @@
+/* What a relay's followers look at, on the control session: the one that would bid. */
+#include "base/check.h"
+#include "store_pg.h"
+
+static void free_rows(void *rows)
+{
+    conn_result_free(rows);
+}
+
+static void decode_seen(struct pg_row *row, struct store_seen *ret)
+{
+    ret->taken = pg_get_bool(row, 1);
+    ret->holder = pg_get_text(row, 2, "");
+    ret->address = pg_get_text(row, 3, "");
+    ret->epoch = pg_get_int(row, 4, 0);
+    ret->lock_held = pg_get_bool(row, 5);
+    ret->expiry_1_left_ms = pg_get_int(row, 6, 0);
+    ret->expiry_2_left_ms = pg_get_int(row, 7, 0);
+}
+
+/* The rows come in the order of the question, with gaps. */
+static void decode_scan(struct store_req *req, const struct conn_result *r)
+{
+    struct store_scan *n = CONTAINER_OF(req, struct store_scan, req);
+    size_t rows = (size_t)conn_result_rows(r), at = 0;
+    struct conn_result *kept = conn_result_keep(r); /* the texts lie in it */
+    struct store_seen *seen = store__arena(req, rows * sizeof(*seen), kept, free_rows);
+    struct pg_row row = {.r = kept, .bad = rows > n->count};
+    for (size_t i = 0; i < rows && !row.bad; i++, at++) {
+        row.row = (int)i;
+        int64_t account = pg_get_int(&row, 0, 0);
+        while (at < n->count && n->accounts[at] != account)
+            at++;
+        row.bad |= at == n->count;
+        seen[i].index = at;
+        decode_seen(&row, &seen[i]);
+    }
+    if (row.bad) {
+        store_pg__misfit(req, SQL_SCAN_CLAIMS);
+        return;
+    }
+    n->seen = seen;
+    n->seen_count = rows;
+}
+
+void store_pg__scan(struct store *base, struct store_scan *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    store_pg__args(s, &a);
+    r->seen = NULL;
+    r->seen_count = 0;
+    pg_array_begin(&a, PG_ELEM_INT4, r->count);
+    for (size_t i = 0; i < r->count; i++)
+        pg_elem_int4(&a, r->accounts[i]);
+    pg_array_end(&a);
+    pg_array_begin(&a, PG_ELEM_INT8, r->count);
+    for (size_t i = 0; i < r->count; i++)
+        pg_elem_opt(&a, r->epochs[i]);
+    pg_array_end(&a);
+    store_pg__send(s, &s->control, SQL_SCAN_CLAIMS, &a, &r->req, decode_scan);
+}
