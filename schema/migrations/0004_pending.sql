@@ -585,15 +585,20 @@ BEGIN
 END
 $$;
 
--- Notes which nonces finalized blocks have used for good.
+-- Notes which nonces finalized blocks have used for good. In plpgsql, which keeps its plans: this is asked once a batch.
 CREATE FUNCTION txrelay.nonces_used(p_account int, p_nonces bigint[], p_block_hashes bytea[], p_block_numbers bigint[],
     p_outcomes text[]) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
-    UPDATE accounts t SET used_nonce = greatest(t.used_nonce, u.nonce + 1), used_block = greatest(t.used_block, u.number)
-    FROM (SELECT max(b.nonce) AS nonce, max(b.number) AS number
-          FROM unnest(p_nonces, p_block_hashes, p_block_numbers, p_outcomes) b (nonce, block_hash, number, outcome)
-          WHERE b.block_hash IS NOT NULL OR b.outcome = 'usurped') u
-    WHERE t.account = p_account AND (u.nonce >= coalesce(t.used_nonce, 0) OR u.number > coalesce(t.used_block, -1))
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_nonce bigint;
+    v_number bigint;
+BEGIN
+    SELECT max(b.nonce), max(b.number) INTO v_nonce, v_number
+        FROM unnest(p_nonces, p_block_hashes, p_block_numbers, p_outcomes) b (nonce, block_hash, number, outcome)
+        WHERE b.block_hash IS NOT NULL OR b.outcome = 'usurped';
+    UPDATE accounts t SET used_nonce = greatest(t.used_nonce, v_nonce + 1), used_block = greatest(t.used_block, v_number)
+        WHERE t.account = p_account AND (v_nonce >= coalesce(t.used_nonce, 0) OR v_number > coalesce(t.used_block, -1));
+END
 $$;
 
 -- pending -> finished for rows that have their outcome. If the attempt that was included belongs to a transaction

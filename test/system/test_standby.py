@@ -6,7 +6,6 @@ import shutil
 import unittest
 
 from harness import proc
-from harness.cases import load_tests  # noqa: F401
 from harness.chain import remark
 from harness.leadership import LeadWorld, Server, kill
 from harness.postgres import PG_SH, Postgres
