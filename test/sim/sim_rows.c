@@ -397,7 +397,9 @@ struct manager_account account_facts(const struct world *w, int account)
                                     .tip_step_percent = p->tip_step_percent,
                                     .tip_after_blocks = p->tip_after_blocks,
                                     .skip_after_blocks = p->skip_after_blocks,
-                                    .requeue_usurped = p->requeue_usurped};
+                                    .requeue_usurped = p->requeue_usurped,
+                                    .has_low_balance = true,
+                                    .low_balance = 10};
 }
 
 void sql_write(struct world *w, struct stmt *q)
