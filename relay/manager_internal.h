@@ -124,6 +124,7 @@ struct row {
     uint32_t bytes_len;
     uint32_t call_len;
     int64_t era_death; /* -1: immortal */
+    int64_t own_death; /* the same of the transaction's own bytes alone; 0: none were sent */
     int64_t out_death; /* from this finalized height on nothing that was sent can be included any more */
     uint64_t submitted_block;
     uint8_t *block_hash; /* owned 32 bytes, NULL: none */

@@ -103,6 +103,7 @@ static void earlier_eras(struct row *row, const struct manager_snapshot_row *s)
     int64_t last = s->earlier_death < 0 ? INT64_MAX : s->earlier_death;
     if (s->earlier_count && last > row->out_death)
         row->out_death = last;
+    row->own_death = row->out_death; /* which of them were its own is not said */
 }
 
 static void load_row(struct manager *m, const struct manager_snapshot_row *s)

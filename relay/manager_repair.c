@@ -453,12 +453,17 @@ static void resign_pump(struct manager *m)
     }
 }
 
+/* Its own bytes may still be included. Fillers in its place may go on living beside another one. */
+static bool own_bytes_live(const struct manager *m, const struct row *row)
+{
+    return row->was_out && m->seen < (uint64_t)(row->filler ? row->own_death : row->out_death);
+}
+
 /* The lowest row from this nonce on whose filler need not wait for old bytes. */
 static struct row *fillable(const struct manager *m, uint64_t from)
 {
     struct row *row = manager__first(m, ROW_FILL, from);
-    while (row &&
-           (row->refused || (row->was_out && m->seen < (uint64_t)row->out_death && !PLANTED(FILL_LIVE))))
+    while (row && (row->refused || (own_bytes_live(m, row) && !PLANTED(FILL_LIVE))))
         row = manager__first(m, ROW_FILL, row->nonce + 1);
     return row;
 }

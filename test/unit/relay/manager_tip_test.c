@@ -314,6 +314,28 @@ static void race_goes_on(void **state)
     script_free(s);
 }
 
+/* Neither gets in, for lack of room in blocks: once its own bytes are dead the transaction ends, and what is
+ * left at its nonce is nobody's. */
+static void race_without_a_winner(void **state)
+{
+    (void)state;
+    struct script *s = racing();
+    accept(s, 5);
+    while (s->finalized < 164) {
+        none(s, MANAGER_FX_FILL);
+        none(s, MANAGER_FX_RESIGN);
+        s->best = s->finalized + 2;
+        best(s);
+        status(s, 5, TX_READY, NULL);
+        finalized(s, 5, 0, NULL);
+    }
+    const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
+    assert_int_equal(fx->rows[0].nonce, 5);
+    assert_string_equal(fx->rows[0].outcome, "cancelled");
+    assert_string_equal(fx->rows[0].reason, "by app");
+    script_free(s);
+}
+
 /* Lost and cancelled: the filler need not wait for the end of the era. */
 static void race_for_a_lost_one(void **state)
 {
@@ -582,6 +604,7 @@ int main(void)
         cmocka_unit_test(race_won),
         cmocka_unit_test(race_lost),
         cmocka_unit_test(race_goes_on),
+        cmocka_unit_test(race_without_a_winner),
         cmocka_unit_test(race_for_a_lost_one),
         cmocka_unit_test(race_after_a_load),
         cmocka_unit_test(cancelled_and_usurped),
