@@ -76,7 +76,8 @@ class Leadership(unittest.TestCase):
 
     # ---- a leader that hangs ----
 
-    def test_G09_157_stopped_under_load_and_thawed(self):
+    def test_157_stopped_under_load_and_thawed(self):
+        """G09, G13, L13: another leads when it is due and not before; the thawed one writes nothing and steps down."""
         world = self.world()
         leader, links, heir = world.pair()
         with Load(world) as load:
@@ -329,7 +330,7 @@ class Leadership(unittest.TestCase):
         self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.accounts'), 0)
         world.relays.remove(relay)
 
-    def test_153_pooler_with_a_direct_control_connection(self):
+    def test_153_154_pooler_with_a_direct_control_connection(self):
         """work_url through the pooler; locks and LISTEN have a session of their own."""
         world = self.world()
         url = self.bouncer(world)
@@ -375,8 +376,8 @@ class Leadership(unittest.TestCase):
 
     # ---- clocks ----
 
-    def test_G34_163_wall_clocks_an_hour_apart(self):
-        """One relay's wall clock an hour before, the other's an hour after the database's: a healthy leader is left alone, a
+    def test_163_wall_clocks_an_hour_apart(self):
+        """G34. One relay's wall clock an hour before, the other's an hour after the database's: a healthy leader is left alone, a
         hung one is replaced when its time is over, by the database's clock."""
         if not os.path.exists(FAKETIME):
             self.skipTest('libfaketime is not installed')
@@ -409,7 +410,7 @@ class Leadership(unittest.TestCase):
 
     # ---- how long ----
 
-    def test_takeover_time(self):
+    def test_158_159_takeover_time(self):
         """kill -9 of the leader, again and again, under load: from the kill to the successor's account.ready."""
         world = self.world()
         relays = [world.relay(n) for n in 'ab']

@@ -117,7 +117,7 @@ class Promoted(unittest.TestCase):
         world.enqueue_together(['the old one is gone'])
         print(f'\n  promoted with all commits: {self.settle_at(self.standby)}')
 
-    def test_161_promoted_without_the_last_ten_commits(self):
+    def test_160_161_promoted_without_the_last_ten_commits(self):
         """Ten transactions are on the chain that the new primary never heard of. Their nonces are not used again, and the log
         says so; nothing is left of them in the new database, since there is nothing to adopt them by."""
         world = self.world

@@ -382,6 +382,8 @@ struct store_pg_config {
     bool use_lock;                 /* false: claims and expiry alone */
     uint32_t connect_timeout_ms;   /* default 5000 */
     uint32_t statement_timeout_ms; /* default 30000 */
+    uint32_t control_answer_ms; /* a control session that is silent for longer is given up; default: a little
+                                   more than a statement may take */
     void (*on_state)(void *arg, enum store_state state, const struct err *err);
     /* The control session was lost: every lock and doorbell with it. Comes before on_state(DOWN). */
     void (*on_control_lost)(void *arg);
