@@ -336,6 +336,36 @@ static void race_without_a_winner(void **state)
     script_free(s);
 }
 
+/* The filler gets in while another one is written in its place: the transaction ends with that write, so what
+ * is left to end is nobody's. */
+static void race_won_too_late(void **state)
+{
+    (void)state;
+    struct script *s = racing();
+    uint8_t bytes[BYTES_LEN] = {9}, won[32];
+    memcpy(won, current(s, 5), 32);
+    accept(s, 5);
+    while (s->finalized < 164) {
+        best(s);
+        status(s, 5, TX_READY, NULL);
+        finalized(s, 5, 0, NULL);
+    }
+    expect(s, MANAGER_FX_FILL);
+    finalized(s, 6, 1, &(struct in_block){won, 5, true, DISPATCH_OK, NULL});
+    none(s, MANAGER_FX_STORE_FINISH);
+    struct manager_written_row row = {.nonce = 5,
+                                      .bytes = bytes,
+                                      .bytes_len = BYTES_LEN,
+                                      .call_len = CALL_LEN,
+                                      .era_death = 228,
+                                      .spec_version = SPEC};
+    feed(s, (struct manager_event){.type = MANAGER_EV_FILLED, .written = &row, .count = 1});
+    const struct manager_row_effect *end = ended(s);
+    assert_string_equal(end->outcome, "ok");
+    assert_int_equal(end->id, 0);
+    script_free(s);
+}
+
 /* Lost and cancelled: the filler need not wait for the end of the era. */
 static void race_for_a_lost_one(void **state)
 {
@@ -605,6 +635,7 @@ int main(void)
         cmocka_unit_test(race_lost),
         cmocka_unit_test(race_goes_on),
         cmocka_unit_test(race_without_a_winner),
+        cmocka_unit_test(race_won_too_late),
         cmocka_unit_test(race_for_a_lost_one),
         cmocka_unit_test(race_after_a_load),
         cmocka_unit_test(cancelled_and_usurped),
