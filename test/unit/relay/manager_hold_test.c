@@ -108,8 +108,13 @@ static void payment_while_it_is_stored(void **state)
     best(s);
     accept(s, 5);
     none(s, MANAGER_FX_STORE_PAUSE);
+    none(s, MANAGER_FX_WANT_OUTBOX); /* the table still says paused: it would refuse them */
     stored(s, MANAGER_EV_PAUSE_STORED);
     assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_NONE);
+    none(s, MANAGER_FX_WANT_OUTBOX);
+    stored(s, MANAGER_EV_PAUSE_STORED);
+    outbox(s, 1);
+    expect(s, MANAGER_FX_ADMIT);
     script_free(s);
 }
 
