@@ -307,7 +307,8 @@ class Leadership(unittest.TestCase):
         proc.wait_for('100 heartbeats', hundred, 60, 0.01)
         before = world.sessions(leader, name='control')
         began = time.time()
-        self.assertTrue(world.pg.value('SELECT txrelay.leader_release(account, epoch, claimant) FROM txrelay.accounts'))
+        world.pg.query('''UPDATE txrelay.accounts SET claimant = NULL, claimant_address = NULL, lock_held = false, lock_pid = NULL,
+                          expiry_1 = NULL, expiry_2 = NULL''')
         taken = self.wait_ready_after(heir, began)
         leader.wait_log('leader.lost.*the renewal was refused')
         self.assertEqual(world.sessions(leader, name='control'), before, 'the lock came free without the end of its session')
