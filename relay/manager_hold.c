@@ -3,11 +3,11 @@
  *   PAYMENT              the account cannot pay. Nothing more is admitted, one submission a block is tried;
  *                        the first that is accepted ends it.
  *   TRANSACTION_VERSION  the runtime encodes calls in another way than the one that was accepted: what was
- *                        enqueued may mean something else (case 102). An operator's order ends it, or the
- *                        return of the accepted version.
- *   REAPED               the account's nonce is below one that was used for good: the account was removed and
- *                        lives again (case 93). After the order no byte of the former life is sent again: its
- *                        rows go back to the outbox or end once their eras are over, then nonces begin anew.
+ *                        enqueued may mean something else (case 102). Only an operator's order ends it: a
+ * node that shows the former version again may just be behind. REAPED               the account's nonce is
+ * below one that was used for good: the account was removed and lives again (case 93). After the order no
+ * byte of the former life is sent again: its rows go back to the outbox or end once their eras are over, then
+ * nonces begin anew.
  *
  * A hold is written to the table, where operators see it. The order is read there too: a look that began
  * after the hold was stored and finds the account not paused. */
@@ -151,8 +151,6 @@ void manager__version_check(struct manager *m)
             "transaction_version is %u and calls were accepted for %u: they may mean something else "
             "now; nothing is signed until an operator resumes the account",
             m->transaction_version, accepted);
-    else if (m->hold == MANAGER_HOLD_TRANSACTION_VERSION)
-        hold_over(m);
 }
 
 /* ---- a reaped account ---- */

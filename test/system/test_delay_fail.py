@@ -153,7 +153,8 @@ class Play:
             acquired = log_times(self.heir.text(), 'leader.acquired')[-1]
             assert acquired >= self.due - 0.002, f'taken over {self.due - acquired:.3f} s early'
         late = self.taken - self.due
-        assert late <= 1.0 * SLOW, f'taken over {late:.3f} s after it was due'
+        bound = 2.0 if self.c.fault == 'restart' else 1.0  # every session has to find the server again first
+        assert late <= bound * SLOW, f'taken over {late:.3f} s after it was due'
 
     def wake(self):
         """The old leader goes on and steps down."""

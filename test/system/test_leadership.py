@@ -236,6 +236,43 @@ class Leadership(unittest.TestCase):
         self.say(f'sent {len(after)} times after the cut, last after {after[-1]:.2f} s (gate: {limit:.2f} s), another led after '
                  f'{taken:.2f} s, attempts by epoch {by_epoch}, {world.settle()}')
 
+    def held(self, world, ms):
+        """Wait until the account's last heartbeat is so old."""
+        proc.wait_for('the heartbeat to be old', lambda: world.pg.value(
+            "SELECT clock_timestamp() - heartbeat > %s * interval '1 ms' FROM txrelay.accounts", (ms,)))
+
+    def test_partition_that_heals_in_time(self):
+        """Shorter than expiry_1: the same leader goes on under the same epoch."""
+        world = self.world(leadership={**FAST, 'expiry_1_ms': 10000, 'expiry_2_ms': 10000})
+        leader, links, _ = world.pair()
+        epoch = world.epoch()
+        with Load(world) as load:
+            load.wait(10)
+            links.database.set('hold')
+            self.held(world, 1000)
+            links.database.set('pass')
+            load.wait(20)
+        self.assertEqual(world.epoch(), epoch)
+        self.assertTrue(leader.leads('alice'))
+        self.say(str(world.settle()))
+
+    def test_G23_partition_that_heals_too_late(self):
+        """What the old leader had on the way comes to the server after another took over, renewal and writes alike: refused."""
+        world = self.world()
+        leader, links, heir = world.pair()
+        with Load(world) as load:
+            load.wait(10)
+            links.database.set('hold')
+            began = time.time()
+            self.held(world, 500)
+            taken = self.wait_ready_after(heir, began)
+            before = world.refused(leader)
+            links.database.set('pass')
+            proc.wait_for('its late statements to be refused', lambda: world.refused(leader) > before)
+            world.steps_down(leader)
+            load.wait(10)
+        self.say(f'led after {taken - began:.2f} s, refused {world.refused(leader)}, {world.settle()}')
+
     def test_slow_database_changes_nothing(self):
         """Every answer 40 ms late, both ways: the claim is kept, nothing is lost."""
         world = self.world()
@@ -270,7 +307,8 @@ class Leadership(unittest.TestCase):
         proc.wait_for('100 heartbeats', hundred, 60, 0.01)
         before = world.sessions(leader, name='control')
         began = time.time()
-        self.assertTrue(world.pg.value('SELECT txrelay.leader_release(account, epoch, claimant) FROM txrelay.accounts'))
+        world.pg.query('''UPDATE txrelay.accounts SET claimant = NULL, claimant_address = NULL, lock_held = false, lock_pid = NULL,
+                          expiry_1 = NULL, expiry_2 = NULL''')
         taken = self.wait_ready_after(heir, began)
         leader.wait_log('leader.lost.*the renewal was refused')
         self.assertEqual(world.sessions(leader, name='control'), before, 'the lock came free without the end of its session')
