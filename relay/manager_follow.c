@@ -23,6 +23,8 @@ void manager__follow(struct manager *m, uint64_t from)
 static struct row_end *end(struct manager *m, struct row *row, const char *outcome, const uint8_t hash[32],
                            const struct manager_block *block)
 {
+    if (row->state == ROW_SUBMITTED)
+        manager__went_out(row); /* the answer will not be heard any more */
     row->end = xcalloc(1, sizeof(*row->end));
     row->end->outcome = outcome;
     memcpy(row->end->hash, hash, 32);
@@ -164,6 +166,10 @@ static void included(struct manager *m, const struct manager_included *x, const 
     if ((row || x->own_signer) && m->fin_nonce <= (row ? row->nonce : x->nonce))
         m->fin_nonce = (row ? row->nonce : x->nonce) + 1;
     if (row) {
+        if (row->end && !row->end->has_block && row->state == ROW_ENDING) { /* see is_lost */
+            free(row->end);
+            row->end = NULL;
+        }
         if (!row->end)
             finalized_ours(m, row, x, block);
         return;
@@ -273,10 +279,10 @@ void manager__finalized(struct manager *m, const struct manager_block *block)
 
 /* ---- storing ends ---- */
 
-/* Another nonce only when all that is final was seen: a node that catches up may show the account's former
- * life, in which the nonce was used, and after it the end of that life, after which the same bytes are good
- * again. */
-static bool may_leave(const struct manager *m, const struct row *row)
+/* That a nonce was lost is certain only when all that is final was seen: a node that catches up may show the
+ * account's former life, in which somebody else used it, then the end of that life, after which the same
+ * bytes are good again, and then a block that holds them. */
+static bool is_lost(const struct manager *m, const struct row *row)
 {
     return m->seen >= m->finalized && (m->hold != MANAGER_HOLD_REAPED || manager__dead(m, row));
 }
@@ -285,7 +291,8 @@ static bool may_leave(const struct manager *m, const struct row *row)
 static struct row *ending(const struct manager *m, uint64_t from, bool requeue)
 {
     struct row *row = manager__first(m, ROW_ENDING, from);
-    while (row && (row->refused || row->end->requeue != requeue || (requeue && !may_leave(m, row))))
+    while (row && (row->refused || row->end->requeue != requeue ||
+                   ((requeue || !row->end->has_block) && !is_lost(m, row))))
         row = manager__first(m, ROW_ENDING, row->nonce + 1);
     return row;
 }

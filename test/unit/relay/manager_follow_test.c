@@ -236,6 +236,31 @@ static void looked_for_in_vain(void **state)
     script_free(s);
 }
 
+/* That a nonce was lost is told when everything final was seen; a later block that holds our bytes after all
+ * (a former life of the account, shown by a node that catches up) is the end. */
+static void lost_nonce_waits_for_what_is_final(void **state)
+{
+    (void)state;
+    for (unsigned ours = 0; ours < 2; ours++) {
+        struct script *s = leading(5);
+        s->finalized += 3;
+        chain_up(s); /* three blocks are final that were not followed yet */
+        outbox(s, 1);
+        admitted(s);
+        finalized_at(s, 101, 6, 1, &(struct in_block){hash_of(77, 1), 5, true, DISPATCH_OK, NULL});
+        expect_alert(s, "did not sign");
+        none(s, MANAGER_FX_STORE_FINISH);
+        finalized_at(s, 102, 6, 0, NULL);
+        none(s, MANAGER_FX_STORE_FINISH);
+        if (ours)
+            finalized_at(s, 103, 6, 1, &(struct in_block){current(s, 5), 5, true, DISPATCH_OK, NULL});
+        else
+            finalized_at(s, 103, 6, 0, NULL);
+        assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->rows[0].outcome, ours ? "ok" : "usurped");
+        script_free(s);
+    }
+}
+
 /* A pruned block's unknown nonce says nothing. */
 static void pruned_block(void **state)
 {
@@ -346,16 +371,27 @@ static void finish_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finished),         cmocka_unit_test(outcome_unknown),
-        cmocka_unit_test(earlier_attempt),  cmocka_unit_test(ends_while_signing),
-        cmocka_unit_test(finalized_status), cmocka_unit_test(no_status),
-        cmocka_unit_test(heights),          cmocka_unit_test(usurped),
-        cmocka_unit_test(false_in_block),   cmocka_unit_test(foreign_above),
-        cmocka_unit_test(foreign_by_nonce), cmocka_unit_test(other_signers),
-        cmocka_unit_test(looked_for_again), cmocka_unit_test(looked_for_in_vain),
-        cmocka_unit_test(pruned_block),     cmocka_unit_test(era_expires),
-        cmocka_unit_test(era_in_block),     cmocka_unit_test(immortal),
-        cmocka_unit_test(not_sent_dying),   cmocka_unit_test(finish_unknown),
+        cmocka_unit_test(finished),
+        cmocka_unit_test(outcome_unknown),
+        cmocka_unit_test(earlier_attempt),
+        cmocka_unit_test(ends_while_signing),
+        cmocka_unit_test(finalized_status),
+        cmocka_unit_test(no_status),
+        cmocka_unit_test(heights),
+        cmocka_unit_test(usurped),
+        cmocka_unit_test(false_in_block),
+        cmocka_unit_test(foreign_above),
+        cmocka_unit_test(foreign_by_nonce),
+        cmocka_unit_test(other_signers),
+        cmocka_unit_test(looked_for_again),
+        cmocka_unit_test(looked_for_in_vain),
+        cmocka_unit_test(lost_nonce_waits_for_what_is_final),
+        cmocka_unit_test(pruned_block),
+        cmocka_unit_test(era_expires),
+        cmocka_unit_test(era_in_block),
+        cmocka_unit_test(immortal),
+        cmocka_unit_test(not_sent_dying),
+        cmocka_unit_test(finish_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
