@@ -15,6 +15,7 @@ struct op *op_new(struct account *a, enum manager_write write, enum manager_even
     op->write = write;
     op->done = done;
     op->count = count;
+    a->writes++;
     a->service->ops++;
     return op;
 }
@@ -22,6 +23,7 @@ struct op *op_new(struct account *a, enum manager_write write, enum manager_even
 void op_free(struct op *op)
 {
     struct service *s = op->account->service;
+    op->account->writes--;
     store_req_done(&op->u.req);
     for (size_t i = 0; op->signed_rows && i < op->count; i++)
         buf_done(&op->signed_rows[i].bytes);
