@@ -544,7 +544,7 @@ static void members(struct world *w, int relay)
     struct elector_event ev = {.type = ELECTOR_EV_MEMBERS, .names = seen, .self = -1};
     ev.failed = w->faults && chance(w, 5);
     for (int i = 0; i < RELAYS; i++) {
-        if (!w->relays[i].e || w->relays[i].draining || (w->faults && chance(w, 10)))
+        if (!w->relays[i].e || w->relays[i].draining || (w->faults && chance(w, 1)))
             continue;
         if (i == relay)
             ev.self = (int)ev.count;
