@@ -40,8 +40,8 @@ struct account {
     struct manager *manager;
     struct wake wake;
     uint32_t outbox_limit;
-    size_t writes; /* store requests in flight */
-    bool leaving;  /* nothing is admitted; handed over when it has settled */
+    size_t unsettled; /* store requests in flight of which new bytes may come */
+    bool leaving;     /* nothing is admitted; handed over when it has settled */
     uint64_t leave_until;
     uint64_t blocks;          /* finalized ones of this turn */
     struct loop_timer *timer; /* the manager's and the wake-up's next deadline */

@@ -17,7 +17,7 @@ static bool settled(struct account *a)
 {
     struct manager_view v = manager_look(a->manager);
     bool built = manager_phase(a->manager) == MANAGER_LEADING;
-    return !built || (v.unsent == 0 && !a->writes && account_unanswered(a) == 0);
+    return !built || (v.unsent == 0 && a->unsettled == 0 && account_unanswered(a) == 0);
 }
 
 static void look_at(struct service *s)
