@@ -91,6 +91,7 @@ void store_pg__member(struct store *base, struct store_member *r)
     pg_put_text(&a, r->address);
     pg_put_int8(&a, r->serves);
     pg_put_int4(&a, (int32_t)r->ttl_ms);
+    pg_put_bool(&a, s->config.use_lock);
     pg_put_bool(&a, r->leave);
     store_pg__send(s, &s->control, SQL_BEAT_MEMBER, &a, &r->req, decode_members);
 }

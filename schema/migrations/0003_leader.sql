@@ -323,13 +323,16 @@ CREATE TABLE txrelay.members (
     holder    text PRIMARY KEY CHECK (octet_length(holder) BETWEEN 1 AND 500),
     address   text CHECK (octet_length(address) <= 300),
     serves    bigint NOT NULL,
+    pid       int, -- of its lock session, which ends with it
     heartbeat timestamptz NOT NULL
 );
 
--- One heartbeat: this relay lives (or leaves), and who else does, by the database's clock and names in byte order. Rows
--- of those that are gone for long go; whoever comes first removes them, and nobody waits.
+-- One heartbeat: this relay lives (or leaves), and who else does, by the database's clock and names in byte order.
+-- p_session: the caller's session lives as long as the relay does, so that one that died is no member as soon as its
+-- session has ended; else its time must pass. Rows of those that are gone for long go; whoever comes first removes them,
+-- and nobody waits.
 CREATE FUNCTION txrelay.member_beat(p_holder text, p_address text, p_serves bigint, p_ttl_ms int,
-    p_leave boolean DEFAULT false, p_now timestamptz DEFAULT clock_timestamp())
+    p_session boolean DEFAULT false, p_leave boolean DEFAULT false, p_now timestamptz DEFAULT clock_timestamp())
 RETURNS TABLE (holder text, address text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
@@ -349,13 +352,15 @@ BEGIN
     IF p_leave THEN
         DELETE FROM members m WHERE m.holder = p_holder;
     ELSE
-        INSERT INTO members AS m (holder, address, serves, heartbeat) VALUES (p_holder, p_address, p_serves, p_now)
-            ON CONFLICT (holder) DO UPDATE SET address = excluded.address, serves = excluded.serves,
+        INSERT INTO members AS m (holder, address, serves, pid, heartbeat)
+            VALUES (p_holder, p_address, p_serves, CASE WHEN p_session THEN pg_backend_pid() END, p_now)
+            ON CONFLICT (holder) DO UPDATE SET address = excluded.address, serves = excluded.serves, pid = excluded.pid,
                 heartbeat = excluded.heartbeat;
     END IF;
     DELETE FROM members m USING (SELECT o.holder FROM members o WHERE o.heartbeat <= p_now - 2 * v_ttl
         FOR UPDATE SKIP LOCKED) old WHERE m.holder = old.holder;
     RETURN QUERY SELECT m.holder, m.address FROM members m WHERE m.heartbeat > p_now - v_ttl AND m.serves = p_serves
+        AND (m.pid IS NULL OR EXISTS (SELECT FROM pg_stat_get_activity(m.pid)))
         ORDER BY m.holder COLLATE "C";
 END
 $$;
