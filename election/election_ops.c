@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "election_internal.h"
 
@@ -59,6 +60,8 @@ static void on_lock(struct store_req *req)
     struct elector_event ev = {.type = ELECTOR_EV_LOCK_REPLY, .account = c->index};
     ev.failed = failed(c, &req->err, "lock");
     ev.ok = !ev.failed && c->lock.got;
+    if (ev.ok)
+        FAILPOINT("after_lock");
     store_req_done(req);
     election__feed(e, &ev);
     election__answered(e);
@@ -90,6 +93,8 @@ static void on_claim(struct store_req *req)
         ev.expiry_1_left_ms = r->expiry_1_left_ms;
         ev.expiry_2_left_ms = r->expiry_2_left_ms;
     }
+    if (ev.ok)
+        FAILPOINT("after_claim");
     election__feed(e, &ev);
     store_req_done(req);
     election__answered(e);

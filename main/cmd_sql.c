@@ -246,7 +246,7 @@ enum history_column {
     HISTORY_ENDED_AT
 };
 
-static const char *history_text(const struct conn_result *r, int row, enum history_column col)
+static const char *history_text(const struct conn_result *r, int row, int col)
 {
     int len;
     return conn_result_is_null(r, row, col) ? NULL : conn_result_get(r, row, col, &len);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "internal.h"
 
@@ -149,6 +150,7 @@ void account_wake(struct account *a, enum wake_event ev)
 
 void account_promote(struct account *a, int64_t epoch)
 {
+    FAILPOINT("after_promote");
     a->generation++;
     a->role = ACCOUNT_LEADER;
     a->epoch = epoch;

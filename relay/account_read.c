@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "chain/codec.h"
 #include "op.h"
@@ -90,6 +91,7 @@ static void loaded(struct store_req *req)
             .stop_outcome = p->stop_outcome,
             .stop_reason = p->stop_reason,
             .earlier_own = p->earlier_own,
+            .earlier_death = p->earlier_death,
             .submitted_block = p->submitted_block > 0 ? (uint64_t)p->submitted_block : 0,
             .earlier = p->earlier,
             .earlier_count = p->earlier_count,
@@ -161,6 +163,7 @@ static void fetched(struct store_req *req)
         } else if (!op->u.outbox.count) {
             account_wake(a, WAKE_EV_NONE);
         } else {
+            FAILPOINT("after_fetch");
             account_wake(a, WAKE_EV_ROWS);
             deliver(a, &op->u.outbox);
         }

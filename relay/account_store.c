@@ -221,6 +221,8 @@ static void attempts(struct account *a, const struct manager_effect *fx)
     op->u.attempts.block = (int64_t)info->finalized_number;
     op->u.attempts.count = count;
     op->u.attempts.rows = op->attempt_rows;
+    if (op->write == MANAGER_WRITE_ADMIT)
+        FAILPOINT("before_admit");
     kinds[fx->type].start(a->service->store, &op->u.attempts, attempts_stored);
 }
 
@@ -229,6 +231,8 @@ static void attempts(struct account *a, const struct manager_effect *fx)
 static void stored(struct store_req *req)
 {
     struct op *op = op_of(req);
+    if (op->write == MANAGER_WRITE_STATES && !req->err.code)
+        FAILPOINT("after_state");
     if (req->err.code || !op_current(op))
         op_failed(op);
     else

@@ -46,6 +46,7 @@ static bool gate(void *arg)
     loop_task_cancel(&t->sent);
     loop_post(a->service->loop, &t->sent, after_send);
 #endif
+    FAILPOINT("after_gate");
     return true;
 }
 

@@ -43,6 +43,8 @@ static struct row_end *end(struct manager *m, struct row *row, const char *outco
 /* Of two extrinsics at one nonce the block holds the filler that was signed against the transaction. */
 static bool filler_won(const struct row *row, const uint8_t hash[32])
 {
+    if (PLANTED(FILLER_COUNTS))
+        return false;
     if (row->bytes && !memcmp(row->hash, hash, 32))
         return row->filler;
     for (size_t i = row->earlier_own; i < row->earlier_count; i++)
@@ -70,7 +72,7 @@ static void finalized_ours(struct manager *m, struct row *row, const struct mana
     if (r->outcome == DISPATCH_FAILED)
         manager__plain(e->error, sizeof(e->error), r->error);
     e->requeue = r->outcome == DISPATCH_FAILED && (!r->inner || PLANTED(RETRY_INNER)) && row->id &&
-                 !row->stop && row->terms && row->terms->retries;
+                 !row->stop && ((row->terms && row->terms->retries) || PLANTED(RETRY_ENDLESS));
     if (r->outcome != DISPATCH_NONE)
         return;
     /* To call it good would be a guess, and so would be to call it void. */
@@ -139,6 +141,12 @@ static void used_unseen(struct manager *m, struct row *row, const struct manager
 }
 
 #ifdef TXRELAY_PLANT
+void manager__requeue_early(struct manager *m, struct row *row)
+{
+    if (row->id && !row->end)
+        end(m, row, "usurped", row->hash, NULL)->requeue = true;
+}
+
 void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *block_hash)
 {
     struct manager_block block = {.number = m->finalized};
@@ -163,6 +171,11 @@ static void included(struct manager *m, const struct manager_included *x, const 
     if (!x->own_signer)
         return;
     row = manager__at(m, x->nonce);
+    /* An account that is removed in the same block has its nonces again, and our bytes with them: only a
+     * nonce that stays above this one says that it is gone. Where it could not be read, a later block tells.
+     */
+    if (row && (block->account_nonce == UINT64_MAX || block->account_nonce <= x->nonce))
+        return;
     if (row && !row->end)
         usurped(m, row, x, block);
     else if (x->nonce >= m->next && m->phase == MANAGER_LEADING)
@@ -210,12 +223,14 @@ static void new_nonce(struct manager *m, const struct manager_block *block)
 {
     if (block->number <= m->fin_block)
         return;
-    if (m->fin_known && block->account_nonce < m->fin_nonce)
+    if (block->account_nonce < m->fin_nonce && !PLANTED(REAP_MISSED))
         manager__reaped(m, block->account_nonce, m->fin_nonce, block->number);
     manager__former_life(m, block);
     m->fin_block = block->number;
     if (m->hold == MANAGER_HOLD_REAPED) {
-        m->life_nonce = block->account_nonce;
+        m->life_nonce = m->fin_nonce = block->account_nonce;
+        if (!m->life_known)
+            m->life_block = block->number + m->config.era_period;
         m->life_known = true;
     }
 }
@@ -224,11 +239,14 @@ static void balance(struct manager *m, const struct manager_block *block)
 {
     if (!block->has_balance || !m->account.has_low_balance)
         return;
-    if (block->balance >= m->account.low_balance)
+    if (block->balance >= m->account.low_balance) {
         m->alerted &= ~(unsigned)ALERT_BALANCE;
-    else
-        manager__alert_once(m, ALERT_BALANCE, "the account's free balance is below low_balance at block %llu",
-                            (unsigned long long)block->number);
+        return;
+    }
+    char has[40], should[40];
+    manager__alert_once(m, ALERT_BALANCE, "the free balance is %s at block %llu; low_balance is %s",
+                        u128_text(block->balance, has), (unsigned long long)block->number,
+                        u128_text(m->account.low_balance, should));
 }
 
 void manager__finalized(struct manager *m, const struct manager_block *block)
@@ -255,11 +273,19 @@ void manager__finalized(struct manager *m, const struct manager_block *block)
 
 /* ---- storing ends ---- */
 
+/* Another nonce only when all that is final was seen: a node that catches up may show the account's former
+ * life, in which the nonce was used, and after it the end of that life, after which the same bytes are good
+ * again. */
+static bool may_leave(const struct manager *m, const struct row *row)
+{
+    return m->seen >= m->finalized && (m->hold != MANAGER_HOLD_REAPED || manager__dead(m, row));
+}
+
 /* A refusal is stored before the end of its row, or it would be missing in the history. */
 static struct row *ending(const struct manager *m, uint64_t from, bool requeue)
 {
     struct row *row = manager__first(m, ROW_ENDING, from);
-    while (row && (row->refused || row->end->requeue != requeue))
+    while (row && (row->refused || row->end->requeue != requeue || (requeue && !may_leave(m, row))))
         row = manager__first(m, ROW_ENDING, row->nonce + 1);
     return row;
 }

@@ -3,11 +3,11 @@
  *   PAYMENT              the account cannot pay. Nothing more is admitted, one submission a block is tried;
  *                        the first that is accepted ends it.
  *   TRANSACTION_VERSION  the runtime encodes calls in another way than the one that was accepted: what was
- *                        enqueued may mean something else (case 102). An operator's order ends it, or the
- *                        return of the accepted version.
- *   REAPED               the account's nonce is below one that was used for good: the account was removed and
- *                        lives again (case 93). After the order no byte of the former life is sent again: its
- *                        rows go back to the outbox or end once their eras are over, then nonces begin anew.
+ *                        enqueued may mean something else (case 102). Only an operator's order ends it: a
+ * node that shows the former version again may just be behind. REAPED               the account's nonce is
+ * below one that was used for good: the account was removed and lives again (case 93). After the order no
+ * byte of the former life is sent again: its rows go back to the outbox or end once their eras are over, then
+ * nonces begin anew.
  *
  * A hold is written to the table, where operators see it. The order is read there too: a look that began
  * after the hold was stored and finds the account not paused. */
@@ -20,7 +20,8 @@
 
 bool manager__stands_still(const struct manager *m)
 {
-    return m->hold == MANAGER_HOLD_REAPED || m->hold == MANAGER_HOLD_TRANSACTION_VERSION;
+    bool reaped = m->hold == MANAGER_HOLD_REAPED && !PLANTED(REAPED_SENDS);
+    return reaped || m->hold == MANAGER_HOLD_TRANSACTION_VERSION;
 }
 
 void manager__hold_reset(struct manager *m)
@@ -78,17 +79,6 @@ void manager__hold_pump(struct manager *m)
     memcpy(fx->text, m->hold_text, sizeof(fx->text));
 }
 
-void manager__pause_stored(struct manager *m)
-{
-    if (m->hold_wanted)
-        return; /* it is another one by now */
-    m->hold_told = m->hold != MANAGER_HOLD_NONE;
-    m->hold_look = false; /* a look that is under way may have been there before */
-    m->look_now = true;
-}
-
-/* ---- what the table says ---- */
-
 static void ordered(struct manager *m)
 {
     if (m->hold == MANAGER_HOLD_REAPED) {
@@ -100,6 +90,19 @@ static void ordered(struct manager *m)
     m->hold = MANAGER_HOLD_NONE;
     m->hold_told = false;
 }
+
+void manager__pause_stored(struct manager *m)
+{
+    if (m->hold_wanted)
+        return; /* it is another one by now */
+    m->hold_told = m->hold != MANAGER_HOLD_NONE;
+    m->hold_look = false; /* a look that is under way may have been there before */
+    if (PLANTED(ORDER_ASSUMED) && m->hold_told)
+        ordered(m);
+    m->look_now = true;
+}
+
+/* ---- what the table says ---- */
 
 void manager__account_looked(struct manager *m, const struct manager_account *account)
 {
@@ -140,7 +143,7 @@ void manager__account_loaded(struct manager *m, const struct manager_event *ev)
 void manager__version_check(struct manager *m)
 {
     uint32_t accepted = m->account.transaction_version;
-    if (m->phase < MANAGER_CHAIN_WAIT || !m->transaction_version)
+    if (m->phase < MANAGER_CHAIN_WAIT || !m->transaction_version || PLANTED(VERSION_IGNORED))
         return;
     if (accepted && accepted != m->transaction_version)
         manager__hold(
@@ -148,8 +151,6 @@ void manager__version_check(struct manager *m)
             "transaction_version is %u and calls were accepted for %u: they may mean something else "
             "now; nothing is signed until an operator resumes the account",
             m->transaction_version, accepted);
-    else if (m->hold == MANAGER_HOLD_TRANSACTION_VERSION)
-        hold_over(m);
 }
 
 /* ---- a reaped account ---- */
@@ -170,9 +171,10 @@ void manager__former_life(struct manager *m, const struct manager_block *block)
         manager__reaped(m, block->account_nonce, m->used_nonce, block->number);
 }
 
-static bool dead(const struct manager *m, const struct row *row)
+bool manager__dead(const struct manager *m, const struct row *row)
 {
-    return !row->was_out || (row->out_death != INT64_MAX && m->seen >= (uint64_t)row->out_death);
+    return PLANTED(LIFE_EARLY) || !row->was_out ||
+           (row->out_death != INT64_MAX && m->seen >= (uint64_t)row->out_death);
 }
 
 static void bury(struct manager *m)
@@ -180,7 +182,7 @@ static void bury(struct manager *m)
     struct row *row;
     for (uint64_t at = 0; (row = manager__first(m, SET_LIVE, at));) {
         at = row->nonce + 1;
-        if (row->state == ROW_SIGNING || manager__drop_hole(m, row))
+        if (row->state == ROW_SIGNING || row->state == ROW_SUBMITTED || manager__drop_hole(m, row))
             continue;
         if (row->was_out && row->out_death == INT64_MAX)
             manager__alert_once(
@@ -188,7 +190,7 @@ static void bury(struct manager *m)
                 "nonce %llu of the account's former life was signed without an era: its bytes "
                 "stay valid, so the account cannot go on",
                 (unsigned long long)row->nonce);
-        if (dead(m, row))
+        if (manager__dead(m, row))
             manager__end_former(m, row);
     }
 }
@@ -198,7 +200,8 @@ void manager__reborn_pump(struct manager *m)
     if (!m->reborn || m->phase != MANAGER_LEADING || !m->chain_up)
         return;
     bury(m);
-    if (m->rows || !m->life_known || m->reborn_wanted || m->write_out[MANAGER_WRITE_NONCE])
+    if (m->rows || !m->life_known || m->seen < m->life_block || m->seen < m->finalized || m->reborn_wanted ||
+        m->write_out[MANAGER_WRITE_NONCE])
         return;
     manager__ring_cover(m, m->life_nonce, m->life_nonce);
     m->nonce_wanted = m->nonce_lower = m->reborn_wanted = true;

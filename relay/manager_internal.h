@@ -124,6 +124,7 @@ struct row {
     uint32_t bytes_len;
     uint32_t call_len;
     int64_t era_death; /* -1: immortal */
+    int64_t own_death; /* the same of the transaction's own bytes alone; 0: none were sent */
     int64_t out_death; /* from this finalized height on nothing that was sent can be included any more */
     uint64_t submitted_block;
     uint8_t *block_hash; /* owned 32 bytes, NULL: none */
@@ -276,8 +277,10 @@ struct manager {
     bool hold_look;   /* the look under way began after that */
     bool reborn;      /* the order to bury the former life was given */
     bool reborn_wanted, life_known;
-    uint32_t poor_beat; /* of the last submission */
+    uint32_t poor_beat;  /* of the last submission */
     uint64_t life_nonce; /* the account's, of its present life */
+    uint64_t
+        life_block; /* once it is final, what was signed in the former life is dead, also of ended rows */
     uint64_t used_block; /* see used_nonce */
     uint64_t used_nonce; /* by the table's records all below it were used for good; 0: unknown */
     uint64_t head_nonce; /* the head of the line, and since which block it is; UINT64_MAX: none */
@@ -374,6 +377,7 @@ void manager__finalized(struct manager *m, const struct manager_block *block);
 void manager__consumed(struct manager *m, uint64_t account_nonce, const struct manager_block *block);
 void manager__finish_pump(struct manager *m);
 #ifdef TXRELAY_PLANT
+void manager__requeue_early(struct manager *m, struct row *row);
 void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *block_hash);
 #endif
 
@@ -405,6 +409,7 @@ void manager__account_loaded(struct manager *m, const struct manager_event *ev);
 void manager__version_check(struct manager *m);
 void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t block);
 void manager__former_life(struct manager *m, const struct manager_block *block);
+bool manager__dead(const struct manager *m, const struct row *row); /* none of its bytes can get in */
 void manager__reborn_pump(struct manager *m);
 void manager__reborn(struct manager *m);
 

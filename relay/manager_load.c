@@ -96,6 +96,16 @@ static void load_terms(struct row *row, const struct manager_snapshot_row *s)
         manager__terms(row)->retries = s->retries;
 }
 
+/* Earlier attempts may live longer than the current one: eras become shorter towards a deadline, and a node
+ * that lags anchors them lower. */
+static void earlier_eras(struct row *row, const struct manager_snapshot_row *s)
+{
+    int64_t last = s->earlier_death < 0 ? INT64_MAX : s->earlier_death;
+    if (s->earlier_count && last > row->out_death)
+        row->out_death = last;
+    row->own_death = row->out_death; /* which of them were its own is not said */
+}
+
 static void load_row(struct manager *m, const struct manager_snapshot_row *s)
 {
     struct row *row = manager__row_new(m, s->nonce, ROW_UNSURE);
@@ -107,9 +117,9 @@ static void load_row(struct manager *m, const struct manager_snapshot_row *s)
             manager__row_earlier(m, row, s->earlier[i]);
     }
     load_terms(row, s);
-    /* SIGNED rows too: the last leader may have died between the socket and the table. Earlier attempts were
-     * signed earlier, so their eras end no later. */
+    /* SIGNED rows too: the last leader may have died between the socket and the table. */
     manager__went_out(row);
+    earlier_eras(row, s);
     row->was_pooled = s->stage != MANAGER_ROW_SIGNED;
     if (s->stage == MANAGER_ROW_IN_BLOCK)
         row->status = TX_IN_BLOCK;
@@ -280,8 +290,6 @@ static void set_next(struct manager *m, uint64_t best_nonce)
 /* The first probe is answered: from here on the account is led. */
 bool manager__rebuilt(struct manager *m, uint64_t best_nonce)
 {
-    if (best_nonce < m->used_nonce && m->hold != MANAGER_HOLD_REAPED)
-        return false; /* the node lags, or the account was reaped: finalized blocks will tell */
     set_next(m, best_nonce);
     manager__chain_nonce(m, best_nonce, "at the best block");
     if (!manager__find_holes(m, best_nonce))

@@ -165,11 +165,22 @@ static bool node_behind(const struct manager *m)
     return m->finalized < m->max_submitted;
 }
 
+/* After a load the nonce at the best block means something only beside one that is final: of an account that
+ * was reaped meanwhile it says that nothing has been used, and all would be sent again. One block where
+ * something had been used is enough. Where there is none since the rows were signed, none of them can be in
+ * one. */
+static bool final_nonce_known(const struct manager *m)
+{
+    return m->phase == MANAGER_LEADING || !m->rows || (m->fin_known && m->fin_nonce) ||
+           m->seen >= m->finalized;
+}
+
 /* Is there a question to ask, and anybody to ask? (When, is another matter: probe_at.) */
 bool manager__probe_may(const struct manager *m)
 {
     bool phase = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_LEADING;
-    return phase && m->chain_up && m->probe_now && m->probe == PROBE_NONE && !node_behind(m);
+    return phase && m->chain_up && m->probe_now && m->probe == PROBE_NONE && !node_behind(m) &&
+           final_nonce_known(m);
 }
 
 void manager__probe_pump(struct manager *m)
@@ -229,7 +240,8 @@ void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
 {
     if (!answered(m, PROBE_NONCE, ev->failed))
         return;
-    if (ev->nonce < m->fin_nonce) { /* finalized nonces do not come back: this node lags */
+    bool known = ev->nonce >= m->used_nonce || m->hold == MANAGER_HOLD_REAPED;
+    if (ev->nonce < m->fin_nonce || !known) { /* the node lags, or the account was reaped: blocks will tell */
         probe_failed(m);
         return;
     }
@@ -405,7 +417,8 @@ static void resign_effect(struct manager *m, const struct row *row, struct manag
         .nonce = row->nonce,
         .id = row->id,
         .filler = row->filler || row->racing,
-        .tip = manager__tip_next(m, row),
+        .tip =
+            PLANTED(FILLER_CHEAP) && row->racing && row->terms ? row->terms->tip : manager__tip_next(m, row),
         .reason = manager__reason_text(row->reason),
         .block_number = -1,
     };
@@ -440,12 +453,17 @@ static void resign_pump(struct manager *m)
     }
 }
 
+/* Its own bytes may still be included. Fillers in its place may go on living beside another one. */
+static bool own_bytes_live(const struct manager *m, const struct row *row)
+{
+    return row->was_out && m->seen < (uint64_t)(row->filler ? row->own_death : row->out_death);
+}
+
 /* The lowest row from this nonce on whose filler need not wait for old bytes. */
 static struct row *fillable(const struct manager *m, uint64_t from)
 {
     struct row *row = manager__first(m, ROW_FILL, from);
-    while (row &&
-           (row->refused || (row->was_out && m->seen < (uint64_t)row->out_death && !PLANTED(FILL_LIVE))))
+    while (row && (row->refused || (own_bytes_live(m, row) && !PLANTED(FILL_LIVE))))
         row = manager__first(m, ROW_FILL, row->nonce + 1);
     return row;
 }

@@ -217,6 +217,8 @@ void manager__went_out(struct row *row)
     int64_t death = row->era_death < 0 ? INT64_MAX : row->era_death;
     if (!row->was_out || death > row->out_death)
         row->out_death = death;
+    if (!row->filler && death > row->own_death)
+        row->own_death = death;
     row->was_out = true;
 }
 

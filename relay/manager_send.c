@@ -57,9 +57,9 @@ void manager__send_pump(struct manager *m)
         if (manager__stopped(m, row))
             continue;
         const struct row *held = manager__first(m, SET_HELD, 0);
-        if (m->hold == MANAGER_HOLD_PAYMENT && m->poor_beat == m->beat)
+        if (m->hold == MANAGER_HOLD_PAYMENT && m->poor_beat == m->beat && !PLANTED(PAYMENT_HAMMERED))
             return; /* one try a block, whichever nonce is the lowest */
-        if (row->refused)
+        if (row->refused && !PLANTED(REFUSAL_LOST))
             return; /* what was said of these bytes is stored first: the next answer would take its place */
         if (row->hold > m->beat || (held && held->nonce < row->nonce) || !window_open(m, row))
             return;
@@ -205,6 +205,8 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
     case REFUSAL_PAYMENT:
         manager__hold(m, MANAGER_HOLD_PAYMENT, "the account cannot pay for nonce %llu: %s", nonce, text);
         again(m, row, true);
+        if (PLANTED(PAYMENT_HAMMERED))
+            row->hold = 0;
         return;
     case REFUSAL_BAD_PROOF:
         bad_proof(m, row);
@@ -294,6 +296,10 @@ static void watch_over(struct manager *m, struct row *row, enum tx_status status
 {
     row->watched = row->state == ROW_SUBMITTED; /* else it is what an earlier watch said late */
 #ifdef TXRELAY_PLANT
+    if (PLANTED(REQUEUE_EARLY) && status == TX_USURPED && !waits_for_answer(row)) {
+        manager__requeue_early(m, row);
+        return;
+    }
     if (PLANTED(TRUST_WATCH) && status == TX_FINALIZED && block_hash && !waits_for_answer(row)) {
         manager__trust_watch(m, row, block_hash);
         return;

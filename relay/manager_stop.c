@@ -175,12 +175,12 @@ bool manager__stopped(struct manager *m, struct row *row)
 {
     bool immortal = row->was_out && row->out_death == INT64_MAX;
     bool other_runtime = row->guard && row->guard != m->spec_version;
-    if (row->filler || row->racing)
+    if (row->racing || (row->filler && m->seen < (uint64_t)row->own_death))
         return false; /* its bytes are no longer its own */
     guard(m, row);
     if (!row->stop)
         return false;
-    if (bytes_live(m, row) && manager__race(m, row))
+    if (!row->filler && bytes_live(m, row) && manager__race(m, row))
         return true;
     if (immortal && !other_runtime)
         return false;

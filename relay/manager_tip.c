@@ -89,6 +89,8 @@ void manager__bump(struct manager *m, const struct manager_stop *s)
     struct row *row = manager__at(m, s->nonce);
     if (!row || row->id != s->id || !row->id || row->end)
         return;
+    if (PLANTED(BUMP_FORGOTTEN) && row->submitted_block <= m->max_submitted)
+        return;
     struct row_terms *t = manager__terms(row);
     if (s->tip > t->want)
         t->want = s->tip;
@@ -136,7 +138,7 @@ static void climb(struct manager *m, struct row *row, uint32_t age)
 static void skip(struct manager *m, struct row *row, uint32_t age)
 {
     uint32_t after = m->account.skip_after_blocks;
-    if (!after || age < after || !row->id || row->stop || m->hold != MANAGER_HOLD_NONE)
+    if (PLANTED(SKIP_NEVER) || !after || age < after || !row->id || row->stop || m->hold != MANAGER_HOLD_NONE)
         return;
     manager__stop(row, "failed", "skipped: it held up the account for %u blocks%s%s", age,
                   row->note ? "; the last refusal: " : "", row->note ? row->note : "");

@@ -58,6 +58,16 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
 
 /* ---- new attempts ---- */
 
+/* The nonce's end was seen while the filler that ends the transaction was written: what is left to end is the
+ * filler's row, by another filler that got in or by somebody else's extrinsic. */
+static void end_of_filler(struct row_end *end)
+{
+    end->outcome = end->has_block ? "ok" : "usurped";
+    end->requeue = false;
+    if (end->has_block)
+        end->error[0] = 0;
+}
+
 static void rewritten_row(struct manager *m, struct row *row, const struct manager_written_row *w,
                           bool filled)
 {
@@ -69,6 +79,8 @@ static void rewritten_row(struct manager *m, struct row *row, const struct manag
     row->racing = false;
     if (filled) {
         row->id = 0;
+        if (row->end)
+            end_of_filler(row->end);
         free(row->note);
         free(row->stop);
         free(row->terms);

@@ -246,6 +246,9 @@ static int open_database(struct service *s)
         .work_dsn = c->work_dsn,
         .application_name = s->holder,
         .use_lock = c->elector.use_lock,
+        /* An answer that comes later is of no use to a claim, and a session that gives none cannot be led by.
+         */
+        .control_answer_ms = elector_config_defaults(&c->elector).expiry_1_ms,
         .on_state = on_store_state,
         .on_control_lost = on_control_lost,
         .arg = s,

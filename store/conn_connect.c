@@ -104,6 +104,7 @@ static void try_address(struct conn *c, const char *hostaddr)
     conn__move(c, CONN_CONNECT_WAIT);
     conn__deadline(c, c->config.connect_timeout_ms);
     c->fatal = (struct err){0};
+    c->session++;
     c->pg = connect_start(c, &c->dsn.hosts[c->host], hostaddr);
     PQsetErrorVerbosity(c->pg, PQERRORS_VERBOSE); /* the only way to a SQLSTATE of a refused login */
     PQsetNoticeReceiver(c->pg, conn__notice, c);
@@ -169,6 +170,7 @@ void conn__session_end(struct conn *c)
     if (c->pg)
         PQfinish(c->pg);
     c->pg = NULL;
+    c->session++;
     c->pooled = false;
     c->backend_pid = 0;
     c->bytes_in_flight = 0;

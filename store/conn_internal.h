@@ -78,6 +78,7 @@ struct conn {
 
     /* the session */
     PGconn *pg;
+    uint64_t session; /* its number: a new PGconn may lie where the old one was */
     struct loop_poll *poll;
     bool pooled;             /* a pooler answers for the server: nothing of the session can be relied on */
     struct err fatal;        /* what the server said when it ended the session */

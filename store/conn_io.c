@@ -130,9 +130,8 @@ static bool has_room(const struct conn *c, size_t bytes)
 {
     if (list_empty(&c->sent))
         return true;
-    /* A pooler may hand the server on after each Sync, and what follows in the pipeline is then at its mercy:
-     * queries of one pipeline through pgbouncer 1.18 came back without their rows on a loaded machine. One at
-     * a time. */
+    /* One at a time: a client that goes away in the middle of a pipeline leaves answers behind that a pooler
+     * may give to the next one (conn_setup.c). */
     if (c->pooled)
         return false;
     return !c->config.plain && c->bytes_in_flight + bytes <= BYTES_IN_FLIGHT;
@@ -286,7 +285,8 @@ static void take_result(struct conn *c, PGresult *res)
 static void take_notifies(struct conn *c)
 {
     PGconn *pg = c->pg;
-    for (PGnotify *n = PQnotifies(pg); n; n = c->pg == pg ? PQnotifies(pg) : NULL) {
+    uint64_t session = c->session;
+    for (PGnotify *n = PQnotifies(pg); n; n = c->session == session ? PQnotifies(pg) : NULL) {
         if (c->state == CONN_UP && c->config.on_notify)
             c->config.on_notify(c->config.arg, n->relname, n->extra, n->be_pid);
         PQfreemem(n);
@@ -298,8 +298,9 @@ static void take_notifies(struct conn *c)
 static void drain(struct conn *c)
 {
     PGconn *pg = c->pg;
+    uint64_t session = c->session;
     int nulls = 0;
-    while (c->pg == pg && !list_empty(&c->sent) && nulls < 2 && !PQisBusy(pg)) {
+    while (c->session == session && !list_empty(&c->sent) && nulls < 2 && !PQisBusy(pg)) {
         PGresult *res = PQgetResult(pg);
         if (res) {
             nulls = 0;
@@ -311,10 +312,10 @@ static void drain(struct conn *c)
         } else {
             nulls++;
         }
-        if (c->pg == pg)
+        if (c->session == session)
             take_notifies(c);
     }
-    if (c->pg == pg)
+    if (c->session == session)
         take_notifies(c);
 }
 
@@ -336,10 +337,11 @@ static void lost(struct conn *c)
 bool conn__read(struct conn *c)
 {
     PGconn *pg = c->pg;
+    uint64_t session = c->session;
     do {
         bool ok = PQconsumeInput(pg);
         drain(c); /* also on failure: what came before the end counts */
-        if (c->pg != pg)
+        if (c->session != session)
             return false;
         if (!ok || PQstatus(pg) == CONNECTION_BAD) {
             lost(c);

@@ -1,12 +1,15 @@
 /* Between "connected" and UP: is it a server we may use, and the statements of `setup`.
  *
- *   probes (pipelined): backend pid, standby or read-only, does a session setting survive between
- * transactions
+ *   probes: backend pid, standby or read-only, does a session setting survive between transactions
  *     -> setup statements (pipelined), not behind a pooler -> UP
  *
  * A pooler invents the cancel key of the session, so the pid that the client was told is not the one that the
  * server has. Whether it pools by session or by transaction cannot be seen by a quiet client (it gets the
- * same server again), so refuse_pooler refuses both. */
+ * same server again), so refuse_pooler refuses both.
+ *
+ * One probe at a time: pgbouncer 1.18 gives a server to the next client although answers are on their way to
+ * one that went away in the middle of its pipeline, and that next client takes them for its own (seen:
+ * "SELECT 1" was answered with a probe's pid). Nothing may be under way when a pooler is refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,14 +100,29 @@ static void judge_probe(struct conn *c, const struct conn_result *r, struct err 
             PQhost(c->pg), PQport(c->pg), told, pid);
 }
 
+static void on_probe(struct conn_query *q, const struct conn_result *r);
+
+/* The first one leaves the token in the session, the later ones look for it. */
+static void probe(struct conn *c)
+{
+    size_t i = c->step_count - c->steps_left;
+    const struct conn_param token = {.data = i ? NULL : c->token};
+    conn__submit(c, &c->steps[i].query, NULL, sql__text(SQL_PROBE_SESSION), 1, &token, 0, on_probe);
+}
+
 static void on_probe(struct conn_query *q, const struct conn_result *r)
 {
     struct conn *c = CONTAINER_OF(q, struct conn_step, query)->conn;
     struct err err = q->err;
-    if (!err.code)
+    bool good = !err.code;
+    if (good) {
         judge_probe(c, r, &err);
+        good = !err.code;
+    }
     if (step_done(c, &err))
         setup_start(c);
+    else if (good)
+        probe(c);
 }
 
 void conn__setup_start(struct conn *c)
@@ -116,8 +134,5 @@ void conn__setup_start(struct conn *c)
     snprintf(c->token, sizeof(c->token), "%016llx", (unsigned long long)rng_next(&c->rng));
     conn__io_start(c);
     new_steps(c, c->config.refuse_pooler ? PROBES_POOLER : PROBES_QUICK);
-    const struct conn_param first = {.data = c->token}, later = {.data = NULL};
-    for (size_t i = 0; i < c->step_count; i++)
-        conn__submit(c, &c->steps[i].query, NULL, sql__text(SQL_PROBE_SESSION), 1, i ? &later : &first, 0,
-                     on_probe);
+    probe(c);
 }

@@ -149,6 +149,12 @@ static void copy_row(struct store_pending_row *out, const struct mem_row *row, u
     out->stop_reason = keep_text(at, row->stop_reason);
     out->submitted_block = now->block;
     out->earlier_count = row->attempt_count - 1;
+    out->earlier_death = 0;
+    for (size_t i = 0; i < out->earlier_count && out->earlier_death >= 0; i++) {
+        int64_t death = row->attempts[i].era_death;
+        if (death < 0 || death > out->earlier_death)
+            out->earlier_death = death;
+    }
     if (out->earlier_count)
         out->earlier = (const uint8_t(*)[32])(const void *)*at;
     out->earlier_own = keep_earlier(row, false, at);

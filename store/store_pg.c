@@ -138,6 +138,9 @@ static struct conn *new_conn(struct store_pg *s, struct side *side, const char *
     char timeout[64], name[256];
     uint32_t statement_ms =
         config->statement_timeout_ms ? config->statement_timeout_ms : STATEMENT_TIMEOUT_MS;
+    uint32_t answer_ms = statement_ms + ANSWER_GRACE_MS;
+    if (control && config->control_answer_ms)
+        answer_ms = config->control_answer_ms;
     snprintf(timeout, sizeof(timeout), "SET statement_timeout = %u", statement_ms);
     /* The server keeps 63 bytes; the role is not the part to lose. */
     snprintf(name, sizeof(name), "%.54s %s", config->application_name ? config->application_name : "txrelay",
@@ -151,7 +154,7 @@ static struct conn *new_conn(struct store_pg *s, struct side *side, const char *
                                       .refuse_standby = true,
                                       .refuse_pooler = control && config->use_lock,
                                       .connect_timeout_ms = config->connect_timeout_ms,
-                                      .answer_timeout_ms = statement_ms + ANSWER_GRACE_MS,
+                                      .answer_timeout_ms = answer_ms,
                                       .on_up = on_up,
                                       .on_down = on_down,
                                       .arg = side,

@@ -95,8 +95,13 @@ static void on_answer(struct conn_query *q, const struct conn_result *r)
     *op->out = e->held;
     list_remove(&op->node);
     free(op);
+    if (s->closing) { /* the store ends right after this */
+        next_turn(s, e);
+        req->cb(req);
+        return;
+    }
+    store__answer_later(&s->base, req); /* behind those that were answered without asking */
     next_turn(s, e);
-    req->cb(req);
 }
 
 static void send_op(struct lock_op *op)

@@ -78,6 +78,7 @@ enum snapshot_column {
     SNAP_STOP_OUTCOME,
     SNAP_STOP_REASON,
     SNAP_EARLIER_OWN,
+    SNAP_EARLIER_DEATH,
 };
 
 static void decode_pending(struct pg_row *row, struct store_pending_row *out)
@@ -104,6 +105,7 @@ static void decode_pending(struct pg_row *row, struct store_pending_row *out)
     out->stop_outcome = pg_get_text(row, SNAP_STOP_OUTCOME, NULL);
     out->stop_reason = pg_get_text(row, SNAP_STOP_REASON, NULL);
     out->earlier_own = (size_t)pg_get_int(row, SNAP_EARLIER_OWN, 0);
+    out->earlier_death = pg_get_int(row, SNAP_EARLIER_DEATH, 0);
     struct store_bytes earlier = bytes_of(row, SNAP_EARLIER);
     row->bad |= earlier.len % 32 != 0;
     out->earlier_count = earlier.len / 32;

@@ -8,3 +8,4 @@ SELECT f.account, f.nonce, f.id, encode(f.hash, 'hex'), f.state, encode(f.block_
        f.outcome, f.error, f.creator, (extract(epoch FROM f.finished_at) * 1000000)::bigint
 FROM unnest($2::int[], $3::bigint[]) AS filler (account, nonce)
 JOIN txrelay.finished_transactions f ON f.account = filler.account AND f.nonce = filler.nonce AND f.id IS NULL
+    AND f.requeued IS NULL

@@ -6,6 +6,7 @@ FROM txrelay.finished_transactions f
 WHERE f.finished_at >= timestamptz 'epoch' + $1::bigint * interval '1 microsecond'
   AND (f.finished_at, f.account, coalesce(f.nonce, -1), coalesce(f.id, 0))
       > (timestamptz 'epoch' + $1::bigint * interval '1 microsecond', $2::int, $3::bigint, $4::bigint)
+  AND f.requeued IS NULL -- a nonce that was used up while its transaction lives on is no end
   AND ($6::int IS NULL OR f.account = $6::int)
   AND ($7::bigint IS NULL OR f.id = $7::bigint)
 ORDER BY f.finished_at, f.account, coalesce(f.nonce, -1), coalesce(f.id, 0)

@@ -86,14 +86,26 @@ BEGIN
 END
 $$;
 
--- The options that most calls leave out.
-CREATE FUNCTION txrelay.check_options(p_function text, p_not_before timestamptz, p_deadline timestamptz,
-    p_spec_version int, p_tip numeric, p_max_tip numeric, p_deadline_block bigint, p_retries int) RETURNS void
+-- The options of both enqueue functions. Those ask only where something may be wrong: to enter a function costs more than
+-- all that is compared in it.
+CREATE FUNCTION txrelay.check_options(p_function text, p_priority int, p_creator text, p_not_before timestamptz,
+    p_deadline timestamptz, p_spec_version int, p_tip numeric, p_max_tip numeric, p_deadline_block bigint, p_retries int)
+RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
-    PERFORM check_amount(p_function, 'tip', p_tip, 'In the chain''s smallest unit; leave it out for the account''s policy.');
-    PERFORM check_amount(p_function, 'max_tip', p_max_tip, 'In the chain''s smallest unit; leave it out for none but the '
-        'account''s tip_cap.');
+    IF p_priority IS NULL OR p_priority NOT BETWEEN -1000 AND 1000 THEN
+        PERFORM bad_argument(p_function, 'priority', format('is %s; it must be -1000 to 1000',
+            coalesce(p_priority::text, 'NULL')), 'Higher goes first; leave it out for 0.');
+    ELSIF octet_length(p_creator) > 200 THEN
+        PERFORM bad_argument(p_function, 'creator', format('has %s bytes; at most 200', octet_length(p_creator)),
+            'It names who asked; leave it out for the session''s user.');
+    END IF;
+    IF num_nonnulls(p_tip, p_max_tip) > 0 THEN
+        PERFORM check_amount(p_function, 'tip', p_tip, 'In the chain''s smallest unit; leave it out for the account''s '
+            'policy.');
+        PERFORM check_amount(p_function, 'max_tip', p_max_tip, 'In the chain''s smallest unit; leave it out for none but '
+            'the account''s tip_cap.');
+    END IF;
     IF p_deadline <= greatest(clock_timestamp(), p_not_before) THEN
         PERFORM bad_argument(p_function, 'deadline', format('is %s; it must be later than now (%s)%s', p_deadline,
             clock_timestamp(), coalesce(format(' and than not_before (%s)', p_not_before), '')),
@@ -126,21 +138,24 @@ DECLARE
     v_id bigint;
     v_first record;
 BEGIN
-    IF call IS NULL OR octet_length(call) NOT BETWEEN 1 AND 1048576 THEN
+    -- Two expressions where nothing unusual is asked for.
+    IF call IS NULL OR octet_length(call) NOT BETWEEN 1 AND 1048576 OR octet_length(key) NOT BETWEEN 1 AND 200
+       OR priority IS NULL OR priority NOT BETWEEN -1000 AND 1000 OR octet_length(creator) > 200 THEN
+        PERFORM check_options('enqueue', priority, creator, not_before, deadline, spec_version, tip, max_tip,
+            deadline_block, retries);
+        IF octet_length(key) NOT BETWEEN 1 AND 200 THEN
+            PERFORM bad_argument('enqueue', 'key', format('has %s bytes; it must have 1 to 200', octet_length(key)),
+                'Leave it out (NULL) for no idempotency key, or use a hash of a longer one.');
+        END IF;
         PERFORM bad_argument('enqueue', 'call', CASE WHEN call IS NULL THEN 'is NULL'
             ELSE format('has %s bytes', octet_length(call)) END || '; it must have 1 to 1048576 bytes',
             'Pass the SCALE-encoded call. Split a batch that is too large.');
-    ELSIF octet_length(key) NOT BETWEEN 1 AND 200 THEN
-        PERFORM bad_argument('enqueue', 'key', format('has %s bytes; it must have 1 to 200', octet_length(key)),
-            'Leave it out (NULL) for no idempotency key, or use a hash of a longer one.');
-    ELSIF priority IS NULL OR priority NOT BETWEEN -1000 AND 1000 THEN
-        PERFORM bad_argument('enqueue', 'priority', format('is %s; it must be -1000 to 1000',
-            coalesce(priority::text, 'NULL')), 'Higher goes first; leave it out for 0.');
-    ELSIF octet_length(creator) > 200 THEN
-        PERFORM bad_argument('enqueue', 'creator', format('has %s bytes; at most 200', octet_length(creator)),
-            'It names who asked; leave it out for the session''s user.');
     ELSIF num_nonnulls(deadline, spec_version, tip, max_tip, deadline_block) > 0 OR retries IS DISTINCT FROM 0 THEN
-        PERFORM check_options('enqueue', not_before, deadline, spec_version, tip, max_tip, deadline_block, retries);
+        IF num_nonnulls(tip, max_tip, deadline_block) > 0 OR retries IS DISTINCT FROM 0 OR spec_version < 0
+           OR deadline <= greatest(clock_timestamp(), not_before) THEN
+            PERFORM check_options('enqueue', priority, creator, not_before, deadline, spec_version, tip, max_tip,
+                deadline_block, retries);
+        END IF;
     END IF;
 
     IF key IS NULL THEN
@@ -212,14 +227,9 @@ BEGIN
     ELSIF keys IS NOT NULL AND cardinality(keys) <> cardinality(calls) THEN
         PERFORM bad_argument('enqueue_many', 'keys', format('has %s elements and calls has %s', cardinality(keys),
             cardinality(calls)), 'Give one key per call (NULL elements are allowed), or leave keys out.');
-    ELSIF priority IS NULL OR priority NOT BETWEEN -1000 AND 1000 THEN
-        PERFORM bad_argument('enqueue_many', 'priority', format('is %s; it must be -1000 to 1000',
-            coalesce(priority::text, 'NULL')), 'Higher goes first; leave it out for 0.');
-    ELSIF octet_length(creator) > 200 THEN
-        PERFORM bad_argument('enqueue_many', 'creator', format('has %s bytes; at most 200', octet_length(creator)),
-            'It names who asked; leave it out for the session''s user.');
     END IF;
-    PERFORM check_options('enqueue_many', not_before, deadline, spec_version, tip, max_tip, deadline_block, retries);
+    PERFORM check_options('enqueue_many', priority, creator, not_before, deadline, spec_version, tip, max_tip,
+        deadline_block, retries);
     SELECT u.n, octet_length(u.call) AS bytes INTO v_bad FROM unnest(calls) WITH ORDINALITY u (call, n)
         WHERE u.call IS NULL OR octet_length(u.call) NOT BETWEEN 1 AND 1048576 ORDER BY u.n LIMIT 1;
     IF FOUND THEN

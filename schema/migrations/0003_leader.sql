@@ -495,7 +495,7 @@ CREATE FUNCTION txrelay.account_facts(a txrelay.accounts)
 RETURNS TABLE (paused boolean, hold text, reborn boolean, transaction_version bigint, tip_start numeric, tip_step numeric,
     tip_cap numeric, tip_step_percent int, tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean,
     low_balance numeric)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+LANGUAGE sql STABLE SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, txrelay, pg_temp AS $$
     SELECT a.paused, a.hold, a.reborn, a.transaction_version, coalesce((a.policy ->> 'tip_start')::numeric, 0),
         coalesce((a.policy ->> 'tip_step')::numeric, 0), (a.policy ->> 'tip_cap')::numeric,
         coalesce((a.policy ->> 'tip_step_percent')::int, 0), coalesce((a.policy ->> 'tip_after_blocks')::int, 0),

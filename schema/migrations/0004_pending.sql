@@ -70,7 +70,7 @@ CREATE FUNCTION txrelay.leader_account(p_account int, p_epoch bigint)
 RETURNS TABLE (next_nonce bigint, used_nonce bigint, used_block bigint, paused boolean, hold text, reborn boolean,
     transaction_version bigint, tip_start numeric, tip_step numeric, tip_cap numeric, tip_step_percent int,
     tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean, low_balance numeric)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
@@ -81,11 +81,13 @@ $$;
 
 -- Pending rows above p_after_nonce (-1: all) in nonce order, with the bytes of the current attempt and the hashes of
 -- the other attempts at the same nonce, which may still be the ones that get in: first those with a call of their own
--- (so many: earlier_own), then the fillers that were to stop one.
+-- (so many: earlier_own), then the fillers that were to stop one. earlier_death: where the last of their eras ends, -1: one
+-- is immortal.
 CREATE FUNCTION txrelay.leader_snapshot(p_account int, p_epoch bigint, p_after_nonce bigint, p_limit int)
 RETURNS TABLE (nonce bigint, id bigint, state text, hash bytea, attempt int, extrinsic bytea, call bytea,
     block_hash bytea, block_number bigint, era_birth bigint, era_death bigint, spec_version bigint,
-    transaction_version bigint, tip numeric, block bigint, earlier bytea[], earlier_own int, unknown boolean,
+    transaction_version bigint, tip numeric, block bigint, earlier bytea[], earlier_own int, earlier_death bigint,
+    unknown boolean,
     priority int, deadline timestamptz, creator text, created_at timestamptz, admitted_at timestamptz, guard bigint,
     max_tip numeric, deadline_block bigint, retries int, filler int, stop_outcome text, stop_reason text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -95,7 +97,7 @@ BEGIN
     RETURN QUERY
     SELECT p.nonce, p.id, p.state::text, p.hash, p.attempt, t.extrinsic, p.call, p.block_hash, p.block_number,
            t.era_birth, t.era_death, t.spec_version, t.transaction_version, t.tip, t.block,
-           coalesce(e.hashes, '{}'), coalesce(e.own, 0)::int,
+           coalesce(e.hashes, '{}'), coalesce(e.own, 0)::int, coalesce(e.death, 0),
            p.unknown, p.priority, p.deadline, p.creator, p.created_at, p.admitted_at, p.guard,
            p.max_tip, p.deadline_block, p.retries, t.filler, p.stop_outcome::text, p.stop_reason
     FROM (SELECT * FROM pending_transactions x WHERE x.account = p_account AND x.nonce > p_after_nonce
@@ -103,7 +105,8 @@ BEGIN
     CROSS JOIN LATERAL (SELECT * FROM attempts x WHERE x.account = p_account AND x.nonce = p.nonce
         AND x.number = p.attempt OFFSET 0) t
     LEFT JOIN LATERAL (SELECT array_agg(x.hash ORDER BY x.filler IS NOT NULL, x.number) AS hashes,
-            count(*) FILTER (WHERE x.filler IS NULL) AS own FROM attempts x
+            count(*) FILTER (WHERE x.filler IS NULL) AS own,
+            CASE WHEN bool_or(x.era_death IS NULL) THEN -1 ELSE max(x.era_death) END AS death FROM attempts x
         WHERE x.account = p_account AND x.nonce = p.nonce AND x.number < p.attempt) e ON p.attempt > 1
     ORDER BY p.nonce;
 END
@@ -582,15 +585,20 @@ BEGIN
 END
 $$;
 
--- Notes which nonces finalized blocks have used for good.
+-- Notes which nonces finalized blocks have used for good. In plpgsql, which keeps its plans: this is asked once a batch.
 CREATE FUNCTION txrelay.nonces_used(p_account int, p_nonces bigint[], p_block_hashes bytea[], p_block_numbers bigint[],
     p_outcomes text[]) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
-    UPDATE accounts t SET used_nonce = greatest(t.used_nonce, u.nonce + 1), used_block = greatest(t.used_block, u.number)
-    FROM (SELECT max(b.nonce) AS nonce, max(b.number) AS number
-          FROM unnest(p_nonces, p_block_hashes, p_block_numbers, p_outcomes) b (nonce, block_hash, number, outcome)
-          WHERE b.block_hash IS NOT NULL OR b.outcome = 'usurped') u
-    WHERE t.account = p_account AND (u.nonce >= coalesce(t.used_nonce, 0) OR u.number > coalesce(t.used_block, -1))
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_nonce bigint;
+    v_number bigint;
+BEGIN
+    SELECT max(b.nonce), max(b.number) INTO v_nonce, v_number
+        FROM unnest(p_nonces, p_block_hashes, p_block_numbers, p_outcomes) b (nonce, block_hash, number, outcome)
+        WHERE b.block_hash IS NOT NULL OR b.outcome = 'usurped';
+    UPDATE accounts t SET used_nonce = greatest(t.used_nonce, v_nonce + 1), used_block = greatest(t.used_block, v_number)
+        WHERE t.account = p_account AND (v_nonce >= coalesce(t.used_nonce, 0) OR v_number > coalesce(t.used_block, -1));
+END
 $$;
 
 -- pending -> finished for rows that have their outcome. If the attempt that was included belongs to a transaction
@@ -682,7 +690,7 @@ BEGIN
         PERFORM order_error(format('leader_requeue: nonce %s cannot be used up as %s', v_bad.nonce,
             coalesce(v_bad.outcome, 'NULL')), 'usurped, dispatch_error or failed; other ends are leader_finish''s.');
     END IF;
-    SELECT u.nonce, p.state, p.retries, t.number, t.filler INTO v_bad
+    SELECT u.nonce, u.outcome, p.state, p.retries, t.number, t.filler INTO v_bad
         FROM unnest(p_nonces, p_hashes, p_outcomes) u (nonce, hash, outcome)
         CROSS JOIN LATERAL (SELECT x.state, x.retries FROM pending_transactions x WHERE x.account = p_account
             AND x.nonce = u.nonce AND x.id IS NOT NULL OFFSET 0) p
@@ -692,9 +700,10 @@ BEGIN
             ELSE p.state = 'finalized' END LIMIT 1;
     IF FOUND THEN
         PERFORM order_error(format('leader_requeue: nonce %s (%s) %s', v_bad.nonce, v_bad.state, CASE
+            WHEN v_bad.outcome <> 'dispatch_error' THEN 'is in a finalized block'
             WHEN v_bad.number IS NULL THEN 'has no attempt with this hash'
             WHEN v_bad.filler IS NOT NULL THEN format('has a filler''s call in attempt %s', v_bad.number)
-            WHEN v_bad.retries = 0 THEN 'has no retries left' ELSE 'is in a finalized block' END),
+            ELSE 'has no retries left' END),
             'leader_finish ends it.');
     END IF;
     WITH gone AS (

@@ -10,7 +10,7 @@ from harness import proc
 from harness.chain import put_compact, remark
 from harness.relay import Relay
 
-from .stand import chain, log_time, many_accounts, table
+from .stand import chain, children_cpu_s, cpu_s, log_time, many_accounts, table
 
 CALL = remark(b'Z' * 96)
 CHUNK = 50000
@@ -69,16 +69,18 @@ def start(server, count):
     if count:
         fill(pg, count)
     seen = relay.text().count('account.ready')
-    begin, wall = time.monotonic(), time.time()
+    begin, wall, postgres = time.monotonic(), time.time(), children_cpu_s(pg.postmaster)
     relay.start()
     if count:
         proc.wait_for('the first send', lambda: node.rpc('dev_stats', {})['submit_count'], 300, 0.005)
     first = time.monotonic() - begin
     pid = relay.process.pid
+    relay_cpu, postgres = cpu_s(pid), children_cpu_s(pg.postmaster) - postgres
     rss = memory(pid, 'VmRSS')
     proc.wait_for('account.ready', lambda: relay.text().count('account.ready') > seen, 60)
     peak = memory(pid, 'VmHWM')
     result = {'rows': count, 'first_send_s': first, 'ready_s': log_time(relay.text(), 'account.ready') - wall,
+              'relay_cpu_s': relay_cpu, 'postgres_cpu_s': postgres,
               'rss': rss, 'peak': peak, 'bytes_per_row': (rss - empty) / count, 'peak_bytes_per_row': (peak - empty) / count,
               'row_bytes': len(extrinsic(bytes(32), max(0, count - 1)))}
     relay.kill()
@@ -89,7 +91,7 @@ def start(server, count):
 def run(server, args):
     results = [start(server, int(n)) for n in args.rows.split(',')]
     table('start: a relay that finds so many pending rows (its memory above that of one that finds none)',
-          ['rows', 'first send s', 'ready s', 'RSS MB', 'bytes a row', 'at the peak', 'extrinsic bytes'],
-          [[r['rows'], f"{r['first_send_s']:.2f}", f"{r['ready_s']:.2f}", f"{r['rss'] / 2 ** 20:.0f}",
-            f"{r['bytes_per_row']:.0f}", f"{r['peak_bytes_per_row']:.0f}", r['row_bytes']] for r in results])
+          ['rows', 'first send s', 'relay CPU s', 'Postgres CPU s', 'RSS MB', 'bytes a row', 'at the peak', 'extrinsic bytes'],
+          [[r['rows'], f"{r['first_send_s']:.2f}", f"{r['relay_cpu_s']:.2f}", f"{r['postgres_cpu_s']:.2f}",
+            f"{r['rss'] / 2 ** 20:.0f}", f"{r['bytes_per_row']:.0f}", f"{r['peak_bytes_per_row']:.0f}", r['row_bytes']] for r in results])
     return results

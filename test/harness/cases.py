@@ -7,7 +7,7 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 from . import proc
-from .chain import Extrinsic
+from .chain import POOL, Extrinsic, remark
 from .foreign import Stranger
 from .world import World
 
@@ -188,7 +188,7 @@ class CaseWorld(World):
     def blocked(self, alias='alice'):
         """The account's row of blocked_accounts as a dict, or None."""
         names = ('nonce', 'id', 'state', 'reason', 'paused', 'paused_by', 'hold')
-        found = self.rows(f'SELECT {", ".join(names)} FROM txrelay.blocked_accounts WHERE alias = %s', alias)
+        found = self.rows(f'SELECT {", ".join(names)} FROM txrelay.blocked_accounts WHERE account = %s', alias)
         return dict(zip(names, found[0])) if found else None
 
     def given_up(self, tx):
@@ -340,4 +340,5 @@ def flatten(suite):
 
 
 def load_tests(_loader, tests, _pattern):
-    return Parallel(list(flatten(tests)))
+    """What chopsticks says has nothing to do with the pool that devchain has: its forms run with one of the two."""
+    return Parallel([t for t in flatten(tests) if POOL == 'single-state' or not getattr(t, 'shapes', ())])

@@ -125,7 +125,7 @@ def check_nonces(ours, lives, figures):
     found, runs = [], defaultdict(list)
     for _, _, _, x in ours:
         of_signer = runs[x.signer]
-        if not of_signer or x.nonce < of_signer[-1][-1]:
+        if not of_signer or x.nonce <= of_signer[-1][-1]:
             of_signer.append([])
         of_signer[-1].append(x.nonce)
     for signer, lists in runs.items():

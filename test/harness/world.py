@@ -25,13 +25,13 @@ def shared_postgres():
 
 
 class World:
-    def __init__(self, *chain_options, accounts=(ALICE,), own_postgres=False, leadership=None, manager=None):
+    def __init__(self, *chain_options, accounts=(ALICE,), own_postgres=False, leadership=None, manager=None, postgres=None):
         self.dir = proc.make_dir('txw-')
         self.number = next(_serial)
         if own_postgres:
             self.pg = Postgres(os.path.join(self.dir, 'pg'), durable=False)
         else:
-            self.pg = shared_postgres().sibling(f'world_{self.number}')
+            self.pg = (postgres or shared_postgres()).sibling(f'world_{self.number}')
         self.accounts, self.leadership, self.manager = accounts, leadership, manager
         cli('migrate', '--database', self.pg.dsn)
         options = list(chain_options)

@@ -57,6 +57,62 @@ class Enqueue(Case):
                 self.refused('TR011', self.app.rows, f"SELECT txrelay.enqueue_many('alice', {options})", text=text)
         self.assertEqual(self.count('outbox'), 0)
 
+    def test_tips_and_retries_name_the_argument_the_value_and_the_bound(self):
+        most = 2**128 - 1
+        wrong = (('tip => -1', ('tip is -1', f'0 to {most}')), ('tip => 0.5', ('tip is 0.5', 'whole number')),
+                 ("tip => 'NaN'", ('tip is NaN',)), ("max_tip => 'Infinity'", ('max_tip is Infinity',)),
+                 (f'tip => {most + 1}', (f'tip is {most + 1}', f'0 to {most}')), ('max_tip => -3', ('max_tip is -3',)),
+                 ('tip => 6, max_tip => 5', ('tip is 6', 'not be above max_tip (5)')),
+                 ('deadline_block => 0', ('deadline_block is 0', 'above 0')),
+                 ('deadline_block => -5', ('deadline_block is -5', 'above 0')),
+                 ('retries => -1', ('retries is -1', '0 to 100')), ('retries => 101', ('retries is 101', '0 to 100')),
+                 ('retries => NULL', ('retries is NULL', '0 to 100')), ('spec_version => -1', ('spec_version is -1',)),
+                 ("deadline => now() - interval '1 s'", ('deadline is', 'later than now')),
+                 ("deadline => now() + interval '1 h', not_before => now() + interval '2 h'", ('deadline is', 'not_before')))
+        for options, text in wrong:
+            for function, call in (('enqueue', "'\\x01'"), ('enqueue_many', "ARRAY['\\x01']::bytea[]")):
+                with self.subTest(options, function=function):
+                    self.refused('TR011', self.app.rows, f"SELECT txrelay.{function}('alice', {call}, {options})",
+                                 text=(f'{function}: ',) + text)
+        self.assertEqual(self.count('outbox'), 0)
+
+    def test_options_are_kept_whichever_way_it_comes(self):
+        most = 2**128 - 1
+        options = (('tip', most), ('max_tip', most), ('deadline_block', 2**40), ('retries', 100))
+        names = ''.join(f', {k} => {v}' for k, v in options)
+        times = ", not_before => '2100-01-01Z', deadline => '2100-01-02Z', spec_version => 7"
+        self.app.rows(f"SELECT txrelay.enqueue('alice', '\\x01'{names}{times})")
+        self.app.rows(f"SELECT txrelay.enqueue('5alice', '\\x01'{names}{times})")
+        self.app.rows(f"SELECT txrelay.enqueue('alice', '\\x01', key => 'k'{names}{times})")
+        self.app.rows(f"SELECT txrelay.enqueue_many('alice', ARRAY['\\x01', '\\x02']::bytea[]{names}{times})")
+        rows = self.owner.dicts("SELECT tip, max_tip, deadline_block, retries, guard, not_before = '2100-01-01Z' AS after, "
+                                "deadline = '2100-01-02Z' AS until FROM txrelay.outbox")
+        self.assertEqual(rows, [{**dict(options), 'guard': 7, 'after': True, 'until': True}] * 5)
+
+    def test_options_that_are_left_out(self):
+        self.app.rows("SELECT txrelay.enqueue('alice', '\\x01'), txrelay.enqueue_many('alice', ARRAY['\\x01']::bytea[])")
+        rows = self.owner.dicts('SELECT tip, max_tip, deadline_block, retries, guard, not_before, deadline '
+                                'FROM txrelay.outbox')
+        self.assertEqual(rows, [{'tip': None, 'max_tip': None, 'deadline_block': None, 'retries': 0, 'guard': None,
+                                 'not_before': None, 'deadline': None}] * 2)
+
+    def test_zero_and_equal_tips_will_do(self):
+        for options in ('tip => 0', 'max_tip => 0, tip => 0', 'tip => 5, max_tip => 5', 'retries => 0',
+                        'deadline_block => 1', 'max_tip => 9'):
+            self.app.rows(f"SELECT txrelay.enqueue('alice', '\\x01', {options})")
+        self.assertEqual(self.count('outbox'), 6)
+
+    def test_they_go_along_to_the_leader_and_to_the_nonce(self):
+        epoch, options = self.lead(), {'tip': 3, 'max_tip': 90, 'deadline_block': 500, 'retries': 4}
+        tx, = self.enqueue(**options)
+        got = self.relay.dict('SELECT * FROM txrelay.leader_outbox(%s, %s, 9)', self.alice, epoch)
+        self.assertEqual({k: got[k] for k in options}, options)
+        self.admit(self.relay, epoch, [tx], [0])
+        self.assertEqual({k: self.row(0)[k] for k in options}, options)
+        other, = self.enqueue()
+        self.admit(self.relay, epoch, [other], [1])
+        self.assertEqual([self.row(1)[k] for k in options], [None, None, None, 0])
+
     def test_bounds_are_inclusive(self):
         self.app.value("SELECT txrelay.enqueue('alice', decode(repeat('00', 1048576), 'hex'), repeat('k', 200), -1000, "
                        "creator => repeat('c', 200))")

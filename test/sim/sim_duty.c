@@ -70,15 +70,16 @@ static void check_recorded(struct world *w, const struct duty *d, int account,
 static void check_poor(struct world *w, struct duty *d, const struct relay *r, int account,
                        const struct manager_event *ev)
 {
-    uint64_t sent = w->chain.txs[tx_of_hash(w, ev->hash)].poor_block;
-    if (!strstr(ev->text, "Inability to pay") || !sent)
+    const struct tx *t = &w->chain.txs[tx_of_hash(w, ev->hash)];
+    if (!strstr(ev->text, "Inability to pay") || !t->poor_block)
         return;
-    bool once = d->poor_try != sent || w->now >= d->poor_at + 9 * SECOND;
+    bool once =
+        d->poor_try != t->poor_block || t->poor_at >= d->poor_at + 4 * SECOND; /* or time took a step */
     HOLDS(w, once, "payment",
           "r%d tried nonce %llu of account %d, the second one in a block, and it cannot pay", r->index,
           (unsigned long long)ev->nonce, account);
-    d->poor_try = sent;
-    d->poor_at = w->now;
+    d->poor_try = t->poor_block;
+    d->poor_at = t->poor_at;
 }
 
 /* ---- events and effects ---- */
@@ -142,6 +143,7 @@ static void check_still(struct world *w, const struct relay *r, int account, con
 void duty_effect(struct world *w, struct relay *r, int account, const struct manager_effect *fx)
 {
     struct duty *d = &r->accounts[account].duty;
+    struct tx *t;
     if (!has(w, FEATURE_DUTIES))
         return;
     switch ((int)fx->type) {
@@ -162,7 +164,9 @@ void duty_effect(struct world *w, struct relay *r, int account, const struct man
         return;
     case MANAGER_FX_SUBMIT:
         check_still(w, r, account, fx);
-        w->chain.txs[tx_of_hash(w, fx->hash)].poor_block = d->poor ? d->blocks + 1 : 0;
+        t = &w->chain.txs[tx_of_hash(w, fx->hash)];
+        t->poor_block = d->poor ? d->blocks + 1 : 0;
+        t->poor_at = w->now;
         return;
     default:
         return;
@@ -203,26 +207,29 @@ static void check_bump(struct world *w, int account, const struct pending_row *p
           (long long)r->bump, (long long)p->id, account, (unsigned long long)t->tip);
 }
 
-/* The head of the line is given up after so many blocks; then its eras are waited for. */
-static void check_head(struct world *w, int account, uint64_t us)
+static uint64_t later_of(uint64_t a, uint64_t b)
 {
-    struct tables *t = &w->db.t;
+    return a > b ? a : b;
+}
+
+/* The head of the line is given up after so many blocks; then the eras of its bytes are waited for. */
+static void check_head(struct world *w, int account)
+{
+    const struct tables *t = &w->db.t;
     uint64_t nonce = t->pending_low[account];
     const struct pending_row *p = &t->pending[account][nonce];
+    const struct sim_account *leader = leader_of(w, account);
+    uint32_t after = w->plan.policy[account].skip_after_blocks;
     struct head *h = &w->heads[account];
-    if (nonce >= t->pending_high[account] || h->id != p->id || !p->id) {
-        *h = (struct head){.id = nonce < t->pending_high[account] ? p->id : 0, .since = w->now};
+    int64_t id = nonce < t->pending_high[account] ? p->id : 0;
+    if (!id || h->id != id || !leader || !after || !w->plan.era) {
+        *h = (struct head){.id = id, .since = w->now};
         return;
     }
-    uint32_t after = w->plan.policy[account].skip_after_blocks;
-    uint64_t from = h->since > w->healed_at ? h->since : w->healed_at;
-    if (from < w->account_moved[account])
-        from = w->account_moved[account];
-    uint64_t bound =
-        (after + 3 * w->plan.era + 4 * w->plan.finality_lag) * w->plan.block_us * 3 / 2 + us + 20 * SECOND;
-    if (!after || !w->plan.era)
-        return;
-    HOLDS(w, w->now < from + bound || w->db.lossy, "skip",
+    uint64_t from = later_of(later_of(h->since, w->healed_at), w->account_moved[account]);
+    uint64_t blocks = after + w->plan.era * 3 / 2 + 4 * w->plan.finality_lag + PATIENCE_BLOCKS;
+    from = later_of(from, leader->led_since);
+    HOLDS(w, w->now < from + blocks * w->plan.block_us * 5 / 4 + 40 * SECOND || w->db.lossy, "skip",
           "transaction %lld holds up account %d for %llu s, and is to be given up after %u blocks",
           (long long)p->id, account, (unsigned long long)((w->now - from) / SECOND), after);
 }
@@ -233,13 +240,13 @@ void duty_waits(struct world *w)
     uint64_t us = PATIENCE_BLOCKS * w->plan.block_us + 40 * SECOND;
     for (int a = 0; a < w->plan.accounts; a++) {
         const struct tables *t = &w->db.t;
-        if (t->accounts[a].paused || w->chain.unpaid[a])
+        if (t->accounts[a].paused || t->accounts[a].reborn || w->chain.unpaid[a])
             w->account_moved[a] = w->now;
+        check_head(w, a);
         if (!calm(w, a, us))
             continue;
         for (uint64_t n = t->pending_low[a]; n < t->pending_high[a]; n++)
             if (t->pending[a][n].used && t->pending[a][n].id)
                 check_bump(w, a, &t->pending[a][n], us);
-        check_head(w, a, us);
     }
 }

@@ -119,7 +119,9 @@ void row_leaves(struct world *w, const struct stmt *q, uint64_t nonce, const cha
 static bool taken_by_another(const struct world *w, int account, uint64_t nonce)
 {
     for (uint32_t i = w->chain.last_of_nonce[account][nonce]; i; i = w->chain.txs[i].prev_nonce)
-        if (w->chain.txs[i].id < 0 && w->chain.txs[i].final_in)
+        if (w->chain.txs[i].id < 0 && w->chain.txs[i].final_in &&
+            w->chain.blocks[w->chain.txs[i].final_in].nonce[account] >
+                nonce) /* else it was reaped in that block */
             return true;
     return false;
 }
@@ -137,14 +139,15 @@ static void check_included(struct world *w, const struct stmt *q, const struct m
           (unsigned long long)x->nonce, q->account, x->outcome, block, x->index);
 }
 
-/* None of its bytes may get into a block any more. */
-static void check_dead(struct world *w, int64_t id)
+/* None of its bytes at this nonce may get into a block any more. */
+static void check_dead(struct world *w, int64_t id, uint64_t nonce)
 {
     for (uint32_t i = id ? w->chain.last_of_id[id] : 0; i; i = w->chain.txs[i].prev_id) {
         const struct tx *t = &w->chain.txs[i];
-        HOLDS(w, !t->committed || t->final_in || !includable(w, t) || w->db.lossy, "I5",
-              "transaction %lld leaves nonce %llu, and its bytes there can still be included", (long long)id,
-              (unsigned long long)t->nonce);
+        HOLDS(w, t->nonce != nonce || !t->accepted || t->final_in || !includable(w, t) || w->db.lossy, "I5",
+              "transaction %lld leaves nonce %llu, and its bytes there can still be included until %lld (tx "
+              "%u)",
+              (long long)id, (unsigned long long)t->nonce, (long long)t->death, i);
     }
 }
 
@@ -156,7 +159,7 @@ static void check_finish(struct world *w, const struct stmt *q, const struct man
               "nonce %llu of account %d ends as usurped, and no finalized block holds another one's",
               (unsigned long long)x->nonce, q->account);
         if (!taken)
-            check_dead(w, at(w, q, x->nonce)->id);
+            check_dead(w, at(w, q, x->nonce)->id, x->nonce);
         return;
     }
     if (!strcmp(x->outcome, "usurped"))
@@ -234,8 +237,8 @@ static void check_requeue(struct world *w, const struct stmt *q, const struct ma
               "transaction %lld goes back to the outbox, and nobody else has used nonce %llu for good",
               (long long)p->id, (unsigned long long)x->nonce);
     }
-    if (forgiven || strcmp(x->outcome, "usurped") != 0)
-        check_dead(w, p->id);
+    if (!forgiven && strcmp(x->outcome, "usurped") != 0)
+        check_dead(w, p->id, x->nonce);
 }
 
 static bool may_requeue(struct world *w, struct stmt *q)

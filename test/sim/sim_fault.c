@@ -200,11 +200,14 @@ static void foreign_in_pool(struct world *w)
         chain_foreign_in_pool(w, some_account(w));
 }
 
-/* Twice at most: the way back takes an operator each time. It may have to wait for money too. */
+/* Twice at most: the way back takes an operator each time. It may have to wait for money too. Not at the very
+ * first nonces: a new life that has come as far as the former one had in blocks that are final looks like it.
+ */
 static void reap(struct world *w)
 {
     int a = some_account(w);
-    if (!has(w, FEATURE_REAP) || w->stats.reaped >= 2 || a == w->plan.blocked || !chance(w, 25))
+    if (!has(w, FEATURE_REAP) || w->stats.reaped >= 2 || a == w->plan.blocked || !chance(w, 40) ||
+        w->chain.blocks[w->chain.final].nonce[a] < 6)
         return;
     chain_reap(w, a);
     w->chain.unpaid[a] = chance(w, 60);

@@ -84,6 +84,10 @@ void plan_features(struct world *w, uint32_t allowed)
     p->block_txs = has(w, FEATURE_SIZE) ? room : BLOCK_TXS;
     p->last_min_tip = has(w, FEATURE_TIPS) && price ? last : 0;
     p->price_us = p->last_min_tip ? seconds * SECOND : 0;
+    if (has(w, FEATURE_SKIP) && p->last_min_tip && p->era && p->era <= 16) { /* heads stay where they are */
+        p->last_min_tip = 1000000;
+        p->price_us = (24 + 3 * p->era + 40) * p->block_us * 3 / 2 + 60 * SECOND;
+    }
     p->limit += 2 * p->price_us;
     if (has(w, FEATURE_REAP) || has(w, FEATURE_SIZE) || has(w, FEATURE_RETRIES) || has(w, FEATURE_REQUEUE))
         p->limit += 300 * SECOND + 8 * p->era * p->block_us; /* what comes back begins anew */

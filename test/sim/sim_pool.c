@@ -42,6 +42,7 @@ static void put(struct world *w, int node, uint32_t tx)
     struct node *n = node_of(w, node);
     INVARIANT(n->pool_count < POOL);
     n->pool[n->pool_count++] = tx;
+    w->chain.txs[tx].accepted = true;
     w->chain.txs[tx].in_pool |= (uint8_t)(1u << node);
 }
 
@@ -118,6 +119,19 @@ void pool_drop_watches(struct world *w, int node, int relay, uint32_t life, uint
 
 /* ---- submissions (pool.md 2.3.1) ---- */
 
+/* Bytes of the account's former life whose row is no longer open. Who has kept them could have them included
+ * again; nodes forget them here, because no relay can do anything about them. */
+static bool forgotten(const struct world *w, const struct block *on, const struct tx *t)
+{
+    const struct pending_row *p = &w->db.t.pending[t->account][t->nonce];
+    if (t->id < 0 || w->chain.blocks[t->anchor].life[t->account] == on->life[t->account])
+        return false;
+    for (uint32_t i = 0; p->used && i < p->attempt_count; i++)
+        if (&w->chain.txs[p->attempts[i]] == t)
+            return false;
+    return true;
+}
+
 /* NULL: it can go into the next block on this one. */
 static const char *invalid(const struct world *w, const struct block *on, uint32_t on_index,
                            const struct tx *t)
@@ -132,7 +146,7 @@ static const char *invalid(const struct world *w, const struct block *on, uint32
         return "Invalid Transaction: Transaction has an ancient birth block";
     if (t->birth >= 0 && ancestor_at(w, on_index, (uint64_t)t->birth) != t->anchor)
         return "Invalid Transaction: Transaction has a bad signature";
-    if (t->nonce < on->nonce[t->account])
+    if (t->nonce < on->nonce[t->account] || forgotten(w, on, t))
         return "Invalid Transaction: Transaction is outdated";
     if (w->chain.unpaid[t->account])
         return "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)";

@@ -12,6 +12,25 @@ static void bytes_of(const struct world *w, uint32_t tx, uint8_t out[BYTES_LEN])
     memcpy(out + BYTES_LEN - CALL_LEN, &id, sizeof(id));
 }
 
+/* Earlier attempts: first those that were no fillers in a transaction's place. */
+static void earlier(const struct world *w, const struct pending_row *p, struct manager_snapshot_row *s,
+                    uint8_t (*out)[32], size_t *hashes)
+{
+    for (int fillers = 0; fillers < 2; fillers++)
+        for (uint32_t i = 0; i + 1 < p->attempt_count; i++) {
+            const struct tx *x = &w->chain.txs[p->attempts[i]];
+            if ((!x->id && x->for_id > 0) != fillers)
+                continue;
+            hash_of_tx(p->attempts[i], out[(*hashes)++]);
+            s->earlier_count++;
+            s->earlier_own += !fillers;
+            if (s->earlier_death >= 0)
+                s->earlier_death = x->death < 0                  ? -1
+                                   : x->death > s->earlier_death ? x->death
+                                                                 : s->earlier_death;
+        }
+}
+
 static void load_row(struct world *w, struct stmt *q, uint64_t nonce, size_t *hashes)
 {
     const struct pending_row *p = &w->db.t.pending[q->account][nonce];
@@ -44,12 +63,7 @@ static void load_row(struct world *w, struct stmt *q, uint64_t nonce, size_t *ha
                : in_block                  ? MANAGER_ROW_IN_BLOCK
                                            : MANAGER_ROW_SENT;
     hash_of_tx(p->tx, s->hash);
-    for (uint32_t i = 0; i + 1 < p->attempt_count; i++, s->earlier_count++) {
-        const struct tx *x = &w->chain.txs[p->attempts[i]];
-        hash_of_tx(p->attempts[i], q->hashes[(*hashes)++]);
-        if (s->earlier_own == i && (x->id || x->for_id <= 0))
-            s->earlier_own++;
-    }
+    earlier(w, p, s, q->hashes, hashes);
 }
 
 /* By what is on record, finalized blocks used every nonce below used_nonce, the last of them in used_block;

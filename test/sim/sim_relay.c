@@ -106,11 +106,13 @@ void account_event(struct world *w, struct relay *r, int account, const struct m
     manager_step(a->manager, local_ms(w, r), ev, &fx, &count);
     for (size_t i = 0; i < count; i++) {
         if (w->tracing)
-            note_line(w, "  r%d a%d %s %llu rows %zu %s", r->index, account, effects[fx[i].type],
+            note_line(w, "  r%d a%d %s %llu rows %zu %s%s %s", r->index, account, effects[fx[i].type],
                       (unsigned long long)(fx[i].count   ? fx[i].rows[0].nonce
                                            : fx[i].nonce ? fx[i].nonce
                                                          : fx[i].number),
-                      fx[i].count, fx[i].text);
+                      fx[i].count, fx[i].text,
+                      fx[i].count && fx[i].rows[0].outcome ? fx[i].rows[0].outcome : "",
+                      fx[i].count ? fx[i].rows[0].error : "");
         duty_effect(w, r, account, &fx[i]);
         effect(w, r, account, &fx[i]);
     }

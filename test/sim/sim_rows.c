@@ -147,12 +147,25 @@ static struct pending_row *row_new(struct world *w, const struct stmt *q, uint64
     return p;
 }
 
+/* A finalized block used the nonce, and left the account with a higher one. If it was reaped after that, what
+ * was signed for the nonce is valid again: no relay can know that before it is final (see forgotten() in
+ * sim_pool.c). */
+static bool spent(const struct world *w, int account, uint64_t nonce)
+{
+    for (uint32_t i = w->chain.last_of_nonce[account][nonce]; i; i = w->chain.txs[i].prev_nonce) {
+        uint32_t in = w->chain.txs[i].final_in;
+        if (in && w->chain.blocks[in].nonce[account] > nonce)
+            return true;
+    }
+    return false;
+}
+
 /* The transaction must not be live at another nonce. */
 static void check_renonce(struct world *w, int64_t id, uint64_t nonce)
 {
     for (uint32_t i = w->chain.last_of_id[id]; i; i = w->chain.txs[i].prev_id) {
         const struct tx *t = &w->chain.txs[i];
-        bool live = t->committed && !t->final_in && includable(w, t);
+        bool live = t->accepted && !t->final_in && includable(w, t) && !spent(w, t->account, t->nonce);
         HOLDS(w, t->nonce == nonce || !live || w->db.lossy, "I5",
               "transaction %lld gets nonce %llu while its bytes at nonce %llu can still be included",
               (long long)id, (unsigned long long)nonce, (unsigned long long)t->nonce);
@@ -397,7 +410,9 @@ struct manager_account account_facts(const struct world *w, int account)
                                     .tip_step_percent = p->tip_step_percent,
                                     .tip_after_blocks = p->tip_after_blocks,
                                     .skip_after_blocks = p->skip_after_blocks,
-                                    .requeue_usurped = p->requeue_usurped};
+                                    .requeue_usurped = p->requeue_usurped,
+                                    .has_low_balance = true,
+                                    .low_balance = 10};
 }
 
 void sql_write(struct world *w, struct stmt *q)

@@ -142,7 +142,7 @@ void node_says_status(struct world *w, int node, const struct watch *x, enum tx_
 static void check_resend(struct world *w, const struct relay *r, uint32_t tx, uint64_t probed_at)
 {
     const struct tx *t = &w->chain.txs[tx];
-    if (w->plan.nodes > 1 || w->stats.forks || !t->included_at[0])
+    if (w->plan.nodes > 1 || w->stats.forks || w->db.lossy || !t->included_at[0])
         return;
     HOLDS(w, t->included_at[0] > probed_at, "probe",
           "r%d sends nonce %llu again, which was in a block when the probe was answered", r->index,

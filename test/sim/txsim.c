@@ -18,7 +18,7 @@
 
 #include "sim.h"
 
-enum { JOBS_MAX = 8, FILE_SEEDS_MAX = 4096 };
+enum { JOBS_MAX = 64, FILE_SEEDS_MAX = 4096 };
 
 #ifdef TXRELAY_PLANT
 enum plant plant;
@@ -38,11 +38,13 @@ struct args {
     uint32_t features;
     bool one, keep_going, plants;
     int jobs, fault;
-    uint64_t *list; /* seeds of a file */
+    uint64_t *list;      /* seeds of a file */
+    uint32_t *list_with; /* and what each may have */
 };
 
 struct report {
     uint64_t seed, seeds, events;
+    uint32_t features;
     bool broken;
     struct stats stats;
     char violation[400];
@@ -148,12 +150,14 @@ static bool tell(const struct args *a, uint64_t seed)
 }
 
 /* In a process of its own: a run that breaks leaves its memory behind. */
-static void tell_apart(const struct args *a, uint64_t seed)
+static void tell_apart(const struct args *a, uint64_t seed, uint32_t features)
 {
     fflush(stdout);
     pid_t pid = fork();
     if (pid == 0) {
-        tell(a, seed);
+        struct args with = *a;
+        with.features = features;
+        tell(&with, seed);
         _exit(0);
     }
     if (pid > 0)
@@ -178,8 +182,10 @@ static void work(const struct args *a, int job, int fd)
     dup2(null, STDERR_FILENO); /* what a failed check prints; the replay prints it again */
     for (uint64_t i = (uint64_t)job; i < a->count; i += (uint64_t)a->jobs) {
         uint64_t seed = a->list ? a->list[i] : a->first + i;
-        bool good = world_run(w, seed, &(struct options){.fault = a->fault, .features = a->features});
+        uint32_t features = a->list ? a->list_with[i] : a->features;
+        bool good = world_run(w, seed, &(struct options){.fault = a->fault, .features = features});
         r.seed = seed;
+        r.features = features;
         r.seeds++;
         r.events += w->events;
         add(&r.stats, &w->stats);
@@ -223,6 +229,7 @@ static bool run(const struct args *a, struct report *sum, bool quiet)
         broken_count++;
         if (!sum->broken || r.seed < sum->seed) {
             sum->seed = r.seed;
+            sum->features = r.features;
             memcpy(sum->violation, r.violation, sizeof(r.violation));
         }
         sum->broken = true;
@@ -252,7 +259,7 @@ static int run_seeds(const struct args *a)
     bool good = run(a, &sum, false);
     double took = seconds() - begun;
     if (sum.broken)
-        tell_apart(a, sum.seed);
+        tell_apart(a, sum.seed, sum.features);
     printf("%llu seeds, %.1f s, %.0f seeds a second, %.1f million events\n", (unsigned long long)sum.seeds,
            took, (double)sum.seeds / took, (double)sum.events / 1e6);
     print_stats(&sum.stats);
@@ -305,7 +312,24 @@ static bool choose_plant(const char *name)
 
 /* ---- arguments ---- */
 
-/* A seed a line; # begins a comment. */
+/* "all", "none", or names with commas between them. */
+static bool choose_features(uint32_t *ret_features, const char *value)
+{
+    char name[32];
+    *ret_features = !strcmp(value, "all") ? UINT32_MAX : 0;
+    if (!strcmp(value, "all") || !strcmp(value, "none"))
+        return true;
+    for (size_t len; *value; value += len + (value[len] == ',')) {
+        len = strcspn(value, ",");
+        snprintf(name, sizeof(name), "%.*s", (int)len, value);
+        if (feature_number(name) < 0)
+            return false;
+        *ret_features |= 1u << feature_number(name);
+    }
+    return true;
+}
+
+/* A seed a line, and what it may have; # begins a comment. */
 static bool read_file(struct args *a, const char *path)
 {
     char line[512];
@@ -315,13 +339,21 @@ static bool read_file(struct args *a, const char *path)
         return false;
     }
     a->list = xcalloc(FILE_SEEDS_MAX, sizeof(*a->list));
+    a->list_with = xcalloc(FILE_SEEDS_MAX, sizeof(*a->list_with));
     a->count = 0;
     a->keep_going = true;
     while (fgets(line, sizeof(line), f) && a->count < FILE_SEEDS_MAX) {
-        char *end;
-        uint64_t seed = strtoull(line, &end, 10);
-        if (end != line)
-            a->list[a->count++] = seed;
+        char *end, features[256] = "all";
+        a->list[a->count] = strtoull(line, &end, 10);
+        a->list_with[a->count] = UINT32_MAX;
+        if (end == line)
+            continue;
+        sscanf(end, " %255[^ #\n]", features);
+        if (!choose_features(&a->list_with[a->count++], features)) {
+            fprintf(stderr, "txsim: %s: \"%s\" is no list of features\n", path, features);
+            fclose(f);
+            return false;
+        }
     }
     fclose(f);
     return true;
@@ -341,23 +373,6 @@ static int usage(void)
         fprintf(stderr, " %s", feature_name(i));
     fprintf(stderr, "\n");
     return 2;
-}
-
-/* "all", "none", or names with commas between them. */
-static bool choose_features(uint32_t *ret_features, const char *value)
-{
-    char name[32];
-    *ret_features = !strcmp(value, "all") ? UINT32_MAX : 0;
-    if (!strcmp(value, "all") || !strcmp(value, "none"))
-        return true;
-    for (size_t len; *value; value += len + (value[len] == ',')) {
-        len = strcspn(value, ",");
-        snprintf(name, sizeof(name), "%.*s", (int)len, value);
-        if (feature_number(name) < 0)
-            return false;
-        *ret_features |= 1u << feature_number(name);
-    }
-    return true;
 }
 
 static bool take(struct args *a, const char *name, const char *value)
@@ -411,5 +426,6 @@ int main(int argc, char **argv)
         return usage();
     int rc = a.plants ? run_plants(&a) : a.one ? !tell(&a, a.first) : run_seeds(&a);
     free(a.list);
+    free(a.list_with);
     return rc;
 }

@@ -47,7 +47,7 @@ class FamilyI(CaseTest):
         txs = world.enqueue_many([f'pooled {i}' for i in range(3)])
         world.wait_pool(3)
         world.chain.rpc('dev_upgrade', {'tx': 2})
-        world.wait_alert('transaction_version went from 1 to 2')
+        world.wait_alert('transaction_version is 2 and calls were accepted for 1')
         world.wait_hold('transaction_version')
         txs += world.enqueue_many([f'after {i}' for i in range(3)])
         world.set(paused=False)

@@ -5,7 +5,7 @@ import re
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-OTHERS = ('test_controls', 'test_fees', 'test_policy')  # hold tests of reports among others
+OTHERS = ('test_controls', 'test_fees', 'test_policy', 'test_leadership', 'test_standby')  # hold tests of reports among others
 
 
 def tests_of(path, prefix):

@@ -34,7 +34,21 @@
     X(HOLD_FORGOTTEN, "hold-forgotten", "a new leader goes on although the account stands still")            \
     X(RETRY_INNER, "retry-inner", "a call whose inner failure left effects is tried again")                  \
     X(REFUSAL_UNTOLD, "refusal-untold", "a refusal is not stored")                                           \
-    X(REQUEUE_STOPPED, "requeue-stopped", "a cancelled transaction gets another nonce")
+    X(REQUEUE_STOPPED, "requeue-stopped", "a cancelled transaction gets another nonce")                      \
+    X(REQUEUE_EARLY, "requeue-early", "a transaction whose nonce a pool gives to another goes back at once") \
+    X(RETRY_ENDLESS, "retry-endless", "a dispatch error is tried again without an end")                      \
+    X(REFUSAL_LOST, "refusal-lost", "a refusal takes the place of one that is not stored yet")               \
+    X(FILLER_CHEAP, "filler-cheap", "a filler in a transaction's place does not pay more")                   \
+    X(FILLER_COUNTS, "filler-counts", "a filler that got in counts as the transaction's success")            \
+    X(BUMP_FORGOTTEN, "bump-forgotten", "a bump is not heeded by a leader that loaded the row")              \
+    X(SKIP_NEVER, "skip-never", "the head of the line is never given up")                                    \
+    X(PAYMENT_HAMMERED, "payment-hammered", "an account that cannot pay is tried more than once a block")    \
+    X(PAYMENT_ADMITS, "payment-admits", "nonces are given while the account cannot pay")                     \
+    X(ORDER_ASSUMED, "order-assumed", "a hold ends without an operator's order")                             \
+    X(VERSION_IGNORED, "version-ignored", "a new transaction_version is signed for as the old one was")      \
+    X(REAPED_SENDS, "reaped-sends", "bytes leave although the account was reaped")                           \
+    X(REAP_MISSED, "reap-missed", "a final nonce that goes down means nothing")                              \
+    X(LIFE_EARLY, "life-early", "a new life begins while bytes of the former one can be included")
 
 enum plant {
     PLANT_NONE,

@@ -8,8 +8,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-
-__extension__ typedef unsigned __int128 u128;
+#include "base/u128.h"
 
 struct scale_in {
     const uint8_t *p; /* not owned */
@@ -49,9 +48,5 @@ void scale_put_u128(struct buf *b, u128 v);
 void scale_put_compact(struct buf *b, u128 v);
 void scale_put_bytes(struct buf *b, const void *data, size_t n); /* compact length, then the bytes */
 void scale_put_str(struct buf *b, const char *s);
-
-/* Decimal text of a u128 (40 bytes are enough), and back. */
-const char *u128_text(u128 v, char out[40]);
-bool u128_parse(const char *text, u128 *ret_v);
 
 #endif

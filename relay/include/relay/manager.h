@@ -133,7 +133,8 @@ struct manager_snapshot_row {
     uint64_t submitted_block;
     const uint8_t (*earlier)[32]; /* hashes of earlier attempts */
     size_t earlier_count;
-    size_t earlier_own; /* so many of them, the first ones, were no such fillers */
+    int64_t earlier_death; /* the last end of an era among them; -1: one is immortal; 0: none */
+    size_t earlier_own;    /* so many of them, the first ones, were no such fillers */
 };
 
 /* A pending transaction that is to be stopped: no new bytes are signed for it, and it ends with this outcome
@@ -273,8 +274,9 @@ struct manager_row_effect {
     uint32_t guard;      /* admit, resign: sign under this runtime spec version or not at all; 0: any */
     u128 tip;            /* admit, resign, fill */
     uint32_t era_period; /* the same: blocks; 0: immortal */
-    /* admit, resign: the last block that may hold it; 0: any. The door may know of a newer finalized block than
-     * the core did when it chose the period: then it takes a shorter one that ends in time, or signs nothing. */
+    /* admit, resign: the last block that may hold it; 0: any. The door may know of a newer finalized block
+     * than the core did when it chose the period: then it takes a shorter one that ends in time, or signs
+     * nothing. */
     uint64_t deadline_block;
     /* resign: sign a filler in place of the call; if it gets in, the transaction ends as `outcome` with
      * `error` */

@@ -198,7 +198,8 @@ struct store_pending_row {
     int64_t submitted_block; /* finalized height when it was signed */
     size_t earlier_count;    /* hashes of earlier attempts at this nonce: they may still be included */
     const uint8_t (*earlier)[32];
-    size_t earlier_own; /* so many of them, the first ones, were no fillers */
+    size_t earlier_own;    /* so many of them, the first ones, were no fillers */
+    int64_t earlier_death; /* where the last of their eras ends; -1: one is immortal; 0: there are none */
 };
 struct store_snapshot {
     struct store_req req;
@@ -394,6 +395,8 @@ struct store_pg_config {
     bool use_lock;                 /* false: claims and expiry alone */
     uint32_t connect_timeout_ms;   /* default 5000 */
     uint32_t statement_timeout_ms; /* default 30000 */
+    uint32_t control_answer_ms; /* a control session that is silent for longer is given up; default: a little
+                                   more than a statement may take */
     void (*on_state)(void *arg, enum store_state state, const struct err *err);
     /* The control session was lost: every lock and doorbell with it. Comes before on_state(DOWN). */
     void (*on_control_lost)(void *arg);

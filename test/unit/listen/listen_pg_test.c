@@ -162,7 +162,7 @@ static char *table_text(void)
         "nonce; "
         "SELECT id || '=' || outcome FROM txrelay.finished_transactions WHERE id IS NOT NULL ORDER BY id; "
         "SELECT 'filler@' || nonce || ' ended ' || outcome FROM txrelay.finished_transactions WHERE id IS "
-        "NULL "
+        "NULL AND requeued IS NULL "
         "ORDER BY nonce");
     fx_step(loop); /* psql blocked it */
     return text;
@@ -207,6 +207,14 @@ static void put_tx(FILE *f, int n)
                 ", ARRAY['\\x02'::bytea], ARRAY[0], ARRAY[-1], ARRAY[-1], 1, 1, 2, ARRAY['era']);\n",
                 n, hash);
         put_state(f, n, hash, "ready", 0);
+    }
+    if (n % 11 == 6) { /* its nonce is lost: it is the next one to be admitted, at another nonce */
+        fprintf(f,
+                "SELECT txrelay.leader_requeue(" LEADER ", ARRAY[%d], " HASH
+                ", ARRAY[NULL]::bytea[], ARRAY[NULL]::bigint[], ARRAY[NULL]::int[], ARRAY['usurped'], "
+                "ARRAY['somebody else'], ARRAY[NULL]::numeric[]);\n",
+                n, hash);
+        return;
     }
     if (n % 7 == 3) { /* ends without an effect; a filler takes the nonce */
         fprintf(f,

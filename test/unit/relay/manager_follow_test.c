@@ -346,26 +346,16 @@ static void finish_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finished),
-        cmocka_unit_test(outcome_unknown),
-        cmocka_unit_test(earlier_attempt),
-        cmocka_unit_test(ends_while_signing),
-        cmocka_unit_test(finalized_status),
-        cmocka_unit_test(no_status),
-        cmocka_unit_test(heights),
-        cmocka_unit_test(usurped),
-        cmocka_unit_test(false_in_block),
-        cmocka_unit_test(foreign_above),
-        cmocka_unit_test(foreign_by_nonce),
-        cmocka_unit_test(other_signers),
-        cmocka_unit_test(looked_for_again),
-        cmocka_unit_test(looked_for_in_vain),
-        cmocka_unit_test(pruned_block),
-        cmocka_unit_test(era_expires),
-        cmocka_unit_test(era_in_block),
-        cmocka_unit_test(immortal),
-        cmocka_unit_test(not_sent_dying),
-        cmocka_unit_test(finish_unknown),
+        cmocka_unit_test(finished),         cmocka_unit_test(outcome_unknown),
+        cmocka_unit_test(earlier_attempt),  cmocka_unit_test(ends_while_signing),
+        cmocka_unit_test(finalized_status), cmocka_unit_test(no_status),
+        cmocka_unit_test(heights),          cmocka_unit_test(usurped),
+        cmocka_unit_test(false_in_block),   cmocka_unit_test(foreign_above),
+        cmocka_unit_test(foreign_by_nonce), cmocka_unit_test(other_signers),
+        cmocka_unit_test(looked_for_again), cmocka_unit_test(looked_for_in_vain),
+        cmocka_unit_test(pruned_block),     cmocka_unit_test(era_expires),
+        cmocka_unit_test(era_in_block),     cmocka_unit_test(immortal),
+        cmocka_unit_test(not_sent_dying),   cmocka_unit_test(finish_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,6 +50,8 @@ static void step(struct script *s, const struct manager_event *ev)
         struct manager_effect *copy = &s->fx[s->count];
         s->taken[s->count++] = false;
         *copy = fx[i];
+        if (fx[i].type == MANAGER_FX_FOLLOW)
+            s->follow = fx[i].number;
         copy->rows = xcalloc(fx[i].count + 1, sizeof(*fx[i].rows));
         if (fx[i].count)
             memcpy(copy->rows, fx[i].rows, fx[i].count * sizeof(*fx[i].rows));
@@ -211,8 +213,18 @@ static void pool_list(struct script *s, unsigned count, va_list ap)
     free(hashes);
 }
 
+/* Rows that were loaded are not asked about before a finalized block has said a nonce of the account: the
+ * first one that is followed says 1. */
+static void first_block(struct script *s)
+{
+    if (manager_phase(s->m) == MANAGER_CHAIN_WAIT && !count_of(s, MANAGER_FX_ASK_POOL) &&
+        s->follow <= s->finalized)
+        finalized_at(s, s->follow, 1, 0, NULL);
+}
+
 void pool_is(struct script *s, unsigned count, ...)
 {
+    first_block(s);
     va_list ap;
     va_start(ap, count);
     pool_list(s, count, ap);
@@ -231,6 +243,7 @@ void nonce_is(struct script *s, uint64_t nonce)
 
 void probe(struct script *s, uint64_t nonce, unsigned count, ...)
 {
+    first_block(s);
     expect(s, MANAGER_FX_ASK_POOL);
     none(s, MANAGER_FX_ASK_NONCE);
     va_list ap;

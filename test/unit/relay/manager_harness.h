@@ -29,9 +29,10 @@ struct script {
     int64_t next_id;
     uint32_t spec;
     uint64_t finalized, best;
-    int64_t era; /* blocks of life of new attempts, -1 immortal */
+    int64_t era;                    /* blocks of life of new attempts, -1 immortal */
     struct manager_account account; /* what the snapshot says; no tips unless a test sets a cap */
     int64_t used_nonce, used_block;
+    uint64_t follow;   /* the height that was asked for last */
     bool inner;        /* failures in blocks are inner ones */
     unsigned refusals; /* stored so far */
     char refusal[200]; /* the last one */

@@ -1,13 +1,12 @@
 /* Holds: payment, transaction_version, a reaped account; what is stored, and the order to go on. */
 #include "manager_harness.h"
 
-static const struct manager_config looking = {.look_ms = 1000};
+static const struct manager_config looking = {.look_ms = 1000}, mortal = {.look_ms = 1000, .era_period = 64};
 
 static struct script *leading_looking(uint64_t next)
 {
     struct script *s = leading_with(&looking, next);
-    feed(s, (struct manager_event){
-                .type = MANAGER_EV_LOOKED, .next_ms = UINT64_MAX, .account = &s->account});
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .next_ms = UINT64_MAX, .account = &s->account});
     return s;
 }
 
@@ -76,6 +75,27 @@ static void payment(void **state)
     script_free(s);
 }
 
+/* Whichever row is the lowest: one submission a block. */
+static void payment_one_try_for_all(void **state)
+{
+    (void)state;
+    struct script *s = leading_looking(5);
+    outbox(s, 2);
+    admitted(s);
+    accept(s, 5);
+    refuse(s, 6, 1010, CANNOT_PAY);
+    expect_pause(s, MANAGER_HOLD_PAYMENT, "cannot pay for nonce 6");
+    best(s);
+    expect_submit(s, 6);
+    refuse(s, 6, 1010, CANNOT_PAY);
+    status(s, 5, TX_DROPPED, NULL);
+    probe(s, 5, 0);
+    none(s, MANAGER_FX_SUBMIT);
+    best(s);
+    expect_submit(s, 5);
+    script_free(s);
+}
+
 /* Said and over before the first word of it was stored: the last word is what is stored. */
 static void payment_while_it_is_stored(void **state)
 {
@@ -88,8 +108,13 @@ static void payment_while_it_is_stored(void **state)
     best(s);
     accept(s, 5);
     none(s, MANAGER_FX_STORE_PAUSE);
+    none(s, MANAGER_FX_WANT_OUTBOX); /* the table still says paused: it would refuse them */
     stored(s, MANAGER_EV_PAUSE_STORED);
     assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_NONE);
+    none(s, MANAGER_FX_WANT_OUTBOX);
+    stored(s, MANAGER_EV_PAUSE_STORED);
+    outbox(s, 1);
+    expect(s, MANAGER_FX_ADMIT);
     script_free(s);
 }
 
@@ -144,19 +169,18 @@ static void old_look_is_no_order(void **state)
     feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
     version(s, 7);
     stored(s, MANAGER_EV_PAUSE_STORED);
-    feed(s, (struct manager_event){
-                .type = MANAGER_EV_LOOKED, .next_ms = UINT64_MAX, .account = &s->account});
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .next_ms = UINT64_MAX, .account = &s->account});
     none(s, MANAGER_FX_RESIGN);
     none(s, MANAGER_FX_WANT_OUTBOX);
     expect(s, MANAGER_FX_LOOK); /* the next one is */
     outbox(s, 1);
     none(s, MANAGER_FX_ADMIT);
-    feed(s, (struct manager_event){
-                .type = MANAGER_EV_LOOKED, .next_ms = UINT64_MAX, .account = &s->account});
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .next_ms = UINT64_MAX, .account = &s->account});
     expect(s, MANAGER_FX_WANT_OUTBOX);
     script_free(s);
 }
 
+/* A node that shows the accepted version again may be behind the others: that is no order. */
 static void version_is_back(void **state)
 {
     (void)state;
@@ -167,7 +191,38 @@ static void version_is_back(void **state)
     version(s, 7);
     expect_pause(s, MANAGER_HOLD_TRANSACTION_VERSION, "");
     version(s, 6);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_NONE);
+    look(s);
+    none(s, MANAGER_FX_STORE_PAUSE);
+    none(s, MANAGER_FX_RESIGN);
+    outbox(s, 1);
+    none(s, MANAGER_FX_ADMIT);
+    script_free(s);
+}
+
+/* What an operator accepts is the version of now: the next one is another question. */
+static void order_accepts_one_version(void **state)
+{
+    (void)state;
+    struct script *s = leading_looking(5);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    version(s, 7);
+    expect_pause(s, MANAGER_HOLD_TRANSACTION_VERSION, "accepted for 6");
+    order(s);
+    version(s, 8);
+    expect_pause(s, MANAGER_HOLD_TRANSACTION_VERSION, "accepted for 7");
+    script_free(s);
+}
+
+/* The table keeps the version of the first admission, also when another one comes before it is stored. */
+static void version_of_an_admission_under_way(void **state)
+{
+    (void)state;
+    struct script *s = leading_looking(5);
+    outbox(s, 1);
+    version(s, 7);
+    expect_pause(s, MANAGER_HOLD_TRANSACTION_VERSION, "accepted for 6");
     script_free(s);
 }
 
@@ -226,18 +281,24 @@ static void reaped_while_leading(void **state)
     script_free(s);
 }
 
-/* By the table's records nonces below 7 were used; the chain says 2. */
+/* By the table's records nonces below 7 were used, the last of them in block 97; from there on the chain
+ * says 2. */
 static struct script *reaped_at_start(struct manager_account account)
 {
-    struct script *s = script_new(&looking);
+    struct script *s = script_new(&mortal);
     s->account = account;
     s->used_nonce = 7;
-    s->used_block = 95;
+    s->used_block = 97;
     struct manager_snapshot_row rows[2] = {loaded_row(s, 7, MANAGER_ROW_SENT),
                                            loaded_row(s, 8, MANAGER_ROW_SIGNED)};
     load(s, rows, 2, 9);
     chain_up(s);
     look(s);
+    finalized_at(s, 97, 2, 0, NULL);
+    if (!account.reborn)
+        expect_pause(s, MANAGER_HOLD_REAPED, "reaped");
+    for (uint64_t n = 98; n <= 100; n++)
+        finalized_at(s, n, 2, 0, NULL);
     feed(s, (struct manager_event){.type = MANAGER_EV_TICK});
     return s;
 }
@@ -247,18 +308,113 @@ static void reaped_found_at_the_start(void **state)
     (void)state;
     struct script *s = script_new(&looking);
     s->used_nonce = 7;
-    s->used_block = 95;
+    s->used_block = 97;
     struct manager_snapshot_row row = loaded_row(s, 7, MANAGER_ROW_SENT);
     load(s, &row, 1, 8);
     chain_up(s);
-    probe(s, 2, 0);
-    expect_alert(s, "account nonce is 2");
+    finalized_at(s, 97, 2, 0, NULL);
+    expect_alert(s, "account nonce is 2 at block 97 and was 7");
     assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_REAPED);
+    pool_is(s, 0);
+    nonce_is(s, 2);
+    assert_int_equal(manager_phase(s->m), MANAGER_LEADING);
     quiet_account(s);
     script_free(s);
 }
 
-/* A node that is behind the records knows less than the table: it is not asked. */
+/* Of nodes the one that is asked may be behind the one that spoke before: a lower nonce at its best block, or
+ * in a finalized block below the records, is no news of the account. */
+static void lower_nonce_of_a_lagging_node(void **state)
+{
+    (void)state;
+    struct script *s = script_new(&looking);
+    s->used_nonce = 7;
+    s->used_block = 99;
+    struct manager_snapshot_row row = loaded_row(s, 7, MANAGER_ROW_SENT);
+    load(s, &row, 1, 8);
+    chain_up(s);
+    finalized_at(s, 97, 5, 0, NULL);
+    none(s, MANAGER_FX_STORE_PAUSE);
+    expect(s, MANAGER_FX_ASK_POOL);
+    pool_is(s, 0);
+    nonce_is(s, 6);
+    quiet_account(s);
+    none(s, MANAGER_FX_STORE_PAUSE);
+    assert_int_not_equal(manager_phase(s->m), MANAGER_LEADING);
+    tick(s); /* it is asked again */
+    expect(s, MANAGER_FX_ASK_POOL);
+    pool_is(s, 0);
+    nonce_is(s, 7);
+    assert_int_equal(manager_phase(s->m), MANAGER_LEADING);
+    script_free(s);
+}
+
+/* The best chain is in the next life already and no finalized block has said so: nonces below the rows are
+ * not holes. */
+static void holes_of_a_former_life(void **state)
+{
+    (void)state;
+    struct script *s = script_new(&looking);
+    s->used_nonce = 7;
+    s->used_block = 96;
+    struct manager_snapshot_row row = loaded_row(s, 7, MANAGER_ROW_SENT);
+    load(s, &row, 1, 8);
+    chain_up(s);
+    finalized_at(s, 97, 7, 0, NULL);
+    pool_is(s, 0);
+    nonce_is(s, 7);
+    assert_int_equal(manager_phase(s->m), MANAGER_LEADING);
+    expect_submit(s, 7);
+    accept(s, 7);
+    expect(s, MANAGER_FX_ASK_POOL); /* who else is there? */
+    pool_is(s, 0);
+    nonce_is(s, 0);
+    none(s, MANAGER_FX_FILL);
+    none(s, MANAGER_FX_SUBMIT);
+    script_free(s);
+}
+
+/* Nobody led while rows were included and the account was reaped: its best nonce says that nothing was used.
+ */
+static void reaped_while_nobody_led(void **state)
+{
+    (void)state;
+    struct script *s = script_new(&looking);
+    struct manager_snapshot_row rows[2] = {loaded_row(s, 0, MANAGER_ROW_SENT),
+                                           loaded_row(s, 1, MANAGER_ROW_SENT)};
+    load(s, rows, 2, 2);
+    chain_up(s);
+    finalized_at(s, 97, 0, 0, NULL);
+    none(s, MANAGER_FX_ASK_POOL); /* the nonce of a new account tells nothing yet */
+    finalized_at(s, 98, 2, 2,
+                 (struct in_block[]){{hash_of(0, 1), 0, true, DISPATCH_OK, NULL},
+                                     {hash_of(1, 1), 1, true, DISPATCH_OK, NULL}});
+    assert_int_equal(expect(s, MANAGER_FX_STORE_FINISH)->count, 2);
+    pool_is(s, 0);
+    nonce_is(s, 0);
+    quiet_account(s);
+    finalized_at(s, 99, 0, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_REAPED);
+    script_free(s);
+}
+
+/* Somebody else's extrinsic takes the nonce and with it all the money: in the end of that block the nonce is
+ * free again, and our bytes are valid. */
+static void reaped_by_the_usurper(void **state)
+{
+    (void)state;
+    struct script *s = leading_looking(5);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    finalized(s, 5, 0, NULL);
+    finalized(s, 0, 1, &(struct in_block){block_of(77), 5, true, DISPATCH_OK, NULL});
+    none(s, MANAGER_FX_STORE_FINISH);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_REAPED);
+    script_free(s);
+}
+
+/* A node that lags is behind the records: it is not asked. */
 static void lagging_node_is_no_reaping(void **state)
 {
     (void)state;
@@ -272,7 +428,8 @@ static void lagging_node_is_no_reaping(void **state)
     script_free(s);
 }
 
-/* After the order: the rows of the former life end once their eras are over, then nonces begin anew. */
+/* After the order: the rows of the former life end once their eras are over; nonces begin anew when what had
+ * ended before is dead too. */
 static void life_begins_anew(void **state)
 {
     (void)state;
@@ -280,9 +437,8 @@ static void life_begins_anew(void **state)
         struct script *s = reaped_at_start((struct manager_account){.requeue_usurped = requeue});
         pool_is(s, 0);
         nonce_is(s, 2);
-        expect_pause(s, MANAGER_HOLD_REAPED, "reaped");
         order(s);
-        s->finalized = 96;
+        s->finalized = 100;
         while (s->finalized < 159) {
             finalized(s, 2, 0, NULL);
             quiet_account(s);
@@ -296,6 +452,8 @@ static void life_begins_anew(void **state)
         assert_non_null(strstr(fx->rows[0].error, "former life"));
         none(s, MANAGER_FX_STORE_NONCE);
         stored(s, requeue ? MANAGER_EV_REQUEUE_STORED : MANAGER_EV_FINISH_STORED);
+        none(s, MANAGER_FX_STORE_NONCE);
+        finalized(s, 2, 0, NULL); /* 161 = 97 + 64 */
         const struct manager_effect *nonce = expect(s, MANAGER_FX_STORE_NONCE);
         assert_int_equal(nonce->nonce, 2);
         assert_true(nonce->lower && nonce->reborn);
@@ -319,8 +477,7 @@ static void life_begins_under_the_next_leader(void **state)
     none(s, MANAGER_FX_STORE_PAUSE);
     s->finalized = 159;
     s->best = 161;
-    finalized_at(s, 97, 2, 0, NULL);
-    for (uint64_t n = 98; n <= 160; n++)
+    for (uint64_t n = 101; n <= 160; n++)
         finalized_at(s, n, 2, 0, NULL);
     assert_int_equal(expect(s, MANAGER_FX_STORE_FINISH)->count, 2);
     script_free(s);
@@ -362,10 +519,8 @@ static void low_balance(void **state)
         bool told;
     } steps[] = {{100, false}, {99, true}, {50, false}, {100, false}, {10, true}};
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-        struct manager_block block = {.number = ++s->finalized,
-                                      .account_nonce = 5,
-                                      .has_balance = true,
-                                      .balance = steps[i].balance};
+        struct manager_block block = {
+            .number = ++s->finalized, .account_nonce = 5, .has_balance = true, .balance = steps[i].balance};
         feed(s, (struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &block});
         assert_int_equal(count_of(s, MANAGER_FX_ALERT), steps[i].told);
     }
@@ -385,6 +540,13 @@ int main(void)
         cmocka_unit_test(version_found_at_the_start),
         cmocka_unit_test(reaped_while_leading),
         cmocka_unit_test(reaped_found_at_the_start),
+        cmocka_unit_test(lower_nonce_of_a_lagging_node),
+        cmocka_unit_test(holes_of_a_former_life),
+        cmocka_unit_test(reaped_while_nobody_led),
+        cmocka_unit_test(reaped_by_the_usurper),
+        cmocka_unit_test(payment_one_try_for_all),
+        cmocka_unit_test(order_accepts_one_version),
+        cmocka_unit_test(version_of_an_admission_under_way),
         cmocka_unit_test(lagging_node_is_no_reaping),
         cmocka_unit_test(life_begins_anew),
         cmocka_unit_test(life_begins_under_the_next_leader),

@@ -109,7 +109,7 @@ static void killed_mixed(void **state)
     expect_submit(s, 7);
     none(s, MANAGER_FX_SUBMIT);
     assert_int_equal(manager_look(s->m).in_block, 1);
-    finalized_at(s, 97, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
+    finalized_at(s, 98, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
     assert_int_equal(fx->rows[0].nonce, 5);
     assert_int_equal(fx->rows[0].id, 505);
@@ -327,7 +327,7 @@ static void far_below(void **state)
     struct manager_snapshot_row row = loaded_row(s, 1000, MANAGER_ROW_SENT);
     load(s, &row, 1, 1001);
     chain_up(s);
-    probe(s, 0, 0);
+    probe(s, 1, 0);
     expect_alert(s, "reaped account");
     none(s, MANAGER_FX_FILL);
     none(s, MANAGER_FX_SUBMIT);
@@ -409,6 +409,8 @@ static void probe_fails(void **state)
 {
     (void)state;
     struct script *s = promoted(MANAGER_ROW_SENT, 8);
+    none(s, MANAGER_FX_ASK_POOL);
+    finalized_at(s, 97, 5, 0, NULL);
     expect(s, MANAGER_FX_ASK_POOL);
     pool_failed(s);
     quiet(s);

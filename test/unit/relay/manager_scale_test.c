@@ -64,6 +64,9 @@ static void many_rows(void **state)
     size_t each = (mallinfo2().uordblks + mallinfo2().hblkhd - before) / ROWS;
     step(m, (struct manager_event){
                 .type = MANAGER_EV_CHAIN_UP, .number = 100, .best = 102, .spec_version = SPEC});
+    for (uint64_t number = 91; number <= 100; number++) /* the account is new: no block says that it is not */
+        step(m, (struct manager_event){.type = MANAGER_EV_FINALIZED,
+                                       .block = &(struct manager_block){.number = number}});
     step(m, (struct manager_event){.type = MANAGER_EV_POOL});
     step(m, (struct manager_event){.type = MANAGER_EV_NONCE, .nonce = 0});
     assert_int_equal(manager_phase(m), MANAGER_LEADING);

@@ -565,11 +565,32 @@ static void late_answer(void **state)
     script_free(s);
 }
 
+/* A second refusal would take the place of the first in the history: the first one is stored before. */
+static void refusal_is_stored_first(void **state)
+{
+    (void)state;
+    struct script *s = leading(5);
+    outbox(s, 2);
+    admitted(s);
+    accept(s, 5);
+    status(s, 5, TX_READY, NULL);
+    expect(s, MANAGER_FX_STORE_STATES); /* not answered yet */
+    refuse(s, 6, -32000, "busy");
+    best(s);
+    none(s, MANAGER_FX_SUBMIT);
+    assert_int_equal(s->refusals, 0);
+    stored(s, MANAGER_EV_STATES_STORED);
+    expect_submit(s, 6);
+    assert_int_equal(s->refusals, 1);
+    script_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unanswered),
         cmocka_unit_test(pool_full),
+        cmocka_unit_test(refusal_is_stored_first),
         cmocka_unit_test(dropped_together),
         cmocka_unit_test(window_bounds),
         cmocka_unit_test(already_imported),

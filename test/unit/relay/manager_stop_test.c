@@ -303,6 +303,36 @@ static void guard_after_it_was_sent(void **state)
     script_free(s);
 }
 
+/* The current bytes are dead first: those that were signed before them may live longer, or for ever. */
+static void earlier_bytes_live_longer(void **state)
+{
+    (void)state;
+    for (unsigned immortal = 0; immortal < 2; immortal++) {
+        struct script *s = script_new(&looking);
+        struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
+        row.era_death = 130;
+        row.earlier = (const uint8_t(*)[32])hash_of(5, 9);
+        row.earlier_count = row.earlier_own = 1;
+        row.earlier_death = immortal ? -1 : 140;
+        load(s, &row, 1, 6);
+        chain_up(s);
+        probe(s, 5, 1, hash_of(5, 1));
+        stop(s, 5, 505, "cancelled");
+        s->finalized = 97;
+        blocks_to(s, 129, 5);
+        while (s->finalized < 139) {
+            finalized(s, 5, 0, NULL);
+            none(s, MANAGER_FX_FILL);
+        }
+        finalized(s, 5, 0, NULL);
+        if (immortal)
+            none(s, MANAGER_FX_FILL);
+        else
+            expect_fill(s, 5, "cancelled", "so it was said");
+        script_free(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +347,7 @@ int main(void)
         cmocka_unit_test(immortal),
         cmocka_unit_test(another_row),
         cmocka_unit_test(after_a_load),
+        cmocka_unit_test(earlier_bytes_live_longer),
         cmocka_unit_test(guard_at_admission),
         cmocka_unit_test(guard_before_it_was_sent),
         cmocka_unit_test(guard_after_it_was_sent),

@@ -78,8 +78,8 @@ static void first_tip(void **state)
         {{.has_max_tip = true, .max_tip = 3}, 7, 8, 3},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct script *s = with_policy(
-            (struct manager_account){.tip_start = cases[i].start, .tip_cap = cases[i].cap}, 5);
+        struct script *s =
+            with_policy((struct manager_account){.tip_start = cases[i].start, .tip_cap = cases[i].cap}, 5);
         enqueue_row(s, cases[i].row);
         assert_true(expect(s, MANAGER_FX_ADMIT)->rows[0].tip == cases[i].pays);
         script_free(s);
@@ -314,6 +314,58 @@ static void race_goes_on(void **state)
     script_free(s);
 }
 
+/* Neither gets in, for lack of room in blocks: once its own bytes are dead the transaction ends, and what is
+ * left at its nonce is nobody's. */
+static void race_without_a_winner(void **state)
+{
+    (void)state;
+    struct script *s = racing();
+    accept(s, 5);
+    while (s->finalized < 164) {
+        none(s, MANAGER_FX_FILL);
+        none(s, MANAGER_FX_RESIGN);
+        s->best = s->finalized + 2;
+        best(s);
+        status(s, 5, TX_READY, NULL);
+        finalized(s, 5, 0, NULL);
+    }
+    const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
+    assert_int_equal(fx->rows[0].nonce, 5);
+    assert_string_equal(fx->rows[0].outcome, "cancelled");
+    assert_string_equal(fx->rows[0].reason, "by app");
+    script_free(s);
+}
+
+/* The filler gets in while another one is written in its place: the transaction ends with that write, so what
+ * is left to end is nobody's. */
+static void race_won_too_late(void **state)
+{
+    (void)state;
+    struct script *s = racing();
+    uint8_t bytes[BYTES_LEN] = {9}, won[32];
+    memcpy(won, current(s, 5), 32);
+    accept(s, 5);
+    while (s->finalized < 164) {
+        best(s);
+        status(s, 5, TX_READY, NULL);
+        finalized(s, 5, 0, NULL);
+    }
+    expect(s, MANAGER_FX_FILL);
+    finalized(s, 6, 1, &(struct in_block){won, 5, true, DISPATCH_OK, NULL});
+    none(s, MANAGER_FX_STORE_FINISH);
+    struct manager_written_row row = {.nonce = 5,
+                                      .bytes = bytes,
+                                      .bytes_len = BYTES_LEN,
+                                      .call_len = CALL_LEN,
+                                      .era_death = 228,
+                                      .spec_version = SPEC};
+    feed(s, (struct manager_event){.type = MANAGER_EV_FILLED, .written = &row, .count = 1});
+    const struct manager_row_effect *end = ended(s);
+    assert_string_equal(end->outcome, "ok");
+    assert_int_equal(end->id, 0);
+    script_free(s);
+}
+
 /* Lost and cancelled: the filler need not wait for the end of the era. */
 static void race_for_a_lost_one(void **state)
 {
@@ -350,7 +402,7 @@ static void race_after_a_load(void **state)
         load(s, &row, 1, 6);
         chain_up(s);
         probe(s, 5, 1, hash_of(5, 1));
-        s->finalized = 96;
+        s->finalized = 97;
         finalized(s, 6, 1, &(struct in_block){earlier[own ? 0 : 1], 5, true, DISPATCH_OK, NULL});
         assert_string_equal(ended(s)->outcome, own ? "ok" : "expired");
         script_free(s);
@@ -437,7 +489,10 @@ static void era_ends_by_the_deadline(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) { /* block 100 is final, 102 is best */
         struct script *s = leading_with(&(struct manager_config){.era_period = 64}, 5);
         enqueue_row(s, (struct manager_outbox_row){.deadline_block = cases[i].deadline});
-        assert_int_equal(expect(s, MANAGER_FX_ADMIT)->rows[0].era_period, cases[i].period);
+        const struct manager_effect *fx = expect(s, MANAGER_FX_ADMIT);
+        assert_int_equal(fx->rows[0].era_period, cases[i].period);
+        assert_int_equal(fx->rows[0].deadline_block,
+                         i == 1 ? 0 : cases[i].deadline); /* the door measures again */
         script_free(s);
     }
 }
@@ -472,6 +527,30 @@ static void deadline_passes(void **state)
     const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
     assert_string_equal(fx->rows[0].outcome, "expired");
     assert_non_null(strstr(fx->rows[0].reason, "110"));
+    script_free(s);
+}
+
+/* While finality lags by an era nothing can be signed; that is not the deadline's doing. */
+static void lag_is_not_late(void **state)
+{
+    (void)state;
+    struct script *s = leading_with(&(struct manager_config){.era_period = 16}, 5);
+    enqueue_row(s, (struct manager_outbox_row){.deadline_block = 150});
+    s->era = 16;
+    admitted(s);
+    refuse(s, 5, 1016, "Immediately Dropped");
+    while (s->best < 120) {
+        best(s);
+        none(s, MANAGER_FX_FILL);
+        none(s, MANAGER_FX_RESIGN);
+        if (count_of(s, MANAGER_FX_SUBMIT))
+            refuse(s, 5, 1016, "Immediately Dropped");
+        if (count_of(s, MANAGER_FX_ASK_POOL))
+            probe(s, 5, 0);
+    }
+    while (s->finalized < 119 && !count_of(s, MANAGER_FX_RESIGN))
+        finalized(s, 5, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_RESIGN)->rows[0].era_period, 16);
     script_free(s);
 }
 
@@ -555,6 +634,8 @@ int main(void)
         cmocka_unit_test(race_won),
         cmocka_unit_test(race_lost),
         cmocka_unit_test(race_goes_on),
+        cmocka_unit_test(race_without_a_winner),
+        cmocka_unit_test(race_won_too_late),
         cmocka_unit_test(race_for_a_lost_one),
         cmocka_unit_test(race_after_a_load),
         cmocka_unit_test(cancelled_and_usurped),
@@ -564,6 +645,7 @@ int main(void)
         cmocka_unit_test(era_ends_by_the_deadline),
         cmocka_unit_test(too_late_to_be_signed),
         cmocka_unit_test(deadline_passes),
+        cmocka_unit_test(lag_is_not_late),
         cmocka_unit_test(retried),
         cmocka_unit_test(inner_failure_is_not_retried),
         cmocka_unit_test(not_retried_by_default),

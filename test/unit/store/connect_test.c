@@ -312,6 +312,26 @@ static void bouncer_stop(struct bouncer *b)
     fx_remove_dir(b->dir);
 }
 
+/* An address that is refused while its session is set up is left for the next one at once, again and again:
+ * the new session may get the memory and the descriptor of the old one. */
+static void test_refused_then_next(void **state)
+{
+    (void)state;
+    struct bouncer b;
+    bouncer_start(&b, "session");
+    for (int i = 0; i < 20; i++) {
+        struct ctx x;
+        begin(&x, dsn("host=127.0.0.1,%s port=%d,%d user=postgres dbname=postgres", pg.dir, b.port, port));
+        x.config.refuse_pooler = true;
+        x.config.connect_timeout_ms = 60000;
+        start(&x);
+        WAIT_FOR(x.l, x.f.ups || x.f.downs);
+        assert_int_equal(x.f.downs, 0);
+        end(&x);
+    }
+    bouncer_stop(&b);
+}
+
 /* A pooler is refused where a session is needed. Where none is needed statements work, prepared by nobody. */
 static void test_pooler(void **state)
 {
@@ -357,9 +377,11 @@ static void test_pooler(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hosts),  cmocka_unit_test(test_dsn_errors), cmocka_unit_test(test_silent),
-        cmocka_unit_test(test_denied), cmocka_unit_test(test_read_only),  cmocka_unit_test(test_setup_fails),
-        cmocka_unit_test(test_tls),    cmocka_unit_test(test_tls_big),    cmocka_unit_test(test_pooler),
+        cmocka_unit_test(test_hosts),     cmocka_unit_test(test_dsn_errors),
+        cmocka_unit_test(test_silent),    cmocka_unit_test(test_denied),
+        cmocka_unit_test(test_read_only), cmocka_unit_test(test_setup_fails),
+        cmocka_unit_test(test_tls),       cmocka_unit_test(test_tls_big),
+        cmocka_unit_test(test_pooler),    cmocka_unit_test(test_refused_then_next),
     };
     return cmocka_run_group_tests(tests, suite_setup, suite_teardown);
 }

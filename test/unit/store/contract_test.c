@@ -467,11 +467,11 @@ static void test_close_busy(void **state)
     store_claim_start(x.s, &claim, on_seen);
     fx_store_close(&x);
     assert_int_equal(seen_count, 6);
-    assert_int_equal(states.req.err.code, ERR_CANCELED);
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(locks[i].req.err.code, ERR_CANCELED);
-    assert_int_equal(snap.req.err.code, ERR_CANCELED);
-    assert_int_equal(claim.req.err.code, ERR_CANCELED);
+    const struct store_req *all[] = {&states.req,   &locks[0].req, &locks[1].req,
+                                     &locks[2].req, &snap.req,     &claim.req};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        if (all[i]->err.code != ERR_CANCELED)
+            fail_msg("request %zu ended with %s: %s", i, err_name(all[i]->err.code), all[i]->err.text);
     loop_free(first.l);
 }
 

@@ -194,6 +194,35 @@ static void test_control_lost(void **state)
     end(&x);
 }
 
+/* A control session that gives no answer is given up in the time that was set, and a new one takes its place.
+ */
+static void test_control_silent(void **state)
+{
+    (void)state;
+    struct fx_store x;
+    struct loop *l = loop_new();
+    struct store_pg_config config = {.control_dsn = dsn_of("relay", "postgres"),
+                                     .use_lock = true,
+                                     .application_name = "silent",
+                                     .control_answer_ms = 1000};
+    fx_store_pg(&x, l, &config);
+    fx_store_up(&x);
+    assert_true(try_lock(&x, -78));
+    char pid[16];
+    snprintf(pid, sizeof(pid), "%s",
+             sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'silent control'"));
+    free(fx_shell("kill -STOP %s", pid));
+    struct store_lock drop = {.lock_key = -78};
+    uint64_t asked = loop_now_ms(l);
+    RUN(&x, unlock, &drop);
+    assert_int_equal(drop.req.err.code, ERR_DB_UNKNOWN_OUTCOME);
+    assert_true(loop_now_ms(l) - asked >= 1000);
+    WAIT_FOR(l, x.control_lost == 1 && x.ups == 2);
+    free(fx_shell("kill -CONT %s", pid));
+    WAIT_FOR(l, try_lock(&x, -78));
+    end(&x);
+}
+
 /* Without locks claims work by expiry alone, and nobody sleeps behind a doorbell. */
 static void test_no_lock(void **state)
 {
@@ -612,12 +641,13 @@ static void test_migrate_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_relays),     cmocka_unit_test(test_evict),
-        cmocka_unit_test(test_control_lost),   cmocka_unit_test(test_no_lock),
-        cmocka_unit_test(test_doorbell_rings), cmocka_unit_test(test_unknown_outcome),
-        cmocka_unit_test(test_big_batch),      cmocka_unit_test(test_schema_version),
-        cmocka_unit_test(test_migrate),        cmocka_unit_test(test_migrate_refuses),
-        cmocka_unit_test(test_policy_facts),   cmocka_unit_test(test_bump_by_policy),
+        cmocka_unit_test(test_two_relays),      cmocka_unit_test(test_evict),
+        cmocka_unit_test(test_control_lost),    cmocka_unit_test(test_control_silent),
+        cmocka_unit_test(test_no_lock),         cmocka_unit_test(test_doorbell_rings),
+        cmocka_unit_test(test_unknown_outcome), cmocka_unit_test(test_big_batch),
+        cmocka_unit_test(test_schema_version),  cmocka_unit_test(test_migrate),
+        cmocka_unit_test(test_migrate_refuses), cmocka_unit_test(test_policy_facts),
+        cmocka_unit_test(test_bump_by_policy),
     };
     return cmocka_run_group_tests(tests, suite_setup, suite_teardown);
 }
