@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "election/ring.h"
 #include "election_internal.h"
 
 /* Read now, not the loop's cached time: a process that was stopped in the middle of a callback must see it.
@@ -71,6 +72,7 @@ static void carry_out(struct election *e, const struct elector_effect *fx)
     case ELECTOR_FX_RELEASE:
     case ELECTOR_FX_RENEW:
     case ELECTOR_FX_SCAN:
+    case ELECTOR_FX_BEAT:
         election__request(e, fx);
         return;
     case ELECTOR_FX_PROMOTE:
@@ -88,6 +90,13 @@ static void carry_out(struct election *e, const struct elector_effect *fx)
     case ELECTOR_FX_GATE:
         if (e->config.on_gate)
             e->config.on_gate(e->config.arg, fx->account, fx->open);
+        return;
+    case ELECTOR_FX_LEAVE:
+        c->stats.left_total++;
+        if (e->config.on_leave)
+            e->config.on_leave(e->config.arg, fx->account, fx->reason);
+        else
+            election_hand_over(e, fx->account);
         return;
     case ELECTOR_FX_DRAINED:
         loop_post(e->loop, &e->drained_task, on_drained);
@@ -189,7 +198,32 @@ void election_doubt(struct election *e, int account)
     election__feed(e, &(struct elector_event){.type = ELECTOR_EV_DOUBT, .account = account});
 }
 
+void election_place(struct election *e, int account, uint64_t place)
+{
+    elector_place(e->core, account, place);
+}
+
+void election_rotate(struct election *e, int account)
+{
+    election__feed(e, &(struct elector_event){.type = ELECTOR_EV_ROTATE, .account = account});
+}
+
+void election_hand_over(struct election *e, int account)
+{
+    election__feed(e, &(struct elector_event){.type = ELECTOR_EV_HAND_OVER, .account = account});
+}
+
+void election_retire(struct election *e)
+{
+    election__feed(e, &(struct elector_event){.type = ELECTOR_EV_RETIRE});
+}
+
 /* ---- questions ---- */
+
+size_t election_members(const struct election *e)
+{
+    return elector_members(e->core);
+}
 
 bool election_gate(struct election *e, int account)
 {
@@ -251,6 +285,7 @@ int election_add(struct election *e, int32_t store_account, int64_t lock_key, co
     c->label = xstrdup(label);
     e->candidates = xrealloc(e->candidates, (e->count + 1) * sizeof(struct candidate *));
     e->candidates[e->count++] = c;
+    e->serves ^= (int64_t)ring_hash(&store_account, sizeof(store_account));
     return c->index;
 }
 

@@ -35,6 +35,12 @@ struct scan {
     struct elector_seen *seen;
 };
 
+/* A leave is not waited for by the elector either. */
+struct beat {
+    struct store_member req;
+    struct election *e;
+};
+
 /* ---- answers ---- */
 
 /* Says an error once, until another one or none comes. */
@@ -205,6 +211,27 @@ static void on_scan(struct store_req *req)
     election__answered(e);
 }
 
+static void on_beat(struct store_req *req)
+{
+    struct beat *b = CONTAINER_OF(req, struct beat, req.req);
+    struct election *e = b->e;
+    struct elector_event ev = {.type = ELECTOR_EV_MEMBERS,
+                               .failed = req->err.code != 0,
+                               .names = b->req.holders,
+                               .count = b->req.count,
+                               .self = -1};
+    if (ev.failed && req->err.code != ERR_CANCELED)
+        log_warn("election.heartbeat_failed", "code=%s text=\"%s\"", err_name(req->err.code), req->err.text);
+    for (size_t i = 0; i < ev.count && !ev.failed; i++)
+        if (!strcmp(ev.names[i], e->holder))
+            ev.self = (int)i;
+    if (!b->req.leave)
+        election__feed(e, &ev);
+    store_req_done(req);
+    free(b);
+    election__answered(e);
+}
+
 /* ---- requests ---- */
 
 static void start_unlock(struct election *e, const struct candidate *c)
@@ -313,6 +340,19 @@ static void start_scan(struct election *e)
     store_scan_start(e->store, &n->req, on_scan);
 }
 
+static void start_beat(struct election *e, bool leaving)
+{
+    struct beat *b = xcalloc(1, sizeof(*b));
+    b->e = e;
+    b->req = (struct store_member){.holder = e->holder,
+                                   .address = e->address,
+                                   .serves = e->serves,
+                                   .ttl_ms = e->config.core.expiry_1_ms,
+                                   .leave = leaving};
+    e->in_flight++;
+    store_member_start(e->store, &b->req, on_beat);
+}
+
 void election__request(struct election *e, const struct elector_effect *fx)
 {
     struct candidate *c = fx->account >= 0 ? e->candidates[fx->account] : NULL;
@@ -337,6 +377,9 @@ void election__request(struct election *e, const struct elector_effect *fx)
         return;
     case ELECTOR_FX_SCAN:
         start_scan(e);
+        return;
+    case ELECTOR_FX_BEAT:
+        start_beat(e, fx->leaving);
         return;
     default:
         UNREACHABLE();

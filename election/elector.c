@@ -8,7 +8,7 @@
 #include "elector_internal.h"
 
 enum {
-    FREE_JITTER_MS = 50, /* all followers hear of a free account in the same moment */
+    HURRY_MS = 50,       /* heard while a request was in flight */
     EVICT_RETRY_MS = 20, /* an ended session lets go of its lock a moment later */
     EVICT_TRIES_MAX = 25,
     NAME_LEN_MAX = 500,
@@ -49,7 +49,7 @@ uint64_t elector__bid_delay(struct elector *e)
     return rng_between(&e->rng, e->config.bid_min_ms, e->config.bid_max_ms);
 }
 
-static void bid_at(struct elector *e, struct elector_account *a, uint64_t due)
+void elector__bid_at(struct elector *e, struct elector_account *a, uint64_t due)
 {
     elector__set_due(e, a, elector__bids(e) ? due : ELECTOR_NEVER);
 }
@@ -57,6 +57,10 @@ static void bid_at(struct elector *e, struct elector_account *a, uint64_t due)
 void elector__learn(struct elector_account *a, const char *holder, const char *address, int64_t epoch)
 {
     a->seen_epoch = epoch;
+    if (a->holder[0]) {
+        free(a->former);
+        a->former = xstrdup(a->holder);
+    }
     free(a->holder);
     free(a->address);
     a->holder = xstrndup(holder ? holder : "", NAME_LEN_MAX);
@@ -106,7 +110,7 @@ static void retire(struct elector *e, struct elector_account *a, uint64_t now, u
 {
     a->evict_tries = 0;
     if (a->hurry)
-        delay = rng_below(&e->rng, FREE_JITTER_MS + 1);
+        delay = rng_below(&e->rng, HURRY_MS + 1);
     a->hurry = false;
     if (a->locked && e->up) {
         elector__emit(e, a, ELECTOR_FX_UNLOCK);
@@ -118,7 +122,7 @@ static void retire(struct elector *e, struct elector_account *a, uint64_t now, u
         return;
     }
     elector__move(e, a, ELECTOR_FOLLOWER);
-    bid_at(e, a, delay == BY_SCAN ? ELECTOR_NEVER : now + delay);
+    elector__bid_at(e, a, delay == BY_SCAN ? ELECTOR_NEVER : now + delay);
 }
 
 static void retire_after_error(struct elector *e, struct elector_account *a, uint64_t now)
@@ -128,7 +132,7 @@ static void retire_after_error(struct elector *e, struct elector_account *a, uin
 
 /* ---- the tenure ---- */
 
-static uint64_t heartbeat_jitter(struct elector *e)
+uint64_t elector__heartbeat(struct elector *e)
 {
     uint32_t h = e->config.heartbeat_ms;
     return rng_between(&e->rng, h - h / 5, h + h / 5);
@@ -139,7 +143,8 @@ static void promote(struct elector *e, struct elector_account *a, uint64_t now)
     a->epoch = a->owed;
     a->owed = 0;
     a->sent = a->asked;
-    a->suspect = a->hurry = false;
+    a->suspect = a->hurry = a->leaving = false;
+    a->leans = 0;
     a->evict_tries = 0;
     a->ask_at = 0;
     elector__move(e, a, ELECTOR_LEADER);
@@ -147,13 +152,14 @@ static void promote(struct elector *e, struct elector_account *a, uint64_t now)
     elector__emit(e, a, ELECTOR_FX_PROMOTE)->epoch = a->epoch;
     tell_gate(e, a, true);
     if (!e->renewing && e->renew_at == ELECTOR_NEVER)
-        e->renew_at = now + heartbeat_jitter(e);
+        e->renew_at = now + elector__heartbeat(e);
 }
 
 /* The gate shuts before anybody is told. `owed`: the claim may still be ours. */
 static void end_tenure(struct elector *e, struct elector_account *a, bool owed, const char *reason)
 {
     int64_t epoch = a->epoch;
+    a->leaving = false;
     a->owed = owed ? epoch : 0;
     a->epoch = 0;
     tell_gate(e, a, false);
@@ -163,7 +169,8 @@ static void end_tenure(struct elector *e, struct elector_account *a, bool owed, 
     elector__learn(a, "", "", epoch);
 }
 
-static void demote(struct elector *e, struct elector_account *a, uint64_t now, bool owed, const char *reason)
+void elector__demote(struct elector *e, struct elector_account *a, uint64_t now, bool owed,
+                     const char *reason)
 {
     end_tenure(e, a, owed, reason);
     retire(e, a, now, BY_SCAN);
@@ -233,7 +240,7 @@ static void on_control_lost(struct elector *e, uint64_t now, const struct electo
         a->locked = false;
         if (a->state == ELECTOR_LEADER && e->config.use_lock)
             /* The claim is not owed: it counts only together with the lock, which is free now. */
-            demote(e, a, now, false, "the control session was lost, and its locks with it");
+            elector__demote(e, a, now, false, "the control session was lost, and its locks with it");
     }
 }
 
@@ -254,7 +261,7 @@ static void on_lock_reply(struct elector *e, uint64_t now, const struct elector_
     } else if (a->evict_tries && a->evict_tries < EVICT_TRIES_MAX) { /* it was told to end */
         a->evict_tries++;
         elector__move(e, a, ELECTOR_FOLLOWER);
-        bid_at(e, a, now + rng_between(&e->rng, EVICT_RETRY_MS / 2, EVICT_RETRY_MS));
+        elector__bid_at(e, a, now + rng_between(&e->rng, EVICT_RETRY_MS / 2, EVICT_RETRY_MS));
     } else {
         retire(e, a, now, BY_SCAN);
     }
@@ -317,13 +324,14 @@ static void on_renew_reply(struct elector *e, uint64_t now, const struct elector
         return;
     }
     backoff_reset(&e->renew_backoff);
-    e->renew_at = e->renew_sent + heartbeat_jitter(e);
+    e->renew_at = e->renew_sent + elector__heartbeat(e);
     for (size_t i = 0; i < ev->count; i++) {
         struct elector_account *a = &e->accounts[ev->accounts[i]];
         if (a->state != ELECTOR_LEADER || a->epoch != a->renew_epoch)
             continue; /* of an earlier tenure */
         if (!ev->renewed[i]) {
-            demote(e, a, now, true, "the renewal was refused: another relay leads, or the lock is gone");
+            elector__demote(e, a, now, true,
+                            "the renewal was refused: another relay leads, or the lock is gone");
             continue;
         }
         a->sent = e->renew_sent;
@@ -355,11 +363,12 @@ static void on_leader_change(struct elector *e, uint64_t now, const struct elect
         return;
     }
     elector__learn(a, ev->holder, ev->address, ev->epoch);
-    if (!free_account)
-        return;
-    if (a->state == ELECTOR_FOLLOWER)
-        bid_at(e, a, now + rng_below(&e->rng, FREE_JITTER_MS + 1));
-    else
+    bool follower = a->state == ELECTOR_FOLLOWER;
+    if (!free_account && follower && !a->evict_tries)
+        elector__bid_at(e, a, ELECTOR_NEVER); /* somebody was faster */
+    else if (free_account && follower && now >= a->away_until)
+        elector__bid_at(e, a, now + elector__heard_delay(e, a));
+    else if (free_account && !follower && now >= a->away_until)
         a->hurry = true;
 }
 
@@ -367,7 +376,7 @@ static void on_stale(struct elector *e, uint64_t now, const struct elector_event
 {
     struct elector_account *a = &e->accounts[ev->account];
     if (a->state == ELECTOR_LEADER && (ev->epoch == 0 || ev->epoch == a->epoch))
-        demote(e, a, now, false, "a write was refused: another relay leads");
+        elector__demote(e, a, now, false, "a write was refused: another relay leads");
 }
 
 /* The statement may still be carried out at the server, after the table has been read again. A claim raises
@@ -379,7 +388,7 @@ static void on_doubt(struct elector *e, uint64_t now, const struct elector_event
     if (a->state != ELECTOR_LEADER)
         return;
     if (!elector__bids(e)) {
-        demote(e, a, now, true, reason);
+        elector__demote(e, a, now, true, reason);
         return;
     }
     end_tenure(e, a, true, reason);
@@ -389,11 +398,13 @@ static void on_doubt(struct elector *e, uint64_t now, const struct elector_event
 static void on_drain(struct elector *e, uint64_t now, const struct elector_event *ev)
 {
     (void)ev;
-    e->draining = true;
+    if (!e->retiring && e->up)
+        elector__emit(e, NULL, ELECTOR_FX_BEAT)->leaving = true;
+    e->retiring = e->draining = true;
     for (size_t i = 0; i < e->count; i++) {
         struct elector_account *a = &e->accounts[i];
         if (a->state == ELECTOR_LEADER)
-            demote(e, a, now, true, "draining");
+            elector__demote(e, a, now, true, "draining");
         else if (a->state == ELECTOR_FOLLOWER)
             retire(e, a, now, 0);
     }
@@ -419,6 +430,10 @@ static const struct {
     [ELECTOR_EV_RENEW_REPLY] = {on_renew_reply, false},
     [ELECTOR_EV_SCAN_REPLY] = {elector__on_scan_reply, false},
     [ELECTOR_EV_RELEASE_REPLY] = {on_release_reply, true},
+    [ELECTOR_EV_MEMBERS] = {elector__on_members, false},
+    [ELECTOR_EV_ROTATE] = {elector__on_rotate, true},
+    [ELECTOR_EV_HAND_OVER] = {elector__on_hand_over, true},
+    [ELECTOR_EV_RETIRE] = {elector__on_retire, false},
     [ELECTOR_EV_LEADER_CHANGE] = {on_leader_change, true},
     [ELECTOR_EV_STALE] = {on_stale, true},
     [ELECTOR_EV_DOUBT] = {on_doubt, true},
@@ -433,7 +448,7 @@ static void run_due(struct elector *e, uint64_t now)
     while (e->count && e->accounts[e->heap[0]].due <= now) {
         struct elector_account *a = &e->accounts[e->heap[0]];
         if (a->state == ELECTOR_LEADER)
-            demote(e, a, now, true, "no renewal succeeded in time");
+            elector__demote(e, a, now, true, "no renewal succeeded in time");
         else
             elector__bid(e, a, now);
     }
@@ -442,6 +457,7 @@ static void run_due(struct elector *e, uint64_t now)
     if (!e->renewing && !e->leaders)
         e->renew_at = ELECTOR_NEVER;
     elector__scan_due(e, now);
+    elector__beat_due(e, now);
     if (e->draining && !e->drained && (!e->up || !e->busy)) {
         e->drained = true;
         elector__emit(e, NULL, ELECTOR_FX_DRAINED);

@@ -16,6 +16,7 @@ struct elector_config elector_config_defaults(const struct elector_config *confi
     c.margin_ms = or_default(c.margin_ms, 1000);
     c.bid_min_ms = or_default(c.bid_min_ms, 150);
     c.bid_max_ms = or_default(c.bid_max_ms, c.bid_min_ms > 450 ? c.bid_min_ms : 450);
+    c.leaves_max = or_default(c.leaves_max, 8);
     return c;
 }
 

@@ -5,6 +5,7 @@
 #include "base/backoff.h"
 #include "base/rng.h"
 #include "election/elector.h"
+#include "election/ring.h"
 
 #define ELECTOR_NEVER UINT64_MAX
 
@@ -32,6 +33,16 @@ struct elector_account {
     uint8_t evict_tries; /* lock tries since the holder was evicted; 0 = not evicting */
     struct backoff backoff;
     char *holder, *address;
+    char *former; /* the holder before nobody: it is dead, or it gave the account up; "" */
+
+    uint64_t place;
+    size_t preferred;      /* member of the ring as of `preferred_at` */
+    uint64_t preferred_at; /* version of the ring; 0: never asked */
+    uint64_t leans_to;     /* the other member that the ring prefers, by hash of its name */
+    uint32_t leans;        /* for so many heartbeats */
+    uint32_t patience;     /* heartbeats that it takes; 0: the least */
+    uint64_t away_until;   /* handed over: not bid for before */
+    bool leaving;
 };
 
 struct elector {
@@ -60,6 +71,12 @@ struct elector {
     int64_t *scan_epochs;
     size_t scan_count;
 
+    struct ring *ring;
+    uint64_t ring_version; /* goes up when the members change */
+    int self;              /* index in the ring; -1: not in it */
+    uint64_t beat_at;
+    bool beating, retiring;
+
     struct elector_effect *effects;
     size_t effect_count, effect_cap;
 };
@@ -76,6 +93,22 @@ void elector__learn(struct elector_account *a, const char *holder, const char *a
 uint64_t elector__bid_delay(struct elector *e);
 void elector__bid(struct elector *e, struct elector_account *a, uint64_t now);
 void elector__evict(struct elector *e, struct elector_account *a, uint64_t now);
+
+void elector__bid_at(struct elector *e, struct elector_account *a, uint64_t due);
+void elector__demote(struct elector *e, struct elector_account *a, uint64_t now, bool owed,
+                     const char *reason);
+uint64_t elector__heartbeat(struct elector *e); /* with jitter */
+
+/* ---- elector_place.c ---- */
+
+void elector__on_members(struct elector *e, uint64_t now, const struct elector_event *ev);
+void elector__on_rotate(struct elector *e, uint64_t now, const struct elector_event *ev);
+void elector__on_hand_over(struct elector *e, uint64_t now, const struct elector_event *ev);
+void elector__on_retire(struct elector *e, uint64_t now, const struct elector_event *ev);
+void elector__beat_due(struct elector *e, uint64_t now);
+/* How long to wait before a bid for an account that was seen to be free, or heard to be. */
+uint64_t elector__seen_delay(struct elector *e, const struct elector_account *a);
+uint64_t elector__heard_delay(struct elector *e, const struct elector_account *a);
 
 /* ---- elector_scan.c ---- */
 

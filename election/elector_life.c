@@ -21,7 +21,7 @@ bool elector__gate_open(const struct elector *e, const struct elector_account *a
 
 bool elector__bids(const struct elector *e)
 {
-    return e->up && !e->draining;
+    return e->up && !e->draining && !e->retiring;
 }
 
 struct elector *elector_new(const struct elector_config *config)
@@ -33,7 +33,9 @@ struct elector *elector_new(const struct elector_config *config)
     e->renew_at = ELECTOR_NEVER;
     /* Fast enough for a second and a third try before the tenure ends. */
     uint32_t h = e->config.heartbeat_ms;
-    e->scan_at = ELECTOR_NEVER;
+    e->scan_at = e->beat_at = ELECTOR_NEVER;
+    e->ring = ring_new();
+    e->self = -1;
     e->scan_backoff = (struct backoff){.base_ms = BACKOFF_BASE_MS, .cap_ms = BACKOFF_CAP_MS};
     e->renew_backoff = (struct backoff){.base_ms = h / 5 ? h / 5 : 1, .cap_ms = h};
     return e;
@@ -46,11 +48,13 @@ struct elector *elector_free(struct elector *e)
     for (size_t i = 0; i < e->count; i++) {
         free(e->accounts[i].holder);
         free(e->accounts[i].address);
+        free(e->accounts[i].former);
     }
     free(e->accounts);
     free(e->heap);
     free(e->renew_accounts);
     free(e->renew_epochs);
+    ring_free(e->ring);
     free(e->scan_accounts);
     free(e->scan_epochs);
     free(e->effects);
@@ -76,6 +80,7 @@ int elector_add(struct elector *e)
         .backoff = {.base_ms = BACKOFF_BASE_MS, .cap_ms = BACKOFF_CAP_MS},
         .holder = xstrdup(""),
         .address = xstrdup(""),
+        .former = xstrdup(""),
     };
     int account = (int)e->count++;
     elector__heap_add(e, account);
@@ -133,5 +138,7 @@ uint64_t elector_deadline(const struct elector *e)
     bool renews = e->up && !e->draining && !e->renewing && e->leaders;
     if (renews && e->renew_at < due)
         due = e->renew_at;
-    return !e->scanning && e->scan_at < due ? e->scan_at : due;
+    if (!e->scanning && e->scan_at < due)
+        due = e->scan_at;
+    return !e->beating && e->beat_at < due ? e->beat_at : due;
 }

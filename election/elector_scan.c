@@ -42,6 +42,15 @@ void elector__scan_due(struct elector *e, uint64_t now)
         scan(e, now);
 }
 
+static void bid_by_rank(struct elector *e, struct elector_account *a, uint64_t now)
+{
+    uint64_t delay = elector__seen_delay(e, a);
+    if (delay)
+        elector__bid_at(e, a, now + delay); /* who hears that another one claimed it bids no more */
+    else
+        elector__bid(e, a, now);
+}
+
 /* With locks: a free one is tried, unless the claim stands without it; one that is taken behind a lapsed
  * claim is asked about. Its holder may be about to claim, so it takes two scans to call a lock without a
  * claim lapsed. Without: what the claims plan says, and what a lock protects is not for us. */
@@ -51,13 +60,19 @@ static void act(struct elector *e, struct elector_account *a, uint64_t now, cons
     bool lapsed = free_account || seen->expiry_1_left_ms <= 0;
     bool was_orphan = a->orphan;
     a->orphan = seen->taken && free_account;
+    if (now < a->away_until && !seen->mine)
+        return; /* handed over: the others first */
     if (!e->config.use_lock) {
         bool sure = free_account || seen->expiry_2_left_ms <= 0; /* else something may be mid-submission */
-        if (seen->mine || (lapsed && !seen->taken && (sure || now >= a->ask_at)))
+        if (seen->mine)
             elector__bid(e, a, now);
+        else if (lapsed && !seen->taken && (sure || now >= a->ask_at))
+            bid_by_rank(e, a, now);
     } else if (!seen->taken) {
-        if (lapsed || seen->mine || seen->lock_held)
+        if (seen->mine)
             elector__bid(e, a, now);
+        else if (lapsed || seen->lock_held)
+            bid_by_rank(e, a, now);
     } else if (lapsed && now >= a->ask_at && (!free_account || was_orphan)) {
         elector__evict(e, a, now);
     }

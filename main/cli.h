@@ -21,6 +21,7 @@ int cmd_accounts(int argc, char **argv);
 int cmd_blocked(int argc, char **argv);
 int cmd_policy(int argc, char **argv);
 int cmd_keys(int argc, char **argv);
+int cmd_drain(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 
 /* Options that every command takes: --config, --database, --endpoint, --name, --control, --log-level. Use as

@@ -40,6 +40,11 @@ static void on_signal(void *arg, int signum)
     stop(arg);
 }
 
+static void on_drain(void *arg)
+{
+    stop(arg);
+}
+
 static void on_exit_(void *arg, const struct err *err)
 {
     struct running *r = arg;
@@ -77,6 +82,7 @@ int cmd_run(int argc, char **argv)
     }
     struct running r = {.loop = loop_new()};
     service.on_exit = on_exit_;
+    service.on_drain = on_drain;
     service.arg = &r;
     r.service = service_new(r.loop, &service, &err);
     for (size_t i = 0; i < service.account_count; i++)

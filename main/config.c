@@ -55,6 +55,9 @@ static const cyaml_schema_field_t leadership_fields[] = {
     UINT_OPT("margin_ms", struct config_leadership, margin_ms),
     UINT_OPT("bid_min_ms", struct config_leadership, bid_min_ms),
     UINT_OPT("bid_max_ms", struct config_leadership, bid_max_ms),
+    STR_OPT("placement", struct config_leadership, placement),
+    UINT_OPT("rotate_blocks", struct config_leadership, rotate_blocks),
+    UINT_OPT("handover_ms", struct config_leadership, handover_ms),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_field_t manager_fields[] = {
@@ -193,6 +196,9 @@ static int check(const struct config_file *f, struct err *err)
         for (uint32_t j = 0; j < i; j++)
             if (!strcmp(f->accounts[i].alias, f->accounts[j].alias))
                 return err_set(err, ERR_CONFIG, "accounts: alias '%s' is used twice", f->accounts[i].alias);
+    const char *placement = f->leadership.placement;
+    if (placement && strcmp(placement, "sticky") != 0 && strcmp(placement, "ring") != 0)
+        return err_set(err, ERR_CONFIG, "leadership.placement '%s' is not one of: sticky, ring", placement);
     uint32_t period = config_era_period(f);
     if (period & (period - 1) || period > 4096 || (period && period < 4))
         return err_set(err, ERR_CONFIG,
@@ -248,6 +254,7 @@ void config_done(struct config *c)
         free(f->database.work_url);
         free(f->database.listen_url);
         free(f->database.use_lock);
+        free(f->leadership.placement);
         free(f->manager.era_period);
         free(f->chain.genesis);
         free(f->chain.ca_file);
@@ -255,6 +262,11 @@ void config_done(struct config *c)
     }
     free(c->path);
     *c = (struct config){0};
+}
+
+bool config_placement_ring(const struct config_file *f)
+{
+    return f->leadership.placement && !strcmp(f->leadership.placement, "ring");
 }
 
 bool config_use_lock(const struct config_file *f)

@@ -34,6 +34,9 @@ struct config_chain {
 
 struct config_leadership {
     uint32_t heartbeat_ms, expiry_1_ms, expiry_2_ms, margin_ms, bid_min_ms, bid_max_ms;
+    char *placement;        /* sticky (default) | ring */
+    uint32_t rotate_blocks; /* 0: never */
+    uint32_t handover_ms;
 };
 
 struct config_manager {
@@ -68,6 +71,7 @@ struct config_flags {
 int config_load(const struct config_flags *flags, struct config *ret, struct err *err);
 void config_done(struct config *c);
 
+bool config_placement_ring(const struct config_file *f);
 bool config_use_lock(const struct config_file *f);
 uint32_t config_era_period(const struct config_file *f);
 

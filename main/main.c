@@ -22,6 +22,7 @@ static const struct {
     {"blocked", cmd_blocked, "accounts that stand still, and why"},
     {"policy", cmd_policy, "show or set how an account's transactions are treated"},
     {"keys", cmd_keys, "make and look at key files"},
+    {"drain", cmd_drain, "let a relay give its accounts up in good order, and end"},
     {"check", cmd_check, "connect to everything and explain the configuration"},
 };
 

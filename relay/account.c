@@ -138,7 +138,7 @@ void account_wake(struct account *a, enum wake_event ev)
     unsigned fx = wake_step(&a->wake, loop_now_ms(a->service->loop), ev);
     if (fx & WAKE_FX_DISARM)
         account_disarm(a);
-    if (fx & WAKE_FX_FETCH)
+    if (fx & WAKE_FX_FETCH && !a->leaving) /* the wake core waits for an answer until it is reset */
         account_fetch(a);
     if (fx & WAKE_FX_ARM)
         account_arm(a);
@@ -154,6 +154,7 @@ void account_promote(struct account *a, int64_t epoch)
     a->generation++;
     a->role = ACCOUNT_LEADER;
     a->epoch = epoch;
+    a->blocks = 0;
     log_info("leader.acquired", "account=%s scope=%lld holder=%s epoch=%lld", a->alias,
              (long long)a->lock_key, a->service->holder, (long long)epoch);
     account_event(a, &(struct manager_event){.type = MANAGER_EV_PROMOTED, .epoch = epoch});
@@ -172,6 +173,7 @@ void account_demote(struct account *a, const char *reason)
              (long long)a->lock_key, a->service->holder, (long long)a->epoch, reason);
     a->generation++;
     a->role = ACCOUNT_FOLLOWER;
+    a->leaving = false;
     a->epoch = 0;
     account_event(a, &(struct manager_event){.type = MANAGER_EV_DEMOTED});
     account_unwatch_all(a);

@@ -7,6 +7,13 @@
 #include "base/log.h"
 #include "op.h"
 
+/* New bytes may come of it: an account that leaves waits for its answer. */
+static bool op_unsettles(const struct op *op)
+{
+    return op->done == MANAGER_EV_OUTBOX || op->write == MANAGER_WRITE_ADMIT ||
+           op->write == MANAGER_WRITE_RESIGN || op->write == MANAGER_WRITE_FILL;
+}
+
 struct op *op_new(struct account *a, enum manager_write write, enum manager_event_type done, size_t count)
 {
     struct op *op = xcalloc(1, sizeof(*op));
@@ -15,6 +22,7 @@ struct op *op_new(struct account *a, enum manager_write write, enum manager_even
     op->write = write;
     op->done = done;
     op->count = count;
+    a->unsettled += op_unsettles(op);
     a->service->ops++;
     return op;
 }
@@ -22,6 +30,7 @@ struct op *op_new(struct account *a, enum manager_write write, enum manager_even
 void op_free(struct op *op)
 {
     struct service *s = op->account->service;
+    op->account->unsettled -= op_unsettles(op);
     store_req_done(&op->u.req);
     for (size_t i = 0; op->signed_rows && i < op->count; i++)
         buf_done(&op->signed_rows[i].bytes);

@@ -130,6 +130,14 @@ void account_unwatch_all(struct account *a)
     forget(t);
 }
 
+size_t account_unanswered(const struct account *a)
+{
+    size_t n = 0;
+    for (const struct submit *t = a->submits; t; t = t->hh.next)
+        n += !t->replied;
+    return n;
+}
+
 /* ---- the questions of a probe ---- */
 
 struct ask {

@@ -5,6 +5,7 @@
  *   {"cmd":"cancel","id":17}                            -> {"answer":"requested"}
  *   {"cmd":"bump","id":17,"tip":"1000"}                 -> {"answer":"requested"}
  *   {"cmd":"resume","account":"alice"}                  -> {"answer":""}
+ *   {"cmd":"drain"}                                     -> {"answer":"draining"}, and the relay stops
  *   {"cmd":"status"}                                    -> {"relay":..,"accounts":[..]}
  *   any failure                                         -> {"error":"NOT_LEADER","text":..}
  */
@@ -159,8 +160,17 @@ static void cmd_status(struct service *s, struct loop_peer *peer)
     json_t *accounts = json_array();
     for (size_t i = 0; i < s->account_count; i++)
         json_array_append_new(accounts, account_status(s, &s->accounts[i]));
-    answer(peer, json_pack("{s:s, s:s, s:b, s:b, s:o}", "relay", s->name, "holder", s->holder, "database",
+    answer(peer, json_pack("{s:s, s:s, s:I, s:b, s:b, s:o}", "relay", s->name, "holder", s->holder, "members",
+                           (json_int_t)(s->election ? election_members(s->election) : 0), "database",
                            s->store_up, "chain", s->node_ready, "accounts", accounts));
+}
+
+static void cmd_drain(struct service *s, struct loop_peer *peer)
+{
+    log_info("relay.drain_asked", "relay=%s", s->name);
+    answer(peer, json_pack("{s:s}", "answer", "draining"));
+    if (s->config.on_drain && s->phase != SERVICE_DRAINING && s->phase != SERVICE_CLOSING)
+        s->config.on_drain(s->config.arg);
 }
 
 static void on_line(void *arg, struct loop_peer *peer, const char *line, size_t len)
@@ -173,12 +183,14 @@ static void on_line(void *arg, struct loop_peer *peer, const char *line, size_t 
         refuse(peer, ERR_ARGUMENT, error.text);
     else if (cmd && !strcmp(cmd, "send"))
         cmd_send(s, peer, request);
+    else if (cmd && !strcmp(cmd, "drain"))
+        cmd_drain(s, peer);
     else if (cmd && !strcmp(cmd, "status"))
         cmd_status(s, peer);
     else if (ask_json_is(cmd))
         cmd_ask(s, peer, cmd, request);
     else
-        refuse(peer, ERR_ARGUMENT, "cmd is not one of: send, cancel, bump, resume, status");
+        refuse(peer, ERR_ARGUMENT, "cmd is not one of: send, cancel, bump, resume, drain, status");
     json_decref(request);
 }
 

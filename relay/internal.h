@@ -40,6 +40,10 @@ struct account {
     struct manager *manager;
     struct wake wake;
     uint32_t outbox_limit;
+    size_t unsettled; /* store requests in flight of which new bytes may come */
+    bool leaving;     /* nothing is admitted; handed over when it has settled */
+    uint64_t leave_until;
+    uint64_t blocks;          /* finalized ones of this turn */
     struct loop_timer *timer; /* the manager's and the wake-up's next deadline */
     struct submit *submits;   /* uthash by extrinsic hash */
     UT_hash_handle hh;        /* service->by_id */
@@ -60,11 +64,13 @@ struct service {
     struct election *election;
     struct loop_server *control;
     struct loop_stream *input;
+    struct loop_timer *settle; /* accounts that are leaving are looked at */
     struct loop_timer *health; /* repeats the loud line while the database is away */
     struct account *accounts;
     size_t account_count;
     struct account *by_id; /* uthash */
     bool store_up, was_up, node_ready;
+    bool released; /* draining: the election was told to give everything up */
     bool following;
     uint64_t follow_next; /* the next finalized height the node will report */
     uint64_t stale_since_ms;
@@ -99,6 +105,7 @@ void account_disarm(struct account *a);
 void account_submit(struct account *a, const struct manager_effect *fx);
 void account_unwatch(struct account *a, const uint8_t hash[32]);
 void account_unwatch_all(struct account *a);
+size_t account_unanswered(const struct account *a); /* submissions on the wire */
 void account_ask(struct account *a, enum manager_effect_type what);
 
 /* sign.c: one signed extrinsic for a row. The era is anchored on the finalized head. */
@@ -116,6 +123,14 @@ int sign_filler_call(struct account *a, struct buf *ret_call, struct err *err); 
 struct manager_event service_chain_event(enum manager_event_type type, const struct node_info *info);
 int service_chain_new(struct service *s, struct err *err);
 void service_follow(struct service *s, uint64_t number);
+
+/* service_place.c: giving accounts up */
+void service_place_new(struct service *s);
+void service_place_free(struct service *s);
+void service_leave(struct service *s, struct account *a, const char *reason);
+bool service_leaves(const struct service *s);
+void service_settled(struct service *s); /* service.c: nothing leaves any more */
+void service_block(struct service *s, struct account *a);
 
 /* control.c */
 int control_open(struct service *s, struct err *err);

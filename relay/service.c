@@ -63,6 +63,8 @@ static void start_leading(struct service *s)
         struct account *a = &s->accounts[i];
         int index = election_add(s->election, a->store_account, a->lock_key, a->alias);
         INVARIANT(index == a->index);
+        const uint8_t *genesis = node_info(s->node)->genesis;
+        election_place(s->election, index, (uint64_t)election_lock_key(genesis, a->id, a->id_len));
     }
     election_store_state(s->election, STORE_UP);
 }
@@ -217,6 +219,12 @@ static void on_gate(void *arg, int index, bool open)
         account_event(a, &(struct manager_event){.type = MANAGER_EV_GATE_OPEN});
 }
 
+static void on_leave(void *arg, int index, const char *reason)
+{
+    struct service *s = arg;
+    service_leave(s, &s->accounts[index], reason);
+}
+
 /* ---- construction ---- */
 
 /* <network>-<relay>-<hostname>-<pid>-<uuid> (L01). The relay's name stands where the source has the account:
@@ -252,6 +260,7 @@ static int open_database(struct service *s)
         .on_promote = on_promote,
         .on_demote = on_demote,
         .on_gate = on_gate,
+        .on_leave = on_leave,
         .arg = s,
     };
     struct listen_config listen = {
@@ -281,6 +290,7 @@ struct service *service_new(struct loop *l, const struct service_config *config,
     s->standalone = config->control_dsn == NULL;
     s->stale_since_ms = loop_now_ms(l);
     s->health = loop_timer_new(l, on_health, s);
+    service_place_new(s);
     s->accounts = xcalloc(config->account_count, sizeof(*s->accounts));
     for (size_t i = 0; i < config->account_count; i++)
         account_init(&s->accounts[i], s, (int)i, &config->accounts[i]);
@@ -322,6 +332,7 @@ void service_free(struct service *s)
     s->control = loop_server_close(s->control);
     s->input = loop_stream_close(s->input);
     s->health = loop_timer_close(s->health);
+    service_place_free(s);
     free(s->accounts);
     free(s->control_address);
     free(s->name);
@@ -381,6 +392,15 @@ static void drained(void *arg)
     }
 }
 
+/* Draining goes on when no account is leaving any more, whether it settled or was lost. */
+void service_settled(struct service *s)
+{
+    if (s->phase != SERVICE_DRAINING || s->released)
+        return;
+    s->released = true;
+    election_drain(s->election, drained, s);
+}
+
 void service_stop(struct service *s, void (*cb)(void *arg), void *arg)
 {
     PRE(s->phase != SERVICE_DRAINING && s->phase != SERVICE_CLOSING);
@@ -388,8 +408,10 @@ void service_stop(struct service *s, void (*cb)(void *arg), void *arg)
     s->stop_cb = cb;
     s->stop_arg = arg;
     s->phase = SERVICE_DRAINING;
-    if (running && s->election)
-        election_drain(s->election, drained, s);
-    else
+    if (!running || !s->election) {
         drained(s);
+        return;
+    }
+    election_retire(s->election);
+    loop_timer_at(s->settle, loop_now_ms(s->loop)); /* also when nothing is led */
 }

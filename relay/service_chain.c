@@ -115,6 +115,7 @@ static void on_finalized(void *arg, const struct node_block *block)
             memcpy(row->hash, x->hash, 32);
         }
         account_event(a, &(struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &b});
+        service_block(s, a);
     }
     free(owners);
     free(rows);

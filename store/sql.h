@@ -17,6 +17,7 @@
     X(RELEASE_CLAIM, "release_claim")                                                                        \
     X(EVICT_HOLDER, "evict_holder")                                                                          \
     X(SCAN_CLAIMS, "scan_claims")                                                                            \
+    X(BEAT_MEMBER, "beat_member")                                                                            \
     X(READ_SNAPSHOT, "read_snapshot")                                                                        \
     X(READ_OUTBOX, "read_outbox")                                                                            \
     X(LOOK_AROUND, "look_around")                                                                            \

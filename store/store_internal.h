@@ -14,6 +14,7 @@
     X(release, release, store_release)                                                                       \
     X(evict, evict, store_evict)                                                                             \
     X(scan, scan, store_scan)                                                                                \
+    X(member, member, store_member)                                                                          \
     X(doorbell_arm, doorbell_arm, store_doorbell)                                                            \
     X(doorbell_disarm, doorbell_disarm, store_doorbell)                                                      \
     X(snapshot, snapshot, store_snapshot)                                                                    \

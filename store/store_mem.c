@@ -84,6 +84,9 @@ static void closed(struct loop_task *task)
         free((void *)k->call.data);
         free(k);
     }
+    for (size_t i = 0; i < s->member_count; i++)
+        free(s->members[i].holder);
+    free(s->members);
     free(s->accounts);
     free(s);
     if (cb)

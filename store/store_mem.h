@@ -62,6 +62,12 @@ struct mem_key {
     char name[];             /* "account number:key" */
 };
 
+struct mem_member {
+    char *holder; /* owned */
+    int64_t serves;
+    uint64_t heartbeat; /* of the loop's clock */
+};
+
 struct mem_account {
     int32_t number;
     char *alias, *scheme, *address;
@@ -93,6 +99,8 @@ struct store_mem {
     size_t account_count;
     int64_t last_id;
     struct mem_key *keys;
+    struct mem_member *members; /* by name */
+    size_t member_count;
     bool closing;
     struct loop_task open_task, close_task;
     void (*close_cb)(void *arg);

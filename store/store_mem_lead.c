@@ -263,6 +263,54 @@ void mem__scan(struct store_mem *s, struct store_scan *r)
     }
 }
 
+/* ---- members ---- */
+
+static void member_remove(struct store_mem *s, size_t i)
+{
+    free(s->members[i].holder);
+    s->member_count--;
+    memmove(&s->members[i], &s->members[i + 1], (s->member_count - i) * sizeof(*s->members));
+}
+
+static void member_beat(struct store_mem *s, const struct store_member *r, uint64_t now)
+{
+    size_t at = 0;
+    while (at < s->member_count && strcmp(s->members[at].holder, r->holder) < 0)
+        at++;
+    if (at == s->member_count || strcmp(s->members[at].holder, r->holder) != 0) {
+        s->members = xrealloc(s->members, (s->member_count + 1) * sizeof(*s->members));
+        memmove(&s->members[at + 1], &s->members[at], (s->member_count - at) * sizeof(*s->members));
+        s->member_count++;
+        s->members[at] = (struct mem_member){.holder = xstrdup(r->holder)};
+    }
+    s->members[at].serves = r->serves;
+    s->members[at].heartbeat = now;
+}
+
+void mem__member(struct store_mem *s, struct store_member *r)
+{
+    uint64_t now = loop_now_ms(s->base.loop);
+    size_t size = 0;
+    r->count = 0;
+    if (!r->leave)
+        member_beat(s, r, now);
+    for (size_t i = s->member_count; i-- > 0;) {
+        const struct mem_member *m = &s->members[i];
+        if ((r->leave && !strcmp(m->holder, r->holder)) || m->heartbeat + r->ttl_ms <= now)
+            member_remove(s, i);
+        else
+            size += sizeof(char *) + strlen(m->holder) + 1;
+    }
+    const char **holders = store__arena(&r->req, size, NULL, NULL);
+    char *texts = (char *)(holders + s->member_count);
+    for (size_t i = 0; i < s->member_count; i++)
+        if (s->members[i].serves == r->serves)
+            holders[r->count++] = keep_text(&texts, s->members[i].holder);
+    r->holders = holders;
+}
+
+/* ---- renewal, release ---- */
+
 void mem__renew(struct store_mem *s, struct store_renew *r)
 {
     uint64_t now = loop_now_ms(s->base.loop);

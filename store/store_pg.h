@@ -80,6 +80,7 @@ void store_pg__release(struct store *s, struct store_release *r);
 void store_pg__evict(struct store *s, struct store_evict *r);
 
 void store_pg__scan(struct store *s, struct store_scan *r);
+void store_pg__member(struct store *s, struct store_member *r);
 
 void store_pg__snapshot(struct store *s, struct store_snapshot *r);
 void store_pg__outbox(struct store *s, struct store_outbox *r);

@@ -1,4 +1,5 @@
-/* What a relay's followers look at, on the control session: the one that would bid. */
+/* What a relay looks at beside its own claims, on the control session: the accounts that it follows, and who
+ * else is there. */
 #include "base/check.h"
 #include "store_pg.h"
 
@@ -59,4 +60,38 @@ void store_pg__scan(struct store *base, struct store_scan *r)
         pg_elem_opt(&a, r->epochs[i]);
     pg_array_end(&a);
     store_pg__send(s, &s->control, SQL_SCAN_CLAIMS, &a, &r->req, decode_scan);
+}
+
+/* ---- members ---- */
+
+static void decode_members(struct store_req *req, const struct conn_result *r)
+{
+    struct store_member *m = CONTAINER_OF(req, struct store_member, req);
+    struct conn_result *kept = conn_result_keep(r); /* the texts lie in it */
+    m->count = (size_t)conn_result_rows(kept);
+    const char **holders = store__arena(req, m->count * sizeof(*holders), kept, free_rows);
+    struct pg_row row = {.r = kept};
+    for (size_t i = 0; i < m->count; i++) {
+        row.row = (int)i;
+        holders[i] = pg_get_text(&row, 0, "");
+    }
+    m->holders = holders;
+    if (row.bad)
+        store_pg__misfit(req, SQL_BEAT_MEMBER);
+}
+
+void store_pg__member(struct store *base, struct store_member *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    store_pg__args(s, &a);
+    r->count = 0;
+    r->holders = NULL;
+    pg_put_text(&a, r->holder);
+    pg_put_text(&a, r->address);
+    pg_put_int8(&a, r->serves);
+    pg_put_int4(&a, (int32_t)r->ttl_ms);
+    pg_put_bool(&a, s->config.use_lock);
+    pg_put_bool(&a, r->leave);
+    store_pg__send(s, &s->control, SQL_BEAT_MEMBER, &a, &r->req, decode_members);
 }

@@ -317,6 +317,54 @@ BEGIN
 END
 $$;
 
+-- The relays that live, for placement alone: nothing that must hold depends on this table. serves: a digest of the
+-- accounts that the relay leads or follows; relays that serve others are no members to each other.
+CREATE TABLE txrelay.members (
+    holder    text PRIMARY KEY CHECK (octet_length(holder) BETWEEN 1 AND 500),
+    address   text CHECK (octet_length(address) <= 300),
+    serves    bigint NOT NULL,
+    pid       int, -- of its lock session, which ends with it
+    heartbeat timestamptz NOT NULL
+);
+
+-- One heartbeat: this relay lives (or leaves), and who else does, by the database's clock and names in byte order.
+-- p_session: the caller's session lives as long as the relay does, so that one that died is no member as soon as its
+-- session has ended; else its time must pass. Rows of those that are gone for long go; whoever comes first removes them,
+-- and nobody waits.
+CREATE FUNCTION txrelay.member_beat(p_holder text, p_address text, p_serves bigint, p_ttl_ms int,
+    p_session boolean DEFAULT false, p_leave boolean DEFAULT false, p_now timestamptz DEFAULT clock_timestamp())
+RETURNS TABLE (holder text, address text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    v_ttl interval := p_ttl_ms * interval '1 ms';
+BEGIN
+    PERFORM check_expiry('member_beat', p_ttl_ms, p_ttl_ms);
+    IF p_holder IS NULL OR octet_length(p_holder) NOT BETWEEN 1 AND 500 THEN
+        PERFORM bad_argument('member_beat', 'p_holder', format('has %s bytes; it must have 1 to 500',
+            octet_length(p_holder)), 'It names this relay process: network, account, host, pid, uuid.');
+    ELSIF octet_length(p_address) > 300 THEN
+        PERFORM bad_argument('member_beat', 'p_address', format('has %s bytes; at most 300', octet_length(p_address)),
+            'It is where clients reach this relay.');
+    ELSIF p_serves IS NULL THEN
+        PERFORM bad_argument('member_beat', 'p_serves', 'is NULL', 'A digest of the accounts of this relay.');
+    END IF;
+    IF p_leave THEN
+        DELETE FROM members m WHERE m.holder = p_holder;
+    ELSE
+        INSERT INTO members AS m (holder, address, serves, pid, heartbeat)
+            VALUES (p_holder, p_address, p_serves, CASE WHEN p_session THEN pg_backend_pid() END, p_now)
+            ON CONFLICT (holder) DO UPDATE SET address = excluded.address, serves = excluded.serves, pid = excluded.pid,
+                heartbeat = excluded.heartbeat;
+    END IF;
+    DELETE FROM members m USING (SELECT o.holder FROM members o WHERE o.heartbeat <= p_now - 2 * v_ttl
+        FOR UPDATE SKIP LOCKED) old WHERE m.holder = old.holder;
+    RETURN QUERY SELECT m.holder, m.address FROM members m WHERE m.heartbeat > p_now - v_ttl AND m.serves = p_serves
+        AND (m.pid IS NULL OR EXISTS (SELECT FROM pg_stat_get_activity(m.pid)))
+        ORDER BY m.holder COLLATE "C";
+END
+$$;
+
 -- What the leader wants the account to stand still for; NULL: nothing any more. The pause of an operator stays his, with
 -- his reason: the hold is noted beside it, and account_resume answers for both. A reaped account needs an order that is
 -- newer than this.
@@ -456,6 +504,8 @@ LANGUAGE sql STABLE SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, txrela
 $$;
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA txrelay FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION txrelay.relay_register, txrelay.leader_claim, txrelay.leader_renew, txrelay.leader_release,
+REVOKE ALL ON ALL TABLES IN SCHEMA txrelay FROM PUBLIC;
+GRANT SELECT ON txrelay.members TO txrelay_relay;
+GRANT EXECUTE ON FUNCTION txrelay.relay_register, txrelay.member_beat, txrelay.leader_claim, txrelay.leader_renew, txrelay.leader_release,
     txrelay.leader_evict, txrelay.leader_scan, txrelay.leader_pause, txrelay.account_pause, txrelay.account_resume, txrelay.account_policy
     TO txrelay_relay;

@@ -7,7 +7,7 @@ import psycopg2
 from pgcase import MIGRATIONS, PG_SH, Background, Case, Server, Session, h32, migrate, wait_until
 
 APP = {'enqueue', 'enqueue_many', 'cancel', 'bump', 'status', 'history'}
-RELAY = APP | {'relay_register', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_scan',
+RELAY = APP | {'relay_register', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_scan', 'member_beat',
                'leader_pause',
                'account_pause', 'account_resume', 'leader_snapshot', 'leader_outbox', 'leader_admit', 'leader_attempt',
                'leader_state', 'leader_finish', 'leader_reject', 'leader_requeue', 'leader_fill', 'leader_nonce',
@@ -16,7 +16,8 @@ RELAY = APP | {'relay_register', 'leader_claim', 'leader_renew', 'leader_release
 READABLE = {
     'app': {'schema_version', 'transactions', 'leader_state', 'blocked_accounts'},
     'relay': {'schema_version', 'transactions', 'leader_state', 'blocked_accounts', 'accounts', 'outbox',
-              'pending_transactions', 'attempts', 'refusals', 'cancellations', 'bumps', 'finished_transactions'},
+              'pending_transactions', 'attempts', 'refusals', 'cancellations', 'bumps', 'finished_transactions',
+              'members'},
     'nobody': set(),
 }
 

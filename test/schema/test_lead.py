@@ -376,6 +376,47 @@ class Scan(Case):
         self.refused('TR011', lambda: self.scan(None), text=('leader_scan',))
 
 
+class Members(Case):
+    def beat(self, holder, serves=1, ttl=3000, leave=False, after_ms=0):
+        return [r[0] for r in self.relay.rows(
+            "SELECT * FROM txrelay.member_beat(%s, %s, %s, %s, false, %s, clock_timestamp() + %s * interval '1 ms')",
+            holder, holder + ':1', serves, ttl, leave, after_ms)]
+
+    def test_who_lives(self):
+        self.assertEqual(self.beat('b'), ['b'])
+        self.assertEqual(self.beat('a'), ['a', 'b'])
+        self.assertEqual(self.beat('other accounts', serves=2), ['other accounts'])
+        self.assertEqual(self.beat('a', after_ms=2000), ['a', 'b'])
+        self.assertEqual(self.beat('a', after_ms=3500), ['a'])
+        self.assertEqual(self.owner.value('SELECT count(*) FROM txrelay.members'), 3)
+        self.assertEqual(self.beat('a', after_ms=7000), ['a'])  # and rows of those long gone are removed
+        self.assertEqual(self.owner.rows('SELECT holder, address FROM txrelay.members'), [('a', 'a:1')])
+        self.assertEqual(self.beat('a', leave=True), [])
+        self.assertEqual(self.owner.value('SELECT count(*) FROM txrelay.members'), 0)
+
+    def test_a_member_ends_with_its_session(self):
+        """Also one that was killed: its time need not pass."""
+        other = self.session('relay')
+        other.rows("SELECT * FROM txrelay.member_beat('dies', 'x', 1, 60000, true)")
+        self.assertEqual(self.beat('a', ttl=60000), ['a', 'dies'])
+        other.conn.close()
+        wait_until(lambda: self.beat('a', ttl=60000) == ['a'], 'its session to end')
+
+    def test_nobody_waits_for_the_removal(self):
+        self.beat('old')
+        other = self.session('relay')
+        other.conn.autocommit = False
+        other.rows("SELECT * FROM txrelay.member_beat('x', 'x', 1, 3000, false, false, clock_timestamp() + interval '10 s')")
+        self.relay.value("SET statement_timeout = '2s'; SELECT 1")
+        self.assertEqual(self.beat('a', after_ms=10000), ['a'])  # the other one's removal is not committed
+        other.conn.rollback()
+
+    def test_bad_arguments(self):
+        self.refused('TR011', lambda: self.beat('a', ttl=0), text=('member_beat', 'p_expiry_1_ms'))
+        self.refused('TR011', lambda: self.relay.rows("SELECT txrelay.member_beat(NULL, '', 1, 1)"), text=('p_holder',))
+        self.refused('TR011', lambda: self.beat('a', serves=None), text=('p_serves',))
+
+
 class Evict(Case):
     CHILD = '''
 import psycopg2, sys

@@ -251,6 +251,40 @@ static void start_renew(struct world *w, struct relay *r)
     send_control(w, r, s);
 }
 
+/* Members are not in a table here: whoever runs may be seen, and may be missed. Nothing may depend on it. */
+static void on_members(struct world *w, struct event *e)
+{
+    static const char *const names[] = {"r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7"};
+    const char *seen[RELAYS];
+    struct elector_event ev = {.type = ELECTOR_EV_MEMBERS, .names = seen, .self = -1};
+    _Static_assert(ARRAY_LEN(names) >= RELAYS, "a name for each");
+    ev.failed = chance(w, 5);
+    for (int i = 0; i < RELAYS; i++) {
+        if (!w->relays[i].running || chance(w, 3))
+            continue;
+        if (i == e->relay)
+            ev.self = (int)ev.count;
+        seen[ev.count++] = names[i];
+    }
+    elect_feed(w, &w->relays[e->relay], &ev);
+}
+
+static void beat(struct world *w, struct relay *r)
+{
+    relay_later(w, r, latency(w), "members", on_members);
+}
+
+static void hand_over(struct world *w, struct event *e)
+{
+    elect_feed(w, &w->relays[e->relay],
+               &(struct elector_event){.type = ELECTOR_EV_HAND_OVER, .account = e->account});
+}
+
+static void leave(struct world *w, struct relay *r, int account)
+{
+    relay_later(w, r, between(w, MS, 2 * SECOND), "hand over", hand_over)->account = account;
+}
+
 static void drained(struct world *w, struct event *e)
 {
     relay_drained(w, &w->relays[e->relay]);
@@ -285,6 +319,13 @@ static void carry_out(struct world *w, struct relay *r, const struct elector_eff
         return;
     case ELECTOR_FX_SCAN:
         start_scan(w, r);
+        return;
+    case ELECTOR_FX_BEAT:
+        if (!fx->leaving)
+            beat(w, r);
+        return;
+    case ELECTOR_FX_LEAVE:
+        leave(w, r, fx->account);
         return;
     case ELECTOR_FX_PROMOTE:
         account_promote(w, r, fx->account, fx->epoch);
@@ -361,6 +402,7 @@ void elect_start(struct world *w, struct relay *r)
                                     .expiry_2_ms = w->plan.expiry_2_ms,
                                     .bid_min_ms = 250,
                                     .bid_max_ms = 750,
+                                    .ring = chance(w, 30),
                                     .seed = rng_next(&w->rng)};
     r->elector = elector_new(&config);
     r->elector_timer.at = NEVER;

@@ -17,6 +17,8 @@ struct election_config {
     void (*on_promote)(void *arg, int account, int64_t epoch);
     void (*on_demote)(void *arg, int account, const char *reason);
     void (*on_gate)(void *arg, int account, bool open);
+    /* Stop admitting, settle, then election_hand_over. The account is led until then. */
+    void (*on_leave)(void *arg, int account, const char *reason);
     void *arg;
 };
 
@@ -30,6 +32,14 @@ void election_leader_change(struct election *e, int32_t store_account, const cha
                             const char *address, int64_t epoch);
 void election_stale(struct election *e, int account); /* a fenced write was refused */
 
+/* The account's place on the ring: the first 8 bytes of SHA-256(genesis || id). */
+void election_place(struct election *e, int account, uint64_t place);
+size_t election_members(const struct election *e);        /* that live, this relay among them; 0: not known */
+void election_rotate(struct election *e, int account);    /* its turn is over */
+void election_hand_over(struct election *e, int account); /* answers on_leave */
+/* Bid no more, be no member any more, and leave every account (on_leave): election_drain is to follow. */
+void election_retire(struct election *e);
+
 void election_doubt(struct election *e, int account); /* the outcome of a fenced write is unknown */
 
 bool election_gate(struct election *e, int account); /* asked immediately before bytes leave (L06) */
@@ -40,7 +50,7 @@ const char *election_leader(const struct election *e, int account, const char **
 
 /* Counters and times of one account, for metrics (L10). */
 struct election_stats {
-    uint64_t bids_total, acquired_total, lost_total, evicted_total;
+    uint64_t bids_total, acquired_total, lost_total, evicted_total, left_total;
     int64_t epoch;          /* 0 unless leader */
     uint64_t renewed_at_ms; /* loop clock: when the last successful renewal or claim was sent; 0 = never */
     uint64_t acquire_ms;    /* from the last successful bid to the promotion */

@@ -23,6 +23,11 @@
  * - The lock is never asked for while it is held (session locks stack), and is given up when the claim is
  *   denied. Where it is taken and the claim behind it has lapsed, EVICT asks the database to end the session
  *   that has it (G11..G14; one statement looks and decides, so a healthy holder is never hit).
+ * - Placement (elector_place.c): one BEAT a heartbeat tells the relays that live. They make a hash ring; an
+ *   account that is free is bid for at once by the member that is closest to it, by the others after a delay
+ *   by rank. A claim is sticky. With placement by the ring, or rotation, a leader whose account belongs to
+ *   another member is told to LEAVE it: the owner stops admitting, settles, and says HAND_OVER. It keeps
+ * leading, renewing and sending until then.
  * - Renewal: one statement for all accounts, every heartbeat_ms +-20 %, one in flight.
  * - The gate of an account is open iff LEADER, the store is up, and now < sent + expiry_1 - margin, where
  *   sent is when the last successful renewal (or the claim) was *sent* (monotonic, L05, L06). After the store
@@ -52,6 +57,9 @@ struct elector_config {
     uint32_t expiry_2_ms;            /* default 20000; == expiry_1: single-expiry mode */
     uint32_t margin_ms;              /* default 1000: gate shuts so long before expiry_1 */
     uint32_t bid_min_ms, bid_max_ms; /* followers' scan interval with jitter; default 150, 450 */
+    bool ring;           /* accounts go to the member that the ring says; else who leads stays (sticky) */
+    bool rotate;         /* each tenure is for the next one in the ring (ROTATE says when it ends) */
+    uint32_t leaves_max; /* accounts that are told to leave in one heartbeat; default 8 */
     uint64_t seed;
 };
 
@@ -76,6 +84,11 @@ enum elector_event_type {
     ELECTOR_EV_RENEW_REPLY,   /* accounts[], renewed[], count; failed */
     ELECTOR_EV_SCAN_REPLY,    /* accounts[], seen[], count: those of the scan that are no old news; failed */
     ELECTOR_EV_RELEASE_REPLY, /* account */
+    ELECTOR_EV_MEMBERS,   /* names[], count: answer to BEAT, who lives; self: our index, -1: not among them;
+                             failed */
+    ELECTOR_EV_ROTATE,    /* account: its turn is over, by the owner's count of blocks */
+    ELECTOR_EV_HAND_OVER, /* account: it is settled, or there was no more time for that */
+    ELECTOR_EV_RETIRE,    /* leave everything, bid no more: DRAIN is to follow */
     ELECTOR_EV_LEADER_CHANGE, /* account, holder, address, epoch: heard over LISTEN; bids early when it says
                                  free */
     ELECTOR_EV_STALE, /* account: a fenced write of `epoch` (0: the current one) was refused: stop at once */
@@ -104,6 +117,8 @@ struct elector_event {
     const int *accounts;
     const bool *renewed;
     const struct elector_seen *seen;
+    const char *const *names;
+    int self;
 };
 
 enum elector_effect_type {
@@ -114,6 +129,8 @@ enum elector_effect_type {
     ELECTOR_FX_RELEASE,
     ELECTOR_FX_RENEW,   /* for every LEADER account: elector_renewing() lists them */
     ELECTOR_FX_SCAN,    /* for followers: elector_scanning() lists them */
+    ELECTOR_FX_BEAT,    /* leaving: this relay is no member from now on (no answer is expected) */
+    ELECTOR_FX_LEAVE,   /* account, reason: stop admitting, settle, then HAND_OVER */
     ELECTOR_FX_PROMOTE, /* account, epoch */
     ELECTOR_FX_DEMOTE,  /* account, epoch that ended, reason: all leader work stops now */
     ELECTOR_FX_GATE,    /* account, open: edge, for logs and to send what was held back */
@@ -125,6 +142,7 @@ struct elector_effect {
     int64_t epoch;
     bool have_lock;     /* claim */
     bool open;          /* gate */
+    bool leaving;       /* beat */
     const char *reason; /* static text */
 };
 
@@ -136,7 +154,8 @@ struct elector *elector_free(struct elector *e);
 /* 0, or ERR_CONFIG with the reason: expiry_2 < expiry_1, margin or heartbeat that cannot fit... */
 int elector_config_check(const struct elector_config *config, struct err *err);
 struct elector_config elector_config_defaults(const struct elector_config *config); /* zeros filled */
-int elector_add(struct elector *e); /* index of a new account, FOLLOWER */
+int elector_add(struct elector *e);                                 /* index of a new account, FOLLOWER */
+void elector_place(struct elector *e, int account, uint64_t place); /* where it is on the ring */
 
 void elector_step(struct elector *e, uint64_t now, const struct elector_event *ev,
                   const struct elector_effect **ret_effects, size_t *ret_count);
@@ -153,6 +172,9 @@ size_t elector_renewing(const struct elector *e, const int **ret_accounts, const
 /* Accounts that the scan in flight covers, and the highest epoch that is known of each: what is in force
  * under that epoch, with nothing to be done about it, needs no answer. */
 size_t elector_scanning(const struct elector *e, const int **ret_accounts, const int64_t **ret_epochs);
+
+size_t elector_members(const struct elector *e);            /* that live, as last heard; 0: not heard yet */
+bool elector_leaving(const struct elector *e, int account); /* LEAVE was said, HAND_OVER is awaited */
 
 const char *elector_state_name(enum elector_state state);
 void elector_dump(struct buf *out); /* the table of moves as a mermaid state diagram */

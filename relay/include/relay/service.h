@@ -39,15 +39,19 @@ struct service_config {
     size_t account_count;
     struct elector_config elector;
     struct manager_config manager;
+    uint32_t rotate_blocks; /* an account goes to the next member after so many finalized blocks; 0: never */
+    uint32_t handover_ms;   /* an account that is given up settles for so long at most; default 2000 */
     const char *control_address;                       /* "unix:..." or "tcp:..."; NULL: none */
     bool read_stdin;                                   /* standalone: JSON lines in */
     void (*on_exit)(void *arg, const struct err *err); /* the service cannot go on (permanent error) */
+    void (*on_drain)(void *arg); /* somebody asked for it at the control endpoint: stop the service */
     void *arg;
 };
 
 struct service *service_new(struct loop *l, const struct service_config *config, struct err *err);
 void service_open(struct service *s);
-/* Give leadership up, close everything, then cb; the service is freed after it. */
+/* Admit no more, let what is led settle (handover_ms), give leadership up, close everything, then cb; the
+ * service is freed after it. */
 void service_stop(struct service *s, void (*cb)(void *arg), void *arg);
 
 #endif

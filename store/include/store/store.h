@@ -136,6 +136,19 @@ struct store_scan {
 };
 void store_scan_start(struct store *s, struct store_scan *r, store_cb cb);
 
+/* This relay lives, or leaves: who else does. One statement a heartbeat. */
+struct store_member {
+    struct store_req req;
+    const char *holder, *address;
+    int64_t serves;  /* digest of its accounts: only relays that serve the same are members to each other */
+    uint32_t ttl_ms; /* a member that was not heard of for so long is none */
+    bool leave;
+    /* out: in byte order, with this relay among them unless it leaves */
+    size_t count;
+    const char *const *holders;
+};
+void store_member_start(struct store *s, struct store_member *r, store_cb cb);
+
 /* The doorbell: arm = try the exclusive session lock; armed = true means the leader may sleep. */
 struct store_doorbell {
     struct store_req req;

@@ -64,6 +64,8 @@ enum wire_kind {
     W_STORE_DOWN,
     W_STORE_UP,
     W_NOTIFY,
+    W_MEMBERS,
+    W_HAND_OVER,
     W_RESUME,
     W_START,
 };
@@ -242,6 +244,14 @@ static void effect(struct world *w, int relay, const struct elector_effect *fx)
         CHECK(w, !r->scanning && r->up && !r->draining); /* one in flight, for all accounts */
         r->scanning = true;
         request(w, relay, W_SCAN, fx);
+        return;
+    case ELECTOR_FX_BEAT:
+        if (!fx->leaving)
+            post(w, w->now + latency(w), W_MEMBERS, relay);
+        return;
+    case ELECTOR_FX_LEAVE:
+        CHECK(w, r->epoch[a] && !r->drained);
+        post(w, w->now + rng_between(&w->rng, 0, 1500), W_HAND_OVER, relay)->ev.account = a;
         return;
     case ELECTOR_FX_PROMOTE:
         CHECK(w, r->epoch[a] == 0 && !r->draining);
@@ -526,6 +536,23 @@ static void control_end(struct world *w, int relay)
     post(w, w->now + rng_between(&w->rng, 10, 800), W_STORE_UP, relay);
 }
 
+/* Who lives, as some list that may be wrong says: no rule may depend on it. */
+static void members(struct world *w, int relay)
+{
+    static const char *const names[RELAYS] = {"a", "b", "c", "d"};
+    const char *seen[RELAYS];
+    struct elector_event ev = {.type = ELECTOR_EV_MEMBERS, .names = seen, .self = -1};
+    ev.failed = w->faults && chance(w, 5);
+    for (int i = 0; i < RELAYS; i++) {
+        if (!w->relays[i].e || w->relays[i].draining || (w->faults && chance(w, 1)))
+            continue;
+        if (i == relay)
+            ev.self = (int)ev.count;
+        seen[ev.count++] = names[i];
+    }
+    step(w, relay, ev);
+}
+
 static void start_relay(struct world *w, int relay)
 {
     struct relay *r = &w->relays[relay];
@@ -537,6 +564,8 @@ static void start_relay(struct world *w, int relay)
                                     .margin_ms = MARGIN,
                                     .bid_min_ms = 100,
                                     .bid_max_ms = 300,
+                                    .ring = w->seed % 2,
+                                    .rotate = w->seed % 8 == 3,
                                     .seed = rng_next(&w->rng)};
     *r =
         (struct relay){.use_lock = use_lock, .incarnation = ++w->next_incarnation, .e = elector_new(&config)};
@@ -587,6 +616,12 @@ static void deliver(struct world *w, struct message *m)
         r->up = true;
         step(w, m->relay, (struct elector_event){.type = ELECTOR_EV_STORE_UP});
         return;
+    case W_MEMBERS:
+        members(w, m->relay);
+        return;
+    case W_HAND_OVER:
+        step(w, m->relay, (struct elector_event){.type = ELECTOR_EV_HAND_OVER, .account = m->ev.account});
+        return;
     case W_NOTIFY:
         step(w, m->relay, m->ev);
         return;
@@ -618,7 +653,13 @@ static void fault(struct world *w)
     w->rows[rng_below(&w->rng, ACCOUNTS)].mid_submission = chance(w, 50);
     if (!r->e)
         return;
-    switch (rng_below(&w->rng, 8)) {
+    switch (rng_below(&w->rng, 9)) {
+    case 8:
+        if (!r->paused)
+            step(w, i,
+                 (struct elector_event){.type = ELECTOR_EV_ROTATE,
+                                        .account = (int)rng_below(&w->rng, ACCOUNTS)});
+        return;
     case 0:
         end_session(w, i);
         return;
@@ -642,6 +683,8 @@ static void fault(struct world *w)
     case 6:
         if (!r->draining && !r->paused) {
             r->draining = true;
+            if (chance(w, 50))
+                step(w, i, (struct elector_event){.type = ELECTOR_EV_RETIRE});
             step(w, i, (struct elector_event){.type = ELECTOR_EV_DRAIN});
         }
         return;

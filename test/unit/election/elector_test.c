@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "election/elector.h"
+#include "election/ring.h"
 
 struct rig {
     struct elector *e;
@@ -18,13 +19,22 @@ struct rig {
     struct buf log;
 };
 
+static bool beat_open; /* a beat was not answered yet */
+static bool show_beats; /* elsewhere the first one is never answered, and there are no more */
+
 static void put_effect(struct buf *b, const struct elector_effect *fx)
 {
-    static const char *const names[] = {"LOCK", "UNLOCK",  "CLAIM",  "EVICT", "RELEASE", "RENEW",
-                                        "SCAN", "PROMOTE", "DEMOTE", "GATE",  "DRAINED"};
+    if (fx->type == ELECTOR_FX_BEAT)
+        beat_open = !fx->leaving;
+    if (fx->type == ELECTOR_FX_BEAT && !show_beats)
+        return;
+    static const char *const names[] = {"LOCK", "UNLOCK", "CLAIM",   "EVICT",  "RELEASE", "RENEW",  "SCAN",
+                                        "BEAT", "LEAVE",  "PROMOTE", "DEMOTE", "GATE",    "DRAINED"};
     buf_printf(b, "%s%s", b->len ? " " : "", names[fx->type]);
     if (fx->account >= 0)
         buf_printf(b, ":%d", fx->account);
+    if (fx->type == ELECTOR_FX_BEAT)
+        buf_puts(b, fx->leaving ? "-" : "");
     if (fx->type == ELECTOR_FX_GATE)
         buf_puts(b, fx->open ? "+" : "-");
     if (fx->type == ELECTOR_FX_CLAIM)
@@ -64,16 +74,17 @@ static void wait_due(struct rig *r, uint64_t lo, uint64_t hi, const char *expect
 /* The same when ticks without effect may come before. */
 static void wait_effect(struct rig *r, uint64_t lo, uint64_t hi, const char *expected)
 {
-    const struct elector_effect *fx;
-    size_t count = 0;
     uint64_t from = r->now;
     buf_clear(&r->log);
-    while (!count) {
+    while (!r->log.len) {
+        const struct elector_effect *fx;
+        size_t count;
         r->now = elector_deadline(r->e);
+        assert_true(r->now <= from + hi);
         elector_step(r->e, r->now, &(struct elector_event){.type = ELECTOR_EV_TICK}, &fx, &count);
+        for (size_t i = 0; i < count; i++)
+            put_effect(&r->log, &fx[i]);
     }
-    for (size_t i = 0; i < count; i++)
-        put_effect(&r->log, &fx[i]);
     assert_string_equal(buf_str(&r->log), expected);
     assert_in_range(r->now, from + lo, from + hi);
 }
@@ -879,6 +890,325 @@ static void many_accounts_one_renewal(void **state)
     rig_free(r);
 }
 
+/* ---- placement ---- */
+
+/* Members "a".."e", of which this relay is `self`. */
+static void members(struct rig *r, size_t count, int self, const char *expected)
+{
+    static const char *const names[] = {"a", "b", "c", "d", "e"};
+    beat_open = false;
+    step(r, EV(.type = ELECTOR_EV_MEMBERS, .names = names, .count = count, .self = self), expected);
+}
+
+/* A place that is closest to the member, among so many. */
+static uint64_t place_of(size_t count, size_t member)
+{
+    static const char *const names[] = {"a", "b", "c", "d", "e"};
+    struct ring *ring = ring_new();
+    size_t order[5] = {SIZE_MAX};
+    uint64_t place = 0;
+    for (size_t i = 0; i < count; i++)
+        ring_add(ring, names[i], RING_POINTS);
+    while (order[0] != member) {
+        place += UINT64_C(0x123456789abcdef);
+        ring_order(ring, place, order);
+    }
+    ring_free(ring);
+    return place;
+}
+
+static struct rig *rig_place(bool ring, bool rotate)
+{
+    struct rig *r = test_calloc(1, sizeof(*r));
+    struct elector_config config = {.use_lock = true, .seed = 7, .ring = ring, .rotate = rotate};
+    r->now = 1000;
+    r->e = elector_new(&config);
+    assert_int_equal(elector_add(r->e), 0);
+    return r;
+}
+
+/* One heartbeat: renewals, scans and beats are answered; the next members are told at its end. */
+static void next_beat(struct rig *r, size_t count, int self, const char *expected)
+{
+    for (int tick = 0; tick < 100 && !beat_open; tick++) {
+        const struct elector_effect *fx;
+        size_t n;
+        r->now = elector_deadline(r->e);
+        elector_step(r->e, r->now, &EV(.type = ELECTOR_EV_TICK), &fx, &n);
+        enum elector_effect_type types[8];
+        assert_true(n <= 8);
+        for (size_t i = 0; i < n; i++)
+            types[i] = fx[i].type;
+        for (size_t i = 0; i < n; i++) {
+            beat_open |= types[i] == ELECTOR_FX_BEAT;
+            if (types[i] == ELECTOR_FX_RENEW)
+                renewed(r, true, "");
+            else if (types[i] == ELECTOR_FX_SCAN)
+                seen_nothing_new(r);
+            else
+                assert_int_equal(types[i], ELECTOR_FX_BEAT);
+        }
+    }
+    assert_true(beat_open);
+    members(r, count, self, expected);
+}
+
+/* One beat a heartbeat, one in flight; it ends with the relay's bids. */
+static void beats(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    show_beats = true;
+    step(r, UP, "BEAT");
+    wait_effect(r, 0, 150, "SCAN");
+    seen(r, HELD(4, 4000), "");
+    for (int i = 0; i < 8; i++) /* not answered: no second one */
+        wait_effect(r, 150, 450, "SCAN"), seen_nothing_new(r);
+    members(r, 2, 1, "BEAT"); /* long due */
+    assert_int_equal(elector_members(r->e), 2);
+    step(r, EV(.type = ELECTOR_EV_MEMBERS, .failed = true), "");
+    assert_int_equal(elector_members(r->e), 2); /* the last word counts */
+    uint64_t sent = r->now;
+    for (bool beat = false; !beat;) {
+        const struct elector_effect *fx;
+        size_t n;
+        r->now = elector_deadline(r->e);
+        elector_step(r->e, r->now, &EV(.type = ELECTOR_EV_TICK), &fx, &n);
+        for (size_t i = 0; i < n; i++)
+            beat |= fx[i].type == ELECTOR_FX_BEAT;
+        if (n && fx[0].type == ELECTOR_FX_SCAN)
+            seen_nothing_new(r);
+    }
+    assert_in_range(r->now, sent + 800, sent + 1200);
+    step(r, DRAIN, "BEAT- DRAINED");
+    show_beats = false;
+    rig_free(r);
+}
+
+/* The member that the ring prefers bids at once; the others within twice bid_max, and not if they hear of it.
+ */
+static void bids_by_rank(void **state)
+{
+    (void)state;
+    uint64_t last = 0;
+    for (size_t target = 0; target < 5; target++) {
+        struct rig *r = rig_place(false, false);
+        elector_place(r->e, 0, place_of(5, target));
+        step(r, UP, "");
+        members(r, 5, 2, "");
+        wait_effect(r, 0, 150, "SCAN");
+        if (target == 2) {
+            seen(r, SEEN(.holder = "", .epoch = 1), "LOCK:0");
+            rig_free(r);
+            continue;
+        }
+        seen(r, SEEN(.holder = "", .epoch = 1), "");
+        uint64_t due = elector_deadline(r->e) - r->now;
+        assert_in_range(due, 150, 450); /* a scan's tick may be first */
+        step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "x", .epoch = 2), "");
+        wait_effect(r, 0, 900, "SCAN");
+        assert_string_equal(elector_holder(r->e, 0), "x");
+        seen(r, SEEN(.holder = "x", .epoch = 2, .lock_held = true, .expiry_1_left_ms = 1), "");
+        wait_effect(r, 390, 450, "LOCK:0"); /* the lock is free, and the preferred one does not come */
+        last = r->now;
+        rig_free(r);
+    }
+    assert_true(last > 0);
+}
+
+/* The holder whose lock is free is dead: its rank costs nothing. */
+static void dead_holder_has_no_rank(void **state)
+{
+    (void)state;
+    struct rig *r = rig_place(false, false);
+    uint64_t place = place_of(2, 0);
+    elector_place(r->e, 0, place);
+    step(r, UP, "");
+    members(r, 2, 1, "");
+    wait_effect(r, 0, 150, "SCAN");
+    seen(r, SEEN(.holder = "a", .taken = true, .lock_held = true, .epoch = 3, .expiry_1_left_ms = 4000), "");
+    wait_effect(r, 150, 450, "SCAN");
+    seen(r, SEEN(.holder = "a", .lock_held = true, .epoch = 3, .expiry_1_left_ms = 3000), "LOCK:0");
+    rig_free(r);
+}
+
+/* Leads account 0 as member `self` of `count`. */
+static void lead_as(struct rig *r, size_t count, int self)
+{
+    static const char *const names[] = {"a", "b", "c", "d", "e"};
+    step(r, UP, "");
+    members(r, count, self, "");
+    wait_effect(r, 0, 150, "SCAN");
+    seen(r, SEEN(.holder = names[self], .mine = true, .epoch = 1), "LOCK:0");
+    step(r, GOT, "CLAIM:0L");
+    step(r, EV(.type = ELECTOR_EV_CLAIM_REPLY, .ok = true, .epoch = 5, .holder = names[self]),
+         "PROMOTE:0@5 GATE:0+");
+}
+
+/* Sticky: who leads stays, whatever the ring says. */
+static void sticky_stays(void **state)
+{
+    (void)state;
+    struct rig *r = rig_place(false, false);
+    elector_place(r->e, 0, place_of(3, 1));
+    lead_as(r, 3, 0);
+    for (int i = 0; i < 20; i++)
+        next_beat(r, 3, 0, "");
+    rig_free(r);
+}
+
+/* Ring: handed over once the same other member was preferred for three heartbeats; the leader leads on until
+ * it has settled, and lets the others bid first. */
+static void ring_hands_over(void **state)
+{
+    (void)state;
+    struct rig *r = rig_place(true, false);
+    elector_place(r->e, 0, place_of(3, 1));
+    lead_as(r, 3, 0);
+    next_beat(r, 3, 0, "");
+    next_beat(r, 3, 0, "");
+    next_beat(r, 1, 0, ""); /* gone: it is counted from the start */
+    next_beat(r, 3, 0, "");
+    next_beat(r, 3, 0, "");
+    next_beat(r, 3, 0, "LEAVE:0");
+    assert_true(elector_leaving(r->e, 0));
+    assert_true(elector_gate(r->e, 0, r->now));
+    next_beat(r, 3, 0, ""); /* said once */
+    step(r, EV(.type = ELECTOR_EV_HAND_OVER), "GATE:0- DEMOTE:0@5 UNLOCK:0 RELEASE:0@5");
+    step(r, RELEASED, "");
+    uint64_t handed = r->now;
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .epoch = 5), "");
+    wait_effect(r, 0, 450, "SCAN");
+    seen(r, SEEN(.holder = "", .epoch = 5), "");
+    while (r->now < handed + 1850) { /* nobody wants it: then it is bid for again */
+        wait_effect(r, 0, 450, "SCAN");
+        seen(r, SEEN(.holder = "", .epoch = 5), "");
+    }
+    wait_effect(r, 0, 450, "LOCK:0");
+    /* No flapping: it takes twice as long before the same member is offered it again. */
+    step(r, GOT, "CLAIM:0L");
+    step(r, GRANTED(6), "PROMOTE:0@6 GATE:0+");
+    for (int i = 0; i < 5; i++)
+        next_beat(r, 3, 0, "");
+    next_beat(r, 3, 0, "LEAVE:0");
+    rig_free(r);
+}
+
+/* A bounded number a heartbeat. */
+static void ring_hands_over_a_few_at_a_time(void **state)
+{
+    (void)state;
+    struct rig *r = rig_place(true, false);
+    struct elector_seen all[20];
+    int accounts[20];
+    for (int i = 0; i < 20; i++) {
+        if (i)
+            elector_add(r->e);
+        elector_place(r->e, i, place_of(2, 1));
+        accounts[i] = i;
+        all[i] = SEEN(.holder = "", .mine = true);
+    }
+    const struct elector_effect *fx;
+    size_t n;
+    step(r, UP, "");
+    members(r, 2, 0, "");
+    wait_effect(r, 0, 150, "SCAN");
+    elector_step(r->e, r->now,
+                 &EV(.type = ELECTOR_EV_SCAN_REPLY, .count = 20, .accounts = accounts, .seen = all), &fx, &n);
+    for (int i = 0; i < 20; i++) {
+        struct elector_event got = GOT, granted = GRANTED(5);
+        got.account = granted.account = i;
+        elector_step(r->e, r->now, &got, &fx, &n);
+        elector_step(r->e, r->now, &granted, &fx, &n);
+    }
+    static const char *const names[] = {"a", "b"};
+    static const size_t told[] = {0, 0, 8, 8, 4, 0};
+    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]);) {
+        bool renew_[20], beat = false;
+        memset(renew_, true, sizeof(renew_));
+        r->now = elector_deadline(r->e);
+        elector_step(r->e, r->now, &EV(.type = ELECTOR_EV_TICK), &fx, &n);
+        bool renewal = false;
+        for (size_t k = 0; k < n; k++) {
+            beat |= fx[k].type == ELECTOR_FX_BEAT;
+            renewal |= fx[k].type == ELECTOR_FX_RENEW;
+        }
+        if (renewal)
+            step(r, EV(.type = ELECTOR_EV_RENEW_REPLY, .count = 20, .accounts = accounts, .renewed = renew_),
+                 "");
+        if (!beat)
+            continue;
+        elector_step(r->e, r->now, &EV(.type = ELECTOR_EV_MEMBERS, .names = names, .count = 2), &fx, &n);
+        assert_int_equal(n, told[i++]);
+    }
+    rig_free(r);
+}
+
+/* Rotation: the epoch that ended names the next one in the ring, and everybody agrees. */
+static void rotation_goes_round(void **state)
+{
+    (void)state;
+    int rotated[3] = {0};
+    for (int64_t epoch = 10; epoch < 22; epoch++) {
+        int first = 0;
+        for (int self = 0; self < 3; self++) {
+            struct rig *r = rig_place(false, true);
+            const struct elector_effect *fx;
+            size_t n;
+            elector_place(r->e, 0, 77);
+            step(r, UP, "");
+            members(r, 3, self, "");
+            elector_step(r->e, r->now, &EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .epoch = epoch),
+                         &fx, &n);
+            bool at_once = n == 1 && fx[0].type == ELECTOR_FX_LOCK;
+            first += at_once;
+            rotated[self] += at_once;
+            rig_free(r);
+        }
+        assert_int_equal(first, 1);
+    }
+    for (int self = 0; self < 3; self++)
+        assert_int_equal(rotated[self], 4);
+    struct rig *r = rig_place(false, true);
+    elector_place(r->e, 0, place_of(2, 1));
+    lead_as(r, 2, 0);
+    for (int i = 0; i < 5; i++)
+        next_beat(r, 2, 0, "");
+    step(r, EV(.type = ELECTOR_EV_ROTATE), "LEAVE:0");
+    step(r, EV(.type = ELECTOR_EV_ROTATE), "");
+    step(r, EV(.type = ELECTOR_EV_HAND_OVER), "GATE:0- DEMOTE:0@5 UNLOCK:0 RELEASE:0@5");
+    rig_free(r);
+    r = rig_place(false, true);
+    lead_as(r, 1, 0);
+    step(r, EV(.type = ELECTOR_EV_ROTATE), ""); /* alone: there is nobody to hand it to */
+    rig_free(r);
+}
+
+/* L14: a relay that retires leads on until each account has settled, and bids no more. */
+static void retire_then_drain(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    elector_add(r->e);
+    show_beats = true;
+    step(r, UP, "BEAT");
+    wait_effect(r, 0, 150, "SCAN");
+    seen(r, SEEN(.holder = "", .epoch = 1), "LOCK:0");
+    step(r, GOT, "CLAIM:0L");
+    step(r, GRANTED(5), "PROMOTE:0@5 GATE:0+");
+    step(r, EV(.type = ELECTOR_EV_RETIRE), "BEAT- LEAVE:0");
+    assert_true(elector_gate(r->e, 0, r->now));
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .account = 1, .holder = "", .epoch = 5), "");
+    wait_effect(r, 800, 1200, "RENEW");
+    renewed(r, true, "");
+    step(r, EV(.type = ELECTOR_EV_HAND_OVER), "GATE:0- DEMOTE:0@5 UNLOCK:0 RELEASE:0@5");
+    step(r, RELEASED, "");
+    assert_int_equal(elector_deadline(r->e), UINT64_MAX);
+    step(r, DRAIN, "DRAINED");
+    show_beats = false;
+    rig_free(r);
+}
+
 /* Accounts that are added while the store is up bid at once. */
 static void late_account(void **state)
 {
@@ -974,6 +1304,14 @@ int main(void)
         cmocka_unit_test(drain_in_the_middle_of_a_bid),
         cmocka_unit_test(drain_while_store_down),
         cmocka_unit_test(many_accounts_one_renewal),
+        cmocka_unit_test(beats),
+        cmocka_unit_test(bids_by_rank),
+        cmocka_unit_test(dead_holder_has_no_rank),
+        cmocka_unit_test(sticky_stays),
+        cmocka_unit_test(ring_hands_over),
+        cmocka_unit_test(ring_hands_over_a_few_at_a_time),
+        cmocka_unit_test(rotation_goes_round),
+        cmocka_unit_test(retire_then_drain),
         cmocka_unit_test(late_account),
         cmocka_unit_test(config_bounds),
         cmocka_unit_test(dump_names_every_state),

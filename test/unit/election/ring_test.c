@@ -119,8 +119,8 @@ static void p21_positions_by_name(void **state)
     ring_free(two);
 }
 
-/* Each of five gets a fifth of the keys within a bound; what one leaves goes to all four others, to none of them
- * most of it by far. */
+/* Each of five gets a fifth of the keys within a bound; what one leaves goes to all four others, to none of
+ * them most of it by far. */
 static void shares_are_fair(void **state)
 {
     (void)state;

@@ -225,6 +225,39 @@ static void test_scan(void **state)
     store_req_done(&r.req);
 }
 
+static void beat(const char *holder, int64_t serves, uint32_t ttl_ms, bool leave, const char *expected)
+{
+    char list[128] = "";
+    struct store_member r = {
+        .holder = holder, .address = "host:1", .serves = serves, .ttl_ms = ttl_ms, .leave = leave};
+    RUN_OK(&x, member, &r);
+    for (size_t i = 0; i < r.count; i++) {
+        size_t n = strlen(list);
+        snprintf(list + n, sizeof(list) - n, "%s%s", n ? " " : "", r.holders[i]);
+    }
+    assert_string_equal(list, expected);
+    store_req_done(&r.req);
+}
+
+/* Members are those that serve the same accounts and were heard of within the time; who leaves is gone at
+ * once. */
+static void test_members(void **state)
+{
+    (void)state;
+    int64_t ours = a.lock_key;
+    beat("b", ours, 60000, false, "b");
+    beat("a", ours, 60000, false, "a b");
+    beat("c", ours + 1, 60000, false, "c");
+    beat("B", ours, 60000, false, "B a b");
+    beat("a", ours, 60000, true, "B b");
+    beat("b", ours, 60000, false, "B b");
+    uint64_t until = loop_now_ms(x.l) + 20;
+    WAIT_FOR(x.l, loop_now_ms(x.l) > until);
+    beat("b", ours, 10, false, "b"); /* B was not heard of for longer than that */
+    beat("b", ours, 60000, true, "");
+    beat("c", ours + 1, 60000, true, "");
+}
+
 /* Renewal answers per account: the epoch, the holder and the lock must be right. */
 static void test_renew(void **state)
 {
@@ -480,6 +513,7 @@ int main(void)
         BOTH(test_claim),
         BOTH(test_evict),
         BOTH(test_scan),
+        BOTH(test_members),
         BOTH(test_renew),
         BOTH(test_fencing),
         BOTH(test_expiry),
