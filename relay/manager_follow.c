@@ -273,11 +273,19 @@ void manager__finalized(struct manager *m, const struct manager_block *block)
 
 /* ---- storing ends ---- */
 
+/* Another nonce only when all that is final was seen: a node that catches up may show the account's former
+ * life, in which the nonce was used, and after it the end of that life, after which the same bytes are good
+ * again. */
+static bool may_leave(const struct manager *m, const struct row *row)
+{
+    return m->seen >= m->finalized && (m->hold != MANAGER_HOLD_REAPED || manager__dead(m, row));
+}
+
 /* A refusal is stored before the end of its row, or it would be missing in the history. */
 static struct row *ending(const struct manager *m, uint64_t from, bool requeue)
 {
     struct row *row = manager__first(m, ROW_ENDING, from);
-    while (row && (row->refused || row->end->requeue != requeue))
+    while (row && (row->refused || row->end->requeue != requeue || (requeue && !may_leave(m, row))))
         row = manager__first(m, ROW_ENDING, row->nonce + 1);
     return row;
 }

@@ -171,7 +171,7 @@ void manager__former_life(struct manager *m, const struct manager_block *block)
         manager__reaped(m, block->account_nonce, m->used_nonce, block->number);
 }
 
-static bool dead(const struct manager *m, const struct row *row)
+bool manager__dead(const struct manager *m, const struct row *row)
 {
     return PLANTED(LIFE_EARLY) || !row->was_out ||
            (row->out_death != INT64_MAX && m->seen >= (uint64_t)row->out_death);
@@ -190,7 +190,7 @@ static void bury(struct manager *m)
                 "nonce %llu of the account's former life was signed without an era: its bytes "
                 "stay valid, so the account cannot go on",
                 (unsigned long long)row->nonce);
-        if (dead(m, row))
+        if (manager__dead(m, row))
             manager__end_former(m, row);
     }
 }

@@ -409,6 +409,7 @@ void manager__account_loaded(struct manager *m, const struct manager_event *ev);
 void manager__version_check(struct manager *m);
 void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t block);
 void manager__former_life(struct manager *m, const struct manager_block *block);
+bool manager__dead(const struct manager *m, const struct row *row); /* none of its bytes can get in */
 void manager__reborn_pump(struct manager *m);
 void manager__reborn(struct manager *m);
 
