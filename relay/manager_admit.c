@@ -16,9 +16,8 @@ static uint32_t room(const struct manager *m)
  * must be, and a pause that is over must be over in the table too, before rows are asked for. */
 static bool may_admit(struct manager *m)
 {
-    bool held = m->hold != MANAGER_HOLD_NONE && !(PLANTED(PAYMENT_ADMITS) && m->hold == MANAGER_HOLD_PAYMENT);
-    return m->phase == MANAGER_LEADING && m->chain_up && !m->gate_shut && !held && !m->rewind &&
-           !m->nonce_wanted && !m->hold_wanted && !m->write_out[MANAGER_WRITE_PAUSE] &&
+    return m->phase == MANAGER_LEADING && m->chain_up && !m->gate_shut && m->hold == MANAGER_HOLD_NONE &&
+           !m->rewind && !m->nonce_wanted && !m->hold_wanted && !m->write_out[MANAGER_WRITE_PAUSE] &&
            !m->write_out[MANAGER_WRITE_ADMIT] && !m->write_out[MANAGER_WRITE_REJECT] &&
            !m->write_out[MANAGER_WRITE_NONCE] && room(m) > 0 && !manager__stillborn(m);
 }

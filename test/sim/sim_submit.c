@@ -352,8 +352,10 @@ static void ask_arrives(struct world *w, struct event *e)
     const struct node *n = &w->chain.nodes[r->door.node];
     uint64_t nonce = w->chain.blocks[n->best].nonce[q->account];
     if (PLANTED(PROBE_ORDER) && q->what == MANAGER_FX_ASK_POOL && !e->n) {
-        r->door.early_nonce[q->account] = nonce; /* the pool is asked one round trip later */
-        struct event *again = door_to_node(w, r, "question arrives", ask_arrives);
+        r->door.early_nonce[q->account] = nonce; /* the pool is asked a while later */
+        struct event *again = later(w, latency(w) + w->plan.block_us / 3, "question arrives", ask_arrives);
+        again->account = r->index;
+        again->a = r->door.number;
         again->b = e->b;
         again->n = 1;
         return;

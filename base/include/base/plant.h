@@ -43,7 +43,6 @@
     X(BUMP_FORGOTTEN, "bump-forgotten", "a bump is not heeded by a leader that loaded the row")              \
     X(SKIP_NEVER, "skip-never", "the head of the line is never given up")                                    \
     X(PAYMENT_HAMMERED, "payment-hammered", "an account that cannot pay is tried more than once a block")    \
-    X(PAYMENT_ADMITS, "payment-admits", "nonces are given while the account cannot pay")                     \
     X(ORDER_ASSUMED, "order-assumed", "a hold ends without an operator's order")                             \
     X(VERSION_IGNORED, "version-ignored", "a new transaction_version is signed for as the old one was")      \
     X(REAPED_SENDS, "reaped-sends", "bytes leave although the account was reaped")                           \
