@@ -9,7 +9,7 @@ from harness.chain import Devchain, NodeTools
 OPTIONS = ['--block-ms', '0', '--finality-lag', '1000000', '--deny-unsafe', '--pool-bytes', '1000000',
            '--future-bytes', '60000']
 NOT_REACHED = {30, 43, 44}  # a block made behind the pool's back; a client that stops reading; pings and a restart
-ONLY = {14: 'single-state', 15: 'fork-aware', 28: 'fork-aware'}
+ONLY = {14: 'single-state', 15: 'fork-aware', 27: 'single-state', 28: 'fork-aware'}
 
 
 class PolkadotApi(unittest.TestCase):
