@@ -87,6 +87,21 @@ static void included_is_banned_then_stale(void **state)
     rig_free(r);
 }
 
+static void a_shorter_ban_lapses_first(void **state)
+{
+    (void)state;
+    RIG;
+    assert_int_equal(rig_remark(r, r->alice, 0, 0, "a", NULL), 0);
+    rig_block(r); /* "a" is banned for 1800 s */
+    r->core.pool.config.ban_ms = 0;
+    assert_int_equal(rig_remark(r, r->alice, 0, 0, "b", NULL), 1010);
+    assert_int_equal(rig_remark(r, r->alice, 0, 0, "b", NULL), 1012);
+    rig_block(r);
+    assert_int_equal(rig_remark(r, r->alice, 0, 0, "b", NULL), 1010);
+    assert_int_equal(rig_remark(r, r->alice, 0, 0, "a", NULL), 1012);
+    rig_free(r);
+}
+
 static void refusals_ban(void **state)
 {
     (void)state;
@@ -663,6 +678,7 @@ int main(void)
         cmocka_unit_test(gap_waits_as_future),
         cmocka_unit_test(duplicate_bans_but_stays),
         cmocka_unit_test(included_is_banned_then_stale),
+        cmocka_unit_test(a_shorter_ban_lapses_first),
         cmocka_unit_test(refusals_ban),
         cmocka_unit_test(some_refusals_do_not_ban),
         cmocka_unit_test(replacement_needs_more),

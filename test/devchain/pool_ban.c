@@ -1,5 +1,5 @@
 /* The ban list: hashes that a submission is refused for, until they lapse. Lapsed ones are cleared only when
- * a block is handled (pool.md 2.3.7). Its size is bounded; the oldest go first. */
+ * a block is handled (pool.md 2.3.7). Its size is bounded; those that lapse first go first. */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -30,6 +30,16 @@ static struct ban *oldest(struct pool *p)
     return CONTAINER_OF(list_first(&p->ban_order), struct ban, node);
 }
 
+/* The first of the order that lapses later. Its length may have been changed (dev_set), so a new ban is not
+ * always the last to lapse. */
+static struct list *later_than(struct pool *p, uint64_t until_ms)
+{
+    struct list *at = &p->ban_order;
+    while (at->prev != &p->ban_order && CONTAINER_OF(at->prev, struct ban, node)->until_ms > until_ms)
+        at = at->prev;
+    return at;
+}
+
 void pool_ban(struct pool *p, uint64_t now_ms, const uint8_t hash[32])
 {
     struct ban *b = map_get(&p->bans, hash);
@@ -41,7 +51,7 @@ void pool_ban(struct pool *p, uint64_t now_ms, const uint8_t hash[32])
         map_put(&p->bans, hash, b);
     }
     b->until_ms = now_ms + p->config.ban_ms;
-    list_append(&p->ban_order, &b->node);
+    list_append(later_than(p, b->until_ms), &b->node);
     size_t expected = p->config.ready_count_max + p->config.future_count_max;
     if (expected < BANS_EXPECTED_MIN)
         expected = BANS_EXPECTED_MIN;

@@ -1,0 +1,37 @@
+"""devchain, checked by a client that is not ours: @polkadot/api and its keyring (devchain.mjs) play most lines of
+facts/pool.md, section 10, against a node of either pool. test/devchain/README.md has the table of the lines."""
+import unittest
+
+from harness import proc
+from harness.chain import Devchain, NodeTools
+
+# Blocks and finality on command only. The byte limits are small enough for devchain_pool.mjs to reach them.
+OPTIONS = ['--block-ms', '0', '--finality-lag', '1000000', '--deny-unsafe', '--pool-bytes', '1000000',
+           '--future-bytes', '60000']
+NOT_REACHED = {30, 43, 44}  # a block made behind the pool's back; a client that stops reading; pings and a restart
+ONLY = {14: 'single-state', 15: 'fork-aware', 27: 'single-state', 28: 'fork-aware'}
+
+
+class PolkadotApi(unittest.TestCase):
+    def setUp(self):
+        proc.install_signals()
+        self.addCleanup(proc.cleanup)
+
+    def play(self, pool):
+        chain = Devchain(proc.make_dir('txdc-'), *OPTIONS, '--pool-type', pool)
+        report = NodeTools.get().run('devchain.mjs', chain.ws, pool, seconds=120)
+        lines = sorted(int(line) for line in report['lines'] if line != 'api')
+        print(f'\n  {pool}, @polkadot/api {report["api"]}, metadata V{report["metadata"]}: {sum(report["lines"].values())} '
+              f'assertions in {report["seconds"]:.1f} s; lines checked: {", ".join(map(str, lines))}')
+        self.assertEqual(report['problems'], [])
+        self.assertEqual(lines, [n for n in range(1, 48) if n not in NOT_REACHED and ONLY.get(n, pool) == pool])
+
+    def test_single_state_pool(self):
+        self.play('single-state')
+
+    def test_fork_aware_pool(self):
+        self.play('fork-aware')
+
+
+if __name__ == '__main__':
+    unittest.main()
