@@ -24,7 +24,7 @@ class World {
   constructor(url, kind) {
     this.url = url;
     this.forkAware = kind === 'fork-aware';
-    this.provider = new WsProvider(url);
+    this.provider = new WsProvider(url, 100); // milliseconds until it connects again
     this.keyring = new Keyring({ type: 'sr25519' });
     this.lines = {};
     this.accounts = 0;

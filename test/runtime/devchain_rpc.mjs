@@ -287,7 +287,49 @@ async function outOfOrder(w) {
   w.equal(45, 'the later question first', order, ['system_version', 'system_name']);
 }
 
+// Every connection is cut without a close frame; the api's provider connects again and subscribes again to what is not
+// a transaction.
+async function cutConnections(w) {
+  const other = new WsProvider(w.url, 100);
+  await other.isReady;
+  const heads = [];
+  await other.subscribe('chain_newHead', 'chain_subscribeNewHeads', [], (_, head) => heads.push(Number(head.number)));
+  const tx = await w.watch(w.sign(await w.account(), 0), other);
+  await w.hears(8, 'before the cut', tx, ['ready']);
+  let again = 0;
+  w.provider.on('connected', () => (again++, w.changed()));
+  other.on('connected', () => (again++, w.changed()));
+  await w.dev('cutConnections').catch(() => {});
+  await w.until('both to be connected again', () => w.provider.isConnected && other.isConnected && again >= 2);
+  w.equal(8, 'the pool', await w.pending(), [tx.xt.toHex()]);
+  w.equal(7, 'an id from before the cut', await w.unwatch(tx), false);
+  await w.settled(other);
+  const b = await w.block();
+  await w.holds(8, 'it gets into a block', b, tx);
+  await w.settled(other);
+  w.equal(8, 'the watch is gone', tx.heard, ['ready']);
+  w.equal(35, 'heads after the cut', heads.at(-1), await w.bestNumber());
+  await other.disconnect();
+}
+
+// test_devchain_api.py starts the node with the buffer of a real one.
+async function slowReader(w) {
+  await connected(w, async (other) => {
+    let heads = 0;
+    const id = await other.subscribe('chain_newHead', 'chain_subscribeNewHeads', [], () => heads++);
+    await w.block({ count: 500 }); // in one go: the node has no time to write in between
+    await w.settled(other);
+    const before = heads;
+    w.check(43, 'some heads came, not all', before >= 16 && before < 500, `${before} of 500`);
+    await w.block();
+    await w.settled(other);
+    w.equal(43, 'silence after that', heads, before);
+    w.equal(43, 'unsubscribe', await other.send('chain_unsubscribeNewHeads', [id]), false);
+  });
+}
+
 export const rpcPlays = {
   chain, submit, watchFrames, signAndSend, dispatchError, refusedWatch, unwatch, closing, overHttp, broadcast, finalizedHeads,
   newHeads, header, nextIndex, undecodable, serverLimits, outOfOrder,
+  slowReader, cutConnections,
 };
