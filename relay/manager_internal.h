@@ -392,6 +392,7 @@ bool manager__tip_short(const struct manager *m, const struct row *row); /* more
 void manager__tip_paid(struct row *row, u128 tip);
 bool manager__tip_raise(struct manager *m, struct row *row); /* one step; false: the cap is reached */
 bool manager__outbid(struct manager *m, struct row *row);    /* by the ladder; true: it is a RESIGN now */
+void manager__sign_soon(struct manager *m, struct row *row);
 void manager__bump(struct manager *m, const struct manager_stop *s);
 bool manager__restless(struct manager *m, struct row *row); /* true: it has become a RESIGN or a FILL */
 void manager__head_beat(struct manager *m);

@@ -166,6 +166,7 @@ bool manager__race(struct manager *m, struct row *row)
     if (row->filler || row->racing || !manager__tip_raise(m, row))
         return false;
     row->racing = true;
+    manager__sign_soon(m, row);
     row->reason = REASON_STOP;
     manager__move(m, row, ROW_RESIGN);
     return true;

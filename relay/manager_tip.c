@@ -84,6 +84,14 @@ bool manager__tip_raise(struct manager *m, struct row *row)
     return true;
 }
 
+/* Somebody asked: the pace that keeps repair from a hot loop is not for that. */
+void manager__sign_soon(struct manager *m, struct row *row)
+{
+    row->resigns = 0;
+    if (row->resign_after > m->beat)
+        row->resign_after = m->beat;
+}
+
 void manager__bump(struct manager *m, const struct manager_stop *s)
 {
     struct row *row = manager__at(m, s->nonce);
@@ -94,6 +102,7 @@ void manager__bump(struct manager *m, const struct manager_stop *s)
     struct row_terms *t = manager__terms(row);
     if (s->tip > t->want)
         t->want = s->tip;
+    manager__sign_soon(m, row);
     if (row->state == ROW_UNSENT || row->state == ROW_POOLED)
         manager__restless(m, row);
 }

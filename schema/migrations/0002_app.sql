@@ -340,7 +340,9 @@ CREATE VIEW txrelay.leader_state AS
 CREATE VIEW txrelay.blocked_accounts AS
     SELECT a.alias AS account, '0x' || encode(a.account_id, 'hex') AS account_id,
            least(a.paused_since, p.blocked_since) AS since, p.nonce, p.id, p.state::text AS state,
-           coalesce(a.paused_reason, p.error) AS reason, a.paused, a.paused_by, a.hold
+           coalesce(a.paused_reason, p.error,
+               (SELECT r.error FROM txrelay.refusals r WHERE r.account = a.account AND r.nonce = p.nonce
+                ORDER BY r.last_at DESC LIMIT 1)) AS reason, a.paused, a.paused_by, a.hold
     FROM txrelay.accounts a LEFT JOIN LATERAL (SELECT x.nonce, x.id, x.state, x.error, x.blocked_since
         FROM txrelay.pending_transactions x WHERE x.account = a.account ORDER BY x.account, x.nonce LIMIT 1) p ON true
     WHERE a.paused OR p.blocked_since IS NOT NULL;

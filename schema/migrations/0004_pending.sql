@@ -107,7 +107,7 @@ BEGIN
     LEFT JOIN LATERAL (SELECT array_agg(x.hash ORDER BY x.filler IS NOT NULL, x.number) AS hashes,
             count(*) FILTER (WHERE x.filler IS NULL) AS own,
             CASE WHEN bool_or(x.era_death IS NULL) THEN -1 ELSE max(x.era_death) END AS death FROM attempts x
-        WHERE x.account = p_account AND x.nonce = p.nonce AND x.number < p.attempt) e ON p.attempt > 1
+        WHERE p.attempt > 1 AND x.account = p_account AND x.nonce = p.nonce AND x.number < p.attempt) e ON true
     ORDER BY p.nonce;
 END
 $$;

@@ -19,7 +19,7 @@ struct rig {
     struct buf log;
 };
 
-static bool beat_open; /* a beat was not answered yet */
+static bool beat_open;  /* a beat was not answered yet */
 static bool show_beats; /* elsewhere the first one is never answered, and there are no more */
 
 static void put_effect(struct buf *b, const struct elector_effect *fx)
