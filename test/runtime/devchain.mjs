@@ -134,7 +134,8 @@ class World {
   // What is signed can be falsified by `signed`: genesisHash, blockHash, runtimeVersion, era.
   sign(pair, nonce, call = this.remark('a'), { tip = 0, ...signed } = {}) {
     return call.sign(pair, {
-      nonce, tip, era: 0, genesisHash: this.genesis, blockHash: this.genesis, runtimeVersion: this.api.runtimeVersion, ...signed,
+      nonce, tip, era: 0, genesisHash: this.genesis, blockHash: this.genesis, runtimeVersion: this.api.runtimeVersion,
+      ...signed,
     });
   }
 
@@ -146,10 +147,11 @@ class World {
   async watch(xt, provider = this.provider) {
     const w = { hash: blake2AsHex(xt.toU8a()), xt, provider, heard: [], id: null };
     w.ended = () => w.heard.some((status) => TERMINAL.includes(statusName(status)));
-    w.id = await provider.subscribe('author_extrinsicUpdate', 'author_submitAndWatchExtrinsic', [xt.toHex()], (_, status) => {
+    const hear = (_, status) => {
       w.heard.push(status);
       this.changed();
-    });
+    };
+    w.id = await provider.subscribe('author_extrinsicUpdate', 'author_submitAndWatchExtrinsic', [xt.toHex()], hear);
     this.watches.push(w);
     return w;
   }

@@ -3,7 +3,7 @@
 const DEV = 10n ** 12n;
 const FUTURE_BYTES = 60000; // test_devchain_api.py starts the node with these limits
 const READY_BYTES = 1000000;
-const LONGEST = 5n * 1024n * 1024n * 3n / 4n; // of a block, what ordinary transactions may take of it (test/devchain/README.md)
+const LONGEST = 5n * 1024n * 1024n * 3n / 4n; // what ordinary transactions may take of a block
 const STALE = 'Transaction is outdated';
 const PAYMENT = 'Inability to pay some fees (e.g. account balance too low)';
 const BAD_PROOF = 'Transaction has a bad signature';
@@ -71,8 +71,8 @@ async function refusalsBan(w) {
   await w.refused(17, 'a used nonce', w.submit(stale), 1010, STALE);
   await w.refused(17, 'a used nonce once more', w.submit(stale), 1012);
   const match = { method: 'author_submitExtrinsic', times: 0 };
-  for (const [verdict, code, again] of [['CannotLookup', 1011, 1011], ['Unactionable', 1018, 1018], ['Trap', 1002, 1012],
-    ['NoTags', 1019, 1012]]) {
+  const verdicts = [['CannotLookup', 1011, 1011], ['Unactionable', 1018, 1018], ['Trap', 1002, 1012], ['NoTags', 1019, 1012]];
+  for (const [verdict, code, again] of verdicts) {
     await w.dev('script', { match, action: { verdict } });
     const xt = w.sign(pair, 1, w.remark(verdict));
     const line = code === again ? 18 : 17;
@@ -148,7 +148,8 @@ async function byteAndFutureLimits(w) {
   await w.hears(24, 'too many bytes: the higher one', fresh, ['ready']);
   await w.dev('dropPool');
   const futures = [];
-  for (const nonce of [9, 7, 8]) futures.push(await w.watch(w.sign(a, nonce, w.remark(long(FUTURE_BYTES * 0.4)), { tip: nonce })));
+  const big = w.remark(long(FUTURE_BYTES * 0.4));
+  for (const nonce of [9, 7, 8]) futures.push(await w.watch(w.sign(a, nonce, big)));
   await w.block();
   await w.finalize();
   await w.hears(24, 'too many bytes of futures: the oldest', futures[0], ['future', 'dropped']);
@@ -179,7 +180,8 @@ async function mortal(w) {
   const birth = await w.api.rpc.chain.getBlockHash();
   const number = await w.bestNumber();
   const era = w.api.createType('ExtrinsicEra', { current: number, period: 8 });
-  w.equal(26, 'the era as the api reads it', [era.asMortalEra.birth(number), era.asMortalEra.death(number)], [number, number + 8]);
+  const { asMortalEra: read } = era;
+  w.equal(26, 'the era as the api reads it', [read.birth(number), read.death(number)], [number, number + 8]);
   const tx = await w.watch(w.sign(pair, 0, w.remark('m'), { era, blockHash: birth }));
   await w.dev('set', { min_tip: 1 }); // nobody includes it
   await w.block({ count: 6 });
@@ -236,7 +238,7 @@ async function reorgThatLosesIt(w) {
   const lost = await w.block();
   await w.dev('reorg', { depth: 1, length: 1, keep: false, resubmit: false });
   await w.block({ count: 2 });
-  await w.hears(29, 'silence', tx, w.forkAware ? ['ready', { inBlock: lost }] : ['ready', { inBlock: lost }, { retracted: lost }]);
+  await w.hears(29, 'silence', tx, ['ready', { inBlock: lost }, ...(w.forkAware ? [] : [{ retracted: lost }])]);
 }
 
 // Single-state: the 513th block with watched ones. Fork-aware: a block more than 128 behind.
@@ -356,6 +358,6 @@ async function reaped(w) {
 
 export const poolPlays = {
   gap, sameBytesAgain, bansLapse, refusalsBan, replacement, priorityFallsWithLength, readyLimit, byteAndFutureLimits,
-  drainedBalance, mortal, reorgWithTheSame, reorgBackToThePool, reorgThatLosesIt, finalityStall, jump, precedence, whatIsSigned,
-  reaped, upgrade,
+  drainedBalance, mortal, reorgWithTheSame, reorgBackToThePool, reorgThatLosesIt, finalityStall, jump, precedence,
+  whatIsSigned, reaped, upgrade,
 };

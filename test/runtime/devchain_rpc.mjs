@@ -59,7 +59,8 @@ async function submit(w) {
 async function watchFrames(w) {
   const pair = await w.account();
   const [tx, next] = [await w.watch(w.sign(pair, 0)), await w.watch(w.sign(pair, 1))];
-  w.check(2, 'the ids', SUBSCRIPTION_ID.test(tx.id) && SUBSCRIPTION_ID.test(next.id) && tx.id !== next.id, `${tx.id} ${next.id}`);
+  for (const { id } of [tx, next]) w.check(2, 'its form', SUBSCRIPTION_ID.test(id), id);
+  w.check(2, 'another one each time', tx.id !== next.id);
   // WsProvider gives a notification to us only under this method's name and with this id.
   await w.hears(3, 'author_extrinsicUpdate', tx, ['ready']);
   const b = await w.block();
@@ -123,8 +124,8 @@ async function refusedWatch(w) {
   const before = (await w.dev('stats')).subscriptions;
   let heard = 0;
   const xt = w.sign(pair, 0, w.remark('late'));
-  await w.refused(5, 'a watch of a used nonce', w.provider.subscribe('author_extrinsicUpdate', 'author_submitAndWatchExtrinsic',
-    [xt.toHex()], () => heard++), 1010, 'Transaction is outdated');
+  const watch = w.provider.subscribe('author_extrinsicUpdate', 'author_submitAndWatchExtrinsic', [xt.toHex()], () => heard++);
+  await w.refused(5, 'a watch of a used nonce', watch, 1010, 'Transaction is outdated');
   await w.block();
   await w.settled();
   w.equal(5, 'no notification', heard, 0);
@@ -254,7 +255,8 @@ async function serverLimits(w) {
   await connected(w, async (other) => {
     const heads = () => other.subscribe('chain_newHead', 'chain_subscribeNewHeads', [], () => {});
     await Promise.all(Array.from({ length: SUBSCRIPTIONS_MAX }, heads));
-    await w.refused(42, 'one subscription too many', w.watch(xt, other), -32006, `Exceeded max limit of ${SUBSCRIPTIONS_MAX}`);
+    const limit = `Exceeded max limit of ${SUBSCRIPTIONS_MAX}`;
+    await w.refused(42, 'one subscription too many', w.watch(xt, other), -32006, limit);
     w.equal(42, 'not submitted', await w.pending(), []);
   });
   await connected(w, async (other) => {
@@ -329,7 +331,7 @@ async function slowReader(w) {
 }
 
 export const rpcPlays = {
-  chain, submit, watchFrames, signAndSend, dispatchError, refusedWatch, unwatch, closing, overHttp, broadcast, finalizedHeads,
-  newHeads, header, nextIndex, undecodable, serverLimits, outOfOrder,
+  chain, submit, watchFrames, signAndSend, dispatchError, refusedWatch, unwatch, closing, overHttp, broadcast,
+  finalizedHeads, newHeads, header, nextIndex, undecodable, serverLimits, outOfOrder,
   slowReader, cutConnections,
 };
