@@ -563,6 +563,14 @@ class Blocked(Case):
         self.state(self.relay, epoch, (0, h32(0), 'ready'))
         self.assertEqual(self.blocked(), [])
 
+    def test_signed_anew_keeps_its_reason(self):
+        """Between a new signature and what a node says of it, what was said last is the reason."""
+        epoch, _ = self.pending()
+        self.state(self.relay, epoch, (0, h32(0), 'refused', None, None, 'first'))
+        self.state(self.relay, epoch, (0, h32(0), 'refused', None, None, 'last'))
+        self.attempt(self.relay, epoch, [0], [h32('again')])
+        self.assertEqual(self.blocked()[0]['reason'], 'last')
+
     def test_paused_by_whomever(self):
         epoch = self.lead()
         self.relay.rows("SELECT txrelay.leader_pause(%s, %s, 'payment', 'poor')", self.alice, epoch)
