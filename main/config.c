@@ -67,6 +67,7 @@ static const cyaml_schema_field_t manager_fields[] = {
     CYAML_FIELD_UINT_PTR("era_period", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_manager,
                          era_period),
     UINT_OPT("reprobe_blocks", struct config_manager, reprobe_blocks),
+    UINT_OPT("gap_blocks", struct config_manager, gap_blocks),
     CYAML_FIELD_END,
 };
 #define SECTION(key, field, fields)                                                                          \

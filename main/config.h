@@ -40,7 +40,7 @@ struct config_leadership {
 };
 
 struct config_manager {
-    uint32_t window, batch, unanswered, reprobe_blocks;
+    uint32_t window, batch, unanswered, reprobe_blocks, gap_blocks;
     uint32_t *era_period; /* default 64 */
 };
 

@@ -148,11 +148,12 @@ static json_t *account_status(struct service *s, struct account *a)
     const char *address = "";
     const char *leader = leader_of(s, a, &address);
     const char *role = s->standalone ? "standalone" : a->role == ACCOUNT_LEADER ? "leader" : "follower";
-    return json_pack("{s:s, s:s, s:s, s:I, s:b, s:s, s:s, s:i, s:I, s:I, s:I, s:I}", "alias", a->alias,
-                     "address", a->address, "role", role, "epoch", (json_int_t)a->epoch, "gate",
+    return json_pack("{s:s, s:s, s:s, s:I, s:b, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I}", "alias",
+                     a->alias, "address", a->address, "role", role, "epoch", (json_int_t)a->epoch, "gate",
                      account_gate(a), "leader", leader, "leader_address", address, "phase",
                      (int)manager_phase(a->manager), "next_nonce", (json_int_t)v.next_nonce, "open",
-                     (json_int_t)v.open, "unsent", (json_int_t)v.unsent, "in_block", (json_int_t)v.in_block);
+                     (json_int_t)v.open, "unsent", (json_int_t)v.unsent, "in_block", (json_int_t)v.in_block,
+                     "gap_blocks", (json_int_t)v.gap_blocks, "gap_longest", (json_int_t)v.gap_longest);
 }
 
 static void cmd_status(struct service *s, struct loop_peer *peer)

@@ -21,6 +21,8 @@ struct manager *manager_new(const struct manager_config *config)
         m->config.unanswered_max = 64;
     if (!m->config.reprobe_blocks)
         m->config.reprobe_blocks = 5;
+    if (!m->config.gap_blocks)
+        m->config.gap_blocks = 10;
     if (!m->config.state_batch_max)
         m->config.state_batch_max = 512;
     if (!m->config.look_ms)
@@ -292,6 +294,8 @@ struct manager_view manager_look(const struct manager *m)
         .unsure = m->sets[ROW_UNSURE].count,
         .in_block = m->sets[ROW_IN_BLOCK].count,
         .window = m->window,
+        .gap_blocks = m->gap_since ? m->blocks - m->gap_since : 0,
+        .gap_longest = m->gap_longest,
     };
 }
 

@@ -285,6 +285,8 @@ struct manager {
     uint64_t used_nonce; /* by the table's records all below it were used for good; 0: unknown */
     uint64_t head_nonce; /* the head of the line, and since which block it is; UINT64_MAX: none */
     uint32_t head_since, head_steps;
+    uint32_t gap_since; /* the block count at which a gap was seen first; 0: there is none */
+    uint32_t gap_longest;
 
     /* looks at the table */
     bool look_now, look_out;

@@ -29,6 +29,7 @@ void manager__forget(struct manager *m)
     m->used_nonce = m->used_block = 0;
     m->reborn_wanted = false;
     m->head_nonce = UINT64_MAX;
+    m->gap_since = 0;
     m->look_now = true; /* the rows that are loaded next know nothing of what was said */
 }
 
@@ -46,6 +47,7 @@ void manager__promote(struct manager *m, int64_t epoch)
     m->blocks = m->beat = 1;
     manager__look_reset(m);
     manager__hold_reset(m);
+    m->gap_longest = 0;
     m->load_at = m->now;
     m->phase = MANAGER_LOAD_WAIT;
     backoff_reset(&m->load_backoff);

@@ -165,14 +165,13 @@ static bool node_behind(const struct manager *m)
     return m->finalized < m->max_submitted;
 }
 
-/* After a load the nonce at the best block means something only beside one that is final: of an account that
- * was reaped meanwhile it says that nothing has been used, and all would be sent again. One block where
- * something had been used is enough. Where there is none since the rows were signed, none of them can be in
- * one. */
+/* After a load, and at another node, the nonce at the best block means something only beside one that is
+ * final: of an account that was reaped meanwhile it says that nothing has been used, and all would be sent
+ * again. One block where something had been used is enough. Where there is none since the rows were signed,
+ * none of them can be in one. */
 static bool final_nonce_known(const struct manager *m)
 {
-    return m->phase == MANAGER_LEADING || !m->rows || (m->fin_known && m->fin_nonce) ||
-           m->seen >= m->finalized;
+    return !m->rows || (m->fin_known && m->fin_nonce) || m->seen >= m->finalized;
 }
 
 /* Is there a question to ask, and anybody to ask? (When, is another matter: probe_at.) */

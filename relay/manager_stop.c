@@ -85,9 +85,17 @@ void manager__stop(struct row *row, const char *outcome, const char *fmt, ...)
 static void stop(struct manager *m, const struct manager_stop *s)
 {
     struct row *row = manager__at(m, s->nonce);
-    if (!row || row->id != s->id || !row->id || row->end || row->stop)
+    if (!row || row->id != s->id || !row->id || row->stop)
+        return;
+    if (row->end && (!row->end->requeue || row->state != ROW_ENDING))
         return;
     manager__stop(row, s->outcome, "%s", s->reason);
+    if (row->end) { /* it was to go back to the outbox: it ends here */
+        row->end->requeue = false;
+        if (!row->end->has_block)
+            row->end->outcome = row->stop->outcome;
+        return;
+    }
     if (row->state == ROW_UNSENT || row->state == ROW_RESIGN)
         manager__stopped(m, row);
     else if (row->state == ROW_POOLED)

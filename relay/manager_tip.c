@@ -157,6 +157,28 @@ static void skip(struct manager *m, struct row *row, uint32_t age)
         manager__restless(m, row);
 }
 
+/* I6: a nonce that no pool has, below others that wait for it there. Its length is measured; what is longer
+ * than the bound is told, once. */
+static void gap(struct manager *m, const struct row *row)
+{
+    bool missing = row && row->state != ROW_POOLED && row->state != ROW_SUBMITTED;
+    bool open = missing && (manager__first(m, ROW_POOLED, row->nonce + 1) ||
+                            manager__first(m, ROW_UNSURE, row->nonce + 1));
+    if (!open) {
+        m->gap_since = 0;
+        return;
+    }
+    if (!m->gap_since)
+        m->gap_since = m->blocks;
+    uint32_t age = m->blocks - m->gap_since;
+    if (age > m->gap_longest)
+        m->gap_longest = age;
+    if (age == m->config.gap_blocks)
+        manager__alert(m, "nonce %llu is missing for %u blocks below transactions that wait in the pool%s%s",
+                       (unsigned long long)row->nonce, age, row->note ? "; the last refusal: " : "",
+                       row->note ? row->note : "");
+}
+
 void manager__head_beat(struct manager *m)
 {
     struct row *row = m->phase == MANAGER_LEADING && m->chain_up ? head(m) : NULL;
@@ -166,6 +188,7 @@ void manager__head_beat(struct manager *m)
         m->head_since = m->blocks;
         m->head_steps = 0;
     }
+    gap(m, row);
     if (!row || manager__stands_still(m))
         return;
     uint32_t age = m->blocks - m->head_since;

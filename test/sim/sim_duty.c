@@ -200,7 +200,9 @@ static void check_bump(struct world *w, int account, const struct pending_row *p
     const struct id_row *r = &w->db.t.ids[p->id];
     const struct tx *t = &w->chain.txs[p->tx];
     bool settled = strcmp(p->state, "in_block") != 0 && strcmp(p->state, "finalized") != 0;
-    if (!settled || r->bump <= (int64_t)t->tip || r->bumped_at + us > w->now)
+    uint64_t best = w->chain.blocks[w->chain.final].number;
+    bool late = r->deadline_block && best + 4 > r->deadline_block; /* nothing new is signed for it */
+    if (!settled || late || r->bump <= (int64_t)t->tip || r->bumped_at + us > w->now)
         return;
     HOLDS(w, w->db.lossy, "bump",
           "somebody asked for a tip of %lld for transaction %lld of account %d, and it pays %llu",

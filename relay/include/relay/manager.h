@@ -27,11 +27,13 @@
 struct manager;
 
 struct manager_config {
-    uint32_t window_max;      /* nonces in use that are not in a block yet; default 256 */
-    uint32_t batch_max;       /* rows of one admission; default 128 */
-    uint32_t unanswered_max;  /* submissions on the wire without an answer; default 64 */
-    uint32_t era_period;      /* blocks; power of two; 0 = immortal; default 64 */
-    uint32_t reprobe_blocks;  /* an open row without news for so many best blocks is asked about; default 5 */
+    uint32_t window_max;     /* nonces in use that are not in a block yet; default 256 */
+    uint32_t batch_max;      /* rows of one admission; default 128 */
+    uint32_t unanswered_max; /* submissions on the wire without an answer; default 64 */
+    uint32_t era_period;     /* blocks; power of two; 0 = immortal; default 64 */
+    uint32_t reprobe_blocks; /* an open row without news for so many best blocks is asked about; default 5 */
+    uint32_t
+        gap_blocks; /* a nonce that is missing below others in the pool for so long is told; default 10 */
     uint32_t state_batch_max; /* statuses of one store write; default 512 */
     uint32_t look_ms; /* the table is looked at so often for what is to be stopped; default 1000; UINT32_MAX:
                          never, for a store without deadlines and cancellations */
@@ -330,6 +332,9 @@ struct manager_view {
     size_t unsure; /* waiting for a probe */
     size_t in_block;
     uint32_t window;
+    uint32_t
+        gap_blocks; /* a nonce is missing below transactions in the pool for so many blocks; 0: none is */
+    uint32_t gap_longest; /* of this leadership */
 };
 struct manager_view manager_look(const struct manager *m);
 /* Does the manager know this hash (current or earlier attempt of an open nonce)? */

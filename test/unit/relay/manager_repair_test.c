@@ -426,6 +426,31 @@ static void unanswered_question(void **state)
     script_free(s);
 }
 
+/* I6: how long a nonce is missing below others in the pool is measured, and told when it is too long. */
+static void gap_is_measured(void **state)
+{
+    (void)state;
+    struct script *s = leading_with(&(struct manager_config){.gap_blocks = 3}, 5);
+    outbox(s, 2);
+    admitted(s);
+    refuse(s, 5, 1010, "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)");
+    accept(s, 6);
+    for (unsigned i = 0; i < 5; i++) {
+        assert_int_equal(manager_look(s->m).gap_blocks, i ? i - 1 : 0);
+        best(s);
+        assert_int_equal(count_of(s, MANAGER_FX_ALERT), i == 3);
+        if (i == 3)
+            expect_alert(s, "nonce 5 is missing for 3 blocks");
+        refuse(s, 5, 1010, "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)");
+    }
+    best(s);
+    accept(s, 5);
+    best(s);
+    assert_int_equal(manager_look(s->m).gap_blocks, 0);
+    assert_int_equal(manager_look(s->m).gap_longest, 5);
+    script_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -452,6 +477,7 @@ int main(void)
         cmocka_unit_test(unsent_and_used),
         cmocka_unit_test(foreign_use_retracted),
         cmocka_unit_test(unanswered_question),
+        cmocka_unit_test(gap_is_measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
