@@ -225,6 +225,7 @@ struct manager {
 
     /* the chain */
     bool chain_up;
+    bool strange; /* a node whose nonce for the account was not asked yet, or is too low: nothing is sent */
     bool gate_shut;
     uint64_t finalized, best;
     uint64_t seen;      /* highest finalized height that was worked through */

@@ -10,7 +10,7 @@ void manager__forget(struct manager *m)
 {
     manager__ring_clear(m);
     m->probe_seq++;
-    m->probe_now = m->probe_at_beat = m->scouted = false;
+    m->probe_now = m->probe_at_beat = m->scouted = m->strange = false;
     m->scout = UINT64_MAX;
     m->probe_discard = m->probe != PROBE_NONE;
     if (m->probe == PROBE_NONE)

@@ -241,6 +241,7 @@ void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
         return;
     bool known = ev->nonce >= m->used_nonce || m->hold == MANAGER_HOLD_REAPED;
     if (ev->nonce < m->fin_nonce || !known) { /* the node lags, or the account was reaped: blocks will tell */
+        m->strange = true;
         probe_failed(m);
         return;
     }
@@ -251,6 +252,7 @@ void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
         probe_failed(m);
         return;
     }
+    m->strange = false;
     m->probe = PROBE_NONE;
     m->probe_at = UINT64_MAX;
     m->alerted &= ~(unsigned)(ALERT_GAP | ALERT_BEHIND);
@@ -370,6 +372,7 @@ void manager__chain_back(struct manager *m)
         if (row->state == ROW_POOLED)
             manager__unsure(m, row, true, false); /* another node, or one without its pool */
     }
+    m->strange = m->rows > 0;
     m->probe_now = true;
 }
 
@@ -494,7 +497,7 @@ static void fill_pump(struct manager *m)
 void manager__sign_pump(struct manager *m)
 {
     bool wish = m->sets[ROW_FILL].count || m->sets[ROW_RESIGN].count;
-    if (m->phase != MANAGER_LEADING || !m->chain_up || !wish || manager__stands_still(m) ||
+    if (m->phase != MANAGER_LEADING || !m->chain_up || m->strange || !wish || manager__stands_still(m) ||
         manager__stillborn(m))
         return;
     fill_pump(m);

@@ -50,7 +50,7 @@ static void submit(struct manager *m, struct row *row)
  * later nonce first parks it (or, as chopsticks, throws it away). */
 void manager__send_pump(struct manager *m)
 {
-    if (m->phase != MANAGER_LEADING || !m->chain_up || m->gate_shut || manager__stands_still(m))
+    if (m->phase != MANAGER_LEADING || !m->chain_up || m->strange || m->gate_shut || manager__stands_still(m))
         return;
     struct row *row;
     while (room_on_wire(m) && (row = manager__first(m, ROW_UNSENT, 0))) {
