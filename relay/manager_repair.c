@@ -165,21 +165,19 @@ static bool node_behind(const struct manager *m)
     return m->finalized < m->max_submitted;
 }
 
-/* After a load, and at another node, the nonce at the best block means something only beside one that is
- * final: of an account that was reaped meanwhile it says that nothing has been used, and all would be sent
- * again. One block where something had been used is enough. Where there is none since the rows were signed,
- * none of them can be in one. */
-static bool final_nonce_known(const struct manager *m)
+/* After a load, and at another node, the nonce at the best block means something only once all that is final
+ * was seen: of an account that was reaped meanwhile it says that little or nothing has been used, and all
+ * would be sent again. Between two blocks that is so at any time. */
+static bool final_seen(const struct manager *m)
 {
-    return !m->rows || (m->fin_known && m->fin_nonce) || m->seen >= m->finalized;
+    return !m->rows || m->seen >= m->finalized;
 }
 
 /* Is there a question to ask, and anybody to ask? (When, is another matter: probe_at.) */
 bool manager__probe_may(const struct manager *m)
 {
     bool phase = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_LEADING;
-    return phase && m->chain_up && m->probe_now && m->probe == PROBE_NONE && !node_behind(m) &&
-           final_nonce_known(m);
+    return phase && m->chain_up && m->probe_now && m->probe == PROBE_NONE && !node_behind(m) && final_seen(m);
 }
 
 void manager__probe_pump(struct manager *m)

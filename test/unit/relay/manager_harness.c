@@ -213,18 +213,17 @@ static void pool_list(struct script *s, unsigned count, va_list ap)
     free(hashes);
 }
 
-/* Rows that were loaded are not asked about before a finalized block has said a nonce of the account: the
- * first one that is followed says 1. */
-static void first_block(struct script *s)
+/* Rows that were loaded are not asked about before all final blocks were seen; here they say a nonce of 1. */
+static void first_blocks(struct script *s)
 {
-    if (manager_phase(s->m) == MANAGER_CHAIN_WAIT && !count_of(s, MANAGER_FX_ASK_POOL) &&
-        s->follow <= s->finalized)
-        finalized_at(s, s->follow, 1, 0, NULL);
+    while (manager_phase(s->m) == MANAGER_CHAIN_WAIT && !count_of(s, MANAGER_FX_ASK_POOL) &&
+           s->follow <= s->finalized)
+        finalized_at(s, s->follow++, 1, 0, NULL);
 }
 
 void pool_is(struct script *s, unsigned count, ...)
 {
-    first_block(s);
+    first_blocks(s);
     va_list ap;
     va_start(ap, count);
     pool_list(s, count, ap);
@@ -243,7 +242,7 @@ void nonce_is(struct script *s, uint64_t nonce)
 
 void probe(struct script *s, uint64_t nonce, unsigned count, ...)
 {
-    first_block(s);
+    first_blocks(s);
     expect(s, MANAGER_FX_ASK_POOL);
     none(s, MANAGER_FX_ASK_NONCE);
     va_list ap;
@@ -403,6 +402,12 @@ void finalized(struct script *s, uint64_t account_nonce, unsigned count, const s
     if (s->best < s->finalized)
         s->best = s->finalized;
     finalized_at(s, s->finalized, account_nonce, count, x);
+}
+
+void finals(struct script *s, uint64_t from, uint64_t nonce)
+{
+    for (s->follow = from; s->follow <= s->finalized; s->follow++)
+        finalized_at(s, s->follow, nonce, 0, NULL);
 }
 
 void finalized_ours(struct script *s, uint64_t nonce)

@@ -78,7 +78,8 @@ struct in_block {
 void finalized(struct script *s, uint64_t account_nonce, unsigned count, const struct in_block *x);
 void finalized_at(struct script *s, uint64_t number, uint64_t account_nonce, unsigned count,
                   const struct in_block *x);
-void finalized_ours(struct script *s, uint64_t nonce); /* the current attempt, dispatched well */
+void finals(struct script *s, uint64_t from, uint64_t nonce); /* empty ones, up to s->finalized */
+void finalized_ours(struct script *s, uint64_t nonce);        /* the current attempt, dispatched well */
 
 /* ---- looking ---- */
 const uint8_t *hash_of(uint64_t nonce, unsigned attempt); /* one of 16 rotating buffers */

@@ -334,7 +334,9 @@ static void lower_nonce_of_a_lagging_node(void **state)
     load(s, &row, 1, 8);
     chain_up(s);
     finalized_at(s, 97, 5, 0, NULL);
+    finalized_at(s, 98, 5, 0, NULL);
     none(s, MANAGER_FX_STORE_PAUSE);
+    finals(s, 99, 7);
     expect(s, MANAGER_FX_ASK_POOL);
     pool_is(s, 0);
     nonce_is(s, 6);
@@ -360,7 +362,7 @@ static void holes_of_a_former_life(void **state)
     struct manager_snapshot_row row = loaded_row(s, 7, MANAGER_ROW_SENT);
     load(s, &row, 1, 8);
     chain_up(s);
-    finalized_at(s, 97, 7, 0, NULL);
+    finals(s, 97, 7);
     pool_is(s, 0);
     nonce_is(s, 7);
     assert_int_equal(manager_phase(s->m), MANAGER_LEADING);
@@ -385,16 +387,17 @@ static void reaped_while_nobody_led(void **state)
     load(s, rows, 2, 2);
     chain_up(s);
     finalized_at(s, 97, 0, 0, NULL);
-    none(s, MANAGER_FX_ASK_POOL); /* the nonce of a new account tells nothing yet */
+    none(s, MANAGER_FX_ASK_POOL); /* what is final was not all seen */
     finalized_at(s, 98, 2, 2,
                  (struct in_block[]){{hash_of(0, 1), 0, true, DISPATCH_OK, NULL},
                                      {hash_of(1, 1), 1, true, DISPATCH_OK, NULL}});
     assert_int_equal(expect(s, MANAGER_FX_STORE_FINISH)->count, 2);
+    finalized_at(s, 99, 0, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_REAPED);
+    finals(s, 100, 0);
     pool_is(s, 0);
     nonce_is(s, 0);
     quiet_account(s);
-    finalized_at(s, 99, 0, 0, NULL);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_REAPED);
     script_free(s);
 }
 

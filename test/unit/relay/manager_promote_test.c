@@ -109,7 +109,7 @@ static void killed_mixed(void **state)
     expect_submit(s, 7);
     none(s, MANAGER_FX_SUBMIT);
     assert_int_equal(manager_look(s->m).in_block, 1);
-    finalized_at(s, 98, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
+    finalized_at(s, 101, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
     assert_int_equal(fx->rows[0].nonce, 5);
     assert_int_equal(fx->rows[0].id, 505);
@@ -134,6 +134,7 @@ static void block_while_probing(void **state)
     struct script *s = promoted(MANAGER_ROW_SENT, 8);
     finalized_at(s, 97, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
     expect(s, MANAGER_FX_STORE_FINISH);
+    finals(s, 98, 6);
     pool_is(s, 0);
     nonce_is(s, 6);
     expect_submit(s, 6);
@@ -410,7 +411,7 @@ static void probe_fails(void **state)
     (void)state;
     struct script *s = promoted(MANAGER_ROW_SENT, 8);
     none(s, MANAGER_FX_ASK_POOL);
-    finalized_at(s, 97, 5, 0, NULL);
+    finals(s, 97, 5);
     expect(s, MANAGER_FX_ASK_POOL);
     pool_failed(s);
     quiet(s);

@@ -402,7 +402,6 @@ static void race_after_a_load(void **state)
         load(s, &row, 1, 6);
         chain_up(s);
         probe(s, 5, 1, hash_of(5, 1));
-        s->finalized = 97;
         finalized(s, 6, 1, &(struct in_block){earlier[own ? 0 : 1], 5, true, DISPATCH_OK, NULL});
         assert_string_equal(ended(s)->outcome, own ? "ok" : "expired");
         script_free(s);
