@@ -219,5 +219,7 @@ void manager__reborn(struct manager *m)
     m->used_nonce = 0;
     m->fin_nonce = m->life_nonce;
     m->rewind = false;
+    if (m->next != m->reborn_nonce)
+        m->nonce_wanted = true; /* it was used while it was stored, by somebody else */
     m->probe_now = true;
 }

@@ -164,5 +164,6 @@ void manager__nonce_pump(struct manager *m)
     fx->nonce = m->next;
     fx->lower = m->nonce_lower;
     fx->reborn = m->reborn_wanted;
+    m->reborn_nonce = m->next;
     m->nonce_lower = false;
 }

@@ -470,6 +470,29 @@ static void life_begins_anew(void **state)
     }
 }
 
+/* Somebody used the first nonce of the new life while it was stored as the next one. */
+static void life_is_used_while_it_begins(void **state)
+{
+    (void)state;
+    struct script *s = reaped_at_start((struct manager_account){.reborn = true});
+    pool_is(s, 0);
+    nonce_is(s, 2);
+    s->finalized = 159;
+    s->best = 240;
+    uint64_t n = 97;
+    for (; n <= 240 && !count_of(s, MANAGER_FX_STORE_NONCE); n++) {
+        finalized_at(s, n, 2, 0, NULL);
+        if (count_of(s, MANAGER_FX_STORE_FINISH))
+            stored(s, MANAGER_EV_FINISH_STORED);
+    }
+    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->nonce, 2);
+    finalized_at(s, n, 3, 0, NULL);
+    stored(s, MANAGER_EV_NONCE_STORED);
+    none(s, MANAGER_FX_WANT_OUTBOX);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->nonce, 3);
+    script_free(s);
+}
+
 /* The order was given, and the leader died before it was carried out. */
 static void life_begins_under_the_next_leader(void **state)
 {
@@ -553,6 +576,7 @@ int main(void)
         cmocka_unit_test(lagging_node_is_no_reaping),
         cmocka_unit_test(life_begins_anew),
         cmocka_unit_test(life_begins_under_the_next_leader),
+        cmocka_unit_test(life_is_used_while_it_begins),
         cmocka_unit_test(immortal_former_life),
         cmocka_unit_test(low_balance),
     };
