@@ -77,7 +77,7 @@ void mem__outbox(struct store_mem *s, struct store_outbox *r)
     if (!a || a->paused)
         return;
     uint32_t all = (uint32_t)HASH_COUNT(a->by_id);
-    const struct mem_row **rows = xcalloc(all ? all : 1, sizeof(*rows));
+    const struct mem_row **rows = xcalloc(all ? all : 1, sizeof(struct mem_row *));
     size_t bytes, n = pick(a, loop_now_ms(s->base.loop), r->limit < all ? r->limit : all, rows, &bytes);
     struct store_outbox_row *out = store__arena(&r->req, n * sizeof(*out) + bytes, NULL, NULL);
     uint8_t *at = (uint8_t *)(out + n);
