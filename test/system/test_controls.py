@@ -135,7 +135,8 @@ class Controls(CaseTest):
         heir = world.relay('heir')
         world.wait_leader(heir)
         self.assertEqual(world.wait_end(tx)[0], 'cancelled')
-        death, = world.rows('SELECT era_death FROM txrelay.attempts WHERE id = %s', tx)[-1]
+        # Of the bytes that left: what a slow run signed anew at the end of their era was never sent.
+        death, = world.rows('SELECT min(era_death) FROM txrelay.attempts WHERE id = %s', tx)[0]
         self.assertGreaterEqual(world.best(), death)
         for rule in rules:
             world.chain.rpc('dev_clearScript', {'id': rule})
