@@ -1,13 +1,13 @@
 /* What makes an account stand still, and what makes it go on.
  *
- *   PAYMENT              the account cannot pay. Nothing more is admitted, one submission a block is tried;
- *                        the first that is accepted ends it.
- *   TRANSACTION_VERSION  the runtime encodes calls in another way than the one that was accepted: what was
- *                        enqueued may mean something else (case 102). Only an operator's order ends it: a
- * node that shows the former version again may just be behind. REAPED               the account's nonce is
- * below one that was used for good: the account was removed and lives again (case 93). After the order no
- * byte of the former life is sent again: its rows go back to the outbox or end once their eras are over, then
- * nonces begin anew.
+ * - PAYMENT: the account cannot pay. Nothing more is admitted, one submission a block is tried; the first
+ * that is accepted ends it.
+ * - TRANSACTION_VERSION: the runtime encodes calls in another way than the one that was accepted: what was
+ *   enqueued may mean something else (case 102). Only an operator's order ends it: a node that shows the
+ *   former version again may just be behind.
+ * - REAPED: the account's nonce is below one that was used for good: the account was removed and lives again
+ *   (case 93). After the order no byte of the former life is sent again: its rows go back to the outbox or
+ * end once their eras are over, then nonces begin anew.
  *
  * A hold is written to the table, where operators see it. The order is read there too: a look that began
  * after the hold was stored and finds the account not paused. */
@@ -173,8 +173,7 @@ void manager__former_life(struct manager *m, const struct manager_block *block)
 
 bool manager__dead(const struct manager *m, const struct row *row)
 {
-    return PLANTED(LIFE_EARLY) || !row->was_out ||
-           (row->out_death != INT64_MAX && m->seen >= (uint64_t)row->out_death);
+    return PLANTED(LIFE_EARLY) || !manager__live(m, row);
 }
 
 static void bury(struct manager *m)

@@ -414,6 +414,8 @@ void manager__account_loaded(struct manager *m, const struct manager_event *ev);
 void manager__version_check(struct manager *m);
 void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t block);
 void manager__former_life(struct manager *m, const struct manager_block *block);
+/* Some of its bytes may be in a pool and may still be included. */
+bool manager__live(const struct manager *m, const struct row *row);
 bool manager__dead(const struct manager *m, const struct row *row); /* none of its bytes can get in */
 void manager__reborn_pump(struct manager *m);
 void manager__reborn(struct manager *m);
@@ -446,6 +448,7 @@ void manager__looked(struct manager *m, const struct manager_event *ev);
 void manager__late(struct manager *m, struct row *row); /* no more bytes fit before its deadline: stop */
 void manager__stop(struct row *row, const char *outcome, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+void manager__stop_now(struct manager *m, struct row *row); /* what a stop means in its state */
 /* The row wants new bytes or wants to be sent again, and must not: it has become a FILL, or a RESIGN whose
  * bytes are a filler. */
 bool manager__stopped(struct manager *m, struct row *row);

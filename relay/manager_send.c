@@ -102,7 +102,7 @@ static void pool_full(struct manager *m, struct row *row)
  * no tip to race them with, is signed again. */
 static void invalid(struct manager *m, struct row *row, const char *text)
 {
-    bool waits = row->was_out && (row->out_death == INT64_MAX || m->seen < (uint64_t)row->out_death);
+    bool waits = manager__live(m, row);
     bool filler = row->id == 0 || row->filler;
     if (waits || filler)
         manager__alert_once(m, ALERT_INVALID,

@@ -82,6 +82,14 @@ void manager__stop(struct row *row, const char *outcome, const char *fmt, ...)
     manager__plain(row->stop->reason, sizeof(row->stop->reason), text);
 }
 
+void manager__stop_now(struct manager *m, struct row *row)
+{
+    if (row->state == ROW_UNSENT || row->state == ROW_RESIGN)
+        manager__stopped(m, row);
+    else if (row->state == ROW_POOLED)
+        manager__restless(m, row);
+}
+
 static void stop(struct manager *m, const struct manager_stop *s)
 {
     struct row *row = manager__at(m, s->nonce);
@@ -96,10 +104,7 @@ static void stop(struct manager *m, const struct manager_stop *s)
             row->end->outcome = row->stop->outcome;
         return;
     }
-    if (row->state == ROW_UNSENT || row->state == ROW_RESIGN)
-        manager__stopped(m, row);
-    else if (row->state == ROW_POOLED)
-        manager__restless(m, row);
+    manager__stop_now(m, row);
 }
 
 void manager__looked(struct manager *m, const struct manager_event *ev)
@@ -164,7 +169,7 @@ void manager__late(struct manager *m, struct row *row)
                       (unsigned long long)m->best, (unsigned long long)deadline);
 }
 
-static bool bytes_live(const struct manager *m, const struct row *row)
+bool manager__live(const struct manager *m, const struct row *row)
 {
     return row->was_out && (row->out_death == INT64_MAX || m->seen < (uint64_t)row->out_death);
 }
@@ -189,7 +194,7 @@ bool manager__stopped(struct manager *m, struct row *row)
     guard(m, row);
     if (!row->stop)
         return false;
-    if (!row->filler && bytes_live(m, row) && manager__race(m, row))
+    if (!row->filler && manager__live(m, row) && manager__race(m, row))
         return true;
     if (immortal && !other_runtime)
         return false;

@@ -151,10 +151,7 @@ static void skip(struct manager *m, struct row *row, uint32_t age)
         return;
     manager__stop(row, "failed", "skipped: it held up the account for %u blocks%s%s", age,
                   row->note ? "; the last refusal: " : "", row->note ? row->note : "");
-    if (row->state == ROW_UNSENT || row->state == ROW_RESIGN)
-        manager__stopped(m, row);
-    else if (row->state == ROW_POOLED)
-        manager__restless(m, row);
+    manager__stop_now(m, row);
 }
 
 /* I6: a nonce that no pool has, below others that wait for it there. Its length is measured; what is longer
