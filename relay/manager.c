@@ -69,6 +69,7 @@ static void chain_up(struct manager *m, const struct manager_event *ev)
 {
     bool back = m->phase == MANAGER_LEADING && !m->chain_up;
     m->chain_up = true;
+    m->sign_beat = 0;
     if (ev->number > m->finalized)
         m->finalized = ev->number;
     m->best = ev->best;

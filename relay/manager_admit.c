@@ -19,7 +19,8 @@ static bool may_admit(struct manager *m)
     return m->phase == MANAGER_LEADING && m->chain_up && !m->gate_shut && m->hold == MANAGER_HOLD_NONE &&
            !m->rewind && !m->nonce_wanted && !m->hold_wanted && !m->write_out[MANAGER_WRITE_PAUSE] &&
            !m->write_out[MANAGER_WRITE_ADMIT] && !m->write_out[MANAGER_WRITE_REJECT] &&
-           !m->write_out[MANAGER_WRITE_NONCE] && room(m) > 0 && !manager__stillborn(m);
+           !m->write_out[MANAGER_WRITE_NONCE] && room(m) > 0 && m->beat >= m->sign_beat &&
+           !manager__stillborn(m);
 }
 
 void manager__admit_pump(struct manager *m)

@@ -256,6 +256,7 @@ struct manager {
     uint32_t probe_seq;
     uint64_t scout; /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
     bool scouted;   /* it is back: what the next probe does not see is lost */
+    uint64_t sign_beat; /* nothing could be signed: not asked again before this beat */
     bool rewind;    /* the stored next nonce is above every row and the chain: admission waits */
 
     /* admission */

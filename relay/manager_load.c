@@ -19,6 +19,7 @@ void manager__forget(struct manager *m)
     m->rewind = m->nonce_wanted = m->nonce_lower = m->pilot = false;
     m->wanted = false;
     m->admit_count = 0;
+    m->sign_beat = 0;
     m->load_after = -1;
     m->db_next = -1;
     m->min_submitted = UINT64_MAX;

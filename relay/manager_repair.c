@@ -338,6 +338,7 @@ void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transac
         return;
     m->spec_version = spec_version;
     m->runtimes++;
+    m->sign_beat = 0;
     struct row *row;
     for (uint64_t at = 0; (row = manager__first(m, SET_LIVE, at)); at = row->nonce + 1) {
         if (row->spec_version == spec_version || (row->state != ROW_UNSENT && row->state != ROW_POOLED))
@@ -495,8 +496,8 @@ static void fill_pump(struct manager *m)
 void manager__sign_pump(struct manager *m)
 {
     bool wish = m->sets[ROW_FILL].count || m->sets[ROW_RESIGN].count;
-    if (m->phase != MANAGER_LEADING || !m->chain_up || m->strange || !wish || manager__stands_still(m) ||
-        manager__stillborn(m))
+    if (m->phase != MANAGER_LEADING || !m->chain_up || m->strange || !wish || m->beat < m->sign_beat ||
+        manager__stands_still(m) || manager__stillborn(m))
         return;
     fill_pump(m);
     resign_pump(m);

@@ -25,6 +25,39 @@ static void lost(struct manager *m)
     m->fenced = true; /* DEMOTED follows; until then nothing is said */
 }
 
+/* Back to where it came from. Its pace stays as it is. */
+static void unsigned_row(struct manager *m, struct row *row, bool fill)
+{
+    if (row->end)
+        manager__move(m, row, ROW_ENDING);
+    else if (fill)
+        manager__move(m, row, ROW_FILL);
+    else
+        manager__resign(m, row, (enum row_reason)row->reason);
+}
+
+/* The door could not sign: no node, or one that knows less than the one before it. Nothing was written, so
+ * nothing need be read again; it is tried again in the next beat, or by what changes the node. */
+static void not_signed(struct manager *m, enum manager_write write)
+{
+    const struct batch *b = &m->batch[write];
+    m->sign_beat = m->beat + 1;
+    if (write == MANAGER_WRITE_ADMIT) {
+        m->admit_count = 0;
+        manager__chain_nonce(m, m->fin_nonce, "in a finalized block"); /* what was put off for these rows */
+        return;
+    }
+    for (size_t i = 0; i < b->count; i++)
+        unsigned_row(m, manager__at(m, b->nonces[i]), write == MANAGER_WRITE_FILL);
+    if (m->fin_known)
+        manager__consumed(m, m->fin_nonce, NULL);
+}
+
+static bool signs(enum manager_write write)
+{
+    return write == MANAGER_WRITE_ADMIT || write == MANAGER_WRITE_RESIGN || write == MANAGER_WRITE_FILL;
+}
+
 void manager__write_failed(struct manager *m, const struct manager_event *ev)
 {
     if (err_class(ev->code) == ERR_CLASS_LOST_LEADERSHIP) {
@@ -40,6 +73,10 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
     m->write_out[ev->write] = false;
     if (m->phase == MANAGER_LOAD_WAIT)
         return; /* everything is being read again already */
+    if (signs(ev->write) && ev->code == ERR_NET) {
+        not_signed(m, ev->write);
+        return;
+    }
     if (ev->write == MANAGER_WRITE_PAUSE)
         m->hold_wanted = true; /* the table read again may not know of it */
     bool undone =

@@ -33,8 +33,9 @@ static void look_at(struct service *s)
             waits = true;
             continue;
         }
-        log_info("leader.hands_over", "account=%s epoch=%lld settled=%s unsent=%zu unanswered=%zu", a->alias,
-                 (long long)a->epoch, done ? "yes" : "no", manager_look(a->manager).unsent,
+        log_info("leader.hands_over",
+                 "account=%s epoch=%lld settled=%s unsent=%zu unstored=%zu unanswered=%zu", a->alias,
+                 (long long)a->epoch, done ? "yes" : "no", manager_look(a->manager).unsent, a->unsettled,
                  account_unanswered(a));
         election_hand_over(s->election, a->index); /* demotes it, which ends the leaving */
         a->leaving = false;

@@ -96,7 +96,9 @@ class Placement(unittest.TestCase):
         """Three relays, one after the other ended by SIGTERM and by txrelay drain: nothing is lost or sent twice, and
         while it goes on at least half as much is done as before."""
         accounts = ACCOUNTS[:12]
-        with World('--block-ms', '200', *funded(accounts), accounts=accounts, leadership=dict(RING)) as world:
+        # Ten seconds to settle: a machine that stands still for a moment is no fault, an answer that is lost is one.
+        with World('--block-ms', '200', *funded(accounts), accounts=accounts,
+                   leadership={**RING, 'handover_ms': 10000}) as world:
             relays = [world.relay(n) for n in ('r0', 'r1', 'r2')]
             led = lambda: None not in set(self.holders(world).values()) and len(self.holders(world)) == 12  # noqa: E731
             proc.wait_for('all to be led', led, 60)

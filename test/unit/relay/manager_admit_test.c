@@ -133,6 +133,28 @@ static void conflict(void **state)
     script_free(s);
 }
 
+/* The door could not sign: nothing was written, so nothing is read again. The next beat tries it again. */
+static void not_signed(void **state)
+{
+    (void)state;
+    struct script *s = leading(5);
+    outbox(s, 2);
+    expect(s, MANAGER_FX_ADMIT);
+    write_failed(s, MANAGER_WRITE_ADMIT, ERR_NET);
+    quiet(s);
+    assert_int_equal(manager_look(s->m).next_nonce, 5);
+    best(s);
+    expect(s, MANAGER_FX_WANT_OUTBOX);
+    outbox(s, 1);
+    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->rows[0].nonce, 5);
+    write_failed(s, MANAGER_WRITE_ADMIT, ERR_NET);
+    chain_down(s);
+    none(s, MANAGER_FX_WANT_OUTBOX);
+    chain_up(s); /* another node may know more: at once */
+    expect(s, MANAGER_FX_WANT_OUTBOX);
+    script_free(s);
+}
+
 /* Conflicts without end are not repeated in a hot loop: the table is read again, with back-off. */
 static void conflicts_without_end(void **state)
 {
@@ -357,6 +379,7 @@ int main(void)
         cmocka_unit_test(only_bad_rows),
         cmocka_unit_test(chain_down_no_admission),
         cmocka_unit_test(conflict),
+        cmocka_unit_test(not_signed),
         cmocka_unit_test(conflicts_without_end),
         cmocka_unit_test(unknown_committed),
         cmocka_unit_test(unknown_not_committed),

@@ -87,6 +87,42 @@ static void ends_while_signing(void **state)
     script_free(s);
 }
 
+/* It could not be signed, by a node that is behind: it waits for the next beat as it was, and nothing is read
+ * again. Seed 8011251: each time the table was read the head of the line began to wait anew. */
+static void not_signed(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    runtime(s, SPEC + 1);
+    probe(s, 5, 0);
+    expect(s, MANAGER_FX_RESIGN);
+    write_failed(s, MANAGER_WRITE_RESIGN, ERR_NET);
+    quiet(s);
+    assert_int_equal(manager_look(s->m).open, 1);
+    for (unsigned i = 0; i < 3 && !count_of(s, MANAGER_FX_RESIGN); i++)
+        best(s);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
+    assert_int_equal(fx->rows[0].nonce, 5);
+    assert_string_equal(fx->rows[0].reason, "runtime version changed");
+    script_free(s);
+}
+
+static void ends_while_not_signed(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    runtime(s, SPEC + 1);
+    probe(s, 5, 0);
+    expect(s, MANAGER_FX_RESIGN);
+    finalized(s, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
+    none(s, MANAGER_FX_STORE_FINISH);
+    write_failed(s, MANAGER_WRITE_RESIGN, ERR_NET);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
+    assert_memory_equal(fx->rows[0].hash, hash_of(5, 1), 32);
+    none(s, MANAGER_FX_RESIGN);
+    script_free(s);
+}
+
 /* A finalized status is not the end: it may be false. */
 static void finalized_status(void **state)
 {
@@ -375,6 +411,8 @@ int main(void)
         cmocka_unit_test(outcome_unknown),
         cmocka_unit_test(earlier_attempt),
         cmocka_unit_test(ends_while_signing),
+        cmocka_unit_test(not_signed),
+        cmocka_unit_test(ends_while_not_signed),
         cmocka_unit_test(finalized_status),
         cmocka_unit_test(no_status),
         cmocka_unit_test(heights),

@@ -368,6 +368,23 @@ static void invalid(void **state)
     }
 }
 
+/* A filler that could not be signed is asked for again, with what it was for. */
+static void filler_not_signed(void **state)
+{
+    (void)state;
+    struct script *s = admitted_rows(1);
+    refuse(s, 5, 1010, "Invalid Transaction: Custom error: 7");
+    expect(s, MANAGER_FX_FILL);
+    write_failed(s, MANAGER_WRITE_FILL, ERR_NET);
+    quiet(s);
+    best(s);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
+    assert_int_equal(fx->rows[0].nonce, 5);
+    assert_string_equal(fx->rows[0].outcome, "failed");
+    assert_string_equal(fx->rows[0].reason, "Invalid Transaction: Custom error: 7");
+    script_free(s);
+}
+
 /* Nonce 5 may have reached a pool; it is on the wire again. */
 static void out_and_back(struct script *s)
 {
@@ -607,6 +624,7 @@ int main(void)
         cmocka_unit_test(bad_proof_by_runtime),
         cmocka_unit_test(future),
         cmocka_unit_test(invalid),
+        cmocka_unit_test(filler_not_signed),
         cmocka_unit_test(invalid_but_out),
         cmocka_unit_test(invalid_but_included),
         cmocka_unit_test(invalid_filler),
