@@ -11,7 +11,7 @@
 static void ask(struct node *n, struct node_ask *a, const char *method, const char *params,
                 void (*answered)(struct rpc_call *call), void (*cb)(struct node_ask *a))
 {
-    *a = (struct node_ask){.node = n, .cb = cb, .hashes = a->hashes};
+    *a = (struct node_ask){.node = n, .cb = cb, .hashes = a->hashes, .each = a->each};
     if (n->phase == NODE_READY)
         rpc_call_start(node__rpc(n), &a->call, method, params, 0, NULL, NULL, answered);
     else
@@ -49,6 +49,7 @@ void node_ask_nonce(struct node *n, struct node_ask *a, const uint8_t *account_i
     hex_put_0x(&params, key.data, key.len);
     buf_puts(&params, "\"]");
     a->hashes = NULL;
+    a->each = NULL;
     ask(n, a, "state_getStorage", buf_str(&params), got_nonce, cb);
     buf_done(&key);
     buf_done(&params);
@@ -70,7 +71,18 @@ void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number, void (*c
     char params[32];
     snprintf(params, sizeof(params), "[%llu]", (unsigned long long)number);
     a->hashes = NULL;
+    a->each = NULL;
     ask(n, a, "chain_getBlockHash", params, got_hash, cb);
+}
+
+/* One of a pool is read as if it were in the next block. */
+static void tell(struct node_ask *a, const struct buf *bytes)
+{
+    const struct node_info *info = node_info(a->node);
+    struct node_included x;
+    if (info && node__included(info->metadata, bytes->data, bytes->len, info->best_number + 1, &x) &&
+        x.signer_len)
+        a->each(a, &x);
 }
 
 static void got_pending(struct rpc_call *call)
@@ -87,6 +99,8 @@ static void got_pending(struct rpc_call *call)
         good = good && wire_bytes(item, &bytes);
         hash_blake2b_256(bytes.data, bytes.len, hash);
         buf_put(a->hashes, hash, sizeof(hash));
+        if (good && a->each)
+            tell(a, &bytes);
     }
     buf_done(&bytes);
     if (!a->err.code && !good) {
@@ -98,8 +112,10 @@ static void got_pending(struct rpc_call *call)
 }
 
 void node_ask_pending(struct node *n, struct node_ask *a, struct buf *ret_hashes,
+                      void (*each)(struct node_ask *a, const struct node_included *x),
                       void (*cb)(struct node_ask *a))
 {
     a->hashes = ret_hashes;
+    a->each = each;
     ask(n, a, "author_pendingExtrinsics", "[]", got_pending, cb);
 }

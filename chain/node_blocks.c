@@ -155,27 +155,55 @@ static void ask_events(struct slot *s)
 
 /* ---- extrinsics ---- */
 
+bool node__included(const struct metadata *md, const uint8_t *bytes, size_t len, uint64_t number,
+                    struct node_included *ret)
+{
+    struct extrinsic_view view = {0};
+    bool decoded = extrinsic_decode(md, bytes, len, &view, NULL) == 0;
+    *ret = (struct node_included){.bytes = bytes, .len = len, .era_birth = -1, .era_death = -1};
+    hash_blake2b_256(bytes, len, ret->hash);
+    if (!decoded)
+        return false;
+    ret->is_signed = view.is_signed;
+    ret->signer_len = view.is_signed ? view.signer_len : 0;
+    memcpy(ret->signer, view.signer, ret->signer_len);
+    ret->nonce = view.nonce;
+    ret->tip = view.tip;
+    ret->call = view.call;
+    ret->call_len = view.call_len;
+    if (view.is_signed && view.era.period) {
+        ret->era_birth = (int64_t)era_birth(view.era, number);
+        ret->era_death = (int64_t)era_death(view.era, number);
+    }
+    return true;
+}
+
+/* The inherent Timestamp.set carries a compact number of milliseconds. */
+static int64_t time_of(const struct node_included *x, const uint8_t set[2])
+{
+    if (x->is_signed || x->call_len < 3 || memcmp(x->call, set, 2))
+        return -1;
+    struct scale_in in = scale_in_of(x->call + 2, x->call_len - 2);
+    u128 ms = scale_get_compact(&in);
+    return in.bad || ms > INT64_MAX ? -1 : (int64_t)ms;
+}
+
 /* False: one does not decode by this metadata. Collects the wanted ones. */
 static bool scan(struct slot *s, const struct metadata *md)
 {
     struct node *n = s->node;
-    bool all = true;
+    uint8_t set[2];
+    bool all = true, timed = metadata_find_call(md, "Timestamp", "set", set);
     s->included_count = 0;
+    s->time_ms = -1;
     for (uint32_t i = 0; i < s->extrinsic_count; i++) {
-        const uint8_t *bytes = s->bytes.data + s->extrinsics[i].at;
-        struct extrinsic_view view = {0};
-        struct node_included in = {.index = i};
-        bool decoded = extrinsic_decode(md, bytes, s->extrinsics[i].len, &view, NULL) == 0;
+        struct node_included in;
+        bool decoded =
+            node__included(md, s->bytes.data + s->extrinsics[i].at, s->extrinsics[i].len, s->number, &in);
+        in.index = i;
         all &= decoded;
-        hash_blake2b_256(bytes, s->extrinsics[i].len, in.hash);
-        if (decoded) {
-            in.is_signed = view.is_signed;
-            in.signer_len = view.is_signed ? view.signer_len : 0;
-            memcpy(in.signer, view.signer, in.signer_len);
-            in.nonce = view.nonce;
-            in.call = view.call;
-            in.call_len = view.call_len;
-        }
+        if (decoded && timed && s->time_ms < 0)
+            s->time_ms = time_of(&in, set);
         if (n->config.wants &&
             n->config.wants(n->config.arg, in.hash, in.signer_len ? in.signer : NULL, in.signer_len))
             s->included[s->included_count++] = in;
@@ -378,6 +406,7 @@ static void hand_out(struct node *n)
             return;
         struct node_block block = {
             .head = s->head,
+            .time_ms = s->time_ms,
             .extrinsic_count = s->extrinsic_count,
             .included = s->included,
             .included_count = s->included_count,

@@ -123,6 +123,7 @@ struct slot {
     struct runtime *runtime; /* NULL: not yet known for sure; the current one is assumed */
     bool state_pruned;
     struct buf bytes; /* of all extrinsics */
+    int64_t time_ms;
     struct span *extrinsics;
     uint32_t extrinsic_count;
     struct node_included *included;
@@ -137,6 +138,9 @@ struct account {
     char *key; /* storage key, as text */
 };
 
+/* What an extrinsic says of itself, in a block of this height; false: it does not decode by this metadata. */
+bool node__included(const struct metadata *md, const uint8_t *bytes, size_t len, uint64_t number,
+                    struct node_included *ret);
 void blocks_init(struct node *n);
 void blocks_done(struct node *n);
 void blocks_kick(struct node *n); /* start what can be started, hand out what is done */

@@ -41,6 +41,7 @@ struct election {
     size_t in_flight;
 
     uint64_t last_renew_ms;
+    int64_t block;  /* goes along with every renewal; -1: none */
     int64_t serves; /* digest of the accounts, in any order */
 
     bool running; /* an event is being handled */

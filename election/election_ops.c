@@ -312,6 +312,7 @@ static void start_renew(struct election *e)
         .lock_keys = e->config.core.use_lock ? n->keys : NULL,
         .expiry_1_ms = e->config.core.expiry_1_ms,
         .expiry_2_ms = e->config.core.expiry_2_ms,
+        .block = e->block,
         .renewed = n->renewed,
     };
     e->in_flight++;

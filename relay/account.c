@@ -76,6 +76,7 @@ static void effect(struct account *a, const struct manager_effect *fx)
     case MANAGER_FX_STORE_NONCE:
     case MANAGER_FX_STORE_REQUEUE:
     case MANAGER_FX_STORE_PAUSE:
+    case MANAGER_FX_STORE_ADOPT:
         account_store_effect(a, fx);
         return;
     case MANAGER_FX_WANT_OUTBOX:
@@ -96,7 +97,7 @@ static void effect(struct account *a, const struct manager_effect *fx)
         return;
     case MANAGER_FX_ASK_POOL:
     case MANAGER_FX_ASK_NONCE:
-        account_ask(a, fx->type);
+        account_ask(a, fx);
         return;
     case MANAGER_FX_FOLLOW:
         service_follow(a->service, fx->number);

@@ -100,14 +100,18 @@ static void loaded(struct store_req *req)
         memcpy(rows[i].hash, p->hash, 32);
     }
     struct manager_account facts = account_facts(&r->facts);
-    account_event(op->account, &(struct manager_event){.type = MANAGER_EV_SNAPSHOT,
-                                                       .snapshot = rows,
-                                                       .count = r->count,
-                                                       .last = r->count < r->limit,
-                                                       .next_nonce = r->next_nonce,
-                                                       .used_nonce = r->used_nonce,
-                                                       .used_block = r->used_block,
-                                                       .account = &facts});
+    account_event(op->account,
+                  &(struct manager_event){
+                      .type = MANAGER_EV_SNAPSHOT,
+                      .snapshot = rows,
+                      .count = r->count,
+                      .last = r->count<r->limit, .next_nonce = r->next_nonce, .used_nonce = r->used_nonce,
+                                       .used_block = r->used_block, .seen_block = r->seen_block> 0
+                                  ? (uint64_t)r->seen_block
+                                  : 0,
+                      .reconcile = r->reconcile_from >= 0,
+                      .reconcile_from = r->reconcile_from > 0 ? (uint64_t)r->reconcile_from : 0,
+                      .account = &facts});
     free(rows);
     op_free(op);
 }

@@ -38,6 +38,7 @@ void op_free(struct op *op)
     free(op->attempt_rows);
     free(op->state_rows);
     free(op->finish_rows);
+    free(op->adopt_rows);
     free(op->rows);
     free(op->call_lens);
     free(op->amounts);
@@ -344,6 +345,8 @@ void account_store_effect(struct account *a, const struct manager_effect *fx)
         set_nonce(a, fx);
     else if (fx->type == MANAGER_FX_STORE_PAUSE)
         pause_account(a, fx);
+    else if (fx->type == MANAGER_FX_STORE_ADOPT)
+        account_adopt(a, fx);
     else
         ends(a, fx);
 }

@@ -146,7 +146,32 @@ struct ask {
     uint64_t generation;
     enum manager_effect_type what;
     struct buf hashes;
+    struct manager_included *pooled; /* what this account signed, with bytes of its own */
+    size_t pooled_count;
 };
+
+static void on_pooled(struct node_ask *n, const struct node_included *x)
+{
+    struct ask *q = CONTAINER_OF(n, struct ask, node);
+    const struct account *a = q->account;
+    if (x->signer_len != a->id_len || memcmp(x->signer, a->id, a->id_len))
+        return;
+    q->pooled = xrealloc(q->pooled, (q->pooled_count + 1) * sizeof(*q->pooled));
+    struct manager_included *row = &q->pooled[q->pooled_count++];
+    uint8_t *bytes = xmalloc(x->len);
+    memcpy(bytes, x->bytes, x->len);
+    included_of(row, x);
+    row->bytes = bytes;
+}
+
+static void ask_free(struct ask *q)
+{
+    for (size_t i = 0; i < q->pooled_count; i++)
+        free((void *)q->pooled[i].bytes);
+    free(q->pooled);
+    buf_done(&q->hashes);
+    free(q);
+}
 
 static void on_answer(struct node_ask *n)
 {
@@ -157,24 +182,25 @@ static void on_answer(struct node_ask *n)
         ev.type = MANAGER_EV_POOL;
         ev.hashes = (const uint8_t(*)[32])(const void *)q->hashes.data;
         ev.count = q->hashes.len / 32;
+        ev.pooled = q->pooled;
+        ev.pooled_count = q->pooled_count;
     } else {
         ev.type = MANAGER_EV_NONCE;
         ev.nonce = n->number;
     }
     if (q->generation == a->generation)
         account_event(a, &ev);
-    buf_done(&q->hashes);
-    free(q);
+    ask_free(q);
 }
 
-void account_ask(struct account *a, enum manager_effect_type what)
+void account_ask(struct account *a, const struct manager_effect *fx)
 {
     struct ask *q = xcalloc(1, sizeof(*q));
     q->account = a;
     q->generation = a->generation;
-    q->what = what;
-    if (what == MANAGER_FX_ASK_POOL)
-        node_ask_pending(a->service->node, &q->node, &q->hashes, on_answer);
+    q->what = fx->type;
+    if (fx->type == MANAGER_FX_ASK_POOL)
+        node_ask_pending(a->service->node, &q->node, &q->hashes, fx->whole ? on_pooled : NULL, on_answer);
     else
         node_ask_nonce(a->service->node, &q->node, a->id, a->id_len, on_answer);
 }

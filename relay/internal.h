@@ -94,6 +94,9 @@ bool account_gate(struct account *a);
 void account_lost(struct account *a,
                   int code); /* a fenced write failed: tell the election if it means that */
 
+/* account_adopt.c: an extrinsic of this account, as the manager hears of it; bytes stay borrowed */
+void included_of(struct manager_included *ret, const struct node_included *x);
+
 /* account_store.c, account_read.c: effects that are store requests */
 void account_store_effect(struct account *a, const struct manager_effect *fx);
 void account_fetch(struct account *a);
@@ -106,7 +109,7 @@ void account_submit(struct account *a, const struct manager_effect *fx);
 void account_unwatch(struct account *a, const uint8_t hash[32]);
 void account_unwatch_all(struct account *a);
 size_t account_unanswered(const struct account *a); /* submissions on the wire */
-void account_ask(struct account *a, enum manager_effect_type what);
+void account_ask(struct account *a, const struct manager_effect *fx);
 
 /* sign.c: one signed extrinsic for a row. The era is anchored on the finalized head. */
 struct signed_row {

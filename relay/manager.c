@@ -44,6 +44,7 @@ struct manager *manager_free(struct manager *m)
         return NULL;
     manager__effects_reset(m);
     manager__ring_free(m);
+    manager__found_clear(m);
     for (int i = 0; i < WRITE_COUNT; i++)
         free(m->batch[i].nonces);
     free(m->admitting);
@@ -146,6 +147,10 @@ static void store_event(struct manager *m, const struct manager_event *ev)
     case MANAGER_EV_REJECT_STORED:
         stored(m, MANAGER_WRITE_REJECT);
         return;
+    case MANAGER_EV_ADOPTED:
+        if (stored(m, MANAGER_WRITE_ADOPT))
+            manager__adopted(m, ev->count);
+        return;
     case MANAGER_EV_NONCE_STORED:
         if (stored(m, MANAGER_WRITE_NONCE))
             manager__reborn(m);
@@ -213,6 +218,7 @@ static void event(struct manager *m, const struct manager_event *ev)
     case MANAGER_EV_NONCE_STORED:
     case MANAGER_EV_REQUEUE_STORED:
     case MANAGER_EV_PAUSE_STORED:
+    case MANAGER_EV_ADOPTED:
     case MANAGER_EV_WRITE_FAILED:
         store_event(m, ev);
         return;
@@ -238,6 +244,7 @@ static void pump(struct manager *m)
     manager__probe_pump(m);
     manager__hold_pump(m);
     manager__reborn_pump(m);
+    manager__adopt_pump(m);
     manager__finish_pump(m);
     manager__nonce_pump(m);
     manager__send_pump(m);

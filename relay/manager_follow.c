@@ -182,6 +182,8 @@ static void included(struct manager *m, const struct manager_included *x, const 
      */
     if (row && (block->account_nonce == UINT64_MAX || block->account_nonce <= x->nonce))
         return;
+    if (manager__find(m, x, block))
+        return;
     if (row && !row->end)
         usurped(m, row, x, block);
     else if (x->nonce >= m->next && m->phase == MANAGER_LEADING)
@@ -196,7 +198,7 @@ void manager__consumed(struct manager *m, uint64_t account_nonce, const struct m
     struct row *row;
     for (uint64_t at = 0; (row = manager__first(m, SET_LIVE, at)) && row->nonce < account_nonce;) {
         at = row->nonce + 1;
-        if (row->state == ROW_SIGNING || manager__drop_hole(m, row))
+        if (row->state == ROW_SIGNING || row->found || manager__drop_hole(m, row))
             continue;
         if (row->refollowed) {
             if (block)

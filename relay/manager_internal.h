@@ -12,6 +12,7 @@
  *   manager_tip.c      what an attempt pays, bumps, the head of the line
  *   manager_hold.c     why the account stands still, and the order to go on
  *   manager_write.c    what the store answered
+ *   manager_reconcile.c  what the chain knows and the database lost
  *   manager_refusal.c  how a node's refusal is read
  *   manager_check.c    invariants
  * Only base/ and the types of chain/node.h are included here: no loop, no store, no clock. */
@@ -33,15 +34,16 @@ enum {
     PROBE_TIMEOUT_MS = 30000, /* a question without an answer is asked again */
     STALL_BASE_MS = 10000,    /* without a best block for so long, repair takes a step all the same */
     STALL_CAP_MS = 120000,
-    RESIGN_EASY = 4,         /* so many new signatures in a row come one a block, later ones more rarely */
-    RESIGN_GAP_MAX = 8,      /* blocks between two later ones */
-    NOTE_SIZE = 200,         /* of a node's text that is kept */
-    FUTURES_MAX = 5,         /* answers 'future' in a row before it is told */
-    CONFLICTS_MAX = 3,       /* admissions refused in a row before everything is loaded again */
-    LOOK_MS = 1000,          /* between two looks at the table's clock and cancellations */
-    LOOK_RETRY_MS = 200,     /* after one that failed */
-    LOOK_TIMEOUT_MS = 60000, /* an answer that never comes must not end the looking */
-    STATUS_SIGNED = 255,     /* row.status: no status was heard of the current attempt */
+    RESIGN_EASY = 4,    /* so many new signatures in a row come one a block, later ones more rarely */
+    RESIGN_GAP_MAX = 8, /* blocks between two later ones */
+    NOTE_SIZE = 200,    /* of a node's text that is kept */
+    FUTURES_MAX = 5,    /* answers 'future' in a row before it is told */
+    CONFLICTS_MAX = 3,  /* admissions refused in a row before everything is loaded again */
+    RECONCILE_BLOCKS_MAX = 100000, /* blocks that are looked through for lost commits */
+    LOOK_MS = 1000,                /* between two looks at the table's clock and cancellations */
+    LOOK_RETRY_MS = 200,           /* after one that failed */
+    LOOK_TIMEOUT_MS = 60000,       /* an answer that never comes must not end the looking */
+    STATUS_SIGNED = 255,           /* row.status: no status was heard of the current attempt */
 };
 
 /* What is known of a nonce in use.
@@ -156,9 +158,11 @@ struct row {
     bool banned : 1;
     bool soft : 1; /* UNSURE only for lack of news: later nonces need not wait */
     bool refollowed : 1;
-    bool racing : 1;   /* RESIGN, SIGNING: the new bytes are a filler that takes the transaction's place */
-    bool filler : 1;   /* the current attempt is one */
-    bool refused : 1;  /* the note is not in the history yet */
+    bool found : 1;   /* bytes with its call are in a final block and not on record: they are being adopted */
+    bool alien : 1;   /* they were not: somebody else's */
+    bool racing : 1;  /* RESIGN, SIGNING: the new bytes are a filler that takes the transaction's place */
+    bool filler : 1;  /* the current attempt is one */
+    bool refused : 1; /* the note is not in the history yet */
     bool unstored : 1; /* the status is not stored yet */
 };
 
@@ -254,10 +258,10 @@ struct manager {
     uint64_t probe_at; /* deadline: retry or timeout; UINT64_MAX: none */
     struct backoff probe_backoff;
     uint32_t probe_seq;
-    uint64_t scout; /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
-    bool scouted;   /* it is back: what the next probe does not see is lost */
+    uint64_t scout;     /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
+    bool scouted;       /* it is back: what the next probe does not see is lost */
     uint64_t sign_beat; /* nothing could be signed: not asked again before this beat */
-    bool rewind;    /* the stored next nonce is above every row and the chain: admission waits */
+    bool rewind;        /* the stored next nonce is above every row and the chain: admission waits */
 
     /* admission */
     bool wanted;
@@ -269,6 +273,16 @@ struct manager {
     struct admitting *admitting; /* the terms of the rows of the admission in flight */
     bool pilot; /* after a refusal for lack of room, money or service: one at a time until one is accepted */
     unsigned alerted;
+
+    /* commits that may be lost */
+    bool reconciling;        /* blocks and pool are searched; nothing is admitted before ADOPT is stored */
+    bool reconciled;         /* done in this leadership */
+    bool adopt_due;          /* found[] is to be stored */
+    uint64_t reconcile_from; /* no block up to it can know more */
+    uint64_t reconcile_end;  /* what is used and not final by then is not waited for any more */
+    uint64_t seen_block;     /* of the snapshot */
+    struct manager_found *found;
+    size_t found_count;
 
     /* the account as a whole */
     struct manager_account account;
@@ -359,6 +373,7 @@ void manager__snapshot(struct manager *m, const struct manager_event *ev);
 void manager__load_failed(struct manager *m, int code);
 void manager__load_pump(struct manager *m);
 void manager__chain_ready(struct manager *m);
+void manager__follow_loaded(struct manager *m); /* from the first block that could hold what is looked for */
 bool manager__rebuilt(struct manager *m, uint64_t best_nonce);
 bool manager__find_holes(struct manager *m, uint64_t best_nonce);
 void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where);
@@ -458,6 +473,16 @@ bool manager__race(struct manager *m, struct row *row);
 uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block); /* 0: none fits */
 /* true, with the reason: the runtime is not the one that the call was made for. */
 bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, size_t size);
+
+/* manager_reconcile.c */
+void manager__found_clear(struct manager *m);
+void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev);
+/* An extrinsic of ours that no row knows; true: it is kept to be adopted. `block` NULL: in a pool. */
+bool manager__find(struct manager *m, const struct manager_included *x, const struct manager_block *block);
+/* The first probe is answered; false: it is not yet certain what the database lost. */
+bool manager__reconcile(struct manager *m, uint64_t best_nonce);
+void manager__adopt_pump(struct manager *m);
+void manager__adopted(struct manager *m, size_t count);
 
 /* manager_write.c */
 void manager__write_start(struct manager *m, enum manager_write write);

@@ -9,6 +9,7 @@
 void manager__forget(struct manager *m)
 {
     manager__ring_clear(m);
+    manager__found_clear(m);
     m->probe_seq++;
     m->probe_now = m->probe_at_beat = m->scouted = m->strange = false;
     m->scout = UINT64_MAX;
@@ -45,6 +46,7 @@ void manager__promote(struct manager *m, int64_t epoch)
     m->rng.state = (uint64_t)epoch;
     m->window = m->config.window_max;
     m->admit_conflicts = 0;
+    m->reconciled = false;
     m->blocks = m->beat = 1;
     manager__look_reset(m);
     manager__hold_reset(m);
@@ -169,6 +171,7 @@ void manager__snapshot(struct manager *m, const struct manager_event *ev)
     manager__account_loaded(m, ev);
     if (!ev->last && ev->count)
         return; /* the pump asks for the next chunk */
+    manager__reconcile_loaded(m, ev);
     backoff_reset(&m->load_backoff);
     m->phase = MANAGER_CHAIN_WAIT;
     if (m->chain_up)
@@ -178,9 +181,17 @@ void manager__snapshot(struct manager *m, const struct manager_event *ev)
 /* The chain is there and the rows are loaded: follow from the first block that could hold one of them. The
  * block at submitted_block was final before the row was signed, so it cannot. Without rows the newest
  * finalized block is wanted for its account nonce. */
+void manager__follow_loaded(struct manager *m)
+{
+    uint64_t from = m->rows ? m->min_submitted + 1 : m->finalized;
+    if (m->reconciling && m->reconcile_from + 1 < from)
+        from = m->reconcile_from + 1;
+    manager__follow(m, from);
+}
+
 void manager__chain_ready(struct manager *m)
 {
-    manager__follow(m, m->rows ? m->min_submitted + 1 : m->finalized);
+    manager__follow_loaded(m);
     m->probe_now = true;
     manager__version_check(m);
 }

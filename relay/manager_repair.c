@@ -170,14 +170,15 @@ static bool node_behind(const struct manager *m)
  * would be sent again. Between two blocks that is so at any time. */
 static bool final_seen(const struct manager *m)
 {
-    return !m->rows || m->seen >= m->finalized;
+    return (!m->rows && !m->reconciling) || m->seen >= m->finalized;
 }
 
 /* Is there a question to ask, and anybody to ask? (When, is another matter: probe_at.) */
 bool manager__probe_may(const struct manager *m)
 {
     bool phase = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_LEADING;
-    return phase && m->chain_up && m->probe_now && m->probe == PROBE_NONE && !node_behind(m) && final_seen(m);
+    return phase && m->chain_up && m->probe_now && m->probe == PROBE_NONE && !node_behind(m) &&
+           final_seen(m) && !m->write_out[MANAGER_WRITE_ADOPT];
 }
 
 void manager__probe_pump(struct manager *m)
@@ -198,7 +199,7 @@ void manager__probe_pump(struct manager *m)
     m->probe_at = m->now + PROBE_TIMEOUT_MS;
     if (m->phase == MANAGER_CHAIN_WAIT)
         m->phase = MANAGER_PROBE_POOL_WAIT;
-    manager__fx(m, MANAGER_FX_ASK_POOL);
+    manager__fx(m, MANAGER_FX_ASK_POOL)->whole = m->reconciling;
 }
 
 /* true: the answer belongs to the question that is open. */
@@ -226,6 +227,9 @@ void manager__pool_answer(struct manager *m, const struct manager_event *ev)
         if (row)
             row->pool_seen = m->probe_seq;
     }
+    for (size_t i = 0; i < ev->pooled_count && m->reconciling; i++)
+        if (!manager__by_hash(m, ev->pooled[i].hash))
+            manager__find(m, &ev->pooled[i], NULL);
     m->probe = PROBE_NONCE;
     m->probe_at = m->now + PROBE_TIMEOUT_MS;
     if (m->phase == MANAGER_PROBE_POOL_WAIT)
@@ -244,6 +248,10 @@ void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
         return;
     }
     bool first = m->phase != MANAGER_LEADING;
+    if (first && !manager__reconcile(m, ev->nonce)) {
+        probe_failed(m);
+        return;
+    }
     if (!first)
         manager__chain_nonce(m, ev->nonce, "at the best block");
     if (first ? !manager__rebuilt(m, ev->nonce) : !manager__find_holes(m, ev->nonce)) {

@@ -21,11 +21,13 @@ struct op {
         struct store_outbox outbox;
         struct store_look look;
         struct store_doorbell doorbell;
+        struct store_adopt adopt;
     } u;
     size_t count;
     struct store_attempt_row *attempt_rows;
     struct store_state_row *state_rows;
     struct store_finish_row *finish_rows;
+    struct store_adopt_row *adopt_rows;
     struct manager_row_effect *rows; /* own copy of the effect's rows */
     struct signed_row *signed_rows;
     size_t *call_lens;
@@ -44,6 +46,8 @@ void op_failed(struct op *op); /* tells the election and the manager, if they ar
 
 /* account_read.c: the names of holds in the table, by enum manager_hold */
 const char *hold_name(enum manager_hold hold);
+/* account_adopt.c */
+void account_adopt(struct account *a, const struct manager_effect *fx);
 void account_load(struct account *a, const struct manager_effect *fx);
 
 #endif

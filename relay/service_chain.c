@@ -91,14 +91,18 @@ static void on_finalized(void *arg, const struct node_block *block)
     struct manager_included *rows = xcalloc(block->included_count, sizeof(*rows));
     struct account **owners = xcalloc(block->included_count, sizeof(struct account *));
     s->follow_next = block->head.number + 1;
+    if (s->election)
+        election_saw(s->election, block->head.number);
     for (size_t j = 0; j < block->included_count; j++)
         owners[j] = signer_account(s, block->included[j].signer, block->included[j].signer_len);
     for (size_t i = 0; i < s->account_count; i++) {
         struct account *a = &s->accounts[i];
         if (a->role != ACCOUNT_LEADER)
             continue;
-        struct manager_block b = {
-            .number = block->head.number, .account_nonce = UINT64_MAX, .included = rows};
+        struct manager_block b = {.number = block->head.number,
+                                  .time_ms = block->time_ms,
+                                  .account_nonce = UINT64_MAX,
+                                  .included = rows};
         memcpy(b.hash, block->head.hash, 32);
         if (a->watched && a->watch_index < block->nonce_count) {
             b.account_nonce = block->nonces[a->watch_index];
@@ -110,9 +114,7 @@ static void on_finalized(void *arg, const struct node_block *block)
             if (owners[j] != a)
                 continue;
             struct manager_included *row = &rows[b.included_count++];
-            *row = (struct manager_included){
-                .index = x->index, .nonce = x->nonce, .own_signer = true, .result = x->result};
-            memcpy(row->hash, x->hash, 32);
+            included_of(row, x);
         }
         account_event(a, &(struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &b});
         service_block(s, a);

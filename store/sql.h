@@ -30,6 +30,7 @@
     X(REQUEUE_ROWS, "requeue_rows")                                                                          \
     X(SET_NONCE, "set_nonce")                                                                                \
     X(PAUSE_ACCOUNT, "pause_account")                                                                        \
+    X(ADOPT_ROWS, "adopt_rows")                                                                              \
     X(ENQUEUE_CALL, "enqueue_call")                                                                          \
     X(CANCEL_ONE, "cancel_one")                                                                              \
     X(BUMP_ONE, "bump_one")                                                                                  \

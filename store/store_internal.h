@@ -29,6 +29,7 @@
     X(requeue, requeue, store_finish)                                                                        \
     X(nonce, nonce, store_nonce)                                                                             \
     X(pause, pause, store_pause)                                                                             \
+    X(adopt, adopt, store_adopt)                                                                             \
     X(enqueue, enqueue, store_enqueue)                                                                       \
     X(cancel, cancel, store_ask)                                                                             \
     X(bump, bump, store_ask)                                                                                 \

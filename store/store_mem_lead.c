@@ -376,6 +376,13 @@ void mem__nonce(struct store_mem *s, struct store_nonce *r)
     a->next_nonce = r->next_nonce;
 }
 
+/* Nothing was ever lost of it that could be found. */
+void mem__adopt(struct store_mem *s, struct store_adopt *r)
+{
+    r->adopted = 0;
+    mem__fence(s, r->account, r->epoch, &r->req.err);
+}
+
 /* A memory store has no operator's pause: only restarting or store_resume ends what the leader ordered. */
 void mem__pause(struct store_mem *s, struct store_pause *r)
 {

@@ -183,6 +183,7 @@ void mem__snapshot(struct store_mem *s, struct store_snapshot *r)
     r->next_nonce = a->next_nonce;
     r->used_nonce = a->used_nonce;
     r->used_block = a->used_block;
+    r->seen_block = r->reconcile_from = -1; /* what this store forgets, it forgets with everything */
     mem__facts(a, &r->facts);
 }
 

@@ -96,6 +96,7 @@ void store_pg__reject(struct store *s, struct store_finish *r);
 void store_pg__nonce(struct store *s, struct store_nonce *r);
 void store_pg__pause(struct store *s, struct store_pause *r);
 void store_pg__requeue(struct store *s, struct store_finish *r);
+void store_pg__adopt(struct store *s, struct store_adopt *r);
 
 void store_pg__enqueue(struct store *s, struct store_enqueue *r);
 void store_pg__cancel(struct store *s, struct store_ask *r);

@@ -81,6 +81,10 @@ void store_pg__renew(struct store *base, struct store_renew *r)
     }
     pg_put_int4(&a, (int32_t)r->expiry_1_ms);
     pg_put_int4(&a, (int32_t)r->expiry_2_ms);
+    if (r->block < 0)
+        pg_put_null8(&a);
+    else
+        pg_put_int8(&a, r->block);
     store_pg__send(s, &s->control, SQL_RENEW_CLAIMS, &a, &r->req, decode_renew);
 }
 

@@ -55,6 +55,8 @@ enum snapshot_column {
     SNAP_NEXT_NONCE = FACTS_COUNT,
     SNAP_USED_NONCE,
     SNAP_USED_BLOCK,
+    SNAP_SEEN_BLOCK,
+    SNAP_RECONCILE_FROM,
     SNAP_NONCE, /* NULL in the only row: no pending row after after_nonce */
     SNAP_ID,
     SNAP_STATE,
@@ -126,6 +128,8 @@ static void decode_snapshot(struct store_req *req, const struct conn_result *r)
     snap->next_nonce = pg_get_int(&row, SNAP_NEXT_NONCE, -1);
     snap->used_nonce = pg_get_int(&row, SNAP_USED_NONCE, -1);
     snap->used_block = pg_get_int(&row, SNAP_USED_BLOCK, -1);
+    snap->seen_block = pg_get_int(&row, SNAP_SEEN_BLOCK, -1);
+    snap->reconcile_from = pg_get_int(&row, SNAP_RECONCILE_FROM, -1);
     decode_facts(&row, &snap->facts);
     if (n == 1 && pg_get_int(&row, SNAP_NONCE, -1) < 0)
         n = 0;

@@ -5,6 +5,13 @@
 -- the new epoch and ends with TR001. Reads that are polled compare without the lock (what they return is checked again
 -- by the write that is based on it), so that a leader that polls writes nothing.
 
+-- The history of this database server: a standby that is promoted and a server that is restored begin another one.
+CREATE FUNCTION txrelay.timeline() RETURNS int
+LANGUAGE sql STABLE AS $$ -- every write asks: without a search_path of its own it is a part of its caller
+    SELECT pg_catalog.int4(('x' OPERATOR(pg_catalog.||) pg_catalog.left(pg_catalog.pg_walfile_name(
+        pg_catalog.pg_current_wal_lsn()), 8))::pg_catalog.bit(32))
+$$;
+
 -- p_lock: 'read' no lock; 'update' locks the row, so that an account has one writer at a time.
 CREATE FUNCTION txrelay.fence(p_account int, p_epoch bigint, p_lock text) RETURNS txrelay.accounts
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -25,6 +32,11 @@ BEGIN
             MESSAGE = format('stale epoch %s for account %s: it is at epoch %s, held by %s',
                              coalesce(p_epoch::text, 'NULL'), a.alias, a.epoch, coalesce(a.claimant, 'nobody')),
             HINT = 'Another relay leads, or the claim was released. Stop all work for the account.';
+    ELSIF a.timeline <> timeline() THEN
+        RAISE EXCEPTION USING ERRCODE = 'TR001',
+            MESSAGE = format('stale epoch %s for account %s: it was claimed on timeline %s of the database, and this is '
+                             'timeline %s', p_epoch, a.alias, a.timeline, timeline()),
+            HINT = 'A failover came between, and may have lost commits. Claim again, and reconcile.';
     END IF;
     RETURN a;
 END
@@ -173,7 +185,9 @@ BEGIN
     BEGIN
         UPDATE accounts t SET claimant = p_holder, claimant_address = p_address,
             lock_held = p_have_lock, lock_pid = CASE WHEN p_have_lock THEN pg_backend_pid() END,
-            epoch = t.epoch + 1, heartbeat = p_now,
+            epoch = t.epoch + 1, heartbeat = p_now, timeline = timeline(),
+            reconcile_from = CASE WHEN t.timeline <> timeline()
+                THEN coalesce(t.reconcile_from, t.seen_block, t.used_block) ELSE t.reconcile_from END,
             expiry_1 = p_now + p_expiry_1_ms * interval '1 ms', expiry_2 = p_now + p_expiry_2_ms * interval '1 ms'
         WHERE t.account = p_account AND CASE
             WHEN t.claimant = p_holder OR (t.lock_held AND p_have_lock) THEN true
@@ -202,13 +216,16 @@ END
 $$;
 
 -- Renewal of all accounts of one relay: exactly those that still are its own, under the epoch it knows. An expired
--- claim that nobody took is renewed; a deposed leader renews nothing. Planned anew each time: rare, and of any size.
+-- claim that nobody took is renewed; a deposed leader renews nothing, and nobody after a failover. p_block: the highest
+-- finalized block that the relay knows (NULL: none). Planned anew each time: rare, and of any size.
 CREATE FUNCTION txrelay.leader_renew(p_holder text, p_accounts int[], p_epochs bigint[], p_expiry_1_ms int,
-    p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp())
+    p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp(), p_block bigint DEFAULT NULL)
 RETURNS TABLE (account int, renewed boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
 #variable_conflict use_column
+DECLARE
+    v_timeline int := timeline();
 BEGIN
     PERFORM check_expiry('leader_renew', p_expiry_1_ms, p_expiry_2_ms);
     IF p_accounts IS NULL OR p_epochs IS NULL OR cardinality(p_accounts) <> cardinality(p_epochs) THEN
@@ -218,9 +235,10 @@ BEGIN
     RETURN QUERY
     WITH mine AS (
         UPDATE accounts t SET heartbeat = p_now, expiry_1 = p_now + p_expiry_1_ms * interval '1 ms',
-            expiry_2 = p_now + p_expiry_2_ms * interval '1 ms'
+            expiry_2 = p_now + p_expiry_2_ms * interval '1 ms', seen_block = greatest(t.seen_block, p_block)
         FROM unnest(p_accounts, p_epochs) b (account, epoch)
         WHERE t.account = b.account AND t.epoch = b.epoch AND t.claimant = p_holder
+            AND t.timeline = v_timeline
         RETURNING t.account
     )
     SELECT b.account, b.account IN (SELECT m.account FROM mine m) -- hashed: a join is planned as if few were renewed

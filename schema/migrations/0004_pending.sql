@@ -67,7 +67,7 @@ $$;
 -- The account's own facts for a load. This and leader_snapshot take the row's lock: a write of a session that is gone may
 -- still be on its way to its commit, and would come after the reading. What they read is read after the wait.
 CREATE FUNCTION txrelay.leader_account(p_account int, p_epoch bigint)
-RETURNS TABLE (next_nonce bigint, used_nonce bigint, used_block bigint, paused boolean, hold text, reborn boolean,
+RETURNS TABLE (next_nonce bigint, used_nonce bigint, used_block bigint, seen_block bigint, reconcile_from bigint, paused boolean, hold text, reborn boolean,
     transaction_version bigint, tip_start numeric, tip_step numeric, tip_cap numeric, tip_step_percent int,
     tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean, low_balance numeric)
 LANGUAGE plpgsql SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -75,7 +75,7 @@ LANGUAGE plpgsql SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, txrelay, 
 DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
 BEGIN
-    RETURN QUERY SELECT a.next_nonce, a.used_nonce, a.used_block, f.* FROM account_facts(a) f;
+    RETURN QUERY SELECT a.next_nonce, a.used_nonce, a.used_block, a.seen_block, a.reconcile_from, f.* FROM account_facts(a) f;
 END
 $$;
 
@@ -262,6 +262,9 @@ BEGIN
         PERFORM batch_changed('leader_admit', 'the outbox of a paused account', 0, v_count);
     ELSIF a.transaction_version <> p_transaction_version THEN
         PERFORM other_version('leader_admit', a, p_transaction_version);
+    ELSIF a.reconcile_from IS NOT NULL THEN
+        PERFORM order_error(format('leader_admit: account %s is not reconciled with the chain from block %s on', a.alias,
+            a.reconcile_from), 'Commits may be lost. leader_adopt what the chain and the pools hold, then admit.');
     END IF;
     WITH moved AS (
         DELETE FROM outbox o USING unnest(p_ids, p_nonces, p_hashes, p_extrinsics, p_tips, p_births, p_deaths)

@@ -1,4 +1,5 @@
--- $1 holder, $2 accounts, $3 epochs, $4 lock keys (NULL: no locks are used), $5 and $6 expiries in ms.
+-- $1 holder, $2 accounts, $3 epochs, $4 lock keys (NULL: no locks are used), $5 and $6 expiries in ms,
+-- $7 finalized block (NULL: not known).
 -- Only accounts whose lock this very session still holds are renewed: what a lost or changed session held is gone.
 WITH asked AS (
     SELECT n, account, epoch, lock_key
@@ -17,6 +18,6 @@ WITH asked AS (
 SELECT coalesce(r.renewed, false)
 FROM asked a
 LEFT JOIN (SELECT f.account, f.renewed
-           FROM kept, txrelay.leader_renew($1, kept.accounts, kept.epochs, $5, $6) f
+           FROM kept, txrelay.leader_renew($1, kept.accounts, kept.epochs, $5, $6, p_block => $7) f
            WHERE kept.accounts IS NOT NULL) r ON r.account = a.account
 ORDER BY a.n

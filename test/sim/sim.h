@@ -67,6 +67,8 @@ void check_view(struct world *w, const struct follower *f, bool all_ended);
 
 /* sim_chain.c */
 void chain_start(struct world *w);
+void bytes_of_tx(const struct world *w, uint32_t tx, uint8_t out[BYTES_LEN]);
+struct manager_included included_tx(const struct world *w, uint32_t tx, uint8_t bytes[BYTES_LEN]);
 void hash_of_tx(uint32_t tx, uint8_t out[32]);
 uint32_t tx_of_hash(const struct world *w, const uint8_t hash[32]); /* 0: none of ours */
 void hash_of_block(uint32_t block, uint8_t out[32]);
@@ -134,6 +136,7 @@ void sql_evict(struct world *w, struct session *s, struct stmt *q);
 void sql_scan(struct world *w, struct session *s, struct stmt *q);
 bool sql_fence(struct world *w, struct stmt *q);
 bool mid_submission(const struct world *w, int account);
+void sql_adopt(struct world *w, struct stmt *q);
 void sql_write(struct world *w, struct stmt *q);
 
 /* sim_ends.c */
@@ -147,6 +150,8 @@ const char *outcome_name(const char *outcome); /* the same, with a life of its o
 
 /* sim_rows.c */
 void order_error(struct world *w, struct stmt *q, const char *what, uint64_t nonce);
+struct pending_row *row_new(struct world *w, const struct stmt *q, uint64_t nonce, int64_t id, uint32_t tx);
+void row_attempt(struct world *w, const struct stmt *q, uint64_t nonce, uint32_t tx);
 bool is_attempt(const struct pending_row *p, uint32_t tx);
 void row_told(struct world *w, const struct stmt *q, uint64_t nonce, enum listen_kind kind);
 void rows_audible(struct world *w, int account);
@@ -202,7 +207,7 @@ void locks_free(struct relay *r);
 void door_submit(struct world *w, struct relay *r, int account, const struct manager_effect *fx);
 void door_unwatch(struct world *w, struct relay *r, int account, uint32_t tx);
 void door_unwatch_all(struct world *w, struct relay *r, int account);
-void door_ask(struct world *w, struct relay *r, int account, enum manager_effect_type what);
+void door_ask(struct world *w, struct relay *r, int account, const struct manager_effect *fx);
 void door_fail_calls(struct world *w, struct relay *r);
 void node_says_status(struct world *w, int node, const struct watch *x, enum tx_status status, uint32_t block,
                       uint32_t tx);

@@ -36,6 +36,7 @@ void check_final(struct world *w, uint32_t block)
               "block %u holds nonce %llu of account %d out of order", block, (unsigned long long)t->nonce,
               t->account);
         t->final_in = block;
+        t->spent |= b->nonce[t->account] > t->nonce;
         if (t->id < 0)
             continue;
         HOLDS(w, t->committed, "I3", "nonce %llu of account %d is final and was never recorded",
@@ -47,6 +48,7 @@ void check_final(struct world *w, uint32_t block)
         w->effects[t->id] += fate != FATE_FAILS;
         w->failures[t->id] += fate == FATE_FAILS;
         w->inner[t->id] |= fate == FATE_FAILS_INSIDE;
+        w->stats.doubled += w->effects[t->id] > 1;
         HOLDS(w, w->effects[t->id] <= 1 || w->db.lossy, "I1", "transaction %lld takes effect twice",
               (long long)t->id);
         HOLDS(w, w->effects[t->id] + w->failures[t->id] <= r->retried + 1 || w->db.lossy, "I1",
@@ -147,7 +149,8 @@ void check_end(struct world *w)
         const struct tx *x = &w->chain.txs[i];
         bool found = !x->final_in || x->id < 0;
         for (uint32_t k = 0; k < t->finished_count && !found; k++)
-            found = t->finished[k].tx == i && t->finished[k].block == x->final_in;
+            found = t->finished[k].tx == i &&
+                    (t->finished[k].block == x->final_in || !x->id); /* or its next life's */
         HOLDS(w, found, "I2", "nonce %llu of account %d (transaction %lld) is final and has no record",
               (unsigned long long)x->nonce, x->account, (long long)x->id);
     }

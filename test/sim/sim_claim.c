@@ -27,7 +27,7 @@ void sql_lock(struct world *w, struct session *s, struct stmt *q)
 bool sql_fence(struct world *w, struct stmt *q)
 {
     const struct account_row *a = &w->db.t.accounts[q->account];
-    bool good = a->holder && a->epoch == q->epoch;
+    bool good = a->holder && a->epoch == q->epoch && a->timeline == w->db.timeline;
     if (!good)
         q->code = ERR_LOST_LEADERSHIP;
     return good;
@@ -100,6 +100,11 @@ void sql_claim(struct world *w, struct session *s, struct stmt *q)
         a->lock_held = q->have_lock;
         a->lock_pid = q->have_lock ? s->serial : 0;
         a->epoch++;
+        if (a->timeline && a->timeline != w->db.timeline && !a->reconcile) {
+            a->reconcile = true;
+            a->reconcile_from = a->seen_block;
+        }
+        a->timeline = w->db.timeline;
         a->expiry_1_us = now + (int64_t)w->plan.expiry_1_ms * 1000;
         a->expiry_2_us = now + (int64_t)w->plan.expiry_2_ms * 1000;
         w->stats.claims++;
@@ -121,7 +126,8 @@ void sql_renew(struct world *w, struct session *s, struct stmt *q)
     for (size_t i = 0; i < q->count; i++) {
         struct account_row *a = &w->db.t.accounts[q->accounts[i]];
         bool lock = !w->plan.use_lock || s->lock[q->accounts[i]];
-        q->renewed[i] = lock && a->holder == q->holder && a->epoch == q->epochs[i];
+        q->renewed[i] =
+            lock && a->holder == q->holder && a->epoch == q->epochs[i] && a->timeline == w->db.timeline;
         if (PLANTED(RENEW_ANY))
             q->renewed[i] = true;
         if (!q->renewed[i])
@@ -131,6 +137,8 @@ void sql_renew(struct world *w, struct session *s, struct stmt *q)
               (long long)q->epochs[i], (long long)a->epoch);
         a->expiry_1_us = now + (int64_t)w->plan.expiry_1_ms * 1000;
         a->expiry_2_us = now + (int64_t)w->plan.expiry_2_ms * 1000;
+        if (q->seen_block > a->seen_block)
+            a->seen_block = q->seen_block;
     }
 }
 

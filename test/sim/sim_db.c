@@ -147,7 +147,7 @@ static void carry_out(struct world *w, struct session *s, struct stmt *q)
     q->code = 0;
     if (q->op <= OP_SCAN)
         control[q->op](w, s, q);
-    else if (q->op >= OP_ADMIT && q->op <= OP_PAUSE)
+    else if (q->op >= OP_ADMIT && q->op <= OP_ADOPT)
         sql_write(w, q);
     else
         sql_read(w, q);
@@ -336,6 +336,7 @@ void db_failover(struct world *w, bool lossy)
 {
     struct db *d = &w->db;
     db_stop(w, between(w, SECOND, 4 * SECOND));
+    d->timeline++;
     if (!lossy || !d->standby_behind)
         return;
     mark_lost(w);

@@ -148,11 +148,30 @@ static void poll(struct world *w, struct event *e)
 
 /* ---- finalized blocks (chain/node_blocks.c, relay/service_chain.c) ---- */
 
+struct manager_included included_tx(const struct world *w, uint32_t tx, uint8_t bytes[BYTES_LEN])
+{
+    const struct tx *t = &w->chain.txs[tx];
+    struct manager_included x = {.nonce = t->nonce,
+                                 .own_signer = true,
+                                 .bytes = bytes,
+                                 .bytes_len = BYTES_LEN,
+                                 .call_len = CALL_LEN,
+                                 .era_birth = t->birth,
+                                 .era_death = t->death,
+                                 .tip = t->tip};
+    bytes_of_tx(w, tx, bytes);
+    hash_of_tx(tx, x.hash);
+    return x;
+}
+
 static void hand_out(struct world *w, struct relay *r, const struct slot *s)
 {
     const struct block *b = &w->chain.blocks[s->block];
     struct manager_included rows[BLOCK_TXS];
+    uint8_t bytes[BLOCK_TXS][BYTES_LEN];
     r->service_next = b->number + 1;
+    if (b->number > r->saw)
+        r->saw = b->number;
     bool pruned = !w->healing && chance(w, w->plan.fault_mask ? 2 : 0);
     for (int a = 0; a < w->plan.accounts; a++) {
         if (!r->accounts[a].leader)
@@ -168,7 +187,8 @@ static void hand_out(struct world *w, struct relay *r, const struct slot *s)
             if (t->account != a || !(s->wanted >> a & 1))
                 continue;
             struct manager_included *x = &rows[mb.included_count++];
-            *x = (struct manager_included){.index = i, .nonce = t->nonce, .own_signer = true};
+            *x = included_tx(w, b->txs[i], bytes[i]);
+            x->index = i;
             x->result.outcome = fate_of(w, t) == FATE_OK ? DISPATCH_OK : DISPATCH_FAILED;
             x->result.inner = fate_of(w, t) == FATE_FAILS_INSIDE;
             hash_of_tx(b->txs[i], x->hash);

@@ -248,6 +248,7 @@ static void start_renew(struct world *w, struct relay *r)
     s->count = elector_renewing(r->elector, &accounts, &epochs);
     memcpy(s->accounts, accounts, s->count * sizeof(*accounts));
     memcpy(s->epochs, epochs, s->count * sizeof(*epochs));
+    s->seen_block = r->saw;
     send_control(w, r, s);
 }
 

@@ -119,9 +119,7 @@ void row_leaves(struct world *w, const struct stmt *q, uint64_t nonce, const cha
 static bool taken_by_another(const struct world *w, int account, uint64_t nonce)
 {
     for (uint32_t i = w->chain.last_of_nonce[account][nonce]; i; i = w->chain.txs[i].prev_nonce)
-        if (w->chain.txs[i].id < 0 && w->chain.txs[i].final_in &&
-            w->chain.blocks[w->chain.txs[i].final_in].nonce[account] >
-                nonce) /* else it was reaped in that block */
+        if (w->chain.txs[i].id < 0 && w->chain.txs[i].spent)
             return true;
     return false;
 }

@@ -4,7 +4,7 @@
 
 #include "sim.h"
 
-static void bytes_of(const struct world *w, uint32_t tx, uint8_t out[BYTES_LEN])
+void bytes_of_tx(const struct world *w, uint32_t tx, uint8_t out[BYTES_LEN])
 {
     int64_t id = w->chain.txs[tx].id;
     memset(out, 0, BYTES_LEN);
@@ -39,7 +39,7 @@ static void load_row(struct world *w, struct stmt *q, uint64_t nonce, size_t *ha
     struct manager_snapshot_row *s = &q->snapshot[q->out_count++];
     bool in_block = !strcmp(p->state, "in_block") || !strcmp(p->state, "finalized");
     const struct id_row *r = p->id ? &w->db.t.ids[p->id] : NULL;
-    bytes_of(w, p->tx, bytes);
+    bytes_of_tx(w, p->tx, bytes);
     *s = (struct manager_snapshot_row){.nonce = nonce,
                                        .id = p->id,
                                        .bytes = bytes,
@@ -75,12 +75,12 @@ static void used_for_good(const struct world *w, struct stmt *q)
     q->used_nonce = q->used_block = -1;
     for (uint32_t i = 0; i < t->finished_count; i++) {
         const struct finished_row *f = &t->finished[i];
-        if (f->account != q->account || f->nonce < 0 || !f->block ||
+        if (f->account != q->account || f->nonce < 0 || (!f->block && strcmp(f->outcome, "usurped") != 0) ||
             f->finished_us <= t->accounts[q->account].life_since_us)
             continue;
         if (f->nonce >= q->used_nonce)
             q->used_nonce = f->nonce + 1;
-        if ((int64_t)w->chain.blocks[f->block].number > q->used_block)
+        if (f->block && (int64_t)w->chain.blocks[f->block].number > q->used_block)
             q->used_block = (int64_t)w->chain.blocks[f->block].number;
     }
 }
@@ -107,6 +107,9 @@ static void load(struct world *w, struct stmt *q)
     q->last = q->out_count < q->limit;
     q->next_nonce = t->accounts[q->account].next_nonce;
     q->facts = account_facts(w, q->account);
+    q->seen_block = t->accounts[q->account].seen_block;
+    q->reconcile = t->accounts[q->account].reconcile;
+    q->reconcile_from = t->accounts[q->account].reconcile_from;
     used_for_good(w, q);
 }
 

@@ -49,6 +49,7 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
     case MANAGER_FX_STORE_NONCE:
     case MANAGER_FX_STORE_REQUEUE:
     case MANAGER_FX_STORE_PAUSE:
+    case MANAGER_FX_STORE_ADOPT:
         store_effect(w, r, account, fx);
         return;
     case MANAGER_FX_LOOK:
@@ -70,7 +71,7 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
         return;
     case MANAGER_FX_ASK_POOL:
     case MANAGER_FX_ASK_NONCE:
-        door_ask(w, r, account, fx->type);
+        door_ask(w, r, account, fx);
         return;
     case MANAGER_FX_FOLLOW:
         door_follow(w, r, fx->number);
@@ -91,8 +92,8 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
 static const char *const effects[] = {
     "LOAD",        "WANT_OUTBOX", "ADMIT",        "RESIGN",       "FILL",         "SUBMIT",
     "UNWATCH",     "UNWATCH_ALL", "STORE_STATES", "STORE_FINISH", "STORE_REJECT", "REQUEUE",
-    "STORE_NONCE", "PAUSE",       "ASK_POOL",     "ASK_NONCE",    "FOLLOW",       "RECHECK",
-    "NODE_BEHIND", "READY",       "ALERT",        "LOOK"};
+    "STORE_NONCE", "PAUSE",       "STORE_ADOPT",  "ASK_POOL",     "ASK_NONCE",    "FOLLOW",
+    "RECHECK",     "NODE_BEHIND", "READY",        "ALERT",        "LOOK"};
 
 void account_event(struct world *w, struct relay *r, int account, const struct manager_event *ev)
 {
@@ -105,14 +106,14 @@ void account_event(struct world *w, struct relay *r, int account, const struct m
     duty_event(w, r, account, ev);
     manager_step(a->manager, local_ms(w, r), ev, &fx, &count);
     for (size_t i = 0; i < count; i++) {
+        const struct manager_row_effect *first = fx[i].rows && fx[i].count ? fx[i].rows : NULL;
         if (w->tracing)
             note_line(w, "  r%d a%d %s %llu rows %zu %s%s %s", r->index, account, effects[fx[i].type],
-                      (unsigned long long)(fx[i].count   ? fx[i].rows[0].nonce
+                      (unsigned long long)(first         ? first->nonce
                                            : fx[i].nonce ? fx[i].nonce
                                                          : fx[i].number),
-                      fx[i].count, fx[i].text,
-                      fx[i].count && fx[i].rows[0].outcome ? fx[i].rows[0].outcome : "",
-                      fx[i].count ? fx[i].rows[0].error : "");
+                      fx[i].count, fx[i].text, first && first->outcome ? first->outcome : "",
+                      first ? first->error : "");
         duty_effect(w, r, account, &fx[i]);
         effect(w, r, account, &fx[i]);
     }

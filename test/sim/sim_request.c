@@ -59,7 +59,10 @@ static void loaded(struct world *w, struct stmt *s)
                                           .next_nonce = s->next_nonce,
                                           .account = &s->facts,
                                           .used_nonce = s->used_nonce,
-                                          .used_block = s->used_block});
+                                          .used_block = s->used_block,
+                                          .seen_block = s->seen_block,
+                                          .reconcile = s->reconcile,
+                                          .reconcile_from = s->reconcile_from});
 }
 
 static void tell_written(struct world *w, const struct stmt *s)
@@ -106,7 +109,8 @@ static void stored(struct world *w, struct stmt *s)
         failed(w, s);
         return;
     }
-    account_event(w, relay_of(w, s), s->account, &(struct manager_event){.type = s->event});
+    account_event(w, relay_of(w, s), s->account,
+                  &(struct manager_event){.type = s->event, .count = s->out_count});
     bool rows = s->op == OP_REQUEUE || (s->op == OP_PAUSE && s->hold == MANAGER_HOLD_NONE);
     if (rows && current(w, s)) /* nobody rings for what came back to the outbox, or may leave it again */
         account_wake(w, relay_of(w, s), s->account, WAKE_EV_RING);
@@ -167,6 +171,16 @@ static void copy_rows(struct stmt *s, const struct manager_effect *fx)
         memcpy(s->rows, fx->rows, fx->count * sizeof(*s->rows));
 }
 
+static void copy_found(struct stmt *s, const struct manager_effect *fx)
+{
+    s->count = fx->count;
+    s->txs = xcalloc(fx->count, sizeof(*s->txs));
+    for (size_t i = 0; i < fx->count; i++)
+        memcpy(&s->txs[i], fx->found[i].bytes, sizeof(s->txs[i]));
+    s->signed_at = fx->number;
+    s->reconcile = fx->done;
+}
+
 /* Of keys that sign the same content to the same bytes: no new attempts are left out (their txs become 0). */
 static int leave_out_known(struct relay *r, struct stmt *s)
 {
@@ -212,6 +226,7 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
         [MANAGER_FX_STORE_NONCE] = {OP_NONCE, MANAGER_WRITE_NONCE, MANAGER_EV_NONCE_STORED, stored},
         [MANAGER_FX_STORE_REQUEUE] = {OP_REQUEUE, MANAGER_WRITE_REQUEUE, MANAGER_EV_REQUEUE_STORED, stored},
         [MANAGER_FX_STORE_PAUSE] = {OP_PAUSE, MANAGER_WRITE_PAUSE, MANAGER_EV_PAUSE_STORED, stored},
+        [MANAGER_FX_STORE_ADOPT] = {OP_ADOPT, MANAGER_WRITE_ADOPT, MANAGER_EV_ADOPTED, stored},
     };
     struct stmt *s = stmt_new(w, r, account, kinds[fx->type].op, kinds[fx->type].done);
     s->write = kinds[fx->type].write;
@@ -222,7 +237,10 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
     s->reborn = fx->reborn;
     s->hold = fx->hold;
     s->limit = SNAPSHOT_CHUNK;
-    copy_rows(s, fx);
+    if (s->op == OP_ADOPT)
+        copy_found(s, fx);
+    else
+        copy_rows(s, fx);
     bool attempts = s->op == OP_ADMIT || s->op == OP_RESIGN || s->op == OP_FILL;
     if (attempts && !r->door.ready) {
         stmt_fail_later(w, s, ERR_NET);

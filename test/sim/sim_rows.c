@@ -132,8 +132,7 @@ static void record(struct world *w, const struct stmt *q, struct pending_row *p,
           t->anchor);
 }
 
-static struct pending_row *row_new(struct world *w, const struct stmt *q, uint64_t nonce, int64_t id,
-                                   uint32_t tx)
+struct pending_row *row_new(struct world *w, const struct stmt *q, uint64_t nonce, int64_t id, uint32_t tx)
 {
     struct pending_row *p = at(w, q, nonce);
     INVARIANT(nonce < NONCES && !p->used);
@@ -147,16 +146,20 @@ static struct pending_row *row_new(struct world *w, const struct stmt *q, uint64
     return p;
 }
 
+void row_attempt(struct world *w, const struct stmt *q, uint64_t nonce, uint32_t tx)
+{
+    record(w, q, at(w, q, nonce), tx);
+    row_told(w, q, nonce, LISTEN_UPDATE);
+}
+
 /* A finalized block used the nonce, and left the account with a higher one. If it was reaped after that, what
  * was signed for the nonce is valid again: no relay can know that before it is final (see forgotten() in
  * sim_pool.c). */
 static bool spent(const struct world *w, int account, uint64_t nonce)
 {
-    for (uint32_t i = w->chain.last_of_nonce[account][nonce]; i; i = w->chain.txs[i].prev_nonce) {
-        uint32_t in = w->chain.txs[i].final_in;
-        if (in && w->chain.blocks[in].nonce[account] > nonce)
+    for (uint32_t i = w->chain.last_of_nonce[account][nonce]; i; i = w->chain.txs[i].prev_nonce)
+        if (w->chain.txs[i].spent)
             return true;
-    }
     return false;
 }
 
@@ -194,6 +197,10 @@ static void admit(struct world *w, struct stmt *q)
         }
     if (known && (int64_t)q->rows[0].nonce != next) {
         order_error(w, q, "admission does not begin at the next nonce", q->rows[0].nonce);
+        return;
+    }
+    if (a->reconcile) {
+        order_error(w, q, "admission to an account that is not reconciled", q->rows[0].nonce);
         return;
     }
     if (a->paused || (a->version && a->version != q->version)) {
@@ -421,7 +428,7 @@ void sql_write(struct world *w, struct stmt *q)
         [OP_ADMIT] = admit,     [OP_RESIGN] = resign,        [OP_FILL] = fill,
         [OP_STATES] = states,   [OP_FINISH] = rows_end,      [OP_REJECT] = rows_reject,
         [OP_NONCE] = set_nonce, [OP_REQUEUE] = rows_requeue, [OP_LOOK] = rows_look,
-        [OP_PAUSE] = set_pause,
+        [OP_PAUSE] = set_pause, [OP_ADOPT] = sql_adopt,
     };
     bool unfenced = PLANTED(NO_FENCE) && q->op == OP_STATES;
     if (!sql_fence(w, q) && !unfenced)

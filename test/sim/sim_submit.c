@@ -328,6 +328,24 @@ static void tell_ask(struct world *w, struct relay *r, struct ask *q, struct man
         account_event(w, r, copy.account, ev);
 }
 
+/* What the account signed comes with its bytes where that was asked for. */
+static void tell_whole(struct world *w, struct relay *r, struct ask *q, struct manager_event *ev)
+{
+    struct manager_included *pooled = xcalloc(ev->count + 1, sizeof(*pooled));
+    uint8_t(*bytes)[BYTES_LEN] = xcalloc(ev->count + 1, sizeof(*bytes));
+    for (size_t i = 0; i < ev->count && q->whole; i++) {
+        uint32_t tx = tx_of_hash(w, ev->hashes[i]);
+        if (tx && w->chain.txs[tx].account == q->account) {
+            pooled[ev->pooled_count] = included_tx(w, tx, bytes[ev->pooled_count]);
+            ev->pooled_count++;
+        }
+    }
+    ev->pooled = pooled;
+    tell_ask(w, r, q, ev);
+    free(pooled);
+    free(bytes);
+}
+
 static void ask_answered(struct world *w, struct event *e)
 {
     struct relay *r = &w->relays[e->relay];
@@ -338,7 +356,7 @@ static void ask_answered(struct world *w, struct event *e)
             r->door.probed_at[q->account] = list->at;
         struct manager_event ev = {
             .hashes = (const uint8_t(*)[32])list->hashes, .count = list->count, .nonce = e->n};
-        tell_ask(w, r, q, &ev);
+        tell_whole(w, r, q, &ev);
     }
     free(list);
 }
@@ -383,14 +401,15 @@ static void ask_failed(struct world *w, struct event *e)
         tell_ask(w, r, q, &(struct manager_event){.failed = true});
 }
 
-void door_ask(struct world *w, struct relay *r, int account, enum manager_effect_type what)
+void door_ask(struct world *w, struct relay *r, int account, const struct manager_effect *fx)
 {
     struct ask *q = find_ask(r, 0);
     INVARIANT(q);
     *q = (struct ask){.number = ++r->door.next_sub,
                       .account = account,
                       .generation = r->accounts[account].generation,
-                      .what = what};
+                      .what = fx->type,
+                      .whole = fx->whole};
     uint64_t timeout = r->door.open && r->door.ready ? CALL_TIMEOUT_US : 0;
     relay_later(w, r, timeout, "question fails", ask_failed)->b = q->number;
     if (timeout)

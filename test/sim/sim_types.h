@@ -110,7 +110,10 @@ struct tx {
     uint64_t poor_at; /* see poor_block */
     uint64_t
         poor_block;    /* counted from 1: when it was sent by a relay that knew that the account cannot pay */
-    uint32_t final_in; /* block that holds it; 0: not final */
+    uint32_t final_in; /* block that holds it, the last one: a life that begins anew takes it again; 0: not
+                          final */
+    bool spent; /* one that holds it is final and left the account with a higher nonce: it was not reaped
+                   there */
     uint64_t ban_until[NODES];
     uint64_t included_at[NODES]; /* when the node saw it in its best chain; 0: it is not */
     uint8_t in_pool;             /* mask of nodes */
@@ -219,6 +222,10 @@ struct account_row {
     int64_t life_since_us;
     uint32_t version; /* transaction_version that calls are signed under; 0: any */
     int64_t paused_us;
+    uint32_t timeline; /* at the claim; 0: never claimed */
+    uint64_t seen_block;
+    bool reconcile; /* commits may be lost: later blocks than this one may know more */
+    uint64_t reconcile_from;
 };
 
 /* Plain data: a standby is a copy of it. */
@@ -250,6 +257,7 @@ struct db {
     struct tables standby;
     bool standby_behind;
     bool up;
+    uint32_t timeline;
     bool lossy; /* a failover has lost commits: what they said is void */
     uint32_t starts;
     uint32_t serial;
@@ -281,6 +289,7 @@ enum op {
     OP_NONCE,
     OP_REQUEUE,
     OP_PAUSE,
+    OP_ADOPT,
     OP_ACCOUNTS,
     OP_SCAN_PENDING,
     OP_SCAN_FINISHED,
@@ -324,6 +333,8 @@ struct stmt {
     int64_t next_nonce, expiry_1_left_ms, expiry_2_left_ms, now_us;
     struct manager_account facts;
     int64_t used_nonce, used_block;
+    bool reconcile; /* adopt: all was looked through */
+    uint64_t seen_block, reconcile_from;
     bool renewed[ACCOUNTS];
     struct elector_seen seen[ACCOUNTS];
     int holders[ACCOUNTS];
@@ -396,6 +407,7 @@ struct ask {
     int account;
     uint64_t generation;
     enum manager_effect_type what;
+    bool whole;
 };
 
 struct sim_account {
@@ -465,7 +477,7 @@ struct relay {
     struct sim_account accounts[ACCOUNTS];
     struct door door;
     bool service_following;
-    uint64_t service_next;
+    uint64_t service_next, saw;
 };
 
 /* ---- followers, applications ---- */
@@ -529,7 +541,7 @@ struct head {
 
 struct stats {
     uint64_t enqueued, ended, submits, resigns, fills, crashes, pauses, forks, unknown, claims, faults;
-    uint64_t raises, races, requeues, holds, orders, bumps, refusals, reaped;
+    uint64_t raises, races, requeues, holds, orders, bumps, refusals, reaped, adopted, doubled;
 };
 
 struct world {

@@ -100,6 +100,7 @@ static void start(struct world *w, uint64_t seed, const struct options *o)
     memset(w->relays, 0, sizeof(w->relays));
     draw_plan(w, o);
     db_start(w);
+    w->db.timeline = 1;
     chain_start(w);
     w->chain.unpaid[0] = w->plan.blocked == 0;
     for (int i = 0; i < w->plan.relays; i++) {

@@ -121,7 +121,9 @@ static void print_stats(const struct stats *s)
                                         "orders",
                                         "bumps",
                                         "refusals recorded",
-                                        "reaped"};
+                                        "reaped",
+                                        "adopted",
+                                        "doubled by a failover"};
     const uint64_t *n = (const uint64_t *)s;
     _Static_assert(sizeof(*s) == sizeof(names) / sizeof(*names) * sizeof(*n), "a name for each");
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)

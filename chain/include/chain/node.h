@@ -43,7 +43,11 @@ struct node_included {
     uint8_t signer[ACCOUNT_ID_MAX];
     size_t signer_len;
     uint64_t nonce;
-    const uint8_t *call; /* borrowed during on_finalized */
+    u128 tip;
+    int64_t era_birth, era_death; /* -1: immortal */
+    const uint8_t *bytes;         /* the extrinsic, borrowed during the callback */
+    size_t len;
+    const uint8_t *call; /* the end of it */
     size_t call_len;
     struct dispatch_result result;
 };
@@ -56,6 +60,7 @@ struct node_balance {
 
 struct node_block {
     struct node_head head;
+    int64_t time_ms; /* by its Timestamp inherent; -1: it has none */
     uint32_t extrinsic_count;
     const struct node_included *included;
     size_t included_count;
@@ -152,6 +157,8 @@ struct node_ask {
     uint8_t hash[32]; /* node_ask_hash: of that height */
     bool found;
     struct buf *hashes; /* node_ask_pending: 32 bytes each, appended; owner's buffer */
+    /* node_ask_pending: NULL, or told of each that is signed, before cb; index and result say nothing */
+    void (*each)(struct node_ask *a, const struct node_included *x);
     /* private */
     struct node *node;
     void (*cb)(struct node_ask *a);
@@ -160,6 +167,7 @@ void node_ask_nonce(struct node *n, struct node_ask *a, const uint8_t *account_i
                     void (*cb)(struct node_ask *a)); /* System.Account at the best block; pool not counted */
 void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number, void (*cb)(struct node_ask *a));
 void node_ask_pending(struct node *n, struct node_ask *a, struct buf *ret_hashes,
+                      void (*each)(struct node_ask *a, const struct node_included *x),
                       void (*cb)(struct node_ask *a));
 
 #endif

@@ -32,6 +32,9 @@ void election_leader_change(struct election *e, int32_t store_account, const cha
                             const char *address, int64_t epoch);
 void election_stale(struct election *e, int account); /* a fenced write was refused */
 
+/* The highest finalized block that this relay knows: renewals note it, so that a leader after a failover
+ * knows from where on the chain may know more than the database. */
+void election_saw(struct election *e, uint64_t block);
 /* The account's place on the ring: the first 8 bytes of SHA-256(genesis || id). */
 void election_place(struct election *e, int account, uint64_t place);
 size_t election_members(const struct election *e);        /* that live, this relay among them; 0: not known */

@@ -14,6 +14,9 @@
  *             |                           does it hold?)     in blocks?)      |  |  rows are unsure
  *             +------------------- unknown outcome of a write ---------------+  |
  *   any -> IDLE on demotion                                                      |
+ *
+ * Where the database may have lost commits, CHAIN_WAIT and the first probe also collect what the blocks and
+ * the pool hold at nonces that it does not know, and ADOPT comes before LEADING (manager_reconcile.c).
  */
 #ifndef RELAY_MANAGER_H
 #define RELAY_MANAGER_H
@@ -82,13 +85,13 @@ enum manager_event_type {
     MANAGER_EV_GATE_OPEN,  /* sending is allowed again: what was refused at the gate is sent */
     MANAGER_EV_STORE_BACK, /* the database was away, and may be a standby that lacks commits: read all again
                             */
-    MANAGER_EV_SNAPSHOT,   /* rows, last, next_nonce */
+    MANAGER_EV_SNAPSHOT,   /* rows, last, next_nonce, seen_block, reconcile */
     MANAGER_EV_CHAIN_UP,   /* number (finalized), best, spec_version */
     MANAGER_EV_CHAIN_DOWN,
     MANAGER_EV_RUNTIME,   /* spec_version, transaction_version changed */
     MANAGER_EV_BEST,      /* number */
     MANAGER_EV_FINALIZED, /* block */
-    MANAGER_EV_POOL,      /* hashes: answer to ASK_POOL; failed = true when it could not be asked */
+    MANAGER_EV_POOL,      /* hashes, pooled: answer to ASK_POOL; failed = true when it could not be asked */
     MANAGER_EV_NONCE,     /* nonce at the best block: answer to ASK_NONCE; failed */
     MANAGER_EV_OUTBOX,    /* outbox rows: answer to WANT_OUTBOX, at least one */
     MANAGER_EV_LOOK,      /* look now: somebody cancelled, or rows with a time may have come */
@@ -102,6 +105,7 @@ enum manager_event_type {
     MANAGER_EV_NONCE_STORED,
     MANAGER_EV_REQUEUE_STORED,
     MANAGER_EV_PAUSE_STORED,
+    MANAGER_EV_ADOPTED,      /* count: so many of them were adopted */
     MANAGER_EV_WRITE_FAILED, /* write: which effect; code: enum err_code */
     MANAGER_EV_SUBMIT_REPLY, /* nonce, hash, code 0 accepted, else rpc_code/text or a transport error */
     MANAGER_EV_STATUS,       /* nonce, hash, status, block_hash (or usurper) */
@@ -182,10 +186,26 @@ struct manager_included {
     uint64_t nonce;
     bool own_signer; /* signed by this account */
     struct dispatch_result result;
+    const uint8_t *bytes; /* borrowed; the call is the last call_len bytes of it; NULL: not known */
+    size_t bytes_len, call_len;
+    int64_t era_birth, era_death; /* -1: immortal */
+    u128 tip;
+};
+
+/* An extrinsic of ours that the database does not know. */
+struct manager_found {
+    uint64_t nonce;
+    uint8_t hash[32];
+    uint8_t *bytes;
+    size_t bytes_len, call_len;
+    int64_t era_birth, era_death; /* -1: immortal */
+    u128 tip;
+    int64_t time_ms; /* of its block; -1: in a pool, or not known */
 };
 
 struct manager_block {
     uint64_t number;
+    int64_t time_ms; /* wall clock of the chain; -1: not known */
     uint8_t hash[32];
     uint64_t account_nonce; /* at this block; UINT64_MAX: not known */
     bool has_balance;       /* the free one, at this block */
@@ -204,6 +224,7 @@ enum manager_write {
     MANAGER_WRITE_NONCE,
     MANAGER_WRITE_REQUEUE,
     MANAGER_WRITE_PAUSE,
+    MANAGER_WRITE_ADOPT,
     MANAGER_WRITE_LOAD
 };
 
@@ -213,9 +234,12 @@ struct manager_event {
     /* snapshot */
     const struct manager_snapshot_row *snapshot;
     bool last;
-    int64_t next_nonce; /* -1: never set */
-    int64_t used_nonce; /* by the table's records finalized blocks used all nonces below it; -1: unknown */
-    int64_t used_block; /* and the highest of them; -1: unknown */
+    int64_t next_nonce;  /* -1: never set */
+    int64_t used_nonce;  /* by the table's records finalized blocks used all nonces below it; -1: unknown */
+    int64_t used_block;  /* and the highest of them; -1: unknown */
+    uint64_t seen_block; /* finalized block at the last renewal that is on record; 0: unknown */
+    bool reconcile;      /* commits may be lost: blocks after reconcile_from may know more */
+    uint64_t reconcile_from;
     const struct manager_account *account; /* snapshot, looked; NULL: nothing is set, nothing changed */
     /* counts for whichever array is used */
     size_t count;
@@ -224,6 +248,8 @@ struct manager_event {
     uint64_t next_ms; /* looked: until the table's next deadline or not_before; UINT64_MAX: none */
     const struct manager_written_row *written;
     const uint8_t (*hashes)[32];
+    const struct manager_included *pooled; /* what this account signed, where ASK_POOL wants it */
+    size_t pooled_count;
     const struct manager_block *block;
     uint64_t number; /* finalized (CHAIN_UP), best (BEST) */
     uint64_t best;
@@ -258,7 +284,8 @@ enum manager_effect_type {
     MANAGER_FX_STORE_REQUEUE, /* rows go back to the outbox; their nonces are used up */
     MANAGER_FX_STORE_NONCE,   /* nonce, lower, reborn */
     MANAGER_FX_STORE_PAUSE,   /* hold, text; HOLD_NONE ends the leader's pause */
-    MANAGER_FX_ASK_POOL,
+    MANAGER_FX_STORE_ADOPT,   /* found, number: no block up to it holds any; done: all was looked through */
+    MANAGER_FX_ASK_POOL,      /* whole: what this account signed is wanted with its bytes */
     MANAGER_FX_ASK_NONCE,
     MANAGER_FX_FOLLOW, /* number: finalized blocks from this height on */
     MANAGER_FX_RECHECK_RUNTIME,
@@ -312,6 +339,8 @@ struct manager_effect {
     size_t bytes_len;
     struct manager_row_effect *rows; /* valid until the next step */
     size_t count;
+    const struct manager_found *found; /* adopt: count of them; the same */
+    bool whole, done;
     char text[200];
 };
 

@@ -89,6 +89,7 @@ struct store_renew {
     const int64_t *epochs;
     const int64_t *lock_keys; /* NULL with use_lock off */
     uint32_t expiry_1_ms, expiry_2_ms;
+    int64_t block; /* highest finalized block that this relay knows; -1: none */
     bool *renewed; /* out: caller's array; lock lost counts as not renewed */
 };
 void store_renew_start(struct store *s, struct store_renew *r, store_cb cb);
@@ -214,6 +215,8 @@ struct store_snapshot {
     struct store_account facts;
     int64_t used_nonce; /* by what is on record, finalized blocks used every nonce below this; -1: unknown */
     int64_t used_block; /* and this was the highest of them; -1: unknown */
+    int64_t seen_block; /* finalized block at the last renewal that the database kept; -1: unknown */
+    int64_t reconcile_from; /* commits may be lost: later blocks may know more (store_adopt); -1: no */
 };
 void store_snapshot_start(struct store *s, struct store_snapshot *r, store_cb cb);
 
@@ -352,6 +355,31 @@ struct store_pause {
     const char *reason; /* for people */
 };
 void store_pause_start(struct store *s, struct store_pause *r, store_cb cb);
+
+/* Extrinsics of this account that the chain or a pool holds and the database does not know, because a
+ * failover lost commits. Each takes the waiting transaction whose call it has, or becomes the newest attempt
+ * of the pending one at its nonce; what fits neither is left alone. */
+struct store_adopt_row {
+    int64_t nonce;
+    uint8_t hash[32];
+    struct store_bytes extrinsic;
+    size_t call_len;              /* the call is the end of the extrinsic */
+    const char *tip;              /* decimal */
+    int64_t era_birth, era_death; /* -1: immortal */
+    int64_t time_ms;              /* of the block, wall clock; -1: in a pool, or not known */
+};
+struct store_adopt {
+    struct store_req req;
+    int32_t account;
+    int64_t epoch;
+    uint32_t spec_version, transaction_version;
+    int64_t block; /* no block up to this one holds any of them */
+    bool done;     /* the account is reconciled: it may be admitted to */
+    size_t count;
+    const struct store_adopt_row *rows;
+    int32_t adopted; /* out */
+};
+void store_adopt_start(struct store *s, struct store_adopt *r, store_cb cb);
 
 /* ---- the application's side, for memory stores and the command line ---- */
 

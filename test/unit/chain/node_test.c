@@ -486,7 +486,7 @@ static void questions(void **state)
     node_ask_nonce(rig.node, &nonce.ask, account, 32, answered);
     node_ask_hash(rig.node, &hash.ask, 3, answered);
     node_ask_hash(rig.node, &none.ask, 99, answered);
-    node_ask_pending(rig.node, &pending.ask, &hashes, answered);
+    node_ask_pending(rig.node, &pending.ask, &hashes, NULL, answered);
     wait_for(&rig, &nonce);
     assert_int_equal(nonce.ask.err.code, 0);
     assert_true(nonce.ask.found);
@@ -504,7 +504,7 @@ static void questions(void **state)
     assert_memory_equal(hashes.data + 32, want, 32);
     f->hook = NULL;
     pending.done = false;
-    node_ask_pending(rig.node, &pending.ask, &hashes, answered);
+    node_ask_pending(rig.node, &pending.ask, &hashes, NULL, answered);
     wait_for(&rig, &pending);
     assert_int_equal(pending.ask.err.code, ERR_RPC);
     assert_int_equal(pending.ask.call.rpc_code, -32601);

@@ -1,0 +1,204 @@
+/* What the chain knows and the database lost.
+ *
+ * A failover may lose the last commits. Transactions that were admitted in them are in the outbox again, or
+ * lack their newest attempt, while their extrinsics are in blocks and pools: to admit them again would make
+ * them take effect twice. The database says so when it was claimed on another timeline (reconcile_from); a
+ * chain nonce above the table's says so too.
+ *
+ *   loaded --follow from reconcile_from on, keep what we signed and no row knows--> all that is final was
+ * seen
+ *     --probe: pool with bytes, nonce--> [nonces used that no final block shows: wait for finality] --> ADOPT
+ *     --adopted--> load again, or, when nothing was, go on
+ *
+ * Which transaction an extrinsic belongs to is decided by its call, in SQL (schema/, leader_adopt). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "manager_internal.h"
+
+void manager__found_clear(struct manager *m)
+{
+    for (size_t i = 0; i < m->found_count; i++)
+        free(m->found[i].bytes);
+    free(m->found);
+    m->found = NULL;
+    m->found_count = 0;
+    m->adopt_due = m->reconciling = false;
+    m->reconcile_from = 0;
+}
+
+static void begin(struct manager *m, uint64_t from)
+{
+    uint32_t era = m->config.era_period > ERA_PERIOD_MAX ? m->config.era_period : ERA_PERIOD_MAX;
+    if (m->finalized > from + RECONCILE_BLOCKS_MAX) {
+        uint64_t first = m->finalized - RECONCILE_BLOCKS_MAX;
+        manager__alert(m, "lost commits are looked for from block %llu on: from block %llu would be too far",
+                       (unsigned long long)first, (unsigned long long)from);
+        from = first;
+    }
+    m->reconciling = true;
+    m->reconcile_from = from;
+    m->reconcile_end = m->finalized + era;
+}
+
+void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev)
+{
+    m->seen_block = ev->seen_block;
+    if (!ev->reconcile)
+        return;
+    begin(m, ev->reconcile_from);
+    if (m->reconcile_from > m->max_submitted)
+        m->max_submitted = m->reconcile_from; /* a node that is behind it has nothing to say */
+}
+
+/* ---- what is found ---- */
+
+static bool same_call(const struct row *row, const struct manager_included *x)
+{
+    return row->bytes && row->call_len == x->call_len &&
+           !memcmp(row->bytes + row->bytes_len - row->call_len, x->bytes + x->bytes_len - x->call_len,
+                   x->call_len);
+}
+
+/* One a nonce: of two, the one that was seen last, which a block showed later. */
+static struct manager_found *place(struct manager *m, uint64_t nonce)
+{
+    for (size_t i = 0; i < m->found_count; i++)
+        if (m->found[i].nonce == nonce) {
+            free(m->found[i].bytes);
+            return &m->found[i];
+        }
+    m->found = xrealloc(m->found, (m->found_count + 1) * sizeof(*m->found));
+    return &m->found[m->found_count++];
+}
+
+static void keep(struct manager *m, const struct manager_included *x, int64_t time_ms)
+{
+    struct manager_found *f = place(m, x->nonce);
+    *f = (struct manager_found){.nonce = x->nonce,
+                                .bytes = xmalloc(x->bytes_len),
+                                .bytes_len = x->bytes_len,
+                                .call_len = x->call_len,
+                                .era_birth = x->era_birth,
+                                .era_death = x->era_death,
+                                .tip = x->tip,
+                                .time_ms = time_ms};
+    memcpy(f->hash, x->hash, 32);
+    memcpy(f->bytes, x->bytes, x->bytes_len);
+}
+
+bool manager__find(struct manager *m, const struct manager_included *x, const struct manager_block *block)
+{
+    struct row *row = manager__at(m, x->nonce);
+    if (!x->bytes || m->hold == MANAGER_HOLD_REAPED || x->nonce < m->used_nonce)
+        return false;
+    if (row ? row->end || row->alien || !same_call(row, x) : !m->reconciling)
+        return false;
+    keep(m, x, block ? block->time_ms : -1);
+    if (row && block) {
+        row->found = true;
+        m->adopt_due = m->adopt_due || !m->reconciling;
+    }
+    return true;
+}
+
+/* ---- when it is enough ---- */
+
+/* Every nonce below it was given by the table. */
+static uint64_t given(const struct manager *m)
+{
+    uint64_t next = m->rows ? m->next : 0;
+    return m->db_next > 0 && (uint64_t)m->db_next > next ? (uint64_t)m->db_next : next;
+}
+
+/* The best block used nonces that neither the table nor a final block accounts for. */
+static bool unexplained(const struct manager *m, uint64_t best_nonce)
+{
+    return best_nonce > given(m) && best_nonce > m->fin_nonce;
+}
+
+/* The chain's nonce is above ours at the first probe, on the timeline that we know: the key is used
+ * elsewhere, or the database was brought back from a copy. Looked into once a leadership. */
+static bool ran_ahead(const struct manager *m, uint64_t best_nonce)
+{
+    return !m->reconciled && m->db_next >= 0 && m->seen_block && best_nonce > given(m) &&
+           m->hold != MANAGER_HOLD_REAPED;
+}
+
+bool manager__reconcile(struct manager *m, uint64_t best_nonce)
+{
+    if (!m->reconciling) {
+        if (!ran_ahead(m, best_nonce))
+            return true;
+        begin(m, m->seen_block);
+        manager__follow_loaded(m);
+    } else if (!unexplained(m, best_nonce) || m->seen >= m->reconcile_end) {
+        m->adopt_due = true;
+    }
+    return false;
+}
+
+static int by_nonce(const void *a, const void *b)
+{
+    const struct manager_found *x = a, *y = b;
+    return (x->nonce > y->nonce) - (x->nonce < y->nonce);
+}
+
+/* No block up to this one holds any of what was found. */
+static uint64_t before_all(const struct manager *m)
+{
+    uint64_t from = m->reconciling ? m->reconcile_from : UINT64_MAX;
+    for (size_t i = 0; i < m->found_count; i++) {
+        const struct row *row = manager__at(m, m->found[i].nonce);
+        if (row && row->submitted_block < from)
+            from = row->submitted_block;
+    }
+    return from;
+}
+
+void manager__adopt_pump(struct manager *m)
+{
+    bool probing = m->phase == MANAGER_PROBE_POOL_WAIT || m->phase == MANAGER_PROBE_NONCE_WAIT;
+    if (!m->adopt_due || m->phase < MANAGER_CHAIN_WAIT || probing || m->write_out[MANAGER_WRITE_ADOPT])
+        return;
+    m->adopt_due = false;
+    manager__write_start(m, MANAGER_WRITE_ADOPT);
+    if (m->found_count)
+        qsort(m->found, m->found_count, sizeof(*m->found), by_nonce);
+    struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_ADOPT);
+    fx->found = m->found;
+    fx->count = m->found_count;
+    fx->number = before_all(m);
+    fx->done = m->reconciling;
+}
+
+/* What was adopted is loaded with everything else; a row whose bytes were not adopted lost its nonce. */
+void manager__adopted(struct manager *m, size_t count)
+{
+    if (m->reconciling)
+        m->reconciled = true;
+    if (m->found_count)
+        manager__alert(m,
+                       "the database lost commits, or the key is used elsewhere: of %zu extrinsics that it "
+                       "did not know, %zu were "
+                       "adopted by their calls",
+                       m->found_count, count);
+    if (count) {
+        manager__reload(m, true);
+        return;
+    }
+    uint64_t from = UINT64_MAX;
+    for (size_t i = 0; i < m->found_count; i++) {
+        struct row *row = manager__at(m, m->found[i].nonce);
+        if (!row || !row->found)
+            continue;
+        row->found = false;
+        row->alien = true;
+        if (row->submitted_block < from)
+            from = row->submitted_block;
+    }
+    manager__found_clear(m);
+    m->probe_now = true;
+    if (from != UINT64_MAX)
+        manager__follow(m, from);
+}

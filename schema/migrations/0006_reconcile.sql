@@ -1,0 +1,87 @@
+-- txrelay 0006: after a failover that lost commits.
+--
+-- A standby that is promoted may lack the last commits of the server that is gone: admissions of rows that are still in
+-- its outbox, whose extrinsics are on the chain or in a pool all the same. To admit them again would make them take effect
+-- twice. So a claim on another timeline notes from which block on the chain knows more than the database (0003), nothing is
+-- admitted until a leader has looked there (leader_admit), and what it finds is adopted here.
+
+-- What finalized blocks (p_times: of the block, in ms; NULL: a pool, or not known) hold at nonces of which the database
+-- has no such attempt. In the order of nonces. One whose nonce is pending with the same call becomes its newest attempt.
+-- One whose call waits in the outbox takes the first such row, which was there when the block was made (clocks may differ
+-- by a minute): a row that came later asks for another one. Everything else was signed for what is lost with the
+-- commits, or by somebody else, and is left alone. p_block: no block up to this one holds any of them. p_done: the account is
+-- reconciled. Returns how many were adopted.
+CREATE FUNCTION txrelay.leader_adopt(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
+    p_extrinsics bytea[], p_call_lengths int[], p_tips numeric[], p_births bigint[], p_deaths bigint[], p_times bigint[],
+    p_spec_version bigint, p_transaction_version bigint, p_block bigint, p_done boolean) RETURNS int
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+    v_count int := batch_size('leader_adopt', cardinality(p_nonces), cardinality(p_hashes), cardinality(p_extrinsics),
+        cardinality(p_call_lengths), cardinality(p_tips), cardinality(p_births), cardinality(p_deaths), cardinality(p_times));
+    v_adopted int := 0;
+    b record;
+    p pending_transactions;
+    o outbox;
+    v_number int;
+BEGIN
+    PERFORM check_nonces('leader_adopt', p_nonces);
+    FOR b IN SELECT u.*, substr(u.extrinsic, octet_length(u.extrinsic) - u.call_length + 1) AS call
+            FROM unnest(p_nonces, p_hashes, p_extrinsics, p_call_lengths, p_tips, p_births, p_deaths, p_times)
+                u (nonce, hash, extrinsic, call_length, tip, birth, death, at) ORDER BY u.nonce LOOP
+        SELECT * INTO p FROM pending_transactions x WHERE x.account = p_account AND x.nonce = b.nonce;
+        IF FOUND THEN
+            CONTINUE WHEN p.call <> b.call OR EXISTS (SELECT FROM attempts t WHERE t.account = p_account
+                AND t.nonce = b.nonce AND t.hash = b.hash);
+            PERFORM leader_attempt(p_account, p_epoch, ARRAY[b.nonce], ARRAY[b.hash], ARRAY[b.extrinsic], ARRAY[b.tip],
+                ARRAY[b.birth], ARRAY[b.death], p_spec_version, coalesce(a.transaction_version, p_transaction_version), p_block,
+                ARRAY['a later attempt was found, which the database had lost']);
+            v_adopted := v_adopted + 1;
+            CONTINUE;
+        END IF;
+        CONTINUE WHEN b.nonce < a.used_nonce;
+        DELETE FROM outbox x WHERE x.id = (SELECT y.id FROM outbox y WHERE y.account = p_account AND y.call = b.call
+                AND (b.at IS NULL OR y.created_at <= to_timestamp(b.at / 1000.0) + interval '1 min')
+            ORDER BY y.priority DESC, y.id LIMIT 1) RETURNING x.* INTO o;
+        CONTINUE WHEN NOT FOUND;
+        SELECT coalesce(max(t.number), 0) + 1 INTO v_number FROM attempts t
+            WHERE t.account = p_account AND t.nonce = b.nonce;
+        INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch,
+            key, creator, priority, deadline, guard, tip, max_tip, deadline_block, retries, created_at)
+            VALUES (p_account, b.nonce, a.account_id, o.id, o.call, b.hash, v_number, o.attempts + 1, 'signed', p_epoch,
+            o.key, o.creator, o.priority, o.deadline, o.guard, o.tip, o.max_tip, o.deadline_block, o.retries, o.created_at);
+        INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
+            transaction_version, block, epoch)
+            VALUES (p_account, b.nonce, v_number, o.id, b.hash, b.extrinsic, b.tip, nullif(b.birth, -1),
+            nullif(b.death, -1), p_spec_version, p_transaction_version, p_block, p_epoch);
+        UPDATE accounts t SET next_nonce = greatest(t.next_nonce, b.nonce + 1),
+            transaction_version = coalesce(t.transaction_version, p_transaction_version) WHERE t.account = p_account;
+        v_adopted := v_adopted + 1;
+    END LOOP;
+    IF p_done THEN
+        UPDATE accounts t SET reconcile_from = NULL WHERE t.account = p_account;
+    END IF;
+    RETURN v_adopted;
+END
+$$;
+
+-- An operator who restored the database from a copy (of the disk, of a dump) says from which block on the chain may know
+-- more: NULL, the last one that a leader saw. To be called before relays lead again, or what is in the outbox and was sent
+-- after the copy was made takes effect twice. Whoever leads has to claim again.
+CREATE FUNCTION txrelay.account_reconcile(p_account text, p_block bigint DEFAULT NULL) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_from bigint;
+BEGIN
+    IF p_block < 0 THEN
+        PERFORM bad_argument('account_reconcile', 'p_block', format('is %s; it must be 0 or more', p_block),
+            'The last block that was final when the copy was made.');
+    END IF;
+    UPDATE accounts t SET timeline = 0, reconcile_from = least(t.reconcile_from, coalesce(p_block, t.seen_block,
+        t.used_block)) WHERE t.account = account_of(p_account) RETURNING t.reconcile_from INTO v_from;
+    RETURN v_from;
+END
+$$;
+
+REVOKE ALL ON FUNCTION txrelay.leader_adopt, txrelay.account_reconcile FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION txrelay.leader_adopt, txrelay.account_reconcile TO txrelay_relay;
