@@ -100,18 +100,20 @@ static void loaded(struct store_req *req)
         memcpy(rows[i].hash, p->hash, 32);
     }
     struct manager_account facts = account_facts(&r->facts);
-    account_event(op->account,
-                  &(struct manager_event){
-                      .type = MANAGER_EV_SNAPSHOT,
-                      .snapshot = rows,
-                      .count = r->count,
-                      .last = r->count<r->limit, .next_nonce = r->next_nonce, .used_nonce = r->used_nonce,
-                                       .used_block = r->used_block, .seen_block = r->seen_block> 0
-                                  ? (uint64_t)r->seen_block
-                                  : 0,
-                      .reconcile = r->reconcile_from >= 0,
-                      .reconcile_from = r->reconcile_from > 0 ? (uint64_t)r->reconcile_from : 0,
-                      .account = &facts});
+    bool last = r->count < r->limit;
+    int64_t seen = r->seen_block < 0 ? 0 : r->seen_block;
+    int64_t from = r->reconcile_from < 0 ? 0 : r->reconcile_from;
+    account_event(op->account, &(struct manager_event){.type = MANAGER_EV_SNAPSHOT,
+                                                       .snapshot = rows,
+                                                       .count = r->count,
+                                                       .last = last,
+                                                       .next_nonce = r->next_nonce,
+                                                       .used_nonce = r->used_nonce,
+                                                       .used_block = r->used_block,
+                                                       .seen_block = (uint64_t)seen,
+                                                       .reconcile = r->reconcile_from >= 0,
+                                                       .reconcile_from = (uint64_t)from,
+                                                       .account = &facts});
     free(rows);
     op_free(op);
 }

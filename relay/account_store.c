@@ -298,6 +298,7 @@ static void ends(struct account *a, const struct manager_effect *fx)
             (struct store_finish_row){.nonce = (int64_t)row->nonce,
                                       .id = row->id,
                                       .block_number = row->has_block ? row->block_number : -1,
+                                      .used_block = (int64_t)row->used_block,
                                       .index = row->has_block ? (int32_t)row->index : -1,
                                       .outcome = row->outcome,
                                       .error = error,

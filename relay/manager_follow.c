@@ -118,6 +118,7 @@ static void usurped(struct manager *m, struct row *row, const struct manager_inc
         return;
     /* One that was to be stopped cannot take effect any more: that is what was asked for. */
     struct row_end *e = end(m, row, row->stop ? row->stop->outcome : "usurped", row->hash, NULL);
+    e->used_block = block->number;
     e->requeue = m->account.requeue_usurped && row->id && (!row->stop || PLANTED(REQUEUE_STOPPED));
     why_lost(row, "nonce %llu was used in block %llu by %s, which this relay did not sign", nonce, number,
              hex_log(x->hash, 32));
@@ -138,6 +139,7 @@ static void used_unseen(struct manager *m, struct row *row, const struct manager
     manager__alert(m, "nonce %llu is used as of block %llu, by an extrinsic that no block showed", nonce,
                    number);
     struct row_end *e = end(m, row, "usurped", row->hash, NULL);
+    e->used_block = block->number;
     snprintf(e->error, sizeof(e->error),
              "nonce %llu is used as of block %llu, by an extrinsic that no block showed", nonce, number);
 }
@@ -319,6 +321,7 @@ static void ends_pump(struct manager *m, bool requeue)
         x->outcome = e->outcome;
         x->has_block = e->has_block;
         x->block_number = (int64_t)e->block_number;
+        x->used_block = e->used_block;
         x->index = e->index;
         x->has_fee = e->has_fee;
         x->fee = e->fee;

@@ -118,10 +118,9 @@ void manager__account_looked(struct manager *m, const struct manager_account *ac
 
 void manager__account_loaded(struct manager *m, const struct manager_event *ev)
 {
-    /* Usurped nonces are used in blocks that nobody wrote down: by now they are final everywhere. */
-    if (ev->used_nonce > 0 && ev->used_block < 0) {
+    if (ev->used_nonce > 0 && ev->used_block < 0) { /* by somebody else, in blocks that nobody wrote down */
         m->used_nonce = (uint64_t)ev->used_nonce;
-        m->used_block = (m->finalized > ev->seen_block ? m->finalized : ev->seen_block) + ERA_PERIOD_MAX;
+        m->used_block = UINT64_MAX;
     }
     if (ev->used_nonce > 0 && ev->used_block >= 0) {
         m->used_nonce = (uint64_t)ev->used_nonce;

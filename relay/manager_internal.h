@@ -97,6 +97,7 @@ struct row_end {
     uint8_t hash[32];
     uint8_t block_hash[32];
     uint64_t block_number;
+    uint64_t used_block; /* without a block of ours: as of this one the nonce is used; 0: it is not */
     uint32_t index;
     bool has_block, has_fee;
     bool requeue; /* the transaction goes back to the outbox */
@@ -298,7 +299,7 @@ struct manager {
     uint64_t life_nonce;   /* the account's, of its present life */
     uint64_t
         life_block; /* once it is final, what was signed in the former life is dead, also of ended rows */
-    uint64_t used_block; /* see used_nonce */
+    uint64_t used_block; /* see used_nonce; UINT64_MAX: the chain is not there yet */
     uint64_t used_nonce; /* by the table's records all below it were used for good; 0: unknown */
     uint64_t head_nonce; /* the head of the line, and since which block it is; UINT64_MAX: none */
     uint32_t head_since, head_steps;
@@ -476,6 +477,7 @@ bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, siz
 
 /* manager_reconcile.c */
 void manager__found_clear(struct manager *m);
+void manager__reconcile_begin(struct manager *m); /* the chain is there: how far back, and how long to wait */
 void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev);
 /* An extrinsic of ours that no row knows; true: it is kept to be adopted. `block` NULL: in a pool. */
 bool manager__find(struct manager *m, const struct manager_included *x, const struct manager_block *block);

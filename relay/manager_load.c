@@ -184,6 +184,8 @@ void manager__snapshot(struct manager *m, const struct manager_event *ev)
 void manager__follow_loaded(struct manager *m)
 {
     uint64_t from = m->rows ? m->min_submitted + 1 : m->finalized;
+    if (m->reconciling)
+        manager__reconcile_begin(m);
     if (m->reconciling && m->reconcile_from + 1 < from)
         from = m->reconcile_from + 1;
     manager__follow(m, from);
@@ -192,6 +194,8 @@ void manager__follow_loaded(struct manager *m)
 void manager__chain_ready(struct manager *m)
 {
     manager__follow_loaded(m);
+    if (m->used_block == UINT64_MAX)
+        m->used_block = m->finalized + ERA_PERIOD_MAX; /* by then it is final everywhere */
     m->probe_now = true;
     manager__version_check(m);
 }

@@ -27,18 +27,16 @@ void manager__found_clear(struct manager *m)
     m->reconcile_from = 0;
 }
 
-static void begin(struct manager *m, uint64_t from)
+void manager__reconcile_begin(struct manager *m)
 {
     uint32_t era = m->config.era_period > ERA_PERIOD_MAX ? m->config.era_period : ERA_PERIOD_MAX;
-    if (m->finalized > from + RECONCILE_BLOCKS_MAX) {
-        uint64_t first = m->finalized - RECONCILE_BLOCKS_MAX;
-        manager__alert(m, "lost commits are looked for from block %llu on: from block %llu would be too far",
-                       (unsigned long long)first, (unsigned long long)from);
-        from = first;
-    }
-    m->reconciling = true;
-    m->reconcile_from = from;
+    uint64_t from = m->reconcile_from;
     m->reconcile_end = m->finalized + era;
+    if (m->finalized <= from + RECONCILE_BLOCKS_MAX)
+        return;
+    m->reconcile_from = m->finalized - RECONCILE_BLOCKS_MAX;
+    manager__alert(m, "lost commits are looked for from block %llu on: from block %llu would be too far",
+                   (unsigned long long)m->reconcile_from, (unsigned long long)from);
 }
 
 void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev)
@@ -46,7 +44,8 @@ void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev
     m->seen_block = ev->seen_block;
     if (!ev->reconcile)
         return;
-    begin(m, ev->reconcile_from);
+    m->reconciling = true;
+    m->reconcile_from = ev->reconcile_from;
     if (m->reconcile_from > m->max_submitted)
         m->max_submitted = m->reconcile_from; /* a node that is behind it has nothing to say */
 }
@@ -130,7 +129,8 @@ bool manager__reconcile(struct manager *m, uint64_t best_nonce)
     if (!m->reconciling) {
         if (!ran_ahead(m, best_nonce))
             return true;
-        begin(m, m->seen_block);
+        m->reconciling = true;
+        m->reconcile_from = m->seen_block;
         manager__follow_loaded(m);
     } else if (!unexplained(m, best_nonce) || m->seen >= m->reconcile_end) {
         m->adopt_due = true;

@@ -85,7 +85,7 @@ static void end_nonce(struct store_mem *s, struct mem_account *a, const struct s
         mem__set_state(row, "usurped");
     }
     if (in->block_number >= 0 || usurped)
-        mem__used(a, in->nonce, in->block_number);
+        mem__used(a, in->nonce, in->block_number < 0 && in->used_block ? in->used_block : in->block_number);
     mem__tell(s, "finished", a, row, in->outcome, in->error);
     row->leaving = true;
 }

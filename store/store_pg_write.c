@@ -180,6 +180,12 @@ static void put_outcomes(struct pg_args *a, const struct store_finish *r)
     pg_array_end(a);
 }
 
+/* Without a hash: not where it ended, but from when on the nonce is used. */
+static int64_t number_of(const struct store_finish_row *row)
+{
+    return row->block_number < 0 && row->used_block ? row->used_block : row->block_number;
+}
+
 static void finish(struct store *base, struct store_finish *r, enum sql_id sql)
 {
     struct store_pg *s = pg_of(base);
@@ -199,7 +205,7 @@ static void finish(struct store *base, struct store_finish *r, enum sql_id sql)
     pg_array_end(&a);
     pg_array_begin(&a, PG_ELEM_INT8, r->count);
     EACH(r, i)
-    pg_elem_opt(&a, r->rows[i].block_number);
+    pg_elem_opt(&a, number_of(&r->rows[i]));
     pg_array_end(&a);
     pg_array_begin(&a, PG_ELEM_INT4, r->count);
     EACH(r, i)

@@ -546,7 +546,8 @@ BEGIN
         state = CASE WHEN b.block_hash IS NOT NULL THEN 'finalized' WHEN b.outcome = 'usurped' THEN 'usurped'
                 ELSE p.state END,
         hash = CASE WHEN b.block_hash IS NOT NULL THEN b.hash ELSE p.hash END,
-        block_hash = b.block_hash, block_number = b.block_number, outcome = b.outcome::tx_outcome, error = b.error,
+        block_hash = b.block_hash, block_number = CASE WHEN b.block_hash IS NOT NULL THEN b.block_number END,
+        outcome = b.outcome::tx_outcome, error = b.error,
         unknown = false, epoch = p_epoch, updated_at = clock_timestamp(),
         in_block_at = coalesce(p.in_block_at, CASE WHEN b.block_hash IS NOT NULL THEN clock_timestamp() END)
     FROM unnest(p_nonces, p_hashes, p_block_hashes, p_block_numbers, p_outcomes, p_errors)
@@ -588,7 +589,8 @@ BEGIN
 END
 $$;
 
--- Notes which nonces finalized blocks have used for good. In plpgsql, which keeps its plans: this is asked once a batch.
+-- Notes which nonces finalized blocks have used for good. Of one that somebody else used the number says as of when.
+-- In plpgsql, which keeps its plans: this is asked once a batch.
 CREATE FUNCTION txrelay.nonces_used(p_account int, p_nonces bigint[], p_block_hashes bytea[], p_block_numbers bigint[],
     p_outcomes text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -715,7 +717,8 @@ BEGIN
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
                 AND x.nonce = b.nonce AND x.id IS NOT NULL OFFSET 0) x
         WHERE p.ctid = x.at
-        RETURNING p.*, b.index, b.fee, b.block_hash AS end_block, b.block_number AS end_number, b.error AS end_error,
+        RETURNING p.*, b.index, b.fee, b.block_hash AS end_block,
+            CASE WHEN b.block_hash IS NOT NULL THEN b.block_number END AS end_number, b.error AS end_error,
             b.outcome::tx_outcome AS end_outcome, CASE WHEN b.outcome = 'dispatch_error' THEN b.hash END AS included
     ), tried AS (
         UPDATE attempts t SET ended_at = coalesce(t.ended_at, clock_timestamp()),

@@ -216,6 +216,7 @@ void rows_end(struct world *w, struct stmt *q)
         p->updated_us = db_stamp(w);
         row_told(w, q, x->nonce, LISTEN_UPDATE);
         row_leaves(w, q, x->nonce, x->outcome);
+        w->db.t.finished[w->db.t.finished_count - 1].used_block = x->used_block;
     }
 }
 
@@ -271,6 +272,7 @@ static void give_back(struct world *w, struct stmt *q, const struct manager_row_
                                          .tx = forgiven ? tx_of_hash(w, x->hash) : p->tx,
                                          .block = forgiven ? block_of_hash(x->block_hash) : 0,
                                          .state = p->state,
+                                         .used_block = x->used_block,
                                          .outcome = x->outcome,
                                          .requeued = p->id});
     leave(w, q, x->nonce, NULL);

@@ -67,8 +67,7 @@ static void load_row(struct world *w, struct stmt *q, uint64_t nonce, size_t *ha
 }
 
 /* By what is on record, finalized blocks used every nonce below used_nonce, the last of them in used_block;
- * of the account's present life. Where the block is not known (usurped) a node that lags could look like a
- * new life. */
+ * of the account's present life. */
 static void used_for_good(const struct world *w, struct stmt *q)
 {
     const struct tables *t = &w->db.t;
@@ -80,8 +79,9 @@ static void used_for_good(const struct world *w, struct stmt *q)
             continue;
         if (f->nonce >= q->used_nonce)
             q->used_nonce = f->nonce + 1;
-        if (f->block && (int64_t)w->chain.blocks[f->block].number > q->used_block)
-            q->used_block = (int64_t)w->chain.blocks[f->block].number;
+        int64_t number = f->block ? (int64_t)w->chain.blocks[f->block].number : (int64_t)f->used_block;
+        if (number && number > q->used_block)
+            q->used_block = number;
     }
 }
 

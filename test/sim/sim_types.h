@@ -203,8 +203,9 @@ struct pending_row {
 struct finished_row {
     int account;
     int64_t nonce, id;
-    uint32_t tx;    /* 0: none */
-    uint32_t block; /* 0: none */
+    uint32_t tx;         /* 0: none */
+    uint32_t block;      /* 0: none */
+    uint64_t used_block; /* of a nonce that somebody else used: as of when */
     const char *state, *outcome;
     int64_t finished_us;
     int64_t requeued; /* the transaction that went back to the outbox; 0: none */

@@ -318,6 +318,8 @@ struct manager_row_effect {
     bool has_block;
     uint8_t block_hash[32];
     int64_t block_number; /* -1 unknown */
+    uint64_t used_block;  /* finish, requeue without a block: as of this one somebody else used the nonce; 0:
+                             nobody */
     /* finish */
     uint32_t index;
     bool has_fee;

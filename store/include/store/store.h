@@ -319,6 +319,7 @@ struct store_finish_row {
     uint8_t block_hash[32];
     int64_t block_number; /* -1: in no block (usurped, expired...); block_hash does not count then */
     int32_t index;        /* -1: unknown */
+    int64_t used_block;   /* usurped: as of this finalized block the nonce is used; 0: unknown */
     const char *outcome;
     const char *error; /* NULL: none */
     const char *fee;   /* decimal or NULL */

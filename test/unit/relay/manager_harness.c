@@ -53,7 +53,7 @@ static void step(struct script *s, const struct manager_event *ev)
         if (fx[i].type == MANAGER_FX_FOLLOW)
             s->follow = fx[i].number;
         copy->rows = xcalloc(fx[i].count + 1, sizeof(*fx[i].rows));
-        if (fx[i].count)
+        if (fx[i].rows && fx[i].count)
             memcpy(copy->rows, fx[i].rows, fx[i].count * sizeof(*fx[i].rows));
         uint8_t *bytes = xcalloc(fx[i].bytes_len + 1, 1);
         if (fx[i].bytes_len)

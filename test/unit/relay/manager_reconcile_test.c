@@ -1,0 +1,327 @@
+/* After a failover that lost commits: what the chain and the pool know is searched, and adopted, before
+ * anything is admitted. */
+#include "manager_harness.h"
+
+/* What the account signed at this nonce, with the call of this number. */
+static struct manager_included signed_at(uint64_t nonce, unsigned attempt, uint8_t call)
+{
+    static uint8_t bytes[8][BYTES_LEN];
+    static unsigned n;
+    uint8_t *b = memset(bytes[n++ % 8], 0xdd, BYTES_LEN);
+    memset(b + BYTES_LEN - CALL_LEN, call, CALL_LEN);
+    struct manager_included x = {.nonce = nonce,
+                                 .own_signer = true,
+                                 .bytes = b,
+                                 .bytes_len = BYTES_LEN,
+                                 .call_len = CALL_LEN,
+                                 .era_birth = 64,
+                                 .era_death = 128,
+                                 .tip = 3};
+    memcpy(x.hash, hash_of(nonce, attempt), 32);
+    x.result.outcome = DISPATCH_OK;
+    return x;
+}
+
+static void block(struct script *s, uint64_t number, uint64_t account_nonce, unsigned count,
+                  const struct manager_included *x)
+{
+    struct manager_block b = {.number = number,
+                              .time_ms = 1000 * (int64_t)number,
+                              .account_nonce = account_nonce,
+                              .included = x,
+                              .included_count = count};
+    memcpy(b.hash, block_of((unsigned)number), 32);
+    if (number > s->finalized)
+        s->finalized = number;
+    feed(s, (struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &b});
+}
+
+/* Loaded and connected; commits after block 98 may be lost, 100 is final. */
+static struct script *doubtful(const struct manager_snapshot_row *rows, size_t count, int64_t next)
+{
+    struct script *s = script_new(NULL);
+    promote(s);
+    expect(s, MANAGER_FX_LOAD);
+    feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
+                                   .snapshot = rows,
+                                   .count = count,
+                                   .last = true,
+                                   .next_nonce = next,
+                                   .used_nonce = -1,
+                                   .used_block = -1,
+                                   .reconcile = true,
+                                   .reconcile_from = 98});
+    chain_up(s);
+    return s;
+}
+
+static void questions(struct script *s, uint64_t nonce, unsigned count, const struct manager_included *pooled)
+{
+    assert_true(expect(s, MANAGER_FX_ASK_POOL)->whole);
+    uint8_t hashes[4][32];
+    for (unsigned i = 0; i < count; i++)
+        memcpy(hashes[i], pooled[i].hash, 32);
+    feed(s, (struct manager_event){.type = MANAGER_EV_POOL,
+                                   .hashes = (const uint8_t(*)[32])hashes,
+                                   .count = count,
+                                   .pooled = pooled,
+                                   .pooled_count = count});
+    expect(s, MANAGER_FX_ASK_NONCE);
+    nonce_is(s, nonce);
+}
+
+static void nothing_was_lost(void **state)
+{
+    (void)state;
+    struct script *s = doubtful(NULL, 0, 5);
+    assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 99);
+    none(s, MANAGER_FX_ASK_POOL);
+    block(s, 99, 5, 0, NULL);
+    none(s, MANAGER_FX_ASK_POOL);
+    block(s, 100, 5, 0, NULL);
+    questions(s, 5, 0, NULL);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_ADOPT);
+    assert_int_equal(fx->count, 0);
+    assert_int_equal(fx->number, 98);
+    assert_true(fx->done);
+    none(s, MANAGER_FX_READY);
+    none(s, MANAGER_FX_WANT_OUTBOX);
+    feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED});
+    tick(s);
+    assert_false(expect(s, MANAGER_FX_ASK_POOL)->whole);
+    pool_is(s, 0);
+    expect(s, MANAGER_FX_ASK_NONCE);
+    nonce_is(s, 5);
+    expect(s, MANAGER_FX_READY);
+    expect(s, MANAGER_FX_WANT_OUTBOX);
+    script_free(s);
+}
+
+/* Two in blocks, one in the pool: all are offered, in the order of their nonces, and what was adopted is
+ * loaded. */
+static void found_in_blocks_and_pool(void **state)
+{
+    (void)state;
+    struct script *s = doubtful(NULL, 0, 5);
+    struct manager_included x = signed_at(5, 1, 1), y = signed_at(6, 1, 2), z = signed_at(7, 1, 3);
+    block(s, 99, 6, 1, &x);
+    block(s, 100, 7, 1, &y);
+    questions(s, 7, 1, &z);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_ADOPT);
+    assert_int_equal(fx->count, 3);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(fx->found[i].nonce, 5 + i);
+        assert_int_equal(fx->found[i].bytes[BYTES_LEN - 1], 1 + i);
+        assert_int_equal(fx->found[i].era_death, 128);
+        assert_int_equal(fx->found[i].tip, 3);
+        assert_int_equal(fx->found[i].time_ms, i < 2 ? 99000 + 1000 * (int)i : -1);
+    }
+    feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED, .count = 3});
+    expect_alert(s, "of 3 extrinsics that it did not know, 3 were adopted");
+    expect(s, MANAGER_FX_UNWATCH_ALL);
+    expect(s, MANAGER_FX_LOAD);
+    none(s, MANAGER_FX_WANT_OUTBOX);
+    script_free(s);
+}
+
+/* The best block used a nonce that neither the table nor a final block accounts for: it is waited for. */
+static void waits_for_what_is_not_final(void **state)
+{
+    (void)state;
+    struct script *s = doubtful(NULL, 0, 5);
+    block(s, 99, 5, 0, NULL);
+    block(s, 100, 5, 0, NULL);
+    questions(s, 6, 0, NULL);
+    none(s, MANAGER_FX_STORE_ADOPT);
+    none(s, MANAGER_FX_READY);
+    struct manager_included x = signed_at(5, 1, 1);
+    block(s, 101, 6, 1, &x);
+    while (!count_of(s, MANAGER_FX_ASK_POOL))
+        tick(s);
+    questions(s, 6, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->count, 1);
+    script_free(s);
+}
+
+/* Not for ever: what is not final an era later goes its own way. */
+static void does_not_wait_for_ever(void **state)
+{
+    (void)state;
+    struct script *s = doubtful(NULL, 0, 5);
+    for (uint64_t n = 99; n < 100 + 64; n++)
+        block(s, n, 5, 0, NULL);
+    while (!count_of(s, MANAGER_FX_ASK_POOL))
+        tick(s);
+    questions(s, 6, 0, NULL);
+    none(s, MANAGER_FX_STORE_ADOPT);
+    block(s, 164, 5, 0, NULL);
+    while (!count_of(s, MANAGER_FX_ASK_POOL))
+        tick(s);
+    questions(s, 6, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->count, 0);
+    script_free(s);
+}
+
+/* A node that is behind the last renewal has nothing to say about what came after it. */
+static void node_is_behind(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    promote(s);
+    feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
+                                   .last = true,
+                                   .next_nonce = 5,
+                                   .used_nonce = -1,
+                                   .used_block = -1,
+                                   .reconcile = true,
+                                   .reconcile_from = 103});
+    chain_up(s);
+    none(s, MANAGER_FX_ASK_POOL);
+    for (uint64_t n = 101; n < 103; n++)
+        block(s, n, 5, 0, NULL);
+    none(s, MANAGER_FX_ASK_POOL);
+    block(s, 103, 5, 0, NULL);
+    expect(s, MANAGER_FX_ASK_POOL);
+    script_free(s);
+}
+
+/* A later attempt of a pending transaction was lost, and it is in a block: its call says whose it is. */
+static struct script *lost_attempt(uint8_t call)
+{
+    struct script *s = leading_pooled(5, 1);
+    struct manager_included x = signed_at(5, 7, call);
+    block(s, s->finalized + 1, 6, 1, &x);
+    return s;
+}
+
+static void lost_attempt_is_adopted(void **state)
+{
+    (void)state;
+    struct script *s = lost_attempt(1); /* outbox() gives calls that begin with 1 and go on with 0 */
+    none(s, MANAGER_FX_STORE_ADOPT);
+    expect_alert(s, "which this relay did not sign");
+    expect(s, MANAGER_FX_STORE_FINISH);
+    script_free(s);
+    s = lost_attempt(5); /* bytes of nonce 5 end with its call: so many fives */
+    none(s, MANAGER_FX_STORE_FINISH);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_ADOPT);
+    assert_int_equal(fx->count, 1);
+    assert_false(fx->done);
+    assert_true(fx->number <= 100);
+    feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED, .count = 1});
+    expect(s, MANAGER_FX_LOAD);
+    script_free(s);
+}
+
+/* The database has its reasons: then it was somebody else's, and the row ends as such. */
+static void lost_attempt_is_refused(void **state)
+{
+    (void)state;
+    struct script *s = lost_attempt(5);
+    expect(s, MANAGER_FX_STORE_ADOPT);
+    uint64_t height = s->finalized;
+    feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED});
+    uint64_t from = expect(s, MANAGER_FX_FOLLOW)->number;
+    none(s, MANAGER_FX_LOAD);
+    struct manager_included x = signed_at(5, 7, 5);
+    for (; from < height; from++)
+        block(s, from, 5, 0, NULL);
+    block(s, height, 6, 1, &x);
+    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->rows[0].outcome, "usurped");
+    none(s, MANAGER_FX_STORE_ADOPT);
+    script_free(s);
+}
+
+/* The chain's nonce is above the table's at the first probe: the blocks since the last renewal are looked
+ * through, once. */
+static void chain_ran_ahead(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    promote(s);
+    feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
+                                   .last = true,
+                                   .next_nonce = 5,
+                                   .used_nonce = -1,
+                                   .used_block = -1,
+                                   .seen_block = 97});
+    chain_up(s);
+    assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 100);
+    expect(s, MANAGER_FX_ASK_POOL);
+    pool_is(s, 0);
+    nonce_is(s, 6);
+    none(s, MANAGER_FX_READY);
+    assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 98);
+    struct manager_included x = signed_at(5, 1, 1);
+    block(s, 98, 6, 1, &x);
+    block(s, 99, 6, 0, NULL);
+    block(s, 100, 6, 0, NULL);
+    while (!count_of(s, MANAGER_FX_ASK_POOL))
+        tick(s);
+    questions(s, 6, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->count, 1);
+    feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED}); /* nobody's: the key is used elsewhere */
+    while (!count_of(s, MANAGER_FX_ASK_POOL))
+        tick(s);
+    probe(s, 6, 0);
+    expect(s, MANAGER_FX_READY);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->nonce, 6);
+    script_free(s);
+}
+
+/* The write's outcome is not known: all is read again, and looked for again. */
+static void unknown_outcome(void **state)
+{
+    (void)state;
+    struct script *s = doubtful(NULL, 0, 5);
+    struct manager_included x = signed_at(5, 1, 1);
+    block(s, 99, 6, 1, &x);
+    block(s, 100, 6, 0, NULL);
+    questions(s, 6, 0, NULL);
+    expect(s, MANAGER_FX_STORE_ADOPT);
+    write_failed(s, MANAGER_WRITE_ADOPT, ERR_DB_UNKNOWN_OUTCOME);
+    expect(s, MANAGER_FX_LOAD);
+    script_free(s);
+}
+
+/* Seed 20037998: the only nonces that are known to be used were somebody else's, in blocks that no record
+ * names, and the account was reaped. Its next nonce is not taken back: an operator judges. */
+static void reaped_after_foreign_use(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    promote(s);
+    feed(s,
+         (struct manager_event){
+             .type = MANAGER_EV_SNAPSHOT, .last = true, .next_nonce = 6, .used_nonce = 6, .used_block = -1});
+    chain_up(s);
+    expect(s, MANAGER_FX_ASK_POOL);
+    pool_is(s, 0);
+    nonce_is(s, 0);
+    none(s, MANAGER_FX_STORE_NONCE);
+    none(s, MANAGER_FX_READY);
+    for (uint64_t n = 100; n < 164; n++) {
+        block(s, n, 0, 0, NULL);
+        none(s, MANAGER_FX_STORE_PAUSE);
+    }
+    block(s, 164, 0, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_REAPED);
+    script_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_was_lost),
+        cmocka_unit_test(found_in_blocks_and_pool),
+        cmocka_unit_test(waits_for_what_is_not_final),
+        cmocka_unit_test(does_not_wait_for_ever),
+        cmocka_unit_test(node_is_behind),
+        cmocka_unit_test(lost_attempt_is_adopted),
+        cmocka_unit_test(lost_attempt_is_refused),
+        cmocka_unit_test(chain_ran_ahead),
+        cmocka_unit_test(unknown_outcome),
+        cmocka_unit_test(reaped_after_foreign_use),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
