@@ -74,8 +74,8 @@ CREATE TABLE txrelay.accounts (
     -- not asked from the records: those of a former life lie among them, and leave with their partitions.
     used_nonce       bigint,
     used_block       bigint,
-    -- The finalized block that the leader knew at its last renewal. Commits that a failover loses come after the last
-    -- renewal that it kept, so what they sent is in later blocks: reconcile_from, until a leader has looked there.
+    -- The finalized block that the leader knew at its last renewal or admission. Commits that a failover loses come after the
+    -- last one that it kept, so what they sent is in later blocks: reconcile_from, until a leader has looked there.
     timeline         int,         -- of the database at the claim: another one says that commits may be lost
     seen_block       bigint,
     reconcile_from   bigint,

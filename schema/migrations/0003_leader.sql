@@ -187,7 +187,7 @@ BEGIN
             lock_held = p_have_lock, lock_pid = CASE WHEN p_have_lock THEN pg_backend_pid() END,
             epoch = t.epoch + 1, heartbeat = p_now, timeline = timeline(),
             reconcile_from = CASE WHEN t.timeline <> timeline()
-                THEN coalesce(t.reconcile_from, t.seen_block, t.used_block) ELSE t.reconcile_from END,
+                THEN coalesce(t.reconcile_from, greatest(t.seen_block, t.used_block), 0) ELSE t.reconcile_from END,
             expiry_1 = p_now + p_expiry_1_ms * interval '1 ms', expiry_2 = p_now + p_expiry_2_ms * interval '1 ms'
         WHERE t.account = p_account AND CASE
             WHEN t.claimant = p_holder OR (t.lock_held AND p_have_lock) THEN true

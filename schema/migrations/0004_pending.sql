@@ -75,7 +75,8 @@ LANGUAGE plpgsql SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, txrelay, 
 DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
 BEGIN
-    RETURN QUERY SELECT a.next_nonce, a.used_nonce, a.used_block, a.seen_block, a.reconcile_from, f.* FROM account_facts(a) f;
+    RETURN QUERY SELECT a.next_nonce, a.used_nonce, a.used_block,
+        greatest(a.seen_block, a.used_block), a.reconcile_from, f.* FROM account_facts(a) f;
 END
 $$;
 
@@ -288,7 +289,7 @@ BEGIN
             nullif(m.death, -1), p_spec_version, p_transaction_version, p_block, p_epoch
         FROM moved m ORDER BY m.nonce RETURNING 1
     ), counted AS (
-        UPDATE accounts t SET next_nonce = p_nonces[1] + v_count,
+        UPDATE accounts t SET next_nonce = p_nonces[1] + v_count, seen_block = greatest(t.seen_block, p_block),
             transaction_version = coalesce(t.transaction_version, p_transaction_version)
             WHERE t.account = p_account RETURNING 1
     )

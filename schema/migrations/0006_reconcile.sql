@@ -77,8 +77,8 @@ BEGIN
         PERFORM bad_argument('account_reconcile', 'p_block', format('is %s; it must be 0 or more', p_block),
             'The last block that was final when the copy was made.');
     END IF;
-    UPDATE accounts t SET timeline = 0, reconcile_from = least(t.reconcile_from, coalesce(p_block, t.seen_block,
-        t.used_block)) WHERE t.account = account_of(p_account) RETURNING t.reconcile_from INTO v_from;
+    UPDATE accounts t SET timeline = 0, reconcile_from = least(t.reconcile_from, coalesce(p_block,
+        greatest(t.seen_block, t.used_block), 0)) WHERE t.account = account_of(p_account) RETURNING t.reconcile_from INTO v_from;
     RETURN v_from;
 END
 $$;

@@ -85,6 +85,116 @@ static void all_heights_although_the_node_skips(void **state)
     rig_done(&rig);
 }
 
+/* What reconciliation lives on: when a block was made, and the bytes of what it holds, with their era and
+ * tip. */
+static struct extrinsic mortal;
+static unsigned checked;
+
+static void check_mortal(const struct node_included *x)
+{
+    assert_int_equal(x->len, mortal.bytes.len);
+    assert_memory_equal(x->bytes, mortal.bytes.data, x->len);
+    assert_ptr_equal(x->call + x->call_len, x->bytes + x->len);
+    assert_int_equal(x->nonce, 7);
+    assert_int_equal(x->tip, 12);
+    assert_int_equal(x->era_birth, 0);
+    assert_int_equal(x->era_death, 64);
+    checked++;
+}
+
+static void check_block(struct node_rig *rig, const struct node_block *block)
+{
+    (void)rig;
+    if (block->head.number != 1) {
+        assert_int_equal(block->time_ms, -1);
+        return;
+    }
+    assert_int_equal(block->time_ms, 1700000000123);
+    assert_int_equal(block->included_count, 1);
+    check_mortal(&block->included[0]);
+}
+
+static bool mortal_pool(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                        const json_t *params)
+{
+    struct buf text = {0};
+    (void)f;
+    (void)params;
+    if (strcmp(method, "author_pendingExtrinsics") != 0)
+        return false;
+    hex_put_0x(&text, mortal.bytes.data, mortal.bytes.len);
+    fake_answer(p, id, json_pack("[s,s]", "0x1004010203", buf_str(&text))); /* the first is not signed */
+    buf_done(&text);
+    return true;
+}
+
+static void on_each(struct node_ask *a, const struct node_included *x)
+{
+    (void)a;
+    check_mortal(x);
+}
+
+static void on_pool(struct node_ask *a)
+{
+    assert_int_equal(a->err.code, 0);
+    checked += 100;
+}
+
+static bool pool_came(void *arg)
+{
+    (void)arg;
+    return checked >= 100;
+}
+
+static void time_and_bytes(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    uint8_t set[2];
+    char inherent[64];
+    static const uint8_t remark[] = {0, 0, 4, 'x'};
+    struct extrinsic_params params = {.nonce = 7,
+                                      .tip = 12,
+                                      .era = era_mortal(64, 0),
+                                      .spec_version = polkadot.spec_version,
+                                      .transaction_version = polkadot.transaction_version};
+    struct err err = {0};
+    mortal = (struct extrinsic){0};
+    if (extrinsic_sign(polkadot.md, &params, alice, remark, sizeof(remark), &mortal.bytes, mortal.hash, &err))
+        fail_msg("%s", err.text);
+    assert_true(metadata_find_call(polkadot.md, "Timestamp", "set", set));
+    snprintf(inherent, sizeof(inherent), "0x2804%02x%02x0b7b68e5cf8b01", set[0], set[1]);
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    json_t *list = body(&mortal);
+    json_array_insert_new(list, 0, json_string(inherent));
+    struct buf events = {0};
+    fake_events_begin(&events, 1);
+    fake_event(&events, 2, true);
+    fake_add(f, list, &events);
+    add_empty(f, 1);
+    size_t len;
+    rig.want_signer = keypair_account_id(alice, &len);
+    rig.want_signer_len = len;
+    rig.on_block = check_block;
+    checked = 0;
+    f->hook = mortal_pool;
+    rig_up(&rig);
+    node_follow(rig.node, 1);
+    fake_set_finalized(f, 2);
+    rig_wait_seen(&rig, 2);
+    assert_int_equal(checked, 1);
+    struct node_ask ask = {0};
+    struct buf hashes = {0};
+    node_ask_pending(rig.node, &ask, &hashes, on_each, on_pool);
+    assert_true(rig_wait(&rig, pool_came));
+    assert_int_equal(checked, 102);
+    assert_int_equal(hashes.len, 64);
+    buf_done(&hashes);
+    buf_done(&mortal.bytes);
+    rig_done(&rig);
+}
+
 static void results_and_nonces(void **state)
 {
     (void)state;
@@ -510,6 +620,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_heights_although_the_node_skips),
         cmocka_unit_test(results_and_nonces),
+        cmocka_unit_test(time_and_bytes),
         cmocka_unit_test(nonces_without_query_storage),
         cmocka_unit_test(balances_in_one_question),
         cmocka_unit_test(balances_one_by_one),

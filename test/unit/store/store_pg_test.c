@@ -390,6 +390,86 @@ static void test_unknown_outcome(void **state)
     end(&x);
 }
 
+/* ---- after a failover that lost commits ---- */
+
+/* The row as a promoted standby has it: claimed on the timeline before, with the last renewal that it kept.
+ */
+static void test_adopt(void **state)
+{
+    (void)state;
+    static const uint8_t extrinsic[] = {0x84, 1, 2, 3, 5, 6, 7}, other[] = {0x84, 9, 9};
+    struct fx_store x;
+    struct fx_account a;
+    open_named(&x, loop_new(), "adopt");
+    fx_account_new(&x, &a);
+    fx_account_claim(&x, &a, "me");
+    bool renewed = false;
+    struct store_renew renew = {.holder = "me",
+                                .count = 1,
+                                .accounts = &a.account,
+                                .epochs = &a.epoch,
+                                .lock_keys = &a.lock_key,
+                                .expiry_1_ms = 60000,
+                                .expiry_2_ms = 60000,
+                                .block = 40,
+                                .renewed = &renewed};
+    RUN_OK(&x, renew, &renew);
+    assert_true(renewed);
+    struct store_enqueue enqueue = {.account = a.alias, .call = {extrinsic + 4, 3}};
+    RUN_OK(&x, enqueue, &enqueue);
+    sql("UPDATE txrelay.accounts SET timeline = timeline - 1 WHERE account = %d", a.account);
+    renew.block = -1;
+    RUN_OK(&x, renew, &renew);
+    assert_false(renewed);
+    struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
+    RUN(&x, snapshot, &snap);
+    assert_int_equal(snap.req.err.code, ERR_LOST_LEADERSHIP);
+    store_req_done(&snap.req);
+    fx_account_claim(&x, &a, "me");
+    snap = (struct store_snapshot){.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
+    RUN_OK(&x, snapshot, &snap);
+    assert_int_equal(snap.seen_block, 40);
+    assert_int_equal(snap.reconcile_from, 40);
+    store_req_done(&snap.req);
+    struct store_adopt_row rows[] = {{.nonce = 7,
+                                      .extrinsic = {extrinsic, sizeof(extrinsic)},
+                                      .call_len = 3,
+                                      .tip = "12",
+                                      .era_birth = 64,
+                                      .era_death = 128,
+                                      .time_ms = -1},
+                                     {.nonce = 8,
+                                      .extrinsic = {other, sizeof(other)},
+                                      .call_len = 2,
+                                      .tip = "0",
+                                      .era_birth = -1,
+                                      .era_death = -1,
+                                      .time_ms = 1000}};
+    for (int i = 0; i < 2; i++)
+        fx_hash(rows[i].hash, 7 + i);
+    struct store_adopt adopt = {.account = a.account,
+                                .epoch = a.epoch,
+                                .spec_version = 100,
+                                .transaction_version = 1,
+                                .block = 40,
+                                .done = true,
+                                .count = 2,
+                                .rows = rows};
+    RUN_OK(&x, adopt, &adopt);
+    assert_int_equal(adopt.adopted, 1);
+    RUN_OK(&x, snapshot, &snap);
+    assert_int_equal(snap.reconcile_from, -1);
+    assert_int_equal(snap.count, 1);
+    assert_int_equal(snap.next_nonce, 8);
+    assert_int_equal(snap.rows[0].nonce, 7);
+    assert_int_equal(snap.rows[0].id, enqueue.id);
+    assert_int_equal(snap.rows[0].era_death, 128);
+    assert_int_equal(snap.rows[0].submitted_block, 40);
+    assert_string_equal(snap.rows[0].tip, "12");
+    store_req_done(&snap.req);
+    end(&x);
+}
+
 /* ---- policy ---- */
 
 /* What an operator sets comes with the next look and the next load; amounts keep all of their digits. */
@@ -647,7 +727,7 @@ int main(void)
         cmocka_unit_test(test_unknown_outcome), cmocka_unit_test(test_big_batch),
         cmocka_unit_test(test_schema_version),  cmocka_unit_test(test_migrate),
         cmocka_unit_test(test_migrate_refuses), cmocka_unit_test(test_policy_facts),
-        cmocka_unit_test(test_bump_by_policy),
+        cmocka_unit_test(test_bump_by_policy),  cmocka_unit_test(test_adopt),
     };
     return cmocka_run_group_tests(tests, suite_setup, suite_teardown);
 }
