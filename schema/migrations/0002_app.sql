@@ -54,11 +54,22 @@ $$;
 -- The doorbell (README). The lock says whether the leader is awake: no flag, no snapshot, no race. Shared and until
 -- the end of the transaction, so an open transaction keeps its leader awake; taken again by a second enqueue it
 -- costs no further lock. Outside of a sleeping leader's first wake-up no commit carries a NOTIFY.
+-- A session may order silence (SET txrelay.notify = off): the leader then finds the row at its slow poll, within a second.
+-- For what may not carry a NOTIFY, as a transaction that is to be prepared.
+CREATE FUNCTION txrelay.tell_outbox(p_account int) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF current_setting('txrelay.notify', true) IS DISTINCT FROM 'off' THEN
+        PERFORM pg_notify('outbox_wake', p_account::text);
+    END IF;
+END
+$$;
+
 CREATE FUNCTION txrelay.ring(p_account int) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
     IF NOT pg_try_advisory_xact_lock_shared(9001, p_account) THEN
-        PERFORM pg_notify('outbox_wake', p_account::text);
+        PERFORM tell_outbox(p_account);
     END IF;
 END
 $$;
@@ -200,7 +211,7 @@ BEGIN
                     enqueue.max_tip, enqueue.deadline_block, enqueue.retries);
     END IF;
     IF NOT pg_try_advisory_xact_lock_shared(9001, v_account) THEN -- ring(), in place
-        PERFORM pg_notify('outbox_wake', v_account::text);
+        PERFORM tell_outbox(v_account);
     END IF;
     RETURN v_id;
 END
@@ -372,7 +383,7 @@ BEGIN
             INSERT INTO cancellations (id, account, asked_by) VALUES (cancel.id, v_account, session_user)
                 ON CONFLICT DO NOTHING;
             -- Whether its leader sleeps or not: a leader that is busy would only look at its next poll.
-            PERFORM pg_notify('outbox_wake', v_account::text);
+            PERFORM tell_outbox(v_account);
             RETURN 'requested';
         ELSIF EXISTS (SELECT FROM finished_transactions f WHERE f.id = cancel.id) THEN
             RETURN 'finished';
@@ -439,7 +450,7 @@ BEGIN
             WHERE p.id = bump.id;
         IF FOUND THEN
             PERFORM bump_ask(bump.id, v_row.account, bumped_tip(bump.tip, v_row.tip, v_row.max_tip, v_row.policy));
-            PERFORM pg_notify('outbox_wake', v_row.account::text);
+            PERFORM tell_outbox(v_row.account);
             RETURN 'requested';
         ELSIF EXISTS (SELECT FROM finished_transactions f WHERE f.id = bump.id) THEN
             RETURN 'finished';

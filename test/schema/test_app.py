@@ -309,6 +309,21 @@ class Doorbell(Case):
         self.app.commit()
         self.assertEqual(self.heard(self.ear), [('outbox_wake', str(self.alice))])
 
+    def test_silence_by_order(self):
+        """SET txrelay.notify = off: rows and questions as ever, and no NOTIFY."""
+        self.assertTrue(self.sleep())
+        self.app.begin()
+        self.app.rows('SET LOCAL txrelay.notify = off')
+        self.enqueue(2)
+        self.app.value("SELECT txrelay.enqueue_many('alice', ARRAY['\\x01', '\\x02']::bytea[])")
+        self.app.commit()
+        self.assertEqual(self.heard(self.ear), [])
+        self.enqueue()
+        self.assertEqual(len(self.heard(self.ear)), 1, 'the order was the transaction\'s')
+        self.app.rows('SET txrelay.notify = on')
+        self.enqueue()
+        self.assertEqual(len(self.heard(self.ear)), 1)
+
     def test_every_isolation_level_with_an_old_snapshot(self):
         """A flag in a table fails here: the producer's snapshot is older than the leader's falling asleep."""
         for level in ('REPEATABLE READ', 'SERIALIZABLE'):

@@ -71,7 +71,7 @@ static void check_poor(struct world *w, struct duty *d, const struct relay *r, i
                        const struct manager_event *ev)
 {
     const struct tx *t = &w->chain.txs[tx_of_hash(w, ev->hash)];
-    if (!strstr(ev->text, "Inability to pay") || !t->poor_block)
+    if (!strstr(ev->text, "Inability to pay") || !t->poor_block || t->poor_by != r->holder)
         return;
     bool once =
         d->poor_try != t->poor_block || t->poor_at >= d->poor_at + 4 * SECOND; /* or time took a step */
@@ -167,6 +167,7 @@ void duty_effect(struct world *w, struct relay *r, int account, const struct man
         t = &w->chain.txs[tx_of_hash(w, fx->hash)];
         t->poor_block = d->poor ? d->blocks + 1 : 0;
         t->poor_at = w->now;
+        t->poor_by = r->holder;
         return;
     default:
         return;

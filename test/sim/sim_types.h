@@ -108,6 +108,7 @@ struct tx {
     uint64_t sent_beat;           /* of whom sent it last, and that one: no bytes twice in one beat */
     int sent_by;
     uint64_t poor_at; /* see poor_block */
+    int poor_by;      /* the relay that was last about to send it: one that was stopped may overwrite these */
     uint64_t
         poor_block;    /* counted from 1: when it was sent by a relay that knew that the account cannot pay */
     uint32_t final_in; /* block that holds it, the last one: a life that begins anew takes it again; 0: not
