@@ -5,6 +5,7 @@
 #include "chain/extrinsic.h"
 #include "chain/ss58.h"
 #include "codec_internal.h"
+#include "u256.h"
 
 /* An account of 32 bytes as SS58: only where the chain says its prefix. */
 static bool has_address(const struct codec *c, const struct type *t)
@@ -22,6 +23,16 @@ static int print_account(struct codec *c)
     ss58_encode(id, (uint16_t)c->prefix, address);
     buf_printf(c->out, "\"%s\"", address);
     return 0;
+}
+
+static int print_u256(struct codec *c)
+{
+    const uint8_t *value = NULL;
+    char digits[U256_TEXT];
+    int rc = codec__take(c, U256_BYTES, &value);
+    if (rc == 0)
+        buf_printf(c->out, "\"%s\"", u256__text(value, digits));
+    return rc;
 }
 
 /* The variant that comes next, without taking it. NULL: none. */
@@ -119,8 +130,8 @@ bool codec__print_readable(struct codec *c, uint32_t id, int *ret_rc)
 {
     const struct type *t = &c->md->types[id];
     *ret_rc = 0;
-    if (has_address(c, t)) {
-        *ret_rc = print_account(c);
+    if (has_address(c, t) || t->role == ROLE_U256) {
+        *ret_rc = t->role == ROLE_U256 ? print_u256(c) : print_account(c);
         return true;
     }
     if (t->kind == TYPE_SEQUENCE && codec__is_bytes(c->md, t))

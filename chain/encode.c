@@ -215,6 +215,15 @@ static int encode_variant(struct encoder *e, const struct type *t, const json_t 
     return encode_named(e, t, json_object_iter_key(at), json_object_iter_value(at));
 }
 
+static int encode_composite(struct encoder *e, const struct type *t, const json_t *value)
+{
+    if (t->role == ROLE_ACCOUNT)
+        return encode__account(e, t, value);
+    if (t->role == ROLE_U256 && !json_is_array(value))
+        return encode__u256(e, t, value);
+    return encode_inside(e, t->first, t->count, value);
+}
+
 int encode__value(struct encoder *e, uint32_t id, const json_t *value)
 {
     const struct type *t = &e->md->types[id];
@@ -222,8 +231,7 @@ int encode__value(struct encoder *e, uint32_t id, const json_t *value)
         return encode__call(e, value);
     switch ((enum type_kind)t->kind) {
     case TYPE_COMPOSITE:
-        return t->role == ROLE_ACCOUNT ? encode__account(e, t, value)
-                                       : encode_inside(e, t->first, t->count, value);
+        return encode_composite(e, t, value);
     case TYPE_TUPLE:
         return encode__fields(e, t->first, t->count, value);
     case TYPE_VARIANT:

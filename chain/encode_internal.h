@@ -32,6 +32,7 @@ bool encode__is_hex(const json_t *value);
 
 /* encode_leaf.c */
 int encode__prim(struct encoder *e, const struct type *t, const json_t *value);
+int encode__u256(struct encoder *e, const struct type *t, const json_t *value);
 int encode__compact(struct encoder *e, const struct type *t, const json_t *value);
 int encode__bytes(struct encoder *e, const struct type *t, const json_t *value);
 int encode__bits(struct encoder *e, const struct type *t, const json_t *value);

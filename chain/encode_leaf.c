@@ -1,9 +1,11 @@
 /* The leaves of JSON as SCALE bytes: numbers, texts, bytes, bits, eras. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/hex.h"
 #include "chain/extrinsic.h"
 #include "encode_internal.h"
+#include "u256.h"
 
 /* ---- numbers ---- */
 
@@ -84,6 +86,21 @@ int encode__compact(struct encoder *e, const struct type *t, const json_t *value
     if (!codec__compact_prim(e->md, t, &prim))
         return encode__refuse(e, "the metadata asks for a compact of something that is not a number");
     return encode_integer(e, t, prim, value);
+}
+
+int encode__u256(struct encoder *e, const struct type *t, const json_t *value)
+{
+    uint8_t bytes[U256_BYTES];
+    char digits[24];
+    const char *text = encode__text(value);
+    if (json_is_integer(value)) {
+        snprintf(digits, sizeof(digits), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        text = digits;
+    }
+    if (!text || !u256__parse(text, bytes))
+        return encode__unfit(e, t, value, "give a whole number below 2^256, a large one as text");
+    buf_put(e->out, bytes, sizeof(bytes));
+    return 0;
 }
 
 /* ---- bytes ---- */

@@ -64,7 +64,7 @@ static bool is_leaf(const struct metadata *md, uint32_t id)
 {
     const struct type *t = &md->types[id];
     return id == md->type_call || t->role == ROLE_ACCOUNT || t->role == ROLE_MULTI_ADDRESS ||
-           t->role == ROLE_ERA;
+           t->role == ROLE_ERA || t->role == ROLE_U256;
 }
 
 static void visit_below(struct walk *w, uint32_t id)
@@ -127,6 +127,8 @@ static void explain(const struct listing *l, uint32_t id)
         buf_puts(l->out, ": {\"pallet\": name, \"call\": name, \"args\": {..}}, or its bytes as 0x\n");
     } else if (t->role == ROLE_ACCOUNT) {
         buf_puts(l->out, t->plain_size == 32 ? ": SS58 text or 0x\n" : ": 0x\n");
+    } else if (t->role == ROLE_U256) {
+        buf_puts(l->out, ": a whole number\n");
     } else if (t->role == ROLE_ERA) {
         buf_puts(l->out, ": \"Immortal\" or {\"period\": number, \"phase\": number}\n");
     } else if (t->kind == TYPE_VARIANT) {

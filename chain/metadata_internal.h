@@ -53,6 +53,7 @@ enum type_role {
     ROLE_ACCOUNT,
     ROLE_DISPATCH_ERROR,
     ROLE_ERA,
+    ROLE_U256, /* four u64, the lowest first */
 };
 
 struct type {

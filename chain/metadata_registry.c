@@ -250,6 +250,8 @@ static enum type_role role_of(const struct metadata *md, const struct type *t)
     if (t->kind == TYPE_COMPOSITE && (t->plain_size == 32 || t->plain_size == 20) &&
         strncmp(t->name, "AccountId", 9) == 0)
         return ROLE_ACCOUNT;
+    if (t->kind == TYPE_COMPOSITE && t->plain_size == 32 && t->count == 1 && strcmp(t->name, "U256") == 0)
+        return ROLE_U256;
     return ROLE_NONE;
 }
 

@@ -10,6 +10,7 @@ from harness.relay import cli
 
 POLKADOT = 'v15-polkadot'
 HUB = 'v15-asset-hub-polkadot'
+EVM = 'sh-solochain-evm'
 STATEMINE = 'v14-statemine'  # the runtime that the other tests of this folder run
 ALICE = '15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5'
 BOB = '14E5nqKAp3oAJcmzgZhUD2RcptBeUBScxKHgJKU4HPNcKVf3'
@@ -119,6 +120,11 @@ CALLS = [
                                                            'end_block': 8, 'default_item_settings': 0}}})),
     (HUB, call('AssetConversion', 'swap_exact_tokens_for_tokens', {
         'path': [PARENT, ON_HUB], 'amount_in': 1, 'amount_out_min': '2', 'send_to': ALICE, 'keep_alive': False})),
+    (EVM, call('Evm', 'withdraw', {'address': '0x' + 'ab' * 20, 'value': '12345678901234567890'})),
+    (EVM, call('Evm', 'call', {
+        'source': '0x' + '01' * 20, 'target': '0x' + '02' * 20, 'input': '0xa9059cbb', 'value': str(10 ** 24), 'gas_limit': 21000,
+        'max_fee_per_gas': str(2 ** 256 - 1), 'max_priority_fee_per_gas': None, 'nonce': '0xff', 'access_list': []})),
+    (EVM, call('Balances', 'transfer_keep_alive', {'dest': '0x' + '8e' * 20, 'value': 5})),
     (STATEMINE, call('Balances', 'transfer_keep_alive', {'dest': '0x' + '8e' * 32, 'value': 5})),
     (STATEMINE, call('Assets', 'create', {'id': 5, 'admin': {'Id': '0x' + '8e' * 32}, 'min_balance': 1})),
     (STATEMINE, call('Utility', 'batch', {'calls': [REMARK, call('System', 'remark', ['0xff'])]})),
@@ -139,7 +145,7 @@ class Encode(unittest.TestCase):
 
     def test_the_same_bytes_as_polkadot_js(self):
         compared = 0
-        for runtime in (POLKADOT, HUB, STATEMINE):
+        for runtime in (POLKADOT, HUB, EVM, STATEMINE):
             wanted = [c for name, c in CALLS if name == runtime]
             theirs = NodeTools.get().run('encode.mjs', metadata(runtime), stdin=json.dumps(side(wanted, False)))
             for one, other in zip(wanted, theirs, strict=True):
@@ -148,7 +154,7 @@ class Encode(unittest.TestCase):
                     compared += 1
         self.assertEqual(compared, len(CALLS))
         self.assertGreaterEqual(compared, 50)
-        print(f'\n  {compared} calls of 3 runtimes: byte for byte what @polkadot/types makes of them')
+        print(f'\n  {compared} calls of 4 runtimes: byte for byte what @polkadot/types makes of them')
 
     def test_what_is_decoded_encodes_to_the_same_bytes(self):
         for runtime, wanted in CALLS:

@@ -44,6 +44,8 @@ enum {
     T_ERA,
     T_CHAIN, /* struct Chain { next: Option<Chain> }: a value may be as deep as it likes */
     T_OPTION_CHAIN,
+    T_LIMBS,
+    T_U256,
     T_COUNT
 };
 
@@ -63,6 +65,7 @@ static const struct type_field fields[] = {
     {NULL, PRIM_U8},                              /* 16: a mortal era */
     {"next", T_OPTION_CHAIN},                     /* 17 */
     {NULL, T_CHAIN},                              /* 18 */
+    {NULL, T_LIMBS},                              /* 19 */
 };
 
 enum {
@@ -141,6 +144,13 @@ static const struct type made[T_COUNT] = {
     [T_BITS16_MSB] = OVER(TYPE_BITS, PRIM_U16, T_MSB0, TYPE_SIZE_VARIES),
     [T_ERA] = VARIANT("Era", V_ERA, 256, ROLE_ERA),
     [T_CHAIN] = STRUCT("Chain", 17, 1, TYPE_SIZE_VARIES),
+    [T_LIMBS] = OVER(TYPE_ARRAY, PRIM_U64, 4, 32),
+    [T_U256] = {.kind = TYPE_COMPOSITE,
+                .name = "U256",
+                .first = 19,
+                .count = 1,
+                .plain_size = 32,
+                .role = ROLE_U256},
     [T_OPTION_CHAIN] = VARIANT("Option", V_CHAIN, 2, ROLE_OPTION),
 };
 
@@ -174,6 +184,8 @@ static int make_registry(void **state)
 #define ALICE  "5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY"
 #define ALICE_ "d43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d"
 
+#define ZERO_16 "00000000000000000000000000000000"
+
 static const struct {
     uint32_t type;
     const char *json, *hex;
@@ -196,6 +208,22 @@ static const struct {
     {PRIM_U128, "0", "00000000000000000000000000000000", "\"0\""},
     {PRIM_U256, "\"0x0100000000000000000000000000000000000000000000000000000000000000\"",
      "0100000000000000000000000000000000000000000000000000000000000000", NULL},
+    {T_U256, "\"0\"", ZERO_16 ZERO_16, NULL},
+    {T_U256, "258",
+     "0201000000000000"
+     "0000000000000000" ZERO_16,
+     "\"258\""},
+    {T_U256, "\"340282366920938463463374607431768211456\"", ZERO_16 "01000000000000000000000000000000", NULL},
+    {T_U256, "\"0xFf00000000000000000000000000000000\"", ZERO_16 "ff000000000000000000000000000000",
+     "\"86772003564839308183160524895100893921280\""},
+    {T_U256, "\"115792089237316195423570985008687907853269984665640564039457584007913129639935\"",
+     "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff", NULL},
+    {T_U256, "[1, 0, \"2\", 0]",
+     "0100000000000000"
+     "0000000000000000"
+     "0200000000000000"
+     "0000000000000000",
+     "\"680564733841876926926749214863536422913\""},
     {PRIM_I8, "-128", "80", NULL},
     {PRIM_I8, "127", "7f", NULL},
     {PRIM_I16, "\"-2\"", "feff", "-2"},
@@ -330,6 +358,13 @@ static const struct {
      "u128 is wanted, not \"340282366920938463463374607431768211456\": it does not fit; "
      "340282366920938463463374607431768211455 is the largest"},
     {PRIM_U64, "9223372036854775808", "give numbers above 9223372036854775807 as text"},
+    {T_U256, "\"115792089237316195423570985008687907853269984665640564039457584007913129639936\"",
+     "give a whole number below 2^256"},
+    {T_U256, "\"0x10000000000000000000000000000000000000000000000000000000000000000\"", "below 2^256"},
+    {T_U256, "-1", "U256 is wanted, not -1: give a whole number below 2^256"},
+    {T_U256, "\"a\"", "U256 is wanted, not \"a\""},
+    {T_U256, "\"0x\"", "U256 is wanted, not \"0x\""},
+    {T_U256, "\"\"", "U256 is wanted, not \"\""},
     {PRIM_I8, "128", "i8 is wanted, not 128: it does not fit; 127 is the largest"},
     {PRIM_I8, "-129", "i8 is wanted, not -129: it does not fit; -128 is the smallest"},
     {PRIM_U256, "5", "u256 is wanted, not 5: give 0x and 64 hexadecimal digits"},
