@@ -27,6 +27,8 @@ struct codec {
     size_t out_start;
     struct err *err;
     struct codec_path path;
+    bool readable; /* see codec_to_readable */
+    int prefix;    /* readable: of the chain's addresses; -1: it has none */
 };
 
 /* "pallet.call.field[3]", the tail of it when it is long. "" at the root. */
@@ -45,6 +47,9 @@ int codec__str(struct codec *c, const uint8_t **ret_text, uint32_t *ret_len); /*
 int codec__compact(struct codec *c, const struct type *t, u128 *ret_value);
 int codec__bits(struct codec *c, const struct type *t, const uint8_t **ret_bytes, uint32_t *ret_bits);
 int codec__variant(struct codec *c, const struct type *t, const struct type_variant **ret_variant);
+/* Text that is safe to show as such: UTF-8 without control characters but line feed and tab, without
+ * characters that turn the direction of writing or are not seen. */
+bool codec__is_plain_text(const uint8_t *s, uint32_t len);
 int codec__check_prim(struct codec *c, enum type_prim prim, const uint8_t *bytes); /* bool and char */
 
 unsigned codec__prim_size(enum type_prim prim); /* bytes; 0: str */
@@ -60,6 +65,21 @@ bool codec__is_bytes(const struct metadata *md, const struct type *t); /* Vec<u8
 bool codec__is_newtype(const struct metadata *md, const struct type *t);
 /* May be shown as null: an Option, or a newtype around one. */
 bool codec__is_nullable(const struct metadata *md, uint32_t id);
+
+/* call_names.c. NULL: ERR_ARGUMENT is told, with the names that are near. */
+const struct metadata_pallet *codec__pallet_with_calls(const struct metadata *md, const char *name,
+                                                       struct err *err);
+const struct type_variant *codec__call_named(const struct metadata *md, const struct metadata_pallet *p,
+                                             const char *name, struct err *err);
+
+/* codec_json.c: what decode.c leaves to it. */
+int codec__print(struct codec *c, uint32_t id);
+int codec__print_child(struct codec *c, uint32_t id, const char *name, uint32_t index);
+int codec__print_fields(struct codec *c, uint32_t first, uint32_t count, bool lone);
+void codec__print_text(struct buf *out, const uint8_t *s, uint32_t len); /* with its quotes */
+
+/* decode.c: where a readable value differs from the plain one. false: it does not, nothing is taken. */
+bool codec__print_readable(struct codec *c, uint32_t id, int *ret_rc);
 
 /* Go down one level. false: CODEC_DEPTH_MAX is reached (not told to err). */
 static inline bool codec__enter(struct codec_path *path, const char *name, uint32_t index)

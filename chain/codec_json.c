@@ -6,23 +6,21 @@
 #include "base/hex.h"
 #include "codec_internal.h"
 
-static int print(struct codec *c, uint32_t id);
-
-static int print_child(struct codec *c, uint32_t id, const char *name, uint32_t index)
+int codec__print_child(struct codec *c, uint32_t id, const char *name, uint32_t index)
 {
     if (!codec__enter(&c->path, name, index))
         return codec__fail(c, c->in->p, "nested deeper than %d levels", CODEC_DEPTH_MAX);
-    int rc = print(c, id);
+    int rc = codec__print(c, id);
     codec__leave(&c->path);
     return rc;
 }
 
 /* Named fields: an object; unnamed ones: an array. A newtype (or a variant of one unnamed field): alone. */
-static int print_fields(struct codec *c, uint32_t first, uint32_t count, bool lone)
+int codec__print_fields(struct codec *c, uint32_t first, uint32_t count, bool lone)
 {
     const struct type_field *f = &c->md->fields[first];
     if (lone && count == 1 && !f->name)
-        return print_child(c, f->type, NULL, CODEC_NO_INDEX);
+        return codec__print_child(c, f->type, NULL, CODEC_NO_INDEX);
     bool object = count > 0 ? f->name != NULL : lone;
     int rc = 0;
     buf_put_u8(c->out, object ? '{' : '[');
@@ -31,7 +29,7 @@ static int print_fields(struct codec *c, uint32_t first, uint32_t count, bool lo
             buf_put_u8(c->out, ',');
         if (object)
             buf_printf(c->out, "\"%s\":", f[i].name ? f[i].name : "");
-        rc = print_child(c, f[i].type, f[i].name, f[i].name ? CODEC_NO_INDEX : i);
+        rc = codec__print_child(c, f[i].type, f[i].name, f[i].name ? CODEC_NO_INDEX : i);
     }
     buf_put_u8(c->out, object ? '}' : ']');
     return rc;
@@ -48,7 +46,7 @@ static int print_option(struct codec *c, const struct type_variant *v)
     bool wrap = codec__is_nullable(c->md, inner);
     if (wrap)
         buf_puts(c->out, "{\"Some\":");
-    int rc = print_child(c, inner, NULL, CODEC_NO_INDEX);
+    int rc = codec__print_child(c, inner, NULL, CODEC_NO_INDEX);
     if (wrap)
         buf_put_u8(c->out, '}');
     return rc;
@@ -69,7 +67,7 @@ static int print_variant(struct codec *c, const struct type *t)
     if (!codec__enter(&c->path, v->name, CODEC_NO_INDEX))
         return codec__fail(c, c->in->p, "nested deeper than %d levels", CODEC_DEPTH_MAX);
     buf_printf(c->out, "{\"%s\":", v->name);
-    rc = print_fields(c, v->first, v->count, true);
+    rc = codec__print_fields(c, v->first, v->count, true);
     buf_put_u8(c->out, '}');
     codec__leave(&c->path);
     return rc;
@@ -92,13 +90,13 @@ static int print_elements(struct codec *c, const struct type *t, uint32_t count)
     for (uint32_t i = 0; i < count && rc == 0; i++) {
         if (i)
             buf_put_u8(c->out, ',');
-        rc = print_child(c, t->inner, NULL, i);
+        rc = codec__print_child(c, t->inner, NULL, i);
     }
     buf_put_u8(c->out, ']');
     return rc;
 }
 
-static void print_text(struct buf *out, const uint8_t *s, uint32_t len)
+void codec__print_text(struct buf *out, const uint8_t *s, uint32_t len)
 {
     buf_put_u8(out, '"');
     for (uint32_t i = 0; i < len; i++) {
@@ -131,7 +129,7 @@ static int print_prim(struct codec *c, enum type_prim prim)
     if (rc != 0)
         return rc;
     if (prim == PRIM_STR) {
-        print_text(c->out, bytes, len);
+        codec__print_text(c->out, bytes, len);
     } else if (prim == PRIM_BOOL) {
         buf_puts(c->out, *bytes ? "true" : "false");
     } else if (size > 16) { /* u256, i256: the bytes as they are */
@@ -154,7 +152,7 @@ static int print_compact(struct codec *c, const struct type *t)
     u128 v = 0;
     enum type_prim prim = PRIM_U128;
     if (t->plain_size == 0)
-        return print_child(c, t->inner, NULL, CODEC_NO_INDEX);
+        return codec__print_child(c, t->inner, NULL, CODEC_NO_INDEX);
     int rc = codec__compact(c, t, &v);
     if (rc != 0)
         return rc;
@@ -183,18 +181,20 @@ static int print_bits(struct codec *c, const struct type *t)
     return 0;
 }
 
-static int print(struct codec *c, uint32_t id)
+int codec__print(struct codec *c, uint32_t id)
 {
     const struct type *t = &c->md->types[id];
     uint32_t count = 0;
     int rc = 0;
     if (c->out->len - c->out_start > CODEC_JSON_MAX)
         return codec__fail(c, c->in->p, "more than %d bytes as JSON", CODEC_JSON_MAX);
+    if (c->readable && codec__print_readable(c, id, &rc))
+        return rc;
     switch ((enum type_kind)t->kind) {
     case TYPE_COMPOSITE:
-        return print_fields(c, t->first, t->count, true);
+        return codec__print_fields(c, t->first, t->count, true);
     case TYPE_TUPLE:
-        return print_fields(c, t->first, t->count, false);
+        return codec__print_fields(c, t->first, t->count, false);
     case TYPE_VARIANT:
         return print_variant(c, t);
     case TYPE_SEQUENCE:
@@ -212,16 +212,30 @@ static int print(struct codec *c, uint32_t id)
     UNREACHABLE(); /* kinds are checked when parsed */
 }
 
+static int to_json(struct codec *c, uint32_t type)
+{
+    if (c->in->bad || type >= c->md->type_count)
+        return err_set(c->err, ERR_DECODE, "type %u is not in the metadata, or the input is spoiled", type);
+    int rc = codec__print(c, type);
+    if (rc != 0)
+        c->out->len = c->out_start;
+    return rc;
+}
+
 int codec_to_json(const struct metadata *md, uint32_t type, struct scale_in *in, struct buf *out,
                   struct err *err)
 {
     struct codec c = {.md = md, .in = in, .start = in->p, .out = out, .out_start = out->len, .err = err};
-    if (in->bad || type >= md->type_count)
-        return err_set(err, ERR_DECODE, "type %u is not in the metadata, or the input is spoiled", type);
-    int rc = print(&c, type);
-    if (rc != 0)
-        out->len = c.out_start;
-    return rc;
+    return to_json(&c, type);
+}
+
+int codec_to_readable(const struct metadata *md, uint32_t type, struct scale_in *in, struct buf *out,
+                      struct err *err)
+{
+    struct codec c = {.md = md, .in = in, .start = in->p, .out = out, .out_start = out->len, .err = err};
+    c.readable = true;
+    c.prefix = metadata__ss58_prefix(md);
+    return to_json(&c, type);
 }
 
 int codec_call_to_json(const struct metadata *md, const uint8_t *call, size_t len, struct buf *out,
@@ -232,4 +246,14 @@ int codec_call_to_json(const struct metadata *md, const uint8_t *call, size_t le
         return rc;
     struct scale_in in = scale_in_of(call, len);
     return codec_to_json(md, md->type_call, &in, out, err);
+}
+
+int codec_call_to_readable(const struct metadata *md, const uint8_t *call, size_t len, struct buf *out,
+                           struct err *err)
+{
+    int rc = codec_check_call(md, call, len, err);
+    if (rc != 0)
+        return rc;
+    struct scale_in in = scale_in_of(call, len);
+    return codec_to_readable(md, md->type_call, &in, out, err);
 }

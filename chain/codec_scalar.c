@@ -33,6 +33,8 @@ const char *codec__path_text(const struct codec_path *path, char out[CODEC_PATH_
         end -= (size_t)n;
         memcpy(out + end, part, (size_t)n);
     }
+    if (out[end] == '.' && out[end + 1] != '.') /* the outermost steps have no names */
+        end++;
     memmove(out, out + end, CODEC_PATH_TEXT - end);
     return out;
 }
@@ -101,6 +103,33 @@ static size_t utf8_len(const uint8_t *s, size_t left)
     }
     bool good = v >= least[n] && v <= 0x10ffff && (v < 0xd800 || v > 0xdfff);
     return good ? n : 0;
+}
+
+static uint32_t code_point(const uint8_t *s, size_t n)
+{
+    uint32_t v = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
+    for (size_t i = 1; i < n; i++)
+        v = v << 6 | (s[i] & 0x3f);
+    return v;
+}
+
+static bool is_shown(uint32_t v)
+{
+    if (v < 0xa0)
+        return (v >= 0x20 && v < 0x7f) || v == '\n' || v == '\t';
+    return !((v >= 0x200b && v <= 0x200f) || (v >= 0x2028 && v <= 0x202e) || (v >= 0x2060 && v <= 0x206f) ||
+             v == 0xad || v == 0xfeff);
+}
+
+bool codec__is_plain_text(const uint8_t *s, uint32_t len)
+{
+    for (uint32_t i = 0; i < len;) {
+        size_t n = utf8_len(s + i, len - i);
+        if (n == 0 || !is_shown(code_point(s + i, n)))
+            return false;
+        i += (uint32_t)n;
+    }
+    return true;
 }
 
 int codec__str(struct codec *c, const uint8_t **ret_text, uint32_t *ret_len)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "chain/ss58.h"
 
 enum { MAGIC_LEN = 4 };
 static const char magic[MAGIC_LEN] = {'m', 'e', 't', 'a'};
@@ -234,6 +235,16 @@ const uint8_t *metadata_constant(const struct metadata *md, const char *pallet, 
         }
     }
     return NULL;
+}
+
+int metadata__ss58_prefix(const struct metadata *md)
+{
+    size_t len = 0;
+    const uint8_t *value = metadata_constant(md, "System", "SS58Prefix", &len);
+    if (!value || len == 0 || len > 2)
+        return -1;
+    int prefix = len == 2 ? value[0] | value[1] << 8 : value[0];
+    return prefix <= SS58_PREFIX_MAX ? prefix : -1;
 }
 
 uint32_t metadata_type_call(const struct metadata *md)

@@ -45,7 +45,16 @@ enum type_prim {
 };
 
 /* What the codec treats in a way of its own, known by the last segment of the path. */
-enum type_role { ROLE_NONE, ROLE_OPTION, ROLE_RESULT, ROLE_MULTI_ADDRESS, ROLE_ACCOUNT, ROLE_DISPATCH_ERROR };
+enum type_role {
+    ROLE_NONE,
+    ROLE_OPTION,
+    ROLE_RESULT,
+    ROLE_MULTI_ADDRESS,
+    ROLE_ACCOUNT,
+    ROLE_DISPATCH_ERROR,
+    ROLE_ERA,
+    ROLE_U256, /* four u64, the lowest first */
+};
 
 struct type {
     uint8_t kind;     /* enum type_kind */
@@ -204,5 +213,12 @@ const struct metadata_pallet *metadata__pallet_named(const struct metadata *md, 
 
 /* A struct of one field stands for that field: what is under such wrappers. */
 uint32_t metadata__unwrap(const struct metadata *md, uint32_t id);
+
+/* type_text.c: "Vec<RuntimeCall>", of some 160 characters at most. numbered: by type id, whose names get
+ * their number ("Location#64"); NULL: none. */
+void metadata__type_text(const struct metadata *md, uint32_t id, const bool *numbered, struct buf *out);
+
+/* System.SS58Prefix; -1: the chain names none. */
+int metadata__ss58_prefix(const struct metadata *md);
 
 #endif

@@ -225,6 +225,8 @@ static int find_sizes(struct metadata_parse *p)
     return rc;
 }
 
+enum { ERA_VARIANTS = 256 }; /* Immortal, and a mortal one for every first byte */
+
 static bool is_option(const struct metadata *md, const struct type *t)
 {
     const struct type_variant *v = &md->variants[t->first];
@@ -242,10 +244,14 @@ static enum type_role role_of(const struct metadata *md, const struct type *t)
             return ROLE_MULTI_ADDRESS;
         if (strcmp(t->name, "DispatchError") == 0)
             return ROLE_DISPATCH_ERROR;
+        if (strcmp(t->name, "Era") == 0 && t->count == ERA_VARIANTS)
+            return ROLE_ERA;
     }
     if (t->kind == TYPE_COMPOSITE && (t->plain_size == 32 || t->plain_size == 20) &&
         strncmp(t->name, "AccountId", 9) == 0)
         return ROLE_ACCOUNT;
+    if (t->kind == TYPE_COMPOSITE && t->plain_size == 32 && t->count == 1 && strcmp(t->name, "U256") == 0)
+        return ROLE_U256;
     return ROLE_NONE;
 }
 

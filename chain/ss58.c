@@ -14,7 +14,6 @@ enum {
     RAW_MAX = 2 + ID_LEN + CHECK_LEN,
     RAW_MIN = RAW_MAX - 1,
     PREFIX_ONE_BYTE_MAX = 63,
-    PREFIX_MAX = 16383,
 };
 
 static const char alphabet[] = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
@@ -105,7 +104,7 @@ static size_t base58_decode(const char *text, uint8_t raw[RAW_MAX])
 
 void ss58_encode(const uint8_t id[32], uint16_t prefix, char out[SS58_TEXT_MAX])
 {
-    PRE(prefix <= PREFIX_MAX);
+    PRE(prefix <= SS58_PREFIX_MAX);
     uint8_t raw[RAW_MAX];
     uint8_t sum[64];
     size_t len = prefix_put(prefix, raw);

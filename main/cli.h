@@ -2,6 +2,10 @@
 #ifndef MAIN_CLI_H
 #define MAIN_CLI_H
 
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "chain/metadata.h"
 #include "config.h"
 #include "relay/service.h"
 #include "store/conn.h"
@@ -12,6 +16,8 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 int cmd_run(int argc, char **argv);
 int cmd_migrate(int argc, char **argv);
 int cmd_enqueue(int argc, char **argv);
+int cmd_encode(int argc, char **argv);
+int cmd_decode(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_tail(int argc, char **argv);
 int cmd_cancel(int argc, char **argv);
@@ -42,6 +48,14 @@ int cli_control(const char *address, const char *line, void (*answer)(void *arg,
 
 bool cli_is_number(const char *text, bool negative); /* digits, and a sign where that is allowed */
 struct conn_param cli_text(const char *text);        /* NULL: SQL NULL */
+
+/* Hand the chain's metadata to `use`, which returns the exit code: from the file, or (NULL) from a node of
+ * the configuration. */
+int cli_with_metadata(const char *file, const struct config *config,
+                      int (*use)(void *arg, const struct metadata *md), void *arg);
+int cli_read(FILE *f, const char *name, struct buf *out, struct err *err); /* to the end; bounded */
+/* Into the outbox without options; prints the id. */
+int cli_enqueue(const char *dsn, const char *account, const struct buf *call);
 
 /* Keys and settings of a configuration as the service wants them. */
 int cli_service_config(const struct config *c, struct service_config *ret, struct err *err);

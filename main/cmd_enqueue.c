@@ -173,6 +173,12 @@ static int enqueue_sql(const struct args *a, const char *dsn, const struct buf *
     return rc ? cli_fail(&err) : EXIT_OK;
 }
 
+int cli_enqueue(const char *dsn, const char *account, const struct buf *call)
+{
+    struct args a = {.account = account};
+    return enqueue_sql(&a, dsn, call);
+}
+
 int cmd_enqueue(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};

@@ -7,6 +7,30 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* What people ask: every pallet's calls, and some values by its types. */
+static void ask_for_people(const struct metadata *md, const uint8_t *data, size_t size)
+{
+    static const char *const values[] = {"[]", "{\"pallet\":\"System\",\"call\":\"remark\",\"args\":[\"\"]}",
+                                         "\"0x00\""};
+    struct buf out = {0};
+    struct err err;
+    (void)codec_list_calls(md, NULL, NULL, &out, &err);
+    for (unsigned i = 0; i < 256; i++) {
+        const char *pallet = metadata_pallet_name(md, (uint8_t)i);
+        const char *call = metadata_call_name(md, (uint8_t)i, 0);
+        buf_clear(&out);
+        if (pallet && call)
+            (void)codec_list_calls(md, pallet, call, &out, &err);
+    }
+    for (uint32_t i = 0; i < 3; i++)
+        (void)codec_from_json(md, metadata_type_call(md), values[i], &out, &err);
+    if (size > 64) {
+        (void)codec_call_to_readable(md, data + size - 64, 64, &out, &err);
+        (void)extrinsic_to_json(md, data + size - 64, 64, false, &out, &err);
+    }
+    buf_done(&out);
+}
+
 static void ask(const struct metadata *md, const uint8_t *data, size_t size)
 {
     struct err err;
@@ -42,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err err;
     if (metadata_parse(data, size, &md, &err) == 0) {
         ask(md, data, size);
+        ask_for_people(md, data, size);
         metadata_free(md);
     } else {
         INVARIANT(!md);

@@ -28,10 +28,29 @@ int codec_check_call(const struct metadata *md, const uint8_t *call, size_t len,
 int codec_call_to_json(const struct metadata *md, const uint8_t *call, size_t len, struct buf *out,
                        struct err *err);
 
-/* "Balances.transfer_keep_alive" and a JSON object (by field name) or array (by position) to call bytes.
- * Accepts what codec_to_json prints, plus SS58 text where an AccountId or MultiAddress is wanted and
- * decimal text or integers for every number. ERR_ARGUMENT's text says which value is wrong. */
+/* As codec_to_json, for people: accounts of 32 bytes as SS58 text of this chain, MultiAddress::Id as the
+ * account alone, calls as {"pallet": .., "call": .., "args": {..}}, byte sequences that are plain text as
+ * that text, mortal eras as {"period": .., "phase": ..}. codec_from_json makes the same bytes of it. */
+int codec_to_readable(const struct metadata *md, uint32_t type, struct scale_in *in, struct buf *out,
+                      struct err *err);
+int codec_call_to_readable(const struct metadata *md, const uint8_t *call, size_t len, struct buf *out,
+                           struct err *err);
+
+/* JSON text to the bytes of a value. Takes what codec_to_json and codec_to_readable print, and: decimal text,
+ * 0x text or integers for every number, SS58 text (of this chain's prefix) where an AccountId or MultiAddress
+ * is wanted, fields by name or by position, any text for a byte sequence (0x in front: hexadecimal), an
+ * object for a map, a call as {"pallet", "call", "args"} or as its bytes in 0x. ERR_ARGUMENT's text says
+ * which value is wrong, what is wanted there, and what to give. On an error nothing is appended. */
+int codec_from_json(const struct metadata *md, uint32_t type, const char *json, struct buf *out,
+                    struct err *err);
+/* "Balances.transfer_keep_alive" and a JSON object (by field name) or array (by position) to call bytes. */
 int codec_call_from_json(const struct metadata *md, const char *pallet_dot_call, const char *json_args,
                          struct buf *out, struct err *err);
+
+/* What can be called, as text. pallet NULL: the pallets and how many calls each has; call NULL: the pallet's
+ * calls with the names and types of their arguments; else the call and every type under it. ERR_ARGUMENT:
+ * there is no such pallet or call. */
+int codec_list_calls(const struct metadata *md, const char *pallet, const char *call, struct buf *out,
+                     struct err *err);
 
 #endif

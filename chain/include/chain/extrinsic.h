@@ -65,6 +65,13 @@ struct extrinsic_view {
 int extrinsic_decode(const struct metadata *md, const uint8_t *bytes, size_t len,
                      struct extrinsic_view *ret_view, struct err *err);
 
+/* An extrinsic for people: {"hash", "signed", "signer", "scheme", "signature", "era", "nonce", "tip",
+ * "extensions", "call"}, the call as codec_call_to_readable prints it (plain: as codec_call_to_json does). Of
+ * an unsigned one "hash", "signed" and "call" only. Its call must decode exactly. On an error nothing is
+ * appended. */
+int extrinsic_to_json(const struct metadata *md, const uint8_t *bytes, size_t len, bool plain,
+                      struct buf *out, struct err *err);
+
 /* Rebuild the signed payload of a decoded extrinsic under these chain facts (params' nonce, tip and era are
  * taken from the view) and verify the signature. devchain and enqueue_signed use it. ERR_EXTENSION: it
  * was signed over a metadata hash, which is not known here. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SS58_TEXT_MAX = 64, ACCOUNT_ID_MAX = 32 };
+enum { SS58_TEXT_MAX = 64, ACCOUNT_ID_MAX = 32, SS58_PREFIX_MAX = 16383 };
 
 /* Account ids of 32 bytes only; prefix 0..16383. */
 void ss58_encode(const uint8_t id[32], uint16_t prefix, char out[SS58_TEXT_MAX]);

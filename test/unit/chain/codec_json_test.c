@@ -82,39 +82,59 @@ static void mistakes_are_named(void **state)
     char args[256];
     (void)state;
     assert_refused("remark", "[]", "'remark' is not of the form Pallet.call");
-    assert_refused("Sistem.remark", "[]", "no such pallet");
-    assert_refused("System.remarc", "[]", "no such call");
-    assert_refused("System.remark", "[", "not JSON: line 1, column 1");
+    assert_refused("Sistem.remark", "[]", "the chain has no such pallet: 'Sistem'; near: System");
+    assert_refused("Qqqq.remark", "[]", "no such pallet: 'Qqqq'; txrelay encode --list shows what there is");
+    assert_refused("Historical.remark", "[]", "the pallet Historical has no calls");
+    assert_refused("System.remarc", "[]", "the pallet System has no such call: 'remarc'; near: remark");
+    assert_refused("Balances.transferKeepAlive", "[]", "'transferKeepAlive'; near: transfer_keep_alive");
+    assert_refused("System.remark", "[", "System.remark: the arguments: it is not JSON: line 1, column 1");
     assert_refused("System.remark", "{\"remark\": \"0x\", \"remark\": \"0x\"}", "not JSON");
-    assert_refused("System.remark", "{}", "System.remark: the field 'remark' is missing");
+    assert_refused("System.remark", "{}", "System.remark: the field 'remark' (bytes) is missing");
     assert_refused("System.remark", "[\"0x\", 1]", "System.remark: 1 values are wanted, 2 are given");
-    assert_refused("System.remark", "\"0x\"", "an object or an array is wanted, not the text '0x'");
+    assert_refused("System.remark", "\"0x\"",
+                   "an object {\"remark\": ...} or an array of 1 values is wanted");
     assert_refused("System.remark", "{\"remark\": \"0x\", \"more\": 1}", "there is no field 'more'");
-    assert_refused("System.remark", "{\"remark\": \"Hello\"}", "System.remark.remark: bytes as 0x");
-    assert_refused("System.remark", "{\"remark\": \"0x123\"}", "System.remark.remark: bytes as 0x");
+    assert_refused("System.remark", "{\"remark\": \"0x123\"}",
+                   "System.remark.remark: bytes is wanted, not \"0x123\"");
     assert_refused("System.remark", "{\"remark\": [1, 256]}",
-                   "System.remark.remark[1]: the number does not fit u8");
-    assert_refused("Balances.transfer_keep_alive", "[\"nobody\", 1]", "MultiAddress has no variant 'nobody'");
-    assert_refused("Proxy.proxy", "[\"0x1234\", null, {}]", "has no variant '0x1234'");
+                   "System.remark.remark[1]: u8 is wanted, not 256: it does not fit; 255 is the largest");
+    assert_refused("Balances.transfer_keep_alive", "[\"nobody\", 1]",
+                   "MultiAddress is wanted, not \"nobody\"");
+    assert_refused("Balances.transfer_keep_alive",
+                   "[\"5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty\", 1]",
+                   "prefix 42, this chain's is 0; the same key here: "
+                   "14E5nqKAp3oAJcmzgZhUD2RcptBeUBScxKHgJKU4HPNcKVf3");
+    assert_refused("Proxy.proxy", "[\"0x1234\", null, {}]", "MultiAddress is wanted, not \"0x1234\"");
     snprintf(args, sizeof(args), "%s-1}", dest);
-    assert_refused("Balances.transfer_keep_alive", args, ".value: the number does not fit u128");
+    assert_refused("Balances.transfer_keep_alive", args, ".value: u128 is wanted, not -1: it is below 0");
     snprintf(args, sizeof(args), "%s1.5}", dest);
-    assert_refused("Balances.transfer_keep_alive", args, ".value: a whole number");
+    assert_refused("Balances.transfer_keep_alive", args, ".value: u128 is wanted, not 1.5");
     snprintf(args, sizeof(args), "%s\"340282366920938463463374607431768211456\"}", dest);
-    assert_refused("Balances.transfer_keep_alive", args, ".value: a whole number");
+    assert_refused("Balances.transfer_keep_alive", args, "it does not fit");
     snprintf(args, sizeof(args), "%s\"12x\"}", dest);
-    assert_refused("Balances.transfer_keep_alive", args, "not the text '12x'");
+    assert_refused("Balances.transfer_keep_alive", args, "not \"12x\"");
     snprintf(args, sizeof(args), "%s99999999999999999999}", dest);
-    assert_refused("Balances.transfer_keep_alive", args, "too big integer");
+    assert_refused("Balances.transfer_keep_alive", args, "give numbers above 9223372036854775807 as text");
     assert_refused("Staking.set_payee", "{\"payee\": \"Nowhere\"}",
                    "RewardDestination has no variant 'Nowhere'");
     assert_refused("Staking.set_payee", "{\"payee\": \"Account\"}", "the variant Account has fields");
     assert_refused("Staking.set_payee", "{\"payee\": {\"Account\": 7}}",
-                   ".payee.Account: an account of 32 bytes");
+                   ".payee.Account: AccountId32 is wanted, not 7");
     assert_refused("Staking.set_payee", "{\"payee\": 7}",
-                   "a variant as text or {\"Variant\": fields} is wanted");
+                   "RewardDestination is wanted, not 7: give \"Variant\" or {\"Variant\": fields}");
     assert_refused("Utility.batch", "[[{\"System\": {\"remark\": [true]}}]]",
-                   "Utility.batch.calls[0].System.remark.remark: bytes");
+                   "Utility.batch.calls[0].System.remark.remark: bytes is wanted, not true");
+    assert_refused("Utility.batch", "[[{\"pallet\": \"System\", \"call\": \"remark\", \"args\": [true]}]]",
+                   "Utility.batch.calls[0].System.remark.remark: bytes is wanted, not true");
+    assert_refused("Utility.batch", "[[{\"pallet\": \"System\", \"call\": \"remarc\"}]]",
+                   "Utility.batch.calls[0]: the pallet System has no such call: 'remarc'; near: remark");
+    assert_refused("Utility.batch", "[[{\"pallet\": \"System\"}]]", "give {\"pallet\": name, \"call\": name");
+    assert_refused("Utility.batch", "[[{\"pallet\": \"System\", \"call\": \"remark\", \"arg\": []}]]",
+                   "give {\"pallet\": name, \"call\": name, \"args\"");
+    assert_refused("Utility.batch", "[[\"0x0000\"]]",
+                   "RuntimeCall is wanted, not \"0x0000\": System.remark.remark: byte 2 of 2");
+    assert_refused("Utility.batch", "[[\"0x000\"]]", "0x is followed by an even count");
+    assert_refused("Utility.batch", "[[5]]", "Utility.batch.calls[0]: RuntimeCall is wanted, not 5");
 }
 
 /* Two ways of deep: JSON that never ends, and bytes that never end. */
@@ -145,6 +165,35 @@ static void depth_is_bounded(void **state)
     buf_done(&out);
 }
 
+static int batch_in_batch(int shown, int hidden, struct err *err)
+{
+    struct buf json = {0}, out = {0};
+    for (int i = 0; i < shown; i++)
+        buf_puts(&json, "[[{\"pallet\":\"Utility\",\"call\":\"batch\",\"args\":");
+    buf_puts(&json, "[[\"0x");
+    for (int i = 0; i < hidden; i++)
+        buf_puts(&json, "1a0004");
+    buf_puts(&json, "000000\"]]");
+    for (int i = 0; i < shown; i++)
+        buf_puts(&json, "}]]");
+    int rc = codec_call_from_json(polkadot, "Utility.batch", buf_str(&json), &out, err);
+    assert_int_equal(out.len > 0, rc == 0);
+    buf_done(&json);
+    buf_done(&out);
+    return rc;
+}
+
+/* Depth that is hidden in bytes counts as well: what is made must be taken by everybody. */
+static void hidden_depth_is_found(void **state)
+{
+    struct err err = {0};
+    (void)state;
+    assert_int_equal(batch_in_batch(8, 0, &err), 0);
+    assert_int_equal(batch_in_batch(0, 10, &err), 0);
+    assert_int_equal(batch_in_batch(8, 10, &err), ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "nested deeper than 64 levels"));
+}
+
 static void assert_call_refused(const char *hex_less, size_t len, const char *part)
 {
     struct err err = {0};
@@ -172,9 +221,8 @@ static void bad_bytes_are_placed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_are_identical),
-        cmocka_unit_test(mistakes_are_named),
-        cmocka_unit_test(depth_is_bounded),
+        cmocka_unit_test(calls_are_identical),  cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(depth_is_bounded),     cmocka_unit_test(hidden_depth_is_found),
         cmocka_unit_test(bad_bytes_are_placed),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

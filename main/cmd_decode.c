@@ -1,0 +1,162 @@
+/* txrelay decode: a call's or an extrinsic's bytes as JSON. */
+#include <argp.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "chain/codec.h"
+#include "chain/extrinsic.h"
+#include "cli.h"
+
+enum form { FORM_ANY, FORM_CALL, FORM_EXTRINSIC };
+enum { OPT_CALL = 1000, OPT_EXTRINSIC, OPT_PLAIN, OPT_JSON };
+
+struct args {
+    struct config_flags flags;
+    const char *text, *metadata;
+    enum form form;
+    bool plain, line;
+    struct buf bytes;
+};
+
+static const struct argp_option options[] = {
+    {"node", 'N', "URL[,URL]", 0, "the chain's node: the same as --endpoint", 0},
+    {"metadata", 'm', "FILE", 0,
+     "the chain's metadata instead of a node: SCALE, 0x, or a node's answer in JSON", 0},
+    {"call", OPT_CALL, NULL, 0, "the bytes are a call", 0},
+    {"extrinsic", OPT_EXTRINSIC, NULL, 0, "the bytes are an extrinsic (default: what fits, this first)", 0},
+    {"plain", OPT_PLAIN, NULL, 0, "accounts and all bytes as 0x, calls as {\"Pallet\": {\"call\": ..}}", 0},
+    {"json", OPT_JSON, NULL, 0, "on one line, for programs", 0},
+    {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *a = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->flags;
+        return 0;
+    case 'N':
+        a->flags.endpoint = arg;
+        return 0;
+    case 'm':
+        a->metadata = arg;
+        return 0;
+    case OPT_CALL:
+    case OPT_EXTRINSIC:
+        a->form = key == OPT_CALL ? FORM_CALL : FORM_EXTRINSIC;
+        return 0;
+    case OPT_PLAIN:
+        a->plain = true;
+        return 0;
+    case OPT_JSON:
+        a->line = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (a->text)
+            argp_error(state, "too many arguments: '%s'", arg);
+        a->text = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!a->text)
+            argp_error(state, "the bytes are missing: 0x and hexadecimal digits, or - for standard input");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int read_bytes(struct args *a, struct err *err)
+{
+    struct buf input = {0};
+    const char *text = a->text;
+    int rc = 0;
+    if (strcmp(text, "-") == 0) {
+        rc = cli_read(stdin, "standard input", &input, err);
+        text = buf_str(&input);
+    }
+    size_t blank = strspn(text, " \t\r\n");
+    size_t len = strcspn(text + blank, " \t\r\n");
+    if (rc == 0 && (!hex_decode(text + blank, len, &a->bytes) || !a->bytes.len))
+        rc = err_set(err, ERR_ARGUMENT, "'%.40s' is not 0x and an even count of hexadecimal digits",
+                     text + blank);
+    buf_done(&input);
+    return rc;
+}
+
+/* Its own length and a version in front, as an extrinsic has? Then its refusal is the one to tell. */
+static bool looks_like_extrinsic(const struct buf *bytes)
+{
+    enum { VERSION_BITS = 0x3f };
+    struct scale_in in = scale_in_of(bytes->data, bytes->len);
+    size_t len = scale_get_len(&in);
+    bool whole = !in.bad && len == scale_left(&in);
+    unsigned version = scale_get_u8(&in) & VERSION_BITS;
+    return whole && (version == 4 || version == 5);
+}
+
+static int decode(const struct args *a, const struct metadata *md, struct buf *out, struct err *err)
+{
+    const struct buf *b = &a->bytes;
+    struct err as_call = {0};
+    int rc = ERR_DECODE;
+    if (a->form != FORM_CALL)
+        rc = extrinsic_to_json(md, b->data, b->len, a->plain, out, err);
+    if (rc == 0 || a->form == FORM_EXTRINSIC)
+        return rc;
+    rc = a->plain ? codec_call_to_json(md, b->data, b->len, out, &as_call)
+                  : codec_call_to_readable(md, b->data, b->len, out, &as_call);
+    if (rc == 0 || a->form == FORM_CALL || !looks_like_extrinsic(b))
+        *err = as_call;
+    return rc;
+}
+
+static int print(const struct args *a, struct buf *out)
+{
+    json_error_t at;
+    json_t *json = json_loadb((const char *)out->data, out->len, JSON_ALLOW_NUL, &at);
+    char *text = json ? json_dumps(json, a->line ? JSON_COMPACT : JSON_INDENT(2)) : NULL;
+    if (!text)
+        fprintf(stderr, "txrelay: the metadata has names that cannot be shown as JSON: %s\n", at.text);
+    else
+        puts(text);
+    int rc = text ? EXIT_OK : EXIT_FAILED;
+    free(text);
+    json_decref(json);
+    return rc;
+}
+
+static int use(void *arg, const struct metadata *md)
+{
+    struct args *a = arg;
+    struct buf out = {0};
+    struct err err = {0};
+    int rc = decode(a, md, &out, &err) ? cli_fail(&err) : print(a, &out);
+    buf_done(&out);
+    return rc;
+}
+
+int cmd_decode(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+    static const struct argp argp = {.options = options,
+                                     .parser = parse,
+                                     .children = children,
+                                     .args_doc = "0x..|-",
+                                     .doc =
+                                         "Show a call or a whole extrinsic as JSON, by the chain's metadata. "
+                                         "txrelay encode makes the same bytes of a call's JSON."};
+    struct args a = {0};
+    struct config config;
+    struct err err = {0};
+    argp_parse(&argp, argc, argv, 0, NULL, &a);
+    int rc = cli_load(&a.flags, false, &config);
+    if (rc)
+        return rc;
+    rc = read_bytes(&a, &err) ? cli_fail(&err) : cli_with_metadata(a.metadata, &config, use, &a);
+    buf_done(&a.bytes);
+    config_done(&config);
+    return rc;
+}

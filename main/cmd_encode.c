@@ -1,0 +1,198 @@
+/* txrelay encode: a call's bytes from its pallet, its name and JSON arguments. */
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/hex.h"
+#include "chain/codec.h"
+#include "cli.h"
+
+enum { WORDS_MAX = 3 };
+
+struct args {
+    struct config_flags flags;
+    const char *word[WORDS_MAX];
+    int words;
+    const char *metadata, *sql, *enqueue;
+    bool list;
+    struct config config;
+    struct buf input; /* standard input, for "-" */
+};
+
+static const struct argp_option options[] = {
+    {"node", 'N', "URL[,URL]", 0, "the chain's node: the same as --endpoint", 0},
+    {"metadata", 'm', "FILE", 0,
+     "the chain's metadata instead of a node: SCALE, 0x, or a node's answer in JSON", 0},
+    {"list", 'L', NULL, 0, "what can be called: pallets, the calls of PALLET, or CALL with all of its types",
+     0},
+    {"sql", 's', "ACCOUNT", 0, "print the SELECT that enqueues it", 0},
+    {"enqueue", 'q', "ACCOUNT", 0, "enqueue it at once; prints its id", 0},
+    {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *a = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->flags;
+        return 0;
+    case 'N':
+        a->flags.endpoint = arg;
+        return 0;
+    case 'm':
+        a->metadata = arg;
+        return 0;
+    case 'L':
+        a->list = true;
+        return 0;
+    case 's':
+        a->sql = arg;
+        return 0;
+    case 'q':
+        a->enqueue = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (a->words == WORDS_MAX)
+            argp_error(state, "too many arguments: '%s'", arg);
+        a->word[a->words++] = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!a->words && !a->list)
+            argp_error(state, "a pallet and a call are wanted, or --list");
+        if (a->list + (a->sql != NULL) + (a->enqueue != NULL) > 1)
+            argp_error(state, "only one of --list, --sql and --enqueue");
+        if (a->list && a->words > 2)
+            argp_error(state, "--list takes a pallet and a call: '%s' is too much", a->word[2]);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* "Pallet.call" stands for two words. */
+static void split_dotted(struct args *a, struct buf *pallet)
+{
+    const char *dot = a->words && *a->word[0] != '{' ? strchr(a->word[0], '.') : NULL;
+    if (!dot || a->words == WORDS_MAX)
+        return;
+    a->word[2] = a->word[1];
+    a->word[1] = dot + 1;
+    buf_put(pallet, a->word[0], (size_t)(dot - a->word[0]));
+    a->word[0] = buf_str(pallet);
+    a->words++;
+}
+
+/* "-" is standard input. */
+static int read_input(struct args *a, struct err *err)
+{
+    for (int i = 0; i < a->words; i++) {
+        if (strcmp(a->word[i], "-") != 0)
+            continue;
+        int rc = cli_read(stdin, "standard input", &a->input, err);
+        if (rc)
+            return rc;
+        a->word[i] = buf_str(&a->input);
+        if (strlen(a->word[i]) != a->input.len)
+            return err_set(err, ERR_ARGUMENT, "standard input: there is a zero byte in it");
+        return 0;
+    }
+    return 0;
+}
+
+static int encode(const struct args *a, const struct metadata *md, struct buf *out, struct err *err)
+{
+    if (a->words == 1 && a->word[0][strspn(a->word[0], " \t\r\n")] == '{')
+        return codec_from_json(md, metadata_type_call(md), a->word[0], out, err);
+    if (a->words == 1)
+        return err_set(err, ERR_ARGUMENT,
+                       "%.60s: which call? txrelay encode --list %.60s says which there are", a->word[0],
+                       a->word[0]);
+    struct buf name = {0};
+    buf_printf(&name, "%s.%s", a->word[0], a->word[1]);
+    int rc = codec_call_from_json(md, buf_str(&name), a->word[2] ? a->word[2] : "{}", out, err);
+    buf_done(&name);
+    return rc;
+}
+
+/* A text in quotes: those inside are doubled. */
+static void put_literal(struct buf *out, const char *text)
+{
+    buf_put_u8(out, '\'');
+    for (; *text; text++) {
+        if (*text == '\'')
+            buf_put_u8(out, '\'');
+        buf_put_u8(out, (uint8_t)*text);
+    }
+    buf_put_u8(out, '\'');
+}
+
+static int print_sql(const char *account, const struct buf *call)
+{
+    struct buf line = {0};
+    buf_puts(&line, "SELECT txrelay.enqueue(");
+    put_literal(&line, account);
+    buf_puts(&line, ", '\\x");
+    hex_put(&line, call->data, call->len);
+    buf_puts(&line, "');");
+    puts(buf_str(&line));
+    buf_done(&line);
+    return EXIT_OK;
+}
+
+static int print_hex(const struct buf *call)
+{
+    struct buf text = {0};
+    hex_put_0x(&text, call->data, call->len);
+    puts(buf_str(&text));
+    buf_done(&text);
+    return EXIT_OK;
+}
+
+static int use(void *arg, const struct metadata *md)
+{
+    const struct args *a = arg;
+    struct buf out = {0};
+    struct err err = {0};
+    int rc = a->list ? codec_list_calls(md, a->word[0], a->word[1], &out, &err) : encode(a, md, &out, &err);
+    if (rc)
+        rc = cli_fail(&err);
+    else if (a->list)
+        fputs(buf_str(&out), stdout);
+    else if (a->enqueue)
+        rc = cli_enqueue(a->config.file->database.url, a->enqueue, &out);
+    else
+        rc = a->sql ? print_sql(a->sql, &out) : print_hex(&out);
+    buf_done(&out);
+    return rc;
+}
+
+int cmd_encode(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse,
+        .children = children,
+        .args_doc =
+            "PALLET CALL [ARGUMENTS]\n--list [PALLET [CALL]]\n'{\"pallet\": .., \"call\": .., \"args\": ..}'",
+        .doc = "Make a call's bytes by the chain's metadata. ARGUMENTS is a JSON object by names or array by "
+               "position; \"-\" reads it from standard input. Accounts are SS58 or 0x text, bytes are 0x or "
+               "text, "
+               "large numbers are text, enums are \"Variant\" or {\"Variant\": fields}, a call in a call is "
+               "{\"pallet\", \"call\", \"args\"} or 0x."};
+    struct args a = {0};
+    struct buf pallet = {0};
+    struct err err = {0};
+    argp_parse(&argp, argc, argv, 0, NULL, &a);
+    int rc = cli_load(&a.flags, a.enqueue != NULL, &a.config);
+    if (rc)
+        return rc;
+    split_dotted(&a, &pallet);
+    rc = read_input(&a, &err) ? cli_fail(&err) : cli_with_metadata(a.metadata, &a.config, use, &a);
+    config_done(&a.config);
+    buf_done(&a.input);
+    buf_done(&pallet);
+    return rc;
+}
