@@ -110,6 +110,7 @@ class Cluster(unittest.TestCase):
         self.world = ClusterWorld(self.cluster)
         self.addCleanup(self.world.close)
         self.relays = [self.world.relay(n) for n in ('r0', 'r1', 'r2')]
+        proc.wait_for('a leader', lambda: self.stamps('account.ready'), 30)
         self.application = Application(self.world)
         self.application.start()
         self.addCleanup(self.application.stop)

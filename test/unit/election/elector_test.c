@@ -1016,6 +1016,60 @@ static void bids_by_rank(void **state)
     assert_true(last > 0);
 }
 
+/* One of five ends a hung holder's session; the others wait for that one, and for its claim. */
+static void evicts_by_rank(void **state)
+{
+    (void)state;
+    for (size_t target = 0; target < 5; target++) {
+        struct rig *r = rig_place(false, false);
+        elector_place(r->e, 0, place_of(5, target));
+        step(r, UP, "");
+        members(r, 5, 2, "");
+        wait_effect(r, 0, 150, "SCAN");
+        seen(r, HELD(4, -1), target == 2 ? "EVICT:0" : "");
+        if (target != 2) {
+            step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "b", .epoch = 5), "");
+            wait_effect(r, 0, 450, "SCAN"); /* the first in rank has done it: nothing is left to do */
+            seen(r, HELD(5, -1), "");       /* and hangs in its turn */
+            wait_effect(r, 390, 450, "EVICT:0");
+            step(r, EV(.type = ELECTOR_EV_EVICT_REPLY, .ok = true), "LOCK:0");
+            step(r, TAKEN, "");
+            wait_effect(r, 5, 20, "LOCK:0"); /* an eviction was due: now it is a bid */
+        }
+        rig_free(r);
+    }
+}
+
+/* The lock is free before the eviction was due: a bid, and no eviction. */
+static void eviction_becomes_a_bid(void **state)
+{
+    (void)state;
+    struct rig *r = rig_place(false, false);
+    elector_place(r->e, 0, place_of(2, 0));
+    step(r, UP, "");
+    members(r, 2, 1, "");
+    wait_effect(r, 0, 150, "SCAN");
+    seen(r, HELD(4, -1), "");
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .epoch = 5), "");
+    wait_effect(r, 0, 225, "LOCK:0");
+    rig_free(r);
+}
+
+/* The one that hangs may still be a member, and the first in rank: it is not waited for. */
+static void hung_holder_has_no_rank(void **state)
+{
+    (void)state;
+    struct rig *r = rig_place(false, false);
+    elector_place(r->e, 0, place_of(2, 0));
+    step(r, UP, "");
+    members(r, 2, 1, "");
+    wait_effect(r, 0, 150, "SCAN");
+    struct elector_seen hung = HELD(4, -1);
+    hung.holder = "a";
+    seen(r, hung, "EVICT:0");
+    rig_free(r);
+}
+
 /* The holder whose lock is free is dead: its rank costs nothing. */
 static void dead_holder_has_no_rank(void **state)
 {
@@ -1306,6 +1360,9 @@ int main(void)
         cmocka_unit_test(many_accounts_one_renewal),
         cmocka_unit_test(beats),
         cmocka_unit_test(bids_by_rank),
+        cmocka_unit_test(evicts_by_rank),
+        cmocka_unit_test(eviction_becomes_a_bid),
+        cmocka_unit_test(hung_holder_has_no_rank),
         cmocka_unit_test(dead_holder_has_no_rank),
         cmocka_unit_test(sticky_stays),
         cmocka_unit_test(ring_hands_over),
