@@ -55,6 +55,7 @@ struct elector {
 
     bool up, draining, drained;
     uint64_t control; /* number of the control session */
+    uint32_t moved;   /* moves of the table that were made, one bit each */
     size_t busy;      /* accounts that are not FOLLOWER */
     size_t leaders;
 

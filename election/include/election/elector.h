@@ -180,4 +180,8 @@ bool elector_leaving(const struct elector *e, int account); /* LEAVE was said, H
 const char *elector_state_name(enum elector_state state);
 void elector_dump(struct buf *out); /* the table of moves as a mermaid state diagram */
 
+/* For tests: the moves that this elector has made, and those of the table that are not among `moved`. */
+uint32_t elector_moved(const struct elector *e);
+void elector_moves_missing(uint32_t moved, struct buf *out);
+
 #endif

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -1314,6 +1315,26 @@ static void dump_names_every_state(void **state)
     buf_done(&b);
 }
 
+/* docs/design.md shows this very table; what it shows is what is enforced. */
+static void document_shows_the_table(void **state)
+{
+    (void)state;
+    struct buf table = {0}, page = {0};
+    char chunk[4096];
+    FILE *f = fopen(DESIGN_MD, "r");
+    assert_non_null(f);
+    for (size_t n; (n = fread(chunk, 1, sizeof(chunk), f)) > 0;)
+        buf_put(&page, chunk, n);
+    fclose(f);
+    buf_puts(&table, "```mermaid\n");
+    elector_dump(&table);
+    buf_puts(&table, "```\n");
+    if (!strstr(buf_str(&page), buf_str(&table)))
+        fail_msg("docs/design.md does not show the table of moves:\n%s", buf_str(&table));
+    buf_done(&table);
+    buf_done(&page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1372,6 +1393,7 @@ int main(void)
         cmocka_unit_test(late_account),
         cmocka_unit_test(config_bounds),
         cmocka_unit_test(dump_names_every_state),
+        cmocka_unit_test(document_shows_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
