@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from harness import proc
 from harness.chain import remark
 from harness.relay import cli, key_files
+from harness.statements import CountingServer
 from harness.world import World
 
 COUNT = int(os.environ.get('TXRELAY_PLACED_ACCOUNTS', '200'))
@@ -79,6 +80,22 @@ class Placement(unittest.TestCase):
             after = self.holders(world)
             kept = [a for a, holder in before.items() if holder != victim and after[a] != holder]
             self.assertEqual(kept, [], 'nobody else has moved')
+
+    def test_idle_installation(self):
+        """What five relays that have nothing to do ask the database, account by account or all at once."""
+        server = CountingServer()
+        self.addCleanup(server.stop)
+        with World('--block-ms', '1000', accounts=ACCOUNTS, leadership=RING, postgres=server) as world:
+            relays = [world.relay(n) for n in ('r0', 'r1', 'r2', 'r3', 'r4')]
+            proc.wait_for('all five to see each other', lambda: all(
+                (r.status() or {}).get('members') == 5 for r in relays), 60)
+            proc.wait_for('the ring to be followed', lambda: self.balanced(world, 5), 120)
+            self.wait_still(world)
+            rates = server.rates(world.pg.database, 20)
+            total, busy = sum(r for r, _, _ in rates), sum(ms for _, ms, _ in rates)
+            print(f'\n{COUNT} idle accounts over five relays: {total:.1f} statements/s, {busy:.1f} ms of the server a second')
+            for rate, ms, name in rates[:8]:
+                print(f'  {rate:7.1f}/s {ms:7.2f} ms/s  {name}')
 
     def wait_still(self, world):
         """No more hand-overs: three heartbeats in a row without a new epoch."""
