@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import tempfile
+import time
 import urllib.error
 import urllib.request
 
@@ -17,6 +18,7 @@ from .postgres import Postgres
 
 BIN = os.environ.get('PG_BIN', '/usr/lib/postgresql/15/bin')
 PATRONI, ETCD = '/usr/bin/patroni', '/usr/bin/etcd'
+REINIT_S = 30
 TTL_S = 10  # of the leader's key in etcd: a dead primary is replaced after that; at least loop_wait + 2 * retry_timeout
 
 CONFIG = '''
@@ -198,10 +200,20 @@ class Patroni(Postgres):
         name = next((n for n, (role, state) in self.view().items() if role == 'leader' and state == 'running'), None)
         return next((m for m in self.members if m.name == name), None)
 
-    def whole(self, seconds=60):
-        """One leader, the others follow it, one of them synchronously."""
+    def whole(self, seconds=120):
+        """One leader, the others follow it, one of them synchronously. A member that does not get up by itself (pg_rewind may have
+        given it too little) is copied anew, as an operator would."""
+        anew = time.monotonic() + REINIT_S
+
         def good():
+            nonlocal anew
             view = self.view()
+            if time.monotonic() > anew:
+                anew += REINIT_S
+                for member in self.members:
+                    if view.get(member.name, ('', ''))[1] == 'starting':
+                        print(f'\n  {member.name} does not get up: copied anew')
+                        _post(f'http://127.0.0.1:{member.rest}/reinitialize', {'force': True})
             roles = sorted(role for role, state in view.values() if state in ('running', 'streaming'))
             return len(view) == len(self.members) and roles == ['leader'] + ['replica'] * (len(self.members) - 2) + ['sync_standby']
         try:
@@ -214,10 +226,7 @@ class Patroni(Postgres):
         """A planned one, to the synchronous standby; (old, new)."""
         view, old = self.view(), self.leader()
         to = next(name for name, (role, _) in view.items() if role == 'sync_standby')
-        body = json.dumps({'leader': old.name, 'candidate': to}).encode()
-        request = urllib.request.Request(f'http://127.0.0.1:{old.rest}/switchover', body, {'Content-Type': 'application/json'})
-        with urllib.request.urlopen(request, timeout=60) as reply:
-            assert reply.status == 200, reply.read()
+        _post(f'http://127.0.0.1:{old.rest}/switchover', {'leader': old.name, 'candidate': to})
         return old, next(m for m in self.members if m.name == to)
 
     def stop(self):
@@ -225,6 +234,12 @@ class Patroni(Postgres):
             if member.process:
                 member.thaw()
                 member.kill()
+
+
+def _post(url, body):
+    request = urllib.request.Request(url, json.dumps(body).encode(), {'Content-Type': 'application/json'})
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        assert reply.status == 200, reply.read()
 
 
 def _get(url):

@@ -91,11 +91,16 @@ class Placement(unittest.TestCase):
                 (r.status() or {}).get('members') == 5 for r in relays), 60)
             proc.wait_for('the ring to be followed', lambda: self.balanced(world, 5), 120)
             self.wait_still(world)
-            rates = server.rates(world.pg.database, 20)
+            rates = server.rates(world.pg.database, 5)
             total, busy = sum(r for r, _, _ in rates), sum(ms for _, ms, _ in rates)
             print(f'\n{COUNT} idle accounts over five relays: {total:.1f} statements/s, {busy:.1f} ms of the server a second')
             for rate, ms, name in rates[:8]:
                 print(f'  {rate:7.1f}/s {ms:7.2f} ms/s  {name}')
+            of = lambda name: sum(rate for rate, _, n in rates if n == name)  # noqa: E731
+            # Leadership asks for all accounts at once: renewals and heartbeats every 800..1200 ms, looks every 150..450.
+            for name, most in (('leader_renew', 1000 / 800), ('member_beat', 1000 / 800), ('leader_scan', 1000 / 150)):
+                self.assertTrue(1 < of(name) <= 5 * most * 1.2, (name, of(name)))
+            self.assertLess(total, 4 * COUNT + 60, 'a look and a poll of the outbox each second and account, and little more')
 
     def wait_still(self, world):
         """No more hand-overs: three heartbeats in a row without a new epoch."""
