@@ -1,4 +1,5 @@
-/* Leadership in the configuration file: what each key becomes, and what is refused with which words. */
+/* The configuration file, and leadership in it: what each key becomes, and what is refused with which words.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -183,8 +184,38 @@ static void values_that_are_none(void **state)
             snprintf(text, sizeof(text), "  %s: %s\n", keys[k], values[v]);
             refused(text, "line: 9, column: ");
         }
+    /* libcyaml alone would take the digits and leave the rest. */
+    static const char *const tails[] = {"5s", "1.5", "010", "0x10", "1e3", "1_000"};
+    for (size_t k = 0; k < ARRAY_LEN(keys); k++)
+        for (size_t v = 0; v < ARRAY_LEN(tails); v++) {
+            char text[64], words[96];
+            snprintf(text, sizeof(text), "  %s: %s\n", keys[k], tails[v]);
+            snprintf(words, sizeof(words), "leadership.%s '%s' is not a whole number", keys[k], tails[v]);
+            refused(text, words);
+        }
+    refused("  heartbeat_ms: 1000\nmanager:\n  era_period: 64 blocks\n", "manager.era_period '64 blocks'");
+    assert_int_equal(accepted("  rotate_blocks: 0\n  heartbeat_ms: '900'\n").elector.heartbeat_ms, 900);
     refused("  heartbeat: 1000\n", "heartbeat");
     refused("  heartbeat: 1000\n", "docs/config.md lists every key");
+}
+
+static void files_that_are_none(void **state)
+{
+    (void)state;
+    static const char *const files[][2] = {
+        {"", "is empty"}, {"# a comment\n", "is empty"}, {"- a\n", "Expecting MAPPING"}};
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        struct config config;
+        struct err err = {0};
+        write_file(yaml_path, files[i][0]);
+        assert_int_equal(config_load(&(struct config_flags){.path = yaml_path}, &config, &err), ERR_CONFIG);
+        if (!strstr(err.text, files[i][1]))
+            fail_msg("'%s' is refused with '%s'", files[i][0], err.text);
+    }
+    struct config config;
+    struct err err = {0};
+    assert_int_equal(config_load(&(struct config_flags){.path = dir}, &config, &err), ERR_CONFIG);
+    assert_non_null(strstr(err.text, "cannot be read"));
 }
 
 int main(void)
@@ -196,6 +227,7 @@ int main(void)
         cmocka_unit_test(defaults_fit_what_is_set),
         cmocka_unit_test(times_that_do_not_fit),
         cmocka_unit_test(values_that_are_none),
+        cmocka_unit_test(files_that_are_none),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
