@@ -22,9 +22,16 @@ class CountingServer(Postgres):
         begun = time.monotonic()
         proc.wait_for('the time of the measurement', lambda: time.monotonic() - begun >= seconds, seconds + 30, 0.2)
         passed = time.monotonic() - begun
-        rows = self.query('''SELECT sum(calls), sum(total_exec_time), query FROM pg_stat_statements s
+        return sorted(((calls / passed, ms / passed, name) for calls, ms, name in self._rows(database)), reverse=True)
+
+    def calls(self, database):
+        """{what is called: how often} since the last reset."""
+        return {name: calls for calls, _, name in self._rows(database)}
+
+    def _rows(self, database):
+        rows = self.query('''SELECT sum(calls)::bigint, sum(total_exec_time), query FROM pg_stat_statements s
                              JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = %s GROUP BY query''', (database,))
-        return sorted(((float(calls) / passed, ms / passed, name_of(query)) for calls, ms, query in rows), reverse=True)
+        return [(calls, ms, name_of(query)) for calls, ms, query in rows]
 
 
 def name_of(query):

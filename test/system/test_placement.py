@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 
 from harness import proc
 from harness.chain import remark
+from harness.leadership import FAST, SLOW, freeze, thaw
 from harness.relay import cli, key_files
 from harness.statements import CountingServer
 from harness.world import World
@@ -101,6 +102,29 @@ class Placement(unittest.TestCase):
             for name, most in (('leader_renew', 1000 / 800), ('member_beat', 1000 / 800), ('leader_scan', 1000 / 150)):
                 self.assertTrue(1 < of(name) <= 5 * most * 1.2, (name, of(name)))
             self.assertLess(total, 4 * COUNT + 60, 'a look and a poll of the outbox each second and account, and little more')
+
+    def test_one_ends_the_session_of_a_hung_leader(self):
+        """All four followers see the hung leader within a moment; the first in rank asks for its session's end, and leads."""
+        server = CountingServer()
+        self.addCleanup(server.stop)
+        with World(accounts=ACCOUNTS[:1], leadership=FAST, postgres=server) as world:
+            relays = [world.relay(n) for n in ('r0', 'r1', 'r2', 'r3', 'r4')]
+            asked, took = [], []
+            for _ in range(3):
+                proc.wait_for('members', lambda: all((r.status() or {}).get('members') == 5 for r in relays), 60)
+                leader = next(r for r in relays if r.leads('a1'))
+                server.query('SELECT pg_stat_statements_reset()')
+                when = time.time()
+                freeze(leader)
+                proc.wait_for('another leader', lambda: any(r.leads('a1') for r in relays if r is not leader), 30)
+                took.append(min(at for r in relays if r is not leader for at, _ in stamps(r, 'leader.acquired', when)))
+                asked.append(server.calls(world.pg.database).get('leader_evict', 0))
+                thaw(leader)
+            world.settle()
+            print(f'\nhung leader of five, three times: ended after {[f"{t:.1f}" for t in took]} s by {asked} questions')
+            self.assertGreaterEqual(min(asked), 1)
+            self.assertLessEqual(sum(asked), 6, 'not all four of them')
+            self.assertLess(max(took), FAST['expiry_1_ms'] / 1000 + SLOW)
 
     def wait_still(self, world):
         """No more hand-overs: three heartbeats in a row without a new epoch."""
