@@ -110,7 +110,7 @@ class Placement(unittest.TestCase):
         with World(accounts=ACCOUNTS[:1], leadership=FAST, postgres=server) as world:
             relays = [world.relay(n) for n in ('r0', 'r1', 'r2', 'r3', 'r4')]
             asked, took = [], []
-            for _ in range(3):
+            for _ in range(4):
                 proc.wait_for('members', lambda: all((r.status() or {}).get('members') == 5 for r in relays), 60)
                 leader = next(r for r in relays if r.leads('a1'))
                 server.query('SELECT pg_stat_statements_reset()')
@@ -121,9 +121,9 @@ class Placement(unittest.TestCase):
                 asked.append(server.calls(world.pg.database).get('leader_evict', 0))
                 thaw(leader)
             world.settle()
-            print(f'\nhung leader of five, three times: ended after {[f"{t:.1f}" for t in took]} s by {asked} questions')
+            print(f'\nhung leader of five, four times: ended after {[f"{t:.1f}" for t in took]} s by {asked} questions')
             self.assertGreaterEqual(min(asked), 1)
-            self.assertLessEqual(sum(asked), 6, 'not all four of them')
+            self.assertLessEqual(sum(asked), 5, 'one each, and once the second in rank looked that much earlier')
             self.assertLess(max(took), FAST['expiry_1_ms'] / 1000 + SLOW)
 
     def wait_still(self, world):
