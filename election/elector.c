@@ -51,7 +51,14 @@ uint64_t elector__bid_delay(struct elector *e)
 
 void elector__bid_at(struct elector *e, struct elector_account *a, uint64_t due)
 {
+    a->evicts = false;
     elector__set_due(e, a, elector__bids(e) ? due : ELECTOR_NEVER);
+}
+
+void elector__evict_at(struct elector *e, struct elector_account *a, uint64_t due)
+{
+    elector__bid_at(e, a, due);
+    a->evicts = true;
 }
 
 void elector__learn(struct elector_account *a, const char *holder, const char *address, int64_t epoch)
@@ -449,6 +456,8 @@ static void run_due(struct elector *e, uint64_t now)
         struct elector_account *a = &e->accounts[e->heap[0]];
         if (a->state == ELECTOR_LEADER)
             elector__demote(e, a, now, true, "no renewal succeeded in time");
+        else if (a->evicts)
+            elector__evict(e, a, now);
         else
             elector__bid(e, a, now);
     }

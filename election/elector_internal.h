@@ -30,6 +30,7 @@ struct elector_account {
     bool hurry;          /* heard that the account is free while a request was in flight */
     bool scanned;        /* has been a follower since the scan in flight was sent */
     bool orphan;         /* the last scan saw its lock taken, and nobody's claim */
+    bool evicts;         /* at `due` its hung holder is evicted, and no bid is made */
     uint8_t evict_tries; /* lock tries since the holder was evicted; 0 = not evicting */
     struct backoff backoff;
     char *holder, *address;
@@ -54,6 +55,7 @@ struct elector {
 
     bool up, draining, drained;
     uint64_t control; /* number of the control session */
+    uint32_t moved;   /* moves of the table that were made, one bit each */
     size_t busy;      /* accounts that are not FOLLOWER */
     size_t leaders;
 
@@ -95,6 +97,7 @@ void elector__bid(struct elector *e, struct elector_account *a, uint64_t now);
 void elector__evict(struct elector *e, struct elector_account *a, uint64_t now);
 
 void elector__bid_at(struct elector *e, struct elector_account *a, uint64_t due);
+void elector__evict_at(struct elector *e, struct elector_account *a, uint64_t due);
 void elector__demote(struct elector *e, struct elector_account *a, uint64_t now, bool owed,
                      const char *reason);
 uint64_t elector__heartbeat(struct elector *e); /* with jitter */
@@ -106,7 +109,8 @@ void elector__on_rotate(struct elector *e, uint64_t now, const struct elector_ev
 void elector__on_hand_over(struct elector *e, uint64_t now, const struct elector_event *ev);
 void elector__on_retire(struct elector *e, uint64_t now, const struct elector_event *ev);
 void elector__beat_due(struct elector *e, uint64_t now);
-/* How long to wait before a bid for an account that was seen to be free, or heard to be. */
+/* How long to wait before a bid for an account that was seen to be free (or its holder to hang), or heard to
+ * be. */
 uint64_t elector__seen_delay(struct elector *e, const struct elector_account *a);
 uint64_t elector__heard_delay(struct elector *e, const struct elector_account *a);
 

@@ -15,9 +15,9 @@ enum {
 
 /* ---- rank ---- */
 
-/* How many members are asked before this relay. The former holder is not waited for: it is dead, or gave the
- * account up. With rotation each tenure begins one further in the ring: the epoch counts them, and everybody
- * knows it. */
+/* How many members are asked before this relay. The holder is not waited for: it is dead or hangs, or gave
+ * the account up (then it is the former one). With rotation each tenure begins one further in the ring: the
+ * epoch counts them, and everybody knows it. */
 static size_t rank_of(const struct elector *e, const struct elector_account *a)
 {
     size_t count = ring_count(e->ring), rank = 0;
@@ -30,7 +30,8 @@ static size_t rank_of(const struct elector *e, const struct elector_account *a)
         size_t member = order[(first + i) % count];
         if (member == (size_t)e->self)
             break;
-        rank += strcmp(ring_name(e->ring, member), a->former) != 0;
+        const char *name = ring_name(e->ring, member);
+        rank += strcmp(name, a->former) != 0 && strcmp(name, a->holder) != 0;
     }
     free(order);
     return rank;

@@ -51,6 +51,17 @@ static void bid_by_rank(struct elector *e, struct elector_account *a, uint64_t n
         elector__bid(e, a, now);
 }
 
+/* All followers see a hung holder within one scan of each other; one of them is enough to end its session.
+ * The statement looks again, so that one who comes late does no harm to the successor. */
+static void evict_by_rank(struct elector *e, struct elector_account *a, uint64_t now)
+{
+    uint64_t delay = elector__seen_delay(e, a);
+    if (delay)
+        elector__evict_at(e, a, now + delay);
+    else
+        elector__evict(e, a, now);
+}
+
 /* With locks: a free one is tried, unless the claim stands without it; one that is taken behind a lapsed
  * claim is asked about. Its holder may be about to claim, so it takes two scans to call a lock without a
  * claim lapsed. Without: what the claims plan says, and what a lock protects is not for us. */
@@ -74,7 +85,7 @@ static void act(struct elector *e, struct elector_account *a, uint64_t now, cons
         else if (lapsed || seen->lock_held)
             bid_by_rank(e, a, now);
     } else if (lapsed && now >= a->ask_at && (!free_account || was_orphan)) {
-        elector__evict(e, a, now);
+        evict_by_rank(e, a, now);
     }
 }
 

@@ -38,15 +38,28 @@ void elector__move(struct elector *e, struct elector_account *a, enum elector_st
     enum elector_state from = a->state;
     if (from == to)
         return;
-    bool known = false;
-    for (size_t i = 0; i < ARRAY_LEN(moves) && !known; i++)
-        known = moves[i].from == from && moves[i].to == to;
-    INVARIANT(known);
+    size_t i = 0;
+    while (i < ARRAY_LEN(moves) && (moves[i].from != from || moves[i].to != to))
+        i++;
+    INVARIANT(i < ARRAY_LEN(moves));
+    e->moved |= UINT32_C(1) << i;
     a->state = to;
     e->busy += (size_t)(from == ELECTOR_FOLLOWER);
     e->busy -= (size_t)(to == ELECTOR_FOLLOWER);
     e->leaders += (size_t)(to == ELECTOR_LEADER);
     e->leaders -= (size_t)(from == ELECTOR_LEADER);
+}
+
+uint32_t elector_moved(const struct elector *e)
+{
+    return e->moved;
+}
+
+void elector_moves_missing(uint32_t moved, struct buf *out)
+{
+    for (size_t i = 0; i < ARRAY_LEN(moves); i++)
+        if (!(moved & UINT32_C(1) << i))
+            buf_printf(out, "%s --> %s: %s\n", names[moves[i].from], names[moves[i].to], moves[i].why);
 }
 
 const char *elector_state_name(enum elector_state state)
@@ -57,6 +70,7 @@ const char *elector_state_name(enum elector_state state)
 
 void elector_dump(struct buf *out)
 {
+    _Static_assert(ARRAY_LEN(moves) <= 32, "one bit each in elector_moved");
     buf_puts(out, "stateDiagram-v2\n    [*] --> FOLLOWER\n");
     for (size_t i = 0; i < ARRAY_LEN(moves); i++)
         buf_printf(out, "    %s --> %s: %s\n", names[moves[i].from], names[moves[i].to], moves[i].why);

@@ -8,8 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "config_numbers.h"
 
 #define STR_OPT(key, strct, field)                                                                           \
     CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, strct, field, 0, 4096)
@@ -118,20 +120,44 @@ static const cyaml_config_t cyaml = {
     .flags = CYAML_CFG_DEFAULT,
 };
 
-static int read_file(const char *path, struct config_file **ret, struct err *err)
+/* Once, for two readers: it may be a pipe. */
+static int slurp(const char *path, struct buf *ret, struct err *err)
+{
+    char chunk[4096];
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return err_set(err, ERR_CONFIG, "config file '%s' cannot be read: %m", path);
+    for (size_t n; (n = fread(chunk, 1, sizeof(chunk), f)) > 0;)
+        buf_put(ret, chunk, n);
+    int rc = ferror(f) ? err_set(err, ERR_CONFIG, "config file '%s' cannot be read: %m", path) : 0;
+    fclose(f);
+    return rc;
+}
+
+static int parse(const char *path, const struct buf *text, struct config_file **ret, struct err *err)
 {
     struct trouble trouble = {0};
     cyaml_config_t config = cyaml;
     config.log_ctx = &trouble;
-    if (access(path, R_OK) != 0)
-        return err_set(err, ERR_CONFIG, "config file '%s' cannot be read: %m", path);
-    cyaml_err_t rc = cyaml_load_file(path, &config, &file_value, (cyaml_data_t **)ret, NULL);
+    cyaml_err_t rc = cyaml_load_data(text->data, text->len, &config, &file_value, (cyaml_data_t **)ret, NULL);
     if (rc == CYAML_OK && *ret)
-        return 0;
+        return config__numbers(path, text, &config, file_fields, err);
     if (rc == CYAML_OK)
         return err_set(err, ERR_CONFIG, "config file '%s' is empty", path);
     return err_set(err, ERR_CONFIG, "config file '%s': %s%s%s %s (docs/config.md lists every key)", path,
                    cyaml_strerror(rc), trouble.cause[0] ? ": " : "", trouble.cause, trouble.place);
+}
+
+static int read_file(const char *path, struct config_file **ret, struct err *err)
+{
+    struct buf text = {0};
+    int rc = slurp(path, &text, err);
+    if (rc == 0 && !text.len)
+        rc = err_set(err, ERR_CONFIG, "config file '%s' is empty", path);
+    if (rc == 0)
+        rc = parse(path, &text, ret, err);
+    buf_done(&text);
+    return rc;
 }
 
 static void set(char **field, const char *value)

@@ -101,6 +101,7 @@ void duty_event(struct world *w, struct relay *r, int account, const struct mana
         return;
     case MANAGER_EV_BEST:
         d->blocks++;
+        d->block_at = w->now;
         return;
     case MANAGER_EV_LOOKED:
         told_stops(w, d, ev);
@@ -165,7 +166,8 @@ void duty_effect(struct world *w, struct relay *r, int account, const struct man
     case MANAGER_FX_SUBMIT:
         check_still(w, r, account, fx);
         t = &w->chain.txs[tx_of_hash(w, fx->hash)];
-        t->poor_block = d->poor ? d->blocks + 1 : 0;
+        /* A chain that stands still takes a step of its own after 5 s at the earliest. */
+        t->poor_block = d->poor && w->now < d->block_at + 4900 * MS ? d->blocks + 1 : 0;
         t->poor_at = w->now;
         t->poor_by = r->holder;
         return;

@@ -11,7 +11,9 @@ from datetime import datetime, timezone
 
 from harness import proc
 from harness.chain import remark
+from harness.leadership import FAST, SLOW, freeze, thaw
 from harness.relay import cli, key_files
+from harness.statements import CountingServer
 from harness.world import World
 
 COUNT = int(os.environ.get('TXRELAY_PLACED_ACCOUNTS', '200'))
@@ -79,6 +81,50 @@ class Placement(unittest.TestCase):
             after = self.holders(world)
             kept = [a for a, holder in before.items() if holder != victim and after[a] != holder]
             self.assertEqual(kept, [], 'nobody else has moved')
+
+    def test_idle_installation(self):
+        """What five relays that have nothing to do ask the database, account by account or all at once."""
+        server = CountingServer()
+        self.addCleanup(server.stop)
+        with World('--block-ms', '1000', accounts=ACCOUNTS, leadership=RING, postgres=server) as world:
+            relays = [world.relay(n) for n in ('r0', 'r1', 'r2', 'r3', 'r4')]
+            proc.wait_for('all five to see each other', lambda: all(
+                (r.status() or {}).get('members') == 5 for r in relays), 60)
+            proc.wait_for('the ring to be followed', lambda: self.balanced(world, 5), 120)
+            self.wait_still(world)
+            rates = server.rates(world.pg.database, 5)
+            total, busy = sum(r for r, _, _ in rates), sum(ms for _, ms, _ in rates)
+            print(f'\n{COUNT} idle accounts over five relays: {total:.1f} statements/s, {busy:.1f} ms of the server a second')
+            for rate, ms, name in rates[:8]:
+                print(f'  {rate:7.1f}/s {ms:7.2f} ms/s  {name}')
+            of = lambda name: sum(rate for rate, _, n in rates if n == name)  # noqa: E731
+            # Leadership asks for all accounts at once: renewals and heartbeats every 800..1200 ms, looks every 150..450.
+            for name, most in (('leader_renew', 1000 / 800), ('member_beat', 1000 / 800), ('leader_scan', 1000 / 150)):
+                self.assertTrue(1 < of(name) <= 5 * most * 1.2, (name, of(name)))
+            self.assertLess(total, 4 * COUNT + 60, 'a look and a poll of the outbox each second and account, and little more')
+
+    def test_one_ends_the_session_of_a_hung_leader(self):
+        """All four followers see the hung leader within a moment; the first in rank asks for its session's end, and leads."""
+        server = CountingServer()
+        self.addCleanup(server.stop)
+        with World(accounts=ACCOUNTS[:1], leadership=FAST, postgres=server) as world:
+            relays = [world.relay(n) for n in ('r0', 'r1', 'r2', 'r3', 'r4')]
+            asked, took = [], []
+            for _ in range(4):
+                proc.wait_for('members', lambda: all((r.status() or {}).get('members') == 5 for r in relays), 60)
+                leader = next(r for r in relays if r.leads('a1'))
+                server.query('SELECT pg_stat_statements_reset()')
+                when = time.time()
+                freeze(leader)
+                proc.wait_for('another leader', lambda: any(r.leads('a1') for r in relays if r is not leader), 30)
+                took.append(min(at for r in relays if r is not leader for at, _ in stamps(r, 'leader.acquired', when)))
+                asked.append(server.calls(world.pg.database).get('leader_evict', 0))
+                thaw(leader)
+            world.settle()
+            print(f'\nhung leader of five, four times: ended after {[f"{t:.1f}" for t in took]} s by {asked} questions')
+            self.assertGreaterEqual(min(asked), 1)
+            self.assertLessEqual(sum(asked), 5, 'one each, and once the second in rank looked that much earlier')
+            self.assertLess(max(took), FAST['expiry_1_ms'] / 1000 + SLOW)
 
     def wait_still(self, world):
         """No more hand-overs: three heartbeats in a row without a new epoch."""

@@ -3,11 +3,15 @@
 chain nothing may happen twice and no nonce may be used for two transactions."""
 import os
 import shutil
+import signal
+import time
 import unittest
 
 from harness import proc
+from harness.application import Application
 from harness.chain import remark
-from harness.leadership import LeadWorld, Server, kill
+from harness.leadership import LeadWorld, Server, kill, log_times
+from harness.patroni import processes_under, signal_all
 from harness.postgres import PG_SH, Postgres
 from harness.proxy import Proxy
 
@@ -140,6 +144,34 @@ class Promoted(unittest.TestCase):
         self.assertEqual(world.pg.value('SELECT min(nonce) FROM txrelay.finished_transactions WHERE id = ANY (%s)',
                                         ([world.committed[remark(f'after {i}')] for i in range(5)],)), 20)
         print(f'\n  promoted without ten commits: {figures}, alerts {len(self.alerts(self.second))}')
+
+    def test_161_synchronous_standby_loses_nothing(self):
+        """The primary is killed under load and what it had sent last is lost on the way: only what the standby had was ever told
+        to anybody, application or relay, so that it can take its place as if nothing had happened."""
+        world = self.world
+        world.pg.query("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        world.pg.value('SELECT pg_reload_conf()')
+        proc.wait_for('the standby to be waited for', lambda: self.old.query(
+            "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'"), 30)
+        self.standby.stream.set('pass', delay_s=0.05)  # a commit that did not wait for it would be far ahead
+        application = Application(world, self.multi([self.old.dir, self.standby.dir]) + ' target_session_attrs=read-write')
+        application.start()
+        self.addCleanup(application.stop)
+        proc.wait_for('some to be committed', lambda: len(application.commits) > 40, 60)
+        before, when = len(application.commits), time.time()
+        self.standby.cut()
+        signal_all(processes_under(int(proc.run([PG_SH, 'pid', self.old.dir]).stdout)), signal.SIGKILL)
+        self.standby.promote()
+        world.pg = self.standby
+        ready = proc.wait_for('a leader there', lambda: [t for r in world.relays for t in log_times(r.text(), 'account.ready')
+                                                         if t > when], 60)
+        proc.wait_for('more to be committed', lambda: len(application.commits) > before + 40, 60)
+        application.stop()
+        self.assertIsNone(application.failed)
+        figures = self.settle_at(self.standby)
+        self.assertEqual(figures['duplicates'] + figures['missing'] + figures['gaps'], 0)
+        self.assertEqual([a for r in world.relays for a in self.alerts(r)], [], 'nobody has missed anything')
+        print(f'\n  synchronous, primary killed after {before} commits: led again after {min(ready) - when:.1f} s; {figures}')
 
     def test_160_the_admissions_are_lost_but_not_the_transactions(self):
         """The outbox rows were replicated, what the leader did with them was not. The new leader reads the blocks since the

@@ -22,7 +22,8 @@
  * - A bid is the session lock first, then the claim that raises the epoch. Without use_lock only the claim.
  * - The lock is never asked for while it is held (session locks stack), and is given up when the claim is
  *   denied. Where it is taken and the claim behind it has lapsed, EVICT asks the database to end the session
- *   that has it (G11..G14; one statement looks and decides, so a healthy holder is never hit).
+ *   that has it (G11..G14; one statement looks and decides, so a healthy holder is never hit). The first in
+ *   rank does so at once, the others when that did not help.
  * - Placement (elector_place.c): one BEAT a heartbeat tells the relays that live. They make a hash ring; an
  *   account that is free is bid for at once by the member that is closest to it, by the others after a delay
  *   by rank. A claim is sticky. With placement by the ring, or rotation, a leader whose account belongs to
@@ -178,5 +179,9 @@ bool elector_leaving(const struct elector *e, int account); /* LEAVE was said, H
 
 const char *elector_state_name(enum elector_state state);
 void elector_dump(struct buf *out); /* the table of moves as a mermaid state diagram */
+
+/* For tests: the moves that this elector has made, and those of the table that are not among `moved`. */
+uint32_t elector_moved(const struct elector *e);
+void elector_moves_missing(uint32_t moved, struct buf *out);
 
 #endif

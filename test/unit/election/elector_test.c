@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -1016,6 +1017,60 @@ static void bids_by_rank(void **state)
     assert_true(last > 0);
 }
 
+/* One of five ends a hung holder's session; the others wait for that one, and for its claim. */
+static void evicts_by_rank(void **state)
+{
+    (void)state;
+    for (size_t target = 0; target < 5; target++) {
+        struct rig *r = rig_place(false, false);
+        elector_place(r->e, 0, place_of(5, target));
+        step(r, UP, "");
+        members(r, 5, 2, "");
+        wait_effect(r, 0, 150, "SCAN");
+        seen(r, HELD(4, -1), target == 2 ? "EVICT:0" : "");
+        if (target != 2) {
+            step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "b", .epoch = 5), "");
+            wait_effect(r, 0, 450, "SCAN"); /* the first in rank has done it: nothing is left to do */
+            seen(r, HELD(5, -1), "");       /* and hangs in its turn */
+            wait_effect(r, 390, 450, "EVICT:0");
+            step(r, EV(.type = ELECTOR_EV_EVICT_REPLY, .ok = true), "LOCK:0");
+            step(r, TAKEN, "");
+            wait_effect(r, 5, 20, "LOCK:0"); /* an eviction was due: now it is a bid */
+        }
+        rig_free(r);
+    }
+}
+
+/* The lock is free before the eviction was due: a bid, and no eviction. */
+static void eviction_becomes_a_bid(void **state)
+{
+    (void)state;
+    struct rig *r = rig_place(false, false);
+    elector_place(r->e, 0, place_of(2, 0));
+    step(r, UP, "");
+    members(r, 2, 1, "");
+    wait_effect(r, 0, 150, "SCAN");
+    seen(r, HELD(4, -1), "");
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .epoch = 5), "");
+    wait_effect(r, 0, 225, "LOCK:0");
+    rig_free(r);
+}
+
+/* The one that hangs may still be a member, and the first in rank: it is not waited for. */
+static void hung_holder_has_no_rank(void **state)
+{
+    (void)state;
+    struct rig *r = rig_place(false, false);
+    elector_place(r->e, 0, place_of(2, 0));
+    step(r, UP, "");
+    members(r, 2, 1, "");
+    wait_effect(r, 0, 150, "SCAN");
+    struct elector_seen hung = HELD(4, -1);
+    hung.holder = "a";
+    seen(r, hung, "EVICT:0");
+    rig_free(r);
+}
+
 /* The holder whose lock is free is dead: its rank costs nothing. */
 static void dead_holder_has_no_rank(void **state)
 {
@@ -1260,6 +1315,26 @@ static void dump_names_every_state(void **state)
     buf_done(&b);
 }
 
+/* docs/design.md shows this very table; what it shows is what is enforced. */
+static void document_shows_the_table(void **state)
+{
+    (void)state;
+    struct buf table = {0}, page = {0};
+    char chunk[4096];
+    FILE *f = fopen(DESIGN_MD, "r");
+    assert_non_null(f);
+    for (size_t n; (n = fread(chunk, 1, sizeof(chunk), f)) > 0;)
+        buf_put(&page, chunk, n);
+    fclose(f);
+    buf_puts(&table, "```mermaid\n");
+    elector_dump(&table);
+    buf_puts(&table, "```\n");
+    if (!strstr(buf_str(&page), buf_str(&table)))
+        fail_msg("docs/design.md does not show the table of moves:\n%s", buf_str(&table));
+    buf_done(&table);
+    buf_done(&page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1306,6 +1381,9 @@ int main(void)
         cmocka_unit_test(many_accounts_one_renewal),
         cmocka_unit_test(beats),
         cmocka_unit_test(bids_by_rank),
+        cmocka_unit_test(evicts_by_rank),
+        cmocka_unit_test(eviction_becomes_a_bid),
+        cmocka_unit_test(hung_holder_has_no_rank),
         cmocka_unit_test(dead_holder_has_no_rank),
         cmocka_unit_test(sticky_stays),
         cmocka_unit_test(ring_hands_over),
@@ -1315,6 +1393,7 @@ int main(void)
         cmocka_unit_test(late_account),
         cmocka_unit_test(config_bounds),
         cmocka_unit_test(dump_names_every_state),
+        cmocka_unit_test(document_shows_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

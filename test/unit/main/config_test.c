@@ -1,0 +1,233 @@
+/* The configuration file, and leadership in it: what each key becomes, and what is refused with which words.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "cli.h"
+
+static char dir[] = "/tmp/txconfig-XXXXXX";
+static char yaml_path[64], key_path[64];
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(chmod(path, 0600), 0);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    if (!mkdtemp(dir))
+        return -1;
+    snprintf(yaml_path, sizeof(yaml_path), "%s/relay.yaml", dir);
+    snprintf(key_path, sizeof(key_path), "%s/alice.key", dir);
+    write_file(key_path, "//Alice\n");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    unlink(yaml_path);
+    unlink(key_path);
+    return rmdir(dir);
+}
+
+/* Loads a file whose leadership section is this; as a relay that starts does. */
+static int load(const char *leadership, struct config *config, struct service_config *service,
+                struct err *err)
+{
+    char text[1024];
+    snprintf(text, sizeof(text),
+             "chain:\n  endpoints:\n    - ws://127.0.0.1:1\n"
+             "accounts:\n  - alias: alice\n    scheme: sr25519\n    key_file: %s\n"
+             "%s%s",
+             key_path, *leadership ? "leadership:\n" : "", leadership);
+    write_file(yaml_path, text);
+    *service = (struct service_config){0};
+    int rc = config_load(&(struct config_flags){.path = yaml_path}, config, err);
+    if (rc)
+        return rc;
+    rc = cli_service_config(config, service, err);
+    if (rc)
+        config_done(config);
+    return rc;
+}
+
+static struct service_config accepted(const char *leadership)
+{
+    struct config config;
+    struct service_config service;
+    struct err err = {0};
+    if (load(leadership, &config, &service, &err))
+        fail_msg("%s is refused: %s", leadership, err.text);
+    struct service_config copy = service;
+    copy.elector = elector_config_defaults(&service.elector);
+    cli_service_config_done(&service);
+    config_done(&config);
+    return copy; /* its pointers are not looked at */
+}
+
+static void refused(const char *leadership, const char *words)
+{
+    struct config config;
+    struct service_config service;
+    struct err err = {0};
+    assert_int_equal(load(leadership, &config, &service, &err), ERR_CONFIG);
+    if (!strstr(err.text, words))
+        fail_msg("%s\nis refused with '%s', which does not say '%s'", leadership, err.text, words);
+    cli_service_config_done(&service); /* what it had read of the keys is freed already */
+}
+
+/* The table of docs/config.md. */
+static void defaults(void **state)
+{
+    (void)state;
+    struct service_config c = accepted("");
+    assert_true(c.elector.use_lock);
+    assert_int_equal(c.elector.heartbeat_ms, 1000);
+    assert_int_equal(c.elector.expiry_1_ms, 5000);
+    assert_int_equal(c.elector.expiry_2_ms, 20000);
+    assert_int_equal(c.elector.margin_ms, 1000);
+    assert_int_equal(c.elector.bid_min_ms, 150);
+    assert_int_equal(c.elector.bid_max_ms, 450);
+    assert_false(c.elector.ring);
+    assert_false(c.elector.rotate);
+    assert_int_equal(c.rotate_blocks, 0);
+    assert_int_equal(c.handover_ms, 0); /* the service's own */
+}
+
+static void each_key_has_its_place(void **state)
+{
+    (void)state;
+    struct service_config c =
+        accepted("  heartbeat_ms: 701\n  expiry_1_ms: 7001\n  expiry_2_ms: 30001\n  margin_ms: 1301\n"
+                 "  bid_min_ms: 101\n  bid_max_ms: 203\n  placement: ring\n  rotate_blocks: 17\n"
+                 "  handover_ms: 4001\n");
+    assert_int_equal(c.elector.heartbeat_ms, 701);
+    assert_int_equal(c.elector.expiry_1_ms, 7001);
+    assert_int_equal(c.elector.expiry_2_ms, 30001);
+    assert_int_equal(c.elector.margin_ms, 1301);
+    assert_int_equal(c.elector.bid_min_ms, 101);
+    assert_int_equal(c.elector.bid_max_ms, 203);
+    assert_true(c.elector.ring);
+    assert_true(c.elector.rotate);
+    assert_int_equal(c.rotate_blocks, 17);
+    assert_int_equal(c.handover_ms, 4001);
+}
+
+static void placements(void **state)
+{
+    (void)state;
+    assert_false(accepted("  placement: sticky\n").elector.ring);
+    assert_true(accepted("  placement: ring\n").elector.ring);
+    assert_false(accepted("  placement: ring\n").elector.rotate);
+    assert_true(accepted("  rotate_blocks: 1\n").elector.rotate);
+    refused("  placement: rings\n", "leadership.placement 'rings' is not one of: sticky, ring");
+    refused("  placement: ''\n", "leadership.placement '' is not one of: sticky, ring");
+}
+
+/* A default moves with what it depends on, so that one key alone can be set. */
+static void defaults_fit_what_is_set(void **state)
+{
+    (void)state;
+    assert_int_equal(accepted("  expiry_1_ms: 30000\n").elector.expiry_2_ms, 30000);
+    assert_int_equal(accepted("  bid_min_ms: 600\n").elector.bid_max_ms, 600);
+    struct service_config single = accepted("  expiry_1_ms: 6000\n  expiry_2_ms: 6000\n");
+    assert_int_equal(single.elector.expiry_1_ms, single.elector.expiry_2_ms);
+}
+
+static void times_that_do_not_fit(void **state)
+{
+    (void)state;
+    refused("  expiry_1_ms: 6000\n  expiry_2_ms: 5999\n",
+            "expiry_2 = 5999 ms is shorter than expiry_1 = 6000 ms: make it at least as long");
+    refused("  expiry_2_ms: 4000\n", "expiry_2 = 4000 ms is shorter than expiry_1 = 5000 ms");
+    refused("  margin_ms: 5000\n",
+            "margin = 5000 ms leaves nothing of expiry_1 = 5000 ms: the gate would never open; make the "
+            "margin smaller");
+    refused("  expiry_1_ms: 900\n", "margin = 1000 ms leaves nothing of expiry_1 = 900 ms");
+    refused("  heartbeat_ms: 3000\n",
+            "heartbeat = 3000 ms is too long for expiry_1 = 5000 ms less margin = 1000 ms: one lost "
+            "renewal would end the role; use at most 1666 ms");
+    refused("  bid_min_ms: 451\n  bid_max_ms: 450\n", "bid_min = 451 ms is longer than bid_max = 450 ms");
+    /* What the last message but one allows is accepted. */
+    assert_int_equal(accepted("  heartbeat_ms: 1666\n").elector.heartbeat_ms, 1666);
+    assert_int_equal(accepted("  bid_min_ms: 450\n  bid_max_ms: 450\n").elector.bid_min_ms, 450);
+    assert_int_equal(accepted("  margin_ms: 2600\n").elector.margin_ms, 2600);
+    refused("  margin_ms: 2601\n", "heartbeat = 1000 ms is too long");
+}
+
+/* With file, line and column. */
+static void values_that_are_none(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"heartbeat_ms", "expiry_1_ms", "expiry_2_ms",   "margin_ms",
+                                       "bid_min_ms",   "bid_max_ms",  "rotate_blocks", "handover_ms"};
+    static const char *const values[] = {"soon", "-1", "4294967296"};
+    for (size_t k = 0; k < ARRAY_LEN(keys); k++)
+        for (size_t v = 0; v < ARRAY_LEN(values); v++) {
+            char text[64];
+            snprintf(text, sizeof(text), "  %s: %s\n", keys[k], values[v]);
+            refused(text, "line: 9, column: ");
+        }
+    /* libcyaml alone would take the digits and leave the rest. */
+    static const char *const tails[] = {"5s", "1.5", "010", "0x10", "1e3", "1_000"};
+    for (size_t k = 0; k < ARRAY_LEN(keys); k++)
+        for (size_t v = 0; v < ARRAY_LEN(tails); v++) {
+            char text[64], words[96];
+            snprintf(text, sizeof(text), "  %s: %s\n", keys[k], tails[v]);
+            snprintf(words, sizeof(words), "leadership.%s '%s' is not a whole number", keys[k], tails[v]);
+            refused(text, words);
+        }
+    refused("  heartbeat_ms: 1000\nmanager:\n  era_period: 64 blocks\n", "manager.era_period '64 blocks'");
+    assert_int_equal(accepted("  rotate_blocks: 0\n  heartbeat_ms: '900'\n").elector.heartbeat_ms, 900);
+    refused("  heartbeat: 1000\n", "heartbeat");
+    refused("  heartbeat: 1000\n", "docs/config.md lists every key");
+}
+
+static void files_that_are_none(void **state)
+{
+    (void)state;
+    static const char *const files[][2] = {
+        {"", "is empty"}, {"# a comment\n", "is empty"}, {"- a\n", "Expecting MAPPING"}};
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        struct config config;
+        struct err err = {0};
+        write_file(yaml_path, files[i][0]);
+        assert_int_equal(config_load(&(struct config_flags){.path = yaml_path}, &config, &err), ERR_CONFIG);
+        if (!strstr(err.text, files[i][1]))
+            fail_msg("'%s' is refused with '%s'", files[i][0], err.text);
+    }
+    struct config config;
+    struct err err = {0};
+    assert_int_equal(config_load(&(struct config_flags){.path = dir}, &config, &err), ERR_CONFIG);
+    assert_non_null(strstr(err.text, "cannot be read"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults),
+        cmocka_unit_test(each_key_has_its_place),
+        cmocka_unit_test(placements),
+        cmocka_unit_test(defaults_fit_what_is_set),
+        cmocka_unit_test(times_that_do_not_fit),
+        cmocka_unit_test(values_that_are_none),
+        cmocka_unit_test(files_that_are_none),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
