@@ -72,7 +72,9 @@ struct listen {
 
     bool told_live;
     uint64_t since_ms;
-    int told_code;
+    uint64_t fresh_at; /* the view was proved to be current: when the question left that was answered */
+    uint64_t stale_at; /* it is told again that the view is stale */
+    struct err told;
     void (*close_cb)(void *arg);
     void *close_arg;
 };
@@ -90,6 +92,8 @@ static inline bool listen__closing(const struct listen *s)
 {
     return s->state == LISTEN_CLOSING_WAIT;
 }
+
+void listen__proved(struct listen *s, uint64_t asked_at);
 
 /* ---- listen_query.c ---- */
 

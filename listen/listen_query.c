@@ -294,6 +294,7 @@ static void on_probe(struct conn_query *query, const struct conn_result *r)
                  "usage=%.2f text=\"the cluster's notification queue fills up: a session that "
                  "listens stays in a transaction; when it is full, commits that notify fail\"",
                  usage);
+    listen__proved(s, s->probe_at);
     s->probe_at = loop_now_ms(s->loop) + s->config.probe_ms;
     listen__arm(s);
 }

@@ -6,7 +6,8 @@
 #include "relay/service.h"
 #include "store/conn.h"
 
-enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+/* EXIT_LATE, EXIT_ELSE: wait only; it ended, but not as was waited for. */
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LATE = 3, EXIT_ELSE = 4 };
 
 /* Each command parses its own arguments (argp) and returns an exit code. */
 int cmd_run(int argc, char **argv);
@@ -14,6 +15,7 @@ int cmd_migrate(int argc, char **argv);
 int cmd_enqueue(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_tail(int argc, char **argv);
+int cmd_wait(int argc, char **argv);
 int cmd_cancel(int argc, char **argv);
 int cmd_bump(int argc, char **argv);
 int cmd_history(int argc, char **argv);
@@ -42,6 +44,10 @@ int cli_control(const char *address, const char *line, void (*answer)(void *arg,
 
 bool cli_is_number(const char *text, bool negative); /* digits, and a sign where that is allowed */
 struct conn_param cli_text(const char *text);        /* NULL: SQL NULL */
+
+/* What a command that follows says of its view, on stderr; err is there when it is not live. */
+enum { CLI_STALE_MS = 10000 };
+void cli_follow_state(const char *command, bool live, uint64_t age_ms, const struct err *err);
 
 /* Keys and settings of a configuration as the service wants them. */
 int cli_service_config(const struct config *c, struct service_config *ret, struct err *err);
