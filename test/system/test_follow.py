@@ -226,7 +226,10 @@ class Stale(Base):
         self.assertTrue(waiting.alive())
         for relay in (leader, follower):
             self.assertIn('database.unreachable', relay.text())
-            self.assertEqual([a['role'] for a in relay.status()['accounts']], ['follower'])
+            status = relay.status()
+            self.assertEqual([a['role'] for a in status['accounts']], ['follower'])
+            self.assertFalse(status['database'])
+            self.assertGreater(status['stale_ms'], 5000)
         sent = len(world.chain.submits())
         proc.run([os.path.join(proc.ROOT, 'test', 'harness', 'pg.sh'), 'restart', world.pg.dir])
         self.assertEqual(waiting.child.wait(90), 0, waiting.text())
@@ -238,6 +241,8 @@ class Stale(Base):
         self.assertGreater(len(world.chain.submits()), sent)
         world.committed[b'\x00\x00\x04\x78'] = tx
         world.settle()
+        self.assertEqual([r.status()['stale_ms'] for r in (leader, follower)], [0, 0])
+        self.assertEqual(tail.stop(), 0)
 
     def test_black_hole(self):
         """No end of the connection is told: the probe finds it, and the age counts from the last proof."""

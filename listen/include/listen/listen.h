@@ -71,12 +71,12 @@ struct listen_config {
     bool signals_only;
     const char *account; /* only this one: alias, 0x id or address; NULL: all */
     int64_t id;          /* only this transaction; 0: all */
-    int64_t since_us;    /* also what finished since then (database clock), e.g. the position of the last event
-                          * that was handled; 0: from the connect on */
-    uint32_t repair_ms;  /* default 60000 */
-    uint32_t probe_ms;   /* default 10000; unanswered for half of it: the connection is replaced */
-    uint32_t scan_rows;  /* rows of one question; default 1000 */
-    uint32_t stale_ms;   /* on_state says so often that the view is still stale; 0: once */
+    int64_t since_us;   /* also what finished since then (database clock), e.g. the position of the last event
+                         * that was handled; 0: from the connect on */
+    uint32_t repair_ms; /* default 60000 */
+    uint32_t probe_ms;  /* default 10000; unanswered for half of it: the connection is replaced */
+    uint32_t scan_rows; /* rows of one question; default 1000 */
+    uint32_t stale_ms;  /* on_state says so often that the view is still stale; 0: once */
     void (*on_event)(void *arg, const struct listen_event *event);
     void (*on_leader_change)(void *arg, const struct listen_leader *change);
     void (*on_wake)(void *arg, int32_t account);
