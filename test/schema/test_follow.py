@@ -117,6 +117,25 @@ class Cleanup(Case):
         self.assertEqual(self.nonces(), [2, 3, 4, 5])
         self.assertEqual(self.cleanup(epoch, 3), 1)
 
+    def test_it_reads_no_more_than_it_removes(self):
+        """Whatever is kept: a call holds the account's row, and its leader waits."""
+        epoch, n = self.lead(), 5000
+        self.superuser().rows('''
+            INSERT INTO txrelay.attempts (account, nonce, number, hash, extrinsic, tip, spec_version, transaction_version,
+                block, epoch, outcome, ended_at) SELECT 1, g, 1, sha256('x'), '\\x84', 0, 1, 1, 1, 1, 'included', now()
+            FROM generate_series(0, %s) g;
+            INSERT INTO txrelay.idempotency_keys (account, key, id, payload_sha256) SELECT 1, g::text, g, sha256('x')
+            FROM generate_series(0, %s) g;
+            ANALYZE txrelay.attempts, txrelay.idempotency_keys''', n, n)
+        self.relay.begin()
+        self.assertEqual(self.cleanup(epoch, 100), 0)
+        for table, least, most in (('attempts', 100, 210), ('idempotency_keys', 0, 10)):
+            read = self.relay.value("SELECT pg_stat_get_xact_tuples_returned(%s::regclass) + sum("
+                                    "pg_stat_get_xact_tuples_fetched(indexrelid)) FROM pg_index WHERE indrelid = %s::regclass",
+                                    *[f'txrelay.{table}'] * 2)
+            self.assertTrue(least <= read <= most, (table, read))
+        self.relay.commit()
+
     def test_what_is_left_of_a_former_life(self):
         epoch, _ = self.pending(4)
         self.finish(self.relay, epoch, *[(n, h32(n), BLOCK, 'ok') for n in range(4)])
