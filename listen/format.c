@@ -55,6 +55,15 @@ static void member_time(struct buf *out, const char *name, int64_t us)
     buf_put_u8(out, '"');
 }
 
+void listen_format_gap_json(int64_t from_us, int64_t to_us, struct buf *out)
+{
+    buf_puts(out, "{\"event\":\"gap\"");
+    member_time(out, "from", from_us);
+    member_time(out, "to", to_us);
+    member_time(out, "position", from_us);
+    buf_put_u8(out, '}');
+}
+
 void listen_format_state_json(int64_t position_us, uint64_t age_ms, const struct err *err, struct buf *out)
 {
     buf_printf(out, "{\"event\":\"%s\"", err ? "stale" : "live");

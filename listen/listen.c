@@ -22,6 +22,8 @@ enum {
     BACKOFF_CAP_MS = 5000,
 };
 
+static const int64_t ALL_US = 86400LL * 1000000; /* since a time on the first day of 1970: all that is kept */
+
 static const char *const setup_signals[] = {"SET statement_timeout = '30s'", "LISTEN leader_change",
                                             "LISTEN outbox_wake", NULL};
 static const char *const setup_all[] = {"SET statement_timeout = '30s'",
@@ -145,7 +147,16 @@ static void begin(struct listen *s)
     listen__arm(s);
 }
 
-void listen__accounts_read(struct listen *s, int64_t now_us)
+/* The scan begins where retention has been: ends may be missing in it. Whoever asks for 1970 wants what is
+ * there. */
+static void tell_gap(struct listen *s, int64_t kept_us)
+{
+    int64_t from = cursor_position(s->cursor);
+    if (from > ALL_US && from < kept_us && s->config.on_gap)
+        s->config.on_gap(s->config.arg, from, kept_us);
+}
+
+void listen__accounts_read(struct listen *s, int64_t now_us, int64_t kept_us)
 {
     if (cursor_state(s->cursor) == CURSOR_DOWN && cursor_known(s->cursor) == 0) {
         const struct account_row *a = s->account ? listen__account_by_name(s, s->account) : NULL;
@@ -162,6 +173,9 @@ void listen__accounts_read(struct listen *s, int64_t now_us)
     }
     if (s->state != LISTEN_LIVE)
         s->state = LISTEN_SCAN_WAIT;
+    tell_gap(s, kept_us);
+    if (listen__closing(s))
+        return;
     listen__step(s, &(struct cursor_event){.type = CURSOR_EV_BEGIN, .now_us = now_us});
 }
 

@@ -163,11 +163,11 @@ static void on_accounts(struct conn_query *query, const struct conn_result *r)
 {
     struct question *q = CONTAINER_OF(query, struct question, query);
     struct listen *s = q->s;
-    int64_t now_us;
+    int64_t now_us, kept_us;
     if (!answered(q, r))
         return;
-    if (listen__accounts_take(s, r, &now_us))
-        listen__accounts_read(s, now_us);
+    if (listen__accounts_take(s, r, &now_us, &kept_us))
+        listen__accounts_read(s, now_us, kept_us);
     else
         misfit(s, "read_accounts");
 }

@@ -103,6 +103,17 @@ static void on_state(void *arg, bool live, uint64_t since_ms, const struct err *
     }
 }
 
+static void on_gap(void *arg, int64_t from_us, int64_t to_us)
+{
+    struct tail *t = arg;
+    log_error("tail.gap",
+              "text=\"the position is older than what retention keeps: ends may have been missed\"");
+    if (!t->json)
+        return;
+    listen_format_gap_json(from_us, to_us, &t->line);
+    print_line(t);
+}
+
 static void on_signal(void *arg, int signum)
 {
     (void)signum;
@@ -143,6 +154,7 @@ int cmd_tail(int argc, char **argv)
                                    .since_us = t.since_us,
                                    .stale_ms = CLI_STALE_MS,
                                    .on_event = on_event,
+                                   .on_gap = on_gap,
                                    .on_state = on_state,
                                    .arg = &t};
     t.loop = loop_new();

@@ -80,6 +80,25 @@ static void on_state(void *arg, bool live, uint64_t since_ms, const struct err *
     s->callback(s->arg, &event);
 }
 
+static void on_gap(void *arg, int64_t from_us, int64_t to_us)
+{
+    struct txrelay_subscription *s = arg;
+    struct txrelay_event event = {
+        .kind = TXRELAY_GAP,
+        .position = from_us,
+        .nonce = -1,
+        .block_number = -1,
+        .account = "",
+        .state = "",
+        .outcome = "",
+        .error = "records that were not told yet may have been removed by retention",
+        .creator = "",
+        .updated_at = to_us,
+        .code = "",
+    };
+    s->callback(s->arg, &event);
+}
+
 struct txrelay *txrelay_open(const char *database, const char *name)
 {
     PRE(database);
@@ -111,6 +130,7 @@ struct txrelay_subscription *txrelay_subscribe(struct txrelay *t, const struct t
                                         .probe_ms = o->probe_ms,
                                         .stale_ms = o->stale_ms ? o->stale_ms : STALE_MS,
                                         .on_event = on_event,
+                                        .on_gap = on_gap,
                                         .on_state = on_state,
                                         .arg = s,
                                     });

@@ -37,11 +37,12 @@ static void on_event(void *arg, const struct txrelay_event *ev)
     static const char *const names[] = {
         [TXRELAY_NEW] = "new",           [TXRELAY_UPDATE] = "update", [TXRELAY_REMOVED] = "removed",
         [TXRELAY_FINISHED] = "finished", [TXRELAY_LIVE] = "live",     [TXRELAY_STALE] = "stale",
+        [TXRELAY_GAP] = "gap",
     };
     if (ev->kind == TXRELAY_STALE)
         printf("stale age_ms=%" PRIu64 " code=%s text=%s\n", ev->age_ms, ev->code, ev->error);
-    else if (ev->kind == TXRELAY_LIVE)
-        printf("live\n");
+    else if (ev->kind == TXRELAY_LIVE || ev->kind == TXRELAY_GAP)
+        printf("%s\n", names[ev->kind]);
     else
         printf("%s account=%s id=%" PRId64 " nonce=%" PRId64 " state=%s outcome=%s\n", names[ev->kind],
                ev->account, ev->id, ev->nonce, ev->state, ev->outcome);

@@ -68,6 +68,13 @@ CREATE VIEW txrelay.follow_finished AS
            f.finished_at
     FROM txrelay.finished_transactions f WHERE f.requeued IS NULL;
 
+-- What retention took: who goes on from an older position is told that it may have missed something.
+CREATE TABLE txrelay.retention (
+    one            boolean PRIMARY KEY DEFAULT true CHECK (one),
+    dropped_before timestamptz NOT NULL
+);
+CREATE VIEW txrelay.follow_kept AS SELECT r.dropped_before FROM txrelay.retention r;
+
 -- Microseconds since 1970, by the database's clock: whatever ended before is there for who reads from now on. That is
 -- now, less what open transactions have ended and not committed: an application may cancel, and commit an hour later
 -- what then says that it ended an hour ago. The clock is read first: who begins to write later says a later time. The
@@ -174,6 +181,9 @@ BEGIN
     LOOP
         EXECUTE format('DROP TABLE txrelay.%I', v_name);
         v_dropped := v_dropped + 1;
+        INSERT INTO retention AS r (dropped_before)
+            VALUES (to_timestamp(right(v_name, 7), 'YYYY"m"MM') + interval '1 month')
+            ON CONFLICT (one) DO UPDATE SET dropped_before = greatest(r.dropped_before, excluded.dropped_before);
     END LOOP;
     RETURN v_dropped;
 END
@@ -226,11 +236,12 @@ $$;
 CREATE INDEX idempotency_keys_age ON txrelay.idempotency_keys (account, created_at);
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA txrelay FROM PUBLIC;
-REVOKE ALL ON txrelay.follow_accounts, txrelay.follow_pending, txrelay.follow_finished FROM PUBLIC;
+REVOKE ALL ON txrelay.follow_accounts, txrelay.follow_pending, txrelay.follow_finished, txrelay.follow_kept,
+    txrelay.retention FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION txrelay.leader_cleanup, txrelay.ensure_partitions, txrelay.drop_partitions
     TO txrelay_relay;
 -- A follower reads, and asks for nothing: applications and relays follow too.
-GRANT SELECT ON txrelay.follow_accounts, txrelay.follow_pending, txrelay.follow_finished
+GRANT SELECT ON txrelay.follow_accounts, txrelay.follow_pending, txrelay.follow_finished, txrelay.follow_kept
     TO txrelay_follower, txrelay_app, txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.follow_position TO txrelay_follower, txrelay_app, txrelay_relay;
 GRANT SELECT ON txrelay.transactions, txrelay.leader_state, txrelay.blocked_accounts TO txrelay_follower;

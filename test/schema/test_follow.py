@@ -86,6 +86,17 @@ class Retention(Case):
         self.relay.commit()
         self.assertEqual(call.join(), [(0,)])
 
+    def test_what_was_dropped_is_on_record(self):
+        kept = "SELECT to_char(dropped_before AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') FROM txrelay.follow_kept"
+        follower = self.session('follower')
+        follower.rows("SET timezone = 'Asia/Kolkata'")
+        self.assertEqual(follower.rows(kept), [])
+        for month, drop in (('2020-02-15', '2020-06-01'), ('2020-01-15', '2020-06-01')):
+            self.relay.rows("SET timezone = 'Asia/Kolkata'")
+            self.relay.value('SELECT txrelay.ensure_partitions(0, %s)', month)
+            self.assertEqual(self.relay.value("SELECT txrelay.drop_partitions(interval '30 days', %s)", drop), 1)
+            self.assertEqual(follower.value(kept), '2020-03-01 00:00', 'an older one takes nothing back')
+
     def test_an_open_reader_is_not_waited_for_long(self):
         """lock_timeout: a long reader of the parent costs retention a turn, and others no standstill."""
         self.relay.value("SELECT txrelay.ensure_partitions(0, '2020-01-15')")

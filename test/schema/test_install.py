@@ -15,7 +15,7 @@ RELAY = APP | {'relay_register', 'leader_claim', 'leader_renew', 'leader_release
                'leader_cleanup', 'leader_look', 'leader_account', 'account_policy', 'ensure_partitions',
                'drop_partitions'}
 VIEWS = {'schema_version', 'transactions', 'leader_state', 'blocked_accounts', 'follow_accounts', 'follow_pending',
-         'follow_finished'}
+         'follow_finished', 'follow_kept'}
 READABLE = {
     'follower': VIEWS,
     'app': VIEWS,

@@ -199,6 +199,24 @@ class Positions(Base):
         again.stop()
 
 
+class Gap(Base):
+    def test_a_position_older_than_what_is_kept_is_told(self):
+        world = self.world()
+        follower = self.login(world, 'dash', 'txrelay_follower')
+        world.wait_leader(world.relay('one'))
+        world.pg.query("SELECT txrelay.ensure_partitions(0, '2020-01-15')")
+        world.pg.query("SELECT txrelay.drop_partitions(interval '30 days')")
+        tx = world.enqueue('still here')
+        world.settle()
+        for since, gaps in (('2020-01-20T00:00:00Z', [('2020-01-20T00:00:00.000000Z', '2020-02-01T00:00:00.000000Z')]),
+                            ('2020-02-01T00:00:00Z', []), ('1', [])):
+            tail = Tail(world, follower, '--since', since).wait_live()
+            self.assertEqual(tail.stop(), 0)
+            self.assertEqual([(r['from'], r['to']) for r in tail.lines('gap')], gaps)
+            self.assertEqual('tail.gap' in tail.process.text(), bool(gaps))
+            self.assertEqual([r['id'] for r in tail.lines('finished')], [tx])
+
+
 class Stale(Base):
     """S17: loud, stale with its age, never promoted, recovers by itself."""
 

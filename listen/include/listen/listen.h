@@ -78,6 +78,10 @@ struct listen_config {
     uint32_t scan_rows; /* rows of one question; default 1000 */
     uint32_t stale_ms;  /* on_state says so often that the view is still stale; 0: once */
     void (*on_event)(void *arg, const struct listen_event *event);
+    /* What ended between the two may have been removed before it was told: the position is older than what
+     * retention keeps. Comes again while that is so. Not for a `since` on the first day of 1970: it asks for
+     * all that is kept. */
+    void (*on_gap)(void *arg, int64_t from_us, int64_t to_us);
     void (*on_leader_change)(void *arg, const struct listen_leader *change);
     void (*on_wake)(void *arg, int32_t account);
     /* live: caught up; what follows is as fast as the database tells it. Not live: the view is that of
@@ -101,6 +105,7 @@ const char *listen_kind_name(enum listen_kind kind);
 /* One line without the newline: a JSON object, or words for people. */
 void listen_format_json(const struct listen_event *event, struct buf *out);
 void listen_format_human(const struct listen_event *event, struct buf *out);
+void listen_format_gap_json(int64_t from_us, int64_t to_us, struct buf *out);
 /* {"event":"live"} or, with err, {"event":"stale"} and how old the view is. */
 void listen_format_state_json(int64_t position_us, uint64_t age_ms, const struct err *err, struct buf *out);
 

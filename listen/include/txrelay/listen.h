@@ -23,7 +23,7 @@
  * it as `since`: every end that comes after it is told, some that came shortly before it (two minutes or so)
  * are told again, and so is every transaction that has not ended. One that the program thinks is under way
  * and that is not told before TXRELAY_LIVE waits in the outbox again. Ends are kept for the retention time of
- * the relays only.
+ * the relays only: after a longer absence TXRELAY_GAP says what may be missing.
  *
  * Units and rules. Times are microseconds since 1970-01-01 UTC by the database's clock; ages and timeouts are
  * milliseconds. Texts and bytes in an event belong to the library and are valid inside the callback only.
@@ -52,6 +52,8 @@ enum txrelay_kind {
     TXRELAY_LIVE,     /* all that there is was told; from now on changes come as they are committed */
     TXRELAY_STALE,    /* the database is out of reach: what was told is age_ms old. Comes again every
                        * stale_ms until TXRELAY_LIVE; the library connects again by itself */
+    TXRELAY_GAP,      /* the position is older than what retention keeps: what ended between it and
+                       * updated_at may have been missed. Look at what was thought to be under way */
 };
 
 struct txrelay_event {
@@ -71,7 +73,7 @@ struct txrelay_event {
     const char *outcome; /* FINISHED: ok, dispatch_error, expired, cancelled, failed, usurped */
     const char *error;   /* why */
     const char *creator;
-    int64_t updated_at;
+    int64_t updated_at; /* GAP: records from then on are there */
 
     /* STALE */
     uint64_t age_ms;  /* since the view was last proved to be current */
@@ -83,7 +85,7 @@ struct txrelay_options {
     const char *account; /* only this one: alias, 0x and account id, or address; NULL: all */
     int64_t id;          /* only this transaction; 0: all */
     int64_t since;       /* a position, or a time: also what ended since then. 0: from the connect on; 1: all
-                          * that is kept */
+                          * that is kept, and no TXRELAY_GAP */
     uint32_t stale_ms;   /* default 10000 */
     uint32_t probe_ms;   /* default 10000: so often the connection is proved to be alive; one that does not
                           * answer for half of it is replaced */
