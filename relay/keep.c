@@ -7,7 +7,7 @@ enum {
     FIRST_MS = 60000, /* a relay that starts has better things to do */
     MAY_MS = 10000,   /* it leads nothing now, or has no database */
     MORE_MS = 1000,   /* a calm rate: one batch a second */
-    FAILED_MS = 60000,
+    FAILED_MS = 300000,
 };
 
 static void due_in(struct keep_plan *p, uint64_t now, uint64_t ms)

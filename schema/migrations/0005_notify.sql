@@ -161,10 +161,11 @@ BEGIN
 END
 $$;
 
--- Retention of finished transactions: drops the partitions whose every row is older than p_keep. Any number of callers:
--- they take turns, and each looks again.
+-- Retention of finished transactions: drops the partitions whose every row is older than p_keep. Who comes while another
+-- is at it does nothing. A lock is waited for so short because leaders' writes wait behind it, which a long reader (a
+-- dump) would make them do at every try.
 CREATE FUNCTION txrelay.drop_partitions(p_keep interval, p_now timestamptz DEFAULT clock_timestamp()) RETURNS int
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET lock_timeout = '2s'
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET lock_timeout = '300ms'
 SET timezone = 'UTC' AS $$
 DECLARE
     v_name text;
@@ -174,7 +175,9 @@ BEGIN
         PERFORM bad_argument('drop_partitions', 'p_keep', format('is %s; at least 1 day', coalesce(p_keep::text,
             'NULL')), 'It is how long records of finished transactions are kept.');
     END IF;
-    PERFORM pg_advisory_xact_lock(9002, 0);
+    IF NOT pg_try_advisory_xact_lock(9002, 0) THEN
+        RETURN 0;
+    END IF;
     FOR v_name IN SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
         WHERE i.inhparent = 'txrelay.finished_transactions'::regclass AND c.relname ~ '_[0-9]{4}m[0-9]{2}$'
           AND to_timestamp(right(c.relname, 7), 'YYYY"m"MM') + interval '1 month' <= p_now - p_keep
