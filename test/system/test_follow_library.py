@@ -29,7 +29,7 @@ class Installed:
                     'CC': cache('CMAKE_C_COMPILER'), 'CFLAGS': cache('CMAKE_C_FLAGS') + ' -Wall -Wextra -Werror'}
         self.build = os.path.join(self.dir, 'example')
         shutil.copytree(EXAMPLE, self.build)
-        proc.run(['make', '-C', self.build, 'follow'], env=self.env)
+        proc.run(['make', '-C', self.build, 'follow', 'follow-static'], env=self.env)
 
     def compile(self, compiler, source, suffix, *flags):
         path = os.path.join(self.dir, f'one{suffix}')
@@ -45,10 +45,10 @@ class Installed:
 class Program:
     """A running example; it ends when its standard input does."""
 
-    def __init__(self, installed, name, dsn, account, position):
+    def __init__(self, installed, name, dsn, account, position, program='follow', env=None):
         self.log = os.path.join(installed.dir, f'{name}.log')
-        self.process = proc.Process([os.path.join(installed.build, 'follow'), dsn, account, position], self.log,
-                                    env=installed.env, stdin=subprocess.PIPE)
+        self.process = proc.Process([os.path.join(installed.build, program), dsn, account, position], self.log,
+                                    env=installed.env if env is None else env, stdin=subprocess.PIPE)
 
     def lines(self):
         return self.process.text().splitlines()
@@ -82,6 +82,22 @@ class Library(unittest.TestCase):
         names = [line.split()[-1].split('@')[0] for line in out.splitlines()]
         self.assertGreater(len(names), 5)
         self.assertEqual([n for n in names if not n.lower().startswith('txrelay_')], [])
+        out = proc.run(['nm', '--defined-only', '--extern-only', os.path.join(self.installed.lib, 'libtxrelay-listen.a')]).stdout
+        statics = [line.split()[-1] for line in out.splitlines() if len(line.split()) == 3]
+        self.assertEqual(sorted(statics), sorted(n for n in names if n.startswith('txrelay_')))
+
+    def test_linked_statically(self):
+        with World() as world:
+            world.wait_leader(world.relay('one'))
+            needed = proc.run(['ldd', os.path.join(self.installed.build, 'follow-static')]).stdout
+            self.assertNotIn('txrelay', needed.replace(self.installed.dir, ''))
+            program = Program(self.installed, 'static', self.app(world), 'alice', os.path.join(world.dir, 'position'),
+                              'follow-static', env={})
+            program.wait('^live')
+            tx = world.enqueue('static')
+            program.wait(rf'^finished account=alice id={tx} .* outcome=ok$')
+            self.assertEqual(program.end(), 0)
+            world.settle()
 
     def test_the_header_is_strict_c99_and_cxx(self):
         if 'sanitize' in self.installed.env['CFLAGS']:
