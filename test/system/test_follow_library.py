@@ -83,8 +83,8 @@ class Library(unittest.TestCase):
         self.assertGreater(len(names), 5)
         self.assertEqual([n for n in names if not n.lower().startswith('txrelay_')], [])
         out = proc.run(['nm', '--defined-only', '--extern-only', os.path.join(self.installed.lib, 'libtxrelay-listen.a')]).stdout
-        statics = [line.split()[-1] for line in out.splitlines() if len(line.split()) == 3]
-        self.assertEqual(sorted(statics), sorted(n for n in names if n.startswith('txrelay_')))
+        exported = [line.split()[-1] for line in out.splitlines() if len(line.split()) == 3]
+        self.assertEqual(sorted(exported), sorted(n for n in names if n.startswith('txrelay_')))
 
     def test_linked_statically(self):
         with World() as world:
