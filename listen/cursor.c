@@ -335,6 +335,11 @@ size_t cursor_lookups(const struct cursor *c, const struct cursor_lookup **ret_l
     return c->looking ? c->asked_count : 0;
 }
 
+int64_t cursor_position(const struct cursor *c)
+{
+    return c->position_us ? scan_from(c) : c->config.since_us;
+}
+
 enum cursor_state cursor_state(const struct cursor *c)
 {
     return c->state;

@@ -46,6 +46,36 @@ static void member_hex(struct buf *out, const char *name, const void *data, size
     buf_put_u8(out, '"');
 }
 
+static void member_time(struct buf *out, const char *name, int64_t us)
+{
+    if (!us)
+        return;
+    buf_printf(out, ",\"%s\":\"", name);
+    listen__time_put(out, us);
+    buf_put_u8(out, '"');
+}
+
+void listen_format_gap_json(int64_t from_us, int64_t to_us, struct buf *out)
+{
+    buf_puts(out, "{\"event\":\"gap\"");
+    member_time(out, "from", from_us);
+    member_time(out, "to", to_us);
+    member_time(out, "position", from_us);
+    buf_put_u8(out, '}');
+}
+
+void listen_format_state_json(int64_t position_us, uint64_t age_ms, const struct err *err, struct buf *out)
+{
+    buf_printf(out, "{\"event\":\"%s\"", err ? "stale" : "live");
+    if (err) {
+        buf_printf(out, ",\"age_ms\":%llu", (unsigned long long)age_ms);
+        member_text(out, "code", err_name(err->code));
+        member_text(out, "text", err->text);
+    }
+    member_time(out, "position", position_us);
+    buf_put_u8(out, '}');
+}
+
 void listen_format_json(const struct listen_event *ev, struct buf *out)
 {
     buf_printf(out, "{\"event\":\"%s\"", listen_kind_name(ev->kind));
@@ -66,11 +96,8 @@ void listen_format_json(const struct listen_event *ev, struct buf *out)
         buf_printf(out, ",\"block_number\":%lld", (long long)ev->block_number);
     member_text(out, "error", ev->error);
     member_text(out, "creator_id", ev->creator);
-    if (ev->updated_at_us) {
-        buf_puts(out, ",\"updated_at\":\"");
-        listen__time_put(out, ev->updated_at_us);
-        buf_put_u8(out, '"');
-    }
+    member_time(out, "updated_at", ev->updated_at_us);
+    member_time(out, "position", ev->position_us);
     buf_printf(out, ",\"from_scan\":%s}", ev->from_scan ? "true" : "false");
 }
 

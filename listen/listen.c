@@ -22,6 +22,8 @@ enum {
     BACKOFF_CAP_MS = 5000,
 };
 
+static const int64_t ALL_US = 86400LL * 1000000; /* since a time on the first day of 1970: all that is kept */
+
 static const char *const setup_signals[] = {"SET statement_timeout = '30s'", "LISTEN leader_change",
                                             "LISTEN outbox_wake", NULL};
 static const char *const setup_all[] = {"SET statement_timeout = '30s'",
@@ -34,23 +36,40 @@ static const char *const setup_all[] = {"SET statement_timeout = '30s'",
 
 /* ---- what the owner is told ---- */
 
+static void say_state(struct listen *s)
+{
+    s->stale_at = UINT64_MAX;
+    if (!s->told_live && s->config.stale_ms)
+        s->stale_at = loop_now_ms(s->loop) + s->config.stale_ms;
+    if (s->config.on_state)
+        s->config.on_state(s->config.arg, s->told_live, s->since_ms, s->told.code ? &s->told : NULL);
+    if (!listen__closing(s))
+        listen__arm(s);
+}
+
 static void tell_state(struct listen *s, bool live, const struct err *err)
 {
     int code = err ? err->code : 0;
-    if (live == s->told_live && (live || code == s->told_code))
+    if (live == s->told_live && (live || code == s->told.code))
         return;
     if (live != s->told_live)
-        s->since_ms = loop_now_ms(s->loop);
+        s->since_ms = live ? loop_now_ms(s->loop) : s->fresh_at;
     s->told_live = live;
-    s->told_code = code;
-    if (s->config.on_state)
-        s->config.on_state(s->config.arg, live, s->since_ms, err);
+    s->told = err ? *err : (struct err){0};
+    say_state(s);
+}
+
+void listen__proved(struct listen *s, uint64_t asked_at)
+{
+    if (s->told_live && asked_at > s->fresh_at)
+        s->fresh_at = asked_at;
 }
 
 static void tell_event(struct listen *s, const struct listen_event *event)
 {
     struct listen_event ev = *event;
     const struct account_row *a = listen__account(s, ev.account);
+    ev.position_us = cursor_position(s->cursor);
     if (a) {
         ev.alias = a->alias;
         ev.account_id_len = a->id_len;
@@ -71,6 +90,8 @@ static void live(struct listen *s)
     s->repair_at = now + (took * 20 > s->config.repair_ms ? took * 20 : s->config.repair_ms);
     if (s->rescan && s->repair_at > now + RESCAN_MS)
         s->repair_at = now + RESCAN_MS;
+    if (s->begun_at > s->fresh_at)
+        s->fresh_at = s->begun_at;
     tell_state(s, true, NULL);
 }
 
@@ -126,7 +147,16 @@ static void begin(struct listen *s)
     listen__arm(s);
 }
 
-void listen__accounts_read(struct listen *s, int64_t now_us)
+/* The scan begins where retention has been: ends may be missing in it. Whoever asks for 1970 wants what is
+ * there. */
+static void tell_gap(struct listen *s, int64_t kept_us)
+{
+    int64_t from = cursor_position(s->cursor);
+    if (from > ALL_US && from < kept_us && s->config.on_gap)
+        s->config.on_gap(s->config.arg, from, kept_us);
+}
+
+void listen__accounts_read(struct listen *s, int64_t now_us, int64_t kept_us)
 {
     if (cursor_state(s->cursor) == CURSOR_DOWN && cursor_known(s->cursor) == 0) {
         const struct account_row *a = s->account ? listen__account_by_name(s, s->account) : NULL;
@@ -143,6 +173,9 @@ void listen__accounts_read(struct listen *s, int64_t now_us)
     }
     if (s->state != LISTEN_LIVE)
         s->state = LISTEN_SCAN_WAIT;
+    tell_gap(s, kept_us);
+    if (listen__closing(s))
+        return;
     listen__step(s, &(struct cursor_event){.type = CURSOR_EV_BEGIN, .now_us = now_us});
 }
 
@@ -268,8 +301,10 @@ static void on_up(void *arg)
     if (s->config.signals_only) {
         s->state = LISTEN_LIVE;
         s->repair_at = UINT64_MAX;
-        listen__arm(s);
+        s->fresh_at = loop_now_ms(s->loop);
         tell_state(s, true, NULL);
+        if (!listen__closing(s))
+            listen__arm(s);
     } else {
         begin(s);
     }
@@ -316,6 +351,8 @@ void listen__arm(struct listen *s)
         next = s->repair_at;
     if (s->probe_at < next && probe_due(s, s->probe_at))
         next = s->probe_at;
+    if (s->stale_at < next)
+        next = s->stale_at;
     if (next == UINT64_MAX)
         loop_timer_stop(s->timer);
     else
@@ -326,6 +363,10 @@ static void on_timer(void *arg)
 {
     struct listen *s = arg;
     uint64_t now = loop_now_ms(s->loop);
+    if (now >= s->stale_at)
+        say_state(s);
+    if (listen__closing(s))
+        return;
     if (now >= answer_due(s)) {
         no_answer(s);
         return;
@@ -333,7 +374,7 @@ static void on_timer(void *arg)
     if (s->state == LISTEN_RETRY_WAIT && now >= s->retry_at) {
         struct err again;
         err_set(&again, ERR_DB_UNAVAILABLE, "connecting again after a question that failed");
-        again.code = s->told_code; /* the state that was told stays */
+        again.code = s->told.code; /* the state that was told stays */
         conn_reconnect(s->conn, &again);
         return;
     }
@@ -359,7 +400,8 @@ struct listen *listen_new(struct loop *l, const struct listen_config *config)
     s->account = config->account ? xstrdup(config->account) : NULL;
     s->backoff = (struct backoff){.base_ms = BACKOFF_BASE_MS, .cap_ms = BACKOFF_CAP_MS};
     s->rng.state = loop_seed();
-    s->since_ms = loop_now_ms(l);
+    s->since_ms = s->fresh_at = loop_now_ms(l);
+    s->stale_at = UINT64_MAX;
     list_init(&s->held);
     s->timer = loop_timer_new(l, on_timer, s);
     s->cursor =
@@ -404,6 +446,11 @@ void listen_close(struct listen *s, void (*cb)(void *arg), void *arg)
     s->close_arg = arg;
     s->timer = loop_timer_close(s->timer);
     conn_close(s->conn, on_closed, s);
+}
+
+int64_t listen_position(const struct listen *s)
+{
+    return cursor_position(s->cursor);
 }
 
 bool listen_is_live(const struct listen *s, uint64_t *ret_since_ms)

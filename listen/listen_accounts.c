@@ -60,11 +60,13 @@ static bool take(struct listen *s, const struct conn_result *r, int row)
     return true;
 }
 
-bool listen__accounts_take(struct listen *s, const struct conn_result *r, int64_t *ret_now_us)
+bool listen__accounts_take(struct listen *s, const struct conn_result *r, int64_t *ret_now_us,
+                           int64_t *ret_kept_us)
 {
     int rows = conn_result_rows(r);
     listen__accounts_free(s);
-    if (rows < 1 || conn_result_columns(r) != 5 || !get_number(r, 0, 4, ret_now_us))
+    if (rows < 1 || conn_result_columns(r) != 6 || !get_number(r, 0, 4, ret_now_us) ||
+        !get_number(r, 0, 5, ret_kept_us))
         return false;
     for (int i = 0; i < rows; i++) {
         if (conn_result_is_null(r, i, 0))

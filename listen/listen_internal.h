@@ -72,7 +72,9 @@ struct listen {
 
     bool told_live;
     uint64_t since_ms;
-    int told_code;
+    uint64_t fresh_at; /* the view was proved to be current: when the question left that was answered */
+    uint64_t stale_at; /* it is told again that the view is stale */
+    struct err told;
     void (*close_cb)(void *arg);
     void *close_arg;
 };
@@ -83,13 +85,15 @@ struct listen {
 void listen__step(struct listen *s, const struct cursor_event *ev);
 /* The session cannot be used as it is: state and retry. */
 void listen__question_failed(struct listen *s, const struct err *err);
-void listen__accounts_read(struct listen *s, int64_t now_us);
+void listen__accounts_read(struct listen *s, int64_t now_us, int64_t kept_us);
 void listen__pending_answered(struct listen *s); /* let go of the notifications that were held */
 void listen__arm(struct listen *s);              /* the timer, to whatever is next */
 static inline bool listen__closing(const struct listen *s)
 {
     return s->state == LISTEN_CLOSING_WAIT;
 }
+
+void listen__proved(struct listen *s, uint64_t asked_at);
 
 /* ---- listen_query.c ---- */
 
@@ -105,7 +109,8 @@ bool listen__asking(const struct listen *s); /* any question but the probe is in
 /* ---- listen_accounts.c ---- */
 
 /* Takes the place of what was known. false: the rows do not fit. */
-bool listen__accounts_take(struct listen *s, const struct conn_result *r, int64_t *ret_now_us);
+bool listen__accounts_take(struct listen *s, const struct conn_result *r, int64_t *ret_now_us,
+                           int64_t *ret_kept_us);
 void listen__accounts_free(struct listen *s);
 const struct account_row *listen__account(const struct listen *s, int32_t number);
 /* By id, as a notification has it: NULL when it is not known or not the only one. */

@@ -163,11 +163,11 @@ static void on_accounts(struct conn_query *query, const struct conn_result *r)
 {
     struct question *q = CONTAINER_OF(query, struct question, query);
     struct listen *s = q->s;
-    int64_t now_us;
+    int64_t now_us, kept_us;
     if (!answered(q, r))
         return;
-    if (listen__accounts_take(s, r, &now_us))
-        listen__accounts_read(s, now_us);
+    if (listen__accounts_take(s, r, &now_us, &kept_us))
+        listen__accounts_read(s, now_us, kept_us);
     else
         misfit(s, "read_accounts");
 }
@@ -294,6 +294,7 @@ static void on_probe(struct conn_query *query, const struct conn_result *r)
                  "usage=%.2f text=\"the cluster's notification queue fills up: a session that "
                  "listens stays in a transaction; when it is full, commits that notify fail\"",
                  usage);
+    listen__proved(s, s->probe_at);
     s->probe_at = loop_now_ms(s->loop) + s->config.probe_ms;
     listen__arm(s);
 }

@@ -1,6 +1,10 @@
 #include "time_text.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "listen/listen.h"
 
 static const int64_t day_us = 86400LL * 1000000;
 
@@ -64,6 +68,18 @@ bool listen__time_parse(const char *text, int64_t *ret_us)
     int64_t seconds = (hour * 60 + minute) * 60 + second;
     *ret_us = days_of(year, month, day) * day_us + seconds * 1000000 + micro;
     return true;
+}
+
+bool listen_since_parse(const char *text, int64_t *ret_us)
+{
+    char *end;
+    if (listen__time_parse(text, ret_us))
+        return *ret_us > 0;
+    double seconds = strtod(text, &end);
+    if (!*text || *end || !isfinite(seconds) || seconds <= 0 || seconds > 253402300799.0)
+        return false;
+    *ret_us = (int64_t)(seconds * 1e6);
+    return *ret_us > 0;
 }
 
 void listen__time_put(struct buf *out, int64_t us)

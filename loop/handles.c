@@ -88,6 +88,7 @@ void loop_poll_set(struct loop_poll *p, int events)
     if (events == p->mask)
         return;
     p->mask = events;
+    p->loop->armed = true;
     if (!events) {
         uv_poll_stop(&p->uv);
         return;

@@ -11,6 +11,7 @@ struct loop {
     uv_idle_t idle;   /* keeps the loop from blocking while tasks wait */
     uv_check_t check; /* runs the tasks, after I/O */
     struct list tasks;
+    bool armed;   /* what is waited for changed: the kernel hears of it in the next round only */
     size_t open;  /* handles that their owners have not closed */
     size_t works; /* thread pool work not yet done */
 };

@@ -38,6 +38,7 @@ struct loop *loop_new(void)
     uv_check_start(&l->check, run_tasks);
     uv_unref((uv_handle_t *)&l->check);
     list_init(&l->tasks);
+    l->armed = true;
     return l;
 }
 
@@ -49,6 +50,29 @@ void loop_run(struct loop *l)
 void loop_stop(struct loop *l)
 {
     uv_stop(&l->uv);
+}
+
+int loop_fd(const struct loop *l)
+{
+    return uv_backend_fd(&l->uv);
+}
+
+int loop_wait_ms(struct loop *l)
+{
+    if (!uv_loop_alive(&l->uv))
+        return -1;
+    if (l->armed)
+        return 0;
+    uv_update_time(&l->uv);
+    return uv_backend_timeout(&l->uv);
+}
+
+void loop_turn(struct loop *l)
+{
+    do {
+        l->armed = false;
+        uv_run(&l->uv, UV_RUN_NOWAIT);
+    } while (l->armed);
 }
 
 static void report_open(uv_handle_t *h, void *arg)

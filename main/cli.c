@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/hex.h"
+#include "base/log.h"
 #include "embedded.h"
 #include "loop/peer.h"
 
@@ -223,6 +224,19 @@ int cli_control(const char *address, const char *line, void (*answer)(void *arg,
     loop_run(l);
     loop_free(l);
     return err->code;
+}
+
+/* ---- following ---- */
+
+void cli_follow_state(const char *command, bool live, uint64_t age_ms, const struct err *err)
+{
+    char event[32];
+    snprintf(event, sizeof(event), "%s.%s", command, live ? "live" : "stale");
+    if (live)
+        log_info(event, "text=\"caught up with the database\"");
+    else
+        log_error(event, "role=follower age_s=%llu code=%s text=\"%s\"", (unsigned long long)(age_ms / 1000),
+                  err_name(err->code), err->text);
 }
 
 /* ---- results ---- */

@@ -10,7 +10,8 @@
 #include "relay/service.h"
 #include "store/conn.h"
 
-enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+/* EXIT_LATE, EXIT_ELSE: wait only; it ended, but not as was waited for. */
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LATE = 3, EXIT_ELSE = 4 };
 
 /* Each command parses its own arguments (argp) and returns an exit code. */
 int cmd_run(int argc, char **argv);
@@ -20,6 +21,7 @@ int cmd_encode(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_tail(int argc, char **argv);
+int cmd_wait(int argc, char **argv);
 int cmd_cancel(int argc, char **argv);
 int cmd_bump(int argc, char **argv);
 int cmd_history(int argc, char **argv);
@@ -56,6 +58,10 @@ int cli_with_metadata(const char *file, const struct config *config,
 int cli_read(FILE *f, const char *name, struct buf *out, struct err *err); /* to the end; bounded */
 /* Into the outbox without options; prints the id. */
 int cli_enqueue(const char *dsn, const char *account, const struct buf *call);
+
+/* What a command that follows says of its view, on stderr; err is there when it is not live. */
+enum { CLI_STALE_MS = 10000 };
+void cli_follow_state(const char *command, bool live, uint64_t age_ms, const struct err *err);
 
 /* Keys and settings of a configuration as the service wants them. */
 int cli_service_config(const struct config *c, struct service_config *ret, struct err *err);

@@ -62,6 +62,8 @@ static void settings(const struct config_file *f, struct service_config *ret)
                     .seed = loop_seed()},
         .rotate_blocks = f->leadership.rotate_blocks,
         .handover_ms = f->leadership.handover_ms,
+        .keep_days = f->retention.keep_days,
+        .keep_interval_ms = f->retention.interval_ms,
         .manager = {.window_max = f->manager.window,
                     .batch_max = f->manager.batch,
                     .unanswered_max = f->manager.unanswered,

@@ -78,6 +78,8 @@ static void explain(const struct config *c)
     number("manager.window", f->manager.window, 256);
     number("manager.batch", f->manager.batch, 128);
     number("manager.era_period", config_era_period(f), 0);
+    number("retention.keep_days", f->retention.keep_days, 30);
+    number("retention.interval_ms", f->retention.interval_ms, 3600000);
     free(url);
 }
 

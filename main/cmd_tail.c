@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/check.h"
@@ -41,9 +40,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "--id '%s' is not a transaction id", arg);
         return 0;
     case 's':
-        t->since_us = (int64_t)(strtod(arg, &end) * 1e6);
-        if (t->since_us <= 0 || *end)
-            argp_error(state, "--since '%s' is not seconds since 1970", arg);
+        if (!listen_since_parse(arg, &t->since_us))
+            argp_error(state,
+                       "--since '%s' is neither a position of a line before, nor a time like "
+                       "2026-11-27T22:00:00.123456Z or seconds since 1970",
+                       arg);
         return 0;
     case 'j':
         t->json = true;
@@ -68,34 +69,49 @@ static void stop(struct tail *t)
     listen_close(t->listen, closed, t);
 }
 
+static void print_line(struct tail *t)
+{
+    buf_put_u8(&t->line, '\n');
+    fwrite(t->line.data, 1, t->line.len, stdout);
+    buf_clear(&t->line);
+    if (fflush(stdout) != 0) /* nobody reads any more */
+        stop(t);
+}
+
 static void on_event(void *arg, const struct listen_event *event)
 {
     struct tail *t = arg;
-    buf_clear(&t->line);
     if (t->json)
         listen_format_json(event, &t->line);
     else
         listen_format_human(event, &t->line);
-    buf_put_u8(&t->line, '\n');
-    fwrite(t->line.data, 1, t->line.len, stdout);
-    if (fflush(stdout) != 0) /* nobody reads any more */
-        stop(t);
+    print_line(t);
 }
 
 static void on_state(void *arg, bool live, uint64_t since_ms, const struct err *err)
 {
     struct tail *t = arg;
-    if (live) {
-        log_info("tail.live", "since_ms=%llu", (unsigned long long)since_ms);
-        return;
+    uint64_t age_ms = live ? 0 : loop_now_ms(t->loop) - since_ms;
+    if (t->json) {
+        listen_format_state_json(listen_position(t->listen), age_ms, live ? NULL : err, &t->line);
+        print_line(t);
     }
-    if (!err || !err->code)
-        return;
-    log_warn("tail.stale", "code=%s text=\"%s\"", err_name(err->code), err->text);
-    if (err_class(err->code) == ERR_CLASS_PERMANENT) {
+    cli_follow_state("tail", live, age_ms, err);
+    if (!live && err_class(err->code) == ERR_CLASS_PERMANENT) {
         t->exit_code = cli_fail(err);
         stop(t);
     }
+}
+
+static void on_gap(void *arg, int64_t from_us, int64_t to_us)
+{
+    struct tail *t = arg;
+    log_error("tail.gap",
+              "text=\"the position is older than what retention keeps: ends may have been missed\"");
+    if (!t->json)
+        return;
+    listen_format_gap_json(from_us, to_us, &t->line);
+    print_line(t);
 }
 
 static void on_signal(void *arg, int signum)
@@ -109,7 +125,10 @@ int cmd_tail(int argc, char **argv)
     static const struct argp_option options[] = {
         {"account", 'a', "ACCOUNT", 0, "only this one: alias, 0x id or address", 0},
         {"id", 'i', "ID", 0, "only this transaction", 0},
-        {"since", 's', "SECONDS", 0, "also what finished since then (seconds since 1970, database clock)", 0},
+        {"since", 's', "POSITION", 0,
+         "go on after a line that had this position; or a time of the database's clock: also what finished "
+         "since then",
+         0},
         {"json", 'j', NULL, 0, "JSON lines", 0},
         {0}};
     static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
@@ -118,8 +137,9 @@ int cmd_tail(int argc, char **argv)
         .parser = parse,
         .children = children,
         .doc = "Follow statuses as they come: first what is pending now, then every change, each at least "
-               "once and in "
-               "order per transaction. A lost connection is made again and what was missed is read."};
+               "once and in order per transaction. A lost connection is made again and what was missed is "
+               "read. With --json every line has a position for --since; the line \"live\" says that all was "
+               "told, \"stale\" that the database is out of reach, and how old the view is."};
     struct tail t = {0};
     struct config config;
     argp_parse(&argp, argc, argv, 0, NULL, &t);
@@ -132,7 +152,9 @@ int cmd_tail(int argc, char **argv)
                                    .account = t.account,
                                    .id = t.id,
                                    .since_us = t.since_us,
+                                   .stale_ms = CLI_STALE_MS,
                                    .on_event = on_event,
+                                   .on_gap = on_gap,
                                    .on_state = on_state,
                                    .arg = &t};
     t.loop = loop_new();

@@ -13,6 +13,8 @@
 #include "base/log.h"
 #include "config_numbers.h"
 
+enum { KEEP_DAYS_MAX = 36500 };
+
 #define STR_OPT(key, strct, field)                                                                           \
     CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, strct, field, 0, 4096)
 #define STR_REQ(key, strct, field)  CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER, strct, field, 1, 4096)
@@ -72,6 +74,11 @@ static const cyaml_schema_field_t manager_fields[] = {
     UINT_OPT("gap_blocks", struct config_manager, gap_blocks),
     CYAML_FIELD_END,
 };
+static const cyaml_schema_field_t retention_fields[] = {
+    UINT_OPT("keep_days", struct config_retention, keep_days),
+    UINT_OPT("interval_ms", struct config_retention, interval_ms),
+    CYAML_FIELD_END,
+};
 #define SECTION(key, field, fields)                                                                          \
     CYAML_FIELD_MAPPING(key, CYAML_FLAG_OPTIONAL, struct config_file, field, fields)
 static const cyaml_schema_field_t file_fields[] = {
@@ -82,6 +89,7 @@ static const cyaml_schema_field_t file_fields[] = {
     SECTION("chain", chain, chain_fields),
     SECTION("leadership", leadership, leadership_fields),
     SECTION("manager", manager, manager_fields),
+    SECTION("retention", retention, retention_fields),
     CYAML_FIELD_SEQUENCE("accounts", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_file, accounts,
                          &account_value, 0, 100000),
     CYAML_FIELD_END,
@@ -226,6 +234,9 @@ static int check(const struct config_file *f, struct err *err)
     const char *placement = f->leadership.placement;
     if (placement && strcmp(placement, "sticky") != 0 && strcmp(placement, "ring") != 0)
         return err_set(err, ERR_CONFIG, "leadership.placement '%s' is not one of: sticky, ring", placement);
+    if (f->retention.keep_days > KEEP_DAYS_MAX)
+        return err_set(err, ERR_CONFIG, "retention.keep_days %u is above %d (which is for ever)",
+                       f->retention.keep_days, KEEP_DAYS_MAX);
     uint32_t period = config_era_period(f);
     if (period & (period - 1) || period > 4096 || (period && period < 4))
         return err_set(err, ERR_CONFIG,

@@ -44,6 +44,10 @@ struct config_manager {
     uint32_t *era_period; /* default 64 */
 };
 
+struct config_retention {
+    uint32_t keep_days, interval_ms;
+};
+
 struct config_file {
     char *name;
     char *log_level;
@@ -52,6 +56,7 @@ struct config_file {
     struct config_chain chain;
     struct config_leadership leadership;
     struct config_manager manager;
+    struct config_retention retention;
     struct config_account *accounts;
     uint32_t accounts_count;
 };

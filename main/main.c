@@ -18,6 +18,7 @@ static const struct {
     {"decode", cmd_decode, "show a call or an extrinsic as JSON"},
     {"status", cmd_status, "where is it? one transaction by id, or the latest"},
     {"tail", cmd_tail, "follow statuses as they come"},
+    {"wait", cmd_wait, "wait until a transaction is finalized, in a block, or ended"},
     {"cancel", cmd_cancel, "take a transaction back"},
     {"bump", cmd_bump, "raise a transaction's tip"},
     {"history", cmd_history, "every attempt of one transaction, with all errors"},

@@ -161,9 +161,12 @@ static void cmd_status(struct service *s, struct loop_peer *peer)
     json_t *accounts = json_array();
     for (size_t i = 0; i < s->account_count; i++)
         json_array_append_new(accounts, account_status(s, &s->accounts[i]));
-    answer(peer, json_pack("{s:s, s:s, s:I, s:b, s:b, s:o}", "relay", s->name, "holder", s->holder, "members",
-                           (json_int_t)(s->election ? election_members(s->election) : 0), "database",
-                           s->store_up, "chain", s->node_ready, "accounts", accounts));
+    /* S17: what it says is that old while the database is away. */
+    uint64_t stale_ms = s->store_up || s->standalone ? 0 : loop_now_ms(s->loop) - s->stale_since_ms;
+    answer(peer,
+           json_pack("{s:s, s:s, s:I, s:b, s:I, s:b, s:o}", "relay", s->name, "holder", s->holder, "members",
+                     (json_int_t)(s->election ? election_members(s->election) : 0), "database", s->store_up,
+                     "stale_ms", (json_int_t)stale_ms, "chain", s->node_ready, "accounts", accounts));
 }
 
 static void cmd_drain(struct service *s, struct loop_peer *peer)

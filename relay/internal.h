@@ -65,6 +65,7 @@ struct service {
     struct loop_server *control;
     struct loop_stream *input;
     struct loop_timer *settle; /* accounts that are leaving are looked at */
+    struct service_keep *keep; /* NULL: standalone */
     struct loop_timer *health; /* repeats the loud line while the database is away */
     struct account *accounts;
     size_t account_count;
@@ -134,6 +135,11 @@ void service_leave(struct service *s, struct account *a, const char *reason);
 bool service_leaves(const struct service *s);
 void service_settled(struct service *s); /* service.c: nothing leaves any more */
 void service_block(struct service *s, struct account *a);
+
+/* service_keep.c: retention */
+void service_keep_new(struct service *s);
+void service_keep_stop(struct service *s);
+void service_keep_free(struct service *s);
 
 /* control.c */
 int control_open(struct service *s, struct err *err);

@@ -274,6 +274,7 @@ static int open_database(struct service *s)
     s->store = store_pg_new(s->loop, &pg);
     s->election = election_new(s->loop, s->store, &election);
     s->listen = listen_new(s->loop, &listen);
+    service_keep_new(s);
     return 0;
 }
 
@@ -333,6 +334,7 @@ void service_free(struct service *s)
     s->input = loop_stream_close(s->input);
     s->health = loop_timer_close(s->health);
     service_place_free(s);
+    service_keep_free(s);
     free(s->accounts);
     free(s->control_address);
     free(s->name);
@@ -376,6 +378,7 @@ static void drained(void *arg)
     struct service *s = arg;
     s->phase = SERVICE_CLOSING;
     log_info("relay.released", "relay=%s", s->name);
+    service_keep_stop(s);
     for (size_t i = 0; i < s->account_count; i++) {
         account_demote(&s->accounts[i], "stopping");
         account_unwatch_all(&s->accounts[i]);

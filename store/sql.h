@@ -35,6 +35,9 @@
     X(CANCEL_ONE, "cancel_one")                                                                              \
     X(BUMP_ONE, "bump_one")                                                                                  \
     X(RESUME_ACCOUNT, "resume_account")                                                                      \
+    X(ENSURE_PARTITIONS, "ensure_partitions")                                                                \
+    X(DROP_PARTITIONS, "drop_partitions")                                                                    \
+    X(CLEAN_ACCOUNT, "clean_account")                                                                        \
     X(BEGIN_MIGRATION, "begin_migration")                                                                    \
     X(FIND_SCHEMA, "find_schema")                                                                            \
     X(RECORD_MIGRATION, "record_migration")

@@ -13,7 +13,7 @@ DO $roles$
 DECLARE
     v_role text;
 BEGIN
-    FOREACH v_role IN ARRAY ARRAY['txrelay_app', 'txrelay_relay'] LOOP
+    FOREACH v_role IN ARRAY ARRAY['txrelay_app', 'txrelay_relay', 'txrelay_follower'] LOOP
         CONTINUE WHEN EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = v_role);
         BEGIN
             EXECUTE pg_catalog.format('CREATE ROLE %I NOLOGIN', v_role);
@@ -25,7 +25,8 @@ BEGIN
                     MESSAGE = pg_catalog.format('role %s does not exist and user %s may not create roles',
                                                 v_role, current_user),
                     HINT = pg_catalog.format('Let an administrator run: CREATE ROLE txrelay_app NOLOGIN; '
-                        'CREATE ROLE txrelay_relay NOLOGIN; or: ALTER ROLE %I CREATEROLE; then migrate again.',
+                        'CREATE ROLE txrelay_relay NOLOGIN; CREATE ROLE txrelay_follower NOLOGIN; or: ALTER ROLE %I '
+                        'CREATEROLE; then migrate again.',
                         current_user);
         END;
     END LOOP;
@@ -279,7 +280,7 @@ CREATE TABLE txrelay.finished_transactions_default PARTITION OF txrelay.finished
 REVOKE ALL ON SCHEMA txrelay FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA txrelay FROM PUBLIC;
 REVOKE ALL ON ALL SEQUENCES IN SCHEMA txrelay FROM PUBLIC;
-GRANT USAGE ON SCHEMA txrelay TO txrelay_app, txrelay_relay;
-GRANT SELECT ON txrelay.schema_version TO txrelay_app, txrelay_relay;
+GRANT USAGE ON SCHEMA txrelay TO txrelay_app, txrelay_relay, txrelay_follower;
+GRANT SELECT ON txrelay.schema_version TO txrelay_app, txrelay_relay, txrelay_follower;
 GRANT SELECT ON txrelay.accounts, txrelay.outbox, txrelay.pending_transactions, txrelay.attempts,
     txrelay.cancellations, txrelay.bumps, txrelay.refusals, txrelay.finished_transactions TO txrelay_relay;

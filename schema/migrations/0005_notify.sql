@@ -1,4 +1,4 @@
--- txrelay 0005: what followers hear, records that never change, partitions and retention.
+-- txrelay 0005: what followers hear and may read, records that never change, partitions and retention.
 --
 -- Statement triggers over transition tables: the leader writes thousands of rows a statement, and one query over them
 -- costs a fraction of a trigger call a row. What a follower cannot see is filtered by the query; a statement without a
@@ -53,6 +53,45 @@ CREATE TRIGGER pending_update AFTER UPDATE ON txrelay.pending_transactions REFER
     NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION txrelay.pending_update();
 CREATE TRIGGER pending_removed AFTER DELETE ON txrelay.pending_transactions REFERENCING OLD TABLE AS old_rows
     FOR EACH STATEMENT EXECUTE FUNCTION txrelay.pending_removed();
+
+-- What a follower reads to catch up. Views of their own, because a notification may be missed but a table may not be
+-- opened: no call, no key, no signed bytes, no policy is in them. They tell nothing that txrelay.transactions does not,
+-- but the fillers and the numbers that put rows in order.
+CREATE VIEW txrelay.follow_accounts AS
+    SELECT a.account, a.alias, a.account_id, a.address FROM txrelay.accounts a;
+CREATE VIEW txrelay.follow_pending AS
+    SELECT p.account, p.nonce, p.id, p.hash, p.state, p.block_hash, p.block_number, p.error, p.creator, p.updated_at
+    FROM txrelay.pending_transactions p;
+-- A nonce that was used up while its transaction lives on is no end.
+CREATE VIEW txrelay.follow_finished AS
+    SELECT f.account, f.nonce, f.id, f.hash, f.state, f.block_hash, f.block_number, f.outcome, f.error, f.creator,
+           f.finished_at
+    FROM txrelay.finished_transactions f WHERE f.requeued IS NULL;
+
+-- What retention took: who goes on from an older position is told that it may have missed something.
+CREATE TABLE txrelay.retention (
+    one            boolean PRIMARY KEY DEFAULT true CHECK (one),
+    dropped_before timestamptz NOT NULL
+);
+CREATE VIEW txrelay.follow_kept AS SELECT r.dropped_before FROM txrelay.retention r;
+
+-- Microseconds since 1970, by the database's clock: whatever ended before is there for who reads from now on. That is
+-- now, less what open transactions have ended and not committed: an application may cancel, and commit an hour later
+-- what then says that it ended an hour ago. The clock is read first: who begins to write later says a later time. The
+-- owner sees when others' transactions began if it has pg_read_all_stats; without, readers have their overlap only.
+CREATE FUNCTION txrelay.follow_position() RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_open timestamptz;
+BEGIN
+    SELECT min(s.xact_start) INTO v_open FROM pg_locks l JOIN pg_stat_activity s ON s.pid = l.pid
+        WHERE l.locktype = 'relation' AND l.relation = 'txrelay.finished_transactions'::regclass
+          AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+          AND l.mode = 'RowExclusiveLock' AND l.pid <> pg_backend_pid();
+    RETURN (extract(epoch FROM least(v_now, v_open)) * 1000000)::bigint;
+END
+$$;
 
 -- Rules for whoever connects, the owner's hand included.
 CREATE FUNCTION txrelay.refuse_change() RETURNS trigger
@@ -122,9 +161,11 @@ BEGIN
 END
 $$;
 
--- Retention of finished transactions: drops the partitions whose every row is older than p_keep.
+-- Retention of finished transactions: drops the partitions whose every row is older than p_keep. Who comes while another
+-- is at it does nothing. A lock is waited for so short because leaders' writes wait behind it, which a long reader (a
+-- dump) would make them do at every try.
 CREATE FUNCTION txrelay.drop_partitions(p_keep interval, p_now timestamptz DEFAULT clock_timestamp()) RETURNS int
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET lock_timeout = '2s'
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET lock_timeout = '300ms'
 SET timezone = 'UTC' AS $$
 DECLARE
     v_name text;
@@ -134,24 +175,33 @@ BEGIN
         PERFORM bad_argument('drop_partitions', 'p_keep', format('is %s; at least 1 day', coalesce(p_keep::text,
             'NULL')), 'It is how long records of finished transactions are kept.');
     END IF;
+    IF NOT pg_try_advisory_xact_lock(9002, 0) THEN
+        RETURN 0;
+    END IF;
     FOR v_name IN SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
         WHERE i.inhparent = 'txrelay.finished_transactions'::regclass AND c.relname ~ '_[0-9]{4}m[0-9]{2}$'
           AND to_timestamp(right(c.relname, 7), 'YYYY"m"MM') + interval '1 month' <= p_now - p_keep
     LOOP
         EXECUTE format('DROP TABLE txrelay.%I', v_name);
         v_dropped := v_dropped + 1;
+        INSERT INTO retention AS r (dropped_before)
+            VALUES (to_timestamp(right(v_name, 7), 'YYYY"m"MM') + interval '1 month')
+            ON CONFLICT (one) DO UPDATE SET dropped_before = greatest(r.dropped_before, excluded.dropped_before);
     END LOOP;
     RETURN v_dropped;
 END
 $$;
 
--- Retention of the rest, by the leader of the account, at most p_limit rows of each kind a call: attempts at nonces
--- that are not in use, with what was said against them, and idempotency keys whose transaction has ended. Returns the number of rows that went.
+-- Retention of the rest, by the leader of the account, at most about p_limit rows of each kind a call: attempts at nonces
+-- that are not in use, with what was said against them, and idempotency keys whose transaction has ended. Returns the
+-- number of rows that went. Nonces are used in the order of time, so the oldest p_limit attempts are looked at and no
+-- more, or every call would read all that is kept; and those above the next nonce, which are of a former life.
 CREATE FUNCTION txrelay.leader_cleanup(p_account int, p_epoch bigint, p_keep interval, p_limit int DEFAULT 10000)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
+    v_before timestamptz := clock_timestamp() - p_keep; -- once: an index has no use for a clock that runs
     v_attempts bigint;
     v_keys bigint;
 BEGIN
@@ -161,10 +211,14 @@ BEGIN
     END IF;
     WITH gone AS (
         DELETE FROM attempts t WHERE t.ctid = ANY (ARRAY(
-            SELECT o.ctid FROM attempts o
-            WHERE o.account = p_account AND o.ended_at < clock_timestamp() - p_keep
-              AND NOT EXISTS (SELECT FROM pending_transactions p WHERE p.account = o.account AND p.nonce = o.nonce)
-            ORDER BY o.account, o.nonce LIMIT p_limit))
+            SELECT o.at FROM ((SELECT x.ctid AS at, x.nonce, x.ended_at FROM attempts x WHERE x.account = p_account
+                               ORDER BY x.account, x.nonce, x.number LIMIT p_limit)
+                              UNION
+                              (SELECT x.ctid, x.nonce, x.ended_at FROM attempts x
+                               WHERE x.account = p_account AND x.nonce >= a.next_nonce
+                               ORDER BY x.account, x.nonce, x.number LIMIT p_limit)) o
+            WHERE o.ended_at < v_before
+              AND NOT EXISTS (SELECT FROM pending_transactions p WHERE p.account = p_account AND p.nonce = o.nonce)))
         RETURNING t.nonce, t.number
     ), said AS (
         DELETE FROM refusals r USING gone g CROSS JOIN LATERAL (SELECT x.ctid AS at FROM refusals x
@@ -174,7 +228,7 @@ BEGIN
     SELECT count(*) INTO v_attempts FROM gone;
     DELETE FROM idempotency_keys k WHERE k.ctid = ANY (ARRAY(
         SELECT o.ctid FROM idempotency_keys o
-        WHERE o.account = p_account AND o.created_at < clock_timestamp() - p_keep
+        WHERE o.account = p_account AND o.created_at < v_before
           AND NOT EXISTS (SELECT FROM outbox b WHERE b.id = o.id)
           AND NOT EXISTS (SELECT FROM pending_transactions p WHERE p.id = o.id)
         ORDER BY o.created_at LIMIT p_limit));
@@ -185,7 +239,15 @@ $$;
 CREATE INDEX idempotency_keys_age ON txrelay.idempotency_keys (account, created_at);
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA txrelay FROM PUBLIC;
+REVOKE ALL ON txrelay.follow_accounts, txrelay.follow_pending, txrelay.follow_finished, txrelay.follow_kept,
+    txrelay.retention FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION txrelay.leader_cleanup, txrelay.ensure_partitions, txrelay.drop_partitions
     TO txrelay_relay;
+-- A follower reads, and asks for nothing: applications and relays follow too.
+GRANT SELECT ON txrelay.follow_accounts, txrelay.follow_pending, txrelay.follow_finished, txrelay.follow_kept
+    TO txrelay_follower, txrelay_app, txrelay_relay;
+GRANT EXECUTE ON FUNCTION txrelay.follow_position TO txrelay_follower, txrelay_app, txrelay_relay;
+GRANT SELECT ON txrelay.transactions, txrelay.leader_state, txrelay.blocked_accounts TO txrelay_follower;
+GRANT EXECUTE ON FUNCTION txrelay.status, txrelay.history TO txrelay_follower;
 
 DO $now$ BEGIN PERFORM txrelay.ensure_partitions(); END $now$;

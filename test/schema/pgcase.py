@@ -95,6 +95,7 @@ def server():
         with root.cursor() as cur:
             cur.execute('CREATE ROLE app LOGIN IN ROLE txrelay_app')
             cur.execute('CREATE ROLE relay LOGIN IN ROLE txrelay_relay')
+            cur.execute('CREATE ROLE follower LOGIN IN ROLE txrelay_follower')
             cur.execute('CREATE ROLE nobody LOGIN')
         root.close()
         _server = s

@@ -6,18 +6,21 @@ import psycopg2
 
 from pgcase import MIGRATIONS, PG_SH, Background, Case, Server, Session, h32, migrate, wait_until
 
-APP = {'enqueue', 'enqueue_many', 'cancel', 'bump', 'status', 'history'}
+FOLLOWER = {'status', 'history', 'follow_position'}
+APP = FOLLOWER | {'enqueue', 'enqueue_many', 'cancel', 'bump'}
 RELAY = APP | {'relay_register', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_scan', 'member_beat',
                'leader_pause',
                'account_pause', 'account_resume', 'account_reconcile', 'leader_adopt', 'leader_snapshot', 'leader_outbox', 'leader_admit', 'leader_attempt',
                'leader_state', 'leader_finish', 'leader_reject', 'leader_requeue', 'leader_fill', 'leader_nonce',
                'leader_cleanup', 'leader_look', 'leader_account', 'account_policy', 'ensure_partitions',
                'drop_partitions'}
+VIEWS = {'schema_version', 'transactions', 'leader_state', 'blocked_accounts', 'follow_accounts', 'follow_pending',
+         'follow_finished', 'follow_kept'}
 READABLE = {
-    'app': {'schema_version', 'transactions', 'leader_state', 'blocked_accounts'},
-    'relay': {'schema_version', 'transactions', 'leader_state', 'blocked_accounts', 'accounts', 'outbox',
-              'pending_transactions', 'attempts', 'refusals', 'cancellations', 'bumps', 'finished_transactions',
-              'members'},
+    'follower': VIEWS,
+    'app': VIEWS,
+    'relay': VIEWS | {'accounts', 'outbox', 'pending_transactions', 'attempts', 'refusals', 'cancellations', 'bumps',
+                      'finished_transactions', 'members'},
     'nobody': set(),
 }
 
@@ -59,10 +62,11 @@ class FreshCluster(unittest.TestCase):
             poor.rows(MIGRATIONS[0].read_text())
         self.assertEqual(caught.exception.pgcode, '42501')
         self.assertIn('role txrelay_app does not exist and user poor may not', str(caught.exception))
-        self.assertIn('CREATE ROLE txrelay_app NOLOGIN; CREATE ROLE txrelay_relay NOLOGIN',
+        self.assertIn('CREATE ROLE txrelay_app NOLOGIN; CREATE ROLE txrelay_relay NOLOGIN; CREATE ROLE txrelay_follower NOLOGIN',
                       caught.exception.diag.message_hint)
         self.root.rows('CREATE ROLE txrelay_app NOLOGIN')
         self.root.rows('CREATE ROLE txrelay_relay NOLOGIN')
+        self.root.rows('CREATE ROLE txrelay_follower NOLOGIN')
         migrate(poor.conn)
 
     def test_two_databases_create_the_roles_at_once(self):
@@ -95,7 +99,7 @@ class Rights(Case):
                 self.assertIn('search_path=pg_catalog, txrelay, pg_temp', f['proconfig'] or [])
 
     def test_functions_by_role(self):
-        allowed = {'app': APP, 'relay': RELAY, 'nobody': set()}
+        allowed = {'follower': FOLLOWER, 'app': APP, 'relay': RELAY, 'nobody': set()}
         self.assertEqual(RELAY - {f['proname'] for f in self.functions()}, set())
         for role, names in allowed.items():
             for f in self.functions():
@@ -119,9 +123,17 @@ class Rights(Case):
             self.assertFalse(self.owner.value("SELECT has_schema_privilege(%s, 'txrelay', 'CREATE')", role))
 
     def test_what_is_not_granted_is_refused(self):
-        nobody = self.session('nobody')
+        nobody, follower = self.session('nobody'), self.session('follower')
         for s, sql in ((nobody, "SELECT txrelay.enqueue('alice', '\\x00')"),
                        (nobody, 'SELECT * FROM txrelay.transactions'),
+                       (nobody, 'SELECT * FROM txrelay.follow_pending'),
+                       (nobody, 'SELECT txrelay.follow_position()'),
+                       (follower, "SELECT txrelay.enqueue('alice', '\\x00')"),
+                       (follower, 'SELECT txrelay.cancel(1)'),
+                       (follower, 'SELECT txrelay.bump(1)'),
+                       (follower, 'SELECT * FROM txrelay.finished_transactions'),
+                       (follower, 'DELETE FROM txrelay.follow_pending'),
+                       (self.app, 'UPDATE txrelay.follow_accounts SET alias = alias'),
                        (self.app, "INSERT INTO txrelay.outbox (account, call) VALUES (1, '\\x00')"),
                        (self.app, 'SELECT * FROM txrelay.outbox'),
                        (self.app, "SELECT txrelay.leader_pause(1, 1, 'payment', 'x')"),

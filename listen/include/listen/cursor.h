@@ -35,7 +35,7 @@ struct cursor_config {
 enum cursor_state { CURSOR_DOWN, CURSOR_PENDING, CURSOR_FINISHED, CURSOR_LIVE };
 
 enum cursor_event_type {
-    CURSOR_EV_BEGIN,     /* now_us: database clock. In LIVE: a repair */
+    CURSOR_EV_BEGIN,     /* now_us: database clock; what ended before will be seen. In LIVE: a repair */
     CURSOR_EV_DOWN,      /* the session is gone: no answer of it will come */
     CURSOR_EV_NOTIFY,    /* rows[0]: kind NEW, UPDATE, REMOVED (with an outcome: it ended) */
     CURSOR_EV_PENDING,   /* rows, count, last: answer to SCAN_PENDING */
@@ -81,6 +81,9 @@ struct cursor_lookup {
 };
 size_t cursor_lookups(const struct cursor *c,
                       const struct cursor_lookup **ret_lookups); /* of the one asked */
+
+/* A reader who begins here is told every end that was not told yet. */
+int64_t cursor_position(const struct cursor *c);
 
 enum cursor_state cursor_state(const struct cursor *c);
 size_t cursor_known(const struct cursor *c); /* pending rows */

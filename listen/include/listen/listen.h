@@ -56,6 +56,7 @@ struct listen_event {
     const char *creator;
     int64_t updated_at_us; /* database clock, microseconds since 1970 */
     bool from_scan;
+    int64_t position_us; /* for since_us: nothing that comes after this event is missed from there */
 };
 
 struct listen_leader {
@@ -70,16 +71,22 @@ struct listen_config {
     bool signals_only;
     const char *account; /* only this one: alias, 0x id or address; NULL: all */
     int64_t id;          /* only this transaction; 0: all */
-    int64_t since_us;    /* also what finished since then (database clock); 0: from the connect on */
-    uint32_t repair_ms;  /* default 60000 */
-    uint32_t probe_ms;   /* default 10000; unanswered for half of it: the connection is replaced */
-    uint32_t scan_rows;  /* rows of one question; default 1000 */
+    int64_t since_us;   /* also what finished since then (database clock), e.g. the position of the last event
+                         * that was handled; 0: from the connect on */
+    uint32_t repair_ms; /* default 60000 */
+    uint32_t probe_ms;  /* default 10000; unanswered for half of it: the connection is replaced */
+    uint32_t scan_rows; /* rows of one question; default 1000 */
+    uint32_t stale_ms;  /* on_state says so often that the view is still stale; 0: once */
     void (*on_event)(void *arg, const struct listen_event *event);
+    /* What ended between the two may have been removed before it was told: the position is older than what
+     * retention keeps. Comes again while that is so. Not for a `since` on the first day of 1970: it asks for
+     * all that is kept. */
+    void (*on_gap)(void *arg, int64_t from_us, int64_t to_us);
     void (*on_leader_change)(void *arg, const struct listen_leader *change);
     void (*on_wake)(void *arg, int32_t account);
-    /* live: caught up; what follows is as fast as the database tells it. Not live: the view is stale since
-     * since_ms (loop clock) and why; err->code of class PERMANENT will not mend itself (ERR_NOT_FOUND: the
-     * account of the filter). */
+    /* live: caught up; what follows is as fast as the database tells it. Not live: the view is that of
+     * since_ms (loop clock), when it was last proved to be current, and why; err->code of class PERMANENT
+     * will not mend itself (ERR_NOT_FOUND: the account of the filter). */
     void (*on_state)(void *arg, bool live, uint64_t since_ms, const struct err *err);
     void *arg;
 };
@@ -89,10 +96,17 @@ void listen_open(struct listen *s);
 void listen_close(struct listen *s, void (*cb)(void *arg),
                   void *arg); /* frees s; no callback but cb after it */
 bool listen_is_live(const struct listen *s, uint64_t *ret_since_ms);
+int64_t listen_position(const struct listen *s); /* as in an event */
+
+/* A position or a time: "2026-11-27T22:00:00.123456Z", or seconds since 1970. */
+bool listen_since_parse(const char *text, int64_t *ret_us);
 
 const char *listen_kind_name(enum listen_kind kind);
 /* One line without the newline: a JSON object, or words for people. */
 void listen_format_json(const struct listen_event *event, struct buf *out);
 void listen_format_human(const struct listen_event *event, struct buf *out);
+void listen_format_gap_json(int64_t from_us, int64_t to_us, struct buf *out);
+/* {"event":"live"} or, with err, {"event":"stale"} and how old the view is. */
+void listen_format_state_json(int64_t position_us, uint64_t age_ms, const struct err *err, struct buf *out);
 
 #endif

@@ -27,7 +27,13 @@ void loop_stop(struct loop *l); /* loop_run returns after this round */
  * left open is a bug and aborts with its kind. */
 void loop_free(struct loop *l);
 size_t loop_open_handles(const struct loop *l); /* handles not yet closed by their owner */
-void *loop_uv(struct loop *l);                  /* the uv_loop_t, for libwebsockets' foreign loop only */
+/* A loop inside somebody else's, in place of loop_run: loop_turn is to be called when loop_fd becomes
+ * readable and when loop_wait_ms are over (-1: loop_fd alone tells), both asked for anew after each turn and
+ * after each call that starts something. A turn does what is due and does not wait. */
+int loop_fd(const struct loop *l);
+int loop_wait_ms(struct loop *l);
+void loop_turn(struct loop *l);
+void *loop_uv(struct loop *l); /* the uv_loop_t, for libwebsockets' foreign loop only */
 
 uint64_t loop_now_ms(const struct loop *l); /* monotonic, constant during one callback */
 uint64_t loop_clock_ns(void);               /* monotonic, read now: for measuring */

@@ -225,6 +225,35 @@ static void since(void **state)
 }
 
 /* A requeued transaction is removed at its nonce before it is new at another one. */
+/* Where a reader goes on: never after an end that was not told, and never back. */
+static void position(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(&(struct cursor_config){.overlap_us = 100, .scan_rows = 2});
+    assert_int_equal(cursor_position(r->c), 0);
+    begin(r, 1000);
+    assert_int_equal(cursor_position(r->c), 1000); /* before the first scan: from where it begins */
+    rows(r, CURSOR_EV_PENDING, true, 0, NULL, "FINISHED>1000,0,-1,0");
+    rows(r, CURSOR_EV_FINISHED, true, 0, NULL, "LIVE");
+    assert_int_equal(cursor_position(r->c), 1000);
+    begin(r, 5000);
+    rows(r, CURSOR_EV_PENDING, true, 0, NULL, "FINISHED>1000,0,-1,0");
+    assert_int_equal(cursor_position(r->c), 1000); /* what ended until 5000 is not told yet */
+    struct listen_event ended = end(7, 3, "ok", 4000);
+    ended.kind = LISTEN_FINISHED;
+    rows(r, CURSOR_EV_FINISHED, true, 1, &ended, "finished(7@3:ok,scan) LIVE");
+    assert_int_equal(cursor_position(r->c), 4900);
+    begin(r, 4950); /* an open transaction held it back */
+    rows(r, CURSOR_EV_PENDING, true, 0, NULL, "FINISHED>4900,0,-1,0");
+    rows(r, CURSOR_EV_FINISHED, true, 0, NULL, "LIVE");
+    assert_int_equal(cursor_position(r->c), 4900);
+    rig_free(r);
+
+    r = rig_new(&(struct cursor_config){.since_us = 500});
+    assert_int_equal(cursor_position(r->c), 500);
+    rig_free(r);
+}
+
 static void moves_to_another_nonce(void **state)
 {
     (void)state;
@@ -352,6 +381,7 @@ int main(void)
         cmocka_unit_test(outage),
         cmocka_unit_test(lookup_interrupted),
         cmocka_unit_test(since),
+        cmocka_unit_test(position),
         cmocka_unit_test(moves_to_another_nonce),
         cmocka_unit_test(moved_during_an_outage),
         cmocka_unit_test(filler_takes_a_nonce),

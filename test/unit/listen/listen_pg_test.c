@@ -37,6 +37,7 @@ struct reader {
     char holder[80];
     int code;
     char first_error[300];
+    uint64_t since_ms;
     struct listen_event last;
     char last_alias[40], last_state[40];
 };
@@ -75,6 +76,7 @@ static void on_state(void *arg, bool live, uint64_t since_ms, const struct err *
 {
     struct reader *r = arg;
     assert_true(since_ms > 0);
+    r->since_ms = since_ms;
     r->live = live;
     r->lives += live;
     r->stales += !live;
@@ -458,6 +460,8 @@ static void hung_session(void **state)
     assert_int_equal(kill((pid_t)strtol(pid, NULL, 10), SIGSTOP), 0);
     WAIT_FOR(loop, r->stales == 1);
     assert_int_equal(r->code, ERR_TIMEOUT);
+    assert_true(loop_now_ms(loop) - r->since_ms >=
+                200); /* since it last answered, not since it was noticed */
     WAIT_FOR(loop, r->lives == 2);
     assert_int_equal(kill((pid_t)strtol(pid, NULL, 10), SIGCONT), 0);
     free(pid);
@@ -487,11 +491,18 @@ static void no_schema(void **state)
     (void)state;
     sql("ALTER SCHEMA txrelay RENAME TO elsewhere");
     struct reader *r = reader_open(&(struct listen_config){0});
+    struct reader *loud = reader_open(&(struct listen_config){.stale_ms = 20});
     WAIT_FOR(loop, r->stales == 1);
     assert_int_equal(err_class(r->code), ERR_CLASS_PERMANENT);
+    WAIT_FOR(loop, loud->stales >= 1);
+    uint64_t since = loud->since_ms;
+    WAIT_FOR(loop, loud->stales >= 6);
+    assert_int_equal(loud->since_ms, since);
+    assert_int_equal(r->stales, 1);
     sql("ALTER SCHEMA elsewhere RENAME TO txrelay");
-    WAIT_FOR(loop, r->live);
+    WAIT_FOR(loop, r->live && loud->live);
     reader_close(r);
+    reader_close(loud);
 }
 
 struct migration {

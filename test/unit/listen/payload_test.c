@@ -170,6 +170,10 @@ static void lines(void **state)
         "hash=0x0000000000000000000000000000000000000000000000000000000000000000 "
         "block=0x0000000000000000000000000000000000000000000000000000000000000000 height=99 creator=?app "
         "error=\"Balances \"x\"??[2J\"");
+    ev.position_us = 1;
+    buf_clear(&b);
+    listen_format_json(&ev, &b);
+    assert_non_null(strstr(buf_str(&b), ",\"position\":\"1970-01-01T00:00:00.000001Z\",\"from_scan\":true}"));
     ev = (struct listen_event){.kind = LISTEN_REMOVED,
                                .alias = "",
                                .nonce = 3,
@@ -185,6 +189,53 @@ static void lines(void **state)
     listen_format_human(&ev, &b);
     assert_string_equal(buf_str(&b), "- filler nonce=3 removed");
     buf_done(&b);
+}
+
+static void states(void **state)
+{
+    (void)state;
+    struct buf b = {0};
+    struct err err;
+    listen_format_state_json(951782400000001, 77, NULL, &b);
+    assert_string_equal(buf_str(&b), "{\"event\":\"live\",\"position\":\"2000-02-29T00:00:00.000001Z\"}");
+    buf_clear(&b);
+    err_set(&err, ERR_TIMEOUT, "no \"answer\"");
+    listen_format_state_json(0, 12345, &err, &b);
+    assert_string_equal(buf_str(&b),
+                        "{\"event\":\"stale\",\"age_ms\":12345,\"code\":\"TIMEOUT\",\"text\":\"no "
+                        "\\\"answer\\\"\"}");
+    buf_done(&b);
+}
+
+static void positions_and_times_of_a_command_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t us;
+    } good[] = {{"2000-02-29T00:00:00.000001Z", 951782400000001},
+                {"2000-02-29T00:00:00Z", 951782400000000},
+                {"951782400", 951782400000000},
+                {"951782400.5", 951782400500000},
+                {"1", 1000000}};
+    static const char *const bad[] = {"",
+                                      "0",
+                                      "-1",
+                                      "x",
+                                      "1x",
+                                      "nan",
+                                      "inf",
+                                      "1e99",
+                                      "1970-01-01T00:00:00Z",
+                                      "2000-02-29",
+                                      "2000-02-29T00:00:00"};
+    int64_t us = 0;
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_true(listen_since_parse(good[i].text, &us));
+        assert_int_equal(us, good[i].us);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_false(listen_since_parse(bad[i], &us));
 }
 
 /* Times survive the way out and in again, over four centuries. */
@@ -223,6 +274,8 @@ int main(void)
         cmocka_unit_test(bad_rows),
         cmocka_unit_test(signals),
         cmocka_unit_test(lines),
+        cmocka_unit_test(states),
+        cmocka_unit_test(positions_and_times_of_a_command_line),
         cmocka_unit_test(times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -214,6 +215,65 @@ static void names_resolve_or_answer_an_error(void **state)
     assert_int_equal(bad.err.code, ERR_NET);
 }
 
+/* ---- inside another loop ---- */
+
+struct guest {
+    struct polled polled;
+    struct loop_timer *t;
+    int turns;
+};
+
+static void on_guest_timer(void *arg)
+{
+    struct guest *g = arg;
+    note(g->polled.w, 't');
+    g->t = loop_timer_close(g->t);
+    /* Armed by a callback: the host's next wait must see it. */
+    g->polled.p = loop_poll_new(g->polled.w->loop, g->polled.fds[0], on_polled, &g->polled);
+    loop_poll_set(g->polled.p, LOOP_READABLE);
+}
+
+/* Waits as a host does, for ten seconds at most. */
+static void host(struct loop *l, struct guest *g)
+{
+    struct pollfd fd = {.fd = loop_fd(l), .events = POLLIN};
+    int ms = loop_wait_ms(l);
+    poll(&fd, 1, ms < 0 || ms > 10000 ? 10000 : ms);
+    loop_turn(l);
+    g->turns++;
+}
+
+static void lives_inside_another_loop(void **state)
+{
+    struct world *w = *state;
+    struct guest g = {.polled = {.w = w}};
+    struct worked x = {.w = w};
+    assert_int_equal(loop_wait_ms(w->loop), -1); /* nothing to wait for */
+    assert_int_equal(pipe(g.polled.fds), 0);
+    g.t = loop_timer_new(w->loop, on_guest_timer, &g);
+    loop_timer_at(g.t, loop_now_ms(w->loop) + 20);
+    loop_turn(w->loop);
+    assert_in_range(loop_wait_ms(w->loop), 1, 20);
+    while (!strchr(w->order, 't'))
+        host(w->loop, &g);
+    loop_turn(w->loop); /* nothing is due: nothing happens, and nothing waits */
+    assert_string_equal(w->order, "t");
+    assert_int_equal(loop_wait_ms(w->loop), -1);
+    assert_int_equal(write(g.polled.fds[1], "z", 1), 1);
+    g.turns = 0;
+    host(w->loop, &g);
+    assert_string_equal(w->order, "tz");
+    loop_work(w->loop, square, squared, &x); /* the pool wakes the descriptor */
+    while (!strchr(w->order, 'd') && g.turns < 100)
+        host(w->loop, &g);
+    assert_string_equal(w->order, "tzd");
+    while (loop_wait_ms(w->loop) >= 0)
+        host(w->loop, &g);
+    assert_true(g.turns < 20); /* the host does not spin */
+    close(g.polled.fds[0]);
+    close(g.polled.fds[1]);
+}
+
 /* ---- signals ---- */
 
 struct signaled {
@@ -417,7 +477,7 @@ int main(void)
         TEST(work_answers_on_the_loop),         TEST(names_resolve_or_answer_an_error),
         TEST(signals_arrive_on_the_loop),       TEST(lines_from_a_pipe_and_a_file),
         TEST(peers_talk_over_unix_and_tcp),     TEST(a_stale_socket_is_replaced_a_live_one_is_not),
-        TEST(bad_addresses_and_refusals),
+        TEST(bad_addresses_and_refusals),       TEST(lives_inside_another_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,118 @@
+/* Retention: the door of relay/keep.h. Each run takes the accounts that are led at that moment. */
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "internal.h"
+#include "relay/keep.h"
+#include "store/keep.h"
+
+enum { DAYS = 30, INTERVAL_MS = 3600000, ROWS = 1000 };
+
+struct service_keep {
+    struct service *service;
+    struct keep_plan plan;
+    struct loop_timer *timer;
+    struct store_keep run;
+    struct store_keep_account *accounts; /* of the run */
+};
+
+static void arm(struct service_keep *k)
+{
+    uint64_t next = keep_plan_next(&k->plan);
+    if (k->timer && next != UINT64_MAX)
+        loop_timer_at(k->timer, next);
+}
+
+static void report(const struct store_keep *r)
+{
+    if (r->err.code && r->err.code != ERR_CANCELED)
+        log_warn("keep.failed", "code=%s text=\"%s\"", err_name(r->err.code), r->err.text);
+    if (r->made || r->dropped || r->removed)
+        log_info("keep.done", "made=%lld dropped=%lld removed=%lld", (long long)r->made,
+                 (long long)r->dropped, (long long)r->removed);
+}
+
+static void ended(struct store_keep *r)
+{
+    struct service_keep *k = CONTAINER_OF(r, struct service_keep, run);
+    struct service *s = k->service;
+    report(r);
+    free(k->accounts);
+    k->accounts = NULL;
+    keep_plan_ended(&k->plan, loop_now_ms(s->loop),
+                    r->err.code ? KEEP_FAILED
+                    : r->more   ? KEEP_MORE
+                                : KEEP_DONE);
+    arm(k);
+    service_op_done(s);
+}
+
+static size_t led(const struct service *s, struct store_keep_account *ret)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->account_count; i++) {
+        const struct account *a = &s->accounts[i];
+        if (a->role != ACCOUNT_LEADER)
+            continue;
+        if (ret)
+            ret[count] = (struct store_keep_account){.account = a->store_account, .epoch = a->epoch};
+        count++;
+    }
+    return count;
+}
+
+static void begin(struct service_keep *k)
+{
+    struct service *s = k->service;
+    const struct service_config *c = &s->config;
+    k->accounts = xcalloc(s->account_count, sizeof(*k->accounts));
+    k->run = (struct store_keep){.days = c->keep_days ? c->keep_days : DAYS,
+                                 .rows = ROWS,
+                                 .count = led(s, k->accounts),
+                                 .accounts = k->accounts};
+    s->ops++;
+    store_keep_start(s->loop, &k->run, c->work_dsn ? c->work_dsn : c->control_dsn, s->holder, ended);
+}
+
+static void on_timer(void *arg)
+{
+    struct service_keep *k = arg;
+    struct service *s = k->service;
+    bool may = s->phase == SERVICE_RUNNING && s->store_up && led(s, NULL) > 0;
+    if (keep_plan_begin(&k->plan, loop_now_ms(s->loop), may))
+        begin(k);
+    arm(k);
+}
+
+void service_keep_new(struct service *s)
+{
+    struct service_keep *k = xcalloc(1, sizeof(*k));
+    k->service = s;
+    keep_plan_init(&k->plan, s->config.keep_interval_ms ? s->config.keep_interval_ms : INTERVAL_MS,
+                   loop_now_ms(s->loop), loop_seed());
+    k->timer = loop_timer_new(s->loop, on_timer, k);
+    s->keep = k;
+    arm(k);
+}
+
+/* Nothing begins any more; what runs ends soon. */
+void service_keep_stop(struct service *s)
+{
+    struct service_keep *k = s->keep;
+    if (!k)
+        return;
+    k->timer = loop_timer_close(k->timer);
+    if (k->plan.running)
+        store_keep_cancel(&k->run);
+}
+
+void service_keep_free(struct service *s)
+{
+    if (!s->keep)
+        return;
+    INVARIANT(!s->keep->plan.running);
+    s->keep->timer = loop_timer_close(s->keep->timer);
+    free(s->keep);
+    s->keep = NULL;
+}

@@ -1,0 +1,1 @@
+SELECT txrelay.ensure_partitions()
