@@ -7,6 +7,8 @@
 #include "chain/ss58.h"
 #include "cli.h"
 
+enum { CALL_TIMEOUT_MS = 10000 };
+
 static int load_key(const struct config_account *a, struct keypair **ret, struct err *err)
 {
     enum key_scheme scheme;
@@ -47,7 +49,7 @@ static void settings(const struct config_file *f, struct service_config *ret)
         .endpoint_count = f->chain.endpoints_count,
         .ca_file = f->chain.ca_file,
         .chain_insecure = f->chain.insecure,
-        .call_timeout_ms = f->chain.call_timeout_ms,
+        .call_timeout_ms = f->chain.call_timeout_ms ? f->chain.call_timeout_ms : CALL_TIMEOUT_MS,
         .control_address = f->control,
         .read_stdin = !f->database.url,
         .elector = {.use_lock = config_use_lock(f),
@@ -73,6 +75,21 @@ static void settings(const struct config_file *f, struct service_config *ret)
     };
 }
 
+/* G15: what is mid-submission must be over when the second expiry lets another relay in. One expiry (equal)
+ * says that it need not. */
+static int check_submission(const struct service_config *c, struct err *err)
+{
+    struct elector_config e = elector_config_defaults(&c->elector);
+    uint64_t need = (uint64_t)c->call_timeout_ms + e.margin_ms;
+    if (e.expiry_2_ms == e.expiry_1_ms || e.expiry_2_ms >= need)
+        return 0;
+    return err_set(
+        err, ERR_CONFIG,
+        "expiry_2 = %u ms is shorter than a submission may take (chain.call_timeout_ms = %u ms and margin "
+        "= %u ms): make it at least %llu ms, or the call's time shorter, or both expiries equal",
+        e.expiry_2_ms, c->call_timeout_ms, e.margin_ms, (unsigned long long)need);
+}
+
 int cli_service_config(const struct config *c, struct service_config *ret, struct err *err)
 {
     const struct config_file *f = c->file;
@@ -90,6 +107,8 @@ int cli_service_config(const struct config *c, struct service_config *ret, struc
             return err_set(err, ERR_CONFIG, "chain.genesis '%s' is not 0x with 64 digits", f->chain.genesis);
     }
     int rc = elector_config_check(&ret->elector, err);
+    if (rc == 0)
+        rc = check_submission(ret, err);
     ret->accounts = xcalloc(f->accounts_count, sizeof(*ret->accounts));
     for (uint32_t i = 0; rc == 0 && i < f->accounts_count; i++) {
         struct service_account *a = &ret->accounts[i];

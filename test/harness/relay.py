@@ -81,6 +81,9 @@ def key_files(directory, accounts):
 
 
 def render(name, address, dsn, endpoints, keys, leadership=None, manager=None, extra=None, chain=None):
+    if 'expiry_2_ms' in (leadership or {}):  # a submission has to fit into it, or the relay refuses
+        most = leadership['expiry_2_ms'] - leadership.get('margin_ms', 1000)
+        chain = {'call_timeout_ms': min(10000, most), **(chain or {})}
     lines = [f'name: {name}', f'control: "{address}"']
     if dsn:
         lines += ['database:', f'  url: "{dsn}"']

@@ -155,6 +155,12 @@ static void times_that_do_not_fit(void **state)
     (void)state;
     refused("  expiry_1_ms: 6000\n  expiry_2_ms: 5999\n",
             "expiry_2 = 5999 ms is shorter than expiry_1 = 6000 ms: make it at least as long");
+    refused(
+        "  expiry_2_ms: 10999\n",
+        "expiry_2 = 10999 ms is shorter than a submission may take (chain.call_timeout_ms = 10000 ms and "
+        "margin = 1000 ms): make it at least 11000 ms, or the call's time shorter, or both expiries equal");
+    assert_int_equal(accepted("  expiry_2_ms: 11000\n").elector.expiry_2_ms, 11000);
+    assert_int_equal(accepted("  expiry_2_ms: 5000\n").elector.expiry_2_ms, 5000);
     refused("  expiry_2_ms: 4000\n", "expiry_2 = 4000 ms is shorter than expiry_1 = 5000 ms");
     refused("  margin_ms: 5000\n",
             "margin = 5000 ms leaves nothing of expiry_1 = 5000 ms: the gate would never open; make the "
