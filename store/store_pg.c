@@ -126,6 +126,9 @@ static void on_down(void *arg, const struct err *err)
         store_pg__locks_lost(s);
         if (s->config.on_control_lost)
             s->config.on_control_lost(s->config.arg);
+        /* The server may be another one from here on: the work goes where the lock is. */
+        if (!s->closing)
+            conn_reconnect(s->work.conn, err);
     }
     if (!s->closing)
         tell_down(s, err);

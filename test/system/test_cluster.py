@@ -107,9 +107,8 @@ class Cluster(unittest.TestCase):
         old.freeze()
         moved = self.moved(old, when)
         old.thaw()
-        # A session with a server that is stopped is given up after its longest statement's time (35 s), and whose work session
-        # still waits there may be the one that leads.
-        self.ends('primary stopped', old, when, moved, 60 * SLOW)
+        # The control session is given up after 5 s, and takes the work session along.
+        self.ends('primary stopped', old, when, moved, 12 * SLOW)
 
 
 if __name__ == '__main__':
