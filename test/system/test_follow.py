@@ -261,7 +261,7 @@ class Stale(Base):
         self.assertGreater(len(world.chain.submits()), sent)
         world.committed[b'\x00\x00\x04\x78'] = tx
         world.settle()
-        self.assertEqual([r.status()['stale_ms'] for r in (leader, follower)], [0, 0])
+        proc.wait_for('both relays to be back', lambda: [r.status()['stale_ms'] for r in (leader, follower)] == [0, 0])
         self.assertEqual(tail.stop(), 0)
 
     def test_black_hole(self):
