@@ -146,9 +146,9 @@ class Library(unittest.TestCase):
             program.wait(r'^stale age_ms=\d+ code=DB_UNAVAILABLE text=.+')
             proc.run([os.path.join(proc.ROOT, 'test', 'harness', 'pg.sh'), 'restart', world.pg.dir])
             program.wait(rf'^finished account=alice id={tx} .* outcome=ok$')
-            kinds = [x.split()[0] for x in program.lines()]
-            self.assertEqual(kinds.index('live'), 0)
-            self.assertIn('live', kinds[kinds.index('stale'):])
+            kinds = lambda: [x.split()[0] for x in program.lines()]  # noqa: E731
+            self.assertEqual(kinds().index('live'), 0)
+            proc.wait_for('it to be live again', lambda: 'live' in kinds()[kinds().index('stale'):])
             self.assertEqual(program.end(), 0)
 
     def test_no_such_account_is_told_and_tried_again(self):
