@@ -165,8 +165,11 @@ static void included(struct manager *m, const struct manager_included *x, const 
 {
     struct row *row = manager__by_hash(m, x->hash);
     /* Used for good, also where the account's nonce at the block cannot be read. */
-    if ((row || x->own_signer) && m->fin_nonce <= (row ? row->nonce : x->nonce))
+    if ((row || x->own_signer) && m->fin_nonce <= (row ? row->nonce : x->nonce)) {
         m->fin_nonce = (row ? row->nonce : x->nonce) + 1;
+        if (block->account_nonce == UINT64_MAX && m->fin_block < block->number)
+            m->fin_block = block->number; /* a lower nonce of an earlier block is no reap */
+    }
     if (row) {
         if (row->end && !row->end->has_block && row->state == ROW_ENDING) { /* see is_lost */
             free(row->end);

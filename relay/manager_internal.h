@@ -235,7 +235,7 @@ struct manager {
     uint64_t finalized, best;
     uint64_t seen;      /* highest finalized height that was worked through */
     uint64_t fin_nonce; /* highest account nonce of a finalized block */
-    uint64_t fin_block; /* highest block whose account nonce was read */
+    uint64_t fin_block; /* highest block that fin_nonce takes into account */
     bool fin_known;
     uint64_t gap_from; /* a skipped height that was asked for again */
     uint32_t spec_version, transaction_version;

@@ -107,7 +107,8 @@ class Leadership(unittest.TestCase):
     # ---- the lock session ----
 
     def test_148_only_the_lock_session_is_terminated(self):
-        """The other session lives on; the old leader steps down, and whoever leads next does it under a new epoch."""
+        """The old leader steps down and its other session goes along, since the server may be another one from then on; whoever
+        leads next does it under a new epoch."""
         world = self.world()
         leader, _, _ = world.pair()
         with Load(world) as load:
@@ -119,7 +120,7 @@ class Leadership(unittest.TestCase):
             taken = min(proc.wait_for('a leader', lambda: [
                 t for r in world.relays for t in log_times(r.text(), 'account.ready') if t > began]))
             load.wait(10)
-        self.assertEqual(world.sessions(leader, name='work'), [work])
+        proc.wait_for('another work session', lambda: [s for s in world.sessions(leader, name='work') if s != work])
         self.assertGreater(world.epoch(), epoch)
         self.assert_due(taken - began)
         self.say(f'a leader after {taken - began:.2f} s, {world.settle()}')

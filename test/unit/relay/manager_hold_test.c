@@ -553,6 +553,40 @@ static void low_balance(void **state)
     script_free(s);
 }
 
+/* Seed 30045003: the account's nonce could not be read at the blocks that used nonces 5 and 6, and then all
+ * is read again: the nonce of a block before them is lower, which is no reap. */
+static void read_again_is_no_reap(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 2);
+    runtime(s, SPEC + 1);
+    probe(s, 5, 0);
+    assert_int_equal(expect(s, MANAGER_FX_RESIGN)->count, 2);
+    uint64_t first = s->finalized + 1;
+    finalized(s, UINT64_MAX, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
+    finalized(s, UINT64_MAX, 1, &(struct in_block){hash_of(6, 99), 6, true, DISPATCH_OK, NULL});
+    struct manager_written_row w[2];
+    for (unsigned i = 0; i < 2; i++) {
+        w[i] = (struct manager_written_row){.nonce = 5 + i,
+                                            .id = 1 + i,
+                                            .bytes = (const uint8_t *)"12345678",
+                                            .bytes_len = 8,
+                                            .call_len = 4,
+                                            .era_death = 164,
+                                            .spec_version = SPEC + 1};
+        memcpy(w[i].hash, hash_of(5 + i, 2), 32);
+    }
+    feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = w, .count = 2});
+    for (uint64_t n = expect(s, MANAGER_FX_FOLLOW)->number; n < first; n++)
+        finalized_at(s, n, 5, 0, NULL);
+    finalized_at(s, first, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
+    none(s, MANAGER_FX_STORE_PAUSE);
+    finalized_at(s, first + 1, 7, 1, &(struct in_block){hash_of(6, 99), 6, true, DISPATCH_OK, NULL});
+    none(s, MANAGER_FX_STORE_PAUSE);
+    assert_int_equal(manager_look(s->m).unsent, 0);
+    script_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -579,6 +613,7 @@ int main(void)
         cmocka_unit_test(life_is_used_while_it_begins),
         cmocka_unit_test(immortal_former_life),
         cmocka_unit_test(low_balance),
+        cmocka_unit_test(read_again_is_no_reap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
