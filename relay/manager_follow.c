@@ -262,6 +262,15 @@ static void balance(struct manager *m, const struct manager_block *block)
                         u128_text(m->account.low_balance, should));
 }
 
+/* A block that is older than every row: nothing in it can be of a row, nor is its nonce news. Either may be
+ * of a life of the account that is over. */
+static void search(struct manager *m, const struct manager_block *block)
+{
+    for (size_t i = 0; i < block->included_count; i++)
+        if (block->included[i].own_signer && !manager__by_hash(m, block->included[i].hash))
+            manager__find(m, &block->included[i], block);
+}
+
 void manager__finalized(struct manager *m, const struct manager_block *block)
 {
     if (block->number > m->finalized)
@@ -269,6 +278,10 @@ void manager__finalized(struct manager *m, const struct manager_block *block)
     if (m->phase < MANAGER_CHAIN_WAIT || !expected(m, block->number))
         return;
     m->seen = block->number;
+    if (block->number < m->regular_from) {
+        search(m, block);
+        return;
+    }
     for (size_t i = 0; i < block->included_count; i++)
         included(m, &block->included[i], block);
     if (block->account_nonce != UINT64_MAX) {

@@ -237,7 +237,8 @@ struct manager {
     uint64_t fin_nonce; /* highest account nonce of a finalized block */
     uint64_t fin_block; /* highest block that fin_nonce takes into account */
     bool fin_known;
-    uint64_t gap_from; /* a skipped height that was asked for again */
+    uint64_t regular_from; /* earlier blocks are searched for what is lost, and say nothing else */
+    uint64_t gap_from;     /* a skipped height that was asked for again */
     uint32_t spec_version, transaction_version;
     uint32_t runtimes; /* changes of the runtime */
     uint32_t blocks;   /* best blocks heard of, from 1 */

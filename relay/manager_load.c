@@ -25,7 +25,7 @@ void manager__forget(struct manager *m)
     m->db_next = -1;
     m->min_submitted = UINT64_MAX;
     m->max_submitted = 0;
-    m->seen = m->fin_nonce = m->fin_block = m->gap_from = 0;
+    m->seen = m->fin_nonce = m->fin_block = m->gap_from = m->regular_from = 0;
     m->fin_known = false;
     m->alerted = 0;
     m->used_nonce = m->used_block = 0;
@@ -184,6 +184,7 @@ void manager__snapshot(struct manager *m, const struct manager_event *ev)
 void manager__follow_loaded(struct manager *m)
 {
     uint64_t from = m->rows ? m->min_submitted + 1 : m->finalized;
+    m->regular_from = from;
     if (m->reconciling)
         manager__reconcile_begin(m);
     if (m->reconciling && m->reconcile_from + 1 < from)

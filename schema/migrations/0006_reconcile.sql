@@ -29,10 +29,10 @@ BEGIN
     FOR b IN SELECT u.*, substr(u.extrinsic, octet_length(u.extrinsic) - u.call_length + 1) AS call
             FROM unnest(p_nonces, p_hashes, p_extrinsics, p_call_lengths, p_tips, p_births, p_deaths, p_times)
                 u (nonce, hash, extrinsic, call_length, tip, birth, death, at) ORDER BY u.nonce LOOP
+        CONTINUE WHEN EXISTS (SELECT FROM attempts t WHERE t.account = p_account AND t.nonce = b.nonce AND t.hash = b.hash);
         SELECT * INTO p FROM pending_transactions x WHERE x.account = p_account AND x.nonce = b.nonce;
         IF FOUND THEN
-            CONTINUE WHEN p.call <> b.call OR EXISTS (SELECT FROM attempts t WHERE t.account = p_account
-                AND t.nonce = b.nonce AND t.hash = b.hash);
+            CONTINUE WHEN p.call <> b.call;
             PERFORM leader_attempt(p_account, p_epoch, ARRAY[b.nonce], ARRAY[b.hash], ARRAY[b.extrinsic], ARRAY[b.tip],
                 ARRAY[b.birth], ARRAY[b.death], p_spec_version, coalesce(a.transaction_version, p_transaction_version), p_block,
                 ARRAY['a later attempt was found, which the database had lost']);

@@ -122,6 +122,16 @@ class Reconcile(Case):
         self.assertEqual(self.adopt(epoch, (0, CALL, 0)), 0)
         self.assertEqual(self.owner.rows('SELECT id FROM txrelay.outbox'), [(waiting[0],)])
 
+    def test_what_is_on_record_is_not_lost(self):
+        """Of a life of the account that is over: its nonces are used again, its attempts are still there."""
+        epoch = self.lead()
+        self.admit(self.relay, epoch, self.enqueue(call=CALL), [0], hashes=[h32('found 0')])
+        self.finish(self.relay, epoch, (0, h32('found 0'), h32('block'), 'ok'))
+        self.owner.rows('UPDATE txrelay.accounts SET used_nonce = NULL, used_block = NULL')
+        waiting = self.enqueue(call=CALL)
+        self.assertEqual(self.adopt(epoch, (0, CALL, 0)), 0)
+        self.assertEqual(self.owner.rows('SELECT id FROM txrelay.outbox'), [(waiting[0],)])
+
     def test_an_operator_who_restored_a_copy(self):
         epoch = self.lead()
         self.renew(epoch, 40)

@@ -172,6 +172,7 @@ static void time_and_bytes(void **state)
     fake_events_begin(&events, 1);
     fake_event(&events, 2, true);
     fake_add(f, list, &events);
+    buf_done(&events);
     add_empty(f, 1);
     size_t len;
     rig.want_signer = keypair_account_id(alice, &len);

@@ -269,6 +269,36 @@ static void chain_ran_ahead(void **state)
     script_free(s);
 }
 
+/* Seed 40000172: blocks that are older than every row are searched, and say nothing else. One of them holds
+ * bytes of a life of the account that is over, which a row at the same nonce still knows as an earlier
+ * attempt. */
+static void former_life_in_old_blocks(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
+    uint8_t former[32];
+    memcpy(former, hash_of(5, 9), 32);
+    row.submitted_block = 99;
+    row.earlier = (const uint8_t(*)[32])former;
+    row.earlier_count = row.earlier_own = 1;
+    row.earlier_death = 70;
+    script_free(s);
+    s = doubtful(&row, 1, 6);
+    assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 99);
+    struct manager_included x = signed_at(5, 9, 5), y = signed_at(7, 1, 2);
+    struct manager_included both[] = {x, y};
+    block(s, 99, 8, 2, both);
+    none(s, MANAGER_FX_STORE_FINISH);
+    block(s, 100, 5, 0, NULL);
+    none(s, MANAGER_FX_STORE_PAUSE);
+    questions(s, 5, 0, NULL);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_ADOPT);
+    assert_int_equal(fx->count, 1);
+    assert_int_equal(fx->found[0].nonce, 7);
+    script_free(s);
+}
+
 /* The write's outcome is not known: all is read again, and looked for again. */
 static void unknown_outcome(void **state)
 {
@@ -321,6 +351,7 @@ int main(void)
         cmocka_unit_test(lost_attempt_is_refused),
         cmocka_unit_test(chain_ran_ahead),
         cmocka_unit_test(unknown_outcome),
+        cmocka_unit_test(former_life_in_old_blocks),
         cmocka_unit_test(reaped_after_foreign_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
