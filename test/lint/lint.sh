@@ -59,6 +59,21 @@ for f in $files; do
 done
 grep -nE '\b(TODO|FIXME|XXX)\b' $files /dev/null | grep -v '#[0-9]' && finding "TODO without an issue's number"
 
+# L07: extrinsics leave by one call, whose one caller gives the gate that is asked right before the socket.
+for f in $files; do
+  case $f in
+    test/* | chain/node_submit.c) ;;
+    *) grep -n '"author_submit' "$f" /dev/null && finding "$f sends extrinsics, whose door is chain/node_submit.c" ;;
+  esac
+  case $f in
+    test/* | chain/* | relay/account_submit.c) ;;
+    *) grep -nE '\bnode_submit_start\s*\(' "$f" /dev/null && finding "$f sends extrinsics, whose door is relay/account_submit.c" ;;
+  esac
+done
+if [ -z "$self" ] && ! tr -d '\n' <relay/account_submit.c | grep -qE 'node_submit_start\([^;]*, gate, t,'; then
+  finding "relay/account_submit.c sends without its gate"
+fi
+
 # SQL lives in files.
 for f in $(echo "$files" | grep -E '^(store|listen|main|relay|election)/'); do
   grep -nE '"[^"]*\b(INSERT INTO|UPDATE txrelay|DELETE FROM|FROM txrelay|SELECT .* FROM [a-z_]*(accounts|outbox|transactions|attempts))' "$f" /dev/null && finding "SQL in a C string: $f"

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store_internal.h"
+
 static struct fx_pg pg;
 static char relay_dsn[300]; /* with no more rights than a relay needs */
 
@@ -298,10 +300,36 @@ static void test_renew(void **state)
     RUN_OK(&x, renew, &r);
 }
 
+/* Which requests were refused under an old epoch; with those that carry none they must be all that there are.
+ */
+static char refused[400];
+#define REFUSED(name, r)                                                                                     \
+    do {                                                                                                     \
+        RUN(&x, name, r);                                                                                    \
+        assert_int_equal((r)->req.err.code, ERR_LOST_LEADERSHIP);                                            \
+        snprintf(refused + strlen(refused), sizeof(refused) - strlen(refused), " " #name " ");               \
+    } while (0)
+
+static void nothing_is_left_out(void)
+{
+    static const char unfenced[] =
+        " register  lock  unlock  claim  renew  release  evict  scan  member  doorbell_arm "
+        " doorbell_disarm  enqueue  cancel  bump  resume ";
+    static const char *const all[] = {
+#define X(name, op, type) " " #name " ",
+        STORE_REQUESTS(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        if (!strstr(refused, all[i]) == !strstr(unfenced, all[i]))
+            fail_msg("request%sis in none or both of the lists", all[i]);
+}
+
 /* An expired claim goes to another holder; the old epoch is refused everywhere from then on. */
 static void test_fencing(void **state)
 {
     (void)state;
+    refused[0] = 0;
     fx_admit(&x, &a, 5, 1);
     int64_t left = fx_enqueue(&x, &a, "left", 0);
     struct store_lock drop = {.lock_key = a.lock_key};
@@ -326,38 +354,32 @@ static void test_fencing(void **state)
                                     .outcome = "failed",
                                     .hash = {1}};
     struct store_attempts w = {.account = a.account, .epoch = a.epoch, .block = 1, .count = 1, .rows = &row};
-    RUN(&x, admit, &w);
-    assert_int_equal(w.req.err.code, ERR_LOST_LEADERSHIP);
+    REFUSED(admit, &w);
     row.nonce = 5;
-    RUN(&x, attempt, &w);
-    assert_int_equal(w.req.err.code, ERR_LOST_LEADERSHIP);
-    RUN(&x, fill, &w);
-    assert_int_equal(w.req.err.code, ERR_LOST_LEADERSHIP);
+    REFUSED(attempt, &w);
+    REFUSED(fill, &w);
     struct store_state_row st = {.nonce = 5, .state = "ready", .block_number = -1};
     struct store_states states = {.account = a.account, .epoch = a.epoch, .count = 1, .rows = &st};
-    RUN(&x, state, &states);
-    assert_int_equal(states.req.err.code, ERR_LOST_LEADERSHIP);
+    REFUSED(state, &states);
     struct store_finish_row end = {
         .nonce = 5, .id = left, .outcome = "failed", .block_number = -1, .index = -1};
     struct store_finish finish = {.account = a.account, .epoch = a.epoch, .count = 1, .rows = &end};
-    RUN(&x, finish, &finish);
-    assert_int_equal(finish.req.err.code, ERR_LOST_LEADERSHIP);
-    RUN(&x, reject, &finish);
-    assert_int_equal(finish.req.err.code, ERR_LOST_LEADERSHIP);
-    RUN(&x, requeue, &finish);
-    assert_int_equal(finish.req.err.code, ERR_LOST_LEADERSHIP);
+    REFUSED(finish, &finish);
+    REFUSED(reject, &finish);
+    REFUSED(requeue, &finish);
     struct store_nonce nonce = {.account = a.account, .epoch = a.epoch, .next_nonce = 9};
-    RUN(&x, nonce, &nonce);
-    assert_int_equal(nonce.req.err.code, ERR_LOST_LEADERSHIP);
+    REFUSED(nonce, &nonce);
     struct store_pause pause = {.account = a.account, .epoch = a.epoch, .hold = "payment", .reason = "x"};
-    RUN(&x, pause, &pause);
-    assert_int_equal(pause.req.err.code, ERR_LOST_LEADERSHIP);
+    REFUSED(pause, &pause);
     struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
-    RUN(&x, snapshot, &snap);
-    assert_int_equal(snap.req.err.code, ERR_LOST_LEADERSHIP);
+    REFUSED(snapshot, &snap);
     struct store_outbox box = {.account = a.account, .epoch = a.epoch, .limit = 10};
-    RUN(&x, outbox, &box);
-    assert_int_equal(box.req.err.code, ERR_LOST_LEADERSHIP);
+    REFUSED(outbox, &box);
+    struct store_adopt adopt = {.account = a.account, .epoch = a.epoch, .done = true};
+    REFUSED(adopt, &adopt);
+    struct store_look look = {.account = a.account, .epoch = a.epoch};
+    REFUSED(look, &look);
+    nothing_is_left_out();
     bool renewed = true;
     struct store_renew renew = {.holder = "me",
                                 .count = 1,
