@@ -174,6 +174,7 @@ void account_demote(struct account *a, const char *reason)
              (long long)a->lock_key, a->service->holder, (long long)a->epoch, reason);
     a->generation++;
     a->role = ACCOUNT_FOLLOWER;
+    account_ahead_drop(a);
     a->leaving = false;
     a->epoch = 0;
     account_event(a, &(struct manager_event){.type = MANAGER_EV_DEMOTED});

@@ -61,15 +61,19 @@ static enum manager_row_stage snapshot_stage(const char *state)
                                                                      : MANAGER_ROW_SENT;
 }
 
-static void loaded(struct store_req *req)
+static struct op *chunk_start(struct account *a, int64_t after_nonce);
+
+static void chunk(struct op *op)
 {
-    struct op *op = op_of(req);
     struct store_snapshot *r = &op->u.snapshot;
-    if (req->err.code || !op_current(op)) {
+    if (r->req.err.code || !op_current(op)) {
         op_failed(op);
         op_free(op);
         return;
     }
+    /* The server reads the next one while this one is taken in. */
+    if (r->count && r->count == r->limit)
+        op->account->ahead = chunk_start(op->account, r->rows[r->count - 1].nonce);
     struct manager_snapshot_row *rows = xcalloc(r->count, sizeof(*rows));
     for (size_t i = 0; i < r->count; i++) {
         const struct store_pending_row *p = &r->rows[i];
@@ -118,14 +122,67 @@ static void loaded(struct store_req *req)
     op_free(op);
 }
 
-void account_load(struct account *a, const struct manager_effect *fx)
+static void loaded(struct store_req *req)
+{
+    struct op *op = op_of(req);
+    struct account *a = op->account;
+    if (op->dropped) {
+        op_free(op);
+        return;
+    }
+    if (op == a->ahead && !op->wanted) {
+        op->arrived = true;
+        return;
+    }
+    if (op == a->ahead)
+        a->ahead = NULL;
+    chunk(op);
+}
+
+static void arrived_before(struct loop_task *task)
+{
+    struct op *op = CONTAINER_OF(task, struct op, task);
+    if (op->dropped) {
+        op_free(op);
+        return;
+    }
+    op->account->ahead = NULL;
+    chunk(op);
+}
+
+static struct op *chunk_start(struct account *a, int64_t after_nonce)
 {
     struct op *op = op_new(a, MANAGER_WRITE_LOAD, MANAGER_EV_SNAPSHOT, 0);
-    op->u.snapshot = (struct store_snapshot){.account = a->store_account,
-                                             .epoch = a->epoch,
-                                             .after_nonce = fx->after_nonce,
-                                             .limit = SNAPSHOT_CHUNK};
+    op->u.snapshot = (struct store_snapshot){
+        .account = a->store_account, .epoch = a->epoch, .after_nonce = after_nonce, .limit = SNAPSHOT_CHUNK};
     store_snapshot_start(a->service->store, &op->u.snapshot, loaded);
+    return op;
+}
+
+void account_ahead_drop(struct account *a)
+{
+    struct op *op = a->ahead;
+    a->ahead = NULL;
+    if (!op)
+        return;
+    if (op->arrived && !op->wanted)
+        op_free(op);
+    else
+        op->dropped = true; /* its answer, or its task, is on its way */
+}
+
+/* A load begins at -1, so a chunk that was asked for ahead is never of an earlier one. */
+void account_load(struct account *a, const struct manager_effect *fx)
+{
+    struct op *op = a->ahead;
+    if (!op || fx->after_nonce < 0 || op->u.snapshot.after_nonce != fx->after_nonce || !op_current(op)) {
+        account_ahead_drop(a);
+        chunk_start(a, fx->after_nonce);
+        return;
+    }
+    op->wanted = true;
+    if (op->arrived)
+        loop_post(a->service->loop, &op->task, arrived_before);
 }
 
 /* ---- the outbox and its doorbell ---- */

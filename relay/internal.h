@@ -40,6 +40,7 @@ struct account {
     struct manager *manager;
     struct wake wake;
     uint32_t outbox_limit;
+    struct op *ahead; /* the next chunk of a load, asked for before the manager wants it; NULL: none */
     size_t unsettled; /* store requests in flight of which new bytes may come */
     bool leaving;     /* nothing is admitted; handed over when it has settled */
     uint64_t leave_until;
@@ -94,6 +95,9 @@ void account_wake(struct account *a, enum wake_event ev);
 bool account_gate(struct account *a);
 void account_lost(struct account *a,
                   int code); /* a fenced write failed: tell the election if it means that */
+
+/* account_read.c: nobody wants the chunk that was asked for ahead any more */
+void account_ahead_drop(struct account *a);
 
 /* account_adopt.c: an extrinsic of this account, as the manager hears of it; bytes stay borrowed */
 void included_of(struct manager_included *ret, const struct node_included *x);

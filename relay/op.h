@@ -34,7 +34,8 @@ struct op {
     struct buf filler;
     char (*amounts)[40]; /* decimal texts: fees, tips */
     char text[200];
-    struct loop_task task; /* a failure before anything was asked */
+    struct loop_task task; /* a failure before anything was asked; a chunk that came before it was wanted */
+    bool arrived, wanted, dropped; /* account_read.c: a chunk that was asked for ahead */
 };
 
 struct op *op_new(struct account *a, enum manager_write write, enum manager_event_type done, size_t count);
