@@ -11,7 +11,7 @@
 static void ask(struct node *n, struct node_ask *a, const char *method, const char *params,
                 void (*answered)(struct rpc_call *call), void (*cb)(struct node_ask *a))
 {
-    *a = (struct node_ask){.node = n, .cb = cb, .hashes = a->hashes, .each = a->each};
+    *a = (struct node_ask){.node = n, .cb = cb};
     if (n->phase == NODE_READY)
         rpc_call_start(node__rpc(n), &a->call, method, params, 0, NULL, NULL, answered);
     else
@@ -48,8 +48,6 @@ void node_ask_nonce(struct node *n, struct node_ask *a, const uint8_t *account_i
     buf_puts(&params, "[\"");
     hex_put_0x(&params, key.data, key.len);
     buf_puts(&params, "\"]");
-    a->hashes = NULL;
-    a->each = NULL;
     ask(n, a, "state_getStorage", buf_str(&params), got_nonce, cb);
     buf_done(&key);
     buf_done(&params);
@@ -70,8 +68,6 @@ void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number, void (*c
 {
     char params[32];
     snprintf(params, sizeof(params), "[%llu]", (unsigned long long)number);
-    a->hashes = NULL;
-    a->each = NULL;
     ask(n, a, "chain_getBlockHash", params, got_hash, cb);
 }
 
@@ -115,7 +111,7 @@ void node_ask_pending(struct node *n, struct node_ask *a, struct buf *ret_hashes
                       void (*each)(struct node_ask *a, const struct node_included *x),
                       void (*cb)(struct node_ask *a))
 {
+    ask(n, a, "author_pendingExtrinsics", "[]", got_pending, cb); /* answered from the loop */
     a->hashes = ret_hashes;
     a->each = each;
-    ask(n, a, "author_pendingExtrinsics", "[]", got_pending, cb);
 }

@@ -165,8 +165,9 @@ static void included(struct manager *m, const struct manager_included *x, const 
 {
     struct row *row = manager__by_hash(m, x->hash);
     /* Used for good, also where the account's nonce at the block cannot be read. */
-    if ((row || x->own_signer) && m->fin_nonce <= (row ? row->nonce : x->nonce)) {
-        m->fin_nonce = (row ? row->nonce : x->nonce) + 1;
+    uint64_t nonce = row ? row->nonce : x->nonce;
+    if ((row || x->own_signer) && m->fin_nonce <= nonce) {
+        m->fin_nonce = nonce + 1;
         if (block->account_nonce == UINT64_MAX && m->fin_block < block->number)
             m->fin_block = block->number; /* a lower nonce of an earlier block is no reap */
     }

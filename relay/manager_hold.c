@@ -118,15 +118,12 @@ void manager__account_looked(struct manager *m, const struct manager_account *ac
 
 void manager__account_loaded(struct manager *m, const struct manager_event *ev)
 {
-    if (ev->used_nonce > 0 && ev->used_block < 0) { /* by somebody else, in blocks that nobody wrote down */
+    if (ev->used_nonce > 0) {
+        bool known = ev->used_block >= 0; /* else by somebody else, in blocks that nobody wrote down */
         m->used_nonce = (uint64_t)ev->used_nonce;
-        m->used_block = UINT64_MAX;
-    }
-    if (ev->used_nonce > 0 && ev->used_block >= 0) {
-        m->used_nonce = (uint64_t)ev->used_nonce;
-        m->used_block = (uint64_t)ev->used_block;
-        if ((uint64_t)ev->used_block > m->max_submitted)
-            m->max_submitted = (uint64_t)ev->used_block; /* a node below it knows less than the table */
+        m->used_block = known ? (uint64_t)ev->used_block : UINT64_MAX;
+        if (known && m->used_block > m->max_submitted)
+            m->max_submitted = m->used_block; /* a node below it knows less than the table */
     }
     if (!ev->account)
         return;

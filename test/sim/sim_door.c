@@ -191,7 +191,6 @@ static void hand_out(struct world *w, struct relay *r, const struct slot *s)
             x->index = i;
             x->result.outcome = fate_of(w, t) == FATE_OK ? DISPATCH_OK : DISPATCH_FAILED;
             x->result.inner = fate_of(w, t) == FATE_FAILS_INSIDE;
-            hash_of_tx(b->txs[i], x->hash);
         }
         account_event(w, r, a, &(struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &mb});
     }

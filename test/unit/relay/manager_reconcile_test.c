@@ -36,23 +36,29 @@ static void block(struct script *s, uint64_t number, uint64_t account_nonce, uns
     feed(s, (struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &b});
 }
 
-/* Loaded and connected; commits after block 98 may be lost, 100 is final. */
-static struct script *doubtful(const struct manager_snapshot_row *rows, size_t count, int64_t next)
+/* Loaded as the event says, and connected; 100 is final. */
+static struct script *loaded(struct manager_event snapshot)
 {
     struct script *s = script_new(NULL);
+    snapshot.type = MANAGER_EV_SNAPSHOT;
+    snapshot.last = true;
+    snapshot.used_block = -1;
     promote(s);
     expect(s, MANAGER_FX_LOAD);
-    feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
-                                   .snapshot = rows,
-                                   .count = count,
-                                   .last = true,
-                                   .next_nonce = next,
-                                   .used_nonce = -1,
-                                   .used_block = -1,
-                                   .reconcile = true,
-                                   .reconcile_from = 98});
+    feed(s, snapshot);
     chain_up(s);
     return s;
+}
+
+/* Commits after block 98 may be lost. */
+static struct script *doubtful(const struct manager_snapshot_row *rows, size_t count, int64_t next)
+{
+    return loaded((struct manager_event){.snapshot = rows,
+                                         .count = count,
+                                         .next_nonce = next,
+                                         .used_nonce = -1,
+                                         .reconcile = true,
+                                         .reconcile_from = 98});
 }
 
 static void questions(struct script *s, uint64_t nonce, unsigned count, const struct manager_included *pooled)
@@ -166,16 +172,8 @@ static void does_not_wait_for_ever(void **state)
 static void node_is_behind(void **state)
 {
     (void)state;
-    struct script *s = script_new(NULL);
-    promote(s);
-    feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
-                                   .last = true,
-                                   .next_nonce = 5,
-                                   .used_nonce = -1,
-                                   .used_block = -1,
-                                   .reconcile = true,
-                                   .reconcile_from = 103});
-    chain_up(s);
+    struct script *s = loaded(
+        (struct manager_event){.next_nonce = 5, .used_nonce = -1, .reconcile = true, .reconcile_from = 103});
     none(s, MANAGER_FX_ASK_POOL);
     for (uint64_t n = 101; n < 103; n++)
         block(s, n, 5, 0, NULL);
@@ -237,15 +235,7 @@ static void lost_attempt_is_refused(void **state)
 static void chain_ran_ahead(void **state)
 {
     (void)state;
-    struct script *s = script_new(NULL);
-    promote(s);
-    feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
-                                   .last = true,
-                                   .next_nonce = 5,
-                                   .used_nonce = -1,
-                                   .used_block = -1,
-                                   .seen_block = 97});
-    chain_up(s);
+    struct script *s = loaded((struct manager_event){.next_nonce = 5, .used_nonce = -1, .seen_block = 97});
     assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 100);
     expect(s, MANAGER_FX_ASK_POOL);
     pool_is(s, 0);
@@ -319,12 +309,7 @@ static void unknown_outcome(void **state)
 static void reaped_after_foreign_use(void **state)
 {
     (void)state;
-    struct script *s = script_new(NULL);
-    promote(s);
-    feed(s,
-         (struct manager_event){
-             .type = MANAGER_EV_SNAPSHOT, .last = true, .next_nonce = 6, .used_nonce = 6, .used_block = -1});
-    chain_up(s);
+    struct script *s = loaded((struct manager_event){.next_nonce = 6, .used_nonce = 6});
     expect(s, MANAGER_FX_ASK_POOL);
     pool_is(s, 0);
     nonce_is(s, 0);
