@@ -219,7 +219,8 @@ static void attempts(struct account *a, const struct manager_effect *fx)
     op->u.attempts.epoch = a->epoch;
     op->u.attempts.spec_version = info->spec_version;
     op->u.attempts.transaction_version = info->transaction_version;
-    op->u.attempts.block = (int64_t)info->finalized_number;
+    op->u.attempts.block =
+        (int64_t)fx->number; /* the node may be further: blocks that were not looked into */
     op->u.attempts.count = count;
     op->u.attempts.rows = op->attempt_rows;
     if (op->write == MANAGER_WRITE_ADMIT)

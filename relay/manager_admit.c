@@ -89,6 +89,7 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
     m->admitting = xrealloc(m->admitting, good * sizeof(*m->admitting));
     manager__write_start(m, MANAGER_WRITE_ADMIT);
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_ADMIT, good);
+    fx->number = m->admit_block;
     for (size_t i = 0; i < ev->count && fx->count < good; i++) {
         const struct manager_outbox_row *o = &ev->outbox[i];
         char buf[200];

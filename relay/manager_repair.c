@@ -455,6 +455,7 @@ static void resign_pump(struct manager *m)
         return;
     manager__write_start(m, MANAGER_WRITE_RESIGN);
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_RESIGN, m->config.batch_max);
+    fx->number = m->seen;
     while (row && fx->count < m->config.batch_max && may_resign(m, row)) {
         resign_effect(m, row, &fx->rows[fx->count++]);
         signing(m, row, b);
@@ -485,6 +486,7 @@ static void fill_pump(struct manager *m)
         return;
     manager__write_start(m, MANAGER_WRITE_FILL);
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_FILL, m->config.batch_max);
+    fx->number = m->seen;
     for (; row && fx->count < m->config.batch_max; row = fillable(m, row->nonce + 1)) {
         bool stopped = row->reason == REASON_STOP;
         bool told = row->reason == REASON_INVALID && row->note;

@@ -247,7 +247,7 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
         return;
     }
     if (attempts) {
-        s->signed_at = r->door.finalized;
+        s->signed_at = fx->number;
         int rc = !sign_rows(w, r, s) ? ERR_NET : s->op == OP_RESIGN ? leave_out_known(r, s) : 1;
         for (size_t i = 0; i < s->count; i++)
             if (s->rows[i].guard && s->rows[i].guard != r->door.spec)

@@ -449,7 +449,7 @@ struct door {
     uint64_t last_in, last_out, stall_until;
     uint32_t next_sub;
     struct backoff backoff;
-    struct ask asks[4 * ACCOUNTS];
+    struct ask asks[32 * ACCOUNTS]; /* of leaderships that ended, too, until they time out */
     uint64_t early_nonce[ACCOUNTS]; /* of a planted probe that asks in the wrong order */
     uint64_t probed_at[ACCOUNTS];   /* when the node answered the later question of the last probe */
 };

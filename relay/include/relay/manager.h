@@ -270,7 +270,9 @@ struct manager_event {
 enum manager_effect_type {
     MANAGER_FX_LOAD,        /* after_nonce (-1 from the start): read the next chunk of pending rows */
     MANAGER_FX_WANT_OUTBOX, /* limit: bring up to so many outbox rows when there are any (stays wanted) */
-    MANAGER_FX_ADMIT,       /* sign rows at their nonces, one fenced commit, then ADMITTED */
+    /* admit, resign, fill: `number` goes on record with the attempts; finalized blocks up to it were worked
+     * through, so they hold no attempt at these nonces, older ones included */
+    MANAGER_FX_ADMIT, /* sign rows at their nonces, one fenced commit, then ADMITTED */
     /* sign the same call at the same nonce anew, commit, then RESIGNED; bytes that turn out to be the current
      * ones (hash) are no new attempt: nothing is committed, RESIGNED names them */
     MANAGER_FX_RESIGN,

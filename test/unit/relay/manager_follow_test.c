@@ -107,6 +107,26 @@ static void not_signed(void **state)
     script_free(s);
 }
 
+/* What goes on record with bytes is the last block that was looked into, whatever the node has finalized
+ * since: an older attempt may be in a block between. Seed 60010043: such a row was loaded again, followed
+ * from the newer height, and ended as usurped. */
+static void recorded_at_the_block_looked_into(void **state)
+{
+    (void)state;
+    struct script *s = leading(5);
+    finalized(s, 5, 0, NULL);
+    outbox(s, 2);
+    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->number, s->finalized);
+    script_free(s);
+
+    s = leading_pooled(5, 2);
+    finalized(s, 5, 0, NULL);
+    runtime(s, SPEC + 1);
+    probe(s, 5, 0);
+    assert_int_equal(expect(s, MANAGER_FX_RESIGN)->number, s->finalized);
+    script_free(s);
+}
+
 static void ends_while_not_signed(void **state)
 {
     (void)state;
@@ -412,6 +432,7 @@ int main(void)
         cmocka_unit_test(earlier_attempt),
         cmocka_unit_test(ends_while_signing),
         cmocka_unit_test(not_signed),
+        cmocka_unit_test(recorded_at_the_block_looked_into),
         cmocka_unit_test(ends_while_not_signed),
         cmocka_unit_test(finalized_status),
         cmocka_unit_test(no_status),
