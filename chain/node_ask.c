@@ -71,39 +71,39 @@ void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number, void (*c
     ask(n, a, "chain_getBlockHash", params, got_hash, cb);
 }
 
-/* One of a pool is read as if it were in the next block. */
-static void tell(struct node_ask *a, const struct buf *bytes)
+/* Of a list of extrinsics: their hashes, and what those that are signed say in a block of this height. */
+static bool read_list(struct node_ask *a, const json_t *list, uint64_t number)
 {
     const struct node_info *info = node_info(a->node);
-    struct node_included x;
-    if (info && node__included(info->metadata, bytes->data, bytes->len, info->best_number + 1, &x) &&
-        x.signer_len)
-        a->each(a, &x);
-}
-
-static void got_pending(struct rpc_call *call)
-{
-    struct node_ask *a = of_call(call);
     struct buf bytes = {0};
     size_t i, start = a->hashes->len;
     json_t *item;
-    bool good = json_is_array(call->result);
-    json_array_foreach(call->result, i, item)
+    bool good = json_is_array(list);
+    json_array_foreach(list, i, item)
     {
+        struct node_included x;
         uint8_t hash[32];
         buf_clear(&bytes);
         good = good && wire_bytes(item, &bytes);
         hash_blake2b_256(bytes.data, bytes.len, hash);
         buf_put(a->hashes, hash, sizeof(hash));
-        if (good && a->each)
-            tell(a, &bytes);
+        if (good && a->each && info && node__included(info->metadata, bytes.data, bytes.len, number, &x) &&
+            x.signer_len)
+            a->each(a, &x);
     }
     buf_done(&bytes);
-    if (!a->err.code && !good) {
+    if (!good) {
         bad_answer(a);
         a->hashes->len = start;
     }
-    a->found = !a->err.code;
+    return good;
+}
+
+/* One of a pool is read as if it were in the next block. */
+static void got_pending(struct rpc_call *call)
+{
+    struct node_ask *a = of_call(call);
+    a->found = !a->err.code && read_list(a, call->result, a->node->info.best_number + 1);
     a->cb(a);
 }
 
@@ -114,4 +114,48 @@ void node_ask_pending(struct node *n, struct node_ask *a, struct buf *ret_hashes
     ask(n, a, "author_pendingExtrinsics", "[]", got_pending, cb); /* answered from the loop */
     a->hashes = ret_hashes;
     a->each = each;
+}
+
+/* ---- the newest blocks ---- */
+
+static void got_above(struct rpc_call *call);
+
+/* true: there is one more block to read, and it was asked for. */
+static bool read_block(struct node_ask *a, const json_t *block)
+{
+    struct wire_header h;
+    if (!wire_header(json_object_get(block, "header"), &h)) {
+        bad_answer(a);
+        return false;
+    }
+    if (h.head.number < a->lowest)
+        return false;
+    if (!read_list(a, json_object_get(block, "extrinsics"), h.head.number) || h.head.number == a->lowest)
+        return false;
+    char text[HASH_TEXT], params[HASH_TEXT + 8];
+    wire_hash_text(h.head.parent, text);
+    snprintf(params, sizeof(params), "[\"%s\"]", text);
+    rpc_call_start(node__rpc(a->node), &a->call, "chain_getBlock", params, 0, NULL, NULL, got_above);
+    return true;
+}
+
+static void got_above(struct rpc_call *call)
+{
+    struct node_ask *a = of_call(call);
+    if (!a->err.code && a->node->phase != NODE_READY)
+        err_set(&a->err, ERR_NET, "no node is ready");
+    if (!a->err.code && read_block(a, json_object_get(call->result, "block")))
+        return;
+    a->found = !a->err.code;
+    a->cb(a);
+}
+
+void node_ask_above(struct node *n, struct node_ask *a, uint64_t number, struct buf *ret_hashes,
+                    void (*each)(struct node_ask *a, const struct node_included *x),
+                    void (*cb)(struct node_ask *a))
+{
+    ask(n, a, "chain_getBlock", "[]", got_above, cb); /* answered from the loop */
+    a->hashes = ret_hashes;
+    a->each = each;
+    a->lowest = number + 1;
 }

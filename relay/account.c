@@ -97,6 +97,7 @@ static void effect(struct account *a, const struct manager_effect *fx)
         return;
     case MANAGER_FX_ASK_POOL:
     case MANAGER_FX_ASK_NONCE:
+    case MANAGER_FX_ASK_UNFINAL:
         account_ask(a, fx);
         return;
     case MANAGER_FX_FOLLOW:

@@ -148,13 +148,25 @@ struct ask {
     struct buf hashes;
     struct manager_included *pooled; /* what this account signed, with bytes of its own */
     size_t pooled_count;
+    uint64_t used; /* above the highest nonce of this account in blocks that are not final */
 };
+
+static bool signed_by(const struct account *a, const struct node_included *x)
+{
+    return x->signer_len == a->id_len && !memcmp(x->signer, a->id, a->id_len);
+}
+
+static void on_unfinal(struct node_ask *n, const struct node_included *x)
+{
+    struct ask *q = CONTAINER_OF(n, struct ask, node);
+    if (signed_by(q->account, x) && x->nonce >= q->used)
+        q->used = x->nonce + 1;
+}
 
 static void on_pooled(struct node_ask *n, const struct node_included *x)
 {
     struct ask *q = CONTAINER_OF(n, struct ask, node);
-    const struct account *a = q->account;
-    if (x->signer_len != a->id_len || memcmp(x->signer, a->id, a->id_len))
+    if (!signed_by(q->account, x))
         return;
     q->pooled = xrealloc(q->pooled, (q->pooled_count + 1) * sizeof(*q->pooled));
     struct manager_included *row = &q->pooled[q->pooled_count++];
@@ -178,16 +190,14 @@ static void on_answer(struct node_ask *n)
     struct ask *q = CONTAINER_OF(n, struct ask, node);
     struct account *a = q->account;
     struct manager_event ev = {.failed = n->err.code != 0};
-    if (q->what == MANAGER_FX_ASK_POOL) {
-        ev.type = MANAGER_EV_POOL;
-        ev.hashes = (const uint8_t(*)[32])(const void *)q->hashes.data;
-        ev.count = q->hashes.len / 32;
-        ev.pooled = q->pooled;
-        ev.pooled_count = q->pooled_count;
-    } else {
-        ev.type = MANAGER_EV_NONCE;
-        ev.nonce = n->number;
-    }
+    ev.type = q->what == MANAGER_FX_ASK_POOL    ? MANAGER_EV_POOL
+              : q->what == MANAGER_FX_ASK_NONCE ? MANAGER_EV_NONCE
+                                                : MANAGER_EV_UNFINAL;
+    ev.hashes = (const uint8_t(*)[32])(const void *)q->hashes.data;
+    ev.count = q->hashes.len / 32;
+    ev.pooled = q->pooled;
+    ev.pooled_count = q->pooled_count;
+    ev.nonce = q->what == MANAGER_FX_ASK_NONCE ? n->number : q->used;
     if (q->generation == a->generation)
         account_event(a, &ev);
     ask_free(q);
@@ -201,6 +211,8 @@ void account_ask(struct account *a, const struct manager_effect *fx)
     q->what = fx->type;
     if (fx->type == MANAGER_FX_ASK_POOL)
         node_ask_pending(a->service->node, &q->node, &q->hashes, fx->whole ? on_pooled : NULL, on_answer);
-    else
+    else if (fx->type == MANAGER_FX_ASK_NONCE)
         node_ask_nonce(a->service->node, &q->node, a->id, a->id_len, on_answer);
+    else
+        node_ask_above(a->service->node, &q->node, fx->number, &q->hashes, on_unfinal, on_answer);
 }

@@ -200,6 +200,9 @@ static void event(struct manager *m, const struct manager_event *ev)
     case MANAGER_EV_NONCE:
         manager__nonce_answer(m, ev);
         return;
+    case MANAGER_EV_UNFINAL:
+        manager__unfinal_answer(m, ev);
+        return;
     case MANAGER_EV_OUTBOX:
         manager__outbox(m, ev);
         return;

@@ -207,7 +207,7 @@ enum {
     ALERTS_OF_SENDING = ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
 };
 enum { WRITE_COUNT = MANAGER_WRITE_LOAD + 1 };
-enum probe { PROBE_NONE, PROBE_POOL, PROBE_NONCE };
+enum probe { PROBE_NONE, PROBE_POOL, PROBE_NONCE, PROBE_UNFINAL };
 
 struct manager {
     struct manager_config config;
@@ -259,6 +259,8 @@ struct manager {
     bool probe_now, probe_at_beat;
     uint64_t probe_at; /* deadline: retry or timeout; UINT64_MAX: none */
     struct backoff probe_backoff;
+    uint64_t probe_nonce; /* UNFINAL: what was answered before */
+    bool used_unfinal;    /* the last answer of that kind said that more was used */
     uint32_t probe_seq;
     uint64_t scout;     /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
     bool scouted;       /* it is back: what the next probe does not see is lost */
@@ -443,18 +445,22 @@ void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft
 void manager__pooled(struct manager *m, struct row *row, bool found);
 void manager__resign(struct manager *m, struct row *row, enum row_reason reason);
 void manager__beat(struct manager *m, bool block);
-void manager__pool_answer(struct manager *m, const struct manager_event *ev);
-void manager__nonce_answer(struct manager *m, const struct manager_event *ev);
-void manager__probe_stop(struct manager *m);
-bool manager__probe_may(const struct manager *m);
-void manager__probe_pump(struct manager *m);
-void manager__probe_tick(struct manager *m);
+void manager__judge_all(struct manager *m, uint64_t best_nonce);
 void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transaction_version);
 void manager__eras(struct manager *m);
 bool manager__stillborn(struct manager *m);
 void manager__sign_pump(struct manager *m);
 void manager__chain_back(struct manager *m);
 void manager__stall_pump(struct manager *m);
+
+/* manager_probe.c */
+void manager__pool_answer(struct manager *m, const struct manager_event *ev);
+void manager__nonce_answer(struct manager *m, const struct manager_event *ev);
+void manager__unfinal_answer(struct manager *m, const struct manager_event *ev);
+void manager__probe_stop(struct manager *m);
+bool manager__probe_may(const struct manager *m);
+void manager__probe_pump(struct manager *m);
+void manager__probe_tick(struct manager *m);
 
 /* manager_stop.c */
 void manager__look_reset(struct manager *m);

@@ -11,7 +11,7 @@ void manager__forget(struct manager *m)
     manager__ring_clear(m);
     manager__found_clear(m);
     m->probe_seq++;
-    m->probe_now = m->probe_at_beat = m->scouted = m->strange = false;
+    m->probe_now = m->probe_at_beat = m->scouted = m->strange = m->used_unfinal = false;
     m->scout = UINT64_MAX;
     m->probe_discard = m->probe != PROBE_NONE;
     if (m->probe == PROBE_NONE)

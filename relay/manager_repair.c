@@ -3,9 +3,8 @@
  * A beat is a best block; a chain that makes none for a while is given a slow beat of its own, because a
  * chain may make blocks only when something is sent.
  *
- * A probe asks the pool first and the nonce second. The other way round, an extrinsic that leaves the pool
- * for a block between the two questions would be in neither answer and be sent a second time; this way round
- * the later nonce sees it. A row is judged only by a probe that began after the row became unsure. */
+ * Questions are in manager_probe.c; a row is judged only by a probe that began after the row became unsure.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,7 +115,7 @@ static uint64_t lowest_outside(const struct manager *m)
     return lowest;
 }
 
-static void judge_all(struct manager *m, uint64_t best_nonce)
+void manager__judge_all(struct manager *m, uint64_t best_nonce)
 {
     uint32_t seq = m->probe_seq;
     struct row *row;
@@ -134,143 +133,6 @@ static void judge_all(struct manager *m, uint64_t best_nonce)
         if (row->seq < seq && !PLANTED(REORG_MISSED))
             manager__unsure(m, row, true, false);
     m->scouted = false;
-}
-
-/* ---- the two questions ---- */
-
-void manager__probe_stop(struct manager *m)
-{
-    m->probe_discard = m->probe != PROBE_NONE;
-    m->probe_now = true;
-    if (m->probe == PROBE_NONE)
-        m->probe_at = UINT64_MAX;
-    if (m->phase > MANAGER_CHAIN_WAIT && m->phase != MANAGER_LEADING)
-        m->phase = MANAGER_CHAIN_WAIT;
-}
-
-static void probe_failed(struct manager *m)
-{
-    m->probe = PROBE_NONE;
-    m->probe_discard = false;
-    m->probe_now = true;
-    m->probe_at = m->now + backoff_next(&m->probe_backoff, &m->rng);
-    if (m->phase > MANAGER_CHAIN_WAIT && m->phase != MANAGER_LEADING)
-        m->phase = MANAGER_CHAIN_WAIT;
-}
-
-/* A node behind the height that a row was signed at knows less than the table: its nonce would make holes
- * and resends out of rows that are long in blocks. */
-static bool node_behind(const struct manager *m)
-{
-    return m->finalized < m->max_submitted;
-}
-
-/* After a load, and at another node, the nonce at the best block means something only once all that is final
- * was seen: of an account that was reaped meanwhile it says that little or nothing has been used, and all
- * would be sent again. Between two blocks that is so at any time. */
-static bool final_seen(const struct manager *m)
-{
-    return (!m->rows && !m->reconciling) || m->seen >= m->finalized;
-}
-
-/* Is there a question to ask, and anybody to ask? (When, is another matter: probe_at.) */
-bool manager__probe_may(const struct manager *m)
-{
-    bool phase = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_LEADING;
-    return phase && m->chain_up && m->probe_now && m->probe == PROBE_NONE && !node_behind(m) &&
-           final_seen(m) && !m->write_out[MANAGER_WRITE_ADOPT];
-}
-
-void manager__probe_pump(struct manager *m)
-{
-    if (m->phase == MANAGER_CHAIN_WAIT && m->chain_up && m->finalized + 10 < m->max_submitted &&
-        !(m->alerted & ALERT_BEHIND)) {
-        manager__alert_once(m, ALERT_BEHIND,
-                            "the node's finalized block %llu is behind block %llu of a pending row",
-                            (unsigned long long)m->finalized, (unsigned long long)m->max_submitted);
-        manager__fx(m, MANAGER_FX_NODE_BEHIND)->number = m->max_submitted;
-    }
-    if (!manager__probe_may(m) || (m->probe_at != UINT64_MAX && m->now < m->probe_at))
-        return;
-    m->probe_now = false;
-    m->probe_discard = false;
-    m->probe = PROBE_POOL;
-    m->probe_seq++;
-    m->probe_at = m->now + PROBE_TIMEOUT_MS;
-    if (m->phase == MANAGER_CHAIN_WAIT)
-        m->phase = MANAGER_PROBE_POOL_WAIT;
-    manager__fx(m, MANAGER_FX_ASK_POOL)->whole = m->reconciling;
-}
-
-/* true: the answer belongs to the question that is open. */
-static bool answered(struct manager *m, enum probe question, bool failed)
-{
-    if (m->probe != question)
-        return false;
-    if (m->probe_discard) {
-        m->probe_discard = false;
-        m->probe = PROBE_NONE;
-        m->probe_at = UINT64_MAX;
-        return false;
-    }
-    if (failed)
-        probe_failed(m);
-    return !failed;
-}
-
-void manager__pool_answer(struct manager *m, const struct manager_event *ev)
-{
-    if (!answered(m, PROBE_POOL, ev->failed))
-        return;
-    for (size_t i = 0; i < ev->count; i++) {
-        struct row *row = manager__by_hash(m, ev->hashes[i]);
-        if (row)
-            row->pool_seen = m->probe_seq;
-    }
-    for (size_t i = 0; i < ev->pooled_count && m->reconciling; i++)
-        if (!manager__by_hash(m, ev->pooled[i].hash))
-            manager__find(m, &ev->pooled[i], NULL);
-    m->probe = PROBE_NONCE;
-    m->probe_at = m->now + PROBE_TIMEOUT_MS;
-    if (m->phase == MANAGER_PROBE_POOL_WAIT)
-        m->phase = MANAGER_PROBE_NONCE_WAIT;
-    manager__fx(m, MANAGER_FX_ASK_NONCE);
-}
-
-void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
-{
-    if (!answered(m, PROBE_NONCE, ev->failed))
-        return;
-    bool known = ev->nonce >= m->used_nonce || m->hold == MANAGER_HOLD_REAPED;
-    if (ev->nonce < m->fin_nonce || !known) { /* the node lags, or the account was reaped: blocks will tell */
-        m->strange = true;
-        probe_failed(m);
-        return;
-    }
-    bool first = m->phase != MANAGER_LEADING;
-    if (first && !manager__reconcile(m, ev->nonce)) {
-        probe_failed(m);
-        return;
-    }
-    if (!first)
-        manager__chain_nonce(m, ev->nonce, "at the best block");
-    if (first ? !manager__rebuilt(m, ev->nonce) : !manager__find_holes(m, ev->nonce)) {
-        probe_failed(m);
-        return;
-    }
-    m->strange = false;
-    m->probe = PROBE_NONE;
-    m->probe_at = UINT64_MAX;
-    m->alerted &= ~(unsigned)(ALERT_GAP | ALERT_BEHIND);
-    backoff_reset(&m->probe_backoff);
-    judge_all(m, ev->nonce);
-    manager__rewind_check(m, ev->nonce);
-}
-
-void manager__probe_tick(struct manager *m)
-{
-    if (m->probe != PROBE_NONE && m->now >= m->probe_at)
-        probe_failed(m); /* the door owes an answer; waiting for ever would stop all repair */
 }
 
 /* ---- beats ---- */

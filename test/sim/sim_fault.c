@@ -200,15 +200,30 @@ static void foreign_in_pool(struct world *w)
         chain_foreign_in_pool(w, some_account(w));
 }
 
+/* Used, reaped and paid for again before any of it is final, by an application of ours. Bytes of others, or
+ * higher tips, in such a stretch may be taken for what they are not: docs/design.md names that. */
+static void reap_in_stall(struct world *w, struct event *e)
+{
+    const struct chain *c = &w->chain;
+    const struct block *best = &c->blocks[c->nodes[0].best];
+    if (!w->healing && best->nonce[e->account] > c->blocks[c->final].nonce[e->account])
+        chain_reap(w, e->account);
+}
+
 /* Twice at most: the way back takes an operator each time. It may have to wait for money too. Not at the very
- * first nonces: a new life that has come as far as the former one had in blocks that are final looks like it.
- */
+ * first nonces: that is for REAP_UNFINAL, where nothing of the former life may be final yet. */
 static void reap(struct world *w)
 {
     int a = some_account(w);
+    bool unfinal = has(w, FEATURE_REAP_UNFINAL);
     if (!has(w, FEATURE_REAP) || w->stats.reaped >= 2 || a == w->plan.blocked || !chance(w, 40) ||
-        w->chain.blocks[w->chain.final].nonce[a] < 6)
+        (!unfinal && w->chain.blocks[w->chain.final].nonce[a] < 6))
         return;
+    if (unfinal) {
+        w->chain.stall_until = w->now + 30 * w->plan.block_us;
+        later(w, between(w, 1, 10) * w->plan.block_us, "reap in a stall", reap_in_stall)->account = a;
+        return;
+    }
     chain_reap(w, a);
     w->chain.unpaid[a] = chance(w, 60);
 }

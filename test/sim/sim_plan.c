@@ -69,9 +69,12 @@ void plan_features(struct world *w, uint32_t allowed)
     struct plan *p = &w->plan;
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 7}, *r = &rng;
     unsigned share = (unsigned)rng_between(r, 10, 80);
-    for (int f = 0; f < FEATURE_COUNT; f++)
+    for (int f = 0; f < FEATURE_REAP_UNFINAL; f++)
         if (odds(r, share) || f == FEATURE_DUTIES)
             p->features |= 1u << f;
+    bool raised = p->features & (1u << FEATURE_TIPS | 1u << FEATURE_BUMPS | 1u << FEATURE_FOREIGN_POOL);
+    if (p->features >> FEATURE_REAP & 1 && !raised && !p->foreign)
+        p->features |= 1u << FEATURE_REAP_UNFINAL; /* no draw: older seeds stay what they were */
     p->features &= allowed;
     if (!p->era) /* what was signed for ever can be included in the next life too: nothing of it ends */
         p->features &= ~(1u << FEATURE_REAP);

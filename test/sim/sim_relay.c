@@ -71,6 +71,7 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
         return;
     case MANAGER_FX_ASK_POOL:
     case MANAGER_FX_ASK_NONCE:
+    case MANAGER_FX_ASK_UNFINAL:
         door_ask(w, r, account, fx);
         return;
     case MANAGER_FX_FOLLOW:
@@ -92,8 +93,8 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
 static const char *const effects[] = {
     "LOAD",        "WANT_OUTBOX", "ADMIT",        "RESIGN",       "FILL",         "SUBMIT",
     "UNWATCH",     "UNWATCH_ALL", "STORE_STATES", "STORE_FINISH", "STORE_REJECT", "REQUEUE",
-    "STORE_NONCE", "PAUSE",       "STORE_ADOPT",  "ASK_POOL",     "ASK_NONCE",    "FOLLOW",
-    "RECHECK",     "NODE_BEHIND", "READY",        "ALERT",        "LOOK"};
+    "STORE_NONCE", "PAUSE",       "STORE_ADOPT",  "ASK_POOL",     "ASK_NONCE",    "ASK_UNFINAL",
+    "FOLLOW",      "RECHECK",     "NODE_BEHIND",  "READY",        "ALERT",        "LOOK"};
 
 void account_event(struct world *w, struct relay *r, int account, const struct manager_event *ev)
 {

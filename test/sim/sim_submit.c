@@ -323,7 +323,9 @@ static void tell_ask(struct world *w, struct relay *r, struct ask *q, struct man
 {
     struct ask copy = *q;
     q->number = 0;
-    ev->type = copy.what == MANAGER_FX_ASK_POOL ? MANAGER_EV_POOL : MANAGER_EV_NONCE;
+    ev->type = copy.what == MANAGER_FX_ASK_POOL    ? MANAGER_EV_POOL
+               : copy.what == MANAGER_FX_ASK_NONCE ? MANAGER_EV_NONCE
+                                                   : MANAGER_EV_UNFINAL;
     if (copy.generation == r->accounts[copy.account].generation)
         account_event(w, r, copy.account, ev);
 }
@@ -361,6 +363,42 @@ static void ask_answered(struct world *w, struct event *e)
     free(list);
 }
 
+static struct pool_list *list_new(const struct world *w, size_t most)
+{
+    struct pool_list *list = xcalloc(1, sizeof(*list) + 32 * most);
+    list->at = w->now;
+    return list;
+}
+
+static struct pool_list *pool_of(struct world *w, int node)
+{
+    const struct node *n = &w->chain.nodes[node];
+    struct pool_list *list = list_new(w, n->pool_count);
+    for (uint32_t i = 0; i < n->pool_count; i++)
+        if (pool_ready(w, node, n->pool[i]))
+            hash_of_tx(n->pool[i], list->hashes[list->count++]);
+    return list;
+}
+
+/* Of the best chain, above a height. *ret_used: above the account's nonces there. */
+static struct pool_list *above(struct world *w, const struct door *d, const struct ask *q, uint64_t *ret_used)
+{
+    const struct chain *c = &w->chain;
+    uint32_t best = c->nodes[d->node].best;
+    size_t most = 0;
+    for (uint32_t b = best; c->blocks[b].number > q->above; b = c->blocks[b].parent)
+        most += c->blocks[b].count;
+    struct pool_list *list = list_new(w, most);
+    for (uint32_t b = best; c->blocks[b].number > q->above; b = c->blocks[b].parent)
+        for (uint32_t i = 0; i < c->blocks[b].count; i++) {
+            const struct tx *t = &c->txs[c->blocks[b].txs[i]];
+            hash_of_tx(c->blocks[b].txs[i], list->hashes[list->count++]);
+            if (t->account == q->account && t->nonce >= *ret_used)
+                *ret_used = t->nonce + 1;
+        }
+    return list;
+}
+
 static void ask_arrives(struct world *w, struct event *e)
 {
     struct relay *r = door_from(w, e);
@@ -380,11 +418,13 @@ static void ask_arrives(struct world *w, struct event *e)
     }
     if (PLANTED(PROBE_ORDER) && q->what == MANAGER_FX_ASK_NONCE)
         nonce = r->door.early_nonce[q->account];
-    struct pool_list *list = xcalloc(1, sizeof(*list) + 32 * (size_t)n->pool_count);
-    list->at = w->now;
-    for (uint32_t i = 0; q->what == MANAGER_FX_ASK_POOL && i < n->pool_count; i++)
-        if (pool_ready(w, r->door.node, n->pool[i]))
-            hash_of_tx(n->pool[i], list->hashes[list->count++]);
+    struct pool_list *list;
+    if (q->what == MANAGER_FX_ASK_UNFINAL) {
+        nonce = 0;
+        list = above(w, &r->door, q, &nonce);
+    } else {
+        list = q->what == MANAGER_FX_ASK_POOL ? pool_of(w, r->door.node) : list_new(w, 0);
+    }
     struct event *reply = door_to_relay(w, r->index, r->life, between(w, 0, w->plan.latency_us),
                                         "answer arrives", ask_answered);
     reply->p = list;
@@ -409,7 +449,8 @@ void door_ask(struct world *w, struct relay *r, int account, const struct manage
                       .account = account,
                       .generation = r->accounts[account].generation,
                       .what = fx->type,
-                      .whole = fx->whole};
+                      .whole = fx->whole,
+                      .above = fx->number};
     uint64_t timeout = r->door.open && r->door.ready ? CALL_TIMEOUT_US : 0;
     relay_later(w, r, timeout, "question fails", ask_failed)->b = q->number;
     if (timeout)

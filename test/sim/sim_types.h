@@ -53,7 +53,9 @@ enum {
     X(SKIP, "skip")                 /* the head of the line is given up after so many blocks */              \
     X(REQUEUE, "requeue")           /* what lost its nonce goes back to the outbox */                        \
     X(PAUSES, "pauses")             /* operators pause, and resume what they like */                         \
-    X(DUTIES, "duties")             /* refusals must be recorded, payment is tried once a block */
+    X(DUTIES, "duties")             /* refusals must be recorded, payment is tried once a block */           \
+    X(REAP_UNFINAL,                                                                                          \
+      "reap-unfinal") /* accounts die while nothing becomes final; drawn last, see plan_features */
 enum feature {
 #define X(NAME, name) FEATURE_##NAME,
     FEATURE_TABLE(X)
@@ -410,6 +412,7 @@ struct ask {
     uint64_t generation;
     enum manager_effect_type what;
     bool whole;
+    uint64_t above;
 };
 
 struct sim_account {

@@ -28,6 +28,8 @@
     X(FINISH_AGAIN, "finish-again", "an end is stored a second time")                                        \
     X(EVICT_HEALTHY, "evict-healthy", "a session is ended although its claim is in force")                   \
     X(GHOST_WRITE, "ghost-write", "a write that may be under way is not shut out before the table is read")  \
+    X(REAP_UNSEEN, "reap-unseen",                                                                            \
+      "what a nonce says is lost is not looked for in blocks that are not final")                            \
     X(REORG_MISSED, "reorg-missed", "a row in a block is not looked at again when its nonce is free")        \
     X(TIP_UNCAPPED, "tip-uncapped", "a tip is raised above its cap")                                         \
     X(DEADLINE_LONG, "deadline-long", "an era reaches beyond the deadline's block")                          \

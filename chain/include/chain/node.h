@@ -153,15 +153,16 @@ void node_submit_forget(struct node_submit *s); /* nothing fires any more; may b
 struct node_ask {
     struct rpc_call call;
     struct err err;
-    uint64_t number;  /* node_ask_nonce: the nonce at `best` state; node_ask_hash: unused */
+    uint64_t number;  /* node_ask_nonce: the nonce at `best` state */
     uint8_t hash[32]; /* node_ask_hash: of that height */
     bool found;
-    struct buf *hashes; /* node_ask_pending: 32 bytes each, appended; owner's buffer */
-    /* node_ask_pending: NULL, or told of each that is signed, before cb; index and result say nothing */
+    struct buf *hashes; /* node_ask_pending, node_ask_above: 32 bytes each, appended; owner's buffer */
+    /* the same two: NULL, or told of each that is signed, before cb; index and result say nothing */
     void (*each)(struct node_ask *a, const struct node_included *x);
     /* private */
     struct node *node;
     void (*cb)(struct node_ask *a);
+    uint64_t lowest; /* node_ask_above: of the blocks that are wanted */
 };
 void node_ask_nonce(struct node *n, struct node_ask *a, const uint8_t *account_id, size_t len,
                     void (*cb)(struct node_ask *a)); /* System.Account at the best block; pool not counted */
@@ -169,5 +170,11 @@ void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number, void (*c
 void node_ask_pending(struct node *n, struct node_ask *a, struct buf *ret_hashes,
                       void (*each)(struct node_ask *a, const struct node_included *x),
                       void (*cb)(struct node_ask *a));
+/* What the blocks of the best chain above this height hold: the hashes of all extrinsics, and of those that are
+ * signed and can be read what they say, each with its block's number. From the best block down, by parents, so
+ * all are of one fork. */
+void node_ask_above(struct node *n, struct node_ask *a, uint64_t number, struct buf *ret_hashes,
+                    void (*each)(struct node_ask *a, const struct node_included *x),
+                    void (*cb)(struct node_ask *a));
 
 #endif

@@ -93,6 +93,7 @@ enum manager_event_type {
     MANAGER_EV_FINALIZED, /* block */
     MANAGER_EV_POOL,      /* hashes, pooled: answer to ASK_POOL; failed = true when it could not be asked */
     MANAGER_EV_NONCE,     /* nonce at the best block: answer to ASK_NONCE; failed */
+    MANAGER_EV_UNFINAL,   /* hashes, and nonce: above what the account used there (0: nothing); failed */
     MANAGER_EV_OUTBOX,    /* outbox rows: answer to WANT_OUTBOX, at least one */
     MANAGER_EV_LOOK,      /* look now: somebody cancelled, or rows with a time may have come */
     MANAGER_EV_LOOKED,    /* stops, next_ms: answer to LOOK; failed */
@@ -289,6 +290,7 @@ enum manager_effect_type {
     MANAGER_FX_STORE_ADOPT,   /* found, number: no block up to it holds any; done: all was looked through */
     MANAGER_FX_ASK_POOL,      /* whole: what this account signed is wanted with its bytes */
     MANAGER_FX_ASK_NONCE,
+    MANAGER_FX_ASK_UNFINAL, /* number: what the blocks of the best chain above it hold */
     MANAGER_FX_FOLLOW, /* number: finalized blocks from this height on */
     MANAGER_FX_RECHECK_RUNTIME,
     MANAGER_FX_NODE_BEHIND, /* number: a height that exists */

@@ -196,6 +196,44 @@ static void time_and_bytes(void **state)
     rig_done(&rig);
 }
 
+static void on_unfinal(struct node_ask *a, const struct node_included *x)
+{
+    (void)a;
+    assert_int_equal(x->nonce, 7 + checked);
+    checked += 1;
+}
+
+/* Blocks 3 to 5, from the best one down, each with its extrinsics. */
+static void what_newer_blocks_hold(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct extrinsic x[4]; /* of nonces 9, 9, 8, 7: the newest block comes first */
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    add_empty(f, 1);
+    for (unsigned i = 0; i < 4; i++) {
+        make_extrinsic(&x[i], &polkadot, i ? 10 - i : 9);
+        fake_add(f, body(&x[i]), NULL);
+    }
+    f->finalized = 2;
+    f->best = 5;
+    rig_up(&rig);
+    struct node_ask ask = {0};
+    struct buf hashes = {0};
+    checked = 0;
+    node_ask_above(rig.node, &ask, 2, &hashes, on_unfinal, on_pool);
+    assert_true(rig_wait(&rig, pool_came));
+    assert_int_equal(checked, 103);
+    assert_int_equal(hashes.len, 6 * 32);
+    for (unsigned i = 0; i < 3; i++)
+        assert_memory_equal(hashes.data + (2 * i + 1) * 32, x[3 - i].hash, 32);
+    rig_done(&rig);
+    for (unsigned i = 0; i < 4; i++)
+        buf_done(&x[i].bytes);
+    buf_done(&hashes);
+}
+
 static void results_and_nonces(void **state)
 {
     (void)state;
@@ -622,6 +660,7 @@ int main(void)
         cmocka_unit_test(all_heights_although_the_node_skips),
         cmocka_unit_test(results_and_nonces),
         cmocka_unit_test(time_and_bytes),
+        cmocka_unit_test(what_newer_blocks_hold),
         cmocka_unit_test(nonces_without_query_storage),
         cmocka_unit_test(balances_in_one_question),
         cmocka_unit_test(balances_one_by_one),

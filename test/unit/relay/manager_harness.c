@@ -235,9 +235,20 @@ void pool_failed(struct script *s)
     feed(s, (struct manager_event){.type = MANAGER_EV_POOL, .failed = true});
 }
 
+/* What seems to be lost is not in a block that is not final either. */
 void nonce_is(struct script *s, uint64_t nonce)
 {
     feed(s, (struct manager_event){.type = MANAGER_EV_NONCE, .nonce = nonce});
+    if (count_of(s, MANAGER_FX_ASK_UNFINAL)) {
+        expect(s, MANAGER_FX_ASK_UNFINAL);
+        unfinal_is(s, NULL);
+    }
+}
+
+void unfinal_is(struct script *s, const uint8_t *hash)
+{
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_UNFINAL, .hashes = (const uint8_t(*)[32])hash, .count = hash ? 1 : 0});
 }
 
 void probe(struct script *s, uint64_t nonce, unsigned count, ...)

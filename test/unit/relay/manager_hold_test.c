@@ -401,6 +401,82 @@ static void reaped_while_nobody_led(void **state)
     script_free(s);
 }
 
+/* Two rows are in blocks, none of which is final, and behind them the account was reaped: at the best block
+ * all nonces are free. */
+static struct script *reaped_before_it_is_final(bool by_hash)
+{
+    struct script *s = script_new(&mortal);
+    struct manager_snapshot_row rows[2] = {loaded_row(s, 0, MANAGER_ROW_SENT),
+                                           loaded_row(s, 1, MANAGER_ROW_SENT)};
+    load(s, rows, 2, 2);
+    chain_up(s);
+    finals(s, 97, 0);
+    pool_is(s, 0);
+    feed(s, (struct manager_event){.type = MANAGER_EV_NONCE, .nonce = 0});
+    expect(s, MANAGER_FX_ASK_UNFINAL);
+    none(s, MANAGER_FX_READY);
+    if (by_hash)
+        unfinal_is(s, hash_of(1, 1));
+    else
+        feed(s, (struct manager_event){.type = MANAGER_EV_UNFINAL, .nonce = 1});
+    return s;
+}
+
+/* Seed 80000146: the same bytes were sent again and took effect in both lives. */
+static void reaped_in_blocks_that_are_not_final(void **state)
+{
+    (void)state;
+    for (int by_hash = 0; by_hash < 2; by_hash++) {
+        struct script *s = reaped_before_it_is_final(by_hash);
+        none(s, MANAGER_FX_SUBMIT);
+        none(s, MANAGER_FX_READY);
+        none(s, MANAGER_FX_ALERT); /* a block may have come between the questions */
+        tick(s);
+        pool_is(s, 0);
+        feed(s, (struct manager_event){.type = MANAGER_EV_NONCE, .nonce = 0});
+        unfinal_is(s, hash_of(1, 1));
+        expect_alert(s, "nonces from 0 on were used in blocks that are not final");
+        none(s, MANAGER_FX_SUBMIT);
+        script_free(s);
+    }
+}
+
+/* A block came between the two questions. */
+static void used_between_the_questions(void **state)
+{
+    (void)state;
+    struct script *s = reaped_before_it_is_final(true);
+    tick(s);
+    pool_is(s, 0);
+    nonce_is(s, 2);
+    expect(s, MANAGER_FX_READY);
+    none(s, MANAGER_FX_ALERT);
+    none(s, MANAGER_FX_SUBMIT);
+    script_free(s);
+}
+
+/* What a leader knows to be in a block is looked for when its nonce is free again: a retraction says the
+ * same.
+ */
+static void looked_for_when_its_nonce_is_free(void **state)
+{
+    (void)state;
+    struct script *s = leading_looking(5);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    status(s, 5, TX_IN_BLOCK, block_of(101));
+    status(s, 5, TX_RETRACTED, block_of(101));
+    best(s);
+    pool_is(s, 0);
+    feed(s, (struct manager_event){.type = MANAGER_EV_NONCE, .nonce = 5});
+    expect(s, MANAGER_FX_ASK_UNFINAL);
+    none(s, MANAGER_FX_SUBMIT);
+    unfinal_is(s, NULL);
+    expect_submit(s, 5);
+    script_free(s);
+}
+
 /* Somebody else's extrinsic takes the nonce and with it all the money: in the end of that block the nonce is
  * free again, and our bytes are valid. */
 static void reaped_by_the_usurper(void **state)
@@ -603,6 +679,9 @@ int main(void)
         cmocka_unit_test(lower_nonce_of_a_lagging_node),
         cmocka_unit_test(holes_of_a_former_life),
         cmocka_unit_test(reaped_while_nobody_led),
+        cmocka_unit_test(reaped_in_blocks_that_are_not_final),
+        cmocka_unit_test(used_between_the_questions),
+        cmocka_unit_test(looked_for_when_its_nonce_is_free),
         cmocka_unit_test(reaped_by_the_usurper),
         cmocka_unit_test(payment_one_try_for_all),
         cmocka_unit_test(order_accepts_one_version),

@@ -69,6 +69,7 @@ static void many_rows(void **state)
                                        .block = &(struct manager_block){.number = number}});
     step(m, (struct manager_event){.type = MANAGER_EV_POOL});
     step(m, (struct manager_event){.type = MANAGER_EV_NONCE, .nonce = 0});
+    step(m, (struct manager_event){.type = MANAGER_EV_UNFINAL});
     assert_int_equal(manager_phase(m), MANAGER_LEADING);
     double loaded = seconds() - start;
     print_message("%d rows: %.2f s to the first send, %zu bytes each\n", ROWS, loaded, each);

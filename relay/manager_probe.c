@@ -1,0 +1,212 @@
+/* A probe: what the node knows of the rows that nothing is certain of.
+ *
+ *   NONE -> POOL -> NONCE [-> UNFINAL] -> NONE      a question that fails: NONE, and again after a back-off
+ *
+ * The pool is asked first and the nonce second. The other way round, an extrinsic that leaves the pool for a
+ * block between the two questions would be in neither answer and be sent a second time; this way round the
+ * later nonce sees it. What then seems to be lost is looked for in the blocks of the best chain that are not
+ * final: of an account that was reaped in one of them the nonce says that nothing was used. */
+#include "manager_internal.h"
+
+enum { UNFINAL_MAX = 64 }; /* blocks, see must_look */
+
+void manager__probe_stop(struct manager *m)
+{
+    m->probe_discard = m->probe != PROBE_NONE;
+    m->probe_now = true;
+    if (m->probe == PROBE_NONE)
+        m->probe_at = UINT64_MAX;
+    if (m->phase > MANAGER_CHAIN_WAIT && m->phase != MANAGER_LEADING)
+        m->phase = MANAGER_CHAIN_WAIT;
+}
+
+static void probe_failed(struct manager *m)
+{
+    m->probe = PROBE_NONE;
+    m->probe_discard = false;
+    m->probe_now = true;
+    m->probe_at = m->now + backoff_next(&m->probe_backoff, &m->rng);
+    if (m->phase > MANAGER_CHAIN_WAIT && m->phase != MANAGER_LEADING)
+        m->phase = MANAGER_CHAIN_WAIT;
+}
+
+/* A node behind the height that a row was signed at knows less than the table: its nonce would make holes
+ * and resends out of rows that are long in blocks. */
+static bool node_behind(const struct manager *m)
+{
+    return m->finalized < m->max_submitted;
+}
+
+/* After a load, and at another node, the nonce at the best block means something only once all that is final
+ * was seen: of an account that was reaped meanwhile it says that little or nothing has been used, and all
+ * would be sent again. Between two blocks that is so at any time. */
+static bool final_seen(const struct manager *m)
+{
+    return (!m->rows && !m->reconciling) || m->seen >= m->finalized;
+}
+
+/* Is there a question to ask, and anybody to ask? (When, is another matter: probe_at.) */
+bool manager__probe_may(const struct manager *m)
+{
+    bool phase = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_LEADING;
+    return phase && m->chain_up && m->probe_now && m->probe == PROBE_NONE && !node_behind(m) &&
+           final_seen(m) && !m->write_out[MANAGER_WRITE_ADOPT];
+}
+
+void manager__probe_pump(struct manager *m)
+{
+    if (m->phase == MANAGER_CHAIN_WAIT && m->chain_up && m->finalized + 10 < m->max_submitted &&
+        !(m->alerted & ALERT_BEHIND)) {
+        manager__alert_once(m, ALERT_BEHIND,
+                            "the node's finalized block %llu is behind block %llu of a pending row",
+                            (unsigned long long)m->finalized, (unsigned long long)m->max_submitted);
+        manager__fx(m, MANAGER_FX_NODE_BEHIND)->number = m->max_submitted;
+    }
+    if (!manager__probe_may(m) || (m->probe_at != UINT64_MAX && m->now < m->probe_at))
+        return;
+    m->probe_now = false;
+    m->probe_discard = false;
+    m->probe = PROBE_POOL;
+    m->probe_seq++;
+    m->probe_at = m->now + PROBE_TIMEOUT_MS;
+    if (m->phase == MANAGER_CHAIN_WAIT)
+        m->phase = MANAGER_PROBE_POOL_WAIT;
+    manager__fx(m, MANAGER_FX_ASK_POOL)->whole = m->reconciling;
+}
+
+/* true: the answer belongs to the question that is open. */
+static bool answered(struct manager *m, enum probe question, bool failed)
+{
+    if (m->probe != question)
+        return false;
+    if (m->probe_discard) {
+        m->probe_discard = false;
+        m->probe = PROBE_NONE;
+        m->probe_at = UINT64_MAX;
+        return false;
+    }
+    if (failed)
+        probe_failed(m);
+    return !failed;
+}
+
+void manager__pool_answer(struct manager *m, const struct manager_event *ev)
+{
+    if (!answered(m, PROBE_POOL, ev->failed))
+        return;
+    for (size_t i = 0; i < ev->count; i++) {
+        struct row *row = manager__by_hash(m, ev->hashes[i]);
+        if (row)
+            row->pool_seen = m->probe_seq;
+    }
+    for (size_t i = 0; i < ev->pooled_count && m->reconciling; i++)
+        if (!manager__by_hash(m, ev->pooled[i].hash))
+            manager__find(m, &ev->pooled[i], NULL);
+    m->probe = PROBE_NONCE;
+    m->probe_at = m->now + PROBE_TIMEOUT_MS;
+    if (m->phase == MANAGER_PROBE_POOL_WAIT)
+        m->phase = MANAGER_PROBE_NONCE_WAIT;
+    manager__fx(m, MANAGER_FX_ASK_NONCE);
+}
+
+/* ---- what the answers mean ---- */
+
+static void probe_done(struct manager *m, uint64_t nonce)
+{
+    bool first = m->phase != MANAGER_LEADING;
+    if (first ? !manager__rebuilt(m, nonce) : !manager__find_holes(m, nonce)) {
+        probe_failed(m);
+        return;
+    }
+    m->strange = m->used_unfinal = false;
+    m->probe = PROBE_NONE;
+    m->probe_at = UINT64_MAX;
+    m->alerted &= ~(unsigned)(ALERT_GAP | ALERT_BEHIND);
+    backoff_reset(&m->probe_backoff);
+    manager__judge_all(m, nonce);
+    manager__rewind_check(m, nonce);
+}
+
+/* Somewhere it may have been sent, and this probe found it neither in the pool nor below the nonce: by the
+ * two answers alone it is lost. */
+static bool seems_lost(const struct manager *m, const struct row *row, bool first)
+{
+    return row->pool_seen != m->probe_seq &&
+           (first || row->state == ROW_UNSURE || row->state == ROW_IN_BLOCK);
+}
+
+/* A long stretch is read for what is in no doubt only: a nonce that was used, and is free again. */
+static bool must_look(const struct manager *m, uint64_t nonce)
+{
+    bool first = m->phase != MANAGER_LEADING, longer = m->best > m->seen + UNFINAL_MAX;
+    if (m->best <= m->seen || m->hold == MANAGER_HOLD_REAPED || PLANTED(REAP_UNSEEN))
+        return false;
+    for (struct row *row = manager__first(m, SET_LIVE, nonce); row;
+         row = manager__first(m, SET_LIVE, row->nonce + 1))
+        if (seems_lost(m, row, first) && (first || !longer || row->state == ROW_IN_BLOCK))
+            return true;
+    return false;
+}
+
+void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
+{
+    if (!answered(m, PROBE_NONCE, ev->failed))
+        return;
+    bool known = ev->nonce >= m->used_nonce || m->hold == MANAGER_HOLD_REAPED;
+    if (ev->nonce < m->fin_nonce || !known) { /* the node lags, or the account was reaped: blocks will tell */
+        m->strange = true;
+        probe_failed(m);
+        return;
+    }
+    bool first = m->phase != MANAGER_LEADING;
+    if (first && !manager__reconcile(m, ev->nonce)) {
+        probe_failed(m);
+        return;
+    }
+    if (!first)
+        manager__chain_nonce(m, ev->nonce, "at the best block");
+    if (!must_look(m, ev->nonce)) {
+        probe_done(m, ev->nonce);
+        return;
+    }
+    m->probe = PROBE_UNFINAL;
+    m->probe_nonce = ev->nonce;
+    m->probe_at = m->now + PROBE_TIMEOUT_MS;
+    manager__fx(m, MANAGER_FX_ASK_UNFINAL)->number = m->seen;
+}
+
+/* A nonce from this one on was used in a block of the best chain, and is free again behind it. */
+static bool used_there(const struct manager *m, const struct manager_event *ev)
+{
+    bool used = ev->nonce > m->probe_nonce;
+    for (size_t i = 0; i < ev->count && !used; i++) {
+        const struct row *row = manager__by_hash(m, ev->hashes[i]);
+        used = row && !row->end && row->nonce >= m->probe_nonce;
+    }
+    return used;
+}
+
+/* Such an account was reaped. Sent again, bytes of its former life would take effect in the new one, too;
+ * when the block is final, following it says what became of whom. */
+void manager__unfinal_answer(struct manager *m, const struct manager_event *ev)
+{
+    if (!answered(m, PROBE_UNFINAL, ev->failed))
+        return;
+    if (!used_there(m, ev)) {
+        probe_done(m, m->probe_nonce);
+        return;
+    }
+    if (m->used_unfinal) /* the first time a block may have come between the questions */
+        manager__alert_once(m, ALERT_GAP,
+                            "nonces from %llu on were used in blocks that are not final and are free again: "
+                            "the account was reaped; nothing is sent before those blocks are final",
+                            (unsigned long long)m->probe_nonce);
+    m->used_unfinal = m->strange = true;
+    probe_failed(m);
+}
+
+void manager__probe_tick(struct manager *m)
+{
+    if (m->probe != PROBE_NONE && m->now >= m->probe_at)
+        probe_failed(m); /* the door owes an answer; waiting for ever would stop all repair */
+}
