@@ -78,7 +78,7 @@ class Load(threading.Thread):
     def __init__(self, world):
         super().__init__(daemon=True)
         self.world, self.sql, self.dice = world, Session(world), random.Random(7)
-        self.due, self.done, self.told, self.ended = 0, 0, threading.Event(), False
+        self.due, self.done, self.told, self.ended, self.failed = 0, 0, threading.Event(), False, None
 
     def more(self, count):
         self.due = max(self.due, self.done) + count
@@ -88,13 +88,16 @@ class Load(threading.Thread):
         return self.done >= self.due
 
     def run(self):
-        while not self.ended:
-            if self.idle():
-                self.told.wait(1)
-                self.told.clear()
-            else:
-                self.enqueue()
-                time.sleep(0.01)
+        try:
+            while not self.ended:
+                if self.idle():
+                    self.told.wait(1)
+                    self.told.clear()
+                else:
+                    self.enqueue()
+                    time.sleep(0.01)
+        except Exception as error:  # told by the test
+            self.failed = error
 
     def enqueue(self):
         for alias in ('alice', 'bob'):
@@ -158,6 +161,7 @@ class Soak(unittest.TestCase):
                 self.sql.rows('UPDATE public.deaf SET until = %s WHERE pid = %s AND until IS NULL', at, pid)
 
     def kill(self, follower, number, load=True):
+        self.assertIsNone(self.load.failed)
         if number % 2:  # the other half may hit a connection that only just catches up
             follower.wait_lives(follower.heard + 1)
         pid = proc.wait_for(f'{follower.name} to be connected', lambda: self.backend(follower), 60, 0.005)
