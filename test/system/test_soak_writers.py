@@ -125,10 +125,11 @@ class Soak(unittest.TestCase):
         behind = sum(a.tx > b.tx for a, b in pairs)
         self.assertGreater(late, 0)
         self.assertGreater(tries, 0)
-        report(f'{len(ends)} transactions of {WRITERS} writers in {written:.0f} s ({count["COMMIT"]} committed, {count["ROLLBACK"]} rolled back, '
-               f'{tries} serialization failures tried again), {len(orders)} calls final after {relayed:.0f} s on {len(ACCOUNTS)} accounts: '
-               f'0 lost, 0 doubled, 0 of a rolled-back one, 0 out of causal order; of {len(pairs)} neighbours {late} were committed in the other '
-               f'order than enqueued, {behind} got nonces in the other order than ids')
+        report(f'{len(ends)} transactions of {WRITERS} writers in {written:.0f} s ({count["COMMIT"]} committed, '
+               f'{count["ROLLBACK"]} rolled back, {tries} serialization failures tried again), {len(orders)} calls final after '
+               f'{relayed:.0f} s on {len(ACCOUNTS)} accounts: 0 lost, 0 doubled, 0 of a rolled-back one, 0 out of causal order; of '
+               f'{len(pairs)} neighbours {late} were committed in the other order than enqueued, {behind} got nonces in the other '
+               'order than ids')
 
 
 if __name__ == '__main__':

@@ -21,7 +21,8 @@ NAPTIME_S = size(10, 1)  # of autovacuum; Postgres' default is 60
 WAITING, CHUNK = 1000, 250
 TABLES = ('outbox', 'pending_transactions', 'attempts', 'accounts')
 
-DEAD = "SELECT relname, n_dead_tup, pg_total_relation_size(relid) FROM pg_stat_user_tables WHERE schemaname = 'txrelay' AND relname = ANY (%s)"
+DEAD = '''SELECT relname, n_dead_tup, pg_total_relation_size(relid) FROM pg_stat_user_tables
+          WHERE schemaname = 'txrelay' AND relname = ANY (%s)'''
 DONE = 'SELECT coalesce(next_nonce, 0), coalesce(used_nonce, 0) FROM txrelay.accounts WHERE account = 1'
 LOOK = 'SELECT count(*) FROM txrelay.leader_outbox(1, (SELECT epoch FROM txrelay.accounts WHERE account = 1), 128)'
 
@@ -95,9 +96,9 @@ class Phase:
     def line(self):
         end = self.samples[-1]
         dead = ', '.join(f'{t} {end["dead"].get(t, (0, 0))[0]}' for t in TABLES)
-        return (f'{self.name:<7} {self.rate():6.0f} tx/s, in its last third {self.last_third():6.0f} at {self.cost_us():5.0f} us of Postgres each; dead rows at its end: {dead}; a look at the '
-                f'outbox {end["look_ms"]:.1f} ms, one enqueue p50 {self.single_ms[len(self.single_ms) // 2]:.1f} ms, '
-                f'p99 {self.single_ms[int(len(self.single_ms) * 0.99)]:.1f} ms')
+        return (f'{self.name:<7} {self.rate():6.0f} tx/s, in its last third {self.last_third():6.0f} at {self.cost_us():5.0f} us of '
+                f'Postgres each; dead rows at its end: {dead}; a look at the outbox {end["look_ms"]:.1f} ms, one enqueue p50 '
+                f'{self.single_ms[len(self.single_ms) // 2]:.1f} ms, p99 {self.single_ms[int(len(self.single_ms) * 0.99)]:.1f} ms')
 
 
 class Soak(unittest.TestCase):
@@ -141,7 +142,9 @@ class Soak(unittest.TestCase):
         self.ends()
         for phase in (before, during, after):
             report(phase.line())
-        self.assertGreater(during.last_third(), FLOOR * before.rate())
+        # Where somebody else took the machine the rate falls too, but not by what a transaction costs.
+        fell, dearer = during.last_third() < FLOOR * before.rate(), during.cost_us() > before.cost_us() / FLOOR
+        self.assertFalse(fell and dearer, f'below {FLOOR} of the rate before')
         if FULL:
             for s in during.samples[::15]:
                 report(f'  {s["at"] - during.samples[0]["at"]:4.0f} s: {s["used"]} done, look {s["look_ms"]:.1f} ms, {s["dead"]}')
