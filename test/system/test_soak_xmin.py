@@ -16,7 +16,7 @@ from harness.world import World
 # Of the rate before, in the last third of the snapshot's time. What costs is the look at the outbox: an index keeps an entry for each
 # row that a snapshot might still see, and a look for the next 128 walks over all of those that were admitted since.
 FLOOR = 0.2
-BEFORE_S, PINNED_S, AFTER_S = size((60, 180, 60), (3, 10, 2))
+BEFORE_S, PINNED_S, AFTER_S = size((60, 180, 60), (2, 10, 1))
 NAPTIME_S = size(10, 1)  # of autovacuum; Postgres' default is 60
 WAITING, CHUNK = 1000, 250
 TABLES = ('outbox', 'pending_transactions', 'attempts', 'accounts')
