@@ -96,8 +96,9 @@ int cmd_policy(int argc, char **argv)
         .args_doc = "ACCOUNT [KEY=VALUE ...]",
         .doc =
             "Show or set how an account's transactions are treated: tip_start, tip_step, tip_step_percent, "
-            "tip_cap, tip_after_blocks, skip_after_blocks, low_balance, usurped (fail or requeue). KEY= "
-            "removes one."};
+            "tip_cap, tip_after_blocks, skip_after_blocks, low_balance, usurped (fail or requeue), order "
+            "(any or "
+            "strict). KEY= removes one."};
     struct args a = {0};
     struct config config;
     struct err err = {0};

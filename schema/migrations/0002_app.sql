@@ -13,13 +13,12 @@ BEGIN
 END
 $$;
 
--- The account that a text means: alias, 0x and the hex of its id, or its address. TR010 lists the names that look
--- most like it (shared three-letter pieces; all of them when there are three or less).
+-- The account that a text means: alias, 0x and the hex of its id, its address as it was registered, or its address with the
+-- prefix of any chain.
 CREATE FUNCTION txrelay.account_of(p_name text) RETURNS int
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     v_found int[];
-    v_near text;
 BEGIN
     SELECT array_agg(a.account) INTO v_found FROM accounts a WHERE a.alias = p_name;
     IF v_found IS NULL AND p_name ~ '^0x([0-9a-fA-F]{2})+$' THEN
@@ -29,6 +28,9 @@ BEGIN
     IF v_found IS NULL THEN
         SELECT array_agg(a.account) INTO v_found FROM accounts a WHERE a.address = p_name;
     END IF;
+    IF v_found IS NULL THEN
+        SELECT array_agg(a.account) INTO v_found FROM accounts a WHERE a.account_id = substr(ss58_bytes(p_name), 3);
+    END IF;
     IF cardinality(v_found) = 1 THEN
         RETURN v_found[1];
     END IF;
@@ -37,14 +39,66 @@ BEGIN
             || (SELECT string_agg(a.alias, ', ' ORDER BY a.alias) FROM accounts a WHERE a.account = ANY (v_found)),
             'The same key is registered for several chains; use the alias.');
     END IF;
+    PERFORM account_unknown(p_name);
+END
+$$;
+
+-- What an SS58 address of a 32-byte account holds: its prefix in two bytes (the shorter form after a zero) and the account's
+-- id; NULL where the text is no such address. Its checksum is blake2b, which Postgres does not have: it stays unchecked, and
+-- an id that is one of the registered ones proves more than two bytes of it could.
+CREATE FUNCTION txrelay.ss58_bytes(p_text text) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_number numeric := 0;
+    v_bytes bytea := decode(repeat('00', 40), 'hex');
+    v_length int;
+BEGIN
+    IF p_text !~ '^[1-9A-HJ-NP-Za-km-z]{35,50}$' THEN
+        RETURN NULL;
+    END IF;
+    FOR i IN 1..length(p_text) LOOP
+        v_number := v_number * 58 + strpos('123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz', substr(p_text, i, 1)) - 1;
+    END LOOP;
+    FOR i IN REVERSE 39..0 LOOP
+        v_bytes := set_byte(v_bytes, i, mod(v_number, 256)::int);
+        v_number := div(v_number, 256);
+    END LOOP;
+    -- Each leading zero byte is written as a 1 of its own, and there are no others.
+    v_length := length(substring(p_text FROM '^1*')) + 40 - length(substring(encode(v_bytes, 'hex') FROM '^(?:00)*')) / 2;
+    IF v_length = 35 AND get_byte(v_bytes, 5) < 64 THEN
+        RETURN '\x00'::bytea || substr(v_bytes, 6, 33);
+    ELSIF v_length = 36 AND get_byte(v_bytes, 4) BETWEEN 64 AND 127 THEN
+        RETURN substr(v_bytes, 5, 34);
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+-- TR010 with the names that look most like it: shared three-letter pieces of alias or address (all of them when there are
+-- three accounts or less), and ids that have bytes in common.
+CREATE FUNCTION txrelay.account_unknown(p_name text) RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_id bytea := coalesce(substr(ss58_bytes(p_name), 3),
+        CASE WHEN p_name ~ '^0x([0-9a-fA-F]{2})+$' THEN decode(substr(p_name, 3), 'hex') END);
+    v_near text;
+BEGIN
     SELECT string_agg(near.alias, ', ' ORDER BY near.score DESC, near.alias) INTO v_near FROM (
-        SELECT a.alias, (SELECT count(*) FROM generate_series(1, length(a.alias)) i
-                         WHERE strpos('  ' || lower(p_name) || ' ', substr('  ' || lower(a.alias) || ' ', i, 3)) > 0)
-                        ::numeric / (length(a.alias) + length(p_name)) AS score
+        SELECT a.alias, greatest(
+            (SELECT count(*) FROM generate_series(1, length(a.alias)) i
+             WHERE strpos('  ' || lower(p_name) || ' ', substr('  ' || lower(a.alias) || ' ', i, 3)) > 0)
+            ::numeric / (length(a.alias) + length(p_name)),
+            -- Three pieces of an address, three bytes of an id are more than chance.
+            (SELECT greatest(count(*) - 2, 0) FROM generate_series(1, length(a.address) - 2) i
+             WHERE length(p_name) > 20 AND strpos(p_name, substr(a.address, i, 3)) > 0)::numeric / length(a.address),
+            (SELECT greatest(count(*) - 2, 0) FROM generate_series(0, least(octet_length(v_id), octet_length(a.account_id)) - 1) i
+             WHERE get_byte(v_id, i) = get_byte(a.account_id, i))::numeric / 32) AS score
         FROM accounts a ORDER BY score DESC, a.alias LIMIT 3) near
     WHERE near.score > 0 OR (SELECT count(*) FROM accounts) <= 3;
     RAISE EXCEPTION USING ERRCODE = 'TR010',
-        MESSAGE = format('no such account: %s', coalesce('"' || left(p_name, 80) || '"', 'NULL')),
+        MESSAGE = format('no such account: %s%s', coalesce('"' || left(p_name, 80) || '"', 'NULL'),
+            CASE WHEN ss58_bytes(p_name) IS NOT NULL THEN format(', the address of account id 0x%s', encode(v_id, 'hex'))
+                 WHEN p_name ~ '^(?!0x)[0-9A-Za-z]{40,60}$' THEN ', which is no SS58 address of 32 bytes either' ELSE '' END),
         HINT = CASE WHEN v_near IS NOT NULL THEN 'Nearest: ' || v_near || '.'
                     WHEN EXISTS (SELECT FROM accounts) THEN 'The view txrelay.leader_state lists the accounts.'
                     ELSE 'No account is registered yet: a relay registers its accounts when it starts.' END;
@@ -176,10 +230,12 @@ BEGIN
             SELECT a.account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
                    enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
                    enqueue.deadline_block, enqueue.retries
-            FROM accounts a WHERE a.alias = enqueue.account
+            FROM accounts a WHERE a.alias = enqueue.account AND a.policy ->> 'order' IS DISTINCT FROM 'strict'
             RETURNING id, account INTO v_id, v_account;
         IF NOT FOUND THEN
             v_account := account_of(enqueue.account);
+            PERFORM strict_turn('enqueue', a, priority, not_before) FROM accounts a
+                WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
             INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard, tip, max_tip,
                     deadline_block, retries)
                 VALUES (v_account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
@@ -191,6 +247,8 @@ BEGIN
         -- A concurrent call with the same key waits here for the first one's end. The key and the row are written by
         -- one transaction: there is no key without its transaction.
         v_account := account_of(enqueue.account);
+        PERFORM strict_turn('enqueue', a, priority, not_before) FROM accounts a
+            WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
         v_id := nextval('txrelay.transaction_id');
         LOOP
             INSERT INTO idempotency_keys (account, key, id, payload_sha256)
@@ -257,6 +315,8 @@ BEGIN
     IF cardinality(calls) = 0 THEN
         RETURN '{}';
     END IF;
+    PERFORM strict_turn('enqueue_many', a, priority, not_before) FROM accounts a
+        WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
 
     v_ids := ARRAY(SELECT nextval('txrelay.transaction_id') FROM generate_series(1, cardinality(calls)));
     v_result := v_ids;

@@ -449,7 +449,13 @@ DECLARE
         WHEN p_key = 'tip_after_blocks' THEN 100000
         WHEN p_key = 'skip_after_blocks' THEN 1000000 END;
 BEGIN
-    IF p_key = 'usurped' THEN
+    IF p_key = 'order' THEN
+        IF p_value NOT IN ('"any"', '"strict"') THEN
+            PERFORM bad_argument('account_policy', 'order', format('is %s; it must be "any" or "strict"',
+                left(p_value::text, 80)), 'strict: nonces follow the order of commits, and writers wait for one another.');
+        END IF;
+        RETURN p_value;
+    ELSIF p_key = 'usurped' THEN
         IF p_value NOT IN ('"fail"', '"requeue"') THEN
             PERFORM bad_argument('account_policy', 'usurped', format('is %s; it must be "fail" or "requeue"',
                 left(p_value::text, 80)), 'What becomes of a transaction whose nonce somebody else used.');
@@ -457,8 +463,8 @@ BEGIN
         RETURN p_value;
     ELSIF v_most IS NULL THEN
         PERFORM bad_argument('account_policy', format('"%s"', left(p_key, 80)), 'is not a key of a policy',
-            'The keys are tip_start, tip_step, tip_step_percent, tip_cap, tip_after_blocks, skip_after_blocks, low_balance '
-            'and usurped.');
+            'The keys are tip_start, tip_step, tip_step_percent, tip_cap, tip_after_blocks, skip_after_blocks, low_balance, '
+            'usurped and order.');
     ELSIF v_number IS NULL OR v_number NOT BETWEEN 0 AND v_most OR v_number <> trunc(v_number)
           OR (jsonb_typeof(p_value) = 'string' AND p_key LIKE '%blocks') OR (jsonb_typeof(p_value) = 'string'
           AND p_key = 'tip_step_percent') THEN
@@ -489,7 +495,7 @@ BEGIN
     SELECT jsonb_object_agg(g.key, CASE WHEN g.value <> 'null' THEN policy_value(g.key, g.value) ELSE g.value END)
         INTO v_given FROM jsonb_each(account_policy.policy) g;
     -- JSON null as well must name a key that there is.
-    PERFORM policy_value(g.key, CASE WHEN g.key = 'usurped' THEN '"fail"' ELSE '0' END::jsonb)
+    PERFORM policy_value(g.key, CASE g.key WHEN 'usurped' THEN '"fail"' WHEN 'order' THEN '"any"' ELSE '0' END::jsonb)
         FROM jsonb_each(account_policy.policy) g WHERE g.value = 'null';
     SELECT t.policy INTO v_policy FROM accounts t WHERE t.account = v_account FOR NO KEY UPDATE;
     v_policy := jsonb_strip_nulls(v_policy || coalesce(v_given, '{}'));
@@ -504,6 +510,28 @@ BEGIN
     UPDATE accounts t SET policy = v_policy WHERE t.account = v_account;
     PERFORM pg_notify('outbox_wake', v_account::text);
     RETURN v_policy;
+END
+$$;
+
+-- An enqueue for an account whose policy is strict order comes here before it takes its id, and the writers of that account
+-- take turns: each holds the lock until it has committed, so that ids, and nonces after them, are in the order of commits. What
+-- would give a row another place is refused. A relay that enqueues for somebody does not wait for long (lock_timeout): its
+-- session is wanted.
+CREATE FUNCTION txrelay.strict_turn(p_function text, a txrelay.accounts, p_priority int, p_not_before timestamptz)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF p_priority <> 0 THEN
+        PERFORM bad_argument(p_function, 'priority', format('is %s, and account %s keeps the order of commits (policy order: '
+            'strict)', p_priority, a.alias), 'Leave it out, or use another account for what may overtake.');
+    ELSIF p_not_before IS NOT NULL THEN
+        PERFORM bad_argument(p_function, 'not_before', format('is %s, and account %s keeps the order of commits (policy order: '
+            'strict)', p_not_before, a.alias), 'Leave it out: those behind it would overtake it, or wait as long.');
+    END IF;
+    PERFORM pg_advisory_xact_lock(9003, a.account);
+EXCEPTION WHEN lock_not_available THEN
+    RAISE EXCEPTION USING ERRCODE = 'lock_not_available', MESSAGE = format('%s: account %s keeps the order of commits, and '
+        'another transaction that enqueued for it is still open', p_function, a.alias), HINT = 'Try again when it has ended.';
 END
 $$;
 

@@ -13,14 +13,20 @@ SCHEMES = {'ed25519': 0, 'sr25519': 1, 'ecdsa': 2}
 BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 
 
+def ss58_head(prefix):
+    if prefix < 64:
+        return bytes([prefix])
+    return bytes([(prefix & 0xfc) >> 2 | 0x40, prefix >> 8 | (prefix & 3) << 6])
+
+
 def ss58(account_id, prefix=42):
-    data = bytes([prefix]) + account_id
+    data = ss58_head(prefix) + account_id
     data += hashlib.blake2b(b'SS58PRE' + data).digest()[:2]
     number, text = int.from_bytes(data, 'big'), ''
     while number:
         number, digit = divmod(number, 58)
         text = BASE58[digit] + text
-    return text
+    return '1' * (len(data) - len(data.lstrip(b'\0'))) + text
 
 
 class Stranger:

@@ -9,6 +9,7 @@ import json
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -21,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PG_SH = ROOT / 'test' / 'harness' / 'pg.sh'
 MIGRATIONS = sorted((ROOT / 'schema' / 'migrations').glob('*.sql'))
 DEADLINE_S = 20
+sys.path.append(str(ROOT / 'test'))  # the harness is for all tests
 
 RC = psycopg2.extensions.ISOLATION_LEVEL_READ_COMMITTED
 RR = psycopg2.extensions.ISOLATION_LEVEL_REPEATABLE_READ

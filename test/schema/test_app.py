@@ -4,6 +4,7 @@ import threading
 import unittest
 
 from pgcase import RR, SERIALIZABLE, Background, Case, h32, wait_until
+from harness.foreign import ss58, ss58_head
 
 MIB = 1 << 20
 
@@ -27,9 +28,53 @@ class Enqueue(Case):
         self.refused('TR010', self.app.rows, "SELECT txrelay.enqueue('%%%%', '\\x01')", text='leader_state')
         self.refused('TR010', self.app.rows, "SELECT txrelay.enqueue_many('nowhere', '{}')")
 
+    def test_an_address_with_any_prefix(self):
+        """Found by its 32 bytes, whatever chain it is written for; the two-byte form of a prefix, and zeros in front, too."""
+        names = ('alice', 'zero', 'ones')
+        ids = {'alice': h32('alice'), 'zero': bytes(32), 'ones': b'\xff' * 32}
+        numbers = {'alice': self.alice, **{n: self.register(self.relay, n, 50 + i, account_id=ids[n], address=ss58(ids[n]))
+                                           for i, n in enumerate(names) if n != 'alice'}}
+        for prefix in (0, 1, 2, 42, 63, 64, 255, 256, 1284, 16383):
+            for name in names:
+                with self.subTest(prefix=prefix, name=name):
+                    self.assertEqual(self.owner.value('SELECT txrelay.account_of(%s)', ss58(ids[name], prefix)), numbers[name])
+        tx = self.app.value('SELECT txrelay.enqueue(%s, %s)', ss58(h32('alice'), 16383), b'\1')
+        self.assertEqual(self.status(tx)['account'], 'alice')
+        # Every prefix of both forms gives its own two bytes and the same 32.
+        for prefix in list(range(0, 64)) + list(range(64, 16384, 97)):
+            head = bytes([0, prefix]) if prefix < 64 else ss58_head(prefix)
+            self.assertEqual(self.owner.value('SELECT txrelay.ss58_bytes(%s)', ss58(h32('x'), prefix)), head + h32('x'))
+
+    def test_what_is_no_address_of_32_bytes(self):
+        good = ss58(h32('alice'))
+        short = ss58(b'\7' * 20)
+        for text in (good[:-1], good + '1', '1' + good, good.replace(good[9], '0'), short, '', '1' * 47, 'z' * 50, 'z' * 80, good + 'é'):
+            self.assertIsNone(self.owner.value('SELECT txrelay.ss58_bytes(%s)', text), text)
+        self.assertIsNone(self.owner.value('SELECT txrelay.ss58_bytes(NULL)'))
+
+    def test_a_mistyped_address_names_the_one_that_was_meant(self):
+        for n, name in enumerate(('payouts', 'oracle', 'bridge', 'treasury')):
+            self.register(self.relay, name, 100 + n, address=ss58(h32(name)))
+        at_42, at_0 = ss58(h32('payouts')), ss58(h32('payouts'), 0)
+        for address in (at_42, at_0):
+            swap = 'K' if address[20] != 'K' else 'L'
+            wrong = address[:20] + swap + address[21:]
+            said = self.refused('TR010', self.app.rows, 'SELECT txrelay.enqueue(%s, %s)', wrong, b'\1',
+                                text=(f'"{wrong}"', 'the address of account id 0x' + h32('payouts').hex()[:16]))
+            self.assertRegex(said, r'Nearest: payouts\.$')
+        for wrong in (at_42[:-1], at_42.replace(at_42[5], '0'), at_42[:10] + at_42[11:]):
+            said = self.refused('TR010', self.app.rows, 'SELECT txrelay.enqueue(%s, %s)', wrong, b'\1',
+                                text='no SS58 address of 32 bytes')
+            self.assertRegex(said, r'Nearest: payouts\.$')
+        said = self.refused('TR010', self.app.rows, 'SELECT txrelay.enqueue(%s, %s)', ss58(h32('somebody else')), b'\1',
+                            text=h32('somebody else').hex())
+        self.assertNotIn('Nearest', said)
+        wrong = '0x' + h32('bridge').hex()[:-2] + '00'
+        self.assertRegex(self.refused('TR010', self.app.rows, 'SELECT txrelay.enqueue(%s, %s)', wrong, b'\1'), r'Nearest: bridge\.$')
+
     def test_one_key_on_two_chains_needs_the_alias(self):
         self.register(self.relay, 'alice-two', 43, genesis=b'\2' * 32, account_id=h32('alice'), address='5alice')
-        for name in ('5alice', '0x' + h32('alice').hex()):
+        for name in ('5alice', '0x' + h32('alice').hex(), ss58(h32('alice'))):
             self.refused('TR011', self.app.rows, 'SELECT txrelay.enqueue(%s, %s)', name, b'\1',
                          text=('more than one account', 'alice, alice-two', 'use the alias'))
 

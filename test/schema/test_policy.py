@@ -1,5 +1,7 @@
 """What an account may do on its own: policy, tips and bumps, holds and orders, the accounts that stand still."""
 import json
+import random
+import time
 import unittest
 
 from pgcase import Background, Case, h32, wait_until
@@ -108,6 +110,119 @@ class Policy(Case):
             self.app.value('SELECT txrelay.cancel(%s)', tx)
         self.assertEqual([(r['nonce'], r['tip_cap'], r['transaction_version']) for r in self.look(epoch)],
                          [(0, 9, 1), (1, 9, 1)])
+
+
+class StrictOrder(Case):
+    """Policy order: strict: ids, and so nonces, follow the order of the commits."""
+    ONE, MANY = "SELECT txrelay.enqueue('alice', '\\x01')", "SELECT txrelay.enqueue_many('alice', ARRAY['\\x01', '\\x02']::bytea[])"
+
+    def setUp(self):
+        super().setUp()
+        self.policy(order='strict')
+
+    def ids(self):
+        return [r[0] for r in self.owner.rows('SELECT id FROM txrelay.outbox ORDER BY id')]
+
+    def test_whoever_enqueues_waits_for_the_one_before(self):
+        names = ("'alice'", "'5alice'", f"'0x{h32('alice').hex()}'")
+        ways = [f"SELECT txrelay.enqueue({n}, '\\x01'{k})" for i, n in enumerate(names) for k in ('', f", key => 'k{i}'")]
+        for way in ways + [self.MANY]:
+            with self.subTest(way):
+                first, second = self.session('app'), self.session('app')
+                first.begin()
+                first.rows(self.ONE)
+                waiting = self.background(second, way)
+                before = first.value(self.MANY)[-1]  # its own turn goes on
+                first.commit()
+                got = waiting.join()[0][0]
+                self.assertGreater(got[0] if isinstance(got, list) else got, before)
+
+    def test_a_rollback_ends_the_turn(self):
+        first = self.session('app')
+        for end in ('ROLLBACK', 'ROLLBACK TO here'):
+            first.begin()
+            first.rows('SAVEPOINT here')
+            first.rows(self.ONE)
+            waiting = self.background(self.app, self.ONE)
+            first.rows(end)
+            waiting.join()
+        self.assertEqual(len(self.ids()), 2)
+
+    def test_others_do_not_wait(self):
+        self.register(self.relay, 'bob', 43)
+        first = self.session('app')
+        first.begin()
+        first.rows(self.ONE)
+        self.app.rows("SELECT txrelay.enqueue('bob', '\\x01')")
+        self.app.rows(f"SELECT txrelay.enqueue('0x{h32('bob').hex()}', '\\x01', key => 'k')")
+        self.relay.rows("SELECT txrelay.status(1)")
+        self.policy(order='any')
+        self.app.rows(self.ONE)  # the order to wait is gone
+        first.rollback()
+
+    def test_what_would_overtake_is_refused(self):
+        for call in ("enqueue('alice', '\\x01'", "enqueue('5alice', '\\x01', key => 'k'", "enqueue_many('alice', ARRAY['\\x01']::bytea[]"):
+            for option, said in (('priority => 5', 'priority is 5'), ('priority => -1', 'priority is -1'),
+                                 ("not_before => '2100-01-01Z'", 'not_before is 2100')):
+                self.refused('TR011', self.app.rows, f'SELECT txrelay.{call}, {option})',
+                             text=(call.split('(', maxsplit=1)[0] + ': ' + said, 'account alice', 'order: strict'))
+        self.app.rows("SELECT txrelay.enqueue('alice', '\\x01', priority => 0, deadline => '2100-01-01Z')")
+
+    def test_who_may_not_wait_is_told(self):
+        first = self.session('app')
+        first.begin()
+        first.rows(self.ONE)
+        self.app.rows("SET lock_timeout = '20ms'")
+        self.refused('55P03', self.app.rows, self.ONE, text=('account alice', 'order of commits', 'still open', 'Try again'))
+        first.rollback()
+        self.app.rows(self.ONE)
+
+    def test_nonces_follow_the_commits_of_many_writers(self):
+        """At every isolation level, with rollbacks."""
+        self.superuser().rows('''DROP TABLE IF EXISTS public.commits; CREATE TABLE public.commits (n bigserial, id bigint);
+            GRANT ALL ON public.commits, public.commits_n_seq TO app''')
+
+        def write(number):
+            s, dice = self.session('app'), random.Random(number)
+            for i in range(12):
+                s.begin(('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')[(number + i) % 3])
+                s.rows('SELECT count(*) FROM txrelay.leader_state')  # the snapshot is older than its turn
+                ids = s.value(self.MANY) if i % 4 == 3 else [s.value(self.ONE)]
+                time.sleep(dice.uniform(0, 0.004))
+                s.rows('INSERT INTO public.commits (id) SELECT unnest(%s)', ids)
+                s.rollback() if i % 5 == 4 else s.commit()
+
+        writers = [Background(None, lambda n=n: write(n)) for n in range(6)]
+        for writer in writers:
+            writer.join()
+        by_commit = [r[0] for r in self.superuser().rows('SELECT id FROM public.commits ORDER BY n, id')]
+        self.assertEqual(len(by_commit), 6 * (10 + 3))
+        self.assertEqual(by_commit, self.ids())
+        epoch = self.lead()
+        got = self.relay.rows('SELECT id FROM txrelay.leader_outbox(%s, %s, 1000)', self.alice, epoch)
+        self.assertEqual([r[0] for r in got], by_commit, 'and so do nonces')
+
+    def test_one_that_comes_back_goes_before_those_that_wait(self):
+        """It is behind whatever has a nonce already, and keeps its place among the rest."""
+        self.policy(usurped='requeue')
+        epoch, ids = self.pending(2)
+        later = self.enqueue()[0]
+        self.requeue(self.relay, epoch, (0, 'usurped'))
+        got = self.relay.rows('SELECT id FROM txrelay.leader_outbox(%s, %s, 10)', self.alice, epoch)
+        self.assertEqual([r[0] for r in got], [ids[0], later])
+
+    def test_any_is_the_default(self):
+        for unset in ('any', None):
+            self.policy(order='strict')
+            self.policy(order=unset)
+            first = self.session('app')
+            first.begin()
+            first.rows(self.ONE)
+            self.app.rows(self.ONE)
+            self.enqueue(priority=3)
+            first.rollback()
+        self.refused('TR011', self.relay.value, "SELECT txrelay.account_policy('alice', '{\"order\": \"total\"}')",
+                     text=('order', '"total"', '"any" or "strict"'))
 
 
 class Bump(Case):

@@ -2,14 +2,65 @@
 (test/cases.md rows 4, 15, 21, 72, 112, 134; schema/README.md)."""
 import re
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 from harness import proc
 from harness.cases import CaseTest, load_tests, on_submit, refusal  # noqa: F401
 from harness.chain import put_compact, remark
+from harness.relay import cli
 
 BOB_ID = bytes.fromhex('8eaf04151687736326c9fea17e25fc5287613693c912909cb226aa4794f26a48')
 DEPOSIT = 10 ** 9  # what an account must keep
 INSUFFICIENT = {'fail': [10, 2]}  # Balances.InsufficientBalance
+
+
+class Order(CaseTest):
+    """order = strict: nonces follow the commits."""
+
+    def test_of_writers_at_once(self):
+        world = self.world()
+        world.policy(order='strict')
+        world.pg.query('CREATE TABLE public.commits (n bigserial, tx bigint)')
+
+        def write(writer):
+            db = world.pg.connect(autocommit=False)
+            with db.cursor() as cur:
+                for i in range(10):
+                    call = remark(f'turn {writer} {i}')
+                    cur.execute("SELECT txrelay.enqueue('alice', %s)", (call,))
+                    tx = cur.fetchone()[0]
+                    cur.execute('INSERT INTO public.commits (tx) VALUES (%s)', (tx,))
+                    if i % 5 == 4:
+                        db.rollback()
+                        world.rolled_back.append(call)
+                    else:
+                        db.commit()
+                        world.committed[call] = tx
+            db.close()
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(write, range(4)))
+        self.assert_once(world)
+        rows = world.rows('SELECT f.nonce FROM public.commits c JOIN txrelay.finished_transactions f ON f.id = c.tx ORDER BY c.n')
+        self.assertEqual([r[0] for r in rows], list(range(32)))
+
+    def test_a_relay_that_enqueues_does_not_wait_for_long(self):
+        world = self.world()
+        world.policy(order='strict')
+        relay, call = world.relays[0], remark('by the relay')
+        ask = lambda: cli('enqueue', 'alice', '0x' + call.hex(), '--to', relay.address, check=False)  # noqa: E731
+        world.pg.query("SELECT txrelay.enqueue('alice', %s)", (remark('before'),))
+        db = world.pg.connect(autocommit=False)
+        with db.cursor() as cur:
+            cur.execute("SELECT txrelay.enqueue('alice', %s)", (remark('open'),))
+            done = ask()
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn('account alice keeps the order of commits, and another transaction that enqueued for it is still open',
+                          done.stderr)
+        db.rollback()
+        done = ask()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        proc.wait_for('both to end', lambda: world.pg.value("SELECT count(*) = 2 FROM txrelay.finished_transactions WHERE outcome = 'ok'"))
 
 
 class Usurped(CaseTest):
