@@ -194,6 +194,10 @@ struct node {
     uint64_t best_ever;
     struct loop_task expect; /* best_ever was raised from outside */
 
+    unsigned watches;   /* extrinsics that are watched or are to be */
+    unsigned watch_max; /* watch_full: so many were, when one more was refused */
+    bool watch_full;
+
     struct list runtimes; /* a few, by last use */
     struct runtime *runtime;
     struct runtime_fetch refetch;

@@ -1,4 +1,8 @@
-/* Submitting an extrinsic and watching it (author_submitAndWatchExtrinsic; pool.md 1.3). */
+/* Submitting an extrinsic and watching it (author_submitAndWatchExtrinsic; pool.md 1.3).
+ *
+ * A node grants a connection so many subscriptions (1024 unless told otherwise) and refuses one more with
+ * -32006 before it looks at the extrinsic (pool.md 7.2). What finds no room is submitted without a watch:
+ * finalized blocks tell how it ends, and what there is no news of is asked about. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +10,8 @@
 #include "base/hex.h"
 #include "base/log.h"
 #include "node_internal.h"
+
+enum { TOO_MANY_SUBSCRIPTIONS = -32006 };
 
 static const char unwatch[] = "author_unwatchExtrinsic";
 
@@ -64,6 +70,14 @@ static struct node_submit *of_sub(struct rpc_sub *sub)
     return CONTAINER_OF(sub, struct node_submit, sub);
 }
 
+/* The node says no more of it. */
+static void submit_done(struct node_submit *s)
+{
+    s->done = true;
+    s->node->watches -= s->watched;
+    s->watched = false;
+}
+
 static void submit_item(struct rpc_sub *sub, const json_t *item)
 {
     struct node_submit *s = of_sub(sub);
@@ -76,7 +90,7 @@ static void submit_item(struct rpc_sub *sub, const json_t *item)
     }
     bool has_hash = wire_hash(value, hash);
     if (tx_status_final(status)) {
-        s->done = true;
+        submit_done(s);
         rpc_unsubscribe(sub->call.rpc, sub, NULL); /* the node has forgotten it by itself */
     }
     s->on_status(s, status, has_hash ? hash : NULL);
@@ -86,8 +100,29 @@ static void submit_end(struct rpc_sub *sub, const struct err *err)
 {
     struct node_submit *s = of_sub(sub);
     (void)err;
-    s->done = true;
+    submit_done(s);
     s->on_lost(s);
+}
+
+static void submit_replied(struct rpc_call *call);
+
+/* true: it goes out once more, without a watch, through the gate. */
+static bool no_room(struct node_submit *s)
+{
+    struct node *n = s->node;
+    const struct rpc_call *call = &s->sub.call;
+    if (!s->watched || call->err.code != ERR_RPC || call->rpc_code != TOO_MANY_SUBSCRIPTIONS)
+        return false;
+    submit_done(s);
+    s->done = false;
+    if (!n->watch_full)
+        log_info("node.watch_limit", "url=%s watches=%u text=\"%s\"", node__url(n), n->watches,
+                 call->err.text);
+    n->watch_max = n->watches;
+    n->watch_full = true;
+    rpc_call_start(node__rpc(n), &s->sub.call, "author_submitExtrinsic", buf_str(&s->params), 0, s->gate,
+                   s->gate_arg, submit_replied);
+    return true;
 }
 
 static void submit_replied(struct rpc_call *call)
@@ -95,11 +130,14 @@ static void submit_replied(struct rpc_call *call)
     struct node_submit *s = of_sub(CONTAINER_OF(call, struct rpc_sub, call));
     struct err err = call->err;
     if (err.code == ERR_TIMEOUT) { /* should the node accept it later, nobody listens: undo that */
-        rpc_unsubscribe(call->rpc, &s->sub, unwatch);
+        rpc_unsubscribe(call->rpc, &s->sub, s->watched ? unwatch : NULL);
         call->err = err;
     }
-    if (err.code)
-        s->done = true;
+    if (no_room(s))
+        return;
+    buf_done(&s->params);
+    if (err.code || !s->watched)
+        submit_done(s);
     s->on_reply(s);
 }
 
@@ -109,29 +147,42 @@ void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *byt
                                          const uint8_t *block_hash),
                        void (*on_lost)(struct node_submit *s))
 {
-    struct buf params = {0};
-    *s = (struct node_submit){.node = n, .on_reply = on_reply, .on_status = on_status, .on_lost = on_lost};
+    struct buf *params = &s->params;
+    *s = (struct node_submit){.node = n,
+                              .on_reply = on_reply,
+                              .on_status = on_status,
+                              .on_lost = on_lost,
+                              .gate = gate,
+                              .gate_arg = gate_arg};
     if (n->phase != NODE_READY) {
         rpc__call_fail_later(n->loop, &s->sub.call, n->phase == NODE_CLOSING ? ERR_CANCELED : ERR_NET,
                              "no node is ready", submit_replied);
         return;
     }
-    buf_puts(&params, "[\"");
-    hex_put_0x(&params, bytes, len);
-    buf_puts(&params, "\"]");
-    rpc_subscribe_start(node__rpc(n), &s->sub, "author_submitAndWatchExtrinsic", buf_str(&params), gate,
-                        gate_arg, submit_replied, submit_item, submit_end);
-    buf_done(&params);
+    buf_puts(params, "[\"");
+    hex_put_0x(params, bytes, len);
+    buf_puts(params, "\"]");
+    n->watch_full = n->watch_full && n->watches >= n->watch_max;
+    s->watched = !n->watch_full;
+    n->watches += s->watched;
+    if (s->watched)
+        rpc_subscribe_start(node__rpc(n), &s->sub, "author_submitAndWatchExtrinsic", buf_str(params), gate,
+                            gate_arg, submit_replied, submit_item, submit_end);
+    else
+        rpc_call_start(node__rpc(n), &s->sub.call, "author_submitExtrinsic", buf_str(params), 0, gate,
+                       gate_arg, submit_replied);
 }
 
 void node_submit_forget(struct node_submit *s)
 {
     struct rpc_call *call = &s->sub.call;
+    bool watched = s->watched;
     if (s->done)
         return;
-    s->done = true;
+    submit_done(s);
+    buf_done(&s->params);
     if (call->rpc)
-        rpc_unsubscribe(call->rpc, &s->sub, unwatch);
+        rpc_unsubscribe(call->rpc, &s->sub, watched ? unwatch : NULL);
     else
         loop_task_cancel(&call->task); /* it was about to hear that no node is ready */
 }

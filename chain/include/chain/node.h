@@ -139,9 +139,13 @@ struct node_submit {
     void (*on_status)(struct node_submit *s, enum tx_status status,
                       const uint8_t *block_hash); /* or usurper's hash; NULL */
     void (*on_lost)(struct node_submit *s); /* the watch ended without a final status (connection lost) */
-    bool done;
+    bool (*gate)(void *arg);
+    void *gate_arg;
+    struct buf params; /* until the answer */
+    bool done, watched;
 };
-/* gate: asked immediately before the bytes go to the socket. */
+/* Where a node grants no more subscriptions it is submitted without a watch: no status follows on_reply.
+ * gate: asked immediately before the bytes go to the socket. */
 void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *bytes, size_t len,
                        bool (*gate)(void *arg), void *gate_arg, void (*on_reply)(struct node_submit *s),
                        void (*on_status)(struct node_submit *s, enum tx_status status,
@@ -170,9 +174,9 @@ void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number, void (*c
 void node_ask_pending(struct node *n, struct node_ask *a, struct buf *ret_hashes,
                       void (*each)(struct node_ask *a, const struct node_included *x),
                       void (*cb)(struct node_ask *a));
-/* What the blocks of the best chain above this height hold: the hashes of all extrinsics, and of those that are
- * signed and can be read what they say, each with its block's number. From the best block down, by parents, so
- * all are of one fork. */
+/* What the blocks of the best chain above this height hold: the hashes of all extrinsics, and of those that
+ * are signed and can be read what they say, each with its block's number. From the best block down, by
+ * parents, so all are of one fork. */
 void node_ask_above(struct node *n, struct node_ask *a, uint64_t number, struct buf *ret_hashes,
                     void (*each)(struct node_ask *a, const struct node_included *x),
                     void (*cb)(struct node_ask *a));

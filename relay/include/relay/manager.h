@@ -291,7 +291,7 @@ enum manager_effect_type {
     MANAGER_FX_ASK_POOL,      /* whole: what this account signed is wanted with its bytes */
     MANAGER_FX_ASK_NONCE,
     MANAGER_FX_ASK_UNFINAL, /* number: what the blocks of the best chain above it hold */
-    MANAGER_FX_FOLLOW, /* number: finalized blocks from this height on */
+    MANAGER_FX_FOLLOW,      /* number: finalized blocks from this height on */
     MANAGER_FX_RECHECK_RUNTIME,
     MANAGER_FX_NODE_BEHIND, /* number: a height that exists */
     MANAGER_FX_READY,       /* rebuilt: the account is led for good now (log, readiness) */

@@ -95,6 +95,9 @@ static void wait_statuses(struct node_rig *rig, struct tx *t, size_t count)
     assert_true(run_until(rig->loop, has_statuses, &s, RIG_LIMIT_MS));
 }
 
+#define H1 "0x1111111111111111111111111111111111111111111111111111111111111111"
+#define H2 "0x2222222222222222222222222222222222222222222222222222222222222222"
+
 /* ---- the node's side: one script for all tests, its parts by what the test sets ---- */
 
 struct script {
@@ -105,7 +108,9 @@ struct script {
     bool mute;           /* no answer */
     bool keep;           /* keep the request's id in `kept` */
     json_t *kept;
-    unsigned submissions, unwatched;
+    unsigned limit; /* of watches at a time; 0: none */
+    bool *shuts;    /* becomes false when a watch is refused */
+    unsigned submissions, unwatched, watching, plain;
     char bytes[64];
     char unwatched_id[32];
     bool got_unwatch, got_submit;
@@ -132,8 +137,25 @@ static bool author(struct fake *f, struct ws_peer *p, const char *method, const 
         fake_answer(p, id, json_true());
         return true;
     }
+    if (!strcmp(method, "author_submitExtrinsic")) {
+        s->plain++;
+        fake_answer(p, id, json_string(H1));
+        return true;
+    }
     if (strcmp(method, "author_submitAndWatchExtrinsic") != 0)
         return false;
+    if (s->limit && s->watching == s->limit) {
+        if (s->shuts)
+            *s->shuts = false;
+        fake_error(p, id, -32006, "Too many subscriptions on the connection", "Exceeded max limit");
+        return true;
+    }
+    if (s->limit) {
+        char sub[16];
+        snprintf(sub, sizeof(sub), "watch %u", s->watching++);
+        fake_answer(p, id, json_string(sub));
+        return true;
+    }
     s->submissions++;
     s->got_submit = true;
     snprintf(s->bytes, sizeof(s->bytes), "%s", first);
@@ -158,9 +180,6 @@ static void start(struct node_rig *rig, struct script *s)
     rig->fake[0].hook_arg = s;
     rig_up(rig);
 }
-
-#define H1 "0x1111111111111111111111111111111111111111111111111111111111111111"
-#define H2 "0x2222222222222222222222222222222222222222222222222222222222222222"
 
 static void a_nodes_statuses(void **state)
 {
@@ -233,6 +252,64 @@ static void refused(void **state)
     assert_int_equal(t.count, 0);
 }
 
+static bool gate(void *arg)
+{
+    return *(bool *)arg;
+}
+
+/* A node grants two watches: what comes after them is submitted without one, and is watched again when one of
+ * them has ended. */
+static void too_many_watches(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct tx t[5] = {0}, u = {0}, v = {0};
+    struct script s = {.limit = 2};
+    bool open = true;
+    start(&rig, &s);
+    for (size_t i = 0; i < ARRAY_LEN(t); i++)
+        submit(&rig, &t[i], gate, &open);
+    for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+        wait_for(&rig, &t[i].replied);
+        assert_int_equal(t[i].err.code, 0);
+    }
+    assert_int_equal(s.watching, 2);
+    assert_int_equal(s.plain, 3);
+    submit(&rig, &u, NULL, NULL); /* nobody is asked for a watch again */
+    wait_for(&rig, &u.replied);
+    assert_int_equal(s.plain, 4);
+    node_submit_forget(&t[0].submit);
+    s.watching--;
+    submit(&rig, &v, NULL, NULL);
+    wait_for(&rig, &v.replied);
+    assert_int_equal(v.err.code, 0);
+    assert_int_equal(s.watching, 2);
+    node_submit_forget(&t[1].submit);
+    node_submit_forget(&t[2].submit); /* has none: nothing to end */
+    node_submit_forget(&v.submit);
+    rig_done(&rig);
+    assert_int_equal(s.plain, 4);
+    for (size_t i = 0; i < ARRAY_LEN(t); i++)
+        assert_int_equal(t[i].replies, 1);
+}
+
+/* Leadership is lost between the refused watch and the second try. */
+static void too_many_watches_and_the_gate(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct tx t = {0};
+    struct script s = {.limit = 2, .watching = 2};
+    bool open = true;
+    start(&rig, &s);
+    s.shuts = &open;
+    submit(&rig, &t, gate, &open);
+    wait_for(&rig, &t.replied);
+    assert_int_equal(t.err.code, ERR_NOT_LEADER);
+    assert_int_equal(s.plain, 0);
+    rig_done(&rig);
+}
+
 static void lost_watch(void **state)
 {
     (void)state;
@@ -260,11 +337,6 @@ static void lost_watch(void **state)
     node_submit_forget(&again.submit);
     rig_done(&rig);
     assert_int_equal(t.replies, 1);
-}
-
-static bool gate(void *arg)
-{
-    return *(bool *)arg;
 }
 
 static void the_gate(void **state)
@@ -393,6 +465,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_nodes_statuses), cmocka_unit_test(chopsticks_statuses_before_the_answer),
         cmocka_unit_test(refused),          cmocka_unit_test(lost_watch),
+        cmocka_unit_test(too_many_watches), cmocka_unit_test(too_many_watches_and_the_gate),
         cmocka_unit_test(the_gate),         cmocka_unit_test(not_ready),
         cmocka_unit_test(forgotten),        cmocka_unit_test(timed_out),
         cmocka_unit_test(closed_meanwhile), cmocka_unit_test(status_names),

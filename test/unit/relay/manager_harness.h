@@ -49,7 +49,7 @@ void chain_down(struct script *s);
 void best(struct script *s);                         /* the next best block */
 void pool_is(struct script *s, unsigned count, ...); /* answer to ASK_POOL: const uint8_t * hashes */
 void pool_failed(struct script *s);
-void nonce_is(struct script *s, uint64_t nonce);                   /* answer to ASK_NONCE */
+void nonce_is(struct script *s, uint64_t nonce);        /* answer to ASK_NONCE */
 void unfinal_is(struct script *s, const uint8_t *hash); /* answer to ASK_UNFINAL: nothing, or this one */
 void probe(struct script *s, uint64_t nonce, unsigned count, ...); /* both answers, expecting the questions */
 void outbox(struct script *s, unsigned count);                     /* answer to WANT_OUTBOX */
