@@ -229,7 +229,8 @@ CREATE TABLE txrelay.attempts (
     created_at          timestamptz NOT NULL DEFAULT clock_timestamp(),
     ended_at            timestamptz,
     PRIMARY KEY (account, nonce, number)
-) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
+) WITH (fillfactor = 50, -- each row is written once more, at its end: on its page, without its index
+         autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
 -- What nodes had against an attempt: one row a text, however often it was said.

@@ -66,7 +66,7 @@ BEGIN
     -- Each leading zero byte is written as a 1 of its own, and there are no others.
     v_length := length(substring(p_text FROM '^1*')) + 40 - length(substring(encode(v_bytes, 'hex') FROM '^(?:00)*')) / 2;
     IF v_length = 35 AND get_byte(v_bytes, 5) < 64 THEN
-        RETURN '\x00'::bytea || substr(v_bytes, 6, 33);
+        RETURN decode('00', 'hex') || substr(v_bytes, 6, 33);
     ELSIF v_length = 36 AND get_byte(v_bytes, 4) BETWEEN 64 AND 127 THEN
         RETURN substr(v_bytes, 5, 34);
     END IF;

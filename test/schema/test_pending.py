@@ -303,6 +303,17 @@ class State(Case):
         self.state(self.relay, epoch, (0, h32(0), 'unknown'))
         self.assertEqual((self.row(0)['state'], self.row(0)['block_hash']), ('in_block', BLOCK))
 
+    def test_what_the_chain_says_again_does_not_wait_for_the_disk(self):
+        epoch, _ = self.pending(2)
+        for rows, expected in (([(0, h32(0), 'ready')], 'off'), ([(0, h32(0), 'in_block', BLOCK, 3)], 'off'),
+                               ([(0, h32(0), 'unknown'), (1, h32(1), 'ready')], 'on'),
+                               ([(1, h32(1), 'refused', None, None, 'no')], 'on')):
+            self.relay.begin()
+            self.state(self.relay, epoch, *rows)
+            self.assertEqual(self.relay.value('SHOW synchronous_commit'), expected, rows)
+            self.relay.rows('COMMIT')
+            self.assertEqual(self.relay.value('SHOW synchronous_commit'), 'on')
+
     def test_nothing_new_writes_nothing(self):
         epoch, _ = self.pending()
         self.state(self.relay, epoch, (0, h32(0), 'ready'))
