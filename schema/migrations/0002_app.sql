@@ -138,6 +138,42 @@ BEGIN
 END
 $$;
 
+-- enqueue where its one statement found nothing to do: the account by any of its names, and keys that are taken.
+CREATE FUNCTION txrelay.enqueue_searching(account text, call bytea, key text, priority int, not_before timestamptz,
+    deadline timestamptz, creator text, spec_version int, tip numeric, max_tip numeric, deadline_block bigint,
+    retries int) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+    v_account int := account_of(account);
+    v_id bigint := nextval('txrelay.transaction_id');
+    v_first record;
+BEGIN
+    -- A concurrent call with the same key waits here for the first one's end. The key and the row are written by one
+    -- transaction: there is no key without its transaction.
+    WHILE key IS NOT NULL LOOP
+        INSERT INTO idempotency_keys AS k (account, key, id, payload_sha256) VALUES (v_account, key, v_id, sha256(call))
+            ON CONFLICT ON CONSTRAINT idempotency_keys_pkey DO NOTHING;
+        EXIT WHEN FOUND;
+        SELECT k.id, k.payload_sha256 = sha256(call) AS same INTO v_first FROM idempotency_keys k
+            WHERE k.account = v_account AND k.key = enqueue_searching.key;
+        CONTINUE WHEN NOT FOUND; -- deleted by the retention between the two statements
+        IF NOT v_first.same THEN
+            PERFORM key_reused(key, v_first.id);
+        END IF;
+        RETURN v_first.id;
+    END LOOP;
+    INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
+            deadline_block, retries)
+        VALUES (v_id, v_account, call, key, coalesce(creator, session_user), priority, not_before, deadline,
+            spec_version, tip, max_tip, deadline_block, retries);
+    PERFORM ring(v_account);
+    RETURN v_id;
+END
+$$;
+
+-- One statement writes row and key and tries the doorbell, where the account is given by its alias. Every node of an
+-- expression is paid in every transaction anew: README, "What enqueue costs".
 CREATE FUNCTION txrelay.enqueue(account text, call bytea, key text DEFAULT NULL, priority int DEFAULT 0,
     not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL, creator text DEFAULT NULL,
     spec_version int DEFAULT NULL, tip numeric DEFAULT NULL, max_tip numeric DEFAULT NULL,
@@ -145,74 +181,58 @@ CREATE FUNCTION txrelay.enqueue(account text, call bytea, key text DEFAULT NULL,
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    v_account int;
     v_id bigint;
-    v_first record;
+    v_awake boolean;
 BEGIN
-    -- Two expressions where nothing unusual is asked for.
-    IF call IS NULL OR octet_length(call) NOT BETWEEN 1 AND 1048576 OR octet_length(key) NOT BETWEEN 1 AND 200
-       OR priority IS NULL OR priority NOT BETWEEN -1000 AND 1000 OR octet_length(creator) > 200 THEN
-        PERFORM check_options('enqueue', priority, creator, not_before, deadline, spec_version, tip, max_tip,
-            deadline_block, retries);
-        IF octet_length(key) NOT BETWEEN 1 AND 200 THEN
-            PERFORM bad_argument('enqueue', 'key', format('has %s bytes; it must have 1 to 200', octet_length(key)),
-                'Leave it out (NULL) for no idempotency key, or use a hash of a longer one.');
-        END IF;
-        PERFORM bad_argument('enqueue', 'call', CASE WHEN call IS NULL THEN 'is NULL'
-            ELSE format('has %s bytes', octet_length(call)) END || '; it must have 1 to 1048576 bytes',
-            'Pass the SCALE-encoded call. Split a batch that is too large.');
-    ELSIF num_nonnulls(deadline, spec_version, tip, max_tip, deadline_block) > 0 OR retries IS DISTINCT FROM 0 THEN
-        IF num_nonnulls(tip, max_tip, deadline_block) > 0 OR retries IS DISTINCT FROM 0 OR spec_version < 0
+    -- Anything but a call of the right size without options is looked at.
+    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block) | priority | retries = 0
+        AND octet_length(call) <@ int4range(1, 1048576, '[]')) IS NOT TRUE THEN
+        IF priority IS NULL OR priority NOT BETWEEN -1000 AND 1000 OR octet_length(creator) > 200
+           OR num_nonnulls(tip, max_tip, deadline_block) > 0 OR retries IS DISTINCT FROM 0 OR spec_version < 0
            OR deadline <= greatest(clock_timestamp(), not_before) THEN
             PERFORM check_options('enqueue', priority, creator, not_before, deadline, spec_version, tip, max_tip,
                 deadline_block, retries);
         END IF;
+        IF call IS NULL OR octet_length(call) NOT BETWEEN 1 AND 1048576 THEN
+            PERFORM bad_argument('enqueue', 'call', CASE WHEN call IS NULL THEN 'is NULL'
+                ELSE format('has %s bytes', octet_length(call)) END || '; it must have 1 to 1048576 bytes',
+                'Pass the SCALE-encoded call. Split a batch that is too large.');
+        END IF;
     END IF;
 
     IF key IS NULL THEN
-        -- The usual case, a name that is an alias, in one statement.
         INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard, tip, max_tip, deadline_block,
                 retries)
             SELECT a.account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
-                   enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
-                   enqueue.deadline_block, enqueue.retries
+                enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
+                enqueue.deadline_block, enqueue.retries
             FROM accounts a WHERE a.alias = enqueue.account
-            RETURNING id, account INTO v_id, v_account;
-        IF NOT FOUND THEN
-            v_account := account_of(enqueue.account);
-            INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard, tip, max_tip,
-                    deadline_block, retries)
-                VALUES (v_account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
-                        enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
-                        enqueue.deadline_block, enqueue.retries)
-                RETURNING id INTO v_id;
-        END IF;
-    ELSE
-        -- A concurrent call with the same key waits here for the first one's end. The key and the row are written by
-        -- one transaction: there is no key without its transaction.
-        v_account := account_of(enqueue.account);
-        v_id := nextval('txrelay.transaction_id');
-        LOOP
+            RETURNING id, pg_try_advisory_xact_lock_shared(9001, account) INTO v_id, v_awake;
+    ELSIF octet_length(key) BETWEEN 1 AND 200 THEN
+        WITH k AS (
             INSERT INTO idempotency_keys (account, key, id, payload_sha256)
-                VALUES (v_account, enqueue.key, v_id, sha256(enqueue.call)) ON CONFLICT (account, key) DO NOTHING;
-            EXIT WHEN FOUND;
-            SELECT k.id, k.payload_sha256 = sha256(enqueue.call) AS same INTO v_first FROM idempotency_keys k
-                WHERE k.account = v_account AND k.key = enqueue.key;
-            CONTINUE WHEN NOT FOUND; -- deleted by the retention between the two statements
-            IF NOT v_first.same THEN
-                PERFORM key_reused(enqueue.key, v_first.id);
-            END IF;
-            RETURN v_first.id;
-        END LOOP;
+                SELECT a.account, enqueue.key, nextval('txrelay.transaction_id'), sha256(enqueue.call)
+                FROM accounts a WHERE a.alias = enqueue.account
+                ON CONFLICT (account, key) DO NOTHING RETURNING account, id
+        )
         INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
                 deadline_block, retries)
-            VALUES (v_id, v_account, enqueue.call, enqueue.key, coalesce(enqueue.creator, session_user),
-                    enqueue.priority, enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip,
-                    enqueue.max_tip, enqueue.deadline_block, enqueue.retries);
+            SELECT k.id, k.account, enqueue.call, enqueue.key, coalesce(enqueue.creator, session_user), enqueue.priority,
+                enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
+                enqueue.deadline_block, enqueue.retries
+            FROM k RETURNING id, pg_try_advisory_xact_lock_shared(9001, account) INTO v_id, v_awake;
+    ELSE
+        PERFORM bad_argument('enqueue', 'key', format('has %s bytes; it must have 1 to 200', octet_length(key)),
+            'Leave it out (NULL) for no idempotency key, or use a hash of a longer one.');
     END IF;
-    IF NOT pg_try_advisory_xact_lock_shared(9001, v_account) THEN -- ring(), in place
-        PERFORM tell_outbox(v_account);
+
+    IF v_awake THEN
+        RETURN v_id;
+    ELSIF v_awake IS NULL THEN
+        RETURN enqueue_searching(account, call, key, priority, not_before, deadline, creator, spec_version, tip, max_tip,
+            deadline_block, retries);
     END IF;
+    PERFORM tell_outbox(o.account) FROM outbox o WHERE o.id = v_id; -- ring(), in place
     RETURN v_id;
 END
 $$;
