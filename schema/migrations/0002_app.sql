@@ -237,67 +237,104 @@ BEGIN
 END
 $$;
 
+-- enqueue_many where a call or a key is not as it must be: the first one that is not, with its place.
+CREATE FUNCTION txrelay.check_elements(p_calls bytea[], p_keys text[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_bad record;
+BEGIN
+    SELECT u.n, octet_length(u.call) AS bytes INTO v_bad FROM unnest(p_calls) WITH ORDINALITY u (call, n)
+        WHERE u.call IS NULL OR octet_length(u.call) NOT BETWEEN 1 AND 1048576 ORDER BY u.n LIMIT 1;
+    IF FOUND THEN
+        PERFORM bad_argument('enqueue_many', format('calls[%s]', v_bad.n), coalesce('has '
+            || v_bad.bytes || ' bytes', 'is NULL') || '; each must have 1 to 1048576 bytes', 'Pass SCALE-encoded calls.');
+    END IF;
+    SELECT u.n, octet_length(u.key) AS bytes INTO v_bad FROM unnest(p_keys) WITH ORDINALITY u (key, n)
+        WHERE octet_length(u.key) NOT BETWEEN 1 AND 200 ORDER BY u.n LIMIT 1;
+    IF FOUND THEN
+        PERFORM bad_argument('enqueue_many', format('keys[%s]', v_bad.n), format('has %s bytes; it must have 1 to 200',
+            v_bad.bytes), 'Use NULL for no key, or a hash of a longer one.');
+    END IF;
+END
+$$;
+
+-- The ids that calls get by their keys, once these are stored: each the one that its key stands for, else its own.
+CREATE FUNCTION txrelay.ids_of_keys(p_account int, p_calls bytea[], p_keys text[], p_ids bigint[]) RETURNS bigint[]
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    v_bad record;
+BEGIN
+    -- LATERAL with OFFSET 0: looked up by key, one by one, whatever the statistics say (0004).
+    SELECT u.key, k.id INTO v_bad FROM unnest(p_calls, p_keys) u (call, key)
+        CROSS JOIN LATERAL (SELECT x.* FROM idempotency_keys x WHERE x.account = p_account AND x.key = u.key
+            OFFSET 0) k
+        WHERE k.payload_sha256 <> sha256(u.call) LIMIT 1;
+    IF FOUND THEN
+        PERFORM key_reused(v_bad.key, v_bad.id);
+    END IF;
+    RETURN (SELECT array_agg(coalesce(k.id, u.id) ORDER BY u.n)
+        FROM unnest(p_keys, p_ids) WITH ORDINALITY u (key, id, n)
+        LEFT JOIN LATERAL (SELECT x.id FROM idempotency_keys x WHERE x.account = p_account AND x.key = u.key
+            OFFSET 0) k ON true);
+END
+$$;
+
 -- Ids in the order of the calls, nonces too. A key that appears twice in one array gives one transaction. The options
 -- are those of every call.
 CREATE FUNCTION txrelay.enqueue_many(account text, calls bytea[], keys text[] DEFAULT NULL, priority int DEFAULT 0,
     creator text DEFAULT NULL, not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL,
     spec_version int DEFAULT NULL, tip numeric DEFAULT NULL, max_tip numeric DEFAULT NULL,
     deadline_block bigint DEFAULT NULL, retries int DEFAULT 0) RETURNS bigint[]
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     v_account int;
     v_ids bigint[];
     v_result bigint[];
-    v_bad record;
+    v_good bigint;
+    v_keys bigint; -- how many are not NULL
+    v_stored bigint;
 BEGIN
     IF calls IS NULL OR cardinality(calls) > 100000 THEN
         PERFORM bad_argument('enqueue_many', 'calls', CASE WHEN calls IS NULL THEN 'is NULL'
             ELSE format('has %s elements', cardinality(calls)) END || '; it must have 0 to 100000',
             'Use several calls; they may be in one transaction.');
-    ELSIF keys IS NOT NULL AND cardinality(keys) <> cardinality(calls) THEN
+    ELSIF cardinality(keys) <> cardinality(calls) THEN
         PERFORM bad_argument('enqueue_many', 'keys', format('has %s elements and calls has %s', cardinality(keys),
             cardinality(calls)), 'Give one key per call (NULL elements are allowed), or leave keys out.');
     END IF;
-    PERFORM check_options('enqueue_many', priority, creator, not_before, deadline, spec_version, tip, max_tip,
-        deadline_block, retries);
-    SELECT u.n, octet_length(u.call) AS bytes INTO v_bad FROM unnest(calls) WITH ORDINALITY u (call, n)
-        WHERE u.call IS NULL OR octet_length(u.call) NOT BETWEEN 1 AND 1048576 ORDER BY u.n LIMIT 1;
-    IF FOUND THEN
-        PERFORM bad_argument('enqueue_many', format('calls[%s]', v_bad.n), coalesce('has '
-            || v_bad.bytes || ' bytes', 'is NULL') || '; each must have 1 to 1048576 bytes', 'Pass SCALE-encoded calls.');
+    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block) | priority | retries = 0)
+       IS NOT TRUE THEN
+        PERFORM check_options('enqueue_many', priority, creator, not_before, deadline, spec_version, tip, max_tip,
+            deadline_block, retries);
     END IF;
-    SELECT u.n, octet_length(u.key) AS bytes INTO v_bad FROM unnest(keys) WITH ORDINALITY u (key, n)
-        WHERE octet_length(u.key) NOT BETWEEN 1 AND 200 ORDER BY u.n LIMIT 1;
-    IF FOUND THEN
-        PERFORM bad_argument('enqueue_many', format('keys[%s]', v_bad.n), format('has %s bytes; it must have 1 to 200',
-            v_bad.bytes), 'Use NULL for no key, or a hash of a longer one.');
+    -- One pass over the arrays: ids, and whether everything is as it must be.
+    SELECT (SELECT a.account FROM accounts a WHERE a.alias = enqueue_many.account),
+            array_agg(nextval('txrelay.transaction_id')),
+            count(*) FILTER (WHERE octet_length(u.call) <@ int4range(1, 1048576, '[]')
+                AND octet_length(u.key) <@ int4range(1, 200, '[]') IS NOT FALSE), count(u.key)
+        INTO v_account, v_ids, v_good, v_keys FROM unnest(calls, keys) u (call, key);
+    IF v_good <> cardinality(calls) THEN
+        PERFORM check_elements(calls, keys);
     END IF;
-    v_account := account_of(enqueue_many.account);
-    IF cardinality(calls) = 0 THEN
+    IF v_account IS NULL THEN
+        v_account := account_of(enqueue_many.account);
+    END IF;
+    IF v_ids IS NULL THEN
         RETURN '{}';
     END IF;
 
-    v_ids := ARRAY(SELECT nextval('txrelay.transaction_id') FROM generate_series(1, cardinality(calls)));
     v_result := v_ids;
-    IF keys IS NOT NULL THEN
+    IF v_keys > 0 THEN
         -- In the order of the keys, so that two calls with the same keys in other orders cannot deadlock.
         INSERT INTO idempotency_keys (account, key, id, payload_sha256)
             SELECT v_account, u.key, u.id, sha256(u.call) FROM unnest(calls, keys, v_ids) u (call, key, id)
             WHERE u.key IS NOT NULL ORDER BY u.key, u.id
             ON CONFLICT (account, key) DO NOTHING;
-        -- LATERAL with OFFSET 0: looked up by key, one by one, whatever the statistics say (0004).
-        SELECT u.key, k.id INTO v_bad FROM unnest(calls, keys) u (call, key)
-            CROSS JOIN LATERAL (SELECT x.* FROM idempotency_keys x WHERE x.account = v_account AND x.key = u.key
-                OFFSET 0) k
-            WHERE k.payload_sha256 <> sha256(u.call) LIMIT 1;
-        IF FOUND THEN
-            PERFORM key_reused(v_bad.key, v_bad.id);
+        GET DIAGNOSTICS v_stored = ROW_COUNT;
+        IF v_stored < v_keys THEN
+            v_result := ids_of_keys(v_account, calls, keys, v_ids);
         END IF;
-        SELECT array_agg(coalesce(k.id, u.id) ORDER BY u.n) INTO v_result
-            FROM unnest(keys, v_ids) WITH ORDINALITY u (key, id, n)
-            LEFT JOIN LATERAL (SELECT x.id FROM idempotency_keys x WHERE x.account = v_account AND x.key = u.key
-                OFFSET 0) k ON true;
     END IF;
     INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
             deadline_block, retries)
