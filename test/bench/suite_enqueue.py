@@ -111,7 +111,8 @@ def queues(pg):
     for name, q in got.items():
         sql = q['sql']
         for n, value in reversed(list(enumerate(q['values'], 1))):
-            sql = sql.replace(f'${n}', "'" + value.replace("'", "''") + "'")
+            # A space after each colon: to pgbench :null is a variable.
+            sql = sql.replace(f'${n}', "'" + value.replace("'", "''").replace('":', '": ') + "'")
         found[name] = (q['version'], sql)
     return found
 
