@@ -146,9 +146,10 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 #variable_conflict use_variable
 DECLARE
     v_account int := account_of(account);
-    v_id bigint := nextval('txrelay.transaction_id');
+    v_id bigint;
     v_first record;
 BEGIN
+    v_id := nextval('txrelay.transaction_id');
     -- A concurrent call with the same key waits here for the first one's end. The key and the row are written by one
     -- transaction: there is no key without its transaction.
     WHILE key IS NOT NULL LOOP
@@ -308,19 +309,18 @@ BEGIN
         PERFORM check_options('enqueue_many', priority, creator, not_before, deadline, spec_version, tip, max_tip,
             deadline_block, retries);
     END IF;
-    -- One pass over the arrays: ids, and whether everything is as it must be.
-    SELECT (SELECT a.account FROM accounts a WHERE a.alias = enqueue_many.account),
-            array_agg(nextval('txrelay.transaction_id')),
-            count(*) FILTER (WHERE octet_length(u.call) <@ int4range(1, 1048576, '[]')
-                AND octet_length(u.key) <@ int4range(1, 200, '[]') IS NOT FALSE), count(u.key)
-        INTO v_account, v_ids, v_good, v_keys FROM unnest(calls, keys) u (call, key);
-    IF v_good <> cardinality(calls) THEN
-        PERFORM check_elements(calls, keys);
-    END IF;
-    IF v_account IS NULL THEN
+    SELECT a.account INTO v_account FROM accounts a WHERE a.alias = enqueue_many.account;
+    IF NOT FOUND THEN
         v_account := account_of(enqueue_many.account);
     END IF;
-    IF v_ids IS NULL THEN
+    -- One pass over the arrays: ids, and whether everything is as it must be.
+    SELECT array_agg(nextval('txrelay.transaction_id')),
+            count(*) FILTER (WHERE octet_length(u.call) <@ int4range(1, 1048576, '[]')
+                AND octet_length(u.key) <@ int4range(1, 200, '[]') IS NOT FALSE), count(u.key)
+        INTO v_ids, v_good, v_keys FROM unnest(calls, keys) u (call, key);
+    IF v_good <> cardinality(calls) THEN
+        PERFORM check_elements(calls, keys);
+    ELSIF v_ids IS NULL THEN
         RETURN '{}';
     END IF;
 
