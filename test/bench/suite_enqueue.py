@@ -10,8 +10,9 @@
   awake key    txrelay.enqueue with an idempotency key, the leader awake
   graphile, pg-boss  the statement of a public queue, as its users enqueue in a transaction; it listens where its worker does
 
-A round measures each of them in slices of a second, one after the other, and ratios are made within a round. Then the counts
-of one enqueue (enqueue_counts.py), and arrays: rows per second of enqueue_many and of one INSERT of as many rows."""
+A round measures each of them in turn, and ratios are made within a round. The first second of each is not counted (two above
+16 sessions): a session's first calls plan and compile, an application's sessions stay. Before it the counts of one enqueue
+(enqueue_counts.py), after it arrays: rows per second of enqueue_many and of one INSERT of as many rows."""
 import json
 import os
 import re
@@ -88,14 +89,16 @@ class Sleeper:
 
 
 def pgbench(pg, user, script, writers, seconds):
-    """Commits a second."""
+    """Commits a second, once its sessions are warm."""
+    warm = 1 if writers <= 16 else 2
     args = [os.path.join(os.path.dirname(os.environ.get('PG_BIN', '/usr/lib/postgresql/15/bin/')), 'pgbench'), '-n',
-            '-M', 'prepared', '-c', str(writers), '-j', str(min(writers, 2)), '-T', str(seconds), '-f', script,
-            pg.dsn_of(pg.database, user)]
-    out = proc.run(args).stdout
-    if not re.search(r'number of failed transactions: 0 ', out):
-        raise RuntimeError(out)
-    return float(re.search(r'tps = ([0-9.]+)', out).group(1))
+            '-M', 'prepared', '-c', str(writers), '-j', str(min(writers, 2)), '-T', str(warm + seconds), '-P', '1',
+            '-f', script, pg.dsn_of(pg.database, user)]
+    done = proc.run(args)
+    rates = [float(r) for r in re.findall(r'progress: [0-9.]+ s, ([0-9.]+) tps', done.stderr)][warm:]
+    if not rates or not re.search(r'number of failed transactions: 0 ', done.stdout):
+        raise RuntimeError(done.stdout + done.stderr)
+    return sum(rates) / len(rates)
 
 
 def queues(pg):
@@ -140,7 +143,7 @@ class Stand:
             return QUEUES[name][1]
         return {'asleep': 'outbox_wake', 'notify': 'bench'}.get(name)
 
-    def slice(self, name, writers, seconds):
+    def measure(self, name, writers, seconds):
         self.pg.query(MARK + self.empty)
         self.pg.query('CHECKPOINT')
         sleeper = Sleeper(self.pg, self.channel(name), name == 'asleep') if self.channel(name) else None
@@ -153,13 +156,9 @@ class Stand:
         return rate
 
     def round(self, names, writers, seconds, turn):
-        """{name: rate}. One slice of each in turn, `seconds` times; each time another one begins."""
-        rates = {n: [] for n in names}
-        for i in range(seconds):
-            at = (turn + i) % len(names)
-            for n in names[at:] + names[:at]:
-                rates[n].append(self.slice(n, writers, 1))
-        return {n: sum(r) / len(r) for n, r in rates.items()}
+        """{name: rate}; each time another one begins."""
+        at = turn % len(names)
+        return {n: self.measure(n, writers, seconds) for n in names[at:] + names[:at]}
 
 
 def commits(stand, args):
@@ -175,7 +174,7 @@ def commits(stand, args):
                           'ratio_to_checked': to_checked})
             rows.append([f'{writers} writers, {n}', show(rate, 0), '' if n == base else show(ratio),
                          show(to_checked) if n in ('awake', 'asleep', 'notify', *stand.queues) else ''])
-    table(f'enqueue: commits per second, {args.rounds} rounds of {args.seconds} slices of 1 s; ratios within a round, median '
+    table(f'enqueue: commits per second, {args.rounds} rounds of {args.seconds} s; ratios within a round, median '
           '(min..max); with a key: of bare key', ['', 'commits/s', 'of bare', 'of checked'], rows)
     return cells
 
