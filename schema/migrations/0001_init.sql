@@ -90,12 +90,13 @@ CREATE TABLE txrelay.accounts (
     hold             text CHECK (hold IN ('payment', 'reaped', 'transaction_version')), -- why the leader wants a pause
     policy           jsonb NOT NULL DEFAULT '{}',
     created_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
-    UNIQUE (genesis, account_id),
+    UNIQUE (account_id, genesis), -- in this order also for who names an account by its id
     CHECK (claimant IS NULL OR (expiry_1 IS NOT NULL AND expiry_2 >= expiry_1 AND heartbeat IS NOT NULL)),
     CHECK (paused = (paused_by IS NOT NULL)),
     CHECK (CASE WHEN hold IS NULL THEN paused_by IS DISTINCT FROM 'leader' ELSE paused END)
 ) WITH (fillfactor = 40, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200,
         autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX accounts_address ON txrelay.accounts (address);
 
 -- One id a transaction, from enqueue to its end. CACHE stays 1: with a cache, an enqueue that begins after
 -- another one's commit could draw the lower id and overtake it.
@@ -106,9 +107,9 @@ CREATE SEQUENCE txrelay.transaction_id AS bigint CACHE 1;
 CREATE TABLE txrelay.outbox (
     id         bigint PRIMARY KEY DEFAULT nextval('txrelay.transaction_id'),
     account    int NOT NULL,
-    call       bytea NOT NULL CHECK (octet_length(call) BETWEEN 1 AND 1048576),
-    key        text CHECK (octet_length(key) BETWEEN 1 AND 200),
-    creator    text CHECK (octet_length(creator) <= 200),
+    call       bytea NOT NULL,
+    key        text,
+    creator    text,
     priority   int NOT NULL DEFAULT 0,
     not_before timestamptz,
     deadline   timestamptz,

@@ -192,6 +192,46 @@ BEGIN
 END
 $$;
 
+-- enqueue where its one statement found nothing to do: the account by any of its names, one that keeps a strict order, and
+-- keys that are taken.
+CREATE FUNCTION txrelay.enqueue_searching(account text, call bytea, key text, priority int, not_before timestamptz,
+    deadline timestamptz, creator text, spec_version int, tip numeric, max_tip numeric, deadline_block bigint,
+    retries int) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+    v_account int := account_of(account);
+    v_id bigint;
+    v_first record;
+BEGIN
+    PERFORM strict_turn('enqueue', a, priority, not_before) FROM accounts a
+        WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
+    v_id := nextval('txrelay.transaction_id');
+    -- A concurrent call with the same key waits here for the first one's end. The key and the row are written by one
+    -- transaction: there is no key without its transaction.
+    WHILE key IS NOT NULL LOOP
+        INSERT INTO idempotency_keys AS k (account, key, id, payload_sha256) VALUES (v_account, key, v_id, sha256(call))
+            ON CONFLICT ON CONSTRAINT idempotency_keys_pkey DO NOTHING;
+        EXIT WHEN FOUND;
+        SELECT k.id, k.payload_sha256 = sha256(call) AS same INTO v_first FROM idempotency_keys k
+            WHERE k.account = v_account AND k.key = enqueue_searching.key;
+        CONTINUE WHEN NOT FOUND; -- deleted by the retention between the two statements
+        IF NOT v_first.same THEN
+            PERFORM key_reused(key, v_first.id);
+        END IF;
+        RETURN v_first.id;
+    END LOOP;
+    INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
+            deadline_block, retries)
+        VALUES (v_id, v_account, call, key, coalesce(creator, session_user), priority, not_before, deadline,
+            spec_version, tip, max_tip, deadline_block, retries);
+    PERFORM ring(v_account);
+    RETURN v_id;
+END
+$$;
+
+-- One statement writes row and key and tries the doorbell, where the account is given by its alias. Every node of an
+-- expression is paid in every transaction anew: README, "What enqueue costs".
 CREATE FUNCTION txrelay.enqueue(account text, call bytea, key text DEFAULT NULL, priority int DEFAULT 0,
     not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL, creator text DEFAULT NULL,
     spec_version int DEFAULT NULL, tip numeric DEFAULT NULL, max_tip numeric DEFAULT NULL,
@@ -199,79 +239,101 @@ CREATE FUNCTION txrelay.enqueue(account text, call bytea, key text DEFAULT NULL,
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    v_account int;
     v_id bigint;
-    v_first record;
+    v_awake boolean;
 BEGIN
-    -- Two expressions where nothing unusual is asked for.
-    IF call IS NULL OR octet_length(call) NOT BETWEEN 1 AND 1048576 OR octet_length(key) NOT BETWEEN 1 AND 200
-       OR priority IS NULL OR priority NOT BETWEEN -1000 AND 1000 OR octet_length(creator) > 200 THEN
-        PERFORM check_options('enqueue', priority, creator, not_before, deadline, spec_version, tip, max_tip,
-            deadline_block, retries);
-        IF octet_length(key) NOT BETWEEN 1 AND 200 THEN
-            PERFORM bad_argument('enqueue', 'key', format('has %s bytes; it must have 1 to 200', octet_length(key)),
-                'Leave it out (NULL) for no idempotency key, or use a hash of a longer one.');
-        END IF;
-        PERFORM bad_argument('enqueue', 'call', CASE WHEN call IS NULL THEN 'is NULL'
-            ELSE format('has %s bytes', octet_length(call)) END || '; it must have 1 to 1048576 bytes',
-            'Pass the SCALE-encoded call. Split a batch that is too large.');
-    ELSIF num_nonnulls(deadline, spec_version, tip, max_tip, deadline_block) > 0 OR retries IS DISTINCT FROM 0 THEN
-        IF num_nonnulls(tip, max_tip, deadline_block) > 0 OR retries IS DISTINCT FROM 0 OR spec_version < 0
+    -- Anything but a call of the right size without options is looked at.
+    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block) | priority | retries = 0
+        AND octet_length(call) <@ int4range(1, 1048576, '[]')) IS NOT TRUE THEN
+        IF priority IS NULL OR priority NOT BETWEEN -1000 AND 1000 OR octet_length(creator) > 200
+           OR num_nonnulls(tip, max_tip, deadline_block) > 0 OR retries IS DISTINCT FROM 0 OR spec_version < 0
            OR deadline <= greatest(clock_timestamp(), not_before) THEN
             PERFORM check_options('enqueue', priority, creator, not_before, deadline, spec_version, tip, max_tip,
                 deadline_block, retries);
         END IF;
+        IF call IS NULL OR octet_length(call) NOT BETWEEN 1 AND 1048576 THEN
+            PERFORM bad_argument('enqueue', 'call', CASE WHEN call IS NULL THEN 'is NULL'
+                ELSE format('has %s bytes', octet_length(call)) END || '; it must have 1 to 1048576 bytes',
+                'Pass the SCALE-encoded call. Split a batch that is too large.');
+        END IF;
     END IF;
 
     IF key IS NULL THEN
-        -- The usual case, a name that is an alias, in one statement.
         INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard, tip, max_tip, deadline_block,
                 retries)
             SELECT a.account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
-                   enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
-                   enqueue.deadline_block, enqueue.retries
+                enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
+                enqueue.deadline_block, enqueue.retries
             FROM accounts a WHERE a.alias = enqueue.account AND a.policy ->> 'order' IS DISTINCT FROM 'strict'
-            RETURNING id, account INTO v_id, v_account;
-        IF NOT FOUND THEN
-            v_account := account_of(enqueue.account);
-            PERFORM strict_turn('enqueue', a, priority, not_before) FROM accounts a
-                WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
-            INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard, tip, max_tip,
-                    deadline_block, retries)
-                VALUES (v_account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
-                        enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
-                        enqueue.deadline_block, enqueue.retries)
-                RETURNING id INTO v_id;
-        END IF;
-    ELSE
-        -- A concurrent call with the same key waits here for the first one's end. The key and the row are written by
-        -- one transaction: there is no key without its transaction.
-        v_account := account_of(enqueue.account);
-        PERFORM strict_turn('enqueue', a, priority, not_before) FROM accounts a
-            WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
-        v_id := nextval('txrelay.transaction_id');
-        LOOP
+            RETURNING id, pg_try_advisory_xact_lock_shared(9001, account) INTO v_id, v_awake;
+    ELSIF octet_length(key) BETWEEN 1 AND 200 THEN
+        WITH k AS (
             INSERT INTO idempotency_keys (account, key, id, payload_sha256)
-                VALUES (v_account, enqueue.key, v_id, sha256(enqueue.call)) ON CONFLICT (account, key) DO NOTHING;
-            EXIT WHEN FOUND;
-            SELECT k.id, k.payload_sha256 = sha256(enqueue.call) AS same INTO v_first FROM idempotency_keys k
-                WHERE k.account = v_account AND k.key = enqueue.key;
-            CONTINUE WHEN NOT FOUND; -- deleted by the retention between the two statements
-            IF NOT v_first.same THEN
-                PERFORM key_reused(enqueue.key, v_first.id);
-            END IF;
-            RETURN v_first.id;
-        END LOOP;
+                SELECT a.account, enqueue.key, nextval('txrelay.transaction_id'), sha256(enqueue.call)
+                FROM accounts a WHERE a.alias = enqueue.account AND a.policy ->> 'order' IS DISTINCT FROM 'strict'
+                ON CONFLICT (account, key) DO NOTHING RETURNING account, id
+        )
         INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
                 deadline_block, retries)
-            VALUES (v_id, v_account, enqueue.call, enqueue.key, coalesce(enqueue.creator, session_user),
-                    enqueue.priority, enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip,
-                    enqueue.max_tip, enqueue.deadline_block, enqueue.retries);
+            SELECT k.id, k.account, enqueue.call, enqueue.key, coalesce(enqueue.creator, session_user), enqueue.priority,
+                enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
+                enqueue.deadline_block, enqueue.retries
+            FROM k RETURNING id, pg_try_advisory_xact_lock_shared(9001, account) INTO v_id, v_awake;
+    ELSE
+        PERFORM bad_argument('enqueue', 'key', format('has %s bytes; it must have 1 to 200', octet_length(key)),
+            'Leave it out (NULL) for no idempotency key, or use a hash of a longer one.');
     END IF;
-    IF NOT pg_try_advisory_xact_lock_shared(9001, v_account) THEN -- ring(), in place
-        PERFORM tell_outbox(v_account);
+
+    IF v_awake THEN
+        RETURN v_id;
+    ELSIF v_awake IS NULL THEN
+        RETURN enqueue_searching(account, call, key, priority, not_before, deadline, creator, spec_version, tip, max_tip,
+            deadline_block, retries);
     END IF;
+    PERFORM tell_outbox(o.account) FROM outbox o WHERE o.id = v_id; -- ring(), in place
     RETURN v_id;
+END
+$$;
+
+-- enqueue_many where a call or a key is not as it must be: the first one that is not, with its place.
+CREATE FUNCTION txrelay.check_elements(p_calls bytea[], p_keys text[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_bad record;
+BEGIN
+    SELECT u.n, octet_length(u.call) AS bytes INTO v_bad FROM unnest(p_calls) WITH ORDINALITY u (call, n)
+        WHERE u.call IS NULL OR octet_length(u.call) NOT BETWEEN 1 AND 1048576 ORDER BY u.n LIMIT 1;
+    IF FOUND THEN
+        PERFORM bad_argument('enqueue_many', format('calls[%s]', v_bad.n), coalesce('has '
+            || v_bad.bytes || ' bytes', 'is NULL') || '; each must have 1 to 1048576 bytes', 'Pass SCALE-encoded calls.');
+    END IF;
+    SELECT u.n, octet_length(u.key) AS bytes INTO v_bad FROM unnest(p_keys) WITH ORDINALITY u (key, n)
+        WHERE octet_length(u.key) NOT BETWEEN 1 AND 200 ORDER BY u.n LIMIT 1;
+    IF FOUND THEN
+        PERFORM bad_argument('enqueue_many', format('keys[%s]', v_bad.n), format('has %s bytes; it must have 1 to 200',
+            v_bad.bytes), 'Use NULL for no key, or a hash of a longer one.');
+    END IF;
+END
+$$;
+
+-- The ids that calls get by their keys, once these are stored: each the one that its key stands for, else its own.
+CREATE FUNCTION txrelay.ids_of_keys(p_account int, p_calls bytea[], p_keys text[], p_ids bigint[]) RETURNS bigint[]
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    v_bad record;
+BEGIN
+    -- LATERAL with OFFSET 0: looked up by key, one by one, whatever the statistics say (0004).
+    SELECT u.key, k.id INTO v_bad FROM unnest(p_calls, p_keys) u (call, key)
+        CROSS JOIN LATERAL (SELECT x.* FROM idempotency_keys x WHERE x.account = p_account AND x.key = u.key
+            OFFSET 0) k
+        WHERE k.payload_sha256 <> sha256(u.call) LIMIT 1;
+    IF FOUND THEN
+        PERFORM key_reused(v_bad.key, v_bad.id);
+    END IF;
+    RETURN (SELECT array_agg(coalesce(k.id, u.id) ORDER BY u.n)
+        FROM unnest(p_keys, p_ids) WITH ORDINALITY u (key, id, n)
+        LEFT JOIN LATERAL (SELECT x.id FROM idempotency_keys x WHERE x.account = p_account AND x.key = u.key
+            OFFSET 0) k ON true);
 END
 $$;
 
@@ -281,63 +343,57 @@ CREATE FUNCTION txrelay.enqueue_many(account text, calls bytea[], keys text[] DE
     creator text DEFAULT NULL, not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL,
     spec_version int DEFAULT NULL, tip numeric DEFAULT NULL, max_tip numeric DEFAULT NULL,
     deadline_block bigint DEFAULT NULL, retries int DEFAULT 0) RETURNS bigint[]
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     v_account int;
     v_ids bigint[];
     v_result bigint[];
-    v_bad record;
+    v_good bigint;
+    v_keys bigint; -- how many are not NULL
+    v_stored bigint;
 BEGIN
     IF calls IS NULL OR cardinality(calls) > 100000 THEN
         PERFORM bad_argument('enqueue_many', 'calls', CASE WHEN calls IS NULL THEN 'is NULL'
             ELSE format('has %s elements', cardinality(calls)) END || '; it must have 0 to 100000',
             'Use several calls; they may be in one transaction.');
-    ELSIF keys IS NOT NULL AND cardinality(keys) <> cardinality(calls) THEN
+    ELSIF cardinality(keys) <> cardinality(calls) THEN
         PERFORM bad_argument('enqueue_many', 'keys', format('has %s elements and calls has %s', cardinality(keys),
             cardinality(calls)), 'Give one key per call (NULL elements are allowed), or leave keys out.');
     END IF;
-    PERFORM check_options('enqueue_many', priority, creator, not_before, deadline, spec_version, tip, max_tip,
-        deadline_block, retries);
-    SELECT u.n, octet_length(u.call) AS bytes INTO v_bad FROM unnest(calls) WITH ORDINALITY u (call, n)
-        WHERE u.call IS NULL OR octet_length(u.call) NOT BETWEEN 1 AND 1048576 ORDER BY u.n LIMIT 1;
-    IF FOUND THEN
-        PERFORM bad_argument('enqueue_many', format('calls[%s]', v_bad.n), coalesce('has '
-            || v_bad.bytes || ' bytes', 'is NULL') || '; each must have 1 to 1048576 bytes', 'Pass SCALE-encoded calls.');
+    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block) | priority | retries = 0)
+       IS NOT TRUE THEN
+        PERFORM check_options('enqueue_many', priority, creator, not_before, deadline, spec_version, tip, max_tip,
+            deadline_block, retries);
     END IF;
-    SELECT u.n, octet_length(u.key) AS bytes INTO v_bad FROM unnest(keys) WITH ORDINALITY u (key, n)
-        WHERE octet_length(u.key) NOT BETWEEN 1 AND 200 ORDER BY u.n LIMIT 1;
-    IF FOUND THEN
-        PERFORM bad_argument('enqueue_many', format('keys[%s]', v_bad.n), format('has %s bytes; it must have 1 to 200',
-            v_bad.bytes), 'Use NULL for no key, or a hash of a longer one.');
-    END IF;
-    v_account := account_of(enqueue_many.account);
-    IF cardinality(calls) = 0 THEN
-        RETURN '{}';
+    SELECT a.account INTO v_account FROM accounts a WHERE a.alias = enqueue_many.account;
+    IF NOT FOUND THEN
+        v_account := account_of(enqueue_many.account);
     END IF;
     PERFORM strict_turn('enqueue_many', a, priority, not_before) FROM accounts a
         WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
+    -- One pass over the arrays: ids, and whether everything is as it must be.
+    SELECT array_agg(nextval('txrelay.transaction_id')),
+            count(*) FILTER (WHERE octet_length(u.call) <@ int4range(1, 1048576, '[]')
+                AND octet_length(u.key) <@ int4range(1, 200, '[]') IS NOT FALSE), count(u.key)
+        INTO v_ids, v_good, v_keys FROM unnest(calls, keys) u (call, key);
+    IF v_good <> cardinality(calls) THEN
+        PERFORM check_elements(calls, keys);
+    ELSIF v_ids IS NULL THEN
+        RETURN '{}';
+    END IF;
 
-    v_ids := ARRAY(SELECT nextval('txrelay.transaction_id') FROM generate_series(1, cardinality(calls)));
     v_result := v_ids;
-    IF keys IS NOT NULL THEN
+    IF v_keys > 0 THEN
         -- In the order of the keys, so that two calls with the same keys in other orders cannot deadlock.
         INSERT INTO idempotency_keys (account, key, id, payload_sha256)
             SELECT v_account, u.key, u.id, sha256(u.call) FROM unnest(calls, keys, v_ids) u (call, key, id)
             WHERE u.key IS NOT NULL ORDER BY u.key, u.id
             ON CONFLICT (account, key) DO NOTHING;
-        -- LATERAL with OFFSET 0: looked up by key, one by one, whatever the statistics say (0004).
-        SELECT u.key, k.id INTO v_bad FROM unnest(calls, keys) u (call, key)
-            CROSS JOIN LATERAL (SELECT x.* FROM idempotency_keys x WHERE x.account = v_account AND x.key = u.key
-                OFFSET 0) k
-            WHERE k.payload_sha256 <> sha256(u.call) LIMIT 1;
-        IF FOUND THEN
-            PERFORM key_reused(v_bad.key, v_bad.id);
+        GET DIAGNOSTICS v_stored = ROW_COUNT;
+        IF v_stored < v_keys THEN
+            v_result := ids_of_keys(v_account, calls, keys, v_ids);
         END IF;
-        SELECT array_agg(coalesce(k.id, u.id) ORDER BY u.n) INTO v_result
-            FROM unnest(keys, v_ids) WITH ORDINALITY u (key, id, n)
-            LEFT JOIN LATERAL (SELECT x.id FROM idempotency_keys x WHERE x.account = v_account AND x.key = u.key
-                OFFSET 0) k ON true;
     END IF;
     INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
             deadline_block, retries)

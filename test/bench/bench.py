@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Rates of txrelay against baselines measured in the same run, and what one transaction costs in counts that do not
-depend on the machine. Suites: enqueue, relay, latency, takeover, start (default: all). Only ratios and counts carry over to
+depend on the machine. Suites: enqueue, relay, latency, takeover, start, wake (default: all). Only ratios and counts carry over to
 another machine. Everything durable is on: fsync, full_page_writes, synchronous_commit."""
 import argparse
 import json
@@ -10,12 +10,12 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from bench import suite_enqueue, suite_latency, suite_relay, suite_start, suite_takeover  # noqa: E402
+from bench import suite_enqueue, suite_latency, suite_relay, suite_start, suite_takeover, suite_wake  # noqa: E402
 from bench.stand import DurablePostgres, fsync_ms  # noqa: E402
 from harness import proc  # noqa: E402
 
 SUITES = {'enqueue': suite_enqueue, 'relay': suite_relay, 'latency': suite_latency, 'takeover': suite_takeover,
-          'start': suite_start}
+          'start': suite_start, 'wake': suite_wake}
 
 
 def cpu_name():
@@ -44,7 +44,8 @@ def parse():
     p.add_argument('--json', metavar='FILE', help='all figures, for programs')
     p.add_argument('--rounds', type=int, default=3, help='enqueue: interleaved rounds')
     p.add_argument('--seconds', type=int, default=3, help='enqueue: of each measurement')
-    p.add_argument('--writers', default='1,4,16', help='enqueue: sessions')
+    p.add_argument('--writers', default='1,4,16,64', help='enqueue: sessions')
+    p.add_argument('--instructions', action='store_true', help='enqueue: count instructions too (callgrind)')
     p.add_argument('--count', type=int, default=20000, help='relay: transactions')
     p.add_argument('--accounts', default='1,16', help='relay: how many share them')
     p.add_argument('--relay-rounds', type=int, default=1)
@@ -54,6 +55,7 @@ def parse():
     p.add_argument('--api-seconds', type=float, default=10, help='relay: of each run of @polkadot/api')
     p.add_argument('--syscalls', action='store_true', help='relay: count system calls too (strace)')
     p.add_argument('--latency-count', type=int, default=200)
+    p.add_argument('--wake-count', type=int, default=500)
     p.add_argument('--kills', type=int, default=10)
     p.add_argument('--rows', default='10000,1000000', help='start: pending rows of each run')
     args = p.parse_args()

@@ -193,6 +193,45 @@ class Enqueue(Case):
             self.assertGreater(s.value("SELECT txrelay.enqueue('alice', '\\x01', key => %s)", f'k{level}'), 0)
 
 
+class Cost(Case):
+    """What makes an enqueue cheap, in counts (schema/README, "What enqueue costs")."""
+
+    def called(self, sql, *args):
+        """The functions of ours that a statement enters."""
+        s = self.superuser()
+        s.rows("SET track_functions = 'all'")
+        s.begin()
+        s.rows(sql, *args)
+        found = s.rows('SELECT funcname, calls FROM pg_stat_xact_user_functions ORDER BY funcname')
+        s.rollback()
+        return found
+
+    def test_the_usual_call_enters_no_other_function(self):
+        for options in ('', ", key => 'k'", ', priority => 3', ", creator => 'shop', key => 'k'", ', spec_version => 7',
+                        ", deadline => now() + interval '1 h', not_before => now() + interval '1 s'"):
+            with self.subTest(options):
+                self.assertEqual(self.called(f"SELECT txrelay.enqueue('alice', '\\x01'{options})"), [('enqueue', 1)])
+        for keys in ('', ", ARRAY['a', 'b']"):
+            with self.subTest(keys):
+                self.assertEqual(self.called(f"SELECT txrelay.enqueue_many('alice', ARRAY['\\x01', '\\x02']::bytea[]{keys})"),
+                                 [('enqueue_many', 1), ('ring', 1)])
+
+    def test_what_is_written_by_functions_alone_has_no_check(self):
+        """The expression of a CHECK is read from its text in every statement; enqueue looks at its arguments itself."""
+        self.assertEqual(self.owner.rows("SELECT conname FROM pg_constraint WHERE contype = 'c' AND conrelid IN "
+                                         "('txrelay.outbox'::regclass, 'txrelay.idempotency_keys'::regclass)"), [])
+        self.assertEqual(self.owner.value("SELECT count(*) FROM pg_trigger WHERE tgrelid = 'txrelay.outbox'::regclass"), 0)
+
+    def test_an_account_is_found_by_an_index_whatever_its_name(self):
+        self.owner.rows("SELECT txrelay.relay_register('x' || n, sha256(n::text::bytea), 'sr25519', sha256('g'), '5x' || n, n) "
+                        'FROM generate_series(100, 1099) n')
+        self.owner.rows('ANALYZE txrelay.accounts')
+        for where in ("alias = 'x500'", "account_id = sha256('500')", "address = '5x500'"):
+            with self.subTest(where):
+                plan = '\n'.join(r[0] for r in self.owner.rows(f'EXPLAIN SELECT FROM txrelay.accounts WHERE {where}'))
+                self.assertIn('Index', plan)
+
+
 class Idempotency(Case):
     def test_same_key_same_call_gives_the_first_id(self):
         """Cases 8, 129: the retry gets the first record; another call under the key is refused."""
@@ -202,6 +241,18 @@ class Idempotency(Case):
                      text=('"k"', str(first[0]), 'new key'))
         self.register(self.relay, 'bob', 43)
         self.assertNotEqual(self.app.value("SELECT txrelay.enqueue('bob', '\\x02', key => 'k')"), first[0])
+
+    def test_same_key_by_another_name_of_the_account(self):
+        first, = self.enqueue(key='k', call=b'\1')
+        for name in ('0x' + h32('alice').hex(), '5alice'):
+            sql = 'SELECT txrelay.enqueue(%s, %s, key => %s, priority => 7)'
+            self.assertEqual(self.app.value(sql, name, b'\1', 'k'), first)
+            self.refused('TR012', self.app.rows, sql, name, b'\2', 'k', text=('"k"', str(first)))
+            other = self.app.value(sql, name, b'\2', name)
+            self.assertEqual(self.enqueue(key=name, call=b'\2'), [other])
+        self.assertEqual(self.count('outbox'), 3)
+        self.assertEqual(self.owner.rows('SELECT DISTINCT priority, key IS NULL FROM txrelay.outbox WHERE id <> %s', first),
+                         [(7, False)])
 
     def test_the_key_stays_when_the_transaction_has_ended(self):
         tx = self.enqueue(key='k')[0]
