@@ -14,6 +14,7 @@
 #include "listen/listen.h"
 #include "loop/peer.h"
 #include "relay/manager.h"
+#include "relay/rounds.h"
 #include "relay/service.h"
 #include "relay/wake.h"
 #include "store/store.h"
@@ -39,6 +40,7 @@ struct account {
     uint64_t generation; /* goes up at each promotion and demotion: late answers are recognised by it */
     struct manager *manager;
     struct wake wake;
+    struct calm calm; /* may its slow questions go unasked? */
     uint32_t outbox_limit;
     struct op *ahead; /* the next chunk of a load, asked for before the manager wants it; NULL: none */
     size_t unsettled; /* store requests in flight of which new bytes may come */
@@ -65,9 +67,10 @@ struct service {
     struct election *election;
     struct loop_server *control;
     struct loop_stream *input;
-    struct loop_timer *settle; /* accounts that are leaving are looked at */
-    struct service_keep *keep; /* NULL: standalone */
-    struct loop_timer *health; /* repeats the loud line while the database is away */
+    struct loop_timer *settle;     /* accounts that are leaving are looked at */
+    struct service_keep *keep;     /* NULL: standalone */
+    struct service_rounds *rounds; /* NULL: standalone */
+    struct loop_timer *health;     /* repeats the loud line while the database is away */
     struct account *accounts;
     size_t account_count;
     struct account *by_id; /* uthash */
@@ -144,6 +147,11 @@ void service_block(struct service *s, struct account *a);
 void service_keep_new(struct service *s);
 void service_keep_stop(struct service *s);
 void service_keep_free(struct service *s);
+
+/* service_rounds.c: one question for all accounts that are led */
+void service_rounds_new(struct service *s);
+void service_rounds_stop(struct service *s);
+void service_rounds_free(struct service *s);
 
 /* control.c */
 int control_open(struct service *s, struct err *err);
