@@ -80,12 +80,21 @@ void calm_looked(struct calm *c, uint64_t now, int64_t mark, int64_t next_ms)
     c->next_ms = at(now, next_ms);
 }
 
+void calm_asked(struct calm *c, uint64_t now)
+{
+    c->covered_ms = now + ROUND_LOST_MS;
+}
+
 unsigned calm_round(struct calm *c, uint64_t asked, uint64_t now, bool look, bool ripe, int64_t next_ms)
 {
-    uint64_t known = asked + ROUND_AHEAD_MS;
-    c->covered_ms = now + ROUND_COVER_MS < known ? now + ROUND_COVER_MS : known;
+    c->covered_ms = now + ROUND_COVER_MS;
     c->next_ms = at(asked, next_ms); /* rather too early: then a look says it to the millisecond */
     return (look ? CALM_FX_LOOK : 0) | (ripe ? CALM_FX_RING : 0);
+}
+
+void calm_round_failed(struct calm *c)
+{
+    c->covered_ms = 0;
 }
 
 uint64_t calm_left(const struct calm *c, uint64_t now)

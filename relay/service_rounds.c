@@ -54,11 +54,15 @@ static void answered(struct store_req *req)
         log_error("store.refused", "write=round code=%s sqlstate=%s text=\"%s\"", err_name(req->err.code),
                   req->err.sqlstate, req->err.text);
     const struct store_want *want = r->run.wants, *end = want + r->run.want_count;
-    for (size_t i = 0; !req->err.code && i < r->run.count; i++) {
+    for (size_t i = 0; i < r->run.count; i++) {
         bool wants = want != end && want->index == i;
-        const struct asked *asked = &r->asked[i];
-        if (asked->generation == asked->account->generation)
-            tell(asked->account, r->plan.begun_ms, wants ? want : NULL);
+        struct account *a = r->asked[i].account;
+        if (r->asked[i].generation == a->generation) {
+            if (req->err.code)
+                calm_round_failed(&a->calm);
+            else
+                tell(a, r->plan.begun_ms, wants ? want : NULL);
+        }
         want += wants;
     }
     store_req_done(req);
@@ -90,6 +94,7 @@ static void ask(struct service_rounds *r, size_t most)
         r->accounts[n] = a->store_account;
         r->epochs[n] = a->epoch;
         r->marks[n] = a->calm.mark;
+        calm_asked(&a->calm, r->plan.begun_ms);
         n++;
     }
     r->run = (struct store_due){.count = n,

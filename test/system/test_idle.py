@@ -5,8 +5,9 @@ import time
 import unittest
 
 from harness import proc
+from harness.chain import remark
 from harness.statements import CountingServer
-from harness.world import World
+from harness.world import ALICE, BOB, World
 
 COUNT = int(os.environ.get('TXRELAY_IDLE_ACCOUNTS', '1000'))
 ASLEEP = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 9001 AND objsubid = 2 AND mode = 'ExclusiveLock'"
@@ -28,6 +29,7 @@ class Idle(unittest.TestCase):
         with World('--block-ms', '1000', accounts=accounts, postgres=server) as world:
             relay = world.relay('idle')
             proc.wait_for('every account to sleep', lambda: world.pg.value(ASLEEP) == count, 120)
+            server.wait_calm(world.pg.database, count)
             before, begun = cpu(relay.process.pid), time.monotonic()
             rates = server.rates(world.pg.database, SECONDS)
             used = (cpu(relay.process.pid) - before) / (time.monotonic() - begun)
@@ -39,10 +41,51 @@ class Idle(unittest.TestCase):
             return total
 
     def test_one_account(self):
-        self.measure(1)
+        self.assertLess(self.measure(1), 10)
 
     def test_many_accounts(self):
-        self.measure(COUNT)
+        """A relay asks for all of its accounts at once: what it asks does not grow with them."""
+        self.assertLess(self.measure(COUNT), 20)
+
+
+class Silent(unittest.TestCase):
+    """What nobody rings for: the rounds find it within a second, and times are kept to the moment."""
+
+    def since(self, world, column, tx):
+        """Seconds from its time, four seconds after its enqueue, to what the column says."""
+        return float(world.pg.value(f"""SELECT extract(epoch FROM {column} - created_at) - 4
+                                        FROM txrelay.finished_transactions WHERE id = %s""", (tx,)))
+
+    def test_times_of_silent_rows(self):
+        with World('--block-ms', '100', accounts=(ALICE, BOB)) as world:
+            world.relay('idle')
+            proc.wait_for('both to sleep', lambda: world.pg.value(ASLEEP) >= 2, 30)
+            world.pg.query("SELECT txrelay.account_pause('bob', 'its row waits for its deadline')")
+            db = world.pg.connect(autocommit=False)
+            self.addCleanup(db.close)
+            with db.cursor() as cur:
+                cur.execute('SET LOCAL txrelay.notify = off')
+                cur.execute("""SELECT txrelay.enqueue('alice', %s), txrelay.enqueue('alice', %s,
+                                   not_before => clock_timestamp() + interval '4 s'), txrelay.enqueue('bob', %s,
+                                   deadline => clock_timestamp() + interval '4 s')""",
+                            [remark(f'silent {i}') for i in range(3)])
+                now, later, never = cur.fetchone()
+            db.commit()
+            committed = time.monotonic()
+            world.committed.update({remark('silent 0'): now, remark('silent 1'): later})
+            proc.wait_for('the first', lambda: not world.pg.query('SELECT 1 FROM txrelay.outbox WHERE id = %s', (now,)), 30)
+            found = time.monotonic() - committed
+            world.settle()
+            late = self.since(world, 'admitted_at', later)
+            proc.wait_for('the last to expire', lambda: world.pg.query(
+                "SELECT 1 FROM txrelay.finished_transactions WHERE id = %s AND outcome = 'expired'", (never,)), 30)
+            expired = self.since(world, 'finished_at', never)
+            print(f'\n  found after {found * 1000:.0f} ms; admitted {late * 1000:.0f} ms after its time, expired '
+                  f'{expired * 1000:.0f} ms after', end=' ')
+            slow = float(os.environ.get('TXRELAY_SLOW', '1'))
+            self.assertLess(found, 2 * slow)
+            self.assertTrue(0 <= late < 0.5 * slow, late)
+            self.assertTrue(-0.05 <= expired < 0.5 * slow, expired)
 
 
 if __name__ == '__main__':

@@ -17,9 +17,11 @@
 
 enum {
     ROUND_MS = 1000,
-    ROUND_PAUSE_MS = 200,   /* after an answer that took too long, or none */
-    ROUND_SLICE = 1000,     /* accounts in one question */
-    ROUND_COVER_MS = 3000,  /* an account of which nothing was heard for so long asks by itself */
+    ROUND_PAUSE_MS = 200, /* after an answer that took too long, or none */
+    ROUND_SLICE = 1000,   /* accounts in one question */
+    ROUND_COVER_MS =
+        3000, /* after an answer: an account whose turn does not come again by then asks by itself */
+    ROUND_LOST_MS = 60000,  /* after a question: an answer that never comes must not end the asking */
     ROUND_AHEAD_MS = 10000, /* deadlines that are nearer are told */
 };
 
@@ -59,9 +61,12 @@ bool calm_look(struct calm *c, uint64_t now, bool slow);
 /* Its answer; mark -1: it failed. next_ms as of the table (-1: none). */
 void calm_looked(struct calm *c, uint64_t now, int64_t mark, int64_t next_ms);
 
-/* A round that was asked at `asked` has answered. look, ripe: it found a reason. Returns what to do. */
+/* A round asks about it. While that is on its way the account's own question would only stand behind it. */
+void calm_asked(struct calm *c, uint64_t now);
+/* The answer. look, ripe: it found a reason. Returns what to do. */
 enum calm_effect { CALM_FX_NONE = 0, CALM_FX_LOOK = 1, CALM_FX_RING = 2 };
 unsigned calm_round(struct calm *c, uint64_t asked, uint64_t now, bool look, bool ripe, int64_t next_ms);
+void calm_round_failed(struct calm *c);
 
 /* How long until the account asks by itself; UINT64_MAX: nothing in the table says when. */
 uint64_t calm_left(const struct calm *c, uint64_t now);

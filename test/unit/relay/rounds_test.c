@@ -139,10 +139,24 @@ static void a_time_that_comes(void **state)
     calm_looked(&c, START + 801, 7, 40);
     assert_true(calm_is(&c, START + 840));
     assert_false(calm_is(&c, START + 841));
-    /* An answer so late that a nearer time may be unknown is worth less. */
-    calm_round(&c, START, START + ROUND_AHEAD_MS - 1, false, false, -1);
-    assert_true(calm_is(&c, START + ROUND_AHEAD_MS - 1));
-    assert_false(calm_is(&c, START + ROUND_AHEAD_MS));
+}
+
+/* While a round is on its way nobody asks beside it: a server that is slow would get a thousand questions
+ * more. One that failed, or never came, leaves the account to itself. */
+static void a_round_on_its_way(void **state)
+{
+    (void)state;
+    struct calm c = calm_of(7);
+    calm_asked(&c, START);
+    assert_true(calm_is(&c, START + 10 * ROUND_MS));
+    assert_false(calm_is(&c, START + ROUND_LOST_MS));
+    calm_round(&c, START, START + 10 * ROUND_MS, false, false, 8 * ROUND_MS);
+    assert_false(calm_is(&c, START + 10 * ROUND_MS)); /* that time has come meanwhile */
+    calm_asked(&c, START + 11 * ROUND_MS);
+    calm_round_failed(&c);
+    assert_true(calm_look(&c, START + 11 * ROUND_MS, true));
+    calm_looked(&c, START, 7, -1);
+    assert_false(calm_is(&c, START + 11 * ROUND_MS));
 }
 
 static void what_is_found_is_a_reason_to_ask(void **state)
@@ -234,6 +248,7 @@ static void round_begins(struct world *w)
     if (!rounds_begin(&w->rounds, w->now, 1))
         return;
     w->asked_at = w->now;
+    calm_asked(&w->calm, w->now);
     w->answer_at = w->now + rng_below(&w->rng, 30);
     w->saw_work = w->work_since != UINT64_MAX;
     w->saw_facts = w->calm.mark >= 0 && w->calm.mark != w->facts;
@@ -291,6 +306,7 @@ int main(void)
         cmocka_unit_test(the_rounds_must_have_it),
         cmocka_unit_test(only_time_goes_unasked),
         cmocka_unit_test(a_time_that_comes),
+        cmocka_unit_test(a_round_on_its_way),
         cmocka_unit_test(what_is_found_is_a_reason_to_ask),
         cmocka_unit_test(an_answer_that_nobody_waits_for),
         cmocka_unit_test(nothing_is_missed),
