@@ -149,7 +149,7 @@ void account_wake(struct account *a, enum wake_event ev)
     enum wake_state before = a->wake.state;
     uint64_t now = loop_now_ms(a->service->loop);
     unsigned fx = wake_step(&a->wake, now, ev);
-    if (before == WAKE_ASLEEP && ev == WAKE_EV_TICK && fx & WAKE_FX_FETCH && calm_is(&a->calm, now))
+    if (before == WAKE_ASLEEP && ev == WAKE_EV_TICK && fx & WAKE_FX_FETCH && !calm_poll(&a->calm, now))
         fx = wake_step(&a->wake, now, WAKE_EV_NONE); /* the rounds look for what nobody rings for */
     if (fx & WAKE_FX_DISARM)
         account_disarm(a);
@@ -159,7 +159,7 @@ void account_wake(struct account *a, enum wake_event ev)
         account_arm(a);
     rearm(a);
     /* From here on enqueue rings, so what the look finds is all there is: it tells when to wake by itself. */
-    if (a->wake.state == WAKE_ASLEEP && before != WAKE_ASLEEP)
+    if (a->wake.state == WAKE_ASLEEP && before == WAKE_RECHECK_WAIT)
         account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOK});
 }
 

@@ -50,14 +50,14 @@ void calm_reset(struct calm *c)
     *c = (struct calm){.mark = -1, .next_ms = UINT64_MAX};
 }
 
-bool calm_is(const struct calm *c, uint64_t now)
+bool calm_poll(const struct calm *c, uint64_t now)
 {
-    return c->mark >= 0 && !c->looks && now < c->covered_ms && now < c->next_ms;
+    return now >= c->covered_ms;
 }
 
 bool calm_look(struct calm *c, uint64_t now, bool slow)
 {
-    if (slow && calm_is(c, now))
+    if (slow && c->mark >= 0 && !c->looks && now < c->covered_ms && now < c->next_ms)
         return false;
     c->looks++;
     c->wanted = true;

@@ -52,8 +52,8 @@ struct calm {
 
 void calm_reset(struct calm *c);
 
-/* The account's slow question: true, it need not be asked. */
-bool calm_is(const struct calm *c, uint64_t now);
+/* The outbox is to be polled because time passed. false: it need not be asked, and has nothing. */
+bool calm_poll(const struct calm *c, uint64_t now);
 
 /* The manager wants a look; slow: only because time passed. false: it need not be asked, and finds nothing.
  */

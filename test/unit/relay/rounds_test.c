@@ -85,6 +85,13 @@ static void a_slow_answer_is_followed_by_a_rest(void **state)
 
 /* ---- one account ---- */
 
+/* A slow look would not be asked. */
+static bool calm_is(const struct calm *c, uint64_t now)
+{
+    struct calm copy = *c;
+    return !calm_look(&copy, now, true);
+}
+
 static struct calm calm_of(int64_t mark)
 {
     struct calm c;
@@ -102,12 +109,16 @@ static void the_rounds_must_have_it(void **state)
     assert_false(calm_is(&c, START));
     calm_round(&c, START, START + SOON, false, false, -1);
     assert_false(calm_is(&c, START + SOON)); /* what the manager knows is not known */
+    assert_false(calm_poll(&c, START + SOON));
     c = calm_of(7);
     assert_false(calm_is(&c, START)); /* no round had it */
+    assert_true(calm_poll(&c, START));
     assert_int_equal(calm_round(&c, START, START + SOON, false, false, -1), CALM_FX_NONE);
     assert_true(calm_is(&c, START + SOON));
     assert_true(calm_is(&c, START + SOON + ROUND_COVER_MS - 1));
+    assert_false(calm_poll(&c, START + SOON + ROUND_COVER_MS - 1));
     assert_false(calm_is(&c, START + SOON + ROUND_COVER_MS));
+    assert_true(calm_poll(&c, START + SOON + ROUND_COVER_MS));
     assert_int_equal(calm_left(&c, START), UINT64_MAX);
     calm_reset(&c);
     assert_false(calm_is(&c, START + SOON));
@@ -123,6 +134,7 @@ static void only_time_goes_unasked(void **state)
     assert_true(calm_look(&c, START + SOON, false));
     assert_false(calm_is(&c, START + SOON)); /* one is on its way */
     assert_true(calm_look(&c, START + SOON, true));
+    assert_false(calm_poll(&c, START + SOON)); /* which does not make the outbox any fuller */
 }
 
 /* A time that is known to come is not waited for by the rounds: the account asks to the millisecond. */
