@@ -49,7 +49,7 @@ static void answered(struct store_req *req)
 {
     struct service_rounds *r = CONTAINER_OF(req, struct service_rounds, run.req);
     struct service *s = r->service;
-    int class = err_class(req->err.code);
+    enum err_class class = err_class(req->err.code);
     if (req->err.code && (class == ERR_CLASS_BUG || class == ERR_CLASS_PERMANENT))
         log_error("store.refused", "write=round code=%s sqlstate=%s text=\"%s\"", err_name(req->err.code),
                   req->err.sqlstate, req->err.text);
