@@ -239,20 +239,23 @@ $$;
 -- The accounts that have anything that leader_outbox or leader_look read, from the lowest number on, p_most of them: one
 -- probe of each index for each such account, however many accounts and rows there are. outbox_deadline holds none that the
 -- other two indexes of the outbox do not.
-CREATE FUNCTION txrelay.accounts_with_work(p_most bigint) RETURNS SETOF int
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
-    WITH RECURSIVE found (account, n) AS (
-        SELECT -2147483648, 0::bigint
-        UNION ALL
-        SELECT least(
-            (SELECT min(o.account) FROM outbox o WHERE o.account > f.account AND o.not_before IS NULL),
-            (SELECT min(o.account) FROM outbox o WHERE o.account > f.account AND o.not_before IS NOT NULL),
-            (SELECT min(p.account) FROM pending_transactions p WHERE p.account > f.account AND p.deadline IS NOT NULL),
-            (SELECT min(c.account) FROM cancellations c WHERE c.account > f.account),
-            (SELECT min(b.account) FROM bumps b WHERE b.account > f.account)), f.n + 1
-        FROM found f WHERE f.account IS NOT NULL AND f.n < p_most
-    )
-    SELECT f.account FROM found f WHERE f.n > 0 AND f.account IS NOT NULL
+CREATE FUNCTION txrelay.accounts_with_work(p_most bigint) RETURNS int[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+    RETURN ARRAY(
+        WITH RECURSIVE found (account, n) AS (
+            SELECT -2147483648, 0::bigint
+            UNION ALL
+            SELECT least(
+                (SELECT min(o.account) FROM outbox o WHERE o.account > f.account AND o.not_before IS NULL),
+                (SELECT min(o.account) FROM outbox o WHERE o.account > f.account AND o.not_before IS NOT NULL),
+                (SELECT min(p.account) FROM pending_transactions p WHERE p.account > f.account AND p.deadline IS NOT NULL),
+                (SELECT min(c.account) FROM cancellations c WHERE c.account > f.account),
+                (SELECT min(b.account) FROM bumps b WHERE b.account > f.account)), f.n + 1
+            FROM found f WHERE f.account IS NOT NULL AND f.n < p_most
+        )
+        SELECT f.account FROM found f WHERE f.n > 0 AND f.account IS NOT NULL);
+END
 $$;
 
 -- Which of these accounts want something (element by element: the epoch that the caller leads them under, and the mark of
@@ -270,7 +273,7 @@ DECLARE
     v_ahead timestamptz := v_now + p_ahead_ms * interval '1 ms';
     v_timeline int := timeline();
     v_most int := batch_size('leader_due', cardinality(p_accounts), cardinality(p_epochs), cardinality(p_marks)) / 2 + 10;
-    v_busy int[] := ARRAY(SELECT accounts_with_work(v_most));
+    v_busy int[] := accounts_with_work(v_most);
     v_all boolean := cardinality(v_busy) >= v_most; -- where so many have work each is probed, whoever has some
 BEGIN
     RETURN QUERY
