@@ -153,8 +153,9 @@ void account_wake(struct account *a, enum wake_event ev)
         fx = wake_step(&a->wake, now, WAKE_EV_NONE); /* the rounds look for what nobody rings for */
     if (fx & WAKE_FX_DISARM)
         account_disarm(a);
-    if (fx & WAKE_FX_FETCH && !a->leaving) /* the wake core waits for an answer until it is reset */
-        account_fetch(a);
+    bool tired = before == WAKE_POLL && ev == WAKE_EV_TICK && a->wake.poll_ms == WAKE_POLL_MAX_MS;
+    if (fx & WAKE_FX_FETCH && !a->leaving && !(tired && service_poll(a->service, a)))
+        account_fetch(a); /* the wake core waits for an answer until it is reset */
     if (fx & WAKE_FX_ARM)
         account_arm(a);
     rearm(a);
@@ -190,7 +191,7 @@ void account_demote(struct account *a, const char *reason)
     a->generation++;
     a->role = ACCOUNT_FOLLOWER;
     account_ahead_drop(a);
-    a->leaving = false;
+    a->leaving = a->polls = false;
     a->epoch = 0;
     calm_reset(&a->calm);
     account_event(a, &(struct manager_event){.type = MANAGER_EV_DEMOTED});

@@ -276,6 +276,7 @@ static int open_database(struct service *s)
     s->listen = listen_new(s->loop, &listen);
     service_keep_new(s);
     service_rounds_new(s);
+    service_polls_new(s);
     return 0;
 }
 
@@ -337,6 +338,7 @@ void service_free(struct service *s)
     service_place_free(s);
     service_keep_free(s);
     service_rounds_free(s);
+    service_polls_free(s);
     free(s->accounts);
     free(s->control_address);
     free(s->name);
@@ -382,6 +384,7 @@ static void drained(void *arg)
     log_info("relay.released", "relay=%s", s->name);
     service_keep_stop(s);
     service_rounds_stop(s);
+    service_polls_stop(s);
     for (size_t i = 0; i < s->account_count; i++) {
         account_demote(&s->accounts[i], "stopping");
         account_unwatch_all(&s->accounts[i]);

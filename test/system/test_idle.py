@@ -22,22 +22,29 @@ def cpu(pid):
 
 
 class Idle(unittest.TestCase):
-    def measure(self, count):
+    def measure(self, count, use_lock=True):
         server = CountingServer()
         self.addCleanup(server.stop)
         accounts = tuple((f'a{i}', 'ed25519', f'//{i}') for i in range(1, count + 1))
         with World('--block-ms', '1000', accounts=accounts, postgres=server) as world:
-            relay = world.relay('idle')
-            proc.wait_for('every account to sleep', lambda: world.pg.value(ASLEEP) == count, 120)
+            relay = world.relay('idle', start=False)
+            if not use_lock:
+                relay.configure('database', use_lock='false')
+            relay.start()
+            proc.wait_for('every account to be led', lambda: relay.text().count('account.ready') == count, 120)
+            proc.wait_for('every account to sleep', lambda: world.pg.value(ASLEEP) == (count if use_lock else 0), 120)
             server.wait_calm(world.pg.database, count)
             before, begun = cpu(relay.process.pid), time.monotonic()
             rates = server.rates(world.pg.database, SECONDS)
             used = (cpu(relay.process.pid) - before) / (time.monotonic() - begun)
             total, busy = sum(r for r, _, _ in rates), sum(ms for _, ms, _ in rates)
-            print(f'\n{count} idle accounts, one relay: {total:.1f} statements/s, {busy:.1f} ms of the server and '
-                  f'{used * 1000:.1f} ms of CPU of the relay a second')
+            print(f'\n{count} idle accounts, one relay{"" if use_lock else " without locks"}: {total:.1f} statements/s, '
+                  f'{busy:.1f} ms of the server and {used * 1000:.1f} ms of CPU of the relay a second')
             for rate, ms, name in rates[:8]:
                 print(f'  {rate:7.1f}/s {ms:7.2f} ms/s  {name}')
+            if not use_lock:
+                world.enqueue('found by a poll', 'a1')
+                proc.wait_for('it to be found', lambda: world.pg.value('SELECT count(*) FROM txrelay.outbox') == 0, 30)
             return total
 
     def test_one_account(self):
@@ -46,6 +53,10 @@ class Idle(unittest.TestCase):
     def test_many_accounts(self):
         """A relay asks for all of its accounts at once: what it asks does not grow with them."""
         self.assertLess(self.measure(COUNT), 20)
+
+    def test_without_locks(self):
+        """Nobody rings: the outbox is polled each 20 ms, and so it is for all accounts at once."""
+        self.assertLess(self.measure(COUNT // 5, use_lock=False), 60)
 
 
 class Silent(unittest.TestCase):
