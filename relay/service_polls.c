@@ -52,14 +52,27 @@ static void answered(struct store_req *req)
     service_op_done(p->service);
 }
 
+/* One whose time comes soon comes along, and from then on its times are the others'. */
+static bool joins(struct account *a, uint64_t now)
+{
+    struct wake *w = &a->wake;
+    if (a->role != ACCOUNT_LEADER || a->leaving || w->state != WAKE_POLL || w->poll_ms != WAKE_POLL_MAX_MS ||
+        w->deadline_ms > now + WAKE_POLL_MAX_MS)
+        return false;
+    unsigned fx = wake_step(w, w->deadline_ms, WAKE_EV_TICK);
+    INVARIANT(fx == WAKE_FX_FETCH);
+    return true;
+}
+
 static size_t collect(struct service_polls *p)
 {
     struct service *s = p->service;
     size_t n = 0, seen = 0;
+    uint64_t now = loop_now_ms(s->loop);
     for (; seen < s->account_count && n < ROUND_SLICE; seen++) {
         struct account *a = &s->accounts[p->turn];
         p->turn = (p->turn + 1) % s->account_count;
-        if (!a->polls)
+        if (!a->polls && !joins(a, now))
             continue;
         a->polls = false;
         p->asked[n] = (struct asked){.account = a, .generation = a->generation};
