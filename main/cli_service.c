@@ -113,8 +113,7 @@ int cli_service_config(const struct config *c, struct service_config *ret, struc
     for (uint32_t i = 0; rc == 0 && i < f->accounts_count; i++) {
         struct service_account *a = &ret->accounts[i];
         a->alias = f->accounts[i].alias;
-        a->has_lock_key = f->accounts[i].lock_key != NULL;
-        a->lock_key = a->has_lock_key ? *f->accounts[i].lock_key : 0;
+        a->has_lock_key = config_lock_key(&f->accounts[i], &a->lock_key);
         rc = load_key(&f->accounts[i], &a->key, err);
         if (rc == 0)
             ret->account_count++;

@@ -2,6 +2,8 @@
 #include "config.h"
 
 #include <cyaml/cyaml.h>
+#include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +28,7 @@ static const cyaml_schema_field_t account_fields[] = {
     STR_REQ("scheme", struct config_account, scheme),
     STR_REQ("key_file", struct config_account, key_file),
     STR_OPT("account", struct config_account, account),
-    CYAML_FIELD_INT_PTR("lock_key", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_account,
-                        lock_key),
+    STR_OPT("lock_key", struct config_account, lock_key), /* libcyaml would take "5s" as 5 */
     CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t account_value = {
@@ -225,12 +226,37 @@ static int merge(struct config *c, const struct config_flags *flags, struct err 
     return 0;
 }
 
+bool config_lock_key(const struct config_account *a, int64_t *ret)
+{
+    const char *digits = a->lock_key ? a->lock_key + (a->lock_key[0] == '-') : "";
+    size_t n = strspn(digits, "0123456789");
+    if (!n || digits[n] || (digits[0] == '0' && (n > 1 || digits != a->lock_key)))
+        return false;
+    errno = 0;
+    *ret = strtoll(a->lock_key, NULL, 10);
+    return errno == 0;
+}
+
+static int check_account(const struct config_account *a, struct err *err)
+{
+    int64_t key;
+    if (a->lock_key && !config_lock_key(a, &key))
+        return err_set(err, ERR_CONFIG,
+                       "accounts: lock_key '%s' of '%s' is not a whole number of 64 bits: give digits alone, "
+                       "from %" PRId64 " to %" PRId64,
+                       a->lock_key, a->alias, INT64_MIN, INT64_MAX);
+    return 0;
+}
+
 static int check(const struct config_file *f, struct err *err)
 {
-    for (uint32_t i = 0; i < f->accounts_count; i++)
+    for (uint32_t i = 0; i < f->accounts_count; i++) {
+        if (check_account(&f->accounts[i], err))
+            return err->code;
         for (uint32_t j = 0; j < i; j++)
             if (!strcmp(f->accounts[i].alias, f->accounts[j].alias))
                 return err_set(err, ERR_CONFIG, "accounts: alias '%s' is used twice", f->accounts[i].alias);
+    }
     const char *placement = f->leadership.placement;
     if (placement && strcmp(placement, "sticky") != 0 && strcmp(placement, "ring") != 0)
         return err_set(err, ERR_CONFIG, "leadership.placement '%s' is not one of: sticky, ring", placement);

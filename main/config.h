@@ -10,10 +10,10 @@
 
 struct config_account {
     char *alias;
-    char *scheme;      /* sr25519 | ed25519 | ecdsa | ethereum */
-    char *key_file;    /* holds a secret URI; mode 0600 */
-    char *account;     /* optional: SS58 or 0x; the key must belong to it */
-    int64_t *lock_key; /* optional override of the advisory lock's key */
+    char *scheme;   /* sr25519 | ed25519 | ecdsa | ethereum */
+    char *key_file; /* holds a secret URI; mode 0600 */
+    char *account;  /* optional: SS58 or 0x; the key must belong to it */
+    char *lock_key; /* optional override of the advisory lock's key: config_lock_key */
 };
 
 struct config_database {
@@ -78,6 +78,8 @@ void config_done(struct config *c);
 
 bool config_placement_ring(const struct config_file *f);
 bool config_use_lock(const struct config_file *f);
+/* false: it has none (of a configuration that was loaded: one that is no number is refused). */
+bool config_lock_key(const struct config_account *a, int64_t *ret);
 uint32_t config_era_period(const struct config_file *f);
 
 #endif

@@ -41,6 +41,7 @@ void account_init(struct account *a, struct service *s, int index, const struct 
     a->id_len = len;
     a->manager = manager_new(&s->config.manager);
     wake_init(&a->wake);
+    calm_reset(&a->calm);
     a->timer = loop_timer_new(s->loop, on_timer, a);
     HASH_ADD_KEYPTR(hh, s->by_id, a->id, (unsigned)a->id_len, a);
 }
@@ -83,9 +84,6 @@ static void effect(struct account *a, const struct manager_effect *fx)
         a->outbox_limit = fx->limit;
         account_wake(a, WAKE_EV_WANT);
         return;
-    case MANAGER_FX_LOOK:
-        account_look(a);
-        return;
     case MANAGER_FX_SUBMIT:
         account_submit(a, fx);
         return;
@@ -118,35 +116,52 @@ static void effect(struct account *a, const struct manager_effect *fx)
         log_warn("account.alert", "account=%s epoch=%lld text=\"%s\"", a->alias, (long long)a->epoch,
                  fx->text);
         return;
+    case MANAGER_FX_LOOK: /* account_event's */
+        break;
     }
     UNREACHABLE();
 }
 
 /* Effects only start things (their answers come from the loop), so the list stays valid while it is walked.
- */
+ * The answer to a look that need not be asked comes after it. */
 void account_event(struct account *a, const struct manager_event *ev)
 {
     const struct manager_effect *fx;
     size_t count;
-    manager_step(a->manager, loop_now_ms(a->service->loop), ev, &fx, &count);
-    for (size_t i = 0; i < count; i++)
-        effect(a, &fx[i]);
+    uint64_t now = loop_now_ms(a->service->loop);
+    bool unasked = false;
+    manager_step(a->manager, now, ev, &fx, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (fx[i].type != MANAGER_FX_LOOK)
+            effect(a, &fx[i]);
+        else if (calm_look(&a->calm, now, ev->type == MANAGER_EV_TICK))
+            account_look(a);
+        else
+            unasked = true;
+    }
     rearm(a);
+    if (unasked)
+        account_event(
+            a, &(struct manager_event){.type = MANAGER_EV_LOOKED, .next_ms = calm_left(&a->calm, now)});
 }
 
 void account_wake(struct account *a, enum wake_event ev)
 {
     enum wake_state before = a->wake.state;
-    unsigned fx = wake_step(&a->wake, loop_now_ms(a->service->loop), ev);
+    uint64_t now = loop_now_ms(a->service->loop);
+    unsigned fx = wake_step(&a->wake, now, ev);
+    if (before == WAKE_ASLEEP && ev == WAKE_EV_TICK && fx & WAKE_FX_FETCH && !calm_poll(&a->calm, now))
+        fx = wake_step(&a->wake, now, WAKE_EV_NONE); /* the rounds look for what nobody rings for */
     if (fx & WAKE_FX_DISARM)
         account_disarm(a);
-    if (fx & WAKE_FX_FETCH && !a->leaving) /* the wake core waits for an answer until it is reset */
-        account_fetch(a);
+    bool tired = before == WAKE_POLL && ev == WAKE_EV_TICK && a->wake.poll_ms == WAKE_POLL_MAX_MS;
+    if (fx & WAKE_FX_FETCH && !a->leaving && !(tired && service_poll(a->service, a)))
+        account_fetch(a); /* the wake core waits for an answer until it is reset */
     if (fx & WAKE_FX_ARM)
         account_arm(a);
     rearm(a);
     /* From here on enqueue rings, so what the look finds is all there is: it tells when to wake by itself. */
-    if (a->wake.state == WAKE_ASLEEP && before != WAKE_ASLEEP)
+    if (a->wake.state == WAKE_ASLEEP && before == WAKE_RECHECK_WAIT)
         account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOK});
 }
 
@@ -157,6 +172,7 @@ void account_promote(struct account *a, int64_t epoch)
     a->role = ACCOUNT_LEADER;
     a->epoch = epoch;
     a->blocks = 0;
+    calm_reset(&a->calm);
     log_info("leader.acquired", "account=%s scope=%lld holder=%s epoch=%lld", a->alias,
              (long long)a->lock_key, a->service->holder, (long long)epoch);
     account_event(a, &(struct manager_event){.type = MANAGER_EV_PROMOTED, .epoch = epoch});
@@ -176,8 +192,9 @@ void account_demote(struct account *a, const char *reason)
     a->generation++;
     a->role = ACCOUNT_FOLLOWER;
     account_ahead_drop(a);
-    a->leaving = false;
+    a->leaving = a->polls = false;
     a->epoch = 0;
+    calm_reset(&a->calm);
     account_event(a, &(struct manager_event){.type = MANAGER_EV_DEMOTED});
     account_unwatch_all(a);
     account_wake(a, WAKE_EV_RESET);

@@ -249,6 +249,8 @@ static void looked(struct store_req *req)
     struct op *op = op_of(req);
     struct account *a = op->account;
     const struct store_look *r = &op->u.look;
+    if (op_current(op))
+        calm_looked(&a->calm, loop_now_ms(a->service->loop), req->err.code ? -1 : r->mark, r->next_ms);
     if (op_current(op) && req->err.code) {
         if (err_class(req->err.code) == ERR_CLASS_BUG || err_class(req->err.code) == ERR_CLASS_PERMANENT)
             log_error("store.refused", "account=%s write=look code=%s sqlstate=%s text=\"%s\"", a->alias,

@@ -14,6 +14,7 @@
 #include "listen/listen.h"
 #include "loop/peer.h"
 #include "relay/manager.h"
+#include "relay/rounds.h"
 #include "relay/service.h"
 #include "relay/wake.h"
 #include "store/store.h"
@@ -39,6 +40,8 @@ struct account {
     uint64_t generation; /* goes up at each promotion and demotion: late answers are recognised by it */
     struct manager *manager;
     struct wake wake;
+    struct calm calm; /* may its slow questions go unasked? */
+    bool polls;       /* its poll waits for the next question of service_polls.c */
     uint32_t outbox_limit;
     struct op *ahead; /* the next chunk of a load, asked for before the manager wants it; NULL: none */
     size_t unsettled; /* store requests in flight of which new bytes may come */
@@ -65,9 +68,11 @@ struct service {
     struct election *election;
     struct loop_server *control;
     struct loop_stream *input;
-    struct loop_timer *settle; /* accounts that are leaving are looked at */
-    struct service_keep *keep; /* NULL: standalone */
-    struct loop_timer *health; /* repeats the loud line while the database is away */
+    struct loop_timer *settle;     /* accounts that are leaving are looked at */
+    struct service_keep *keep;     /* NULL: standalone */
+    struct service_rounds *rounds; /* NULL: standalone */
+    struct service_polls *polls;   /* NULL: doorbells, standalone, or one account alone */
+    struct loop_timer *health;     /* repeats the loud line while the database is away */
     struct account *accounts;
     size_t account_count;
     struct account *by_id; /* uthash */
@@ -144,6 +149,17 @@ void service_block(struct service *s, struct account *a);
 void service_keep_new(struct service *s);
 void service_keep_stop(struct service *s);
 void service_keep_free(struct service *s);
+
+/* service_rounds.c: one question for all accounts that are led */
+void service_rounds_new(struct service *s);
+void service_rounds_stop(struct service *s);
+void service_rounds_free(struct service *s);
+
+/* service_polls.c: polls of an outbox without doorbells. false: the account asks by itself */
+bool service_poll(struct service *s, struct account *a);
+void service_polls_new(struct service *s);
+void service_polls_stop(struct service *s);
+void service_polls_free(struct service *s);
 
 /* control.c */
 int control_open(struct service *s, struct err *err);

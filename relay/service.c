@@ -275,6 +275,8 @@ static int open_database(struct service *s)
     s->election = election_new(s->loop, s->store, &election);
     s->listen = listen_new(s->loop, &listen);
     service_keep_new(s);
+    service_rounds_new(s);
+    service_polls_new(s);
     return 0;
 }
 
@@ -335,6 +337,8 @@ void service_free(struct service *s)
     s->health = loop_timer_close(s->health);
     service_place_free(s);
     service_keep_free(s);
+    service_rounds_free(s);
+    service_polls_free(s);
     free(s->accounts);
     free(s->control_address);
     free(s->name);
@@ -379,6 +383,8 @@ static void drained(void *arg)
     s->phase = SERVICE_CLOSING;
     log_info("relay.released", "relay=%s", s->name);
     service_keep_stop(s);
+    service_rounds_stop(s);
+    service_polls_stop(s);
     for (size_t i = 0; i < s->account_count; i++) {
         account_demote(&s->accounts[i], "stopping");
         account_unwatch_all(&s->accounts[i]);

@@ -21,6 +21,7 @@
     X(READ_SNAPSHOT, "read_snapshot")                                                                        \
     X(READ_OUTBOX, "read_outbox")                                                                            \
     X(LOOK_AROUND, "look_around")                                                                            \
+    X(FIND_DUE, "find_due")                                                                                  \
     X(ADMIT_ROWS, "admit_rows")                                                                              \
     X(ATTEMPT_ROWS, "attempt_rows")                                                                          \
     X(FILL_NONCES, "fill_nonces")                                                                            \

@@ -20,6 +20,7 @@
     X(snapshot, snapshot, store_snapshot)                                                                    \
     X(outbox, outbox, store_outbox)                                                                          \
     X(look, look, store_look)                                                                                \
+    X(due, due, store_due)                                                                                   \
     X(admit, admit, store_attempts)                                                                          \
     X(attempt, attempt, store_attempts)                                                                      \
     X(fill, fill, store_attempts)                                                                            \

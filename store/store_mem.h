@@ -6,6 +6,7 @@
  *   store_mem_rows.c   pending rows: attempts, states, fillers
  *   store_mem_ends.c   pending rows: ends, and the way back to the outbox
  *   store_mem_read.c   the leader's reads
+ *   store_mem_due.c    what is read for many accounts at once
  *   store_mem_ask.c    cancellations, bumps
  *
  * Nothing survives the process: a standalone relay has no history but the chain's. */
@@ -125,6 +126,7 @@ void mem__account_free(struct mem_account *a);
 void mem__rows_free(struct mem_account *a);
 
 void mem__facts(const struct mem_account *a, struct store_account *ret);
+int64_t mem__mark(const struct mem_account *a); /* of these facts */
 /* A nonce is used up for good, in this block (-1: not known in which). */
 void mem__used(struct mem_account *a, int64_t nonce, int64_t block);
 

@@ -284,6 +284,7 @@ void mem__look(struct store_mem *s, struct store_look *r)
     if (!a)
         return;
     mem__facts(a, &r->facts);
+    r->mark = mem__mark(a);
     if (!a->timed)
         return;
     a->timed = false;

@@ -6,6 +6,7 @@
  *   store_pg_lead.c   claims (control session)
  *   store_pg_scan.c   what a relay's followers look at (control session)
  *   store_pg_read.c   the leader's reads (work session)
+ *   store_pg_due.c    what is read for many accounts at once (work session)
  *   store_pg_write.c  the leader's writes (work session)
  *   store_pg_ask.c    the application's and operator's side (work session) */
 #ifndef STORE_STORE_PG_H
@@ -85,6 +86,7 @@ void store_pg__member(struct store *s, struct store_member *r);
 void store_pg__snapshot(struct store *s, struct store_snapshot *r);
 void store_pg__outbox(struct store *s, struct store_outbox *r);
 void store_pg__look(struct store *s, struct store_look *r);
+void store_pg__due(struct store *s, struct store_due *r);
 
 void store_pg__enroll(struct store *s, struct store_register *r);
 void store_pg__admit(struct store *s, struct store_attempts *r);

@@ -190,6 +190,7 @@ static void decode_outbox(struct store_req *req, const struct conn_result *r)
 enum look_column {
     LOOK_RIPE = FACTS_COUNT,
     LOOK_NEXT_MS,
+    LOOK_MARK,
     LOOK_NONCE,
     LOOK_ID,
     LOOK_OUTCOME,
@@ -210,6 +211,7 @@ static void decode_look(struct store_req *req, const struct conn_result *r)
     }
     look->ripe = pg_get_bool(&row, LOOK_RIPE);
     look->next_ms = pg_get_int(&row, LOOK_NEXT_MS, -1);
+    look->mark = pg_get_int(&row, LOOK_MARK, -1);
     decode_facts(&row, &look->facts);
     if (n == 1 && pg_get_int(&row, LOOK_NONCE, -1) < 0)
         n = 0;

@@ -145,14 +145,24 @@ BEGIN
 END
 $$;
 
+-- The account's facts in a number (63 bits): another one says that they changed.
+CREATE FUNCTION txrelay.account_mark(a txrelay.accounts) RETURNS bigint
+LANGUAGE sql STABLE AS $$ -- asked for thousands at once: without a search_path of its own it is a part of its caller
+    SELECT pg_catalog.jsonb_hash_extended(a.policy, COALESCE(a.transaction_version, -1)
+            OPERATOR(pg_catalog.#) CASE WHEN a.paused THEN 4611686018427387904 ELSE 0 END
+            OPERATOR(pg_catalog.#) CASE WHEN a.reborn THEN 2305843009213693952 ELSE 0 END
+            OPERATOR(pg_catalog.#) COALESCE(pg_catalog.hashtextextended(a.hold, 0), 0))
+        OPERATOR(pg_catalog.&) 9223372036854775807
+$$;
+
 -- What the database's clock and the applications say. Outbox rows whose deadline has passed end as expired here, as do
 -- cancelled ones that came back from a lost nonce. One row for each pending transaction that is to be stopped, with
 -- the outcome it ends with if none of its bytes gets in, and one (outcome NULL) for each that is to pay a higher tip,
 -- with the least that its next attempt is to pay; at least one row (nonce NULL), because every row also says whether a
 -- row that had waited for its time may be admitted now (ripe), in how many ms the next deadline or not_before comes
--- (next_ms, NULL: none), and the account's facts. Writes only when there is something to end.
+-- (next_ms, NULL: none), the account's facts, and their mark. Writes only when there is something to end.
 CREATE FUNCTION txrelay.leader_look(p_account int, p_epoch bigint)
-RETURNS TABLE (nonce bigint, id bigint, outcome text, error text, tip numeric, ripe boolean, next_ms bigint,
+RETURNS TABLE (nonce bigint, id bigint, outcome text, error text, tip numeric, ripe boolean, next_ms bigint, mark bigint,
     paused boolean, hold text, reborn boolean, transaction_version bigint, tip_start numeric, tip_step numeric,
     tip_cap numeric, tip_step_percent int, tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean,
     low_balance numeric)
@@ -208,7 +218,7 @@ BEGIN
     RETURN QUERY
     SELECT s.nonce, s.id, s.outcome, s.error, s.tip, v_ripe,
         CASE WHEN v_next IS NOT NULL
-            THEN greatest(0, ceil(extract(epoch FROM v_next - clock_timestamp()) * 1000)) END::bigint, f.*
+            THEN greatest(0, ceil(extract(epoch FROM v_next - clock_timestamp()) * 1000)) END::bigint, account_mark(a), f.*
     FROM account_facts(a) f LEFT JOIN (
         SELECT p.nonce, p.id, 'cancelled' AS outcome, 'cancelled by ' || c.asked_by AS error, NULL::numeric AS tip
         FROM cancellations c JOIN pending_transactions p ON p.id = c.id WHERE c.account = p_account
@@ -223,6 +233,74 @@ BEGIN
             AND t.number = p.attempt WHERE p.id = b.id OFFSET 0) p
         WHERE b.account = p_account AND p.tip < p.least) s ON true
     ORDER BY s.nonce, s.outcome;
+END
+$$;
+
+-- The accounts that have anything that leader_outbox or leader_look read, from the lowest number on, p_most of them: one
+-- probe of each index for each such account, however many accounts and rows there are. outbox_deadline holds none that the
+-- other two indexes of the outbox do not.
+CREATE FUNCTION txrelay.accounts_with_work(p_most bigint) RETURNS int[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+    RETURN ARRAY(
+        WITH RECURSIVE found (account, n) AS (
+            SELECT -2147483648, 0::bigint
+            UNION ALL
+            SELECT least(
+                (SELECT min(o.account) FROM outbox o WHERE o.account > f.account AND o.not_before IS NULL),
+                (SELECT min(o.account) FROM outbox o WHERE o.account > f.account AND o.not_before IS NOT NULL),
+                (SELECT min(p.account) FROM pending_transactions p WHERE p.account > f.account AND p.deadline IS NOT NULL),
+                (SELECT min(c.account) FROM cancellations c WHERE c.account > f.account),
+                (SELECT min(b.account) FROM bumps b WHERE b.account > f.account)), f.n + 1
+            FROM found f WHERE f.account IS NOT NULL AND f.n < p_most
+        )
+        SELECT f.account FROM found f WHERE f.n > 0 AND f.account IS NOT NULL);
+END
+$$;
+
+-- Which of these accounts want something (element by element: the epoch that the caller leads them under, and the mark of
+-- the facts that it knows; NULL: none, so that other ones say nothing). One question a second for all that a relay leads, in
+-- place of a look and a poll for each of them. Writes nothing and decides nothing: it says what to ask for. lost: not led
+-- under this epoch any more, as every other function would say by TR001. look: leader_look has something to say: a
+-- cancellation, a bump, a deadline that has passed, other facts. ripe: leader_outbox has a row. next_ms: the next deadline
+-- or not_before, where it comes within p_ahead_ms. An account with none of these is left out. In the order of the question.
+CREATE FUNCTION txrelay.leader_due(p_accounts int[], p_epochs bigint[], p_marks bigint[], p_ahead_ms int)
+RETURNS TABLE (account int, lost boolean, look boolean, ripe boolean, next_ms bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_ahead timestamptz := v_now + p_ahead_ms * interval '1 ms';
+    v_timeline int := timeline();
+    v_most int := batch_size('leader_due', cardinality(p_accounts), cardinality(p_epochs), cardinality(p_marks)) / 2 + 10;
+    v_busy int[] := accounts_with_work(v_most);
+    v_all boolean := cardinality(v_busy) >= v_most; -- where so many have work each is probed, whoever has some
+BEGIN
+    RETURN QUERY
+    SELECT a.account, NOT a.led, a.led AND (a.changed OR coalesce(d.asked OR d.late, false)),
+        a.led AND NOT a.paused AND coalesce(d.ripe, false),
+        CASE WHEN a.led AND d.next <= v_ahead THEN ceil(extract(epoch FROM d.next - v_now) * 1000) END::bigint
+    FROM (SELECT b.account, b.n, coalesce(t.led, false) AS led, t.paused, coalesce(t.mark <> b.mark, false) AS changed,
+            v_all OR b.account IN (SELECT unnest(v_busy)) AS busy -- hashed once
+        FROM unnest(p_accounts, p_epochs, p_marks) WITH ORDINALITY b (account, epoch, mark, n)
+        LEFT JOIN LATERAL (SELECT x.epoch = b.epoch AND x.claimant IS NOT NULL AND x.timeline = v_timeline AS led,
+            x.paused, account_mark(x) AS mark FROM accounts x WHERE x.account = b.account OFFSET 0) t ON true
+        OFFSET 0) a
+    LEFT JOIN LATERAL (SELECT
+        EXISTS (SELECT FROM cancellations c WHERE c.account = a.account) OR EXISTS (SELECT FROM bumps m
+            WHERE m.account = a.account AND NOT EXISTS (SELECT FROM outbox o WHERE o.id = m.id)) AS asked,
+        least(q.deadline, p.deadline) <= v_now AS late,
+        EXISTS (SELECT FROM outbox o WHERE o.account = a.account AND o.not_before IS NULL
+            AND (o.deadline IS NULL OR o.deadline > v_now)) OR EXISTS (SELECT FROM outbox o WHERE o.account = a.account
+            AND o.not_before <= v_now AND (o.deadline IS NULL OR o.deadline > v_now)) AS ripe,
+        least(CASE WHEN q.deadline > v_now THEN q.deadline END, CASE WHEN p.deadline > v_now THEN p.deadline END,
+            (SELECT min(o.not_before) FROM outbox o WHERE o.account = a.account AND o.not_before > v_now)) AS next
+        FROM (SELECT min(o.deadline) AS deadline FROM outbox o WHERE o.account = a.account AND o.deadline IS NOT NULL) q,
+            (SELECT min(x.deadline) AS deadline FROM pending_transactions x WHERE x.account = a.account
+                AND x.deadline IS NOT NULL) p
+        WHERE a.busy OFFSET 0) d ON true
+    WHERE NOT a.led OR a.changed OR d.asked OR d.late OR (d.ripe AND NOT a.paused) OR d.next <= v_ahead
+    ORDER BY a.n;
 END
 $$;
 
@@ -887,4 +965,4 @@ $$;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA txrelay FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION txrelay.leader_account, txrelay.leader_snapshot, txrelay.leader_outbox, txrelay.leader_admit,
     txrelay.leader_attempt, txrelay.leader_state, txrelay.leader_finish, txrelay.leader_reject, txrelay.leader_requeue,
-    txrelay.leader_fill, txrelay.leader_nonce, txrelay.leader_look TO txrelay_relay;
+    txrelay.leader_fill, txrelay.leader_nonce, txrelay.leader_look, txrelay.leader_due TO txrelay_relay;

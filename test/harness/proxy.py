@@ -27,6 +27,7 @@ class Pipe:
         self.waiting = []  # (when it is due, bytes)
         self.size = 0
         self.ended = False  # the source has no more
+        self.told = False  # and the sink knows
 
     def put(self, data, due):
         self.waiting.append((due, data))
@@ -204,17 +205,30 @@ class Proxy:
                 except BlockingIOError:
                     break
                 except OSError:
-                    self._drop(link)
-                    return
+                    if pipe is link.up or not link.up.ended:
+                        self._drop(link)
+                        return
+                    sent = len(data)  # nobody hears the answers to what a client left behind
                 pipe.size -= sent
                 pipe.waiting[0] = (due, data[sent:])
                 if sent < len(data):
                     break
                 pipe.waiting.pop(0)
-            if pipe.ended and not pipe.waiting and not link.lost:
-                self._drop(link)
-                return
+            if pipe.ended and not pipe.waiting and not link.lost and not pipe.told:
+                if pipe is link.down or link.down.ended or not self._half_close(link.server):
+                    self._drop(link)
+                    return
+                pipe.told = True
         self._arm(link)
+
+    @staticmethod
+    def _half_close(one):
+        """The server works through all that came before the end, as it would behind a network."""
+        try:
+            one.shutdown(socket.SHUT_WR)
+            return True
+        except OSError:
+            return False
 
     def _arm(self, link):
         """What the selector is to wait for at both sockets of a link."""

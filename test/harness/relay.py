@@ -24,6 +24,15 @@ class Relay:
             file.write(render(name, self.address, dsn, endpoints, key_files(directory, accounts), leadership, manager,
                               extra, chain))
 
+    def configure(self, section, **values):
+        """More keys for a section that the configuration has."""
+        with open(self.config) as file:
+            text = file.read()
+        more = ''.join(f'  {k}: {v}\n' for k, v in values.items())
+        with open(self.config, 'w') as file:
+            file.write(text.replace(f'\n{section}:\n', f'\n{section}:\n{more}', 1))
+        return self
+
     def start(self, env=None):
         self.process = proc.Process([proc.TXRELAY, 'run', '--config', self.config], self.log, env={**self.env, **(env or {})})
         return self

@@ -24,6 +24,13 @@ class CountingServer(Postgres):
         passed = time.monotonic() - begun
         return sorted(((calls / passed, ms / passed, name) for calls, ms, name in self._rows(database)), reverse=True)
 
+    def wait_calm(self, database, accounts):
+        """Relays that have just begun to lead look at each account once or twice: until that is over."""
+        def calm():
+            of = {name: rate for rate, _, name in self.rates(database, 1)}
+            return of.get('leader_look', 0) + of.get('leader_outbox', 0) < accounts / 100 + 1 and 'leader_due' in of
+        proc.wait_for('the accounts to be calm', calm, 60, 0)
+
     def calls(self, database):
         """{what is called: how often} since the last reset."""
         return {name: calls for calls, _, name in self._rows(database)}

@@ -156,7 +156,7 @@ void account_wake(struct world *w, struct relay *r, int account, enum wake_event
     if (a->wake.state == WAKE_ASLEEP && before != WAKE_ASLEEP)
         check_asleep(w, r, account);
     rearm(w, r, account);
-    if (a->wake.state == WAKE_ASLEEP && before != WAKE_ASLEEP)
+    if (a->wake.state == WAKE_ASLEEP && before == WAKE_RECHECK_WAIT)
         account_event(w, r, account, &(struct manager_event){.type = MANAGER_EV_LOOK});
 }
 

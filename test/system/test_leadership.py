@@ -259,10 +259,13 @@ class Leadership(unittest.TestCase):
 
     def test_G23_partition_that_heals_too_late(self):
         """What the old leader had on the way comes to the server after another took over, renewal and writes alike: refused."""
-        world = self.world()
+        world = self.world('--block-ms', '500')  # what is in a block now has its end to be written within that
         leader, links, heir = world.pair()
         with Load(world) as load:
             load.wait(10)
+            proc.wait_for('one in a block, and the writes about it answered', lambda: world.pg.value(
+                """SELECT count(*) FROM txrelay.pending_transactions WHERE state = 'in_block'
+                   AND updated_at < clock_timestamp() - interval '100 ms'"""), 60, 0.005)
             links.database.set('hold')
             began = time.time()
             self.held(world, 500)

@@ -260,9 +260,31 @@ struct store_look {
     const struct store_stop *stops;
     bool ripe;       /* a row that had waited for its time may be admitted now */
     int64_t next_ms; /* until the next deadline or not_before; -1: none */
+    int64_t mark;    /* of the facts: another one says that they are others; never -1 */
     struct store_account facts;
 };
 void store_look_start(struct store *s, struct store_look *r, store_cb cb);
+
+/* Which accounts want something, in one statement that writes nothing: those with nothing are left out. */
+struct store_want {
+    size_t index;    /* in the request's arrays */
+    bool lost;       /* not led under this epoch any more; nothing else is said of it */
+    bool look;       /* a look has something to say */
+    bool ripe;       /* a row of the outbox may be admitted */
+    int64_t next_ms; /* until its next deadline or not_before, where that is near; -1: none is */
+};
+struct store_due {
+    struct store_req req;
+    size_t count;
+    const int32_t *accounts;
+    const int64_t *epochs;
+    const int64_t *marks; /* of the facts that the caller knows; -1: none */
+    uint32_t ahead_ms;    /* what is near */
+    /* out */
+    size_t want_count;
+    const struct store_want *wants; /* in the order of the request */
+};
+void store_due_start(struct store *s, struct store_due *r, store_cb cb);
 
 /* ---- the leader's writes; all fenced by epoch ---- */
 

@@ -47,15 +47,17 @@ static int teardown(void **state)
 }
 
 /* Loads a file whose leadership section is this; as a relay that starts does. */
+static const char *account_more = ""; /* lines of the account */
+
 static int load(const char *leadership, struct config *config, struct service_config *service,
                 struct err *err)
 {
     char text[1024];
     snprintf(text, sizeof(text),
              "chain:\n  endpoints:\n    - ws://127.0.0.1:1\n"
-             "accounts:\n  - alias: alice\n    scheme: sr25519\n    key_file: %s\n"
+             "accounts:\n  - alias: alice\n    scheme: sr25519\n    key_file: %s\n%s"
              "%s%s",
-             key_path, *leadership ? "leadership:\n" : "", leadership);
+             key_path, account_more, *leadership ? "leadership:\n" : "", leadership);
     write_file(yaml_path, text);
     *service = (struct service_config){0};
     int rc = config_load(&(struct config_flags){.path = yaml_path}, config, err);
@@ -205,6 +207,50 @@ static void values_that_are_none(void **state)
     refused("  heartbeat: 1000\n", "docs/config.md lists every key");
 }
 
+static void lock_keys(void **state)
+{
+    (void)state;
+    static const char *const none[] = {"5s",
+                                       "1.5",
+                                       "010",
+                                       "0x10",
+                                       "-0",
+                                       "-01",
+                                       "1e3",
+                                       "-",
+                                       "",
+                                       "+1",
+                                       "9223372036854775808",
+                                       "-9223372036854775809"};
+    char text[64], words[96];
+    account_more = text;
+    for (size_t i = 0; i < ARRAY_LEN(none); i++) {
+        snprintf(text, sizeof(text), "    lock_key: '%s'\n", none[i]);
+        snprintf(words, sizeof(words), "lock_key '%s' of 'alice' is not a whole number", none[i]);
+        refused("", words);
+    }
+    static const struct {
+        const char *text;
+        int64_t key;
+    } good[] = {{"0", 0},
+                {"7", 7},
+                {"-7", -7},
+                {"9223372036854775807", INT64_MAX},
+                {"-9223372036854775808", INT64_MIN}};
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        struct config config;
+        struct service_config service;
+        struct err err = {0};
+        snprintf(text, sizeof(text), "    lock_key: %s\n", good[i].text);
+        assert_int_equal(load("", &config, &service, &err), 0);
+        assert_true(service.accounts[0].has_lock_key);
+        assert_true(service.accounts[0].lock_key == good[i].key);
+        cli_service_config_done(&service);
+        config_done(&config);
+    }
+    account_more = "";
+}
+
 static void files_that_are_none(void **state)
 {
     (void)state;
@@ -233,6 +279,7 @@ int main(void)
         cmocka_unit_test(defaults_fit_what_is_set),
         cmocka_unit_test(times_that_do_not_fit),
         cmocka_unit_test(values_that_are_none),
+        cmocka_unit_test(lock_keys),
         cmocka_unit_test(files_that_are_none),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

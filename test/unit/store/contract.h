@@ -31,6 +31,8 @@ void test_nonce(void **state);
 void test_options(void **state);
 void test_options_refused(void **state);
 void test_not_before(void **state);
+void test_due(void **state);
+void test_due_facts(void **state);
 void test_deadline_queued(void **state);
 void test_deadline_pending(void **state);
 void test_cancel(void **state);

@@ -171,6 +171,92 @@ void test_not_before(void **state)
     assert_int_equal(outbox_count(), 2);
 }
 
+/* What is said of the account, asked beside one that nobody has. */
+static struct store_want due(int64_t mark)
+{
+    const int32_t accounts[] = {INT32_MAX, a.account};
+    const int64_t epochs[] = {1, a.epoch}, marks[] = {-1, mark};
+    struct store_due r = {
+        .count = 2, .accounts = accounts, .epochs = epochs, .marks = marks, .ahead_ms = 2000};
+    RUN_OK(&x, due, &r);
+    assert_in_range(r.want_count, 1, 2);
+    const struct store_want *lost = &r.wants[0];
+    assert_true(lost->lost && !lost->look && !lost->ripe && lost->next_ms == -1);
+    assert_int_equal(lost->index, 0);
+    struct store_want want = {.next_ms = -1};
+    if (r.want_count == 2) {
+        want = r.wants[1];
+        assert_int_equal(want.index, 1);
+    }
+    assert_false(want.lost);
+    store_req_done(&r.req);
+    return want;
+}
+
+static bool calm(int64_t mark)
+{
+    struct store_want want = due(mark);
+    return !want.look && !want.ripe && want.next_ms == -1;
+}
+
+static int64_t mark_now(void)
+{
+    struct store_look r = look();
+    int64_t mark = r.mark;
+    store_req_done(&r.req);
+    return mark;
+}
+
+void test_due(void **state)
+{
+    (void)state;
+    int64_t mark = mark_now();
+    assert_true(mark >= 0);
+    assert_true(calm(mark));
+    struct store_enqueue r = call_of("later");
+    r.not_before_ms = (int64_t)loop_wall_ms() + 60000;
+    add(r);
+    assert_true(calm(mark)); /* not near */
+    r = call_of("soon");
+    r.not_before_ms = (int64_t)loop_wall_ms() + 300;
+    r.deadline_ms = (int64_t)loop_wall_ms() + 900;
+    int64_t id = add(r);
+    assert_in_range(due(mark).next_ms, 1, 300);
+    WAIT_FOR(x.l, due(mark).ripe);
+    assert_in_range(due(mark).next_ms, 1, 600);
+    admit(id, 0);
+    mark = mark_now();
+    assert_false(due(mark).ripe);
+    assert_in_range(due(mark).next_ms, 1, 600);
+    WAIT_FOR(x.l, due(mark).look);
+    assert_true(due(-1).look);
+    assert_int_equal(due(mark).next_ms, -1);
+}
+
+/* Facts that are not those of the mark want a look; one that nobody knows says nothing. */
+void test_due_facts(void **state)
+{
+    (void)state;
+    int64_t mark = mark_now();
+    struct store_pause pause = {.account = a.account, .epoch = a.epoch, .hold = "payment", .reason = "x"};
+    RUN_OK(&x, pause, &pause);
+    assert_true(due(mark).look);
+    assert_true(calm(-1));
+    assert_int_not_equal(mark_now(), mark);
+    assert_true(calm(mark_now()));
+    add(call_of("stands still"));
+    assert_true(calm(mark_now()));
+    pause.hold = NULL;
+    RUN_OK(&x, pause, &pause);
+    assert_true(due(mark).ripe && !due(mark).look);
+    struct store_ask ask = {.id = fx_enqueue(&x, &a, "to be cancelled", 0)};
+    admit(ask.id, 0);
+    mark = mark_now();
+    RUN_OK(&x, cancel, &ask);
+    store_req_done(&ask.req);
+    assert_true(due(mark).look);
+}
+
 void test_deadline_queued(void **state)
 {
     (void)state;

@@ -314,7 +314,7 @@ static void nothing_is_left_out(void)
 {
     static const char unfenced[] =
         " register  lock  unlock  claim  renew  release  evict  scan  member  doorbell_arm "
-        " doorbell_disarm  enqueue  cancel  bump  resume ";
+        " doorbell_disarm  due  enqueue  cancel  bump  resume ";
     static const char *const all[] = {
 #define X(name, op, type) " " #name " ",
         STORE_REQUESTS(X)
@@ -390,6 +390,14 @@ static void test_fencing(void **state)
                                 .renewed = &renewed};
     RUN_OK(&x, renew, &renew);
     assert_false(renewed);
+    int64_t unknown = -1;
+    struct store_due due = {
+        .count = 1, .accounts = &a.account, .epochs = &a.epoch, .marks = &unknown, .ahead_ms = 1000};
+    RUN_OK(&x, due, &due);
+    assert_int_equal(due.want_count, 1);
+    assert_true(due.wants[0].lost);
+    assert_false(due.wants[0].ripe); /* though a row is there */
+    store_req_done(&due.req);
 }
 
 /* A hung holder that is mid-submission is replaced after the second expiry, else after the first. */
@@ -553,6 +561,8 @@ int main(void)
         BOTH(test_options),
         BOTH(test_options_refused),
         BOTH(test_not_before),
+        BOTH(test_due),
+        BOTH(test_due_facts),
         BOTH(test_deadline_queued),
         BOTH(test_deadline_pending),
         BOTH(test_cancel),

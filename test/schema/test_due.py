@@ -1,0 +1,205 @@
+"""leader_due: one question for all accounts that a relay leads says exactly who has a reason to look or to fetch."""
+import random
+import unittest
+
+from pgcase import Case, h32
+
+AHEAD_MS = 3000
+
+
+class Due(Case):
+    def setUp(self):
+        super().setUp()
+        self.epoch = self.lead()
+        self.mark = self.look_mark()
+
+    def look_mark(self):
+        return self.look(self.epoch)[0]['mark']
+
+    def due(self, accounts=None, epochs=None, marks=None, ahead_ms=AHEAD_MS):
+        return self.relay.dicts('SELECT * FROM txrelay.leader_due(%s::int[], %s::bigint[], %s::bigint[], %s)',
+                                accounts or [self.alice], epochs or [self.epoch], marks or [self.mark], ahead_ms)
+
+    def one(self, **kwargs):
+        """What is said of alice: the names of what is true, and next_ms; None: she is left out."""
+        rows = self.due(**kwargs)
+        if not rows:
+            return None
+        self.assertEqual(len(rows), 1)
+        row = rows[0]
+        self.assertEqual(row.pop('account'), self.alice)
+        next_ms = row.pop('next_ms')
+        return {name for name, true in row.items() if true}, next_ms
+
+    def test_nothing_is_left_out_of_the_answer(self):
+        self.assertIsNone(self.one())
+        self.pending(epoch=self.epoch)
+        self.mark = self.look_mark()
+        self.assertIsNone(self.one(), 'what is pending without a deadline is the chain\'s')
+
+    def test_who_does_not_lead_is_told(self):
+        """By epoch, by claimant, by timeline, and a number that nobody has; whatever else there is to say."""
+        self.enqueue()
+        for epoch in (self.epoch - 1, self.epoch + 1, 0, None):
+            with self.subTest(epoch=epoch):
+                self.assertEqual(self.one(epochs=[epoch]), ({'lost'}, None))
+        self.assertEqual(self.due(accounts=[99])[0]['lost'], True)
+        self.assertEqual(self.one(), ({'ripe'}, None))
+        self.owner.rows('UPDATE txrelay.accounts SET timeline = timeline + 1')
+        self.assertEqual(self.one(), ({'lost'}, None))
+        self.owner.rows('UPDATE txrelay.accounts SET timeline = timeline - 1')
+        self.relay.value("SELECT txrelay.leader_release(%s, %s, 'relay-a')", self.alice, self.epoch)
+        self.assertEqual(self.one(), ({'lost'}, None))
+
+    def test_rows(self):
+        self.enqueue()
+        self.assertEqual(self.one(), ({'ripe'}, None))
+        self.relay.value("SELECT txrelay.account_pause('alice', 'x')")
+        self.mark = self.look_mark()
+        self.assertIsNone(self.one(), 'nothing is admitted while it stands still')
+
+    def test_a_row_that_waits_for_its_time(self):
+        tx, = self.enqueue(not_before='2099-01-01')
+        self.assertIsNone(self.one())
+        self.later(tx, 'not_before', 2.0)
+        names, next_ms = self.one()
+        self.assertEqual(names, set())
+        self.assertTrue(1 <= next_ms <= 2000, next_ms)
+        self.assertIsNone(self.one(ahead_ms=1))
+        self.later(tx, 'not_before', -1.0)
+        self.assertEqual(self.one(), ({'ripe'}, None))
+        self.assertEqual(self.look(self.epoch)[0]['ripe'], True)
+
+    def later(self, tx, column, seconds):
+        self.owner.rows(f"UPDATE txrelay.outbox SET {column} = clock_timestamp() + %s * interval '1 s' WHERE id = %s", seconds, tx)
+        self.owner.rows("UPDATE txrelay.pending_transactions SET deadline = clock_timestamp() + %s * interval '1 s' "
+                        'WHERE id = %s', seconds, tx)
+
+    def test_deadlines(self):
+        tx, = self.enqueue(deadline='2099-01-01')
+        self.assertEqual(self.one(), ({'ripe'}, None))
+        self.later(tx, 'deadline', 2.0)
+        names, next_ms = self.one()
+        self.assertEqual(names, {'ripe'})
+        self.assertTrue(1 <= next_ms <= 2000, next_ms)
+        self.admit(self.relay, self.epoch, [tx], [0])
+        self.mark = self.look_mark()
+        names, next_ms = self.one()
+        self.assertEqual(names, set())
+        self.assertTrue(1 <= next_ms <= 2000, next_ms)
+        self.later(tx, 'deadline', -1.0)
+        self.assertEqual(self.one(), ({'look'}, None))
+        tx, = self.enqueue(deadline='2099-01-01')
+        self.later(tx, 'deadline', -1.0)
+        self.assertEqual(self.one(), ({'look'}, None))
+
+    def test_what_was_asked_for(self):
+        _, (tx,) = self.pending(epoch=self.epoch)
+        self.mark = self.look_mark()
+        self.app.value('SELECT txrelay.cancel(%s)', tx)
+        self.assertEqual(self.one(), ({'look'}, None))
+
+    def test_bumps(self):
+        waits, = self.enqueue(not_before='2099-01-01')
+        self.app.value('SELECT txrelay.bump(%s, 5)', waits)
+        self.assertIsNone(self.one(), 'it is in the row, and the row waits')
+        _, (tx,) = self.pending(epoch=self.epoch)
+        self.mark = self.look_mark()
+        self.app.value('SELECT txrelay.bump(%s, 5)', tx)
+        self.assertEqual(self.one(), ({'look'}, None))
+        self.attempt(self.relay, self.epoch, [0], [h32('more')], tip=5)
+        self.assertEqual(self.one(), ({'look'}, None), 'to be forgotten')
+        self.look(self.epoch)
+        self.assertIsNone(self.one())
+
+    def test_facts_that_changed(self):
+        """Whatever the look says of the account is in its mark; a mark that nobody knows says nothing."""
+        changes = ("account_policy('alice', '{\"tip_start\": 1, \"tip_cap\": 9}')", "account_policy('alice', '{\"tip_start\": 2}')",
+                   "account_pause('alice', 'x')", "account_resume('alice')", f"leader_pause({self.alice}, {self.epoch}, 'payment', 'x')",
+                   f"leader_pause({self.alice}, {self.epoch}, 'reaped', 'x')", "account_resume('alice')")
+        facts, marks = set(), set()
+        for change in changes:
+            with self.subTest(change):
+                self.relay.rows('SELECT txrelay.' + change)
+                self.assertEqual(self.one(), ({'look'}, None))
+                self.assertIsNone(self.one(marks=[None]))
+                row, = self.look(self.epoch)
+                self.mark = row['mark']
+                self.assertGreaterEqual(self.mark, 0)
+                self.assertIsNone(self.one())
+                marks.add(self.mark)
+                facts.add(str({k: v for k, v in row.items() if k not in ('mark', 'next_ms')}))
+        self.owner.rows('UPDATE txrelay.accounts SET transaction_version = 7')
+        self.assertEqual(self.one(), ({'look'}, None))
+        self.assertEqual(len(facts), len(marks))
+
+    def test_the_shape_of_the_question(self):
+        self.refused('TR011', self.due, [self.alice], [1, 2], text='leader_due')
+        self.assertEqual(self.relay.rows("SELECT * FROM txrelay.leader_due('{}', '{}', '{}', 1)"), [])
+
+    def many(self, count):
+        """`count` more accounts that one relay leads; their numbers, in a random order."""
+        self.owner.rows('''INSERT INTO txrelay.accounts (alias, account_id, scheme, genesis, address, lock_key, claimant, epoch,
+                           heartbeat, expiry_1, expiry_2, timeline)
+            SELECT 'm' || i, sha256(i::text::bytea), 'ed25519', sha256('g'), 'x' || i, 1000 + i, 'me', 1, now(), now(), now(),
+                txrelay.timeline() FROM generate_series(1, %s) i''', count)
+        return [r[0] for r in self.owner.rows("SELECT account FROM txrelay.accounts WHERE alias ~ '^m' ORDER BY random()")]
+
+    def marks(self, accounts):
+        return [m for m, in self.owner.rows('SELECT txrelay.account_mark(t) FROM txrelay.accounts t JOIN unnest(%s) WITH '
+                                            'ORDINALITY u (account, n) USING (account) ORDER BY n', accounts)]
+
+    def test_agrees_with_what_is_asked_one_by_one(self):
+        """Few with work, and so many that every account is probed: ripe is leader_outbox, look is leader_look."""
+        rng = random.Random(4)
+        accounts = self.many(60)
+        for round in range(4):
+            for account in rng.sample(accounts, 4 if round < 2 else 30):
+                when = rng.choice(('NULL', "now() - interval '1 h'", "now() + interval '1 h'"))
+                deadline = rng.choice(('NULL', "now() - interval '1 m'", "now() + interval '2 h'"))
+                self.owner.rows(f"INSERT INTO txrelay.outbox (account, call, not_before, deadline) VALUES ({account}, '\\x00', "
+                                f'{when}, {deadline})')
+            for account in rng.sample(accounts, 3):
+                self.owner.rows(f"UPDATE txrelay.accounts SET paused = true, paused_by = 'operator' WHERE account = {account}")
+            marks = self.marks(accounts)
+            got = self.due(accounts, [1] * 60, marks)
+            self.assertEqual([r['account'] for r in got], [a for a in accounts if a in {r['account'] for r in got}], 'its order')
+            said = {r['account']: r for r in got}
+            for account in accounts:
+                row = said.get(account, {})
+                ripe = self.relay.rows('SELECT 1 FROM txrelay.leader_outbox(%s, 1, 1)', account) != []
+                self.assertEqual(row.get('ripe', False), ripe)
+                ended = self.count('finished_transactions')
+                self.relay.rows('SELECT * FROM txrelay.leader_look(%s, 1)', account)
+                self.assertEqual(row.get('look', False), self.count('finished_transactions') > ended)
+
+    def test_ten_thousand_accounts(self):
+        """Idle ones cost one probe of the accounts each and a few of the rest; nothing is read as a whole."""
+        accounts = self.many(10000)
+        marks = self.marks(accounts)
+        busy = sorted(accounts)[::100]
+        self.owner.rows("INSERT INTO txrelay.outbox (account, call) SELECT unnest(%s), '\\x00' FROM generate_series(1, 500)", busy)
+        ask = ('SELECT account FROM txrelay.leader_due(%s::int[], %s::bigint[], %s::bigint[], 3000)', accounts, [1] * 10000, marks)
+        owner = self.superuser()
+        owner.begin()
+        self.assertEqual(sorted(r[0] for r in owner.rows(*ask)), busy)
+        used = {r[0]: r[1:] for r in owner.rows("SELECT relname, seq_scan, idx_scan, idx_tup_fetch FROM pg_stat_xact_user_tables "
+                                                "WHERE schemaname = 'txrelay'")}
+        owner.rollback()
+        self.assertEqual({t: n for t, (n, _, _) in used.items() if n}, {}, 'sequential scans')
+        self.assertEqual(used['accounts'][1], 10000)
+        for table in ('outbox', 'pending_transactions', 'cancellations', 'bumps'):
+            self.assertLessEqual(used[table][1], 8 * len(busy) + 10, table)
+        self.assertLessEqual(used['outbox'][2], 8 * len(busy), 'rows of the outbox that were read')
+
+    def test_it_writes_nothing(self):
+        tx, = self.enqueue(deadline='2099-01-01')
+        self.later(tx, 'deadline', -1.0)
+        self.relay.begin()
+        self.assertEqual(self.one(), ({'look'}, None))
+        self.assertIsNone(self.relay.value('SELECT pg_current_xact_id_if_assigned()'))
+        self.relay.commit()
+
+
+if __name__ == '__main__':
+    unittest.main()
