@@ -23,6 +23,8 @@
     X(LOOK_AROUND, "look_around")                                                                            \
     X(FIND_DUE, "find_due")                                                                                  \
     X(ADMIT_ROWS, "admit_rows")                                                                              \
+    X(ADMIT_SIGNED, "admit_signed")                                                                          \
+    X(NOTE_SIGNED, "note_signed")                                                                            \
     X(ATTEMPT_ROWS, "attempt_rows")                                                                          \
     X(FILL_NONCES, "fill_nonces")                                                                            \
     X(RECORD_STATES, "record_states")                                                                        \

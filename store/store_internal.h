@@ -22,6 +22,8 @@
     X(look, look, store_look)                                                                                \
     X(due, due, store_due)                                                                                   \
     X(admit, admit, store_attempts)                                                                          \
+    X(admit_signed, admit_signed, store_attempts)                                                            \
+    X(note, note, store_note)                                                                                \
     X(attempt, attempt, store_attempts)                                                                      \
     X(fill, fill, store_attempts)                                                                            \
     X(state, state, store_states)                                                                            \
