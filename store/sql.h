@@ -22,6 +22,8 @@
     X(READ_OUTBOX, "read_outbox")                                                                            \
     X(LOOK_AROUND, "look_around")                                                                            \
     X(ADMIT_ROWS, "admit_rows")                                                                              \
+    X(ADMIT_SIGNED, "admit_signed")                                                                          \
+    X(NOTE_SIGNED, "note_signed")                                                                            \
     X(ATTEMPT_ROWS, "attempt_rows")                                                                          \
     X(FILL_NONCES, "fill_nonces")                                                                            \
     X(RECORD_STATES, "record_states")                                                                        \

@@ -21,6 +21,8 @@
     X(outbox, outbox, store_outbox)                                                                          \
     X(look, look, store_look)                                                                                \
     X(admit, admit, store_attempts)                                                                          \
+    X(admit_signed, admit_signed, store_attempts)                                                            \
+    X(note, note, store_note)                                                                                \
     X(attempt, attempt, store_attempts)                                                                      \
     X(fill, fill, store_attempts)                                                                            \
     X(state, state, store_states)                                                                            \

@@ -310,6 +310,19 @@ void mem__admit(struct store_mem *s, struct store_attempts *r)
     r->next_nonce = a->next_nonce = r->rows[0].nonce + (int64_t)r->count;
 }
 
+/* A standalone relay takes calls only. */
+void mem__admit_signed(struct store_mem *s, struct store_attempts *r)
+{
+    if (mem__fence(s, r->account, r->epoch, &r->req.err))
+        err_set(&r->req.err, ERR_BUG, "a memory store holds nothing that was signed elsewhere");
+}
+
+void mem__note(struct store_mem *s, struct store_note *r)
+{
+    if (mem__fence(s, r->account, r->epoch, &r->req.err))
+        err_set(&r->req.err, ERR_BUG, "a memory store holds nothing that was signed elsewhere");
+}
+
 void mem__reject(struct store_mem *s, struct store_finish *r)
 {
     struct mem_account *a = mem__fence(s, r->account, r->epoch, &r->req.err);

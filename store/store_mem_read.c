@@ -73,6 +73,7 @@ void mem__outbox(struct store_mem *s, struct store_outbox *r)
 {
     r->count = 0;
     r->rows = NULL;
+    r->reserved = -1;
     struct mem_account *a = mem__fence(s, r->account, r->epoch, &r->req.err);
     if (!a || a->paused)
         return;

@@ -88,6 +88,8 @@ void store_pg__look(struct store *s, struct store_look *r);
 
 void store_pg__enroll(struct store *s, struct store_register *r);
 void store_pg__admit(struct store *s, struct store_attempts *r);
+void store_pg__admit_signed(struct store *s, struct store_attempts *r);
+void store_pg__note(struct store *s, struct store_note *r);
 void store_pg__attempt(struct store *s, struct store_attempts *r);
 void store_pg__fill(struct store *s, struct store_attempts *r);
 void store_pg__state(struct store *s, struct store_states *r);

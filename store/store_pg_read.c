@@ -81,6 +81,7 @@ enum snapshot_column {
     SNAP_STOP_REASON,
     SNAP_EARLIER_OWN,
     SNAP_EARLIER_DEATH,
+    SNAP_FIXED,
 };
 
 static void decode_pending(struct pg_row *row, struct store_pending_row *out)
@@ -108,6 +109,7 @@ static void decode_pending(struct pg_row *row, struct store_pending_row *out)
     out->stop_reason = pg_get_text(row, SNAP_STOP_REASON, NULL);
     out->earlier_own = (size_t)pg_get_int(row, SNAP_EARLIER_OWN, 0);
     out->earlier_death = pg_get_int(row, SNAP_EARLIER_DEATH, 0);
+    out->fixed = pg_get_bool(row, SNAP_FIXED);
     struct store_bytes earlier = bytes_of(row, SNAP_EARLIER);
     row->bad |= earlier.len % 32 != 0;
     out->earlier_count = earlier.len / 32;
@@ -178,6 +180,10 @@ static void decode_outbox(struct store_req *req, const struct conn_result *r)
         out[i].max_tip = pg_get_text(&row, 7, NULL);
         out[i].deadline_block = pg_get_int(&row, 8, -1);
         out[i].retries = (uint32_t)pg_get_int(&row, 9, 0);
+        out[i].fixed = pg_get_bool(&row, 10);
+        int64_t reserved = pg_get_int(&row, 11, -1);
+        out[i].waited = pg_get_bool(&row, 12);
+        box->reserved = reserved >= 0 ? reserved : box->reserved;
     }
     box->rows = out;
     box->count = n;
@@ -246,8 +252,11 @@ void store_pg__outbox(struct store *base, struct store_outbox *r)
     store_pg__args(s, &a);
     r->count = 0;
     r->rows = NULL;
+    r->reserved = -1;
     pg_put_int4(&a, r->account);
     pg_put_int8(&a, r->epoch);
     pg_put_int4(&a, (int32_t)r->limit);
+    pg_put_int8(&a, r->next_nonce);
+    pg_put_int8(&a, r->block);
     store_pg__send(s, &s->work, SQL_READ_OUTBOX, &a, &r->req, decode_outbox);
 }

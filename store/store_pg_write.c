@@ -32,21 +32,24 @@ static void put_nonces(struct pg_args *a, const struct store_attempts *r)
     pg_array_end(a);
 }
 
-/* Hashes, bytes, tips, eras: the same for every kind of attempt. */
-static void put_signed(struct pg_args *a, const struct store_attempts *r)
+static void put_hashes(struct pg_args *a, const struct store_attempts *r)
 {
     pg_array_begin(a, PG_ELEM_BYTES, r->count);
     EACH(r, i)
     pg_elem_bytes(a, r->rows[i].hash, 32);
     pg_array_end(a);
-    pg_array_begin(a, PG_ELEM_BYTES, r->count);
-    EACH(r, i)
-    pg_elem_bytes(a, r->rows[i].extrinsic.data, r->rows[i].extrinsic.len);
-    pg_array_end(a);
+}
+
+static void put_tips(struct pg_args *a, const struct store_attempts *r)
+{
     pg_array_begin(a, PG_ELEM_TEXT, r->count);
     EACH(r, i)
     pg_elem_text(a, r->rows[i].tip ? r->rows[i].tip : "0");
     pg_array_end(a);
+}
+
+static void put_eras(struct pg_args *a, const struct store_attempts *r)
+{
     pg_array_begin(a, PG_ELEM_INT8, r->count);
     EACH(r, i)
     pg_elem_opt(a, r->rows[i].era_birth);
@@ -55,6 +58,18 @@ static void put_signed(struct pg_args *a, const struct store_attempts *r)
     EACH(r, i)
     pg_elem_opt(a, r->rows[i].era_death);
     pg_array_end(a);
+}
+
+/* Hashes, bytes, tips, eras: the same for every kind of attempt that was signed here. */
+static void put_signed(struct pg_args *a, const struct store_attempts *r)
+{
+    put_hashes(a, r);
+    pg_array_begin(a, PG_ELEM_BYTES, r->count);
+    EACH(r, i)
+    pg_elem_bytes(a, r->rows[i].extrinsic.data, r->rows[i].extrinsic.len);
+    pg_array_end(a);
+    put_tips(a, r);
+    put_eras(a, r);
     pg_put_int8(a, r->spec_version);
     pg_put_int8(a, r->transaction_version);
     pg_put_int8(a, r->block);
@@ -101,6 +116,62 @@ void store_pg__admit(struct store *base, struct store_attempts *r)
     put_nonces(&a, r);
     put_signed(&a, r);
     store_pg__send(s, &s->work, SQL_ADMIT_ROWS, &a, &r->req, decode_next_nonce);
+}
+
+void store_pg__admit_signed(struct store *base, struct store_attempts *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    begin(s, &a, r->account, r->epoch);
+    put_ids(&a, r);
+    put_nonces(&a, r);
+    put_hashes(&a, r);
+    pg_array_begin(&a, PG_ELEM_INT4, r->count);
+    EACH(r, i)
+    pg_elem_opt4(&a, (int32_t)r->rows[i].call.len);
+    pg_array_end(&a);
+    put_tips(&a, r);
+    put_eras(&a, r);
+    pg_array_begin(&a, PG_ELEM_INT8, r->count);
+    EACH(r, i)
+    pg_elem_int8(&a, r->rows[i].block);
+    pg_array_end(&a);
+    pg_put_int8(&a, r->spec_version);
+    pg_put_int8(&a, r->transaction_version);
+    pg_put_int8(&a, r->next_nonce);
+    store_pg__send(s, &s->work, SQL_ADMIT_SIGNED, &a, &r->req, decode_next_nonce);
+}
+
+void store_pg__note(struct store *base, struct store_note *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    begin(s, &a, r->account, r->epoch);
+    pg_array_begin(&a, PG_ELEM_INT8, r->count);
+    EACH(r, i)
+    pg_elem_int8(&a, r->rows[i].id);
+    pg_array_end(&a);
+    pg_array_begin(&a, PG_ELEM_INT8, r->count);
+    EACH(r, i)
+    pg_elem_opt(&a, r->rows[i].nonce);
+    pg_array_end(&a);
+    pg_array_begin(&a, PG_ELEM_BYTES, r->count);
+    EACH(r, i)
+    pg_elem_bytes(&a, r->rows[i].hash, 32);
+    pg_array_end(&a);
+    pg_array_begin(&a, PG_ELEM_INT8, r->count);
+    EACH(r, i)
+    pg_elem_opt(&a, r->rows[i].era_death);
+    pg_array_end(&a);
+    pg_array_begin(&a, PG_ELEM_INT8, r->count);
+    EACH(r, i)
+    pg_elem_opt(&a, r->rows[i].wait_block);
+    pg_array_end(&a);
+    pg_array_begin(&a, PG_ELEM_TEXT, r->count);
+    EACH(r, i)
+    pg_elem_text(&a, r->rows[i].text);
+    pg_array_end(&a);
+    store_pg__send(s, &s->work, SQL_NOTE_SIGNED, &a, &r->req, decode_nothing);
 }
 
 void store_pg__attempt(struct store *base, struct store_attempts *r)
@@ -284,5 +355,6 @@ void store_pg__enroll(struct store *base, struct store_register *r)
     pg_put_bytes(&a, r->genesis.data, r->genesis.len);
     pg_put_text(&a, r->address);
     pg_put_int8(&a, r->lock_key);
+    pg_put_bool(&a, r->watch_only);
     store_pg__send(s, &s->work, SQL_REGISTER_ACCOUNT, &a, &r->req, decode_register);
 }

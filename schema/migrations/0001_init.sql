@@ -62,6 +62,7 @@ CREATE TABLE txrelay.accounts (
     genesis          bytea NOT NULL CHECK (octet_length(genesis) = 32),
     address          text NOT NULL CHECK (length(address) BETWEEN 1 AND 128),
     lock_key         bigint NOT NULL UNIQUE,
+    watch_only       boolean NOT NULL DEFAULT false, -- its relays have no key: only what is signed elsewhere goes out
     claimant         text,
     claimant_address text,
     lock_held        boolean NOT NULL DEFAULT false, -- the claim was made by the session that holds the lock
@@ -127,6 +128,25 @@ CREATE INDEX outbox_order ON txrelay.outbox (account, priority DESC, id) WHERE n
 CREATE INDEX outbox_later ON txrelay.outbox (account, not_before) WHERE not_before IS NOT NULL;
 CREATE INDEX outbox_deadline ON txrelay.outbox (account, deadline) WHERE deadline IS NOT NULL;
 
+-- Whole extrinsics that were signed elsewhere (0007). A table of its own: their nonces are given, and what waits for its
+-- turn must not stand in the way of calls. nonce, hash, era_death: as a leader read them, NULL before. A row that was read
+-- is looked at again when its nonce's turn has come, its era is over, or wait_block is final.
+CREATE TABLE txrelay.outbox_signed (
+    id         bigint PRIMARY KEY DEFAULT nextval('txrelay.transaction_id'),
+    account    int NOT NULL,
+    extrinsic  bytea NOT NULL CHECK (octet_length(extrinsic) BETWEEN 1 AND 1048576),
+    key        text CHECK (octet_length(key) BETWEEN 1 AND 200),
+    creator    text CHECK (octet_length(creator) <= 200),
+    nonce      bigint CHECK (nonce >= 0),
+    hash       bytea CHECK (octet_length(hash) = 32),
+    era_death  bigint,
+    wait_block bigint,
+    waits      text,        -- for what, for people
+    waits_since timestamptz,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX outbox_signed_nonce ON txrelay.outbox_signed (account, nonce, id);
+
 -- Own table, because a finished transaction moves between partitions and a unique key there must hold their key.
 CREATE TABLE txrelay.idempotency_keys (
     account        int NOT NULL,
@@ -167,6 +187,7 @@ CREATE TABLE txrelay.pending_transactions (
     retries      int NOT NULL DEFAULT 0,
     stop_outcome txrelay.tx_outcome,    -- how it ends if one of its filler attempts gets in
     stop_reason  text,
+    signed       boolean NOT NULL DEFAULT false, -- elsewhere: the relay signs nothing of its own call
     blocked_since timestamptz,          -- refused by a node since then, and nothing better was heard
     created_at   timestamptz NOT NULL,  -- enqueued
     admitted_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -282,5 +303,5 @@ REVOKE ALL ON ALL TABLES IN SCHEMA txrelay FROM PUBLIC;
 REVOKE ALL ON ALL SEQUENCES IN SCHEMA txrelay FROM PUBLIC;
 GRANT USAGE ON SCHEMA txrelay TO txrelay_app, txrelay_relay, txrelay_follower;
 GRANT SELECT ON txrelay.schema_version TO txrelay_app, txrelay_relay, txrelay_follower;
-GRANT SELECT ON txrelay.accounts, txrelay.outbox, txrelay.pending_transactions, txrelay.attempts,
+GRANT SELECT ON txrelay.accounts, txrelay.outbox, txrelay.outbox_signed, txrelay.pending_transactions, txrelay.attempts,
     txrelay.cancellations, txrelay.bumps, txrelay.refusals, txrelay.finished_transactions TO txrelay_relay;

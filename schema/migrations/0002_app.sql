@@ -51,6 +51,20 @@ BEGIN
 END
 $$;
 
+-- The same, for what a relay has to sign.
+CREATE FUNCTION txrelay.keyed_account(p_function text, p_name text) RETURNS int
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_account int := account_of(p_name);
+BEGIN
+    IF (SELECT a.watch_only FROM accounts a WHERE a.account = v_account) THEN
+        PERFORM bad_argument(p_function, 'account', format('is "%s", whose key no relay has', left(p_name, 80)),
+            'Sign the extrinsic where the key is, and pass it to enqueue_signed.');
+    END IF;
+    RETURN v_account;
+END
+$$;
+
 -- The doorbell (README). The lock says whether the leader is awake: no flag, no snapshot, no race. Shared and until
 -- the end of the transaction, so an open transaction keeps its leader awake; taken again by a second enqueue it
 -- costs no further lock. Outside of a sleeping leader's first wake-up no commit carries a NOTIFY.
@@ -176,10 +190,10 @@ BEGIN
             SELECT a.account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
                    enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
                    enqueue.deadline_block, enqueue.retries
-            FROM accounts a WHERE a.alias = enqueue.account
+            FROM accounts a WHERE a.alias = enqueue.account AND NOT a.watch_only
             RETURNING id, account INTO v_id, v_account;
         IF NOT FOUND THEN
-            v_account := account_of(enqueue.account);
+            v_account := keyed_account('enqueue', enqueue.account);
             INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard, tip, max_tip,
                     deadline_block, retries)
                 VALUES (v_account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
@@ -190,7 +204,7 @@ BEGIN
     ELSE
         -- A concurrent call with the same key waits here for the first one's end. The key and the row are written by
         -- one transaction: there is no key without its transaction.
-        v_account := account_of(enqueue.account);
+        v_account := keyed_account('enqueue', enqueue.account);
         v_id := nextval('txrelay.transaction_id');
         LOOP
             INSERT INTO idempotency_keys (account, key, id, payload_sha256)
@@ -253,7 +267,7 @@ BEGIN
         PERFORM bad_argument('enqueue_many', format('keys[%s]', v_bad.n), format('has %s bytes; it must have 1 to 200',
             v_bad.bytes), 'Use NULL for no key, or a hash of a longer one.');
     END IF;
-    v_account := account_of(enqueue_many.account);
+    v_account := keyed_account('enqueue_many', enqueue_many.account);
     IF cardinality(calls) = 0 THEN
         RETURN '{}';
     END IF;
@@ -325,6 +339,10 @@ CREATE VIEW txrelay.transactions AS
            o.created_at, o.created_at AS updated_at, o.tip::numeric AS tip
     FROM txrelay.outbox o JOIN txrelay.accounts a USING (account)
     UNION ALL
+    SELECT s.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'outbox', 'queued', s.nonce, '0x' || encode(s.hash, 'hex'),
+           NULL, NULL, NULL, s.waits, 0, s.creator, s.key, s.created_at, coalesce(s.waits_since, s.created_at), NULL
+    FROM txrelay.outbox_signed s JOIN txrelay.accounts a USING (account)
+    UNION ALL
     SELECT p.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'pending', p.state::text, p.nonce,
            '0x' || encode(p.hash, 'hex'), '0x' || encode(p.block_hash, 'hex'), p.block_number, p.outcome::text, p.error,
            p.attempts, p.creator, p.key, p.created_at, p.updated_at,
@@ -346,17 +364,21 @@ CREATE VIEW txrelay.leader_state AS
            a.account, a.address AS account_address, a.hold, a.paused_since, a.reborn, a.life_since
     FROM txrelay.accounts a;
 
--- Accounts that do not move, and for how long: paused by whomever, or nodes refuse what is first in line. One probe of an
--- index an account.
+-- Accounts that do not move, and for how long: paused by whomever, nodes refuse what is first in line, or what was signed
+-- elsewhere waits for nonces below its own. Two probes of an index an account.
 CREATE VIEW txrelay.blocked_accounts AS
     SELECT a.alias AS account, '0x' || encode(a.account_id, 'hex') AS account_id,
-           least(a.paused_since, p.blocked_since) AS since, p.nonce, p.id, p.state::text AS state,
-           coalesce(a.paused_reason, p.error,
+           least(a.paused_since, p.blocked_since, s.waits_since) AS since, coalesce(p.nonce, s.nonce) AS nonce,
+           coalesce(p.id, s.id) AS id, coalesce(p.state::text, 'queued') AS state,
+           coalesce(a.paused_reason, p.error, CASE WHEN p.blocked_since IS NULL THEN s.waits END,
                (SELECT r.error FROM txrelay.refusals r WHERE r.account = a.account AND r.nonce = p.nonce
                 ORDER BY r.last_at DESC LIMIT 1)) AS reason, a.paused, a.paused_by, a.hold
     FROM txrelay.accounts a LEFT JOIN LATERAL (SELECT x.nonce, x.id, x.state, x.error, x.blocked_since
         FROM txrelay.pending_transactions x WHERE x.account = a.account ORDER BY x.account, x.nonce LIMIT 1) p ON true
-    WHERE a.paused OR p.blocked_since IS NOT NULL;
+    LEFT JOIN LATERAL (SELECT x.nonce, x.id, x.waits, x.waits_since FROM txrelay.outbox_signed x
+        WHERE x.account = a.account AND x.nonce > coalesce(a.next_nonce, -1) AND x.waits IS NOT NULL
+        ORDER BY x.account, x.nonce LIMIT 1) s ON true
+    WHERE a.paused OR p.blocked_since IS NOT NULL OR s.id IS NOT NULL;
 
 CREATE FUNCTION txrelay.status(id bigint) RETURNS SETOF txrelay.transactions
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -375,11 +397,14 @@ BEGIN
     FOR v_turn IN 1..2 LOOP
         -- Admission and this delete meet on the row's lock: one of them gets it, the other one sees that it is gone.
         IF outbox_end(NULL, ARRAY[cancel.id], ARRAY['cancelled']::tx_outcome[], ARRAY['cancelled by '
-                      || session_user], NULL) = 1 THEN
+                      || session_user], NULL) = 1
+           OR signed_end(NULL, ARRAY[cancel.id], ARRAY['cancelled']::tx_outcome[], ARRAY['cancelled by '
+                         || session_user], NULL) = 1 THEN
             RETURN 'cancelled';
         END IF;
         SELECT p.account INTO v_account FROM pending_transactions p WHERE p.id = cancel.id;
         IF FOUND THEN
+            PERFORM cancel_check(cancel.id);
             INSERT INTO cancellations (id, account, asked_by) VALUES (cancel.id, v_account, session_user)
                 ON CONFLICT DO NOTHING;
             -- Whether its leader sleeps or not: a leader that is busy would only look at its next poll.
@@ -432,6 +457,7 @@ DECLARE
     v_row record;
     v_tip numeric;
 BEGIN
+    PERFORM bump_check(bump.id);
     FOR v_turn IN 1..2 LOOP -- as in cancel
         -- An admission that is under way is waited for. One that comes later finds another version of the row than it
         -- read, and still gives it the lower tip: the row in bumps outlives it.

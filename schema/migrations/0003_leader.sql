@@ -68,7 +68,7 @@ END
 $$;
 
 CREATE FUNCTION txrelay.relay_register(p_alias text, p_account_id bytea, p_scheme text, p_genesis bytea,
-    p_address text, p_lock_key bigint) RETURNS int
+    p_address text, p_lock_key bigint, p_watch_only boolean DEFAULT false) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     a accounts;
@@ -92,8 +92,8 @@ BEGIN
     END IF;
     SELECT * INTO a FROM accounts t WHERE t.alias = p_alias;
     IF NOT FOUND THEN
-        INSERT INTO accounts (alias, account_id, scheme, genesis, address, lock_key)
-            VALUES (p_alias, p_account_id, p_scheme, p_genesis, p_address, p_lock_key)
+        INSERT INTO accounts (alias, account_id, scheme, genesis, address, lock_key, watch_only)
+            VALUES (p_alias, p_account_id, p_scheme, p_genesis, p_address, p_lock_key, p_watch_only)
             ON CONFLICT DO NOTHING RETURNING * INTO a;
         IF FOUND THEN
             RETURN a.account;
@@ -120,6 +120,10 @@ BEGIN
         PERFORM bad_argument('relay_register', 'p_lock_key', format('is %s, and %s is registered with %s', p_lock_key,
             p_alias, a.lock_key), 'Relays with different lock keys would not see each other. Use the same everywhere; '
             'to change it, stop all relays and update txrelay.accounts as the owner.');
+    ELSIF a.watch_only <> p_watch_only THEN
+        PERFORM bad_argument('relay_register', 'p_watch_only', format('is %s, and %s is registered %s a key',
+            p_watch_only, p_alias, CASE WHEN a.watch_only THEN 'without' ELSE 'with' END),
+            'Give every relay the key, or none; to change it, stop all relays and update txrelay.accounts as the owner.');
     ELSIF a.address <> p_address THEN
         UPDATE accounts t SET address = p_address WHERE t.account = a.account; -- another prefix, the same key
     END IF;

@@ -83,14 +83,14 @@ $$;
 -- Pending rows above p_after_nonce (-1: all) in nonce order, with the bytes of the current attempt and the hashes of
 -- the other attempts at the same nonce, which may still be the ones that get in: first those with a call of their own
 -- (so many: earlier_own), then the fillers that were to stop one. earlier_death: where the last of their eras ends, -1: one
--- is immortal.
+-- is immortal. Those of a row that was signed elsewhere are its own alone: it may be at a nonce that another one used.
 CREATE FUNCTION txrelay.leader_snapshot(p_account int, p_epoch bigint, p_after_nonce bigint, p_limit int)
 RETURNS TABLE (nonce bigint, id bigint, state text, hash bytea, attempt int, extrinsic bytea, call bytea,
     block_hash bytea, block_number bigint, era_birth bigint, era_death bigint, spec_version bigint,
     transaction_version bigint, tip numeric, block bigint, earlier bytea[], earlier_own int, earlier_death bigint,
     unknown boolean,
     priority int, deadline timestamptz, creator text, created_at timestamptz, admitted_at timestamptz, guard bigint,
-    max_tip numeric, deadline_block bigint, retries int, filler int, stop_outcome text, stop_reason text)
+    max_tip numeric, deadline_block bigint, retries int, filler int, stop_outcome text, stop_reason text, signed boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
@@ -100,7 +100,7 @@ BEGIN
            t.era_birth, t.era_death, t.spec_version, t.transaction_version, t.tip, t.block,
            coalesce(e.hashes, '{}'), coalesce(e.own, 0)::int, coalesce(e.death, 0),
            p.unknown, p.priority, p.deadline, p.creator, p.created_at, p.admitted_at, p.guard,
-           p.max_tip, p.deadline_block, p.retries, t.filler, p.stop_outcome::text, p.stop_reason
+           p.max_tip, p.deadline_block, p.retries, t.filler, p.stop_outcome::text, p.stop_reason, p.signed
     FROM (SELECT * FROM pending_transactions x WHERE x.account = p_account AND x.nonce > p_after_nonce
           ORDER BY x.account, x.nonce LIMIT p_limit) p
     CROSS JOIN LATERAL (SELECT * FROM attempts x WHERE x.account = p_account AND x.nonce = p.nonce
@@ -108,7 +108,8 @@ BEGIN
     LEFT JOIN LATERAL (SELECT array_agg(x.hash ORDER BY x.filler IS NOT NULL, x.number) AS hashes,
             count(*) FILTER (WHERE x.filler IS NULL) AS own,
             CASE WHEN bool_or(x.era_death IS NULL) THEN -1 ELSE max(x.era_death) END AS death FROM attempts x
-        WHERE p.attempt > 1 AND x.account = p_account AND x.nonce = p.nonce AND x.number < p.attempt) e ON true
+        WHERE p.attempt > 1 AND x.account = p_account AND x.nonce = p.nonce AND x.number < p.attempt
+            AND (NOT p.signed OR x.id = p.id)) e ON true
     ORDER BY p.nonce;
 END
 $$;
@@ -339,6 +340,14 @@ BEGIN
             coalesce(v_bad.outcome, 'NULL')), 'A filler fits its extrinsic and stops a transaction as cancelled, expired or '
             'failed; its own call names no outcome.');
     END IF;
+    SELECT p.nonce, p.id INTO v_bad FROM unnest(p_nonces, p_fillers) u (nonce, filler)
+        CROSS JOIN LATERAL (SELECT x.nonce, x.id FROM pending_transactions x WHERE x.account = p_account
+            AND x.nonce = u.nonce AND x.signed OFFSET 0) p
+        WHERE u.filler IS NULL LIMIT 1;
+    IF FOUND THEN
+        PERFORM order_error(format('leader_attempt: transaction %s at nonce %s was signed elsewhere', v_bad.id, v_bad.nonce),
+            'Its bytes are sent again as they are, or not at all.');
+    END IF;
     IF a.transaction_version <> p_transaction_version AND EXISTS (
             SELECT FROM unnest(p_nonces, p_fillers) u (nonce, filler)
             CROSS JOIN LATERAL (SELECT x.id FROM pending_transactions x WHERE x.account = p_account AND x.nonce = u.nonce
@@ -555,9 +564,9 @@ BEGIN
             b (nonce, hash, block_hash, block_number, outcome, error)
         CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
             AND x.nonce = b.nonce OFFSET 0) x
-        LEFT JOIN LATERAL (SELECT t.number, t.filler FROM attempts t WHERE t.account = p_account AND t.nonce = b.nonce
+        LEFT JOIN LATERAL (SELECT t.number, t.filler, t.id FROM attempts t WHERE t.account = p_account AND t.nonce = b.nonce
             AND t.hash = b.hash ORDER BY t.number DESC LIMIT 1) t ON true
-    WHERE p.ctid = x.at AND (b.block_hash IS NULL OR t.number IS NOT NULL
+    WHERE p.ctid = x.at AND (b.block_hash IS NULL OR t.number IS NOT NULL AND (NOT p.signed OR t.id = p.id)
         AND (p.id IS NULL OR (t.filler IS NULL) = (b.outcome IN ('ok', 'dispatch_error'))));
     GET DIAGNOSTICS v_found = ROW_COUNT;
     IF v_found <> v_count THEN
@@ -659,7 +668,8 @@ BEGIN
         PERFORM order_error('leader_reject: ok and dispatch_error are outcomes of the chain',
             'A transaction without a nonce ends as expired, cancelled, failed or usurped.');
     END IF;
-    v_found := outbox_end(p_account, p_ids, p_outcomes::tx_outcome[], p_errors, p_epoch);
+    v_found := outbox_end(p_account, p_ids, p_outcomes::tx_outcome[], p_errors, p_epoch)
+        + signed_end(p_account, p_ids, p_outcomes::tx_outcome[], p_errors, p_epoch);
     IF v_found <> v_count THEN
         PERFORM batch_changed('leader_reject', 'the outbox', v_found, v_count);
     END IF;
@@ -696,16 +706,17 @@ BEGIN
         PERFORM order_error(format('leader_requeue: nonce %s cannot be used up as %s', v_bad.nonce,
             coalesce(v_bad.outcome, 'NULL')), 'usurped, dispatch_error or failed; other ends are leader_finish''s.');
     END IF;
-    SELECT u.nonce, u.outcome, p.state, p.retries, t.number, t.filler INTO v_bad
+    SELECT u.nonce, u.outcome, p.state, p.retries, p.signed, t.number, t.filler INTO v_bad
         FROM unnest(p_nonces, p_hashes, p_outcomes) u (nonce, hash, outcome)
-        CROSS JOIN LATERAL (SELECT x.state, x.retries FROM pending_transactions x WHERE x.account = p_account
+        CROSS JOIN LATERAL (SELECT x.state, x.retries, x.signed FROM pending_transactions x WHERE x.account = p_account
             AND x.nonce = u.nonce AND x.id IS NOT NULL OFFSET 0) p
         LEFT JOIN LATERAL (SELECT x.number, x.filler FROM attempts x WHERE x.account = p_account AND x.nonce = u.nonce
             AND x.hash = u.hash ORDER BY x.number DESC LIMIT 1) t ON true
-        WHERE CASE WHEN u.outcome = 'dispatch_error' THEN p.retries = 0 OR t.number IS NULL OR t.filler IS NOT NULL
+        WHERE p.signed OR CASE WHEN u.outcome = 'dispatch_error' THEN p.retries = 0 OR t.number IS NULL OR t.filler IS NOT NULL
             ELSE p.state = 'finalized' END LIMIT 1;
     IF FOUND THEN
         PERFORM order_error(format('leader_requeue: nonce %s (%s) %s', v_bad.nonce, v_bad.state, CASE
+            WHEN v_bad.signed THEN 'was signed elsewhere, for this nonce'
             WHEN v_bad.outcome <> 'dispatch_error' THEN 'is in a finalized block'
             WHEN v_bad.number IS NULL THEN 'has no attempt with this hash'
             WHEN v_bad.filler IS NOT NULL THEN format('has a filler''s call in attempt %s', v_bad.number)

@@ -230,6 +230,7 @@ BEGIN
         SELECT o.ctid FROM idempotency_keys o
         WHERE o.account = p_account AND o.created_at < v_before
           AND NOT EXISTS (SELECT FROM outbox b WHERE b.id = o.id)
+          AND NOT EXISTS (SELECT FROM outbox_signed b WHERE b.id = o.id)
           AND NOT EXISTS (SELECT FROM pending_transactions p WHERE p.id = o.id)
         ORDER BY o.created_at LIMIT p_limit));
     GET DIAGNOSTICS v_keys = ROW_COUNT;

@@ -23,6 +23,7 @@ DECLARE
     b record;
     p pending_transactions;
     o outbox;
+    s outbox_signed;
     v_number int;
 BEGIN
     PERFORM check_nonces('leader_adopt', p_nonces);
@@ -32,7 +33,7 @@ BEGIN
         CONTINUE WHEN EXISTS (SELECT FROM attempts t WHERE t.account = p_account AND t.nonce = b.nonce AND t.hash = b.hash);
         SELECT * INTO p FROM pending_transactions x WHERE x.account = p_account AND x.nonce = b.nonce;
         IF FOUND THEN
-            CONTINUE WHEN p.call <> b.call;
+            CONTINUE WHEN p.call <> b.call OR p.signed; -- such a one is never signed anew
             PERFORM leader_attempt(p_account, p_epoch, ARRAY[b.nonce], ARRAY[b.hash], ARRAY[b.extrinsic], ARRAY[b.tip],
                 ARRAY[b.birth], ARRAY[b.death], p_spec_version, coalesce(a.transaction_version, p_transaction_version), p_block,
                 ARRAY['a later attempt was found, which the database had lost']);
@@ -40,6 +41,14 @@ BEGIN
             CONTINUE;
         END IF;
         CONTINUE WHEN b.nonce < a.used_nonce;
+        DELETE FROM outbox_signed x WHERE x.account = p_account AND x.extrinsic = b.extrinsic RETURNING x.* INTO s;
+        IF FOUND THEN
+            PERFORM signed_pend(a, s, b.nonce, b.hash, b.call_length, b.tip, b.birth, b.death, p_spec_version,
+                coalesce(a.transaction_version, p_transaction_version), p_block);
+            UPDATE accounts t SET next_nonce = greatest(t.next_nonce, b.nonce + 1) WHERE t.account = p_account;
+            v_adopted := v_adopted + 1;
+            CONTINUE;
+        END IF;
         DELETE FROM outbox x WHERE x.id = (SELECT y.id FROM outbox y WHERE y.account = p_account AND y.call = b.call
                 AND (b.at IS NULL OR y.created_at <= to_timestamp(b.at / 1000.0) + interval '1 min')
             ORDER BY y.priority DESC, y.id LIMIT 1) RETURNING x.* INTO o;

@@ -8,6 +8,6 @@ SELECT a.paused, a.hold, a.reborn, a.transaction_version, a.tip_start::text, a.t
        CASE WHEN cardinality(p.earlier) > 0 THEN
            (SELECT string_agg(e.hash, '' ORDER BY e.n) FROM unnest(p.earlier) WITH ORDINALITY e (hash, n)) END,
        p.guard, p.max_tip::text, p.deadline_block, p.retries, p.filler, p.stop_outcome, p.stop_reason, p.earlier_own,
-       p.earlier_death
+       p.earlier_death, p.signed
 FROM txrelay.leader_account($1, $2) a LEFT JOIN LATERAL txrelay.leader_snapshot($1, $2, $3, $4) p ON true
 ORDER BY p.nonce

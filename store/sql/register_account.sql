@@ -1,2 +1,2 @@
--- $1 alias, $2 account id, $3 scheme, $4 genesis, $5 address, $6 lock key
-SELECT txrelay.relay_register($1, $2, $3, $4, $5, $6)
+-- $1 alias, $2 account id, $3 scheme, $4 genesis, $5 address, $6 lock key, $7 without a key
+SELECT txrelay.relay_register($1, $2, $3, $4, $5, $6, $7)

@@ -183,7 +183,7 @@ class Case(unittest.TestCase):
             root.rows(f'CREATE DATABASE {self.db} TEMPLATE template_txr OWNER installer')
         root.conn.close()
         # As replica no trigger fires: records that never change can be emptied.
-        self.superuser().rows("SET session_replication_role = replica; TRUNCATE txrelay.accounts, txrelay.members, txrelay.outbox, "
+        self.superuser().rows("SET session_replication_role = replica; TRUNCATE txrelay.accounts, txrelay.members, txrelay.outbox, txrelay.outbox_signed, "
                               "txrelay.idempotency_keys, txrelay.cancellations, txrelay.bumps, txrelay.pending_transactions, "
                               "txrelay.attempts, txrelay.refusals, txrelay.finished_transactions RESTART IDENTITY")
         self.owner = self.session('installer')

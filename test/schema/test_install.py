@@ -7,19 +7,19 @@ import psycopg2
 from pgcase import MIGRATIONS, PG_SH, Background, Case, Server, Session, h32, migrate, wait_until
 
 FOLLOWER = {'status', 'history', 'follow_position'}
-APP = FOLLOWER | {'enqueue', 'enqueue_many', 'cancel', 'bump'}
+APP = FOLLOWER | {'enqueue', 'enqueue_many', 'enqueue_signed', 'cancel', 'bump'}
 RELAY = APP | {'relay_register', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_scan', 'member_beat',
                'leader_pause',
                'account_pause', 'account_resume', 'account_reconcile', 'leader_adopt', 'leader_snapshot', 'leader_outbox', 'leader_admit', 'leader_attempt',
                'leader_state', 'leader_finish', 'leader_reject', 'leader_requeue', 'leader_fill', 'leader_nonce',
-               'leader_cleanup', 'leader_look', 'leader_account', 'account_policy', 'ensure_partitions',
-               'drop_partitions'}
+               'leader_cleanup', 'leader_look', 'leader_account', 'leader_signed', 'leader_note', 'leader_admit_signed',
+               'account_policy', 'ensure_partitions', 'drop_partitions'}
 VIEWS = {'schema_version', 'transactions', 'leader_state', 'blocked_accounts', 'follow_accounts', 'follow_pending',
          'follow_finished', 'follow_kept'}
 READABLE = {
     'follower': VIEWS,
     'app': VIEWS,
-    'relay': VIEWS | {'accounts', 'outbox', 'pending_transactions', 'attempts', 'refusals', 'cancellations', 'bumps',
+    'relay': VIEWS | {'accounts', 'outbox', 'outbox_signed', 'pending_transactions', 'attempts', 'refusals', 'cancellations', 'bumps',
                       'finished_transactions', 'members'},
     'nobody': set(),
 }
@@ -129,6 +129,7 @@ class Rights(Case):
                        (nobody, 'SELECT * FROM txrelay.follow_pending'),
                        (nobody, 'SELECT txrelay.follow_position()'),
                        (follower, "SELECT txrelay.enqueue('alice', '\\x00')"),
+                       (follower, "SELECT txrelay.enqueue_signed('\\x00')"),
                        (follower, 'SELECT txrelay.cancel(1)'),
                        (follower, 'SELECT txrelay.bump(1)'),
                        (follower, 'SELECT * FROM txrelay.finished_transactions'),
@@ -136,6 +137,8 @@ class Rights(Case):
                        (self.app, 'UPDATE txrelay.follow_accounts SET alias = alias'),
                        (self.app, "INSERT INTO txrelay.outbox (account, call) VALUES (1, '\\x00')"),
                        (self.app, 'SELECT * FROM txrelay.outbox'),
+                       (self.app, 'SELECT * FROM txrelay.outbox_signed'),
+                       (self.app, 'SELECT * FROM txrelay.leader_signed(1, 1, 1, 0, 0)'),
                        (self.app, "SELECT txrelay.leader_pause(1, 1, 'payment', 'x')"),
                        (self.app, "SELECT txrelay.account_policy('alice')"),
                        (self.app, "SELECT txrelay.account_pause('alice', 'x')"),

@@ -285,7 +285,7 @@ class Fence(Case):
         self.pending()
         one = self.session('relay')
         writers = [f for f in self.leader_functions()
-                   if f['name'] not in UNFENCED | {'leader_outbox', 'leader_look'}]
+                   if f['name'] not in UNFENCED | {'leader_outbox', 'leader_signed', 'leader_look'}]
         sessions = [self.session('relay') for _ in writers]
         one.begin()
         self.assertTrue(self.claim(one, 'new', after_ms=9100)['granted'])

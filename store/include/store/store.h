@@ -50,6 +50,7 @@ struct store_register {
     const char *alias, *scheme, *address;
     struct store_bytes account_id, genesis;
     int64_t lock_key;
+    bool watch_only; /* the relay has no key of it: only what was signed elsewhere may be enqueued */
     int32_t account; /* out */
 };
 void store_register_start(struct store *s, struct store_register *r, store_cb cb);
@@ -199,6 +200,7 @@ struct store_pending_row {
     int64_t submitted_block; /* finalized height when it was signed */
     size_t earlier_count;    /* hashes of earlier attempts at this nonce: they may still be included */
     const uint8_t (*earlier)[32];
+    bool fixed;            /* its own bytes were signed elsewhere */
     size_t earlier_own;    /* so many of them, the first ones, were no fillers */
     int64_t earlier_death; /* where the last of their eras ends; -1: one is immortal; 0: there are none */
 };
@@ -222,7 +224,8 @@ void store_snapshot_start(struct store *s, struct store_snapshot *r, store_cb cb
 
 struct store_outbox_row {
     int64_t id;
-    struct store_bytes call;
+    struct store_bytes call; /* fixed: the whole extrinsic */
+    bool fixed, waited;      /* it was signed elsewhere; and has waited for a block */
     int32_t priority;
     int64_t deadline_ms; /* wall clock, -1: none */
     const char *creator;
@@ -235,12 +238,33 @@ struct store_outbox {
     struct store_req req;
     int32_t account;
     int64_t epoch;
-    uint32_t limit;
+    uint32_t limit; /* of calls, and of what was signed elsewhere */
+    int64_t next_nonce,
+        block; /* the account's, and the final block that was seen last: which of the latter are due */
     /* out */
     size_t count;
     const struct store_outbox_row *rows;
+    int64_t
+        reserved; /* with rows: the lowest nonce from the next one on that one of the latter waits for; -1 */
 };
 void store_outbox_start(struct store *s, struct store_outbox *r, store_cb cb);
+
+/* What was read of rows that were signed elsewhere and wait. */
+struct store_note_row {
+    int64_t id, nonce; /* -1: it does not decode */
+    uint8_t hash[32];
+    int64_t era_death;  /* -1: immortal */
+    int64_t wait_block; /* not due before this block is final; -1: when its nonce's turn has come */
+    const char *text;   /* what it waits for */
+};
+struct store_note {
+    struct store_req req;
+    int32_t account;
+    int64_t epoch;
+    size_t count;
+    const struct store_note_row *rows;
+};
+void store_note_start(struct store *s, struct store_note *r, store_cb cb);
 
 /* What the database's clock, the applications and the operators say. Outbox rows past their deadline end as
  * expired in it; pending transactions come back that are to be stopped (their deadline has passed, or
@@ -271,7 +295,7 @@ struct store_attempt_row {
     int64_t nonce;
     uint8_t hash[32];
     struct store_bytes extrinsic;
-    struct store_bytes call;      /* fill only */
+    struct store_bytes call;      /* fill; admit_signed: its length */
     const char *tip;              /* decimal; NULL = "0" */
     int64_t era_birth, era_death; /* -1: immortal */
     const char *reason;  /* attempt: why the former one ended; fill: error text of the ended transaction */
@@ -280,6 +304,7 @@ struct store_attempt_row {
      * `outcome` with `stop_reason` if these bytes get in. 0: the transaction's own call. */
     uint32_t filler_len;
     const char *stop_reason;
+    int64_t block; /* admit_signed: no block up to this one holds it */
 };
 struct store_attempts {
     struct store_req req;
@@ -289,9 +314,11 @@ struct store_attempts {
     int64_t block; /* finalized height now */
     size_t count;
     const struct store_attempt_row *rows;
-    int64_t next_nonce; /* out (admit, fill) */
+    int64_t next_nonce; /* out (admit, admit_signed, fill); admit_signed: in, the one before it */
 };
 void store_admit_start(struct store *s, struct store_attempts *r, store_cb cb);
+/* Rows that were signed elsewhere, at nonces of their own. */
+void store_admit_signed_start(struct store *s, struct store_attempts *r, store_cb cb);
 void store_attempt_start(struct store *s, struct store_attempts *r, store_cb cb);
 void store_fill_start(struct store *s, struct store_attempts *r, store_cb cb);
 

@@ -355,6 +355,7 @@ static void test_fencing(void **state)
                                     .hash = {1}};
     struct store_attempts w = {.account = a.account, .epoch = a.epoch, .block = 1, .count = 1, .rows = &row};
     REFUSED(admit, &w);
+    REFUSED(admit_signed, &w);
     row.nonce = 5;
     REFUSED(attempt, &w);
     REFUSED(fill, &w);
@@ -379,6 +380,9 @@ static void test_fencing(void **state)
     REFUSED(adopt, &adopt);
     struct store_look look = {.account = a.account, .epoch = a.epoch};
     REFUSED(look, &look);
+    struct store_note_row read = {.id = left, .nonce = 6, .era_death = -1, .wait_block = -1, .text = "waits"};
+    struct store_note note = {.account = a.account, .epoch = a.epoch, .count = 1, .rows = &read};
+    REFUSED(note, &note);
     nothing_is_left_out();
     bool renewed = true;
     struct store_renew renew = {.holder = "me",
