@@ -9,33 +9,59 @@
 
 enum { CALL_TIMEOUT_MS = 10000 };
 
-static int load_key(const struct config_account *a, struct keypair **ret, struct err *err)
+static int parse_account(const struct config_account *a, uint8_t id[ACCOUNT_ID_MAX], size_t *ret_len,
+                         struct err *err)
 {
-    enum key_scheme scheme;
-    if (!key_scheme_parse(a->scheme, &scheme))
-        return err_set(err, ERR_CONFIG,
-                       "account %s: scheme '%s' is not one of: sr25519, ed25519, ecdsa, ethereum", a->alias,
-                       a->scheme);
-    int rc = keypair_from_file(a->key_file, scheme, ret, err);
+    if (account_id_parse(a->account, id, ret_len))
+        return 0;
+    return err_set(err, ERR_CONFIG, "account %s: '%s' is neither an SS58 address nor 0x with 64 or 40 digits",
+                   a->alias, a->account);
+}
+
+static int load_key(const struct config_account *a, struct service_account *ret, struct err *err)
+{
+    uint8_t want[ACCOUNT_ID_MAX];
+    size_t want_len, have_len;
+    int rc = keypair_from_file(a->key_file, ret->scheme, &ret->key, err);
     if (rc)
         return err_set(err, rc, "account %s: %s", a->alias, err->text);
     if (!a->account || !*a->account)
         return 0;
-    uint8_t want[ACCOUNT_ID_MAX];
-    size_t want_len, have_len;
-    const uint8_t *have = keypair_account_id(*ret, &have_len);
-    if (!account_id_parse(a->account, want, &want_len))
-        rc = err_set(err, ERR_CONFIG,
-                     "account %s: '%s' is neither an SS58 address nor 0x with 64 or 40 digits", a->alias,
-                     a->account);
-    else if (want_len != have_len || memcmp(want, have, have_len))
+    const uint8_t *have = keypair_account_id(ret->key, &have_len);
+    rc = parse_account(a, want, &want_len, err);
+    if (rc == 0 && (want_len != have_len || memcmp(want, have, have_len) != 0))
         rc = err_set(
             err, ERR_KEY_MISMATCH,
             "account %s: the %s key in %s belongs to %s, not to %s: give the right key file or address",
             a->alias, a->scheme, a->key_file, hex_log(have, have_len), a->account);
     if (rc)
-        *ret = keypair_free(*ret);
+        ret->key = keypair_free(ret->key);
     return rc;
+}
+
+/* With a key, or an address alone. */
+static int load_account(const struct config_file *f, const struct config_account *a,
+                        struct service_account *ret, struct err *err)
+{
+    if (!key_scheme_parse(a->scheme, &ret->scheme))
+        return err_set(err, ERR_CONFIG,
+                       "account %s: scheme '%s' is not one of: sr25519, ed25519, ecdsa, ethereum", a->alias,
+                       a->scheme);
+    if (a->key_file && *a->key_file)
+        return load_key(a, ret, err);
+    if (!a->account || !*a->account)
+        return err_set(
+            err, ERR_CONFIG,
+            "account %s: give its key_file, or its address as account where what it sends is signed "
+            "elsewhere",
+            a->alias);
+    if (!f->database.url)
+        return err_set(
+            err, ERR_CONFIG,
+            "account %s: what is signed elsewhere comes through a database, and none is configured: give "
+            "database.url, or a key_file",
+            a->alias);
+    return parse_account(a, ret->id, &ret->id_len, err);
 }
 
 static void settings(const struct config_file *f, struct service_config *ret)
@@ -115,7 +141,7 @@ int cli_service_config(const struct config *c, struct service_config *ret, struc
         a->alias = f->accounts[i].alias;
         a->has_lock_key = f->accounts[i].lock_key != NULL;
         a->lock_key = a->has_lock_key ? *f->accounts[i].lock_key : 0;
-        rc = load_key(&f->accounts[i], &a->key, err);
+        rc = load_account(f, &f->accounts[i], a, err);
         if (rc == 0)
             ret->account_count++;
     }

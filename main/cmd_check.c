@@ -219,11 +219,12 @@ static void check_chain(const struct service_config *c)
 static void check_keys(const struct service_config *c)
 {
     for (size_t i = 0; i < c->account_count; i++) {
-        size_t len;
-        const uint8_t *id = keypair_account_id(c->accounts[i].key, &len);
+        const struct service_account *a = &c->accounts[i];
+        size_t len = a->id_len;
+        const uint8_t *id = a->key ? keypair_account_id(a->key, &len) : a->id;
         char text[200];
-        snprintf(text, sizeof(text), "%s: %s key, account id %s", c->accounts[i].alias,
-                 key_scheme_name(keypair_scheme(c->accounts[i].key)), hex_log(id, len));
+        snprintf(text, sizeof(text), "%s: %s%s, account id %s", a->alias, key_scheme_name(a->scheme),
+                 a->key ? " key" : ", no key (what is signed elsewhere)", hex_log(id, len));
         good("key", text);
     }
 }

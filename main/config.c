@@ -24,7 +24,7 @@ enum { KEEP_DAYS_MAX = 36500 };
 static const cyaml_schema_field_t account_fields[] = {
     STR_REQ("alias", struct config_account, alias),
     STR_REQ("scheme", struct config_account, scheme),
-    STR_REQ("key_file", struct config_account, key_file),
+    STR_OPT("key_file", struct config_account, key_file),
     STR_OPT("account", struct config_account, account),
     CYAML_FIELD_INT_PTR("lock_key", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_account,
                         lock_key),

@@ -11,8 +11,8 @@
 struct config_account {
     char *alias;
     char *scheme;      /* sr25519 | ed25519 | ecdsa | ethereum */
-    char *key_file;    /* holds a secret URI; mode 0600 */
-    char *account;     /* optional: SS58 or 0x; the key must belong to it */
+    char *key_file;    /* holds a secret URI; mode 0600; NULL: only what is signed elsewhere is sent */
+    char *account;     /* SS58 or 0x: the key must belong to it; optional with a key */
     int64_t *lock_key; /* optional override of the advisory lock's key */
 };
 

@@ -35,11 +35,14 @@ void account_init(struct account *a, struct service *s, int index, const struct 
     a->alias = xstrdup(config->alias);
     a->has_lock_key = config->has_lock_key;
     a->lock_key = config->lock_key;
-    size_t len;
-    const uint8_t *id = keypair_account_id(a->key, &len);
+    size_t len = config->id_len;
+    const uint8_t *id = a->key ? keypair_account_id(a->key, &len) : config->id;
     memcpy(a->id, id, len);
     a->id_len = len;
-    a->manager = manager_new(&s->config.manager);
+    a->scheme = a->key ? keypair_scheme(a->key) : config->scheme;
+    struct manager_config manager = s->config.manager;
+    manager.keyless = !a->key;
+    a->manager = manager_new(&manager);
     wake_init(&a->wake);
     a->timer = loop_timer_new(s->loop, on_timer, a);
     HASH_ADD_KEYPTR(hh, s->by_id, a->id, (unsigned)a->id_len, a);
@@ -77,6 +80,7 @@ static void effect(struct account *a, const struct manager_effect *fx)
     case MANAGER_FX_STORE_REQUEUE:
     case MANAGER_FX_STORE_PAUSE:
     case MANAGER_FX_STORE_ADOPT:
+    case MANAGER_FX_STORE_NOTE:
         account_store_effect(a, fx);
         return;
     case MANAGER_FX_WANT_OUTBOX:

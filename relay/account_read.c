@@ -99,6 +99,7 @@ static void chunk(struct op *op)
             .submitted_block = p->submitted_block > 0 ? (uint64_t)p->submitted_block : 0,
             .earlier = p->earlier,
             .earlier_count = p->earlier_count,
+            .fixed = p->fixed,
         };
         rows[i].stage = snapshot_stage(p->state);
         memcpy(rows[i].hash, p->hash, 32);
@@ -188,10 +189,13 @@ void account_load(struct account *a, const struct manager_effect *fx)
 /* ---- the outbox and its doorbell ---- */
 
 /* Rows that can never be sent are found here, where the metadata is: the manager rejects them. */
-static void deliver(struct account *a, const struct store_outbox *r)
+static void deliver(const struct op *op)
 {
+    struct account *a = op->account;
+    const struct store_outbox *r = &op->u.outbox;
     const struct node_info *info = node_info(a->service->node);
     struct manager_outbox_row *rows = xcalloc(r->count, sizeof(*rows));
+    struct manager_signed *fixed = xcalloc(r->count, sizeof(*fixed));
     struct err *errs = xcalloc(r->count, sizeof(*errs));
     for (size_t i = 0; i < r->count; i++) {
         const struct store_outbox_row *o = &r->rows[i];
@@ -207,12 +211,36 @@ static void deliver(struct account *a, const struct store_outbox *r)
             .deadline_block = o->deadline_block > 0 ? (uint64_t)o->deadline_block : 0,
             .retries = o->retries,
         };
-        if (codec_check_call(info->metadata, o->call.data, o->call.len, &errs[i]))
+        if (o->fixed)
+            signed_check(op, o, &rows[i], &fixed[i], &errs[i]);
+        else if (!a->key)
+            rows[i].bad = "the relay has no key of this account: sign it elsewhere, and use enqueue_signed";
+        else if (codec_check_call(info->metadata, o->call.data, o->call.len, &errs[i]))
             rows[i].bad = errs[i].text;
     }
-    account_event(a, &(struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = rows, .count = r->count});
+    account_event(a, &(struct manager_event){.type = MANAGER_EV_OUTBOX,
+                                             .outbox = rows,
+                                             .count = r->count,
+                                             .has_reserved = r->reserved >= 0,
+                                             .reserved = (uint64_t)r->reserved});
     free(errs);
+    free(fixed);
     free(rows);
+}
+
+static void fetched_all(struct op *op)
+{
+    struct account *a = op->account;
+    if (op_current(op)) {
+        if (signed_births_failed(op) || !node_info(a->service->node)) {
+            account_wake(a, WAKE_EV_FAILED);
+        } else {
+            FAILPOINT("after_fetch");
+            account_wake(a, WAKE_EV_ROWS);
+            deliver(op);
+        }
+    }
+    op_free(op);
 }
 
 static void fetched(struct store_req *req)
@@ -226,9 +254,9 @@ static void fetched(struct store_req *req)
         } else if (!op->u.outbox.count) {
             account_wake(a, WAKE_EV_NONE);
         } else {
-            FAILPOINT("after_fetch");
-            account_wake(a, WAKE_EV_ROWS);
-            deliver(a, &op->u.outbox);
+            if (!signed_births(op, fetched_all))
+                fetched_all(op);
+            return;
         }
     }
     op_free(op);
@@ -237,8 +265,12 @@ static void fetched(struct store_req *req)
 void account_fetch(struct account *a)
 {
     struct op *op = op_new(a, MANAGER_WRITE_LOAD, MANAGER_EV_OUTBOX, 0);
-    op->u.outbox =
-        (struct store_outbox){.account = a->store_account, .epoch = a->epoch, .limit = a->outbox_limit};
+    struct manager_view view = manager_look(a->manager);
+    op->u.outbox = (struct store_outbox){.account = a->store_account,
+                                         .epoch = a->epoch,
+                                         .limit = a->outbox_limit,
+                                         .next_nonce = (int64_t)view.next_nonce,
+                                         .block = (int64_t)view.seen};
     store_outbox_start(a->service->store, &op->u.outbox, fetched);
 }
 

@@ -39,6 +39,8 @@ void op_free(struct op *op)
     free(op->state_rows);
     free(op->finish_rows);
     free(op->adopt_rows);
+    free(op->note_rows);
+    signed_births_free(op);
     free(op->rows);
     free(op->call_lens);
     free(op->amounts);
@@ -207,7 +209,7 @@ static void attempts(struct account *a, const struct manager_effect *fx)
     op->call_lens = xcalloc(op->count, sizeof(*op->call_lens));
     op->amounts = xcalloc(op->count, sizeof(*op->amounts));
     size_t count = op->count;
-    int rc = sign_rows(op);
+    int rc = fx->fixed ? signed_take(op) : sign_rows(op);
     if (rc == 0 && op->write == MANAGER_WRITE_RESIGN)
         rc = leave_out_known(op, &count);
     if (rc || !count) {
@@ -222,9 +224,13 @@ static void attempts(struct account *a, const struct manager_effect *fx)
     op->u.attempts.block = (int64_t)info->finalized_number;
     op->u.attempts.count = count;
     op->u.attempts.rows = op->attempt_rows;
+    op->u.attempts.next_nonce = (int64_t)fx->nonce;
     if (op->write == MANAGER_WRITE_ADMIT)
         FAILPOINT("before_admit");
-    kinds[fx->type].start(a->service->store, &op->u.attempts, attempts_stored);
+    if (fx->fixed)
+        store_admit_signed_start(a->service->store, &op->u.attempts, attempts_stored);
+    else
+        kinds[fx->type].start(a->service->store, &op->u.attempts, attempts_stored);
 }
 
 /* ---- statuses, ends, nonce ---- */
@@ -348,6 +354,8 @@ void account_store_effect(struct account *a, const struct manager_effect *fx)
         pause_account(a, fx);
     else if (fx->type == MANAGER_FX_STORE_ADOPT)
         account_adopt(a, fx);
+    else if (fx->type == MANAGER_FX_STORE_NOTE)
+        account_note(a, fx);
     else
         ends(a, fx);
 }

@@ -25,7 +25,8 @@ struct account {
     struct service *service;
     int index; /* in service->accounts, and the elector's index */
     char *alias;
-    struct keypair *key;
+    struct keypair *key; /* NULL: what is signed elsewhere is sent, nothing else */
+    enum key_scheme scheme;
     uint8_t id[ACCOUNT_ID_MAX];
     size_t id_len;
     char address[SS58_TEXT_MAX + 8];

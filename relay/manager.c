@@ -74,8 +74,10 @@ static void chain_up(struct manager *m, const struct manager_event *ev)
     if (ev->number > m->finalized)
         m->finalized = ev->number;
     m->best = ev->best;
-    if (!m->spec_version)
+    if (!m->spec_version) {
         m->spec_version = ev->spec_version;
+        m->runtime_block = ev->best;
+    }
     manager__runtime(m, ev->spec_version, ev->transaction_version);
     if (m->phase == MANAGER_CHAIN_WAIT && !m->following)
         manager__chain_ready(m);
@@ -146,6 +148,9 @@ static void store_event(struct manager *m, const struct manager_event *ev)
         return;
     case MANAGER_EV_REJECT_STORED:
         stored(m, MANAGER_WRITE_REJECT);
+        return;
+    case MANAGER_EV_NOTE_STORED:
+        stored(m, MANAGER_WRITE_NOTE);
         return;
     case MANAGER_EV_ADOPTED:
         if (stored(m, MANAGER_WRITE_ADOPT))
@@ -218,6 +223,7 @@ static void event(struct manager *m, const struct manager_event *ev)
     case MANAGER_EV_NONCE_STORED:
     case MANAGER_EV_REQUEUE_STORED:
     case MANAGER_EV_PAUSE_STORED:
+    case MANAGER_EV_NOTE_STORED:
     case MANAGER_EV_ADOPTED:
     case MANAGER_EV_WRITE_FAILED:
         store_event(m, ev);
@@ -246,6 +252,7 @@ static void pump(struct manager *m)
     manager__reborn_pump(m);
     manager__adopt_pump(m);
     manager__finish_pump(m);
+    manager__give_back_pump(m);
     manager__nonce_pump(m);
     manager__send_pump(m);
     manager__states_pump(m);
@@ -297,6 +304,7 @@ struct manager_view manager_look(const struct manager *m)
 {
     return (struct manager_view){
         .next_nonce = m->next,
+        .seen = m->seen,
         .open = m->rows,
         .unsent = m->sets[ROW_UNSENT].count,
         .unsure = m->sets[ROW_UNSURE].count,

@@ -5,7 +5,7 @@
 
 #include "manager_internal.h"
 
-static uint32_t room(const struct manager *m)
+uint32_t manager__room(const struct manager *m)
 {
     size_t used = manager__not_in_block(m);
     uint32_t left = used < m->window ? m->window - (uint32_t)used : 0;
@@ -19,8 +19,8 @@ static bool may_admit(struct manager *m)
     return m->phase == MANAGER_LEADING && m->chain_up && !m->gate_shut && m->hold == MANAGER_HOLD_NONE &&
            !m->rewind && !m->nonce_wanted && !m->hold_wanted && !m->write_out[MANAGER_WRITE_PAUSE] &&
            !m->write_out[MANAGER_WRITE_ADMIT] && !m->write_out[MANAGER_WRITE_REJECT] &&
-           !m->write_out[MANAGER_WRITE_NONCE] && room(m) > 0 && m->beat >= m->sign_beat &&
-           !manager__stillborn(m);
+           !m->write_out[MANAGER_WRITE_NONCE] && !m->write_out[MANAGER_WRITE_NOTE] && manager__room(m) > 0 &&
+           m->beat >= m->sign_beat && !manager__stillborn(m);
 }
 
 void manager__admit_pump(struct manager *m)
@@ -28,7 +28,7 @@ void manager__admit_pump(struct manager *m)
     if (m->wanted || !may_admit(m))
         return;
     m->wanted = true;
-    manager__fx(m, MANAGER_FX_WANT_OUTBOX)->limit = room(m);
+    manager__fx(m, MANAGER_FX_WANT_OUTBOX)->limit = manager__room(m);
 }
 
 static uint64_t deadline_of(const struct manager_outbox_row *o)
@@ -55,14 +55,20 @@ static const char *bad_row(const struct manager *m, const struct manager_outbox_
     return buf;
 }
 
-static void reject(struct manager *m, const struct manager_event *ev, size_t bad)
+/* `more`: rejected already, with their texts. */
+static void reject(struct manager *m, const struct manager_event *ev, size_t bad,
+                   const struct manager_row_effect *more, size_t count)
 {
-    if (!bad)
+    if (!bad && !count)
         return;
     manager__write_start(m, MANAGER_WRITE_REJECT);
-    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_STORE_REJECT, bad);
+    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_STORE_REJECT, bad + count);
+    memcpy(fx->rows, more, count * sizeof(*more));
+    fx->count = count;
     for (size_t i = 0; i < ev->count; i++) {
         char buf[200];
+        if (ev->outbox[i].fixed)
+            continue;
         const char *outcome, *why = bad_row(m, &ev->outbox[i], buf, sizeof(buf), &outcome);
         if (!why)
             continue;
@@ -74,9 +80,12 @@ static void reject(struct manager *m, const struct manager_event *ev, size_t bad
     }
 }
 
-static void admit(struct manager *m, const struct manager_event *ev, size_t good)
+/* `below`: the nonce that the last of them has to stay below. */
+static void admit(struct manager *m, const struct manager_event *ev, size_t good, uint64_t below)
 {
-    uint32_t max = room(m);
+    uint64_t max = manager__room(m);
+    if (max > below - m->next)
+        max = below - m->next;
     if (good > max)
         good = max; /* the window shrank since they were asked for: the rest stays in the outbox */
     if (!good)
@@ -93,7 +102,7 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
         const struct manager_outbox_row *o = &ev->outbox[i];
         char buf[200];
         const char *outcome;
-        if (bad_row(m, o, buf, sizeof(buf), &outcome))
+        if (o->fixed || bad_row(m, o, buf, sizeof(buf), &outcome))
             continue;
         uint8_t *call = manager__keep(m, xmalloc(o->call_len));
         if (o->call_len)
@@ -111,12 +120,13 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
         row->call_len = o->call_len;
         row->guard = o->guard;
     }
-    m->admit_count = (uint32_t)fx->count;
+    m->admit_count = m->admit_ahead = (uint32_t)fx->count;
 }
 
 void manager__outbox(struct manager *m, const struct manager_event *ev)
 {
-    size_t bad = 0;
+    size_t bad = 0, calls = 0, more;
+    struct manager_row_effect *rejects;
     if (!m->wanted)
         return;
     m->wanted = false;
@@ -124,10 +134,15 @@ void manager__outbox(struct manager *m, const struct manager_event *ev)
         return; /* they stay in the outbox and are asked for again */
     char buf[200];
     const char *outcome;
-    for (size_t i = 0; i < ev->count; i++)
+    for (size_t i = 0; i < ev->count; i++) {
+        if (ev->outbox[i].fixed)
+            continue;
+        calls++;
         bad += bad_row(m, &ev->outbox[i], buf, sizeof(buf), &outcome) != NULL;
-    admit(m, ev, ev->count - bad);
-    reject(m, ev, bad);
+    }
+    uint64_t below = manager__signed(m, ev, &rejects, &more);
+    admit(m, ev, calls - bad, below);
+    reject(m, ev, bad, rejects, more);
 }
 
 static void keep_terms(struct row *row, const struct admitting *a, u128 tip)
@@ -141,11 +156,22 @@ static void keep_terms(struct row *row, const struct admitting *a, u128 tip)
     t->retries = a->retries;
 }
 
+void manager__admit_over(struct manager *m)
+{
+    m->admit_count = m->admit_ahead = 0;
+    m->admit_fixed = false;
+}
+
 void manager__admitted(struct manager *m, const struct manager_event *ev)
 {
+    if (m->admit_fixed) {
+        manager__signed_admitted(m, ev);
+        return;
+    }
     PRE(ev->count == m->admit_count && m->admit_first == m->next);
     manager__ring_cover(m, m->rows ? m->low : m->next, m->next + ev->count);
-    m->admit_count = m->admit_conflicts = 0;
+    manager__admit_over(m);
+    m->admit_conflicts = 0;
     for (size_t i = 0; i < ev->count; i++) {
         const struct manager_written_row *w = &ev->written[i];
         PRE(w->nonce == m->admit_first + i);

@@ -112,23 +112,33 @@ static void usurped(struct manager *m, struct row *row, const struct manager_inc
                     const struct manager_block *block)
 {
     unsigned long long nonce = row->nonce, number = block->number;
-    manager__alert(m, "nonce %llu was used in block %llu by %s, which this relay did not sign", nonce, number,
-                   hex_log(x->hash, 32));
+    const char *whose =
+        row->fixed ? "not by what was signed for it elsewhere" : "which this relay did not sign";
+    manager__alert(m, "nonce %llu was used in block %llu by %s, %s", nonce, number, hex_log(x->hash, 32),
+                   whose);
     if (manager__drop_hole(m, row))
         return;
     /* One that was to be stopped cannot take effect any more: that is what was asked for. */
     struct row_end *e = end(m, row, row->stop ? row->stop->outcome : "usurped", row->hash, NULL);
     e->used_block = block->number;
-    e->requeue = m->account.requeue_usurped && row->id && (!row->stop || PLANTED(REQUEUE_STOPPED));
-    why_lost(row, "nonce %llu was used in block %llu by %s, which this relay did not sign", nonce, number,
-             hex_log(x->hash, 32));
+    e->requeue =
+        m->account.requeue_usurped && row->id && !row->fixed && (!row->stop || PLANTED(REQUEUE_STOPPED));
+    why_lost(row, "nonce %llu was used in block %llu by %s, %s", nonce, number, hex_log(x->hash, 32), whose);
+}
+
+/* None of its bytes can get in any more, and its nonce is not used. */
+void manager__end_unused(struct manager *m, struct row *row, const char *outcome, const char *why)
+{
+    struct row_end *e = end(m, row, outcome, row->hash, NULL);
+    e->given_back = true;
+    manager__plain(e->error, sizeof(e->error), why);
 }
 
 /* A row of the account's former life whose bytes are all dead. */
 void manager__end_former(struct manager *m, struct row *row)
 {
     struct row_end *e = end(m, row, row->stop ? row->stop->outcome : "failed", row->hash, NULL);
-    e->requeue = m->account.requeue_usurped && row->id && !row->stop;
+    e->requeue = m->account.requeue_usurped && row->id && !row->fixed && !row->stop;
     why_lost(row, "nonce %llu belongs to a former life of the account, which was reaped",
              (unsigned long long)row->nonce);
 }
@@ -296,6 +306,7 @@ void manager__finalized(struct manager *m, const struct manager_block *block)
     }
     balance(m, block);
     manager__eras(m);
+    manager__signed_over(m);
 }
 
 /* ---- storing ends ---- */
@@ -361,6 +372,13 @@ void manager__finish_pump(struct manager *m)
 void manager__ends_stored(struct manager *m, enum manager_write write)
 {
     const struct batch *b = &m->batch[write];
-    for (size_t i = 0; i < b->count; i++)
-        manager__row_remove(m, manager__at(m, b->nonces[i]));
+    for (size_t i = 0; i < b->count; i++) {
+        struct row *row = manager__at(m, b->nonces[i]);
+        if (row->end->given_back) {
+            m->probe_now = true;
+            if (row->nonce < m->given_back)
+                m->given_back = row->nonce;
+        }
+        manager__row_remove(m, row);
+    }
 }

@@ -5,6 +5,7 @@
  *   manager_row.c      a row's states and what a change of state means for sets and counters
  *   manager_load.c     snapshot, promotion, what the first probe means for next nonce and holes
  *   manager_admit.c    outbox to rows
+ *   manager_signed.c   what was signed elsewhere: never signed again, nonces that are given
  *   manager_send.c     submissions, their answers, watch statuses
  *   manager_follow.c   finalized blocks: the truth
  *   manager_repair.c   beats, probes, new bytes, fillers
@@ -37,8 +38,11 @@ enum {
     RESIGN_EASY = 4,    /* so many new signatures in a row come one a block, later ones more rarely */
     RESIGN_GAP_MAX = 8, /* blocks between two later ones */
     NOTE_SIZE = 200,    /* of a node's text that is kept */
-    FUTURES_MAX = 5,    /* answers 'future' in a row before it is told */
-    CONFLICTS_MAX = 3,  /* admissions refused in a row before everything is loaded again */
+    SEARCH_BLOCKS =
+        1024, /* an immortal extrinsic that was sent before it came here is looked for so far back */
+    SEARCH_NONCES = 4096,          /* one whose nonce is further back than this is not looked for */
+    FUTURES_MAX = 5,               /* answers 'future' in a row before it is told */
+    CONFLICTS_MAX = 3,             /* admissions refused in a row before everything is loaded again */
     RECONCILE_BLOCKS_MAX = 100000, /* blocks that are looked through for lost commits */
     LOOK_MS = 1000,                /* between two looks at the table's clock and cancellations */
     LOOK_RETRY_MS = 200,           /* after one that failed */
@@ -100,7 +104,8 @@ struct row_end {
     uint64_t used_block; /* without a block of ours: as of this one the nonce is used; 0: it is not */
     uint32_t index;
     bool has_block, has_fee;
-    bool requeue; /* the transaction goes back to the outbox */
+    bool given_back; /* nothing of it can get in and nobody used the nonce: it is free again */
+    bool requeue;    /* the transaction goes back to the outbox */
     u128 fee;
 };
 
@@ -165,6 +170,7 @@ struct row {
     bool filler : 1;  /* the current attempt is one */
     bool refused : 1; /* the note is not in the history yet */
     bool unstored : 1; /* the status is not stored yet */
+    bool fixed : 1;    /* its own bytes were signed elsewhere */
 };
 
 struct nset {
@@ -179,6 +185,7 @@ struct hash_entry {
 };
 
 struct admitting {
+    uint64_t nonce, from_block; /* fixed */
     u128 max_tip;
     uint64_t deadline_block;
     uint32_t retries;
@@ -204,6 +211,7 @@ enum {
     ALERT_FUTURE = 128,
     ALERT_GUARD = 512,
     ALERT_BALANCE = 1024,
+    ALERT_BELOW = 2048,
     ALERTS_OF_SENDING = ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
 };
 enum { WRITE_COUNT = MANAGER_WRITE_LOAD + 1 };
@@ -221,6 +229,7 @@ struct manager {
     size_t cap;
     uint64_t low, next; /* rows live in [low, next) */
     size_t rows;
+    size_t fixed_rows;
     struct nset sets[SET_COUNT];
     struct hash_entry *table;
     size_t table_cap, table_count;
@@ -241,6 +250,8 @@ struct manager {
     uint64_t gap_from;     /* a skipped height that was asked for again */
     uint32_t spec_version, transaction_version;
     uint32_t runtimes; /* changes of the runtime */
+    uint64_t
+        runtime_block; /* the best block at the last one: a final block far above it is under this runtime */
     uint32_t blocks;   /* best blocks heard of, from 1 */
     uint32_t beat;     /* best blocks, and steps of a stalled chain, from 1 */
     uint64_t beat_at;  /* deadline of a stalled chain's next step */
@@ -269,6 +280,10 @@ struct manager {
     bool wanted;
     uint64_t admit_first;
     uint32_t admit_count, admit_runtimes, admit_conflicts;
+    uint32_t admit_ahead; /* so many of them are at the next nonce and above it */
+    bool admit_fixed;
+    uint64_t
+        given_back; /* the lowest nonce that is free again since the next one was set; UINT64_MAX: none */
     uint64_t admit_block;
     uint32_t window;
     bool full_this_block;
@@ -385,6 +400,23 @@ void manager__rewind_check(struct manager *m, uint64_t best_nonce);
 void manager__outbox(struct manager *m, const struct manager_event *ev);
 void manager__admitted(struct manager *m, const struct manager_event *ev);
 void manager__admit_pump(struct manager *m);
+void manager__admit_over(struct manager *m); /* nothing is on its way any more */
+uint32_t manager__room(const struct manager *m);
+
+/* manager_signed.c */
+bool manager__fixed(const struct row *row); /* its current bytes were signed elsewhere */
+/* Those among the rows of the outbox. Returns the nonce that calls have to stay below (the next one: such a
+ * row is being admitted); ret_rejects: those that end now. */
+uint64_t manager__signed(struct manager *m, const struct manager_event *ev,
+                         struct manager_row_effect **ret_rejects, size_t *ret_count);
+void manager__signed_admitted(struct manager *m, const struct manager_event *ev);
+/* The row wants other bytes, and there are none: it ends if its own can never get in, or waits to be sent
+ * again. */
+void manager__signed_again(struct manager *m, struct row *row, enum row_reason reason);
+void manager__signed_over(struct manager *m); /* a block is final: which of them can never get in? */
+bool manager__hole(const struct row *row);    /* a nonce without a row, that nothing is signed for yet */
+bool manager__hole_ours(const struct manager *m, const struct row *hole); /* rows of our own wait above it */
+void manager__give_back_pump(struct manager *m);
 
 /* manager_send.c */
 void manager__send_pump(struct manager *m);
@@ -403,6 +435,7 @@ void manager__requeue_early(struct manager *m, struct row *row);
 void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *block_hash);
 #endif
 
+void manager__end_unused(struct manager *m, struct row *row, const char *outcome, const char *why);
 void manager__end_former(struct manager *m, struct row *row);
 bool manager__drop_hole(struct manager *m, struct row *row);
 

@@ -19,7 +19,8 @@ void manager__forget(struct manager *m)
     m->following = false;
     m->rewind = m->nonce_wanted = m->nonce_lower = m->pilot = false;
     m->wanted = false;
-    m->admit_count = 0;
+    manager__admit_over(m);
+    m->given_back = UINT64_MAX;
     m->sign_beat = 0;
     m->load_after = -1;
     m->db_next = -1;
@@ -131,6 +132,8 @@ static void load_row(struct manager *m, const struct manager_snapshot_row *s)
     else if (s->stage == MANAGER_ROW_SENT)
         row->status = TX_BROADCAST;
     row->guard = s->guard;
+    row->fixed = s->fixed;
+    m->fixed_rows += s->fixed;
     row->submitted_block = s->submitted_block;
     if (s->submitted_block < m->min_submitted)
         m->min_submitted = s->submitted_block;
@@ -207,7 +210,7 @@ void manager__chain_ready(struct manager *m)
  * lost. Either way those nonces are gone. */
 void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where)
 {
-    if (nonce <= m->next + m->admit_count)
+    if (nonce <= m->next + m->admit_ahead)
         return;
     bool expected = m->rewind && nonce <= (uint64_t)m->db_next; /* the table knew of those */
     if (!expected)
@@ -247,6 +250,10 @@ static bool too_many(struct manager *m, uint64_t from, uint64_t count)
 bool manager__find_holes(struct manager *m, uint64_t best_nonce)
 {
     uint64_t from = best_nonce > m->fin_nonce ? best_nonce : m->fin_nonce;
+    if (m->admit_fixed) { /* it may be about to close one */
+        m->probe_at_beat = true;
+        return true;
+    }
     if (!m->rows || m->hold == MANAGER_HOLD_REAPED)
         return true; /* nothing waits behind them: see the rewind */
     if (from < m->low) {

@@ -89,7 +89,7 @@ static void keep(struct manager *m, const struct manager_included *x, int64_t ti
 bool manager__find(struct manager *m, const struct manager_included *x, const struct manager_block *block)
 {
     struct row *row = manager__at(m, x->nonce);
-    if (!x->bytes || m->hold == MANAGER_HOLD_REAPED || x->nonce < m->used_nonce)
+    if (!x->bytes || (row && row->fixed) || m->hold == MANAGER_HOLD_REAPED || x->nonce < m->used_nonce)
         return false;
     if (row ? row->end || row->alien || !same_call(row, x) : !m->reconciling)
         return false;

@@ -53,6 +53,10 @@ void manager__resign(struct manager *m, struct row *row, enum row_reason reason)
     manager__late(m, row);
     if (manager__stopped(m, row))
         return;
+    if (manager__fixed(row)) {
+        manager__signed_again(m, row, reason);
+        return;
+    }
     row->reason = (uint8_t)reason;
     manager__move(m, row, ROW_RESIGN);
 }
@@ -345,6 +349,7 @@ void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transac
     if (spec_version == m->spec_version)
         return;
     m->spec_version = spec_version;
+    m->runtime_block = m->best;
     m->runtimes++;
     m->sign_beat = 0;
     struct row *row;
@@ -472,7 +477,8 @@ static bool own_bytes_live(const struct manager *m, const struct row *row)
 static struct row *fillable(const struct manager *m, uint64_t from)
 {
     struct row *row = manager__first(m, ROW_FILL, from);
-    while (row && (row->refused || (own_bytes_live(m, row) && !PLANTED(FILL_LIVE))))
+    while (row && (row->refused || (own_bytes_live(m, row) && !PLANTED(FILL_LIVE)) ||
+                   (manager__hole(row) && !manager__hole_ours(m, row))))
         row = manager__first(m, ROW_FILL, row->nonce + 1);
     return row;
 }
@@ -481,7 +487,7 @@ static void fill_pump(struct manager *m)
 {
     struct batch *b = &m->batch[MANAGER_WRITE_FILL];
     struct row *row = fillable(m, 0);
-    if (m->write_out[MANAGER_WRITE_FILL] || !row)
+    if (m->write_out[MANAGER_WRITE_FILL] || !row || m->config.keyless)
         return;
     manager__write_start(m, MANAGER_WRITE_FILL);
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_FILL, m->config.batch_max);

@@ -150,7 +150,7 @@ void manager__ring_clear(struct manager *m)
     m->table = NULL;
     m->eras = NULL;
     m->cap = m->table_cap = m->table_count = m->era_count = m->era_cap = 0;
-    m->low = m->next = 0;
+    m->low = m->next = m->fixed_rows = 0;
     list_init(&m->news);
     manager__ring_cover(m, 0, 0);
 }

@@ -114,6 +114,7 @@ void manager__row_remove(struct manager *m, struct row *row)
         manager__hash_remove(m, row->earlier[i], row->nonce);
     m->slots[row->nonce & (m->cap - 1)] = NULL;
     m->rows--;
+    m->fixed_rows -= row->fixed;
     manager__row_free(row);
     while (m->low < m->next && !m->slots[m->low & (m->cap - 1)])
         m->low++;

@@ -102,6 +102,12 @@ static void pool_full(struct manager *m, struct row *row)
  * no tip to race them with, is signed again. */
 static void invalid(struct manager *m, struct row *row, const char *text)
 {
+    if (manager__fixed(row)) {
+        manager__alert_once(m, ALERT_INVALID, "nonce %llu was signed elsewhere and is refused as invalid: %s",
+                            (unsigned long long)row->nonce, text);
+        manager__signed_again(m, row, REASON_INVALID);
+        return;
+    }
     bool waits = manager__live(m, row);
     bool filler = row->id == 0 || row->filler;
     if (waits || filler)

@@ -93,7 +93,7 @@ void manager__stop_now(struct manager *m, struct row *row)
 static void stop(struct manager *m, const struct manager_stop *s)
 {
     struct row *row = manager__at(m, s->nonce);
-    if (!row || row->id != s->id || !row->id || row->stop)
+    if (!row || row->id != s->id || !row->id || row->stop || m->config.keyless)
         return;
     if (row->end && (!row->end->requeue || row->state != ROW_ENDING))
         return;
@@ -176,7 +176,7 @@ bool manager__live(const struct manager *m, const struct row *row)
 
 bool manager__race(struct manager *m, struct row *row)
 {
-    if (row->filler || row->racing || !manager__tip_raise(m, row))
+    if (m->config.keyless || row->filler || row->racing || !manager__tip_raise(m, row))
         return false;
     row->racing = true;
     manager__sign_soon(m, row);

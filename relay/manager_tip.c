@@ -62,7 +62,8 @@ static bool can_sign(const struct manager *m, const struct row *row)
 
 bool manager__outbid(struct manager *m, struct row *row)
 {
-    if (!m->account.tip_after_blocks || !can_sign(m, row) || !manager__tip_raise(m, row))
+    if (!m->account.tip_after_blocks || manager__fixed(row) || !can_sign(m, row) ||
+        !manager__tip_raise(m, row))
         return false;
     manager__resign(m, row, REASON_FEE);
     return true;
@@ -95,7 +96,7 @@ void manager__sign_soon(struct manager *m, struct row *row)
 void manager__bump(struct manager *m, const struct manager_stop *s)
 {
     struct row *row = manager__at(m, s->nonce);
-    if (!row || row->id != s->id || !row->id || row->end)
+    if (!row || row->id != s->id || !row->id || row->end || manager__fixed(row))
         return;
     if (PLANTED(BUMP_FORGOTTEN) && row->submitted_block <= m->max_submitted)
         return;
@@ -112,7 +113,7 @@ bool manager__restless(struct manager *m, struct row *row)
 {
     if (row->stop && !row->filler && manager__race(m, row))
         return true;
-    if (!manager__tip_short(m, row) || !can_sign(m, row))
+    if (manager__fixed(row) || !manager__tip_short(m, row) || !can_sign(m, row))
         return false;
     manager__resign(m, row, REASON_FEE);
     return true;
@@ -147,7 +148,8 @@ static void climb(struct manager *m, struct row *row, uint32_t age)
 static void skip(struct manager *m, struct row *row, uint32_t age)
 {
     uint32_t after = m->account.skip_after_blocks;
-    if (PLANTED(SKIP_NEVER) || !after || age < after || !row->id || row->stop || m->hold != MANAGER_HOLD_NONE)
+    if (PLANTED(SKIP_NEVER) || !after || age < after || !row->id || row->stop || row->fixed ||
+        m->hold != MANAGER_HOLD_NONE)
         return;
     manager__stop(row, "failed", "skipped: it held up the account for %u blocks%s%s", age,
                   row->note ? "; the last refusal: " : "", row->note ? row->note : "");

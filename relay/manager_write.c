@@ -43,7 +43,8 @@ static void not_signed(struct manager *m, enum manager_write write)
     const struct batch *b = &m->batch[write];
     m->sign_beat = m->beat + 1;
     if (write == MANAGER_WRITE_ADMIT) {
-        m->admit_count = 0;
+        m->probe_now |= m->admit_fixed; /* a hole that was to be closed is there again */
+        manager__admit_over(m);
         manager__chain_nonce(m, m->fin_nonce, "in a finalized block"); /* what was put off for these rows */
         return;
     }
@@ -83,7 +84,8 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
         ev->code == ERR_DB_CONFLICT || (PLANTED(UNKNOWN_FAILED) && ev->code == ERR_DB_UNKNOWN_OUTCOME);
     if (ev->write == MANAGER_WRITE_ADMIT && undone && m->admit_conflicts < CONFLICTS_MAX) {
         m->admit_conflicts++;
-        m->admit_count = 0;
+        m->probe_now |= m->admit_fixed; /* a hole that was to be closed is there again */
+        manager__admit_over(m);
         manager__chain_nonce(m, m->fin_nonce, "in a finalized block"); /* what was put off for these rows */
         return;
     }

@@ -22,12 +22,15 @@ struct op {
         struct store_look look;
         struct store_doorbell doorbell;
         struct store_adopt adopt;
+        struct store_note note;
     } u;
     size_t count;
     struct store_attempt_row *attempt_rows;
     struct store_state_row *state_rows;
     struct store_finish_row *finish_rows;
     struct store_adopt_row *adopt_rows;
+    struct store_note_row *note_rows;
+    struct births *births;           /* account_signed.c */
     struct manager_row_effect *rows; /* own copy of the effect's rows */
     struct signed_row *signed_rows;
     size_t *call_lens;
@@ -47,6 +50,16 @@ void op_failed(struct op *op); /* tells the election and the manager, if they ar
 
 /* account_read.c: the names of holds in the table, by enum manager_hold */
 const char *hold_name(enum manager_hold hold);
+/* account_signed.c: the blocks at which the eras of an answer's rows may have begun are asked for, then cb;
+ * false: there are none. */
+bool signed_births(struct op *op, void (*cb)(struct op *op));
+bool signed_births_failed(const struct op *op);
+void signed_births_free(struct op *op);
+/* What the bytes say, checked; x->... as the manager wants it, bad or waits into `text`. */
+void signed_check(const struct op *op, const struct store_outbox_row *o, struct manager_outbox_row *row,
+                  struct manager_signed *x, struct err *text);
+int signed_take(struct op *op); /* an admission's rows, in place of signing them */
+void account_note(struct account *a, const struct manager_effect *fx);
 /* account_adopt.c */
 void account_adopt(struct account *a, const struct manager_effect *fx);
 void account_load(struct account *a, const struct manager_effect *fx);

@@ -107,11 +107,12 @@ void service_register(struct service *s)
             a->lock_key = election_lock_key(info->genesis, a->id, a->id_len);
         r->account = a;
         r->req.alias = a->alias;
-        r->req.scheme = key_scheme_name(keypair_scheme(a->key));
+        r->req.scheme = key_scheme_name(a->scheme);
         r->req.address = a->address;
         r->req.account_id = (struct store_bytes){a->id, a->id_len};
         r->req.genesis = (struct store_bytes){info->genesis, 32};
         r->req.lock_key = a->lock_key;
+        r->req.watch_only = !a->key;
         s->registering++;
         s->ops++;
         store_register_start(s->store, &r->req, registered);

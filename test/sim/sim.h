@@ -113,6 +113,14 @@ void pool_drop_watches(struct world *w, int node, int relay, uint32_t life, uint
 void pool_false_in_block(struct world *w, int node);
 void pool_lose_watch(struct world *w, int node);
 
+/* sim_signed.c: what is signed elsewhere */
+void signed_elsewhere(struct world *w, int64_t id);
+void signed_commit(struct world *w, int64_t id);
+void signed_read(struct world *w, struct stmt *q, uint8_t *bytes);
+void signed_note(struct world *w, struct stmt *q);
+void signed_admit(struct world *w, struct stmt *q);
+void signed_check(struct world *w, struct relay *r, struct stmt *s);
+
 /* sim_db.c */
 int64_t db_now_us(const struct world *w);
 int64_t db_stamp(struct world *w);

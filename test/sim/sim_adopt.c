@@ -15,7 +15,7 @@ static bool adopt(struct world *w, struct stmt *q, uint32_t tx)
         return true;
     }
     struct id_row *r = t->id > 0 ? &w->db.t.ids[t->id] : NULL;
-    if (!r || r->stage != STAGE_OUTBOX || is_attempt(p, tx))
+    if (!r || r->stage != STAGE_OUTBOX || is_attempt(p, tx) || (r->fixed && r->fixed != tx))
         return false;
     r->stage = STAGE_PENDING;
     r->nonce = (int64_t)t->nonce;

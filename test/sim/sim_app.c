@@ -48,6 +48,7 @@ static void end_tx(struct world *w, struct event *e)
             struct id_row *row = &w->db.t.ids[t->ids[i]];
             row->stage = STAGE_OUTBOX;
             row->silent = !t->rings;
+            signed_commit(w, t->ids[i]);
             w->must_end[t->ids[i]] = true;
             w->open++;
         }
@@ -109,6 +110,7 @@ static void begin_tx(struct world *w)
             d->ids[t->ids[i]].deadline_us =
                 now + (int64_t)between(w, 1, chance(w, 70) ? 8 * SECOND : 60 * SECOND);
         options(w, &d->ids[t->ids[i]]);
+        signed_elsewhere(w, t->ids[i]);
     }
     t->rings = lock_owner(w, KIND_BELL, t->account) != NULL;
     if (!t->rings)

@@ -142,8 +142,8 @@ void check_end(struct world *w)
         HOLDS(w, w->db.lossy || real == did, "I1",
               "transaction %lld ended as %s, took effect %u times and failed %u times, %u of them forgiven",
               (long long)id, r->outcome, w->effects[id], w->failures[id], r->retried);
-        HOLDS(w, w->db.lossy || !never_admitted(id) || !real, "I1", "transaction %lld cannot be %s",
-              (long long)id, r->outcome);
+        HOLDS(w, w->db.lossy || !never_admitted(id) || r->fixed || !real, "I1",
+              "transaction %lld cannot be %s", (long long)id, r->outcome);
     }
     for (uint32_t i = 1; i < w->chain.tx_count && !w->db.lossy; i++) { /* I2: no effect without its record */
         const struct tx *x = &w->chain.txs[i];

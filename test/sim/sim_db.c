@@ -37,6 +37,7 @@ void stmt_unref(struct stmt *s)
     free(s->lookups);
     free(s->snapshot);
     free(s->outbox);
+    free(s->fixed);
     free(s->stops);
     free(s->bytes);
     free(s->hashes);

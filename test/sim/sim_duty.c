@@ -227,7 +227,7 @@ static void check_head(struct world *w, int account)
     uint32_t after = w->plan.policy[account].skip_after_blocks;
     struct head *h = &w->heads[account];
     int64_t id = nonce < t->pending_high[account] ? p->id : 0;
-    if (!id || h->id != id || !leader || !after || !w->plan.era) {
+    if (!id || h->id != id || !leader || !after || !w->plan.era || t->ids[id].fixed) {
         *h = (struct head){.id = id, .since = w->now};
         return;
     }

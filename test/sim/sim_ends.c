@@ -55,7 +55,10 @@ static void check_outcome(struct world *w, int64_t id, const char *outcome)
           "of them "
           "forgiven",
           (long long)id, outcome, w->effects[id], w->failures[id], r->retried);
-    HOLDS(w, strcmp(outcome, "expired") != 0 || may_expire(w, r), "deadline",
+    HOLDS(w,
+          strcmp(outcome, "expired") != 0 || may_expire(w, r) ||
+              (r->fixed && !includable(w, &w->chain.txs[r->fixed])),
+          "deadline",
           "transaction %lld expires %lld us before its deadline, or at block %llu before block %llu",
           (long long)id, (long long)(r->deadline_us - db_now_us(w)), (unsigned long long)highest_block(w),
           (unsigned long long)r->deadline_block);
@@ -116,10 +119,11 @@ void row_leaves(struct world *w, const struct stmt *q, uint64_t nonce, const cha
 
 /* ---- by what a finalized block says ---- */
 
-static bool taken_by_another(const struct world *w, int account, uint64_t nonce)
+static bool taken_by_another(const struct world *w, int account, uint64_t nonce, int64_t id)
 {
+    uint32_t fixed = id ? w->db.t.ids[id].fixed : 0; /* what was signed here may have taken its nonce, too */
     for (uint32_t i = w->chain.last_of_nonce[account][nonce]; i; i = w->chain.txs[i].prev_nonce)
-        if (w->chain.txs[i].id < 0 && w->chain.txs[i].spent)
+        if (w->chain.txs[i].spent && (w->chain.txs[i].id < 0 || (fixed && i != fixed)))
             return true;
     return false;
 }
@@ -152,7 +156,7 @@ static void check_dead(struct world *w, int64_t id, uint64_t nonce)
 static void check_finish(struct world *w, const struct stmt *q, const struct manager_row_effect *x)
 {
     if (!x->has_block) {
-        bool taken = taken_by_another(w, q->account, x->nonce);
+        bool taken = taken_by_another(w, q->account, x->nonce, at(w, q, x->nonce)->id);
         HOLDS(w, strcmp(x->outcome, "usurped") != 0 || taken || w->db.lossy, "I2",
               "nonce %llu of account %d ends as usurped, and no finalized block holds another one's",
               (unsigned long long)x->nonce, q->account);
@@ -232,7 +236,7 @@ static void check_requeue(struct world *w, const struct stmt *q, const struct ma
         HOLDS(w, fate_of(w, &w->chain.txs[tx_of_hash(w, x->hash)]) == FATE_FAILS, "I1",
               "transaction %lld goes back to the outbox and did not fail as a whole", (long long)p->id);
     } else if (!strcmp(x->outcome, "usurped")) {
-        HOLDS(w, taken_by_another(w, q->account, x->nonce) || w->db.lossy, "I5",
+        HOLDS(w, taken_by_another(w, q->account, x->nonce, 0) || w->db.lossy, "I5",
               "transaction %lld goes back to the outbox, and nobody else has used nonce %llu for good",
               (long long)p->id, (unsigned long long)x->nonce);
     }
@@ -267,6 +271,8 @@ static void give_back(struct world *w, struct stmt *q, const struct manager_row_
     const struct pending_row *p = at(w, q, x->nonce);
     struct id_row *r = &w->db.t.ids[p->id];
     bool forgiven = !strcmp(x->outcome, "dispatch_error");
+    HOLDS(w, !r->fixed, "signed", "transaction %lld was signed elsewhere and goes back to the outbox",
+          (long long)p->id);
     record_end(w, &(struct finished_row){.account = q->account,
                                          .nonce = (int64_t)x->nonce,
                                          .tx = forgiven ? tx_of_hash(w, x->hash) : p->tx,
@@ -334,7 +340,9 @@ static void outbox_end(struct world *w, int64_t id, const char *outcome)
 void rows_cancel(struct world *w, int64_t id)
 {
     struct id_row *r = &w->db.t.ids[id];
-    if (r->stage != STAGE_OUTBOX && r->stage != STAGE_PENDING)
+    bool keyless = r->fixed && w->plan.keyless[r->account];
+    if ((r->stage != STAGE_OUTBOX && r->stage != STAGE_PENDING) || r->self_sent ||
+        (keyless && r->stage == STAGE_PENDING))
         return;
     r->cancelled = true;
     if (r->stage == STAGE_OUTBOX)
@@ -352,7 +360,7 @@ void rows_reject(struct world *w, struct stmt *q)
         }
     for (size_t i = 0; i < q->count; i++) {
         const struct id_row *r = &w->db.t.ids[q->rows[i].id];
-        HOLDS(w, never_admitted(q->rows[i].id) || r->guard || r->deadline_block, "I1",
+        HOLDS(w, never_admitted(q->rows[i].id) || r->guard || r->deadline_block || r->fixed, "I1",
               "transaction %lld is rejected and is good", (long long)q->rows[i].id);
         outbox_end(w, q->rows[i].id, q->rows[i].outcome);
     }

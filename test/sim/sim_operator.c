@@ -55,7 +55,7 @@ void operator_bumps(struct world *w)
         return;
     int64_t id = (int64_t)between(w, 1, (uint64_t)t->next_id - 1);
     struct id_row *r = &t->ids[id];
-    if (r->stage != STAGE_OUTBOX && r->stage != STAGE_PENDING)
+    if ((r->stage != STAGE_OUTBOX && r->stage != STAGE_PENDING) || r->fixed)
         return;
     uint64_t limit = tip_limit(w, id, r->account);
     int64_t tip = (int64_t)between(w, 1, chance(w, 50) ? 30 : 300);

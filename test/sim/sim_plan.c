@@ -64,17 +64,32 @@ static void policies(struct world *w, struct rng *r)
     }
 }
 
+/* From a generator of its own: the others are as they were without it. */
+static void draw_signed(struct world *w)
+{
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 11}, *r = &rng;
+    if (odds(r, 35))
+        w->plan.features |= 1u << FEATURE_SIGNED;
+    for (int a = 0; a < ACCOUNTS; a++)
+        w->plan.keyless[a] = odds(r, 40);
+}
+
 void plan_features(struct world *w, uint32_t allowed)
 {
     struct plan *p = &w->plan;
     struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 7}, *r = &rng;
     unsigned share = (unsigned)rng_between(r, 10, 80);
-    for (int f = 0; f < FEATURE_COUNT; f++)
+    for (int f = 0; f < FEATURE_SIGNED; f++)
         if (odds(r, share) || f == FEATURE_DUTIES)
             p->features |= 1u << f;
+    draw_signed(w);
     p->features &= allowed;
     if (!p->era) /* what was signed for ever can be included in the next life too: nothing of it ends */
-        p->features &= ~(1u << FEATURE_REAP);
+        p->features &= ~(1u << FEATURE_REAP | 1u << FEATURE_SIGNED);
+    for (int a = 0; a < ACCOUNTS; a++)
+        p->keyless[a] = p->keyless[a] && has(w, FEATURE_SIGNED);
+    if (has(w, FEATURE_SIGNED)) /* what is in the way of others is there to the end of its era */
+        p->limit += 300 * SECOND + 12 * p->era * p->block_us;
     policies(w, r);
     bool flat = odds(r, 50), price = odds(r, 60);
     uint32_t room = (uint32_t)rng_between(r, 1, 4);

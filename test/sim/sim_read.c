@@ -16,8 +16,9 @@ void bytes_of_tx(const struct world *w, uint32_t tx, uint8_t out[BYTES_LEN])
 static void earlier(const struct world *w, const struct pending_row *p, struct manager_snapshot_row *s,
                     uint8_t (*out)[32], size_t *hashes)
 {
+    bool own = p->id && w->db.t.ids[p->id].fixed; /* it may be at a nonce that another one used */
     for (int fillers = 0; fillers < 2; fillers++)
-        for (uint32_t i = 0; i + 1 < p->attempt_count; i++) {
+        for (uint32_t i = own ? p->own_from : 0; i + 1 < p->attempt_count; i++) {
             const struct tx *x = &w->chain.txs[p->attempts[i]];
             if ((!x->id && x->for_id > 0) != fillers)
                 continue;
@@ -58,6 +59,7 @@ static void load_row(struct world *w, struct stmt *q, uint64_t nonce, size_t *ha
                                        .stop_outcome = p->stop_outcome,
                                        .stop_reason = p->stop_outcome ? "stopped" : NULL,
                                        .submitted_block = p->signed_at,
+                                       .fixed = r && r->fixed,
                                        .earlier = (const uint8_t(*)[32])(q->hashes + *hashes)};
     s->stage = !strcmp(p->state, "signed") ? MANAGER_ROW_SIGNED
                : in_block                  ? MANAGER_ROW_IN_BLOCK
@@ -120,7 +122,7 @@ static int64_t next_in_outbox(const struct tables *t, int account, const int64_t
     int64_t found = 0;
     for (int64_t id = 1; id < t->next_id; id++) {
         const struct id_row *r = &t->ids[id];
-        bool seen = r->stage != STAGE_OUTBOX || r->account != account || r->not_before_us > now ||
+        bool seen = r->stage != STAGE_OUTBOX || r->account != account || r->fixed || r->not_before_us > now ||
                     (r->deadline_us && r->deadline_us <= now);
         for (size_t i = 0; i < count && !seen; i++)
             seen = taken[i] == id;
@@ -137,8 +139,8 @@ static void read_outbox(struct world *w, struct stmt *q)
     while (!w->db.t.accounts[q->account].paused && count < q->limit && count < IDS &&
            (id = next_in_outbox(&w->db.t, q->account, taken, count, db_now_us(w))))
         taken[count++] = id;
-    q->outbox = xcalloc(count, sizeof(*q->outbox));
-    q->bytes = xcalloc(count, CALL_LEN);
+    q->outbox = xcalloc(count + IDS, sizeof(*q->outbox));
+    q->bytes = xcalloc(count * CALL_LEN + (size_t)IDS * BYTES_LEN, 1);
     for (size_t i = 0; i < count; i++) {
         const struct id_row *r = &w->db.t.ids[taken[i]];
         memcpy(q->bytes + i * CALL_LEN, &taken[i], CALL_LEN);
@@ -156,6 +158,7 @@ static void read_outbox(struct world *w, struct stmt *q)
             q->outbox[i].bad = "call 0 does not decode";
     }
     q->out_count = count;
+    signed_read(w, q, q->bytes + count * CALL_LEN);
 }
 
 /* ---- a listener's ---- */

@@ -50,6 +50,7 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
     case MANAGER_FX_STORE_REQUEUE:
     case MANAGER_FX_STORE_PAUSE:
     case MANAGER_FX_STORE_ADOPT:
+    case MANAGER_FX_STORE_NOTE:
         store_effect(w, r, account, fx);
         return;
     case MANAGER_FX_LOOK:
@@ -90,10 +91,10 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
 }
 
 static const char *const effects[] = {
-    "LOAD",        "WANT_OUTBOX", "ADMIT",        "RESIGN",       "FILL",         "SUBMIT",
-    "UNWATCH",     "UNWATCH_ALL", "STORE_STATES", "STORE_FINISH", "STORE_REJECT", "REQUEUE",
-    "STORE_NONCE", "PAUSE",       "STORE_ADOPT",  "ASK_POOL",     "ASK_NONCE",    "FOLLOW",
-    "RECHECK",     "NODE_BEHIND", "READY",        "ALERT",        "LOOK"};
+    "LOAD",    "WANT_OUTBOX", "ADMIT",        "RESIGN",       "FILL",         "SUBMIT",
+    "UNWATCH", "UNWATCH_ALL", "STORE_STATES", "STORE_FINISH", "STORE_REJECT", "NOTE",
+    "REQUEUE", "STORE_NONCE", "PAUSE",        "STORE_ADOPT",  "ASK_POOL",     "ASK_NONCE",
+    "FOLLOW",  "RECHECK",     "NODE_BEHIND",  "READY",        "ALERT",        "LOOK"};
 
 void account_event(struct world *w, struct relay *r, int account, const struct manager_event *ev)
 {
@@ -238,9 +239,10 @@ void relay_chain_ready(struct world *w, struct relay *r)
             chain_facts(w, r, a);
 }
 
-static struct manager *new_manager(struct world *w)
+static struct manager *new_manager(const struct world *w, int account)
 {
     return manager_new(&(struct manager_config){.window_max = 16,
+                                                .keyless = w->plan.keyless[account],
                                                 .batch_max = 6,
                                                 .unanswered_max = 6,
                                                 .era_period = w->plan.era,
@@ -264,7 +266,7 @@ void relay_start(struct world *w, struct relay *r)
     r->clock_offset_us = (int64_t)between(w, SECOND, 1000000 * SECOND);
     r->clock_ppm = (int64_t)between(w, 0, 400) - 200;
     for (int a = 0; a < w->plan.accounts; a++) {
-        r->accounts[a].manager = new_manager(w);
+        r->accounts[a].manager = new_manager(w, a);
         r->accounts[a].timer.at = NEVER;
         wake_init(&r->accounts[a].wake);
     }

@@ -163,6 +163,19 @@ static bool sign_rows(struct world *w, struct relay *r, struct stmt *s)
     return true;
 }
 
+/* What was signed elsewhere is there already. */
+static int take_signed(struct world *w, struct relay *r, struct stmt *s)
+{
+    s->version = version_of(w, r->door.spec);
+    s->txs = xcalloc(s->count, sizeof(*s->txs));
+    for (size_t i = 0; i < s->count; i++) {
+        memcpy(&s->txs[i], s->rows[i].bytes, sizeof(s->txs[i]));
+        HOLDS(w, w->db.t.ids[s->rows[i].id].fixed == s->txs[i], "signed",
+              "transaction %lld is admitted with other bytes than it was given", (long long)s->rows[i].id);
+    }
+    return 1;
+}
+
 static void copy_rows(struct stmt *s, const struct manager_effect *fx)
 {
     s->count = fx->count;
@@ -226,6 +239,7 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
         [MANAGER_FX_STORE_NONCE] = {OP_NONCE, MANAGER_WRITE_NONCE, MANAGER_EV_NONCE_STORED, stored},
         [MANAGER_FX_STORE_REQUEUE] = {OP_REQUEUE, MANAGER_WRITE_REQUEUE, MANAGER_EV_REQUEUE_STORED, stored},
         [MANAGER_FX_STORE_PAUSE] = {OP_PAUSE, MANAGER_WRITE_PAUSE, MANAGER_EV_PAUSE_STORED, stored},
+        [MANAGER_FX_STORE_NOTE] = {OP_NOTE, MANAGER_WRITE_NOTE, MANAGER_EV_NOTE_STORED, stored},
         [MANAGER_FX_STORE_ADOPT] = {OP_ADOPT, MANAGER_WRITE_ADOPT, MANAGER_EV_ADOPTED, stored},
     };
     struct stmt *s = stmt_new(w, r, account, kinds[fx->type].op, kinds[fx->type].done);
@@ -241,6 +255,7 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
         copy_found(s, fx);
     else
         copy_rows(s, fx);
+    s->admits_fixed = fx->fixed;
     bool attempts = s->op == OP_ADMIT || s->op == OP_RESIGN || s->op == OP_FILL;
     if (attempts && !r->door.ready) {
         stmt_fail_later(w, s, ERR_NET);
@@ -248,7 +263,10 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
     }
     if (attempts) {
         s->signed_at = r->door.finalized;
-        int rc = !sign_rows(w, r, s) ? ERR_NET : s->op == OP_RESIGN ? leave_out_known(r, s) : 1;
+        int rc = s->admits_fixed       ? take_signed(w, r, s)
+                 : !sign_rows(w, r, s) ? ERR_NET
+                 : s->op == OP_RESIGN  ? leave_out_known(r, s)
+                                       : 1;
         for (size_t i = 0; i < s->count; i++)
             if (s->rows[i].guard && s->rows[i].guard != r->door.spec)
                 rc = ERR_NET;
@@ -299,16 +317,23 @@ static void fetched(struct world *w, struct stmt *s)
         account_wake(w, r, account, WAKE_EV_NONE);
     } else {
         account_wake(w, r, account, WAKE_EV_ROWS);
-        account_event(
-            w, r, account,
-            &(struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = s->outbox, .count = s->out_count});
+        signed_check(w, r, s);
+        account_event(w, r, account,
+                      &(struct manager_event){.type = MANAGER_EV_OUTBOX,
+                                              .outbox = s->outbox,
+                                              .count = s->out_count,
+                                              .has_reserved = s->has_reserved,
+                                              .reserved = s->reserved});
     }
 }
 
 void store_fetch(struct world *w, struct relay *r, int account)
 {
     struct stmt *s = stmt_new(w, r, account, OP_OUTBOX, fetched);
+    struct manager_view view = manager_look(r->accounts[account].manager);
     s->limit = r->accounts[account].outbox_limit;
+    s->nonce = view.next_nonce;
+    s->signed_at = view.seen;
     send_work(w, r, s);
 }
 

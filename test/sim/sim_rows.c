@@ -79,7 +79,10 @@ static void bounds(struct world *w, int account, uint64_t nonce)
 /* Nobody pays more than was allowed, and a race that cannot be won is not begun. */
 static void check_tip(struct world *w, const struct pending_row *p, const struct tx *t)
 {
-    HOLDS(w, t->tip <= tip_limit(w, t->for_id, t->account), "tip",
+    bool fixed = t->id > 0 && w->db.t.ids[t->id].fixed;
+    HOLDS(w, !fixed || &w->chain.txs[w->db.t.ids[t->id].fixed] == t, "signed",
+          "transaction %lld was signed elsewhere and is signed again", (long long)t->id);
+    HOLDS(w, fixed || t->tip <= tip_limit(w, t->for_id, t->account), "tip",
           "nonce %llu of transaction %lld is signed with a tip of %llu, and %llu is the most it may pay",
           (unsigned long long)t->nonce, (long long)t->for_id, (unsigned long long)t->tip,
           (unsigned long long)tip_limit(w, t->for_id, t->account));
@@ -112,7 +115,8 @@ static void record(struct world *w, const struct stmt *q, struct pending_row *p,
     struct tx *t = &w->chain.txs[tx];
     INVARIANT(p->attempt_count < ATTEMPTS);
     check_tip(w, p, t);
-    check_version(w, q, t);
+    if (t->id <= 0 || !w->db.t.ids[t->id].fixed)
+        check_version(w, q, t);
     p->attempts[p->attempt_count++] = tx;
     p->tx = tx;
     p->state = "signed";
@@ -186,6 +190,10 @@ static int64_t max_pending(const struct world *w, int account)
 
 static void admit(struct world *w, struct stmt *q)
 {
+    if (q->admits_fixed) {
+        signed_admit(w, q);
+        return;
+    }
     struct account_row *a = account_of(w, q);
     struct tables *t = &w->db.t;
     int64_t next = a->next_nonce >= 0 ? a->next_nonce : max_pending(w, q->account) + 1;
@@ -428,7 +436,7 @@ void sql_write(struct world *w, struct stmt *q)
         [OP_ADMIT] = admit,     [OP_RESIGN] = resign,        [OP_FILL] = fill,
         [OP_STATES] = states,   [OP_FINISH] = rows_end,      [OP_REJECT] = rows_reject,
         [OP_NONCE] = set_nonce, [OP_REQUEUE] = rows_requeue, [OP_LOOK] = rows_look,
-        [OP_PAUSE] = set_pause, [OP_ADOPT] = sql_adopt,
+        [OP_PAUSE] = set_pause, [OP_NOTE] = signed_note,     [OP_ADOPT] = sql_adopt,
     };
     bool unfenced = PLANTED(NO_FENCE) && q->op == OP_STATES;
     if (!sql_fence(w, q) && !unfenced)

@@ -101,6 +101,7 @@ void link_lost(struct world *w, struct link *l)
         lost->lookups = NULL;
         lost->snapshot = NULL;
         lost->outbox = NULL;
+        lost->fixed = NULL;
         lost->stops = NULL;
         lost->bytes = NULL;
         lost->hashes = NULL;

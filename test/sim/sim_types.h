@@ -53,7 +53,8 @@ enum {
     X(SKIP, "skip")                 /* the head of the line is given up after so many blocks */              \
     X(REQUEUE, "requeue")           /* what lost its nonce goes back to the outbox */                        \
     X(PAUSES, "pauses")             /* operators pause, and resume what they like */                         \
-    X(DUTIES, "duties")             /* refusals must be recorded, payment is tried once a block */
+    X(DUTIES, "duties")             /* refusals must be recorded, payment is tried once a block */           \
+    X(SIGNED, "signed")             /* extrinsics that were signed elsewhere, accounts without a key */
 enum feature {
 #define X(NAME, name) FEATURE_##NAME,
     FEATURE_TABLE(X)
@@ -185,6 +186,12 @@ struct id_row {
     uint32_t retries, retried;          /* dispatch errors that may follow, and that were forgiven */
     int64_t bump;                       /* the tip that somebody asked for; -1: none */
     uint64_t bumped_at;
+    uint32_t fixed;      /* signed elsewhere: these bytes; 0: a call */
+    int64_t noted;       /* its nonce, once a relay has read it; -1 */
+    uint64_t wait_block; /* noted with it; 0: none */
+    uint64_t noted_at;
+    unsigned noted_again;
+    bool self_sent; /* who signed it sent it to a node as well */
 };
 
 struct pending_row {
@@ -291,6 +298,7 @@ enum op {
     OP_NONCE,
     OP_REQUEUE,
     OP_PAUSE,
+    OP_NOTE,
     OP_ADOPT,
     OP_ACCOUNTS,
     OP_SCAN_PENDING,
@@ -342,6 +350,9 @@ struct stmt {
     int holders[ACCOUNTS];
     struct manager_snapshot_row *snapshot; /* owned, as are these */
     struct manager_outbox_row *outbox;
+    struct manager_signed *fixed; /* of these */
+    bool has_reserved, admits_fixed;
+    uint64_t reserved;
     struct manager_stop *stops;
     uint64_t next_ms;
     uint8_t *bytes;
@@ -526,6 +537,7 @@ struct plan {
         price_us; /* the price of room in a block that stays for so long after all is mended */
     int relays, accounts, nodes, followers;
     bool use_lock, fat, deterministic, foreign, lossy;
+    bool keyless[ACCOUNTS]; /* whose key no relay has */
     uint32_t era;
     uint64_t block_us, ban_us, latency_us, fault_us, exec_us;
     uint64_t faults_end, limit;
@@ -543,7 +555,7 @@ struct head {
 
 struct stats {
     uint64_t enqueued, ended, submits, resigns, fills, crashes, pauses, forks, unknown, claims, faults;
-    uint64_t raises, races, requeues, holds, orders, bumps, refusals, reaped, adopted, doubled;
+    uint64_t raises, races, requeues, holds, orders, bumps, refusals, reaped, adopted, doubled, fixed, noted;
 };
 
 struct world {

@@ -123,7 +123,9 @@ static void print_stats(const struct stats *s)
                                         "refusals recorded",
                                         "reaped",
                                         "adopted",
-                                        "doubled by a failover"};
+                                        "doubled by a failover",
+                                        "signed elsewhere",
+                                        "waits of these"};
     const uint64_t *n = (const uint64_t *)s;
     _Static_assert(sizeof(*s) == sizeof(names) / sizeof(*names) * sizeof(*n), "a name for each");
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)

@@ -47,7 +47,10 @@
     X(VERSION_IGNORED, "version-ignored", "a new transaction_version is signed for as the old one was")      \
     X(REAPED_SENDS, "reaped-sends", "bytes leave although the account was reaped")                           \
     X(REAP_MISSED, "reap-missed", "a final nonce that goes down means nothing")                              \
-    X(LIFE_EARLY, "life-early", "a new life begins while bytes of the former one can be included")
+    X(LIFE_EARLY, "life-early", "a new life begins while bytes of the former one can be included")           \
+    X(SIGNED_ANEW, "signed-anew", "what was signed elsewhere is signed again")                               \
+    X(SIGNED_EARLY, "signed-early", "it ends when its era is over at the best block")                        \
+    X(SIGNED_UNSEEN, "signed-unseen", "its nonce is used, and whether by itself is not looked for")
 
 enum plant {
     PLANT_NONE,

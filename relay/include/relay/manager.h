@@ -40,6 +40,7 @@ struct manager_config {
     uint32_t state_batch_max; /* statuses of one store write; default 512 */
     uint32_t look_ms; /* the table is looked at so often for what is to be stopped; default 1000; UINT32_MAX:
                          never, for a store without deadlines and cancellations */
+    bool keyless;     /* nothing can be signed for the account: only what was signed elsewhere is sent */
 };
 
 enum manager_phase {
@@ -105,6 +106,7 @@ enum manager_event_type {
     MANAGER_EV_NONCE_STORED,
     MANAGER_EV_REQUEUE_STORED,
     MANAGER_EV_PAUSE_STORED,
+    MANAGER_EV_NOTE_STORED,
     MANAGER_EV_ADOPTED,      /* count: so many of them were adopted */
     MANAGER_EV_WRITE_FAILED, /* write: which effect; code: enum err_code */
     MANAGER_EV_SUBMIT_REPLY, /* nonce, hash, code 0 accepted, else rpc_code/text or a transport error */
@@ -141,6 +143,7 @@ struct manager_snapshot_row {
     size_t earlier_count;
     int64_t earlier_death; /* the last end of an era among them; -1: one is immortal; 0: none */
     size_t earlier_own;    /* so many of them, the first ones, were no such fillers */
+    bool fixed;            /* its own bytes were signed elsewhere: they are never signed again */
 };
 
 /* A pending transaction that is to be stopped: no new bytes are signed for it, and it ends with this outcome
@@ -153,10 +156,23 @@ struct manager_stop {
     u128 tip;            /* bump: the least that it is to pay */
 };
 
+/* An extrinsic that was signed elsewhere, as the door decoded and verified it. */
+struct manager_signed {
+    uint64_t nonce; /* UINT64_MAX, with `bad`: it does not decode */
+    uint8_t hash[32];
+    size_t call_len;              /* the call is the last call_len bytes of it */
+    int64_t era_birth, era_death; /* -1: immortal */
+    uint32_t spec_version;        /* that it was verified under */
+    const char *waits;            /* NULL, or why it cannot be judged before wait_block is final */
+    uint64_t wait_block;
+    bool waited; /* for a block, before: what was best when it was first looked at is final */
+};
+
 struct manager_outbox_row {
     int64_t id;
-    const uint8_t *call; /* copied */
+    const uint8_t *call; /* copied; with `fixed` the whole extrinsic */
     size_t call_len;
+    const struct manager_signed *fixed; /* NULL: a call that is to be signed */
     uint32_t guard; /* the only runtime spec version under which it may be signed; 0: any */
     bool has_tip;   /* else the account's policy says */
     u128 tip;
@@ -225,6 +241,7 @@ enum manager_write {
     MANAGER_WRITE_REQUEUE,
     MANAGER_WRITE_PAUSE,
     MANAGER_WRITE_ADOPT,
+    MANAGER_WRITE_NOTE,
     MANAGER_WRITE_LOAD
 };
 
@@ -244,6 +261,8 @@ struct manager_event {
     /* counts for whichever array is used */
     size_t count;
     const struct manager_outbox_row *outbox;
+    bool has_reserved; /* outbox: a row that was signed elsewhere waits for this nonce, the lowest such */
+    uint64_t reserved;
     const struct manager_stop *stops;
     uint64_t next_ms; /* looked: until the table's next deadline or not_before; UINT64_MAX: none */
     const struct manager_written_row *written;
@@ -270,7 +289,9 @@ struct manager_event {
 enum manager_effect_type {
     MANAGER_FX_LOAD,        /* after_nonce (-1 from the start): read the next chunk of pending rows */
     MANAGER_FX_WANT_OUTBOX, /* limit: bring up to so many outbox rows when there are any (stays wanted) */
-    MANAGER_FX_ADMIT,       /* sign rows at their nonces, one fenced commit, then ADMITTED */
+    /* Sign rows at their nonces, one fenced commit, then ADMITTED. fixed: their bytes are there already, and
+     * `nonce` is the next one before it. */
+    MANAGER_FX_ADMIT,
     /* sign the same call at the same nonce anew, commit, then RESIGNED; bytes that turn out to be the current
      * ones (hash) are no new attempt: nothing is committed, RESIGNED names them */
     MANAGER_FX_RESIGN,
@@ -281,6 +302,7 @@ enum manager_effect_type {
     MANAGER_FX_STORE_STATES,
     MANAGER_FX_STORE_FINISH,
     MANAGER_FX_STORE_REJECT,
+    MANAGER_FX_STORE_NOTE,    /* what was read of rows that were signed elsewhere and wait in the outbox */
     MANAGER_FX_STORE_REQUEUE, /* rows go back to the outbox; their nonces are used up */
     MANAGER_FX_STORE_NONCE,   /* nonce, lower, reborn */
     MANAGER_FX_STORE_PAUSE,   /* hold, text; HOLD_NONE ends the leader's pause */
@@ -310,6 +332,13 @@ struct manager_row_effect {
     /* resign: sign a filler in place of the call; if it gets in, the transaction ends as `outcome` with
      * `error` */
     bool filler;
+    /* admit of what was signed elsewhere: the whole extrinsic; no block up to from_block holds it. note: no
+     * look at it before wait_block is final (0: its nonce's turn is waited for). */
+    const uint8_t *bytes; /* borrowed until the next step */
+    size_t bytes_len;
+    int64_t era_birth, era_death;
+    uint32_t spec_version;
+    uint64_t from_block, wait_block;
     const char *reason;  /* resign, fill: static or borrowed text */
     const char *outcome; /* fill, reject, requeue: "failed", "expired", ... */
     /* states; resign: of the current attempt */
@@ -343,6 +372,7 @@ struct manager_effect {
     size_t count;
     const struct manager_found *found; /* adopt: count of them; the same */
     bool whole, done;
+    bool fixed; /* admit */
     char text[200];
 };
 
@@ -358,6 +388,7 @@ uint64_t manager_deadline(const struct manager *m); /* when a TICK is wanted; UI
 enum manager_phase manager_phase(const struct manager *m);
 struct manager_view {
     uint64_t next_nonce;
+    uint64_t seen; /* every finalized block up to this one was worked through */
     size_t open;   /* nonces in use */
     size_t unsent; /* committed and not on the wire */
     size_t unsure; /* waiting for a probe */

@@ -18,8 +18,12 @@ struct service;
 
 struct service_account {
     const char *alias;
-    struct keypair *key; /* owned by the service from service_new on */
-    bool has_lock_key;   /* L02: override of the derived key */
+    struct keypair
+        *key; /* owned by the service from service_new on; NULL: only what is signed elsewhere is sent */
+    enum key_scheme scheme; /* without a key: the account's */
+    uint8_t id[ACCOUNT_ID_MAX];
+    size_t id_len;
+    bool has_lock_key; /* L02: override of the derived key */
     int64_t lock_key;
 };
 

@@ -1,0 +1,265 @@
+/* What was signed elsewhere, on its way from the outbox to the manager: decoded by the chain's metadata, its
+ * signature verified under the chain's present facts. An era says only where it begins within its period, so
+ * the block that it is anchored on is one of the last few that fit; their hashes are asked for first. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/hex.h"
+#include "chain/codec.h"
+#include "chain/extrinsic.h"
+#include "chain/hash.h"
+#include "op.h"
+
+/* An era that began this many periods earlier is told from a signature that is wrong. */
+enum { ERAS_BACK = 3, AHEAD_MAX = 8 };
+
+struct birth {
+    struct node_ask ask;
+    struct op *op;
+    uint64_t number;
+};
+
+struct births {
+    uint64_t best;
+    size_t count, left;
+    bool failed;
+    void (*cb)(struct op *op);
+    struct birth list[];
+};
+
+/* ---- the blocks ---- */
+
+static bool view_of(const struct account *a, const struct store_outbox_row *o, struct extrinsic_view *ret,
+                    struct err *err)
+{
+    const struct node_info *info = node_info(a->service->node);
+    return info && extrinsic_decode(info->metadata, o->call.data, o->call.len, ret, err) == 0;
+}
+
+/* The k-th latest block that the era may begin with; false: there was none. */
+static bool birth_of(struct era era, uint64_t best, unsigned k, uint64_t *ret)
+{
+    uint64_t latest = era_birth(era, best), back = (uint64_t)k * era.period;
+    if (!era.period || latest > best || latest < back)
+        return false;
+    *ret = latest - back;
+    return true;
+}
+
+static const struct birth *find(const struct births *b, uint64_t number)
+{
+    for (size_t i = 0; b && i < b->count; i++)
+        if (b->list[i].number == number)
+            return &b->list[i];
+    return NULL;
+}
+
+static void on_hash(struct node_ask *ask)
+{
+    struct birth *birth = CONTAINER_OF(ask, struct birth, ask);
+    struct op *op = birth->op;
+    struct births *b = op->births;
+    b->failed = b->failed || ask->err.code;
+    if (--b->left == 0)
+        b->cb(op);
+}
+
+static void add(struct births *b, const struct account *a, const struct store_outbox_row *o)
+{
+    struct extrinsic_view view;
+    struct err ignored;
+    uint64_t number;
+    if (!o->fixed || !view_of(a, o, &view, &ignored))
+        return;
+    for (unsigned k = 0; k < ERAS_BACK; k++)
+        if (birth_of(view.era, b->best, k, &number) && !find(b, number))
+            b->list[b->count++].number = number;
+}
+
+bool signed_births(struct op *op, void (*cb)(struct op *op))
+{
+    struct account *a = op->account;
+    const struct store_outbox *r = &op->u.outbox;
+    size_t fixed = 0;
+    for (size_t i = 0; i < r->count; i++)
+        fixed += r->rows[i].fixed;
+    if (!fixed)
+        return false;
+    struct births *b = op->births = xcalloc(1, sizeof(*b) + fixed * ERAS_BACK * sizeof(b->list[0]));
+    b->best = node_info(a->service->node)->best_number;
+    b->cb = cb;
+    for (size_t i = 0; i < r->count; i++)
+        add(b, a, &r->rows[i]);
+    b->left = b->count;
+    for (size_t i = 0; i < b->count; i++) {
+        b->list[i].op = op;
+        node_ask_hash(a->service->node, &b->list[i].ask, b->list[i].number, on_hash);
+    }
+    return b->count > 0;
+}
+
+bool signed_births_failed(const struct op *op)
+{
+    return op->births && op->births->failed;
+}
+
+void signed_births_free(struct op *op)
+{
+    free(op->births);
+}
+
+/* ---- the check ---- */
+
+/* Does the signature fit with an era that begins there? */
+static int fits(const struct node_info *info, const struct extrinsic_view *view, const uint8_t *birth_hash,
+                bool *ret, struct err *err)
+{
+    struct extrinsic_params params = {.spec_version = info->spec_version,
+                                      .transaction_version = info->transaction_version};
+    memcpy(params.genesis, info->genesis, 32);
+    if (birth_hash)
+        memcpy(params.era_block_hash, birth_hash, 32);
+    return extrinsic_verify(info->metadata, view, &params, ret, err);
+}
+
+static int verify(const struct op *op, const struct node_info *info, const struct extrinsic_view *view,
+                  struct manager_signed *x, bool *ret_good, struct err *err)
+{
+    uint64_t number;
+    int rc = 0;
+    x->era_birth = x->era_death = -1;
+    *ret_good = false;
+    if (!view->era.period)
+        return fits(info, view, NULL, ret_good, err);
+    for (unsigned k = 0; k < ERAS_BACK && rc == 0 && !*ret_good; k++) {
+        if (!birth_of(view->era, op->births->best, k, &number))
+            return rc;
+        const struct birth *b = find(op->births, number);
+        if (b && b->ask.found)
+            rc = fits(info, view, b->ask.hash, ret_good, err);
+        x->era_birth = (int64_t)number;
+        x->era_death = (int64_t)(number + view->era.period);
+    }
+    return rc;
+}
+
+/* The node may be behind the one that it was signed with: then its era begins soon. */
+static bool begins_soon(const struct op *op, const struct extrinsic_view *view, uint64_t *ret_block)
+{
+    uint64_t best = op->births->best, next = era_birth(view->era, best);
+    if (view->era.period <= AHEAD_MAX)
+        return false;
+    *ret_block = next > best ? next : next + view->era.period;
+    return *ret_block <= best + AHEAD_MAX;
+}
+
+static void no_fit(const struct op *op, const struct node_info *info, const struct extrinsic_view *view,
+                   struct manager_signed *x, struct err *text)
+{
+    x->era_birth = x->era_death = -1;
+    if (view->era.period && begins_soon(op, view, &x->wait_block)) {
+        x->waits = "its era begins with a block that this relay's node does not have yet";
+        return;
+    }
+    err_set(text, ERR_ARGUMENT,
+            "its signature does not fit this chain (genesis %s, spec version %u, transaction version %u): "
+            "bad, for "
+            "another chain or runtime, or its era is long over",
+            hex_log(info->genesis, 32), info->spec_version, info->transaction_version);
+}
+
+void signed_check(const struct op *op, const struct store_outbox_row *o, struct manager_outbox_row *row,
+                  struct manager_signed *x, struct err *text)
+{
+    const struct account *a = op->account;
+    const struct node_info *info = node_info(a->service->node);
+    struct extrinsic_view view;
+    bool good = false;
+    row->fixed = x;
+    x->nonce = UINT64_MAX;
+    x->waited = o->waited;
+    x->era_birth = x->era_death = -1;
+    hash_blake2b_256(o->call.data, o->call.len, x->hash);
+    if (!view_of(a, o, &view, text)) {
+        row->bad = text->text;
+        return;
+    }
+    x->nonce = view.nonce < INT64_MAX ? view.nonce : UINT64_MAX;
+    x->call_len = view.call_len;
+    x->spec_version = info->spec_version;
+    row->tip = view.tip;
+    if (view.signer_len != a->id_len || memcmp(view.signer, a->id, a->id_len) != 0)
+        err_set(text, ERR_ARGUMENT, "it is signed by %s, which is not this account",
+                hex_log(view.signer, view.signer_len));
+    else if (view.nonce >= INT64_MAX)
+        err_set(text, ERR_ARGUMENT, "its nonce is out of range");
+    else if (codec_check_call(info->metadata, view.call, view.call_len, text) == 0 &&
+             verify(op, info, &view, x, &good, text) == 0 && !good)
+        no_fit(op, info, &view, x, text);
+    if (!text->code)
+        return;
+    row->bad = text->text;
+    x->era_birth = x->era_death = -1;
+}
+
+/* ---- admission, notes ---- */
+
+int signed_take(struct op *op)
+{
+    if (!node_info(op->account->service->node))
+        return err_set(&op->u.req.err, ERR_NET, "no node is connected");
+    for (size_t i = 0; i < op->count; i++) {
+        const struct manager_row_effect *row = &op->rows[i];
+        struct signed_row *t = &op->signed_rows[i];
+        buf_put(&t->bytes, row->bytes, row->bytes_len);
+        memcpy(t->hash, row->hash, 32);
+        t->era_birth = row->era_birth;
+        t->era_death = row->era_death;
+        t->spec_version = row->spec_version;
+        op->call_lens[i] = row->call_len;
+        op->attempt_rows[i] = (struct store_attempt_row){
+            .id = row->id,
+            .nonce = (int64_t)row->nonce,
+            .call = {t->bytes.data + t->bytes.len - row->call_len, row->call_len},
+            .era_birth = t->era_birth,
+            .era_death = t->era_death,
+            .tip = u128_text(row->tip, op->amounts[i]),
+            .block = (int64_t)row->from_block,
+        };
+        memcpy(op->attempt_rows[i].hash, t->hash, 32);
+    }
+    return 0;
+}
+
+static void noted(struct store_req *req)
+{
+    struct op *op = op_of(req);
+    if (req->err.code || !op_current(op))
+        op_failed(op);
+    else
+        account_event(op->account, &(struct manager_event){.type = op->done});
+    op_free(op);
+}
+
+void account_note(struct account *a, const struct manager_effect *fx)
+{
+    struct op *op = op_new(a, MANAGER_WRITE_NOTE, MANAGER_EV_NOTE_STORED, fx->count);
+    op->rows = xcalloc(op->count, sizeof(*op->rows));
+    memcpy(op->rows, fx->rows, op->count * sizeof(*op->rows));
+    op->note_rows = xcalloc(op->count, sizeof(*op->note_rows));
+    for (size_t i = 0; i < op->count; i++) {
+        const struct manager_row_effect *row = &op->rows[i];
+        op->note_rows[i] =
+            (struct store_note_row){.id = row->id,
+                                    .nonce = (int64_t)row->nonce,
+                                    .era_death = row->era_death,
+                                    .wait_block = row->wait_block ? (int64_t)row->wait_block : -1,
+                                    .text = row->error};
+        memcpy(op->note_rows[i].hash, row->hash, 32);
+    }
+    op->u.note = (struct store_note){
+        .account = a->store_account, .epoch = a->epoch, .count = op->count, .rows = op->note_rows};
+    store_note_start(a->service->store, &op->u.note, noted);
+}

@@ -1,0 +1,393 @@
+/* What was signed elsewhere: bytes that cannot be made again, at nonces that are given.
+ *
+ * Such a row is admitted when its nonce is the next one. One below it is admitted too: at a nonce that was
+ * given back, or at one that the chain has used, where the row's own bytes may have been what used it
+ * (whoever signed them may have sent them): finalized blocks are looked through again and tell. One above it
+ * waits in the outbox; what is missing below it is told and never filled for its sake.
+ *
+ * The bytes are out in the world before they come here, so the row ends only with a finalized block: one that
+ * used its nonce, or one past which they can never get in. Then its nonce is free again. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "manager_internal.h"
+
+bool manager__fixed(const struct row *row)
+{
+    return row->fixed && !row->filler && !row->racing && !PLANTED(SIGNED_ANEW);
+}
+
+bool manager__hole(const struct row *row)
+{
+    return row->state == ROW_FILL && !row->bytes;
+}
+
+bool manager__hole_ours(const struct manager *m, const struct row *hole)
+{
+    for (uint64_t nonce = hole->nonce + 1; m->fixed_rows && nonce < m->next; nonce++) {
+        const struct row *row = manager__at(m, nonce);
+        if (row && row->bytes && !row->fixed)
+            return true;
+    }
+    return !m->fixed_rows;
+}
+
+/* ---- from the outbox ---- */
+
+enum fate { FATE_LATER, FATE_ADMIT, FATE_END, FATE_WAIT };
+
+struct judged {
+    const struct manager_outbox_row *o;
+    enum fate fate;
+    const char *outcome;
+    uint64_t from_block, wait_block;
+    char text[200];
+};
+
+static enum fate ends(struct judged *j, const char *outcome)
+{
+    j->outcome = outcome;
+    return FATE_END;
+}
+
+/* For this block to be final; a node that lags may not have one yet that another one showed. 0: for its turn.
+ */
+static enum fate waits(const struct manager *m, struct judged *j, uint64_t block)
+{
+    j->wait_block = block && block <= m->finalized ? m->finalized + 1 : block;
+    return FATE_WAIT;
+}
+
+/* Its nonce is used in a final block. */
+static enum fate judge_used(const struct manager *m, struct judged *j)
+{
+    const struct manager_signed *x = j->o->fixed;
+    uint64_t from = m->seen > SEARCH_BLOCKS ? m->seen - SEARCH_BLOCKS : 0;
+    if (m->next - x->nonce > SEARCH_NONCES || PLANTED(SIGNED_UNSEEN)) {
+        snprintf(j->text, sizeof(j->text), "nonce %llu was used long ago: the account's next one is %llu",
+                 (unsigned long long)x->nonce, (unsigned long long)m->next);
+        return ends(j, "usurped");
+    }
+    if (x->era_birth >= 0 && m->seen - (uint64_t)x->era_birth < SEARCH_NONCES)
+        from = (uint64_t)x->era_birth;
+    j->from_block = from < m->seen ? from : m->seen;
+    return FATE_ADMIT;
+}
+
+static enum fate judge_below(const struct manager *m, struct judged *j)
+{
+    const struct manager_signed *x = j->o->fixed;
+    const struct row *row = manager__at(m, x->nonce);
+    unsigned long long nonce = x->nonce;
+    if (row && manager__hole(row)) {
+        j->from_block = m->seen;
+        return FATE_ADMIT;
+    }
+    if (row && row->id && !row->end) {
+        snprintf(j->text, sizeof(j->text), "nonce %llu is taken by transaction %lld", nonce,
+                 (long long)row->id);
+        return ends(j, "failed");
+    }
+    if (!row && x->nonce < m->fin_nonce)
+        return judge_used(m, j);
+    snprintf(j->text, sizeof(j->text), "nonce %llu is taken: finalized blocks will tell by what", nonce);
+    return waits(m, j, m->finalized + 1);
+}
+
+/* Under another runtime it may have been good: it is looked for where the chain has used its nonce, and ends
+ * only when what was best when it came is final. */
+static enum fate judge_bad(const struct manager *m, struct judged *j)
+{
+    const struct manager_signed *x = j->o->fixed;
+    if (x->nonce < m->next && !manager__at(m, x->nonce))
+        return judge_below(m, j);
+    snprintf(j->text, sizeof(j->text), "%s", j->o->bad);
+    return x->waited || m->best <= m->finalized ? ends(j, "failed") : waits(m, j, m->best);
+}
+
+static enum fate judge(const struct manager *m, struct judged *j, uint64_t next)
+{
+    const struct manager_signed *x = j->o->fixed;
+    unsigned long long nonce = x->nonce, death = (unsigned long long)x->era_death;
+    bool mortal = x->era_death >= 0;
+    if (j->o->bad)
+        return judge_bad(m, j);
+    if (x->waits || (!m->fin_known && m->finalized)) {
+        snprintf(j->text, sizeof(j->text), "%s",
+                 x->waits ? x->waits : "the account's nonce is not known yet");
+        return waits(m, j, x->waits ? x->wait_block : m->finalized + 1);
+    }
+    if (mortal && x->nonce >= m->fin_nonce && m->seen >= death) {
+        snprintf(j->text, sizeof(j->text), "its era ended before block %llu and its nonce %llu was not used",
+                 death, nonce);
+        return ends(j, "expired");
+    }
+    if (mortal && x->nonce >= m->fin_nonce && m->best + 1 >= death) {
+        snprintf(j->text, sizeof(j->text), "its era ends before block %llu: too near to be sent", death);
+        return waits(m, j, death);
+    }
+    if (x->nonce > next) {
+        snprintf(j->text, sizeof(j->text),
+                 "its nonce is %llu and the account's next was %llu when it came: what is missing below it "
+                 "is not filled",
+                 nonce, (unsigned long long)next);
+        return waits(m, j, 0);
+    }
+    if (x->nonce < m->next)
+        return judge_below(m, j);
+    j->from_block = m->seen;
+    return FATE_ADMIT;
+}
+
+static int by_nonce(const void *a, const void *b)
+{
+    const struct manager_outbox_row *x = ((const struct judged *)a)->o, *y = ((const struct judged *)b)->o;
+    if (x->fixed->nonce != y->fixed->nonce)
+        return x->fixed->nonce < y->fixed->nonce ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* One of two with the same nonce is looked at again when the other one has it. */
+static void judge_rows(const struct manager *m, struct judged *rows, size_t count)
+{
+    uint64_t next = m->next, last = 0;
+    bool any = false;
+    uint32_t room = manager__room(m);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t nonce = rows[i].o->fixed->nonce;
+        if (!any || nonce != last)
+            rows[i].fate = judge(m, &rows[i], next);
+        if (rows[i].fate != FATE_ADMIT)
+            continue;
+        any = true;
+        last = nonce;
+        if (!room--) {
+            rows[i].fate = FATE_LATER;
+            return; /* as are those behind it */
+        }
+        if (nonce == next)
+            next++;
+    }
+}
+
+static size_t count_of(const struct judged *rows, size_t count, enum fate fate)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        n += rows[i].fate == fate;
+    return n;
+}
+
+static void put(struct manager *m, const struct judged *j, struct manager_row_effect *row)
+{
+    const struct manager_signed *x = j->o->fixed;
+    uint8_t *bytes = manager__keep(m, xmalloc(j->o->call_len));
+    memcpy(bytes, j->o->call, j->o->call_len);
+    *row = (struct manager_row_effect){.nonce = x->nonce,
+                                       .id = j->o->id,
+                                       .bytes = bytes,
+                                       .bytes_len = j->o->call_len,
+                                       .call_len = x->call_len,
+                                       .era_birth = x->era_birth,
+                                       .era_death = x->era_death,
+                                       .spec_version = x->spec_version,
+                                       .tip = j->o->tip,
+                                       .from_block = j->from_block,
+                                       .wait_block = j->wait_block,
+                                       .outcome = j->outcome,
+                                       .block_number = -1};
+    memcpy(row->hash, x->hash, 32);
+    manager__plain(row->error, sizeof(row->error), j->text);
+}
+
+static void admit(struct manager *m, const struct judged *rows, size_t count, size_t good)
+{
+    m->admit_first = m->next;
+    m->admit_runtimes = m->runtimes;
+    m->admit_fixed = true;
+    if (!m->account.transaction_version)
+        m->account.transaction_version = m->transaction_version;
+    m->admitting = xrealloc(m->admitting, good * sizeof(*m->admitting));
+    manager__write_start(m, MANAGER_WRITE_ADMIT);
+    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_ADMIT, good);
+    fx->fixed = true;
+    fx->nonce = m->next;
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].fate != FATE_ADMIT)
+            continue;
+        uint64_t nonce = rows[i].o->fixed->nonce;
+        struct row *hole = manager__at(m, nonce);
+        if (hole)
+            manager__row_remove(m, hole);
+        m->admitting[fx->count] = (struct admitting){.nonce = nonce, .from_block = rows[i].from_block};
+        m->admit_ahead += nonce >= m->next;
+        put(m, &rows[i], &fx->rows[fx->count++]);
+    }
+    m->admit_count = (uint32_t)fx->count;
+    m->alerted &= ~(unsigned)ALERT_BELOW;
+}
+
+static void note(struct manager *m, const struct judged *rows, size_t count, size_t waiting)
+{
+    manager__write_start(m, MANAGER_WRITE_NOTE);
+    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_STORE_NOTE, waiting);
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].fate != FATE_WAIT)
+            continue;
+        put(m, &rows[i], &fx->rows[fx->count++]);
+        if (!rows[i].wait_block)
+            manager__alert_once(m, ALERT_BELOW, "transaction %lld: %s", (long long)rows[i].o->id,
+                                rows[i].text);
+    }
+}
+
+static struct manager_row_effect *rejects(struct manager *m, const struct judged *rows, size_t count,
+                                          size_t *ret_count)
+{
+    struct manager_row_effect *out = manager__keep(m, xcalloc(count + 1, sizeof(*out)));
+    *ret_count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].fate == FATE_END)
+            put(m, &rows[i], &out[(*ret_count)++]);
+    return out;
+}
+
+uint64_t manager__signed(struct manager *m, const struct manager_event *ev,
+                         struct manager_row_effect **ret_rejects, size_t *ret_count)
+{
+    struct judged *rows = manager__keep(m, xcalloc(ev->count + 1, sizeof(*rows)));
+    uint64_t below = ev->has_reserved && ev->reserved >= m->next ? ev->reserved : UINT64_MAX;
+    size_t count = 0;
+    for (size_t i = 0; i < ev->count; i++)
+        if (ev->outbox[i].fixed)
+            rows[count++].o = &ev->outbox[i];
+    if (count)
+        qsort(rows, count, sizeof(*rows), by_nonce);
+    judge_rows(m, rows, count);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].fate == FATE_WAIT && !rows[i].wait_block && rows[i].o->fixed->nonce < below)
+            below = rows[i].o->fixed->nonce;
+    *ret_rejects = rejects(m, rows, count, ret_count);
+    size_t good = count_of(rows, count, FATE_ADMIT), waiting = count_of(rows, count, FATE_WAIT);
+    if (waiting)
+        note(m, rows, count, waiting);
+    if (good)
+        admit(m, rows, count, good);
+    return good ? m->next : below;
+}
+
+/* ---- admitted ---- */
+
+static void pend(struct manager *m, const struct manager_written_row *w, const struct admitting *a)
+{
+    struct row *hole = manager__at(m, w->nonce);
+    if (hole)
+        manager__row_remove(m, hole); /* a probe found it meanwhile */
+    uint64_t low = m->rows && m->low < w->nonce ? m->low : w->nonce;
+    manager__ring_cover(m, low, m->next > w->nonce ? m->next : w->nonce + 1);
+    struct row *row = manager__row_new(m, w->nonce, ROW_UNSENT);
+    row->id = w->id;
+    row->fixed = true;
+    m->fixed_rows++;
+    row->submitted_block = a->from_block;
+    row->sign_runtime = m->admit_runtimes;
+    manager__tip_paid(row, w->tip);
+    manager__row_bytes(m, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death, w->spec_version);
+    manager__went_out(row); /* whoever signed them has them too */
+    if (m->regular_from > a->from_block)
+        m->regular_from = a->from_block; /* it may be in a block that was older than every row */
+    if (w->nonce < m->fin_nonce)
+        manager__move(m, row, ROW_IN_BLOCK);
+}
+
+void manager__signed_admitted(struct manager *m, const struct manager_event *ev)
+{
+    PRE(ev->count == m->admit_count);
+    for (size_t i = 0; i < ev->count; i++) {
+        PRE(ev->written[i].nonce == m->admitting[i].nonce);
+        pend(m, &ev->written[i], &m->admitting[i]);
+    }
+    manager__admit_over(m);
+    m->admit_conflicts = 0;
+    if (m->fin_known)
+        manager__consumed(m, m->fin_nonce, NULL);
+}
+
+/* ---- no other bytes ---- */
+
+/* Nobody can make its bytes get in any more, and no final block used its nonce. A runtime's version never
+ * comes again; an era after the change every final block is under the new one. */
+static bool over(struct manager *m, struct row *row)
+{
+    uint64_t height = PLANTED(SIGNED_EARLY) ? m->best + 1 : m->seen;
+    bool era = row->era_death >= 0 && height >= (uint64_t)row->era_death;
+    bool runtime =
+        row->spec_version != m->spec_version && m->seen >= m->runtime_block + ERA_PERIOD_MAX && m->chain_up;
+    if (!manager__fixed(row) || row->end || row->stop || !m->fin_known || m->fin_nonce > row->nonce ||
+        m->hold == MANAGER_HOLD_REAPED || (!era && !runtime))
+        return false;
+    if (row->state == ROW_SUBMITTED || row->state == ROW_SIGNING)
+        return false; /* its answer first */
+    char why[sizeof(row->end->error)];
+    if (era)
+        snprintf(why, sizeof(why), "its era ended before block %lld, and it was signed elsewhere%s%s",
+                 (long long)row->era_death, row->note ? "; the last refusal: " : "",
+                 row->note ? row->note : "");
+    else
+        snprintf(why, sizeof(why),
+                 "it was signed elsewhere for runtime spec version %u and the chain has %u%s%s",
+                 row->spec_version, m->spec_version, row->note ? "; the last refusal: " : "",
+                 row->note ? row->note : "");
+    manager__end_unused(m, row, era ? "expired" : "failed", why);
+    return true;
+}
+
+void manager__signed_again(struct manager *m, struct row *row, enum row_reason reason)
+{
+    enum { GAP_MAX_LOG2 = 3 };
+    if (over(m, row))
+        return;
+    row->reason = (uint8_t)reason;
+    row->hold = m->beat + (1u << (row->resigns < GAP_MAX_LOG2 ? row->resigns : GAP_MAX_LOG2));
+    if (row->resigns < UINT8_MAX)
+        row->resigns++;
+    manager__move(m, row, ROW_UNSENT);
+}
+
+void manager__signed_over(struct manager *m)
+{
+    struct row *row;
+    for (uint64_t at = 0; m->fixed_rows && (row = manager__first(m, SET_LIVE, at)); at = row->nonce + 1)
+        over(m, row);
+}
+
+/* ---- nonces that are free again ---- */
+
+static bool is_free(const struct manager *m, uint64_t nonce)
+{
+    const struct row *row = manager__at(m, nonce);
+    return row ? manager__hole(row) : nonce >= m->given_back;
+}
+
+/* The highest nonces have no row, or lost it: the next one to be given is the lowest of these. One that is
+ * free below other rows stays as a hole. */
+void manager__give_back_pump(struct manager *m)
+{
+    if ((!m->config.keyless && m->given_back == UINT64_MAX) || m->phase != MANAGER_LEADING ||
+        m->admit_count || m->nonce_wanted || m->write_out[MANAGER_WRITE_NONCE] || m->rewind || !m->fin_known)
+        return;
+    uint64_t next = m->next;
+    while (next > m->fin_nonce && is_free(m, next - 1))
+        next--;
+    m->given_back = UINT64_MAX;
+    if (next == m->next)
+        return;
+    for (uint64_t nonce = next; nonce < m->next; nonce++) {
+        struct row *hole = manager__at(m, nonce);
+        if (hole)
+            manager__row_remove(m, hole);
+    }
+    manager__ring_cover(m, m->rows ? m->low : next, next);
+    m->nonce_wanted = m->nonce_lower = true;
+}
