@@ -33,14 +33,20 @@ class Stranger:
         public, signature = proc.run([SIGN_TOOL], input=line).stdout.split()
         return bytes.fromhex(public[2:]), bytes.fromhex(signature[2:])
 
-    def extrinsic(self, nonce, call, tip=0):
-        """An immortal extrinsic under the chain's present runtime."""
+    def extrinsic(self, nonce, call, tip=0, period=0, anchor=None, genesis=None, spec=None):
+        """Under the chain's present runtime. period 0: immortal; else mortal, from block `anchor` on (the final one)."""
         version = self.chain.rpc('state_getRuntimeVersion')
-        genesis = bytes.fromhex(self.chain.rpc('chain_getBlockHash', 0)[2:])
-        extra = b'\x00' + put_compact(nonce) + put_compact(tip)
-        signed = (version['specVersion'].to_bytes(4, 'little') + version['transactionVersion'].to_bytes(4, 'little')
-                  + genesis + genesis)
-        _, signature = self._sign(call + extra + signed)
+        spec = version['specVersion'] if spec is None else spec
+        genesis = genesis or bytes.fromhex(self.chain.rpc('chain_getBlockHash', 0)[2:])
+        era, birth = b'\x00', genesis
+        if period:
+            anchor = self.chain.finalized_number() if anchor is None else anchor
+            era = (period.bit_length() - 2 | anchor % period << 4).to_bytes(2, 'little')
+            birth = bytes.fromhex(self.chain.rpc('chain_getBlockHash', anchor)[2:])
+        extra = era + put_compact(nonce) + put_compact(tip)
+        signed = spec.to_bytes(4, 'little') + version['transactionVersion'].to_bytes(4, 'little') + genesis + birth
+        payload = call + extra + signed
+        _, signature = self._sign(hashlib.blake2b(payload, digest_size=32).digest() if len(payload) > 256 else payload)
         body = b'\x84\x00' + self.public + bytes([SCHEMES[self.scheme]]) + signature + extra + call
         return Extrinsic(put_compact(len(body)) + body)
 

@@ -69,10 +69,11 @@ class Readme(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, f'{text}\n---\n{done.stdout}')
                 ran += 1
         self.assertGreaterEqual(ran, 7)
-        proc.wait_for('the seven transactions to end',
-                      lambda: self.pg.value('SELECT count(*) FROM txrelay.finished_transactions') == 7)
+        proc.wait_for('the eight transactions to end',
+                      lambda: self.pg.value('SELECT count(*) FROM txrelay.finished_transactions') == 8)
         calls = {x.call for _, _, _, x in self.chain.walk()}
-        for content in ('hello', 'from node', 'from python', 'from C', 'shell', 'named', 'at once', 'solo'):
+        for content in ('hello', 'from node', 'from python', 'from C', 'shell', 'named', 'at once', 'signed elsewhere',
+                        'solo'):
             self.assertIn(remark(content), calls, content)
         outcomes = {r[0] for r in self.pg.query('SELECT outcome FROM txrelay.finished_transactions')}
         self.assertEqual(outcomes, {'ok'})
