@@ -43,8 +43,10 @@ BEGIN
         CONTINUE WHEN b.nonce < a.used_nonce;
         DELETE FROM outbox_signed x WHERE x.account = p_account AND x.extrinsic = b.extrinsic RETURNING x.* INTO s;
         IF FOUND THEN
+            -- Whoever signed it may have sent it long before: its era is all that is known (1024 blocks where it has none).
             PERFORM signed_pend(a, s, b.nonce, b.hash, b.call_length, b.tip, b.birth, b.death, p_spec_version,
-                coalesce(a.transaction_version, p_transaction_version), p_block);
+                coalesce(a.transaction_version, p_transaction_version),
+                least(p_block, coalesce(nullif(b.birth, -1), greatest(p_block - 1024, 0))));
             UPDATE accounts t SET next_nonce = greatest(t.next_nonce, b.nonce + 1) WHERE t.account = p_account;
             v_adopted := v_adopted + 1;
             CONTINUE;

@@ -240,9 +240,10 @@ class Signed(Case):
         epoch = self.lead()
         adopt = ('SELECT txrelay.leader_adopt(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], %s::int[], %s::numeric[], '
                  '%s::bigint[], %s::bigint[], %s::bigint[], 100, 1, 40, true)')
-        self.assertEqual(self.relay.value(adopt, self.alice, epoch, [3], [h32('found')], [extrinsic('call')], [4], [7], [None], [None],
+        self.assertEqual(self.relay.value(adopt, self.alice, epoch, [3], [h32('found')], [extrinsic('call')], [4], [7], [30], [94],
                                           [None]), 1)
         self.assertEqual((self.row(3)['id'], self.row(3)['signed'], self.row(3)['call']), (tx, True, b'call'))
+        self.assertEqual(self.owner.value('SELECT block FROM txrelay.attempts'), 30, 'it may be in any block of its era')
         self.assertEqual(self.status(plain)['stage'], 'outbox')
         self.assertEqual(self.owner.value('SELECT next_nonce FROM txrelay.accounts'), 4)
 
