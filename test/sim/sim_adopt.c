@@ -19,7 +19,11 @@ static bool adopt(struct world *w, struct stmt *q, uint32_t tx)
         return false;
     r->stage = STAGE_PENDING;
     r->nonce = (int64_t)t->nonce;
+    uint64_t block = q->signed_at;
+    if (r->fixed && q->signed_at > (uint64_t)t->birth) /* it may have been sent long before */
+        q->signed_at = (uint64_t)t->birth;
     row_new(w, q, t->nonce, t->id, tx);
+    q->signed_at = block;
     struct account_row *a = &w->db.t.accounts[q->account];
     if (a->next_nonce < (int64_t)t->nonce + 1)
         a->next_nonce = (int64_t)t->nonce + 1;
