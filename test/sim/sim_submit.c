@@ -142,7 +142,9 @@ void node_says_status(struct world *w, int node, const struct watch *x, enum tx_
 static void check_resend(struct world *w, const struct relay *r, uint32_t tx, uint64_t probed_at)
 {
     const struct tx *t = &w->chain.txs[tx];
-    if (w->plan.nodes > 1 || w->stats.forks || w->db.lossy || !t->included_at[0])
+    bool by_another =
+        t->id > 0 && w->db.t.ids[t->id].self_sent; /* who signed it sent it before any relay did */
+    if (w->plan.nodes > 1 || w->stats.forks || w->db.lossy || !t->included_at[0] || by_another)
         return;
     HOLDS(w, t->included_at[0] > probed_at, "probe",
           "r%d sends nonce %llu again, which was in a block when the probe was answered", r->index,
