@@ -10,11 +10,11 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from bench import suite_enqueue, suite_latency, suite_relay, suite_start, suite_takeover  # noqa: E402
+from bench import suite_cost, suite_enqueue, suite_latency, suite_relay, suite_start, suite_takeover  # noqa: E402
 from bench.stand import DurablePostgres, fsync_ms  # noqa: E402
 from harness import proc  # noqa: E402
 
-SUITES = {'enqueue': suite_enqueue, 'relay': suite_relay, 'latency': suite_latency, 'takeover': suite_takeover,
+SUITES = {'cost': suite_cost, 'enqueue': suite_enqueue, 'relay': suite_relay, 'latency': suite_latency, 'takeover': suite_takeover,
           'start': suite_start}
 
 
@@ -56,6 +56,8 @@ def parse():
     p.add_argument('--latency-count', type=int, default=200)
     p.add_argument('--kills', type=int, default=10)
     p.add_argument('--rows', default='10000,1000000', help='start: pending rows of each run')
+    p.add_argument('--check', action='store_true', help='only hold the counts of cost against costs.json')
+    p.add_argument('--record', action='store_true', help='cost: write costs.json')
     args = p.parse_args()
     for name in args.suites:
         if name not in SUITES:
@@ -68,6 +70,9 @@ def main():
     args = parse()
     proc.install_signals()
     try:
+        if args.check:
+            suite_cost.check_lane()
+            return
         server = DurablePostgres()
         result = {'header': header(server, args), 'suites': {}}
         for key, value in result['header'].items():

@@ -1,0 +1,311 @@
+"""cost: what one transaction costs, in counts that do not depend on how fast or how busy the machine is. One account, one
+relay, one chain, from the application's commit to the record of the end. Nothing is timed: a block is made on command when
+all of them are at rest, and a commit takes COMMIT_DELAY_US at least, so that what the relay gathers meanwhile is the same on
+every machine.
+
+Three runs of it: plain (the database's counters, CPU), under callgrind (instructions, allocations), and under strace
+(system calls; only in the table, they depend on how the kernel cuts the streams). `--check` holds the counts against
+costs.json next to this file, `--record` writes it."""
+import json
+import os
+import re
+import shutil
+import statistics
+import time
+
+from harness import proc
+from harness.chain import remark
+from harness.relay import Relay
+
+from . import callgrind
+from .stand import MARK, Counters, DurablePostgres, chain, many_accounts, table
+
+CALL = remark(b'Z' * 96)  # 100 bytes with its index and length
+COUNT = 2048
+REST_S = 0.15  # so long everything sleeps before it counts as at rest
+COMMIT_DELAY_US = 40000
+# Page images depend on when the last checkpoint was, vacuum on when it comes: neither belongs to a transaction.
+PG_OPTIONS = {'autovacuum': 'off', 'full_page_writes': 'off', 'commit_siblings': '0', 'commit_delay': str(COMMIT_DELAY_US)}
+MANAGER = {'window': 256, 'batch': 128, 'unanswered': 64}
+SLOW_CLOCKS = {'heartbeat_ms': 60000, 'expiry_1_ms': 300000, 'expiry_2_ms': 300000}
+# What comes by the clock and not by the transaction.
+BY_CLOCK = ('leader_look', 'leader_renew', 'leader_scan', 'member_beat')
+FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'costs.json')
+BOUND = 0.05
+
+
+class Wrapped(Relay):
+    """A relay under another program."""
+
+    def start(self, prefix=()):
+        self.process = proc.Process([*prefix, proc.TXRELAY, 'run', '--config', self.config], self.log)
+        return self
+
+
+def task_states(pid):
+    states = ''
+    for task in os.listdir(f'/proc/{pid}/task'):
+        try:
+            with open(f'/proc/{pid}/task/{task}/stat') as file:
+                states += file.read().rsplit(')', 1)[1].split()[0]
+        except FileNotFoundError:
+            pass
+    return states
+
+
+def cpu_ns(pid):
+    total = 0
+    for task in os.listdir(f'/proc/{pid}/task'):
+        with open(f'/proc/{pid}/task/{task}/schedstat') as file:
+            total += int(file.read().split()[0])
+    return total
+
+
+class Life:
+    """The transactions of one run, with the relay under `prefix`; begin() and end() are told when counting begins and ends."""
+
+    def __init__(self, server, count, prefix=()):
+        self.server, self.count = server, count
+        self.pg = server.fresh()
+        self.dir = proc.make_dir('txbench-')
+        accounts = many_accounts(1)
+        self.node = chain(self.dir, '--block-ms', '0', '--finality-lag', '1', '--seed', '1', '--genesis-ms', '1700000000000',
+                          accounts=accounts)
+        self.node.rpc('dev_newBlock', {'count': 2})
+        self.watch = server.connect()  # of the database `postgres`: its statements are not in the figures
+        self.relay = Wrapped(self.dir, 'cost', self.pg.dsn, [self.node.ws], accounts, SLOW_CLOCKS, MANAGER)
+        self.relay.start(prefix)
+        self.relay.wait_log('account.ready', 120)
+        self.pg.query('VACUUM ANALYZE')
+        self.rest()
+
+    def look(self):
+        """What changes while anybody works; None while anybody is at work."""
+        assert self.relay.alive(), self.relay.text()[-2000:]
+        if set(task_states(self.relay.process.pid) + task_states(self.node.process.pid)) - set('S'):
+            return None
+        with self.watch.cursor() as cur:
+            cur.execute('''SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn, (SELECT count(*) FROM pg_stat_activity
+                WHERE datname = %s AND state <> 'idle')''', (self.pg.database,))
+            lsn, busy = cur.fetchone()
+        return None if busy else (lsn, self.node.rpc('dev_stats', {'limit': 0})['submit_count'])
+
+    def rest(self, seconds=120):
+        """Wait until all of them sleep for REST_S, and nothing was written or sent meanwhile."""
+        quiet = {'since': None, 'seen': None}
+
+        def at_rest():
+            seen, now = self.look(), time.monotonic()
+            if seen is None or seen != quiet['seen']:
+                quiet.update(since=now, seen=seen)
+                return False
+            return now - quiet['since'] >= REST_S
+        proc.wait_for('everything to rest', at_rest, seconds, 0.01)
+        return quiet['seen'][1]
+
+    def cpu(self):
+        pids = [r[0] for r in self.pg.query(MARK + 'SELECT pid FROM pg_stat_activity WHERE datname = current_database() '
+                                            'AND pid <> pg_backend_pid()')]
+        return {'relay': cpu_ns(self.relay.process.pid), 'Postgres': sum(cpu_ns(p) for p in pids)}
+
+    def run(self, begin=lambda: None, end=lambda: None):
+        counters = Counters(self.pg)
+        before = self.cpu()
+        begin()
+        enqueued = self.enqueue()
+        blocks = 0
+        while self.rest() < self.count:
+            self.node.rpc('dev_newBlock', {'count': 1})
+            blocks += 1
+        for _ in range(2):  # the last ones into a block, and that one final
+            self.node.rpc('dev_newBlock', {'count': 1})
+            self.rest()
+        end()
+        counters.freeze_wal()
+        after = self.cpu()
+        self.relay.stop()
+        ended = self.pg.query(MARK + "SELECT count(*), count(*) FILTER (WHERE outcome = 'ok') FROM txrelay.finished_transactions")
+        assert ended == [(self.count, self.count)], f'{ended} of {self.count}'
+        cost = counters.read(self.count)
+        cost['cpu_us_per_tx'] = {k: (after[k] - before[k]) / 1000 / self.count for k in before}
+        cost['enqueue_wal_bytes_per_tx'] = int(enqueued - counters.lsn) / self.count
+        cost['relay_wal_bytes_per_tx'] = cost['wal_bytes_per_tx'] - cost['enqueue_wal_bytes_per_tx']
+        cost['relay_statements_per_tx'] = sum(s['calls_per_tx'] for s in cost['statements'] if of_relay(s['name']))
+        cost['blocks'] = blocks + 2
+        self.watch.close()
+        self.node.process.kill()
+        return cost
+
+    def enqueue(self):
+        """All of them in one commit; where the log was just before it."""
+        db = self.pg.connect(autocommit=False)
+        with db.cursor() as cur:
+            cur.execute(MARK + "SELECT count(txrelay.enqueue('bench0', %s)) FROM generate_series(1, %s)", (CALL, self.count))
+            cur.execute(MARK + "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")
+            lsn = cur.fetchone()[0]
+        db.commit()
+        db.close()
+        return lsn
+
+
+def of_relay(name):
+    return name.startswith(('leader_', 'relay_')) and name not in BY_CLOCK
+
+
+def callgrind_run(server, count):
+    path = os.path.join(proc.make_dir('txbench-'), 'callgrind.out')
+    life = Life(server, count, callgrind.command(path))
+    pid = life.relay.process.pid
+
+    def end():
+        callgrind.control(pid, '-d')
+        callgrind.control(pid, '-i', 'off')
+    life.run(lambda: callgrind.control(pid, '-i', 'on'), end)
+    return callgrind.Profile(path + '.1')
+
+
+def strace_run(server, count):
+    path = os.path.join(proc.make_dir('txbench-'), 'strace')
+    life = Life(server, count)
+    watcher = []
+
+    def begin():
+        watcher.append(proc.Process(['strace', '-c', '-f', '-p', str(life.relay.process.pid), '-o', path], path + '.log'))
+        proc.wait_for('strace to attach', lambda: 'attached' in watcher[0].text(), 30)
+    life.run(begin, lambda: watcher[0].stop())
+    found = {}
+    with open(path) as file:
+        for line in file:
+            f = line.split()
+            if len(f) >= 5 and f[3].isdigit() and f[-1] != 'total':
+                found[f[-1]] = int(f[3]) / count
+    return dict(sorted(found.items(), key=lambda x: -x[1]))
+
+
+# ---- what is held against the file ----
+
+def counts_of(plain, profile, count):
+    """The figures that a change is held to, per 1000 transactions where one has less than one of it."""
+    written = plain['tables']
+    return {
+        'statements per 1000': plain['relay_statements_per_tx'] * 1000,
+        'WAL bytes': plain['relay_wal_bytes_per_tx'],
+        'WAL bytes of the enqueue': plain['enqueue_wal_bytes_per_tx'],
+        'WAL records': plain['wal_records_per_tx'],
+        'rows inserted': sum(t['inserted'] for t in written.values()),
+        'rows updated': sum(t['updated'] for t in written.values()),
+        'rows updated, not HOT': sum(t['updated_not_hot'] for t in written.values()),
+        'rows deleted': sum(t['deleted'] for t in written.values()),
+        'allocations': profile.allocations() / count,
+        'instructions': profile.instructions() / count,
+    }
+
+
+def bound(name):
+    """How many statements carry the rows depends a little on how the kernel cuts the node's bytes; nothing else does."""
+    return 0.20 if name == 'statements per 1000' else BOUND
+
+
+def off_by(now, recorded):
+    return now / recorded - 1 if recorded else float(now > 0.001)
+
+
+def differences(now, recorded):
+    return {k: off_by(now[k], recorded[k]) for k in now if abs(off_by(now[k], recorded.get(k, 0))) > bound(k)}
+
+
+def check(server, count, measured):
+    """A figure that is off is measured twice more, and its median counts. What is still off."""
+    with open(FILE) as file:
+        recorded = json.load(file)['per transaction']
+    tries = [measured]
+    while differences(median_of(tries), recorded) and len(tries) < 3:
+        tries.append(measure(server, count)[0])
+    now = median_of(tries)
+    off = differences(now, recorded)
+    assert set(differences({k: v * 1.25 for k, v in now.items()}, now)) == {k for k in now if now[k]}, 'the check is blind'
+    table(f'cost of one transaction against {os.path.relpath(FILE, proc.ROOT)}', ['', 'recorded', 'now', 'off by', 'allowed'],
+          [[k, f'{recorded.get(k, 0):.2f}', f'{v:.2f}', f'{off_by(v, recorded.get(k, 0)) * 100:+.1f} %',
+            f'{bound(k) * 100:.0f} %' + (' !' if k in off else '')] for k, v in now.items()])
+    return off
+
+
+def median_of(tries):
+    return {k: statistics.median(t[k] for t in tries) for k in tries[0]}
+
+
+def versions():
+    packages = ['libc6', 'libsodium23', 'libjansson4', 'libwebsockets17', 'libpq5', 'libuv1', 'libnettle8', 'postgresql-15', 'gcc-12']
+    out = proc.run(['dpkg-query', '-W', '-f', '${Package} ${Version}\n', *packages], check=False).stdout
+    return dict(line.split(' ', 1) for line in out.splitlines())
+
+
+def record(now):
+    with open(FILE, 'w') as file:
+        json.dump({'made by': './dev bench cost --record', 'transactions': COUNT, 'call bytes': len(CALL), 'manager': MANAGER,
+                   'versions': versions(), 'per transaction': {k: round(v, 3) for k, v in now.items()}}, file, indent=1)
+        file.write('\n')
+    print(f'\nrecorded in {os.path.relpath(FILE, proc.ROOT)}: commit it with the change that moved it')
+
+
+# ---- the table ----
+
+def show(plain, profile, calls, count):
+    rows = [['statements of the relay = round trips', f'{plain["relay_statements_per_tx"]:.4f}'],
+            ['WAL bytes: relay / enqueue', f'{plain["relay_wal_bytes_per_tx"]:.0f} / {plain["enqueue_wal_bytes_per_tx"]:.0f}'],
+            ['WAL records', f'{plain["wal_records_per_tx"]:.2f}']]
+    for name, t in plain['tables'].items():
+        rows.append([f'{name}: inserted / updated (not HOT) / deleted',
+                     f'{t["inserted"]:.2f} / {t["updated"]:.2f} ({t["updated_not_hot"]:.2f}) / {t["deleted"]:.2f}'])
+    rows += [[f'CPU us, {k} (not a count)', f'{v:.0f}'] for k, v in plain['cpu_us_per_tx'].items()]
+    rows += [['instructions of the relay', f'{profile.instructions() / count:.0f}'],
+             ['allocations of the relay', f'{profile.allocations() / count:.1f}']]
+    if calls:
+        rows.append(['system calls of the relay', f'{sum(calls.values()):.2f}'])
+    table(f'cost of one transaction: {count} of one account in {plain["blocks"]} blocks', ['', 'per tx'], rows)
+    table('statements', ['', 'calls per 1000', 'us/tx', 'WAL B/tx'],
+          [[s['name'], f'{s["calls_per_tx"] * 1000:.2f}', f'{s["us_per_tx"]:.1f}', f'{s["wal_bytes_per_tx"]:.0f}']
+           for s in plain['statements'] if of_relay(s['name']) or s['name'] in BY_CLOCK])
+    whole = profile.instructions()
+    table('instructions by place (itself)', ['', 'per tx', '%'],
+          [[k, f'{v / count:.0f}', f'{100 * v / whole:.1f}'] for k, v in profile.by_place().items() if v > whole / 1000])
+    table('instructions by function (with all it calls)', ['', 'per tx', '%'],
+          [[k, f'{v / count:.0f}', f'{100 * v / whole:.1f}']
+           for k, v in sorted(profile.total.items(), key=lambda x: -x[1])if not re.search(r' [0-9a-f]{3,}$', k)][:45])
+    table('allocations by caller', ['', 'per tx'],
+          [[k, f'{v / count:.2f}'] for k, v in list(profile.allocations_by_caller().items())[:20] if v > count / 100])
+    if calls:
+        table('system calls (under strace)', ['', 'per tx'], [[k, f'{v:.3f}'] for k, v in list(calls.items())[:10]])
+
+
+def measure(server, count):
+    plain, profile = Life(server, count).run(), callgrind_run(server, count)
+    return counts_of(plain, profile, count), plain, profile
+
+
+def check_lane():
+    server = DurablePostgres(PG_OPTIONS)
+    off = check(server, COUNT, measure(server, COUNT)[0])
+    if off:
+        raise SystemExit(f'bench cost: {", ".join(off)} moved{other_versions()}. If the change means it: ./dev bench cost --record, '
+                         'and commit test/bench/costs.json with it; ./dev bench cost shows where it comes from')
+
+
+def other_versions():
+    with open(FILE) as file:
+        recorded = json.load(file)['versions']
+    moved = [f'{k} {recorded.get(k)} -> {v}' for k, v in versions().items() if recorded.get(k) != v]
+    return f' (and so did {", ".join(moved)})' if moved else ''
+
+
+def run(_, args):
+    server = DurablePostgres(PG_OPTIONS)
+    counts, plain, profile = measure(server, COUNT)
+    calls = strace_run(server, COUNT) if shutil.which('strace') else None
+    show(plain, profile, calls, COUNT)
+    if args.record:
+        tries = [counts] + [measure(server, COUNT)[0] for _ in range(2)]
+        record(median_of(tries))
+    return {'counts': counts, 'plain': plain, 'system calls': calls, 'instructions by place': profile.by_place(),
+            'instructions by function': {k: v for k, v in sorted(profile.total.items(), key=lambda x: -x[1])[:200]},
+            'allocations by caller': profile.allocations_by_caller()}
