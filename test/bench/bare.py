@@ -9,7 +9,7 @@ import time
 
 from .stand import cpu_s
 
-LEN_EXTRINSIC = 245  # of a signed remark with 100 bytes
+SIGNED_BYTES = 145  # what an extrinsic has beside its call
 
 FUNCTIONS = '''
 PREPARE b_outbox(int, bigint, int) AS SELECT id, call FROM txrelay.leader_outbox($1, $2, $3);
@@ -34,7 +34,8 @@ PREPARE b_outbox(int, bigint, int) AS SELECT id, call FROM bench.outbox WHERE ac
 PREPARE b_admit(int, bigint, bigint[], bigint[], bytea[], bytea[], numeric[], bigint[], bigint[]) AS
     WITH moved AS (
         DELETE FROM bench.outbox o USING unnest($3, $4, $5, $6, $7, $8, $9) b (id, nonce, hash, extrinsic, tip, birth, death)
-        WHERE o.id = b.id RETURNING o.*, b.nonce, b.hash, b.extrinsic, b.tip, b.birth, b.death
+        WHERE o.id = b.id
+        RETURNING o.id, o.account, o.call, o.key, o.creator, o.created_at, b.nonce, b.hash, b.extrinsic, b.tip, b.birth, b.death
     ), pending AS (
         INSERT INTO bench.pending (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch, key,
             creator, created_at)
@@ -75,11 +76,12 @@ def literal(values):
 class Driver:
     """One session with one leader's view of its accounts."""
 
-    def __init__(self, pg, statements, accounts, batches):
+    def __init__(self, pg, statements, accounts, batches, call):
         self.db = pg.connect()
         self.cur = self.db.cursor()
         self.cur.execute("SET jit = off")
         self.cur.execute(statements)
+        self.call = call
         self.accounts, self.batches = accounts, batches  # {account: epoch}, {'admit': n, ...}
         self.next = dict.fromkeys(accounts, 0)
         self.pending = {a: [] for a in accounts}  # (nonce, hash) admitted, no status yet
@@ -98,9 +100,9 @@ class Driver:
         first, n = self.next[account], len(ids)
         nonces = range(first, first + n)
         hashes = [os.urandom(32) for _ in ids]
-        bodies = [h * 8 for h in hashes]
+        bodies = [h * 5 + self.call for h in hashes]
         self.execute('b_admit', account, self.accounts[account], literal(ids), literal(nonces), literal(hashes),
-                     literal(b[:LEN_EXTRINSIC] for b in bodies), literal([0] * n), literal([1] * n), literal([64] * n))
+                     literal(b[160 - SIGNED_BYTES:] for b in bodies), literal([0] * n), literal([1] * n), literal([64] * n))
         self.next[account] = first + n
         self.pending[account] += zip(nonces, hashes)
         return True
@@ -146,8 +148,8 @@ def register(pg, count):
     """{account: epoch} of accounts led by nobody but us."""
     found = {}
     for i in range(count):
-        account = pg.value('''SELECT txrelay.relay_register(%s, decode(repeat(%s, 32), 'hex'), 'sr25519',
-            decode(repeat('22', 32), 'hex'), %s, %s)''', (f'bench{i}', f'{i:02x}', f'address{i}', 1000 + i))
+        account = pg.value('''SELECT txrelay.relay_register(%s, decode(%s, 'hex'), 'sr25519',
+            decode(repeat('22', 32), 'hex'), %s, %s)''', (f'bench{i}', f'{i:064x}', f'address{i}', 1000 + i))
         granted, epoch = pg.query('''SELECT granted, epoch FROM txrelay.leader_claim(%s, 'bench', NULL, false, 3600000,
                                      3600000)''', (account,))[0]
         assert granted
@@ -170,7 +172,7 @@ def rate(server, kind, account_count, count, batches, call):
     pg.query('VACUUM ANALYZE')
     pg.query('CHECKPOINT')
     start = pg.value(LSN)
-    driver = Driver(pg, PLAIN if kind == 'plain' else FUNCTIONS, accounts, batches)
+    driver = Driver(pg, PLAIN if kind == 'plain' else FUNCTIONS, accounts, batches, call)
     seconds, cpu, backend = driver.run()
     wal = pg.value(LSN) - start
     done = pg.value('SELECT count(*) FROM ' + ('bench.finished' if kind == 'plain' else 'txrelay.finished_transactions'))

@@ -17,6 +17,9 @@ from harness import proc  # noqa: E402
 SUITES = {'cost': suite_cost, 'enqueue': suite_enqueue, 'relay': suite_relay, 'latency': suite_latency, 'takeover': suite_takeover,
           'start': suite_start}
 
+QUICK = {'rounds': 1, 'seconds': 1, 'relay_rounds': 1, 'count': 4000, 'accounts': '1,16', 'calls': '100', 'schemes': 'sr25519',
+         'api_seconds': 3.0}
+
 
 def cpu_name():
     with open('/proc/cpuinfo') as file:
@@ -46,18 +49,23 @@ def parse():
     p.add_argument('--seconds', type=int, default=3, help='enqueue: of each measurement')
     p.add_argument('--writers', default='1,4,16', help='enqueue: sessions')
     p.add_argument('--count', type=int, default=20000, help='relay: transactions')
-    p.add_argument('--accounts', default='1,16', help='relay: how many share them')
-    p.add_argument('--relay-rounds', type=int, default=1)
+    p.add_argument('--accounts', default='1,16,256', help='relay: how many share them')
+    p.add_argument('--calls', default='100,4000', help='relay: bytes of a call')
+    p.add_argument('--schemes', default='sr25519,ed25519', help='relay: of the accounts')
+    p.add_argument('--no-peers', action='store_true', help='relay: only ours and bare SQL')
+    p.add_argument('--relay-rounds', type=int, default=5)
     p.add_argument('--window', type=int, help='relay: manager.window, else its default')
     p.add_argument('--batch', type=int, help='relay: manager.batch')
     p.add_argument('--unanswered', type=int, help='relay: manager.unanswered')
-    p.add_argument('--api-seconds', type=float, default=10, help='relay: of each run of @polkadot/api')
-    p.add_argument('--syscalls', action='store_true', help='relay: count system calls too (strace)')
+    p.add_argument('--api-seconds', type=float, default=10, help='relay: of each run of a peer')
     p.add_argument('--latency-count', type=int, default=200)
     p.add_argument('--kills', type=int, default=10)
     p.add_argument('--rows', default='10000,1000000', help='start: pending rows of each run')
     p.add_argument('--check', action='store_true', help='only hold the counts of cost against costs.json')
     p.add_argument('--record', action='store_true', help='cost: write costs.json')
+    p.add_argument('--quick', action='store_true', help='small sizes, for a first look and not to be quoted')
+    if '--quick' in sys.argv:
+        p.set_defaults(**QUICK)
     args = p.parse_args()
     for name in args.suites:
         if name not in SUITES:
