@@ -18,7 +18,7 @@ SUITES = {'cost': suite_cost, 'enqueue': suite_enqueue, 'relay': suite_relay, 'l
           'start': suite_start}
 
 QUICK = {'rounds': 1, 'seconds': 1, 'relay_rounds': 1, 'count': 4000, 'accounts': '1,16', 'calls': '100', 'schemes': 'sr25519',
-         'api_seconds': 3.0}
+         'api_seconds': 3.0, 'latency_count': 50, 'latency_seconds': 5, 'kills': 5, 'stops': 1}
 
 
 def cpu_name():
@@ -58,8 +58,10 @@ def parse():
     p.add_argument('--batch', type=int, help='relay: manager.batch')
     p.add_argument('--unanswered', type=int, help='relay: manager.unanswered')
     p.add_argument('--api-seconds', type=float, default=10, help='relay: of each run of a peer')
-    p.add_argument('--latency-count', type=int, default=200)
-    p.add_argument('--kills', type=int, default=10)
+    p.add_argument('--latency-count', type=int, default=200, help='latency: samples of each level')
+    p.add_argument('--latency-seconds', type=int, default=20, help='latency: of each level under load')
+    p.add_argument('--kills', type=int, default=50, help='takeover: by kill -9')
+    p.add_argument('--stops', type=int, default=5, help='takeover: by SIGSTOP, each takes an expiry')
     p.add_argument('--rows', default='10000,1000000', help='start: pending rows of each run')
     p.add_argument('--check', action='store_true', help='only hold the counts of cost against costs.json')
     p.add_argument('--record', action='store_true', help='cost: write costs.json')

@@ -77,6 +77,15 @@ def chain(directory, *options, accounts=()):
     return Devchain(directory, *CHAIN_OPTIONS, *fund_options(directory, accounts), *options)
 
 
+def pgbench_command(pg, statement, *options):
+    """Runs one statement again and again."""
+    path = os.path.join(proc.make_dir('txbench-'), 'script.sql')
+    with open(path, 'w') as file:
+        file.write(statement + ';\n')
+    return [os.path.join(os.environ.get('PG_BIN', '/usr/lib/postgresql/15/bin'), 'pgbench'), '-n', '-M', 'prepared', '-f', path,
+            *options, pg.dsn]
+
+
 # ---- clocks and processes ----
 
 def log_time(text, event, alias=None):
