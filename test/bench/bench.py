@@ -10,15 +10,16 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from bench import suite_cost, suite_enqueue, suite_latency, suite_relay, suite_start, suite_takeover  # noqa: E402
+from bench import suite_cost, suite_enqueue, suite_latency, suite_relay, suite_scale, suite_start, suite_takeover  # noqa: E402
 from bench.stand import DurablePostgres, fsync_ms  # noqa: E402
 from harness import proc  # noqa: E402
 
 SUITES = {'cost': suite_cost, 'enqueue': suite_enqueue, 'relay': suite_relay, 'latency': suite_latency, 'takeover': suite_takeover,
-          'start': suite_start}
+          'start': suite_start, 'scale': suite_scale}
 
 QUICK = {'rounds': 1, 'seconds': 1, 'relay_rounds': 1, 'count': 4000, 'accounts': '1,16', 'calls': '100', 'schemes': 'sr25519',
-         'api_seconds': 3.0, 'latency_count': 50, 'latency_seconds': 5, 'kills': 5, 'stops': 1}
+         'api_seconds': 3.0, 'latency_count': 50, 'latency_seconds': 5, 'kills': 5, 'stops': 1,
+         'scale': '1x1,100x1,100x3', 'scale_count': 2000, 'idle_seconds': 5}
 
 
 def cpu_name():
@@ -65,6 +66,9 @@ def parse():
     p.add_argument('--rows', default='10000,1000000', help='start: pending rows of each run')
     p.add_argument('--check', action='store_true', help='only hold the counts of cost against costs.json')
     p.add_argument('--record', action='store_true', help='cost: write costs.json')
+    p.add_argument('--scale', default='1x1,1x5,100x1,1000x1,1000x5,10000x1,10000x5', help='scale: accounts x relays')
+    p.add_argument('--scale-count', type=int, default=20000, help='scale: transactions')
+    p.add_argument('--idle-seconds', type=int, default=20, help='scale: with nothing to do')
     p.add_argument('--quick', action='store_true', help='small sizes, for a first look and not to be quoted')
     if '--quick' in sys.argv:
         p.set_defaults(**QUICK)
