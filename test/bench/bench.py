@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Rates of txrelay against baselines measured in the same run, and what one transaction costs in counts that do not
-depend on the machine. Suites: enqueue, relay, latency, takeover, start (default: all). Only ratios and counts carry over to
+depend on the machine. Suites: see --help (default: all but soak). Only ratios and counts carry over to
 another machine. Everything durable is on: fsync, full_page_writes, synchronous_commit."""
 import argparse
 import json
@@ -10,16 +10,18 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from bench import suite_cost, suite_enqueue, suite_latency, suite_relay, suite_scale, suite_start, suite_takeover  # noqa: E402
+from bench import (suite_cost, suite_enqueue, suite_follow, suite_latency, suite_relay, suite_scale, suite_soak, suite_start,
+                   suite_takeover)  # noqa: E402
 from bench.stand import DurablePostgres, fsync_ms  # noqa: E402
 from harness import proc  # noqa: E402
 
 SUITES = {'cost': suite_cost, 'enqueue': suite_enqueue, 'relay': suite_relay, 'latency': suite_latency, 'takeover': suite_takeover,
-          'start': suite_start, 'scale': suite_scale}
+          'start': suite_start, 'scale': suite_scale, 'follow': suite_follow, 'soak': suite_soak}
 
 QUICK = {'rounds': 1, 'seconds': 1, 'relay_rounds': 1, 'count': 4000, 'accounts': '1,16', 'calls': '100', 'schemes': 'sr25519',
          'api_seconds': 3.0, 'latency_count': 50, 'latency_seconds': 5, 'kills': 5, 'stops': 1,
-         'scale': '1x1,100x1,100x3', 'scale_count': 2000, 'idle_seconds': 5}
+         'scale': '1x1,100x1,100x3', 'scale_count': 2000, 'idle_seconds': 5, 'followers': '0,1,10', 'follow_seconds': 4,
+         'follow_count': 1000, 'minutes': 0.5, 'soak_every': 3}
 
 
 def cpu_name():
@@ -69,6 +71,12 @@ def parse():
     p.add_argument('--scale', default='1x1,1x5,100x1,1000x1,1000x5,10000x1,10000x5', help='scale: accounts x relays')
     p.add_argument('--scale-count', type=int, default=20000, help='scale: transactions')
     p.add_argument('--idle-seconds', type=int, default=20, help='scale: with nothing to do')
+    p.add_argument('--followers', default='0,1,10,100', help='follow: how many')
+    p.add_argument('--follow-rate', type=int, default=100, help='follow: enqueues a second')
+    p.add_argument('--follow-seconds', type=int, default=15)
+    p.add_argument('--follow-count', type=int, default=5000, help='follow: of the burst')
+    p.add_argument('--minutes', type=float, default=30, help='soak: how long')
+    p.add_argument('--soak-every', type=float, default=10, help='soak: seconds between looks')
     p.add_argument('--quick', action='store_true', help='small sizes, for a first look and not to be quoted')
     if '--quick' in sys.argv:
         p.set_defaults(**QUICK)
@@ -76,7 +84,7 @@ def parse():
     for name in args.suites:
         if name not in SUITES:
             p.error(f'there is no suite {name}; suites: {", ".join(SUITES)}')
-    args.suites = args.suites or list(SUITES)
+    args.suites = args.suites or [s for s in SUITES if s != 'soak']
     return args
 
 
