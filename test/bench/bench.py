@@ -15,8 +15,8 @@ from bench import (suite_cost, suite_enqueue, suite_follow, suite_latency, suite
 from bench.stand import DurablePostgres, fsync_ms  # noqa: E402
 from harness import proc  # noqa: E402
 
-SUITES = {'cost': suite_cost, 'enqueue': suite_enqueue, 'relay': suite_relay, 'latency': suite_latency, 'takeover': suite_takeover,
-          'start': suite_start, 'scale': suite_scale, 'follow': suite_follow, 'soak': suite_soak}
+SUITES = {'cost': suite_cost, 'enqueue': suite_enqueue, 'relay': suite_relay, 'latency': suite_latency,
+          'takeover': suite_takeover, 'start': suite_start, 'scale': suite_scale, 'follow': suite_follow, 'soak': suite_soak}
 
 QUICK = {'rounds': 1, 'seconds': 1, 'relay_rounds': 1, 'count': 4000, 'accounts': '1,16', 'calls': '100', 'schemes': 'sr25519',
          'api_seconds': 3.0, 'latency_count': 50, 'latency_seconds': 5, 'kills': 5, 'stops': 1,
@@ -66,6 +66,7 @@ def parse():
     p.add_argument('--kills', type=int, default=50, help='takeover: by kill -9')
     p.add_argument('--stops', type=int, default=5, help='takeover: by SIGSTOP, each takes an expiry')
     p.add_argument('--rows', default='10000,1000000', help='start: pending rows of each run')
+    p.add_argument('--cost-accounts', type=int, default=1, help='cost: how many share the transactions')
     p.add_argument('--check', action='store_true', help='only hold the counts of cost against costs.json')
     p.add_argument('--record', action='store_true', help='cost: write costs.json')
     p.add_argument('--scale', default='1x1,1x5,100x1,1000x1,1000x5,10000x1,10000x5', help='scale: accounts x relays')

@@ -70,6 +70,9 @@ class Profile:
     def allocations(self):
         return sum(n for asked, callers in self.asked.items() if asked in ASKS for n in callers.values())
 
+    def most(self):
+        return sorted(self.total.items(), key=lambda x: -x[1])
+
     def by_place(self):
         sums = {}
         for function, cost in self.own.items():

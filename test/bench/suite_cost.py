@@ -1,7 +1,7 @@
-"""cost: what one transaction costs, in counts that do not depend on how fast or how busy the machine is. One account, one
-relay, one chain, from the application's commit to the record of the end. Nothing is timed: a block is made on command when
-all of them are at rest, and a commit takes COMMIT_DELAY_US at least, so that what the relay gathers meanwhile is the same on
-every machine.
+"""cost: what one transaction costs, in counts that do not depend on how fast or how busy the machine is. One account (or
+--cost-accounts), one relay, one chain, from the application's commit to the record of the end. Nothing is timed: a block is
+made on command when all of them are at rest, and a commit takes COMMIT_DELAY_US at least, so that what the relay gathers
+meanwhile is the same on every machine.
 
 Three runs of it: plain (the database's counters, CPU), under callgrind (instructions, allocations), and under strace
 (system calls; only in the table, they depend on how the kernel cuts the streams). `--check` holds the counts against
@@ -64,18 +64,18 @@ def cpu_ns(pid):
 class Life:
     """The transactions of one run, with the relay under `prefix`; begin() and end() are told when counting begins and ends."""
 
-    def __init__(self, server, count, prefix=()):
-        self.server, self.count = server, count
+    def __init__(self, server, count, prefix=(), account_count=1):
+        self.server, self.count, self.account_count = server, count, account_count
         self.pg = server.fresh()
         self.dir = proc.make_dir('txbench-')
-        accounts = many_accounts(1)
+        accounts = many_accounts(account_count)
         self.node = chain(self.dir, '--block-ms', '0', '--finality-lag', '1', '--seed', '1', '--genesis-ms', '1700000000000',
                           accounts=accounts)
         self.node.rpc('dev_newBlock', {'count': 2})
         self.watch = server.connect()  # of the database `postgres`: its statements are not in the figures
         self.relay = Wrapped(self.dir, 'cost', self.pg.dsn, [self.node.ws], accounts, SLOW_CLOCKS, MANAGER)
         self.relay.start(prefix)
-        self.relay.wait_log('account.ready', 120)
+        proc.wait_for('all accounts', lambda: self.relay.text().count(' account.ready ') >= account_count, 120, 0.1)
         self.pg.query('VACUUM ANALYZE')
         self.rest()
 
@@ -140,7 +140,8 @@ class Life:
         """All of them in one commit; where the log was just before it."""
         db = self.pg.connect(autocommit=False)
         with db.cursor() as cur:
-            cur.execute(MARK + "SELECT count(txrelay.enqueue('bench0', %s)) FROM generate_series(1, %s)", (CALL, self.count))
+            cur.execute(MARK + "SELECT count(txrelay.enqueue('bench' || n %% %s, %s)) FROM generate_series(0, %s) n",
+                        (self.account_count, CALL, self.count - 1))
             cur.execute(MARK + "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")
             lsn = cur.fetchone()[0]
         db.commit()
@@ -152,9 +153,9 @@ def of_relay(name):
     return name.startswith(('leader_', 'relay_')) and name not in BY_CLOCK
 
 
-def callgrind_run(server, count):
+def callgrind_run(server, count, account_count=1):
     path = os.path.join(proc.make_dir('txbench-'), 'callgrind.out')
-    life = Life(server, count, callgrind.command(path))
+    life = Life(server, count, callgrind.command(path), account_count)
     pid = life.relay.process.pid
 
     def end():
@@ -164,9 +165,9 @@ def callgrind_run(server, count):
     return callgrind.Profile(path + '.1')
 
 
-def strace_run(server, count):
+def strace_run(server, count, account_count):
     path = os.path.join(proc.make_dir('txbench-'), 'strace')
-    life = Life(server, count)
+    life = Life(server, count, (), account_count)
     watcher = []
 
     def begin():
@@ -235,7 +236,8 @@ def median_of(tries):
 
 
 def versions():
-    packages = ['libc6', 'libsodium23', 'libjansson4', 'libwebsockets17', 'libpq5', 'libuv1', 'libnettle8', 'postgresql-15', 'gcc-12']
+    packages = ['libc6', 'libsodium23', 'libjansson4', 'libwebsockets17', 'libpq5', 'libuv1', 'libnettle8', 'postgresql-15',
+                'gcc-12']
     out = proc.run(['dpkg-query', '-W', '-f', '${Package} ${Version}\n', *packages], check=False).stdout
     return dict(line.split(' ', 1) for line in out.splitlines())
 
@@ -250,7 +252,7 @@ def record(now):
 
 # ---- the table ----
 
-def show(plain, profile, calls, count):
+def show(plain, profile, calls, count, account_count):
     rows = [['statements of the relay = round trips', f'{plain["relay_statements_per_tx"]:.4f}'],
             ['WAL bytes: relay / enqueue', f'{plain["relay_wal_bytes_per_tx"]:.0f} / {plain["enqueue_wal_bytes_per_tx"]:.0f}'],
             ['WAL records', f'{plain["wal_records_per_tx"]:.2f}']]
@@ -262,7 +264,7 @@ def show(plain, profile, calls, count):
              ['allocations of the relay', f'{profile.allocations() / count:.1f}']]
     if calls:
         rows.append(['system calls of the relay', f'{sum(calls.values()):.2f}'])
-    table(f'cost of one transaction: {count} of one account in {plain["blocks"]} blocks', ['', 'per tx'], rows)
+    table(f'cost of one transaction: {count} of {account_count} account(s) in {plain["blocks"]} blocks', ['', 'per tx'], rows)
     table('statements', ['', 'calls per 1000', 'us/tx', 'WAL B/tx'],
           [[s['name'], f'{s["calls_per_tx"] * 1000:.2f}', f'{s["us_per_tx"]:.1f}', f'{s["wal_bytes_per_tx"]:.0f}']
            for s in plain['statements'] if of_relay(s['name']) or s['name'] in BY_CLOCK])
@@ -278,8 +280,8 @@ def show(plain, profile, calls, count):
         table('system calls (under strace)', ['', 'per tx'], [[k, f'{v:.3f}'] for k, v in list(calls.items())[:10]])
 
 
-def measure(server, count):
-    plain, profile = Life(server, count).run(), callgrind_run(server, count)
+def measure(server, count, account_count=1):
+    plain, profile = Life(server, count, (), account_count).run(), callgrind_run(server, count, account_count)
     return counts_of(plain, profile, count), plain, profile
 
 
@@ -300,12 +302,15 @@ def other_versions():
 
 def run(_, args):
     server = DurablePostgres(PG_OPTIONS)
-    counts, plain, profile = measure(server, COUNT)
-    calls = strace_run(server, COUNT) if shutil.which('strace') else None
-    show(plain, profile, calls, COUNT)
+    of = args.cost_accounts
+    if args.record and of != 1:
+        raise SystemExit('bench cost: costs.json is of one account: --record and --cost-accounts do not go together')
+    counts, plain, profile = measure(server, COUNT, of)
+    calls = strace_run(server, COUNT, of) if shutil.which('strace') else None
+    show(plain, profile, calls, COUNT, of)
     if args.record:
         tries = [counts] + [measure(server, COUNT)[0] for _ in range(2)]
         record(median_of(tries))
     return {'counts': counts, 'plain': plain, 'system calls': calls, 'instructions by place': profile.by_place(),
-            'instructions by function': {k: v for k, v in sorted(profile.total.items(), key=lambda x: -x[1])[:200]},
+            'instructions by function': dict(profile.most()[:200]),
             'allocations by caller': profile.allocations_by_caller()}

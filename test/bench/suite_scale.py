@@ -9,7 +9,7 @@ import time
 from harness import proc
 from harness.relay import Relay
 
-from .stand import (MARK, DurablePostgres, call_of, chain, children_cpu_s, cpu_s, save, table)
+from .stand import MARK, DurablePostgres, call_of, chain, children_cpu_s, cpu_s, save, table
 
 CHAIN = ('--instant', '--instant-delay-ms', '5')
 CALL = call_of(100)

@@ -30,7 +30,7 @@ def enqueue_until(pg, stop, failed, calls):
 
 class Pair:
     def __init__(self, server):
-        self.pg = server.fresh()
+        self.pg, self.passed = server.fresh(), 0
         directory = proc.make_dir('txbench-')
         accounts = many_accounts(1)
         self.node = chain(directory, '--block-ms', '200', '--finality-lag', '1', accounts=accounts)
@@ -56,8 +56,7 @@ class Pair:
             victim.process.child.send_signal(signal.SIGSTOP)
         proc.wait_for('the successor', lambda: heir.text().count('account.ready') > seen, 60, 0.005)
         ready = log_time(heir.text(), 'account.ready', 'bench0') - when
-        sent = proc.wait_for('its first submission', lambda: [
-            s['at_ms'] / 1000 - mono for s in self.submits_from(first=self.passed) if s['at_ms'] / 1000 - mono > ready], 60, 0.01)[0]
+        sent = proc.wait_for('its first submission', lambda: [s for s in self.submits_after(mono) if s > ready], 60, 0.01)[0]
         if how == 'kill':
             victim.start()
         else:
@@ -65,12 +64,11 @@ class Pair:
         proc.wait_for('the former leader to follow', lambda: victim.status() and not victim.leads('bench0'), 60)
         return ready * 1000, sent * 1000
 
-    passed = 0
-
-    def submits_from(self, first):
-        page = self.node.rpc('dev_stats', {'from': first, 'limit': 5000})
-        self.passed = first + max(0, len(page['submits']) - 100)
-        return page['submits']
+    def submits_after(self, mono):
+        """Seconds after that moment of the newest submissions."""
+        page = self.node.rpc('dev_stats', {'from': self.passed, 'limit': 5000})['submits']
+        self.passed += max(0, len(page) - 100)
+        return [s['at_ms'] / 1000 - mono for s in page]
 
     def close(self):
         for r in self.relays:
