@@ -242,10 +242,13 @@ def versions():
     return dict(line.split(' ', 1) for line in out.splitlines())
 
 
-def record(now):
+def record(tries):
+    now = median_of(tries)
+    seen = {k: [round(f(t[k] for t in tries), 3) for f in (min, max)] for k in now}
     with open(FILE, 'w') as file:
         json.dump({'made by': './dev bench cost --record', 'transactions': COUNT, 'call bytes': len(CALL), 'manager': MANAGER,
-                   'versions': versions(), 'per transaction': {k: round(v, 3) for k, v in now.items()}}, file, indent=1)
+                   'versions': versions(), 'per transaction': {k: round(v, 3) for k, v in now.items()},
+                   'smallest and largest': seen}, file, indent=1)
         file.write('\n')
     print(f'\nrecorded in {os.path.relpath(FILE, proc.ROOT)}: commit it with the change that moved it')
 
@@ -309,8 +312,7 @@ def run(_, args):
     calls = strace_run(server, COUNT, of) if shutil.which('strace') else None
     show(plain, profile, calls, COUNT, of)
     if args.record:
-        tries = [counts] + [measure(server, COUNT)[0] for _ in range(2)]
-        record(median_of(tries))
+        record([counts] + [measure(server, COUNT)[0] for _ in range(4)])
     return {'counts': counts, 'plain': plain, 'system calls': calls, 'instructions by place': profile.by_place(),
             'instructions by function': dict(profile.most()[:200]),
             'allocations by caller': profile.allocations_by_caller()}
