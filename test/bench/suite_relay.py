@@ -5,6 +5,7 @@ baselines.py against the same chain."""
 import itertools
 import os
 import re
+import sys
 
 from harness import proc
 from harness.relay import Relay
@@ -106,10 +107,12 @@ class Cell:
         call = call_of(self.size)
         got = Run(server, args, self.accounts, args.count, call, self.scheme).drain()
         self.rates['relay'].append(got['tx_per_s'])
+        progress(self.name, got['tx_per_s'])
         self.last = {'batches': batches_of(got['cost']), 'cost': got['cost'], 'bare': self.last.get('bare', {})}
         for kind in BARE if with_bare else ():
             floor = bare.rate(server, kind, self.accounts, args.count, self.last['batches'], call)
             self.rates[kind].append(floor['tx_per_s'])
+            progress(f'  bare SQL, {kind}', floor['tx_per_s'])
             self.last['bare'][kind] = floor
 
     def to_bare(self, kind):
@@ -131,6 +134,15 @@ class Cell:
 def cells_of(args):
     sizes, schemes = [int(n) for n in args.calls.split(',')], args.schemes.split(',')
     return [Cell(int(a), size, scheme) for a, size, scheme in itertools.product(args.accounts.split(','), sizes, schemes)]
+
+
+def measure_peer(server, npm, kind, into, args):
+    into.append(npm.rate(server, kind, args.api_seconds, PEER_CALL_BYTES - 4, CHAIN))
+    progress(KINDS[kind], into[-1]['tx_per_s'])
+
+
+def progress(name, rate):
+    print(f'  {name}: {rate:.0f} tx/s', file=sys.stderr, flush=True)
 
 
 def peer_rows(cells, peers):
@@ -169,7 +181,7 @@ def run(server, args):
     peers = {k: [] for k in kinds}
     for n in range(args.relay_rounds):
         jobs = [lambda c=c: c.measure(server, args, c.scheme == 'sr25519') for c in cells]
-        jobs += [lambda k=k: peers[k].append(npm.rate(server, k, args.api_seconds, PEER_CALL_BYTES - 4, CHAIN)) for k in kinds]
+        jobs += [lambda k=k: measure_peer(server, npm, k, peers[k], args) for k in kinds]
         for i in range(len(jobs)):  # each round begins elsewhere, so that a slow minute hits another one
             jobs[(i + n * 5) % len(jobs)]()
         result['cells'] = {c.name: c.as_json() for c in cells}

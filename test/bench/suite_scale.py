@@ -14,6 +14,7 @@ from .stand import MARK, DurablePostgres, call_of, chain, children_cpu_s, cpu_s,
 CHAIN = ('--instant', '--instant-delay-ms', '5')
 CALL = call_of(100)
 ENDED = MARK + 'SELECT count(*) FROM txrelay.finished_transactions'
+LED_S, ENDED_S = 120, 300  # what takes longer is told instead of a figure
 BALANCE = str(10 ** 18)
 
 
@@ -53,13 +54,17 @@ class Crowd:
         return self.cur.fetchone()[0]
 
     def ready(self):
-        return sum(r.text().count(' account.ready ') for r in self.relays)
+        """Accounts that were led by somebody at some time."""
+        return len({alias for r in self.relays for alias in re.findall(r' account\.ready account=(\S+)', r.text())})
+
+    def lost(self):
+        return sum(r.text().count(' leader.lost ') for r in self.relays)
 
     def start(self):
         begun = time.monotonic()
         for r in self.relays:
             r.start()
-        proc.wait_for('every account to be led', lambda: self.ready() >= len(self.accounts), 600, 0.2)
+        proc.wait_for('every account to be led', lambda: self.ready() >= len(self.accounts), LED_S, 0.5)
         took = time.monotonic() - begun
         fund(self.node, [r[0] for r in self.pg.query('SELECT account_id FROM txrelay.accounts ORDER BY account')])
         return took
@@ -100,7 +105,7 @@ class Crowd:
         self.ask(f"SELECT count(txrelay.enqueue('bench' || n % {len(self.accounts)}, '\\x{CALL.hex()}')) "
                  f"FROM generate_series(0, {count - 1}) n")
         begun, cpu = self.ask('SELECT extract(epoch FROM clock_timestamp())::float8'), self.cpu()
-        proc.wait_for('everything to end', lambda: self.ask(ENDED.removeprefix(MARK)) == count, 900, 0.2)
+        proc.wait_for('everything to end', lambda: self.ask(ENDED.removeprefix(MARK)) == count, ENDED_S, 0.2)
         after = self.cpu()
         ended = self.ask('SELECT extract(epoch FROM max(finished_at))::float8 FROM txrelay.finished_transactions')
         wrong = self.ask("SELECT count(*) FROM txrelay.finished_transactions WHERE outcome <> 'ok'")
@@ -117,10 +122,28 @@ class Crowd:
 
 def measure(server, accounts, relays, args):
     crowd = Crowd(server, accounts, relays)
-    result = {'accounts': accounts, 'relays': relays, 'ready_s': crowd.start(), 'idle': crowd.idle(args.idle_seconds),
-              'load': crowd.load(args.scale_count)}
+    result = {'accounts': accounts, 'relays': relays}
+    try:
+        result['ready_s'] = crowd.start()
+        result['idle'] = crowd.idle(args.idle_seconds)
+        result['load'] = crowd.load(args.scale_count)
+    except TimeoutError as error:  # a figure as well: the others go on
+        result.update(error=str(error), led=crowd.ready())
+    result['lost'] = crowd.lost()
     crowd.close()
     return result
+
+
+def row(result, base):
+    name, lost = f'{result["accounts"]} x {result["relays"]}', result['lost']
+    if 'error' in result:
+        missing = ['not in time'] if 'ready_s' not in result else [f'{result["ready_s"]:.1f}', *[''] * 5, 'not in time']
+        return [f'{name} ({result["led"]} led)', *missing, *[''] * (8 - len(missing)), lost]
+    i, load, more = result['idle'], result['load'], max(1, result['accounts'] - base['accounts'])
+    each = (i['rss'] - base['idle']['rss']) / more if 'idle' in base else 0
+    return [name, f'{result["ready_s"]:.1f}', f'{i["relays_cpu"] * 100:.2f}', f'{i["most_of_one_relay"] * 100:.2f}',
+            f'{i["postgres_cpu"] * 100:.2f}', f'{i["statements"]:.1f}', f'{each:.0f}', f'{load["tx_per_s"]:.0f}',
+            f'{load["relay_us"]:.0f} / {load["postgres_us"]:.0f}', lost]
 
 
 def run(_, args):
@@ -131,14 +154,7 @@ def run(_, args):
         results.append(measure(server, *map(int, pair.split('x')), args))
         save(args, 'scale', results)
     base = min(results, key=lambda r: r['accounts'])  # what a relay takes without accounts to speak of
-    rows = []
-    for r in results:
-        i, more = r['idle'], max(1, r['accounts'] - base['accounts'])
-        rows.append([f'{r["accounts"]} x {r["relays"]}', f'{r["ready_s"]:.1f}', f'{i["relays_cpu"] * 100:.2f}',
-                     f'{i["most_of_one_relay"] * 100:.2f}', f'{i["postgres_cpu"] * 100:.2f}', f'{i["statements"]:.1f}',
-                     f'{(i["rss"] - base["idle"]["rss"]) / more:.0f}', f'{r["load"]["tx_per_s"]:.0f}',
-                     f'{r["load"]["relay_us"]:.0f} / {r["load"]["postgres_us"]:.0f}'])
     table(f'scale: accounts x relays; idle for {args.idle_seconds} s (% of a core), then {args.scale_count} transactions over all',
           ['', 'all led s', 'idle: relays %', 'busiest %', 'Postgres %', 'statements/s', 'bytes/account', 'tx/s',
-           'CPU us/tx: relays / Postgres'], rows)
+           'CPU us/tx: relays / Postgres', 'leads lost'], [row(r, base) for r in results])
     return results
