@@ -1,4 +1,5 @@
-"""The same rows written without a relay and without a chain, by one session, in the batches that the relay made:
+"""The same rows written without a relay and without a chain, in the batches that the relay made, by as many sessions as
+there are accounts, four at most (a session waits for each commit, so that one alone is bound by the disk):
 
   functions   the very leader_* functions of the schema, with dummy bytes: what the database alone allows today
   plain       the same inserts, updates and deletes as plain statements on copies of the tables that have their indexes
@@ -6,9 +7,11 @@
 """
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from .stand import cpu_s
 
+SESSIONS = 4
 SIGNED_BYTES = 145  # what an extrinsic has beside its call
 
 FUNCTIONS = '''
@@ -74,7 +77,7 @@ def literal(values):
 
 
 class Driver:
-    """One session with one leader's view of its accounts."""
+    """One session with a leader's view of its accounts."""
 
     def __init__(self, pg, statements, accounts, batches, call):
         self.db = pg.connect()
@@ -127,8 +130,6 @@ class Driver:
                          literal(range(n)), literal(['ok'] * n), literal([None] * n), literal([100000000] * n))
 
     def run(self):
-        """Seconds, seconds of this driver's own CPU, seconds of its backend's."""
-        start, cpu, backend = time.monotonic(), time.process_time(), cpu_s(self.db.get_backend_pid())
         live = set(self.accounts)
         while live:
             for a in list(live):
@@ -139,9 +140,9 @@ class Driver:
                     self.finish(a)
                 if not more:
                     live.discard(a)
-        took = (time.monotonic() - start, time.process_time() - cpu, cpu_s(self.db.get_backend_pid()) - backend)
-        self.db.close()
-        return took
+
+    def backend_cpu_s(self):
+        return cpu_s(self.db.get_backend_pid())
 
 
 def register(pg, count):
@@ -163,7 +164,7 @@ def preload(pg, table, accounts, count, call):
 
 
 def rate(server, kind, account_count, count, batches, call):
-    """Transactions per second, the share of one core that this driver took, and the CPU of its backend."""
+    """Transactions per second, the share of one core that the drivers took, and the CPU of their backends."""
     pg = server.fresh()
     accounts = register(pg, account_count)
     if kind == 'plain':
@@ -172,10 +173,19 @@ def rate(server, kind, account_count, count, batches, call):
     pg.query('VACUUM ANALYZE')
     pg.query('CHECKPOINT')
     start = pg.value(LSN)
-    driver = Driver(pg, PLAIN if kind == 'plain' else FUNCTIONS, accounts, batches, call)
-    seconds, cpu, backend = driver.run()
+    n = min(SESSIONS, account_count)
+    drivers = [Driver(pg, PLAIN if kind == 'plain' else FUNCTIONS, dict(list(accounts.items())[i::n]), batches, call)
+               for i in range(n)]
+    before, cpu, begun = sum(d.backend_cpu_s() for d in drivers), time.process_time(), time.monotonic()
+    with ThreadPoolExecutor(n) as pool:
+        for one in [pool.submit(d.run) for d in drivers]:
+            one.result()
+    seconds, cpu = time.monotonic() - begun, time.process_time() - cpu
+    backend = sum(d.backend_cpu_s() for d in drivers) - before
+    for d in drivers:
+        d.db.close()
     wal = pg.value(LSN) - start
     done = pg.value('SELECT count(*) FROM ' + ('bench.finished' if kind == 'plain' else 'txrelay.finished_transactions'))
     assert done == count, f'{kind}: {done} of {count}'
     return {'tx_per_s': count / seconds, 'driver_cpu_share': cpu / seconds, 'backend_us_per_tx': backend * 1e6 / count,
-            'wal_bytes_per_tx': int(wal) / count, 'statements_per_tx': driver.statements / count}
+            'wal_bytes_per_tx': int(wal) / count, 'statements_per_tx': sum(d.statements for d in drivers) / count, 'sessions': n}

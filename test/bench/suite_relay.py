@@ -164,7 +164,7 @@ def print_all(cells, peers, signing_rates, args):
            'WAL B/tx', 'peak MB'], [c.row() for c in cells])
     lead = cells[0]
     rate = spread(lead.rates['relay'])['median']
-    rows = [[f'bare SQL, {k} ({c.name}; driver {c.last["bare"][k]["driver_cpu_share"] * 100:.0f} % of a core)',
+    rows = [[f'bare SQL, {k} ({c.name}; {c.last["bare"][k]["sessions"]} session(s))',
              show(spread(c.rates[k]), 0), show(c.to_bare(k))] for c in cells for k in BARE if c.rates[k]]
     for scheme in ('sr25519', 'ed25519'):
         one = signing_rates[scheme]
