@@ -33,7 +33,7 @@ class Profile:
             raise RuntimeError(f'{path} holds no profile')
 
     def _read(self, file):
-        function, called, calls, inclusive, inside = None, None, 0, False, {}
+        function, called, calls, inclusive, inside = '?', '?', 0, False, {}
         object_, called_object, source = '', '', ''
         for line in file:
             line = line.rstrip('\n')

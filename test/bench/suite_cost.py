@@ -274,9 +274,9 @@ def show(plain, profile, calls, count, account_count):
     whole = profile.instructions()
     table('instructions by place (itself)', ['', 'per tx', '%'],
           [[k, f'{v / count:.0f}', f'{100 * v / whole:.1f}'] for k, v in profile.by_place().items() if v > whole / 1000])
+    named = {k: v for k, v in profile.most() if not re.search(r' [0-9a-f]{3,}$', k)}
     table('instructions by function (with all it calls)', ['', 'per tx', '%'],
-          [[k, f'{v / count:.0f}', f'{100 * v / whole:.1f}']
-           for k, v in sorted(profile.total.items(), key=lambda x: -x[1])if not re.search(r' [0-9a-f]{3,}$', k)][:45])
+          [[k, f'{v / count:.0f}', f'{100 * v / whole:.1f}'] for k, v in list(named.items())[:45]])
     table('allocations by caller', ['', 'per tx'],
           [[k, f'{v / count:.2f}'] for k, v in list(profile.allocations_by_caller().items())[:20] if v > count / 100])
     if calls:
