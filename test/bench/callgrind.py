@@ -37,7 +37,7 @@ class Profile:
         object_, called_object, source = '', '', ''
         for line in file:
             line = line.rstrip('\n')
-            if line[:1].isdigit() or line[:1] in '+-*':
+            if line[:1].isdigit():
                 fields = line.split()
                 cost = int(fields[1]) if len(fields) > 1 else 0
                 if inclusive:

@@ -224,7 +224,6 @@ def check(server, count, measured):
         tries.append(measure(server, count)[0])
     now = median_of(tries)
     off = differences(now, recorded)
-    assert set(differences({k: v * 1.25 for k, v in now.items()}, now)) == {k for k in now if now[k]}, 'the check is blind'
     table(f'cost of one transaction against {os.path.relpath(FILE, proc.ROOT)}', ['', 'recorded', 'now', 'off by', 'allowed'],
           [[k, f'{recorded.get(k, 0):.2f}', f'{v:.2f}', f'{off_by(v, recorded.get(k, 0)) * 100:+.1f} %',
             f'{bound(k) * 100:.0f} %' + (' !' if k in off else '')] for k, v in now.items()])
