@@ -26,6 +26,10 @@ def manager_settings(args):
     return {k: v for k, v in pairs.items() if v} or None
 
 
+def chain_options(args):
+    return CHAIN + (('--trust-signatures',) if args.trust_signatures else ())
+
+
 class Run:
     """One drain of `count` rows over `account_count` accounts."""
 
@@ -33,7 +37,7 @@ class Run:
         self.pg, self.count, self.args = server.fresh(), count, args
         self.directory = proc.make_dir('txbench-')
         self.accounts = many_accounts(account_count, scheme)
-        self.node = chain(self.directory, *CHAIN, accounts=self.accounts)
+        self.node = chain(self.directory, *chain_options(args), accounts=self.accounts)
         self.relay = Relay(self.directory, 'drain', self.pg.dsn, [self.node.ws], self.accounts,
                            manager=manager_settings(args))
         self.relay.start()  # registers the accounts; then everything is laid out for the measured start
@@ -66,6 +70,7 @@ class Run:
         after = self.cpu()
         db.close()
         peak = int(re.search(r'VmHWM:\s+(\d+)', open(f'/proc/{self.relay.process.pid}/status').read()).group(1))
+        lost = self.relay.text()[seen:].count(' leader.lost ')  # while it ran: the end gives all of them up
         self.relay.stop()
         first = re.search(r'.* account\.ready .*', self.relay.text()[seen:]).group(0)
         start = log_time(first, 'account.ready')
@@ -76,6 +81,7 @@ class Run:
         cost = counters.read(self.count)
         cost['cpu_us_per_tx'] = {k: (after[k] - before[k]) * 1e6 / self.count for k in after}
         cost['peak_memory_kb'] = peak
+        cost['leads_lost'] = lost
         return {'seconds': rows[2] - start, 'tx_per_s': self.count / (rows[2] - start), 'cost': cost}
 
 
@@ -101,12 +107,13 @@ class Cell:
         self.accounts, self.size, self.scheme = accounts, size, scheme
         self.name = f'{accounts} account{"s" if accounts > 1 else ""}, {size} B, {scheme}'
         self.rates = {'relay': [], **{k: [] for k in BARE}}
-        self.last = {}
+        self.last, self.lost = {}, 0
 
     def measure(self, server, args, with_bare):
         call = call_of(self.size)
         got = Run(server, args, self.accounts, args.count, call, self.scheme).drain()
         self.rates['relay'].append(got['tx_per_s'])
+        self.lost += got['cost']['leads_lost']
         progress(self.name, got['tx_per_s'])
         self.last = {'batches': batches_of(got['cost']), 'cost': got['cost'], 'bare': self.last.get('bare', {})}
         for kind in BARE if with_bare else ():
@@ -128,7 +135,7 @@ class Cell:
         us = '/'.join(f'{v:.0f}' for v in (cpu['relay user'] + cpu['relay system'], cpu['Postgres'], cpu['chain (verifies each)']))
         ratios = [show(self.to_bare(k)) if self.rates[k] else '' for k in BARE]
         return [self.name, show(spread(self.rates['relay']), 0), *ratios, us, f'{self.last["cost"]["wal_bytes_per_tx"]:.0f}',
-                f'{self.last["cost"]["peak_memory_kb"] / 1024:.0f}']
+                f'{self.last["cost"]["peak_memory_kb"] / 1024:.0f}', self.lost]
 
 
 def cells_of(args):
@@ -137,7 +144,7 @@ def cells_of(args):
 
 
 def measure_peer(server, npm, kind, into, args):
-    into.append(npm.rate(server, kind, args.api_seconds, PEER_CALL_BYTES - 4, CHAIN))
+    into.append(npm.rate(server, kind, args.api_seconds, PEER_CALL_BYTES - 4, chain_options(args)))
     progress(KINDS[kind], into[-1]['tx_per_s'])
 
 
@@ -161,7 +168,7 @@ def print_all(cells, peers, signing_rates, args):
     rounds = args.relay_rounds
     table(f'relay: {args.count} transactions end to end, {rounds} interleaved round(s), median (min..max)',
           ['', 'tx/s', 'of the leader functions alone', 'of plain statements alone', 'CPU us/tx: relay/Postgres/chain',
-           'WAL B/tx', 'peak MB'], [c.row() for c in cells])
+           'WAL B/tx', 'peak MB', 'leads lost'], [c.row() for c in cells])
     lead = cells[0]
     rate = spread(lead.rates['relay'])['median']
     rows = [[f'bare SQL, {k} ({c.name}; {c.last["bare"][k]["sessions"]} session(s))',
