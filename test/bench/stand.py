@@ -228,7 +228,9 @@ def table(title, columns, rows):
     print(f'\n{title}')
     rows = [[str(c) for c in row] for row in rows]
     widths = [max(len(r[i]) for r in [columns] + rows) for i in range(len(columns))]
-    line = lambda r: '  ' + '  '.join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths)))  # noqa: E731
+
+    def line(row):
+        return '  ' + '  '.join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths)))
     print(line(columns))
     print('  ' + '  '.join('-' * w for w in widths))
     for row in rows:

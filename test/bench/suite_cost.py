@@ -10,14 +10,13 @@ import json
 import os
 import re
 import shutil
-import statistics
 import time
 
 from harness import proc
 from harness.chain import remark
 from harness.relay import Relay
 
-from . import callgrind
+from . import callgrind, costs
 from .stand import MARK, Counters, DurablePostgres, chain, many_accounts, table
 
 CALL = remark(b'Z' * 96)  # 100 bytes with its index and length
@@ -30,8 +29,6 @@ MANAGER = {'window': 256, 'batch': 128, 'unanswered': 64}
 SLOW_CLOCKS = {'heartbeat_ms': 60000, 'expiry_1_ms': 300000, 'expiry_2_ms': 300000}
 # What comes by the clock and not by the transaction.
 BY_CLOCK = ('leader_look', 'leader_renew', 'leader_scan', 'member_beat')
-FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'costs.json')
-BOUND = 0.05
 
 
 class Wrapped(Relay):
@@ -183,75 +180,6 @@ def strace_run(server, count, account_count):
     return dict(sorted(found.items(), key=lambda x: -x[1]))
 
 
-# ---- what is held against the file ----
-
-def counts_of(plain, profile, count):
-    """The figures that a change is held to, per 1000 transactions where one has less than one of it."""
-    written = plain['tables']
-    return {
-        'statements per 1000': plain['relay_statements_per_tx'] * 1000,
-        'WAL bytes': plain['relay_wal_bytes_per_tx'],
-        'WAL bytes of the enqueue': plain['enqueue_wal_bytes_per_tx'],
-        'WAL records': plain['wal_records_per_tx'],
-        'rows inserted': sum(t['inserted'] for t in written.values()),
-        'rows updated': sum(t['updated'] for t in written.values()),
-        'rows updated, not HOT': sum(t['updated_not_hot'] for t in written.values()),
-        'rows deleted': sum(t['deleted'] for t in written.values()),
-        'allocations': profile.allocations() / count,
-        'instructions': profile.instructions() / count,
-    }
-
-
-def bound(name):
-    """How many statements carry the rows depends a little on how the kernel cuts the node's bytes; nothing else does."""
-    return 0.20 if name == 'statements per 1000' else BOUND
-
-
-def off_by(now, recorded):
-    return now / recorded - 1 if recorded else float(now > 0.001)
-
-
-def differences(now, recorded):
-    return {k: off_by(now[k], recorded[k]) for k in now if abs(off_by(now[k], recorded.get(k, 0))) > bound(k)}
-
-
-def check(server, count, measured):
-    """A figure that is off is measured twice more, and its median counts. What is still off."""
-    with open(FILE) as file:
-        recorded = json.load(file)['per transaction']
-    tries = [measured]
-    while differences(median_of(tries), recorded) and len(tries) < 3:
-        tries.append(measure(server, count)[0])
-    now = median_of(tries)
-    off = differences(now, recorded)
-    table(f'cost of one transaction against {os.path.relpath(FILE, proc.ROOT)}', ['', 'recorded', 'now', 'off by', 'allowed'],
-          [[k, f'{recorded.get(k, 0):.2f}', f'{v:.2f}', f'{off_by(v, recorded.get(k, 0)) * 100:+.1f} %',
-            f'{bound(k) * 100:.0f} %' + (' !' if k in off else '')] for k, v in now.items()])
-    return off
-
-
-def median_of(tries):
-    return {k: statistics.median(t[k] for t in tries) for k in tries[0]}
-
-
-def versions():
-    packages = ['libc6', 'libsodium23', 'libjansson4', 'libwebsockets17', 'libpq5', 'libuv1', 'libnettle8', 'postgresql-15',
-                'gcc-12']
-    out = proc.run(['dpkg-query', '-W', '-f', '${Package} ${Version}\n', *packages], check=False).stdout
-    return dict(line.split(' ', 1) for line in out.splitlines())
-
-
-def record(tries):
-    now = median_of(tries)
-    seen = {k: [round(f(t[k] for t in tries), 3) for f in (min, max)] for k in now}
-    with open(FILE, 'w') as file:
-        json.dump({'made by': './dev bench cost --record', 'transactions': COUNT, 'call bytes': len(CALL), 'manager': MANAGER,
-                   'versions': versions(), 'per transaction': {k: round(v, 3) for k, v in now.items()},
-                   'smallest and largest': seen}, file, indent=1)
-        file.write('\n')
-    print(f'\nrecorded in {os.path.relpath(FILE, proc.ROOT)}: commit it with the change that moved it')
-
-
 # ---- the table ----
 
 def show(plain, profile, calls, count, account_count):
@@ -284,22 +212,31 @@ def show(plain, profile, calls, count, account_count):
 
 def measure(server, count, account_count=1):
     plain, profile = Life(server, count, (), account_count).run(), callgrind_run(server, count, account_count)
-    return counts_of(plain, profile, count), plain, profile
+    return costs.counts_of(plain, profile, count), plain, profile
+
+
+def check(server, count, measured):
+    """A figure that is off is measured twice more, and its median counts. What is still off."""
+    with open(costs.FILE) as file:
+        recorded = json.load(file)['per transaction']
+    tries = [measured]
+    while costs.differences(costs.median_of(tries), recorded) and len(tries) < 3:
+        tries.append(measure(server, count)[0])
+    now = costs.median_of(tries)
+    off = costs.differences(now, recorded)
+    table(f'cost of one transaction against {os.path.relpath(costs.FILE, proc.ROOT)}',
+          ['', 'recorded', 'now', 'off by', 'allowed'],
+          [[k, f'{recorded.get(k, 0):.2f}', f'{v:.2f}', f'{costs.off_by(v, recorded.get(k, 0)) * 100:+.1f} %',
+            f'{costs.bound(k) * 100:.0f} %' + (' !' if k in off else '')] for k, v in now.items()])
+    return off
 
 
 def check_lane():
     server = DurablePostgres(PG_OPTIONS)
     off = check(server, COUNT, measure(server, COUNT)[0])
     if off:
-        raise SystemExit(f'bench cost: {", ".join(off)} moved{other_versions()}. If the change means it: ./dev bench cost --record, '
-                         'and commit test/bench/costs.json with it; ./dev bench cost shows where it comes from')
-
-
-def other_versions():
-    with open(FILE) as file:
-        recorded = json.load(file)['versions']
-    moved = [f'{k} {recorded.get(k)} -> {v}' for k, v in versions().items() if recorded.get(k) != v]
-    return f' (and so did {", ".join(moved)})' if moved else ''
+        raise SystemExit(f'bench cost: {", ".join(off)} moved{costs.other_versions()}. If the change means it: ./dev bench cost '
+                         '--record, and commit test/bench/costs.json with it; ./dev bench cost shows where it comes from')
 
 
 def run(_, args):
@@ -311,7 +248,8 @@ def run(_, args):
     calls = strace_run(server, COUNT, of) if shutil.which('strace') else None
     show(plain, profile, calls, COUNT, of)
     if args.record:
-        record([counts] + [measure(server, COUNT)[0] for _ in range(4)])
+        costs.record([counts] + [measure(server, COUNT)[0] for _ in range(4)],
+                     {'transactions': COUNT, 'call bytes': len(CALL), 'manager': MANAGER})
     return {'counts': counts, 'plain': plain, 'system calls': calls, 'instructions by place': profile.by_place(),
             'instructions by function': dict(profile.most()[:200]),
             'allocations by caller': profile.allocations_by_caller()}

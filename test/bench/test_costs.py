@@ -6,7 +6,7 @@ import os
 import unittest
 from unittest import mock
 
-from bench import callgrind, suite_cost
+from bench import callgrind, costs, suite_cost
 from harness import proc
 
 PROFILE = '''# callgrind format
@@ -57,7 +57,7 @@ fn=0x0000000000005f60
 
 class Costs(unittest.TestCase):
     def recorded(self):
-        with open(suite_cost.FILE) as file:
+        with open(costs.FILE) as file:
             return json.load(file)['per transaction']
 
     def lane(self, *factors):
