@@ -26,18 +26,13 @@ def counts_of(plain, profile, count):
     }
 
 
-def bound(name):
-    """How many statements carry the rows depends a little on how the kernel cuts the node's bytes; nothing else does."""
-    return 0.20 if name == 'statements per 1000' else BOUND
-
-
 def off_by(now, recorded):
     return now / recorded - 1 if recorded else float(now > 0.001)
 
 
 def differences(now, recorded):
     off = {k: off_by(v, recorded.get(k, 0)) for k, v in now.items()}
-    return {k: v for k, v in off.items() if abs(v) > bound(k)}
+    return {k: v for k, v in off.items() if abs(v) > BOUND}
 
 
 def median_of(tries):

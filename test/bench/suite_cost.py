@@ -1,7 +1,7 @@
 """cost: what one transaction costs, in counts that do not depend on how fast or how busy the machine is. One account (or
 --cost-accounts), one relay, one chain, from the application's commit to the record of the end. Nothing is timed: a block is
-made on command when all of them are at rest, and a commit takes COMMIT_DELAY_US at least, so that what the relay gathers
-meanwhile is the same on every machine.
+made on command when all of them are at rest, and so do the database's answers wait (gate.py) until nobody has anything to do
+without them. What the relay gathers meanwhile is the same on every machine.
 
 Three runs of it: plain (the database's counters, CPU), under callgrind (instructions, allocations), and under strace
 (system calls; only in the table, they depend on how the kernel cuts the streams). `--check` holds the counts against
@@ -17,14 +17,14 @@ from harness.chain import remark
 from harness.relay import Relay
 
 from . import callgrind, costs
-from .stand import MARK, Counters, DurablePostgres, chain, many_accounts, table
+from .gate import Gate
+from .stand import MARK, Counters, DurablePostgres, chain, many_accounts, stat_fields, table
 
 CALL = remark(b'Z' * 96)  # 100 bytes with its index and length
 COUNT = 2048
-REST_S = 0.15  # so long everything sleeps before it counts as at rest
-COMMIT_DELAY_US = 40000
+REST_S = 0.025  # so long everything sleeps before it counts as at rest
 # Page images depend on when the last checkpoint was, vacuum on when it comes: neither belongs to a transaction.
-PG_OPTIONS = {'autovacuum': 'off', 'full_page_writes': 'off', 'commit_siblings': '0', 'commit_delay': str(COMMIT_DELAY_US)}
+PG_OPTIONS = {'autovacuum': 'off', 'full_page_writes': 'off'}
 MANAGER = {'window': 256, 'batch': 128, 'unanswered': 64}
 SLOW_CLOCKS = {'heartbeat_ms': 60000, 'expiry_1_ms': 300000, 'expiry_2_ms': 300000}
 # What comes by the clock and not by the transaction.
@@ -39,15 +39,33 @@ class Wrapped(Relay):
         return self
 
 
+def children(pid):
+    return [int(p) for p in os.listdir('/proc') if p.isdigit() and parent(p) == pid]
+
+
+def parent(pid):
+    try:
+        return int(stat_fields(pid)[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
 def task_states(pid):
     states = ''
-    for task in os.listdir(f'/proc/{pid}/task'):
+    for task in tasks(pid):
         try:
             with open(f'/proc/{pid}/task/{task}/stat') as file:
                 states += file.read().rsplit(')', 1)[1].split()[0]
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             pass
     return states
+
+
+def tasks(pid):
+    try:
+        return os.listdir(f'/proc/{pid}/task')
+    except FileNotFoundError:
+        return []
 
 
 def cpu_ns(pid):
@@ -69,36 +87,38 @@ class Life:
         self.node = chain(self.dir, '--block-ms', '0', '--finality-lag', '1', '--seed', '1', '--genesis-ms', '1700000000000',
                           accounts=accounts)
         self.node.rpc('dev_newBlock', {'count': 2})
-        self.watch = server.connect()  # of the database `postgres`: its statements are not in the figures
-        self.relay = Wrapped(self.dir, 'cost', self.pg.dsn, [self.node.ws], accounts, SLOW_CLOCKS, MANAGER)
+        self.gate = Gate(self.dir, server.dir)
+        self.relay = Wrapped(self.dir, 'cost', self.pg.dsn.replace(server.dir, self.dir), [self.node.ws], accounts, SLOW_CLOCKS, MANAGER)
         self.relay.start(prefix)
         proc.wait_for('all accounts', lambda: self.relay.text().count(' account.ready ') >= account_count, 120, 0.1)
         self.pg.query('VACUUM ANALYZE')
+        self.server_pids = children(server.postmaster)
+        self.gate.hold(True)
         self.rest()
 
-    def look(self):
-        """What changes while anybody works; None while anybody is at work."""
+    def at_work(self):
+        """Whether relay, node or server have anything to do; what waits at the gate is nothing to do."""
         assert self.relay.alive(), self.relay.text()[-2000:]
-        if set(task_states(self.relay.process.pid) + task_states(self.node.process.pid)) - set('S'):
-            return None
-        with self.watch.cursor() as cur:
-            cur.execute('''SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn, (SELECT count(*) FROM pg_stat_activity
-                WHERE datname = %s AND state <> 'idle')''', (self.pg.database,))
-            lsn, busy = cur.fetchone()
-        return None if busy else (lsn, self.node.rpc('dev_stats', {'limit': 0})['submit_count'])
+        pids = [self.relay.process.pid, self.node.process.pid, *self.server_pids]
+        return bool(set(''.join(map(task_states, pids))) - {'S'})
 
-    def rest(self, seconds=120):
-        """Wait until all of them sleep for REST_S, and nothing was written or sent meanwhile."""
-        quiet = {'since': None, 'seen': None}
+    def quiet(self):
+        """Wait until all of them sleep, and did so for REST_S."""
+        since = {'when': time.monotonic()}
 
-        def at_rest():
-            seen, now = self.look(), time.monotonic()
-            if seen is None or seen != quiet['seen']:
-                quiet.update(since=now, seen=seen)
-                return False
-            return now - quiet['since'] >= REST_S
-        proc.wait_for('everything to rest', at_rest, seconds, 0.01)
-        return quiet['seen'][1]
+        def resting():
+            if self.at_work() or self.gate.pump():
+                since['when'] = time.monotonic()
+            return time.monotonic() - since['when'] >= REST_S
+        proc.wait_for('everything to rest', resting, 120, 0.002)
+
+    def rest(self):
+        """Let the answers through, all that wait at once, until none comes any more. How many were submitted by then."""
+        self.quiet()
+        while self.gate.waiting():
+            self.gate.release()
+            self.quiet()
+        return self.node.rpc('dev_stats', {'limit': 0})['submit_count']
 
     def cpu(self):
         pids = [r[0] for r in self.pg.query(MARK + 'SELECT pid FROM pg_stat_activity WHERE datname = current_database() '
@@ -120,6 +140,7 @@ class Life:
         end()
         counters.freeze_wal()
         after = self.cpu()
+        self.gate.hold(False)
         self.relay.stop()
         ended = self.pg.query(MARK + "SELECT count(*), count(*) FILTER (WHERE outcome = 'ok') FROM txrelay.finished_transactions")
         assert ended == [(self.count, self.count)], f'{ended} of {self.count}'
@@ -129,7 +150,7 @@ class Life:
         cost['relay_wal_bytes_per_tx'] = cost['wal_bytes_per_tx'] - cost['enqueue_wal_bytes_per_tx']
         cost['relay_statements_per_tx'] = sum(s['calls_per_tx'] for s in cost['statements'] if of_relay(s['name']))
         cost['blocks'] = blocks + 2
-        self.watch.close()
+        self.gate.close()
         self.node.process.kill()
         return cost
 
@@ -224,10 +245,10 @@ def check(server, count, measured):
         tries.append(measure(server, count)[0])
     now = costs.median_of(tries)
     off = costs.differences(now, recorded)
-    table(f'cost of one transaction against {os.path.relpath(costs.FILE, proc.ROOT)}',
-          ['', 'recorded', 'now', 'off by', 'allowed'],
-          [[k, f'{recorded.get(k, 0):.2f}', f'{v:.2f}', f'{costs.off_by(v, recorded.get(k, 0)) * 100:+.1f} %',
-            f'{costs.bound(k) * 100:.0f} %' + (' !' if k in off else '')] for k, v in now.items()])
+    table(f'cost of one transaction against {os.path.relpath(costs.FILE, proc.ROOT)} ({costs.BOUND:.0%} allowed)',
+          ['', 'recorded', 'now', 'off by'],
+          [[k, f'{recorded.get(k, 0):.2f}', f'{v:.2f}', f'{costs.off_by(v, recorded.get(k, 0)) * 100:+.1f} %'
+            + (' !' if k in off else '')] for k, v in now.items()])
     return off
 
 
@@ -248,7 +269,7 @@ def run(_, args):
     calls = strace_run(server, COUNT, of) if shutil.which('strace') else None
     show(plain, profile, calls, COUNT, of)
     if args.record:
-        costs.record([counts] + [measure(server, COUNT)[0] for _ in range(4)],
+        costs.record([counts] + [measure(server, COUNT)[0] for _ in range(2)],
                      {'transactions': COUNT, 'call bytes': len(CALL), 'manager': MANAGER})
     return {'counts': counts, 'plain': plain, 'system calls': calls, 'instructions by place': profile.by_place(),
             'instructions by function': dict(profile.most()[:200]),
