@@ -67,7 +67,7 @@ def parse():
     p.add_argument('--latency-count', type=int, default=200, help='latency: samples of each level')
     p.add_argument('--latency-seconds', type=int, default=20, help='latency: of each level under load')
     p.add_argument('--kills', type=int, default=50, help='takeover: by kill -9')
-    p.add_argument('--stops', type=int, default=5, help='takeover: by SIGSTOP, each takes an expiry')
+    p.add_argument('--stops', type=int, default=5, help='takeover: by SIGSTOP, each takes an expiry, 5 or 20 s')
     p.add_argument('--rows', default='10000,1000000', help='start: pending rows of each run')
     p.add_argument('--cost-accounts', type=int, default=1, help='cost: how many share the transactions')
     p.add_argument('--check', action='store_true', help='only hold the counts of cost against costs.json')
