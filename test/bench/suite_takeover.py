@@ -99,7 +99,8 @@ def run(server, args):
         if count:
             result[how] = measure(server, how, count)
             save(args, 'takeover', result)
-    names = {'kill': f'{args.kills} x kill -9', 'stop': f'{args.stops} x SIGSTOP (expires after 5 s; 20 s with a submission under way)'}
+    names = {'kill': f'{args.kills} x kill -9',
+             'stop': f'{args.stops} x SIGSTOP (expires after 5 s; 20 s with a submission under way)'}
     table(f'takeover: ms to account.ready and to the first submission after it, {1 / PACE_S:.0f} enqueues/s going on',
           ['', 'p50', 'p99', 'max'],
           [[f'{names[how]}, {what}', *(f'{got[what][q]:.0f}' for q in ('p50', 'p99', 'max'))]
