@@ -1,4 +1,5 @@
-"""The same rows written without a relay and without a chain, by one session, in the batches that the relay made:
+"""The same rows written without a relay and without a chain, in the batches that the relay made, by as many sessions as
+there are accounts, four at most (a session waits for each commit, so that one alone is bound by the disk):
 
   functions   the very leader_* functions of the schema, with dummy bytes: what the database alone allows today
   plain       the same inserts, updates and deletes as plain statements on copies of the tables that have their indexes
@@ -6,10 +7,12 @@
 """
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from .stand import cpu_s
 
-LEN_EXTRINSIC = 245  # of a signed remark with 100 bytes
+SESSIONS = 4
+SIGNED_BYTES = 145  # what an extrinsic has beside its call
 
 FUNCTIONS = '''
 PREPARE b_outbox(int, bigint, int) AS SELECT id, call FROM txrelay.leader_outbox($1, $2, $3);
@@ -34,7 +37,8 @@ PREPARE b_outbox(int, bigint, int) AS SELECT id, call FROM bench.outbox WHERE ac
 PREPARE b_admit(int, bigint, bigint[], bigint[], bytea[], bytea[], numeric[], bigint[], bigint[]) AS
     WITH moved AS (
         DELETE FROM bench.outbox o USING unnest($3, $4, $5, $6, $7, $8, $9) b (id, nonce, hash, extrinsic, tip, birth, death)
-        WHERE o.id = b.id RETURNING o.*, b.nonce, b.hash, b.extrinsic, b.tip, b.birth, b.death
+        WHERE o.id = b.id
+        RETURNING o.id, o.account, o.call, o.key, o.creator, o.created_at, b.nonce, b.hash, b.extrinsic, b.tip, b.birth, b.death
     ), pending AS (
         INSERT INTO bench.pending (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch, key,
             creator, created_at)
@@ -73,13 +77,14 @@ def literal(values):
 
 
 class Driver:
-    """One session with one leader's view of its accounts."""
+    """One session with a leader's view of its accounts."""
 
-    def __init__(self, pg, statements, accounts, batches):
+    def __init__(self, pg, statements, accounts, batches, call):
         self.db = pg.connect()
         self.cur = self.db.cursor()
         self.cur.execute("SET jit = off")
         self.cur.execute(statements)
+        self.call = call
         self.accounts, self.batches = accounts, batches  # {account: epoch}, {'admit': n, ...}
         self.next = dict.fromkeys(accounts, 0)
         self.pending = {a: [] for a in accounts}  # (nonce, hash) admitted, no status yet
@@ -98,9 +103,9 @@ class Driver:
         first, n = self.next[account], len(ids)
         nonces = range(first, first + n)
         hashes = [os.urandom(32) for _ in ids]
-        bodies = [h * 8 for h in hashes]
+        bodies = [h * 5 + self.call for h in hashes]
         self.execute('b_admit', account, self.accounts[account], literal(ids), literal(nonces), literal(hashes),
-                     literal(b[:LEN_EXTRINSIC] for b in bodies), literal([0] * n), literal([1] * n), literal([64] * n))
+                     literal(b[160 - SIGNED_BYTES:] for b in bodies), literal([0] * n), literal([1] * n), literal([64] * n))
         self.next[account] = first + n
         self.pending[account] += zip(nonces, hashes)
         return True
@@ -125,8 +130,6 @@ class Driver:
                          literal(range(n)), literal(['ok'] * n), literal([None] * n), literal([100000000] * n))
 
     def run(self):
-        """Seconds, seconds of this driver's own CPU, seconds of its backend's."""
-        start, cpu, backend = time.monotonic(), time.process_time(), cpu_s(self.db.get_backend_pid())
         live = set(self.accounts)
         while live:
             for a in list(live):
@@ -137,17 +140,17 @@ class Driver:
                     self.finish(a)
                 if not more:
                     live.discard(a)
-        took = (time.monotonic() - start, time.process_time() - cpu, cpu_s(self.db.get_backend_pid()) - backend)
-        self.db.close()
-        return took
+
+    def backend_cpu_s(self):
+        return cpu_s(self.db.get_backend_pid())
 
 
 def register(pg, count):
     """{account: epoch} of accounts led by nobody but us."""
     found = {}
     for i in range(count):
-        account = pg.value('''SELECT txrelay.relay_register(%s, decode(repeat(%s, 32), 'hex'), 'sr25519',
-            decode(repeat('22', 32), 'hex'), %s, %s)''', (f'bench{i}', f'{i:02x}', f'address{i}', 1000 + i))
+        account = pg.value('''SELECT txrelay.relay_register(%s, decode(%s, 'hex'), 'sr25519',
+            decode(repeat('22', 32), 'hex'), %s, %s)''', (f'bench{i}', f'{i:064x}', f'address{i}', 1000 + i))
         granted, epoch = pg.query('''SELECT granted, epoch FROM txrelay.leader_claim(%s, 'bench', NULL, false, 3600000,
                                      3600000)''', (account,))[0]
         assert granted
@@ -161,7 +164,7 @@ def preload(pg, table, accounts, count, call):
 
 
 def rate(server, kind, account_count, count, batches, call):
-    """Transactions per second, the share of one core that this driver took, and the CPU of its backend."""
+    """Transactions per second, the share of one core that the drivers took, and the CPU of their backends."""
     pg = server.fresh()
     accounts = register(pg, account_count)
     if kind == 'plain':
@@ -170,10 +173,19 @@ def rate(server, kind, account_count, count, batches, call):
     pg.query('VACUUM ANALYZE')
     pg.query('CHECKPOINT')
     start = pg.value(LSN)
-    driver = Driver(pg, PLAIN if kind == 'plain' else FUNCTIONS, accounts, batches)
-    seconds, cpu, backend = driver.run()
+    n = min(SESSIONS, account_count)
+    drivers = [Driver(pg, PLAIN if kind == 'plain' else FUNCTIONS, dict(list(accounts.items())[i::n]), batches, call)
+               for i in range(n)]
+    before, cpu, begun = sum(d.backend_cpu_s() for d in drivers), time.process_time(), time.monotonic()
+    with ThreadPoolExecutor(n) as pool:
+        for one in [pool.submit(d.run) for d in drivers]:
+            one.result()
+    seconds, cpu = time.monotonic() - begun, time.process_time() - cpu
+    backend = sum(d.backend_cpu_s() for d in drivers) - before
+    for d in drivers:
+        d.db.close()
     wal = pg.value(LSN) - start
     done = pg.value('SELECT count(*) FROM ' + ('bench.finished' if kind == 'plain' else 'txrelay.finished_transactions'))
     assert done == count, f'{kind}: {done} of {count}'
     return {'tx_per_s': count / seconds, 'driver_cpu_share': cpu / seconds, 'backend_us_per_tx': backend * 1e6 / count,
-            'wal_bytes_per_tx': int(wal) / count, 'statements_per_tx': driver.statements / count}
+            'wal_bytes_per_tx': int(wal) / count, 'statements_per_tx': sum(d.statements for d in drivers) / count, 'sessions': n}

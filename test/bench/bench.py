@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Rates of txrelay against baselines measured in the same run, and what one transaction costs in counts that do not
-depend on the machine. Suites: enqueue, relay, latency, takeover, start, wake (default: all). Only ratios and counts carry over to
+depend on the machine. Suites: see --help (default: all but soak). Only ratios and counts carry over to
 another machine. Everything durable is on: fsync, full_page_writes, synchronous_commit."""
 import argparse
 import json
@@ -10,12 +10,21 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from bench import suite_enqueue, suite_latency, suite_relay, suite_start, suite_takeover, suite_wake  # noqa: E402
+from bench import (suite_cost, suite_enqueue, suite_flat, suite_follow, suite_latency, suite_relay, suite_scale,
+                   suite_soak, suite_start, suite_takeover, suite_wake)  # noqa: E402
 from bench.stand import DurablePostgres, fsync_ms  # noqa: E402
 from harness import proc  # noqa: E402
 
-SUITES = {'enqueue': suite_enqueue, 'relay': suite_relay, 'latency': suite_latency, 'takeover': suite_takeover,
-          'start': suite_start, 'wake': suite_wake}
+SUITES = {'cost': suite_cost, 'enqueue': suite_enqueue, 'relay': suite_relay, 'latency': suite_latency,
+          'takeover': suite_takeover, 'start': suite_start,
+          'scale': suite_scale, 'flat': suite_flat, 'follow': suite_follow, 'soak': suite_soak,
+          'wake': suite_wake}
+
+QUICK = {'rounds': 1, 'seconds': 1, 'relay_rounds': 1, 'count': 4000, 'accounts': '1,16', 'calls': '100', 'schemes': 'sr25519',
+         'api_seconds': 3.0, 'latency_count': 50, 'wake_count': 100, 'writers': '1,4,16', 'latency_seconds': 5, 'kills': 5, 'stops': 1,
+         'scale': '1x1,100x1,100x3', 'scale_count': 2000, 'idle_seconds': 5, 'followers': '0,1,10', 'follow_seconds': 4,
+         'follow_count': 1000, 'minutes': 0.5, 'soak_every': 3,
+         'flat_rounds': 1, 'backlog': '4000,100000', 'rows': '10000'}
 
 
 def cpu_name():
@@ -47,22 +56,44 @@ def parse():
     p.add_argument('--writers', default='1,4,16,64', help='enqueue: sessions')
     p.add_argument('--instructions', action='store_true', help='enqueue: count instructions too (callgrind)')
     p.add_argument('--count', type=int, default=20000, help='relay: transactions')
-    p.add_argument('--accounts', default='1,16', help='relay: how many share them')
-    p.add_argument('--relay-rounds', type=int, default=1)
+    p.add_argument('--accounts', default='1,16,256', help='relay: how many share them')
+    p.add_argument('--calls', default='100,4000', help='relay: bytes of a call')
+    p.add_argument('--schemes', default='sr25519,ed25519', help='relay: of the accounts')
+    p.add_argument('--no-peers', action='store_true', help='relay: only ours and bare SQL')
+    p.add_argument('--relay-rounds', type=int, default=5)
+    p.add_argument('--trust-signatures', action='store_true', help='relay: the chain checks none, for looking at the relay alone')
     p.add_argument('--window', type=int, help='relay: manager.window, else its default')
     p.add_argument('--batch', type=int, help='relay: manager.batch')
     p.add_argument('--unanswered', type=int, help='relay: manager.unanswered')
-    p.add_argument('--api-seconds', type=float, default=10, help='relay: of each run of @polkadot/api')
-    p.add_argument('--syscalls', action='store_true', help='relay: count system calls too (strace)')
-    p.add_argument('--latency-count', type=int, default=200)
+    p.add_argument('--api-seconds', type=float, default=10, help='relay: of each run of a peer')
+    p.add_argument('--latency-count', type=int, default=200, help='latency: samples of each level')
+    p.add_argument('--latency-seconds', type=int, default=20, help='latency: of each level under load')
     p.add_argument('--wake-count', type=int, default=500)
-    p.add_argument('--kills', type=int, default=10)
+    p.add_argument('--kills', type=int, default=50, help='takeover: by kill -9')
+    p.add_argument('--stops', type=int, default=5, help='takeover: by SIGSTOP, each takes an expiry, 5 or 20 s')
     p.add_argument('--rows', default='10000,1000000', help='start: pending rows of each run')
+    p.add_argument('--cost-accounts', type=int, default=1, help='cost: how many share the transactions')
+    p.add_argument('--check', action='store_true', help='only hold the counts of cost against costs.json')
+    p.add_argument('--record', action='store_true', help='cost: write costs.json')
+    p.add_argument('--scale', default='1x1,1x5,100x1,1000x1,1000x5,10000x1,10000x5', help='scale: accounts x relays')
+    p.add_argument('--scale-count', type=int, default=20000, help='scale: transactions')
+    p.add_argument('--idle-seconds', type=int, default=20, help='scale: with nothing to do')
+    p.add_argument('--followers', default='0,1,10,100', help='follow: how many')
+    p.add_argument('--follow-rate', type=int, default=100, help='follow: enqueues a second')
+    p.add_argument('--follow-seconds', type=int, default=15)
+    p.add_argument('--follow-count', type=int, default=5000, help='follow: of the burst')
+    p.add_argument('--minutes', type=float, default=30, help='soak: how long')
+    p.add_argument('--soak-every', type=float, default=10, help='soak: seconds between looks')
+    p.add_argument('--flat-rounds', type=int, default=5)
+    p.add_argument('--backlog', default='20000,1000000', help='flat: rows in the outbox')
+    p.add_argument('--quick', action='store_true', help='small sizes, for a first look and not to be quoted')
+    if '--quick' in sys.argv:
+        p.set_defaults(**QUICK)
     args = p.parse_args()
     for name in args.suites:
         if name not in SUITES:
             p.error(f'there is no suite {name}; suites: {", ".join(SUITES)}')
-    args.suites = args.suites or list(SUITES)
+    args.suites = args.suites or [s for s in SUITES if s != 'soak']
     return args
 
 
@@ -70,6 +101,9 @@ def main():
     args = parse()
     proc.install_signals()
     try:
+        if args.check:
+            suite_cost.check_lane()
+            return
         server = DurablePostgres()
         result = {'header': header(server, args), 'suites': {}}
         for key, value in result['header'].items():

@@ -1,12 +1,14 @@
 """What every suite stands on: a private Postgres with everything durable, a chain with high limits, accounts, and the
 counters of a run that do not depend on the machine."""
+import json
 import os
+import random
 import re
 import statistics
 import time
 
 from harness import proc
-from harness.chain import Devchain
+from harness.chain import Devchain, remark
 from harness.postgres import Postgres
 from harness.relay import cli, key_files
 
@@ -20,6 +22,7 @@ PG_OPTIONS = {
 }
 CHAIN_OPTIONS = ('--max-subscriptions', '1000000', '--pool-limit', '1000000', '--pool-bytes', '1000000000',
                  '--future-limit', '100000', '--block-max-extrinsics', '100000', '--max-block-bytes', '268435456')
+_ids = {}  # (scheme, secret uri): account id
 TICKS = os.sysconf('SC_CLK_TCK')
 
 
@@ -49,6 +52,12 @@ class DurablePostgres(Postgres):
         return pg
 
 
+def call_of(size):
+    """A remark whose bytes no page can compress."""
+    content = random.Random(size).randbytes(size - (3 if size < 67 else 4))
+    return remark(content)
+
+
 def many_accounts(count, scheme='sr25519'):
     return [(f'bench{i}', scheme, f'//Bench//{i}') for i in range(count)]
 
@@ -56,15 +65,25 @@ def many_accounts(count, scheme='sr25519'):
 def fund_options(directory, accounts):
     """--fund for each: the id as the program itself shows it."""
     options = []
-    for alias, scheme, path in key_files(directory, accounts):
-        shown = cli('keys', 'show', path, '--scheme', scheme).stdout
-        account = re.search(r'account id\s+(\S+)', shown).group(1)
-        options += ['--fund', f'{account}={10 ** 18}']
+    for (_, scheme, uri), (_, _, path) in zip(accounts, key_files(directory, accounts)):
+        if (scheme, uri) not in _ids:
+            shown = cli('keys', 'show', path, '--scheme', scheme).stdout
+            _ids[scheme, uri] = re.search(r'account id\s+(\S+)', shown).group(1)
+        options += ['--fund', f'{_ids[scheme, uri]}={10 ** 18}']
     return options
 
 
 def chain(directory, *options, accounts=()):
     return Devchain(directory, *CHAIN_OPTIONS, *fund_options(directory, accounts), *options)
+
+
+def pgbench_command(pg, statement, *options):
+    """Runs one statement again and again."""
+    path = os.path.join(proc.make_dir('txbench-'), 'script.sql')
+    with open(path, 'w') as file:
+        file.write(statement + ';\n')
+    return [os.path.join(os.environ.get('PG_BIN', '/usr/lib/postgresql/15/bin'), 'pgbench'), '-n', '-M', 'prepared', '-f', path,
+            *options, pg.dsn]
 
 
 # ---- clocks and processes ----
@@ -182,6 +201,13 @@ class Counters:
 
 # ---- figures ----
 
+def save(args, suite, result):
+    """What a long suite has so far, next to the file of --json."""
+    if args.json:
+        with open(f'{args.json}.{suite}', 'w') as file:
+            json.dump(result, file, indent=1)
+
+
 def spread(values):
     """Median with the smallest and the largest."""
     values = sorted(values)
@@ -202,7 +228,9 @@ def table(title, columns, rows):
     print(f'\n{title}')
     rows = [[str(c) for c in row] for row in rows]
     widths = [max(len(r[i]) for r in [columns] + rows) for i in range(len(columns))]
-    line = lambda r: '  ' + '  '.join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths)))  # noqa: E731
+
+    def line(row):
+        return '  ' + '  '.join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths)))
     print(line(columns))
     print('  ' + '  '.join('-' * w for w in widths))
     for row in rows:

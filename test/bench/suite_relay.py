@@ -1,29 +1,24 @@
 """relay: the sustained rate end to end. N rows wait in the outbox; one relay starts; the clock runs from its first
-account.ready to the last finished_at. Chain, relay and Postgres share the machine. Baselines in the same run: bare.py
-with the batches the relay made, the signing rate of one core, and @polkadot/api against the same chain."""
-import json
+account.ready to the last finished_at. Chain, relay and Postgres share the machine. Baselines in the same rounds, each beside
+what it is compared with: bare.py with the batches the relay made, the signing rate of one core, and the peers of
+baselines.py against the same chain."""
+import itertools
 import os
 import re
-import shutil
+import sys
 
 from harness import proc
-from harness.chain import remark
 from harness.relay import Relay
 
 from . import bare
-from .stand import (MARK, TICKS, Counters, chain, children_cpu_s, cpu_s, log_time, many_accounts, show, spread,
+from .baselines import KINDS, Peers
+from .stand import (MARK, TICKS, Counters, call_of, chain, children_cpu_s, cpu_s, log_time, many_accounts, save, show, spread,
                     stat_fields, table)
 
-CALL = remark(b'Z' * 96)
 CHAIN = ('--instant', '--instant-delay-ms', '5')
 DONE = MARK + '''SELECT NOT EXISTS (SELECT FROM txrelay.outbox) AND NOT EXISTS (SELECT FROM txrelay.pending_transactions)'''
-
-
-def polkadot_modules():
-    """The npm folder of the runtime lane (test/runtime/chain/setup.sh), when it is there; nothing is installed here."""
-    place = os.environ.get('TXRELAY_RUNTIME_DIR') or os.path.join(proc.ROOT, 'build', 'runtime')
-    modules = os.path.join(place, 'node_modules')
-    return modules if os.path.isdir(os.path.join(modules, '@polkadot', 'api')) else None
+BARE = ('functions', 'plain')
+PEER_CALL_BYTES = 100
 
 
 def manager_settings(args):
@@ -31,22 +26,25 @@ def manager_settings(args):
     return {k: v for k, v in pairs.items() if v} or None
 
 
+def chain_options(args):
+    return CHAIN + (('--trust-signatures',) if args.trust_signatures else ())
+
+
 class Run:
     """One drain of `count` rows over `account_count` accounts."""
 
-    def __init__(self, server, args, account_count, count):
+    def __init__(self, server, args, account_count, count, call, scheme='sr25519'):
         self.pg, self.count, self.args = server.fresh(), count, args
         self.directory = proc.make_dir('txbench-')
-        self.accounts = many_accounts(account_count)
-        self.node = chain(self.directory, *CHAIN, accounts=self.accounts)
+        self.accounts = many_accounts(account_count, scheme)
+        self.node = chain(self.directory, *chain_options(args), accounts=self.accounts)
         self.relay = Relay(self.directory, 'drain', self.pg.dsn, [self.node.ws], self.accounts,
                            manager=manager_settings(args))
         self.relay.start()  # registers the accounts; then everything is laid out for the measured start
-        for alias, _, _ in self.accounts:
-            self.relay.wait_log(f'account.ready account={alias} ')
+        proc.wait_for('all accounts', lambda: self.relay.text().count(' account.ready ') >= account_count, 60)
         self.relay.stop()
         numbers = [r[0] for r in self.pg.query('SELECT account FROM txrelay.accounts ORDER BY 1')]
-        bare.preload(self.pg, 'txrelay.outbox', numbers, count, CALL)
+        bare.preload(self.pg, 'txrelay.outbox', numbers, count, call)
         self.pg.query('VACUUM ANALYZE')
         self.pg.query('CHECKPOINT')
 
@@ -55,13 +53,11 @@ class Run:
         return {'relay user': int(relay[11]) / TICKS, 'relay system': int(relay[12]) / TICKS,
                 'Postgres': children_cpu_s(self.pg.postmaster), 'chain (verifies each)': cpu_s(self.node.process.pid)}
 
-    def drain(self, around=None):
-        """around(pid): something that watches the relay, started at once and ended with its wait()."""
-        ready_before = len(re.findall('account.ready', self.relay.text()))
+    def drain(self):
+        seen = len(self.relay.text())
         counters = Counters(self.pg)
         self.relay.start()
         before = self.cpu()
-        watcher = around(self.relay.process.pid) if around else None
         db = self.pg.connect()
         cur = db.cursor()
 
@@ -74,20 +70,18 @@ class Run:
         after = self.cpu()
         db.close()
         peak = int(re.search(r'VmHWM:\s+(\d+)', open(f'/proc/{self.relay.process.pid}/status').read()).group(1))
+        lost = self.relay.text()[seen:].count(' leader.lost ')  # while it ran: the end gives all of them up
         self.relay.stop()
-        if watcher:
-            watcher()
-        ready = re.findall(r'account\.ready', self.relay.text())
-        assert len(ready) > ready_before
-        start = min(log_time(self.relay.text(), 'account.ready', a) for a, _, _ in self.accounts)
+        first = re.search(r'.* account\.ready .*', self.relay.text()[seen:]).group(0)
+        start = log_time(first, 'account.ready')
         rows = self.pg.query('''SELECT count(*), count(*) FILTER (WHERE outcome = 'ok'),
-            extract(epoch FROM max(finished_at))::float8, extract(epoch FROM max(in_block_at))::float8
-            FROM txrelay.finished_transactions''')[0]
+            extract(epoch FROM max(finished_at))::float8 FROM txrelay.finished_transactions''')[0]
         assert rows[0] == rows[1] == self.count, f'{rows[1]} ok of {rows[0]} ended of {self.count}'
         self.node.process.kill()
         cost = counters.read(self.count)
         cost['cpu_us_per_tx'] = {k: (after[k] - before[k]) * 1e6 / self.count for k in after}
         cost['peak_memory_kb'] = peak
+        cost['leads_lost'] = lost
         return {'seconds': rows[2] - start, 'tx_per_s': self.count / (rows[2] - start), 'cost': cost}
 
 
@@ -106,95 +100,99 @@ def signing():
     return {f[0]: {'sign_per_s': float(f[1]), 'verify_per_s': float(f[2])} for f in map(str.split, out.splitlines())}
 
 
-def polkadot(args):
-    modules, node = polkadot_modules(), shutil.which('node')
-    if not modules or not node:
-        print('\n@polkadot/api is not here: ./dev test runtime installs it into build/runtime; that baseline is skipped')
-        return None
-    found = {}
-    for mode in ('chain', 'hand'):
-        devchain = chain(proc.make_dir('txbench-'), *CHAIN)
-        out = proc.run([node, os.path.join(proc.ROOT, 'test', 'bench', 'polkadot_rate.mjs'), modules, devchain.ws,
-                        str(args.api_seconds), mode], seconds=args.api_seconds + 60).stdout
-        got = json.loads(out.splitlines()[-1])
-        found[mode] = {'tx_per_s': got['count'] / got['seconds'], 'refused': got['refused'],
-                       'version': got['version']}
-        devchain.process.kill()
-    return found
+class Cell:
+    """Accounts, call bytes and scheme, with what was measured of them."""
+
+    def __init__(self, accounts, size, scheme):
+        self.accounts, self.size, self.scheme = accounts, size, scheme
+        self.name = f'{accounts} account{"s" if accounts > 1 else ""}, {size} B, {scheme}'
+        self.rates = {'relay': [], **{k: [] for k in BARE}}
+        self.last, self.lost = {}, 0
+
+    def measure(self, server, args, with_bare):
+        call = call_of(self.size)
+        got = Run(server, args, self.accounts, args.count, call, self.scheme).drain()
+        self.rates['relay'].append(got['tx_per_s'])
+        self.lost += got['cost']['leads_lost']
+        progress(self.name, got['tx_per_s'])
+        self.last = {'batches': batches_of(got['cost']), 'cost': got['cost'], 'bare': self.last.get('bare', {})}
+        for kind in BARE if with_bare else ():
+            floor = bare.rate(server, kind, self.accounts, args.count, self.last['batches'], call)
+            self.rates[kind].append(floor['tx_per_s'])
+            progress(f'  bare SQL, {kind}', floor['tx_per_s'])
+            self.last['bare'][kind] = floor
+
+    def to_bare(self, kind):
+        return spread([a / b for a, b in zip(self.rates['relay'], self.rates[kind])])
+
+    def as_json(self):
+        measured = {k: v for k, v in self.rates.items() if v}
+        return {'tx_per_s': {k: spread(v) for k, v in measured.items()}, 'all': measured,
+                'relay_to': {k: self.to_bare(k) for k in BARE if self.rates[k]}, **self.last}
+
+    def row(self):
+        cpu = self.last['cost']['cpu_us_per_tx']
+        us = '/'.join(f'{v:.0f}' for v in (cpu['relay user'] + cpu['relay system'], cpu['Postgres'], cpu['chain (verifies each)']))
+        ratios = [show(self.to_bare(k)) if self.rates[k] else '' for k in BARE]
+        return [self.name, show(spread(self.rates['relay']), 0), *ratios, us, f'{self.last["cost"]["wal_bytes_per_tx"]:.0f}',
+                f'{self.last["cost"]["peak_memory_kb"] / 1024:.0f}', self.lost]
 
 
-def cost_table(name, cost, floors):
-    rows = [['statements', f'{cost["statements_per_tx"]:.3f}'], ['WAL bytes', f'{cost["wal_bytes_per_tx"]:.0f}'],
-            ['WAL records', f'{cost["wal_records_per_tx"]:.2f}'],
-            ['WAL full page images', f'{cost["wal_page_images_per_tx"]:.3f}']]
-    for t, c in cost['tables'].items():
-        rows.append([f'{t}: inserted / updated (not HOT) / deleted',
-                     f'{c["inserted"]:.2f} / {c["updated"]:.2f} ({c["updated_not_hot"]:.2f}) / {c["deleted"]:.2f}'])
-    rows.append(['dead tuples made', f'{sum(c["dead"] for c in cost["tables"].values()):.2f}'])
-    rows += [[f'CPU us, {k}', f'{v:.0f}'] for k, v in cost['cpu_us_per_tx'].items()]
-    rows.append(['peak memory of the relay, kB (whole)', cost['peak_memory_kb']])
-    for kind, text in (('functions', 'the leader functions alone'), ('plain', 'plain statements alone')):
-        rows.append([f'  {text}: WAL bytes / CPU us of Postgres',
-                     f'{floors[kind]["wal_bytes_per_tx"]:.0f} / {floors[kind]["backend_us_per_tx"]:.0f}'])
-    table(f'cost of one transaction, {name}', ['', 'per tx'], rows)
-    table(f'statements of the relay, {name}', ['', 'calls/tx', 'us/tx', 'WAL B/tx'],
-          [[s['name'], f'{s["calls_per_tx"]:.4f}', f'{s["us_per_tx"]:.1f}', f'{s["wal_bytes_per_tx"]:.0f}']
-           for s in cost['statements'][:8]])
+def cells_of(args):
+    sizes, schemes = [int(n) for n in args.calls.split(',')], args.schemes.split(',')
+    return [Cell(int(a), size, scheme) for a, size, scheme in itertools.product(args.accounts.split(','), sizes, schemes)]
 
 
-def syscalls(server, args):
-    if not shutil.which('strace'):
-        print('\nstrace is not here: system calls are not counted')
-        return None
-    count = min(args.count, 5000)
-    run = Run(server, args, 1, count)
-    path = os.path.join(run.directory, 'strace')
+def measure_peer(server, npm, kind, into, args):
+    into.append(npm.rate(server, kind, args.api_seconds, PEER_CALL_BYTES - 4, chain_options(args)))
+    progress(KINDS[kind], into[-1]['tx_per_s'])
 
-    def around(pid):
-        child = proc.Process(['strace', '-c', '-f', '-p', str(pid), '-o', path], os.path.join(run.directory, 'strace.log'))
-        return lambda: child.child.wait(30)
-    run.drain(around)
-    found = {}
-    with open(path) as file:
-        for line in file:
-            f = line.split()
-            if len(f) >= 5 and f[3].isdigit() and f[-1] != 'total':
-                found[f[-1]] = int(f[3]) / count
-    table('system calls of the relay, 1 account (under strace)', ['', 'per tx'],
-          [[k, f'{v:.3f}'] for k, v in sorted(found.items(), key=lambda x: -x[1])[:8]])
-    return found
+
+def progress(name, rate):
+    print(f'  {name}: {rate:.0f} tx/s', file=sys.stderr, flush=True)
+
+
+def peer_rows(cells, peers):
+    """Each peer, and the relay's rate over it round by round: one account to one key, 16 to 16."""
+    rows = []
+    for kind, got in peers.items():
+        keys = int(kind.split()[-1]) if kind.split()[-1].isdigit() else 1
+        ours = next((c for c in cells if c.accounts == keys and c.size == PEER_CALL_BYTES and c.scheme == 'sr25519'), cells[0])
+        ratio = spread([a / b['tx_per_s'] for a, b in zip(ours.rates['relay'], got)])
+        text = KINDS[kind] + (f' ({got[-1]["refused"]} refused)' if got[-1].get('refused') else '')
+        rows.append([text, show(spread([g['tx_per_s'] for g in got]), 0), show(ratio, 1)])
+    return rows
+
+
+def print_all(cells, peers, signing_rates, args):
+    rounds = args.relay_rounds
+    table(f'relay: {args.count} transactions end to end, {rounds} interleaved round(s), median (min..max)',
+          ['', 'tx/s', 'of the leader functions alone', 'of plain statements alone', 'CPU us/tx: relay/Postgres/chain',
+           'WAL B/tx', 'peak MB', 'leads lost'], [c.row() for c in cells])
+    lead = cells[0]
+    rate = spread(lead.rates['relay'])['median']
+    rows = [[f'bare SQL, {k} ({c.name}; {c.last["bare"][k]["sessions"]} session(s))',
+             show(spread(c.rates[k]), 0), show(c.to_bare(k))] for c in cells for k in BARE if c.rates[k]]
+    for scheme in ('sr25519', 'ed25519'):
+        one = signing_rates[scheme]
+        rows += [[f'signing alone, {scheme}, one core', f'{one["sign_per_s"]:.0f}', f'{rate / one["sign_per_s"]:.2f}'],
+                 [f'checking alone, {scheme}, one core', f'{one["verify_per_s"]:.0f}', f'{rate / one["verify_per_s"]:.2f}']]
+    table(f'baselines of the same rounds (signing: {lead.name} over it)', ['', 'tx/s', 'relay / it'],
+          rows + peer_rows(cells, peers))
 
 
 def run(server, args):
-    result = {'count': args.count, 'runs': {}, 'signing': signing()}
-    rows = []
-    for accounts in [int(a) for a in args.accounts.split(',')]:
-        kinds, floors = {'relay': [], 'functions': [], 'plain': []}, {}
-        for _ in range(args.relay_rounds):
-            got = Run(server, args, accounts, args.count).drain()
-            kinds['relay'].append(got['tx_per_s'])
-            batches = batches_of(got['cost'])
-            for kind in ('functions', 'plain'):
-                floors[kind] = bare.rate(server, kind, accounts, args.count, batches, CALL)
-                kinds[kind].append(floors[kind]['tx_per_s'])
-        ratios = {k: spread([r / b for r, b in zip(kinds['relay'], kinds[k])]) for k in ('functions', 'plain')}
-        result['runs'][str(accounts)] = {'tx_per_s': {k: spread(v) for k, v in kinds.items()}, 'relay_to': ratios,
-                                         'batches': batches, 'cost': got['cost'], 'floors': floors}
-        s = 's' if accounts > 1 else ''
-        rows.append([f'relay, {accounts} account{s}', show(spread(kinds['relay']), 0), '1.00'])
-        for k, text in (('functions', 'bare SQL, the leader functions'), ('plain', 'bare SQL, plain statements')):
-            rows.append([f'  {text}', show(spread(kinds[k]), 0), show(ratios[k])])
-        cost_table(f'{accounts} account{s}, batches {batches}', got['cost'], floors)
-    relay_rate = next(iter(result['runs'].values()))['tx_per_s']['relay']['median']
-    sr = result['signing']['sr25519']
-    rows.append(['signing alone, sr25519, one core', f'{sr["sign_per_s"]:.0f}', f'{relay_rate / sr["sign_per_s"]:.2f}'])
-    rows.append(['checking alone, sr25519, one core', f'{sr["verify_per_s"]:.0f}', f'{relay_rate / sr["verify_per_s"]:.2f}'])
-    result['polkadot'] = polkadot(args)
-    for mode, got in (result['polkadot'] or {}).items():
-        text = f'nonce -1 ({got["refused"]} refused)' if mode == 'chain' else 'nonce by hand'
-        rows.append([f'@polkadot/api one by one, {text}', f'{got["tx_per_s"]:.0f}', f'{relay_rate / got["tx_per_s"]:.2f}'])
-    table(f'relay: {args.count} transactions end to end, {args.relay_rounds} round(s), median (min..max); '
-          'ratio: relay over that line (first account count for the lower ones)', ['', 'tx/s', 'relay / it'], rows)
-    if args.syscalls:
-        result['syscalls_per_tx'] = syscalls(server, args)
+    cells, result = cells_of(args), {'count': args.count, 'rounds': args.relay_rounds, 'signing': signing()}
+    kinds = [] if args.no_peers else list(KINDS)
+    npm = Peers() if kinds else None
+    peers = {k: [] for k in kinds}
+    for n in range(args.relay_rounds):
+        jobs = [lambda c=c: c.measure(server, args, c.scheme == 'sr25519') for c in cells]
+        jobs += [lambda k=k: measure_peer(server, npm, k, peers[k], args) for k in kinds]
+        for i in range(len(jobs)):  # each round begins elsewhere, so that a slow minute hits another one
+            jobs[(i + n * 5) % len(jobs)]()
+        result['cells'] = {c.name: c.as_json() for c in cells}
+        result['peers'] = peers
+        save(args, 'relay', result)
+    print_all(cells, peers, result['signing'], args)
     return result
