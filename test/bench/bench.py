@@ -72,7 +72,6 @@ def parse():
     p.add_argument('--kills', type=int, default=50, help='takeover: by kill -9')
     p.add_argument('--stops', type=int, default=5, help='takeover: by SIGSTOP, each takes an expiry, 5 or 20 s')
     p.add_argument('--rows', default='10000,1000000', help='start: pending rows of each run')
-    p.add_argument('--cost-accounts', type=int, default=1, help='cost: how many share the transactions')
     p.add_argument('--check', action='store_true', help='only hold the counts of cost against costs.json')
     p.add_argument('--record', action='store_true', help='cost: write costs.json')
     p.add_argument('--scale', default='1x1,1x5,100x1,1000x1,1000x5,10000x1,10000x5', help='scale: accounts x relays')

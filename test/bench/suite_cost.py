@@ -1,5 +1,4 @@
-"""cost: what one transaction costs, in counts that do not depend on how fast or how busy the machine is. One account (or
---cost-accounts), one relay, one chain, from the application's commit to the record of the end. Nothing is timed: a block is
+"""cost: what one transaction costs, in counts that do not depend on how fast or how busy the machine is. One account, one relay, one chain, from the application's commit to the record of the end. Nothing is timed: a block is
 made on command when all of them are at rest, and so do the database's answers wait (gate.py) until nobody has anything to do
 without them. What the relay gathers meanwhile is the same on every machine.
 
@@ -171,9 +170,9 @@ def of_relay(name):
     return name.startswith(('leader_', 'relay_')) and name not in BY_CLOCK
 
 
-def callgrind_run(server, count, account_count=1):
+def callgrind_run(server, count):
     path = os.path.join(proc.make_dir('txbench-'), 'callgrind.out')
-    life = Life(server, count, callgrind.command(path), account_count)
+    life = Life(server, count, callgrind.command(path))
     pid = life.relay.process.pid
 
     def end():
@@ -183,9 +182,9 @@ def callgrind_run(server, count, account_count=1):
     return callgrind.Profile(path + '.1')
 
 
-def strace_run(server, count, account_count):
+def strace_run(server, count):
     path = os.path.join(proc.make_dir('txbench-'), 'strace')
-    life = Life(server, count, (), account_count)
+    life = Life(server, count)
     watcher = []
 
     def begin():
@@ -203,7 +202,7 @@ def strace_run(server, count, account_count):
 
 # ---- the table ----
 
-def show(plain, profile, calls, count, account_count):
+def show(plain, profile, calls, count):
     rows = [['statements of the relay = round trips', f'{plain["relay_statements_per_tx"]:.4f}'],
             ['WAL bytes: relay / enqueue', f'{plain["relay_wal_bytes_per_tx"]:.0f} / {plain["enqueue_wal_bytes_per_tx"]:.0f}'],
             ['WAL records', f'{plain["wal_records_per_tx"]:.2f}']]
@@ -215,7 +214,7 @@ def show(plain, profile, calls, count, account_count):
              ['allocations of the relay', f'{profile.allocations() / count:.1f}']]
     if calls:
         rows.append(['system calls of the relay', f'{sum(calls.values()):.2f}'])
-    table(f'cost of one transaction: {count} of {account_count} account(s) in {plain["blocks"]} blocks', ['', 'per tx'], rows)
+    table(f'cost of one transaction: {count} of one account in {plain["blocks"]} blocks', ['', 'per tx'], rows)
     table('statements', ['', 'calls per 1000', 'us/tx', 'WAL B/tx'],
           [[s['name'], f'{s["calls_per_tx"] * 1000:.2f}', f'{s["us_per_tx"]:.1f}', f'{s["wal_bytes_per_tx"]:.0f}']
            for s in plain['statements'] if of_relay(s['name']) or s['name'] in BY_CLOCK])
@@ -231,8 +230,8 @@ def show(plain, profile, calls, count, account_count):
         table('system calls (under strace)', ['', 'per tx'], [[k, f'{v:.3f}'] for k, v in list(calls.items())[:10]])
 
 
-def measure(server, count, account_count=1):
-    plain, profile = Life(server, count, (), account_count).run(), callgrind_run(server, count, account_count)
+def measure(server, count):
+    plain, profile = Life(server, count).run(), callgrind_run(server, count)
     return costs.counts_of(plain, profile, count), plain, profile
 
 
@@ -262,12 +261,9 @@ def check_lane():
 
 def run(_, args):
     server = DurablePostgres(PG_OPTIONS)
-    of = args.cost_accounts
-    if args.record and of != 1:
-        raise SystemExit('bench cost: costs.json is of one account: --record and --cost-accounts do not go together')
-    counts, plain, profile = measure(server, COUNT, of)
-    calls = strace_run(server, COUNT, of) if shutil.which('strace') else None
-    show(plain, profile, calls, COUNT, of)
+    counts, plain, profile = measure(server, COUNT)
+    calls = strace_run(server, COUNT) if shutil.which('strace') else None
+    show(plain, profile, calls, COUNT)
     if args.record:
         costs.record([counts] + [measure(server, COUNT)[0] for _ in range(2)],
                      {'transactions': COUNT, 'call bytes': len(CALL), 'manager': MANAGER})
