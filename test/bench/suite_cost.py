@@ -1,6 +1,7 @@
-"""cost: what one transaction costs, in counts that do not depend on how fast or how busy the machine is. One account, one relay, one chain, from the application's commit to the record of the end. Nothing is timed: a block is
-made on command when all of them are at rest, and so do the database's answers wait (gate.py) until nobody has anything to do
-without them. What the relay gathers meanwhile is the same on every machine.
+"""cost: what one transaction costs, in counts that do not depend on how fast or how busy the machine is. One account, one
+relay, one chain, from the application's commit to the record of the end. Nothing is timed: a block is made on command when
+all of them are at rest, and so do the database's answers wait (gate.py) until nobody has anything to do without them. What
+the relay gathers meanwhile is the same on every machine.
 
 Three runs of it: plain (the database's counters, CPU), under callgrind (instructions, allocations), and under strace
 (system calls; only in the table, they depend on how the kernel cuts the streams). `--check` holds the counts against
