@@ -962,6 +962,9 @@ BEGIN
     ELSIF p_reborn THEN
         UPDATE accounts t SET next_nonce = p_next, used_nonce = NULL, used_block = NULL, reborn = false,
             life_since = clock_timestamp() WHERE t.account = p_account;
+        PERFORM signed_end(p_account, s.ids, array_fill('failed'::tx_outcome, ARRAY[cardinality(s.ids)]),
+            array_fill('the account was reaped: it may be of the former life'::text, ARRAY[cardinality(s.ids)]), p_epoch)
+            FROM (SELECT array_agg(o.id) AS ids FROM outbox_signed o WHERE o.account = p_account) s WHERE s.ids IS NOT NULL;
         RETURN;
     ELSIF p_next < a.next_nonce AND p_lower IS NOT TRUE THEN
         PERFORM order_error(format('leader_nonce: next nonce %s for account %s is lower than %s', p_next, a.alias,

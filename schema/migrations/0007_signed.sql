@@ -87,6 +87,12 @@ BEGIN
             'Signed extrinsics of format v4 are taken (0x84 behind the length).');
     END IF;
     v_account := signer_of(extrinsic, v_body, enqueue_signed.account);
+    -- A nonce that a block used is looked for in blocks of the past: there it may have been one of the former life.
+    IF EXISTS (SELECT FROM accounts a WHERE a.account = v_account AND a.life_since IS NOT NULL) THEN
+        PERFORM bad_argument('enqueue_signed', 'extrinsic', format('is signed by 0x%s, an account that was reaped once',
+            encode((SELECT a.account_id FROM accounts a WHERE a.account = v_account), 'hex')),
+            'Blocks of its former life would be taken for this one''s. Use enqueue, or another account.');
+    END IF;
     -- A concurrent call with the same bytes or key waits here for the first one's end, as in enqueue. The first round's
     -- key is the bytes' own.
     FOREACH v_key IN ARRAY array_remove(ARRAY['signed 0x' || encode(v_sha, 'hex'), enqueue_signed.key], NULL) LOOP

@@ -46,6 +46,18 @@ class Signed(Case):
     def status(self, tx):
         return self.app.dict('SELECT stage, state, nonce, hash, outcome, error FROM txrelay.status(%s)', tx)
 
+    def test_an_account_that_was_reaped(self):
+        epoch = self.lead()
+        old = self.put(extrinsic('old'))
+        self.relay.rows("SELECT txrelay.leader_pause(%s, %s, 'reaped', 'nonce 0 again')", self.alice, epoch)
+        self.owner.rows("SELECT txrelay.account_resume('alice')")
+        self.relay.rows('SELECT txrelay.leader_nonce(%s, %s, 0, false, true)', self.alice, epoch)
+        got = self.status(old)
+        self.assertEqual((got['stage'], got['outcome']), ('finished', 'failed'))
+        self.assertIn('former life', got['error'])
+        self.refused('TR011', self.put, extrinsic('new'), text=('was reaped once', 'former life'))
+        self.assertTrue(self.enqueue(1))
+
     def test_what_is_refused_at_once(self):
         good = extrinsic()
         for raw, words in ((None, 'is NULL'), (b'', '0 bytes'), (b'\0' * 1048577, '1048577 bytes'),
