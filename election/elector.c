@@ -9,6 +9,8 @@
 
 enum {
     HURRY_MS = 50,       /* heard while a request was in flight */
+    BIDS_MAX = 100,      /* in flight: a renewal waits behind all of them, each is a commit */
+    BID_LATER_MS = 40,   /* one more is made so much later at most */
     EVICT_RETRY_MS = 20, /* an ended session lets go of its lock a moment later */
     EVICT_TRIES_MAX = 25,
     NAME_LEN_MAX = 500,
@@ -98,6 +100,10 @@ static void claim(struct elector *e, struct elector_account *a, uint64_t now)
 
 void elector__bid(struct elector *e, struct elector_account *a, uint64_t now)
 {
+    if (e->bids >= BIDS_MAX) {
+        elector__bid_at(e, a, now + rng_between(&e->rng, BID_LATER_MS / 4, BID_LATER_MS));
+        return;
+    }
     if (e->config.use_lock)
         lock(e, a, now);
     else

@@ -58,6 +58,7 @@ struct elector {
     uint32_t moved;   /* moves of the table that were made, one bit each */
     size_t busy;      /* accounts that are not FOLLOWER */
     size_t leaders;
+    size_t bids; /* accounts whose lock or claim is asked for */
 
     uint64_t renew_at, renew_sent;
     bool renewing;

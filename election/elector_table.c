@@ -48,6 +48,8 @@ void elector__move(struct elector *e, struct elector_account *a, enum elector_st
     e->busy -= (size_t)(to == ELECTOR_FOLLOWER);
     e->leaders += (size_t)(to == ELECTOR_LEADER);
     e->leaders -= (size_t)(from == ELECTOR_LEADER);
+    e->bids += (size_t)(to == ELECTOR_LOCK_WAIT || to == ELECTOR_CLAIM_WAIT);
+    e->bids -= (size_t)(from == ELECTOR_LOCK_WAIT || from == ELECTOR_CLAIM_WAIT);
 }
 
 uint32_t elector_moved(const struct elector *e)
