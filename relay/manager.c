@@ -74,10 +74,9 @@ static void chain_up(struct manager *m, const struct manager_event *ev)
     if (ev->number > m->finalized)
         m->finalized = ev->number;
     m->best = ev->best;
-    if (!m->spec_version) {
+    if (!m->spec_version)
         m->spec_version = ev->spec_version;
-        m->runtime_block = ev->best;
-    }
+    m->runtime_block = ev->best; /* it may have changed just now: nobody said since when */
     manager__runtime(m, ev->spec_version, ev->transaction_version);
     if (m->phase == MANAGER_CHAIN_WAIT && !m->following)
         manager__chain_ready(m);

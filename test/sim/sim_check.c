@@ -23,6 +23,12 @@ bool includable(const struct world *w, const struct tx *t)
     return final->nonce[t->account] <= t->nonce && (t->death < 0 || t->death > (int64_t) final->number + 1);
 }
 
+/* What a relay refused at its door it never sent. Whoever signed it may have (docs/design.md). */
+static bool by_another_hand(const struct id_row *r)
+{
+    return r->self_sent && r->nonce < 0;
+}
+
 /* I1, I2, I3, I6 for a block that has become final. */
 void check_final(struct world *w, uint32_t block)
 {
@@ -57,7 +63,7 @@ void check_final(struct world *w, uint32_t block)
         HOLDS(w, !r->deadline_block || b->number <= r->deadline_block || w->db.lossy, "deadline",
               "transaction %lld is in block %llu and was for none after %llu", (long long)t->id,
               (unsigned long long)b->number, (unsigned long long)r->deadline_block);
-        HOLDS(w, r->stage != STAGE_FINISHED || w->db.lossy, "I1",
+        HOLDS(w, r->stage != STAGE_FINISHED || w->db.lossy || by_another_hand(r), "I1",
               "transaction %lld had ended as %s and takes effect", (long long)t->id, r->outcome);
     }
 }
@@ -140,7 +146,7 @@ void check_end(struct world *w)
         HOLDS(w, r->stage == STAGE_FINISHED, "liveness", "transaction %lld has not ended", (long long)id);
         bool real = !strcmp(r->outcome, "ok") || !strcmp(r->outcome, "dispatch_error");
         bool did = w->effects[id] || w->failures[id] > r->retried;
-        HOLDS(w, w->db.lossy || real == did, "I1",
+        HOLDS(w, w->db.lossy || real == did || by_another_hand(r), "I1",
               "transaction %lld ended as %s, took effect %u times and failed %u times, %u of them forgiven",
               (long long)id, r->outcome, w->effects[id], w->failures[id], r->retried);
         HOLDS(w, w->db.lossy || !never_admitted(id) || r->fixed || !real, "I1",
@@ -149,7 +155,7 @@ void check_end(struct world *w)
     for (uint32_t i = 1; i < w->chain.tx_count && !w->db.lossy; i++) { /* I2: no effect without its record */
         const struct tx *x = &w->chain.txs[i];
         bool stray = !x->id && has(w, FEATURE_REAP_UNFINAL); /* a stop's filler: docs/design.md, Repair */
-        bool found = !x->final_in || x->id < 0 || stray;
+        bool found = !x->final_in || x->id < 0 || stray || (x->id && by_another_hand(&t->ids[x->id]));
         for (uint32_t k = 0; k < t->finished_count && !found; k++)
             found = t->finished[k].tx == i &&
                     (t->finished[k].block == x->final_in || !x->id); /* or its next life's */

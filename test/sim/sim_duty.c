@@ -71,7 +71,8 @@ static void check_poor(struct world *w, struct duty *d, const struct relay *r, i
                        const struct manager_event *ev)
 {
     const struct tx *t = &w->chain.txs[tx_of_hash(w, ev->hash)];
-    if (!strstr(ev->text, "Inability to pay") || !t->poor_block || t->poor_by != r->holder)
+    if (!strstr(ev->text, "Inability to pay") || !t->poor_block || t->poor_by != r->holder ||
+        t->poor_at < d->ordered_at)
         return;
     bool once =
         d->poor_try != t->poor_block || t->poor_at >= d->poor_at + 4 * SECOND; /* or time took a step */

@@ -16,8 +16,10 @@ static void resume(struct world *w, int account)
     a->paused = a->by_leader = false;
     a->hold = MANAGER_HOLD_NONE;
     w->stats.orders++;
-    for (int i = 0; i < w->plan.relays; i++)
-        w->relays[i].accounts[account].duty.poor = false; /* who orders it may try once more */
+    for (int i = 0; i < w->plan.relays; i++) { /* who orders it may try once more */
+        w->relays[i].accounts[account].duty.poor = false;
+        w->relays[i].accounts[account].duty.ordered_at = w->now;
+    }
     rows_audible(w, account);
     notify_signal(w, "wake", account);
 }
