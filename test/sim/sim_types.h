@@ -413,7 +413,7 @@ struct duty {
     bool poor;         /* the last word of a node was that the account cannot pay */
     uint64_t poor_try; /* the block after which it was last tried since then, and when it was refused */
     uint64_t poor_at;
-    uint64_t ordered_at; /* by an operator, to go on */
+    uint64_t ordered_at;       /* by an operator, to go on */
     uint64_t blocks, block_at; /* best ones heard of, and the last one when */
     uint64_t stop_told[IDS];   /* when the core heard that it is to be stopped; 0: it did not */
 };

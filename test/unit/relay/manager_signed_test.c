@@ -508,6 +508,34 @@ static void runtime_changed(void **state)
     script_free(s);
 }
 
+/* A leader that hears of another runtime before it hears of the chain's height does not know since when that
+ * is in force. Seed 100013334: it was taken for long ago. */
+static void runtime_changed_before_the_chain_was_up(void **state)
+{
+    (void)state;
+    struct script *s = script_new(&keyless);
+    struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
+    row.fixed = true;
+    row.era_death = -1;
+    load(s, &row, 1, 6);
+    looked(s);
+    s->spec = SPEC + 1;
+    runtime(s, SPEC + 1);
+    chain_up(s);
+    finals(s, 97, 5);
+    probe(s, 5, 0);
+    uint64_t up = s->best;
+    for (unsigned i = 0; i < 10 && !count_of(s, MANAGER_FX_SUBMIT); i++)
+        best(s);
+    expect_submit(s, 5);
+    accept(s, 5);
+    blocks_to(s, up + 63, 5);
+    none(s, MANAGER_FX_STORE_FINISH);
+    finalized(s, 5, 0, NULL);
+    assert_string_equal(only(s, MANAGER_FX_STORE_FINISH)->outcome, "failed");
+    script_free(s);
+}
+
 /* A bump, the ladder, the policy of giving up and another's bytes in the pool: none of them is for it. */
 static void never_outbid(void **state)
 {
@@ -659,6 +687,7 @@ int main(void)
         cmocka_unit_test(hole_without_a_key),
         cmocka_unit_test(hole_with_a_key),
         cmocka_unit_test(runtime_changed),
+        cmocka_unit_test(runtime_changed_before_the_chain_was_up),
         cmocka_unit_test(never_outbid),
         cmocka_unit_test(cancelled),
         cmocka_unit_test(after_a_load),
