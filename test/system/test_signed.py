@@ -91,7 +91,7 @@ class Signed(unittest.TestCase):
         world.relays[0].kill()
         world.chain.rpc('dev_dropPool', {})
         world.wait_leader(world.relay('two', **world.access))
-        world.chain.rpc('dev_newBlock', 1)
+        world.chain.rpc('dev_newBlock', {'count': 1, 'empty': True}) # a beat; it may have been sent before it
         self.pooled(world, signed)
         world.chain.rpc('dev_set', {'block_ms': 100})
         self.assertEqual(self.end(world, tx)['outcome'], 'ok')
