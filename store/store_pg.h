@@ -107,4 +107,13 @@ void store_pg__cancel(struct store *s, struct store_ask *r);
 void store_pg__bump(struct store *s, struct store_ask *r);
 void store_pg__resume(struct store *s, struct store_ask *r);
 
+/* One array argument: `put` writes the element of row i of r->count. */
+#define COLUMN(a, elem, r, put)                                                                              \
+    do {                                                                                                     \
+        pg_array_begin(a, elem, (r)->count);                                                                 \
+        for (size_t i = 0; i < (r)->count; i++)                                                              \
+            put;                                                                                             \
+        pg_array_end(a);                                                                                     \
+    } while (0)
+
 #endif

@@ -3,8 +3,6 @@
 #include "base/check.h"
 #include "store_pg.h"
 
-#define EACH(r, i) for (size_t i = 0; i < (r)->count; i++)
-
 static void decode_adopted(struct store_req *req, const struct conn_result *r)
 {
     struct pg_row row = {.r = r};
@@ -15,42 +13,18 @@ static void decode_adopted(struct store_req *req, const struct conn_result *r)
 
 static void put_bytes(struct pg_args *a, const struct store_adopt *r)
 {
-    pg_array_begin(a, PG_ELEM_INT8, r->count);
-    EACH(r, i)
-    pg_elem_int8(a, r->rows[i].nonce);
-    pg_array_end(a);
-    pg_array_begin(a, PG_ELEM_BYTES, r->count);
-    EACH(r, i)
-    pg_elem_bytes(a, r->rows[i].hash, 32);
-    pg_array_end(a);
-    pg_array_begin(a, PG_ELEM_BYTES, r->count);
-    EACH(r, i)
-    pg_elem_bytes(a, r->rows[i].extrinsic.data, r->rows[i].extrinsic.len);
-    pg_array_end(a);
-    pg_array_begin(a, PG_ELEM_INT4, r->count);
-    EACH(r, i)
-    pg_elem_int4(a, (int32_t)r->rows[i].call_len);
-    pg_array_end(a);
-    pg_array_begin(a, PG_ELEM_TEXT, r->count);
-    EACH(r, i)
-    pg_elem_text(a, r->rows[i].tip);
-    pg_array_end(a);
+    COLUMN(a, PG_ELEM_INT8, r, pg_elem_int8(a, r->rows[i].nonce));
+    COLUMN(a, PG_ELEM_BYTES, r, pg_elem_bytes(a, r->rows[i].hash, 32));
+    COLUMN(a, PG_ELEM_BYTES, r, pg_elem_bytes(a, r->rows[i].extrinsic.data, r->rows[i].extrinsic.len));
+    COLUMN(a, PG_ELEM_INT4, r, pg_elem_int4(a, (int32_t)r->rows[i].call_len));
+    COLUMN(a, PG_ELEM_TEXT, r, pg_elem_text(a, r->rows[i].tip));
 }
 
 static void put_times(struct pg_args *a, const struct store_adopt *r)
 {
-    pg_array_begin(a, PG_ELEM_INT8, r->count);
-    EACH(r, i)
-    pg_elem_opt(a, r->rows[i].era_birth);
-    pg_array_end(a);
-    pg_array_begin(a, PG_ELEM_INT8, r->count);
-    EACH(r, i)
-    pg_elem_opt(a, r->rows[i].era_death);
-    pg_array_end(a);
-    pg_array_begin(a, PG_ELEM_INT8, r->count);
-    EACH(r, i)
-    pg_elem_opt(a, r->rows[i].time_ms);
-    pg_array_end(a);
+    COLUMN(a, PG_ELEM_INT8, r, pg_elem_opt(a, r->rows[i].era_birth));
+    COLUMN(a, PG_ELEM_INT8, r, pg_elem_opt(a, r->rows[i].era_death));
+    COLUMN(a, PG_ELEM_INT8, r, pg_elem_opt(a, r->rows[i].time_ms));
 }
 
 void store_pg__adopt(struct store *base, struct store_adopt *r)

@@ -37,18 +37,9 @@ void store_pg__due(struct store *base, struct store_due *r)
     store_pg__args(s, &a);
     r->wants = NULL;
     r->want_count = 0;
-    pg_array_begin(&a, PG_ELEM_INT4, r->count);
-    for (size_t i = 0; i < r->count; i++)
-        pg_elem_int4(&a, r->accounts[i]);
-    pg_array_end(&a);
-    pg_array_begin(&a, PG_ELEM_INT8, r->count);
-    for (size_t i = 0; i < r->count; i++)
-        pg_elem_int8(&a, r->epochs[i]);
-    pg_array_end(&a);
-    pg_array_begin(&a, PG_ELEM_INT8, r->count);
-    for (size_t i = 0; i < r->count; i++)
-        pg_elem_opt(&a, r->marks[i]);
-    pg_array_end(&a);
+    COLUMN(&a, PG_ELEM_INT4, r, pg_elem_int4(&a, r->accounts[i]));
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->epochs[i]));
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->marks[i]));
     pg_put_int4(&a, (int32_t)r->ahead_ms);
     store_pg__send(s, &s->work, SQL_FIND_DUE, &a, &r->req, decode_due);
 }

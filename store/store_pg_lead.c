@@ -63,19 +63,10 @@ void store_pg__renew(struct store *base, struct store_renew *r)
     for (size_t i = 0; i < r->count; i++)
         r->renewed[i] = false;
     pg_put_text(&a, r->holder);
-    pg_array_begin(&a, PG_ELEM_INT4, r->count);
-    for (size_t i = 0; i < r->count; i++)
-        pg_elem_int4(&a, r->accounts[i]);
-    pg_array_end(&a);
-    pg_array_begin(&a, PG_ELEM_INT8, r->count);
-    for (size_t i = 0; i < r->count; i++)
-        pg_elem_int8(&a, r->epochs[i]);
-    pg_array_end(&a);
+    COLUMN(&a, PG_ELEM_INT4, r, pg_elem_int4(&a, r->accounts[i]));
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->epochs[i]));
     if (r->lock_keys && s->config.use_lock) {
-        pg_array_begin(&a, PG_ELEM_INT8, r->count);
-        for (size_t i = 0; i < r->count; i++)
-            pg_elem_int8(&a, r->lock_keys[i]);
-        pg_array_end(&a);
+        COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->lock_keys[i]));
     } else {
         pg_array_null(&a, PG_ELEM_INT8);
     }

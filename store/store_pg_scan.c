@@ -51,14 +51,8 @@ void store_pg__scan(struct store *base, struct store_scan *r)
     store_pg__args(s, &a);
     r->seen = NULL;
     r->seen_count = 0;
-    pg_array_begin(&a, PG_ELEM_INT4, r->count);
-    for (size_t i = 0; i < r->count; i++)
-        pg_elem_int4(&a, r->accounts[i]);
-    pg_array_end(&a);
-    pg_array_begin(&a, PG_ELEM_INT8, r->count);
-    for (size_t i = 0; i < r->count; i++)
-        pg_elem_opt(&a, r->epochs[i]);
-    pg_array_end(&a);
+    COLUMN(&a, PG_ELEM_INT4, r, pg_elem_int4(&a, r->accounts[i]));
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->epochs[i]));
     store_pg__send(s, &s->control, SQL_SCAN_CLAIMS, &a, &r->req, decode_scan);
 }
 

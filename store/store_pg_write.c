@@ -14,60 +14,37 @@ static void decode_next_nonce(struct store_req *req, const struct conn_result *r
 
 /* ---- columns of attempts ---- */
 
-#define EACH(r, i) for (size_t i = 0; i < (r)->count; i++)
-
 static void put_ids(struct pg_args *a, const struct store_attempts *r)
 {
-    pg_array_begin(a, PG_ELEM_INT8, r->count);
-    EACH(r, i)
-    pg_elem_int8(a, r->rows[i].id);
-    pg_array_end(a);
+    COLUMN(a, PG_ELEM_INT8, r, pg_elem_int8(a, r->rows[i].id));
 }
 
 static void put_nonces(struct pg_args *a, const struct store_attempts *r)
 {
-    pg_array_begin(a, PG_ELEM_INT8, r->count);
-    EACH(r, i)
-    pg_elem_int8(a, r->rows[i].nonce);
-    pg_array_end(a);
+    COLUMN(a, PG_ELEM_INT8, r, pg_elem_int8(a, r->rows[i].nonce));
 }
 
 static void put_hashes(struct pg_args *a, const struct store_attempts *r)
 {
-    pg_array_begin(a, PG_ELEM_BYTES, r->count);
-    EACH(r, i)
-    pg_elem_bytes(a, r->rows[i].hash, 32);
-    pg_array_end(a);
+    COLUMN(a, PG_ELEM_BYTES, r, pg_elem_bytes(a, r->rows[i].hash, 32));
 }
 
 static void put_tips(struct pg_args *a, const struct store_attempts *r)
 {
-    pg_array_begin(a, PG_ELEM_TEXT, r->count);
-    EACH(r, i)
-    pg_elem_text(a, r->rows[i].tip ? r->rows[i].tip : "0");
-    pg_array_end(a);
+    COLUMN(a, PG_ELEM_TEXT, r, pg_elem_text(a, r->rows[i].tip ? r->rows[i].tip : "0"));
 }
 
 static void put_eras(struct pg_args *a, const struct store_attempts *r)
 {
-    pg_array_begin(a, PG_ELEM_INT8, r->count);
-    EACH(r, i)
-    pg_elem_opt(a, r->rows[i].era_birth);
-    pg_array_end(a);
-    pg_array_begin(a, PG_ELEM_INT8, r->count);
-    EACH(r, i)
-    pg_elem_opt(a, r->rows[i].era_death);
-    pg_array_end(a);
+    COLUMN(a, PG_ELEM_INT8, r, pg_elem_opt(a, r->rows[i].era_birth));
+    COLUMN(a, PG_ELEM_INT8, r, pg_elem_opt(a, r->rows[i].era_death));
 }
 
 /* Hashes, bytes, tips, eras: the same for every kind of attempt that was signed here. */
 static void put_signed(struct pg_args *a, const struct store_attempts *r)
 {
     put_hashes(a, r);
-    pg_array_begin(a, PG_ELEM_BYTES, r->count);
-    EACH(r, i)
-    pg_elem_bytes(a, r->rows[i].extrinsic.data, r->rows[i].extrinsic.len);
-    pg_array_end(a);
+    COLUMN(a, PG_ELEM_BYTES, r, pg_elem_bytes(a, r->rows[i].extrinsic.data, r->rows[i].extrinsic.len));
     put_tips(a, r);
     put_eras(a, r);
     pg_put_int8(a, r->spec_version);
@@ -77,27 +54,15 @@ static void put_signed(struct pg_args *a, const struct store_attempts *r)
 
 static void put_reasons(struct pg_args *a, const struct store_attempts *r)
 {
-    pg_array_begin(a, PG_ELEM_TEXT, r->count);
-    EACH(r, i)
-    pg_elem_text(a, r->rows[i].reason);
-    pg_array_end(a);
+    COLUMN(a, PG_ELEM_TEXT, r, pg_elem_text(a, r->rows[i].reason));
 }
 
 /* Which of the attempts are fillers, and how their transactions end if these get in. */
 static void put_fillers(struct pg_args *a, const struct store_attempts *r)
 {
-    pg_array_begin(a, PG_ELEM_INT4, r->count);
-    EACH(r, i)
-    pg_elem_opt4(a, r->rows[i].filler_len ? (int32_t)r->rows[i].filler_len : -1);
-    pg_array_end(a);
-    pg_array_begin(a, PG_ELEM_TEXT, r->count);
-    EACH(r, i)
-    pg_elem_text(a, r->rows[i].filler_len ? r->rows[i].outcome : NULL);
-    pg_array_end(a);
-    pg_array_begin(a, PG_ELEM_TEXT, r->count);
-    EACH(r, i)
-    pg_elem_text(a, r->rows[i].filler_len ? r->rows[i].stop_reason : NULL);
-    pg_array_end(a);
+    COLUMN(a, PG_ELEM_INT4, r, pg_elem_opt4(a, r->rows[i].filler_len ? (int32_t)r->rows[i].filler_len : -1));
+    COLUMN(a, PG_ELEM_TEXT, r, pg_elem_text(a, r->rows[i].filler_len ? r->rows[i].outcome : NULL));
+    COLUMN(a, PG_ELEM_TEXT, r, pg_elem_text(a, r->rows[i].filler_len ? r->rows[i].stop_reason : NULL));
 }
 
 static void begin(struct store_pg *s, struct pg_args *a, int32_t account, int64_t epoch)
@@ -126,16 +91,10 @@ void store_pg__admit_signed(struct store *base, struct store_attempts *r)
     put_ids(&a, r);
     put_nonces(&a, r);
     put_hashes(&a, r);
-    pg_array_begin(&a, PG_ELEM_INT4, r->count);
-    EACH(r, i)
-    pg_elem_opt4(&a, (int32_t)r->rows[i].call.len);
-    pg_array_end(&a);
+    COLUMN(&a, PG_ELEM_INT4, r, pg_elem_opt4(&a, (int32_t)r->rows[i].call.len));
     put_tips(&a, r);
     put_eras(&a, r);
-    pg_array_begin(&a, PG_ELEM_INT8, r->count);
-    EACH(r, i)
-    pg_elem_int8(&a, r->rows[i].block);
-    pg_array_end(&a);
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->rows[i].block));
     pg_put_int8(&a, r->spec_version);
     pg_put_int8(&a, r->transaction_version);
     pg_put_int8(&a, r->next_nonce);
@@ -147,30 +106,12 @@ void store_pg__note(struct store *base, struct store_note *r)
     struct store_pg *s = pg_of(base);
     struct pg_args a;
     begin(s, &a, r->account, r->epoch);
-    pg_array_begin(&a, PG_ELEM_INT8, r->count);
-    EACH(r, i)
-    pg_elem_int8(&a, r->rows[i].id);
-    pg_array_end(&a);
-    pg_array_begin(&a, PG_ELEM_INT8, r->count);
-    EACH(r, i)
-    pg_elem_opt(&a, r->rows[i].nonce);
-    pg_array_end(&a);
-    pg_array_begin(&a, PG_ELEM_BYTES, r->count);
-    EACH(r, i)
-    pg_elem_bytes(&a, r->rows[i].hash, 32);
-    pg_array_end(&a);
-    pg_array_begin(&a, PG_ELEM_INT8, r->count);
-    EACH(r, i)
-    pg_elem_opt(&a, r->rows[i].era_death);
-    pg_array_end(&a);
-    pg_array_begin(&a, PG_ELEM_INT8, r->count);
-    EACH(r, i)
-    pg_elem_opt(&a, r->rows[i].wait_block);
-    pg_array_end(&a);
-    pg_array_begin(&a, PG_ELEM_TEXT, r->count);
-    EACH(r, i)
-    pg_elem_text(&a, r->rows[i].text);
-    pg_array_end(&a);
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->rows[i].id));
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->rows[i].nonce));
+    COLUMN(&a, PG_ELEM_BYTES, r, pg_elem_bytes(&a, r->rows[i].hash, 32));
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->rows[i].era_death));
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->rows[i].wait_block));
+    COLUMN(&a, PG_ELEM_TEXT, r, pg_elem_text(&a, r->rows[i].text));
     store_pg__send(s, &s->work, SQL_NOTE_SIGNED, &a, &r->req, decode_nothing);
 }
 
@@ -192,15 +133,9 @@ void store_pg__fill(struct store *base, struct store_attempts *r)
     struct pg_args a;
     begin(s, &a, r->account, r->epoch);
     put_nonces(&a, r);
-    pg_array_begin(&a, PG_ELEM_BYTES, r->count);
-    EACH(r, i)
-    pg_elem_bytes(&a, r->rows[i].call.data, r->rows[i].call.len);
-    pg_array_end(&a);
+    COLUMN(&a, PG_ELEM_BYTES, r, pg_elem_bytes(&a, r->rows[i].call.data, r->rows[i].call.len));
     put_signed(&a, r);
-    pg_array_begin(&a, PG_ELEM_TEXT, r->count);
-    EACH(r, i)
-    pg_elem_text(&a, r->rows[i].outcome);
-    pg_array_end(&a);
+    COLUMN(&a, PG_ELEM_TEXT, r, pg_elem_text(&a, r->rows[i].outcome));
     put_reasons(&a, r);
     store_pg__send(s, &s->work, SQL_FILL_NONCES, &a, &r->req, decode_next_nonce);
 }
@@ -212,43 +147,19 @@ void store_pg__state(struct store *base, struct store_states *r)
     struct store_pg *s = pg_of(base);
     struct pg_args a;
     begin(s, &a, r->account, r->epoch);
-    pg_array_begin(&a, PG_ELEM_INT8, r->count);
-    EACH(r, i)
-    pg_elem_int8(&a, r->rows[i].nonce);
-    pg_array_end(&a);
-    pg_array_begin(&a, PG_ELEM_BYTES, r->count);
-    EACH(r, i)
-    pg_elem_bytes(&a, r->rows[i].hash, 32);
-    pg_array_end(&a);
-    pg_array_begin(&a, PG_ELEM_TEXT, r->count);
-    EACH(r, i)
-    pg_elem_text(&a, r->rows[i].state);
-    pg_array_end(&a);
-    pg_array_begin(&a, PG_ELEM_BYTES, r->count);
-    EACH(r, i)
-    pg_elem_bytes(&a, r->rows[i].block_hash.data, r->rows[i].block_hash.len);
-    pg_array_end(&a);
-    pg_array_begin(&a, PG_ELEM_INT8, r->count);
-    EACH(r, i)
-    pg_elem_opt(&a, r->rows[i].block_number);
-    pg_array_end(&a);
-    pg_array_begin(&a, PG_ELEM_TEXT, r->count);
-    EACH(r, i)
-    pg_elem_text(&a, r->rows[i].error);
-    pg_array_end(&a);
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->rows[i].nonce));
+    COLUMN(&a, PG_ELEM_BYTES, r, pg_elem_bytes(&a, r->rows[i].hash, 32));
+    COLUMN(&a, PG_ELEM_TEXT, r, pg_elem_text(&a, r->rows[i].state));
+    COLUMN(&a, PG_ELEM_BYTES, r, pg_elem_bytes(&a, r->rows[i].block_hash.data, r->rows[i].block_hash.len));
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->rows[i].block_number));
+    COLUMN(&a, PG_ELEM_TEXT, r, pg_elem_text(&a, r->rows[i].error));
     store_pg__send(s, &s->work, SQL_RECORD_STATES, &a, &r->req, decode_nothing);
 }
 
 static void put_outcomes(struct pg_args *a, const struct store_finish *r)
 {
-    pg_array_begin(a, PG_ELEM_TEXT, r->count);
-    EACH(r, i)
-    pg_elem_text(a, r->rows[i].outcome);
-    pg_array_end(a);
-    pg_array_begin(a, PG_ELEM_TEXT, r->count);
-    EACH(r, i)
-    pg_elem_text(a, r->rows[i].error);
-    pg_array_end(a);
+    COLUMN(a, PG_ELEM_TEXT, r, pg_elem_text(a, r->rows[i].outcome));
+    COLUMN(a, PG_ELEM_TEXT, r, pg_elem_text(a, r->rows[i].error));
 }
 
 /* Without a hash: not where it ended, but from when on the nonce is used. */
@@ -262,31 +173,14 @@ static void finish(struct store *base, struct store_finish *r, enum sql_id sql)
     struct store_pg *s = pg_of(base);
     struct pg_args a;
     begin(s, &a, r->account, r->epoch);
-    pg_array_begin(&a, PG_ELEM_INT8, r->count);
-    EACH(r, i)
-    pg_elem_int8(&a, r->rows[i].nonce);
-    pg_array_end(&a);
-    pg_array_begin(&a, PG_ELEM_BYTES, r->count);
-    EACH(r, i)
-    pg_elem_bytes(&a, r->rows[i].hash, 32);
-    pg_array_end(&a);
-    pg_array_begin(&a, PG_ELEM_BYTES, r->count);
-    EACH(r, i)
-    pg_elem_bytes(&a, r->rows[i].block_number < 0 ? NULL : r->rows[i].block_hash, 32);
-    pg_array_end(&a);
-    pg_array_begin(&a, PG_ELEM_INT8, r->count);
-    EACH(r, i)
-    pg_elem_opt(&a, number_of(&r->rows[i]));
-    pg_array_end(&a);
-    pg_array_begin(&a, PG_ELEM_INT4, r->count);
-    EACH(r, i)
-    pg_elem_int4(&a, r->rows[i].index);
-    pg_array_end(&a);
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->rows[i].nonce));
+    COLUMN(&a, PG_ELEM_BYTES, r, pg_elem_bytes(&a, r->rows[i].hash, 32));
+    COLUMN(&a, PG_ELEM_BYTES, r,
+           pg_elem_bytes(&a, r->rows[i].block_number < 0 ? NULL : r->rows[i].block_hash, 32));
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, number_of(&r->rows[i])));
+    COLUMN(&a, PG_ELEM_INT4, r, pg_elem_int4(&a, r->rows[i].index));
     put_outcomes(&a, r);
-    pg_array_begin(&a, PG_ELEM_TEXT, r->count);
-    EACH(r, i)
-    pg_elem_text(&a, r->rows[i].fee);
-    pg_array_end(&a);
+    COLUMN(&a, PG_ELEM_TEXT, r, pg_elem_text(&a, r->rows[i].fee));
     store_pg__send(s, &s->work, sql, &a, &r->req, decode_nothing);
 }
 
@@ -305,10 +199,7 @@ void store_pg__reject(struct store *base, struct store_finish *r)
     struct store_pg *s = pg_of(base);
     struct pg_args a;
     begin(s, &a, r->account, r->epoch);
-    pg_array_begin(&a, PG_ELEM_INT8, r->count);
-    EACH(r, i)
-    pg_elem_int8(&a, r->rows[i].id);
-    pg_array_end(&a);
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->rows[i].id));
     put_outcomes(&a, r);
     store_pg__send(s, &s->work, SQL_REJECT_ROWS, &a, &r->req, decode_nothing);
 }
