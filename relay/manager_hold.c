@@ -27,7 +27,7 @@ bool manager__stands_still(const struct manager *m)
 void manager__hold_reset(struct manager *m)
 {
     m->hold = MANAGER_HOLD_NONE;
-    m->hold_wanted = m->hold_told = m->hold_look = false;
+    m->hold_wanted = m->hold_told = m->hold_look = m->poor = false;
     m->reborn = m->reborn_wanted = m->life_known = false;
     m->account = (struct manager_account){.tip_cap = MANAGER_NO_CAP};
 }
@@ -62,6 +62,7 @@ static void hold_over(struct manager *m)
 
 void manager__paid(struct manager *m)
 {
+    m->poor = false;
     if (m->hold == MANAGER_HOLD_PAYMENT)
         hold_over(m);
 }
@@ -88,7 +89,7 @@ static void ordered(struct manager *m)
     if (m->hold == MANAGER_HOLD_TRANSACTION_VERSION)
         m->account.transaction_version = m->transaction_version; /* this one, and no later one */
     m->hold = MANAGER_HOLD_NONE;
-    m->hold_told = false;
+    m->hold_told = m->poor = false;
 }
 
 void manager__pause_stored(struct manager *m)
@@ -132,6 +133,7 @@ void manager__account_loaded(struct manager *m, const struct manager_event *ev)
         return; /* found, and not in the table yet */
     m->hold = m->account.reborn ? MANAGER_HOLD_REAPED : m->account.hold;
     m->hold_told = m->hold != MANAGER_HOLD_NONE;
+    m->poor = m->hold == MANAGER_HOLD_PAYMENT;
     m->reborn = m->account.reborn;
     if (PLANTED(HOLD_FORGOTTEN)) {
         m->hold = MANAGER_HOLD_NONE;

@@ -312,7 +312,8 @@ struct manager {
     bool hold_look;   /* the look under way began after that */
     bool reborn;      /* the order to bury the former life was given */
     bool reborn_wanted, life_known;
-    uint32_t poor_beat;    /* of the last submission */
+    bool poor;          /* the last word about paying was no; outlives the hold, which ends with the rows */
+    uint32_t poor_beat; /* of the last submission */
     uint64_t reborn_nonce; /* the next nonce that is being stored for it */
     uint64_t life_nonce;   /* the account's, of its present life */
     uint64_t

@@ -57,7 +57,7 @@ void manager__send_pump(struct manager *m)
         if (manager__stopped(m, row))
             continue;
         const struct row *held = manager__first(m, SET_HELD, 0);
-        if (m->hold == MANAGER_HOLD_PAYMENT && m->poor_beat == m->beat && !PLANTED(PAYMENT_HAMMERED))
+        if (m->poor && m->poor_beat == m->beat && !PLANTED(PAYMENT_HAMMERED))
             return; /* one try a block, whichever nonce is the lowest */
         if (row->refused && !PLANTED(REFUSAL_LOST))
             return; /* what was said of these bytes is stored first: the next answer would take its place */
@@ -209,6 +209,7 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
         pool_full(m, row);
         return;
     case REFUSAL_PAYMENT:
+        m->poor = true;
         manager__hold(m, MANAGER_HOLD_PAYMENT, "the account cannot pay for nonce %llu: %s", nonce, text);
         again(m, row, true);
         if (PLANTED(PAYMENT_HAMMERED))

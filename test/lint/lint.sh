@@ -38,7 +38,7 @@ done
 # One door for each library.
 door() { # header-regex, allowed path regex
   for f in $(echo "$files" | xargs -r grep -lE "#include <($1)>" 2>/dev/null); do
-    echo "$f" | grep -qE "$2" || finding "$f includes <$1>, whose door is $2"
+    grep -qE "$2" <<<"$f" || finding "$f includes <$1>, whose door is $2"
   done
 }
 door 'uv\.h' '^loop/'
@@ -53,7 +53,7 @@ banned='\b(strcpy|strcat|sprintf|vsprintf|strncpy|strncat|atoi|atol|strtok|gmtim
 for f in $files; do
   if hits=$(sed 's|//.*||; s|/\*.*\*/||' "$f" | grep -nE "$banned" | grep -vE '"[^"]*'"$banned"); then
     case $f in test/*) hits=$(echo "$hits" | grep -vE '\b(PQexec|PQexecParams|PQconnectdb)\s*\(') ;; esac
-    [ -n "$hits" ] && finding "banned call in $f: $(echo "$hits" | head -3)"
+    [ -n "$hits" ] && finding "banned call in $f: $(sed -n 1,3p <<<"$hits")"
   fi
   case $f in loop/*) ;; *) grep -nE '\buv_(now|close|timer_|poll_|run)\w*\s*\(' "$f" /dev/null | grep -v '^test/' && finding "uv call outside loop/: $f" ;; esac
 done
@@ -70,9 +70,14 @@ for f in $files; do
     *) grep -nE '\bnode_submit_start\s*\(' "$f" /dev/null && finding "$f sends extrinsics, whose door is relay/account_submit.c" ;;
   esac
 done
-if [ -z "$self" ] && ! tr -d '\n' <relay/account_submit.c | grep -qE 'node_submit_start\([^;]*, gate, t,'; then
+if [ -z "$self" ] && ! grep -qzE 'node_submit_start\([^;]*,\s*gate,\s*t,' relay/account_submit.c; then
   finding "relay/account_submit.c sends without its gate"
 fi
+
+# A reader that stops early kills its writer, and under pipefail a pipe that found what it looked for has failed.
+early='\| *(head\b|grep +-[a-zA-Z]*[qm])'
+hits=$(tree | grep -E '\.sh$|^dev$|^\.ci/' | xargs -r grep -nE "$early" /dev/null) &&
+  finding "a pipe into a reader that stops early (use <<< or sed): $hits"
 
 # SQL lives in files.
 for f in $(echo "$files" | grep -E '^(store|listen|main|relay|election)/'); do

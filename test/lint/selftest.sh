@@ -16,7 +16,7 @@ fresh() {
 expect() { # name, text of the finding
   local out
   out=$(bash "$here/lint.sh" "$tmp/t" 2>&1)
-  if [ $? -eq 0 ] || ! echo "$out" | grep -q "$2"; then
+  if [ $? -eq 0 ] || ! grep -q "$2" <<<"$out"; then
     echo "selftest: the $1 lint did not find its fault: $out"
     fails=1
   fi
@@ -32,14 +32,15 @@ fresh && printf 'void f(void)\n{\n    sleep(1);\n}\n' >"$tmp/t/base/a.c" && expe
 fresh && printf '/* TODO: later */\n' >"$tmp/t/base/a.c" && expect todo 'TODO'
 fresh && printf 'const char *m = "author_submitExtrinsic";\n' >"$tmp/t/relay/a.c" && expect sender 'sends extrinsics'
 fresh && printf 'void f(void)\n{\n    node_submit_start();\n}\n' >"$tmp/t/relay/a.c" && expect sender 'sends extrinsics'
+fresh && printf 'echo "$out" | %s -q x\n' grep >"$tmp/t/a.sh" && expect pipe 'stops early'
 fresh && printf 'const char *q = "DELETE FROM x";\n' >"$tmp/t/store/a.c" && expect sql 'SQL in a C string'
 
 # The table of edges at configure time.
 cp -r "$root/cmake" "$root/CMakeLists.txt" "$tmp/t/" && mkdir -p "$tmp/t/chain" && printf 'int chain_x;\n' >"$tmp/t/chain/a.c"
 printf 'layer(base)\n' >"$tmp/t/base/CMakeLists.txt" && printf 'int base_x;\n' >"$tmp/t/base/a.c"
 rm -rf "$tmp/t/store" && printf 'layer(chain USES base store)\n' >"$tmp/t/chain/CMakeLists.txt"
-if out=$(cmake -S "$tmp/t" -B "$tmp/b" -G Ninja 2>&1) || ! echo "$out" | grep -q "may not use 'store'"; then
-  echo "selftest: the layer table let a forbidden edge through: $(echo "$out" | tail -3)"
+if out=$(cmake -S "$tmp/t" -B "$tmp/b" -G Ninja 2>&1) || ! grep -q "may not use 'store'" <<<"$out"; then
+  echo "selftest: the layer table let a forbidden edge through: $(tail -3 <<<"$out")"
   fails=1
 fi
 [ $fails = 0 ] && echo "lint self-test: every lint can fail"

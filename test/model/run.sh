@@ -19,7 +19,7 @@ check() {
   elif grep -q 'errors: 0' <<<"$out"; then seen=holds
   else seen=refuted; fi
   local variant="${*//-D/}" states
-  states=$(grep -oE '[0-9]+ states, stored' <<<"$out" | head -1)
+  states=$(grep -m1 -oE '[0-9]+ states, stored' <<<"$out")
   printf '%-11s %-6s %-28s %-8s %s\n' "$model" "$claim" "${variant:-as built}" "$seen" "${states% stored}"
   if [ "$seen" != "$wanted" ]; then
     echo "  it should be $wanted"

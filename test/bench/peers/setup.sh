@@ -24,7 +24,7 @@ fi
 for file in "$HERE"/*.mjs; do
   cmp -s "$file" "$DIR/${file##*/}" || cp "$file" "$DIR/"
 done
-NODE=$(ls "$DIR"/node_modules/node-linux-*/bin/node 2>/dev/null | head -1)
+NODE=$(ls "$DIR"/node_modules/node-linux-*/bin/node 2>/dev/null | sed -n 1p)
 [ -n "$NODE" ] || { echo "bench: npm has no node binary for $(uname -m): these baselines run on x86_64 and aarch64" >&2; exit 1; }
 echo "$DIR"
 echo "$NODE"

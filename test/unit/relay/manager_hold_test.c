@@ -96,6 +96,30 @@ static void payment_one_try_for_all(void **state)
     script_free(s);
 }
 
+/* The row that could not pay ends, and the hold with it; the next row is no second try in that block. */
+static void payment_one_try_after_the_hold(void **state)
+{
+    (void)state;
+    struct script *s = leading_looking(5);
+    outbox(s, 1);
+    admitted(s);
+    refuse(s, 5, 1010, CANNOT_PAY);
+    expect_pause(s, MANAGER_HOLD_PAYMENT, "cannot pay for nonce 5");
+    finalized_ours(s, 5);
+    expect_pause(s, MANAGER_HOLD_NONE, "");
+    stored(s, MANAGER_EV_FINISH_STORED);
+    outbox(s, 1);
+    admitted(s);
+    none(s, MANAGER_FX_SUBMIT);
+    best(s);
+    expect_submit(s, 6);
+    accept(s, 6);
+    outbox(s, 1);
+    admitted(s);
+    expect_submit(s, 7); /* it can pay again */
+    script_free(s);
+}
+
 /* Said and over before the first word of it was stored: the last word is what is stored. */
 static void payment_while_it_is_stored(void **state)
 {
@@ -684,6 +708,7 @@ int main(void)
         cmocka_unit_test(looked_for_when_its_nonce_is_free),
         cmocka_unit_test(reaped_by_the_usurper),
         cmocka_unit_test(payment_one_try_for_all),
+        cmocka_unit_test(payment_one_try_after_the_hold),
         cmocka_unit_test(order_accepts_one_version),
         cmocka_unit_test(version_of_an_admission_under_way),
         cmocka_unit_test(lagging_node_is_no_reaping),
