@@ -174,7 +174,6 @@ CREATE TABLE txrelay.pending_transactions (
     unknown      boolean NOT NULL DEFAULT false, -- whether the node has the current attempt is not known
     block_hash   bytea CHECK (octet_length(block_hash) = 32),
     block_number bigint,
-    outcome      txrelay.tx_outcome,    -- set in the transaction that moves the row away
     error        text,
     epoch        bigint NOT NULL,       -- of the last writer
     key          text,

@@ -460,7 +460,7 @@ CREATE VIEW txrelay.transactions AS
     FROM txrelay.outbox_signed s JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT p.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'pending', p.state::text, p.nonce,
-           '0x' || encode(p.hash, 'hex'), '0x' || encode(p.block_hash, 'hex'), p.block_number, p.outcome::text, p.error,
+           '0x' || encode(p.hash, 'hex'), '0x' || encode(p.block_hash, 'hex'), p.block_number, NULL, p.error,
            p.attempts, p.creator, p.key, p.created_at, p.updated_at,
            (SELECT t.tip FROM txrelay.attempts t WHERE t.account = p.account AND t.nonce = p.nonce
             AND t.number = p.attempt)

@@ -64,6 +64,29 @@ BEGIN
 END
 $$;
 
+-- What followers are told: text by hand, because json_build_object looks up how to write each of its arguments for every
+-- row (a third of a status update's time). Without a search_path of their own they are a part of their caller.
+CREATE FUNCTION txrelay.change_text(p_account_id bytea, p_nonce bigint, p_hash bytea, p_state txrelay.tx_state,
+    p_creator text, p_at timestamptz, p_id bigint, p_block_hash bytea) RETURNS text
+LANGUAGE sql STABLE AS $$
+    SELECT pg_catalog.concat('{"account_id":"0x', pg_catalog.encode(p_account_id, 'hex'), '","nonce":', p_nonce,
+        ',"hash":"0x', pg_catalog.encode(p_hash, 'hex'), '","state":"', p_state, '","creator_id":',
+        COALESCE(pg_catalog.to_json(p_creator)::text, 'null'), ',"updated_at":"',
+        pg_catalog.to_char(pg_catalog.timezone('UTC', p_at), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), '","id":',
+        COALESCE(p_id::text, 'null'),
+        CASE WHEN p_block_hash IS NOT NULL THEN pg_catalog.concat(',"block_hash":"0x', pg_catalog.encode(p_block_hash, 'hex'),
+            '"') END, '}')
+$$;
+
+-- p_outcome NULL: it goes on elsewhere.
+CREATE FUNCTION txrelay.removal_text(p_account_id bytea, p_nonce bigint, p_id bigint, p_outcome txrelay.tx_outcome)
+RETURNS text
+LANGUAGE sql STABLE AS $$
+    SELECT pg_catalog.concat('{"account_id":"0x', pg_catalog.encode(p_account_id, 'hex'), '","nonce":', p_nonce, ',"id":',
+        COALESCE(p_id::text, 'null'),
+        CASE WHEN p_outcome IS NOT NULL THEN pg_catalog.concat(',"outcome":"', p_outcome, '"') END, '}')
+$$;
+
 -- The account's own facts for a load. This and leader_snapshot take the row's lock: a write of a session that is gone may
 -- still be on its way to its commit, and would come after the reading. What they read is read after the wait.
 CREATE FUNCTION txrelay.leader_account(p_account int, p_epoch bigint)
@@ -489,12 +512,32 @@ DECLARE
         cardinality(p_block_hashes), cardinality(p_block_numbers), cardinality(p_errors));
     v_changed bigint;
     v_refused bigint := 0;
+    v_wrong boolean;
+    v_other boolean;
+    v_ends boolean;
+    v_twice boolean;
+    v_at tid[];
+    v_said tx_state[];
     v_bad record;
 BEGIN
-    SELECT u.* INTO v_bad FROM unnest(p_nonces, p_states, p_block_hashes) u (nonce, state, block_hash)
-        WHERE u.state IS NULL OR u.state = 'signed'
-           OR (u.block_hash IS NULL AND u.state IN ('in_block', 'retracted', 'finality_timeout', 'finalized')) LIMIT 1;
-    IF FOUND THEN
+    -- One walk finds the rows, and tells whether anything but the usual is in the batch: one status each of current attempts
+    -- that live.
+    SELECT bool_or(u.state IS NULL OR u.state = 'signed' OR u.block_hash IS NULL
+            AND u.state IN ('in_block', 'retracted', 'finality_timeout', 'finalized')),
+        bool_or(p.hash IS DISTINCT FROM u.hash AND p.hash IS NOT NULL),
+        bool_or(p.unknown OR u.state IN ('dropped', 'invalid', 'usurped', 'unknown')
+            OR p.state IN ('dropped', 'invalid', 'usurped')),
+        count(DISTINCT u.nonce) < count(*),
+        array_agg(CASE WHEN p.hash = u.hash AND u.state <> 'refused' THEN p.at END),
+        array_agg(CASE WHEN u.state NOT IN ('unknown', 'refused', 'signed') THEN u.state::tx_state END)
+        INTO v_wrong, v_other, v_ends, v_twice, v_at, v_said
+    FROM unnest(p_nonces, p_hashes, p_states, p_block_hashes) u (nonce, hash, state, block_hash)
+        LEFT JOIN LATERAL (SELECT x.ctid AS at, x.hash, x.state, x.unknown FROM pending_transactions x
+            WHERE x.account = p_account AND x.nonce = u.nonce OFFSET 0) p ON true;
+    IF v_wrong THEN
+        SELECT u.* INTO v_bad FROM unnest(p_nonces, p_states, p_block_hashes) u (nonce, state, block_hash)
+            WHERE u.state IS NULL OR u.state = 'signed' OR (u.block_hash IS NULL
+                AND u.state IN ('in_block', 'retracted', 'finality_timeout', 'finalized')) LIMIT 1;
         IF v_bad.state IS NOT DISTINCT FROM 'signed' THEN
             PERFORM order_error(format('leader_state: nonce %s cannot go back to signed', v_bad.nonce),
                 'leader_attempt records new bytes.');
@@ -502,17 +545,55 @@ BEGIN
         PERFORM bad_argument('leader_state', 'p_block_hashes', format('is NULL for nonce %s with state %s', v_bad.nonce,
             coalesce(v_bad.state, 'NULL')), 'in_block, retracted, finality_timeout and finalized name their block.');
     END IF;
-    SELECT u.* INTO v_bad FROM unnest(p_nonces, p_hashes) u (nonce, hash)
-        CROSS JOIN LATERAL (SELECT FROM pending_transactions p WHERE p.account = p_account AND p.nonce = u.nonce
-            AND p.hash IS DISTINCT FROM u.hash OFFSET 0) p
-        LEFT JOIN LATERAL (SELECT t.number FROM attempts t WHERE t.account = p_account AND t.nonce = u.nonce
-            AND t.hash = u.hash LIMIT 1) t ON true
-        WHERE t.number IS NULL LIMIT 1;
-    IF FOUND THEN
-        PERFORM order_error(format('leader_state: nonce %s has no attempt 0x%s', v_bad.nonce,
-            coalesce(encode(v_bad.hash, 'hex'), 'NULL')), 'Nothing may be sent that was not recorded first.');
+    IF v_other THEN
+        SELECT u.* INTO v_bad FROM unnest(p_nonces, p_hashes) u (nonce, hash)
+            CROSS JOIN LATERAL (SELECT FROM pending_transactions p WHERE p.account = p_account AND p.nonce = u.nonce
+                AND p.hash IS DISTINCT FROM u.hash OFFSET 0) p
+            LEFT JOIN LATERAL (SELECT t.number FROM attempts t WHERE t.account = p_account AND t.nonce = u.nonce
+                AND t.hash = u.hash LIMIT 1) t ON true
+            WHERE t.number IS NULL LIMIT 1;
+        IF FOUND THEN
+            PERFORM order_error(format('leader_state: nonce %s has no attempt 0x%s', v_bad.nonce,
+                coalesce(encode(v_bad.hash, 'hex'), 'NULL')), 'Nothing may be sent that was not recorded first.');
+        END IF;
     END IF;
-    -- Attempts: those that are not current, and the current ones whose outcome changes by what was said.
+    IF v_other OR v_ends THEN
+        PERFORM attempts_note(p_account, p_nonces, p_hashes, p_states, p_block_hashes, p_block_numbers, p_errors);
+    END IF;
+    IF v_twice THEN
+        v_at := ARRAY(SELECT CASE WHEN row_number() OVER (PARTITION BY u.at ORDER BY u.n DESC) = 1 THEN u.at END
+            FROM unnest(v_at) WITH ORDINALITY u (at, n) ORDER BY u.n);
+    END IF;
+    UPDATE pending_transactions p SET
+        state = coalesce(b.said, p.state), unknown = b.said IS NULL,
+        block_hash = CASE WHEN b.said IS NULL THEN p.block_hash ELSE b.block_hash END,
+        block_number = CASE WHEN b.said IS NULL THEN p.block_number ELSE b.block_number END,
+        error = b.error, epoch = p_epoch, updated_at = clock_timestamp(),
+        blocked_since = CASE WHEN b.said IN ('ready', 'broadcast', 'in_block', 'finalized') THEN NULL
+                             ELSE p.blocked_since END,
+        in_block_at = coalesce(p.in_block_at, CASE WHEN b.said IN ('in_block', 'finalized') THEN clock_timestamp() END)
+    FROM unnest(v_at, v_said, p_nonces, p_hashes, p_block_hashes, p_block_numbers, p_errors)
+        b (at, said, nonce, hash, block_hash, block_number, error)
+    WHERE p.ctid = b.at AND (p.nonce, p.hash) IS NOT DISTINCT FROM (b.nonce, b.hash) -- in a form that no index fits
+      AND (p.unknown <> (b.said IS NULL) OR p.error IS DISTINCT FROM b.error OR b.said IS NOT NULL AND
+           (p.state, p.block_hash, p.block_number) IS DISTINCT FROM (b.said, b.block_hash, b.block_number));
+    GET DIAGNOSTICS v_changed = ROW_COUNT;
+    IF NOT p_states && '{refused,unknown}' THEN
+        -- The commit does not wait for the disk: what a crash of the server takes along, the chain says again. An answer of a
+        -- node, and that there was none, nobody says again.
+        PERFORM set_config('synchronous_commit', 'off', true);
+    ELSIF 'refused' = ANY (p_states) THEN
+        v_refused := refusals_note(p_account, p_epoch, p_nonces, p_hashes, p_states, p_errors);
+    END IF;
+    RETURN v_changed + v_refused;
+END
+$$;
+
+-- What a batch of leader_state says of attempts that are not current, and of current ones whose outcome changes by it.
+CREATE FUNCTION txrelay.attempts_note(p_account int, p_nonces bigint[], p_hashes bytea[], p_states text[],
+    p_block_hashes bytea[], p_block_numbers bigint[], p_errors text[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+BEGIN
     UPDATE attempts t SET state = CASE WHEN b.state = 'unknown' THEN t.state ELSE b.state::tx_state END,
         block_hash = b.block_hash, block_number = b.block_number, error = coalesce(b.error, t.error),
         error_at = CASE WHEN b.error IS NOT NULL THEN clock_timestamp() ELSE t.error_at END,
@@ -531,36 +612,6 @@ BEGIN
         CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account AND x.nonce = b.nonce
             AND x.hash = b.hash AND (x.number < p.attempt OR x.outcome <> b.outcome) OFFSET 0) x
     WHERE t.ctid = x.at;
-    UPDATE pending_transactions p SET
-        state = CASE WHEN b.state = 'unknown' THEN p.state ELSE b.state::tx_state END,
-        unknown = b.state = 'unknown',
-        block_hash = CASE WHEN b.state = 'unknown' THEN p.block_hash ELSE b.block_hash END,
-        block_number = CASE WHEN b.state = 'unknown' THEN p.block_number ELSE b.block_number END,
-        error = b.error, epoch = p_epoch, updated_at = clock_timestamp(),
-        blocked_since = CASE WHEN b.state NOT IN ('ready', 'broadcast', 'in_block', 'finalized') THEN p.blocked_since END,
-        in_block_at = coalesce(p.in_block_at,
-                               CASE WHEN b.state IN ('in_block', 'finalized') THEN clock_timestamp() END)
-    FROM (SELECT DISTINCT ON (u.nonce, u.hash) u.*
-          FROM unnest(p_nonces, p_hashes, p_states, p_block_hashes, p_block_numbers, p_errors) WITH ORDINALITY
-              u (nonce, hash, state, block_hash, block_number, error, n)
-          WHERE u.state <> 'refused'
-          ORDER BY u.nonce, u.hash, u.n DESC) b
-        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
-            AND x.nonce = b.nonce AND x.hash = b.hash OFFSET 0) x
-    WHERE p.ctid = x.at
-      AND (p.state::text, p.unknown, p.block_hash, p.block_number, p.error) IS DISTINCT FROM
-          (CASE WHEN b.state = 'unknown' THEN p.state::text ELSE b.state END, b.state = 'unknown',
-           CASE WHEN b.state = 'unknown' THEN p.block_hash ELSE b.block_hash END,
-           CASE WHEN b.state = 'unknown' THEN p.block_number ELSE b.block_number END, b.error);
-    GET DIAGNOSTICS v_changed = ROW_COUNT;
-    IF NOT p_states && '{refused,unknown}' THEN
-        -- The commit does not wait for the disk: what a crash of the server takes along, the chain says again. An answer of a
-        -- node, and that there was none, nobody says again.
-        PERFORM set_config('synchronous_commit', 'off', true);
-    ELSIF 'refused' = ANY (p_states) THEN
-        v_refused := refusals_note(p_account, p_epoch, p_nonces, p_hashes, p_states, p_errors);
-    END IF;
-    RETURN v_changed + v_refused;
 END
 $$;
 
@@ -619,7 +670,7 @@ DECLARE
     v_count int := batch_size('leader_finish', cardinality(p_nonces), cardinality(p_hashes),
         cardinality(p_block_hashes), cardinality(p_block_numbers), cardinality(p_indexes), cardinality(p_outcomes),
         cardinality(p_errors), cardinality(p_fees));
-    v_found bigint;
+    v_ended bigint[];
     v_bad record;
 BEGIN
     PERFORM check_nonces('leader_finish', p_nonces);
@@ -629,58 +680,37 @@ BEGIN
         PERFORM bad_argument('leader_finish', CASE WHEN v_bad.outcome IS NULL THEN 'p_outcomes' ELSE 'p_block_hashes'
             END, format('is NULL for nonce %s', v_bad.nonce), 'ok and dispatch_error name the finalized block.');
     END IF;
-    -- What was last heard of a current attempt that was not the one included.
-    UPDATE attempts t SET state = p.state, error = coalesce(p.error, t.error)
-    FROM unnest(p_nonces, p_hashes, p_block_hashes) b (nonce, hash, block_hash)
-        CROSS JOIN LATERAL (SELECT * FROM pending_transactions y WHERE y.account = p_account AND y.nonce = b.nonce
-            AND y.hash <> b.hash AND b.block_hash IS NOT NULL OFFSET 0) p
-        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account AND x.nonce = b.nonce
-            AND x.number = p.attempt OFFSET 0) x
-    WHERE t.ctid = x.at;
-    UPDATE pending_transactions p SET
-        state = CASE WHEN b.block_hash IS NOT NULL THEN 'finalized' WHEN b.outcome = 'usurped' THEN 'usurped'
-                ELSE p.state END,
-        hash = CASE WHEN b.block_hash IS NOT NULL THEN b.hash ELSE p.hash END,
-        block_hash = b.block_hash, block_number = CASE WHEN b.block_hash IS NOT NULL THEN b.block_number END,
-        outcome = b.outcome::tx_outcome, error = b.error,
-        unknown = false, epoch = p_epoch, updated_at = clock_timestamp(),
-        in_block_at = coalesce(p.in_block_at, CASE WHEN b.block_hash IS NOT NULL THEN clock_timestamp() END)
-    FROM unnest(p_nonces, p_hashes, p_block_hashes, p_block_numbers, p_outcomes, p_errors)
-            b (nonce, hash, block_hash, block_number, outcome, error)
-        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
-            AND x.nonce = b.nonce OFFSET 0) x
-        LEFT JOIN LATERAL (SELECT t.number, t.filler, t.id FROM attempts t WHERE t.account = p_account AND t.nonce = b.nonce
-            AND t.hash = b.hash ORDER BY t.number DESC LIMIT 1) t ON true
-    WHERE p.ctid = x.at AND (b.block_hash IS NULL OR t.number IS NOT NULL AND (NOT p.signed OR t.id = p.id)
-        AND (p.id IS NULL OR (t.filler IS NULL) = (b.outcome IN ('ok', 'dispatch_error'))));
-    GET DIAGNOSTICS v_found = ROW_COUNT;
-    IF v_found <> v_count THEN
-        SELECT u.*, p.nonce IS NOT NULL AS pending, f.outcome, t.number, t.filler INTO v_bad
-            FROM unnest(p_nonces, p_hashes, p_outcomes) u (nonce, hash, given)
+    v_ended := nonces_end(p_account, p_epoch, p_nonces, p_hashes, p_block_hashes, p_block_numbers, p_indexes, p_outcomes,
+        p_errors, p_fees);
+    IF cardinality(v_ended) <> v_count THEN
+        SELECT u.*, p.state, f.outcome, t.number, t.filler INTO v_bad FROM unnest(p_nonces, p_hashes, p_outcomes)
+                u (nonce, hash, given)
             LEFT JOIN LATERAL (SELECT x.number, x.filler FROM attempts x WHERE x.account = p_account
                 AND x.nonce = u.nonce AND x.hash = u.hash ORDER BY x.number DESC LIMIT 1) t ON true
-            LEFT JOIN LATERAL (SELECT x.nonce, x.outcome FROM pending_transactions x WHERE x.account = p_account
+            LEFT JOIN LATERAL (SELECT x.state FROM pending_transactions x WHERE x.account = p_account
                 AND x.nonce = u.nonce LIMIT 1) p ON true
             LEFT JOIN LATERAL (SELECT x.outcome FROM finished_transactions x WHERE x.account = p_account
                 AND x.nonce = u.nonce AND (a.life_since IS NULL OR x.finished_at > a.life_since)
                 ORDER BY x.finished_at DESC LIMIT 1) f ON true
-            WHERE p.nonce IS NOT NULL AND p.outcome IS NULL OR p.nonce IS NULL AND f.outcome IS NOT NULL LIMIT 1;
-        IF v_bad.pending AND v_bad.number IS NOT NULL THEN
+            WHERE u.nonce <> ALL (v_ended) AND (p.state IS NOT NULL OR f.outcome IS NOT NULL) LIMIT 1;
+        IF v_bad.state = 'finalized' THEN
+            PERFORM order_error(format('leader_finish: nonce %s is finalized and cannot end as %s with 0x%s', v_bad.nonce,
+                v_bad.given, coalesce(encode(v_bad.hash, 'hex'), 'NULL')), 'What is finalized stays.');
+        ELSIF v_bad.state IS NOT NULL AND v_bad.number IS NOT NULL THEN
             PERFORM order_error(format('leader_finish: attempt %s at nonce %s has %s and cannot end as %s', v_bad.number,
                 v_bad.nonce, CASE WHEN v_bad.filler IS NULL THEN 'the transaction''s own call' ELSE 'a filler''s call' END,
                 v_bad.given), 'The own call ends as ok or dispatch_error, a filler never.');
-        ELSIF v_bad.pending THEN
+        ELSIF v_bad.state IS NOT NULL THEN
             PERFORM order_error(format('leader_finish: nonce %s has no attempt 0x%s', v_bad.nonce,
                 coalesce(encode(v_bad.hash, 'hex'), 'NULL')), 'Nothing may be sent that was not recorded first.');
         ELSIF v_bad.outcome IS NOT NULL THEN
             PERFORM order_error(format('leader_finish: nonce %s has ended before, as %s', v_bad.nonce, v_bad.outcome),
                 'A terminal record never changes.');
         END IF;
-        PERFORM batch_changed('leader_finish', 'pending_transactions', v_found, v_count);
+        PERFORM batch_changed('leader_finish', 'pending_transactions', cardinality(v_ended), v_count);
     END IF;
-    PERFORM nonces_end(p_account, p_epoch, p_nonces, p_indexes, p_fees);
     PERFORM nonces_used(p_account, p_nonces, p_block_hashes, p_block_numbers, p_outcomes);
-    RETURN v_found;
+    RETURN v_count;
 END
 $$;
 
@@ -701,44 +731,73 @@ BEGIN
 END
 $$;
 
--- pending -> finished for rows that have their outcome. If the attempt that was included belongs to a transaction
--- that had ended before (leader_fill while its bytes could still get in), the record of the nonce says so: such an
--- effect must never be without a trace. In plpgsql, which keeps its plans: making this one takes longer than ten rows do.
-CREATE FUNCTION txrelay.nonces_end(p_account int, p_epoch bigint, p_nonces bigint[], p_indexes int[], p_fees numeric[])
-RETURNS void
+-- pending -> finished, in one statement: a row that is on its way out is not written once more. What the block held is
+-- any recorded attempt of the row; a row whose end does not fit to it is left where it is, so what comes back are the
+-- nonces that ended. If the attempt that was included belongs to a transaction that had ended before (leader_fill while
+-- its bytes could still get in), the record of the nonce says so: such an effect must never be without a trace.
+-- Followers hear the last change of the state, and that the row is gone. In plpgsql, which keeps its plans: making this
+-- one takes longer than ten rows do.
+CREATE FUNCTION txrelay.nonces_end(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
+    p_block_hashes bytea[], p_block_numbers bigint[], p_indexes int[], p_outcomes text[], p_errors text[], p_fees numeric[])
+RETURNS bigint[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_ended bigint[];
 BEGIN
     WITH gone AS (
-        DELETE FROM pending_transactions p USING unnest(p_nonces, p_indexes, p_fees) b (nonce, index, fee)
+        DELETE FROM pending_transactions p
+        USING unnest(p_nonces, p_hashes, p_block_hashes, p_block_numbers, p_indexes, p_outcomes, p_errors, p_fees)
+                b (nonce, hash, block, number, index, outcome, error, fee)
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
                 AND x.nonce = b.nonce OFFSET 0) x
-        WHERE p.ctid = x.at RETURNING p.*, b.index, b.fee
+            LEFT JOIN LATERAL (SELECT t.number, t.filler, t.id FROM attempts t WHERE t.account = p_account
+                AND t.nonce = b.nonce AND t.hash = b.hash AND b.block IS NOT NULL ORDER BY t.number DESC LIMIT 1) t ON true
+        WHERE p.ctid = x.at
+          AND (b.block IS NULL OR t.number IS NOT NULL AND (NOT p.signed OR t.id = p.id)
+               AND (p.id IS NULL OR (t.filler IS NULL) = (b.outcome IN ('ok', 'dispatch_error'))))
+          AND (p.state <> 'finalized' OR (p.hash, p.block_hash) IS NOT DISTINCT FROM (b.hash, b.block))
+        RETURNING p.account, p.nonce, p.account_id, p.id, p.hash, p.attempt, p.attempts, p.state, p.block_hash, p.error, p.key,
+            p.creator, CASE WHEN b.outcome <> 'ok' AND p.id IS NOT NULL THEN p.call END AS call, p.created_at, p.admitted_at,
+            p.in_block_at, b.block, CASE WHEN b.block IS NOT NULL THEN b.number END AS number, b.index,
+            b.outcome::tx_outcome AS outcome, b.error AS ended_by, b.fee,
+            CASE WHEN b.block IS NOT NULL THEN b.hash ELSE p.hash END AS last,
+            CASE WHEN b.block IS NOT NULL THEN 'finalized' WHEN b.outcome = 'usurped' THEN 'usurped' ELSE p.state END
+                AS becomes
     ), tried AS (
-        UPDATE attempts t SET ended_at = coalesce(t.ended_at, clock_timestamp()),
-            state = CASE WHEN t.hash = g.hash THEN g.state ELSE t.state END,
-            block_hash = CASE WHEN t.hash = g.hash THEN g.block_hash ELSE t.block_hash END,
-            block_number = CASE WHEN t.hash = g.hash THEN g.block_number ELSE t.block_number END,
-            error = CASE WHEN g.block_hash IS NOT NULL AND t.hash = g.hash AND t.filler IS NULL
-                         THEN coalesce(g.error, t.error) ELSE t.error END,
-            outcome = CASE WHEN g.block_hash IS NOT NULL AND t.hash = g.hash THEN 'included'
+        UPDATE attempts t SET ended_at = coalesce(t.ended_at, v_now),
+            state = CASE WHEN t.hash = g.last THEN g.becomes WHEN t.number = g.attempt THEN g.state ELSE t.state END,
+            block_hash = CASE WHEN t.hash = g.last THEN g.block ELSE t.block_hash END,
+            block_number = CASE WHEN t.hash = g.last THEN g.number ELSE t.block_number END,
+            error = coalesce(CASE WHEN g.block IS NULL THEN NULL WHEN t.hash <> g.last AND t.number = g.attempt THEN g.error
+                                  WHEN t.hash = g.last AND t.filler IS NULL THEN g.ended_by END, t.error),
+            outcome = CASE WHEN g.block IS NOT NULL AND t.hash = g.last THEN 'included'
                            WHEN t.outcome NOT IN ('live', 'unknown') THEN t.outcome
-                           WHEN g.block_hash IS NOT NULL THEN 'superseded'
+                           WHEN g.block IS NOT NULL THEN 'superseded'
                            WHEN g.outcome = 'usurped' THEN 'usurped' ELSE 'dropped' END::attempt_outcome
         FROM gone g CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account
-            AND x.nonce = g.nonce AND (x.outcome IN ('live', 'unknown') OR x.hash = g.hash OR x.number = g.attempt)
+            AND x.nonce = g.nonce AND (x.outcome IN ('live', 'unknown') OR x.hash = g.last OR x.number = g.attempt)
             OFFSET 0) x
         WHERE t.ctid = x.at
+    ), ended AS (
+        INSERT INTO finished_transactions (id, account, nonce, hash, block_hash, block_number, extrinsic_index, state,
+            outcome, error, fee, attempts, epoch, key, creator, call, created_at, admitted_at, in_block_at, finished_at)
+        SELECT g.id, g.account, g.nonce, g.last, g.block, g.number, g.index, g.becomes, g.outcome,
+            coalesce((SELECT format('the attempt that was included belongs to transaction %s, which had ended before', t.id)
+                      FROM attempts t WHERE g.id IS NULL AND g.block IS NOT NULL AND t.account = p_account
+                      AND t.nonce = g.nonce AND t.hash = g.last AND t.id IS NOT NULL LIMIT 1)
+                     || coalesce(': ' || g.ended_by, ''), g.ended_by),
+            g.fee, g.attempts, p_epoch, g.key, g.creator, g.call,
+            g.created_at, g.admitted_at, coalesce(g.in_block_at, CASE WHEN g.block IS NOT NULL THEN v_now END), v_now
+        FROM gone g ORDER BY g.nonce
+    ), told AS (
+        SELECT g.nonce, CASE WHEN (g.becomes, g.last, g.block) IS DISTINCT FROM (g.state, g.hash, g.block_hash)
+                THEN pg_notify('pending_tx_update', change_text(g.account_id, g.nonce, g.last, g.becomes, g.creator, v_now,
+                    g.id, g.block))::text END,
+            pg_notify('pending_tx_removed', removal_text(g.account_id, g.nonce, g.id, g.outcome)) FROM gone g
     )
-    INSERT INTO finished_transactions (id, account, nonce, hash, block_hash, block_number, extrinsic_index, state,
-        outcome, error, fee, attempts, epoch, key, creator, call, created_at, admitted_at, in_block_at)
-    SELECT g.id, g.account, g.nonce, g.hash, g.block_hash, g.block_number, g.index, g.state, g.outcome,
-        coalesce((SELECT format('the attempt that was included belongs to transaction %s, which had ended before', t.id)
-                  FROM attempts t WHERE g.id IS NULL AND g.block_hash IS NOT NULL AND t.account = p_account
-                  AND t.nonce = g.nonce AND t.hash = g.hash AND t.id IS NOT NULL LIMIT 1) || coalesce(': ' || g.error, ''),
-                 g.error),
-        g.fee, g.attempts, p_epoch, g.key, g.creator, CASE WHEN g.outcome <> 'ok' AND g.id IS NOT NULL THEN g.call END,
-        g.created_at, g.admitted_at, g.in_block_at
-    FROM gone g ORDER BY g.nonce;
+    SELECT array_agg(t.nonce) INTO v_ended FROM told t;
+    RETURN coalesce(v_ended, '{}');
 END
 $$;
 
@@ -850,9 +909,9 @@ BEGIN
         SELECT g.id, g.account, g.call, g.key, g.creator, g.priority, g.deadline, g.guard, g.tip, g.max_tip,
             g.deadline_block, g.retries - (g.included IS NOT NULL)::int, g.attempts, g.created_at
         FROM gone g
-        RETURNING 1
     )
-    SELECT count(*) INTO v_found FROM back;
+    SELECT count(pg_notify('pending_tx_removed', removal_text(g.account_id, g.nonce, g.id, NULL))::text) INTO v_found
+        FROM gone g;
     IF v_found <> v_count THEN
         PERFORM batch_changed('leader_requeue', 'pending_transactions', v_found, v_count);
     END IF;
@@ -910,13 +969,9 @@ BEGIN
         CROSS JOIN LATERAL (SELECT x.ctid AS at FROM attempts x WHERE x.account = p_account AND x.nonce = b.nonce
             AND x.number = p.attempt OFFSET 0) x
     WHERE t.ctid = x.at;
-    UPDATE pending_transactions p SET outcome = b.outcome::tx_outcome, error = b.error, block_hash = NULL
-        FROM unnest(p_nonces, p_outcomes, p_errors) b (nonce, outcome, error)
-            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
-                AND x.nonce = b.nonce OFFSET 0) x
-        WHERE p.ctid = x.at;
-    PERFORM nonces_end(p_account, p_epoch, p_nonces, array_fill(NULL::int, ARRAY[v_count]),
-                       array_fill(NULL::numeric, ARRAY[v_count]));
+    PERFORM nonces_end(p_account, p_epoch, p_nonces, array_fill(NULL::bytea, ARRAY[v_count]),
+        array_fill(NULL::bytea, ARRAY[v_count]), array_fill(NULL::bigint, ARRAY[v_count]),
+        array_fill(NULL::int, ARRAY[v_count]), p_outcomes, p_errors, array_fill(NULL::numeric, ARRAY[v_count]));
     WITH batch AS MATERIALIZED (
         SELECT u.*, coalesce((SELECT max(t.number) FROM attempts t
                               WHERE t.account = p_account AND t.nonce = u.nonce), 0) + 1 AS number

@@ -2,15 +2,15 @@
 --
 -- Statement triggers over transition tables: the leader writes thousands of rows a statement, and one query over them
 -- costs a fraction of a trigger call a row. What a follower cannot see is filtered by the query; a statement without a
--- visible change notifies nobody. A payload has bounded parts only (about 1.5 kB at the worst, escaping included): one
+-- visible change notifies nobody. That a row left is told by the functions that remove it: they know how it ended, the row
+-- does not. A payload has bounded parts only (about 1.5 kB at the worst, escaping included): one
 -- of 8000 bytes would abort the writer.
 
 CREATE FUNCTION txrelay.pending_new() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
-    PERFORM pg_notify('pending_tx_new', json_build_object('account_id', '0x' || encode(n.account_id, 'hex'),
-        'nonce', n.nonce, 'hash', '0x' || encode(n.hash, 'hex'), 'state', n.state, 'creator_id', n.creator,
-        'updated_at', to_char(n.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'id', n.id)::text)
+    PERFORM pg_notify('pending_tx_new', change_text(n.account_id, n.nonce, n.hash, n.state, n.creator, n.updated_at, n.id,
+        NULL))
     FROM new_rows n;
     RETURN NULL;
 END
@@ -20,29 +20,11 @@ $$;
 CREATE FUNCTION txrelay.pending_update() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_nestloop = off AS $$
 BEGIN
-    PERFORM pg_notify('pending_tx_update', CASE WHEN n.block_hash IS NULL
-        THEN json_build_object('account_id', '0x' || encode(n.account_id, 'hex'), 'nonce', n.nonce,
-            'hash', '0x' || encode(n.hash, 'hex'), 'state', n.state, 'creator_id', n.creator,
-            'updated_at', to_char(n.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'id', n.id)
-        ELSE json_build_object('account_id', '0x' || encode(n.account_id, 'hex'), 'nonce', n.nonce,
-            'hash', '0x' || encode(n.hash, 'hex'), 'state', n.state, 'creator_id', n.creator,
-            'updated_at', to_char(n.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'id', n.id,
-            'block_hash', '0x' || encode(n.block_hash, 'hex')) END::text)
+    PERFORM pg_notify('pending_tx_update', change_text(n.account_id, n.nonce, n.hash, n.state, n.creator, n.updated_at,
+        n.id, n.block_hash))
     FROM new_rows n JOIN old_rows o USING (account, nonce)
     WHERE n.state <> o.state OR n.hash <> o.hash OR n.block_hash IS DISTINCT FROM o.block_hash
        OR n.id IS DISTINCT FROM o.id;
-    RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION txrelay.pending_removed() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
-BEGIN
-    PERFORM pg_notify('pending_tx_removed', CASE WHEN o.outcome IS NULL
-        THEN json_build_object('account_id', '0x' || encode(o.account_id, 'hex'), 'nonce', o.nonce, 'id', o.id)
-        ELSE json_build_object('account_id', '0x' || encode(o.account_id, 'hex'), 'nonce', o.nonce, 'id', o.id,
-                               'outcome', o.outcome) END::text)
-    FROM old_rows o;
     RETURN NULL;
 END
 $$;
@@ -51,8 +33,6 @@ CREATE TRIGGER pending_new AFTER INSERT ON txrelay.pending_transactions REFERENC
     FOR EACH STATEMENT EXECUTE FUNCTION txrelay.pending_new();
 CREATE TRIGGER pending_update AFTER UPDATE ON txrelay.pending_transactions REFERENCING OLD TABLE AS old_rows
     NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION txrelay.pending_update();
-CREATE TRIGGER pending_removed AFTER DELETE ON txrelay.pending_transactions REFERENCING OLD TABLE AS old_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION txrelay.pending_removed();
 
 -- What a follower reads to catch up. Views of their own, because a notification may be missed but a table may not be
 -- opened: no call, no key, no signed bytes, no policy is in them. They tell nothing that txrelay.transactions does not,

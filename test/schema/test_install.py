@@ -92,7 +92,7 @@ class Rights(Case):
 
     def test_every_function_is_a_closed_definer(self):
         for f in self.functions():
-            if f['proname'] in ('timeline', 'account_mark'):  # part of its callers, and every name in it is qualified
+            if f['proname'] in ('timeline', 'account_mark', 'change_text', 'removal_text'):  # part of its callers, and every name in it is qualified
                 continue
             with self.subTest(f['sig']):
                 self.assertTrue(f['prosecdef'])

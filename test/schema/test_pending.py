@@ -391,6 +391,15 @@ class Finish(Case):
         self.finish(self.relay, epoch, (0, h32(0), BLOCK, 'ok'))
         self.assertEqual(self.finished(0)['outcome'], 'ok')
 
+    def test_what_is_finalized_cannot_end_otherwise(self):
+        epoch, _ = self.pending(2)
+        self.attempt(self.relay, epoch, [0], [h32('0b')])
+        self.state(self.relay, epoch, (0, h32('0b'), 'finalized', BLOCK, 7), (1, h32(1), 'finalized', BLOCK, 7))
+        for end in ((0, h32(0), BLOCK, 'ok'), (0, h32('0b'), h32('other'), 'ok'), (0, h32('0b'), None, 'usurped')):
+            self.refused('TR003', self.finish, self.relay, epoch, (1, h32(1), BLOCK, 'ok'), end,
+                         text=('nonce 0', 'finalized', end[3]))
+        self.assertEqual((self.row(0)['state'], self.row(1)['state']), ('finalized', 'finalized'))
+
     def test_terminal_records_never_change(self):
         """I7, for the owner and for a superuser as well."""
         epoch, _ = self.pending()
@@ -439,7 +448,7 @@ class Fill(Case):
             self.refused('TR003', self.fill, self.relay, epoch, [0], outcome)
         self.state(self.relay, epoch, (0, h32(0), 'finalized', BLOCK))
         self.refused('TR003', self.fill, self.relay, epoch, [0], 'failed', text='finalized')
-        self.assertEqual(self.row(0)['outcome'], None)
+        self.assertEqual(self.row(0)['state'], 'finalized')
 
     def test_an_effect_of_the_ended_transaction_leaves_a_trace(self):
         """It must not happen; if it does, the record of the nonce says which transaction took effect (I2)."""
