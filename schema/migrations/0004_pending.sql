@@ -343,6 +343,7 @@ DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
     v_count int := batch_size('leader_admit', cardinality(p_ids), cardinality(p_nonces), cardinality(p_hashes),
         cardinality(p_extrinsics), cardinality(p_tips), cardinality(p_births), cardinality(p_deaths));
+    v_fresh boolean;
     v_next bigint;
     v_found bigint;
     v_bad record;
@@ -372,31 +373,34 @@ BEGIN
         PERFORM order_error(format('leader_admit: account %s is not reconciled with the chain from block %s on', a.alias,
             a.reconcile_from), 'Commits may be lost. leader_adopt what the chain and the pools hold, then admit.');
     END IF;
+    -- Nonces that were never used have no attempts: one look at all of them.
+    v_fresh := NOT EXISTS (SELECT FROM attempts t WHERE t.account = p_account
+        AND t.nonce BETWEEN p_nonces[1] AND p_nonces[v_count]);
     WITH moved AS (
         DELETE FROM outbox o USING unnest(p_ids, p_nonces, p_hashes, p_extrinsics, p_tips, p_births, p_deaths)
                 b (id, nonce, hash, extrinsic, tip, birth, death)
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox x WHERE x.id = b.id AND x.account = p_account
                 AND (x.deadline IS NULL OR x.deadline > clock_timestamp()) OFFSET 0) x
-            CROSS JOIN LATERAL (SELECT coalesce(max(t.number), 0) + 1 AS number FROM attempts t
-                WHERE t.account = p_account AND t.nonce = b.nonce) t
         WHERE o.ctid = x.at
-        RETURNING o.*, b.nonce, b.hash, b.extrinsic, b.tip AS pays, b.birth, b.death, t.number
+        RETURNING o.*, b.nonce, b.hash, b.extrinsic, b.tip AS pays, b.birth, b.death, CASE WHEN v_fresh THEN 1
+            ELSE (SELECT coalesce(max(t.number), 0) + 1 FROM attempts t WHERE t.account = p_account AND t.nonce = b.nonce)
+            END AS number
     ), pending AS (
         INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch,
             key, creator, priority, deadline, guard, tip, max_tip, deadline_block, retries, created_at)
         SELECT p_account, m.nonce, a.account_id, m.id, m.call, m.hash, m.number, m.attempts + 1, 'signed', p_epoch,
             m.key, m.creator, m.priority, m.deadline, m.guard, m.tip, m.max_tip, m.deadline_block, m.retries, m.created_at
-        FROM moved m ORDER BY m.nonce RETURNING 1
+        FROM moved m ORDER BY m.nonce
     ), tried AS (
         INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
             transaction_version, block, epoch)
         SELECT p_account, m.nonce, m.number, m.id, m.hash, m.extrinsic, coalesce(m.pays, 0), nullif(m.birth, -1),
             nullif(m.death, -1), p_spec_version, p_transaction_version, p_block, p_epoch
-        FROM moved m ORDER BY m.nonce RETURNING 1
+        FROM moved m ORDER BY m.nonce
     ), counted AS (
         UPDATE accounts t SET next_nonce = p_nonces[1] + v_count, seen_block = greatest(t.seen_block, p_block),
             transaction_version = coalesce(t.transaction_version, p_transaction_version)
-            WHERE t.account = p_account RETURNING 1
+            WHERE t.account = p_account
     )
     SELECT count(*) INTO v_found FROM moved;
     IF v_found <> v_count THEN
