@@ -155,14 +155,20 @@ size_t jv_copy(const struct jv *v, char *out, size_t size)
     return cut_end(&c);
 }
 
+const char *jv_raw(const struct jv *v, size_t *ret_len)
+{
+    size_t quote = v->kind == JV_STRING;
+    *ret_len = v->len + 2 * quote;
+    return v->text - quote;
+}
+
 size_t jv_text(const struct jv *v, char *out, size_t size)
 {
     struct cut c = {.out = out, .size = size};
-    bool quotes = jv_is(v, JV_STRING), inside = false;
-    if (!v)
-        return cut_end(&c);
-    const char *end = v->text + v->len + quotes;
-    for (const char *p = v->text - quotes; p < end; p++) {
+    bool inside = false;
+    size_t len = 0;
+    const char *p = v ? jv_raw(v, &len) : "";
+    for (const char *end = p + len; p < end; p++) {
         if (*p == '"')
             inside = !inside;
         else if (!inside && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))

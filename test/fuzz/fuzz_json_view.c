@@ -138,11 +138,11 @@ static void check(const char *text, size_t len)
     struct err err = {0};
     json_t *want = json_loadb(text, len, JSON_DECODE_ANY, &error);
     const struct jv *v = jv_read(&doc, text, len, &err);
-    bool too_big =
-        !want && json_error_code(&error) == json_error_numeric_overflow; /* read when it is asked for */
-    INVARIANT(too_big || (want != NULL) == (v != NULL));
+    bool nul = len && memchr(text, 0, len); /* jansson 2.14 overlooks one behind a number */
+    bool too_big = !want && json_error_code(&error) == json_error_numeric_overflow; /* told when asked for */
+    INVARIANT(too_big || (want && !nul) == (v != NULL));
     INVARIANT(v ? !err.code : err.code == ERR_PROTOCOL && err.text[0]);
-    if (want) {
+    if (want && v) {
         compare(want, v);
         compare_text(want, v, len);
     }

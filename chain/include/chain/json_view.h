@@ -67,6 +67,8 @@ bool jv_int(const struct jv *number, int64_t *ret); /* false: not an integer of 
 /* Decode a string of hexadecimal; as hex_decode and hex_decode_fixed. */
 bool jv_hex(const struct jv *string, struct buf *out);
 bool jv_hex_fixed(const struct jv *string, uint8_t *out, size_t n);
+const char *jv_raw(const struct jv *v,
+                   size_t *ret_len); /* the text of any value, of a string with its quotes */
 /* Any value as text without the white space between its parts, cut as in jv_copy. */
 size_t jv_text(const struct jv *v, char *out, size_t size);
 

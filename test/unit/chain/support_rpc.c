@@ -238,8 +238,11 @@ void asked(struct rpc_call *call)
     struct ask *a = CONTAINER_OF(call, struct ask, call);
     a->done = true;
     a->times++;
-    if (call->result)
-        a->result = json_dumps(call->result, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (call->result) {
+        size_t size = call->result->len + sizeof("\"\"");
+        a->result = xmalloc(size);
+        jv_text(call->result, a->result, size);
+    }
     if (a->order)
         a->place = ++*a->order;
 }
