@@ -1,5 +1,6 @@
 /* Text to an array of values, in one pass and without recursion: an open container holds the place of the one
  * around it. */
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,25 +57,30 @@ void jv_done(struct jv_doc *doc)
 
 #define EVERY(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Nonzero if one of eight bytes is not plain: a control character, a quote, a backslash, not ASCII. */
+/* Of eight bytes: the high bit of the first that is not plain, that is a control character, a quote, a
+ * backslash or not ASCII, and of none before it; the bits behind it mean nothing. */
 static uint64_t not_plain(uint64_t w)
 {
     uint64_t quote = w ^ EVERY('"'), backslash = w ^ EVERY('\\');
-    return (w | ((w - EVERY(0x20)) & ~w) | ((quote - EVERY(1)) & ~quote) |
-            ((backslash - EVERY(1)) & ~backslash)) &
-           EVERY(0x80);
+    return (w | (w - EVERY(0x20)) | (quote - EVERY(1)) | (backslash - EVERY(1))) & EVERY(0x80);
+}
+
+static bool is_plain(char c)
+{
+    return (uint8_t)c >= 0x20 && (uint8_t)c < 0x80 && c != '"' && c != '\\';
 }
 
 /* Nearly all that a node sends is hexadecimal. */
 static const char *plain_end(const char *p, const char *end)
 {
-    uint64_t w;
     for (; end - p >= 8; p += 8) {
+        uint64_t w;
         memcpy(&w, p, sizeof(w));
-        if (not_plain(w))
-            break;
+        uint64_t found = not_plain(le64toh(w)); /* the first byte lowest */
+        if (found)
+            return p + __builtin_ctzll(found) / 8;
     }
-    while (p < end && (uint8_t)*p >= 0x20 && (uint8_t)*p < 0x80 && *p != '"' && *p != '\\')
+    while (p < end && is_plain(*p))
         p++;
     return p;
 }

@@ -74,6 +74,26 @@ static const char *piece(const char **p, const char *end, char out[4], size_t *r
     return from;
 }
 
+/* A string, and text of this length. */
+static bool equals(const struct jv *v, const char *text, size_t left)
+{
+    char out[4];
+    if (!v->escaped)
+        return v->len == left && memcmp(v->text, text, left) == 0;
+    size_t n;
+    for (const char *p = v->text, *end = p + v->len; p < end; text += n, left -= n) {
+        const char *from = piece(&p, end, out, &n);
+        if (n > left || memcmp(from, text, n) != 0)
+            return false;
+    }
+    return left == 0;
+}
+
+bool jv_equals(const struct jv *v, const char *text)
+{
+    return jv_is(v, JV_STRING) && equals(v, text, strlen(text));
+}
+
 /* ---- finding ---- */
 
 const struct jv *jv_at(const struct jv *array, size_t i)
@@ -87,10 +107,11 @@ const struct jv *jv_at(const struct jv *array, size_t i)
 const struct jv *jv_get(const struct jv *object, const char *name)
 {
     const struct jv *found = NULL;
+    size_t len = strlen(name);
     if (!jv_is(object, JV_OBJECT))
         return NULL;
     for (const struct jv *key = object + 1; key < object + object->span; key += 1 + key[1].span)
-        if (jv_equals(key, name))
+        if (equals(key, name, len))
             found = key + 1;
     return found;
 }
@@ -105,22 +126,6 @@ bool jv_pair(const struct jv *object, const struct jv **ret_key, const struct jv
 }
 
 /* ---- strings ---- */
-
-bool jv_equals(const struct jv *v, const char *text)
-{
-    size_t left = strlen(text), n;
-    char out[4];
-    if (!jv_is(v, JV_STRING))
-        return false;
-    if (!v->escaped)
-        return v->len == left && memcmp(v->text, text, left) == 0;
-    for (const char *p = v->text, *end = p + v->len; p < end; text += n, left -= n) {
-        const char *from = piece(&p, end, out, &n);
-        if (n > left || memcmp(from, text, n) != 0)
-            return false;
-    }
-    return left == 0;
-}
 
 struct cut { /* text into a place that may be too small */
     char *out;
