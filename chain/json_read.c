@@ -1,6 +1,5 @@
 /* Text to an array of values, in one pass and without recursion: an open container holds the place of the one
  * around it. */
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,91 +52,22 @@ void jv_done(struct jv_doc *doc)
     *doc = (struct jv_doc){0};
 }
 
-/* ---- strings ---- */
-
-#define EVERY(byte) (UINT64_C(0x0101010101010101) * (byte))
-
-/* Of eight bytes: the high bit of the first that is not plain, that is a control character, a quote, a
- * backslash or not ASCII, and of none before it; the bits behind it mean nothing. */
-static uint64_t not_plain(uint64_t w)
-{
-    uint64_t quote = w ^ EVERY('"'), backslash = w ^ EVERY('\\');
-    return (w | (w - EVERY(0x20)) | (quote - EVERY(1)) | (backslash - EVERY(1))) & EVERY(0x80);
-}
-
-static bool is_plain(char c)
-{
-    return (uint8_t)c >= 0x20 && (uint8_t)c < 0x80 && c != '"' && c != '\\';
-}
-
-/* Nearly all that a node sends is hexadecimal. */
-static const char *plain_end(const char *p, const char *end)
-{
-    for (; end - p >= 8; p += 8) {
-        uint64_t w;
-        memcpy(&w, p, sizeof(w));
-        uint64_t found = not_plain(le64toh(w)); /* the first byte lowest */
-        if (found)
-            return p + __builtin_ctzll(found) / 8;
-    }
-    while (p < end && is_plain(*p))
-        p++;
-    return p;
-}
-
-/* The bytes of the UTF-8 sequence at p, which is not ASCII; 0: not one, overlong, a surrogate, or beyond
- * U+10FFFF. */
-static size_t utf8_len(const char *p, const char *end)
-{
-    uint8_t lead = (uint8_t)*p;
-    size_t n = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-    uint32_t code = lead & (0x7fu >> n);
-    if (lead < 0xc2 || lead > 0xf4 || (size_t)(end - p) < n)
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (p[i] & 0x3fu);
-    }
-    bool overlong = (n == 3 && code < 0x800) || (n == 4 && code < 0x10000);
-    return overlong || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? 0 : n;
-}
+/* ---- values without values in them ---- */
 
 /* At the opening quote. */
 static bool string(struct reader *r)
 {
-    const char *text = ++r->p;
-    bool escaped = false;
-    uint32_t code;
-    for (;;) {
-        r->p = plain_end(r->p, r->end);
-        if (r->p == r->end)
-            return refuse(r, "the string does not end");
-        if (*r->p == '"')
-            break;
-        if (*r->p == '\\') {
-            const char *next = json__escape(r->p + 1, r->end, &code);
-            if (!next)
-                return refuse(r, "not an escape that may stand here");
-            escaped = true;
-            r->p = next;
-            continue;
-        }
-        if ((uint8_t)*r->p < 0x20)
-            return refuse(r, "a control character in a string");
-        size_t n = utf8_len(r->p, r->end);
-        if (!n)
-            return refuse(r, "not UTF-8");
-        r->p += n;
-    }
+    const char *text = r->p + 1, *why;
+    bool escaped;
+    r->p = json__string_end(text, r->end, &escaped, &why);
+    if (why)
+        return refuse(r, why);
     if (!add(r, JV_STRING, text, (size_t)(r->p - text)))
         return false;
     r->doc->values[r->doc->count - 1].escaped = escaped;
     r->p++;
     return true;
 }
-
-/* ---- numbers and words ---- */
 
 static bool digits(struct reader *r)
 {

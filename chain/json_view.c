@@ -6,73 +6,7 @@
 #include "base/hex.h"
 #include "json_internal.h"
 
-/* ---- escapes ---- */
-
-static bool four_digits(const char *p, const char *end, uint32_t *ret)
-{
-    uint8_t bytes[2];
-    if (end - p < 4 || !hex_decode_fixed(p, 4, bytes, sizeof(bytes)))
-        return false;
-    *ret = (uint32_t)bytes[0] << 8 | bytes[1];
-    return true;
-}
-
-static const char *unicode_escape(const char *p, const char *end, uint32_t *ret_code)
-{
-    uint32_t high, low;
-    if (!four_digits(p, end, &high) || high == 0 || (high >= 0xdc00 && high <= 0xdfff))
-        return NULL;
-    *ret_code = high;
-    p += 4;
-    if (high < 0xd800 || high > 0xdbff)
-        return p;
-    if (end - p < 6 || p[0] != '\\' || p[1] != 'u' || !four_digits(p + 2, end, &low) || low < 0xdc00 ||
-        low > 0xdfff)
-        return NULL;
-    *ret_code = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
-    return p + 6;
-}
-
-const char *json__escape(const char *p, const char *end, uint32_t *ret_code)
-{
-    static const char names[] = "\"\\/bfnrt", codes[] = "\"\\/\b\f\n\r\t";
-    if (p == end)
-        return NULL;
-    if (*p == 'u')
-        return unicode_escape(p + 1, end, ret_code);
-    const char *name = *p ? strchr(names, *p) : NULL;
-    if (!name)
-        return NULL;
-    *ret_code = (uint8_t)codes[name - names];
-    return p + 1;
-}
-
-static size_t utf8_put(uint32_t code, char out[4])
-{
-    size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    static const uint8_t leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    for (size_t i = n - 1; i > 0; i--, code >>= 6)
-        out[i] = (char)(0x80 | (code & 0x3f));
-    out[0] = (char)(leads[n] | code);
-    return n;
-}
-
-/* The next piece of a string: what stands there, or one escape decoded into out. */
-static const char *piece(const char **p, const char *end, char out[4], size_t *ret_len)
-{
-    const char *from = *p;
-    uint32_t code;
-    if (*from == '\\') {
-        *p = json__escape(from + 1, end, &code);
-        INVARIANT(*p); /* it was looked at when it was read */
-        *ret_len = utf8_put(code, out);
-        return out;
-    }
-    const char *backslash = memchr(from, '\\', (size_t)(end - from));
-    *p = backslash ? backslash : end;
-    *ret_len = (size_t)(*p - from);
-    return from;
-}
+/* ---- finding ---- */
 
 /* A string, and text of this length. */
 static bool equals(const struct jv *v, const char *text, size_t left)
@@ -82,7 +16,7 @@ static bool equals(const struct jv *v, const char *text, size_t left)
         return v->len == left && memcmp(v->text, text, left) == 0;
     size_t n;
     for (const char *p = v->text, *end = p + v->len; p < end; text += n, left -= n) {
-        const char *from = piece(&p, end, out, &n);
+        const char *from = json__piece(&p, end, out, &n);
         if (n > left || memcmp(from, text, n) != 0)
             return false;
     }
@@ -93,8 +27,6 @@ bool jv_equals(const struct jv *v, const char *text)
 {
     return jv_is(v, JV_STRING) && equals(v, text, strlen(text));
 }
-
-/* ---- finding ---- */
 
 const struct jv *jv_at(const struct jv *array, size_t i)
 {
@@ -153,7 +85,7 @@ size_t jv_copy(const struct jv *v, char *out, size_t size)
     if (jv_is(v, JV_STRING)) {
         for (const char *p = v->text, *end = p + v->len; p < end;) {
             size_t n;
-            const char *from = piece(&p, end, decoded, &n);
+            const char *from = json__piece(&p, end, decoded, &n);
             cut_put(&c, from, n);
         }
     }

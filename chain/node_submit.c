@@ -154,6 +154,7 @@ void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *byt
                              "no node is ready", submit_replied);
         return;
     }
+    buf_grow(params, 2 * len + sizeof("[\"0x\"]"));
     buf_puts(params, "[\"");
     hex_put_0x(params, bytes, len);
     buf_puts(params, "\"]");

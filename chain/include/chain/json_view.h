@@ -2,7 +2,8 @@
  * document stand in one array that the document keeps for the next text, so reading allocates nothing.
  *
  * Exactly the texts of RFC 8259 in UTF-8 are taken, without NUL in strings; jansson, which writes what we
- * send, agrees (test/fuzz/fuzz_json_view.c). A missing value is NULL, and every reader takes NULL. */
+ * send, agrees (test/fuzz/fuzz_json_view.c). A missing value is NULL, and what reads a
+ * value takes that for one of another kind. */
 #ifndef CHAIN_JSON_VIEW_H
 #define CHAIN_JSON_VIEW_H
 
@@ -67,8 +68,8 @@ bool jv_int(const struct jv *number, int64_t *ret); /* false: not an integer of 
 /* Decode a string of hexadecimal; as hex_decode and hex_decode_fixed. */
 bool jv_hex(const struct jv *string, struct buf *out);
 bool jv_hex_fixed(const struct jv *string, uint8_t *out, size_t n);
-const char *jv_raw(const struct jv *v,
-                   size_t *ret_len); /* the text of any value, of a string with its quotes */
+/* The text of a value (not NULL), of a string with its quotes. */
+const char *jv_raw(const struct jv *v, size_t *ret_len);
 /* Any value as text without the white space between its parts, cut as in jv_copy. */
 size_t jv_text(const struct jv *v, char *out, size_t size);
 
