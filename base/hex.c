@@ -23,25 +23,21 @@ void hex_put_0x(struct buf *b, const void *data, size_t n)
     hex_put(b, data, n);
 }
 
-static int nibble(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
+/* One more than the value of a digit; 0: not a digit. */
+static const uint8_t values[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+    ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
 
 static bool decode(const char *text, size_t n, uint8_t *out)
 {
-    for (size_t i = 0; i < n; i++) {
-        int hi = nibble(text[2 * i]);
-        int lo = nibble(text[2 * i + 1]);
-        if (hi < 0 || lo < 0)
+    const uint8_t *digit = (const uint8_t *)text;
+    for (size_t i = 0; i < n; i++, digit += 2) {
+        unsigned high = values[digit[0]], low = values[digit[1]];
+        if (!high || !low)
             return false;
-        out[i] = (uint8_t)(hi << 4 | lo);
+        out[i] = (uint8_t)((high - 1) << 4 | (low - 1));
     }
     return true;
 }

@@ -34,7 +34,7 @@ static struct node_ask *of_call(struct rpc_call *call)
 static void got_nonce(struct rpc_call *call)
 {
     struct node_ask *a = of_call(call);
-    a->found = !a->err.code && !json_is_null(call->result);
+    a->found = !a->err.code && !jv_is(call->result, JV_NULL);
     if (!a->err.code && !wire_account(call->result, NULL, &a->number, NULL))
         bad_answer(a);
     a->cb(a);
@@ -56,7 +56,7 @@ void node_ask_nonce(struct node *n, struct node_ask *a, const uint8_t *account_i
 static void got_hash(struct rpc_call *call)
 {
     struct node_ask *a = of_call(call);
-    if (!a->err.code && !json_is_null(call->result)) {
+    if (!a->err.code && !jv_is(call->result, JV_NULL)) {
         a->found = wire_hash(call->result, a->hash);
         if (!a->found)
             bad_answer(a);
@@ -72,15 +72,13 @@ void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number, void (*c
 }
 
 /* Of a list of extrinsics: their hashes, and what those that are signed say in a block of this height. */
-static bool read_list(struct node_ask *a, const json_t *list, uint64_t number)
+static bool read_list(struct node_ask *a, const struct jv *list, uint64_t number)
 {
     const struct node_info *info = node_info(a->node);
     struct buf bytes = {0};
-    size_t i, start = a->hashes->len;
-    json_t *item;
-    bool good = json_is_array(list);
-    json_array_foreach(list, i, item)
-    {
+    size_t start = a->hashes->len;
+    bool good = jv_is(list, JV_ARRAY);
+    for (const struct jv *item = jv_first(list); item; item = jv_next(list, item)) {
         struct node_included x;
         uint8_t hash[32];
         buf_clear(&bytes);
@@ -121,16 +119,16 @@ void node_ask_pending(struct node *n, struct node_ask *a, struct buf *ret_hashes
 static void got_above(struct rpc_call *call);
 
 /* true: there is one more block to read, and it was asked for. */
-static bool read_block(struct node_ask *a, const json_t *block)
+static bool read_block(struct node_ask *a, const struct jv *block)
 {
     struct wire_header h;
-    if (!wire_header(json_object_get(block, "header"), &h)) {
+    if (!wire_header(jv_get(block, "header"), &h)) {
         bad_answer(a);
         return false;
     }
     if (h.head.number < a->lowest)
         return false;
-    if (!read_list(a, json_object_get(block, "extrinsics"), h.head.number) || h.head.number == a->lowest)
+    if (!read_list(a, jv_get(block, "extrinsics"), h.head.number) || h.head.number == a->lowest)
         return false;
     char text[HASH_TEXT], params[HASH_TEXT + 8];
     wire_hash_text(h.head.parent, text);
@@ -144,7 +142,7 @@ static void got_above(struct rpc_call *call)
     struct node_ask *a = of_call(call);
     if (!a->err.code && a->node->phase != NODE_READY)
         err_set(&a->err, ERR_NET, "no node is ready");
-    if (!a->err.code && read_block(a, json_object_get(call->result, "block")))
+    if (!a->err.code && read_block(a, jv_get(call->result, "block")))
         return;
     a->found = !a->err.code;
     a->cb(a);

@@ -126,7 +126,7 @@ static void got_events(struct rpc_call *call)
     struct buf bytes = {0};
     struct dispatch_result *results = xcalloc(s->extrinsic_count + 1u, sizeof(*results));
     int rc = 0;
-    if (!json_is_null(call->result) && !wire_bytes(call->result, &bytes))
+    if (!jv_is(call->result, JV_NULL) && !wire_bytes(call->result, &bytes))
         rc = err_set(&err, ERR_PROTOCOL, "the events are not hexadecimal");
     else if (bytes.len)
         rc = events_decode(s->runtime->metadata, bytes.data, bytes.len, results, s->extrinsic_count, &err);
@@ -254,21 +254,18 @@ static void block_read(struct slot *s)
     runtime_fetch_start(s->node, &s->fetch, s->head.parent, got_runtime);
 }
 
-static bool read_extrinsics(struct slot *s, const json_t *list)
+static bool read_extrinsics(struct slot *s, const struct jv *list)
 {
-    size_t count = json_array_size(list), i;
-    json_t *item;
-    if (!json_is_array(list) || count > EXTRINSICS_MAX)
+    if (!jv_is(list, JV_ARRAY) || list->count > EXTRINSICS_MAX)
         return false;
-    s->extrinsics = xcalloc(count + 1, sizeof(*s->extrinsics));
-    s->included = xcalloc(count + 1, sizeof(*s->included));
-    s->extrinsic_count = (uint32_t)count;
-    json_array_foreach(list, i, item)
-    {
+    struct span *span = s->extrinsics = xcalloc(list->count + 1u, sizeof(*s->extrinsics));
+    s->included = xcalloc(list->count + 1u, sizeof(*s->included));
+    s->extrinsic_count = list->count;
+    for (const struct jv *item = jv_first(list); item; item = jv_next(list, item)) {
         size_t at = s->bytes.len;
         if (!wire_bytes(item, &s->bytes))
             return false;
-        s->extrinsics[i] = (struct span){at, s->bytes.len - at};
+        *span++ = (struct span){at, s->bytes.len - at};
     }
     return true;
 }
@@ -286,14 +283,14 @@ static void got_block(struct rpc_call *call)
     struct wire_header h;
     if (!slot_going_on(s))
         return;
-    const json_t *block = json_object_get(call->result, "block");
-    if (!wire_header(json_object_get(block, "header"), &h))
+    const struct jv *block = jv_get(call->result, "block");
+    if (!wire_header(jv_get(block, "header"), &h))
         slot_failed_protocol(s, "chain_getBlock gave no block");
     else if (h.head.number != s->number)
         slot_failed_protocol(s, "chain_getBlock gave another height");
     else if (!hash_fits(s, &h))
         slot_failed_protocol(s, "its header has another hash than was asked for");
-    else if (!read_extrinsics(s, json_object_get(block, "extrinsics")))
+    else if (!read_extrinsics(s, jv_get(block, "extrinsics")))
         slot_failed_protocol(s, "its extrinsics are not hexadecimal");
     else {
         memcpy(s->head.parent, h.head.parent, 32);

@@ -62,7 +62,7 @@ static void version_ended(struct rpc_sub *sub, const struct err *err)
     sub_ended(CONTAINER_OF(sub, struct node, runtime_sub), err);
 }
 
-static void version_item(struct rpc_sub *sub, const json_t *item)
+static void version_item(struct rpc_sub *sub, const struct jv *item)
 {
     runtime_changed(CONTAINER_OF(sub, struct node, runtime_sub), item);
 }

@@ -64,7 +64,7 @@ static bool known(const struct head_watch *w, const struct node_head *head)
     return info->best_number == head->number && memcmp(info->best_hash, head->hash, 32) == 0;
 }
 
-static void take(struct head_watch *w, const json_t *item)
+static void take(struct head_watch *w, const struct jv *item)
 {
     struct wire_header h;
     if (!wire_header(item, &h)) {
@@ -82,7 +82,7 @@ static void take(struct head_watch *w, const json_t *item)
         hash_ask(w);
 }
 
-void heads_item(struct rpc_sub *sub, const json_t *item)
+void heads_item(struct rpc_sub *sub, const struct jv *item)
 {
     struct head_watch *w = CONTAINER_OF(sub, struct head_watch, sub);
     w->heard = true;

@@ -14,15 +14,15 @@ struct wire_header {
     struct node_head head; /* hash: computed */
     bool complete;         /* every field was there, so the computed hash means something */
 };
-bool wire_hash(const json_t *value, uint8_t ret_hash[32]);
-bool wire_number(const json_t *value, uint64_t *ret_number); /* "0x14", "0x00000014", 20 */
-bool wire_bytes(const json_t *value, struct buf *out);       /* appended */
-bool wire_header(const json_t *value, struct wire_header *ret_header);
+bool wire_hash(const struct jv *value, uint8_t ret_hash[32]);
+bool wire_number(const struct jv *value, uint64_t *ret_number); /* "0x14", "0x00000014", 20 */
+bool wire_bytes(const struct jv *value, struct buf *out);       /* appended */
+bool wire_header(const struct jv *value, struct wire_header *ret_header);
 void wire_hash_text(const uint8_t hash[32], char out[HASH_TEXT]);
 void wire_account_key(const uint8_t *account_id, size_t len,
                       struct buf *out); /* storage key of System.Account */
 /* null: an account that does not exist, nonce 0, nothing free. md and ret_balance NULL: the nonce alone. */
-bool wire_account(const json_t *storage_value, const struct metadata *md, uint64_t *ret_nonce,
+bool wire_account(const struct jv *storage_value, const struct metadata *md, uint64_t *ret_nonce,
                   struct node_balance *ret_balance);
 extern const char wire_events_key[]; /* System.Events, as text */
 /* The node has thrown that block's state away (4003 "State already discarded", and kin). */
@@ -59,7 +59,7 @@ void runtime_unref(struct runtime *r);
 void runtimes_done(struct node *n);
 /* Make it the current one (takes the reference) and tell node_info of it. */
 void runtime_adopt(struct node *n, struct runtime *r);
-void runtime_changed(struct node *n, const json_t *version); /* a notification */
+void runtime_changed(struct node *n, const struct jv *version); /* a notification */
 
 /* ---- node_heads.c: best and finalized ---- */
 struct head_watch {
@@ -74,7 +74,7 @@ struct head_watch {
     bool heard;       /* since the last poll */
     unsigned strikes; /* polls in a row that found what the subscription had not told */
 };
-void heads_item(struct rpc_sub *sub, const json_t *item);
+void heads_item(struct rpc_sub *sub, const struct jv *item);
 void heads_apply(struct head_watch *w, const struct node_head *head);
 void heads_reset(struct node *n); /* connection lost */
 void heads_poll(void *arg);       /* timer */

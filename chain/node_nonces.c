@@ -39,7 +39,7 @@ static void nonces_bad(struct slot *s, const char *what)
 
 /* By the current runtime, which need not be that of an old block: an AccountInfo of another size is not read
  * further than its nonce. */
-static bool read_account(struct slot *s, size_t at, const json_t *value)
+static bool read_account(struct slot *s, size_t at, const struct jv *value)
 {
     return wire_account(value, s->node->runtime->metadata, &s->nonces[at], &s->balances[at]);
 }
@@ -81,29 +81,26 @@ static void ask_one(struct slot *s)
 
 /* ---- all at once ---- */
 
-static size_t account_of(const struct slot *s, const char *key, size_t guess)
+static size_t account_of(const struct slot *s, const struct jv *key, size_t guess)
 {
-    if (guess < s->nonce_count && strcmp(s->node->accounts[guess].key, key) == 0)
+    if (guess < s->nonce_count && jv_equals(key, s->node->accounts[guess].key))
         return guess; /* the usual order is that of the question */
     for (size_t i = 0; i < s->nonce_count; i++)
-        if (strcmp(s->node->accounts[i].key, key) == 0)
+        if (jv_equals(key, s->node->accounts[i].key))
             return i;
     return SIZE_MAX;
 }
 
 /* [{"block":"0x..","changes":[["0xkey","0xvalue"|null],..]}]; an absent key is an absent account. */
-static bool read_changes(struct slot *s, const json_t *result)
+static bool read_changes(struct slot *s, const struct jv *result)
 {
-    const json_t *changes = json_object_get(json_array_get(result, 0), "changes");
-    size_t i;
-    json_t *change;
-    if (!json_is_array(changes))
+    const struct jv *changes = jv_get(jv_at(result, 0), "changes"), *change;
+    size_t i = 0;
+    if (!jv_is(changes, JV_ARRAY))
         return false;
-    json_array_foreach(changes, i, change)
-    {
-        const char *key = json_string_value(json_array_get(change, 0));
-        size_t at = key ? account_of(s, key, i) : SIZE_MAX;
-        if (at == SIZE_MAX || !read_account(s, at, json_array_get(change, 1)))
+    for (change = jv_first(changes); change; change = jv_next(changes, change), i++) {
+        size_t at = account_of(s, jv_at(change, 0), i);
+        if (at == SIZE_MAX || !read_account(s, at, jv_at(change, 1)))
             return false;
     }
     return true;

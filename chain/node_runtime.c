@@ -129,29 +129,27 @@ void runtime_fetch_start(struct node *n, struct runtime_fetch *f, const uint8_t 
     }
 }
 
-static bool version_read(const json_t *value, struct runtime *ret_version)
+static bool version_read(const struct jv *value, struct runtime *ret_version)
 {
-    const char *name = json_string_value(json_object_get(value, "specName"));
+    const struct jv *name = jv_get(value, "specName");
     uint64_t spec, transaction = 0;
-    if (!name || !wire_number(json_object_get(value, "specVersion"), &spec) || spec > UINT32_MAX)
+    if (!jv_is(name, JV_STRING) || !wire_number(jv_get(value, "specVersion"), &spec) || spec > UINT32_MAX)
         return false;
     /* Absent in runtimes of before 2020, where it is not signed either. */
-    wire_number(json_object_get(value, "transactionVersion"), &transaction);
+    wire_number(jv_get(value, "transactionVersion"), &transaction);
     *ret_version =
         (struct runtime){.spec_version = (uint32_t)spec, .transaction_version = (uint32_t)transaction};
-    snprintf(ret_version->spec_name, sizeof(ret_version->spec_name), "%s", name);
+    jv_copy(name, ret_version->spec_name, sizeof(ret_version->spec_name));
     return true;
 }
 
-static bool has_metadata_api(const json_t *version)
+static bool has_metadata_api(const struct jv *version)
 {
-    size_t i;
-    json_t *api;
-    json_array_foreach(json_object_get(version, "apis"), i, api)
-    {
-        const char *id = json_string_value(json_array_get(api, 0));
-        if (id && strcmp(id, metadata_api) == 0)
-            return json_integer_value(json_array_get(api, 1)) >= 2;
+    const struct jv *apis = jv_get(version, "apis");
+    for (const struct jv *api = jv_first(apis); api; api = jv_next(apis, api)) {
+        int64_t number;
+        if (jv_equals(jv_at(api, 0), metadata_api))
+            return jv_int(jv_at(api, 1), &number) && number >= 2;
     }
     return false;
 }
@@ -191,7 +189,7 @@ static void fetch_version(struct runtime_fetch *f)
     }
 }
 
-static struct metadata *metadata_read(const json_t *value, struct err *err)
+static struct metadata *metadata_read(const struct jv *value, struct err *err)
 {
     struct buf bytes = {0};
     struct metadata *md = NULL;
@@ -323,7 +321,7 @@ void node_recheck_runtime(struct node *n)
         n->refetch_again = true;
 }
 
-void runtime_changed(struct node *n, const json_t *version)
+void runtime_changed(struct node *n, const struct jv *version)
 {
     struct runtime v;
     if (!version_read(version, &v) || (n->runtime && v.spec_version == n->runtime->spec_version &&

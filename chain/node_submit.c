@@ -46,17 +46,12 @@ bool tx_status_final(enum tx_status s)
 }
 
 /* "ready", {"ready":null}, {"inBlock":"0x.."}, {"invalid":{"stale":null}}. */
-static bool status_read(const json_t *item, enum tx_status *ret_status, const json_t **ret_value)
+static bool status_read(const struct jv *item, enum tx_status *ret_status, const struct jv **ret_value)
 {
-    const char *name = json_string_value(item);
-    const json_t *value = NULL;
-    if (json_is_object(item)) {
-        void *iter = json_object_iter((json_t *)item);
-        name = iter ? json_object_iter_key(iter) : NULL;
-        value = iter ? json_object_iter_value(iter) : NULL;
-    }
-    for (size_t i = 0; name && i < ARRAY_LEN(statuses); i++) {
-        if (strcmp(statuses[i].wire, name) != 0)
+    const struct jv *name = item, *value = NULL;
+    jv_pair(item, &name, &value);
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
+        if (!jv_equals(name, statuses[i].wire))
             continue;
         *ret_status = statuses[i].status;
         *ret_value = value;
@@ -78,11 +73,11 @@ static void submit_done(struct node_submit *s)
     s->watched = false;
 }
 
-static void submit_item(struct rpc_sub *sub, const json_t *item)
+static void submit_item(struct rpc_sub *sub, const struct jv *item)
 {
     struct node_submit *s = of_sub(sub);
     enum tx_status status;
-    const json_t *value;
+    const struct jv *value;
     uint8_t hash[32];
     if (!status_read(item, &status, &value)) {
         log_debug("node.unknown_status", "url=%s subscription=%s", node__url(s->node), sub->id);
@@ -159,6 +154,7 @@ void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *byt
                              "no node is ready", submit_replied);
         return;
     }
+    buf_grow(params, 2 * len + sizeof("[\"0x\"]"));
     buf_puts(params, "[\"");
     hex_put_0x(params, bytes, len);
     buf_puts(params, "\"]");

@@ -12,21 +12,21 @@
 /* twox_128("System") ++ twox_128("Events") */
 const char wire_events_key[] = "0x26aa394eea5630e07c48ae0c9558cef780d41e5e16056765bc8461851072c9d7";
 
-bool wire_hash(const json_t *value, uint8_t ret_hash[32])
+bool wire_hash(const struct jv *value, uint8_t ret_hash[32])
 {
-    return json_is_string(value) &&
-           hex_decode_fixed(json_string_value(value), json_string_length(value), ret_hash, 32);
+    return jv_hex_fixed(value, ret_hash, 32);
 }
 
-bool wire_number(const json_t *value, uint64_t *ret_number)
+bool wire_number(const struct jv *value, uint64_t *ret_number)
 {
-    if (json_is_integer(value)) {
-        *ret_number = (uint64_t)json_integer_value(value);
-        return json_integer_value(value) >= 0;
+    int64_t number;
+    char text[2 + 16 + 1];
+    if (jv_int(value, &number)) {
+        *ret_number = (uint64_t)number;
+        return number >= 0;
     }
-    const char *text = json_string_value(value);
-    size_t len = json_string_length(value);
-    if (!text || len < 3 || len > 2 + 16 || memcmp(text, "0x", 2) != 0)
+    size_t len = jv_copy(value, text, sizeof(text));
+    if (len < 3 || len > 2 + 16 || memcmp(text, "0x", 2) != 0)
         return false;
     char padded[17] = "0000000000000000"; /* an odd count of digits is usual */
     uint8_t big_endian[8];
@@ -39,43 +39,39 @@ bool wire_number(const json_t *value, uint64_t *ret_number)
     return true;
 }
 
-bool wire_bytes(const json_t *value, struct buf *out)
+bool wire_bytes(const struct jv *value, struct buf *out)
 {
-    return json_is_string(value) && hex_decode(json_string_value(value), json_string_length(value), out);
+    return jv_hex(value, out);
 }
 
-static bool digest(const json_t *logs, struct buf *out)
+static bool digest(const struct jv *logs, struct buf *out)
 {
-    size_t i;
-    json_t *log;
-    if (!json_is_array(logs))
+    if (!jv_is(logs, JV_ARRAY))
         return false;
-    scale_put_compact(out, json_array_size(logs));
-    json_array_foreach(logs, i, log)
-    {
+    scale_put_compact(out, logs->count);
+    for (const struct jv *log = jv_first(logs); log; log = jv_next(logs, log))
         if (!wire_bytes(log, out))
             return false;
-    }
     return true;
 }
 
 /* A block's hash is not in its header: it is blake2b-256 over the SCALE header (pool.md 5.2). */
-bool wire_header(const json_t *value, struct wire_header *ret_header)
+bool wire_header(const struct jv *value, struct wire_header *ret_header)
 {
     struct wire_header h = {0};
     uint8_t state_root[32], extrinsics_root[32];
     struct buf scale = {0};
-    if (!wire_number(json_object_get(value, "number"), &h.head.number) ||
-        !wire_hash(json_object_get(value, "parentHash"), h.head.parent))
+    if (!wire_number(jv_get(value, "number"), &h.head.number) ||
+        !wire_hash(jv_get(value, "parentHash"), h.head.parent))
         return false;
-    h.complete = wire_hash(json_object_get(value, "stateRoot"), state_root) &&
-                 wire_hash(json_object_get(value, "extrinsicsRoot"), extrinsics_root);
+    h.complete = wire_hash(jv_get(value, "stateRoot"), state_root) &&
+                 wire_hash(jv_get(value, "extrinsicsRoot"), extrinsics_root);
     if (h.complete) {
         buf_put(&scale, h.head.parent, 32);
         scale_put_compact(&scale, h.head.number);
         buf_put(&scale, state_root, 32);
         buf_put(&scale, extrinsics_root, 32);
-        h.complete = digest(json_object_get(json_object_get(value, "digest"), "logs"), &scale);
+        h.complete = digest(jv_get(jv_get(value, "digest"), "logs"), &scale);
     }
     if (h.complete)
         hash_blake2b_256(scale.data, scale.len, h.head.hash);
@@ -106,13 +102,13 @@ void wire_account_key(const uint8_t *account_id, size_t len, struct buf *out)
 }
 
 /* AccountInfo starts with the nonce; an account that does not exist has nonce 0 (pool.md 4.7). */
-bool wire_account(const json_t *storage_value, const struct metadata *md, uint64_t *ret_nonce,
+bool wire_account(const struct jv *storage_value, const struct metadata *md, uint64_t *ret_nonce,
                   struct node_balance *ret_balance)
 {
     struct buf b = {0};
     struct node_balance balance = {.known = md && metadata__account_has_free(md)};
     *ret_nonce = 0;
-    bool absent = !storage_value || json_is_null(storage_value);
+    bool absent = !storage_value || jv_is(storage_value, JV_NULL);
     bool good = absent || (wire_bytes(storage_value, &b) && b.len >= 4);
     if (good && !absent) {
         struct scale_in in = scale_in_of(b.data, b.len);

@@ -77,6 +77,7 @@ void rpc__free(struct rpc *r)
     rpc__calls_done(r);
     rpc__subs_done(r);
     rpc__url_done(&r->url);
+    jv_done(&r->message);
     free((char *)r->config.url);
     free((char *)r->config.ca_file);
     free(r);
@@ -223,8 +224,12 @@ static void beat(void *arg)
 
 void rpc__on_text(struct rpc *r, const char *text, size_t len)
 {
-    json_error_t error;
-    json_t *message = json_loadb(text, len, 0, &error);
+    struct err error;
+    const struct jv *message = jv_read(&r->message, text, len, &error);
+    if (message && !jv_is(message, JV_OBJECT) && !jv_is(message, JV_ARRAY)) {
+        err_set(&error, ERR_PROTOCOL, "neither an object nor an array");
+        message = NULL;
+    }
     if (!message) {
         /* The call that it was meant for, if any, meets its deadline. */
         log_debug("rpc.garbage", "url=%s bytes=%zu error=\"%s\"", r->config.url, len, error.text);
@@ -234,11 +239,11 @@ void rpc__on_text(struct rpc *r, const char *text, size_t len)
         r->proven = true;
         backoff_reset(&r->backoff);
     }
-    if (json_object_get(message, "method"))
-        rpc__notification(r, json_object_get(message, "params"));
-    else if (json_is_object(message))
+    if (jv_get(message, "method"))
+        rpc__notification(r, jv_get(message, "params"));
+    else if (jv_is(message, JV_OBJECT))
         rpc__answer(r, message);
-    json_decref(message);
+    jv_trim(&r->message);
 }
 
 /* ---- losing ---- */

@@ -272,41 +272,41 @@ static struct rpc_call *call_find(struct rpc *r, uint64_t id)
 
 /* An error with id null belongs to a request that the node could not read or that was too big for it: when
  * only one is out, it is that one; otherwise the deadline tells. */
-static struct rpc_call *call_of(struct rpc *r, const json_t *message)
+static struct rpc_call *call_of(struct rpc *r, const struct jv *message)
 {
-    const json_t *id = json_object_get(message, "id");
-    if (json_is_integer(id))
-        return json_integer_value(id) > 0 ? call_find(r, (uint64_t)json_integer_value(id)) : NULL;
-    if (json_is_null(id) && r->calls.count == 1 && first_by_deadline(r) && first_by_deadline(r)->written)
+    const struct jv *id = jv_get(message, "id");
+    int64_t number;
+    if (jv_int(id, &number))
+        return number > 0 ? call_find(r, (uint64_t)number) : NULL;
+    if (jv_is(id, JV_NULL) && r->calls.count == 1 && first_by_deadline(r) && first_by_deadline(r)->written)
         return first_by_deadline(r);
     return NULL;
 }
 
-static void take_error(struct rpc_call *call, const json_t *error)
+static void take_error(struct rpc_call *call, const struct jv *error)
 {
-    const char *text = json_string_value(json_object_get(error, "message"));
-    const json_t *data = json_object_get(error, "data");
-    err_set(&call->err, ERR_RPC, "%s", text ? text : "(no message)");
-    call->rpc_code = json_integer_value(json_object_get(error, "code"));
-    if (!data || json_is_null(data))
-        return;
-    char *dump = json_is_string(data) ? NULL : json_dumps(data, JSON_COMPACT | JSON_ENCODE_ANY);
-    snprintf(call->rpc_data, sizeof(call->rpc_data), "%s", dump ? dump : json_string_value(data));
-    free(dump);
+    char text[sizeof(call->err.text)];
+    const struct jv *message = jv_get(error, "message"), *data = jv_get(error, "data");
+    jv_copy(message, text, sizeof(text));
+    err_set(&call->err, ERR_RPC, "%s", jv_is(message, JV_STRING) ? text : "(no message)");
+    jv_int(jv_get(error, "code"), &call->rpc_code);
+    if (jv_is(data, JV_STRING))
+        jv_copy(data, call->rpc_data, sizeof(call->rpc_data));
+    else if (!jv_is(data, JV_NULL))
+        jv_text(data, call->rpc_data, sizeof(call->rpc_data));
 }
 
-void rpc__answer(struct rpc *r, json_t *message)
+void rpc__answer(struct rpc *r, const struct jv *message)
 {
     struct rpc_call *call = call_of(r, message);
     r->answers++;
     if (!call)
         return; /* nobody waits for it any more */
-    const json_t *error = json_object_get(message, "error");
-    json_t *result = json_object_get(message, "result");
+    const struct jv *error = jv_get(message, "error"), *result = jv_get(message, "result");
     char sub_id[sizeof(call->sub->id)] = ""; /* copied: cb may free the subscription */
     struct rpc_sub *sub = call->sub;
     call_leave(r, call);
-    if (json_is_object(error))
+    if (jv_is(error, JV_OBJECT))
         take_error(call, error);
     else if (!result)
         err_set(&call->err, ERR_PROTOCOL, "%s: %s answered with neither result nor error", call->method,

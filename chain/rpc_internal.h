@@ -29,8 +29,9 @@ struct rpc_table {
 struct rpc_early {
     struct list node;
     char id[72];
-    json_t *item;
     uint64_t stamp; /* only a subscription whose call id is lower can own it */
+    size_t len;
+    char text[]; /* of the item */
 };
 
 enum rpc_phase {
@@ -64,9 +65,10 @@ struct rpc {
     struct backoff backoff;
     struct rng rng;
     struct rpc_ws *ws;
-    uint64_t connection; /* counts the connections that opened */
-    bool heard;          /* bytes came since the last beat */
-    unsigned missed;     /* beats in a row without any */
+    struct jv_doc message; /* the one that is being dispatched */
+    uint64_t connection;   /* counts the connections that opened */
+    bool heard;            /* bytes came since the last beat */
+    unsigned missed;       /* beats in a row without any */
     bool proven; /* the present connection has answered something: the back-off starts anew after it */
 
     struct loop_task next_task; /* try the next address */
@@ -117,16 +119,16 @@ void rpc__call_fail_later(struct loop *l, struct rpc_call *call, int code, const
 void rpc__call_forget(struct rpc *r, struct rpc_call *call); /* no cb; leaves the table and the queue */
 void rpc__call_adopt(struct rpc *r, struct rpc_call *call, uint64_t id, void (*cb)(struct rpc_call *call));
 void rpc__notify(struct rpc *r, const char *method, const char *params); /* a call nobody waits for */
-void rpc__answer(struct rpc *r, json_t *message);
+void rpc__answer(struct rpc *r, const struct jv *message);
 
 /* ---- rpc_subs.c ---- */
 void rpc__subs_init(struct rpc *r);
 void rpc__subs_done(struct rpc *r);
-void rpc__subs_end(struct rpc *r, const struct err *why);                   /* all of them */
-void rpc__sub_unanswered_end(struct rpc *r, struct rpc_sub *sub);           /* its call leaves */
-bool rpc__sub_accept(struct rpc *r, struct rpc_sub *sub, const json_t *id); /* false: not an id */
+void rpc__subs_end(struct rpc *r, const struct err *why);                      /* all of them */
+void rpc__sub_unanswered_end(struct rpc *r, struct rpc_sub *sub);              /* its call leaves */
+bool rpc__sub_accept(struct rpc *r, struct rpc_sub *sub, const struct jv *id); /* false: not an id */
 void rpc__sub_settled(struct rpc *r, const char *id); /* after the call's cb: what came before the answer */
-void rpc__notification(struct rpc *r, json_t *params);
+void rpc__notification(struct rpc *r, const struct jv *params);
 
 /* ---- rpc_table.c ---- */
 void rpc__table_init(struct rpc_table *t);

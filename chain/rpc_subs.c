@@ -1,6 +1,7 @@
 /* Subscriptions: by the id that the node gave. A notification may overtake the answer that names its
  * subscription (seen with chopsticks; pool.md 1.3.5): it is kept while a subscription that it can belong to
  * is unanswered, and not longer. */
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,13 +55,12 @@ static struct rpc_sub *sub_find(struct rpc *r, const char *id)
 }
 
 /* Ids are strings, with some servers numbers. */
-static bool id_text(const json_t *id, char out[72])
+static bool id_text(const struct jv *id, char out[72])
 {
-    int n = -1;
-    if (json_is_string(id))
-        n = snprintf(out, 72, "%s", json_string_value(id));
-    else if (json_is_integer(id))
-        n = snprintf(out, 72, "%" JSON_INTEGER_FORMAT, json_integer_value(id));
+    int64_t number;
+    if (jv_int(id, &number))
+        return snprintf(out, 72, "%lld", (long long)number) > 0;
+    size_t n = jv_copy(id, out, 72);
     return n > 0 && n < 72;
 }
 
@@ -70,7 +70,6 @@ static void early_free(struct rpc *r, struct rpc_early *e)
 {
     list_remove(&e->node);
     r->early_count--;
-    json_decref(e->item);
     free(e);
 }
 
@@ -80,16 +79,18 @@ static struct rpc_early *early_first(struct rpc *r)
     return n ? CONTAINER_OF(n, struct rpc_early, node) : NULL;
 }
 
-static void early_keep(struct rpc *r, const char *id, json_t *item)
+static void early_keep(struct rpc *r, const char *id, const struct jv *item)
 {
     if (r->early_count == EARLY_MAX) {
         log_debug("rpc.early_overflow", "url=%s subscription=%s", r->config.url, early_first(r)->id);
         early_free(r, early_first(r));
     }
-    struct rpc_early *e = xcalloc(1, sizeof(*e));
+    size_t len;
+    const char *text = jv_raw(item, &len);
+    struct rpc_early *e = xmalloc(sizeof(*e) + len);
+    *e = (struct rpc_early){.stamp = r->next_id, .len = len};
     snprintf(e->id, sizeof(e->id), "%s", id);
-    e->item = json_incref(item);
-    e->stamp = r->next_id;
+    memcpy(e->text, text, len);
     list_append(&r->early, &e->node);
     r->early_count++;
 }
@@ -106,6 +107,7 @@ static void early_purge(struct rpc *r)
 void rpc__sub_settled(struct rpc *r, const char *id)
 {
     struct list mine;
+    struct jv_doc doc = {0};
     list_init(&mine);
     for (struct list *n = r->early.next, *next; n != &r->early; n = next) {
         next = n->next;
@@ -118,9 +120,10 @@ void rpc__sub_settled(struct rpc *r, const char *id)
         struct rpc_early *e = CONTAINER_OF(n, struct rpc_early, node);
         struct rpc_sub *sub = sub_find(r, id); /* on_item may have ended it */
         if (sub)
-            sub->on_item(sub, e->item);
+            sub->on_item(sub, jv_read(&doc, e->text, e->len, NULL)); /* it was read as a part before */
         early_free(r, e);
     }
+    jv_done(&doc);
     early_purge(r);
 }
 
@@ -128,7 +131,7 @@ void rpc__sub_settled(struct rpc *r, const char *id)
 
 void rpc_subscribe_start(struct rpc *r, struct rpc_sub *sub, const char *method, const char *params,
                          bool (*before_write)(void *arg), void *before_arg, void (*cb)(struct rpc_call *call),
-                         void (*on_item)(struct rpc_sub *sub, const json_t *item),
+                         void (*on_item)(struct rpc_sub *sub, const struct jv *item),
                          void (*on_end)(struct rpc_sub *sub, const struct err *err))
 {
     PRE(!sub->active);
@@ -146,11 +149,11 @@ void rpc__sub_unanswered_end(struct rpc *r, struct rpc_sub *sub)
     list_remove(&sub->unanswered);
 }
 
-bool rpc__sub_accept(struct rpc *r, struct rpc_sub *sub, const json_t *id)
+bool rpc__sub_accept(struct rpc *r, struct rpc_sub *sub, const struct jv *id)
 {
     if (!id_text(id, sub->id))
         return false;
-    sub->id_number = json_is_integer(id);
+    sub->id_number = jv_is(id, JV_NUMBER);
     sub->active = true;
     rpc__table_add(&r->subs, &sub->node, hash_id(sub->id), sub_hash);
     return true;
@@ -163,9 +166,9 @@ static void sub_leave(struct rpc *r, struct rpc_sub *sub)
 }
 
 /* The id goes back as it came: a string or a number. */
-static void tell_unsubscribe(struct rpc *r, const char *method, json_t *id)
+static void tell_unsubscribe(struct rpc *r, const char *method, const char *id, bool number)
 {
-    json_t *params = json_pack("[o]", id);
+    json_t *params = number ? json_pack("[I]", (json_int_t)strtoll(id, NULL, 10)) : json_pack("[s]", id);
     char *text = json_dumps(params, JSON_COMPACT);
     rpc__notify(r, method, text);
     free(text);
@@ -177,7 +180,7 @@ static void orphan_answered(struct rpc_call *call)
     struct orphan *o = CONTAINER_OF(call, struct orphan, call);
     char id[72];
     if (!call->err.code && id_text(call->result, id))
-        tell_unsubscribe(call->rpc, o->method, json_deep_copy(call->result));
+        tell_unsubscribe(call->rpc, o->method, id, jv_is(call->result, JV_NUMBER));
     free(o);
 }
 
@@ -199,8 +202,7 @@ void rpc_unsubscribe(struct rpc *r, struct rpc_sub *sub, const char *method)
     if (sub->active) {
         sub_leave(r, sub);
         if (method)
-            tell_unsubscribe(
-                r, method, sub->id_number ? json_integer(strtoll(sub->id, NULL, 10)) : json_string(sub->id));
+            tell_unsubscribe(r, method, sub->id, sub->id_number);
     } else if (late_answer && method && r->phase == RPC_PHASE_OPEN && call->connection == r->connection) {
         orphan_leave(r, late_answer, method);
     }
@@ -221,21 +223,22 @@ void rpc__subs_end(struct rpc *r, const struct err *why)
     }
 }
 
-void rpc__notification(struct rpc *r, json_t *params)
+void rpc__notification(struct rpc *r, const struct jv *params)
 {
     char id[72];
-    json_t *item = json_object_get(params, "result");
-    const json_t *error = json_object_get(params, "error");
-    if ((!item && !error) || !id_text(json_object_get(params, "subscription"), id))
+    const struct jv *item = jv_get(params, "result"), *error = jv_get(params, "error");
+    if ((!item && !error) || !id_text(jv_get(params, "subscription"), id))
         return;
     struct rpc_sub *sub = sub_find(r, id);
     if (sub && item) {
         sub->on_item(sub, item);
     } else if (sub) { /* jsonrpsee: the server ends it */
-        const char *text = json_string_value(json_object_get(error, "message"));
+        const struct jv *message = jv_get(error, "message");
+        char text[200];
         struct err why;
+        jv_copy(message, text, sizeof(text));
         err_set(&why, ERR_RPC, "%s: %s ended the subscription: %s", sub->call.method, r->config.url,
-                text ? text : "(no message)");
+                jv_is(message, JV_STRING) ? text : "(no message)");
         sub_leave(r, sub);
         sub->on_end(sub, &why);
     } else if (item && !list_empty(&r->unanswered)) {

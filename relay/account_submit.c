@@ -1,5 +1,6 @@
 /* What goes to the node: watched submissions through the gate, and the two questions of a probe.
  * This is the only file that sends extrinsics (L07). */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,6 +2,7 @@
  * chain's genesis is known, leadership begins; at the end everything is released and closed in order. */
 #include "relay/service.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -16,7 +16,7 @@ static const char header[] =
     "\"0x0303030303030303030303030303030303030303030303030303030303030303\",\"digest\":{\"logs\":[\"0x06\"]}"
     "}";
 
-static void read_all(const json_t *value)
+static void read_all(const struct jv *value)
 {
     uint8_t hash[32];
     uint64_t number;
@@ -43,10 +43,10 @@ static void account(const uint8_t *data, size_t size)
     uint64_t nonce;
     struct buf hex = {0};
     hex_put_0x(&hex, data, size);
-    json_t *value = json_stringn((const char *)hex.data, hex.len);
-    bool good = wire_account(value, fuzz_runtime(), &nonce, &balance);
+    struct jv value = {
+        .text = (const char *)hex.data, .len = (uint32_t)hex.len, .span = 1, .kind = JV_STRING};
+    bool good = wire_account(&value, fuzz_runtime(), &nonce, &balance);
     INVARIANT(good == (size >= 4));
-    json_decref(value);
     buf_done(&hex);
 }
 
@@ -54,17 +54,17 @@ static void account(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char text[sizeof(header)];
-    json_t *value = json_loadb((const char *)data, size, JSON_DECODE_ANY, NULL);
+    struct jv_doc doc = {0};
+    const struct jv *value = jv_read(&doc, (const char *)data, size, NULL);
     if (value)
         read_all(value);
-    json_decref(value);
     account(data, size);
     memcpy(text, header, sizeof(text));
     for (size_t i = 0; i + 2 < size && i < 24; i += 3)
         text[(size_t)(data[i] << 8 | data[i + 1]) % (sizeof(text) - 1)] = (char)data[i + 2];
-    value = json_loads(text, JSON_DECODE_ANY, NULL);
+    value = jv_read(&doc, text, strlen(text), NULL);
     if (value)
         read_all(value);
-    json_decref(value);
+    jv_done(&doc);
     return 0;
 }

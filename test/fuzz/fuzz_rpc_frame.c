@@ -78,7 +78,7 @@ static void sub_replied(struct rpc_call *call)
     s->replied = true;
 }
 
-static void sub_item(struct rpc_sub *sub, const json_t *item)
+static void sub_item(struct rpc_sub *sub, const struct jv *item)
 {
     struct sub *s = of(sub);
     INVARIANT(s->replied && !s->ended && !s->gone && item);

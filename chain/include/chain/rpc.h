@@ -13,12 +13,12 @@
 #ifndef CHAIN_RPC_H
 #define CHAIN_RPC_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
 #include "base/list.h"
+#include "chain/json_view.h"
 #include "loop/loop.h"
 
 struct rpc;
@@ -58,9 +58,9 @@ struct rpc_call {
     /* out: valid in cb only */
     struct err err;   /* ERR_RPC: the node's error; code and data below. ERR_NET, ERR_TIMEOUT, ERR_CANCELED */
     int64_t rpc_code; /* JSON-RPC error code when err.code == ERR_RPC; its message is err.text, as it is */
-    char rpc_data[256];   /* error.data as text, cut; "" when absent */
-    const json_t *result; /* borrowed, NULL on error */
-    bool written;         /* the frame went to the socket; false on an error: the node never saw the call */
+    char rpc_data[256];      /* error.data as text, cut; "" when absent */
+    const struct jv *result; /* borrowed, NULL on error */
+    bool written; /* the frame went to the socket; false on an error: the node never saw the call */
     /* private: not yours below */
     struct list node;      /* by deadline */
     struct list bucket;    /* by id */
@@ -93,7 +93,7 @@ struct rpc_sub {
     struct list node;       /* active: by id */
     struct list unanswered; /* the answer is out: in order of their start */
     char id[72];
-    void (*on_item)(struct rpc_sub *sub, const json_t *item);
+    void (*on_item)(struct rpc_sub *sub, const struct jv *item);
     void (*on_end)(struct rpc_sub *sub,
                    const struct err *err); /* connection lost; not after rpc_unsubscribe */
     bool active;
@@ -101,7 +101,7 @@ struct rpc_sub {
 };
 void rpc_subscribe_start(struct rpc *r, struct rpc_sub *sub, const char *method, const char *params,
                          bool (*before_write)(void *arg), void *before_arg, void (*cb)(struct rpc_call *call),
-                         void (*on_item)(struct rpc_sub *sub, const json_t *item),
+                         void (*on_item)(struct rpc_sub *sub, const struct jv *item),
                          void (*on_end)(struct rpc_sub *sub, const struct err *err));
 /* Forget the subscription now (nothing fires any more) and, if `method` is given and the connection is open,
  * tell the node, fire and forget; when the answer is still out, as soon as it names the id (also after a

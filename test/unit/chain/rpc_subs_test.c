@@ -33,13 +33,15 @@ static void watch_reply(struct rpc_call *call)
     w->replied = true;
 }
 
-static void watch_item(struct rpc_sub *sub, const json_t *item)
+static void watch_item(struct rpc_sub *sub, const struct jv *item)
 {
     struct watch *w = CONTAINER_OF(sub, struct watch, sub);
     w->items_before_reply |= !w->replied;
     w->items++;
-    assert_int_equal(json_integer_value(item), w->last + 1);
-    w->last = (int)json_integer_value(item);
+    int64_t number;
+    assert_true(jv_int(item, &number));
+    assert_int_equal(number, w->last + 1);
+    w->last = (int)number;
     if (w->items == w->unsubscribe_after)
         rpc_unsubscribe(w->rig->rpc, sub, "unsub");
 }

@@ -71,6 +71,12 @@ static void serve(struct rig *rig, struct ws_peer *p, const char *method, const 
         ws_peer_send(p, "{\"id\":\"other\",\"result\":1}");
         ws_peer_send(p, "{\"id\":18446744073709551616,\"result\":1}");
         ws_peer_send(p, "{\"method\":\"note\",\"params\":7}");
+        answer(p, id, "\"not UTF-8: \xff\""); /* were one of these taken, it would be the answer */
+        answer(p, id, "\"half a pair: \\ud800\"");
+        answer(p, id, "01");
+        answer(p, id, "[1,]");
+        answer(p, id, "{\"a\" 1}");
+        answer(p, id, "1},{\"a\":1");
         answer(p, id, "\"still here\"");
     } else if (!strcmp(method, "big")) {
         answer_big(p, id, (size_t)json_integer_value(json_array_get(params, 0)));
@@ -86,7 +92,7 @@ static void serve(struct rig *rig, struct ws_peer *p, const char *method, const 
     } else if (!strcmp(method, "sub_early")) {
         notify(p, "\"E1\"", "1");
         notify(p, "\"other\"", "7");
-        notify(p, "\"E1\"", "2");
+        notify(p, "\"E\\u0031\"", " 2 ");
         answer(p, id, "\"E1\"");
         notify(p, "\"E1\"", "3");
     } else if (!strcmp(method, "sub_number")) {
@@ -238,8 +244,11 @@ void asked(struct rpc_call *call)
     struct ask *a = CONTAINER_OF(call, struct ask, call);
     a->done = true;
     a->times++;
-    if (call->result)
-        a->result = json_dumps(call->result, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (call->result) {
+        size_t size = call->result->len + sizeof("\"\"");
+        a->result = xmalloc(size);
+        jv_text(call->result, a->result, size);
+    }
     if (a->order)
         a->place = ++*a->order;
 }
