@@ -106,6 +106,10 @@ void duty_event(struct world *w, struct relay *r, int account, const struct mana
         return;
     case MANAGER_EV_LOOKED:
         told_stops(w, d, ev);
+        if (d->order_unheard && ev->account && !ev->account->paused) {
+            d->order_unheard = false;
+            d->poor_try = 0; /* one try more, in the block in which it is heard */
+        }
         return;
     case MANAGER_EV_SUBMIT_REPLY:
         if (is_refusal(ev)) {

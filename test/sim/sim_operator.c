@@ -19,6 +19,7 @@ static void resume(struct world *w, int account)
     for (int i = 0; i < w->plan.relays; i++) { /* who orders it may try once more */
         w->relays[i].accounts[account].duty.poor = false;
         w->relays[i].accounts[account].duty.ordered_at = w->now;
+        w->relays[i].accounts[account].duty.order_unheard = true;
     }
     rows_audible(w, account);
     notify_signal(w, "wake", account);

@@ -414,6 +414,7 @@ struct duty {
     uint64_t poor_try; /* the block after which it was last tried since then, and when it was refused */
     uint64_t poor_at;
     uint64_t ordered_at;       /* by an operator, to go on */
+    bool order_unheard;        /* until a look finds the account not paused */
     uint64_t blocks, block_at; /* best ones heard of, and the last one when */
     uint64_t stop_told[IDS];   /* when the core heard that it is to be stopped; 0: it did not */
 };
