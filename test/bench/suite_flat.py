@@ -7,7 +7,7 @@ from harness import proc
 from harness.relay import Relay
 
 from . import bare
-from .stand import (MARK, call_of, chain, children_cpu_s, cpu_s, log_time, many_accounts, save, show, spread, table)
+from .stand import (ERAS, MARK, call_of, chain, children_cpu_s, cpu_s, log_time, many_accounts, save, show, spread, table)
 from .suite_relay import CHAIN
 
 CALL = call_of(100)
@@ -24,7 +24,7 @@ class Drain:
         self.pg, directory = server.fresh(), proc.make_dir('txbench-')
         self.accounts = many_accounts(account_count)
         self.node = chain(directory, *CHAIN, accounts=self.accounts[1:] if account_count > 1 else self.accounts)
-        self.relay = Relay(directory, 'flat', self.pg.dsn, [self.node.ws], self.accounts).start()
+        self.relay = Relay(directory, 'flat', self.pg.dsn, [self.node.ws], self.accounts, manager=ERAS).start()
         proc.wait_for('all accounts', lambda: self.relay.text().count(' account.ready ') >= account_count, 60)
         self.relay.stop()
         numbers = [r[0] for r in self.pg.query("SELECT account FROM txrelay.accounts ORDER BY alias = 'bench0' DESC, account")]

@@ -14,7 +14,7 @@ from harness import proc
 from harness.proxy import Proxy
 from harness.relay import Relay
 
-from .stand import MARK, call_of, chain, many_accounts, pgbench_command, quantiles, save, table
+from .stand import ERAS, MARK, call_of, chain, many_accounts, pgbench_command, quantiles, save, table
 
 ASLEEP = MARK + '''SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 9001 AND objsubid = 2
     AND mode = 'ExclusiveLock' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())'''
@@ -39,7 +39,7 @@ class Stand:
             host, port = re.search(r'//(.*):(\d+)', self.node.ws).groups()
             self.proxy = Proxy((host, int(port)), tap=lambda _, data: self.writes.append((time.time(), len(data))))
             endpoint = f'ws://{self.proxy.host}:{self.proxy.port}'
-        self.relay = Relay(directory, 'latency', self.pg.dsn, [endpoint], accounts).start()
+        self.relay = Relay(directory, 'latency', self.pg.dsn, [endpoint], accounts, manager=ERAS).start()
         self.relay.wait_log('account.ready')
         self.db = self.pg.connect()
         self.cur = self.db.cursor()

@@ -12,7 +12,7 @@ from harness.relay import Relay
 
 from . import bare
 from .baselines import KINDS, Peers
-from .stand import (MARK, TICKS, Counters, call_of, chain, children_cpu_s, cpu_s, log_time, many_accounts, save, show, spread,
+from .stand import (ERAS, MARK, TICKS, Counters, call_of, chain, children_cpu_s, cpu_s, log_time, many_accounts, save, show, spread,
                     stat_fields, table)
 
 CHAIN = ('--instant', '--instant-delay-ms', '5')
@@ -23,7 +23,7 @@ PEER_CALL_BYTES = 100
 
 def manager_settings(args):
     pairs = {'window': args.window, 'batch': args.batch, 'unanswered': args.unanswered}
-    return {k: v for k, v in pairs.items() if v} or None
+    return {**ERAS, **{k: v for k, v in pairs.items() if v}}
 
 
 def chain_options(args):

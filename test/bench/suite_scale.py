@@ -9,7 +9,7 @@ import time
 from harness import proc
 from harness.relay import Relay
 
-from .stand import MARK, DurablePostgres, call_of, chain, children_cpu_s, cpu_s, save, table
+from .stand import ERAS, MARK, DurablePostgres, call_of, chain, children_cpu_s, cpu_s, save, table
 
 CHAIN = ('--instant', '--instant-delay-ms', '5')
 CALL = call_of(100)
@@ -45,7 +45,8 @@ class Crowd:
         self.pg = server.fresh()
         self.accounts, directory = seeds(accounts), proc.make_dir('txbench-')
         self.node = chain(directory, *CHAIN)
-        self.relays = [Relay(directory, f'r{i}', self.pg.dsn, [self.node.ws], self.accounts) for i in range(relays)]
+        self.relays = [Relay(directory, f'r{i}', self.pg.dsn, [self.node.ws], self.accounts, manager=ERAS)
+                       for i in range(relays)]
         self.db = self.pg.connect()
         self.cur = self.db.cursor()
 
