@@ -8,10 +8,12 @@
 CREATE FUNCTION txrelay.pending_new() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
-    PERFORM pg_notify('pending_tx_new', json_build_object('account_id', '0x' || encode(n.account_id, 'hex'),
-        'nonce', n.nonce, 'hash', '0x' || encode(n.hash, 'hex'), 'state', n.state, 'creator_id', n.creator,
-        'updated_at', to_char(n.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'id', n.id)::text)
-    FROM new_rows n;
+    IF queue_has_room() THEN
+        PERFORM pg_notify('pending_tx_new', json_build_object('account_id', '0x' || encode(n.account_id, 'hex'),
+            'nonce', n.nonce, 'hash', '0x' || encode(n.hash, 'hex'), 'state', n.state, 'creator_id', n.creator,
+            'updated_at', to_char(n.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'id', n.id)::text)
+        FROM new_rows n;
+    END IF;
     RETURN NULL;
 END
 $$;
@@ -20,17 +22,19 @@ $$;
 CREATE FUNCTION txrelay.pending_update() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_nestloop = off AS $$
 BEGIN
-    PERFORM pg_notify('pending_tx_update', CASE WHEN n.block_hash IS NULL
-        THEN json_build_object('account_id', '0x' || encode(n.account_id, 'hex'), 'nonce', n.nonce,
-            'hash', '0x' || encode(n.hash, 'hex'), 'state', n.state, 'creator_id', n.creator,
-            'updated_at', to_char(n.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'id', n.id)
-        ELSE json_build_object('account_id', '0x' || encode(n.account_id, 'hex'), 'nonce', n.nonce,
-            'hash', '0x' || encode(n.hash, 'hex'), 'state', n.state, 'creator_id', n.creator,
-            'updated_at', to_char(n.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'id', n.id,
-            'block_hash', '0x' || encode(n.block_hash, 'hex')) END::text)
-    FROM new_rows n JOIN old_rows o USING (account, nonce)
-    WHERE n.state <> o.state OR n.hash <> o.hash OR n.block_hash IS DISTINCT FROM o.block_hash
-       OR n.id IS DISTINCT FROM o.id;
+    IF queue_has_room() THEN
+        PERFORM pg_notify('pending_tx_update', CASE WHEN n.block_hash IS NULL
+            THEN json_build_object('account_id', '0x' || encode(n.account_id, 'hex'), 'nonce', n.nonce,
+                'hash', '0x' || encode(n.hash, 'hex'), 'state', n.state, 'creator_id', n.creator,
+                'updated_at', to_char(n.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'id', n.id)
+            ELSE json_build_object('account_id', '0x' || encode(n.account_id, 'hex'), 'nonce', n.nonce,
+                'hash', '0x' || encode(n.hash, 'hex'), 'state', n.state, 'creator_id', n.creator,
+                'updated_at', to_char(n.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'id', n.id,
+                'block_hash', '0x' || encode(n.block_hash, 'hex')) END::text)
+        FROM new_rows n JOIN old_rows o USING (account, nonce)
+        WHERE n.state <> o.state OR n.hash <> o.hash OR n.block_hash IS DISTINCT FROM o.block_hash
+           OR n.id IS DISTINCT FROM o.id;
+    END IF;
     RETURN NULL;
 END
 $$;
@@ -38,11 +42,13 @@ $$;
 CREATE FUNCTION txrelay.pending_removed() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
-    PERFORM pg_notify('pending_tx_removed', CASE WHEN o.outcome IS NULL
-        THEN json_build_object('account_id', '0x' || encode(o.account_id, 'hex'), 'nonce', o.nonce, 'id', o.id)
-        ELSE json_build_object('account_id', '0x' || encode(o.account_id, 'hex'), 'nonce', o.nonce, 'id', o.id,
-                               'outcome', o.outcome) END::text)
-    FROM old_rows o;
+    IF queue_has_room() THEN
+        PERFORM pg_notify('pending_tx_removed', CASE WHEN o.outcome IS NULL
+            THEN json_build_object('account_id', '0x' || encode(o.account_id, 'hex'), 'nonce', o.nonce, 'id', o.id)
+            ELSE json_build_object('account_id', '0x' || encode(o.account_id, 'hex'), 'nonce', o.nonce, 'id', o.id,
+                                   'outcome', o.outcome) END::text)
+        FROM old_rows o;
+    END IF;
     RETURN NULL;
 END
 $$;
