@@ -15,6 +15,8 @@ enum {
     REPAIR_MS = 60000,
     PROBE_MS = 10000,
     SCAN_ROWS = 1000,
+    SETUP_MS = 40000, /* the first LISTEN of a database walks over all that others have not read yet: 8 GiB at
+                         most */
     HELD_MAX = 65536,
     ANSWER_MS = 45000, /* longer than statement_timeout: the session hangs */
     RESCAN_MS = 1000,  /* what cannot be placed is read again, but not more often than so */
@@ -95,9 +97,11 @@ static void live(struct listen *s)
     tell_state(s, true, NULL);
 }
 
-/* Something was heard that cannot be placed, or does not fit: the table is read again. */
-static void rescan(struct listen *s)
+/* Something was heard that cannot be placed, or does not fit, or nothing is told: the table is read again. */
+void listen__rescan(struct listen *s)
 {
+    if (s->config.signals_only)
+        return;
     uint64_t soon = loop_now_ms(s->loop) + RESCAN_MS;
     s->rescan = true;
     if (s->state == LISTEN_LIVE && s->repair_at != UINT64_MAX && s->repair_at > soon)
@@ -128,7 +132,7 @@ void listen__step(struct listen *s, const struct cursor_event *ev)
             live(s);
             break;
         case CURSOR_FX_DOUBT:
-            rescan(s);
+            listen__rescan(s);
             break;
         }
     }
@@ -206,13 +210,13 @@ static void hear_row(struct listen *s, enum listen_kind kind, const char *text, 
     if (!listen_payload_row(text, len, kind, &p)) {
         log_warn("listen.bad_payload", "kind=%s bytes=%zu text=\"ignored; the table is read again\"",
                  listen_kind_name(kind), len);
-        rescan(s);
+        listen__rescan(s);
         return;
     }
     if (place(s, &p.event))
         listen__step(s, &(struct cursor_event){.type = CURSOR_EV_NOTIFY, .rows = &p.event, .count = 1});
     else
-        rescan(s); /* an account that was registered since, or one that several chains have */
+        listen__rescan(s); /* an account that was registered since, or one that several chains have */
     listen_payload_done(&p);
 }
 
@@ -229,7 +233,7 @@ static void hold(struct listen *s, enum listen_kind kind, const char *text, size
 {
     if (s->held_count == HELD_MAX) { /* the next scan tells what they would have told */
         drop_held(s);
-        rescan(s);
+        listen__rescan(s);
     }
     struct held *h = xmalloc(sizeof(*h) + len + 1);
     h->node = (struct list){0};
@@ -297,7 +301,7 @@ static void on_up(void *arg)
     struct listen *s = arg;
     if (listen__closing(s))
         return;
-    s->probe_at = loop_now_ms(s->loop) + s->config.probe_ms;
+    s->probe_at = loop_now_ms(s->loop);
     if (s->config.signals_only) {
         s->state = LISTEN_LIVE;
         s->repair_at = UINT64_MAX;
@@ -306,6 +310,7 @@ static void on_up(void *arg)
         if (!listen__closing(s))
             listen__arm(s);
     } else {
+        s->probe_at += s->config.probe_ms;
         begin(s);
     }
 }
@@ -412,6 +417,7 @@ struct listen *listen_new(struct loop *l, const struct listen_config *config)
                               .setup = config->signals_only ? setup_signals : setup_all,
                               .refuse_standby = true,
                               .refuse_pooler = true,
+                              .setup_timeout_ms = SETUP_MS,
                               .on_up = on_up,
                               .on_down = on_down,
                               .on_notify = on_notify,

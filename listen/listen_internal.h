@@ -93,6 +93,7 @@ static inline bool listen__closing(const struct listen *s)
     return s->state == LISTEN_CLOSING_WAIT;
 }
 
+void listen__rescan(struct listen *s);
 void listen__proved(struct listen *s, uint64_t asked_at);
 
 /* ---- listen_query.c ---- */

@@ -16,6 +16,10 @@ extern const size_t listen_sql_count;
 
 enum { ROW_COLUMNS = 11, NUMBER_LEN = 24 };
 
+/* How full the server's notification queue is: worth a warning; and nobody is told anything (queue_look
+ * in schema/migrations), so what is not heard has to be read. */
+static const double QUEUE_FILLS = 0.05, QUEUE_SHUT = 0.25;
+
 const char *const listen__channels[] = {"leader_change",     "outbox_wake",        "pending_tx_new",
                                         "pending_tx_update", "pending_tx_removed", NULL};
 
@@ -267,6 +271,20 @@ static int channel_count(const struct listen *s)
     return s->config.signals_only ? 2 : 5;
 }
 
+static void warn_of_queue(struct listen *s, double usage)
+{
+    if (usage < QUEUE_FILLS)
+        return;
+    log_warn("listen.queue",
+             "usage=%.2f text=\"the server's notification queue fills up: a session that listens stays in a "
+             "transaction (pg_stat_activity: idle in transaction); end it. %s\"",
+             usage,
+             usage < QUEUE_SHUT ? "From 0.25 on transactions are found by polls and scans only"
+                                : "Nobody is notified now: transactions are found by polls and scans");
+    if (usage >= QUEUE_SHUT)
+        listen__rescan(s);
+}
+
 static void on_probe(struct conn_query *query, const struct conn_result *r)
 {
     struct question *q = CONTAINER_OF(query, struct question, query);
@@ -288,12 +306,7 @@ static void on_probe(struct conn_query *query, const struct conn_result *r)
         conn_reconnect(s->conn, &err);
         return;
     }
-    double usage = strtod(text_at(r, 0, 1), NULL);
-    if (usage >= 0.05)
-        log_warn("listen.queue",
-                 "usage=%.2f text=\"the cluster's notification queue fills up: a session that "
-                 "listens stays in a transaction; when it is full, commits that notify fail\"",
-                 usage);
+    warn_of_queue(s, strtod(text_at(r, 0, 1), NULL));
     listen__proved(s, s->probe_at);
     s->probe_at = loop_now_ms(s->loop) + s->config.probe_ms;
     listen__arm(s);
@@ -308,6 +321,6 @@ void listen__probe(struct listen *s)
         buf_printf(&list, "%s%s", i ? "," : "", listen__channels[i]);
     buf_puts(&list, "}");
     put_text(&a, buf_str(&list));
-    ask(s, &s->probe, "probe_listen.sql", &a, on_probe);
+    ask(s, &s->probe, s->config.signals_only ? "probe_signals.sql" : "probe_listen.sql", &a, on_probe);
     buf_done(&list);
 }

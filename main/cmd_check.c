@@ -126,6 +126,8 @@ static void check_database(const struct config_file *f)
         return;
     if (!strcmp(err.sqlstate, "42P01") || !strcmp(err.sqlstate, "3F000") || !strcmp(err.sqlstate, "42704"))
         wrong("schema", "the txrelay schema is not installed: run txrelay migrate");
+    else if (!strcmp(err.sqlstate, "42501"))
+        wrong("rights", "the login has no role of the schema's: GRANT txrelay_relay TO it");
     else
         wrong("database", err.text);
 }

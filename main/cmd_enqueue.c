@@ -179,15 +179,32 @@ int cli_enqueue(const char *dsn, const char *account, const struct buf *call)
     return enqueue_sql(&a, dsn, call);
 }
 
+/* "-" is standard input: an argument holds 64 KiB of a call at most. */
+static int read_call(struct args *a, struct buf *input, struct err *err)
+{
+    if (strcmp(a->call, "-") != 0)
+        return 0;
+    int rc = cli_read(stdin, "standard input", input, err);
+    if (rc)
+        return rc;
+    while (input->len && memchr(" \t\r\n", input->data[input->len - 1], 4))
+        input->len--;
+    a->call = buf_str(input);
+    if (strlen(a->call) != input->len)
+        return err_set(err, ERR_ARGUMENT, "standard input: there is a zero byte in it");
+    return 0;
+}
+
 int cmd_enqueue(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
-    static const struct argp argp = {
-        .options = options,
-        .parser = parse,
-        .children = children,
-        .args_doc = "ACCOUNT CALL",
-        .doc = "Enqueue one call (hexadecimal SCALE bytes) for an account; prints its id."};
+    static const struct argp argp = {.options = options,
+                                     .parser = parse,
+                                     .children = children,
+                                     .args_doc = "ACCOUNT CALL",
+                                     .doc = "Enqueue one call (hexadecimal SCALE bytes) for an account; "
+                                            "prints its id. '-' reads the call from "
+                                            "standard input."};
     struct args a = {0};
     struct config config;
     argp_parse(&argp, argc, argv, 0, NULL, &a);
@@ -198,14 +215,18 @@ int cmd_enqueue(int argc, char **argv)
     int rc = cli_load(&a.flags, !a.to, &config);
     if (rc)
         return rc;
-    struct buf call = {0};
-    if (!hex_decode(a.call, strlen(a.call), &call) || !call.len) {
+    struct buf call = {0}, input = {0};
+    struct err err = {0};
+    if (read_call(&a, &input, &err)) {
+        rc = cli_fail(&err);
+    } else if (!hex_decode(a.call, strlen(a.call), &call) || !call.len) {
         fprintf(stderr, "txrelay: the call '%.40s' is not hexadecimal bytes\n", a.call);
         rc = EXIT_USAGE;
     } else {
         rc = a.to ? enqueue_to(&a) : enqueue_sql(&a, config.file->database.url, &call);
     }
     buf_done(&call);
+    buf_done(&input);
     config_done(&config);
     return rc;
 }

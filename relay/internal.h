@@ -82,7 +82,8 @@ struct service {
     bool following;
     uint64_t follow_next; /* the next finalized height the node will report */
     uint64_t stale_since_ms;
-    size_t ops; /* store requests in flight */
+    int down_code; /* the reason that was told last, while it is down */
+    size_t ops;    /* store requests in flight */
     size_t registering;
     unsigned closing; /* parts still closing */
     void (*stop_cb)(void *arg);

@@ -131,6 +131,14 @@ static void stale_line(struct service *s)
               s->name, (unsigned long long)((loop_now_ms(s->loop) - s->stale_since_ms) / 1000));
 }
 
+/* The store says what is new. At the start nothing was up before it; later a server that was away may be back
+ * as a standby. */
+static void tell_reason(struct service *s, const struct err *err)
+{
+    s->down_code = err->code;
+    log_warn("database.down", "code=%s text=\"%s\"", err_name(err->code), err->text);
+}
+
 static void on_health(void *arg)
 {
     struct service *s = arg;
@@ -145,9 +153,13 @@ static void on_store_state(void *arg, enum store_state state, const struct err *
     struct service *s = arg;
     bool up = state == STORE_UP;
     bool permanent = err && err_class(err->code) == ERR_CLASS_PERMANENT;
-    if (up == s->store_up && !permanent)
+    if (up == s->store_up && !permanent) {
+        if (!up && err && err->code != s->down_code)
+            tell_reason(s, err);
         return;
+    }
     s->store_up = up;
+    s->down_code = 0;
     if (up) {
         s->was_up = true;
         log_info("database.up", "relay=%s", s->name);
@@ -155,7 +167,7 @@ static void on_store_state(void *arg, enum store_state state, const struct err *
     } else {
         s->stale_since_ms = loop_now_ms(s->loop);
         if (err)
-            log_warn("database.down", "code=%s text=\"%s\"", err_name(err->code), err->text);
+            tell_reason(s, err);
         stale_line(s);
         loop_timer_at(s->health, loop_now_ms(s->loop) + HEALTH_MS);
     }

@@ -44,6 +44,7 @@ void conn__move(struct conn *c, enum conn_state state)
 
 void conn__deadline(struct conn *c, uint64_t ms)
 {
+    c->deadline_ms = ms;
     loop_timer_at(c->timer, loop_now_ms(c->loop) + ms);
 }
 
@@ -56,16 +57,16 @@ static void on_timer(void *arg)
     switch (c->state) {
     case CONN_RESOLVE_WAIT:
         loop_resolve_cancel(&c->resolve);
-        err_set(&err, ERR_DB_UNAVAILABLE, "name \"%s\" does not resolve within %u ms",
-                c->dsn.hosts[c->host].host, c->config.connect_timeout_ms);
+        err_set(&err, ERR_DB_UNAVAILABLE, "name \"%s\" does not resolve within %llu ms",
+                c->dsn.hosts[c->host].host, (unsigned long long)c->deadline_ms);
         conn__address_failed(c, &err);
         return;
     case CONN_CONNECT_WAIT:
     case CONN_SETUP_WAIT: {
         const char *host = PQhost(c->pg);
         const char *port = PQport(c->pg);
-        err_set(&err, ERR_DB_UNAVAILABLE, "no answer from \"%s\" port %s within %u ms", host ? host : "",
-                port ? port : "", c->config.connect_timeout_ms);
+        err_set(&err, ERR_DB_UNAVAILABLE, "no answer from \"%s\" port %s within %llu ms", host ? host : "",
+                port ? port : "", (unsigned long long)c->deadline_ms);
         conn__address_failed(c, &err);
         return;
     }

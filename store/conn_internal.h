@@ -89,6 +89,7 @@ struct conn {
     int backend_pid;
 
     struct loop_timer *timer; /* deadline of the state; in UP: of the next answer */
+    uint64_t deadline_ms;     /* how long the timer was set for */
     uint64_t answer_deadline_ms;
     struct backoff backoff;
     struct rng rng;

@@ -71,6 +71,8 @@ static void setup_start(struct conn *c)
         conn__up(c);
         return;
     }
+    if (c->config.setup_timeout_ms)
+        conn__deadline(c, c->config.setup_timeout_ms);
     new_steps(c, c->setup_count);
     for (size_t i = 0; i < c->step_count; i++)
         conn__submit(c, &c->steps[i].query, NULL, c->setup[i], 0, NULL, 0, on_setup);
@@ -96,7 +98,9 @@ static void judge_probe(struct conn *c, const struct conn_result *r, struct err 
         err_set(
             err, ERR_DB_POOLER,
             "\"%s\" port %s is a connection pooler (told backend %d, got %d): locks and LISTEN need a direct "
-            "connection to the server; give one, or set use_lock = off",
+            "connection to the server. Give one; a relay may also do without locks (database.use_lock: "
+            "false, "
+            "and a direct database.listen_url)",
             PQhost(c->pg), PQport(c->pg), told, pid);
 }
 

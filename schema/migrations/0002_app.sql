@@ -119,6 +119,36 @@ BEGIN
 END
 $$;
 
+-- The server has one notification queue, of 8 GiB, for all databases, and keeps what the slowest listener has not read:
+-- one that sits in a transaction fills it for everybody, and a commit that notifies fails when it is full. Whatever is
+-- told here is found without as well, by polls and scans. So from a quarter on nobody is told anything; the rest is the
+-- room for transactions that stay open. Relays look (queue_look) and leave what they saw here: to ask for the usage may
+-- mean to remove the files that were read at last, which is not a writer's to wait for.
+CREATE TABLE txrelay.notify_queue (
+    one  boolean PRIMARY KEY DEFAULT true CHECK (one),
+    shut boolean NOT NULL DEFAULT false
+) WITH (fillfactor = 10);
+INSERT INTO txrelay.notify_queue DEFAULT VALUES;
+
+-- By its key: some who ask have sequential scans off, and a plan with one would be dear enough to be compiled.
+CREATE FUNCTION txrelay.queue_has_room() RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RETURN NOT EXISTS (SELECT FROM notify_queue q WHERE q.one AND q.shut);
+END
+$$;
+
+-- How full it is, asked by each relay's listener every ten seconds.
+CREATE FUNCTION txrelay.queue_look() RETURNS float8
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_usage float8 := pg_notification_queue_usage();
+BEGIN
+    UPDATE notify_queue q SET shut = NOT q.shut WHERE q.one AND q.shut <> (v_usage >= 0.25);
+    RETURN v_usage;
+END
+$$;
+
 -- The doorbell (README). The lock says whether the leader is awake: no flag, no snapshot, no race. Shared and until
 -- the end of the transaction, so an open transaction keeps its leader awake; taken again by a second enqueue it
 -- costs no further lock. Outside of a sleeping leader's first wake-up no commit carries a NOTIFY.
@@ -127,7 +157,7 @@ $$;
 CREATE FUNCTION txrelay.tell_outbox(p_account int) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
-    IF current_setting('txrelay.notify', true) IS DISTINCT FROM 'off' THEN
+    IF current_setting('txrelay.notify', true) IS DISTINCT FROM 'off' AND queue_has_room() THEN
         PERFORM pg_notify('outbox_wake', p_account::text);
     END IF;
 END
@@ -437,9 +467,9 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET
         SELECT g.id, g.account, g.outcome, g.error, g.attempts, p_epoch, g.key, g.creator, g.call, g.created_at
         FROM gone g RETURNING 1
     ), told AS (
-        SELECT pg_notify('pending_tx_removed', json_build_object('account_id',
+        SELECT CASE WHEN (SELECT queue_has_room()) THEN pg_notify('pending_tx_removed', json_build_object('account_id',
             (SELECT '0x' || encode(a.account_id, 'hex') FROM accounts a WHERE a.account = g.account),
-            'nonce', NULL, 'id', g.id, 'outcome', g.outcome)::text)
+            'nonce', NULL, 'id', g.id, 'outcome', g.outcome)::text) END
         FROM gone g
     )
     SELECT count(*) FROM told
@@ -644,6 +674,7 @@ $$;
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA txrelay FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA txrelay FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION txrelay.queue_look TO txrelay_relay;
 GRANT SELECT ON txrelay.transactions, txrelay.leader_state, txrelay.blocked_accounts TO txrelay_app, txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.enqueue, txrelay.enqueue_many, txrelay.cancel, txrelay.bump, txrelay.status,
     txrelay.history TO txrelay_app, txrelay_relay;

@@ -134,9 +134,11 @@ $$;
 CREATE FUNCTION txrelay.tell_leader(a txrelay.accounts) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
-    PERFORM pg_notify('leader_change', json_build_object('account', a.account,
-        'account_id', '0x' || encode(a.account_id, 'hex'), 'holder', a.claimant, 'address', a.claimant_address,
-        'epoch', a.epoch)::text);
+    IF queue_has_room() THEN
+        PERFORM pg_notify('leader_change', json_build_object('account', a.account,
+            'account_id', '0x' || encode(a.account_id, 'hex'), 'holder', a.claimant, 'address', a.claimant_address,
+            'epoch', a.epoch)::text);
+    END IF;
 END
 $$;
 
@@ -435,7 +437,9 @@ BEGIN
         reborn = t.reborn OR t.hold IS NOT DISTINCT FROM 'reaped',
         transaction_version = CASE WHEN t.hold IS DISTINCT FROM 'transaction_version' THEN t.transaction_version END
         WHERE t.account = v_account;
-    PERFORM pg_notify('outbox_wake', v_account::text);
+    IF queue_has_room() THEN
+        PERFORM pg_notify('outbox_wake', v_account::text);
+    END IF;
 END
 $$;
 
@@ -512,7 +516,9 @@ BEGIN
             v_policy ->> 'tip_start', v_policy ->> 'tip_cap'), 'Lower the one or raise the other.');
     END IF;
     UPDATE accounts t SET policy = v_policy WHERE t.account = v_account;
-    PERFORM pg_notify('outbox_wake', v_account::text);
+    IF queue_has_room() THEN
+        PERFORM pg_notify('outbox_wake', v_account::text);
+    END IF;
     RETURN v_policy;
 END
 $$;

@@ -747,6 +747,7 @@ RETURNS bigint[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
+    v_tell boolean := queue_has_room();
     v_ended bigint[];
 BEGIN
     WITH gone AS (
@@ -795,10 +796,12 @@ BEGIN
             g.created_at, g.admitted_at, coalesce(g.in_block_at, CASE WHEN g.block IS NOT NULL THEN v_now END), v_now
         FROM gone g ORDER BY g.nonce
     ), told AS (
-        SELECT g.nonce, CASE WHEN (g.becomes, g.last, g.block) IS DISTINCT FROM (g.state, g.hash, g.block_hash)
+        SELECT g.nonce, CASE WHEN v_tell AND (g.becomes, g.last, g.block) IS DISTINCT FROM (g.state, g.hash, g.block_hash)
                 THEN pg_notify('pending_tx_update', change_text(g.account_id, g.nonce, g.last, g.becomes, g.creator, v_now,
                     g.id, g.block))::text END,
-            pg_notify('pending_tx_removed', removal_text(g.account_id, g.nonce, g.id, g.outcome)) FROM gone g
+            CASE WHEN v_tell THEN pg_notify('pending_tx_removed', removal_text(g.account_id, g.nonce, g.id, g.outcome))::text
+                END
+        FROM gone g
     )
     SELECT array_agg(t.nonce) INTO v_ended FROM told t;
     RETURN coalesce(v_ended, '{}');
@@ -840,7 +843,9 @@ DECLARE
     v_count int := batch_size('leader_requeue', cardinality(p_nonces), cardinality(p_hashes),
         cardinality(p_block_hashes), cardinality(p_block_numbers), cardinality(p_indexes), cardinality(p_outcomes),
         cardinality(p_errors), cardinality(p_fees));
+    v_tell boolean := queue_has_room();
     v_found bigint;
+    v_told bigint;
     v_bad record;
 BEGIN
     PERFORM check_nonces('leader_requeue', p_nonces);
@@ -914,8 +919,9 @@ BEGIN
             g.deadline_block, g.retries - (g.included IS NOT NULL)::int, g.attempts, g.created_at
         FROM gone g
     )
-    SELECT count(pg_notify('pending_tx_removed', removal_text(g.account_id, g.nonce, g.id, NULL))::text) INTO v_found
-        FROM gone g;
+    SELECT count(*), count(CASE WHEN v_tell
+            THEN pg_notify('pending_tx_removed', removal_text(g.account_id, g.nonce, g.id, NULL))::text END)
+        INTO v_found, v_told FROM gone g;
     IF v_found <> v_count THEN
         PERFORM batch_changed('leader_requeue', 'pending_transactions', v_found, v_count);
     END IF;

@@ -9,9 +9,11 @@
 CREATE FUNCTION txrelay.pending_new() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
-    PERFORM pg_notify('pending_tx_new', change_text(n.account_id, n.nonce, n.hash, n.state, n.creator, n.updated_at, n.id,
-        NULL))
-    FROM new_rows n;
+    IF queue_has_room() THEN
+        PERFORM pg_notify('pending_tx_new', change_text(n.account_id, n.nonce, n.hash, n.state, n.creator, n.updated_at,
+            n.id, NULL))
+        FROM new_rows n;
+    END IF;
     RETURN NULL;
 END
 $$;
@@ -20,11 +22,13 @@ $$;
 CREATE FUNCTION txrelay.pending_update() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_nestloop = off AS $$
 BEGIN
-    PERFORM pg_notify('pending_tx_update', change_text(n.account_id, n.nonce, n.hash, n.state, n.creator, n.updated_at,
-        n.id, n.block_hash))
-    FROM new_rows n JOIN old_rows o USING (account, nonce)
-    WHERE n.state <> o.state OR n.hash <> o.hash OR n.block_hash IS DISTINCT FROM o.block_hash
-       OR n.id IS DISTINCT FROM o.id;
+    IF queue_has_room() THEN
+        PERFORM pg_notify('pending_tx_update', change_text(n.account_id, n.nonce, n.hash, n.state, n.creator, n.updated_at,
+            n.id, n.block_hash))
+        FROM new_rows n JOIN old_rows o USING (account, nonce)
+        WHERE n.state <> o.state OR n.hash <> o.hash OR n.block_hash IS DISTINCT FROM o.block_hash
+           OR n.id IS DISTINCT FROM o.id;
+    END IF;
     RETURN NULL;
 END
 $$;

@@ -133,9 +133,9 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET
         SELECT g.id, g.account, NULL, g.outcome, g.error, p_epoch, g.key, g.creator, g.extrinsic, g.created_at
         FROM gone g RETURNING 1
     ), told AS (
-        SELECT pg_notify('pending_tx_removed', json_build_object('account_id',
+        SELECT CASE WHEN (SELECT queue_has_room()) THEN pg_notify('pending_tx_removed', json_build_object('account_id',
             (SELECT '0x' || encode(a.account_id, 'hex') FROM accounts a WHERE a.account = g.account),
-            'nonce', NULL, 'id', g.id, 'outcome', g.outcome)::text)
+            'nonce', NULL, 'id', g.id, 'outcome', g.outcome)::text) END
         FROM gone g
     )
     SELECT count(*) FROM told

@@ -13,7 +13,7 @@ RELAY = APP | {'relay_register', 'leader_claim', 'leader_renew', 'leader_release
                'account_pause', 'account_resume', 'account_reconcile', 'leader_adopt', 'leader_snapshot', 'leader_outbox', 'leader_admit', 'leader_attempt',
                'leader_state', 'leader_finish', 'leader_reject', 'leader_requeue', 'leader_fill', 'leader_nonce',
                'leader_cleanup', 'leader_look', 'leader_due', 'leader_account', 'leader_signed', 'leader_note',
-               'leader_admit_signed', 'account_policy', 'ensure_partitions', 'drop_partitions'}
+               'leader_admit_signed', 'account_policy', 'queue_look', 'ensure_partitions', 'drop_partitions'}
 VIEWS = {'schema_version', 'transactions', 'leader_state', 'blocked_accounts', 'follow_accounts', 'follow_pending',
          'follow_finished', 'follow_kept'}
 READABLE = {

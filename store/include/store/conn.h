@@ -29,6 +29,8 @@ struct conn_config {
                          * the callback sees the last result, or the first error */
     uint32_t connect_timeout_ms; /* per address, default 5000 */
     uint32_t
+        setup_timeout_ms; /* for `setup`, on an address that has answered; 0: what is left of the other */
+    uint32_t
         answer_timeout_ms; /* 0: none. Queries in flight and no result for so long: the session is dropped */
     uint32_t backoff_base_ms, backoff_cap_ms; /* default 50, 5000 */
     void (*on_up)(void *arg);

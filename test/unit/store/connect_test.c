@@ -241,6 +241,29 @@ static void test_setup_fails(void **state)
     end(&x);
 }
 
+/* Setup has the rest of the address's time, or its own: the first LISTEN behind a long backlog takes seconds.
+ */
+static void test_setup_slow(void **state)
+{
+    (void)state;
+    static const uint32_t own[] = {0, 300, 20000};
+    static const char *const said[] = {"within 500 ms", "within 300 ms", NULL};
+    const char *setup[] = {"SELECT pg_sleep(0.8)", NULL};
+    for (int i = 0; i < 3; i++) {
+        struct ctx x;
+        begin(&x, dsn("host=127.0.0.1 port=%d user=postgres", port));
+        x.config.setup = setup;
+        x.config.connect_timeout_ms = 500;
+        x.config.setup_timeout_ms = own[i];
+        start(&x);
+        WAIT_FOR(x.l, x.f.ups || x.f.downs);
+        assert_int_equal(x.f.ups, !said[i]);
+        if (said[i])
+            assert_non_null(strstr(x.f.down_err.text, said[i]));
+        end(&x);
+    }
+}
+
 /* ---- TLS ---- */
 
 static void test_tls(void **state)
@@ -377,11 +400,12 @@ static void test_pooler(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hosts),     cmocka_unit_test(test_dsn_errors),
-        cmocka_unit_test(test_silent),    cmocka_unit_test(test_denied),
-        cmocka_unit_test(test_read_only), cmocka_unit_test(test_setup_fails),
-        cmocka_unit_test(test_tls),       cmocka_unit_test(test_tls_big),
-        cmocka_unit_test(test_pooler),    cmocka_unit_test(test_refused_then_next),
+        cmocka_unit_test(test_hosts),      cmocka_unit_test(test_dsn_errors),
+        cmocka_unit_test(test_silent),     cmocka_unit_test(test_denied),
+        cmocka_unit_test(test_read_only),  cmocka_unit_test(test_setup_fails),
+        cmocka_unit_test(test_tls),        cmocka_unit_test(test_tls_big),
+        cmocka_unit_test(test_pooler),     cmocka_unit_test(test_refused_then_next),
+        cmocka_unit_test(test_setup_slow),
     };
     return cmocka_run_group_tests(tests, suite_setup, suite_teardown);
 }
