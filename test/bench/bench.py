@@ -61,7 +61,7 @@ def parse():
     p.add_argument('--schemes', default='sr25519,ed25519', help='relay: of the accounts')
     p.add_argument('--no-peers', action='store_true', help='relay: only ours and bare SQL')
     p.add_argument('--relay-rounds', type=int, default=5)
-    p.add_argument('--trust-signatures', action='store_true', help='relay: the chain checks none, for looking at the relay alone')
+    p.add_argument('--trust-signatures', action='store_true', help='relay: the chain checks none in any of the runs')
     p.add_argument('--window', type=int, help='relay: manager.window, else its default')
     p.add_argument('--batch', type=int, help='relay: manager.batch')
     p.add_argument('--unanswered', type=int, help='relay: manager.unanswered')

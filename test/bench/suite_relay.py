@@ -26,18 +26,18 @@ def manager_settings(args):
     return {**ERAS, **{k: v for k, v in pairs.items() if v}}
 
 
-def chain_options(args):
-    return CHAIN + (('--trust-signatures',) if args.trust_signatures else ())
+def chain_options(trust):
+    return CHAIN + (('--trust-signatures',) if trust else ())
 
 
 class Run:
     """One drain of `count` rows over `account_count` accounts."""
 
-    def __init__(self, server, args, account_count, count, call, scheme='sr25519'):
+    def __init__(self, server, args, account_count, count, call, scheme='sr25519', trust=False):
         self.pg, self.count, self.args = server.fresh(), count, args
         self.directory = proc.make_dir('txbench-')
         self.accounts = many_accounts(account_count, scheme)
-        self.node = chain(self.directory, *chain_options(args), accounts=self.accounts)
+        self.node = chain(self.directory, *chain_options(trust), accounts=self.accounts)
         self.relay = Relay(self.directory, 'drain', self.pg.dsn, [self.node.ws], self.accounts,
                            manager=manager_settings(args))
         self.relay.start()  # registers the accounts; then everything is laid out for the measured start
@@ -51,7 +51,7 @@ class Run:
     def cpu(self):
         relay = stat_fields(self.relay.process.pid)
         return {'relay user': int(relay[11]) / TICKS, 'relay system': int(relay[12]) / TICKS,
-                'Postgres': children_cpu_s(self.pg.postmaster), 'chain (verifies each)': cpu_s(self.node.process.pid)}
+                'Postgres': children_cpu_s(self.pg.postmaster), 'chain': cpu_s(self.node.process.pid)}
 
     def drain(self):
         seen = len(self.relay.text())
@@ -101,17 +101,19 @@ def signing():
 
 
 class Cell:
-    """Accounts, call bytes and scheme, with what was measured of them."""
+    """Accounts, call bytes and scheme, with what was measured of them. unchecked: the same as that cell, with a chain that
+    takes signatures as they are; bare SQL has no chain at all, so both are told beside it."""
 
-    def __init__(self, accounts, size, scheme):
-        self.accounts, self.size, self.scheme = accounts, size, scheme
-        self.name = f'{accounts} account{"s" if accounts > 1 else ""}, {size} B, {scheme}'
+    def __init__(self, accounts, size, scheme, trust=False, unchecked=None):
+        self.accounts, self.size, self.scheme, self.unchecked = accounts, size, scheme, unchecked
+        self.trust = trust or unchecked is not None
+        self.name = f'{accounts} account{"s" if accounts > 1 else ""}, {size} B, {scheme}' + (', unchecked' if self.trust else '')
         self.rates = {'relay': [], **{k: [] for k in BARE}}
         self.last, self.lost = {}, 0
 
     def measure(self, server, args, with_bare):
         call = call_of(self.size)
-        got = Run(server, args, self.accounts, args.count, call, self.scheme).drain()
+        got = Run(server, args, self.accounts, args.count, call, self.scheme, self.trust).drain()
         self.rates['relay'].append(got['tx_per_s'])
         self.lost += got['cost']['leads_lost']
         progress(self.name, got['tx_per_s'])
@@ -122,29 +124,35 @@ class Cell:
             progress(f'  bare SQL, {kind}', floor['tx_per_s'])
             self.last['bare'][kind] = floor
 
+    def bare(self, kind):
+        return (self.unchecked or self).rates[kind]
+
     def to_bare(self, kind):
-        return spread([a / b for a, b in zip(self.rates['relay'], self.rates[kind])])
+        return spread([a / b for a, b in zip(self.rates['relay'], self.bare(kind))])
 
     def as_json(self):
         measured = {k: v for k, v in self.rates.items() if v}
         return {'tx_per_s': {k: spread(v) for k, v in measured.items()}, 'all': measured,
-                'relay_to': {k: self.to_bare(k) for k in BARE if self.rates[k]}, **self.last}
+                'relay_to': {k: self.to_bare(k) for k in BARE if self.bare(k)}, **self.last}
 
     def row(self):
         cpu = self.last['cost']['cpu_us_per_tx']
-        us = '/'.join(f'{v:.0f}' for v in (cpu['relay user'] + cpu['relay system'], cpu['Postgres'], cpu['chain (verifies each)']))
-        ratios = [show(self.to_bare(k)) if self.rates[k] else '' for k in BARE]
+        us = '/'.join(f'{v:.0f}' for v in (cpu['relay user'] + cpu['relay system'], cpu['Postgres'], cpu['chain']))
+        ratios = [show(self.to_bare(k)) if self.bare(k) else '' for k in BARE]
         return [self.name, show(spread(self.rates['relay']), 0), *ratios, us, f'{self.last["cost"]["wal_bytes_per_tx"]:.0f}',
                 f'{self.last["cost"]["peak_memory_kb"] / 1024:.0f}', self.lost]
 
 
 def cells_of(args):
     sizes, schemes = [int(n) for n in args.calls.split(',')], args.schemes.split(',')
-    return [Cell(int(a), size, scheme) for a, size, scheme in itertools.product(args.accounts.split(','), sizes, schemes)]
+    cells = [Cell(int(a), size, scheme, args.trust_signatures)
+             for a, size, scheme in itertools.product(args.accounts.split(','), sizes, schemes)]
+    return cells + [Cell(c.accounts, c.size, c.scheme, unchecked=c) for c in cells
+                    if c.scheme == 'sr25519' and c.size == PEER_CALL_BYTES and not c.trust]
 
 
 def measure_peer(server, npm, kind, into, args):
-    into.append(npm.rate(server, kind, args.api_seconds, PEER_CALL_BYTES - 4, chain_options(args)))
+    into.append(npm.rate(server, kind, args.api_seconds, PEER_CALL_BYTES - 4, chain_options(args.trust_signatures)))
     progress(KINDS[kind], into[-1]['tx_per_s'])
 
 
@@ -187,7 +195,7 @@ def run(server, args):
     npm = Peers() if kinds else None
     peers = {k: [] for k in kinds}
     for n in range(args.relay_rounds):
-        jobs = [lambda c=c: c.measure(server, args, c.scheme == 'sr25519') for c in cells]
+        jobs = [lambda c=c: c.measure(server, args, c.scheme == 'sr25519' and not c.unchecked) for c in cells]
         jobs += [lambda k=k: measure_peer(server, npm, k, peers[k], args) for k in kinds]
         for i in range(len(jobs)):  # each round begins elsewhere, so that a slow minute hits another one
             jobs[(i + n * 5) % len(jobs)]()
