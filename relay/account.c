@@ -7,11 +7,13 @@
 #include "base/log.h"
 #include "internal.h"
 
-static void rearm(struct account *a)
+void account_rearm(struct account *a)
 {
     uint64_t next = manager_deadline(a->manager);
     if (a->wake.deadline_ms < next)
         next = a->wake.deadline_ms;
+    if (calm_deadline(&a->calm) < next)
+        next = calm_deadline(&a->calm);
     if (next == UINT64_MAX)
         loop_timer_stop(a->timer);
     else
@@ -23,10 +25,13 @@ static void on_timer(void *arg)
     struct account *a = arg;
     uint64_t now = loop_now_ms(a->service->loop);
     if (a->wake.deadline_ms <= now)
-        account_wake(a, WAKE_EV_TICK);
+        account_wake(a, a->wake.state == WAKE_ASLEEP && !calm_poll(&a->calm, now) ? WAKE_EV_COVERED
+                                                                                  : WAKE_EV_TICK);
     if (manager_deadline(a->manager) <= now)
         account_event(a, &(struct manager_event){.type = MANAGER_EV_TICK});
-    rearm(a); /* a timer that fired is not armed, and maybe nothing was due yet */
+    if (calm_due(&a->calm, now)) /* the manager rests, and does not know of it */
+        account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOK});
+    account_rearm(a); /* a timer that fired is not armed, and maybe nothing was due yet */
 }
 
 void account_init(struct account *a, struct service *s, int index, const struct service_account *config)
@@ -143,10 +148,11 @@ void account_event(struct account *a, const struct manager_event *ev)
         else
             unasked = true;
     }
-    rearm(a);
+    account_rearm(a);
     if (unasked)
-        account_event(
-            a, &(struct manager_event){.type = MANAGER_EV_LOOKED, .next_ms = calm_left(&a->calm, now)});
+        account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOKED,
+                                                 .next_ms = calm_left(&a->calm, now),
+                                                 .rest_ms = ROUND_REST_MS});
 }
 
 void account_wake(struct account *a, enum wake_event ev)
@@ -154,8 +160,6 @@ void account_wake(struct account *a, enum wake_event ev)
     enum wake_state before = a->wake.state;
     uint64_t now = loop_now_ms(a->service->loop);
     unsigned fx = wake_step(&a->wake, now, ev);
-    if (before == WAKE_ASLEEP && ev == WAKE_EV_TICK && fx & WAKE_FX_FETCH && !calm_poll(&a->calm, now))
-        fx = wake_step(&a->wake, now, WAKE_EV_NONE); /* the rounds look for what nobody rings for */
     if (fx & WAKE_FX_DISARM)
         account_disarm(a);
     bool tired = before == WAKE_POLL && ev == WAKE_EV_TICK && a->wake.poll_ms == WAKE_POLL_MAX_MS;
@@ -163,7 +167,7 @@ void account_wake(struct account *a, enum wake_event ev)
         account_fetch(a); /* the wake core waits for an answer until it is reset */
     if (fx & WAKE_FX_ARM)
         account_arm(a);
-    rearm(a);
+    account_rearm(a);
     /* From here on enqueue rings, so what the look finds is all there is: it tells when to wake by itself. */
     if (a->wake.state == WAKE_ASLEEP && before == WAKE_RECHECK_WAIT)
         account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOK});

@@ -99,6 +99,7 @@ void account_demote(struct account *a, const char *reason);
 void account_event(struct account *a,
                    const struct manager_event *ev); /* step the manager, carry the effects out */
 void account_wake(struct account *a, enum wake_event ev);
+void account_rearm(struct account *a); /* its timer, for what comes first */
 bool account_gate(struct account *a);
 void account_lost(struct account *a,
                   int code); /* a fenced write failed: tell the election if it means that */

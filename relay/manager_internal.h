@@ -180,8 +180,8 @@ struct nset {
 };
 
 struct hash_entry {
-    uint64_t key;    /* first 8 bytes of the hash */
-    uint64_t nonce1; /* nonce + 1; 0: free */
+    uint32_t key;   /* of the hash; 0: free */
+    uint32_t nonce; /* its low bits: rows are never so many */
 };
 
 struct admitting {

@@ -1,6 +1,6 @@
 /* Rows by nonce in a ring, sets of nonces as bitmaps with two summary levels (so that "the lowest unsent
  * nonce" costs the same with ten rows and with a million), and the table of all hashes, open addressing
- * on the first eight bytes. Everything is O(1) amortised for each row. */
+ * on their first bytes. Everything is O(1) amortised for each row. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,23 +174,24 @@ struct row *manager__at(const struct manager *m, uint64_t nonce)
 
 /* ---- hashes ---- */
 
-static uint64_t key_of(const uint8_t hash[32])
+/* Of the first eight bytes. A hash is random already; the product spreads what a test makes up. */
+static uint32_t key_of(const uint8_t hash[32])
 {
-    uint64_t key;
-    memcpy(&key, hash, sizeof(key));
-    return key;
+    uint64_t bytes;
+    memcpy(&bytes, hash, sizeof(bytes));
+    uint32_t key = (uint32_t)(bytes * 0x9e3779b97f4a7c15u >> 32);
+    return key ? key : 1;
 }
 
-/* A hash is random already; the product spreads what a test makes up. */
-static size_t home(const struct manager *m, uint64_t key)
+static size_t home(const struct manager *m, uint32_t key)
 {
-    return (size_t)(key * 0x9e3779b97f4a7c15u >> 20) & (m->table_cap - 1);
+    return key & (m->table_cap - 1);
 }
 
 static void table_put(struct manager *m, struct hash_entry e)
 {
     size_t i = home(m, e.key);
-    while (m->table[i].nonce1)
+    while (m->table[i].key)
         i = (i + 1) & (m->table_cap - 1);
     m->table[i] = e;
 }
@@ -203,44 +204,44 @@ void manager__hash_add(struct manager *m, const uint8_t hash[32], uint64_t nonce
         m->table_cap = old_cap ? old_cap * 2 : 1024;
         m->table = xcalloc(m->table_cap, sizeof(*m->table));
         for (size_t i = 0; i < old_cap; i++)
-            if (old[i].nonce1)
+            if (old[i].key)
                 table_put(m, old[i]);
         free(old);
     }
     m->table_count++;
-    table_put(m, (struct hash_entry){key_of(hash), nonce + 1});
+    table_put(m, (struct hash_entry){key_of(hash), (uint32_t)nonce});
 }
 
 /* Linear probing without tombstones: what follows the gap moves into it when its home allows. */
 void manager__hash_remove(struct manager *m, const uint8_t hash[32], uint64_t nonce)
 {
     size_t mask = m->table_cap - 1;
-    uint64_t key = key_of(hash);
+    uint32_t key = key_of(hash);
     size_t i = home(m, key);
-    while (m->table[i].key != key || m->table[i].nonce1 != nonce + 1) {
-        INVARIANT(m->table[i].nonce1);
+    while (m->table[i].key != key || m->table[i].nonce != (uint32_t)nonce) {
+        INVARIANT(m->table[i].key);
         i = (i + 1) & mask;
     }
-    for (size_t k = (i + 1) & mask; m->table[k].nonce1; k = (k + 1) & mask) {
+    for (size_t k = (i + 1) & mask; m->table[k].key; k = (k + 1) & mask) {
         size_t want = home(m, m->table[k].key);
         if (((k - want) & mask) >= ((k - i) & mask)) {
             m->table[i] = m->table[k];
             i = k;
         }
     }
-    m->table[i].nonce1 = 0;
+    m->table[i].key = 0;
     m->table_count--;
 }
 
 struct row *manager__by_hash(const struct manager *m, const uint8_t hash[32])
 {
-    uint64_t key = key_of(hash);
+    uint32_t key = key_of(hash);
     if (!m->table_cap)
         return NULL;
-    for (size_t i = home(m, key); m->table[i].nonce1; i = (i + 1) & (m->table_cap - 1)) {
+    for (size_t i = home(m, key); m->table[i].key; i = (i + 1) & (m->table_cap - 1)) {
         if (m->table[i].key != key)
             continue;
-        struct row *row = manager__at(m, m->table[i].nonce1 - 1);
+        struct row *row = m->slots[m->table[i].nonce & (m->cap - 1)];
         if (row && manager__row_knows(row, hash, NULL))
             return row;
     }

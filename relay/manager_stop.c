@@ -112,7 +112,7 @@ void manager__looked(struct manager *m, const struct manager_event *ev)
     if (!m->look_out)
         return;
     m->look_out = false;
-    uint64_t wait = ev->failed ? LOOK_RETRY_MS : m->config.look_ms;
+    uint64_t wait = ev->failed ? LOOK_RETRY_MS : ev->rest_ms ? ev->rest_ms : m->config.look_ms;
     if (!ev->failed && ev->next_ms < wait)
         wait = ev->next_ms + 1;
     m->look_at = m->now + wait;

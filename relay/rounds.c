@@ -103,3 +103,16 @@ uint64_t calm_left(const struct calm *c, uint64_t now)
         return UINT64_MAX;
     return c->next_ms > now ? c->next_ms - now : 0;
 }
+
+uint64_t calm_deadline(const struct calm *c)
+{
+    return c->looks ? UINT64_MAX : c->next_ms;
+}
+
+bool calm_due(struct calm *c, uint64_t now)
+{
+    if (calm_deadline(c) > now)
+        return false;
+    c->next_ms = UINT64_MAX;
+    return true;
+}

@@ -43,6 +43,8 @@ static void tell(struct account *a, uint64_t asked_at, const struct store_want *
         account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOK});
     if (fx & CALM_FX_RING && a->wake.state == WAKE_ASLEEP) /* else it is about to ask, or wants none */
         account_wake(a, WAKE_EV_RING);
+    if (calm_deadline(&a->calm) != UINT64_MAX)
+        account_rearm(a);
 }
 
 static void answered(struct store_req *req)

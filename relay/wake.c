@@ -75,6 +75,7 @@ static unsigned waiting(struct wake *w, uint64_t now, enum wake_event ev)
         return WAKE_FX_NONE;
     case WAKE_EV_WANT:
     case WAKE_EV_TICK:
+    case WAKE_EV_COVERED:
     case WAKE_EV_CONTROL_LOST:
     case WAKE_EV_RESET:
         return WAKE_FX_NONE;
@@ -106,6 +107,8 @@ unsigned wake_step(struct wake *w, uint64_t now, enum wake_event ev)
     case WAKE_ASLEEP:
         if (ev == WAKE_EV_RING || (ev == WAKE_EV_TICK && now >= w->deadline_ms))
             return fetch(w, WAKE_FETCH_WAIT);
+        if (ev == WAKE_EV_COVERED && w->state == WAKE_ASLEEP)
+            wait_until(w, WAKE_ASLEEP, now + WAKE_REST_MS);
         return WAKE_FX_NONE;
     }
     UNREACHABLE();

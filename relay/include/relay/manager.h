@@ -266,6 +266,7 @@ struct manager_event {
     uint64_t reserved;
     const struct manager_stop *stops;
     uint64_t next_ms; /* looked: until the table's next deadline or not_before; UINT64_MAX: none */
+    uint32_t rest_ms; /* looked: until the next look, if not before; 0: look_ms of the configuration */
     const struct manager_written_row *written;
     const uint8_t (*hashes)[32];
     const struct manager_included *pooled; /* what this account signed, where ASK_POOL wants it */

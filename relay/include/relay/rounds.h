@@ -23,6 +23,7 @@ enum {
         3000, /* after an answer: an account whose turn does not come again by then asks by itself */
     ROUND_LOST_MS = 60000,  /* after a question: an answer that never comes must not end the asking */
     ROUND_AHEAD_MS = 10000, /* deadlines that are nearer are told */
+    ROUND_REST_MS = 10000,  /* so long an account that is covered does not ask itself whether it is */
 };
 
 /* ---- when ---- */
@@ -70,5 +71,8 @@ void calm_round_failed(struct calm *c);
 
 /* How long until the account asks by itself; UINT64_MAX: nothing in the table says when. */
 uint64_t calm_left(const struct calm *c, uint64_t now);
+/* The moment that a round told of, for a manager that rests; UINT64_MAX: none, or a look is on its way. */
+uint64_t calm_deadline(const struct calm *c);
+bool calm_due(struct calm *c, uint64_t now); /* it has come; says so once */
 
 #endif

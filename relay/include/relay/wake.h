@@ -33,6 +33,7 @@ enum wake_event {
     WAKE_EV_CONTROL_LOST, /* the session that held the doorbell is gone */
     WAKE_EV_RESET,        /* no longer leader */
     WAKE_EV_TICK,
+    WAKE_EV_COVERED, /* instead of a tick: the rounds look for what nobody rings for */
 };
 
 enum wake_effect { WAKE_FX_NONE = 0, WAKE_FX_FETCH = 1, WAKE_FX_ARM = 2, WAKE_FX_DISARM = 4 };
@@ -45,7 +46,13 @@ struct wake {
     uint64_t deadline_ms; /* UINT64_MAX: none */
 };
 
-enum { WAKE_POLL_MIN_MS = 1, WAKE_POLL_MAX_MS = 20, WAKE_NET_MS = 1000, WAKE_RETRY_MS = 200 };
+enum {
+    WAKE_POLL_MIN_MS = 1,
+    WAKE_POLL_MAX_MS = 20,
+    WAKE_NET_MS = 1000,
+    WAKE_REST_MS = 10000,
+    WAKE_RETRY_MS = 200
+};
 
 void wake_init(struct wake *w);
 /* One event; returns a set of wake_effect. */

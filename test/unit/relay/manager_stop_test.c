@@ -74,6 +74,14 @@ static void when_it_looks(void **state)
     assert_int_equal(manager_deadline(s->m), s->now + 200);
     tick(s);
     expect(s, MANAGER_FX_LOOK);
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .next_ms = UINT64_MAX, .rest_ms = 10000});
+    assert_int_equal(manager_deadline(s->m), s->now + 10000);
+    tick(s);
+    expect(s, MANAGER_FX_LOOK);
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .next_ms = 700, .rest_ms = 10000});
+    assert_int_equal(manager_deadline(s->m), s->now + 701);
+    tick(s);
+    expect(s, MANAGER_FX_LOOK);
     tick(s); /* no answer for a minute */
     expect(s, MANAGER_FX_LOOK);
     script_free(s);

@@ -153,6 +153,24 @@ static void a_time_that_comes(void **state)
     assert_false(calm_is(&c, START + 841));
 }
 
+/* A manager that rests hears of such a time once, and not while a look is on its way that tells it. */
+static void a_time_that_wakes_who_rests(void **state)
+{
+    (void)state;
+    struct calm c = calm_of(7);
+    assert_int_equal(calm_deadline(&c), UINT64_MAX);
+    calm_round(&c, START, START + SOON, false, false, 800);
+    assert_int_equal(calm_deadline(&c), START + 800);
+    assert_false(calm_due(&c, START + 799));
+    assert_true(calm_due(&c, START + 800));
+    assert_false(calm_due(&c, START + 801));
+    calm_round(&c, START, START + SOON, false, false, 900);
+    assert_true(calm_look(&c, START + 850, false));
+    assert_false(calm_due(&c, START + 900));
+    calm_looked(&c, START + 901, 7, 40);
+    assert_int_equal(calm_deadline(&c), START + 941);
+}
+
 /* While a round is on its way nobody asks beside it: a server that is slow would get a thousand questions
  * more. One that failed, or never came, leaves the account to itself. */
 static void a_round_on_its_way(void **state)
@@ -318,6 +336,7 @@ int main(void)
         cmocka_unit_test(the_rounds_must_have_it),
         cmocka_unit_test(only_time_goes_unasked),
         cmocka_unit_test(a_time_that_comes),
+        cmocka_unit_test(a_time_that_wakes_who_rests),
         cmocka_unit_test(a_round_on_its_way),
         cmocka_unit_test(what_is_found_is_a_reason_to_ask),
         cmocka_unit_test(an_answer_that_nobody_waits_for),

@@ -24,7 +24,11 @@ static void sleeps_when_there_is_nothing(void **state)
     assert_int_equal(w.state, WAKE_ASLEEP);
     assert_int_equal(w.deadline_ms, 3 + WAKE_NET_MS);
     assert_int_equal(wake_step(&w, 4, WAKE_EV_TICK), WAKE_FX_NONE);
+    assert_int_equal(wake_step(&w, 4, WAKE_EV_COVERED), WAKE_FX_NONE); /* others look for it */
+    assert_int_equal(w.deadline_ms, 4 + WAKE_REST_MS);
     assert_int_equal(wake_step(&w, 5, WAKE_EV_RING), WAKE_FX_FETCH);
+    assert_int_equal(wake_step(&w, 5, WAKE_EV_COVERED), WAKE_FX_NONE); /* a question is out: it stays so */
+    assert_int_equal(w.state, WAKE_FETCH_WAIT);
     assert_int_equal(wake_step(&w, 6, WAKE_EV_ROWS), WAKE_FX_DISARM);
     assert_int_equal(w.state, WAKE_OFF);
 }
