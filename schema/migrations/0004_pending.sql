@@ -107,6 +107,7 @@ $$;
 -- the other attempts at the same nonce, which may still be the ones that get in: first those with a call of their own
 -- (so many: earlier_own), then the fillers that were to stop one. earlier_death: where the last of their eras ends, -1: one
 -- is immortal. Those of a row that was signed elsewhere are its own alone: it may be at a nonce that another one used.
+CREATE TYPE txrelay.earlier_attempts AS (hashes bytea[], own int, death bigint);
 CREATE FUNCTION txrelay.leader_snapshot(p_account int, p_epoch bigint, p_after_nonce bigint, p_limit int)
 RETURNS TABLE (nonce bigint, id bigint, state text, hash bytea, attempt int, extrinsic bytea, call bytea,
     block_hash bytea, block_number bigint, era_birth bigint, era_death bigint, spec_version bigint,
@@ -121,18 +122,18 @@ BEGIN
     RETURN QUERY
     SELECT p.nonce, p.id, p.state::text, p.hash, p.attempt, t.extrinsic, p.call, p.block_hash, p.block_number,
            t.era_birth, t.era_death, t.spec_version, t.transaction_version, t.tip, t.block,
-           coalesce(e.hashes, '{}'), coalesce(e.own, 0)::int, coalesce(e.death, 0),
+           coalesce((p.earlier).hashes, '{}'), coalesce((p.earlier).own, 0), coalesce((p.earlier).death, 0),
            p.unknown, p.priority, p.deadline, p.creator, p.created_at, p.admitted_at, p.guard,
            p.max_tip, p.deadline_block, p.retries, t.filler, p.stop_outcome::text, p.stop_reason, p.signed
-    FROM (SELECT * FROM pending_transactions x WHERE x.account = p_account AND x.nonce > p_after_nonce
+    FROM (SELECT x.*, CASE WHEN x.attempt > 1 THEN -- few rows: what they cost is not for all to pay
+            (SELECT ROW(array_agg(t.hash ORDER BY t.filler IS NOT NULL, t.number), count(*) FILTER (WHERE t.filler IS NULL),
+                 CASE WHEN bool_or(t.era_death IS NULL) THEN -1 ELSE max(t.era_death) END)::earlier_attempts FROM attempts t
+             WHERE t.account = p_account AND t.nonce = x.nonce AND t.number < x.attempt
+                 AND (NOT x.signed OR t.id = x.id)) END AS earlier
+          FROM pending_transactions x WHERE x.account = p_account AND x.nonce > p_after_nonce
           ORDER BY x.account, x.nonce LIMIT p_limit) p
     CROSS JOIN LATERAL (SELECT * FROM attempts x WHERE x.account = p_account AND x.nonce = p.nonce
         AND x.number = p.attempt OFFSET 0) t
-    LEFT JOIN LATERAL (SELECT array_agg(x.hash ORDER BY x.filler IS NOT NULL, x.number) AS hashes,
-            count(*) FILTER (WHERE x.filler IS NULL) AS own,
-            CASE WHEN bool_or(x.era_death IS NULL) THEN -1 ELSE max(x.era_death) END AS death FROM attempts x
-        WHERE p.attempt > 1 AND x.account = p_account AND x.nonce = p.nonce AND x.number < p.attempt
-            AND (NOT p.signed OR x.id = p.id)) e ON true
     ORDER BY p.nonce;
 END
 $$;
@@ -205,7 +206,8 @@ DECLARE
 BEGIN
     SELECT array_agg(e.id), array_agg(e.outcome), array_agg(e.error) INTO v_ids, v_outcomes, v_errors FROM (
         SELECT c.id, 'cancelled'::tx_outcome AS outcome, 'cancelled by ' || c.asked_by AS error
-        FROM cancellations c JOIN outbox o ON o.id = c.id WHERE c.account = p_account
+        FROM cancellations c CROSS JOIN LATERAL (SELECT FROM outbox x WHERE x.id = c.id LIMIT 1) o
+        WHERE c.account = p_account
         UNION ALL
         (SELECT o.id, 'expired'::tx_outcome, format('the deadline %s passed before it was sent', o.deadline)
         FROM outbox o WHERE o.account = p_account AND o.deadline <= v_now
@@ -215,9 +217,8 @@ BEGIN
         PERFORM fence(p_account, p_epoch, 'update');
         PERFORM outbox_end(p_account, v_ids, v_outcomes, v_errors, p_epoch);
     END IF;
-    v_ids := ARRAY(SELECT c.id FROM cancellations c WHERE c.account = p_account
-        AND NOT EXISTS (SELECT FROM pending_transactions p WHERE p.id = c.id)
-        AND NOT EXISTS (SELECT FROM outbox o WHERE o.id = c.id));
+    v_ids := ARRAY(SELECT c.id FROM cancellations c WHERE c.account = p_account AND (pending_of(c.id)).id IS NULL
+        AND (SELECT x.id FROM outbox x WHERE x.id = c.id LIMIT 1) IS NULL);
     IF cardinality(v_ids) > 0 THEN
         PERFORM fence(p_account, p_epoch, 'update');
         DELETE FROM cancellations c WHERE c.id = ANY (v_ids);
@@ -225,10 +226,10 @@ BEGIN
     -- A bump is done with when it is paid, as far as the caps let it be, or when its transaction has ended. One that was
     -- raised since it was read stays.
     SELECT array_agg(b.id), array_agg(b.tip) INTO v_ids, v_tips FROM bumps b
-        LEFT JOIN LATERAL (SELECT t.tip, p.max_tip FROM pending_transactions p JOIN attempts t ON t.account = p.account
-            AND t.nonce = p.nonce AND t.number = p.attempt WHERE p.id = b.id OFFSET 0) p ON true
+        CROSS JOIN LATERAL (SELECT p.max_tip, (SELECT t.tip FROM attempts t WHERE t.account = p.account
+            AND t.nonce = p.nonce AND t.number = p.attempt) AS tip FROM pending_of(b.id) p OFFSET 0) p
         WHERE b.account = p_account AND CASE WHEN p.tip IS NOT NULL THEN p.tip >= least(b.tip, p.max_tip, v_cap)
-            ELSE NOT EXISTS (SELECT FROM outbox o WHERE o.id = b.id) END;
+            ELSE (SELECT x.id FROM outbox x WHERE x.id = b.id LIMIT 1) IS NULL END;
     IF v_ids IS NOT NULL THEN
         PERFORM fence(p_account, p_epoch, 'update');
         DELETE FROM bumps b USING unnest(v_ids, v_tips) d (id, tip) WHERE b.id = d.id AND b.tip = d.tip;
@@ -245,16 +246,17 @@ BEGIN
             THEN greatest(0, ceil(extract(epoch FROM v_next - clock_timestamp()) * 1000)) END::bigint, account_mark(a), f.*
     FROM account_facts(a) f LEFT JOIN (
         SELECT p.nonce, p.id, 'cancelled' AS outcome, 'cancelled by ' || c.asked_by AS error, NULL::numeric AS tip
-        FROM cancellations c JOIN pending_transactions p ON p.id = c.id WHERE c.account = p_account
+        FROM cancellations c CROSS JOIN LATERAL pending_of(c.id) p WHERE c.account = p_account AND p.id IS NOT NULL
         UNION ALL
         SELECT p.nonce, p.id, 'expired', format('the deadline %s passed before it was included', p.deadline), NULL
-        FROM pending_transactions p WHERE p.account = p_account AND p.deadline <= v_now AND p.id IS NOT NULL
-            AND NOT EXISTS (SELECT FROM cancellations c WHERE c.id = p.id)
+        FROM (SELECT x.* FROM pending_transactions x WHERE x.account = p_account AND x.deadline <= v_now
+              ORDER BY x.account, x.deadline OFFSET 0) p
+        WHERE p.id IS NOT NULL AND (SELECT c.id FROM cancellations c WHERE c.id = p.id LIMIT 1) IS NULL
         UNION ALL
         SELECT p.nonce, p.id, NULL, NULL, p.least
-        FROM bumps b CROSS JOIN LATERAL (SELECT p.nonce, p.id, t.tip, least(b.tip, p.max_tip, v_cap) AS least
-            FROM pending_transactions p JOIN attempts t ON t.account = p.account AND t.nonce = p.nonce
-            AND t.number = p.attempt WHERE p.id = b.id OFFSET 0) p
+        FROM bumps b CROSS JOIN LATERAL (SELECT p.nonce, p.id, least(b.tip, p.max_tip, v_cap) AS least,
+            (SELECT t.tip FROM attempts t WHERE t.account = p.account AND t.nonce = p.nonce AND t.number = p.attempt) AS tip
+            FROM pending_of(b.id) p OFFSET 0) p
         WHERE b.account = p_account AND p.tip < p.least) s ON true
     ORDER BY s.nonce, s.outcome;
 END
@@ -357,8 +359,7 @@ BEGIN
         PERFORM order_error(format('leader_admit: nonce %s where %s is due: nonces must go up by one',
             coalesce(v_bad.nonce::text, 'NULL'), coalesce(v_bad.due::text, 'a number')), 'Build the batch again.');
     END IF;
-    v_next := coalesce(a.next_nonce,
-        (SELECT max(p.nonce) + 1 FROM pending_transactions p WHERE p.account = p_account));
+    v_next := coalesce(a.next_nonce, last_pending(p_account) + 1);
     IF p_nonces[1] <> v_next THEN
         PERFORM order_error(format('leader_admit: first nonce is %s, next nonce of account %s is %s', p_nonces[1],
             a.alias, v_next), 'Read the account again; leader_nonce moves its next nonce.');
@@ -864,7 +865,7 @@ BEGIN
     SELECT u.nonce, u.outcome, p.state, p.retries, p.signed, t.number, t.filler INTO v_bad
         FROM unnest(p_nonces, p_hashes, p_outcomes) u (nonce, hash, outcome)
         CROSS JOIN LATERAL (SELECT x.state, x.retries, x.signed FROM pending_transactions x WHERE x.account = p_account
-            AND x.nonce = u.nonce AND x.id IS NOT NULL OFFSET 0) p
+            AND x.nonce = u.nonce AND coalesce(x.id, 0) <> 0 OFFSET 0) p -- in a form that the index of ids does not fit
         LEFT JOIN LATERAL (SELECT x.number, x.filler FROM attempts x WHERE x.account = p_account AND x.nonce = u.nonce
             AND x.hash = u.hash ORDER BY x.number DESC LIMIT 1) t ON true
         WHERE p.signed OR CASE WHEN u.outcome = 'dispatch_error' THEN p.retries = 0 OR t.number IS NULL OR t.filler IS NOT NULL
@@ -882,7 +883,7 @@ BEGIN
         DELETE FROM pending_transactions p USING unnest(p_nonces, p_hashes, p_block_hashes, p_block_numbers, p_indexes,
                 p_outcomes, p_errors, p_fees) b (nonce, hash, block_hash, block_number, index, outcome, error, fee)
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM pending_transactions x WHERE x.account = p_account
-                AND x.nonce = b.nonce AND x.id IS NOT NULL OFFSET 0) x
+                AND x.nonce = b.nonce AND coalesce(x.id, 0) <> 0 OFFSET 0) x
         WHERE p.ctid = x.at
         RETURNING p.*, b.index, b.fee, b.block_hash AS end_block,
             CASE WHEN b.block_hash IS NOT NULL THEN b.block_number END AS end_number, b.error AS end_error,
@@ -950,7 +951,7 @@ DECLARE
 BEGIN
     PERFORM check_nonces('leader_fill', p_nonces);
     IF v_next IS NULL THEN
-        SELECT max(p.nonce) + 1 INTO v_next FROM pending_transactions p WHERE p.account = p_account;
+        v_next := last_pending(p_account) + 1;
     END IF;
     v_above := ARRAY(SELECT u.nonce FROM unnest(p_nonces) u (nonce) WHERE u.nonce >= v_next ORDER BY u.nonce);
     IF cardinality(v_above) > 0 THEN
@@ -1009,10 +1010,10 @@ $$;
 -- before says anything about it.
 CREATE FUNCTION txrelay.leader_nonce(p_account int, p_epoch bigint, p_next bigint, p_lower boolean DEFAULT false,
     p_reborn boolean DEFAULT false) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
-    v_last bigint := (SELECT max(p.nonce) FROM pending_transactions p WHERE p.account = p_account);
+    v_last bigint := last_pending(p_account);
 BEGIN
     IF p_next IS NULL OR p_next < 0 OR (p_next <= v_last AND p_reborn IS NOT TRUE) THEN
         PERFORM order_error(format('leader_nonce: next nonce %s for account %s, whose last pending nonce is %s',

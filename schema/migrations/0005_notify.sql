@@ -212,16 +212,17 @@ BEGIN
     SELECT count(*) INTO v_attempts FROM gone;
     DELETE FROM idempotency_keys k WHERE k.ctid = ANY (ARRAY(
         SELECT o.ctid FROM idempotency_keys o
-        WHERE o.account = p_account AND o.created_at < v_before
-          AND NOT EXISTS (SELECT FROM outbox b WHERE b.id = o.id)
-          AND NOT EXISTS (SELECT FROM outbox_signed b WHERE b.id = o.id)
-          AND NOT EXISTS (SELECT FROM pending_transactions p WHERE p.id = o.id)
+        WHERE o.account::bigint = p_account AND o.created_at < v_before
+          AND (SELECT b.id FROM outbox b WHERE b.id = o.id LIMIT 1) IS NULL
+          AND (SELECT b.id FROM outbox_signed b WHERE b.id = o.id ORDER BY b.id LIMIT 1) IS NULL
+          AND (pending_of(o.id)).id IS NULL
         ORDER BY o.created_at LIMIT p_limit));
     GET DIAGNOSTICS v_keys = ROW_COUNT;
     RETURN v_attempts + v_keys;
 END
 $$;
-CREATE INDEX idempotency_keys_age ON txrelay.idempotency_keys (account, created_at);
+-- Of an expression that nobody else asks for: who looks for a key must not find it as good as the key's own.
+CREATE INDEX idempotency_keys_age ON txrelay.idempotency_keys ((account::bigint), created_at);
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA txrelay FROM PUBLIC;
 REVOKE ALL ON txrelay.follow_accounts, txrelay.follow_pending, txrelay.follow_finished, txrelay.follow_kept,

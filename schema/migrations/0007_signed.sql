@@ -54,7 +54,7 @@ $$;
 -- As enqueue, for an extrinsic that is signed. The same bytes are one transaction, with a key or without.
 CREATE FUNCTION txrelay.enqueue_signed(extrinsic bytea, key text DEFAULT NULL, creator text DEFAULT NULL,
     account text DEFAULT NULL) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     v_body int;
@@ -101,7 +101,7 @@ BEGIN
                 ON CONFLICT (account, key) DO NOTHING;
             EXIT WHEN FOUND;
             SELECT k.id, k.payload_sha256 = v_sha AS same INTO v_first FROM idempotency_keys k
-                WHERE k.account = v_account AND k.key = v_key;
+                WHERE k.account = v_account AND k.key = v_key ORDER BY k.account, k.key LIMIT 1;
             CONTINUE WHEN NOT FOUND; -- deleted by the retention between the two statements
             IF NOT v_first.same THEN
                 PERFORM key_reused(v_key, v_first.id);
@@ -126,7 +126,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET
     WITH gone AS (
         DELETE FROM outbox_signed o USING unnest(p_ids, p_outcomes, p_errors) b (id, outcome, error)
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox_signed x WHERE x.id = b.id
-                AND (p_account IS NULL OR x.account = p_account) OFFSET 0) x
+                AND (p_account IS NULL OR x.account = p_account) ORDER BY x.id LIMIT 1) x
         WHERE o.ctid = x.at RETURNING o.*, b.outcome, b.error
     ), ended AS (
         INSERT INTO finished_transactions (id, account, hash, outcome, error, epoch, key, creator, call, created_at)
@@ -147,8 +147,9 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 DECLARE
     v_nonce bigint;
 BEGIN
-    SELECT p.nonce INTO v_nonce FROM pending_transactions p JOIN accounts a ON a.account = p.account
-        WHERE p.id = p_id AND p.signed AND a.watch_only;
+    SELECT p.nonce INTO v_nonce FROM pending_of(p_id) p
+        CROSS JOIN LATERAL (SELECT x.watch_only FROM accounts x WHERE x.account = p.account OFFSET 0) a
+        WHERE p.signed AND a.watch_only;
     IF FOUND THEN
         PERFORM bad_argument('cancel', 'id', format('is %s, which was signed elsewhere and may be in a pool; no relay has a key '
             'to take its nonce with', p_id), format('Sign another extrinsic with nonce %s and a higher tip and send it to a '
@@ -158,10 +159,9 @@ END
 $$;
 
 CREATE FUNCTION txrelay.bump_check(p_id bigint) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 BEGIN
-    IF EXISTS (SELECT FROM outbox_signed s WHERE s.id = p_id)
-       OR EXISTS (SELECT FROM pending_transactions p WHERE p.id = p_id AND p.signed) THEN
+    IF (SELECT s.id FROM outbox_signed s WHERE s.id = p_id ORDER BY s.id LIMIT 1) IS NOT NULL OR (pending_of(p_id)).signed THEN
         PERFORM bad_argument('bump', 'id', format('is %s, which was signed elsewhere: its tip is signed with it', p_id),
             'Sign another extrinsic with the same nonce and a higher tip and send it to a node.');
     END IF;
@@ -196,7 +196,8 @@ BEGIN
         UNION
         (SELECT s.id FROM outbox_signed s WHERE s.account = p_account AND coalesce(s.wait_block, s.era_death) <= p_block LIMIT p_limit)
     )
-    SELECT s.id, s.extrinsic, s.creator, s.created_at, s.wait_block IS NOT NULL FROM row_of r JOIN outbox_signed s ON s.id = r.id
+    SELECT s.id, s.extrinsic, s.creator, s.created_at, s.wait_block IS NOT NULL FROM row_of r
+        CROSS JOIN LATERAL (SELECT * FROM outbox_signed x WHERE x.id = r.id ORDER BY x.id LIMIT 1) s
         ORDER BY s.nonce NULLS LAST, s.id LIMIT p_limit;
 END
 $$;
@@ -215,7 +216,8 @@ BEGIN
     UPDATE outbox_signed s SET nonce = nullif(b.nonce, -1), hash = b.hash, era_death = nullif(b.death, -1),
         wait_block = nullif(b.wait_block, -1), waits = b.text, waits_since = coalesce(s.waits_since, clock_timestamp())
     FROM unnest(p_ids, p_nonces, p_hashes, p_deaths, p_wait_blocks, p_texts) b (id, nonce, hash, death, wait_block, text)
-    WHERE s.id = b.id AND s.account = p_account;
+        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox_signed x WHERE x.id = b.id ORDER BY x.id LIMIT 1) x
+    WHERE s.ctid = x.at AND (s.account = p_account) IS TRUE; -- in a form that no index fits
     GET DIAGNOSTICS v_found = ROW_COUNT;
     RETURN v_found;
 END
@@ -251,8 +253,7 @@ DECLARE
     v_count int := batch_size('leader_admit_signed', cardinality(p_ids), cardinality(p_nonces), cardinality(p_hashes),
         cardinality(p_call_lengths), cardinality(p_tips), cardinality(p_births), cardinality(p_deaths),
         cardinality(p_blocks));
-    v_next bigint := coalesce(a.next_nonce,
-        (SELECT max(p.nonce) + 1 FROM pending_transactions p WHERE p.account = p_account), p_next);
+    v_next bigint := coalesce(a.next_nonce, last_pending(p_account) + 1, p_next);
     v_found int := 0;
     b record;
     s outbox_signed;
@@ -277,7 +278,7 @@ BEGIN
         ELSIF EXISTS (SELECT FROM pending_transactions p WHERE p.account = p_account AND p.nonce = b.nonce) THEN
             PERFORM batch_changed('leader_admit_signed', 'need of a nonce that is free', v_found, v_count);
         END IF;
-        DELETE FROM outbox_signed x WHERE x.id = b.id AND x.account = p_account RETURNING x.* INTO s;
+        DELETE FROM outbox_signed x WHERE x.id = b.id AND (x.account = p_account) IS TRUE RETURNING x.* INTO s;
         CONTINUE WHEN NOT FOUND;
         PERFORM signed_pend(a, s, b.nonce, b.hash, b.call_length, b.tip, b.birth, b.death, p_spec_version,
             p_transaction_version, b.block);

@@ -1,0 +1,146 @@
+"""A session keeps its plans for hours. Those that were made while the tables were empty, and known as empty (VACUUM found
+nothing: then each index costs the planner the same), must not read whole tables once there are rows."""
+import unittest
+
+from pgcase import Case, h32
+
+BLOCK = h32('block')
+ROWS = 3000  # of each of two accounts, in each table
+READ = 300   # what a call about two rows may read
+
+
+class Plans(Case):
+    FRESH = True
+
+    def setUp(self):
+        super().setUp()
+        self.full = False
+        self.bob = self.register(self.relay, 'bob', 43)
+        self.epoch = self.lead(e1=3600000, e2=3600000)
+        self.next = 0
+
+    @staticmethod
+    def read_by(session):
+        return session.value("SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int "
+                             "FROM pg_stat_xact_user_tables WHERE schemaname = 'txrelay'")
+
+    def ask(self, name, session, call, *args, **options):
+        """One call, and how many rows it read."""
+        session.begin()
+        before = self.read_by(session)
+        got = call(*args, **options)
+        read = self.read_by(session) - before
+        session.commit()
+        if self.full:
+            with self.subTest(name):
+                self.assertLess(read, READ)
+        return got
+
+    def sql(self, name, sql, *args, session=None):
+        s = session or self.relay
+        return self.ask(name, s, s.rows, sql, *args)
+
+    def new(self, count, **options):
+        """Rows in the outbox, and then at nonces."""
+        ids = self.ask('enqueue', self.app, self.enqueue, count, **options)
+        self.sql('leader_outbox', 'SELECT * FROM txrelay.leader_outbox(%s, %s, 100)', self.alice, self.epoch)
+        nonces = list(range(self.next, self.next + count))
+        self.ask('leader_admit', self.relay, self.admit, self.relay, self.epoch, ids, nonces)
+        self.next += count
+        return ids, nonces
+
+    def relay_does(self, name, call, *rows):
+        return self.ask(name, self.relay, call, self.relay, self.epoch, *rows)
+
+    def look_around(self):
+        self.ask('leader_look', self.relay, self.look, self.epoch)
+        self.sql('leader_due', 'SELECT * FROM txrelay.leader_due(%s, %s::bigint[], %s::bigint[], 10000)',
+                 [self.alice, self.bob], [self.epoch, 1], [None, 5])
+
+    def ends(self):
+        """Sent, asked to stop and to pay more, signed again, ended."""
+        ids, nonces = self.new(2, deadline='2099-01-01', tip=1)
+        self.look_around()
+        self.assertEqual(self.sql('cancel', 'SELECT txrelay.cancel(%s)', ids[0], session=self.app), [('requested',)])
+        self.sql('bump', 'SELECT txrelay.bump(%s, 5)', ids[1], session=self.app)
+        self.look_around()
+        self.relay_does('leader_state', self.state, *[(n, h32(n), 'ready') for n in nonces])
+        self.relay_does('leader_state', self.state, *[(n, h32(n), 'refused', None, None, 'no') for n in nonces],
+                        (nonces[0], h32(nonces[0]), 'dropped'))
+        self.relay_does('leader_attempt', self.attempt, nonces, [h32(f'b{n}') for n in nonces])
+        self.sql('leader_snapshot', 'SELECT * FROM txrelay.leader_snapshot(%s, %s, %s, 50)', self.alice, self.epoch,
+                 nonces[0] - 1)
+        for sql in ('SELECT * FROM txrelay.status(%s)', 'SELECT * FROM txrelay.history(%s)'):
+            self.sql(sql[22:29], sql, ids[0], session=self.app)
+        self.relay_does('leader_finish', self.finish, *[(n, h32(f'b{n}'), BLOCK, 'ok') for n in nonces])
+        self.look_around()
+
+    def comes_back(self):
+        """Used up by somebody else, back in the outbox, asked to pay more, rejected; a hole, filled."""
+        ids, nonces = self.new(2, retries=1)
+        self.relay_does('leader_requeue', self.requeue, *[(n, 'usurped', 'foreign') for n in nonces])
+        self.sql('bump', 'SELECT txrelay.bump(%s, 5)', ids[1], session=self.app)
+        self.assertEqual(self.sql('cancel', 'SELECT txrelay.cancel(%s)', ids[0], session=self.app), [('cancelled',)])
+        self.sql('leader_reject', 'SELECT txrelay.leader_reject(%s, %s, %s::bigint[], %s::text[], %s::text[])', self.alice,
+                 self.epoch, ids[1:], ['failed'], ['x'])
+        self.look_around()
+        self.relay_does('leader_fill', self.fill, [self.next])
+        self.relay_does('leader_finish', self.finish, (self.next, h32(f'fill{self.next}'), BLOCK, 'ok'))
+        self.next += 1
+
+    def around(self):
+        self.superuser().rows("UPDATE txrelay.idempotency_keys SET created_at = created_at - interval '2 days' "
+                              "WHERE account = %s AND key IN (SELECT key FROM txrelay.idempotency_keys WHERE account = %s "
+                              "ORDER BY id LIMIT 2)", self.alice, self.alice)
+        self.sql('leader_account', 'SELECT * FROM txrelay.leader_account(%s, %s)', self.alice, self.epoch)
+        self.sql('leader_nonce', 'SELECT txrelay.leader_nonce(%s, %s, %s)', self.alice, self.epoch, self.next)
+        self.sql('leader_cleanup', "SELECT txrelay.leader_cleanup(%s, %s, '1 day', 10)", self.alice, self.epoch)
+        self.sql('enqueue_many', "SELECT txrelay.enqueue_many('alice', ARRAY['\\x01']::bytea[], ARRAY[%s])", f'k{self.next}',
+                 session=self.app)
+        tx = self.sql('by key', "SELECT txrelay.enqueue('alice', '\\x01', key => %s)", f'k{self.next}', session=self.app)[0][0]
+        self.sql('cancel', 'SELECT txrelay.cancel(%s)', tx, session=self.app)
+        self.sql('blocked', 'SELECT * FROM txrelay.blocked_accounts', session=self.app)
+        self.sql('mid_submission', "SELECT * FROM txrelay.leader_claim(%s, 'other', 'other:1', false, 1000, 1000)", self.alice)
+
+    def life(self):
+        self.ends()
+        self.comes_back()
+        self.around()
+
+    def fill_tables(self):
+        self.app.rows("SELECT txrelay.enqueue_many('alice', array_fill('\\x0102'::bytea, ARRAY[%s]), %s, 5)", 2 * ROWS,
+                      [f'filled {n}' for n in range(2 * ROWS)])
+        ids = [r[0] for r in self.owner.rows('SELECT id FROM txrelay.outbox ORDER BY id LIMIT %s', ROWS)]
+        nonces = list(range(self.next, self.next + ROWS))
+        self.admit(self.relay, self.epoch, ids, nonces)
+        self.state(self.relay, self.epoch, *[(n, h32(n), 'ready') for n in nonces])
+        self.next += ROWS
+        self.superuser().rows('''SET session_replication_role = replica;
+            INSERT INTO txrelay.pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch, created_at)
+                SELECT 2, nonce, account_id, id + 1000000, call, hash, attempt, attempts, state, epoch, created_at
+                FROM txrelay.pending_transactions;
+            INSERT INTO txrelay.attempts (account, nonce, number, id, hash, extrinsic, tip, spec_version, transaction_version, block, epoch)
+                SELECT 2, nonce, number, id + 1000000, hash, extrinsic, tip, spec_version, transaction_version, block, epoch
+                FROM txrelay.attempts;
+            INSERT INTO txrelay.idempotency_keys (account, key, id, payload_sha256) SELECT 2, key, id, payload_sha256
+                FROM txrelay.idempotency_keys;
+            INSERT INTO txrelay.outbox (account, call) SELECT 2, call FROM txrelay.outbox;
+            INSERT INTO txrelay.finished_transactions (id, account, nonce, outcome, created_at, finished_at)
+                SELECT a * 10000000 + n, a, n + 10000000, 'ok', now(), now() FROM generate_series(1, 2) a, generate_series(1, %s) n''' % ROWS)
+
+    def test_of_empty_tables_fit_full_ones(self):
+        root = self.superuser()
+        for (table,) in root.rows("SELECT oid::regclass::text FROM pg_class WHERE relnamespace = 'txrelay'::regnamespace "
+                                  "AND relkind = 'r' AND relname <> 'accounts'"):
+            root.rows(f'ALTER TABLE {table} SET (autovacuum_enabled = off)')
+            root.rows(f'VACUUM ANALYZE {table}')
+        for _ in range(7):  # five plans of their own, then the one that is kept
+            self.life()
+        self.fill_tables()
+        self.full = True
+        for _ in range(2):
+            self.life()
+
+
+if __name__ == '__main__':
+    unittest.main()
