@@ -2,7 +2,7 @@
 import time
 import unittest
 
-from pgcase import Case, h32
+from pgcase import Background, Case, h32, wait_until
 
 BLOCK = h32('block')
 
@@ -63,6 +63,20 @@ class Follow(Case):
         ended = self.follower.value('SELECT (extract(epoch FROM finished_at) * 1000000)::bigint FROM txrelay.follow_finished')
         self.assertTrue(before <= ended <= after)
         self.assertGreater(self.position(), after)
+
+    def test_an_end_that_waits_for_its_rows_is_not_before_a_position_of_meanwhile(self):
+        """The time of an end is taken when the table of ends is locked: that is what a position looks for."""
+        epoch, _ = self.pending()
+        self.owner.begin()
+        self.owner.rows('LOCK TABLE txrelay.pending_transactions IN SHARE MODE')
+        call = Background(self.relay, lambda: self.finish(self.relay, epoch, (0, h32(0), h32('block'), 'ok')))
+        watch = self.session('nobody')
+        wait_until(lambda: watch.value('SELECT cardinality(pg_blocking_pids(%s)) > 0', self.relay.pid), 'the end waits')
+        at = self.position()
+        self.owner.commit()
+        call.join()
+        ended = self.owner.value('SELECT (extract(epoch FROM finished_at) * 1000000)::bigint FROM txrelay.finished_transactions')
+        self.assertGreaterEqual(ended, at)
 
     def test_readers_and_enqueuers_do_not_hold_it_back(self):
         self.app.begin()
