@@ -787,15 +787,16 @@ BEGIN
         WHERE t.ctid = x.at
     ), ended AS (
         INSERT INTO finished_transactions (id, account, nonce, hash, block_hash, block_number, extrinsic_index, state,
-            outcome, error, fee, attempts, epoch, key, creator, call, created_at, admitted_at, in_block_at)
+            outcome, error, fee, attempts, epoch, key, creator, call, created_at, admitted_at, in_block_at, finished_at)
         SELECT g.id, g.account, g.nonce, g.last, g.block, g.number, g.index, g.becomes, g.outcome,
             coalesce((SELECT format('the attempt that was included belongs to transaction %s, which had ended before', t.id)
                       FROM attempts t WHERE g.id IS NULL AND g.block IS NOT NULL AND t.account = p_account
                       AND t.nonce = g.nonce AND t.hash = g.last AND t.id IS NOT NULL LIMIT 1)
                      || coalesce(': ' || g.ended_by, ''), g.ended_by),
             g.fee, g.attempts, p_epoch, g.key, g.creator, g.call,
-            g.created_at, g.admitted_at, coalesce(g.in_block_at, CASE WHEN g.block IS NOT NULL THEN v_now END)
-        FROM gone g ORDER BY g.nonce -- finished_at by the clock of that moment: follow_position looks for who has the table
+            g.created_at, g.admitted_at, coalesce(g.in_block_at, CASE WHEN g.block IS NOT NULL THEN v_now END),
+            (SELECT clock_timestamp()) -- once (the index of times is written once), and not before the table is locked:
+        FROM gone g ORDER BY g.nonce   -- that is what follow_position looks for
     ), told AS (
         SELECT g.nonce, CASE WHEN v_tell AND (g.becomes, g.last, g.block) IS DISTINCT FROM (g.state, g.hash, g.block_hash)
                 THEN pg_notify('pending_tx_update', change_text(g.account_id, g.nonce, g.last, g.becomes, g.creator, v_now,
