@@ -83,7 +83,8 @@ class Fees(CaseTest):
             self.assertEqual(world.row(tx)['nonce'], nonce)
             self.assertEqual(tips, list(range(0, tips[-1] + 1, 100)))
             self.assertIn(tips[-1], (400, 500))
-            self.assertEqual(world.attempts(nonce)[-1][4], 'included')
+            ends = [a[4] for a in world.attempts(nonce)][-2:]  # one more rung may have been signed when the block came
+            self.assertIn(ends, (['replaced', 'included'], ['included', 'superseded']))
         self.assertNotIn(None, [a[2] for a in world.attempts()], 'no filler')
         self.assertFalse([a for a in world.alerts() if 'did not sign' in a])
 
