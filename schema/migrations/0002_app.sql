@@ -132,9 +132,9 @@ INSERT INTO txrelay.notify_queue DEFAULT VALUES;
 
 -- By its key: some who ask have sequential scans off, and a plan with one would be dear enough to be compiled.
 CREATE FUNCTION txrelay.queue_has_room() RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+LANGUAGE plpgsql AS $$ -- asked with every notification: a part of its callers, whose search_path and rights it has
 BEGIN
-    RETURN NOT EXISTS (SELECT FROM notify_queue q WHERE q.one AND q.shut);
+    RETURN NOT EXISTS (SELECT FROM txrelay.notify_queue q WHERE q.one AND q.shut);
 END
 $$;
 
@@ -533,10 +533,11 @@ CREATE VIEW txrelay.transactions AS
 
 CREATE VIEW txrelay.leader_state AS
     SELECT a.alias, '0x' || encode(a.account_id, 'hex') AS account_id, a.epoch, a.claimant AS holder,
-           a.claimant_address AS address, a.lock_held, a.heartbeat, a.expiry_1, a.expiry_2,
-           clock_timestamp() - a.heartbeat AS heartbeat_age, a.next_nonce, a.paused, a.paused_by, a.paused_reason,
+           a.claimant_address AS address, a.lock_held, coalesce(l.heartbeat, a.heartbeat) AS heartbeat,
+           coalesce(l.expiry_1, a.expiry_1) AS expiry_1, coalesce(l.expiry_2, a.expiry_2) AS expiry_2,
+           clock_timestamp() - coalesce(l.heartbeat, a.heartbeat) AS heartbeat_age, a.next_nonce, a.paused, a.paused_by, a.paused_reason,
            a.account, a.address AS account_address, a.hold, a.paused_since, a.reborn, a.life_since
-    FROM txrelay.accounts a;
+    FROM txrelay.accounts a LEFT JOIN txrelay.leases l ON a.leased AND l.holder = a.claimant; -- claim_times
 
 -- Accounts that do not move, and for how long: paused by whomever, nodes refuse what is first in line, or what was signed
 -- elsewhere waits for nonces below its own. Two probes of an index an account.

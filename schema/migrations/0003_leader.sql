@@ -6,22 +6,25 @@
 -- by the write that is based on it), so that a leader that polls writes nothing.
 
 -- The history of this database server: a standby that is promoted and a server that is restored begin another one.
+-- Every write asks. Without a search_path of its own, and as volatile as what it calls, it is a part of its caller; else
+-- each call would parse and plan it.
 CREATE FUNCTION txrelay.timeline() RETURNS int
-LANGUAGE sql STABLE AS $$ -- every write asks: without a search_path of its own it is a part of its caller
+LANGUAGE sql AS $$
     SELECT pg_catalog.int4(('x' OPERATOR(pg_catalog.||) pg_catalog.left(pg_catalog.pg_walfile_name(
         pg_catalog.pg_current_wal_lsn()), 8))::pg_catalog.bit(32))
 $$;
 
--- p_lock: 'read' no lock; 'update' locks the row, so that an account has one writer at a time.
+-- p_lock: 'read' no lock; 'update' locks the row, so that an account has one writer at a time. Called by functions that
+-- have a search_path and the owner's rights already: it has none of its own.
 CREATE FUNCTION txrelay.fence(p_account int, p_epoch bigint, p_lock text) RETURNS txrelay.accounts
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
-    a accounts;
+    a txrelay.accounts;
 BEGIN
     IF p_lock = 'update' THEN
-        SELECT * INTO a FROM accounts t WHERE t.account = p_account FOR NO KEY UPDATE;
+        SELECT * INTO a FROM txrelay.accounts t WHERE t.account = p_account FOR NO KEY UPDATE;
     ELSE
-        SELECT * INTO a FROM accounts t WHERE t.account = p_account;
+        SELECT * INTO a FROM txrelay.accounts t WHERE t.account = p_account;
     END IF;
     IF a.account IS NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'TR010',
@@ -32,10 +35,10 @@ BEGIN
             MESSAGE = format('stale epoch %s for account %s: it is at epoch %s, held by %s',
                              coalesce(p_epoch::text, 'NULL'), a.alias, a.epoch, coalesce(a.claimant, 'nobody')),
             HINT = 'Another relay leads, or the claim was released. Stop all work for the account.';
-    ELSIF a.timeline <> timeline() THEN
+    ELSIF a.timeline <> txrelay.timeline() THEN
         RAISE EXCEPTION USING ERRCODE = 'TR001',
             MESSAGE = format('stale epoch %s for account %s: it was claimed on timeline %s of the database, and this is '
-                             'timeline %s', p_epoch, a.alias, a.timeline, timeline()),
+                             'timeline %s', p_epoch, a.alias, a.timeline, txrelay.timeline()),
             HINT = 'A failover came between, and may have lost commits. Claim again, and reconcile.';
     END IF;
     RETURN a;
@@ -142,8 +145,16 @@ BEGIN
 END
 $$;
 
--- One UPDATE decides; two that overlap are serialised by the row's lock, and the second one decides again on what the
--- first one left (claimant and expiry are in its condition). First line that fits:
+-- A claim lasts as long as it was made for or, where it is leased, as its holder's lease. A part of its callers.
+CREATE FUNCTION txrelay.claim_times(a txrelay.accounts)
+RETURNS TABLE (expiry_1 timestamptz, expiry_2 timestamptz, seen_block bigint)
+LANGUAGE sql STABLE ROWS 1 AS $$
+    SELECT coalesce(l.expiry_1, a.expiry_1), coalesce(l.expiry_2, a.expiry_2), greatest(a.seen_block, l.seen_block)
+    FROM (SELECT) one LEFT JOIN txrelay.leases l ON a.leased AND l.holder OPERATOR(pg_catalog.=) a.claimant
+$$;
+
+-- One UPDATE decides; two that overlap are serialised by the row's lock, and the second one loses where the first one
+-- changed what it decided by (claimant, epoch, and whether it is leased, are in its condition). First line that fits:
 --
 --   the account's claim is now | caller has the lock           | caller has no lock
 --   ---------------------------+-------------------------------+--------------------------------------------
@@ -160,6 +171,9 @@ $$;
 -- p_have_lock is checked as far as one lock lookup can: no *other* session may have it. The claim must be made by the
 -- session that holds the lock, whose backend is remembered for leader_evict. A lost race is not an error, also not
 -- at higher isolation levels (G27): not granted, and who holds it now.
+--
+-- Where only the time decides, the lease is locked before it is read: a renewal that is under way comes before the claim
+-- and is seen, or after it, and then finds the account taken. leader_renew locks in the same order.
 CREATE FUNCTION txrelay.leader_claim(p_account int, p_holder text, p_address text, p_have_lock boolean,
     p_expiry_1_ms int, p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp())
 RETURNS TABLE (granted boolean, epoch bigint, holder text, holder_address text, lock_held boolean,
@@ -168,6 +182,9 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 #variable_conflict use_column
 DECLARE
     a accounts;
+    v_seen bigint;
+    v_expired_1 boolean;
+    v_expired_2 boolean;
 BEGIN
     PERFORM check_expiry('leader_claim', p_expiry_1_ms, p_expiry_2_ms);
     IF p_holder IS NULL OR octet_length(p_holder) NOT BETWEEN 1 AND 500 THEN
@@ -189,16 +206,24 @@ BEGIN
     END IF;
     granted := false;
     BEGIN
+        IF a.claimant <> p_holder AND a.leased AND NOT (a.lock_held AND p_have_lock)
+            AND (SELECT c.expiry_1 FROM claim_times(a) c) <= p_now THEN
+            PERFORM FROM leases l WHERE l.holder = a.claimant FOR SHARE;
+        END IF;
+        SELECT c.expiry_1 <= p_now, c.expiry_2 <= p_now, c.seen_block INTO v_expired_1, v_expired_2, v_seen
+            FROM claim_times(a) c;
         UPDATE accounts t SET claimant = p_holder, claimant_address = p_address,
             lock_held = p_have_lock, lock_pid = CASE WHEN p_have_lock THEN pg_backend_pid() END,
             epoch = t.epoch + 1, heartbeat = p_now, timeline = timeline(),
             reconcile_from = CASE WHEN t.timeline <> timeline()
-                THEN coalesce(t.reconcile_from, greatest(t.seen_block, t.used_block), 0) ELSE t.reconcile_from END,
+                THEN coalesce(t.reconcile_from, greatest(t.seen_block, v_seen, t.used_block), 0) ELSE t.reconcile_from END,
+            seen_block = greatest(t.seen_block, v_seen), leased = false,
             expiry_1 = p_now + p_expiry_1_ms * interval '1 ms', expiry_2 = p_now + p_expiry_2_ms * interval '1 ms'
-        WHERE t.account = p_account AND CASE
+        WHERE t.account = p_account AND (t.claimant, t.epoch, t.leased) IS NOT DISTINCT FROM (a.claimant, a.epoch, a.leased)
+          AND CASE
             WHEN t.claimant = p_holder OR (t.lock_held AND p_have_lock) THEN true
-            WHEN t.claimant IS NULL OR t.expiry_2 <= p_now THEN p_have_lock OR pg_try_advisory_xact_lock(t.lock_key)
-            WHEN t.expiry_1 > p_now OR mid_submission(t.account) THEN false
+            WHEN t.claimant IS NULL OR v_expired_2 THEN p_have_lock OR pg_try_advisory_xact_lock(t.lock_key)
+            WHEN NOT v_expired_1 OR mid_submission(t.account) THEN false
             ELSE p_have_lock OR pg_try_advisory_xact_lock(t.lock_key) END
         RETURNING t.* INTO a;
         granted := FOUND;
@@ -214,9 +239,9 @@ BEGIN
     holder := a.claimant;
     holder_address := a.claimant_address;
     lock_held := a.lock_held;
-    expiry_1_left_ms := (extract(epoch FROM a.expiry_1 - p_now) * 1000)::bigint;
-    expiry_2_left_ms := (extract(epoch FROM a.expiry_2 - p_now) * 1000)::bigint;
-    mid_submission := NOT granted AND a.expiry_1 <= p_now AND mid_submission(p_account);
+    SELECT (extract(epoch FROM c.expiry_1 - p_now) * 1000)::bigint, (extract(epoch FROM c.expiry_2 - p_now) * 1000)::bigint
+        INTO expiry_1_left_ms, expiry_2_left_ms FROM claim_times(a) c;
+    mid_submission := NOT granted AND expiry_1_left_ms <= 0 AND mid_submission(p_account);
     RETURN NEXT;
 END
 $$;
@@ -224,6 +249,10 @@ $$;
 -- Renewal of all accounts of one relay: exactly those that still are its own, under the epoch it knows. An expired
 -- claim that nobody took is renewed; a deposed leader renews nothing, and nobody after a failover. p_block: the highest
 -- finalized block that the relay knows (NULL: none). Planned anew each time: rare, and of any size.
+--
+-- It writes one row, the lease, and reads the accounts after it has that: no writer of an account waits for it, nor it for
+-- one. An account is written when it begins to be leased, or is no more (its holder does not count it as its own: it keeps
+-- what the lease was).
 CREATE FUNCTION txrelay.leader_renew(p_holder text, p_accounts int[], p_epochs bigint[], p_expiry_1_ms int,
     p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp(), p_block bigint DEFAULT NULL)
 RETURNS TABLE (account int, renewed boolean)
@@ -232,23 +261,32 @@ SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     v_timeline int := timeline();
+    v_lease leases;
+    v_mine int[];
 BEGIN
     PERFORM check_expiry('leader_renew', p_expiry_1_ms, p_expiry_2_ms);
     IF p_accounts IS NULL OR p_epochs IS NULL OR cardinality(p_accounts) <> cardinality(p_epochs) THEN
         PERFORM bad_argument('leader_renew', 'p_epochs', format('has %s elements and p_accounts has %s',
             coalesce(cardinality(p_epochs), 0), coalesce(cardinality(p_accounts), 0)), 'Give one epoch per account.');
     END IF;
-    RETURN QUERY
-    WITH mine AS (
-        UPDATE accounts t SET heartbeat = p_now, expiry_1 = p_now + p_expiry_1_ms * interval '1 ms',
-            expiry_2 = p_now + p_expiry_2_ms * interval '1 ms', seen_block = greatest(t.seen_block, p_block)
-        FROM unnest(p_accounts, p_epochs) b (account, epoch)
-        WHERE t.account = b.account AND t.epoch = b.epoch AND t.claimant = p_holder
-            AND t.timeline = v_timeline
-        RETURNING t.account
-    )
-    SELECT b.account, b.account IN (SELECT m.account FROM mine m) -- hashed: a join is planned as if few were renewed
-    FROM unnest(p_accounts) WITH ORDINALITY b (account, n) ORDER BY b.n;
+    SELECT * INTO v_lease FROM leases l WHERE l.holder = p_holder FOR NO KEY UPDATE;
+    -- IN, which is hashed, and no joins: they are planned as if there were few rows.
+    UPDATE accounts t SET leased = NOT t.leased, heartbeat = coalesce(v_lease.heartbeat, t.heartbeat),
+            expiry_1 = coalesce(v_lease.expiry_1, t.expiry_1), expiry_2 = coalesce(v_lease.expiry_2, t.expiry_2),
+            seen_block = greatest(t.seen_block, v_lease.seen_block)
+        WHERE t.claimant = p_holder AND t.leased <> (t.timeline = v_timeline
+            AND (t.account, t.epoch) IN (SELECT b.account, b.epoch FROM unnest(p_accounts, p_epochs) b (account, epoch)));
+    INSERT INTO leases AS l (holder, heartbeat, expiry_1, expiry_2, seen_block)
+        VALUES (p_holder, p_now, p_now + p_expiry_1_ms * interval '1 ms', p_now + p_expiry_2_ms * interval '1 ms', p_block)
+        ON CONFLICT (holder) DO UPDATE SET heartbeat = excluded.heartbeat, expiry_1 = excluded.expiry_1,
+            expiry_2 = excluded.expiry_2, seen_block = greatest(l.seen_block, excluded.seen_block);
+    v_mine := ARRAY(SELECT t.account FROM accounts t WHERE t.claimant = p_holder AND t.leased AND t.timeline = v_timeline
+        AND (t.account, t.epoch) IN (SELECT b.account, b.epoch FROM unnest(p_accounts, p_epochs) b (account, epoch)));
+    DELETE FROM leases l USING (SELECT o.holder FROM leases o WHERE o.expiry_2 <= p_now AND o.holder <> p_holder
+            AND NOT EXISTS (SELECT FROM accounts t WHERE t.claimant = o.holder) FOR UPDATE SKIP LOCKED) gone
+        WHERE l.holder = gone.holder;
+    RETURN QUERY SELECT b.account, b.account IN (SELECT unnest(v_mine))
+        FROM unnest(p_accounts) WITH ORDINALITY b (account, n) ORDER BY b.n;
 END
 $$;
 
@@ -258,7 +296,7 @@ DECLARE
     a accounts;
 BEGIN
     UPDATE accounts t SET claimant = NULL, claimant_address = NULL, lock_held = false, lock_pid = NULL,
-        expiry_1 = NULL, expiry_2 = NULL
+        expiry_1 = NULL, expiry_2 = NULL, leased = false, seen_block = (SELECT c.seen_block FROM claim_times(t) c)
         WHERE t.account = p_account AND t.epoch = p_epoch AND t.claimant = p_holder RETURNING t.* INTO a;
     IF FOUND THEN
         PERFORM tell_leader(a);
@@ -277,12 +315,17 @@ CREATE FUNCTION txrelay.leader_evict(p_lock_key bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     a accounts;
+    c record;
     v_now timestamptz := clock_timestamp();
     v_pid int;
     v_seen record;
 BEGIN
     SELECT * INTO a FROM accounts t WHERE t.lock_key = p_lock_key;
-    IF NOT FOUND OR a.expiry_1 > v_now OR (a.expiry_2 > v_now AND mid_submission(a.account)) THEN
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    SELECT * INTO c FROM claim_times(a);
+    IF c.expiry_1 > v_now OR (c.expiry_2 > v_now AND mid_submission(a.account)) THEN
         RETURN false;
     END IF;
     SELECT l.pid INTO v_pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()
@@ -329,9 +372,10 @@ BEGIN
         FROM pg_locks l JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()
         WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.mode = 'ExclusiveLock' AND l.granted
     ), rows AS (
-        SELECT b.n, b.known, t.*, t.lock_key IN (SELECT l.lock_key FROM locks l) AS taken -- hashed once
+        SELECT b.n, b.known, t.account, t.claimant, t.claimant_address, t.epoch, t.lock_held, c.expiry_1, c.expiry_2,
+            t.lock_key IN (SELECT l.lock_key FROM locks l) AS taken -- hashed once
         FROM unnest(p_accounts, coalesce(p_epochs, '{}')) WITH ORDINALITY b (account, known, n)
-            JOIN accounts t ON t.account = b.account
+            JOIN accounts t ON t.account = b.account CROSS JOIN LATERAL claim_times(t) c
     )
     SELECT r.account, r.taken, r.claimant, r.claimant_address, r.epoch, r.lock_held,
         (extract(epoch FROM r.expiry_1 - p_now) * 1000)::bigint, (extract(epoch FROM r.expiry_2 - p_now) * 1000)::bigint
@@ -551,17 +595,21 @@ CREATE FUNCTION txrelay.account_facts(a txrelay.accounts)
 RETURNS TABLE (paused boolean, hold text, reborn boolean, transaction_version bigint, tip_start numeric, tip_step numeric,
     tip_cap numeric, tip_step_percent int, tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean,
     low_balance numeric)
-LANGUAGE sql STABLE SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, txrelay, pg_temp AS $$
-    SELECT a.paused, a.hold, a.reborn, a.transaction_version, coalesce((a.policy ->> 'tip_start')::numeric, 0),
-        coalesce((a.policy ->> 'tip_step')::numeric, 0), (a.policy ->> 'tip_cap')::numeric,
-        coalesce((a.policy ->> 'tip_step_percent')::int, 0), coalesce((a.policy ->> 'tip_after_blocks')::int, 0),
-        coalesce((a.policy ->> 'skip_after_blocks')::int, 0), coalesce(a.policy ->> 'usurped' = 'requeue', false),
-        (a.policy ->> 'low_balance')::numeric
+LANGUAGE sql STABLE ROWS 1 AS $$ -- a part of its callers
+    SELECT a.paused, a.hold, a.reborn, a.transaction_version,
+        coalesce((a.policy OPERATOR(pg_catalog.->>) 'tip_start')::numeric, 0),
+        coalesce((a.policy OPERATOR(pg_catalog.->>) 'tip_step')::numeric, 0),
+        (a.policy OPERATOR(pg_catalog.->>) 'tip_cap')::numeric,
+        coalesce((a.policy OPERATOR(pg_catalog.->>) 'tip_step_percent')::int, 0),
+        coalesce((a.policy OPERATOR(pg_catalog.->>) 'tip_after_blocks')::int, 0),
+        coalesce((a.policy OPERATOR(pg_catalog.->>) 'skip_after_blocks')::int, 0),
+        coalesce(a.policy OPERATOR(pg_catalog.->>) 'usurped' OPERATOR(pg_catalog.=) 'requeue', false),
+        (a.policy OPERATOR(pg_catalog.->>) 'low_balance')::numeric
 $$;
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA txrelay FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA txrelay FROM PUBLIC;
-GRANT SELECT ON txrelay.members TO txrelay_relay;
+GRANT SELECT ON txrelay.members, txrelay.leases TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.relay_register, txrelay.member_beat, txrelay.leader_claim, txrelay.leader_renew, txrelay.leader_release,
     txrelay.leader_evict, txrelay.leader_scan, txrelay.leader_pause, txrelay.account_pause, txrelay.account_resume, txrelay.account_policy
     TO txrelay_relay;

@@ -39,10 +39,10 @@ $$;
 
 -- The length that all of the arrays have. A NULL array counts as another length.
 CREATE FUNCTION txrelay.batch_size(p_function text, VARIADIC p_lengths int[]) RETURNS int
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+LANGUAGE plpgsql AS $$ -- as fence: a part of its callers
 BEGIN
-    IF EXISTS (SELECT FROM unnest(p_lengths) l WHERE l IS DISTINCT FROM p_lengths[1]) OR p_lengths[1] IS NULL THEN
-        PERFORM bad_argument(p_function, 'arrays', 'have the lengths ' || array_to_string(p_lengths, ', ', 'NULL')
+    IF (p_lengths[1] = ALL (p_lengths)) IS NOT TRUE THEN
+        PERFORM txrelay.bad_argument(p_function, 'arrays', 'have the lengths ' || array_to_string(p_lengths, ', ', 'NULL')
             || '; they must be the same', 'Give one element per row in every array.');
     END IF;
     RETURN p_lengths[1];
@@ -99,7 +99,7 @@ DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
 BEGIN
     RETURN QUERY SELECT a.next_nonce, a.used_nonce, a.used_block,
-        greatest(a.seen_block, a.used_block), a.reconcile_from, f.* FROM account_facts(a) f;
+        greatest(c.seen_block, a.used_block), a.reconcile_from, f.* FROM account_facts(a) f, claim_times(a) c;
 END
 $$;
 
@@ -180,6 +180,31 @@ LANGUAGE sql STABLE AS $$ -- asked for thousands at once: without a search_path 
         OPERATOR(pg_catalog.&) 9223372036854775807
 $$;
 
+-- Until then, in ms that are over when it has come. A part of its callers, as the next one is.
+CREATE FUNCTION txrelay.left_ms(p_time timestamptz) RETURNS bigint
+LANGUAGE sql AS $$
+    SELECT CASE WHEN p_time IS NOT NULL THEN pg_catalog.int8(GREATEST(0, pg_catalog.ceil(EXTRACT(epoch FROM
+        p_time OPERATOR(pg_catalog.-) pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000))) END
+$$;
+
+-- Whether anybody cancelled or bumped; whether a row that had waited for its time may be admitted now; and when the next
+-- deadline (one that has passed, too) or not_before comes, of all and of what waits in the outbox.
+CREATE FUNCTION txrelay.look_times(p_account int, p_now timestamptz)
+RETURNS TABLE (asked boolean, ripe boolean, next timestamptz, next_outbox timestamptz)
+LANGUAGE sql STABLE ROWS 1 AS $$
+    SELECT EXISTS (SELECT FROM txrelay.cancellations c WHERE c.account OPERATOR(pg_catalog.=) p_account)
+            OR EXISTS (SELECT FROM txrelay.bumps b WHERE b.account OPERATOR(pg_catalog.=) p_account),
+        EXISTS (SELECT FROM txrelay.outbox o WHERE o.account OPERATOR(pg_catalog.=) p_account
+            AND o.not_before OPERATOR(pg_catalog.<=) p_now
+            AND (o.deadline IS NULL OR o.deadline OPERATOR(pg_catalog.>) p_now)),
+        LEAST(t.next, (SELECT pg_catalog.min(p.deadline) FROM txrelay.pending_transactions p
+            WHERE p.account OPERATOR(pg_catalog.=) p_account AND p.deadline IS NOT NULL)), t.next
+    FROM (SELECT LEAST((SELECT pg_catalog.min(o.deadline) FROM txrelay.outbox o
+            WHERE o.account OPERATOR(pg_catalog.=) p_account AND o.deadline IS NOT NULL),
+        (SELECT pg_catalog.min(o.not_before) FROM txrelay.outbox o WHERE o.account OPERATOR(pg_catalog.=) p_account
+            AND o.not_before OPERATOR(pg_catalog.>) p_now)) AS next) t
+$$;
+
 -- What the database's clock and the applications say. Outbox rows whose deadline has passed end as expired here, as do
 -- cancelled ones that came back from a lost nonce. One row for each pending transaction that is to be stopped, with
 -- the outcome it ends with if none of its bytes gets in, and one (outcome NULL) for each that is to pay a higher tip,
@@ -201,9 +226,16 @@ DECLARE
     v_errors text[];
     v_cap numeric := (a.policy ->> 'tip_cap')::numeric;
     v_tips numeric[];
+    v_asked boolean;
     v_ripe boolean;
     v_next timestamptz;
 BEGIN
+    SELECT x.asked, x.ripe, x.next INTO v_asked, v_ripe, v_next FROM look_times(p_account, v_now) x;
+    IF NOT v_asked AND (v_next > v_now) IS NOT FALSE THEN -- nearly always
+        RETURN QUERY SELECT NULL::bigint, NULL::bigint, NULL, NULL, NULL::numeric, v_ripe AND NOT a.paused,
+            left_ms(v_next), account_mark(a), f.* FROM account_facts(a) f;
+        RETURN;
+    END IF;
     SELECT array_agg(e.id), array_agg(e.outcome), array_agg(e.error) INTO v_ids, v_outcomes, v_errors FROM (
         SELECT c.id, 'cancelled'::tx_outcome AS outcome, 'cancelled by ' || c.asked_by AS error
         FROM cancellations c CROSS JOIN LATERAL (SELECT FROM outbox x WHERE x.id = c.id LIMIT 1) o
@@ -234,16 +266,10 @@ BEGIN
         PERFORM fence(p_account, p_epoch, 'update');
         DELETE FROM bumps b USING unnest(v_ids, v_tips) d (id, tip) WHERE b.id = d.id AND b.tip = d.tip;
     END IF;
-    v_ripe := NOT a.paused AND EXISTS (SELECT FROM outbox o WHERE o.account = p_account AND o.not_before <= v_now
-        AND (o.deadline IS NULL OR o.deadline > v_now));
-    v_next := least(
-        (SELECT min(o.deadline) FROM outbox o WHERE o.account = p_account AND o.deadline IS NOT NULL),
-        (SELECT min(o.not_before) FROM outbox o WHERE o.account = p_account AND o.not_before > v_now),
-        (SELECT min(p.deadline) FROM pending_transactions p WHERE p.account = p_account AND p.deadline > v_now));
+    SELECT x.ripe, least(x.next_outbox, (SELECT min(p.deadline) FROM pending_transactions p WHERE p.account = p_account
+        AND p.deadline > v_now)) INTO v_ripe, v_next FROM look_times(p_account, v_now) x;
     RETURN QUERY
-    SELECT s.nonce, s.id, s.outcome, s.error, s.tip, v_ripe,
-        CASE WHEN v_next IS NOT NULL
-            THEN greatest(0, ceil(extract(epoch FROM v_next - clock_timestamp()) * 1000)) END::bigint, account_mark(a), f.*
+    SELECT s.nonce, s.id, s.outcome, s.error, s.tip, v_ripe AND NOT a.paused, left_ms(v_next), account_mark(a), f.*
     FROM account_facts(a) f LEFT JOIN (
         SELECT p.nonce, p.id, 'cancelled' AS outcome, 'cancelled by ' || c.asked_by AS error, NULL::numeric AS tip
         FROM cancellations c CROSS JOIN LATERAL pending_of(c.id) p WHERE c.account = p_account AND p.id IS NOT NULL

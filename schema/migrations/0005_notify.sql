@@ -89,7 +89,7 @@ CREATE TRIGGER pending_final BEFORE UPDATE ON txrelay.pending_transactions
     FOR EACH ROW WHEN (OLD.state = 'finalized' AND (NEW.state, NEW.hash, NEW.block_hash) IS DISTINCT FROM
                        (OLD.state, OLD.hash, OLD.block_hash))
     EXECUTE FUNCTION txrelay.refuse_change('what is finalized stays', 'A relay that saw it change has a fault.');
-CREATE TRIGGER accounts_epoch BEFORE UPDATE ON txrelay.accounts
+CREATE TRIGGER accounts_epoch BEFORE UPDATE OF epoch ON txrelay.accounts
     FOR EACH ROW WHEN (NEW.epoch <> OLD.epoch AND NEW.epoch <> OLD.epoch + 1)
     EXECUTE FUNCTION txrelay.refuse_change('an epoch goes up by one', 'Old leaders would pass the fence.');
 CREATE TRIGGER accounts_stay BEFORE DELETE ON txrelay.accounts

@@ -89,7 +89,7 @@ BEGIN
             'The last block that was final when the copy was made.');
     END IF;
     UPDATE accounts t SET timeline = 0, reconcile_from = least(t.reconcile_from, coalesce(p_block,
-        greatest(t.seen_block, t.used_block), 0)) WHERE t.account = account_of(p_account) RETURNING t.reconcile_from INTO v_from;
+        greatest((SELECT c.seen_block FROM claim_times(t) c), t.used_block), 0)) WHERE t.account = account_of(p_account) RETURNING t.reconcile_from INTO v_from;
     RETURN v_from;
 END
 $$;

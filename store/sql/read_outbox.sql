@@ -6,4 +6,5 @@ SELECT id, call, priority, (extract(epoch FROM deadline) * 1000)::bigint, creato
 FROM txrelay.leader_outbox($1, $2, $3)
 UNION ALL
 SELECT id, extrinsic, 0, NULL, creator, NULL, NULL, NULL, NULL, 0, true, NULL, waited
-FROM txrelay.leader_signed($1, $2, $3, $4, $5)
+FROM (SELECT WHERE EXISTS (SELECT FROM txrelay.outbox_signed s WHERE s.account = $1)) any_signed,
+     txrelay.leader_signed($1, $2, $3, $4, $5)

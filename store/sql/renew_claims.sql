@@ -15,9 +15,8 @@ WITH asked AS (
     FROM asked
     WHERE $4::bigint[] IS NULL OR lock_key IN (SELECT lock_key FROM mine)
 )
-SELECT coalesce(r.renewed, false)
+SELECT a.account IN (SELECT f.account -- hashed
+                     FROM kept, txrelay.leader_renew($1, kept.accounts, kept.epochs, $5, $6, p_block => $7) f
+                     WHERE kept.accounts IS NOT NULL AND f.renewed)
 FROM asked a
-LEFT JOIN (SELECT f.account, f.renewed
-           FROM kept, txrelay.leader_renew($1, kept.accounts, kept.epochs, $5, $6, p_block => $7) f
-           WHERE kept.accounts IS NOT NULL) r ON r.account = a.account
 ORDER BY a.n

@@ -227,16 +227,97 @@ class Renew(Case):
         self.refused('TR001', self.admit, self.relay, 1, [], [])
         self.assertEqual(self.lead('next'), 2)
 
-    def test_renewals_are_hot(self):
+    def updates(self, session, table):
+        """Of its transaction: (HOT, all)."""
+        return session.one('SELECT pg_stat_get_xact_tuples_hot_updated(%s::regclass), '
+                           'pg_stat_get_xact_tuples_updated(%s::regclass)', f'txrelay.{table}', f'txrelay.{table}')
+
+    def test_a_renewal_writes_one_row(self):
+        """However many accounts: each is written once, when the lease takes it in."""
+        bob = self.register(self.relay, 'bob', 43)
         self.lead('me')
+        self.claim(self.relay, 'me', account=bob)
         other = self.session('relay')  # counts from zero
         other.begin()
-        for _ in range(3):
-            self.renew(other, 'me', (self.alice, 1))
-        self.assertEqual(other.one("SELECT pg_stat_get_xact_tuples_hot_updated(oid), "
-                                   "pg_stat_get_xact_tuples_updated(oid) FROM pg_class WHERE "
-                                   "oid = 'txrelay.accounts'::regclass"), (3, 3))
+        for _ in range(4):
+            self.assertEqual(self.renew(other, 'me', (self.alice, 1), (bob, 1)), [(self.alice, True), (bob, True)])
+        self.assertEqual((self.updates(other, 'accounts'), self.updates(other, 'leases')), ((2, 2), (3, 3)))
         other.commit()
+
+    def test_a_lease_holds_only_what_its_holder_names(self):
+        """An account that a relay gave up, and whose release did not get through, is free when the last renewal that named it
+        has run out, however long that relay lives."""
+        bob = self.register(self.relay, 'bob', 43)
+        self.lead('me')
+        self.claim(self.relay, 'me', account=bob)
+        self.renew(self.relay, 'me', (self.alice, 1), (bob, 1), after_ms=1000)
+        self.renew(self.relay, 'me', (bob, 1), after_ms=2000)
+        self.renew(self.relay, 'me', (bob, 1), after_ms=3000)
+        self.assertFalse(self.claim(self.relay, 'other', after_ms=3900)['granted'])
+        self.assertTrue(self.claim(self.relay, 'other', after_ms=4100)['granted'], '3 s after the renewal at 1 s')
+        self.assertFalse(self.claim(self.relay, 'other', after_ms=5900, account=bob)['granted'])
+        self.assertTrue(self.claim(self.relay, 'other', after_ms=6100, account=bob)['granted'])
+
+    def test_a_claim_by_time_and_a_renewal_do_not_both_win(self):
+        """Whichever comes first: the other one waits for it, and sees it."""
+        self.lead('me')
+        self.renew(self.relay, 'me', (self.alice, 1))
+        one, two = self.session('relay'), self.session('relay')
+        one.begin()
+        self.assertTrue(self.claim(one, 'other', after_ms=9100)['granted'])
+        renewal = Background(two, lambda: self.renew(two, 'me', (self.alice, 1), after_ms=9100))
+        wait_until(lambda: self.owner_sees_blocked(two.pid), 'it waits')
+        one.commit()
+        self.assertEqual(renewal.join(), [(self.alice, False)])
+        self.renew(self.relay, 'other', (self.alice, 2), after_ms=9100)
+        one.begin()
+        self.assertEqual(self.renew(one, 'other', (self.alice, 2), after_ms=20000), [(self.alice, True)])
+        claim = Background(two, lambda: self.claim(two, 'me', after_ms=20000))
+        wait_until(lambda: self.owner_sees_blocked(two.pid), 'it waits')
+        one.commit()
+        self.assertFalse(claim.join()['granted'])
+
+    def test_a_claim_by_time_and_the_first_renewal_do_not_both_win(self):
+        """As above, where there is no lease yet: the account's own row decides."""
+        self.lead('me')
+        one, two = self.session('relay'), self.session('relay')
+        one.begin()
+        self.assertTrue(self.claim(one, 'other', after_ms=9100)['granted'])
+        renewal = Background(two, lambda: self.renew(two, 'me', (self.alice, 1), after_ms=9100))
+        wait_until(lambda: self.owner_sees_blocked(two.pid), 'it waits')
+        one.commit()
+        self.assertEqual(renewal.join(), [(self.alice, False)])
+        one.begin()
+        self.assertEqual(self.renew(one, 'other', (self.alice, 2), after_ms=30000), [(self.alice, True)])
+        claim = Background(two, lambda: self.claim(two, 'me', after_ms=30000))
+        wait_until(lambda: self.owner_sees_blocked(two.pid), 'it waits')
+        one.commit()
+        self.assertFalse(claim.join()['granted'])
+
+    def test_leases_of_those_that_are_gone_leave(self):
+        self.lead('gone')
+        self.renew(self.relay, 'gone', (self.alice, 1))
+        self.claim(self.relay, 'me', after_ms=9100)
+        self.renew(self.relay, 'me', (self.alice, 2), after_ms=9100)
+        self.assertEqual(self.owner.rows('SELECT holder FROM txrelay.leases'), [('me',)])
+
+    def test_the_block_that_a_lease_knew_stays_with_the_account(self):
+        def seen():
+            return self.owner.value('SELECT seen_block FROM txrelay.accounts WHERE account = %s', self.alice)
+
+        def renew(holder, account):
+            self.relay.rows('SELECT * FROM txrelay.leader_renew(%s, ARRAY[%s], ARRAY[1], 3000, 9000, p_block => 40)', holder,
+                            account)
+        for holder, end in (('taken', lambda: self.claim(self.relay, 'other', after_ms=9100)),
+                            ('left', lambda: self.relay.value("SELECT txrelay.leader_release(%s, 1, 'left')", self.alice)),
+                            ('given up', lambda: renew('given up', 99))):
+            with self.subTest(holder):
+                self.alice = self.register(self.relay, holder.replace(' ', '-'), len(holder))
+                self.lead(holder)
+                renew(holder, self.alice)
+                self.assertEqual((seen(), self.account()['seen_block']), (None, 40))
+                end()
+                self.assertEqual(seen(), 40)
 
 
 class Fence(Case):
@@ -449,7 +530,7 @@ except psycopg2.Error as e:
             self.assertEqual(child.stdout.readline(), 'True\n')
             os.kill(child.pid, signal.SIGSTOP)
             early = self.evict()
-            left = self.owner.value('SELECT expiry_1 > clock_timestamp() FROM txrelay.accounts')
+            left = self.owner.value('SELECT expiry_1 > clock_timestamp() FROM txrelay.leader_state')
             self.assertFalse(early and left)
             self.assertFalse(self.relay.value('SELECT pg_try_advisory_lock(42)'))
             wait_until(self.evict, 'the eviction')
@@ -477,7 +558,7 @@ except psycopg2.Error as e:
         self.assertEqual(self.locked(), 1)
         self.relay.value("SELECT renewed FROM txrelay.leader_renew('holder', '{1}', '{1}', 1, 60000)")
         self.pending(epoch=1)
-        wait_until(lambda: self.owner.value('SELECT expiry_1 < clock_timestamp() FROM txrelay.accounts'), 'expiry 1')
+        wait_until(lambda: self.owner.value('SELECT expiry_1 < clock_timestamp() FROM txrelay.leader_state'), 'expiry 1')
         self.assertFalse(self.evict(), 'something is mid-submission')
         self.state(self.relay, 1, (0, h32(0), 'ready'))
         self.assertFalse(self.evict(holder), 'its own session')
@@ -531,11 +612,30 @@ except psycopg2.Error as e:
         holder = self.superuser()
         holder.value('SELECT pg_try_advisory_lock(42)')
         self.claim(holder, 'holder', lock=True, e1=1, e2=1)
-        wait_until(lambda: self.owner.value('SELECT expiry_2 < clock_timestamp() FROM txrelay.accounts'), 'expiry')
+        wait_until(lambda: self.owner.value('SELECT expiry_2 < clock_timestamp() FROM txrelay.leader_state'), 'expiry')
         self.refused('42501', self.evict, text=('installer', 'GRANT pg_signal_backend, pg_read_all_stats TO installer'))
 
 
 class Register(Case):
+    def test_what_a_row_may_hold_whoever_writes_it(self):
+        """accounts_check, which is no CHECK: those would be made ready at each admission."""
+        self.lead()
+        self.owner.rows("UPDATE txrelay.accounts SET alias = 'Alice.1-b_c', account_id = %s, scheme = 'ethereum', address = 'x', "
+                        "paused = true, paused_by = 'leader', hold = 'reaped'", b'\1' * 20)
+        for column, change in (('alias', "alias = ''"), ('alias', "alias = '0x12'"), ('alias', "alias = 'a b'"),
+                               ('account_id', "account_id = '\\x00'"), ('scheme', "scheme = 'rsa'"),
+                               ('genesis', "genesis = '\\x00'"), ('address', "address = ''"),
+                               ('address', "address = repeat('x', 129)"), ('claimant', 'expiry_1 = NULL'),
+                               ('claimant', "expiry_2 = expiry_1 - interval '1 ms'"), ('claimant', 'heartbeat = NULL'),
+                               ('paused_by', "paused_by = 'me'"), ('paused_by', 'paused_by = NULL'),
+                               ('paused_by', 'paused = false'), ('hold', "hold = 'rain'"), ('hold', 'hold = NULL'),
+                               ('hold', 'paused = false, paused_by = NULL')):
+            with self.subTest(change):
+                self.refused('23514', self.owner.rows, f'UPDATE txrelay.accounts SET {change}', text=column)
+        self.refused('23514', self.owner.rows, 'UPDATE txrelay.accounts SET next_nonce = -1')
+        self.refused('23514', self.owner.rows, "INSERT INTO txrelay.accounts (alias, account_id, scheme, genesis, address, "
+                     "lock_key) VALUES ('0x', %s, 'sr25519', %s, 'x', 7)", h32('x'), h32('g'), text='alias')
+
     def test_again_is_the_same_number(self):
         self.assertEqual(self.register(self.relay, 'alice', 42), self.alice)
         self.assertEqual(self.register(self.relay, 'alice', 42, address='other prefix'), self.alice)

@@ -13,9 +13,6 @@ class Reconcile(Case):
         return self.relay.value("SELECT renewed FROM txrelay.leader_renew('relay-a', ARRAY[%s], ARRAY[%s::bigint], 3000, 9000, "
                                 'p_block => %s)', self.alice, epoch, block)
 
-    def account(self):
-        return self.owner.dict('SELECT * FROM txrelay.accounts WHERE account = %s', self.alice)
-
     def failover(self):
         """The row as a standby has it that is promoted: claimed on the timeline before."""
         self.owner.rows('UPDATE txrelay.accounts SET timeline = timeline - 1')

@@ -239,7 +239,7 @@ class Leadership(unittest.TestCase):
     def held(self, world, ms):
         """Wait until the account's last heartbeat is so old."""
         proc.wait_for('the heartbeat to be old', lambda: world.pg.value(
-            "SELECT clock_timestamp() - heartbeat > %s * interval '1 ms' FROM txrelay.accounts", (ms,)))
+            "SELECT clock_timestamp() - heartbeat > %s * interval '1 ms' FROM txrelay.leader_state", (ms,)))
 
     def test_partition_that_heals_in_time(self):
         """Shorter than expiry_1: the same leader goes on under the same epoch."""
@@ -305,7 +305,7 @@ class Leadership(unittest.TestCase):
         beats = set()
 
         def hundred():
-            cur.execute('SELECT heartbeat FROM txrelay.accounts')
+            cur.execute('SELECT heartbeat FROM txrelay.leader_state')
             beats.add(cur.fetchone()[0])
             return len(beats) > 100
         proc.wait_for('100 heartbeats', hundred, 60, 0.01)
@@ -314,7 +314,7 @@ class Leadership(unittest.TestCase):
         world.pg.query('''UPDATE txrelay.accounts SET claimant = NULL, claimant_address = NULL, lock_held = false, lock_pid = NULL,
                           expiry_1 = NULL, expiry_2 = NULL''')
         taken = self.wait_ready_after(heir, began)
-        leader.wait_log('leader.lost.*the renewal was refused')
+        leader.wait_log('leader.lost.*(the renewal|a write) was refused')  # a round may tell it first
         self.assertEqual(world.sessions(leader, name='control'), before, 'the lock came free without the end of its session')
         self.assertTrue(leader.alive())
         self.assert_due(taken - began)
