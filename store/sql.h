@@ -12,7 +12,7 @@
     X(DROP_LOCK, "drop_lock")                                                                                \
     X(ARM_DOORBELL, "arm_doorbell")                                                                          \
     X(DISARM_DOORBELL, "disarm_doorbell")                                                                    \
-    X(CLAIM_ACCOUNT, "claim_account")                                                                        \
+    X(CLAIM_ACCOUNTS, "claim_accounts")                                                                      \
     X(RENEW_CLAIMS, "renew_claims")                                                                          \
     X(RELEASE_CLAIM, "release_claim")                                                                        \
     X(EVICT_HOLDER, "evict_holder")                                                                          \

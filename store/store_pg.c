@@ -201,6 +201,7 @@ static void pg_close(struct store *base, void (*cb)(void *arg), void *arg)
     s->recheck = loop_timer_close(s->recheck);
     s->closing_sides = 2;
     store_pg__locks_cancel(s);
+    store_pg__claims_cancel(s);
     conn_close(s->control.conn, side_closed, s);
     conn_close(s->work.conn, side_closed, s);
 }
@@ -217,6 +218,8 @@ struct store *store_pg_new(struct loop *l, const struct store_pg_config *config)
     struct store_pg *s = xcalloc(1, sizeof(*s));
     s->base = (struct store){.ops = &ops, .loop = l, .state = STORE_DOWN};
     s->config = *config;
+    store_pg__locks_init(s);
+    store_pg__claims_init(s);
     s->rng.state = loop_seed();
     s->recheck_backoff = (struct backoff){.base_ms = RECHECK_BASE_MS, .cap_ms = RECHECK_CAP_MS};
     s->recheck = loop_timer_new(l, recheck, s);

@@ -33,6 +33,26 @@ struct side {
     int64_t database, cluster;
 };
 
+/* Operations on advisory locks of one sort, one statement at a time. */
+struct lock_batch {
+    struct conn_query query;
+    struct store_pg *s;
+    struct loop_task task;    /* sends what waits */
+    struct loop_timer *timer; /* the same, later */
+    enum sql_id statement;
+    struct list waiting, sent;
+    bool busy, may_wait;
+};
+
+/* Claims of accounts, one statement at a time. */
+struct claim_batch {
+    struct conn_query query;
+    struct store_pg *s;
+    struct loop_task task;
+    struct list waiting, sent; /* of struct claim_op */
+    bool busy;
+};
+
 struct store_pg {
     struct store base;
     struct store_pg_config config; /* strings are not kept */
@@ -43,6 +63,9 @@ struct store_pg {
     struct rng rng;
     struct err told; /* what on_state(DOWN) said last */
     struct lock_entry *locks;
+    struct lock_batch batches[2][2]; /* of accounts and doorbells; given back and taken */
+    struct claim_batch claims;
+    uint64_t renewals;
     bool opened, closing;
     int closing_sides;
     void (*close_cb)(void *arg);
@@ -63,6 +86,8 @@ void store_pg__args(struct store_pg *s, struct pg_args *a);
 typedef void (*decode_fn)(struct store_req *req, const struct conn_result *r);
 void store_pg__send(struct store_pg *s, struct side *side, enum sql_id id, struct pg_args *a,
                     struct store_req *req, decode_fn decode);
+/* Is there no database to ask? Then the request ends with that, from the loop. */
+bool store_pg__refused(struct store_pg *s, struct store_req *req);
 /* The answer does not have the shape that this program was built for. */
 void store_pg__misfit(struct store_req *req, enum sql_id id);
 void decode_nothing(struct store_req *req, const struct conn_result *r);
@@ -72,9 +97,13 @@ void store_pg__lock(struct store *s, struct store_lock *r);
 void store_pg__unlock(struct store *s, struct store_lock *r);
 void store_pg__doorbell_arm(struct store *s, struct store_doorbell *r);
 void store_pg__doorbell_disarm(struct store *s, struct store_doorbell *r);
+void store_pg__locks_init(struct store_pg *s);
+bool store_pg__lock_held(const struct store_pg *s, int64_t lock_key); /* an account's, by this session */
 void store_pg__locks_lost(struct store_pg *s);   /* the control session is gone, and they with it */
 void store_pg__locks_cancel(struct store_pg *s); /* closing: what waits for its turn ends with ERR_CANCELED */
 
+void store_pg__claims_init(struct store_pg *s);
+void store_pg__claims_cancel(struct store_pg *s); /* closing, as with the locks */
 void store_pg__claim(struct store *s, struct store_claim *r);
 void store_pg__renew(struct store *s, struct store_renew *r);
 void store_pg__release(struct store *s, struct store_release *r);

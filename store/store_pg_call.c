@@ -27,19 +27,25 @@ static void on_answer(struct conn_query *q, const struct conn_result *r)
     req->cb(req);
 }
 
+bool store_pg__refused(struct store_pg *s, struct store_req *req)
+{
+    if (s->base.state == STORE_UP)
+        return false;
+    if (s->closing)
+        err_set(&req->err, ERR_CANCELED, "the store is closing");
+    else if (s->told.code)
+        err_set(&req->err, ERR_DB_UNAVAILABLE, "database not reachable: %s", s->told.text);
+    else
+        err_set(&req->err, ERR_DB_UNAVAILABLE, "database is not connected yet");
+    store__answer_later(&s->base, req);
+    return true;
+}
+
 void store_pg__send(struct store_pg *s, struct side *side, enum sql_id id, struct pg_args *a,
                     struct store_req *req, decode_fn decode)
 {
-    if (s->base.state != STORE_UP) {
-        if (s->closing)
-            err_set(&req->err, ERR_CANCELED, "the store is closing");
-        else if (s->told.code)
-            err_set(&req->err, ERR_DB_UNAVAILABLE, "database not reachable: %s", s->told.text);
-        else
-            err_set(&req->err, ERR_DB_UNAVAILABLE, "database is not connected yet");
-        store__answer_later(&s->base, req);
+    if (store_pg__refused(s, req))
         return;
-    }
     struct call *call = xmalloc(sizeof(*call));
     call->req = req;
     call->decode = decode;

@@ -1,47 +1,178 @@
 /* Claims of accounts, on the control session: the session that holds the lock is the one that claims. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/check.h"
 #include "store_pg.h"
-
-/* ---- claim ---- */
 
 static void free_rows(void *rows)
 {
     conn_result_free(rows);
 }
 
-static void decode_claim(struct store_req *req, const struct conn_result *r)
+/* ---- claims: those that come together go together, as the locks did. Each is a commit otherwise ---- */
+
+enum { CLAIMS_MOST = 100 };
+
+struct claim_op {
+    struct list node;
+    struct store_claim *r;
+    bool alone;
+};
+
+static const char *copied(char **at, const char *text)
 {
-    struct store_claim *c = CONTAINER_OF(req, struct store_claim, req);
-    struct conn_result *rows = conn_result_keep(r); /* the texts lie in it */
-    struct pg_row row = {.r = rows};
-    c->granted = pg_get_bool(&row, 0);
-    c->epoch = pg_get_int(&row, 1, 0);
-    c->current_holder = pg_get_text(&row, 2, "");
-    c->current_address = pg_get_text(&row, 3, "");
-    c->lock_held = pg_get_bool(&row, 4);
-    c->mid_submission = pg_get_bool(&row, 5);
-    c->expiry_1_left_ms = pg_get_int(&row, 6, 0);
-    c->expiry_2_left_ms = pg_get_int(&row, 7, 0);
-    store__arena(req, 0, rows, free_rows);
-    if (row.bad)
-        store_pg__misfit(req, SQL_CLAIM_ACCOUNT);
+    size_t n = strlen(text) + 1;
+    const char *copy = memcpy(*at, text, n);
+    *at += n;
+    return copy;
+}
+
+static void decode_claim(struct store_claim *c, struct pg_row *row)
+{
+    const char *holder = pg_get_text(row, 2, ""), *address = pg_get_text(row, 3, "");
+    char *texts = store__arena(&c->req, strlen(holder) + strlen(address) + 2, NULL, NULL);
+    c->granted = pg_get_bool(row, 0);
+    c->epoch = pg_get_int(row, 1, 0);
+    c->current_holder = copied(&texts, holder);
+    c->current_address = copied(&texts, address);
+    c->lock_held = pg_get_bool(row, 4);
+    c->mid_submission = pg_get_bool(row, 5);
+    c->expiry_1_left_ms = pg_get_int(row, 6, 0);
+    c->expiry_2_left_ms = pg_get_int(row, 7, 0);
+    if (row->bad)
+        store_pg__misfit(&c->req, SQL_CLAIM_ACCOUNTS);
+}
+
+/* Without locks relays compete for rows, and those that want the same ones in another order would stop each
+ * other. */
+static bool together(const struct claim_op *x, const struct claim_op *y)
+{
+    const struct store_claim *a = x->r, *b = y->r;
+    return !x->alone && !y->alone && a->have_lock && b->have_lock && a->expiry_1_ms == b->expiry_1_ms &&
+           a->expiry_2_ms == b->expiry_2_ms && !strcmp(a->holder, b->holder) &&
+           !strcmp(a->address ? a->address : "", b->address ? b->address : "");
+}
+
+static void claims_flush(struct claim_batch *b);
+
+/* What a server that lives refuses, or gives up waiting for, is about one of them: each asks for itself. */
+static bool ask_alone(struct claim_batch *b, const struct err *err)
+{
+    bool verdict = err->sqlstate[0] && err->code != ERR_DB_UNAVAILABLE && !b->s->closing;
+    if (!verdict || list_first(&b->sent)->next == &b->sent)
+        return false;
+    while (!list_empty(&b->sent)) {
+        struct list *last = b->sent.prev;
+        list_remove(last);
+        CONTAINER_OF(last, struct claim_op, node)->alone = true;
+        list_append(b->waiting.next, last); /* before the first one */
+    }
+    return true;
+}
+
+static void on_claims(struct conn_query *q, const struct conn_result *r)
+{
+    struct claim_batch *b = CONTAINER_OF(q, struct claim_batch, query);
+    struct pg_row row = {.r = r};
+    if (r || !ask_alone(b, &q->err))
+        for (struct list *n = list_first(&b->sent); n; n = list_first(&b->sent)) {
+            struct claim_op *op = CONTAINER_OF(n, struct claim_op, node);
+            struct store_claim *claim = op->r;
+            list_remove(n);
+            free(op);
+            claim->req.err = q->err;
+            row.bad |= r && row.row >= conn_result_rows(r);
+            if (r && row.bad)
+                store_pg__misfit(&claim->req, SQL_CLAIM_ACCOUNTS);
+            else if (r)
+                decode_claim(claim, &row);
+            row.row++;
+            claim->req.cb(&claim->req);
+        }
+    b->busy = false;
+    claims_flush(b);
+}
+
+static void claims_send(struct claim_batch *b, size_t count)
+{
+    struct pg_args a;
+    const struct store_claim *first = CONTAINER_OF(list_first(&b->sent), struct claim_op, node)->r;
+    store_pg__args(b->s, &a);
+    pg_array_begin(&a, PG_ELEM_INT4, count);
+    LIST_EACH (n, &b->sent)
+        pg_elem_int4(&a, CONTAINER_OF(n, struct claim_op, node)->r->account);
+    pg_array_end(&a);
+    pg_put_text(&a, first->holder);
+    pg_put_text(&a, first->address);
+    pg_put_bool(&a, first->have_lock);
+    pg_put_int4(&a, (int32_t)first->expiry_1_ms);
+    pg_put_int4(&a, (int32_t)first->expiry_2_ms);
+    conn_query_start(b->s->control.conn, &b->query, sql__name(SQL_CLAIM_ACCOUNTS),
+                     sql__text(SQL_CLAIM_ACCOUNTS), a.count, pg_args_end(&a), 1, on_claims);
+}
+
+static void claims_flush(struct claim_batch *b)
+{
+    struct list *first = list_first(&b->waiting);
+    if (b->busy || !first)
+        return;
+    size_t count = 0;
+    for (struct list *n = first; n && count < CLAIMS_MOST; n = list_first(&b->waiting)) {
+        if (count &&
+            !together(CONTAINER_OF(first, struct claim_op, node), CONTAINER_OF(n, struct claim_op, node)))
+            break;
+        list_remove(n);
+        list_append(&b->sent, n);
+        count++;
+    }
+    b->busy = true;
+    claims_send(b, count);
+}
+
+static void on_task(struct loop_task *task)
+{
+    claims_flush(CONTAINER_OF(task, struct claim_batch, task));
 }
 
 void store_pg__claim(struct store *base, struct store_claim *r)
 {
     struct store_pg *s = pg_of(base);
-    struct pg_args a;
-    store_pg__args(s, &a);
-    pg_put_int4(&a, r->account);
-    pg_put_text(&a, r->holder);
-    pg_put_text(&a, r->address);
-    pg_put_bool(&a, r->have_lock);
-    pg_put_int4(&a, (int32_t)r->expiry_1_ms);
-    pg_put_int4(&a, (int32_t)r->expiry_2_ms);
-    store_pg__send(s, &s->control, SQL_CLAIM_ACCOUNT, &a, &r->req, decode_claim);
+    struct claim_batch *b = &s->claims;
+    if (store_pg__refused(s, &r->req))
+        return;
+    struct claim_op *op = xcalloc(1, sizeof(*op));
+    op->r = r;
+    list_append(&b->waiting, &op->node);
+    if (!b->busy && !list_linked(&b->task.node)) /* once all that come now have come */
+        loop_post(base->loop, &b->task, on_task);
+}
+
+void store_pg__claims_init(struct store_pg *s)
+{
+    s->claims.s = s;
+    list_init(&s->claims.waiting);
+    list_init(&s->claims.sent);
+}
+
+void store_pg__claims_cancel(struct store_pg *s)
+{
+    loop_task_cancel(&s->claims.task);
+    for (struct list *n = list_first(&s->claims.waiting); n; n = list_first(&s->claims.waiting)) {
+        struct claim_op *op = CONTAINER_OF(n, struct claim_op, node);
+        list_remove(n);
+        err_set(&op->r->req.err, ERR_CANCELED, "the store is closing");
+        store__answer_later(&s->base, &op->r->req);
+        free(op);
+    }
 }
 
 /* ---- renewal ---- */
+
+/* The session's own book says which locks it has, and the server is asked whether that is so: in each renewal
+ * up to so many accounts, in each tenth with ten times as many, because what it tells from is all the locks
+ * there are (60 ms for 20,000). */
+enum { VERIFY_EACH = 1000 };
 
 static void decode_renew(struct store_req *req, const struct conn_result *r)
 {
@@ -64,8 +195,10 @@ void store_pg__renew(struct store *base, struct store_renew *r)
         r->renewed[i] = false;
     pg_put_text(&a, r->holder);
     COLUMN(&a, PG_ELEM_INT4, r, pg_elem_int4(&a, r->accounts[i]));
-    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->epochs[i]));
-    if (r->lock_keys && s->config.use_lock) {
+    bool locks = r->lock_keys && s->config.use_lock;
+    COLUMN(&a, PG_ELEM_INT8, r,
+           pg_elem_int8(&a, !locks || store_pg__lock_held(s, r->lock_keys[i]) ? r->epochs[i] : -1));
+    if (locks && s->renewals++ % (1 + r->count / VERIFY_EACH) == 0) {
         COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->lock_keys[i]));
     } else {
         pg_array_null(&a, PG_ELEM_INT8);

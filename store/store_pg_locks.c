@@ -4,6 +4,12 @@
  *
  *   per key:  FREE --try--> ASKED_WAIT --got--> HELD --drop--> DROPPING_WAIT --> FREE
  *
+ * At the end of each of its transactions a session goes through all locks that it has. So operations of one
+ * sort that come together, or while one of theirs is at the server, go in one statement: that many fewer
+ * walks for a relay of thousands of accounts. Doorbells also wait for a
+ * moment, the longer the more locks there are (20 ms with 20,000): an account that is awake for so much
+ * longer misses nothing.
+ *
  * An operation that fails at the server leaves it open whether the session has the lock: the session is
  * dropped, and with it every lock. */
 #include <stdlib.h>
@@ -17,17 +23,18 @@ struct lock_key {
 };
 
 enum { KIND_ACCOUNT, KIND_DOORBELL };
+enum { BATCH_MOST = 500, LOCKS_A_MS = 1000 };
 
 struct lock_entry {
     UT_hash_handle hh;
     struct lock_key key;
     bool held;
-    struct list turns; /* of struct lock_op; the first one is at the server */
+    struct list turns; /* of struct lock_op; the first one is at the server, or waits for its batch */
 };
 
 struct lock_op {
-    struct list node;
-    struct conn_query query;
+    struct list node, batch_node;
+    bool sent;
     struct store_pg *s;
     struct lock_entry *entry;
     struct store_req *req;
@@ -58,6 +65,7 @@ static void drop_if_idle(struct store_pg *s, struct lock_entry *e)
 }
 
 static void send_op(struct lock_op *op);
+static void flush(struct lock_batch *b);
 
 /* Answer without asking, as far as the outcome is known, up to the first that must ask. */
 static void next_turn(struct store_pg *s, struct lock_entry *e)
@@ -76,23 +84,15 @@ static void next_turn(struct store_pg *s, struct lock_entry *e)
     drop_if_idle(s, e);
 }
 
-static void on_answer(struct conn_query *q, const struct conn_result *r)
+static void settle(struct lock_op *op, const struct conn_query *q, bool held)
 {
-    struct lock_op *op = CONTAINER_OF(q, struct lock_op, query);
     struct store_pg *s = op->s;
     struct lock_entry *e = op->entry;
     struct store_req *req = op->req;
     req->err = q->err;
-    if (r) {
-        struct pg_row row = {.r = r};
-        bool yes = pg_get_bool(&row, 0);
-        e->held = op->take && yes;
-    } else {
-        e->held = false;
-        if (!s->closing)
-            conn_reconnect(s->control.conn, &q->err); /* nothing to do when it is what failed */
-    }
-    *op->out = e->held;
+    e->held = held;
+    *op->out = held;
+    list_remove(&op->batch_node);
     list_remove(&op->node);
     free(op);
     if (s->closing) { /* the store ends right after this */
@@ -104,20 +104,83 @@ static void on_answer(struct conn_query *q, const struct conn_result *r)
     next_turn(s, e);
 }
 
-static void send_op(struct lock_op *op)
+static void on_answer(struct conn_query *q, const struct conn_result *r)
 {
-    struct store_pg *s = op->s;
-    bool account = op->entry->key.kind == KIND_ACCOUNT;
-    enum sql_id id = account ? (op->take ? SQL_TAKE_LOCK : SQL_DROP_LOCK)
-                             : (op->take ? SQL_ARM_DOORBELL : SQL_DISARM_DOORBELL);
+    struct lock_batch *b = CONTAINER_OF(q, struct lock_batch, query);
+    struct store_pg *s = b->s;
+    if (!r && !s->closing)
+        conn_reconnect(s->control.conn, &q->err); /* nothing to do when it is what failed */
+    struct pg_row row = {.r = r};
+    for (struct list *n = list_first(&b->sent); n; n = list_first(&b->sent)) {
+        struct lock_op *op = CONTAINER_OF(n, struct lock_op, batch_node);
+        settle(op, q, r && row.row < conn_result_rows(r) && pg_get_bool(&row, 0) && op->take);
+        row.row++;
+    }
+    b->busy = false;
+    uint64_t pause_ms = HASH_COUNT(s->locks) / LOCKS_A_MS;
+    if (pause_ms && b->may_wait && !s->closing && !list_empty(&b->waiting))
+        loop_timer_at(b->timer, loop_now_ms(s->base.loop) + pause_ms);
+    else
+        flush(b);
+}
+
+static void on_timer(void *arg)
+{
+    flush(arg);
+}
+
+static void flush(struct lock_batch *b)
+{
+    struct store_pg *s = b->s;
+    size_t count = 0;
+    if (b->busy)
+        return;
+    for (struct list *n = list_first(&b->waiting); n && count < BATCH_MOST; n = list_first(&b->waiting)) {
+        list_remove(n);
+        list_append(&b->sent, n);
+        CONTAINER_OF(n, struct lock_op, batch_node)->sent = true;
+        count++;
+    }
+    if (!count)
+        return;
+    b->busy = true;
     struct pg_args a;
     store_pg__args(s, &a);
-    if (account)
-        pg_put_int8(&a, op->entry->key.key);
-    else
-        pg_put_int4(&a, (int32_t)op->entry->key.key);
-    conn_query_start(s->control.conn, &op->query, sql__name(id), sql__text(id), a.count, pg_args_end(&a), 1,
-                     on_answer);
+    pg_array_begin(&a, PG_ELEM_INT8, count);
+    LIST_EACH (n, &b->sent)
+        pg_elem_int8(&a, CONTAINER_OF(n, struct lock_op, batch_node)->entry->key.key);
+    pg_array_end(&a);
+    conn_query_start(s->control.conn, &b->query, sql__name(b->statement), sql__text(b->statement), a.count,
+                     pg_args_end(&a), 1, on_answer);
+}
+
+static void on_task(struct loop_task *task)
+{
+    flush(CONTAINER_OF(task, struct lock_batch, task));
+}
+
+static void send_op(struct lock_op *op)
+{
+    struct lock_batch *b = &op->s->batches[op->entry->key.kind][op->take];
+    list_append(&b->waiting, &op->batch_node);
+    if (!b->busy && !list_linked(&b->task.node) && !loop_timer_armed(b->timer))
+        loop_post(op->s->base.loop, &b->task, on_task); /* once all that come now have come */
+}
+
+void store_pg__locks_init(struct store_pg *s)
+{
+    static const enum sql_id statements[2][2] = {{SQL_DROP_LOCK, SQL_TAKE_LOCK},
+                                                 {SQL_DISARM_DOORBELL, SQL_ARM_DOORBELL}};
+    for (int kind = 0; kind < 2; kind++)
+        for (int take = 0; take < 2; take++) {
+            struct lock_batch *b = &s->batches[kind][take];
+            b->s = s;
+            b->statement = statements[kind][take];
+            b->may_wait = kind == KIND_DOORBELL;
+            b->timer = loop_timer_new(s->base.loop, on_timer, b);
+            list_init(&b->waiting);
+            list_init(&b->sent);
+        }
 }
 
 static void start(struct store *base, int kind, int64_t key, bool take, struct store_req *req, bool *out)
@@ -160,7 +223,15 @@ void store_pg__doorbell_disarm(struct store *s, struct store_doorbell *r)
     start(s, KIND_DOORBELL, r->account, false, &r->req, &r->armed);
 }
 
-/* The operation at the server was answered before; what waits behind it finds a connection that is down. */
+bool store_pg__lock_held(const struct store_pg *s, int64_t lock_key)
+{
+    struct lock_key k = {.key = lock_key, .kind = KIND_ACCOUNT};
+    const struct lock_entry *e;
+    HASH_FIND(hh, s->locks, &k, sizeof(k), e);
+    return e && e->held;
+}
+
+/* What was at the server was answered before; what waits behind it finds a connection that is down. */
 void store_pg__locks_lost(struct store_pg *s)
 {
     struct lock_entry *e, *next;
@@ -173,13 +244,22 @@ void store_pg__locks_lost(struct store_pg *s)
 
 void store_pg__locks_cancel(struct store_pg *s)
 {
+    for (int i = 0; i < 4; i++) {
+        struct lock_batch *b = &s->batches[i / 2][i % 2];
+        loop_task_cancel(&b->task);
+        b->timer = loop_timer_close(b->timer);
+    }
     struct lock_entry *e, *next;
     HASH_ITER(hh, s->locks, e, next)
     {
         e->held = false;
-        struct list *first = list_first(&e->turns);
-        for (struct list *n = first ? first->next : NULL; n && n != &e->turns; n = first->next) {
+        for (struct list *n = list_first(&e->turns), *after; n && n != &e->turns; n = after) {
             struct lock_op *op = CONTAINER_OF(n, struct lock_op, node);
+            after = n->next;
+            if (op->sent) /* ends with the connection */
+                continue;
+            if (list_linked(&op->batch_node))
+                list_remove(&op->batch_node);
             list_remove(n);
             err_set(&op->req->err, ERR_CANCELED, "the store is closing");
             store__answer_later(&s->base, op->req);

@@ -1,2 +1,2 @@
--- $1 account
-SELECT pg_advisory_unlock(9001, $1)
+-- $1 accounts
+SELECT pg_advisory_unlock(9001, u.key::int) FROM unnest($1::bigint[]) WITH ORDINALITY u (key, n) ORDER BY u.n

@@ -1,2 +1,2 @@
--- $1 lock key of the account
-SELECT pg_advisory_unlock($1)
+-- $1 lock keys of accounts
+SELECT pg_advisory_unlock(u.key) FROM unnest($1::bigint[]) WITH ORDINALITY u (key, n) ORDER BY u.n

@@ -80,8 +80,9 @@ struct store_claim {
 };
 void store_claim_start(struct store *s, struct store_claim *r, store_cb cb);
 
-/* Renewal of every account of this relay in one statement, after verifying (pg_locks by backend pid) that
- * the control session still holds their locks. */
+/* Renewal of every account of this relay in one statement, after verifying that the control session still
+ * holds their locks (by what it was given, and by pg_locks and its backend pid; store_pg_lead.c says how
+ * often). */
 struct store_renew {
     struct store_req req;
     const char *holder;

@@ -113,6 +113,99 @@ static void test_two_relays(void **state)
     end(&two);
 }
 
+static size_t answers;
+
+static void on_counted(struct store_req *req)
+{
+    (void)req;
+    answers++;
+}
+
+/* More than fit into one statement, and each learns whether it got its own. */
+static void test_many_locks_at_once(void **state)
+{
+    (void)state;
+    enum { MANY = 1203, BASE = 1000000 };
+    struct loop *l = loop_new();
+    struct fx_store one, two;
+    open_named(&one, l, "one");
+    open_named(&two, l, "two");
+    for (int i = 0; i < MANY; i += 100)
+        assert_true(try_lock(&two, BASE + i));
+    struct store_lock *r = xcalloc(MANY, sizeof(*r));
+    for (int turn = 0; turn < 2; turn++) {
+        answers = 0;
+        for (int i = 0; i < MANY; i++) {
+            r[i] = (struct store_lock){.lock_key = BASE + i};
+            store_lock_start(one.s, &r[i], on_counted);
+        }
+        WAIT_FOR(l, answers == MANY);
+        for (int i = 0; i < MANY; i++) {
+            assert_int_equal(r[i].req.err.code, 0);
+            assert_int_equal(r[i].got, i % 100 != 0);
+        }
+        answers = 0;
+        for (int i = 0; i < MANY; i++)
+            store_unlock_start(one.s, &r[i], on_counted);
+        WAIT_FOR(l, answers == MANY);
+        assert_string_equal(locks_held(BASE + 1), "0");
+        assert_string_equal(locks_held(BASE + 100), "1");
+    }
+    for (int i = 0; i < MANY; i++) /* the store closes with some at the server, and some that wait */
+        store_lock_start(one.s, &r[i], on_counted);
+    answers = 0;
+    fx_store_close(&one);
+    assert_int_equal(answers, MANY);
+    free(r);
+    end(&two);
+}
+
+/* They go together, and what is wrong with one is that one's: the others are granted. */
+static void test_many_claims_at_once(void **state)
+{
+    (void)state;
+    enum { MANY = 130, WRONG = 40 };
+    struct loop *l = loop_new();
+    struct fx_store one, two;
+    struct fx_account *a = xcalloc(MANY, sizeof(*a));
+    struct store_claim *r = xcalloc(MANY, sizeof(*r));
+    open_named(&one, l, "one");
+    open_named(&two, l, "two");
+    for (int i = 0; i < MANY; i++) {
+        fx_account_new(&one, &a[i]);
+        assert_true(try_lock(i == WRONG ? &two : &one, a[i].lock_key));
+    }
+    answers = 0;
+    for (int i = 0; i < MANY; i++) {
+        r[i] = (struct store_claim){.account = a[i].account,
+                                    .holder = "one",
+                                    .address = "host:1",
+                                    .have_lock = i % 50 != 3, /* asks for itself */
+                                    .expiry_1_ms = 60000,
+                                    .expiry_2_ms = 60000};
+        store_claim_start(one.s, &r[i], on_counted);
+    }
+    WAIT_FOR(l, answers == MANY);
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(r[i].req.err.code, i == WRONG ? ERR_ARGUMENT : 0);
+        if (i == WRONG) {
+            assert_non_null(strstr(r[i].req.err.text, a[i].alias));
+            continue;
+        }
+        assert_true(r[i].granted);
+        assert_int_equal(r[i].lock_held, r[i].have_lock);
+        assert_string_equal(r[i].current_holder, "one");
+        assert_string_equal(r[i].current_address, "host:1");
+        assert_string_equal(
+            sql("SELECT claimant || epoch FROM txrelay.accounts WHERE account = %d", a[i].account), "one1");
+        store_req_done(&r[i].req);
+    }
+    free(a);
+    free(r);
+    fx_store_close(&one);
+    end(&two);
+}
+
 /* A hung holder's session is ended once its claim has expired: it hears of it, and the other one can lead. */
 static void test_evict(void **state)
 {
@@ -721,13 +814,22 @@ static void test_migrate_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_relays),      cmocka_unit_test(test_evict),
-        cmocka_unit_test(test_control_lost),    cmocka_unit_test(test_control_silent),
-        cmocka_unit_test(test_no_lock),         cmocka_unit_test(test_doorbell_rings),
-        cmocka_unit_test(test_unknown_outcome), cmocka_unit_test(test_big_batch),
-        cmocka_unit_test(test_schema_version),  cmocka_unit_test(test_migrate),
-        cmocka_unit_test(test_migrate_refuses), cmocka_unit_test(test_policy_facts),
-        cmocka_unit_test(test_bump_by_policy),  cmocka_unit_test(test_adopt),
+        cmocka_unit_test(test_two_relays),
+        cmocka_unit_test(test_many_locks_at_once),
+        cmocka_unit_test(test_many_claims_at_once),
+        cmocka_unit_test(test_evict),
+        cmocka_unit_test(test_control_lost),
+        cmocka_unit_test(test_control_silent),
+        cmocka_unit_test(test_no_lock),
+        cmocka_unit_test(test_doorbell_rings),
+        cmocka_unit_test(test_unknown_outcome),
+        cmocka_unit_test(test_big_batch),
+        cmocka_unit_test(test_schema_version),
+        cmocka_unit_test(test_migrate),
+        cmocka_unit_test(test_migrate_refuses),
+        cmocka_unit_test(test_policy_facts),
+        cmocka_unit_test(test_bump_by_policy),
+        cmocka_unit_test(test_adopt),
     };
     return cmocka_run_group_tests(tests, suite_setup, suite_teardown);
 }
