@@ -14,6 +14,7 @@ struct loop_timer {
     struct loop *loop;
     void (*cb)(void *arg);
     void *arg;
+    uint64_t deadline_ms; /* while it is armed */
 };
 
 static void timer_fired(uv_timer_t *h)
@@ -31,15 +32,20 @@ struct loop_timer *loop_timer_new(struct loop *l, void (*cb)(void *arg), void *a
     return t;
 }
 
+/* Owners set the same time again and again: thousands of accounts at each block. */
 void loop_timer_at(struct loop_timer *t, uint64_t deadline_ms)
 {
+    if (loop_timer_armed(t) && t->deadline_ms == deadline_ms)
+        return;
+    t->deadline_ms = deadline_ms;
     uint64_t now = uv_now(&t->loop->uv);
     uv_timer_start(&t->uv, timer_fired, deadline_ms > now ? deadline_ms - now : 1, 0);
 }
 
 void loop_timer_stop(struct loop_timer *t)
 {
-    uv_timer_stop(&t->uv);
+    if (loop_timer_armed(t))
+        uv_timer_stop(&t->uv);
 }
 
 bool loop_timer_armed(const struct loop_timer *t)

@@ -180,7 +180,10 @@ void account_promote(struct account *a, int64_t epoch)
     a->role = ACCOUNT_LEADER;
     a->epoch = epoch;
     a->blocks = 0;
-    calm_reset(&a->calm);
+    if (a->service->rounds)
+        calm_begin(&a->calm, loop_now_ms(a->service->loop));
+    else
+        calm_reset(&a->calm);
     log_info("leader.acquired", "account=%s scope=%lld holder=%s epoch=%lld", a->alias,
              (long long)a->lock_key, a->service->holder, (long long)epoch);
     account_event(a, &(struct manager_event){.type = MANAGER_EV_PROMOTED, .epoch = epoch});

@@ -50,6 +50,13 @@ void calm_reset(struct calm *c)
     *c = (struct calm){.mark = -1, .next_ms = UINT64_MAX};
 }
 
+void calm_begin(struct calm *c, uint64_t now)
+{
+    calm_reset(c);
+    c->covered_ms = now + ROUND_COVER_MS;
+    c->turn_ms = now;
+}
+
 bool calm_poll(const struct calm *c, uint64_t now)
 {
     return now >= c->covered_ms;
@@ -87,7 +94,11 @@ void calm_asked(struct calm *c, uint64_t now)
 
 unsigned calm_round(struct calm *c, uint64_t asked, uint64_t now, bool look, bool ripe, int64_t next_ms)
 {
-    c->covered_ms = now + ROUND_COVER_MS;
+    uint64_t cover = c->turn_ms ? ROUND_COVER_TURNS * (now - c->turn_ms) : 0;
+    if (cover < ROUND_COVER_MS)
+        cover = ROUND_COVER_MS;
+    c->covered_ms = now + (cover < ROUND_LOST_MS ? cover : ROUND_LOST_MS);
+    c->turn_ms = now;
     c->next_ms = at(asked, next_ms); /* rather too early: then a look says it to the millisecond */
     return (look ? CALM_FX_LOOK : 0) | (ripe ? CALM_FX_RING : 0);
 }

@@ -23,10 +23,24 @@ static void wait_until(struct wake *w, enum wake_state state, uint64_t deadline)
     w->deadline_ms = deadline;
 }
 
+static unsigned arm(struct wake *w, bool unasked)
+{
+    w->unasked = unasked;
+    wait_until(w, WAKE_ARM_WAIT, UINT64_MAX);
+    return WAKE_FX_ARM;
+}
+
+static unsigned want(struct wake *w)
+{
+    return w->streak < WAKE_STREAK ? arm(w, true) : fetch(w, WAKE_FETCH_WAIT);
+}
+
 static unsigned rows(struct wake *w)
 {
     unsigned fx = w->armed ? WAKE_FX_DISARM : WAKE_FX_NONE;
     w->armed = false;
+    if (w->streak < WAKE_STREAK)
+        w->streak++;
     w->poll_ms = WAKE_POLL_MIN_MS;
     wait_until(w, WAKE_OFF, UINT64_MAX);
     return fx;
@@ -34,18 +48,20 @@ static unsigned rows(struct wake *w)
 
 static unsigned none(struct wake *w, uint64_t now)
 {
+    w->streak = 0;
     if (w->rung) /* rung after the question was asked: the answer may be older */
         return fetch(w, w->state);
     if (w->armed) {
         wait_until(w, WAKE_ASLEEP, now + WAKE_NET_MS);
         return WAKE_FX_NONE;
     }
-    wait_until(w, WAKE_ARM_WAIT, UINT64_MAX);
-    return WAKE_FX_ARM;
+    return arm(w, false);
 }
 
 static unsigned not_armed(struct wake *w, uint64_t now)
 {
+    if (w->unasked)
+        return fetch(w, WAKE_FETCH_WAIT);
     wait_until(w, WAKE_POLL, now + w->poll_ms);
     w->poll_ms = w->poll_ms * 2 > WAKE_POLL_MAX_MS ? WAKE_POLL_MAX_MS : w->poll_ms * 2;
     return WAKE_FX_NONE;
@@ -98,7 +114,7 @@ unsigned wake_step(struct wake *w, uint64_t now, enum wake_event ev)
     }
     switch (w->state) {
     case WAKE_OFF:
-        return ev == WAKE_EV_WANT ? fetch(w, WAKE_FETCH_WAIT) : WAKE_FX_NONE;
+        return ev == WAKE_EV_WANT ? want(w) : WAKE_FX_NONE;
     case WAKE_FETCH_WAIT:
     case WAKE_ARM_WAIT:
     case WAKE_RECHECK_WAIT:

@@ -19,8 +19,11 @@ enum {
     ROUND_MS = 1000,
     ROUND_PAUSE_MS = 200, /* after an answer that took too long, or none */
     ROUND_SLICE = 1000,   /* accounts in one question */
-    ROUND_COVER_MS =
-        3000, /* after an answer: an account whose turn does not come again by then asks by itself */
+    /* After an answer: an account whose turn does not come again by then asks by itself. Where rounds take
+     * longer, because database and relay have much to do, so many of them: thousands of questions more would
+     * make them take longer still. */
+    ROUND_COVER_MS = 3000,
+    ROUND_COVER_TURNS = 3,
     ROUND_LOST_MS = 60000,  /* after a question: an answer that never comes must not end the asking */
     ROUND_AHEAD_MS = 10000, /* deadlines that are nearer are told */
     ROUND_REST_MS = 10000,  /* so long an account that is covered does not ask itself whether it is */
@@ -46,12 +49,14 @@ uint64_t rounds_next(const struct rounds *r);
 struct calm {
     int64_t mark;        /* of the facts that the manager was told last; -1: not known */
     uint64_t covered_ms; /* the rounds have it until then */
+    uint64_t turn_ms;    /* they had it last; 0: never */
     uint64_t next_ms; /* the next time in the table that is known: then it asks by itself; UINT64_MAX: none */
     unsigned looks;   /* its own, on their way */
     bool wanted;      /* the manager waits for one */
 };
 
 void calm_reset(struct calm *c);
+void calm_begin(struct calm *c, uint64_t now); /* led from now on: the rounds will come to it */
 
 /* The outbox is to be polled because time passed. false: it need not be asked, and has nothing. */
 bool calm_poll(const struct calm *c, uint64_t now);

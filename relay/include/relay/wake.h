@@ -1,15 +1,20 @@
 /* When does a leader look into the outbox? A pure core, one per account (design section 4, the doorbell).
  *
- *   OFF -> FETCH_WAIT --rows--> OFF (delivered; the doorbell is given back)
- *             |  none
- *             v                    not armed (someone's transaction is open)
- *          ARM_WAIT ------------------------------------> POLL (back-off 1..20 ms) -> FETCH_WAIT
- *             | armed
- *             v
- *          RECHECK_WAIT --rows--> OFF
- *             | none
- *             v
- *          ASLEEP --doorbell rings, or the slow net--> FETCH_WAIT (still armed)
+ *   OFF --rows came twice in a row--> FETCH_WAIT --rows--> OFF (delivered; the doorbell is given back)
+ *    | else, likely there is nothing      | none
+ *    v                                    |
+ *   ARM_WAIT <----------------------------'
+ *    | | not armed (someone's transaction is open): POLL (back-off 1..20 ms) -> FETCH_WAIT;
+ *    | | FETCH_WAIT at once where it has not asked yet
+ *    | armed
+ *    v
+ *   RECHECK_WAIT --rows--> OFF
+ *    | none
+ *    v
+ *   ASLEEP --doorbell rings, or the slow net--> FETCH_WAIT (still armed)
+ *
+ * An account that gets a row now and then asks twice for it: when the bell rings, and when it has the bell
+ * again.
  *
  * The doorbell is an exclusive session lock that a sleeping leader holds; enqueue tries it shared and rings
  * only when it fails. It can only be taken when no open transaction enqueued while the leader was awake, and
@@ -41,12 +46,15 @@ enum wake_effect { WAKE_FX_NONE = 0, WAKE_FX_FETCH = 1, WAKE_FX_ARM = 2, WAKE_FX
 struct wake {
     enum wake_state state;
     bool armed;
-    bool rung; /* rung while a question was open: ask again */
+    bool rung;      /* rung while a question was open: ask again */
+    bool unasked;   /* ARM_WAIT: without having asked */
+    uint8_t streak; /* questions in a row that brought rows, up to WAKE_STREAK */
     uint32_t poll_ms;
     uint64_t deadline_ms; /* UINT64_MAX: none */
 };
 
 enum {
+    WAKE_STREAK = 2,
     WAKE_POLL_MIN_MS = 1,
     WAKE_POLL_MAX_MS = 20,
     WAKE_NET_MS = 1000,

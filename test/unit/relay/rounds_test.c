@@ -325,9 +325,40 @@ static void nothing_is_missed(void **state)
     }
 }
 
+/* A round that takes long covers for long: what is slow is not made slower by thousands that ask for
+ * themselves. */
+static void slow_rounds_cover_longer(void **state)
+{
+    (void)state;
+    struct calm c = calm_of(7);
+    calm_round(&c, START, START, false, false, -1);
+    uint64_t now = START + 5 * ROUND_MS;
+    calm_round(&c, now, now, false, false, -1);
+    assert_true(calm_is(&c, now + 15 * ROUND_MS - 1));
+    assert_false(calm_is(&c, now + 15 * ROUND_MS));
+    calm_round(&c, now + ROUND_MS, now + ROUND_MS, false, false, -1); /* quick again */
+    assert_false(calm_is(&c, now + ROUND_MS + ROUND_COVER_MS));
+    now += 2 * (uint64_t)ROUND_LOST_MS;
+    calm_round(&c, now, now, false, false, -1);
+    assert_false(calm_is(&c, now + ROUND_LOST_MS));
+}
+
+/* One that is led from now on has asked for itself, and the rounds will come to it. */
+static void a_new_one_is_covered_for_a_while(void **state)
+{
+    (void)state;
+    struct calm c;
+    calm_begin(&c, START);
+    assert_false(calm_poll(&c, START));
+    assert_true(calm_poll(&c, START + ROUND_COVER_MS));
+    assert_false(calm_is(&c, START)); /* its facts are not known */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slow_rounds_cover_longer),
+        cmocka_unit_test(a_new_one_is_covered_for_a_while),
         cmocka_unit_test(once_a_second),
         cmocka_unit_test(not_together_with_other_relays),
         cmocka_unit_test(nothing_is_led),
