@@ -147,8 +147,6 @@ struct ask {
     uint64_t generation;
     enum manager_effect_type what;
     struct buf hashes;
-    struct manager_included *pooled; /* what this account signed, with bytes of its own */
-    size_t pooled_count;
     uint64_t used; /* above the highest nonce of this account in blocks that are not final */
 };
 
@@ -164,24 +162,8 @@ static void on_unfinal(struct node_ask *n, const struct node_included *x)
         q->used = x->nonce + 1;
 }
 
-static void on_pooled(struct node_ask *n, const struct node_included *x)
-{
-    struct ask *q = CONTAINER_OF(n, struct ask, node);
-    if (!signed_by(q->account, x))
-        return;
-    q->pooled = xrealloc(q->pooled, (q->pooled_count + 1) * sizeof(*q->pooled));
-    struct manager_included *row = &q->pooled[q->pooled_count++];
-    uint8_t *bytes = xmalloc(x->len);
-    memcpy(bytes, x->bytes, x->len);
-    included_of(row, x);
-    row->bytes = bytes;
-}
-
 static void ask_free(struct ask *q)
 {
-    for (size_t i = 0; i < q->pooled_count; i++)
-        free((void *)q->pooled[i].bytes);
-    free(q->pooled);
     buf_done(&q->hashes);
     free(q);
 }
@@ -191,13 +173,9 @@ static void on_answer(struct node_ask *n)
     struct ask *q = CONTAINER_OF(n, struct ask, node);
     struct account *a = q->account;
     struct manager_event ev = {.failed = n->err.code != 0};
-    ev.type = q->what == MANAGER_FX_ASK_POOL    ? MANAGER_EV_POOL
-              : q->what == MANAGER_FX_ASK_NONCE ? MANAGER_EV_NONCE
-                                                : MANAGER_EV_UNFINAL;
+    ev.type = q->what == MANAGER_FX_ASK_NONCE ? MANAGER_EV_NONCE : MANAGER_EV_UNFINAL;
     ev.hashes = (const uint8_t(*)[32])(const void *)q->hashes.data;
     ev.count = q->hashes.len / 32;
-    ev.pooled = q->pooled;
-    ev.pooled_count = q->pooled_count;
     ev.nonce = q->what == MANAGER_FX_ASK_NONCE ? n->number : q->used;
     if (q->generation == a->generation)
         account_event(a, &ev);
@@ -206,13 +184,15 @@ static void on_answer(struct node_ask *n)
 
 void account_ask(struct account *a, const struct manager_effect *fx)
 {
+    if (fx->type == MANAGER_FX_ASK_POOL) {
+        account_ask_pool(a, fx->whole);
+        return;
+    }
     struct ask *q = xcalloc(1, sizeof(*q));
     q->account = a;
     q->generation = a->generation;
     q->what = fx->type;
-    if (fx->type == MANAGER_FX_ASK_POOL)
-        node_ask_pending(a->service->node, &q->node, &q->hashes, fx->whole ? on_pooled : NULL, on_answer);
-    else if (fx->type == MANAGER_FX_ASK_NONCE)
+    if (fx->type == MANAGER_FX_ASK_NONCE)
         node_ask_nonce(a->service->node, &q->node, a->id, a->id_len, on_answer);
     else
         node_ask_above(a->service->node, &q->node, fx->number, &q->hashes, on_unfinal, on_answer);

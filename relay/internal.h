@@ -41,8 +41,9 @@ struct account {
     uint64_t generation; /* goes up at each promotion and demotion: late answers are recognised by it */
     struct manager *manager;
     struct wake wake;
-    struct calm calm; /* may its slow questions go unasked? */
-    bool polls;       /* its poll waits for the next question of service_polls.c */
+    struct pool_ask *pool_ask; /* of the question that is out */
+    struct calm calm;          /* may its slow questions go unasked? */
+    bool polls;                /* its poll waits for the next question of service_polls.c */
     uint32_t outbox_limit;
     struct op *ahead; /* the next chunk of a load, asked for before the manager wants it; NULL: none */
     size_t unsettled; /* store requests in flight of which new bytes may come */
@@ -72,8 +73,9 @@ struct service {
     struct loop_timer *settle;     /* accounts that are leaving are looked at */
     struct service_keep *keep;     /* NULL: standalone */
     struct service_rounds *rounds; /* NULL: standalone */
-    struct service_polls *polls;   /* NULL: doorbells, standalone, or one account alone */
-    struct loop_timer *health;     /* repeats the loud line while the database is away */
+    struct service_pool *pool;
+    struct service_polls *polls; /* NULL: doorbells, standalone, or one account alone */
+    struct loop_timer *health;   /* repeats the loud line while the database is away */
     struct account *accounts;
     size_t account_count;
     struct account *by_id; /* uthash */
@@ -157,6 +159,11 @@ void service_keep_free(struct service *s);
 void service_rounds_new(struct service *s);
 void service_rounds_stop(struct service *s);
 void service_rounds_free(struct service *s);
+
+/* service_pool.c: the answer comes as MANAGER_EV_POOL; whole: with what the extrinsics say */
+void account_ask_pool(struct account *a, bool whole);
+void service_pool_new(struct service *s);
+void service_pool_free(struct service *s);
 
 /* service_polls.c: polls of an outbox without doorbells. false: the account asks by itself */
 bool service_poll(struct service *s, struct account *a);

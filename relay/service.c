@@ -309,6 +309,7 @@ struct service *service_new(struct loop *l, const struct service_config *config,
     s->health = loop_timer_new(l, on_health, s);
     service_place_new(s);
     s->accounts = xcalloc(config->account_count, sizeof(*s->accounts));
+    service_pool_new(s);
     for (size_t i = 0; i < config->account_count; i++)
         account_init(&s->accounts[i], s, (int)i, &config->accounts[i]);
     s->account_count = config->account_count;
@@ -353,6 +354,7 @@ void service_free(struct service *s)
     service_keep_free(s);
     service_rounds_free(s);
     service_polls_free(s);
+    service_pool_free(s);
     free(s->accounts);
     free(s->control_address);
     free(s->name);

@@ -182,6 +182,7 @@ static void pending(struct call *c)
     struct pool_iter it;
     struct buf *b = call_begin(c);
     size_t n = 0;
+    c->app->stats.pool_asked++;
     buf_put_u8(b, '[');
     pool_iter_init(&it, &c->app->core.pool);
     for (const struct pool_tx *t; (t = pool_iter_next(&it)); pool_iter_taken(&it, t)) {

@@ -138,9 +138,9 @@ json_t *stats_json(const struct stats *s, size_t from, size_t limit)
     }
     for (size_t i = from; i < s->submit_count && i - from < limit; i++)
         json_array_append_new(submits, record_json(s, &s->submits[i]));
-    return json_pack("{s:I, s:o, s:I, s:i, s:o, s:o, s:I, s:I, s:I}", "submit_count",
+    return json_pack("{s:I, s:o, s:I, s:i, s:o, s:o, s:I, s:I, s:I, s:I}", "submit_count",
                      (json_int_t)s->submit_count, "results", results, "nonces", (json_int_t)s->slot_count,
                      "max_hashes_per_nonce", (int)most, "several_hashes", several, "submits", submits,
                      "connections", (json_int_t)s->connections, "cut", (json_int_t)s->cut, "faults",
-                     (json_int_t)s->faults);
+                     (json_int_t)s->faults, "pool_asked", (json_int_t)s->pool_asked);
 }

@@ -26,6 +26,7 @@ struct nonce_slot {
 struct stats {
     struct submit_record *submits;
     size_t submit_count, submit_cap;
+    size_t pool_asked; /* author_pendingExtrinsics */
     struct nonce_slot *slots;
     size_t slot_count, slot_cap;
     struct map slot_index; /* (signer, nonce) -> slot number + 1 as a pointer */

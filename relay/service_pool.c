@@ -1,0 +1,134 @@
+/* What the node's pool holds of each account that asks. The node tells all of it at a time, so one question
+ * serves all that have come before it is asked: those that come while it is out wait for the next one,
+ * because the answer may be older than what they want to know.
+ *
+ *   IDLE --an account asks--> ASKED_WAIT --answer, others wait--> ASKED_WAIT
+ *                                        --answer-----------------> IDLE */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "internal.h"
+
+struct pool_ask {
+    struct list node;
+    struct account *account;
+    uint64_t generation;
+    bool whole;
+    struct buf hashes;
+    struct manager_included *pooled; /* what this account signed, with bytes of its own */
+    size_t pooled_count;
+};
+
+struct service_pool {
+    struct service *service;
+    struct node_ask ask;
+    struct buf hashes; /* of everybody's */
+    struct list waiting, sent;
+    bool out;
+};
+
+static void note(struct pool_ask *q, const struct node_included *x)
+{
+    buf_put(&q->hashes, x->hash, sizeof(x->hash));
+    if (!q->whole)
+        return;
+    q->pooled = xrealloc(q->pooled, (q->pooled_count + 1) * sizeof(*q->pooled));
+    struct manager_included *row = &q->pooled[q->pooled_count++];
+    uint8_t *bytes = xmalloc(x->len);
+    memcpy(bytes, x->bytes, x->len);
+    included_of(row, x);
+    row->bytes = bytes;
+}
+
+static void on_pooled(struct node_ask *ask, const struct node_included *x)
+{
+    struct service_pool *p = CONTAINER_OF(ask, struct service_pool, ask);
+    struct account *a;
+    HASH_FIND(hh, p->service->by_id, x->signer, (unsigned)x->signer_len, a);
+    if (a && a->pool_ask)
+        note(a->pool_ask, x);
+}
+
+static void end(struct pool_ask *q, bool failed)
+{
+    struct account *a = q->account;
+    list_remove(&q->node);
+    if (a->pool_ask == q)
+        a->pool_ask = NULL;
+    if (q->generation == a->generation)
+        account_event(a, &(struct manager_event){.type = MANAGER_EV_POOL,
+                                                 .failed = failed,
+                                                 .hashes = (const uint8_t(*)[32])(const void *)q->hashes.data,
+                                                 .count = q->hashes.len / 32,
+                                                 .pooled = q->pooled,
+                                                 .pooled_count = q->pooled_count});
+    for (size_t i = 0; i < q->pooled_count; i++)
+        free((void *)q->pooled[i].bytes);
+    free(q->pooled);
+    buf_done(&q->hashes);
+    free(q);
+}
+
+static void ask(struct service_pool *p);
+
+static void on_answer(struct node_ask *n)
+{
+    struct service_pool *p = CONTAINER_OF(n, struct service_pool, ask);
+    bool failed = n->err.code != 0;
+    p->out = false;
+    for (struct list *i = list_first(&p->sent); i; i = list_first(&p->sent))
+        end(CONTAINER_OF(i, struct pool_ask, node), failed);
+    if (n->err.code == ERR_CANCELED) /* the node is closing */
+        for (struct list *i = list_first(&p->waiting); i; i = list_first(&p->waiting))
+            end(CONTAINER_OF(i, struct pool_ask, node), true);
+    ask(p);
+}
+
+/* An account whose earlier question was given up may wait with two: the second one has its turn after the
+ * first. */
+static void ask(struct service_pool *p)
+{
+    if (p->out || list_empty(&p->waiting))
+        return;
+    for (struct list *i = p->waiting.next, *after; i != &p->waiting; i = after) {
+        struct pool_ask *q = CONTAINER_OF(i, struct pool_ask, node);
+        after = i->next;
+        if (q->account->pool_ask)
+            continue;
+        q->account->pool_ask = q;
+        list_remove(i);
+        list_append(&p->sent, i);
+    }
+    p->out = true;
+    buf_clear(&p->hashes);
+    node_ask_pending(p->service->node, &p->ask, &p->hashes, on_pooled, on_answer);
+}
+
+void account_ask_pool(struct account *a, bool whole)
+{
+    struct service_pool *p = a->service->pool;
+    struct pool_ask *q = xcalloc(1, sizeof(*q));
+    q->account = a;
+    q->generation = a->generation;
+    q->whole = whole;
+    list_append(&p->waiting, &q->node);
+    ask(p);
+}
+
+void service_pool_new(struct service *s)
+{
+    s->pool = xcalloc(1, sizeof(*s->pool));
+    s->pool->service = s;
+    list_init(&s->pool->waiting);
+    list_init(&s->pool->sent);
+}
+
+void service_pool_free(struct service *s)
+{
+    INVARIANT(!s->pool || (list_empty(&s->pool->waiting) && list_empty(&s->pool->sent)));
+    if (s->pool)
+        buf_done(&s->pool->hashes);
+    free(s->pool);
+    s->pool = NULL;
+}
