@@ -138,6 +138,7 @@ static void decode_snapshot(struct store_req *req, const struct conn_result *r)
     for (size_t i = 0; i < n; i++) {
         row.row = (int)i;
         decode_pending(&row, &out[i]);
+        row.bad |= i && out[i].nonce <= out[i - 1].nonce;
     }
     snap->rows = out;
     snap->count = n;

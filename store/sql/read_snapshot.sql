@@ -1,4 +1,5 @@
 -- $1 account, $2 epoch, $3 after this nonce, $4 limit. One row at least: the account's own columns.
+-- In nonce order, as leader_snapshot gives them: sorting them once more would copy all of them, so the reader checks it.
 -- The hashes of earlier attempts come as one string of bytes, 32 each.
 SELECT a.paused, a.hold, a.reborn, a.transaction_version, a.tip_start::text, a.tip_step::text, a.tip_cap::text,
        a.tip_step_percent, a.tip_after_blocks, a.skip_after_blocks, a.requeue_usurped, a.low_balance::text,
@@ -10,4 +11,3 @@ SELECT a.paused, a.hold, a.reborn, a.transaction_version, a.tip_start::text, a.t
        p.guard, p.max_tip::text, p.deadline_block, p.retries, p.filler, p.stop_outcome, p.stop_reason, p.earlier_own,
        p.earlier_death, p.signed
 FROM txrelay.leader_account($1, $2) a LEFT JOIN LATERAL txrelay.leader_snapshot($1, $2, $3, $4) p ON true
-ORDER BY p.nonce
