@@ -258,41 +258,39 @@ class Renew(Case):
         self.assertFalse(self.claim(self.relay, 'other', after_ms=5900, account=bob)['granted'])
         self.assertTrue(self.claim(self.relay, 'other', after_ms=6100, account=bob)['granted'])
 
-    def test_a_claim_by_time_and_a_renewal_do_not_both_win(self):
-        """Whichever comes first: the other one waits for it, and sees it."""
+    def waiting(self, call):
+        """A call in a session of its own, once it waits for another one."""
+        two = self.session('relay')
+        started = Background(two, lambda: call(two))
+        wait_until(lambda: self.owner_sees_blocked(two.pid), 'it waits')
+        return started
+
+    def claim_and_renewal(self, leased):
+        """Whichever of the two comes first: the other one waits for it, and sees it."""
+        one = self.session('relay')
         self.lead('me')
-        self.renew(self.relay, 'me', (self.alice, 1))
-        one, two = self.session('relay'), self.session('relay')
+        if leased:
+            self.renew(self.relay, 'me', (self.alice, 1))
         one.begin()
         self.assertTrue(self.claim(one, 'other', after_ms=9100)['granted'])
-        renewal = Background(two, lambda: self.renew(two, 'me', (self.alice, 1), after_ms=9100))
-        wait_until(lambda: self.owner_sees_blocked(two.pid), 'it waits')
+        renewal = self.waiting(lambda s: self.renew(s, 'me', (self.alice, 1), after_ms=9100))
         one.commit()
         self.assertEqual(renewal.join(), [(self.alice, False)])
-        self.renew(self.relay, 'other', (self.alice, 2), after_ms=9100)
+        if leased:
+            self.renew(self.relay, 'other', (self.alice, 2), after_ms=9100)
         one.begin()
         self.assertEqual(self.renew(one, 'other', (self.alice, 2), after_ms=20000), [(self.alice, True)])
-        claim = Background(two, lambda: self.claim(two, 'me', after_ms=20000))
-        wait_until(lambda: self.owner_sees_blocked(two.pid), 'it waits')
+        claim = self.waiting(lambda s: self.claim(s, 'me', after_ms=20000))
         one.commit()
         self.assertFalse(claim.join()['granted'])
 
+    def test_a_claim_by_time_and_a_renewal_do_not_both_win(self):
+        """The lease decides."""
+        self.claim_and_renewal(leased=True)
+
     def test_a_claim_by_time_and_the_first_renewal_do_not_both_win(self):
-        """As above, where there is no lease yet: the account's own row decides."""
-        self.lead('me')
-        one, two = self.session('relay'), self.session('relay')
-        one.begin()
-        self.assertTrue(self.claim(one, 'other', after_ms=9100)['granted'])
-        renewal = Background(two, lambda: self.renew(two, 'me', (self.alice, 1), after_ms=9100))
-        wait_until(lambda: self.owner_sees_blocked(two.pid), 'it waits')
-        one.commit()
-        self.assertEqual(renewal.join(), [(self.alice, False)])
-        one.begin()
-        self.assertEqual(self.renew(one, 'other', (self.alice, 2), after_ms=30000), [(self.alice, True)])
-        claim = Background(two, lambda: self.claim(two, 'me', after_ms=30000))
-        wait_until(lambda: self.owner_sees_blocked(two.pid), 'it waits')
-        one.commit()
-        self.assertFalse(claim.join()['granted'])
+        """There is no lease yet: the account's own row decides."""
+        self.claim_and_renewal(leased=False)
 
     def test_leases_of_those_that_are_gone_leave(self):
         self.lead('gone')
