@@ -136,7 +136,7 @@ static void got_genesis(struct node *n, const uint8_t hash[32])
 /* With one endpoint, or when all of them lag, a node that is behind is what there is. */
 static bool lags(struct node *n)
 {
-    if (n->info.best_number + LAG_MAX >= n->best_ever || n->lag_refusals + 1 >= n->endpoint_count) {
+    if (n->info.best_number + LAG_MAX >= n->info.best_known || n->lag_refusals + 1 >= n->endpoint_count) {
         n->lag_refusals = 0;
         return false;
     }
@@ -148,7 +148,7 @@ static void leave_lagging(struct node *n)
 {
     struct err err;
     err_set(&err, ERR_NET, "%s: at block %llu it is behind %llu, the best known", node__url(n),
-            (unsigned long long)n->info.best_number, (unsigned long long)n->best_ever);
+            (unsigned long long)n->info.best_number, (unsigned long long)n->info.best_known);
     n->step = HS_IDLE;
     node__fault(n, &err);
 }
@@ -162,9 +162,9 @@ static void expected(struct loop_task *task)
 
 void node_expect_height(struct node *n, uint64_t height)
 {
-    if (height <= n->best_ever)
+    if (height <= n->info.best_known)
         return;
-    n->best_ever = height;
+    n->info.best_known = height;
     loop_task_cancel(&n->expect);
     loop_post(n->loop, &n->expect, expected);
 }
@@ -192,8 +192,8 @@ static void got_best_header(struct node *n, const struct wire_header *h)
         leave_lagging(n);
         return;
     }
-    if (n->info.best_number > n->best_ever)
-        n->best_ever = n->info.best_number;
+    if (n->info.best_number > n->info.best_known)
+        n->info.best_known = n->info.best_number;
     n->step = HS_RUNTIME_WAIT;
     runtime_fetch_start(n, &n->fetch, n->info.best_hash, runtime_fetched);
 }

@@ -25,8 +25,8 @@ void heads_apply(struct head_watch *w, const struct node_head *head)
     }
     n->info.best_number = head->number;
     memcpy(n->info.best_hash, head->hash, 32);
-    if (head->number > n->best_ever)
-        n->best_ever = head->number;
+    if (head->number > n->info.best_known)
+        n->info.best_known = head->number;
     if (n->phase == NODE_READY && n->config.on_best)
         n->config.on_best(n->config.arg, head);
 }

@@ -191,8 +191,7 @@ struct node {
     struct runtime_fetch fetch;
     bool hash_computable; /* blake2b-256 of the header is the block's hash on this chain */
     unsigned lag_refusals;
-    uint64_t best_ever;
-    struct loop_task expect; /* best_ever was raised from outside */
+    struct loop_task expect; /* info.best_known was raised from outside */
 
     unsigned watches;   /* extrinsics that are watched or are to be */
     unsigned watch_max; /* watch_full: so many were, when one more was refused */

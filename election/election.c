@@ -204,6 +204,12 @@ void election_saw(struct election *e, uint64_t block)
         e->block = (int64_t)block;
 }
 
+void election_best(struct election *e, uint64_t block)
+{
+    if ((int64_t)block > e->best)
+        e->best = (int64_t)block;
+}
+
 void election_place(struct election *e, int account, uint64_t place)
 {
     elector_place(e->core, account, place);
@@ -269,7 +275,7 @@ struct election *election_new(struct loop *l, struct store *s, const struct elec
     e->loop = l;
     e->store = s;
     e->config = *config;
-    e->block = -1;
+    e->block = e->best = -1;
     e->config.core = elector_config_defaults(&config->core);
     if (!e->config.core.seed)
         e->config.core.seed = loop_seed();

@@ -42,6 +42,7 @@ struct election {
 
     uint64_t last_renew_ms;
     int64_t block;  /* goes along with every renewal; -1: none */
+    int64_t best;   /* and with every heartbeat */
     int64_t serves; /* digest of the accounts, in any order */
 
     bool running; /* an event is being handled */

@@ -225,6 +225,8 @@ static void on_beat(struct store_req *req)
     for (size_t i = 0; i < ev.count && !ev.failed; i++)
         if (!strcmp(ev.names[i], e->holder))
             ev.self = (int)i;
+    if (!ev.failed && b->req.best_known >= 0 && e->config.on_best)
+        e->config.on_best(e->config.arg, (uint64_t)b->req.best_known);
     if (!b->req.leave)
         election__feed(e, &ev);
     store_req_done(req);
@@ -349,6 +351,7 @@ static void start_beat(struct election *e, bool leaving)
                                    .address = e->address,
                                    .serves = e->serves,
                                    .ttl_ms = e->config.core.expiry_1_ms,
+                                   .best = e->best,
                                    .leave = leaving};
     e->in_flight++;
     store_member_start(e->store, &b->req, on_beat);

@@ -66,6 +66,12 @@ static void demoted(struct manager *m)
     m->phase = MANAGER_IDLE;
 }
 
+static void hear_of(struct manager *m, uint64_t number)
+{
+    if (number > m->best_known)
+        m->best_known = number;
+}
+
 static void chain_up(struct manager *m, const struct manager_event *ev)
 {
     bool back = m->phase == MANAGER_LEADING && !m->chain_up;
@@ -74,6 +80,8 @@ static void chain_up(struct manager *m, const struct manager_event *ev)
     if (ev->number > m->finalized)
         m->finalized = ev->number;
     m->best = ev->best;
+    hear_of(m, ev->best_known);
+    hear_of(m, ev->best);
     if (!m->spec_version)
         m->spec_version = ev->spec_version;
     m->runtime_block = ev->best; /* it may have changed just now: nobody said since when */
@@ -95,6 +103,7 @@ static void chain_down(struct manager *m)
 static void best(struct manager *m, uint64_t number)
 {
     m->best = number;
+    hear_of(m, number);
     if (m->phase >= MANAGER_CHAIN_WAIT)
         manager__beat(m, true);
 }
@@ -193,6 +202,7 @@ static void event(struct manager *m, const struct manager_event *ev)
         manager__runtime(m, ev->spec_version, ev->transaction_version);
         return;
     case MANAGER_EV_BEST:
+        hear_of(m, ev->best_known);
         best(m, ev->number);
         return;
     case MANAGER_EV_FINALIZED:

@@ -44,6 +44,7 @@ enum {
     FUTURES_MAX = 5,               /* answers 'future' in a row before it is told */
     CONFLICTS_MAX = 3,             /* admissions refused in a row before everything is loaded again */
     RECONCILE_BLOCKS_MAX = 100000, /* blocks that are looked through for lost commits */
+    POOR_REST_MS = 1000,           /* between two tries of an account that cannot pay, at least */
     LOOK_MS = 1000,                /* between two looks at the table's clock and cancellations */
     LOOK_RETRY_MS = 200,           /* after one that failed */
     LOOK_TIMEOUT_MS = 60000,       /* an answer that never comes must not end the looking */
@@ -242,9 +243,10 @@ struct manager {
     bool strange; /* a node whose nonce for the account was not asked yet, or is too low: nothing is sent */
     bool gate_shut;
     uint64_t finalized, best;
-    uint64_t seen;      /* highest finalized height that was worked through */
-    uint64_t fin_nonce; /* highest account nonce of a finalized block */
-    uint64_t fin_block; /* highest block that fin_nonce takes into account */
+    uint64_t best_known; /* the highest block that any node told of */
+    uint64_t seen;       /* highest finalized height that was worked through */
+    uint64_t fin_nonce;  /* highest account nonce of a finalized block */
+    uint64_t fin_block;  /* highest block that fin_nonce takes into account */
     bool fin_known;
     uint64_t regular_from; /* earlier blocks are searched for what is lost, and say nothing else */
     uint64_t gap_from;     /* a skipped height that was asked for again */
@@ -312,8 +314,9 @@ struct manager {
     bool hold_look;   /* the look under way began after that */
     bool reborn;      /* the order to bury the former life was given */
     bool reborn_wanted, life_known;
-    bool poor;          /* the last word about paying was no; outlives the hold, which ends with the rows */
-    uint32_t poor_beat; /* of the last submission */
+    bool poor;           /* the last word about paying was no; outlives the hold, which ends with the rows */
+    uint32_t poor_beat;  /* of the last submission */
+    uint64_t poor_until; /* not tried before, however fast the blocks */
     uint64_t reborn_nonce; /* the next nonce that is being stored for it */
     uint64_t life_nonce;   /* the account's, of its present life */
     uint64_t

@@ -8,7 +8,10 @@
  * final: of an account that was reaped in one of them the nonce says that nothing was used. */
 #include "manager_internal.h"
 
-enum { UNFINAL_MAX = 64 }; /* blocks, see must_look */
+enum {
+    UNFINAL_MAX = 64, /* blocks, see must_look */
+    BEHIND_MAX = 10,  /* blocks, see tell_behind */
+};
 
 void manager__probe_stop(struct manager *m)
 {
@@ -31,10 +34,30 @@ static void probe_failed(struct manager *m)
 }
 
 /* A node behind the height that a row was signed at knows less than the table: its nonce would make holes
- * and resends out of rows that are long in blocks. */
+ * and resends out of rows that are long in blocks. So would one behind a block that another node told of: of
+ * an account that used its nonces and was reaped in blocks that this one does not have yet, it knows neither
+ * (seed 13470). */
 static bool node_behind(const struct manager *m)
 {
-    return m->finalized < m->max_submitted;
+    return m->finalized < m->max_submitted || m->best < m->best_known;
+}
+
+/* A few blocks pass while one waits for them; of more than that somebody is told, and other nodes are tried.
+ */
+static void tell_behind(struct manager *m)
+{
+    bool final = m->finalized + BEHIND_MAX < m->max_submitted, best = m->best + BEHIND_MAX < m->best_known;
+    if (m->phase != MANAGER_CHAIN_WAIT || !m->chain_up || (!final && !best) || m->alerted & ALERT_BEHIND)
+        return;
+    if (final)
+        manager__alert_once(m, ALERT_BEHIND,
+                            "the node's finalized block %llu is behind block %llu of a pending row",
+                            (unsigned long long)m->finalized, (unsigned long long)m->max_submitted);
+    else
+        manager__alert_once(m, ALERT_BEHIND,
+                            "the node's best block %llu is behind block %llu that another node had",
+                            (unsigned long long)m->best, (unsigned long long)m->best_known);
+    manager__fx(m, MANAGER_FX_NODE_BEHIND)->number = final ? m->max_submitted : m->best_known;
 }
 
 /* After a load, and at another node, the nonce at the best block means something only once all that is final
@@ -55,13 +78,7 @@ bool manager__probe_may(const struct manager *m)
 
 void manager__probe_pump(struct manager *m)
 {
-    if (m->phase == MANAGER_CHAIN_WAIT && m->chain_up && m->finalized + 10 < m->max_submitted &&
-        !(m->alerted & ALERT_BEHIND)) {
-        manager__alert_once(m, ALERT_BEHIND,
-                            "the node's finalized block %llu is behind block %llu of a pending row",
-                            (unsigned long long)m->finalized, (unsigned long long)m->max_submitted);
-        manager__fx(m, MANAGER_FX_NODE_BEHIND)->number = m->max_submitted;
-    }
+    tell_behind(m);
     if (!manager__probe_may(m) || (m->probe_at != UINT64_MAX && m->now < m->probe_at))
         return;
     m->probe_now = false;

@@ -37,6 +37,7 @@ static void window_shrink(struct manager *m)
 static void submit(struct manager *m, struct row *row)
 {
     row->tried = m->poor_beat = m->beat;
+    m->poor_until = m->now + POOR_REST_MS;
     row->watched = true;
     manager__move(m, row, ROW_SUBMITTED);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_SUBMIT);
@@ -57,8 +58,9 @@ void manager__send_pump(struct manager *m)
         if (manager__stopped(m, row))
             continue;
         const struct row *held = manager__first(m, SET_HELD, 0);
-        if (m->poor && m->poor_beat == m->beat && !PLANTED(PAYMENT_HAMMERED))
-            return; /* one try a block, whichever nonce is the lowest */
+        if (m->poor && (m->poor_beat == m->beat || m->now < m->poor_until) && !PLANTED(PAYMENT_HAMMERED))
+            return; /* one try a block, whichever nonce is the lowest, and few where blocks are milliseconds
+                       apart */
         if (row->refused && !PLANTED(REFUSAL_LOST))
             return; /* what was said of these bytes is stored first: the next answer would take its place */
         if (row->hold > m->beat || (held && held->nonce < row->nonce) || !window_open(m, row))

@@ -239,6 +239,13 @@ static void on_leave(void *arg, int index, const char *reason)
     service_leave(s, &s->accounts[index], reason);
 }
 
+/* Another relay's node has it: this one's may be behind. */
+static void on_others_best(void *arg, uint64_t block)
+{
+    struct service *s = arg;
+    node_expect_height(s->node, block);
+}
+
 /* ---- construction ---- */
 
 /* <network>-<relay>-<hostname>-<pid>-<uuid> (L01). The relay's name stands where the source has the account:
@@ -275,6 +282,7 @@ static int open_database(struct service *s)
         .on_demote = on_demote,
         .on_gate = on_gate,
         .on_leave = on_leave,
+        .on_best = on_others_best,
         .arg = s,
     };
     struct listen_config listen = {

@@ -19,8 +19,15 @@ struct manager_event service_chain_event(enum manager_event_type type, const str
     return (struct manager_event){.type = type,
                                   .number = info->finalized_number,
                                   .best = info->best_number,
+                                  .best_known = info->best_known,
                                   .spec_version = info->spec_version,
                                   .transaction_version = info->transaction_version};
+}
+
+static void heard_of(struct service *s, uint64_t best)
+{
+    if (s->election)
+        election_best(s->election, best);
 }
 
 static void on_ready(void *arg, const struct node_info *info)
@@ -38,6 +45,7 @@ static void on_ready(void *arg, const struct node_info *info)
         a->watched = true;
     }
     service_register(s);
+    heard_of(s, info->best_number);
     struct manager_event ev = service_chain_event(MANAGER_EV_CHAIN_UP, info);
     to_leaders(s, &ev);
 }
@@ -65,8 +73,13 @@ static void on_runtime(void *arg, const struct node_info *info)
 
 static void on_best(void *arg, const struct node_head *head)
 {
-    to_leaders(
-        arg, &(struct manager_event){.type = MANAGER_EV_BEST, .number = head->number, .best = head->number});
+    struct service *s = arg;
+    const struct node_info *info = node_info(s->node);
+    heard_of(s, head->number);
+    to_leaders(s, &(struct manager_event){.type = MANAGER_EV_BEST,
+                                          .number = head->number,
+                                          .best = head->number,
+                                          .best_known = info ? info->best_known : 0});
 }
 
 static struct account *signer_account(struct service *s, const uint8_t *signer, size_t len)

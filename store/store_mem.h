@@ -65,7 +65,7 @@ struct mem_key {
 
 struct mem_member {
     char *holder; /* owned */
-    int64_t serves;
+    int64_t serves, best;
     uint64_t heartbeat; /* of the loop's clock */
 };
 

@@ -284,6 +284,7 @@ static void member_beat(struct store_mem *s, const struct store_member *r, uint6
         s->members[at] = (struct mem_member){.holder = xstrdup(r->holder)};
     }
     s->members[at].serves = r->serves;
+    s->members[at].best = r->best;
     s->members[at].heartbeat = now;
 }
 
@@ -292,6 +293,7 @@ void mem__member(struct store_mem *s, struct store_member *r)
     uint64_t now = loop_now_ms(s->base.loop);
     size_t size = 0;
     r->count = 0;
+    r->best_known = -1;
     if (!r->leave)
         member_beat(s, r, now);
     for (size_t i = s->member_count; i-- > 0;) {
@@ -304,8 +306,11 @@ void mem__member(struct store_mem *s, struct store_member *r)
     const char **holders = store__arena(&r->req, size, NULL, NULL);
     char *texts = (char *)(holders + s->member_count);
     for (size_t i = 0; i < s->member_count; i++)
-        if (s->members[i].serves == r->serves)
+        if (s->members[i].serves == r->serves) {
             holders[r->count++] = keep_text(&texts, s->members[i].holder);
+            if (s->members[i].best > r->best_known)
+                r->best_known = s->members[i].best;
+        }
     r->holders = holders;
 }
 

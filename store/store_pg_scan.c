@@ -68,6 +68,9 @@ static void decode_members(struct store_req *req, const struct conn_result *r)
     for (size_t i = 0; i < m->count; i++) {
         row.row = (int)i;
         holders[i] = pg_get_text(&row, 0, "");
+        int64_t best = pg_get_int(&row, 1, -1);
+        if (best > m->best_known)
+            m->best_known = best;
     }
     m->holders = holders;
     if (row.bad)
@@ -81,11 +84,16 @@ void store_pg__member(struct store *base, struct store_member *r)
     store_pg__args(s, &a);
     r->count = 0;
     r->holders = NULL;
+    r->best_known = -1;
     pg_put_text(&a, r->holder);
     pg_put_text(&a, r->address);
     pg_put_int8(&a, r->serves);
     pg_put_int4(&a, (int32_t)r->ttl_ms);
     pg_put_bool(&a, s->config.use_lock);
     pg_put_bool(&a, r->leave);
+    if (r->best < 0)
+        pg_put_null8(&a);
+    else
+        pg_put_int8(&a, r->best);
     store_pg__send(s, &s->control, SQL_BEAT_MEMBER, &a, &r->req, decode_members);
 }

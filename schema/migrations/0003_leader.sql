@@ -388,13 +388,14 @@ BEGIN
 END
 $$;
 
--- The relays that live, for placement alone: nothing that must hold depends on this table. serves: a digest of the
+-- The relays that live, and how far they see: nothing that must hold depends on this table alone. serves: a digest of the
 -- accounts that the relay leads or follows; relays that serve others are no members to each other.
 CREATE TABLE txrelay.members (
     holder    text PRIMARY KEY CHECK (octet_length(holder) BETWEEN 1 AND 500),
     address   text CHECK (octet_length(address) <= 300),
     serves    bigint NOT NULL,
     pid       int, -- of its lock session, which ends with it
+    best      bigint, -- the highest block that it heard of, final or not: a node that is behind it knows less than others
     heartbeat timestamptz NOT NULL
 );
 
@@ -403,8 +404,9 @@ CREATE TABLE txrelay.members (
 -- session has ended; else its time must pass. Rows of those that are gone for long go; whoever comes first removes them,
 -- and nobody waits.
 CREATE FUNCTION txrelay.member_beat(p_holder text, p_address text, p_serves bigint, p_ttl_ms int,
-    p_session boolean DEFAULT false, p_leave boolean DEFAULT false, p_now timestamptz DEFAULT clock_timestamp())
-RETURNS TABLE (holder text, address text)
+    p_session boolean DEFAULT false, p_leave boolean DEFAULT false, p_best bigint DEFAULT NULL,
+    p_now timestamptz DEFAULT clock_timestamp())
+RETURNS TABLE (holder text, address text, best bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -423,14 +425,14 @@ BEGIN
     IF p_leave THEN
         DELETE FROM members m WHERE m.holder = p_holder;
     ELSE
-        INSERT INTO members AS m (holder, address, serves, pid, heartbeat)
-            VALUES (p_holder, p_address, p_serves, CASE WHEN p_session THEN pg_backend_pid() END, p_now)
+        INSERT INTO members AS m (holder, address, serves, pid, best, heartbeat)
+            VALUES (p_holder, p_address, p_serves, CASE WHEN p_session THEN pg_backend_pid() END, p_best, p_now)
             ON CONFLICT (holder) DO UPDATE SET address = excluded.address, serves = excluded.serves, pid = excluded.pid,
-                heartbeat = excluded.heartbeat;
+                best = excluded.best, heartbeat = excluded.heartbeat;
     END IF;
     DELETE FROM members m USING (SELECT o.holder FROM members o WHERE o.heartbeat <= p_now - 2 * v_ttl
         FOR UPDATE SKIP LOCKED) old WHERE m.holder = old.holder;
-    RETURN QUERY SELECT m.holder, m.address FROM members m WHERE m.heartbeat > p_now - v_ttl AND m.serves = p_serves
+    RETURN QUERY SELECT m.holder, m.address, m.best FROM members m WHERE m.heartbeat > p_now - v_ttl AND m.serves = p_serves
         AND (m.pid IS NULL OR EXISTS (SELECT FROM pg_stat_get_activity(m.pid)))
         ORDER BY m.holder COLLATE "C";
 END

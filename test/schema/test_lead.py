@@ -458,9 +458,9 @@ class Scan(Case):
 
 class Members(Case):
     def beat(self, holder, serves=1, ttl=3000, leave=False, after_ms=0):
-        return [r[0] for r in self.relay.rows(
-            "SELECT * FROM txrelay.member_beat(%s, %s, %s, %s, false, %s, clock_timestamp() + %s * interval '1 ms')",
-            holder, holder + ':1', serves, ttl, leave, after_ms)]
+        return [r[0] for r in self.relay.rows("SELECT * FROM txrelay.member_beat(%s, %s, %s, %s, false, %s, NULL, "
+                                              "clock_timestamp() + %s * interval '1 ms')",
+                                              holder, holder + ':1', serves, ttl, leave, after_ms)]
 
     def test_who_lives(self):
         self.assertEqual(self.beat('b'), ['b'])
@@ -486,7 +486,7 @@ class Members(Case):
         self.beat('old')
         other = self.session('relay')
         other.conn.autocommit = False
-        other.rows("SELECT * FROM txrelay.member_beat('x', 'x', 1, 3000, false, false, clock_timestamp() + interval '10 s')")
+        other.rows("SELECT * FROM txrelay.member_beat('x', 'x', 1, 3000, false, false, NULL, clock_timestamp() + interval '10 s')")
         self.relay.value("SET statement_timeout = '2s'; SELECT 1")
         self.assertEqual(self.beat('a', after_ms=10000), ['a'])  # the other one's removal is not committed
         other.conn.rollback()

@@ -63,6 +63,13 @@ bool door_is_on(const struct relay *r, const struct event *e)
 
 /* ---- heads, runtime ---- */
 
+static void heard_best(struct relay *r, uint64_t number)
+{
+    r->door.best = number;
+    if (number > r->saw_best)
+        r->saw_best = number;
+}
+
 static void head_arrives(struct world *w, struct event *e)
 {
     struct relay *r = &w->relays[e->relay];
@@ -74,9 +81,12 @@ static void head_arrives(struct world *w, struct event *e)
         kick(w, r);
         return;
     }
-    r->door.best = w->chain.blocks[e->b].number;
-    to_leaders(
-        w, r, &(struct manager_event){.type = MANAGER_EV_BEST, .number = r->door.best, .best = r->door.best});
+    heard_best(r, w->chain.blocks[e->b].number);
+    to_leaders(w, r,
+               &(struct manager_event){.type = MANAGER_EV_BEST,
+                                       .number = r->door.best,
+                                       .best = r->door.best,
+                                       .best_known = r->saw_best});
 }
 
 void node_says_heads(struct world *w, int node, bool best, bool final)
@@ -299,7 +309,7 @@ static void connected(struct world *w, struct event *e)
                    &(struct manager_event){.type = MANAGER_EV_RUNTIME,
                                            .spec_version = spec,
                                            .transaction_version = version_of(w, spec)});
-    d->best = c->blocks[n->best].number;
+    heard_best(r, c->blocks[n->best].number);
     d->finalized = c->blocks[n->final].number;
     d->final_block = n->final;
     d->ready = true;
@@ -373,6 +383,9 @@ static void leave_lagging(struct world *w, struct event *e)
 
 void door_expect_height(struct world *w, struct relay *r, uint64_t number)
 {
+    if (number <= r->saw_best)
+        return;
+    r->saw_best = number;
     struct event *e = relay_later(w, r, 0, "leaves a node that lags", leave_lagging);
     e->a = r->door.number;
     e->n = number;

@@ -259,14 +259,19 @@ static void on_members(struct world *w, struct event *e)
     const char *seen[RELAYS];
     struct elector_event ev = {.type = ELECTOR_EV_MEMBERS, .names = seen, .self = -1};
     _Static_assert(ARRAY_LEN(names) >= RELAYS, "a name for each");
+    uint64_t best = 0;
     ev.failed = chance(w, 5);
     for (int i = 0; i < RELAYS; i++) {
         if (!w->relays[i].running || chance(w, 3))
             continue;
+        if (w->relays[i].saw_best > best)
+            best = w->relays[i].saw_best;
         if (i == e->relay)
             ev.self = (int)ev.count;
         seen[ev.count++] = names[i];
     }
+    if (!ev.failed)
+        door_expect_height(w, &w->relays[e->relay], best);
     elect_feed(w, &w->relays[e->relay], &ev);
 }
 

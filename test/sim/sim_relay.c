@@ -175,6 +175,7 @@ static void chain_facts(struct world *w, struct relay *r, int account)
                       &(struct manager_event){.type = MANAGER_EV_CHAIN_UP,
                                               .number = d->finalized,
                                               .best = d->best,
+                                              .best_known = r->saw_best,
                                               .spec_version = d->spec,
                                               .transaction_version = version_of(w, d->spec)});
 }

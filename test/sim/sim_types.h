@@ -495,7 +495,8 @@ struct relay {
     struct sim_account accounts[ACCOUNTS];
     struct door door;
     bool service_following;
-    uint64_t service_next, saw;
+    uint64_t service_next;
+    uint64_t saw, saw_best; /* the highest final block, the highest best block of any node */
 };
 
 /* ---- followers, applications ---- */

@@ -26,6 +26,8 @@ struct node_info {
     uint32_t block_hash_count;       /* System.BlockHashCount; 2400 when absent */
     const struct metadata *metadata; /* owned by the node; valid until the next on_runtime */
     uint64_t best_number, finalized_number;
+    uint64_t
+        best_known; /* the highest block that any endpoint told of since node_new, or node_expect_height */
     uint8_t best_hash[32], finalized_hash[32];
 };
 

@@ -19,6 +19,8 @@ struct election_config {
     void (*on_gate)(void *arg, int account, bool open);
     /* Stop admitting, settle, then election_hand_over. The account is led until then. */
     void (*on_leave)(void *arg, int account, const char *reason);
+    /* With each heartbeat: the highest block that a relay of these accounts heard of. May be NULL. */
+    void (*on_best)(void *arg, uint64_t block);
     void *arg;
 };
 
@@ -35,6 +37,8 @@ void election_stale(struct election *e, int account); /* a fenced write was refu
 /* The highest finalized block that this relay knows: renewals note it, so that a leader after a failover
  * knows from where on the chain may know more than the database. */
 void election_saw(struct election *e, uint64_t block);
+/* The highest block, final or not: heartbeats tell the other relays, whose nodes may be behind it. */
+void election_best(struct election *e, uint64_t block);
 /* The account's place on the ring: the first 8 bytes of SHA-256(genesis || id). */
 void election_place(struct election *e, int account, uint64_t place);
 size_t election_members(const struct election *e);        /* that live, this relay among them; 0: not known */

@@ -87,10 +87,10 @@ enum manager_event_type {
     MANAGER_EV_STORE_BACK, /* the database was away, and may be a standby that lacks commits: read all again
                             */
     MANAGER_EV_SNAPSHOT,   /* rows, last, next_nonce, seen_block, reconcile */
-    MANAGER_EV_CHAIN_UP,   /* number (finalized), best, spec_version */
+    MANAGER_EV_CHAIN_UP,   /* number (finalized), best, best_known, spec_version */
     MANAGER_EV_CHAIN_DOWN,
     MANAGER_EV_RUNTIME,   /* spec_version, transaction_version changed */
-    MANAGER_EV_BEST,      /* number */
+    MANAGER_EV_BEST,      /* number, best_known */
     MANAGER_EV_FINALIZED, /* block */
     MANAGER_EV_POOL,      /* hashes, pooled: answer to ASK_POOL; failed = true when it could not be asked */
     MANAGER_EV_NONCE,     /* nonce at the best block: answer to ASK_NONCE; failed */
@@ -274,6 +274,7 @@ struct manager_event {
     const struct manager_block *block;
     uint64_t number; /* finalized (CHAIN_UP), best (BEST) */
     uint64_t best;
+    uint64_t best_known; /* the highest block that this or another node told of; 0: none did */
     uint64_t nonce;
     bool failed;
     enum manager_write write;

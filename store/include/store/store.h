@@ -146,9 +146,11 @@ struct store_member {
     int64_t serves;  /* digest of its accounts: only relays that serve the same are members to each other */
     uint32_t ttl_ms; /* a member that was not heard of for so long is none */
     bool leave;
+    int64_t best; /* the highest block that this relay heard of; -1: none */
     /* out: in byte order, with this relay among them unless it leaves */
     size_t count;
     const char *const *holders;
+    int64_t best_known; /* the highest that one of them heard of; -1: none */
 };
 void store_member_start(struct store *s, struct store_member *r, store_cb cb);
 

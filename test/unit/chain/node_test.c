@@ -330,6 +330,27 @@ static void told_of_a_height(void **state)
     assert_int_equal(rig.down, 0); /* not from within the call */
     rig_wait_ready(&rig, 2);
     assert_int_equal(rig.info.best_number, 60);
+    assert_int_equal(rig.info.best_known, 60);
+    rig_done(&rig);
+}
+
+/* One that is a few blocks behind the last one is good enough, but says what that one had. */
+static void behind_the_last(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 2, &contracts);
+    add_blocks(&rig.fake[0], 9);
+    rig.fake[0].best = 9;
+    add_blocks(&rig.fake[1], 5);
+    rig.fake[1].best = 5;
+    rig_up(&rig);
+    assert_int_equal(rig.info.best_number, 9);
+    assert_int_equal(rig.info.best_known, 9);
+    fake_stop(&rig.fake[0], rig.loop);
+    rig_wait_ready(&rig, 2);
+    assert_int_equal(rig.info.best_number, 5);
+    assert_int_equal(rig.info.best_known, 9); /* and the relay waits for it */
     rig_done(&rig);
 }
 
@@ -546,6 +567,7 @@ int main(void)
         cmocka_unit_test(the_first_chain_is_kept),
         cmocka_unit_test(an_endpoint_that_lags_is_passed_over),
         cmocka_unit_test(told_of_a_height),
+        cmocka_unit_test(behind_the_last),
         cmocka_unit_test(a_handshake_that_fails_is_tried_again),
         cmocka_unit_test(a_handshake_without_an_answer),
         cmocka_unit_test(closing_in_every_phase),

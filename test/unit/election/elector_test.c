@@ -365,6 +365,25 @@ static void epoch_that_went_back(void **state)
     rig_free(r);
 }
 
+/* With thousands of accounts a scan is work for the server: a fifth of the time at most, but one each
+ * heartbeat. */
+static void slow_scans_rest(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(true);
+    step(r, UP, "");
+    wait_due(r, 0, 150, "SCAN");
+    static const struct {
+        uint64_t took, least, most;
+    } turns[] = {{20, 130, 430}, {150, 600, 600}, {400, 1000, 1000}, {0, 150, 450}};
+    for (size_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++) {
+        r->now += turns[i].took;
+        seen(r, HELD(4, 2000), "");
+        wait_due(r, turns[i].least, turns[i].most, "SCAN");
+    }
+    rig_free(r);
+}
+
 /* L08: scans that fail wait longer and longer, and the next answer ends that. */
 static void scan_errors_grow(void **state)
 {
@@ -1348,6 +1367,7 @@ int main(void)
         cmocka_unit_test(orphaned_lock_takes_two_looks),
         cmocka_unit_test(scan_is_no_news_after_a_move),
         cmocka_unit_test(epoch_that_went_back),
+        cmocka_unit_test(slow_scans_rest),
         cmocka_unit_test(scan_errors_grow),
         cmocka_unit_test(hung_holder_is_evicted),
         cmocka_unit_test(evicted_lock_that_stays_taken),

@@ -200,6 +200,7 @@ void chain_down(struct script *s)
 void best(struct script *s)
 {
     s->best++;
+    s->now += 1000;
     feed(s, (struct manager_event){.type = MANAGER_EV_BEST, .number = s->best, .best = s->best});
 }
 

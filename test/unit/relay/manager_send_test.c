@@ -288,6 +288,27 @@ static void payment(void **state)
     }
 }
 
+/* Where blocks are milliseconds apart, it is tried once a second: each refusal is stored. */
+static void payment_fast_blocks(void **state)
+{
+    (void)state;
+    static const char poor[] =
+        "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)";
+    struct script *s = admitted_rows(2);
+    refuse(s, 5, 1010, poor);
+    refuse(s, 6, 1010, poor);
+    uint64_t tried_at = s->now;
+    for (s->now += 50; s->now < tried_at + 1000; s->now += 50) {
+        feed(s, (struct manager_event){.type = MANAGER_EV_BEST, .number = ++s->best});
+        none(s, MANAGER_FX_SUBMIT);
+    }
+    feed(s, (struct manager_event){.type = MANAGER_EV_BEST, .number = ++s->best});
+    expect_submit(s, 5);
+    accept(s, 5);
+    expect_submit(s, 6);
+    script_free(s);
+}
+
 /* Bad proof and ancient birth, in both shapes: the runtime is read again, then one new signature a block. */
 static void bad_proof(void **state)
 {
@@ -620,6 +641,7 @@ int main(void)
         cmocka_unit_test(stale),
         cmocka_unit_test(falsely_stale),
         cmocka_unit_test(payment),
+        cmocka_unit_test(payment_fast_blocks),
         cmocka_unit_test(bad_proof),
         cmocka_unit_test(bad_proof_by_runtime),
         cmocka_unit_test(future),

@@ -227,11 +227,16 @@ static void test_scan(void **state)
     store_req_done(&r.req);
 }
 
-static void beat(const char *holder, int64_t serves, uint32_t ttl_ms, bool leave, const char *expected)
+static int64_t beat_at(const char *holder, int64_t serves, uint32_t ttl_ms, bool leave, int64_t best,
+                       const char *expected)
 {
     char list[128] = "";
-    struct store_member r = {
-        .holder = holder, .address = "host:1", .serves = serves, .ttl_ms = ttl_ms, .leave = leave};
+    struct store_member r = {.holder = holder,
+                             .address = "host:1",
+                             .serves = serves,
+                             .ttl_ms = ttl_ms,
+                             .leave = leave,
+                             .best = best};
     RUN_OK(&x, member, &r);
     for (size_t i = 0; i < r.count; i++) {
         size_t n = strlen(list);
@@ -239,6 +244,28 @@ static void beat(const char *holder, int64_t serves, uint32_t ttl_ms, bool leave
     }
     assert_string_equal(list, expected);
     store_req_done(&r.req);
+    return r.best_known;
+}
+
+static void beat(const char *holder, int64_t serves, uint32_t ttl_ms, bool leave, const char *expected)
+{
+    beat_at(holder, serves, ttl_ms, leave, -1, expected);
+}
+
+/* Members tell each other of the highest block that one of them heard of. */
+static void test_members_best(void **state)
+{
+    (void)state;
+    int64_t ours = a.lock_key;
+    assert_int_equal(beat_at("a", ours, 60000, false, -1, "a"), -1);
+    assert_int_equal(beat_at("b", ours, 60000, false, 7, "a b"), 7);
+    assert_int_equal(beat_at("a", ours, 60000, false, 5, "a b"), 7);
+    assert_int_equal(beat_at("a", ours, 60000, false, INT64_MAX, "a b"), INT64_MAX);
+    assert_int_equal(beat_at("c", ours + 1, 60000, false, 3, "c"), 3);
+    assert_int_equal(beat_at("a", ours, 60000, true, INT64_MAX, "b"), 7);
+    assert_int_equal(beat_at("b", ours, 60000, false, -1, "b"), -1);
+    beat("b", ours, 60000, true, "");
+    beat("c", ours + 1, 60000, true, "");
 }
 
 /* Members are those that serve the same accounts and were heard of within the time; who leaves is gone at
@@ -548,6 +575,7 @@ int main(void)
         BOTH(test_evict),
         BOTH(test_scan),
         BOTH(test_members),
+        BOTH(test_members_best),
         BOTH(test_renew),
         BOTH(test_fencing),
         BOTH(test_expiry),
