@@ -60,6 +60,8 @@ class Placement(unittest.TestCase):
             relays = {n: world.relay(n) for n in ('r0', 'r1', 'r2', 'r3', 'r4')}
             proc.wait_for('all five to see each other', lambda: all(
                 (r.status() or {}).get('members') == 5 for r in relays.values()), 60)
+            proc.wait_for('each to tell how far it sees', lambda: world.pg.query(
+                'SELECT count(*) FROM txrelay.members WHERE best > 0') == [(5,)], 60)
             proc.wait_for('the ring to be followed', lambda: self.balanced(world, 5), 120)
             self.wait_still(world)
             before = self.holders(world)
