@@ -1,7 +1,7 @@
 /* What makes an account stand still, and what makes it go on.
  *
- * - PAYMENT: the account cannot pay. Nothing more is admitted, one submission a block is tried, a second
- * apart at least; the first that is accepted ends it.
+ * - PAYMENT: the account cannot pay. Nothing more is admitted, one submission a block is tried, a quarter
+ *   of a second apart at least; the first that is accepted ends it.
  * - TRANSACTION_VERSION: the runtime encodes calls in another way than the one that was accepted: what was
  *   enqueued may mean something else (case 102). Only an operator's order ends it: a node that shows the
  *   former version again may just be behind.

@@ -44,7 +44,7 @@ enum {
     FUTURES_MAX = 5,               /* answers 'future' in a row before it is told */
     CONFLICTS_MAX = 3,             /* admissions refused in a row before everything is loaded again */
     RECONCILE_BLOCKS_MAX = 100000, /* blocks that are looked through for lost commits */
-    POOR_REST_MS = 1000,           /* between two tries of an account that cannot pay, at least */
+    POOR_REST_MS = 250,            /* between two tries of an account that cannot pay, at least */
     LOOK_MS = 1000,                /* between two looks at the table's clock and cancellations */
     LOOK_RETRY_MS = 200,           /* after one that failed */
     LOOK_TIMEOUT_MS = 60000,       /* an answer that never comes must not end the looking */
