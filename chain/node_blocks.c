@@ -42,6 +42,7 @@ static void slot_clear(struct slot *s)
     free(s->included);
     free(s->nonces);
     free(s->balances);
+    free(s->asked);
     *s = (struct slot){.node = n, .attempts = attempts};
 }
 

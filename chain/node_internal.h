@@ -131,7 +131,9 @@ struct slot {
     uint64_t *nonces;
     struct node_balance *balances;
     size_t nonce_count;
-    size_t nonce_next; /* SLOT_NONCE_WAIT */
+    size_t *asked; /* those accounts that were wanted, in ascending order */
+    size_t asked_count;
+    size_t nonce_next; /* SLOT_NONCE_WAIT: so many of them were answered */
 };
 
 struct account {

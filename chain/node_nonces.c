@@ -1,5 +1,5 @@
-/* The nonces and free balances of the watched accounts at a finalized block: all in one state_queryStorageAt,
- * or, where a node lacks it, one state_getStorage after the other. */
+/* The nonces and free balances of the watched accounts that are wanted, at a finalized block: all in one
+ * state_queryStorageAt, or, where a node lacks it, one state_getStorage after the other. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static void got_one(struct rpc_call *call)
     }
     if (!slot_going_on(s))
         return;
-    if (!read_account(s, s->nonce_next, call->result)) {
+    if (!read_account(s, s->asked[s->nonce_next], call->result)) {
         nonces_bad(s, "an account is not readable");
         return;
     }
@@ -68,12 +68,12 @@ static void got_one(struct rpc_call *call)
 static void ask_one(struct slot *s)
 {
     char hash[HASH_TEXT];
-    if (s->nonce_next == s->nonce_count) {
+    if (s->nonce_next == s->asked_count) {
         slot_finished(s);
         return;
     }
     wire_hash_text(s->head.hash, hash);
-    char *params = xasprintf("[\"%s\",\"%s\"]", s->node->accounts[s->nonce_next].key, hash);
+    char *params = xasprintf("[\"%s\",\"%s\"]", s->node->accounts[s->asked[s->nonce_next]].key, hash);
     s->state = SLOT_NONCE_WAIT;
     rpc_call_start(node__rpc(s->node), &s->call, "state_getStorage", params, 0, NULL, NULL, got_one);
     free(params);
@@ -83,11 +83,11 @@ static void ask_one(struct slot *s)
 
 static size_t account_of(const struct slot *s, const struct jv *key, size_t guess)
 {
-    if (guess < s->nonce_count && jv_equals(key, s->node->accounts[guess].key))
-        return guess; /* the usual order is that of the question */
-    for (size_t i = 0; i < s->nonce_count; i++)
-        if (jv_equals(key, s->node->accounts[i].key))
-            return i;
+    if (guess < s->asked_count && jv_equals(key, s->node->accounts[s->asked[guess]].key))
+        return s->asked[guess]; /* the usual order is that of the question */
+    for (size_t i = 0; i < s->asked_count; i++)
+        if (jv_equals(key, s->node->accounts[s->asked[i]].key))
+            return s->asked[i];
     return SIZE_MAX;
 }
 
@@ -131,8 +131,8 @@ static void ask_all(struct slot *s)
     struct buf params = {0};
     char hash[HASH_TEXT];
     wire_hash_text(s->head.hash, hash);
-    for (size_t i = 0; i < s->nonce_count; i++)
-        buf_printf(&params, "%s\"%s\"", i ? "," : "[[", s->node->accounts[i].key);
+    for (size_t i = 0; i < s->asked_count; i++)
+        buf_printf(&params, "%s\"%s\"", i ? "," : "[[", s->node->accounts[s->asked[i]].key);
     buf_printf(&params, "],\"%s\"]", hash);
     s->state = SLOT_NONCES_WAIT;
     rpc_call_start(node__rpc(s->node), &s->call, "state_queryStorageAt", buf_str(&params), 0, NULL, NULL,
@@ -140,16 +140,28 @@ static void ask_all(struct slot *s)
     buf_done(&params);
 }
 
+static bool wanted(const struct node *n, size_t account)
+{
+    return !n->config.wants_account || n->config.wants_account(n->config.arg, account);
+}
+
 void slot_nonces(struct slot *s)
 {
-    s->nonce_count = s->node->account_count;
+    const struct node *n = s->node;
+    s->nonce_count = n->account_count;
     s->nonces = xcalloc(s->nonce_count + 1, sizeof(*s->nonces));
     s->balances = xcalloc(s->nonce_count + 1, sizeof(*s->balances));
-    for (size_t i = 0; i < s->nonce_count; i++)
-        s->balances[i].known = metadata__account_has_free(s->node->runtime->metadata);
-    if (s->nonce_count == 0)
+    s->asked = xcalloc(s->nonce_count + 1, sizeof(*s->asked));
+    for (size_t i = 0; i < s->nonce_count; i++) {
+        bool asked = wanted(n, i);
+        s->nonces[i] = asked ? 0 : UINT64_MAX;
+        s->balances[i].known = asked && metadata__account_has_free(n->runtime->metadata);
+        if (asked)
+            s->asked[s->asked_count++] = i;
+    }
+    if (s->asked_count == 0)
         slot_finished(s);
-    else if (s->node->no_query_storage)
+    else if (n->no_query_storage)
         ask_one(s);
     else
         ask_all(s);

@@ -34,7 +34,6 @@ struct account {
     int64_t lock_key;
     bool has_lock_key;
     int32_t store_account; /* 0 until registered */
-    size_t watch_index;    /* node_watch_account */
     bool watched;
     enum account_role role;
     int64_t epoch;

@@ -41,7 +41,8 @@ static void on_ready(void *arg, const struct node_info *info)
         struct account *a = &s->accounts[i];
         if (a->watched)
             continue;
-        a->watch_index = node_watch_account(s->node, a->id, a->id_len);
+        size_t index = node_watch_account(s->node, a->id, a->id_len);
+        INVARIANT(index == i);
         a->watched = true;
     }
     service_register(s);
@@ -98,6 +99,14 @@ static bool wants(void *arg, const uint8_t hash[32], const uint8_t *signer, size
     return a && a->role == ACCOUNT_LEADER;
 }
 
+/* Nor is what the chain says of accounts that other relays lead asked for: at each block, with thousands of
+ * them. */
+static bool wants_account(void *arg, size_t index)
+{
+    const struct service *s = arg;
+    return s->accounts[index].role == ACCOUNT_LEADER;
+}
+
 static void on_finalized(void *arg, const struct node_block *block)
 {
     struct service *s = arg;
@@ -117,10 +126,10 @@ static void on_finalized(void *arg, const struct node_block *block)
                                   .account_nonce = UINT64_MAX,
                                   .included = rows};
         memcpy(b.hash, block->head.hash, 32);
-        if (a->watched && a->watch_index < block->nonce_count) {
-            b.account_nonce = block->nonces[a->watch_index];
-            b.has_balance = block->balances[a->watch_index].known;
-            b.balance = block->balances[a->watch_index].free;
+        if (i < block->nonce_count) {
+            b.account_nonce = block->nonces[i];
+            b.has_balance = block->balances[i].known;
+            b.balance = block->balances[i].free;
         }
         for (size_t j = 0; j < block->included_count; j++) {
             const struct node_included *x = &block->included[j];
@@ -163,6 +172,7 @@ int service_chain_new(struct service *s, struct err *err)
         .on_best = on_best,
         .on_finalized = on_finalized,
         .wants = wants,
+        .wants_account = wants_account,
         .arg = s,
     };
     s->node = node_new(s->loop, &config, err);

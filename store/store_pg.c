@@ -124,6 +124,7 @@ static void on_down(void *arg, const struct err *err)
         s->base.state = STORE_DOWN; /* what the owner starts in its callback must fail */
         s->told = (struct err){0};
         store_pg__locks_lost(s);
+        store_pg__scan_forget(s);
         if (s->config.on_control_lost)
             s->config.on_control_lost(s->config.arg);
         /* The server may be another one from here on: the work goes where the lock is. */
@@ -183,6 +184,7 @@ static void side_closed(void *arg)
     void (*cb)(void *arg) = s->close_cb;
     void *cb_arg = s->close_arg;
     store_pg__locks_lost(s);
+    store_pg__scan_forget(s);
     INVARIANT(!s->locks);
     buf_done(&s->scratch);
     free(s);

@@ -53,6 +53,17 @@ struct claim_batch {
     bool busy;
 };
 
+/* The last question of a scan that was told nothing, and what all claims were like then: asked again, the
+ * same question is answered by the mark alone. That a session gave a lock back and kept its claim is only
+ * seen when all locks are looked at, so the mark is forgotten in time. */
+struct scan_memory {
+    int32_t *accounts;
+    int64_t *epochs;
+    size_t count;
+    char mark[64]; /* "": none */
+    uint64_t until;
+};
+
 struct store_pg {
     struct store base;
     struct store_pg_config config; /* strings are not kept */
@@ -65,6 +76,7 @@ struct store_pg {
     struct lock_entry *locks;
     struct lock_batch batches[2][2]; /* of accounts and doorbells; given back and taken */
     struct claim_batch claims;
+    struct scan_memory scan;
     uint64_t renewals;
     bool opened, closing;
     int closing_sides;
@@ -110,6 +122,7 @@ void store_pg__release(struct store *s, struct store_release *r);
 void store_pg__evict(struct store *s, struct store_evict *r);
 
 void store_pg__scan(struct store *s, struct store_scan *r);
+void store_pg__scan_forget(struct store_pg *s);
 void store_pg__member(struct store *s, struct store_member *r);
 
 void store_pg__snapshot(struct store *s, struct store_snapshot *r);

@@ -170,9 +170,15 @@ void store_pg__claims_cancel(struct store_pg *s)
 /* ---- renewal ---- */
 
 /* The session's own book says which locks it has, and the server is asked whether that is so: in each renewal
- * up to so many accounts, in each tenth with ten times as many, because what it tells from is all the locks
- * there are (60 ms for 20,000). */
-enum { VERIFY_EACH = 1000 };
+ * up to so many accounts, with more of them more rarely, because what it tells from is all the locks that
+ * there are, those of other relays too (60 ms for 20,000). */
+enum { VERIFY_EACH = 200, VERIFY_MOST = 10 /* renewals without the question, at most */ };
+
+static size_t unverified(const struct store_renew *r)
+{
+    size_t n = r->count / VERIFY_EACH;
+    return n < VERIFY_MOST ? n : VERIFY_MOST;
+}
 
 static void decode_renew(struct store_req *req, const struct conn_result *r)
 {
@@ -198,7 +204,7 @@ void store_pg__renew(struct store *base, struct store_renew *r)
     bool locks = r->lock_keys && s->config.use_lock;
     COLUMN(&a, PG_ELEM_INT8, r,
            pg_elem_int8(&a, !locks || store_pg__lock_held(s, r->lock_keys[i]) ? r->epochs[i] : -1));
-    if (locks && s->renewals++ % (1 + r->count / VERIFY_EACH) == 0) {
+    if (locks && s->renewals++ % (1 + unverified(r)) == 0) {
         COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->lock_keys[i]));
     } else {
         pg_array_null(&a, PG_ELEM_INT8);

@@ -1,5 +1,9 @@
 /* What a relay looks at beside its own claims, on the control session: the accounts that it follows, and who
  * else is there. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/check.h"
 #include "store_pg.h"
 
@@ -19,11 +23,46 @@ static void decode_seen(struct pg_row *row, struct store_seen *ret)
     ret->expiry_2_left_ms = pg_get_int(row, 7, 0);
 }
 
-/* The rows come in the order of the question, with gaps. */
+enum { MARK_MS = 10000 }; /* in between the mark of all claims will do */
+
+void store_pg__scan_forget(struct store_pg *s)
+{
+    free(s->scan.accounts);
+    free(s->scan.epochs);
+    s->scan = (struct scan_memory){0};
+}
+
+static bool same_question(const struct scan_memory *m, const struct store_scan *n)
+{
+    return m->mark[0] && m->count == n->count &&
+           !memcmp(m->accounts, n->accounts, n->count * sizeof(*n->accounts)) &&
+           !memcmp(m->epochs, n->epochs, n->count * sizeof(*n->epochs));
+}
+
+/* Nothing was told, as of this mark. */
+static void remember(struct store_pg *s, const struct store_scan *n, const char *mark)
+{
+    if (same_question(&s->scan, n) && !strcmp(s->scan.mark, mark))
+        return; /* by the mark alone: that is no new look */
+    store_pg__scan_forget(s);
+    s->scan.count = n->count;
+    s->scan.accounts = xcalloc(n->count + 1, sizeof(*n->accounts));
+    s->scan.epochs = xcalloc(n->count + 1, sizeof(*n->epochs));
+    memcpy(s->scan.accounts, n->accounts, n->count * sizeof(*n->accounts));
+    memcpy(s->scan.epochs, n->epochs, n->count * sizeof(*n->epochs));
+    snprintf(s->scan.mark, sizeof(s->scan.mark), "%s", mark);
+    s->scan.until = loop_now_ms(s->base.loop) + MARK_MS;
+}
+
+/* The rows come in the order of the question, with gaps; the last one is the mark. */
 static void decode_scan(struct store_req *req, const struct conn_result *r)
 {
     struct store_scan *n = CONTAINER_OF(req, struct store_scan, req);
     size_t rows = (size_t)conn_result_rows(r), at = 0;
+    if (!rows--) {
+        store_pg__misfit(req, SQL_SCAN_CLAIMS);
+        return;
+    }
     struct conn_result *kept = conn_result_keep(r); /* the texts lie in it */
     struct store_seen *seen = store__arena(req, rows * sizeof(*seen), kept, free_rows);
     struct pg_row row = {.r = kept, .bad = rows > n->count};
@@ -42,6 +81,11 @@ static void decode_scan(struct store_req *req, const struct conn_result *r)
     }
     n->seen = seen;
     n->seen_count = rows;
+    row.row = (int)rows;
+    if (rows)
+        store_pg__scan_forget(pg_of(req->owner));
+    else
+        remember(pg_of(req->owner), n, pg_get_text(&row, 2, ""));
 }
 
 void store_pg__scan(struct store *base, struct store_scan *r)
@@ -49,10 +93,14 @@ void store_pg__scan(struct store *base, struct store_scan *r)
     struct store_pg *s = pg_of(base);
     struct pg_args a;
     store_pg__args(s, &a);
+    r->req.owner = base;
     r->seen = NULL;
     r->seen_count = 0;
+    if (loop_now_ms(s->base.loop) >= s->scan.until)
+        store_pg__scan_forget(s);
     COLUMN(&a, PG_ELEM_INT4, r, pg_elem_int4(&a, r->accounts[i]));
     COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->epochs[i]));
+    pg_put_text(&a, same_question(&s->scan, r) ? s->scan.mark : "");
     store_pg__send(s, &s->control, SQL_SCAN_CLAIMS, &a, &r->req, decode_scan);
 }
 

@@ -446,6 +446,52 @@ class Scan(Case):
         self.claim(holder, 'one', e1=3000, e2=9000)
         self.assertEqual(self.scan([self.alice], [2])[0], [])  # it stands without the lock
 
+    def ask(self, accounts, epochs, mark='', after_ms=0):
+        """What is told, and the mark."""
+        *told, last = self.relay.rows("SELECT * FROM txrelay.leader_scan(%s::int[], %s::bigint[], clock_timestamp() + %s * "
+                                      "interval '1 ms', %s)", accounts, epochs, after_ms, mark)
+        self.assertEqual((last[0], last[1]), (None, None))
+        return [r[0] for r in told], last[2]
+
+    def test_the_mark_is_another_one_after_whatever_is_told(self):
+        """A question with the mark of the last answer tells nothing as long as nothing has changed, and all that a question without
+        it would tell as soon as something has."""
+        bob = self.register(self.relay, 'bob', -7)
+        both, marks = [self.alice, bob], []
+
+        def changed(told, epochs, after_ms=0):
+            new, mark = self.ask(both, epochs, marks[-1] if marks else '', after_ms)
+            self.assertEqual(new, told)
+            self.assertNotIn(mark, marks)
+            marks.append(mark)
+            self.assertEqual(self.ask(both, epochs, mark, after_ms), ([], mark))
+            self.assertEqual(self.ask(both, epochs, '', after_ms), (told, mark))
+        changed(both, [0, 0])
+        holder = self.session('relay')
+        holder.value('SELECT pg_try_advisory_lock(42)')
+        self.claim(holder, 'one', lock=True, e1=3000, e2=9000)
+        changed(both, [0, 0])
+        self.claim(holder, 'one', e1=60000, e2=90000, account=bob)
+        changed([], [1, 1])
+        changed([self.alice], [1, 1], after_ms=3100)  # lapsed, by its own time
+        marks.remove(self.ask(both, [1, 1])[1])  # now it is not: as before
+        holder.rows("SELECT * FROM txrelay.leader_renew('one', ARRAY[%s], ARRAY[1], 20000, 30000)", self.alice)
+        changed([self.alice], [1, 1], after_ms=21000)  # and by its holder's lease
+        self.assertEqual(self.ask(both, [1, 1], marks[2])[0], [])
+        holder.value('SELECT pg_advisory_unlock(42)')
+        mark = self.ask(both, [1, 1])[1]
+        self.assertEqual(self.ask(both, [1, 1])[0], [self.alice])  # the one thing that a mark does not tell
+        self.assertEqual(self.ask(both, [1, 1], mark)[0], [])
+        other = self.session('relay')
+        other.value('SELECT pg_try_advisory_lock(42)')
+        self.claim(other, 'two', lock=True, e1=3000, e2=9000)
+        changed([], [2, 1])
+        other.conn.close()
+        wait_until(lambda: self.ask(both, [2, 1], marks[-1])[0] == [self.alice], 'its session to end')
+        changed([self.alice], [2, 1])
+        self.assertTrue(self.relay.value("SELECT txrelay.leader_release(%s, 1, 'one')", bob))
+        changed([self.alice, bob], [2, 1])
+
     def test_it_writes_nothing_and_says_what_is_wrong(self):
         self.lead()
         before = self.owner.rows('SELECT xmin, a.* FROM txrelay.accounts a')

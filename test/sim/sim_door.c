@@ -186,10 +186,11 @@ static void hand_out(struct world *w, struct relay *r, const struct slot *s)
     for (int a = 0; a < w->plan.accounts; a++) {
         if (!r->accounts[a].leader)
             continue;
+        bool unread = pruned || !(s->wanted >> a & 1); /* it was led by another one when the block was read */
         struct manager_block mb = {.number = b->number,
-                                   .account_nonce = pruned ? UINT64_MAX : b->nonce[a],
+                                   .account_nonce = unread ? UINT64_MAX : b->nonce[a],
                                    .included = rows,
-                                   .has_balance = !pruned,
+                                   .has_balance = !unread,
                                    .balance = w->chain.unpaid[a] ? 0 : 1000};
         hash_of_block(s->block, mb.hash);
         for (uint32_t i = 0; i < b->count; i++) {

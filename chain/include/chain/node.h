@@ -66,7 +66,7 @@ struct node_block {
     uint32_t extrinsic_count;
     const struct node_included *included;
     size_t included_count;
-    /* Of the watched accounts, in node_watch_account order, at this block. */
+    /* Of the watched accounts, in node_watch_account order, at this block; UINT64_MAX: not known. */
     const uint64_t *nonces;
     const struct node_balance *balances;
     size_t nonce_count; /* of each of the two */
@@ -93,6 +93,9 @@ struct node_config {
     /* Is this extrinsic of a finalized block interesting? Events are fetched only for blocks where one is.
      * signer NULL: unsigned, or its format is not known. May be asked twice of the same extrinsic. */
     bool (*wants)(void *arg, const uint8_t hash[32], const uint8_t *signer, size_t signer_len);
+    /* Are this watched account's nonce and balance wanted at a block that is being read? Elsewhere they are
+     * not known. NULL: always. */
+    bool (*wants_account)(void *arg, size_t index);
     void *arg;
 };
 

@@ -313,6 +313,51 @@ static void nonces_without_query_storage(void **state)
     rig_done(&rig);
 }
 
+static size_t wanted_account; /* SIZE_MAX: none */
+
+static bool wants_account(void *arg, size_t index)
+{
+    (void)arg;
+    return index == wanted_account;
+}
+
+static void only_the_wanted(struct node_rig *rig, const struct node_block *block)
+{
+    (void)rig;
+    assert_int_equal(block->nonce_count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(block->nonces[i] == (i == wanted_account ? 9 : UINT64_MAX));
+        assert_int_equal(block->balances[i].known, i == wanted_account);
+    }
+}
+
+/* Accounts that nobody wants to hear of are not asked about. */
+static void wanted_accounts(void **state)
+{
+    (void)state;
+    static const size_t cases[] = {0, 1, 2, SIZE_MAX};
+    for (size_t k = 0; k < 8; k++) {
+        struct node_rig rig;
+        rig_start(&rig, 1, &polkadot);
+        struct fake *f = &rig.fake[0];
+        f->no_query_storage = k & 1;
+        add_empty(f, 1);
+        f->blocks[1].nonce = 9;
+        f->finalized = 1;
+        wanted_account = cases[k / 2];
+        rig.config.wants_account = wants_account;
+        rig.on_block = only_the_wanted;
+        rig_connect(&rig);
+        for (uint8_t i = 0; i < 3; i++) {
+            uint8_t account[32] = {i};
+            node_watch_account(rig.node, account, 32);
+        }
+        node_follow(rig.node, 1);
+        rig_wait_seen(&rig, 1);
+        rig_done(&rig);
+    }
+}
+
 /* What the chain says of two accounts at each block: with one question for both, and one after the other. */
 static void free_balances(bool no_query_storage)
 {
@@ -662,6 +707,7 @@ int main(void)
         cmocka_unit_test(time_and_bytes),
         cmocka_unit_test(what_newer_blocks_hold),
         cmocka_unit_test(nonces_without_query_storage),
+        cmocka_unit_test(wanted_accounts),
         cmocka_unit_test(balances_in_one_question),
         cmocka_unit_test(balances_one_by_one),
         cmocka_unit_test(balance_of_an_account_that_is_not_named),

@@ -227,6 +227,44 @@ static void test_scan(void **state)
     store_req_done(&r.req);
 }
 
+static size_t told(struct store_scan *r)
+{
+    RUN_OK(&x, scan, r);
+    size_t count = r->seen_count;
+    store_req_done(&r->req);
+    return count;
+}
+
+/* The same question again tells nothing while nothing has changed, and what has changed at once. */
+static void test_scan_again(void **state)
+{
+    (void)state;
+    struct fx_account mine;
+    fx_account_new(&x, &mine);
+    fx_account_claim(&x, &mine, "me");
+    const int32_t accounts[] = {mine.account, a.account};
+    int64_t epochs[] = {mine.epoch, a.epoch};
+    struct store_scan r = {.count = 2, .accounts = accounts, .epochs = epochs}, less = r;
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(told(&r), 0);
+    fx_account_claim(&x, &mine, "me");
+    assert_int_equal(told(&r), 1);
+    assert_int_equal(told(&r), 1);
+    epochs[0] = mine.epoch;
+    assert_int_equal(told(&r), 0);
+    assert_int_equal(told(&r), 0);
+    struct store_release end = {.account = mine.account, .epoch = mine.epoch, .holder = "me"};
+    less.count = 1;
+    RUN_OK(&x, release, &end);
+    store_req_done(&end.req);
+    assert_int_equal(told(&r), 1);
+    assert_int_equal(told(&less), 1);
+    less.accounts++;
+    less.epochs++;
+    assert_int_equal(told(&less), 0); /* another question, with the same mark */
+    assert_int_equal(told(&r), 1);
+}
+
 static int64_t beat_at(const char *holder, int64_t serves, uint32_t ttl_ms, bool leave, int64_t best,
                        const char *expected)
 {
@@ -574,6 +612,7 @@ int main(void)
         BOTH(test_claim),
         BOTH(test_evict),
         BOTH(test_scan),
+        BOTH(test_scan_again),
         BOTH(test_members),
         BOTH(test_members_best),
         BOTH(test_renew),
