@@ -227,8 +227,8 @@ BEGIN
             ELSE p_have_lock OR pg_try_advisory_xact_lock(t.lock_key) END
         RETURNING t.* INTO a;
         granted := FOUND;
-    EXCEPTION WHEN serialization_failure THEN
-        NULL; -- someone else did it
+    EXCEPTION WHEN serialization_failure OR lock_not_available THEN
+        NULL; -- someone else did it, or does
     END;
     IF granted THEN
         PERFORM tell_leader(a);
@@ -252,7 +252,8 @@ $$;
 --
 -- It writes one row, the lease, and reads the accounts after it has that: no writer of an account waits for it, nor it for
 -- one. An account is written when it begins to be leased, or is no more (its holder does not count it as its own: it keeps
--- what the lease was).
+-- what the lease was). One that somebody keeps locked meanwhile is not waited for longer than lock_timeout, and is not
+-- renewed; the others are.
 CREATE FUNCTION txrelay.leader_renew(p_holder text, p_accounts int[], p_epochs bigint[], p_expiry_1_ms int,
     p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp(), p_block bigint DEFAULT NULL)
 RETURNS TABLE (account int, renewed boolean)
@@ -262,6 +263,8 @@ SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
 DECLARE
     v_timeline int := timeline();
     v_lease leases;
+    v_named int[];
+    v_turns int[];
     v_mine int[];
 BEGIN
     PERFORM check_expiry('leader_renew', p_expiry_1_ms, p_expiry_2_ms);
@@ -271,11 +274,23 @@ BEGIN
     END IF;
     SELECT * INTO v_lease FROM leases l WHERE l.holder = p_holder FOR NO KEY UPDATE;
     -- IN, which is hashed, and no joins: they are planned as if there were few rows.
-    UPDATE accounts t SET leased = NOT t.leased, heartbeat = coalesce(v_lease.heartbeat, t.heartbeat),
-            expiry_1 = coalesce(v_lease.expiry_1, t.expiry_1), expiry_2 = coalesce(v_lease.expiry_2, t.expiry_2),
-            seen_block = greatest(t.seen_block, v_lease.seen_block)
-        WHERE t.claimant = p_holder AND t.leased <> (t.timeline = v_timeline
-            AND (t.account, t.epoch) IN (SELECT b.account, b.epoch FROM unnest(p_accounts, p_epochs) b (account, epoch)));
+    v_named := ARRAY(SELECT t.account FROM accounts t WHERE t.claimant = p_holder AND t.timeline = v_timeline
+        AND (t.account, t.epoch) IN (SELECT b.account, b.epoch FROM unnest(p_accounts, p_epochs) b (account, epoch)));
+    v_turns := ARRAY(SELECT t.account FROM accounts t
+        WHERE t.claimant = p_holder AND t.leased <> (t.account IN (SELECT unnest(v_named))));
+    IF cardinality(v_turns) > 0 THEN
+        BEGIN
+            PERFORM FROM accounts t WHERE t.account IN (SELECT unnest(v_turns)) FOR NO KEY UPDATE;
+        EXCEPTION WHEN lock_not_available THEN
+            v_turns := ARRAY(SELECT t.account FROM accounts t WHERE t.account IN (SELECT unnest(v_turns))
+                FOR NO KEY UPDATE SKIP LOCKED);
+        END;
+        UPDATE accounts t SET leased = NOT t.leased, heartbeat = coalesce(v_lease.heartbeat, t.heartbeat),
+                expiry_1 = coalesce(v_lease.expiry_1, t.expiry_1), expiry_2 = coalesce(v_lease.expiry_2, t.expiry_2),
+                seen_block = greatest(t.seen_block, v_lease.seen_block)
+            WHERE t.account IN (SELECT unnest(v_turns)) AND t.claimant = p_holder
+                AND t.leased <> (t.account IN (SELECT unnest(v_named)));
+    END IF;
     INSERT INTO leases AS l (holder, heartbeat, expiry_1, expiry_2, seen_block)
         VALUES (p_holder, p_now, p_now + p_expiry_1_ms * interval '1 ms', p_now + p_expiry_2_ms * interval '1 ms', p_block)
         ON CONFLICT (holder) DO UPDATE SET heartbeat = excluded.heartbeat, expiry_1 = excluded.expiry_1,

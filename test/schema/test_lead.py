@@ -193,6 +193,26 @@ class Renew(Case):
         self.relay.rows("SET statement_timeout = '20s'")
         self.assertEqual(self.renew(self.relay, 'me', *pairs), [(a, True) for a, _ in pairs])
 
+    def test_an_account_that_somebody_keeps_locked(self):
+        """It alone is not renewed, and not claimed: nobody waits longer than the session's lock_timeout."""
+        bob, carol = self.register(self.relay, 'bob', 43), self.register(self.relay, 'carol', 44)
+        for account in (self.alice, bob):
+            self.lead('me', account=account)
+        operator = self.session('relay')
+        operator.begin()
+        operator.value("SELECT txrelay.account_policy('bob', '{}')")
+        self.relay.rows("SET lock_timeout = '100ms'")
+        mine = (self.alice, 1), (bob, 1)
+        self.assertEqual(self.renew(self.relay, 'me', *mine), [(self.alice, True), (bob, False)])
+        claims = [self.claim(self.relay, 'other', account=a, after_ms=9100) for a in (bob, carol)]
+        self.assertEqual([(c['granted'], c['holder']) for c in claims], [(False, 'me'), (True, 'other')])
+        operator.commit()
+        self.assertEqual(self.renew(self.relay, 'me', *mine), [(self.alice, True), (bob, True)])
+        operator.begin()
+        operator.value("SELECT txrelay.account_policy('bob', '{}')")
+        self.assertEqual(self.renew(self.relay, 'me', *mine), [(self.alice, True), (bob, True)])  # it has the lease
+        operator.commit()
+
     def test_moves_both_expiries_and_the_heartbeat(self):
         self.lead('me')
         before = self.account()
