@@ -13,6 +13,7 @@
     X(ARM_DOORBELL, "arm_doorbell")                                                                          \
     X(DISARM_DOORBELL, "disarm_doorbell")                                                                    \
     X(CLAIM_ACCOUNTS, "claim_accounts")                                                                      \
+    X(RENEW_LEASE, "renew_lease")                                                                            \
     X(RENEW_CLAIMS, "renew_claims")                                                                          \
     X(RELEASE_CLAIM, "release_claim")                                                                        \
     X(EVICT_HOLDER, "evict_holder")                                                                          \

@@ -114,6 +114,12 @@ static void on_up(void *arg)
     check_side(arg);
 }
 
+static void forget_marks(struct store_pg *s)
+{
+    marked_forget(&s->scan);
+    marked_forget(&s->renewal);
+}
+
 static void on_down(void *arg, const struct err *err)
 {
     struct side *side = arg;
@@ -124,7 +130,7 @@ static void on_down(void *arg, const struct err *err)
         s->base.state = STORE_DOWN; /* what the owner starts in its callback must fail */
         s->told = (struct err){0};
         store_pg__locks_lost(s);
-        store_pg__scan_forget(s);
+        forget_marks(s);
         if (s->config.on_control_lost)
             s->config.on_control_lost(s->config.arg);
         /* The server may be another one from here on: the work goes where the lock is. */
@@ -184,7 +190,7 @@ static void side_closed(void *arg)
     void (*cb)(void *arg) = s->close_cb;
     void *cb_arg = s->close_arg;
     store_pg__locks_lost(s);
-    store_pg__scan_forget(s);
+    forget_marks(s);
     INVARIANT(!s->locks);
     buf_done(&s->scratch);
     free(s);

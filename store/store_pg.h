@@ -4,6 +4,8 @@
  *   store_pg_call.c   one request = one statement: parameters out, rows back
  *   store_pg_locks.c  advisory locks and doorbells of the control session
  *   store_pg_lead.c   claims (control session)
+ *   store_pg_renew.c  renewals (control session)
+ *   store_pg_mark.c   questions that need not be asked in full
  *   store_pg_scan.c   what a relay's followers look at (control session)
  *   store_pg_read.c   the leader's reads (work session)
  *   store_pg_due.c    what is read for many accounts at once (work session)
@@ -53,15 +55,12 @@ struct claim_batch {
     bool busy;
 };
 
-/* The last question of a scan that was told nothing, and what all claims were like then: asked again, the
- * same question is answered by the mark alone. That a session gave a lock back and kept its claim is only
- * seen when all locks are looked at, so the mark is forgotten in time. */
-struct scan_memory {
+/* The last question about many accounts whose answer is the same while the mark is that came with it. */
+struct marked {
     int32_t *accounts;
     int64_t *epochs;
     size_t count;
     char mark[64]; /* "": none */
-    uint64_t until;
 };
 
 struct store_pg {
@@ -76,7 +75,8 @@ struct store_pg {
     struct lock_entry *locks;
     struct lock_batch batches[2][2]; /* of accounts and doorbells; given back and taken */
     struct claim_batch claims;
-    struct scan_memory scan;
+    struct marked scan, renewal;
+    uint64_t scan_until; /* the scan's mark is of no use from then on */
     uint64_t renewals;
     bool opened, closing;
     int closing_sides;
@@ -104,6 +104,14 @@ bool store_pg__refused(struct store_pg *s, struct store_req *req);
 void store_pg__misfit(struct store_req *req, enum sql_id id);
 void decode_nothing(struct store_req *req, const struct conn_result *r);
 
+/* ---- store_pg_mark.c ---- */
+
+void marked_forget(struct marked *m);
+const char *marked_as(const struct marked *m, size_t count, const int32_t *accounts,
+                      const int64_t *epochs); /* "": it is another question */
+void marked_keep(struct marked *m, size_t count, const int32_t *accounts, const int64_t *epochs,
+                 const char *mark);
+
 /* ---- the requests ---- */
 void store_pg__lock(struct store *s, struct store_lock *r);
 void store_pg__unlock(struct store *s, struct store_lock *r);
@@ -122,7 +130,6 @@ void store_pg__release(struct store *s, struct store_release *r);
 void store_pg__evict(struct store *s, struct store_evict *r);
 
 void store_pg__scan(struct store *s, struct store_scan *r);
-void store_pg__scan_forget(struct store_pg *s);
 void store_pg__member(struct store *s, struct store_member *r);
 
 void store_pg__snapshot(struct store *s, struct store_snapshot *r);

@@ -167,57 +167,6 @@ void store_pg__claims_cancel(struct store_pg *s)
     }
 }
 
-/* ---- renewal ---- */
-
-/* The session's own book says which locks it has, and the server is asked whether that is so: in each renewal
- * up to so many accounts, with more of them more rarely, because what it tells from is all the locks that
- * there are, those of other relays too (60 ms for 20,000). */
-enum { VERIFY_EACH = 200, VERIFY_MOST = 10 /* renewals without the question, at most */ };
-
-static size_t unverified(const struct store_renew *r)
-{
-    size_t n = r->count / VERIFY_EACH;
-    return n < VERIFY_MOST ? n : VERIFY_MOST;
-}
-
-static void decode_renew(struct store_req *req, const struct conn_result *r)
-{
-    struct store_renew *n = CONTAINER_OF(req, struct store_renew, req);
-    struct pg_row row = {.r = r, .bad = (size_t)conn_result_rows(r) != n->count};
-    for (size_t i = 0; i < n->count && !row.bad; i++) {
-        row.row = (int)i;
-        n->renewed[i] = pg_get_bool(&row, 0);
-    }
-    if (row.bad)
-        store_pg__misfit(req, SQL_RENEW_CLAIMS);
-}
-
-void store_pg__renew(struct store *base, struct store_renew *r)
-{
-    struct store_pg *s = pg_of(base);
-    struct pg_args a;
-    store_pg__args(s, &a);
-    for (size_t i = 0; i < r->count; i++)
-        r->renewed[i] = false;
-    pg_put_text(&a, r->holder);
-    COLUMN(&a, PG_ELEM_INT4, r, pg_elem_int4(&a, r->accounts[i]));
-    bool locks = r->lock_keys && s->config.use_lock;
-    COLUMN(&a, PG_ELEM_INT8, r,
-           pg_elem_int8(&a, !locks || store_pg__lock_held(s, r->lock_keys[i]) ? r->epochs[i] : -1));
-    if (locks && s->renewals++ % (1 + unverified(r)) == 0) {
-        COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->lock_keys[i]));
-    } else {
-        pg_array_null(&a, PG_ELEM_INT8);
-    }
-    pg_put_int4(&a, (int32_t)r->expiry_1_ms);
-    pg_put_int4(&a, (int32_t)r->expiry_2_ms);
-    if (r->block < 0)
-        pg_put_null8(&a);
-    else
-        pg_put_int8(&a, r->block);
-    store_pg__send(s, &s->control, SQL_RENEW_CLAIMS, &a, &r->req, decode_renew);
-}
-
 /* ---- the end of a claim ---- */
 
 static void decode_release(struct store_req *req, const struct conn_result *r)

@@ -1,7 +1,5 @@
 /* What a relay looks at beside its own claims, on the control session: the accounts that it follows, and who
  * else is there. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -23,35 +21,17 @@ static void decode_seen(struct pg_row *row, struct store_seen *ret)
     ret->expiry_2_left_ms = pg_get_int(row, 7, 0);
 }
 
-enum { MARK_MS = 10000 }; /* in between the mark of all claims will do */
-
-void store_pg__scan_forget(struct store_pg *s)
-{
-    free(s->scan.accounts);
-    free(s->scan.epochs);
-    s->scan = (struct scan_memory){0};
-}
-
-static bool same_question(const struct scan_memory *m, const struct store_scan *n)
-{
-    return m->mark[0] && m->count == n->count &&
-           !memcmp(m->accounts, n->accounts, n->count * sizeof(*n->accounts)) &&
-           !memcmp(m->epochs, n->epochs, n->count * sizeof(*n->epochs));
-}
+/* In between the mark of all claims will do. That a session gave a lock back and kept its claim is only seen when
+ * all locks are looked at. */
+enum { MARK_MS = 10000 };
 
 /* Nothing was told, as of this mark. */
 static void remember(struct store_pg *s, const struct store_scan *n, const char *mark)
 {
-    if (same_question(&s->scan, n) && !strcmp(s->scan.mark, mark))
+    if (!strcmp(marked_as(&s->scan, n->count, n->accounts, n->epochs), mark))
         return; /* by the mark alone: that is no new look */
-    store_pg__scan_forget(s);
-    s->scan.count = n->count;
-    s->scan.accounts = xcalloc(n->count + 1, sizeof(*n->accounts));
-    s->scan.epochs = xcalloc(n->count + 1, sizeof(*n->epochs));
-    memcpy(s->scan.accounts, n->accounts, n->count * sizeof(*n->accounts));
-    memcpy(s->scan.epochs, n->epochs, n->count * sizeof(*n->epochs));
-    snprintf(s->scan.mark, sizeof(s->scan.mark), "%s", mark);
-    s->scan.until = loop_now_ms(s->base.loop) + MARK_MS;
+    marked_keep(&s->scan, n->count, n->accounts, n->epochs, mark);
+    s->scan_until = loop_now_ms(s->base.loop) + MARK_MS;
 }
 
 /* The rows come in the order of the question, with gaps; the last one is the mark. */
@@ -83,7 +63,7 @@ static void decode_scan(struct store_req *req, const struct conn_result *r)
     n->seen_count = rows;
     row.row = (int)rows;
     if (rows)
-        store_pg__scan_forget(pg_of(req->owner));
+        marked_forget(&pg_of(req->owner)->scan);
     else
         remember(pg_of(req->owner), n, pg_get_text(&row, 2, ""));
 }
@@ -96,11 +76,11 @@ void store_pg__scan(struct store *base, struct store_scan *r)
     r->req.owner = base;
     r->seen = NULL;
     r->seen_count = 0;
-    if (loop_now_ms(s->base.loop) >= s->scan.until)
-        store_pg__scan_forget(s);
+    if (loop_now_ms(s->base.loop) >= s->scan_until)
+        marked_forget(&s->scan);
     COLUMN(&a, PG_ELEM_INT4, r, pg_elem_int4(&a, r->accounts[i]));
     COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->epochs[i]));
-    pg_put_text(&a, same_question(&s->scan, r) ? s->scan.mark : "");
+    pg_put_text(&a, marked_as(&s->scan, r->count, r->accounts, r->epochs));
     store_pg__send(s, &s->control, SQL_SCAN_CLAIMS, &a, &r->req, decode_scan);
 }
 

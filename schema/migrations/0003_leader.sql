@@ -254,9 +254,13 @@ $$;
 -- one. An account is written when it begins to be leased, or is no more (its holder does not count it as its own: it keeps
 -- what the lease was). One that somebody keeps locked meanwhile is not waited for longer than lock_timeout, and is not
 -- renewed; the others are.
+--
+-- p_mark: one row more comes last, without an account, with a mark of what is renewed now. A caller whose accounts all were
+-- may give it when it asks for the same ones again: if these, and no others, still are leased to it, nothing is compared one
+-- by one and that row alone is the answer. NULL: no such row.
 CREATE FUNCTION txrelay.leader_renew(p_holder text, p_accounts int[], p_epochs bigint[], p_expiry_1_ms int,
-    p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp(), p_block bigint DEFAULT NULL)
-RETURNS TABLE (account int, renewed boolean)
+    p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp(), p_block bigint DEFAULT NULL, p_mark text DEFAULT NULL)
+RETURNS TABLE (account int, renewed boolean, mark text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
 #variable_conflict use_column
@@ -266,6 +270,7 @@ DECLARE
     v_named int[];
     v_turns int[];
     v_mine int[];
+    v_mark text;
 BEGIN
     PERFORM check_expiry('leader_renew', p_expiry_1_ms, p_expiry_2_ms);
     IF p_accounts IS NULL OR p_epochs IS NULL OR cardinality(p_accounts) <> cardinality(p_epochs) THEN
@@ -273,35 +278,45 @@ BEGIN
             coalesce(cardinality(p_epochs), 0), coalesce(cardinality(p_accounts), 0)), 'Give one epoch per account.');
     END IF;
     SELECT * INTO v_lease FROM leases l WHERE l.holder = p_holder FOR NO KEY UPDATE;
-    -- IN, which is hashed, and no joins: they are planned as if there were few rows.
-    v_named := ARRAY(SELECT t.account FROM accounts t WHERE t.claimant = p_holder AND t.timeline = v_timeline
-        AND (t.account, t.epoch) IN (SELECT b.account, b.epoch FROM unnest(p_accounts, p_epochs) b (account, epoch)));
-    v_turns := ARRAY(SELECT t.account FROM accounts t
-        WHERE t.claimant = p_holder AND t.leased <> (t.account IN (SELECT unnest(v_named))));
-    IF cardinality(v_turns) > 0 THEN
-        BEGIN
-            PERFORM FROM accounts t WHERE t.account IN (SELECT unnest(v_turns)) FOR NO KEY UPDATE;
-        EXCEPTION WHEN lock_not_available THEN
-            v_turns := ARRAY(SELECT t.account FROM accounts t WHERE t.account IN (SELECT unnest(v_turns))
-                FOR NO KEY UPDATE SKIP LOCKED);
-        END;
-        UPDATE accounts t SET leased = NOT t.leased, heartbeat = coalesce(v_lease.heartbeat, t.heartbeat),
-                expiry_1 = coalesce(v_lease.expiry_1, t.expiry_1), expiry_2 = coalesce(v_lease.expiry_2, t.expiry_2),
-                seen_block = greatest(t.seen_block, v_lease.seen_block)
-            WHERE t.account IN (SELECT unnest(v_turns)) AND t.claimant = p_holder
-                AND t.leased <> (t.account IN (SELECT unnest(v_named)));
+    IF p_mark <> '' THEN
+        v_mark := (SELECT format('%s/%s', count(*), sum(hashint8extended(t.epoch, t.account))) FROM accounts t
+            WHERE t.claimant = p_holder AND t.leased AND t.timeline = v_timeline);
     END IF;
     INSERT INTO leases AS l (holder, heartbeat, expiry_1, expiry_2, seen_block)
         VALUES (p_holder, p_now, p_now + p_expiry_1_ms * interval '1 ms', p_now + p_expiry_2_ms * interval '1 ms', p_block)
         ON CONFLICT (holder) DO UPDATE SET heartbeat = excluded.heartbeat, expiry_1 = excluded.expiry_1,
             expiry_2 = excluded.expiry_2, seen_block = greatest(l.seen_block, excluded.seen_block);
-    v_mine := ARRAY(SELECT t.account FROM accounts t WHERE t.claimant = p_holder AND t.leased AND t.timeline = v_timeline
-        AND (t.account, t.epoch) IN (SELECT b.account, b.epoch FROM unnest(p_accounts, p_epochs) b (account, epoch)));
+    IF v_mark = p_mark THEN
+        RETURN QUERY SELECT NULL::int, true, v_mark;
+        RETURN;
+    END IF;
+    -- Arrays, and an IN that is no join (IS TRUE): both are hashed, and joins are planned as if there were few rows.
+    v_named := ARRAY(SELECT t.account FROM accounts t WHERE t.claimant = p_holder AND t.timeline = v_timeline
+        AND ((t.account, t.epoch) IN (SELECT b.account, b.epoch FROM unnest(p_accounts, p_epochs) b (account, epoch))) IS TRUE);
+    v_turns := ARRAY(SELECT t.account FROM accounts t
+        WHERE t.claimant = p_holder AND t.leased <> (t.account = ANY (v_named)));
+    IF cardinality(v_turns) > 0 THEN
+        BEGIN
+            PERFORM FROM accounts t WHERE t.account = ANY (v_turns) FOR NO KEY UPDATE;
+        EXCEPTION WHEN lock_not_available THEN
+            v_turns := ARRAY(SELECT t.account FROM accounts t WHERE t.account = ANY (v_turns)
+                FOR NO KEY UPDATE SKIP LOCKED);
+        END;
+        UPDATE accounts t SET leased = NOT t.leased, heartbeat = coalesce(v_lease.heartbeat, t.heartbeat),
+                expiry_1 = coalesce(v_lease.expiry_1, t.expiry_1), expiry_2 = coalesce(v_lease.expiry_2, t.expiry_2),
+                seen_block = greatest(t.seen_block, v_lease.seen_block)
+            WHERE t.account = ANY (v_turns) AND t.claimant = p_holder AND t.leased <> (t.account = ANY (v_named));
+    END IF;
+    SELECT array_agg(t.account), format('%s/%s', count(*), sum(hashint8extended(t.epoch, t.account))) INTO v_mine, v_mark
+        FROM accounts t WHERE t.claimant = p_holder AND t.leased AND t.timeline = v_timeline AND t.account = ANY (v_named);
     DELETE FROM leases l USING (SELECT o.holder FROM leases o WHERE o.expiry_2 <= p_now AND o.holder <> p_holder
             AND NOT EXISTS (SELECT FROM accounts t WHERE t.claimant = o.holder) FOR UPDATE SKIP LOCKED) gone
         WHERE l.holder = gone.holder;
-    RETURN QUERY SELECT b.account, b.account IN (SELECT unnest(v_mine))
+    RETURN QUERY SELECT b.account, b.account IN (SELECT unnest(v_mine)), NULL::text
         FROM unnest(p_accounts) WITH ORDINALITY b (account, n) ORDER BY b.n;
+    IF p_mark IS NOT NULL THEN
+        RETURN QUERY SELECT NULL::int, NULL::boolean, v_mark;
+    END IF;
 END
 $$;
 

@@ -170,7 +170,7 @@ class Claim(Case):
 
 class Renew(Case):
     def renew(self, s, holder, *pairs, after_ms=0):
-        return s.rows("SELECT * FROM txrelay.leader_renew(%s, %s::int[], %s::bigint[], 3000, 9000, clock_timestamp() + "
+        return s.rows("SELECT account, renewed FROM txrelay.leader_renew(%s, %s::int[], %s::bigint[], 3000, 9000, clock_timestamp() + "
                       "%s * interval '1 ms')", holder, [p[0] for p in pairs], [p[1] for p in pairs], after_ms)
 
     def test_one_statement_for_all_accounts(self):
@@ -192,6 +192,39 @@ class Renew(Case):
         pairs = [(a, e) for a, e in self.owner.rows('SELECT account, epoch FROM txrelay.accounts ORDER BY account')]
         self.relay.rows("SET statement_timeout = '20s'")
         self.assertEqual(self.renew(self.relay, 'me', *pairs), [(a, True) for a, _ in pairs])
+
+    def test_a_mark_stands_for_the_same_accounts(self):
+        """As long as these, and no others, are leased to the holder; the lease is extended either way."""
+        bob, carol = self.register(self.relay, 'bob', 43), self.register(self.relay, 'carol', 44)
+
+        def ask(pairs, mark, after_ms=0):
+            *rows, last = self.relay.rows(
+                "SELECT * FROM txrelay.leader_renew('me', %s::int[], %s::bigint[], 3000, 9000, clock_timestamp() + %s * "
+                "interval '1 ms', p_mark => %s)", [p[0] for p in pairs], [p[1] for p in pairs], after_ms, mark)
+            self.assertIsNone(last[0])
+            return [r[:2] for r in rows], last[2]
+        for account in (self.alice, bob):
+            self.lead('me', account=account)
+        both = [(self.alice, 1), (bob, 1)]
+        rows, mark = ask(both, '')
+        self.assertEqual(rows, [(self.alice, True), (bob, True)])
+        before = self.owner.value("SELECT expiry_1 FROM txrelay.leases")
+        self.assertEqual(ask(both, mark, 1000), ([], mark))
+        self.assertGreater(self.owner.value("SELECT expiry_1 FROM txrelay.leases"), before)
+        self.lead('me', account=carol)
+        self.assertEqual(ask(both, mark), ([], mark))  # not named, so not leased: it is what it was
+        self.lead('me', account=bob)
+        rows, other = ask(both, mark)
+        self.assertEqual(rows, [(self.alice, True), (bob, False)])
+        self.assertNotEqual(other, mark)
+        three = [(self.alice, 1), (bob, 2), (carol, 1)]
+        rows, mark = ask(three, '')
+        self.assertEqual(rows, [(self.alice, True), (bob, True), (carol, True)])
+        self.assertEqual(ask(three, mark), ([], mark))
+        self.assertTrue(self.claim(self.relay, 'thief', account=carol, after_ms=9100)['granted'])
+        self.assertEqual(ask(three, mark)[0], [(self.alice, True), (bob, True), (carol, False)])
+        self.owner.rows("UPDATE txrelay.accounts SET timeline = timeline + 1")
+        self.assertEqual(ask(three, mark)[0], [(a, False) for a, _ in three])
 
     def test_an_account_that_somebody_keeps_locked(self):
         """It alone is not renewed, and not claimed: nobody waits longer than the session's lock_timeout."""

@@ -365,6 +365,57 @@ static void test_renew(void **state)
     RUN_OK(&x, renew, &r);
 }
 
+enum { MANY = 210 };
+
+/* Renews all of them; how many were, and is `odd` (-1: none) the only one that was not? */
+static size_t renewed_but(struct store_renew *r, int odd)
+{
+    size_t count = 0;
+    RUN_OK(&x, renew, r);
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(r->renewed[i], i != odd);
+        count += r->renewed[i];
+    }
+    return count;
+}
+
+/* With many accounts not all is asked each time; what is told is the same. */
+static void test_renew_many(void **state)
+{
+    (void)state;
+    static struct fx_account many[MANY];
+    int32_t accounts[MANY];
+    int64_t epochs[MANY], keys[MANY];
+    bool renewed[MANY];
+    for (size_t i = 0; i < MANY; i++) {
+        fx_account_new(&x, &many[i]);
+        fx_account_claim(&x, &many[i], "me");
+        accounts[i] = many[i].account;
+        epochs[i] = many[i].epoch;
+        keys[i] = many[i].lock_key;
+    }
+    struct store_renew r = {.holder = "me",
+                            .count = MANY,
+                            .accounts = accounts,
+                            .epochs = epochs,
+                            .lock_keys = keys,
+                            .expiry_1_ms = 60000,
+                            .expiry_2_ms = 60000,
+                            .renewed = renewed};
+    for (unsigned i = 0; i < 6; i++)
+        assert_int_equal(renewed_but(&r, -1), MANY);
+    fx_account_claim(&x, &many[7], "me");
+    for (unsigned i = 0; i < 6; i++)
+        assert_int_equal(renewed_but(&r, 7), MANY - 1);
+    epochs[7] = many[7].epoch;
+    for (unsigned i = 0; i < 6; i++)
+        assert_int_equal(renewed_but(&r, -1), MANY);
+    struct store_lock drop = {.lock_key = keys[9]};
+    RUN_OK(&x, unlock, &drop);
+    for (unsigned i = 0; i < 6; i++)
+        assert_int_equal(renewed_but(&r, 9), MANY - 1);
+}
+
 /* Which requests were refused under an old epoch; with those that carry none they must be all that there are.
  */
 static char refused[400];
@@ -616,6 +667,7 @@ int main(void)
         BOTH(test_members),
         BOTH(test_members_best),
         BOTH(test_renew),
+        BOTH(test_renew_many),
         BOTH(test_fencing),
         BOTH(test_expiry),
         BOTH(test_outbox_order),
