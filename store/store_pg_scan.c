@@ -21,8 +21,8 @@ static void decode_seen(struct pg_row *row, struct store_seen *ret)
     ret->expiry_2_left_ms = pg_get_int(row, 7, 0);
 }
 
-/* In between the mark of all claims will do. That a session gave a lock back and kept its claim is only seen when
- * all locks are looked at. */
+/* In between the mark of all claims will do. That a session gave a lock back and kept its claim is only seen
+ * when all locks are looked at. */
 enum { MARK_MS = 10000 };
 
 /* Nothing was told, as of this mark. */

@@ -142,10 +142,10 @@ def row(result, base):
     if 'error' in result:
         missing = ['not in time'] if 'ready_s' not in result else [f'{result["ready_s"]:.1f}', *[''] * 5, 'not in time']
         return [f'{name} ({result["led"]} led)', *missing, *[''] * (8 - len(missing)), lost]
-    i, load, more = result['idle'], result['load'], max(1, result['accounts'] - base['accounts'])
-    each = (i['rss'] - base['idle']['rss']) / more if 'idle' in base else 0
+    i, load, more = result['idle'], result['load'], result['accounts'] - base['accounts']
+    each = f'{(i["rss"] - base["idle"]["rss"]) / more:.0f}' if more and 'idle' in base else ''
     return [name, f'{result["ready_s"]:.1f}', f'{i["relays_cpu"] * 100:.2f}', f'{i["most_of_one_relay"] * 100:.2f}',
-            f'{i["postgres_cpu"] * 100:.2f}', f'{i["statements"]:.1f}', f'{each:.0f}', f'{load["tx_per_s"]:.0f}',
+            f'{i["postgres_cpu"] * 100:.2f}', f'{i["statements"]:.1f}', each, f'{load["tx_per_s"]:.0f}',
             f'{load["relay_us"]:.0f} / {load["postgres_us"]:.0f}', lost]
 
 
