@@ -10,7 +10,10 @@
 #include "base/check.h"
 #include "node_internal.h"
 
-enum { LAG_MAX = 16 }; /* blocks behind the best height ever seen: another endpoint is better (case 132) */
+enum {
+    LAG_MAX = 16,        /* blocks behind the best height ever seen: another endpoint is better (case 132) */
+    LAG_REST_MS = 60000, /* where all of them lag, they are not gone through again before */
+};
 
 static void answered(struct rpc_call *call);
 
@@ -136,12 +139,15 @@ static void got_genesis(struct node *n, const uint8_t hash[32])
 /* With one endpoint, or when all of them lag, a node that is behind is what there is. */
 static bool lags(struct node *n)
 {
-    if (n->info.best_number + LAG_MAX >= n->info.best_known || n->lag_refusals + 1 >= n->endpoint_count) {
-        n->lag_refusals = 0;
-        return false;
+    bool behind = n->info.best_number + LAG_MAX < n->info.best_known;
+    if (behind && n->lag_refusals + 1 < n->endpoint_count) {
+        n->lag_refusals++;
+        return true;
     }
-    n->lag_refusals++;
-    return true;
+    n->lag_refusals = 0;
+    if (behind)
+        n->lag_rest_until = loop_now_ms(n->loop) + LAG_REST_MS;
+    return false;
 }
 
 static void leave_lagging(struct node *n)
@@ -156,7 +162,7 @@ static void leave_lagging(struct node *n)
 static void expected(struct loop_task *task)
 {
     struct node *n = CONTAINER_OF(task, struct node, expect);
-    if (n->phase == NODE_READY && lags(n))
+    if (n->phase == NODE_READY && loop_now_ms(n->loop) >= n->lag_rest_until && lags(n))
         leave_lagging(n);
 }
 

@@ -193,6 +193,7 @@ struct node {
     struct runtime_fetch fetch;
     bool hash_computable; /* blake2b-256 of the header is the block's hash on this chain */
     unsigned lag_refusals;
+    uint64_t lag_rest_until;
     struct loop_task expect; /* info.best_known was raised from outside */
 
     unsigned watches;   /* extrinsics that are watched or are to be */

@@ -334,6 +334,35 @@ static void told_of_a_height(void **state)
     rig_done(&rig);
 }
 
+static unsigned heard;
+
+static bool hears_more(void *arg)
+{
+    const struct node_rig *rig = arg;
+    return rig->best > heard;
+}
+
+/* Where all of them lag, they are gone through once, and not again for each block that somebody else has. */
+static void all_lag(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 2, &contracts);
+    rig_up(&rig);
+    node_expect_height(rig.node, 60);
+    rig_wait_ready(&rig, 2); /* the other one, which lags as well */
+    unsigned down = rig.down;
+    for (uint64_t height = 61; height < 64; height++) {
+        node_expect_height(rig.node, height);
+        heard = rig.best;
+        fake_set_best(&rig.fake[1], fake_add(&rig.fake[1], NULL, NULL));
+        assert_true(rig_wait(&rig, hears_more)); /* the task has run by then */
+    }
+    assert_int_equal(rig.down, down);
+    assert_int_equal(rig.ready, 2);
+    rig_done(&rig);
+}
+
 /* One that is a few blocks behind the last one is good enough, but says what that one had. */
 static void behind_the_last(void **state)
 {
@@ -567,6 +596,7 @@ int main(void)
         cmocka_unit_test(the_first_chain_is_kept),
         cmocka_unit_test(an_endpoint_that_lags_is_passed_over),
         cmocka_unit_test(told_of_a_height),
+        cmocka_unit_test(all_lag),
         cmocka_unit_test(behind_the_last),
         cmocka_unit_test(a_handshake_that_fails_is_tried_again),
         cmocka_unit_test(a_handshake_without_an_answer),
