@@ -275,6 +275,19 @@ bool manager__find_holes(struct manager *m, uint64_t best_nonce)
     return true;
 }
 
+/* Holes with nothing signed behind them need not be closed when the next nonce goes back below them. A relay
+ * without the key could not: they would wait for what is signed elsewhere, and that for the rewind (seed
+ * 400004515). */
+static void drop_bare_holes(struct manager *m)
+{
+    struct row *row;
+    for (uint64_t at = 0; (row = manager__first(m, SET_LIVE, at)); at = row->nonce + 1)
+        if (row->bytes || row->state == ROW_SIGNING)
+            return;
+    while ((row = manager__first(m, SET_LIVE, 0)))
+        manager__drop_hole(m, row);
+}
+
 /* A stored next nonce above every row and above the chain: a nonce without a row was never signed (nothing
  * is sent that is not on record), so it can be taken back once nothing is open and the chain is settled. */
 void manager__rewind_check(struct manager *m, uint64_t best_nonce)
@@ -285,7 +298,10 @@ void manager__rewind_check(struct manager *m, uint64_t best_nonce)
         m->rewind = false;
         return;
     }
-    if (m->rows || !m->fin_known || m->fin_nonce != best_nonce)
+    if (!m->fin_known || m->fin_nonce != best_nonce)
+        return;
+    drop_bare_holes(m);
+    if (m->rows)
         return;
     manager__alert(m,
                    "the stored next nonce %lld is above the chain's %llu and nothing is pending: going back",
