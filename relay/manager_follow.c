@@ -85,10 +85,14 @@ static void finalized_ours(struct manager *m, struct row *row, const struct mana
                    (unsigned long long)row->nonce, (unsigned long long)block->number);
 }
 
-/* A nonce that had no row yet, or whose filler is not written: nothing is on record that could end. */
+bool manager__bare(const struct row *row)
+{
+    return !row->bytes && row->state != ROW_SIGNING;
+}
+
 bool manager__drop_hole(struct manager *m, struct row *row)
 {
-    if (row->bytes || row->state == ROW_SIGNING)
+    if (!manager__bare(row))
         return false;
     manager__row_remove(m, row);
     return true;

@@ -443,6 +443,8 @@ void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *blo
 
 void manager__end_unused(struct manager *m, struct row *row, const char *outcome, const char *why);
 void manager__end_former(struct manager *m, struct row *row);
+/* A nonce that had no row yet, or whose filler is not written: nothing is on record that could end. */
+bool manager__bare(const struct row *row);
 bool manager__drop_hole(struct manager *m, struct row *row);
 
 /* manager_tip.c */

@@ -282,7 +282,7 @@ static void drop_bare_holes(struct manager *m)
 {
     struct row *row;
     for (uint64_t at = 0; (row = manager__first(m, SET_LIVE, at)); at = row->nonce + 1)
-        if (row->bytes || row->state == ROW_SIGNING)
+        if (!manager__bare(row))
             return;
     while ((row = manager__first(m, SET_LIVE, 0)))
         manager__drop_hole(m, row);

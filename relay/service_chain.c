@@ -75,12 +75,11 @@ static void on_runtime(void *arg, const struct node_info *info)
 static void on_best(void *arg, const struct node_head *head)
 {
     struct service *s = arg;
-    const struct node_info *info = node_info(s->node);
     heard_of(s, head->number);
     to_leaders(s, &(struct manager_event){.type = MANAGER_EV_BEST,
                                           .number = head->number,
                                           .best = head->number,
-                                          .best_known = info ? info->best_known : 0});
+                                          .best_known = node_info(s->node)->best_known});
 }
 
 static struct account *signer_account(struct service *s, const uint8_t *signer, size_t len)

@@ -1,6 +1,4 @@
 /* The renewal of all accounts of this relay, on the session that has their locks. */
-#include <stdlib.h>
-
 #include "base/check.h"
 #include "store_pg.h"
 

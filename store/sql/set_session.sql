@@ -1,9 +1,9 @@
 -- A dead client is noticed by the server in about 5 + 3 * 2 seconds when idle and in 10 when it does not acknowledge
 -- (TCP only; a Unix socket ignores it): without this a dead host keeps its locks for two hours. No transaction of ours
 -- is ever open between statements, and none of them is worth a JIT compilation. A row that somebody keeps locked (an
--- operator's open transaction) must not stop the accounts whose statements come behind: it is tried again later. Plans are made once: for batches of fewer
--- than ten rows Postgres would make each anew, at half of the price of the call. Functions for which that is right say so
--- themselves.
+-- operator's open transaction) must not stop the accounts whose statements come behind: it is tried again later. Plans are
+-- made once: for batches of fewer than ten rows Postgres would make each anew, at half of the price of the call. Functions
+-- for which that is right say so themselves.
 SELECT set_config('tcp_keepalives_idle', '5', false),
        set_config('tcp_keepalives_interval', '2', false),
        set_config('tcp_keepalives_count', '3', false),
