@@ -1,11 +1,11 @@
 /* Pallets and calls by name, with a way out of a misspelling. */
 #include "codec_internal.h"
-#include "near.h"
+#include "edit_distance.h"
 
 /* What is near, or where to look. */
-static const char *way_out(const struct near *n, char out[NEAR_TEXT])
+static const char *way_out(const struct nearest_names *n, char out[NEAREST_TEXT])
 {
-    return n->count ? near__text(n, out) : "; txrelay encode --list shows what there is";
+    return n->count ? nearest_names__text(n, out) : "; txrelay encode --list shows what there is";
 }
 
 static const struct type *calls_of(const struct metadata *md, const struct metadata_pallet *p)
@@ -18,17 +18,17 @@ const struct metadata_pallet *codec__pallet_with_calls(const struct metadata *md
                                                        struct err *err)
 {
     const struct metadata_pallet *p = metadata__pallet_named(md, name);
-    struct near near = near__to(name);
-    char text[NEAR_TEXT];
+    struct nearest_names nearest = nearest_names__of(name);
+    char text[NEAREST_TEXT];
     if (calls_of(md, p))
         return p;
     for (size_t i = 0; i < md->pallet_count; i++)
         if (calls_of(md, &md->pallets[i]))
-            near__try(&near, md->pallets[i].name);
+            nearest_names__offer(&nearest, md->pallets[i].name);
     if (p)
         err_set(err, ERR_ARGUMENT, "the pallet %.60s has no calls", name);
     else
-        err_set(err, ERR_ARGUMENT, "the chain has no such pallet: '%.60s'%s", name, way_out(&near, text));
+        err_set(err, ERR_ARGUMENT, "the chain has no such pallet: '%.60s'%s", name, way_out(&nearest, text));
     return NULL;
 }
 
@@ -37,13 +37,13 @@ const struct type_variant *codec__call_named(const struct metadata *md, const st
 {
     const struct type *calls = &md->types[p->calls];
     const struct type_variant *v = metadata__variant_named(md, calls, name);
-    struct near near = near__to(name);
-    char text[NEAR_TEXT];
+    struct nearest_names nearest = nearest_names__of(name);
+    char text[NEAREST_TEXT];
     if (v)
         return v;
     for (uint32_t i = 0; i < calls->count; i++)
-        near__try(&near, md->variants[calls->first + i].name);
+        nearest_names__offer(&nearest, md->variants[calls->first + i].name);
     err_set(err, ERR_ARGUMENT, "the pallet %.60s has no such call: '%.60s'%s", p->name, name,
-            way_out(&near, text));
+            way_out(&nearest, text));
     return NULL;
 }

@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "codec_internal.h"
-#include "near.h"
+#include "edit_distance.h"
 
 struct encoder {
     const struct metadata *md;

@@ -257,11 +257,6 @@ uint32_t metadata_type_address(const struct metadata *md)
     return md->type_address;
 }
 
-uint32_t metadata_type_signature(const struct metadata *md)
-{
-    return md->type_signature;
-}
-
 uint32_t metadata_type_event_record(const struct metadata *md)
 {
     return md->type_event_record;

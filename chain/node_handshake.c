@@ -168,9 +168,8 @@ static void expected(struct loop_task *task)
 
 void node_expect_height(struct node *n, uint64_t height)
 {
-    if (height <= n->info.best_known)
+    if (!heads_raise_best_known(n, height))
         return;
-    n->info.best_known = height;
     loop_task_cancel(&n->expect);
     loop_post(n->loop, &n->expect, expected);
 }
@@ -198,8 +197,7 @@ static void got_best_header(struct node *n, const struct wire_header *h)
         leave_lagging(n);
         return;
     }
-    if (n->info.best_number > n->info.best_known)
-        n->info.best_known = n->info.best_number;
+    heads_raise_best_known(n, n->info.best_number);
     n->step = HS_RUNTIME_WAIT;
     runtime_fetch_start(n, &n->fetch, n->info.best_hash, runtime_fetched);
 }

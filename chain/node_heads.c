@@ -13,6 +13,14 @@
 
 static void hash_ask(struct head_watch *w);
 
+bool heads_raise_best_known(struct node *n, uint64_t height)
+{
+    if (height <= n->info.best_known)
+        return false;
+    n->info.best_known = height;
+    return true;
+}
+
 void heads_apply(struct head_watch *w, const struct node_head *head)
 {
     struct node *n = w->node;
@@ -25,8 +33,7 @@ void heads_apply(struct head_watch *w, const struct node_head *head)
     }
     n->info.best_number = head->number;
     memcpy(n->info.best_hash, head->hash, 32);
-    if (head->number > n->info.best_known)
-        n->info.best_known = head->number;
+    heads_raise_best_known(n, head->number);
     if (n->phase == NODE_READY && n->config.on_best)
         n->config.on_best(n->config.arg, head);
 }

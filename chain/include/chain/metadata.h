@@ -36,7 +36,6 @@ const uint8_t *metadata_constant(const struct metadata *md, const char *pallet, 
 /* Types by registry id, as other files of chain/ and devchain's tests need them. */
 uint32_t metadata_type_call(const struct metadata *md);         /* RuntimeCall */
 uint32_t metadata_type_address(const struct metadata *md);      /* MultiAddress or AccountId20 */
-uint32_t metadata_type_signature(const struct metadata *md);    /* MultiSignature or EthereumSignature */
 uint32_t metadata_type_event_record(const struct metadata *md); /* System.Events' element: EventRecord */
 
 struct metadata_extension {

@@ -1,12 +1,12 @@
-/* Distance of two names: edits, with case and underscores left out, so that transferAll finds transfer_all.
- */
-#include "near.h"
+/* The edit distance of two names. Case and underscores do not count, so that transferAll finds
+ * transfer_all. */
+#include "edit_distance.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_MAX = 48 }; /* of what is compared; longer names differ early enough */
+enum { NAME_MAX = 48 }; /* characters compared; longer names differ before that */
 
 static size_t plain(const char *name, char out[NAME_MAX + 1])
 {
@@ -41,7 +41,7 @@ static unsigned edits(const char *a, size_t a_len, const char *b, size_t b_len)
     return row[b_len];
 }
 
-/* A part of the other ("transfer", "force_transfer") is nearer than its length says. */
+/* One name inside the other ("transfer", "force_transfer") counts as one edit, whatever the lengths. */
 static unsigned distance(const char *wanted, const char *name)
 {
     char a[NAME_MAX + 1];
@@ -55,12 +55,12 @@ static unsigned distance(const char *wanted, const char *name)
     return d * 5 <= longer * 2 ? d + 1 : ~0u;
 }
 
-struct near near__to(const char *wanted)
+struct nearest_names nearest_names__of(const char *wanted)
 {
-    return (struct near){.wanted = wanted};
+    return (struct nearest_names){.wanted = wanted};
 }
 
-void near__try(struct near *n, const char *name)
+void nearest_names__offer(struct nearest_names *n, const char *name)
 {
     unsigned d = distance(n->wanted, name);
     size_t at = n->count;
@@ -68,9 +68,9 @@ void near__try(struct near *n, const char *name)
         return;
     while (at > 0 && n->distance[at - 1] > d)
         at--;
-    if (at == NEAR_MAX)
+    if (at == NEAREST_MAX)
         return;
-    if (n->count < NEAR_MAX)
+    if (n->count < NEAREST_MAX)
         n->count++;
     for (size_t i = n->count - 1; i > at; i--) {
         n->best[i] = n->best[i - 1];
@@ -80,11 +80,11 @@ void near__try(struct near *n, const char *name)
     n->distance[at] = d;
 }
 
-const char *near__text(const struct near *n, char out[NEAR_TEXT])
+const char *nearest_names__text(const struct nearest_names *n, char out[NEAREST_TEXT])
 {
     size_t len = 0;
     out[0] = 0;
-    for (size_t i = 0; i < n->count && len < NEAR_TEXT; i++)
-        len += (size_t)snprintf(out + len, NEAR_TEXT - len, "%s%.34s", i ? ", " : "; near: ", n->best[i]);
+    for (size_t i = 0; i < n->count && len < NEAREST_TEXT; i++)
+        len += (size_t)snprintf(out + len, NEAREST_TEXT - len, "%s%.34s", i ? ", " : "; near: ", n->best[i]);
     return out;
 }
