@@ -77,7 +77,7 @@ struct node *node_new(struct loop *l, const struct node_config *config, struct e
     if (config->genesis)
         memcpy(n->genesis, config->genesis, 32);
     n->backoff = (struct backoff){.base_ms = 200, .cap_ms = 5000};
-    n->rng = (struct rng){loop_seed()};
+    n->rng = (struct rng){loop_seed(l)};
     n->best.node = n->finalized.node = n;
     n->finalized.finalized = true;
     list_init(&n->runtimes);

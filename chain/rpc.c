@@ -56,7 +56,7 @@ struct rpc *rpc_new(struct loop *l, const struct rpc_config *config, struct err 
     r->url = url;
     r->phase = RPC_PHASE_CLOSED;
     r->backoff = (struct backoff){.base_ms = r->config.backoff_base_ms, .cap_ms = r->config.backoff_cap_ms};
-    r->rng = (struct rng){loop_seed()};
+    r->rng = (struct rng){loop_seed(l)};
     rpc__calls_init(r);
     rpc__subs_init(r);
     r->ws = rpc__ws_new(r, ret_err);

@@ -14,9 +14,9 @@
 
 /* Read now, not the loop's cached time: a process that was stopped in the middle of a callback must see it.
  */
-uint64_t election__now(void)
+uint64_t election__now(const struct election *e)
 {
-    return loop_clock_ns() / 1000000;
+    return loop_clock_ns(e->loop) / 1000000;
 }
 
 /* ---- the end ---- */
@@ -77,7 +77,7 @@ static void carry_out(struct election *e, const struct elector_effect *fx)
         return;
     case ELECTOR_FX_PROMOTE:
         c->stats.acquired_total++;
-        c->stats.acquire_ms = election__now() - c->bid_at;
+        c->stats.acquire_ms = election__now(e) - c->bid_at;
         c->stats.renewed_at_ms = c->bid_at;
         if (e->config.on_promote)
             e->config.on_promote(e->config.arg, fx->account, fx->epoch);
@@ -110,7 +110,7 @@ static void step(struct election *e, const struct elector_event *ev)
 {
     const struct elector_effect *effects;
     size_t count;
-    elector_step(e->core, election__now(), ev, &effects, &count);
+    elector_step(e->core, election__now(e), ev, &effects, &count);
     for (size_t i = 0; i < count; i++)
         carry_out(e, &effects[i]);
 }
@@ -239,7 +239,7 @@ size_t election_members(const struct election *e)
 
 bool election_gate(struct election *e, int account)
 {
-    return !e->closing && elector_gate(e->core, account, election__now());
+    return !e->closing && elector_gate(e->core, account, election__now(e));
 }
 
 int64_t election_epoch(const struct election *e, int account)
@@ -278,7 +278,7 @@ struct election *election_new(struct loop *l, struct store *s, const struct elec
     e->block = e->best = -1;
     e->config.core = elector_config_defaults(&config->core);
     if (!e->config.core.seed)
-        e->config.core.seed = loop_seed();
+        e->config.core.seed = loop_seed(l);
     e->core = elector_new(&e->config.core);
     e->holder = xstrdup(config->holder);
     e->address = xstrdup(config->address ? config->address : "");

@@ -56,7 +56,7 @@ struct election {
     void *close_arg;
 };
 
-uint64_t election__now(void);
+uint64_t election__now(const struct election *e);
 void election__feed(struct election *e, const struct elector_event *ev);
 void election__answered(struct election *e); /* one request less in flight; last statement of an answer */
 

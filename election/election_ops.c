@@ -160,7 +160,7 @@ static void on_renew(struct store_req *req)
         log_warn("election.renewal_failed", "accounts=%zu code=%s text=\"%s\"", ev.count,
                  err_name(req->err.code), req->err.text);
     if (!ev.failed) {
-        e->last_renew_ms = election__now() - n->begun;
+        e->last_renew_ms = election__now(e) - n->begun;
         for (size_t i = 0; i < ev.count; i++)
             if (n->renewed[i])
                 e->candidates[n->indexes[i]]->stats.renewed_at_ms = n->begun;
@@ -247,7 +247,7 @@ static void start_unlock(struct election *e, const struct candidate *c)
 
 static void start_lock(struct election *e, struct candidate *c)
 {
-    c->bid_at = election__now();
+    c->bid_at = election__now(e);
     c->stats.bids_total++;
     c->lock = (struct store_lock){.lock_key = c->lock_key};
     e->in_flight++;
@@ -257,7 +257,7 @@ static void start_lock(struct election *e, struct candidate *c)
 static void start_claim(struct election *e, struct candidate *c, bool have_lock)
 {
     if (!have_lock) {
-        c->bid_at = election__now();
+        c->bid_at = election__now(e);
         c->stats.bids_total++;
     }
     c->claim = (struct store_claim){
@@ -293,7 +293,7 @@ static void start_renew(struct election *e)
     size_t count = elector_renewing(e->core, &accounts, &epochs);
     struct renewal *n = xcalloc(1, sizeof(*n));
     n->e = e;
-    n->begun = election__now();
+    n->begun = election__now(e);
     n->indexes = xcalloc(count, sizeof(*n->indexes));
     n->accounts = xcalloc(count, sizeof(*n->accounts));
     n->epochs = xcalloc(count, sizeof(*n->epochs));

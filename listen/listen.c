@@ -404,7 +404,7 @@ struct listen *listen_new(struct loop *l, const struct listen_config *config)
     s->config.scan_rows = config->scan_rows ? config->scan_rows : SCAN_ROWS;
     s->account = config->account ? xstrdup(config->account) : NULL;
     s->backoff = (struct backoff){.base_ms = BACKOFF_BASE_MS, .cap_ms = BACKOFF_CAP_MS};
-    s->rng.state = loop_seed();
+    s->rng.state = loop_seed(l);
     s->since_ms = s->fresh_at = loop_now_ms(l);
     s->stale_at = UINT64_MAX;
     list_init(&s->held);

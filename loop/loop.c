@@ -115,8 +115,9 @@ uint64_t loop_now_ms(const struct loop *l)
     return uv_now(&l->uv);
 }
 
-uint64_t loop_clock_ns(void)
+uint64_t loop_clock_ns(const struct loop *l)
 {
+    (void)l; /* the clock is the process's; a simulated process has one of its own */
     return uv_hrtime();
 }
 
@@ -127,8 +128,9 @@ uint64_t loop_wall_ms(void)
     return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-uint64_t loop_seed(void)
+uint64_t loop_seed(struct loop *l)
 {
+    (void)l;
     uint64_t seed = 0;
     if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
         seed = uv_hrtime();

@@ -250,13 +250,13 @@ static void on_others_best(void *arg, uint64_t block)
 
 /* <network>-<relay>-<hostname>-<pid>-<uuid> (L01). The relay's name stands where the source has the account:
  * one statement renews all accounts of a relay, and the account is the row that the holder is stored in. */
-static char *identity(const char *name)
+static char *identity(struct loop *l, const char *name)
 {
     char host[256] = "localhost";
     gethostname(host, sizeof(host) - 1);
     return xasprintf("txrelay-%s-%s-%ld-%08llx%08llx", name, host, (long)getpid(),
-                     (unsigned long long)(loop_seed() & 0xffffffff),
-                     (unsigned long long)(loop_seed() & 0xffffffff));
+                     (unsigned long long)(loop_seed(l) & 0xffffffff),
+                     (unsigned long long)(loop_seed(l) & 0xffffffff));
 }
 
 static int open_database(struct service *s)
@@ -311,7 +311,7 @@ struct service *service_new(struct loop *l, const struct service_config *config,
     list_init(&s->sendings);
     s->config = *config;
     s->name = xstrdup(config->name ? config->name : host);
-    s->holder = identity(s->name);
+    s->holder = config->holder ? xstrdup(config->holder) : identity(l, s->name);
     s->standalone = config->control_dsn == NULL;
     s->stale_since_ms = loop_now_ms(l);
     s->health = loop_timer_new(l, on_health, s);

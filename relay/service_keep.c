@@ -90,7 +90,7 @@ void service_keep_new(struct service *s)
     struct service_keep *k = xcalloc(1, sizeof(*k));
     k->service = s;
     keep_plan_init(&k->plan, s->config.keep_interval_ms ? s->config.keep_interval_ms : INTERVAL_MS,
-                   loop_now_ms(s->loop), loop_seed());
+                   loop_now_ms(s->loop), loop_seed(s->loop));
     k->timer = loop_timer_new(s->loop, on_timer, k);
     s->keep = k;
     arm(k);

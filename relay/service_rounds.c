@@ -128,7 +128,7 @@ void service_rounds_new(struct service *s)
     r->accounts = xcalloc(s->account_count, sizeof(*r->accounts));
     r->epochs = xcalloc(s->account_count, sizeof(*r->epochs));
     r->marks = xcalloc(s->account_count, sizeof(*r->marks));
-    rounds_init(&r->plan, loop_now_ms(s->loop), loop_seed());
+    rounds_init(&r->plan, loop_now_ms(s->loop), loop_seed(s->loop));
     r->timer = loop_timer_new(s->loop, on_timer, r);
     s->rounds = r;
     arm(r);

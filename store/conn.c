@@ -204,7 +204,7 @@ struct conn *conn_new(struct loop *l, const struct conn_config *config)
     c->backoff.cap_ms = config->backoff_cap_ms ? config->backoff_cap_ms : DEFAULT_BACKOFF_CAP_MS;
     if (c->backoff.cap_ms < c->backoff.base_ms)
         c->backoff.cap_ms = c->backoff.base_ms;
-    c->rng.state = loop_seed();
+    c->rng.state = loop_seed(l);
     list_init(&c->queued);
     list_init(&c->sent);
     conn__dsn_parse(&c->dsn, config->dsn, &c->dsn_err);

@@ -228,7 +228,7 @@ struct store *store_pg_new(struct loop *l, const struct store_pg_config *config)
     s->config = *config;
     store_pg__locks_init(s);
     store_pg__claims_init(s);
-    s->rng.state = loop_seed();
+    s->rng.state = loop_seed(l);
     s->recheck_backoff = (struct backoff){.base_ms = RECHECK_BASE_MS, .cap_ms = RECHECK_CAP_MS};
     s->recheck = loop_timer_new(l, recheck, s);
     s->control.conn = new_conn(s, &s->control, config->control_dsn);

@@ -222,7 +222,7 @@ struct app *app_new(struct loop *l, const struct app_options *options, struct er
     struct app *a = xcalloc(1, sizeof *a);
     a->options = *options;
     a->loop = l;
-    a->rng.state = options->seed ? options->seed : loop_seed();
+    a->rng.state = options->seed ? options->seed : loop_seed(a->loop);
     script_init(&a->script, options->seed);
     stats_init(&a->stats);
     map_init(&a->sub_ids, 16);

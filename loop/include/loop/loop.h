@@ -35,10 +35,10 @@ int loop_wait_ms(struct loop *l);
 void loop_turn(struct loop *l);
 void *loop_uv(struct loop *l); /* the uv_loop_t, for libwebsockets' foreign loop only */
 
-uint64_t loop_now_ms(const struct loop *l); /* monotonic, constant during one callback */
-uint64_t loop_clock_ns(void);               /* monotonic, read now: for measuring */
-uint64_t loop_wall_ms(void);                /* wall clock, for display only: never for decisions */
-uint64_t loop_seed(void);                   /* random, to seed a struct rng */
+uint64_t loop_now_ms(const struct loop *l);   /* monotonic, constant during one callback */
+uint64_t loop_clock_ns(const struct loop *l); /* monotonic, read now: for measuring */
+uint64_t loop_wall_ms(void);                  /* wall clock, for display only: never for decisions */
+uint64_t loop_seed(struct loop *l);           /* random, to seed a struct rng */
 
 /* Timers. loop_timer_at replaces an earlier deadline; a past deadline fires in the next round. */
 struct loop_timer *loop_timer_new(struct loop *l, void (*cb)(void *arg), void *arg);

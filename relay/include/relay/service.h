@@ -29,6 +29,7 @@ struct service_account {
 
 struct service_config {
     const char *name;             /* of this relay, in logs and identity; default: host name */
+    const char *holder;           /* its identity in the database; default: made anew for each process */
     const char *control_dsn;      /* NULL: standalone */
     const char *work_dsn;         /* NULL: control_dsn */
     const char *listen_dsn;       /* NULL: control_dsn */
