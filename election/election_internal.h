@@ -6,6 +6,7 @@
 #define ELECTION_ELECTION_INTERNAL_H
 
 #include "election/election.h"
+#include "store/lead.h"
 
 struct candidate {
     struct election *e;

@@ -6,7 +6,8 @@
 #include <jansson.h>
 
 #include "base/buf.h"
-#include "store/store.h"
+#include "store/operator.h"
+#include "store/outbox.h"
 
 /* {"account":"alice","call":"0x..", "key":"..", "creator":"..", "priority":0,
  *  "not_before":T, "deadline":T, "spec_version":N, "tip":A, "max_tip":A, "deadline_block":N, "retries":N}

@@ -17,7 +17,9 @@
 #include "relay/rounds.h"
 #include "relay/service.h"
 #include "relay/wake.h"
-#include "store/store.h"
+#include "store/lead.h"
+#include "store/outbox.h"
+#include "store/pending.h"
 
 enum account_role { ACCOUNT_FOLLOWER, ACCOUNT_LEADER };
 

@@ -47,7 +47,7 @@ void service_fail(struct service *s, const struct err *err)
 /* ---- registration ---- */
 
 struct registering {
-    struct store_register req;
+    struct store_enroll req;
     struct account *account;
 };
 
@@ -116,7 +116,7 @@ void service_register(struct service *s)
         r->req.watch_only = !a->key;
         s->registering++;
         s->ops++;
-        store_register_start(s->store, &r->req, registered);
+        store_enroll_start(s->store, &r->req, registered);
     }
 }
 

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "internal.h"
 #include "relay/keep.h"
-#include "store/keep.h"
+#include "store/retention.h"
 
 enum { DAYS = 30, INTERVAL_MS = 3600000, ROWS = 1000 };
 
@@ -13,8 +13,8 @@ struct service_keep {
     struct service *service;
     struct keep_plan plan;
     struct loop_timer *timer;
-    struct store_keep run;
-    struct store_keep_account *accounts; /* of the run */
+    struct store_retention run;
+    struct store_retention_account *accounts; /* of the run */
 };
 
 static void arm(struct service_keep *k)
@@ -24,7 +24,7 @@ static void arm(struct service_keep *k)
         loop_timer_at(k->timer, next);
 }
 
-static void report(const struct store_keep *r)
+static void report(const struct store_retention *r)
 {
     if (r->err.code && r->err.code != ERR_CANCELED)
         log_warn("keep.failed", "code=%s text=\"%s\"", err_name(r->err.code), r->err.text);
@@ -33,7 +33,7 @@ static void report(const struct store_keep *r)
                  (long long)r->dropped, (long long)r->removed);
 }
 
-static void ended(struct store_keep *r)
+static void ended(struct store_retention *r)
 {
     struct service_keep *k = CONTAINER_OF(r, struct service_keep, run);
     struct service *s = k->service;
@@ -48,7 +48,7 @@ static void ended(struct store_keep *r)
     service_op_done(s);
 }
 
-static size_t led(const struct service *s, struct store_keep_account *ret)
+static size_t led(const struct service *s, struct store_retention_account *ret)
 {
     size_t count = 0;
     for (size_t i = 0; i < s->account_count; i++) {
@@ -56,7 +56,7 @@ static size_t led(const struct service *s, struct store_keep_account *ret)
         if (a->role != ACCOUNT_LEADER)
             continue;
         if (ret)
-            ret[count] = (struct store_keep_account){.account = a->store_account, .epoch = a->epoch};
+            ret[count] = (struct store_retention_account){.account = a->store_account, .epoch = a->epoch};
         count++;
     }
     return count;
@@ -67,12 +67,12 @@ static void begin(struct service_keep *k)
     struct service *s = k->service;
     const struct service_config *c = &s->config;
     k->accounts = xcalloc(s->account_count, sizeof(*k->accounts));
-    k->run = (struct store_keep){.days = c->keep_days ? c->keep_days : DAYS,
-                                 .rows = ROWS,
-                                 .count = led(s, k->accounts),
-                                 .accounts = k->accounts};
+    k->run = (struct store_retention){.days = c->keep_days ? c->keep_days : DAYS,
+                                      .rows = ROWS,
+                                      .count = led(s, k->accounts),
+                                      .accounts = k->accounts};
     s->ops++;
-    store_keep_start(s->loop, &k->run, c->work_dsn ? c->work_dsn : c->control_dsn, s->holder, ended);
+    store_retention_start(s->loop, &k->run, c->work_dsn ? c->work_dsn : c->control_dsn, s->holder, ended);
 }
 
 static void on_timer(void *arg)
@@ -104,7 +104,7 @@ void service_keep_stop(struct service *s)
         return;
     k->timer = loop_timer_close(k->timer);
     if (k->plan.running)
-        store_keep_cancel(&k->run);
+        store_retention_cancel(&k->run);
 }
 
 void service_keep_free(struct service *s)

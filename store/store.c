@@ -1,4 +1,4 @@
-/* The requests of store.h handed to the implementation, and what both share. */
+/* The starts of all requests, which hand them to the implementation, and what both implementations share. */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -50,13 +50,23 @@ void store__answer_later(struct store *s, struct store_req *req)
     loop_post(s->loop, &req->task, answer);
 }
 
-#define X(name, op, type)                                                                                    \
+#define START(part, name, type)                                                                              \
     void store_##name##_start(struct store *s, struct type *r, store_cb cb)                                  \
     {                                                                                                        \
         begin(&r->req, cb);                                                                                  \
-        s->ops->op(s, r);                                                                                    \
+        s->ops->part.name(s, r);                                                                             \
     }
-STORE_REQUESTS(X)
+#define X(name, type) START(lead, name, type)
+STORE_LEAD_REQUESTS(X)
+#undef X
+#define X(name, type) START(outbox, name, type)
+STORE_OUTBOX_REQUESTS(X)
+#undef X
+#define X(name, type) START(pending, name, type)
+STORE_PENDING_REQUESTS(X)
+#undef X
+#define X(name, type) START(operators, name, type)
+STORE_OPERATOR_REQUESTS(X)
 #undef X
 
 void store_open(struct store *s)

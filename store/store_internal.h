@@ -1,50 +1,47 @@
-/* Private to store/: the seam between the requests of store.h and their two implementations. */
+/* Private to store/: the seam between the requests and their two implementations. A header of requests ends
+ * with the list of its requests; the tables of operations, the starts (store.c) and each store's entries are
+ * made from these lists, so that a new request is added to its header and written in both stores. */
 #ifndef STORE_STORE_INTERNAL_H
 #define STORE_STORE_INTERNAL_H
 
+#include "store/lead.h"
+#include "store/operator.h"
+#include "store/outbox.h"
+#include "store/pending.h"
 #include "store/store.h"
 
-/* X(request, member of store_ops, struct) */
-#define STORE_REQUESTS(X)                                                                                    \
-    X(register, enroll, store_register)                                                                      \
-    X(lock, lock, store_lock)                                                                                \
-    X(unlock, unlock, store_lock)                                                                            \
-    X(claim, claim, store_claim)                                                                             \
-    X(renew, renew, store_renew)                                                                             \
-    X(release, release, store_release)                                                                       \
-    X(evict, evict, store_evict)                                                                             \
-    X(scan, scan, store_scan)                                                                                \
-    X(member, member, store_member)                                                                          \
-    X(doorbell_arm, doorbell_arm, store_doorbell)                                                            \
-    X(doorbell_disarm, doorbell_disarm, store_doorbell)                                                      \
-    X(snapshot, snapshot, store_snapshot)                                                                    \
-    X(outbox, outbox, store_outbox)                                                                          \
-    X(look, look, store_look)                                                                                \
-    X(due, due, store_due)                                                                                   \
-    X(admit, admit, store_attempts)                                                                          \
-    X(admit_signed, admit_signed, store_attempts)                                                            \
-    X(note, note, store_note)                                                                                \
-    X(attempt, attempt, store_attempts)                                                                      \
-    X(fill, fill, store_attempts)                                                                            \
-    X(state, state, store_states)                                                                            \
-    X(finish, finish, store_finish)                                                                          \
-    X(reject, reject, store_finish)                                                                          \
-    X(requeue, requeue, store_finish)                                                                        \
-    X(nonce, nonce, store_nonce)                                                                             \
-    X(pause, pause, store_pause)                                                                             \
-    X(adopt, adopt, store_adopt)                                                                             \
-    X(enqueue, enqueue, store_enqueue)                                                                       \
-    X(cancel, cancel, store_ask)                                                                             \
-    X(bump, bump, store_ask)                                                                                 \
-    X(resume, resume, store_ask)
+#define STORE_OP(name, type) void (*name)(struct store * s, struct type * r);
+struct store_lead_ops {
+    STORE_LEAD_REQUESTS(STORE_OP)
+};
+struct store_outbox_ops {
+    STORE_OUTBOX_REQUESTS(STORE_OP)
+};
+struct store_pending_ops {
+    STORE_PENDING_REQUESTS(STORE_OP)
+};
+struct store_operator_ops {
+    STORE_OPERATOR_REQUESTS(STORE_OP)
+};
+#undef STORE_OP
 
 struct store_ops {
     void (*open)(struct store *s);
     void (*close)(struct store *s, void (*cb)(void *arg), void *arg);
-#define X(name, op, type) void (*op)(struct store * s, struct type * r);
-    STORE_REQUESTS(X)
-#undef X
+    struct store_lead_ops lead;
+    struct store_outbox_ops outbox;
+    struct store_pending_ops pending;
+    struct store_operator_ops operators;
 };
+
+/* The entries of all tables; X(name, type) gives the one of a request. */
+#define STORE_ENTRIES(X)                                                                                     \
+    .lead = {STORE_LEAD_REQUESTS(X)}, .outbox = {STORE_OUTBOX_REQUESTS(X)},                                  \
+    .pending = {STORE_PENDING_REQUESTS(X)}, .operators = {STORE_OPERATOR_REQUESTS(X)}
+
+/* All requests. */
+#define STORE_REQUESTS(X)                                                                                    \
+    STORE_LEAD_REQUESTS(X) STORE_OUTBOX_REQUESTS(X) STORE_PENDING_REQUESTS(X) STORE_OPERATOR_REQUESTS(X)
 
 struct store {
     const struct store_ops *ops;

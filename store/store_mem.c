@@ -42,14 +42,14 @@ static void enter(struct store *s, struct store_req *req, void (*run)(struct sto
     loop_post(s->loop, &req->task, run_request);
 }
 
-#define X(name, op, type)                                                                                    \
-    static void run_##op(struct store_req *req)                                                              \
+#define X(name, type)                                                                                        \
+    static void run_##name(struct store_req *req)                                                            \
     {                                                                                                        \
-        mem__##op(mem_of(req->owner), CONTAINER_OF(req, struct type, req));                                  \
+        mem__##name(mem_of(req->owner), CONTAINER_OF(req, struct type, req));                                \
     }                                                                                                        \
-    static void enter_##op(struct store *s, struct type *r)                                                  \
+    static void enter_##name(struct store *s, struct type *r)                                                \
     {                                                                                                        \
-        enter(s, &r->req, run_##op);                                                                         \
+        enter(s, &r->req, run_##name);                                                                       \
     }
 STORE_REQUESTS(X)
 #undef X
@@ -107,8 +107,8 @@ static void mem_close(struct store *base, void (*cb)(void *arg), void *arg)
 
 static const struct store_ops ops = {.open = mem_open,
                                      .close = mem_close,
-#define X(name, op, type) .op = enter_##op,
-                                     STORE_REQUESTS(X)
+#define X(name, type) .name = enter_##name,
+                                     STORE_ENTRIES(X)
 #undef X
 };
 

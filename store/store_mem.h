@@ -158,7 +158,7 @@ bool mem__ends(const char *outcome); /* an outcome that a transaction without in
 void mem__tell(struct store_mem *s, const char *kind, const struct mem_account *a, const struct mem_row *row,
                const char *outcome, const char *error);
 
-#define X(name, op, type) void mem__##op(struct store_mem *s, struct type *r);
+#define X(name, type) void mem__##name(struct store_mem *s, struct type *r);
 STORE_REQUESTS(X)
 #undef X
 

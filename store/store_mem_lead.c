@@ -48,7 +48,7 @@ struct mem_account *mem__find(struct store_mem *s, const char *name)
     return found;
 }
 
-static struct mem_account *new_account(struct store_mem *s, const struct store_register *r)
+static struct mem_account *new_account(struct store_mem *s, const struct store_enroll *r)
 {
     struct mem_account *a = xcalloc(1, sizeof(*a));
     a->number = (int32_t)s->account_count + 1;
@@ -78,7 +78,7 @@ void mem__account_free(struct mem_account *a)
     free(a);
 }
 
-void mem__enroll(struct store_mem *s, struct store_register *r)
+void mem__enroll(struct store_mem *s, struct store_enroll *r)
 {
     if ((r->account_id.len != 20 && r->account_id.len != 32) || r->genesis.len != 32) {
         err_set(&r->req.err, ERR_ARGUMENT, "account id has %zu bytes (20 or 32), genesis %zu (32)",

@@ -216,8 +216,8 @@ static void pg_close(struct store *base, void (*cb)(void *arg), void *arg)
 
 static const struct store_ops ops = {.open = pg_open,
                                      .close = pg_close,
-#define X(name, op, type) .op = store_pg__##op,
-                                     STORE_REQUESTS(X)
+#define X(name, type) .name = store_pg__##name,
+                                     STORE_ENTRIES(X)
 #undef X
 };
 

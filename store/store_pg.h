@@ -1,16 +1,13 @@
-/* Private to store/store_pg*.c.
+/* Private to store/store_pg*.c: the requests over Postgres, by the headers that they stand in.
  *
- *   store_pg.c        two sessions, their schema check, the state that the owner sees, the end
- *   store_pg_call.c   one request = one statement: parameters out, rows back
- *   store_pg_locks.c  advisory locks and doorbells of the control session
- *   store_pg_lead.c   claims (control session)
- *   store_pg_renew.c  renewals (control session)
- *   store_pg_mark.c   questions that need not be asked in full
- *   store_pg_scan.c   what a relay's followers look at (control session)
- *   store_pg_read.c   the leader's reads (work session)
- *   store_pg_due.c    what is read for many accounts at once (work session)
- *   store_pg_write.c  the leader's writes (work session)
- *   store_pg_ask.c    the application's and operator's side (work session) */
+ *   store_pg.c             two sessions, their schema check, the state that the owner sees, the end
+ *   store_pg_call.c        one request = one statement: parameters out, rows back
+ *   store_pg_columns.c     arguments and answers that several requests share
+ *   store_pg_lead_*.c      control session: claims, locks (and doorbells), renewals, what followers scan
+ *   store_pg_outbox.c      work session: enqueue, accounts with something to do, admission
+ *   store_pg_pending_*.c   work session: the leader's reads and writes
+ *   store_pg_operator.c    work session: cancel, bump, resume
+ *   store_pg_retention.c   a connection of its own */
 #ifndef STORE_STORE_PG_H
 #define STORE_STORE_PG_H
 
@@ -104,7 +101,7 @@ bool store_pg__refused(struct store_pg *s, struct store_req *req);
 void store_pg__misfit(struct store_req *req, enum sql_id id);
 void decode_nothing(struct store_req *req, const struct conn_result *r);
 
-/* ---- store_pg_mark.c ---- */
+/* ---- store_pg_lead_mark.c ---- */
 
 void marked_forget(struct marked *m);
 const char *marked_as(const struct marked *m, size_t count, const int32_t *accounts,
@@ -112,49 +109,38 @@ const char *marked_as(const struct marked *m, size_t count, const int32_t *accou
 void marked_keep(struct marked *m, size_t count, const int32_t *accounts, const int64_t *epochs,
                  const char *mark);
 
+/* ---- store_pg_columns.c ---- */
+
+void store_pg__free_rows(void *rows); /* of an answer that was kept; for store__arena */
+struct store_bytes store_pg__bytes(struct pg_row *row, int col);
+/* Begin the parameters of a fenced write or read. */
+void store_pg__fenced(struct store_pg *s, struct pg_args *a, int32_t account, int64_t epoch);
+void store_pg__put_ids(struct pg_args *a, const struct store_attempts *r);
+void store_pg__put_nonces(struct pg_args *a, const struct store_attempts *r);
+void store_pg__put_hashes(struct pg_args *a, const struct store_attempts *r);
+void store_pg__put_tips(struct pg_args *a, const struct store_attempts *r);
+void store_pg__put_eras(struct pg_args *a, const struct store_attempts *r);
+void store_pg__put_signed(struct pg_args *a, const struct store_attempts *r);
+void store_pg__put_outcomes(struct pg_args *a, const struct store_finish *r);
+void store_pg__next_nonce(struct store_req *req, const struct conn_result *r);
+
 /* ---- the requests ---- */
-void store_pg__lock(struct store *s, struct store_lock *r);
-void store_pg__unlock(struct store *s, struct store_lock *r);
-void store_pg__doorbell_arm(struct store *s, struct store_doorbell *r);
-void store_pg__doorbell_disarm(struct store *s, struct store_doorbell *r);
+
+#define X(name, type) void store_pg__##name(struct store *s, struct type *r);
+STORE_REQUESTS(X)
+#undef X
+
+/* ---- store_pg_lead_locks.c ---- */
+
 void store_pg__locks_init(struct store_pg *s);
 bool store_pg__lock_held(const struct store_pg *s, int64_t lock_key); /* an account's, by this session */
 void store_pg__locks_lost(struct store_pg *s);   /* the control session is gone, and they with it */
 void store_pg__locks_cancel(struct store_pg *s); /* closing: what waits for its turn ends with ERR_CANCELED */
 
+/* ---- store_pg_lead_claim.c ---- */
+
 void store_pg__claims_init(struct store_pg *s);
 void store_pg__claims_cancel(struct store_pg *s); /* closing, as with the locks */
-void store_pg__claim(struct store *s, struct store_claim *r);
-void store_pg__renew(struct store *s, struct store_renew *r);
-void store_pg__release(struct store *s, struct store_release *r);
-void store_pg__evict(struct store *s, struct store_evict *r);
-
-void store_pg__scan(struct store *s, struct store_scan *r);
-void store_pg__member(struct store *s, struct store_member *r);
-
-void store_pg__snapshot(struct store *s, struct store_snapshot *r);
-void store_pg__outbox(struct store *s, struct store_outbox *r);
-void store_pg__look(struct store *s, struct store_look *r);
-void store_pg__due(struct store *s, struct store_due *r);
-
-void store_pg__enroll(struct store *s, struct store_register *r);
-void store_pg__admit(struct store *s, struct store_attempts *r);
-void store_pg__admit_signed(struct store *s, struct store_attempts *r);
-void store_pg__note(struct store *s, struct store_note *r);
-void store_pg__attempt(struct store *s, struct store_attempts *r);
-void store_pg__fill(struct store *s, struct store_attempts *r);
-void store_pg__state(struct store *s, struct store_states *r);
-void store_pg__finish(struct store *s, struct store_finish *r);
-void store_pg__reject(struct store *s, struct store_finish *r);
-void store_pg__nonce(struct store *s, struct store_nonce *r);
-void store_pg__pause(struct store *s, struct store_pause *r);
-void store_pg__requeue(struct store *s, struct store_finish *r);
-void store_pg__adopt(struct store *s, struct store_adopt *r);
-
-void store_pg__enqueue(struct store *s, struct store_enqueue *r);
-void store_pg__cancel(struct store *s, struct store_ask *r);
-void store_pg__bump(struct store *s, struct store_ask *r);
-void store_pg__resume(struct store *s, struct store_ask *r);
 
 /* One array argument: `put` writes the element of row i of r->count. */
 #define COLUMN(a, elem, r, put)                                                                              \

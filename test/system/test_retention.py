@@ -93,7 +93,7 @@ class Retention(unittest.TestCase):
             follower = world.relay('follower', extra=RETENTION)
             follower.wait_log('relay.running')
             self.owner(world, "SELECT txrelay.ensure_partitions(0, '2020-01-15')")
-            sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name ~ ' keep$'"
+            sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name ~ ' retention$'"
             tx = world.enqueue('meanwhile')
             proc.wait_for('it to end', lambda: not world.unfinished())
             self.assertIn('finished_transactions_2020m01', self.partitions(world))

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "election/election.h"
+#include "store/lead.h"
 #include "store/migrate.h"
 
 enum { HEARTBEAT = 200, EXPIRY_1 = 2000, EXPIRY_2 = 4000, MARGIN = 300 };
@@ -109,13 +110,13 @@ static void node_start(struct node *n, const char *name, bool use_lock)
     static const uint8_t ids[2][32] = {{1}, {2}}, genesis[32] = {9};
     static const char *const aliases[2] = {"alice", "bob"};
     for (int i = 0; i < 2; i++) {
-        struct store_register r = {.alias = aliases[i],
-                                   .scheme = "sr25519",
-                                   .address = aliases[i],
-                                   .account_id = {ids[i], 32},
-                                   .genesis = {genesis, 32},
-                                   .lock_key = lock_keys[i]};
-        store_register_start(n->store, &r, on_registered);
+        struct store_enroll r = {.alias = aliases[i],
+                                 .scheme = "sr25519",
+                                 .address = aliases[i],
+                                 .account_id = {ids[i], 32},
+                                 .genesis = {genesis, 32},
+                                 .lock_key = lock_keys[i]};
+        store_enroll_start(n->store, &r, on_registered);
         WAIT_FOR(loop, r.account != 0);
         n->rows[i] = r.account;
         assert_int_equal(election_add(n->election, r.account, lock_keys[i], aliases[i]), i);

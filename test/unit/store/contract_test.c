@@ -66,35 +66,35 @@ static const uint8_t some_bytes[3] = {0xaa, 1};
 
 /* ---- accounts, claims ---- */
 
-static void test_register(void **state)
+static void test_enroll(void **state)
 {
     (void)state;
     uint8_t id[20] = {9}, genesis[32] = {7};
     memcpy(id + 1, a.alias, 16);
-    struct store_register r = {.alias = "twenty",
-                               .scheme = "ethereum",
-                               .address = "0x09",
-                               .account_id = {id, 20},
-                               .genesis = {genesis, 32},
-                               .lock_key = a.lock_key ^ (INT64_C(1) << 62)};
+    struct store_enroll r = {.alias = "twenty",
+                             .scheme = "ethereum",
+                             .address = "0x09",
+                             .account_id = {id, 20},
+                             .genesis = {genesis, 32},
+                             .lock_key = a.lock_key ^ (INT64_C(1) << 62)};
     char alias[40];
     snprintf(alias, sizeof(alias), "twenty-%s", a.alias);
     r.alias = alias;
-    RUN_OK(&x, register, &r);
+    RUN_OK(&x, enroll, &r);
     int32_t first = r.account;
     assert_int_not_equal(first, a.account);
-    RUN_OK(&x, register, &r); /* again: the same account */
+    RUN_OK(&x, enroll, &r); /* again: the same account */
     assert_int_equal(r.account, first);
     id[0] = 8;
-    RUN(&x, register, &r); /* another id under the alias */
+    RUN(&x, enroll, &r); /* another id under the alias */
     assert_int_equal(r.req.err.code, ERR_ARGUMENT);
     id[0] = 9;
     r.alias = a.alias;
-    RUN(&x, register, &r); /* another alias for the id */
+    RUN(&x, enroll, &r); /* another alias for the id */
     assert_int_equal(r.req.err.code, ERR_ARGUMENT);
     assert_non_null(strstr(r.req.err.text, a.alias));
     r.genesis.len = 31;
-    RUN(&x, register, &r);
+    RUN(&x, enroll, &r);
     assert_int_equal(r.req.err.code, ERR_ARGUMENT);
 }
 
@@ -429,10 +429,10 @@ static char refused[400];
 static void nothing_is_left_out(void)
 {
     static const char unfenced[] =
-        " register  lock  unlock  claim  renew  release  evict  scan  member  doorbell_arm "
+        " enroll  lock  unlock  claim  renew  release  evict  scan  member  doorbell_arm "
         " doorbell_disarm  due  enqueue  cancel  bump  resume ";
     static const char *const all[] = {
-#define X(name, op, type) " " #name " ",
+#define X(name, type) " " #name " ",
         STORE_REQUESTS(X)
 #undef X
     };
@@ -658,7 +658,7 @@ static void test_not_open(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOTH(test_register),
+        BOTH(test_enroll),
         BOTH(test_lock),
         BOTH(test_claim),
         BOTH(test_evict),

@@ -131,13 +131,13 @@ void fx_account_new(struct fx_store *x, struct fx_account *a)
     if (n % 2)
         a->lock_key = -a->lock_key; /* both signs of the key */
     snprintf(a->alias, sizeof(a->alias), "acc-%d-%d", pid, n);
-    struct store_register r = {.alias = a->alias,
-                               .scheme = "sr25519",
-                               .address = "5Grw",
-                               .account_id = {id, 32},
-                               .genesis = {genesis, 32},
-                               .lock_key = a->lock_key};
-    RUN_OK(x, register, &r);
+    struct store_enroll r = {.alias = a->alias,
+                             .scheme = "sr25519",
+                             .address = "5Grw",
+                             .account_id = {id, 32},
+                             .genesis = {genesis, 32},
+                             .lock_key = a->lock_key};
+    RUN_OK(x, enroll, &r);
     assert_true(r.account > 0);
     a->account = r.account;
 }

@@ -3,8 +3,11 @@
 #define STORE_STORE_FIXTURE_H
 
 #include "fixture.h"
+#include "store/lead.h"
 #include "store/migrate.h"
-#include "store/store.h"
+#include "store/operator.h"
+#include "store/outbox.h"
+#include "store/pending.h"
 
 struct fx_store {
     struct loop *l;

@@ -5,11 +5,6 @@
 #include "base/check.h"
 #include "store_pg.h"
 
-static void free_rows(void *rows)
-{
-    conn_result_free(rows);
-}
-
 /* ---- claims: those that come together go together, as the locks did. Each is a commit otherwise ---- */
 
 enum { CLAIMS_MOST = 100 };
@@ -167,6 +162,31 @@ void store_pg__claims_cancel(struct store_pg *s)
     }
 }
 
+/* ---- the account ---- */
+
+static void decode_enroll(struct store_req *req, const struct conn_result *r)
+{
+    struct pg_row row = {.r = r};
+    CONTAINER_OF(req, struct store_enroll, req)->account = (int32_t)pg_get_int(&row, 0, 0);
+    if (row.bad)
+        store_pg__misfit(req, SQL_REGISTER_ACCOUNT);
+}
+
+void store_pg__enroll(struct store *base, struct store_enroll *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    store_pg__args(s, &a);
+    pg_put_text(&a, r->alias);
+    pg_put_bytes(&a, r->account_id.data, r->account_id.len);
+    pg_put_text(&a, r->scheme);
+    pg_put_bytes(&a, r->genesis.data, r->genesis.len);
+    pg_put_text(&a, r->address);
+    pg_put_int8(&a, r->lock_key);
+    pg_put_bool(&a, r->watch_only);
+    store_pg__send(s, &s->work, SQL_REGISTER_ACCOUNT, &a, &r->req, decode_enroll);
+}
+
 /* ---- the end of a claim ---- */
 
 static void decode_release(struct store_req *req, const struct conn_result *r)
@@ -201,7 +221,7 @@ static void decode_evict(struct store_req *req, const struct conn_result *r)
     v->current_address = pg_get_text(&row, 2, "");
     v->epoch = pg_get_int(&row, 3, 0);
     v->expiry_1_left_ms = pg_get_int(&row, 4, 0);
-    store__arena(req, 0, rows, free_rows);
+    store__arena(req, 0, rows, store_pg__free_rows);
     if (row.bad)
         store_pg__misfit(req, SQL_EVICT_HOLDER);
 }

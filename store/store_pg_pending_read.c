@@ -3,18 +3,6 @@
 #include "base/check.h"
 #include "store_pg.h"
 
-static void free_rows(void *rows)
-{
-    conn_result_free(rows);
-}
-
-static struct store_bytes bytes_of(struct pg_row *row, int col)
-{
-    struct store_bytes b;
-    b.data = pg_get_bytes(row, col, &b.len);
-    return b;
-}
-
 /* ---- what every snapshot and look says about the account ---- */
 
 enum facts_column {
@@ -91,9 +79,9 @@ static void decode_pending(struct pg_row *row, struct store_pending_row *out)
     out->state = pg_get_text(row, SNAP_STATE, "");
     pg_get_hash(row, SNAP_HASH, out->hash);
     out->attempt = (int32_t)pg_get_int(row, SNAP_ATTEMPT, 0);
-    out->extrinsic = bytes_of(row, SNAP_EXTRINSIC);
-    out->call = bytes_of(row, SNAP_CALL);
-    out->block_hash = bytes_of(row, SNAP_BLOCK_HASH);
+    out->extrinsic = store_pg__bytes(row, SNAP_EXTRINSIC);
+    out->call = store_pg__bytes(row, SNAP_CALL);
+    out->block_hash = store_pg__bytes(row, SNAP_BLOCK_HASH);
     out->block_number = pg_get_int(row, SNAP_BLOCK_NUMBER, -1);
     out->era_birth = pg_get_int(row, SNAP_ERA_BIRTH, -1);
     out->era_death = pg_get_int(row, SNAP_ERA_DEATH, -1);
@@ -110,7 +98,7 @@ static void decode_pending(struct pg_row *row, struct store_pending_row *out)
     out->earlier_own = (size_t)pg_get_int(row, SNAP_EARLIER_OWN, 0);
     out->earlier_death = pg_get_int(row, SNAP_EARLIER_DEATH, 0);
     out->fixed = pg_get_bool(row, SNAP_FIXED);
-    struct store_bytes earlier = bytes_of(row, SNAP_EARLIER);
+    struct store_bytes earlier = store_pg__bytes(row, SNAP_EARLIER);
     row->bad |= earlier.len % 32 != 0;
     out->earlier_count = earlier.len / 32;
     out->earlier = (const uint8_t(*)[32])(const void *)earlier.data;
@@ -121,7 +109,7 @@ static void decode_snapshot(struct store_req *req, const struct conn_result *r)
     struct store_snapshot *snap = CONTAINER_OF(req, struct store_snapshot, req);
     struct conn_result *rows = conn_result_keep(r);
     size_t n = (size_t)conn_result_rows(rows);
-    struct store_pending_row *out = store__arena(req, n * sizeof(*out), rows, free_rows);
+    struct store_pending_row *out = store__arena(req, n * sizeof(*out), rows, store_pg__free_rows);
     struct pg_row row = {.r = rows};
     if (!n) {
         store_pg__misfit(req, SQL_READ_SNAPSHOT);
@@ -160,38 +148,6 @@ void store_pg__snapshot(struct store *base, struct store_snapshot *r)
     store_pg__send(s, &s->work, SQL_READ_SNAPSHOT, &a, &r->req, decode_snapshot);
 }
 
-/* ---- rows to admit ---- */
-
-static void decode_outbox(struct store_req *req, const struct conn_result *r)
-{
-    struct store_outbox *box = CONTAINER_OF(req, struct store_outbox, req);
-    struct conn_result *rows = conn_result_keep(r);
-    size_t n = (size_t)conn_result_rows(rows);
-    struct store_outbox_row *out = store__arena(req, n * sizeof(*out), rows, free_rows);
-    struct pg_row row = {.r = rows};
-    for (size_t i = 0; i < n; i++) {
-        row.row = (int)i;
-        out[i].id = pg_get_int(&row, 0, 0);
-        out[i].call = bytes_of(&row, 1);
-        out[i].priority = (int32_t)pg_get_int(&row, 2, 0);
-        out[i].deadline_ms = pg_get_int(&row, 3, -1);
-        out[i].creator = pg_get_text(&row, 4, "");
-        out[i].guard = (uint32_t)pg_get_int(&row, 5, 0);
-        out[i].tip = pg_get_text(&row, 6, NULL);
-        out[i].max_tip = pg_get_text(&row, 7, NULL);
-        out[i].deadline_block = pg_get_int(&row, 8, -1);
-        out[i].retries = (uint32_t)pg_get_int(&row, 9, 0);
-        out[i].fixed = pg_get_bool(&row, 10);
-        int64_t reserved = pg_get_int(&row, 11, -1);
-        out[i].waited = pg_get_bool(&row, 12);
-        box->reserved = reserved >= 0 ? reserved : box->reserved;
-    }
-    box->rows = out;
-    box->count = n;
-    if (row.bad)
-        store_pg__misfit(req, SQL_READ_OUTBOX);
-}
-
 /* ---- what is to be stopped ---- */
 
 enum look_column {
@@ -210,7 +166,7 @@ static void decode_look(struct store_req *req, const struct conn_result *r)
     struct store_look *look = CONTAINER_OF(req, struct store_look, req);
     struct conn_result *rows = conn_result_keep(r);
     size_t n = (size_t)conn_result_rows(rows);
-    struct store_stop *out = store__arena(req, n * sizeof(*out), rows, free_rows);
+    struct store_stop *out = store__arena(req, n * sizeof(*out), rows, store_pg__free_rows);
     struct pg_row row = {.r = rows};
     if (!n) {
         store_pg__misfit(req, SQL_LOOK_AROUND);
@@ -246,20 +202,4 @@ void store_pg__look(struct store *base, struct store_look *r)
     pg_put_int4(&a, r->account);
     pg_put_int8(&a, r->epoch);
     store_pg__send(s, &s->work, SQL_LOOK_AROUND, &a, &r->req, decode_look);
-}
-
-void store_pg__outbox(struct store *base, struct store_outbox *r)
-{
-    struct store_pg *s = pg_of(base);
-    struct pg_args a;
-    store_pg__args(s, &a);
-    r->count = 0;
-    r->rows = NULL;
-    r->reserved = -1;
-    pg_put_int4(&a, r->account);
-    pg_put_int8(&a, r->epoch);
-    pg_put_int4(&a, (int32_t)r->limit);
-    pg_put_int8(&a, r->next_nonce);
-    pg_put_int8(&a, r->block);
-    store_pg__send(s, &s->work, SQL_READ_OUTBOX, &a, &r->req, decode_outbox);
 }

@@ -5,11 +5,6 @@
 #include "base/check.h"
 #include "store_pg.h"
 
-static void free_rows(void *rows)
-{
-    conn_result_free(rows);
-}
-
 static void decode_seen(struct pg_row *row, struct store_seen *ret)
 {
     ret->taken = pg_get_bool(row, 1);
@@ -44,7 +39,7 @@ static void decode_scan(struct store_req *req, const struct conn_result *r)
         return;
     }
     struct conn_result *kept = conn_result_keep(r); /* the texts lie in it */
-    struct store_seen *seen = store__arena(req, rows * sizeof(*seen), kept, free_rows);
+    struct store_seen *seen = store__arena(req, rows * sizeof(*seen), kept, store_pg__free_rows);
     struct pg_row row = {.r = kept, .bad = rows > n->count};
     for (size_t i = 0; i < rows && !row.bad; i++, at++) {
         row.row = (int)i;
@@ -91,7 +86,7 @@ static void decode_members(struct store_req *req, const struct conn_result *r)
     struct store_member *m = CONTAINER_OF(req, struct store_member, req);
     struct conn_result *kept = conn_result_keep(r); /* the texts lie in it */
     m->count = (size_t)conn_result_rows(kept);
-    const char **holders = store__arena(req, m->count * sizeof(*holders), kept, free_rows);
+    const char **holders = store__arena(req, m->count * sizeof(*holders), kept, store_pg__free_rows);
     struct pg_row row = {.r = kept};
     for (size_t i = 0; i < m->count; i++) {
         row.row = (int)i;

@@ -1,0 +1,227 @@
+/* Transactions that have a nonce, and what their leader writes about them. All writes are fenced: under an
+ * old epoch they end with ERR_LOST_LEADERSHIP. store.h says what holds for every request. */
+#ifndef STORE_PENDING_H
+#define STORE_PENDING_H
+
+#include "store/store.h"
+
+/* ---- what is read ---- */
+
+/* What the account's row says beside its claim. Amounts are decimal texts in the chain's smallest unit. */
+struct store_account {
+    bool paused;      /* by whomever: nothing is admitted */
+    const char *hold; /* "": none, or the leader's own pause: "payment", "reaped", "transaction_version" */
+    bool reborn;      /* an operator ordered a reaped account to go on, and what that takes is not done */
+    uint32_t transaction_version; /* the one that calls are signed under; 0: whatever the chain has */
+    /* the policy (schema/README.md) */
+    const char *tip_start, *tip_step; /* "0" where not set */
+    const char *tip_cap;              /* NULL: none */
+    uint32_t tip_step_percent;
+    uint32_t tip_after_blocks;  /* 0: tips are not raised for lack of progress */
+    uint32_t skip_after_blocks; /* 0: the head of the line is waited for */
+    bool requeue_usurped;
+    const char *low_balance; /* NULL: not told */
+};
+
+struct store_pending_row {
+    int64_t nonce;
+    int64_t id; /* 0: filler */
+    const char *state;
+    uint8_t hash[32];
+    int32_t attempt;
+    struct store_bytes extrinsic, call, block_hash; /* block_hash.data NULL: none */
+    int64_t block_number;                           /* -1: none */
+    int64_t era_death;                              /* -1: immortal */
+    int64_t era_birth;                              /* -1: immortal */
+    uint32_t spec_version;
+    uint32_t guard;         /* the only runtime spec version under which it may be signed; 0: any */
+    const char *tip;        /* decimal, of the current attempt */
+    const char *max_tip;    /* decimal; NULL: the account's cap alone */
+    int64_t deadline_block; /* the last block that may hold it; -1: none */
+    uint32_t retries;       /* dispatch errors after which it may go back to the outbox */
+    uint32_t filler_len;    /* the current attempt ends with a filler's call of so many bytes; 0: its own */
+    const char *stop_outcome,
+        *stop_reason;        /* how it ends if a filler of its own gets in; NULL: none signed */
+    int64_t submitted_block; /* finalized height when it was signed */
+    size_t earlier_count;    /* hashes of earlier attempts at this nonce: they may still be included */
+    const uint8_t (*earlier)[32];
+    bool fixed;            /* its own bytes were signed elsewhere */
+    size_t earlier_own;    /* so many of them, the first ones, were no fillers */
+    int64_t earlier_death; /* where the last of their eras ends; -1: one is immortal; 0: there are none */
+};
+struct store_snapshot {
+    struct store_req req;
+    int32_t account;
+    int64_t epoch;
+    int64_t after_nonce; /* -1: from the start */
+    uint32_t limit;
+    /* out */
+    size_t count;
+    const struct store_pending_row *rows;
+    int64_t next_nonce; /* of the account row; -1 when never set */
+    struct store_account facts;
+    int64_t used_nonce; /* by what is on record, finalized blocks used every nonce below this; -1: unknown */
+    int64_t used_block; /* and this was the highest of them; -1: unknown */
+    int64_t seen_block; /* finalized block at the last renewal that the database kept; -1: unknown */
+    int64_t reconcile_from; /* commits may be lost: later blocks may know more (store_adopt); -1: no */
+};
+void store_snapshot_start(struct store *s, struct store_snapshot *r, store_cb cb);
+
+/* What the database's clock, the applications and the operators say. Outbox rows past their deadline end as
+ * expired in it; pending transactions come back that are to be stopped (their deadline has passed, or
+ * somebody cancelled them), with the outcome to record if none of their bytes gets in, and those whose tip is
+ * to rise. */
+struct store_stop {
+    int64_t nonce, id;
+    const char *outcome, *reason; /* NULL: no stop, a bump */
+    const char *tip;              /* bump: the least that the next attempt is to pay; NULL: a stop */
+};
+struct store_look {
+    struct store_req req;
+    int32_t account;
+    int64_t epoch;
+    /* out */
+    size_t count;
+    const struct store_stop *stops;
+    bool ripe;       /* a row that had waited for its time may be admitted now */
+    int64_t next_ms; /* until the next deadline or not_before; -1: none */
+    int64_t mark;    /* of the facts: another one says that they are others; never -1 */
+    struct store_account facts;
+};
+void store_look_start(struct store *s, struct store_look *r, store_cb cb);
+
+/* ---- attempts ---- */
+
+struct store_attempt_row {
+    int64_t id; /* admit: outbox id */
+    int64_t nonce;
+    uint8_t hash[32];
+    struct store_bytes extrinsic;
+    struct store_bytes call;      /* fill; admit_signed: its length */
+    const char *tip;              /* decimal; NULL = "0" */
+    int64_t era_birth, era_death; /* -1: immortal */
+    const char *reason;  /* attempt: why the former one ended; fill: error text of the ended transaction */
+    const char *outcome; /* fill: outcome of the ended transaction */
+    /* attempt: it ends with a filler's call of so many bytes; the transaction keeps the nonce and ends as
+     * `outcome` with `stop_reason` if these bytes get in. 0: the transaction's own call. */
+    uint32_t filler_len;
+    const char *stop_reason;
+    int64_t block; /* admit_signed: no block up to this one holds it */
+};
+struct store_attempts {
+    struct store_req req;
+    int32_t account;
+    int64_t epoch;
+    uint32_t spec_version, transaction_version;
+    int64_t block; /* finalized height now */
+    size_t count;
+    const struct store_attempt_row *rows;
+    int64_t next_nonce; /* out (admit, admit_signed, fill); admit_signed: in, the one before it */
+};
+void store_attempt_start(struct store *s, struct store_attempts *r, store_cb cb);
+void store_fill_start(struct store *s, struct store_attempts *r, store_cb cb);
+
+/* ---- statuses and ends ---- */
+
+struct store_state_row {
+    int64_t nonce;
+    uint8_t hash[32];
+    const char *state;             /* "refused": the state stays, `error` goes into the attempt's history */
+    struct store_bytes block_hash; /* data NULL: none */
+    int64_t block_number;          /* -1: unknown */
+    const char *error;             /* NULL: none */
+};
+struct store_states {
+    struct store_req req;
+    int32_t account;
+    int64_t epoch;
+    size_t count;
+    const struct store_state_row *rows;
+};
+void store_state_start(struct store *s, struct store_states *r, store_cb cb);
+
+struct store_finish_row {
+    int64_t nonce; /* finish */
+    int64_t id;    /* reject */
+    uint8_t hash[32];
+    uint8_t block_hash[32];
+    int64_t block_number; /* -1: in no block (usurped, expired...); block_hash does not count then */
+    int32_t index;        /* -1: unknown */
+    int64_t used_block;   /* usurped: as of this finalized block the nonce is used; 0: unknown */
+    const char *outcome;
+    const char *error; /* NULL: none */
+    const char *fee;   /* decimal or NULL */
+};
+struct store_finish {
+    struct store_req req;
+    int32_t account;
+    int64_t epoch;
+    size_t count;
+    const struct store_finish_row *rows;
+};
+void store_finish_start(struct store *s, struct store_finish *r, store_cb cb);
+/* The nonce is used up and the transaction goes back to the outbox with its id. outcome "usurped": somebody
+ * else used the nonce; "dispatch_error": its own attempt did, without effect, and one retry less is left;
+ * "failed": the nonce belongs to a former life of the account. The nonce keeps a record of its own. */
+void store_requeue_start(struct store *s, struct store_finish *r, store_cb cb);
+
+/* ---- the account ---- */
+
+struct store_nonce {
+    struct store_req req;
+    int32_t account;
+    int64_t epoch;
+    int64_t next_nonce;
+    bool lower;  /* may go down: nonces that were counted but never signed for are given back */
+    bool reborn; /* may go down, and a new life begins: no record from before says anything about nonces */
+};
+void store_nonce_start(struct store *s, struct store_nonce *r, store_cb cb);
+
+struct store_pause {
+    struct store_req req;
+    int32_t account;
+    int64_t epoch;
+    const char *hold;   /* as in store_account; NULL: end the leader's own pause */
+    const char *reason; /* for people */
+};
+void store_pause_start(struct store *s, struct store_pause *r, store_cb cb);
+
+/* Extrinsics of this account that the chain or a pool holds and the database does not know, because a
+ * failover lost commits. Each takes the waiting transaction whose call it has, or becomes the newest attempt
+ * of the pending one at its nonce; what fits neither is left alone. */
+struct store_adopt_row {
+    int64_t nonce;
+    uint8_t hash[32];
+    struct store_bytes extrinsic;
+    size_t call_len;              /* the call is the end of the extrinsic */
+    const char *tip;              /* decimal */
+    int64_t era_birth, era_death; /* -1: immortal */
+    int64_t time_ms;              /* of the block, wall clock; -1: in a pool, or not known */
+};
+struct store_adopt {
+    struct store_req req;
+    int32_t account;
+    int64_t epoch;
+    uint32_t spec_version, transaction_version;
+    int64_t block; /* no block up to this one holds any of them */
+    bool done;     /* the account is reconciled: it may be admitted to */
+    size_t count;
+    const struct store_adopt_row *rows;
+    int32_t adopted; /* out */
+};
+void store_adopt_start(struct store *s, struct store_adopt *r, store_cb cb);
+
+/* X(request, struct) */
+#define STORE_PENDING_REQUESTS(X)                                                                            \
+    X(snapshot, store_snapshot)                                                                              \
+    X(look, store_look)                                                                                      \
+    X(attempt, store_attempts)                                                                               \
+    X(fill, store_attempts)                                                                                  \
+    X(state, store_states)                                                                                   \
+    X(finish, store_finish)                                                                                  \
+    X(requeue, store_finish)                                                                                 \
+    X(nonce, store_nonce)                                                                                    \
+    X(pause, store_pause)                                                                                    \
+    X(adopt, store_adopt)
+
+#endif
