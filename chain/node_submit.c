@@ -15,35 +15,16 @@ enum { TOO_MANY_SUBSCRIPTIONS = -32006 };
 
 static const char unwatch[] = "author_unwatchExtrinsic";
 
+/* As the node writes them (author_extrinsicUpdate; chopsticks has {"ready":null} shapes). */
 static const struct {
     enum tx_status status;
     const char *wire;
-    const char *name;
-    bool final;
 } statuses[] = {
-    {TX_FUTURE, "future", "future", false},
-    {TX_READY, "ready", "ready", false},
-    {TX_BROADCAST, "broadcast", "broadcast", false},
-    {TX_IN_BLOCK, "inBlock", "in_block", false},
-    {TX_RETRACTED, "retracted", "retracted", false},
-    {TX_FINALITY_TIMEOUT, "finalityTimeout", "finality_timeout", true},
-    {TX_FINALIZED, "finalized", "finalized", true},
-    {TX_USURPED, "usurped", "usurped", true},
-    {TX_DROPPED, "dropped", "dropped", true},
-    {TX_INVALID, "invalid", "invalid", true},
+    {TX_FUTURE, "future"},       {TX_READY, "ready"},         {TX_BROADCAST, "broadcast"},
+    {TX_IN_BLOCK, "inBlock"},    {TX_RETRACTED, "retracted"}, {TX_FINALITY_TIMEOUT, "finalityTimeout"},
+    {TX_FINALIZED, "finalized"}, {TX_USURPED, "usurped"},     {TX_DROPPED, "dropped"},
+    {TX_INVALID, "invalid"},
 };
-
-const char *tx_status_name(enum tx_status s)
-{
-    PRE((size_t)s < ARRAY_LEN(statuses));
-    return statuses[s].name;
-}
-
-bool tx_status_final(enum tx_status s)
-{
-    PRE((size_t)s < ARRAY_LEN(statuses));
-    return statuses[s].final;
-}
 
 /* "ready", {"ready":null}, {"inBlock":"0x.."}, {"invalid":{"stale":null}}. */
 static bool status_read(const struct jv *item, enum tx_status *ret_status, const struct jv **ret_value)

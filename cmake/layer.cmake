@@ -1,26 +1,45 @@
-# layer_edges(NAME may-use...)  one row of the table of allowed edges.
-function(layer_edges name)
-  set_property(GLOBAL PROPERTY LAYER_EDGES_${name} "${ARGN}")
+# layer_edges(PATH may-use...)  one row of the table of allowed edges. A layer is named by its folder's path.
+function(layer_edges path)
+  set_property(GLOBAL PROPERTY LAYER_EDGES_${path} "${ARGN}")
 endfunction()
 
-# layer(NAME SOURCES ... USES layer... WRAPS third-party targets...)
-# Without SOURCES every .c file of the folder belongs to it. Public headers are <name>/include/<name>/*.h; all else is private to the folder. A USES that the
-# table does not allow stops the configure step.
-function(layer name)
-  cmake_parse_arguments(L "" "" "SOURCES;USES;WRAPS" ${ARGN})
-  get_property(allowed GLOBAL PROPERTY LAYER_EDGES_${name})
+# layer(PATH [SOURCES ...] [USES layer...] [WRAPS third-party targets...] [PLANTED])
+# The library of one folder; its target is the path with '_' for '/'. Without SOURCES every .c file of the folder belongs to
+# it. Public headers are <path>/include/<path>/*.h and are included by that path; all else is private to the folder.
+# A USES that the table does not allow stops the configure step. Libraries are linked PRIVATE, so a layer sees the headers
+# of what it names in USES and no others: a forbidden include does not compile, and a forbidden call does not link.
+# PLANTED: <target>_planted as well, the same files with the planted faults of base/plant.h.
+function(layer path)
+  cmake_parse_arguments(L "PLANTED" "" "SOURCES;USES;WRAPS" ${ARGN})
+  get_property(allowed GLOBAL PROPERTY LAYER_EDGES_${path})
+  string(REPLACE "/" "_" name ${path})
+  set(uses "")
   foreach(use ${L_USES})
     if(NOT use IN_LIST allowed)
-      message(FATAL_ERROR "layer '${name}' may not use '${use}': allowed are '${allowed}' (CMakeLists.txt)")
+      message(FATAL_ERROR "layer '${path}' may not use '${use}': allowed are '${allowed}' (CMakeLists.txt)")
     endif()
+    string(REPLACE "/" "_" use ${use})
+    list(APPEND uses ${use})
   endforeach()
   if(NOT L_SOURCES)
     file(GLOB L_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
   endif()
-  add_library(${name} STATIC ${L_SOURCES})
-  target_include_directories(${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include
-                                     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(${name} PUBLIC ${L_USES} PRIVATE ${L_WRAPS} warnings)
+  set(targets ${name})
+  if(L_PLANTED)
+    list(APPEND targets ${name}_planted)
+  endif()
+  foreach(target ${targets})
+    add_library(${target} STATIC ${L_SOURCES})
+    target_include_directories(${target} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    target_link_libraries(${target} PRIVATE ${uses} ${L_WRAPS} warnings)
+  endforeach()
+  if(L_PLANTED)
+    target_compile_definitions(${name}_planted PRIVATE TXRELAY_PLANT)
+  endif()
+  if(path MATCHES "/core(/|$)")
+    set_property(GLOBAL APPEND PROPERTY CORE_TARGETS ${name}) # test/lint/purity.sh looks into them
+  endif()
+  set_property(GLOBAL APPEND PROPERTY LAYER_INCLUDES ${CMAKE_CURRENT_SOURCE_DIR}/include)
 endfunction()
 
 # layer_test(NAME SOURCES ... LINKS ... [LABELS ...] [TIMEOUT s])  a cmocka program registered with ctest.

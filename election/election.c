@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "election/ring.h"
 #include "election_internal.h"
 
 /* Read now, not the loop's cached time: a process that was stopped in the middle of a callback must see it.
@@ -279,6 +278,7 @@ struct election *election_new(struct loop *l, struct store *s, const struct elec
     e->config.core = elector_config_defaults(&config->core);
     if (!e->config.core.seed)
         e->config.core.seed = loop_seed(l);
+    e->config.core.hash = election_hash;
     e->core = elector_new(&e->config.core);
     e->holder = xstrdup(config->holder);
     e->address = xstrdup(config->address ? config->address : "");
@@ -298,7 +298,7 @@ int election_add(struct election *e, int32_t store_account, int64_t lock_key, co
     c->label = xstrdup(label);
     e->candidates = xrealloc(e->candidates, (e->count + 1) * sizeof(struct candidate *));
     e->candidates[e->count++] = c;
-    e->serves ^= (int64_t)ring_hash(&store_account, sizeof(store_account));
+    e->serves ^= (int64_t)election_hash(&store_account, sizeof(store_account));
     return c->index;
 }
 

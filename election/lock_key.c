@@ -1,23 +1,29 @@
-/* The advisory lock of an account is derived from what it is, not from a number that somebody hands out: two
- * relays that were never told of each other agree, and two accounts do not contend (S07). */
-#include <openssl/evp.h>
+/* SHA-256 for the cores, which link nothing but base/, and the advisory lock's key. The key is derived from what
+ * the account is and not from a number that somebody hands out: two relays that never heard of each other agree
+ * on it, and two accounts do not contend for one lock. */
+#include <openssl/sha.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "election/election.h"
 
+enum { GENESIS_LEN = 32, ID_LEN_MAX = 64 };
+
+uint64_t election_hash(const void *data, size_t len)
+{
+    uint8_t digest[SHA256_DIGEST_LENGTH];
+    uint64_t first = 0;
+    SHA256(data, len, digest);
+    for (int i = 0; i < 8; i++)
+        first = first << 8 | digest[i];
+    return first;
+}
+
 int64_t election_lock_key(const uint8_t genesis[32], const uint8_t *account_id, size_t len)
 {
-    uint8_t digest[EVP_MAX_MD_SIZE];
-    unsigned int digest_len = 0;
-    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-    INVARIANT(ctx);
-    INVARIANT(EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) == 1);
-    INVARIANT(EVP_DigestUpdate(ctx, genesis, 32) == 1);
-    INVARIANT(EVP_DigestUpdate(ctx, account_id, len) == 1);
-    INVARIANT(EVP_DigestFinal_ex(ctx, digest, &digest_len) == 1 && digest_len == 32);
-    EVP_MD_CTX_free(ctx);
-    uint64_t key = 0;
-    for (int i = 0; i < 8; i++)
-        key = key << 8 | digest[i];
-    return (int64_t)key;
+    uint8_t text[GENESIS_LEN + ID_LEN_MAX];
+    PRE(len <= ID_LEN_MAX);
+    memcpy(text, genesis, GENESIS_LEN);
+    memcpy(text + GENESIS_LEN, account_id, len);
+    return (int64_t)election_hash(text, GENESIS_LEN + len);
 }

@@ -6,16 +6,6 @@
 #include "listen/listen.h"
 #include "time_text.h"
 
-const char *listen_kind_name(enum listen_kind kind)
-{
-    static const char *const names[] = {[LISTEN_NEW] = "new",
-                                        [LISTEN_UPDATE] = "update",
-                                        [LISTEN_REMOVED] = "removed",
-                                        [LISTEN_FINISHED] = "finished"};
-    PRE((size_t)kind < ARRAY_LEN(names));
-    return names[kind];
-}
-
 static void put_json_text(struct buf *out, const char *s)
 {
     buf_put_u8(out, '"');

@@ -6,12 +6,12 @@
 #ifndef LISTEN_LISTEN_INTERNAL_H
 #define LISTEN_LISTEN_INTERNAL_H
 
-#include "hash.h"
+#include "base/table.h"
 
 #include "base/backoff.h"
 #include "base/list.h"
 #include "base/rng.h"
-#include "listen/cursor.h"
+#include "listen/core/cursor.h"
 #include "listen/listen.h"
 #include "store/conn.h"
 

@@ -2,21 +2,16 @@
 #ifndef RELAY_INTERNAL_H
 #define RELAY_INTERNAL_H
 
-#include "base/hash.h"
-
-#define HASH_FUNCTION(key, len, hashv) ((hashv) = hash_bytes((key), (len)))
-
-#include <uthash.h>
-
 #include "base/buf.h"
+#include "base/table.h"
 #include "chain/node.h"
 #include "election/election.h"
 #include "listen/listen.h"
 #include "loop/peer.h"
-#include "relay/manager.h"
-#include "relay/rounds.h"
+#include "relay/core/poll/rounds.h"
+#include "relay/core/poll/wake.h"
+#include "relay/core/tx/manager.h"
 #include "relay/service.h"
-#include "relay/wake.h"
 #include "store/lead.h"
 #include "store/outbox.h"
 #include "store/pending.h"

@@ -1,10 +1,10 @@
-/* Retention: the door of relay/keep.h. Each run takes the accounts that are led at that moment. */
+/* Retention: the door of relay/core/poll/retention_plan.h. Each run takes the accounts that are led at that moment. */
 #include <stdlib.h>
 
 #include "base/check.h"
 #include "base/log.h"
 #include "internal.h"
-#include "relay/keep.h"
+#include "relay/core/poll/retention_plan.h"
 #include "store/retention.h"
 
 enum { DAYS = 30, INTERVAL_MS = 3600000, ROWS = 1000 };

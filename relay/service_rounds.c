@@ -1,4 +1,4 @@
-/* The door of relay/rounds.h: asks the store about the accounts that are led, and tells each what was found.
+/* The door of relay/core/poll/rounds.h: asks the store about the accounts that are led, and tells each what was found.
  * The accounts take turns in the order of the configuration. */
 #include <stdlib.h>
 

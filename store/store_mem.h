@@ -14,7 +14,7 @@
 #define STORE_STORE_MEM_H
 
 #include "base/buf.h"
-#include "hash.h"
+#include "base/table.h"
 #include "store_internal.h"
 
 struct mem_attempt {

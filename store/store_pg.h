@@ -13,7 +13,7 @@
 
 #include "base/backoff.h"
 #include "base/rng.h"
-#include "hash.h"
+#include "base/table.h"
 #include "pg_codec.h"
 #include "sql.h"
 #include "store/conn.h"

@@ -21,17 +21,27 @@ if [ -n "$files" ] && ! out=$(clang-format-14 --dry-run -Werror $files 2>&1); th
   finding "formatting (run ./dev format): $(echo "$out" | sed -n 's/^\([^ :]*\):[0-9].*/\1/p' | sort -u | tr '\n' ' ')"
 fi
 
-# Include edges: a layer includes its own headers and those of the layers in its row of CMakeLists.txt.
-edges() { sed -n "s/^layer_edges($1 *\(.*\))/\1/p" CMakeLists.txt; }
-layers=$(sed -n 's/^layer_edges(\([a-z]*\).*/\1/p' CMakeLists.txt)
-for layer in $layers; do
+# Include edges: a layer includes its own headers and those of the layers in its row of CMakeLists.txt. A layer is a folder;
+# a file belongs to the deepest one that holds it. Private headers are included by their name alone, public ones by their
+# layer's path; nobody climbs out with "..".
+edges() { sed -n "s|^layer_edges($1  *\\(.*\\))|\\1|p" CMakeLists.txt; }
+layers=$(sed -n 's|^layer_edges(\([a-z/]*\).*|\1|p' CMakeLists.txt)
+layer_of() { # of a file, or of a header as it is included
+  local best= l
+  for l in $layers; do
+    case $1 in "$l"/*) [ ${#l} -gt ${#best} ] && best=$l ;; esac
+  done
+  echo "$best"
+}
+for f in $files; do
+  grep -nE '^ *# *include *"([^"]*/)?\.\./' "$f" /dev/null && finding "$f includes by a relative path"
+  layer=$(layer_of "$f")
+  [ -n "$layer" ] || continue
   allowed=" $layer $(edges "$layer") "
-  for f in $(echo "$files" | grep "^$layer/"); do
-    for inc in $(sed -n 's|^#include "\([a-z]*\)/.*|\1|p' "$f"); do
-      case " $layers " in *" $inc "* | *"
-$inc
-"*) case $allowed in *" $inc "*) ;; *) finding "$f includes $inc/, which $layer may not use" ;; esac ;; esac
-    done
+  for inc in $(sed -n 's|^ *# *include *["<]\([a-z_/]*\)/[^/">]*[">].*|\1|p' "$f"); do
+    to=$(layer_of "$inc/x")
+    [ -n "$to" ] || continue
+    case $allowed in *" $to "*) ;; *) finding "$f includes $inc/, which $layer may not use" ;; esac
   done
 done
 
@@ -78,6 +88,9 @@ fi
 early='\| *(head\b|grep +-[a-zA-Z]*[qm])'
 hits=$(tree | grep -E '\.sh$|^dev$|^\.ci/' | xargs -r grep -nE "$early" /dev/null) &&
   finding "a pipe into a reader that stops early (use <<< or sed): $hits"
+
+# What a merge leaves behind.
+hits=$(tree | grep -vE '^test/vectors/' | xargs -r grep -nE '^(<{7}|>{7}) ' /dev/null) && finding "a conflict marker: $hits"
 
 # SQL lives in files.
 for f in $(echo "$files" | grep -E '^(store|listen|main|relay|election)/'); do

@@ -25,6 +25,9 @@ fresh
 if ! out=$(bash "$here/lint.sh" "$tmp/t" 2>&1); then echo "selftest: a clean tree is refused: $out"; fails=1; fi
 fresh && printf 'int   x ;\n' >"$tmp/t/base/a.c" && expect format 'formatting'
 fresh && printf '#include "store/store.h"\n' >"$tmp/t/base/a.c" && expect include 'may not use'
+fresh && printf '#include "../store/a.h"\n' >"$tmp/t/base/a.c" && expect relative 'by a relative path'
+fresh && mkdir -p "$tmp/t/relay/core/tx" && printf '#include "loop/loop.h"\n' >"$tmp/t/relay/core/tx/a.c" && expect core 'relay/core/tx may not use'
+fresh && printf '#include <store/store.h>\n' >"$tmp/t/base/a.c" && expect brackets 'may not use'
 fresh && printf '#include <uv.h>\n' >"$tmp/t/store/a.c" && expect door 'whose door is'
 fresh && printf '#include <libpq-fe.h>\n' >"$tmp/t/relay/a.c" && expect door 'whose door is'
 fresh && printf 'void f(char *a)\n{\n    strcpy(a, "x");\n}\n' >"$tmp/t/base/a.c" && expect banned 'banned call'
@@ -33,6 +36,7 @@ fresh && printf '/* TODO: later */\n' >"$tmp/t/base/a.c" && expect todo 'TODO'
 fresh && printf 'const char *m = "author_submitExtrinsic";\n' >"$tmp/t/relay/a.c" && expect sender 'sends extrinsics'
 fresh && printf 'void f(void)\n{\n    node_submit_start();\n}\n' >"$tmp/t/relay/a.c" && expect sender 'sends extrinsics'
 fresh && printf 'echo "$out" | %s -q x\n' grep >"$tmp/t/a.sh" && expect pipe 'stops early'
+fresh && printf '%s HEAD\n' '<<<<<<<' >"$tmp/t/a.md" && expect marker 'a conflict marker'
 fresh && printf 'const char *q = "DELETE FROM x";\n' >"$tmp/t/store/a.c" && expect sql 'SQL in a C string'
 
 # The table of edges at configure time.
@@ -43,5 +47,36 @@ if out=$(cmake -S "$tmp/t" -B "$tmp/b" -G Ninja 2>&1) || ! grep -q "may not use 
   echo "selftest: the layer table let a forbidden edge through: $(tail -3 <<<"$out")"
   fails=1
 fi
+
+# A core that includes or calls what is above base/ must not build, even where the lint was not asked.
+core() { # name, text of the file, what the build must say
+  rm -rf "$tmp/p" && mkdir -p "$tmp/p/base/include/base" "$tmp/p/loop/include/loop" "$tmp/p/relay/core/tx"
+  cp -r "$root/cmake" "$tmp/p/"
+  printf 'cmake_minimum_required(VERSION 3.25)\nproject(p LANGUAGES C)\nset(TXRELAY_WERROR ON)\nenable_testing()\n' >"$tmp/p/CMakeLists.txt"
+  grep '^layer_edges' "$root/CMakeLists.txt" >"$tmp/p/edges"
+  { echo 'include(cmake/warnings.cmake)'; echo 'include(cmake/layer.cmake)'; cat "$tmp/p/edges"
+    printf 'add_subdirectory(base)\nadd_subdirectory(loop)\nadd_subdirectory(relay/core/tx)\n'
+    printf 'add_executable(uses uses.c)\ntarget_link_libraries(uses PRIVATE relay_core_tx)\n'; } >>"$tmp/p/CMakeLists.txt"
+  printf 'int f(void);\nint main(void)\n{\n    return f();\n}\n' >"$tmp/p/uses.c"
+  printf 'layer(base)\n' >"$tmp/p/base/CMakeLists.txt" && printf 'int base_x;\n' >"$tmp/p/base/a.c"
+  printf 'layer(loop USES base)\n' >"$tmp/p/loop/CMakeLists.txt"
+  printf 'int loop_x(void);\n' >"$tmp/p/loop/include/loop/x.h"
+  printf '#include "loop/x.h"\nint loop_x(void)\n{\n    return 0;\n}\n' >"$tmp/p/loop/a.c"
+  printf 'layer(relay/core/tx USES base)\n' >"$tmp/p/relay/core/tx/CMakeLists.txt"
+  printf "$2" >"$tmp/p/relay/core/tx/a.c"
+  local out
+  out=$(cmake -S "$tmp/p" -B "$tmp/p/b" -G Ninja 2>&1 && cmake --build "$tmp/p/b" 2>&1)
+  local rc=$?
+  if [ -z "$3" ]; then
+    [ $rc = 0 ] || { echo "selftest: a pure core does not build: $(tail -5 <<<"$out")"; fails=1; }
+  elif [ $rc = 0 ] || ! grep -q "$3" <<<"$out"; then
+    echo "selftest: a core with $1 was built: $(tail -3 <<<"$out")"
+    fails=1
+  fi
+}
+core 'nothing wrong' 'int f(void);\nint f(void)\n{\n    return 0;\n}\n' ''
+core 'an include' '#include "loop/x.h"\nint f(void);\nint f(void)\n{\n    return 0;\n}\n' 'loop/x.h: No such file'
+core 'a call' 'int loop_x(void);\nint f(void);\nint f(void)\n{\n    return loop_x();\n}\n' 'undefined reference to `loop_x'
+
 [ $fails = 0 ] && echo "lint self-test: every lint can fail"
 exit $fails

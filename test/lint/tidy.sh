@@ -3,7 +3,7 @@
 set -uo pipefail
 build=$1
 cd "$(dirname "$0")/../.."
-out=$(ls base/*.c loop/*.c schema/*.c store/*.c listen/*.c listen/api/*.c election/*.c chain/*.c relay/*.c main/*.c | xargs -P "$(nproc)" -n8 clang-tidy-14 -quiet -p "$build" 2>/dev/null |
+out=$(git ls-files '*.c' | grep -v '^test/' | grep -v '/example/' | xargs -P "$(nproc)" -n8 clang-tidy-14 -quiet -p "$build" 2>/dev/null |
   grep -E '(error|warning):')
 if [ -n "$out" ]; then
   echo "$out" | sort -u

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "election/election.h"
 #include "sim.h"
 
 /* ---- locks: the operations of one key take turns, what is known is not asked ---- */
@@ -409,7 +410,8 @@ void elect_start(struct world *w, struct relay *r)
                                     .bid_min_ms = 250,
                                     .bid_max_ms = 750,
                                     .ring = chance(w, 30),
-                                    .seed = rng_next(&w->rng)};
+                                    .seed = rng_next(&w->rng),
+                                    .hash = election_hash};
     r->elector = elector_new(&config);
     r->elector_timer.at = NEVER;
     r->told = NULL;

@@ -14,10 +14,10 @@
 #include "base/list.h"
 #include "base/plant.h"
 #include "base/rng.h"
-#include "election/elector.h"
-#include "listen/cursor.h"
-#include "relay/manager.h"
-#include "relay/wake.h"
+#include "election/core/elector.h"
+#include "listen/core/cursor.h"
+#include "relay/core/poll/wake.h"
+#include "relay/core/tx/manager.h"
 
 enum {
     RELAYS = 4,

@@ -3,22 +3,9 @@
 #define CHAIN_EVENTS_H
 
 #include "base/error.h"
+#include "base/tx.h"
 #include "chain/metadata.h"
 #include "chain/scale.h"
-
-enum dispatch_outcome { DISPATCH_NONE, DISPATCH_OK, DISPATCH_FAILED };
-
-struct dispatch_result {
-    enum dispatch_outcome outcome; /* NONE: no ExtrinsicSuccess/Failed event was found */
-    /* Failed: "Balances.InsufficientBalance" for a module error, else "BadOrigin", "Token.FundsUnavailable",
-     * "Arithmetic.Overflow"... An inner failure that the outer call survives (Utility.BatchInterrupted,
-     * ItemFailed, Proxy.ProxyExecuted(Err), Multisig.MultisigExecuted(Err), Sudo.Sudid(Err)) is outcome
-     * FAILED too, with the text "Utility.BatchInterrupted[2]: Balances.InsufficientBalance". */
-    char error[160];
-    bool inner; /* the failure is an inner one */
-    bool has_fee;
-    u128 fee; /* TransactionPayment.TransactionFeePaid.actual_fee */
-};
 
 /* results[0..count): by extrinsic index; zeroed first. Bytes: the storage value of System.Events. */
 int events_decode(const struct metadata *md, const uint8_t *bytes, size_t len,

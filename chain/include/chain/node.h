@@ -8,6 +8,7 @@
 #define CHAIN_NODE_H
 
 #include "base/buf.h"
+#include "base/tx.h"
 #include "chain/events.h"
 #include "chain/keys.h"
 #include "chain/metadata.h"
@@ -117,23 +118,6 @@ void node_recheck_runtime(struct node *n);
 void node_expect_height(struct node *n, uint64_t height);
 /* Add an account whose nonce and free balance are read at each reported block; returns its index. */
 size_t node_watch_account(struct node *n, const uint8_t *account_id, size_t len);
-
-/* Statuses of a watched extrinsic, as the node says them (facts: author_extrinsicUpdate; also chopsticks'
- * {"ready":null} shapes). */
-enum tx_status {
-    TX_FUTURE,
-    TX_READY,
-    TX_BROADCAST,
-    TX_IN_BLOCK,
-    TX_RETRACTED,
-    TX_FINALITY_TIMEOUT,
-    TX_FINALIZED,
-    TX_USURPED,
-    TX_DROPPED,
-    TX_INVALID,
-};
-const char *tx_status_name(enum tx_status s); /* "in_block" */
-bool tx_status_final(enum tx_status s);       /* the node says nothing after it */
 
 /* author_submitAndWatchExtrinsic. Embedded by its owner. */
 struct node_submit {

@@ -3,7 +3,7 @@
 #define ELECTION_ELECTION_H
 
 #include "base/error.h"
-#include "election/elector.h"
+#include "election/core/elector.h"
 #include "loop/loop.h"
 #include "store/store.h"
 
@@ -70,6 +70,8 @@ void election_drain(struct election *e, void (*cb)(void *arg), void *arg);
 void election_close(struct election *e, void (*cb)(void *arg),
                     void *arg); /* frees; requests in flight are awaited */
 
+/* First 8 bytes of SHA-256, big-endian: positions on the ring. */
+uint64_t election_hash(const void *data, size_t len);
 /* First 8 bytes of sha256(genesis || account id), big-endian, as a signed integer (S07). */
 int64_t election_lock_key(const uint8_t genesis[32], const uint8_t *account_id, size_t len);
 

@@ -23,41 +23,11 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "listen/core/event.h"
 #include "loop/loop.h"
 
 struct buf;
 struct listen;
-
-enum { LISTEN_ACCOUNT_ID_MAX = 32 };
-
-enum listen_kind {
-    LISTEN_NEW,      /* a transaction (or a filler) has a nonce */
-    LISTEN_UPDATE,   /* its state, attempt or block changed */
-    LISTEN_REMOVED,  /* it lost its nonce and went back to the outbox */
-    LISTEN_FINISHED, /* it ended: the outcome is set */
-};
-
-/* Texts are valid in the callback only; "" where there is nothing to tell. */
-struct listen_event {
-    enum listen_kind kind;
-    int32_t account; /* row of txrelay.accounts */
-    const char *alias;
-    uint8_t account_id[LISTEN_ACCOUNT_ID_MAX];
-    size_t account_id_len;
-    int64_t id;    /* 0: a filler, no application asked for it */
-    int64_t nonce; /* -1: it ended without one */
-    bool has_hash, has_block;
-    uint8_t hash[32];
-    uint8_t block_hash[32];
-    int64_t block_number; /* -1: not known (a notification does not tell) */
-    const char *state;    /* Substrate's names and "signed" */
-    const char *outcome;  /* finished: ok, dispatch_error, expired, cancelled, failed, usurped */
-    const char *error;    /* finished, or from a scan */
-    const char *creator;
-    int64_t updated_at_us; /* database clock, microseconds since 1970 */
-    bool from_scan;
-    int64_t position_us; /* for since_us: nothing that comes after this event is missed from there */
-};
 
 struct listen_leader {
     int32_t account;
@@ -101,7 +71,6 @@ int64_t listen_position(const struct listen *s); /* as in an event */
 /* A position or a time: "2026-11-27T22:00:00.123456Z", or seconds since 1970. */
 bool listen_since_parse(const char *text, int64_t *ret_us);
 
-const char *listen_kind_name(enum listen_kind kind);
 /* One line without the newline: a JSON object, or words for people. */
 void listen_format_json(const struct listen_event *event, struct buf *out);
 void listen_format_human(const struct listen_event *event, struct buf *out);

@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "chain/keys.h"
-#include "election/elector.h"
+#include "election/core/elector.h"
 #include "loop/loop.h"
-#include "relay/manager.h"
+#include "relay/core/tx/manager.h"
 
 struct service;
 

@@ -20,7 +20,8 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/rng.h"
-#include "election/elector.h"
+#include "election/core/elector.h"
+#include "election/election.h"
 
 enum {
     RELAYS = 4,
@@ -569,6 +570,7 @@ static void start_relay(struct world *w, int relay)
                                     .bid_max_ms = 300,
                                     .ring = w->seed % 2,
                                     .rotate = w->seed % 8 == 3,
+                                    .hash = election_hash,
                                     .seed = rng_next(&w->rng)};
     *r =
         (struct relay){.use_lock = use_lock, .incarnation = ++w->next_incarnation, .e = elector_new(&config)};

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "election/elector.h"
+#include "election/core/elector.h"
 
 enum { ACCOUNTS = 10000, QUEUE = 1 << 16, COMMIT_MS = 5 };
 

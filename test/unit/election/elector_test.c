@@ -11,8 +11,9 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "election/elector.h"
-#include "election/ring.h"
+#include "election/core/elector.h"
+#include "election/core/ring.h"
+#include "election/election.h"
 
 struct rig {
     struct elector *e;
@@ -108,7 +109,7 @@ static void wait_effect(struct rig *r, uint64_t lo, uint64_t hi, const char *exp
 static struct rig *rig_new(bool use_lock)
 {
     struct rig *r = test_calloc(1, sizeof(*r));
-    struct elector_config config = {.use_lock = use_lock, .seed = 7};
+    struct elector_config config = {.use_lock = use_lock, .seed = 7, .hash = election_hash};
     r->now = 1000;
     r->e = elector_new(&config);
     assert_int_equal(elector_add(r->e), 0);
@@ -924,7 +925,7 @@ static void members(struct rig *r, size_t count, int self, const char *expected)
 static uint64_t place_of(size_t count, size_t member)
 {
     static const char *const names[] = {"a", "b", "c", "d", "e"};
-    struct ring *ring = ring_new();
+    struct ring *ring = ring_new(election_hash);
     size_t order[5] = {SIZE_MAX};
     uint64_t place = 0;
     for (size_t i = 0; i < count; i++)
@@ -940,7 +941,8 @@ static uint64_t place_of(size_t count, size_t member)
 static struct rig *rig_place(bool ring, bool rotate)
 {
     struct rig *r = test_calloc(1, sizeof(*r));
-    struct elector_config config = {.use_lock = true, .seed = 7, .ring = ring, .rotate = rotate};
+    struct elector_config config = {
+        .use_lock = true, .seed = 7, .ring = ring, .rotate = rotate, .hash = election_hash};
     r->now = 1000;
     r->e = elector_new(&config);
     assert_int_equal(elector_add(r->e), 0);

@@ -17,7 +17,7 @@
 
 #include "base/check.h"
 #include "base/rng.h"
-#include "listen/cursor.h"
+#include "listen/core/cursor.h"
 
 enum { TXS = 4000, NONCES = 6000, SCAN_ROWS = 3, OVERLAP = 400, OPS = 600, WIRE = 4096 };
 

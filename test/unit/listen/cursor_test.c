@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "listen/cursor.h"
+#include "listen/core/cursor.h"
 
 struct rig {
     struct cursor *c;

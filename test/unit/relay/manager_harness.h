@@ -15,7 +15,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "relay/manager.h"
+#include "relay/core/tx/manager.h"
 
 enum { CALL_LEN = 8, BYTES_LEN = 40, NONCES = 4096, SPEC = 900 };
 

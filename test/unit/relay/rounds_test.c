@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "relay/rounds.h"
+#include "relay/core/poll/rounds.h"
 
 enum { START = 1000000, SOON = 5 };
 

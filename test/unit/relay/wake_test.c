@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "relay/wake.h"
+#include "relay/core/poll/wake.h"
 
 static void sleeps_when_there_is_nothing(void **state)
 {

@@ -1,0 +1,40 @@
+/* What every layer says of a transaction: the statuses that a node's pool reports, and what a finalized block
+ * made of an extrinsic. Plain types, so that the cores need no layer above base/ for them. */
+#ifndef BASE_TX_H
+#define BASE_TX_H
+
+#include <stdbool.h>
+
+#include "base/u128.h"
+
+/* Statuses of a watched extrinsic. The names are Substrate's (author_extrinsicUpdate). */
+enum tx_status {
+    TX_FUTURE,
+    TX_READY,
+    TX_BROADCAST,
+    TX_IN_BLOCK,
+    TX_RETRACTED,
+    TX_FINALITY_TIMEOUT,
+    TX_FINALIZED,
+    TX_USURPED,
+    TX_DROPPED,
+    TX_INVALID,
+};
+const char *tx_status_name(enum tx_status s); /* as the database stores it: "in_block" */
+bool tx_status_final(enum tx_status s);       /* the node reports nothing after it */
+
+enum dispatch_outcome { DISPATCH_NONE, DISPATCH_OK, DISPATCH_FAILED };
+
+struct dispatch_result {
+    enum dispatch_outcome outcome; /* NONE: no ExtrinsicSuccess/Failed event was found */
+    /* Failed: "Balances.InsufficientBalance" for a module error, else "BadOrigin", "Token.FundsUnavailable",
+     * "Arithmetic.Overflow"... An inner failure that the outer call survives (Utility.BatchInterrupted,
+     * ItemFailed, Proxy.ProxyExecuted(Err), Multisig.MultisigExecuted(Err), Sudo.Sudid(Err)) is outcome
+     * FAILED too, with the text "Utility.BatchInterrupted[2]: Balances.InsufficientBalance". */
+    char error[160];
+    bool inner; /* the failure is an inner one */
+    bool has_fee;
+    u128 fee; /* TransactionPayment.TransactionFeePaid.actual_fee */
+};
+
+#endif

@@ -1,0 +1,129 @@
+/* What the files of the elector share: its data, the table of moves, the due heap. */
+#ifndef ELECTION_ELECTOR_INTERNAL_H
+#define ELECTION_ELECTOR_INTERNAL_H
+
+#include "base/backoff.h"
+#include "base/rng.h"
+#include "election/core/elector.h"
+#include "election/core/ring.h"
+
+#define ELECTOR_NEVER UINT64_MAX
+
+/* One account. At most one request (LOCK, CLAIM, EVICT, RELEASE) is in flight; the *_WAIT state names it
+ * and is only left by its answer, also after the wish for it is gone: what it then brings is handed back. */
+struct elector_account {
+    enum elector_state state;
+    int64_t epoch;      /* LEADER: the tenure's; else 0 */
+    int64_t owed;       /* epoch of a claim that may be ours in the table although we do not lead; 0 = none */
+    int64_t seen_epoch; /* highest epoch heard of: older news is ignored */
+    int64_t scan_epoch; /* seen_epoch when the scan in flight was sent */
+    int64_t renew_epoch; /* tenure that the renewal in flight was sent for */
+    uint64_t sent;       /* when the last successful renewal, or the claim, was sent */
+    uint64_t asked;      /* when the request in flight was sent */
+    uint64_t ask_at;     /* lapsed, and not to be had: not asked again before then */
+    uint64_t control;    /* number of the control session that the lock request in flight went to */
+    uint64_t due;        /* next bid (never: the scans tell), or the end of the tenure */
+    size_t heap_pos;
+    bool locked;         /* the control session holds the account's lock */
+    bool suspect;        /* the store was down: the gate stays shut until a renewal succeeds (L05) */
+    bool gate_open;      /* last edge told */
+    bool hurry;          /* heard that the account is free while a request was in flight */
+    bool scanned;        /* has been a follower since the scan in flight was sent */
+    bool orphan;         /* the last scan saw its lock taken, and nobody's claim */
+    bool evicts;         /* at `due` its hung holder is evicted, and no bid is made */
+    uint8_t evict_tries; /* lock tries since the holder was evicted; 0 = not evicting */
+    struct backoff backoff;
+    char *holder, *address;
+    char *former; /* the holder before nobody: it is dead, or it gave the account up; "" */
+
+    uint64_t place;
+    size_t preferred;      /* member of the ring as of `preferred_at` */
+    uint64_t preferred_at; /* version of the ring; 0: never asked */
+    uint64_t leans_to;     /* the other member that the ring prefers, by hash of its name */
+    uint32_t leans;        /* for so many heartbeats */
+    uint32_t patience;     /* heartbeats that it takes; 0: the least */
+    uint64_t away_until;   /* handed over: not bid for before */
+    bool leaving;
+};
+
+struct elector {
+    struct elector_config config;
+    struct rng rng;
+    struct elector_account *accounts;
+    size_t count, cap;
+    int *heap; /* all account indexes, smallest due first */
+
+    bool up, draining, drained;
+    uint64_t control; /* number of the control session */
+    uint32_t moved;   /* moves of the table that were made, one bit each */
+    size_t busy;      /* accounts that are not FOLLOWER */
+    size_t leaders;
+    size_t bids; /* accounts whose lock or claim is asked for */
+
+    uint64_t renew_at, renew_sent;
+    bool renewing;
+    struct backoff renew_backoff;
+    int *renew_accounts;
+    int64_t *renew_epochs;
+    size_t renew_count;
+
+    uint64_t scan_at, scan_sent;
+    bool scanning;
+    struct backoff scan_backoff;
+    int *scan_accounts;
+    int64_t *scan_epochs;
+    size_t scan_count;
+
+    struct ring *ring;
+    uint64_t ring_version; /* goes up when the members change */
+    int self;              /* index in the ring; -1: not in it */
+    uint64_t beat_at;
+    bool beating, retiring;
+
+    struct elector_effect *effects;
+    size_t effect_count, effect_cap;
+};
+
+uint64_t elector__tenure_end(const struct elector *e, const struct elector_account *a);
+bool elector__gate_open(const struct elector *e, const struct elector_account *a, uint64_t now);
+bool elector__bids(const struct elector *e); /* the store is up and nobody drains */
+
+/* ---- elector.c ---- */
+
+struct elector_effect *elector__emit(struct elector *e, const struct elector_account *a,
+                                     enum elector_effect_type type); /* a NULL: of no account */
+void elector__learn(struct elector_account *a, const char *holder, const char *address, int64_t epoch);
+uint64_t elector__bid_delay(struct elector *e);
+void elector__bid(struct elector *e, struct elector_account *a, uint64_t now);
+void elector__evict(struct elector *e, struct elector_account *a, uint64_t now);
+
+void elector__bid_at(struct elector *e, struct elector_account *a, uint64_t due);
+void elector__evict_at(struct elector *e, struct elector_account *a, uint64_t due);
+void elector__demote(struct elector *e, struct elector_account *a, uint64_t now, bool owed,
+                     const char *reason);
+uint64_t elector__heartbeat(struct elector *e); /* with jitter */
+
+/* ---- elector_place.c ---- */
+
+void elector__on_members(struct elector *e, uint64_t now, const struct elector_event *ev);
+void elector__on_rotate(struct elector *e, uint64_t now, const struct elector_event *ev);
+void elector__on_hand_over(struct elector *e, uint64_t now, const struct elector_event *ev);
+void elector__on_retire(struct elector *e, uint64_t now, const struct elector_event *ev);
+void elector__beat_due(struct elector *e, uint64_t now);
+/* How long to wait before a bid for an account that was seen to be free (or its holder to hang), or heard to
+ * be. */
+uint64_t elector__seen_delay(struct elector *e, const struct elector_account *a);
+uint64_t elector__heard_delay(struct elector *e, const struct elector_account *a);
+
+/* ---- elector_scan.c ---- */
+
+void elector__on_scan_reply(struct elector *e, uint64_t now, const struct elector_event *ev);
+void elector__scan_due(struct elector *e, uint64_t now); /* scan now, or plan when */
+
+/* The only way to change a state: checks the table of moves. */
+void elector__move(struct elector *e, struct elector_account *a, enum elector_state to);
+
+void elector__heap_add(struct elector *e, int account); /* the account's due is set; room is there */
+void elector__set_due(struct elector *e, struct elector_account *a, uint64_t due);
+
+#endif

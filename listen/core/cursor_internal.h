@@ -1,0 +1,99 @@
+/* Private to listen/core/cursor*.c: what the cursor knows. */
+#ifndef LISTEN_CURSOR_INTERNAL_H
+#define LISTEN_CURSOR_INTERNAL_H
+
+#include "base/table.h"
+
+#include "base/list.h"
+#include "base/plant.h"
+#include "listen/core/cursor.h"
+
+enum { STATE_LEN = 24 };
+
+struct place {
+    int32_t account;
+    int32_t zero; /* no padding: it is a hash key */
+    int64_t nonce;
+};
+
+/* A pending row, or one that ended and is looked up. */
+struct known {
+    UT_hash_handle by_place, by_id; /* by_id: id != 0 only */
+    struct place place;
+    int64_t id;
+    int64_t updated_us;
+    int64_t block_number;
+    uint32_t mark; /* scan in which it was seen */
+    bool has_block;
+    uint8_t hash[32], block_hash[32];
+    char state[STATE_LEN];
+};
+
+/* A question about an ended row. `told` false: the reader never heard of the row. */
+struct lookup {
+    UT_hash_handle hh;
+    struct place key; /* as in struct told */
+    struct list node;
+    struct known row;
+    bool told;
+    char outcome[STATE_LEN]; /* as notified; "": it vanished, perhaps back to the outbox */
+    bool asked;              /* it is in the question that is in flight; those come first in the list */
+};
+
+/* An end that was told, or a removal: by id, fillers by place. */
+struct told {
+    UT_hash_handle hh;
+    struct list node;   /* in the order in which they were told */
+    struct place place; /* of a transaction: {0, 0, id} */
+    int64_t at_us;      /* finished, or of the last status before it was removed */
+    bool removed;
+};
+
+struct cursor {
+    struct cursor_config config;
+    int32_t only_account;
+    int64_t only_id;
+    enum cursor_state state;
+    struct known *places, *ids;
+    size_t count;
+    uint32_t mark;
+    int64_t floor_us;    /* finished before this: not asked for */
+    int64_t position_us; /* scanned up to here; 0: never */
+    int64_t begun_us;
+    struct list lookups; /* of struct lookup */
+    struct lookup *lookup_keys;
+    bool looking;
+    struct cursor_lookup *asked;
+    size_t asked_count;
+    struct told *told;
+    struct list told_order;
+    size_t told_count;
+    struct cursor_effect *effects;
+    size_t effect_count, effect_cap;
+    struct list spent; /* lookups whose rows the effects of this step point to */
+};
+
+/* ---- cursor_rows.c ---- */
+
+struct known *cursor__at(struct cursor *c, int32_t account, int64_t nonce);
+struct known *cursor__with_id(struct cursor *c, int64_t id); /* 0: NULL */
+struct known *cursor__learn(struct cursor *c, const struct listen_event *row);
+void cursor__update(struct known *k, const struct listen_event *row);
+bool cursor__same(const struct known *k, const struct listen_event *row);
+void cursor__forget(struct cursor *c, struct known *k);
+
+/* Takes the row out of the pending ones; it is asked about. k NULL: only what `row` says is known. */
+void cursor__ask(struct cursor *c, struct known *k, const struct listen_event *row);
+struct lookup *cursor__lookup_of(struct cursor *c, int32_t account, int64_t nonce, int64_t id);
+void cursor__lookup_drop(struct cursor *c, struct lookup *l); /* freed when the next step begins */
+void cursor__free_spent(struct cursor *c);
+
+bool cursor__was_told(struct cursor *c, const struct listen_event *row); /* its end */
+bool cursor__is_past(struct cursor *c, const struct listen_event *row);  /* a status from before that */
+void cursor__remember(struct cursor *c, const struct listen_event *row, bool removed);
+void cursor__forget_told(struct cursor *c, int64_t before_us);
+
+/* What is remembered of a row, as an event. */
+struct listen_event cursor__event_of(const struct known *k, enum listen_kind kind);
+
+#endif

@@ -1,0 +1,432 @@
+/* The transaction manager of one account: a pure core. manager_step(m, now, event) changes plain data and
+ * lists effects; it reads no clock, touches no socket, knows no SQL, holds no key. The service and the
+ * simulator drive the same code.
+ *
+ * Rules it keeps (docs/design.md, section 1 and 6):
+ *  - send only after the admission commit was confirmed (I3), lowest nonce first;
+ *  - a nonce, once given, is never given again while any of its bytes could still be included (I5);
+ *  - truth is a finalized block that holds one of the nonce's hashes; watch statuses only give speed;
+ *  - a write whose outcome is unknown is never guessed: everything is loaded again under the epoch;
+ *  - repair asks the pool first, then the nonce at the best block, and only then sends the same bytes.
+ *
+ *   IDLE -> LOAD_WAIT -> CHAIN_WAIT -> PROBE_POOL_WAIT -> PROBE_NONCE_WAIT -> LEADING
+ *             ^  (chunks)   (node up)    (which of ours     (which are        |  |  probe again when
+ *             |                           does it hold?)     in blocks?)      |  |  rows are unsure
+ *             +------------------- unknown outcome of a write ---------------+  |
+ *   any -> IDLE on demotion                                                      |
+ *
+ * Where the database may have lost commits, CHAIN_WAIT and the first probe also collect what the blocks and
+ * the pool hold at nonces that it does not know, and ADOPT comes before LEADING (manager_reconcile.c).
+ */
+#ifndef RELAY_MANAGER_H
+#define RELAY_MANAGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/tx.h"
+
+struct manager;
+
+struct manager_config {
+    uint32_t window_max;     /* nonces in use that are not in a block yet; default 256 */
+    uint32_t batch_max;      /* rows of one admission; default 128 */
+    uint32_t unanswered_max; /* submissions on the wire without an answer; default 64 */
+    uint32_t era_period;     /* blocks; power of two; 0 = immortal; default 64 */
+    uint32_t reprobe_blocks; /* an open row without news for so many best blocks is asked about; default 5 */
+    uint32_t
+        gap_blocks; /* a nonce that is missing below others in the pool for so long is told; default 10 */
+    uint32_t state_batch_max; /* statuses of one store write; default 512 */
+    uint32_t look_ms; /* the table is looked at so often for what is to be stopped; default 1000; UINT32_MAX:
+                         never, for a store without deadlines and cancellations */
+    bool keyless;     /* nothing can be signed for the account: only what was signed elsewhere is sent */
+};
+
+enum manager_phase {
+    MANAGER_IDLE,
+    MANAGER_LOAD_WAIT,
+    MANAGER_CHAIN_WAIT,
+    MANAGER_PROBE_POOL_WAIT,
+    MANAGER_PROBE_NONCE_WAIT,
+    MANAGER_LEADING,
+};
+
+/* Why the account stands still, beyond what one transaction does. */
+enum manager_hold {
+    MANAGER_HOLD_NONE,
+    MANAGER_HOLD_PAYMENT,             /* it cannot pay: nothing is admitted; ends by itself */
+    MANAGER_HOLD_REAPED,              /* its nonce went back: nothing is sent before an operator's order */
+    MANAGER_HOLD_TRANSACTION_VERSION, /* calls may mean something else now: the same */
+};
+
+/* What the table says about the account, with every snapshot and look. Amounts in the chain's smallest unit.
+ */
+struct manager_account {
+    bool paused;                  /* by whomever */
+    enum manager_hold hold;       /* a leader's pause that stands */
+    bool reborn;                  /* a reaped account was ordered to go on, and that is not done yet */
+    uint32_t transaction_version; /* the one that was accepted; 0: any */
+    u128 tip_start, tip_step;     /* of a first attempt; the least raise (0: 1) */
+    u128 tip_cap;                 /* MANAGER_NO_CAP: none */
+    uint32_t tip_step_percent;
+    uint32_t tip_after_blocks;  /* the head of the line gets a higher tip after so many blocks; 0: never */
+    uint32_t skip_after_blocks; /* and is given up after so many; 0: never */
+    bool requeue_usurped;       /* else a transaction that lost its nonce ends as usurped */
+    bool has_low_balance;
+    u128 low_balance; /* told when the free balance is below it */
+};
+#define MANAGER_NO_CAP (~(u128)0)
+
+/* ---- events ---- */
+
+enum manager_event_type {
+    MANAGER_EV_PROMOTED,   /* epoch */
+    MANAGER_EV_DEMOTED,    /* everything is forgotten; no effect is carried out any more */
+    MANAGER_EV_GATE_OPEN,  /* sending is allowed again: what was refused at the gate is sent */
+    MANAGER_EV_STORE_BACK, /* the database was away, and may be a standby that lacks commits: read all again
+                            */
+    MANAGER_EV_SNAPSHOT,   /* rows, last, next_nonce, seen_block, reconcile */
+    MANAGER_EV_CHAIN_UP,   /* number (finalized), best, best_known, spec_version */
+    MANAGER_EV_CHAIN_DOWN,
+    MANAGER_EV_RUNTIME,   /* spec_version, transaction_version changed */
+    MANAGER_EV_BEST,      /* number, best_known */
+    MANAGER_EV_FINALIZED, /* block */
+    MANAGER_EV_POOL,      /* hashes, pooled: answer to ASK_POOL; failed = true when it could not be asked */
+    MANAGER_EV_NONCE,     /* nonce at the best block: answer to ASK_NONCE; failed */
+    MANAGER_EV_UNFINAL,   /* hashes, and nonce: above what the account used there (0: nothing); failed */
+    MANAGER_EV_OUTBOX,    /* outbox rows: answer to WANT_OUTBOX, at least one */
+    MANAGER_EV_LOOK,      /* look now: somebody cancelled, or rows with a time may have come */
+    MANAGER_EV_LOOKED,    /* stops, next_ms: answer to LOOK; failed */
+    MANAGER_EV_ADMITTED,  /* written rows: bytes and hashes, committed */
+    MANAGER_EV_RESIGNED,  /* written rows: new attempts, committed */
+    MANAGER_EV_FILLED,    /* written rows: fillers, committed */
+    MANAGER_EV_STATES_STORED,
+    MANAGER_EV_FINISH_STORED,
+    MANAGER_EV_REJECT_STORED,
+    MANAGER_EV_NONCE_STORED,
+    MANAGER_EV_REQUEUE_STORED,
+    MANAGER_EV_PAUSE_STORED,
+    MANAGER_EV_NOTE_STORED,
+    MANAGER_EV_ADOPTED,      /* count: so many of them were adopted */
+    MANAGER_EV_WRITE_FAILED, /* write: which effect; code: enum err_code */
+    MANAGER_EV_SUBMIT_REPLY, /* nonce, hash, code 0 accepted, else rpc_code/text or a transport error */
+    MANAGER_EV_STATUS,       /* nonce, hash, status, block_hash (or usurper) */
+    MANAGER_EV_WATCH_LOST,   /* nonce, hash */
+    MANAGER_EV_TICK,         /* time passed: deadlines of waits (a retry of a failed question or write) */
+};
+
+struct manager_snapshot_row {
+    uint64_t nonce;
+    int64_t id; /* 0: filler */
+    enum manager_row_stage {
+        MANAGER_ROW_SIGNED,
+        MANAGER_ROW_SENT,
+        MANAGER_ROW_IN_BLOCK
+    } stage; /* signed: maybe never sent */
+    uint8_t hash[32];
+    const uint8_t *bytes; /* the extrinsic; copied */
+    size_t bytes_len;
+    size_t call_len;   /* the call is the last call_len bytes of it */
+    int64_t era_death; /* block number, -1 immortal */
+    uint32_t spec_version;
+    uint32_t guard; /* as of the outbox row */
+    u128 tip;       /* of the current attempt */
+    bool has_max_tip;
+    u128 max_tip;
+    uint64_t deadline_block; /* 0 or UINT64_MAX: none */
+    uint32_t retries;
+    bool filler;              /* the current attempt is a filler that takes the transaction's place */
+    const char *stop_outcome; /* with a filler among the attempts: how the transaction ends if one gets in */
+    const char *stop_reason;  /* copied */
+    uint64_t submitted_block;
+    const uint8_t (*earlier)[32]; /* hashes of earlier attempts */
+    size_t earlier_count;
+    int64_t earlier_death; /* the last end of an era among them; -1: one is immortal; 0: none */
+    size_t earlier_own;    /* so many of them, the first ones, were no such fillers */
+    bool fixed;            /* its own bytes were signed elsewhere: they are never signed again */
+};
+
+/* A pending transaction that is to be stopped: no new bytes are signed for it, and it ends with this outcome
+ * if none of those that may be out there gets in. Or one whose tip is to rise. */
+struct manager_stop {
+    uint64_t nonce;
+    int64_t id;
+    const char *outcome; /* "expired", "cancelled"; NULL: a bump */
+    const char *reason;  /* copied */
+    u128 tip;            /* bump: the least that it is to pay */
+};
+
+/* An extrinsic that was signed elsewhere, as the door decoded and verified it. */
+struct manager_signed {
+    uint64_t nonce; /* UINT64_MAX, with `bad`: it does not decode */
+    uint8_t hash[32];
+    size_t call_len;              /* the call is the last call_len bytes of it */
+    int64_t era_birth, era_death; /* -1: immortal */
+    uint32_t spec_version;        /* that it was verified under */
+    const char *waits;            /* NULL, or why it cannot be judged before wait_block is final */
+    uint64_t wait_block;
+    bool waited; /* for a block, before: what was best when it was first looked at is final */
+};
+
+struct manager_outbox_row {
+    int64_t id;
+    const uint8_t *call; /* copied; with `fixed` the whole extrinsic */
+    size_t call_len;
+    const struct manager_signed *fixed; /* NULL: a call that is to be signed */
+    uint32_t guard; /* the only runtime spec version under which it may be signed; 0: any */
+    bool has_tip;   /* else the account's policy says */
+    u128 tip;
+    bool has_max_tip;
+    u128 max_tip;
+    uint64_t deadline_block; /* the last block that may hold it; 0 or UINT64_MAX: none */
+    uint32_t retries;        /* dispatch errors after which it is tried again */
+    const char *bad; /* NULL, or why the door found that it can never be sent: it is rejected with this */
+};
+
+struct manager_written_row {
+    uint64_t nonce;
+    int64_t id;
+    uint8_t hash[32];
+    const uint8_t *bytes; /* copied */
+    size_t bytes_len;
+    size_t call_len;
+    int64_t era_death;
+    uint32_t spec_version;
+    uint32_t guard; /* admitted: as of the outbox row */
+    u128 tip;
+};
+
+struct manager_included {
+    uint8_t hash[32];
+    uint32_t index;
+    uint64_t nonce;
+    bool own_signer; /* signed by this account */
+    struct dispatch_result result;
+    const uint8_t *bytes; /* borrowed; the call is the last call_len bytes of it; NULL: not known */
+    size_t bytes_len, call_len;
+    int64_t era_birth, era_death; /* -1: immortal */
+    u128 tip;
+};
+
+/* An extrinsic of ours that the database does not know. */
+struct manager_found {
+    uint64_t nonce;
+    uint8_t hash[32];
+    uint8_t *bytes;
+    size_t bytes_len, call_len;
+    int64_t era_birth, era_death; /* -1: immortal */
+    u128 tip;
+    int64_t time_ms; /* of its block; -1: in a pool, or not known */
+};
+
+struct manager_block {
+    uint64_t number;
+    int64_t time_ms; /* wall clock of the chain; -1: not known */
+    uint8_t hash[32];
+    uint64_t account_nonce; /* at this block; UINT64_MAX: not known */
+    bool has_balance;       /* the free one, at this block */
+    u128 balance;
+    const struct manager_included *included;
+    size_t included_count;
+};
+
+enum manager_write {
+    MANAGER_WRITE_ADMIT,
+    MANAGER_WRITE_RESIGN,
+    MANAGER_WRITE_FILL,
+    MANAGER_WRITE_STATES,
+    MANAGER_WRITE_FINISH,
+    MANAGER_WRITE_REJECT,
+    MANAGER_WRITE_NONCE,
+    MANAGER_WRITE_REQUEUE,
+    MANAGER_WRITE_PAUSE,
+    MANAGER_WRITE_ADOPT,
+    MANAGER_WRITE_NOTE,
+    MANAGER_WRITE_LOAD
+};
+
+struct manager_event {
+    enum manager_event_type type;
+    int64_t epoch;
+    /* snapshot */
+    const struct manager_snapshot_row *snapshot;
+    bool last;
+    int64_t next_nonce;  /* -1: never set */
+    int64_t used_nonce;  /* by the table's records finalized blocks used all nonces below it; -1: unknown */
+    int64_t used_block;  /* and the highest of them; -1: unknown */
+    uint64_t seen_block; /* finalized block at the last renewal that is on record; 0: unknown */
+    bool reconcile;      /* commits may be lost: blocks after reconcile_from may know more */
+    uint64_t reconcile_from;
+    const struct manager_account *account; /* snapshot, looked; NULL: nothing is set, nothing changed */
+    /* counts for whichever array is used */
+    size_t count;
+    const struct manager_outbox_row *outbox;
+    bool has_reserved; /* outbox: a row that was signed elsewhere waits for this nonce, the lowest such */
+    uint64_t reserved;
+    const struct manager_stop *stops;
+    uint64_t next_ms; /* looked: until the table's next deadline or not_before; UINT64_MAX: none */
+    uint32_t rest_ms; /* looked: until the next look, if not before; 0: look_ms of the configuration */
+    const struct manager_written_row *written;
+    const uint8_t (*hashes)[32];
+    const struct manager_included *pooled; /* what this account signed, where ASK_POOL wants it */
+    size_t pooled_count;
+    const struct manager_block *block;
+    uint64_t number; /* finalized (CHAIN_UP), best (BEST) */
+    uint64_t best;
+    uint64_t best_known; /* the highest block that this or another node told of; 0: none did */
+    uint64_t nonce;
+    bool failed;
+    enum manager_write write;
+    int code;
+    int64_t rpc_code;
+    const char *text; /* error message and data, for classification and for the record */
+    uint32_t spec_version, transaction_version;
+    const uint8_t *hash;       /* 32 bytes */
+    const uint8_t *block_hash; /* 32 bytes or NULL */
+    enum tx_status status;
+};
+
+/* ---- effects ---- */
+
+enum manager_effect_type {
+    MANAGER_FX_LOAD,        /* after_nonce (-1 from the start): read the next chunk of pending rows */
+    MANAGER_FX_WANT_OUTBOX, /* limit: bring up to so many outbox rows when there are any (stays wanted) */
+    /* admit, resign, fill: `number` goes on record with the attempts; finalized blocks up to it were worked
+     * through, so they hold no attempt at these nonces, older ones included */
+    /* Sign rows at their nonces, one fenced commit, then ADMITTED. fixed: their bytes are there already, and
+     * `nonce` is the next one before it. */
+    MANAGER_FX_ADMIT,
+    /* sign the same call at the same nonce anew, commit, then RESIGNED; bytes that turn out to be the current
+     * ones (hash) are no new attempt: nothing is committed, RESIGNED names them */
+    MANAGER_FX_RESIGN,
+    MANAGER_FX_FILL, /* sign a filler (System.remark) at the nonce; the transaction there ends, then FILLED */
+    MANAGER_FX_SUBMIT,  /* nonce, hash, bytes: to the node, through the gate, watched */
+    MANAGER_FX_UNWATCH, /* nonce, hash: forget the watch */
+    MANAGER_FX_UNWATCH_ALL,
+    MANAGER_FX_STORE_STATES,
+    MANAGER_FX_STORE_FINISH,
+    MANAGER_FX_STORE_REJECT,
+    MANAGER_FX_STORE_NOTE,    /* what was read of rows that were signed elsewhere and wait in the outbox */
+    MANAGER_FX_STORE_REQUEUE, /* rows go back to the outbox; their nonces are used up */
+    MANAGER_FX_STORE_NONCE,   /* nonce, lower, reborn */
+    MANAGER_FX_STORE_PAUSE,   /* hold, text; HOLD_NONE ends the leader's pause */
+    MANAGER_FX_STORE_ADOPT,   /* found, number: no block up to it holds any; done: all was looked through */
+    MANAGER_FX_ASK_POOL,      /* whole: what this account signed is wanted with its bytes */
+    MANAGER_FX_ASK_NONCE,
+    MANAGER_FX_ASK_UNFINAL, /* number: what the blocks of the best chain above it hold */
+    MANAGER_FX_FOLLOW,      /* number: finalized blocks from this height on */
+    MANAGER_FX_RECHECK_RUNTIME,
+    MANAGER_FX_NODE_BEHIND, /* number: a height that exists */
+    MANAGER_FX_READY,       /* rebuilt: the account is led for good now (log, readiness) */
+    MANAGER_FX_ALERT,       /* text: something a person must know */
+    MANAGER_FX_LOOK,        /* end what has expired in the outbox, bring what is to be stopped, then LOOKED */
+};
+
+struct manager_row_effect {
+    uint64_t nonce;
+    int64_t id;
+    const uint8_t *call; /* admit, resign: borrowed until the next step */
+    size_t call_len;
+    uint32_t guard;      /* admit, resign: sign under this runtime spec version or not at all; 0: any */
+    u128 tip;            /* admit, resign, fill */
+    uint32_t era_period; /* the same: blocks; 0: immortal */
+    /* admit, resign: the last block that may hold it; 0: any. The door may know of a newer finalized block
+     * than the core did when it chose the period: then it takes a shorter one that ends in time, or signs
+     * nothing. */
+    uint64_t deadline_block;
+    /* resign: sign a filler in place of the call; if it gets in, the transaction ends as `outcome` with
+     * `error` */
+    bool filler;
+    /* admit of what was signed elsewhere: the whole extrinsic; no block up to from_block holds it. note: no
+     * look at it before wait_block is final (0: its nonce's turn is waited for). */
+    const uint8_t *bytes; /* borrowed until the next step */
+    size_t bytes_len;
+    int64_t era_birth, era_death;
+    uint32_t spec_version;
+    uint64_t from_block, wait_block;
+    const char *reason;  /* resign, fill: static or borrowed text */
+    const char *outcome; /* fill, reject, requeue: "failed", "expired", ... */
+    /* states; resign: of the current attempt */
+    uint8_t hash[32];
+    const char *state; /* schema's tx_state names */
+    bool has_block;
+    uint8_t block_hash[32];
+    int64_t block_number; /* -1 unknown */
+    uint64_t used_block;  /* finish, requeue without a block: as of this one somebody else used the nonce; 0:
+                             nobody */
+    /* finish */
+    uint32_t index;
+    bool has_fee;
+    u128 fee;
+    char error[200];
+};
+
+struct manager_effect {
+    enum manager_effect_type type;
+    int64_t after_nonce;
+    uint32_t limit;
+    uint64_t nonce;
+    bool lower;  /* the stored next nonce goes down */
+    bool reborn; /* and a new life of the account begins */
+    enum manager_hold hold;
+    uint64_t number;
+    uint8_t hash[32];
+    const uint8_t *bytes; /* submit: borrowed until the next step */
+    size_t bytes_len;
+    struct manager_row_effect *rows; /* valid until the next step */
+    size_t count;
+    const struct manager_found *found; /* adopt: count of them; the same */
+    bool whole, done;
+    bool fixed; /* admit */
+    char text[200];
+};
+
+struct manager *manager_new(const struct manager_config *config); /* zeros = defaults */
+struct manager *manager_free(struct manager *m);
+
+/* One event, then the effects in order. The list is valid until the next step. now: monotonic ms. */
+void manager_step(struct manager *m, uint64_t now, const struct manager_event *ev,
+                  const struct manager_effect **ret_effects, size_t *ret_count);
+uint64_t manager_deadline(const struct manager *m); /* when a TICK is wanted; UINT64_MAX: none */
+
+/* For status, metrics and tests. */
+enum manager_phase manager_phase(const struct manager *m);
+struct manager_view {
+    uint64_t next_nonce;
+    uint64_t seen; /* every finalized block up to this one was worked through */
+    size_t open;   /* nonces in use */
+    size_t unsent; /* committed and not on the wire */
+    size_t unsure; /* waiting for a probe */
+    size_t in_block;
+    uint32_t window;
+    uint32_t
+        gap_blocks; /* a nonce is missing below transactions in the pool for so many blocks; 0: none is */
+    uint32_t gap_longest; /* of this leadership */
+};
+struct manager_view manager_look(const struct manager *m);
+/* Does the manager know this hash (current or earlier attempt of an open nonce)? */
+bool manager_knows(const struct manager *m, const uint8_t hash[32]);
+void manager_check(
+    const struct manager *m); /* INVARIANTs over the whole state, for tests and the simulator */
+
+/* How a node's refusal is read (facts: RPC codes 1001..1021, both message shapes). Pure, exported for tests.
+ */
+enum refusal {
+    REFUSAL_STALE,       /* the nonce is used: finalized blocks will tell by whom */
+    REFUSAL_POOLED,      /* 1013: it is there already */
+    REFUSAL_BANNED,      /* 1012 */
+    REFUSAL_UNDERPRICED, /* 1014 */
+    REFUSAL_POOL_FULL,   /* 1016 */
+    REFUSAL_PAYMENT,
+    REFUSAL_BAD_PROOF, /* bad signature, ancient birth: runtime or era moved */
+    REFUSAL_FUTURE,
+    REFUSAL_INVALID,   /* never possible: call, custom, exhausts resources, does not decode */
+    REFUSAL_TRAPPED,   /* 1002: the runtime trapped on the bytes, or the node is in trouble */
+    REFUSAL_TRANSPORT, /* no answer: nobody knows */
+    REFUSAL_GATE,      /* refused by our own gate: not sent */
+    REFUSAL_BUSY,      /* node limits: subscriptions, rate, internal error: try again */
+};
+enum refusal manager_refusal(int code, int64_t rpc_code, const char *text);
+
+#endif

@@ -1,0 +1,333 @@
+/* The step: one event changes the state, then the pump turns what is wished and allowed now into effects.
+ *
+ *   IDLE -> LOAD_WAIT -> CHAIN_WAIT -> PROBE_POOL_WAIT -> PROBE_NONCE_WAIT -> LEADING
+ *
+ * Once LEADING, probes go on beside the other work without leaving the phase. See relay/core/tx/manager.h for the
+ * contract and manager_internal.h for the files. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "manager_internal.h"
+
+struct manager *manager_new(const struct manager_config *config)
+{
+    struct manager *m = xcalloc(1, sizeof(*m));
+    m->config = *config;
+    if (!m->config.window_max)
+        m->config.window_max = 256;
+    if (!m->config.batch_max)
+        m->config.batch_max = 128;
+    if (!m->config.unanswered_max)
+        m->config.unanswered_max = 64;
+    if (!m->config.reprobe_blocks)
+        m->config.reprobe_blocks = 5;
+    if (!m->config.gap_blocks)
+        m->config.gap_blocks = 10;
+    if (!m->config.state_batch_max)
+        m->config.state_batch_max = 512;
+    if (!m->config.look_ms)
+        m->config.look_ms = LOOK_MS;
+    m->window = m->config.window_max;
+    m->load_backoff = (struct backoff){.base_ms = 200, .cap_ms = 10000};
+    m->probe_backoff = (struct backoff){.base_ms = 250, .cap_ms = 5000};
+    m->stall = (struct backoff){.base_ms = STALL_BASE_MS, .cap_ms = STALL_CAP_MS};
+    m->beat_at = m->probe_at = UINT64_MAX;
+    m->blocks = m->beat = 1;
+    manager__hold_reset(m);
+    manager__forget(m);
+    return m;
+}
+
+struct manager *manager_free(struct manager *m)
+{
+    if (!m)
+        return NULL;
+    manager__effects_reset(m);
+    manager__ring_free(m);
+    manager__found_clear(m);
+    for (int i = 0; i < WRITE_COUNT; i++)
+        free(m->batch[i].nonces);
+    free(m->admitting);
+    free(m->effects);
+    free(m->garbage);
+    free(m);
+    return NULL;
+}
+
+/* ---- events ---- */
+
+static void demoted(struct manager *m)
+{
+    manager__forget(m);
+    memset(m->write_out, 0, sizeof(m->write_out)); /* the door drops answers of a former leadership */
+    m->probe = PROBE_NONE;
+    m->load_out = m->chain_up = m->fenced = false;
+    m->beat_at = m->probe_at = UINT64_MAX;
+    m->phase = MANAGER_IDLE;
+}
+
+static void hear_of(struct manager *m, uint64_t number)
+{
+    if (number > m->best_known)
+        m->best_known = number;
+}
+
+static void chain_up(struct manager *m, const struct manager_event *ev)
+{
+    bool back = m->phase == MANAGER_LEADING && !m->chain_up;
+    m->chain_up = true;
+    m->sign_beat = 0;
+    if (ev->number > m->finalized)
+        m->finalized = ev->number;
+    m->best = ev->best;
+    hear_of(m, ev->best_known);
+    hear_of(m, ev->best);
+    if (!m->spec_version)
+        m->spec_version = ev->spec_version;
+    m->runtime_block = ev->best; /* it may have changed just now: nobody said since when */
+    manager__runtime(m, ev->spec_version, ev->transaction_version);
+    if (m->phase == MANAGER_CHAIN_WAIT && !m->following)
+        manager__chain_ready(m);
+    if (back)
+        manager__chain_back(m);
+}
+
+static void chain_down(struct manager *m)
+{
+    if (!m->chain_up)
+        return;
+    m->chain_up = false;
+    manager__probe_stop(m);
+}
+
+static void best(struct manager *m, uint64_t number)
+{
+    m->best = number;
+    hear_of(m, number);
+    if (m->phase >= MANAGER_CHAIN_WAIT)
+        manager__beat(m, true);
+}
+
+static void tick(struct manager *m)
+{
+    manager__probe_tick(m);
+    manager__look_tick(m);
+    if (m->now >= m->beat_at)
+        manager__beat(m, false);
+}
+
+/* true: the answer is to a write of what is in memory now. */
+static bool stored(struct manager *m, enum manager_write write)
+{
+    bool out = m->write_out[write];
+    m->write_out[write] = false;
+    return out && m->phase >= MANAGER_CHAIN_WAIT;
+}
+
+static void store_event(struct manager *m, const struct manager_event *ev)
+{
+    switch ((int)ev->type) {
+    case MANAGER_EV_ADMITTED:
+        if (stored(m, MANAGER_WRITE_ADMIT))
+            manager__admitted(m, ev);
+        return;
+    case MANAGER_EV_RESIGNED:
+        if (stored(m, MANAGER_WRITE_RESIGN))
+            manager__rewritten(m, ev, MANAGER_WRITE_RESIGN);
+        return;
+    case MANAGER_EV_FILLED:
+        if (stored(m, MANAGER_WRITE_FILL))
+            manager__rewritten(m, ev, MANAGER_WRITE_FILL);
+        return;
+    case MANAGER_EV_FINISH_STORED:
+        if (stored(m, MANAGER_WRITE_FINISH))
+            manager__ends_stored(m, MANAGER_WRITE_FINISH);
+        return;
+    case MANAGER_EV_REQUEUE_STORED:
+        if (stored(m, MANAGER_WRITE_REQUEUE))
+            manager__ends_stored(m, MANAGER_WRITE_REQUEUE);
+        return;
+    case MANAGER_EV_PAUSE_STORED:
+        if (stored(m, MANAGER_WRITE_PAUSE))
+            manager__pause_stored(m);
+        return;
+    case MANAGER_EV_STATES_STORED:
+        stored(m, MANAGER_WRITE_STATES);
+        return;
+    case MANAGER_EV_REJECT_STORED:
+        stored(m, MANAGER_WRITE_REJECT);
+        return;
+    case MANAGER_EV_NOTE_STORED:
+        stored(m, MANAGER_WRITE_NOTE);
+        return;
+    case MANAGER_EV_ADOPTED:
+        if (stored(m, MANAGER_WRITE_ADOPT))
+            manager__adopted(m, ev->count);
+        return;
+    case MANAGER_EV_NONCE_STORED:
+        if (stored(m, MANAGER_WRITE_NONCE))
+            manager__reborn(m);
+        return;
+    default:
+        manager__write_failed(m, ev);
+    }
+}
+
+static void event(struct manager *m, const struct manager_event *ev)
+{
+    switch (ev->type) {
+    case MANAGER_EV_PROMOTED:
+        manager__promote(m, ev->epoch);
+        return;
+    case MANAGER_EV_DEMOTED:
+        demoted(m);
+        return;
+    case MANAGER_EV_GATE_OPEN:
+        m->gate_shut = false;
+        return;
+    case MANAGER_EV_STORE_BACK:
+        if (m->phase >= MANAGER_CHAIN_WAIT)
+            manager__reload(m, true);
+        return;
+    case MANAGER_EV_SNAPSHOT:
+        manager__snapshot(m, ev);
+        return;
+    case MANAGER_EV_CHAIN_UP:
+        chain_up(m, ev);
+        return;
+    case MANAGER_EV_CHAIN_DOWN:
+        chain_down(m);
+        return;
+    case MANAGER_EV_RUNTIME:
+        manager__runtime(m, ev->spec_version, ev->transaction_version);
+        return;
+    case MANAGER_EV_BEST:
+        hear_of(m, ev->best_known);
+        best(m, ev->number);
+        return;
+    case MANAGER_EV_FINALIZED:
+        manager__finalized(m, ev->block);
+        return;
+    case MANAGER_EV_POOL:
+        manager__pool_answer(m, ev);
+        return;
+    case MANAGER_EV_NONCE:
+        manager__nonce_answer(m, ev);
+        return;
+    case MANAGER_EV_UNFINAL:
+        manager__unfinal_answer(m, ev);
+        return;
+    case MANAGER_EV_OUTBOX:
+        manager__outbox(m, ev);
+        return;
+    case MANAGER_EV_LOOK:
+        manager__look(m);
+        return;
+    case MANAGER_EV_LOOKED:
+        manager__looked(m, ev);
+        return;
+    case MANAGER_EV_ADMITTED:
+    case MANAGER_EV_RESIGNED:
+    case MANAGER_EV_FILLED:
+    case MANAGER_EV_STATES_STORED:
+    case MANAGER_EV_FINISH_STORED:
+    case MANAGER_EV_REJECT_STORED:
+    case MANAGER_EV_NONCE_STORED:
+    case MANAGER_EV_REQUEUE_STORED:
+    case MANAGER_EV_PAUSE_STORED:
+    case MANAGER_EV_NOTE_STORED:
+    case MANAGER_EV_ADOPTED:
+    case MANAGER_EV_WRITE_FAILED:
+        store_event(m, ev);
+        return;
+    case MANAGER_EV_SUBMIT_REPLY:
+        manager__reply(m, ev);
+        return;
+    case MANAGER_EV_STATUS:
+        manager__heard(m, ev);
+        return;
+    case MANAGER_EV_WATCH_LOST:
+        manager__watch_lost(m, ev);
+        return;
+    case MANAGER_EV_TICK:
+        tick(m);
+        return;
+    }
+    UNREACHABLE();
+}
+
+static void pump(struct manager *m)
+{
+    manager__load_pump(m);
+    manager__probe_pump(m);
+    manager__hold_pump(m);
+    manager__reborn_pump(m);
+    manager__adopt_pump(m);
+    manager__finish_pump(m);
+    manager__give_back_pump(m);
+    manager__nonce_pump(m);
+    manager__send_pump(m);
+    manager__states_pump(m);
+    manager__sign_pump(m);
+    manager__admit_pump(m);
+    manager__look_pump(m);
+    manager__stall_pump(m);
+}
+
+void manager_step(struct manager *m, uint64_t now, const struct manager_event *ev,
+                  const struct manager_effect **ret_effects, size_t *ret_count)
+{
+    manager__effects_reset(m);
+    m->now = now;
+    bool begins = ev->type == MANAGER_EV_PROMOTED || ev->type == MANAGER_EV_DEMOTED;
+    if (begins || (m->phase != MANAGER_IDLE && !m->fenced)) {
+        event(m, ev);
+        if (m->phase == MANAGER_IDLE || m->fenced)
+            m->effect_count = 0; /* the leadership is over: nothing more is said */
+        else
+            pump(m);
+    }
+    *ret_effects = m->effects;
+    *ret_count = m->effect_count;
+}
+
+/* ---- looking at it ---- */
+
+uint64_t manager_deadline(const struct manager *m)
+{
+    uint64_t at = UINT64_MAX;
+    if (m->phase == MANAGER_IDLE || m->fenced)
+        return at;
+    if (m->phase == MANAGER_LOAD_WAIT)
+        return m->load_out || manager__writing(m) ? at : m->load_at;
+    if (m->probe != PROBE_NONE || manager__probe_may(m))
+        at = m->probe_at;
+    if (manager__look_deadline(m) < at)
+        at = manager__look_deadline(m);
+    return m->beat_at < at ? m->beat_at : at;
+}
+
+enum manager_phase manager_phase(const struct manager *m)
+{
+    return m->phase;
+}
+
+struct manager_view manager_look(const struct manager *m)
+{
+    return (struct manager_view){
+        .next_nonce = m->next,
+        .seen = m->seen,
+        .open = m->rows,
+        .unsent = m->sets[ROW_UNSENT].count,
+        .unsure = m->sets[ROW_UNSURE].count,
+        .in_block = m->sets[ROW_IN_BLOCK].count,
+        .window = m->window,
+        .gap_blocks = m->gap_since ? m->blocks - m->gap_since : 0,
+        .gap_longest = m->gap_longest,
+    };
+}
+
+bool manager_knows(const struct manager *m, const uint8_t hash[32])
+{
+    return manager__by_hash(m, hash) != NULL;
+}

@@ -1,0 +1,543 @@
+/* The manager's own types. The files of the core:
+ *   manager.c          step, phases, deadlines, the order in which wishes become effects (pump)
+ *   manager_effects.c  the list of effects and the memory that lives until the next step
+ *   manager_ring.c     rows by nonce, sets of nonces, the table of hashes
+ *   manager_row.c      a row's states and what a change of state means for sets and counters
+ *   manager_load.c     snapshot, promotion, what the first probe means for next nonce and holes
+ *   manager_admit.c    outbox to rows
+ *   manager_signed.c   what was signed elsewhere: never signed again, nonces that are given
+ *   manager_send.c     submissions, their answers, watch statuses
+ *   manager_follow.c   finalized blocks: the truth
+ *   manager_repair.c   beats, probes, new bytes, fillers
+ *   manager_stop.c     deadlines and cancellations: what is not to be signed any more
+ *   manager_tip.c      what an attempt pays, bumps, the head of the line
+ *   manager_hold.c     why the account stands still, and the order to go on
+ *   manager_write.c    what the store answered
+ *   manager_reconcile.c  what the chain knows and the database lost
+ *   manager_refusal.c  how a node's refusal is read
+ *   manager_check.c    invariants
+ * Only base/ is included here: the build and test/lint/purity.sh refuse anything else. */
+#ifndef RELAY_MANAGER_INTERNAL_H
+#define RELAY_MANAGER_INTERNAL_H
+
+#include "base/backoff.h"
+#include "base/check.h"
+#include "base/list.h"
+#include "base/plant.h"
+#include "relay/core/tx/manager.h"
+
+enum {
+    ERA_PERIOD_MIN = 4, /* blocks; sp-runtime's bounds, and a usual one where eras are immortal */
+    ERA_PERIOD_MAX = 64,
+    TRAPS_MAX = 3,            /* times a runtime may trap on the same bytes before they are given up */
+    SPAN_MAX = 1 << 24,       /* nonces between the lowest row and the next one; more is no sane table */
+    FINISH_BATCH_MAX = 1024,  /* ends of one store write */
+    PROBE_TIMEOUT_MS = 30000, /* a question without an answer is asked again */
+    STALL_BASE_MS = 10000,    /* without a best block for so long, repair takes a step all the same */
+    STALL_CAP_MS = 120000,
+    RESIGN_EASY = 4,    /* so many new signatures in a row come one a block, later ones more rarely */
+    RESIGN_GAP_MAX = 8, /* blocks between two later ones */
+    NOTE_SIZE = 200,    /* of a node's text that is kept */
+    SEARCH_BLOCKS =
+        1024, /* an immortal extrinsic that was sent before it came here is looked for so far back */
+    SEARCH_NONCES = 4096,          /* one whose nonce is further back than this is not looked for */
+    FUTURES_MAX = 5,               /* answers 'future' in a row before it is told */
+    CONFLICTS_MAX = 3,             /* admissions refused in a row before everything is loaded again */
+    RECONCILE_BLOCKS_MAX = 100000, /* blocks that are looked through for lost commits */
+    POOR_REST_MS = 250,            /* between two tries of an account that cannot pay, at least */
+    LOOK_MS = 1000,                /* between two looks at the table's clock and cancellations */
+    LOOK_RETRY_MS = 200,           /* after one that failed */
+    LOOK_TIMEOUT_MS = 60000,       /* an answer that never comes must not end the looking */
+    STATUS_SIGNED = 255,           /* row.status: no status was heard of the current attempt */
+};
+
+/* What is known of a nonce in use.
+ *
+ *   UNSENT -> SUBMITTED -> POOLED -> IN_BLOCK -> ENDING -> FINISHING -> (gone)
+ *     ^  ^        |           |         |          ^
+ *     |  |        v           v         v          | a finalized block, from any state
+ *     |  +----- UNSURE <------+---------+          |
+ *     |           | probe: neither pool nor chain knows it, and these bytes are no good any more
+ *     |           v
+ *     +-- SIGNING <- RESIGN, FILL
+ */
+enum row_state {
+    ROW_UNSENT,    /* committed, not on the wire; not before beat `hold` */
+    ROW_SUBMITTED, /* on the wire, no answer yet */
+    ROW_POOLED,    /* a pool has it */
+    ROW_UNSURE,    /* waits for a probe */
+    ROW_IN_BLOCK,  /* the best chain used its nonce; finalized blocks will tell by what */
+    ROW_RESIGN,    /* wants new bytes at its nonce */
+    ROW_FILL,      /* wants a filler at its nonce */
+    ROW_SIGNING,   /* RESIGN or FILL is in flight */
+    ROW_ENDING,    /* its end is known and not stored */
+    ROW_FINISHING, /* STORE_FINISH is in flight */
+    ROW_STATES,
+};
+
+/* One set of nonces for each state (same numbers), and these. */
+enum {
+    SET_HELD = ROW_STATES, /* later nonces are not sent while one of these is below them */
+    SET_LIVE,              /* no end is known */
+    SET_DIRTY,             /* the status is not stored */
+    SET_COUNT,
+};
+
+enum row_reason {
+    REASON_NONE,
+    REASON_BANNED,
+    REASON_ERA,
+    REASON_RUNTIME,
+    REASON_PROOF,
+    REASON_HOLE,
+    REASON_INVALID,
+    REASON_STOP,
+    REASON_FEE
+};
+
+/* How a nonce ended, kept until it is stored. */
+struct row_end {
+    const char *outcome; /* static */
+    char error[200];
+    uint8_t hash[32];
+    uint8_t block_hash[32];
+    uint64_t block_number;
+    uint64_t used_block; /* without a block of ours: as of this one the nonce is used; 0: it is not */
+    uint32_t index;
+    bool has_block, has_fee;
+    bool given_back; /* nothing of it can get in and nobody used the nonce: it is free again */
+    bool requeue;    /* the transaction goes back to the outbox */
+    u128 fee;
+};
+
+/* Why a row gets no new bytes, and how it ends when the old ones cannot be included any more. */
+struct row_stop {
+    const char *outcome; /* static */
+    char reason[200];
+};
+
+/* What a row was asked to pay and to keep to; most have none of it. */
+struct row_terms {
+    u128 tip;  /* of the current attempt */
+    u128 want; /* the next one pays at least this */
+    u128 max_tip;
+    uint64_t deadline_block; /* UINT64_MAX: none */
+    uint32_t retries;
+};
+
+struct row {
+    uint64_t nonce;
+    int64_t id; /* 0: filler or hole */
+    uint8_t hash[32];
+    uint8_t *bytes; /* owned; NULL: a hole */
+    uint32_t bytes_len;
+    uint32_t call_len;
+    int64_t era_death; /* -1: immortal */
+    int64_t own_death; /* the same of the transaction's own bytes alone; 0: none were sent */
+    int64_t out_death; /* from this finalized height on nothing that was sent can be included any more */
+    uint64_t submitted_block;
+    uint8_t *block_hash; /* owned 32 bytes, NULL: none */
+    uint8_t (*earlier)[32];
+    struct row_end *end;
+    char *note;              /* owned: the node's last refusal */
+    struct row_stop *stop;   /* owned; NULL: go on */
+    struct row_terms *terms; /* owned; NULL: none */
+    struct list news;        /* in manager.news while POOLED or IN_BLOCK, oldest news first */
+    uint32_t spec_version;
+    uint32_t guard;        /* of the runtime; 0: none */
+    uint32_t hold;         /* UNSENT: the beat from which it may be sent */
+    uint32_t tried;        /* beat of the last submission */
+    uint32_t resign_after; /* the beat from which it may be signed again */
+    uint32_t sign_runtime; /* runtime count when it was signed */
+    uint32_t seq;          /* probe count when this state began: an older probe says nothing about it */
+    uint32_t pool_seen;    /* probe count of the last pool answer that held it */
+    uint32_t news_block;   /* block count of the last news */
+    uint16_t earlier_count;
+    uint16_t earlier_own; /* so many earlier attempts, the first ones, were the transaction's own bytes */
+    uint8_t state;
+    uint8_t status; /* enum tx_status or STATUS_SIGNED */
+    uint8_t reason;
+    uint8_t resigns;     /* new signatures since a node last accepted one */
+    uint8_t futures;     /* refusals as 'future' since then */
+    bool watched : 1;    /* the door holds a watch, or an unanswered submission, for the current hash */
+    bool was_out : 1;    /* some bytes of this nonce may be in some pool */
+    bool was_pooled : 1; /* a pool had it once: it may still wait there unseen, behind a missing nonce */
+    bool banned : 1;
+    bool soft : 1; /* UNSURE only for lack of news: later nonces need not wait */
+    bool refollowed : 1;
+    bool found : 1;   /* bytes with its call are in a final block and not on record: they are being adopted */
+    bool alien : 1;   /* they were not: somebody else's */
+    bool racing : 1;  /* RESIGN, SIGNING: the new bytes are a filler that takes the transaction's place */
+    bool filler : 1;  /* the current attempt is one */
+    bool refused : 1; /* the note is not in the history yet */
+    bool unstored : 1; /* the status is not stored yet */
+    bool fixed : 1;    /* its own bytes were signed elsewhere */
+};
+
+struct nset {
+    uint64_t *level[3];
+    size_t words[3];
+    size_t count;
+};
+
+struct hash_entry {
+    uint32_t key;   /* of the hash; 0: free */
+    uint32_t nonce; /* its low bits: rows are never so many */
+};
+
+struct admitting {
+    uint64_t nonce, from_block; /* fixed */
+    u128 max_tip;
+    uint64_t deadline_block;
+    uint32_t retries;
+};
+
+struct era_entry {
+    uint64_t death;
+    uint64_t nonce;
+};
+
+struct batch {
+    uint64_t *nonces;
+    size_t count, cap;
+};
+
+enum {
+    ALERT_FOREIGN_POOL = 2,
+    ALERT_BUSY = 4,
+    ALERT_INVALID = 8,
+    ALERT_BEHIND = 16,
+    ALERT_GAP = 32,
+    ALERT_FINALITY = 64,
+    ALERT_FUTURE = 128,
+    ALERT_GUARD = 512,
+    ALERT_BALANCE = 1024,
+    ALERT_BELOW = 2048,
+    ALERTS_OF_SENDING = ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
+};
+enum { WRITE_COUNT = MANAGER_WRITE_LOAD + 1 };
+enum probe { PROBE_NONE, PROBE_POOL, PROBE_NONCE, PROBE_UNFINAL };
+
+struct manager {
+    struct manager_config config;
+    enum manager_phase phase;
+    uint64_t now;
+    bool fenced; /* leadership is lost: silent until DEMOTED */
+    struct rng rng;
+
+    /* rows */
+    struct row **slots; /* by nonce & (cap - 1) */
+    size_t cap;
+    uint64_t low, next; /* rows live in [low, next) */
+    size_t rows;
+    size_t fixed_rows;
+    struct nset sets[SET_COUNT];
+    struct hash_entry *table;
+    size_t table_cap, table_count;
+    struct era_entry *eras; /* min-heap by death; entries of rows that have moved on are skipped */
+    size_t era_count, era_cap;
+    struct list news;
+
+    /* the chain */
+    bool chain_up;
+    bool strange; /* a node whose nonce for the account was not asked yet, or is too low: nothing is sent */
+    bool gate_shut;
+    uint64_t finalized, best;
+    uint64_t best_known; /* the highest block that any node told of */
+    uint64_t seen;       /* highest finalized height that was worked through */
+    uint64_t fin_nonce;  /* highest account nonce of a finalized block */
+    uint64_t fin_block;  /* highest block that fin_nonce takes into account */
+    bool fin_known;
+    uint64_t regular_from; /* earlier blocks are searched for what is lost, and say nothing else */
+    uint64_t gap_from;     /* a skipped height that was asked for again */
+    uint32_t spec_version, transaction_version;
+    uint32_t runtimes; /* changes of the runtime */
+    uint64_t
+        runtime_block; /* the best block at the last one: a final block far above it is under this runtime */
+    uint32_t blocks;   /* best blocks heard of, from 1 */
+    uint32_t beat;     /* best blocks, and steps of a stalled chain, from 1 */
+    uint64_t beat_at;  /* deadline of a stalled chain's next step */
+    struct backoff stall;
+    bool following; /* FOLLOW was asked since the rows were loaded */
+
+    /* load and probe */
+    bool load_out;
+    uint64_t load_at;
+    struct backoff load_backoff;
+    int64_t load_after;
+    int64_t db_next; /* of the snapshot */
+    uint64_t min_submitted, max_submitted;
+    enum probe probe;
+    bool probe_discard; /* the answer that is on its way is too old to be used */
+    bool probe_now, probe_at_beat;
+    uint64_t probe_at; /* deadline: retry or timeout; UINT64_MAX: none */
+    struct backoff probe_backoff;
+    uint64_t probe_nonce; /* UNFINAL: what was answered before */
+    bool used_unfinal;    /* the last answer of that kind said that more was used */
+    uint32_t probe_seq;
+    uint64_t scout;     /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
+    bool scouted;       /* it is back: what the next probe does not see is lost */
+    uint64_t sign_beat; /* nothing could be signed: not asked again before this beat */
+    bool rewind;        /* the stored next nonce is above every row and the chain: admission waits */
+
+    /* admission */
+    bool wanted;
+    uint64_t admit_first;
+    uint32_t admit_count, admit_runtimes, admit_conflicts;
+    uint32_t admit_ahead; /* so many of them are at the next nonce and above it */
+    bool admit_fixed;
+    uint64_t
+        given_back; /* the lowest nonce that is free again since the next one was set; UINT64_MAX: none */
+    uint64_t admit_block;
+    uint32_t window;
+    bool full_this_block;
+    struct admitting *admitting; /* the terms of the rows of the admission in flight */
+    bool pilot; /* after a refusal for lack of room, money or service: one at a time until one is accepted */
+    unsigned alerted;
+
+    /* commits that may be lost */
+    bool reconciling;        /* blocks and pool are searched; nothing is admitted before ADOPT is stored */
+    bool reconciled;         /* done in this leadership */
+    bool adopt_due;          /* found[] is to be stored */
+    uint64_t reconcile_from; /* no block up to it can know more */
+    uint64_t reconcile_end;  /* what is used and not final by then is not waited for any more */
+    uint64_t seen_block;     /* of the snapshot */
+    struct manager_found *found;
+    size_t found_count;
+
+    /* the account as a whole */
+    struct manager_account account;
+    enum manager_hold hold;
+    char hold_text[200];
+    bool hold_wanted; /* to be stored */
+    bool hold_told;   /* stored: a look that finds the account not paused is the order to go on */
+    bool hold_look;   /* the look under way began after that */
+    bool reborn;      /* the order to bury the former life was given */
+    bool reborn_wanted, life_known;
+    bool poor;           /* the last word about paying was no; outlives the hold, which ends with the rows */
+    uint32_t poor_beat;  /* of the last submission */
+    uint64_t poor_until; /* not tried before, however fast the blocks */
+    uint64_t reborn_nonce; /* the next nonce that is being stored for it */
+    uint64_t life_nonce;   /* the account's, of its present life */
+    uint64_t
+        life_block; /* once it is final, what was signed in the former life is dead, also of ended rows */
+    uint64_t used_block; /* see used_nonce; UINT64_MAX: the chain is not there yet */
+    uint64_t used_nonce; /* by the table's records all below it were used for good; 0: unknown */
+    uint64_t head_nonce; /* the head of the line, and since which block it is; UINT64_MAX: none */
+    uint32_t head_since, head_steps;
+    uint32_t gap_since; /* the block count at which a gap was seen first; 0: there is none */
+    uint32_t gap_longest;
+
+    /* looks at the table */
+    bool look_now, look_out;
+    uint64_t look_at; /* the next one; while one is out, when it is given up */
+
+    /* writes in flight */
+    bool write_out[WRITE_COUNT];
+    struct batch batch[WRITE_COUNT];
+    bool nonce_wanted, nonce_lower;
+
+    /* effects of this step */
+    struct manager_effect *effects;
+    size_t effect_count, effect_cap;
+    void **garbage;
+    size_t garbage_count, garbage_cap;
+};
+
+/* manager_effects.c */
+void manager__effects_reset(struct manager *m);
+void *manager__keep(struct manager *m, void *p); /* freed at the next step */
+struct manager_effect *manager__fx(struct manager *m, enum manager_effect_type type);
+/* An effect with room for max rows; the caller sets its count. */
+struct manager_effect *manager__fx_rows(struct manager *m, enum manager_effect_type type, size_t max);
+/* A text from outside, made fit for a log line and for any database: printable ASCII, cut to size. */
+void manager__plain(char *out, size_t size, const char *text);
+void manager__alert(struct manager *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void manager__alert_once(struct manager *m, unsigned kind, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* manager_ring.c */
+void manager__ring_clear(struct manager *m); /* frees every row */
+void manager__ring_free(struct manager *m);
+void manager__ring_cover(struct manager *m, uint64_t low, uint64_t next); /* room for [low, next) */
+struct row *manager__at(const struct manager *m, uint64_t nonce);         /* NULL: none */
+void manager__set_put(struct manager *m, unsigned set, const struct row *row, bool member);
+bool manager__set_has(const struct manager *m, unsigned set, const struct row *row);
+struct row *manager__first(const struct manager *m, unsigned set, uint64_t from); /* lowest nonce >= from */
+void manager__hash_add(struct manager *m, const uint8_t hash[32], uint64_t nonce);
+void manager__hash_remove(struct manager *m, const uint8_t hash[32], uint64_t nonce);
+struct row *manager__by_hash(const struct manager *m, const uint8_t hash[32]);
+void manager__batch_put(struct batch *b, uint64_t nonce);
+
+/* manager_row.c */
+struct row *manager__row_new(struct manager *m, uint64_t nonce, enum row_state state);
+void manager__row_remove(struct manager *m, struct row *row);
+void manager__row_free(struct row *row);
+void manager__row_bytes(struct manager *m, struct row *row, const uint8_t hash[32], const uint8_t *bytes,
+                        size_t len, size_t call_len, int64_t era_death, uint32_t spec_version);
+void manager__row_earlier(struct manager *m, struct row *row, const uint8_t hash[32]);
+bool manager__row_knows(const struct row *row, const uint8_t hash[32], bool *ret_current);
+void manager__move(struct manager *m, struct row *row, enum row_state state);
+void manager__news(struct manager *m, struct row *row);
+void manager__status(struct manager *m, struct row *row, enum tx_status status, const uint8_t *block_hash);
+void manager__went_out(struct row *row);
+void manager__unwatch(struct manager *m, struct row *row);
+size_t manager__not_in_block(const struct manager *m);
+const char *manager__status_name(uint8_t status);
+const char *manager__reason_text(uint8_t reason);
+bool manager__era_next(struct manager *m, uint64_t height,
+                       struct era_entry *ret_entry); /* pop one that is due */
+
+/* manager_load.c */
+void manager__promote(struct manager *m, int64_t epoch);
+void manager__reload(struct manager *m, bool at_once);
+void manager__forget(struct manager *m);
+void manager__snapshot(struct manager *m, const struct manager_event *ev);
+void manager__load_failed(struct manager *m, int code);
+void manager__load_pump(struct manager *m);
+void manager__chain_ready(struct manager *m);
+void manager__follow_loaded(struct manager *m); /* from the first block that could hold what is looked for */
+bool manager__rebuilt(struct manager *m, uint64_t best_nonce);
+bool manager__find_holes(struct manager *m, uint64_t best_nonce);
+void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where);
+void manager__rewind_check(struct manager *m, uint64_t best_nonce);
+
+/* manager_admit.c */
+void manager__outbox(struct manager *m, const struct manager_event *ev);
+void manager__admitted(struct manager *m, const struct manager_event *ev);
+void manager__admit_pump(struct manager *m);
+void manager__admit_over(struct manager *m); /* nothing is on its way any more */
+uint32_t manager__room(const struct manager *m);
+
+/* manager_signed.c */
+bool manager__fixed(const struct row *row); /* its current bytes were signed elsewhere */
+/* Those among the rows of the outbox. Returns the nonce that calls have to stay below (the next one: such a
+ * row is being admitted); ret_rejects: those that end now. */
+uint64_t manager__signed(struct manager *m, const struct manager_event *ev,
+                         struct manager_row_effect **ret_rejects, size_t *ret_count);
+void manager__signed_admitted(struct manager *m, const struct manager_event *ev);
+/* The row wants other bytes, and there are none: it ends if its own can never get in, or waits to be sent
+ * again. */
+void manager__signed_again(struct manager *m, struct row *row, enum row_reason reason);
+void manager__signed_over(struct manager *m); /* a block is final: which of them can never get in? */
+bool manager__hole(const struct row *row);    /* a nonce without a row, that nothing is signed for yet */
+bool manager__hole_ours(const struct manager *m, const struct row *hole); /* rows of our own wait above it */
+void manager__give_back_pump(struct manager *m);
+
+/* manager_send.c */
+void manager__send_pump(struct manager *m);
+void manager__reply(struct manager *m, const struct manager_event *ev);
+void manager__heard(struct manager *m, const struct manager_event *ev);
+void manager__watch_lost(struct manager *m, const struct manager_event *ev);
+
+/* manager_follow.c */
+void manager__follow(struct manager *m, uint64_t from);
+void manager__ends_stored(struct manager *m, enum manager_write write); /* finish or requeue */
+void manager__finalized(struct manager *m, const struct manager_block *block);
+void manager__consumed(struct manager *m, uint64_t account_nonce, const struct manager_block *block);
+void manager__finish_pump(struct manager *m);
+#ifdef TXRELAY_PLANT
+void manager__requeue_early(struct manager *m, struct row *row);
+void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *block_hash);
+#endif
+
+void manager__end_unused(struct manager *m, struct row *row, const char *outcome, const char *why);
+void manager__end_former(struct manager *m, struct row *row);
+/* A nonce that had no row yet, or whose filler is not written: nothing is on record that could end. */
+bool manager__bare(const struct row *row);
+bool manager__drop_hole(struct manager *m, struct row *row);
+
+/* manager_tip.c */
+struct row_terms *manager__terms(struct row *row);
+u128 manager__tip_first(const struct manager *m, const struct manager_outbox_row *o);
+u128 manager__tip_next(const struct manager *m, const struct row *row);
+bool manager__tip_short(const struct manager *m, const struct row *row); /* more was asked than it pays */
+void manager__tip_paid(struct row *row, u128 tip);
+bool manager__tip_raise(struct manager *m, struct row *row); /* one step; false: the cap is reached */
+bool manager__outbid(struct manager *m, struct row *row);    /* by the ladder; true: it is a RESIGN now */
+void manager__sign_soon(struct manager *m, struct row *row);
+void manager__bump(struct manager *m, const struct manager_stop *s);
+bool manager__restless(struct manager *m, struct row *row); /* true: it has become a RESIGN or a FILL */
+void manager__head_beat(struct manager *m);
+
+/* manager_hold.c */
+bool manager__stands_still(const struct manager *m);
+void manager__hold_reset(struct manager *m);
+void manager__hold(struct manager *m, enum manager_hold hold, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void manager__paid(struct manager *m);
+void manager__hold_pump(struct manager *m);
+void manager__pause_stored(struct manager *m);
+void manager__account_looked(struct manager *m, const struct manager_account *account);
+void manager__account_loaded(struct manager *m, const struct manager_event *ev);
+void manager__version_check(struct manager *m);
+void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t block);
+void manager__former_life(struct manager *m, const struct manager_block *block);
+/* Some of its bytes may be in a pool and may still be included. */
+bool manager__live(const struct manager *m, const struct row *row);
+bool manager__dead(const struct manager *m, const struct row *row); /* none of its bytes can get in */
+void manager__reborn_pump(struct manager *m);
+void manager__reborn(struct manager *m);
+
+/* manager_repair.c */
+void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft);
+void manager__pooled(struct manager *m, struct row *row, bool found);
+void manager__resign(struct manager *m, struct row *row, enum row_reason reason);
+void manager__beat(struct manager *m, bool block);
+void manager__judge_all(struct manager *m, uint64_t best_nonce);
+void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transaction_version);
+void manager__eras(struct manager *m);
+bool manager__stillborn(struct manager *m);
+void manager__sign_pump(struct manager *m);
+void manager__chain_back(struct manager *m);
+void manager__stall_pump(struct manager *m);
+
+/* manager_probe.c */
+void manager__pool_answer(struct manager *m, const struct manager_event *ev);
+void manager__nonce_answer(struct manager *m, const struct manager_event *ev);
+void manager__unfinal_answer(struct manager *m, const struct manager_event *ev);
+void manager__probe_stop(struct manager *m);
+bool manager__probe_may(const struct manager *m);
+void manager__probe_pump(struct manager *m);
+void manager__probe_tick(struct manager *m);
+
+/* manager_stop.c */
+void manager__look_reset(struct manager *m);
+void manager__look(struct manager *m);
+void manager__look_tick(struct manager *m);
+void manager__look_pump(struct manager *m);
+uint64_t manager__look_deadline(const struct manager *m);
+void manager__looked(struct manager *m, const struct manager_event *ev);
+void manager__late(struct manager *m, struct row *row); /* no more bytes fit before its deadline: stop */
+void manager__stop(struct row *row, const char *outcome, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void manager__stop_now(struct manager *m, struct row *row); /* what a stop means in its state */
+/* The row wants new bytes or wants to be sent again, and must not: it has become a FILL, or a RESIGN whose
+ * bytes are a filler. */
+bool manager__stopped(struct manager *m, struct row *row);
+/* A filler with a higher tip is signed against the row's own bytes; false: it may not pay more. */
+bool manager__race(struct manager *m, struct row *row);
+uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block); /* 0: none fits */
+/* true, with the reason: the runtime is not the one that the call was made for. */
+bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, size_t size);
+
+/* manager_reconcile.c */
+void manager__found_clear(struct manager *m);
+void manager__reconcile_begin(struct manager *m); /* the chain is there: how far back, and how long to wait */
+void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev);
+/* An extrinsic of ours that no row knows; true: it is kept to be adopted. `block` NULL: in a pool. */
+bool manager__find(struct manager *m, const struct manager_included *x, const struct manager_block *block);
+/* The first probe is answered; false: it is not yet certain what the database lost. */
+bool manager__reconcile(struct manager *m, uint64_t best_nonce);
+void manager__adopt_pump(struct manager *m);
+void manager__adopted(struct manager *m, size_t count);
+
+/* manager_write.c */
+void manager__write_start(struct manager *m, enum manager_write write);
+bool manager__writing(const struct manager *m);
+void manager__write_failed(struct manager *m, const struct manager_event *ev);
+void manager__rewritten(struct manager *m, const struct manager_event *ev, enum manager_write write);
+void manager__states_pump(struct manager *m);
+void manager__nonce_pump(struct manager *m);
+
+#endif

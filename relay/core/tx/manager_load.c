@@ -1,0 +1,343 @@
+/* From promotion (or a write with unknown outcome) to LEADING: the rows of the table, the followed blocks,
+ * the first probe, and what it means for the next nonce, for holes and for a counter that ran ahead. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "manager_internal.h"
+
+/* Everything that came from the table or from questions is forgotten; what the chain said stays. */
+void manager__forget(struct manager *m)
+{
+    manager__ring_clear(m);
+    manager__found_clear(m);
+    m->probe_seq++;
+    m->probe_now = m->probe_at_beat = m->scouted = m->strange = m->used_unfinal = false;
+    m->scout = UINT64_MAX;
+    m->probe_discard = m->probe != PROBE_NONE;
+    if (m->probe == PROBE_NONE)
+        m->probe_at = UINT64_MAX;
+    m->following = false;
+    m->rewind = m->nonce_wanted = m->nonce_lower = m->pilot = false;
+    m->wanted = false;
+    manager__admit_over(m);
+    m->given_back = UINT64_MAX;
+    m->sign_beat = 0;
+    m->load_after = -1;
+    m->db_next = -1;
+    m->min_submitted = UINT64_MAX;
+    m->max_submitted = 0;
+    m->seen = m->fin_nonce = m->fin_block = m->gap_from = m->regular_from = 0;
+    m->fin_known = false;
+    m->alerted = 0;
+    m->used_nonce = m->used_block = 0;
+    m->reborn_wanted = false;
+    m->head_nonce = UINT64_MAX;
+    m->gap_since = 0;
+    m->look_now = true; /* the rows that are loaded next know nothing of what was said */
+}
+
+void manager__promote(struct manager *m, int64_t epoch)
+{
+    manager__forget(m);
+    memset(m->write_out, 0, sizeof(m->write_out));
+    m->probe = PROBE_NONE;
+    m->probe_discard = false;
+    m->fenced = m->load_out = m->gate_shut = false;
+    m->chain_up = false; /* a follower is not told; the door says CHAIN_UP after PROMOTED when it is */
+    m->rng.state = (uint64_t)epoch;
+    m->window = m->config.window_max;
+    m->admit_conflicts = 0;
+    m->reconciled = false;
+    m->blocks = m->beat = 1;
+    manager__look_reset(m);
+    manager__hold_reset(m);
+    m->gap_longest = 0;
+    m->load_at = m->now;
+    m->phase = MANAGER_LOAD_WAIT;
+    backoff_reset(&m->load_backoff);
+    backoff_reset(&m->probe_backoff);
+}
+
+/* A write whose outcome is unknown is never guessed: forget, and read what is there. */
+void manager__reload(struct manager *m, bool at_once)
+{
+    manager__fx(m, MANAGER_FX_UNWATCH_ALL);
+    manager__forget(m);
+    m->phase = MANAGER_LOAD_WAIT;
+    m->load_at = at_once ? m->now : m->now + backoff_next(&m->load_backoff, &m->rng);
+}
+
+/* Every write in flight is answered first: one that commits after the snapshot would be missed by it. */
+void manager__load_pump(struct manager *m)
+{
+    if (m->phase != MANAGER_LOAD_WAIT || m->load_out || manager__writing(m) || m->now < m->load_at)
+        return;
+    m->load_out = true;
+    manager__fx(m, MANAGER_FX_LOAD)->after_nonce = m->load_after;
+}
+
+void manager__load_failed(struct manager *m, int code)
+{
+    m->load_out = false;
+    if (m->phase != MANAGER_LOAD_WAIT)
+        return;
+    if (err_class(code) == ERR_CLASS_PERMANENT || err_class(code) == ERR_CLASS_BUG)
+        manager__alert(m, "pending rows could not be read: %s; trying again", err_text(code));
+    manager__forget(m);
+    m->load_at = m->now + backoff_next(&m->load_backoff, &m->rng);
+}
+
+static void load_terms(struct row *row, const struct manager_snapshot_row *s)
+{
+    bool deadline = s->deadline_block && s->deadline_block != UINT64_MAX;
+    row->filler = s->filler && s->stop_outcome;
+    if (s->stop_outcome)
+        manager__stop(row, s->stop_outcome, "%s", s->stop_reason ? s->stop_reason : "");
+    manager__tip_paid(row, s->tip);
+    if (deadline)
+        manager__terms(row)->deadline_block = s->deadline_block;
+    if (s->has_max_tip)
+        manager__terms(row)->max_tip = s->max_tip;
+    if (s->retries)
+        manager__terms(row)->retries = s->retries;
+}
+
+/* Earlier attempts may live longer than the current one: eras become shorter towards a deadline, and a node
+ * that lags anchors them lower. */
+static void earlier_eras(struct row *row, const struct manager_snapshot_row *s)
+{
+    int64_t last = s->earlier_death < 0 ? INT64_MAX : s->earlier_death;
+    if (s->earlier_count && last > row->out_death)
+        row->out_death = last;
+    row->own_death = row->out_death; /* which of them were its own is not said */
+}
+
+static void load_row(struct manager *m, const struct manager_snapshot_row *s)
+{
+    struct row *row = manager__row_new(m, s->nonce, ROW_UNSURE);
+    row->id = s->id;
+    manager__row_bytes(m, row, s->hash, s->bytes, s->bytes_len, s->call_len, s->era_death, s->spec_version);
+    for (size_t i = 0; i < s->earlier_count; i++) {
+        row->filler = i >= s->earlier_own && s->stop_outcome;
+        if (memcmp(s->earlier[i], s->hash, 32))
+            manager__row_earlier(m, row, s->earlier[i]);
+    }
+    load_terms(row, s);
+    /* SIGNED rows too: the last leader may have died between the socket and the table. */
+    manager__went_out(row);
+    earlier_eras(row, s);
+    row->was_pooled = s->stage != MANAGER_ROW_SIGNED;
+    if (s->stage == MANAGER_ROW_IN_BLOCK)
+        row->status = TX_IN_BLOCK;
+    else if (s->stage == MANAGER_ROW_SENT)
+        row->status = TX_BROADCAST;
+    row->guard = s->guard;
+    row->fixed = s->fixed;
+    m->fixed_rows += s->fixed;
+    row->submitted_block = s->submitted_block;
+    if (s->submitted_block < m->min_submitted)
+        m->min_submitted = s->submitted_block;
+    if (s->submitted_block > m->max_submitted)
+        m->max_submitted = s->submitted_block;
+}
+
+static bool in_order(struct manager *m, const struct manager_event *ev)
+{
+    for (size_t i = 0; i < ev->count; i++) {
+        uint64_t nonce = ev->snapshot[i].nonce;
+        PRE((int64_t)nonce > m->load_after);
+        if (!m->rows)
+            m->low = m->next = nonce;
+        if (nonce - m->low >= SPAN_MAX) {
+            manager__alert(m, "pending rows at nonces %llu and %llu are too far apart to be one account's",
+                           (unsigned long long)m->low, (unsigned long long)nonce);
+            return false;
+        }
+        manager__ring_cover(m, m->low, nonce + 1);
+        load_row(m, &ev->snapshot[i]);
+        m->load_after = (int64_t)nonce;
+    }
+    return true;
+}
+
+void manager__snapshot(struct manager *m, const struct manager_event *ev)
+{
+    if (m->phase != MANAGER_LOAD_WAIT || !m->load_out)
+        return;
+    m->load_out = false;
+    if (!in_order(m, ev)) {
+        manager__forget(m);
+        m->load_at = m->now + backoff_next(&m->load_backoff, &m->rng);
+        return;
+    }
+    m->db_next = ev->next_nonce;
+    manager__account_loaded(m, ev);
+    if (!ev->last && ev->count)
+        return; /* the pump asks for the next chunk */
+    manager__reconcile_loaded(m, ev);
+    backoff_reset(&m->load_backoff);
+    m->phase = MANAGER_CHAIN_WAIT;
+    if (m->chain_up)
+        manager__chain_ready(m);
+}
+
+/* The chain is there and the rows are loaded: follow from the first block that could hold one of them. The
+ * block at submitted_block was final before the row was signed, so it cannot. Without rows the newest
+ * finalized block is wanted for its account nonce. */
+void manager__follow_loaded(struct manager *m)
+{
+    uint64_t from = m->rows ? m->min_submitted + 1 : m->finalized;
+    m->regular_from = from;
+    if (m->reconciling)
+        manager__reconcile_begin(m);
+    if (m->reconciling && m->reconcile_from + 1 < from)
+        from = m->reconcile_from + 1;
+    manager__follow(m, from);
+}
+
+void manager__chain_ready(struct manager *m)
+{
+    manager__follow_loaded(m);
+    if (m->used_block == UINT64_MAX)
+        m->used_block = m->finalized + ERA_PERIOD_MAX; /* by then it is final everywhere */
+    m->probe_now = true;
+    manager__version_check(m);
+}
+
+/* ---- what the first nonce answer means ---- */
+
+/* Nobody but us should use the key: an account nonce above ours is foreign use, or commits that the database
+ * lost. Either way those nonces are gone. */
+void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where)
+{
+    if (nonce <= m->next + m->admit_ahead)
+        return;
+    bool expected = m->rewind && nonce <= (uint64_t)m->db_next; /* the table knew of those */
+    if (!expected)
+        manager__alert(
+            m,
+            "account nonce is %llu %s but ours is %llu: the key is used elsewhere or the database lost "
+            "commits",
+            (unsigned long long)nonce, where, (unsigned long long)m->next);
+    if (m->admit_count || (m->rows && nonce - m->low > SPAN_MAX))
+        return; /* rows in flight come first; what the chain used of them ends when they are here */
+    manager__ring_cover(m, m->rows ? m->low : nonce, nonce);
+    m->nonce_wanted = m->nonce_wanted || !expected;
+}
+
+static size_t count_holes(const struct manager *m, uint64_t from)
+{
+    size_t count = 0;
+    for (uint64_t nonce = from; nonce < m->next; nonce++)
+        count += !manager__at(m, nonce);
+    return count;
+}
+
+static bool too_many(struct manager *m, uint64_t from, uint64_t count)
+{
+    if (count <= m->config.window_max)
+        return false;
+    manager__alert_once(
+        m, ALERT_GAP,
+        "%llu nonces from the account's %llu on have no pending row: reaped account, wrong chain "
+        "or damaged table; nothing is sent",
+        (unsigned long long)count, (unsigned long long)from);
+    return true;
+}
+
+/* Nonces from the chain's on that have no row would hold up all later ones: fillers take them. false: there
+ * are more than can be trusted; nothing is done. */
+bool manager__find_holes(struct manager *m, uint64_t best_nonce)
+{
+    uint64_t from = best_nonce > m->fin_nonce ? best_nonce : m->fin_nonce;
+    if (m->admit_fixed) { /* it may be about to close one */
+        m->probe_at_beat = true;
+        return true;
+    }
+    if (!m->rows || m->hold == MANAGER_HOLD_REAPED)
+        return true; /* nothing waits behind them: see the rewind */
+    if (from < m->low) {
+        if (too_many(m, from, m->low - from))
+            return false;
+        manager__ring_cover(m, from, m->next);
+    } else if (m->rows == m->next - m->low) {
+        return true;
+    }
+    if (too_many(m, from, count_holes(m, from)))
+        return false;
+    for (uint64_t nonce = from; nonce < m->next; nonce++) {
+        if (manager__at(m, nonce))
+            continue;
+        struct row *row = manager__row_new(m, nonce, ROW_FILL);
+        row->reason = REASON_HOLE;
+        row->submitted_block = m->seen;
+    }
+    return true;
+}
+
+/* Holes with nothing signed behind them need not be closed when the next nonce goes back below them. A relay
+ * without the key could not: they would wait for what is signed elsewhere, and that for the rewind (seed
+ * 400004515). */
+static void drop_bare_holes(struct manager *m)
+{
+    struct row *row;
+    for (uint64_t at = 0; (row = manager__first(m, SET_LIVE, at)); at = row->nonce + 1)
+        if (!manager__bare(row))
+            return;
+    while ((row = manager__first(m, SET_LIVE, 0)))
+        manager__drop_hole(m, row);
+}
+
+/* A stored next nonce above every row and above the chain: a nonce without a row was never signed (nothing
+ * is sent that is not on record), so it can be taken back once nothing is open and the chain is settled. */
+void manager__rewind_check(struct manager *m, uint64_t best_nonce)
+{
+    if (!m->rewind || m->hold == MANAGER_HOLD_REAPED)
+        return;
+    if (best_nonce >= (uint64_t)m->db_next) {
+        m->rewind = false;
+        return;
+    }
+    if (!m->fin_known || m->fin_nonce != best_nonce)
+        return;
+    drop_bare_holes(m);
+    if (m->rows)
+        return;
+    manager__alert(m,
+                   "the stored next nonce %lld is above the chain's %llu and nothing is pending: going back",
+                   (long long)m->db_next, (unsigned long long)best_nonce);
+    manager__ring_cover(m, best_nonce, best_nonce);
+    m->rewind = false;
+    m->nonce_wanted = m->nonce_lower = true;
+}
+
+/* Next nonce = max(the table's, highest row + 1, the chain's), except that a table's counter with nothing
+ * behind it waits for the rewind. */
+static void set_next(struct manager *m, uint64_t best_nonce)
+{
+    if (m->db_next < 0 && !m->rows) {
+        manager__ring_cover(m, best_nonce, best_nonce); /* the account's first use */
+        return;
+    }
+    uint64_t top = m->rows ? m->next : 0;
+    uint64_t db = m->db_next > 0 ? (uint64_t)m->db_next : 0;
+    uint64_t floor = top > best_nonce ? top : best_nonce;
+    m->rewind = db > floor && (!m->rows || db - floor > m->config.window_max);
+    uint64_t next = m->rewind ? floor : db > top ? db : top;
+    if (PLANTED(NONCE_REUSE) && m->rows)
+        next = best_nonce > m->low ? best_nonce : m->low;
+    manager__ring_cover(m, m->rows ? m->low : next, next);
+}
+
+/* The first probe is answered: from here on the account is led. */
+bool manager__rebuilt(struct manager *m, uint64_t best_nonce)
+{
+    set_next(m, best_nonce);
+    manager__chain_nonce(m, best_nonce, "at the best block");
+    if (!manager__find_holes(m, best_nonce))
+        return false;
+    m->phase = MANAGER_LEADING;
+    manager__fx(m, MANAGER_FX_READY);
+    return true;
+}

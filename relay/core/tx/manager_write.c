@@ -1,0 +1,209 @@
+/* What the store answered. One write of a kind is in flight at a time; any outcome that is not known, and any
+ * refusal that cannot be explained, ends in reading the table again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "manager_internal.h"
+
+void manager__write_start(struct manager *m, enum manager_write write)
+{
+    INVARIANT(!m->write_out[write]);
+    m->write_out[write] = true;
+    m->batch[write].count = 0;
+}
+
+bool manager__writing(const struct manager *m)
+{
+    for (int i = 0; i < WRITE_COUNT; i++)
+        if (m->write_out[i])
+            return true;
+    return false;
+}
+
+static void lost(struct manager *m)
+{
+    m->fenced = true; /* DEMOTED follows; until then nothing is said */
+}
+
+/* Back to where it came from. Its pace stays as it is. */
+static void unsigned_row(struct manager *m, struct row *row, bool fill)
+{
+    if (row->end)
+        manager__move(m, row, ROW_ENDING);
+    else if (fill)
+        manager__move(m, row, ROW_FILL);
+    else
+        manager__resign(m, row, (enum row_reason)row->reason);
+}
+
+/* The door could not sign: no node, or one that knows less than the one before it. Nothing was written, so
+ * nothing need be read again; it is tried again in the next beat, or by what changes the node. */
+static void not_signed(struct manager *m, enum manager_write write)
+{
+    const struct batch *b = &m->batch[write];
+    m->sign_beat = m->beat + 1;
+    if (write == MANAGER_WRITE_ADMIT) {
+        m->probe_now |= m->admit_fixed; /* a hole that was to be closed is there again */
+        manager__admit_over(m);
+        manager__chain_nonce(m, m->fin_nonce, "in a finalized block"); /* what was put off for these rows */
+        return;
+    }
+    for (size_t i = 0; i < b->count; i++)
+        unsigned_row(m, manager__at(m, b->nonces[i]), write == MANAGER_WRITE_FILL);
+    if (m->fin_known)
+        manager__consumed(m, m->fin_nonce, NULL);
+}
+
+static bool signs(enum manager_write write)
+{
+    return write == MANAGER_WRITE_ADMIT || write == MANAGER_WRITE_RESIGN || write == MANAGER_WRITE_FILL;
+}
+
+void manager__write_failed(struct manager *m, const struct manager_event *ev)
+{
+    if (err_class(ev->code) == ERR_CLASS_LOST_LEADERSHIP) {
+        lost(m);
+        return;
+    }
+    if (ev->write == MANAGER_WRITE_LOAD) {
+        manager__load_failed(m, ev->code);
+        return;
+    }
+    if (!m->write_out[ev->write])
+        return;
+    m->write_out[ev->write] = false;
+    if (m->phase == MANAGER_LOAD_WAIT)
+        return; /* everything is being read again already */
+    if (signs(ev->write) && ev->code == ERR_NET) {
+        not_signed(m, ev->write);
+        return;
+    }
+    if (ev->write == MANAGER_WRITE_PAUSE)
+        m->hold_wanted = true; /* the table read again may not know of it */
+    bool undone =
+        ev->code == ERR_DB_CONFLICT || (PLANTED(UNKNOWN_FAILED) && ev->code == ERR_DB_UNKNOWN_OUTCOME);
+    if (ev->write == MANAGER_WRITE_ADMIT && undone && m->admit_conflicts < CONFLICTS_MAX) {
+        m->admit_conflicts++;
+        m->probe_now |= m->admit_fixed; /* a hole that was to be closed is there again */
+        manager__admit_over(m);
+        manager__chain_nonce(m, m->fin_nonce, "in a finalized block"); /* what was put off for these rows */
+        return;
+    }
+    bool permanent = err_class(ev->code) == ERR_CLASS_PERMANENT || err_class(ev->code) == ERR_CLASS_BUG;
+    if (permanent)
+        manager__alert(m, "a write was refused: %s; reading the table again", err_text(ev->code));
+    manager__reload(m, !permanent && ev->code != ERR_DB_CONFLICT);
+}
+
+/* ---- new attempts ---- */
+
+/* The nonce's end was seen while the filler that ends the transaction was written: what is left to end is the
+ * filler's row, by another filler that got in or by somebody else's extrinsic. */
+static void end_of_filler(struct row_end *end)
+{
+    end->outcome = end->has_block ? "ok" : "usurped";
+    end->requeue = false;
+    if (end->has_block)
+        end->error[0] = 0;
+}
+
+static void rewritten_row(struct manager *m, struct row *row, const struct manager_written_row *w,
+                          bool filled)
+{
+    bool same = row->bytes && !memcmp(row->hash, w->hash, 32);
+    manager__unwatch(m, row);
+    manager__row_bytes(m, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death, w->spec_version);
+    row->id = w->id;
+    row->filler = row->filler || row->racing;
+    row->racing = false;
+    if (filled) {
+        row->id = 0;
+        if (row->end)
+            end_of_filler(row->end);
+        free(row->note);
+        free(row->stop);
+        free(row->terms);
+        row->note = NULL;
+        row->stop = NULL;
+        row->terms = NULL;
+        row->guard = 0;
+        row->filler = false;
+    }
+    manager__tip_paid(row, w->tip);
+    row->reason = REASON_NONE;
+    row->hold = same ? m->beat + 1 : 0; /* the bytes that did not do */
+    if (row->end)
+        manager__move(m, row, ROW_ENDING);
+    else if (row->spec_version != m->spec_version && row->sign_runtime != m->runtimes)
+        manager__resign(m, row, REASON_RUNTIME); /* it changed again while it was signed */
+    else
+        manager__move(m, row, ROW_UNSENT);
+}
+
+void manager__rewritten(struct manager *m, const struct manager_event *ev, enum manager_write write)
+{
+    PRE(ev->count == m->batch[write].count);
+    for (size_t i = 0; i < ev->count; i++) {
+        struct row *row = manager__at(m, ev->written[i].nonce);
+        PRE(row && row->state == ROW_SIGNING);
+        rewritten_row(m, row, &ev->written[i], write == MANAGER_WRITE_FILL);
+    }
+    if (m->fin_known)
+        manager__consumed(m, m->fin_nonce, NULL); /* put off while they were signed */
+}
+
+/* ---- statuses and the next nonce ---- */
+
+/* A refusal leaves the state as it is; a status that is to be stored too follows with the next batch. */
+static void refusal(struct manager *m, struct row *row, struct manager_row_effect *x)
+{
+    x->state = "refused";
+    memcpy(x->hash, row->hash, 32);
+    memcpy(x->error, row->note, NOTE_SIZE);
+    row->refused = false;
+    manager__set_put(m, SET_DIRTY, row, row->unstored && !row->end);
+}
+
+void manager__states_pump(struct manager *m)
+{
+    struct row *row = manager__first(m, SET_DIRTY, 0);
+    if (m->phase < MANAGER_CHAIN_WAIT || m->write_out[MANAGER_WRITE_STATES] || !row)
+        return;
+    size_t max = m->sets[SET_DIRTY].count;
+    if (max > m->config.state_batch_max)
+        max = m->config.state_batch_max;
+    manager__write_start(m, MANAGER_WRITE_STATES);
+    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_STORE_STATES, max);
+    for (; row && fx->count < max; row = manager__first(m, SET_DIRTY, row->nonce + 1)) {
+        struct manager_row_effect *x = &fx->rows[fx->count++];
+        x->nonce = row->nonce;
+        x->id = row->id;
+        if (row->refused) {
+            refusal(m, row, x);
+            continue;
+        }
+        x->state = manager__status_name(row->status);
+        memcpy(x->hash, row->hash, 32);
+        if (row->block_hash) {
+            x->has_block = true;
+            memcpy(x->block_hash, row->block_hash, 32);
+        }
+        row->unstored = false;
+        manager__set_put(m, SET_DIRTY, row, false);
+    }
+}
+
+void manager__nonce_pump(struct manager *m)
+{
+    if (m->phase != MANAGER_LEADING || !m->nonce_wanted || m->write_out[MANAGER_WRITE_NONCE])
+        return;
+    m->nonce_wanted = false;
+    manager__write_start(m, MANAGER_WRITE_NONCE);
+    struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_NONCE);
+    fx->nonce = m->next;
+    fx->lower = m->nonce_lower;
+    fx->reborn = m->reborn_wanted;
+    m->reborn_nonce = m->next;
+    m->nonce_lower = false;
+}
