@@ -10,13 +10,15 @@
 #include "base/check.h"
 #include "rpc_internal.h"
 
+static void deadline_passed(void *arg);
+
 void rpc__calls_init(struct rpc *r)
 {
     r->next_id = 1;
     rpc__table_init(&r->calls);
     list_init(&r->by_deadline);
     list_init(&r->orphans);
-    list_init(&r->frames);
+    r->deadline = loop_timer_new(r->loop, deadline_passed, r);
 }
 
 static struct rpc_call *first_by_deadline(struct rpc *r)
@@ -25,19 +27,13 @@ static struct rpc_call *first_by_deadline(struct rpc *r)
     return n ? CONTAINER_OF(n, struct rpc_call, node) : NULL;
 }
 
-static void frame_drop(struct rpc_frame *frame)
-{
-    list_remove(&frame->node);
-    free(frame);
-}
-
 /* Out of every list; what remains is the call's own memory. */
 static void call_leave(struct rpc *r, struct rpc_call *call)
 {
     rpc__table_remove(&r->calls, &call->bucket);
     list_remove(&call->node);
     if (call->frame)
-        frame_drop(call->frame);
+        ws_frame_cancel(call->frame);
     call->frame = NULL;
     if (call->sub)
         rpc__sub_unanswered_end(r, call->sub);
@@ -67,7 +63,7 @@ void rpc__call_fail_later(struct loop *l, struct rpc_call *call, int code, const
     loop_post(l, &call->task, failed_task);
 }
 
-static struct rpc_frame *frame_new(uint64_t id, const char *method, const char *params)
+static struct ws_frame *frame_new(uint64_t id, const char *method, const char *params)
 {
     size_t params_len = strlen(params);
     char head[160];
@@ -76,19 +72,33 @@ static struct rpc_frame *frame_new(uint64_t id, const char *method, const char *
         "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"method\":\"%s\",\"params\":", (unsigned long long)id, method);
     PRE(head_len > 0 && (size_t)head_len < sizeof(head));
     size_t len = (size_t)head_len + params_len + 1;
-    struct rpc_frame *frame = xmalloc(sizeof(*frame) + RPC_FRAME_HEADROOM + len);
-    *frame = (struct rpc_frame){.len = len};
-    uint8_t *p = frame->data + RPC_FRAME_HEADROOM;
+    struct ws_frame *frame = ws_frame_new(len);
+    char *p = ws_frame_text(frame);
     memcpy(p, head, (size_t)head_len);
     memcpy(p + head_len, params, params_len);
     p[len - 1] = '}';
     return frame;
 }
 
-static void frame_queue(struct rpc *r, struct rpc_frame *frame)
+/* How the call's frame ended. */
+static void frame_ended(void *arg, enum ws_frame_end end)
 {
-    list_append(&r->frames, &frame->node);
-    rpc__ws_want_write(r->ws);
+    struct rpc_call *call = arg;
+    struct err why;
+    call->frame = NULL;
+    switch (end) {
+    case WS_FRAME_WRITTEN:
+        call->written = true;
+        call->answers_before = call->rpc->answers;
+        return;
+    case WS_FRAME_REFUSED:
+        err_set(&why, ERR_NOT_LEADER, "%s was not sent: the gate is shut", call->method);
+        call_failed(call->rpc, call, &why);
+        return;
+    case WS_FRAME_UNSENT: /* the end of the connection fails the call */
+        return;
+    }
+    UNREACHABLE();
 }
 
 static uint64_t call_hash(struct list *n)
@@ -133,12 +143,9 @@ void rpc__call_begin(struct rpc *r, struct rpc_call *call, const char *method, c
     call->id = r->next_id++;
     call->deadline_ms = loop_now_ms(r->loop) + (timeout_ms ? timeout_ms : r->config.call_timeout_ms);
     call->frame = frame_new(call->id, method, params);
-    call->frame->call = call;
-    call->frame->before_write = before_write;
-    call->frame->before_arg = before_arg;
     rpc__table_add(&r->calls, &call->bucket, call->id, call_hash);
     insert_by_deadline(r, call);
-    frame_queue(r, call->frame);
+    ws_client_send(r->ws, call->frame, before_write, before_arg, frame_ended, call);
 }
 
 void rpc_call_start(struct rpc *r, struct rpc_call *call, const char *method, const char *params,
@@ -151,7 +158,7 @@ void rpc_call_start(struct rpc *r, struct rpc_call *call, const char *method, co
 void rpc__notify(struct rpc *r, const char *method, const char *params)
 {
     if (r->phase == RPC_PHASE_OPEN)
-        frame_queue(r, frame_new(r->next_id++, method, params));
+        ws_client_send(r->ws, frame_new(r->next_id++, method, params), NULL, NULL, NULL, NULL);
 }
 
 void rpc__call_adopt(struct rpc *r, struct rpc_call *call, uint64_t id, void (*cb)(struct rpc_call *call))
@@ -182,36 +189,6 @@ void rpc__call_forget(struct rpc *r, struct rpc_call *call)
         call_leave(r, call);
 }
 
-/* ---- writing ---- */
-
-void rpc__on_writable(struct rpc *r)
-{
-    for (;;) {
-        struct list *n = list_first(&r->frames);
-        if (!n || r->phase != RPC_PHASE_OPEN)
-            return;
-        if (!rpc__ws_can_write(r->ws))
-            break;
-        struct rpc_frame *frame = CONTAINER_OF(n, struct rpc_frame, node);
-        struct rpc_call *call = frame->call;
-        if (call && frame->before_write && !frame->before_write(frame->before_arg)) {
-            struct err why;
-            err_set(&why, ERR_NOT_LEADER, "%s was not sent: the gate is shut", call->method);
-            call_failed(r, call, &why);
-            continue;
-        }
-        list_remove(n);
-        if (call) {
-            call->frame = NULL;
-            call->written = true;
-            call->answers_before = r->answers;
-        }
-        rpc__ws_write(r->ws, frame);
-        free(frame);
-    }
-    rpc__ws_want_write(r->ws);
-}
-
 /* ---- ending ---- */
 
 static void deadline_passed(void *arg)
@@ -236,19 +213,12 @@ static void deadline_passed(void *arg)
     rpc__lose(r, &why);
 }
 
-void rpc__calls_arm(struct rpc *r)
-{
-    r->deadline = loop_timer_new(r->loop, deadline_passed, r);
-}
-
 void rpc__calls_fail(struct rpc *r, const struct err *why)
 {
     for (struct rpc_call *call = first_by_deadline(r); call; call = first_by_deadline(r))
         call_failed(r, call, why);
     for (struct list *n = list_first(&r->orphans); n; n = list_first(&r->orphans))
         call_failed(r, CONTAINER_OF(n, struct rpc_call, node), why);
-    for (struct list *n = list_first(&r->frames); n; n = list_first(&r->frames))
-        frame_drop(CONTAINER_OF(n, struct rpc_frame, node));
 }
 
 void rpc__calls_done(struct rpc *r)

@@ -1,22 +1,11 @@
-/* Private to rpc*.c: the connection, the calls in flight, the subscriptions, the door to the socket. */
+/* Private to rpc*.c: the connection, the calls in flight, the subscriptions. */
 #ifndef CHAIN_RPC_INTERNAL_H
 #define CHAIN_RPC_INTERNAL_H
 
 #include "base/backoff.h"
 #include "base/buf.h"
 #include "chain/rpc.h"
-
-enum { RPC_FRAME_HEADROOM = 32 }; /* the door writes the WebSocket header in front of the payload */
-
-/* A request on its way to the socket. */
-struct rpc_frame {
-    struct list node;
-    struct rpc_call *call; /* NULL: nobody waits for the answer */
-    bool (*before_write)(void *arg);
-    void *before_arg;
-    size_t len;
-    uint8_t data[]; /* RPC_FRAME_HEADROOM bytes, then the text */
-};
+#include "net/ws_client.h"
 
 /* A hash table of intrusive chains; grows with its load. */
 struct rpc_table {
@@ -36,43 +25,25 @@ struct rpc_early {
 
 enum rpc_phase {
     RPC_PHASE_CLOSED,
-    RPC_PHASE_RESOLVE_WAIT,
     RPC_PHASE_CONNECT_WAIT,
     RPC_PHASE_OPEN,
     RPC_PHASE_BACKOFF_WAIT,
     RPC_PHASE_CLOSING,
 };
 
-struct rpc_url {
-    char *host; /* without brackets */
-    char *path; /* "/..." */
-    uint16_t port;
-    bool tls;
-};
-
-struct rpc_ws;
-
 struct rpc {
     struct loop *loop;
-    struct rpc_config config; /* url and ca_file are owned copies */
-    struct rpc_url url;
+    struct rpc_config config; /* url is an owned copy; ca_file is not kept */
 
     enum rpc_phase phase;
-    struct loop_timer *timer; /* connect deadline, back-off */
-    struct loop_timer *beat;  /* pings and silence, while OPEN */
-    struct loop_resolve resolve;
-    int addr_next;
+    struct loop_timer *retry; /* back-off */
     struct backoff backoff;
     struct rng rng;
-    struct rpc_ws *ws;
+    struct ws_client *ws;
     struct jv_doc message; /* the one that is being dispatched */
     uint64_t connection;   /* counts the connections that opened */
-    bool heard;            /* bytes came since the last beat */
-    unsigned missed;       /* beats in a row without any */
-    bool proven; /* the present connection has answered something: the back-off starts anew after it */
+    bool proven; /* the present connection delivered a message that parses: the back-off was reset */
 
-    struct loop_task next_task; /* try the next address */
-    struct err attempt_why;     /* what the last address said */
     struct loop_task drop_task; /* rpc_reconnect, rpc_stop */
     bool stopping;              /* rpc_stop: CLOSED comes next, not BACKOFF_WAIT */
     struct err drop_why;
@@ -87,7 +58,6 @@ struct rpc {
     struct list by_deadline; /* of calls; ascending */
     struct list orphans;     /* calls without a deadline: late answers that must be undone */
     struct loop_timer *deadline;
-    struct list frames; /* not yet written, in order */
 
     /* rpc_subs.c */
     struct rpc_table subs;  /* active ones, by subscription id */
@@ -96,18 +66,11 @@ struct rpc {
     size_t early_count;
 };
 
-/* ---- rpc.c: what the door reports. Any of them may end in rpc__ws_drop. ---- */
-void rpc__on_connected(struct rpc *r);
-void rpc__on_closed(struct rpc *r, const char *why); /* the connection, or the attempt, is over */
-void rpc__on_bytes(struct rpc *r);                   /* the peer lives */
-void rpc__on_writable(struct rpc *r);
-void rpc__on_text(struct rpc *r, const char *text, size_t len); /* one whole message */
-void rpc__lose(struct rpc *r, const struct err *why);           /* leave the present connection */
-void rpc__free(struct rpc *r);
+/* ---- rpc.c ---- */
+void rpc__lose(struct rpc *r, const struct err *why); /* leave the present connection */
 
 /* ---- rpc_calls.c ---- */
 void rpc__calls_init(struct rpc *r);
-void rpc__calls_arm(struct rpc *r); /* opens the timer */
 void rpc__calls_done(struct rpc *r);
 void rpc__calls_fail(struct rpc *r, const struct err *why); /* all of them */
 void rpc__call_begin(struct rpc *r, struct rpc_call *call, const char *method, const char *params,
@@ -137,24 +100,5 @@ struct list *rpc__table_bucket(const struct rpc_table *t, uint64_t hash);
 void rpc__table_add(struct rpc_table *t, struct list *node, uint64_t hash,
                     uint64_t (*hash_of)(struct list *));
 void rpc__table_remove(struct rpc_table *t, struct list *node);
-
-/* ---- rpc_url.c ---- */
-int rpc__url_parse(const char *text, struct rpc_url *ret_url, struct err *err);
-void rpc__url_done(struct rpc_url *url);
-
-/* ---- rpc_ws.c: the libwebsockets door. A NULL door takes drop, want_write and ping (tests, fuzzing). ----
- */
-struct rpc_ws *rpc__ws_new(struct rpc *r,
-                           struct err *err); /* NULL: TLS files not usable, or no memory of fds */
-/* Starts a connection to a numeric address. The end is told by rpc__on_connected or rpc__on_closed, later;
- * false: it failed at once, nothing will be told. */
-bool rpc__ws_connect(struct rpc_ws *ws, const char *addr);
-void rpc__ws_drop(struct rpc_ws *ws);       /* at once; nothing is told of this connection any more */
-void rpc__ws_want_write(struct rpc_ws *ws); /* rpc__on_writable follows */
-bool rpc__ws_can_write(struct rpc_ws *ws);
-void rpc__ws_write(struct rpc_ws *ws,
-                   struct rpc_frame *frame); /* within rpc__on_writable; scrambles the frame */
-void rpc__ws_ping(struct rpc_ws *ws);
-void rpc__ws_free(struct rpc_ws *ws, void (*cb)(struct rpc *r)); /* not from within the door's reports */
 
 #endif

@@ -1,11 +1,14 @@
-/* Frames from a node, one a line, against calls and subscriptions that wait for them. Bytes under 32 stand
- * for pieces of frames, so that any input makes well-formed ones now and then; all others are themselves.
- * Every callback fires once, no ended subscription hears anything, everything is freed at the end. */
+/* Messages from a node, one per line, against calls and subscriptions that wait for them. Bytes under 32
+ * stand for pieces of messages, so that any input contains a well-formed message now and then; all other
+ * bytes stand for themselves. Every callback fires once, an ended subscription receives nothing, everything
+ * is freed at the end. The WebSocket client is replaced by the one below: no socket, every frame is written.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
-#include "rpc_internal.h"
+#include "chain/rpc.h"
+#include "net/ws_client.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -102,19 +105,97 @@ static void on_closed(void *arg)
     loop_stop(loop);
 }
 
-/* As the door does when the socket takes all of it. */
-static void write_frames(void)
+/* ---- the WebSocket client, in place of net/ ---- */
+
+struct ws_frame {
+    struct list node;
+    void (*cb)(void *arg, enum ws_frame_end end);
+    void *cb_arg;
+    char text[];
+};
+
+struct ws_client {
+    struct ws_client_config config;
+    struct list frames;
+    struct loop_task task;
+    void (*close_cb)(void *arg);
+    void *close_arg;
+};
+
+static struct ws_client ws;
+
+struct ws_client *ws_client_new(struct loop *l, const struct ws_client_config *config, struct err *ret_err)
 {
-    for (struct list *n = list_first(&rpc->frames); n; n = list_first(&rpc->frames)) {
-        struct rpc_frame *frame = CONTAINER_OF(n, struct rpc_frame, node);
-        list_remove(n);
-        if (frame->call) {
-            frame->call->frame = NULL;
-            frame->call->written = true;
-        }
-        free(frame);
+    (void)l, (void)ret_err;
+    ws = (struct ws_client){.config = *config};
+    list_init(&ws.frames);
+    return &ws;
+}
+
+void ws_client_open(struct ws_client *c)
+{
+    (void)c; /* start() reports it open */
+}
+
+void ws_client_drop(struct ws_client *c)
+{
+    (void)c; /* frames end with ws_client_close */
+}
+
+struct ws_frame *ws_frame_new(size_t len)
+{
+    struct ws_frame *f = xmalloc(sizeof(*f) + len);
+    *f = (struct ws_frame){0};
+    return f;
+}
+
+char *ws_frame_text(struct ws_frame *f)
+{
+    return f->text;
+}
+
+void ws_frame_cancel(struct ws_frame *f)
+{
+    list_remove(&f->node);
+    free(f);
+}
+
+void ws_client_send(struct ws_client *c, struct ws_frame *f, bool (*gate)(void *arg), void *gate_arg,
+                    void (*cb)(void *arg, enum ws_frame_end end), void *cb_arg)
+{
+    (void)gate, (void)gate_arg;
+    f->cb = cb;
+    f->cb_arg = cb_arg;
+    list_append(&c->frames, &f->node);
+}
+
+static void end_frames(enum ws_frame_end end)
+{
+    for (struct list *n = list_first(&ws.frames); n; n = list_first(&ws.frames)) {
+        struct ws_frame *f = CONTAINER_OF(n, struct ws_frame, node);
+        void (*cb)(void *arg, enum ws_frame_end) = f->cb;
+        void *arg = f->cb_arg;
+        ws_frame_cancel(f);
+        if (cb)
+            cb(arg, end);
     }
 }
+
+static void ws_closed(struct loop_task *task)
+{
+    (void)task;
+    end_frames(WS_FRAME_UNSENT);
+    ws.close_cb(ws.close_arg);
+}
+
+void ws_client_close(struct ws_client *c, void (*cb)(void *arg), void *arg)
+{
+    c->close_cb = cb;
+    c->close_arg = arg;
+    loop_post(loop, &c->task, ws_closed);
+}
+
+/* ---- the rpc under test ---- */
 
 static void start(void)
 {
@@ -124,7 +205,8 @@ static void start(void)
         loop = loop_new();
     rpc = rpc_new(loop, &config, &err);
     INVARIANT(rpc);
-    rpc->phase = RPC_PHASE_OPEN;
+    rpc_open(rpc);
+    ws.config.on_open(ws.config.arg);
     memset(calls, 0, sizeof(calls));
     memset(call_ends, 0, sizeof(call_ends));
     memset(subs, 0, sizeof(subs));
@@ -134,7 +216,7 @@ static void start(void)
     for (size_t i = 0; i < SUBS; i++) /* ids 5..7 */
         rpc_subscribe_start(rpc, &subs[i].sub, "subscribe", "[]", NULL, NULL, sub_replied, sub_item,
                             sub_ended);
-    write_frames();
+    end_frames(WS_FRAME_WRITTEN);
 }
 
 static void feed(const struct buf *text)
@@ -146,8 +228,8 @@ static void feed(const struct buf *text)
     for (unsigned frames = 0; p < end && frames < FRAMES; frames++) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));
         size_t len = nl ? (size_t)(nl - p) : (size_t)(end - p);
-        rpc__on_text(rpc, p, len);
-        write_frames();
+        ws.config.on_text(ws.config.arg, p, len);
+        end_frames(WS_FRAME_WRITTEN);
         if (frames == 8 && !subs[1].replied && !subs[1].gone) { /* forgotten while its answer is out */
             subs[1].gone = true;
             rpc_unsubscribe(rpc, &subs[1].sub, "unsubscribe");

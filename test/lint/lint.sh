@@ -54,8 +54,8 @@ door() { # header-regex, allowed path regex
 door 'uv\.h' '^loop/'
 door 'libpq-fe\.h' '^store/|^test/'
 door 'sodium\.h|secp256k1[a-z_]*\.h|nettle/[a-z0-9]*\.h|xxhash\.h' '^chain/|^test/'
-door 'libwebsockets\.h' '^chain/|^test/'
-door 'openssl/[a-z0-9]*\.h' '^chain/|^election/|^store/|^test/'
+door 'libwebsockets\.h' '^net/|^test/'
+door 'openssl/[a-z0-9_]*\.h' '^net/|^chain/|^election/|^store/|^test/'
 door 'cyaml/cyaml\.h' '^main/'
 
 # Banned calls.

@@ -30,6 +30,7 @@ fresh && mkdir -p "$tmp/t/relay/core/tx" && printf '#include "loop/loop.h"\n' >"
 fresh && printf '#include <store/store.h>\n' >"$tmp/t/base/a.c" && expect brackets 'may not use'
 fresh && printf '#include <uv.h>\n' >"$tmp/t/store/a.c" && expect door 'whose door is'
 fresh && printf '#include <libpq-fe.h>\n' >"$tmp/t/relay/a.c" && expect door 'whose door is'
+fresh && printf '#include <libwebsockets.h>\n' >"$tmp/t/chain/a.c" && expect door 'whose door is'
 fresh && printf 'void f(char *a)\n{\n    strcpy(a, "x");\n}\n' >"$tmp/t/base/a.c" && expect banned 'banned call'
 fresh && printf 'void f(void)\n{\n    sleep(1);\n}\n' >"$tmp/t/base/a.c" && expect banned 'banned call'
 fresh && printf '/* TODO: later */\n' >"$tmp/t/base/a.c" && expect todo 'TODO'

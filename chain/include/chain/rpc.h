@@ -73,7 +73,7 @@ struct rpc_call {
     const char *method;
     struct rpc *rpc;
     struct rpc_sub *sub;
-    struct rpc_frame *frame; /* while it waits to be written */
+    struct ws_frame *frame; /* while it waits to be written */
 };
 
 /* The call is zeroed before its first use. method: a literal. params: JSON array text ("[]"), sent as it is:

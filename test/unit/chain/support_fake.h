@@ -3,9 +3,11 @@
 #ifndef TEST_SUPPORT_FAKE_H
 #define TEST_SUPPORT_FAKE_H
 
+#include <jansson.h>
+
 #include "base/buf.h"
 #include "chain/metadata.h"
-#include "support_ws.h"
+#include "ws_server.h"
 
 enum { FAKE_BLOCKS = 128, FAKE_ACCOUNT_LEN = 80 };
 

@@ -2,8 +2,10 @@
 #ifndef TEST_SUPPORT_RPC_H
 #define TEST_SUPPORT_RPC_H
 
+#include <jansson.h>
+
 #include "chain/rpc.h"
-#include "support_ws.h"
+#include "ws_server.h"
 
 enum { LIMIT_MS = 20000 };
 

@@ -1,8 +1,6 @@
 /* A scripted WebSocket server inside the test process, on the test's own loop. */
-#ifndef TEST_SUPPORT_WS_H
-#define TEST_SUPPORT_WS_H
-
-#include <jansson.h>
+#ifndef TEST_WS_SERVER_H
+#define TEST_WS_SERVER_H
 
 #include "loop/loop.h"
 

@@ -3,14 +3,20 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "rpc_internal.h"
+#include "ws_internal.h"
 
 enum { HOST_MAX = 255, URL_MAX = 2048 };
 
-static int refuse(struct err *err, const char *text, const char *why)
+/* What is being parsed, for refusals. */
+struct source {
+    const char *text;
+    const char *peer;
+};
+
+static int refuse(struct err *err, const struct source *source, const char *why)
 {
-    return err_set(err, ERR_CONFIG, "node url \"%.100s\": %s; write ws://host:port or wss://host:port", text,
-                   why);
+    return err_set(err, ERR_CONFIG, "%s url \"%.100s\": %s; write ws://host:port or wss://host:port",
+                   source->peer, source->text, why);
 }
 
 static bool port_parse(const char *text, size_t len, uint16_t *ret_port)
@@ -48,40 +54,41 @@ static size_t host_split(const char **host, size_t len, const char **ret_port)
     return (size_t)(colon - *host);
 }
 
-int rpc__url_parse(const char *text, struct rpc_url *ret_url, struct err *err)
+int ws__url_parse(const char *text, const char *peer, struct ws_url *ret_url, struct err *err)
 {
-    struct rpc_url url = {0};
+    struct source source = {text, peer};
+    struct ws_url url = {0};
     const char *rest;
     if (strlen(text) > URL_MAX)
-        return refuse(err, text, "is too long");
+        return refuse(err, &source, "is too long");
     if (strncmp(text, "ws://", 5) == 0)
         rest = text + 5;
     else if (strncmp(text, "wss://", 6) == 0)
         rest = text + 6;
     else
-        return refuse(err, text, "has another scheme");
+        return refuse(err, &source, "has another scheme");
     url.tls = text[2] == 's';
     for (const char *p = rest; *p; p++)
         if ((unsigned char)*p <= ' ' || *p == '@' || *p == '#')
-            return refuse(err, text, "has a character that does not belong there");
+            return refuse(err, &source, "has a character that does not belong there");
     size_t authority = strcspn(rest, "/?");
     const char *host = rest;
     const char *port;
     size_t host_len = host_split(&host, authority, &port);
     if (host_len == 0 || host_len > HOST_MAX)
-        return refuse(err, text, "has no usable host");
+        return refuse(err, &source, "has no usable host");
     url.port = url.tls ? 443 : 80;
     if (port && !port_parse(port, (size_t)(rest + authority - port), &url.port))
-        return refuse(err, text, "has no usable port");
+        return refuse(err, &source, "has no usable port");
     url.host = xstrndup(host, host_len);
     url.path = rest[authority] == '/' ? xstrdup(rest + authority) : xasprintf("/%s", rest + authority);
     *ret_url = url;
     return 0;
 }
 
-void rpc__url_done(struct rpc_url *url)
+void ws__url_done(struct ws_url *url)
 {
     free(url->host);
     free(url->path);
-    *url = (struct rpc_url){0};
+    *url = (struct ws_url){0};
 }

@@ -1,6 +1,6 @@
 /* The server is libwebsockets' too, in a context of its own. */
 #define _GNU_SOURCE
-#include "support_ws.h"
+#include "ws_server.h"
 
 #include <libwebsockets.h>
 #include <openssl/ssl.h>
@@ -157,7 +157,7 @@ unsigned ws_server_accepted(const struct ws_server *s)
     return s->accepted;
 }
 
-/* Two calls, with the rounds between that the handles take to close (see chain/rpc_ws.c). */
+/* Two calls, with the loop turns in between that the handles take to close (see net/ws_lws.c). */
 static void destroy_round(struct loop_task *task)
 {
     struct ws_server *s = CONTAINER_OF(task, struct ws_server, task);

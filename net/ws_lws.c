@@ -1,0 +1,445 @@
+/* The door to libwebsockets: one context for each client on the client's loop, one connection at a time.
+ *
+ * What libwebsockets 4.1.6 requires or does (each point was measured or met):
+ *  - Its connect resolves names synchronously: pass it numeric addresses only.
+ *  - It masks the text of a frame in place: write a frame once.
+ *  - It delivers a message in pieces: we join them, up to message_max_bytes.
+ *  - Its client examines every received byte, 83 instructions each (its issue 3394; none of our settings
+ *    changes that). That is nine tenths of its cost.
+ *  - A connect may fail by returning NULL without the error callback, or by the callback: we count both once.
+ *  - It reports a TLS refusal as a number only: we take the reason from the verify callback.
+ *  - It follows $http_proxy: switched off.
+ *  - It sizes its tables by ulimit: we set fd_limit_per_thread.
+ *  - It does not compare a host that is an IP address with the certificate's addresses: done here.
+ *  - Destroying the context closes its eventfd twice, one loop turn apart (seen with strace). We occupy the
+ *    number in between; otherwise the second close would hit a descriptor opened meanwhile.
+ *  - Destroying the context takes two calls. The first closes its handles, which takes two loop turns; only
+ *    then may the second free the context, and no callback says when.
+ *
+ * Each connection has a number, its generation, so that late callbacks about a dropped connection are not
+ * taken for the present one. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <libwebsockets.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "ws_internal.h"
+
+enum {
+    FD_LIMIT = 32,          /* the connection, dropped ones that still close, internal ones */
+    SERVICE_BUFFER = 65536, /* size of one piece of a large message */
+    KEEP_BUFFER = 1 << 20,  /* a larger reassembly buffer is freed after its message */
+    DESTROY_TURNS = 4,      /* the connections' handles close in the first, the context's own in the second */
+};
+
+_Static_assert(WS_FRAME_HEADROOM >= LWS_PRE, "room for the WebSocket header");
+
+struct ws_conn {
+    struct ws_client *client;
+    struct lws_context *context; /* NULL: not made yet, or destroyed */
+    struct lws *wsi;             /* the present connection */
+    uintptr_t generation;        /* of the present connection */
+    bool connecting;             /* inside lws_client_connect_via_info */
+    bool established;
+    bool broken; /* a write failed */
+    bool ping_due;
+    bool write_asked; /* the writable callback will come; asking again costs two system calls */
+    bool host_is_address;
+    struct buf message;
+    char why[200]; /* the most specific reason so far */
+    int event_fd;  /* of the context; -1: not found */
+    struct loop_task destroy_task;
+    unsigned destroy_turns;
+    void (*freed)(struct ws_client *c);
+};
+
+/* ---- the context ---- */
+
+static void lws_said(int level, const char *line)
+{
+    log_debug(level & LLL_ERR ? "lws.error" : "lws.warning", "%.*s", (int)strcspn(line, "\n"), line);
+}
+
+static int ws_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len);
+
+static const struct lws_protocols protocols[] = {
+    {.name = "ws", .callback = ws_callback},
+    {.name = NULL},
+};
+
+/* A context opens its descriptors in a row: one for random bytes, then the eventfd. */
+enum { NEW_FDS = 4 };
+
+/* Which of the next NEW_FDS numbers are free, from the one that the next open will return. */
+static int free_fds(bool ret_free[NEW_FDS])
+{
+    int first = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (first >= 0)
+        close(first);
+    for (int i = 0; i < NEW_FDS; i++)
+        ret_free[i] = first >= 0 && fcntl(first + i, F_GETFD) == -1;
+    return first;
+}
+
+static bool is_event_fd(int fd)
+{
+    char path[64], target[64];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(path, target, sizeof(target) - 1);
+    target[n > 0 ? n : 0] = 0;
+    return strstr(target, "eventfd") != NULL;
+}
+
+/* After the first close of the eventfd: occupy its number for the second close. */
+static void event_fd_occupy(int event_fd)
+{
+    if (event_fd < 0 || fcntl(event_fd, F_GETFD) != -1)
+        return;
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && fd != event_fd) {
+        dup3(fd, event_fd, O_CLOEXEC);
+        close(fd);
+    }
+}
+
+static bool context_make(struct ws_conn *conn)
+{
+    bool was_free[NEW_FDS];
+    int first = free_fds(was_free);
+    void *loops[] = {loop_uv(conn->client->loop)};
+    struct lws_context_creation_info info = {
+        .port = CONTEXT_PORT_NO_LISTEN,
+        .protocols = protocols,
+        .gid = -1,
+        .uid = -1,
+        .options = LWS_SERVER_OPTION_LIBUV,
+        .foreign_loops = loops,
+        .fd_limit_per_thread = FD_LIMIT,
+        .pt_serv_buf_size = SERVICE_BUFFER,
+        .http_proxy_address = "none:0",
+        .user = conn,
+        .pcontext = &conn->context,
+    };
+    if (conn->client->url.tls) {
+        info.options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
+        if (conn->client->config.ca_file) {
+            info.options |= LWS_SERVER_OPTION_DISABLE_OS_CA_CERTS;
+            info.client_ssl_ca_filepath = conn->client->config.ca_file;
+        }
+    }
+    lws_set_log_level(LLL_ERR | LLL_WARN, lws_said);
+    conn->context = lws_create_context(&info);
+    conn->event_fd = -1;
+    for (int i = 0; i < NEW_FDS; i++)
+        if (was_free[i] && is_event_fd(first + i))
+            conn->event_fd = first + i;
+    return conn->context != NULL;
+}
+
+static int check_ca_file(const char *path, struct err *err)
+{
+    X509_STORE *store = X509_STORE_new();
+    bool good = X509_STORE_load_file(store, path) == 1;
+    X509_STORE_free(store);
+    if (good)
+        return 0;
+    return err_set(err, ERR_CONFIG, "ca_file \"%s\" holds no certificate that can be read; give a PEM file",
+                   path);
+}
+
+struct ws_conn *ws__conn_new(struct ws_client *c, struct err *err)
+{
+    uint8_t addr[16];
+    if (c->url.tls && c->config.ca_file && check_ca_file(c->config.ca_file, err))
+        return NULL;
+    struct ws_conn *conn = xcalloc(1, sizeof(*conn));
+    conn->client = c;
+    conn->generation = 1;
+    conn->host_is_address =
+        inet_pton(AF_INET, c->url.host, addr) == 1 || inet_pton(AF_INET6, c->url.host, addr) == 1;
+    return conn;
+}
+
+static void freed(struct ws_conn *conn)
+{
+    void (*cb)(struct ws_client * c) = conn->freed;
+    struct ws_client *c = conn->client;
+    buf_done(&conn->message);
+    free(conn);
+    cb(c);
+}
+
+static void destroy_end(struct loop_task *task)
+{
+    struct ws_conn *conn = CONTAINER_OF(task, struct ws_conn, destroy_task);
+    if (conn->context && ++conn->destroy_turns < DESTROY_TURNS) {
+        loop_post(conn->client->loop, task, destroy_end);
+        return;
+    }
+    if (conn->context)
+        lws_context_destroy(conn->context);
+    INVARIANT(!conn->context);
+    freed(conn);
+}
+
+static void destroy_begin(struct loop_task *task)
+{
+    struct ws_conn *conn = CONTAINER_OF(task, struct ws_conn, destroy_task);
+    if (conn->context) {
+        lws_context_destroy(conn->context);
+        event_fd_occupy(conn->event_fd);
+    }
+    loop_post(conn->client->loop, task, destroy_end);
+}
+
+/* From the loop: a context must not be destroyed inside one of its callbacks. */
+void ws__conn_free(struct ws_conn *conn, void (*cb)(struct ws_client *c))
+{
+    PRE(!conn->wsi);
+    conn->freed = cb;
+    loop_post(conn->client->loop, &conn->destroy_task, destroy_begin);
+}
+
+/* ---- connecting ---- */
+
+static int tls_flags(const struct ws_conn *conn)
+{
+    if (!conn->client->url.tls)
+        return 0;
+    if (conn->client->config.insecure)
+        return LCCSCF_USE_SSL | LCCSCF_ALLOW_SELFSIGNED | LCCSCF_ALLOW_EXPIRED | LCCSCF_ALLOW_INSECURE |
+               LCCSCF_SKIP_SERVER_CERT_HOSTNAME_CHECK;
+    return LCCSCF_USE_SSL | (conn->host_is_address ? LCCSCF_SKIP_SERVER_CERT_HOSTNAME_CHECK : 0);
+}
+
+/* "name:port", without the port if it is the scheme's default. */
+static char *host_header(const struct ws_url *url)
+{
+    const char *v6 = strchr(url->host, ':');
+    if (url->port == (url->tls ? 443 : 80))
+        return xasprintf("%s%s%s", v6 ? "[" : "", url->host, v6 ? "]" : "");
+    return xasprintf("%s%s%s:%u", v6 ? "[" : "", url->host, v6 ? "]" : "", url->port);
+}
+
+bool ws__conn_connect(struct ws_conn *conn, const char *addr)
+{
+    PRE(!conn->wsi);
+    if (!conn->context && !context_make(conn))
+        return false;
+    char *host = host_header(&conn->client->url);
+    conn->why[0] = 0;
+    conn->established = conn->broken = conn->ping_due = conn->write_asked = false;
+    struct lws_client_connect_info info = {
+        .context = conn->context,
+        .address = addr,
+        .port = conn->client->url.port,
+        .ssl_connection = tls_flags(conn),
+        .path = conn->client->url.path,
+        .host = host,
+        .ietf_version_or_minus_one = -1,
+        .local_protocol_name = protocols[0].name,
+        .pwsi = &conn->wsi,
+        .opaque_user_data = (void *)conn->generation,
+    };
+    conn->connecting = true;
+    struct lws *wsi = lws_client_connect_via_info(&info);
+    conn->connecting = false;
+    free(host);
+    if (!wsi) {
+        conn->generation++;
+        conn->wsi = NULL;
+    }
+    return wsi != NULL;
+}
+
+void ws__conn_drop(struct ws_conn *conn)
+{
+    conn->generation++;
+    if (conn->wsi)
+        lws_set_timeout(conn->wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC);
+    conn->wsi = NULL;
+    conn->established = false;
+    buf_clear(&conn->message);
+}
+
+/* ---- writing ---- */
+
+void ws__conn_want_write(struct ws_conn *conn)
+{
+    if (!conn->established || conn->write_asked)
+        return;
+    conn->write_asked = true;
+    lws_callback_on_writable(conn->wsi);
+}
+
+bool ws__conn_can_write(const struct ws_conn *conn)
+{
+    return conn->established && !conn->broken && !lws_send_pipe_choked(conn->wsi);
+}
+
+void ws__conn_write(struct ws_conn *conn, struct ws_frame *f)
+{
+    PRE(conn->established);
+    int n = lws_write(conn->wsi, f->data + WS_FRAME_HEADROOM, f->len, LWS_WRITE_TEXT);
+    conn->broken = n < 0;
+}
+
+void ws__conn_ping(struct ws_conn *conn)
+{
+    PRE(conn->established);
+    conn->ping_due = true;
+    ws__conn_want_write(conn);
+}
+
+static int writable(struct ws_conn *conn)
+{
+    conn->write_asked = false;
+    if (conn->ping_due && ws__conn_can_write(conn)) {
+        uint8_t empty[LWS_PRE];
+        conn->ping_due = false;
+        conn->broken = lws_write(conn->wsi, empty + LWS_PRE, 0, LWS_WRITE_PING) < 0;
+    }
+    uintptr_t generation = conn->generation;
+    ws__frames_write(conn->client);
+    return generation != conn->generation || conn->broken ? -1 : 0;
+}
+
+/* ---- reading ---- */
+
+static void closed(struct ws_conn *conn, const char *why)
+{
+    char text[sizeof(conn->why)];
+    snprintf(text, sizeof(text), "%s", conn->why[0] ? conn->why : why);
+    conn->generation++;
+    conn->wsi = NULL;
+    conn->established = false;
+    buf_clear(&conn->message);
+    ws__on_closed(conn->client, text);
+}
+
+/* libwebsockets explains a failed attempt in a few words; the HTTP status tells a busy server (429) from a
+ * wrong port. */
+static void attempt_failed(struct ws_conn *conn, struct lws *wsi, const char *said)
+{
+    char text[sizeof(conn->why)];
+    unsigned status = lws_http_client_http_response(wsi);
+    if (!said || strcmp(said, "closed before established") == 0)
+        said = "refused, or closed before the WebSocket was open";
+    if (status)
+        snprintf(text, sizeof(text), "%.120s (HTTP status %u)", said, status);
+    else
+        snprintf(text, sizeof(text), "%.120s", said);
+    closed(conn, text);
+}
+
+static int received(struct ws_conn *conn, struct lws *wsi, const void *in, size_t len)
+{
+    uintptr_t generation = conn->generation;
+    bool last = lws_is_final_fragment(wsi) && lws_remaining_packet_payload(wsi) == 0;
+    ws__on_bytes(conn->client);
+    if (conn->message.len + len > conn->client->config.message_max_bytes) {
+        snprintf(conn->why, sizeof(conn->why), "sent a message of more than %u bytes",
+                 conn->client->config.message_max_bytes);
+        return -1; /* closed() follows */
+    }
+    if (last && conn->message.len == 0) {
+        ws__on_text(conn->client, in, len);
+        return generation == conn->generation ? 0 : -1;
+    }
+    buf_put(&conn->message, in, len);
+    if (!last)
+        return 0;
+    struct buf message = conn->message; /* on_text may drop the connection, which clears the buffer */
+    conn->message = (struct buf){0};
+    ws__on_text(conn->client, (const char *)message.data, message.len);
+    if (message.cap <= KEEP_BUFFER && !conn->message.data) {
+        conn->message = message;
+        buf_clear(&conn->message);
+    } else {
+        buf_done(&message);
+    }
+    return generation == conn->generation ? 0 : -1;
+}
+
+static void peer_closes(struct ws_conn *conn, const uint8_t *in, size_t len)
+{
+    if (len < 2)
+        return;
+    snprintf(conn->why, sizeof(conn->why), "the %s closed the connection: code %u %.*s",
+             conn->client->config.peer, (unsigned)(in[0] << 8 | in[1]), (int)(len - 2), (const char *)in + 2);
+}
+
+/* Called for each certificate of the chain, from the leaf's issuer down to depth 0. Nonzero refuses it. */
+static int verify(struct ws_conn *conn, X509_STORE_CTX *x509, bool good)
+{
+    int error = X509_STORE_CTX_get_error(x509);
+    if (conn->client->config.insecure)
+        return 0;
+    if (!good) {
+        snprintf(conn->why, sizeof(conn->why), "its certificate is refused: %s",
+                 X509_verify_cert_error_string(error));
+        return 1;
+    }
+    if (conn->host_is_address && X509_STORE_CTX_get_error_depth(x509) == 0 &&
+        X509_check_ip_asc(X509_STORE_CTX_get_current_cert(x509), conn->client->url.host, 0) != 1) {
+        snprintf(conn->why, sizeof(conn->why), "its certificate is refused: it is not for the address %s",
+                 conn->client->url.host);
+        X509_STORE_CTX_set_error(x509, X509_V_ERR_IP_ADDRESS_MISMATCH);
+        return 1;
+    }
+    return 0;
+}
+
+static int ws_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len)
+{
+    struct ws_conn *conn = lws_context_user(lws_get_context(wsi));
+    bool present = (uintptr_t)lws_get_opaque_user_data(wsi) == conn->generation;
+    switch ((int)reason) { /* we handle a few of a hundred reasons */
+    case LWS_CALLBACK_OPENSSL_PERFORM_SERVER_CERT_VERIFICATION:
+        return verify(conn, user, len != 0);
+    case LWS_CALLBACK_CLIENT_CONNECTION_ERROR:
+        if (present && conn->connecting)
+            return 0; /* the connect returns NULL */
+        if (present)
+            attempt_failed(conn, wsi, in);
+        return 0;
+    case LWS_CALLBACK_CLIENT_ESTABLISHED:
+        if (!present)
+            return -1;
+        conn->wsi = wsi;
+        conn->established = true;
+        ws__on_open(conn->client);
+        return 0;
+    case LWS_CALLBACK_CLIENT_RECEIVE:
+        return present ? received(conn, wsi, in, len) : -1;
+    case LWS_CALLBACK_CLIENT_RECEIVE_PONG:
+        if (present)
+            ws__on_bytes(conn->client);
+        return 0;
+    case LWS_CALLBACK_CLIENT_WRITEABLE:
+        return present ? writable(conn) : -1;
+    case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
+        if (present)
+            peer_closes(conn, in, len);
+        return 0;
+    case LWS_CALLBACK_CLIENT_CLOSED:
+        if (present)
+            closed(conn, "connection lost");
+        return 0;
+    case LWS_CALLBACK_WSI_DESTROY:
+        if (present && !conn->connecting)
+            closed(conn, "connection lost");
+        return 0;
+    default:
+        return 0;
+    }
+}
