@@ -1,4 +1,4 @@
-/* See core.h. The order of work at a new best block follows pool.md 3.7. */
+/* See core.h. */
 #include "core.h"
 
 #include <stdlib.h>
@@ -17,8 +17,8 @@ static struct validity validate(void *arg, struct tx *tx)
     return v;
 }
 
-/* Near enough to the state of the last final block: a nonce that only later blocks have used is not stale
- * there. */
+/* Near enough to the state of the last final block: a nonce that only later blocks have used is not
+ * stale there. */
 static struct validity validate_at_finalized(void *arg, struct tx *tx)
 {
     struct core *c = arg;
@@ -146,7 +146,7 @@ static void condemn(struct buf *out, const struct tx *tx, struct validity why)
     buf_put(out, &d, sizeof d);
 }
 
-/* pool.md 3.10: a full block skips up to eight, another validity error condemns the transaction. */
+/* A full block skips up to eight transactions; another validity error removes the transaction. */
 static void take_from_pool(struct core *c, struct exec *x, struct buf *ret_invalid)
 {
     struct pool_iter it;

@@ -1,5 +1,6 @@
-/* The simulated node without its door: runtime, chain, pool and listener put together. Blocks, forks and
- * finality happen on command; time comes in. What happened is told through the callbacks, at once. */
+/* The simulated node without its door: runtime, chain, pool and listener put together. Blocks,
+ * forks and finality happen on command; time comes in. What happened is told through the callbacks,
+ * at once. */
 #ifndef DEVCHAIN_CORE_H
 #define DEVCHAIN_CORE_H
 
@@ -63,7 +64,7 @@ void core_upgrade(struct core *c, struct chain_version version); /* takes effect
 
 /* One block on best. empty: without transactions of the pool. */
 const struct block *core_author(struct core *c, uint64_t now_ms, uint64_t wall_ms, bool empty);
-/* `count` blocks that the pool hears of at once (pool.md 3.7.11: above 20 it hears of none). */
+/* `count` blocks that the pool hears of at once (behaviour.md, line 32: above 20 of none). */
 void core_author_burst(struct core *c, uint64_t now_ms, uint64_t wall_ms, size_t count);
 
 struct core_reorg {

@@ -1,6 +1,6 @@
-/* A real node's pool, as a submitting client sees it: each test is one or more lines of pool.md's section 10,
- * played on the core without a socket. Blocks in diaries are numbered in the order in which they were made.
- */
+/* A real node's pool, as a submitting client sees it: each test is one or more lines of
+ * behaviour.md, played on the core without a socket. Blocks in diaries are numbered in the order in
+ * which they were made. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -378,8 +378,8 @@ static void reorg_that_loses_it(void **state)
     rig_free(r);
 }
 
-/* Another transaction of the same nonce gets into a block behind the pool's back: by a reorg that loses the
- * first one from the pool's sight. */
+/* Another transaction of the same nonce gets into a block behind the pool's back: by a reorg that
+ * loses the first one from the pool's sight. */
 static void rival(bool false_in_block, const char *want)
 {
     RIG;

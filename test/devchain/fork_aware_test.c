@@ -1,5 +1,5 @@
-/* Where a fork-aware pool differs from the single-state one, as a submitting client sees it: lines 15, 28 and
- * 31 of pool.md's section 10, and its 3.8. The rest of core_test.c's claims hold in both. */
+/* Where a fork-aware pool differs from the single-state one, as a submitting client sees it: lines
+ * 15, 28 and 31 of behaviour.md. The rest of core_test.c's claims hold in both. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

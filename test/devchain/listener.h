@@ -1,5 +1,5 @@
 /* Who watches which transaction, and the statuses they are told. Also keeps, per block, the watched
- * transactions that wait for its finality. Follows pool.md 1.3, 1.6 and 3.9. */
+ * transactions that wait for its finality. */
 #ifndef DEVCHAIN_LISTENER_H
 #define DEVCHAIN_LISTENER_H
 
@@ -30,8 +30,8 @@ struct watch {
     uint8_t hash[32];
 };
 
-/* hash: the block, or the usurper; NULL for the unit statuses. After a final status the watch is off the
- * list and belongs to its owner alone. */
+/* hash: the block, or the usurper; NULL for the unit statuses. After a final status the watch is
+ * off the list and belongs to its owner alone. */
 typedef void (*listener_cb)(void *arg, struct watch *w, enum pool_status status, const uint8_t *hash);
 
 struct finality_entry; /* a block that waits */

@@ -1,4 +1,4 @@
-/* author_*: submissions and their refusals (pool.md 1.2..1.5 and 2). */
+/* author_*: submissions and their refusals. */
 #include <stdlib.h>
 #include <string.h>
 

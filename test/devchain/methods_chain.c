@@ -1,4 +1,4 @@
-/* chain_*: blocks, headers, head subscriptions (pool.md 5). */
+/* chain_*: blocks, headers, head subscriptions. */
 #include <stdlib.h>
 
 #include "base/check.h"

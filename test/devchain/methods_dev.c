@@ -1,5 +1,5 @@
-/* dev_*: the tester's hand on the chain. README.md lists parameters and results. Every method takes one
- * object (or nothing). */
+/* dev_*: the tester's hand on the chain. README.md lists parameters and results. Every method takes
+ * one object (or nothing). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,7 +95,7 @@ static void reorg(struct call *c)
 }
 
 /* {block_ms, finality_lag, finality, paused, instant, min_tip, false_in_block, pool_blind_nonce,
- *  silent_upgrade, block_extrinsics_max, ban_ms, ready_max, future_max}: what is given is changed */
+ * silent_upgrade, block_extrinsics_max, ban_ms, ready_max, future_max}: what is given is changed */
 static void set_options(struct call *c)
 {
     struct app *a = c->app;
@@ -169,7 +169,8 @@ static void upgrade(struct call *c)
     answer_heads(c);
 }
 
-/* {account, free?, nonce?}: by the next block; {block=true} makes that block now, without transactions */
+/* {account, free?, nonce?}: by the next block; {block=true} makes that block now, without
+ * transactions */
 static void set_balance(struct call *c)
 {
     struct core_change ch = {0};
@@ -232,7 +233,7 @@ static void clear_bans(struct call *c)
     call_result(c, "true");
 }
 
-/* {peers: [..]}: `broadcast` to every watcher of a ready transaction (pool.md 1.6.2) */
+/* {peers: [..]}: `broadcast` to every watcher of a ready transaction */
 static void broadcast(struct call *c)
 {
     const json_t *peers = arg(c, "peers");

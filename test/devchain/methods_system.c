@@ -73,7 +73,7 @@ static void sync_state(struct call *c)
     call_end(c);
 }
 
-/* Result<Result<(), DispatchError>, TransactionValidityError> (pool.md 4.9). */
+/* Result<Result<(), DispatchError>, TransactionValidityError>. */
 static void put_dry_run(struct buf *b, struct validity v, struct dispatch_error e)
 {
     if (v.kind == VALIDITY_OK) {

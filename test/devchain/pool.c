@@ -1,5 +1,5 @@
-/* The pool's life: submission, blocks, revalidation, limits. The queues themselves are in pool_queue.c, what
- * the two kinds of pool do differently in their policies. */
+/* The pool's life: submission, blocks, revalidation, limits. The queues themselves are in
+ * pool_queue.c, what the two kinds of pool do differently in their policies. */
 #include "pool.h"
 
 #include <stdlib.h>
@@ -74,7 +74,7 @@ void pool__evict(struct pool *p, uint64_t now_ms, struct pool_tx *t, enum pool_l
     }
 }
 
-/* The lowest priority goes, the oldest of equals (pool.md 3.5.3). */
+/* The lowest priority goes, the oldest of equals. */
 static struct pool_tx *worst_ready(struct pool *p)
 {
     struct pool_tx *worst = NULL;
@@ -140,8 +140,8 @@ void pool_resubmit(struct pool *p, uint64_t now_ms, uint64_t best, struct tx *tx
     p->policy->resubmit(p, now_ms, best, tx);
 }
 
-/* What a block's transaction with this tag does to the pool: the ready provider and every future that
- * provides it leave. *ret_rival: a ready transaction of another hash, to be verified again. */
+/* What a block's transaction with this tag does to the pool: the ready provider and every future
+ * that provides it leave. *ret_rival: a ready transaction of another hash, to be verified again. */
 static bool prune_tag(struct pool *p, uint64_t now_ms, const struct tx *tx, struct pool_tx **ret_rival)
 {
     struct tag tag = pool__tag(tx->signer, tx->nonce);
@@ -353,7 +353,7 @@ size_t pool_drop(struct pool *p, const uint8_t *hash, bool silent)
     return n;
 }
 
-/* Higher priority, then the one that lapses sooner, then the older (pool.md 3.4.1). */
+/* Higher priority, then the one that lapses sooner, then the older. */
 static bool goes_first(const struct pool_tx *a, const struct pool_tx *b)
 {
     if (a->priority != b->priority)

@@ -1,9 +1,9 @@
-/* The transaction pool of a node: ready and future queues, replacement, bans, limits, longevity (pool.md 2.3
- * and 3.1..3.7). Pure: time and validation come in, statuses go to the listener. A transaction provides the
- * tag (signer, nonce) and requires at most the tag before it.
+/* The transaction pool of a node: ready and future queues, replacement, bans, limits, longevity.
+ * Pure: time and validation come in, statuses go to the listener. A transaction provides the tag
+ * (signer, nonce) and requires at most the tag before it.
  *
- * Two pools exist (pool.md's head). The queues here are the whole of the single-state pool, and the view at
- * the best block of the fork-aware one; a policy (pool_single.c, pool_fork_aware.c) holds all in which they
+ * Two pools exist. The queues here are the whole of the single-state pool, and the view at the best
+ * block of the fork-aware one; a policy (pool_single.c, pool_fork_aware.c) holds all in which they
  * differ. */
 #ifndef DEVCHAIN_POOL_H
 #define DEVCHAIN_POOL_H
@@ -108,13 +108,13 @@ void pool_revalidate_signer(struct pool *p, uint64_t now_ms, const uint8_t signe
                             size_t max);
 void pool_revalidate_all(struct pool *p, uint64_t now_ms);
 
-/* Removed on request: it is told `invalid` and banned, its ready dependants go with it as far as the policy
- * says. ret_removed (may be NULL) gets the hashes of what the pool lost. */
+/* Removed on request: it is told `invalid` and banned, its ready dependants go with it as far as
+ * the policy says. ret_removed (may be NULL) gets the hashes of what the pool lost. */
 void pool_remove_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32], struct buf *ret_removed);
 /* The same at the block author's word: it was applied and found not valid. */
 void pool_report_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32], const struct validity *why);
-/* Lose transactions: with `dropped` told, or in silence. hash NULL: all; else that one, and its dependants
- * become futures. Returns how many the queues lost. Nothing is banned. */
+/* Lose transactions: with `dropped` told, or in silence. hash NULL: all; else that one, and its
+ * dependants become futures. Returns how many the queues lost. Nothing is banned. */
 size_t pool_drop(struct pool *p, const uint8_t *hash, bool silent);
 
 const struct pool_tx *pool_find(const struct pool *p, const uint8_t hash[32]);
@@ -131,7 +131,8 @@ struct pool_iter {
 };
 void pool_iter_init(struct pool_iter *it, const struct pool *p);
 const struct pool_tx *pool_iter_next(struct pool_iter *it); /* NULL: no more */
-/* The last one given was taken: its successor becomes available. Without this its dependants stay out. */
+/* The last one given was taken: its successor becomes available. Without this its dependants stay
+ * out. */
 void pool_iter_taken(struct pool_iter *it, const struct pool_tx *t);
 void pool_iter_done(struct pool_iter *it);
 

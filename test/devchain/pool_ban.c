@@ -1,5 +1,5 @@
-/* The ban list: hashes that a submission is refused for, until they lapse. Lapsed ones are cleared only when
- * a block is handled (pool.md 2.3.7). Its size is bounded; those that lapse first go first. */
+/* The ban list: hashes that a submission is refused for, until they lapse. Lapsed ones are cleared
+ * only when a block is handled. Its size is bounded; those that lapse first go first. */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -30,8 +30,8 @@ static struct ban *oldest(struct pool *p)
     return CONTAINER_OF(list_first(&p->ban_order), struct ban, node);
 }
 
-/* The first of the order that lapses later. Its length may have been changed (dev_set), so a new ban is not
- * always the last to lapse. */
+/* The first of the order that lapses later. Its length may have been changed (dev_set), so a new
+ * ban is not always the last to lapse. */
 static struct list *later_than(struct pool *p, uint64_t until_ms)
 {
     struct list *at = &p->ban_order;

@@ -1,4 +1,4 @@
-/* The fork-aware pool (pool.md 2.4, 3.8, 3.9.3): a mempool beside the queues, which are the view at the best
+/* The fork-aware pool: a mempool beside the queues, which are the view at the best
  * block. A transaction stays in the mempool until it is final; what the view says of it reaches its watchers
  * filtered, because another view might have said otherwise. Views of side forks are not kept: the best one
  * is changed by retracting and enacting.
@@ -57,7 +57,8 @@ static void tell(struct pool *p, const uint8_t tx[32], enum pool_status status, 
         listener_tell(p->listener, tx, status, NULL);
 }
 
-/* `dropped` when no view has it any more: at once when it was in this view only, else with their finality. */
+/* `dropped` when no view has it any more: at once when it was in this view only, else with their
+ * finality. */
 static void limited(struct pool *p, const uint8_t tx[32])
 {
     struct mem_tx *e = mempool_find(p->mempool, tx);
@@ -145,7 +146,7 @@ static void included(struct pool *p, const uint8_t tx[32], const struct block *b
     listener_tell(p->listener, tx, STATUS_IN_BLOCK, b->hash);
 }
 
-/* Not told: a second inBlock is the only sign (pool.md 1.6.10). */
+/* Not told: a second inBlock is the only sign. */
 static void retracted(struct pool *p, const struct block *b)
 {
     for (size_t i = 0; i < b->tx_count; i++) {
@@ -217,7 +218,7 @@ static void finality_reached(struct pool *p, uint64_t number)
     }
 }
 
-/* Only the named one is told; its dependants are futures of the next view, in silence (pool.md 3.8.7). */
+/* Only the named one is told; its dependants are futures of the next view, in silence. */
 static void remove_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32], struct buf *ret_removed)
 {
     struct pool_tx *t = map_get(&p->by_hash, hash);
@@ -231,7 +232,7 @@ static void remove_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[3
         give_up(p, e, STATUS_INVALID, NULL);
 }
 
-/* A nonce that is not right in one view may be right in another (pool.md 3.8.6). */
+/* A nonce that is not right in one view may be right in another. */
 static void report_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32],
                            const struct validity *why)
 {

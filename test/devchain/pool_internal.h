@@ -6,7 +6,8 @@
 
 #include "pool.h"
 
-/* What the two kinds of pool do differently. Every function is called after the queues did their part. */
+/* What the two kinds of pool do differently. Every function is called after the queues did their
+ * part. */
 struct pool_policy {
     void (*init)(struct pool *p);
     void (*done)(struct pool *p);
@@ -15,7 +16,7 @@ struct pool_policy {
     /* The queues' word on a transaction. */
     void (*tell)(struct pool *p, const uint8_t tx[32], enum pool_status status, const uint8_t *hash);
     void (*limited)(struct pool *p, const uint8_t tx[32]); /* it left by the queues' limits */
-    /* falsely: the block holds another one of the same nonce (pool.md 1.6.16). */
+    /* falsely: the block holds another one of the same nonce. */
     void (*included)(struct pool *p, const uint8_t tx[32], const struct block *b, bool falsely);
     void (*retracted)(struct pool *p, const struct block *b);
     void (*maintain)(struct pool *p, uint64_t now_ms, uint64_t best);
@@ -60,7 +61,7 @@ static inline struct tag pool__requires(const struct pool_tx *t)
 }
 
 struct pool_tx *pool__successor(const struct pool *p, const struct pool_tx *t); /* ready one, or NULL */
-/* Validation of a newcomer, and the bans that follow from it (pool.md 2.3.3). */
+/* Validation of a newcomer, and the bans that follow from it. */
 struct pool_result pool__examine(struct pool *p, uint64_t now_ms, struct tx *tx,
                                  struct validity *ret_validity);
 /* Into a queue, then the limits; it may be their victim itself. */

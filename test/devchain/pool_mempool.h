@@ -1,5 +1,5 @@
-/* The fork-aware pool's mempool: every transaction it took and that is neither final nor given up, in or out
- * of the view. Private to the pool's files. */
+/* The fork-aware pool's mempool: every transaction it took and that is neither final nor given up,
+ * in or out of the view. Private to the pool's files. */
 #ifndef DEVCHAIN_POOL_MEMPOOL_H
 #define DEVCHAIN_POOL_MEMPOOL_H
 
@@ -34,8 +34,8 @@ void mempool_remove(struct mempool *m, struct mem_tx *e);
 /* Hashes of all, oldest first: for walks during which entries may go. */
 void mempool_hashes(const struct mempool *m, struct buf *ret_hashes);
 
-/* Is there room for `len` bytes of this priority? ret_victims gets the hashes that must go for it: of
- * strictly lower priority, the lowest first, the oldest of equals first (pool.md 3.5.6). */
+/* Is there room for `len` bytes of this priority? ret_victims gets the hashes that must go for it:
+ * of strictly lower priority, the lowest first, the oldest of equals first. */
 bool mempool_room(const struct mempool *m, size_t count_max, size_t bytes_max, uint64_t priority, size_t len,
                   struct buf *ret_victims);
 

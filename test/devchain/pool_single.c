@@ -1,5 +1,5 @@
-/* The single-state pool: there is nothing beside the queues, and every word of theirs goes to the watchers at
- * once (pool.md 2.3, 3.7, 3.9.1..2). */
+/* The single-state pool: there is nothing beside the queues, and every word of theirs goes to the
+ * watchers at once. */
 #include "base/check.h"
 #include "pool_internal.h"
 
@@ -13,7 +13,7 @@ static struct pool_result submit(struct pool *p, uint64_t now_ms, uint64_t best,
     if (pool_banned(p, tx->hash))
         return (struct pool_result){.kind = POOL_BANNED};
     if (pool_find(p, tx->hash)) {
-        pool_ban(p, now_ms, tx->hash); /* yes, the pooled one's hash: pool.md 2.3.3 */
+        pool_ban(p, now_ms, tx->hash); /* also the pooled one's hash (behaviour.md, line 14) */
         return (struct pool_result){.kind = POOL_ALREADY_IMPORTED};
     }
     struct validity v;

@@ -1,4 +1,4 @@
-/* JSON-RPC envelope: parse, dispatch, answer, and the scripted fates of a request (pool.md 1.1, 7.5, 7.6). */
+/* JSON-RPC envelope: parse, dispatch, answer, and the scripted fates of a request. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,7 +167,8 @@ static struct outcome handle_one(struct call *c, const json_t *request)
     return o;
 }
 
-/* Answers in one array, in order. Scripted fates other than sending are honoured for the batch as a whole. */
+/* Answers in one array, in order. Scripted fates other than sending are honoured for the batch as a
+ * whole. */
 static struct outcome handle_batch(struct app *a, struct conn *conn, const json_t *batch, struct buf *out)
 {
     struct outcome worst = {FATE_SEND, 0};

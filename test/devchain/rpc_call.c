@@ -1,4 +1,4 @@
-/* What method handlers use: parameters in, one answer out (pool.md 1.1.3, 2.1.5, 2.1.6). */
+/* What method handlers use: parameters in, one answer out. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,7 +90,8 @@ const json_t *call_param(const struct call *c, size_t i)
     return json_is_null(v) ? NULL : v;
 }
 
-/* The position is the one in the text of the parameters; ours is approximate, clients must not read it. */
+/* The position is the one in the text of the parameters; ours is approximate, clients must not read
+ * it. */
 static bool bad_param(struct call *c, const char *what)
 {
     char text[160];
@@ -99,7 +100,7 @@ static bool bad_param(struct call *c, const char *what)
     return false;
 }
 
-/* pool.md 2.1.5. Blanks inside are skipped; an odd count makes the first digit a byte of its own. */
+/* Hex bytes. Blanks inside are skipped; an odd count makes the first digit a byte of its own. */
 static bool parse_hex(struct call *c, const char *s, struct buf *out)
 {
     if (s[0] != '0' || s[1] != 'x')

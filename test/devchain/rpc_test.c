@@ -1,5 +1,5 @@
-/* The program from outside: frames, errors, subscriptions, limits and scripted faults over a real socket.
- * Each test is one or more lines of pool.md's section 10. */
+/* The program from outside: frames, errors, subscriptions, limits and scripted faults over a real
+ * socket. Each test is one or more lines of behaviour.md. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -30,7 +30,8 @@ u128 runtime_fee(const struct runtime *rt, const struct tx *tx)
     return add_saturating(runtime_fee_of(rt, tx->len), tx->tip);
 }
 
-/* CheckMortality's implicit part: the birth block's hash as the block under construction would see it. */
+/* CheckMortality's implicit part: the birth block's hash as the block under construction would see
+ * it. */
 static const uint8_t *birth_hash(const struct runtime *rt, const struct tx *tx)
 {
     if (!tx->era_mortal)
@@ -42,8 +43,8 @@ static const uint8_t *birth_hash(const struct runtime *rt, const struct tx *tx)
     return chain_canonical(rt->chain, birth)->hash;
 }
 
-/* The signature over call, extra and implicit parts. A proof once made holds as long as the implicit
- * parts are the same ones, so that blocks and revalidation need not pay for it again. */
+/* The signature over call, extra and implicit parts. A proof once made holds as long as the
+ * implicit parts are the same ones, so that blocks and revalidation need not pay for it again. */
 static bool signature_good(const struct runtime *rt, struct tx *tx, const uint8_t *birth)
 {
     if (tx->proven && tx->proven_spec == rt->version.spec && tx->proven_tx_version == rt->version.tx &&
@@ -82,7 +83,7 @@ static bool is_mandatory(const struct tx *tx)
     return tx->call[0] == PALLET_TIMESTAMP;
 }
 
-/* pool.md 3.4.2, class Normal. */
+/* behaviour.md, line 22; class Normal. */
 static uint64_t priority_of(const struct runtime *rt, const struct tx *tx)
 {
     uint64_t time_slots = rt->block_ref_time_max / (tx->ref_time ? tx->ref_time : 1);
@@ -99,7 +100,8 @@ static uint64_t priority_of(const struct runtime *rt, const struct tx *tx)
     return p > UINT64_MAX ? UINT64_MAX : (uint64_t)p;
 }
 
-/* Everything up to and including the fee check, in the order of pool.md 6.3..6.7. The nonce may be ahead. */
+/* Everything up to and including the fee check, in the order of behaviour.md, line 38. The nonce
+ * may be ahead. */
 static struct validity check(const struct runtime *rt, struct tx *tx, const struct account **ret_account)
 {
     if (!tx->call)

@@ -1,5 +1,5 @@
-/* The rules of devchain's runtime: validity of a transaction, dispatch with its events, fees. Pure over
- * the chain's state. Follows pool.md sections 4 and 6 (order of checks, nonce, mortality, priority). */
+/* The rules of devchain's runtime: validity of a transaction, dispatch with its events, fees. Pure
+ * over the chain's state. */
 #ifndef DEVCHAIN_RUNTIME_H
 #define DEVCHAIN_RUNTIME_H
 
@@ -89,8 +89,8 @@ struct exec {
 void exec_init(struct exec *x, struct runtime *rt, uint64_t timestamp_ms);
 void exec_done(struct exec *x);
 
-/* Apply one transaction. Not VALIDITY_OK: nothing happened (INVALID_EXHAUSTS_RESOURCES: the block is full).
- * OK: it is in the block, *ret_error tells the dispatch outcome. */
+/* Apply one transaction. Not VALIDITY_OK: nothing happened (INVALID_EXHAUSTS_RESOURCES: the block
+ * is full). OK: it is in the block, *ret_error tells the dispatch outcome. */
 struct validity exec_apply(struct exec *x, struct tx *tx, struct dispatch_error *ret_error);
 /* The same, taken back at once (system_dryRun). */
 struct validity exec_dry_run(struct runtime *rt, struct tx *tx, struct dispatch_error *ret_error);

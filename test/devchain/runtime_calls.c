@@ -1,5 +1,5 @@
-/* Dispatch: what the calls of devchain's pallets do. The bytes were checked when the transaction was decoded.
- */
+/* Dispatch: what the calls of devchain's pallets do. The bytes were checked when the transaction
+ * was decoded. */
 #include <string.h>
 
 #include "base/check.h"
@@ -33,7 +33,7 @@ static void account_event(struct exec *x, uint8_t pallet, uint8_t variant, const
     buf_done(&b);
 }
 
-/* Below the existential deposit an account is reaped: its record goes, and its nonce with it (pool.md 4.7).
+/* Below the existential deposit an account is reaped: its record goes, and its nonce with it.
  */
 static void set_free(struct exec *x, struct account *a, u128 amount)
 {
@@ -131,8 +131,8 @@ static void skip_rest(struct scale_in *in, uint32_t count)
         tx_skip_call(in, 0, &weight);
 }
 
-/* batch stops at the first failure and keeps what went before; batch_all fails as a whole; force_batch goes
- * on. */
+/* batch stops at the first failure and keeps what went before; batch_all fails as a whole;
+ * force_batch goes on. */
 static struct dispatch_error do_batch(struct exec *x, const uint8_t *origin, struct scale_in *in,
                                       unsigned call)
 {

@@ -1,5 +1,6 @@
-/* The libwebsockets side; see server.h. Its pitfalls that were met are in the comments where they matter. The
- * context is destroyed in two calls with rounds of the loop in between: the first closes its handles. */
+/* The libwebsockets side; see server.h. Its pitfalls that were met are in the comments where they
+ * matter. The context is destroyed in two calls with rounds of the loop in between: the first
+ * closes its handles. */
 #include "server.h"
 
 #include <libwebsockets.h>
@@ -254,7 +255,7 @@ static void session_done(struct session *ss)
     ss->body = NULL;
 }
 
-/* A body is answered when it is complete; GET /health is a proxy of system_health (pool.md 7.16). */
+/* A body is answered when it is complete; GET /health is a proxy of system_health. */
 static int http_request(struct lws *wsi, struct session *ss, const char *path)
 {
     session_done(ss);
@@ -289,7 +290,8 @@ static int http_complete(struct server *s, struct lws *wsi, struct session *ss)
     return sent ? http_answer(wsi, ss, 200) : -1;
 }
 
-/* Bytes must have LWS_PRE of room in front only for WebSocket; a large body is buffered by lws itself. */
+/* Bytes must have LWS_PRE of room in front only for WebSocket; a large body is buffered by lws
+ * itself. */
 static int http_write(struct lws *wsi, struct session *ss)
 {
     if (!ss->body)
@@ -308,7 +310,7 @@ static bool full(const struct server *s)
     return s->conn_count >= s->app->options.connections_max;
 }
 
-/* pool.md 7.1. Written by hand: lws_return_http_status would send HTML. */
+/* The 101st connection. Written by hand: lws_return_http_status would send HTML. */
 static int refuse_full(struct lws *wsi)
 {
     static const char ANSWER[] =

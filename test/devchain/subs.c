@@ -84,8 +84,8 @@ static void put_notification(struct buf *b, const struct sub *s, const void *res
     buf_puts(b, "}}");
 }
 
-/* pool.md 7.9, 7.10: the connection holds 64 messages, a subscription so many more, then it dies in silence.
- */
+/* The connection holds 64 messages and a subscription `subscription_buffer` more; then the
+ * subscription ends silently. */
 static bool reader_too_slow(struct sub *s)
 {
     uint32_t limit = s->app->options.subscription_buffer;
@@ -190,7 +190,7 @@ static void put_status(struct buf *b, bool chopsticks, enum pool_status status, 
     buf_put_u8(b, '}');
 }
 
-/* After a final status the subscription is gone without a closing frame (pool.md 1.3.8). */
+/* After a final status the subscription is gone without a closing frame. */
 static void end_sub(struct sub *s)
 {
     if (s->held)
@@ -214,7 +214,7 @@ void subs_on_status(void *arg, struct watch *w, enum pool_status status, const u
     if (action == ACTION_DELAY)
         tell_later(s, &b, final, r->delay_ms);
     else if (action == ACTION_END)
-        s->muted = true; /* the client hears no more, as in pool.md 7.10 */
+        s->muted = true; /* the client receives nothing more (behaviour.md, line 43) */
     else if (action != ACTION_OMIT)
         sub_notify(s, b.data, b.len);
     buf_done(&b);

@@ -1,5 +1,5 @@
-/* A decoded extrinsic of devchain's own runtime (format v4). Immutable and shared by pool, blocks and
- * statistics through a reference count. */
+/* A decoded extrinsic of devchain's own runtime (format v4). Immutable and shared by pool, blocks
+ * and statistics through a reference count. */
 #ifndef DEVCHAIN_TX_H
 #define DEVCHAIN_TX_H
 
@@ -62,8 +62,8 @@ struct tx {
 
 enum tx_decode { TX_DECODE_OK, TX_DECODE_BAD_FRAME, TX_DECODE_BAD_BODY };
 
-/* Decode bytes; whatever follows the length-prefixed part is ignored (pool.md 2.1.3). BAD_FRAME: the length
- * prefix does not fit, nothing is returned. BAD_BODY: the runtime could not decode it; *ret_tx then holds
+/* Decode bytes; whatever follows the length-prefixed part is ignored. BAD_FRAME: the length prefix
+ * does not fit, nothing is returned. BAD_BODY: the runtime could not decode it; *ret_tx then holds
  * bytes and hash only, so that the pool can ban it. */
 enum tx_decode tx_decode(const uint8_t *bytes, size_t len, struct tx **ret_tx);
 struct tx *tx_ref(struct tx *tx);
@@ -76,10 +76,12 @@ uint64_t tx_era_death(const struct tx *tx, uint64_t current); /* UINT64_MAX: imm
 /* An inherent of our own: Timestamp.set. */
 struct tx *tx_timestamp(uint64_t now_ms);
 
-/* Move `in` over one call, nested ones included. false: it does not decode. *weight gets its weight added. */
+/* Move `in` over one call, nested ones included. false: it does not decode. *weight gets its weight
+ * added. */
 bool tx_skip_call(struct scale_in *in, unsigned depth, uint64_t *weight);
 
-/* MultiAddress into a 32-byte id. false: bad bytes, or (with in->bad unset) a form that no lookup knows. */
+/* MultiAddress into a 32-byte id. false: bad bytes, or (with in->bad unset) a form that no lookup
+ * knows. */
 bool tx_get_address(struct scale_in *in, uint8_t ret_id[32]);
 
 #endif

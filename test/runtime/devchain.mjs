@@ -1,7 +1,7 @@
 // devchain.mjs URL KIND: what @polkadot/api, a client that shares no code with devchain, sees of it. KIND is the pool that
 // the node was started with: single-state or fork-aware. Writes a JSON report:
 //   kind, api, metadata  what was tested with what
-//   lines                {"21": 5, ...}: for each line of facts/pool.md, section 10, how many assertions held
+//   lines                {"21": 5, ...}: for each line of test/devchain/behaviour.md, how many assertions held
 //   problems             assertions that did not hold, each named by its line; empty when all is well
 //   seconds              of all plays together
 // Blocks and finality come by command only; every play has an account of its own and leaves an empty pool behind. The node

@@ -1,5 +1,5 @@
 // The plays of devchain.mjs about the pool: what a watched transaction hears, what is refused, which bytes are banned.
-// Each takes the World of devchain.mjs; the numbers are the lines of facts/pool.md, section 10.
+// Each takes the World of devchain.mjs; the numbers are the lines of test/devchain/behaviour.md.
 const DEV = 10n ** 12n;
 const FUTURE_BYTES = 60000; // test_devchain_api.py starts the node with these limits
 const READY_BYTES = 1000000;

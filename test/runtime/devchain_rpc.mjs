@@ -1,5 +1,5 @@
 // The plays of devchain.mjs about JSON-RPC: submission and watching, heads, nonces, refusals of the server itself. Each
-// takes the World of devchain.mjs; the numbers are the lines of facts/pool.md, section 10, and "api" is what no line says:
+// takes the World of devchain.mjs; the numbers are the lines of test/devchain/behaviour.md, and "api" is what no line says:
 // that @polkadot/api finds a chain here that it can work with.
 import { HttpProvider, WsProvider } from '@polkadot/api';
 import { hexToU8a } from '@polkadot/util';

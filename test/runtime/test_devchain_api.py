@@ -1,5 +1,5 @@
-"""devchain, checked by a client that is not ours: @polkadot/api and its keyring (devchain.mjs) play most lines of
-facts/pool.md, section 10, against a node of either pool. test/devchain/README.md has the table of the lines."""
+"""devchain, checked by an independent client: @polkadot/api and its keyring (devchain.mjs) check most lines of
+test/devchain/behaviour.md against a node with either pool."""
 import unittest
 
 from harness import proc
