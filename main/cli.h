@@ -10,6 +10,8 @@
 #include "relay/service.h"
 #include "store/conn.h"
 
+struct arguments; /* command.h */
+
 /* EXIT_LATE, EXIT_ELSE: wait only; it ended, but not as was waited for. */
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LATE = 3, EXIT_ELSE = 4 };
 
@@ -32,10 +34,6 @@ int cmd_keys(int argc, char **argv);
 int cmd_drain(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 
-/* Options that every command takes: --config, --database, --endpoint, --name, --control, --log-level. Use as
- * an argp child with a struct config_flags as input. */
-extern const struct argp cli_common_argp;
-
 int cli_fail(const struct err *err); /* "txrelay: text" on stderr; EXIT_FAILED */
 int cli_load(const struct config_flags *flags, bool need_database,
              struct config *ret);      /* 0, or an exit code (told) */
@@ -44,12 +42,19 @@ const char *cli_sql(const char *file); /* text of main/sql/<file> */
 /* Run one statement and print or inspect the result in `row`; 0 or an error. Blocks on a loop of its own. */
 int cli_query(const char *dsn, const char *sql, int nparams, const struct conn_param *params,
               void (*rows)(void *arg, const struct conn_result *r), void *arg, struct err *err);
+/* The same with a statement of main/sql against the configuration's database; frees the configuration and
+ * returns an exit code. */
+int cli_run_sql(struct config *config, const char *file, int nparams, const struct conn_param *params,
+                void (*rows)(void *arg, const struct conn_result *r), void *arg);
+/* The same about the transaction that the first word names; without a row: "there is no <what> <id>", and
+ * EXIT_FAILED. `rows` gets the arguments. */
+int cli_run_found(struct arguments *a, struct config *config, const char *file,
+                  void (*rows)(void *arg, const struct conn_result *r), const char *what);
 /* One JSON line to a relay's control endpoint, its answer line to the callback. */
 int cli_control(const char *address, const char *line, void (*answer)(void *arg, const char *line), void *arg,
                 struct err *err);
 
-bool cli_is_number(const char *text, bool negative); /* digits, and a sign where that is allowed */
-struct conn_param cli_text(const char *text);        /* NULL: SQL NULL */
+struct conn_param cli_text(const char *text); /* NULL: SQL NULL */
 
 /* Hand the chain's metadata to `use`, which returns the exit code: from the file, or (NULL) from a node of
  * the configuration. */
@@ -70,6 +75,7 @@ void cli_service_config_done(struct service_config *c);
 /* A table of a result on stdout, or JSON lines. */
 void cli_print_table(const struct conn_result *r);
 void cli_print_json(const struct conn_result *r);
+void cli_print_rows(void *arg, const struct conn_result *r);  /* arg: struct arguments; one of the two */
 void cli_print_value(void *arg, const struct conn_result *r); /* the first cell */
 
 #endif

@@ -1,5 +1,4 @@
 /* txrelay check: explain the configuration and connect to everything it names. */
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "chain/extrinsic.h"
 #include "chain/node.h"
 #include "cli.h"
+#include "command.h"
 #include "schema/schema.h"
 
 enum { NODE_TIMEOUT_MS = 10000 };
@@ -233,16 +233,16 @@ static void check_keys(const struct service_config *c)
 
 int cmd_check(int argc, char **argv)
 {
-    struct argp argp = cli_common_argp; /* no options of its own */
-    argp.doc = "Explain every value of the configuration and try every connection.";
-    struct config_flags flags = {0};
+    static const struct command command = {
+        .doc = "Explain every value of the configuration and try every connection."};
+    struct arguments a = {0};
     struct config config;
     struct service_config service;
     struct err err = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &flags);
-    if (!flags.log_level)
-        flags.log_level = "error";
-    int rc = cli_load(&flags, false, &config);
+    command_parse(&command, argc, argv, &a);
+    if (!a.flags.log_level)
+        a.flags.log_level = "error";
+    int rc = cli_load(&a.flags, false, &config);
     if (rc)
         return rc;
     explain(&config);

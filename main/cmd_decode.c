@@ -1,5 +1,4 @@
 /* txrelay decode: a call's or an extrinsic's bytes as JSON. */
-#include <argp.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,41 +8,32 @@
 #include "chain/codec.h"
 #include "chain/extrinsic.h"
 #include "cli.h"
+#include "command.h"
 
 enum form { FORM_ANY, FORM_CALL, FORM_EXTRINSIC };
 enum { OPT_CALL = 1000, OPT_EXTRINSIC, OPT_PLAIN, OPT_JSON };
 
 struct args {
-    struct config_flags flags;
-    const char *text, *metadata;
+    struct arguments base;
     enum form form;
     bool plain, line;
     struct buf bytes;
 };
 
 static const struct argp_option options[] = {
-    {"node", 'N', "URL[,URL]", 0, "the chain's node: the same as --endpoint", 0},
-    {"metadata", 'm', "FILE", 0,
-     "the chain's metadata instead of a node: SCALE, 0x, or a node's answer in JSON", 0},
+    COMMAND_OPTIONS_METADATA,
     {"call", OPT_CALL, NULL, 0, "the bytes are a call", 0},
     {"extrinsic", OPT_EXTRINSIC, NULL, 0, "the bytes are an extrinsic (default: what fits, this first)", 0},
     {"plain", OPT_PLAIN, NULL, 0, "accounts and all bytes as 0x, calls as {\"Pallet\": {\"call\": ..}}", 0},
     {"json", OPT_JSON, NULL, 0, "on one line, for programs", 0},
     {0}};
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t option(struct arguments *base, int key, char *arg, struct argp_state *state)
 {
-    struct args *a = state->input;
+    struct args *a = (struct args *)base;
+    (void)arg;
+    (void)state;
     switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->flags;
-        return 0;
-    case 'N':
-        a->flags.endpoint = arg;
-        return 0;
-    case 'm':
-        a->metadata = arg;
-        return 0;
     case OPT_CALL:
     case OPT_EXTRINSIC:
         a->form = key == OPT_CALL ? FORM_CALL : FORM_EXTRINSIC;
@@ -54,15 +44,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case OPT_JSON:
         a->line = true;
         return 0;
-    case ARGP_KEY_ARG:
-        if (a->text)
-            argp_error(state, "too many arguments: '%s'", arg);
-        a->text = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (!a->text)
-            argp_error(state, "the bytes are missing: 0x and hexadecimal digits, or - for standard input");
-        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -71,7 +52,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static int read_bytes(struct args *a, struct err *err)
 {
     struct buf input = {0};
-    const char *text = a->text;
+    const char *text = a->base.word[0];
     int rc = 0;
     if (strcmp(text, "-") == 0) {
         rc = cli_read(stdin, "standard input", &input, err);
@@ -140,22 +121,23 @@ static int use(void *arg, const struct metadata *md)
 
 int cmd_decode(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
-    static const struct argp argp = {.options = options,
-                                     .parser = parse,
-                                     .children = children,
-                                     .args_doc = "0x..|-",
-                                     .doc =
-                                         "Show a call or a whole extrinsic as JSON, by the chain's metadata. "
-                                         "txrelay encode makes the same bytes of a call's JSON."};
+    static const struct command command = {
+        .options = options,
+        .option = option,
+        .words_min = 1,
+        .words_max = 1,
+        .missing = "the bytes are missing: 0x and hexadecimal digits, or - for standard input",
+        .args_doc = "0x..|-",
+        .doc = "Show a call or a whole extrinsic as JSON, by the chain's metadata. txrelay encode makes the "
+               "same "
+               "bytes of a call's JSON."};
     struct args a = {0};
     struct config config;
     struct err err = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &a);
-    int rc = cli_load(&a.flags, false, &config);
+    int rc = command_start(&command, argc, argv, &a.base, false, &config);
     if (rc)
         return rc;
-    rc = read_bytes(&a, &err) ? cli_fail(&err) : cli_with_metadata(a.metadata, &config, use, &a);
+    rc = read_bytes(&a, &err) ? cli_fail(&err) : cli_with_metadata(a.base.metadata, &config, use, &a);
     buf_done(&a.bytes);
     config_done(&config);
     return rc;

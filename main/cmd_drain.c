@@ -1,29 +1,23 @@
 /* txrelay drain: a relay admits no more, lets what it has settle, gives every account up and ends; the others
  * lead at once. The same as SIGTERM, from wherever its control endpoint is reached. */
-#include <argp.h>
 #include <jansson.h>
 #include <stdio.h>
 
 #include "cli.h"
+#include "command.h"
 
-struct args {
-    struct config_flags flags;
+struct drain {
+    struct arguments args;
     const char *to;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t option(struct arguments *a, int key, char *arg, struct argp_state *state)
 {
-    struct args *a = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->flags;
-        return 0;
-    case 't':
-        a->to = arg;
-        return 0;
-    default:
+    (void)state;
+    if (key != 't')
         return ARGP_ERR_UNKNOWN;
-    }
+    ((struct drain *)a)->to = arg;
+    return 0;
 }
 
 static void print_answer(void *arg, const char *line)
@@ -44,17 +38,13 @@ int cmd_drain(int argc, char **argv)
     static const struct argp_option options[] = {
         {"to", 't', "ADDRESS", 0, "control endpoint of the relay (default: the one in the configuration)", 0},
         {0}};
-    static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
-    static const struct argp argp = {.options = options,
-                                     .parser = parse,
-                                     .children = children,
-                                     .doc = "Let a relay give its accounts up in good order, and end."};
-    struct args a = {0};
+    static const struct command command = {
+        .options = options, .option = option, .doc = "Make a relay hand its accounts over, and end."};
+    struct drain a = {0};
     struct config config;
     struct err err = {0};
     bool refused = true;
-    argp_parse(&argp, argc, argv, 0, NULL, &a);
-    int rc = cli_load(&a.flags, false, &config);
+    int rc = command_start(&command, argc, argv, &a.args, false, &config);
     if (rc)
         return rc;
     const char *to = a.to ? a.to : config.file->control;

@@ -1,5 +1,4 @@
 /* txrelay encode: a call's bytes from its pallet, its name and JSON arguments. */
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,42 +7,31 @@
 #include "base/hex.h"
 #include "chain/codec.h"
 #include "cli.h"
+#include "command.h"
 
 enum { WORDS_MAX = 3 };
 
 struct args {
-    struct config_flags flags;
-    const char *word[WORDS_MAX];
-    int words;
-    const char *metadata, *sql, *enqueue;
+    struct arguments base;
+    const char *sql, *enqueue;
     bool list;
     struct config config;
     struct buf input; /* standard input, for "-" */
 };
 
 static const struct argp_option options[] = {
-    {"node", 'N', "URL[,URL]", 0, "the chain's node: the same as --endpoint", 0},
-    {"metadata", 'm', "FILE", 0,
-     "the chain's metadata instead of a node: SCALE, 0x, or a node's answer in JSON", 0},
+    COMMAND_OPTIONS_METADATA,
     {"list", 'L', NULL, 0, "what can be called: pallets, the calls of PALLET, or CALL with all of its types",
      0},
     {"sql", 's', "ACCOUNT", 0, "print the SELECT that enqueues it", 0},
     {"enqueue", 'q', "ACCOUNT", 0, "enqueue it at once; prints its id", 0},
     {0}};
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t option(struct arguments *base, int key, char *arg, struct argp_state *state)
 {
-    struct args *a = state->input;
+    struct args *a = (struct args *)base;
+    (void)state;
     switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->flags;
-        return 0;
-    case 'N':
-        a->flags.endpoint = arg;
-        return 0;
-    case 'm':
-        a->metadata = arg;
-        return 0;
     case 'L':
         a->list = true;
         return 0;
@@ -53,48 +41,46 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'q':
         a->enqueue = arg;
         return 0;
-    case ARGP_KEY_ARG:
-        if (a->words == WORDS_MAX)
-            argp_error(state, "too many arguments: '%s'", arg);
-        a->word[a->words++] = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (!a->words && !a->list)
-            argp_error(state, "a pallet and a call are wanted, or --list");
-        if (a->list + (a->sql != NULL) + (a->enqueue != NULL) > 1)
-            argp_error(state, "only one of --list, --sql and --enqueue");
-        if (a->list && a->words > 2)
-            argp_error(state, "--list takes a pallet and a call: '%s' is too much", a->word[2]);
-        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
+static void complete(struct arguments *base, struct argp_state *state)
+{
+    const struct args *a = (const struct args *)base;
+    if (!base->words && !a->list)
+        argp_error(state, "a pallet and a call are wanted, or --list");
+    if (a->list + (a->sql != NULL) + (a->enqueue != NULL) > 1)
+        argp_error(state, "only one of --list, --sql and --enqueue");
+    if (a->list && base->words > 2)
+        argp_error(state, "--list takes a pallet and a call: '%s' is too much", base->word[2]);
+}
+
 /* "Pallet.call" stands for two words. */
 static void split_dotted(struct args *a, struct buf *pallet)
 {
-    const char *dot = a->words && *a->word[0] != '{' ? strchr(a->word[0], '.') : NULL;
-    if (!dot || a->words == WORDS_MAX)
+    const char *dot = a->base.words && *a->base.word[0] != '{' ? strchr(a->base.word[0], '.') : NULL;
+    if (!dot || a->base.words == WORDS_MAX)
         return;
-    a->word[2] = a->word[1];
-    a->word[1] = dot + 1;
-    buf_put(pallet, a->word[0], (size_t)(dot - a->word[0]));
-    a->word[0] = buf_str(pallet);
-    a->words++;
+    a->base.word[2] = a->base.word[1];
+    a->base.word[1] = dot + 1;
+    buf_put(pallet, a->base.word[0], (size_t)(dot - a->base.word[0]));
+    a->base.word[0] = buf_str(pallet);
+    a->base.words++;
 }
 
 /* "-" is standard input. */
 static int read_input(struct args *a, struct err *err)
 {
-    for (int i = 0; i < a->words; i++) {
-        if (strcmp(a->word[i], "-") != 0)
+    for (int i = 0; i < a->base.words; i++) {
+        if (strcmp(a->base.word[i], "-") != 0)
             continue;
         int rc = cli_read(stdin, "standard input", &a->input, err);
         if (rc)
             return rc;
-        a->word[i] = buf_str(&a->input);
-        if (strlen(a->word[i]) != a->input.len)
+        a->base.word[i] = buf_str(&a->input);
+        if (strlen(a->base.word[i]) != a->input.len)
             return err_set(err, ERR_ARGUMENT, "standard input: there is a zero byte in it");
         return 0;
     }
@@ -103,15 +89,15 @@ static int read_input(struct args *a, struct err *err)
 
 static int encode(const struct args *a, const struct metadata *md, struct buf *out, struct err *err)
 {
-    if (a->words == 1 && a->word[0][strspn(a->word[0], " \t\r\n")] == '{')
-        return codec_from_json(md, metadata_type_call(md), a->word[0], out, err);
-    if (a->words == 1)
+    if (a->base.words == 1 && a->base.word[0][strspn(a->base.word[0], " \t\r\n")] == '{')
+        return codec_from_json(md, metadata_type_call(md), a->base.word[0], out, err);
+    if (a->base.words == 1)
         return err_set(err, ERR_ARGUMENT,
-                       "%.60s: which call? txrelay encode --list %.60s says which there are", a->word[0],
-                       a->word[0]);
+                       "%.60s: which call? txrelay encode --list %.60s says which there are", a->base.word[0],
+                       a->base.word[0]);
     struct buf name = {0};
-    buf_printf(&name, "%s.%s", a->word[0], a->word[1]);
-    int rc = codec_call_from_json(md, buf_str(&name), a->word[2] ? a->word[2] : "{}", out, err);
+    buf_printf(&name, "%s.%s", a->base.word[0], a->base.word[1]);
+    int rc = codec_call_from_json(md, buf_str(&name), a->base.word[2] ? a->base.word[2] : "{}", out, err);
     buf_done(&name);
     return rc;
 }
@@ -155,7 +141,8 @@ static int use(void *arg, const struct metadata *md)
     const struct args *a = arg;
     struct buf out = {0};
     struct err err = {0};
-    int rc = a->list ? codec_list_calls(md, a->word[0], a->word[1], &out, &err) : encode(a, md, &out, &err);
+    int rc = a->list ? codec_list_calls(md, a->base.word[0], a->base.word[1], &out, &err)
+                     : encode(a, md, &out, &err);
     if (rc)
         rc = cli_fail(&err);
     else if (a->list)
@@ -170,11 +157,11 @@ static int use(void *arg, const struct metadata *md)
 
 int cmd_encode(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
-    static const struct argp argp = {
+    static const struct command command = {
         .options = options,
-        .parser = parse,
-        .children = children,
+        .option = option,
+        .complete = complete,
+        .words_max = WORDS_MAX,
         .args_doc =
             "PALLET CALL [ARGUMENTS]\n--list [PALLET [CALL]]\n'{\"pallet\": .., \"call\": .., \"args\": ..}'",
         .doc = "Make a call's bytes by the chain's metadata. ARGUMENTS is a JSON object by names or array by "
@@ -185,12 +172,12 @@ int cmd_encode(int argc, char **argv)
     struct args a = {0};
     struct buf pallet = {0};
     struct err err = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &a);
-    int rc = cli_load(&a.flags, a.enqueue != NULL, &a.config);
+    command_parse(&command, argc, argv, &a.base);
+    int rc = cli_load(&a.base.flags, a.enqueue != NULL, &a.config);
     if (rc)
         return rc;
     split_dotted(&a, &pallet);
-    rc = read_input(&a, &err) ? cli_fail(&err) : cli_with_metadata(a.metadata, &a.config, use, &a);
+    rc = read_input(&a, &err) ? cli_fail(&err) : cli_with_metadata(a.base.metadata, &a.config, use, &a);
     config_done(&a.config);
     buf_done(&a.input);
     buf_done(&pallet);

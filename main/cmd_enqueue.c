@@ -1,5 +1,4 @@
 /* txrelay enqueue: into the outbox by SQL, or to a relay's control endpoint as JSON. */
-#include <argp.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include "base/check.h"
 #include "base/hex.h"
 #include "cli.h"
+#include "command.h"
 
 /* The options that the transaction carries: their names are those of the SQL function's arguments, and of the
  * fields in JSON. */
@@ -60,7 +60,7 @@ static const struct argp_option options[] = {
     {0}};
 
 struct args {
-    struct config_flags flags;
+    struct arguments base;
     const char *account, *call, *to;
     const char *opt[OPT_COUNT];
 };
@@ -76,31 +76,20 @@ static enum send_option option_of(int key)
     return key >= KEY_BASE && key < KEY_BASE + OPT_COUNT ? (enum send_option)(key - KEY_BASE) : OPT_COUNT;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t option(struct arguments *base, int key, char *arg, struct argp_state *state)
 {
-    struct args *a = state->input;
+    struct args *a = (struct args *)base;
     enum send_option opt = option_of(key);
-    if (opt < OPT_COUNT) {
-        if (table[opt].number && !cli_is_number(arg, opt == OPT_PRIORITY))
-            argp_error(state, "%s is '%s'; it must be a whole number", table[opt].flag, arg);
-        a->opt[opt] = arg;
-        return 0;
-    }
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->flags;
-        return 0;
-    case 't':
+    if (key == 't') {
         a->to = arg;
         return 0;
-    case ARGP_KEY_ARG:
-        if (a->call)
-            argp_error(state, "too many arguments: '%s'", arg);
-        *(a->account ? &a->call : &a->account) = arg;
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
     }
+    if (opt == OPT_COUNT)
+        return ARGP_ERR_UNKNOWN;
+    if (table[opt].number && !command_is_number(arg, opt == OPT_PRIORITY))
+        argp_error(state, "%s is '%s'; it must be a whole number", table[opt].flag, arg);
+    a->opt[opt] = arg;
+    return 0;
 }
 
 /* ---- to a relay ---- */
@@ -197,22 +186,21 @@ static int read_call(struct args *a, struct buf *input, struct err *err)
 
 int cmd_enqueue(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
-    static const struct argp argp = {.options = options,
-                                     .parser = parse,
-                                     .children = children,
-                                     .args_doc = "ACCOUNT CALL",
-                                     .doc = "Enqueue one call (hexadecimal SCALE bytes) for an account; "
-                                            "prints its id. '-' reads the call from "
-                                            "standard input."};
+    static const struct command command = {.options = options,
+                                           .option = option,
+                                           .words_min = 2,
+                                           .words_max = 2,
+                                           .missing = "the account and the call are wanted",
+                                           .args_doc = "ACCOUNT CALL",
+                                           .doc = "Enqueue one call (hexadecimal SCALE bytes) for an "
+                                                  "account; prints its id. '-' reads the call from "
+                                                  "standard input."};
     struct args a = {0};
     struct config config;
-    argp_parse(&argp, argc, argv, 0, NULL, &a);
-    if (!a.call) {
-        fprintf(stderr, "%s: an argument is missing; --help says which\n", argv[0]);
-        return EXIT_USAGE;
-    }
-    int rc = cli_load(&a.flags, !a.to, &config);
+    command_parse(&command, argc, argv, &a.base);
+    a.account = a.base.word[0];
+    a.call = a.base.word[1];
+    int rc = cli_load(&a.base.flags, !a.to, &config);
     if (rc)
         return rc;
     struct buf call = {0}, input = {0};

@@ -1,36 +1,26 @@
 /* txrelay keys: make a key file, or show the public side of one. */
-#include <argp.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/hex.h"
 #include "cli.h"
+#include "command.h"
 
 struct args {
-    const char *verb, *path, *scheme, *prefix;
+    struct arguments base;
+    const char *scheme, *prefix;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t option(struct arguments *base, int key, char *arg, struct argp_state *state)
 {
-    struct args *a = state->input;
+    struct args *a = (struct args *)base;
+    (void)state;
     switch (key) {
     case 's':
         a->scheme = arg;
         return 0;
     case 'p':
         a->prefix = arg;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (a->path)
-            argp_error(state, "too many arguments: '%s'", arg);
-        if (a->verb)
-            a->path = arg;
-        else
-            a->verb = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (!a->path)
-            argp_error(state, "keys needs a verb and a file");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -66,17 +56,23 @@ int cmd_keys(int argc, char **argv)
         {"scheme", 's', "NAME", 0, "sr25519 (default), ed25519, ecdsa or ethereum", 0},
         {"prefix", 'p', "N", 0, "SS58 prefix of the address shown (default 42)", 0},
         {0}};
-    static const struct argp argp = {.options = options,
-                                     .parser = parse,
-                                     .args_doc = "new|show FILE",
-                                     .doc = "new: write a fresh random key into FILE (mode 0600, must not "
-                                            "exist). show: print the public key and the "
-                                            "address of the key in FILE. The secret is never printed."};
+    static const struct command command = {.options = options,
+                                           .option = option,
+                                           .words_min = 2,
+                                           .words_max = 2,
+                                           .missing = "keys needs a verb and a file",
+                                           .args_doc = "new|show FILE",
+                                           .doc =
+                                               "new: write a fresh random key into FILE (mode 0600, must not "
+                                               "exist). show: print the public key and "
+                                               "the address of the key in FILE. The secret is never printed.",
+                                           .local = true};
     struct args a = {.scheme = "sr25519", .prefix = "42"};
     struct err err = {0};
     enum key_scheme scheme;
     unsigned prefix;
-    argp_parse(&argp, argc, argv, 0, NULL, &a);
+    command_parse(&command, argc, argv, &a.base);
+    const char *verb = a.base.word[0], *path = a.base.word[1];
     if (!key_scheme_parse(a.scheme, &scheme)) {
         fprintf(stderr, "txrelay: scheme '%s' is not one of: sr25519, ed25519, ecdsa, ethereum\n", a.scheme);
         return EXIT_USAGE;
@@ -85,10 +81,10 @@ int cmd_keys(int argc, char **argv)
         fprintf(stderr, "txrelay: prefix '%s' is not in 0..16383\n", a.prefix);
         return EXIT_USAGE;
     }
-    if (!strcmp(a.verb, "new") && key_file_new(a.path, &err))
+    if (!strcmp(verb, "new") && key_file_new(path, &err))
         return cli_fail(&err);
-    if (!strcmp(a.verb, "new") || !strcmp(a.verb, "show"))
-        return show(a.path, scheme, prefix);
-    fprintf(stderr, "txrelay: keys knows 'new' and 'show', not '%s'\n", a.verb);
+    if (!strcmp(verb, "new") || !strcmp(verb, "show"))
+        return show(path, scheme, prefix);
+    fprintf(stderr, "txrelay: keys knows 'new' and 'show', not '%s'\n", verb);
     return EXIT_USAGE;
 }

@@ -1,6 +1,5 @@
 /* txrelay policy: how a relay treats an account's transactions, as key=value. Which keys there are and what
  * they may be is for the database to say (txrelay.account_policy). */
-#include <argp.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,12 +7,11 @@
 
 #include "base/check.h"
 #include "cli.h"
+#include "command.h"
 
-struct args {
-    struct config_flags flags;
-    const char *account;
+struct policy_args {
+    struct arguments args;
     json_t *policy; /* NULL: read it */
-    bool json;
 };
 
 /* 12 -> 12; a number too long for JSON's readers, and any other text -> "..."; nothing -> null. */
@@ -22,12 +20,12 @@ static json_t *value_of(const char *text)
     enum { EXACT_DIGITS = 15 };
     if (!*text)
         return json_null();
-    if (cli_is_number(text, false) && strlen(text) <= EXACT_DIGITS)
+    if (command_is_number(text, false) && strlen(text) <= EXACT_DIGITS)
         return json_integer(strtoll(text, NULL, 10));
     return json_string(text);
 }
 
-static void add(struct args *a, struct argp_state *state, const char *pair)
+static void add(struct policy_args *a, struct argp_state *state, const char *pair)
 {
     const char *equals = strchr(pair, '=');
     if (!equals || equals == pair)
@@ -42,30 +40,15 @@ static void add(struct args *a, struct argp_state *state, const char *pair)
     free(key);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static void complete(struct arguments *args, struct argp_state *state)
 {
-    struct args *a = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->flags;
-        return 0;
-    case 'j':
-        a->json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (a->account)
-            add(a, state, arg);
-        else
-            a->account = arg;
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+    for (int i = 1; i < args->words; i++)
+        add((struct policy_args *)args, state, args->word[i]);
 }
 
 static void print_policy(void *arg, const struct conn_result *r)
 {
-    const struct args *a = arg;
+    const struct arguments *a = arg;
     int len;
     const char *text =
         conn_result_rows(r) && !conn_result_is_null(r, 0, 0) ? conn_result_get(r, 0, 0, &len) : "{}";
@@ -88,33 +71,26 @@ static void print_policy(void *arg, const struct conn_result *r)
 int cmd_policy(int argc, char **argv)
 {
     static const struct argp_option options[] = {{"json", 'j', NULL, 0, "one JSON object", 0}, {0}};
-    static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
-    static const struct argp argp = {
+    static const struct command command = {
         .options = options,
-        .parser = parse,
-        .children = children,
+        .complete = complete,
+        .words_min = 1,
+        .words_max = COMMAND_WORDS_MAX,
+        .missing = "the account is missing",
         .args_doc = "ACCOUNT [KEY=VALUE ...]",
         .doc =
             "Show or set how an account's transactions are treated: tip_start, tip_step, tip_step_percent, "
             "tip_cap, tip_after_blocks, skip_after_blocks, low_balance, usurped (fail or requeue), order "
-            "(any or "
-            "strict). KEY= removes one."};
-    struct args a = {0};
+            "(any "
+            "or strict). KEY= removes one."};
+    struct policy_args a = {0};
     struct config config;
-    struct err err = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &a);
-    if (!a.account) {
-        fprintf(stderr, "%s: an argument is missing; --help says which\n", argv[0]);
-        return EXIT_USAGE;
-    }
-    int rc = cli_load(&a.flags, true, &config);
+    int rc = command_start(&command, argc, argv, &a.args, true, &config);
     if (rc == 0) {
         char *text = a.policy ? json_dumps(a.policy, JSON_COMPACT) : NULL;
-        struct conn_param params[] = {cli_text(a.account), cli_text(text)};
-        if (cli_query(config.file->database.url, cli_sql("policy.sql"), 2, params, print_policy, &a, &err))
-            rc = cli_fail(&err);
+        struct conn_param params[] = {cli_text(a.args.word[0]), cli_text(text)};
+        rc = cli_run_sql(&config, "policy.sql", 2, params, print_policy, &a.args);
         free(text);
-        config_done(&config);
     }
     json_decref(a.policy);
     return rc;

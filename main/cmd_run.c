@@ -1,5 +1,4 @@
 /* txrelay run: one relay until SIGTERM or SIGINT. */
-#include <argp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 
 #include "base/log.h"
 #include "cli.h"
+#include "command.h"
 
 struct running {
     struct loop *loop;
@@ -62,17 +62,17 @@ static void harden(void)
 
 int cmd_run(int argc, char **argv)
 {
-    struct argp argp = cli_common_argp; /* no options of its own */
-    argp.doc =
-        "Run a relay. With a database it leads or follows each account; without one it is standalone and "
-        "takes JSON lines on standard input.";
-    struct config_flags flags = {0};
+    static const struct command command = {
+        .doc =
+            "Run a relay. With a database it leads or follows each account; without one it is standalone and "
+            "takes JSON lines on standard input."};
+    struct arguments a = {0};
     struct config config;
     struct service_config service;
     struct err err = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &flags);
+    command_parse(&command, argc, argv, &a);
     harden();
-    int rc = cli_load(&flags, false, &config);
+    int rc = cli_load(&a.flags, false, &config);
     if (rc)
         return rc;
     if (cli_service_config(&config, &service, &err)) {

@@ -1,5 +1,4 @@
 /* txrelay tail: statuses as they come, until it is stopped. */
-#include <argp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,13 +7,13 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "cli.h"
+#include "command.h"
 #include "listen/listen.h"
 
 struct tail {
-    struct config_flags flags;
+    struct arguments args;
     const char *account;
     int64_t id, since_us;
-    bool json;
     struct loop *loop;
     struct listen *listen;
     struct loop_signal *term, *interrupt;
@@ -23,14 +22,11 @@ struct tail {
     bool stopping;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t option(struct arguments *a, int key, char *arg, struct argp_state *state)
 {
-    struct tail *t = state->input;
+    struct tail *t = (struct tail *)a;
     char *end = NULL;
     switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &t->flags;
-        return 0;
     case 'a':
         t->account = arg;
         return 0;
@@ -45,9 +41,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                        "--since '%s' is neither a position of a line before, nor a time like "
                        "2026-11-27T22:00:00.123456Z or seconds since 1970",
                        arg);
-        return 0;
-    case 'j':
-        t->json = true;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -81,7 +74,7 @@ static void print_line(struct tail *t)
 static void on_event(void *arg, const struct listen_event *event)
 {
     struct tail *t = arg;
-    if (t->json)
+    if (t->args.json)
         listen_format_json(event, &t->line);
     else
         listen_format_human(event, &t->line);
@@ -92,7 +85,7 @@ static void on_state(void *arg, bool live, uint64_t since_ms, const struct err *
 {
     struct tail *t = arg;
     uint64_t age_ms = live ? 0 : loop_now_ms(t->loop) - since_ms;
-    if (t->json) {
+    if (t->args.json) {
         listen_format_state_json(listen_position(t->listen), age_ms, live ? NULL : err, &t->line);
         print_line(t);
     }
@@ -108,7 +101,7 @@ static void on_gap(void *arg, int64_t from_us, int64_t to_us)
     struct tail *t = arg;
     log_error("tail.gap",
               "text=\"the position is older than what retention keeps: ends may have been missed\"");
-    if (!t->json)
+    if (!t->args.json)
         return;
     listen_format_gap_json(from_us, to_us, &t->line);
     print_line(t);
@@ -129,21 +122,18 @@ int cmd_tail(int argc, char **argv)
          "go on after a line that had this position; or a time of the database's clock: also what finished "
          "since then",
          0},
-        {"json", 'j', NULL, 0, "JSON lines", 0},
+        COMMAND_OPTION_JSON,
         {0}};
-    static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
-    static const struct argp argp = {
+    static const struct command command = {
         .options = options,
-        .parser = parse,
-        .children = children,
+        .option = option,
         .doc = "Follow statuses as they come: first what is pending now, then every change, each at least "
                "once and in order per transaction. A lost connection is made again and what was missed is "
                "read. With --json every line has a position for --since; the line \"live\" says that all was "
                "told, \"stale\" that the database is out of reach, and how old the view is."};
     struct tail t = {0};
     struct config config;
-    argp_parse(&argp, argc, argv, 0, NULL, &t);
-    int rc = cli_load(&t.flags, true, &config);
+    int rc = command_start(&command, argc, argv, &t.args, true, &config);
     if (rc)
         return rc;
     const struct config_database *db = &config.file->database;

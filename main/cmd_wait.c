@@ -3,7 +3,6 @@
  * LISTEN with catch-up tells what happens. Two things it does not tell are asked on a connection of their
  * own: whether a transaction that no row tells of waits in the outbox or is unknown, and whether the bytes
  * that are in a block are the transaction's own, or a filler's that took its place. */
-#include <argp.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "base/hex.h"
 #include "base/log.h"
 #include "cli.h"
+#include "command.h"
 #include "listen/listen.h"
 
 enum goal { GOAL_FINALIZED, GOAL_IN_BLOCK, GOAL_ENDED };
@@ -23,11 +23,10 @@ static const char *const goal_names[] = {"finalized", "in_block", "ended"};
 enum verdict { GO_ON, REACHED, ENDED_ELSE, IN_SOME_BLOCK };
 
 struct wait {
-    struct config_flags flags;
+    struct arguments args;
     int64_t id;
     enum goal goal;
     double timeout_s; /* 0: none */
-    bool json;
     const char *dsn;
     struct loop *loop;
     struct listen *listen;
@@ -68,10 +67,10 @@ static void end(struct wait *w, const char *result, int exit_code)
 
 static void print_end(struct wait *w)
 {
-    const char *last = w->heard ? buf_str(&w->last) : w->json ? "null" : "no status is known yet";
+    const char *last = w->heard ? buf_str(&w->last) : w->args.json ? "null" : "no status is known yet";
     if (w->exit_code == EXIT_FAILED)
         return; /* told */
-    if (w->json)
+    if (w->args.json)
         printf("{\"result\":\"%s\",\"for\":\"%s\",\"id\":%lld,\"status\":%s}\n", w->result,
                goal_names[w->goal], (long long)w->id, last);
     else
@@ -194,7 +193,7 @@ static void on_event(void *arg, const struct listen_event *ev)
     struct buf hash = {0};
     w->heard = true;
     buf_clear(&w->last);
-    if (w->json)
+    if (w->args.json)
         listen_format_json(ev, &w->last);
     else
         listen_format_human(ev, &w->last);
@@ -246,14 +245,11 @@ static error_t parse_goal(struct wait *w, const char *arg, struct argp_state *st
     return 0;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t option(struct arguments *a, int key, char *arg, struct argp_state *state)
 {
-    struct wait *w = state->input;
+    struct wait *w = (struct wait *)a;
     char *stop = NULL;
     switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &w->flags;
-        return 0;
     case 'f':
         return parse_goal(w, arg, state);
     case 't':
@@ -261,21 +257,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (!*arg || *stop || !isfinite(w->timeout_s) || w->timeout_s <= 0 || w->timeout_s > 1e9)
             argp_error(state, "--timeout '%s' is not a number of seconds above 0", arg);
         return 0;
-    case 'j':
-        w->json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        w->id = cli_is_number(arg, false) ? strtoll(arg, NULL, 10) : 0;
-        if (state->arg_num > 0 || w->id <= 0)
-            argp_error(state, "'%s' is not the one transaction id that is wanted", arg);
-        return 0;
-    case ARGP_KEY_END:
-        if (!w->id)
-            argp_error(state, "which transaction? give the id that enqueue printed");
-        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
+}
+
+static void complete(struct arguments *a, struct argp_state *state)
+{
+    struct wait *w = (struct wait *)a;
+    command_check_id(a, state);
+    w->id = strtoll(a->word[0], NULL, 10);
+    if (w->id <= 0)
+        argp_error(state, "'%s' is not a transaction id", a->word[0]);
 }
 
 static void run(struct wait *w)
@@ -307,11 +300,13 @@ int cmd_wait(int argc, char **argv)
         {"timeout", 't', "SECONDS", 0, "give up after so long; default: never", 0},
         {"json", 'j', NULL, 0, "the end as one JSON line", 0},
         {0}};
-    static const struct argp_child children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
-    static const struct argp argp = {
+    static const struct command command = {
         .options = options,
-        .parser = parse,
-        .children = children,
+        .option = option,
+        .complete = complete,
+        .words_min = 1,
+        .words_max = 1,
+        .missing = "which transaction? give the id that enqueue printed",
         .args_doc = "ID",
         .doc =
             "Wait until a transaction is finalized with effect, is in a block (which may be withdrawn), or "
@@ -320,8 +315,7 @@ int cmd_wait(int argc, char **argv)
             "database refuses, or there is no such transaction; 2 wrong usage."};
     struct wait w = {0};
     struct config config;
-    argp_parse(&argp, argc, argv, 0, NULL, &w);
-    int rc = cli_load(&w.flags, true, &config);
+    int rc = command_start(&command, argc, argv, &w.args, true, &config);
     if (rc)
         return rc;
     const struct config_database *db = &config.file->database;

@@ -13,6 +13,21 @@ from harness.world import ALICE, World
 
 
 class BadInput(unittest.TestCase):
+    def test_wrong_usage_of_every_command(self):
+        """An option or a word that a command does not have ends it with 2 and is named; --help works everywhere."""
+        listing = cli('help').stdout.split('usage:')[1].splitlines()
+        commands = [line.split()[0] for line in listing if line.startswith('  ') and line.strip()]
+        self.assertGreaterEqual(len(commands), 17)
+        for command in commands:
+            with self.subTest(command=command):
+                done = cli(command, '--no-such-option', check=False)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn('no-such-option', done.stderr)
+                done = cli(command, *(['word'] * 70), check=False)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn('word', done.stderr)
+                self.assertIn(command, cli(command, '--help').stdout)
+
     def test_unknown_account(self):
         with World() as world:
             relay = world.relay('one')

@@ -1,0 +1,42 @@
+/* txrelay bump: raise a transaction's tip. */
+#include "cli.h"
+#include "command.h"
+
+struct bump {
+    struct arguments args;
+    const char *tip;
+};
+
+static error_t option(struct arguments *a, int key, char *arg, struct argp_state *state)
+{
+    if (key != 'T')
+        return ARGP_ERR_UNKNOWN;
+    if (!command_is_number(arg, false))
+        argp_error(state, "--tip is '%s'; it must be a whole number", arg);
+    ((struct bump *)a)->tip = arg;
+    return 0;
+}
+
+int cmd_bump(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"tip", 'T', "PLANCK", 0, "the tip to pay (default: the next step of the account's policy)", 0}, {0}};
+    static const struct command command = {
+        .options = options,
+        .option = option,
+        .complete = command_check_id,
+        .words_min = 1,
+        .words_max = 1,
+        .missing = "the id is missing: give the number that enqueue printed",
+        .args_doc = "ID",
+        .doc =
+            "Raise a transaction's tip. Prints queued (it has no nonce yet), requested (it is signed anew at "
+            "its nonce) or finished."};
+    struct bump b = {0};
+    struct config config;
+    int rc = command_start(&command, argc, argv, &b.args, true, &config);
+    if (rc)
+        return rc;
+    struct conn_param params[] = {cli_text(b.args.word[0]), cli_text(b.tip)};
+    return cli_run_sql(&config, "bump.sql", 2, params, cli_print_value, NULL);
+}

@@ -1,0 +1,23 @@
+/* txrelay cancel: take a transaction back. */
+#include "cli.h"
+#include "command.h"
+
+int cmd_cancel(int argc, char **argv)
+{
+    static const struct command command = {
+        .complete = command_check_id,
+        .words_min = 1,
+        .words_max = 1,
+        .missing = "the id is missing: give the number that enqueue printed",
+        .args_doc = "ID",
+        .doc =
+            "Cancel a transaction. Prints cancelled, requested (it has a nonce; its record will show how it "
+            "ended) or finished."};
+    struct arguments a = {0};
+    struct config config;
+    int rc = command_start(&command, argc, argv, &a, true, &config);
+    if (rc)
+        return rc;
+    struct conn_param id = cli_text(a.word[0]);
+    return cli_run_sql(&config, "cancel.sql", 1, &id, cli_print_value, NULL);
+}

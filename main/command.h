@@ -1,0 +1,58 @@
+/* How every command reads its command line: the options that all commands have, the command's own options,
+ * and its words. Wrong usage ends the process with EXIT_USAGE and a message that names the argument. */
+#ifndef MAIN_COMMAND_H
+#define MAIN_COMMAND_H
+
+#include <argp.h>
+
+#include "config.h"
+
+enum { COMMAND_WORDS_MAX = 64 };
+
+/* What was given. A command embeds it as the first member of its own struct. */
+struct arguments {
+    struct config_flags flags;           /* --config, --database, --endpoint and so on */
+    const char *word[COMMAND_WORDS_MAX]; /* in order; unused ones are NULL */
+    int words;
+    bool json;            /* --json, where the command lists it */
+    const char *metadata; /* --metadata, the same */
+};
+
+struct command {
+    const struct argp_option *options; /* its own; NULL: none */
+    /* Takes one of its own options; ARGP_ERR_UNKNOWN: this is none of them. NULL: there are none but those of
+     * COMMAND_OPTION_*, which are taken here. */
+    error_t (*option)(struct arguments *a, int key, char *arg, struct argp_state *state);
+    /* Checks what must hold of all arguments together, after the last one. May be NULL. */
+    void (*complete)(struct arguments *a, struct argp_state *state);
+    int words_min, words_max;
+    const char *missing; /* what to say where fewer words were given */
+    const char *args_doc, *doc;
+    bool local; /* reads no configuration: it has its own options alone */
+};
+
+/* Options of several commands; their values are in struct arguments. */
+#define COMMAND_OPTION_JSON                                                                                  \
+    {                                                                                                        \
+        "json", 'j', NULL, 0, "JSON lines", 0                                                                \
+    }
+#define COMMAND_OPTIONS_METADATA                                                                             \
+    {"node", 'N', "URL[,URL]", 0, "the chain's node: the same as --endpoint", 0},                            \
+    {                                                                                                        \
+        "metadata", 'm', "FILE", 0,                                                                          \
+            "the chain's metadata instead of a node: SCALE, 0x, or a node's answer in JSON", 0               \
+    }
+
+/* Reads argv into *a. Does not return on wrong usage. */
+void command_parse(const struct command *c, int argc, char **argv, struct arguments *a);
+
+/* The same, then loads the configuration. 0, or an exit code after the reason was printed. */
+int command_start(const struct command *c, int argc, char **argv, struct arguments *a, bool need_database,
+                  struct config *ret_config);
+
+/* The first word as a transaction id: exits on anything else. For `complete`. */
+void command_check_id(struct arguments *a, struct argp_state *state);
+
+bool command_is_number(const char *text, bool negative); /* digits; a sign where that is allowed */
+
+#endif

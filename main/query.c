@@ -1,0 +1,124 @@
+/* One statement on a connection of its own: the commands that ask the database once. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "cli.h"
+#include "command.h"
+#include "embedded.h"
+
+extern const struct embedded_file main_sql_files[];
+extern const size_t main_sql_count;
+
+const char *cli_sql(const char *file)
+{
+    for (size_t i = 0; i < main_sql_count; i++)
+        if (!strcmp(main_sql_files[i].name, file))
+            return main_sql_files[i].text;
+    UNREACHABLE();
+}
+
+struct query {
+    struct conn_query q;
+    struct loop *loop;
+    struct conn *conn;
+    const char *sql;
+    int nparams;
+    const struct conn_param *params;
+    void (*rows)(void *arg, const struct conn_result *r);
+    void *arg;
+    struct err err;
+    bool done;
+};
+
+static void closed(void *arg)
+{
+    (void)arg;
+}
+
+static void end_query(struct query *x, const struct err *err)
+{
+    if (x->done)
+        return;
+    x->done = true;
+    x->err = *err;
+    conn_close(x->conn, closed, NULL);
+}
+
+static void on_rows(struct conn_query *q, const struct conn_result *r)
+{
+    struct query *x = CONTAINER_OF(q, struct query, q);
+    if (!q->err.code && x->rows)
+        x->rows(x->arg, r);
+    end_query(x, &q->err);
+}
+
+static void on_up(void *arg)
+{
+    struct query *x = arg;
+    conn_query_start(x->conn, &x->q, NULL, x->sql, x->nparams, x->params, 0, on_rows);
+}
+
+/* A person at a terminal wants the reason at once: no second attempt. */
+static void on_down(void *arg, const struct err *err)
+{
+    end_query(arg, err);
+}
+
+int cli_query(const char *dsn, const char *sql, int nparams, const struct conn_param *params,
+              void (*rows)(void *arg, const struct conn_result *r), void *arg, struct err *err)
+{
+    struct query x = {
+        .loop = loop_new(), .sql = sql, .nparams = nparams, .params = params, .rows = rows, .arg = arg};
+    struct conn_config config = {
+        .dsn = dsn, .name = "txrelay cli", .on_up = on_up, .on_down = on_down, .arg = &x};
+    x.conn = conn_new(x.loop, &config);
+    conn_open(x.conn);
+    loop_run(x.loop);
+    loop_free(x.loop);
+    *err = x.err;
+    return err->code;
+}
+
+struct conn_param cli_text(const char *text)
+{
+    return (struct conn_param){.data = text};
+}
+
+int cli_run_sql(struct config *config, const char *file, int nparams, const struct conn_param *params,
+                void (*rows)(void *arg, const struct conn_result *r), void *arg)
+{
+    struct err err = {0};
+    int rc = cli_query(config->file->database.url, cli_sql(file), nparams, params, rows, arg, &err);
+    config_done(config);
+    return rc ? cli_fail(&err) : EXIT_OK;
+}
+
+/* ---- one transaction ---- */
+
+struct found {
+    struct arguments *args;
+    void (*rows)(void *arg, const struct conn_result *r);
+    bool any;
+};
+
+static void print_found(void *arg, const struct conn_result *r)
+{
+    struct found *f = arg;
+    f->any = conn_result_rows(r) > 0;
+    if (f->any)
+        f->rows(f->args, r);
+}
+
+int cli_run_found(struct arguments *a, struct config *config, const char *file,
+                  void (*rows)(void *arg, const struct conn_result *r), const char *what)
+{
+    struct found found = {.args = a, .rows = rows};
+    struct conn_param id = cli_text(a->word[0]);
+    int rc = cli_run_sql(config, file, 1, &id, print_found, &found);
+    if (rc == EXIT_OK && !found.any) {
+        fprintf(stderr, "txrelay: there is no %s %s\n", what, a->word[0]);
+        return EXIT_FAILED;
+    }
+    return rc;
+}
