@@ -1,4 +1,4 @@
-"""Public reports, family M: duplicates on crash and retry (test/cases.md)."""
+"""Public reports: duplicates on crash and retry (test/cases.md)."""
 import hashlib
 import threading
 import unittest

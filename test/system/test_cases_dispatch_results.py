@@ -1,4 +1,4 @@
-"""Public reports, families L and K: dispatch results, fees (test/cases.md). Payment: family C, test_30_112_115."""
+"""Public reports: dispatch results, fees (test/cases.md). Payment: test_cases_bans_and_payment, test_30_112_115."""
 import unittest
 
 from harness import proc

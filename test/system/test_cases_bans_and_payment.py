@@ -1,4 +1,4 @@
-"""Public reports, family C: bans, 1012 (test/cases.md)."""
+"""Public reports: bans, 1012 (test/cases.md)."""
 import unittest
 
 from harness import proc

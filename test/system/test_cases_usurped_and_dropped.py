@@ -1,4 +1,4 @@
-"""Public reports, family G: usurped, dropped, lost statuses, reconnects (test/cases.md)."""
+"""Public reports: usurped, dropped, lost statuses, reconnects (test/cases.md)."""
 import unittest
 
 from harness import proc

@@ -1,4 +1,4 @@
-"""Public reports, family D: a full pool, 1016, accepted and never included (test/cases.md)."""
+"""Public reports: a full pool, 1016, accepted and never included (test/cases.md)."""
 import unittest
 
 from harness import proc

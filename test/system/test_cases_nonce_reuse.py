@@ -1,4 +1,4 @@
-"""Public reports, family A: one nonce twice, 1014 (test/cases.md)."""
+"""Public reports: one nonce twice, 1014 (test/cases.md)."""
 import threading
 import unittest
 

@@ -1,4 +1,4 @@
-"""Public reports, family I: runtime upgrades (test/cases.md)."""
+"""Public reports: runtime upgrades (test/cases.md)."""
 import unittest
 
 from harness import proc

@@ -1,4 +1,4 @@
-"""Public reports, family B: stale, outdated, the wrong source of nonces (test/cases.md)."""
+"""Public reports: stale, outdated, the wrong source of nonces (test/cases.md)."""
 import unittest
 
 from harness import proc

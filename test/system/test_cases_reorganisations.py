@@ -1,4 +1,4 @@
-"""Public reports, family J: re-organisations and finality (test/cases.md)."""
+"""Public reports: re-organisations and finality (test/cases.md)."""
 import unittest
 
 from harness import proc

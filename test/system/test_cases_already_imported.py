@@ -1,4 +1,4 @@
-"""Public reports, family E: already imported, 1013 (test/cases.md). See also family C, test_32_44_45."""
+"""Public reports: already imported, 1013 (test/cases.md). See also test_cases_bans_and_payment, test_32_44_45."""
 import unittest
 
 from harness import proc

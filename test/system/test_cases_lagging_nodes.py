@@ -1,4 +1,4 @@
-"""Public reports, family N: nodes that lag, several endpoints (test/cases.md). Case 134: family B, test_29_134."""
+"""Public reports: nodes that lag, several endpoints (test/cases.md). Case 134: test_cases_stale_nonces, test_29_134."""
 import time
 import unittest
 

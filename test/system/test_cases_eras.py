@@ -1,4 +1,4 @@
-"""Public reports, family H: eras (test/cases.md)."""
+"""Public reports: eras (test/cases.md)."""
 import time
 import unittest
 

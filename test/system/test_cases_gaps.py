@@ -1,4 +1,4 @@
-"""Public reports, family F: gaps, the future queue, sequences that are stuck (test/cases.md)."""
+"""Public reports: gaps, the future queue, sequences that are stuck (test/cases.md)."""
 import unittest
 
 from harness import proc
