@@ -124,6 +124,11 @@ const struct node_info *node_info(const struct node *n)
     return n->phase == NODE_READY ? &n->info : NULL;
 }
 
+const char *node_endpoint(const struct node *n)
+{
+    return n->endpoints[n->endpoint_at].rpc->config.url;
+}
+
 /* ---- up and down ---- */
 
 /* on_down is told when READY is left, and when an endpoint fails for another reason than the last time. */

@@ -241,16 +241,6 @@ bool election_gate(struct election *e, int account)
     return !e->closing && elector_gate(e->core, account, election__now(e));
 }
 
-int64_t election_epoch(const struct election *e, int account)
-{
-    return elector_epoch(e->core, account);
-}
-
-bool election_leads(const struct election *e, int account)
-{
-    return elector_state(e->core, account) == ELECTOR_LEADER;
-}
-
 const char *election_leader(const struct election *e, int account, const char **ret_address)
 {
     if (ret_address)
@@ -262,6 +252,8 @@ void election_stats(const struct election *e, int account, struct election_stats
 {
     PRE(account >= 0 && (size_t)account < e->count);
     *ret_stats = e->candidates[account]->stats;
+    ret_stats->state = elector_state(e->core, account);
+    ret_stats->leaving = elector_leaving(e->core, account);
     ret_stats->epoch = elector_epoch(e->core, account);
     ret_stats->renew_ms = e->last_renew_ms;
 }

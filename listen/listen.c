@@ -459,9 +459,8 @@ int64_t listen_position(const struct listen *s)
     return cursor_position(s->cursor);
 }
 
-bool listen_is_live(const struct listen *s, uint64_t *ret_since_ms)
+struct listen_status listen_status(const struct listen *s)
 {
-    if (ret_since_ms)
-        *ret_since_ms = s->since_ms;
-    return s->told_live;
+    return (struct listen_status){
+        .live = s->told_live, .since_ms = s->since_ms, .queue_usage = s->queue_usage};
 }

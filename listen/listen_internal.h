@@ -72,6 +72,7 @@ struct listen {
 
     bool told_live;
     uint64_t since_ms;
+    double queue_usage;
     uint64_t fresh_at; /* the view was proved to be current: when the question left that was answered */
     uint64_t stale_at; /* it is told again that the view is stale */
     struct err told;

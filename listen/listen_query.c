@@ -306,7 +306,8 @@ static void on_probe(struct conn_query *query, const struct conn_result *r)
         conn_reconnect(s->conn, &err);
         return;
     }
-    warn_of_queue(s, strtod(text_at(r, 0, 1), NULL));
+    s->queue_usage = strtod(text_at(r, 0, 1), NULL);
+    warn_of_queue(s, s->queue_usage);
     listen__proved(s, s->probe_at);
     s->probe_at = loop_now_ms(s->loop) + s->config.probe_ms;
     listen__arm(s);

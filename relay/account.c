@@ -64,7 +64,7 @@ void account_done(struct account *a)
     free(a->alias);
 }
 
-bool account_gate(struct account *a)
+bool account_gate(const struct account *a)
 {
     struct service *s = a->service;
     if (a->role != ACCOUNT_LEADER)

@@ -19,19 +19,9 @@ static u128 amount(const char *text, u128 otherwise)
     return text && u128_parse(text, &v) ? v : otherwise;
 }
 
-static const char *const holds[] = {[MANAGER_HOLD_NONE] = "",
-                                    [MANAGER_HOLD_PAYMENT] = "payment",
-                                    [MANAGER_HOLD_REAPED] = "reaped",
-                                    [MANAGER_HOLD_TRANSACTION_VERSION] = "transaction_version"};
-
-const char *hold_name(enum manager_hold hold)
-{
-    return holds[hold];
-}
-
 static struct manager_account account_facts(const struct store_account *f)
 {
-    struct manager_account r = {
+    return (struct manager_account){
         .paused = f->paused,
         .reborn = f->reborn,
         .transaction_version = f->transaction_version,
@@ -44,11 +34,8 @@ static struct manager_account account_facts(const struct store_account *f)
         .requeue_usurped = f->requeue_usurped,
         .has_low_balance = f->low_balance != NULL,
         .low_balance = amount(f->low_balance, 0),
+        .hold = manager_hold_of(f->hold),
     };
-    for (int i = 0; f->hold && i < (int)ARRAY_LEN(holds); i++)
-        if (!strcmp(f->hold, holds[i]))
-            r.hold = (enum manager_hold)i;
-    return r;
 }
 
 /* ---- load ---- */

@@ -72,11 +72,11 @@ void op_failed(struct op *op)
     if (!op_current(op))
         return;
     if (err_class(code) == ERR_CLASS_BUG || err_class(code) == ERR_CLASS_PERMANENT)
-        log_error("store.refused", "account=%s write=%d code=%s sqlstate=%s text=\"%s\"", a->alias,
-                  (int)op->write, err_name(code), op->u.req.err.sqlstate, op->u.req.err.text);
+        log_error("store.refused", "account=%s write=%s code=%s sqlstate=%s text=\"%s\"", a->alias,
+                  manager_write_name(op->write), err_name(code), op->u.req.err.sqlstate, op->u.req.err.text);
     else
-        log_debug("store.failed", "account=%s write=%d code=%s text=\"%s\"", a->alias, (int)op->write,
-                  err_name(code), op->u.req.err.text);
+        log_debug("store.failed", "account=%s write=%s code=%s text=\"%s\"", a->alias,
+                  manager_write_name(op->write), err_name(code), op->u.req.err.text);
     account_lost(a, code);
     if (code == ERR_DB_UNKNOWN_OUTCOME && op->write != MANAGER_WRITE_LOAD && !a->service->standalone)
         election_doubt(a->service->election, a->index); /* it may yet be carried out: a new epoch */
@@ -325,7 +325,7 @@ static void pause_account(struct account *a, const struct manager_effect *fx)
     memcpy(op->text, fx->text, sizeof(op->text));
     op->u.pause = (struct store_pause){.account = a->store_account,
                                        .epoch = a->epoch,
-                                       .hold = over ? NULL : hold_name(fx->hold),
+                                       .hold = over ? NULL : manager_hold_name(fx->hold),
                                        .reason = over ? NULL : op->text};
     store_pause_start(a->service->store, &op->u.pause, over ? stored_and_rings : stored);
 }

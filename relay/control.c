@@ -6,7 +6,7 @@
  *   {"cmd":"bump","id":17,"tip":"1000"}                 -> {"answer":"requested"}
  *   {"cmd":"resume","account":"alice"}                  -> {"answer":""}
  *   {"cmd":"drain"}                                     -> {"answer":"draining"}, and the relay stops
- *   {"cmd":"status"}                                    -> {"relay":..,"accounts":[..]}
+ *   {"cmd":"status"}                                    -> {"relay":..,"accounts":[..]}  (status_json.c)
  *   any failure                                         -> {"error":"NOT_LEADER","text":..}
  */
 #include <jansson.h>
@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "enqueue_json.h"
 #include "internal.h"
+#include "status_json.h"
 
 static void answer(struct loop_peer *peer, json_t *reply)
 {
@@ -85,18 +86,10 @@ static void answered(struct store_req *req)
     sending_free(x);
 }
 
-/* Who leads, as far as this relay knows: elections are only there between start and end. */
-static const char *leader_of(struct service *s, struct account *a, const char **ret_address)
-{
-    if (!s->election || (s->phase != SERVICE_RUNNING && s->phase != SERVICE_DRAINING))
-        return "";
-    return election_leader(s->election, a->index, ret_address);
-}
-
 static void refuse_follower(struct service *s, struct account *a, struct loop_peer *peer)
 {
     const char *address = "";
-    const char *leader = leader_of(s, a, &address);
+    const char *leader = service_leader_of(s, a, &address);
     char *text = *leader ? xasprintf("relay %s does not lead account %s: the leader is %s at %s", s->name,
                                      a->alias, leader, *address ? address : "(no address)")
                          : xasprintf("relay %s does not lead account %s and knows no leader: try again",
@@ -142,31 +135,12 @@ static void cmd_ask(struct service *s, struct loop_peer *peer, const char *cmd, 
     x->u.ask.start(s->store, &x->u.ask.req, answered);
 }
 
-static json_t *account_status(struct service *s, struct account *a)
-{
-    struct manager_view v = manager_look(a->manager);
-    const char *address = "";
-    const char *leader = leader_of(s, a, &address);
-    const char *role = s->standalone ? "standalone" : a->role == ACCOUNT_LEADER ? "leader" : "follower";
-    return json_pack("{s:s, s:s, s:s, s:I, s:b, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I}", "alias",
-                     a->alias, "address", a->address, "role", role, "epoch", (json_int_t)a->epoch, "gate",
-                     account_gate(a), "leader", leader, "leader_address", address, "phase",
-                     (int)manager_phase(a->manager), "next_nonce", (json_int_t)v.next_nonce, "open",
-                     (json_int_t)v.open, "unsent", (json_int_t)v.unsent, "in_block", (json_int_t)v.in_block,
-                     "gap_blocks", (json_int_t)v.gap_blocks, "gap_longest", (json_int_t)v.gap_longest);
-}
-
 static void cmd_status(struct service *s, struct loop_peer *peer)
 {
-    json_t *accounts = json_array();
-    for (size_t i = 0; i < s->account_count; i++)
-        json_array_append_new(accounts, account_status(s, &s->accounts[i]));
-    /* S17: what it says is that old while the database is away. */
-    uint64_t stale_ms = s->store_up || s->standalone ? 0 : loop_now_ms(s->loop) - s->stale_since_ms;
-    answer(peer,
-           json_pack("{s:s, s:s, s:I, s:b, s:I, s:b, s:o}", "relay", s->name, "holder", s->holder, "members",
-                     (json_int_t)(s->election ? election_members(s->election) : 0), "database", s->store_up,
-                     "stale_ms", (json_int_t)stale_ms, "chain", s->node_ready, "accounts", accounts));
+    struct service_status status;
+    service_status(s, &status);
+    answer(peer, status_json(&status, loop_now_ms(s->loop)));
+    service_status_done(&status);
 }
 
 static void cmd_drain(struct service *s, struct loop_peer *peer)

@@ -12,11 +12,10 @@
 #include "relay/core/poll/wake.h"
 #include "relay/core/tx/manager.h"
 #include "relay/service.h"
+#include "relay/status.h"
 #include "store/lead.h"
 #include "store/outbox.h"
 #include "store/pending.h"
-
-enum account_role { ACCOUNT_FOLLOWER, ACCOUNT_LEADER };
 
 /* One signing account of this relay. */
 struct account {
@@ -51,9 +50,6 @@ struct account {
     UT_hash_handle hh;        /* service->by_id */
 };
 
-enum service_phase { SERVICE_STARTING, SERVICE_RUNNING, SERVICE_DRAINING, SERVICE_CLOSING };
-
-/*  STARTING (store up and node ready -> register accounts) -> RUNNING -> DRAINING (release) -> CLOSING */
 struct service {
     struct loop *loop;
     struct service_config config;
@@ -98,7 +94,7 @@ void account_event(struct account *a,
                    const struct manager_event *ev); /* step the manager, carry the effects out */
 void account_wake(struct account *a, enum wake_event ev);
 void account_rearm(struct account *a); /* its timer, for what comes first */
-bool account_gate(struct account *a);
+bool account_gate(const struct account *a);
 void account_lost(struct account *a,
                   int code); /* a fenced write failed: tell the election if it means that */
 
@@ -142,7 +138,6 @@ void service_follow(struct service *s, uint64_t number);
 void service_place_new(struct service *s);
 void service_place_free(struct service *s);
 void service_leave(struct service *s, struct account *a, const char *reason);
-bool service_leaves(const struct service *s);
 void service_settled(struct service *s); /* service.c: nothing leaves any more */
 void service_block(struct service *s, struct account *a);
 
@@ -166,6 +161,9 @@ bool service_poll(struct service *s, struct account *a);
 void service_polls_new(struct service *s);
 void service_polls_stop(struct service *s);
 void service_polls_free(struct service *s);
+
+/* status.c: who leads, as far as this relay knows; "" when nobody is known */
+const char *service_leader_of(const struct service *s, const struct account *a, const char **ret_address);
 
 /* control.c */
 int control_open(struct service *s, struct err *err);

@@ -48,8 +48,6 @@ struct op *op_of(struct store_req *req);
 bool op_current(const struct op *op);
 void op_failed(struct op *op); /* tells the election and the manager, if they are still concerned */
 
-/* account_read.c: the names of holds in the table, by enum manager_hold */
-const char *hold_name(enum manager_hold hold);
 /* account_signed.c: the blocks at which the eras of an answer's rows may have begun are asked for, then cb;
  * false: there are none. */
 bool signed_births(struct op *op, void (*cb)(struct op *op));

@@ -71,14 +71,6 @@ void service_leave(struct service *s, struct account *a, const char *reason)
     loop_timer_at(s->settle, loop_now_ms(s->loop));
 }
 
-bool service_leaves(const struct service *s)
-{
-    for (size_t i = 0; i < s->account_count; i++)
-        if (s->accounts[i].leaving)
-            return true;
-    return false;
-}
-
 /* A finalized block was followed: the turn of this account is over after so many. */
 void service_block(struct service *s, struct account *a)
 {

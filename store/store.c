@@ -31,15 +31,29 @@ void store_req_done(struct store_req *req)
     req->arena = NULL;
 }
 
-static void begin(struct store_req *req, store_cb cb)
+static void begin(struct store *s, struct store_req *req, store_cb cb)
 {
     PRE(!req->arena); /* store_req_done was forgotten */
     PRE(!list_linked(&req->task.node));
     err_clear(&req->err);
     req->cb = cb;
+    s->started++;
 }
 
-static void answer(struct loop_task *task)
+static void ended(struct store *s, const struct store_req *req)
+{
+    INVARIANT(s->ended < s->started);
+    s->ended++;
+    s->failed += req->err.code != 0;
+}
+
+void store__answer(struct store *s, struct store_req *req)
+{
+    ended(s, req);
+    req->cb(req);
+}
+
+static void answer_posted(struct loop_task *task)
 {
     struct store_req *req = CONTAINER_OF(task, struct store_req, task);
     req->cb(req);
@@ -47,13 +61,14 @@ static void answer(struct loop_task *task)
 
 void store__answer_later(struct store *s, struct store_req *req)
 {
-    loop_post(s->loop, &req->task, answer);
+    ended(s, req); /* the store may be gone by then */
+    loop_post(s->loop, &req->task, answer_posted);
 }
 
 #define START(part, name, type)                                                                              \
     void store_##name##_start(struct store *s, struct type *r, store_cb cb)                                  \
     {                                                                                                        \
-        begin(&r->req, cb);                                                                                  \
+        begin(s, &r->req, cb);                                                                               \
         s->ops->part.name(s, r);                                                                             \
     }
 #define X(name, type) START(lead, name, type)
@@ -82,4 +97,14 @@ void store_close(struct store *s, void (*cb)(void *arg), void *arg)
 enum store_state store_state(const struct store *s)
 {
     return s->state;
+}
+
+struct store_status store_status(const struct store *s)
+{
+    struct store_status r = {.state = s->state,
+                             .started = s->started,
+                             .failed = s->failed,
+                             .in_flight = (size_t)(s->started - s->ended)};
+    s->ops->sessions(s, &r);
+    return r;
 }

@@ -28,6 +28,7 @@ struct store_operator_ops {
 struct store_ops {
     void (*open)(struct store *s);
     void (*close)(struct store *s, void (*cb)(void *arg), void *arg);
+    void (*sessions)(const struct store *s, struct store_status *ret); /* fills control and work */
     struct store_lead_ops lead;
     struct store_outbox_ops outbox;
     struct store_pending_ops pending;
@@ -47,12 +48,14 @@ struct store {
     const struct store_ops *ops;
     struct loop *loop;
     enum store_state state;
+    uint64_t started, ended, failed; /* requests */
 };
 
 /* Memory that lives until store_req_done; `extra` is handed to free_extra then. */
 void *store__arena(struct store_req *req, size_t n, void *extra, void (*free_extra)(void *extra));
 
-/* Answer from the next round of the loop with what req->err says. */
+/* The request ends, with what req->err says: now, or from the next round of the loop. */
+void store__answer(struct store *s, struct store_req *req);
 void store__answer_later(struct store *s, struct store_req *req);
 
 #endif

@@ -32,7 +32,7 @@ static void run_request(struct loop_task *task)
         err_set(&req->err, ERR_DB_UNAVAILABLE, "the store is not open");
     else
         req->run(req);
-    req->cb(req);
+    store__answer(&s->base, req);
 }
 
 static void enter(struct store *s, struct store_req *req, void (*run)(struct store_req *req))
@@ -105,8 +105,15 @@ static void mem_close(struct store *base, void (*cb)(void *arg), void *arg)
     loop_post(base->loop, &s->close_task, closed); /* after the requests that wait */
 }
 
+static void mem_sessions(const struct store *base, struct store_status *ret)
+{
+    (void)base;
+    (void)ret; /* a memory store has none */
+}
+
 static const struct store_ops ops = {.open = mem_open,
                                      .close = mem_close,
+                                     .sessions = mem_sessions,
 #define X(name, type) .name = enter_##name,
                                      STORE_ENTRIES(X)
 #undef X

@@ -214,8 +214,21 @@ static void pg_close(struct store *base, void (*cb)(void *arg), void *arg)
     conn_close(s->work.conn, side_closed, s);
 }
 
+static struct store_session session_of(const struct side *side)
+{
+    return (struct store_session){.up = conn_is_up(side->conn), .pooled = conn_is_pooled(side->conn)};
+}
+
+static void pg_sessions(const struct store *base, struct store_status *ret)
+{
+    const struct store_pg *s = (const struct store_pg *)(const void *)base;
+    ret->control = session_of(&s->control);
+    ret->work = session_of(&s->work);
+}
+
 static const struct store_ops ops = {.open = pg_open,
                                      .close = pg_close,
+                                     .sessions = pg_sessions,
 #define X(name, type) .name = store_pg__##name,
                                      STORE_ENTRIES(X)
 #undef X

@@ -7,6 +7,7 @@
 
 struct call {
     struct conn_query query;
+    struct store *store;
     struct store_req *req;
     decode_fn decode;
 };
@@ -19,12 +20,13 @@ void store_pg__args(struct store_pg *s, struct pg_args *a)
 static void on_answer(struct conn_query *q, const struct conn_result *r)
 {
     struct call *call = CONTAINER_OF(q, struct call, query);
+    struct store *s = call->store;
     struct store_req *req = call->req;
     req->err = q->err;
     if (!req->err.code)
         call->decode(req, r);
     free(call);
-    req->cb(req);
+    store__answer(s, req);
 }
 
 bool store_pg__refused(struct store_pg *s, struct store_req *req)
@@ -47,6 +49,7 @@ void store_pg__send(struct store_pg *s, struct side *side, enum sql_id id, struc
     if (store_pg__refused(s, req))
         return;
     struct call *call = xmalloc(sizeof(*call));
+    call->store = &s->base;
     call->req = req;
     call->decode = decode;
     conn_query_start(side->conn, &call->query, sql__name(id), sql__text(id), a->count, pg_args_end(a), 1,

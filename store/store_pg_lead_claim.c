@@ -83,7 +83,7 @@ static void on_claims(struct conn_query *q, const struct conn_result *r)
             else if (r)
                 decode_claim(claim, &row);
             row.row++;
-            claim->req.cb(&claim->req);
+            store__answer(&b->s->base, &claim->req);
         }
     b->busy = false;
     claims_flush(b);

@@ -97,7 +97,7 @@ static void settle(struct lock_op *op, const struct conn_query *q, bool held)
     free(op);
     if (s->closing) { /* the store ends right after this */
         next_turn(s, e);
-        req->cb(req);
+        store__answer(&s->base, req);
         return;
     }
     store__answer_later(&s->base, req); /* behind those that were answered without asking */

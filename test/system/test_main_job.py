@@ -79,6 +79,16 @@ class MainJob(unittest.TestCase):
             follower.wait_log('relay.running')
             proc.wait_for('the follower to know the leader',
                           lambda: follower.status()['accounts'][0]['leader_address'] == leader.address)
+            led, followed = leader.status(), follower.status()
+            self.assertEqual((led['phase'], led['accounts'][0]['phase'], led['accounts'][0]['election']['state']),
+                             ('running', 'leading', 'LEADER'))
+            self.assertEqual((followed['accounts'][0]['phase'], followed['accounts'][0]['election']['state']),
+                             ('idle', 'FOLLOWER'))
+            for status in (led, followed):
+                self.assertTrue(all(status['connections'][c]['up'] for c in ('control', 'work')))
+                self.assertTrue(status['connections']['listen']['live'])
+                self.assertGreater(status['requests']['started_total'], 0)
+            self.assertEqual(led['accounts'][0]['election']['acquired_total'], 1)
             done = cli('enqueue', 'alice', '0x' + remark('for the leader').hex(), '--to', follower.address, check=False)
             self.assertEqual(done.returncode, 1)
             self.assertIn('NOT_LEADER', done.stderr)

@@ -104,6 +104,7 @@ struct node *node_new(struct loop *l, const struct node_config *config, struct e
 void node_open(struct node *n);
 void node_close(struct node *n, void (*cb)(void *arg), void *arg);
 const struct node_info *node_info(const struct node *n); /* NULL unless READY */
+const char *node_endpoint(const struct node *n);         /* url of the one that is used, or tried */
 
 /* Report finalized blocks from this height on (back-filling what is already past). Calling again with a
  * lower height starts over from there. Survives reconnects. Without it nothing is reported.

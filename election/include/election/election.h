@@ -50,13 +50,13 @@ void election_retire(struct election *e);
 void election_doubt(struct election *e, int account); /* the outcome of a fenced write is unknown */
 
 bool election_gate(struct election *e, int account); /* asked immediately before bytes leave (L06) */
-int64_t election_epoch(const struct election *e, int account); /* 0 unless leader */
-bool election_leads(const struct election *e, int account);
 /* Who leads, as last seen: "" when nobody is known. */
 const char *election_leader(const struct election *e, int account, const char **ret_address);
 
-/* Counters and times of one account, for metrics (L10). */
+/* State, counters and times of one account. */
 struct election_stats {
+    enum elector_state state;
+    bool leaving; /* on_leave was called, election_hand_over is awaited */
     uint64_t bids_total, acquired_total, lost_total, evicted_total, left_total;
     int64_t epoch;          /* 0 unless leader */
     uint64_t renewed_at_ms; /* loop clock: when the last successful renewal or claim was sent; 0 = never */

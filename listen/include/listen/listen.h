@@ -65,7 +65,12 @@ struct listen *listen_new(struct loop *l, const struct listen_config *config); /
 void listen_open(struct listen *s);
 void listen_close(struct listen *s, void (*cb)(void *arg),
                   void *arg); /* frees s; no callback but cb after it */
-bool listen_is_live(const struct listen *s, uint64_t *ret_since_ms);
+struct listen_status {
+    bool live;          /* as on_state says */
+    uint64_t since_ms;  /* loop clock: when the view was last proved to be current */
+    double queue_usage; /* of the server's notification queue, 0..1, at the last probe */
+};
+struct listen_status listen_status(const struct listen *s);
 int64_t listen_position(const struct listen *s); /* as in an event */
 
 /* A position or a time: "2026-11-27T22:00:00.123456Z", or seconds since 1970. */

@@ -324,6 +324,7 @@ struct manager_view manager_look(const struct manager *m)
         .window = m->window,
         .gap_blocks = m->gap_since ? m->blocks - m->gap_since : 0,
         .gap_longest = m->gap_longest,
+        .hold = m->hold,
     };
 }
 

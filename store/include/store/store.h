@@ -82,4 +82,17 @@ void store_open(struct store *s);
 /* Requests in flight end with ERR_CANCELED first; cb fires once all is closed; s is freed after it. */
 void store_close(struct store *s, void (*cb)(void *arg), void *arg);
 enum store_state store_state(const struct store *s);
+
+/* What it is doing, for the service's status. */
+struct store_session {
+    bool up;
+    bool pooled; /* behind a pooler: nothing of the session lasts */
+};
+struct store_status {
+    enum store_state state;
+    struct store_session control, work; /* a memory store has none */
+    uint64_t started, failed;           /* requests since store_open; failed: with whatever error */
+    size_t in_flight;
+};
+struct store_status store_status(const struct store *s);
 #endif

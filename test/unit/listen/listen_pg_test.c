@@ -479,9 +479,9 @@ static void database_restart(void **state)
     fx_step(loop);
     WAIT_FOR(loop, r->lives == 2);
     assert_true(r->stales >= 1);
-    uint64_t since = 0;
-    assert_true(listen_is_live(r->l, &since));
-    assert_true(since > 0);
+    struct listen_status status = listen_status(r->l);
+    assert_true(status.live);
+    assert_true(status.since_ms > 0);
     reader_close(r);
 }
 

@@ -51,6 +51,7 @@ enum manager_phase {
     MANAGER_PROBE_NONCE_WAIT,
     MANAGER_LEADING,
 };
+const char *manager_phase_name(enum manager_phase phase); /* "chain_wait" */
 
 /* Why the account stands still, beyond what one transaction does. */
 enum manager_hold {
@@ -59,6 +60,9 @@ enum manager_hold {
     MANAGER_HOLD_REAPED,              /* its nonce went back: nothing is sent before an operator's order */
     MANAGER_HOLD_TRANSACTION_VERSION, /* calls may mean something else now: the same */
 };
+/* As the table has it: "payment"; "" of none. */
+const char *manager_hold_name(enum manager_hold hold);
+enum manager_hold manager_hold_of(const char *name); /* NULL or unknown: none */
 
 /* What the table says about the account, with every snapshot and look. Amounts in the chain's smallest unit.
  */
@@ -245,6 +249,7 @@ enum manager_write {
     MANAGER_WRITE_NOTE,
     MANAGER_WRITE_LOAD
 };
+const char *manager_write_name(enum manager_write write); /* "admit" */
 
 struct manager_event {
     enum manager_event_type type;
@@ -403,6 +408,7 @@ struct manager_view {
     uint32_t
         gap_blocks; /* a nonce is missing below transactions in the pool for so many blocks; 0: none is */
     uint32_t gap_longest; /* of this leadership */
+    enum manager_hold hold;
 };
 struct manager_view manager_look(const struct manager *m);
 /* Does the manager know this hash (current or earlier attempt of an open nonce)? */

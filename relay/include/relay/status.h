@@ -1,0 +1,58 @@
+/* What a relay process is doing, as data: the control endpoint writes it as JSON (status_json.h). Enums that
+ * operators read have a name. Texts belong to the service: they are valid until its loop goes on. */
+#ifndef RELAY_STATUS_H
+#define RELAY_STATUS_H
+
+#include "election/election.h"
+#include "listen/listen.h"
+#include "relay/core/tx/manager.h"
+#include "store/store.h"
+
+struct service;
+
+enum account_role { ACCOUNT_FOLLOWER, ACCOUNT_LEADER };
+const char *account_role_name(enum account_role role);
+
+/* STARTING (store up and node ready -> register accounts) -> RUNNING -> DRAINING (release) -> CLOSING */
+enum service_phase { SERVICE_STARTING, SERVICE_RUNNING, SERVICE_DRAINING, SERVICE_CLOSING };
+const char *service_phase_name(enum service_phase phase);
+
+struct account_status {
+    const char *alias, *address;
+    enum account_role role;
+    int64_t epoch; /* 0 unless leader */
+    bool gate_open;
+    bool leaving;                        /* it admits nothing, and is handed over when it has settled */
+    const char *leader, *leader_address; /* as far as this relay knows; "" when nobody is known */
+    size_t unstored;                     /* store requests in flight of which new bytes may come */
+    size_t unanswered;                   /* submissions on the wire */
+    enum manager_phase phase;
+    struct manager_view manager;
+    bool elected; /* the account takes part in the election: what follows counts */
+    struct election_stats election;
+};
+
+struct service_status {
+    const char *name, *holder;
+    enum service_phase phase;
+    bool standalone;
+    size_t members; /* relays of these accounts that live, with this one; 0: not known */
+    bool database_up;
+    uint64_t stale_ms; /* for how long the database has been away; 0: it is there, or there is none */
+    /* Of the parts; nothing while the service closes. */
+    struct store_status store;
+    bool listens; /* false: standalone, which has no listener */
+    struct listen_status listen;
+    bool chain_up;
+    const char *endpoint;  /* of the node that is used, or tried */
+    const char *spec_name; /* from here on: 0 and "" while the chain is down */
+    uint32_t spec_version, transaction_version;
+    uint64_t best, finalized, best_known;
+    size_t account_count;
+    struct account_status *accounts; /* owned: service_status_done */
+};
+
+void service_status(const struct service *s, struct service_status *ret);
+void service_status_done(struct service_status *status);
+
+#endif

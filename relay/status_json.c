@@ -1,0 +1,139 @@
+/* The one writer of the service's status as JSON. */
+#include "status_json.h"
+
+static void put_text(json_t *o, const char *key, const char *text)
+{
+    json_object_set_new(o, key, json_string(text));
+}
+
+static void put_count(json_t *o, const char *key, uint64_t n)
+{
+    json_object_set_new(o, key, json_integer((json_int_t)n));
+}
+
+static void put_flag(json_t *o, const char *key, bool on)
+{
+    json_object_set_new(o, key, json_boolean(on));
+}
+
+/* How long ago; null: never. */
+static void put_age(json_t *o, const char *key, uint64_t at_ms, uint64_t now_ms)
+{
+    json_object_set_new(o, key, at_ms ? json_integer((json_int_t)(now_ms - at_ms)) : json_null());
+}
+
+static json_t *election_json(const struct election_stats *e, uint64_t now_ms)
+{
+    json_t *o = json_object();
+    put_text(o, "state", elector_state_name(e->state));
+    put_flag(o, "leaving", e->leaving);
+    put_count(o, "bids_total", e->bids_total);
+    put_count(o, "acquired_total", e->acquired_total);
+    put_count(o, "lost_total", e->lost_total);
+    put_count(o, "evicted_total", e->evicted_total);
+    put_count(o, "left_total", e->left_total);
+    put_age(o, "renewed_ms_ago", e->renewed_at_ms, now_ms);
+    put_count(o, "acquire_ms", e->acquire_ms);
+    put_count(o, "renew_ms", e->renew_ms);
+    return o;
+}
+
+static json_t *account_json(const struct account_status *a, bool standalone, uint64_t now_ms)
+{
+    const struct manager_view *m = &a->manager;
+    json_t *o = json_object();
+    put_text(o, "alias", a->alias);
+    put_text(o, "address", a->address);
+    put_text(o, "role", standalone ? "standalone" : account_role_name(a->role));
+    put_count(o, "epoch", (uint64_t)a->epoch);
+    put_flag(o, "gate", a->gate_open);
+    put_flag(o, "leaving", a->leaving);
+    put_text(o, "leader", a->leader);
+    put_text(o, "leader_address", a->leader_address);
+    put_text(o, "phase", manager_phase_name(a->phase));
+    put_text(o, "hold", manager_hold_name(m->hold));
+    put_count(o, "next_nonce", m->next_nonce);
+    put_count(o, "seen", m->seen);
+    put_count(o, "window", m->window);
+    put_count(o, "open", m->open);
+    put_count(o, "unsent", m->unsent);
+    put_count(o, "unsure", m->unsure);
+    put_count(o, "in_block", m->in_block);
+    put_count(o, "unstored", a->unstored);
+    put_count(o, "unanswered", a->unanswered);
+    put_count(o, "gap_blocks", m->gap_blocks);
+    put_count(o, "gap_longest", m->gap_longest);
+    if (a->elected)
+        json_object_set_new(o, "election", election_json(&a->election, now_ms));
+    return o;
+}
+
+static json_t *session_json(const struct store_session *s)
+{
+    json_t *o = json_object();
+    put_flag(o, "up", s->up);
+    put_flag(o, "pooled", s->pooled);
+    return o;
+}
+
+static json_t *listen_json(const struct listen_status *l, uint64_t now_ms)
+{
+    json_t *o = json_object();
+    put_flag(o, "live", l->live);
+    put_age(o, "proved_ms_ago", l->since_ms, now_ms);
+    json_object_set_new(o, "queue_usage", json_real(l->queue_usage));
+    return o;
+}
+
+static json_t *connections_json(const struct service_status *s, uint64_t now_ms)
+{
+    json_t *o = json_object();
+    json_object_set_new(o, "control", session_json(&s->store.control));
+    json_object_set_new(o, "work", session_json(&s->store.work));
+    if (s->listens)
+        json_object_set_new(o, "listen", listen_json(&s->listen, now_ms));
+    return o;
+}
+
+static json_t *requests_json(const struct store_status *s)
+{
+    json_t *o = json_object();
+    put_count(o, "started_total", s->started);
+    put_count(o, "failed_total", s->failed);
+    put_count(o, "in_flight", s->in_flight);
+    return o;
+}
+
+static json_t *node_json(const struct service_status *s)
+{
+    json_t *o = json_object();
+    put_text(o, "endpoint", s->endpoint);
+    put_text(o, "spec_name", s->spec_name);
+    put_count(o, "spec_version", s->spec_version);
+    put_count(o, "transaction_version", s->transaction_version);
+    put_count(o, "best", s->best);
+    put_count(o, "finalized", s->finalized);
+    put_count(o, "best_known", s->best_known);
+    return o;
+}
+
+json_t *status_json(const struct service_status *s, uint64_t now_ms)
+{
+    json_t *o = json_object();
+    json_t *accounts = json_array();
+    for (size_t i = 0; i < s->account_count; i++)
+        json_array_append_new(accounts, account_json(&s->accounts[i], s->standalone, now_ms));
+    put_text(o, "relay", s->name);
+    put_text(o, "holder", s->holder);
+    put_text(o, "phase", service_phase_name(s->phase));
+    put_count(o, "members", s->members);
+    put_flag(o, "database", s->database_up);
+    put_count(o, "stale_ms", s->stale_ms);
+    if (!s->standalone)
+        json_object_set_new(o, "connections", connections_json(s, now_ms));
+    json_object_set_new(o, "requests", requests_json(&s->store));
+    put_flag(o, "chain", s->chain_up);
+    json_object_set_new(o, "node", node_json(s));
+    json_object_set_new(o, "accounts", accounts);
+    return o;
+}

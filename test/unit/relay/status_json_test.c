@@ -1,0 +1,123 @@
+/* The status as JSON: what operators read are names, and every counter that the status has is there. */
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "status_json.h"
+
+static const char *text_at(json_t *o, const char *key)
+{
+    const char *text = json_string_value(json_object_get(o, key));
+    assert_non_null(text);
+    return text;
+}
+
+static json_int_t count_at(json_t *o, const char *key)
+{
+    assert_true(json_is_integer(json_object_get(o, key)));
+    return json_integer_value(json_object_get(o, key));
+}
+
+static struct account_status leader(void)
+{
+    return (struct account_status){
+        .alias = "alice",
+        .address = "5G",
+        .role = ACCOUNT_LEADER,
+        .epoch = 7,
+        .gate_open = true,
+        .leader = "relay-1",
+        .leader_address = "tcp:1",
+        .phase = MANAGER_PROBE_POOL_WAIT,
+        .manager = {.next_nonce = 12, .open = 3, .hold = MANAGER_HOLD_PAYMENT},
+        .elected = true,
+        .election = {.state = ELECTOR_LEADER, .bids_total = 2, .renewed_at_ms = 600},
+    };
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    struct account_status account = leader();
+    struct service_status s = {.name = "r",
+                               .holder = "h",
+                               .phase = SERVICE_DRAINING,
+                               .listens = true,
+                               .listen = {.live = true, .queue_usage = 0.5},
+                               .store = {.control = {.up = true}, .started = 9, .failed = 4, .in_flight = 1},
+                               .endpoint = "ws://n",
+                               .spec_name = "node",
+                               .account_count = 1,
+                               .accounts = &account};
+    json_t *o = status_json(&s, 1000);
+    assert_string_equal(text_at(o, "phase"), "draining");
+    json_t *connections = json_object_get(o, "connections");
+    assert_true(json_is_true(json_object_get(json_object_get(connections, "control"), "up")));
+    assert_true(json_is_false(json_object_get(json_object_get(connections, "work"), "up")));
+    json_t *listen = json_object_get(connections, "listen");
+    assert_true(json_is_null(json_object_get(listen, "proved_ms_ago"))); /* never */
+    assert_true(json_real_value(json_object_get(listen, "queue_usage")) == 0.5);
+    assert_int_equal(count_at(json_object_get(o, "requests"), "failed_total"), 4);
+    json_t *a = json_array_get(json_object_get(o, "accounts"), 0);
+    assert_string_equal(text_at(a, "role"), "leader");
+    assert_string_equal(text_at(a, "phase"), "probe_pool_wait");
+    assert_string_equal(text_at(a, "hold"), "payment");
+    assert_int_equal(count_at(a, "next_nonce"), 12);
+    json_t *election = json_object_get(a, "election");
+    assert_string_equal(text_at(election, "state"), elector_state_name(ELECTOR_LEADER));
+    assert_int_equal(count_at(election, "renewed_ms_ago"), 400);
+    json_decref(o);
+}
+
+/* Without a database there is no election and no session. */
+static void test_standalone(void **state)
+{
+    (void)state;
+    struct account_status account = leader();
+    account.elected = false;
+    struct service_status s = {.name = "r",
+                               .holder = "h",
+                               .standalone = true,
+                               .endpoint = "",
+                               .spec_name = "",
+                               .account_count = 1,
+                               .accounts = &account};
+    json_t *o = status_json(&s, 1000);
+    assert_null(json_object_get(o, "connections"));
+    json_t *a = json_array_get(json_object_get(o, "accounts"), 0);
+    assert_string_equal(text_at(a, "role"), "standalone");
+    assert_null(json_object_get(a, "election"));
+    json_decref(o);
+}
+
+/* A value without a name would end the relay that is asked for its status. */
+static void test_every_value_has_a_name(void **state)
+{
+    (void)state;
+    for (int i = MANAGER_IDLE; i <= MANAGER_LEADING; i++)
+        assert_non_null(manager_phase_name((enum manager_phase)i));
+    for (int i = MANAGER_WRITE_ADMIT; i <= MANAGER_WRITE_LOAD; i++)
+        assert_non_null(manager_write_name((enum manager_write)i));
+    for (int i = MANAGER_HOLD_NONE; i <= MANAGER_HOLD_TRANSACTION_VERSION; i++)
+        assert_int_equal(manager_hold_of(manager_hold_name((enum manager_hold)i)), i);
+    assert_int_equal(manager_hold_of("operator"), MANAGER_HOLD_NONE);
+    assert_int_equal(manager_hold_of(NULL), MANAGER_HOLD_NONE);
+    for (int i = SERVICE_STARTING; i <= SERVICE_CLOSING; i++)
+        assert_non_null(service_phase_name((enum service_phase)i));
+    for (int i = ACCOUNT_FOLLOWER; i <= ACCOUNT_LEADER; i++)
+        assert_non_null(account_role_name((enum account_role)i));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_standalone),
+        cmocka_unit_test(test_every_value_has_a_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
