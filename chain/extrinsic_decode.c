@@ -1,9 +1,8 @@
-/* Take extrinsics apart and verify their signatures. Bytes come from blocks and from applications, so
- * nothing about them is believed. */
+/* Take extrinsics apart. The bytes come from blocks and from applications, so every length and index in them
+ * is checked. */
 #include <string.h>
 
 #include "chain/codec.h"
-#include "chain/hash.h"
 #include "extrinsic_internal.h"
 
 static int malformed(struct err *err, const char *what)
@@ -157,19 +156,8 @@ int extrinsic_decode(const struct metadata *md, const uint8_t *bytes, size_t len
     return 0;
 }
 
-static bool verify_payload(const struct extrinsic_view *view, const uint8_t *payload, size_t len)
-{
-    uint8_t hash[HASH_LEN];
-    if (len > PAYLOAD_HASH_ABOVE) {
-        hash_blake2b_256(payload, len, hash);
-        payload = hash;
-        len = sizeof(hash);
-    }
-    return key_verify_account(view->scheme, view->signer, view->signer_len, payload, len, view->signature);
-}
-
-int extrinsic_verify(const struct metadata *md, const struct extrinsic_view *view,
-                     const struct extrinsic_params *params, bool *ret_good, struct err *err)
+int extrinsic_view_payload(const struct metadata *md, const struct extrinsic_view *view,
+                           const struct extrinsic_params *params, struct buf *ret_payload, struct err *err)
 {
     struct scale_in in = scale_in_of(view->extra, view->extra_len);
     struct extrinsic_extra extra;
@@ -183,11 +171,8 @@ int extrinsic_verify(const struct metadata *md, const struct extrinsic_view *vie
                        "extrinsic: signed over a metadata hash, which cannot be verified here");
     struct extrinsic_params at = *params;
     at.era = view->era;
-    struct buf payload = {0};
-    buf_put(&payload, view->call, view->call_len);
-    buf_put(&payload, view->extra, view->extra_len);
-    extrinsic__put_implicit(md, &at, &payload);
-    *ret_good = verify_payload(view, payload.data, payload.len);
-    buf_done(&payload);
+    buf_put(ret_payload, view->call, view->call_len);
+    buf_put(ret_payload, view->extra, view->extra_len);
+    extrinsic__put_implicit(md, &at, ret_payload);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* What signing and decoding of extrinsics share: the two halves of the signed extensions. */
+/* What building and decoding of extrinsics share: the two halves of the signed extensions. */
 #ifndef CHAIN_EXTRINSIC_INTERNAL_H
 #define CHAIN_EXTRINSIC_INTERNAL_H
 
@@ -12,7 +12,6 @@ enum {
     EXTRINSIC_V4 = 4,
     EXTRINSIC_V5 = 5,
 };
-enum { PAYLOAD_HASH_ABOVE = 256 }; /* a longer payload is signed by its blake2b-256 */
 
 /* The explicit half goes into the extrinsic, the implicit one only into the payload. PRE: the format is
  * supported. */

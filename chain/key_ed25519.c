@@ -43,10 +43,7 @@ static bool verify(const uint8_t *public_key, const void *msg, size_t len, const
 }
 
 const struct key_scheme_ops chain__key_ed25519 = {
-    .name = "ed25519",
-    .public_len = 32,
-    .account_len = 32,
-    .signature_len = 64,
+    .scheme = KEY_ED25519,
     .has_soft = false,
     .expand = expand,
     .derive = derive,

@@ -161,10 +161,7 @@ static bool ethereum_verify_account(const uint8_t *id, const void *msg, size_t l
 }
 
 const struct key_scheme_ops chain__key_ecdsa = {
-    .name = "ecdsa",
-    .public_len = COMPRESSED_LEN,
-    .account_len = 32,
-    .signature_len = 65,
+    .scheme = KEY_ECDSA,
     .has_soft = false,
     .expand = expand,
     .derive = derive,
@@ -176,10 +173,7 @@ const struct key_scheme_ops chain__key_ecdsa = {
 };
 
 const struct key_scheme_ops chain__key_ethereum = {
-    .name = "ethereum",
-    .public_len = COMPRESSED_LEN,
-    .account_len = ETHEREUM_ID_LEN,
-    .signature_len = 65,
+    .scheme = KEY_ETHEREUM,
     .has_soft = false,
     .expand = expand,
     .derive = NULL,

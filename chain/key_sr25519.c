@@ -42,10 +42,7 @@ static void sign(const uint8_t *secret, const uint8_t *public_key, const void *m
 }
 
 const struct key_scheme_ops chain__key_sr25519 = {
-    .name = "sr25519",
-    .public_len = 32,
-    .account_len = 32,
-    .signature_len = 64,
+    .scheme = KEY_SR25519,
     .has_soft = true,
     .expand = expand,
     .derive = derive,

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "chain/scale.h"
+#include "chain/ss58.h"
 #include "crypto_init.h"
 #include "keys_scheme.h"
 
@@ -42,32 +43,6 @@ void *chain__secret_alloc(size_t n)
     return p;
 }
 
-const char *key_scheme_name(enum key_scheme scheme)
-{
-    return chain__key_ops(scheme)->name;
-}
-
-bool key_scheme_parse(const char *name, enum key_scheme *ret_scheme)
-{
-    for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
-        if (strcmp(schemes[i]->name, name) == 0) {
-            *ret_scheme = (enum key_scheme)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-size_t key_signature_len(enum key_scheme scheme)
-{
-    return chain__key_ops(scheme)->signature_len;
-}
-
-size_t key_public_len(enum key_scheme scheme)
-{
-    return chain__key_ops(scheme)->public_len;
-}
-
 int keypair_from_uri(const char *uri, enum key_scheme scheme, struct keypair **ret_key, struct err *err)
 {
     const struct key_scheme_ops *ops = chain__key_ops(scheme);
@@ -77,7 +52,8 @@ int keypair_from_uri(const char *uri, enum key_scheme scheme, struct keypair **r
     key->secret = chain__secret_alloc(KEY_SECRET_MAX);
     int rc = chain__secret_from_uri(uri, scheme, key->secret, err);
     if (rc == 0 && !ops->public_of(key->secret, key->public_key))
-        rc = err_set(err, ERR_KEY, "the secret is not a valid %s key: generate another one", ops->name);
+        rc = err_set(err, ERR_KEY, "the secret is not a valid %s key: generate another one",
+                     key_scheme_name(scheme));
     if (rc != 0) {
         keypair_free(key);
         return rc;
@@ -104,20 +80,20 @@ enum key_scheme keypair_scheme(const struct keypair *key)
 
 const uint8_t *keypair_public(const struct keypair *key, size_t *ret_len)
 {
-    *ret_len = key->ops->public_len;
+    *ret_len = key_public_len(key->scheme);
     return key->public_key;
 }
 
 const uint8_t *keypair_account_id(const struct keypair *key, size_t *ret_len)
 {
-    *ret_len = key->ops->account_len;
+    *ret_len = key_account_id_len(key->scheme);
     return key->account_id;
 }
 
 size_t keypair_sign(const struct keypair *key, const void *msg, size_t len, uint8_t sig[KEY_SIG_MAX])
 {
     key->ops->sign(key->secret, key->public_key, msg, len, sig);
-    return key->ops->signature_len;
+    return key_signature_len(key->scheme);
 }
 
 bool key_verify(enum key_scheme scheme, const uint8_t *public_key, const void *msg, size_t len,
@@ -130,7 +106,7 @@ bool key_verify_account(enum key_scheme scheme, const uint8_t *account_id, size_
                         size_t len, const uint8_t *sig)
 {
     const struct key_scheme_ops *ops = chain__key_ops(scheme);
-    return id_len == ops->account_len && ops->verify_account(account_id, msg, len, sig);
+    return id_len == key_account_id_len(scheme) && ops->verify_account(account_id, msg, len, sig);
 }
 
 void chain__derive_hard_seed(const char *name, uint8_t seed[KEY_SEED_LEN], const uint8_t chain_code[32])

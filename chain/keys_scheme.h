@@ -17,10 +17,7 @@ struct key_junction {
 };
 
 struct key_scheme_ops {
-    const char *name;
-    size_t public_len;
-    size_t account_len;
-    size_t signature_len;
+    enum key_scheme scheme;
     bool has_soft;
     /* secret has room for KEY_SECRET_MAX bytes; its form is the scheme's own. false: the seed (or the
      * derived one) is no secret of this curve, which a random one is with negligible chance only. */

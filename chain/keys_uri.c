@@ -136,13 +136,13 @@ static int derive_path(const struct secret_uri *u, const struct key_scheme_ops *
             return err_set(err, ERR_KEY,
                            "derivation step %d of the secret is soft (one slash), which %s does not have: "
                            "write two slashes",
-                           step, ops->name);
+                           step, key_scheme_name(ops->scheme));
         junction_of(text, len, slashes == 2, &junction);
         bool ok = ops->derive(secret, &junction);
         sodium_memzero(&junction, sizeof(junction));
         if (!ok)
             return err_set(err, ERR_KEY, "derivation step %d of the secret gives no %s key: use another",
-                           step, ops->name);
+                           step, key_scheme_name(ops->scheme));
     }
     return 0;
 }
@@ -151,7 +151,8 @@ static int expand_seed(const struct key_scheme_ops *ops, const uint8_t *seed, ui
                        struct err *err)
 {
     if (!ops->expand(seed, secret))
-        return err_set(err, ERR_KEY, "the secret is not a valid %s key: generate another one", ops->name);
+        return err_set(err, ERR_KEY, "the secret is not a valid %s key: generate another one",
+                       key_scheme_name(ops->scheme));
     return 0;
 }
 

@@ -34,12 +34,12 @@ void metadata__resolve_account(struct metadata *md)
         md->account = (struct account_format){info->plain_size, at, free_type->plain_size};
 }
 
-bool metadata__account_has_free(const struct metadata *md)
+bool metadata_account_has_free(const struct metadata *md)
 {
     return md->account.free_size != 0;
 }
 
-bool metadata__account_free(const struct metadata *md, const uint8_t *info, size_t len, u128 *ret_free)
+bool metadata_account_free(const struct metadata *md, const uint8_t *info, size_t len, u128 *ret_free)
 {
     const struct account_format *a = &md->account;
     if (!a->free_size || len != a->size)

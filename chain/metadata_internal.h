@@ -192,10 +192,6 @@ int metadata__resolve_extrinsic(struct metadata_parse *p); /* V14's parameters; 
 
 /* metadata_account.c */
 void metadata__resolve_account(struct metadata *md);
-bool metadata__account_has_free(const struct metadata *md);
-/* Of a value of System.Account; false: the chain has no such field, or the value is one of another runtime.
- */
-bool metadata__account_free(const struct metadata *md, const uint8_t *info, size_t len, u128 *ret_free);
 
 /* extrinsic_format.c */
 void extrinsic__resolve_format(struct metadata *md);

@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "metadata_internal.h"
 #include "node_internal.h"
 
 size_t node_watch_account(struct node *n, const uint8_t *account_id, size_t len)
@@ -155,7 +154,7 @@ void slot_nonces(struct slot *s)
     for (size_t i = 0; i < s->nonce_count; i++) {
         bool asked = wanted(n, i);
         s->nonces[i] = asked ? 0 : UINT64_MAX;
-        s->balances[i].known = asked && metadata__account_has_free(n->runtime->metadata);
+        s->balances[i].known = asked && metadata_account_has_free(n->runtime->metadata);
         if (asked)
             s->asked[s->asked_count++] = i;
     }

@@ -6,7 +6,6 @@
 #include "base/hex.h"
 #include "chain/hash.h"
 #include "chain/scale.h"
-#include "metadata_internal.h"
 #include "node_internal.h"
 
 /* twox_128("System") ++ twox_128("Events") */
@@ -106,14 +105,14 @@ bool wire_account(const struct jv *storage_value, const struct metadata *md, uin
                   struct node_balance *ret_balance)
 {
     struct buf b = {0};
-    struct node_balance balance = {.known = md && metadata__account_has_free(md)};
+    struct node_balance balance = {.known = md && metadata_account_has_free(md)};
     *ret_nonce = 0;
     bool absent = !storage_value || jv_is(storage_value, JV_NULL);
     bool good = absent || (wire_bytes(storage_value, &b) && b.len >= 4);
     if (good && !absent) {
         struct scale_in in = scale_in_of(b.data, b.len);
         *ret_nonce = scale_get_u32(&in);
-        balance.known = md && metadata__account_free(md, b.data, b.len, &balance.free);
+        balance.known = md && metadata_account_free(md, b.data, b.len, &balance.free);
     }
     if (ret_balance)
         *ret_balance = balance;

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/hex.h"
 #include "chain/codec.h"
-#include "chain/extrinsic.h"
+#include "chain/extrinsic_sign.h"
 #include "chain/hash.h"
 #include "op.h"
 

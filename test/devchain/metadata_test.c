@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "chain/codec.h"
 #include "chain/events.h"
-#include "chain/extrinsic.h"
+#include "chain/extrinsic_sign.h"
 #include "chain/metadata.h"
 #include "metadata_build.h"
 #include "testlib.h"

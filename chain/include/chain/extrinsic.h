@@ -1,13 +1,15 @@
-/* Extrinsic format v4: build, sign, decode. Signed extensions are taken by name from the metadata; one
+/* Extrinsic format v4: build and decode. Signing and verifying also need keys: chain/extrinsic_sign.h.
+ * Signed extensions are taken by name from the metadata; one
  * that is not known and carries bytes is refused (ERR_EXTENSION names it). */
 #ifndef CHAIN_EXTRINSIC_H
 #define CHAIN_EXTRINSIC_H
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "chain/keys.h"
+#include "chain/key_scheme.h"
 #include "chain/metadata.h"
 #include "chain/scale.h"
+#include "chain/ss58.h"
 
 /* Eras (sp-runtime generic/era.rs): period 0 = immortal, else a power of two in 4..65536. */
 struct era {
@@ -37,14 +39,30 @@ struct extrinsic_params {
 /* 0 if every extension of this chain is supported, ERR_EXTENSION otherwise. Asked once at start. */
 int extrinsic_supported(const struct metadata *md, struct err *err);
 
-/* The exact bytes that are signed, before the over-256-bytes hashing. */
+/* ---- building ---- */
+
+/* Append the payload: call | explicit | implicit extensions. ERR_ARGUMENT: a value in params that this chain's
+ * types cannot hold. On an error nothing is appended. */
 int extrinsic_payload(const struct metadata *md, const struct extrinsic_params *params, const uint8_t *call,
                       size_t call_len, struct buf *ret_payload, struct err *err);
+/* The signature is over the payload itself, or over its blake2b-256 if it is longer than 256 bytes: turn the
+ * payload into what is signed. */
+void extrinsic_payload_shorten(struct buf *payload);
 
-/* Sign and assemble: ret_bytes gets the full extrinsic with its length prefix, ret_hash its blake2b-256. */
-int extrinsic_sign(const struct metadata *md, const struct extrinsic_params *params,
-                   const struct keypair *key, const uint8_t *call, size_t call_len, struct buf *ret_bytes,
-                   uint8_t ret_hash[32], struct err *err);
+struct extrinsic_signer {
+    enum key_scheme scheme;
+    const uint8_t *account_id; /* of key_account_id_len(scheme) bytes; borrowed */
+};
+/* 0 if this chain's extrinsics can carry a signature of this scheme, otherwise ERR_KEY. */
+int extrinsic_check_signer(const struct metadata *md, const struct extrinsic_signer *signer, struct err *err);
+
+/* Append the signed extrinsic with its length prefix; ret_hash gets its blake2b-256. PRE: extrinsic_payload
+ * accepted params, extrinsic_check_signer the signer. */
+void extrinsic_assemble(const struct metadata *md, const struct extrinsic_params *params,
+                        const struct extrinsic_signer *signer, const uint8_t *signature, const uint8_t *call,
+                        size_t call_len, struct buf *ret_bytes, uint8_t ret_hash[32]);
+
+/* ---- decoding ---- */
 
 /* A view into an encoded extrinsic (pointers into the input). Bare ones of v4 and v5 and general ones of v5
  * decode too, with is_signed false. signer_len is 0 when the address is not an account id. */
@@ -72,10 +90,10 @@ int extrinsic_decode(const struct metadata *md, const uint8_t *bytes, size_t len
 int extrinsic_to_json(const struct metadata *md, const uint8_t *bytes, size_t len, bool plain,
                       struct buf *out, struct err *err);
 
-/* Rebuild the signed payload of a decoded extrinsic under these chain facts (params' nonce, tip and era are
- * taken from the view) and verify the signature. devchain and enqueue_signed use it. ERR_EXTENSION: it
- * was signed over a metadata hash, which is not known here. */
-int extrinsic_verify(const struct metadata *md, const struct extrinsic_view *view,
-                     const struct extrinsic_params *params, bool *ret_good, struct err *err);
+/* Append the payload that a decoded extrinsic was signed over, under these chain facts (nonce, tip and era come
+ * from the view, not from params). ERR_EXTENSION: it was signed over a metadata hash, which is not known here.
+ * On an error nothing is appended. */
+int extrinsic_view_payload(const struct metadata *md, const struct extrinsic_view *view,
+                           const struct extrinsic_params *params, struct buf *ret_payload, struct err *err);
 
 #endif

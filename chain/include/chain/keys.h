@@ -9,18 +9,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "chain/ss58.h"
-
-/* Values of the first three are MultiSignature's variant indices. */
-enum key_scheme { KEY_ED25519 = 0, KEY_SR25519 = 1, KEY_ECDSA = 2, KEY_ETHEREUM = 3 };
-enum { KEY_SIG_MAX = 65, KEY_PUBLIC_MAX = 33 };
+#include "chain/key_scheme.h"
 
 struct keypair;
-
-const char *key_scheme_name(enum key_scheme scheme); /* "ed25519", "sr25519", "ecdsa", "ethereum" */
-bool key_scheme_parse(const char *name, enum key_scheme *ret_scheme);
-size_t key_signature_len(enum key_scheme scheme); /* 64, or 65 for ecdsa and ethereum */
-size_t key_public_len(enum key_scheme scheme);    /* 32, or 33 compressed for ecdsa and ethereum */
 
 /* From a secret URI: PHRASE-or-0xSEED [/soft] [//hard]... [///password]. An empty phrase is the well-known
  * development phrase ("//Alice"). BIP39 phrases of 12..24 words use Substrate's mini secret (PBKDF2 over

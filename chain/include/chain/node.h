@@ -10,7 +10,6 @@
 #include "base/buf.h"
 #include "base/tx.h"
 #include "chain/events.h"
-#include "chain/keys.h"
 #include "chain/metadata.h"
 #include "chain/rpc.h"
 #include "chain/scale.h"

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "chain/keys.h"
+#include "chain/ss58.h"
 #include "election/core/elector.h"
 #include "loop/loop.h"
 #include "relay/core/tx/manager.h"

@@ -12,7 +12,7 @@
 
 #include "base/hex.h"
 #include "chain/events.h"
-#include "chain/extrinsic.h"
+#include "chain/extrinsic_sign.h"
 #include "chain/scale.h"
 #include "support_vectors.h"
 

@@ -98,11 +98,11 @@ static void free_balance_of_every_runtime(void **state)
     for (size_t i = 0; i < ARRAY_LEN(runtimes); i++) {
         struct metadata *md = vectors_metadata(runtimes[i].name);
         got = 0;
-        assert_true(metadata__account_has_free(md));
-        assert_true(metadata__account_free(md, info.data, info.len, &got));
+        assert_true(metadata_account_has_free(md));
+        assert_true(metadata_account_free(md, info.data, info.len, &got));
         assert_true(got == want);
-        assert_false(metadata__account_free(md, info.data, info.len - 1, &got));
-        assert_false(metadata__account_free(md, info.data, 4, &got));
+        assert_false(metadata_account_free(md, info.data, info.len - 1, &got));
+        assert_false(metadata_account_free(md, info.data, 4, &got));
         metadata_free(md);
     }
     buf_done(&info);
@@ -121,8 +121,8 @@ static void no_free_balance(void **state)
         md->account = (struct account_format){0};
         md->type_account = others[i];
         metadata__resolve_account(md);
-        assert_false(metadata__account_has_free(md));
-        assert_false(metadata__account_free(md, info, sizeof(info), &got));
+        assert_false(metadata_account_has_free(md));
+        assert_false(metadata_account_free(md, info, sizeof(info), &got));
     }
     metadata_free(md);
 }

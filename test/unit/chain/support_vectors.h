@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "base/buf.h"
-#include "chain/extrinsic.h"
+#include "chain/extrinsic_sign.h"
 #include "chain/keys.h"
 #include "chain/metadata.h"
 
