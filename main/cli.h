@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "chain/metadata.h"
+#include "chain/codec/metadata.h"
 #include "config.h"
 #include "relay/service.h"
 #include "store/conn.h"

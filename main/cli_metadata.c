@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/hex.h"
-#include "chain/node.h"
+#include "chain/node/node.h"
 #include "cli.h"
 
 enum { NODE_TIMEOUT_MS = 15000, FILE_MAX = 128 * 1024 * 1024, READ_STEP = 65536 };

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "chain/ss58.h"
+#include "chain/codec/ss58.h"
 #include "cli.h"
 
 enum { CALL_TIMEOUT_MS = 10000 };

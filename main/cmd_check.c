@@ -5,8 +5,8 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "chain/extrinsic.h"
-#include "chain/node.h"
+#include "chain/codec/extrinsic.h"
+#include "chain/node/node.h"
 #include "cli.h"
 #include "command.h"
 #include "schema/schema.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/hex.h"
-#include "chain/codec.h"
-#include "chain/extrinsic.h"
+#include "chain/codec/codec.h"
+#include "chain/codec/extrinsic.h"
 #include "cli.h"
 #include "command.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "chain/codec.h"
+#include "chain/codec/codec.h"
 #include "cli.h"
 #include "command.h"
 

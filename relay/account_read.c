@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "chain/codec.h"
+#include "chain/codec/codec.h"
 #include "op.h"
 
 enum { SNAPSHOT_CHUNK = 5000 };

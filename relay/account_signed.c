@@ -7,9 +7,9 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "chain/codec.h"
-#include "chain/extrinsic_sign.h"
-#include "chain/hash.h"
+#include "chain/codec/codec.h"
+#include "chain/codec/hash.h"
+#include "chain/keys/extrinsic_sign.h"
 #include "op.h"
 
 /* An era that began this many periods earlier is told from a signature that is wrong. */

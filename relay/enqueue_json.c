@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "chain/scale.h"
+#include "chain/codec/scale.h"
 
 enum { AMOUNT_SIZE = sizeof(((struct enqueue_json *)NULL)->tip) };
 

@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/table.h"
-#include "chain/node.h"
+#include "chain/node/node.h"
 #include "election/election.h"
 #include "listen/listen.h"
 #include "loop/peer.h"

@@ -1,6 +1,6 @@
 /* One signed extrinsic for a row: parameters from what the node said last, the era anchored on the
  * finalized head (a head that can be reorganised away would make a bad proof, cases 90 and 91). */
-#include "chain/extrinsic_sign.h"
+#include "chain/keys/extrinsic_sign.h"
 #include "internal.h"
 
 enum { ERA_PERIOD_MIN = 4 }; /* sp-runtime's */

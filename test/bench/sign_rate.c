@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "base/check.h"
-#include "chain/keys.h"
+#include "chain/keys/keys.h"
 
 enum { MESSAGE_LEN = 180 }; /* about the payload of a small call */
 

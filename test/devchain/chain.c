@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/hash.h"
+#include "chain/codec/hash.h"
 
 enum { SIDE_KEEP_BLOCKS = 256 };
 

@@ -9,8 +9,8 @@
 #include "app.h"
 #include "base/check.h"
 #include "base/log.h"
-#include "chain/keys.h"
-#include "chain/ss58.h"
+#include "chain/codec/ss58.h"
+#include "chain/keys/keys.h"
 
 /* How an option's value is read, and where it goes in struct app_options. */
 enum kind {

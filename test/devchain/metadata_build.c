@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "chain/scale.h"
+#include "chain/codec/scale.h"
 #include "metadata_internal.h"
 
 const struct runtime_api RUNTIME_APIS[] = {

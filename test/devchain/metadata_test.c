@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/codec.h"
-#include "chain/events.h"
-#include "chain/extrinsic_sign.h"
-#include "chain/metadata.h"
+#include "chain/codec/codec.h"
+#include "chain/codec/events.h"
+#include "chain/codec/metadata.h"
+#include "chain/keys/extrinsic_sign.h"
 #include "metadata_build.h"
 #include "testlib.h"
 

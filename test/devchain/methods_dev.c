@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "chain/ss58.h"
+#include "chain/codec/ss58.h"
 #include "server.h"
 #include "subs.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "chain/ss58.h"
+#include "chain/codec/ss58.h"
 #include "rpc_call.h"
 
 void put_json_str(struct buf *b, const char *s)

@@ -14,8 +14,8 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "chain/hash.h"
-#include "chain/ss58.h"
+#include "chain/codec/hash.h"
+#include "chain/codec/ss58.h"
 #include "testlib.h"
 
 enum { SOON = 10000, SILENCE = 150 };

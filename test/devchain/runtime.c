@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/hash.h"
+#include "chain/codec/hash.h"
 
 enum { NORMAL_PERCENT = 75 };
 

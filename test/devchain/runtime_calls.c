@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/hash.h"
+#include "chain/codec/hash.h"
 #include "runtime.h"
 
 /* Pallet error indices, published by metadata_build.c. */

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/hex.h"
 #include "base/rng.h"
-#include "chain/ss58.h"
+#include "chain/codec/ss58.h"
 
 void script_init(struct script *s, uint64_t seed)
 {

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "chain/scale.h"
+#include "chain/codec/scale.h"
 #include "map.h"
 
 struct account_rec {

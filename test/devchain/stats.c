@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/ss58.h"
+#include "chain/codec/ss58.h"
 
 void stats_init(struct stats *s)
 {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/hash.h"
+#include "chain/codec/hash.h"
 #include "subs.h"
 
 enum item {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/hash.h"
+#include "chain/codec/hash.h"
 
 struct keypair *test_key(const char *uri, enum key_scheme scheme)
 {

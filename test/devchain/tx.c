@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/hash.h"
+#include "chain/codec/hash.h"
 
 enum { CALL_DEPTH_MAX = 64, BASE_REF_TIME = 20000000, CALL_REF_TIME = 10000000 };
 

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "chain/keys.h"
-#include "chain/scale.h"
+#include "chain/codec/scale.h"
+#include "chain/keys/keys.h"
 
 /* Call indices; metadata_build.c publishes the same numbers. */
 enum {

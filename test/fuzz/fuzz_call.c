@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/codec.h"
+#include "chain/codec/codec.h"
 #include "fuzz_runtime.h"
 
 /* The bytes need not be the same (padding of bit sequences is lost), but they must be a call. */

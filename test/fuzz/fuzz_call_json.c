@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/codec.h"
+#include "chain/codec/codec.h"
 #include "fuzz_runtime.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

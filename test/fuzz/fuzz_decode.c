@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/codec.h"
-#include "chain/extrinsic.h"
+#include "chain/codec/codec.h"
+#include "chain/codec/extrinsic.h"
 #include "fuzz_runtime.h"
 
 /* The bytes are the same but for the padding of bit sequences: a second round changes nothing at all. */

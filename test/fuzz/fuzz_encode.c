@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/codec.h"
+#include "chain/codec/codec.h"
 #include "fuzz_runtime.h"
 
 static void read_again(const struct metadata *md, struct buf *text)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/scale.h"
+#include "chain/codec/scale.h"
 #include "enqueue_json.h"
 
 static void enqueue(json_t *request)

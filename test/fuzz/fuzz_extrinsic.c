@@ -1,6 +1,6 @@
 /* Any bytes as an extrinsic: refused, or a view that stays inside them and can be verified. */
 #include "base/check.h"
-#include "chain/extrinsic_sign.h"
+#include "chain/keys/extrinsic_sign.h"
 #include "fuzz_runtime.h"
 
 static void check_inside(const struct extrinsic_view *view, const uint8_t *data, size_t size)

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "chain/json_view.h"
+#include "chain/node/json_view.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

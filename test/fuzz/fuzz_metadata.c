@@ -1,9 +1,9 @@
 /* Any bytes as metadata: refused or usable. What parses is asked everything that the relay asks. */
 #include "base/check.h"
-#include "chain/codec.h"
-#include "chain/events.h"
-#include "chain/extrinsic.h"
-#include "chain/metadata.h"
+#include "chain/codec/codec.h"
+#include "chain/codec/events.h"
+#include "chain/codec/extrinsic.h"
+#include "chain/codec/metadata.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/rpc.h"
+#include "chain/node/rpc.h"
 #include "net/ws_client.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

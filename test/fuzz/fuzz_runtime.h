@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "chain/metadata.h"
+#include "chain/codec/metadata.h"
 
 #ifndef METADATA_DIR
 #define METADATA_DIR "."

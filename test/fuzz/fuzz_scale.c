@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/scale.h"
+#include "chain/codec/scale.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

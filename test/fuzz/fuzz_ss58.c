@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/scale.h"
-#include "chain/ss58.h"
+#include "chain/codec/scale.h"
+#include "chain/codec/ss58.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

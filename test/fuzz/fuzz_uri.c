@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/keys.h"
+#include "chain/keys/keys.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@ trap 'rm -rf "$tmp"' EXIT
 fails=0
 
 fresh() {
-  rm -rf "$tmp/t" && mkdir -p "$tmp/t/base/include/base" "$tmp/t/store" "$tmp/t/chain" "$tmp/t/relay"
+  rm -rf "$tmp/t" && mkdir -p "$tmp/t/base/include/base" "$tmp/t/store" "$tmp/t/chain/codec" "$tmp/t/chain/node" "$tmp/t/relay"
   cp "$root/CMakeLists.txt" "$root/.clang-format" "$tmp/t/"
   printf 'int base_nothing(void);\n' >"$tmp/t/base/include/base/x.h"
 }
@@ -30,7 +30,9 @@ fresh && mkdir -p "$tmp/t/relay/core/tx" && printf '#include "loop/loop.h"\n' >"
 fresh && printf '#include <store/store.h>\n' >"$tmp/t/base/a.c" && expect brackets 'may not use'
 fresh && printf '#include <uv.h>\n' >"$tmp/t/store/a.c" && expect door 'whose door is'
 fresh && printf '#include <libpq-fe.h>\n' >"$tmp/t/relay/a.c" && expect door 'whose door is'
-fresh && printf '#include <libwebsockets.h>\n' >"$tmp/t/chain/a.c" && expect door 'whose door is'
+fresh && printf '#include <libwebsockets.h>\n' >"$tmp/t/chain/node/a.c" && expect door 'whose door is'
+fresh && printf '#include <secp256k1.h>\n' >"$tmp/t/chain/codec/a.c" && expect door 'whose door is'
+fresh && printf '#include "chain/keys/keys.h"\n' >"$tmp/t/chain/codec/a.c" && expect room 'chain/codec may not use'
 fresh && printf 'void f(char *a)\n{\n    strcpy(a, "x");\n}\n' >"$tmp/t/base/a.c" && expect banned 'banned call'
 fresh && printf 'void f(void)\n{\n    sleep(1);\n}\n' >"$tmp/t/base/a.c" && expect banned 'banned call'
 fresh && printf '/* TODO: later */\n' >"$tmp/t/base/a.c" && expect todo 'TODO'
@@ -41,9 +43,9 @@ fresh && printf '%s HEAD\n' '<<<<<<<' >"$tmp/t/a.md" && expect marker 'a conflic
 fresh && printf 'const char *q = "DELETE FROM x";\n' >"$tmp/t/store/a.c" && expect sql 'SQL in a C string'
 
 # The table of edges at configure time.
-cp -r "$root/cmake" "$root/CMakeLists.txt" "$tmp/t/" && mkdir -p "$tmp/t/chain" && printf 'int chain_x;\n' >"$tmp/t/chain/a.c"
+cp -r "$root/cmake" "$root/CMakeLists.txt" "$tmp/t/" && mkdir -p "$tmp/t/chain/codec" && printf 'int codec_x;\n' >"$tmp/t/chain/codec/a.c"
 printf 'layer(base)\n' >"$tmp/t/base/CMakeLists.txt" && printf 'int base_x;\n' >"$tmp/t/base/a.c"
-rm -rf "$tmp/t/store" && printf 'layer(chain USES base store)\n' >"$tmp/t/chain/CMakeLists.txt"
+rm -rf "$tmp/t/store" && printf 'layer(chain/codec USES base store)\n' >"$tmp/t/chain/codec/CMakeLists.txt"
 if out=$(cmake -S "$tmp/t" -B "$tmp/b" -G Ninja 2>&1) || ! grep -q "may not use 'store'" <<<"$out"; then
   echo "selftest: the layer table let a forbidden edge through: $(tail -3 <<<"$out")"
   fails=1

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/hex.h"
-#include "chain/keys.h"
+#include "chain/keys/keys.h"
 
 static void answer(struct keypair *key, const struct buf *msg)
 {

@@ -9,8 +9,8 @@
 #define RELAY_SERVICE_H
 
 #include "base/error.h"
-#include "chain/keys.h"
-#include "chain/ss58.h"
+#include "chain/codec/ss58.h"
+#include "chain/keys/keys.h"
 #include "election/core/elector.h"
 #include "loop/loop.h"
 #include "relay/core/tx/manager.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain/codec.h"
+#include "chain/codec/codec.h"
 #include "support_vectors.h"
 
 static struct metadata *polkadot;

@@ -59,7 +59,7 @@ static void test_mini_secrets(void **state)
         uint8_t seed[32];
         struct err err = {0};
         const char *phrase = rows[i].phrase;
-        assert_int_equal(chain__bip39_mini_secret(phrase, strlen(phrase), rows[i].password, seed, &err), 0);
+        assert_int_equal(keys__bip39_mini_secret(phrase, strlen(phrase), rows[i].password, seed, &err), 0);
         assert_hex(seed, sizeof(seed), rows[i].seed);
     }
 }
@@ -71,8 +71,7 @@ static void test_entropy(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         uint8_t entropy[32];
         size_t len = 0;
-        assert_int_equal(chain__bip39_entropy(rows[i].phrase, strlen(rows[i].phrase), entropy, &len, NULL),
-                         0);
+        assert_int_equal(keys__bip39_entropy(rows[i].phrase, strlen(rows[i].phrase), entropy, &len, NULL), 0);
         assert_int_equal(len, 16 + 4 * (i / 2));
         for (size_t k = 0; k < len; k++)
             assert_int_equal(entropy[k], (k * 37 + len) & 255);
@@ -86,7 +85,7 @@ static void test_bip39_seed(void **state)
     static const char phrase[] =
         "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about";
     uint8_t seed[64];
-    assert_int_equal(chain__bip39_seed(phrase, strlen(phrase), "TREZOR", seed, NULL), 0);
+    assert_int_equal(keys__bip39_seed(phrase, strlen(phrase), "TREZOR", seed, NULL), 0);
     assert_hex(seed, sizeof(seed),
                "0xc55257c360c07c72029aebc1b53c05ed0362ada38ead3e3e9efa3708e53495531f09a6987599d18264c1e1c92f2"
                "cf141630c"
@@ -107,12 +106,12 @@ static void test_wrong_phrases(void **state)
         for (size_t w = 0; w < ARRAY_LEN(words); w++) {
             const char *rest = strchr(rows[i].phrase, ' ') + 1;
             int n = snprintf(text, sizeof(text), "%s%s", words[w], rest);
-            wrong += chain__bip39_entropy(text, (size_t)n, entropy, &len, &err) == ERR_KEY;
+            wrong += keys__bip39_entropy(text, (size_t)n, entropy, &len, &err) == ERR_KEY;
         }
         assert_in_range(wrong, 3, 4);
         assert_non_null(strstr(err.text, "checksum"));
         int n = snprintf(text, sizeof(text), "%s zoo", rows[i].phrase);
-        assert_int_equal(chain__bip39_entropy(text, (size_t)n, entropy, &len, &err), ERR_KEY);
+        assert_int_equal(keys__bip39_entropy(text, (size_t)n, entropy, &len, &err), ERR_KEY);
         assert_non_null(strstr(err.text, "words"));
     }
 }

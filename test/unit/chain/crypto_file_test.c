@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "chain/keys.h"
+#include "chain/keys/keys.h"
 
 struct place {
     char dir[64];

@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "chain/hash.h"
+#include "chain/codec/hash.h"
 
 /* The message of len bytes counts 0, 1, ..., 255, 0, ... */
 static const struct {

@@ -12,7 +12,7 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "chain/keys.h"
+#include "chain/keys/keys.h"
 
 enum { MSG_MAX = 300 };
 

@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "chain/scale.h"
+#include "chain/codec/scale.h"
 
 static void assert_hex(struct buf *b, const char *hex)
 {

@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "chain/keys.h"
+#include "chain/keys/keys.h"
 #include "merlin.h"
 #include "sr25519.h"
 
@@ -39,9 +39,9 @@ static void test_merlin(void **state)
     struct merlin t;
     uint8_t out[32], want[32];
     unhex("0xd5a21972d0d5fe320c0d263fac7fffb8145aa640af6e9bca177c03c7efcf0615", want, 32);
-    chain__merlin_init(&t, "test protocol");
-    chain__merlin_append(&t, "some label", "some data", 9);
-    chain__merlin_challenge(&t, "challenge", out, sizeof(out));
+    keys__merlin_init(&t, "test protocol");
+    keys__merlin_append(&t, "some label", "some data", 9);
+    keys__merlin_challenge(&t, "challenge", out, sizeof(out));
     assert_memory_equal(out, want, 32);
 }
 
@@ -77,8 +77,8 @@ static void dev_key(struct sr25519_secret *secret, uint8_t public_key[32])
     uint8_t seed[32], want[32];
     unhex(dev_seed, seed, 32);
     unhex(dev_public, want, 32);
-    chain__sr25519_expand(seed, secret);
-    assert_true(chain__sr25519_public(secret, public_key));
+    keys__sr25519_expand(seed, secret);
+    assert_true(keys__sr25519_public(secret, public_key));
     assert_memory_equal(public_key, want, 32);
 }
 
@@ -93,9 +93,9 @@ static void test_fixed_randomness(void **state)
         random[i] = (uint8_t)(i ^ 0xa5);
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
         unhex(fixed[i].sig, want, 64);
-        chain__sr25519_sign(&secret, public_key, msg, fixed[i].len, random, sig);
+        keys__sr25519_sign(&secret, public_key, msg, fixed[i].len, random, sig);
         assert_memory_equal(sig, want, 64);
-        assert_true(chain__sr25519_verify(public_key, msg, fixed[i].len, sig));
+        assert_true(keys__sr25519_verify(public_key, msg, fixed[i].len, sig));
     }
 }
 
@@ -168,20 +168,20 @@ static void test_malleable_forms(void **state)
     pattern(msg);
     unhex(dev_public, public_key, 32);
     unhex(foreign[2].sig, sig, 64);
-    assert_true(chain__sr25519_verify(public_key, msg, foreign[2].len, sig));
+    assert_true(keys__sr25519_verify(public_key, msg, foreign[2].len, sig));
 
     sig[63] &= 0x7f;
-    assert_false(chain__sr25519_verify(public_key, msg, foreign[2].len, sig));
+    assert_false(keys__sr25519_verify(public_key, msg, foreign[2].len, sig));
     unsigned carry = 0;
     for (size_t i = 0; i < 32; i++, carry >>= 8) {
         carry += (unsigned)sig[32 + i] + order[i];
         sig[32 + i] = (uint8_t)carry;
     }
     sig[63] |= 0x80;
-    assert_false(chain__sr25519_verify(public_key, msg, foreign[2].len, sig));
+    assert_false(keys__sr25519_verify(public_key, msg, foreign[2].len, sig));
     memcpy(sig + 32, order, 32);
     sig[63] |= 0x80;
-    assert_false(chain__sr25519_verify(public_key, msg, foreign[2].len, sig));
+    assert_false(keys__sr25519_verify(public_key, msg, foreign[2].len, sig));
 }
 
 static void test_degenerate_inputs(void **state)
@@ -190,12 +190,12 @@ static void test_degenerate_inputs(void **state)
     uint8_t public_key[32], zero[32] = {0}, sig[64] = {0};
     unhex(dev_public, public_key, 32);
     sig[63] = 0x80; /* R and s are zero */
-    assert_false(chain__sr25519_verify(public_key, "", 0, sig));
-    assert_false(chain__sr25519_verify(zero, "", 0, sig));
+    assert_false(keys__sr25519_verify(public_key, "", 0, sig));
+    assert_false(keys__sr25519_verify(zero, "", 0, sig));
     sig[32] = 1;
-    assert_false(chain__sr25519_verify(zero, "", 0, sig));
+    assert_false(keys__sr25519_verify(zero, "", 0, sig));
     memset(public_key, 0xff, sizeof(public_key)); /* no point at all */
-    assert_false(chain__sr25519_verify(public_key, "", 0, sig));
+    assert_false(keys__sr25519_verify(public_key, "", 0, sig));
 }
 
 int main(void)

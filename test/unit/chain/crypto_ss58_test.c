@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "chain/ss58.h"
+#include "chain/codec/ss58.h"
 
 static const char alice_hex[] = "0xd43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d";
 

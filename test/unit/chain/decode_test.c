@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/hex.h"
-#include "chain/codec.h"
-#include "chain/ss58.h"
+#include "chain/codec/codec.h"
+#include "chain/codec/ss58.h"
 #include "support_vectors.h"
 
 static struct metadata *polkadot;

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/hex.h"
-#include "chain/events.h"
-#include "chain/extrinsic_sign.h"
-#include "chain/scale.h"
+#include "chain/codec/events.h"
+#include "chain/codec/scale.h"
+#include "chain/keys/extrinsic_sign.h"
 #include "support_vectors.h"
 
 static const char *const runtimes[] = {"v14-polkadot",  "v15-polkadot",  "v15-asset-hub-polkadot",

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/hash.h"
-#include "chain/scale.h"
+#include "chain/codec/hash.h"
+#include "chain/codec/scale.h"
 #include "support_vectors.h"
 
 static struct metadata *polkadot, *evm;

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "chain/codec.h"
-#include "chain/hash.h"
-#include "chain/scale.h"
+#include "chain/codec/codec.h"
+#include "chain/codec/hash.h"
+#include "chain/codec/scale.h"
 #include "support_vectors.h"
 
 struct reference {

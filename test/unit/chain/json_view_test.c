@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "chain/json_view.h"
+#include "chain/node/json_view.h"
 
 static const struct jv *read_text(struct jv_doc *doc, const char *text)
 {

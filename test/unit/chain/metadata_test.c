@@ -14,8 +14,8 @@
 
 #include "base/check.h"
 #include "base/rng.h"
-#include "chain/codec.h"
-#include "chain/scale.h"
+#include "chain/codec/codec.h"
+#include "chain/codec/scale.h"
 #include "metadata_internal.h"
 #include "support_vectors.h"
 

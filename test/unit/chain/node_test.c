@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "chain/hash.h"
+#include "chain/codec/hash.h"
 #include "support_node.h"
 #include "support_vectors.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/hex.h"
-#include "chain/scale.h"
+#include "chain/codec/scale.h"
 #include "node_internal.h"
 #include "support_vectors.h"
 

@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "base/buf.h"
-#include "chain/metadata.h"
+#include "chain/codec/metadata.h"
 #include "ws_server.h"
 
 enum { FAKE_BLOCKS = 128, FAKE_ACCOUNT_LEN = 80 };

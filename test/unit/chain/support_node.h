@@ -2,7 +2,7 @@
 #ifndef TEST_SUPPORT_NODE_H
 #define TEST_SUPPORT_NODE_H
 
-#include "chain/node.h"
+#include "chain/node/node.h"
 #include "support_fake.h"
 
 enum { RIG_LIMIT_MS = 20000, RIG_SEEN = 256 };

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "chain/rpc.h"
+#include "chain/node/rpc.h"
 #include "ws_server.h"
 
 enum { LIMIT_MS = 20000 };

@@ -5,9 +5,9 @@
 #include <jansson.h>
 
 #include "base/buf.h"
-#include "chain/extrinsic_sign.h"
-#include "chain/keys.h"
-#include "chain/metadata.h"
+#include "chain/codec/metadata.h"
+#include "chain/keys/extrinsic_sign.h"
+#include "chain/keys/keys.h"
 
 /* Each stops the program with a message when a file is missing or malformed. */
 json_t *vectors_load(const char *name);                         /* "vectors.json"; the caller's reference */

@@ -1,0 +1,220 @@
+/* The parsed metadata, shared by the files of chain/ that read it: metadata*.c fill it, everything else
+ * reads. All strings and constants point into `blob`, the metadata's own copy of the input. */
+#ifndef CHAIN_CODEC_METADATA_INTERNAL_H
+#define CHAIN_CODEC_METADATA_INTERNAL_H
+
+#include "chain/codec/metadata.h"
+#include "chain/codec/scale.h"
+
+enum { TYPE_NONE = 0xffffffff };        /* no such type */
+enum { TYPE_SIZE_VARIES = 0xffffffff }; /* see struct type.plain_size */
+enum { METADATA_NEST_MAX = 256 };       /* structs in structs; a cycle of them ends here too */
+enum { METADATA_PALLETS_MAX = 256 };
+enum { METADATA_BYTES_MAX = 64 * 1024 * 1024 };
+
+/* In the order of scale-info's TypeDef: the value is the byte on the wire. */
+enum type_kind {
+    TYPE_COMPOSITE,
+    TYPE_VARIANT,
+    TYPE_SEQUENCE,
+    TYPE_ARRAY,
+    TYPE_TUPLE,
+    TYPE_PRIMITIVE,
+    TYPE_COMPACT,
+    TYPE_BITS,
+};
+
+/* In the order of scale-info's TypeDefPrimitive. */
+enum type_prim {
+    PRIM_BOOL,
+    PRIM_CHAR,
+    PRIM_STR,
+    PRIM_U8,
+    PRIM_U16,
+    PRIM_U32,
+    PRIM_U64,
+    PRIM_U128,
+    PRIM_U256,
+    PRIM_I8,
+    PRIM_I16,
+    PRIM_I32,
+    PRIM_I64,
+    PRIM_I128,
+    PRIM_I256,
+    PRIM_COUNT,
+};
+
+/* What the codec treats in a way of its own, known by the last segment of the path. */
+enum type_role {
+    ROLE_NONE,
+    ROLE_OPTION,
+    ROLE_RESULT,
+    ROLE_MULTI_ADDRESS,
+    ROLE_ACCOUNT,
+    ROLE_DISPATCH_ERROR,
+    ROLE_ERA,
+    ROLE_U256, /* four u64, the lowest first */
+};
+
+struct type {
+    uint8_t kind;     /* enum type_kind */
+    uint8_t prim;     /* enum type_prim, of TYPE_PRIMITIVE */
+    uint8_t role;     /* enum type_role */
+    const char *name; /* last segment of the path; "" without one */
+    uint32_t first;   /* composite, tuple: into fields; variant: into variants */
+    uint32_t count;
+    uint32_t inner;      /* sequence, array, compact: element; bits: store type */
+    uint32_t len;        /* array: elements; bits: type of the bit order */
+    uint32_t params_at;  /* offset of the type parameters in the blob (read for V14's extrinsic only) */
+    uint32_t plain_size; /* bytes when every value has that size and every bit pattern is a value */
+};
+
+struct type_field {
+    const char *name; /* NULL: unnamed */
+    uint32_t type;
+};
+
+struct type_variant {
+    const char *name;
+    uint32_t first, count; /* into fields */
+    uint8_t index;
+};
+
+struct metadata_const {
+    const char *name;
+    const uint8_t *value;
+    uint32_t len;
+};
+
+struct metadata_pallet {
+    const char *name;
+    uint32_t calls, event, error;      /* types; TYPE_NONE */
+    uint32_t first_const, const_count; /* into consts */
+    uint8_t index;
+};
+
+/* What an extension puts into the extrinsic (explicit) and into the payload behind it (implicit). */
+enum extension_kind {
+    EXT_EMPTY,         /* nothing, nothing: by type */
+    EXT_SPEC_VERSION,  /* -, u32 */
+    EXT_TX_VERSION,    /* -, u32 */
+    EXT_GENESIS,       /* -, hash */
+    EXT_MORTALITY,     /* Era, hash of the era's first block */
+    EXT_NONCE,         /* Compact, - */
+    EXT_TIP,           /* Compact, - */
+    EXT_TIP_ASSET,     /* Compact and Option<asset> None, - */
+    EXT_METADATA_HASH, /* mode 0, Option<hash> None */
+    EXT_UNKNOWN,
+};
+
+enum address_kind { ADDRESS_UNKNOWN, ADDRESS_MULTI, ADDRESS_PLAIN };
+enum signature_kind { SIGNATURE_UNKNOWN, SIGNATURE_MULTI, SIGNATURE_ETHEREUM };
+
+/* How this chain's signed extrinsics look, resolved once so that signing looks up nothing. */
+struct extrinsic_format {
+    enum address_kind address;
+    uint8_t address_id;  /* MultiAddress: index of Id */
+    uint8_t account_len; /* 32 or 20 */
+    enum signature_kind signature;
+    uint8_t signature_index[3]; /* MultiSignature: by enum key_scheme */
+    bool nonce_64;              /* Compact<u64> and up, not u32 */
+    bool tip_128;
+    struct err refused; /* code 0: everything is supported */
+};
+
+/* AccountInfo, the value of System.Account; free_size 0: it holds no free balance that we can read. */
+struct account_format {
+    uint32_t size, free_at, free_size;
+};
+
+struct metadata {
+    uint8_t *blob;
+    size_t blob_len;
+    unsigned version;
+
+    struct type *types;
+    size_t type_count, type_cap;
+    struct type_field *fields;
+    size_t field_count, field_cap;
+    struct type_variant *variants;
+    size_t variant_count, variant_cap;
+    struct metadata_pallet *pallets;
+    size_t pallet_count, pallet_cap;
+    struct metadata_const *consts;
+    size_t const_count, const_cap;
+    struct metadata_extension *extensions;
+    enum extension_kind *extension_kinds; /* one for each of extensions */
+    size_t extension_count, extension_cap;
+
+    struct metadata_pallet *by_index[METADATA_PALLETS_MAX];
+
+    unsigned extrinsic_version;
+    uint32_t type_extrinsic; /* V14 only */
+    uint32_t type_call, type_address, type_signature;
+    uint32_t type_events;  /* value of System.Events */
+    uint32_t type_account; /* value of System.Account */
+    struct account_format account;
+    uint32_t type_event_record, type_dispatch_error;
+    struct extrinsic_format format;
+};
+
+/* The parse in flight. `in` walks the blob; the first refusal fills err. */
+struct metadata_parse {
+    struct metadata *md;
+    struct scale_in in;
+    const uint8_t *item; /* start of the item that is being read, for error texts */
+    struct err *err;
+};
+
+/* metadata_read.c: the shapes that all sections share. NULL or false leave in.bad set. */
+const char *metadata__str(struct metadata_parse *p);
+void metadata__skip_str(struct metadata_parse *p);
+void metadata__skip_strs(struct metadata_parse *p); /* Vec<String> */
+uint32_t metadata__type_ref(struct metadata_parse *p);
+uint32_t metadata__option_type_ref(struct metadata_parse *p);
+void metadata__skip_deprecation(struct metadata_parse *p);      /* V16 only, else nothing */
+void metadata__skip_enum_deprecation(struct metadata_parse *p); /* V16 only, else nothing */
+void metadata__item(struct metadata_parse *p);                  /* an item begins here */
+int metadata__fail(struct metadata_parse *p, const char *what); /* ERR_METADATA: what, and in which item */
+void *metadata__append(void *array, size_t *count, size_t *cap, size_t size); /* the array, with room */
+
+/* metadata_registry.c */
+int metadata__read_registry(struct metadata_parse *p);
+int metadata__check_registry(struct metadata_parse *p); /* ids in range, sizes, roles */
+
+/* metadata_pallets.c */
+int metadata__read_pallets(struct metadata_parse *p);
+int metadata__read_apis(struct metadata_parse *p);
+
+/* metadata_extrinsic.c */
+int metadata__read_extrinsic(struct metadata_parse *p);
+int metadata__resolve_extrinsic(struct metadata_parse *p); /* V14's parameters; ids in range */
+
+/* metadata_account.c */
+void metadata__resolve_account(struct metadata *md);
+
+/* extrinsic_format.c */
+void extrinsic__resolve_format(struct metadata *md);
+
+static inline const struct type *metadata__type(const struct metadata *md, uint32_t id)
+{
+    return id < md->type_count ? &md->types[id] : NULL;
+}
+
+/* The variant of a TYPE_VARIANT with this index or name; NULL. */
+const struct type_variant *metadata__variant(const struct metadata *md, const struct type *t, uint8_t index);
+const struct type_variant *metadata__variant_named(const struct metadata *md, const struct type *t,
+                                                   const char *name);
+const struct metadata_pallet *metadata__pallet_named(const struct metadata *md, const char *name);
+
+/* A struct of one field stands for that field: what is under such wrappers. */
+uint32_t metadata__unwrap(const struct metadata *md, uint32_t id);
+
+/* type_text.c: "Vec<RuntimeCall>", of some 160 characters at most. numbered: by type id, whose names get
+ * their number ("Location#64"); NULL: none. */
+void metadata__type_text(const struct metadata *md, uint32_t id, const bool *numbered, struct buf *out);
+
+/* System.SS58Prefix; -1: the chain names none. */
+int metadata__ss58_prefix(const struct metadata *md);
+
+#endif

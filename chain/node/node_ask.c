@@ -1,0 +1,159 @@
+/* One-off questions. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/hex.h"
+#include "chain/codec/hash.h"
+#include "node_internal.h"
+
+static void ask(struct node *n, struct node_ask *a, const char *method, const char *params,
+                void (*answered)(struct rpc_call *call), void (*cb)(struct node_ask *a))
+{
+    *a = (struct node_ask){.node = n, .cb = cb};
+    if (n->phase == NODE_READY)
+        rpc_call_start(node__rpc(n), &a->call, method, params, 0, NULL, NULL, answered);
+    else
+        rpc__call_fail_later(n->loop, &a->call, n->phase == NODE_CLOSING ? ERR_CANCELED : ERR_NET,
+                             "no node is ready", answered);
+}
+
+static void bad_answer(struct node_ask *a)
+{
+    err_set(&a->err, ERR_PROTOCOL, "%s: %s gave something else", node__url(a->node), a->call.method);
+}
+
+static struct node_ask *of_call(struct rpc_call *call)
+{
+    struct node_ask *a = CONTAINER_OF(call, struct node_ask, call);
+    a->err = call->err;
+    return a;
+}
+
+static void got_nonce(struct rpc_call *call)
+{
+    struct node_ask *a = of_call(call);
+    a->found = !a->err.code && !jv_is(call->result, JV_NULL);
+    if (!a->err.code && !wire_account(call->result, NULL, &a->number, NULL))
+        bad_answer(a);
+    a->cb(a);
+}
+
+void node_ask_nonce(struct node *n, struct node_ask *a, const uint8_t *account_id, size_t len,
+                    void (*cb)(struct node_ask *a))
+{
+    struct buf key = {0}, params = {0};
+    wire_account_key(account_id, len, &key);
+    buf_puts(&params, "[\"");
+    hex_put_0x(&params, key.data, key.len);
+    buf_puts(&params, "\"]");
+    ask(n, a, "state_getStorage", buf_str(&params), got_nonce, cb);
+    buf_done(&key);
+    buf_done(&params);
+}
+
+static void got_hash(struct rpc_call *call)
+{
+    struct node_ask *a = of_call(call);
+    if (!a->err.code && !jv_is(call->result, JV_NULL)) {
+        a->found = wire_hash(call->result, a->hash);
+        if (!a->found)
+            bad_answer(a);
+    }
+    a->cb(a);
+}
+
+void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number, void (*cb)(struct node_ask *a))
+{
+    char params[32];
+    snprintf(params, sizeof(params), "[%llu]", (unsigned long long)number);
+    ask(n, a, "chain_getBlockHash", params, got_hash, cb);
+}
+
+/* Of a list of extrinsics: their hashes, and what those that are signed say in a block of this height. */
+static bool read_list(struct node_ask *a, const struct jv *list, uint64_t number)
+{
+    const struct node_info *info = node_info(a->node);
+    struct buf bytes = {0};
+    size_t start = a->hashes->len;
+    bool good = jv_is(list, JV_ARRAY);
+    for (const struct jv *item = jv_first(list); item; item = jv_next(list, item)) {
+        struct node_included x;
+        uint8_t hash[32];
+        buf_clear(&bytes);
+        good = good && wire_bytes(item, &bytes);
+        hash_blake2b_256(bytes.data, bytes.len, hash);
+        buf_put(a->hashes, hash, sizeof(hash));
+        if (good && a->each && info && node__included(info->metadata, bytes.data, bytes.len, number, &x) &&
+            x.signer_len)
+            a->each(a, &x);
+    }
+    buf_done(&bytes);
+    if (!good) {
+        bad_answer(a);
+        a->hashes->len = start;
+    }
+    return good;
+}
+
+/* One of a pool is read as if it were in the next block. */
+static void got_pending(struct rpc_call *call)
+{
+    struct node_ask *a = of_call(call);
+    a->found = !a->err.code && read_list(a, call->result, a->node->info.best_number + 1);
+    a->cb(a);
+}
+
+void node_ask_pending(struct node *n, struct node_ask *a, struct buf *ret_hashes,
+                      void (*each)(struct node_ask *a, const struct node_included *x),
+                      void (*cb)(struct node_ask *a))
+{
+    ask(n, a, "author_pendingExtrinsics", "[]", got_pending, cb); /* answered from the loop */
+    a->hashes = ret_hashes;
+    a->each = each;
+}
+
+/* ---- the newest blocks ---- */
+
+static void got_above(struct rpc_call *call);
+
+/* true: there is one more block to read, and it was asked for. */
+static bool read_block(struct node_ask *a, const struct jv *block)
+{
+    struct wire_header h;
+    if (!wire_header(jv_get(block, "header"), &h)) {
+        bad_answer(a);
+        return false;
+    }
+    if (h.head.number < a->lowest)
+        return false;
+    if (!read_list(a, jv_get(block, "extrinsics"), h.head.number) || h.head.number == a->lowest)
+        return false;
+    char text[HASH_TEXT], params[HASH_TEXT + 8];
+    wire_hash_text(h.head.parent, text);
+    snprintf(params, sizeof(params), "[\"%s\"]", text);
+    rpc_call_start(node__rpc(a->node), &a->call, "chain_getBlock", params, 0, NULL, NULL, got_above);
+    return true;
+}
+
+static void got_above(struct rpc_call *call)
+{
+    struct node_ask *a = of_call(call);
+    if (!a->err.code && a->node->phase != NODE_READY)
+        err_set(&a->err, ERR_NET, "no node is ready");
+    if (!a->err.code && read_block(a, jv_get(call->result, "block")))
+        return;
+    a->found = !a->err.code;
+    a->cb(a);
+}
+
+void node_ask_above(struct node *n, struct node_ask *a, uint64_t number, struct buf *ret_hashes,
+                    void (*each)(struct node_ask *a, const struct node_included *x),
+                    void (*cb)(struct node_ask *a))
+{
+    ask(n, a, "chain_getBlock", "[]", got_above, cb); /* answered from the loop */
+    a->hashes = ret_hashes;
+    a->each = each;
+    a->lowest = number + 1;
+}

@@ -1,0 +1,427 @@
+/* Finalized blocks, every height once and in order, from where node_follow said. A small pipeline of slots
+ * works ahead, one height each (slot of height h: h % NODE_PIPELINE); what is done is handed out in order.
+ *
+ *   IDLE -> HASH_WAIT -> BLOCK_WAIT -> [RUNTIME_WAIT ->] [EVENTS_WAIT ->] [NONCES_WAIT | NONCE_WAIT.. ->]
+ * DONE ^          \            \              \                \                  \                        |
+ *     +-----------+------------+--------------+----------------+------------------+-- failed, handed out -+
+ *
+ * The extrinsics and events of block h are written by the runtime in the state of its parent (an upgrade in
+ * h rules from h + 1), so that is whose metadata decodes them. The version is asked only where it matters:
+ * when an extrinsic is wanted, or does not decode by the current metadata. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/hex.h"
+#include "base/log.h"
+#include "chain/codec/events.h"
+#include "chain/codec/extrinsic.h"
+#include "chain/codec/hash.h"
+#include "node_internal.h"
+
+enum { EXTRINSICS_MAX = 1 << 20 };
+
+static void slot_start(struct slot *s);
+static void hand_out(struct node *n);
+
+void blocks_init(struct node *n)
+{
+    for (size_t i = 0; i < NODE_PIPELINE; i++)
+        n->slots[i].node = n;
+}
+
+static void slot_clear(struct slot *s)
+{
+    struct node *n = s->node;
+    unsigned attempts = s->attempts;
+    PRE(!list_linked(&s->call.bucket) && s->fetch.step == FETCH_IDLE);
+    runtime_unref(s->runtime);
+    buf_done(&s->bytes);
+    free(s->extrinsics);
+    free(s->included);
+    free(s->nonces);
+    free(s->balances);
+    free(s->asked);
+    *s = (struct slot){.node = n, .attempts = attempts};
+}
+
+void blocks_done(struct node *n)
+{
+    for (size_t i = 0; i < NODE_PIPELINE; i++)
+        slot_clear(&n->slots[i]);
+    for (size_t i = 0; i < n->account_count; i++)
+        free(n->accounts[i].key);
+    free(n->accounts);
+}
+
+/* ---- failures ---- */
+
+static void slot_again(struct slot *s)
+{
+    slot_clear(s);
+    if (s->node->phase == NODE_READY)
+        blocks_kick(s->node);
+}
+
+void slot_failed(struct slot *s, const struct err *err)
+{
+    struct node *n = s->node;
+    struct err told = *err;
+    if (node__gone(&told) || n->phase != NODE_READY) {
+        slot_clear(s); /* READY kicks again */
+        return;
+    }
+    log_debug("node.block", "url=%s number=%llu error=\"%s\"", node__url(n), (unsigned long long)s->number,
+              told.text);
+    if (++s->attempts < NODE_ATTEMPTS) {
+        slot_again(s);
+        return;
+    }
+    s->attempts = 0;
+    slot_clear(s);
+    node__fault(n, &told);
+}
+
+static void slot_failed_protocol(struct slot *s, const char *what)
+{
+    struct err err;
+    err_set(&err, ERR_PROTOCOL, "%s: block %llu: %s", node__url(s->node), (unsigned long long)s->number,
+            what);
+    slot_failed(s, &err);
+}
+
+/* What is common to the start of every callback of a slot. */
+bool slot_going_on(struct slot *s)
+{
+    if (s->abandoned) {
+        s->attempts = 0;
+        slot_again(s);
+        return false;
+    }
+    if (s->call.err.code) {
+        slot_failed(s, &s->call.err);
+        return false;
+    }
+    return true;
+}
+
+void slot_finished(struct slot *s)
+{
+    s->state = SLOT_DONE;
+    blocks_kick(s->node);
+}
+
+/* ---- events ---- */
+
+static void got_events(struct rpc_call *call)
+{
+    struct slot *s = CONTAINER_OF(call, struct slot, call);
+    struct err err;
+    if (!s->abandoned && wire_pruned(call)) {
+        slot_nonces(s); /* the results stay DISPATCH_NONE */
+        return;
+    }
+    if (!slot_going_on(s))
+        return;
+    struct buf bytes = {0};
+    struct dispatch_result *results = xcalloc(s->extrinsic_count + 1u, sizeof(*results));
+    int rc = 0;
+    if (!jv_is(call->result, JV_NULL) && !wire_bytes(call->result, &bytes))
+        rc = err_set(&err, ERR_PROTOCOL, "the events are not hexadecimal");
+    else if (bytes.len)
+        rc = events_decode(s->runtime->metadata, bytes.data, bytes.len, results, s->extrinsic_count, &err);
+    for (size_t i = 0; !rc && i < s->included_count; i++)
+        s->included[i].result = results[s->included[i].index];
+    free(results);
+    buf_done(&bytes);
+    if (rc) {
+        struct err named;
+        err_set(&named, err.code, "%s: events of block %llu: %s", node__url(s->node),
+                (unsigned long long)s->number, err.text);
+        slot_failed(s, &named);
+        return;
+    }
+    slot_nonces(s);
+}
+
+static void ask_events(struct slot *s)
+{
+    char hash[HASH_TEXT], params[256];
+    wire_hash_text(s->head.hash, hash);
+    snprintf(params, sizeof(params), "[\"%s\",\"%s\"]", wire_events_key, hash);
+    s->state = SLOT_EVENTS_WAIT;
+    rpc_call_start(node__rpc(s->node), &s->call, "state_getStorage", params, 0, NULL, NULL, got_events);
+}
+
+/* ---- extrinsics ---- */
+
+bool node__included(const struct metadata *md, const uint8_t *bytes, size_t len, uint64_t number,
+                    struct node_included *ret)
+{
+    struct extrinsic_view view = {0};
+    bool decoded = extrinsic_decode(md, bytes, len, &view, NULL) == 0;
+    *ret = (struct node_included){.bytes = bytes, .len = len, .era_birth = -1, .era_death = -1};
+    hash_blake2b_256(bytes, len, ret->hash);
+    if (!decoded)
+        return false;
+    ret->is_signed = view.is_signed;
+    ret->signer_len = view.is_signed ? view.signer_len : 0;
+    memcpy(ret->signer, view.signer, ret->signer_len);
+    ret->nonce = view.nonce;
+    ret->tip = view.tip;
+    ret->call = view.call;
+    ret->call_len = view.call_len;
+    if (view.is_signed && view.era.period) {
+        ret->era_birth = (int64_t)era_birth(view.era, number);
+        ret->era_death = (int64_t)era_death(view.era, number);
+    }
+    return true;
+}
+
+/* The inherent Timestamp.set carries a compact number of milliseconds. */
+static int64_t time_of(const struct node_included *x, const uint8_t set[2])
+{
+    if (x->is_signed || x->call_len < 3 || memcmp(x->call, set, 2))
+        return -1;
+    struct scale_in in = scale_in_of(x->call + 2, x->call_len - 2);
+    u128 ms = scale_get_compact(&in);
+    return in.bad || ms > INT64_MAX ? -1 : (int64_t)ms;
+}
+
+/* False: one does not decode by this metadata. Collects the wanted ones. */
+static bool scan(struct slot *s, const struct metadata *md)
+{
+    struct node *n = s->node;
+    uint8_t set[2];
+    bool all = true, timed = metadata_find_call(md, "Timestamp", "set", set);
+    s->included_count = 0;
+    s->time_ms = -1;
+    for (uint32_t i = 0; i < s->extrinsic_count; i++) {
+        struct node_included in;
+        bool decoded =
+            node__included(md, s->bytes.data + s->extrinsics[i].at, s->extrinsics[i].len, s->number, &in);
+        in.index = i;
+        all &= decoded;
+        if (decoded && timed && s->time_ms < 0)
+            s->time_ms = time_of(&in, set);
+        if (n->config.wants &&
+            n->config.wants(n->config.arg, in.hash, in.signer_len ? in.signer : NULL, in.signer_len))
+            s->included[s->included_count++] = in;
+    }
+    return all;
+}
+
+static void scanned(struct slot *s)
+{
+    if (s->included_count && !s->state_pruned)
+        ask_events(s);
+    else
+        slot_nonces(s);
+}
+
+static void got_runtime(struct runtime_fetch *f)
+{
+    struct slot *s = CONTAINER_OF(f, struct slot, fetch);
+    struct err err = f->err;
+    s->runtime = f->runtime;
+    if (s->abandoned) {
+        s->attempts = 0;
+        slot_again(s);
+        return;
+    }
+    if (!s->runtime && !f->pruned) {
+        slot_failed(s, &err);
+        return;
+    }
+    if (!s->runtime) { /* pruned: the extrinsics decode by what there is, the events are gone */
+        s->state_pruned = true;
+        s->runtime = s->node->runtime;
+        s->runtime->refs++;
+    }
+    scan(s, s->runtime->metadata);
+    scanned(s);
+}
+
+/* Block 0 has no parent, and no extrinsics. */
+static void block_read(struct slot *s)
+{
+    bool decoded = scan(s, s->node->runtime->metadata);
+    if (s->number == 0 || (decoded && !s->included_count)) {
+        slot_nonces(s);
+        return;
+    }
+    s->state = SLOT_RUNTIME_WAIT;
+    runtime_fetch_start(s->node, &s->fetch, s->head.parent, got_runtime);
+}
+
+static bool read_extrinsics(struct slot *s, const struct jv *list)
+{
+    if (!jv_is(list, JV_ARRAY) || list->count > EXTRINSICS_MAX)
+        return false;
+    struct span *span = s->extrinsics = xcalloc(list->count + 1u, sizeof(*s->extrinsics));
+    s->included = xcalloc(list->count + 1u, sizeof(*s->included));
+    s->extrinsic_count = list->count;
+    for (const struct jv *item = jv_first(list); item; item = jv_next(list, item)) {
+        size_t at = s->bytes.len;
+        if (!wire_bytes(item, &s->bytes))
+            return false;
+        *span++ = (struct span){at, s->bytes.len - at};
+    }
+    return true;
+}
+
+/* Block 0 has whatever hash the node says: chopsticks invents one, and the handshake has checked it. */
+static bool hash_fits(const struct slot *s, const struct wire_header *h)
+{
+    return s->number == 0 || !s->node->hash_computable ||
+           (h->complete && memcmp(h->head.hash, s->head.hash, 32) == 0);
+}
+
+static void got_block(struct rpc_call *call)
+{
+    struct slot *s = CONTAINER_OF(call, struct slot, call);
+    struct wire_header h;
+    if (!slot_going_on(s))
+        return;
+    const struct jv *block = jv_get(call->result, "block");
+    if (!wire_header(jv_get(block, "header"), &h))
+        slot_failed_protocol(s, "chain_getBlock gave no block");
+    else if (h.head.number != s->number)
+        slot_failed_protocol(s, "chain_getBlock gave another height");
+    else if (!hash_fits(s, &h))
+        slot_failed_protocol(s, "its header has another hash than was asked for");
+    else if (!read_extrinsics(s, jv_get(block, "extrinsics")))
+        slot_failed_protocol(s, "its extrinsics are not hexadecimal");
+    else {
+        memcpy(s->head.parent, h.head.parent, 32);
+        block_read(s);
+    }
+}
+
+static void got_hash(struct rpc_call *call)
+{
+    struct slot *s = CONTAINER_OF(call, struct slot, call);
+    char text[HASH_TEXT], params[HASH_TEXT + 8];
+    if (!slot_going_on(s))
+        return;
+    if (!wire_hash(call->result, s->head.hash)) {
+        slot_failed_protocol(s, "it is finalized, but chain_getBlockHash does not know it");
+        return;
+    }
+    wire_hash_text(s->head.hash, text);
+    snprintf(params, sizeof(params), "[\"%s\"]", text);
+    s->state = SLOT_BLOCK_WAIT;
+    rpc_call_start(node__rpc(s->node), &s->call, "chain_getBlock", params, 0, NULL, NULL, got_block);
+}
+
+static void slot_start(struct slot *s)
+{
+    char params[32];
+    snprintf(params, sizeof(params), "[%llu]", (unsigned long long)s->number);
+    s->head.number = s->number;
+    s->state = SLOT_HASH_WAIT;
+    rpc_call_start(node__rpc(s->node), &s->call, "chain_getBlockHash", params, 0, NULL, NULL, got_hash);
+}
+
+/* ---- the pipeline ---- */
+
+static struct slot *slot_of(struct node *n, uint64_t number)
+{
+    return &n->slots[number % NODE_PIPELINE];
+}
+
+static void restart(struct node *n)
+{
+    n->follow_restart = false;
+    n->follow_next = n->follow_from;
+    n->link_known = false;
+    for (size_t i = 0; i < NODE_PIPELINE; i++) {
+        struct slot *s = &n->slots[i];
+        s->attempts = 0;
+        if (s->state == SLOT_IDLE || s->state == SLOT_DONE)
+            slot_clear(s);
+        else
+            s->abandoned = true;
+    }
+}
+
+void node_follow(struct node *n, uint64_t from_number)
+{
+    n->following = true;
+    n->follow_from = from_number;
+    n->follow_restart = true;
+    if (n->handing_out)
+        return; /* the block that is being handed out stays until its callback returns */
+    restart(n);
+    if (n->phase == NODE_READY)
+        blocks_kick(n);
+}
+
+void blocks_kick(struct node *n)
+{
+    if (!n->following || n->phase != NODE_READY || n->handing_out)
+        return;
+    hand_out(n);
+    for (uint64_t h = n->follow_next; h < n->follow_next + NODE_PIPELINE && h <= n->info.finalized_number;
+         h++) {
+        struct slot *s = slot_of(n, h);
+        if (n->phase != NODE_READY)
+            return;
+        if (s->state != SLOT_IDLE)
+            continue;
+        s->number = h;
+        slot_start(s);
+    }
+}
+
+/* A finalized block whose parent is not the finalized block before: the node contradicts itself or another
+ * endpoint. Asked again; if it persists, the endpoint is left. */
+static bool linked(struct node *n, struct slot *s)
+{
+    struct err err;
+    char have[HASH_TEXT], want[HASH_TEXT];
+    if (!n->link_known || memcmp(n->link, s->head.parent, 32) == 0)
+        return true;
+    wire_hash_text(s->head.parent, have);
+    wire_hash_text(n->link, want);
+    log_warn("node.finality_disagrees", "url=%s number=%llu parent=%s reported=%s", node__url(n),
+             (unsigned long long)s->number, have, want);
+    err_set(&err, ERR_PROTOCOL,
+            "%s: the parent of finalized block %llu is %s, reported before as finalized was %s", node__url(n),
+            (unsigned long long)s->number, have, want);
+    n->handing_out = true; /* the failure must not come back here */
+    slot_failed(s, &err);
+    n->handing_out = false;
+    return false;
+}
+
+static void hand_out(struct node *n)
+{
+    for (;;) {
+        struct slot *s = slot_of(n, n->follow_next);
+        if (n->phase != NODE_READY || s->state != SLOT_DONE || s->number != n->follow_next || !linked(n, s))
+            return;
+        struct node_block block = {
+            .head = s->head,
+            .time_ms = s->time_ms,
+            .extrinsic_count = s->extrinsic_count,
+            .included = s->included,
+            .included_count = s->included_count,
+            .nonces = s->nonces,
+            .balances = s->balances,
+            .nonce_count = s->nonce_count,
+        };
+        n->follow_next++;
+        n->link_known = true;
+        memcpy(n->link, s->head.hash, 32);
+        n->handing_out = true;
+        if (n->config.on_finalized)
+            n->config.on_finalized(n->config.arg, &block);
+        n->handing_out = false;
+        s->attempts = 0;
+        slot_clear(s);
+        if (n->follow_restart)
+            restart(n);
+    }
+}

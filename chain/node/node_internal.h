@@ -1,0 +1,247 @@
+/* Private to node*.c. */
+#ifndef CHAIN_NODE_NODE_INTERNAL_H
+#define CHAIN_NODE_NODE_INTERNAL_H
+
+#include "base/backoff.h"
+#include "base/list.h"
+#include "chain/node/node.h"
+#include "rpc_internal.h"
+
+enum { NODE_PIPELINE = 8, NODE_ATTEMPTS = 3, HASH_TEXT = 67, SPEC_NAME = 64 };
+
+/* ---- node_wire.c: shapes of JSON ---- */
+struct wire_header {
+    struct node_head head; /* hash: computed */
+    bool complete;         /* every field was there, so the computed hash means something */
+};
+bool wire_hash(const struct jv *value, uint8_t ret_hash[32]);
+bool wire_number(const struct jv *value, uint64_t *ret_number); /* "0x14", "0x00000014", 20 */
+bool wire_bytes(const struct jv *value, struct buf *out);       /* appended */
+bool wire_header(const struct jv *value, struct wire_header *ret_header);
+void wire_hash_text(const uint8_t hash[32], char out[HASH_TEXT]);
+void wire_account_key(const uint8_t *account_id, size_t len,
+                      struct buf *out); /* storage key of System.Account */
+/* null: an account that does not exist, nonce 0, nothing free. md and ret_balance NULL: the nonce alone. */
+bool wire_account(const struct jv *storage_value, const struct metadata *md, uint64_t *ret_nonce,
+                  struct node_balance *ret_balance);
+extern const char wire_events_key[]; /* System.Events, as text */
+/* The node has thrown that block's state away (4003 "State already discarded", and kin). */
+bool wire_pruned(const struct rpc_call *call);
+
+/* ---- node_runtime.c: versions and metadata ---- */
+struct runtime {
+    struct list node;
+    unsigned refs;
+    uint32_t spec_version;
+    uint32_t transaction_version;
+    char spec_name[SPEC_NAME];
+    struct metadata *metadata;
+};
+
+enum fetch_step { FETCH_IDLE, FETCH_BEST_WAIT, FETCH_VERSION_WAIT, FETCH_API_WAIT, FETCH_METADATA_WAIT };
+
+/* The runtime that is in force in the state of one block, or at the best block. */
+struct runtime_fetch {
+    struct node *node;
+    enum fetch_step step;
+    struct rpc_call call;
+    char at[HASH_TEXT];
+    struct runtime version; /* what is known of it so far */
+    /* out */
+    struct err err;
+    bool pruned;             /* with err: the state is gone */
+    struct runtime *runtime; /* a reference that the callback takes over; NULL on an error */
+    void (*cb)(struct runtime_fetch *f);
+};
+void runtime_fetch_start(struct node *n, struct runtime_fetch *f, const uint8_t *at, /* NULL: best */
+                         void (*cb)(struct runtime_fetch *f));
+void runtime_unref(struct runtime *r);
+void runtimes_done(struct node *n);
+/* Make it the current one (takes the reference) and tell node_info of it. */
+void runtime_adopt(struct node *n, struct runtime *r);
+void runtime_changed(struct node *n, const struct jv *version); /* a notification */
+
+/* ---- node_heads.c: best and finalized ---- */
+struct head_watch {
+    struct node *node;
+    bool finalized;
+    struct rpc_sub sub;
+    struct rpc_call call; /* the hash of `next` */
+    bool asking;          /* call is out for `asked` */
+    struct node_head asked;
+    bool waiting; /* `next` waits for its turn; a newer head takes its place */
+    struct node_head next;
+    bool heard;       /* since the last poll */
+    unsigned strikes; /* polls in a row that found what the subscription had not told */
+};
+void heads_item(struct rpc_sub *sub, const struct jv *item);
+void heads_apply(struct head_watch *w, const struct node_head *head);
+/* Record that a block of this height exists somewhere. False: a higher one was known already. */
+bool heads_raise_best_known(struct node *n, uint64_t height);
+void heads_reset(struct node *n); /* connection lost */
+void heads_poll(void *arg);       /* timer */
+
+/* ---- node_handshake.c ---- */
+enum handshake_step {
+    HS_IDLE,
+    HS_GENESIS_WAIT,
+    HS_BEST_WAIT,
+    HS_BEST_HEADER_WAIT,
+    HS_RUNTIME_WAIT,
+    HS_FINALIZED_WAIT,
+    HS_FINALIZED_HEADER_WAIT,
+    HS_NEW_HEADS_WAIT,
+    HS_FINALIZED_HEADS_WAIT,
+    HS_RUNTIME_VERSION_WAIT,
+};
+void handshake_start(struct node *n);
+
+/* ---- node_blocks.c ---- */
+enum slot_state {
+    SLOT_IDLE,
+    SLOT_HASH_WAIT,
+    SLOT_BLOCK_WAIT,
+    SLOT_RUNTIME_WAIT,
+    SLOT_EVENTS_WAIT,
+    SLOT_NONCES_WAIT,
+    SLOT_NONCE_WAIT,
+    SLOT_DONE,
+};
+
+struct span {
+    size_t at, len;
+};
+
+/* One height of the pipeline. */
+struct slot {
+    struct node *node;
+    enum slot_state state;
+    bool abandoned; /* its call is still out; what comes back is thrown away */
+    unsigned attempts;
+    uint64_t number;
+    struct node_head head;
+    struct rpc_call call;
+    struct runtime_fetch fetch;
+    struct runtime *runtime; /* NULL: not yet known for sure; the current one is assumed */
+    bool state_pruned;
+    struct buf bytes; /* of all extrinsics */
+    int64_t time_ms;
+    struct span *extrinsics;
+    uint32_t extrinsic_count;
+    struct node_included *included;
+    size_t included_count;
+    uint64_t *nonces;
+    struct node_balance *balances;
+    size_t nonce_count;
+    size_t *asked; /* those accounts that were wanted, in ascending order */
+    size_t asked_count;
+    size_t nonce_next; /* SLOT_NONCE_WAIT: so many of them were answered */
+};
+
+struct account {
+    char *key; /* storage key, as text */
+};
+
+/* What an extrinsic says of itself, in a block of this height; false: it does not decode by this metadata. */
+bool node__included(const struct metadata *md, const uint8_t *bytes, size_t len, uint64_t number,
+                    struct node_included *ret);
+void blocks_init(struct node *n);
+void blocks_done(struct node *n);
+void blocks_kick(struct node *n); /* start what can be started, hand out what is done */
+
+/* ---- node_nonces.c: nonces and balances of a slot's accounts ---- */
+void slot_nonces(struct slot *s); /* start; ends in slot_finished or slot_failed */
+void slot_finished(struct slot *s);
+bool slot_going_on(struct slot *s); /* false: abandoned, or its call failed; handled */
+void slot_failed(struct slot *s, const struct err *err);
+
+/* ---- node.c ---- */
+enum node_phase {
+    NODE_CLOSED,
+    NODE_OFFLINE, /* the endpoint's rpc connects, or backs off */
+    NODE_HANDSHAKE_WAIT,
+    NODE_READY,
+    NODE_ROTATE_WAIT, /* the endpoint's rpc is being stopped */
+    NODE_RETRY_WAIT,  /* all endpoints have failed: back-off */
+    NODE_CLOSING,
+};
+
+struct endpoint {
+    struct node *node;
+    struct rpc *rpc;
+    char down[200]; /* what on_down was told last */
+};
+
+struct node {
+    struct loop *loop;
+    struct node_config config; /* only the callbacks, arg and times are read */
+    struct endpoint *endpoints;
+    size_t endpoint_count, endpoint_at;
+    enum node_phase phase;
+    struct loop_timer *retry;
+    struct backoff backoff;
+    struct rng rng;
+    unsigned failures; /* since READY: a whole round of endpoints, then back off */
+    size_t open_rpcs;
+    void (*close_cb)(void *arg);
+    void *close_arg;
+
+    bool genesis_known; /* configured, or learned from the first node: every other chain is refused */
+    uint8_t genesis[32];
+    struct node_info info;
+
+    enum handshake_step step;
+    struct rpc_call call; /* of the handshake */
+    struct runtime_fetch fetch;
+    bool hash_computable; /* blake2b-256 of the header is the block's hash on this chain */
+    unsigned lag_refusals;
+    uint64_t lag_rest_until;
+    struct loop_task expect; /* info.best_known was raised from outside */
+
+    unsigned watches;   /* extrinsics that are watched or are to be */
+    unsigned watch_max; /* watch_full: so many were, when one more was refused */
+    bool watch_full;
+
+    struct list runtimes; /* a few, by last use */
+    struct runtime *runtime;
+    struct runtime_fetch refetch;
+    bool refetch_again;
+    struct rpc_sub runtime_sub;
+
+    struct head_watch best, finalized;
+    struct loop_timer *poll;
+    struct rpc_call poll_call;
+    bool polling;
+
+    bool following, follow_restart;
+    uint64_t follow_from; /* of the restart */
+    uint64_t follow_next; /* the next height to be reported */
+    bool link_known;      /* link: hash of the height before */
+    uint8_t link[32];
+    bool handing_out;
+    struct slot slots[NODE_PIPELINE];
+    struct account *accounts;
+    size_t account_count;
+    bool no_query_storage; /* this node has no state_queryStorageAt */
+};
+
+static inline struct rpc *node__rpc(struct node *n)
+{
+    return n->endpoints[n->endpoint_at].rpc;
+}
+
+static inline const char *node__url(struct node *n)
+{
+    return node__rpc(n)->config.url;
+}
+
+/* The endpoint is no good (now): leave it, try the next one. */
+void node__fault(struct node *n, const struct err *err);
+void node__ready(struct node *n);
+/* True for the ends of a call that mean that its connection is gone: on_state tells the rest. */
+static inline bool node__gone(const struct err *err)
+{
+    return err->code == ERR_NET || err->code == ERR_CANCELED;
+}
+
+#endif

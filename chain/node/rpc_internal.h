@@ -1,0 +1,104 @@
+/* Private to rpc*.c: the connection, the calls in flight, the subscriptions. */
+#ifndef CHAIN_NODE_RPC_INTERNAL_H
+#define CHAIN_NODE_RPC_INTERNAL_H
+
+#include "base/backoff.h"
+#include "base/buf.h"
+#include "chain/node/rpc.h"
+#include "net/ws_client.h"
+
+/* A hash table of intrusive chains; grows with its load. */
+struct rpc_table {
+    struct list *buckets;
+    size_t bucket_count; /* a power of two */
+    size_t count;
+};
+
+/* A notification that came before the answer that names its subscription. */
+struct rpc_early {
+    struct list node;
+    char id[72];
+    uint64_t stamp; /* only a subscription whose call id is lower can own it */
+    size_t len;
+    char text[]; /* of the item */
+};
+
+enum rpc_phase {
+    RPC_PHASE_CLOSED,
+    RPC_PHASE_CONNECT_WAIT,
+    RPC_PHASE_OPEN,
+    RPC_PHASE_BACKOFF_WAIT,
+    RPC_PHASE_CLOSING,
+};
+
+struct rpc {
+    struct loop *loop;
+    struct rpc_config config; /* url is an owned copy; ca_file is not kept */
+
+    enum rpc_phase phase;
+    struct loop_timer *retry; /* back-off */
+    struct backoff backoff;
+    struct rng rng;
+    struct ws_client *ws;
+    struct jv_doc message; /* the one that is being dispatched */
+    uint64_t connection;   /* counts the connections that opened */
+    bool proven; /* the present connection delivered a message that parses: the back-off was reset */
+
+    struct loop_task drop_task; /* rpc_reconnect, rpc_stop */
+    bool stopping;              /* rpc_stop: CLOSED comes next, not BACKOFF_WAIT */
+    struct err drop_why;
+    struct loop_task close_task;
+    void (*close_cb)(void *arg);
+    void *close_arg;
+
+    /* rpc_calls.c */
+    uint64_t next_id;
+    uint64_t answers;
+    struct rpc_table calls;  /* by id */
+    struct list by_deadline; /* of calls; ascending */
+    struct list orphans;     /* calls without a deadline: late answers that must be undone */
+    struct loop_timer *deadline;
+
+    /* rpc_subs.c */
+    struct rpc_table subs;  /* active ones, by subscription id */
+    struct list unanswered; /* subscriptions whose answer is out, by call id */
+    struct list early;
+    size_t early_count;
+};
+
+/* ---- rpc.c ---- */
+void rpc__lose(struct rpc *r, const struct err *why); /* leave the present connection */
+
+/* ---- rpc_calls.c ---- */
+void rpc__calls_init(struct rpc *r);
+void rpc__calls_done(struct rpc *r);
+void rpc__calls_fail(struct rpc *r, const struct err *why); /* all of them */
+void rpc__call_begin(struct rpc *r, struct rpc_call *call, const char *method, const char *params,
+                     uint32_t timeout_ms, bool (*before_write)(void *arg), void *before_arg,
+                     void (*cb)(struct rpc_call *call));
+/* Fail a call in the next round, without a connection. */
+void rpc__call_fail_later(struct loop *l, struct rpc_call *call, int code, const char *text,
+                          void (*cb)(struct rpc_call *call));
+void rpc__call_forget(struct rpc *r, struct rpc_call *call); /* no cb; leaves the table and the queue */
+void rpc__call_adopt(struct rpc *r, struct rpc_call *call, uint64_t id, void (*cb)(struct rpc_call *call));
+void rpc__notify(struct rpc *r, const char *method, const char *params); /* a call nobody waits for */
+void rpc__answer(struct rpc *r, const struct jv *message);
+
+/* ---- rpc_subs.c ---- */
+void rpc__subs_init(struct rpc *r);
+void rpc__subs_done(struct rpc *r);
+void rpc__subs_end(struct rpc *r, const struct err *why);                      /* all of them */
+void rpc__sub_unanswered_end(struct rpc *r, struct rpc_sub *sub);              /* its call leaves */
+bool rpc__sub_accept(struct rpc *r, struct rpc_sub *sub, const struct jv *id); /* false: not an id */
+void rpc__sub_settled(struct rpc *r, const char *id); /* after the call's cb: what came before the answer */
+void rpc__notification(struct rpc *r, const struct jv *params);
+
+/* ---- rpc_table.c ---- */
+void rpc__table_init(struct rpc_table *t);
+void rpc__table_done(struct rpc_table *t);
+struct list *rpc__table_bucket(const struct rpc_table *t, uint64_t hash);
+void rpc__table_add(struct rpc_table *t, struct list *node, uint64_t hash,
+                    uint64_t (*hash_of)(struct list *));
+void rpc__table_remove(struct rpc_table *t, struct list *node);
+
+#endif
