@@ -1,9 +1,9 @@
-/* The door of the elector: effects become store requests, their answers and the timer become events.
+/* The adapter of the elector: effects become store requests; their answers and the timer become events.
  *
  *   RUNNING -> CLOSING_WAIT (requests in flight) -> freed
  *
- * Callbacks of the owner may call back into this door: what they say is queued and handled after the effects
- * of the present event. */
+ * Callbacks of the owner may call this adapter again. Such events are queued and handled after the
+ * effects of the present event. */
 #include "election/election.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "base/check.h"
 #include "election_internal.h"
 
-/* Read now, not the loop's cached time: a process that was stopped in the middle of a callback must see it.
- */
+/* Read the clock instead of the loop's cached time, so that a process that was stopped inside a
+ * callback notices it. */
 uint64_t election__now(const struct election *e)
 {
     return loop_clock_ns(e->loop) / 1000000;

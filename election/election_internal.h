@@ -1,4 +1,4 @@
-/* Private to election/election*.c: the door's data.
+/* Private to election/election*.c: the adapter's data.
  *
  *   election.c      events, the loop's timer, the end
  *   election_ops.c  effects that are store requests, and their answers */
@@ -14,12 +14,12 @@ struct candidate {
     int32_t store_account;
     int64_t lock_key;
     char *label;
-    /* One of these is in flight at most: the elector waits for each answer. */
+    /* At most one of these is in flight: the elector waits for each answer. */
     struct store_lock lock;
     struct store_claim claim;
     struct store_evict evict;
     struct store_release release;
-    uint64_t bid_at; /* the bid that is going on was begun */
+    uint64_t bid_at; /* when the present bid began */
     int said_code;   /* last error that was logged */
     struct election_stats stats;
 };
@@ -42,9 +42,9 @@ struct election {
     size_t in_flight;
 
     uint64_t last_renew_ms;
-    int64_t block;  /* goes along with every renewal; -1: none */
-    int64_t best;   /* and with every heartbeat */
-    int64_t serves; /* digest of the accounts, in any order */
+    int64_t block;  /* sent with every renewal; -1: none */
+    int64_t best;   /* sent with every heartbeat */
+    int64_t serves; /* digest of the accounts, independent of their order */
 
     bool running; /* an event is being handled */
     struct queued *queue, **queue_end;
@@ -59,9 +59,10 @@ struct election {
 
 uint64_t election__now(const struct election *e);
 void election__feed(struct election *e, const struct elector_event *ev);
-void election__answered(struct election *e); /* one request less in flight; last statement of an answer */
+void election__answered(
+    struct election *e); /* one request fewer in flight; the last statement of an answer */
 
-/* Starts the request that the effect asks for. */
+/* Starts the request of the effect. */
 void election__request(struct election *e, const struct elector_effect *fx);
 
 #endif

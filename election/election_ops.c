@@ -1,4 +1,4 @@
-/* What the elector asks of the store, and what the store answers. */
+/* The elector's requests to the store, and the answers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,13 +7,13 @@
 #include "base/log.h"
 #include "election_internal.h"
 
-/* An unlock is not waited for by the elector, so that a second one may begin before it is answered. */
+/* The elector does not wait for an unlock, so a second one may begin before the first is answered. */
 struct unlock {
     struct store_lock req;
     struct election *e;
 };
 
-/* All accounts that are led now; its arrays follow it. */
+/* All accounts that this relay leads; the arrays follow the request. */
 struct renewal {
     struct store_renew req;
     struct election *e;
@@ -24,7 +24,7 @@ struct renewal {
     bool *renewed;
 };
 
-/* All followers that wait for one; its arrays follow it. */
+/* All followers that wait for a scan; the arrays follow the request. */
 struct scan {
     struct store_scan req;
     struct election *e;
@@ -35,7 +35,7 @@ struct scan {
     struct elector_seen *seen;
 };
 
-/* A leave is not waited for by the elector either. */
+/* The elector does not wait for a leave either. */
 struct beat {
     struct store_member req;
     struct election *e;
@@ -43,7 +43,7 @@ struct beat {
 
 /* ---- answers ---- */
 
-/* Says an error once, until another one or none comes. */
+/* Logs an error once, until it changes or ends. */
 static bool failed(struct candidate *c, const struct err *err, const char *what)
 {
     if (err->code && err->code != c->said_code && err->code != ERR_CANCELED)
@@ -117,8 +117,8 @@ static void on_evict(struct store_req *req)
     if (ev.ok) {
         c->stats.evicted_total++;
         log_warn("election.evicted",
-                 "account=%s scope=%lld holder=%s epoch=%lld text=\"its claim ran out while its "
-                 "session kept the lock: the session was ended\"",
+                 "account=%s scope=%lld holder=%s epoch=%lld text=\"its claim expired while its "
+                 "session held the lock: the session was ended\"",
                  c->label, (long long)c->lock_key, ev.holder ? ev.holder : "", (long long)ev.epoch);
     }
     election__feed(e, &ev);

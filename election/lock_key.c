@@ -1,6 +1,6 @@
-/* SHA-256 for the cores, which link nothing but base/, and the advisory lock's key. The key is derived from what
- * the account is and not from a number that somebody hands out: two relays that never heard of each other agree
- * on it, and two accounts do not contend for one lock. */
+/* SHA-256 for the cores, which link only base/, and the key of the advisory lock. The key is
+ * derived from genesis and account id and not assigned, so two relays agree on it without
+ * communication, and two accounts do not contend for one lock. */
 #include <openssl/sha.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The pure core of leadership: one handler an event, then whatever is due. The rules and the diagram are in
- * elector.h; the table of moves is elector_table.c. */
+/* The pure core of leadership: one handler per event, then everything that is due. elector.h has
+ * the rules and the diagram, elector_table.c the table of transitions. */
 #include "election/core/elector.h"
 
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 #include "elector_internal.h"
 
 enum {
-    HURRY_MS = 50,       /* heard while a request was in flight */
-    BIDS_MAX = 100,      /* in flight: a renewal waits behind all of them, each is a commit */
-    BID_LATER_MS = 40,   /* one more is made so much later at most */
-    EVICT_RETRY_MS = 20, /* an ended session lets go of its lock a moment later */
+    HURRY_MS = 50,       /* bid again this soon after a notification that came during a request */
+    BIDS_MAX = 100,      /* most bids in flight: each is a commit, and a renewal waits behind all of them */
+    BID_LATER_MS = 40,   /* the next bid beyond BIDS_MAX is delayed by at most this */
+    EVICT_RETRY_MS = 20, /* an ended session releases its lock a moment later */
     EVICT_TRIES_MAX = 25,
     NAME_LEN_MAX = 500,
 };
@@ -86,7 +86,7 @@ static void request(struct elector *e, struct elector_account *a, enum elector_s
 
 static void lock(struct elector *e, struct elector_account *a, uint64_t now)
 {
-    PRE(!a->locked); /* session locks stack, one unlock takes one level off */
+    PRE(!a->locked); /* session locks stack: one unlock removes one level */
     request(e, a, ELECTOR_LOCK_WAIT, now);
     a->control = e->control;
     elector__emit(e, a, ELECTOR_FX_LOCK);
@@ -116,9 +116,9 @@ void elector__evict(struct elector *e, struct elector_account *a, uint64_t now)
     elector__emit(e, a, ELECTOR_FX_EVICT);
 }
 
-/* Back to follower from wherever it stands: to bid by itself after `delay`, or when a scan tells (BY_SCAN).
- * What is ours is handed back: the lock first, so that whoever hears of the release finds it free. With the
- * store down both stay noted until it is back. */
+/* Return to FOLLOWER from any state. The account bids after `delay`, or when a scan finds a reason
+ * (BY_SCAN). Lock and claim are released, the lock first, so that a relay that is notified of the
+ * release finds it free. While the store is down both stay recorded as owed. */
 static void retire(struct elector *e, struct elector_account *a, uint64_t now, uint64_t delay)
 {
     a->evict_tries = 0;
@@ -168,7 +168,7 @@ static void promote(struct elector *e, struct elector_account *a, uint64_t now)
         e->renew_at = now + elector__heartbeat(e);
 }
 
-/* The gate shuts before anybody is told. `owed`: the claim may still be ours. */
+/* The gate shuts before any effect is listed. `owed`: the claim in the table may still be ours. */
 static void end_tenure(struct elector *e, struct elector_account *a, bool owed, const char *reason)
 {
     int64_t epoch = a->epoch;
@@ -252,8 +252,8 @@ static void on_control_lost(struct elector *e, uint64_t now, const struct electo
         struct elector_account *a = &e->accounts[i];
         a->locked = false;
         if (a->state == ELECTOR_LEADER && e->config.use_lock)
-            /* The claim is not owed: it counts only together with the lock, which is free now. */
-            elector__demote(e, a, now, false, "the control session was lost, and its locks with it");
+            /* Nothing is owed: the claim counts only together with the lock, which is free now. */
+            elector__demote(e, a, now, false, "the control session was lost, and with it the locks");
     }
 }
 
@@ -266,12 +266,12 @@ static void on_lock_reply(struct elector *e, uint64_t now, const struct elector_
         return;
     }
     backoff_reset(&a->backoff);
-    a->locked = ev->ok && a->control == e->control; /* a lock of a lost session is gone */
+    a->locked = ev->ok && a->control == e->control; /* a lost session has lost its lock */
     if (!elector__bids(e) || (ev->ok && !a->locked)) {
         retire(e, a, now, BY_SCAN);
     } else if (a->locked) {
         claim(e, a, now);
-    } else if (a->evict_tries && a->evict_tries < EVICT_TRIES_MAX) { /* it was told to end */
+    } else if (a->evict_tries && a->evict_tries < EVICT_TRIES_MAX) { /* its session was terminated */
         a->evict_tries++;
         elector__move(e, a, ELECTOR_FOLLOWER);
         elector__bid_at(e, a, now + rng_between(&e->rng, EVICT_RETRY_MS / 2, EVICT_RETRY_MS));
@@ -306,12 +306,12 @@ static void on_claim_reply(struct elector *e, uint64_t now, const struct elector
     }
 }
 
-/* The store decided by the table (G11..G14): the holder's session was ended, or it is not to be touched. */
+/* The database decided: it ended the holder's session, or left it alone. */
 static void on_evict_reply(struct elector *e, uint64_t now, const struct elector_event *ev)
 {
     struct elector_account *a = &e->accounts[ev->account];
     PRE(a->state == ELECTOR_EVICT_WAIT);
-    if (ev->failed) { /* perhaps for want of a right: that must not slow down the bids for a free lock */
+    if (ev->failed) { /* perhaps a missing right: that must not slow down bids for a free lock */
         a->ask_at = now + e->config.heartbeat_ms;
         retire(e, a, now, BY_SCAN);
         return;
@@ -324,7 +324,7 @@ static void on_evict_reply(struct elector *e, uint64_t now, const struct elector
     if (ev->holder)
         elector__learn(a, ev->holder, ev->address, ev->epoch);
     a->ask_at =
-        now + e->config.heartbeat_ms / 2; /* something is mid-submission, or the database looked later */
+        now + e->config.heartbeat_ms / 2; /* the holder is mid-submission, or the database decided later */
     retire(e, a, now, BY_SCAN);
 }
 
@@ -341,10 +341,10 @@ static void on_renew_reply(struct elector *e, uint64_t now, const struct elector
     for (size_t i = 0; i < ev->count; i++) {
         struct elector_account *a = &e->accounts[ev->accounts[i]];
         if (a->state != ELECTOR_LEADER || a->epoch != a->renew_epoch)
-            continue; /* of an earlier tenure */
+            continue; /* renewal of an earlier tenure */
         if (!ev->renewed[i]) {
             elector__demote(e, a, now, true,
-                            "the renewal was refused: another relay leads, or the lock is gone");
+                            "the renewal was refused: another relay leads, or the lock is lost");
             continue;
         }
         a->sent = e->renew_sent;
@@ -359,7 +359,7 @@ static void on_release_reply(struct elector *e, uint64_t now, const struct elect
     struct elector_account *a = &e->accounts[ev->account];
     PRE(a->state == ELECTOR_RELEASE_WAIT);
     if (!ev->failed || e->up)
-        a->owed = 0; /* a release that failed otherwise is left to the expiry */
+        a->owed = 0; /* after other failures the claim expires by itself */
     retire(e, a, now, BY_SCAN);
 }
 
@@ -370,7 +370,8 @@ static void on_leader_change(struct elector *e, uint64_t now, const struct elect
         return;
     bool free_account = !ev->holder || !ev->holder[0];
     if (a->state == ELECTOR_LEADER) {
-        /* Anybody may NOTIFY: a newer epoch is a reason to ask the table now, not to believe it. */
+        /* Any session may NOTIFY: a newer epoch is a reason to scan the table now, and nothing
+         * more. */
         if (ev->epoch > a->epoch && !e->renewing && e->up)
             e->renew_at = now;
         return;
@@ -378,7 +379,7 @@ static void on_leader_change(struct elector *e, uint64_t now, const struct elect
     elector__learn(a, ev->holder, ev->address, ev->epoch);
     bool follower = a->state == ELECTOR_FOLLOWER;
     if (!free_account && follower && !a->evict_tries)
-        elector__bid_at(e, a, ELECTOR_NEVER); /* somebody was faster */
+        elector__bid_at(e, a, ELECTOR_NEVER); /* another relay was faster */
     else if (free_account && follower && now >= a->away_until)
         elector__bid_at(e, a, now + elector__heard_delay(e, a));
     else if (free_account && !follower && now >= a->away_until)
@@ -392,11 +393,11 @@ static void on_stale(struct elector *e, uint64_t now, const struct elector_event
         elector__demote(e, a, now, false, "a write was refused: another relay leads");
 }
 
-/* The statement may still be carried out at the server, after the table has been read again. A claim raises
- * the epoch: it waits for a statement that is under way, and one that comes later is refused. */
+/* The server may still execute the statement after the table has been read again. A claim raises
+ * the epoch: it waits for a statement that is under way, and a later one is refused. */
 static void on_doubt(struct elector *e, uint64_t now, const struct elector_event *ev)
 {
-    static const char reason[] = "the outcome of a write is not known: a new epoch shuts it out";
+    static const char reason[] = "the outcome of a write is unknown: a new epoch excludes it";
     struct elector_account *a = &e->accounts[ev->account];
     if (a->state != ELECTOR_LEADER)
         return;

@@ -1,4 +1,4 @@
-/* Defaults and bounds of the elector's times. */
+/* Defaults and limits of the elector's times. */
 #include "base/error.h"
 #include "elector_internal.h"
 
@@ -40,7 +40,7 @@ int elector_config_check(const struct elector_config *config, struct err *err)
         return err_set(
             err, ERR_CONFIG,
             "heartbeat = %u ms is too long for expiry_1 = %u ms less margin = %u ms: one lost renewal "
-            "would end the role; use at most %u ms",
+            "would end the leadership; use at most %u ms",
             c.heartbeat_ms, c.expiry_1_ms, c.margin_ms, (c.expiry_1_ms - c.margin_ms) / 2 * 10 / 12);
     if (c.bid_min_ms > c.bid_max_ms)
         return err_set(err, ERR_CONFIG, "bid_min = %u ms is longer than bid_max = %u ms", c.bid_min_ms,

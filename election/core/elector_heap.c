@@ -1,5 +1,6 @@
-/* The accounts by due time: a binary heap of indexes, so that an idle relay of ten thousand accounts looks
- * at the ones that are due only. Every account is in it; one with nothing to wait for is due never. */
+/* The accounts ordered by due time, in a binary heap of indexes, so that an idle relay with ten
+ * thousand accounts visits only those that are due. Every account is in it; one without a deadline
+ * is never due. */
 #include "base/check.h"
 #include "elector_internal.h"
 

@@ -1,4 +1,4 @@
-/* What the files of the elector share: its data, the table of moves, the due heap. */
+/* Private to the elector: its data, the table of transitions, the heap of due times. */
 #ifndef ELECTION_ELECTOR_INTERNAL_H
 #define ELECTION_ELECTOR_INTERNAL_H
 
@@ -9,40 +9,41 @@
 
 #define ELECTOR_NEVER UINT64_MAX
 
-/* One account. At most one request (LOCK, CLAIM, EVICT, RELEASE) is in flight; the *_WAIT state names it
- * and is only left by its answer, also after the wish for it is gone: what it then brings is handed back. */
+/* One account. At most one request (LOCK, CLAIM, EVICT, RELEASE) is in flight. The *_WAIT state
+ * names it and lasts until its answer, even if the result is no longer wanted: then it is handed
+ * back. */
 struct elector_account {
     enum elector_state state;
     int64_t epoch;      /* LEADER: the tenure's; else 0 */
     int64_t owed;       /* epoch of a claim that may be ours in the table although we do not lead; 0 = none */
-    int64_t seen_epoch; /* highest epoch heard of: older news is ignored */
+    int64_t seen_epoch; /* highest known epoch: reports of older ones are ignored */
     int64_t scan_epoch; /* seen_epoch when the scan in flight was sent */
     int64_t renew_epoch; /* tenure that the renewal in flight was sent for */
     uint64_t sent;       /* when the last successful renewal, or the claim, was sent */
     uint64_t asked;      /* when the request in flight was sent */
-    uint64_t ask_at;     /* lapsed, and not to be had: not asked again before then */
+    uint64_t ask_at;     /* expired but not available: no request before this time */
     uint64_t control;    /* number of the control session that the lock request in flight went to */
-    uint64_t due;        /* next bid (never: the scans tell), or the end of the tenure */
+    uint64_t due;        /* next bid (never: a scan decides), or the end of the tenure */
     size_t heap_pos;
     bool locked;         /* the control session holds the account's lock */
-    bool suspect;        /* the store was down: the gate stays shut until a renewal succeeds (L05) */
-    bool gate_open;      /* last edge told */
-    bool hurry;          /* heard that the account is free while a request was in flight */
+    bool suspect;        /* the store was down: the gate stays shut until a renewal succeeds */
+    bool gate_open;      /* state of the last GATE effect */
+    bool hurry;          /* notified that the account is free while a request was in flight */
     bool scanned;        /* has been a follower since the scan in flight was sent */
-    bool orphan;         /* the last scan saw its lock taken, and nobody's claim */
-    bool evicts;         /* at `due` its hung holder is evicted, and no bid is made */
-    uint8_t evict_tries; /* lock tries since the holder was evicted; 0 = not evicting */
+    bool orphan;         /* in the last scan its lock was taken without any claim */
+    bool evicts;         /* at `due` it evicts the hung holder and does not bid */
+    uint8_t evict_tries; /* lock attempts since the holder was evicted; 0 = not evicting */
     struct backoff backoff;
     char *holder, *address;
-    char *former; /* the holder before nobody: it is dead, or it gave the account up; "" */
+    char *former; /* the last holder before the account became free: dead, or it released it; "" */
 
     uint64_t place;
     size_t preferred;      /* member of the ring as of `preferred_at` */
-    uint64_t preferred_at; /* version of the ring; 0: never asked */
-    uint64_t leans_to;     /* the other member that the ring prefers, by hash of its name */
-    uint32_t leans;        /* for so many heartbeats */
-    uint32_t patience;     /* heartbeats that it takes; 0: the least */
-    uint64_t away_until;   /* handed over: not bid for before */
+    uint64_t preferred_at; /* version of the ring; 0: never computed */
+    uint64_t leans_to;     /* hash of the name of the other member that the ring prefers */
+    uint32_t leans;        /* number of heartbeats for which it has preferred that member */
+    uint32_t patience;     /* heartbeats required for a hand-over; 0: the minimum */
+    uint64_t away_until;   /* handed over: no bid before this time */
     bool leaving;
 };
 
@@ -55,10 +56,10 @@ struct elector {
 
     bool up, draining, drained;
     uint64_t control; /* number of the control session */
-    uint32_t moved;   /* moves of the table that were made, one bit each */
+    uint32_t moved;   /* transitions of the table that were made, one bit each */
     size_t busy;      /* accounts that are not FOLLOWER */
     size_t leaders;
-    size_t bids; /* accounts whose lock or claim is asked for */
+    size_t bids; /* accounts with a lock or claim request in flight */
 
     uint64_t renew_at, renew_sent;
     bool renewing;
@@ -75,7 +76,7 @@ struct elector {
     size_t scan_count;
 
     struct ring *ring;
-    uint64_t ring_version; /* goes up when the members change */
+    uint64_t ring_version; /* rises when the members change */
     int self;              /* index in the ring; -1: not in it */
     uint64_t beat_at;
     bool beating, retiring;
@@ -86,12 +87,12 @@ struct elector {
 
 uint64_t elector__tenure_end(const struct elector *e, const struct elector_account *a);
 bool elector__gate_open(const struct elector *e, const struct elector_account *a, uint64_t now);
-bool elector__bids(const struct elector *e); /* the store is up and nobody drains */
+bool elector__bids(const struct elector *e); /* the store is up and no drain is under way */
 
 /* ---- elector.c ---- */
 
 struct elector_effect *elector__emit(struct elector *e, const struct elector_account *a,
-                                     enum elector_effect_type type); /* a NULL: of no account */
+                                     enum elector_effect_type type); /* a NULL: not about an account */
 void elector__learn(struct elector_account *a, const char *holder, const char *address, int64_t epoch);
 uint64_t elector__bid_delay(struct elector *e);
 void elector__bid(struct elector *e, struct elector_account *a, uint64_t now);
@@ -110,8 +111,8 @@ void elector__on_rotate(struct elector *e, uint64_t now, const struct elector_ev
 void elector__on_hand_over(struct elector *e, uint64_t now, const struct elector_event *ev);
 void elector__on_retire(struct elector *e, uint64_t now, const struct elector_event *ev);
 void elector__beat_due(struct elector *e, uint64_t now);
-/* How long to wait before a bid for an account that was seen to be free (or its holder to hang), or heard to
- * be. */
+/* Delay before a bid for an account that is free or whose holder hangs: as found by a scan, or as a
+ * notification said. */
 uint64_t elector__seen_delay(struct elector *e, const struct elector_account *a);
 uint64_t elector__heard_delay(struct elector *e, const struct elector_account *a);
 
@@ -120,10 +121,10 @@ uint64_t elector__heard_delay(struct elector *e, const struct elector_account *a
 void elector__on_scan_reply(struct elector *e, uint64_t now, const struct elector_event *ev);
 void elector__scan_due(struct elector *e, uint64_t now); /* scan now, or plan when */
 
-/* The only way to change a state: checks the table of moves. */
+/* The only way to change a state: checks the table of transitions. */
 void elector__move(struct elector *e, struct elector_account *a, enum elector_state to);
 
-void elector__heap_add(struct elector *e, int account); /* the account's due is set; room is there */
+void elector__heap_add(struct elector *e, int account); /* its due time is set, and the heap has room */
 void elector__set_due(struct elector *e, struct elector_account *a, uint64_t due);
 
 #endif

@@ -1,11 +1,11 @@
-/* Making, freeing and asking an elector. */
+/* Creating, freeing and querying an elector. */
 #include <stdlib.h>
 
 #include "base/check.h"
 #include "elector_internal.h"
 
 enum {
-    BACKOFF_BASE_MS = 200, /* store errors: exponential to a few seconds (L08) */
+    BACKOFF_BASE_MS = 200, /* store errors: exponential to a few seconds */
     BACKOFF_CAP_MS = 3000,
 };
 
@@ -31,7 +31,7 @@ struct elector *elector_new(const struct elector_config *config)
     e->config = elector_config_defaults(config);
     e->rng.state = e->config.seed;
     e->renew_at = ELECTOR_NEVER;
-    /* Fast enough for a second and a third try before the tenure ends. */
+    /* Fast enough for a second and a third attempt before the tenure ends. */
     uint32_t h = e->config.heartbeat_ms;
     e->scan_at = e->beat_at = ELECTOR_NEVER;
     e->ring = ring_new(e->config.hash);

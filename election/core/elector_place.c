@@ -1,6 +1,6 @@
-/* Who is there, who is the one for an account, and when to give one up. Nothing that must hold depends on it:
- * with a wrong or empty list of members accounts are only led by others than one would like, or a moment
- * later. */
+/* Placement: which members are alive, which one should lead an account, and when to hand one over.
+ * No promise depends on it. With a wrong or empty list of members, accounts are led by other
+ * members than the ring prefers, or a moment later. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,16 +8,16 @@
 #include "elector_internal.h"
 
 enum {
-    JITTER_MS = 50,   /* without members all followers are of one rank */
+    JITTER_MS = 50,   /* without members all followers have the same rank */
     LEANS_LEAST = 3,  /* heartbeats for which the ring must prefer the same other member */
-    LEANS_MOST = 768, /* when it never takes what is handed over to it */
+    LEANS_MOST = 768, /* limit for a member that never takes what is handed over to it */
 };
 
 /* ---- rank ---- */
 
-/* How many members are asked before this relay. The holder is not waited for: it is dead or hangs, or gave
- * the account up (then it is the former one). With rotation each tenure begins one further in the ring: the
- * epoch counts them, and everybody knows it. */
+/* The number of members that may bid before this relay. The holder does not count: it is dead, it
+ * hangs, or it released the account (then it is the former holder). With rotation each tenure
+ * begins one member further in the ring; the epoch counts the tenures, and all members know it. */
 static size_t rank_of(const struct elector *e, const struct elector_account *a)
 {
     size_t count = ring_count(e->ring), rank = 0;
@@ -37,8 +37,8 @@ static size_t rank_of(const struct elector *e, const struct elector_account *a)
     return rank;
 }
 
-/* Scans come within bid_max of each other: so long the preferred member may not have looked yet. All in all a
- * takeover takes less than twice bid_max, whoever is dead. */
+/* Followers scan within bid_max of each other, so wait that long for the preferred one. Worst-case
+ * takeover: 2 * bid_max. */
 uint64_t elector__seen_delay(struct elector *e, const struct elector_account *a)
 {
     uint64_t most = e->config.bid_max_ms, rank = rank_of(e, a);
@@ -48,7 +48,7 @@ uint64_t elector__seen_delay(struct elector *e, const struct elector_account *a)
     return delay < most ? delay : most;
 }
 
-/* News reach all members in the same moment. */
+/* A notification reaches all members at the same time. */
 uint64_t elector__heard_delay(struct elector *e, const struct elector_account *a)
 {
     uint64_t rank = rank_of(e, a), most = e->config.bid_max_ms / 2;
@@ -116,8 +116,8 @@ static void leave(struct elector *e, struct elector_account *a, const char *reas
     elector__emit(e, a, ELECTOR_FX_LEAVE)->reason = reason;
 }
 
-/* Does another member want it for long enough? One that let it come back is given ever more time: it lives,
- * and does not lead. */
+/* Has the ring preferred another member for long enough? A member that let the account return gets
+ * more time at each attempt: it is alive but does not lead. */
 static bool leans(struct elector *e, struct elector_account *a)
 {
     size_t to = preferred(e, a);

@@ -1,12 +1,12 @@
-/* The one look of all followers at the table, and what each does about what it saw. */
+/* The scan of all followers, and what each account does with its result. */
 #include "base/check.h"
 #include "elector_internal.h"
 
-/* A scan costs the server more, the more accounts and locks there are: of the time between two of them one
- * takes a fifth at most. But a beat is never passed over. */
+/* The cost of a scan grows with accounts and locks, so a scan takes at most a fifth of the interval
+ * between two of them. A heartbeat is never skipped. */
 enum { SCAN_RESTS = 4 };
 
-/* A follower that does not bid by itself, at `due`. */
+/* A follower that waits for the scans and has no bid due. */
 static bool waits(const struct elector_account *a)
 {
     return a->state == ELECTOR_FOLLOWER && a->due == ELECTOR_NEVER;
@@ -22,7 +22,7 @@ static void scan(struct elector *e, uint64_t now)
             continue;
         a->scan_epoch = a->seen_epoch;
         e->scan_accounts[e->scan_count] = (int)i;
-        e->scan_epochs[e->scan_count++] = a->holder[0] ? a->seen_epoch : -1; /* else: tell who it is */
+        e->scan_epochs[e->scan_count++] = a->holder[0] ? a->seen_epoch : -1; /* -1: report the holder */
     }
     e->scan_sent = now;
     if (!e->scan_count) {
@@ -50,13 +50,13 @@ static void bid_by_rank(struct elector *e, struct elector_account *a, uint64_t n
 {
     uint64_t delay = elector__seen_delay(e, a);
     if (delay)
-        elector__bid_at(e, a, now + delay); /* who hears that another one claimed it bids no more */
+        elector__bid_at(e, a, now + delay); /* a member that learns of another claim stops bidding */
     else
         elector__bid(e, a, now);
 }
 
-/* All followers see a hung holder within one scan of each other; one of them is enough to end its session.
- * The statement looks again, so that one who comes late does no harm to the successor. */
+/* All followers detect a hung holder within one scan of each other, and one of them is enough to
+ * end its session. The statement checks again, so a late one does not harm the successor. */
 static void evict_by_rank(struct elector *e, struct elector_account *a, uint64_t now)
 {
     uint64_t delay = elector__seen_delay(e, a);
@@ -66,9 +66,10 @@ static void evict_by_rank(struct elector *e, struct elector_account *a, uint64_t
         elector__evict(e, a, now);
 }
 
-/* With locks: a free one is tried, unless the claim stands without it; one that is taken behind a lapsed
- * claim is asked about. Its holder may be about to claim, so it takes two scans to call a lock without a
- * claim lapsed. Without: what the claims plan says, and what a lock protects is not for us. */
+/* With locks: bid for a free lock, unless the claim counts without it; request eviction for a lock
+ * that is taken behind an expired claim. A holder without a claim may be about to claim, so that
+ * takes two scans. Without locks: the claim's expiry decides, and an account that a lock protects
+ * is left alone. */
 static void act(struct elector *e, struct elector_account *a, uint64_t now, const struct elector_seen *seen)
 {
     bool free_account = !seen->holder || !seen->holder[0];
@@ -76,9 +77,9 @@ static void act(struct elector *e, struct elector_account *a, uint64_t now, cons
     bool was_orphan = a->orphan;
     a->orphan = seen->taken && free_account;
     if (now < a->away_until && !seen->mine)
-        return; /* handed over: the others first */
+        return; /* handed over: the other members first */
     if (!e->config.use_lock) {
-        bool sure = free_account || seen->expiry_2_left_ms <= 0; /* else something may be mid-submission */
+        bool sure = free_account || seen->expiry_2_left_ms <= 0; /* else a submission may be under way */
         if (seen->mine)
             elector__bid(e, a, now);
         else if (lapsed && !seen->taken && (sure || now >= a->ask_at))
@@ -111,8 +112,8 @@ void elector__on_scan_reply(struct elector *e, uint64_t now, const struct electo
     for (size_t i = 0; i < ev->count; i++) {
         const struct elector_seen *seen = &ev->seen[i];
         struct elector_account *a = &e->accounts[ev->accounts[i]];
-        /* It did something meanwhile, or heard newer news. An epoch below what was known before is no older
-         * news: the database failed over, and lost commits. */
+        /* It acted since the scan was sent, or knows a newer epoch. An epoch below the one known
+         * before is not outdated: the database failed over and lost commits. */
         bool heard = a->seen_epoch != a->scan_epoch && seen->epoch < a->seen_epoch;
         if (!a->scanned || !waits(a) || heard)
             continue;

@@ -1,5 +1,5 @@
-/* The table of moves. elector.h draws it, elector_dump prints it as a mermaid diagram, and every change of
- * a state is checked against it. */
+/* The table of transitions. elector_dump prints it as a mermaid diagram, and every change of a
+ * state is checked against it. */
 #include "base/buf.h"
 #include "base/check.h"
 #include "elector_internal.h"
@@ -14,20 +14,21 @@ static const char *const names[STATE_COUNT] = {
 
 static const struct move {
     enum elector_state from, to;
-    const char *why; /* one line for the operator */
+    const char *why; /* one line for operators */
 } moves[] = {
     {ELECTOR_FOLLOWER, ELECTOR_LOCK_WAIT, "bid"},
     {ELECTOR_FOLLOWER, ELECTOR_CLAIM_WAIT, "bid without use_lock"},
-    {ELECTOR_FOLLOWER, ELECTOR_EVICT_WAIT, "its lock is taken and its claim has lapsed: its holder may hang"},
-    {ELECTOR_FOLLOWER, ELECTOR_RELEASE_WAIT, "store is back and a claim of ours is left"},
+    {ELECTOR_FOLLOWER, ELECTOR_EVICT_WAIT,
+     "its lock is taken and its claim has expired: its holder may hang"},
+    {ELECTOR_FOLLOWER, ELECTOR_RELEASE_WAIT, "the store is back and a claim of ours remains"},
     {ELECTOR_LOCK_WAIT, ELECTOR_CLAIM_WAIT, "got the lock"},
-    {ELECTOR_LOCK_WAIT, ELECTOR_FOLLOWER, "taken, failed or not wanted any more"},
+    {ELECTOR_LOCK_WAIT, ELECTOR_FOLLOWER, "taken, failed or no longer wanted"},
     {ELECTOR_EVICT_WAIT, ELECTOR_LOCK_WAIT, "the hung session was ended"},
-    {ELECTOR_EVICT_WAIT, ELECTOR_FOLLOWER, "its holder is healthy, failed or not wanted any more"},
+    {ELECTOR_EVICT_WAIT, ELECTOR_FOLLOWER, "its holder is healthy, failed or no longer wanted"},
     {ELECTOR_CLAIM_WAIT, ELECTOR_LEADER, "granted"},
-    {ELECTOR_CLAIM_WAIT, ELECTOR_RELEASE_WAIT, "granted too late, or not wanted any more"},
+    {ELECTOR_CLAIM_WAIT, ELECTOR_RELEASE_WAIT, "granted too late, or no longer wanted"},
     {ELECTOR_CLAIM_WAIT, ELECTOR_FOLLOWER, "denied or failed"},
-    {ELECTOR_LEADER, ELECTOR_CLAIM_WAIT, "the outcome of a write is not known"},
+    {ELECTOR_LEADER, ELECTOR_CLAIM_WAIT, "the outcome of a write is unknown"},
     {ELECTOR_LEADER, ELECTOR_RELEASE_WAIT, "renewal refused or late, or drain"},
     {ELECTOR_LEADER, ELECTOR_FOLLOWER, "control session lost, or a write refused as stale"},
     {ELECTOR_RELEASE_WAIT, ELECTOR_FOLLOWER, "released"},

@@ -1,5 +1,5 @@
-/* The hash ring: see ring.h. Members are few (the relays of one installation) and asked for rarely (when they
- * change, or when an account is free), so every point is looked at. */
+/* The hash ring: see ring.h. Members are few (the relays of one installation) and the order is
+ * computed rarely (when they change, or when an account is free), so every point is visited. */
 #include "election/core/ring.h"
 
 #include <stdbool.h>

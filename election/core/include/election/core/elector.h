@@ -1,6 +1,6 @@
 /* Leadership of accounts: the pure core. One elector serves all accounts of one relay.
- * elector_step(e, now, event) changes plain data and lists effects. Design section 5; the same picture with
- * every reason comes from elector_dump():
+ * elector_step(e, now, event) changes plain data and lists effects. docs/design.md, section 4, explains
+ * the rules; elector_dump() prints this picture with the reason of each transition:
  *
  *              bid              got             granted
  *   FOLLOWER --------> LOCK_WAIT -----> CLAIM_WAIT -------> LEADER
@@ -8,40 +8,41 @@
  *    | | | | |  taken  |   | ended        |   |               | |
  *    | | | +-|---------+   |              |   |               | |
  *    | | |   +------> EVICT_WAIT          |   |               | |
- *    | | | lapsed         |               |   |               | |
+ *    | | | expired        |               |   |               | |
  *    | | +--- healthy ----+               |   |               | |
  *    | +--------- denied, failed ---------+   | too late,     | | renewal refused or
  *    |                                        v not wanted    v | late, drain
  *    +------------------------------------ RELEASE_WAIT <-------+ |
  *    +---- control session lost, write refused as stale ----------+
  *
- * - Followers look before they bid: one SCAN in flight for all of them, every bid_min..bid_max ms, tells
- *   whose lock is free and whose claim has lapsed, and who leads. It writes nothing and decides nothing: what
- *   it makes us do is decided again by the statement that does it. Only an account that was heard to be free,
- *   or whose last request failed, bids by itself.
- * - A bid is the session lock first, then the claim that raises the epoch. Without use_lock only the claim.
- * - The lock is never asked for while it is held (session locks stack), and is given up when the claim is
- *   denied. Where it is taken and the claim behind it has lapsed, EVICT asks the database to end the session
- *   that has it (G11..G14; one statement looks and decides, so a healthy holder is never hit). The first in
- *   rank does so at once, the others when that did not help.
- * - Placement (elector_place.c): one BEAT a heartbeat tells the relays that live. They make a hash ring; an
- *   account that is free is bid for at once by the member that is closest to it, by the others after a delay
- *   by rank. A claim is sticky. With placement by the ring, or rotation, a leader whose account belongs to
- *   another member is told to LEAVE it: the owner stops admitting, settles, and says HAND_OVER. It keeps
- * leading, renewing and sending until then.
+ * - Followers scan before they bid. One SCAN is in flight for all of them, every bid_min..bid_max ms. It
+ *   reports which locks are free, which claims have expired, and who leads. It writes nothing and
+ *   decides nothing: the statement that acts on it decides again. An account bids without a scan only if
+ *   a notification said that it is free, or its last request failed.
+ * - A bid is the session lock first, then the claim that raises the epoch. Without use_lock it is only the
+ *   claim.
+ * - A relay never requests a lock that it holds (session locks stack), and releases the lock if the claim
+ *   is denied. If the lock is taken and the claim behind it has expired, EVICT asks the database to end
+ *   the session that holds it. One statement checks and acts, so a healthy holder is never ended. The
+ *   first in rank evicts immediately, the others if that did not help.
+ * - Placement (elector_place.c): one HEARTBEAT per interval reports the live relays, which form a hash ring.
+ *   The member closest to a free account bids immediately, the others after a delay by rank. A claim is
+ *   sticky. With placement by the ring, or rotation, LEAVE asks the owner of an account that belongs to
+ *   another member to stop admitting, settle, and answer with HAND_OVER. Until then it leads, renews and
+ *   sends.
  * - Renewal: one statement for all accounts, every heartbeat_ms +-20 %, one in flight.
- * - The gate of an account is open iff LEADER, the store is up, and now < sent + expiry_1 - margin, where
- *   sent is when the last successful renewal (or the claim) was *sent* (monotonic, L05, L06). After the store
- *   was down it opens only when a renewal has succeeded.
- * - Any doubt shuts the gate first: control session lost, renewal refused or late, a write refused as stale.
- *   The tenure ends when the time is over; a renewal that fails is tried again until then.
- * - A write whose outcome is unknown may still be carried out at the server. In DOUBT the leader claims again
- *   (LEADER -> CLAIM_WAIT; its own name is always granted): under the new epoch the table is read either
- * after that write or without it.
- * - Each LOCK, CLAIM, EVICT, RELEASE, RENEW and SCAN is answered exactly once by the owner, failed = true
- * when the outcome is unknown. The *_WAIT states wait for that answer whatever happens meanwhile; what comes
- * too late (a claim granted after we gave up, a lock of a session that is gone) is handed back or ignored,
- * and a renewal of an earlier tenure is told apart by its epoch. UNLOCK has no answer. */
+ * - The gate of an account is open if and only if it is LEADER, the store is up, and
+ *   now < sent + expiry_1 - margin, where sent is when the last successful renewal (or the claim) was
+ *   *sent* (monotonic). After an outage of the store it opens only when a renewal has succeeded.
+ * - Any doubt shuts the gate first: control session lost, renewal refused or late, a write refused as
+ *   stale. The tenure ends when its time is over; until then a failed renewal is retried.
+ * - The server may still execute a write whose outcome is unknown. In DOUBT the leader claims again
+ *   (LEADER -> CLAIM_WAIT; its own name is always granted). Under the new epoch it reads the table either
+ *   after that write or without it.
+ * - The owner answers each LOCK, CLAIM, EVICT, RELEASE, RENEW and SCAN exactly once, with failed = true if
+ *   the outcome is unknown. The *_WAIT states wait for that answer in all cases. A result that comes too
+ *   late (a claim granted after the relay gave up, a lock of a lost session) is handed back or ignored; the
+ *   epoch identifies a renewal of an earlier tenure. UNLOCK has no answer. */
 #ifndef ELECTION_ELECTOR_H
 #define ELECTION_ELECTOR_H
 
@@ -58,11 +59,11 @@ struct elector_config {
     uint32_t heartbeat_ms;           /* default 1000 */
     uint32_t expiry_1_ms;            /* default 5000 */
     uint32_t expiry_2_ms;            /* default 20000; == expiry_1: single-expiry mode */
-    uint32_t margin_ms;              /* default 1000: gate shuts so long before expiry_1 */
+    uint32_t margin_ms;              /* default 1000: the gate shuts this long before expiry_1 */
     uint32_t bid_min_ms, bid_max_ms; /* followers' scan interval with jitter; default 150, 450 */
-    bool ring;           /* accounts go to the member that the ring says; else who leads stays (sticky) */
-    bool rotate;         /* each tenure is for the next one in the ring (ROTATE says when it ends) */
-    uint32_t leaves_max; /* accounts that are told to leave in one heartbeat; default 8 */
+    bool ring;   /* accounts move to the member that the ring prefers; else the leader stays (sticky) */
+    bool rotate; /* each tenure belongs to the next member in the ring (ROTATE ends it) */
+    uint32_t leaves_max; /* most LEAVE effects per heartbeat; default 8 */
     uint64_t seed;
     ring_hash_fn *hash; /* of the ring; needed from the first MEMBERS event on */
 };
@@ -80,32 +81,32 @@ enum elector_event_type {
     ELECTOR_EV_STORE_UP,
     ELECTOR_EV_STORE_DOWN,
     ELECTOR_EV_CONTROL_LOST,
-    ELECTOR_EV_LOCK_REPLY,    /* account, ok = got, failed = the question failed */
-    ELECTOR_EV_CLAIM_REPLY,   /* account, ok = granted, failed, epoch, expiry_1_left_ms.., lock_held,
+    ELECTOR_EV_LOCK_REPLY,  /* account, ok = got it, failed = the request failed */
+    ELECTOR_EV_CLAIM_REPLY, /* account, ok = granted, failed, epoch, expiry_1_left_ms.., lock_held,
                                  mid_submission */
-    ELECTOR_EV_EVICT_REPLY,   /* account, ok = terminated, failed; holder (NULL: not known), address, epoch,
+    ELECTOR_EV_EVICT_REPLY, /* account, ok = terminated, failed; holder (NULL: not known), address, epoch,
                                  expiry_1_left_ms */
-    ELECTOR_EV_RENEW_REPLY,   /* accounts[], renewed[], count; failed */
-    ELECTOR_EV_SCAN_REPLY,    /* accounts[], seen[], count: those of the scan that are no old news; failed */
+    ELECTOR_EV_RENEW_REPLY, /* accounts[], renewed[], count; failed */
+    ELECTOR_EV_SCAN_REPLY, /* accounts[], seen[], count: accounts of the scan whose state is not outdated; failed */
     ELECTOR_EV_RELEASE_REPLY, /* account */
-    ELECTOR_EV_MEMBERS,   /* names[], count: answer to BEAT, who lives; self: our index, -1: not among them;
+    ELECTOR_EV_MEMBERS,       /* names[], count: answer to HEARTBEAT, live members; self: our index, -1: none;
                              failed */
-    ELECTOR_EV_ROTATE,    /* account: its turn is over, by the owner's count of blocks */
-    ELECTOR_EV_HAND_OVER, /* account: it is settled, or there was no more time for that */
-    ELECTOR_EV_RETIRE,    /* leave everything, bid no more: DRAIN is to follow */
-    ELECTOR_EV_LEADER_CHANGE, /* account, holder, address, epoch: heard over LISTEN; bids early when it says
+    ELECTOR_EV_ROTATE,        /* account: its turn is over; the owner counts the blocks */
+    ELECTOR_EV_HAND_OVER,     /* account: it has settled, or the time for that is over */
+    ELECTOR_EV_RETIRE,        /* leave every account, stop bidding; DRAIN follows */
+    ELECTOR_EV_LEADER_CHANGE, /* account, holder, address, epoch: a notification; bids early if it says
                                  free */
-    ELECTOR_EV_STALE, /* account: a fenced write of `epoch` (0: the current one) was refused: stop at once */
-    ELECTOR_EV_DOUBT, /* account: the outcome of a fenced write is unknown: go on under a new epoch */
-    ELECTOR_EV_DRAIN, /* give everything up, bid no more */
+    ELECTOR_EV_STALE, /* account: a fenced write of `epoch` (0: the current one) was refused: stop immediately */
+    ELECTOR_EV_DOUBT, /* account: the outcome of a fenced write is unknown: continue under a new epoch */
+    ELECTOR_EV_DRAIN, /* release every account, stop bidding */
     ELECTOR_EV_TICK,
 };
-/* What a scan tells about an account. */
+/* What a scan reports about an account. */
 struct elector_seen {
     bool taken;                   /* some session has its lock */
     bool mine;                    /* the claim in the table is this relay's */
     bool lock_held;               /* the claim counts only together with the lock */
-    const char *holder, *address; /* "": nobody claims it */
+    const char *holder, *address; /* "": no claim */
     int64_t epoch;
     int64_t expiry_1_left_ms, expiry_2_left_ms;
 };
@@ -133,11 +134,11 @@ enum elector_effect_type {
     ELECTOR_FX_RELEASE,
     ELECTOR_FX_RENEW,   /* for every LEADER account: elector_renewing() lists them */
     ELECTOR_FX_SCAN,    /* for followers: elector_scanning() lists them */
-    ELECTOR_FX_BEAT,    /* leaving: this relay is no member from now on (no answer is expected) */
+    ELECTOR_FX_BEAT,    /* leaving: this relay stops being a member (without an answer) */
     ELECTOR_FX_LEAVE,   /* account, reason: stop admitting, settle, then HAND_OVER */
     ELECTOR_FX_PROMOTE, /* account, epoch */
-    ELECTOR_FX_DEMOTE,  /* account, epoch that ended, reason: all leader work stops now */
-    ELECTOR_FX_GATE,    /* account, open: edge, for logs and to send what was held back */
+    ELECTOR_FX_DEMOTE,  /* account, ended epoch, reason: all leader work stops now */
+    ELECTOR_FX_GATE,    /* account, open: an edge, for logs and to resume sending */
     ELECTOR_FX_DRAINED, /* every account was released, or the store is down; once */
 };
 struct elector_effect {
@@ -173,17 +174,18 @@ const char *elector_address(const struct elector *e, int account); /* its addres
 /* Accounts and epochs that the renewal in flight covers. */
 size_t elector_renewing(const struct elector *e, const int **ret_accounts, const int64_t **ret_epochs);
 
-/* Accounts that the scan in flight covers, and the highest epoch that is known of each: what is in force
- * under that epoch, with nothing to be done about it, needs no answer. */
+/* Accounts of the scan in flight, with the highest known epoch of each. A claim in force under that
+ * epoch needs no answer. */
 size_t elector_scanning(const struct elector *e, const int **ret_accounts, const int64_t **ret_epochs);
 
-size_t elector_members(const struct elector *e);            /* that live, as last heard; 0: not heard yet */
-bool elector_leaving(const struct elector *e, int account); /* LEAVE was said, HAND_OVER is awaited */
+size_t elector_members(const struct elector *e);            /* live members, as last reported; 0: unknown */
+bool elector_leaving(const struct elector *e, int account); /* after LEAVE, before HAND_OVER */
 
 const char *elector_state_name(enum elector_state state);
-void elector_dump(struct buf *out); /* the table of moves as a mermaid state diagram */
+void elector_dump(struct buf *out); /* the table of transitions as a mermaid state diagram */
 
-/* For tests: the moves that this elector has made, and those of the table that are not among `moved`. */
+/* For tests: the transitions that this elector has made, and those of the table missing from
+ * `moved`. */
 uint32_t elector_moved(const struct elector *e);
 void elector_moves_missing(uint32_t moved, struct buf *out);
 

@@ -1,9 +1,10 @@
-/* The hash ring: which member is the one for a key, and who comes after it. A pure function of the members'
- * names and the key, so that relays that see the same members agree without a word (P01, P02).
+/* The hash ring: which member a key belongs to, and which ones come after it. It is a pure function
+ * of the members' names and the key, so relays that see the same members agree without
+ * communication.
  *
- * Positions are the first 8 bytes of SHA-256, big-endian. A member has as many points as it was given, by its
- * name alone (P21). Closest is the smallest circular distance in either direction (P24), so that the keys of
- * a member that goes are shared by both neighbours of each of its points. */
+ * Positions are the first 8 bytes of SHA-256, big-endian. A member's points depend only on its name
+ * and on their number. Closest means the smallest circular distance in either direction, so the
+ * keys of a member that leaves are shared by both neighbours of each of its points. */
 #ifndef ELECTION_RING_H
 #define ELECTION_RING_H
 
@@ -14,16 +15,17 @@ enum { RING_POINTS = 64 };
 
 struct ring;
 
-/* The position of a text: the first 8 bytes of its SHA-256, big-endian. It comes from outside (election_hash),
- * because the core links nothing but base/. */
+/* The position of a text: the first 8 bytes of its SHA-256, big-endian. It comes from outside
+ * (election_hash), because the core links nothing but base/. */
 typedef uint64_t ring_hash_fn(const void *data, size_t len);
 
 struct ring *ring_new(ring_hash_fn *hash); /* NULL: only ring_add_at may be used */
 struct ring *ring_free(struct ring *r);
 void ring_clear(struct ring *r);
-/* A member; returns its index. The name is copied. */
+/* Adds a member; returns its index. The name is copied. */
 size_t ring_add(struct ring *r, const char *name, size_t points);
-size_t ring_add_at(struct ring *r, const char *name, uint64_t position); /* with one point, there */
+size_t ring_add_at(struct ring *r, const char *name,
+                   uint64_t position); /* with a single point at `position` */
 
 size_t ring_count(const struct ring *r);
 const char *ring_name(const struct ring *r, size_t member);
