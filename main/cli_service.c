@@ -100,7 +100,7 @@ static void settings(const struct config_file *f, struct service_config *ret)
     };
 }
 
-/* G15: what is mid-submission must be over when the second expiry lets another relay in. One expiry (equal)
+/* What is mid-submission must be over when the second expiry lets another relay in. One expiry (equal)
  * says that it need not. */
 static int check_submission(const struct service_config *c, struct err *err)
 {

@@ -71,7 +71,7 @@ for f in $files; do
 done
 grep -nE '\b(TODO|FIXME|XXX)\b' $files /dev/null | grep -v '#[0-9]' && finding "TODO without an issue's number"
 
-# L07: extrinsics leave by one call, whose one caller gives the gate that is asked right before the socket.
+# Extrinsics leave by one call, whose one caller gives the gate that is asked right before the socket.
 for f in $files; do
   case $f in
     test/* | chain/node/node_submit.c) ;;

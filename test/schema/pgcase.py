@@ -1,7 +1,7 @@
 """What the SQL tests share: one private server, one database per test, roles, sessions, overlap, notifications.
 
 The schema is installed by `installer`, which is no superuser: it owns its database, may create roles and has
-pg_signal_backend and pg_read_all_stats, no more (L12). Tests connect as app, relay, nobody (members of nothing else) or installer.
+pg_signal_backend and pg_read_all_stats, no more. Tests connect as app, relay, nobody (members of nothing else) or installer.
 """
 import atexit
 import hashlib

@@ -29,7 +29,7 @@ class Claim(Case):
                           'address': 'relay-a:1', 'epoch': 1})
 
     def test_the_table(self):
-        """Rows: how the claim was made, what is pending, when, with lock -> granted? (0003, leader_claim; G11..G14)"""
+        """Rows: how the claim was made, what is pending, when, with lock -> granted? (0003, leader_claim)"""
         for made_with_lock, signed, after_ms, ask_with_lock, granted in (
                 (False, False, 1500, False, False), (False, False, 1500, True, False),
                 (False, False, 3100, False, True), (False, False, 3100, True, True),
@@ -90,13 +90,13 @@ class Claim(Case):
         self.refused('TR011', self.relay.rows, "SELECT * FROM txrelay.leader_renew('a', '{1}', '{}', 3000, 9000)")
 
     def test_single_expiry(self):
-        """G28: expiry_2 = expiry_1."""
+        """expiry_2 = expiry_1."""
         epoch = self.lead('old', e1=3000, e2=3000)
         self.pending(epoch=epoch)
         self.assertTrue(self.claim(self.relay, 'new', after_ms=3100)['granted'])
 
     def test_unknown_outcome_is_mid_submission(self):
-        """G16: a status is stored, but whether the current attempt arrived is not known."""
+        """A status is stored, but whether the current attempt arrived is not known."""
         epoch, _ = self.pending()
         self.state(self.relay, epoch, (0, h32(0), 'ready'))
         self.assertFalse(self.owner.value('SELECT txrelay.mid_submission(%s)', self.alice))
@@ -107,7 +107,7 @@ class Claim(Case):
         self.assertTrue(self.claim(self.relay, 'new', after_ms=3100)['granted'])
 
     def test_eight_at_once_one_holder_epoch_plus_one(self):
-        """G25, on a free account and on an expired claim, for three accounts."""
+        """On a free account and on an expired claim, for three accounts."""
         accounts = [self.alice, self.register(self.relay, 'bob', 43), self.register(self.relay, 'carol', 44)]
         sessions = [self.session('relay') for _ in range(8)]
         for turn, after_ms in enumerate((0, 9100), 1):
@@ -136,7 +136,6 @@ class Claim(Case):
         self.assertEqual((got['granted'], got['epoch'], got['holder']), (False, 3, 'old'))
 
     def test_a_lost_race_is_no_error_under_repeatable_read(self):
-        """G27."""
         for level in ('REPEATABLE READ', 'SERIALIZABLE'):
             with self.subTest(level):
                 self.lead('old')
@@ -256,7 +255,7 @@ class Renew(Case):
         self.assertEqual(after['epoch'], before['epoch'])
 
     def test_a_deposed_holder_changes_nothing(self):
-        """G23, L04: neither under its own epoch nor by guessing the new one."""
+        """Neither under its own epoch nor by guessing the new one."""
         self.lead('old')
         self.claim(self.relay, 'new', after_ms=3100)
         before = self.account()
@@ -443,7 +442,7 @@ class Fence(Case):
         self.refused('TR001', self.state, self.relay, epoch, (0, h32(0), 'broadcast'))
 
     def test_an_admission_makes_an_overlapping_claim_decide_again(self):
-        """G13: it began when nothing was mid-submission; when it may decide, something is."""
+        """It began when nothing was mid-submission; when it may decide, something is."""
         epoch, ids = self.lead('old'), self.enqueue()
         other = self.session('relay')
         self.relay.begin()
@@ -619,7 +618,7 @@ except psycopg2.Error as e:
         return self.owner.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 42")
 
     def test_hung_lock_holder(self):
-        """G09, SIGSTOP of the holder: never before its expiry; then its session ends, the next one leads, and the
+        """SIGSTOP of the holder: never before its expiry; then its session ends, the next one leads, and the
         thawed one finds neither session nor claim."""
         child = subprocess.Popen([sys.executable, '-B', '-c', self.CHILD, f'{self.server.dsn} dbname={self.db} '
                                   'user=relay', '200'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -18,7 +18,6 @@ class Notify(Case):
         return [(channel, json.loads(payload)) for channel, payload in self.heard(self.ear)]
 
     def test_the_life_of_a_row(self):
-        """S09, S10."""
         epoch, (tx,) = self.pending(1, first=4, creator='shop')
         (channel, new), = self.told()
         self.assertEqual(channel, 'pending_tx_new')
@@ -79,7 +78,7 @@ class Notify(Case):
             ('pending_tx_removed', {'account_id': self.hex_id, 'nonce': 0, 'id': tx})])
 
     def test_a_large_call_is_stored_and_told_like_any_other(self):
-        """S13, case 136: the bytes never are in a payload."""
+        """No payload contains the bytes of a call."""
         for size in (64 << 10, 1 << 20):
             epoch = self.account()['epoch'] or self.lead()
             nonce = self.account()['next_nonce'] or 0
@@ -181,7 +180,7 @@ class Cleanup(Case):
         return self.relay.value("SELECT txrelay.leader_cleanup(%s, %s, interval '30 days', %s)", self.alice, epoch, limit)
 
     def test_attempts_and_keys_of_what_has_ended(self):
-        """S20: by the leader alone, after the retention time."""
+        """By the leader alone, after the retention time."""
         epoch, ids = self.pending(3)
         keyed = [self.enqueue(key=k)[0] for k in ('ended', 'waiting')]
         self.app.value('SELECT txrelay.cancel(%s)', keyed[0])

@@ -42,7 +42,6 @@ class Outbox(Case):
         self.assertEqual(len(self.fetch(epoch)), 16)
 
     def test_only_ones_own_account(self):
-        """G05."""
         epoch = self.lead()
         self.register(self.relay, 'bob', 43)
         self.app.rows("SELECT txrelay.enqueue('bob', '\\x01')")
@@ -159,7 +158,6 @@ class Admit(Case):
         self.assertEqual((self.count('outbox'), self.account()['next_nonce']), (2, 7))
 
     def test_the_rows_decide_while_the_next_nonce_is_not_known(self):
-        """S14."""
         epoch, _ = self.pending(2, first=5)
         self.owner.rows('UPDATE txrelay.accounts SET next_nonce = NULL')
         ids = self.enqueue()
@@ -247,7 +245,6 @@ class State(Case):
         self.assertIsNotNone(first)
 
     def test_an_older_attempt_changes_only_its_own_record(self):
-        """S15."""
         epoch, _ = self.pending()
         self.attempt(self.relay, epoch, [0], [h32('0b')])
         self.state(self.relay, epoch, (0, h32('0b'), 'ready'))
@@ -513,7 +510,7 @@ class Others(Case):
         self.assertEqual(self.account()['next_nonce'], 2)
 
     def test_snapshot_in_chunks_with_every_state(self):
-        """S12, G32: rows without any status are in it."""
+        """Rows without any status are in it."""
         epoch, ids = self.pending(7, call=b'\7\7')
         self.state(self.relay, epoch, (1, h32(1), 'in_block', BLOCK, 3), (2, h32(2), 'unknown'))
         self.attempt(self.relay, epoch, [3], [h32('3b')])

@@ -1,8 +1,8 @@
-"""The DELAY / FAIL matrix (requirements G40..G48): the leader stands still at each gap of the path from the bid to the next
+"""The DELAY / FAIL matrix: the leader stands still at each gap of the path from the bid to the next
 renewal, and there it is killed, or goes on after another took over, or loses its database connections, or the database is
 restarted; with two expiries and with one, with one transaction in flight and with eight. After each: every transaction took
 effect once (I1, I2, I3, I6, I7 against the chain), nothing was written under an old epoch (I4), the takeover came inside the
-bound and not before it was due (G11..G14), the thawed one sent nothing but what is on record.
+bound and not before it was due, the thawed one sent nothing but what is on record.
 
     python3 -m system.test_delay_fail          one mode for each gap and fault (this is what CI runs)
     python3 -m system.test_delay_fail --all    all of it (or TXRELAY_MATRIX=all)"""
@@ -116,7 +116,7 @@ class Play:
         if c.gap == 'after_lock':
             self.due = IDLE_LOCK_S + world.sessions(self.victim, 'extract(epoch FROM state_change)::float8', 'control')[0][0]
         elif c.window == 1 and c.two_phase:
-            assert mid == (c.gap in MID_SUBMISSION), f'G12, G13: mid-submission is {mid} at {c.gap}'
+            assert mid == (c.gap in MID_SUBMISSION), f'mid-submission is {mid} at {c.gap}'
         self.reached = True
 
     def wait_stopped(self):
@@ -149,7 +149,7 @@ class Play:
             return [t for r in relays for t in log_times(r.text(), 'account.ready') if t >= self.began - 0.001]
         times = proc.wait_for('a takeover', ready, max(0, early) + 20, 0.01)
         self.taken = min(times)
-        if self.c.fault == 'stop':  # never before it is due (G11, G13)
+        if self.c.fault == 'stop':  # never before it is due
             acquired = log_times(self.heir.text(), 'leader.acquired')[-1]
             assert acquired >= self.due - 0.002, f'taken over {self.due - acquired:.3f} s early'
         late = self.taken - self.due

@@ -179,7 +179,7 @@ class WrongRole(Edges):
 
 class Large(Edges):
     def test_64_KiB_and_1_MiB_by_every_way_and_one_byte_more(self):
-        """S13, cases 136 to 147: stored, sent, finalized and told like any other; no notification has the bytes."""
+        """Stored, sent, finalized and told like any other; no notification has the bytes."""
         world = self.world()
         signer = Stranger(world.chain)
         world.wait_leader(world.relay('one'))

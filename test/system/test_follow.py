@@ -218,7 +218,7 @@ class Gap(Base):
 
 
 class Stale(Base):
-    """S17: loud, stale with its age, never promoted, recovers by itself."""
+    """Loud, stale with its age, never promoted, recovers by itself."""
 
     def test_database_stopped_and_started(self):
         world = self.world(own_postgres=True)

@@ -135,7 +135,7 @@ class Library(unittest.TestCase):
             self.assertEqual(again.end(), 0)
 
     def test_stale_then_live_with_what_was_missed(self):
-        """The server is stopped and started (S17): told with its age, nothing is lost."""
+        """The server is stopped and started: told with its age, nothing is lost."""
         with World(own_postgres=True) as world:
             dsn, position = self.app(world), os.path.join(world.dir, 'position')
             world.wait_leader(world.relay('one'))

@@ -1,4 +1,4 @@
-"""kill -9 of the leader at each of the four points around a submission, 20 rounds each (cases 126, 127; G40..G47 FAIL):
+"""kill -9 of the leader at each of the four points around a submission, 20 rounds each (rows 126 and 127 of test/cases.md):
 I1, I2, I3 and I6 hold on the chain after every round."""
 import os
 import unittest

@@ -76,7 +76,7 @@ class Leadership(unittest.TestCase):
     # ---- a leader that hangs ----
 
     def test_157_stopped_under_load_and_thawed(self):
-        """G09, G13, L13: another leads when it is due and not before; the thawed one writes nothing and steps down."""
+        """Another leads when it is due and not before; the thawed one writes nothing and steps down."""
         world = self.world()
         leader, links, heir = world.pair()
         with Load(world) as load:
@@ -293,7 +293,7 @@ class Leadership(unittest.TestCase):
 
     def test_step_down_after_100_heartbeats(self):
         """Locks of a session stack: had the leader taken its lock again at each heartbeat, nobody could have it now. The claim
-        is taken from it behind its back (G22); its sessions stay."""
+        is taken from it behind its back; its sessions stay."""
         quick = {'heartbeat_ms': 50, 'expiry_1_ms': 1500, 'expiry_2_ms': 3000, 'margin_ms': 500}
         world = self.world(leadership=quick)
         leader = world.ready(world.relay('l', leadership={**quick, 'bid_min_ms': 3000, 'bid_max_ms': 3000}))
@@ -371,7 +371,7 @@ class Leadership(unittest.TestCase):
         self.kill_one(world, relays)
 
     def test_151_pooler_without_locks(self):
-        """use_lock: false. Claims and expiry alone, also for a leader that died (G11: nobody before expiry 1)."""
+        """use_lock: false. Claims and expiry alone, also for a leader that died (nobody before expiry 1)."""
         world = self.world()
         url = self.bouncer(world)
         relays = [self.configured(world, n, url, use_lock='false', listen_url=f'"{world.pg.dsn}"') for n in 'ab']
@@ -410,7 +410,7 @@ class Leadership(unittest.TestCase):
     # ---- clocks ----
 
     def test_163_wall_clocks_an_hour_apart(self):
-        """G34. One relay's wall clock an hour before, the other's an hour after the database's: a healthy leader is left alone, a
+        """One relay's wall clock an hour before, the other's an hour after the database's: a healthy leader is left alone, a
         hung one is replaced when its time is over, by the database's clock."""
         if not os.path.exists(FAKETIME):
             self.skipTest('libfaketime is not installed')

@@ -5,16 +5,16 @@
  *        |   +-------- RETRY_WAIT <-----------+------+
  *        +---- session lost, from anywhere
  *
- * What it promises: a follower that reads on equals the table (I8). Nothing is lost: LISTEN is committed
- * before the scan that catches up, and the scan is done again after every reconnect and every repair_ms.
- * At least once; in order per transaction; a status that is older than one that was handed out is not
- * (S15). A lost notification costs time, never a status.
+ * Promise: the view of a reader that has caught up equals the table (I8). No event is lost: LISTEN is
+ * committed before the scan that catches up, and the scan is repeated after every reconnect and every
+ * repair_ms. Events come at least once and in order per transaction; a status older than one that was
+ * delivered is dropped. A lost notification costs time, never a status.
  *
- * The connection is direct and of its own: it never stays in a transaction (a listener that does blocks the
- * cluster's notification queue), and it is proved alive by a question every few seconds.
+ * The connection is direct and used for nothing else. It never stays in a transaction (a listener that
+ * does blocks the cluster's notification queue), and a query every few seconds proves that it is alive.
  *
- * signals_only: leader_change and outbox_wake alone, without a scan: what a relay needs. Both are hints
- * there; on_state(live) tells when some may have been missed. */
+ * signals_only: only leader_change and outbox_wake, without a scan, as a relay needs them. Both are hints;
+ * on_state(live) reports when some may have been missed. */
 #ifndef LISTEN_LISTEN_H
 #define LISTEN_LISTEN_H
 

@@ -165,7 +165,7 @@ static void sql(const char *text)
 
 /* ---- tests ---- */
 
-/* S01, S02: one leads, the other one follows and knows who leads and where. */
+/* One leads, the other one follows and knows who leads and where. */
 static void one_leads(void **state)
 {
     (void)state;
@@ -197,7 +197,7 @@ static void one_leads(void **state)
     node_stop(&n[1], true);
 }
 
-/* L14: a drained leader is followed within the bid interval. */
+/* A drained leader is followed within the bid interval. */
 static void drain_hands_over(void **state)
 {
     (void)state;
@@ -214,7 +214,7 @@ static void drain_hands_over(void **state)
     node_stop(&n[1], true);
 }
 
-/* S06: the end of the lock session ends the role, and the other one takes over without waiting. */
+/* The end of the lock session ends the role, and the other one takes over without waiting. */
 static void terminated_session(void **state)
 {
     (void)state;
@@ -237,7 +237,7 @@ static void terminated_session(void **state)
     node_stop(&n[1], true);
 }
 
-/* G09, G11, G12, G14: a holder that hangs keeps its lock; it is replaced after its expiry and not before. */
+/* A holder that hangs keeps its lock; it is replaced after its expiry and not before. */
 static void hung_holder(void **state)
 {
     (void)state;
@@ -279,7 +279,7 @@ static void hung_holder(void **state)
     fx_conn_close(loop, &hung);
 }
 
-/* G22, G23: what is held is what the table says. */
+/* What is held is what the table says. */
 static void claim_changed_behind_the_back(void **state)
 {
     (void)state;
@@ -314,7 +314,7 @@ static void stale_write(void **state)
     node_stop(&n, true);
 }
 
-/* L13: the database restarts; leadership is there again, never twice. */
+/* The database restarts; leadership is there again, never twice. */
 static void database_restart(void **state)
 {
     (void)state;
@@ -333,7 +333,7 @@ static void database_restart(void **state)
     node_stop(&n[1], true);
 }
 
-/* G06, G11, G28: without locks the claim alone decides; a holder that is gone is replaced after its expiry.
+/* Without locks the claim alone decides; a holder that is gone is replaced after its expiry.
  */
 static void without_locks(void **state)
 {

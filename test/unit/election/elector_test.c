@@ -179,7 +179,7 @@ static uint64_t lead(struct rig *r, bool use_lock)
     return sent;
 }
 
-/* S06, L03: the lock, then the claim; the gate counts from when the claim was sent, not answered. */
+/* The lock, then the claim; the gate counts from when the claim was sent, not answered. */
 static void bid_lock_then_claim(void **state)
 {
     (void)state;
@@ -200,7 +200,7 @@ static void bid_without_lock(void **state)
     rig_free(r);
 }
 
-/* S05, S17: no store, no bid, however long. */
+/* No store, no bid, however long. */
 static void no_bid_while_store_down(void **state)
 {
     (void)state;
@@ -211,7 +211,7 @@ static void no_bid_while_store_down(void **state)
     rig_free(r);
 }
 
-/* S08, G11: a healthy holder is looked at within the jitter, and neither its lock nor its session is asked
+/* A healthy holder is looked at within the jitter, and neither its lock nor its session is asked
  * for; once its claim has lapsed the database is asked. Who leads is known from the first look. */
 static void followers_look_before_they_bid(void **state)
 {
@@ -385,7 +385,7 @@ static void slow_scans_rest(void **state)
     rig_free(r);
 }
 
-/* L08: scans that fail wait longer and longer, and the next answer ends that. */
+/* Scans that fail wait longer and longer, and the next answer ends that. */
 static void scan_errors_grow(void **state)
 {
     (void)state;
@@ -407,7 +407,7 @@ static void scan_errors_grow(void **state)
     rig_free(r);
 }
 
-/* G09, G12, G14: the hung holder's session is ended, then lock, then claim; the lock may be free a moment
+/* The hung holder's session is ended, then lock, then claim; the lock may be free a moment
  * after the session was told to end. */
 static void hung_holder_is_evicted(void **state)
 {
@@ -473,7 +473,7 @@ static void denied_claim_unlocks(void **state)
     rig_free(r);
 }
 
-/* L08: store errors are answered by waits that grow to a few seconds; an answer ends that. */
+/* Store errors are answered by waits that grow to a few seconds; an answer ends that. */
 static void lock_errors_grow(void **state)
 {
     (void)state;
@@ -490,7 +490,7 @@ static void lock_errors_grow(void **state)
     rig_free(r);
 }
 
-/* L04, L05: renewal every second +-20 %, one in flight, and the gate counts from when it was sent. */
+/* Renewal every second +-20 %, one in flight, and the gate counts from when it was sent. */
 static void renewals_extend(void **state)
 {
     (void)state;
@@ -578,7 +578,7 @@ static void renewal_of_an_earlier_tenure(void **state)
     rig_free(r);
 }
 
-/* L06, I4: a fenced write was refused. A claim under the newer epoch is not ours to release. */
+/* I4: a fenced write was refused. A claim under the newer epoch is not ours to release. */
 static void stale_write_demotes(void **state)
 {
     (void)state;
@@ -617,7 +617,7 @@ static void doubt_while_store_down(void **state)
     rig_free(r);
 }
 
-/* S06: the loss of the lock session ends the role at once. */
+/* The loss of the lock session ends the role at once. */
 static void control_lost_demotes_with_lock(void **state)
 {
     (void)state;
@@ -663,7 +663,7 @@ static void store_down_shuts_then_demotes(void **state)
     rig_free(r);
 }
 
-/* L05: after a short outage the gate opens with the first renewal that succeeds under the same epoch. */
+/* After a short outage the gate opens with the first renewal that succeeds under the same epoch. */
 static void store_back_in_time(void **state)
 {
     (void)state;
@@ -763,7 +763,7 @@ static void lock_got_while_store_down(void **state)
     rig_free(r);
 }
 
-/* L09, L14: who hears that the account is free bids at once. */
+/* Who hears that the account is free bids at once. */
 static void free_account_is_bid_for_at_once(void **state)
 {
     (void)state;
@@ -809,7 +809,7 @@ static void leader_hears_of_another(void **state)
     rig_free(r);
 }
 
-/* L14: gate shut, released, no more bids, DRAINED once. */
+/* Gate shut, released, no more bids, DRAINED once. */
 static void drain_leader(void **state)
 {
     (void)state;
@@ -1260,7 +1260,7 @@ static void rotation_goes_round(void **state)
     rig_free(r);
 }
 
-/* L14: a relay that retires leads on until each account has settled, and bids no more. */
+/* A relay that retires leads on until each account has settled, and bids no more. */
 static void retire_then_drain(void **state)
 {
     (void)state;
@@ -1297,7 +1297,7 @@ static void late_account(void **state)
     rig_free(r);
 }
 
-/* G15 and the bounds of the times: each refusal names the values. */
+/* The bounds of the times: each refusal names the values. */
 static void config_bounds(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The hash ring: rows P21..P27 with the worked example's numbers, and what a ring of names is good for. */
+/* The hash ring: a worked example, and properties of a ring of names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,14 +46,14 @@ static const char *order_text(const struct ring *r, uint64_t key)
     return text;
 }
 
-/* P22: the range is the height divided by n, rounded down; the example's ranges hash to these. */
+/* The range is the height divided by n, rounded down; the example's ranges hash to these. */
 static uint64_t key_at(uint64_t height)
 {
     static const unsigned ranges[] = {310, 55, 120};
     return degrees(ranges[height / RANGE]);
 }
 
-/* P24, P22, P23, P27: heights 0..3 A, 4..7 B, 8..11 D; clockwise-successor would say D for 55. */
+/* Heights 0..3 A, 4..7 B, 8..11 D; clockwise-successor would say D for 55. */
 static void p24_worked_example(void **state)
 {
     (void)state;
@@ -65,7 +65,7 @@ static void p24_worked_example(void **state)
     ring_free(r);
 }
 
-/* P25: with A down 310 goes to C (85 degrees), not to B (95); the whole order is A, C, B, D. */
+/* With A down 310 goes to C (85 degrees), not to B (95); the whole order is A, C, B, D. */
 static void p25_next_closest(void **state)
 {
     (void)state;
@@ -78,7 +78,7 @@ static void p25_next_closest(void **state)
     ring_free(without);
 }
 
-/* P26: to remove who is unavailable and look again is to walk down the same ranking. */
+/* To remove who is unavailable and look again is to walk down the same ranking. */
 static void p26_remove_is_walk_down(void **state)
 {
     (void)state;
@@ -98,7 +98,7 @@ static void p26_remove_is_walk_down(void **state)
     ring_free(all);
 }
 
-/* P21: a position comes from the name alone, whoever else is there and in whatever order they came. */
+/* A position comes from the name alone, whoever else is there and in whatever order they came. */
 static void p21_positions_by_name(void **state)
 {
     (void)state;

@@ -4,7 +4,7 @@
  *
  * Claims, for every seed: per transaction no event is older than one before it and nothing follows its end;
  * every row told was in the table like that; and once the wire is empty the reader's view equals the table:
- * at once when notifications came as Postgres sends them, else after the next repair (I8, S18). */
+ * at once when notifications came as Postgres sends them, else after the next repair (I8). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -156,7 +156,7 @@ static void notifications(void **state)
     notify(r, row(LISTEN_NEW, 7, 3, "signed", 1010), "new(7@3:signed)");
     notify(r, row(LISTEN_UPDATE, 7, 3, "ready", 1020), "update(7@3:ready)");
     notify(r, row(LISTEN_UPDATE, 7, 3, "ready", 1020), "");  /* twice */
-    notify(r, row(LISTEN_UPDATE, 7, 3, "signed", 1010), ""); /* older: S15 */
+    notify(r, row(LISTEN_UPDATE, 7, 3, "signed", 1010), ""); /* older */
     notify(r, end(7, 3, "ok", 0), "LOOKUP");
     const struct cursor_lookup *asked;
     assert_int_equal(cursor_lookups(r->c, &asked), 1);

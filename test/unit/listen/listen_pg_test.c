@@ -258,7 +258,7 @@ static void empty_tables(void)
 
 /* ---- tests ---- */
 
-/* I8, S18: 2,000 changes while the listener's session is ended again and again. */
+/* I8: 2,000 changes while the listener's session is ended again and again. */
 static void equals_the_table(void **state)
 {
     (void)state;
@@ -329,7 +329,7 @@ static void equals_the_table(void **state)
     reader_close(late);
 }
 
-/* S13: the size of the call does not matter to those who follow. */
+/* The size of the call does not matter to those who follow. */
 static void large_call(void **state)
 {
     (void)state;
@@ -351,7 +351,7 @@ static void large_call(void **state)
     reader_close(r);
 }
 
-/* L09 and the doorbell's wake-up, on a connection that hears nothing else. */
+/* leader_change and outbox_wake, on a connection without other subscriptions. */
 static void signals(void **state)
 {
     (void)state;
@@ -468,7 +468,7 @@ static void hung_session(void **state)
     reader_close(r);
 }
 
-/* S17: stale while the database is away, told once, live again after it. */
+/* Stale while the database is away, told once, live again after it. */
 static void database_restart(void **state)
 {
     (void)state;
