@@ -13,9 +13,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/log.h"
-#include "config_numbers.h"
-
-enum { KEEP_DAYS_MAX = 36500 };
+#include "config_scalars.h"
 
 #define STR_OPT(key, strct, field)                                                                           \
     CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, strct, field, 0, 4096)
@@ -150,7 +148,7 @@ static int parse(const char *path, const struct buf *text, struct config_file **
     config.log_ctx = &trouble;
     cyaml_err_t rc = cyaml_load_data(text->data, text->len, &config, &file_value, (cyaml_data_t **)ret, NULL);
     if (rc == CYAML_OK && *ret)
-        return config__numbers(path, text, &config, file_fields, err);
+        return config__scalars(path, text, &config, file_fields, err);
     if (rc == CYAML_OK)
         return err_set(err, ERR_CONFIG, "config file '%s' is empty", path);
     return err_set(err, ERR_CONFIG, "config file '%s': %s%s%s %s (docs/config.md lists every key)", path,
@@ -260,9 +258,6 @@ static int check(const struct config_file *f, struct err *err)
     const char *placement = f->leadership.placement;
     if (placement && strcmp(placement, "sticky") != 0 && strcmp(placement, "ring") != 0)
         return err_set(err, ERR_CONFIG, "leadership.placement '%s' is not one of: sticky, ring", placement);
-    if (f->retention.keep_days > KEEP_DAYS_MAX)
-        return err_set(err, ERR_CONFIG, "retention.keep_days %u is above %d (which is for ever)",
-                       f->retention.keep_days, KEEP_DAYS_MAX);
     uint32_t period = config_era_period(f);
     if (period & (period - 1) || period > 4096 || (period && period < 4))
         return err_set(err, ERR_CONFIG,

@@ -108,7 +108,7 @@ class Retention(unittest.TestCase):
         with World() as world:
             relay = world.relay('one', start=False, extra='retention:\n  keep_days: 40000\n')
             done = cli('check', '--config', relay.config, check=False)
-            self.assertIn('retention.keep_days 40000 is above 36500', done.stderr)
+            self.assertIn('retention.keep_days is 40000; it must be from 1 to 36500', done.stderr)
 
 
 if __name__ == '__main__':

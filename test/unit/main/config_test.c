@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "cli.h"
+#include "config_scalars.h"
 
 static char dir[] = "/tmp/txconfig-XXXXXX";
 static char yaml_path[64], key_path[64];
@@ -207,6 +208,66 @@ static void values_that_are_none(void **state)
     refused("  heartbeat: 1000\n", "docs/config.md lists every key");
 }
 
+static int load_lines(const char *lines, struct err *err)
+{
+    struct config config;
+    write_file(yaml_path, lines);
+    *err = (struct err){0};
+    int rc = config_load(&(struct config_flags){.path = yaml_path}, &config, err);
+    if (rc == 0)
+        config_done(&config);
+    return rc;
+}
+
+static bool out_of_range(const struct config_range *r, uint64_t value)
+{
+    struct err err;
+    char lines[120];
+    snprintf(lines, sizeof(lines), "%s:\n  %s: %llu\n%s", r->section, r->key, (unsigned long long)value,
+             !strcmp(r->section, "database") ? "  url: x\n" : "");
+    if (load_lines(lines, &err) == 0)
+        return false;
+    assert_int_equal(err.code, ERR_CONFIG);
+    return strstr(err.text, "it must be from") != NULL && strstr(err.text, r->key) != NULL;
+}
+
+/* Every number at its bounds, and one beyond: a value is refused, never replaced by the default. */
+static void numbers_out_of_their_range(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    for (const struct config_range *r; (r = config__range(count)); count++) {
+        assert_true(r->least < r->most && r->most < UINT32_MAX);
+        assert_false(out_of_range(r, r->least));
+        assert_false(out_of_range(r, r->most));
+        assert_true(out_of_range(r, (uint64_t)r->most + 1));
+        if (r->least > 0)
+            assert_true(out_of_range(r, r->least - 1));
+    }
+    assert_int_equal(count, 17);
+}
+
+static void booleans_that_are_none(void **state)
+{
+    (void)state;
+    static const char *const keys[][2] = {{"chain", "insecure"}, {"database", "use_lock"}};
+    static const char *const values[] = {"flase", "yes", "on", "1", "0", "True", "TRUE", "''"};
+    for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
+        char lines[120], words[80];
+        struct err err;
+        const char *url = k == 1 ? "  url: postgresql:///x\n" : "";
+        for (size_t v = 0; v < ARRAY_LEN(values); v++) {
+            snprintf(lines, sizeof(lines), "%s:\n  %s: %s\n%s", keys[k][0], keys[k][1], values[v], url);
+            snprintf(words, sizeof(words), "%s.%s is '", keys[k][0], keys[k][1]);
+            assert_int_equal(load_lines(lines, &err), ERR_CONFIG);
+            assert_non_null(strstr(err.text, words));
+            assert_non_null(strstr(err.text, "it must be true or false"));
+        }
+        snprintf(lines, sizeof(lines), "%s:\n  %s: false\n%s", keys[k][0], keys[k][1], url);
+        assert_int_equal(load_lines(lines, &err), 0);
+    }
+}
+
 static void lock_keys(void **state)
 {
     (void)state;
@@ -279,6 +340,8 @@ int main(void)
         cmocka_unit_test(defaults_fit_what_is_set),
         cmocka_unit_test(times_that_do_not_fit),
         cmocka_unit_test(values_that_are_none),
+        cmocka_unit_test(numbers_out_of_their_range),
+        cmocka_unit_test(booleans_that_are_none),
         cmocka_unit_test(lock_keys),
         cmocka_unit_test(files_that_are_none),
     };
