@@ -1,6 +1,7 @@
 #include "base/buf.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,4 +68,14 @@ const char *buf_str(struct buf *b)
 {
     *buf_grow(b, 1) = 0;
     return (const char *)b->data;
+}
+
+void buf_put_plain(struct buf *b, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        uint8_t c = (uint8_t)text[i], next = i + 1 < len ? (uint8_t)text[i + 1] : 0;
+        bool c1 = c == 0xc2 && next >= 0x80 && next <= 0x9f;
+        i += c1;
+        buf_put_u8(b, c1 || c < 0x20 || c == 0x7f ? '?' : c);
+    }
 }

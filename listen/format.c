@@ -92,22 +92,12 @@ void listen_format_json(const struct listen_event *ev, struct buf *out)
 }
 
 /* C0, DEL and the two-byte C1 controls of UTF-8. */
-static void put_plain(struct buf *out, const char *s)
-{
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        bool c1 = c == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] <= 0x9f;
-        s += c1;
-        buf_put_u8(out, c1 || c < 0x20 || c == 0x7f ? '?' : c);
-    }
-}
-
 static void put_word(struct buf *out, const char *before, const char *value)
 {
     if (!value || !value[0])
         return;
     buf_puts(out, before);
-    put_plain(out, value);
+    buf_put_plain(out, value, strlen(value));
 }
 
 void listen_format_human(const struct listen_event *ev, struct buf *out)
@@ -139,7 +129,7 @@ void listen_format_human(const struct listen_event *ev, struct buf *out)
     put_word(out, " creator=", ev->creator);
     if (ev->error && ev->error[0]) {
         buf_puts(out, " error=\"");
-        put_plain(out, ev->error);
+        buf_put_plain(out, ev->error, strlen(ev->error));
         buf_puts(out, "\"");
     }
 }

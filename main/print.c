@@ -8,40 +8,57 @@
 #include "cli.h"
 #include "command.h"
 
-static int cell_width(const struct conn_result *r, int row, int col)
+enum { CELL_MAX = 66 };
+
+/* What an application wrote must not reach the terminal as escape sequences. */
+static void put_cell(struct buf *out, const struct conn_result *r, int row, int col)
 {
     int len = 1;
-    if (!conn_result_is_null(r, row, col))
-        conn_result_get(r, row, col, &len);
-    return len > 66 ? 66 : len;
+    const char *text = conn_result_is_null(r, row, col) ? "-" : conn_result_get(r, row, col, &len);
+    buf_clear(out);
+    buf_put_plain(out, text, (size_t)(len > CELL_MAX ? CELL_MAX : len));
+}
+
+static void column_widths(const struct conn_result *r, struct buf *cell, int *width)
+{
+    for (int c = 0; c < conn_result_columns(r); c++) {
+        width[c] = (int)strlen(conn_result_name(r, c));
+        for (int i = 0; i < conn_result_rows(r); i++) {
+            put_cell(cell, r, i, c);
+            if ((int)cell->len > width[c])
+                width[c] = (int)cell->len;
+        }
+    }
 }
 
 void cli_print_table(const struct conn_result *r)
 {
-    int columns = conn_result_columns(r), rows = conn_result_rows(r);
+    int columns = conn_result_columns(r);
     int *width = xcalloc((size_t)columns, sizeof(int));
-    for (int c = 0; c < columns; c++) {
-        width[c] = (int)strlen(conn_result_name(r, c));
-        for (int i = 0; i < rows; i++)
-            if (cell_width(r, i, c) > width[c])
-                width[c] = cell_width(r, i, c);
+    struct buf cell = {0};
+    column_widths(r, &cell, width);
+    for (int c = 0; c < columns; c++)
         printf("%-*s%s", width[c], conn_result_name(r, c), c + 1 < columns ? "  " : "\n");
-    }
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < conn_result_rows(r); i++)
         for (int c = 0; c < columns; c++) {
-            int len = 1;
-            const char *text = conn_result_is_null(r, i, c) ? "-" : conn_result_get(r, i, c, &len);
-            printf("%-*.*s%s", width[c], len > 66 ? 66 : len, text, c + 1 < columns ? "  " : "\n");
+            put_cell(&cell, r, i, c);
+            printf("%-*s%s", width[c], buf_str(&cell), c + 1 < columns ? "  " : "\n");
         }
+    buf_done(&cell);
     free(width);
 }
 
 void cli_print_value(void *arg, const struct conn_result *r)
 {
+    struct buf cell = {0};
     int len;
     (void)arg;
-    if (conn_result_rows(r) && !conn_result_is_null(r, 0, 0))
-        puts(conn_result_get(r, 0, 0, &len));
+    if (conn_result_rows(r) && !conn_result_is_null(r, 0, 0)) {
+        const char *text = conn_result_get(r, 0, 0, &len);
+        buf_put_plain(&cell, text, (size_t)len);
+        puts(buf_str(&cell));
+    }
+    buf_done(&cell);
 }
 
 void cli_print_json(const struct conn_result *r)

@@ -18,6 +18,8 @@ uint8_t *buf_grow(struct buf *b,
 void buf_put(struct buf *b, const void *data, size_t n);
 void buf_put_u8(struct buf *b, uint8_t v);
 void buf_puts(struct buf *b, const char *s);
+/* Text for a terminal or a log: control characters (C0, DEL, C1 in UTF-8) become '?'. */
+void buf_put_plain(struct buf *b, const char *text, size_t len);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *buf_str(struct buf *b); /* NUL-terminated view (the NUL is not counted in len) */
 

@@ -152,6 +152,10 @@ static void log_lines_stay_lines(void **state)
     memset(big, 'x', sizeof(big) - 1);
     big[sizeof(big) - 1] = 0;
     log_info("test.line", "text=\"%s\"", "a\n<3>forged b");
+    log_info("test.quote", "text=\"%s\" n=%d", "x\" level=error y=\"\\", 7);
+    log_info("test.escape", "text=\"%.*s\" bare=%s", 7, "\x1b[31m\xc2\x9bred", "\a");
+    log_info("test.types", "%lld %llu %zu %u %d %ld %% %03d %x %g", -1LL, 2ULL, (size_t)3, 4u, -5, 6L, 7, 255,
+             0.5);
     log_info("test.long", "text=%s", big);
     log_debug("test.debug", "not shown at %s", "info");
     dup2(saved, STDERR_FILENO);
@@ -166,8 +170,11 @@ static void log_lines_stay_lines(void **state)
     int lines = 0;
     for (char *p = out; (p = strchr(p, '\n')); p++)
         lines++;
-    assert_int_equal(lines, 2);
-    assert_non_null(strstr(out, "test.line text=\"a <3>forged b\""));
+    assert_int_equal(lines, 5);
+    assert_non_null(strstr(out, "test.line text=\"a?<3>forged b\"\n"));
+    assert_non_null(strstr(out, "test.quote text=\"x\\\" level=error y=\\\"\\\\\" n=7\n"));
+    assert_non_null(strstr(out, "test.escape text=\"?[31m?\" bare=?\n"));
+    assert_non_null(strstr(out, "test.types -1 2 3 4 -5 6 % 007 ff 0.5\n"));
     assert_null(strstr(out, "test.debug"));
     enum log_level level;
     assert_true(log_parse_level("debug", &level));

@@ -171,7 +171,7 @@ static void times_that_do_not_fit(void **state)
     refused("  expiry_1_ms: 900\n", "margin = 1000 ms leaves nothing of expiry_1 = 900 ms");
     refused("  heartbeat_ms: 3000\n",
             "heartbeat = 3000 ms is too long for expiry_1 = 5000 ms less margin = 1000 ms: one lost "
-            "renewal would end the role; use at most 1666 ms");
+            "renewal would end the leadership; use at most 1666 ms");
     refused("  bid_min_ms: 451\n  bid_max_ms: 450\n", "bid_min = 451 ms is longer than bid_max = 450 ms");
     /* What the last message but one allows is accepted. */
     assert_int_equal(accepted("  heartbeat_ms: 1666\n").elector.heartbeat_ms, 1666);
