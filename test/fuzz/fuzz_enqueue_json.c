@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "chain/codec/scale.h"
-#include "enqueue_json.h"
+#include "service/enqueue_json.h"
 
 static void enqueue(json_t *request)
 {

@@ -1,4 +1,4 @@
-/* A relay's connection to a node: what chain/rpc*.c, chain/node*.c and relay/service_chain.c do. Calls are
+/* A relay's connection to a node: what chain/rpc*.c, chain/node*.c and relay/service/service_chain.c do. Calls are
  * answered in any order, each subscription's items in their order. */
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +156,7 @@ static void poll(struct world *w, struct event *e)
     relay_later(w, r, POLL_US, "poll", poll)->a = r->door.number;
 }
 
-/* ---- finalized blocks (chain/node_blocks.c, relay/service_chain.c) ---- */
+/* ---- finalized blocks (chain/node_blocks.c, relay/service/service_chain.c) ---- */
 
 struct manager_included included_tx(const struct world *w, uint32_t tx, uint8_t bytes[BYTES_LEN])
 {

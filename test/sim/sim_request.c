@@ -1,4 +1,4 @@
-/* The manager's and the wake-up's requests to the database: what relay/account_store.c does. */
+/* The manager's and the wake-up's requests to the database: what relay/account/account_store.c does. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,7 +129,7 @@ static uint32_t period_of(struct world *w, const struct manager_row_effect *row,
     return period;
 }
 
-/* Parameters from what the node said last; the era is anchored on the finalized head (relay/sign.c). */
+/* Parameters from what the node said last; the era is anchored on the finalized head (relay/account/sign.c). */
 static bool sign_rows(struct world *w, struct relay *r, struct stmt *s)
 {
     const struct door *d = &r->door;

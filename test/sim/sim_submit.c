@@ -1,5 +1,5 @@
 /* What a relay sends over its connection to a node: submissions through the gate, what is heard of them, and
- * the two questions of a probe (relay/account_submit.c, chain/node_submit.c, chain/node_ask.c). */
+ * the two questions of a probe (relay/account/account_submit.c, chain/node_submit.c, chain/node_ask.c). */
 #include <stdlib.h>
 #include <string.h>
 

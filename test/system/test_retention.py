@@ -79,9 +79,9 @@ class Retention(unittest.TestCase):
                 world.chain.rpc('dev_newBlock', {'count': 1})
             self.assertEqual(cli('wait', str(live), '--timeout', '30', '--database', world.pg.dsn).returncode, 0)
             logs = one.text() + two.text()
-            self.assertRegex(logs, r'keep\.done made=1 ')
-            self.assertRegex(logs, r'keep\.done .*dropped=1')
-            self.assertNotIn('keep.failed', logs)
+            self.assertRegex(logs, r'retention\.done made=1 ')
+            self.assertRegex(logs, r'retention\.done .*dropped=1')
+            self.assertNotIn('retention.failed', logs)
             self.assertEqual(sum(int(n) for n in re.findall(r'dropped=(\d+)', logs)), 1, 'one relay did it')
             # A relay that stops in the middle of it stops in good order.
             self.assertEqual([one.stop(), two.stop()], [0, 0])

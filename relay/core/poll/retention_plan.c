@@ -10,20 +10,20 @@ enum {
     FAILED_MS = 300000,
 };
 
-static void due_in(struct keep_plan *p, uint64_t now, uint64_t ms)
+static void due_in(struct retention_plan *p, uint64_t now, uint64_t ms)
 {
     uint64_t wait = ms < p->interval_ms ? ms : p->interval_ms;
     p->due_ms = now + wait - rng_below(&p->rng, wait / 10 + 1);
 }
 
-void keep_plan_init(struct keep_plan *p, uint64_t interval_ms, uint64_t now_ms, uint64_t seed)
+void retention_plan_init(struct retention_plan *p, uint64_t interval_ms, uint64_t now_ms, uint64_t seed)
 {
     PRE(interval_ms > 0);
-    *p = (struct keep_plan){.interval_ms = interval_ms, .rng = {.state = seed}};
+    *p = (struct retention_plan){.interval_ms = interval_ms, .rng = {.state = seed}};
     due_in(p, now_ms, FIRST_MS);
 }
 
-bool keep_plan_begin(struct keep_plan *p, uint64_t now_ms, bool may)
+bool retention_plan_begin(struct retention_plan *p, uint64_t now_ms, bool may)
 {
     if (p->running || now_ms < p->due_ms)
         return false;
@@ -33,16 +33,16 @@ bool keep_plan_begin(struct keep_plan *p, uint64_t now_ms, bool may)
     return may;
 }
 
-void keep_plan_ended(struct keep_plan *p, uint64_t now_ms, enum keep_end end)
+void retention_plan_ended(struct retention_plan *p, uint64_t now_ms, enum retention_end end)
 {
     static const uint64_t waits[] = {
-        [KEEP_DONE] = UINT64_MAX, [KEEP_MORE] = MORE_MS, [KEEP_FAILED] = FAILED_MS};
+        [RETENTION_DONE] = UINT64_MAX, [RETENTION_MORE] = MORE_MS, [RETENTION_FAILED] = FAILED_MS};
     PRE(p->running && (unsigned)end < ARRAY_LEN(waits));
     p->running = false;
     due_in(p, now_ms, waits[end]);
 }
 
-uint64_t keep_plan_next(const struct keep_plan *p)
+uint64_t retention_plan_next(const struct retention_plan *p)
 {
     return p->running ? UINT64_MAX : p->due_ms;
 }

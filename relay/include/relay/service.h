@@ -45,10 +45,10 @@ struct service_config {
     size_t account_count;
     struct elector_config elector;
     struct manager_config manager;
-    uint32_t rotate_blocks; /* an account goes to the next member after so many finalized blocks; 0: never */
-    uint32_t handover_ms;   /* an account that is given up settles for so long at most; default 2000 */
-    uint32_t keep_days;     /* what ended longer ago may be removed; default 30 */
-    uint32_t keep_interval_ms;                         /* between two looks at that; default an hour */
+    uint32_t rotate_blocks;  /* an account goes to the next member after so many finalized blocks; 0: never */
+    uint32_t handover_ms;    /* an account that is given up settles for so long at most; default 2000 */
+    uint32_t retention_days; /* what ended longer ago may be removed; default 30 */
+    uint32_t retention_interval_ms;                    /* between two looks at that; default an hour */
     const char *control_address;                       /* "unix:..." or "tcp:..."; NULL: none */
     bool read_stdin;                                   /* standalone: JSON lines in */
     void (*on_exit)(void *arg, const struct err *err); /* the service cannot go on (permanent error) */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "enqueue_json.h"
+#include "service/enqueue_json.h"
 
 static int read_enqueue(struct enqueue_json *x, const char *text, struct err *err)
 {

@@ -10,51 +10,53 @@
 
 enum { HOUR = 3600000, START = 1000000 };
 
-static struct keep_plan plan_of(uint64_t interval_ms)
+static struct retention_plan plan_of(uint64_t interval_ms)
 {
-    struct keep_plan p;
-    keep_plan_init(&p, interval_ms, START, 7);
+    struct retention_plan p;
+    retention_plan_init(&p, interval_ms, START, 7);
     return p;
 }
 
 static void first_after_a_minute(void **state)
 {
     (void)state;
-    struct keep_plan p = plan_of(HOUR);
-    uint64_t due = keep_plan_next(&p);
+    struct retention_plan p = plan_of(HOUR);
+    uint64_t due = retention_plan_next(&p);
     assert_in_range(due, START + 54000, START + 60000);
-    assert_false(keep_plan_begin(&p, due - 1, true));
-    assert_int_equal(keep_plan_next(&p), due);
-    assert_true(keep_plan_begin(&p, due, true));
-    assert_int_equal(keep_plan_next(&p), UINT64_MAX);
-    assert_false(keep_plan_begin(&p, due + HOUR, true)); /* one at a time */
+    assert_false(retention_plan_begin(&p, due - 1, true));
+    assert_int_equal(retention_plan_next(&p), due);
+    assert_true(retention_plan_begin(&p, due, true));
+    assert_int_equal(retention_plan_next(&p), UINT64_MAX);
+    assert_false(retention_plan_begin(&p, due + HOUR, true)); /* one at a time */
 }
 
 static void who_may_not_is_asked_again(void **state)
 {
     (void)state;
-    struct keep_plan p = plan_of(HOUR);
-    uint64_t due = keep_plan_next(&p);
-    assert_false(keep_plan_begin(&p, due, false));
-    assert_in_range(keep_plan_next(&p), due + 9000, due + 10000);
-    assert_true(keep_plan_begin(&p, due + 10000, true));
+    struct retention_plan p = plan_of(HOUR);
+    uint64_t due = retention_plan_next(&p);
+    assert_false(retention_plan_begin(&p, due, false));
+    assert_in_range(retention_plan_next(&p), due + 9000, due + 10000);
+    assert_true(retention_plan_begin(&p, due + 10000, true));
 }
 
 static void the_end_says_how_long_it_rests(void **state)
 {
     (void)state;
     static const struct {
-        enum keep_end end;
+        enum retention_end end;
         uint64_t least, most;
-    } rests[] = {{KEEP_DONE, HOUR - HOUR / 10, HOUR}, {KEEP_MORE, 900, 1000}, {KEEP_FAILED, 270000, 300000}};
-    struct keep_plan p = plan_of(HOUR);
+    } rests[] = {{RETENTION_DONE, HOUR - HOUR / 10, HOUR},
+                 {RETENTION_MORE, 900, 1000},
+                 {RETENTION_FAILED, 270000, 300000}};
+    struct retention_plan p = plan_of(HOUR);
     uint64_t now = START;
     for (size_t i = 0; i < 3; i++) {
-        now = keep_plan_next(&p);
-        assert_true(keep_plan_begin(&p, now, true));
+        now = retention_plan_next(&p);
+        assert_true(retention_plan_begin(&p, now, true));
         now += 5;
-        keep_plan_ended(&p, now, rests[i].end);
-        assert_in_range(keep_plan_next(&p), now + rests[i].least, now + rests[i].most);
+        retention_plan_ended(&p, now, rests[i].end);
+        assert_in_range(retention_plan_next(&p), now + rests[i].least, now + rests[i].most);
     }
 }
 
@@ -62,16 +64,16 @@ static void the_end_says_how_long_it_rests(void **state)
 static void a_short_interval_bounds_all(void **state)
 {
     (void)state;
-    struct keep_plan p = plan_of(200);
-    assert_in_range(keep_plan_next(&p), START + 180, START + 200);
-    assert_true(keep_plan_begin(&p, START + 200, true));
-    keep_plan_ended(&p, START + 300, KEEP_FAILED);
-    assert_in_range(keep_plan_next(&p), START + 480, START + 500);
+    struct retention_plan p = plan_of(200);
+    assert_in_range(retention_plan_next(&p), START + 180, START + 200);
+    assert_true(retention_plan_begin(&p, START + 200, true));
+    retention_plan_ended(&p, START + 300, RETENTION_FAILED);
+    assert_in_range(retention_plan_next(&p), START + 480, START + 500);
 
-    struct keep_plan other;
-    keep_plan_init(&other, HOUR, START, 8);
+    struct retention_plan other;
+    retention_plan_init(&other, HOUR, START, 8);
     p = plan_of(HOUR);
-    assert_int_not_equal(keep_plan_next(&p), keep_plan_next(&other));
+    assert_int_not_equal(retention_plan_next(&p), retention_plan_next(&other));
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "status_json.h"
+#include "service/status_json.h"
 
 static const char *text_at(json_t *o, const char *key)
 {

@@ -7,27 +7,27 @@
  * Who may: a relay that leads an account while its database is up. Several may at once; the functions of the
  * schema take turns. A tenth of the interval is random, so that relays that were started together are not
  * busy together. */
-#ifndef RELAY_KEEP_H
-#define RELAY_KEEP_H
+#ifndef RELAY_RETENTION_PLAN_H
+#define RELAY_RETENTION_PLAN_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/rng.h"
 
-enum keep_end { KEEP_DONE, KEEP_MORE, KEEP_FAILED };
+enum retention_end { RETENTION_DONE, RETENTION_MORE, RETENTION_FAILED };
 
-struct keep_plan {
+struct retention_plan {
     uint64_t interval_ms, due_ms;
     bool running;
     struct rng rng;
 };
 
-void keep_plan_init(struct keep_plan *p, uint64_t interval_ms, uint64_t now_ms, uint64_t seed);
-/* true: begin; keep_plan_ended is to follow. */
-bool keep_plan_begin(struct keep_plan *p, uint64_t now_ms, bool may);
-void keep_plan_ended(struct keep_plan *p, uint64_t now_ms, enum keep_end end);
-/* When to ask keep_plan_begin again; UINT64_MAX: after the end. */
-uint64_t keep_plan_next(const struct keep_plan *p);
+void retention_plan_init(struct retention_plan *p, uint64_t interval_ms, uint64_t now_ms, uint64_t seed);
+/* true: begin; retention_plan_ended is to follow. */
+bool retention_plan_begin(struct retention_plan *p, uint64_t now_ms, bool may);
+void retention_plan_ended(struct retention_plan *p, uint64_t now_ms, enum retention_end end);
+/* When to ask retention_plan_begin again; UINT64_MAX: after the end. */
+uint64_t retention_plan_next(const struct retention_plan *p);
 
 #endif

@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/account.h"
 #include "base/check.h"
 #include "base/failpoint.h"
-#include "internal.h"
+#include "service/service_internal.h"
 
 struct submit {
     struct node_submit node;

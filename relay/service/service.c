@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/hex.h"
 #include "base/log.h"
-#include "internal.h"
+#include "service/service_internal.h"
 
 enum { HEALTH_MS = 10000 };
 
@@ -296,7 +296,7 @@ static int open_database(struct service *s)
     s->store = store_pg_new(s->loop, &pg);
     s->election = election_new(s->loop, s->store, &election);
     s->listen = listen_new(s->loop, &listen);
-    service_keep_new(s);
+    service_retention_new(s);
     service_rounds_new(s);
     service_polls_new(s);
     return 0;
@@ -315,7 +315,7 @@ struct service *service_new(struct loop *l, const struct service_config *config,
     s->standalone = config->control_dsn == NULL;
     s->stale_since_ms = loop_now_ms(l);
     s->health = loop_timer_new(l, on_health, s);
-    service_place_new(s);
+    service_handover_new(s);
     s->accounts = xcalloc(config->account_count, sizeof(*s->accounts));
     service_pool_new(s);
     for (size_t i = 0; i < config->account_count; i++)
@@ -358,8 +358,8 @@ void service_free(struct service *s)
     s->control = loop_server_close(s->control);
     s->input = loop_stream_close(s->input);
     s->health = loop_timer_close(s->health);
-    service_place_free(s);
-    service_keep_free(s);
+    service_handover_free(s);
+    service_retention_free(s);
     service_rounds_free(s);
     service_polls_free(s);
     service_pool_free(s);
@@ -406,7 +406,7 @@ static void drained(void *arg)
     struct service *s = arg;
     s->phase = SERVICE_CLOSING;
     log_info("relay.released", "relay=%s", s->name);
-    service_keep_stop(s);
+    service_retention_stop(s);
     service_rounds_stop(s);
     service_polls_stop(s);
     for (size_t i = 0; i < s->account_count; i++) {

@@ -1,7 +1,8 @@
 /* One signed extrinsic for a row: parameters from what the node said last, the era anchored on the
  * finalized head (a head that can be reorganised away would make a bad proof, cases 90 and 91). */
+#include "account/account.h"
 #include "chain/keys/extrinsic_sign.h"
-#include "internal.h"
+#include "service/service_internal.h"
 
 enum { ERA_PERIOD_MIN = 4 }; /* sp-runtime's */
 

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/op.h"
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "op.h"
 
 /* New bytes may come of it: an account that leaves waits for its answer. */
 static bool op_unsettles(const struct op *op)

@@ -3,23 +3,23 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "internal.h"
 #include "relay/core/poll/retention_plan.h"
+#include "service/service_internal.h"
 #include "store/retention.h"
 
 enum { DAYS = 30, INTERVAL_MS = 3600000, ROWS = 1000 };
 
-struct service_keep {
+struct service_retention {
     struct service *service;
-    struct keep_plan plan;
+    struct retention_plan plan;
     struct loop_timer *timer;
     struct store_retention run;
     struct store_retention_account *accounts; /* of the run */
 };
 
-static void arm(struct service_keep *k)
+static void arm(struct service_retention *k)
 {
-    uint64_t next = keep_plan_next(&k->plan);
+    uint64_t next = retention_plan_next(&k->plan);
     if (k->timer && next != UINT64_MAX)
         loop_timer_at(k->timer, next);
 }
@@ -27,23 +27,23 @@ static void arm(struct service_keep *k)
 static void report(const struct store_retention *r)
 {
     if (r->err.code && r->err.code != ERR_CANCELED)
-        log_warn("keep.failed", "code=%s text=\"%s\"", err_name(r->err.code), r->err.text);
+        log_warn("retention.failed", "code=%s text=\"%s\"", err_name(r->err.code), r->err.text);
     if (r->made || r->dropped || r->removed)
-        log_info("keep.done", "made=%lld dropped=%lld removed=%lld", (long long)r->made,
+        log_info("retention.done", "made=%lld dropped=%lld removed=%lld", (long long)r->made,
                  (long long)r->dropped, (long long)r->removed);
 }
 
 static void ended(struct store_retention *r)
 {
-    struct service_keep *k = CONTAINER_OF(r, struct service_keep, run);
+    struct service_retention *k = CONTAINER_OF(r, struct service_retention, run);
     struct service *s = k->service;
     report(r);
     free(k->accounts);
     k->accounts = NULL;
-    keep_plan_ended(&k->plan, loop_now_ms(s->loop),
-                    r->err.code ? KEEP_FAILED
-                    : r->more   ? KEEP_MORE
-                                : KEEP_DONE);
+    retention_plan_ended(&k->plan, loop_now_ms(s->loop),
+                         r->err.code ? RETENTION_FAILED
+                         : r->more   ? RETENTION_MORE
+                                     : RETENTION_DONE);
     arm(k);
     service_op_done(s);
 }
@@ -62,12 +62,12 @@ static size_t led(const struct service *s, struct store_retention_account *ret)
     return count;
 }
 
-static void begin(struct service_keep *k)
+static void begin(struct service_retention *k)
 {
     struct service *s = k->service;
     const struct service_config *c = &s->config;
     k->accounts = xcalloc(s->account_count, sizeof(*k->accounts));
-    k->run = (struct store_retention){.days = c->keep_days ? c->keep_days : DAYS,
+    k->run = (struct store_retention){.days = c->retention_days ? c->retention_days : DAYS,
                                       .rows = ROWS,
                                       .count = led(s, k->accounts),
                                       .accounts = k->accounts};
@@ -77,29 +77,30 @@ static void begin(struct service_keep *k)
 
 static void on_timer(void *arg)
 {
-    struct service_keep *k = arg;
+    struct service_retention *k = arg;
     struct service *s = k->service;
     bool may = s->phase == SERVICE_RUNNING && s->store_up && led(s, NULL) > 0;
-    if (keep_plan_begin(&k->plan, loop_now_ms(s->loop), may))
+    if (retention_plan_begin(&k->plan, loop_now_ms(s->loop), may))
         begin(k);
     arm(k);
 }
 
-void service_keep_new(struct service *s)
+void service_retention_new(struct service *s)
 {
-    struct service_keep *k = xcalloc(1, sizeof(*k));
+    struct service_retention *k = xcalloc(1, sizeof(*k));
     k->service = s;
-    keep_plan_init(&k->plan, s->config.keep_interval_ms ? s->config.keep_interval_ms : INTERVAL_MS,
-                   loop_now_ms(s->loop), loop_seed(s->loop));
+    retention_plan_init(&k->plan,
+                        s->config.retention_interval_ms ? s->config.retention_interval_ms : INTERVAL_MS,
+                        loop_now_ms(s->loop), loop_seed(s->loop));
     k->timer = loop_timer_new(s->loop, on_timer, k);
-    s->keep = k;
+    s->retention = k;
     arm(k);
 }
 
 /* Nothing begins any more; what runs ends soon. */
-void service_keep_stop(struct service *s)
+void service_retention_stop(struct service *s)
 {
-    struct service_keep *k = s->keep;
+    struct service_retention *k = s->retention;
     if (!k)
         return;
     k->timer = loop_timer_close(k->timer);
@@ -107,12 +108,12 @@ void service_keep_stop(struct service *s)
         store_retention_cancel(&k->run);
 }
 
-void service_keep_free(struct service *s)
+void service_retention_free(struct service *s)
 {
-    if (!s->keep)
+    if (!s->retention)
         return;
-    INVARIANT(!s->keep->plan.running);
-    s->keep->timer = loop_timer_close(s->keep->timer);
-    free(s->keep);
-    s->keep = NULL;
+    INVARIANT(!s->retention->plan.running);
+    s->retention->timer = loop_timer_close(s->retention->timer);
+    free(s->retention);
+    s->retention = NULL;
 }

@@ -1,5 +1,5 @@
 /* The one writer of the service's status as JSON. */
-#include "status_json.h"
+#include "service/status_json.h"
 
 static void put_text(json_t *o, const char *key, const char *text)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "internal.h"
+#include "service/service_internal.h"
 
 struct asked {
     struct account *account;

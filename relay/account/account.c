@@ -2,10 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/account.h"
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "internal.h"
+#include "service/service_internal.h"
 
 void account_rearm(struct account *a)
 {

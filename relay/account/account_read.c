@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/op.h"
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "chain/codec/codec.h"
-#include "op.h"
 
 enum { SNAPSHOT_CHUNK = 5000 };
 

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/op.h"
 #include "base/check.h"
 #include "base/hex.h"
 #include "chain/codec/codec.h"
 #include "chain/codec/hash.h"
 #include "chain/keys/extrinsic_sign.h"
-#include "op.h"
 
 /* An era that began this many periods earlier is told from a signature that is wrong. */
 enum { ERAS_BACK = 3, AHEAD_MAX = 8 };

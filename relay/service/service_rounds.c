@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "internal.h"
+#include "service/service_internal.h"
 
 struct asked {
     struct account *account;

@@ -9,7 +9,7 @@
  * chain in any case. */
 #include "base/check.h"
 #include "base/log.h"
-#include "internal.h"
+#include "service/service_internal.h"
 
 enum { SETTLE_LOOK_MS = 20, HANDOVER_MS = 2000 };
 
@@ -51,12 +51,12 @@ static void on_settle(void *arg)
     look_at(arg);
 }
 
-void service_place_new(struct service *s)
+void service_handover_new(struct service *s)
 {
     s->settle = loop_timer_new(s->loop, on_settle, s);
 }
 
-void service_place_free(struct service *s)
+void service_handover_free(struct service *s)
 {
     s->settle = loop_timer_close(s->settle);
 }

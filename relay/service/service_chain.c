@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/hex.h"
 #include "base/log.h"
-#include "internal.h"
+#include "service/service_internal.h"
 
 static void to_leaders(struct service *s, const struct manager_event *ev)
 {

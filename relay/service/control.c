@@ -15,9 +15,9 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "enqueue_json.h"
-#include "internal.h"
-#include "status_json.h"
+#include "service/enqueue_json.h"
+#include "service/service_internal.h"
+#include "service/status_json.h"
 
 static void answer(struct loop_peer *peer, json_t *reply)
 {

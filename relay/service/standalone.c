@@ -14,8 +14,8 @@
 #include "base/check.h"
 #include "base/hex.h"
 #include "base/log.h"
-#include "enqueue_json.h"
-#include "internal.h"
+#include "service/enqueue_json.h"
+#include "service/service_internal.h"
 
 enum { INPUT_LINE_MAX = 4 << 20 };
 

@@ -1,7 +1,7 @@
 /* Requests in JSON. A field that is not known is refused: a misspelt deadline must not be a transaction
  * without one. What the values mean (a deadline that has passed, a tip above its limit) is for the store to
  * judge. */
-#include "enqueue_json.h"
+#include "service/enqueue_json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/op.h"
 #include "base/check.h"
-#include "op.h"
 
 void included_of(struct manager_included *ret, const struct node_included *x)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "internal.h"
+#include "service/service_internal.h"
 
 struct pool_ask {
     struct list node;

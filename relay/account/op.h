@@ -1,9 +1,10 @@
-/* Private to relay/account_*.c: a store request of an account on its way. It remembers the account's
+/* Private to relay/account/account_*.c: a store request of an account on its way. It remembers the account's
  * generation: an answer that comes after a demotion is dropped. */
 #ifndef RELAY_OP_H
 #define RELAY_OP_H
 
-#include "internal.h"
+#include "account/account.h"
+#include "service/service_internal.h"
 
 struct op {
     struct account *account;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "internal.h"
+#include "service/service_internal.h"
 
 const char *account_role_name(enum account_role role)
 {

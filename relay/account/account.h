@@ -1,0 +1,102 @@
+/* Private to relay/: one signing account of this relay, and the doors that carry its manager's effects out.
+ *
+ *   account.c         promotion and demotion, events in, effects out, the account's timer
+ *   account_read.c    pending rows, the outbox with its doorbell, cancellations
+ *   account_store.c   the leader's writes
+ *   account_signed.c  what was signed elsewhere
+ *   account_adopt.c   what a database that lost commits does not know
+ *   account_submit.c  what goes to the node
+ *   sign.c            signatures */
+#ifndef RELAY_ACCOUNT_H
+#define RELAY_ACCOUNT_H
+
+#include "base/buf.h"
+#include "base/table.h"
+#include "chain/node/node.h"
+#include "loop/loop.h"
+#include "relay/core/poll/rounds.h"
+#include "relay/core/poll/wake.h"
+#include "relay/core/tx/manager.h"
+#include "relay/service.h"
+#include "relay/status.h"
+
+struct service;
+
+/* One signing account of this relay. */
+struct account {
+    struct service *service;
+    int index; /* in service->accounts, and the elector's index */
+    char *alias;
+    struct keypair *key; /* NULL: what is signed elsewhere is sent, nothing else */
+    enum key_scheme scheme;
+    uint8_t id[ACCOUNT_ID_MAX];
+    size_t id_len;
+    char address[SS58_TEXT_MAX + 8];
+    int64_t lock_key;
+    bool has_lock_key;
+    int32_t store_account; /* 0 until registered */
+    bool watched;
+    enum account_role role;
+    int64_t epoch;
+    uint64_t generation; /* goes up at each promotion and demotion: late answers are recognised by it */
+    struct manager *manager;
+    struct wake wake;
+    struct pool_ask *pool_ask; /* of the question that is out */
+    struct calm calm;          /* may its slow questions go unasked? */
+    bool polls;                /* its poll waits for the next question of service_polls.c */
+    uint32_t outbox_limit;
+    struct op *ahead; /* the next chunk of a load, asked for before the manager wants it; NULL: none */
+    size_t unsettled; /* store requests in flight of which new bytes may come */
+    bool leaving;     /* nothing is admitted; handed over when it has settled */
+    uint64_t leave_until;
+    uint64_t blocks;          /* finalized ones of this turn */
+    struct loop_timer *timer; /* the manager's and the wake-up's next deadline */
+    struct submit *submits;   /* uthash by extrinsic hash */
+    UT_hash_handle hh;        /* service->by_id */
+};
+
+/* account.c */
+void account_init(struct account *a, struct service *s, int index, const struct service_account *config);
+void account_done(struct account *a);
+void account_promote(struct account *a, int64_t epoch);
+void account_demote(struct account *a, const char *reason);
+void account_event(struct account *a,
+                   const struct manager_event *ev); /* step the manager, carry the effects out */
+void account_wake(struct account *a, enum wake_event ev);
+void account_rearm(struct account *a); /* its timer, for what comes first */
+bool account_gate(const struct account *a);
+void account_lost(struct account *a,
+                  int code); /* a fenced write failed: tell the election if it means that */
+
+/* account_read.c: nobody wants the chunk that was asked for ahead any more */
+void account_ahead_drop(struct account *a);
+
+/* account_adopt.c: an extrinsic of this account, as the manager hears of it; bytes stay borrowed */
+void included_of(struct manager_included *ret, const struct node_included *x);
+
+/* account_store.c, account_read.c: effects that are store requests */
+void account_store_effect(struct account *a, const struct manager_effect *fx);
+void account_fetch(struct account *a);
+void account_look(struct account *a);
+void account_arm(struct account *a);
+void account_disarm(struct account *a);
+
+/* account_submit.c: effects that go to the node */
+void account_submit(struct account *a, const struct manager_effect *fx);
+void account_unwatch(struct account *a, const uint8_t hash[32]);
+void account_unwatch_all(struct account *a);
+size_t account_unanswered(const struct account *a); /* submissions on the wire */
+void account_ask(struct account *a, const struct manager_effect *fx);
+
+/* sign.c: one signed extrinsic for a row. The era is anchored on the finalized head. */
+struct signed_row {
+    struct buf bytes;
+    uint8_t hash[32];
+    int64_t era_birth, era_death; /* -1: immortal */
+    uint32_t spec_version, transaction_version;
+};
+int sign_row(struct account *a, const struct manager_row_effect *row, const uint8_t *call, size_t call_len,
+             struct signed_row *ret, struct err *err);
+int sign_filler_call(struct account *a, struct buf *ret_call, struct err *err); /* System.remark of nothing */
+
+#endif
