@@ -2,6 +2,7 @@
  * state is checked against it. */
 #include "base/buf.h"
 #include "base/check.h"
+#include "base/sm.h"
 #include "elector_internal.h"
 
 #define STATE_COUNT (ELECTOR_RELEASE_WAIT + 1)
@@ -12,10 +13,7 @@ static const char *const names[STATE_COUNT] = {
     [ELECTOR_LEADER] = "LEADER",         [ELECTOR_RELEASE_WAIT] = "RELEASE_WAIT",
 };
 
-static const struct move {
-    enum elector_state from, to;
-    const char *why; /* one line for operators */
-} moves[] = {
+static const struct sm_move moves[] = {
     {ELECTOR_FOLLOWER, ELECTOR_LOCK_WAIT, "bid"},
     {ELECTOR_FOLLOWER, ELECTOR_CLAIM_WAIT, "bid without use_lock"},
     {ELECTOR_FOLLOWER, ELECTOR_EVICT_WAIT,
@@ -34,15 +32,15 @@ static const struct move {
     {ELECTOR_RELEASE_WAIT, ELECTOR_FOLLOWER, "released"},
 };
 
+static const struct sm table = {names, STATE_COUNT, ELECTOR_FOLLOWER, moves, ARRAY_LEN(moves)};
+
 void elector__move(struct elector *e, struct elector_account *a, enum elector_state to)
 {
     enum elector_state from = a->state;
     if (from == to)
         return;
-    size_t i = 0;
-    while (i < ARRAY_LEN(moves) && (moves[i].from != from || moves[i].to != to))
-        i++;
-    INVARIANT(i < ARRAY_LEN(moves));
+    int i = sm_find(&table, from, to);
+    INVARIANT(i >= 0);
     e->moved |= UINT32_C(1) << i;
     a->state = to;
     e->busy += (size_t)(from == ELECTOR_FOLLOWER);
@@ -60,21 +58,16 @@ uint32_t elector_moved(const struct elector *e)
 
 void elector_moves_missing(uint32_t moved, struct buf *out)
 {
-    for (size_t i = 0; i < ARRAY_LEN(moves); i++)
-        if (!(moved & UINT32_C(1) << i))
-            buf_printf(out, "%s --> %s: %s\n", names[moves[i].from], names[moves[i].to], moves[i].why);
+    _Static_assert(ARRAY_LEN(moves) <= 32, "one bit each in elector_moved");
+    sm_missing(&table, moved, out);
 }
 
 const char *elector_state_name(enum elector_state state)
 {
-    PRE((size_t)state < STATE_COUNT);
-    return names[state];
+    return sm_name(&table, state);
 }
 
 void elector_dump(struct buf *out)
 {
-    _Static_assert(ARRAY_LEN(moves) <= 32, "one bit each in elector_moved");
-    buf_puts(out, "stateDiagram-v2\n    [*] --> FOLLOWER\n");
-    for (size_t i = 0; i < ARRAY_LEN(moves); i++)
-        buf_printf(out, "    %s --> %s: %s\n", names[moves[i].from], names[moves[i].to], moves[i].why);
+    sm_dump(&table, out);
 }

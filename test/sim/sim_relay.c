@@ -288,6 +288,11 @@ void relay_free(struct world *w, struct relay *r)
         }
         r->accounts[a].submits = NULL;
         r->accounts[a].timer.at = NEVER;
+        if (r->accounts[a].manager) {
+            struct manager_moves moved = manager_moved(r->accounts[a].manager);
+            w->moved.phases |= moved.phases;
+            w->moved.rows |= moved.rows;
+        }
         r->accounts[a].manager = manager_free(r->accounts[a].manager);
     }
     for (struct told *t = r->told, *next; t; t = next) {

@@ -586,6 +586,7 @@ struct world {
     bool healing, blocked_free;
     int64_t open; /* committed and not ended */
     struct stats stats;
+    struct manager_moves moved; /* by any manager, in any seed */
     bool tracing;
     char (*trace)[TRACE_LEN];
     uint64_t trace_count;

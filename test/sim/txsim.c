@@ -6,6 +6,8 @@
  *   txsim --file PATH               the seeds of a file
  *   txsim --plants [--limit N]      every planted fault until it is caught (only in txsim_plant)
  *   txsim --plant NAME              one planted fault, for any of the above
+ *   txsim --moves PATH              for any of the above: which moves of the manager's tables did neither these
+ *                                   seeds make nor those that recorded theirs in this file? None may be left
  *
  * Exit status 0: every invariant held (or every planted fault was caught); 1: not; 2: wrong usage. */
 #include <fcntl.h>
@@ -16,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "sim.h"
 
 enum { JOBS_MAX = 64, FILE_SEEDS_MAX = 4096 };
@@ -38,6 +41,7 @@ struct args {
     uint32_t features;
     bool one, keep_going, plants;
     int jobs, fault;
+    const char *moves;
     uint64_t *list;      /* seeds of a file */
     uint32_t *list_with; /* and what each may have */
 };
@@ -47,6 +51,7 @@ struct report {
     uint32_t features;
     bool broken;
     struct stats stats;
+    struct manager_moves moved;
     char violation[400];
 };
 
@@ -193,6 +198,7 @@ static void work(const struct args *a, int job, int fd)
         r.seeds++;
         r.events += w->events;
         add(&r.stats, &w->stats);
+        r.moved = w->moved;
         if (!good) {
             r.broken = true;
             memcpy(r.violation, w->violation, sizeof(r.violation));
@@ -228,6 +234,8 @@ static bool run(const struct args *a, struct report *sum, bool quiet)
         sum->seeds += r.seeds;
         sum->events += r.events;
         add(&sum->stats, &r.stats);
+        sum->moved.phases |= r.moved.phases;
+        sum->moved.rows |= r.moved.rows;
         if (!r.broken)
             continue;
         broken_count++;
@@ -256,6 +264,36 @@ static bool run(const struct args *a, struct report *sum, bool quiet)
     return !sum->broken && !died;
 }
 
+/* A line a program, as test/unit/relay/manager_harness.c writes it. */
+static bool read_moves(const char *path, struct manager_moves *moved)
+{
+    unsigned long long phases, rows;
+    FILE *f = fopen(path, "r");
+    if (!f) {
+        fprintf(stderr, "txsim: cannot read %s\n", path);
+        return false;
+    }
+    while (fscanf(f, "%llx %llx", &phases, &rows) == 2) {
+        moved->phases |= phases;
+        moved->rows |= rows;
+    }
+    fclose(f);
+    return true;
+}
+
+static bool every_move_was_made(const char *path, struct manager_moves moved)
+{
+    struct buf missing = {0};
+    bool read = read_moves(path, &moved);
+    manager_phases_missing(moved.phases, &missing);
+    manager_rows_missing(moved.rows, &missing);
+    bool all = read && !missing.len;
+    if (missing.len)
+        printf("moves that were never made:\n%s", buf_str(&missing));
+    buf_done(&missing);
+    return all;
+}
+
 static int run_seeds(const struct args *a)
 {
     struct report sum;
@@ -268,6 +306,8 @@ static int run_seeds(const struct args *a)
            took, (double)sum.seeds / took, (double)sum.events / 1e6);
     print_stats(&sum.stats);
     printf("%s\n", good ? "every invariant held" : "VIOLATION (see above)");
+    if (a->moves && !every_move_was_made(a->moves, sum.moved))
+        return 1;
     return good ? 0 : 1;
 }
 
@@ -391,7 +431,7 @@ static int usage(void)
     fprintf(stderr,
             "usage: txsim [--seeds N] [--first S] [--seed N [--until K]] [--minutes M] [--fault NAME]\n"
             "             [--features all|none|NAME,NAME..] [--file PATH] [--jobs J] [--keep-going] "
-            "[--plants [--limit N]] [--plant NAME]\n"
+            "[--plants [--limit N]] [--plant NAME] [--moves PATH]\n"
             "faults:");
     for (int i = 0; fault_name(i); i++)
         fprintf(stderr, " %s", fault_name(i));
@@ -422,6 +462,8 @@ static bool take(struct args *a, const char *name, const char *value)
         a->count = UINT64_MAX / 2;
     } else if (!strcmp(name, "--jobs"))
         a->jobs = (int)strtol(value, NULL, 10);
+    else if (!strcmp(name, "--moves"))
+        a->moves = value;
     else if (!strcmp(name, "--fault"))
         return (a->fault = fault_number(value)) >= 0;
     else if (!strcmp(name, "--features"))

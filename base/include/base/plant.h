@@ -52,7 +52,9 @@
     X(LIFE_EARLY, "life-early", "a new life begins while bytes of the former one can be included")           \
     X(SIGNED_ANEW, "signed-anew", "what was signed elsewhere is signed again")                               \
     X(SIGNED_EARLY, "signed-early", "it ends when its era is over at the best block")                        \
-    X(SIGNED_UNSEEN, "signed-unseen", "its nonce is used, and whether by itself is not looked for")
+    X(SIGNED_UNSEEN, "signed-unseen", "its nonce is used, and whether by itself is not looked for")          \
+    X(ILLEGAL_STATE, "illegal-state", "a row changes its state by a move that the table does not have")      \
+    X(ILLEGAL_PHASE, "illegal-phase", "the manager leads without having asked pool and nonce")
 
 enum plant {
     PLANT_NONE,

@@ -63,7 +63,8 @@ static void demoted(struct manager *m)
     m->probe = PROBE_NONE;
     m->load_out = m->chain_up = m->fenced = false;
     m->beat_at = m->probe_at = UINT64_MAX;
-    m->phase = MANAGER_IDLE;
+    m->illegal = (struct illegal_move){0};
+    manager__phase(m, MANAGER_IDLE);
 }
 
 static void hear_of(struct manager *m, uint64_t number)
@@ -256,22 +257,45 @@ static void event(struct manager *m, const struct manager_event *ev)
     UNREACHABLE();
 }
 
+/* The order is the policy. A pump that prepares something for another one comes before it, and what is
+ * nearest to its end goes first: a store works through its writes in this order. */
+static void (*const pumps[])(struct manager *m) = {
+    /* Nothing else is done while rows are loaded. */
+    manager__load_pump,
+    /* A probe judges only rows whose state is older than it, so it begins before this step submits any. */
+    manager__probe_pump,
+    /* Admission waits until the table knows that a suspension began or ended. */
+    manager__hold_pump,
+    /* Ends the rows of a former life, which `finish` stores, and sets the next nonce, which `nonce` stores. */
+    manager__reborn_pump,
+    /* Adopted extrinsics make the manager load again, so they go before writes that would be repeated. A probe
+     * of the first load goes before it: what its pool answer finds is adopted too. */
+    manager__adopt_pump,
+    /* Ends are what applications wait for. */
+    manager__finish_pump,
+    /* Decides that the next nonce goes back; `nonce` stores it. */
+    manager__give_back_pump,
+    /* Admission waits until the stored next nonce is right. */
+    manager__nonce_pump,
+    /* Submits what is committed, lowest nonce first. It turns rows that need new bytes into RESIGN or FILL,
+     * which `sign` takes in this step. */
+    manager__send_pump,
+    /* A refusal is stored before new bytes replace those that were refused. */
+    manager__states_pump,
+    /* Mends rows before admission adds others above them. */
+    manager__sign_pump,
+    /* New nonces come after everything that could change the next one or the room that is left. */
+    manager__admit_pump,
+    /* Nothing above needs the answer of this step's poll. */
+    manager__look_pump,
+    /* Sets the deadline of the slow beat, by what all others left waiting. */
+    manager__stall_pump,
+};
+
 static void pump(struct manager *m)
 {
-    manager__load_pump(m);
-    manager__probe_pump(m);
-    manager__hold_pump(m);
-    manager__reborn_pump(m);
-    manager__adopt_pump(m);
-    manager__finish_pump(m);
-    manager__give_back_pump(m);
-    manager__nonce_pump(m);
-    manager__send_pump(m);
-    manager__states_pump(m);
-    manager__sign_pump(m);
-    manager__admit_pump(m);
-    manager__look_pump(m);
-    manager__stall_pump(m);
+    for (size_t i = 0; i < ARRAY_LEN(pumps) && !m->illegal.from; i++)
+        pumps[i](m);
 }
 
 void manager_step(struct manager *m, uint64_t now, const struct manager_event *ev,
@@ -286,6 +310,8 @@ void manager_step(struct manager *m, uint64_t now, const struct manager_event *e
             m->effect_count = 0; /* the leadership is over: nothing more is said */
         else
             pump(m);
+        if (m->illegal.from && m->phase != MANAGER_IDLE && !m->fenced)
+            manager__recover(m);
     }
     *ret_effects = m->effects;
     *ret_count = m->effect_count;
@@ -326,6 +352,11 @@ struct manager_view manager_look(const struct manager *m)
         .gap_longest = m->gap_longest,
         .hold = m->hold,
     };
+}
+
+struct manager_moves manager_moved(const struct manager *m)
+{
+    return m->moved;
 }
 
 bool manager_knows(const struct manager *m, const uint8_t hash[32])

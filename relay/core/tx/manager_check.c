@@ -62,6 +62,7 @@ static void check_news(const struct manager *m)
 
 void manager_check(const struct manager *m)
 {
+    INVARIANT(!m->illegal_moves); /* of a row or of the manager: see phase_table.c */
     check_ring(m);
     check_news(m);
     for (size_t i = 1; i < m->era_count; i++)

@@ -37,7 +37,7 @@ static struct row_end *end(struct manager *m, struct row *row, const char *outco
     manager__set_put(m, SET_DIRTY, row, row->refused);
     if (row->state == ROW_SIGNING)
         manager__set_put(m, SET_LIVE, row, false); /* ends when its new attempt is stored */
-    else
+    else if (row->state != ROW_ENDING)
         manager__move(m, row, ROW_ENDING);
     return row->end;
 }

@@ -1,5 +1,7 @@
 /* The manager's own types. The files of the core:
- *   manager.c          step, phases, deadlines, the order in which wishes become effects (pump)
+ *   manager.c          step, deadlines, the order in which wishes become effects (pump)
+ *   phase_table.c      the moves of the phases; what follows a move that no table has
+ *   row_table.c        the moves of a row's states
  *   manager_effects.c  the list of effects and the memory that lives until the next step
  *   manager_ring.c     rows by nonce, sets of nonces, the table of hashes
  *   manager_row.c      a row's states and what a change of state means for sets and counters
@@ -24,6 +26,7 @@
 #include "base/check.h"
 #include "base/list.h"
 #include "base/plant.h"
+#include "base/sm.h"
 #include "relay/core/tx/manager.h"
 
 enum {
@@ -51,15 +54,9 @@ enum {
     STATUS_SIGNED = 255,           /* row.status: no status was heard of the current attempt */
 };
 
-/* What is known of a nonce in use.
+/* What is known of a nonce in use. row_table.c has every move; the usual way is
  *
  *   UNSENT -> SUBMITTED -> POOLED -> IN_BLOCK -> ENDING -> FINISHING -> (gone)
- *     ^  ^        |           |         |          ^
- *     |  |        v           v         v          | a finalized block, from any state
- *     |  +----- UNSURE <------+---------+          |
- *     |           | probe: neither pool nor chain knows it, and these bytes are no good any more
- *     |           v
- *     +-- SIGNING <- RESIGN, FILL
  */
 enum row_state {
     ROW_UNSENT,    /* committed, not on the wire; not before beat `hold` */
@@ -215,6 +212,12 @@ enum {
     ALERT_BELOW = 2048,
     ALERTS_OF_SENDING = ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
 };
+/* A move that its table does not have: a bug, see manager__recover. */
+struct illegal_move {
+    const char *from, *to; /* names of states or phases */
+    int64_t nonce;         /* -1: of the manager */
+};
+
 enum { WRITE_COUNT = MANAGER_WRITE_LOAD + 1 };
 enum probe { PROBE_NONE, PROBE_POOL, PROBE_NONCE, PROBE_UNFINAL };
 
@@ -224,6 +227,9 @@ struct manager {
     uint64_t now;
     bool fenced; /* leadership is lost: silent until DEMOTED */
     struct rng rng;
+    struct manager_moves moved;
+    struct illegal_move illegal; /* the first one of this step; from NULL: none */
+    uint32_t illegal_moves;
 
     /* rows */
     struct row **slots; /* by nonce & (cap - 1) */
@@ -343,6 +349,15 @@ struct manager {
     void **garbage;
     size_t garbage_count, garbage_cap;
 };
+
+/* phase_table.c */
+void manager__phase(struct manager *m, enum manager_phase to);
+void manager__illegal(struct manager *m, const char *from, const char *to, int64_t nonce);
+/* After a move that no table has: alerts, drops what this step decided, and loads everything again. */
+void manager__recover(struct manager *m);
+
+/* row_table.c: a row's change of state, as its table has it or not */
+void manager__row_moves(struct manager *m, uint64_t nonce, unsigned from, unsigned to);
 
 /* manager_effects.c */
 void manager__effects_reset(struct manager *m);

@@ -53,8 +53,9 @@ void manager__promote(struct manager *m, int64_t epoch)
     manager__look_reset(m);
     manager__hold_reset(m);
     m->gap_longest = 0;
+    m->illegal = (struct illegal_move){0};
     m->load_at = m->now;
-    m->phase = MANAGER_LOAD_WAIT;
+    manager__phase(m, MANAGER_LOAD_WAIT);
     backoff_reset(&m->load_backoff);
     backoff_reset(&m->probe_backoff);
 }
@@ -64,7 +65,7 @@ void manager__reload(struct manager *m, bool at_once)
 {
     manager__fx(m, MANAGER_FX_UNWATCH_ALL);
     manager__forget(m);
-    m->phase = MANAGER_LOAD_WAIT;
+    manager__phase(m, MANAGER_LOAD_WAIT);
     m->load_at = at_once ? m->now : m->now + backoff_next(&m->load_backoff, &m->rng);
 }
 
@@ -177,7 +178,7 @@ void manager__snapshot(struct manager *m, const struct manager_event *ev)
         return; /* the pump asks for the next chunk */
     manager__reconcile_loaded(m, ev);
     backoff_reset(&m->load_backoff);
-    m->phase = MANAGER_CHAIN_WAIT;
+    manager__phase(m, PLANTED(ILLEGAL_PHASE) ? MANAGER_LEADING : MANAGER_CHAIN_WAIT);
     if (m->chain_up)
         manager__chain_ready(m);
 }
@@ -337,7 +338,7 @@ bool manager__rebuilt(struct manager *m, uint64_t best_nonce)
     manager__chain_nonce(m, best_nonce, "at the best block");
     if (!manager__find_holes(m, best_nonce))
         return false;
-    m->phase = MANAGER_LEADING;
+    manager__phase(m, MANAGER_LEADING);
     manager__fx(m, MANAGER_FX_READY);
     return true;
 }

@@ -20,7 +20,7 @@ void manager__probe_stop(struct manager *m)
     if (m->probe == PROBE_NONE)
         m->probe_at = UINT64_MAX;
     if (m->phase > MANAGER_CHAIN_WAIT && m->phase != MANAGER_LEADING)
-        m->phase = MANAGER_CHAIN_WAIT;
+        manager__phase(m, MANAGER_CHAIN_WAIT);
 }
 
 static void probe_failed(struct manager *m)
@@ -30,7 +30,7 @@ static void probe_failed(struct manager *m)
     m->probe_now = true;
     m->probe_at = m->now + backoff_next(&m->probe_backoff, &m->rng);
     if (m->phase > MANAGER_CHAIN_WAIT && m->phase != MANAGER_LEADING)
-        m->phase = MANAGER_CHAIN_WAIT;
+        manager__phase(m, MANAGER_CHAIN_WAIT);
 }
 
 /* A node behind the height that a row was signed at knows less than the table: its nonce would make holes
@@ -87,7 +87,7 @@ void manager__probe_pump(struct manager *m)
     m->probe_seq++;
     m->probe_at = m->now + PROBE_TIMEOUT_MS;
     if (m->phase == MANAGER_CHAIN_WAIT)
-        m->phase = MANAGER_PROBE_POOL_WAIT;
+        manager__phase(m, MANAGER_PROBE_POOL_WAIT);
     manager__fx(m, MANAGER_FX_ASK_POOL)->whole = m->reconciling;
 }
 
@@ -122,7 +122,7 @@ void manager__pool_answer(struct manager *m, const struct manager_event *ev)
     m->probe = PROBE_NONCE;
     m->probe_at = m->now + PROBE_TIMEOUT_MS;
     if (m->phase == MANAGER_PROBE_POOL_WAIT)
-        m->phase = MANAGER_PROBE_NONCE_WAIT;
+        manager__phase(m, MANAGER_PROBE_NONCE_WAIT);
     manager__fx(m, MANAGER_FX_ASK_NONCE);
 }
 

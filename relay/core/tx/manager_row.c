@@ -54,6 +54,7 @@ static void enter(struct manager *m, struct row *row)
 
 void manager__move(struct manager *m, struct row *row, enum row_state state)
 {
+    manager__row_moves(m, row->nonce, row->state, state);
     manager__set_put(m, row->state, row, false);
     list_remove(&row->news);
     row->state = (uint8_t)state;
@@ -86,6 +87,7 @@ struct row *manager__row_new(struct manager *m, uint64_t nonce, enum row_state s
     row->state = (uint8_t)state;
     m->slots[nonce & (m->cap - 1)] = row;
     m->rows++;
+    manager__row_moves(m, nonce, SM_OUTSIDE, state);
     enter(m, row);
     return row;
 }
@@ -105,6 +107,7 @@ void manager__row_free(struct row *row)
 /* The row is gone; the ring's low end moves up to the next row. */
 void manager__row_remove(struct manager *m, struct row *row)
 {
+    manager__row_moves(m, row->nonce, row->state, SM_OUTSIDE);
     for (unsigned k = 0; k < SET_COUNT; k++)
         manager__set_put(m, k, row, false);
     list_remove(&row->news);

@@ -39,7 +39,7 @@ static void submit(struct manager *m, struct row *row)
     row->tried = m->poor_beat = m->beat;
     m->poor_until = m->now + POOR_REST_MS;
     row->watched = true;
-    manager__move(m, row, ROW_SUBMITTED);
+    manager__move(m, row, PLANTED(ILLEGAL_STATE) ? ROW_FINISHING : ROW_SUBMITTED);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_SUBMIT);
     fx->nonce = row->nonce;
     fx->bytes = row->bytes;

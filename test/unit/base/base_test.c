@@ -17,6 +17,7 @@
 #include "base/hex.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/sm.h"
 
 static void buf_grows_and_keeps(void **state)
 {
@@ -182,6 +183,32 @@ static void log_lines_stay_lines(void **state)
     assert_false(log_parse_level("loud", &level));
 }
 
+/* A table has the moves that it lists, in their order, and no others. */
+static void table_of_moves(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"WAITING", "DONE"};
+    static const struct sm_move moves[] = {
+        {SM_OUTSIDE, 0, "asked"}, {0, 0, "asked again"}, {0, 1, "answered"}, {1, SM_OUTSIDE, "read"}};
+    static const struct sm sm = {names, 2, SM_OUTSIDE, moves, ARRAY_LEN(moves)};
+    assert_int_equal(sm_find(&sm, SM_OUTSIDE, 0), 0);
+    assert_int_equal(sm_find(&sm, 0, 1), 2);
+    assert_int_equal(sm_find(&sm, 1, 0), -1);
+    assert_int_equal(sm_find(&sm, SM_OUTSIDE, 1), -1);
+    assert_string_equal(sm_name(&sm, 1), "DONE");
+    struct buf b = {0};
+    sm_missing(&sm, 0xd, &b);
+    assert_string_equal(buf_str(&b), "WAITING --> WAITING: asked again\n");
+    buf_clear(&b);
+    sm_dump(&sm, &b);
+    assert_string_equal(buf_str(&b), "stateDiagram-v2\n"
+                                     "    [*] --> WAITING: asked\n"
+                                     "    WAITING --> WAITING: asked again\n"
+                                     "    WAITING --> DONE: answered\n"
+                                     "    DONE --> [*]: read\n");
+    buf_done(&b);
+}
+
 /* Asserts stay on: a broken one ends the process, also in release. */
 static void checks_abort(void **state)
 {
@@ -200,10 +227,15 @@ static void checks_abort(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(buf_grows_and_keeps),      cmocka_unit_test(hex_both_ways),
-        cmocka_unit_test(errors_have_one_table),    cmocka_unit_test(list_keeps_order),
-        cmocka_unit_test(backoff_grows_to_its_cap), cmocka_unit_test(rng_repeats_by_seed),
-        cmocka_unit_test(log_lines_stay_lines),     cmocka_unit_test(checks_abort),
+        cmocka_unit_test(buf_grows_and_keeps),
+        cmocka_unit_test(hex_both_ways),
+        cmocka_unit_test(errors_have_one_table),
+        cmocka_unit_test(list_keeps_order),
+        cmocka_unit_test(backoff_grows_to_its_cap),
+        cmocka_unit_test(rng_repeats_by_seed),
+        cmocka_unit_test(log_lines_stay_lines),
+        cmocka_unit_test(table_of_moves),
+        cmocka_unit_test(checks_abort),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

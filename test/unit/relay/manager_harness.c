@@ -30,8 +30,22 @@ struct script *script_new(const struct manager_config *config)
     return s;
 }
 
+/* For moves.sh: what the scenarios of a program do not do, those of another one may. */
+static void record_moves(const struct manager *m)
+{
+    const char *path = getenv("TXRELAY_MOVES");
+    if (!path)
+        return;
+    struct manager_moves moved = manager_moved(m);
+    FILE *f = fopen(path, "a");
+    assert_non_null(f);
+    fprintf(f, "%llx %llx\n", (unsigned long long)moved.phases, (unsigned long long)moved.rows);
+    fclose(f);
+}
+
 void script_free(struct script *s)
 {
+    record_moves(s->m);
     forget_effects(s);
     manager_free(s->m);
     free(s);

@@ -332,6 +332,19 @@ static void bad_proof(void **state)
     }
 }
 
+/* A late status says that a block holds the bytes after all: they need not be signed again. */
+static void bad_proof_and_included(void **state)
+{
+    (void)state;
+    struct script *s = admitted_rows(1);
+    refuse(s, 5, 1010, "Invalid Transaction: Transaction has a bad signature");
+    status(s, 5, TX_IN_BLOCK, block_of(1));
+    assert_int_equal(manager_look(s->m).in_block, 1);
+    best(s);
+    none(s, MANAGER_FX_RESIGN);
+    script_free(s);
+}
+
 /* The runtime had changed: new signatures at once, without waiting for a block. */
 static void bad_proof_by_runtime(void **state)
 {
@@ -643,6 +656,7 @@ int main(void)
         cmocka_unit_test(payment),
         cmocka_unit_test(payment_fast_blocks),
         cmocka_unit_test(bad_proof),
+        cmocka_unit_test(bad_proof_and_included),
         cmocka_unit_test(bad_proof_by_runtime),
         cmocka_unit_test(future),
         cmocka_unit_test(invalid),

@@ -426,6 +426,20 @@ static void era_over(void **state)
     script_free(s);
 }
 
+/* Nor while the account is suspended because it was reaped: whether a nonce is used cannot be said then. */
+static void era_over_of_a_reaped_account(void **state)
+{
+    (void)state;
+    struct script *s = one_sent(&keyless, DEATH);
+    accept(s, 5);
+    finalized(s, 5, 0, NULL);
+    blocks_to(s, DEATH, 0);
+    none(s, MANAGER_FX_STORE_FINISH);
+    none(s, MANAGER_FX_SUBMIT);
+    assert_int_equal(manager_look(s->m).unsent, 1);
+    script_free(s);
+}
+
 /* Not while the nonce of the chain says that it was used: which bytes did that is found first. */
 static void era_over_and_nonce_used(void **state)
 {
@@ -683,6 +697,7 @@ int main(void)
         cmocka_unit_test(the_same_bytes_again),
         cmocka_unit_test(refused),
         cmocka_unit_test(era_over),
+        cmocka_unit_test(era_over_of_a_reaped_account),
         cmocka_unit_test(era_over_and_nonce_used),
         cmocka_unit_test(hole_without_a_key),
         cmocka_unit_test(hole_with_a_key),

@@ -163,6 +163,46 @@ static void lost(void **state)
     script_free(s);
 }
 
+/* A filler waits for the era of bytes that a pool may have; a late status of these says that they were dropped.
+ */
+static void dropped_while_its_filler_waits(void **state)
+{
+    (void)state;
+    struct script *s = one_sent();
+    accept(s, 5);
+    stop(s, 5, 1, "cancelled");
+    status(s, 5, TX_DROPPED, NULL);
+    probe(s, 5, 0);
+    best(s);
+    probe(s, 5, 0);
+    assert_int_equal(manager_look(s->m).unsure, 0);
+    status(s, 5, TX_DROPPED, NULL);
+    assert_int_equal(manager_look(s->m).unsure, 1);
+    probe(s, 5, 0);
+    none(s, MANAGER_FX_SUBMIT);
+    blocks_to(s, 101 - 1 + 64, 5);
+    expect_fill(s, 5, "cancelled", "so it was said");
+    script_free(s);
+}
+
+/* Or that they are in a block: no filler is signed while they are. */
+static void included_while_its_filler_waits(void **state)
+{
+    (void)state;
+    struct script *s = one_sent();
+    accept(s, 5);
+    stop(s, 5, 1, "cancelled");
+    status(s, 5, TX_DROPPED, NULL);
+    probe(s, 5, 0);
+    best(s);
+    probe(s, 5, 0);
+    status(s, 5, TX_IN_BLOCK, block_of(1));
+    assert_int_equal(manager_look(s->m).in_block, 1);
+    blocks_to(s, 101 + 64, 5);
+    none(s, MANAGER_FX_FILL);
+    script_free(s);
+}
+
 /* Lost, stopped, and included after all: ok. */
 static void lost_and_included(void **state)
 {
@@ -350,6 +390,8 @@ int main(void)
         cmocka_unit_test(pooled_and_included),
         cmocka_unit_test(pooled_to_the_end_of_its_era),
         cmocka_unit_test(lost),
+        cmocka_unit_test(dropped_while_its_filler_waits),
+        cmocka_unit_test(included_while_its_filler_waits),
         cmocka_unit_test(lost_and_included),
         cmocka_unit_test(while_it_is_signed),
         cmocka_unit_test(immortal),

@@ -27,6 +27,7 @@
 
 #include "base/tx.h"
 
+struct buf;
 struct manager;
 
 struct manager_config {
@@ -411,6 +412,17 @@ struct manager_view {
     enum manager_hold hold;
 };
 struct manager_view manager_look(const struct manager *m);
+/* The tables of its phases and of the states of its rows. A move that they do not have is a bug: the manager
+ * drops what the step decided, alerts, and loads its rows again; manager_check fails from then on. */
+struct manager_moves {
+    uint64_t phases, rows; /* a bit for each move of a table that was made */
+};
+struct manager_moves manager_moved(const struct manager *m);
+void manager_phases_missing(uint64_t made, struct buf *out); /* the moves without a bit, a line each */
+void manager_rows_missing(uint64_t made, struct buf *out);
+void manager_phases_dump(struct buf *out); /* the table as a mermaid state diagram */
+void manager_rows_dump(struct buf *out);
+
 /* Does the manager know this hash (current or earlier attempt of an open nonce)? */
 bool manager_knows(const struct manager *m, const uint8_t hash[32]);
 void manager_check(

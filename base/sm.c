@@ -1,0 +1,40 @@
+#include "base/sm.h"
+
+#include "base/buf.h"
+#include "base/check.h"
+
+int sm_find(const struct sm *sm, unsigned from, unsigned to)
+{
+    for (size_t i = 0; i < sm->count; i++)
+        if (sm->moves[i].from == from && sm->moves[i].to == to)
+            return (int)i;
+    return -1;
+}
+
+const char *sm_name(const struct sm *sm, unsigned state)
+{
+    PRE(state < sm->states || state == SM_OUTSIDE);
+    return state == SM_OUTSIDE ? "[*]" : sm->names[state];
+}
+
+static void put(const struct sm *sm, const struct sm_move *move, const char *indent, struct buf *out)
+{
+    buf_printf(out, "%s%s --> %s: %s\n", indent, sm_name(sm, move->from), sm_name(sm, move->to), move->why);
+}
+
+void sm_dump(const struct sm *sm, struct buf *out)
+{
+    buf_puts(out, "stateDiagram-v2\n");
+    if (sm->initial != SM_OUTSIDE)
+        buf_printf(out, "    [*] --> %s\n", sm_name(sm, sm->initial));
+    for (size_t i = 0; i < sm->count; i++)
+        put(sm, &sm->moves[i], "    ", out);
+}
+
+void sm_missing(const struct sm *sm, uint64_t made, struct buf *out)
+{
+    PRE(sm->count <= SM_MOVES_MAX);
+    for (size_t i = 0; i < sm->count; i++)
+        if (!(made >> i & 1))
+            put(sm, &sm->moves[i], "", out);
+}

@@ -1,0 +1,129 @@
+/* The phases of the manager as a table of moves, and what follows from a move that no table has.
+ *
+ * manager__phase is the only function that sets a phase. docs/design.md shows the diagram that the table
+ * prints. From CHAIN_WAIT on the rows are in memory; only LEADING submits, signs and admits. */
+#include "base/buf.h"
+#include "manager_internal.h"
+
+enum { PHASES = MANAGER_LEADING + 1 };
+
+static const char *const names[PHASES] = {
+    [MANAGER_IDLE] = "IDLE",
+    [MANAGER_LOAD_WAIT] = "LOAD_WAIT",
+    [MANAGER_CHAIN_WAIT] = "CHAIN_WAIT",
+    [MANAGER_PROBE_POOL_WAIT] = "PROBE_POOL_WAIT",
+    [MANAGER_PROBE_NONCE_WAIT] = "PROBE_NONCE_WAIT",
+    [MANAGER_LEADING] = "LEADING",
+};
+
+static const struct sm_move moves[] = {
+    {MANAGER_IDLE, MANAGER_LOAD_WAIT, "promoted"},
+    {MANAGER_LOAD_WAIT, MANAGER_CHAIN_WAIT, "every pending row is loaded"},
+    {MANAGER_CHAIN_WAIT, MANAGER_PROBE_POOL_WAIT, "a node is up and every final block was read"},
+    {MANAGER_PROBE_POOL_WAIT, MANAGER_PROBE_NONCE_WAIT, "the pool is known"},
+    {MANAGER_PROBE_NONCE_WAIT, MANAGER_LEADING, "the account's nonce is known"},
+    {MANAGER_PROBE_POOL_WAIT, MANAGER_CHAIN_WAIT, "no answer, or the node is down"},
+    {MANAGER_PROBE_NONCE_WAIT, MANAGER_CHAIN_WAIT, "no answer, a nonce that cannot be, or the node is down"},
+
+    {MANAGER_CHAIN_WAIT, MANAGER_LOAD_WAIT, "a write has no known outcome, or lost commits were adopted"},
+    {MANAGER_PROBE_POOL_WAIT, MANAGER_LOAD_WAIT, "a write has no known outcome, or the database was away"},
+    {MANAGER_PROBE_NONCE_WAIT, MANAGER_LOAD_WAIT, "a write has no known outcome, or the database was away"},
+    {MANAGER_LEADING, MANAGER_LOAD_WAIT, "a write has no known outcome, or the database was away"},
+
+    {MANAGER_LOAD_WAIT, MANAGER_IDLE, "demoted"},
+    {MANAGER_CHAIN_WAIT, MANAGER_IDLE, "demoted"},
+    {MANAGER_PROBE_POOL_WAIT, MANAGER_IDLE, "demoted"},
+    {MANAGER_PROBE_NONCE_WAIT, MANAGER_IDLE, "demoted"},
+    {MANAGER_LEADING, MANAGER_IDLE, "demoted"},
+};
+
+static const struct sm table = {names, PHASES, MANAGER_IDLE, moves, ARRAY_LEN(moves)};
+
+void manager__phase(struct manager *m, enum manager_phase to)
+{
+    _Static_assert(ARRAY_LEN(moves) <= SM_MOVES_MAX, "a bit for each");
+    if (m->phase == to)
+        return;
+    int i = sm_find(&table, m->phase, to);
+    if (i < 0) {
+        manager__illegal(m, sm_name(&table, m->phase), sm_name(&table, to), -1);
+        return;
+    }
+    m->moved.phases |= UINT64_C(1) << i;
+    m->phase = to;
+}
+
+void manager_phases_dump(struct buf *out)
+{
+    sm_dump(&table, out);
+}
+
+void manager_phases_missing(uint64_t made, struct buf *out)
+{
+    sm_missing(&table, made, out);
+}
+
+/* ---- a move that no table has ---- */
+
+void manager__illegal(struct manager *m, const char *from, const char *to, int64_t nonce)
+{
+    m->illegal_moves++;
+    if (!m->illegal.from)
+        m->illegal = (struct illegal_move){from, to, nonce};
+}
+
+/* The write that an effect asks for; MANAGER_WRITE_LOAD: none that changes the database. */
+static enum manager_write write_of(enum manager_effect_type type)
+{
+    static const uint8_t writes[] = {
+        [MANAGER_FX_ADMIT] = 1 + MANAGER_WRITE_ADMIT,
+        [MANAGER_FX_RESIGN] = 1 + MANAGER_WRITE_RESIGN,
+        [MANAGER_FX_FILL] = 1 + MANAGER_WRITE_FILL,
+        [MANAGER_FX_STORE_STATES] = 1 + MANAGER_WRITE_STATES,
+        [MANAGER_FX_STORE_FINISH] = 1 + MANAGER_WRITE_FINISH,
+        [MANAGER_FX_STORE_REJECT] = 1 + MANAGER_WRITE_REJECT,
+        [MANAGER_FX_STORE_NOTE] = 1 + MANAGER_WRITE_NOTE,
+        [MANAGER_FX_STORE_REQUEUE] = 1 + MANAGER_WRITE_REQUEUE,
+        [MANAGER_FX_STORE_NONCE] = 1 + MANAGER_WRITE_NONCE,
+        [MANAGER_FX_STORE_PAUSE] = 1 + MANAGER_WRITE_PAUSE,
+        [MANAGER_FX_STORE_ADOPT] = 1 + MANAGER_WRITE_ADOPT,
+        [MANAGER_FX_LOOK] = 0, /* the last one */
+    };
+    return writes[type] ? (enum manager_write)(writes[type] - 1) : MANAGER_WRITE_LOAD;
+}
+
+/* Nothing of this step reaches a node or the database: what was decided on a wrong state may be wrong. The
+ * questions that it asks stay, since an answer to one that is no longer open is dropped. */
+static void drop_decisions(struct manager *m)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < m->effect_count; i++) {
+        enum manager_effect_type type = m->effects[i].type;
+        enum manager_write write = write_of(type);
+        if (write != MANAGER_WRITE_LOAD)
+            m->write_out[write] = false;
+        if (write == MANAGER_WRITE_PAUSE)
+            m->hold_wanted = true; /* the table does not say so yet */
+        if (type == MANAGER_FX_LOAD)
+            m->load_out = false;
+        if (write == MANAGER_WRITE_LOAD && type != MANAGER_FX_LOAD && type != MANAGER_FX_SUBMIT &&
+            type != MANAGER_FX_READY)
+            m->effects[kept++] = m->effects[i];
+    }
+    m->effect_count = kept;
+}
+
+void manager__recover(struct manager *m)
+{
+    struct illegal_move x = m->illegal;
+    PRE(x.from && m->phase != MANAGER_IDLE);
+    m->illegal = (struct illegal_move){0};
+    drop_decisions(m);
+    if (x.nonce < 0)
+        manager__alert(m, "the manager went from %s to %s, which is a bug: reading the table again", x.from,
+                       x.to);
+    else
+        manager__alert(m, "nonce %lld went from %s to %s, which is a bug: reading the table again",
+                       (long long)x.nonce, x.from, x.to);
+    manager__reload(m, false);
+}
