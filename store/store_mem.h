@@ -1,164 +1,287 @@
-/* Private to store/store_mem*.c: the database's rules (schema/migrations) over plain memory.
+/* Private to store/store_mem*.c: the memory database (store/mem_db.h), which keeps the rules of schema/ over
+ * tables in memory, and the store that has one for itself.
  *
- *   store_mem.c        requests run one after the other from the loop, as a database would answer them
- *   store_mem_lead.c   accounts, locks, claims, pauses
- *   store_mem_outbox.c enqueue, admission, rejection
- *   store_mem_rows.c   pending rows: attempts, states, fillers
- *   store_mem_ends.c   pending rows: ends, and the way back to the outbox
- *   store_mem_read.c   the leader's reads
- *   store_mem_due.c    what is read for many accounts at once
- *   store_mem_ask.c    cancellations, bumps
+ *   store_mem.c           the store of a standalone relay: requests run one after the other from the loop
+ *   store_mem_db.c        the database: clock, sessions, open transactions, timelines
+ *   store_mem_text.c      texts and bytes that rows share, and the memory of answers
+ *   store_mem_name.c      states, outcomes and amounts as texts; errors as Postgres raises them
+ *   store_mem_tables.c    rows are put in, taken out and found; _done.c frees all, _copy.c copies all
+ *   store_mem_lock.c      advisory locks of sessions
+ *   store_mem_notice.c    notifications
+ *   store_mem_account.c   accounts: registration, names, the fence
+ *   store_mem_lead.c      claims, renewals, releases, evictions; _member.c the relays that live
+ *   store_mem_enqueue.c   enqueue; _signed.c what was signed elsewhere; _key.c idempotency keys
+ *   store_mem_read.c      the leader's reads; _look.c deadlines, cancellations, bumps; _due.c who has some
+ *   store_mem_admit.c     admission and new attempts; _fill.c fillers; _adopt.c what a failover lost
+ *   store_mem_state.c     what nodes said
+ *   store_mem_end.c       ends of nonces; _requeue.c the way back to the outbox; _reject.c ends without a
+ * nonce store_mem_ask.c       cancellations and bumps; _operator.c pauses, holds, policies, nonces
+ *   store_mem_follow.c    what followers and the owner read
  *
+ * A request is checked as a whole before it changes anything, so that one that fails has changed nothing.
  * Nothing survives the process: a standalone relay has no history but the chain's. */
 #ifndef STORE_STORE_MEM_H
 #define STORE_STORE_MEM_H
 
-#include "base/buf.h"
+#include "base/plant.h"
 #include "base/table.h"
+#include "store/mem_db.h"
 #include "store_internal.h"
 
-struct mem_attempt {
-    uint8_t hash[32];
-    struct store_bytes extrinsic; /* owned */
-    char *tip;                    /* owned */
-    int64_t era_birth, era_death;
-    uint32_t spec_version;
-    uint32_t filler_len; /* it ends with a filler's call of so many bytes; 0: the transaction's own */
-    int64_t block;
-};
+enum { MEM_CALL_MAX = 1 << 20, MEM_KEY_MAX = 200, MEM_CREATOR_MAX = 200, MEM_SHA_LEN = 32 };
 
-struct mem_row {      /* of the outbox, then pending */
-    struct list node; /* outbox: order of admission */
+/* Where a transaction is. */
+struct mem_id {
     UT_hash_handle hh;
-    int64_t id;              /* 0: filler */
-    struct store_bytes call; /* owned */
-    char *creator;
-    char *key; /* NULL: none */
-    int32_t priority;
-    uint64_t not_before, deadline; /* of the loop's clock; 0: none */
-    uint32_t guard, retries;
-    char *tip, *max_tip;    /* NULL: the account's policy */
-    int64_t deadline_block; /* -1: none */
-    bool cancelled;         /* somebody asked for its end */
-    char *bump;             /* somebody asked for this tip; NULL: nobody */
-    /* pending */
-    int64_t nonce;
-    char state[20];
-    bool unknown;
-    bool leaving; /* goes at the end of the request */
-    bool has_block;
-    uint8_t block_hash[32];
-    int64_t block_number;
-    struct mem_attempt *attempts; /* owned; the last one is current */
-    size_t attempt_count;
-    char *stop_outcome, *stop_reason; /* how it ends if a filler of its own gets in; NULL: none signed */
-    char *refusal; /* why the node did not take it, the last time; NULL: it never refused */
+    int64_t id;
+    struct mem_row *row; /* NULL: it has ended */
+    int64_t end;         /* serial of its row in finished_transactions; -1: it has not ended */
 };
 
-/* An idempotency key and the call that it stands for. The oldest goes when there are too many. */
+/* An idempotency key and what it stands for. */
 struct mem_key {
     UT_hash_handle hh; /* in the order of insertion */
     int64_t id;
-    struct store_bytes call; /* owned */
-    char name[];             /* "account number:key" */
+    uint8_t sha[MEM_SHA_LEN];
+    const struct mem_session *open; /* whose transaction, not committed, has made it; NULL: committed */
+    char name[];                    /* "account number:key" */
 };
 
 struct mem_member {
-    char *holder; /* owned */
+    const char *holder, *address;
     int64_t serves, best;
-    uint64_t heartbeat; /* of the loop's clock */
+    uint32_t pid; /* 0: NULL */
+    int64_t heartbeat_us;
 };
 
-struct mem_account {
-    int32_t number;
-    char *alias, *scheme, *address;
-    struct buf account_id, genesis;
-    int64_t lock_key;
-    bool locked; /* by this process */
-    char *claimant, *claimant_address;
-    bool lock_held;
-    int64_t epoch;
-    uint64_t expiry_1, expiry_2; /* of the loop's clock */
-    int64_t next_nonce;          /* -1: not known */
-    int64_t first_nonce;         /* that ever had a row; -1: none. A lower one was never ours */
-    bool paused;
-    const char *hold; /* "": none */
-    bool reborn;
-    uint32_t transaction_version;   /* 0: any */
-    int64_t used_nonce, used_block; /* -1: unknown */
-    bool timed; /* there may be rows with a time, a cancellation or a bump: a look has something to do */
-    struct list outbox;
-    struct mem_row *by_id;    /* hash over the outbox */
-    struct mem_row **pending; /* by nonce */
-    size_t pending_count, pending_cap;
+/* Of a lease only what outlives its accounts: their expiries are written to themselves. */
+struct mem_lease {
+    const char *holder;
+    int64_t seen_block, expiry_2_us;
 };
 
-struct store_mem {
-    struct store base;
-    struct store_mem_config config;
+struct mem_tables {
     struct mem_account **accounts; /* number - 1 is the index */
     size_t account_count;
     int64_t last_id;
+    struct mem_id *ids;
+    struct mem_finished *finished; /* in the order of their times */
+    size_t finished_count, finished_cap;
+    int64_t finished_first; /* serial of the first one that is kept */
     struct mem_key *keys;
     struct mem_member *members; /* by name */
     size_t member_count;
-    bool closing;
-    struct loop_task open_task, close_task;
-    void (*close_cb)(void *arg);
-    void *close_arg;
+    struct mem_lease *leases;
+    size_t lease_count;
 };
 
-static inline struct store_mem *mem_of(struct store *s)
-{
-    return (struct store_mem *)(void *)s;
-}
+struct mem_copy {
+    struct mem_tables t;
+};
 
-char *mem__copy(const char *s); /* NULL stays */
-struct store_bytes mem__copy_bytes(const void *data, size_t len);
+enum mem_lock_kind { MEM_LOCK_ACCOUNT, MEM_LOCK_DOORBELL, MEM_LOCK_STRICT };
+struct mem_lock_key {
+    int64_t kind, key;
+};
+struct mem_lock {
+    UT_hash_handle hh;
+    struct mem_lock_key key;
+    struct mem_session *owner; /* exclusive; NULL: nobody */
+    uint32_t count;            /* it was taken so often */
+    uint32_t shared;           /* open transactions that have it shared */
+};
 
-/* The account, or NULL with the error of an unknown one. */
-struct mem_account *mem__account(struct store_mem *s, int32_t number, struct err *err);
-/* The account if the epoch is the current one of a claim, else NULL with ERR_LOST_LEADERSHIP. */
-struct mem_account *mem__fence(struct store_mem *s, int32_t number, int64_t epoch, struct err *err);
-struct mem_account *mem__find(struct store_mem *s, const char *name); /* alias, 0x id or address */
-bool mem__mid_submission(const struct mem_account *a);
-void mem__account_free(struct mem_account *a);
-void mem__rows_free(struct mem_account *a);
+struct mem_db {
+    struct mem_db_config config;
+    struct mem_tables t;
+    uint32_t timeline;
+    int64_t stamp_us;
+    uint32_t last_pid;
+    struct list sessions;
+    struct mem_lock *locks;
+};
 
-void mem__facts(const struct mem_account *a, struct store_account *ret);
-int64_t mem__mark(const struct mem_account *a); /* of these facts */
-/* A nonce is used up for good, in this block (-1: not known in which). */
-void mem__used(struct mem_account *a, int64_t nonce, int64_t block);
+/* What an open transaction has done. */
+struct mem_staged {
+    struct mem_row **rows;
+    size_t row_count;
+    struct mem_lock_key *locks; /* shared doorbells, and turns of strict order */
+    size_t lock_count;
+    int32_t *wakes; /* accounts whose leaders are to be notified */
+    size_t wake_count;
+    struct mem_key **keys;
+    size_t key_count;
+};
 
-/* Amounts: decimal text of up to 128 bits. */
-__extension__ typedef unsigned __int128 mem_amount;
-bool mem__amount(const char *text, mem_amount *ret); /* false: it is none */
-char *mem__amount_text(mem_amount v);                /* owned by the caller */
+struct mem_session {
+    struct list node;
+    struct mem_db *db;
+    void *owner;
+    uint32_t pid;
+    unsigned channels;
+    bool use_lock, busy, open, committed;
+    int64_t idle_since_us;
+    struct mem_staged staged;
+};
 
-/* Rows. The index in a->pending of the first nonce that is not below. */
-size_t mem__lower_bound(const struct mem_account *a, int64_t nonce);
-struct mem_row *mem__pending(const struct mem_account *a, int64_t nonce); /* NULL: none */
-void mem__pending_insert(struct mem_account *a, struct mem_row *row);
+/* ---- texts, bytes, names ---- */
+
+const char *mem__text(const char *s); /* a copy that rows may share; NULL stays */
+const char *mem__share(const char *text);
+void mem__drop(const char *text);
+void mem__replace(const char **slot, const char *s);
+struct store_bytes mem__bytes(struct store_bytes b);
+struct store_bytes mem__share_bytes(struct store_bytes b);
+void mem__drop_bytes(struct store_bytes b);
+bool mem__same_bytes(struct store_bytes a, struct store_bytes b);
+
+/* Memory of an answer, until store_req_done. */
+struct mem_answer;
+struct mem_answer *mem__answer(struct store_req *req);
+void *mem__put(struct mem_answer *a, const void *data, size_t n); /* data NULL: zeroes */
+const char *mem__put_text(struct mem_answer *a, const char *s);   /* NULL stays */
+struct store_bytes mem__put_bytes(struct mem_answer *a, struct store_bytes b);
+const char *mem__put_amount(struct mem_answer *a, u128 v);
+
+/* false: there is no such name */
+bool mem__state_of(const char *name, enum mem_state *ret);
+bool mem__outcome_of(const char *name, enum mem_outcome *ret);
+bool mem__names_block(enum mem_state state);
+
+/* Fill in what Postgres would have raised; returns the code. */
+int mem__fail(struct err *err, const char *sqlstate, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- the database ---- */
+
+int64_t mem__stamp(struct mem_db *db); /* the time now, later than any that was given before */
+#define MEM_PUSH(array, count, cap, value)                                                                   \
+    do {                                                                                                     \
+        if ((count) == (cap)) {                                                                              \
+            (cap) = (cap) ? (cap)*2 : 8;                                                                     \
+            (array) = xrealloc((array), (cap) * sizeof(*(array)));                                           \
+        }                                                                                                    \
+        (array)[(count)++] = (value);                                                                        \
+    } while (0)
+
+/* ---- tables ---- */
+
+void mem__tables_init(struct mem_tables *t);
+void mem__tables_done(struct mem_tables *t);
+struct mem_account *mem__account_new(struct mem_tables *t);
+struct mem_row *mem__row_new(int32_t account, int64_t id);
 void mem__row_free(struct mem_row *row);
-void mem__row_attempts_free(struct mem_row *row);
-void mem__set_state(struct mem_row *row, const char *state);
-/* The number of the attempt with this hash, 0: none. */
-size_t mem__attempt_of(const struct mem_row *row, const uint8_t hash[32]);
-/* No nonce twice; a nonce without a row is for the caller to judge. */
-int mem__check_nonces(const struct mem_account *a, size_t count,
-                      int64_t (*nonce_of)(const void *rows, size_t i), const void *rows, struct err *err);
-struct mem_row *mem__queued(struct mem_account *a, int64_t id); /* in the outbox; NULL: not there */
-void mem__outbox_insert(struct mem_account *a, struct mem_row *row);
-void mem__outbox_end(struct store_mem *s, struct mem_account *a, struct mem_row *row, const char *outcome,
-                     const char *error);
-void mem__row_attempt(struct mem_row *row, const struct store_attempts *r,
-                      const struct store_attempt_row *in);
-int64_t mem__next_nonce(const struct mem_account *a); /* -1: any will do */
-bool mem__ends(const char *outcome); /* an outcome that a transaction without inclusion may have */
-void mem__tell(struct store_mem *s, const char *kind, const struct mem_account *a, const struct mem_row *row,
-               const char *outcome, const char *error);
+void mem__attempt_done(struct mem_attempt *t);
+void mem__nonce_free(struct mem_nonce *n);
+void mem__finished_done(struct mem_finished *f);
+/* The first of the account's pending rows, of its nonces, that is not below. */
+size_t mem__pending_from(const struct mem_account *a, int64_t nonce);
+size_t mem__nonces_from(const struct mem_account *a, int64_t nonce);
+struct mem_row *mem__pending(const struct mem_account *a, int64_t nonce);    /* NULL: none */
+struct mem_nonce *mem__nonce_at(const struct mem_account *a, int64_t nonce); /* NULL: never used */
+struct mem_nonce *mem__nonce_make(struct mem_account *a, int64_t nonce);
+int64_t mem__last_pending(const struct mem_account *a); /* -1: none */
+/* The number of the attempt with this hash, the last one if there are several; 0: none. */
+size_t mem__attempt_of(const struct mem_nonce *n, const uint8_t hash[32]);
+struct mem_attempt *mem__current(const struct mem_row *row);
+void mem__attempt_add(struct mem_nonce *n, const struct mem_attempt *t);
+struct mem_id *mem__id(const struct mem_tables *t, int64_t id); /* NULL: there is no such transaction */
+struct mem_id *mem__id_make(struct mem_tables *t, int64_t id);
+/* In the outbox of the account (NULL: of any), or what waits there that was signed elsewhere; NULL: none. */
+struct mem_row *mem__waiting(const struct mem_tables *t, enum mem_table table, const struct mem_account *a,
+                             int64_t id);
+/* A row enters or leaves a table; it belongs to the caller in between. */
+void mem__outbox_put(struct mem_tables *t, struct mem_account *a, struct mem_row *row);
+void mem__signed_put(struct mem_tables *t, struct mem_account *a, struct mem_row *row);
+void mem__waiting_take(struct mem_account *a, struct mem_row *row); /* of either */
+void mem__pending_put(struct mem_account *a, struct mem_row *row, int64_t nonce);
+void mem__pending_take(struct mem_account *a, struct mem_row *row);
+/* A copy of *f is kept; its texts and bytes are the table's from then on. */
+void mem__finished_put(struct mem_db *db, const struct mem_finished *f);
+struct mem_finished *mem__finished(const struct mem_tables *t, int64_t serial); /* NULL: not kept any more */
+void mem__tables_copy(struct mem_tables *to, const struct mem_tables *from);
 
-#define X(name, type) void mem__##name(struct store_mem *s, struct type *r);
+/* ---- locks ---- */
+
+bool mem__lock_take(struct mem_session *s, enum mem_lock_kind kind, int64_t key);
+bool mem__lock_drop(struct mem_session *s, enum mem_lock_kind kind, int64_t key);
+struct mem_session *mem__lock_owner(const struct mem_db *db, enum mem_lock_kind kind, int64_t key);
+bool mem__lock_held(const struct mem_session *s, enum mem_lock_kind kind, int64_t key);
+bool mem__lock_free_for(const struct mem_session *s, enum mem_lock_kind kind, int64_t key);
+/* For an open transaction: shared, or alone. Returns false where another session stands in the way. */
+bool mem__lock_share(struct mem_session *s, enum mem_lock_kind kind, int64_t key);
+void mem__locks_release(struct mem_session *s); /* of an open transaction */
+void mem__locks_end(struct mem_session *s);     /* all that the session has */
+
+/* ---- notices ---- */
+
+void mem__tell_leader(struct mem_db *db, const struct mem_account *a);
+void mem__tell_wake(struct mem_db *db, const struct mem_account *a);
+void mem__tell_row(struct mem_db *db, enum mem_channel channel, const struct mem_row *row);
+void mem__tell_refused(struct mem_db *db, const struct mem_row *row, const char *error);
+/* A row is gone: its record, and whether the transaction goes on. */
+void mem__tell_removed(struct mem_db *db, const struct mem_finished *f);
+
+/* ---- accounts ---- */
+
+struct mem_account *mem__account(const struct mem_db *db, int32_t number); /* NULL: there is none */
+int mem__check_expiry(uint32_t expiry_1_ms, uint32_t expiry_2_ms, struct err *err);
+int mem__check_relay(const char *holder, const char *address, struct err *err);
+struct mem_account *mem__fence(struct mem_db *db, int32_t number, int64_t epoch, struct err *err);
+struct mem_account *mem__account_of(const struct mem_db *db, const char *name, struct err *err);
+bool mem__mid_submission(const struct mem_account *a);
+int64_t mem__next_nonce(const struct mem_account *a); /* -1: any will do */
+void mem__facts(const struct mem_account *a, struct mem_answer *answer, struct store_account *ret);
+int64_t mem__mark(const struct mem_account *a); /* of these facts */
+
+/* ---- rows ---- */
+
+/* The texts, tips, nonces and outcomes of a batch, as Postgres casts them. */
+bool mem__amount(const char *text, u128 *ret); /* false: not a whole number of 128 bits */
+int mem__check_nonces(size_t count, int64_t (*nonce_of)(const void *rows, size_t i), const void *rows,
+                      struct err *err);
+int64_t mem__attempt_nonce(const void *rows, size_t i);
+/* A new attempt at the row's nonce, which becomes the current one. */
+struct mem_attempt mem__attempt_new(const struct store_attempts *r, const struct store_attempt_row *in,
+                                    uint32_t transaction_version, int64_t id);
+void mem__pend(struct mem_db *db, struct mem_account *a, struct mem_row *row, int64_t nonce,
+               const struct mem_attempt *t);
+void mem__signed_pend(struct mem_db *db, struct mem_account *a, struct mem_row *row,
+                      const struct mem_attempt *t, int64_t nonce, size_t call_len);
+void mem__attempt_again(struct mem_db *db, struct mem_account *a, struct mem_row *row,
+                        const struct mem_attempt *t, const char *reason);
+void mem__outbox_end(struct mem_db *db, struct mem_account *a, struct mem_row *row, enum mem_outcome outcome,
+                     const char *error, int64_t epoch);
+struct mem_ending {
+    const uint8_t *hash, *block; /* NULL: none */
+    int64_t number;
+    int32_t index;
+    enum mem_outcome outcome;
+    const char *error;
+    bool has_fee;
+    u128 fee;
+};
+void mem__nonce_end(struct mem_db *db, struct mem_account *a, struct mem_row *row,
+                    const struct mem_ending *end);
+void mem__nonces_used(struct mem_account *a, int64_t nonce, int64_t block);
+int64_t mem__finish_nonce(const void *rows, size_t i);
+/* The columns of a row of finish and requeue. */
+int mem__ending(const struct store_finish_row *in, struct mem_ending *ret, struct err *err);
+int64_t mem__finish_number(const struct store_finish_row *in);
+
+/* ---- applications ---- */
+
+int64_t mem__new_id(struct mem_db *db);
+int64_t mem__from_wall(const struct mem_db *db, int64_t wall_ms); /* 0: none */
+void mem__enqueued(struct mem_session *s, struct mem_account *a, struct mem_row *row);
+/* The key's transaction: *id if it is new. TR012 where it stands for other bytes. */
+int mem__key_use(struct mem_session *s, const struct mem_account *a, const char *key,
+                 const uint8_t sha[MEM_SHA_LEN], int64_t *id, struct err *err);
+void mem__keys_settle(struct mem_session *s, bool committed);
+void mem__sha(struct store_bytes b, uint8_t out[MEM_SHA_LEN]);
+bool mem__cancelled(const struct mem_account *a, int64_t id);
+
+#define X(name, type) void mem__##name(struct mem_session *s, struct type *r);
 STORE_REQUESTS(X)
 #undef X
 

@@ -1,149 +1,144 @@
-/* What applications and operators ask for later, in memory: cancel and bump of schema/migrations. The leader
- * hears of it by the same call that announces a new transaction, and looks. */
+/* What applications ask for later: cancel and bump of 0002_app.sql. The leader hears of it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "store_mem.h"
 
-/* ---- amounts ---- */
-
-bool mem__amount(const char *text, mem_amount *ret)
+/* Its row, NULL with the answer or the error. */
+static struct mem_row *find(struct mem_session *s, struct store_ask *r)
 {
-    const mem_amount max = ~(mem_amount)0;
-    mem_amount v = 0;
-    for (const char *p = text; *p; p++) {
-        if (*p < '0' || *p > '9' || v > (max - (unsigned)(*p - '0')) / 10)
-            return false;
-        v = v * 10 + (unsigned)(*p - '0');
-    }
-    *ret = v;
-    return *text != 0;
-}
-
-char *mem__amount_text(mem_amount v)
-{
-    char digits[40];
-    size_t at = sizeof(digits);
-    digits[--at] = 0;
-    do {
-        digits[--at] = (char)('0' + (int)(v % 10));
-        v /= 10;
-    } while (v);
-    return xstrdup(digits + at);
-}
-
-/* ---- requests ---- */
-
-/* The transaction, wherever it is, and its account; NULL with the answer or the error. */
-static struct mem_row *find(struct store_mem *s, struct store_ask *r, struct mem_account **ret_account)
-{
+    const struct mem_id *x = mem__id(&s->db->t, r->id);
     r->answer = "";
-    for (size_t i = 0; i < s->account_count && r->id > 0; i++) {
-        struct mem_account *a = *ret_account = s->accounts[i];
-        struct mem_row *row = mem__queued(a, r->id);
-        for (size_t k = 0; k < a->pending_count && !row; k++)
-            if (a->pending[k]->id == r->id)
-                row = a->pending[k];
-        if (row)
-            return row;
-    }
-    if (r->id >= 1 && r->id <= s->last_id)
+    if (x && x->row)
+        return x->row;
+    if (x)
         r->answer = "finished";
     else
-        err_set(&r->req.err, ERR_ARGUMENT, "id is %lld; there is no such transaction", (long long)r->id);
+        mem__fail(&r->req.err, "TR011", "id is %lld; there is no such transaction", (long long)r->id);
     return NULL;
 }
 
-static void wake(struct store_mem *s, struct mem_account *a)
+bool mem__cancelled(const struct mem_account *a, int64_t id)
 {
-    a->timed = true;
-    if (s->config.on_wake)
-        s->config.on_wake(s->config.arg, a->number);
+    for (size_t i = 0; i < a->cancellation_count; i++)
+        if (a->cancellations[i].id == id)
+            return true;
+    return false;
 }
 
-void mem__cancel(struct store_mem *s, struct store_ask *r)
+void mem__cancel(struct mem_session *s, struct store_ask *r)
 {
-    struct mem_account *a;
-    struct mem_row *row = find(s, r, &a);
+    struct mem_row *row = find(s, r);
     if (!row)
         return;
-    if (row->nonce < 0) {
-        mem__outbox_end(s, a, row, "cancelled", "cancelled on request");
+    struct mem_account *a = mem__account(s->db, row->account);
+    if (row->table != MEM_PENDING) {
+        mem__outbox_end(s->db, a, row, MEM_CANCELLED, "cancelled on request", -1);
         r->answer = "cancelled";
         return;
     }
-    row->cancelled = true;
-    r->answer = "requested";
-    wake(s, a);
-}
-
-/* The tip that is asked for, or the next step: one unit more, since a memory store's accounts have no policy,
- * and only the transaction's own limit holds. */
-static int bumped_tip(const struct store_ask *r, const struct mem_row *row, mem_amount current,
-                      mem_amount *ret, struct err *err)
-{
-    mem_amount cap = ~(mem_amount)0;
-    if (row->max_tip)
-        mem__amount(row->max_tip, &cap);
-    *ret = current < cap ? current + 1 : cap;
-    if (r->tip && (!mem__amount(r->tip, ret) || *ret <= current)) {
-        char *text = mem__amount_text(current);
-        err_set(err, ERR_ARGUMENT, "tip is %.60s; it must be a number above the current one (%s)", r->tip,
-                text);
-        free(text);
-    } else if (*ret > cap || (!r->tip && current >= cap)) {
-        err_set(err, ERR_ARGUMENT, "tip is %.60s; it must not be above max_tip (%.60s) of transaction %lld",
-                r->tip ? r->tip : "at its limit", row->max_tip ? row->max_tip : "2^128 - 1",
-                (long long)row->id);
-    }
-    return err->code;
-}
-
-static void raise_to(char **slot, mem_amount tip)
-{
-    mem_amount asked;
-    if (*slot && mem__amount(*slot, &asked) && asked >= tip)
+    if (row->fixed && a->watch_only) {
+        mem__fail(&r->req.err, "TR011",
+                  "id is %lld, which was signed elsewhere and may be in a pool; no relay has a key to take "
+                  "its nonce with",
+                  (long long)r->id);
         return;
-    free(*slot);
-    *slot = mem__amount_text(tip);
+    }
+    if (!mem__cancelled(a, r->id))
+        MEM_PUSH(a->cancellations, a->cancellation_count, a->cancellation_cap,
+                 ((struct mem_cancellation){.id = r->id}));
+    r->answer = "requested";
+    mem__tell_wake(s->db, a);
+}
+
+/* ---- bump ---- */
+
+static u128 percent_of(u128 v, uint32_t percent)
+{
+    u128 whole, most = ~(u128)0;
+    if (__builtin_mul_overflow(v / 100, (u128)percent, &whole) || most - whole < v % 100 * percent / 100)
+        return most;
+    return whole + v % 100 * percent / 100;
+}
+
+struct tips {
+    bool has_cap;
+    u128 current, cap;
+};
+
+static struct tips tips_of(const struct mem_account *a, const struct mem_row *row)
+{
+    const struct mem_policy *p = &a->policy;
+    struct tips t = {.has_cap = p->has_tip_cap || row->has_max_tip};
+    t.cap = p->has_tip_cap && (!row->has_max_tip || p->tip_cap < row->max_tip) ? p->tip_cap : row->max_tip;
+    if (row->table == MEM_PENDING)
+        t.current = mem__current(row)->tip;
+    else
+        t.current = row->has_tip ? row->tip : p->tip_start;
+    if (row->table == MEM_OUTBOX && t.has_cap && t.current > t.cap)
+        t.current = t.cap;
+    return t;
+}
+
+/* bumped_tip: what is asked for or the next step of the policy, cut at the cap. */
+static int bumped_tip(const struct store_ask *r, const struct mem_policy *p, const struct tips *t, u128 *ret,
+                      struct err *err)
+{
+    u128 step = p->tip_step ? p->tip_step : 1, part = percent_of(t->current, p->tip_step_percent);
+    char current[40], cap[40];
+    bool over = __builtin_add_overflow(t->current, step > part ? step : part, ret);
+    if (r->tip && !mem__amount(r->tip, ret))
+        return mem__fail(err, strspn(r->tip, "0123456789") == strlen(r->tip) ? "TR011" : "22P02",
+                         "tip is %.60s; it must be a whole number of 128 bits", r->tip);
+    if (r->tip && *ret <= t->current)
+        return mem__fail(err, "TR011", "tip is %.60s; it must be above the current one (%s)", r->tip,
+                         u128_text(t->current, current));
+    if (!r->tip && t->has_cap && t->current < t->cap) {
+        *ret = over || *ret > t->cap ? t->cap : *ret;
+        return 0;
+    }
+    over = over && !r->tip;
+    if (over || (t->has_cap && *ret > t->cap))
+        return mem__fail(err, "TR011", "tip is %.60s; it must not be above max_tip or the tip_cap (%s)",
+                         r->tip ? r->tip : "at its limit", t->has_cap ? u128_text(t->cap, cap) : "2^128 - 1");
+    return 0;
+}
+
+/* The highest tip that was asked for stays. */
+static void bump_ask(struct mem_account *a, int64_t id, u128 tip)
+{
+    for (size_t i = 0; i < a->bump_count; i++)
+        if (a->bumps[i].id == id) {
+            a->bumps[i].tip = tip > a->bumps[i].tip ? tip : a->bumps[i].tip;
+            return;
+        }
+    MEM_PUSH(a->bumps, a->bump_count, a->bump_cap, ((struct mem_bump){.id = id, .tip = tip}));
 }
 
 /* Of a queued one too the wish is noted: an admission that is under way has read it with the lower tip. */
-void mem__bump(struct store_mem *s, struct store_ask *r)
+void mem__bump(struct mem_session *s, struct store_ask *r)
 {
-    struct mem_account *a;
-    struct mem_row *row = find(s, r, &a);
+    struct mem_row *row = find(s, r);
+    u128 tip;
     if (!row)
         return;
-    bool queued = row->nonce < 0;
-    const char *now = queued ? row->tip : row->attempts[row->attempt_count - 1].tip;
-    mem_amount current = 0, tip;
-    if (now)
-        mem__amount(now, &current);
-    if (bumped_tip(r, row, current, &tip, &r->req.err))
-        return;
-    r->answer = queued ? "queued" : "requested";
-    raise_to(&row->bump, tip);
-    if (queued)
-        raise_to(&row->tip, tip);
-    else
-        wake(s, a);
-}
-
-void mem__resume(struct store_mem *s, struct store_ask *r)
-{
-    struct mem_account *a = mem__find(s, r->account);
-    r->answer = "";
-    if (!a) {
-        err_set(&r->req.err, ERR_ARGUMENT, "no such account: \"%.80s\"", r->account);
+    if (row->fixed) {
+        mem__fail(&r->req.err, "TR011", "id is %lld, which was signed elsewhere: its tip is signed with it",
+                  (long long)r->id);
         return;
     }
-    if (!strcmp(a->hold, "reaped"))
-        a->reborn = true;
-    else if (!strcmp(a->hold, "transaction_version"))
-        a->transaction_version = 0;
-    a->paused = false;
-    a->hold = "";
-    wake(s, a);
+    struct mem_account *a = mem__account(s->db, row->account);
+    struct tips tips = tips_of(a, row);
+    if (bumped_tip(r, &a->policy, &tips, &tip, &r->req.err))
+        return;
+    bump_ask(a, r->id, tip);
+    if (row->table == MEM_OUTBOX) {
+        row->has_tip = true;
+        row->tip = tip;
+        r->answer = "queued";
+        return;
+    }
+    r->answer = "requested";
+    mem__tell_wake(s->db, a);
 }

@@ -1,60 +1,77 @@
-/* leader_due of schema/migrations/0004_pending.sql in memory. */
+/* leader_due of 0004_pending.sql: which accounts want something. */
 #include "base/check.h"
 #include "store_mem.h"
 
-int64_t mem__mark(const struct mem_account *a)
+struct dues {
+    bool late, ripe;
+    int64_t next; /* 0: none */
+};
+
+static void sooner(int64_t *at, int64_t us)
 {
-    uint64_t hold = a->hold[0] ? hash_bytes(a->hold, strlen(a->hold)) & 0xffffff : 0;
-    return (int64_t)(hold << 34 | (uint64_t)a->reborn << 33 | (uint64_t)a->paused << 32 |
-                     a->transaction_version);
+    if (us && (!*at || us < *at))
+        *at = us;
 }
 
-static void note_time(struct store_want *want, uint64_t at, uint64_t now, uint32_t ahead_ms)
+/* The soonest deadline of the outbox, or of pending rows, says whether something is late; one that has passed
+ * hides those behind it. */
+static void note_deadline(struct dues *d, int64_t first, int64_t now)
 {
-    if (at <= now || at > now + ahead_ms)
-        return;
-    int64_t in = (int64_t)(at - now);
-    if (want->next_ms < 0 || in < want->next_ms)
-        want->next_ms = in;
+    d->late |= first && first <= now;
+    sooner(&d->next, first > now ? first : 0);
 }
 
-static void queued(const struct mem_account *a, struct store_want *want, uint64_t now, uint32_t ahead_ms)
+static struct dues dues_of(const struct mem_account *a, int64_t now)
 {
+    struct dues d = {.ripe = !list_empty(&a->signed_rows)};
+    int64_t queued = 0, pending = 0;
     LIST_EACH (p, &a->outbox) {
         const struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
-        bool late = row->deadline && row->deadline <= now;
-        want->look |= late || row->cancelled;
-        want->ripe |= !a->paused && !late && row->not_before <= now;
-        note_time(want, row->not_before, now, ahead_ms);
-        note_time(want, row->deadline, now, ahead_ms);
+        d.ripe |= row->not_before_us <= now && (!row->deadline_us || row->deadline_us > now);
+        if (d.ripe && !a->timed)
+            break;
+        sooner(&queued, row->deadline_us);
+        sooner(&d.next, row->not_before_us > now ? row->not_before_us : 0);
     }
+    for (size_t i = 0; a->timed && i < a->pending_count; i++)
+        sooner(&pending, a->pending[i]->deadline_us);
+    note_deadline(&d, queued, now);
+    note_deadline(&d, pending, now);
+    return d;
 }
 
-static void pending(const struct mem_account *a, struct store_want *want, uint64_t now, uint32_t ahead_ms)
+/* A bump of what waits in the outbox is paid by its admission. */
+static bool is_asked(const struct mem_db *db, const struct mem_account *a)
 {
-    for (size_t i = 0; i < a->pending_count; i++) {
-        const struct mem_row *row = a->pending[i];
-        want->look |= row->cancelled || row->bump || (row->deadline && row->deadline <= now);
-        note_time(want, row->deadline, now, ahead_ms);
-    }
+    for (size_t i = 0; i < a->bump_count; i++)
+        if (!mem__waiting(&db->t, MEM_OUTBOX, NULL, a->bumps[i].id))
+            return true;
+    return a->cancellation_count != 0;
 }
 
-void mem__due(struct store_mem *s, struct store_due *r)
+static bool wants(const struct mem_db *db, const struct mem_account *a, const struct store_due *r, size_t i,
+                  int64_t now, struct store_want *ret)
 {
-    uint64_t now = loop_now_ms(s->base.loop);
-    struct store_want *wants = store__arena(&r->req, r->count * sizeof(*wants), NULL, NULL);
-    r->wants = wants;
+    struct dues d = dues_of(a, now);
+    ret->look = (r->marks[i] >= 0 && mem__mark(a) != r->marks[i]) || is_asked(db, a) || d.late;
+    ret->ripe = d.ripe && !a->paused;
+    if (d.next && d.next <= now + (int64_t)r->ahead_ms * 1000)
+        ret->next_ms = (d.next - now + 999) / 1000;
+    return ret->look || ret->ripe || ret->next_ms >= 0;
+}
+
+void mem__due(struct mem_session *s, struct store_due *r)
+{
+    int64_t now = mem_db_now_us(s->db);
+    struct mem_answer *answer = mem__answer(&r->req);
+    struct store_want *out = mem__put(answer, NULL, r->count * sizeof(*out));
+    r->wants = out;
     r->want_count = 0;
     for (size_t i = 0; i < r->count; i++) {
         struct err ignored;
-        const struct mem_account *a = mem__fence(s, r->accounts[i], r->epochs[i], &ignored);
+        const struct mem_account *a = mem__fence(s->db, r->accounts[i], r->epochs[i], &ignored);
         struct store_want want = {.index = i, .lost = !a, .next_ms = -1};
-        if (a) {
-            want.look = r->marks[i] >= 0 && mem__mark(a) != r->marks[i];
-            queued(a, &want, now, r->ahead_ms);
-            pending(a, &want, now, r->ahead_ms);
-        }
-        if (want.lost || want.look || want.ripe || want.next_ms >= 0)
-            wants[r->want_count++] = want;
+        if (!a || wants(s->db, a, r, i, now, &want))
+            out[r->want_count++] = want;
     }
 }

@@ -1,407 +1,264 @@
-/* Accounts, locks and claims in memory: schema/migrations/0003_leader.sql is the text that this follows. One
- * process has one session, so a lock is always free or its own. */
+/* Who leads: leader_claim, leader_renew, leader_release, leader_evict and leader_scan of 0003_leader.sql.
+ *
+ * A lease is not kept as a row that its accounts refer to: a renewal writes the new times to each account.
+ * What that would differ in is what a lease knows of blocks, and that is kept (struct mem_lease). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
-#include "base/hex.h"
 #include "store_mem.h"
 
-/* ---- accounts ---- */
+enum { DAY_MS = 86400000, HOLDER_MAX = 500, ADDRESS_MAX = 300, IDLE_US = 5000000 };
 
-struct mem_account *mem__account(struct store_mem *s, int32_t number, struct err *err)
+int mem__check_expiry(uint32_t expiry_1_ms, uint32_t expiry_2_ms, struct err *err)
 {
-    if (number >= 1 && (size_t)number <= s->account_count)
-        return s->accounts[number - 1];
-    err_set(err, ERR_ARGUMENT, "no such account: number %d", number);
-    return NULL;
+    if (expiry_1_ms < 1 || expiry_1_ms > DAY_MS)
+        return mem__fail(err, "TR011", "expiry_1_ms is %u; it must be 1 to %d", expiry_1_ms, DAY_MS);
+    if (expiry_2_ms < expiry_1_ms || expiry_2_ms > DAY_MS)
+        return mem__fail(err, "TR011", "expiry_2_ms is %u; it must be expiry_1_ms (%u) to %d", expiry_2_ms,
+                         expiry_1_ms, DAY_MS);
+    return 0;
 }
 
-struct mem_account *mem__fence(struct store_mem *s, int32_t number, int64_t epoch, struct err *err)
+int mem__check_relay(const char *holder, const char *address, struct err *err)
 {
-    struct mem_account *a = mem__account(s, number, err);
-    if (!a || (a->claimant && a->epoch == epoch))
-        return a;
-    err_set(err, ERR_LOST_LEADERSHIP, "stale epoch %lld for account %s: it is at epoch %lld, held by %s",
-            (long long)epoch, a->alias, (long long)a->epoch, a->claimant ? a->claimant : "nobody");
-    return NULL;
+    size_t n = holder ? strlen(holder) : 0, m = address ? strlen(address) : 0;
+    if (n < 1 || n > HOLDER_MAX)
+        return mem__fail(err, "TR011", "holder has %zu bytes; it must have 1 to %d", n, HOLDER_MAX);
+    if (m > ADDRESS_MAX)
+        return mem__fail(err, "TR011", "address has %zu bytes; at most %d", m, ADDRESS_MAX);
+    return 0;
 }
 
-static bool same_bytes(const struct buf *b, const struct store_bytes *v)
+/* As a number of milliseconds is made from an interval: the nearest one. */
+static int64_t left_ms(int64_t at_us, int64_t now_us)
 {
-    return b->len == v->len && !memcmp(b->data, v->data, v->len);
-}
-
-struct mem_account *mem__find(struct store_mem *s, const char *name)
-{
-    struct buf id = {0};
-    struct mem_account *found = NULL;
-    bool hex = !strncmp(name, "0x", 2) && hex_decode(name, strlen(name), &id);
-    const struct store_bytes bytes = {.data = id.data, .len = id.len};
-    for (size_t i = 0; i < s->account_count && !found; i++) {
-        struct mem_account *a = s->accounts[i];
-        if (!strcmp(a->alias, name) || !strcmp(a->address, name) ||
-            (hex && id.len && same_bytes(&a->account_id, &bytes)))
-            found = a;
-    }
-    buf_done(&id);
-    return found;
-}
-
-static struct mem_account *new_account(struct store_mem *s, const struct store_enroll *r)
-{
-    struct mem_account *a = xcalloc(1, sizeof(*a));
-    a->number = (int32_t)s->account_count + 1;
-    a->alias = xstrdup(r->alias);
-    a->scheme = xstrdup(r->scheme);
-    a->address = xstrdup(r->address);
-    buf_put(&a->account_id, r->account_id.data, r->account_id.len);
-    buf_put(&a->genesis, r->genesis.data, r->genesis.len);
-    a->lock_key = r->lock_key;
-    a->next_nonce = a->first_nonce = a->used_nonce = a->used_block = -1;
-    a->hold = "";
-    list_init(&a->outbox);
-    s->accounts = xrealloc(s->accounts, (s->account_count + 1) * sizeof(struct mem_account *));
-    return s->accounts[s->account_count++] = a;
-}
-
-void mem__account_free(struct mem_account *a)
-{
-    mem__rows_free(a);
-    free(a->alias);
-    free(a->scheme);
-    free(a->address);
-    free(a->claimant);
-    free(a->claimant_address);
-    buf_done(&a->account_id);
-    buf_done(&a->genesis);
-    free(a);
-}
-
-void mem__enroll(struct store_mem *s, struct store_enroll *r)
-{
-    if ((r->account_id.len != 20 && r->account_id.len != 32) || r->genesis.len != 32) {
-        err_set(&r->req.err, ERR_ARGUMENT, "account id has %zu bytes (20 or 32), genesis %zu (32)",
-                r->account_id.len, r->genesis.len);
-        return;
-    }
-    for (size_t i = 0; i < s->account_count; i++) {
-        struct mem_account *a = s->accounts[i];
-        bool alias = !strcmp(a->alias, r->alias);
-        bool same = same_bytes(&a->account_id, &r->account_id) && same_bytes(&a->genesis, &r->genesis);
-        if (!alias && !same && a->lock_key != r->lock_key)
-            continue;
-        if (!alias || !same || a->lock_key != r->lock_key || strcmp(a->scheme, r->scheme) != 0) {
-            err_set(&r->req.err, ERR_ARGUMENT,
-                    "account %s does not fit %s, which is registered: alias, id, genesis, scheme and lock "
-                    "key belong "
-                    "together",
-                    r->alias, a->alias);
-            return;
-        }
-        free(a->address);
-        a->address = xstrdup(r->address);
-        r->account = a->number;
-        return;
-    }
-    r->account = new_account(s, r)->number;
-}
-
-/* ---- locks ---- */
-
-static struct mem_account *by_lock_key(struct store_mem *s, int64_t key)
-{
-    for (size_t i = 0; i < s->account_count; i++)
-        if (s->accounts[i]->lock_key == key)
-            return s->accounts[i];
-    return NULL;
-}
-
-void mem__lock(struct store_mem *s, struct store_lock *r)
-{
-    struct mem_account *a = by_lock_key(s, r->lock_key);
-    if (a)
-        a->locked = true;
-    r->got = true;
-}
-
-void mem__unlock(struct store_mem *s, struct store_lock *r)
-{
-    struct mem_account *a = by_lock_key(s, r->lock_key);
-    if (a)
-        a->locked = false;
-    r->got = false;
-}
-
-void mem__doorbell_arm(struct store_mem *s, struct store_doorbell *r)
-{
-    (void)s;
-    r->armed = true; /* on_wake is called for every enqueue */
-}
-
-void mem__doorbell_disarm(struct store_mem *s, struct store_doorbell *r)
-{
-    (void)s;
-    r->armed = false;
+    int64_t us = at_us - now_us;
+    return at_us ? (us + (us < 0 ? -500 : 500)) / 1000 : 0;
 }
 
 /* ---- claims ---- */
 
-static bool may_claim(const struct mem_account *a, const struct store_claim *r, uint64_t now)
+static bool grants(const struct mem_session *s, const struct mem_account *a, const struct store_claim *r,
+                   int64_t now)
 {
-    if (!a->claimant || !strcmp(a->claimant, r->holder))
+    bool may_lock = r->have_lock || mem__lock_free_for(s, MEM_LOCK_ACCOUNT, a->lock_key);
+    if (PLANTED(CLAIM_ALWAYS))
         return true;
-    if (a->lock_held && r->have_lock)
-        return true; /* the session that held it is gone */
-    if (a->expiry_2 <= now)
+    if (a->claimant && (!strcmp(a->claimant, r->holder) || (a->lock_held && r->have_lock)))
         return true;
-    return a->expiry_1 <= now && !mem__mid_submission(a);
+    if (!a->claimant || a->expiry_2_us <= now)
+        return may_lock;
+    return a->expiry_1_us <= now && !mem__mid_submission(a) && may_lock;
 }
 
-static const char *keep_text(char **at, const char *s)
+static int64_t greatest(int64_t a, int64_t b)
 {
-    char *out = *at;
-    size_t n = strlen(s) + 1;
-    memcpy(out, s, n);
-    *at += n;
-    return out;
+    return a > b ? a : b;
 }
 
-static void keep_holder(const struct mem_account *a, struct store_req *req, const char **ret_holder,
-                        const char **ret_address)
+static void grant(struct mem_session *s, struct mem_account *a, const struct store_claim *r, int64_t now)
 {
-    const char *holder = a->claimant ? a->claimant : "";
-    const char *address = a->claimant_address ? a->claimant_address : "";
-    char *at = store__arena(req, strlen(holder) + strlen(address) + 2, NULL, NULL);
-    *ret_holder = keep_text(&at, holder);
-    *ret_address = keep_text(&at, address);
+    mem__replace(&a->claimant, r->holder);
+    mem__replace(&a->claimant_address, r->address);
+    a->lock_held = r->have_lock;
+    a->lock_pid = r->have_lock ? s->pid : 0;
+    a->epoch++;
+    if (a->timeline && a->timeline != s->db->timeline && a->reconcile_from < 0)
+        a->reconcile_from = greatest(greatest(a->seen_block, a->used_block), 0);
+    a->timeline = s->db->timeline;
+    a->expiry_1_us = now + (int64_t)r->expiry_1_ms * 1000;
+    a->expiry_2_us = now + (int64_t)r->expiry_2_ms * 1000;
+    mem__tell_leader(s->db, a);
 }
 
-void mem__claim(struct store_mem *s, struct store_claim *r)
+static int check_claim(const struct mem_session *s, const struct store_claim *r, struct err *err)
 {
-    struct mem_account *a = mem__account(s, r->account, &r->req.err);
+    if (mem__check_expiry(r->expiry_1_ms, r->expiry_2_ms, err) ||
+        mem__check_relay(r->holder, r->address, err))
+        return err->code;
+    const struct mem_account *a = mem__account(s->db, r->account);
     if (!a)
+        return mem__fail(err, "TR010", "no such account: number %d", r->account);
+    if (r->have_lock && !mem__lock_free_for(s, MEM_LOCK_ACCOUNT, a->lock_key))
+        return mem__fail(err, "TR011", "have_lock is true, and another session has the lock of %s", a->alias);
+    return 0;
+}
+
+void mem__claim(struct mem_session *s, struct store_claim *r)
+{
+    r->granted = false;
+    r->current_holder = r->current_address = "";
+    if (check_claim(s, r, &r->req.err))
         return;
-    if (!r->expiry_1_ms || r->expiry_2_ms < r->expiry_1_ms) {
-        err_set(&r->req.err, ERR_ARGUMENT,
-                "expiries are %u and %u ms: the first at least 1, the second not shorter", r->expiry_1_ms,
-                r->expiry_2_ms);
-        return;
-    }
-    uint64_t now = loop_now_ms(s->base.loop);
-    r->granted = may_claim(a, r, now);
-    if (r->granted) {
-        free(a->claimant);
-        free(a->claimant_address);
-        a->claimant = xstrdup(r->holder);
-        a->claimant_address = xstrdup(r->address ? r->address : "");
-        a->lock_held = r->have_lock;
-        a->epoch++;
-        a->expiry_1 = now + r->expiry_1_ms;
-        a->expiry_2 = now + r->expiry_2_ms;
-    }
-    const char *holder = a->claimant ? a->claimant : "",
-               *address = a->claimant_address ? a->claimant_address : "";
-    char *at = store__arena(&r->req, strlen(holder) + strlen(address) + 2, NULL, NULL);
-    r->current_holder = keep_text(&at, holder);
-    r->current_address = keep_text(&at, address);
+    struct mem_account *a = mem__account(s->db, r->account);
+    int64_t now = mem_db_now_us(s->db);
+    struct mem_answer *answer = mem__answer(&r->req);
+    r->granted = grants(s, a, r, now);
+    if (r->granted)
+        grant(s, a, r, now);
     r->epoch = a->epoch;
     r->lock_held = a->lock_held;
-    r->mid_submission = !r->granted && a->expiry_1 <= now && mem__mid_submission(a);
-    r->expiry_1_left_ms = (int64_t)(a->expiry_1 - now);
-    r->expiry_2_left_ms = (int64_t)(a->expiry_2 - now);
+    r->current_holder = a->claimant ? mem__put_text(answer, a->claimant) : "";
+    r->current_address = a->claimant_address ? mem__put_text(answer, a->claimant_address) : "";
+    r->expiry_1_left_ms = left_ms(a->expiry_1_us, now);
+    r->expiry_2_left_ms = left_ms(a->expiry_2_us, now);
+    r->mid_submission = !r->granted && a->expiry_1_us && r->expiry_1_left_ms <= 0 && mem__mid_submission(a);
 }
 
-/* There is no other session to end; the answer says who leads. */
-void mem__evict(struct store_mem *s, struct store_evict *r)
+/* ---- renewal ---- */
+
+static struct mem_lease *lease_of(struct mem_tables *t, const char *holder)
 {
-    struct mem_account *a = by_lock_key(s, r->lock_key);
+    for (size_t i = 0; i < t->lease_count; i++)
+        if (!strcmp(t->leases[i].holder, holder))
+            return &t->leases[i];
+    t->leases = xrealloc(t->leases, (t->lease_count + 1) * sizeof(*t->leases));
+    t->leases[t->lease_count] = (struct mem_lease){.holder = mem__text(holder), .seen_block = -1};
+    return &t->leases[t->lease_count++];
+}
+
+static bool leads_any(const struct mem_tables *t, const char *holder)
+{
+    for (size_t i = 0; i < t->account_count; i++)
+        if (t->accounts[i]->claimant && !strcmp(t->accounts[i]->claimant, holder))
+            return true;
+    return false;
+}
+
+static void drop_leases(struct mem_tables *t, const char *but, int64_t now)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->lease_count; i++) {
+        struct mem_lease *l = &t->leases[i];
+        if (l->expiry_2_us <= now && strcmp(l->holder, but) != 0 && !leads_any(t, l->holder))
+            mem__drop(l->holder);
+        else
+            t->leases[n++] = *l;
+    }
+    t->lease_count = n;
+}
+
+static bool may_renew(const struct mem_session *s, const struct mem_account *a, const struct store_renew *r,
+                      size_t i)
+{
+    bool locked = !r->lock_keys || !s->use_lock || mem__lock_held(s, MEM_LOCK_ACCOUNT, r->lock_keys[i]);
+    if (!a || !locked)
+        return false;
+    return PLANTED(RENEW_ANY) || (a->claimant && !strcmp(a->claimant, r->holder) &&
+                                  a->epoch == r->epochs[i] && a->timeline == s->db->timeline);
+}
+
+void mem__renew(struct mem_session *s, struct store_renew *r)
+{
+    int64_t now = mem_db_now_us(s->db);
+    for (size_t i = 0; i < r->count; i++)
+        r->renewed[i] = false;
+    if (!r->count || mem__check_expiry(r->expiry_1_ms, r->expiry_2_ms, &r->req.err))
+        return;
+    struct mem_lease *l = lease_of(&s->db->t, r->holder);
+    l->seen_block = greatest(l->seen_block, r->block);
+    l->expiry_2_us = now + (int64_t)r->expiry_2_ms * 1000;
+    for (size_t i = 0; i < r->count; i++) {
+        struct mem_account *a = mem__account(s->db, r->accounts[i]);
+        r->renewed[i] = may_renew(s, a, r, i);
+        if (!r->renewed[i])
+            continue;
+        a->expiry_1_us = now + (int64_t)r->expiry_1_ms * 1000;
+        a->expiry_2_us = l->expiry_2_us;
+        a->seen_block = greatest(a->seen_block, l->seen_block);
+    }
+    drop_leases(&s->db->t, r->holder, now);
+}
+
+/* ---- release, eviction ---- */
+
+void mem__release(struct mem_session *s, struct store_release *r)
+{
+    struct mem_account *a = mem__account(s->db, r->account);
+    r->released = a && a->claimant && a->epoch == r->epoch && !strcmp(a->claimant, r->holder);
+    if (!r->released)
+        return;
+    mem__replace(&a->claimant, NULL);
+    mem__replace(&a->claimant_address, NULL);
+    a->lock_held = false;
+    a->lock_pid = 0;
+    a->expiry_1_us = a->expiry_2_us = 0;
+    mem__tell_leader(s->db, a);
+}
+
+static struct mem_account *by_lock_key(const struct mem_db *db, int64_t key)
+{
+    for (size_t i = 0; i < db->t.account_count; i++)
+        if (db->t.accounts[i]->lock_key == key)
+            return db->t.accounts[i];
+    return NULL;
+}
+
+/* The session that may be ended: the claimant's, whose claim has expired, or one that idles with the lock. */
+static struct mem_session *evicted(const struct mem_session *s, const struct mem_account *a, int64_t now)
+{
+    struct mem_session *owner = mem__lock_owner(s->db, MEM_LOCK_ACCOUNT, a->lock_key);
+    bool in_force = a->expiry_1_us > now || (a->expiry_2_us > now && mem__mid_submission(a));
+    if ((in_force && !PLANTED(EVICT_HEALTHY)) || !owner || owner == s)
+        return NULL;
+    bool claims = a->claimant && a->lock_pid == owner->pid;
+    bool idle = !owner->busy && owner->idle_since_us < now - IDLE_US;
+    return claims || idle ? owner : NULL;
+}
+
+void mem__evict(struct mem_session *s, struct store_evict *r)
+{
+    struct mem_account *a = by_lock_key(s->db, r->lock_key);
     r->terminated = false;
     r->current_holder = r->current_address = "";
     r->epoch = r->expiry_1_left_ms = 0;
     if (!a)
         return;
-    keep_holder(a, &r->req, &r->current_holder, &r->current_address);
+    int64_t now = mem_db_now_us(s->db);
+    struct mem_answer *answer = mem__answer(&r->req);
+    r->current_holder = a->claimant ? mem__put_text(answer, a->claimant) : "";
+    r->current_address = a->claimant_address ? mem__put_text(answer, a->claimant_address) : "";
     r->epoch = a->epoch;
-    r->expiry_1_left_ms = a->claimant ? (int64_t)(a->expiry_1 - loop_now_ms(s->base.loop)) : 0;
+    r->expiry_1_left_ms = left_ms(a->expiry_1_us, now);
+    struct mem_session *other = evicted(s, a, now);
+    if (!other)
+        return;
+    r->terminated = true;
+    if (s->db->config.on_session_end)
+        s->db->config.on_session_end(s->db->config.arg, other);
+    mem_session_end(other);
 }
 
-static bool says_nothing_new(const struct mem_account *a, uint64_t now, int64_t known)
+/* ---- what followers bid by ---- */
+
+static bool says_nothing_new(const struct mem_account *a, bool taken, int64_t now, int64_t known)
 {
-    bool in_force = a->claimant && a->expiry_1 > now && (a->locked || !a->lock_held);
+    bool in_force = a->claimant && a->expiry_1_us > now && (taken || !a->lock_held);
     return in_force && a->epoch == known;
 }
 
-/* The lock of an account that this process does not hold is free. */
-void mem__scan(struct store_mem *s, struct store_scan *r)
+void mem__scan(struct mem_session *s, struct store_scan *r)
 {
-    uint64_t now = loop_now_ms(s->base.loop);
-    size_t size = r->count * sizeof(struct store_seen);
-    for (size_t i = 0; i < s->account_count; i++) {
-        const struct mem_account *a = s->accounts[i];
-        size += 2 + (a->claimant ? strlen(a->claimant) + strlen(a->claimant_address) : 0);
-    }
-    struct store_seen *seen = store__arena(&r->req, size, NULL, NULL);
-    char *texts = (char *)(seen + r->count);
+    int64_t now = mem_db_now_us(s->db);
+    struct mem_answer *answer = mem__answer(&r->req);
+    struct store_seen *seen = mem__put(answer, NULL, r->count * sizeof(*seen));
     r->seen = seen;
     r->seen_count = 0;
     for (size_t i = 0; i < r->count; i++) {
-        struct err ignored;
-        const struct mem_account *a = mem__account(s, r->accounts[i], &ignored);
-        if (!a || says_nothing_new(a, now, r->epochs[i]))
+        const struct mem_account *a = mem__account(s->db, r->accounts[i]);
+        bool taken = a && mem__lock_owner(s->db, MEM_LOCK_ACCOUNT, a->lock_key);
+        if (!a || says_nothing_new(a, taken, now, r->epochs[i]))
             continue;
         seen[r->seen_count++] = (struct store_seen){
             .index = i,
-            .taken = a->locked,
+            .taken = taken,
             .lock_held = a->lock_held,
-            .holder = keep_text(&texts, a->claimant ? a->claimant : ""),
-            .address = keep_text(&texts, a->claimant ? a->claimant_address : ""),
+            .holder = a->claimant ? mem__put_text(answer, a->claimant) : "",
+            .address = a->claimant_address ? mem__put_text(answer, a->claimant_address) : "",
             .epoch = a->epoch,
-            .expiry_1_left_ms = a->claimant ? (int64_t)(a->expiry_1 - now) : 0,
-            .expiry_2_left_ms = a->claimant ? (int64_t)(a->expiry_2 - now) : 0,
+            .expiry_1_left_ms = left_ms(a->expiry_1_us, now),
+            .expiry_2_left_ms = left_ms(a->expiry_2_us, now),
         };
     }
-}
-
-/* ---- members ---- */
-
-static void member_remove(struct store_mem *s, size_t i)
-{
-    free(s->members[i].holder);
-    s->member_count--;
-    memmove(&s->members[i], &s->members[i + 1], (s->member_count - i) * sizeof(*s->members));
-}
-
-static void member_beat(struct store_mem *s, const struct store_member *r, uint64_t now)
-{
-    size_t at = 0;
-    while (at < s->member_count && strcmp(s->members[at].holder, r->holder) < 0)
-        at++;
-    if (at == s->member_count || strcmp(s->members[at].holder, r->holder) != 0) {
-        s->members = xrealloc(s->members, (s->member_count + 1) * sizeof(*s->members));
-        memmove(&s->members[at + 1], &s->members[at], (s->member_count - at) * sizeof(*s->members));
-        s->member_count++;
-        s->members[at] = (struct mem_member){.holder = xstrdup(r->holder)};
-    }
-    s->members[at].serves = r->serves;
-    s->members[at].best = r->best;
-    s->members[at].heartbeat = now;
-}
-
-void mem__member(struct store_mem *s, struct store_member *r)
-{
-    uint64_t now = loop_now_ms(s->base.loop);
-    size_t size = 0;
-    r->count = 0;
-    r->best_known = -1;
-    if (!r->leave)
-        member_beat(s, r, now);
-    for (size_t i = s->member_count; i-- > 0;) {
-        const struct mem_member *m = &s->members[i];
-        if ((r->leave && !strcmp(m->holder, r->holder)) || m->heartbeat + r->ttl_ms <= now)
-            member_remove(s, i);
-        else
-            size += sizeof(char *) + strlen(m->holder) + 1;
-    }
-    const char **holders = store__arena(&r->req, size, NULL, NULL);
-    char *texts = (char *)(holders + s->member_count);
-    for (size_t i = 0; i < s->member_count; i++)
-        if (s->members[i].serves == r->serves) {
-            holders[r->count++] = keep_text(&texts, s->members[i].holder);
-            if (s->members[i].best > r->best_known)
-                r->best_known = s->members[i].best;
-        }
-    r->holders = holders;
-}
-
-/* ---- renewal, release ---- */
-
-void mem__renew(struct store_mem *s, struct store_renew *r)
-{
-    uint64_t now = loop_now_ms(s->base.loop);
-    for (size_t i = 0; i < r->count; i++) {
-        struct err ignored;
-        struct mem_account *a = mem__fence(s, r->accounts[i], r->epochs[i], &ignored);
-        r->renewed[i] = a && !strcmp(a->claimant, r->holder) &&
-                        (!r->lock_keys || (a->locked && a->lock_key == r->lock_keys[i]));
-        if (!r->renewed[i])
-            continue;
-        a->expiry_1 = now + r->expiry_1_ms;
-        a->expiry_2 = now + r->expiry_2_ms;
-    }
-}
-
-void mem__release(struct store_mem *s, struct store_release *r)
-{
-    struct err ignored;
-    struct mem_account *a = mem__fence(s, r->account, r->epoch, &ignored);
-    r->released = a && !strcmp(a->claimant, r->holder);
-    if (!r->released)
-        return;
-    free(a->claimant);
-    free(a->claimant_address);
-    a->claimant = a->claimant_address = NULL;
-    a->lock_held = false;
-}
-
-/* ---- nonces, pauses ---- */
-
-void mem__used(struct mem_account *a, int64_t nonce, int64_t block)
-{
-    if (nonce >= a->used_nonce)
-        a->used_nonce = nonce + 1;
-    if (block > a->used_block)
-        a->used_block = block;
-}
-
-static int check_nonce(const struct mem_account *a, const struct store_nonce *r, struct err *err)
-{
-    int64_t last = a->pending_count ? a->pending[a->pending_count - 1]->nonce : -1;
-    if (r->next_nonce < 0 || r->next_nonce <= last || (r->reborn && (a->pending_count || !a->reborn)) ||
-        (r->next_nonce < a->next_nonce && !r->lower && !r->reborn))
-        return err_set(err, ERR_BUG, "next nonce %lld for account %s: last pending is %lld, next was %lld",
-                       (long long)r->next_nonce, a->alias, (long long)last, (long long)a->next_nonce);
-    if (r->next_nonce < a->used_nonce && !r->reborn)
-        return err_set(err, ERR_DB_CONFLICT,
-                       "nonce %lld or a later one of account %s was used in a finalized block, by what is on "
-                       "record",
-                       (long long)r->next_nonce, a->alias);
-    return 0;
-}
-
-void mem__nonce(struct store_mem *s, struct store_nonce *r)
-{
-    struct mem_account *a = mem__fence(s, r->account, r->epoch, &r->req.err);
-    if (!a || check_nonce(a, r, &r->req.err))
-        return;
-    if (r->reborn) {
-        a->used_nonce = a->used_block = a->first_nonce = -1;
-        a->reborn = false;
-    }
-    a->next_nonce = r->next_nonce;
-}
-
-/* Nothing was ever lost of it that could be found. */
-void mem__adopt(struct store_mem *s, struct store_adopt *r)
-{
-    r->adopted = 0;
-    mem__fence(s, r->account, r->epoch, &r->req.err);
-}
-
-/* A memory store has no operator's pause: only restarting or store_resume ends what the leader ordered. */
-void mem__pause(struct store_mem *s, struct store_pause *r)
-{
-    static const char *const holds[] = {"payment", "reaped", "transaction_version"};
-    struct mem_account *a = mem__fence(s, r->account, r->epoch, &r->req.err);
-    const char *hold = r->hold ? NULL : "";
-    for (size_t i = 0; r->hold && i < ARRAY_LEN(holds); i++)
-        if (!strcmp(r->hold, holds[i]))
-            hold = holds[i];
-    if (a && !hold)
-        err_set(&r->req.err, ERR_ARGUMENT, "hold is %.40s; it must be payment, reaped or transaction_version",
-                r->hold);
-    if (r->req.err.code)
-        return;
-    a->hold = hold;
-    a->paused = *hold != 0;
 }
