@@ -2,6 +2,8 @@
 #include "cli.h"
 
 #include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "base/log.h"
 
@@ -37,4 +39,11 @@ void cli_follow_state(const char *command, bool live, uint64_t age_ms, const str
     else
         log_error(event, "role=follower age_s=%llu code=%s text=\"%s\"", (unsigned long long)(age_ms / 1000),
                   err_name(err->code), err->text);
+}
+
+void cli_harden(void)
+{
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }

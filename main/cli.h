@@ -35,6 +35,8 @@ int cmd_drain(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 
 int cli_fail(const struct err *err); /* "txrelay: text" on stderr; EXIT_FAILED */
+/* Before a key is read: secrets do not reach a core file, and no other process of this user reads our memory. */
+void cli_harden(void);
 int cli_load(const struct config_flags *flags, bool need_database,
              struct config *ret);      /* 0, or an exit code (told) */
 const char *cli_sql(const char *file); /* text of main/sql/<file> */

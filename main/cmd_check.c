@@ -10,6 +10,8 @@
 #include "cli.h"
 #include "command.h"
 #include "schema/schema.h"
+#include "store/conn_info.h"
+#include "warnings.h"
 
 enum { NODE_TIMEOUT_MS = 10000 };
 
@@ -18,6 +20,12 @@ static int bad; /* findings that stop a relay */
 static void good(const char *what, const char *text)
 {
     printf("  ok    %-12s %s\n", what, text);
+}
+
+static void caution(void *arg, const char *what, const char *text)
+{
+    (void)arg;
+    printf("  warn  %-12s %s\n", what, text);
 }
 
 static void wrong(const char *what, const char *text)
@@ -40,32 +48,31 @@ static void number(const char *key, uint32_t n, uint32_t standard)
     value(key, text, n ? "file" : "default");
 }
 
-/* A connection string may hold a password: it is never printed. */
-static char *without_password(const char *dsn)
+/* A connection string may hold a password: what is printed is made from its parts. */
+static void connection(const char *key, const char *dsn, const char *from)
 {
-    if (!dsn)
-        return NULL;
-    char *copy = xstrdup(dsn);
-    char *at = strchr(copy, '@');
-    char *scheme = strstr(copy, "://");
-    char *colon = scheme ? strchr(scheme + 3, ':') : NULL;
-    if (at && colon && colon < at)
-        memset(colon + 1, '*', (size_t)(at - colon - 1));
-    for (char *p = strstr(copy, "password="); p; p = strstr(p + 1, "password="))
-        for (char *q = p + 9; *q && *q != ' ' && *q != '&'; q++)
-            *q = '*';
-    return copy;
+    struct conn_info info;
+    conn_info_read(dsn, &info);
+    buf_printf(&info.text, "%s", info.has_password ? " password=****" : "");
+    value(key, buf_str(&info.text), from);
+    conn_info_done(&info);
 }
 
 static void explain(const struct config *c)
 {
     const struct config_file *f = c->file;
-    char *url = without_password(f->database.url);
     printf("configuration (%s)\n", c->path ? c->path : "no file");
     value("name", f->name ? f->name : "(host name)", c->from_name);
     value("log_level", f->log_level ? f->log_level : "info", c->from_log_level);
     value("control", f->control, f->control ? "" : "no control endpoint");
-    value("database.url", url ? url : "(none: standalone)", c->from_database);
+    if (f->database.url)
+        connection("database.url", f->database.url, c->from_database);
+    else
+        value("database.url", "(none: standalone)", c->from_database);
+    if (f->database.work_url)
+        connection("database.work_url", f->database.work_url, "file");
+    if (f->database.listen_url)
+        connection("database.listen_url", f->database.listen_url, "file");
     value("database.use_lock", config_use_lock(f) ? "true" : "false",
           f->database.use_lock ? "file" : "default");
     for (uint32_t i = 0; i < f->chain.endpoints_count; i++)
@@ -80,7 +87,6 @@ static void explain(const struct config *c)
     number("manager.era_period", config_era_period(f), 0);
     number("retention.keep_days", f->retention.keep_days, 30);
     number("retention.interval_ms", f->retention.interval_ms, 3600000);
-    free(url);
 }
 
 /* ---- database ---- */
@@ -240,6 +246,7 @@ int cmd_check(int argc, char **argv)
     struct service_config service;
     struct err err = {0};
     command_parse(&command, argc, argv, &a);
+    cli_harden();
     if (!a.flags.log_level)
         a.flags.log_level = "error";
     int rc = cli_load(&a.flags, false, &config);
@@ -252,6 +259,7 @@ int cmd_check(int argc, char **argv)
         wrong("config", err.text);
     } else {
         check_keys(&service);
+        warnings_each(config.file, &service, caution, NULL);
         check_chain(&service);
         cli_service_config_done(&service);
     }

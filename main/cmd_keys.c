@@ -72,6 +72,7 @@ int cmd_keys(int argc, char **argv)
     enum key_scheme scheme;
     unsigned prefix;
     command_parse(&command, argc, argv, &a.base);
+    cli_harden();
     const char *verb = a.base.word[0], *path = a.base.word[1];
     if (!key_scheme_parse(a.scheme, &scheme)) {
         fprintf(stderr, "txrelay: scheme '%s' is not one of: sr25519, ed25519, ecdsa, ethereum\n", a.scheme);

@@ -2,12 +2,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 
 #include "base/log.h"
 #include "cli.h"
 #include "command.h"
+#include "warnings.h"
 
 struct running {
     struct loop *loop;
@@ -52,12 +51,10 @@ static void on_exit_(void *arg, const struct err *err)
     stop(r);
 }
 
-/* Secrets do not reach a core file, and no other process of this user reads our memory. */
-static void harden(void)
+static void warn(void *arg, const char *what, const char *text)
 {
-    struct rlimit none = {0, 0};
-    setrlimit(RLIMIT_CORE, &none);
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    (void)arg;
+    log_warn("config.warning", "about=%s text=\"%s\"", what, text);
 }
 
 int cmd_run(int argc, char **argv)
@@ -71,7 +68,7 @@ int cmd_run(int argc, char **argv)
     struct service_config service;
     struct err err = {0};
     command_parse(&command, argc, argv, &a);
-    harden();
+    cli_harden();
     int rc = cli_load(&a.flags, false, &config);
     if (rc)
         return rc;
@@ -80,6 +77,7 @@ int cmd_run(int argc, char **argv)
         cli_fail(&err);
         return EXIT_USAGE;
     }
+    warnings_each(config.file, &service, warn, NULL);
     struct running r = {.loop = loop_new()};
     service.on_exit = on_exit_;
     service.on_drain = on_drain;

@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "config_scalars.h"
+#include "store/conn_info.h"
 
 #define STR_OPT(key, strct, field)                                                                           \
     CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, strct, field, 0, 4096)
@@ -128,12 +130,14 @@ static const cyaml_config_t cyaml = {
 };
 
 /* Once, for two readers: it may be a pipe. */
-static int slurp(const char *path, struct buf *ret, struct err *err)
+static int slurp(const char *path, struct buf *ret, mode_t *ret_mode, struct err *err)
 {
+    struct stat st;
     char chunk[4096];
     FILE *f = fopen(path, "r");
     if (!f)
         return err_set(err, ERR_CONFIG, "config file '%s' cannot be read: %m", path);
+    *ret_mode = fstat(fileno(f), &st) == 0 ? st.st_mode : 0;
     for (size_t n; (n = fread(chunk, 1, sizeof(chunk), f)) > 0;)
         buf_put(ret, chunk, n);
     int rc = ferror(f) ? err_set(err, ERR_CONFIG, "config file '%s' cannot be read: %m", path) : 0;
@@ -155,14 +159,39 @@ static int parse(const char *path, const struct buf *text, struct config_file **
                    cyaml_strerror(rc), trouble.cause[0] ? ": " : "", trouble.cause, trouble.place);
 }
 
+/* A password is a secret like a key: where others could read the file, it is refused. */
+static int check_mode(const char *path, mode_t mode, const struct config_file *f, struct err *err)
+{
+    const char *const urls[] = {f->database.url, f->database.work_url, f->database.listen_url};
+    for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+        struct conn_info info = {0};
+        if (urls[i])
+            conn_info_read(urls[i], &info);
+        bool open = info.has_password && (mode & S_IRWXO);
+        conn_info_done(&info);
+        if (open)
+            return err_set(
+                err, ERR_CONFIG,
+                "config file '%s' holds a database password, and its mode %03o lets other users read "
+                "it: chmod o= %s",
+                path, (unsigned)mode & 0777, path);
+    }
+    return 0;
+}
+
 static int read_file(const char *path, struct config_file **ret, struct err *err)
 {
     struct buf text = {0};
-    int rc = slurp(path, &text, err);
+    mode_t mode = 0;
+    int rc = slurp(path, &text, &mode, err);
     if (rc == 0 && !text.len)
         rc = err_set(err, ERR_CONFIG, "config file '%s' is empty", path);
     if (rc == 0)
         rc = parse(path, &text, ret, err);
+    if (rc == 0)
+        rc = check_mode(path, mode, *ret, err);
+    if (text.data)
+        explicit_bzero(text.data, text.len);
     buf_done(&text);
     return rc;
 }
@@ -212,6 +241,16 @@ static int merge(struct config *c, const struct config_flags *flags, struct err 
     c->from_endpoints = flags->endpoint ? "flag" : endpoints ? "TXRELAY_ENDPOINTS" : "file";
     if (endpoints && *endpoints)
         set_endpoints(&f->chain, endpoints);
+    struct conn_info given = {0};
+    if (flags->database)
+        conn_info_read(flags->database, &given);
+    bool shown = given.has_password;
+    conn_info_done(&given);
+    if (shown)
+        return err_set(
+            err, ERR_CONFIG,
+            "--database holds a password, and other users of this machine can read it in the list of "
+            "processes: put it into the config file, a passfile (~/.pgpass) or a service file");
     c->from_database = override(&f->database.url, "TXRELAY_DATABASE", flags->database);
     c->from_name = override(&f->name, "TXRELAY_NAME", flags->name);
     c->from_log_level = override(&f->log_level, "TXRELAY_LOG_LEVEL", flags->log_level);

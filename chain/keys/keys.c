@@ -18,7 +18,10 @@ struct keypair {
     uint8_t *secret; /* KEY_SECRET_MAX bytes of keys__secret_alloc */
     uint8_t public_key[KEY_PUBLIC_MAX];
     uint8_t account_id[ACCOUNT_ID_MAX];
+    bool development;
 };
+
+static bool unlocked; /* some secret could not be kept out of swap */
 
 static const struct key_scheme_ops *const schemes[] = {
     [KEY_ED25519] = &keys__key_ed25519,
@@ -38,9 +41,16 @@ void *keys__secret_alloc(size_t n)
 {
     crypto_init();
     void *p = sodium_malloc(n);
-    INVARIANT(p); /* out of memory: see base/check.h */
+    INVARIANT(p);           /* out of memory: see base/check.h */
+    if (sodium_mlock(p, n)) /* sodium_malloc tries, and does not say that it failed */
+        unlocked = true;
     sodium_memzero(p, n);
     return p;
+}
+
+bool keys_are_locked(void)
+{
+    return !unlocked;
 }
 
 int keypair_from_uri(const char *uri, enum key_scheme scheme, struct keypair **ret_key, struct err *err)
@@ -50,6 +60,7 @@ int keypair_from_uri(const char *uri, enum key_scheme scheme, struct keypair **r
     key->scheme = scheme;
     key->ops = ops;
     key->secret = keys__secret_alloc(KEY_SECRET_MAX);
+    key->development = keys__is_development(uri);
     int rc = keys__secret_from_uri(uri, scheme, key->secret, err);
     if (rc == 0 && !ops->public_of(key->secret, key->public_key))
         rc = err_set(err, ERR_KEY, "the secret is not a valid %s key: generate another one",
@@ -76,6 +87,11 @@ struct keypair *keypair_free(struct keypair *key)
 enum key_scheme keypair_scheme(const struct keypair *key)
 {
     return key->scheme;
+}
+
+bool keypair_is_development(const struct keypair *key)
+{
+    return key->development;
 }
 
 const uint8_t *keypair_public(const struct keypair *key, size_t *ret_len)

@@ -82,6 +82,11 @@ static int extract_uri(const char *path, char *text, size_t len, struct err *err
     if (!*text) /* an empty URI means the development phrase, which nobody wants from an empty file */
         return err_set(err, ERR_KEY, "key file %s has an empty first line: it must hold one secret URI",
                        path);
+    if (strchr(" \t", text[0]) || strchr(" \t", text[strlen(text) - 1]))
+        return err_set(err, ERR_KEY,
+                       "key file %s has a blank at an end of its first line, which would make another key: "
+                       "remove it",
+                       path);
     return 0;
 }
 

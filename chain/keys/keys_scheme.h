@@ -44,7 +44,9 @@ void *keys__secret_alloc(size_t n);
  * seed and the chain code. */
 void keys__derive_hard_seed(const char *name, uint8_t seed[KEY_SEED_LEN], const uint8_t chain_code[32]);
 
-/* A secret URI of len characters into the scheme's secret. */
+bool keys__is_development(const char *uri); /* its phrase is the development phrase */
+
+/* A secret URI into the scheme's secret. */
 int keys__secret_from_uri(const char *uri, enum key_scheme scheme, uint8_t *secret, struct err *err);
 
 /* BIP39 over a phrase that need not be terminated. entropy has room for 32 bytes. */

@@ -201,3 +201,9 @@ int keys__secret_from_uri(const char *uri, enum key_scheme scheme, uint8_t *secr
     sodium_free(seed);
     return rc;
 }
+
+bool keys__is_development(const char *uri)
+{
+    size_t len = strcspn(uri, "/");
+    return len == 0 || (len == sizeof(dev_phrase) - 1 && !strncmp(uri, dev_phrase, len));
+}

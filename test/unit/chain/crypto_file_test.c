@@ -114,6 +114,34 @@ static void test_bad_content(void **state)
     }
 }
 
+/* A blank at an end would make another key without a word. */
+static void test_blanks(void **state)
+{
+    static const char *const texts[] = {"//Alice \n", " //Alice", "//Alice\t", "\"//Alice \"", "\t//Alice\n"};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        put(*state, texts[i], strlen(texts[i]));
+        assert_refused(*state, "a blank at an end of its first line");
+    }
+}
+
+static void test_development(void **state)
+{
+    static const struct {
+        const char *text;
+        bool development;
+    } cases[] = {{"//Alice", true},
+                 {"bottom drive obey lake curtain smoke basket hold race lonely fit walk//x", true},
+                 {"0x398f0c28f98885e046333d4a41c19cee4c37368a9832c6502f6cfd182e2aef89", false}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct keypair *key = NULL;
+        struct err err = {0};
+        put(*state, cases[i].text, strlen(cases[i].text));
+        assert_int_equal(keypair_from_file(((struct place *)*state)->path, KEY_SR25519, &key, &err), 0);
+        assert_int_equal(keypair_is_development(key), cases[i].development);
+        keypair_free(key);
+    }
+}
+
 /* What is wrong in the URI is said with the file's name. */
 static void test_bad_uri(void **state)
 {
@@ -158,6 +186,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_forms, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bad_content, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_blanks, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_development, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bad_uri, setup, teardown),
         cmocka_unit_test_setup_teardown(test_permissions, setup, teardown),
         cmocka_unit_test_setup_teardown(test_other_kinds, setup, teardown),

@@ -15,6 +15,8 @@
 #include "base/check.h"
 #include "cli.h"
 #include "config_scalars.h"
+#include "store/conn_info.h"
+#include "warnings.h"
 
 static char dir[] = "/tmp/txconfig-XXXXXX";
 static char yaml_path[64], key_path[64];
@@ -268,6 +270,97 @@ static void booleans_that_are_none(void **state)
     }
 }
 
+/* A password in a file that others can read is refused; as a flag it always is. */
+static void passwords(void **state)
+{
+    (void)state;
+    static const char *const with[] = {"host=h password = hunter2", "host=h password='two words'",
+                                       "host=h password=a\\ b", "postgresql://u:hunter2@h/db",
+                                       "postgresql://h/db?password=hunter2"};
+    struct config config;
+    struct err err;
+    for (size_t i = 0; i < ARRAY_LEN(with); i++) {
+        struct conn_info info;
+        conn_info_read(with[i], &info);
+        assert_true(info.has_password);
+        const char *shown = buf_str(&info.text);
+        assert_null(strstr(shown, "hunter2"));
+        assert_null(strstr(shown, "two"));
+        assert_null(strstr(shown, "a b"));
+        assert_non_null(strstr(shown, "host=h"));
+        conn_info_done(&info);
+        char lines[160];
+        snprintf(lines, sizeof(lines), "database:\n  url: |-\n    %s\n", with[i]);
+        assert_int_equal(load_lines(lines, &err), 0);
+        assert_int_equal(chmod(yaml_path, 0640), 0);
+        assert_int_equal(config_load(&(struct config_flags){.path = yaml_path}, &config, &err), 0);
+        config_done(&config);
+        assert_int_equal(chmod(yaml_path, 0644), 0);
+        assert_int_equal(config_load(&(struct config_flags){.path = yaml_path}, &config, &err), ERR_CONFIG);
+        assert_non_null(strstr(err.text, "holds a database password, and its mode 644"));
+        err = (struct err){0};
+        assert_int_equal(config_load(&(struct config_flags){.database = with[i]}, &config, &err), ERR_CONFIG);
+        assert_non_null(strstr(err.text, "--database holds a password"));
+        assert_null(strstr(err.text, "hunter2"));
+    }
+    assert_int_equal(load_lines("database:\n  url: host=h user=u\n", &err), 0);
+    assert_int_equal(chmod(yaml_path, 0644), 0);
+    assert_int_equal(config_load(&(struct config_flags){.path = yaml_path}, &config, &err), 0);
+    config_done(&config);
+}
+
+static void collect(void *arg, const char *what, const char *text)
+{
+    buf_printf(arg, "%s: %s\n", what, text);
+}
+
+/* Every warning, and a configuration that has none. */
+static void warnings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *database, *endpoint, *genesis, *wants;
+        bool insecure;
+    } cases[] = {
+        {"host=/run/pg", "ws://127.0.0.1:1", "0x11", "", false},
+        {"host=localhost", "ws://localhost:1", "0x11", "", false},
+        {"host=127.0.0.5 sslmode=disable", "wss://h:1", "0x11", "", false},
+        {"host=db sslmode=verify-full", "ws://[::1]:1", "0x11", "", false},
+        {"host=db", "wss://h:1", "0x11", "database.url: sslmode=prefer does not verify", false},
+        {"host=/run/pg,db sslmode=require", "wss://h:1", "0x11", "sslmode=require does not verify", false},
+        {"postgresql://db/x", "wss://h:1", "0x11", "sslmode=prefer does not verify", false},
+        {NULL, "ws://203.0.113.7:1", "0x11", "ws://203.0.113.7:1 is not encrypted", false},
+        {NULL, "wss://h:1", NULL, "chain.genesis is not set", false},
+        {NULL, "wss://h:1", "0x11", "chain.insecure accepts every certificate", true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char *endpoints[] = {(char *)(uintptr_t)cases[i].endpoint};
+        struct config_file f = {.database.url = (char *)(uintptr_t)cases[i].database,
+                                .chain = {.endpoints = endpoints,
+                                          .endpoints_count = 1,
+                                          .genesis = (char *)(uintptr_t)cases[i].genesis,
+                                          .insecure = cases[i].insecure}};
+        struct service_config service = {0};
+        struct buf text = {0};
+        warnings_each(&f, &service, collect, &text);
+        if (!*cases[i].wants)
+            assert_string_equal(buf_str(&text), "");
+        else if (!strstr(buf_str(&text), cases[i].wants))
+            fail_msg("case %zu: '%s' lacks '%s'", i, buf_str(&text), cases[i].wants);
+        buf_done(&text);
+    }
+    struct config config;
+    struct service_config service;
+    struct buf text = {0};
+    struct err err;
+    assert_int_equal(load("", &config, &service, &err), 0);
+    warnings_each(config.file, &service, collect, &text);
+    assert_non_null(strstr(buf_str(&text), "account alice: its key comes from the development phrase"));
+    buf_done(&text);
+    cli_service_config_done(&service);
+    config_done(&config);
+}
+
 static void lock_keys(void **state)
 {
     (void)state;
@@ -342,6 +435,8 @@ int main(void)
         cmocka_unit_test(values_that_are_none),
         cmocka_unit_test(numbers_out_of_their_range),
         cmocka_unit_test(booleans_that_are_none),
+        cmocka_unit_test(passwords),
+        cmocka_unit_test(warnings),
         cmocka_unit_test(lock_keys),
         cmocka_unit_test(files_that_are_none),
     };

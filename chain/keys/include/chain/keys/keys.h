@@ -29,6 +29,10 @@ int key_file_new(const char *path, struct err *err);
 struct keypair *keypair_free(struct keypair *key); /* wipes; NULL allowed; returns NULL */
 
 enum key_scheme keypair_scheme(const struct keypair *key);
+/* Made from the development phrase that everybody knows ("//Alice", or the phrase itself). */
+bool keypair_is_development(const struct keypair *key);
+/* false: the memory of some secret could not be locked (RLIMIT_MEMLOCK), so it may reach the swap. */
+bool keys_are_locked(void);
 const uint8_t *keypair_public(const struct keypair *key, size_t *ret_len);
 const uint8_t *keypair_account_id(const struct keypair *key, size_t *ret_len); /* 32, or 20 for ethereum */
 /* sig has room for KEY_SIG_MAX; returns the length. sr25519 signatures are randomised: sign once, store. */

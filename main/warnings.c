@@ -1,0 +1,93 @@
+#include "warnings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "store/conn_info.h"
+
+struct sink {
+    void (*each)(void *arg, const char *what, const char *text);
+    void *arg;
+};
+
+static void database(const struct sink *s, const char *key, const char *dsn)
+{
+    struct conn_info info;
+    char text[240];
+    if (!dsn)
+        return;
+    conn_info_read(dsn, &info);
+    if (info.leaves_host && !info.verifies_server) {
+        snprintf(
+            text, sizeof(text),
+            "%s: sslmode=%s does not verify the server, so who is in between can enqueue transactions: use "
+            "sslmode=verify-full with sslrootcert",
+            key, info.sslmode);
+        s->each(s->arg, "database", text);
+    }
+    conn_info_done(&info);
+}
+
+/* ws:// to another machine. */
+static bool is_clear(const char *endpoint)
+{
+    static const char *const here[] = {"127.", "localhost", "[::1]"};
+    if (strncmp(endpoint, "ws://", 5) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof(here) / sizeof(here[0]); i++)
+        if (!strncmp(endpoint + 5, here[i], strlen(here[i])))
+            return false;
+    return true;
+}
+
+static void chain(const struct sink *s, const struct config_chain *c)
+{
+    char text[240];
+    for (uint32_t i = 0; i < c->endpoints_count; i++) {
+        if (!is_clear(c->endpoints[i]))
+            continue;
+        snprintf(text, sizeof(text),
+                 "%.120s is not encrypted, so who is in between can tell the relay what is on the chain: use "
+                 "wss://",
+                 c->endpoints[i]);
+        s->each(s->arg, "chain", text);
+    }
+    if (c->insecure)
+        s->each(s->arg, "chain",
+                "chain.insecure accepts every certificate: set it to false but for development");
+    if (!c->genesis || !*c->genesis)
+        s->each(s->arg, "chain",
+                "chain.genesis is not set, so the first node decides which chain the accounts belong to: set "
+                "it to "
+                "the genesis hash that check prints");
+}
+
+static void keys(const struct sink *s, const struct service_config *c)
+{
+    char text[240];
+    for (size_t i = 0; i < c->account_count; i++) {
+        if (!c->accounts[i].key || !keypair_is_development(c->accounts[i].key))
+            continue;
+        snprintf(text, sizeof(text),
+                 "account %.60s: its key comes from the development phrase, which everybody knows: never "
+                 "fund it on "
+                 "a real chain",
+                 c->accounts[i].alias);
+        s->each(s->arg, "key", text);
+    }
+    if (!keys_are_locked())
+        s->each(s->arg, "key",
+                "secrets are not locked in memory and may reach the swap: raise RLIMIT_MEMLOCK (systemd: "
+                "LimitMEMLOCK=, shell: ulimit -l)");
+}
+
+void warnings_each(const struct config_file *f, const struct service_config *c,
+                   void (*each)(void *arg, const char *what, const char *text), void *arg)
+{
+    struct sink s = {each, arg};
+    database(&s, "database.url", f->database.url);
+    database(&s, "database.work_url", f->database.work_url);
+    database(&s, "database.listen_url", f->database.listen_url);
+    chain(&s, &f->chain);
+    keys(&s, c);
+}
