@@ -1,0 +1,103 @@
+/* Request polls of one account. Deadlines and cancellations are facts of the table (one clock, the
+ * database's), so the leader asks for them: when its rows are loaded, when a wakeup or a sweep says
+ * that there is something, when the next time that the table named has come, and otherwise once a
+ * second, if no sweep does that for it. */
+#include "poll_internal.h"
+
+void poll__requests_init(struct poll_requests *r)
+{
+    *r = (struct poll_requests){.state = r->state, .at = UINT64_MAX, .next_at = UINT64_MAX, .mark = -1};
+}
+
+void poll__requests_off(struct poll *p, struct poll_account *a)
+{
+    poll__move(p, &a->requests.state, POLL_REQUESTS_OFF);
+    poll__requests_init(&a->requests);
+}
+
+static void ask(struct poll *p, struct poll_account *a, enum poll_reason why)
+{
+    struct poll_requests *r = &a->requests;
+    poll__move(p, &r->state, POLL_REQUESTS_WAIT);
+    r->again = false;
+    r->at = p->now + POLL_LOST_MS;
+    r->next_at = UINT64_MAX;
+    struct poll_effect *fx = poll__emit(p, POLL_QUERY_REQUESTS, a, why);
+    fx->question = r->question = ++p->questions;
+    fx->serial = r->serial;
+}
+
+/* One that is out may have begun before the reason: it is followed by another. */
+void poll__requests_now(struct poll *p, struct poll_account *a, enum poll_reason why)
+{
+    struct poll_requests *r = &a->requests;
+    if (r->state == POLL_REQUESTS_IDLE) {
+        ask(p, a, why);
+    } else if (r->state == POLL_REQUESTS_WAIT) {
+        r->again = true;
+        r->again_why = why;
+    }
+}
+
+void poll__requests_want(struct poll *p, struct poll_account *a, uint64_t serial)
+{
+    if (!a->led)
+        return;
+    a->requests.serial = serial;
+    if (a->requests.state == POLL_REQUESTS_OFF)
+        ask(p, a, POLL_WHY_WANTED);
+    else
+        poll__requests_now(p, a, POLL_WHY_WANTED);
+}
+
+void poll__requests_tick(struct poll *p, struct poll_account *a)
+{
+    struct poll_requests *r = &a->requests;
+    if (p->now < r->at)
+        return;
+    if (r->state == POLL_REQUESTS_WAIT)
+        ask(p, a, POLL_WHY_NO_ANSWER);
+    else if (p->now >= r->next_at)
+        ask(p, a, POLL_WHY_DEADLINE);
+    else if (r->mark < 0 || !poll__covered(p, a))
+        ask(p, a, r->why);
+    else
+        r->at = p->now + POLL_REST_MS < r->next_at ? p->now + POLL_REST_MS : r->next_at;
+}
+
+/* What a sweep says about the next time counts until a request poll says it to the millisecond. */
+void poll__requests_swept(struct poll_account *a, uint64_t next_at)
+{
+    struct poll_requests *r = &a->requests;
+    r->next_at = next_at;
+    if (r->state == POLL_REQUESTS_IDLE && next_at < r->at)
+        r->at = next_at;
+}
+
+static void answered(struct poll *p, struct poll_requests *r, const struct poll_event *ev)
+{
+    bool failed = ev->type == POLL_EV_REQUESTS_FAILED;
+    r->question = 0;
+    r->mark = failed ? -1 : ev->requests.mark;
+    r->why = failed ? POLL_WHY_RETRY : POLL_WHY_SLOW;
+    r->at = p->now + (failed ? POLL_RETRY_MS : POLL_SLOW_MS);
+    if (!failed && ev->requests.next_ms >= 0)
+        r->next_at = p->now + (uint64_t)ev->requests.next_ms;
+    if (r->next_at < r->at)
+        r->at = r->next_at;
+}
+
+bool poll__requests_answered(struct poll *p, struct poll_account *a, const struct poll_event *ev)
+{
+    struct poll_requests *r = &a->requests;
+    if (!ev->question || ev->question != r->question)
+        return false;
+    INVARIANT(r->state == POLL_REQUESTS_WAIT);
+    poll__move(p, &r->state, POLL_REQUESTS_IDLE);
+    answered(p, r, ev);
+    if (r->again)
+        ask(p, a, r->again_why);
+    if (ev->type == POLL_EV_REQUESTS && ev->requests.ripe) /* nobody notifies for a row whose time has come */
+        poll__outbox_rang(p, a, POLL_WHY_RIPE);
+    return true;
+}
