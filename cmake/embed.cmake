@@ -1,5 +1,5 @@
 # embed_text(TARGET PREFIX file...)  compiles text files (SQL) into TARGET as
-#   const struct embedded_file PREFIX_files[]; const size_t PREFIX_count;   (sorted by name)
+#   const struct embedded_file PREFIX_files[]; const size_t PREFIX_count; const char PREFIX_sha256[];   (sorted by name)
 # The files stay files: psql runs them as they are.
 # embed_ids(TARGET PREFIX NAME file...)  writes PREFIX_ids.h: enum NAME_id with NAME_<FILE> for each of the files,
 # in the order of PREFIX_files, NAME_COUNT, and their names without the suffix in <name>__names.

@@ -17,7 +17,7 @@ extern const size_t listen_sql_count;
 enum { ROW_COLUMNS = 11, NUMBER_LEN = 24 };
 
 /* How full the server's notification queue is: worth a warning; and nobody is told anything (queue_look
- * in schema/migrations), so what is not heard has to be read. */
+ * in schema/functions), so what is not heard has to be read. */
 static const double QUEUE_FILLS = 0.05, QUEUE_SHUT = 0.25;
 
 const char *const listen__channels[] = {"leader_change",     "outbox_wake",        "pending_tx_new",

@@ -1,4 +1,4 @@
-/* NOTIFY payloads; the shape is that of the triggers in schema/migrations. */
+/* NOTIFY payloads; the shape is that of the triggers in schema/functions. */
 #include "listen/payload.h"
 
 #include <jansson.h>

@@ -11,6 +11,7 @@
 #include "command.h"
 #include "schema/schema.h"
 #include "store/conn_info.h"
+#include "store/schema_check.h"
 #include "warnings.h"
 
 enum { NODE_TIMEOUT_MS = 10000 };
@@ -111,14 +112,24 @@ static void on_rights(void *arg, const struct conn_result *r)
         good("rights", "the login may lead (role txrelay_relay)");
     else
         wrong("rights", "the login may not lead: GRANT txrelay_relay TO it");
-    int have = conn_result_is_null(r, 0, 5) ? 0 : (int)strtol(conn_result_get(r, 0, 5, &len), NULL, 10);
-    snprintf(text, sizeof(text), "schema version %d, this program has %d", have, schema_latest());
-    if (have == schema_latest())
+}
+
+static void on_schema(void *arg, const struct conn_result *r)
+{
+    char text[200];
+    struct schema_found found = {0};
+    struct err err = {0};
+    (void)arg;
+    for (int col = 0; col < SCHEMA_COLUMNS; col++)
+        if (!conn_result_is_null(r, 0, col))
+            found.text[col] = conn_result_get(r, 0, col, NULL);
+    snprintf(text, sizeof(text), "schema version %d, functions %.16s: as this program has them",
+             schema_installed(&found),
+             found.text[SCHEMA_COL_FUNCTIONS] ? found.text[SCHEMA_COL_FUNCTIONS] : "none");
+    if (schema_check(schema_set(), &found, &err) == SCHEMA_FITS)
         good("schema", text);
-    else if (have < schema_latest())
-        wrong("schema", "the schema is older than this program: run txrelay migrate");
     else
-        wrong("schema", "the schema is newer than this program: install a newer txrelay");
+        wrong("schema", err.text);
 }
 
 static void check_database(const struct config_file *f)
@@ -128,14 +139,17 @@ static void check_database(const struct config_file *f)
         good("database", "none is configured: the relay will be standalone");
         return;
     }
-    if (!cli_query(f->database.url, cli_sql("check_rights.sql"), 0, NULL, on_rights, NULL, &err))
+    if (cli_query(f->database.url, cli_sql("check_rights.sql"), 0, NULL, on_rights, NULL, &err)) {
+        if (!strcmp(err.sqlstate, "42704")) /* no role txrelay_relay */
+            wrong("schema", "the txrelay schema is not installed: run txrelay migrate");
+        else
+            wrong("database", err.text);
         return;
-    if (!strcmp(err.sqlstate, "42P01") || !strcmp(err.sqlstate, "3F000") || !strcmp(err.sqlstate, "42704"))
-        wrong("schema", "the txrelay schema is not installed: run txrelay migrate");
-    else if (!strcmp(err.sqlstate, "42501"))
-        wrong("rights", "the login has no role of the schema's: GRANT txrelay_relay TO it");
-    else
-        wrong("database", err.text);
+    }
+    if (!cli_query(f->database.url, schema_check_sql(), 0, NULL, on_schema, NULL, &err))
+        return;
+    schema_check_failed(&err);
+    wrong(err.code == ERR_DB_DENIED ? "rights" : "schema", err.text);
 }
 
 /* ---- chain ---- */

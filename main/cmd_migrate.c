@@ -8,6 +8,7 @@
 struct migrating {
     struct migrate m;
     int from, to;
+    bool applied;
     struct err err;
 };
 
@@ -17,13 +18,15 @@ static void migrated(struct migrate *m)
     x->err = m->err;
     x->from = m->from;
     x->to = m->to;
+    x->applied = m->applied;
 }
 
 int cmd_migrate(int argc, char **argv)
 {
     static const struct command command = {
-        .doc = "Install or update the schema. Several at once are safe; a schema that is "
-               "newer than this program is refused."};
+        .doc = "Install or upgrade the schema, and restore functions, views, triggers and rights that were "
+               "changed by hand. Several at once are safe. A schema that is newer than this program, or was "
+               "installed from another build's migrations, is refused."};
     struct arguments a = {0};
     struct config config;
     int rc = command_start(&command, argc, argv, &a, true, &config);
@@ -37,7 +40,9 @@ int cmd_migrate(int argc, char **argv)
     config_done(&config);
     if (x.err.code)
         return cli_fail(&x.err);
-    if (x.from == x.to)
+    if (x.from == x.to && x.applied)
+        printf("schema version %d: functions, views, triggers and rights applied again\n", x.to);
+    else if (x.from == x.to)
         printf("schema version %d: nothing to do\n", x.to);
     else
         printf("schema version %d -> %d\n", x.from, x.to);

@@ -1,29 +1,31 @@
-/* Gives the embedded files of schema/migrations to C: the number in a file's name is its version. */
+/* Gives the embedded files of schema/migrations and schema/functions to C. */
 #include "schema/schema.h"
 #include "embedded.h"
 
-#include <stdlib.h>
+enum { FILES_MAX = 256 };
 
 extern const struct embedded_file schema_migrations_files[];
 extern const size_t schema_migrations_count;
+extern const struct embedded_file schema_functions_files[];
+extern const size_t schema_functions_count;
+extern const char schema_functions_sha256[];
 
-size_t schema_count(void)
+static size_t fill(struct schema_file *ret, const struct embedded_file *files, size_t count)
 {
-    return schema_migrations_count;
+    for (size_t i = 0; i < count && i < FILES_MAX; i++)
+        ret[i] = (struct schema_file){
+            .name = files[i].name, .sql = files[i].text, .len = files[i].len, .checksum = files[i].sha256};
+    return count;
 }
 
-struct schema_migration schema_migration(size_t index)
+const struct schema_set *schema_set(void)
 {
-    const struct embedded_file *file = &schema_migrations_files[index];
-    return (struct schema_migration){
-        .version = (int)strtol(file->name, NULL, 10),
-        .name = file->name,
-        .sql = file->text,
-        .len = file->len,
-    };
-}
-
-int schema_latest(void)
-{
-    return schema_migration(schema_migrations_count - 1).version;
+    static struct schema_file migrations[FILES_MAX], functions[FILES_MAX];
+    static struct schema_set set = {.migrations = migrations, .functions = functions};
+    if (!set.count) {
+        set.functions_count = fill(functions, schema_functions_files, schema_functions_count);
+        set.functions_checksum = schema_functions_sha256;
+        set.count = fill(migrations, schema_migrations_files, schema_migrations_count);
+    }
+    return &set;
 }

@@ -1,5 +1,5 @@
-/* Applies the embedded migrations; the states are in migrate.h. A migration file holds many statements, which
- * the pipeline cannot carry: the connection is a plain one. */
+/* Applies the embedded schema; the states are in migrate.h. A file holds many statements, which the pipeline
+ * cannot carry: the connection is a plain one. */
 #include "store/migrate.h"
 
 #include <stdio.h>
@@ -8,10 +8,9 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "pg_codec.h"
 #include "schema/schema.h"
-#include "schema_fit.h"
 #include "sql.h"
+#include "store/schema_check.h"
 
 static void on_answer(struct conn_query *q, const struct conn_result *r);
 
@@ -27,6 +26,10 @@ static void finish(struct migrate *m, const struct err *err)
         return; /* what the closing connection answers */
     m->state = MIGRATE_CLOSE_WAIT;
     m->err = *err;
+    if (err->code) {
+        m->to = m->from;
+        m->applied = false;
+    }
     conn_close(m->conn, on_closed, m);
 }
 
@@ -36,61 +39,120 @@ static void run(struct migrate *m, enum migrate_state state, const char *sql)
     conn_query_start(m->conn, &m->query, NULL, sql, 0, NULL, 0, on_answer);
 }
 
-static void record(struct migrate *m, const struct schema_migration *file)
+static void run_with(struct migrate *m, enum migrate_state state, enum sql_id id, int count,
+                     const struct conn_param *params)
 {
-    char version[16];
-    snprintf(version, sizeof(version), "%d", file->version);
-    const struct conn_param params[] = {{.data = version}, {.data = file->name}, {.data = file->sql}};
-    m->state = MIGRATE_RECORD_WAIT;
-    conn_query_start(m->conn, &m->query, NULL, sql__text(SQL_RECORD_MIGRATION), ARRAY_LEN(params), params, 0,
-                     on_answer);
+    m->state = state;
+    conn_query_start(m->conn, &m->query, NULL, sql__text(id), count, params, 0, on_answer);
 }
 
-/* The next file that the database lacks, or the end. */
-static void apply_next(struct migrate *m)
-{
-    for (; m->next < schema_count(); m->next++) {
-        struct schema_migration file = schema_migration(m->next);
-        if (file.version > m->from) {
-            log_debug("migrate.apply", "file=%s", file.name);
-            run(m, MIGRATE_APPLY_WAIT, file.sql);
-            return;
-        }
-    }
-    run(m, MIGRATE_COMMIT_WAIT, "COMMIT");
-}
+/* ---- migrations: the file, then its row ---- */
 
-/* Cell 0 of the only row, in text form. */
-static int number(const struct conn_result *r)
+static void run_migration(struct migrate *m)
 {
-    return conn_result_rows(r) == 1 ? (int)strtol(conn_result_get(r, 0, 0, NULL), NULL, 10) : 0;
-}
-
-static void on_version(struct migrate *m, int version)
-{
-    m->from = m->to = version;
-    if (version > schema_latest()) {
-        struct err err;
-        err_set(&err, ERR_DB_SCHEMA,
-                "database schema is version %d, newer than this program's %d: run the migrate of the newer "
-                "txrelay, "
-                "nothing was changed",
-                version, schema_latest());
-        finish(m, &err);
+    if (m->next == m->set->count) {
+        run(m, MIGRATE_SAVE_WAIT, "SAVEPOINT functions");
         return;
     }
-    apply_next(m);
+    const struct schema_file *file = &m->set->migrations[m->next];
+    log_debug("migrate.apply", "file=%s", file->name);
+    run(m, MIGRATE_MIGRATION_WAIT, file->sql);
 }
+
+static void record_migration(struct migrate *m)
+{
+    const struct schema_file *file = &m->set->migrations[m->next];
+    char version[16];
+    snprintf(version, sizeof(version), "%zu", m->next + 1);
+    const struct conn_param params[] = {{.data = version}, {.data = file->name}, {.data = file->checksum}};
+    run_with(m, MIGRATE_RECORD_WAIT, SQL_RECORD_MIGRATION, ARRAY_LEN(params), params);
+}
+
+/* ---- functions: all files, then the row ---- */
+
+static void run_functions(struct migrate *m)
+{
+    if (m->next == m->set->functions_count) {
+        run(m, MIGRATE_DIGEST_WAIT, schema_check_sql());
+        return;
+    }
+    log_debug("migrate.apply", "file=%s", m->set->functions[m->next].name);
+    run(m, MIGRATE_FUNCTIONS_WAIT, m->set->functions[m->next].sql);
+}
+
+static void note_functions(struct migrate *m, const char *digest)
+{
+    const struct conn_param params[] = {{.data = m->set->functions_checksum}, {.data = digest}};
+    m->applied = true;
+    run_with(m, MIGRATE_NOTE_WAIT, SQL_RECORD_FUNCTIONS, ARRAY_LEN(params), params);
+}
+
+/* CREATE OR REPLACE cannot change what a function returns, the names of its arguments, or take a column from
+ * a view; a relation of another kind may have the name. */
+static bool is_other_shape(const char *sqlstate)
+{
+    return !strcmp(sqlstate, "42P13") || !strcmp(sqlstate, "42P16") || !strcmp(sqlstate, "42809");
+}
+
+/* ---- what is there ---- */
+
+static void on_found(struct migrate *m, int found)
+{
+    struct err err;
+    if (found == 0) {
+        run_migration(m);
+    } else if (found == 1) {
+        err_set(&err, ERR_DB_SCHEMA,
+                "the database has a txrelay schema of a build before the first release, which cannot be "
+                "upgraded: "
+                "migrate a new database");
+        finish(m, &err);
+    } else {
+        run(m, MIGRATE_CHECK_WAIT, schema_check_sql());
+    }
+}
+
+static struct schema_found found_of(const struct conn_result *r)
+{
+    struct schema_found found = {0};
+    for (int col = 0; col < SCHEMA_COLUMNS; col++)
+        if (!conn_result_is_null(r, 0, col))
+            found.text[col] = conn_result_get(r, 0, col, NULL);
+    return found;
+}
+
+static void on_checked(struct migrate *m, const struct conn_result *r)
+{
+    struct schema_found found = found_of(r);
+    struct err err = {0};
+    enum schema_fit fit = schema_check(m->set, &found, &err);
+    m->from = m->to = schema_installed(&found);
+    if (fit == SCHEMA_NEWER || fit == SCHEMA_FOREIGN) {
+        finish(m, &err);
+    } else if (fit == SCHEMA_FITS && found.text[SCHEMA_COL_RECORDED]) {
+        run(m, MIGRATE_COMMIT_WAIT, "COMMIT");
+    } else {
+        m->next = (size_t)m->from;
+        run_migration(m);
+    }
+}
+
+/* ---- the course ---- */
 
 static void on_failed(struct migrate *m, const struct err *failed)
 {
     struct err err = *failed;
-    if (m->state == MIGRATE_APPLY_WAIT) {
-        err_set(&err, failed->code, "migration %s failed, nothing was changed: %s",
-                schema_migration(m->next).name, failed->text);
+    if (m->state == MIGRATE_FUNCTIONS_WAIT && !m->dropped && is_other_shape(failed->sqlstate)) {
+        run(m, MIGRATE_ROLLBACK_WAIT, "ROLLBACK TO SAVEPOINT functions");
+        return;
+    }
+    if (m->state == MIGRATE_MIGRATION_WAIT || m->state == MIGRATE_FUNCTIONS_WAIT) {
+        const struct schema_file *files =
+            m->state == MIGRATE_MIGRATION_WAIT ? m->set->migrations : m->set->functions;
+        err_set(&err, failed->code, "schema file %s failed, nothing was changed: %s", files[m->next].name,
+                failed->text);
         memcpy(err.sqlstate, failed->sqlstate, sizeof(err.sqlstate));
     }
-    m->to = m->from;
     finish(m, &err);
 }
 
@@ -106,22 +168,36 @@ static void on_answer(struct conn_query *q, const struct conn_result *r)
         run(m, MIGRATE_FIND_WAIT, sql__text(SQL_FIND_SCHEMA));
         return;
     case MIGRATE_FIND_WAIT:
-        if (number(r))
-            run(m, MIGRATE_VERSION_WAIT, sql__text(SQL_CHECK_SCHEMA));
-        else
-            on_version(m, 0);
+        on_found(m, (int)strtol(conn_result_get(r, 0, 0, NULL), NULL, 10));
         return;
-    case MIGRATE_VERSION_WAIT:
-        on_version(m, number(r));
+    case MIGRATE_CHECK_WAIT:
+        on_checked(m, r);
         return;
-    case MIGRATE_APPLY_WAIT: {
-        struct schema_migration file = schema_migration(m->next);
-        record(m, &file);
+    case MIGRATE_MIGRATION_WAIT:
+        record_migration(m);
         return;
-    }
     case MIGRATE_RECORD_WAIT:
-        m->to = schema_migration(m->next++).version;
-        apply_next(m);
+        m->to = (int)++m->next;
+        run_migration(m);
+        return;
+    case MIGRATE_SAVE_WAIT:
+    case MIGRATE_DROP_WAIT:
+        m->next = 0;
+        run_functions(m);
+        return;
+    case MIGRATE_FUNCTIONS_WAIT:
+        m->next++;
+        run_functions(m);
+        return;
+    case MIGRATE_ROLLBACK_WAIT:
+        m->dropped = true;
+        run(m, MIGRATE_DROP_WAIT, sql__text(SQL_DROP_FUNCTIONS));
+        return;
+    case MIGRATE_DIGEST_WAIT:
+        note_functions(m, found_of(r).text[SCHEMA_COL_FOUND]);
+        return;
+    case MIGRATE_NOTE_WAIT:
+        run(m, MIGRATE_COMMIT_WAIT, "COMMIT");
         return;
     case MIGRATE_COMMIT_WAIT:
         finish(m, &(struct err){0});
@@ -145,9 +221,11 @@ static void on_down(void *arg, const struct err *err)
     finish(arg, err);
 }
 
-void migrate_start(struct loop *l, struct migrate *m, const char *dsn, void (*cb)(struct migrate *m))
+void migrate_start_set(struct loop *l, struct migrate *m, const char *dsn, const struct schema_set *set,
+                       void (*cb)(struct migrate *m))
 {
-    *m = (struct migrate){.state = MIGRATE_CONNECT_WAIT, .cb = cb};
+    PRE(set->count > 0 && set->functions_count > 0);
+    *m = (struct migrate){.state = MIGRATE_CONNECT_WAIT, .set = set, .cb = cb};
     m->conn = conn_new(l, &(struct conn_config){.dsn = dsn,
                                                 .name = "txrelay migrate",
                                                 .refuse_standby = true,
@@ -156,4 +234,9 @@ void migrate_start(struct loop *l, struct migrate *m, const char *dsn, void (*cb
                                                 .on_down = on_down,
                                                 .arg = m});
     conn_open(m->conn);
+}
+
+void migrate_start(struct loop *l, struct migrate *m, const char *dsn, void (*cb)(struct migrate *m))
+{
+    migrate_start_set(l, m, dsn, schema_set(), cb);
 }

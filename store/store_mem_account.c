@@ -1,5 +1,5 @@
 /* Accounts: their registration and their names, and the fence of every request of a leader (relay_register,
- * fence, mid_submission of 0003_leader.sql; account_of of 0002_app.sql; account_facts and account_mark). */
+ * fence, mid_submission of 11_leadership.sql; account_of, account_facts and account_mark). */
 #include <string.h>
 
 #include "base/check.h"

@@ -1,4 +1,4 @@
-/* Nonces are given and used: leader_admit, leader_attempt and leader_fill of 0004_pending.sql. */
+/* Nonces are given and used: leader_admit of 14_admit.sql, leader_attempt of 15_attempts.sql. */
 #include <stdlib.h>
 #include <string.h>
 

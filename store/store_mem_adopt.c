@@ -1,4 +1,4 @@
-/* leader_adopt of 0006_reconcile.sql: what the chain or a pool holds, and a failover lost. */
+/* leader_adopt of 17_reconcile.sql: what the chain or a pool holds, and a failover lost. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What applications ask for later: cancel and bump of 0002_app.sql. The leader hears of it. */
+/* What applications ask for later: cancel and bump of 10_cancel.sql. The leader hears of it. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* leader_due of 0004_pending.sql: which accounts want something. */
+/* leader_due of 13_due.sql: which accounts want something. */
 #include "base/check.h"
 #include "store_mem.h"
 

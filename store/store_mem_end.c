@@ -1,5 +1,5 @@
-/* Ends: leader_finish, nonces_end, nonces_used, leader_reject and outbox_end of 0004_pending.sql and
- * 0002_app.sql. */
+/* Ends: leader_finish, nonces_end and nonces_used of 16_finish.sql, leader_reject of 14_admit.sql,
+ * outbox_end of 10_cancel.sql. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Transactions without a nonce come in: enqueue, enqueue_searching and check_options of 0002_app.sql. */
+/* Transactions without a nonce come in: enqueue, enqueue_searching and check_options of 07_enqueue.sql. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Fillers: leader_fill of 0004_pending.sql. */
+/* Fillers: leader_fill of 15_attempts.sql. */
 #include <stdio.h>
 #include <string.h>
 

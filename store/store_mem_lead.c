@@ -1,4 +1,4 @@
-/* Who leads: leader_claim, leader_renew, leader_release, leader_evict and leader_scan of 0003_leader.sql.
+/* Who leads: leader_claim, leader_renew, leader_release, leader_evict and leader_scan of 11_leadership.sql.
  *
  * A lease is not kept as a row that its accounts refer to: a renewal writes the new times to each account.
  * What that would differ in is what a lease knows of blocks, and that is kept (struct mem_lease). */

@@ -1,4 +1,4 @@
-/* leader_look of 0004_pending.sql: what the clock, the applications and the operators say. */
+/* leader_look of 13_due.sql: what the clock, the applications and the operators say. */
 #include <stdlib.h>
 #include <string.h>
 

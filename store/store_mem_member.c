@@ -1,4 +1,4 @@
-/* Which relays live: member_beat of 0003_leader.sql. */
+/* Which relays live: member_beat of 11_leadership.sql. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The account itself: leader_pause, account_pause, account_resume and account_policy of 0003_leader.sql,
- * leader_nonce of 0004_pending.sql, account_reconcile of 0006_reconcile.sql. */
+/* The account itself: leader_pause, account_pause, account_resume and account_policy of 04_policy.sql,
+ * leader_nonce of 14_admit.sql, account_reconcile of 17_reconcile.sql. */
 #include <string.h>
 
 #include "base/check.h"

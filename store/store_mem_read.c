@@ -1,5 +1,5 @@
-/* The leader's reads: leader_outbox and leader_snapshot of 0004_pending.sql, leader_signed of
- * 0007_signed.sql. What they return are copies, for the rows change while the caller holds them. */
+/* The leader's reads: leader_outbox and leader_snapshot and leader_signed of
+ * 12_read.sql. What they return are copies, for the rows change while the caller holds them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
-/* Ends without a nonce: outbox_end of 0002_app.sql, signed_end of 0007_signed.sql, and leader_reject of
- * 0004_pending.sql. */
+/* Ends without a nonce: outbox_end of 10_cancel.sql, and leader_reject of 14_admit.sql. */
 #include "base/check.h"
 #include "store_mem.h"
 

@@ -1,4 +1,4 @@
-/* leader_requeue of 0004_pending.sql: the nonce is used up, and the transaction goes back to the outbox with
+/* leader_requeue of 16_finish.sql: the nonce is used up, and the transaction goes back to the outbox with
  * its id, its options and its place. */
 #include <string.h>
 

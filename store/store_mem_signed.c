@@ -1,4 +1,4 @@
-/* Extrinsics that were signed elsewhere, until they get their nonce: 0007_signed.sql. */
+/* Extrinsics that were signed elsewhere, until they get their nonce: 08_enqueue_signed.sql, 14_admit.sql. */
 #include <stdlib.h>
 #include <string.h>
 

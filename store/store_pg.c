@@ -16,7 +16,8 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "schema_fit.h"
+#include "schema/schema.h"
+#include "store/schema_check.h"
 
 enum { STATEMENT_TIMEOUT_MS = 30000, ANSWER_GRACE_MS = 5000, RECHECK_BASE_MS = 200, RECHECK_CAP_MS = 5000 };
 
@@ -77,12 +78,14 @@ static void on_checked(struct conn_query *q, const struct conn_result *r)
         return; /* on_up asks again */
     if (r) {
         struct pg_row row = {.r = r};
-        int64_t version = pg_get_int(&row, 0, 0);
-        side->database = pg_get_int(&row, 1, 0);
-        side->cluster = pg_get_int(&row, 2, 0);
-        schema__fit(version, &err);
+        struct schema_found found = {0};
+        for (int col = 0; col < SCHEMA_COLUMNS; col++)
+            found.text[col] = pg_get_text(&row, col, NULL);
+        side->database = pg_get_int(&row, SCHEMA_COLUMNS, 0);
+        side->cluster = pg_get_int(&row, SCHEMA_COLUMNS + 1, 0);
+        schema_check(schema_set(), &found, &err);
     } else {
-        schema__not_installed(&err);
+        schema_check_failed(&err);
     }
     if (err.code) {
         misfit(s, side, &err);
@@ -97,7 +100,7 @@ static void check_side(struct side *side)
     if (side->fits || side->checking || !conn_is_up(side->conn))
         return;
     side->checking = true;
-    conn_query_start(side->conn, &side->check, NULL, sql__text(SQL_CHECK_SCHEMA), 0, NULL, 1, on_checked);
+    conn_query_start(side->conn, &side->check, NULL, schema_check_sql(), 0, NULL, 1, on_checked);
 }
 
 static void recheck(void *arg)

@@ -39,15 +39,15 @@ static void decode_lease(struct store_req *req, const struct conn_result *r)
 {
     struct store_renew *n = CONTAINER_OF(req, struct store_renew, req);
     struct store_pg *s = pg_of(req->owner);
-    struct pg_row row = {.r = r, .bad = conn_result_rows(r) == 0};
-    row.row = conn_result_rows(r) - 1;
-    const char *mark = row.bad ? "" : pg_get_text(&row, 1, "");
-    bool again = !row.bad && pg_get_bool(&row, 0); /* of the mark's own row: the same ones as the last time */
-    for (size_t i = 0; i < n->count && again; i++)
-        n->renewed[i] = true;
-    if (again)
+    struct pg_row row = {.r = r};
+    size_t rows = (size_t)conn_result_rows(r);
+    if (rows && pg_get_bool(&row, 1)) { /* unchanged since the last renewal */
+        for (size_t i = 0; i < n->count; i++)
+            n->renewed[i] = true;
         return;
-    if (decode_rows(n, &row, (size_t)conn_result_rows(r) - 1))
+    }
+    const char *mark = rows ? pg_get_text(&row, 2, "") : "";
+    if (decode_rows(n, &row, rows) && *mark)
         marked_keep(&s->renewal, n->count, n->accounts, n->epochs, mark);
     else
         marked_forget(&s->renewal);

@@ -29,18 +29,21 @@ static void remember(struct store_pg *s, const struct store_scan *n, const char 
     s->scan_until = loop_now_ms(s->base.loop) + MARK_MS;
 }
 
-/* The rows come in the order of the question, with gaps; the last one is the mark. */
+/* The rows come in the order of the question, with gaps. Each says the mark; one without an account says only
+ * that. */
 static void decode_scan(struct store_req *req, const struct conn_result *r)
 {
     struct store_scan *n = CONTAINER_OF(req, struct store_scan, req);
+    struct store_pg *s = pg_of(req->owner);
     size_t rows = (size_t)conn_result_rows(r), at = 0;
-    if (!rows--) {
-        store_pg__misfit(req, SQL_SCAN_CLAIMS);
+    if (rows == 1 && conn_result_is_null(r, 0, 0)) {
+        struct pg_row only = {.r = r};
+        remember(s, n, pg_get_text(&only, 8, ""));
         return;
     }
     struct conn_result *kept = conn_result_keep(r); /* the texts lie in it */
     struct store_seen *seen = store__arena(req, rows * sizeof(*seen), kept, store_pg__free_rows);
-    struct pg_row row = {.r = kept, .bad = rows > n->count};
+    struct pg_row row = {.r = kept, .bad = !rows || rows > n->count};
     for (size_t i = 0; i < rows && !row.bad; i++, at++) {
         row.row = (int)i;
         int64_t account = pg_get_int(&row, 0, 0);
@@ -56,11 +59,7 @@ static void decode_scan(struct store_req *req, const struct conn_result *r)
     }
     n->seen = seen;
     n->seen_count = rows;
-    row.row = (int)rows;
-    if (rows)
-        marked_forget(&pg_of(req->owner)->scan);
-    else
-        remember(pg_of(req->owner), n, pg_get_text(&row, 2, ""));
+    marked_forget(&s->scan);
 }
 
 void store_pg__scan(struct store *base, struct store_scan *r)

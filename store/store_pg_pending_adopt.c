@@ -1,4 +1,4 @@
-/* What a failover lost and the chain still knows, on the work session (schema/migrations/0006_reconcile.sql).
+/* What a failover lost and the chain still knows, on the work session (schema/functions/17_reconcile.sql).
  */
 #include "base/check.h"
 #include "store_pg.h"

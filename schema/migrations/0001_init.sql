@@ -1,8 +1,7 @@
--- txrelay 0001: schema, roles, types, tables.
+-- txrelay 0001: the schema, the roles, types, tables, indexes.
 --
--- Runs in psql as it is, and inside one transaction (txrelay migrate holds an advisory lock around it). No rule
--- lives here that a function could be asked to break: rights are given per function in the later files, nobody
--- but the owner writes to a table directly.
+-- txrelay migrate runs this file once, inside one transaction; psql runs it as it is. Functions, views, triggers and rights are in
+-- schema/functions, and are applied again at each version.
 
 CREATE SCHEMA txrelay;
 
@@ -36,7 +35,16 @@ $roles$;
 CREATE TABLE txrelay.schema_version (
     version    int PRIMARY KEY,
     name       text NOT NULL,
-    checksum   text,
+    checksum   text NOT NULL, -- SHA-256 of the file
+    applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- What txrelay migrate applied last of schema/functions (one row): the checksum of the files, and the digest of what they made
+-- (store/sql/schema_digest.sql). A relay leads only where both are as it expects them.
+CREATE TABLE txrelay.schema_functions (
+    one        boolean PRIMARY KEY DEFAULT true CHECK (one),
+    checksum   text NOT NULL,
+    digest     text NOT NULL,
     applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
@@ -44,12 +52,17 @@ CREATE TABLE txrelay.schema_version (
 -- node has said anything about them yet.
 CREATE TYPE txrelay.tx_state AS ENUM ('signed', 'future', 'ready', 'broadcast', 'in_block', 'retracted',
     'finality_timeout', 'finalized', 'usurped', 'dropped', 'invalid');
+
 -- How a transaction ended.
 CREATE TYPE txrelay.tx_outcome AS ENUM ('ok', 'dispatch_error', 'expired', 'cancelled', 'failed', 'usurped');
+
 -- What became of one signed extrinsic. unknown: it may have been sent, nobody knows. superseded: another attempt
 -- at the same nonce was included.
 CREATE TYPE txrelay.attempt_outcome AS ENUM ('live', 'unknown', 'included', 'replaced', 'dropped', 'invalid',
     'usurped', 'superseded');
+
+-- What leader_snapshot returns of the other attempts at a nonce.
+CREATE TYPE txrelay.earlier_attempts AS (hashes bytea[], own int, death bigint);
 
 -- One row a signing account: the unit of order, nonces and leadership. Rows are never deleted, which is why no other table
 -- needs a foreign key to it: the key's FOR KEY SHARE on this one hot row would be paid by every enqueue.
@@ -96,35 +109,6 @@ CREATE TABLE txrelay.accounts (
     UNIQUE (account_id, genesis)  -- in this order also for who names an account by its id
 ) WITH (fillfactor = 40, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200,
         autovacuum_vacuum_cost_delay = 0);
-
--- The checks of what seldom changes, as a trigger: a CHECK is read and made ready for each statement that updates a row,
--- whatever it updates, and ten of them were a fifth of what an admission of few rows costs.
-CREATE FUNCTION txrelay.accounts_check() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
-DECLARE
-    v_bad text := CASE
-        WHEN NEW.alias !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$' OR NEW.alias ~ '^0x' THEN 'alias'
-        WHEN octet_length(NEW.account_id) NOT IN (20, 32) THEN 'account_id'
-        WHEN NEW.scheme NOT IN ('sr25519', 'ed25519', 'ecdsa', 'ethereum') THEN 'scheme'
-        WHEN octet_length(NEW.genesis) <> 32 THEN 'genesis'
-        WHEN length(NEW.address) NOT BETWEEN 1 AND 128 THEN 'address'
-        WHEN NEW.claimant IS NOT NULL AND (NEW.expiry_2 >= NEW.expiry_1 AND NEW.heartbeat IS NOT NULL) IS NOT TRUE
-            THEN 'claimant'
-        WHEN NEW.paused_by NOT IN ('leader', 'operator') OR NEW.paused <> (NEW.paused_by IS NOT NULL) THEN 'paused_by'
-        WHEN NEW.hold NOT IN ('payment', 'reaped', 'transaction_version')
-            OR CASE WHEN NEW.hold IS NULL THEN NEW.paused_by = 'leader' ELSE NOT NEW.paused END THEN 'hold' END;
-BEGIN
-    IF v_bad IS NOT NULL THEN
-        RAISE EXCEPTION USING ERRCODE = 'check_violation', SCHEMA = 'txrelay', TABLE = 'accounts', COLUMN = v_bad,
-            CONSTRAINT = 'accounts_check', MESSAGE = format('account %s: %s is not allowed: %s', NEW.alias, v_bad,
-                coalesce(to_jsonb(NEW) ->> v_bad, 'NULL')), HINT = 'The function txrelay.accounts_check says what is.';
-    END IF;
-    RETURN NEW;
-END
-$$;
-CREATE TRIGGER accounts_check BEFORE INSERT OR UPDATE OF alias, account_id, scheme, genesis, address, claimant, expiry_1,
-    expiry_2, heartbeat, paused, paused_by, hold ON txrelay.accounts
-    FOR EACH ROW EXECUTE FUNCTION txrelay.accounts_check();
 CREATE INDEX accounts_address ON txrelay.accounts (address);
 CREATE INDEX accounts_claimant ON txrelay.accounts (claimant) WHERE claimant IS NOT NULL; -- what a relay leads
 
@@ -143,8 +127,7 @@ CREATE TABLE txrelay.leases (
 -- another one's commit could draw the lower id and overtake it.
 CREATE SEQUENCE txrelay.transaction_id AS bigint CACHE 1;
 
--- Transactions without a nonce. Written once, deleted once; only bump changes one in between. The bound on the call is one page of ours, not a
--- chain's: a block takes 5 MiB at most (usually less for one class), and NOTIFY never carries the bytes.
+-- Transactions without a nonce. Written once, deleted once; only bump changes one in between.
 CREATE TABLE txrelay.outbox (
     id         bigint PRIMARY KEY DEFAULT nextval('txrelay.transaction_id'),
     account    int NOT NULL,
@@ -169,13 +152,13 @@ CREATE INDEX outbox_order ON txrelay.outbox (account, priority DESC, id) WHERE n
 CREATE INDEX outbox_later ON txrelay.outbox (account, not_before) WHERE not_before IS NOT NULL;
 CREATE INDEX outbox_deadline ON txrelay.outbox (account, deadline) WHERE deadline IS NOT NULL;
 
--- Whole extrinsics that were signed elsewhere (0007). A table of its own: their nonces are given, and what waits for its
+-- Whole extrinsics that were signed elsewhere (enqueue_signed). A table of its own: their nonces are given, and what waits for its
 -- turn must not stand in the way of calls. nonce, hash, era_death: as a leader read them, NULL before. A row that was read
 -- is looked at again when its nonce's turn has come, its era is over, or wait_block is final.
 CREATE TABLE txrelay.outbox_signed (
     id         bigint PRIMARY KEY DEFAULT nextval('txrelay.transaction_id'),
     account    int NOT NULL,
-    extrinsic  bytea NOT NULL CHECK (octet_length(extrinsic) BETWEEN 1 AND 1048576),
+    extrinsic  bytea NOT NULL CHECK (octet_length(extrinsic) > 0),
     key        text CHECK (octet_length(key) BETWEEN 1 AND 200),
     creator    text CHECK (octet_length(creator) <= 200),
     nonce      bigint CHECK (nonce >= 0),
@@ -306,7 +289,7 @@ CREATE TABLE txrelay.refusals (
     PRIMARY KEY (account, nonce, number, error)
 ) WITH (fillfactor = 70);
 
--- The ends. Rows never change (trigger in 0005); they leave only with their whole partition. One end for one id
+-- The ends. Rows never change (trigger finished_stays); they leave only with their whole partition. One end for one id
 -- follows from where they come from: a row of outbox or pending_transactions that is deleted in the same statement.
 CREATE TABLE txrelay.finished_transactions (
     id              bigint,  -- NULL: filler, or the record of a nonce whose transaction got another one
@@ -339,10 +322,32 @@ CREATE INDEX finished_transactions_requeued ON txrelay.finished_transactions (re
 -- Catches what no partition covers; ensure_partitions() moves it out again.
 CREATE TABLE txrelay.finished_transactions_default PARTITION OF txrelay.finished_transactions DEFAULT;
 
-REVOKE ALL ON SCHEMA txrelay FROM PUBLIC;
-REVOKE ALL ON ALL TABLES IN SCHEMA txrelay FROM PUBLIC;
-REVOKE ALL ON ALL SEQUENCES IN SCHEMA txrelay FROM PUBLIC;
-GRANT USAGE ON SCHEMA txrelay TO txrelay_app, txrelay_relay, txrelay_follower;
-GRANT SELECT ON txrelay.schema_version TO txrelay_app, txrelay_relay, txrelay_follower;
-GRANT SELECT ON txrelay.accounts, txrelay.outbox, txrelay.outbox_signed, txrelay.pending_transactions, txrelay.attempts,
-    txrelay.cancellations, txrelay.bumps, txrelay.refusals, txrelay.finished_transactions TO txrelay_relay;
+-- The server has one notification queue, of 8 GiB, for all databases, and keeps what the slowest listener has not read:
+-- one that sits in a transaction fills it for everybody, and a commit that notifies fails when it is full. Whatever is
+-- told here is found without as well, by polls and scans. So from a quarter on nobody is told anything; the rest is the
+-- room for transactions that stay open. Relays look (queue_look) and leave what they saw here: to ask for the usage may
+-- mean to remove the files that were read at last, which is not a writer's to wait for.
+CREATE TABLE txrelay.notify_queue (
+    one  boolean PRIMARY KEY DEFAULT true CHECK (one),
+    shut boolean NOT NULL DEFAULT false
+) WITH (fillfactor = 10);
+INSERT INTO txrelay.notify_queue DEFAULT VALUES;
+
+-- The relays that live, and how far they see: nothing that must hold depends on this table alone. serves: a digest of the
+-- accounts that the relay leads or follows; relays that serve others are no members to each other.
+CREATE TABLE txrelay.members (
+    holder    text PRIMARY KEY CHECK (octet_length(holder) BETWEEN 1 AND 500),
+    address   text CHECK (octet_length(address) <= 300),
+    serves    bigint NOT NULL,
+    pid       int, -- of its lock session, which ends with it
+    best      bigint, -- the highest block that it heard of, final or not: a node that is behind it knows less than others
+    heartbeat timestamptz NOT NULL
+);
+
+-- What retention took: who goes on from an older position is told that it may have missed something.
+CREATE TABLE txrelay.retention (
+    one            boolean PRIMARY KEY DEFAULT true CHECK (one),
+    dropped_before timestamptz NOT NULL
+);
+-- Of an expression that nobody else asks for: who looks for a key must not find it as good as the key's own.
+CREATE INDEX idempotency_keys_age ON txrelay.idempotency_keys ((account::bigint), created_at);

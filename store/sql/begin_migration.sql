@@ -4,4 +4,5 @@ BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL statement_timeout = 0;
 SET LOCAL lock_timeout = 0;
 SET LOCAL client_min_messages = warning;
+SET LOCAL search_path = pg_catalog;
 SELECT pg_advisory_xact_lock(9002, 0);

@@ -1,4 +1,50 @@
--- Which schema is installed, and which database of which cluster this session is in.
-SELECT coalesce((SELECT max(version) FROM txrelay.schema_version), 0),
-       (SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
-       (SELECT system_identifier FROM pg_control_system())
+-- What the database says of its schema, and which database of which cluster this session is in:
+--   migrations   version:name:checksum of each that was applied, separated by commas
+--   functions    the checksum of schema/functions as it was applied last
+--   recorded     the digest of what these files made then; NULL where another major version of Postgres computed it
+--   found        the digest of what is there now
+-- The digest covers functions, views, triggers that call our functions, and what our roles may do with all of the schema. What a
+-- user gave to other roles, and triggers of a user's own, are no part of it. Postgres prints the definitions in a form that
+-- depends on the search_path; the first step sets it.
+WITH path AS MATERIALIZED (
+    SELECT set_config('search_path', 'pg_catalog', true) AS is_set
+), major AS (
+    SELECT (current_setting('server_version_num')::int / 10000)::text || ':' AS text
+), applied AS (
+    SELECT string_agg(concat_ws(':', v.version, v.name, v.checksum), ',' ORDER BY v.version) AS migrations
+    FROM txrelay.schema_version v
+)
+SELECT applied.migrations,
+       (SELECT f.checksum FROM txrelay.schema_functions f),
+       (SELECT f.digest FROM txrelay.schema_functions f WHERE starts_with(f.digest, major.text)),
+       major.text || found.digest,
+       (SELECT d.oid::bigint FROM pg_database d WHERE d.datname = current_database()),
+       (SELECT c.system_identifier FROM pg_control_system() c)
+FROM path CROSS JOIN major CROSS JOIN applied CROSS JOIN LATERAL (
+    SELECT encode(sha256(convert_to(string_agg(part.text, E'\n' ORDER BY part.text COLLATE "C"), 'UTF8')), 'hex') AS digest
+    FROM (
+        SELECT pg_get_functiondef(p.oid) AS text, p.proname AS name, p.prokind::text AS kind,
+               coalesce(p.proacl, acldefault('f', p.proowner)) AS acl
+        FROM pg_proc p
+        WHERE p.pronamespace = to_regnamespace('txrelay') AND p.prokind IN ('f', 'p')
+        UNION ALL
+        SELECT CASE WHEN c.relkind = 'v' THEN pg_get_viewdef(c.oid) END, c.relname, c.relkind::text,
+               coalesce(c.relacl, acldefault(CASE WHEN c.relkind = 'S' THEN 's' ELSE 'r' END::"char", c.relowner))
+        FROM pg_class c
+        WHERE c.relnamespace = to_regnamespace('txrelay') AND c.relkind IN ('r', 'p', 'v', 'S') AND NOT c.relispartition
+        UNION ALL
+        SELECT pg_get_triggerdef(t.oid), t.tgname, t.tgenabled::text, NULL
+        FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid JOIN pg_class c ON c.oid = t.tgrelid
+        WHERE p.pronamespace = to_regnamespace('txrelay') AND NOT t.tgisinternal AND NOT c.relispartition
+        UNION ALL
+        SELECT NULL, n.nspname, 'schema', coalesce(n.nspacl, acldefault('n', n.nspowner))
+        FROM pg_namespace n WHERE n.nspname = 'txrelay'
+    ) object CROSS JOIN LATERAL (
+        SELECT concat_ws(' ', object.kind, object.name, object.text) AS text WHERE object.text IS NOT NULL
+        UNION ALL
+        SELECT concat_ws(' ', object.kind, object.name, coalesce(r.rolname, 'PUBLIC'), a.privilege_type, a.is_grantable)
+        FROM aclexplode(object.acl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
+        WHERE a.grantee = 0 OR r.rolname IN ('txrelay_app', 'txrelay_relay', 'txrelay_follower')
+    ) part
+    WHERE path.is_set IS NOT NULL
+) found

@@ -99,6 +99,27 @@ for f in $(echo "$files" | grep -E '^(store|listen|main|relay|election)/'); do
   grep -nE '"[^"]*\b(INSERT INTO|UPDATE txrelay|DELETE FROM|FROM txrelay|SELECT .* FROM [a-z_]*(accounts|outbox|transactions|attempts))' "$f" /dev/null && finding "SQL in a C string: $f"
 done
 
+# Migrations: each is in the manifest, in order; those of a release (frozen) have the text that was released.
+migrations=schema/migrations
+if [ -d $migrations ]; then
+  listed=$(sed -nE 's/^(open|frozen) +[^ ]+ +//p' $migrations/MANIFEST)
+  there=$(cd $migrations && ls -- *.sql)
+  [ "$listed" = "$there" ] || finding "$migrations/MANIFEST lists other files than there are: $(diff <(echo "$listed") <(echo "$there") | grep '^[<>]' | tr '\n' ' ')"
+  seen_open=
+  while read -r state sum name; do
+    case $state in
+      '' | '#'*) ;;
+      open) seen_open=$name ;;
+      frozen)
+        [ -z "$seen_open" ] || finding "$migrations/$name is frozen, and $seen_open before it is not"
+        has=$(sha256sum "$migrations/$name" 2>&1 | cut -d' ' -f1)
+        [ "$has" = "$sum" ] || finding "$migrations/$name is released and must not change (checksum $has, frozen $sum): add a migration"
+        ;;
+      *) finding "$migrations/MANIFEST: '$state' is neither open nor frozen" ;;
+    esac
+  done <$migrations/MANIFEST
+fi
+
 # Spelling of what people read.
 if [ -z "${1:-}" ] && command -v codespell >/dev/null; then
   out=$(tree | grep -E '\.(md|h|c|py|sh|sql)$' | grep -vE 'bip39|vectors|package-lock' |

@@ -42,6 +42,23 @@ fresh && printf 'echo "$out" | %s -q x\n' grep >"$tmp/t/a.sh" && expect pipe 'st
 fresh && printf '%s HEAD\n' '<<<<<<<' >"$tmp/t/a.md" && expect marker 'a conflict marker'
 fresh && printf 'const char *q = "DELETE FROM x";\n' >"$tmp/t/store/a.c" && expect sql 'SQL in a C string'
 
+# The manifest of migrations.
+migrations() { # lines of the manifest
+  fresh && mkdir -p "$tmp/t/schema/migrations" && printf 'SELECT 1;\n' >"$tmp/t/schema/migrations/0001_a.sql" &&
+    printf 'SELECT 2;\n' >"$tmp/t/schema/migrations/0002_b.sql" && printf '%s\n' "$@" >"$tmp/t/schema/migrations/MANIFEST"
+}
+one=$(printf 'SELECT 1;\n' | sha256sum | cut -d' ' -f1)
+two=$(printf 'SELECT 2;\n' | sha256sum | cut -d' ' -f1)
+migrations '# a list' "frozen $one 0001_a.sql" 'open - 0002_b.sql'
+if ! out=$(bash "$here/lint.sh" "$tmp/t" 2>&1); then echo "selftest: a manifest that is right is refused: $out"; fails=1; fi
+printf 'SELECT 3;\n' >"$tmp/t/schema/migrations/0002_b.sql"
+if ! out=$(bash "$here/lint.sh" "$tmp/t" 2>&1); then echo "selftest: an open migration may not change: $out"; fails=1; fi
+printf 'SELECT 3;\n' >"$tmp/t/schema/migrations/0001_a.sql" && expect frozen 'is released and must not change'
+migrations "frozen $one 0001_a.sql" && expect manifest 'lists other files'
+migrations "frozen $one 0001_a.sql" "frozen $two 0002_b.sql" 'open - 0003_c.sql' && expect manifest 'lists other files'
+migrations "open - 0001_a.sql" "frozen $two 0002_b.sql" && expect manifest 'before it is not'
+migrations "frozen $one 0001_a.sql" 'thawed - 0002_b.sql' && expect manifest 'neither open nor frozen'
+
 # The table of edges at configure time.
 cp -r "$root/cmake" "$root/CMakeLists.txt" "$tmp/t/" && mkdir -p "$tmp/t/chain/codec" && printf 'int codec_x;\n' >"$tmp/t/chain/codec/a.c"
 printf 'layer(base)\n' >"$tmp/t/base/CMakeLists.txt" && printf 'int base_x;\n' >"$tmp/t/base/a.c"

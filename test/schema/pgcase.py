@@ -21,6 +21,7 @@ import psycopg2.extensions
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PG_SH = ROOT / 'test' / 'harness' / 'pg.sh'
 MIGRATIONS = sorted((ROOT / 'schema' / 'migrations').glob('*.sql'))
+FUNCTIONS = sorted((ROOT / 'schema' / 'functions').glob('*.sql'))
 DEADLINE_S = 20
 sys.path.append(str(ROOT / 'test'))  # the harness is for all tests
 
@@ -70,11 +71,19 @@ class Server:
 
 
 def migrate(conn):
-    """As txrelay migrate does it: every file as one multi-statement query, all in the caller's transaction."""
+    """As txrelay migrate does it: every file as one multi-statement query, all in one transaction."""
+    ours = conn.get_transaction_status() == psycopg2.extensions.TRANSACTION_STATUS_IDLE
     with conn.cursor() as cur:
+        if ours:
+            cur.execute('BEGIN')
         for n, path in enumerate(MIGRATIONS, 1):
             cur.execute(path.read_text())
-            cur.execute('INSERT INTO txrelay.schema_version (version, name) VALUES (%s, %s)', (n, path.name))
+            cur.execute('INSERT INTO txrelay.schema_version (version, name, checksum) VALUES (%s, %s, %s)',
+                        (n, path.name, hashlib.sha256(path.read_bytes()).hexdigest()))
+        for path in FUNCTIONS:
+            cur.execute(path.read_text())
+        if ours:
+            cur.execute('COMMIT')
 
 
 _server = None

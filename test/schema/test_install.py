@@ -4,7 +4,7 @@ import unittest
 
 import psycopg2
 
-from pgcase import MIGRATIONS, PG_SH, Background, Case, Server, Session, h32, migrate, wait_until
+from pgcase import FUNCTIONS, MIGRATIONS, PG_SH, Background, Case, Server, Session, h32, migrate, wait_until
 
 FOLLOWER = {'status', 'history', 'follow_position'}
 APP = FOLLOWER | {'enqueue', 'enqueue_many', 'enqueue_signed', 'cancel', 'bump'}
@@ -14,7 +14,7 @@ RELAY = APP | {'relay_register', 'leader_claim', 'leader_renew', 'leader_release
                'leader_state', 'leader_finish', 'leader_reject', 'leader_requeue', 'leader_fill', 'leader_nonce',
                'leader_cleanup', 'leader_look', 'leader_due', 'leader_account', 'leader_signed', 'leader_note',
                'leader_admit_signed', 'account_policy', 'queue_look', 'ensure_partitions', 'drop_partitions'}
-VIEWS = {'schema_version', 'transactions', 'leader_state', 'blocked_accounts', 'follow_accounts', 'follow_pending',
+VIEWS = {'schema_version', 'schema_functions', 'transactions', 'leader_state', 'blocked_accounts', 'follow_accounts', 'follow_pending',
          'follow_finished', 'follow_kept'}
 READABLE = {
     'follower': VIEWS,
@@ -40,10 +40,10 @@ class FreshCluster(unittest.TestCase):
         return Session(self.server.connect(name, owner))
 
     def test_psql_runs_the_files_as_they_are(self):
-        for path in MIGRATIONS:
-            run = subprocess.run([PG_SH, 'psql', self.server.dir, '-q', '-1', '-v', 'ON_ERROR_STOP=1', '-f', path],
-                                 capture_output=True, text=True, timeout=60)
-            self.assertEqual((run.returncode, run.stderr), (0, ''), path.name)
+        files = [arg for path in MIGRATIONS + FUNCTIONS for arg in ('-f', path)]
+        run = subprocess.run([PG_SH, 'psql', self.server.dir, '-q', '-1', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', *files],
+                             capture_output=True, text=True, timeout=60)
+        self.assertEqual((run.returncode, run.stderr), (0, ''))
 
     def test_a_failed_migration_leaves_nothing(self):
         s = Session(self.server.connect())
@@ -84,7 +84,7 @@ class FreshCluster(unittest.TestCase):
 
 
 # Parts of their callers, whose rights and search_path they have: nobody else may call them (functions_by_role).
-PARTS = {'timeline', 'fence', 'batch_size', 'queue_has_room', 'account_facts', 'account_mark', 'claim_times', 'look_times', 'left_ms', 'change_text',
+PARTS = {'size_fits', 'timeline', 'fence', 'batch_size', 'queue_has_room', 'account_facts', 'account_mark', 'claim_times', 'look_times', 'left_ms', 'change_text',
          'removal_text'}
 
 

@@ -1,4 +1,4 @@
-"""After a failover that lost commits (0006): another timeline ends every epoch, nothing is admitted before what the chain
+"""After a failover that lost commits (17_reconcile.sql): another timeline ends every epoch, nothing is admitted before what the chain
 knows was adopted, and what is adopted is what was lost: by its call, once, and not what came later."""
 import time
 import unittest

@@ -1,4 +1,4 @@
-"""What was signed elsewhere (0007): what SQL can check of it, its keys, its way to a nonce of its own, and what is refused for it."""
+"""What was signed elsewhere (08_enqueue_signed.sql): what SQL can check of it, its keys, its way to a nonce of its own, and what is refused for it."""
 import hashlib
 import unittest
 

@@ -15,7 +15,7 @@
  *
  * The glue (sim_relay, sim_store, sim_request, sim_elect, sim_door, sim_submit) does what relay/account*.c,
  * relay/service*.c, election/election*.c, store/store_pg*.c and chain/node*.c do, step by step: a difference
- * is a bug of the simulator. The database does what schema/migrations say. Times are microseconds unless they
+ * is a bug of the simulator. The database does what schema/functions say. Times are microseconds unless they
  * say ms. */
 #ifndef TEST_SIM_SIM_H
 #define TEST_SIM_SIM_H

@@ -1,4 +1,4 @@
-/* What the chain knows and a failover lost: schema/migrations/0006_reconcile.sql. */
+/* What the chain knows and a failover lost: schema/functions/17_reconcile.sql. */
 #include <stdlib.h>
 
 #include "sim.h"

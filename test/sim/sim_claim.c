@@ -1,4 +1,4 @@
-/* Advisory locks, claims, renewals, releases, evictions and the fence: schema/migrations/0003_leader.sql.
+/* Advisory locks, claims, renewals, releases, evictions and the fence: schema/functions/11_leadership.sql.
  * What must hold is checked here in other words than the rule itself. */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* What ends a transaction, and what gives it back to the outbox: leader_finish, leader_reject,
- * leader_requeue, leader_look, cancel (schema/migrations). What is stored must be true on the finalized
+ * leader_requeue, leader_look, cancel (schema/functions). What is stored must be true on the finalized
  * chain. */
 #include <stdlib.h>
 #include <string.h>

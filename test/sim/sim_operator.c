@@ -1,5 +1,5 @@
 /* Operators: they resume what waits for them, after a while; pause accounts now and then; and ask for higher
- * tips where something is stuck (account_pause, account_resume, bump: schema/migrations). */
+ * tips where something is stuck (account_pause, account_resume, bump: schema/functions). */
 #include <string.h>
 
 #include "sim.h"

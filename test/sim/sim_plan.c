@@ -90,7 +90,7 @@ void plan_features(struct world *w, uint32_t allowed)
     p->features &= allowed;
     if (!p->era) /* what was signed for ever can be included in the next life too: nothing of it ends */
         p->features &= ~(1u << FEATURE_REAP | 1u << FEATURE_SIGNED);
-    if (has(w, FEATURE_SIGNED)) /* SQL refuses it once an account was reaped (0007) */
+    if (has(w, FEATURE_SIGNED)) /* SQL refuses it once an account was reaped (enqueue_signed) */
         p->features &= ~(1u << FEATURE_REAP | 1u << FEATURE_REAP_UNFINAL);
     for (int a = 0; a < ACCOUNTS; a++)
         p->keyless[a] = p->keyless[a] && has(w, FEATURE_SIGNED);

@@ -1,4 +1,4 @@
-/* The leader's writes: schema/migrations/0004_pending.sql. Each is all or nothing: checked first, then done.
+/* The leader's writes: schema/functions. Each is all or nothing: checked first, then done.
  * TR001 and TR002 are normal; TR003 says that a relay has a fault, so it breaks the run. */
 #include <stdlib.h>
 #include <string.h>

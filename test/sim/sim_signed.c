@@ -1,5 +1,5 @@
 /* What is signed elsewhere: by applications (they choose the nonce, and sometimes send it themselves), and in
- * SQL (schema/migrations/0007_signed.sql) and at a relay's door (relay/account/account_signed.c). */
+ * SQL (schema/functions/08_enqueue_signed.sql) and at a relay's door (relay/account/account_signed.c). */
 #include <stdlib.h>
 #include <string.h>
 

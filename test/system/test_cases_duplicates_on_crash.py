@@ -13,26 +13,26 @@ BOB_ID = bytes.fromhex('8eaf04151687736326c9fea17e25fc5287613693c912909cb226aa47
 
 # A backend that is killed in the middle of a statement, once: sequences do not roll back.
 KILL_ONCE = '''
-CREATE SEQUENCE txrelay.test_kills;
-GRANT USAGE ON SEQUENCE txrelay.test_kills TO PUBLIC;
-CREATE FUNCTION txrelay.test_kill() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+CREATE SEQUENCE public.test_kills;
+GRANT USAGE ON SEQUENCE public.test_kills TO PUBLIC;
+CREATE FUNCTION public.test_kill() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
-    IF nextval('txrelay.test_kills') = 1 THEN
+    IF nextval('public.test_kills') = 1 THEN
         PERFORM pg_terminate_backend(pg_backend_pid());
         PERFORM pg_sleep(0);
     END IF;
     RETURN NEW;
 END $$;
-CREATE TRIGGER test_kill BEFORE INSERT ON txrelay.{table} FOR EACH ROW {when} EXECUTE FUNCTION txrelay.test_kill();
+CREATE TRIGGER test_kill BEFORE INSERT ON txrelay.{table} FOR EACH ROW {when} EXECUTE FUNCTION public.test_kill();
 '''
 # An admission that waits for the test's advisory lock before its first row.
 HOLD = '''
-CREATE FUNCTION txrelay.test_hold() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+CREATE FUNCTION public.test_hold() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(424242);
     RETURN NEW;
 END $$;
-CREATE TRIGGER test_hold BEFORE INSERT ON txrelay.pending_transactions FOR EACH ROW EXECUTE FUNCTION txrelay.test_hold();
+CREATE TRIGGER test_hold BEFORE INSERT ON txrelay.pending_transactions FOR EACH ROW EXECUTE FUNCTION public.test_hold();
 '''
 
 
@@ -72,7 +72,7 @@ class FamilyM(CaseTest):
         world.rows(KILL_ONCE.format(table='pending_transactions', when=''))
         world.enqueue_many([f'atomic {i}' for i in range(10)])
         self.assert_once(world)
-        self.assertGreater(world.pg.value('SELECT last_value FROM txrelay.test_kills'), 1)
+        self.assertGreater(world.pg.value('SELECT last_value FROM public.test_kills'), 1)
         self.assertIn('database.', world.relays[0].text())
         self.assertEqual(world.next_nonce(), 10)
         self.assert_one_hash_each(world)

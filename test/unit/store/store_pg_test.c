@@ -1,5 +1,6 @@
 /* What only Postgres can show: two relays, lost sessions, unknown outcomes, the doorbell, the schema's
  * version. */
+#include "schema/schema.h"
 #include "store_fixture.h"
 
 #include <stdio.h>
@@ -34,17 +35,6 @@ static char *sql(const char *fmt, ...)
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     char *got = fx_pg_sql(&pg, text);
-    snprintf(out, sizeof(out), "%s", got);
-    free(got);
-    return out;
-}
-
-static char *sql_in(const char *dbname, const char *text)
-{
-    static char out[256];
-    char *got =
-        fx_shell("psql -XAtq -v ON_ERROR_STOP=1 'host=%s port=5432 user=postgres dbname=%s' -c \"%s\" 2>&1",
-                 pg.dir, dbname, text);
     snprintf(out, sizeof(out), "%s", got);
     free(got);
     return out;
@@ -695,7 +685,8 @@ static void expect_down(struct fx_store *x, int code, const char *word)
     assert_int_equal(store_state(x->s), STORE_DOWN);
 }
 
-/* Without the schema, or with another version of it, the store is down and says what to do; then it comes up.
+/* Without the schema, or with another one, the store is down and says what differs and what to do; then it
+ * comes up.
  */
 static void test_schema_version(void **state)
 {
@@ -709,17 +700,26 @@ static void test_schema_version(void **state)
     WAIT_FOR(x.l, x.ups == 1);
     end(&x);
 
-    sql("INSERT INTO txrelay.schema_version (version, name) VALUES (999, 'x')");
+    sql("INSERT INTO txrelay.schema_version (version, name, checksum) VALUES (999, '0999_x.sql', 'x')");
     fx_store_pg(&x, loop_new(), &config);
     WAIT_FOR(x.l, x.ups == 1); /* the other database is not concerned */
     end(&x);
     config.control_dsn = dsn_of("relay", "postgres");
     fx_store_pg(&x, loop_new(), &config);
-    expect_down(&x, ERR_DB_SCHEMA, "update txrelay on this host");
+    expect_down(&x, ERR_DB_SCHEMA, "version 999 (0999_x.sql), newer than this program's");
     sql("DELETE FROM txrelay.schema_version WHERE version = 999");
-    sql("UPDATE txrelay.schema_version SET version = -version WHERE version > 1");
-    expect_down(&x, ERR_DB_SCHEMA, "run txrelay migrate");
-    sql("UPDATE txrelay.schema_version SET version = abs(version)");
+    sql("UPDATE txrelay.schema_version SET checksum = 'edited' WHERE version = 1");
+    expect_down(&x, ERR_DB_SCHEMA, "0001_init.sql: the database has checksum edited, this program");
+    sql("UPDATE txrelay.schema_version SET checksum = '%s' WHERE version = 1",
+        schema_set()->migrations[0].checksum);
+    sql("UPDATE txrelay.schema_functions SET checksum = 'older'");
+    expect_down(&x, ERR_DB_SCHEMA, "have checksum older, this program's");
+    sql("UPDATE txrelay.schema_functions SET checksum = '%s'", schema_set()->functions_checksum);
+    sql("REVOKE EXECUTE ON FUNCTION txrelay.leader_claim FROM txrelay_relay");
+    expect_down(&x, ERR_DB_SCHEMA, "changed by hand");
+    sql("REVOKE USAGE ON SCHEMA txrelay FROM txrelay_relay");
+    expect_down(&x, ERR_DB_DENIED, "GRANT txrelay_relay");
+    fx_migrate(dsn_of("postgres", "postgres"));
     WAIT_FOR(x.l, x.ups == 1);
     end(&x);
 
@@ -733,82 +733,6 @@ static void test_schema_version(void **state)
     fx_store_pg(&x, loop_new(), &config);
     expect_down(&x, ERR_CONFIG, "different databases");
     end(&x);
-}
-
-/* ---- migrate ---- */
-
-struct run {
-    struct migrate m;
-    bool done;
-};
-static void on_migrated(struct migrate *m)
-{
-    CONTAINER_OF(m, struct run, m)->done = true;
-}
-
-static void migrate(struct run *r, const char *dsn)
-{
-    struct loop *l = loop_new();
-    *r = (struct run){0};
-    migrate_start(l, &r->m, dsn, on_migrated);
-    assert_false(r->done);
-    WAIT_FOR(l, r->done);
-    assert_int_equal(loop_open_handles(l), 0);
-    loop_free(l);
-}
-
-static void test_migrate(void **state)
-{
-    (void)state;
-    enum { RUNS = 4 };
-    sql("CREATE DATABASE many");
-    struct loop *l = loop_new();
-    struct run r[RUNS] = {0}, again;
-    int installed = 0;
-    for (int i = 0; i < RUNS; i++)
-        migrate_start(l, &r[i].m, dsn_of("postgres", "many"), on_migrated);
-    for (int i = 0; i < RUNS; i++) {
-        WAIT_FOR(l, r[i].done);
-        assert_int_equal(r[i].m.err.code, 0);
-        assert_true(r[i].m.to > 0);
-        installed += r[i].m.from == 0;
-    }
-    assert_int_equal(installed, 1); /* the others found nothing to do */
-    loop_free(l);
-    migrate(&again, dsn_of("postgres", "many"));
-    assert_int_equal(again.m.err.code, 0);
-    assert_int_equal(again.m.from, again.m.to);
-    assert_int_equal(again.m.to, r[0].m.to);
-}
-
-static void test_migrate_refuses(void **state)
-{
-    (void)state;
-    struct run r;
-    sql("CREATE DATABASE newer");
-    sql("CREATE DATABASE half");
-    migrate(&r, dsn_of("postgres", "newer"));
-    assert_int_equal(r.m.err.code, 0);
-    sql_in("newer", "INSERT INTO txrelay.schema_version (version, name) VALUES (999, 'x')");
-    migrate(&r, dsn_of("postgres", "newer"));
-    assert_int_equal(r.m.err.code, ERR_DB_SCHEMA);
-    assert_non_null(strstr(r.m.err.text, "999"));
-    /* Something is in the way: the file is named, nothing is left behind. */
-    sql_in("half", "CREATE SCHEMA txrelay");
-    migrate(&r, dsn_of("postgres", "half"));
-    assert_int_equal(r.m.err.code, ERR_DB);
-    assert_string_equal(r.m.err.sqlstate, "42P06");
-    assert_non_null(strstr(r.m.err.text, "0001_init.sql"));
-    assert_string_equal(
-        sql_in("half", "SELECT count(*) FROM pg_class WHERE relnamespace = 'txrelay'::regnamespace"), "0");
-    migrate(&r, dsn_of("postgres", "not_there"));
-    assert_int_equal(r.m.err.code, ERR_DB_DENIED);
-    migrate(&r, dsn_of("nobody_special", "half"));
-    assert_int_equal(r.m.err.code, ERR_DB_DENIED);
-    migrate(&r, "host=/nowhere");
-    assert_int_equal(r.m.err.code, ERR_DB_UNAVAILABLE);
-    migrate(&r, "not a connection string");
-    assert_int_equal(r.m.err.code, ERR_CONFIG);
 }
 
 int main(void)
@@ -825,8 +749,6 @@ int main(void)
         cmocka_unit_test(test_unknown_outcome),
         cmocka_unit_test(test_big_batch),
         cmocka_unit_test(test_schema_version),
-        cmocka_unit_test(test_migrate),
-        cmocka_unit_test(test_migrate_refuses),
         cmocka_unit_test(test_policy_facts),
         cmocka_unit_test(test_bump_by_policy),
         cmocka_unit_test(test_adopt),

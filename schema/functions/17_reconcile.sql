@@ -1,9 +1,9 @@
--- txrelay 0006: after a failover that lost commits.
+-- txrelay: after a failover that lost commits.
 --
 -- A standby that is promoted may lack the last commits of the server that is gone: admissions of rows that are still in
 -- its outbox, whose extrinsics are on the chain or in a pool all the same. To admit them again would make them take effect
--- twice. So a claim on another timeline notes from which block on the chain knows more than the database (0003), nothing is
--- admitted until a leader has looked there (leader_admit), and what it finds is adopted here.
+-- twice. So a claim on another timeline notes from which block on the chain knows more than the database (leader_claim),
+-- leader_admit refuses until a leader has read these blocks, and leader_adopt records what it finds there.
 
 -- What finalized blocks (p_times: of the block, in ms; NULL: a pool, or not known) hold at nonces of which the database
 -- has no such attempt. In the order of nonces. One whose nonce is pending with the same call becomes its newest attempt.
@@ -11,7 +11,7 @@
 -- by a minute): a row that came later asks for another one. Everything else was signed for what is lost with the
 -- commits, or by somebody else, and is left alone. p_block: no block up to this one holds any of them. p_done: the account is
 -- reconciled. Returns how many were adopted.
-CREATE FUNCTION txrelay.leader_adopt(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
+CREATE OR REPLACE FUNCTION txrelay.leader_adopt(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_extrinsics bytea[], p_call_lengths int[], p_tips numeric[], p_births bigint[], p_deaths bigint[], p_times bigint[],
     p_spec_version bigint, p_transaction_version bigint, p_block bigint, p_done boolean) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -79,7 +79,7 @@ $$;
 -- An operator who restored the database from a copy (of the disk, of a dump) says from which block on the chain may know
 -- more: NULL, the last one that a leader saw. To be called before relays lead again, or what is in the outbox and was sent
 -- after the copy was made takes effect twice. Whoever leads has to claim again.
-CREATE FUNCTION txrelay.account_reconcile(p_account text, p_block bigint DEFAULT NULL) RETURNS bigint
+CREATE OR REPLACE FUNCTION txrelay.account_reconcile(p_account text, p_block bigint DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     v_from bigint;
@@ -93,6 +93,3 @@ BEGIN
     RETURN v_from;
 END
 $$;
-
-REVOKE ALL ON FUNCTION txrelay.leader_adopt, txrelay.account_reconcile FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION txrelay.leader_adopt, txrelay.account_reconcile TO txrelay_relay;

@@ -1,4 +1,4 @@
--- txrelay 0003: leadership: registration, claim, renewal, release, eviction, pause, policy, and the fence.
+-- txrelay: leadership: the fence, claims and their renewal, eviction, the members.
 --
 -- The epoch is the fencing token. Every write of a leader locks the account's row and compares: a claim is an UPDATE
 -- of the same row, so it waits for a write under the old epoch that is under way, and a write that comes later sees
@@ -8,7 +8,7 @@
 -- The history of this database server: a standby that is promoted and a server that is restored begin another one.
 -- Every write asks. Without a search_path of its own, and as volatile as what it calls, it is a part of its caller; else
 -- each call would parse and plan it.
-CREATE FUNCTION txrelay.timeline() RETURNS int
+CREATE OR REPLACE FUNCTION txrelay.timeline() RETURNS int
 LANGUAGE sql AS $$
     SELECT pg_catalog.int4(('x' OPERATOR(pg_catalog.||) pg_catalog.left(pg_catalog.pg_walfile_name(
         pg_catalog.pg_current_wal_lsn()), 8))::pg_catalog.bit(32))
@@ -16,7 +16,7 @@ $$;
 
 -- p_lock: 'read' no lock; 'update' locks the row, so that an account has one writer at a time. Called by functions that
 -- have a search_path and the owner's rights already: it has none of its own.
-CREATE FUNCTION txrelay.fence(p_account int, p_epoch bigint, p_lock text) RETURNS txrelay.accounts
+CREATE OR REPLACE FUNCTION txrelay.fence(p_account int, p_epoch bigint, p_lock text) RETURNS txrelay.accounts
 LANGUAGE plpgsql AS $$
 DECLARE
     a txrelay.accounts;
@@ -45,112 +45,23 @@ BEGIN
 END
 $$;
 
+-- A claim lasts as long as it was made for or, where it is leased, as its holder's lease. A part of its callers.
+CREATE OR REPLACE FUNCTION txrelay.claim_times(a txrelay.accounts)
+RETURNS TABLE (expiry_1 timestamptz, expiry_2 timestamptz, seen_block bigint)
+LANGUAGE sql STABLE ROWS 1 AS $$
+    SELECT coalesce(l.expiry_1, a.expiry_1), coalesce(l.expiry_2, a.expiry_2), greatest(a.seen_block, l.seen_block)
+    FROM (SELECT) one LEFT JOIN txrelay.leases l ON a.leased AND l.holder OPERATOR(pg_catalog.=) a.claimant
+$$;
+
 -- Something may have been sent that no node has answered for yet (G16): bytes stored and no status, or the outcome of
 -- the current attempt unknown. Newest first: that is where such rows are. Asked only between the two expiries.
-CREATE FUNCTION txrelay.mid_submission(p_account int) RETURNS boolean
+CREATE OR REPLACE FUNCTION txrelay.mid_submission(p_account int) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 BEGIN
     PERFORM FROM pending_transactions p WHERE p.account = p_account AND (p.state = 'signed' OR p.unknown)
         ORDER BY p.nonce DESC LIMIT 1;
     RETURN FOUND;
 END
-$$;
-
-CREATE FUNCTION txrelay.check_expiry(p_function text, p_expiry_1_ms int, p_expiry_2_ms int) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
-BEGIN
-    IF p_expiry_1_ms IS NULL OR p_expiry_1_ms NOT BETWEEN 1 AND 86400000 THEN
-        PERFORM bad_argument(p_function, 'p_expiry_1_ms', format('is %s; it must be 1 to 86400000',
-            coalesce(p_expiry_1_ms::text, 'NULL')), 'Milliseconds after which a silent leader may be replaced.');
-    ELSIF p_expiry_2_ms IS NULL OR p_expiry_2_ms NOT BETWEEN p_expiry_1_ms AND 86400000 THEN
-        PERFORM bad_argument(p_function, 'p_expiry_2_ms', format('is %s; it must be p_expiry_1_ms (%s) to 86400000',
-            coalesce(p_expiry_2_ms::text, 'NULL'), p_expiry_1_ms),
-            'Longer than the longest submission; equal to p_expiry_1_ms for a single expiry.');
-    END IF;
-END
-$$;
-
-CREATE FUNCTION txrelay.relay_register(p_alias text, p_account_id bytea, p_scheme text, p_genesis bytea,
-    p_address text, p_lock_key bigint, p_watch_only boolean DEFAULT false) RETURNS int
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
-DECLARE
-    a accounts;
-    v_bad text;
-BEGIN
-    v_bad := CASE
-        WHEN p_alias IS NULL OR p_alias !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$' OR p_alias ~ '^0x' THEN 'p_alias'
-        WHEN p_account_id IS NULL OR octet_length(p_account_id) NOT IN (20, 32) THEN 'p_account_id'
-        WHEN p_scheme IS NULL OR p_scheme NOT IN ('sr25519', 'ed25519', 'ecdsa', 'ethereum') THEN 'p_scheme'
-        WHEN p_genesis IS NULL OR octet_length(p_genesis) <> 32 THEN 'p_genesis'
-        WHEN p_address IS NULL OR length(p_address) NOT BETWEEN 1 AND 128 THEN 'p_address'
-        WHEN p_lock_key IS NULL THEN 'p_lock_key' END;
-    IF v_bad IS NOT NULL THEN
-        PERFORM bad_argument('relay_register', v_bad, CASE v_bad
-            WHEN 'p_alias' THEN format('is "%s"; 1 to 64 letters, digits, ".", "_", "-", not beginning with 0x', p_alias)
-            WHEN 'p_account_id' THEN format('has %s bytes; it must have 20 or 32', octet_length(p_account_id))
-            WHEN 'p_scheme' THEN format('is "%s"; it must be sr25519, ed25519, ecdsa or ethereum', p_scheme)
-            WHEN 'p_genesis' THEN format('has %s bytes; it must have 32', octet_length(p_genesis))
-            WHEN 'p_address' THEN format('has %s characters; 1 to 128', length(p_address))
-            ELSE 'is NULL' END, 'See schema/README.md.');
-    END IF;
-    SELECT * INTO a FROM accounts t WHERE t.alias = p_alias;
-    IF NOT FOUND THEN
-        INSERT INTO accounts (alias, account_id, scheme, genesis, address, lock_key, watch_only)
-            VALUES (p_alias, p_account_id, p_scheme, p_genesis, p_address, p_lock_key, p_watch_only)
-            ON CONFLICT DO NOTHING RETURNING * INTO a;
-        IF FOUND THEN
-            RETURN a.account;
-        END IF;
-        SELECT * INTO a FROM accounts t WHERE t.alias = p_alias OR t.lock_key = p_lock_key
-            OR (t.genesis = p_genesis AND t.account_id = p_account_id)
-            ORDER BY t.alias = p_alias DESC, t.genesis = p_genesis AND t.account_id = p_account_id DESC LIMIT 1;
-    END IF;
-    IF a.alias <> p_alias AND a.lock_key = p_lock_key AND a.account_id <> p_account_id THEN
-        PERFORM bad_argument('relay_register', 'p_lock_key', format('is %s for %s, and %s has the same', p_lock_key,
-            p_alias, a.alias), 'Two accounts with one lock could not have different leaders: choose another key.');
-    ELSIF a.alias <> p_alias THEN
-        PERFORM bad_argument('relay_register', 'p_alias', format('is "%s", and this account is registered as "%s"',
-            p_alias, a.alias), 'Use the registered alias in the configuration of every relay.');
-    ELSIF a.account_id <> p_account_id OR a.genesis <> p_genesis THEN
-        PERFORM bad_argument('relay_register', 'p_alias', format('"%s" is registered for id 0x%s on genesis 0x%s, not '
-            'for id 0x%s on genesis 0x%s', p_alias, encode(a.account_id, 'hex'), encode(a.genesis, 'hex'),
-            encode(p_account_id, 'hex'), encode(p_genesis, 'hex')),
-            'Use another alias, or correct the key or the chain in the configuration.');
-    ELSIF a.scheme <> p_scheme THEN
-        PERFORM bad_argument('relay_register', 'p_scheme', format('is %s, and %s is registered with %s', p_scheme,
-            p_alias, a.scheme), 'Correct the key in the configuration.');
-    ELSIF a.lock_key <> p_lock_key THEN
-        PERFORM bad_argument('relay_register', 'p_lock_key', format('is %s, and %s is registered with %s', p_lock_key,
-            p_alias, a.lock_key), 'Relays with different lock keys would not see each other. Use the same everywhere; '
-            'to change it, stop all relays and update txrelay.accounts as the owner.');
-    ELSIF a.watch_only <> p_watch_only THEN
-        PERFORM bad_argument('relay_register', 'p_watch_only', format('is %s, and %s is registered %s a key',
-            p_watch_only, p_alias, CASE WHEN a.watch_only THEN 'without' ELSE 'with' END),
-            'Give every relay the key, or none; to change it, stop all relays and update txrelay.accounts as the owner.');
-    ELSIF a.address <> p_address THEN
-        UPDATE accounts t SET address = p_address WHERE t.account = a.account; -- another prefix, the same key
-    END IF;
-    RETURN a.account;
-END
-$$;
-
-CREATE FUNCTION txrelay.tell_leader(a txrelay.accounts) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
-BEGIN
-    IF queue_has_room() THEN
-        PERFORM pg_notify('leader_change', json_build_object('account', a.account,
-            'account_id', '0x' || encode(a.account_id, 'hex'), 'holder', a.claimant, 'address', a.claimant_address,
-            'epoch', a.epoch)::text);
-    END IF;
-END
-$$;
-
--- A claim lasts as long as it was made for or, where it is leased, as its holder's lease. A part of its callers.
-CREATE FUNCTION txrelay.claim_times(a txrelay.accounts)
-RETURNS TABLE (expiry_1 timestamptz, expiry_2 timestamptz, seen_block bigint)
-LANGUAGE sql STABLE ROWS 1 AS $$
-    SELECT coalesce(l.expiry_1, a.expiry_1), coalesce(l.expiry_2, a.expiry_2), greatest(a.seen_block, l.seen_block)
-    FROM (SELECT) one LEFT JOIN txrelay.leases l ON a.leased AND l.holder OPERATOR(pg_catalog.=) a.claimant
 $$;
 
 -- One UPDATE decides; two that overlap are serialised by the row's lock, and the second one loses where the first one
@@ -174,7 +85,7 @@ $$;
 --
 -- Where only the time decides, the lease is locked before it is read: a renewal that is under way comes before the claim
 -- and is seen, or after it, and then finds the account taken. leader_renew locks in the same order.
-CREATE FUNCTION txrelay.leader_claim(p_account int, p_holder text, p_address text, p_have_lock boolean,
+CREATE OR REPLACE FUNCTION txrelay.leader_claim(p_account int, p_holder text, p_address text, p_have_lock boolean,
     p_expiry_1_ms int, p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp())
 RETURNS TABLE (granted boolean, epoch bigint, holder text, holder_address text, lock_held boolean,
     expiry_1_left_ms bigint, expiry_2_left_ms bigint, mid_submission boolean)
@@ -255,12 +166,13 @@ $$;
 -- what the lease was). One that somebody keeps locked meanwhile is not waited for longer than lock_timeout, and is not
 -- renewed; the others are.
 --
--- p_mark: one row more comes last, without an account, with a mark of what is renewed now. A caller whose accounts all were
--- may give it when it asks for the same ones again: if these, and no others, still are leased to it, nothing is compared one
--- by one and that row alone is the answer. NULL: no such row.
-CREATE FUNCTION txrelay.leader_renew(p_holder text, p_accounts int[], p_epochs bigint[], p_expiry_1_ms int,
+-- p_mark not NULL: each row says the mark of what is renewed now. A caller whose accounts all were renewed may give it when it
+-- asks for the same ones again. If these, and no others, still are leased to it, nothing is compared one by one, and the
+-- answer is one row without an account, which is unchanged. Else there is a row an account, in the order of the question, none
+-- of them unchanged.
+CREATE OR REPLACE FUNCTION txrelay.leader_renew(p_holder text, p_accounts int[], p_epochs bigint[], p_expiry_1_ms int,
     p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp(), p_block bigint DEFAULT NULL, p_mark text DEFAULT NULL)
-RETURNS TABLE (account int, renewed boolean, mark text)
+RETURNS TABLE (account int, renewed boolean, unchanged boolean, mark text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
 #variable_conflict use_column
@@ -287,7 +199,7 @@ BEGIN
         ON CONFLICT (holder) DO UPDATE SET heartbeat = excluded.heartbeat, expiry_1 = excluded.expiry_1,
             expiry_2 = excluded.expiry_2, seen_block = greatest(l.seen_block, excluded.seen_block);
     IF v_mark = p_mark THEN
-        RETURN QUERY SELECT NULL::int, true, v_mark;
+        RETURN QUERY SELECT NULL::int, NULL::boolean, true, v_mark;
         RETURN;
     END IF;
     -- Arrays, and an IN that is no join (IS TRUE): both are hashed, and joins are planned as if there were few rows.
@@ -312,15 +224,12 @@ BEGIN
     DELETE FROM leases l USING (SELECT o.holder FROM leases o WHERE o.expiry_2 <= p_now AND o.holder <> p_holder
             AND NOT EXISTS (SELECT FROM accounts t WHERE t.claimant = o.holder) FOR UPDATE SKIP LOCKED) gone
         WHERE l.holder = gone.holder;
-    RETURN QUERY SELECT b.account, b.account IN (SELECT unnest(v_mine)), NULL::text
+    RETURN QUERY SELECT b.account, b.account IN (SELECT unnest(v_mine)), false, CASE WHEN p_mark IS NOT NULL THEN v_mark END
         FROM unnest(p_accounts) WITH ORDINALITY b (account, n) ORDER BY b.n;
-    IF p_mark IS NOT NULL THEN
-        RETURN QUERY SELECT NULL::int, NULL::boolean, v_mark;
-    END IF;
 END
 $$;
 
-CREATE FUNCTION txrelay.leader_release(p_account int, p_epoch bigint, p_holder text) RETURNS boolean
+CREATE OR REPLACE FUNCTION txrelay.leader_release(p_account int, p_epoch bigint, p_holder text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     a accounts;
@@ -341,7 +250,7 @@ $$;
 -- been idle for 5 s and nobody's claim is in force; a healthy relay claims within milliseconds of the lock. True: a
 -- session was told to end; its lock is free a moment later. The owner of the schema needs pg_signal_backend and
 -- pg_read_all_stats for it, unless it is a superuser.
-CREATE FUNCTION txrelay.leader_evict(p_lock_key bigint) RETURNS boolean
+CREATE OR REPLACE FUNCTION txrelay.leader_evict(p_lock_key bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     a accounts;
@@ -383,7 +292,7 @@ $$;
 -- What all claims are like, in a word: another one after any claim, release, lapse, or end of a session that has locks.
 -- Each of the first two makes the first number larger (epochs only rise); the second one names what is lapsed. That a
 -- session gave back one of its locks and keeps its claim is not seen here.
-CREATE FUNCTION txrelay.claims_mark(p_now timestamptz) RETURNS text
+CREATE OR REPLACE FUNCTION txrelay.claims_mark(p_now timestamptz) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = on AS $$
 BEGIN
     RETURN (SELECT format('%s/%s', sum(g.claims), sum(g.accounts) FILTER (WHERE g.claimant IS NOT NULL
@@ -400,13 +309,13 @@ $$;
 -- the caller knows (p_epochs, element by element; NULL: none is known), and is left out: an idle relay of thousands of
 -- accounts reads nothing but its own question. In the order of the question.
 --
--- p_mark: one row more comes last, without an account, whose holder is the mark as of this answer. A caller that was told
--- nothing else may give that mark with the next question, if it is the same: as long as nothing has changed nothing is
--- looked at but the mark (the locks of thousands of accounts take a twentieth of a second). NULL: no such row.
-CREATE FUNCTION txrelay.leader_scan(p_accounts int[], p_epochs bigint[] DEFAULT NULL,
+-- p_mark not NULL: each row says the mark as of this answer, and there is one row at least: its account is NULL where there
+-- is nothing to say. A caller that got that row may give its mark with the next question, if it is the same: as long as
+-- nothing has changed nothing is read but the mark (the locks of thousands of accounts take a twentieth of a second).
+CREATE OR REPLACE FUNCTION txrelay.leader_scan(p_accounts int[], p_epochs bigint[] DEFAULT NULL,
     p_now timestamptz DEFAULT clock_timestamp(), p_mark text DEFAULT NULL)
 RETURNS TABLE (account int, taken boolean, holder text, holder_address text, epoch bigint, lock_held boolean,
-    expiry_1_left_ms bigint, expiry_2_left_ms bigint)
+    expiry_1_left_ms bigint, expiry_2_left_ms bigint, mark text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
 #variable_conflict use_column
@@ -420,8 +329,8 @@ BEGIN
     IF p_mark IS NOT NULL THEN
         v_mark := claims_mark(p_now);
     END IF;
+    mark := v_mark;
     IF v_mark = p_mark THEN
-        holder := v_mark;
         RETURN NEXT;
         RETURN;
     END IF;
@@ -440,33 +349,22 @@ BEGIN
             JOIN accounts t ON t.account = b.account LEFT JOIN held l ON t.leased AND l.holder = t.claimant
     )
     SELECT r.account, r.taken, r.claimant, r.claimant_address, r.epoch, r.lock_held,
-        (extract(epoch FROM r.expiry_1 - p_now) * 1000)::bigint, (extract(epoch FROM r.expiry_2 - p_now) * 1000)::bigint
+        (extract(epoch FROM r.expiry_1 - p_now) * 1000)::bigint, (extract(epoch FROM r.expiry_2 - p_now) * 1000)::bigint,
+        v_mark
     FROM rows r
     WHERE (r.claimant IS NOT NULL AND r.expiry_1 > p_now AND (r.taken OR NOT r.lock_held) AND r.epoch = r.known) IS NOT TRUE
     ORDER BY r.n;
-    IF v_mark IS NOT NULL THEN
-        holder := v_mark;
+    IF NOT FOUND AND p_mark IS NOT NULL THEN
         RETURN NEXT;
     END IF;
 END
 $$;
 
--- The relays that live, and how far they see: nothing that must hold depends on this table alone. serves: a digest of the
--- accounts that the relay leads or follows; relays that serve others are no members to each other.
-CREATE TABLE txrelay.members (
-    holder    text PRIMARY KEY CHECK (octet_length(holder) BETWEEN 1 AND 500),
-    address   text CHECK (octet_length(address) <= 300),
-    serves    bigint NOT NULL,
-    pid       int, -- of its lock session, which ends with it
-    best      bigint, -- the highest block that it heard of, final or not: a node that is behind it knows less than others
-    heartbeat timestamptz NOT NULL
-);
-
 -- One heartbeat: this relay lives (or leaves), and who else does, by the database's clock and names in byte order.
 -- p_session: the caller's session lives as long as the relay does, so that one that died is no member as soon as its
 -- session has ended; else its time must pass. Rows of those that are gone for long go; whoever comes first removes them,
 -- and nobody waits.
-CREATE FUNCTION txrelay.member_beat(p_holder text, p_address text, p_serves bigint, p_ttl_ms int,
+CREATE OR REPLACE FUNCTION txrelay.member_beat(p_holder text, p_address text, p_serves bigint, p_ttl_ms int,
     p_session boolean DEFAULT false, p_leave boolean DEFAULT false, p_best bigint DEFAULT NULL,
     p_now timestamptz DEFAULT clock_timestamp())
 RETURNS TABLE (holder text, address text, best bigint)
@@ -500,184 +398,3 @@ BEGIN
         ORDER BY m.holder COLLATE "C";
 END
 $$;
-
--- What the leader wants the account to stand still for; NULL: nothing any more. The pause of an operator stays his, with
--- his reason: the hold is noted beside it, and account_resume answers for both. A reaped account needs an order that is
--- newer than this.
-CREATE FUNCTION txrelay.leader_pause(p_account int, p_epoch bigint, p_hold text, p_reason text) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
-DECLARE
-    a accounts := fence(p_account, p_epoch, 'update');
-BEGIN
-    IF p_hold NOT IN ('payment', 'reaped', 'transaction_version') THEN
-        PERFORM bad_argument('leader_pause', 'p_hold', format('is "%s"; it must be payment, reaped, transaction_version or '
-            'NULL', p_hold), 'NULL ends the leader''s own pause.');
-    ELSIF a.paused_by = 'operator' THEN
-        UPDATE accounts t SET hold = p_hold, reborn = t.reborn AND p_hold IS DISTINCT FROM 'reaped'
-            WHERE t.account = p_account;
-    ELSIF p_hold IS NULL THEN
-        UPDATE accounts t SET hold = NULL, paused = false, paused_by = NULL, paused_reason = NULL, paused_since = NULL
-            WHERE t.account = p_account;
-    ELSE
-        UPDATE accounts t SET hold = p_hold, reborn = t.reborn AND p_hold <> 'reaped', paused = true,
-            paused_by = 'leader', paused_reason = coalesce(p_reason, p_hold),
-            paused_since = CASE WHEN t.hold = p_hold THEN t.paused_since ELSE clock_timestamp() END
-            WHERE t.account = p_account;
-    END IF;
-END
-$$;
-
--- No transaction of the account gets a nonce until account_resume; what has one goes on. A hold of the leader stands.
-CREATE FUNCTION txrelay.account_pause(p_account text, p_reason text) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
-BEGIN
-    UPDATE accounts t SET paused = true, paused_by = 'operator', paused_reason = coalesce(p_reason, 'by ' || session_user),
-        paused_since = coalesce(t.paused_since, clock_timestamp())
-        WHERE t.account = account_of(p_account);
-END
-$$;
-
--- Ends every pause. It is also the order that a hold waits for: a reaped account begins another life, calls may be signed
--- under the transaction version that the chain has now. Rings whatever the doorbell says: a leader that saw nothing
--- because of the pause may be asleep.
-CREATE FUNCTION txrelay.account_resume(p_account text) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
-DECLARE
-    v_account int := account_of(p_account);
-BEGIN
-    UPDATE accounts t SET paused = false, paused_by = NULL, paused_reason = NULL, paused_since = NULL, hold = NULL,
-        reborn = t.reborn OR t.hold IS NOT DISTINCT FROM 'reaped',
-        transaction_version = CASE WHEN t.hold IS DISTINCT FROM 'transaction_version' THEN t.transaction_version END
-        WHERE t.account = v_account;
-    IF queue_has_room() THEN
-        PERFORM pg_notify('outbox_wake', v_account::text);
-    END IF;
-END
-$$;
-
--- A key of a policy: is it one, and may it have this value? Returns the value as it is stored: amounts as texts, because
--- many readers of JSON keep only 53 bits of a number.
-CREATE FUNCTION txrelay.policy_value(p_key text, p_value jsonb) RETURNS jsonb
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
-DECLARE
-    v_text text := p_value #>> '{}';
-    v_number numeric := CASE WHEN jsonb_typeof(p_value) = 'number' OR (jsonb_typeof(p_value) = 'string'
-        AND v_text ~ '^[0-9]{1,50}$') THEN v_text::numeric END;
-    v_most numeric := CASE WHEN p_key IN ('tip_start', 'tip_step', 'tip_cap', 'low_balance')
-            THEN 340282366920938463463374607431768211455
-        WHEN p_key = 'tip_step_percent' THEN 1000
-        WHEN p_key = 'tip_after_blocks' THEN 100000
-        WHEN p_key = 'skip_after_blocks' THEN 1000000 END;
-BEGIN
-    IF p_key = 'order' THEN
-        IF p_value NOT IN ('"any"', '"strict"') THEN
-            PERFORM bad_argument('account_policy', 'order', format('is %s; it must be "any" or "strict"',
-                left(p_value::text, 80)), 'strict: nonces follow the order of commits, and writers wait for one another.');
-        END IF;
-        RETURN p_value;
-    ELSIF p_key = 'usurped' THEN
-        IF p_value NOT IN ('"fail"', '"requeue"') THEN
-            PERFORM bad_argument('account_policy', 'usurped', format('is %s; it must be "fail" or "requeue"',
-                left(p_value::text, 80)), 'What becomes of a transaction whose nonce somebody else used.');
-        END IF;
-        RETURN p_value;
-    ELSIF v_most IS NULL THEN
-        PERFORM bad_argument('account_policy', format('"%s"', left(p_key, 80)), 'is not a key of a policy',
-            'The keys are tip_start, tip_step, tip_step_percent, tip_cap, tip_after_blocks, skip_after_blocks, low_balance, '
-            'usurped and order.');
-    ELSIF v_number IS NULL OR v_number NOT BETWEEN 0 AND v_most OR v_number <> trunc(v_number)
-          OR (jsonb_typeof(p_value) = 'string' AND p_key LIKE '%blocks') OR (jsonb_typeof(p_value) = 'string'
-          AND p_key = 'tip_step_percent') THEN
-        PERFORM bad_argument('account_policy', p_key, format('is %s; it must be a whole number from 0 to %s%s',
-            left(p_value::text, 80), v_most, CASE WHEN v_most > 1000000 THEN ', or a string of its digits' ELSE '' END),
-            CASE WHEN v_most > 1000000 THEN 'In the chain''s smallest unit. ' ELSE '' END || 'JSON null removes the key.');
-    END IF;
-    RETURN CASE WHEN v_most > 1000000 THEN to_jsonb(trunc(v_number)::text) ELSE to_jsonb(v_number::int) END;
-END
-$$;
-
--- How the relay treats the account's transactions (README). NULL: what is set; else the given keys are set, those that
--- are given as JSON null removed, and what is set then comes back. The leader is told.
-CREATE FUNCTION txrelay.account_policy(account text, policy jsonb DEFAULT NULL) RETURNS jsonb
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
-#variable_conflict use_column
-DECLARE
-    v_account int := account_of(account_policy.account);
-    v_policy jsonb;
-    v_given jsonb;
-BEGIN
-    IF account_policy.policy IS NULL THEN
-        RETURN (SELECT t.policy FROM accounts t WHERE t.account = v_account);
-    ELSIF jsonb_typeof(account_policy.policy) <> 'object' THEN
-        PERFORM bad_argument('account_policy', 'policy', format('is %s; it must be a JSON object',
-            left(account_policy.policy::text, 80)), 'For example {"tip_start": 0, "tip_cap": "1000000000"}.');
-    END IF;
-    SELECT jsonb_object_agg(g.key, CASE WHEN g.value <> 'null' THEN policy_value(g.key, g.value) ELSE g.value END)
-        INTO v_given FROM jsonb_each(account_policy.policy) g;
-    -- JSON null as well must name a key that there is.
-    PERFORM policy_value(g.key, CASE g.key WHEN 'usurped' THEN '"fail"' WHEN 'order' THEN '"any"' ELSE '0' END::jsonb)
-        FROM jsonb_each(account_policy.policy) g WHERE g.value = 'null';
-    SELECT t.policy INTO v_policy FROM accounts t WHERE t.account = v_account FOR NO KEY UPDATE;
-    v_policy := jsonb_strip_nulls(v_policy || coalesce(v_given, '{}'));
-    IF (v_policy -> 'tip_after_blocks')::int > 0 AND v_policy -> 'tip_cap' IS NULL THEN
-        PERFORM bad_argument('account_policy', 'tip_after_blocks', format('is %s, and there is no tip_cap',
-            v_policy -> 'tip_after_blocks'), 'Tips that rise by themselves need a bound: set tip_cap, or tip_after_blocks '
-            'to 0.');
-    ELSIF (v_policy ->> 'tip_start')::numeric > (v_policy ->> 'tip_cap')::numeric THEN
-        PERFORM bad_argument('account_policy', 'tip_start', format('is %s; it must not be above tip_cap (%s)',
-            v_policy ->> 'tip_start', v_policy ->> 'tip_cap'), 'Lower the one or raise the other.');
-    END IF;
-    UPDATE accounts t SET policy = v_policy WHERE t.account = v_account;
-    IF queue_has_room() THEN
-        PERFORM pg_notify('outbox_wake', v_account::text);
-    END IF;
-    RETURN v_policy;
-END
-$$;
-
--- An enqueue for an account whose policy is strict order comes here before it takes its id, and the writers of that account
--- take turns: each holds the lock until it has committed, so that ids, and nonces after them, are in the order of commits. What
--- would give a row another place is refused. A relay that enqueues for somebody does not wait for long (lock_timeout): its
--- session is wanted.
-CREATE FUNCTION txrelay.strict_turn(p_function text, a txrelay.accounts, p_priority int, p_not_before timestamptz)
-RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
-BEGIN
-    IF p_priority <> 0 THEN
-        PERFORM bad_argument(p_function, 'priority', format('is %s, and account %s keeps the order of commits (policy order: '
-            'strict)', p_priority, a.alias), 'Leave it out, or use another account for what may overtake.');
-    ELSIF p_not_before IS NOT NULL THEN
-        PERFORM bad_argument(p_function, 'not_before', format('is %s, and account %s keeps the order of commits (policy order: '
-            'strict)', p_not_before, a.alias), 'Leave it out: those behind it would overtake it, or wait as long.');
-    END IF;
-    PERFORM pg_advisory_xact_lock(9003, a.account);
-EXCEPTION WHEN lock_not_available THEN
-    RAISE EXCEPTION USING ERRCODE = 'lock_not_available', MESSAGE = format('%s: account %s keeps the order of commits, and '
-        'another transaction that enqueued for it is still open', p_function, a.alias), HINT = 'Try again when it has ended.';
-END
-$$;
-
--- What the leader acts by, with the defaults of what is not set. requeue_usurped and the limits in blocks: 0 and false are
--- "never".
-CREATE FUNCTION txrelay.account_facts(a txrelay.accounts)
-RETURNS TABLE (paused boolean, hold text, reborn boolean, transaction_version bigint, tip_start numeric, tip_step numeric,
-    tip_cap numeric, tip_step_percent int, tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean,
-    low_balance numeric)
-LANGUAGE sql STABLE ROWS 1 AS $$ -- a part of its callers
-    SELECT a.paused, a.hold, a.reborn, a.transaction_version,
-        coalesce((a.policy OPERATOR(pg_catalog.->>) 'tip_start')::numeric, 0),
-        coalesce((a.policy OPERATOR(pg_catalog.->>) 'tip_step')::numeric, 0),
-        (a.policy OPERATOR(pg_catalog.->>) 'tip_cap')::numeric,
-        coalesce((a.policy OPERATOR(pg_catalog.->>) 'tip_step_percent')::int, 0),
-        coalesce((a.policy OPERATOR(pg_catalog.->>) 'tip_after_blocks')::int, 0),
-        coalesce((a.policy OPERATOR(pg_catalog.->>) 'skip_after_blocks')::int, 0),
-        coalesce(a.policy OPERATOR(pg_catalog.->>) 'usurped' OPERATOR(pg_catalog.=) 'requeue', false),
-        (a.policy OPERATOR(pg_catalog.->>) 'low_balance')::numeric
-$$;
-
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA txrelay FROM PUBLIC;
-REVOKE ALL ON ALL TABLES IN SCHEMA txrelay FROM PUBLIC;
-GRANT SELECT ON txrelay.members, txrelay.leases TO txrelay_relay;
-GRANT EXECUTE ON FUNCTION txrelay.relay_register, txrelay.member_beat, txrelay.leader_claim, txrelay.leader_renew, txrelay.leader_release,
-    txrelay.leader_evict, txrelay.leader_scan, txrelay.leader_pause, txrelay.account_pause, txrelay.account_resume, txrelay.account_policy
-    TO txrelay_relay;

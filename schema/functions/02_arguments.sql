@@ -1,0 +1,130 @@
+-- txrelay: checks of arguments that several functions share.
+
+-- An amount that the chain can hold: a whole number below 2^128. NaN and the infinities are not; NULL is.
+CREATE OR REPLACE FUNCTION txrelay.check_amount(p_function text, p_argument text, p_amount numeric, p_hint text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF p_amount NOT BETWEEN 0 AND 340282366920938463463374607431768211455 OR p_amount <> trunc(p_amount) THEN
+        PERFORM bad_argument(p_function, p_argument, format('is %s; it must be a whole number from 0 to '
+            '340282366920938463463374607431768211455', p_amount), p_hint);
+    END IF;
+END
+$$;
+
+-- The options of both enqueue functions. Those ask only where something may be wrong: to enter a function costs more than
+-- all that is compared in it.
+CREATE OR REPLACE FUNCTION txrelay.check_options(p_function text, p_priority int, p_creator text, p_not_before timestamptz,
+    p_deadline timestamptz, p_spec_version int, p_tip numeric, p_max_tip numeric, p_deadline_block bigint, p_retries int)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF p_priority IS NULL OR p_priority NOT BETWEEN -1000 AND 1000 THEN
+        PERFORM bad_argument(p_function, 'priority', format('is %s; it must be -1000 to 1000',
+            coalesce(p_priority::text, 'NULL')), 'Higher goes first; leave it out for 0.');
+    ELSIF octet_length(p_creator) > 200 THEN
+        PERFORM bad_argument(p_function, 'creator', format('has %s bytes; at most 200', octet_length(p_creator)),
+            'It names who asked; leave it out for the session''s user.');
+    END IF;
+    IF num_nonnulls(p_tip, p_max_tip) > 0 THEN
+        PERFORM check_amount(p_function, 'tip', p_tip, 'In the chain''s smallest unit; leave it out for the account''s '
+            'policy.');
+        PERFORM check_amount(p_function, 'max_tip', p_max_tip, 'In the chain''s smallest unit; leave it out for none but '
+            'the account''s tip_cap.');
+    END IF;
+    IF p_deadline <= greatest(clock_timestamp(), p_not_before) THEN
+        PERFORM bad_argument(p_function, 'deadline', format('is %s; it must be later than now (%s)%s', p_deadline,
+            clock_timestamp(), coalesce(format(' and than not_before (%s)', p_not_before), '')),
+            'Pass a later deadline, or NULL for none.');
+    ELSIF p_spec_version < 0 THEN
+        PERFORM bad_argument(p_function, 'spec_version', format('is %s; it must not be negative', p_spec_version),
+            'It is the runtime spec version that the call was made for; leave it out to sign under any.');
+    ELSIF p_tip > p_max_tip THEN
+        PERFORM bad_argument(p_function, 'tip', format('is %s; it must not be above max_tip (%s)', p_tip, p_max_tip),
+            'max_tip bounds what it may ever pay, the first time included.');
+    ELSIF p_deadline_block <= 0 THEN
+        PERFORM bad_argument(p_function, 'deadline_block', format('is %s; it must be above 0', p_deadline_block),
+            'It is the number of the last block that may hold it; leave it out for none.');
+    ELSIF p_retries IS NULL OR p_retries NOT BETWEEN 0 AND 100 THEN
+        PERFORM bad_argument(p_function, 'retries', format('is %s; it must be 0 to 100',
+            coalesce(p_retries::text, 'NULL')),
+            'So often it is tried again when the chain says that the call failed; leave it out for 0.');
+    END IF;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION txrelay.check_expiry(p_function text, p_expiry_1_ms int, p_expiry_2_ms int) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF p_expiry_1_ms IS NULL OR p_expiry_1_ms NOT BETWEEN 1 AND 86400000 THEN
+        PERFORM bad_argument(p_function, 'p_expiry_1_ms', format('is %s; it must be 1 to 86400000',
+            coalesce(p_expiry_1_ms::text, 'NULL')), 'Milliseconds after which a silent leader may be replaced.');
+    ELSIF p_expiry_2_ms IS NULL OR p_expiry_2_ms NOT BETWEEN p_expiry_1_ms AND 86400000 THEN
+        PERFORM bad_argument(p_function, 'p_expiry_2_ms', format('is %s; it must be p_expiry_1_ms (%s) to 86400000',
+            coalesce(p_expiry_2_ms::text, 'NULL'), p_expiry_1_ms),
+            'Longer than the longest submission; equal to p_expiry_1_ms for a single expiry.');
+    END IF;
+END
+$$;
+
+-- The length that all of the arrays have. A NULL array counts as another length.
+CREATE OR REPLACE FUNCTION txrelay.batch_size(p_function text, VARIADIC p_lengths int[]) RETURNS int
+LANGUAGE plpgsql AS $$ -- as fence: a part of its callers
+BEGIN
+    IF (p_lengths[1] = ALL (p_lengths)) IS NOT TRUE THEN
+        PERFORM txrelay.bad_argument(p_function, 'arrays', 'have the lengths ' || array_to_string(p_lengths, ', ', 'NULL')
+            || '; they must be the same', 'Give one element per row in every array.');
+    END IF;
+    RETURN p_lengths[1];
+END
+$$;
+
+-- One element per nonce, no nonce twice.
+CREATE OR REPLACE FUNCTION txrelay.check_nonces(p_function text, p_nonces bigint[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_nonce bigint;
+BEGIN
+    SELECT u.nonce INTO v_nonce FROM unnest(p_nonces) u (nonce) GROUP BY u.nonce
+        HAVING count(*) > 1 OR u.nonce IS NULL LIMIT 1;
+    IF FOUND THEN
+        PERFORM order_error(format('%s: nonce %s is given more than once or is NULL', p_function,
+            coalesce(v_nonce::text, 'NULL')), 'One element per nonce.');
+    END IF;
+END
+$$;
+
+-- May a call, or a whole signed extrinsic, have this size? The bound is ours, not a chain's: a block takes 5 MiB at most
+-- (usually less for one class), and no notification carries the bytes. A part of its callers.
+CREATE OR REPLACE FUNCTION txrelay.size_fits(p_call bytea) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT pg_catalog.octet_length(p_call) OPERATOR(pg_catalog.<@) pg_catalog.int4range(1, 1048576, '[]')
+$$;
+
+-- Names the argument that size_fits said no to.
+CREATE OR REPLACE FUNCTION txrelay.bad_size(p_function text, p_argument text, p_call bytea, p_hint text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    PERFORM bad_argument(p_function, p_argument, CASE WHEN p_call IS NULL THEN 'is NULL'
+        ELSE format('has %s bytes', octet_length(p_call)) END || '; it must have 1 to 1048576 bytes', p_hint);
+END
+$$;
+
+-- enqueue_many where a call or a key is not as it must be: the first one that is not, with its place.
+CREATE OR REPLACE FUNCTION txrelay.check_elements(p_calls bytea[], p_keys text[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_bad record;
+BEGIN
+    SELECT u.n, u.call INTO v_bad FROM unnest(p_calls) WITH ORDINALITY u (call, n)
+        WHERE size_fits(u.call) IS NOT TRUE ORDER BY u.n LIMIT 1;
+    IF FOUND THEN
+        PERFORM bad_size('enqueue_many', format('calls[%s]', v_bad.n), v_bad.call, 'Pass SCALE-encoded calls.');
+    END IF;
+    SELECT u.n, octet_length(u.key) AS bytes INTO v_bad FROM unnest(p_keys) WITH ORDINALITY u (key, n)
+        WHERE octet_length(u.key) NOT BETWEEN 1 AND 200 ORDER BY u.n LIMIT 1;
+    IF FOUND THEN
+        PERFORM bad_argument('enqueue_many', format('keys[%s]', v_bad.n), format('has %s bytes; it must have 1 to 200',
+            v_bad.bytes), 'Use NULL for no key, or a hash of a longer one.');
+    END IF;
+END
+$$;

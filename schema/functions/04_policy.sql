@@ -1,0 +1,157 @@
+-- txrelay: how an account is treated: its policy, the pauses of an operator and of the leader.
+
+-- A key of a policy: is it one, and may it have this value? Returns the value as it is stored: amounts as texts, because
+-- many readers of JSON keep only 53 bits of a number.
+CREATE OR REPLACE FUNCTION txrelay.policy_value(p_key text, p_value jsonb) RETURNS jsonb
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_text text := p_value #>> '{}';
+    v_number numeric := CASE WHEN jsonb_typeof(p_value) = 'number' OR (jsonb_typeof(p_value) = 'string'
+        AND v_text ~ '^[0-9]{1,50}$') THEN v_text::numeric END;
+    v_most numeric := CASE WHEN p_key IN ('tip_start', 'tip_step', 'tip_cap', 'low_balance')
+            THEN 340282366920938463463374607431768211455
+        WHEN p_key = 'tip_step_percent' THEN 1000
+        WHEN p_key = 'tip_after_blocks' THEN 100000
+        WHEN p_key = 'skip_after_blocks' THEN 1000000 END;
+BEGIN
+    IF p_key = 'order' THEN
+        IF p_value NOT IN ('"any"', '"strict"') THEN
+            PERFORM bad_argument('account_policy', 'order', format('is %s; it must be "any" or "strict"',
+                left(p_value::text, 80)), 'strict: nonces follow the order of commits, and writers wait for one another.');
+        END IF;
+        RETURN p_value;
+    ELSIF p_key = 'usurped' THEN
+        IF p_value NOT IN ('"fail"', '"requeue"') THEN
+            PERFORM bad_argument('account_policy', 'usurped', format('is %s; it must be "fail" or "requeue"',
+                left(p_value::text, 80)), 'What becomes of a transaction whose nonce somebody else used.');
+        END IF;
+        RETURN p_value;
+    ELSIF v_most IS NULL THEN
+        PERFORM bad_argument('account_policy', format('"%s"', left(p_key, 80)), 'is not a key of a policy',
+            'The keys are tip_start, tip_step, tip_step_percent, tip_cap, tip_after_blocks, skip_after_blocks, low_balance, '
+            'usurped and order.');
+    ELSIF v_number IS NULL OR v_number NOT BETWEEN 0 AND v_most OR v_number <> trunc(v_number)
+          OR (jsonb_typeof(p_value) = 'string' AND p_key LIKE '%blocks') OR (jsonb_typeof(p_value) = 'string'
+          AND p_key = 'tip_step_percent') THEN
+        PERFORM bad_argument('account_policy', p_key, format('is %s; it must be a whole number from 0 to %s%s',
+            left(p_value::text, 80), v_most, CASE WHEN v_most > 1000000 THEN ', or a string of its digits' ELSE '' END),
+            CASE WHEN v_most > 1000000 THEN 'In the chain''s smallest unit. ' ELSE '' END || 'JSON null removes the key.');
+    END IF;
+    RETURN CASE WHEN v_most > 1000000 THEN to_jsonb(trunc(v_number)::text) ELSE to_jsonb(v_number::int) END;
+END
+$$;
+
+-- How the relay treats the account's transactions (README). NULL: what is set; else the given keys are set, those that
+-- are given as JSON null removed, and what is set then comes back. The leader is told.
+CREATE OR REPLACE FUNCTION txrelay.account_policy(account text, policy jsonb DEFAULT NULL) RETURNS jsonb
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    v_account int := account_of(account_policy.account);
+    v_policy jsonb;
+    v_given jsonb;
+BEGIN
+    IF account_policy.policy IS NULL THEN
+        RETURN (SELECT t.policy FROM accounts t WHERE t.account = v_account);
+    ELSIF jsonb_typeof(account_policy.policy) <> 'object' THEN
+        PERFORM bad_argument('account_policy', 'policy', format('is %s; it must be a JSON object',
+            left(account_policy.policy::text, 80)), 'For example {"tip_start": 0, "tip_cap": "1000000000"}.');
+    END IF;
+    SELECT jsonb_object_agg(g.key, CASE WHEN g.value <> 'null' THEN policy_value(g.key, g.value) ELSE g.value END)
+        INTO v_given FROM jsonb_each(account_policy.policy) g;
+    -- JSON null as well must name a key that there is.
+    PERFORM policy_value(g.key, CASE g.key WHEN 'usurped' THEN '"fail"' WHEN 'order' THEN '"any"' ELSE '0' END::jsonb)
+        FROM jsonb_each(account_policy.policy) g WHERE g.value = 'null';
+    SELECT t.policy INTO v_policy FROM accounts t WHERE t.account = v_account FOR NO KEY UPDATE;
+    v_policy := jsonb_strip_nulls(v_policy || coalesce(v_given, '{}'));
+    IF (v_policy -> 'tip_after_blocks')::int > 0 AND v_policy -> 'tip_cap' IS NULL THEN
+        PERFORM bad_argument('account_policy', 'tip_after_blocks', format('is %s, and there is no tip_cap',
+            v_policy -> 'tip_after_blocks'), 'Tips that rise by themselves need a bound: set tip_cap, or tip_after_blocks '
+            'to 0.');
+    ELSIF (v_policy ->> 'tip_start')::numeric > (v_policy ->> 'tip_cap')::numeric THEN
+        PERFORM bad_argument('account_policy', 'tip_start', format('is %s; it must not be above tip_cap (%s)',
+            v_policy ->> 'tip_start', v_policy ->> 'tip_cap'), 'Lower the one or raise the other.');
+    END IF;
+    UPDATE accounts t SET policy = v_policy WHERE t.account = v_account;
+    IF queue_has_room() THEN
+        PERFORM pg_notify('outbox_wake', v_account::text);
+    END IF;
+    RETURN v_policy;
+END
+$$;
+
+-- No transaction of the account gets a nonce until account_resume; what has one goes on. A hold of the leader stands.
+CREATE OR REPLACE FUNCTION txrelay.account_pause(p_account text, p_reason text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    UPDATE accounts t SET paused = true, paused_by = 'operator', paused_reason = coalesce(p_reason, 'by ' || session_user),
+        paused_since = coalesce(t.paused_since, clock_timestamp())
+        WHERE t.account = account_of(p_account);
+END
+$$;
+
+-- Ends every pause. It is also the order that a hold waits for: a reaped account begins another life, calls may be signed
+-- under the transaction version that the chain has now. Rings whatever the doorbell says: a leader that saw nothing
+-- because of the pause may be asleep.
+CREATE OR REPLACE FUNCTION txrelay.account_resume(p_account text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_account int := account_of(p_account);
+BEGIN
+    UPDATE accounts t SET paused = false, paused_by = NULL, paused_reason = NULL, paused_since = NULL, hold = NULL,
+        reborn = t.reborn OR t.hold IS NOT DISTINCT FROM 'reaped',
+        transaction_version = CASE WHEN t.hold IS DISTINCT FROM 'transaction_version' THEN t.transaction_version END
+        WHERE t.account = v_account;
+    IF queue_has_room() THEN
+        PERFORM pg_notify('outbox_wake', v_account::text);
+    END IF;
+END
+$$;
+
+-- What the leader wants the account to stand still for; NULL: nothing any more. The pause of an operator stays his, with
+-- his reason: the hold is noted beside it, and account_resume answers for both. A reaped account needs an order that is
+-- newer than this.
+CREATE OR REPLACE FUNCTION txrelay.leader_pause(p_account int, p_epoch bigint, p_hold text, p_reason text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+BEGIN
+    IF p_hold NOT IN ('payment', 'reaped', 'transaction_version') THEN
+        PERFORM bad_argument('leader_pause', 'p_hold', format('is "%s"; it must be payment, reaped, transaction_version or '
+            'NULL', p_hold), 'NULL ends the leader''s own pause.');
+    ELSIF a.paused_by = 'operator' THEN
+        UPDATE accounts t SET hold = p_hold, reborn = t.reborn AND p_hold IS DISTINCT FROM 'reaped'
+            WHERE t.account = p_account;
+    ELSIF p_hold IS NULL THEN
+        UPDATE accounts t SET hold = NULL, paused = false, paused_by = NULL, paused_reason = NULL, paused_since = NULL
+            WHERE t.account = p_account;
+    ELSE
+        UPDATE accounts t SET hold = p_hold, reborn = t.reborn AND p_hold <> 'reaped', paused = true,
+            paused_by = 'leader', paused_reason = coalesce(p_reason, p_hold),
+            paused_since = CASE WHEN t.hold = p_hold THEN t.paused_since ELSE clock_timestamp() END
+            WHERE t.account = p_account;
+    END IF;
+END
+$$;
+
+-- An enqueue for an account whose policy is strict order comes here before it takes its id, and the writers of that account
+-- take turns: each holds the lock until it has committed, so that ids, and nonces after them, are in the order of commits. What
+-- would give a row another place is refused. A relay that enqueues for somebody does not wait for long (lock_timeout): its
+-- session is wanted.
+CREATE OR REPLACE FUNCTION txrelay.strict_turn(p_function text, a txrelay.accounts, p_priority int, p_not_before timestamptz)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF p_priority <> 0 THEN
+        PERFORM bad_argument(p_function, 'priority', format('is %s, and account %s keeps the order of commits (policy order: '
+            'strict)', p_priority, a.alias), 'Leave it out, or use another account for what may overtake.');
+    ELSIF p_not_before IS NOT NULL THEN
+        PERFORM bad_argument(p_function, 'not_before', format('is %s, and account %s keeps the order of commits (policy order: '
+            'strict)', p_not_before, a.alias), 'Leave it out: those behind it would overtake it, or wait as long.');
+    END IF;
+    PERFORM pg_advisory_xact_lock(9003, a.account);
+EXCEPTION WHEN lock_not_available THEN
+    RAISE EXCEPTION USING ERRCODE = 'lock_not_available', MESSAGE = format('%s: account %s keeps the order of commits, and '
+        'another transaction that enqueued for it is still open', p_function, a.alias), HINT = 'Try again when it has ended.';
+END
+$$;

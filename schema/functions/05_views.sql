@@ -1,0 +1,71 @@
+-- txrelay: the views. Functions return rows of some of them, so they come first.
+
+-- One row a transaction, wherever it is now: "where is it?" is one query by id. Fillers have no id, nor has the record
+-- of a nonce whose transaction got another one. tip: asked for while it waits, then what the attempt pays that has the
+-- hash; looked up by the reader who asks for it.
+CREATE OR REPLACE VIEW txrelay.transactions AS
+    SELECT o.id, a.alias AS account, '0x' || encode(a.account_id, 'hex') AS account_id, 'outbox' AS stage,
+           'queued' AS state, NULL::bigint AS nonce, NULL::text AS hash, NULL::text AS block_hash,
+           NULL::bigint AS block_number, NULL::text AS outcome, NULL::text AS error, o.attempts, o.creator, o.key,
+           o.created_at, o.created_at AS updated_at, o.tip::numeric AS tip
+    FROM txrelay.outbox o JOIN txrelay.accounts a USING (account)
+    UNION ALL
+    SELECT s.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'outbox', 'queued', s.nonce, '0x' || encode(s.hash, 'hex'),
+           NULL, NULL, NULL, s.waits, 0, s.creator, s.key, s.created_at, coalesce(s.waits_since, s.created_at), NULL
+    FROM txrelay.outbox_signed s JOIN txrelay.accounts a USING (account)
+    UNION ALL
+    SELECT p.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'pending', p.state::text, p.nonce,
+           '0x' || encode(p.hash, 'hex'), '0x' || encode(p.block_hash, 'hex'), p.block_number, NULL, p.error,
+           p.attempts, p.creator, p.key, p.created_at, p.updated_at,
+           (SELECT t.tip FROM txrelay.attempts t WHERE t.account = p.account AND t.nonce = p.nonce
+            AND t.number = p.attempt)
+    FROM txrelay.pending_transactions p JOIN txrelay.accounts a USING (account)
+    UNION ALL
+    SELECT f.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'finished', f.state::text, f.nonce,
+           '0x' || encode(f.hash, 'hex'), '0x' || encode(f.block_hash, 'hex'), f.block_number, f.outcome::text, f.error,
+           f.attempts, f.creator, f.key, f.created_at, f.finished_at,
+           (SELECT t.tip FROM txrelay.attempts t WHERE t.account = f.account AND t.nonce = f.nonce AND t.hash = f.hash
+            ORDER BY t.number DESC LIMIT 1)
+    FROM txrelay.finished_transactions f JOIN txrelay.accounts a USING (account);
+
+CREATE OR REPLACE VIEW txrelay.leader_state AS
+    SELECT a.alias, '0x' || encode(a.account_id, 'hex') AS account_id, a.epoch, a.claimant AS holder,
+           a.claimant_address AS address, a.lock_held, coalesce(l.heartbeat, a.heartbeat) AS heartbeat,
+           coalesce(l.expiry_1, a.expiry_1) AS expiry_1, coalesce(l.expiry_2, a.expiry_2) AS expiry_2,
+           clock_timestamp() - coalesce(l.heartbeat, a.heartbeat) AS heartbeat_age, a.next_nonce, a.paused, a.paused_by, a.paused_reason,
+           a.account, a.address AS account_address, a.hold, a.paused_since, a.reborn, a.life_since
+    FROM txrelay.accounts a LEFT JOIN txrelay.leases l ON a.leased AND l.holder = a.claimant; -- claim_times
+
+-- Accounts that do not move, and for how long: paused by whomever, nodes refuse what is first in line, or what was signed
+-- elsewhere waits for nonces below its own. Two probes of an index an account.
+CREATE OR REPLACE VIEW txrelay.blocked_accounts AS
+    SELECT a.alias AS account, '0x' || encode(a.account_id, 'hex') AS account_id,
+           least(a.paused_since, p.blocked_since, s.waits_since) AS since, coalesce(p.nonce, s.nonce) AS nonce,
+           coalesce(p.id, s.id) AS id, coalesce(p.state::text, 'queued') AS state,
+           coalesce(a.paused_reason, p.error, CASE WHEN p.blocked_since IS NULL THEN s.waits END,
+               (SELECT r.error FROM txrelay.refusals r WHERE r.account = a.account AND r.nonce = p.nonce
+                ORDER BY r.last_at DESC LIMIT 1)) AS reason, a.paused, a.paused_by, a.hold
+    FROM txrelay.accounts a LEFT JOIN LATERAL (SELECT x.nonce, x.id, x.state, x.error, x.blocked_since
+        FROM txrelay.pending_transactions x WHERE x.account = a.account ORDER BY x.account, x.nonce LIMIT 1) p ON true
+    LEFT JOIN LATERAL (SELECT x.nonce, x.id, x.waits, x.waits_since FROM txrelay.outbox_signed x
+        WHERE x.account = a.account AND x.nonce > coalesce(a.next_nonce, -1) AND x.waits IS NOT NULL
+        ORDER BY x.account, x.nonce LIMIT 1) s ON true
+    WHERE a.paused OR p.blocked_since IS NOT NULL OR s.id IS NOT NULL;
+
+-- What a follower reads to catch up. Views of their own, because a notification may be missed but a table may not be
+-- opened: no call, no key, no signed bytes, no policy is in them. They tell nothing that txrelay.transactions does not,
+-- but the fillers and the numbers that put rows in order.
+CREATE OR REPLACE VIEW txrelay.follow_accounts AS
+    SELECT a.account, a.alias, a.account_id, a.address FROM txrelay.accounts a;
+
+CREATE OR REPLACE VIEW txrelay.follow_pending AS
+    SELECT p.account, p.nonce, p.id, p.hash, p.state, p.block_hash, p.block_number, p.error, p.creator, p.updated_at
+    FROM txrelay.pending_transactions p;
+
+-- A nonce that was used up while its transaction lives on is no end.
+CREATE OR REPLACE VIEW txrelay.follow_finished AS
+    SELECT f.account, f.nonce, f.id, f.hash, f.state, f.block_hash, f.block_number, f.outcome, f.error, f.creator,
+           f.finished_at
+    FROM txrelay.finished_transactions f WHERE f.requeued IS NULL;
+
+CREATE OR REPLACE VIEW txrelay.follow_kept AS SELECT r.dropped_before FROM txrelay.retention r;

@@ -1,0 +1,214 @@
+-- txrelay: enqueue and enqueue_many.
+--
+-- They work at every isolation level. Under REPEATABLE READ and SERIALIZABLE a call that meets a concurrent one about the same
+-- idempotency key or id may end with 40001, as Postgres does for any write there: run the transaction again.
+
+-- The transaction that an idempotency key stands for: p_id, which is stored with it, or the one that came first with the same
+-- payload. A concurrent call with the same key waits here for the first one's end. The key and the row are written by one
+-- transaction: there is no key without its transaction.
+CREATE OR REPLACE FUNCTION txrelay.id_of_key(p_account int, p_key text, p_id bigint, p_sha256 bytea) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    v_first record;
+BEGIN
+    LOOP
+        INSERT INTO idempotency_keys (account, key, id, payload_sha256) VALUES (p_account, p_key, p_id, p_sha256)
+            ON CONFLICT (account, key) DO NOTHING;
+        IF FOUND THEN
+            RETURN p_id;
+        END IF;
+        SELECT k.id, k.payload_sha256 = p_sha256 AS same INTO v_first FROM idempotency_keys k
+            WHERE k.account = p_account AND k.key = p_key ORDER BY k.account, k.key LIMIT 1;
+        CONTINUE WHEN NOT FOUND; -- retention deleted it between the two statements
+        IF NOT v_first.same THEN
+            PERFORM key_reused(p_key, v_first.id);
+        END IF;
+        RETURN v_first.id;
+    END LOOP;
+END
+$$;
+
+-- enqueue where its one statement found nothing to do: the account by any of its names, one that keeps a strict order, and
+-- keys that are taken.
+CREATE OR REPLACE FUNCTION txrelay.enqueue_searching(account text, call bytea, key text, priority int, not_before timestamptz,
+    deadline timestamptz, creator text, spec_version int, tip numeric, max_tip numeric, deadline_block bigint,
+    retries int) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+#variable_conflict use_variable
+DECLARE
+    v_account int := keyed_account('enqueue', account);
+    v_id bigint;
+    v_first bigint;
+BEGIN
+    PERFORM strict_turn('enqueue', a, priority, not_before) FROM accounts a
+        WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
+    v_id := nextval('txrelay.transaction_id');
+    IF key IS NOT NULL THEN
+        v_first := id_of_key(v_account, key, v_id, sha256(call));
+        IF v_first <> v_id THEN
+            RETURN v_first;
+        END IF;
+    END IF;
+    INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
+            deadline_block, retries)
+        VALUES (v_id, v_account, call, key, coalesce(creator, session_user), priority, not_before, deadline,
+            spec_version, tip, max_tip, deadline_block, retries);
+    PERFORM ring(v_account);
+    RETURN v_id;
+END
+$$;
+
+-- One statement writes row and key and tries the doorbell, where the account is given by its alias. Every node of an
+-- expression is paid in every transaction anew: README, "What enqueue costs".
+CREATE OR REPLACE FUNCTION txrelay.enqueue(account text, call bytea, key text DEFAULT NULL, priority int DEFAULT 0,
+    not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL, creator text DEFAULT NULL,
+    spec_version int DEFAULT NULL, tip numeric DEFAULT NULL, max_tip numeric DEFAULT NULL,
+    deadline_block bigint DEFAULT NULL, retries int DEFAULT 0) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    v_id bigint;
+    v_awake boolean;
+BEGIN
+    -- Anything but a call of the right size without options is looked at.
+    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block) | priority | retries = 0
+        AND size_fits(call)) IS NOT TRUE THEN
+        IF priority IS NULL OR priority NOT BETWEEN -1000 AND 1000 OR octet_length(creator) > 200
+           OR num_nonnulls(tip, max_tip, deadline_block) > 0 OR retries IS DISTINCT FROM 0 OR spec_version < 0
+           OR deadline <= greatest(clock_timestamp(), not_before) THEN
+            PERFORM check_options('enqueue', priority, creator, not_before, deadline, spec_version, tip, max_tip,
+                deadline_block, retries);
+        END IF;
+        IF size_fits(call) IS NOT TRUE THEN
+            PERFORM bad_size('enqueue', 'call', call, 'Pass the SCALE-encoded call. Split a batch that is too large.');
+        END IF;
+    END IF;
+
+    IF key IS NULL THEN
+        INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard, tip, max_tip, deadline_block,
+                retries)
+            SELECT a.account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
+                enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
+                enqueue.deadline_block, enqueue.retries
+            FROM accounts a WHERE a.alias = enqueue.account AND NOT a.watch_only AND a.policy ->> 'order' IS DISTINCT FROM 'strict'
+            RETURNING id, pg_try_advisory_xact_lock_shared(9001, account) INTO v_id, v_awake;
+    ELSIF octet_length(key) BETWEEN 1 AND 200 THEN
+        WITH k AS (
+            INSERT INTO idempotency_keys (account, key, id, payload_sha256)
+                SELECT a.account, enqueue.key, nextval('txrelay.transaction_id'), sha256(enqueue.call)
+                FROM accounts a WHERE a.alias = enqueue.account AND NOT a.watch_only AND a.policy ->> 'order' IS DISTINCT FROM 'strict'
+                ON CONFLICT (account, key) DO NOTHING RETURNING account, id
+        )
+        INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
+                deadline_block, retries)
+            SELECT k.id, k.account, enqueue.call, enqueue.key, coalesce(enqueue.creator, session_user), enqueue.priority,
+                enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
+                enqueue.deadline_block, enqueue.retries
+            FROM k RETURNING id, pg_try_advisory_xact_lock_shared(9001, account) INTO v_id, v_awake;
+    ELSE
+        PERFORM bad_argument('enqueue', 'key', format('has %s bytes; it must have 1 to 200', octet_length(key)),
+            'Leave it out (NULL) for no idempotency key, or use a hash of a longer one.');
+    END IF;
+
+    IF v_awake THEN
+        RETURN v_id;
+    ELSIF v_awake IS NULL THEN
+        RETURN enqueue_searching(account, call, key, priority, not_before, deadline, creator, spec_version, tip, max_tip,
+            deadline_block, retries);
+    END IF;
+    PERFORM tell_outbox_of(v_id); -- ring(), in place
+    RETURN v_id;
+END
+$$;
+
+-- The ids that calls get by their keys, once these are stored: each the one that its key stands for, else its own.
+CREATE OR REPLACE FUNCTION txrelay.ids_of_keys(p_account int, p_calls bytea[], p_keys text[], p_ids bigint[]) RETURNS bigint[]
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    v_bad record;
+BEGIN
+    -- LATERAL with LIMIT: looked up by key, one by one, whatever the statistics say (14_admit.sql).
+    SELECT u.key, k.id INTO v_bad FROM unnest(p_calls, p_keys) u (call, key)
+        CROSS JOIN LATERAL (SELECT x.* FROM idempotency_keys x WHERE x.account = p_account AND x.key = u.key
+            ORDER BY x.account, x.key LIMIT 1) k
+        WHERE k.payload_sha256 <> sha256(u.call) LIMIT 1;
+    IF FOUND THEN
+        PERFORM key_reused(v_bad.key, v_bad.id);
+    END IF;
+    RETURN (SELECT array_agg(coalesce(k.id, u.id) ORDER BY u.n)
+        FROM unnest(p_keys, p_ids) WITH ORDINALITY u (key, id, n)
+        LEFT JOIN LATERAL (SELECT x.id FROM idempotency_keys x WHERE x.account = p_account AND x.key = u.key
+            ORDER BY x.account, x.key LIMIT 1) k ON true);
+END
+$$;
+
+-- Ids in the order of the calls, nonces too. A key that appears twice in one array gives one transaction. The options
+-- are those of every call.
+CREATE OR REPLACE FUNCTION txrelay.enqueue_many(account text, calls bytea[], keys text[] DEFAULT NULL, priority int DEFAULT 0,
+    creator text DEFAULT NULL, not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL,
+    spec_version int DEFAULT NULL, tip numeric DEFAULT NULL, max_tip numeric DEFAULT NULL,
+    deadline_block bigint DEFAULT NULL, retries int DEFAULT 0) RETURNS bigint[]
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    v_account int;
+    v_ids bigint[];
+    v_result bigint[];
+    v_good bigint;
+    v_keys bigint; -- how many are not NULL
+    v_stored bigint;
+BEGIN
+    IF calls IS NULL OR cardinality(calls) > 100000 THEN
+        PERFORM bad_argument('enqueue_many', 'calls', CASE WHEN calls IS NULL THEN 'is NULL'
+            ELSE format('has %s elements', cardinality(calls)) END || '; it must have 0 to 100000',
+            'Use several calls; they may be in one transaction.');
+    ELSIF cardinality(keys) <> cardinality(calls) THEN
+        PERFORM bad_argument('enqueue_many', 'keys', format('has %s elements and calls has %s', cardinality(keys),
+            cardinality(calls)), 'Give one key per call (NULL elements are allowed), or leave keys out.');
+    END IF;
+    IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block) | priority | retries = 0)
+       IS NOT TRUE THEN
+        PERFORM check_options('enqueue_many', priority, creator, not_before, deadline, spec_version, tip, max_tip,
+            deadline_block, retries);
+    END IF;
+    SELECT a.account INTO v_account FROM accounts a WHERE a.alias = enqueue_many.account AND NOT a.watch_only;
+    IF NOT FOUND THEN
+        v_account := keyed_account('enqueue_many', enqueue_many.account);
+    END IF;
+    PERFORM strict_turn('enqueue_many', a, priority, not_before) FROM accounts a
+        WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
+    -- One pass over the arrays: ids, and whether everything is as it must be.
+    SELECT array_agg(nextval('txrelay.transaction_id')),
+            count(*) FILTER (WHERE size_fits(u.call)
+                AND octet_length(u.key) <@ int4range(1, 200, '[]') IS NOT FALSE), count(u.key)
+        INTO v_ids, v_good, v_keys FROM unnest(calls, keys) u (call, key);
+    IF v_good <> cardinality(calls) THEN
+        PERFORM check_elements(calls, keys);
+    ELSIF v_ids IS NULL THEN
+        RETURN '{}';
+    END IF;
+
+    v_result := v_ids;
+    IF v_keys > 0 THEN
+        -- In the order of the keys, so that two calls with the same keys in other orders cannot deadlock.
+        INSERT INTO idempotency_keys (account, key, id, payload_sha256)
+            SELECT v_account, u.key, u.id, sha256(u.call) FROM unnest(calls, keys, v_ids) u (call, key, id)
+            WHERE u.key IS NOT NULL ORDER BY u.key, u.id
+            ON CONFLICT (account, key) DO NOTHING;
+        GET DIAGNOSTICS v_stored = ROW_COUNT;
+        IF v_stored < v_keys THEN
+            v_result := ids_of_keys(v_account, calls, keys, v_ids);
+        END IF;
+    END IF;
+    INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
+            deadline_block, retries)
+        SELECT u.id, v_account, u.call, u.key, coalesce(enqueue_many.creator, session_user), enqueue_many.priority,
+            enqueue_many.not_before, enqueue_many.deadline, enqueue_many.spec_version, enqueue_many.tip,
+            enqueue_many.max_tip, enqueue_many.deadline_block, enqueue_many.retries
+        FROM unnest(v_ids, v_result, calls, keys) u (id, result, call, key) WHERE u.id = u.result;
+    IF FOUND THEN
+        PERFORM ring(v_account);
+    END IF;
+    RETURN v_result;
+END
+$$;

@@ -1,0 +1,58 @@
+-- txrelay: where a transaction is, and every attempt that was made for it.
+
+-- A pending row by its id; the last nonce in use. For a table that VACUUM saw empty the planner finds every index equally
+-- cheap, and a session keeps its plans: a plan that walks the other index reads every row once there are some. An order that
+-- only the right index has decides it (test/schema/test_plans.py).
+CREATE OR REPLACE FUNCTION txrelay.pending_of(p_id bigint) RETURNS txrelay.pending_transactions
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    p pending_transactions;
+BEGIN
+    SELECT * INTO p FROM pending_transactions x WHERE x.id = p_id ORDER BY x.id LIMIT 1;
+    RETURN p;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION txrelay.last_pending(p_account int) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+    RETURN (SELECT p.nonce FROM pending_transactions p WHERE p.account = p_account
+        ORDER BY p.account DESC, p.nonce DESC LIMIT 1);
+END
+$$;
+
+CREATE OR REPLACE FUNCTION txrelay.status(id bigint) RETURNS SETOF txrelay.transactions
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+    SELECT * FROM transactions t WHERE t.id = status.id
+$$;
+
+-- Every attempt that was signed for a transaction, at whatever nonce, oldest first, with all that nodes or the chain had
+-- against it: one row for each attempt and different error.
+CREATE OR REPLACE FUNCTION txrelay.history(id bigint)
+RETURNS TABLE (nonce bigint, attempt int, hash text, tip numeric, filler boolean, outcome text, state text, reason text,
+    error text, error_count int, spec_version bigint, era_death bigint, created_at timestamptz, ended_at timestamptz)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+    WITH place AS (
+        SELECT p.account, p.nonce, p.attempt, p.state, p.error FROM pending_of(history.id) p WHERE p.id IS NOT NULL
+        UNION ALL
+        (SELECT DISTINCT f.account, f.nonce, NULL::int, NULL::tx_state, NULL::text FROM (
+            SELECT x.account, x.nonce FROM finished_transactions x WHERE x.id = history.id
+            UNION ALL
+            SELECT x.account, x.nonce FROM finished_transactions x WHERE x.requeued = history.id) f
+        WHERE f.nonce IS DISTINCT FROM (SELECT p.nonce FROM pending_of(history.id) p))
+    ), tried AS (
+        SELECT t.*, CASE WHEN t.number = p.attempt THEN p.state ELSE t.state END AS last_state,
+            CASE WHEN t.number = p.attempt THEN coalesce(p.error, t.error) ELSE t.error END AS last_error
+        FROM place p JOIN attempts t ON t.account = p.account AND t.nonce = p.nonce AND t.id = history.id
+    )
+    SELECT t.nonce, t.number, '0x' || encode(t.hash, 'hex'), t.tip, t.filler IS NOT NULL, t.outcome::text,
+        t.last_state::text, t.reason, e.error, e.count, t.spec_version, t.era_death, t.created_at, t.ended_at
+    FROM tried t LEFT JOIN LATERAL (
+        SELECT r.error, r.count, r.first_at FROM refusals r
+            WHERE r.account = t.account AND r.nonce = t.nonce AND r.number = t.number
+        UNION ALL
+        SELECT t.last_error, 1, coalesce(t.error_at, t.ended_at) WHERE t.last_error IS NOT NULL
+            AND NOT EXISTS (SELECT FROM refusals r WHERE r.account = t.account AND r.nonce = t.nonce
+                AND r.number = t.number AND r.error = left(t.last_error, 500))) e ON true
+    ORDER BY t.created_at, t.nonce, t.number, e.first_at, e.error
+$$;

@@ -1,0 +1,170 @@
+-- txrelay: cancel and bump, and the end of transactions that have no nonce.
+
+-- Ends transactions that have no nonce, whichever of the two outboxes they wait in. p_account NULL: of any account. Followers
+-- are notified as of any other end, without a nonce. Returns how many of the ids were there.
+CREATE OR REPLACE FUNCTION txrelay.outbox_end(p_account int, p_ids bigint[], p_outcomes txrelay.tx_outcome[], p_errors text[],
+    p_epoch bigint) RETURNS bigint
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+    WITH given AS (
+        SELECT u.id, u.outcome, u.error FROM unnest(p_ids, p_outcomes, p_errors) u (id, outcome, error)
+    ), unsigned AS (
+        DELETE FROM outbox o USING given b
+            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox x WHERE x.id = b.id
+                AND (p_account IS NULL OR x.account = p_account) OFFSET 0) x
+        WHERE o.ctid = x.at
+        RETURNING o.id, o.account, b.outcome, b.error, o.attempts, o.key, o.creator, o.call, o.created_at
+    ), signed AS (
+        DELETE FROM outbox_signed o USING given b
+            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox_signed x WHERE x.id = b.id
+                AND (p_account IS NULL OR x.account = p_account) ORDER BY x.id LIMIT 1) x
+        WHERE o.ctid = x.at
+        RETURNING o.id, o.account, b.outcome, b.error, 0 AS attempts, o.key, o.creator, o.extrinsic AS call, o.created_at
+    ), gone AS (
+        SELECT * FROM unsigned UNION ALL SELECT * FROM signed
+    ), ended AS (
+        INSERT INTO finished_transactions (id, account, outcome, error, attempts, epoch, key, creator, call, created_at)
+        SELECT g.id, g.account, g.outcome, g.error, g.attempts, p_epoch, g.key, g.creator, g.call, g.created_at
+        FROM gone g RETURNING 1
+    ), told AS (
+        SELECT CASE WHEN (SELECT queue_has_room()) THEN pg_notify('pending_tx_removed', json_build_object('account_id',
+            (SELECT '0x' || encode(a.account_id, 'hex') FROM accounts a WHERE a.account = g.account),
+            'nonce', NULL, 'id', g.id, 'outcome', g.outcome)::text) END
+        FROM gone g
+    )
+    SELECT count(*) FROM told
+$$;
+
+-- What cancel and bump may not promise.
+CREATE OR REPLACE FUNCTION txrelay.cancel_check(p_id bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_nonce bigint;
+BEGIN
+    SELECT p.nonce INTO v_nonce FROM pending_of(p_id) p
+        CROSS JOIN LATERAL (SELECT x.watch_only FROM accounts x WHERE x.account = p.account OFFSET 0) a
+        WHERE p.signed AND a.watch_only;
+    IF FOUND THEN
+        PERFORM bad_argument('cancel', 'id', format('is %s, which was signed elsewhere and may be in a pool; no relay has a key '
+            'to take its nonce with', p_id), format('Sign another extrinsic with nonce %s and a higher tip and send it to a '
+            'node, or wait for the end of its era.', v_nonce));
+    END IF;
+END
+$$;
+
+-- cancelled: it was in the outbox and has ended. requested: it has a nonce; its leader signs nothing new for it, puts a
+-- filler in its place once its bytes cannot be included any more, and records cancelled; if it gets in first the
+-- record is what the chain says. finished: it had ended before.
+CREATE OR REPLACE FUNCTION txrelay.cancel(id bigint) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    v_account int;
+BEGIN
+    -- Twice: it may go back to the outbox between the looks at the one and at the other table.
+    FOR v_turn IN 1..2 LOOP
+        -- Admission and this delete meet on the row's lock: one of them gets it, the other one sees that it is gone.
+        IF outbox_end(NULL, ARRAY[cancel.id], ARRAY['cancelled']::tx_outcome[], ARRAY['cancelled by '
+                      || session_user], NULL) = 1 THEN
+            RETURN 'cancelled';
+        END IF;
+        v_account := (pending_of(cancel.id)).account;
+        IF v_account IS NOT NULL THEN
+            PERFORM cancel_check(cancel.id);
+            INSERT INTO cancellations (id, account, asked_by) VALUES (cancel.id, v_account, session_user)
+                ON CONFLICT DO NOTHING;
+            -- Whether its leader sleeps or not: a leader that is busy would only look at its next poll.
+            PERFORM tell_outbox(v_account);
+            RETURN 'requested';
+        ELSIF EXISTS (SELECT FROM finished_transactions f WHERE f.id = cancel.id) THEN
+            RETURN 'finished';
+        END IF;
+    END LOOP;
+    PERFORM bad_argument('cancel', 'id', format('is %s; there is no such transaction', coalesce(cancel.id::text,
+        'NULL')), 'Pass an id that enqueue returned; a record is kept for the retention time only.');
+END
+$$;
+
+-- The tip that a bump leads to, checked. p_current: what it pays, or would pay, now.
+CREATE OR REPLACE FUNCTION txrelay.bumped_tip(p_tip numeric, p_current numeric, p_max_tip numeric, p_policy jsonb) RETURNS numeric
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    v_policy_cap numeric := p_policy ->> 'tip_cap';
+    v_cap numeric := least(p_max_tip, v_policy_cap);
+    v_step numeric := greatest(coalesce(nullif((p_policy ->> 'tip_step')::numeric, 0), 1),
+        div(p_current * coalesce((p_policy ->> 'tip_step_percent')::numeric, 0), 100));
+    v_tip numeric := coalesce(p_tip, p_current + v_step);
+BEGIN
+    PERFORM check_amount('bump', 'tip', p_tip, 'In the chain''s smallest unit; leave it out for the policy''s next step.');
+    IF p_tip <= p_current THEN
+        PERFORM bad_argument('bump', 'tip', format('is %s; it must be above the current one (%s)', p_tip, p_current),
+            'A pool only takes another extrinsic at the nonce for a higher tip. Leave it out for the policy''s next step.');
+    ELSIF p_tip IS NULL AND p_current < v_cap THEN
+        RETURN least(v_tip, v_cap);
+    ELSIF v_tip > v_cap THEN
+        PERFORM bad_argument('bump', 'tip', format('%s %s, above %s (%s)', CASE WHEN p_tip IS NULL THEN 'would be' ELSE 'is' END, v_tip,
+            CASE WHEN v_policy_cap <= p_max_tip OR p_max_tip IS NULL THEN 'the account''s tip_cap'
+                ELSE 'the transaction''s max_tip' END, v_cap),
+            CASE WHEN v_policy_cap <= p_max_tip OR p_max_tip IS NULL THEN 'account_policy raises it, for all of the '
+                'account''s transactions.' ELSE 'It was given with enqueue and stays. Cancel it and enqueue it anew.' END);
+    END IF;
+    PERFORM check_amount('bump', 'tip', v_tip, 'A chain cannot hold more.');
+    RETURN v_tip;
+END
+$$;
+
+-- The highest tip that was asked for stays.
+CREATE OR REPLACE FUNCTION txrelay.bump_ask(p_id bigint, p_account int, p_tip numeric) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+    INSERT INTO bumps AS b (id, account, tip, asked_by) VALUES (p_id, p_account, p_tip, session_user)
+        ON CONFLICT (id) DO UPDATE SET tip = excluded.tip, asked_by = excluded.asked_by,
+            created_at = excluded.created_at WHERE b.tip < excluded.tip
+$$;
+
+CREATE OR REPLACE FUNCTION txrelay.bump_check(p_id bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+    IF (SELECT s.id FROM outbox_signed s WHERE s.id = p_id ORDER BY s.id LIMIT 1) IS NOT NULL OR (pending_of(p_id)).signed THEN
+        PERFORM bad_argument('bump', 'id', format('is %s, which was signed elsewhere: its tip is signed with it', p_id),
+            'Sign another extrinsic with the same nonce and a higher tip and send it to a node.');
+    END IF;
+END
+$$;
+
+-- A higher tip. queued: it waits in the outbox and will pay it from its first attempt on. requested: it has a nonce; its
+-- leader signs it anew at the nonce, unless its bytes get in first. finished: it had ended before. tip NULL: the next
+-- step of the account's policy, cut at the cap.
+CREATE OR REPLACE FUNCTION txrelay.bump(id bigint, tip numeric DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    v_row record;
+    v_tip numeric;
+BEGIN
+    PERFORM bump_check(bump.id);
+    FOR v_turn IN 1..2 LOOP -- as in cancel
+        -- An admission that is under way is waited for. One that comes later finds another version of the row than it
+        -- read, and still gives it the lower tip: the row in bumps outlives it.
+        SELECT o.account, o.tip, o.max_tip, a.policy INTO v_row FROM outbox o JOIN accounts a ON a.account = o.account
+            WHERE o.id = bump.id FOR UPDATE OF o;
+        IF FOUND THEN
+            v_tip := bumped_tip(bump.tip, least(coalesce(v_row.tip, (v_row.policy ->> 'tip_start')::numeric, 0),
+                v_row.max_tip, (v_row.policy ->> 'tip_cap')::numeric), v_row.max_tip, v_row.policy);
+            UPDATE outbox o SET tip = v_tip WHERE o.id = bump.id;
+            PERFORM bump_ask(bump.id, v_row.account, v_tip);
+            RETURN 'queued';
+        END IF;
+        SELECT p.account, t.tip, p.max_tip, a.policy INTO v_row FROM pending_of(bump.id) p
+            CROSS JOIN LATERAL (SELECT x.policy FROM accounts x WHERE x.account = p.account OFFSET 0) a
+            CROSS JOIN LATERAL (SELECT x.tip FROM attempts x WHERE x.account = p.account AND x.nonce = p.nonce
+                AND x.number = p.attempt OFFSET 0) t;
+        IF FOUND THEN
+            PERFORM bump_ask(bump.id, v_row.account, bumped_tip(bump.tip, v_row.tip, v_row.max_tip, v_row.policy));
+            PERFORM tell_outbox(v_row.account);
+            RETURN 'requested';
+        ELSIF EXISTS (SELECT FROM finished_transactions f WHERE f.id = bump.id) THEN
+            RETURN 'finished';
+        END IF;
+    END LOOP;
+    PERFORM bad_argument('bump', 'id', format('is %s; there is no such transaction', coalesce(bump.id::text, 'NULL')),
+        'Pass an id that enqueue returned; a record is kept for the retention time only.');
+END
+$$;

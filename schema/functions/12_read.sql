@@ -1,0 +1,117 @@
+-- txrelay: what a leader reads: its account, its pending transactions, what may be admitted. Each begins with the fence.
+
+-- The account's own facts for a load. This and leader_snapshot take the row's lock: a write of a session that is gone may
+-- still be on its way to its commit, and would come after the reading. What they read is read after the wait.
+CREATE OR REPLACE FUNCTION txrelay.leader_account(p_account int, p_epoch bigint)
+RETURNS TABLE (next_nonce bigint, used_nonce bigint, used_block bigint, seen_block bigint, reconcile_from bigint, paused boolean, hold text, reborn boolean,
+    transaction_version bigint, tip_start numeric, tip_step numeric, tip_cap numeric, tip_step_percent int,
+    tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean, low_balance numeric)
+LANGUAGE plpgsql SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, txrelay, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+BEGIN
+    RETURN QUERY SELECT a.next_nonce, a.used_nonce, a.used_block,
+        greatest(c.seen_block, a.used_block), a.reconcile_from, f.* FROM account_facts(a) f, claim_times(a) c;
+END
+$$;
+
+-- Pending rows above p_after_nonce (-1: all) in nonce order, with the bytes of the current attempt and the hashes of
+-- the other attempts at the same nonce, which may still be the ones that get in: first those with a call of their own
+-- (so many: earlier_own), then the fillers that were to stop one. earlier_death: where the last of their eras ends, -1: one
+-- is immortal. Those of a row that was signed elsewhere are its own alone: it may be at a nonce that another one used.
+CREATE OR REPLACE FUNCTION txrelay.leader_snapshot(p_account int, p_epoch bigint, p_after_nonce bigint, p_limit int)
+RETURNS TABLE (nonce bigint, id bigint, state text, hash bytea, attempt int, extrinsic bytea, call bytea,
+    block_hash bytea, block_number bigint, era_birth bigint, era_death bigint, spec_version bigint,
+    transaction_version bigint, tip numeric, block bigint, earlier bytea[], earlier_own int, earlier_death bigint,
+    unknown boolean,
+    priority int, deadline timestamptz, creator text, created_at timestamptz, admitted_at timestamptz, guard bigint,
+    max_tip numeric, deadline_block bigint, retries int, filler int, stop_outcome text, stop_reason text, signed boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM fence(p_account, p_epoch, 'update');
+    RETURN QUERY
+    SELECT p.nonce, p.id, p.state::text, p.hash, p.attempt, t.extrinsic, p.call, p.block_hash, p.block_number,
+           t.era_birth, t.era_death, t.spec_version, t.transaction_version, t.tip, t.block,
+           coalesce((p.earlier).hashes, '{}'), coalesce((p.earlier).own, 0), coalesce((p.earlier).death, 0),
+           p.unknown, p.priority, p.deadline, p.creator, p.created_at, p.admitted_at, p.guard,
+           p.max_tip, p.deadline_block, p.retries, t.filler, p.stop_outcome::text, p.stop_reason, p.signed
+    FROM (SELECT x.*, CASE WHEN x.attempt > 1 THEN -- few rows: what they cost is not for all to pay
+            (SELECT ROW(array_agg(t.hash ORDER BY t.filler IS NOT NULL, t.number), count(*) FILTER (WHERE t.filler IS NULL),
+                 CASE WHEN bool_or(t.era_death IS NULL) THEN -1 ELSE max(t.era_death) END)::earlier_attempts FROM attempts t
+             WHERE t.account = p_account AND t.nonce = x.nonce AND t.number < x.attempt
+                 AND (NOT x.signed OR t.id = x.id)) END AS earlier
+          FROM pending_transactions x WHERE x.account = p_account AND x.nonce > p_after_nonce
+          ORDER BY x.account, x.nonce LIMIT p_limit) p
+    CROSS JOIN LATERAL (SELECT * FROM attempts x WHERE x.account = p_account AND x.nonce = p.nonce
+        AND x.number = p.attempt OFFSET 0) t
+    ORDER BY p.nonce;
+END
+$$;
+
+-- Rows that may get a nonce now, in the order in which they should: priority, then id. None while the account is
+-- paused, none whose deadline has passed. At most 16 MiB of calls at a time, but always one row: less than p_limit does
+-- not mean that this was all.
+CREATE OR REPLACE FUNCTION txrelay.leader_outbox(p_account int, p_epoch bigint, p_limit int)
+RETURNS TABLE (id bigint, call bytea, priority int, deadline timestamptz, creator text, created_at timestamptz,
+    attempts int, guard bigint, tip numeric, max_tip numeric, deadline_block bigint, retries int)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'read');
+    v_now timestamptz := clock_timestamp();
+BEGIN
+    IF a.paused THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
+    WITH ripe AS MATERIALIZED (
+        (SELECT o.* FROM outbox o WHERE o.account = p_account AND o.not_before IS NULL
+            AND (o.deadline IS NULL OR o.deadline > v_now) ORDER BY o.account, o.priority DESC, o.id LIMIT p_limit)
+        UNION ALL
+        (SELECT o.* FROM outbox o WHERE o.account = p_account AND o.not_before <= v_now
+            AND (o.deadline IS NULL OR o.deadline > v_now) ORDER BY o.priority DESC, o.id LIMIT p_limit)
+    ), row_of AS (
+        SELECT r.*, sum(octet_length(r.call)) OVER (ORDER BY r.priority DESC, r.id) - octet_length(r.call) AS before
+        FROM ripe r
+    )
+    SELECT r.id, r.call, r.priority, r.deadline, r.creator, r.created_at, r.attempts, r.guard, r.tip, r.max_tip,
+        r.deadline_block, r.retries FROM row_of r
+        WHERE r.before < 16777216 ORDER BY r.priority DESC, r.id LIMIT p_limit;
+END
+$$;
+
+-- Rows to look at: new ones; those whose nonce is below the next one (p_next), or whose turn has come (a row of nonces
+-- without a gap from it on); those whose era is over, or that waited for a block (waited), at the finalized block p_block. None while the account is paused.
+CREATE OR REPLACE FUNCTION txrelay.leader_signed(p_account int, p_epoch bigint, p_limit int, p_next bigint, p_block bigint)
+RETURNS TABLE (id bigint, extrinsic bytea, creator text, created_at timestamptz, waited boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'read');
+BEGIN
+    IF a.paused THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
+    WITH due AS MATERIALIZED (
+        SELECT s.id, s.nonce - p_next < dense_rank() OVER (ORDER BY s.nonce) AS turn
+        FROM (SELECT x.id, x.nonce FROM outbox_signed x WHERE x.account = p_account AND x.nonce >= p_next
+                AND (x.wait_block IS NULL OR x.wait_block <= p_block) ORDER BY x.account, x.nonce, x.id LIMIT p_limit) s
+    ), row_of AS (
+        (SELECT s.id FROM outbox_signed s WHERE s.account = p_account AND s.nonce IS NULL
+            AND (s.wait_block IS NULL OR s.wait_block <= p_block) ORDER BY s.id LIMIT p_limit)
+        UNION
+        (SELECT s.id FROM outbox_signed s WHERE s.account = p_account AND s.nonce < p_next
+            AND (s.wait_block IS NULL OR s.wait_block <= p_block) ORDER BY s.account, s.nonce, s.id LIMIT p_limit)
+        UNION
+        SELECT d.id FROM due d WHERE d.turn
+        UNION
+        (SELECT s.id FROM outbox_signed s WHERE s.account = p_account AND coalesce(s.wait_block, s.era_death) <= p_block LIMIT p_limit)
+    )
+    SELECT s.id, s.extrinsic, s.creator, s.created_at, s.wait_block IS NOT NULL FROM row_of r
+        CROSS JOIN LATERAL (SELECT * FROM outbox_signed x WHERE x.id = r.id ORDER BY x.id LIMIT 1) s
+        ORDER BY s.nonce NULLS LAST, s.id LIMIT p_limit;
+END
+$$;

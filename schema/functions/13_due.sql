@@ -1,0 +1,180 @@
+-- txrelay: what the database's clock and the applications ask of a leader.
+
+-- Until then, in ms that are over when it has come. A part of its callers, as the next one is.
+CREATE OR REPLACE FUNCTION txrelay.left_ms(p_time timestamptz) RETURNS bigint
+LANGUAGE sql AS $$
+    SELECT CASE WHEN p_time IS NOT NULL THEN pg_catalog.int8(GREATEST(0, pg_catalog.ceil(EXTRACT(epoch FROM
+        p_time OPERATOR(pg_catalog.-) pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000))) END
+$$;
+
+-- Whether anybody cancelled or bumped; whether a row that had waited for its time may be admitted now; and when the next
+-- deadline (one that has passed, too) or not_before comes, of all and of what waits in the outbox.
+CREATE OR REPLACE FUNCTION txrelay.look_times(p_account int, p_now timestamptz)
+RETURNS TABLE (asked boolean, ripe boolean, next timestamptz, next_outbox timestamptz)
+LANGUAGE sql STABLE ROWS 1 AS $$
+    SELECT EXISTS (SELECT FROM txrelay.cancellations c WHERE c.account OPERATOR(pg_catalog.=) p_account)
+            OR EXISTS (SELECT FROM txrelay.bumps b WHERE b.account OPERATOR(pg_catalog.=) p_account),
+        EXISTS (SELECT FROM txrelay.outbox o WHERE o.account OPERATOR(pg_catalog.=) p_account
+            AND o.not_before OPERATOR(pg_catalog.<=) p_now
+            AND (o.deadline IS NULL OR o.deadline OPERATOR(pg_catalog.>) p_now)),
+        LEAST(t.next, (SELECT pg_catalog.min(p.deadline) FROM txrelay.pending_transactions p
+            WHERE p.account OPERATOR(pg_catalog.=) p_account AND p.deadline IS NOT NULL)), t.next
+    FROM (SELECT LEAST((SELECT pg_catalog.min(o.deadline) FROM txrelay.outbox o
+            WHERE o.account OPERATOR(pg_catalog.=) p_account AND o.deadline IS NOT NULL),
+        (SELECT pg_catalog.min(o.not_before) FROM txrelay.outbox o WHERE o.account OPERATOR(pg_catalog.=) p_account
+            AND o.not_before OPERATOR(pg_catalog.>) p_now)) AS next) t
+$$;
+
+-- What the database's clock and the applications say. Outbox rows whose deadline has passed end as expired here, as do
+-- cancelled ones that came back from a lost nonce. One row for each pending transaction that is to be stopped, with
+-- the outcome it ends with if none of its bytes gets in, and one (outcome NULL) for each that is to pay a higher tip,
+-- with the least that its next attempt is to pay; at least one row (nonce NULL), because every row also says whether a
+-- row that had waited for its time may be admitted now (ripe), in how many ms the next deadline or not_before comes
+-- (next_ms, NULL: none), the account's facts, and their mark. Writes only when there is something to end.
+CREATE OR REPLACE FUNCTION txrelay.leader_look(p_account int, p_epoch bigint)
+RETURNS TABLE (nonce bigint, id bigint, outcome text, error text, tip numeric, ripe boolean, next_ms bigint, mark bigint,
+    paused boolean, hold text, reborn boolean, transaction_version bigint, tip_start numeric, tip_step numeric,
+    tip_cap numeric, tip_step_percent int, tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean,
+    low_balance numeric)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'read');
+    v_now timestamptz := clock_timestamp();
+    v_ids bigint[];
+    v_outcomes tx_outcome[];
+    v_errors text[];
+    v_cap numeric := (a.policy ->> 'tip_cap')::numeric;
+    v_tips numeric[];
+    v_asked boolean;
+    v_ripe boolean;
+    v_next timestamptz;
+BEGIN
+    SELECT x.asked, x.ripe, x.next INTO v_asked, v_ripe, v_next FROM look_times(p_account, v_now) x;
+    IF NOT v_asked AND (v_next > v_now) IS NOT FALSE THEN -- nearly always
+        RETURN QUERY SELECT NULL::bigint, NULL::bigint, NULL, NULL, NULL::numeric, v_ripe AND NOT a.paused,
+            left_ms(v_next), account_mark(a), f.* FROM account_facts(a) f;
+        RETURN;
+    END IF;
+    SELECT array_agg(e.id), array_agg(e.outcome), array_agg(e.error) INTO v_ids, v_outcomes, v_errors FROM (
+        SELECT c.id, 'cancelled'::tx_outcome AS outcome, 'cancelled by ' || c.asked_by AS error
+        FROM cancellations c CROSS JOIN LATERAL (SELECT FROM outbox x WHERE x.id = c.id LIMIT 1) o
+        WHERE c.account = p_account
+        UNION ALL
+        (SELECT o.id, 'expired'::tx_outcome, format('the deadline %s passed before it was sent', o.deadline)
+        FROM outbox o WHERE o.account = p_account AND o.deadline <= v_now
+            AND NOT EXISTS (SELECT FROM cancellations c WHERE c.id = o.id)
+        ORDER BY o.account, o.deadline LIMIT 1000)) e;
+    IF v_ids IS NOT NULL THEN
+        PERFORM fence(p_account, p_epoch, 'update');
+        PERFORM outbox_end(p_account, v_ids, v_outcomes, v_errors, p_epoch);
+    END IF;
+    v_ids := ARRAY(SELECT c.id FROM cancellations c WHERE c.account = p_account AND (pending_of(c.id)).id IS NULL
+        AND (SELECT x.id FROM outbox x WHERE x.id = c.id LIMIT 1) IS NULL);
+    IF cardinality(v_ids) > 0 THEN
+        PERFORM fence(p_account, p_epoch, 'update');
+        DELETE FROM cancellations c WHERE c.id = ANY (v_ids);
+    END IF;
+    -- A bump is done with when it is paid, as far as the caps let it be, or when its transaction has ended. One that was
+    -- raised since it was read stays.
+    SELECT array_agg(b.id), array_agg(b.tip) INTO v_ids, v_tips FROM bumps b
+        CROSS JOIN LATERAL (SELECT p.max_tip, (SELECT t.tip FROM attempts t WHERE t.account = p.account
+            AND t.nonce = p.nonce AND t.number = p.attempt) AS tip FROM pending_of(b.id) p OFFSET 0) p
+        WHERE b.account = p_account AND CASE WHEN p.tip IS NOT NULL THEN p.tip >= least(b.tip, p.max_tip, v_cap)
+            ELSE (SELECT x.id FROM outbox x WHERE x.id = b.id LIMIT 1) IS NULL END;
+    IF v_ids IS NOT NULL THEN
+        PERFORM fence(p_account, p_epoch, 'update');
+        DELETE FROM bumps b USING unnest(v_ids, v_tips) d (id, tip) WHERE b.id = d.id AND b.tip = d.tip;
+    END IF;
+    SELECT x.ripe, least(x.next_outbox, (SELECT min(p.deadline) FROM pending_transactions p WHERE p.account = p_account
+        AND p.deadline > v_now)) INTO v_ripe, v_next FROM look_times(p_account, v_now) x;
+    RETURN QUERY
+    SELECT s.nonce, s.id, s.outcome, s.error, s.tip, v_ripe AND NOT a.paused, left_ms(v_next), account_mark(a), f.*
+    FROM account_facts(a) f LEFT JOIN (
+        SELECT p.nonce, p.id, 'cancelled' AS outcome, 'cancelled by ' || c.asked_by AS error, NULL::numeric AS tip
+        FROM cancellations c CROSS JOIN LATERAL pending_of(c.id) p WHERE c.account = p_account AND p.id IS NOT NULL
+        UNION ALL
+        SELECT p.nonce, p.id, 'expired', format('the deadline %s passed before it was included', p.deadline), NULL
+        FROM (SELECT x.* FROM pending_transactions x WHERE x.account = p_account AND x.deadline <= v_now
+              ORDER BY x.account, x.deadline OFFSET 0) p
+        WHERE p.id IS NOT NULL AND (SELECT c.id FROM cancellations c WHERE c.id = p.id LIMIT 1) IS NULL
+        UNION ALL
+        SELECT p.nonce, p.id, NULL, NULL, p.least
+        FROM bumps b CROSS JOIN LATERAL (SELECT p.nonce, p.id, least(b.tip, p.max_tip, v_cap) AS least,
+            (SELECT t.tip FROM attempts t WHERE t.account = p.account AND t.nonce = p.nonce AND t.number = p.attempt) AS tip
+            FROM pending_of(b.id) p OFFSET 0) p
+        WHERE b.account = p_account AND p.tip < p.least) s ON true
+    ORDER BY s.nonce, s.outcome;
+END
+$$;
+
+-- The accounts that have anything that leader_outbox or leader_look read, from the lowest number on, p_most of them: one
+-- probe of each index for each such account, however many accounts and rows there are. outbox_deadline holds none that the
+-- other two indexes of the outbox do not.
+CREATE OR REPLACE FUNCTION txrelay.accounts_with_work(p_most bigint) RETURNS int[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+    RETURN ARRAY(
+        WITH RECURSIVE found (account, n) AS (
+            SELECT -2147483648, 0::bigint
+            UNION ALL
+            SELECT least(
+                (SELECT min(o.account) FROM outbox o WHERE o.account > f.account AND o.not_before IS NULL),
+                (SELECT min(o.account) FROM outbox o WHERE o.account > f.account AND o.not_before IS NOT NULL),
+                (SELECT min(s.account) FROM outbox_signed s WHERE s.account > f.account),
+                (SELECT min(p.account) FROM pending_transactions p WHERE p.account > f.account AND p.deadline IS NOT NULL),
+                (SELECT min(c.account) FROM cancellations c WHERE c.account > f.account),
+                (SELECT min(b.account) FROM bumps b WHERE b.account > f.account)), f.n + 1
+            FROM found f WHERE f.account IS NOT NULL AND f.n < p_most
+        )
+        SELECT f.account FROM found f WHERE f.n > 0 AND f.account IS NOT NULL);
+END
+$$;
+
+-- Which of these accounts want something (element by element: the epoch that the caller leads them under, and the mark of
+-- the facts that it knows; NULL: none, so that other ones say nothing). One question a second for all that a relay leads, in
+-- place of a look and a poll for each of them. Writes nothing and decides nothing: it says what to ask for. lost: not led
+-- under this epoch any more, as every other function would say by TR001. look: leader_look has something to say: a
+-- cancellation, a bump, a deadline that has passed, other facts. ripe: leader_outbox has a row, or one that was signed
+-- elsewhere waits: for what, the chain knows. next_ms: the next deadline
+-- or not_before, where it comes within p_ahead_ms. An account with none of these is left out. In the order of the question.
+CREATE OR REPLACE FUNCTION txrelay.leader_due(p_accounts int[], p_epochs bigint[], p_marks bigint[], p_ahead_ms int)
+RETURNS TABLE (account int, lost boolean, look boolean, ripe boolean, next_ms bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_ahead timestamptz := v_now + p_ahead_ms * interval '1 ms';
+    v_timeline int := timeline();
+    v_most int := batch_size('leader_due', cardinality(p_accounts), cardinality(p_epochs), cardinality(p_marks)) / 2 + 10;
+    v_busy int[] := accounts_with_work(v_most);
+    v_all boolean := cardinality(v_busy) >= v_most; -- where so many have work each is probed, whoever has some
+BEGIN
+    RETURN QUERY
+    SELECT a.account, NOT a.led, a.led AND (a.changed OR coalesce(d.asked OR d.late, false)),
+        a.led AND NOT a.paused AND coalesce(d.ripe, false),
+        CASE WHEN a.led AND d.next <= v_ahead THEN ceil(extract(epoch FROM d.next - v_now) * 1000) END::bigint
+    FROM (SELECT b.account, b.n, coalesce(t.led, false) AS led, t.paused, coalesce(t.mark <> b.mark, false) AS changed,
+            v_all OR b.account IN (SELECT unnest(v_busy)) AS busy -- hashed once
+        FROM unnest(p_accounts, p_epochs, p_marks) WITH ORDINALITY b (account, epoch, mark, n)
+        LEFT JOIN LATERAL (SELECT x.epoch = b.epoch AND x.claimant IS NOT NULL AND x.timeline = v_timeline AS led,
+            x.paused, account_mark(x) AS mark FROM accounts x WHERE x.account = b.account OFFSET 0) t ON true
+        OFFSET 0) a
+    LEFT JOIN LATERAL (SELECT
+        EXISTS (SELECT FROM cancellations c WHERE c.account = a.account) OR EXISTS (SELECT FROM bumps m
+            WHERE m.account = a.account AND NOT EXISTS (SELECT FROM outbox o WHERE o.id = m.id)) AS asked,
+        least(q.deadline, p.deadline) <= v_now AS late,
+        EXISTS (SELECT FROM outbox o WHERE o.account = a.account AND o.not_before IS NULL
+            AND (o.deadline IS NULL OR o.deadline > v_now)) OR EXISTS (SELECT FROM outbox o WHERE o.account = a.account
+            AND o.not_before <= v_now AND (o.deadline IS NULL OR o.deadline > v_now))
+            OR EXISTS (SELECT FROM outbox_signed s WHERE s.account = a.account) AS ripe,
+        least(CASE WHEN q.deadline > v_now THEN q.deadline END, CASE WHEN p.deadline > v_now THEN p.deadline END,
+            (SELECT min(o.not_before) FROM outbox o WHERE o.account = a.account AND o.not_before > v_now)) AS next
+        FROM (SELECT min(o.deadline) AS deadline FROM outbox o WHERE o.account = a.account AND o.deadline IS NOT NULL) q,
+            (SELECT min(x.deadline) AS deadline FROM pending_transactions x WHERE x.account = a.account
+                AND x.deadline IS NOT NULL) p
+        WHERE a.busy OFFSET 0) d ON true
+    WHERE NOT a.led OR a.changed OR d.asked OR d.late OR (d.ripe AND NOT a.paused) OR d.next <= v_ahead
+    ORDER BY a.n;
+END
+$$;

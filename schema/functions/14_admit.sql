@@ -1,0 +1,243 @@
+-- txrelay: from the outbox to a nonce. Each function takes the epoch and begins with the fence.
+--
+-- Writes are set-based: parallel arrays, one element a row, thousands of rows a call. A batch is all or nothing: a row
+-- that is not there any more is TR002 (read again, build again), what would break an order is TR003 (a relay's bug).
+-- NULL or -1 in p_births and p_deaths: immortal.
+--
+-- A session keeps its plans for hours, and one that was made while a table was empty must still fit at a million rows
+-- (a plain join of array and table did not: 5,000 rows took 44 s). So the statement fixes the plan: the array is
+-- the outer side, LATERAL with OFFSET 0 or LIMIT looks each row up by its key, and the row is then written by its ctid.
+-- Nobody moves the row in between: the fence lets in one writer. Only bump may, in the outbox: then the row is not found
+-- and the batch is built again (TR002).
+
+-- Give nonces: outbox -> pending_transactions and attempts. The nonces go up by one from the account's next nonce (or
+-- from above its last pending one while that is not known): no gap and no reuse gets past the database. A row whose
+-- deadline has passed since it was read is as good as gone (TR002). So is every row once the chain has another
+-- transaction version than the one that was accepted: the calls may mean something else.
+CREATE OR REPLACE FUNCTION txrelay.leader_admit(p_account int, p_epoch bigint, p_ids bigint[], p_nonces bigint[],
+    p_hashes bytea[], p_extrinsics bytea[], p_tips numeric[], p_births bigint[], p_deaths bigint[],
+    p_spec_version bigint, p_transaction_version bigint, p_block bigint) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+    v_count int := batch_size('leader_admit', cardinality(p_ids), cardinality(p_nonces), cardinality(p_hashes),
+        cardinality(p_extrinsics), cardinality(p_tips), cardinality(p_births), cardinality(p_deaths));
+    v_fresh boolean;
+    v_next bigint;
+    v_found bigint;
+    v_bad record;
+BEGIN
+    IF v_count = 0 THEN
+        RETURN a.next_nonce;
+    END IF;
+    SELECT u.nonce, p_nonces[1] + u.n - 1 AS due INTO v_bad FROM unnest(p_nonces) WITH ORDINALITY u (nonce, n)
+        WHERE u.nonce IS DISTINCT FROM p_nonces[1] + u.n - 1 OR u.nonce < 0 LIMIT 1;
+    IF FOUND THEN
+        PERFORM order_error(format('leader_admit: nonce %s where %s is due: nonces must go up by one',
+            coalesce(v_bad.nonce::text, 'NULL'), coalesce(v_bad.due::text, 'a number')), 'Build the batch again.');
+    END IF;
+    v_next := coalesce(a.next_nonce, last_pending(p_account) + 1);
+    IF p_nonces[1] <> v_next THEN
+        PERFORM order_error(format('leader_admit: first nonce is %s, next nonce of account %s is %s', p_nonces[1],
+            a.alias, v_next), 'Read the account again; leader_nonce moves its next nonce.');
+    END IF;
+    IF (SELECT count(DISTINCT u.id) FROM unnest(p_ids) u (id)) <> v_count THEN
+        PERFORM order_error('leader_admit: an id is given more than once or is NULL', 'One nonce per transaction.');
+    ELSIF a.paused THEN
+        PERFORM batch_changed('leader_admit', 'the outbox of a paused account', 0, v_count);
+    ELSIF a.transaction_version <> p_transaction_version THEN
+        PERFORM other_version('leader_admit', a, p_transaction_version);
+    ELSIF a.reconcile_from IS NOT NULL THEN
+        PERFORM order_error(format('leader_admit: account %s is not reconciled with the chain from block %s on', a.alias,
+            a.reconcile_from), 'Commits may be lost. leader_adopt what the chain and the pools hold, then admit.');
+    END IF;
+    -- Nonces that were never used have no attempts: one look at all of them.
+    v_fresh := NOT EXISTS (SELECT FROM attempts t WHERE t.account = p_account
+        AND t.nonce BETWEEN p_nonces[1] AND p_nonces[v_count]);
+    WITH moved AS (
+        DELETE FROM outbox o USING unnest(p_ids, p_nonces, p_hashes, p_extrinsics, p_tips, p_births, p_deaths)
+                b (id, nonce, hash, extrinsic, tip, birth, death)
+            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox x WHERE x.id = b.id AND x.account = p_account
+                AND (x.deadline IS NULL OR x.deadline > clock_timestamp()) OFFSET 0) x
+        WHERE o.ctid = x.at
+        RETURNING o.*, b.nonce, b.hash, b.extrinsic, b.tip AS pays, b.birth, b.death, CASE WHEN v_fresh THEN 1
+            ELSE (SELECT coalesce(max(t.number), 0) + 1 FROM attempts t WHERE t.account = p_account AND t.nonce = b.nonce)
+            END AS number
+    ), pending AS (
+        INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch,
+            key, creator, priority, deadline, guard, tip, max_tip, deadline_block, retries, created_at)
+        SELECT p_account, m.nonce, a.account_id, m.id, m.call, m.hash, m.number, m.attempts + 1, 'signed', p_epoch,
+            m.key, m.creator, m.priority, m.deadline, m.guard, m.tip, m.max_tip, m.deadline_block, m.retries, m.created_at
+        FROM moved m ORDER BY m.nonce
+    ), tried AS (
+        INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
+            transaction_version, block, epoch)
+        SELECT p_account, m.nonce, m.number, m.id, m.hash, m.extrinsic, coalesce(m.pays, 0), nullif(m.birth, -1),
+            nullif(m.death, -1), p_spec_version, p_transaction_version, p_block, p_epoch
+        FROM moved m ORDER BY m.nonce
+    ), counted AS (
+        UPDATE accounts t SET next_nonce = p_nonces[1] + v_count, seen_block = greatest(t.seen_block, p_block),
+            transaction_version = coalesce(t.transaction_version, p_transaction_version)
+            WHERE t.account = p_account
+    )
+    SELECT count(*) INTO v_found FROM moved;
+    IF v_found <> v_count THEN
+        PERFORM batch_changed('leader_admit', 'the outbox', v_found, v_count);
+    END IF;
+    RETURN p_nonces[1] + v_count;
+END
+$$;
+
+-- One row from here to pending_transactions and attempts.
+CREATE OR REPLACE FUNCTION txrelay.signed_pend(a txrelay.accounts, s txrelay.outbox_signed, p_nonce bigint, p_hash bytea,
+    p_call_length int, p_tip numeric, p_birth bigint, p_death bigint, p_spec_version bigint, p_transaction_version bigint,
+    p_block bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    v_number int := (SELECT coalesce(max(t.number), 0) + 1 FROM attempts t WHERE t.account = a.account AND t.nonce = p_nonce);
+BEGIN
+    INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch, key,
+        creator, signed, created_at)
+        VALUES (a.account, p_nonce, a.account_id, s.id, substr(s.extrinsic, octet_length(s.extrinsic) - p_call_length + 1),
+        p_hash, v_number, 1, 'signed', a.epoch, s.key, s.creator, true, s.created_at);
+    INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
+        transaction_version, block, epoch)
+        VALUES (a.account, p_nonce, v_number, s.id, p_hash, s.extrinsic, p_tip, nullif(p_birth, -1), nullif(p_death, -1),
+        p_spec_version, p_transaction_version, p_block, a.epoch);
+END
+$$;
+
+-- As leader_admit, for rows with a nonce of their own: from the next nonce on without a gap, or below it where nothing is
+-- pending. p_blocks: no block up to this one holds the row's bytes. p_next: the next nonce before it. Returns the account's next nonce.
+CREATE OR REPLACE FUNCTION txrelay.leader_admit_signed(p_account int, p_epoch bigint, p_ids bigint[], p_nonces bigint[],
+    p_hashes bytea[], p_call_lengths int[], p_tips numeric[], p_births bigint[], p_deaths bigint[], p_blocks bigint[],
+    p_spec_version bigint, p_transaction_version bigint, p_next bigint) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+    v_count int := batch_size('leader_admit_signed', cardinality(p_ids), cardinality(p_nonces), cardinality(p_hashes),
+        cardinality(p_call_lengths), cardinality(p_tips), cardinality(p_births), cardinality(p_deaths),
+        cardinality(p_blocks));
+    v_next bigint := coalesce(a.next_nonce, last_pending(p_account) + 1, p_next);
+    v_found int := 0;
+    b record;
+    s outbox_signed;
+BEGIN
+    PERFORM check_nonces('leader_admit_signed', p_nonces);
+    IF v_next IS DISTINCT FROM p_next THEN
+        PERFORM order_error(format('leader_admit_signed: the next nonce is given as %s, and in account %s it is %s',
+            coalesce(p_next::text, 'NULL'), a.alias, v_next), 'Read the account again; leader_nonce moves its next nonce.');
+    ELSIF a.paused THEN
+        PERFORM batch_changed('leader_admit_signed', 'the outbox of a paused account', 0, v_count);
+    ELSIF a.transaction_version <> p_transaction_version THEN
+        PERFORM other_version('leader_admit_signed', a, p_transaction_version);
+    ELSIF a.reconcile_from IS NOT NULL THEN
+        PERFORM order_error(format('leader_admit_signed: account %s is not reconciled with the chain from block %s on',
+            a.alias, a.reconcile_from), 'Commits may be lost. leader_adopt what the chain and the pools hold, then admit.');
+    END IF;
+    FOR b IN SELECT u.* FROM unnest(p_ids, p_nonces, p_hashes, p_call_lengths, p_tips, p_births, p_deaths, p_blocks)
+            u (id, nonce, hash, call_length, tip, birth, death, block) ORDER BY u.nonce LOOP
+        IF b.nonce > v_next THEN
+            PERFORM order_error(format('leader_admit_signed: nonce %s where %s is next in account %s', b.nonce, v_next,
+                a.alias), 'A row waits until its nonce''s turn has come.');
+        ELSIF EXISTS (SELECT FROM pending_transactions p WHERE p.account = p_account AND p.nonce = b.nonce) THEN
+            PERFORM batch_changed('leader_admit_signed', 'need of a nonce that is free', v_found, v_count);
+        END IF;
+        DELETE FROM outbox_signed x WHERE x.id = b.id AND (x.account = p_account) IS TRUE RETURNING x.* INTO s;
+        CONTINUE WHEN NOT FOUND;
+        PERFORM signed_pend(a, s, b.nonce, b.hash, b.call_length, b.tip, b.birth, b.death, p_spec_version,
+            p_transaction_version, b.block);
+        v_found := v_found + 1;
+        v_next := greatest(v_next, b.nonce + 1);
+    END LOOP;
+    IF v_found <> v_count THEN
+        PERFORM batch_changed('leader_admit_signed', 'the outbox', v_found, v_count);
+    END IF;
+    UPDATE accounts t SET next_nonce = v_next,
+        transaction_version = coalesce(t.transaction_version, p_transaction_version) WHERE t.account = p_account;
+    RETURN v_next;
+END
+$$;
+
+-- What was read of rows that wait; nonce NULL: it does not decode. p_wait_blocks: not to be looked at before this block is final; NULL: their nonce's
+-- turn or the end of their era is waited for. A row that was cancelled meanwhile is no error. Returns how many are there.
+CREATE OR REPLACE FUNCTION txrelay.leader_note(p_account int, p_epoch bigint, p_ids bigint[], p_nonces bigint[], p_hashes bytea[],
+    p_deaths bigint[], p_wait_blocks bigint[], p_texts text[]) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+    v_count int := batch_size('leader_note', cardinality(p_ids), cardinality(p_nonces), cardinality(p_hashes),
+        cardinality(p_deaths), cardinality(p_wait_blocks), cardinality(p_texts));
+    v_found bigint;
+BEGIN
+    UPDATE outbox_signed s SET nonce = nullif(b.nonce, -1), hash = b.hash, era_death = nullif(b.death, -1),
+        wait_block = nullif(b.wait_block, -1), waits = b.text, waits_since = coalesce(s.waits_since, clock_timestamp())
+    FROM unnest(p_ids, p_nonces, p_hashes, p_deaths, p_wait_blocks, p_texts) b (id, nonce, hash, death, wait_block, text)
+        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox_signed x WHERE x.id = b.id ORDER BY x.id LIMIT 1) x
+    WHERE s.ctid = x.at AND (s.account = p_account) IS TRUE; -- in a form that no index fits
+    GET DIAGNOSTICS v_found = ROW_COUNT;
+    RETURN v_found;
+END
+$$;
+
+-- Outbox rows that can never get a nonce: they end with a reason. Returns the number of rows.
+CREATE OR REPLACE FUNCTION txrelay.leader_reject(p_account int, p_epoch bigint, p_ids bigint[], p_outcomes text[], p_errors text[])
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+    v_count int := batch_size('leader_reject', cardinality(p_ids), cardinality(p_outcomes), cardinality(p_errors));
+    v_found bigint;
+BEGIN
+    IF 'ok' = ANY (p_outcomes) OR 'dispatch_error' = ANY (p_outcomes) THEN
+        PERFORM order_error('leader_reject: ok and dispatch_error are outcomes of the chain',
+            'A transaction without a nonce ends as expired, cancelled, failed or usurped.');
+    END IF;
+    v_found := outbox_end(p_account, p_ids, p_outcomes::tx_outcome[], p_errors, p_epoch);
+    IF v_found <> v_count THEN
+        PERFORM batch_changed('leader_reject', 'the outbox', v_found, v_count);
+    END IF;
+    RETURN v_found;
+END
+$$;
+
+-- The next nonce as found on the chain. Never at or below a pending one. Lower than before only when asked for (nonces
+-- given back), and never below one that is known as used for good: a node that lags would make it be used twice. With
+-- p_reborn a new life of a reaped account begins, as an operator ordered: the nonce is what it is, and no record from
+-- before says anything about it.
+CREATE OR REPLACE FUNCTION txrelay.leader_nonce(p_account int, p_epoch bigint, p_next bigint, p_lower boolean DEFAULT false,
+    p_reborn boolean DEFAULT false) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'update');
+    v_last bigint := last_pending(p_account);
+BEGIN
+    IF p_next IS NULL OR p_next < 0 OR (p_next <= v_last AND p_reborn IS NOT TRUE) THEN
+        PERFORM order_error(format('leader_nonce: next nonce %s for account %s, whose last pending nonce is %s',
+            coalesce(p_next::text, 'NULL'), a.alias, coalesce(v_last::text, 'none')),
+            'The next nonce is above every pending one.');
+    ELSIF p_reborn AND v_last IS NOT NULL THEN
+        PERFORM order_error(format('leader_nonce: account %s cannot begin a new life while nonce %s is pending', a.alias,
+            v_last), 'leader_requeue or leader_finish for what belongs to the former one.');
+    ELSIF p_reborn AND NOT a.reborn THEN
+        PERFORM order_error(format('leader_nonce: no operator has ordered a new life of account %s', a.alias),
+            'leader_pause with reaped; account_resume is the order.');
+    ELSIF p_reborn THEN
+        UPDATE accounts t SET next_nonce = p_next, used_nonce = NULL, used_block = NULL, reborn = false,
+            life_since = clock_timestamp() WHERE t.account = p_account;
+        PERFORM outbox_end(p_account, s.ids, array_fill('failed'::tx_outcome, ARRAY[cardinality(s.ids)]),
+            array_fill('the account was reaped: it may be of the former life'::text, ARRAY[cardinality(s.ids)]), p_epoch)
+            FROM (SELECT array_agg(o.id) AS ids FROM outbox_signed o WHERE o.account = p_account) s WHERE s.ids IS NOT NULL;
+        RETURN;
+    ELSIF p_next < a.next_nonce AND p_lower IS NOT TRUE THEN
+        PERFORM order_error(format('leader_nonce: next nonce %s for account %s is lower than %s', p_next, a.alias,
+            a.next_nonce), 'A node that lags? p_lower => true where nonces were given back.');
+    ELSIF p_next < a.used_nonce THEN
+        RAISE EXCEPTION USING ERRCODE = 'TR002',
+            MESSAGE = format('leader_nonce: nonce %s of account %s was used in a finalized block, by what is on record',
+                             a.used_nonce - 1, a.alias),
+            HINT = 'The node lags: wait for it. Or the account was reaped: that is for an operator to judge.';
+    END IF;
+    UPDATE accounts t SET next_nonce = p_next WHERE t.account = p_account AND t.next_nonce IS DISTINCT FROM p_next;
+END
+$$;

@@ -1,0 +1,24 @@
+-- txrelay: drops the functions and views of the schema that none of the files before this one defines: those of an earlier
+-- version, those whose arguments changed, and whatever somebody else created here. An object that depends on one of them and
+-- is not ours ends the application with an error that names it.
+
+DO $others$
+DECLARE
+    v_before text[] := pg_catalog.string_to_array(pg_catalog.current_setting('txrelay.before'), ' ');
+    v_drop text;
+BEGIN
+    SELECT 'DROP ROUTINE ' || pg_catalog.string_agg(p.oid::pg_catalog.regprocedure::text, ', ') INTO v_drop
+        FROM pg_catalog.pg_proc p WHERE p.pronamespace = 'txrelay'::pg_catalog.regnamespace
+        AND p.oid || ':' || p.xmin = ANY (v_before);
+    IF v_drop IS NOT NULL THEN
+        EXECUTE v_drop;
+    END IF;
+    SELECT 'DROP VIEW ' || pg_catalog.string_agg(c.oid::pg_catalog.regclass::text, ', ') INTO v_drop
+        FROM pg_catalog.pg_rewrite r JOIN pg_catalog.pg_class c ON c.oid = r.ev_class
+        WHERE c.relnamespace = 'txrelay'::pg_catalog.regnamespace AND c.relkind = 'v' AND r.rulename = '_RETURN'
+        AND r.ev_class || ':' || r.xmin = ANY (v_before);
+    IF v_drop IS NOT NULL THEN
+        EXECUTE v_drop;
+    END IF;
+END
+$others$;

@@ -1,0 +1,34 @@
+-- txrelay: the rights. Our three roles get exactly these, whatever they had before. Rights of other roles stay as they are.
+-- Nobody but the owner writes to a table.
+
+REVOKE ALL ON SCHEMA txrelay FROM PUBLIC, txrelay_follower, txrelay_app, txrelay_relay;
+REVOKE ALL ON ALL TABLES IN SCHEMA txrelay FROM PUBLIC, txrelay_follower, txrelay_app, txrelay_relay;
+REVOKE ALL ON ALL SEQUENCES IN SCHEMA txrelay FROM PUBLIC, txrelay_follower, txrelay_app, txrelay_relay;
+REVOKE ALL ON ALL ROUTINES IN SCHEMA txrelay FROM PUBLIC, txrelay_follower, txrelay_app, txrelay_relay;
+
+-- Everybody: which schema this is, where a transaction is, who leads. A follower may do this and no more.
+GRANT USAGE ON SCHEMA txrelay TO txrelay_follower, txrelay_app, txrelay_relay;
+GRANT SELECT ON txrelay.schema_version, txrelay.schema_functions, txrelay.transactions, txrelay.leader_state,
+    txrelay.blocked_accounts, txrelay.follow_accounts, txrelay.follow_pending, txrelay.follow_finished, txrelay.follow_kept
+    TO txrelay_follower, txrelay_app, txrelay_relay;
+GRANT EXECUTE ON FUNCTION txrelay.status, txrelay.history, txrelay.follow_position
+    TO txrelay_follower, txrelay_app, txrelay_relay;
+
+-- Applications.
+GRANT EXECUTE ON FUNCTION txrelay.enqueue, txrelay.enqueue_many, txrelay.enqueue_signed, txrelay.cancel, txrelay.bump
+    TO txrelay_app, txrelay_relay;
+
+-- Relays, and the operators who act through them.
+GRANT SELECT ON txrelay.accounts, txrelay.leases, txrelay.members, txrelay.outbox, txrelay.outbox_signed,
+    txrelay.pending_transactions, txrelay.attempts, txrelay.refusals, txrelay.cancellations, txrelay.bumps,
+    txrelay.finished_transactions TO txrelay_relay;
+GRANT EXECUTE ON FUNCTION txrelay.relay_register, txrelay.member_beat, txrelay.leader_claim, txrelay.leader_renew,
+    txrelay.leader_release, txrelay.leader_evict, txrelay.leader_scan TO txrelay_relay;
+GRANT EXECUTE ON FUNCTION txrelay.leader_account, txrelay.leader_snapshot, txrelay.leader_outbox, txrelay.leader_signed,
+    txrelay.leader_look, txrelay.leader_due, txrelay.queue_look TO txrelay_relay;
+GRANT EXECUTE ON FUNCTION txrelay.leader_admit, txrelay.leader_admit_signed, txrelay.leader_note, txrelay.leader_reject,
+    txrelay.leader_attempt, txrelay.leader_state, txrelay.leader_fill, txrelay.leader_finish, txrelay.leader_requeue,
+    txrelay.leader_nonce, txrelay.leader_adopt, txrelay.leader_pause TO txrelay_relay;
+GRANT EXECUTE ON FUNCTION txrelay.account_pause, txrelay.account_resume, txrelay.account_policy, txrelay.account_reconcile
+    TO txrelay_relay;
+GRANT EXECUTE ON FUNCTION txrelay.leader_cleanup, txrelay.ensure_partitions, txrelay.drop_partitions TO txrelay_relay;

@@ -1,0 +1,83 @@
+"""A database whose schema is not that of the program: run and check name the difference and the way out, migrate mends what it
+can, and nobody leads before."""
+import unittest
+
+from harness import proc
+from harness.relay import cli
+from harness.world import World
+
+BY_HAND = ('REVOKE EXECUTE ON FUNCTION txrelay.leader_claim FROM txrelay_relay',
+           'DROP FUNCTION txrelay.leader_renew',
+           "CREATE OR REPLACE FUNCTION txrelay.mid_submission(p_account int) RETURNS boolean LANGUAGE sql AS 'SELECT false'")
+
+
+class Schema(unittest.TestCase):
+    def refused(self, relay, *words):
+        """By run, which ends, and by check, in the same words."""
+        for command in ('run', 'check'):
+            done = cli(command, '--config', relay.config, check=False)
+            self.assertEqual(done.returncode, 1, command)
+            for word in words:
+                self.assertIn(word, done.stdout + done.stderr, command)
+
+    def test_changed_by_hand(self):
+        with World() as world:
+            relay = world.relay('one', start=False)
+            for change in BY_HAND:
+                world.pg.query(change)
+                self.refused(relay, 'changed by hand', 'run txrelay migrate')
+                self.assertIn('applied again', cli('migrate', '--config', relay.config).stdout)
+                self.assertIn('nothing to do', cli('migrate', '--config', relay.config).stdout)
+                cli('check', '--config', relay.config)
+            relay.start()
+            world.wait_leader(relay)
+            world.enqueue('as ever')
+            world.settle()
+
+    def test_functions_of_another_build(self):
+        with World() as world:
+            relay = world.relay('one', start=False)
+            ours = world.pg.value('SELECT checksum FROM txrelay.schema_functions')
+            world.pg.query("UPDATE txrelay.schema_functions SET checksum = md5('older')")
+            self.refused(relay, world.pg.value("SELECT left(md5('older'), 16)"), ours[:16],
+                         'run txrelay migrate')
+            cli('migrate', '--config', relay.config)
+            cli('check', '--config', relay.config)
+
+    def test_older(self):
+        with World() as world:
+            relay = world.relay('one', start=False)
+            last = world.pg.value('DELETE FROM txrelay.schema_version WHERE version = (SELECT max(version) FROM '
+                                  'txrelay.schema_version) RETURNING version')
+            self.refused(relay, f'version {last - 1}, this program needs {last}', 'run txrelay migrate')
+
+    def test_an_edited_migration(self):
+        with World() as world:
+            relay = world.relay('one', start=False)
+            ours = world.pg.value('SELECT checksum FROM txrelay.schema_version WHERE version = 1')
+            world.pg.query("UPDATE txrelay.schema_version SET checksum = 'edited' WHERE version = 1")
+            words = ('0001_init.sql', 'edited', ours[:16], 'another build')
+            self.refused(relay, *words)
+            done = cli('migrate', '--config', relay.config, check=False)
+            self.assertEqual(done.returncode, 1)
+            for word in words:
+                self.assertIn(word, done.stderr)
+
+    def test_changed_under_a_relay_that_runs(self):
+        """At its next connect it stops, says why, and goes on once migrate has been run."""
+        with World() as world:
+            relay = world.relay('one')
+            world.wait_leader(relay)
+            world.pg.query(BY_HAND[0])
+            world.pg.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() '
+                           'AND pid <> pg_backend_pid()')
+            proc.wait_for('the reason in its log', lambda: 'changed by hand' in relay.text())
+            self.assertFalse(relay.leads('alice'))
+            cli('migrate', '--config', relay.config)
+            world.wait_leader(relay)
+            world.enqueue('as ever')
+            world.settle()
+
+
+if __name__ == '__main__':
+    unittest.main()
