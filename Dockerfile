@@ -9,6 +9,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends libuv1 libpq5 l
       libxxhash0 libwebsockets17 libwebsockets-evlib-uv libjansson4 libcyaml1 ca-certificates && rm -rf /var/lib/apt/lists/* \
     && useradd --system --no-create-home txrelay
 COPY --from=build /src/build/release/main/txrelay /usr/local/bin/txrelay
+COPY --from=build /src/LICENSE /src/NOTICE /usr/share/doc/txrelay/
 USER txrelay
 ENTRYPOINT ["txrelay"]
 CMD ["run"]
