@@ -11,6 +11,21 @@ int sm_find(const struct sm *sm, unsigned from, unsigned to)
     return -1;
 }
 
+bool sm_take(const struct sm *sm, struct sm_trace *trace, unsigned from, unsigned to)
+{
+    int i = sm_find(sm, from, to);
+    if (i >= 0) {
+        trace->made |= UINT64_C(1) << i;
+        return true;
+    }
+    trace->illegal_ever++;
+    if (!trace->illegal++) {
+        trace->from = (uint8_t)from;
+        trace->to = (uint8_t)to;
+    }
+    return false;
+}
+
 const char *sm_name(const struct sm *sm, unsigned state)
 {
     PRE(state < sm->states || state == SM_OUTSIDE);

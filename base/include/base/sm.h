@@ -4,6 +4,7 @@
 #ifndef BASE_SM_H
 #define BASE_SM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,17 @@ struct sm {
     const struct sm_move *moves;
     size_t count;
 };
+
+/* What a machine has done by its table. */
+struct sm_trace {
+    uint64_t made;         /* a bit for each move that was made */
+    uint32_t illegal_ever; /* moves that the table does not have */
+    uint32_t illegal;      /* the same, since the owner set this to 0 */
+    uint8_t from, to;      /* the first of these */
+};
+
+/* Records a move. false: the table does not have it. */
+bool sm_take(const struct sm *sm, struct sm_trace *trace, unsigned from, unsigned to);
 
 /* The number of a move, which is its bit in a mask of moves; -1: the table does not have it. */
 int sm_find(const struct sm *sm, unsigned from, unsigned to);

@@ -32,7 +32,7 @@ struct manager *manager_new(const struct manager_config *config)
     m->probe_backoff = (struct backoff){.base_ms = 250, .cap_ms = 5000};
     m->stall = (struct backoff){.base_ms = STALL_BASE_MS, .cap_ms = STALL_CAP_MS};
     m->beat_at = m->probe_at = UINT64_MAX;
-    m->blocks = m->beat = 1;
+    m->line.blocks = m->beat = 1;
     manager__hold_reset(m);
     manager__forget(m);
     return m;
@@ -43,7 +43,7 @@ struct manager *manager_free(struct manager *m)
     if (!m)
         return NULL;
     manager__effects_reset(m);
-    manager__ring_free(m);
+    line_done(&m->line);
     manager__found_clear(m);
     for (int i = 0; i < WRITE_COUNT; i++)
         free(m->batch[i].nonces);
@@ -63,7 +63,7 @@ static void demoted(struct manager *m)
     m->probe = PROBE_NONE;
     m->load_out = m->chain_up = m->fenced = false;
     m->beat_at = m->probe_at = UINT64_MAX;
-    m->illegal = (struct illegal_move){0};
+    m->phases.illegal = m->line.moves.illegal = 0;
     manager__phase(m, MANAGER_IDLE);
 }
 
@@ -294,7 +294,7 @@ static void (*const pumps[])(struct manager *m) = {
 
 static void pump(struct manager *m)
 {
-    for (size_t i = 0; i < ARRAY_LEN(pumps) && !m->illegal.from; i++)
+    for (size_t i = 0; i < ARRAY_LEN(pumps) && !manager__illegal(m); i++)
         pumps[i](m);
 }
 
@@ -310,7 +310,7 @@ void manager_step(struct manager *m, uint64_t now, const struct manager_event *e
             m->effect_count = 0; /* the leadership is over: nothing more is said */
         else
             pump(m);
-        if (m->illegal.from && m->phase != MANAGER_IDLE && !m->fenced)
+        if (manager__illegal(m) && m->phase != MANAGER_IDLE && !m->fenced)
             manager__recover(m);
     }
     *ret_effects = m->effects;
@@ -341,14 +341,14 @@ enum manager_phase manager_phase(const struct manager *m)
 struct manager_view manager_look(const struct manager *m)
 {
     return (struct manager_view){
-        .next_nonce = m->next,
+        .next_nonce = m->line.next,
         .seen = m->seen,
-        .open = m->rows,
-        .unsent = m->sets[ROW_UNSENT].count,
-        .unsure = m->sets[ROW_UNSURE].count,
-        .in_block = m->sets[ROW_IN_BLOCK].count,
+        .open = m->line.rows,
+        .unsent = line_count(&m->line, ROW_UNSENT),
+        .unsure = line_count(&m->line, ROW_UNSURE),
+        .in_block = line_count(&m->line, ROW_IN_BLOCK),
         .window = m->window,
-        .gap_blocks = m->gap_since ? m->blocks - m->gap_since : 0,
+        .gap_blocks = m->gap_since ? m->line.blocks - m->gap_since : 0,
         .gap_longest = m->gap_longest,
         .hold = m->hold,
     };
@@ -356,10 +356,20 @@ struct manager_view manager_look(const struct manager *m)
 
 struct manager_moves manager_moved(const struct manager *m)
 {
-    return m->moved;
+    return (struct manager_moves){.phases = m->phases.made, .rows = m->line.moves.made};
+}
+
+void manager_rows_dump(struct buf *out)
+{
+    row_moves_dump(out);
+}
+
+void manager_rows_missing(uint64_t made, struct buf *out)
+{
+    row_moves_missing(made, out);
 }
 
 bool manager_knows(const struct manager *m, const uint8_t hash[32])
 {
-    return manager__by_hash(m, hash) != NULL;
+    return line_by_hash(&m->line, hash) != NULL;
 }

@@ -7,7 +7,7 @@
 
 uint32_t manager__room(const struct manager *m)
 {
-    size_t used = manager__not_in_block(m);
+    size_t used = line_not_in_block(&m->line);
     uint32_t left = used < m->window ? m->window - (uint32_t)used : 0;
     return left < m->config.batch_max ? left : m->config.batch_max;
 }
@@ -84,13 +84,13 @@ static void reject(struct manager *m, const struct manager_event *ev, size_t bad
 static void admit(struct manager *m, const struct manager_event *ev, size_t good, uint64_t below)
 {
     uint64_t max = manager__room(m);
-    if (max > below - m->next)
-        max = below - m->next;
+    if (max > below - m->line.next)
+        max = below - m->line.next;
     if (good > max)
         good = max; /* the window shrank since they were asked for: the rest stays in the outbox */
     if (!good)
         return;
-    m->admit_first = m->next;
+    m->admit_first = m->line.next;
     m->admit_runtimes = m->runtimes;
     m->admit_block = m->seen;
     if (!m->account.transaction_version)
@@ -115,7 +115,7 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
         row->tip = manager__tip_first(m, o);
         row->era_period = manager__era_period(m, deadline_of(o));
         row->deadline_block = o->deadline_block == UINT64_MAX ? 0 : o->deadline_block;
-        row->nonce = m->next + fx->count++;
+        row->nonce = m->line.next + fx->count++;
         row->id = o->id;
         row->call = call;
         row->call_len = o->call_len;
@@ -169,22 +169,22 @@ void manager__admitted(struct manager *m, const struct manager_event *ev)
         manager__signed_admitted(m, ev);
         return;
     }
-    PRE(ev->count == m->admit_count && m->admit_first == m->next);
-    manager__ring_cover(m, m->rows ? m->low : m->next, m->next + ev->count);
+    PRE(ev->count == m->admit_count && m->admit_first == m->line.next);
+    line_cover(&m->line, m->line.rows ? m->line.low : m->line.next, m->line.next + ev->count);
     manager__admit_over(m);
     m->admit_conflicts = 0;
     for (size_t i = 0; i < ev->count; i++) {
         const struct manager_written_row *w = &ev->written[i];
         PRE(w->nonce == m->admit_first + i);
-        struct row *row = manager__row_new(m, w->nonce, ROW_UNSENT);
+        struct row *row = line_add(&m->line, w->nonce, ROW_UNSENT);
         row->id = w->id;
         row->guard = w->guard;
         row->submitted_block = m->admit_block;
         row->sign_runtime = m->admit_runtimes;
         row->resign_after = m->beat + 1;
         keep_terms(row, &m->admitting[i], w->tip);
-        manager__row_bytes(m, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death,
-                           w->spec_version);
+        line_bytes(&m->line, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death,
+                   w->spec_version);
         if (m->runtimes != m->admit_runtimes && w->spec_version != m->spec_version)
             manager__resign(m, row, REASON_RUNTIME); /* it changed while they were signed */
     }

@@ -24,7 +24,7 @@ static struct row_end *end(struct manager *m, struct row *row, const char *outco
                            const struct manager_block *block)
 {
     if (row->state == ROW_SUBMITTED)
-        manager__went_out(row); /* the answer will not be heard any more */
+        row_went_out(row); /* the answer will not be heard any more */
     row->end = xcalloc(1, sizeof(*row->end));
     row->end->outcome = outcome;
     memcpy(row->end->hash, hash, 32);
@@ -34,11 +34,9 @@ static struct row_end *end(struct manager *m, struct row *row, const char *outco
         memcpy(row->end->block_hash, block->hash, 32);
     }
     manager__unwatch(m, row);
-    manager__set_put(m, SET_DIRTY, row, row->refused);
-    if (row->state == ROW_SIGNING)
-        manager__set_put(m, SET_LIVE, row, false); /* ends when its new attempt is stored */
-    else if (row->state != ROW_ENDING)
-        manager__move(m, row, ROW_ENDING);
+    line_refresh(&m->line, row);
+    if (row->state != ROW_ENDING && row->state != ROW_SIGNING) /* that ends when its new attempt is stored */
+        line_move(&m->line, row, ROW_ENDING);
     return row->end;
 }
 
@@ -94,7 +92,7 @@ bool manager__drop_hole(struct manager *m, struct row *row)
 {
     if (!manager__bare(row))
         return false;
-    manager__row_remove(m, row);
+    line_remove(&m->line, row);
     return true;
 }
 
@@ -177,7 +175,7 @@ void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *blo
 
 static void included(struct manager *m, const struct manager_included *x, const struct manager_block *block)
 {
-    struct row *row = manager__by_hash(m, x->hash);
+    struct row *row = line_by_hash(&m->line, x->hash);
     /* Used for good, also where the account's nonce at the block cannot be read. */
     uint64_t nonce = row ? row->nonce : x->nonce;
     if ((row || x->own_signer) && m->fin_nonce <= nonce) {
@@ -196,7 +194,7 @@ static void included(struct manager *m, const struct manager_included *x, const 
     }
     if (!x->own_signer)
         return;
-    row = manager__at(m, x->nonce);
+    row = line_at(&m->line, x->nonce);
     /* An account that is removed in the same block has its nonces again, and our bytes with them: only a
      * nonce that stays above this one says that it is gone. Where it could not be read, a later block tells.
      */
@@ -206,7 +204,7 @@ static void included(struct manager *m, const struct manager_included *x, const 
         return;
     if (row && !row->end)
         usurped(m, row, x, block);
-    else if (x->nonce >= m->next && m->phase == MANAGER_LEADING)
+    else if (x->nonce >= m->line.next && m->phase == MANAGER_LEADING)
         manager__chain_nonce(m, x->nonce + 1, "in a finalized block");
 }
 
@@ -216,7 +214,7 @@ void manager__consumed(struct manager *m, uint64_t account_nonce, const struct m
 {
     uint64_t from = UINT64_MAX;
     struct row *row;
-    for (uint64_t at = 0; (row = manager__first(m, SET_LIVE, at)) && row->nonce < account_nonce;) {
+    for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at)) && row->nonce < account_nonce;) {
         at = row->nonce + 1;
         if (row->state == ROW_SIGNING || row->found || manager__drop_hole(m, row))
             continue;
@@ -282,7 +280,7 @@ static void balance(struct manager *m, const struct manager_block *block)
 static void search(struct manager *m, const struct manager_block *block)
 {
     for (size_t i = 0; i < block->included_count; i++)
-        if (block->included[i].own_signer && !manager__by_hash(m, block->included[i].hash))
+        if (block->included[i].own_signer && !line_by_hash(&m->line, block->included[i].hash))
             manager__find(m, &block->included[i], block);
 }
 
@@ -326,10 +324,10 @@ static bool is_lost(const struct manager *m, const struct row *row)
 /* A refusal is stored before the end of its row, or it would be missing in the history. */
 static struct row *ending(const struct manager *m, uint64_t from, bool requeue)
 {
-    struct row *row = manager__first(m, ROW_ENDING, from);
+    struct row *row = line_first(&m->line, ROW_ENDING, from);
     while (row && (row->refused || row->end->requeue != requeue ||
                    ((requeue || !row->end->has_block) && !is_lost(m, row))))
-        row = manager__first(m, ROW_ENDING, row->nonce + 1);
+        row = line_first(&m->line, ROW_ENDING, row->nonce + 1);
     return row;
 }
 
@@ -341,7 +339,8 @@ static void ends_pump(struct manager *m, bool requeue)
     struct row *row = ending(m, 0, requeue);
     if (!row)
         return;
-    size_t max = m->sets[ROW_ENDING].count < FINISH_BATCH_MAX ? m->sets[ROW_ENDING].count : FINISH_BATCH_MAX;
+    size_t max = line_count(&m->line, ROW_ENDING) < FINISH_BATCH_MAX ? line_count(&m->line, ROW_ENDING)
+                                                                     : FINISH_BATCH_MAX;
     manager__write_start(m, write);
     struct manager_effect *fx =
         manager__fx_rows(m, requeue ? MANAGER_FX_STORE_REQUEUE : MANAGER_FX_STORE_FINISH, max);
@@ -361,13 +360,13 @@ static void ends_pump(struct manager *m, bool requeue)
         memcpy(x->block_hash, e->block_hash, 32);
         memcpy(x->error, e->error, sizeof(x->error));
         manager__batch_put(&m->batch[write], row->nonce);
-        manager__move(m, row, ROW_FINISHING);
+        line_move(&m->line, row, ROW_FINISHING);
     }
 }
 
 void manager__finish_pump(struct manager *m)
 {
-    if (m->phase < MANAGER_CHAIN_WAIT || !m->sets[ROW_ENDING].count)
+    if (m->phase < MANAGER_CHAIN_WAIT || !line_count(&m->line, ROW_ENDING))
         return;
     ends_pump(m, false);
     ends_pump(m, true);
@@ -377,12 +376,12 @@ void manager__ends_stored(struct manager *m, enum manager_write write)
 {
     const struct batch *b = &m->batch[write];
     for (size_t i = 0; i < b->count; i++) {
-        struct row *row = manager__at(m, b->nonces[i]);
+        struct row *row = line_at(&m->line, b->nonces[i]);
         if (row->end->given_back) {
             m->probe_now = true;
             if (row->nonce < m->given_back)
                 m->given_back = row->nonce;
         }
-        manager__row_remove(m, row);
+        line_remove(&m->line, row);
     }
 }

@@ -69,7 +69,7 @@ void manager__paid(struct manager *m)
 
 void manager__hold_pump(struct manager *m)
 {
-    if (m->hold == MANAGER_HOLD_PAYMENT && m->phase == MANAGER_LEADING && !manager__not_in_block(m))
+    if (m->hold == MANAGER_HOLD_PAYMENT && m->phase == MANAGER_LEADING && !line_not_in_block(&m->line))
         hold_over(m); /* nothing is left that could find out */
     if (m->phase < MANAGER_CHAIN_WAIT || !m->hold_wanted || m->write_out[MANAGER_WRITE_PAUSE])
         return;
@@ -182,7 +182,7 @@ bool manager__dead(const struct manager *m, const struct row *row)
 static void bury(struct manager *m)
 {
     struct row *row;
-    for (uint64_t at = 0; (row = manager__first(m, SET_LIVE, at));) {
+    for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at));) {
         at = row->nonce + 1;
         if (row->state == ROW_SIGNING || row->state == ROW_SUBMITTED || manager__drop_hole(m, row))
             continue;
@@ -202,10 +202,10 @@ void manager__reborn_pump(struct manager *m)
     if (!m->reborn || m->phase != MANAGER_LEADING || !m->chain_up)
         return;
     bury(m);
-    if (m->rows || !m->life_known || m->seen < m->life_block || m->seen < m->finalized || m->reborn_wanted ||
-        m->write_out[MANAGER_WRITE_NONCE])
+    if (m->line.rows || !m->life_known || m->seen < m->life_block || m->seen < m->finalized ||
+        m->reborn_wanted || m->write_out[MANAGER_WRITE_NONCE])
         return;
-    manager__ring_cover(m, m->life_nonce, m->life_nonce);
+    line_cover(&m->line, m->life_nonce, m->life_nonce);
     m->nonce_wanted = m->nonce_lower = m->reborn_wanted = true;
 }
 
@@ -221,7 +221,7 @@ void manager__reborn(struct manager *m)
     m->used_nonce = 0;
     m->fin_nonce = m->life_nonce;
     m->rewind = false;
-    if (m->next != m->reborn_nonce)
+    if (m->line.next != m->reborn_nonce)
         m->nonce_wanted = true; /* it was used while it was stored, by somebody else */
     m->probe_now = true;
 }

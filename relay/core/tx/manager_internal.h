@@ -1,10 +1,7 @@
 /* The manager's own types. The files of the core:
  *   manager.c          step, deadlines, the order in which wishes become effects (pump)
  *   phase_table.c      the moves of the phases; what follows a move that no table has
- *   row_table.c        the moves of a row's states
  *   manager_effects.c  the list of effects and the memory that lives until the next step
- *   manager_ring.c     rows by nonce, sets of nonces, the table of hashes
- *   manager_row.c      a row's states and what a change of state means for sets and counters
  *   manager_load.c     snapshot, promotion, what the first probe means for next nonce and holes
  *   manager_admit.c    outbox to rows
  *   manager_signed.c   what was signed elsewhere: never signed again, nonces that are given
@@ -18,22 +15,22 @@
  *   manager_reconcile.c  what the chain knows and the database lost
  *   manager_refusal.c  how a node's refusal is read
  *   manager_check.c    invariants
- * Only base/ is included here: the build and test/lint/purity.sh refuse anything else. */
+ * The rows and their indexes are relay/core/line. Besides that only base/ is included here: the build and
+ * test/lint/purity.sh refuse anything else. */
 #ifndef RELAY_MANAGER_INTERNAL_H
 #define RELAY_MANAGER_INTERNAL_H
 
 #include "base/backoff.h"
 #include "base/check.h"
-#include "base/list.h"
 #include "base/plant.h"
 #include "base/sm.h"
+#include "relay/core/line/line.h"
 #include "relay/core/tx/manager.h"
 
 enum {
     ERA_PERIOD_MIN = 4, /* blocks; sp-runtime's bounds, and a usual one where eras are immortal */
     ERA_PERIOD_MAX = 64,
     TRAPS_MAX = 3,            /* times a runtime may trap on the same bytes before they are given up */
-    SPAN_MAX = 1 << 24,       /* nonces between the lowest row and the next one; more is no sane table */
     FINISH_BATCH_MAX = 1024,  /* ends of one store write */
     PROBE_TIMEOUT_MS = 30000, /* a question without an answer is asked again */
     STALL_BASE_MS = 10000,    /* without a best block for so long, repair takes a step all the same */
@@ -51,135 +48,6 @@ enum {
     LOOK_MS = 1000,                /* between two looks at the table's clock and cancellations */
     LOOK_RETRY_MS = 200,           /* after one that failed */
     LOOK_TIMEOUT_MS = 60000,       /* an answer that never comes must not end the looking */
-    STATUS_SIGNED = 255,           /* row.status: no status was heard of the current attempt */
-};
-
-/* What is known of a nonce in use. row_table.c has every move; the usual way is
- *
- *   UNSENT -> SUBMITTED -> POOLED -> IN_BLOCK -> ENDING -> FINISHING -> (gone)
- */
-enum row_state {
-    ROW_UNSENT,    /* committed, not on the wire; not before beat `hold` */
-    ROW_SUBMITTED, /* on the wire, no answer yet */
-    ROW_POOLED,    /* a pool has it */
-    ROW_UNSURE,    /* waits for a probe */
-    ROW_IN_BLOCK,  /* the best chain used its nonce; finalized blocks will tell by what */
-    ROW_RESIGN,    /* wants new bytes at its nonce */
-    ROW_FILL,      /* wants a filler at its nonce */
-    ROW_SIGNING,   /* RESIGN or FILL is in flight */
-    ROW_ENDING,    /* its end is known and not stored */
-    ROW_FINISHING, /* STORE_FINISH is in flight */
-    ROW_STATES,
-};
-
-/* One set of nonces for each state (same numbers), and these. */
-enum {
-    SET_HELD = ROW_STATES, /* later nonces are not sent while one of these is below them */
-    SET_LIVE,              /* no end is known */
-    SET_DIRTY,             /* the status is not stored */
-    SET_COUNT,
-};
-
-enum row_reason {
-    REASON_NONE,
-    REASON_BANNED,
-    REASON_ERA,
-    REASON_RUNTIME,
-    REASON_PROOF,
-    REASON_HOLE,
-    REASON_INVALID,
-    REASON_STOP,
-    REASON_FEE
-};
-
-/* How a nonce ended, kept until it is stored. */
-struct row_end {
-    const char *outcome; /* static */
-    char error[200];
-    uint8_t hash[32];
-    uint8_t block_hash[32];
-    uint64_t block_number;
-    uint64_t used_block; /* without a block of ours: as of this one the nonce is used; 0: it is not */
-    uint32_t index;
-    bool has_block, has_fee;
-    bool given_back; /* nothing of it can get in and nobody used the nonce: it is free again */
-    bool requeue;    /* the transaction goes back to the outbox */
-    u128 fee;
-};
-
-/* Why a row gets no new bytes, and how it ends when the old ones cannot be included any more. */
-struct row_stop {
-    const char *outcome; /* static */
-    char reason[200];
-};
-
-/* What a row was asked to pay and to keep to; most have none of it. */
-struct row_terms {
-    u128 tip;  /* of the current attempt */
-    u128 want; /* the next one pays at least this */
-    u128 max_tip;
-    uint64_t deadline_block; /* UINT64_MAX: none */
-    uint32_t retries;
-};
-
-struct row {
-    uint64_t nonce;
-    int64_t id; /* 0: filler or hole */
-    uint8_t hash[32];
-    uint8_t *bytes; /* owned; NULL: a hole */
-    uint32_t bytes_len;
-    uint32_t call_len;
-    int64_t era_death; /* -1: immortal */
-    int64_t own_death; /* the same of the transaction's own bytes alone; 0: none were sent */
-    int64_t out_death; /* from this finalized height on nothing that was sent can be included any more */
-    uint64_t submitted_block;
-    uint8_t *block_hash; /* owned 32 bytes, NULL: none */
-    uint8_t (*earlier)[32];
-    struct row_end *end;
-    char *note;              /* owned: the node's last refusal */
-    struct row_stop *stop;   /* owned; NULL: go on */
-    struct row_terms *terms; /* owned; NULL: none */
-    struct list news;        /* in manager.news while POOLED or IN_BLOCK, oldest news first */
-    uint32_t spec_version;
-    uint32_t guard;        /* of the runtime; 0: none */
-    uint32_t hold;         /* UNSENT: the beat from which it may be sent */
-    uint32_t tried;        /* beat of the last submission */
-    uint32_t resign_after; /* the beat from which it may be signed again */
-    uint32_t sign_runtime; /* runtime count when it was signed */
-    uint32_t seq;          /* probe count when this state began: an older probe says nothing about it */
-    uint32_t pool_seen;    /* probe count of the last pool answer that held it */
-    uint32_t news_block;   /* block count of the last news */
-    uint16_t earlier_count;
-    uint16_t earlier_own; /* so many earlier attempts, the first ones, were the transaction's own bytes */
-    uint8_t state;
-    uint8_t status; /* enum tx_status or STATUS_SIGNED */
-    uint8_t reason;
-    uint8_t resigns;     /* new signatures since a node last accepted one */
-    uint8_t futures;     /* refusals as 'future' since then */
-    bool watched : 1;    /* the door holds a watch, or an unanswered submission, for the current hash */
-    bool was_out : 1;    /* some bytes of this nonce may be in some pool */
-    bool was_pooled : 1; /* a pool had it once: it may still wait there unseen, behind a missing nonce */
-    bool banned : 1;
-    bool soft : 1; /* UNSURE only for lack of news: later nonces need not wait */
-    bool refollowed : 1;
-    bool found : 1;   /* bytes with its call are in a final block and not on record: they are being adopted */
-    bool alien : 1;   /* they were not: somebody else's */
-    bool racing : 1;  /* RESIGN, SIGNING: the new bytes are a filler that takes the transaction's place */
-    bool filler : 1;  /* the current attempt is one */
-    bool refused : 1; /* the note is not in the history yet */
-    bool unstored : 1; /* the status is not stored yet */
-    bool fixed : 1;    /* its own bytes were signed elsewhere */
-};
-
-struct nset {
-    uint64_t *level[3];
-    size_t words[3];
-    size_t count;
-};
-
-struct hash_entry {
-    uint32_t key;   /* of the hash; 0: free */
-    uint32_t nonce; /* its low bits: rows are never so many */
 };
 
 struct admitting {
@@ -187,11 +55,6 @@ struct admitting {
     u128 max_tip;
     uint64_t deadline_block;
     uint32_t retries;
-};
-
-struct era_entry {
-    uint64_t death;
-    uint64_t nonce;
 };
 
 struct batch {
@@ -212,12 +75,6 @@ enum {
     ALERT_BELOW = 2048,
     ALERTS_OF_SENDING = ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
 };
-/* A move that its table does not have: a bug, see manager__recover. */
-struct illegal_move {
-    const char *from, *to; /* names of states or phases */
-    int64_t nonce;         /* -1: of the manager */
-};
-
 enum { WRITE_COUNT = MANAGER_WRITE_LOAD + 1 };
 enum probe { PROBE_NONE, PROBE_POOL, PROBE_NONCE, PROBE_UNFINAL };
 
@@ -227,22 +84,9 @@ struct manager {
     uint64_t now;
     bool fenced; /* leadership is lost: silent until DEMOTED */
     struct rng rng;
-    struct manager_moves moved;
-    struct illegal_move illegal; /* the first one of this step; from NULL: none */
-    uint32_t illegal_moves;
+    struct sm_trace phases;
 
-    /* rows */
-    struct row **slots; /* by nonce & (cap - 1) */
-    size_t cap;
-    uint64_t low, next; /* rows live in [low, next) */
-    size_t rows;
-    size_t fixed_rows;
-    struct nset sets[SET_COUNT];
-    struct hash_entry *table;
-    size_t table_cap, table_count;
-    struct era_entry *eras; /* min-heap by death; entries of rows that have moved on are skipped */
-    size_t era_count, era_cap;
-    struct list news;
+    struct line line;
 
     /* the chain */
     bool chain_up;
@@ -260,7 +104,6 @@ struct manager {
     uint32_t runtimes; /* changes of the runtime */
     uint64_t
         runtime_block; /* the best block at the last one: a final block far above it is under this runtime */
-    uint32_t blocks;   /* best blocks heard of, from 1 */
     uint32_t beat;     /* best blocks, and steps of a stalled chain, from 1 */
     uint64_t beat_at;  /* deadline of a stalled chain's next step */
     struct backoff stall;
@@ -280,11 +123,10 @@ struct manager {
     struct backoff probe_backoff;
     uint64_t probe_nonce; /* UNFINAL: what was answered before */
     bool used_unfinal;    /* the last answer of that kind said that more was used */
-    uint32_t probe_seq;
-    uint64_t scout;     /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
-    bool scouted;       /* it is back: what the next probe does not see is lost */
-    uint64_t sign_beat; /* nothing could be signed: not asked again before this beat */
-    bool rewind;        /* the stored next nonce is above every row and the chain: admission waits */
+    uint64_t scout;       /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
+    bool scouted;         /* it is back: what the next probe does not see is lost */
+    uint64_t sign_beat;   /* nothing could be signed: not asked again before this beat */
+    bool rewind;          /* the stored next nonce is above every row and the chain: admission waits */
 
     /* admission */
     bool wanted;
@@ -352,12 +194,10 @@ struct manager {
 
 /* phase_table.c */
 void manager__phase(struct manager *m, enum manager_phase to);
-void manager__illegal(struct manager *m, const char *from, const char *to, int64_t nonce);
+bool manager__illegal(
+    const struct manager *m); /* since the last recovery a move was made that no table has */
 /* After a move that no table has: alerts, drops what this step decided, and loads everything again. */
 void manager__recover(struct manager *m);
-
-/* row_table.c: a row's change of state, as its table has it or not */
-void manager__row_moves(struct manager *m, uint64_t nonce, unsigned from, unsigned to);
 
 /* manager_effects.c */
 void manager__effects_reset(struct manager *m);
@@ -371,37 +211,7 @@ void manager__alert(struct manager *m, const char *fmt, ...) __attribute__((form
 void manager__alert_once(struct manager *m, unsigned kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* manager_ring.c */
-void manager__ring_clear(struct manager *m); /* frees every row */
-void manager__ring_free(struct manager *m);
-void manager__ring_cover(struct manager *m, uint64_t low, uint64_t next); /* room for [low, next) */
-struct row *manager__at(const struct manager *m, uint64_t nonce);         /* NULL: none */
-void manager__set_put(struct manager *m, unsigned set, const struct row *row, bool member);
-bool manager__set_has(const struct manager *m, unsigned set, const struct row *row);
-struct row *manager__first(const struct manager *m, unsigned set, uint64_t from); /* lowest nonce >= from */
-void manager__hash_add(struct manager *m, const uint8_t hash[32], uint64_t nonce);
-void manager__hash_remove(struct manager *m, const uint8_t hash[32], uint64_t nonce);
-struct row *manager__by_hash(const struct manager *m, const uint8_t hash[32]);
-void manager__batch_put(struct batch *b, uint64_t nonce);
-
-/* manager_row.c */
-struct row *manager__row_new(struct manager *m, uint64_t nonce, enum row_state state);
-void manager__row_remove(struct manager *m, struct row *row);
-void manager__row_free(struct row *row);
-void manager__row_bytes(struct manager *m, struct row *row, const uint8_t hash[32], const uint8_t *bytes,
-                        size_t len, size_t call_len, int64_t era_death, uint32_t spec_version);
-void manager__row_earlier(struct manager *m, struct row *row, const uint8_t hash[32]);
-bool manager__row_knows(const struct row *row, const uint8_t hash[32], bool *ret_current);
-void manager__move(struct manager *m, struct row *row, enum row_state state);
-void manager__news(struct manager *m, struct row *row);
-void manager__status(struct manager *m, struct row *row, enum tx_status status, const uint8_t *block_hash);
-void manager__went_out(struct row *row);
 void manager__unwatch(struct manager *m, struct row *row);
-size_t manager__not_in_block(const struct manager *m);
-const char *manager__status_name(uint8_t status);
-const char *manager__reason_text(uint8_t reason);
-bool manager__era_next(struct manager *m, uint64_t height,
-                       struct era_entry *ret_entry); /* pop one that is due */
 
 /* manager_load.c */
 void manager__promote(struct manager *m, int64_t epoch);
@@ -548,6 +358,7 @@ void manager__adopt_pump(struct manager *m);
 void manager__adopted(struct manager *m, size_t count);
 
 /* manager_write.c */
+void manager__batch_put(struct batch *b, uint64_t nonce);
 void manager__write_start(struct manager *m, enum manager_write write);
 bool manager__writing(const struct manager *m);
 void manager__write_failed(struct manager *m, const struct manager_event *ev);

@@ -9,9 +9,9 @@
 /* Everything that came from the table or from questions is forgotten; what the chain said stays. */
 void manager__forget(struct manager *m)
 {
-    manager__ring_clear(m);
+    line_clear(&m->line);
     manager__found_clear(m);
-    m->probe_seq++;
+    m->line.probe_seq++;
     m->probe_now = m->probe_at_beat = m->scouted = m->strange = m->used_unfinal = false;
     m->scout = UINT64_MAX;
     m->probe_discard = m->probe != PROBE_NONE;
@@ -49,11 +49,11 @@ void manager__promote(struct manager *m, int64_t epoch)
     m->window = m->config.window_max;
     m->admit_conflicts = 0;
     m->reconciled = false;
-    m->blocks = m->beat = 1;
+    m->line.blocks = m->beat = 1;
     manager__look_reset(m);
     manager__hold_reset(m);
     m->gap_longest = 0;
-    m->illegal = (struct illegal_move){0};
+    m->phases.illegal = m->line.moves.illegal = 0;
     m->load_at = m->now;
     manager__phase(m, MANAGER_LOAD_WAIT);
     backoff_reset(&m->load_backoff);
@@ -116,17 +116,17 @@ static void earlier_eras(struct row *row, const struct manager_snapshot_row *s)
 
 static void load_row(struct manager *m, const struct manager_snapshot_row *s)
 {
-    struct row *row = manager__row_new(m, s->nonce, ROW_UNSURE);
+    struct row *row = line_add(&m->line, s->nonce, ROW_UNSURE);
     row->id = s->id;
-    manager__row_bytes(m, row, s->hash, s->bytes, s->bytes_len, s->call_len, s->era_death, s->spec_version);
+    line_bytes(&m->line, row, s->hash, s->bytes, s->bytes_len, s->call_len, s->era_death, s->spec_version);
     for (size_t i = 0; i < s->earlier_count; i++) {
         row->filler = i >= s->earlier_own && s->stop_outcome;
         if (memcmp(s->earlier[i], s->hash, 32))
-            manager__row_earlier(m, row, s->earlier[i]);
+            line_earlier(&m->line, row, s->earlier[i]);
     }
     load_terms(row, s);
     /* SIGNED rows too: the last leader may have died between the socket and the table. */
-    manager__went_out(row);
+    row_went_out(row);
     earlier_eras(row, s);
     row->was_pooled = s->stage != MANAGER_ROW_SIGNED;
     if (s->stage == MANAGER_ROW_IN_BLOCK)
@@ -134,8 +134,8 @@ static void load_row(struct manager *m, const struct manager_snapshot_row *s)
     else if (s->stage == MANAGER_ROW_SENT)
         row->status = TX_BROADCAST;
     row->guard = s->guard;
-    row->fixed = s->fixed;
-    m->fixed_rows += s->fixed;
+    if (s->fixed)
+        line_fixed(&m->line, row);
     row->submitted_block = s->submitted_block;
     if (s->submitted_block < m->min_submitted)
         m->min_submitted = s->submitted_block;
@@ -148,14 +148,14 @@ static bool in_order(struct manager *m, const struct manager_event *ev)
     for (size_t i = 0; i < ev->count; i++) {
         uint64_t nonce = ev->snapshot[i].nonce;
         PRE((int64_t)nonce > m->load_after);
-        if (!m->rows)
-            m->low = m->next = nonce;
-        if (nonce - m->low >= SPAN_MAX) {
+        if (!m->line.rows)
+            line_cover(&m->line, nonce, nonce);
+        if (nonce - m->line.low >= SPAN_MAX) {
             manager__alert(m, "pending rows at nonces %llu and %llu are too far apart to be one account's",
-                           (unsigned long long)m->low, (unsigned long long)nonce);
+                           (unsigned long long)m->line.low, (unsigned long long)nonce);
             return false;
         }
-        manager__ring_cover(m, m->low, nonce + 1);
+        line_cover(&m->line, m->line.low, nonce + 1);
         load_row(m, &ev->snapshot[i]);
         m->load_after = (int64_t)nonce;
     }
@@ -188,7 +188,7 @@ void manager__snapshot(struct manager *m, const struct manager_event *ev)
  * finalized block is wanted for its account nonce. */
 void manager__follow_loaded(struct manager *m)
 {
-    uint64_t from = m->rows ? m->min_submitted + 1 : m->finalized;
+    uint64_t from = m->line.rows ? m->min_submitted + 1 : m->finalized;
     m->regular_from = from;
     if (m->reconciling)
         manager__reconcile_begin(m);
@@ -212,7 +212,7 @@ void manager__chain_ready(struct manager *m)
  * lost. Either way those nonces are gone. */
 void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where)
 {
-    if (nonce <= m->next + m->admit_ahead)
+    if (nonce <= m->line.next + m->admit_ahead)
         return;
     bool expected = m->rewind && nonce <= (uint64_t)m->db_next; /* the table knew of those */
     if (!expected)
@@ -220,18 +220,18 @@ void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where)
             m,
             "account nonce is %llu %s but ours is %llu: the key is used elsewhere or the database lost "
             "commits",
-            (unsigned long long)nonce, where, (unsigned long long)m->next);
-    if (m->admit_count || (m->rows && nonce - m->low > SPAN_MAX))
+            (unsigned long long)nonce, where, (unsigned long long)m->line.next);
+    if (m->admit_count || (m->line.rows && nonce - m->line.low > SPAN_MAX))
         return; /* rows in flight come first; what the chain used of them ends when they are here */
-    manager__ring_cover(m, m->rows ? m->low : nonce, nonce);
+    line_cover(&m->line, m->line.rows ? m->line.low : nonce, nonce);
     m->nonce_wanted = m->nonce_wanted || !expected;
 }
 
 static size_t count_holes(const struct manager *m, uint64_t from)
 {
     size_t count = 0;
-    for (uint64_t nonce = from; nonce < m->next; nonce++)
-        count += !manager__at(m, nonce);
+    for (uint64_t nonce = from; nonce < m->line.next; nonce++)
+        count += !line_at(&m->line, nonce);
     return count;
 }
 
@@ -256,21 +256,21 @@ bool manager__find_holes(struct manager *m, uint64_t best_nonce)
         m->probe_at_beat = true;
         return true;
     }
-    if (!m->rows || m->hold == MANAGER_HOLD_REAPED)
+    if (!m->line.rows || m->hold == MANAGER_HOLD_REAPED)
         return true; /* nothing waits behind them: see the rewind */
-    if (from < m->low) {
-        if (too_many(m, from, m->low - from))
+    if (from < m->line.low) {
+        if (too_many(m, from, m->line.low - from))
             return false;
-        manager__ring_cover(m, from, m->next);
-    } else if (m->rows == m->next - m->low) {
+        line_cover(&m->line, from, m->line.next);
+    } else if (m->line.rows == m->line.next - m->line.low) {
         return true;
     }
     if (too_many(m, from, count_holes(m, from)))
         return false;
-    for (uint64_t nonce = from; nonce < m->next; nonce++) {
-        if (manager__at(m, nonce))
+    for (uint64_t nonce = from; nonce < m->line.next; nonce++) {
+        if (line_at(&m->line, nonce))
             continue;
-        struct row *row = manager__row_new(m, nonce, ROW_FILL);
+        struct row *row = line_add(&m->line, nonce, ROW_FILL);
         row->reason = REASON_HOLE;
         row->submitted_block = m->seen;
     }
@@ -283,10 +283,10 @@ bool manager__find_holes(struct manager *m, uint64_t best_nonce)
 static void drop_bare_holes(struct manager *m)
 {
     struct row *row;
-    for (uint64_t at = 0; (row = manager__first(m, SET_LIVE, at)); at = row->nonce + 1)
+    for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at)); at = row->nonce + 1)
         if (!manager__bare(row))
             return;
-    while ((row = manager__first(m, SET_LIVE, 0)))
+    while ((row = line_first(&m->line, SET_LIVE, 0)))
         manager__drop_hole(m, row);
 }
 
@@ -303,12 +303,12 @@ void manager__rewind_check(struct manager *m, uint64_t best_nonce)
     if (!m->fin_known || m->fin_nonce != best_nonce)
         return;
     drop_bare_holes(m);
-    if (m->rows)
+    if (m->line.rows)
         return;
     manager__alert(m,
                    "the stored next nonce %lld is above the chain's %llu and nothing is pending: going back",
                    (long long)m->db_next, (unsigned long long)best_nonce);
-    manager__ring_cover(m, best_nonce, best_nonce);
+    line_cover(&m->line, best_nonce, best_nonce);
     m->rewind = false;
     m->nonce_wanted = m->nonce_lower = true;
 }
@@ -317,18 +317,18 @@ void manager__rewind_check(struct manager *m, uint64_t best_nonce)
  * behind it waits for the rewind. */
 static void set_next(struct manager *m, uint64_t best_nonce)
 {
-    if (m->db_next < 0 && !m->rows) {
-        manager__ring_cover(m, best_nonce, best_nonce); /* the account's first use */
+    if (m->db_next < 0 && !m->line.rows) {
+        line_cover(&m->line, best_nonce, best_nonce); /* the account's first use */
         return;
     }
-    uint64_t top = m->rows ? m->next : 0;
+    uint64_t top = m->line.rows ? m->line.next : 0;
     uint64_t db = m->db_next > 0 ? (uint64_t)m->db_next : 0;
     uint64_t floor = top > best_nonce ? top : best_nonce;
-    m->rewind = db > floor && (!m->rows || db - floor > m->config.window_max);
+    m->rewind = db > floor && (!m->line.rows || db - floor > m->config.window_max);
     uint64_t next = m->rewind ? floor : db > top ? db : top;
-    if (PLANTED(NONCE_REUSE) && m->rows)
-        next = best_nonce > m->low ? best_nonce : m->low;
-    manager__ring_cover(m, m->rows ? m->low : next, next);
+    if (PLANTED(NONCE_REUSE) && m->line.rows)
+        next = best_nonce > m->line.low ? best_nonce : m->line.low;
+    line_cover(&m->line, m->line.rows ? m->line.low : next, next);
 }
 
 /* The first probe is answered: from here on the account is led. */

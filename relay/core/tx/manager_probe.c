@@ -65,7 +65,7 @@ static void tell_behind(struct manager *m)
  * would be sent again. Between two blocks that is so at any time. */
 static bool final_seen(const struct manager *m)
 {
-    return (!m->rows && !m->reconciling) || m->seen >= m->finalized;
+    return (!m->line.rows && !m->reconciling) || m->seen >= m->finalized;
 }
 
 /* Is there a question to ask, and anybody to ask? (When, is another matter: probe_at.) */
@@ -84,7 +84,7 @@ void manager__probe_pump(struct manager *m)
     m->probe_now = false;
     m->probe_discard = false;
     m->probe = PROBE_POOL;
-    m->probe_seq++;
+    m->line.probe_seq++;
     m->probe_at = m->now + PROBE_TIMEOUT_MS;
     if (m->phase == MANAGER_CHAIN_WAIT)
         manager__phase(m, MANAGER_PROBE_POOL_WAIT);
@@ -112,12 +112,12 @@ void manager__pool_answer(struct manager *m, const struct manager_event *ev)
     if (!answered(m, PROBE_POOL, ev->failed))
         return;
     for (size_t i = 0; i < ev->count; i++) {
-        struct row *row = manager__by_hash(m, ev->hashes[i]);
+        struct row *row = line_by_hash(&m->line, ev->hashes[i]);
         if (row)
-            row->pool_seen = m->probe_seq;
+            row->pool_seen = m->line.probe_seq;
     }
     for (size_t i = 0; i < ev->pooled_count && m->reconciling; i++)
-        if (!manager__by_hash(m, ev->pooled[i].hash))
+        if (!line_by_hash(&m->line, ev->pooled[i].hash))
             manager__find(m, &ev->pooled[i], NULL);
     m->probe = PROBE_NONCE;
     m->probe_at = m->now + PROBE_TIMEOUT_MS;
@@ -148,7 +148,7 @@ static void probe_done(struct manager *m, uint64_t nonce)
  * two answers alone it is lost. */
 static bool seems_lost(const struct manager *m, const struct row *row, bool first)
 {
-    return row->pool_seen != m->probe_seq &&
+    return row->pool_seen != m->line.probe_seq &&
            (first || row->state == ROW_UNSURE || row->state == ROW_IN_BLOCK);
 }
 
@@ -158,8 +158,8 @@ static bool must_look(const struct manager *m, uint64_t nonce)
     bool first = m->phase != MANAGER_LEADING, longer = m->best > m->seen + UNFINAL_MAX;
     if (m->best <= m->seen || m->hold == MANAGER_HOLD_REAPED || PLANTED(REAP_UNSEEN))
         return false;
-    for (struct row *row = manager__first(m, SET_LIVE, nonce); row;
-         row = manager__first(m, SET_LIVE, row->nonce + 1))
+    for (struct row *row = line_first(&m->line, SET_LIVE, nonce); row;
+         row = line_first(&m->line, SET_LIVE, row->nonce + 1))
         if (seems_lost(m, row, first) && (first || !longer || row->state == ROW_IN_BLOCK))
             return true;
     return false;
@@ -197,7 +197,7 @@ static bool used_there(const struct manager *m, const struct manager_event *ev)
 {
     bool used = ev->nonce > m->probe_nonce;
     for (size_t i = 0; i < ev->count && !used; i++) {
-        const struct row *row = manager__by_hash(m, ev->hashes[i]);
+        const struct row *row = line_by_hash(&m->line, ev->hashes[i]);
         used = row && !row->end && row->nonce >= m->probe_nonce;
     }
     return used;

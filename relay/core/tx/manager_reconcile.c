@@ -88,7 +88,7 @@ static void keep(struct manager *m, const struct manager_included *x, int64_t ti
 
 bool manager__find(struct manager *m, const struct manager_included *x, const struct manager_block *block)
 {
-    struct row *row = manager__at(m, x->nonce);
+    struct row *row = line_at(&m->line, x->nonce);
     if (!x->bytes || (row && row->fixed) || m->hold == MANAGER_HOLD_REAPED || x->nonce < m->used_nonce)
         return false;
     if (row ? row->end || row->alien || !same_call(row, x) : !m->reconciling)
@@ -106,7 +106,7 @@ bool manager__find(struct manager *m, const struct manager_included *x, const st
 /* Every nonce below it was given by the table. */
 static uint64_t given(const struct manager *m)
 {
-    uint64_t next = m->rows ? m->next : 0;
+    uint64_t next = m->line.rows ? m->line.next : 0;
     return m->db_next > 0 && (uint64_t)m->db_next > next ? (uint64_t)m->db_next : next;
 }
 
@@ -149,7 +149,7 @@ static uint64_t before_all(const struct manager *m)
 {
     uint64_t from = m->reconciling ? m->reconcile_from : UINT64_MAX;
     for (size_t i = 0; i < m->found_count; i++) {
-        const struct row *row = manager__at(m, m->found[i].nonce);
+        const struct row *row = line_at(&m->line, m->found[i].nonce);
         if (row && row->submitted_block < from)
             from = row->submitted_block;
     }
@@ -189,7 +189,7 @@ void manager__adopted(struct manager *m, size_t count)
     }
     uint64_t from = UINT64_MAX;
     for (size_t i = 0; i < m->found_count; i++) {
-        struct row *row = manager__at(m, m->found[i].nonce);
+        struct row *row = line_at(&m->line, m->found[i].nonce);
         if (!row || !row->found)
             continue;
         row->found = false;

@@ -13,7 +13,7 @@
 void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft)
 {
     row->soft = soft;
-    manager__move(m, row, ROW_UNSURE);
+    line_move(&m->line, row, ROW_UNSURE);
     if (at_once)
         m->probe_now = true;
     else
@@ -39,11 +39,11 @@ void manager__pooled(struct manager *m, struct row *row, bool found)
         manager__resign(m, row, REASON_ERA);
         return;
     }
-    manager__move(m, row, ROW_POOLED);
+    line_move(&m->line, row, ROW_POOLED);
     if (manager__restless(m, row))
         return;
     if (found && row->status != TX_FUTURE && row->status != TX_BROADCAST)
-        manager__status(m, row, TX_READY, NULL);
+        line_status(&m->line, row, TX_READY, NULL);
 }
 
 /* New bytes at the same nonce are always safe: the chain takes one of them (I5). */
@@ -57,7 +57,7 @@ void manager__resign(struct manager *m, struct row *row, enum row_reason reason)
         return;
     }
     row->reason = (uint8_t)reason;
-    manager__move(m, row, ROW_RESIGN);
+    line_move(&m->line, row, ROW_RESIGN);
 }
 
 static enum row_reason stale_bytes(const struct manager *m, const struct row *row)
@@ -80,10 +80,10 @@ static bool behind_scout(const struct manager *m, const struct row *row)
 /* What the probe says about one row. */
 static void judge(struct manager *m, struct row *row, uint64_t best_nonce)
 {
-    bool pooled = row->pool_seen == m->probe_seq;
+    bool pooled = row->pool_seen == m->line.probe_seq;
     if (row->nonce < best_nonce) {
         if (row->state != ROW_IN_BLOCK)
-            manager__move(m, row, ROW_IN_BLOCK);
+            line_move(&m->line, row, ROW_IN_BLOCK);
         return;
     }
     if (pooled) {
@@ -102,7 +102,7 @@ static void judge(struct manager *m, struct row *row, uint64_t best_nonce)
         manager__unsure(m, row, false, false);
     } else {
         row->hold = 0;
-        manager__move(m, row, ROW_UNSENT);
+        line_move(&m->line, row, ROW_UNSENT);
     }
 }
 
@@ -112,7 +112,7 @@ static uint64_t lowest_outside(const struct manager *m)
     static const uint8_t states[] = {ROW_UNSENT, ROW_SUBMITTED, ROW_RESIGN, ROW_FILL, ROW_SIGNING};
     uint64_t lowest = UINT64_MAX;
     for (size_t i = 0; i < ARRAY_LEN(states); i++) {
-        const struct row *row = manager__first(m, states[i], 0);
+        const struct row *row = line_first(&m->line, states[i], 0);
         if (row && row->nonce < lowest)
             lowest = row->nonce;
     }
@@ -121,19 +121,19 @@ static uint64_t lowest_outside(const struct manager *m)
 
 void manager__judge_all(struct manager *m, uint64_t best_nonce)
 {
-    uint32_t seq = m->probe_seq;
+    uint32_t seq = m->line.probe_seq;
     struct row *row;
     m->scout = lowest_outside(m);
     /* One that waited to be sent again was in some pool all the time. */
-    for (uint64_t at = 0; (row = manager__first(m, ROW_UNSENT, at)) && row->nonce < best_nonce;
+    for (uint64_t at = 0; (row = line_first(&m->line, ROW_UNSENT, at)) && row->nonce < best_nonce;
          at = row->nonce + 1)
-        manager__move(m, row, ROW_IN_BLOCK);
-    for (uint64_t at = 0; (row = manager__first(m, ROW_UNSURE, at)); at = row->nonce + 1)
+        line_move(&m->line, row, ROW_IN_BLOCK);
+    for (uint64_t at = 0; (row = line_first(&m->line, ROW_UNSURE, at)); at = row->nonce + 1)
         if (row->seq < seq)
             judge(m, row, best_nonce);
     /* A row in a block whose nonce is free again was retracted, said or unsaid. It may have come back to the
      * pool after that was asked, so the next probe judges it. */
-    for (uint64_t at = best_nonce; (row = manager__first(m, ROW_IN_BLOCK, at)); at = row->nonce + 1)
+    for (uint64_t at = best_nonce; (row = line_first(&m->line, ROW_IN_BLOCK, at)); at = row->nonce + 1)
         if (row->seq < seq && !PLANTED(REORG_MISSED))
             manager__unsure(m, row, true, false);
     m->scouted = false;
@@ -146,14 +146,14 @@ void manager__judge_all(struct manager *m, uint64_t best_nonce)
 static void old_news(struct manager *m)
 {
     struct list *node;
-    while ((node = list_first(&m->news))) {
+    while ((node = list_first(&m->line.news))) {
         struct row *row = CONTAINER_OF(node, struct row, news);
-        if (m->blocks - row->news_block < m->config.reprobe_blocks)
+        if (m->line.blocks - row->news_block < m->config.reprobe_blocks)
             return;
         if (row->state == ROW_POOLED)
             manager__unsure(m, row, true, true);
         else
-            manager__news(m, row);
+            line_news(&m->line, row);
         m->probe_now = true;
     }
 }
@@ -169,8 +169,8 @@ static void window_grow(struct manager *m)
 static bool waits_for_beat(const struct manager *m)
 {
     return m->chain_up && m->phase == MANAGER_LEADING &&
-           (m->probe_at_beat || m->rewind || m->sets[ROW_UNSENT].count || m->sets[ROW_UNSURE].count ||
-            m->sets[ROW_RESIGN].count);
+           (m->probe_at_beat || m->rewind || line_count(&m->line, ROW_UNSENT) ||
+            line_count(&m->line, ROW_UNSURE) || line_count(&m->line, ROW_RESIGN));
 }
 
 void manager__beat(struct manager *m, bool block)
@@ -178,7 +178,7 @@ void manager__beat(struct manager *m, bool block)
     m->beat++;
     m->gate_shut = false; /* GATE_OPEN may have come before the refusal that it answers: ask the gate again */
     if (block) {
-        m->blocks++;
+        m->line.blocks++;
         backoff_reset(&m->stall);
         if (!m->full_this_block)
             window_grow(m);
@@ -186,7 +186,7 @@ void manager__beat(struct manager *m, bool block)
         old_news(m);
         manager__head_beat(m);
     }
-    if (m->probe_at_beat || m->rewind || m->sets[ROW_UNSURE].count)
+    if (m->probe_at_beat || m->rewind || line_count(&m->line, ROW_UNSURE))
         m->probe_now = true;
     m->probe_at_beat = false;
     m->beat_at = UINT64_MAX;
@@ -215,7 +215,7 @@ void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transac
     m->runtimes++;
     m->sign_beat = 0;
     struct row *row;
-    for (uint64_t at = 0; (row = manager__first(m, SET_LIVE, at)); at = row->nonce + 1) {
+    for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at)); at = row->nonce + 1) {
         if (row->spec_version == spec_version || (row->state != ROW_UNSENT && row->state != ROW_POOLED))
             continue;
         if (row->was_out)
@@ -230,8 +230,8 @@ void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transac
 void manager__eras(struct manager *m)
 {
     struct era_entry e;
-    while (manager__era_next(m, m->seen, &e)) {
-        struct row *row = manager__at(m, e.nonce);
+    while (line_era_next(&m->line, m->seen, &e)) {
+        struct row *row = line_at(&m->line, e.nonce);
         if (row && row->state == ROW_POOLED && row->era_death == (int64_t)e.death)
             manager__resign(m, row, REASON_ERA);
     }
@@ -240,13 +240,13 @@ void manager__eras(struct manager *m)
 void manager__chain_back(struct manager *m)
 {
     struct list *node, *next;
-    for (node = m->news.next; node != &m->news; node = next) {
+    for (node = m->line.news.next; node != &m->line.news; node = next) {
         next = node->next;
         struct row *row = CONTAINER_OF(node, struct row, news);
         if (row->state == ROW_POOLED)
             manager__unsure(m, row, true, false); /* another node, or one without its pool */
     }
-    m->strange = m->rows > 0;
+    m->strange = m->line.rows > 0;
     m->probe_now = true;
 }
 
@@ -283,7 +283,7 @@ static void signing(struct manager *m, struct row *row, struct batch *b)
     if (row->resigns < UINT8_MAX)
         row->resigns++;
     manager__batch_put(b, row->nonce);
-    manager__move(m, row, ROW_SIGNING);
+    line_move(&m->line, row, ROW_SIGNING);
 }
 
 static void resign_effect(struct manager *m, const struct row *row, struct manager_row_effect *x)
@@ -295,7 +295,7 @@ static void resign_effect(struct manager *m, const struct row *row, struct manag
         .filler = row->filler || row->racing,
         .tip =
             PLANTED(FILLER_CHEAP) && row->racing && row->terms ? row->terms->tip : manager__tip_next(m, row),
-        .reason = manager__reason_text(row->reason),
+        .reason = row_reason_text(row->reason),
         .block_number = -1,
     };
     memcpy(x->hash, row->hash, 32);
@@ -317,7 +317,7 @@ static void resign_effect(struct manager *m, const struct row *row, struct manag
 static void resign_pump(struct manager *m)
 {
     struct batch *b = &m->batch[MANAGER_WRITE_RESIGN];
-    struct row *row = manager__first(m, ROW_RESIGN, 0);
+    struct row *row = line_first(&m->line, ROW_RESIGN, 0);
     if (m->write_out[MANAGER_WRITE_RESIGN] || !row || !may_resign(m, row))
         return;
     manager__write_start(m, MANAGER_WRITE_RESIGN);
@@ -326,7 +326,7 @@ static void resign_pump(struct manager *m)
     while (row && fx->count < m->config.batch_max && may_resign(m, row)) {
         resign_effect(m, row, &fx->rows[fx->count++]);
         signing(m, row, b);
-        row = manager__first(m, ROW_RESIGN, row->nonce + 1);
+        row = line_first(&m->line, ROW_RESIGN, row->nonce + 1);
     }
 }
 
@@ -339,10 +339,10 @@ static bool own_bytes_live(const struct manager *m, const struct row *row)
 /* The lowest row from this nonce on whose filler need not wait for old bytes. */
 static struct row *fillable(const struct manager *m, uint64_t from)
 {
-    struct row *row = manager__first(m, ROW_FILL, from);
+    struct row *row = line_first(&m->line, ROW_FILL, from);
     while (row && (row->refused || (own_bytes_live(m, row) && !PLANTED(FILL_LIVE)) ||
                    (manager__hole(row) && !manager__hole_ours(m, row))))
-        row = manager__first(m, ROW_FILL, row->nonce + 1);
+        row = line_first(&m->line, ROW_FILL, row->nonce + 1);
     return row;
 }
 
@@ -358,7 +358,7 @@ static void fill_pump(struct manager *m)
     for (; row && fx->count < m->config.batch_max; row = fillable(m, row->nonce + 1)) {
         bool stopped = row->reason == REASON_STOP;
         bool told = row->reason == REASON_INVALID && row->note;
-        const char *reason = told ? row->note : manager__reason_text(row->reason);
+        const char *reason = told ? row->note : row_reason_text(row->reason);
         fx->rows[fx->count++] = (struct manager_row_effect){
             .nonce = row->nonce,
             .id = row->id,
@@ -373,7 +373,7 @@ static void fill_pump(struct manager *m)
 
 void manager__sign_pump(struct manager *m)
 {
-    bool wish = m->sets[ROW_FILL].count || m->sets[ROW_RESIGN].count;
+    bool wish = line_count(&m->line, ROW_FILL) || line_count(&m->line, ROW_RESIGN);
     if (m->phase != MANAGER_LEADING || !m->chain_up || m->strange || !wish || m->beat < m->sign_beat ||
         manager__stands_still(m) || manager__stillborn(m))
         return;

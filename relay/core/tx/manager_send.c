@@ -7,20 +7,20 @@
 
 static bool room_on_wire(const struct manager *m)
 {
-    size_t on_wire = m->sets[ROW_SUBMITTED].count;
+    size_t on_wire = line_count(&m->line, ROW_SUBMITTED);
     return on_wire < (m->pilot ? 1 : m->config.unanswered_max);
 }
 
 static size_t in_flight(const struct manager *m)
 {
-    return m->sets[ROW_SUBMITTED].count + m->sets[ROW_POOLED].count;
+    return line_count(&m->line, ROW_SUBMITTED) + line_count(&m->line, ROW_POOLED);
 }
 
 /* A pool that is full throws out the oldest with all that depend on it, so one too many costs the whole
  * sequence: the window bounds what is in the pool too. A nonce below a pooled one is a repair, and may go. */
 static bool window_open(const struct manager *m, const struct row *row)
 {
-    return in_flight(m) < m->window || manager__first(m, ROW_POOLED, row->nonce);
+    return in_flight(m) < m->window || line_first(&m->line, ROW_POOLED, row->nonce);
 }
 
 /* The pool has no room for what is there: half of it, once a block. */
@@ -39,7 +39,7 @@ static void submit(struct manager *m, struct row *row)
     row->tried = m->poor_beat = m->beat;
     m->poor_until = m->now + POOR_REST_MS;
     row->watched = true;
-    manager__move(m, row, PLANTED(ILLEGAL_STATE) ? ROW_FINISHING : ROW_SUBMITTED);
+    line_move(&m->line, row, PLANTED(ILLEGAL_STATE) ? ROW_FINISHING : ROW_SUBMITTED);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_SUBMIT);
     fx->nonce = row->nonce;
     fx->bytes = row->bytes;
@@ -54,10 +54,10 @@ void manager__send_pump(struct manager *m)
     if (m->phase != MANAGER_LEADING || !m->chain_up || m->strange || m->gate_shut || manager__stands_still(m))
         return;
     struct row *row;
-    while (room_on_wire(m) && (row = manager__first(m, ROW_UNSENT, 0))) {
+    while (room_on_wire(m) && (row = line_first(&m->line, ROW_UNSENT, 0))) {
         if (manager__stopped(m, row))
             continue;
-        const struct row *held = manager__first(m, SET_HELD, 0);
+        const struct row *held = line_first(&m->line, SET_HELD, 0);
         if (m->poor && (m->poor_beat == m->beat || m->now < m->poor_until) && !PLANTED(PAYMENT_HAMMERED))
             return; /* one try a block, whichever nonce is the lowest, and few where blocks are milliseconds
                        apart */
@@ -77,7 +77,7 @@ void manager__send_pump(struct manager *m)
 
 static void accepted(struct manager *m, struct row *row)
 {
-    manager__went_out(row);
+    row_went_out(row);
     row->resigns = 0;
     row->futures = 0;
     m->pilot = false;
@@ -90,7 +90,7 @@ static void again(struct manager *m, struct row *row, bool pilot)
 {
     row->hold = m->beat + 1;
     m->pilot = m->pilot || pilot;
-    manager__move(m, row, ROW_UNSENT);
+    line_move(&m->line, row, ROW_UNSENT);
 }
 
 static void pool_full(struct manager *m, struct row *row)
@@ -128,7 +128,7 @@ static void invalid(struct manager *m, struct row *row, const char *text)
         return;
     }
     row->reason = REASON_INVALID;
-    manager__move(m, row, ROW_FILL);
+    line_move(&m->line, row, ROW_FILL);
 }
 
 /* A runtime that traps on these bytes does so for ever; a node in trouble says it once. */
@@ -153,7 +153,7 @@ static void note(struct manager *m, struct row *row, const char *text)
         row->note = xmalloc(NOTE_SIZE);
     manager__plain(row->note, NOTE_SIZE, *text ? text : "refused without a reason");
     row->refused = true;
-    manager__set_put(m, SET_DIRTY, row, true);
+    line_refresh(&m->line, row);
 }
 
 static void bad_proof(struct manager *m, struct row *row)
@@ -183,11 +183,11 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
         note(m, row, text);
     switch (why) {
     case REFUSAL_STALE: /* by whom, finalized blocks will tell; the next beat's probe checks it */
-        manager__move(m, row, ROW_IN_BLOCK);
+        line_move(&m->line, row, ROW_IN_BLOCK);
         m->probe_at_beat = true;
         return;
     case REFUSAL_POOLED:
-        manager__went_out(row);
+        row_went_out(row);
         manager__pooled(m, row, true);
         return;
     case REFUSAL_BANNED:
@@ -230,14 +230,14 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
         trapped(m, row, text);
         return;
     case REFUSAL_TRANSPORT:
-        manager__went_out(row);
+        row_went_out(row);
         manager__unsure(m, row, true, false);
         return;
     case REFUSAL_GATE:
         m->gate_shut = true;
         row->tried = 0;
         row->hold = 0;
-        manager__move(m, row, ROW_UNSENT);
+        line_move(&m->line, row, ROW_UNSENT);
         return;
     case REFUSAL_BUSY:
         manager__alert_once(m, ALERT_BUSY, "the node does not take nonce %llu now: %s", nonce, text);
@@ -249,8 +249,8 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
 
 static struct row *known(const struct manager *m, const struct manager_event *ev, bool *ret_current)
 {
-    struct row *row = manager__at(m, ev->nonce);
-    return row && !row->end && manager__row_knows(row, ev->hash, ret_current) ? row : NULL;
+    struct row *row = line_at(&m->line, ev->nonce);
+    return row && !row->end && row_knows(row, ev->hash, ret_current) ? row : NULL;
 }
 
 void manager__reply(struct manager *m, const struct manager_event *ev)
@@ -265,6 +265,16 @@ void manager__reply(struct manager *m, const struct manager_event *ev)
         refused(m, row, manager_refusal(ev->code, ev->rpc_code, ev->text), ev->text ? ev->text : "");
 }
 
+void manager__unwatch(struct manager *m, struct row *row)
+{
+    if (!row->watched)
+        return;
+    row->watched = false;
+    struct manager_effect *fx = manager__fx(m, MANAGER_FX_UNWATCH);
+    fx->nonce = row->nonce;
+    memcpy(fx->hash, row->hash, 32);
+}
+
 /* ---- statuses ---- */
 
 static bool waits_for_answer(const struct row *row)
@@ -276,18 +286,18 @@ static void in_pool(struct manager *m, struct row *row, enum tx_status status)
 {
     if (row->state == ROW_IN_BLOCK)
         return; /* told late: a state does not go back without a retraction */
-    manager__status(m, row, status, NULL);
+    line_status(&m->line, row, status, NULL);
     if (row->state == ROW_UNSURE)
         manager__pooled(m, row, false);
     else
-        manager__news(m, row);
+        line_news(&m->line, row);
 }
 
 static void in_block(struct manager *m, struct row *row, const uint8_t *block_hash)
 {
-    manager__status(m, row, TX_IN_BLOCK, block_hash);
+    line_status(&m->line, row, TX_IN_BLOCK, block_hash);
     if (!waits_for_answer(row))
-        manager__move(m, row, ROW_IN_BLOCK);
+        line_move(&m->line, row, ROW_IN_BLOCK);
 }
 
 static void retracted(struct manager *m, struct row *row, const uint8_t *block_hash)
@@ -296,7 +306,7 @@ static void retracted(struct manager *m, struct row *row, const uint8_t *block_h
         return;
     if (block_hash && row->block_hash && memcmp(block_hash, row->block_hash, 32))
         return; /* it is in another block by now */
-    manager__status(m, row, TX_RETRACTED, block_hash);
+    line_status(&m->line, row, TX_RETRACTED, block_hash);
     manager__unsure(m, row, false, true);
 }
 
@@ -321,7 +331,7 @@ static void watch_over(struct manager *m, struct row *row, enum tx_status status
     bool timeout = status == TX_FINALITY_TIMEOUT;
     if (status == TX_DROPPED)
         window_shrink(m);
-    manager__status(m, row, status, timeout ? block_hash : NULL);
+    line_status(&m->line, row, status, timeout ? block_hash : NULL);
     if (!waits_for_answer(row))
         manager__unsure(m, row, true, timeout);
 }
@@ -330,9 +340,9 @@ static void watch_over(struct manager *m, struct row *row, enum tx_status status
 static void earlier_heard(struct manager *m, struct row *row, enum tx_status status)
 {
     if ((status == TX_IN_BLOCK || status == TX_FINALIZED) && !waits_for_answer(row))
-        manager__move(m, row, ROW_IN_BLOCK);
+        line_move(&m->line, row, ROW_IN_BLOCK);
     else if (status <= TX_BROADCAST)
-        manager__news(m, row);
+        line_news(&m->line, row);
 }
 
 void manager__heard(struct manager *m, const struct manager_event *ev)

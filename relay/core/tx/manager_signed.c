@@ -25,12 +25,12 @@ bool manager__hole(const struct row *row)
 
 bool manager__hole_ours(const struct manager *m, const struct row *hole)
 {
-    for (uint64_t nonce = hole->nonce + 1; m->fixed_rows && nonce < m->next; nonce++) {
-        const struct row *row = manager__at(m, nonce);
+    for (uint64_t nonce = hole->nonce + 1; m->line.fixed_rows && nonce < m->line.next; nonce++) {
+        const struct row *row = line_at(&m->line, nonce);
         if (row && row->bytes && !row->fixed)
             return true;
     }
-    return !m->fixed_rows;
+    return !m->line.fixed_rows;
 }
 
 /* ---- from the outbox ---- */
@@ -64,9 +64,9 @@ static enum fate judge_used(const struct manager *m, struct judged *j)
 {
     const struct manager_signed *x = j->o->fixed;
     uint64_t from = m->seen > SEARCH_BLOCKS ? m->seen - SEARCH_BLOCKS : 0;
-    if (m->next - x->nonce > SEARCH_NONCES || PLANTED(SIGNED_UNSEEN)) {
+    if (m->line.next - x->nonce > SEARCH_NONCES || PLANTED(SIGNED_UNSEEN)) {
         snprintf(j->text, sizeof(j->text), "nonce %llu was used long ago: the account's next one is %llu",
-                 (unsigned long long)x->nonce, (unsigned long long)m->next);
+                 (unsigned long long)x->nonce, (unsigned long long)m->line.next);
         return ends(j, "usurped");
     }
     if (x->era_birth >= 0 && m->seen - (uint64_t)x->era_birth < SEARCH_NONCES)
@@ -78,7 +78,7 @@ static enum fate judge_used(const struct manager *m, struct judged *j)
 static enum fate judge_below(const struct manager *m, struct judged *j)
 {
     const struct manager_signed *x = j->o->fixed;
-    const struct row *row = manager__at(m, x->nonce);
+    const struct row *row = line_at(&m->line, x->nonce);
     unsigned long long nonce = x->nonce;
     if (row && manager__hole(row)) {
         j->from_block = m->seen;
@@ -100,7 +100,7 @@ static enum fate judge_below(const struct manager *m, struct judged *j)
 static enum fate judge_bad(const struct manager *m, struct judged *j)
 {
     const struct manager_signed *x = j->o->fixed;
-    if (x->nonce < m->next && !manager__at(m, x->nonce))
+    if (x->nonce < m->line.next && !line_at(&m->line, x->nonce))
         return judge_below(m, j);
     snprintf(j->text, sizeof(j->text), "%s", j->o->bad);
     return x->waited || m->best <= m->finalized ? ends(j, "failed") : waits(m, j, m->best);
@@ -134,7 +134,7 @@ static enum fate judge(const struct manager *m, struct judged *j, uint64_t next)
                  nonce, (unsigned long long)next);
         return waits(m, j, 0);
     }
-    if (x->nonce < m->next)
+    if (x->nonce < m->line.next)
         return judge_below(m, j);
     j->from_block = m->seen;
     return FATE_ADMIT;
@@ -151,7 +151,7 @@ static int by_nonce(const void *a, const void *b)
 /* One of two with the same nonce is looked at again when the other one has it. */
 static void judge_rows(const struct manager *m, struct judged *rows, size_t count)
 {
-    uint64_t next = m->next, last = 0;
+    uint64_t next = m->line.next, last = 0;
     bool any = false;
     uint32_t room = manager__room(m);
     for (size_t i = 0; i < count; i++) {
@@ -203,7 +203,7 @@ static void put(struct manager *m, const struct judged *j, struct manager_row_ef
 
 static void admit(struct manager *m, const struct judged *rows, size_t count, size_t good)
 {
-    m->admit_first = m->next;
+    m->admit_first = m->line.next;
     m->admit_runtimes = m->runtimes;
     m->admit_fixed = true;
     if (!m->account.transaction_version)
@@ -212,17 +212,17 @@ static void admit(struct manager *m, const struct judged *rows, size_t count, si
     manager__write_start(m, MANAGER_WRITE_ADMIT);
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_ADMIT, good);
     fx->fixed = true;
-    fx->nonce = m->next;
+    fx->nonce = m->line.next;
     fx->number = m->seen;
     for (size_t i = 0; i < count; i++) {
         if (rows[i].fate != FATE_ADMIT)
             continue;
         uint64_t nonce = rows[i].o->fixed->nonce;
-        struct row *hole = manager__at(m, nonce);
+        struct row *hole = line_at(&m->line, nonce);
         if (hole)
-            manager__row_remove(m, hole);
+            line_remove(&m->line, hole);
         m->admitting[fx->count] = (struct admitting){.nonce = nonce, .from_block = rows[i].from_block};
-        m->admit_ahead += nonce >= m->next;
+        m->admit_ahead += nonce >= m->line.next;
         put(m, &rows[i], &fx->rows[fx->count++]);
     }
     m->admit_count = (uint32_t)fx->count;
@@ -258,7 +258,7 @@ uint64_t manager__signed(struct manager *m, const struct manager_event *ev,
                          struct manager_row_effect **ret_rejects, size_t *ret_count)
 {
     struct judged *rows = manager__keep(m, xcalloc(ev->count + 1, sizeof(*rows)));
-    uint64_t below = ev->has_reserved && ev->reserved >= m->next ? ev->reserved : UINT64_MAX;
+    uint64_t below = ev->has_reserved && ev->reserved >= m->line.next ? ev->reserved : UINT64_MAX;
     size_t count = 0;
     for (size_t i = 0; i < ev->count; i++)
         if (ev->outbox[i].fixed)
@@ -275,31 +275,30 @@ uint64_t manager__signed(struct manager *m, const struct manager_event *ev,
         note(m, rows, count, waiting);
     if (good)
         admit(m, rows, count, good);
-    return good ? m->next : below;
+    return good ? m->line.next : below;
 }
 
 /* ---- admitted ---- */
 
 static void pend(struct manager *m, const struct manager_written_row *w, const struct admitting *a)
 {
-    struct row *hole = manager__at(m, w->nonce);
+    struct row *hole = line_at(&m->line, w->nonce);
     if (hole)
-        manager__row_remove(m, hole); /* a probe found it meanwhile */
-    uint64_t low = m->rows && m->low < w->nonce ? m->low : w->nonce;
-    manager__ring_cover(m, low, m->next > w->nonce ? m->next : w->nonce + 1);
-    struct row *row = manager__row_new(m, w->nonce, ROW_UNSENT);
+        line_remove(&m->line, hole); /* a probe found it meanwhile */
+    uint64_t low = m->line.rows && m->line.low < w->nonce ? m->line.low : w->nonce;
+    line_cover(&m->line, low, m->line.next > w->nonce ? m->line.next : w->nonce + 1);
+    struct row *row = line_add(&m->line, w->nonce, ROW_UNSENT);
     row->id = w->id;
-    row->fixed = true;
-    m->fixed_rows++;
+    line_fixed(&m->line, row);
     row->submitted_block = a->from_block;
     row->sign_runtime = m->admit_runtimes;
     manager__tip_paid(row, w->tip);
-    manager__row_bytes(m, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death, w->spec_version);
-    manager__went_out(row); /* whoever signed them has them too */
+    line_bytes(&m->line, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death, w->spec_version);
+    row_went_out(row); /* whoever signed them has them too */
     if (m->regular_from > a->from_block)
         m->regular_from = a->from_block; /* it may be in a block that was older than every row */
     if (w->nonce < m->fin_nonce)
-        manager__move(m, row, ROW_IN_BLOCK);
+        line_move(&m->line, row, ROW_IN_BLOCK);
 }
 
 void manager__signed_admitted(struct manager *m, const struct manager_event *ev)
@@ -353,13 +352,14 @@ void manager__signed_again(struct manager *m, struct row *row, enum row_reason r
     row->hold = m->beat + (1u << (row->resigns < GAP_MAX_LOG2 ? row->resigns : GAP_MAX_LOG2));
     if (row->resigns < UINT8_MAX)
         row->resigns++;
-    manager__move(m, row, ROW_UNSENT);
+    line_move(&m->line, row, ROW_UNSENT);
 }
 
 void manager__signed_over(struct manager *m)
 {
     struct row *row;
-    for (uint64_t at = 0; m->fixed_rows && (row = manager__first(m, SET_LIVE, at)); at = row->nonce + 1)
+    for (uint64_t at = 0; m->line.fixed_rows && (row = line_first(&m->line, SET_LIVE, at));
+         at = row->nonce + 1)
         over(m, row);
 }
 
@@ -367,7 +367,7 @@ void manager__signed_over(struct manager *m)
 
 static bool is_free(const struct manager *m, uint64_t nonce)
 {
-    const struct row *row = manager__at(m, nonce);
+    const struct row *row = line_at(&m->line, nonce);
     return row ? manager__hole(row) : nonce >= m->given_back;
 }
 
@@ -378,17 +378,17 @@ void manager__give_back_pump(struct manager *m)
     if ((!m->config.keyless && m->given_back == UINT64_MAX) || m->phase != MANAGER_LEADING ||
         m->admit_count || m->nonce_wanted || m->write_out[MANAGER_WRITE_NONCE] || m->rewind || !m->fin_known)
         return;
-    uint64_t next = m->next;
+    uint64_t next = m->line.next;
     while (next > m->fin_nonce && is_free(m, next - 1))
         next--;
     m->given_back = UINT64_MAX;
-    if (next == m->next)
+    if (next == m->line.next)
         return;
-    for (uint64_t nonce = next; nonce < m->next; nonce++) {
-        struct row *hole = manager__at(m, nonce);
+    for (uint64_t nonce = next; nonce < m->line.next; nonce++) {
+        struct row *hole = line_at(&m->line, nonce);
         if (hole)
-            manager__row_remove(m, hole);
+            line_remove(&m->line, hole);
     }
-    manager__ring_cover(m, m->rows ? m->low : next, next);
+    line_cover(&m->line, m->line.rows ? m->line.low : next, next);
     m->nonce_wanted = m->nonce_lower = true;
 }

@@ -92,7 +92,7 @@ void manager__stop_now(struct manager *m, struct row *row)
 
 static void stop(struct manager *m, const struct manager_stop *s)
 {
-    struct row *row = manager__at(m, s->nonce);
+    struct row *row = line_at(&m->line, s->nonce);
     if (!row || row->id != s->id || !row->id || row->stop || m->config.keyless)
         return;
     if (row->end && (!row->end->requeue || row->state != ROW_ENDING))
@@ -181,7 +181,7 @@ bool manager__race(struct manager *m, struct row *row)
     row->racing = true;
     manager__sign_soon(m, row);
     row->reason = REASON_STOP;
-    manager__move(m, row, ROW_RESIGN);
+    line_move(&m->line, row, ROW_RESIGN);
     return true;
 }
 
@@ -204,6 +204,6 @@ bool manager__stopped(struct manager *m, struct row *row)
             "nonce %llu: %s; its immortal bytes may still be included, so it holds the account",
             (unsigned long long)row->nonce, row->stop->reason);
     row->reason = REASON_STOP;
-    manager__move(m, row, ROW_FILL);
+    line_move(&m->line, row, ROW_FILL);
     return true;
 }

@@ -95,7 +95,7 @@ void manager__sign_soon(struct manager *m, struct row *row)
 
 void manager__bump(struct manager *m, const struct manager_stop *s)
 {
-    struct row *row = manager__at(m, s->nonce);
+    struct row *row = line_at(&m->line, s->nonce);
     if (!row || row->id != s->id || !row->id || row->end || manager__fixed(row))
         return;
     if (PLANTED(BUMP_FORGOTTEN) && row->submitted_block <= m->max_submitted)
@@ -128,7 +128,7 @@ static struct row *head(const struct manager *m)
                                      ROW_RESIGN, ROW_FILL,      ROW_SIGNING};
     struct row *lowest = NULL;
     for (size_t i = 0; i < ARRAY_LEN(states); i++) {
-        struct row *row = manager__first(m, states[i], 0);
+        struct row *row = line_first(&m->line, states[i], 0);
         if (row && !row->end && (!lowest || row->nonce < lowest->nonce))
             lowest = row;
     }
@@ -161,15 +161,15 @@ static void skip(struct manager *m, struct row *row, uint32_t age)
 static void gap(struct manager *m, const struct row *row)
 {
     bool missing = row && row->state != ROW_POOLED && row->state != ROW_SUBMITTED;
-    bool open = missing && (manager__first(m, ROW_POOLED, row->nonce + 1) ||
-                            manager__first(m, ROW_UNSURE, row->nonce + 1));
+    bool open = missing && (line_first(&m->line, ROW_POOLED, row->nonce + 1) ||
+                            line_first(&m->line, ROW_UNSURE, row->nonce + 1));
     if (!open) {
         m->gap_since = 0;
         return;
     }
     if (!m->gap_since)
-        m->gap_since = m->blocks;
-    uint32_t age = m->blocks - m->gap_since;
+        m->gap_since = m->line.blocks;
+    uint32_t age = m->line.blocks - m->gap_since;
     if (age > m->gap_longest)
         m->gap_longest = age;
     if (age == m->config.gap_blocks)
@@ -184,13 +184,13 @@ void manager__head_beat(struct manager *m)
     uint64_t nonce = row ? row->nonce : UINT64_MAX;
     if (nonce != m->head_nonce) {
         m->head_nonce = nonce;
-        m->head_since = m->blocks;
+        m->head_since = m->line.blocks;
         m->head_steps = 0;
     }
     gap(m, row);
     if (!row || manager__stands_still(m))
         return;
-    uint32_t age = m->blocks - m->head_since;
+    uint32_t age = m->line.blocks - m->head_since;
     climb(m, row, age);
     skip(m, row, age);
 }

@@ -13,6 +13,15 @@ void manager__write_start(struct manager *m, enum manager_write write)
     m->batch[write].count = 0;
 }
 
+void manager__batch_put(struct batch *b, uint64_t nonce)
+{
+    if (b->count == b->cap) {
+        b->cap = b->cap ? b->cap * 2 : 64;
+        b->nonces = xrealloc(b->nonces, b->cap * sizeof(*b->nonces));
+    }
+    b->nonces[b->count++] = nonce;
+}
+
 bool manager__writing(const struct manager *m)
 {
     for (int i = 0; i < WRITE_COUNT; i++)
@@ -30,9 +39,9 @@ static void lost(struct manager *m)
 static void unsigned_row(struct manager *m, struct row *row, bool fill)
 {
     if (row->end)
-        manager__move(m, row, ROW_ENDING);
+        line_move(&m->line, row, ROW_ENDING);
     else if (fill)
-        manager__move(m, row, ROW_FILL);
+        line_move(&m->line, row, ROW_FILL);
     else
         manager__resign(m, row, (enum row_reason)row->reason);
 }
@@ -50,7 +59,7 @@ static void not_signed(struct manager *m, enum manager_write write)
         return;
     }
     for (size_t i = 0; i < b->count; i++)
-        unsigned_row(m, manager__at(m, b->nonces[i]), write == MANAGER_WRITE_FILL);
+        unsigned_row(m, line_at(&m->line, b->nonces[i]), write == MANAGER_WRITE_FILL);
     if (m->fin_known)
         manager__consumed(m, m->fin_nonce, NULL);
 }
@@ -113,7 +122,7 @@ static void rewritten_row(struct manager *m, struct row *row, const struct manag
 {
     bool same = row->bytes && !memcmp(row->hash, w->hash, 32);
     manager__unwatch(m, row);
-    manager__row_bytes(m, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death, w->spec_version);
+    line_bytes(&m->line, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death, w->spec_version);
     row->id = w->id;
     row->filler = row->filler || row->racing;
     row->racing = false;
@@ -134,18 +143,18 @@ static void rewritten_row(struct manager *m, struct row *row, const struct manag
     row->reason = REASON_NONE;
     row->hold = same ? m->beat + 1 : 0; /* the bytes that did not do */
     if (row->end)
-        manager__move(m, row, ROW_ENDING);
+        line_move(&m->line, row, ROW_ENDING);
     else if (row->spec_version != m->spec_version && row->sign_runtime != m->runtimes)
         manager__resign(m, row, REASON_RUNTIME); /* it changed again while it was signed */
     else
-        manager__move(m, row, ROW_UNSENT);
+        line_move(&m->line, row, ROW_UNSENT);
 }
 
 void manager__rewritten(struct manager *m, const struct manager_event *ev, enum manager_write write)
 {
     PRE(ev->count == m->batch[write].count);
     for (size_t i = 0; i < ev->count; i++) {
-        struct row *row = manager__at(m, ev->written[i].nonce);
+        struct row *row = line_at(&m->line, ev->written[i].nonce);
         PRE(row && row->state == ROW_SIGNING);
         rewritten_row(m, row, &ev->written[i], write == MANAGER_WRITE_FILL);
     }
@@ -162,20 +171,20 @@ static void refusal(struct manager *m, struct row *row, struct manager_row_effec
     memcpy(x->hash, row->hash, 32);
     memcpy(x->error, row->note, NOTE_SIZE);
     row->refused = false;
-    manager__set_put(m, SET_DIRTY, row, row->unstored && !row->end);
+    line_refresh(&m->line, row);
 }
 
 void manager__states_pump(struct manager *m)
 {
-    struct row *row = manager__first(m, SET_DIRTY, 0);
+    struct row *row = line_first(&m->line, SET_DIRTY, 0);
     if (m->phase < MANAGER_CHAIN_WAIT || m->write_out[MANAGER_WRITE_STATES] || !row)
         return;
-    size_t max = m->sets[SET_DIRTY].count;
+    size_t max = line_count(&m->line, SET_DIRTY);
     if (max > m->config.state_batch_max)
         max = m->config.state_batch_max;
     manager__write_start(m, MANAGER_WRITE_STATES);
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_STORE_STATES, max);
-    for (; row && fx->count < max; row = manager__first(m, SET_DIRTY, row->nonce + 1)) {
+    for (; row && fx->count < max; row = line_first(&m->line, SET_DIRTY, row->nonce + 1)) {
         struct manager_row_effect *x = &fx->rows[fx->count++];
         x->nonce = row->nonce;
         x->id = row->id;
@@ -183,14 +192,14 @@ void manager__states_pump(struct manager *m)
             refusal(m, row, x);
             continue;
         }
-        x->state = manager__status_name(row->status);
+        x->state = row_status_name(row->status);
         memcpy(x->hash, row->hash, 32);
         if (row->block_hash) {
             x->has_block = true;
             memcpy(x->block_hash, row->block_hash, 32);
         }
         row->unstored = false;
-        manager__set_put(m, SET_DIRTY, row, false);
+        line_refresh(&m->line, row);
     }
 }
 
@@ -201,9 +210,9 @@ void manager__nonce_pump(struct manager *m)
     m->nonce_wanted = false;
     manager__write_start(m, MANAGER_WRITE_NONCE);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_NONCE);
-    fx->nonce = m->next;
+    fx->nonce = m->line.next;
     fx->lower = m->nonce_lower;
     fx->reborn = m->reborn_wanted;
-    m->reborn_nonce = m->next;
+    m->reborn_nonce = m->line.next;
     m->nonce_lower = false;
 }

@@ -44,13 +44,8 @@ void manager__phase(struct manager *m, enum manager_phase to)
     _Static_assert(ARRAY_LEN(moves) <= SM_MOVES_MAX, "a bit for each");
     if (m->phase == to)
         return;
-    int i = sm_find(&table, m->phase, to);
-    if (i < 0) {
-        manager__illegal(m, sm_name(&table, m->phase), sm_name(&table, to), -1);
-        return;
-    }
-    m->moved.phases |= UINT64_C(1) << i;
-    m->phase = to;
+    if (sm_take(&table, &m->phases, m->phase, to))
+        m->phase = to;
 }
 
 void manager_phases_dump(struct buf *out)
@@ -65,11 +60,9 @@ void manager_phases_missing(uint64_t made, struct buf *out)
 
 /* ---- a move that no table has ---- */
 
-void manager__illegal(struct manager *m, const char *from, const char *to, int64_t nonce)
+bool manager__illegal(const struct manager *m)
 {
-    m->illegal_moves++;
-    if (!m->illegal.from)
-        m->illegal = (struct illegal_move){from, to, nonce};
+    return m->phases.illegal || m->line.moves.illegal;
 }
 
 /* The write that an effect asks for; MANAGER_WRITE_LOAD: none that changes the database. */
@@ -115,15 +108,16 @@ static void drop_decisions(struct manager *m)
 
 void manager__recover(struct manager *m)
 {
-    struct illegal_move x = m->illegal;
-    PRE(x.from && m->phase != MANAGER_IDLE);
-    m->illegal = (struct illegal_move){0};
+    const struct sm_trace *p = &m->phases, *r = &m->line.moves;
+    PRE(manager__illegal(m) && m->phase != MANAGER_IDLE);
     drop_decisions(m);
-    if (x.nonce < 0)
-        manager__alert(m, "the manager went from %s to %s, which is a bug: reading the table again", x.from,
-                       x.to);
-    else
-        manager__alert(m, "nonce %lld went from %s to %s, which is a bug: reading the table again",
-                       (long long)x.nonce, x.from, x.to);
+    if (p->illegal)
+        manager__alert(m, "the manager went from %s to %s, which is a bug: reading the table again",
+                       sm_name(&table, p->from), sm_name(&table, p->to));
+    if (r->illegal)
+        manager__alert(m, "nonce %llu went from %s to %s, which is a bug: reading the table again",
+                       (unsigned long long)m->line.illegal_nonce, row_state_name((enum row_state)r->from),
+                       row_state_name((enum row_state)r->to));
+    m->phases.illegal = m->line.moves.illegal = 0;
     manager__reload(m, false);
 }

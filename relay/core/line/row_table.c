@@ -1,11 +1,11 @@
-/* The states of a row as a table of moves. manager__move and manager__row_new look every change up in it;
- * manager_internal.h says what the states mean, and docs/design.md shows the diagram that it prints.
+/* The states of a row as a table of moves. line_move, line_add and line_remove look every change up in it;
+ * line.h says what the states mean, and docs/design.md shows the diagram that it prints.
  *
  * A row whose bytes are presigned has no new bytes to be signed: where others become RESIGN, it backs off as
  * UNSENT. Any state ends in ENDING when a finalized block decides the nonce: by a hash of the row, by another
  * extrinsic, or because none of the row's bytes can be included any longer. A load drops all rows. */
 #include "base/buf.h"
-#include "manager_internal.h"
+#include "line_internal.h"
 
 static const char *const names[] = {
     [ROW_UNSENT] = "UNSENT",       [ROW_SUBMITTED] = "SUBMITTED", [ROW_POOLED] = "POOLED",
@@ -78,23 +78,25 @@ static const struct sm_move moves[] = {
 
 static const struct sm table = {names, ROW_STATES, SM_OUTSIDE, moves, ARRAY_LEN(moves)};
 
-void manager__row_moves(struct manager *m, uint64_t nonce, unsigned from, unsigned to)
+void line__moves(struct line *line, uint64_t nonce, unsigned from, unsigned to)
 {
     _Static_assert(ARRAY_LEN(names) == ROW_STATES, "a name for each");
     _Static_assert(ARRAY_LEN(moves) <= SM_MOVES_MAX, "a bit for each");
-    int i = sm_find(&table, from, to);
-    if (i < 0)
-        manager__illegal(m, sm_name(&table, from), sm_name(&table, to), (int64_t)nonce);
-    else
-        m->moved.rows |= UINT64_C(1) << i;
+    if (!sm_take(&table, &line->moves, from, to) && line->moves.illegal == 1)
+        line->illegal_nonce = nonce;
 }
 
-void manager_rows_dump(struct buf *out)
+const char *row_state_name(enum row_state state)
+{
+    return sm_name(&table, state);
+}
+
+void row_moves_dump(struct buf *out)
 {
     sm_dump(&table, out);
 }
 
-void manager_rows_missing(uint64_t made, struct buf *out)
+void row_moves_missing(uint64_t made, struct buf *out)
 {
     sm_missing(&table, made, out);
 }

@@ -1,0 +1,226 @@
+/* The rows of an account by nonce, and their indexes: the line that its transactions stand in. This is the only
+ * place that changes a row's state; each change is looked up in the table of moves (row_table.c).
+ *
+ *   line.c       rows by nonce, in a ring
+ *   nset.c       sets of nonces: one for each state, and those that other functions ask for
+ *   hashes.c     which row has made this extrinsic?
+ *   eras.c       whose bytes die next?
+ *   row.c        what a change of a row means for all of these
+ *   row_table.c  the moves between the states
+ *   line_check.c invariants
+ *
+ * It knows nothing of nodes, the database or what is to be done with a row (relay/core/tx). Members of a row
+ * that no index depends on are written there. Everything costs O(1) amortised for each row. */
+#ifndef RELAY_CORE_LINE_H
+#define RELAY_CORE_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/sm.h"
+#include "base/tx.h"
+
+enum {
+    SPAN_MAX = 1 << 24,  /* nonces between the lowest row and the next one; more is no sane table */
+    STATUS_SIGNED = 255, /* row.status: no status was heard of the current attempt */
+};
+
+/* What is known of a nonce in use. row_table.c has every move; the usual way is
+ *
+ *   UNSENT -> SUBMITTED -> POOLED -> IN_BLOCK -> ENDING -> FINISHING -> (gone)
+ */
+enum row_state {
+    ROW_UNSENT,    /* committed, not on the wire; not before beat `hold` */
+    ROW_SUBMITTED, /* on the wire, no answer yet */
+    ROW_POOLED,    /* a pool has it */
+    ROW_UNSURE,    /* waits for a probe */
+    ROW_IN_BLOCK,  /* the best chain used its nonce; finalized blocks will tell by what */
+    ROW_RESIGN,    /* wants new bytes at its nonce */
+    ROW_FILL,      /* wants a filler at its nonce */
+    ROW_SIGNING,   /* RESIGN or FILL is in flight */
+    ROW_ENDING,    /* its end is known and not stored */
+    ROW_FINISHING, /* STORE_FINISH is in flight */
+    ROW_STATES,
+};
+
+/* One set of nonces for each state (same numbers), and these. */
+enum {
+    SET_HELD = ROW_STATES, /* later nonces are not sent while one of these is below them */
+    SET_LIVE,              /* no end is known */
+    SET_DIRTY,             /* the status is not stored */
+    SET_COUNT,
+};
+
+enum row_reason {
+    REASON_NONE,
+    REASON_BANNED,
+    REASON_ERA,
+    REASON_RUNTIME,
+    REASON_PROOF,
+    REASON_HOLE,
+    REASON_INVALID,
+    REASON_STOP,
+    REASON_FEE
+};
+
+/* How a nonce ended, kept until it is stored. */
+struct row_end {
+    const char *outcome; /* static */
+    char error[200];
+    uint8_t hash[32];
+    uint8_t block_hash[32];
+    uint64_t block_number;
+    uint64_t used_block; /* without a block of ours: as of this one the nonce is used; 0: it is not */
+    uint32_t index;
+    bool has_block, has_fee;
+    bool given_back; /* nothing of it can get in and nobody used the nonce: it is free again */
+    bool requeue;    /* the transaction goes back to the outbox */
+    u128 fee;
+};
+
+/* Why a row gets no new bytes, and how it ends when the old ones cannot be included any more. */
+struct row_stop {
+    const char *outcome; /* static */
+    char reason[200];
+};
+
+/* What a row was asked to pay and to keep to; most have none of it. */
+struct row_terms {
+    u128 tip;  /* of the current attempt */
+    u128 want; /* the next one pays at least this */
+    u128 max_tip;
+    uint64_t deadline_block; /* UINT64_MAX: none */
+    uint32_t retries;
+};
+
+struct row {
+    uint64_t nonce;
+    int64_t id; /* 0: filler or hole */
+    uint8_t hash[32];
+    uint8_t *bytes; /* owned; NULL: a hole */
+    uint32_t bytes_len;
+    uint32_t call_len;
+    int64_t era_death; /* -1: immortal */
+    int64_t own_death; /* the same of the transaction's own bytes alone; 0: none were sent */
+    int64_t out_death; /* from this finalized height on nothing that was sent can be included any more */
+    uint64_t submitted_block;
+    uint8_t *block_hash; /* owned 32 bytes, NULL: none */
+    uint8_t (*earlier)[32];
+    struct row_end *end;
+    char *note;              /* owned: the node's last refusal */
+    struct row_stop *stop;   /* owned; NULL: go on */
+    struct row_terms *terms; /* owned; NULL: none */
+    struct list news;        /* in manager.news while POOLED or IN_BLOCK, oldest news first */
+    uint32_t spec_version;
+    uint32_t guard;        /* of the runtime; 0: none */
+    uint32_t hold;         /* UNSENT: the beat from which it may be sent */
+    uint32_t tried;        /* beat of the last submission */
+    uint32_t resign_after; /* the beat from which it may be signed again */
+    uint32_t sign_runtime; /* runtime count when it was signed */
+    uint32_t seq;          /* probe count when this state began: an older probe says nothing about it */
+    uint32_t pool_seen;    /* probe count of the last pool answer that held it */
+    uint32_t news_block;   /* block count of the last news */
+    uint16_t earlier_count;
+    uint16_t earlier_own; /* so many earlier attempts, the first ones, were the transaction's own bytes */
+    uint8_t state;
+    uint8_t status; /* enum tx_status or STATUS_SIGNED */
+    uint8_t reason;
+    uint8_t resigns;     /* new signatures since a node last accepted one */
+    uint8_t futures;     /* refusals as 'future' since then */
+    bool watched : 1;    /* the door holds a watch, or an unanswered submission, for the current hash */
+    bool was_out : 1;    /* some bytes of this nonce may be in some pool */
+    bool was_pooled : 1; /* a pool had it once: it may still wait there unseen, behind a missing nonce */
+    bool banned : 1;
+    bool soft : 1; /* UNSURE only for lack of news: later nonces need not wait */
+    bool refollowed : 1;
+    bool found : 1;   /* bytes with its call are in a final block and not on record: they are being adopted */
+    bool alien : 1;   /* they were not: somebody else's */
+    bool racing : 1;  /* RESIGN, SIGNING: the new bytes are a filler that takes the transaction's place */
+    bool filler : 1;  /* the current attempt is one */
+    bool refused : 1; /* the note is not in the history yet */
+    bool unstored : 1; /* the status is not stored yet */
+    bool fixed : 1;    /* its own bytes were signed elsewhere */
+};
+
+struct nset {
+    uint64_t *level[3];
+    size_t words[3];
+    size_t count;
+};
+
+struct era_entry {
+    uint64_t death;
+    uint64_t nonce;
+};
+
+struct hash_entry;
+
+struct line {
+    struct row **slots; /* by nonce & (cap - 1) */
+    size_t cap;
+    uint64_t low, next; /* rows live in [low, next) */
+    size_t rows;
+    size_t fixed_rows; /* of them, those with `fixed` */
+    struct nset sets[SET_COUNT];
+    struct hash_entry *table;
+    size_t table_cap, table_count;
+    struct era_entry *eras; /* min-heap by death; entries of rows that have moved on are skipped */
+    size_t era_count, era_cap;
+    struct list news; /* rows in POOLED and IN_BLOCK, oldest news first */
+    /* Two clocks of the owner: what a row's state and its news are stamped with. */
+    uint32_t probe_seq, blocks;
+    struct sm_trace moves;
+    uint64_t illegal_nonce; /* of the illegal move in `moves` */
+};
+
+/* ---- rows by nonce ---- */
+void line_clear(
+    struct line *line); /* drops every row; a zeroed line has to be cleared before its first use */
+void line_done(struct line *line);
+/* Room for [low, next). Rows outside of it must not exist. */
+void line_cover(struct line *line, uint64_t low, uint64_t next);
+struct row *line_add(struct line *line, uint64_t nonce,
+                     enum row_state state);                   /* of a free nonce in [low, next) */
+void line_remove(struct line *line, struct row *row);         /* frees it; `low` moves up to the next row */
+struct row *line_at(const struct line *line, uint64_t nonce); /* NULL: none */
+struct row *line_by_hash(const struct line *line, const uint8_t hash[32]);
+
+/* ---- states ---- */
+void line_move(struct line *line, struct row *row, enum row_state state);
+/* The row's end, its refusal or its unstored status came or went: LIVE and DIRTY follow. */
+void line_refresh(struct line *line, struct row *row);
+void line_news(struct line *line, struct row *row); /* something was heard of it */
+struct row *line_first(const struct line *line, unsigned set,
+                       uint64_t from); /* lowest nonce >= from; NULL: none */
+size_t line_not_in_block(const struct line *line);
+
+static inline size_t line_count(const struct line *line, unsigned set)
+{
+    return line->sets[set].count;
+}
+
+/* ---- attempts ---- */
+/* A committed attempt becomes the row's current one; what was current is an earlier one from now on. */
+void line_bytes(struct line *line, struct row *row, const uint8_t hash[32], const uint8_t *bytes, size_t len,
+                size_t call_len, int64_t era_death, uint32_t spec_version);
+void line_earlier(struct line *line, struct row *row, const uint8_t hash[32]);
+void line_fixed(struct line *line, struct row *row); /* its own bytes were signed elsewhere */
+/* What followers see. Only the last status of a row is stored. */
+void line_status(struct line *line, struct row *row, enum tx_status status, const uint8_t *block_hash);
+bool line_era_next(struct line *line, uint64_t height, struct era_entry *ret_entry); /* pop one that is due */
+bool row_knows(const struct row *row, const uint8_t hash[32], bool *ret_current);
+/* A node took the current bytes, or nobody knows whether one did: they may be included until their era ends. */
+void row_went_out(struct row *row);
+const char *row_status_name(uint8_t status);
+const char *row_reason_text(uint8_t reason);
+
+/* ---- the table of moves ---- */
+const char *row_state_name(enum row_state state);
+void row_moves_dump(struct buf *out);
+void row_moves_missing(uint64_t made, struct buf *out);
+
+void line_check(const struct line *line); /* INVARIANTs over all rows and indexes */
+
+#endif

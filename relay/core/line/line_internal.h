@@ -1,0 +1,40 @@
+/* What the files of the line call of each other. */
+#ifndef RELAY_LINE_INTERNAL_H
+#define RELAY_LINE_INTERNAL_H
+
+#include "base/check.h"
+#include "base/plant.h"
+#include "relay/core/line/line.h"
+
+struct hash_entry {
+    uint32_t key;   /* of the hash; 0: free */
+    uint32_t nonce; /* its low bits: rows are never so many */
+};
+
+/* nset.c */
+void nset_init(struct nset *s, size_t bits);
+void nset_done(struct nset *s);
+bool nset_has(const struct nset *s, size_t i);
+void nset_add(struct nset *s, size_t i);
+void nset_remove(struct nset *s, size_t i);
+size_t nset_from(const struct nset *s, size_t i); /* the first member at or above i; SIZE_MAX: none */
+
+/* line.c */
+void line__put(struct line *line, unsigned set, const struct row *row, bool member);
+bool line__has(const struct line *line, unsigned set, const struct row *row);
+
+/* hashes.c */
+void line__hash_add(struct line *line, const uint8_t hash[32], uint64_t nonce);
+void line__hash_remove(struct line *line, const uint8_t hash[32], uint64_t nonce);
+
+/* eras.c */
+void line__era_put(struct line *line, uint64_t death, uint64_t nonce);
+
+/* row.c */
+bool row__held(const struct row *row);
+void line__row_free(struct row *row);
+
+/* row_table.c: a row's change of state, as the table has it or not */
+void line__moves(struct line *line, uint64_t nonce, unsigned from, unsigned to);
+
+#endif
