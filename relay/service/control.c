@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "loop/peer.h"
 #include "service/enqueue_json.h"
 #include "service/service_internal.h"
 #include "service/status_json.h"
@@ -33,6 +34,12 @@ static void refuse(struct loop_peer *peer, int code, const char *text)
     answer(peer, json_pack("{s:s, s:s}", "error", err_name(code), "text", text));
 }
 
+struct control {
+    struct room room;
+    struct loop_server *server;
+    struct list sendings; /* requests whose peer may go first */
+};
+
 /* A request of the store for a peer that may go before it is answered. */
 struct sending {
     union {
@@ -44,13 +51,13 @@ struct sending {
     struct list node;
 };
 
-static struct sending *sending_new(struct service *s, struct loop_peer *peer)
+static struct sending *sending_new(struct control *c, struct loop_peer *peer)
 {
     struct sending *x = xcalloc(1, sizeof(*x));
-    x->service = s;
+    x->service = c->room.service;
     x->peer = peer;
-    list_append(&s->sendings, &x->node);
-    s->ops++;
+    list_append(&c->sendings, &x->node);
+    c->room.service->ops++;
     return x;
 }
 
@@ -100,10 +107,11 @@ static void refuse_follower(struct service *s, struct account *a, struct loop_pe
     free(text);
 }
 
-static void cmd_send(struct service *s, struct loop_peer *peer, json_t *request)
+static void cmd_send(struct control *c, struct loop_peer *peer, json_t *request)
 {
     struct err err;
-    struct sending *x = sending_new(s, peer);
+    struct service *s = c->room.service;
+    struct sending *x = sending_new(c, peer);
     struct store_enqueue *r = &x->u.enqueue.req;
     struct account *a = NULL;
     int rc = enqueue_json_read(&x->u.enqueue, request, &err);
@@ -122,11 +130,13 @@ static void cmd_send(struct service *s, struct loop_peer *peer, json_t *request)
     sending_free(x);
 }
 
-static void cmd_ask(struct service *s, struct loop_peer *peer, const char *cmd, json_t *request)
+static void cmd_ask(struct control *c, struct loop_peer *peer, const char *cmd, json_t *request)
 {
     struct err err;
-    struct sending *x = sending_new(s, peer);
-    if (ask_json_read(&x->u.ask, cmd, request, &err)) {
+    struct service *s = c->room.service;
+    struct sending *x = sending_new(c, peer);
+    int rc = s->store ? 0 : err_set(&err, ERR_CANCELED, "the relay stops");
+    if (rc || ask_json_read(&x->u.ask, cmd, request, &err)) {
         refuse(peer, err.code, err.text);
         ask_json_done(&x->u.ask);
         sending_free(x);
@@ -153,20 +163,21 @@ static void cmd_drain(struct service *s, struct loop_peer *peer)
 
 static void on_line(void *arg, struct loop_peer *peer, const char *line, size_t len)
 {
-    struct service *s = arg;
+    struct control *c = arg;
+    struct service *s = c->room.service;
     json_error_t error;
     json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
     const char *cmd = json_string_value(json_object_get(request, "cmd"));
     if (!request)
         refuse(peer, ERR_ARGUMENT, error.text);
     else if (cmd && !strcmp(cmd, "send"))
-        cmd_send(s, peer, request);
+        cmd_send(c, peer, request);
     else if (cmd && !strcmp(cmd, "drain"))
         cmd_drain(s, peer);
     else if (cmd && !strcmp(cmd, "status"))
         cmd_status(s, peer);
     else if (ask_json_is(cmd))
-        cmd_ask(s, peer, cmd, request);
+        cmd_ask(c, peer, cmd, request);
     else
         refuse(peer, ERR_ARGUMENT, "cmd is not one of: send, cancel, bump, resume, drain, status");
     json_decref(request);
@@ -174,23 +185,41 @@ static void on_line(void *arg, struct loop_peer *peer, const char *line, size_t 
 
 static void on_end(void *arg, struct loop_peer *peer, const struct err *err)
 {
-    struct service *s = arg;
+    struct control *c = arg;
     (void)err;
-    LIST_EACH (n, &s->sendings) {
+    LIST_EACH (n, &c->sendings) {
         struct sending *x = CONTAINER_OF(n, struct sending, node);
         if (x->peer == peer)
             x->peer = NULL;
     }
 }
 
-int control_open(struct service *s, struct err *err)
+/* ---- the room ---- */
+
+/* The endpoint answers until the service ends; requests that are in flight then have ended. */
+static void control_free(struct room *r)
+{
+    struct control *c = CONTAINER_OF(r, struct control, room);
+    INVARIANT(list_empty(&c->sendings));
+    loop_server_close(c->server);
+    free(c);
+}
+
+static const struct room_ops ops = {.name = "control", .free = control_free};
+
+struct room *service_control(struct service *s, struct err *err)
 {
     if (!s->config.control_address)
-        return 0;
-    struct loop_peer_events events = {.on_line = on_line, .on_end = on_end, .arg = s};
-    s->control = loop_server_new(s->loop, s->config.control_address, &events, err);
-    if (!s->control)
-        return err->code;
-    s->control_address = xstrdup(loop_server_address(s->control));
-    return 0;
+        return NULL;
+    struct control *c = xcalloc(1, sizeof(*c));
+    struct loop_peer_events events = {.on_line = on_line, .on_end = on_end, .arg = c};
+    c->room = (struct room){.ops = &ops, .service = s};
+    list_init(&c->sendings);
+    c->server = loop_server_new(s->loop, s->config.control_address, &events, err);
+    if (!c->server) {
+        free(c);
+        return NULL;
+    }
+    s->control_address = xstrdup(loop_server_address(c->server));
+    return &c->room;
 }

@@ -155,7 +155,49 @@ void service_follow(struct service *s, uint64_t number)
     node_follow(s->node, number);
 }
 
-int service_chain_new(struct service *s, struct err *err)
+/* ---- the room ---- */
+
+static void chain_open(struct room *r)
+{
+    node_open(r->service->node);
+}
+
+static void closed(void *arg)
+{
+    struct room *r = arg;
+    r->service->node = NULL;
+    room_ended(r);
+}
+
+static void chain_close(struct room *r)
+{
+    node_close(r->service->node, closed, r);
+}
+
+static void chain_free(struct room *r)
+{
+    INVARIANT(!r->service->node);
+    free(r);
+}
+
+static void chain_status(const struct room *r, struct service_status *ret)
+{
+    const struct node_info *info = node_info(r->service->node);
+    ret->endpoint = node_endpoint(r->service->node);
+    if (!info)
+        return;
+    ret->spec_name = info->spec_name;
+    ret->spec_version = info->spec_version;
+    ret->transaction_version = info->transaction_version;
+    ret->best = info->best_number;
+    ret->finalized = info->finalized_number;
+    ret->best_known = info->best_known;
+}
+
+static const struct room_ops ops = {
+    .name = "chain", .open = chain_open, .close = chain_close, .free = chain_free, .status = chain_status};
+
+struct room *service_chain(struct service *s, struct err *err)
 {
     const struct service_config *c = &s->config;
     struct node_config config = {
@@ -175,5 +217,9 @@ int service_chain_new(struct service *s, struct err *err)
         .arg = s,
     };
     s->node = node_new(s->loop, &config, err);
-    return s->node ? 0 : err->code;
+    if (!s->node)
+        return NULL;
+    struct room *r = xcalloc(1, sizeof(*r));
+    *r = (struct room){.ops = &ops, .service = s};
+    return r;
 }

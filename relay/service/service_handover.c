@@ -7,6 +7,8 @@
  * nothing is unsent and nothing is on the wire without an answer; what a pool holds or a block has is the
  * successor's, which finds it in the table. Safety does not hang on it: the successor asks the pool and the
  * chain in any case. */
+#include <stdlib.h>
+
 #include "base/check.h"
 #include "base/log.h"
 #include "service/service_internal.h"
@@ -20,8 +22,31 @@ static bool settled(struct account *a)
     return !built || (v.unsent == 0 && a->unsettled == 0 && account_unanswered(a) == 0);
 }
 
-static void look_at(struct service *s)
+struct handover {
+    struct room room;
+    struct loop_timer *settle; /* accounts that are leaving are looked at */
+    bool draining, released;   /* the election was told to give everything up */
+};
+
+static void released(void *arg)
 {
+    struct handover *h = arg;
+    room_ended(&h->room);
+}
+
+/* Draining goes on when no account is leaving any more, whether it settled or was lost. */
+static void all_settled(struct handover *h)
+{
+    if (!h->draining || h->released)
+        return;
+    h->released = true;
+    election_drain(h->room.service->election, released, h);
+}
+
+static void on_settle(void *arg)
+{
+    struct handover *h = arg;
+    struct service *s = h->room.service;
     uint64_t now = loop_now_ms(s->loop);
     bool waits = false;
     for (size_t i = 0; i < s->account_count; i++) {
@@ -41,24 +66,9 @@ static void look_at(struct service *s)
         a->leaving = false;
     }
     if (waits)
-        loop_timer_at(s->settle, now + SETTLE_LOOK_MS);
+        loop_timer_at(h->settle, now + SETTLE_LOOK_MS);
     else
-        service_settled(s);
-}
-
-static void on_settle(void *arg)
-{
-    look_at(arg);
-}
-
-void service_handover_new(struct service *s)
-{
-    s->settle = loop_timer_new(s->loop, on_settle, s);
-}
-
-void service_handover_free(struct service *s)
-{
-    s->settle = loop_timer_close(s->settle);
+        all_settled(h);
 }
 
 /* From inside the election's step: the look comes from the loop. */
@@ -68,7 +78,7 @@ void service_leave(struct service *s, struct account *a, const char *reason)
     log_info("leader.leaves", "account=%s epoch=%lld reason=\"%s\"", a->alias, (long long)a->epoch, reason);
     a->leaving = true;
     a->leave_until = loop_now_ms(s->loop) + ms;
-    loop_timer_at(s->settle, loop_now_ms(s->loop));
+    loop_timer_at(s->handover->settle, loop_now_ms(s->loop));
 }
 
 /* A finalized block was followed: the turn of this account is over after so many. */
@@ -78,4 +88,44 @@ void service_block(struct service *s, struct account *a)
         return;
     a->blocks = 0;
     election_rotate(s->election, a->index);
+}
+
+/* ---- the room ---- */
+
+static struct handover *handover_of(struct room *r)
+{
+    return CONTAINER_OF(r, struct handover, room);
+}
+
+/* A relay that is not running yet leads nothing. */
+static void handover_drain(struct room *r)
+{
+    struct service *s = r->service;
+    if (!s->registered) {
+        room_ended(r);
+        return;
+    }
+    handover_of(r)->draining = true;
+    election_retire(s->election);
+    loop_timer_at(handover_of(r)->settle, loop_now_ms(s->loop)); /* also when nothing is led */
+}
+
+static void handover_free(struct room *r)
+{
+    loop_timer_close(handover_of(r)->settle);
+    r->service->handover = NULL;
+    free(handover_of(r));
+}
+
+static const struct room_ops ops = {.name = "handover", .drain = handover_drain, .free = handover_free};
+
+struct room *service_handover(struct service *s, struct err *err)
+{
+    (void)err;
+    if (s->standalone)
+        return NULL;
+    struct handover *h = s->handover = xcalloc(1, sizeof(*h));
+    h->room = (struct room){.ops = &ops, .service = s};
+    h->settle = loop_timer_new(s->loop, on_settle, h);
+    return &h->room;
 }

@@ -13,7 +13,7 @@ struct asked {
 };
 
 struct service_polls {
-    struct service *service;
+    struct room room;
     struct loop_task task;
     bool posted, out, more; /* more accounts wait than one question may have */
     size_t turn;            /* where the next question begins, in service->accounts */
@@ -49,7 +49,7 @@ static void answered(struct store_req *req)
     store_req_done(req);
     p->out = false;
     post(p);
-    service_op_done(p->service);
+    service_op_done(p->room.service);
 }
 
 /* One whose time comes soon comes along, and from then on its times are the others'. */
@@ -66,7 +66,7 @@ static bool joins(struct account *a, uint64_t now)
 
 static size_t collect(struct service_polls *p)
 {
-    struct service *s = p->service;
+    struct service *s = p->room.service;
     size_t n = 0, seen = 0;
     uint64_t now = loop_now_ms(s->loop);
     for (; seen < s->account_count && n < ROUND_SLICE; seen++) {
@@ -94,17 +94,17 @@ static void ask(struct loop_task *task)
         return;
     p->run = (struct store_due){.count = n, .accounts = p->accounts, .epochs = p->epochs, .marks = p->marks};
     p->out = true;
-    p->service->ops++;
-    store_due_start(p->service->store, &p->run, answered);
+    p->room.service->ops++;
+    store_due_start(p->room.service->store, &p->run, answered);
 }
 
 /* Accounts whose time comes together are one question: it leaves when all of them were heard. */
 static void post(struct service_polls *p)
 {
-    if (p->out || p->posted || !p->more || p->service->phase == SERVICE_CLOSING)
+    if (p->out || p->posted || !p->more || p->room.service->phase == SERVICE_CLOSING)
         return;
     p->posted = true;
-    loop_post(p->service->loop, &p->task, ask);
+    loop_post(p->room.service->loop, &p->task, ask);
 }
 
 bool service_poll(struct service *s, struct account *a)
@@ -117,27 +117,29 @@ bool service_poll(struct service *s, struct account *a)
     return true;
 }
 
-/* ---- life ---- */
+/* ---- the room ---- */
 
-void service_polls_new(struct service *s)
+static void polls_close(struct room *r)
 {
-    if (s->config.elector.use_lock || s->account_count < 2)
-        return;
+    loop_task_cancel(&r->service->polls->task);
+    room_ended(r);
+}
+
+static void polls_free(struct room *r)
+{
+    INVARIANT(!r->service->polls->out);
+    free(r->service->polls);
+    r->service->polls = NULL;
+}
+
+static const struct room_ops ops = {.name = "polls", .close = polls_close, .free = polls_free};
+
+struct room *service_polls(struct service *s, struct err *err)
+{
+    (void)err;
+    if (s->standalone || s->config.elector.use_lock || s->account_count < 2)
+        return NULL;
     s->polls = xcalloc(1, sizeof(*s->polls));
-    s->polls->service = s;
-}
-
-void service_polls_stop(struct service *s)
-{
-    if (s->polls)
-        loop_task_cancel(&s->polls->task);
-}
-
-void service_polls_free(struct service *s)
-{
-    if (!s->polls)
-        return;
-    INVARIANT(!s->polls->out);
-    free(s->polls);
-    s->polls = NULL;
+    s->polls->room = (struct room){.ops = &ops, .service = s};
+    return &s->polls->room;
 }

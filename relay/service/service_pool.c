@@ -21,7 +21,7 @@ struct pool_ask {
 };
 
 struct service_pool {
-    struct service *service;
+    struct room room;
     struct node_ask ask;
     struct buf hashes; /* of everybody's */
     struct list waiting, sent;
@@ -45,7 +45,7 @@ static void on_pooled(struct node_ask *ask, const struct node_included *x)
 {
     struct service_pool *p = CONTAINER_OF(ask, struct service_pool, ask);
     struct account *a;
-    HASH_FIND(hh, p->service->by_id, x->signer, (unsigned)x->signer_len, a);
+    HASH_FIND(hh, p->room.service->by_id, x->signer, (unsigned)x->signer_len, a);
     if (a && a->pool_ask)
         note(a->pool_ask, x);
 }
@@ -102,7 +102,7 @@ static void ask(struct service_pool *p)
     }
     p->out = true;
     buf_clear(&p->hashes);
-    node_ask_pending(p->service->node, &p->ask, &p->hashes, on_pooled, on_answer);
+    node_ask_pending(p->room.service->node, &p->ask, &p->hashes, on_pooled, on_answer);
 }
 
 void account_ask_pool(struct account *a, bool whole)
@@ -116,19 +116,26 @@ void account_ask_pool(struct account *a, bool whole)
     ask(p);
 }
 
-void service_pool_new(struct service *s)
+/* ---- the room ---- */
+
+static void pool_free(struct room *r)
 {
-    s->pool = xcalloc(1, sizeof(*s->pool));
-    s->pool->service = s;
-    list_init(&s->pool->waiting);
-    list_init(&s->pool->sent);
+    struct service_pool *p = r->service->pool;
+    INVARIANT(list_empty(&p->waiting) && list_empty(&p->sent));
+    buf_done(&p->hashes);
+    free(p);
+    r->service->pool = NULL;
 }
 
-void service_pool_free(struct service *s)
+/* A question that is out ends with the node. */
+static const struct room_ops ops = {.name = "pool", .free = pool_free};
+
+struct room *service_pool(struct service *s, struct err *err)
 {
-    INVARIANT(!s->pool || (list_empty(&s->pool->waiting) && list_empty(&s->pool->sent)));
-    if (s->pool)
-        buf_done(&s->pool->hashes);
-    free(s->pool);
-    s->pool = NULL;
+    (void)err;
+    s->pool = xcalloc(1, sizeof(*s->pool));
+    s->pool->room = (struct room){.ops = &ops, .service = s};
+    list_init(&s->pool->waiting);
+    list_init(&s->pool->sent);
+    return &s->pool->room;
 }

@@ -10,7 +10,8 @@
 enum { DAYS = 30, INTERVAL_MS = 3600000, ROWS = 1000 };
 
 struct service_retention {
-    struct service *service;
+    struct room room;
+    bool closing;
     struct retention_plan plan;
     struct loop_timer *timer;
     struct store_retention run;
@@ -36,7 +37,7 @@ static void report(const struct store_retention *r)
 static void ended(struct store_retention *r)
 {
     struct service_retention *k = CONTAINER_OF(r, struct service_retention, run);
-    struct service *s = k->service;
+    struct service *s = k->room.service;
     report(r);
     free(k->accounts);
     k->accounts = NULL;
@@ -45,7 +46,8 @@ static void ended(struct store_retention *r)
                          : r->more   ? RETENTION_MORE
                                      : RETENTION_DONE);
     arm(k);
-    service_op_done(s);
+    if (k->closing)
+        room_ended(&k->room);
 }
 
 static size_t led(const struct service *s, struct store_retention_account *ret)
@@ -64,56 +66,61 @@ static size_t led(const struct service *s, struct store_retention_account *ret)
 
 static void begin(struct service_retention *k)
 {
-    struct service *s = k->service;
+    struct service *s = k->room.service;
     const struct service_config *c = &s->config;
     k->accounts = xcalloc(s->account_count, sizeof(*k->accounts));
     k->run = (struct store_retention){.days = c->retention_days ? c->retention_days : DAYS,
                                       .rows = ROWS,
                                       .count = led(s, k->accounts),
                                       .accounts = k->accounts};
-    s->ops++;
     store_retention_start(s->loop, &k->run, c->work_dsn ? c->work_dsn : c->control_dsn, s->holder, ended);
 }
 
 static void on_timer(void *arg)
 {
     struct service_retention *k = arg;
-    struct service *s = k->service;
+    struct service *s = k->room.service;
     bool may = s->phase == SERVICE_RUNNING && s->store_up && led(s, NULL) > 0;
     if (retention_plan_begin(&k->plan, loop_now_ms(s->loop), may))
         begin(k);
     arm(k);
 }
 
-void service_retention_new(struct service *s)
+/* ---- the room ---- */
+
+/* Nothing begins any more; what runs ends soon. */
+static void retention_close(struct room *r)
 {
+    struct service_retention *k = CONTAINER_OF(r, struct service_retention, room);
+    k->timer = loop_timer_close(k->timer);
+    k->closing = true;
+    if (k->plan.running)
+        store_retention_cancel(&k->run);
+    else
+        room_ended(r);
+}
+
+static void retention_free(struct room *r)
+{
+    struct service_retention *k = CONTAINER_OF(r, struct service_retention, room);
+    INVARIANT(!k->plan.running);
+    k->timer = loop_timer_close(k->timer);
+    free(k);
+}
+
+static const struct room_ops ops = {.name = "retention", .close = retention_close, .free = retention_free};
+
+struct room *service_retention(struct service *s, struct err *err)
+{
+    (void)err;
+    if (s->standalone)
+        return NULL;
     struct service_retention *k = xcalloc(1, sizeof(*k));
-    k->service = s;
+    k->room = (struct room){.ops = &ops, .service = s};
     retention_plan_init(&k->plan,
                         s->config.retention_interval_ms ? s->config.retention_interval_ms : INTERVAL_MS,
                         loop_now_ms(s->loop), loop_seed(s->loop));
     k->timer = loop_timer_new(s->loop, on_timer, k);
-    s->retention = k;
     arm(k);
-}
-
-/* Nothing begins any more; what runs ends soon. */
-void service_retention_stop(struct service *s)
-{
-    struct service_retention *k = s->retention;
-    if (!k)
-        return;
-    k->timer = loop_timer_close(k->timer);
-    if (k->plan.running)
-        store_retention_cancel(&k->run);
-}
-
-void service_retention_free(struct service *s)
-{
-    if (!s->retention)
-        return;
-    INVARIANT(!s->retention->plan.running);
-    s->retention->timer = loop_timer_close(s->retention->timer);
-    free(s->retention);
-    s->retention = NULL;
+    return &k->room;
 }

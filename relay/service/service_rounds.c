@@ -12,7 +12,7 @@ struct asked {
 };
 
 struct service_rounds {
-    struct service *service;
+    struct room room;
     struct rounds plan;
     struct loop_timer *timer;
     size_t turn; /* where the next slice begins, in service->accounts */
@@ -50,7 +50,7 @@ static void tell(struct account *a, uint64_t asked_at, const struct store_want *
 static void answered(struct store_req *req)
 {
     struct service_rounds *r = CONTAINER_OF(req, struct service_rounds, run.req);
-    struct service *s = r->service;
+    struct service *s = r->room.service;
     enum err_class class = err_class(req->err.code);
     if (req->err.code && (class == ERR_CLASS_BUG || class == ERR_CLASS_PERMANENT))
         log_error("store.refused", "write=round code=%s sqlstate=%s text=\"%s\"", err_name(req->err.code),
@@ -85,7 +85,7 @@ static size_t led(const struct service *s)
 
 static void ask(struct service_rounds *r, size_t most)
 {
-    struct service *s = r->service;
+    struct service *s = r->room.service;
     size_t n = 0;
     for (size_t seen = 0; seen < s->account_count && n < most; seen++) {
         struct account *a = &s->accounts[r->turn];
@@ -111,19 +111,44 @@ static void ask(struct service_rounds *r, size_t most)
 static void on_timer(void *arg)
 {
     struct service_rounds *r = arg;
-    struct service *s = r->service;
+    struct service *s = r->room.service;
     size_t most = rounds_begin(&r->plan, loop_now_ms(s->loop), s->store_up ? led(s) : 0);
     if (most)
         ask(r, most);
     arm(r);
 }
 
-/* ---- life ---- */
+/* ---- the room ---- */
 
-void service_rounds_new(struct service *s)
+static void rounds_close(struct room *r)
 {
+    struct service_rounds *x = r->service->rounds;
+    x->timer = loop_timer_close(x->timer);
+    room_ended(r);
+}
+
+static void rounds_free(struct room *r)
+{
+    struct service_rounds *x = r->service->rounds;
+    INVARIANT(!x->plan.out);
+    loop_timer_close(x->timer);
+    free(x->asked);
+    free(x->accounts);
+    free(x->epochs);
+    free(x->marks);
+    r->service->rounds = NULL;
+    free(x);
+}
+
+static const struct room_ops ops = {.name = "rounds", .close = rounds_close, .free = rounds_free};
+
+struct room *service_rounds(struct service *s, struct err *err)
+{
+    (void)err;
+    if (s->standalone)
+        return NULL;
     struct service_rounds *r = xcalloc(1, sizeof(*r));
-    r->service = s;
+    r->room = (struct room){.ops = &ops, .service = s};
     r->asked = xcalloc(s->account_count, sizeof(*r->asked));
     r->accounts = xcalloc(s->account_count, sizeof(*r->accounts));
     r->epochs = xcalloc(s->account_count, sizeof(*r->epochs));
@@ -132,25 +157,5 @@ void service_rounds_new(struct service *s)
     r->timer = loop_timer_new(s->loop, on_timer, r);
     s->rounds = r;
     arm(r);
-}
-
-void service_rounds_stop(struct service *s)
-{
-    if (s->rounds)
-        s->rounds->timer = loop_timer_close(s->rounds->timer);
-}
-
-void service_rounds_free(struct service *s)
-{
-    struct service_rounds *r = s->rounds;
-    if (!r)
-        return;
-    INVARIANT(!r->plan.out);
-    loop_timer_close(r->timer);
-    free(r->asked);
-    free(r->accounts);
-    free(r->epochs);
-    free(r->marks);
-    free(r);
-    s->rounds = NULL;
+    return &r->room;
 }

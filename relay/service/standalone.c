@@ -28,8 +28,9 @@ static void print(json_t *line)
     json_decref(line);
 }
 
-void standalone_event(void *arg, const char *kind, int32_t account, int64_t nonce, int64_t id,
-                      const char *state, const uint8_t hash[32], const char *outcome, const char *error)
+static void standalone_event(void *arg, const char *kind, int32_t account, int64_t nonce, int64_t id,
+                             const char *state, const uint8_t hash[32], const char *outcome,
+                             const char *error)
 {
     struct account *a = service_account_by_row(arg, account);
     json_t *line =
@@ -150,12 +151,19 @@ static void on_line(void *arg, const char *line, size_t len)
     if (!line || !len)
         return; /* the end of input ends nothing: what was accepted is still carried out */
     json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
-    if (request)
+    if (request && s->store)
         take(s, request);
+    else if (request)
+        print_error(ERR_CANCELED, "the relay stops");
     else
         print_error(ERR_ARGUMENT, error.text);
     json_decref(request);
 }
+
+struct standalone {
+    struct room room;
+    struct loop_stream *input;
+};
 
 static void on_state(void *arg, enum store_state state, const struct err *err)
 {
@@ -173,13 +181,6 @@ static void on_wake(void *arg, int32_t account)
     account_wake(a, WAKE_EV_RING);
     account_event(a,
                   &(struct manager_event){.type = MANAGER_EV_LOOK}); /* a deadline, a cancellation, a bump */
-}
-
-void standalone_new(struct service *s)
-{
-    struct store_mem_config config = {
-        .on_state = on_state, .on_event = standalone_event, .on_wake = on_wake, .arg = s};
-    s->store = store_mem_new(s->loop, &config);
 }
 
 struct claiming {
@@ -203,8 +204,9 @@ static void claimed(struct store_req *req)
 }
 
 /* Leadership of a memory store is a formality that gives the epoch; then standard input is read. */
-void standalone_promote(struct service *s)
+static void standalone_run(struct room *r)
 {
+    struct service *s = r->service;
     for (size_t i = 0; i < s->account_count; i++) {
         struct claiming *c = xcalloc(1, sizeof(*c));
         c->account = &s->accounts[i];
@@ -217,5 +219,61 @@ void standalone_promote(struct service *s)
         store_claim_start(s->store, &c->req, claimed);
     }
     if (s->config.read_stdin)
-        s->input = loop_stream_new(s->loop, STDIN_FILENO, INPUT_LINE_MAX, on_line, s);
+        CONTAINER_OF(r, struct standalone, room)->input =
+            loop_stream_new(s->loop, STDIN_FILENO, INPUT_LINE_MAX, on_line, s);
+}
+
+/* ---- the room: a memory store in place of the database ---- */
+
+static void standalone_open(struct room *r)
+{
+    log_warn("relay.standalone",
+             "relay=%s text=\"no database is configured: no failover, nothing survives this process\"",
+             r->service->name);
+    store_open(r->service->store);
+}
+
+static void closed(void *arg)
+{
+    struct room *r = arg;
+    r->service->store = NULL;
+    room_ended(r);
+}
+
+static void standalone_close(struct room *r)
+{
+    store_close(r->service->store, closed, r);
+}
+
+static void standalone_free(struct room *r)
+{
+    struct standalone *x = CONTAINER_OF(r, struct standalone, room);
+    INVARIANT(!r->service->store);
+    loop_stream_close(x->input);
+    free(x);
+}
+
+static void standalone_status(const struct room *r, struct service_status *ret)
+{
+    ret->store = store_status(r->service->store);
+}
+
+static const struct room_ops ops = {.name = "standalone",
+                                    .open = standalone_open,
+                                    .run = standalone_run,
+                                    .close = standalone_close,
+                                    .free = standalone_free,
+                                    .status = standalone_status};
+
+struct room *service_standalone(struct service *s, struct err *err)
+{
+    (void)err;
+    if (!s->standalone)
+        return NULL;
+    struct standalone *x = xcalloc(1, sizeof(*x));
+    x->room = (struct room){.ops = &ops, .service = s};
+    s->store = store_mem_new(
+        s->loop, &(struct store_mem_config){
+                     .on_state = on_state, .on_event = standalone_event, .on_wake = on_wake, .arg = s});
+    return &x->room;
 }

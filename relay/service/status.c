@@ -53,45 +53,20 @@ static void fill_account(const struct service *s, const struct account *a, struc
         election_stats(s->election, a->index, &ret->election);
 }
 
-static void fill_chain(const struct service *s, struct service_status *ret)
-{
-    const struct node_info *info = node_info(s->node);
-    ret->chain_up = s->node_ready;
-    ret->endpoint = node_endpoint(s->node);
-    if (!info)
-        return;
-    ret->spec_name = info->spec_name;
-    ret->spec_version = info->spec_version;
-    ret->transaction_version = info->transaction_version;
-    ret->best = info->best_number;
-    ret->finalized = info->finalized_number;
-    ret->best_known = info->best_known;
-}
-
-static void fill_parts(const struct service *s, struct service_status *ret)
-{
-    ret->store = store_status(s->store);
-    ret->listens = s->listen != NULL;
-    if (ret->listens)
-        ret->listen = listen_status(s->listen);
-    fill_chain(s, ret);
-}
-
 void service_status(const struct service *s, struct service_status *ret)
 {
     *ret = (struct service_status){.name = s->name,
                                    .holder = s->holder,
                                    .phase = s->phase,
                                    .standalone = s->standalone,
-                                   .members = elects(s) ? election_members(s->election) : 0,
+                                   .chain_up = s->node_ready,
                                    .database_up = s->store_up,
                                    .endpoint = "",
                                    .spec_name = "",
                                    .account_count = s->account_count};
-    if (!s->store_up && !s->standalone)
-        ret->stale_ms = loop_now_ms(s->loop) - s->stale_since_ms;
-    if (s->phase != SERVICE_CLOSING) /* else they may be gone */
-        fill_parts(s, ret);
+    for (size_t i = 0; i < s->rooms_open; i++)
+        if (s->rooms[i]->ops->status)
+            s->rooms[i]->ops->status(s->rooms[i], ret);
     ret->accounts = xcalloc(s->account_count, sizeof(*ret->accounts));
     for (size_t i = 0; i < s->account_count; i++)
         fill_account(s, &s->accounts[i], &ret->accounts[i]);

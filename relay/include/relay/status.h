@@ -39,7 +39,7 @@ struct service_status {
     size_t members; /* relays of these accounts that live, with this one; 0: not known */
     bool database_up;
     uint64_t stale_ms; /* for how long the database has been away; 0: it is there, or there is none */
-    /* Of the parts; nothing while the service closes. */
+    /* From here on: of the rooms; nothing of those that are closed. */
     struct store_status store;
     bool listens; /* false: standalone, which has no listener */
     struct listen_status listen;
