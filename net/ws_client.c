@@ -1,8 +1,8 @@
 /* The life of a connection; the picture is in net/ws_client.h.
  *
- * While OPEN it sends a ping each third of the silence time-out; after three pings in a row without a byte
- * from the peer the connection is dead. It counts pings instead of reading the clock, so a process that was
- * stopped for a while reads what waits in the socket before it judges. */
+ * While OPEN it sends a ping each third of the silence time-out; after three pings in a row without
+ * a byte from the peer the connection is dead. It counts pings instead of reading the clock, so a
+ * process that was stopped for a while reads what waits in the socket before it judges. */
 #include <stdlib.h>
 
 #include "base/check.h"

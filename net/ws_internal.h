@@ -76,8 +76,8 @@ void ws__url_done(struct ws_url *url);
 
 /* ---- ws_lws.c: the door to libwebsockets ---- */
 struct ws_conn *ws__conn_new(struct ws_client *c, struct err *err); /* NULL: ca_file is not usable */
-/* Start a connection to a numeric address. ws__on_open or ws__on_closed follows, later; false: it failed at
- * once and nothing follows. PRE: no connection is up. */
+/* Start a connection to a numeric address. ws__on_open or ws__on_closed follows, later; false: it
+ * failed at once and nothing follows. PRE: no connection is up. */
 bool ws__conn_connect(struct ws_conn *conn, const char *addr);
 void ws__conn_drop(struct ws_conn *conn);       /* at once; nothing is reported of this connection any more */
 void ws__conn_want_write(struct ws_conn *conn); /* ws__frames_write follows, once the socket takes bytes */

@@ -1,4 +1,5 @@
-/* The door to libwebsockets: one context for each client on the client's loop, one connection at a time.
+/* The door to libwebsockets: one context for each client on the client's loop, one connection at a
+ * time.
  *
  * What libwebsockets 4.1.6 requires or does (each point was measured or met):
  *  - Its connect resolves names synchronously: pass it numeric addresses only.
@@ -16,8 +17,8 @@
  *  - Destroying the context takes two calls. The first closes its handles, which takes two loop turns; only
  *    then may the second free the context, and no callback says when.
  *
- * Each connection has a number, its generation, so that late callbacks about a dropped connection are not
- * taken for the present one. */
+ * Each connection has a number, its generation, so that late callbacks about a dropped connection
+ * are not taken for the present one. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -326,8 +327,8 @@ static void closed(struct ws_conn *conn, const char *why)
     ws__on_closed(conn->client, text);
 }
 
-/* libwebsockets explains a failed attempt in a few words; the HTTP status tells a busy server (429) from a
- * wrong port. */
+/* libwebsockets explains a failed attempt in a few words; the HTTP status tells a busy server (429)
+ * from a wrong port. */
 static void attempt_failed(struct ws_conn *conn, struct lws *wsi, const char *said)
 {
     char text[sizeof(conn->why)];
@@ -378,7 +379,8 @@ static void peer_closes(struct ws_conn *conn, const uint8_t *in, size_t len)
              conn->client->config.peer, (unsigned)(in[0] << 8 | in[1]), (int)(len - 2), (const char *)in + 2);
 }
 
-/* Called for each certificate of the chain, from the leaf's issuer down to depth 0. Nonzero refuses it. */
+/* Called for each certificate of the chain, from the leaf's issuer down to depth 0. Nonzero refuses
+ * it. */
 static int verify(struct ws_conn *conn, X509_STORE_CTX *x509, bool good)
 {
     int error = X509_STORE_CTX_get_error(x509);

@@ -1,8 +1,8 @@
-/* Pallets and calls by name, with a way out of a misspelling. */
+/* Pallets and calls by name; errors suggest similar names. */
 #include "codec_internal.h"
 #include "edit_distance.h"
 
-/* What is near, or where to look. */
+/* Similar names, or the command that lists all names. */
 static const char *way_out(const struct nearest_names *n, char out[NEAREST_TEXT])
 {
     return n->count ? nearest_names__text(n, out) : "; txrelay encode --list shows what there is";

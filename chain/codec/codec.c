@@ -1,4 +1,4 @@
-/* Walk over values without looking at them: measure and check. */
+/* Walk over SCALE values without printing them: measure and check. */
 #include "chain/codec/codec.h"
 
 #include "base/check.h"
@@ -46,7 +46,7 @@ static int skip_elements(struct codec *c, const struct type *t, uint32_t count)
         uint64_t all = (uint64_t)each * count;
         return all ? codec__take(c, (size_t)all, &bytes) : 0;
     }
-    int rc = 0; /* each takes a byte at least, so the input bounds the loop */
+    int rc = 0; /* each takes at least one byte, so the input bounds the loop */
     for (uint32_t i = 0; i < count && rc == 0; i++)
         rc = skip_child(c, t->inner, NULL, i);
     return rc;
@@ -89,7 +89,7 @@ static int skip(struct codec *c, uint32_t id)
     case TYPE_BITS:
         return codec__bits(c, t, &bytes, &count);
     }
-    UNREACHABLE(); /* kinds are checked when parsed */
+    UNREACHABLE(); /* the parser checked the kind */
 }
 
 static int begin(struct codec *c, uint32_t type)

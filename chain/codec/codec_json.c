@@ -1,4 +1,4 @@
-/* SCALE values as JSON text. The same walk as codec.c's, with every value printed. */
+/* SCALE values as JSON text: the walk of codec.c, printing every value. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ int codec__print_child(struct codec *c, uint32_t id, const char *name, uint32_t 
     return rc;
 }
 
-/* Named fields: an object; unnamed ones: an array. A newtype (or a variant of one unnamed field): alone. */
+/* Named fields become an object, unnamed ones an array, a single unnamed field the field itself. */
 int codec__print_fields(struct codec *c, uint32_t first, uint32_t count, bool lone)
 {
     const struct type_field *f = &c->md->fields[first];
@@ -35,7 +35,7 @@ int codec__print_fields(struct codec *c, uint32_t first, uint32_t count, bool lo
     return rc;
 }
 
-/* null or the value; a value that may be null itself is told apart by {"Some": value}. */
+/* null or the value. A value that can be null itself is wrapped as {"Some": value}. */
 static int print_option(struct codec *c, const struct type_variant *v)
 {
     if (v->count == 0) {
@@ -110,7 +110,7 @@ void codec__print_text(struct buf *out, const uint8_t *s, uint32_t len)
     buf_put_u8(out, '"');
 }
 
-/* u64 and up as text: readers of JSON lose the low digits of larger numbers. */
+/* Numbers of 64 bits and more as text: JSON readers lose the low digits of large numbers. */
 static void print_number(struct buf *out, u128 magnitude, bool negative, unsigned size)
 {
     char digits[40];
@@ -209,7 +209,7 @@ int codec__print(struct codec *c, uint32_t id)
     case TYPE_BITS:
         return print_bits(c, t);
     }
-    UNREACHABLE(); /* kinds are checked when parsed */
+    UNREACHABLE(); /* the parser checked the kind */
 }
 
 static int to_json(struct codec *c, uint32_t type)

@@ -1,4 +1,4 @@
-/* The leaves of SCALE values, and the errors that say where a walk stopped. */
+/* The leaves of SCALE values, and errors that name the path and offset of a failure. */
 #include "codec_internal.h"
 
 #include <stdarg.h>
@@ -16,7 +16,7 @@ static const uint8_t prim_size[PRIM_COUNT] = {
 const char *codec__path_text(const struct codec_path *path, char out[CODEC_PATH_TEXT])
 {
     char part[CODEC_PATH_TEXT];
-    size_t end = CODEC_PATH_TEXT - 1; /* built from the end: the last steps say most */
+    size_t end = CODEC_PATH_TEXT - 1; /* from the end, because the last steps matter most */
     out[end] = 0;
     for (unsigned i = path->depth; i > 0; i--) {
         const struct codec_step *s = &path->steps[i - 1];
@@ -88,7 +88,7 @@ int codec__length(struct codec *c, uint32_t *ret_len)
     return 0;
 }
 
-/* Bytes of the UTF-8 sequence at s, 0 when it is none (RFC 3629: shortest form, no surrogates). */
+/* Length of the UTF-8 sequence at s; 0: invalid (RFC 3629: shortest form, no surrogates). */
 static size_t utf8_len(const uint8_t *s, size_t left)
 {
     static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
@@ -250,7 +250,7 @@ bool codec__is_newtype(const struct metadata *md, const struct type *t)
 bool codec__is_nullable(const struct metadata *md, uint32_t id)
 {
     const struct type *t = &md->types[id];
-    while (codec__is_newtype(md, t)) /* no cycles: checked when parsed */
+    while (codec__is_newtype(md, t)) /* no cycles: the parser checked */
         t = &md->types[md->fields[t->first].type];
     return t->role == ROLE_OPTION;
 }

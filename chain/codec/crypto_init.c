@@ -1,5 +1,4 @@
-/* libsodium must be initialised once before anything else of it runs; every door of this layer that
- * touches it passes here first. Threads of the pool may sign, so the once is a real one. */
+/* The one initialisation of libsodium. Threads of the pool may sign, hence pthread_once. */
 #include "chain/codec/crypto_init.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* SCALE values for people. Only what differs from the plain form (codec_json.c) is here; encode.c takes both.
- */
+/* SCALE values for people: only what differs from the plain form (codec_json.c). encode.c accepts
+ * both. */
 #include <string.h>
 
 #include "chain/codec/extrinsic.h"
@@ -7,7 +7,7 @@
 #include "codec_internal.h"
 #include "u256.h"
 
-/* An account of 32 bytes as SS58: only where the chain says its prefix. */
+/* Accounts of 32 bytes are shown as SS58 if the chain names its prefix. */
 static bool has_address(const struct codec *c, const struct type *t)
 {
     return t->role == ROLE_ACCOUNT && t->plain_size == 32 && c->prefix >= 0;
@@ -35,7 +35,7 @@ static int print_u256(struct codec *c)
     return rc;
 }
 
-/* The variant that comes next, without taking it. NULL: none. */
+/* The next variant, without reading it. NULL: none. */
 static const struct type_variant *peek(const struct codec *c, const struct type *t)
 {
     return scale_left(c->in) ? metadata__variant(c->md, t, *c->in->p) : NULL;
@@ -48,7 +48,8 @@ static bool is_account_alone(const struct codec *c, const struct type *t)
            has_address(c, &c->md->types[c->md->fields[v->first].type]);
 }
 
-/* The calls' type where `v`, a variant of RuntimeCall, is what the list of pallets says; else NULL. */
+/* The calls' type of `v`, a variant of RuntimeCall. NULL: it does not agree with the list of
+ * pallets. */
 static const struct type *calls_of(const struct codec *c, const struct type_variant *v)
 {
     const struct metadata_pallet *p = v && v->count == 1 ? metadata__pallet_named(c->md, v->name) : NULL;
@@ -90,7 +91,7 @@ static int print_call(struct codec *c, const struct type *t)
     return rc;
 }
 
-/* The bytes of a sequence, where they are text that codec_from_json takes for the same bytes. */
+/* The bytes of a sequence as text, if codec_from_json turns that text into the same bytes. */
 static bool text_ahead(const struct codec *c, struct scale_in *ret_after, const uint8_t **ret_text,
                        uint32_t *ret_len)
 {

@@ -36,7 +36,7 @@ static void put_era(struct era era, struct buf *out)
         buf_puts(out, "\"era\":\"Immortal\",");
 }
 
-/* Every extension that carries bytes, by its name: also those whose meaning is shown above. */
+/* Every extension that carries bytes, by name, also those that have a field of their own. */
 static int put_extensions(const struct metadata *md, const struct extrinsic_view *x, bool plain,
                           struct buf *out, struct err *err)
 {
@@ -57,7 +57,7 @@ static int put_extensions(const struct metadata *md, const struct extrinsic_view
     return rc;
 }
 
-/* As every number: text from where readers of JSON lose digits. */
+/* Text above 2^53, where JSON readers lose digits. */
 static void put_nonce(uint64_t nonce, struct buf *out)
 {
     const char *quote = nonce >> 53 ? "\"" : "";

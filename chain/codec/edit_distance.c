@@ -41,7 +41,8 @@ static unsigned edits(const char *a, size_t a_len, const char *b, size_t b_len)
     return row[b_len];
 }
 
-/* One name inside the other ("transfer", "force_transfer") counts as one edit, whatever the lengths. */
+/* One name inside the other ("transfer", "force_transfer") counts as one edit, whatever the
+ * lengths. */
 static unsigned distance(const char *wanted, const char *name)
 {
     char a[NAME_MAX + 1];

@@ -1,6 +1,5 @@
-/* JSON to SCALE bytes, by type. Takes what codec_json.c and decode.c print and what people write: decimal or
- * hexadecimal text or JSON integers for any number, SS58 for accounts and addresses, fields by name or by
- * position, plain text for byte sequences. */
+/* JSON to SCALE bytes, by type. Accepts what codec_json.c and decode.c print and the forms that
+ * people write (see codec_from_json). */
 #include <string.h>
 
 #include "base/check.h"
@@ -86,7 +85,7 @@ int encode__fields(struct encoder *e, uint32_t first, uint32_t count, const json
                           f->name ? f->name : "field", count);
 }
 
-/* A struct around one value is that value alone: as in JSON out. */
+/* A struct of one unnamed field is written as that field, as in the output. */
 static int encode_inside(struct encoder *e, uint32_t first, uint32_t count, const json_t *value)
 {
     const struct type_field *f = &e->md->fields[first];
@@ -97,7 +96,8 @@ static int encode_inside(struct encoder *e, uint32_t first, uint32_t count, cons
 
 /* ---- sequences ---- */
 
-/* An object where pairs are wanted is a map: its keys are text, as any value may be written. */
+/* An object where a sequence of pairs is expected is a map. Its keys are text, which every type
+ * accepts. */
 static int encode_map(struct encoder *e, const struct type *pair, const json_t *value)
 {
     const struct type_field *f = &e->md->fields[pair->first];
@@ -164,7 +164,7 @@ static int no_such_variant(struct encoder *e, const struct type *t, const char *
     char text[NEAREST_TEXT];
     for (uint32_t i = 0; i < t->count; i++)
         nearest_names__offer(&nearest, e->md->variants[t->first + i].name);
-    if (nearest.count == 0) /* then some that there are */
+    if (nearest.count == 0) /* suggest some existing ones */
         for (uint32_t i = 0; i < t->count && i < NEAREST_MAX; i++)
             nearest.best[nearest.count++] = e->md->variants[t->first + i].name;
     return encode__refuse(e, "%.60s has no variant '%.40s'%s", *t->name ? t->name : "the enum", name,
@@ -177,7 +177,7 @@ static bool is_nothing(const json_t *value)
            (json_is_object(value) && json_object_size(value) == 0);
 }
 
-/* `fields` is NULL where the variant was given as text. */
+/* fields NULL: the variant was given as text. */
 static int encode_named(struct encoder *e, const struct type *t, const char *name, const json_t *fields)
 {
     const struct type_variant *v = metadata__variant_named(e->md, t, name);
@@ -246,5 +246,5 @@ int encode__value(struct encoder *e, uint32_t id, const json_t *value)
     case TYPE_BITS:
         return encode__bits(e, t, value);
     }
-    UNREACHABLE(); /* kinds are checked when parsed */
+    UNREACHABLE(); /* the parser checked the kind */
 }

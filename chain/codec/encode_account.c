@@ -5,8 +5,8 @@
 #include "chain/codec/ss58.h"
 #include "encode_internal.h"
 
-/* The same account may be written for every chain: text of another one is most likely a mistake, and the way
- * out is a text that cannot be one. */
+/* SS58 text of another chain names the same key, but is most likely a mistake. The error gives the
+ * key's address on this chain. */
 static int other_prefix(struct encoder *e, const struct type *t, const json_t *value, const uint8_t id[32],
                         unsigned prefix, unsigned own)
 {
@@ -16,7 +16,7 @@ static int other_prefix(struct encoder *e, const struct type *t, const json_t *v
                          own, address);
 }
 
-/* Puts nothing. ERR_ARGUMENT is told. */
+/* Reports ERR_ARGUMENT; appends nothing. */
 static int read_account(struct encoder *e, const struct type *t, const json_t *value, uint32_t size,
                         uint8_t ret_id[ACCOUNT_ID_MAX])
 {

@@ -1,4 +1,5 @@
-/* Calls by name, and the doors: JSON text to bytes. What leaves here decodes again. */
+/* Calls by name, and the public functions from JSON text to bytes. Their result always decodes
+ * again. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +70,7 @@ int encode__call(struct encoder *e, const json_t *value)
     return encode_by_name(e, pallet, call, args ? args : json_null());
 }
 
-/* ---- the doors ---- */
+/* ---- the public functions ---- */
 
 static json_t *parse(const char *text, struct err *err)
 {
@@ -88,7 +89,8 @@ static json_t *parse(const char *text, struct err *err)
     return json;
 }
 
-/* Depth is counted in two ways (bytes in 0x count as one level): what leaves must be taken by everybody. */
+/* A call given as 0x bytes counts as one level here and as several when it is decoded: check the
+ * result, so that every decoder accepts it. */
 static int check_whole(const struct metadata *md, uint32_t type, const struct buf *out, size_t start,
                        struct err *err)
 {

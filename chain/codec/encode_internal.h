@@ -1,4 +1,5 @@
-/* What the files that make SCALE bytes from JSON share: encode.c walks, the others write the leaves. */
+/* Shared by the files that turn JSON into SCALE bytes: encode.c walks, the others write the
+ * leaves. */
 #ifndef CHAIN_CODEC_ENCODE_INTERNAL_H
 #define CHAIN_CODEC_ENCODE_INTERNAL_H
 
@@ -19,15 +20,16 @@ int encode__value(struct encoder *e, uint32_t id, const json_t *value);
 int encode__child(struct encoder *e, uint32_t id, const char *name, uint32_t index, const json_t *value);
 int encode__fields(struct encoder *e, uint32_t first, uint32_t count, const json_t *value);
 
-/* encode_refuse.c: ERR_ARGUMENT with the path; the second form names the wanted type and the value given, and
- * ends with the way out. */
+/* encode_refuse.c: return ERR_ARGUMENT with the path. encode__unfit also names the expected type
+ * and the given value, and ends with what to write instead. */
 int encode__refuse(struct encoder *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int encode__unfit(struct encoder *e, const struct type *t, const json_t *value, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 int encode__too_deep(struct encoder *e);
-/* The value's text; NULL: it is none, or goes on after a zero (only str and bytes may hold one). */
+/* The value's text. NULL: the value is not a string, or has a NUL inside (only str and bytes
+ * may). */
 const char *encode__text(const json_t *value);
-/* 0x text at the value? */
+/* Is the value text that starts with 0x? */
 bool encode__is_hex(const json_t *value);
 
 /* encode_leaf.c */
@@ -40,10 +42,11 @@ int encode__era(struct encoder *e, const struct type *t, const json_t *value); /
 
 /* encode_account.c */
 int encode__account(struct encoder *e, const struct type *t, const json_t *value);
-/* An account alone stands for MultiAddress::Id. */
+/* Accepts a bare account for MultiAddress::Id. */
 int encode__address(struct encoder *e, const struct type *t, const json_t *value);
 
-/* encode_call.c: a call inside of a value: {"pallet", "call", "args"} or its bytes as 0x. false: neither. */
+/* encode_call.c: a call inside of a value, as {"pallet", "call", "args"} or as its bytes in 0x.
+ * False: it is neither. */
 bool encode__is_call(const json_t *value);
 int encode__call(struct encoder *e, const json_t *value);
 

@@ -1,4 +1,4 @@
-/* The leaves of JSON as SCALE bytes: numbers, texts, bytes, bits, eras. */
+/* JSON leaves as SCALE bytes: numbers, text, bytes, bits, eras. */
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static bool read_number(const json_t *value, bool *ret_negative, u128 *ret)
     return u128_parse(s + *ret_negative, ret);
 }
 
-/* A number that was only too long to be read. */
+/* Is it a number, only too long to be parsed? */
 static bool is_digits(const json_t *value)
 {
     const char *s = encode__text(value);
@@ -116,7 +116,7 @@ static int encode_fixed(struct encoder *e, const struct type *t, const json_t *v
     return good ? 0 : encode__unfit(e, t, value, "give 0x and %zu hexadecimal digits", size * 2);
 }
 
-/* Hexadecimal, or the text itself: "0x" in front decides. */
+/* Text that starts with 0x is hexadecimal; other text stands for its own bytes. */
 int encode__bytes(struct encoder *e, const struct type *t, const json_t *value)
 {
     const char *s = json_string_value(value);
@@ -191,7 +191,7 @@ int encode__bits(struct encoder *e, const struct type *t, const json_t *value)
 
 /* ---- eras ---- */
 
-/* An era is its bytes: what they cannot say is refused, not rounded. */
+/* An era that two bytes cannot express is refused, not rounded. */
 int encode__era(struct encoder *e, const struct type *t, const json_t *value)
 {
     json_int_t period = json_integer_value(json_object_get(value, "period"));

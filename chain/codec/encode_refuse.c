@@ -1,4 +1,5 @@
-/* What a refused value is told: where it stands, what is wanted, what was given, the way out. */
+/* Error texts for refused JSON values: the path, the expected type, the given value, what to write
+ * instead. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,7 @@ struct shown {
     size_t len;
 };
 
-/* jansson writes until it is told to stop: a value may be large. */
+/* Stops jansson when the buffer is full: a value may be large. */
 static int show(const char *part, size_t n, void *arg)
 {
     struct shown *s = arg;

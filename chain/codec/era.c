@@ -1,7 +1,9 @@
-/* Eras: how long a transaction may be included. A mortal era is a period (a power of two) and the phase of
- * its first block in it, packed into two bytes; phases of long periods lose their low bits. */
+/* Eras: the blocks in which an extrinsic is valid. A mortal era is a period (a power of two) and
+ * the phase of its first block in the period, packed into two bytes. Phases of long periods lose
+ * their low bits. */
 #include <string.h>
 
+#include "base/check.h"
 #include "chain/codec/extrinsic.h"
 
 enum { PERIOD_MIN = 4, PERIOD_MAX = 65536 };
@@ -16,6 +18,14 @@ static unsigned log2_of(uint32_t period)
     return (unsigned)__builtin_ctz(period);
 }
 
+static bool is_era(struct era era)
+{
+    if (era.period == 0)
+        return true;
+    return era.period >= PERIOD_MIN && era.period <= PERIOD_MAX && (era.period & (era.period - 1)) == 0 &&
+           era.phase < era.period;
+}
+
 struct era era_mortal(uint32_t period, uint64_t current)
 {
     uint32_t p = PERIOD_MIN;
@@ -27,6 +37,7 @@ struct era era_mortal(uint32_t period, uint64_t current)
 
 uint64_t era_birth(struct era era, uint64_t current)
 {
+    PRE(is_era(era));
     if (!era.period)
         return 0;
     uint64_t from = current > era.phase ? current : era.phase;
@@ -40,6 +51,7 @@ uint64_t era_death(struct era era, uint64_t current)
 
 size_t era_encode(struct era era, uint8_t out[2])
 {
+    PRE(is_era(era));
     if (!era.period) {
         out[0] = 0;
         return 1;

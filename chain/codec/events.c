@@ -1,7 +1,8 @@
-/* System.Events of one block, reduced to what became of each extrinsic.
+/* System.Events of one block, reduced to the outcome of each extrinsic.
  *
- * Every record is walked over by its type; only the few events named in `watched` are looked into. Their
- * fields are found by type, not by position: runtimes have renamed and re-ordered them over the years. */
+ * The types measure every record; only the few events named in `watched` are read. Their fields are
+ * found by type, not by position, because runtimes have renamed and reordered them over the
+ * years. */
 #include "chain/codec/events.h"
 
 #include <stdio.h>
@@ -29,7 +30,7 @@ static const struct {
     {"Sudo", "SudoAsDone", EVENT_INNER},
 };
 
-/* One event: where its fields begin, and what the reader found in them. */
+/* One event: where its fields begin, and what was read from them. */
 struct event {
     const struct metadata *md;
     const char *pallet;
@@ -44,8 +45,8 @@ static int bad_events(struct err *err, const char *what)
 
 /* ---- DispatchError ---- */
 
-/* Module { index, error }: two bytes in old runtimes, an index and an error of four bytes (whose first
- * counts) since 2022. Both begin with the same two bytes. */
+/* Module { index, error }: two bytes in old runtimes; since 2022 an index and an error of four
+ * bytes, of which the first counts. Both begin with the same two bytes. */
 static void module_text(const struct metadata *md, struct scale_in in, char out[160])
 {
     uint8_t pallet = scale_get_u8(&in);
@@ -60,7 +61,7 @@ static void module_text(const struct metadata *md, struct scale_in in, char out[
         snprintf(out, 160, "pallet %u.error %u", pallet, error);
 }
 
-/* The name of an enum's variant without looking further into it; NULL: not an enum. */
+/* The name of an enum's variant, without its fields. NULL: not an enum. */
 static const char *peek_variant(const struct metadata *md, uint32_t type, struct scale_in in)
 {
     const struct type *t = &md->types[metadata__unwrap(md, type)];
@@ -99,7 +100,7 @@ int dispatch_error_text(const struct metadata *md, struct scale_in *in, char out
 
 /* ---- the watched events ---- */
 
-/* A Result whose error is a DispatchError: the error's type; else TYPE_NONE. */
+/* The type of the error in a Result whose error is a DispatchError; otherwise TYPE_NONE. */
 static uint32_t result_error(const struct metadata *md, const struct type *t, uint8_t *ret_index)
 {
     if (t->role != ROLE_RESULT)
@@ -112,8 +113,8 @@ static uint32_t result_error(const struct metadata *md, const struct type *t, ui
     return md->types[type].role == ROLE_DISPATCH_ERROR ? type : TYPE_NONE;
 }
 
-/* Find the event's DispatchError, bare or in a Result. *ret_failed false: it says Ok, or has none. A u32
- * before it (the index in an interrupted batch) goes to ret_index. */
+/* Find the event's DispatchError, bare or in a Result. *ret_failed false: it is Ok, or the event
+ * has none. ret_index gets a u32 that comes before it (the index in an interrupted batch). */
 static int find_error(struct event *e, char out[160], bool *ret_failed, int64_t *ret_index, struct err *err)
 {
     const struct metadata *md = e->md;
@@ -131,7 +132,7 @@ static int find_error(struct event *e, char out[160], bool *ret_failed, int64_t 
             if (t->kind == TYPE_PRIMITIVE && t->prim == PRIM_U32)
                 *ret_index = scale_get_u32(&again);
         } else if (t->role == ROLE_RESULT &&
-                   *in.p != err_index) { /* a byte is there: the record was walked */
+                   *in.p != err_index) { /* a byte is there: the record was measured */
             rc = codec_skip(md, f->type, &in, err);
         } else {
             if (t->role == ROLE_RESULT)
@@ -143,7 +144,7 @@ static int find_error(struct event *e, char out[160], bool *ret_failed, int64_t 
     return rc;
 }
 
-/* The field of this name, or the second one: { who, actual_fee, tip } since it exists. */
+/* The field of this name, or the second one: the event has always been { who, actual_fee, tip }. */
 static int read_fee(struct event *e, struct dispatch_result *result, struct err *err)
 {
     const struct metadata *md = e->md;
@@ -162,7 +163,7 @@ static int read_fee(struct event *e, struct dispatch_result *result, struct err 
     return rc;
 }
 
-/* The first inner failure is kept: it is the cause, those around it are its wrappers. */
+/* The first inner failure is the cause and is kept; later ones are wrappers around it. */
 static int note_inner(struct event *e, struct dispatch_result *result, struct err *err)
 {
     char text[160];
@@ -190,7 +191,7 @@ static int note(struct event *e, enum event_kind kind, struct dispatch_result *r
         if (result->outcome == DISPATCH_NONE) /* an inner failure stays */
             result->outcome = DISPATCH_OK;
         return 0;
-    case EVENT_FAILED: /* the whole extrinsic was rolled back: what failed inside does not matter any more */
+    case EVENT_FAILED: /* the whole extrinsic was rolled back, so inner failures do not matter */
         result->outcome = DISPATCH_FAILED;
         result->inner = false;
         snprintf(result->error, sizeof(result->error), "unknown");
@@ -205,7 +206,7 @@ static int note(struct event *e, enum event_kind kind, struct dispatch_result *r
 
 /* ---- records ---- */
 
-/* The event's pallet and variant; false: not one that is watched. `in` is at the event. */
+/* Is the event at `in` one of the watched ones? */
 static bool is_watched(const struct metadata *md, uint32_t type, struct scale_in in, struct event *ret_event,
                        enum event_kind *ret_kind)
 {

@@ -2,7 +2,8 @@
  *
  *   compact length | 0x84 | address | signature | explicit extensions | call
  *
- * where the signature is over  call | explicit | implicit extensions,  hashed if longer than 256 bytes. */
+ * where the signature is over  call | explicit | implicit extensions,  hashed if longer than 256
+ * bytes. */
 #include "chain/codec/extrinsic.h"
 
 #include <string.h>
@@ -14,10 +15,10 @@
 enum {
     PAYLOAD_HASH_ABOVE = 256, /* bytes; a longer payload is signed by its hash */
     LENGTH_ROOM = 5,          /* the longest length prefix */
-    AROUND_CALL = 256,        /* about what is put around a call, so that one allocation is enough */
+    AROUND_CALL = 256,        /* roughly what surrounds a call, so that one allocation is enough */
 };
 
-/* Facts that this chain's types cannot hold are refused before anything is signed. */
+/* Refuse values that this chain's types cannot hold. */
 static int check_params(const struct metadata *md, const struct extrinsic_params *params, struct err *err)
 {
     const struct extrinsic_format *format = &md->format;
@@ -77,8 +78,9 @@ int extrinsic_check_signer(const struct metadata *md, const struct extrinsic_sig
 /* Moves the body, which begins `room` bytes after start, to behind its length prefix. */
 static void put_length(struct buf *out, size_t start, size_t room)
 {
-    uint8_t bytes[8];
-    struct buf prefix = {.data = bytes, .cap = sizeof(bytes)}; /* a length is 5 bytes at most: never grows */
+    uint8_t bytes[8]; /* a length takes at most 5, so the buffer never grows */
+    struct buf prefix = {.data = bytes, .cap = sizeof(bytes)};
+    PRE(out->len >= start + room);
     size_t body = out->len - start - room;
     scale_put_compact(&prefix, body);
     memmove(out->data + start + prefix.len, out->data + start + room, body);

@@ -1,5 +1,5 @@
-/* Take extrinsics apart. The bytes come from blocks and from applications, so every length and index in them
- * is checked. */
+/* Take extrinsics apart. The bytes come from blocks and from applications, so every length and
+ * index in them is checked. */
 #include <string.h>
 
 #include "chain/codec/codec.h"
@@ -10,7 +10,7 @@ static int malformed(struct err *err, const char *what)
     return err_set(err, ERR_DECODE, "extrinsic: %s", what);
 }
 
-/* The extension's bytes are measured by its type, then read again for what is wanted of them. */
+/* The type measures the extension's bytes; then we read again the values that we need. */
 static int read_extension(const struct metadata *md, size_t i, struct scale_in *in,
                           struct extrinsic_extra *extra, struct err *err)
 {
@@ -64,7 +64,8 @@ static int read_signer(const struct metadata *md, struct scale_in *in, struct ex
     int rc = codec_skip(md, md->type_address, in, err);
     if (rc != 0)
         return rc;
-    /* Other forms of address than an account id (an index...) leave the signer unknown: length 0. */
+    /* For other addresses than an account id (an index, for example) the signer stays unknown, with
+     * length 0. */
     if (format->address == ADDRESS_MULTI && scale_get_u8(&again) != format->address_id)
         return 0;
     view->signer_len = format->account_len;
@@ -119,8 +120,8 @@ static int read_signed(const struct metadata *md, struct scale_in *in, struct ex
     return rc == 0 ? read_extra(md, in, view, err) : rc;
 }
 
-/* A general extrinsic (v5) has extensions but no signature in front of them: who it is from is for its
- * extensions to say. */
+/* A general extrinsic (v5) has extensions but no signature before them; its extensions define the
+ * origin. */
 static int read_general(const struct metadata *md, struct scale_in *in, struct extrinsic_view *view,
                         struct err *err)
 {

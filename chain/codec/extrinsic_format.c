@@ -1,7 +1,9 @@
-/* How signed extrinsics of one chain look: resolved once per metadata, so that signing only writes bytes.
+/* The form of a chain's signed extrinsics, resolved once per metadata so that signing only writes
+ * bytes.
  *
- * Extensions are known by name, and what we would write for each is tried against the types that the
- * metadata gives it: a chain that means something else by a known name is refused, not signed for wrongly. */
+ * We know extensions by name. The bytes that we would write for each must decode as the types that
+ * the metadata gives it, so a chain that uses a known name for something else is refused instead of
+ * signed for wrongly. */
 #include <string.h>
 
 #include "base/check.h"
@@ -74,7 +76,7 @@ static void put_implicit(enum extension_kind kind, const struct extrinsic_params
     case EXT_GENESIS:
         buf_put(out, params->genesis, 32);
         break;
-    case EXT_MORTALITY: /* an immortal one is born with the chain */
+    case EXT_MORTALITY: /* an immortal era begins with the chain */
         buf_put(out, params->era.period ? params->era_block_hash : params->genesis, 32);
         break;
     case EXT_METADATA_HASH:
@@ -93,6 +95,7 @@ static void put_implicit(enum extension_kind kind, const struct extrinsic_params
 void extrinsic__put_explicit(const struct metadata *md, const struct extrinsic_params *params,
                              struct buf *out)
 {
+    PRE(!md->format.refused.code);
     for (size_t i = 0; i < md->extension_count; i++)
         put_explicit(md->extension_kinds[i], params, out);
 }
@@ -100,6 +103,7 @@ void extrinsic__put_explicit(const struct metadata *md, const struct extrinsic_p
 void extrinsic__put_implicit(const struct metadata *md, const struct extrinsic_params *params,
                              struct buf *out)
 {
+    PRE(!md->format.refused.code);
     for (size_t i = 0; i < md->extension_count; i++)
         put_implicit(md->extension_kinds[i], params, out);
 }

@@ -1,4 +1,4 @@
-/* What building and decoding of extrinsics share: the two halves of the signed extensions. */
+/* Shared by building and decoding of extrinsics: the two halves of the signed extensions. */
 #ifndef CHAIN_CODEC_EXTRINSIC_INTERNAL_H
 #define CHAIN_CODEC_EXTRINSIC_INTERNAL_H
 
@@ -7,25 +7,25 @@
 
 enum {
     EXTRINSIC_SIGNED = 0x80,
-    EXTRINSIC_GENERAL = 0x40, /* v5: extensions without a signature in front */
+    EXTRINSIC_GENERAL = 0x40, /* v5: extensions without a signature */
     EXTRINSIC_FORM = 0xc0,
     EXTRINSIC_V4 = 4,
     EXTRINSIC_V5 = 5,
 };
 
-/* The explicit half goes into the extrinsic, the implicit one only into the payload. PRE: the format is
- * supported. */
+/* The explicit half is in the extrinsic and in the payload, the implicit half in the payload alone.
+ * PRE: the format is supported. */
 void extrinsic__put_explicit(const struct metadata *md, const struct extrinsic_params *params,
                              struct buf *out);
 void extrinsic__put_implicit(const struct metadata *md, const struct extrinsic_params *params,
                              struct buf *out);
 
-/* Walk the explicit half of a decoded extrinsic. ret_mode: of CheckMetadataHash, 0 without one. */
+/* Read the explicit half of a decoded extrinsic. */
 struct extrinsic_extra {
     struct era era;
     u128 nonce;
     u128 tip;
-    uint8_t metadata_hash_mode;
+    uint8_t metadata_hash_mode; /* of CheckMetadataHash; 0 without it */
 };
 int extrinsic__read_explicit(const struct metadata *md, struct scale_in *in,
                              struct extrinsic_extra *ret_extra, struct err *err);

@@ -1,5 +1,5 @@
-/* The hashes that Substrate uses, over libsodium (blake2b, sha256), xxhash (twox) and nettle's
- * Keccak permutation (keccak256 is the original padding of Keccak, not that of SHA-3). */
+/* The hashes that Substrate uses, with libsodium (blake2b, sha256), xxhash (twox) and nettle's
+ * Keccak permutation (keccak256 has Keccak's original padding, not that of SHA-3). */
 #include "chain/codec/hash.h"
 
 #include <nettle/sha3.h>

@@ -1,4 +1,4 @@
-/* What can be called, for people: pallets, calls with their arguments, and the types under one call. */
+/* Lists for people: pallets, calls with their arguments, and the types that one call contains. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,9 +35,9 @@ static void put_call(const struct listing *l, const struct metadata_pallet *p, c
     put_args(l, v->first, v->count, "(", ")\n");
 }
 
-/* ---- the types under a call ---- */
+/* ---- the types in a call ---- */
 
-/* Breadth first, each type once: `at` runs behind `count`. */
+/* Breadth first, each type once: `at` follows `count`. */
 struct walk {
     const struct metadata *md;
     uint32_t *queue;
@@ -59,7 +59,7 @@ static void visit_fields(struct walk *w, uint32_t first, uint32_t count)
         visit(w, w->md->fields[first + i].type);
 }
 
-/* Known by everybody, or explained in one line: what is under them is of no use here. */
+/* Types that everybody knows, or that one line explains: their contents are not listed. */
 static bool is_leaf(const struct metadata *md, uint32_t id)
 {
     const struct type *t = &md->types[id];
@@ -108,7 +108,7 @@ static void put_variants(const struct listing *l, const struct type *t)
     }
 }
 
-/* A composite or an enum that goes by its name. */
+/* A composite or an enum that is listed by its name. */
 static bool is_named(const struct type *t)
 {
     return *t->name && (t->kind == TYPE_COMPOSITE || (t->kind == TYPE_VARIANT && t->role != ROLE_OPTION));
@@ -140,8 +140,7 @@ static void explain(const struct listing *l, uint32_t id)
     }
 }
 
-/* Several versions of one type (XCM's) are under one call: those that share a name are told apart by number.
- */
+/* One call may contain several versions of a type (XCM's): types that share a name get their id. */
 static void number_namesakes(const struct walk *w, bool *numbered)
 {
     for (size_t i = 0; i < w->count; i++) {
@@ -173,7 +172,7 @@ static void put_whole(const struct metadata *md, const struct metadata_pallet *p
     free(numbered);
 }
 
-/* ---- the three questions ---- */
+/* ---- the three lists ---- */
 
 static void list_pallets(const struct metadata *md, struct buf *out)
 {

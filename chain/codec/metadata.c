@@ -1,5 +1,5 @@
-/* The whole of a metadata blob: envelope, sections in order, what is resolved once at the end; and the
- * questions that others ask. Parsing is one pass over the bytes and one over the registry. */
+/* A whole metadata blob: the envelope, the sections in order, then what is resolved once; and the
+ * public look-ups. Parsing is one pass over the bytes and one over the registry. */
 #include "metadata_internal.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static bool peel_opaque(struct scale_in *in)
     return !in->bad && len == scale_left(in) && has_magic(in);
 }
 
-/* The bytes from the magic on, whichever of the three forms came in. */
+/* The bytes from the magic on, for each of the three forms of input. */
 static int peel(struct scale_in *in, struct err *err)
 {
     if (has_magic(in))
@@ -53,7 +53,7 @@ static struct metadata *new_metadata(const struct scale_in *in)
     memcpy(md->blob, in->p, md->blob_len);
     md->type_extrinsic = md->type_call = md->type_address = md->type_signature = TYPE_NONE;
     md->type_events = md->type_event_record = md->type_dispatch_error = md->type_account = TYPE_NONE;
-    /* Never NULL: a type without fields may take the address of its none. */
+    /* Not NULL: a type without fields may take the address of its first field. */
     md->fields = metadata__append(NULL, &md->field_count, &md->field_cap, sizeof(*md->fields));
     md->variants = metadata__append(NULL, &md->variant_count, &md->variant_cap, sizeof(*md->variants));
     md->field_count = md->variant_count = 0;
@@ -92,7 +92,7 @@ static int read_sections(struct metadata_parse *p)
     return rc;
 }
 
-/* System.Events' element, and the error that System.ExtrinsicFailed carries. */
+/* The element of System.Events, and the error type of System.ExtrinsicFailed. */
 static void resolve_events(struct metadata *md)
 {
     const struct type *events = metadata__type(md, md->type_events);

@@ -1,13 +1,14 @@
-/* Where System.Account holds an account's free balance: the field `free` of the field `data` of AccountInfo,
- * on chains whose balances pallet keeps it there. */
+/* Where System.Account stores an account's free balance: AccountInfo.data.free, on chains whose
+ * balances pallet keeps it there. */
+#include "base/check.h"
 #include "metadata_internal.h"
 
 #include <string.h>
 
 enum { U128_BYTES = 16 };
 
-/* The field of a struct by its name, and how many bytes of the struct come before it; NULL: none, or what
- * comes before it has no fixed size. */
+/* The field of a struct with this name; *at grows by the size of the fields before it. NULL: no
+ * such field, or the struct has no fixed size. */
 static const struct type *field_named(const struct metadata *md, const struct type *t, const char *name,
                                       uint32_t *at)
 {
@@ -44,6 +45,7 @@ bool metadata_account_free(const struct metadata *md, const uint8_t *info, size_
     const struct account_format *a = &md->account;
     if (!a->free_size || len != a->size)
         return false;
+    INVARIANT(a->free_at + a->free_size <= a->size);
     struct scale_in in = scale_in_of(info + a->free_at, a->free_size);
     *ret_free = a->free_size == U128_BYTES ? scale_get_u128(&in) : scale_get_u64(&in);
     return true;

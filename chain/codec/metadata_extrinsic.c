@@ -1,7 +1,7 @@
-/* The extrinsic section: format version, the types of address, call and signature, and the signed
- * extensions in the order of format v4.
+/* The extrinsic section: the format version, the types of address, call and signature, and the
+ * signed extensions in the order of format v4.
  *
- * V14 names one type only, the extrinsic; the others are its type parameters. V16 lists several format
+ * V14 names the extrinsic's type only; the others are its type parameters. V16 lists several format
  * versions and several sets of extensions; extrinsics of format v4 use set 0. */
 #include "metadata_internal.h"
 
@@ -28,7 +28,8 @@ static void read_extensions(struct metadata_parse *p)
     }
 }
 
-/* V16: the map's entry 0 says which extensions, and in which order. Left as a reader over its indices. */
+/* V16: entry 0 of the map lists the extensions of set 0 in order. Returns a reader over their
+ * indices. */
 static bool read_sets(struct metadata_parse *p, struct scale_in *ret_set, size_t *ret_len)
 {
     bool found = false;
@@ -47,7 +48,7 @@ static bool read_sets(struct metadata_parse *p, struct scale_in *ret_set, size_t
     return found;
 }
 
-/* Replace the list of all extensions by those of the set. */
+/* Keep only the extensions of the set, in its order. */
 static bool pick_set(struct metadata *md, struct scale_in set, size_t len)
 {
     struct metadata_extension *all = md->extensions;
@@ -81,7 +82,7 @@ static int read_v16(struct metadata_parse *p)
     bool found = read_sets(p, &set, &len);
     read_extensions(p);
     if (p->in.bad)
-        return 0; /* told by the caller */
+        return 0; /* the caller reports it */
     if (!found || !pick_set(md, set, len))
         return metadata__fail(p,
                               "no usable set 0 of transaction extensions, which extrinsic format v4 needs");

@@ -1,5 +1,5 @@
-/* The parsed metadata, shared by the files of chain/ that read it: metadata*.c fill it, everything else
- * reads. All strings and constants point into `blob`, the metadata's own copy of the input. */
+/* The parsed metadata: metadata*.c write it, the other files of this room read it. All strings and
+ * constants point into `blob`, the metadata's own copy of the input. */
 #ifndef CHAIN_CODEC_METADATA_INTERNAL_H
 #define CHAIN_CODEC_METADATA_INTERNAL_H
 
@@ -8,7 +8,7 @@
 
 enum { TYPE_NONE = 0xffffffff };        /* no such type */
 enum { TYPE_SIZE_VARIES = 0xffffffff }; /* see struct type.plain_size */
-enum { METADATA_NEST_MAX = 256 };       /* structs in structs; a cycle of them ends here too */
+enum { METADATA_NEST_MAX = 256 };       /* structs in structs; a cycle of them stops here too */
 enum { METADATA_PALLETS_MAX = 256 };
 enum { METADATA_BYTES_MAX = 64 * 1024 * 1024 };
 
@@ -44,7 +44,7 @@ enum type_prim {
     PRIM_COUNT,
 };
 
-/* What the codec treats in a way of its own, known by the last segment of the path. */
+/* Types that the codec treats specially, recognised by the last segment of their path. */
 enum type_role {
     ROLE_NONE,
     ROLE_OPTION,
@@ -53,7 +53,7 @@ enum type_role {
     ROLE_ACCOUNT,
     ROLE_DISPATCH_ERROR,
     ROLE_ERA,
-    ROLE_U256, /* four u64, the lowest first */
+    ROLE_U256, /* four u64, lowest first */
 };
 
 struct type {
@@ -66,7 +66,7 @@ struct type {
     uint32_t inner;      /* sequence, array, compact: element; bits: store type */
     uint32_t len;        /* array: elements; bits: type of the bit order */
     uint32_t params_at;  /* offset of the type parameters in the blob (read for V14's extrinsic only) */
-    uint32_t plain_size; /* bytes when every value has that size and every bit pattern is a value */
+    uint32_t plain_size; /* bytes, if every bit pattern of that size is a value */
 };
 
 struct type_field {
@@ -93,9 +93,10 @@ struct metadata_pallet {
     uint8_t index;
 };
 
-/* What an extension puts into the extrinsic (explicit) and into the payload behind it (implicit). */
+/* What an extension adds: to the extrinsic and the payload (explicit), to the payload alone
+ * (implicit). */
 enum extension_kind {
-    EXT_EMPTY,         /* nothing, nothing: by type */
+    EXT_EMPTY,         /* nothing, nothing; known by its types */
     EXT_SPEC_VERSION,  /* -, u32 */
     EXT_TX_VERSION,    /* -, u32 */
     EXT_GENESIS,       /* -, hash */
@@ -110,19 +111,20 @@ enum extension_kind {
 enum address_kind { ADDRESS_UNKNOWN, ADDRESS_MULTI, ADDRESS_PLAIN };
 enum signature_kind { SIGNATURE_UNKNOWN, SIGNATURE_MULTI, SIGNATURE_ETHEREUM };
 
-/* How this chain's signed extrinsics look, resolved once so that signing looks up nothing. */
+/* The form of this chain's signed extrinsics, resolved once so that signing needs no look-up. */
 struct extrinsic_format {
     enum address_kind address;
     uint8_t address_id;  /* MultiAddress: index of Id */
     uint8_t account_len; /* 32 or 20 */
     enum signature_kind signature;
     uint8_t signature_index[3]; /* MultiSignature: by enum key_scheme */
-    bool nonce_64;              /* Compact<u64> and up, not u32 */
-    bool tip_128;
-    struct err refused; /* code 0: everything is supported */
+    bool nonce_64;              /* nonces above u32 fit */
+    bool tip_128;               /* tips above u32 fit */
+    struct err refused;         /* code 0: everything is supported */
 };
 
-/* AccountInfo, the value of System.Account; free_size 0: it holds no free balance that we can read. */
+/* The layout of AccountInfo, the value of System.Account. free_size 0: it has no free balance that
+ * we can read. */
 struct account_format {
     uint32_t size, free_at, free_size;
 };
@@ -158,15 +160,15 @@ struct metadata {
     struct extrinsic_format format;
 };
 
-/* The parse in flight. `in` walks the blob; the first refusal fills err. */
+/* A parse in progress. `in` moves over the blob; the first failure fills err. */
 struct metadata_parse {
     struct metadata *md;
     struct scale_in in;
-    const uint8_t *item; /* start of the item that is being read, for error texts */
+    const uint8_t *item; /* start of the item being read, for error texts */
     struct err *err;
 };
 
-/* metadata_read.c: the shapes that all sections share. NULL or false leave in.bad set. */
+/* metadata_read.c: parts that all sections share. On a failure in.bad is set. */
 const char *metadata__str(struct metadata_parse *p);
 void metadata__skip_str(struct metadata_parse *p);
 void metadata__skip_strs(struct metadata_parse *p); /* Vec<String> */
@@ -174,9 +176,11 @@ uint32_t metadata__type_ref(struct metadata_parse *p);
 uint32_t metadata__option_type_ref(struct metadata_parse *p);
 void metadata__skip_deprecation(struct metadata_parse *p);      /* V16 only, else nothing */
 void metadata__skip_enum_deprecation(struct metadata_parse *p); /* V16 only, else nothing */
-void metadata__item(struct metadata_parse *p);                  /* an item begins here */
-int metadata__fail(struct metadata_parse *p, const char *what); /* ERR_METADATA: what, and in which item */
-void *metadata__append(void *array, size_t *count, size_t *cap, size_t size); /* the array, with room */
+void metadata__item(struct metadata_parse *p);                  /* an item starts here */
+/* Return ERR_METADATA with what is wrong, and in which item. */
+int metadata__fail(struct metadata_parse *p, const char *what);
+/* Make room for one more element; returns the array. */
+void *metadata__append(void *array, size_t *count, size_t *cap, size_t size);
 
 /* metadata_registry.c */
 int metadata__read_registry(struct metadata_parse *p);
@@ -201,20 +205,20 @@ static inline const struct type *metadata__type(const struct metadata *md, uint3
     return id < md->type_count ? &md->types[id] : NULL;
 }
 
-/* The variant of a TYPE_VARIANT with this index or name; NULL. */
+/* The variant with this index or name, of a type of kind TYPE_VARIANT. NULL: none. */
 const struct type_variant *metadata__variant(const struct metadata *md, const struct type *t, uint8_t index);
 const struct type_variant *metadata__variant_named(const struct metadata *md, const struct type *t,
                                                    const char *name);
 const struct metadata_pallet *metadata__pallet_named(const struct metadata *md, const char *name);
 
-/* A struct of one field stands for that field: what is under such wrappers. */
+/* The type inside of wrappers: a struct of one field stands for that field. */
 uint32_t metadata__unwrap(const struct metadata *md, uint32_t id);
 
-/* type_text.c: "Vec<RuntimeCall>", of some 160 characters at most. numbered: by type id, whose names get
- * their number ("Location#64"); NULL: none. */
+/* type_text.c: append "Vec<RuntimeCall>", at most about 160 characters. numbered: by type id, the
+ * types whose names get their id ("Location#64"); NULL: none. */
 void metadata__type_text(const struct metadata *md, uint32_t id, const bool *numbered, struct buf *out);
 
-/* System.SS58Prefix; -1: the chain names none. */
+/* System.SS58Prefix; -1: the chain has no such constant. */
 int metadata__ss58_prefix(const struct metadata *md);
 
 #endif

@@ -1,5 +1,5 @@
-/* Pallets: names, the types of calls, events and errors, constants, and the types of System.Events and
- * System.Account; and the runtime APIs, which are only walked over. */
+/* Pallets: names, the types of their calls, events and errors, constants, the types of
+ * System.Events and System.Account. Runtime APIs are skipped. */
 #include "metadata_internal.h"
 
 #include <string.h>
@@ -63,7 +63,8 @@ static void read_consts(struct metadata_parse *p, struct metadata_pallet *pallet
     pallet->const_count = (uint32_t)(md->const_count - pallet->first_const);
 }
 
-/* name, Vec<(name, type)>, type, docs: methods of runtime APIs, and V16's view functions with an id first. */
+/* name, Vec<(name, type)>, type, docs: methods of runtime APIs, and V16's view functions with an id
+ * first. */
 static void skip_functions(struct metadata_parse *p, size_t id_len)
 {
     size_t n = scale_get_len(&p->in);
@@ -110,7 +111,7 @@ static struct metadata_pallet read_pallet(struct metadata_parse *p)
     return pallet;
 }
 
-/* An enum of a pallet must be one: names are asked from it without further checks. */
+/* The calls, events and errors of a pallet must be enums: look-ups by name rely on it. */
 static bool is_enum_or_none(const struct metadata *md, uint32_t id)
 {
     return id == TYPE_NONE || (id < md->type_count && md->types[id].kind == TYPE_VARIANT);

@@ -1,4 +1,4 @@
-/* The shapes that every section of the metadata is made of: names, type references, deprecations. */
+/* Parts that occur in every section of the metadata: names, type references, deprecations. */
 #include "metadata_internal.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ void *metadata__append(void *array, size_t *count, size_t *cap, size_t size)
     return array;
 }
 
-/* Identifiers only: they go into JSON and into messages as they are. */
+/* Only identifiers: they are printed into JSON and messages without escaping. */
 static bool is_name(const uint8_t *s, size_t len)
 {
     for (size_t i = 0; i < len; i++)
@@ -36,8 +36,8 @@ static bool is_name(const uint8_t *s, size_t len)
     return true;
 }
 
-/* The text moves one byte down, over its own length prefix, so that there is room for a NUL: names cost
- * no allocation. The bytes are not read a second time. */
+/* Move the text one byte down, over its length prefix, to make room for a NUL: names need no
+ * allocation. The prefix is not read again. */
 const char *metadata__str(struct metadata_parse *p)
 {
     size_t len = scale_get_len(&p->in);
@@ -77,7 +77,7 @@ uint32_t metadata__option_type_ref(struct metadata_parse *p)
     return scale_get_bool(&p->in) ? metadata__type_ref(p) : TYPE_NONE;
 }
 
-/* Not, without a note, or { note, Option<since> }: V16 only. */
+/* Not deprecated, deprecated without a note, or { note, Option<since> }. V16 only. */
 void metadata__skip_deprecation(struct metadata_parse *p)
 {
     if (p->md->version < 16)
@@ -92,7 +92,7 @@ void metadata__skip_deprecation(struct metadata_parse *p)
     }
 }
 
-/* Map of variant index to deprecation: V16 only. */
+/* A map from variant index to deprecation. V16 only. */
 void metadata__skip_enum_deprecation(struct metadata_parse *p)
 {
     if (p->md->version < 16)

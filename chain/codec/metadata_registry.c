@@ -1,5 +1,5 @@
-/* The type registry (scale-info's PortableRegistry): read into flat arrays, then checked once, so that
- * every later walk may follow ids without asking. */
+/* The type registry (scale-info's PortableRegistry): read into flat arrays, then checked once, so
+ * that later walks may follow ids without checking them. */
 #include "metadata_internal.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static const uint8_t prim_size[PRIM_COUNT] = {
     [PRIM_I8] = 1, [PRIM_I16] = 2, [PRIM_I32] = 4, [PRIM_I64] = 8, [PRIM_I128] = 16, [PRIM_I256] = 32,
 };
 
-/* Of the path only the last segment is kept. */
+/* Keeps only the last segment of the path. */
 static const char *read_path(struct metadata_parse *p)
 {
     size_t n = scale_get_len(&p->in);
@@ -22,7 +22,7 @@ static const char *read_path(struct metadata_parse *p)
     return last;
 }
 
-/* Names are not touched here: V14's extrinsic section reads them again from params_at. */
+/* Does not move the names: V14's extrinsic section reads them again from params_at. */
 static void skip_params(struct metadata_parse *p)
 {
     size_t n = scale_get_len(&p->in);
@@ -38,7 +38,7 @@ static struct type_field *new_field(struct metadata *md)
     return &md->fields[md->field_count - 1];
 }
 
-/* Fields of one composite or variant; all of them are neighbours in md->fields. */
+/* The fields of one composite or variant, contiguous in md->fields. */
 static void read_fields(struct metadata_parse *p, uint32_t *ret_first, uint32_t *ret_count)
 {
     size_t n = scale_get_len(&p->in);
@@ -46,7 +46,7 @@ static void read_fields(struct metadata_parse *p, uint32_t *ret_first, uint32_t 
     for (size_t i = 0; i < n && !p->in.bad; i++) {
         const char *name = scale_get_bool(&p->in) ? metadata__str(p) : NULL;
         uint32_t type = metadata__type_ref(p);
-        if (scale_get_bool(&p->in)) /* the type's name in the source */
+        if (scale_get_bool(&p->in)) /* the type's name in the Rust source */
             scale_get_bytes(&p->in, scale_get_len(&p->in));
         metadata__skip_strs(p);
         *new_field(p->md) = (struct type_field){name, type};
@@ -169,11 +169,10 @@ static uint32_t add_sizes(uint64_t a, uint64_t b)
                                                                                        : (uint32_t)(a + b);
 }
 
-/* visit[id]: 0 never, 1 on the path to here, 2 known. Only structs, tuples, arrays and compacts lead on:
- * everything else has a size of its own or takes at least one byte, so that a cycle through it ends with the
- * input. A cycle of structs alone would be a value of infinite size. Returns false for that, or when nested
- * too deep.
- */
+/* visit[id]: 0 not visited, 1 on the current path, 2 done. Only structs, tuples, arrays and
+ * compacts are followed: every other type has a size of its own or takes at least one byte, so a
+ * cycle through it ends with the input. A cycle of structs alone would be a value of infinite size.
+ * Returns false for that, or if types are nested too deep. */
 static bool find_size(struct metadata *md, uint32_t id, uint8_t *visit, unsigned depth)
 {
     struct type *t = &md->types[id];
@@ -225,7 +224,7 @@ static int find_sizes(struct metadata_parse *p)
     return rc;
 }
 
-enum { ERA_VARIANTS = 256 }; /* Immortal, and a mortal one for every first byte */
+enum { ERA_VARIANTS = 256 }; /* Immortal, and one mortal variant per first byte */
 
 static bool is_option(const struct metadata *md, const struct type *t)
 {
@@ -267,12 +266,13 @@ int metadata__check_registry(struct metadata_parse *p)
     return 0;
 }
 
-/* ---- questions ---- */
+/* ---- look-ups ---- */
 
 const struct type_variant *metadata__variant(const struct metadata *md, const struct type *t, uint8_t index)
 {
+    PRE(t->kind == TYPE_VARIANT);
     const struct type_variant *v = &md->variants[t->first];
-    if (index < t->count && v[index].index == index) /* the usual case: indices without holes */
+    if (index < t->count && v[index].index == index) /* the usual case: indices without gaps */
         return &v[index];
     for (uint32_t i = 0; i < t->count; i++)
         if (v[i].index == index)
@@ -283,6 +283,7 @@ const struct type_variant *metadata__variant(const struct metadata *md, const st
 const struct type_variant *metadata__variant_named(const struct metadata *md, const struct type *t,
                                                    const char *name)
 {
+    PRE(t->kind == TYPE_VARIANT);
     const struct type_variant *v = &md->variants[t->first];
     for (uint32_t i = 0; i < t->count; i++)
         if (strcmp(v[i].name, name) == 0)

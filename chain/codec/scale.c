@@ -1,5 +1,5 @@
-/* SCALE primitives. A reader takes bytes only through take(), which alone moves the position and
- * alone sets `bad` for a short input; a bad reader has nothing left. */
+/* SCALE primitives. Only take() moves the position of a reader and sets `bad` for a short input. A
+ * bad reader has no bytes left. */
 #include "chain/codec/scale.h"
 
 #include <string.h>
@@ -12,9 +12,10 @@ static void spoil(struct scale_in *in)
     in->p = in->end;
 }
 
-/* n > 0. NULL when bad. */
+/* NULL if bad. */
 static const uint8_t *take(struct scale_in *in, size_t n)
 {
+    PRE(in->p <= in->end);
     if (in->bad || n > scale_left(in)) {
         spoil(in);
         return NULL;
@@ -24,9 +25,10 @@ static const uint8_t *take(struct scale_in *in, size_t n)
     return at;
 }
 
-/* n <= 16 bytes in little endian. */
+/* Little endian. */
 static u128 take_le(struct scale_in *in, size_t n)
 {
+    PRE(n > 0 && n <= 16);
     const uint8_t *at = take(in, n);
     u128 v = 0;
     if (at)
@@ -68,8 +70,9 @@ bool scale_get_bool(struct scale_in *in)
     return v == 1;
 }
 
-/* The two low bits of the first byte say the form: one, two or four bytes with the value above those
- * bits, or (3) a count of bytes less four in the upper bits and the value after it. */
+/* The two low bits of the first byte give the form: one, two or four bytes with the value above
+ * those bits; or (3) the number of bytes minus four in the upper bits, and the value in the
+ * following bytes. */
 u128 scale_get_compact(struct scale_in *in)
 {
     static const size_t width[3] = {1, 2, 4};

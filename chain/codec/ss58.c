@@ -1,5 +1,5 @@
-/* SS58: base58(prefix || account id || the first two bytes of blake2b-512("SS58PRE" || prefix || id)).
- * Prefixes up to 63 take one byte, larger ones two, whose first has its upper bits 01. */
+/* SS58: base58(prefix || account id || the first two bytes of blake2b-512("SS58PRE" || prefix ||
+ * id)). Prefixes up to 63 take one byte, larger ones two, whose first has its upper bits 01. */
 #include "chain/codec/ss58.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ static size_t prefix_put(uint16_t prefix, uint8_t out[2])
     return 2;
 }
 
-/* The length of the prefix, 0 when it is none (or a small one written in two bytes). */
+/* The length of the prefix; 0: invalid, which includes a small prefix written in two bytes. */
 static size_t prefix_get(const uint8_t *raw, uint16_t *ret_prefix)
 {
     if (raw[0] <= PREFIX_ONE_BYTE_MAX) {
@@ -71,7 +71,7 @@ static void base58_encode(const uint8_t *raw, size_t len, char out[SS58_TEXT_MAX
     out[at] = 0;
 }
 
-/* The count of bytes, 0 when the text is not base58 or is more than RAW_MAX bytes. */
+/* The number of bytes; 0: the text is not base58, or has more than RAW_MAX bytes. */
 static size_t base58_decode(const char *text, uint8_t raw[RAW_MAX])
 {
     uint8_t bytes[RAW_MAX] = {0}; /* little endian */
@@ -91,7 +91,7 @@ static size_t base58_decode(const char *text, uint8_t raw[RAW_MAX])
         if (carry) {
             if (n + zeros >= RAW_MAX)
                 return 0;
-            bytes[n++] = (uint8_t)carry; /* below 58: one byte at most */
+            bytes[n++] = (uint8_t)carry; /* below 58, so one byte */
         }
     }
     if (zeros + n > RAW_MAX)

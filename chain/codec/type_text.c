@@ -1,5 +1,5 @@
-/* A type as people read it: "u128", "Vec<RuntimeCall>", "(u32, bytes)". What JSON does not show (compact or
- * not, bounded or not) is left out. */
+/* Types as people read them: "u128", "Vec<RuntimeCall>", "(u32, bytes)". Leaves out what JSON does
+ * not show: whether a value is compact or bounded. */
 #include <string.h>
 
 #include "metadata_internal.h"
@@ -40,7 +40,7 @@ static bool is_u8(const struct metadata *md, uint32_t id)
     return md->types[id].kind == TYPE_PRIMITIVE && md->types[id].prim == PRIM_U8;
 }
 
-/* Containers that are written as what they hold. */
+/* Containers that are written as their contents. */
 static bool is_shell(const struct type *t)
 {
     static const char *const shells[] = {"Bounded", "WeakBounded", "BTree"};

@@ -1,9 +1,10 @@
-/* Decimal and hexadecimal text of 256-bit numbers, a digit at a time: they are few. */
+/* Decimal and hexadecimal text of 256-bit numbers, one digit at a time: speed does not matter
+ * here. */
 #include "u256.h"
 
 #include <string.h>
 
-/* value = value * factor + digit; false: it does not fit. */
+/* value = value * factor + digit. False: the result does not fit. */
 static bool push(uint8_t value[U256_BYTES], unsigned factor, unsigned digit)
 {
     unsigned carry = digit;

@@ -7,7 +7,8 @@
 
 enum { U256_BYTES = 32, U256_TEXT = 80 };
 
-/* Digits, or 0x and up to 64 big-endian digits. false: neither, or it does not fit. */
+/* Parse decimal digits, or 0x and at most 64 big-endian digits. False: neither, or the value is too
+ * large. */
 bool u256__parse(const char *text, uint8_t ret[U256_BYTES]);
 const char *u256__text(const uint8_t value[U256_BYTES], char out[U256_TEXT]); /* decimal */
 

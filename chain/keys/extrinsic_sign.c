@@ -1,4 +1,4 @@
-/* Where the format of an extrinsic meets a key. */
+/* Signing and verifying: the format of extrinsics from chain/codec/, the key from here. */
 #include "chain/keys/extrinsic_sign.h"
 
 int extrinsic_sign(const struct metadata *md, const struct extrinsic_params *params,

@@ -1,4 +1,4 @@
-/* The scheme ed25519: RFC 8032, in libsodium's form of the secret (seed, then public key). */
+/* The scheme ed25519: RFC 8032. The secret has libsodium's form: seed, then public key. */
 #include <sodium.h>
 #include <string.h>
 

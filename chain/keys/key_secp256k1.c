@@ -1,6 +1,7 @@
 /* The schemes ecdsa and ethereum: secp256k1 with recoverable, deterministic (RFC 6979) signatures,
- * r || s || recovery id. They differ in the hash of the message (blake2b-256, keccak-256) and in the
- * account id (blake2b-256 of the compressed key, the last 20 bytes of keccak-256 of the point). */
+ * which are r || s || recovery id. The two differ in the hash of the message (blake2b-256,
+ * keccak-256) and in the account id (blake2b-256 of the compressed key, the last 20 bytes of
+ * keccak-256 of the point). */
 #include <pthread.h>
 #include <secp256k1_recovery.h>
 #include <sodium.h>
@@ -75,7 +76,7 @@ static void ethereum_account_of(const uint8_t *public_key, uint8_t *ret_id)
     uint8_t hash[32];
     size_t len = sizeof(bytes);
     int parsed = secp256k1_ec_pubkey_parse(keys__secp256k1(), &point, public_key, COMPRESSED_LEN);
-    INVARIANT(parsed); /* it was made here or came out of a recovery */
+    INVARIANT(parsed); /* we made it, or recovered it */
     secp256k1_ec_pubkey_serialize(keys__secp256k1(), bytes, &len, &point, SECP256K1_EC_UNCOMPRESSED);
     hash_keccak_256(bytes + 1, POINT_LEN - 1, hash);
     memcpy(ret_id, hash + sizeof(hash) - ETHEREUM_ID_LEN, ETHEREUM_ID_LEN);
@@ -91,7 +92,7 @@ static void sign_hash(const uint8_t *secret, const uint8_t hash[32], uint8_t *si
     sig[RECOVERY_AT] = (uint8_t)recovery;
 }
 
-/* Ethereum writes the recovery id also as 27 and 28, and its chains take both. */
+/* Ethereum also writes the recovery id as 27 or 28, and its chains accept both. */
 static bool recover(const uint8_t hash[32], const uint8_t *sig, bool ethereum,
                     uint8_t ret_public[COMPRESSED_LEN])
 {

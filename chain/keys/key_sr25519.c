@@ -1,4 +1,4 @@
-/* The scheme sr25519: the doors of sr25519.c in the shape that keys.c wants. */
+/* The scheme sr25519: adapts sr25519.c to struct key_scheme_ops. */
 #include <sodium.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Key pairs. The secret lies alone in locked, guarded memory that is read-only after it was filled;
- * everything public is beside it in ordinary memory. What a scheme does is in key_<scheme>.c. */
+/* Key pairs. The secret is alone in locked, guarded memory that is read-only once it is filled; the
+ * public parts are in ordinary memory. key_<scheme>.c implement the schemes. */
 #include "chain/keys/keys.h"
 
 #include <sodium.h>

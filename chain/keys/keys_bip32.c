@@ -1,4 +1,4 @@
-/* BIP32 private derivation on secp256k1, for phrases of Ethereum's wallets. */
+/* BIP32 private derivation on secp256k1, for phrases of Ethereum wallets. */
 #include <sodium.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ static bool child(struct node *n, uint32_t index)
     return ok;
 }
 
-/* One "/44'" or "/0" of *at. */
+/* Read one "/44'" or "/0" at *at. */
 static bool next_index(const char **at, const char *end, uint32_t *ret_index)
 {
     const char *p = *at;

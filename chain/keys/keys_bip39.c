@@ -1,5 +1,6 @@
-/* BIP39 phrases, English list: 11 bits a word, the last bits are a checksum of the entropy before them.
- * Substrate stretches the entropy itself (substrate-bip39), Ethereum's wallets the words (BIP39). */
+/* BIP39 phrases with the English list: 11 bits per word; the last bits are a checksum of the
+ * entropy before them. Substrate derives the seed from the entropy (substrate-bip39), Ethereum
+ * wallets from the words (BIP39). */
 #include <openssl/evp.h>
 #include <sodium.h>
 #include <string.h>
@@ -18,10 +19,10 @@ enum {
     ROUNDS = 2048,
 };
 
-/* chain/bip39_english.txt, compiled in by cmake/embed_run.cmake. */
+/* bip39_english.txt, compiled in by cmake/embed_run.cmake. */
 extern const struct embedded_file bip39_files[];
 
-/* The place of the word in the list, -1 when it is not there. */
+/* The index of the word in the list; -1: not in it. */
 static int word_index(const char *word, size_t len)
 {
     const char *line = bip39_files[0].text;
@@ -36,7 +37,7 @@ static int word_index(const char *word, size_t len)
     return -1;
 }
 
-/* The next word of *at and its length, 0 at the end. */
+/* The next word at *at and its length; 0 at the end. */
 static size_t next_word(const char **at, const char *end, const char **ret_word)
 {
     const char *p = *at;
@@ -58,7 +59,7 @@ static void put_bits(uint8_t bits[BITS_LEN], size_t word, unsigned index)
     }
 }
 
-/* The words as bits; returns their count, or an error. */
+/* The words as bits. Returns the number of words, or an error. */
 static int read_words(const char *phrase, size_t len, uint8_t bits[BITS_LEN], struct err *err)
 {
     const char *at = phrase, *word;
@@ -138,7 +139,7 @@ int keys__bip39_mini_secret(const char *phrase, size_t len, const char *password
     return rc;
 }
 
-/* The words parted by one blank each, as BIP39 hashes them. out has room for the phrase. */
+/* The words with one space between them, as BIP39 hashes them. out has room for the phrase. */
 static size_t normalise(const char *phrase, size_t len, char *out)
 {
     const char *at = phrase, *word;
@@ -157,11 +158,11 @@ int keys__bip39_seed(const char *phrase, size_t len, const char *password, uint8
     uint8_t entropy[32];
     size_t entropy_len;
     int rc = keys__bip39_entropy(phrase, len, entropy, &entropy_len, err);
-    sodium_memzero(entropy, sizeof(entropy)); /* only the words and their checksum were of interest */
+    sodium_memzero(entropy, sizeof(entropy)); /* only the words and their checksum were needed */
     if (rc != 0)
         return rc;
     for (const char *p = password; *p; p++)
-        if ((unsigned char)*p >= 0x80) /* BIP39 wants Unicode's NFKD, which ASCII is already */
+        if ((unsigned char)*p >= 0x80) /* BIP39 requires NFKD text; ASCII always is */
             return err_set(err, ERR_KEY, "the password of a phrase of scheme ethereum must be plain ASCII");
     char *words = keys__secret_alloc(len);
     rc = stretch(words, normalise(phrase, len, words), password, seed, 64, err);

@@ -1,6 +1,6 @@
-/* Key files: one secret URI in the first line, or Substrate's keystore form (the URI as a JSON string).
- * A file that others may read is refused: a secret that leaked is not made good by a warning. The
- * content is only ever in locked memory; errors name the file, not what is in it. */
+/* Key files: a secret URI in the first line, or Substrate's keystore form (the URI as a JSON
+ * string). A file that others may read is refused, because a warning does not undo a leak. The
+ * content is in locked memory only; errors name the file, not its content. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
@@ -28,7 +28,7 @@ static int check_file(int fd, const char *path, struct err *err)
     return 0;
 }
 
-/* text has room for FILE_LEN_MAX + 1; *ret_len is the length read. */
+/* text has room for FILE_LEN_MAX + 1 bytes; *ret_len is the number read. */
 static int read_all(int fd, const char *path, char *text, size_t *ret_len, struct err *err)
 {
     size_t len = 0;
@@ -49,7 +49,8 @@ static int read_all(int fd, const char *path, char *text, size_t *ret_len, struc
     return 0;
 }
 
-/* Unquote a JSON string in place. Of the escapes only those that stand for the character itself. */
+/* Unquote a JSON string in place. Only escapes that stand for the escaped character itself are
+ * accepted. */
 static bool unquote(char *text)
 {
     const char *in = text + 1;
@@ -79,7 +80,7 @@ static int extract_uri(const char *path, char *text, size_t len, struct err *err
     } else {
         text[strcspn(text, "\r\n")] = 0;
     }
-    if (!*text) /* an empty URI means the development phrase, which nobody wants from an empty file */
+    if (!*text) /* an empty URI would mean the development phrase */
         return err_set(err, ERR_KEY, "key file %s has an empty first line: it must hold one secret URI",
                        path);
     if (strchr(" \t", text[0]) || strchr(" \t", text[strlen(text) - 1]))
@@ -100,7 +101,7 @@ static int open_uri(const char *path, const char *uri, enum key_scheme scheme, s
 
 int keypair_from_file(const char *path, enum key_scheme scheme, struct keypair **ret_key, struct err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* not to hang on a FIFO */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* does not block on a FIFO */
     if (fd < 0)
         return err_set(err, ERR_KEY, "key file %s: %s", path, strerror(errno));
     int rc = check_file(fd, path, err);

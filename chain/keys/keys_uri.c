@@ -1,6 +1,7 @@
-/* Secret URIs as Substrate's tools read them: PHRASE-or-0xSEED, then junctions (/soft, //hard), then
- * ///password to the end. An empty phrase is the well-known development phrase. The password belongs
- * to a phrase: a 0x seed ignores it, as everywhere. Error texts name positions, never contents. */
+/* Secret URIs as Substrate's tools read them: PHRASE-or-0xSEED, then junctions (/soft, //hard),
+ * then ///password to the end. An empty phrase is the well-known development phrase. The password
+ * applies to a phrase; a 0x seed ignores it, as in Substrate's tools. Error texts name positions,
+ * never contents. */
 #include <sodium.h>
 #include <string.h>
 
@@ -15,14 +16,14 @@ static const char dev_phrase[] = "bottom drive obey lake curtain smoke basket ho
 struct secret_uri {
     const char *phrase;
     size_t phrase_len;
-    const char *path; /* "" or begins with a slash; each junction of it is not empty */
+    const char *path; /* "" or begins with a slash; no junction is empty */
     size_t path_len;
-    const char *password; /* "" when there is none */
+    const char *password; /* "" if there is none */
     bool is_seed;         /* the phrase is 0x and hexadecimal digits */
 };
 
-/* The next junction of *at: its text without slashes and its count of slashes (1, 2), or 0 at the end,
- * -1 when it has no text. */
+/* Read the next junction at *at: its text without slashes. Returns its number of slashes (1 or 2),
+ * 0 at the end, -1 if it has no text. */
 static int next_junction(const char **at, const char *end, const char **ret_text, size_t *ret_len)
 {
     const char *p = *at;
@@ -70,7 +71,7 @@ static int split(const char *uri, struct secret_uri *u, struct err *err)
     return 0;
 }
 
-/* A number as Rust's u64 reads it (a plus sign and leading zeros are allowed). */
+/* A number as Rust parses a u64: a plus sign and leading zeros are allowed. */
 static bool parse_u64(const char *text, size_t len, uint64_t *ret_v)
 {
     uint64_t v = 0;
@@ -87,8 +88,8 @@ static bool parse_u64(const char *text, size_t len, uint64_t *ret_v)
     return true;
 }
 
-/* The chain code is the SCALE encoding of the number or text, filled up with zeros, or its blake2b-256
- * when it is longer than a chain code. */
+/* The chain code is the SCALE encoding of the number or text, padded with zeros, or its blake2b-256
+ * if it is longer than a chain code. */
 static void junction_of(const char *text, size_t len, bool hard, struct key_junction *ret)
 {
     uint8_t encoded[2 + JUNCTION_MAX];
@@ -166,8 +167,8 @@ static int from_substrate_uri(const struct secret_uri *u, const struct key_schem
     return rc ? rc : derive_path(u, ops, secret, err);
 }
 
-/* Ethereum's wallets derive with BIP32 and have no Substrate junctions, so a phrase needs its path:
- * guessing one would sign for an account that nobody asked for. */
+/* Ethereum wallets derive with BIP32 and have no Substrate junctions, so a phrase needs a path. A
+ * default path could sign for another account than the user means. */
 static int from_ethereum_uri(const struct secret_uri *u, const struct key_scheme_ops *ops, uint8_t *seed,
                              uint8_t *secret, struct err *err)
 {

@@ -1,5 +1,5 @@
-/* STROBE-128 as Merlin profiles it: Keccak-f[1600], a rate of 166 bytes plus two of framing, and only
- * the operations meta-AD, AD, PRF and KEY. The names of the flags are those of the STROBE paper. */
+/* STROBE-128 in Merlin's profile: Keccak-f[1600], a rate of 166 bytes plus two for framing, and
+ * only the operations meta-AD, AD, PRF and KEY. The flags have the names of the STROBE paper. */
 #include "merlin.h"
 
 #include <sodium.h>
@@ -38,6 +38,7 @@ static void run_f(struct merlin *t)
 
 static void advance(struct merlin *t)
 {
+    PRE(t->pos < RATE);
     if (++t->pos == RATE)
         run_f(t);
 }
@@ -64,7 +65,7 @@ static void squeeze(struct merlin *t, uint8_t *out, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         out[i] = get_at(t, t->pos);
-        xor_at(t, t->pos, out[i]); /* the byte is given out once and forgotten */
+        xor_at(t, t->pos, out[i]); /* clears the byte: it is output once */
         advance(t);
     }
 }
@@ -78,7 +79,7 @@ static void begin(struct merlin *t, uint8_t op)
         run_f(t);
 }
 
-/* The label and the length form one meta-AD operation. */
+/* The label and the length are one meta-AD operation. */
 static void frame(struct merlin *t, const char *label, size_t len)
 {
     PRE(len <= UINT32_MAX);

@@ -1,6 +1,6 @@
-/* Merlin transcripts (merlin.cool) over STROBE-128 (strobe.sourceforge.io), the parts that schnorrkel
- * uses: messages, challenges, and random bytes for a prover. A transcript is a plain value: assignment
- * clones it. One that has absorbed a secret is wiped by its owner. */
+/* Merlin transcripts (merlin.cool) over STROBE-128 (strobe.sourceforge.io): the parts that
+ * schnorrkel uses, which are messages, challenges, and random bytes for a prover. A transcript is a
+ * plain value: assignment clones it. The owner wipes a transcript that has absorbed a secret. */
 #ifndef CHAIN_KEYS_MERLIN_H
 #define CHAIN_KEYS_MERLIN_H
 
@@ -18,9 +18,9 @@ void keys__merlin_init(struct merlin *t, const char *label);
 void keys__merlin_append(struct merlin *t, const char *label, const void *msg, size_t len);
 void keys__merlin_challenge(struct merlin *t, const char *label, uint8_t *out, size_t len);
 
-/* Bytes for a prover's nonce: they depend on the transcript so far, on the witness (a secret) and on
- * 32 bytes of fresh randomness, so that neither a poor random source nor a repeated message alone
- * repeats them. The transcript itself does not change. */
+/* Bytes for a prover's nonce. They depend on the transcript so far, on the witness (a secret) and
+ * on 32 random bytes, so neither a weak random source nor a repeated message alone repeats them.
+ * The transcript does not change. */
 void keys__merlin_witness(const struct merlin *t, const char *label, const void *witness, size_t witness_len,
                           const uint8_t random[32], uint8_t *out, size_t len);
 

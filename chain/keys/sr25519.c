@@ -1,6 +1,7 @@
-/* schnorrkel on libsodium's ristretto255. What is easy to get wrong, and is not seen by signing alone:
- * the seed is expanded as for ed25519 and the clamped scalar divided by the cofactor; the transcript of
- * a derivation is not a signing context; the last bit of a signature marks it as schnorrkel's. */
+/* schnorrkel on libsodium's ristretto255. Three things are easy to get wrong and do not show when
+ * one only signs and verifies with this code: the seed is expanded as for ed25519, and the clamped
+ * scalar is divided by the cofactor; the transcript of a derivation is not a signing context; the
+ * last bit of a signature marks it as schnorrkel's. */
 #include "sr25519.h"
 
 #include <sodium.h>
@@ -72,8 +73,8 @@ void keys__sr25519_derive_hard(struct sr25519_secret *secret, const uint8_t chai
     sodium_memzero(seed, sizeof(seed));
 }
 
-/* The new public key is the old one plus scalar times the base point, whoever computes it; the nonce
- * is the owner's own affair and comes out differently each time. */
+/* The new public key is the old one plus scalar times the base point, so it can be computed without
+ * the secret. The new nonce is random and differs each time. */
 bool keys__sr25519_derive_soft(struct sr25519_secret *secret, const uint8_t chain_code[32])
 {
     struct merlin t;
@@ -102,7 +103,7 @@ void keys__sr25519_sign(const struct sr25519_secret *secret, const uint8_t publi
     keys__merlin_witness(&t, "signing", secret->nonce, sizeof(secret->nonce), random, wide, sizeof(wide));
     crypto_core_ristretto255_scalar_reduce(r, wide);
     int zero = crypto_scalarmult_ristretto255_base(sig, r);
-    INVARIANT(zero == 0); /* r = 0 has a chance of 2^-252 */
+    INVARIANT(zero == 0); /* fails if r = 0: a chance of 2^-252 */
     keys__merlin_append(&t, "sign:R", sig, 32);
     challenge_scalar(&t, "sign:c", k);
     crypto_core_ristretto255_scalar_mul(s, k, secret->scalar);
@@ -113,7 +114,8 @@ void keys__sr25519_sign(const struct sr25519_secret *secret, const uint8_t publi
     sodium_memzero(s, sizeof(s));
 }
 
-/* A scalar at or above the group order has another text below it: signatures would be malleable. */
+/* A scalar at or above the group order equals one below it: accepting it would make signatures
+ * malleable. */
 static bool scalar_is_canonical(const uint8_t s[32])
 {
     uint8_t wide[64] = {0};
@@ -136,7 +138,7 @@ bool keys__sr25519_verify(const uint8_t public_key[32], const void *msg, size_t 
     signing_transcript(&t, public_key, msg, len);
     keys__merlin_append(&t, "sign:R", sig, 32);
     challenge_scalar(&t, "sign:c", k);
-    /* Both refuse a zero scalar and an invalid or zero point: no honest signature has one. */
+    /* Both fail for a zero scalar and for an invalid or zero point; no honest signature has one. */
     if (crypto_scalarmult_ristretto255_base(sb, s) != 0 ||
         crypto_scalarmult_ristretto255(ka, k, public_key) != 0)
         return false;

@@ -1,5 +1,5 @@
-/* Text to an array of values, in one pass and without recursion: an open container holds the place of the one
- * around it. */
+/* Reads text into an array of values, in one pass and without recursion: an open container stores
+ * the index of the container around it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ struct reader {
     const char *start, *p, *end;
     uint32_t open; /* the innermost open container */
     unsigned depth;
-    const char *wrong; /* why it is refused, at p */
+    const char *wrong; /* why the text is refused, at p */
 };
 
 static bool refuse(struct reader *r, const char *why)
@@ -52,9 +52,9 @@ void jv_done(struct jv_doc *doc)
     *doc = (struct jv_doc){0};
 }
 
-/* ---- values without values in them ---- */
+/* ---- scalars ---- */
 
-/* At the opening quote. */
+/* PRE: p is at the opening quote. */
 static bool string(struct reader *r)
 {
     const char *text = r->p + 1, *why;
@@ -113,7 +113,7 @@ static bool word(struct reader *r)
         if ((size_t)(r->end - r->p) < len || memcmp(r->p, words[i].text, len) != 0)
             continue;
         const char *text = r->p;
-        r->p += len; /* a letter behind it is refused for want of a comma */
+        r->p += len; /* a letter after it is refused because a comma is missing */
         return add(r, words[i].kind, text, len);
     }
     return refuse(r, "no value begins so");
@@ -121,7 +121,7 @@ static bool word(struct reader *r)
 
 /* ---- structure ---- */
 
-/* The next character that is not white space; 0 at the end, which is no character of JSON. */
+/* The next character that is not white space; 0 at the end (0 is not valid in JSON). */
 static char skip_space(struct reader *r)
 {
     while (r->p < r->end && (*r->p == ' ' || *r->p == '\n' || *r->p == '\r' || *r->p == '\t'))
@@ -166,7 +166,7 @@ static bool key(struct reader *r)
     return true;
 }
 
-/* Behind a value: closes what ends here. *ret_more: one more value follows. */
+/* After a value: close the containers that end here. *ret_more: another value follows. */
 static bool after_value(struct reader *r, bool *ret_more)
 {
     *ret_more = false;
@@ -187,7 +187,7 @@ static bool after_value(struct reader *r, bool *ret_more)
     return true;
 }
 
-/* One value, or the opening of a container that holds one: *ret_inside. */
+/* Read one scalar, or open a container. *ret_inside: the container is not empty. */
 static bool value(struct reader *r, bool *ret_inside)
 {
     char c = skip_space(r);

@@ -1,4 +1,4 @@
-/* The characters of strings: where a string ends, and what its escapes mean. */
+/* The characters of JSON strings: where a string ends, and what its escapes mean. */
 #include <endian.h>
 #include <string.h>
 
@@ -33,8 +33,8 @@ static const char *unicode_escape(const char *p, const char *end, uint32_t *ret_
     return p + 6;
 }
 
-/* One escape at p, which is behind its backslash: the code point and where it ends. NULL: not an escape, or
- * of NUL, or half of a pair. */
+/* Read one escape; p is after its backslash. Returns its end, with the code point in *ret_code.
+ * NULL: not a valid escape, an escaped NUL, or half of a surrogate pair. */
 static const char *escape(const char *p, const char *end, uint32_t *ret_code)
 {
     static const char names[] = "\"\\/bfnrt", codes[] = "\"\\/\b\f\n\r\t";
@@ -49,12 +49,13 @@ static const char *escape(const char *p, const char *end, uint32_t *ret_code)
     return p + 1;
 }
 
-/* ---- the end ---- */
+/* ---- finding the end ---- */
 
 #define EVERY(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Of eight bytes: the high bit of the first that is not plain, that is a control character, a quote, a
- * backslash or not ASCII, and of none before it; the bits behind it mean nothing. */
+/* Finds the first byte of eight that is not plain (a control character, a quote, a backslash, or
+ * not ASCII): the lowest set bit of the result is that byte's high bit. Higher bits mean
+ * nothing. */
 static uint64_t not_plain(uint64_t w)
 {
     uint64_t quote = w ^ EVERY('"'), backslash = w ^ EVERY('\\');
@@ -66,13 +67,13 @@ static bool is_plain(char c)
     return (uint8_t)c >= 0x20 && (uint8_t)c < 0x80 && c != '"' && c != '\\';
 }
 
-/* Nearly all that a node sends is hexadecimal. */
+/* Fast path: nearly everything that a node sends is hexadecimal. */
 static const char *plain_end(const char *p, const char *end)
 {
     for (; end - p >= 8; p += 8) {
         uint64_t w;
         memcpy(&w, p, sizeof(w));
-        uint64_t found = not_plain(le64toh(w)); /* the first byte lowest */
+        uint64_t found = not_plain(le64toh(w)); /* first byte lowest */
         if (found)
             return p + __builtin_ctzll(found) / 8;
     }
@@ -81,7 +82,8 @@ static const char *plain_end(const char *p, const char *end)
     return p;
 }
 
-/* The bytes of the UTF-8 sequence at p; 0: ASCII, not one, overlong, a surrogate, or beyond U+10FFFF. */
+/* The length of the UTF-8 sequence at p; 0: ASCII, invalid, overlong, a surrogate, or above
+ * U+10FFFF. */
 static size_t utf8_len(const char *p, const char *end)
 {
     uint8_t lead = (uint8_t)*p;
@@ -98,7 +100,8 @@ static size_t utf8_len(const char *p, const char *end)
     return overlong || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? 0 : n;
 }
 
-/* Behind a character that is neither plain nor a quote; NULL: it may not stand in a string, and why. */
+/* Step over one character that is neither plain nor a quote. NULL: it is not allowed in a string;
+ * *ret_why says why. */
 static const char *step(const char *p, const char *end, bool *ret_escaped, const char **ret_why)
 {
     uint32_t code;
@@ -127,7 +130,7 @@ const char *json__string_end(const char *p, const char *end, bool *ret_escaped, 
     }
 }
 
-/* ---- the meaning ---- */
+/* ---- decoding ---- */
 
 static size_t utf8_put(uint32_t code, char out[4])
 {
@@ -145,7 +148,7 @@ const char *json__piece(const char **p, const char *end, char out[4], size_t *re
     uint32_t code;
     if (*from == '\\') {
         *p = escape(from + 1, end, &code);
-        INVARIANT(*p); /* it was looked at when it was read */
+        INVARIANT(*p); /* json__string_end accepted it */
         *ret_len = utf8_put(code, out);
         return out;
     }

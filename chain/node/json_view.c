@@ -6,11 +6,11 @@
 #include "base/hex.h"
 #include "json_internal.h"
 
-/* ---- finding ---- */
+/* ---- look-ups ---- */
 
-/* A string, and text of this length. */
 static bool equals(const struct jv *v, const char *text, size_t left)
 {
+    PRE(v->kind == JV_STRING);
     char out[4];
     if (!v->escaped)
         return v->len == left && memcmp(v->text, text, left) == 0;
@@ -59,7 +59,7 @@ bool jv_pair(const struct jv *object, const struct jv **ret_key, const struct jv
 
 /* ---- strings ---- */
 
-struct cut { /* text into a place that may be too small */
+struct cut { /* output that may be too small for the text */
     char *out;
     size_t size, len;
 };
@@ -94,6 +94,7 @@ size_t jv_copy(const struct jv *v, char *out, size_t size)
 
 const char *jv_raw(const struct jv *v, size_t *ret_len)
 {
+    PRE(v);
     size_t quote = v->kind == JV_STRING;
     *ret_len = v->len + 2 * quote;
     return v->text - quote;
@@ -130,7 +131,7 @@ bool jv_int(const struct jv *v, int64_t *ret)
         if (digit < 0 || digit > 9) /* a fraction, an exponent */
             return false;
         if (__builtin_mul_overflow(n, 10, &n) || __builtin_sub_overflow(n, digit, &n))
-            return false; /* counted down: there is one more below zero than above */
+            return false; /* counted down, because INT64_MIN has no positive counterpart */
     }
     if (!negative && n == INT64_MIN)
         return false;
@@ -138,7 +139,7 @@ bool jv_int(const struct jv *v, int64_t *ret)
     return true;
 }
 
-/* A string as it is meant. Nobody escapes hexadecimal, but JSON allows it. */
+/* The decoded text of a string. No node escapes hexadecimal digits, but JSON allows it. */
 static bool unescaped(const struct jv *v, struct buf *decoded, const char **ret_text, size_t *ret_len)
 {
     if (!jv_is(v, JV_STRING))

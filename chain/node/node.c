@@ -1,11 +1,17 @@
 /* Endpoints, and the life of the connection to the present one.
  *
- *   CLOSED -> OFFLINE -> HANDSHAKE_WAIT -> READY
- *               ^  ^           |             |        a lost connection: OFFLINE (the rpc reconnects by
- * itself) |  +-----------+-------------+        a fault of the endpoint (wrong chain, metadata that does |
- * ROTATE_WAIT                 not parse, no answers), or a failed attempt while there
- *               +---------- RETRY_WAIT                are others: ROTATE_WAIT, then the next endpoint; after
- * a whole round of failures RETRY_WAIT first */
+ *   CLOSED -> OFFLINE ---> HANDSHAKE_WAIT ---> READY
+ *              ^  ^  |           |               |
+ *              |  |  |           |               |
+ *              |  +--|-----------+---------------+     connection lost; the rpc reconnects by itself
+ *              |     |           |               |
+ *              |     +-----------+---------------+---> ROTATE_WAIT
+ *              |                                           |
+ *              +-------------- RETRY_WAIT <----------------+
+ *
+ * ROTATE_WAIT stops the rpc of an endpoint that has a fault (another chain, metadata that does not
+ * parse, no answers), or that cannot be reached while there are others. RETRY_WAIT then moves to
+ * the next endpoint: at once, or after a back-off if every endpoint has failed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +137,8 @@ const char *node_endpoint(const struct node *n)
 
 /* ---- up and down ---- */
 
-/* on_down is told when READY is left, and when an endpoint fails for another reason than the last time. */
+/* Calls on_down if READY was left, or if an endpoint failed for another reason than the last
+ * time. */
 static void tell_down(struct node *n, bool was_ready, const struct err *err)
 {
     struct endpoint *e = &n->endpoints[n->endpoint_at];
@@ -144,6 +151,7 @@ static void tell_down(struct node *n, bool was_ready, const struct err *err)
 
 void node__ready(struct node *n)
 {
+    PRE(n->phase == NODE_HANDSHAKE_WAIT && n->runtime);
     n->phase = NODE_READY;
     n->failures = 0;
     n->endpoints[n->endpoint_at].down[0] = 0;
@@ -156,6 +164,7 @@ void node__ready(struct node *n)
 
 void node__fault(struct node *n, const struct err *err)
 {
+    PRE(err->code);
     struct err told = *err;
     struct err why;
     bool was_ready = n->phase == NODE_READY;
@@ -163,7 +172,7 @@ void node__fault(struct node *n, const struct err *err)
         return;
     n->phase = NODE_ROTATE_WAIT;
     heads_reset(n);
-    err_set(&why, ERR_NET, "%s", told.text); /* to the calls that are out, it is a lost connection */
+    err_set(&why, ERR_NET, "%s", told.text); /* for the calls in flight it is a lost connection */
     rpc_stop(node__rpc(n), &why);
     tell_down(n, was_ready, &told);
 }
@@ -176,13 +185,14 @@ static void lost(struct node *n, const struct err *err)
         node__fault(n, err);
         return;
     }
-    n->phase = NODE_OFFLINE; /* prefer staying: the rpc connects again */
+    n->phase = NODE_OFFLINE; /* stay at this endpoint: its rpc reconnects */
     heads_reset(n);
     tell_down(n, was_ready, err);
 }
 
 static void stopped(struct node *n)
 {
+    PRE(n->phase == NODE_ROTATE_WAIT);
     n->endpoint_at = (n->endpoint_at + 1) % n->endpoint_count;
     n->phase = NODE_RETRY_WAIT;
     n->failures++;

@@ -1,4 +1,4 @@
-/* One-off questions. */
+/* One-off queries. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 static void ask(struct node *n, struct node_ask *a, const char *method, const char *params,
                 void (*answered)(struct rpc_call *call), void (*cb)(struct node_ask *a))
 {
+    PRE(cb);
     *a = (struct node_ask){.node = n, .cb = cb};
     if (n->phase == NODE_READY)
         rpc_call_start(node__rpc(n), &a->call, method, params, 0, NULL, NULL, answered);
@@ -71,7 +72,8 @@ void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number, void (*c
     ask(n, a, "chain_getBlockHash", params, got_hash, cb);
 }
 
-/* Of a list of extrinsics: their hashes, and what those that are signed say in a block of this height. */
+/* Append the hashes of a list of extrinsics, and report the signed ones as if in a block of this
+ * height. */
 static bool read_list(struct node_ask *a, const struct jv *list, uint64_t number)
 {
     const struct node_info *info = node_info(a->node);
@@ -97,7 +99,7 @@ static bool read_list(struct node_ask *a, const struct jv *list, uint64_t number
     return good;
 }
 
-/* One of a pool is read as if it were in the next block. */
+/* Extrinsics of a pool are read as if they were in the next block. */
 static void got_pending(struct rpc_call *call)
 {
     struct node_ask *a = of_call(call);
@@ -109,7 +111,9 @@ void node_ask_pending(struct node *n, struct node_ask *a, struct buf *ret_hashes
                       void (*each)(struct node_ask *a, const struct node_included *x),
                       void (*cb)(struct node_ask *a))
 {
-    ask(n, a, "author_pendingExtrinsics", "[]", got_pending, cb); /* answered from the loop */
+    PRE(ret_hashes);
+    ask(n, a, "author_pendingExtrinsics", "[]", got_pending,
+        cb); /* cb fires from the loop, after the lines below */
     a->hashes = ret_hashes;
     a->each = each;
 }
@@ -118,7 +122,7 @@ void node_ask_pending(struct node *n, struct node_ask *a, struct buf *ret_hashes
 
 static void got_above(struct rpc_call *call);
 
-/* true: there is one more block to read, and it was asked for. */
+/* True: there is another block to read, and its call was started. */
 static bool read_block(struct node_ask *a, const struct jv *block)
 {
     struct wire_header h;
@@ -152,7 +156,8 @@ void node_ask_above(struct node *n, struct node_ask *a, uint64_t number, struct 
                     void (*each)(struct node_ask *a, const struct node_included *x),
                     void (*cb)(struct node_ask *a))
 {
-    ask(n, a, "chain_getBlock", "[]", got_above, cb); /* answered from the loop */
+    PRE(ret_hashes);
+    ask(n, a, "chain_getBlock", "[]", got_above, cb); /* cb fires from the loop, after the lines below */
     a->hashes = ret_hashes;
     a->each = each;
     a->lowest = number + 1;

@@ -1,13 +1,19 @@
-/* Finalized blocks, every height once and in order, from where node_follow said. A small pipeline of slots
- * works ahead, one height each (slot of height h: h % NODE_PIPELINE); what is done is handed out in order.
+/* Finalized blocks: every height once and in order, from that of node_follow on. A small pipeline
+ * of slots reads ahead, one height each (slot of height h: h % NODE_PIPELINE). Blocks that are done
+ * are reported in order.
  *
- *   IDLE -> HASH_WAIT -> BLOCK_WAIT -> [RUNTIME_WAIT ->] [EVENTS_WAIT ->] [NONCES_WAIT | NONCE_WAIT.. ->]
- * DONE ^          \            \              \                \                  \                        |
- *     +-----------+------------+--------------+----------------+------------------+-- failed, handed out -+
+ *   IDLE -> HASH_WAIT -> BLOCK_WAIT -> [RUNTIME_WAIT] -> [EVENTS_WAIT] -> [NONCES_WAIT] -> DONE
+ *    ^ ^        |            |               |               |                |            |
+ *    | +--------+------------+---------------+---------------+----------------+   failed   |
+ *    +-------------------------------------------------------------------------- reported -+
  *
- * The extrinsics and events of block h are written by the runtime in the state of its parent (an upgrade in
- * h rules from h + 1), so that is whose metadata decodes them. The version is asked only where it matters:
- * when an extrinsic is wanted, or does not decode by the current metadata. */
+ * Steps in brackets are taken only if they are needed. NONCE_WAIT, one account after another, takes
+ * the place of NONCES_WAIT at nodes that cannot read several at once.
+ *
+ * The runtime in the state of its parent wrote the extrinsics and events of block h (an upgrade in
+ * h applies from h + 1), so that runtime's metadata decodes them. The node asks for the version
+ * only when it matters: when an extrinsic is wanted, or does not decode with the current
+ * metadata. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,10 +72,11 @@ static void slot_again(struct slot *s)
 
 void slot_failed(struct slot *s, const struct err *err)
 {
+    PRE(s->state != SLOT_IDLE && err->code);
     struct node *n = s->node;
     struct err told = *err;
     if (node__gone(&told) || n->phase != NODE_READY) {
-        slot_clear(s); /* READY kicks again */
+        slot_clear(s); /* node__ready kicks again */
         return;
     }
     log_debug("node.block", "url=%s number=%llu error=\"%s\"", node__url(n), (unsigned long long)s->number,
@@ -91,7 +98,7 @@ static void slot_failed_protocol(struct slot *s, const char *what)
     slot_failed(s, &err);
 }
 
-/* What is common to the start of every callback of a slot. */
+/* Every callback of a slot begins with this. */
 bool slot_going_on(struct slot *s)
 {
     if (s->abandoned) {
@@ -108,6 +115,7 @@ bool slot_going_on(struct slot *s)
 
 void slot_finished(struct slot *s)
 {
+    PRE(s->state != SLOT_IDLE && s->state != SLOT_DONE);
     s->state = SLOT_DONE;
     blocks_kick(s->node);
 }
@@ -189,7 +197,7 @@ static int64_t time_of(const struct node_included *x, const uint8_t set[2])
     return in.bad || ms > INT64_MAX ? -1 : (int64_t)ms;
 }
 
-/* False: one does not decode by this metadata. Collects the wanted ones. */
+/* Collects the wanted extrinsics. False: one does not decode with this metadata. */
 static bool scan(struct slot *s, const struct metadata *md)
 {
     struct node *n = s->node;
@@ -234,7 +242,7 @@ static void got_runtime(struct runtime_fetch *f)
         slot_failed(s, &err);
         return;
     }
-    if (!s->runtime) { /* pruned: the extrinsics decode by what there is, the events are gone */
+    if (!s->runtime) { /* pruned: decode with the current metadata; the events are gone */
         s->state_pruned = true;
         s->runtime = s->node->runtime;
         s->runtime->refs++;
@@ -243,7 +251,7 @@ static void got_runtime(struct runtime_fetch *f)
     scanned(s);
 }
 
-/* Block 0 has no parent, and no extrinsics. */
+/* Block 0 has no parent and no extrinsics. */
 static void block_read(struct slot *s)
 {
     bool decoded = scan(s, s->node->runtime->metadata);
@@ -271,7 +279,7 @@ static bool read_extrinsics(struct slot *s, const struct jv *list)
     return true;
 }
 
-/* Block 0 has whatever hash the node says: chopsticks invents one, and the handshake has checked it. */
+/* The hash of block 0 is not computed: chopsticks invents one, and the handshake has checked it. */
 static bool hash_fits(const struct slot *s, const struct wire_header *h)
 {
     return s->number == 0 || !s->node->hash_computable ||
@@ -317,6 +325,7 @@ static void got_hash(struct rpc_call *call)
 
 static void slot_start(struct slot *s)
 {
+    PRE(s->state == SLOT_IDLE);
     char params[32];
     snprintf(params, sizeof(params), "[%llu]", (unsigned long long)s->number);
     s->head.number = s->number;
@@ -352,7 +361,7 @@ void node_follow(struct node *n, uint64_t from_number)
     n->follow_from = from_number;
     n->follow_restart = true;
     if (n->handing_out)
-        return; /* the block that is being handed out stays until its callback returns */
+        return; /* the block being reported stays until its callback returns */
     restart(n);
     if (n->phase == NODE_READY)
         blocks_kick(n);
@@ -375,8 +384,9 @@ void blocks_kick(struct node *n)
     }
 }
 
-/* A finalized block whose parent is not the finalized block before: the node contradicts itself or another
- * endpoint. Asked again; if it persists, the endpoint is left. */
+/* Is the parent of this finalized block the finalized block before it? If not, the node contradicts
+ * itself or another endpoint: the block is asked again, and the endpoint is left if that does not
+ * help. */
 static bool linked(struct node *n, struct slot *s)
 {
     struct err err;
@@ -390,7 +400,7 @@ static bool linked(struct node *n, struct slot *s)
     err_set(&err, ERR_PROTOCOL,
             "%s: the parent of finalized block %llu is %s, reported before as finalized was %s", node__url(n),
             (unsigned long long)s->number, have, want);
-    n->handing_out = true; /* the failure must not come back here */
+    n->handing_out = true; /* slot_failed must not report blocks */
     slot_failed(s, &err);
     n->handing_out = false;
     return false;

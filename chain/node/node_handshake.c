@@ -1,9 +1,12 @@
 /* The handshake of a fresh connection.
  *
- *   GENESIS_WAIT -> BEST_WAIT -> BEST_HEADER_WAIT -> RUNTIME_WAIT -> FINALIZED_WAIT -> FINALIZED_HEADER_WAIT
- *   -> NEW_HEADS_WAIT -> FINALIZED_HEADS_WAIT -> RUNTIME_VERSION_WAIT -> READY
+ *   GENESIS_WAIT -> BEST_WAIT -> BEST_HEADER_WAIT -> RUNTIME_WAIT     what is the chain, its head
+ *     -> FINALIZED_WAIT -> FINALIZED_HEADER_WAIT                      what is final
+ *     -> NEW_HEADS_WAIT -> FINALIZED_HEADS_WAIT -> RUNTIME_VERSION_WAIT  subscriptions
+ *     -> READY
  *
- * Any refusal is a fault of the endpoint; a lost connection ends it and on_state tells. */
+ * A refusal in any step is a fault of the endpoint. A lost connection ends the handshake; on_state
+ * handles it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,8 +14,8 @@
 #include "node_internal.h"
 
 enum {
-    LAG_MAX = 16,        /* blocks behind the best height ever seen: another endpoint is better (case 132) */
-    LAG_REST_MS = 60000, /* where all of them lag, they are not gone through again before */
+    LAG_MAX = 16,        /* blocks behind info.best_known at which another endpoint is better */
+    LAG_REST_MS = 60000, /* if all endpoints lag, wait before trying them again */
 };
 
 static void answered(struct rpc_call *call);
@@ -136,7 +139,8 @@ static void got_genesis(struct node *n, const uint8_t hash[32])
     ask(n, HS_BEST_WAIT, "chain_getBlockHash", "[]");
 }
 
-/* With one endpoint, or when all of them lag, a node that is behind is what there is. */
+/* Should this endpoint be left because it lags? Not if it is the only one, or if all of them
+ * lag. */
 static bool lags(struct node *n)
 {
     bool behind = n->info.best_number + LAG_MAX < n->info.best_known;
@@ -257,6 +261,7 @@ static void answered(struct rpc_call *call)
 
 void handshake_start(struct node *n)
 {
+    PRE(n->phase == NODE_HANDSHAKE_WAIT);
     n->no_query_storage = false;
     ask(n, HS_GENESIS_WAIT, "chain_getBlockHash", "[0]");
 }

@@ -1,9 +1,10 @@
 /* The best and the finalized head, from their subscriptions.
  *
- * A header does not carry its hash. Where blake2b-256 of the header is the hash (the handshake found out),
- * it is computed; elsewhere (chopsticks, chains with another hasher) the node is asked for the hash of that
- * height. A node may drop a subscription in silence (pool.md 7.10), so the heads are also polled: a poll
- * that twice finds what the subscription did not tell has the connection made anew. */
+ * A header does not contain its hash. If the hash is blake2b-256 of the header (the handshake found
+ * out), we compute it; otherwise (chopsticks, chains with another hasher) we ask the node for the
+ * hash of that height. A node may drop a subscription silently, so the heads are also polled: when
+ * two polls in a row find a head that the subscription did not report, the connection is
+ * replaced. */
 #include <stdio.h>
 #include <string.h>
 

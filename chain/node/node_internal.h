@@ -15,17 +15,19 @@ struct wire_header {
     bool complete;         /* every field was there, so the computed hash means something */
 };
 bool wire_hash(const struct jv *value, uint8_t ret_hash[32]);
-bool wire_number(const struct jv *value, uint64_t *ret_number); /* "0x14", "0x00000014", 20 */
+bool wire_number(const struct jv *value, uint64_t *ret_number); /* as "0x14", "0x00000014" or 20 */
 bool wire_bytes(const struct jv *value, struct buf *out);       /* appended */
 bool wire_header(const struct jv *value, struct wire_header *ret_header);
 void wire_hash_text(const uint8_t hash[32], char out[HASH_TEXT]);
-void wire_account_key(const uint8_t *account_id, size_t len,
-                      struct buf *out); /* storage key of System.Account */
-/* null: an account that does not exist, nonce 0, nothing free. md and ret_balance NULL: the nonce alone. */
+/* Append the storage key of System.Account. */
+void wire_account_key(const uint8_t *account_id, size_t len, struct buf *out);
+/* Read a value of System.Account. null: the account does not exist; its nonce and balance are 0. md
+ * and ret_balance NULL: read the nonce only. */
 bool wire_account(const struct jv *storage_value, const struct metadata *md, uint64_t *ret_nonce,
                   struct node_balance *ret_balance);
 extern const char wire_events_key[]; /* System.Events, as text */
-/* The node has thrown that block's state away (4003 "State already discarded", and kin). */
+/* Did the call fail because the node has pruned that block's state (4003 "State already discarded"
+ * and similar)? */
 bool wire_pruned(const struct rpc_call *call);
 
 /* ---- node_runtime.c: versions and metadata ---- */
@@ -40,24 +42,24 @@ struct runtime {
 
 enum fetch_step { FETCH_IDLE, FETCH_BEST_WAIT, FETCH_VERSION_WAIT, FETCH_API_WAIT, FETCH_METADATA_WAIT };
 
-/* The runtime that is in force in the state of one block, or at the best block. */
+/* A query for the runtime in the state of one block, or of the best block. */
 struct runtime_fetch {
     struct node *node;
     enum fetch_step step;
     struct rpc_call call;
     char at[HASH_TEXT];
-    struct runtime version; /* what is known of it so far */
+    struct runtime version; /* as far as known */
     /* out */
     struct err err;
     bool pruned;             /* with err: the state is gone */
-    struct runtime *runtime; /* a reference that the callback takes over; NULL on an error */
+    struct runtime *runtime; /* a reference that the callback owns; NULL on an error */
     void (*cb)(struct runtime_fetch *f);
 };
 void runtime_fetch_start(struct node *n, struct runtime_fetch *f, const uint8_t *at, /* NULL: best */
                          void (*cb)(struct runtime_fetch *f));
 void runtime_unref(struct runtime *r);
 void runtimes_done(struct node *n);
-/* Make it the current one (takes the reference) and tell node_info of it. */
+/* Make it the current runtime, take over the reference, and update node_info. */
 void runtime_adopt(struct node *n, struct runtime *r);
 void runtime_changed(struct node *n, const struct jv *version); /* a notification */
 
@@ -67,12 +69,12 @@ struct head_watch {
     bool finalized;
     struct rpc_sub sub;
     struct rpc_call call; /* the hash of `next` */
-    bool asking;          /* call is out for `asked` */
+    bool asking;          /* call is in flight for `asked` */
     struct node_head asked;
-    bool waiting; /* `next` waits for its turn; a newer head takes its place */
+    bool waiting; /* `next` waits; a newer head replaces it */
     struct node_head next;
     bool heard;       /* since the last poll */
-    unsigned strikes; /* polls in a row that found what the subscription had not told */
+    unsigned strikes; /* polls in a row that found a head which the subscription had not reported */
 };
 void heads_item(struct rpc_sub *sub, const struct jv *item);
 void heads_apply(struct head_watch *w, const struct node_head *head);
@@ -116,13 +118,13 @@ struct span {
 struct slot {
     struct node *node;
     enum slot_state state;
-    bool abandoned; /* its call is still out; what comes back is thrown away */
+    bool abandoned; /* its call is in flight; the answer will be ignored */
     unsigned attempts;
     uint64_t number;
     struct node_head head;
     struct rpc_call call;
     struct runtime_fetch fetch;
-    struct runtime *runtime; /* NULL: not yet known for sure; the current one is assumed */
+    struct runtime *runtime; /* NULL: not known yet; the current one is assumed */
     bool state_pruned;
     struct buf bytes; /* of all extrinsics */
     int64_t time_ms;
@@ -133,26 +135,27 @@ struct slot {
     uint64_t *nonces;
     struct node_balance *balances;
     size_t nonce_count;
-    size_t *asked; /* those accounts that were wanted, in ascending order */
+    size_t *asked; /* indices of the accounts to read, ascending */
     size_t asked_count;
-    size_t nonce_next; /* SLOT_NONCE_WAIT: so many of them were answered */
+    size_t nonce_next; /* SLOT_NONCE_WAIT: number of them answered */
 };
 
 struct account {
     char *key; /* storage key, as text */
 };
 
-/* What an extrinsic says of itself, in a block of this height; false: it does not decode by this metadata. */
+/* Fill ret from an extrinsic in a block of this height. False: it does not decode with this
+ * metadata; only bytes and hash are set. */
 bool node__included(const struct metadata *md, const uint8_t *bytes, size_t len, uint64_t number,
                     struct node_included *ret);
 void blocks_init(struct node *n);
 void blocks_done(struct node *n);
-void blocks_kick(struct node *n); /* start what can be started, hand out what is done */
+void blocks_kick(struct node *n); /* report blocks that are done, start to read further ones */
 
 /* ---- node_nonces.c: nonces and balances of a slot's accounts ---- */
-void slot_nonces(struct slot *s); /* start; ends in slot_finished or slot_failed */
+void slot_nonces(struct slot *s); /* ends in slot_finished or slot_failed */
 void slot_finished(struct slot *s);
-bool slot_going_on(struct slot *s); /* false: abandoned, or its call failed; handled */
+bool slot_going_on(struct slot *s); /* false: abandoned, or its call failed; both are handled */
 void slot_failed(struct slot *s, const struct err *err);
 
 /* ---- node.c ---- */
@@ -162,44 +165,44 @@ enum node_phase {
     NODE_HANDSHAKE_WAIT,
     NODE_READY,
     NODE_ROTATE_WAIT, /* the endpoint's rpc is being stopped */
-    NODE_RETRY_WAIT,  /* all endpoints have failed: back-off */
+    NODE_RETRY_WAIT,  /* back-off after every endpoint has failed */
     NODE_CLOSING,
 };
 
 struct endpoint {
     struct node *node;
     struct rpc *rpc;
-    char down[200]; /* what on_down was told last */
+    char down[200]; /* the last text given to on_down */
 };
 
 struct node {
     struct loop *loop;
-    struct node_config config; /* only the callbacks, arg and times are read */
+    struct node_config config; /* only callbacks, arg and times are read after node_new */
     struct endpoint *endpoints;
     size_t endpoint_count, endpoint_at;
     enum node_phase phase;
     struct loop_timer *retry;
     struct backoff backoff;
     struct rng rng;
-    unsigned failures; /* since READY: a whole round of endpoints, then back off */
+    unsigned failures; /* since READY; back off after each has failed once */
     size_t open_rpcs;
     void (*close_cb)(void *arg);
     void *close_arg;
 
-    bool genesis_known; /* configured, or learned from the first node: every other chain is refused */
+    bool genesis_known; /* configured, or of the first node; every other chain is refused */
     uint8_t genesis[32];
     struct node_info info;
 
     enum handshake_step step;
     struct rpc_call call; /* of the handshake */
     struct runtime_fetch fetch;
-    bool hash_computable; /* blake2b-256 of the header is the block's hash on this chain */
+    bool hash_computable; /* on this chain a block's hash is blake2b-256 of its header */
     unsigned lag_refusals;
     uint64_t lag_rest_until;
-    struct loop_task expect; /* info.best_known was raised from outside */
+    struct loop_task expect; /* node_expect_height raised info.best_known */
 
-    unsigned watches;   /* extrinsics that are watched or are to be */
-    unsigned watch_max; /* watch_full: so many were, when one more was refused */
+    unsigned watches;   /* extrinsics watched, or being submitted with a watch */
+    unsigned watch_max; /* if watch_full: the number at which the node refused another */
     bool watch_full;
 
     struct list runtimes; /* a few, by last use */
@@ -235,10 +238,10 @@ static inline const char *node__url(struct node *n)
     return node__rpc(n)->config.url;
 }
 
-/* The endpoint is no good (now): leave it, try the next one. */
+/* Leave this endpoint and try the next one. */
 void node__fault(struct node *n, const struct err *err);
 void node__ready(struct node *n);
-/* True for the ends of a call that mean that its connection is gone: on_state tells the rest. */
+/* Did the call end because its connection is gone? on_state handles that. */
 static inline bool node__gone(const struct err *err)
 {
     return err->code == ERR_NET || err->code == ERR_CANCELED;

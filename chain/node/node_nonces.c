@@ -1,5 +1,6 @@
-/* The nonces and free balances of the watched accounts that are wanted, at a finalized block: all in one
- * state_queryStorageAt, or, where a node lacks it, one state_getStorage after the other. */
+/* The nonces and free balances of the watched accounts at a finalized block: all in one
+ * state_queryStorageAt, or, if the node does not have it, with one state_getStorage after
+ * another. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 
 size_t node_watch_account(struct node *n, const uint8_t *account_id, size_t len)
 {
+    PRE(len == 32 || len == 20);
     struct buf key = {0}, text = {0};
     wire_account_key(account_id, len, &key);
     hex_put_0x(&text, key.data, key.len);
@@ -36,8 +38,8 @@ static void nonces_bad(struct slot *s, const char *what)
     slot_failed(s, &err);
 }
 
-/* By the current runtime, which need not be that of an old block: an AccountInfo of another size is not read
- * further than its nonce. */
+/* Reads with the metadata of the current runtime, which may differ from that of an old block: of an
+ * AccountInfo of another size only the nonce is read. */
 static bool read_account(struct slot *s, size_t at, const struct jv *value)
 {
     return wire_account(value, s->node->runtime->metadata, &s->nonces[at], &s->balances[at]);
@@ -83,14 +85,15 @@ static void ask_one(struct slot *s)
 static size_t account_of(const struct slot *s, const struct jv *key, size_t guess)
 {
     if (guess < s->asked_count && jv_equals(key, s->node->accounts[s->asked[guess]].key))
-        return s->asked[guess]; /* the usual order is that of the question */
+        return s->asked[guess]; /* usually in the order of the query */
     for (size_t i = 0; i < s->asked_count; i++)
         if (jv_equals(key, s->node->accounts[s->asked[i]].key))
             return s->asked[i];
     return SIZE_MAX;
 }
 
-/* [{"block":"0x..","changes":[["0xkey","0xvalue"|null],..]}]; an absent key is an absent account. */
+/* [{"block":"0x..","changes":[["0xkey","0xvalue"|null],..]}]; a missing key is a missing
+ * account. */
 static bool read_changes(struct slot *s, const struct jv *result)
 {
     const struct jv *changes = jv_get(jv_at(result, 0), "changes"), *change;
@@ -147,6 +150,7 @@ static bool wanted(const struct node *n, size_t account)
 void slot_nonces(struct slot *s)
 {
     const struct node *n = s->node;
+    PRE(n->runtime && !s->nonces);
     s->nonce_count = n->account_count;
     s->nonces = xcalloc(s->nonce_count + 1, sizeof(*s->nonces));
     s->balances = xcalloc(s->nonce_count + 1, sizeof(*s->balances));

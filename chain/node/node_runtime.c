@@ -1,10 +1,13 @@
-/* The runtime of a block: its version, and the metadata of that version, which is kept for a few versions.
+/* The runtime of a block: its version, and the metadata of that version. A few versions are cached.
  *
- *   BEST_WAIT -> VERSION_WAIT -> (a version that is kept: done) -> API_WAIT -> done
- *   (only without a given block)                                       \-> METADATA_WAIT -> done
+ *   BEST_WAIT -> VERSION_WAIT -+-> done (the version is cached)
+ *   (if no block               |
+ *    was given)                +-> API_WAIT -+-> done
+ *                              |             |
+ *                              +-------------+-> METADATA_WAIT -> done
  *
- * API_WAIT asks the runtime for V15 metadata, where it has the call (Metadata_metadata_at_version, version 2
- * of the Metadata API); METADATA_WAIT is state_getMetadata, V14, which every node has. */
+ * API_WAIT asks the runtime for V15 metadata if it has the call (Metadata_metadata_at_version,
+ * version 2 of the Metadata API). METADATA_WAIT is state_getMetadata, V14, which every node has. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +16,11 @@
 #include "base/log.h"
 #include "node_internal.h"
 
-enum { KEPT = 4 };
+enum { CACHED = 4 };
 
 static const char metadata_api[] = "0x37e397fc7c91f5e4"; /* blake2b-64 of "Metadata" */
 
-/* ---- the kept ones ---- */
+/* ---- the cache ---- */
 
 static struct runtime *runtime_find(struct node *n, const struct runtime *version)
 {
@@ -50,7 +53,7 @@ static void runtimes_trim(struct node *n)
     size_t count = 0;
     LIST_EACH (pos, &n->runtimes)
         count++;
-    for (struct list *pos = n->runtimes.next, *next; pos != &n->runtimes && count > KEPT; pos = next) {
+    for (struct list *pos = n->runtimes.next, *next; pos != &n->runtimes && count > CACHED; pos = next) {
         struct runtime *r = CONTAINER_OF(pos, struct runtime, node);
         next = pos->next;
         if (r->refs == 0) {
@@ -89,6 +92,8 @@ static void fetch_ask(struct runtime_fetch *f, enum fetch_step step, const char 
 
 static void fetch_end(struct runtime_fetch *f, const struct err *err)
 {
+    PRE(f->step != FETCH_IDLE);
+    PRE(err ? err->code != 0 : f->runtime != NULL);
     f->step = FETCH_IDLE;
     if (err)
         f->err = *err;
@@ -135,7 +140,7 @@ static bool version_read(const struct jv *value, struct runtime *ret_version)
     uint64_t spec, transaction = 0;
     if (!jv_is(name, JV_STRING) || !wire_number(jv_get(value, "specVersion"), &spec) || spec > UINT32_MAX)
         return false;
-    /* Absent in runtimes of before 2020, where it is not signed either. */
+    /* Missing in runtimes from before 2020, which do not sign it either. */
     wire_number(jv_get(value, "transactionVersion"), &transaction);
     *ret_version =
         (struct runtime){.spec_version = (uint32_t)spec, .transaction_version = (uint32_t)transaction};
@@ -154,7 +159,7 @@ static bool has_metadata_api(const struct jv *version)
     return false;
 }
 
-/* Done with the version that is in f: takes it from the kept ones, or keeps it with its metadata. */
+/* Done with the version in f: take it from the cache, or add it with its metadata. */
 static void fetch_found(struct runtime_fetch *f, struct metadata *md)
 {
     struct runtime *r = runtime_find(f->node, &f->version);
@@ -165,7 +170,7 @@ static void fetch_found(struct runtime_fetch *f, struct metadata *md)
         r->metadata = md;
         md = NULL;
     }
-    metadata_free(md); /* two fetches of one version met */
+    metadata_free(md); /* another fetch of this version was faster */
     runtime_used(f->node, r);
     runtimes_trim(f->node);
     f->runtime = r;
@@ -255,9 +260,9 @@ static void fetch_answered(struct rpc_call *call)
     UNREACHABLE();
 }
 
-/* ---- the current one ---- */
+/* ---- the current runtime ---- */
 
-/* An integer constant of 1..8 bytes. */
+/* An integer constant of 1 to 8 bytes. */
 static uint64_t constant(const struct metadata *md, const char *pallet, const char *name, uint64_t fallback)
 {
     size_t len;
@@ -272,6 +277,7 @@ static uint64_t constant(const struct metadata *md, const char *pallet, const ch
 
 void runtime_adopt(struct node *n, struct runtime *r)
 {
+    PRE(r->refs > 0 && r->metadata);
     struct node_info *info = &n->info;
     runtime_unref(n->runtime);
     n->runtime = r;
@@ -287,11 +293,12 @@ static void refetched(struct runtime_fetch *f)
 {
     struct node *n = f->node;
     if (!f->runtime) {
+        /* A new runtime that we cannot use is a fault: nothing may be signed for the old one. After
+         * any other failure the next poll asks again. */
         if (f->err.code == ERR_METADATA && n->phase == NODE_READY)
-            node__fault(n, &f->err); /* the new runtime is not usable: nothing may be signed by the old one */
+            node__fault(n, &f->err);
         else
-            log_debug("node.runtime", "url=%s error=\"%s\"", node__url(n),
-                      f->err.text); /* the poll asks again */
+            log_debug("node.runtime", "url=%s error=\"%s\"", node__url(n), f->err.text);
         return;
     }
     if (n->phase != NODE_READY) {

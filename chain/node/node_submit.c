@@ -1,8 +1,8 @@
-/* Submitting an extrinsic and watching it (author_submitAndWatchExtrinsic; pool.md 1.3).
+/* Submits an extrinsic and watches it (author_submitAndWatchExtrinsic).
  *
- * A node grants a connection so many subscriptions (1024 unless told otherwise) and refuses one more with
- * -32006 before it looks at the extrinsic (pool.md 7.2). What finds no room is submitted without a watch:
- * finalized blocks tell how it ends, and what there is no news of is asked about. */
+ * A node limits the subscriptions of a connection (1024 by default) and refuses another one with
+ * -32006 before it reads the extrinsic. Such an extrinsic is submitted without a watch: finalized
+ * blocks show its outcome, and the transaction manager asks about it when it stays silent. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,9 +46,10 @@ static struct node_submit *of_sub(struct rpc_sub *sub)
     return CONTAINER_OF(sub, struct node_submit, sub);
 }
 
-/* The node says no more of it. */
+/* No status follows any more. */
 static void submit_done(struct node_submit *s)
 {
+    PRE(s->node->watches >= s->watched);
     s->done = true;
     s->node->watches -= s->watched;
     s->watched = false;
@@ -67,7 +68,7 @@ static void submit_item(struct rpc_sub *sub, const struct jv *item)
     bool has_hash = wire_hash(value, hash);
     if (tx_status_final(status)) {
         submit_done(s);
-        rpc_unsubscribe(sub->call.rpc, sub, NULL); /* the node has forgotten it by itself */
+        rpc_unsubscribe(sub->call.rpc, sub, NULL); /* the node has ended it itself */
     }
     s->on_status(s, status, has_hash ? hash : NULL);
 }
@@ -82,7 +83,7 @@ static void submit_end(struct rpc_sub *sub, const struct err *err)
 
 static void submit_replied(struct rpc_call *call);
 
-/* true: it goes out once more, without a watch, through the gate. */
+/* Was the watch refused? Then submit again without one, behind the same gate. */
 static bool no_room(struct node_submit *s)
 {
     struct node *n = s->node;
@@ -105,7 +106,7 @@ static void submit_replied(struct rpc_call *call)
 {
     struct node_submit *s = of_sub(CONTAINER_OF(call, struct rpc_sub, call));
     struct err err = call->err;
-    if (err.code == ERR_TIMEOUT) { /* should the node accept it later, nobody listens: undo that */
+    if (err.code == ERR_TIMEOUT) { /* if the node accepts it later, end that watch */
         rpc_unsubscribe(call->rpc, &s->sub, s->watched ? unwatch : NULL);
         call->err = err;
     }
@@ -123,6 +124,7 @@ void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *byt
                                          const uint8_t *block_hash),
                        void (*on_lost)(struct node_submit *s))
 {
+    PRE(len > 0 && on_reply && on_status && on_lost);
     struct buf *params = &s->params;
     *s = (struct node_submit){.node = n,
                               .on_reply = on_reply,
@@ -161,5 +163,5 @@ void node_submit_forget(struct node_submit *s)
     if (call->rpc)
         rpc_unsubscribe(call->rpc, &s->sub, watched ? unwatch : NULL);
     else
-        loop_task_cancel(&call->task); /* it was about to hear that no node is ready */
+        loop_task_cancel(&call->task); /* "no node is ready" was about to be reported */
 }

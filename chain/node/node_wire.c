@@ -1,5 +1,5 @@
-/* JSON shapes of a Substrate node (sp-runtime's header, storage values), and the storage keys that we read.
- */
+/* The JSON that a Substrate node sends (sp-runtime's header, storage values), and the storage keys
+ * that we read. */
 #include <string.h>
 
 #include "base/check.h"
@@ -27,7 +27,7 @@ bool wire_number(const struct jv *value, uint64_t *ret_number)
     size_t len = jv_copy(value, text, sizeof(text));
     if (len < 3 || len > 2 + 16 || memcmp(text, "0x", 2) != 0)
         return false;
-    char padded[17] = "0000000000000000"; /* an odd count of digits is usual */
+    char padded[17] = "0000000000000000"; /* nodes send odd numbers of digits */
     uint8_t big_endian[8];
     memcpy(padded + 16 - (len - 2), text + 2, len - 2);
     if (!hex_decode_fixed(padded, 16, big_endian, sizeof(big_endian)))
@@ -54,7 +54,7 @@ static bool digest(const struct jv *logs, struct buf *out)
     return true;
 }
 
-/* A block's hash is not in its header: it is blake2b-256 over the SCALE header (pool.md 5.2). */
+/* A header does not contain the block's hash, which is blake2b-256 over the SCALE header. */
 bool wire_header(const struct jv *value, struct wire_header *ret_header)
 {
     struct wire_header h = {0};
@@ -100,7 +100,7 @@ void wire_account_key(const uint8_t *account_id, size_t len, struct buf *out)
     buf_put(out, account_id, len);
 }
 
-/* AccountInfo starts with the nonce; an account that does not exist has nonce 0 (pool.md 4.7). */
+/* AccountInfo starts with the nonce. An account that does not exist has nonce 0. */
 bool wire_account(const struct jv *storage_value, const struct metadata *md, uint64_t *ret_nonce,
                   struct node_balance *ret_balance)
 {

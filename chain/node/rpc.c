@@ -41,6 +41,7 @@ static struct rpc_config config_copy(const struct rpc_config *config)
 
 struct rpc *rpc_new(struct loop *l, const struct rpc_config *config, struct err *ret_err)
 {
+    PRE(config->url);
     struct rpc *r = xcalloc(1, sizeof(*r));
     struct ws_client_config ws = {
         .url = config->url,
@@ -162,6 +163,7 @@ static void on_text(void *arg, const char *text, size_t len)
 
 void rpc__lose(struct rpc *r, const struct err *why)
 {
+    PRE(why->code);
     struct err reason = *why; /* it may live in something that ends now */
     if (r->phase == RPC_PHASE_CLOSED || r->phase == RPC_PHASE_CLOSING)
         return;

@@ -1,7 +1,7 @@
-/* Calls in flight: ids, the queue towards the socket, deadlines, answers.
+/* Calls in flight: ids, frames, deadlines, answers.
  *
- *   begun (queued) -> written -> answered            cb, once, from the loop
- *        \              \-----> deadline, lost
+ *   begun (queued) -> written -> answered                   cb fires once, from the loop
+ *        \              \-----> deadline, lost, canceled
  *         \-> gate shut, deadline, lost, canceled */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static struct rpc_call *first_by_deadline(struct rpc *r)
     return n ? CONTAINER_OF(n, struct rpc_call, node) : NULL;
 }
 
-/* Out of every list; what remains is the call's own memory. */
+/* Remove the call from every list. */
 static void call_leave(struct rpc *r, struct rpc_call *call)
 {
     rpc__table_remove(&r->calls, &call->bucket);
@@ -41,6 +41,7 @@ static void call_leave(struct rpc *r, struct rpc_call *call)
 
 static void call_failed(struct rpc *r, struct rpc_call *call, const struct err *why)
 {
+    PRE(why->code);
     call_leave(r, call);
     call->err = *why;
     call->result = NULL;
@@ -106,7 +107,7 @@ static uint64_t call_hash(struct list *n)
     return CONTAINER_OF(n, struct rpc_call, bucket)->id;
 }
 
-/* Nearly all calls have the same time-out, so the place is found at once from the end. */
+/* Searches from the end: nearly all calls have the same time-out. */
 static void insert_by_deadline(struct rpc *r, struct rpc_call *call)
 {
     struct list *after = r->by_deadline.prev;
@@ -123,7 +124,8 @@ static void insert_by_deadline(struct rpc *r, struct rpc_call *call)
 
 static void call_clear(struct rpc *r, struct rpc_call *call, void (*cb)(struct rpc_call *call))
 {
-    PRE(!list_linked(&call->bucket) && !list_linked(&call->task.node));
+    PRE(cb);
+    PRE(!list_linked(&call->bucket) && !list_linked(&call->task.node)); /* one call at a time */
     *call = (struct rpc_call){.cb = cb, .rpc = r, .connection = r->connection};
 }
 
@@ -163,6 +165,7 @@ void rpc__notify(struct rpc *r, const char *method, const char *params)
 
 void rpc__call_adopt(struct rpc *r, struct rpc_call *call, uint64_t id, void (*cb)(struct rpc_call *call))
 {
+    PRE(id > 0 && id < r->next_id);
     call_clear(r, call, cb);
     call->id = id;
     call->written = true;
@@ -240,8 +243,8 @@ static struct rpc_call *call_find(struct rpc *r, uint64_t id)
     return NULL;
 }
 
-/* An error with id null belongs to a request that the node could not read or that was too big for it: when
- * only one is out, it is that one; otherwise the deadline tells. */
+/* A node answers with id null if it could not read a request or the request was too large. If only
+ * one call is in flight the answer belongs to it; otherwise the call fails by its deadline. */
 static struct rpc_call *call_of(struct rpc *r, const struct jv *message)
 {
     const struct jv *id = jv_get(message, "id");
@@ -268,12 +271,13 @@ static void take_error(struct rpc_call *call, const struct jv *error)
 
 void rpc__answer(struct rpc *r, const struct jv *message)
 {
+    PRE(r->phase == RPC_PHASE_OPEN);
     struct rpc_call *call = call_of(r, message);
     r->answers++;
     if (!call)
-        return; /* nobody waits for it any more */
+        return; /* its call has ended */
     const struct jv *error = jv_get(message, "error"), *result = jv_get(message, "result");
-    char sub_id[sizeof(call->sub->id)] = ""; /* copied: cb may free the subscription */
+    char sub_id[sizeof(call->sub->id)] = ""; /* a copy: cb may free the subscription */
     struct rpc_sub *sub = call->sub;
     call_leave(r, call);
     if (jv_is(error, JV_OBJECT))

@@ -7,7 +7,7 @@
 #include "chain/node/rpc.h"
 #include "net/ws_client.h"
 
-/* A hash table of intrusive chains; grows with its load. */
+/* A hash table of intrusive chains that grows with its load. */
 struct rpc_table {
     struct list *buckets;
     size_t bucket_count; /* a power of two */
@@ -18,9 +18,9 @@ struct rpc_table {
 struct rpc_early {
     struct list node;
     char id[72];
-    uint64_t stamp; /* only a subscription whose call id is lower can own it */
+    uint64_t stamp; /* it can belong only to a subscription whose call id is lower */
     size_t len;
-    char text[]; /* of the item */
+    char text[]; /* of the item; not terminated */
 };
 
 enum rpc_phase {
@@ -40,9 +40,9 @@ struct rpc {
     struct backoff backoff;
     struct rng rng;
     struct ws_client *ws;
-    struct jv_doc message; /* the one that is being dispatched */
+    struct jv_doc message; /* the message being dispatched */
     uint64_t connection;   /* counts the connections that opened */
-    bool proven; /* the present connection delivered a message that parses: the back-off was reset */
+    bool proven;           /* the connection delivered a message that parses: the back-off was reset */
 
     struct loop_task drop_task; /* rpc_reconnect, rpc_stop */
     bool stopping;              /* rpc_stop: CLOSED comes next, not BACKOFF_WAIT */
@@ -53,16 +53,16 @@ struct rpc {
 
     /* rpc_calls.c */
     uint64_t next_id;
-    uint64_t answers;
+    uint64_t answers;        /* counts answers of any call */
     struct rpc_table calls;  /* by id */
     struct list by_deadline; /* of calls; ascending */
-    struct list orphans;     /* calls without a deadline: late answers that must be undone */
+    struct list orphans;     /* forgotten subscriptions: their late answers must be undone */
     struct loop_timer *deadline;
 
     /* rpc_subs.c */
     struct rpc_table subs;  /* active ones, by subscription id */
-    struct list unanswered; /* subscriptions whose answer is out, by call id */
-    struct list early;
+    struct list unanswered; /* subscriptions without an answer yet, by call id */
+    struct list early;      /* buffered notifications */
     size_t early_count;
 };
 
@@ -76,21 +76,22 @@ void rpc__calls_fail(struct rpc *r, const struct err *why); /* all of them */
 void rpc__call_begin(struct rpc *r, struct rpc_call *call, const char *method, const char *params,
                      uint32_t timeout_ms, bool (*before_write)(void *arg), void *before_arg,
                      void (*cb)(struct rpc_call *call));
-/* Fail a call in the next round, without a connection. */
+/* Fail a call from the loop, without a connection. */
 void rpc__call_fail_later(struct loop *l, struct rpc_call *call, int code, const char *text,
                           void (*cb)(struct rpc_call *call));
-void rpc__call_forget(struct rpc *r, struct rpc_call *call); /* no cb; leaves the table and the queue */
+void rpc__call_forget(struct rpc *r, struct rpc_call *call); /* removes it everywhere; cb does not fire */
 void rpc__call_adopt(struct rpc *r, struct rpc_call *call, uint64_t id, void (*cb)(struct rpc_call *call));
-void rpc__notify(struct rpc *r, const char *method, const char *params); /* a call nobody waits for */
+/* Send a call without an owner; its answer is ignored. */
+void rpc__notify(struct rpc *r, const char *method, const char *params);
 void rpc__answer(struct rpc *r, const struct jv *message);
 
 /* ---- rpc_subs.c ---- */
 void rpc__subs_init(struct rpc *r);
 void rpc__subs_done(struct rpc *r);
 void rpc__subs_end(struct rpc *r, const struct err *why);                      /* all of them */
-void rpc__sub_unanswered_end(struct rpc *r, struct rpc_sub *sub);              /* its call leaves */
-bool rpc__sub_accept(struct rpc *r, struct rpc_sub *sub, const struct jv *id); /* false: not an id */
-void rpc__sub_settled(struct rpc *r, const char *id); /* after the call's cb: what came before the answer */
+void rpc__sub_unanswered_end(struct rpc *r, struct rpc_sub *sub);              /* its call has ended */
+bool rpc__sub_accept(struct rpc *r, struct rpc_sub *sub, const struct jv *id); /* false: it is not an id */
+void rpc__sub_settled(struct rpc *r, const char *id); /* after the call's cb: deliver what was buffered */
 void rpc__notification(struct rpc *r, const struct jv *params);
 
 /* ---- rpc_table.c ---- */

@@ -1,6 +1,6 @@
-/* Subscriptions: by the id that the node gave. A notification may overtake the answer that names its
- * subscription (seen with chopsticks; pool.md 1.3.5): it is kept while a subscription that it can belong to
- * is unanswered, and not longer. */
+/* Subscriptions, by the id that the node gave them. A notification may come before the answer that
+ * names its subscription (chopsticks does this). It is buffered while a subscription that it can
+ * belong to has no answer. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { EARLY_MAX = 1024 };
 
-struct orphan { /* a subscription that was forgotten before its answer */
+struct orphan { /* a subscription that its owner forgot before the answer */
     struct rpc_call call;
     char method[64];
 };
@@ -54,7 +54,7 @@ static struct rpc_sub *sub_find(struct rpc *r, const char *id)
     return NULL;
 }
 
-/* Ids are strings, with some servers numbers. */
+/* Ids are strings; some servers use numbers. */
 static bool id_text(const struct jv *id, char out[72])
 {
     int64_t number;
@@ -95,7 +95,7 @@ static void early_keep(struct rpc *r, const char *id, const struct jv *item)
     r->early_count++;
 }
 
-/* Drops what no unanswered subscription can claim any more. */
+/* Free the notifications that can belong to no unanswered subscription. */
 static void early_purge(struct rpc *r)
 {
     struct list *n = list_first(&r->unanswered);
@@ -119,8 +119,8 @@ void rpc__sub_settled(struct rpc *r, const char *id)
     for (struct list *n = list_first(&mine); n; n = list_first(&mine)) {
         struct rpc_early *e = CONTAINER_OF(n, struct rpc_early, node);
         struct rpc_sub *sub = sub_find(r, id); /* on_item may have ended it */
-        if (sub)
-            sub->on_item(sub, jv_read(&doc, e->text, e->len, NULL)); /* it was read as a part before */
+        if (sub)                               /* the text parses: it did as a part of its message */
+            sub->on_item(sub, jv_read(&doc, e->text, e->len, NULL));
         early_free(r, e);
     }
     jv_done(&doc);
@@ -134,6 +134,7 @@ void rpc_subscribe_start(struct rpc *r, struct rpc_sub *sub, const char *method,
                          void (*on_item)(struct rpc_sub *sub, const struct jv *item),
                          void (*on_end)(struct rpc_sub *sub, const struct err *err))
 {
+    PRE(on_item && on_end);
     PRE(!sub->active);
     sub->on_item = on_item;
     sub->on_end = on_end;
@@ -151,6 +152,7 @@ void rpc__sub_unanswered_end(struct rpc *r, struct rpc_sub *sub)
 
 bool rpc__sub_accept(struct rpc *r, struct rpc_sub *sub, const struct jv *id)
 {
+    PRE(!sub->active);
     if (!id_text(id, sub->id))
         return false;
     sub->id_number = jv_is(id, JV_NUMBER);
@@ -161,11 +163,12 @@ bool rpc__sub_accept(struct rpc *r, struct rpc_sub *sub, const struct jv *id)
 
 static void sub_leave(struct rpc *r, struct rpc_sub *sub)
 {
+    PRE(sub->active);
     rpc__table_remove(&r->subs, &sub->node);
     sub->active = false;
 }
 
-/* The id goes back as it came: a string or a number. */
+/* Send the id back in the form in which it came: a string or a number. */
 static void tell_unsubscribe(struct rpc *r, const char *method, const char *id, bool number)
 {
     json_t *params = number ? json_pack("[I]", (json_int_t)strtoll(id, NULL, 10)) : json_pack("[s]", id);
@@ -211,7 +214,7 @@ void rpc_unsubscribe(struct rpc *r, struct rpc_sub *sub, const char *method)
 
 void rpc__subs_end(struct rpc *r, const struct err *why)
 {
-    INVARIANT(list_empty(&r->unanswered)); /* their calls have failed before */
+    INVARIANT(list_empty(&r->unanswered)); /* their calls have failed already */
     early_purge(r);
     for (size_t i = 0; i < r->subs.bucket_count; i++) {
         struct list *bucket = &r->subs.buckets[i];
@@ -232,7 +235,7 @@ void rpc__notification(struct rpc *r, const struct jv *params)
     struct rpc_sub *sub = sub_find(r, id);
     if (sub && item) {
         sub->on_item(sub, item);
-    } else if (sub) { /* jsonrpsee: the server ends it */
+    } else if (sub) { /* jsonrpsee: the server ends the subscription */
         const struct jv *message = jv_get(error, "message");
         char text[200];
         struct err why;

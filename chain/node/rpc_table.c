@@ -1,4 +1,5 @@
-/* The hash table of rpc: chains of intrusive list nodes, doubled when the load passes one. */
+/* The hash table of the rpc: chains of intrusive list nodes. It doubles when its load exceeds
+ * one. */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -47,6 +48,7 @@ static void table_grow(struct rpc_table *t, uint64_t (*hash_of)(struct list *))
 
 void rpc__table_add(struct rpc_table *t, struct list *node, uint64_t hash, uint64_t (*hash_of)(struct list *))
 {
+    PRE(!list_linked(node));
     if (t->count >= t->bucket_count)
         table_grow(t, hash_of);
     list_append(rpc__table_bucket(t, hash), node);
@@ -57,6 +59,7 @@ void rpc__table_remove(struct rpc_table *t, struct list *node)
 {
     if (!list_linked(node))
         return;
+    PRE(t->count > 0);
     list_remove(node);
     t->count--;
 }

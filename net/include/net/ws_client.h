@@ -1,14 +1,14 @@
-/* A WebSocket client for text messages: one endpoint (ws:// or wss://), one connection at a time, on the
- * loop. It resolves, connects, pings, and detects a dead peer. It does not reconnect: its owner decides when
- * to open again, and what the messages mean.
+/* A WebSocket client for text messages: one endpoint (ws:// or wss://), one connection at a time,
+ * on the loop. It resolves, connects, pings, and detects a dead peer. It does not reconnect: its
+ * owner decides when to open again, and what the messages mean.
  *
  *   CLOSED -> RESOLVE_WAIT -> CONNECT_WAIT -> OPEN         (*_WAIT: suspended until a callback)
  *      ^           |           ^  |  |          |
  *      |           |           +--+  |          |          the next address of the name
  *      +-----------+-----------------+----------+          on_closed with the reason, or ws_client_drop
  *
- * Every callback fires from the loop, never inside the call that started it. Callbacks may call every
- * function below, also ws_client_close. */
+ * Every callback fires from the loop, never inside the call that started it. Callbacks may call
+ * every function below, also ws_client_close. */
 #ifndef NET_WS_CLIENT_H
 #define NET_WS_CLIENT_H
 
@@ -32,8 +32,8 @@ struct ws_client_config {
     void (*on_open)(void *arg);
     /* One whole text message, borrowed during the callback; no NUL follows it. */
     void (*on_text)(void *arg, const char *text, size_t len);
-    /* The attempt failed or the connection ended: once for each ws_client_open that is not dropped. The
-     * error names the url. */
+    /* The attempt failed or the connection ended: once for each ws_client_open that is not dropped.
+     * The error names the url. */
     void (*on_closed)(void *arg, const struct err *why);
     void *arg;
 };
@@ -55,7 +55,8 @@ enum ws_frame_end {
     WS_FRAME_UNSENT,  /* the connection ended first: no byte was written */
 };
 
-/* A message to be sent. The owner fills in the `len` bytes of ws_frame_text before ws_client_send. */
+/* A message to be sent. The owner fills in the `len` bytes of ws_frame_text before
+ * ws_client_send. */
 struct ws_frame;
 struct ws_frame *ws_frame_new(size_t len);
 char *ws_frame_text(struct ws_frame *f);

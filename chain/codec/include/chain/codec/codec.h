@@ -1,5 +1,5 @@
-/* Dynamic SCALE by the type registry: skip (measure), check, decode to JSON text, encode from JSON. Depth
- * and element counts are bounded: bytes come from outside. */
+/* SCALE values by the type registry of a chain's metadata: skip, check, decode to JSON text, encode
+ * from JSON. The bytes come from outside, so depth and element counts are bounded. */
 #ifndef CHAIN_CODEC_CODEC_H
 #define CHAIN_CODEC_CODEC_H
 
@@ -10,46 +10,61 @@
 
 enum { CODEC_DEPTH_MAX = 64 };
 
-/* Move `in` over one value of the type; 0, or ERR_DECODE with the path where it failed. */
+/* Move `in` past one value of the type. ERR_DECODE: err names the path at which the value is
+ * wrong. */
 int codec_skip(const struct metadata *md, uint32_t type, struct scale_in *in, struct err *err);
 
-/* Append the value as JSON text: structs as objects, tuples and sequences as arrays, byte sequences as
- * "0x..", u64 and up as decimal strings (u256: its bytes as "0x.."), smaller numbers as numbers, enums as
- * {"Variant": fields} with unit variants as "Variant", Option as null or value (an Option in an Option as
- * {"Some": value}), bit sequences as "0b1101", 32-byte AccountIds as "0x..". A struct of one unnamed field is
- * that field. On an error nothing is appended. */
+/* Append the value as JSON text:
+ *   struct                         object; array if the fields have no names; a struct of one unnamed
+ *                                  field is that field
+ *   tuple, sequence, array         array
+ *   byte sequence, AccountId       "0x.."
+ *   number below 64 bits           number
+ *   number of 64 or 128 bits       decimal text, because JSON readers lose digits
+ *   number of 256 bits             its bytes as "0x.."
+ *   enum                           {"Variant": fields}, or "Variant" if it has no fields
+ *   Option                         null or the value; an Option in an Option as {"Some": value}
+ *   bit sequence                   "0b1101"
+ * On an error nothing is appended. */
 int codec_to_json(const struct metadata *md, uint32_t type, struct scale_in *in, struct buf *out,
                   struct err *err);
 
-/* A call must decode exactly, with nothing left over. ERR_DECODE's text says pallet, call and the byte
- * offset where it stops. */
+/* Check that the bytes are exactly one call. ERR_DECODE: err names pallet, call and the byte offset
+ * at which decoding stopped. */
 int codec_check_call(const struct metadata *md, const uint8_t *call, size_t len, struct err *err);
 /* As codec_to_json: {"Balances": {"transfer_keep_alive": {"dest": .., "value": ".."}}}. */
 int codec_call_to_json(const struct metadata *md, const uint8_t *call, size_t len, struct buf *out,
                        struct err *err);
 
-/* As codec_to_json, for people: accounts of 32 bytes as SS58 text of this chain, MultiAddress::Id as the
- * account alone, calls as {"pallet": .., "call": .., "args": {..}}, byte sequences that are plain text as
- * that text, mortal eras as {"period": .., "phase": ..}. codec_from_json makes the same bytes of it. */
+/* As codec_to_json, for people: 32-byte accounts as SS58 text of this chain, MultiAddress::Id as
+ * the account alone, calls as {"pallet": .., "call": .., "args": {..}}, byte sequences that are
+ * printable text as that text, mortal eras as {"period": .., "phase": ..}. codec_from_json turns
+ * the text into the same bytes. */
 int codec_to_readable(const struct metadata *md, uint32_t type, struct scale_in *in, struct buf *out,
                       struct err *err);
 int codec_call_to_readable(const struct metadata *md, const uint8_t *call, size_t len, struct buf *out,
                            struct err *err);
 
-/* JSON text to the bytes of a value. Takes what codec_to_json and codec_to_readable print, and: decimal text,
- * 0x text or integers for every number, SS58 text (of this chain's prefix) where an AccountId or MultiAddress
- * is wanted, fields by name or by position, any text for a byte sequence (0x in front: hexadecimal), an
- * object for a map, a call as {"pallet", "call", "args"} or as its bytes in 0x. ERR_ARGUMENT's text says
- * which value is wrong, what is wanted there, and what to give. On an error nothing is appended. */
+/* Append the bytes of the value that the JSON text describes. Accepts what codec_to_json and
+ * codec_to_readable print, and also:
+ *   number                         decimal text, 0x text, or an integer
+ *   AccountId, MultiAddress        SS58 text with this chain's prefix
+ *   fields                         by name or by position
+ *   byte sequence                  any text; text that starts with 0x is hexadecimal
+ *   map                            an object
+ *   call                           {"pallet", "call", "args"}, or its bytes as 0x text
+ * ERR_ARGUMENT: err says which value is wrong, what is expected there, and what to write. On an
+ * error nothing is appended. */
 int codec_from_json(const struct metadata *md, uint32_t type, const char *json, struct buf *out,
                     struct err *err);
-/* "Balances.transfer_keep_alive" and a JSON object (by field name) or array (by position) to call bytes. */
+/* Append the bytes of a call, from its name ("Balances.transfer_keep_alive") and its arguments as a
+ * JSON object (by name) or array (by position). Errors as codec_from_json. */
 int codec_call_from_json(const struct metadata *md, const char *pallet_dot_call, const char *json_args,
                          struct buf *out, struct err *err);
 
-/* What can be called, as text. pallet NULL: the pallets and how many calls each has; call NULL: the pallet's
- * calls with the names and types of their arguments; else the call and every type under it. ERR_ARGUMENT:
- * there is no such pallet or call. */
+/* List what can be called, as text. pallet NULL: every pallet with the number of its calls; call
+ * NULL: the pallet's calls with the names and types of their arguments; otherwise the call and
+ * every type that it contains. ERR_ARGUMENT: no such pallet or call. */
 int codec_list_calls(const struct metadata *md, const char *pallet, const char *call, struct buf *out,
                      struct err *err);
 

@@ -1,4 +1,4 @@
-/* System.Events of one block: what became of each extrinsic. */
+/* System.Events of one block: how the call of each extrinsic ended. */
 #ifndef CHAIN_CODEC_EVENTS_H
 #define CHAIN_CODEC_EVENTS_H
 
@@ -7,11 +7,13 @@
 #include "chain/codec/metadata.h"
 #include "chain/codec/scale.h"
 
-/* results[0..count): by extrinsic index; zeroed first. Bytes: the storage value of System.Events. */
+/* Fill results[0..count), indexed by extrinsic, from the storage value of System.Events. The
+ * results are zeroed first, so an extrinsic without an event stays DISPATCH_NONE. */
 int events_decode(const struct metadata *md, const uint8_t *bytes, size_t len,
                   struct dispatch_result *results, size_t count, struct err *err);
 
-/* A SCALE DispatchError (system_dryRun, ExtrinsicFailed's field) to text, moving `in` over it. */
+/* Name a SCALE DispatchError (from system_dryRun, or a field of ExtrinsicFailed), moving `in` past
+ * it. */
 int dispatch_error_text(const struct metadata *md, struct scale_in *in, char out[160], struct err *err);
 
 #endif

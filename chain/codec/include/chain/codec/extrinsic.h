@@ -1,6 +1,11 @@
-/* Extrinsic format v4: build and decode. Signing and verifying also need keys: chain/keys/extrinsic_sign.h.
- * Signed extensions are taken by name from the metadata; one
- * that is not known and carries bytes is refused (ERR_EXTENSION names it). */
+/* Extrinsic format v4: build and decode. Signing and verifying need keys too:
+ * chain/keys/extrinsic_sign.h.
+ *
+ *   compact length | 0x84 | address | signature | explicit extensions | call
+ *   payload (signed):                       call | explicit extensions | implicit extensions
+ *
+ * The metadata lists the chain's signed extensions. We know them by name; a chain with an unknown
+ * one that carries bytes is refused (ERR_EXTENSION names it). */
 #ifndef CHAIN_CODEC_EXTRINSIC_H
 #define CHAIN_CODEC_EXTRINSIC_H
 
@@ -11,18 +16,19 @@
 #include "chain/codec/scale.h"
 #include "chain/codec/ss58.h"
 
-/* Eras (sp-runtime generic/era.rs): period 0 = immortal, else a power of two in 4..65536. */
+/* The range of blocks in which an extrinsic is valid (sp-runtime generic/era.rs). period 0:
+ * immortal; otherwise a power of two in 4..65536. */
 struct era {
     uint32_t period;
     uint32_t phase;
 };
-/* The era of this period for the anchor `current`, a finalized block. Rounds the period up to a power of
- * two, and in periods above 4096 the phase down: birth is then up to 15 blocks before the anchor, and the
- * block hash that is signed must be that of era_birth(). */
+/* The era of this period that contains `current`, a finalized block. Rounds the period up to a
+ * power of two. Periods above 4096 round the phase down: the era then begins up to 15 blocks before
+ * `current`, and the signed block hash must be that of era_birth(). */
 struct era era_mortal(uint32_t period, uint64_t current);
-uint64_t era_birth(struct era era, uint64_t current); /* 0 for immortal */
-uint64_t era_death(struct era era,
-                   uint64_t current); /* first block where it is not valid; UINT64_MAX for immortal */
+uint64_t era_birth(struct era era, uint64_t current); /* its first block; 0 if immortal */
+/* The first block in which the era is not valid any more; UINT64_MAX if immortal. */
+uint64_t era_death(struct era era, uint64_t current);
 size_t era_encode(struct era era, uint8_t out[2]); /* 1 or 2 bytes */
 bool era_decode(struct scale_in *in, struct era *ret_era);
 
@@ -31,22 +37,22 @@ struct extrinsic_params {
     u128 tip;
     struct era era;
     uint8_t genesis[32];
-    uint8_t era_block_hash[32]; /* hash of block era_birth; not read when immortal */
+    uint8_t era_block_hash[32]; /* of block era_birth; not read if immortal */
     uint32_t spec_version;
     uint32_t transaction_version;
 };
 
-/* 0 if every extension of this chain is supported, ERR_EXTENSION otherwise. Asked once at start. */
+/* 0 if we can sign for this chain. ERR_EXTENSION, ERR_METADATA: err says what is not supported. */
 int extrinsic_supported(const struct metadata *md, struct err *err);
 
 /* ---- building ---- */
 
-/* Append the payload: call | explicit | implicit extensions. ERR_ARGUMENT: a value in params that this chain's
- * types cannot hold. On an error nothing is appended. */
+/* Append the payload: call | explicit | implicit extensions. ERR_ARGUMENT: a value in params that
+ * this chain's types cannot hold. On an error nothing is appended. */
 int extrinsic_payload(const struct metadata *md, const struct extrinsic_params *params, const uint8_t *call,
                       size_t call_len, struct buf *ret_payload, struct err *err);
-/* The signature is over the payload itself, or over its blake2b-256 if it is longer than 256 bytes: turn the
- * payload into what is signed. */
+/* The signature is over the payload itself, or over its blake2b-256 if it is longer than 256 bytes:
+ * turn the payload into what is signed. */
 void extrinsic_payload_shorten(struct buf *payload);
 
 struct extrinsic_signer {
@@ -56,16 +62,17 @@ struct extrinsic_signer {
 /* 0 if this chain's extrinsics can carry a signature of this scheme, otherwise ERR_KEY. */
 int extrinsic_check_signer(const struct metadata *md, const struct extrinsic_signer *signer, struct err *err);
 
-/* Append the signed extrinsic with its length prefix; ret_hash gets its blake2b-256. PRE: extrinsic_payload
- * accepted params, extrinsic_check_signer the signer. */
+/* Append the signed extrinsic with its length prefix; ret_hash gets its blake2b-256. PRE:
+ * extrinsic_payload accepted params, extrinsic_check_signer the signer. */
 void extrinsic_assemble(const struct metadata *md, const struct extrinsic_params *params,
                         const struct extrinsic_signer *signer, const uint8_t *signature, const uint8_t *call,
                         size_t call_len, struct buf *ret_bytes, uint8_t ret_hash[32]);
 
 /* ---- decoding ---- */
 
-/* A view into an encoded extrinsic (pointers into the input). Bare ones of v4 and v5 and general ones of v5
- * decode too, with is_signed false. signer_len is 0 when the address is not an account id. */
+/* A view into an encoded extrinsic; its pointers point into the input. Bare extrinsics of v4 and v5
+ * and general ones of v5 decode too, with is_signed false. signer_len is 0 if the address is not an
+ * account id. */
 struct extrinsic_view {
     bool is_signed;
     uint8_t signer[ACCOUNT_ID_MAX];
@@ -83,16 +90,16 @@ struct extrinsic_view {
 int extrinsic_decode(const struct metadata *md, const uint8_t *bytes, size_t len,
                      struct extrinsic_view *ret_view, struct err *err);
 
-/* An extrinsic for people: {"hash", "signed", "signer", "scheme", "signature", "era", "nonce", "tip",
- * "extensions", "call"}, the call as codec_call_to_readable prints it (plain: as codec_call_to_json does). Of
- * an unsigned one "hash", "signed" and "call" only. Its call must decode exactly. On an error nothing is
- * appended. */
+/* Append an extrinsic as JSON: {"hash", "signed", "signer", "scheme", "signature", "era", "nonce",
+ * "tip", "extensions", "call"}; of an unsigned one only "hash", "signed" and "call". The call is
+ * printed as by codec_call_to_readable (plain: codec_call_to_json) and must decode exactly. On an
+ * error nothing is appended. */
 int extrinsic_to_json(const struct metadata *md, const uint8_t *bytes, size_t len, bool plain,
                       struct buf *out, struct err *err);
 
-/* Append the payload that a decoded extrinsic was signed over, under these chain facts (nonce, tip and era come
- * from the view, not from params). ERR_EXTENSION: it was signed over a metadata hash, which is not known here.
- * On an error nothing is appended. */
+/* Append the payload that a decoded extrinsic was signed over, under these chain facts (nonce, tip
+ * and era come from the view, not from params). ERR_EXTENSION: it was signed over a metadata hash,
+ * which is not known here. On an error nothing is appended. */
 int extrinsic_view_payload(const struct metadata *md, const struct extrinsic_view *view,
                            const struct extrinsic_params *params, struct buf *ret_payload, struct err *err);
 

@@ -1,5 +1,5 @@
-/* The signature schemes of Substrate's chains: what the format of an extrinsic says about them. How they sign
- * is chain/keys/keys.h. */
+/* The signature schemes of Substrate's chains: what extrinsics need to know of them.
+ * chain/keys/keys.h signs. */
 #ifndef CHAIN_CODEC_KEY_SCHEME_H
 #define CHAIN_CODEC_KEY_SCHEME_H
 

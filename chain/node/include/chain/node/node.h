@@ -1,9 +1,10 @@
-/* A Substrate node, as the relay needs it: chain facts, finalized blocks without holes, submissions.
- * Sits on rpc.h; several endpoints: the first healthy one is used, another when it is lost or lags.
+/* A Substrate node, as the relay needs it: chain facts, finalized blocks without gaps, submissions.
+ * It uses one of several endpoints: the first healthy one, and another one when that is lost or
+ * lags.
  *
  *   OFFLINE -> HANDSHAKE_WAIT (genesis, runtime version, metadata, heads) -> READY -> OFFLINE ...
  *
- * Everything decided from this is decided elsewhere: the door only reports. */
+ * The node reports; it decides nothing about transactions. All callbacks fire from the loop. */
 #ifndef CHAIN_NODE_NODE_H
 #define CHAIN_NODE_NODE_H
 
@@ -26,8 +27,9 @@ struct node_info {
     uint32_t block_hash_count;       /* System.BlockHashCount; 2400 when absent */
     const struct metadata *metadata; /* owned by the node; valid until the next on_runtime */
     uint64_t best_number, finalized_number;
-    uint64_t
-        best_known; /* the highest block that any endpoint told of since node_new, or node_expect_height */
+    /* The highest block that any endpoint reported since node_new, or that node_expect_height
+     * named. */
+    uint64_t best_known;
     uint8_t best_hash[32], finalized_hash[32];
 };
 
@@ -37,7 +39,7 @@ struct node_head {
     uint8_t parent[32];
 };
 
-/* One extrinsic of a finalized block that `wants` asked for. */
+/* One extrinsic of a finalized block for which `wants` returned true. */
 struct node_included {
     uint8_t hash[32];
     uint32_t index;
@@ -47,29 +49,30 @@ struct node_included {
     uint64_t nonce;
     u128 tip;
     int64_t era_birth, era_death; /* -1: immortal */
-    const uint8_t *bytes;         /* the extrinsic, borrowed during the callback */
+    const uint8_t *bytes;         /* the extrinsic; borrowed during the callback */
     size_t len;
-    const uint8_t *call; /* the end of it */
+    const uint8_t *call; /* the last part of it */
     size_t call_len;
     struct dispatch_result result;
 };
 
-/* The free balance of an account; an account that does not exist has none at all. */
+/* The free balance of an account. An account that does not exist has a balance of 0. */
 struct node_balance {
-    bool known; /* false: this chain keeps it elsewhere, or the node has pruned that state */
+    bool known; /* false: the chain stores it elsewhere, or the node has pruned that state */
     u128 free;
 };
 
 struct node_block {
     struct node_head head;
-    int64_t time_ms; /* by its Timestamp inherent; -1: it has none */
+    int64_t time_ms; /* from its Timestamp inherent; -1: it has none */
     uint32_t extrinsic_count;
     const struct node_included *included;
     size_t included_count;
-    /* Of the watched accounts, in node_watch_account order, at this block; UINT64_MAX: not known. */
+    /* Of the watched accounts at this block, in the order of node_watch_account. UINT64_MAX: not
+     * known. */
     const uint64_t *nonces;
     const struct node_balance *balances;
-    size_t nonce_count; /* of each of the two */
+    size_t nonce_count; /* of both arrays */
 };
 
 struct node_config {
@@ -79,93 +82,107 @@ struct node_config {
     bool insecure;
     uint32_t call_timeout_ms;
     uint32_t silence_timeout_ms;
-    const uint8_t
-        *genesis; /* 32 bytes or NULL: refuse any other chain (ERR_GENESIS, on_down, keeps trying) */
-    /* All of them from the loop. A runtime that changed while the node was away: on_runtime, then on_ready.
-     */
+    /* 32 bytes: refuse every other chain (on_down with ERR_GENESIS; the node keeps trying). NULL:
+     * accept the first chain that answers. */
+    const uint8_t *genesis;
+    /* READY was reached. If the runtime changed while the node was away, on_runtime comes first. */
     void (*on_ready)(void *arg, const struct node_info *info);
-    /* READY was left, or an attempt to get there failed for a reason not told before. */
+    /* READY was left, or an attempt to reach it failed for another reason than the last one. */
     void (*on_down)(void *arg, const struct err *err);
     void (*on_runtime)(void *arg, const struct node_info *info); /* version or metadata changed */
     void (*on_best)(void *arg, const struct node_head *head);
-    /* Every height in ascending order from node_follow's start, none skipped, none twice. */
+    /* Every height in ascending order from that of node_follow, none skipped, none twice. */
     void (*on_finalized)(void *arg, const struct node_block *block);
-    /* Is this extrinsic of a finalized block interesting? Events are fetched only for blocks where one is.
-     * signer NULL: unsigned, or its format is not known. May be asked twice of the same extrinsic. */
+    /* Should this extrinsic of a finalized block be reported? The node fetches events only for
+     * blocks in which one is. signer NULL: it is unsigned, or does not decode. May be called twice
+     * for the same extrinsic. */
     bool (*wants)(void *arg, const uint8_t hash[32], const uint8_t *signer, size_t signer_len);
-    /* Are this watched account's nonce and balance wanted at a block that is being read? Elsewhere they are
-     * not known. NULL: always. */
+    /* Should this watched account's nonce and balance be read at the present block? If not they are
+     * reported as not known. NULL: always read them. */
     bool (*wants_account)(void *arg, size_t index);
     void *arg;
 };
 
+/* NULL: ret_err (ERR_CONFIG) says what is wrong with an endpoint. PRE: there is an endpoint. */
 struct node *node_new(struct loop *l, const struct node_config *config, struct err *ret_err);
-void node_open(struct node *n);
+void node_open(struct node *n); /* PRE: not opened before */
+/* Every call and submission fails with ERR_CANCELED first; cb fires once, when n is freed. */
 void node_close(struct node *n, void (*cb)(void *arg), void *arg);
 const struct node_info *node_info(const struct node *n); /* NULL unless READY */
-const char *node_endpoint(const struct node *n);         /* url of the one that is used, or tried */
+const char *node_endpoint(const struct node *n);         /* url of the endpoint in use, or being tried */
 
-/* Report finalized blocks from this height on (back-filling what is already past). Calling again with a
- * lower height starts over from there. Survives reconnects. Without it nothing is reported.
- * State that the node has pruned: events are reported as DISPATCH_NONE, nonces as UINT64_MAX, balances as not
- * known. */
+/* Report finalized blocks from this height on, also those that are finalized already. A second call
+ * starts over from its height. Reconnecting does not interrupt the sequence. No block is reported
+ * before the first call. If the node has pruned the state, results are DISPATCH_NONE, nonces
+ * UINT64_MAX, balances not known. */
 void node_follow(struct node *n, uint64_t from_number);
-/* Ask for the runtime version now (a bad proof was answered; case 101: the subscription may stay silent).
- * on_runtime follows if it is another one; nothing otherwise. Not READY: nothing. */
+/* Ask for the runtime version now, because a node answered "bad proof" and its subscription may
+ * have missed an upgrade. on_runtime follows if the version is another one. Not READY: nothing
+ * happens. */
 void node_recheck_runtime(struct node *n);
-/* A block of this height is known to exist elsewhere. Where there are several endpoints, one that is far
- * below it is left (case 132), from the loop; when all of them are, the last one is what there is. */
+/* A block of this height exists elsewhere. If the present endpoint is far below it and there are
+ * others, the node moves to the next one, from the loop. If all of them are far below, it stays at
+ * the last one. */
 void node_expect_height(struct node *n, uint64_t height);
-/* Add an account whose nonce and free balance are read at each reported block; returns its index. */
+/* Add an account whose nonce and free balance are to be read at each reported block; returns its
+ * index. */
 size_t node_watch_account(struct node *n, const uint8_t *account_id, size_t len);
 
-/* author_submitAndWatchExtrinsic. Embedded by its owner. */
+/* One submission (author_submitAndWatchExtrinsic), embedded by its owner. */
 struct node_submit {
-    struct rpc_sub sub; /* .call.err, .rpc_code, .rpc_data tell a refusal in on_reply */
+    struct rpc_sub sub; /* in on_reply: .call.err, .rpc_code, .rpc_data describe a refusal */
     /* private */
     struct node *node;
-    void (*on_reply)(struct node_submit *s); /* exactly once: accepted (err.code 0) or refused or lost */
-    void (*on_status)(struct node_submit *s, enum tx_status status,
-                      const uint8_t *block_hash); /* or usurper's hash; NULL */
-    void (*on_lost)(struct node_submit *s); /* the watch ended without a final status (connection lost) */
+    void (*on_reply)(struct node_submit *s);
+    void (*on_status)(struct node_submit *s, enum tx_status status, const uint8_t *block_hash);
+    void (*on_lost)(struct node_submit *s);
     bool (*gate)(void *arg);
     void *gate_arg;
     struct buf params; /* until the answer */
     bool done, watched;
 };
-/* Where a node grants no more subscriptions it is submitted without a watch: no status follows on_reply.
- * gate: asked immediately before the bytes go to the socket. */
+/* Submit an extrinsic.
+ *   gate       is asked immediately before the bytes go to the socket; false: nothing is sent
+ *   on_reply   fires exactly once: accepted (err.code 0), refused, or the connection was lost
+ *   on_status  a status of the watch; block_hash is the block's, or the usurper's, or NULL
+ *   on_lost    the watch ended without a final status, because the connection was lost
+ * A node that grants no more subscriptions gets the extrinsic without a watch: no status follows
+ * on_reply. */
 void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *bytes, size_t len,
                        bool (*gate)(void *arg), void *gate_arg, void (*on_reply)(struct node_submit *s),
                        void (*on_status)(struct node_submit *s, enum tx_status status,
                                          const uint8_t *block_hash),
                        void (*on_lost)(struct node_submit *s));
-void node_submit_forget(struct node_submit *s); /* nothing fires any more; may be freed */
+void node_submit_forget(struct node_submit *s); /* no callback fires any more; may be freed */
 
-/* One-off questions. The request is embedded; cb exactly once. */
+/* One-off queries, embedded by their owner. cb fires exactly once. Not READY: it gets ERR_NET. */
 struct node_ask {
     struct rpc_call call;
     struct err err;
-    uint64_t number;  /* node_ask_nonce: the nonce at `best` state */
-    uint8_t hash[32]; /* node_ask_hash: of that height */
-    bool found;
-    struct buf *hashes; /* node_ask_pending, node_ask_above: 32 bytes each, appended; owner's buffer */
-    /* the same two: NULL, or told of each that is signed, before cb; index and result say nothing */
+    uint64_t number;    /* node_ask_nonce: the nonce in the state of the best block */
+    uint8_t hash[32];   /* node_ask_hash: of that height */
+    bool found;         /* the account, the height, or the list exists */
+    struct buf *hashes; /* node_ask_pending, node_ask_above: the owner's; gets 32 bytes per extrinsic */
+    /* The same two: called for each signed extrinsic, before cb; its index and result are not set.
+     * NULL: not called. */
     void (*each)(struct node_ask *a, const struct node_included *x);
     /* private */
     struct node *node;
     void (*cb)(struct node_ask *a);
-    uint64_t lowest; /* node_ask_above: of the blocks that are wanted */
+    uint64_t lowest; /* node_ask_above: the lowest block to read */
 };
+/* The account's nonce in System.Account at the best block. The pool is not counted. */
 void node_ask_nonce(struct node *n, struct node_ask *a, const uint8_t *account_id, size_t len,
-                    void (*cb)(struct node_ask *a)); /* System.Account at the best block; pool not counted */
+                    void (*cb)(struct node_ask *a));
+/* The hash of the block at this height. */
 void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number, void (*cb)(struct node_ask *a));
+/* The extrinsics in the node's pool: all hashes, and the fields of the signed ones. */
 void node_ask_pending(struct node *n, struct node_ask *a, struct buf *ret_hashes,
                       void (*each)(struct node_ask *a, const struct node_included *x),
                       void (*cb)(struct node_ask *a));
-/* What the blocks of the best chain above this height hold: the hashes of all extrinsics, and of those that
- * are signed and can be read what they say, each with its block's number. From the best block down, by
- * parents, so all are of one fork. */
+/* The extrinsics in the blocks of the best chain above this height: all hashes, and the fields of
+ * the signed ones that decode. The blocks are read from the best one down, by their parents, so all
+ * are of one fork. */
 void node_ask_above(struct node *n, struct node_ask *a, uint64_t number, struct buf *ret_hashes,
                     void (*each)(struct node_ask *a, const struct node_included *x),
                     void (*cb)(struct node_ask *a));
