@@ -1,7 +1,7 @@
 /* The store over Postgres: two sessions and what their owner sees of them.
  *
  *   side:  down --on_up--> CHECK_WAIT --schema fits--> fits        any --on_down--> down
- *                              |  ^
+ *                              |  ^                     (another schema: reconnects)
  *                 does not fit v  | recheck timer, with back-off
  *                            MISFIT
  *
@@ -87,20 +87,35 @@ static void on_checked(struct conn_query *q, const struct conn_result *r)
     } else {
         schema_check_failed(&err);
     }
-    if (err.code) {
+    if (err.code && side->fits) {
+        if (err.code == ERR_DB_SCHEMA || err.code == ERR_DB_DENIED)
+            conn_reconnect(side->conn, &err); /* gives the locks up: another relay may have another build */
+    } else if (err.code) {
         misfit(s, side, &err);
-        return;
+    } else if (!side->fits) {
+        side->fits = true;
+        try_up(s);
     }
-    side->fits = true;
-    try_up(s);
+}
+
+static void start_check(struct side *side)
+{
+    if (side->checking || !conn_is_up(side->conn))
+        return;
+    side->checking = true;
+    conn_query_start(side->conn, &side->check, NULL, schema_check_sql(), 0, NULL, 1, on_checked);
 }
 
 static void check_side(struct side *side)
 {
-    if (side->fits || side->checking || !conn_is_up(side->conn))
-        return;
-    side->checking = true;
-    conn_query_start(side->conn, &side->check, NULL, schema_check_sql(), 0, NULL, 1, on_checked);
+    if (!side->fits)
+        start_check(side);
+}
+
+void store_pg__check_again(struct store_pg *s)
+{
+    if (s->control.fits && !s->closing)
+        start_check(&s->control);
 }
 
 static void recheck(void *arg)

@@ -86,6 +86,11 @@ static inline struct store_pg *pg_of(struct store *s)
     return (struct store_pg *)(void *)s;
 }
 
+/* ---- store_pg.c ---- */
+
+/* A statement failed as if the schema were another one: look, and give the sessions up if it is. */
+void store_pg__check_again(struct store_pg *s);
+
 /* ---- store_pg_call.c ---- */
 
 /* Begin the parameters of a statement; end with store_pg__send. */

@@ -1,6 +1,7 @@
 /* One request is one statement in one transaction: parameters laid out in one buffer, one round trip, the
  * rows decoded where they lie. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "store_pg.h"
@@ -17,6 +18,16 @@ void store_pg__args(struct store_pg *s, struct pg_args *a)
     pg_args_begin(a, &s->scratch);
 }
 
+/* An object or a column that is not there, a right that was taken away, an answer of another shape. */
+static bool is_of_schema(const struct err *err)
+{
+    static const char *const states[] = {"42883", "42P01", "42703", "42501"};
+    for (size_t i = 0; i < ARRAY_LEN(states); i++)
+        if (!strcmp(err->sqlstate, states[i]))
+            return true;
+    return err->code == ERR_DB_SCHEMA;
+}
+
 static void on_answer(struct conn_query *q, const struct conn_result *r)
 {
     struct call *call = CONTAINER_OF(q, struct call, query);
@@ -25,6 +36,8 @@ static void on_answer(struct conn_query *q, const struct conn_result *r)
     req->err = q->err;
     if (!req->err.code)
         call->decode(req, r);
+    if (is_of_schema(&req->err))
+        store_pg__check_again(pg_of(s));
     free(call);
     store__answer(s, req);
 }

@@ -64,19 +64,22 @@ class Schema(unittest.TestCase):
                 self.assertIn(word, done.stderr)
 
     def test_changed_under_a_relay_that_runs(self):
-        """At its next connect it stops, says why, and goes on once migrate has been run."""
-        with World() as world:
-            relay = world.relay('one')
-            world.wait_leader(relay)
-            world.pg.query(BY_HAND[0])
-            world.pg.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() '
-                           'AND pid <> pg_backend_pid()')
-            proc.wait_for('the reason in its log', lambda: 'changed by hand' in relay.text())
-            self.assertFalse(relay.leads('alice'))
-            cli('migrate', '--config', relay.config)
-            world.wait_leader(relay)
-            world.enqueue('as ever')
-            world.settle()
+        """At its next connect, or at the next statement that fails by it, the relay stops, says why, and goes on once migrate has
+        been run."""
+        cut = 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()'
+        for changes in ((BY_HAND[0], cut), (BY_HAND[1],), ('DROP FUNCTION txrelay.leader_due',)):
+            with self.subTest(changes), World() as world:
+                relay = world.relay('one')
+                world.wait_leader(relay)
+                for change in changes:
+                    world.pg.query(change)
+                proc.wait_for('the reason in its log', lambda: 'changed by hand' in relay.text())
+                proc.wait_for('it to lead no more', lambda: not relay.leads('alice'))
+                self.assertTrue(relay.alive())
+                cli('migrate', '--config', relay.config)
+                world.wait_leader(relay)
+                world.enqueue('as ever')
+                world.settle()
 
 
 if __name__ == '__main__':
