@@ -78,9 +78,9 @@ void op_failed(struct op *op)
         log_debug("store.failed", "account=%s write=%s code=%s text=\"%s\"", a->alias,
                   manager_write_name(op->write), err_name(code), op->u.req.err.text);
     account_lost(a, code);
-    if (code == ERR_DB_UNKNOWN_OUTCOME && op->write != MANAGER_WRITE_LOAD && !a->service->standalone)
-        election_doubt(a->service->election, a->index); /* it may yet be carried out: a new epoch */
-    if (op_current(op))                                 /* a lost leadership may have demoted us at once */
+    if (manager_write_doubtful(op->write, code) && !a->service->standalone)
+        election_doubt(a->service->election, a->index);
+    if (op_current(op)) /* a lost leadership may have demoted us at once */
         account_event(
             a, &(struct manager_event){.type = MANAGER_EV_WRITE_FAILED, .write = op->write, .code = code});
 }
@@ -166,18 +166,17 @@ static int sign_rows(struct op *op)
     return rc;
 }
 
-/* An ed25519 or ecdsa key signs the same content to the same bytes: while finality stands still there is no
- * new attempt, and what is on record is not written again. A former attempt's bytes come back when this node
- * is behind the one that they were signed by: that passes. */
+/* Only new attempts are written. */
 static int leave_out_known(struct op *op, size_t *ret_count)
 {
     size_t count = 0;
     for (size_t i = 0; i < op->count; i++) {
-        bool current = !memcmp(op->signed_rows[i].hash, op->rows[i].hash, 32);
-        if (!current && manager_knows(op->account->manager, op->signed_rows[i].hash))
+        enum manager_attempt attempt =
+            manager_attempt_of(op->account->manager, op->rows[i].hash, op->signed_rows[i].hash);
+        if (attempt == MANAGER_ATTEMPT_FORMER) /* passes */
             return err_set(&op->u.req.err, ERR_NET,
                            "this node's finalized block is older than one signed for");
-        if (!current)
+        if (attempt == MANAGER_ATTEMPT_NEW)
             op->attempt_rows[count++] = op->attempt_rows[i];
     }
     *ret_count = count;

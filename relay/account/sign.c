@@ -4,8 +4,6 @@
 #include "chain/keys/extrinsic_sign.h"
 #include "service/service_internal.h"
 
-enum { ERA_PERIOD_MIN = 4 }; /* sp-runtime's */
-
 int sign_row(struct account *a, const struct manager_row_effect *row, const uint8_t *call, size_t call_len,
              struct signed_row *ret, struct err *err)
 {
@@ -22,9 +20,8 @@ int sign_row(struct account *a, const struct manager_row_effect *row, const uint
     memcpy(params.genesis, info->genesis, 32);
     memcpy(params.era_block_hash, info->genesis, 32);
     ret->era_birth = ret->era_death = -1;
-    /* The head may have moved since the core chose the period: the era must still end by the deadline. */
-    while (row->deadline_block && period && info->finalized_number + period > row->deadline_block + 1)
-        period = period > ERA_PERIOD_MIN ? period / 2 : 0;
+    if (row->deadline_block)
+        period = manager_era_fit(period, info->finalized_number, row->deadline_block);
     if (row->deadline_block && !period)
         return err_set(err, ERR_NET, "block %llu is final: no era ends by the deadline, block %llu",
                        (unsigned long long)info->finalized_number, (unsigned long long)row->deadline_block);

@@ -15,11 +15,9 @@
 
 enum { SETTLE_LOOK_MS = 20, HANDOVER_MS = 2000 };
 
-static bool settled(struct account *a)
+static bool settled(const struct account *a)
 {
-    struct manager_view v = manager_look(a->manager);
-    bool built = manager_phase(a->manager) == MANAGER_LEADING;
-    return !built || (v.unsent == 0 && a->unsettled == 0 && account_unanswered(a) == 0);
+    return manager_settled(a->manager, a->unsettled, account_unanswered(a));
 }
 
 struct handover {

@@ -14,6 +14,8 @@
  *   manager_write.c    what the store answered
  *   manager_reconcile.c  what the chain knows and the database lost
  *   manager_refusal.c  how a node's refusal is read
+ *   manager_rules.c    rules that the doors call
+ *   manager_names.c    what operators read in place of numbers
  *   manager_check.c    invariants
  * The rows and their indexes are relay/core/line. Besides that only base/ is included here: the build and
  * test/lint/purity.sh refuse anything else. */

@@ -154,10 +154,8 @@ uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block)
     uint32_t period = m->config.era_period;
     if (deadline_block == UINT64_MAX || PLANTED(DEADLINE_LONG))
         return period;
-    for (period = period ? period : ERA_PERIOD_MAX; period >= ERA_PERIOD_MIN; period /= 2)
-        if (m->finalized + period <= deadline_block + 1 && m->finalized + period > m->best + 2)
-            return period;
-    return 0;
+    period = manager_era_fit(period ? period : ERA_PERIOD_MAX, m->finalized, deadline_block);
+    return m->finalized + period > m->best + 2 ? period : 0;
 }
 
 void manager__late(struct manager *m, struct row *row)

@@ -423,6 +423,28 @@ void manager_rows_missing(uint64_t made, struct buf *out);
 void manager_phases_dump(struct buf *out); /* the table as a mermaid state diagram */
 void manager_rows_dump(struct buf *out);
 
+/* ---- rules for the doors (manager_rules.c) ---- */
+
+/* The longest era of at most `period` blocks (0: immortal) that begins at block `from` and ends with block
+ * `last`; 0: none does. The core chooses a period by the final block that it has worked through; when its door
+ * signs, a newer one may be final. */
+uint32_t manager_era_fit(uint32_t period, uint64_t from, uint64_t last);
+
+/* What bytes are that were signed for an open nonce. An ed25519 or ecdsa key signs the same content to the
+ * same bytes: while finality stands still they are the CURRENT attempt, which is on record and is not written
+ * again. A FORMER attempt's bytes come back from a node that is behind the one that they were signed by. */
+enum manager_attempt { MANAGER_ATTEMPT_NEW, MANAGER_ATTEMPT_CURRENT, MANAGER_ATTEMPT_FORMER };
+enum manager_attempt manager_attempt_of(const struct manager *m, const uint8_t current[32],
+                                        const uint8_t hash[32]);
+
+/* A write failed. May the database still carry it out? Then the account goes on under a new epoch. */
+bool manager_write_doubtful(enum manager_write write, int code);
+
+/* May an account that admits nothing any more be handed over? Nothing is unsent, no store request is in flight
+ * that new bytes may come of (unstored), every submission is answered. One that is not rebuilt has nothing of
+ * its own on the way. */
+bool manager_settled(const struct manager *m, size_t unstored, size_t unanswered);
+
 /* Does the manager know this hash (current or earlier attempt of an open nonce)? */
 bool manager_knows(const struct manager *m, const uint8_t hash[32]);
 void manager_check(

@@ -1,0 +1,33 @@
+/* Rules that the manager's doors apply between two of its steps. They stand here because they decide; the doors
+ * call them. */
+#include <string.h>
+
+#include "base/error.h"
+#include "manager_internal.h"
+
+uint32_t manager_era_fit(uint32_t period, uint64_t from, uint64_t last)
+{
+    while (period >= ERA_PERIOD_MIN && from + period > last + 1)
+        period /= 2;
+    return period >= ERA_PERIOD_MIN ? period : 0;
+}
+
+enum manager_attempt manager_attempt_of(const struct manager *m, const uint8_t current[32],
+                                        const uint8_t hash[32])
+{
+    if (!memcmp(current, hash, 32))
+        return MANAGER_ATTEMPT_CURRENT;
+    return line_by_hash(&m->line, hash) ? MANAGER_ATTEMPT_FORMER : MANAGER_ATTEMPT_NEW;
+}
+
+bool manager_write_doubtful(enum manager_write write, int code)
+{
+    return code == ERR_DB_UNKNOWN_OUTCOME && write != MANAGER_WRITE_LOAD;
+}
+
+bool manager_settled(const struct manager *m, size_t unstored, size_t unanswered)
+{
+    if (m->phase != MANAGER_LEADING)
+        return true;
+    return line_count(&m->line, ROW_UNSENT) == 0 && unstored == 0 && unanswered == 0;
+}
