@@ -1,4 +1,5 @@
 /* Line-oriented sockets over uv streams. */
+#define _GNU_SOURCE
 #include "loop/peer.h"
 
 #include <stdlib.h>
@@ -29,6 +30,8 @@ struct loop_peer {
     struct buf in;
     char chunk[16384];
     uv_connect_t connect;
+    struct loop_server *server; /* NULL: a client's */
+    uint64_t heard_ms;          /* when the last byte came */
     bool closed;
 };
 
@@ -37,7 +40,10 @@ struct loop_server {
     struct loop *loop;
     struct loop_peer_events events;
     struct list peers;
-    char *path; /* unix: removed at close */
+    size_t peer_count;
+    size_t unfinished;        /* bytes in the peers' buffers */
+    struct loop_timer *timer; /* idle peers are looked for */
+    char *path;               /* unix: removed at close */
     char *address;
     bool is_unix;
 };
@@ -75,7 +81,30 @@ static int parse_address(const char *text, struct address *ret, struct err *err)
     return err_set(err, ERR_ARGUMENT, "address '%s' is neither unix:/path nor tcp:NUMERIC-HOST:PORT", text);
 }
 
+bool loop_address_is_unix(const char *address)
+{
+    struct address a;
+    struct err err;
+    return parse_address(address, &a, &err) == 0 && a.is_unix;
+}
+
+bool loop_address_is_local(const char *address)
+{
+    struct address a;
+    struct err err;
+    if (parse_address(address, &a, &err))
+        return false;
+    return a.is_unix || !strncmp(a.host, "127.", 4) || !strcmp(a.host, "::1");
+}
+
 /* ---- peers ---- */
+
+/* The server's share of unfinished lines follows the peer's buffer. */
+static void count_bytes(struct loop_peer *p, size_t before)
+{
+    if (p->server)
+        p->server->unfinished += p->in.len - before;
+}
 
 static void peer_end(struct loop_peer *p, int code, const char *what)
 {
@@ -95,7 +124,7 @@ static void peer_end(struct loop_peer *p, int code, const char *what)
 
 static void peer_lines(struct loop_peer *p)
 {
-    size_t from = 0;
+    size_t from = 0, before = p->in.len;
     while (!p->closed && from < p->in.len) {
         char *start = (char *)p->in.data + from;
         char *nl = memchr(start, '\n', p->in.len - from);
@@ -110,9 +139,12 @@ static void peer_lines(struct loop_peer *p)
     if (from) {
         memmove(p->in.data, p->in.data + from, p->in.len - from);
         p->in.len -= from;
+        count_bytes(p, before);
     }
     if (p->in.len > LOOP_LINE_MAX)
         peer_end(p, UV_E2BIG, "line too long");
+    else if (p->server && p->server->unfinished > LOOP_UNFINISHED_MAX)
+        peer_end(p, UV_ENOBUFS, "too many unfinished lines");
 }
 
 static void peer_alloc(uv_handle_t *h, size_t hint, uv_buf_t *buf)
@@ -126,7 +158,10 @@ static void peer_read(uv_stream_t *h, ssize_t n, const uv_buf_t *buf)
 {
     struct loop_peer *p = CONTAINER_OF(h, struct loop_peer, uv);
     if (n > 0 && !p->closed) {
+        size_t before = p->in.len;
         buf_put(&p->in, buf->base, (size_t)n);
+        count_bytes(p, before);
+        p->heard_ms = loop_now_ms(p->loop);
         peer_lines(p);
     }
     if (n < 0)
@@ -213,6 +248,10 @@ struct loop_peer *loop_peer_close(struct loop_peer *p)
         return NULL;
     p->closed = true;
     list_remove(&p->node);
+    if (p->server) {
+        p->server->peer_count--;
+        p->server->unfinished -= p->in.len;
+    }
     buf_done(&p->in);
     loop__close(p->loop, &p->uv.handle, p);
     return NULL;
@@ -226,15 +265,49 @@ static void server_accept(uv_stream_t *h, int status)
     if (status < 0)
         return;
     struct loop_peer *p = peer_new(s->loop, &s->events, s->is_unix);
-    if (uv_accept(h, &p->uv.stream) != 0) {
+    if (uv_accept(h, &p->uv.stream) != 0 || s->peer_count >= LOOP_PEERS_MAX) {
         loop_peer_close(p);
         return;
     }
     list_append(&s->peers, &p->node);
+    p->server = s;
+    p->heard_ms = loop_now_ms(s->loop);
+    s->peer_count++;
     if (p->events.on_open)
         p->events.on_open(p->events.arg, p);
     if (!p->closed)
         uv_read_start(&p->uv.stream, peer_alloc, peer_read);
+}
+
+static struct loop_peer *find_idle(const struct loop_server *s)
+{
+    uint64_t now = loop_now_ms(s->loop);
+    LIST_EACH (n, &s->peers) {
+        struct loop_peer *p = CONTAINER_OF(n, struct loop_peer, node);
+        if (now - p->heard_ms >= LOOP_PEER_IDLE_MS)
+            return p;
+    }
+    return NULL;
+}
+
+static void close_idle(void *arg)
+{
+    struct loop_server *s = arg;
+    loop_timer_at(s->timer, loop_now_ms(s->loop) + LOOP_PEER_IDLE_MS / 4);
+    for (struct loop_peer *p; s->timer && (p = find_idle(s));) /* the owner may close the server meanwhile */
+        peer_end(p, UV_ETIMEDOUT, "idle");
+}
+
+bool loop_peer_uid(const struct loop_peer *p, unsigned *ret_uid)
+{
+    struct ucred peer;
+    socklen_t len = sizeof(peer);
+    uv_os_fd_t fd;
+    if (uv_fileno(&p->uv.handle, &fd) != 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 ||
+        peer.pid == 0)
+        return false;
+    *ret_uid = peer.uid;
+    return true;
 }
 
 /* A socket file that nobody answers on was left by a process that was killed. */
@@ -300,6 +373,8 @@ struct loop_server *loop_server_new(struct loop *l, const char *address,
         return loop_server_close(s);
     }
     s->address = server_name(s, &a, address);
+    s->timer = loop_timer_new(l, close_idle, s);
+    loop_timer_at(s->timer, loop_now_ms(l) + LOOP_PEER_IDLE_MS / 4);
     return s;
 }
 
@@ -314,6 +389,7 @@ struct loop_server *loop_server_close(struct loop_server *s)
         return NULL;
     for (struct list *n = list_first(&s->peers); n; n = list_first(&s->peers))
         loop_peer_close(CONTAINER_OF(n, struct loop_peer, node));
+    s->timer = loop_timer_close(s->timer);
     if (s->path)
         unlink(s->path);
     free(s->path);

@@ -212,14 +212,16 @@ void ws__conn_free(struct ws_conn *conn, void (*cb)(struct ws_client *c))
 
 /* ---- connecting ---- */
 
-static int tls_flags(const struct ws_conn *conn)
+/* No redirect is followed: it would connect to wherever the answer says, past the url that the operator chose. */
+static int connect_flags(const struct ws_conn *conn)
 {
+    int flags = LCCSCF_HTTP_NO_FOLLOW_REDIRECT;
     if (!conn->client->url.tls)
-        return 0;
+        return flags;
     if (conn->client->config.insecure)
-        return LCCSCF_USE_SSL | LCCSCF_ALLOW_SELFSIGNED | LCCSCF_ALLOW_EXPIRED | LCCSCF_ALLOW_INSECURE |
-               LCCSCF_SKIP_SERVER_CERT_HOSTNAME_CHECK;
-    return LCCSCF_USE_SSL | (conn->host_is_address ? LCCSCF_SKIP_SERVER_CERT_HOSTNAME_CHECK : 0);
+        return flags | LCCSCF_USE_SSL | LCCSCF_ALLOW_SELFSIGNED | LCCSCF_ALLOW_EXPIRED |
+               LCCSCF_ALLOW_INSECURE | LCCSCF_SKIP_SERVER_CERT_HOSTNAME_CHECK;
+    return flags | LCCSCF_USE_SSL | (conn->host_is_address ? LCCSCF_SKIP_SERVER_CERT_HOSTNAME_CHECK : 0);
 }
 
 /* "name:port", without the port if it is the scheme's default. */
@@ -243,7 +245,7 @@ bool ws__conn_connect(struct ws_conn *conn, const char *addr)
         .context = conn->context,
         .address = addr,
         .port = conn->client->url.port,
-        .ssl_connection = tls_flags(conn),
+        .ssl_connection = connect_flags(conn),
         .path = conn->client->url.path,
         .host = host,
         .ietf_version_or_minus_one = -1,
@@ -335,7 +337,10 @@ static void attempt_failed(struct ws_conn *conn, struct lws *wsi, const char *sa
     unsigned status = lws_http_client_http_response(wsi);
     if (!said || strcmp(said, "closed before established") == 0)
         said = "refused, or closed before the WebSocket was open";
-    if (status)
+    if (status >= 300 && status < 400)
+        snprintf(text, sizeof(text),
+                 "HTTP status %u: a redirect, which is not followed; give the url that it leads to", status);
+    else if (status)
         snprintf(text, sizeof(text), "%.120s (HTTP status %u)", said, status);
     else
         snprintf(text, sizeof(text), "%.120s", said);

@@ -1,5 +1,10 @@
 /* The control endpoint: JSON lines over a unix or tcp socket. A leader takes transactions here as well as
- * from SQL; a follower refuses with the leader's address (S03).
+ * from SQL; a follower refuses with the leader's address.
+ *
+ * Whoever can open the unix socket (mode 0600) may spend; the transaction's creator is that user unless the
+ * request names one. A tcp socket does not tell who is there, and every web page of a browser on this host can
+ * reach it: it is bound to loopback addresses only and answers `status` alone. A line that is not JSON ends the
+ * connection, so that an HTTP request cannot carry one in its body.
  *
  *   {"cmd":"send","account":"alice","call":"0x..",...}  -> {"id":17}      (fields: enqueue_json.h)
  *   {"cmd":"cancel","id":17}                            -> {"answer":"requested"}
@@ -10,6 +15,7 @@
  *   any failure                                         -> {"error":"NOT_LEADER","text":..}
  */
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +54,7 @@ struct sending {
     } u;
     struct service *service;
     struct loop_peer *peer;
+    char creator[16]; /* the user at the other end */
     struct list node;
 };
 
@@ -110,6 +117,7 @@ static void refuse_follower(struct service *s, struct account *a, struct loop_pe
 static void cmd_send(struct control *c, struct loop_peer *peer, json_t *request)
 {
     struct err err;
+    unsigned uid;
     struct service *s = c->room.service;
     struct sending *x = sending_new(c, peer);
     struct store_enqueue *r = &x->u.enqueue.req;
@@ -119,6 +127,10 @@ static void cmd_send(struct control *c, struct loop_peer *peer, json_t *request)
         rc = err_set(&err, ERR_ARGUMENT, "this relay has no account \"%.80s\"", r->account);
     if (rc == 0 && account_gate(a)) {
         r->account = a->alias;
+        if (!r->creator && loop_peer_uid(peer, &uid)) {
+            snprintf(x->creator, sizeof(x->creator), "uid:%u", uid);
+            r->creator = x->creator;
+        }
         store_enqueue_start(s->store, r, enqueued);
         return;
     }
@@ -161,6 +173,17 @@ static void cmd_drain(struct service *s, struct loop_peer *peer)
         s->config.on_drain(s->config.arg);
 }
 
+static void on_end(void *arg, struct loop_peer *peer, const struct err *err)
+{
+    struct control *c = arg;
+    (void)err;
+    LIST_EACH (n, &c->sendings) {
+        struct sending *x = CONTAINER_OF(n, struct sending, node);
+        if (x->peer == peer)
+            x->peer = NULL;
+    }
+}
+
 static void on_line(void *arg, struct loop_peer *peer, const char *line, size_t len)
 {
     struct control *c = arg;
@@ -168,8 +191,15 @@ static void on_line(void *arg, struct loop_peer *peer, const char *line, size_t 
     json_error_t error;
     json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
     const char *cmd = json_string_value(json_object_get(request, "cmd"));
-    if (!request)
+    if (!request) {
         refuse(peer, ERR_ARGUMENT, error.text);
+        on_end(arg, peer, NULL);
+        loop_peer_close(peer);
+    } else if (cmd && strcmp(cmd, "status") != 0 && !loop_address_is_unix(s->control_address))
+        refuse(peer, ERR_ARGUMENT,
+               "this endpoint is a tcp socket, which does not tell who is there: it answers status only; use "
+               "SQL or "
+               "a unix socket (control: unix:/path)");
     else if (cmd && !strcmp(cmd, "send"))
         cmd_send(c, peer, request);
     else if (cmd && !strcmp(cmd, "drain"))
@@ -181,17 +211,6 @@ static void on_line(void *arg, struct loop_peer *peer, const char *line, size_t 
     else
         refuse(peer, ERR_ARGUMENT, "cmd is not one of: send, cancel, bump, resume, drain, status");
     json_decref(request);
-}
-
-static void on_end(void *arg, struct loop_peer *peer, const struct err *err)
-{
-    struct control *c = arg;
-    (void)err;
-    LIST_EACH (n, &c->sendings) {
-        struct sending *x = CONTAINER_OF(n, struct sending, node);
-        if (x->peer == peer)
-            x->peer = NULL;
-    }
 }
 
 /* ---- the room ---- */
@@ -211,6 +230,14 @@ struct room *service_control(struct service *s, struct err *err)
 {
     if (!s->config.control_address)
         return NULL;
+    if (!loop_address_is_local(s->config.control_address)) {
+        err_set(
+            err, ERR_CONFIG,
+            "control '%s' can be reached from other machines, and the endpoint asks for no identity: give "
+            "unix:/path, or tcp:127.0.0.1:PORT for status alone",
+            s->config.control_address);
+        return NULL;
+    }
     struct control *c = xcalloc(1, sizeof(*c));
     struct loop_peer_events events = {.on_line = on_line, .on_end = on_end, .arg = c};
     c->room = (struct room){.ops = &ops, .service = s};

@@ -8,7 +8,13 @@
 struct loop_server;
 struct loop_peer;
 
-enum { LOOP_LINE_MAX = 4 << 20 }; /* a longer line closes the peer */
+/* What a server takes from its peers. A peer that goes beyond it is closed. */
+enum {
+    LOOP_LINE_MAX = 4 << 20,        /* bytes of one line */
+    LOOP_PEERS_MAX = 64,            /* connections at a time; one more is closed at once */
+    LOOP_UNFINISHED_MAX = 16 << 20, /* bytes of unfinished lines, of all peers together */
+    LOOP_PEER_IDLE_MS = 60000,      /* without a byte */
+};
 
 struct loop_peer_events {
     void (*on_open)(void *arg, struct loop_peer *peer); /* may be NULL */
@@ -29,6 +35,11 @@ const char *loop_server_address(const struct loop_server *s);
 
 struct loop_peer *loop_peer_connect(struct loop *l, const char *address,
                                     const struct loop_peer_events *events, struct err *err);
+/* The user at the other end of a unix socket; false: it is none. */
+bool loop_peer_uid(const struct loop_peer *p, unsigned *ret_uid);
+/* false: the address, or the server's, can be reached from other machines. */
+bool loop_address_is_local(const char *address);
+bool loop_address_is_unix(const char *address);
 void loop_peer_write(struct loop_peer *p, const void *data, size_t len); /* copied; a slow reader is closed */
 struct loop_peer *
 loop_peer_close(struct loop_peer *p); /* what was written is still flushed if it can be at once */

@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -467,6 +469,122 @@ static void bad_addresses_and_refusals(void **state)
     assert_int_equal(t.error.code, ERR_NET);
 }
 
+/* ---- what a server takes from its peers ---- */
+
+static int open_socket(const char *address)
+{
+    struct sockaddr_un sun = {.sun_family = AF_UNIX};
+    snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", address + 5);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+    return fd;
+}
+
+struct crowd {
+    struct loop *loop;
+    struct loop_timer *pace;
+    int fds[LOOP_PEERS_MAX + 8];
+    int count, ended;
+    int wanted; /* connections to wait for */
+    int extra;  /* a socket that is to be closed by the server; -1: none */
+    bool refused;
+    size_t chunk, sent;
+    unsigned uid;
+    uint64_t until;
+};
+
+static void crowd_open(void *arg, struct loop_peer *peer)
+{
+    struct crowd *c = arg;
+    unsigned uid;
+    assert_true(loop_peer_uid(peer, &uid));
+    c->uid = uid;
+    c->count++;
+}
+
+static void crowd_line(void *arg, struct loop_peer *peer, const char *line, size_t len)
+{
+    (void)arg;
+    (void)peer;
+    (void)line;
+    (void)len;
+}
+
+static void crowd_end(void *arg, struct loop_peer *peer, const struct err *err)
+{
+    struct crowd *c = arg;
+    (void)peer;
+    (void)err;
+    c->ended++;
+}
+
+/* Writes what the sockets take, in turn, until what is waited for has come. */
+static void crowd_pace(void *arg)
+{
+    static char junk[65536];
+    struct crowd *c = arg;
+    char byte;
+    memset(junk, 'x', sizeof(junk));
+    for (int i = 0; c->chunk && i < LOOP_PEERS_MAX; i++) {
+        ssize_t n = send(c->fds[i], junk, c->chunk, MSG_NOSIGNAL);
+        c->sent += n > 0 ? (size_t)n : 0;
+    }
+    c->refused = c->extra >= 0 && recv(c->extra, &byte, 1, 0) == 0;
+    if (c->chunk ? c->ended > 0 : c->extra >= 0 ? c->refused : c->count == c->wanted)
+        loop_stop(c->loop);
+    else if (loop_now_ms(c->loop) >= c->until)
+        fail_msg("%d connections, %d ended, %zu bytes sent", c->count, c->ended, c->sent);
+    else
+        loop_timer_at(c->pace, loop_now_ms(c->loop) + 1);
+}
+
+static void crowd_run(struct crowd *c)
+{
+    c->until = loop_now_ms(c->loop) + 60000;
+    loop_timer_at(c->pace, loop_now_ms(c->loop));
+    loop_run(c->loop);
+}
+
+static void a_server_bounds_its_peers(void **state)
+{
+    struct world *w = *state;
+    struct crowd c = {.loop = w->loop, .extra = -1, .wanted = LOOP_PEERS_MAX};
+    char dir[] = "/tmp/txloopXXXXXX", address[64];
+    struct err err = {0};
+    assert_non_null(mkdtemp(dir));
+    snprintf(address, sizeof(address), "unix:%s/s", dir);
+    assert_true(loop_address_is_local(address) && loop_address_is_unix(address));
+    assert_true(loop_address_is_local("tcp:127.0.0.1:1") && loop_address_is_local("tcp:::1:1"));
+    assert_false(loop_address_is_local("tcp:0.0.0.0:1") || loop_address_is_local("tcp:10.0.0.1:1"));
+    assert_false(loop_address_is_unix("tcp:127.0.0.1:1"));
+    struct loop_peer_events events = {crowd_open, crowd_line, crowd_end, &c};
+    struct loop_server *s = loop_server_new(w->loop, address, &events, &err);
+    assert_non_null(s);
+    c.pace = loop_timer_new(w->loop, crowd_pace, &c);
+    for (int i = 0; i < LOOP_PEERS_MAX; i++)
+        c.fds[i] = open_socket(address);
+    crowd_run(&c);
+    assert_int_equal(c.count, LOOP_PEERS_MAX);
+    assert_int_equal(c.uid, getuid());
+    /* One more is closed at once and the others stay. */
+    c.fds[LOOP_PEERS_MAX] = c.extra = open_socket(address);
+    crowd_run(&c);
+    assert_true(c.refused);
+    assert_int_equal(c.count, LOOP_PEERS_MAX);
+    assert_int_equal(c.ended, 0);
+    /* Unfinished lines of all together have a bound far below 64 times the longest line. */
+    c.chunk = 65536;
+    crowd_run(&c);
+    assert_true(c.ended > 0);
+    assert_true(c.sent < 2 * (size_t)LOOP_UNFINISHED_MAX);
+    c.pace = loop_timer_close(c.pace);
+    loop_server_close(s);
+    for (int i = 0; i <= LOOP_PEERS_MAX; i++)
+        close(c.fds[i]);
+    rmdir(dir);
+}
+
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -478,6 +596,7 @@ int main(void)
         TEST(signals_arrive_on_the_loop),       TEST(lines_from_a_pipe_and_a_file),
         TEST(peers_talk_over_unix_and_tcp),     TEST(a_stale_socket_is_replaced_a_live_one_is_not),
         TEST(bad_addresses_and_refusals),       TEST(lives_inside_another_loop),
+        TEST(a_server_bounds_its_peers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "loop/peer.h"
 #include "net/ws_client.h"
 #include "ws_server.h"
 
@@ -397,6 +398,85 @@ static void test_refused(void **state)
     assert_int_equal(rig.closed, 1);
 }
 
+/* ---- answers that are no upgrade ---- */
+
+struct door {
+    struct rig *rig;
+    const char *answer; /* "": close without one */
+};
+
+static void door_line(void *arg, struct loop_peer *peer, const char *line, size_t len)
+{
+    struct door *d = arg;
+    if (len > 1 || (len == 1 && line[0] != '\r'))
+        return; /* the request goes on */
+    loop_peer_write(peer, d->answer, strlen(d->answer));
+    if (!*d->answer)
+        loop_peer_close(peer);
+}
+
+/* An HTTP server with one answer: the attempt fails once, with a reason that names the status, nobody else is connected
+ * to, and no handle of the loop is left. */
+static void answered_with(const char *answer, const char *says)
+{
+    struct rig rig;
+    struct err err;
+    rig_start(&rig);
+    struct door d = {.rig = &rig};
+    struct loop_peer_events events = {.on_line = door_line, .arg = &d};
+    struct loop_server *door = loop_server_new(rig.loop, "tcp:127.0.0.1:0", &events, &err);
+    assert_non_null(door);
+    char text[400], port[16];
+    const char *hole = strchr(answer, '@'); /* a redirect leads to a server that would do */
+    snprintf(port, sizeof(port), "%d", ws_server_port(rig.server));
+    snprintf(text, sizeof(text), "%.*s%s%s", hole ? (int)(hole - answer) : (int)strlen(answer), answer,
+             hole ? port : "", hole ? hole + 1 : "");
+    d.answer = text;
+    snprintf(rig.url, sizeof(rig.url), "ws://%s", loop_server_address(door) + strlen("tcp:"));
+    struct ws_client_config config = config_of(&rig);
+    config.connect_timeout_ms = 2000;
+    client_new(&rig, &config);
+    ws_client_open(rig.client);
+    assert_true(run_until(rig.loop, is_positive, &rig.closed, LIMIT_MS));
+    assert_int_equal(rig.opened, 0);
+    assert_int_equal(rig.why.code, ERR_NET);
+    if (!strstr(rig.why.text, rig.url) || !strstr(rig.why.text, says))
+        fail_msg("'%.40s' ends with '%s', which does not say '%s'", answer, rig.why.text, says);
+    assert_int_equal(ws_server_accepted(rig.server), 0);
+    door = loop_server_close(door);
+    rig_done(&rig);
+    assert_int_equal(rig.closed, 1);
+}
+
+static void test_answers_that_are_no_upgrade(void **state)
+{
+    (void)state;
+    static const int redirects[] = {301, 302, 303, 307, 308};
+    for (size_t i = 0; i < ARRAY_LEN(redirects); i++) {
+        char answer[200], says[40];
+        snprintf(answer, sizeof(answer),
+                 "HTTP/1.1 %d Moved\r\nLocation: http://127.0.0.1:@/\r\nContent-Length: 0\r\n\r\n",
+                 redirects[i]);
+        snprintf(says, sizeof(says), "HTTP status %d: a redirect", redirects[i]);
+        answered_with(answer, says);
+        snprintf(answer, sizeof(answer),
+                 "HTTP/1.1 %d Moved\r\nLocation: ws://127.0.0.1:@/\r\nContent-Length: 0\r\n\r\n",
+                 redirects[i]);
+        answered_with(answer, says);
+    }
+    answered_with("HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n", "HTTP status 302");
+    answered_with("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n", "HTTP status 401");
+    answered_with("HTTP/1.1 429 Too Many Requests\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n",
+                  "HTTP status 429");
+    answered_with("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 2\r\n\r\nno", "HTTP status 500");
+    answered_with("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP status 200");
+    answered_with("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                  "Sec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n\r\n",
+                  "");
+    answered_with("SSH-2.0-OpenSSH_9\r\n\r\n", "");
+    answered_with("", "");
+}
+
 /* ---- dropped and closed by its owner ---- */
 
 static void drop(struct rig *rig)
@@ -501,6 +581,7 @@ int main(void)
         cmocka_unit_test(test_lost_and_opened_again),
         cmocka_unit_test(test_silent_peer),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_answers_that_are_no_upgrade),
         cmocka_unit_test(test_drop_within_callbacks),
         cmocka_unit_test(test_close_within_callbacks),
         cmocka_unit_test(test_close_in_every_phase),

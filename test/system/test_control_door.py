@@ -1,0 +1,90 @@
+"""The control endpoint's door: who may ask for what, and what ends the connection."""
+import json
+import os
+import socket
+import unittest
+
+from harness.chain import remark
+from harness.relay import cli
+from harness.world import World
+
+
+def talk(address, data, seconds=20):
+    """Everything that the endpoint answers until it closes or a line is complete for each line that was sent."""
+    family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+    with socket.socket(family) as s:
+        s.settimeout(seconds)
+        s.connect(address)
+        s.sendall(data)
+        s.shutdown(socket.SHUT_WR)
+        got = b''
+        while True:
+            more = s.recv(65536)
+            if not more:
+                return got.decode()
+            got += more
+
+
+def set_control(relay, address):
+    with open(relay.config) as file:
+        lines = file.read().splitlines()
+    with open(relay.config, 'w') as file:
+        file.write('\n'.join(f'control: "{address}"' if x.startswith('control:') else x for x in lines) + '\n')
+
+
+class Door(unittest.TestCase):
+    def test_tcp_answers_status_alone(self):
+        with World() as world:
+            with socket.socket() as s:
+                s.bind(('127.0.0.1', 0))
+                port = s.getsockname()[1]
+            relay = world.relay('one', start=False)
+            set_control(relay, f'tcp:127.0.0.1:{port}')
+            relay.start()
+            relay.wait_log('account.ready')
+            call = '0x' + remark('from anybody').hex()
+            requests = [{'cmd': 'send', 'account': 'alice', 'call': call}, {'cmd': 'cancel', 'id': 1},
+                        {'cmd': 'bump', 'id': 1, 'tip': '1'}, {'cmd': 'resume', 'account': 'alice'}, {'cmd': 'drain'}]
+            for request in requests:
+                with self.subTest(cmd=request['cmd']):
+                    answer = json.loads(talk(('127.0.0.1', port), json.dumps(request).encode() + b'\n'))
+                    self.assertEqual(answer['error'], 'ARGUMENT')
+                    self.assertIn('status only', answer['text'])
+            status = json.loads(talk(('127.0.0.1', port), b'{"cmd":"status"}\n'))
+            self.assertEqual(status['relay'], 'one')
+            self.assertTrue(relay.alive())
+            self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.outbox'), 0)
+            # A web page: the headers are no JSON, so the body is not read.
+            page = (b'POST / HTTP/1.1\r\nHost: x\r\nOrigin: https://evil.example\r\nContent-Type: text/plain\r\n\r\n'
+                    b'{"cmd":"status"}\n')
+            answers = talk(('127.0.0.1', port), page).splitlines()
+            self.assertEqual(len(answers), 1)
+            self.assertIn('error', json.loads(answers[0]))
+
+    def test_addresses_that_others_reach_are_refused(self):
+        with World() as world:
+            relay = world.relay('one', start=False)
+            for address in ('tcp:0.0.0.0:0', 'tcp:10.1.2.3:9', 'tcp::::0'):
+                with self.subTest(address=address):
+                    set_control(relay, address)
+                    done = cli('run', '--config', relay.config, check=False)
+                    self.assertNotEqual(done.returncode, 0)
+                    self.assertIn(address, done.stderr)
+                    self.assertIn('can be reached from other machines', done.stderr)
+
+    def test_the_creator_is_the_peer(self):
+        with World() as world:
+            relay = world.relay('one')
+            world.wait_leader(relay)
+            for creator in (None, 'payouts'):
+                call = remark(f'by {creator}')
+                request = {'cmd': 'send', 'account': 'alice', 'call': '0x' + call.hex()}
+                answer = relay.control(request | ({'creator': creator} if creator else {}))
+                world.committed[call] = answer['id']
+                shown = world.pg.value('SELECT creator FROM txrelay.status(%s)', (answer['id'],))
+                self.assertEqual(shown, creator or f'uid:{os.getuid()}')
+            world.settle()
+
+
+if __name__ == '__main__':
+    unittest.main()
