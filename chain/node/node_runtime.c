@@ -275,6 +275,14 @@ static uint64_t constant(const struct metadata *md, const char *pallet, const ch
     return value;
 }
 
+/* A prefix that SS58 cannot express is as good as none: the generic one takes its place. */
+static uint16_t ss58_prefix(const struct metadata *md)
+{
+    enum { GENERIC = 42 };
+    uint64_t prefix = constant(md, "System", "SS58Prefix", GENERIC);
+    return prefix <= SS58_PREFIX_MAX ? (uint16_t)prefix : GENERIC;
+}
+
 void runtime_adopt(struct node *n, struct runtime *r)
 {
     PRE(r->refs > 0 && r->metadata);
@@ -285,7 +293,7 @@ void runtime_adopt(struct node *n, struct runtime *r)
     info->transaction_version = r->transaction_version;
     memcpy(info->spec_name, r->spec_name, sizeof(info->spec_name));
     info->metadata = r->metadata;
-    info->ss58_prefix = (uint16_t)constant(r->metadata, "System", "SS58Prefix", 42);
+    info->ss58_prefix = ss58_prefix(r->metadata);
     info->block_hash_count = (uint32_t)constant(r->metadata, "System", "BlockHashCount", 2400);
 }
 

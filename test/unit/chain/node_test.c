@@ -54,6 +54,27 @@ static void handshake(void **state)
     rig_done(&rig);
 }
 
+/* A chain whose SS58Prefix no address can have: it gets the generic one, and nothing aborts. */
+static void ss58_prefix_out_of_range(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct fake_runtime odd;
+    fake_runtime_load(&odd, "odd", 100, 1, "v14-substrate-contracts-node");
+    char *name = strstr(odd.hex, "53533538507265666978"); /* "SS58Prefix" */
+    assert_non_null(name);
+    char *value = strstr(name, "082a00"); /* two bytes: 42 */
+    assert_non_null(value);
+    assert_in_range((uintptr_t)(value - name), 20, 30); /* the type id is between them */
+    memcpy(value, "08ffff", 6);
+    rig_start(&rig, 1, &odd);
+    rig_connect(&rig);
+    rig_wait_ready(&rig, 1);
+    assert_int_equal(node_info(rig.node)->ss58_prefix, 42);
+    rig_done(&rig);
+    fake_runtime_done(&odd);
+}
+
 static bool saw_best(void *arg)
 {
     return ((struct node_rig *)arg)->best > 0;
@@ -583,6 +604,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(handshake),
+        cmocka_unit_test(ss58_prefix_out_of_range),
         cmocka_unit_test(best_heads),
         cmocka_unit_test(v15_where_the_runtime_has_it),
         cmocka_unit_test(v14_where_v15_is_not_to_be_had),
