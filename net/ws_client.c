@@ -187,7 +187,7 @@ void ws__on_open(struct ws_client *c)
 {
     PRE(c->phase == WS_CONNECT_WAIT);
     c->phase = WS_OPEN;
-    c->heard = true;
+    c->alive = true;
     c->missed = 0;
     loop_timer_stop(c->deadline);
     loop_timer_at(c->ping, loop_now_ms(c->loop) + ping_ms(c));
@@ -196,7 +196,7 @@ void ws__on_open(struct ws_client *c)
 
 void ws__on_bytes(struct ws_client *c)
 {
-    c->heard = true;
+    c->alive = true;
 }
 
 void ws__on_text(struct ws_client *c, const char *text, size_t len)
@@ -221,8 +221,8 @@ static void ping(void *arg)
 {
     struct ws_client *c = arg;
     PRE(c->phase == WS_OPEN);
-    c->missed = c->heard ? 0 : c->missed + 1;
-    c->heard = false;
+    c->missed = c->alive ? 0 : c->missed + 1;
+    c->alive = false;
     if (c->missed >= PINGS_MISSED_MAX) {
         struct err why;
         err_set(&why, ERR_NET, "%s: silent for %u ms", c->config.url, c->config.silence_timeout_ms);

@@ -46,7 +46,7 @@ struct ws_client {
     int addr_next;
     struct loop_task next_task; /* tries the next address */
     struct err attempt_why;     /* why the last address failed */
-    bool heard;                 /* bytes came since the last ping */
+    bool alive;                 /* bytes came since the last ping */
     unsigned missed;            /* pings in a row without any */
     struct ws_conn *conn;
 
@@ -74,7 +74,7 @@ void ws__frames_end(struct ws_client *c);   /* no connection any more: report th
 int ws__url_parse(const char *text, const char *peer, struct ws_url *ret_url, struct err *err);
 void ws__url_done(struct ws_url *url);
 
-/* ---- ws_lws.c: the door to libwebsockets ---- */
+/* ---- ws_lws.c: all use of libwebsockets ---- */
 struct ws_conn *ws__conn_new(struct ws_client *c, struct err *err); /* NULL: ca_file is not usable */
 /* Start a connection to a numeric address. ws__on_open or ws__on_closed follows, later; false: it
  * failed at once and nothing follows. PRE: no connection is up. */

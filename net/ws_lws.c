@@ -1,4 +1,4 @@
-/* The door to libwebsockets: one context for each client on the client's loop, one connection at a
+/* All use of libwebsockets: one context for each client on the client's loop, one connection at a
  * time.
  *
  * What libwebsockets 4.1.6 requires or does (each point was measured or met):

@@ -34,7 +34,7 @@ static void describe(const json_t *value, struct shown *ret)
         memcpy(ret->text + ret->len - 3, "...", 3);
 }
 
-static int told(struct encoder *e, const char *what)
+static int refuse(struct encoder *e, const char *what)
 {
     char path[CODEC_PATH_TEXT];
     codec__path_text(&e->path, path);
@@ -48,7 +48,7 @@ int encode__refuse(struct encoder *e, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(what, sizeof(what), fmt, ap);
     va_end(ap);
-    return told(e, what);
+    return refuse(e, what);
 }
 
 int encode__unfit(struct encoder *e, const struct type *t, const json_t *value, const char *fmt, ...)
@@ -64,7 +64,7 @@ int encode__unfit(struct encoder *e, const struct type *t, const json_t *value, 
     va_start(ap, fmt);
     vsnprintf(what + n, sizeof(what) - (size_t)n, fmt, ap);
     va_end(ap);
-    return told(e, what);
+    return refuse(e, what);
 }
 
 int encode__too_deep(struct encoder *e)

@@ -139,7 +139,7 @@ const char *node_endpoint(const struct node *n)
 
 /* Calls on_down if READY was left, or if an endpoint failed for another reason than the last
  * time. */
-static void tell_down(struct node *n, bool was_ready, const struct err *err)
+static void report_down(struct node *n, bool was_ready, const struct err *err)
 {
     struct endpoint *e = &n->endpoints[n->endpoint_at];
     if (!was_ready && strncmp(e->down, err->text, sizeof(e->down) - 1) == 0)
@@ -165,16 +165,16 @@ void node__ready(struct node *n)
 void node__fault(struct node *n, const struct err *err)
 {
     PRE(err->code);
-    struct err told = *err;
+    struct err fault = *err;
     struct err why;
     bool was_ready = n->phase == NODE_READY;
     if (n->phase != NODE_READY && n->phase != NODE_HANDSHAKE_WAIT && n->phase != NODE_OFFLINE)
         return;
     n->phase = NODE_ROTATE_WAIT;
     heads_reset(n);
-    err_set(&why, ERR_NET, "%s", told.text); /* for the calls in flight it is a lost connection */
+    err_set(&why, ERR_NET, "%s", fault.text); /* for the calls in flight it is a lost connection */
     rpc_stop(node__rpc(n), &why);
-    tell_down(n, was_ready, &told);
+    report_down(n, was_ready, &fault);
 }
 
 static void lost(struct node *n, const struct err *err)
@@ -187,7 +187,7 @@ static void lost(struct node *n, const struct err *err)
     }
     n->phase = NODE_OFFLINE; /* stay at this endpoint: its rpc reconnects */
     heads_reset(n);
-    tell_down(n, was_ready, err);
+    report_down(n, was_ready, err);
 }
 
 static void stopped(struct node *n)

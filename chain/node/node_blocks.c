@@ -74,20 +74,20 @@ void slot_failed(struct slot *s, const struct err *err)
 {
     PRE(s->state != SLOT_IDLE && err->code);
     struct node *n = s->node;
-    struct err told = *err;
-    if (node__gone(&told) || n->phase != NODE_READY) {
+    struct err reason = *err;
+    if (node__gone(&reason) || n->phase != NODE_READY) {
         slot_clear(s); /* node__ready kicks again */
         return;
     }
     log_debug("node.block", "url=%s number=%llu error=\"%s\"", node__url(n), (unsigned long long)s->number,
-              told.text);
+              reason.text);
     if (++s->attempts < NODE_ATTEMPTS) {
         slot_again(s);
         return;
     }
     s->attempts = 0;
     slot_clear(s);
-    node__fault(n, &told);
+    node__fault(n, &reason);
 }
 
 static void slot_failed_protocol(struct slot *s, const char *what)

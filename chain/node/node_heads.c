@@ -93,7 +93,7 @@ static void take(struct head_watch *w, const struct jv *item)
 void heads_item(struct rpc_sub *sub, const struct jv *item)
 {
     struct head_watch *w = CONTAINER_OF(sub, struct head_watch, sub);
-    w->heard = true;
+    w->notified = true;
     w->strikes = 0;
     take(w, item);
 }
@@ -102,7 +102,7 @@ void heads_reset(struct node *n)
 {
     n->best.waiting = n->finalized.waiting = false;
     n->best.strikes = n->finalized.strikes = 0;
-    n->best.heard = n->finalized.heard = false;
+    n->best.notified = n->finalized.notified = false;
     loop_timer_stop(n->poll);
 }
 
@@ -122,7 +122,7 @@ static void poll_header(struct rpc_call *call)
     poll_again(n);
     if (call->err.code || n->phase != NODE_READY || !wire_header(call->result, &h))
         return;
-    if (n->finalized.heard || h.head.number <= n->info.finalized_number)
+    if (n->finalized.notified || h.head.number <= n->info.finalized_number)
         return;
     n->finalized.strikes++;
     take(&n->finalized, call->result);
@@ -154,8 +154,8 @@ void heads_poll(void *arg)
         return;
     backoff_reset(&n->backoff); /* it has held for a while */
     node_recheck_runtime(n);
-    if (n->finalized.heard) {
-        n->finalized.heard = false;
+    if (n->finalized.notified) {
+        n->finalized.notified = false;
         poll_again(n);
         return;
     }

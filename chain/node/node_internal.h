@@ -73,7 +73,7 @@ struct head_watch {
     struct node_head asked;
     bool waiting; /* `next` waits; a newer head replaces it */
     struct node_head next;
-    bool heard;       /* since the last poll */
+    bool notified;    /* since the last poll */
     unsigned strikes; /* polls in a row that found a head which the subscription had not reported */
 };
 void heads_item(struct rpc_sub *sub, const struct jv *item);

@@ -169,7 +169,7 @@ static void sub_leave(struct rpc *r, struct rpc_sub *sub)
 }
 
 /* Send the id back in the form in which it came: a string or a number. */
-static void tell_unsubscribe(struct rpc *r, const char *method, const char *id, bool number)
+static void send_unsubscribe(struct rpc *r, const char *method, const char *id, bool number)
 {
     json_t *params = number ? json_pack("[I]", (json_int_t)strtoll(id, NULL, 10)) : json_pack("[s]", id);
     char *text = json_dumps(params, JSON_COMPACT);
@@ -183,7 +183,7 @@ static void orphan_answered(struct rpc_call *call)
     struct orphan *o = CONTAINER_OF(call, struct orphan, call);
     char id[72];
     if (!call->err.code && id_text(call->result, id))
-        tell_unsubscribe(call->rpc, o->method, id, jv_is(call->result, JV_NUMBER));
+        send_unsubscribe(call->rpc, o->method, id, jv_is(call->result, JV_NUMBER));
     free(o);
 }
 
@@ -205,7 +205,7 @@ void rpc_unsubscribe(struct rpc *r, struct rpc_sub *sub, const char *method)
     if (sub->active) {
         sub_leave(r, sub);
         if (method)
-            tell_unsubscribe(r, method, sub->id, sub->id_number);
+            send_unsubscribe(r, method, sub->id, sub->id_number);
     } else if (late_answer && method && r->phase == RPC_PHASE_OPEN && call->connection == r->connection) {
         orphan_leave(r, late_answer, method);
     }

@@ -109,7 +109,7 @@ void rpc_subscribe_start(struct rpc *r, struct rpc_sub *sub, const char *method,
                          void (*on_item)(struct rpc_sub *sub, const struct jv *item),
                          void (*on_end)(struct rpc_sub *sub, const struct err *err));
 /* Forget the subscription: no callback fires any more, and the owner may free it at once. If
- * `method` is given and the connection is open, the node is told to end it. If the id is not known
+ * `method` is given and the connection is open, the node is asked to end it. If the id is not known
  * yet, that happens when the answer comes, even after the call's time-out. */
 void rpc_unsubscribe(struct rpc *r, struct rpc_sub *sub, const char *method);
 
