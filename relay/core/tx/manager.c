@@ -27,12 +27,12 @@ struct manager *manager_new(const struct manager_config *config)
         m->config.state_batch_max = 512;
     if (!m->config.look_ms)
         m->config.look_ms = LOOK_MS;
-    m->window = m->config.window_max;
-    m->load_backoff = (struct backoff){.base_ms = 200, .cap_ms = 10000};
-    m->probe_backoff = (struct backoff){.base_ms = 250, .cap_ms = 5000};
-    m->stall = (struct backoff){.base_ms = STALL_BASE_MS, .cap_ms = STALL_CAP_MS};
-    m->beat_at = m->probe_at = UINT64_MAX;
-    m->line.blocks = m->beat = 1;
+    m->send.window = m->config.window_max;
+    m->load.backoff = (struct backoff){.base_ms = 200, .cap_ms = 10000};
+    m->probe.backoff = (struct backoff){.base_ms = 250, .cap_ms = 5000};
+    m->beat.stall = (struct backoff){.base_ms = STALL_BASE_MS, .cap_ms = STALL_CAP_MS};
+    m->beat.at = m->probe.at = UINT64_MAX;
+    m->line.blocks = m->beat.count = 1;
     manager__hold_reset(m);
     manager__forget(m);
     return m;
@@ -46,10 +46,10 @@ struct manager *manager_free(struct manager *m)
     line_done(&m->line);
     manager__found_clear(m);
     for (int i = 0; i < WRITE_COUNT; i++)
-        free(m->batch[i].nonces);
-    free(m->admitting);
-    free(m->effects);
-    free(m->garbage);
+        free(m->writes.batch[i].nonces);
+    free(m->admit.rows);
+    free(m->fx.list);
+    free(m->fx.garbage);
     free(m);
     return NULL;
 }
@@ -59,35 +59,35 @@ struct manager *manager_free(struct manager *m)
 static void demoted(struct manager *m)
 {
     manager__forget(m);
-    memset(m->write_out, 0, sizeof(m->write_out)); /* the door drops answers of a former leadership */
-    m->probe = PROBE_NONE;
-    m->load_out = m->chain_up = m->fenced = false;
-    m->beat_at = m->probe_at = UINT64_MAX;
+    memset(m->writes.out, 0, sizeof(m->writes.out)); /* the door drops answers of a former leadership */
+    m->probe.question = PROBE_NONE;
+    m->load.out = m->chain.up = m->fenced = false;
+    m->beat.at = m->probe.at = UINT64_MAX;
     m->phases.illegal = m->line.moves.illegal = 0;
     manager__phase(m, MANAGER_IDLE);
 }
 
 static void hear_of(struct manager *m, uint64_t number)
 {
-    if (number > m->best_known)
-        m->best_known = number;
+    if (number > m->chain.best_known)
+        m->chain.best_known = number;
 }
 
 static void chain_up(struct manager *m, const struct manager_event *ev)
 {
-    bool back = m->phase == MANAGER_LEADING && !m->chain_up;
-    m->chain_up = true;
-    m->sign_beat = 0;
-    if (ev->number > m->finalized)
-        m->finalized = ev->number;
-    m->best = ev->best;
+    bool back = m->phase == MANAGER_LEADING && !m->chain.up;
+    m->chain.up = true;
+    m->writes.sign_beat = 0;
+    if (ev->number > m->chain.finalized)
+        m->chain.finalized = ev->number;
+    m->chain.best = ev->best;
     hear_of(m, ev->best_known);
     hear_of(m, ev->best);
-    if (!m->spec_version)
-        m->spec_version = ev->spec_version;
-    m->runtime_block = ev->best; /* it may have changed just now: nobody said since when */
+    if (!m->chain.spec_version)
+        m->chain.spec_version = ev->spec_version;
+    m->chain.runtime_block = ev->best; /* it may have changed just now: nobody said since when */
     manager__runtime(m, ev->spec_version, ev->transaction_version);
-    if (m->phase == MANAGER_CHAIN_WAIT && !m->following)
+    if (m->phase == MANAGER_CHAIN_WAIT && !m->final.following)
         manager__chain_ready(m);
     if (back)
         manager__chain_back(m);
@@ -95,15 +95,15 @@ static void chain_up(struct manager *m, const struct manager_event *ev)
 
 static void chain_down(struct manager *m)
 {
-    if (!m->chain_up)
+    if (!m->chain.up)
         return;
-    m->chain_up = false;
+    m->chain.up = false;
     manager__probe_stop(m);
 }
 
 static void best(struct manager *m, uint64_t number)
 {
-    m->best = number;
+    m->chain.best = number;
     hear_of(m, number);
     if (m->phase >= MANAGER_CHAIN_WAIT)
         manager__beat(m, true);
@@ -113,15 +113,15 @@ static void tick(struct manager *m)
 {
     manager__probe_tick(m);
     manager__look_tick(m);
-    if (m->now >= m->beat_at)
+    if (m->now >= m->beat.at)
         manager__beat(m, false);
 }
 
 /* true: the answer is to a write of what is in memory now. */
 static bool stored(struct manager *m, enum manager_write write)
 {
-    bool out = m->write_out[write];
-    m->write_out[write] = false;
+    bool out = m->writes.out[write];
+    m->writes.out[write] = false;
     return out && m->phase >= MANAGER_CHAIN_WAIT;
 }
 
@@ -184,7 +184,7 @@ static void event(struct manager *m, const struct manager_event *ev)
         demoted(m);
         return;
     case MANAGER_EV_GATE_OPEN:
-        m->gate_shut = false;
+        m->send.gate_shut = false;
         return;
     case MANAGER_EV_STORE_BACK:
         if (m->phase >= MANAGER_CHAIN_WAIT)
@@ -307,14 +307,14 @@ void manager_step(struct manager *m, uint64_t now, const struct manager_event *e
     if (begins || (m->phase != MANAGER_IDLE && !m->fenced)) {
         event(m, ev);
         if (m->phase == MANAGER_IDLE || m->fenced)
-            m->effect_count = 0; /* the leadership is over: nothing more is said */
+            m->fx.count = 0; /* the leadership is over: nothing more is said */
         else
             pump(m);
         if (manager__illegal(m) && m->phase != MANAGER_IDLE && !m->fenced)
             manager__recover(m);
     }
-    *ret_effects = m->effects;
-    *ret_count = m->effect_count;
+    *ret_effects = m->fx.list;
+    *ret_count = m->fx.count;
 }
 
 /* ---- looking at it ---- */
@@ -325,12 +325,12 @@ uint64_t manager_deadline(const struct manager *m)
     if (m->phase == MANAGER_IDLE || m->fenced)
         return at;
     if (m->phase == MANAGER_LOAD_WAIT)
-        return m->load_out || manager__writing(m) ? at : m->load_at;
-    if (m->probe != PROBE_NONE || manager__probe_may(m))
-        at = m->probe_at;
+        return m->load.out || manager__writing(m) ? at : m->load.at;
+    if (m->probe.question != PROBE_NONE || manager__probe_may(m))
+        at = m->probe.at;
     if (manager__look_deadline(m) < at)
         at = manager__look_deadline(m);
-    return m->beat_at < at ? m->beat_at : at;
+    return m->beat.at < at ? m->beat.at : at;
 }
 
 enum manager_phase manager_phase(const struct manager *m)
@@ -342,15 +342,15 @@ struct manager_view manager_look(const struct manager *m)
 {
     return (struct manager_view){
         .next_nonce = m->line.next,
-        .seen = m->seen,
+        .seen = m->final.seen,
         .open = m->line.rows,
         .unsent = line_count(&m->line, ROW_UNSENT),
         .unsure = line_count(&m->line, ROW_UNSURE),
         .in_block = line_count(&m->line, ROW_IN_BLOCK),
-        .window = m->window,
-        .gap_blocks = m->gap_since ? m->line.blocks - m->gap_since : 0,
-        .gap_longest = m->gap_longest,
-        .hold = m->hold,
+        .window = m->send.window,
+        .gap_blocks = m->head.gap_since ? m->line.blocks - m->head.gap_since : 0,
+        .gap_longest = m->head.gap_longest,
+        .hold = m->hold.why,
     };
 }
 

@@ -8,7 +8,7 @@
 uint32_t manager__room(const struct manager *m)
 {
     size_t used = line_not_in_block(&m->line);
-    uint32_t left = used < m->window ? m->window - (uint32_t)used : 0;
+    uint32_t left = used < m->send.window ? m->send.window - (uint32_t)used : 0;
     return left < m->config.batch_max ? left : m->config.batch_max;
 }
 
@@ -16,18 +16,19 @@ uint32_t manager__room(const struct manager *m)
  * must be, and a pause that is over must be over in the table too, before rows are asked for. */
 static bool may_admit(struct manager *m)
 {
-    return m->phase == MANAGER_LEADING && m->chain_up && !m->gate_shut && m->hold == MANAGER_HOLD_NONE &&
-           !m->rewind && !m->nonce_wanted && !m->hold_wanted && !m->write_out[MANAGER_WRITE_PAUSE] &&
-           !m->write_out[MANAGER_WRITE_ADMIT] && !m->write_out[MANAGER_WRITE_REJECT] &&
-           !m->write_out[MANAGER_WRITE_NONCE] && !m->write_out[MANAGER_WRITE_NOTE] && manager__room(m) > 0 &&
-           m->beat >= m->sign_beat && !manager__stillborn(m);
+    return m->phase == MANAGER_LEADING && m->chain.up && !m->send.gate_shut &&
+           m->hold.why == MANAGER_HOLD_NONE && !m->nonces.rewind && !m->nonces.wanted && !m->hold.wanted &&
+           !m->writes.out[MANAGER_WRITE_PAUSE] && !m->writes.out[MANAGER_WRITE_ADMIT] &&
+           !m->writes.out[MANAGER_WRITE_REJECT] && !m->writes.out[MANAGER_WRITE_NONCE] &&
+           !m->writes.out[MANAGER_WRITE_NOTE] && manager__room(m) > 0 &&
+           m->beat.count >= m->writes.sign_beat && !manager__stillborn(m);
 }
 
 void manager__admit_pump(struct manager *m)
 {
-    if (m->wanted || !may_admit(m))
+    if (m->admit.wanted || !may_admit(m))
         return;
-    m->wanted = true;
+    m->admit.wanted = true;
     manager__fx(m, MANAGER_FX_WANT_OUTBOX)->limit = manager__room(m);
 }
 
@@ -51,7 +52,8 @@ static const char *bad_row(const struct manager *m, const struct manager_outbox_
     *ret_outcome = "expired";
     snprintf(buf, size,
              "its deadline is block %llu: too near to be signed at block %llu, with block %llu final",
-             (unsigned long long)deadline, (unsigned long long)m->best, (unsigned long long)m->finalized);
+             (unsigned long long)deadline, (unsigned long long)m->chain.best,
+             (unsigned long long)m->chain.finalized);
     return buf;
 }
 
@@ -90,15 +92,16 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
         good = max; /* the window shrank since they were asked for: the rest stays in the outbox */
     if (!good)
         return;
-    m->admit_first = m->line.next;
-    m->admit_runtimes = m->runtimes;
-    m->admit_block = m->seen;
+    m->admit.first = m->line.next;
+    m->admit.runtimes = m->chain.runtimes;
+    m->admit.block = m->final.seen;
     if (!m->account.transaction_version)
-        m->account.transaction_version = m->transaction_version; /* the store keeps the first one, too */
-    m->admitting = xrealloc(m->admitting, good * sizeof(*m->admitting));
+        m->account.transaction_version =
+            m->chain.transaction_version; /* the store keeps the first one, too */
+    m->admit.rows = xrealloc(m->admit.rows, good * sizeof(*m->admit.rows));
     manager__write_start(m, MANAGER_WRITE_ADMIT);
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_ADMIT, good);
-    fx->number = m->admit_block;
+    fx->number = m->admit.block;
     for (size_t i = 0; i < ev->count && fx->count < good; i++) {
         const struct manager_outbox_row *o = &ev->outbox[i];
         char buf[200];
@@ -108,9 +111,9 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
         uint8_t *call = manager__keep(m, xmalloc(o->call_len));
         if (o->call_len)
             memcpy(call, o->call, o->call_len);
-        m->admitting[fx->count] = (struct admitting){.max_tip = o->has_max_tip ? o->max_tip : MANAGER_NO_CAP,
-                                                     .deadline_block = deadline_of(o),
-                                                     .retries = o->retries};
+        m->admit.rows[fx->count] = (struct admitting){.max_tip = o->has_max_tip ? o->max_tip : MANAGER_NO_CAP,
+                                                      .deadline_block = deadline_of(o),
+                                                      .retries = o->retries};
         struct manager_row_effect *row = &fx->rows[fx->count];
         row->tip = manager__tip_first(m, o);
         row->era_period = manager__era_period(m, deadline_of(o));
@@ -121,16 +124,16 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
         row->call_len = o->call_len;
         row->guard = o->guard;
     }
-    m->admit_count = m->admit_ahead = (uint32_t)fx->count;
+    m->admit.count = m->admit.ahead = (uint32_t)fx->count;
 }
 
 void manager__outbox(struct manager *m, const struct manager_event *ev)
 {
     size_t bad = 0, calls = 0, more;
     struct manager_row_effect *rejects;
-    if (!m->wanted)
+    if (!m->admit.wanted)
         return;
-    m->wanted = false;
+    m->admit.wanted = false;
     if (!may_admit(m))
         return; /* they stay in the outbox and are asked for again */
     char buf[200];
@@ -159,35 +162,35 @@ static void keep_terms(struct row *row, const struct admitting *a, u128 tip)
 
 void manager__admit_over(struct manager *m)
 {
-    m->admit_count = m->admit_ahead = 0;
-    m->admit_fixed = false;
+    m->admit.count = m->admit.ahead = 0;
+    m->admit.fixed = false;
 }
 
 void manager__admitted(struct manager *m, const struct manager_event *ev)
 {
-    if (m->admit_fixed) {
+    if (m->admit.fixed) {
         manager__signed_admitted(m, ev);
         return;
     }
-    PRE(ev->count == m->admit_count && m->admit_first == m->line.next);
+    PRE(ev->count == m->admit.count && m->admit.first == m->line.next);
     line_cover(&m->line, m->line.rows ? m->line.low : m->line.next, m->line.next + ev->count);
     manager__admit_over(m);
-    m->admit_conflicts = 0;
+    m->admit.conflicts = 0;
     for (size_t i = 0; i < ev->count; i++) {
         const struct manager_written_row *w = &ev->written[i];
-        PRE(w->nonce == m->admit_first + i);
+        PRE(w->nonce == m->admit.first + i);
         struct row *row = line_add(&m->line, w->nonce, ROW_UNSENT);
         row->id = w->id;
         row->guard = w->guard;
-        row->submitted_block = m->admit_block;
-        row->sign_runtime = m->admit_runtimes;
-        row->resign_after = m->beat + 1;
-        keep_terms(row, &m->admitting[i], w->tip);
+        row->submitted_block = m->admit.block;
+        row->sign_runtime = m->admit.runtimes;
+        row->resign_after = m->beat.count + 1;
+        keep_terms(row, &m->admit.rows[i], w->tip);
         line_bytes(&m->line, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death,
                    w->spec_version);
-        if (m->runtimes != m->admit_runtimes && w->spec_version != m->spec_version)
+        if (m->chain.runtimes != m->admit.runtimes && w->spec_version != m->chain.spec_version)
             manager__resign(m, row, REASON_RUNTIME); /* it changed while they were signed */
     }
-    if (m->fin_nonce > m->admit_first) /* somebody used these nonces while they were written */
-        manager__consumed(m, m->fin_nonce, NULL);
+    if (m->final.nonce > m->admit.first) /* somebody used these nonces while they were written */
+        manager__consumed(m, m->final.nonce, NULL);
 }

@@ -8,29 +8,29 @@
 
 void manager__effects_reset(struct manager *m)
 {
-    for (size_t i = 0; i < m->garbage_count; i++)
-        free(m->garbage[i]);
-    m->garbage_count = 0;
-    m->effect_count = 0;
+    for (size_t i = 0; i < m->fx.garbage_count; i++)
+        free(m->fx.garbage[i]);
+    m->fx.garbage_count = 0;
+    m->fx.count = 0;
 }
 
 void *manager__keep(struct manager *m, void *p)
 {
-    if (m->garbage_count == m->garbage_cap) {
-        m->garbage_cap = m->garbage_cap ? m->garbage_cap * 2 : 16;
-        m->garbage = xrealloc(m->garbage, m->garbage_cap * sizeof(*m->garbage));
+    if (m->fx.garbage_count == m->fx.garbage_cap) {
+        m->fx.garbage_cap = m->fx.garbage_cap ? m->fx.garbage_cap * 2 : 16;
+        m->fx.garbage = xrealloc(m->fx.garbage, m->fx.garbage_cap * sizeof(*m->fx.garbage));
     }
-    m->garbage[m->garbage_count++] = p;
+    m->fx.garbage[m->fx.garbage_count++] = p;
     return p;
 }
 
 struct manager_effect *manager__fx(struct manager *m, enum manager_effect_type type)
 {
-    if (m->effect_count == m->effect_cap) {
-        m->effect_cap = m->effect_cap ? m->effect_cap * 2 : 16;
-        m->effects = xrealloc(m->effects, m->effect_cap * sizeof(*m->effects));
+    if (m->fx.count == m->fx.cap) {
+        m->fx.cap = m->fx.cap ? m->fx.cap * 2 : 16;
+        m->fx.list = xrealloc(m->fx.list, m->fx.cap * sizeof(*m->fx.list));
     }
-    struct manager_effect *fx = &m->effects[m->effect_count++];
+    struct manager_effect *fx = &m->fx.list[m->fx.count++];
     memset(fx, 0, sizeof(*fx));
     fx->type = type;
     return fx;

@@ -11,9 +11,9 @@ void manager__follow(struct manager *m, uint64_t from)
 {
     if (!from)
         from = 1; /* the genesis block holds nothing of ours */
-    m->seen = from - 1;
-    m->gap_from = 0;
-    m->following = true;
+    m->final.seen = from - 1;
+    m->final.gap_from = 0;
+    m->final.following = true;
     manager__fx(m, MANAGER_FX_FOLLOW)->number = from;
 }
 
@@ -165,7 +165,7 @@ void manager__requeue_early(struct manager *m, struct row *row)
 
 void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *block_hash)
 {
-    struct manager_block block = {.number = m->finalized};
+    struct manager_block block = {.number = m->chain.finalized};
     memcpy(block.hash, block_hash, 32);
     end(m, row, "ok", row->hash, &block);
 }
@@ -178,10 +178,10 @@ static void included(struct manager *m, const struct manager_included *x, const 
     struct row *row = line_by_hash(&m->line, x->hash);
     /* Used for good, also where the account's nonce at the block cannot be read. */
     uint64_t nonce = row ? row->nonce : x->nonce;
-    if ((row || x->own_signer) && m->fin_nonce <= nonce) {
-        m->fin_nonce = nonce + 1;
-        if (block->account_nonce == UINT64_MAX && m->fin_block < block->number)
-            m->fin_block = block->number; /* a lower nonce of an earlier block is no reap */
+    if ((row || x->own_signer) && m->final.nonce <= nonce) {
+        m->final.nonce = nonce + 1;
+        if (block->account_nonce == UINT64_MAX && m->final.nonce_block < block->number)
+            m->final.nonce_block = block->number; /* a lower nonce of an earlier block is no reap */
     }
     if (row) {
         if (row->end && !row->end->has_block && row->state == ROW_ENDING) { /* see is_lost */
@@ -233,13 +233,13 @@ void manager__consumed(struct manager *m, uint64_t account_nonce, const struct m
 
 static bool expected(struct manager *m, uint64_t number)
 {
-    if (!m->following || number <= m->seen)
+    if (!m->final.following || number <= m->final.seen)
         return false;
-    if (number == m->seen + 1 || m->gap_from == m->seen + 1 || PLANTED(SKIP_HEIGHT))
+    if (number == m->final.seen + 1 || m->final.gap_from == m->final.seen + 1 || PLANTED(SKIP_HEIGHT))
         return true;
-    uint64_t missing = m->seen + 1;
+    uint64_t missing = m->final.seen + 1;
     manager__follow(m, missing); /* a height was skipped: ask for it, once */
-    m->gap_from = missing;
+    m->final.gap_from = missing;
     return false;
 }
 
@@ -247,17 +247,17 @@ static bool expected(struct manager *m, uint64_t number)
  * life is for an operator to judge. Heights that are read once more say nothing new. */
 static void new_nonce(struct manager *m, const struct manager_block *block)
 {
-    if (block->number <= m->fin_block)
+    if (block->number <= m->final.nonce_block)
         return;
-    if (block->account_nonce < m->fin_nonce && !PLANTED(REAP_MISSED))
-        manager__reaped(m, block->account_nonce, m->fin_nonce, block->number);
+    if (block->account_nonce < m->final.nonce && !PLANTED(REAP_MISSED))
+        manager__reaped(m, block->account_nonce, m->final.nonce, block->number);
     manager__former_life(m, block);
-    m->fin_block = block->number;
-    if (m->hold == MANAGER_HOLD_REAPED) {
-        m->life_nonce = m->fin_nonce = block->account_nonce;
-        if (!m->life_known)
-            m->life_block = block->number + m->config.era_period;
-        m->life_known = true;
+    m->final.nonce_block = block->number;
+    if (m->hold.why == MANAGER_HOLD_REAPED) {
+        m->life.nonce = m->final.nonce = block->account_nonce;
+        if (!m->life.known)
+            m->life.block = block->number + m->config.era_period;
+        m->life.known = true;
     }
 }
 
@@ -286,12 +286,12 @@ static void search(struct manager *m, const struct manager_block *block)
 
 void manager__finalized(struct manager *m, const struct manager_block *block)
 {
-    if (block->number > m->finalized)
-        m->finalized = block->number;
+    if (block->number > m->chain.finalized)
+        m->chain.finalized = block->number;
     if (m->phase < MANAGER_CHAIN_WAIT || !expected(m, block->number))
         return;
-    m->seen = block->number;
-    if (block->number < m->regular_from) {
+    m->final.seen = block->number;
+    if (block->number < m->final.regular_from) {
         search(m, block);
         return;
     }
@@ -299,9 +299,9 @@ void manager__finalized(struct manager *m, const struct manager_block *block)
         included(m, &block->included[i], block);
     if (block->account_nonce != UINT64_MAX) {
         new_nonce(m, block);
-        m->fin_known = true;
-        if (block->account_nonce > m->fin_nonce)
-            m->fin_nonce = block->account_nonce;
+        m->final.known = true;
+        if (block->account_nonce > m->final.nonce)
+            m->final.nonce = block->account_nonce;
         if (m->phase == MANAGER_LEADING)
             manager__chain_nonce(m, block->account_nonce, "in a finalized block");
         manager__consumed(m, block->account_nonce, block);
@@ -318,7 +318,8 @@ void manager__finalized(struct manager *m, const struct manager_block *block)
  * bytes are good again, and then a block that holds them. */
 static bool is_lost(const struct manager *m, const struct row *row)
 {
-    return m->seen >= m->finalized && (m->hold != MANAGER_HOLD_REAPED || manager__dead(m, row));
+    return m->final.seen >= m->chain.finalized &&
+           (m->hold.why != MANAGER_HOLD_REAPED || manager__dead(m, row));
 }
 
 /* A refusal is stored before the end of its row, or it would be missing in the history. */
@@ -334,7 +335,7 @@ static struct row *ending(const struct manager *m, uint64_t from, bool requeue)
 static void ends_pump(struct manager *m, bool requeue)
 {
     enum manager_write write = requeue ? MANAGER_WRITE_REQUEUE : MANAGER_WRITE_FINISH;
-    if (m->write_out[write])
+    if (m->writes.out[write])
         return;
     struct row *row = ending(m, 0, requeue);
     if (!row)
@@ -359,7 +360,7 @@ static void ends_pump(struct manager *m, bool requeue)
         memcpy(x->hash, e->hash, 32);
         memcpy(x->block_hash, e->block_hash, 32);
         memcpy(x->error, e->error, sizeof(x->error));
-        manager__batch_put(&m->batch[write], row->nonce);
+        manager__batch_put(&m->writes.batch[write], row->nonce);
         line_move(&m->line, row, ROW_FINISHING);
     }
 }
@@ -374,13 +375,13 @@ void manager__finish_pump(struct manager *m)
 
 void manager__ends_stored(struct manager *m, enum manager_write write)
 {
-    const struct batch *b = &m->batch[write];
+    const struct batch *b = &m->writes.batch[write];
     for (size_t i = 0; i < b->count; i++) {
         struct row *row = line_at(&m->line, b->nonces[i]);
         if (row->end->given_back) {
-            m->probe_now = true;
-            if (row->nonce < m->given_back)
-                m->given_back = row->nonce;
+            m->probe.now = true;
+            if (row->nonce < m->nonces.given_back)
+                m->nonces.given_back = row->nonce;
         }
         line_remove(&m->line, row);
     }

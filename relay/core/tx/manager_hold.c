@@ -20,15 +20,15 @@
 
 bool manager__stands_still(const struct manager *m)
 {
-    bool reaped = m->hold == MANAGER_HOLD_REAPED && !PLANTED(REAPED_SENDS);
-    return reaped || m->hold == MANAGER_HOLD_TRANSACTION_VERSION;
+    bool reaped = m->hold.why == MANAGER_HOLD_REAPED && !PLANTED(REAPED_SENDS);
+    return reaped || m->hold.why == MANAGER_HOLD_TRANSACTION_VERSION;
 }
 
 void manager__hold_reset(struct manager *m)
 {
-    m->hold = MANAGER_HOLD_NONE;
-    m->hold_wanted = m->hold_told = m->hold_look = m->poor = false;
-    m->reborn = m->reborn_wanted = m->life_known = false;
+    m->hold.why = MANAGER_HOLD_NONE;
+    m->hold.wanted = m->hold.told = m->hold.look = m->send.poor = false;
+    m->life.ordered = m->life.wanted = m->life.known = false;
     m->account = (struct manager_account){.tip_cap = MANAGER_NO_CAP};
 }
 
@@ -38,76 +38,76 @@ void manager__hold(struct manager *m, enum manager_hold hold, const char *fmt, .
                                      [MANAGER_HOLD_PAYMENT] = 1,
                                      [MANAGER_HOLD_TRANSACTION_VERSION] = 2,
                                      [MANAGER_HOLD_REAPED] = 3};
-    if (weight[m->hold] >= weight[hold])
+    if (weight[m->hold.why] >= weight[hold])
         return;
-    char text[sizeof(m->hold_text)];
+    char text[sizeof(m->hold.text)];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    manager__plain(m->hold_text, sizeof(m->hold_text), text);
-    m->hold = hold;
-    m->hold_wanted = true;
-    m->hold_told = false;
+    manager__plain(m->hold.text, sizeof(m->hold.text), text);
+    m->hold.why = hold;
+    m->hold.wanted = true;
+    m->hold.told = false;
     manager__alert(m, "%s", text);
 }
 
 static void hold_over(struct manager *m)
 {
-    m->hold = MANAGER_HOLD_NONE;
-    m->hold_told = false;
-    m->hold_wanted = true;
-    m->hold_text[0] = 0;
+    m->hold.why = MANAGER_HOLD_NONE;
+    m->hold.told = false;
+    m->hold.wanted = true;
+    m->hold.text[0] = 0;
 }
 
 void manager__paid(struct manager *m)
 {
-    m->poor = false;
-    if (m->hold == MANAGER_HOLD_PAYMENT)
+    m->send.poor = false;
+    if (m->hold.why == MANAGER_HOLD_PAYMENT)
         hold_over(m);
 }
 
 void manager__hold_pump(struct manager *m)
 {
-    if (m->hold == MANAGER_HOLD_PAYMENT && m->phase == MANAGER_LEADING && !line_not_in_block(&m->line))
+    if (m->hold.why == MANAGER_HOLD_PAYMENT && m->phase == MANAGER_LEADING && !line_not_in_block(&m->line))
         hold_over(m); /* nothing is left that could find out */
-    if (m->phase < MANAGER_CHAIN_WAIT || !m->hold_wanted || m->write_out[MANAGER_WRITE_PAUSE])
+    if (m->phase < MANAGER_CHAIN_WAIT || !m->hold.wanted || m->writes.out[MANAGER_WRITE_PAUSE])
         return;
-    m->hold_wanted = false;
+    m->hold.wanted = false;
     manager__write_start(m, MANAGER_WRITE_PAUSE);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_PAUSE);
-    fx->hold = m->hold;
-    memcpy(fx->text, m->hold_text, sizeof(fx->text));
+    fx->hold = m->hold.why;
+    memcpy(fx->text, m->hold.text, sizeof(fx->text));
 }
 
 static void ordered(struct manager *m)
 {
-    if (m->hold == MANAGER_HOLD_REAPED) {
-        m->reborn = true;
+    if (m->hold.why == MANAGER_HOLD_REAPED) {
+        m->life.ordered = true;
         return;
     }
-    if (m->hold == MANAGER_HOLD_TRANSACTION_VERSION)
-        m->account.transaction_version = m->transaction_version; /* this one, and no later one */
-    m->hold = MANAGER_HOLD_NONE;
-    m->hold_told = m->poor = false;
+    if (m->hold.why == MANAGER_HOLD_TRANSACTION_VERSION)
+        m->account.transaction_version = m->chain.transaction_version; /* this one, and no later one */
+    m->hold.why = MANAGER_HOLD_NONE;
+    m->hold.told = m->send.poor = false;
 }
 
 void manager__pause_stored(struct manager *m)
 {
-    if (m->hold_wanted)
+    if (m->hold.wanted)
         return; /* it is another one by now */
-    m->hold_told = m->hold != MANAGER_HOLD_NONE;
-    m->hold_look = false; /* a look that is under way may have been there before */
-    if (PLANTED(ORDER_ASSUMED) && m->hold_told)
+    m->hold.told = m->hold.why != MANAGER_HOLD_NONE;
+    m->hold.look = false; /* a look that is under way may have been there before */
+    if (PLANTED(ORDER_ASSUMED) && m->hold.told)
         ordered(m);
-    m->look_now = true;
+    m->look.now = true;
 }
 
 /* ---- what the table says ---- */
 
 void manager__account_looked(struct manager *m, const struct manager_account *account)
 {
-    bool order = m->hold_told && m->hold_look && !account->paused && !m->reborn;
+    bool order = m->hold.told && m->hold.look && !account->paused && !m->life.ordered;
     uint32_t accepted = m->account.transaction_version;
     m->account = *account;
     if (!m->account.transaction_version)
@@ -121,23 +121,23 @@ void manager__account_loaded(struct manager *m, const struct manager_event *ev)
 {
     if (ev->used_nonce > 0) {
         bool known = ev->used_block >= 0; /* else by somebody else, in blocks that nobody wrote down */
-        m->used_nonce = (uint64_t)ev->used_nonce;
-        m->used_block = known ? (uint64_t)ev->used_block : UINT64_MAX;
-        if (known && m->used_block > m->max_submitted)
-            m->max_submitted = m->used_block; /* a node below it knows less than the table */
+        m->life.used_nonce = (uint64_t)ev->used_nonce;
+        m->life.used_block = known ? (uint64_t)ev->used_block : UINT64_MAX;
+        if (known && m->life.used_block > m->load.max_submitted)
+            m->load.max_submitted = m->life.used_block; /* a node below it knows less than the table */
     }
     if (!ev->account)
         return;
     m->account = *ev->account;
-    if (m->hold_wanted)
+    if (m->hold.wanted)
         return; /* found, and not in the table yet */
-    m->hold = m->account.reborn ? MANAGER_HOLD_REAPED : m->account.hold;
-    m->hold_told = m->hold != MANAGER_HOLD_NONE;
-    m->poor = m->hold == MANAGER_HOLD_PAYMENT;
-    m->reborn = m->account.reborn;
+    m->hold.why = m->account.reborn ? MANAGER_HOLD_REAPED : m->account.hold;
+    m->hold.told = m->hold.why != MANAGER_HOLD_NONE;
+    m->send.poor = m->hold.why == MANAGER_HOLD_PAYMENT;
+    m->life.ordered = m->account.reborn;
     if (PLANTED(HOLD_FORGOTTEN)) {
-        m->hold = MANAGER_HOLD_NONE;
-        m->reborn = false;
+        m->hold.why = MANAGER_HOLD_NONE;
+        m->life.ordered = false;
     }
 }
 
@@ -146,14 +146,14 @@ void manager__account_loaded(struct manager *m, const struct manager_event *ev)
 void manager__version_check(struct manager *m)
 {
     uint32_t accepted = m->account.transaction_version;
-    if (m->phase < MANAGER_CHAIN_WAIT || !m->transaction_version || PLANTED(VERSION_IGNORED))
+    if (m->phase < MANAGER_CHAIN_WAIT || !m->chain.transaction_version || PLANTED(VERSION_IGNORED))
         return;
-    if (accepted && accepted != m->transaction_version)
+    if (accepted && accepted != m->chain.transaction_version)
         manager__hold(
             m, MANAGER_HOLD_TRANSACTION_VERSION,
             "transaction_version is %u and calls were accepted for %u: they may mean something else "
             "now; nothing is signed until an operator resumes the account",
-            m->transaction_version, accepted);
+            m->chain.transaction_version, accepted);
 }
 
 /* ---- a reaped account ---- */
@@ -170,8 +170,8 @@ void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t b
  * the same, so only a finalized block that is not below theirs can tell. */
 void manager__former_life(struct manager *m, const struct manager_block *block)
 {
-    if (block->number >= m->used_block && block->account_nonce < m->used_nonce)
-        manager__reaped(m, block->account_nonce, m->used_nonce, block->number);
+    if (block->number >= m->life.used_block && block->account_nonce < m->life.used_nonce)
+        manager__reaped(m, block->account_nonce, m->life.used_nonce, block->number);
 }
 
 bool manager__dead(const struct manager *m, const struct row *row)
@@ -199,29 +199,29 @@ static void bury(struct manager *m)
 
 void manager__reborn_pump(struct manager *m)
 {
-    if (!m->reborn || m->phase != MANAGER_LEADING || !m->chain_up)
+    if (!m->life.ordered || m->phase != MANAGER_LEADING || !m->chain.up)
         return;
     bury(m);
-    if (m->line.rows || !m->life_known || m->seen < m->life_block || m->seen < m->finalized ||
-        m->reborn_wanted || m->write_out[MANAGER_WRITE_NONCE])
+    if (m->line.rows || !m->life.known || m->final.seen < m->life.block ||
+        m->final.seen < m->chain.finalized || m->life.wanted || m->writes.out[MANAGER_WRITE_NONCE])
         return;
-    line_cover(&m->line, m->life_nonce, m->life_nonce);
-    m->nonce_wanted = m->nonce_lower = m->reborn_wanted = true;
+    line_cover(&m->line, m->life.nonce, m->life.nonce);
+    m->nonces.wanted = m->nonces.lower = m->life.wanted = true;
 }
 
 /* The next nonce of the new life is stored. */
 void manager__reborn(struct manager *m)
 {
-    if (!m->reborn_wanted)
+    if (!m->life.wanted)
         return;
-    m->reborn = m->reborn_wanted = false;
-    m->hold = MANAGER_HOLD_NONE;
-    m->hold_told = false;
+    m->life.ordered = m->life.wanted = false;
+    m->hold.why = MANAGER_HOLD_NONE;
+    m->hold.told = false;
     m->account.reborn = false;
-    m->used_nonce = 0;
-    m->fin_nonce = m->life_nonce;
-    m->rewind = false;
-    if (m->line.next != m->reborn_nonce)
-        m->nonce_wanted = true; /* it was used while it was stored, by somebody else */
-    m->probe_now = true;
+    m->life.used_nonce = 0;
+    m->final.nonce = m->life.nonce;
+    m->nonces.rewind = false;
+    if (m->line.next != m->life.stored_nonce)
+        m->nonces.wanted = true; /* it was used while it was stored, by somebody else */
+    m->probe.now = true;
 }

@@ -52,18 +52,6 @@ enum {
     LOOK_TIMEOUT_MS = 60000,       /* an answer that never comes must not end the looking */
 };
 
-struct admitting {
-    uint64_t nonce, from_block; /* fixed */
-    u128 max_tip;
-    uint64_t deadline_block;
-    uint32_t retries;
-};
-
-struct batch {
-    uint64_t *nonces;
-    size_t count, cap;
-};
-
 enum {
     ALERT_FOREIGN_POOL = 2,
     ALERT_BUSY = 4,
@@ -78,120 +66,182 @@ enum {
     ALERTS_OF_SENDING = ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
 };
 enum { WRITE_COUNT = MANAGER_WRITE_LOAD + 1 };
+
+/* What the manager knows, by the file that owns it: others read it, and change it through that file's functions
+ * where they do not say otherwise. */
+
+struct chain_view { /* chain.c: the node, and what it says of the chain */
+    bool up;
+    uint64_t finalized, best;
+    uint64_t best_known; /* the highest block that any node told of */
+    uint32_t spec_version, transaction_version;
+    uint32_t runtimes; /* changes of the runtime */
+    /* The best block at the last one: a final block far above it is under this runtime. */
+    uint64_t runtime_block;
+};
+
+struct final_view {        /* finality.c: what finalized blocks said */
+    bool following;        /* FOLLOW was asked since the rows were loaded */
+    uint64_t seen;         /* highest finalized height that was worked through */
+    uint64_t nonce;        /* highest account nonce of a finalized block */
+    uint64_t nonce_block;  /* highest block that `nonce` takes into account */
+    bool known;            /* `nonce` is */
+    uint64_t regular_from; /* earlier blocks are searched for what is lost, and say nothing else */
+    uint64_t gap_from;     /* a skipped height that was asked for again */
+};
+
+struct beats {      /* beat.c: the pace of repair */
+    uint32_t count; /* best blocks, and steps of a stalled chain, from 1 */
+    uint64_t at;    /* deadline of a stalled chain's next step */
+    struct backoff stall;
+};
+
+struct load { /* load.c */
+    bool out;
+    uint64_t at;
+    struct backoff backoff;
+    int64_t after;
+    int64_t next_nonce; /* of the snapshot; -1: never set */
+    uint64_t min_submitted, max_submitted;
+};
+
 enum probe { PROBE_NONE, PROBE_POOL, PROBE_NONCE, PROBE_UNFINAL };
+
+struct probing { /* probe.c; whoever makes a row unsure asks for one with `now` or `at_beat` */
+    enum probe question;
+    bool discard; /* the answer that is on its way is too old to be used */
+    bool now, at_beat;
+    uint64_t at; /* deadline: retry or timeout; UINT64_MAX: none */
+    struct backoff backoff;
+    uint64_t nonce;    /* UNFINAL: what was answered before */
+    bool used_unfinal; /* the last answer of that kind said that more was used */
+    uint64_t scout;    /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
+    bool scouted;      /* it is back: what the next probe does not see is lost */
+    bool strange; /* a node whose nonce for the account was not asked yet, or is too low: nothing is sent */
+};
+
+struct next_nonce {      /* nonces.c */
+    bool rewind;         /* the stored next nonce is above every row and the chain: admission waits */
+    bool wanted, lower;  /* to be stored; and it goes down */
+    uint64_t given_back; /* lowest nonce that is free again since the next one was set; UINT64_MAX: none */
+};
+
+struct admitting {              /* the terms of one row of the admission in flight */
+    uint64_t nonce, from_block; /* presigned */
+    u128 max_tip;
+    uint64_t deadline_block;
+    uint32_t retries;
+};
+
+struct admission {     /* admit.c and presigned.c */
+    bool wanted;       /* rows of the outbox were asked for */
+    bool fixed;        /* those in flight are presigned */
+    uint32_t count;    /* rows in flight; 0: none */
+    uint32_t ahead;    /* of them, those at the next nonce and above it */
+    uint64_t first;    /* the next nonce when they were taken */
+    uint64_t block;    /* and the height that was worked through */
+    uint32_t runtimes; /* and the runtime */
+    uint32_t conflicts;
+    struct admitting *rows;
+};
+
+struct sending { /* submit.c: what the node takes */
+    uint32_t window;
+    bool full_this_block;
+    bool pilot; /* after a refusal for lack of room, money or service: one at a time until one is accepted */
+    bool gate_shut;
+    bool poor; /* the last word about paying was no; outlives the suspension, which ends with the rows */
+    uint32_t poor_beat;  /* of the last submission */
+    uint64_t poor_until; /* not tried before, however fast the blocks */
+};
+
+struct reconciling {     /* reconcile.c: commits that may be lost */
+    bool on;             /* blocks and pool are searched; nothing is admitted before ADOPT is stored */
+    bool done;           /* in this leadership */
+    bool adopt_due;      /* found[] is to be stored */
+    uint64_t from;       /* no block up to it can know more */
+    uint64_t end;        /* what is used and not final by then is not waited for any more */
+    uint64_t seen_block; /* of the snapshot */
+    struct manager_found *found;
+    size_t found_count;
+};
+
+struct suspension { /* suspend.c: why the account stands still */
+    enum manager_hold why;
+    char text[200];
+    bool wanted; /* to be stored */
+    bool told;   /* stored: a look that finds the account not paused is the order to go on */
+    bool look;   /* the look under way began after that */
+};
+
+struct life {     /* life.c: an account that was reaped begins anew */
+    bool ordered; /* to bury the former life */
+    bool wanted;  /* the next nonce of the new one is being stored */
+    bool known;   /* `nonce` and `block` are */
+    uint64_t stored_nonce;
+    uint64_t nonce; /* the account's, of its present life */
+    /* Once it is final, what was signed in the former life is dead, also of ended rows. */
+    uint64_t block;
+    uint64_t used_block; /* see used_nonce; UINT64_MAX: the chain is not there yet */
+    uint64_t used_nonce; /* by the table's records all below it were used for good; 0: unknown */
+};
+
+struct head_of_line { /* head.c */
+    uint64_t nonce;   /* UINT64_MAX: none */
+    uint32_t since, steps;
+    uint32_t gap_since; /* the block count at which a gap was seen first; 0: there is none */
+    uint32_t gap_longest;
+};
+
+struct looking { /* stop.c: polls of the table for cancellations and deadlines */
+    bool now, out;
+    uint64_t at; /* the next one; while one is out, when it is given up */
+};
+
+struct batch {
+    uint64_t *nonces;
+    size_t count, cap;
+};
+
+struct writes { /* writes.c: at most one of a kind is in flight */
+    bool out[WRITE_COUNT];
+    struct batch batch[WRITE_COUNT];
+    uint64_t sign_beat; /* nothing could be signed: not asked again before this beat */
+};
+
+struct step_effects { /* effects.c: of this step, and the memory that they point into */
+    struct manager_effect *list;
+    size_t count, cap;
+    void **garbage;
+    size_t garbage_count, garbage_cap;
+};
 
 struct manager {
     struct manager_config config;
-    enum manager_phase phase;
+    enum manager_phase phase; /* phase_table.c */
+    struct sm_trace phases;
     uint64_t now;
     bool fenced; /* leadership is lost: silent until DEMOTED */
     struct rng rng;
-    struct sm_trace phases;
+    unsigned alerted; /* effects.c: the ALERT_s that were raised and have not ended */
 
     struct line line;
-
-    /* the chain */
-    bool chain_up;
-    bool strange; /* a node whose nonce for the account was not asked yet, or is too low: nothing is sent */
-    bool gate_shut;
-    uint64_t finalized, best;
-    uint64_t best_known; /* the highest block that any node told of */
-    uint64_t seen;       /* highest finalized height that was worked through */
-    uint64_t fin_nonce;  /* highest account nonce of a finalized block */
-    uint64_t fin_block;  /* highest block that fin_nonce takes into account */
-    bool fin_known;
-    uint64_t regular_from; /* earlier blocks are searched for what is lost, and say nothing else */
-    uint64_t gap_from;     /* a skipped height that was asked for again */
-    uint32_t spec_version, transaction_version;
-    uint32_t runtimes; /* changes of the runtime */
-    uint64_t
-        runtime_block; /* the best block at the last one: a final block far above it is under this runtime */
-    uint32_t beat;     /* best blocks, and steps of a stalled chain, from 1 */
-    uint64_t beat_at;  /* deadline of a stalled chain's next step */
-    struct backoff stall;
-    bool following; /* FOLLOW was asked since the rows were loaded */
-
-    /* load and probe */
-    bool load_out;
-    uint64_t load_at;
-    struct backoff load_backoff;
-    int64_t load_after;
-    int64_t db_next; /* of the snapshot */
-    uint64_t min_submitted, max_submitted;
-    enum probe probe;
-    bool probe_discard; /* the answer that is on its way is too old to be used */
-    bool probe_now, probe_at_beat;
-    uint64_t probe_at; /* deadline: retry or timeout; UINT64_MAX: none */
-    struct backoff probe_backoff;
-    uint64_t probe_nonce; /* UNFINAL: what was answered before */
-    bool used_unfinal;    /* the last answer of that kind said that more was used */
-    uint64_t scout;       /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
-    bool scouted;         /* it is back: what the next probe does not see is lost */
-    uint64_t sign_beat;   /* nothing could be signed: not asked again before this beat */
-    bool rewind;          /* the stored next nonce is above every row and the chain: admission waits */
-
-    /* admission */
-    bool wanted;
-    uint64_t admit_first;
-    uint32_t admit_count, admit_runtimes, admit_conflicts;
-    uint32_t admit_ahead; /* so many of them are at the next nonce and above it */
-    bool admit_fixed;
-    uint64_t
-        given_back; /* the lowest nonce that is free again since the next one was set; UINT64_MAX: none */
-    uint64_t admit_block;
-    uint32_t window;
-    bool full_this_block;
-    struct admitting *admitting; /* the terms of the rows of the admission in flight */
-    bool pilot; /* after a refusal for lack of room, money or service: one at a time until one is accepted */
-    unsigned alerted;
-
-    /* commits that may be lost */
-    bool reconciling;        /* blocks and pool are searched; nothing is admitted before ADOPT is stored */
-    bool reconciled;         /* done in this leadership */
-    bool adopt_due;          /* found[] is to be stored */
-    uint64_t reconcile_from; /* no block up to it can know more */
-    uint64_t reconcile_end;  /* what is used and not final by then is not waited for any more */
-    uint64_t seen_block;     /* of the snapshot */
-    struct manager_found *found;
-    size_t found_count;
-
-    /* the account as a whole */
-    struct manager_account account;
-    enum manager_hold hold;
-    char hold_text[200];
-    bool hold_wanted; /* to be stored */
-    bool hold_told;   /* stored: a look that finds the account not paused is the order to go on */
-    bool hold_look;   /* the look under way began after that */
-    bool reborn;      /* the order to bury the former life was given */
-    bool reborn_wanted, life_known;
-    bool poor;           /* the last word about paying was no; outlives the hold, which ends with the rows */
-    uint32_t poor_beat;  /* of the last submission */
-    uint64_t poor_until; /* not tried before, however fast the blocks */
-    uint64_t reborn_nonce; /* the next nonce that is being stored for it */
-    uint64_t life_nonce;   /* the account's, of its present life */
-    uint64_t
-        life_block; /* once it is final, what was signed in the former life is dead, also of ended rows */
-    uint64_t used_block; /* see used_nonce; UINT64_MAX: the chain is not there yet */
-    uint64_t used_nonce; /* by the table's records all below it were used for good; 0: unknown */
-    uint64_t head_nonce; /* the head of the line, and since which block it is; UINT64_MAX: none */
-    uint32_t head_since, head_steps;
-    uint32_t gap_since; /* the block count at which a gap was seen first; 0: there is none */
-    uint32_t gap_longest;
-
-    /* looks at the table */
-    bool look_now, look_out;
-    uint64_t look_at; /* the next one; while one is out, when it is given up */
-
-    /* writes in flight */
-    bool write_out[WRITE_COUNT];
-    struct batch batch[WRITE_COUNT];
-    bool nonce_wanted, nonce_lower;
-
-    /* effects of this step */
-    struct manager_effect *effects;
-    size_t effect_count, effect_cap;
-    void **garbage;
-    size_t garbage_count, garbage_cap;
+    struct manager_account account; /* what the table says of it (account.c) */
+    struct chain_view chain;
+    struct final_view final;
+    struct beats beat;
+    struct load load;
+    struct probing probe;
+    struct next_nonce nonces;
+    struct admission admit;
+    struct sending send;
+    struct reconciling reconcile;
+    struct suspension hold;
+    struct life life;
+    struct head_of_line head;
+    struct looking look;
+    struct writes writes;
+    struct step_effects fx;
 };
 
 /* phase_table.c */

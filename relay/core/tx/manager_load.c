@@ -12,52 +12,52 @@ void manager__forget(struct manager *m)
     line_clear(&m->line);
     manager__found_clear(m);
     m->line.probe_seq++;
-    m->probe_now = m->probe_at_beat = m->scouted = m->strange = m->used_unfinal = false;
-    m->scout = UINT64_MAX;
-    m->probe_discard = m->probe != PROBE_NONE;
-    if (m->probe == PROBE_NONE)
-        m->probe_at = UINT64_MAX;
-    m->following = false;
-    m->rewind = m->nonce_wanted = m->nonce_lower = m->pilot = false;
-    m->wanted = false;
+    m->probe.now = m->probe.at_beat = m->probe.scouted = m->probe.strange = m->probe.used_unfinal = false;
+    m->probe.scout = UINT64_MAX;
+    m->probe.discard = m->probe.question != PROBE_NONE;
+    if (m->probe.question == PROBE_NONE)
+        m->probe.at = UINT64_MAX;
+    m->final.following = false;
+    m->nonces.rewind = m->nonces.wanted = m->nonces.lower = m->send.pilot = false;
+    m->admit.wanted = false;
     manager__admit_over(m);
-    m->given_back = UINT64_MAX;
-    m->sign_beat = 0;
-    m->load_after = -1;
-    m->db_next = -1;
-    m->min_submitted = UINT64_MAX;
-    m->max_submitted = 0;
-    m->seen = m->fin_nonce = m->fin_block = m->gap_from = m->regular_from = 0;
-    m->fin_known = false;
+    m->nonces.given_back = UINT64_MAX;
+    m->writes.sign_beat = 0;
+    m->load.after = -1;
+    m->load.next_nonce = -1;
+    m->load.min_submitted = UINT64_MAX;
+    m->load.max_submitted = 0;
+    m->final.seen = m->final.nonce = m->final.nonce_block = m->final.gap_from = m->final.regular_from = 0;
+    m->final.known = false;
     m->alerted = 0;
-    m->used_nonce = m->used_block = 0;
-    m->reborn_wanted = false;
-    m->head_nonce = UINT64_MAX;
-    m->gap_since = 0;
-    m->look_now = true; /* the rows that are loaded next know nothing of what was said */
+    m->life.used_nonce = m->life.used_block = 0;
+    m->life.wanted = false;
+    m->head.nonce = UINT64_MAX;
+    m->head.gap_since = 0;
+    m->look.now = true; /* the rows that are loaded next know nothing of what was said */
 }
 
 void manager__promote(struct manager *m, int64_t epoch)
 {
     manager__forget(m);
-    memset(m->write_out, 0, sizeof(m->write_out));
-    m->probe = PROBE_NONE;
-    m->probe_discard = false;
-    m->fenced = m->load_out = m->gate_shut = false;
-    m->chain_up = false; /* a follower is not told; the door says CHAIN_UP after PROMOTED when it is */
+    memset(m->writes.out, 0, sizeof(m->writes.out));
+    m->probe.question = PROBE_NONE;
+    m->probe.discard = false;
+    m->fenced = m->load.out = m->send.gate_shut = false;
+    m->chain.up = false; /* a follower is not told; the door says CHAIN_UP after PROMOTED when it is */
     m->rng.state = (uint64_t)epoch;
-    m->window = m->config.window_max;
-    m->admit_conflicts = 0;
-    m->reconciled = false;
-    m->line.blocks = m->beat = 1;
+    m->send.window = m->config.window_max;
+    m->admit.conflicts = 0;
+    m->reconcile.done = false;
+    m->line.blocks = m->beat.count = 1;
     manager__look_reset(m);
     manager__hold_reset(m);
-    m->gap_longest = 0;
+    m->head.gap_longest = 0;
     m->phases.illegal = m->line.moves.illegal = 0;
-    m->load_at = m->now;
+    m->load.at = m->now;
     manager__phase(m, MANAGER_LOAD_WAIT);
-    backoff_reset(&m->load_backoff);
-    backoff_reset(&m->probe_backoff);
+    backoff_reset(&m->load.backoff);
+    backoff_reset(&m->probe.backoff);
 }
 
 /* A write whose outcome is unknown is never guessed: forget, and read what is there. */
@@ -66,27 +66,27 @@ void manager__reload(struct manager *m, bool at_once)
     manager__fx(m, MANAGER_FX_UNWATCH_ALL);
     manager__forget(m);
     manager__phase(m, MANAGER_LOAD_WAIT);
-    m->load_at = at_once ? m->now : m->now + backoff_next(&m->load_backoff, &m->rng);
+    m->load.at = at_once ? m->now : m->now + backoff_next(&m->load.backoff, &m->rng);
 }
 
 /* Every write in flight is answered first: one that commits after the snapshot would be missed by it. */
 void manager__load_pump(struct manager *m)
 {
-    if (m->phase != MANAGER_LOAD_WAIT || m->load_out || manager__writing(m) || m->now < m->load_at)
+    if (m->phase != MANAGER_LOAD_WAIT || m->load.out || manager__writing(m) || m->now < m->load.at)
         return;
-    m->load_out = true;
-    manager__fx(m, MANAGER_FX_LOAD)->after_nonce = m->load_after;
+    m->load.out = true;
+    manager__fx(m, MANAGER_FX_LOAD)->after_nonce = m->load.after;
 }
 
 void manager__load_failed(struct manager *m, int code)
 {
-    m->load_out = false;
+    m->load.out = false;
     if (m->phase != MANAGER_LOAD_WAIT)
         return;
     if (err_class(code) == ERR_CLASS_PERMANENT || err_class(code) == ERR_CLASS_BUG)
         manager__alert(m, "pending rows could not be read: %s; trying again", err_text(code));
     manager__forget(m);
-    m->load_at = m->now + backoff_next(&m->load_backoff, &m->rng);
+    m->load.at = m->now + backoff_next(&m->load.backoff, &m->rng);
 }
 
 static void load_terms(struct row *row, const struct manager_snapshot_row *s)
@@ -137,17 +137,17 @@ static void load_row(struct manager *m, const struct manager_snapshot_row *s)
     if (s->fixed)
         line_fixed(&m->line, row);
     row->submitted_block = s->submitted_block;
-    if (s->submitted_block < m->min_submitted)
-        m->min_submitted = s->submitted_block;
-    if (s->submitted_block > m->max_submitted)
-        m->max_submitted = s->submitted_block;
+    if (s->submitted_block < m->load.min_submitted)
+        m->load.min_submitted = s->submitted_block;
+    if (s->submitted_block > m->load.max_submitted)
+        m->load.max_submitted = s->submitted_block;
 }
 
 static bool in_order(struct manager *m, const struct manager_event *ev)
 {
     for (size_t i = 0; i < ev->count; i++) {
         uint64_t nonce = ev->snapshot[i].nonce;
-        PRE((int64_t)nonce > m->load_after);
+        PRE((int64_t)nonce > m->load.after);
         if (!m->line.rows)
             line_cover(&m->line, nonce, nonce);
         if (nonce - m->line.low >= SPAN_MAX) {
@@ -157,29 +157,29 @@ static bool in_order(struct manager *m, const struct manager_event *ev)
         }
         line_cover(&m->line, m->line.low, nonce + 1);
         load_row(m, &ev->snapshot[i]);
-        m->load_after = (int64_t)nonce;
+        m->load.after = (int64_t)nonce;
     }
     return true;
 }
 
 void manager__snapshot(struct manager *m, const struct manager_event *ev)
 {
-    if (m->phase != MANAGER_LOAD_WAIT || !m->load_out)
+    if (m->phase != MANAGER_LOAD_WAIT || !m->load.out)
         return;
-    m->load_out = false;
+    m->load.out = false;
     if (!in_order(m, ev)) {
         manager__forget(m);
-        m->load_at = m->now + backoff_next(&m->load_backoff, &m->rng);
+        m->load.at = m->now + backoff_next(&m->load.backoff, &m->rng);
         return;
     }
-    m->db_next = ev->next_nonce;
+    m->load.next_nonce = ev->next_nonce;
     manager__account_loaded(m, ev);
     if (!ev->last && ev->count)
         return; /* the pump asks for the next chunk */
     manager__reconcile_loaded(m, ev);
-    backoff_reset(&m->load_backoff);
+    backoff_reset(&m->load.backoff);
     manager__phase(m, PLANTED(ILLEGAL_PHASE) ? MANAGER_LEADING : MANAGER_CHAIN_WAIT);
-    if (m->chain_up)
+    if (m->chain.up)
         manager__chain_ready(m);
 }
 
@@ -188,21 +188,21 @@ void manager__snapshot(struct manager *m, const struct manager_event *ev)
  * finalized block is wanted for its account nonce. */
 void manager__follow_loaded(struct manager *m)
 {
-    uint64_t from = m->line.rows ? m->min_submitted + 1 : m->finalized;
-    m->regular_from = from;
-    if (m->reconciling)
+    uint64_t from = m->line.rows ? m->load.min_submitted + 1 : m->chain.finalized;
+    m->final.regular_from = from;
+    if (m->reconcile.on)
         manager__reconcile_begin(m);
-    if (m->reconciling && m->reconcile_from + 1 < from)
-        from = m->reconcile_from + 1;
+    if (m->reconcile.on && m->reconcile.from + 1 < from)
+        from = m->reconcile.from + 1;
     manager__follow(m, from);
 }
 
 void manager__chain_ready(struct manager *m)
 {
     manager__follow_loaded(m);
-    if (m->used_block == UINT64_MAX)
-        m->used_block = m->finalized + ERA_PERIOD_MAX; /* by then it is final everywhere */
-    m->probe_now = true;
+    if (m->life.used_block == UINT64_MAX)
+        m->life.used_block = m->chain.finalized + ERA_PERIOD_MAX; /* by then it is final everywhere */
+    m->probe.now = true;
     manager__version_check(m);
 }
 
@@ -212,19 +212,19 @@ void manager__chain_ready(struct manager *m)
  * lost. Either way those nonces are gone. */
 void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where)
 {
-    if (nonce <= m->line.next + m->admit_ahead)
+    if (nonce <= m->line.next + m->admit.ahead)
         return;
-    bool expected = m->rewind && nonce <= (uint64_t)m->db_next; /* the table knew of those */
+    bool expected = m->nonces.rewind && nonce <= (uint64_t)m->load.next_nonce; /* the table knew of those */
     if (!expected)
         manager__alert(
             m,
             "account nonce is %llu %s but ours is %llu: the key is used elsewhere or the database lost "
             "commits",
             (unsigned long long)nonce, where, (unsigned long long)m->line.next);
-    if (m->admit_count || (m->line.rows && nonce - m->line.low > SPAN_MAX))
+    if (m->admit.count || (m->line.rows && nonce - m->line.low > SPAN_MAX))
         return; /* rows in flight come first; what the chain used of them ends when they are here */
     line_cover(&m->line, m->line.rows ? m->line.low : nonce, nonce);
-    m->nonce_wanted = m->nonce_wanted || !expected;
+    m->nonces.wanted = m->nonces.wanted || !expected;
 }
 
 static size_t count_holes(const struct manager *m, uint64_t from)
@@ -251,12 +251,12 @@ static bool too_many(struct manager *m, uint64_t from, uint64_t count)
  * are more than can be trusted; nothing is done. */
 bool manager__find_holes(struct manager *m, uint64_t best_nonce)
 {
-    uint64_t from = best_nonce > m->fin_nonce ? best_nonce : m->fin_nonce;
-    if (m->admit_fixed) { /* it may be about to close one */
-        m->probe_at_beat = true;
+    uint64_t from = best_nonce > m->final.nonce ? best_nonce : m->final.nonce;
+    if (m->admit.fixed) { /* it may be about to close one */
+        m->probe.at_beat = true;
         return true;
     }
-    if (!m->line.rows || m->hold == MANAGER_HOLD_REAPED)
+    if (!m->line.rows || m->hold.why == MANAGER_HOLD_REAPED)
         return true; /* nothing waits behind them: see the rewind */
     if (from < m->line.low) {
         if (too_many(m, from, m->line.low - from))
@@ -272,7 +272,7 @@ bool manager__find_holes(struct manager *m, uint64_t best_nonce)
             continue;
         struct row *row = line_add(&m->line, nonce, ROW_FILL);
         row->reason = REASON_HOLE;
-        row->submitted_block = m->seen;
+        row->submitted_block = m->final.seen;
     }
     return true;
 }
@@ -294,38 +294,38 @@ static void drop_bare_holes(struct manager *m)
  * is sent that is not on record), so it can be taken back once nothing is open and the chain is settled. */
 void manager__rewind_check(struct manager *m, uint64_t best_nonce)
 {
-    if (!m->rewind || m->hold == MANAGER_HOLD_REAPED)
+    if (!m->nonces.rewind || m->hold.why == MANAGER_HOLD_REAPED)
         return;
-    if (best_nonce >= (uint64_t)m->db_next) {
-        m->rewind = false;
+    if (best_nonce >= (uint64_t)m->load.next_nonce) {
+        m->nonces.rewind = false;
         return;
     }
-    if (!m->fin_known || m->fin_nonce != best_nonce)
+    if (!m->final.known || m->final.nonce != best_nonce)
         return;
     drop_bare_holes(m);
     if (m->line.rows)
         return;
     manager__alert(m,
                    "the stored next nonce %lld is above the chain's %llu and nothing is pending: going back",
-                   (long long)m->db_next, (unsigned long long)best_nonce);
+                   (long long)m->load.next_nonce, (unsigned long long)best_nonce);
     line_cover(&m->line, best_nonce, best_nonce);
-    m->rewind = false;
-    m->nonce_wanted = m->nonce_lower = true;
+    m->nonces.rewind = false;
+    m->nonces.wanted = m->nonces.lower = true;
 }
 
 /* Next nonce = max(the table's, highest row + 1, the chain's), except that a table's counter with nothing
  * behind it waits for the rewind. */
 static void set_next(struct manager *m, uint64_t best_nonce)
 {
-    if (m->db_next < 0 && !m->line.rows) {
+    if (m->load.next_nonce < 0 && !m->line.rows) {
         line_cover(&m->line, best_nonce, best_nonce); /* the account's first use */
         return;
     }
     uint64_t top = m->line.rows ? m->line.next : 0;
-    uint64_t db = m->db_next > 0 ? (uint64_t)m->db_next : 0;
+    uint64_t db = m->load.next_nonce > 0 ? (uint64_t)m->load.next_nonce : 0;
     uint64_t floor = top > best_nonce ? top : best_nonce;
-    m->rewind = db > floor && (!m->line.rows || db - floor > m->config.window_max);
-    uint64_t next = m->rewind ? floor : db > top ? db : top;
+    m->nonces.rewind = db > floor && (!m->line.rows || db - floor > m->config.window_max);
+    uint64_t next = m->nonces.rewind ? floor : db > top ? db : top;
     if (PLANTED(NONCE_REUSE) && m->line.rows)
         next = best_nonce > m->line.low ? best_nonce : m->line.low;
     line_cover(&m->line, m->line.rows ? m->line.low : next, next);

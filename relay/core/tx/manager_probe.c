@@ -15,20 +15,20 @@ enum {
 
 void manager__probe_stop(struct manager *m)
 {
-    m->probe_discard = m->probe != PROBE_NONE;
-    m->probe_now = true;
-    if (m->probe == PROBE_NONE)
-        m->probe_at = UINT64_MAX;
+    m->probe.discard = m->probe.question != PROBE_NONE;
+    m->probe.now = true;
+    if (m->probe.question == PROBE_NONE)
+        m->probe.at = UINT64_MAX;
     if (m->phase > MANAGER_CHAIN_WAIT && m->phase != MANAGER_LEADING)
         manager__phase(m, MANAGER_CHAIN_WAIT);
 }
 
 static void probe_failed(struct manager *m)
 {
-    m->probe = PROBE_NONE;
-    m->probe_discard = false;
-    m->probe_now = true;
-    m->probe_at = m->now + backoff_next(&m->probe_backoff, &m->rng);
+    m->probe.question = PROBE_NONE;
+    m->probe.discard = false;
+    m->probe.now = true;
+    m->probe.at = m->now + backoff_next(&m->probe.backoff, &m->rng);
     if (m->phase > MANAGER_CHAIN_WAIT && m->phase != MANAGER_LEADING)
         manager__phase(m, MANAGER_CHAIN_WAIT);
 }
@@ -39,25 +39,26 @@ static void probe_failed(struct manager *m)
  * (seed 13470). */
 static bool node_behind(const struct manager *m)
 {
-    return m->finalized < m->max_submitted || m->best < m->best_known;
+    return m->chain.finalized < m->load.max_submitted || m->chain.best < m->chain.best_known;
 }
 
 /* A few blocks pass while one waits for them; of more than that somebody is told, and other nodes are tried.
  */
 static void tell_behind(struct manager *m)
 {
-    bool final = m->finalized + BEHIND_MAX < m->max_submitted, best = m->best + BEHIND_MAX < m->best_known;
-    if (m->phase != MANAGER_CHAIN_WAIT || !m->chain_up || (!final && !best) || m->alerted & ALERT_BEHIND)
+    bool final = m->chain.finalized + BEHIND_MAX < m->load.max_submitted,
+         best = m->chain.best + BEHIND_MAX < m->chain.best_known;
+    if (m->phase != MANAGER_CHAIN_WAIT || !m->chain.up || (!final && !best) || m->alerted & ALERT_BEHIND)
         return;
     if (final)
-        manager__alert_once(m, ALERT_BEHIND,
-                            "the node's finalized block %llu is behind block %llu of a pending row",
-                            (unsigned long long)m->finalized, (unsigned long long)m->max_submitted);
+        manager__alert_once(
+            m, ALERT_BEHIND, "the node's finalized block %llu is behind block %llu of a pending row",
+            (unsigned long long)m->chain.finalized, (unsigned long long)m->load.max_submitted);
     else
         manager__alert_once(m, ALERT_BEHIND,
                             "the node's best block %llu is behind block %llu that another node had",
-                            (unsigned long long)m->best, (unsigned long long)m->best_known);
-    manager__fx(m, MANAGER_FX_NODE_BEHIND)->number = final ? m->max_submitted : m->best_known;
+                            (unsigned long long)m->chain.best, (unsigned long long)m->chain.best_known);
+    manager__fx(m, MANAGER_FX_NODE_BEHIND)->number = final ? m->load.max_submitted : m->chain.best_known;
 }
 
 /* After a load, and at another node, the nonce at the best block means something only once all that is final
@@ -65,41 +66,41 @@ static void tell_behind(struct manager *m)
  * would be sent again. Between two blocks that is so at any time. */
 static bool final_seen(const struct manager *m)
 {
-    return (!m->line.rows && !m->reconciling) || m->seen >= m->finalized;
+    return (!m->line.rows && !m->reconcile.on) || m->final.seen >= m->chain.finalized;
 }
 
 /* Is there a question to ask, and anybody to ask? (When, is another matter: probe_at.) */
 bool manager__probe_may(const struct manager *m)
 {
     bool phase = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_LEADING;
-    return phase && m->chain_up && m->probe_now && m->probe == PROBE_NONE && !node_behind(m) &&
-           final_seen(m) && !m->write_out[MANAGER_WRITE_ADOPT];
+    return phase && m->chain.up && m->probe.now && m->probe.question == PROBE_NONE && !node_behind(m) &&
+           final_seen(m) && !m->writes.out[MANAGER_WRITE_ADOPT];
 }
 
 void manager__probe_pump(struct manager *m)
 {
     tell_behind(m);
-    if (!manager__probe_may(m) || (m->probe_at != UINT64_MAX && m->now < m->probe_at))
+    if (!manager__probe_may(m) || (m->probe.at != UINT64_MAX && m->now < m->probe.at))
         return;
-    m->probe_now = false;
-    m->probe_discard = false;
-    m->probe = PROBE_POOL;
+    m->probe.now = false;
+    m->probe.discard = false;
+    m->probe.question = PROBE_POOL;
     m->line.probe_seq++;
-    m->probe_at = m->now + PROBE_TIMEOUT_MS;
+    m->probe.at = m->now + PROBE_TIMEOUT_MS;
     if (m->phase == MANAGER_CHAIN_WAIT)
         manager__phase(m, MANAGER_PROBE_POOL_WAIT);
-    manager__fx(m, MANAGER_FX_ASK_POOL)->whole = m->reconciling;
+    manager__fx(m, MANAGER_FX_ASK_POOL)->whole = m->reconcile.on;
 }
 
 /* true: the answer belongs to the question that is open. */
 static bool answered(struct manager *m, enum probe question, bool failed)
 {
-    if (m->probe != question)
+    if (m->probe.question != question)
         return false;
-    if (m->probe_discard) {
-        m->probe_discard = false;
-        m->probe = PROBE_NONE;
-        m->probe_at = UINT64_MAX;
+    if (m->probe.discard) {
+        m->probe.discard = false;
+        m->probe.question = PROBE_NONE;
+        m->probe.at = UINT64_MAX;
         return false;
     }
     if (failed)
@@ -116,11 +117,11 @@ void manager__pool_answer(struct manager *m, const struct manager_event *ev)
         if (row)
             row->pool_seen = m->line.probe_seq;
     }
-    for (size_t i = 0; i < ev->pooled_count && m->reconciling; i++)
+    for (size_t i = 0; i < ev->pooled_count && m->reconcile.on; i++)
         if (!line_by_hash(&m->line, ev->pooled[i].hash))
             manager__find(m, &ev->pooled[i], NULL);
-    m->probe = PROBE_NONCE;
-    m->probe_at = m->now + PROBE_TIMEOUT_MS;
+    m->probe.question = PROBE_NONCE;
+    m->probe.at = m->now + PROBE_TIMEOUT_MS;
     if (m->phase == MANAGER_PROBE_POOL_WAIT)
         manager__phase(m, MANAGER_PROBE_NONCE_WAIT);
     manager__fx(m, MANAGER_FX_ASK_NONCE);
@@ -135,11 +136,11 @@ static void probe_done(struct manager *m, uint64_t nonce)
         probe_failed(m);
         return;
     }
-    m->strange = m->used_unfinal = false;
-    m->probe = PROBE_NONE;
-    m->probe_at = UINT64_MAX;
+    m->probe.strange = m->probe.used_unfinal = false;
+    m->probe.question = PROBE_NONE;
+    m->probe.at = UINT64_MAX;
     m->alerted &= ~(unsigned)(ALERT_GAP | ALERT_BEHIND);
-    backoff_reset(&m->probe_backoff);
+    backoff_reset(&m->probe.backoff);
     manager__judge_all(m, nonce);
     manager__rewind_check(m, nonce);
 }
@@ -155,8 +156,8 @@ static bool seems_lost(const struct manager *m, const struct row *row, bool firs
 /* A long stretch is read for what is in no doubt only: a nonce that was used, and is free again. */
 static bool must_look(const struct manager *m, uint64_t nonce)
 {
-    bool first = m->phase != MANAGER_LEADING, longer = m->best > m->seen + UNFINAL_MAX;
-    if (m->best <= m->seen || m->hold == MANAGER_HOLD_REAPED || PLANTED(REAP_UNSEEN))
+    bool first = m->phase != MANAGER_LEADING, longer = m->chain.best > m->final.seen + UNFINAL_MAX;
+    if (m->chain.best <= m->final.seen || m->hold.why == MANAGER_HOLD_REAPED || PLANTED(REAP_UNSEEN))
         return false;
     for (struct row *row = line_first(&m->line, SET_LIVE, nonce); row;
          row = line_first(&m->line, SET_LIVE, row->nonce + 1))
@@ -169,9 +170,10 @@ void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
 {
     if (!answered(m, PROBE_NONCE, ev->failed))
         return;
-    bool known = ev->nonce >= m->used_nonce || m->hold == MANAGER_HOLD_REAPED;
-    if (ev->nonce < m->fin_nonce || !known) { /* the node lags, or the account was reaped: blocks will tell */
-        m->strange = true;
+    bool known = ev->nonce >= m->life.used_nonce || m->hold.why == MANAGER_HOLD_REAPED;
+    if (ev->nonce < m->final.nonce ||
+        !known) { /* the node lags, or the account was reaped: blocks will tell */
+        m->probe.strange = true;
         probe_failed(m);
         return;
     }
@@ -186,19 +188,19 @@ void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
         probe_done(m, ev->nonce);
         return;
     }
-    m->probe = PROBE_UNFINAL;
-    m->probe_nonce = ev->nonce;
-    m->probe_at = m->now + PROBE_TIMEOUT_MS;
-    manager__fx(m, MANAGER_FX_ASK_UNFINAL)->number = m->seen;
+    m->probe.question = PROBE_UNFINAL;
+    m->probe.nonce = ev->nonce;
+    m->probe.at = m->now + PROBE_TIMEOUT_MS;
+    manager__fx(m, MANAGER_FX_ASK_UNFINAL)->number = m->final.seen;
 }
 
 /* A nonce from this one on was used in a block of the best chain, and is free again behind it. */
 static bool used_there(const struct manager *m, const struct manager_event *ev)
 {
-    bool used = ev->nonce > m->probe_nonce;
+    bool used = ev->nonce > m->probe.nonce;
     for (size_t i = 0; i < ev->count && !used; i++) {
         const struct row *row = line_by_hash(&m->line, ev->hashes[i]);
-        used = row && !row->end && row->nonce >= m->probe_nonce;
+        used = row && !row->end && row->nonce >= m->probe.nonce;
     }
     return used;
 }
@@ -210,20 +212,20 @@ void manager__unfinal_answer(struct manager *m, const struct manager_event *ev)
     if (!answered(m, PROBE_UNFINAL, ev->failed))
         return;
     if (!used_there(m, ev)) {
-        probe_done(m, m->probe_nonce);
+        probe_done(m, m->probe.nonce);
         return;
     }
-    if (m->used_unfinal) /* the first time a block may have come between the questions */
+    if (m->probe.used_unfinal) /* the first time a block may have come between the questions */
         manager__alert_once(m, ALERT_GAP,
                             "nonces from %llu on were used in blocks that are not final and are free again: "
                             "the account was reaped; nothing is sent before those blocks are final",
-                            (unsigned long long)m->probe_nonce);
-    m->used_unfinal = m->strange = true;
+                            (unsigned long long)m->probe.nonce);
+    m->probe.used_unfinal = m->probe.strange = true;
     probe_failed(m);
 }
 
 void manager__probe_tick(struct manager *m)
 {
-    if (m->probe != PROBE_NONE && m->now >= m->probe_at)
+    if (m->probe.question != PROBE_NONE && m->now >= m->probe.at)
         probe_failed(m); /* the door owes an answer; waiting for ever would stop all repair */
 }

@@ -18,36 +18,36 @@
 
 void manager__found_clear(struct manager *m)
 {
-    for (size_t i = 0; i < m->found_count; i++)
-        free(m->found[i].bytes);
-    free(m->found);
-    m->found = NULL;
-    m->found_count = 0;
-    m->adopt_due = m->reconciling = false;
-    m->reconcile_from = 0;
+    for (size_t i = 0; i < m->reconcile.found_count; i++)
+        free(m->reconcile.found[i].bytes);
+    free(m->reconcile.found);
+    m->reconcile.found = NULL;
+    m->reconcile.found_count = 0;
+    m->reconcile.adopt_due = m->reconcile.on = false;
+    m->reconcile.from = 0;
 }
 
 void manager__reconcile_begin(struct manager *m)
 {
     uint32_t era = m->config.era_period > ERA_PERIOD_MAX ? m->config.era_period : ERA_PERIOD_MAX;
-    uint64_t from = m->reconcile_from;
-    m->reconcile_end = m->finalized + era;
-    if (m->finalized <= from + RECONCILE_BLOCKS_MAX)
+    uint64_t from = m->reconcile.from;
+    m->reconcile.end = m->chain.finalized + era;
+    if (m->chain.finalized <= from + RECONCILE_BLOCKS_MAX)
         return;
-    m->reconcile_from = m->finalized - RECONCILE_BLOCKS_MAX;
+    m->reconcile.from = m->chain.finalized - RECONCILE_BLOCKS_MAX;
     manager__alert(m, "lost commits are looked for from block %llu on: from block %llu would be too far",
-                   (unsigned long long)m->reconcile_from, (unsigned long long)from);
+                   (unsigned long long)m->reconcile.from, (unsigned long long)from);
 }
 
 void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev)
 {
-    m->seen_block = ev->seen_block;
+    m->reconcile.seen_block = ev->seen_block;
     if (!ev->reconcile)
         return;
-    m->reconciling = true;
-    m->reconcile_from = ev->reconcile_from;
-    if (m->reconcile_from > m->max_submitted)
-        m->max_submitted = m->reconcile_from; /* a node that is behind it has nothing to say */
+    m->reconcile.on = true;
+    m->reconcile.from = ev->reconcile_from;
+    if (m->reconcile.from > m->load.max_submitted)
+        m->load.max_submitted = m->reconcile.from; /* a node that is behind it has nothing to say */
 }
 
 /* ---- what is found ---- */
@@ -62,13 +62,14 @@ static bool same_call(const struct row *row, const struct manager_included *x)
 /* One a nonce: of two, the one that was seen last, which a block showed later. */
 static struct manager_found *place(struct manager *m, uint64_t nonce)
 {
-    for (size_t i = 0; i < m->found_count; i++)
-        if (m->found[i].nonce == nonce) {
-            free(m->found[i].bytes);
-            return &m->found[i];
+    for (size_t i = 0; i < m->reconcile.found_count; i++)
+        if (m->reconcile.found[i].nonce == nonce) {
+            free(m->reconcile.found[i].bytes);
+            return &m->reconcile.found[i];
         }
-    m->found = xrealloc(m->found, (m->found_count + 1) * sizeof(*m->found));
-    return &m->found[m->found_count++];
+    m->reconcile.found =
+        xrealloc(m->reconcile.found, (m->reconcile.found_count + 1) * sizeof(*m->reconcile.found));
+    return &m->reconcile.found[m->reconcile.found_count++];
 }
 
 static void keep(struct manager *m, const struct manager_included *x, int64_t time_ms)
@@ -89,14 +90,15 @@ static void keep(struct manager *m, const struct manager_included *x, int64_t ti
 bool manager__find(struct manager *m, const struct manager_included *x, const struct manager_block *block)
 {
     struct row *row = line_at(&m->line, x->nonce);
-    if (!x->bytes || (row && row->fixed) || m->hold == MANAGER_HOLD_REAPED || x->nonce < m->used_nonce)
+    if (!x->bytes || (row && row->fixed) || m->hold.why == MANAGER_HOLD_REAPED ||
+        x->nonce < m->life.used_nonce)
         return false;
-    if (row ? row->end || row->alien || !same_call(row, x) : !m->reconciling)
+    if (row ? row->end || row->alien || !same_call(row, x) : !m->reconcile.on)
         return false;
     keep(m, x, block ? block->time_ms : -1);
     if (row && block) {
         row->found = true;
-        m->adopt_due = m->adopt_due || !m->reconciling;
+        m->reconcile.adopt_due = m->reconcile.adopt_due || !m->reconcile.on;
     }
     return true;
 }
@@ -107,33 +109,34 @@ bool manager__find(struct manager *m, const struct manager_included *x, const st
 static uint64_t given(const struct manager *m)
 {
     uint64_t next = m->line.rows ? m->line.next : 0;
-    return m->db_next > 0 && (uint64_t)m->db_next > next ? (uint64_t)m->db_next : next;
+    return m->load.next_nonce > 0 && (uint64_t)m->load.next_nonce > next ? (uint64_t)m->load.next_nonce
+                                                                         : next;
 }
 
 /* The best block used nonces that neither the table nor a final block accounts for. */
 static bool unexplained(const struct manager *m, uint64_t best_nonce)
 {
-    return best_nonce > given(m) && best_nonce > m->fin_nonce;
+    return best_nonce > given(m) && best_nonce > m->final.nonce;
 }
 
 /* The chain's nonce is above ours at the first probe, on the timeline that we know: the key is used
  * elsewhere, or the database was brought back from a copy. Looked into once a leadership. */
 static bool ran_ahead(const struct manager *m, uint64_t best_nonce)
 {
-    return !m->reconciled && m->db_next >= 0 && m->seen_block && best_nonce > given(m) &&
-           m->hold != MANAGER_HOLD_REAPED;
+    return !m->reconcile.done && m->load.next_nonce >= 0 && m->reconcile.seen_block &&
+           best_nonce > given(m) && m->hold.why != MANAGER_HOLD_REAPED;
 }
 
 bool manager__reconcile(struct manager *m, uint64_t best_nonce)
 {
-    if (!m->reconciling) {
+    if (!m->reconcile.on) {
         if (!ran_ahead(m, best_nonce))
             return true;
-        m->reconciling = true;
-        m->reconcile_from = m->seen_block;
+        m->reconcile.on = true;
+        m->reconcile.from = m->reconcile.seen_block;
         manager__follow_loaded(m);
-    } else if (!unexplained(m, best_nonce) || m->seen >= m->reconcile_end) {
-        m->adopt_due = true;
+    } else if (!unexplained(m, best_nonce) || m->final.seen >= m->reconcile.end) {
+        m->reconcile.adopt_due = true;
     }
     return false;
 }
@@ -147,9 +150,9 @@ static int by_nonce(const void *a, const void *b)
 /* No block up to this one holds any of what was found. */
 static uint64_t before_all(const struct manager *m)
 {
-    uint64_t from = m->reconciling ? m->reconcile_from : UINT64_MAX;
-    for (size_t i = 0; i < m->found_count; i++) {
-        const struct row *row = line_at(&m->line, m->found[i].nonce);
+    uint64_t from = m->reconcile.on ? m->reconcile.from : UINT64_MAX;
+    for (size_t i = 0; i < m->reconcile.found_count; i++) {
+        const struct row *row = line_at(&m->line, m->reconcile.found[i].nonce);
         if (row && row->submitted_block < from)
             from = row->submitted_block;
     }
@@ -159,37 +162,38 @@ static uint64_t before_all(const struct manager *m)
 void manager__adopt_pump(struct manager *m)
 {
     bool probing = m->phase == MANAGER_PROBE_POOL_WAIT || m->phase == MANAGER_PROBE_NONCE_WAIT;
-    if (!m->adopt_due || m->phase < MANAGER_CHAIN_WAIT || probing || m->write_out[MANAGER_WRITE_ADOPT])
+    if (!m->reconcile.adopt_due || m->phase < MANAGER_CHAIN_WAIT || probing ||
+        m->writes.out[MANAGER_WRITE_ADOPT])
         return;
-    m->adopt_due = false;
+    m->reconcile.adopt_due = false;
     manager__write_start(m, MANAGER_WRITE_ADOPT);
-    if (m->found_count)
-        qsort(m->found, m->found_count, sizeof(*m->found), by_nonce);
+    if (m->reconcile.found_count)
+        qsort(m->reconcile.found, m->reconcile.found_count, sizeof(*m->reconcile.found), by_nonce);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_ADOPT);
-    fx->found = m->found;
-    fx->count = m->found_count;
+    fx->found = m->reconcile.found;
+    fx->count = m->reconcile.found_count;
     fx->number = before_all(m);
-    fx->done = m->reconciling;
+    fx->done = m->reconcile.on;
 }
 
 /* What was adopted is loaded with everything else; a row whose bytes were not adopted lost its nonce. */
 void manager__adopted(struct manager *m, size_t count)
 {
-    if (m->reconciling)
-        m->reconciled = true;
-    if (m->found_count)
+    if (m->reconcile.on)
+        m->reconcile.done = true;
+    if (m->reconcile.found_count)
         manager__alert(m,
                        "the database lost commits, or the key is used elsewhere: of %zu extrinsics that it "
                        "did not know, %zu were "
                        "adopted by their calls",
-                       m->found_count, count);
+                       m->reconcile.found_count, count);
     if (count) {
         manager__reload(m, true);
         return;
     }
     uint64_t from = UINT64_MAX;
-    for (size_t i = 0; i < m->found_count; i++) {
-        struct row *row = line_at(&m->line, m->found[i].nonce);
+    for (size_t i = 0; i < m->reconcile.found_count; i++) {
+        struct row *row = line_at(&m->line, m->reconcile.found[i].nonce);
         if (!row || !row->found)
             continue;
         row->found = false;
@@ -198,7 +202,7 @@ void manager__adopted(struct manager *m, size_t count)
             from = row->submitted_block;
     }
     manager__found_clear(m);
-    m->probe_now = true;
+    m->probe.now = true;
     if (from != UINT64_MAX)
         manager__follow(m, from);
 }

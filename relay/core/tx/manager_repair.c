@@ -15,9 +15,9 @@ void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft
     row->soft = soft;
     line_move(&m->line, row, ROW_UNSURE);
     if (at_once)
-        m->probe_now = true;
+        m->probe.now = true;
     else
-        m->probe_at_beat = true;
+        m->probe.at_beat = true;
 }
 
 static bool era_over(const struct row *row, uint64_t height)
@@ -31,11 +31,11 @@ void manager__pooled(struct manager *m, struct row *row, bool found)
 {
     row->banned = false;
     row->was_pooled = true;
-    if (row->nonce == m->scout) {
-        m->scout = UINT64_MAX;
-        m->scouted = m->probe_now = true;
+    if (row->nonce == m->probe.scout) {
+        m->probe.scout = UINT64_MAX;
+        m->probe.scouted = m->probe.now = true;
     }
-    if (era_over(row, m->seen)) {
+    if (era_over(row, m->final.seen)) {
         manager__resign(m, row, REASON_ERA);
         return;
     }
@@ -62,9 +62,9 @@ void manager__resign(struct manager *m, struct row *row, enum row_reason reason)
 
 static enum row_reason stale_bytes(const struct manager *m, const struct row *row)
 {
-    if (era_over(row, m->best + 1))
+    if (era_over(row, m->chain.best + 1))
         return REASON_ERA;
-    if (row->spec_version != m->spec_version)
+    if (row->spec_version != m->chain.spec_version)
         return REASON_RUNTIME;
     return row->banned ? REASON_BANNED : REASON_NONE;
 }
@@ -74,7 +74,7 @@ static enum row_reason stale_bytes(const struct manager *m, const struct row *ro
  * sees what was waiting behind it, and the rest is lost for certain. */
 static bool behind_scout(const struct manager *m, const struct row *row)
 {
-    return row->was_pooled && m->scout < row->nonce && !m->scouted;
+    return row->was_pooled && m->probe.scout < row->nonce && !m->probe.scouted;
 }
 
 /* What the probe says about one row. */
@@ -90,9 +90,9 @@ static void judge(struct manager *m, struct row *row, uint64_t best_nonce)
         manager__pooled(m, row, true);
         return;
     }
-    bool waits = behind_scout(m, row) || row->tried == m->beat;
-    if (row->nonce < m->scout)
-        m->scout = row->nonce;
+    bool waits = behind_scout(m, row) || row->tried == m->beat.count;
+    if (row->nonce < m->probe.scout)
+        m->probe.scout = row->nonce;
     enum row_reason reason = stale_bytes(m, row);
     if (reason == REASON_NONE && manager__restless(m, row))
         return;
@@ -123,7 +123,7 @@ void manager__judge_all(struct manager *m, uint64_t best_nonce)
 {
     uint32_t seq = m->line.probe_seq;
     struct row *row;
-    m->scout = lowest_outside(m);
+    m->probe.scout = lowest_outside(m);
     /* One that waited to be sent again was in some pool all the time. */
     for (uint64_t at = 0; (row = line_first(&m->line, ROW_UNSENT, at)) && row->nonce < best_nonce;
          at = row->nonce + 1)
@@ -136,7 +136,7 @@ void manager__judge_all(struct manager *m, uint64_t best_nonce)
     for (uint64_t at = best_nonce; (row = line_first(&m->line, ROW_IN_BLOCK, at)); at = row->nonce + 1)
         if (row->seq < seq && !PLANTED(REORG_MISSED))
             manager__unsure(m, row, true, false);
-    m->scouted = false;
+    m->probe.scouted = false;
 }
 
 /* ---- beats ---- */
@@ -154,51 +154,52 @@ static void old_news(struct manager *m)
             manager__unsure(m, row, true, true);
         else
             line_news(&m->line, row);
-        m->probe_now = true;
+        m->probe.now = true;
     }
 }
 
 /* An eighth a block: careful near the pool's limit, back at hundreds within some forty blocks. */
 static void window_grow(struct manager *m)
 {
-    m->window += 1 + m->window / 8;
-    if (m->window > m->config.window_max)
-        m->window = m->config.window_max;
+    m->send.window += 1 + m->send.window / 8;
+    if (m->send.window > m->config.window_max)
+        m->send.window = m->config.window_max;
 }
 
 static bool waits_for_beat(const struct manager *m)
 {
-    return m->chain_up && m->phase == MANAGER_LEADING &&
-           (m->probe_at_beat || m->rewind || line_count(&m->line, ROW_UNSENT) ||
+    return m->chain.up && m->phase == MANAGER_LEADING &&
+           (m->probe.at_beat || m->nonces.rewind || line_count(&m->line, ROW_UNSENT) ||
             line_count(&m->line, ROW_UNSURE) || line_count(&m->line, ROW_RESIGN));
 }
 
 void manager__beat(struct manager *m, bool block)
 {
-    m->beat++;
-    m->gate_shut = false; /* GATE_OPEN may have come before the refusal that it answers: ask the gate again */
+    m->beat.count++;
+    m->send.gate_shut =
+        false; /* GATE_OPEN may have come before the refusal that it answers: ask the gate again */
     if (block) {
         m->line.blocks++;
-        backoff_reset(&m->stall);
-        if (!m->full_this_block)
+        backoff_reset(&m->beat.stall);
+        if (!m->send.full_this_block)
             window_grow(m);
-        m->full_this_block = false;
+        m->send.full_this_block = false;
         old_news(m);
         manager__head_beat(m);
     }
-    if (m->probe_at_beat || m->rewind || line_count(&m->line, ROW_UNSURE))
-        m->probe_now = true;
-    m->probe_at_beat = false;
-    m->beat_at = UINT64_MAX;
+    if (m->probe.at_beat || m->nonces.rewind || line_count(&m->line, ROW_UNSURE))
+        m->probe.now = true;
+    m->probe.at_beat = false;
+    m->beat.at = UINT64_MAX;
 }
 
 /* The slow beat is armed while something waits for one; a block disarms it. */
 void manager__stall_pump(struct manager *m)
 {
     if (!waits_for_beat(m))
-        m->beat_at = UINT64_MAX;
-    else if (m->beat_at == UINT64_MAX)
-        m->beat_at = m->now + backoff_next(&m->stall, &m->rng);
+        m->beat.at = UINT64_MAX;
+    else if (m->beat.at == UINT64_MAX)
+        m->beat.at = m->now + backoff_next(&m->beat.stall, &m->rng);
 }
 
 /* ---- what makes bytes useless ---- */
@@ -206,14 +207,14 @@ void manager__stall_pump(struct manager *m)
 void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transaction_version)
 {
     if (transaction_version)
-        m->transaction_version = transaction_version;
+        m->chain.transaction_version = transaction_version;
     manager__version_check(m);
-    if (spec_version == m->spec_version)
+    if (spec_version == m->chain.spec_version)
         return;
-    m->spec_version = spec_version;
-    m->runtime_block = m->best;
-    m->runtimes++;
-    m->sign_beat = 0;
+    m->chain.spec_version = spec_version;
+    m->chain.runtime_block = m->chain.best;
+    m->chain.runtimes++;
+    m->writes.sign_beat = 0;
     struct row *row;
     for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at)); at = row->nonce + 1) {
         if (row->spec_version == spec_version || (row->state != ROW_UNSENT && row->state != ROW_POOLED))
@@ -230,7 +231,7 @@ void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transac
 void manager__eras(struct manager *m)
 {
     struct era_entry e;
-    while (line_era_next(&m->line, m->seen, &e)) {
+    while (line_era_next(&m->line, m->final.seen, &e)) {
         struct row *row = line_at(&m->line, e.nonce);
         if (row && row->state == ROW_POOLED && row->era_death == (int64_t)e.death)
             manager__resign(m, row, REASON_ERA);
@@ -246,8 +247,8 @@ void manager__chain_back(struct manager *m)
         if (row->state == ROW_POOLED)
             manager__unsure(m, row, true, false); /* another node, or one without its pool */
     }
-    m->strange = m->line.rows > 0;
-    m->probe_now = true;
+    m->probe.strange = m->line.rows > 0;
+    m->probe.now = true;
 }
 
 /* ---- new bytes, fillers ---- */
@@ -256,20 +257,20 @@ static bool may_resign(const struct manager *m, const struct row *row)
 {
     if (row->refused)
         return false; /* what was said of the old bytes is stored first: it goes into their history */
-    return m->beat >= row->resign_after || m->runtimes != row->sign_runtime;
+    return m->beat.count >= row->resign_after || m->chain.runtimes != row->sign_runtime;
 }
 
 /* An era is born at a finalized block: while finality lags by a whole period, new bytes would be dead at
  * birth. Nothing is signed until it has caught up. */
 bool manager__stillborn(struct manager *m)
 {
-    if (!m->config.era_period || m->finalized + m->config.era_period > m->best + 2) {
+    if (!m->config.era_period || m->chain.finalized + m->config.era_period > m->chain.best + 2) {
         m->alerted &= ~(unsigned)ALERT_FINALITY;
         return false;
     }
-    manager__alert_once(m, ALERT_FINALITY,
-                        "finality lags: block %llu is finalized, %llu is best, and an era is %u blocks",
-                        (unsigned long long)m->finalized, (unsigned long long)m->best, m->config.era_period);
+    manager__alert_once(
+        m, ALERT_FINALITY, "finality lags: block %llu is finalized, %llu is best, and an era is %u blocks",
+        (unsigned long long)m->chain.finalized, (unsigned long long)m->chain.best, m->config.era_period);
     return true;
 }
 
@@ -278,8 +279,8 @@ static void signing(struct manager *m, struct row *row, struct batch *b)
     uint32_t gap = 1;
     for (unsigned i = RESIGN_EASY; i < row->resigns && gap < RESIGN_GAP_MAX; i++)
         gap *= 2;
-    row->resign_after = m->beat + gap;
-    row->sign_runtime = m->runtimes;
+    row->resign_after = m->beat.count + gap;
+    row->sign_runtime = m->chain.runtimes;
     if (row->resigns < UINT8_MAX)
         row->resigns++;
     manager__batch_put(b, row->nonce);
@@ -316,13 +317,13 @@ static void resign_effect(struct manager *m, const struct row *row, struct manag
 
 static void resign_pump(struct manager *m)
 {
-    struct batch *b = &m->batch[MANAGER_WRITE_RESIGN];
+    struct batch *b = &m->writes.batch[MANAGER_WRITE_RESIGN];
     struct row *row = line_first(&m->line, ROW_RESIGN, 0);
-    if (m->write_out[MANAGER_WRITE_RESIGN] || !row || !may_resign(m, row))
+    if (m->writes.out[MANAGER_WRITE_RESIGN] || !row || !may_resign(m, row))
         return;
     manager__write_start(m, MANAGER_WRITE_RESIGN);
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_RESIGN, m->config.batch_max);
-    fx->number = m->seen;
+    fx->number = m->final.seen;
     while (row && fx->count < m->config.batch_max && may_resign(m, row)) {
         resign_effect(m, row, &fx->rows[fx->count++]);
         signing(m, row, b);
@@ -333,7 +334,7 @@ static void resign_pump(struct manager *m)
 /* Its own bytes may still be included. Fillers in its place may go on living beside another one. */
 static bool own_bytes_live(const struct manager *m, const struct row *row)
 {
-    return row->was_out && m->seen < (uint64_t)(row->filler ? row->own_death : row->out_death);
+    return row->was_out && m->final.seen < (uint64_t)(row->filler ? row->own_death : row->out_death);
 }
 
 /* The lowest row from this nonce on whose filler need not wait for old bytes. */
@@ -348,13 +349,13 @@ static struct row *fillable(const struct manager *m, uint64_t from)
 
 static void fill_pump(struct manager *m)
 {
-    struct batch *b = &m->batch[MANAGER_WRITE_FILL];
+    struct batch *b = &m->writes.batch[MANAGER_WRITE_FILL];
     struct row *row = fillable(m, 0);
-    if (m->write_out[MANAGER_WRITE_FILL] || !row || m->config.keyless)
+    if (m->writes.out[MANAGER_WRITE_FILL] || !row || m->config.keyless)
         return;
     manager__write_start(m, MANAGER_WRITE_FILL);
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_FILL, m->config.batch_max);
-    fx->number = m->seen;
+    fx->number = m->final.seen;
     for (; row && fx->count < m->config.batch_max; row = fillable(m, row->nonce + 1)) {
         bool stopped = row->reason == REASON_STOP;
         bool told = row->reason == REASON_INVALID && row->note;
@@ -374,8 +375,8 @@ static void fill_pump(struct manager *m)
 void manager__sign_pump(struct manager *m)
 {
     bool wish = line_count(&m->line, ROW_FILL) || line_count(&m->line, ROW_RESIGN);
-    if (m->phase != MANAGER_LEADING || !m->chain_up || m->strange || !wish || m->beat < m->sign_beat ||
-        manager__stands_still(m) || manager__stillborn(m))
+    if (m->phase != MANAGER_LEADING || !m->chain.up || m->probe.strange || !wish ||
+        m->beat.count < m->writes.sign_beat || manager__stands_still(m) || manager__stillborn(m))
         return;
     fill_pump(m);
     resign_pump(m);

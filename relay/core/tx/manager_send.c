@@ -8,7 +8,7 @@
 static bool room_on_wire(const struct manager *m)
 {
     size_t on_wire = line_count(&m->line, ROW_SUBMITTED);
-    return on_wire < (m->pilot ? 1 : m->config.unanswered_max);
+    return on_wire < (m->send.pilot ? 1 : m->config.unanswered_max);
 }
 
 static size_t in_flight(const struct manager *m)
@@ -20,24 +20,24 @@ static size_t in_flight(const struct manager *m)
  * sequence: the window bounds what is in the pool too. A nonce below a pooled one is a repair, and may go. */
 static bool window_open(const struct manager *m, const struct row *row)
 {
-    return in_flight(m) < m->window || line_first(&m->line, ROW_POOLED, row->nonce);
+    return in_flight(m) < m->send.window || line_first(&m->line, ROW_POOLED, row->nonce);
 }
 
 /* The pool has no room for what is there: half of it, once a block. */
 static void window_shrink(struct manager *m)
 {
     size_t flight = in_flight(m);
-    if (!m->full_this_block && flight < m->window)
-        m->window = flight ? (uint32_t)flight : 1;
-    if (!m->full_this_block && m->window > 1)
-        m->window /= 2;
-    m->full_this_block = true;
+    if (!m->send.full_this_block && flight < m->send.window)
+        m->send.window = flight ? (uint32_t)flight : 1;
+    if (!m->send.full_this_block && m->send.window > 1)
+        m->send.window /= 2;
+    m->send.full_this_block = true;
 }
 
 static void submit(struct manager *m, struct row *row)
 {
-    row->tried = m->poor_beat = m->beat;
-    m->poor_until = m->now + POOR_REST_MS;
+    row->tried = m->send.poor_beat = m->beat.count;
+    m->send.poor_until = m->now + POOR_REST_MS;
     row->watched = true;
     line_move(&m->line, row, PLANTED(ILLEGAL_STATE) ? ROW_FINISHING : ROW_SUBMITTED);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_SUBMIT);
@@ -51,22 +51,24 @@ static void submit(struct manager *m, struct row *row)
  * later nonce first parks it (or, as chopsticks, throws it away). */
 void manager__send_pump(struct manager *m)
 {
-    if (m->phase != MANAGER_LEADING || !m->chain_up || m->strange || m->gate_shut || manager__stands_still(m))
+    if (m->phase != MANAGER_LEADING || !m->chain.up || m->probe.strange || m->send.gate_shut ||
+        manager__stands_still(m))
         return;
     struct row *row;
     while (room_on_wire(m) && (row = line_first(&m->line, ROW_UNSENT, 0))) {
         if (manager__stopped(m, row))
             continue;
         const struct row *held = line_first(&m->line, SET_HELD, 0);
-        if (m->poor && (m->poor_beat == m->beat || m->now < m->poor_until) && !PLANTED(PAYMENT_HAMMERED))
+        if (m->send.poor && (m->send.poor_beat == m->beat.count || m->now < m->send.poor_until) &&
+            !PLANTED(PAYMENT_HAMMERED))
             return; /* one try a block, whichever nonce is the lowest, and few where blocks are milliseconds
                        apart */
         if (row->refused && !PLANTED(REFUSAL_LOST))
             return; /* what was said of these bytes is stored first: the next answer would take its place */
-        if (row->hold > m->beat || (held && held->nonce < row->nonce) || !window_open(m, row))
+        if (row->hold > m->beat.count || (held && held->nonce < row->nonce) || !window_open(m, row))
             return;
         /* A pool throws it out one block before its era ends; sending it would only ban it. */
-        if (row->era_death >= 0 && m->best + 1 >= (uint64_t)row->era_death)
+        if (row->era_death >= 0 && m->chain.best + 1 >= (uint64_t)row->era_death)
             manager__resign(m, row, REASON_ERA);
         else
             submit(m, row);
@@ -80,7 +82,7 @@ static void accepted(struct manager *m, struct row *row)
     row_went_out(row);
     row->resigns = 0;
     row->futures = 0;
-    m->pilot = false;
+    m->send.pilot = false;
     manager__paid(m);
     m->alerted &= ~(unsigned)ALERTS_OF_SENDING;
     manager__pooled(m, row, false);
@@ -88,8 +90,8 @@ static void accepted(struct manager *m, struct row *row)
 
 static void again(struct manager *m, struct row *row, bool pilot)
 {
-    row->hold = m->beat + 1;
-    m->pilot = m->pilot || pilot;
+    row->hold = m->beat.count + 1;
+    m->send.pilot = m->send.pilot || pilot;
     line_move(&m->line, row, ROW_UNSENT);
 }
 
@@ -122,8 +124,8 @@ static void invalid(struct manager *m, struct row *row, const char *text)
             return;
     }
     if (waits || filler) {
-        if (row->resign_after <= m->beat)
-            row->resign_after = m->beat + 1;
+        if (row->resign_after <= m->beat.count)
+            row->resign_after = m->beat.count + 1;
         manager__resign(m, row, REASON_INVALID);
         return;
     }
@@ -159,8 +161,8 @@ static void note(struct manager *m, struct row *row, const char *text)
 static void bad_proof(struct manager *m, struct row *row)
 {
     manager__fx(m, MANAGER_FX_RECHECK_RUNTIME);
-    if (row->resign_after <= m->beat)
-        row->resign_after = m->beat + 1; /* unless the runtime turns out to have changed */
+    if (row->resign_after <= m->beat.count)
+        row->resign_after = m->beat.count + 1; /* unless the runtime turns out to have changed */
     manager__resign(m, row, REASON_PROOF);
 }
 
@@ -184,7 +186,7 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
     switch (why) {
     case REFUSAL_STALE: /* by whom, finalized blocks will tell; the next beat's probe checks it */
         line_move(&m->line, row, ROW_IN_BLOCK);
-        m->probe_at_beat = true;
+        m->probe.at_beat = true;
         return;
     case REFUSAL_POOLED:
         row_went_out(row);
@@ -201,8 +203,8 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
         }
         manager__alert_once(m, ALERT_FOREIGN_POOL,
                             "the pool holds another transaction with our nonce %llu: %s", nonce, text);
-        if (row->resign_after <= m->beat)
-            row->resign_after = m->beat + 1;
+        if (row->resign_after <= m->beat.count)
+            row->resign_after = m->beat.count + 1;
         if (manager__outbid(m, row))
             return;
         manager__unsure(m, row, false, false);
@@ -211,7 +213,7 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
         pool_full(m, row);
         return;
     case REFUSAL_PAYMENT:
-        m->poor = true;
+        m->send.poor = true;
         manager__hold(m, MANAGER_HOLD_PAYMENT, "the account cannot pay for nonce %llu: %s", nonce, text);
         again(m, row, true);
         if (PLANTED(PAYMENT_HAMMERED))
@@ -234,7 +236,7 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
         manager__unsure(m, row, true, false);
         return;
     case REFUSAL_GATE:
-        m->gate_shut = true;
+        m->send.gate_shut = true;
         row->tried = 0;
         row->hold = 0;
         line_move(&m->line, row, ROW_UNSENT);

@@ -55,7 +55,7 @@ static enum fate ends(struct judged *j, const char *outcome)
  */
 static enum fate waits(const struct manager *m, struct judged *j, uint64_t block)
 {
-    j->wait_block = block && block <= m->finalized ? m->finalized + 1 : block;
+    j->wait_block = block && block <= m->chain.finalized ? m->chain.finalized + 1 : block;
     return FATE_WAIT;
 }
 
@@ -63,15 +63,15 @@ static enum fate waits(const struct manager *m, struct judged *j, uint64_t block
 static enum fate judge_used(const struct manager *m, struct judged *j)
 {
     const struct manager_signed *x = j->o->fixed;
-    uint64_t from = m->seen > SEARCH_BLOCKS ? m->seen - SEARCH_BLOCKS : 0;
+    uint64_t from = m->final.seen > SEARCH_BLOCKS ? m->final.seen - SEARCH_BLOCKS : 0;
     if (m->line.next - x->nonce > SEARCH_NONCES || PLANTED(SIGNED_UNSEEN)) {
         snprintf(j->text, sizeof(j->text), "nonce %llu was used long ago: the account's next one is %llu",
                  (unsigned long long)x->nonce, (unsigned long long)m->line.next);
         return ends(j, "usurped");
     }
-    if (x->era_birth >= 0 && m->seen - (uint64_t)x->era_birth < SEARCH_NONCES)
+    if (x->era_birth >= 0 && m->final.seen - (uint64_t)x->era_birth < SEARCH_NONCES)
         from = (uint64_t)x->era_birth;
-    j->from_block = from < m->seen ? from : m->seen;
+    j->from_block = from < m->final.seen ? from : m->final.seen;
     return FATE_ADMIT;
 }
 
@@ -81,7 +81,7 @@ static enum fate judge_below(const struct manager *m, struct judged *j)
     const struct row *row = line_at(&m->line, x->nonce);
     unsigned long long nonce = x->nonce;
     if (row && manager__hole(row)) {
-        j->from_block = m->seen;
+        j->from_block = m->final.seen;
         return FATE_ADMIT;
     }
     if (row && row->id && !row->end) {
@@ -89,10 +89,10 @@ static enum fate judge_below(const struct manager *m, struct judged *j)
                  (long long)row->id);
         return ends(j, "failed");
     }
-    if (!row && x->nonce < m->fin_nonce)
+    if (!row && x->nonce < m->final.nonce)
         return judge_used(m, j);
     snprintf(j->text, sizeof(j->text), "nonce %llu is taken: finalized blocks will tell by what", nonce);
-    return waits(m, j, m->finalized + 1);
+    return waits(m, j, m->chain.finalized + 1);
 }
 
 /* Under another runtime it may have been good: it is looked for where the chain has used its nonce, and ends
@@ -103,7 +103,7 @@ static enum fate judge_bad(const struct manager *m, struct judged *j)
     if (x->nonce < m->line.next && !line_at(&m->line, x->nonce))
         return judge_below(m, j);
     snprintf(j->text, sizeof(j->text), "%s", j->o->bad);
-    return x->waited || m->best <= m->finalized ? ends(j, "failed") : waits(m, j, m->best);
+    return x->waited || m->chain.best <= m->chain.finalized ? ends(j, "failed") : waits(m, j, m->chain.best);
 }
 
 static enum fate judge(const struct manager *m, struct judged *j, uint64_t next)
@@ -113,17 +113,17 @@ static enum fate judge(const struct manager *m, struct judged *j, uint64_t next)
     bool mortal = x->era_death >= 0;
     if (j->o->bad)
         return judge_bad(m, j);
-    if (x->waits || (!m->fin_known && m->finalized)) {
+    if (x->waits || (!m->final.known && m->chain.finalized)) {
         snprintf(j->text, sizeof(j->text), "%s",
                  x->waits ? x->waits : "the account's nonce is not known yet");
-        return waits(m, j, x->waits ? x->wait_block : m->finalized + 1);
+        return waits(m, j, x->waits ? x->wait_block : m->chain.finalized + 1);
     }
-    if (mortal && x->nonce >= m->fin_nonce && m->seen >= death) {
+    if (mortal && x->nonce >= m->final.nonce && m->final.seen >= death) {
         snprintf(j->text, sizeof(j->text), "its era ended before block %llu and its nonce %llu was not used",
                  death, nonce);
         return ends(j, "expired");
     }
-    if (mortal && x->nonce >= m->fin_nonce && m->best + 1 >= death) {
+    if (mortal && x->nonce >= m->final.nonce && m->chain.best + 1 >= death) {
         snprintf(j->text, sizeof(j->text), "its era ends before block %llu: too near to be sent", death);
         return waits(m, j, death);
     }
@@ -136,7 +136,7 @@ static enum fate judge(const struct manager *m, struct judged *j, uint64_t next)
     }
     if (x->nonce < m->line.next)
         return judge_below(m, j);
-    j->from_block = m->seen;
+    j->from_block = m->final.seen;
     return FATE_ADMIT;
 }
 
@@ -203,17 +203,17 @@ static void put(struct manager *m, const struct judged *j, struct manager_row_ef
 
 static void admit(struct manager *m, const struct judged *rows, size_t count, size_t good)
 {
-    m->admit_first = m->line.next;
-    m->admit_runtimes = m->runtimes;
-    m->admit_fixed = true;
+    m->admit.first = m->line.next;
+    m->admit.runtimes = m->chain.runtimes;
+    m->admit.fixed = true;
     if (!m->account.transaction_version)
-        m->account.transaction_version = m->transaction_version;
-    m->admitting = xrealloc(m->admitting, good * sizeof(*m->admitting));
+        m->account.transaction_version = m->chain.transaction_version;
+    m->admit.rows = xrealloc(m->admit.rows, good * sizeof(*m->admit.rows));
     manager__write_start(m, MANAGER_WRITE_ADMIT);
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_ADMIT, good);
     fx->fixed = true;
     fx->nonce = m->line.next;
-    fx->number = m->seen;
+    fx->number = m->final.seen;
     for (size_t i = 0; i < count; i++) {
         if (rows[i].fate != FATE_ADMIT)
             continue;
@@ -221,11 +221,11 @@ static void admit(struct manager *m, const struct judged *rows, size_t count, si
         struct row *hole = line_at(&m->line, nonce);
         if (hole)
             line_remove(&m->line, hole);
-        m->admitting[fx->count] = (struct admitting){.nonce = nonce, .from_block = rows[i].from_block};
-        m->admit_ahead += nonce >= m->line.next;
+        m->admit.rows[fx->count] = (struct admitting){.nonce = nonce, .from_block = rows[i].from_block};
+        m->admit.ahead += nonce >= m->line.next;
         put(m, &rows[i], &fx->rows[fx->count++]);
     }
-    m->admit_count = (uint32_t)fx->count;
+    m->admit.count = (uint32_t)fx->count;
     m->alerted &= ~(unsigned)ALERT_BELOW;
 }
 
@@ -291,27 +291,27 @@ static void pend(struct manager *m, const struct manager_written_row *w, const s
     row->id = w->id;
     line_fixed(&m->line, row);
     row->submitted_block = a->from_block;
-    row->sign_runtime = m->admit_runtimes;
+    row->sign_runtime = m->admit.runtimes;
     manager__tip_paid(row, w->tip);
     line_bytes(&m->line, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death, w->spec_version);
     row_went_out(row); /* whoever signed them has them too */
-    if (m->regular_from > a->from_block)
-        m->regular_from = a->from_block; /* it may be in a block that was older than every row */
-    if (w->nonce < m->fin_nonce)
+    if (m->final.regular_from > a->from_block)
+        m->final.regular_from = a->from_block; /* it may be in a block that was older than every row */
+    if (w->nonce < m->final.nonce)
         line_move(&m->line, row, ROW_IN_BLOCK);
 }
 
 void manager__signed_admitted(struct manager *m, const struct manager_event *ev)
 {
-    PRE(ev->count == m->admit_count);
+    PRE(ev->count == m->admit.count);
     for (size_t i = 0; i < ev->count; i++) {
-        PRE(ev->written[i].nonce == m->admitting[i].nonce);
-        pend(m, &ev->written[i], &m->admitting[i]);
+        PRE(ev->written[i].nonce == m->admit.rows[i].nonce);
+        pend(m, &ev->written[i], &m->admit.rows[i]);
     }
     manager__admit_over(m);
-    m->admit_conflicts = 0;
-    if (m->fin_known)
-        manager__consumed(m, m->fin_nonce, NULL);
+    m->admit.conflicts = 0;
+    if (m->final.known)
+        manager__consumed(m, m->final.nonce, NULL);
 }
 
 /* ---- no other bytes ---- */
@@ -320,12 +320,12 @@ void manager__signed_admitted(struct manager *m, const struct manager_event *ev)
  * comes again; an era after the change every final block is under the new one. */
 static bool over(struct manager *m, struct row *row)
 {
-    uint64_t height = PLANTED(SIGNED_EARLY) ? m->best + 1 : m->seen;
+    uint64_t height = PLANTED(SIGNED_EARLY) ? m->chain.best + 1 : m->final.seen;
     bool era = row->era_death >= 0 && height >= (uint64_t)row->era_death;
-    bool runtime =
-        row->spec_version != m->spec_version && m->seen >= m->runtime_block + ERA_PERIOD_MAX && m->chain_up;
-    if (!manager__fixed(row) || row->end || row->stop || !m->fin_known || m->fin_nonce > row->nonce ||
-        m->hold == MANAGER_HOLD_REAPED || (!era && !runtime))
+    bool runtime = row->spec_version != m->chain.spec_version &&
+                   m->final.seen >= m->chain.runtime_block + ERA_PERIOD_MAX && m->chain.up;
+    if (!manager__fixed(row) || row->end || row->stop || !m->final.known || m->final.nonce > row->nonce ||
+        m->hold.why == MANAGER_HOLD_REAPED || (!era && !runtime))
         return false;
     if (row->state == ROW_SUBMITTED || row->state == ROW_SIGNING)
         return false; /* its answer first */
@@ -337,7 +337,7 @@ static bool over(struct manager *m, struct row *row)
     else
         snprintf(why, sizeof(why),
                  "it was signed elsewhere for runtime spec version %u and the chain has %u%s%s",
-                 row->spec_version, m->spec_version, row->note ? "; the last refusal: " : "",
+                 row->spec_version, m->chain.spec_version, row->note ? "; the last refusal: " : "",
                  row->note ? row->note : "");
     manager__end_unused(m, row, era ? "expired" : "failed", why);
     return true;
@@ -349,7 +349,7 @@ void manager__signed_again(struct manager *m, struct row *row, enum row_reason r
     if (over(m, row))
         return;
     row->reason = (uint8_t)reason;
-    row->hold = m->beat + (1u << (row->resigns < GAP_MAX_LOG2 ? row->resigns : GAP_MAX_LOG2));
+    row->hold = m->beat.count + (1u << (row->resigns < GAP_MAX_LOG2 ? row->resigns : GAP_MAX_LOG2));
     if (row->resigns < UINT8_MAX)
         row->resigns++;
     line_move(&m->line, row, ROW_UNSENT);
@@ -368,20 +368,21 @@ void manager__signed_over(struct manager *m)
 static bool is_free(const struct manager *m, uint64_t nonce)
 {
     const struct row *row = line_at(&m->line, nonce);
-    return row ? manager__hole(row) : nonce >= m->given_back;
+    return row ? manager__hole(row) : nonce >= m->nonces.given_back;
 }
 
 /* The highest nonces have no row, or lost it: the next one to be given is the lowest of these. One that is
  * free below other rows stays as a hole. */
 void manager__give_back_pump(struct manager *m)
 {
-    if ((!m->config.keyless && m->given_back == UINT64_MAX) || m->phase != MANAGER_LEADING ||
-        m->admit_count || m->nonce_wanted || m->write_out[MANAGER_WRITE_NONCE] || m->rewind || !m->fin_known)
+    if ((!m->config.keyless && m->nonces.given_back == UINT64_MAX) || m->phase != MANAGER_LEADING ||
+        m->admit.count || m->nonces.wanted || m->writes.out[MANAGER_WRITE_NONCE] || m->nonces.rewind ||
+        !m->final.known)
         return;
     uint64_t next = m->line.next;
-    while (next > m->fin_nonce && is_free(m, next - 1))
+    while (next > m->final.nonce && is_free(m, next - 1))
         next--;
-    m->given_back = UINT64_MAX;
+    m->nonces.given_back = UINT64_MAX;
     if (next == m->line.next)
         return;
     for (uint64_t nonce = next; nonce < m->line.next; nonce++) {
@@ -390,5 +391,5 @@ void manager__give_back_pump(struct manager *m)
             line_remove(&m->line, hole);
     }
     line_cover(&m->line, m->line.rows ? m->line.low : next, next);
-    m->nonce_wanted = m->nonce_lower = true;
+    m->nonces.wanted = m->nonces.lower = true;
 }

@@ -23,37 +23,37 @@ static bool looks(const struct manager *m)
 
 void manager__look_reset(struct manager *m)
 {
-    m->look_now = true;
-    m->look_out = false;
-    m->look_at = UINT64_MAX;
+    m->look.now = true;
+    m->look.out = false;
+    m->look.at = UINT64_MAX;
 }
 
 void manager__look(struct manager *m)
 {
-    m->look_now = true;
+    m->look.now = true;
 }
 
 void manager__look_tick(struct manager *m)
 {
-    if (m->now < m->look_at)
+    if (m->now < m->look.at)
         return;
-    m->look_out = false;
-    m->look_now = true;
+    m->look.out = false;
+    m->look.now = true;
 }
 
 uint64_t manager__look_deadline(const struct manager *m)
 {
-    return looks(m) ? m->look_at : UINT64_MAX;
+    return looks(m) ? m->look.at : UINT64_MAX;
 }
 
 void manager__look_pump(struct manager *m)
 {
-    if (!looks(m) || !m->look_now || m->look_out)
+    if (!looks(m) || !m->look.now || m->look.out)
         return;
-    m->look_now = false;
-    m->look_out = true;
-    m->look_at = m->now + LOOK_TIMEOUT_MS;
-    m->hold_look = m->hold_told;
+    m->look.now = false;
+    m->look.out = true;
+    m->look.at = m->now + LOOK_TIMEOUT_MS;
+    m->hold.look = m->hold.told;
     manager__fx(m, MANAGER_FX_LOOK);
 }
 
@@ -109,13 +109,13 @@ static void stop(struct manager *m, const struct manager_stop *s)
 
 void manager__looked(struct manager *m, const struct manager_event *ev)
 {
-    if (!m->look_out)
+    if (!m->look.out)
         return;
-    m->look_out = false;
+    m->look.out = false;
     uint64_t wait = ev->failed ? LOOK_RETRY_MS : ev->rest_ms ? ev->rest_ms : m->config.look_ms;
     if (!ev->failed && ev->next_ms < wait)
         wait = ev->next_ms + 1;
-    m->look_at = m->now + wait;
+    m->look.at = m->now + wait;
     if (ev->failed)
         return;
     if (ev->account)
@@ -130,10 +130,10 @@ void manager__looked(struct manager *m, const struct manager_event *ev)
 
 bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, size_t size)
 {
-    if (!guard || guard == m->spec_version)
+    if (!guard || guard == m->chain.spec_version)
         return false;
     snprintf(reason, size, "it may be signed under runtime spec version %u only; the chain's is %u", guard,
-             m->spec_version);
+             m->chain.spec_version);
     return true;
 }
 
@@ -154,8 +154,8 @@ uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block)
     uint32_t period = m->config.era_period;
     if (deadline_block == UINT64_MAX || PLANTED(DEADLINE_LONG))
         return period;
-    period = manager_era_fit(period ? period : ERA_PERIOD_MAX, m->finalized, deadline_block);
-    return m->finalized + period > m->best + 2 ? period : 0;
+    period = manager_era_fit(period ? period : ERA_PERIOD_MAX, m->chain.finalized, deadline_block);
+    return m->chain.finalized + period > m->chain.best + 2 ? period : 0;
 }
 
 void manager__late(struct manager *m, struct row *row)
@@ -164,12 +164,12 @@ void manager__late(struct manager *m, struct row *row)
     if (row->id && !row->filler && !row->racing && deadline != UINT64_MAX && !manager__stillborn(m) &&
         !manager__era_period(m, deadline))
         manager__stop(row, "expired", "block %llu is best and its deadline is block %llu",
-                      (unsigned long long)m->best, (unsigned long long)deadline);
+                      (unsigned long long)m->chain.best, (unsigned long long)deadline);
 }
 
 bool manager__live(const struct manager *m, const struct row *row)
 {
-    return row->was_out && (row->out_death == INT64_MAX || m->seen < (uint64_t)row->out_death);
+    return row->was_out && (row->out_death == INT64_MAX || m->final.seen < (uint64_t)row->out_death);
 }
 
 bool manager__race(struct manager *m, struct row *row)
@@ -186,8 +186,8 @@ bool manager__race(struct manager *m, struct row *row)
 bool manager__stopped(struct manager *m, struct row *row)
 {
     bool immortal = row->was_out && row->out_death == INT64_MAX;
-    bool other_runtime = row->guard && row->guard != m->spec_version;
-    if (row->racing || (row->filler && m->seen < (uint64_t)row->own_death))
+    bool other_runtime = row->guard && row->guard != m->chain.spec_version;
+    if (row->racing || (row->filler && m->final.seen < (uint64_t)row->own_death))
         return false; /* its bytes are no longer its own */
     guard(m, row);
     if (!row->stop)

@@ -89,8 +89,8 @@ bool manager__tip_raise(struct manager *m, struct row *row)
 void manager__sign_soon(struct manager *m, struct row *row)
 {
     row->resigns = 0;
-    if (row->resign_after > m->beat)
-        row->resign_after = m->beat;
+    if (row->resign_after > m->beat.count)
+        row->resign_after = m->beat.count;
 }
 
 void manager__bump(struct manager *m, const struct manager_stop *s)
@@ -98,7 +98,7 @@ void manager__bump(struct manager *m, const struct manager_stop *s)
     struct row *row = line_at(&m->line, s->nonce);
     if (!row || row->id != s->id || !row->id || row->end || manager__fixed(row))
         return;
-    if (PLANTED(BUMP_FORGOTTEN) && row->submitted_block <= m->max_submitted)
+    if (PLANTED(BUMP_FORGOTTEN) && row->submitted_block <= m->load.max_submitted)
         return;
     struct row_terms *t = manager__terms(row);
     if (s->tip > t->want)
@@ -139,9 +139,9 @@ static struct row *head(const struct manager *m)
 static void climb(struct manager *m, struct row *row, uint32_t age)
 {
     uint32_t after = m->account.tip_after_blocks;
-    if (!after || row->state != ROW_POOLED || age / after <= m->head_steps)
+    if (!after || row->state != ROW_POOLED || age / after <= m->head.steps)
         return;
-    m->head_steps = age / after;
+    m->head.steps = age / after;
     manager__outbid(m, row);
 }
 
@@ -149,7 +149,7 @@ static void skip(struct manager *m, struct row *row, uint32_t age)
 {
     uint32_t after = m->account.skip_after_blocks;
     if (PLANTED(SKIP_NEVER) || !after || age < after || !row->id || row->stop || row->fixed ||
-        m->hold != MANAGER_HOLD_NONE)
+        m->hold.why != MANAGER_HOLD_NONE)
         return;
     manager__stop(row, "failed", "skipped: it held up the account for %u blocks%s%s", age,
                   row->note ? "; the last refusal: " : "", row->note ? row->note : "");
@@ -164,14 +164,14 @@ static void gap(struct manager *m, const struct row *row)
     bool open = missing && (line_first(&m->line, ROW_POOLED, row->nonce + 1) ||
                             line_first(&m->line, ROW_UNSURE, row->nonce + 1));
     if (!open) {
-        m->gap_since = 0;
+        m->head.gap_since = 0;
         return;
     }
-    if (!m->gap_since)
-        m->gap_since = m->line.blocks;
-    uint32_t age = m->line.blocks - m->gap_since;
-    if (age > m->gap_longest)
-        m->gap_longest = age;
+    if (!m->head.gap_since)
+        m->head.gap_since = m->line.blocks;
+    uint32_t age = m->line.blocks - m->head.gap_since;
+    if (age > m->head.gap_longest)
+        m->head.gap_longest = age;
     if (age == m->config.gap_blocks)
         manager__alert(m, "nonce %llu is missing for %u blocks below transactions that wait in the pool%s%s",
                        (unsigned long long)row->nonce, age, row->note ? "; the last refusal: " : "",
@@ -180,17 +180,17 @@ static void gap(struct manager *m, const struct row *row)
 
 void manager__head_beat(struct manager *m)
 {
-    struct row *row = m->phase == MANAGER_LEADING && m->chain_up ? head(m) : NULL;
+    struct row *row = m->phase == MANAGER_LEADING && m->chain.up ? head(m) : NULL;
     uint64_t nonce = row ? row->nonce : UINT64_MAX;
-    if (nonce != m->head_nonce) {
-        m->head_nonce = nonce;
-        m->head_since = m->line.blocks;
-        m->head_steps = 0;
+    if (nonce != m->head.nonce) {
+        m->head.nonce = nonce;
+        m->head.since = m->line.blocks;
+        m->head.steps = 0;
     }
     gap(m, row);
     if (!row || manager__stands_still(m))
         return;
-    uint32_t age = m->line.blocks - m->head_since;
+    uint32_t age = m->line.blocks - m->head.since;
     climb(m, row, age);
     skip(m, row, age);
 }

@@ -8,9 +8,9 @@
 
 void manager__write_start(struct manager *m, enum manager_write write)
 {
-    INVARIANT(!m->write_out[write]);
-    m->write_out[write] = true;
-    m->batch[write].count = 0;
+    INVARIANT(!m->writes.out[write]);
+    m->writes.out[write] = true;
+    m->writes.batch[write].count = 0;
 }
 
 void manager__batch_put(struct batch *b, uint64_t nonce)
@@ -25,7 +25,7 @@ void manager__batch_put(struct batch *b, uint64_t nonce)
 bool manager__writing(const struct manager *m)
 {
     for (int i = 0; i < WRITE_COUNT; i++)
-        if (m->write_out[i])
+        if (m->writes.out[i])
             return true;
     return false;
 }
@@ -50,18 +50,18 @@ static void unsigned_row(struct manager *m, struct row *row, bool fill)
  * nothing need be read again; it is tried again in the next beat, or by what changes the node. */
 static void not_signed(struct manager *m, enum manager_write write)
 {
-    const struct batch *b = &m->batch[write];
-    m->sign_beat = m->beat + 1;
+    const struct batch *b = &m->writes.batch[write];
+    m->writes.sign_beat = m->beat.count + 1;
     if (write == MANAGER_WRITE_ADMIT) {
-        m->probe_now |= m->admit_fixed; /* a hole that was to be closed is there again */
+        m->probe.now |= m->admit.fixed; /* a hole that was to be closed is there again */
         manager__admit_over(m);
-        manager__chain_nonce(m, m->fin_nonce, "in a finalized block"); /* what was put off for these rows */
+        manager__chain_nonce(m, m->final.nonce, "in a finalized block"); /* what was put off for these rows */
         return;
     }
     for (size_t i = 0; i < b->count; i++)
         unsigned_row(m, line_at(&m->line, b->nonces[i]), write == MANAGER_WRITE_FILL);
-    if (m->fin_known)
-        manager__consumed(m, m->fin_nonce, NULL);
+    if (m->final.known)
+        manager__consumed(m, m->final.nonce, NULL);
 }
 
 static bool signs(enum manager_write write)
@@ -79,9 +79,9 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
         manager__load_failed(m, ev->code);
         return;
     }
-    if (!m->write_out[ev->write])
+    if (!m->writes.out[ev->write])
         return;
-    m->write_out[ev->write] = false;
+    m->writes.out[ev->write] = false;
     if (m->phase == MANAGER_LOAD_WAIT)
         return; /* everything is being read again already */
     if (signs(ev->write) && ev->code == ERR_NET) {
@@ -89,14 +89,14 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
         return;
     }
     if (ev->write == MANAGER_WRITE_PAUSE)
-        m->hold_wanted = true; /* the table read again may not know of it */
+        m->hold.wanted = true; /* the table read again may not know of it */
     bool undone =
         ev->code == ERR_DB_CONFLICT || (PLANTED(UNKNOWN_FAILED) && ev->code == ERR_DB_UNKNOWN_OUTCOME);
-    if (ev->write == MANAGER_WRITE_ADMIT && undone && m->admit_conflicts < CONFLICTS_MAX) {
-        m->admit_conflicts++;
-        m->probe_now |= m->admit_fixed; /* a hole that was to be closed is there again */
+    if (ev->write == MANAGER_WRITE_ADMIT && undone && m->admit.conflicts < CONFLICTS_MAX) {
+        m->admit.conflicts++;
+        m->probe.now |= m->admit.fixed; /* a hole that was to be closed is there again */
         manager__admit_over(m);
-        manager__chain_nonce(m, m->fin_nonce, "in a finalized block"); /* what was put off for these rows */
+        manager__chain_nonce(m, m->final.nonce, "in a finalized block"); /* what was put off for these rows */
         return;
     }
     bool permanent = err_class(ev->code) == ERR_CLASS_PERMANENT || err_class(ev->code) == ERR_CLASS_BUG;
@@ -141,10 +141,10 @@ static void rewritten_row(struct manager *m, struct row *row, const struct manag
     }
     manager__tip_paid(row, w->tip);
     row->reason = REASON_NONE;
-    row->hold = same ? m->beat + 1 : 0; /* the bytes that did not do */
+    row->hold = same ? m->beat.count + 1 : 0; /* the bytes that did not do */
     if (row->end)
         line_move(&m->line, row, ROW_ENDING);
-    else if (row->spec_version != m->spec_version && row->sign_runtime != m->runtimes)
+    else if (row->spec_version != m->chain.spec_version && row->sign_runtime != m->chain.runtimes)
         manager__resign(m, row, REASON_RUNTIME); /* it changed again while it was signed */
     else
         line_move(&m->line, row, ROW_UNSENT);
@@ -152,14 +152,14 @@ static void rewritten_row(struct manager *m, struct row *row, const struct manag
 
 void manager__rewritten(struct manager *m, const struct manager_event *ev, enum manager_write write)
 {
-    PRE(ev->count == m->batch[write].count);
+    PRE(ev->count == m->writes.batch[write].count);
     for (size_t i = 0; i < ev->count; i++) {
         struct row *row = line_at(&m->line, ev->written[i].nonce);
         PRE(row && row->state == ROW_SIGNING);
         rewritten_row(m, row, &ev->written[i], write == MANAGER_WRITE_FILL);
     }
-    if (m->fin_known)
-        manager__consumed(m, m->fin_nonce, NULL); /* put off while they were signed */
+    if (m->final.known)
+        manager__consumed(m, m->final.nonce, NULL); /* put off while they were signed */
 }
 
 /* ---- statuses and the next nonce ---- */
@@ -177,7 +177,7 @@ static void refusal(struct manager *m, struct row *row, struct manager_row_effec
 void manager__states_pump(struct manager *m)
 {
     struct row *row = line_first(&m->line, SET_DIRTY, 0);
-    if (m->phase < MANAGER_CHAIN_WAIT || m->write_out[MANAGER_WRITE_STATES] || !row)
+    if (m->phase < MANAGER_CHAIN_WAIT || m->writes.out[MANAGER_WRITE_STATES] || !row)
         return;
     size_t max = line_count(&m->line, SET_DIRTY);
     if (max > m->config.state_batch_max)
@@ -205,14 +205,14 @@ void manager__states_pump(struct manager *m)
 
 void manager__nonce_pump(struct manager *m)
 {
-    if (m->phase != MANAGER_LEADING || !m->nonce_wanted || m->write_out[MANAGER_WRITE_NONCE])
+    if (m->phase != MANAGER_LEADING || !m->nonces.wanted || m->writes.out[MANAGER_WRITE_NONCE])
         return;
-    m->nonce_wanted = false;
+    m->nonces.wanted = false;
     manager__write_start(m, MANAGER_WRITE_NONCE);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_NONCE);
     fx->nonce = m->line.next;
-    fx->lower = m->nonce_lower;
-    fx->reborn = m->reborn_wanted;
-    m->reborn_nonce = m->line.next;
-    m->nonce_lower = false;
+    fx->lower = m->nonces.lower;
+    fx->reborn = m->life.wanted;
+    m->life.stored_nonce = m->line.next;
+    m->nonces.lower = false;
 }

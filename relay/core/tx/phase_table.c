@@ -90,20 +90,20 @@ static enum manager_write write_of(enum manager_effect_type type)
 static void drop_decisions(struct manager *m)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < m->effect_count; i++) {
-        enum manager_effect_type type = m->effects[i].type;
+    for (size_t i = 0; i < m->fx.count; i++) {
+        enum manager_effect_type type = m->fx.list[i].type;
         enum manager_write write = write_of(type);
         if (write != MANAGER_WRITE_LOAD)
-            m->write_out[write] = false;
+            m->writes.out[write] = false;
         if (write == MANAGER_WRITE_PAUSE)
-            m->hold_wanted = true; /* the table does not say so yet */
+            m->hold.wanted = true; /* the table does not say so yet */
         if (type == MANAGER_FX_LOAD)
-            m->load_out = false;
+            m->load.out = false;
         if (write == MANAGER_WRITE_LOAD && type != MANAGER_FX_LOAD && type != MANAGER_FX_SUBMIT &&
             type != MANAGER_FX_READY)
-            m->effects[kept++] = m->effects[i];
+            m->fx.list[kept++] = m->fx.list[i];
     }
-    m->effect_count = kept;
+    m->fx.count = kept;
 }
 
 void manager__recover(struct manager *m)
