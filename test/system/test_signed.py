@@ -1,5 +1,5 @@
 """Extrinsics that were signed elsewhere: sent as they are, followed to the end, never signed again; a hole below is told and
-not filled (schema/functions/08_enqueue_signed.sql, relay/core/tx/manager_signed.c)."""
+not filled (schema/functions/08_enqueue_signed.sql, relay/core/tx/presigned.c)."""
 import unittest
 
 import psycopg2

@@ -67,48 +67,6 @@ static void demoted(struct manager *m)
     manager__phase(m, MANAGER_IDLE);
 }
 
-static void hear_of(struct manager *m, uint64_t number)
-{
-    if (number > m->chain.best_known)
-        m->chain.best_known = number;
-}
-
-static void chain_up(struct manager *m, const struct manager_event *ev)
-{
-    bool back = m->phase == MANAGER_LEADING && !m->chain.up;
-    m->chain.up = true;
-    m->writes.sign_beat = 0;
-    if (ev->number > m->chain.finalized)
-        m->chain.finalized = ev->number;
-    m->chain.best = ev->best;
-    hear_of(m, ev->best_known);
-    hear_of(m, ev->best);
-    if (!m->chain.spec_version)
-        m->chain.spec_version = ev->spec_version;
-    m->chain.runtime_block = ev->best; /* it may have changed just now: nobody said since when */
-    manager__runtime(m, ev->spec_version, ev->transaction_version);
-    if (m->phase == MANAGER_CHAIN_WAIT && !m->final.following)
-        manager__chain_ready(m);
-    if (back)
-        manager__chain_back(m);
-}
-
-static void chain_down(struct manager *m)
-{
-    if (!m->chain.up)
-        return;
-    m->chain.up = false;
-    manager__probe_stop(m);
-}
-
-static void best(struct manager *m, uint64_t number)
-{
-    m->chain.best = number;
-    hear_of(m, number);
-    if (m->phase >= MANAGER_CHAIN_WAIT)
-        manager__beat(m, true);
-}
-
 static void tick(struct manager *m)
 {
     manager__probe_tick(m);
@@ -194,17 +152,17 @@ static void event(struct manager *m, const struct manager_event *ev)
         manager__snapshot(m, ev);
         return;
     case MANAGER_EV_CHAIN_UP:
-        chain_up(m, ev);
+        manager__chain_up(m, ev);
         return;
     case MANAGER_EV_CHAIN_DOWN:
-        chain_down(m);
+        manager__chain_down(m);
         return;
     case MANAGER_EV_RUNTIME:
         manager__runtime(m, ev->spec_version, ev->transaction_version);
         return;
     case MANAGER_EV_BEST:
-        hear_of(m, ev->best_known);
-        best(m, ev->number);
+        manager__hear_of(m, ev->best_known);
+        manager__best(m, ev->number);
         return;
     case MANAGER_EV_FINALIZED:
         manager__finalized(m, ev->block);

@@ -1,22 +1,34 @@
 /* The manager's own types. The files of the core:
- *   manager.c          step, deadlines, the order in which wishes become effects (pump)
- *   phase_table.c      the moves of the phases; what follows a move that no table has
- *   manager_effects.c  the list of effects and the memory that lives until the next step
- *   manager_load.c     snapshot, promotion, what the first probe means for next nonce and holes
- *   manager_admit.c    outbox to rows
- *   manager_signed.c   what was signed elsewhere: never signed again, nonces that are given
- *   manager_send.c     submissions, their answers, watch statuses
- *   manager_follow.c   finalized blocks: the truth
- *   manager_repair.c   beats, probes, new bytes, fillers
- *   manager_stop.c     deadlines and cancellations: what is not to be signed any more
- *   manager_tip.c      what an attempt pays, bumps, the head of the line
- *   manager_hold.c     why the account stands still, and the order to go on
- *   manager_write.c    what the store answered
- *   manager_reconcile.c  what the chain knows and the database lost
- *   manager_refusal.c  how a node's refusal is read
- *   manager_rules.c    rules that the doors call
- *   manager_names.c    what operators read in place of numbers
- *   manager_check.c    invariants
+ *   manager.c      events, the step, the order in which wishes become effects (pumps)
+ *   phase_table.c  the moves of the phases; what follows a move that no table has
+ *   effects.c      the list of effects and the memory that lives until the next step
+ *   load.c         promotion, snapshot, load again
+ *   chain.c        the node is up or down, best blocks, the runtime
+ *   beat.c         the pace of repair
+ *   probe.c        questions to pool and chain
+ *   judge.c        what becomes of a row by the answers
+ *   nonces.c       the next nonce, holes, nonces that are free again
+ *   admit.c        outbox to rows
+ *   presigned.c    what was signed elsewhere: never signed again, nonces that are given
+ *   submit.c       submissions, their answers, the window
+ *   statuses.c     watch statuses, heard and stored
+ *   resign.c       new bytes and fillers
+ *   finality.c     finalized blocks: the truth
+ *   ends.c         how a row ends, and the storing of it
+ *   validity.c     eras, deadlines, runtimes: what can be included for how long
+ *   stop.c         deadlines and cancellations: what is not to be signed any more
+ *   tip.c          what an attempt pays, bumps
+ *   head.c         the head of the line, and gaps below pooled rows
+ *   suspend.c      why the account stands still, and the order to go on
+ *   account.c      what the table says of the account
+ *   life.c         a reaped account
+ *   reconcile.c    what the chain knows and the database lost
+ *   writes.c       what the store answered
+ *   refusal.c      how a node's refusal is read
+ *   rules.c        rules that the doors call
+ *   names.c        what operators read in place of numbers
+ *   check.c        invariants
+ *
  * The rows and their indexes are relay/core/line. Besides that only base/ is included here: the build and
  * test/lint/purity.sh refuse anything else. */
 #ifndef RELAY_MANAGER_INTERNAL_H
@@ -244,16 +256,17 @@ struct manager {
     struct step_effects fx;
 };
 
-/* phase_table.c */
+/* ---- phase_table.c ---- */
 void manager__phase(struct manager *m, enum manager_phase to);
-bool manager__illegal(
-    const struct manager *m); /* since the last recovery a move was made that no table has */
+/* since the last recovery a move was made that no table has */
+bool manager__illegal(const struct manager *m);
 /* After a move that no table has: alerts, drops what this step decided, and loads everything again. */
 void manager__recover(struct manager *m);
 
-/* manager_effects.c */
+/* ---- effects.c ---- */
 void manager__effects_reset(struct manager *m);
-void *manager__keep(struct manager *m, void *p); /* freed at the next step */
+/* freed at the next step */
+void *manager__keep(struct manager *m, void *p);
 struct manager_effect *manager__fx(struct manager *m, enum manager_effect_type type);
 /* An effect with room for max rows; the caller sets its count. */
 struct manager_effect *manager__fx_rows(struct manager *m, enum manager_effect_type type, size_t max);
@@ -263,113 +276,31 @@ void manager__alert(struct manager *m, const char *fmt, ...) __attribute__((form
 void manager__alert_once(struct manager *m, unsigned kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-void manager__unwatch(struct manager *m, struct row *row);
-
-/* manager_load.c */
+/* ---- load.c ---- */
 void manager__promote(struct manager *m, int64_t epoch);
 void manager__reload(struct manager *m, bool at_once);
 void manager__forget(struct manager *m);
 void manager__snapshot(struct manager *m, const struct manager_event *ev);
 void manager__load_failed(struct manager *m, int code);
 void manager__load_pump(struct manager *m);
+
+/* ---- chain.c ---- */
 void manager__chain_ready(struct manager *m);
-void manager__follow_loaded(struct manager *m); /* from the first block that could hold what is looked for */
-bool manager__rebuilt(struct manager *m, uint64_t best_nonce);
-bool manager__find_holes(struct manager *m, uint64_t best_nonce);
-void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where);
-void manager__rewind_check(struct manager *m, uint64_t best_nonce);
-
-/* manager_admit.c */
-void manager__outbox(struct manager *m, const struct manager_event *ev);
-void manager__admitted(struct manager *m, const struct manager_event *ev);
-void manager__admit_pump(struct manager *m);
-void manager__admit_over(struct manager *m); /* nothing is on its way any more */
-uint32_t manager__room(const struct manager *m);
-
-/* manager_signed.c */
-bool manager__fixed(const struct row *row); /* its current bytes were signed elsewhere */
-/* Those among the rows of the outbox. Returns the nonce that calls have to stay below (the next one: such a
- * row is being admitted); ret_rejects: those that end now. */
-uint64_t manager__signed(struct manager *m, const struct manager_event *ev,
-                         struct manager_row_effect **ret_rejects, size_t *ret_count);
-void manager__signed_admitted(struct manager *m, const struct manager_event *ev);
-/* The row wants other bytes, and there are none: it ends if its own can never get in, or waits to be sent
- * again. */
-void manager__signed_again(struct manager *m, struct row *row, enum row_reason reason);
-void manager__signed_over(struct manager *m); /* a block is final: which of them can never get in? */
-bool manager__hole(const struct row *row);    /* a nonce without a row, that nothing is signed for yet */
-bool manager__hole_ours(const struct manager *m, const struct row *hole); /* rows of our own wait above it */
-void manager__give_back_pump(struct manager *m);
-
-/* manager_send.c */
-void manager__send_pump(struct manager *m);
-void manager__reply(struct manager *m, const struct manager_event *ev);
-void manager__heard(struct manager *m, const struct manager_event *ev);
-void manager__watch_lost(struct manager *m, const struct manager_event *ev);
-
-/* manager_follow.c */
-void manager__follow(struct manager *m, uint64_t from);
-void manager__ends_stored(struct manager *m, enum manager_write write); /* finish or requeue */
-void manager__finalized(struct manager *m, const struct manager_block *block);
-void manager__consumed(struct manager *m, uint64_t account_nonce, const struct manager_block *block);
-void manager__finish_pump(struct manager *m);
-#ifdef TXRELAY_PLANT
-void manager__requeue_early(struct manager *m, struct row *row);
-void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *block_hash);
-#endif
-
-void manager__end_unused(struct manager *m, struct row *row, const char *outcome, const char *why);
-void manager__end_former(struct manager *m, struct row *row);
-/* A nonce that had no row yet, or whose filler is not written: nothing is on record that could end. */
-bool manager__bare(const struct row *row);
-bool manager__drop_hole(struct manager *m, struct row *row);
-
-/* manager_tip.c */
-struct row_terms *manager__terms(struct row *row);
-u128 manager__tip_first(const struct manager *m, const struct manager_outbox_row *o);
-u128 manager__tip_next(const struct manager *m, const struct row *row);
-bool manager__tip_short(const struct manager *m, const struct row *row); /* more was asked than it pays */
-void manager__tip_paid(struct row *row, u128 tip);
-bool manager__tip_raise(struct manager *m, struct row *row); /* one step; false: the cap is reached */
-bool manager__outbid(struct manager *m, struct row *row);    /* by the ladder; true: it is a RESIGN now */
-void manager__sign_soon(struct manager *m, struct row *row);
-void manager__bump(struct manager *m, const struct manager_stop *s);
-bool manager__restless(struct manager *m, struct row *row); /* true: it has become a RESIGN or a FILL */
-void manager__head_beat(struct manager *m);
-
-/* manager_hold.c */
-bool manager__stands_still(const struct manager *m);
-void manager__hold_reset(struct manager *m);
-void manager__hold(struct manager *m, enum manager_hold hold, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-void manager__paid(struct manager *m);
-void manager__hold_pump(struct manager *m);
-void manager__pause_stored(struct manager *m);
-void manager__account_looked(struct manager *m, const struct manager_account *account);
-void manager__account_loaded(struct manager *m, const struct manager_event *ev);
-void manager__version_check(struct manager *m);
-void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t block);
-void manager__former_life(struct manager *m, const struct manager_block *block);
-/* Some of its bytes may be in a pool and may still be included. */
-bool manager__live(const struct manager *m, const struct row *row);
-bool manager__dead(const struct manager *m, const struct row *row); /* none of its bytes can get in */
-void manager__reborn_pump(struct manager *m);
-void manager__reborn(struct manager *m);
-
-/* manager_repair.c */
-void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft);
-void manager__pooled(struct manager *m, struct row *row, bool found);
-void manager__resign(struct manager *m, struct row *row, enum row_reason reason);
-void manager__beat(struct manager *m, bool block);
-void manager__judge_all(struct manager *m, uint64_t best_nonce);
+/* from the first block that could hold what is looked for */
+void manager__follow_loaded(struct manager *m);
 void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transaction_version);
-void manager__eras(struct manager *m);
-bool manager__stillborn(struct manager *m);
-void manager__sign_pump(struct manager *m);
 void manager__chain_back(struct manager *m);
+void manager__chain_up(struct manager *m, const struct manager_event *ev);
+void manager__chain_down(struct manager *m);
+void manager__best(struct manager *m, uint64_t number);
+/* Some node has a block of this height. */
+void manager__hear_of(struct manager *m, uint64_t number);
+
+/* ---- beat.c ---- */
+void manager__beat(struct manager *m, bool block);
 void manager__stall_pump(struct manager *m);
 
-/* manager_probe.c */
+/* ---- probe.c ---- */
 void manager__pool_answer(struct manager *m, const struct manager_event *ev);
 void manager__nonce_answer(struct manager *m, const struct manager_event *ev);
 void manager__unfinal_answer(struct manager *m, const struct manager_event *ev);
@@ -378,29 +309,167 @@ bool manager__probe_may(const struct manager *m);
 void manager__probe_pump(struct manager *m);
 void manager__probe_tick(struct manager *m);
 
-/* manager_stop.c */
+/* ---- judge.c ---- */
+void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft);
+void manager__pooled(struct manager *m, struct row *row, bool found);
+void manager__judge_all(struct manager *m, uint64_t best_nonce);
+
+/* ---- nonces.c ---- */
+bool manager__rebuilt(struct manager *m, uint64_t best_nonce);
+bool manager__find_holes(struct manager *m, uint64_t best_nonce);
+void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where);
+void manager__rewind_check(struct manager *m, uint64_t best_nonce);
+void manager__give_back_pump(struct manager *m);
+void manager__nonce_pump(struct manager *m);
+
+/* ---- admit.c ---- */
+void manager__outbox(struct manager *m, const struct manager_event *ev);
+void manager__admitted(struct manager *m, const struct manager_event *ev);
+void manager__admit_pump(struct manager *m);
+/* nothing is on its way any more */
+void manager__admit_over(struct manager *m);
+uint32_t manager__room(const struct manager *m);
+
+/* ---- presigned.c ---- */
+/* its current bytes were signed elsewhere */
+bool manager__fixed(const struct row *row);
+/* Those among the rows of the outbox. Returns the nonce that calls have to stay below (the next one: such a
+ * row is being admitted); ret_rejects: those that end now. */
+uint64_t manager__signed(struct manager *m, const struct manager_event *ev,
+                         struct manager_row_effect **ret_rejects, size_t *ret_count);
+void manager__signed_admitted(struct manager *m, const struct manager_event *ev);
+/* The row wants other bytes, and there are none: it ends if its own can never get in, or waits to be sent
+ * again. */
+void manager__signed_again(struct manager *m, struct row *row, enum row_reason reason);
+/* a block is final: which of them can never get in? */
+void manager__signed_over(struct manager *m);
+/* a nonce without a row, that nothing is signed for yet */
+bool manager__hole(const struct row *row);
+/* rows of our own wait above it */
+bool manager__hole_ours(const struct manager *m, const struct row *hole);
+
+/* ---- submit.c ---- */
+void manager__send_pump(struct manager *m);
+/* The open row that an answer or a status is about; NULL: it ended meanwhile, or was forgotten. */
+struct row *manager__known(const struct manager *m, const struct manager_event *ev, bool *ret_current);
+void manager__reply(struct manager *m, const struct manager_event *ev);
+/* A block has come: the window grows unless the pool was full in it. */
+void manager__window_block(struct manager *m);
+void manager__window_shrink(struct manager *m);
+
+/* ---- statuses.c ---- */
+void manager__unwatch(struct manager *m, struct row *row);
+void manager__heard(struct manager *m, const struct manager_event *ev);
+void manager__watch_lost(struct manager *m, const struct manager_event *ev);
+void manager__states_pump(struct manager *m);
+
+/* ---- resign.c ---- */
+void manager__resign(struct manager *m, struct row *row, enum row_reason reason);
+void manager__eras(struct manager *m);
+void manager__sign_pump(struct manager *m);
+
+/* ---- finality.c ---- */
+void manager__follow(struct manager *m, uint64_t from);
+void manager__finalized(struct manager *m, const struct manager_block *block);
+void manager__consumed(struct manager *m, uint64_t account_nonce, const struct manager_block *block);
+
+/* ---- ends.c ---- */
+/* finish or requeue */
+void manager__ends_stored(struct manager *m, enum manager_write write);
+void manager__finish_pump(struct manager *m);
+void manager__end_unused(struct manager *m, struct row *row, const char *outcome, const char *why);
+void manager__end_former(struct manager *m, struct row *row);
+/* A nonce that had no row yet, or whose filler is not written: nothing is on record that could end. */
+bool manager__bare(const struct row *row);
+bool manager__drop_hole(struct manager *m, struct row *row);
+/* The block holds this attempt of the row. */
+void manager__end_ours(struct manager *m, struct row *row, const struct manager_included *x,
+                       const struct manager_block *block);
+/* The block holds somebody else's extrinsic at its nonce. */
+void manager__end_usurped(struct manager *m, struct row *row, const struct manager_included *x,
+                          const struct manager_block *block);
+/* The nonce is used as of this block, and no block showed by what. */
+void manager__end_unseen(struct manager *m, struct row *row, const struct manager_block *block);
+#ifdef TXRELAY_PLANT
+void manager__requeue_early(struct manager *m, struct row *row);
+void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *block_hash);
+#endif
+
+/* ---- validity.c ---- */
+/* Some of its bytes may be in a pool and may still be included. */
+bool manager__live(const struct manager *m, const struct row *row);
+/* none of its bytes can get in */
+bool manager__dead(const struct manager *m, const struct row *row);
+bool manager__stillborn(struct manager *m);
+/* 0: none fits */
+uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block);
+/* true, with the reason: the runtime is not the one that the call was made for. */
+bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, size_t size);
+
+/* ---- stop.c ---- */
 void manager__look_reset(struct manager *m);
 void manager__look(struct manager *m);
 void manager__look_tick(struct manager *m);
 void manager__look_pump(struct manager *m);
 uint64_t manager__look_deadline(const struct manager *m);
 void manager__looked(struct manager *m, const struct manager_event *ev);
-void manager__late(struct manager *m, struct row *row); /* no more bytes fit before its deadline: stop */
+/* no more bytes fit before its deadline: stop */
+void manager__late(struct manager *m, struct row *row);
 void manager__stop(struct row *row, const char *outcome, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-void manager__stop_now(struct manager *m, struct row *row); /* what a stop means in its state */
+/* what a stop means in its state */
+void manager__stop_now(struct manager *m, struct row *row);
 /* The row wants new bytes or wants to be sent again, and must not: it has become a FILL, or a RESIGN whose
  * bytes are a filler. */
 bool manager__stopped(struct manager *m, struct row *row);
 /* A filler with a higher tip is signed against the row's own bytes; false: it may not pay more. */
 bool manager__race(struct manager *m, struct row *row);
-uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block); /* 0: none fits */
-/* true, with the reason: the runtime is not the one that the call was made for. */
-bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, size_t size);
 
-/* manager_reconcile.c */
+/* ---- tip.c ---- */
+struct row_terms *manager__terms(struct row *row);
+u128 manager__tip_first(const struct manager *m, const struct manager_outbox_row *o);
+u128 manager__tip_next(const struct manager *m, const struct row *row);
+/* more was asked than it pays */
+bool manager__tip_short(const struct manager *m, const struct row *row);
+void manager__tip_paid(struct row *row, u128 tip);
+/* one step; false: the cap is reached */
+bool manager__tip_raise(struct manager *m, struct row *row);
+/* by the ladder; true: it is a RESIGN now */
+bool manager__outbid(struct manager *m, struct row *row);
+void manager__sign_soon(struct manager *m, struct row *row);
+void manager__bump(struct manager *m, const struct manager_stop *s);
+/* true: it has become a RESIGN or a FILL */
+bool manager__restless(struct manager *m, struct row *row);
+
+/* ---- head.c ---- */
+void manager__head_beat(struct manager *m);
+
+/* ---- suspend.c ---- */
+bool manager__stands_still(const struct manager *m);
+void manager__hold_reset(struct manager *m);
+void manager__hold(struct manager *m, enum manager_hold hold, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void manager__paid(struct manager *m);
+void manager__hold_pump(struct manager *m);
+void manager__pause_stored(struct manager *m);
+/* An operator ordered the account to go on. */
+void manager__ordered(struct manager *m);
+
+/* ---- account.c ---- */
+void manager__account_looked(struct manager *m, const struct manager_account *account);
+void manager__account_loaded(struct manager *m, const struct manager_event *ev);
+void manager__version_check(struct manager *m);
+
+/* ---- life.c ---- */
+void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t block);
+void manager__former_life(struct manager *m, const struct manager_block *block);
+void manager__reborn_pump(struct manager *m);
+void manager__reborn(struct manager *m);
+
+/* ---- reconcile.c ---- */
 void manager__found_clear(struct manager *m);
-void manager__reconcile_begin(struct manager *m); /* the chain is there: how far back, and how long to wait */
+/* the chain is there: how far back, and how long to wait */
+void manager__reconcile_begin(struct manager *m);
 void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev);
 /* An extrinsic of ours that no row knows; true: it is kept to be adopted. `block` NULL: in a pool. */
 bool manager__find(struct manager *m, const struct manager_included *x, const struct manager_block *block);
@@ -409,13 +478,11 @@ bool manager__reconcile(struct manager *m, uint64_t best_nonce);
 void manager__adopt_pump(struct manager *m);
 void manager__adopted(struct manager *m, size_t count);
 
-/* manager_write.c */
+/* ---- writes.c ---- */
 void manager__batch_put(struct batch *b, uint64_t nonce);
 void manager__write_start(struct manager *m, enum manager_write write);
 bool manager__writing(const struct manager *m);
 void manager__write_failed(struct manager *m, const struct manager_event *ev);
 void manager__rewritten(struct manager *m, const struct manager_event *ev, enum manager_write write);
-void manager__states_pump(struct manager *m);
-void manager__nonce_pump(struct manager *m);
 
 #endif

@@ -210,6 +210,10 @@ void line_fixed(struct line *line, struct row *row); /* its own bytes were signe
 /* What followers see. Only the last status of a row is stored. */
 void line_status(struct line *line, struct row *row, enum tx_status status, const uint8_t *block_hash);
 bool line_era_next(struct line *line, uint64_t height, struct era_entry *ret_entry); /* pop one that is due */
+static inline bool row_era_over(const struct row *row, uint64_t height)
+{
+    return row->era_death >= 0 && height >= (uint64_t)row->era_death;
+}
 bool row_knows(const struct row *row, const uint8_t hash[32], bool *ret_current);
 /* A node took the current bytes, or nobody knows whether one did: they may be included until their era ends. */
 void row_went_out(struct row *row);

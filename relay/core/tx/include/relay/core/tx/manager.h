@@ -16,7 +16,7 @@
  *   any -> IDLE on demotion                                                      |
  *
  * Where the database may have lost commits, CHAIN_WAIT and the first probe also collect what the blocks and
- * the pool hold at nonces that it does not know, and ADOPT comes before LEADING (manager_reconcile.c).
+ * the pool hold at nonces that it does not know, and ADOPT comes before LEADING (reconcile.c).
  */
 #ifndef RELAY_MANAGER_H
 #define RELAY_MANAGER_H
@@ -423,7 +423,7 @@ void manager_rows_missing(uint64_t made, struct buf *out);
 void manager_phases_dump(struct buf *out); /* the table as a mermaid state diagram */
 void manager_rows_dump(struct buf *out);
 
-/* ---- rules for the doors (manager_rules.c) ---- */
+/* ---- rules for the doors (rules.c) ---- */
 
 /* The longest era of at most `period` blocks (0: immortal) that begins at block `from` and ends with block
  * `last`; 0: none does. The core chooses a period by the final block that it has worked through; when its door

@@ -9,7 +9,6 @@
  * Bytes without an era never die: such a row goes on as if nothing had been said. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "manager_internal.h"
@@ -128,15 +127,6 @@ void manager__looked(struct manager *m, const struct manager_event *ev)
     }
 }
 
-bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, size_t size)
-{
-    if (!guard || guard == m->chain.spec_version)
-        return false;
-    snprintf(reason, size, "it may be signed under runtime spec version %u only; the chain's is %u", guard,
-             m->chain.spec_version);
-    return true;
-}
-
 /* A call that was made for another runtime may mean something else now: no new signature, with or without an
  * era. What was signed for the old one cannot be included under the new one, but which of the two the final
  * chain has is not known before the era has ended. */
@@ -147,17 +137,6 @@ static void guard(struct manager *m, struct row *row)
         manager__stop(row, "failed", "%s", reason);
 }
 
-/* The longest era (in blocks, at most the configured one) that ends with the block of the deadline, and that
- * is not over before it can be used. The chain itself then keeps the deadline. */
-uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block)
-{
-    uint32_t period = m->config.era_period;
-    if (deadline_block == UINT64_MAX || PLANTED(DEADLINE_LONG))
-        return period;
-    period = manager_era_fit(period ? period : ERA_PERIOD_MAX, m->chain.finalized, deadline_block);
-    return m->chain.finalized + period > m->chain.best + 2 ? period : 0;
-}
-
 void manager__late(struct manager *m, struct row *row)
 {
     uint64_t deadline = row->terms ? row->terms->deadline_block : UINT64_MAX;
@@ -165,11 +144,6 @@ void manager__late(struct manager *m, struct row *row)
         !manager__era_period(m, deadline))
         manager__stop(row, "expired", "block %llu is best and its deadline is block %llu",
                       (unsigned long long)m->chain.best, (unsigned long long)deadline);
-}
-
-bool manager__live(const struct manager *m, const struct row *row)
-{
-    return row->was_out && (row->out_death == INT64_MAX || m->final.seen < (uint64_t)row->out_death);
 }
 
 bool manager__race(struct manager *m, struct row *row)

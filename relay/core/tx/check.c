@@ -1,6 +1,4 @@
 /* Invariants over the whole state, for tests and the simulator: too slow for every step of a product. */
-#include <string.h>
-
 #include "manager_internal.h"
 
 void manager_check(const struct manager *m)

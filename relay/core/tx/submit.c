@@ -1,6 +1,5 @@
-/* To the node and back: submissions in nonce order, what their answers mean, and watch statuses. Statuses
- * only give speed; the end of a row comes from finalized blocks alone. */
-#include <stdlib.h>
+/* To the node and back: submissions in nonce order, what their answers mean, and the window of what is in
+ * flight. */
 #include <string.h>
 
 #include "manager_internal.h"
@@ -24,7 +23,7 @@ static bool window_open(const struct manager *m, const struct row *row)
 }
 
 /* The pool has no room for what is there: half of it, once a block. */
-static void window_shrink(struct manager *m)
+void manager__window_shrink(struct manager *m)
 {
     size_t flight = in_flight(m);
     if (!m->send.full_this_block && flight < m->send.window)
@@ -32,6 +31,16 @@ static void window_shrink(struct manager *m)
     if (!m->send.full_this_block && m->send.window > 1)
         m->send.window /= 2;
     m->send.full_this_block = true;
+}
+
+/* An eighth a block: careful near the pool's limit, back at hundreds within some forty blocks. */
+void manager__window_block(struct manager *m)
+{
+    if (!m->send.full_this_block)
+        m->send.window += 1 + m->send.window / 8;
+    m->send.full_this_block = false;
+    if (m->send.window > m->config.window_max)
+        m->send.window = m->config.window_max;
 }
 
 static void submit(struct manager *m, struct row *row)
@@ -97,7 +106,7 @@ static void again(struct manager *m, struct row *row, bool pilot)
 
 static void pool_full(struct manager *m, struct row *row)
 {
-    window_shrink(m);
+    manager__window_shrink(m);
     again(m, row, true);
 }
 
@@ -249,7 +258,7 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
     UNREACHABLE();
 }
 
-static struct row *known(const struct manager *m, const struct manager_event *ev, bool *ret_current)
+struct row *manager__known(const struct manager *m, const struct manager_event *ev, bool *ret_current)
 {
     struct row *row = line_at(&m->line, ev->nonce);
     return row && !row->end && row_knows(row, ev->hash, ret_current) ? row : NULL;
@@ -258,135 +267,11 @@ static struct row *known(const struct manager *m, const struct manager_event *ev
 void manager__reply(struct manager *m, const struct manager_event *ev)
 {
     bool current;
-    struct row *row = known(m, ev, &current);
+    struct row *row = manager__known(m, ev, &current);
     if (!row || !current || row->state != ROW_SUBMITTED)
         return; /* it ended meanwhile, or belongs to what was forgotten */
     if (ev->code == 0)
         accepted(m, row);
     else
         refused(m, row, manager_refusal(ev->code, ev->rpc_code, ev->text), ev->text ? ev->text : "");
-}
-
-void manager__unwatch(struct manager *m, struct row *row)
-{
-    if (!row->watched)
-        return;
-    row->watched = false;
-    struct manager_effect *fx = manager__fx(m, MANAGER_FX_UNWATCH);
-    fx->nonce = row->nonce;
-    memcpy(fx->hash, row->hash, 32);
-}
-
-/* ---- statuses ---- */
-
-static bool waits_for_answer(const struct row *row)
-{
-    return row->state == ROW_SUBMITTED || row->state == ROW_SIGNING;
-}
-
-static void in_pool(struct manager *m, struct row *row, enum tx_status status)
-{
-    if (row->state == ROW_IN_BLOCK)
-        return; /* told late: a state does not go back without a retraction */
-    line_status(&m->line, row, status, NULL);
-    if (row->state == ROW_UNSURE)
-        manager__pooled(m, row, false);
-    else
-        line_news(&m->line, row);
-}
-
-static void in_block(struct manager *m, struct row *row, const uint8_t *block_hash)
-{
-    line_status(&m->line, row, TX_IN_BLOCK, block_hash);
-    if (!waits_for_answer(row))
-        line_move(&m->line, row, ROW_IN_BLOCK);
-}
-
-static void retracted(struct manager *m, struct row *row, const uint8_t *block_hash)
-{
-    if (row->state != ROW_IN_BLOCK)
-        return;
-    if (block_hash && row->block_hash && memcmp(block_hash, row->block_hash, 32))
-        return; /* it is in another block by now */
-    line_status(&m->line, row, TX_RETRACTED, block_hash);
-    manager__unsure(m, row, false, true);
-}
-
-/* The node has nothing more to say about it. */
-static void watch_over(struct manager *m, struct row *row, enum tx_status status, const uint8_t *block_hash)
-{
-    row->watched = row->state == ROW_SUBMITTED; /* else it is what an earlier watch said late */
-#ifdef TXRELAY_PLANT
-    if (PLANTED(REQUEUE_EARLY) && status == TX_USURPED && !waits_for_answer(row)) {
-        manager__requeue_early(m, row);
-        return;
-    }
-    if (PLANTED(TRUST_WATCH) && status == TX_FINALIZED && block_hash && !waits_for_answer(row)) {
-        manager__trust_watch(m, row, block_hash);
-        return;
-    }
-#endif
-    if (status == TX_FINALIZED) { /* may be false: only a followed block ends the row */
-        in_block(m, row, block_hash);
-        return;
-    }
-    bool timeout = status == TX_FINALITY_TIMEOUT;
-    if (status == TX_DROPPED)
-        window_shrink(m);
-    line_status(&m->line, row, status, timeout ? block_hash : NULL);
-    if (!waits_for_answer(row))
-        manager__unsure(m, row, true, timeout);
-}
-
-/* An earlier attempt's status tells only that it lives, or that the nonce is used. */
-static void earlier_heard(struct manager *m, struct row *row, enum tx_status status)
-{
-    if ((status == TX_IN_BLOCK || status == TX_FINALIZED) && !waits_for_answer(row))
-        line_move(&m->line, row, ROW_IN_BLOCK);
-    else if (status <= TX_BROADCAST)
-        line_news(&m->line, row);
-}
-
-void manager__heard(struct manager *m, const struct manager_event *ev)
-{
-    bool current;
-    struct row *row = known(m, ev, &current);
-    if (!row)
-        return;
-    if (!current) {
-        earlier_heard(m, row, ev->status);
-        return;
-    }
-    switch (ev->status) {
-    case TX_FUTURE:
-    case TX_READY:
-    case TX_BROADCAST:
-        in_pool(m, row, ev->status);
-        return;
-    case TX_IN_BLOCK:
-        in_block(m, row, ev->block_hash);
-        return;
-    case TX_RETRACTED:
-        retracted(m, row, ev->block_hash);
-        return;
-    case TX_FINALIZED:
-    case TX_FINALITY_TIMEOUT:
-    case TX_USURPED:
-    case TX_DROPPED:
-    case TX_INVALID:
-        watch_over(m, row, ev->status, ev->block_hash);
-        return;
-    }
-    UNREACHABLE();
-}
-
-void manager__watch_lost(struct manager *m, const struct manager_event *ev)
-{
-    bool current;
-    struct row *row = known(m, ev, &current);
-    if (!row || !current)
-        return;
-    row->watched = row->state == ROW_SUBMITTED;
-    if (row->state == ROW_POOLED)
-        manager__unsure(m, row, true, false);
 }

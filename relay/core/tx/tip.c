@@ -1,10 +1,8 @@
-/* What an attempt pays, and when it is to pay more: the account's policy, an application's bump, and the head
- * of the line that makes no progress. A pool replaces bytes at a nonce only by bytes of a higher priority
+/* What an attempt pays, and when it is to pay more: the account's policy, an application's bump, and (head.c)
+ * the head of the line that makes no progress. A pool replaces bytes at a nonce only by bytes of a higher priority
  * (facts: replacement), so every raise is at least one unit.
  *
  * Terms are kept only for rows that have any: a million rows without tips cost nothing for them. */
-#include <stdlib.h>
-
 #include "manager_internal.h"
 
 static u128 lesser(u128 a, u128 b)
@@ -117,80 +115,4 @@ bool manager__restless(struct manager *m, struct row *row)
         return false;
     manager__resign(m, row, REASON_FEE);
     return true;
-}
-
-/* ---- the head of the line ---- */
-
-/* The lowest nonce that is in no block yet. */
-static struct row *head(const struct manager *m)
-{
-    static const uint8_t states[] = {ROW_UNSENT, ROW_SUBMITTED, ROW_POOLED, ROW_UNSURE,
-                                     ROW_RESIGN, ROW_FILL,      ROW_SIGNING};
-    struct row *lowest = NULL;
-    for (size_t i = 0; i < ARRAY_LEN(states); i++) {
-        struct row *row = line_first(&m->line, states[i], 0);
-        if (row && !row->end && (!lowest || row->nonce < lowest->nonce))
-            lowest = row;
-    }
-    return lowest;
-}
-
-/* A pool does not take what pays too little for the chain's blocks out again: only new bytes help. */
-static void climb(struct manager *m, struct row *row, uint32_t age)
-{
-    uint32_t after = m->account.tip_after_blocks;
-    if (!after || row->state != ROW_POOLED || age / after <= m->head.steps)
-        return;
-    m->head.steps = age / after;
-    manager__outbid(m, row);
-}
-
-static void skip(struct manager *m, struct row *row, uint32_t age)
-{
-    uint32_t after = m->account.skip_after_blocks;
-    if (PLANTED(SKIP_NEVER) || !after || age < after || !row->id || row->stop || row->fixed ||
-        m->hold.why != MANAGER_HOLD_NONE)
-        return;
-    manager__stop(row, "failed", "skipped: it held up the account for %u blocks%s%s", age,
-                  row->note ? "; the last refusal: " : "", row->note ? row->note : "");
-    manager__stop_now(m, row);
-}
-
-/* I6: a nonce that no pool has, below others that wait for it there. Its length is measured; what is longer
- * than the bound is told, once. */
-static void gap(struct manager *m, const struct row *row)
-{
-    bool missing = row && row->state != ROW_POOLED && row->state != ROW_SUBMITTED;
-    bool open = missing && (line_first(&m->line, ROW_POOLED, row->nonce + 1) ||
-                            line_first(&m->line, ROW_UNSURE, row->nonce + 1));
-    if (!open) {
-        m->head.gap_since = 0;
-        return;
-    }
-    if (!m->head.gap_since)
-        m->head.gap_since = m->line.blocks;
-    uint32_t age = m->line.blocks - m->head.gap_since;
-    if (age > m->head.gap_longest)
-        m->head.gap_longest = age;
-    if (age == m->config.gap_blocks)
-        manager__alert(m, "nonce %llu is missing for %u blocks below transactions that wait in the pool%s%s",
-                       (unsigned long long)row->nonce, age, row->note ? "; the last refusal: " : "",
-                       row->note ? row->note : "");
-}
-
-void manager__head_beat(struct manager *m)
-{
-    struct row *row = m->phase == MANAGER_LEADING && m->chain.up ? head(m) : NULL;
-    uint64_t nonce = row ? row->nonce : UINT64_MAX;
-    if (nonce != m->head.nonce) {
-        m->head.nonce = nonce;
-        m->head.since = m->line.blocks;
-        m->head.steps = 0;
-    }
-    gap(m, row);
-    if (!row || manager__stands_still(m))
-        return;
-    uint32_t age = m->line.blocks - m->head.since;
-    climb(m, row, age);
-    skip(m, row, age);
 }

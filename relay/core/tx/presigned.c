@@ -362,34 +362,3 @@ void manager__signed_over(struct manager *m)
          at = row->nonce + 1)
         over(m, row);
 }
-
-/* ---- nonces that are free again ---- */
-
-static bool is_free(const struct manager *m, uint64_t nonce)
-{
-    const struct row *row = line_at(&m->line, nonce);
-    return row ? manager__hole(row) : nonce >= m->nonces.given_back;
-}
-
-/* The highest nonces have no row, or lost it: the next one to be given is the lowest of these. One that is
- * free below other rows stays as a hole. */
-void manager__give_back_pump(struct manager *m)
-{
-    if ((!m->config.keyless && m->nonces.given_back == UINT64_MAX) || m->phase != MANAGER_LEADING ||
-        m->admit.count || m->nonces.wanted || m->writes.out[MANAGER_WRITE_NONCE] || m->nonces.rewind ||
-        !m->final.known)
-        return;
-    uint64_t next = m->line.next;
-    while (next > m->final.nonce && is_free(m, next - 1))
-        next--;
-    m->nonces.given_back = UINT64_MAX;
-    if (next == m->line.next)
-        return;
-    for (uint64_t nonce = next; nonce < m->line.next; nonce++) {
-        struct row *hole = line_at(&m->line, nonce);
-        if (hole)
-            line_remove(&m->line, hole);
-    }
-    line_cover(&m->line, m->line.rows ? m->line.low : next, next);
-    m->nonces.wanted = m->nonces.lower = true;
-}

@@ -1,0 +1,51 @@
+/* What the table says of the account, and what an operator ordered. */
+#include "manager_internal.h"
+
+void manager__account_looked(struct manager *m, const struct manager_account *account)
+{
+    bool order = m->hold.told && m->hold.look && !account->paused && !m->life.ordered;
+    uint32_t accepted = m->account.transaction_version;
+    m->account = *account;
+    if (!m->account.transaction_version)
+        m->account.transaction_version = accepted; /* the look may be older than the admission that set it */
+    if (order)
+        manager__ordered(m);
+    manager__version_check(m);
+}
+
+void manager__account_loaded(struct manager *m, const struct manager_event *ev)
+{
+    if (ev->used_nonce > 0) {
+        bool known = ev->used_block >= 0; /* else by somebody else, in blocks that nobody wrote down */
+        m->life.used_nonce = (uint64_t)ev->used_nonce;
+        m->life.used_block = known ? (uint64_t)ev->used_block : UINT64_MAX;
+        if (known && m->life.used_block > m->load.max_submitted)
+            m->load.max_submitted = m->life.used_block; /* a node below it knows less than the table */
+    }
+    if (!ev->account)
+        return;
+    m->account = *ev->account;
+    if (m->hold.wanted)
+        return; /* found, and not in the table yet */
+    m->hold.why = m->account.reborn ? MANAGER_HOLD_REAPED : m->account.hold;
+    m->hold.told = m->hold.why != MANAGER_HOLD_NONE;
+    m->send.poor = m->hold.why == MANAGER_HOLD_PAYMENT;
+    m->life.ordered = m->account.reborn;
+    if (PLANTED(HOLD_FORGOTTEN)) {
+        m->hold.why = MANAGER_HOLD_NONE;
+        m->life.ordered = false;
+    }
+}
+
+void manager__version_check(struct manager *m)
+{
+    uint32_t accepted = m->account.transaction_version;
+    if (m->phase < MANAGER_CHAIN_WAIT || !m->chain.transaction_version || PLANTED(VERSION_IGNORED))
+        return;
+    if (accepted && accepted != m->chain.transaction_version)
+        manager__hold(
+            m, MANAGER_HOLD_TRANSACTION_VERSION,
+            "transaction_version is %u and calls were accepted for %u: they may mean something else "
+            "now; nothing is signed until an operator resumes the account",
+            m->chain.transaction_version, accepted);
+}

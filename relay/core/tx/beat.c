@@ -1,0 +1,56 @@
+/* The pace of repair: what is not certain is asked, then mended, lowest nonce first and at most once a beat.
+ *
+ * A beat is a best block; a chain that makes none for a while is given a slow beat of its own, because a
+ * chain may make blocks only when something is sent. */
+#include "manager_internal.h"
+
+/* Rows without news for a while: pooled ones are asked about; those in a block are looked at by the same
+ * probe's nonce. */
+static void old_news(struct manager *m)
+{
+    struct list *node;
+    while ((node = list_first(&m->line.news))) {
+        struct row *row = CONTAINER_OF(node, struct row, news);
+        if (m->line.blocks - row->news_block < m->config.reprobe_blocks)
+            return;
+        if (row->state == ROW_POOLED)
+            manager__unsure(m, row, true, true);
+        else
+            line_news(&m->line, row);
+        m->probe.now = true;
+    }
+}
+
+static bool waits_for_beat(const struct manager *m)
+{
+    return m->chain.up && m->phase == MANAGER_LEADING &&
+           (m->probe.at_beat || m->nonces.rewind || line_count(&m->line, ROW_UNSENT) ||
+            line_count(&m->line, ROW_UNSURE) || line_count(&m->line, ROW_RESIGN));
+}
+
+void manager__beat(struct manager *m, bool block)
+{
+    m->beat.count++;
+    m->send.gate_shut =
+        false; /* GATE_OPEN may have come before the refusal that it answers: ask the gate again */
+    if (block) {
+        m->line.blocks++;
+        backoff_reset(&m->beat.stall);
+        manager__window_block(m);
+        old_news(m);
+        manager__head_beat(m);
+    }
+    if (m->probe.at_beat || m->nonces.rewind || line_count(&m->line, ROW_UNSURE))
+        m->probe.now = true;
+    m->probe.at_beat = false;
+    m->beat.at = UINT64_MAX;
+}
+
+/* The slow beat is armed while something waits for one; a block disarms it. */
+void manager__stall_pump(struct manager *m)
+{
+    if (!waits_for_beat(m))
+        m->beat.at = UINT64_MAX;
+    else if (m->beat.at == UINT64_MAX)
+        m->beat.at = m->now + backoff_next(&m->beat.stall, &m->rng);
+}

@@ -1,0 +1,102 @@
+/* The node, and what it says of the chain: up, down, best blocks, the runtime. */
+#include "manager_internal.h"
+
+void manager__hear_of(struct manager *m, uint64_t number)
+{
+    if (number > m->chain.best_known)
+        m->chain.best_known = number;
+}
+
+void manager__chain_up(struct manager *m, const struct manager_event *ev)
+{
+    bool back = m->phase == MANAGER_LEADING && !m->chain.up;
+    m->chain.up = true;
+    m->writes.sign_beat = 0;
+    if (ev->number > m->chain.finalized)
+        m->chain.finalized = ev->number;
+    m->chain.best = ev->best;
+    manager__hear_of(m, ev->best_known);
+    manager__hear_of(m, ev->best);
+    if (!m->chain.spec_version)
+        m->chain.spec_version = ev->spec_version;
+    m->chain.runtime_block = ev->best; /* it may have changed just now: nobody said since when */
+    manager__runtime(m, ev->spec_version, ev->transaction_version);
+    if (m->phase == MANAGER_CHAIN_WAIT && !m->final.following)
+        manager__chain_ready(m);
+    if (back)
+        manager__chain_back(m);
+}
+
+void manager__chain_down(struct manager *m)
+{
+    if (!m->chain.up)
+        return;
+    m->chain.up = false;
+    manager__probe_stop(m);
+}
+
+void manager__best(struct manager *m, uint64_t number)
+{
+    m->chain.best = number;
+    manager__hear_of(m, number);
+    if (m->phase >= MANAGER_CHAIN_WAIT)
+        manager__beat(m, true);
+}
+
+/* The chain is there and the rows are loaded: follow from the first block that could hold one of them. The
+ * block at submitted_block was final before the row was signed, so it cannot. Without rows the newest
+ * finalized block is wanted for its account nonce. */
+void manager__follow_loaded(struct manager *m)
+{
+    uint64_t from = m->line.rows ? m->load.min_submitted + 1 : m->chain.finalized;
+    m->final.regular_from = from;
+    if (m->reconcile.on)
+        manager__reconcile_begin(m);
+    if (m->reconcile.on && m->reconcile.from + 1 < from)
+        from = m->reconcile.from + 1;
+    manager__follow(m, from);
+}
+
+void manager__chain_ready(struct manager *m)
+{
+    manager__follow_loaded(m);
+    if (m->life.used_block == UINT64_MAX)
+        m->life.used_block = m->chain.finalized + ERA_PERIOD_MAX; /* by then it is final everywhere */
+    m->probe.now = true;
+    manager__version_check(m);
+}
+
+void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transaction_version)
+{
+    if (transaction_version)
+        m->chain.transaction_version = transaction_version;
+    manager__version_check(m);
+    if (spec_version == m->chain.spec_version)
+        return;
+    m->chain.spec_version = spec_version;
+    m->chain.runtime_block = m->chain.best;
+    m->chain.runtimes++;
+    m->writes.sign_beat = 0;
+    struct row *row;
+    for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at)); at = row->nonce + 1) {
+        if (row->spec_version == spec_version || (row->state != ROW_UNSENT && row->state != ROW_POOLED))
+            continue;
+        if (row->was_out)
+            manager__unsure(m, row, true, false);
+        else
+            manager__resign(m, row, REASON_RUNTIME); /* no pool ever had it */
+    }
+}
+
+void manager__chain_back(struct manager *m)
+{
+    struct list *node, *next;
+    for (node = m->line.news.next; node != &m->line.news; node = next) {
+        next = node->next;
+        struct row *row = CONTAINER_OF(node, struct row, news);
+        if (row->state == ROW_POOLED)
+            manager__unsure(m, row, true, false); /* another node, or one without its pool */
+    }
+    m->probe.strange = m->line.rows > 0;
+    m->probe.now = true;
+}

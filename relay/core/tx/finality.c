@@ -1,0 +1,152 @@
+/* Finalized blocks: the only truth about the end of a row. Every height is seen once and in order. */
+#include <stdlib.h>
+
+#include "manager_internal.h"
+
+void manager__follow(struct manager *m, uint64_t from)
+{
+    if (!from)
+        from = 1; /* the genesis block holds nothing of ours */
+    m->final.seen = from - 1;
+    m->final.gap_from = 0;
+    m->final.following = true;
+    manager__fx(m, MANAGER_FX_FOLLOW)->number = from;
+}
+
+static void included(struct manager *m, const struct manager_included *x, const struct manager_block *block)
+{
+    struct row *row = line_by_hash(&m->line, x->hash);
+    /* Used for good, also where the account's nonce at the block cannot be read. */
+    uint64_t nonce = row ? row->nonce : x->nonce;
+    if ((row || x->own_signer) && m->final.nonce <= nonce) {
+        m->final.nonce = nonce + 1;
+        if (block->account_nonce == UINT64_MAX && m->final.nonce_block < block->number)
+            m->final.nonce_block = block->number; /* a lower nonce of an earlier block is no reap */
+    }
+    if (row) {
+        if (row->end && !row->end->has_block && row->state == ROW_ENDING) { /* see is_lost */
+            free(row->end);
+            row->end = NULL;
+        }
+        if (!row->end)
+            manager__end_ours(m, row, x, block);
+        return;
+    }
+    if (!x->own_signer)
+        return;
+    row = line_at(&m->line, x->nonce);
+    /* An account that is removed in the same block has its nonces again, and our bytes with them: only a
+     * nonce that stays above this one says that it is gone. Where it could not be read, a later block tells.
+     */
+    if (row && (block->account_nonce == UINT64_MAX || block->account_nonce <= x->nonce))
+        return;
+    if (manager__find(m, x, block))
+        return;
+    if (row && !row->end)
+        manager__end_usurped(m, row, x, block);
+    else if (x->nonce >= m->line.next && m->phase == MANAGER_LEADING)
+        manager__chain_nonce(m, x->nonce + 1, "in a finalized block");
+}
+
+/* Nonces below the account's are used. Which extrinsic used one that no block showed is looked for once
+ * more from the block the row was signed at, before the row is given up; `block` NULL: look only. */
+void manager__consumed(struct manager *m, uint64_t account_nonce, const struct manager_block *block)
+{
+    uint64_t from = UINT64_MAX;
+    struct row *row;
+    for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at)) && row->nonce < account_nonce;) {
+        at = row->nonce + 1;
+        if (row->state == ROW_SIGNING || row->found || manager__drop_hole(m, row))
+            continue;
+        if (row->refollowed) {
+            if (block)
+                manager__end_unseen(m, row, block);
+            continue;
+        }
+        row->refollowed = true;
+        if (row->submitted_block < from)
+            from = row->submitted_block;
+    }
+    if (from != UINT64_MAX)
+        manager__follow(m, from);
+}
+
+static bool expected(struct manager *m, uint64_t number)
+{
+    if (!m->final.following || number <= m->final.seen)
+        return false;
+    if (number == m->final.seen + 1 || m->final.gap_from == m->final.seen + 1 || PLANTED(SKIP_HEIGHT))
+        return true;
+    uint64_t missing = m->final.seen + 1;
+    manager__follow(m, missing); /* a height was skipped: ask for it, once */
+    m->final.gap_from = missing;
+    return false;
+}
+
+/* A final nonce that goes down is an account that was reaped and lives again: what was signed for its former
+ * life is for an operator to judge. Heights that are read once more say nothing new. */
+static void new_nonce(struct manager *m, const struct manager_block *block)
+{
+    if (block->number <= m->final.nonce_block)
+        return;
+    if (block->account_nonce < m->final.nonce && !PLANTED(REAP_MISSED))
+        manager__reaped(m, block->account_nonce, m->final.nonce, block->number);
+    manager__former_life(m, block);
+    m->final.nonce_block = block->number;
+    if (m->hold.why == MANAGER_HOLD_REAPED) {
+        m->life.nonce = m->final.nonce = block->account_nonce;
+        if (!m->life.known)
+            m->life.block = block->number + m->config.era_period;
+        m->life.known = true;
+    }
+}
+
+static void balance(struct manager *m, const struct manager_block *block)
+{
+    if (!block->has_balance || !m->account.has_low_balance)
+        return;
+    if (block->balance >= m->account.low_balance) {
+        m->alerted &= ~(unsigned)ALERT_BALANCE;
+        return;
+    }
+    char has[40], should[40];
+    manager__alert_once(m, ALERT_BALANCE, "the free balance is %s at block %llu; low_balance is %s",
+                        u128_text(block->balance, has), (unsigned long long)block->number,
+                        u128_text(m->account.low_balance, should));
+}
+
+/* A block that is older than every row: nothing in it can be of a row, nor is its nonce news. Either may be
+ * of a life of the account that is over. */
+static void search(struct manager *m, const struct manager_block *block)
+{
+    for (size_t i = 0; i < block->included_count; i++)
+        if (block->included[i].own_signer && !line_by_hash(&m->line, block->included[i].hash))
+            manager__find(m, &block->included[i], block);
+}
+
+void manager__finalized(struct manager *m, const struct manager_block *block)
+{
+    if (block->number > m->chain.finalized)
+        m->chain.finalized = block->number;
+    if (m->phase < MANAGER_CHAIN_WAIT || !expected(m, block->number))
+        return;
+    m->final.seen = block->number;
+    if (block->number < m->final.regular_from) {
+        search(m, block);
+        return;
+    }
+    for (size_t i = 0; i < block->included_count; i++)
+        included(m, &block->included[i], block);
+    if (block->account_nonce != UINT64_MAX) {
+        new_nonce(m, block);
+        m->final.known = true;
+        if (block->account_nonce > m->final.nonce)
+            m->final.nonce = block->account_nonce;
+        if (m->phase == MANAGER_LEADING)
+            manager__chain_nonce(m, block->account_nonce, "in a finalized block");
+        manager__consumed(m, block->account_nonce, block);
+    }
+    balance(m, block);
+    manager__eras(m);
+    manager__signed_over(m);
+}

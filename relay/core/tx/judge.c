@@ -1,0 +1,113 @@
+/* What becomes of a row by what a probe, a refusal or a status says: it is unsure, in a pool, or lost. A row is
+ * judged only by a probe that began after the row became unsure (probe.c asks). */
+#include "manager_internal.h"
+
+void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft)
+{
+    row->soft = soft;
+    line_move(&m->line, row, ROW_UNSURE);
+    if (at_once)
+        m->probe.now = true;
+    else
+        m->probe.at_beat = true;
+}
+
+/* Some pool has it. Bytes whose era has ended are of no use there. `found`: by question or refusal, so that
+ * no status will say it. */
+void manager__pooled(struct manager *m, struct row *row, bool found)
+{
+    row->banned = false;
+    row->was_pooled = true;
+    if (row->nonce == m->probe.scout) {
+        m->probe.scout = UINT64_MAX;
+        m->probe.scouted = m->probe.now = true;
+    }
+    if (row_era_over(row, m->final.seen)) {
+        manager__resign(m, row, REASON_ERA);
+        return;
+    }
+    line_move(&m->line, row, ROW_POOLED);
+    if (manager__restless(m, row))
+        return;
+    if (found && row->status != TX_FUTURE && row->status != TX_BROADCAST)
+        line_status(&m->line, row, TX_READY, NULL);
+}
+
+static enum row_reason stale_bytes(const struct manager *m, const struct row *row)
+{
+    if (row_era_over(row, m->chain.best + 1))
+        return REASON_ERA;
+    if (row->spec_version != m->chain.spec_version)
+        return REASON_RUNTIME;
+    return row->banned ? REASON_BANNED : REASON_NONE;
+}
+
+/* A pool shows only what is ready: a row behind a missing nonce may wait there unseen, and sending it again
+ * would ban it (facts: 1013). So the lowest missing nonce goes alone; once a pool has it, the next probe
+ * sees what was waiting behind it, and the rest is lost for certain. */
+static bool behind_scout(const struct manager *m, const struct row *row)
+{
+    return row->was_pooled && m->probe.scout < row->nonce && !m->probe.scouted;
+}
+
+/* What the probe says about one row. */
+static void judge(struct manager *m, struct row *row, uint64_t best_nonce)
+{
+    bool pooled = row->pool_seen == m->line.probe_seq;
+    if (row->nonce < best_nonce) {
+        if (row->state != ROW_IN_BLOCK)
+            line_move(&m->line, row, ROW_IN_BLOCK);
+        return;
+    }
+    if (pooled) {
+        manager__pooled(m, row, true);
+        return;
+    }
+    bool waits = behind_scout(m, row) || row->tried == m->beat.count;
+    if (row->nonce < m->probe.scout)
+        m->probe.scout = row->nonce;
+    enum row_reason reason = stale_bytes(m, row);
+    if (reason == REASON_NONE && manager__restless(m, row))
+        return;
+    if (reason != REASON_NONE) {
+        manager__resign(m, row, reason);
+    } else if (waits) {
+        manager__unsure(m, row, false, false);
+    } else {
+        row->hold = 0;
+        line_move(&m->line, row, ROW_UNSENT);
+    }
+}
+
+/* The lowest nonce that is on its way to a pool. */
+static uint64_t lowest_outside(const struct manager *m)
+{
+    static const uint8_t states[] = {ROW_UNSENT, ROW_SUBMITTED, ROW_RESIGN, ROW_FILL, ROW_SIGNING};
+    uint64_t lowest = UINT64_MAX;
+    for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+        const struct row *row = line_first(&m->line, states[i], 0);
+        if (row && row->nonce < lowest)
+            lowest = row->nonce;
+    }
+    return lowest;
+}
+
+void manager__judge_all(struct manager *m, uint64_t best_nonce)
+{
+    uint32_t seq = m->line.probe_seq;
+    struct row *row;
+    m->probe.scout = lowest_outside(m);
+    /* One that waited to be sent again was in some pool all the time. */
+    for (uint64_t at = 0; (row = line_first(&m->line, ROW_UNSENT, at)) && row->nonce < best_nonce;
+         at = row->nonce + 1)
+        line_move(&m->line, row, ROW_IN_BLOCK);
+    for (uint64_t at = 0; (row = line_first(&m->line, ROW_UNSURE, at)); at = row->nonce + 1)
+        if (row->seq < seq)
+            judge(m, row, best_nonce);
+    /* A row in a block whose nonce is free again was retracted, said or unsaid. It may have come back to the
+     * pool after that was asked, so the next probe judges it. */
+    for (uint64_t at = best_nonce; (row = line_first(&m->line, ROW_IN_BLOCK, at)); at = row->nonce + 1)
+        if (row->seq < seq && !PLANTED(REORG_MISSED))
+            manager__unsure(m, row, true, false);
+    m->probe.scouted = false;
+}

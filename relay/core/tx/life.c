@@ -1,0 +1,65 @@
+/* An account that was reaped: the rows of its former life end, then nonces begin anew. */
+#include "manager_internal.h"
+
+void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t block)
+{
+    manager__hold(m, MANAGER_HOLD_REAPED,
+                  "account nonce is %llu at block %llu and was %llu: the account was reaped; nothing is sent "
+                  "until an operator resumes it",
+                  (unsigned long long)nonce, (unsigned long long)block, (unsigned long long)was);
+}
+
+/* The table knows of nonces that were used for good, and this chain knows them no more. A node that lags says
+ * the same, so only a finalized block that is not below theirs can tell. */
+void manager__former_life(struct manager *m, const struct manager_block *block)
+{
+    if (block->number >= m->life.used_block && block->account_nonce < m->life.used_nonce)
+        manager__reaped(m, block->account_nonce, m->life.used_nonce, block->number);
+}
+
+static void bury(struct manager *m)
+{
+    struct row *row;
+    for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at));) {
+        at = row->nonce + 1;
+        if (row->state == ROW_SIGNING || row->state == ROW_SUBMITTED || manager__drop_hole(m, row))
+            continue;
+        if (row->was_out && row->out_death == INT64_MAX)
+            manager__alert_once(
+                m, ALERT_GUARD,
+                "nonce %llu of the account's former life was signed without an era: its bytes "
+                "stay valid, so the account cannot go on",
+                (unsigned long long)row->nonce);
+        if (manager__dead(m, row))
+            manager__end_former(m, row);
+    }
+}
+
+void manager__reborn_pump(struct manager *m)
+{
+    if (!m->life.ordered || m->phase != MANAGER_LEADING || !m->chain.up)
+        return;
+    bury(m);
+    if (m->line.rows || !m->life.known || m->final.seen < m->life.block ||
+        m->final.seen < m->chain.finalized || m->life.wanted || m->writes.out[MANAGER_WRITE_NONCE])
+        return;
+    line_cover(&m->line, m->life.nonce, m->life.nonce);
+    m->nonces.wanted = m->nonces.lower = m->life.wanted = true;
+}
+
+/* The next nonce of the new life is stored. */
+void manager__reborn(struct manager *m)
+{
+    if (!m->life.wanted)
+        return;
+    m->life.ordered = m->life.wanted = false;
+    m->hold.why = MANAGER_HOLD_NONE;
+    m->hold.told = false;
+    m->account.reborn = false;
+    m->life.used_nonce = 0;
+    m->final.nonce = m->life.nonce;
+    m->nonces.rewind = false;
+    if (m->line.next != m->life.stored_nonce)
+        m->nonces.wanted = true; /* it was used while it was stored, by somebody else */
+    m->probe.now = true;
+}

@@ -1,0 +1,183 @@
+/* The next nonce: what the first probe and the chain mean for it, the holes below it, nonces that are free again,
+ * and how it is stored. */
+#include "manager_internal.h"
+
+/* Nobody but us should use the key: an account nonce above ours is foreign use, or commits that the database
+ * lost. Either way those nonces are gone. */
+void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where)
+{
+    if (nonce <= m->line.next + m->admit.ahead)
+        return;
+    bool expected = m->nonces.rewind && nonce <= (uint64_t)m->load.next_nonce; /* the table knew of those */
+    if (!expected)
+        manager__alert(
+            m,
+            "account nonce is %llu %s but ours is %llu: the key is used elsewhere or the database lost "
+            "commits",
+            (unsigned long long)nonce, where, (unsigned long long)m->line.next);
+    if (m->admit.count || (m->line.rows && nonce - m->line.low > SPAN_MAX))
+        return; /* rows in flight come first; what the chain used of them ends when they are here */
+    line_cover(&m->line, m->line.rows ? m->line.low : nonce, nonce);
+    m->nonces.wanted = m->nonces.wanted || !expected;
+}
+
+static size_t count_holes(const struct manager *m, uint64_t from)
+{
+    size_t count = 0;
+    for (uint64_t nonce = from; nonce < m->line.next; nonce++)
+        count += !line_at(&m->line, nonce);
+    return count;
+}
+
+static bool too_many(struct manager *m, uint64_t from, uint64_t count)
+{
+    if (count <= m->config.window_max)
+        return false;
+    manager__alert_once(
+        m, ALERT_GAP,
+        "%llu nonces from the account's %llu on have no pending row: reaped account, wrong chain "
+        "or damaged table; nothing is sent",
+        (unsigned long long)count, (unsigned long long)from);
+    return true;
+}
+
+/* Nonces from the chain's on that have no row would hold up all later ones: fillers take them. false: there
+ * are more than can be trusted; nothing is done. */
+bool manager__find_holes(struct manager *m, uint64_t best_nonce)
+{
+    uint64_t from = best_nonce > m->final.nonce ? best_nonce : m->final.nonce;
+    if (m->admit.fixed) { /* it may be about to close one */
+        m->probe.at_beat = true;
+        return true;
+    }
+    if (!m->line.rows || m->hold.why == MANAGER_HOLD_REAPED)
+        return true; /* nothing waits behind them: see the rewind */
+    if (from < m->line.low) {
+        if (too_many(m, from, m->line.low - from))
+            return false;
+        line_cover(&m->line, from, m->line.next);
+    } else if (m->line.rows == m->line.next - m->line.low) {
+        return true;
+    }
+    if (too_many(m, from, count_holes(m, from)))
+        return false;
+    for (uint64_t nonce = from; nonce < m->line.next; nonce++) {
+        if (line_at(&m->line, nonce))
+            continue;
+        struct row *row = line_add(&m->line, nonce, ROW_FILL);
+        row->reason = REASON_HOLE;
+        row->submitted_block = m->final.seen;
+    }
+    return true;
+}
+
+/* Holes with nothing signed behind them need not be closed when the next nonce goes back below them. A relay
+ * without the key could not: they would wait for what is signed elsewhere, and that for the rewind (seed
+ * 400004515). */
+static void drop_bare_holes(struct manager *m)
+{
+    struct row *row;
+    for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at)); at = row->nonce + 1)
+        if (!manager__bare(row))
+            return;
+    while ((row = line_first(&m->line, SET_LIVE, 0)))
+        manager__drop_hole(m, row);
+}
+
+/* A stored next nonce above every row and above the chain: a nonce without a row was never signed (nothing
+ * is sent that is not on record), so it can be taken back once nothing is open and the chain is settled. */
+void manager__rewind_check(struct manager *m, uint64_t best_nonce)
+{
+    if (!m->nonces.rewind || m->hold.why == MANAGER_HOLD_REAPED)
+        return;
+    if (best_nonce >= (uint64_t)m->load.next_nonce) {
+        m->nonces.rewind = false;
+        return;
+    }
+    if (!m->final.known || m->final.nonce != best_nonce)
+        return;
+    drop_bare_holes(m);
+    if (m->line.rows)
+        return;
+    manager__alert(m,
+                   "the stored next nonce %lld is above the chain's %llu and nothing is pending: going back",
+                   (long long)m->load.next_nonce, (unsigned long long)best_nonce);
+    line_cover(&m->line, best_nonce, best_nonce);
+    m->nonces.rewind = false;
+    m->nonces.wanted = m->nonces.lower = true;
+}
+
+/* Next nonce = max(the table's, highest row + 1, the chain's), except that a table's counter with nothing
+ * behind it waits for the rewind. */
+static void set_next(struct manager *m, uint64_t best_nonce)
+{
+    if (m->load.next_nonce < 0 && !m->line.rows) {
+        line_cover(&m->line, best_nonce, best_nonce); /* the account's first use */
+        return;
+    }
+    uint64_t top = m->line.rows ? m->line.next : 0;
+    uint64_t db = m->load.next_nonce > 0 ? (uint64_t)m->load.next_nonce : 0;
+    uint64_t floor = top > best_nonce ? top : best_nonce;
+    m->nonces.rewind = db > floor && (!m->line.rows || db - floor > m->config.window_max);
+    uint64_t next = m->nonces.rewind ? floor : db > top ? db : top;
+    if (PLANTED(NONCE_REUSE) && m->line.rows)
+        next = best_nonce > m->line.low ? best_nonce : m->line.low;
+    line_cover(&m->line, m->line.rows ? m->line.low : next, next);
+}
+
+/* The first probe is answered: from here on the account is led. */
+bool manager__rebuilt(struct manager *m, uint64_t best_nonce)
+{
+    set_next(m, best_nonce);
+    manager__chain_nonce(m, best_nonce, "at the best block");
+    if (!manager__find_holes(m, best_nonce))
+        return false;
+    manager__phase(m, MANAGER_LEADING);
+    manager__fx(m, MANAGER_FX_READY);
+    return true;
+}
+
+/* ---- nonces that are free again ---- */
+
+static bool is_free(const struct manager *m, uint64_t nonce)
+{
+    const struct row *row = line_at(&m->line, nonce);
+    return row ? manager__hole(row) : nonce >= m->nonces.given_back;
+}
+
+/* The highest nonces have no row, or lost it: the next one to be given is the lowest of these. One that is
+ * free below other rows stays as a hole. */
+void manager__give_back_pump(struct manager *m)
+{
+    if ((!m->config.keyless && m->nonces.given_back == UINT64_MAX) || m->phase != MANAGER_LEADING ||
+        m->admit.count || m->nonces.wanted || m->writes.out[MANAGER_WRITE_NONCE] || m->nonces.rewind ||
+        !m->final.known)
+        return;
+    uint64_t next = m->line.next;
+    while (next > m->final.nonce && is_free(m, next - 1))
+        next--;
+    m->nonces.given_back = UINT64_MAX;
+    if (next == m->line.next)
+        return;
+    for (uint64_t nonce = next; nonce < m->line.next; nonce++) {
+        struct row *hole = line_at(&m->line, nonce);
+        if (hole)
+            line_remove(&m->line, hole);
+    }
+    line_cover(&m->line, m->line.rows ? m->line.low : next, next);
+    m->nonces.wanted = m->nonces.lower = true;
+}
+
+void manager__nonce_pump(struct manager *m)
+{
+    if (m->phase != MANAGER_LEADING || !m->nonces.wanted || m->writes.out[MANAGER_WRITE_NONCE])
+        return;
+    m->nonces.wanted = false;
+    manager__write_start(m, MANAGER_WRITE_NONCE);
+    struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_NONCE);
+    fx->nonce = m->line.next;
+    fx->lower = m->nonces.lower;
+    fx->reborn = m->life.wanted;
+    m->life.stored_nonce = m->line.next;
+    m->nonces.lower = false;
+}

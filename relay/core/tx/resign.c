@@ -1,0 +1,145 @@
+/* New bytes for a row, and fillers: who needs them, and at what pace they are signed. */
+#include <string.h>
+
+#include "manager_internal.h"
+
+/* New bytes at the same nonce are always safe: the chain takes one of them (I5). */
+void manager__resign(struct manager *m, struct row *row, enum row_reason reason)
+{
+    manager__late(m, row);
+    if (manager__stopped(m, row))
+        return;
+    if (manager__fixed(row)) {
+        manager__signed_again(m, row, reason);
+        return;
+    }
+    row->reason = (uint8_t)reason;
+    line_move(&m->line, row, ROW_RESIGN);
+}
+
+/* Every block to the end of the era was seen and none holds the row: only new bytes can be included. Rows
+ * that are in a block, unsure or unsent meet their era when that state ends. */
+void manager__eras(struct manager *m)
+{
+    struct era_entry e;
+    while (line_era_next(&m->line, m->final.seen, &e)) {
+        struct row *row = line_at(&m->line, e.nonce);
+        if (row && row->state == ROW_POOLED && row->era_death == (int64_t)e.death)
+            manager__resign(m, row, REASON_ERA);
+    }
+}
+
+static bool may_resign(const struct manager *m, const struct row *row)
+{
+    if (row->refused)
+        return false; /* what was said of the old bytes is stored first: it goes into their history */
+    return m->beat.count >= row->resign_after || m->chain.runtimes != row->sign_runtime;
+}
+
+static void signing(struct manager *m, struct row *row, struct batch *b)
+{
+    uint32_t gap = 1;
+    for (unsigned i = RESIGN_EASY; i < row->resigns && gap < RESIGN_GAP_MAX; i++)
+        gap *= 2;
+    row->resign_after = m->beat.count + gap;
+    row->sign_runtime = m->chain.runtimes;
+    if (row->resigns < UINT8_MAX)
+        row->resigns++;
+    manager__batch_put(b, row->nonce);
+    line_move(&m->line, row, ROW_SIGNING);
+}
+
+static void resign_effect(struct manager *m, const struct row *row, struct manager_row_effect *x)
+{
+    uint64_t deadline = row->terms ? row->terms->deadline_block : UINT64_MAX;
+    *x = (struct manager_row_effect){
+        .nonce = row->nonce,
+        .id = row->id,
+        .filler = row->filler || row->racing,
+        .tip =
+            PLANTED(FILLER_CHEAP) && row->racing && row->terms ? row->terms->tip : manager__tip_next(m, row),
+        .reason = row_reason_text(row->reason),
+        .block_number = -1,
+    };
+    memcpy(x->hash, row->hash, 32);
+    if (x->filler) {
+        x->era_period = m->config.era_period;
+        x->outcome = row->stop->outcome;
+        memcpy(x->error, row->stop->reason, sizeof(x->error));
+        return;
+    }
+    x->call = row->bytes + row->bytes_len - row->call_len;
+    x->call_len = row->call_len;
+    x->guard = row->guard;
+    x->era_period = manager__era_period(m, deadline);
+    x->deadline_block = deadline == UINT64_MAX ? 0 : deadline;
+    if (!x->era_period && deadline != UINT64_MAX)
+        x->era_period = ERA_PERIOD_MIN; /* best moved on since it was decided: the next beat ends it */
+}
+
+static void resign_pump(struct manager *m)
+{
+    struct batch *b = &m->writes.batch[MANAGER_WRITE_RESIGN];
+    struct row *row = line_first(&m->line, ROW_RESIGN, 0);
+    if (m->writes.out[MANAGER_WRITE_RESIGN] || !row || !may_resign(m, row))
+        return;
+    manager__write_start(m, MANAGER_WRITE_RESIGN);
+    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_RESIGN, m->config.batch_max);
+    fx->number = m->final.seen;
+    while (row && fx->count < m->config.batch_max && may_resign(m, row)) {
+        resign_effect(m, row, &fx->rows[fx->count++]);
+        signing(m, row, b);
+        row = line_first(&m->line, ROW_RESIGN, row->nonce + 1);
+    }
+}
+
+/* Its own bytes may still be included. Fillers in its place may go on living beside another one. */
+static bool own_bytes_live(const struct manager *m, const struct row *row)
+{
+    return row->was_out && m->final.seen < (uint64_t)(row->filler ? row->own_death : row->out_death);
+}
+
+/* The lowest row from this nonce on whose filler need not wait for old bytes. */
+static struct row *fillable(const struct manager *m, uint64_t from)
+{
+    struct row *row = line_first(&m->line, ROW_FILL, from);
+    while (row && (row->refused || (own_bytes_live(m, row) && !PLANTED(FILL_LIVE)) ||
+                   (manager__hole(row) && !manager__hole_ours(m, row))))
+        row = line_first(&m->line, ROW_FILL, row->nonce + 1);
+    return row;
+}
+
+static void fill_pump(struct manager *m)
+{
+    struct batch *b = &m->writes.batch[MANAGER_WRITE_FILL];
+    struct row *row = fillable(m, 0);
+    if (m->writes.out[MANAGER_WRITE_FILL] || !row || m->config.keyless)
+        return;
+    manager__write_start(m, MANAGER_WRITE_FILL);
+    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_FILL, m->config.batch_max);
+    fx->number = m->final.seen;
+    for (; row && fx->count < m->config.batch_max; row = fillable(m, row->nonce + 1)) {
+        bool stopped = row->reason == REASON_STOP;
+        bool told = row->reason == REASON_INVALID && row->note;
+        const char *reason = told ? row->note : row_reason_text(row->reason);
+        fx->rows[fx->count++] = (struct manager_row_effect){
+            .nonce = row->nonce,
+            .id = row->id,
+            .reason = stopped ? row->stop->reason : reason,
+            .outcome = stopped ? row->stop->outcome : "failed",
+            .tip = m->account.tip_start < m->account.tip_cap ? m->account.tip_start : m->account.tip_cap,
+            .era_period = m->config.era_period,
+            .block_number = -1};
+        signing(m, row, b);
+    }
+}
+
+void manager__sign_pump(struct manager *m)
+{
+    bool wish = line_count(&m->line, ROW_FILL) || line_count(&m->line, ROW_RESIGN);
+    if (m->phase != MANAGER_LEADING || !m->chain.up || m->probe.strange || !wish ||
+        m->beat.count < m->writes.sign_beat || manager__stands_still(m) || manager__stillborn(m))
+        return;
+    fill_pump(m);
+    resign_pump(m);
+}

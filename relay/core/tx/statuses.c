@@ -1,0 +1,168 @@
+/* Statuses: what a node says of a submission that it watches, and what of it is stored for followers. They only
+ * give speed; the end of a row comes from finalized blocks alone. */
+#include <string.h>
+
+#include "manager_internal.h"
+
+void manager__unwatch(struct manager *m, struct row *row)
+{
+    if (!row->watched)
+        return;
+    row->watched = false;
+    struct manager_effect *fx = manager__fx(m, MANAGER_FX_UNWATCH);
+    fx->nonce = row->nonce;
+    memcpy(fx->hash, row->hash, 32);
+}
+
+static bool waits_for_answer(const struct row *row)
+{
+    return row->state == ROW_SUBMITTED || row->state == ROW_SIGNING;
+}
+
+static void in_pool(struct manager *m, struct row *row, enum tx_status status)
+{
+    if (row->state == ROW_IN_BLOCK)
+        return; /* told late: a state does not go back without a retraction */
+    line_status(&m->line, row, status, NULL);
+    if (row->state == ROW_UNSURE)
+        manager__pooled(m, row, false);
+    else
+        line_news(&m->line, row);
+}
+
+static void in_block(struct manager *m, struct row *row, const uint8_t *block_hash)
+{
+    line_status(&m->line, row, TX_IN_BLOCK, block_hash);
+    if (!waits_for_answer(row))
+        line_move(&m->line, row, ROW_IN_BLOCK);
+}
+
+static void retracted(struct manager *m, struct row *row, const uint8_t *block_hash)
+{
+    if (row->state != ROW_IN_BLOCK)
+        return;
+    if (block_hash && row->block_hash && memcmp(block_hash, row->block_hash, 32))
+        return; /* it is in another block by now */
+    line_status(&m->line, row, TX_RETRACTED, block_hash);
+    manager__unsure(m, row, false, true);
+}
+
+/* The node has nothing more to say about it. */
+static void watch_over(struct manager *m, struct row *row, enum tx_status status, const uint8_t *block_hash)
+{
+    row->watched = row->state == ROW_SUBMITTED; /* else it is what an earlier watch said late */
+#ifdef TXRELAY_PLANT
+    if (PLANTED(REQUEUE_EARLY) && status == TX_USURPED && !waits_for_answer(row)) {
+        manager__requeue_early(m, row);
+        return;
+    }
+    if (PLANTED(TRUST_WATCH) && status == TX_FINALIZED && block_hash && !waits_for_answer(row)) {
+        manager__trust_watch(m, row, block_hash);
+        return;
+    }
+#endif
+    if (status == TX_FINALIZED) { /* may be false: only a followed block ends the row */
+        in_block(m, row, block_hash);
+        return;
+    }
+    bool timeout = status == TX_FINALITY_TIMEOUT;
+    if (status == TX_DROPPED)
+        manager__window_shrink(m);
+    line_status(&m->line, row, status, timeout ? block_hash : NULL);
+    if (!waits_for_answer(row))
+        manager__unsure(m, row, true, timeout);
+}
+
+/* An earlier attempt's status tells only that it lives, or that the nonce is used. */
+static void earlier_heard(struct manager *m, struct row *row, enum tx_status status)
+{
+    if ((status == TX_IN_BLOCK || status == TX_FINALIZED) && !waits_for_answer(row))
+        line_move(&m->line, row, ROW_IN_BLOCK);
+    else if (status <= TX_BROADCAST)
+        line_news(&m->line, row);
+}
+
+void manager__heard(struct manager *m, const struct manager_event *ev)
+{
+    bool current;
+    struct row *row = manager__known(m, ev, &current);
+    if (!row)
+        return;
+    if (!current) {
+        earlier_heard(m, row, ev->status);
+        return;
+    }
+    switch (ev->status) {
+    case TX_FUTURE:
+    case TX_READY:
+    case TX_BROADCAST:
+        in_pool(m, row, ev->status);
+        return;
+    case TX_IN_BLOCK:
+        in_block(m, row, ev->block_hash);
+        return;
+    case TX_RETRACTED:
+        retracted(m, row, ev->block_hash);
+        return;
+    case TX_FINALIZED:
+    case TX_FINALITY_TIMEOUT:
+    case TX_USURPED:
+    case TX_DROPPED:
+    case TX_INVALID:
+        watch_over(m, row, ev->status, ev->block_hash);
+        return;
+    }
+    UNREACHABLE();
+}
+
+void manager__watch_lost(struct manager *m, const struct manager_event *ev)
+{
+    bool current;
+    struct row *row = manager__known(m, ev, &current);
+    if (!row || !current)
+        return;
+    row->watched = row->state == ROW_SUBMITTED;
+    if (row->state == ROW_POOLED)
+        manager__unsure(m, row, true, false);
+}
+
+/* ---- storing them ---- */
+
+/* A refusal leaves the state as it is; a status that is to be stored too follows with the next batch. */
+static void refusal(struct manager *m, struct row *row, struct manager_row_effect *x)
+{
+    x->state = "refused";
+    memcpy(x->hash, row->hash, 32);
+    memcpy(x->error, row->note, NOTE_SIZE);
+    row->refused = false;
+    line_refresh(&m->line, row);
+}
+
+void manager__states_pump(struct manager *m)
+{
+    struct row *row = line_first(&m->line, SET_DIRTY, 0);
+    if (m->phase < MANAGER_CHAIN_WAIT || m->writes.out[MANAGER_WRITE_STATES] || !row)
+        return;
+    size_t max = line_count(&m->line, SET_DIRTY);
+    if (max > m->config.state_batch_max)
+        max = m->config.state_batch_max;
+    manager__write_start(m, MANAGER_WRITE_STATES);
+    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_STORE_STATES, max);
+    for (; row && fx->count < max; row = line_first(&m->line, SET_DIRTY, row->nonce + 1)) {
+        struct manager_row_effect *x = &fx->rows[fx->count++];
+        x->nonce = row->nonce;
+        x->id = row->id;
+        if (row->refused) {
+            refusal(m, row, x);
+            continue;
+        }
+        x->state = row_status_name(row->status);
+        memcpy(x->hash, row->hash, 32);
+        if (row->block_hash) {
+            x->has_block = true;
+            memcpy(x->block_hash, row->block_hash, 32);
+        }
+        row->unstored = false;
+        line_refresh(&m->line, row);
+    }
+}

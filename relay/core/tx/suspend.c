@@ -1,0 +1,103 @@
+/* What makes an account stand still, and what makes it go on.
+ *
+ * - PAYMENT: the account cannot pay. Nothing more is admitted, one submission a block is tried, a quarter
+ *   of a second apart at least; the first that is accepted ends it.
+ * - TRANSACTION_VERSION: the runtime encodes calls in another way than the one that was accepted: what was
+ *   enqueued may mean something else (case 102). Only an operator's order ends it: a node that shows the
+ *   former version again may just be behind.
+ * - REAPED: the account's nonce is below one that was used for good: the account was removed and lives again
+ *   (case 93). After the order no byte of the former life is sent again: its rows go back to the outbox or
+ * end once their eras are over, then nonces begin anew.
+ *
+ * A hold is written to the table, where operators see it. The order is read there too: a look that began
+ * after the hold was stored and finds the account not paused. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "manager_internal.h"
+
+bool manager__stands_still(const struct manager *m)
+{
+    bool reaped = m->hold.why == MANAGER_HOLD_REAPED && !PLANTED(REAPED_SENDS);
+    return reaped || m->hold.why == MANAGER_HOLD_TRANSACTION_VERSION;
+}
+
+void manager__hold_reset(struct manager *m)
+{
+    m->hold.why = MANAGER_HOLD_NONE;
+    m->hold.wanted = m->hold.told = m->hold.look = m->send.poor = false;
+    m->life.ordered = m->life.wanted = m->life.known = false;
+    m->account = (struct manager_account){.tip_cap = MANAGER_NO_CAP};
+}
+
+void manager__hold(struct manager *m, enum manager_hold hold, const char *fmt, ...)
+{
+    static const uint8_t weight[] = {[MANAGER_HOLD_NONE] = 0,
+                                     [MANAGER_HOLD_PAYMENT] = 1,
+                                     [MANAGER_HOLD_TRANSACTION_VERSION] = 2,
+                                     [MANAGER_HOLD_REAPED] = 3};
+    if (weight[m->hold.why] >= weight[hold])
+        return;
+    char text[sizeof(m->hold.text)];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    manager__plain(m->hold.text, sizeof(m->hold.text), text);
+    m->hold.why = hold;
+    m->hold.wanted = true;
+    m->hold.told = false;
+    manager__alert(m, "%s", text);
+}
+
+static void hold_over(struct manager *m)
+{
+    m->hold.why = MANAGER_HOLD_NONE;
+    m->hold.told = false;
+    m->hold.wanted = true;
+    m->hold.text[0] = 0;
+}
+
+void manager__paid(struct manager *m)
+{
+    m->send.poor = false;
+    if (m->hold.why == MANAGER_HOLD_PAYMENT)
+        hold_over(m);
+}
+
+void manager__hold_pump(struct manager *m)
+{
+    if (m->hold.why == MANAGER_HOLD_PAYMENT && m->phase == MANAGER_LEADING && !line_not_in_block(&m->line))
+        hold_over(m); /* nothing is left that could find out */
+    if (m->phase < MANAGER_CHAIN_WAIT || !m->hold.wanted || m->writes.out[MANAGER_WRITE_PAUSE])
+        return;
+    m->hold.wanted = false;
+    manager__write_start(m, MANAGER_WRITE_PAUSE);
+    struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_PAUSE);
+    fx->hold = m->hold.why;
+    memcpy(fx->text, m->hold.text, sizeof(fx->text));
+}
+
+void manager__ordered(struct manager *m)
+{
+    if (m->hold.why == MANAGER_HOLD_REAPED) {
+        m->life.ordered = true;
+        return;
+    }
+    if (m->hold.why == MANAGER_HOLD_TRANSACTION_VERSION)
+        m->account.transaction_version = m->chain.transaction_version; /* this one, and no later one */
+    m->hold.why = MANAGER_HOLD_NONE;
+    m->hold.told = m->send.poor = false;
+}
+
+void manager__pause_stored(struct manager *m)
+{
+    if (m->hold.wanted)
+        return; /* it is another one by now */
+    m->hold.told = m->hold.why != MANAGER_HOLD_NONE;
+    m->hold.look = false; /* a look that is under way may have been there before */
+    if (PLANTED(ORDER_ASSUMED) && m->hold.told)
+        manager__ordered(m);
+    m->look.now = true;
+}
