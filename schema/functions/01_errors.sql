@@ -37,8 +37,8 @@ BEGIN
 END
 $$;
 
--- The payload that an idempotency key stands for is the call. Options are not part of it: a retry computes its
--- deadline anew.
+-- An idempotency key stands for one call. Options are not part of the comparison, because a retry
+-- may compute another deadline.
 CREATE OR REPLACE FUNCTION txrelay.key_reused(p_key text, p_id bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN

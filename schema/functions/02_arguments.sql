@@ -1,6 +1,7 @@
 -- txrelay: checks of arguments that several functions share.
 
--- An amount that the chain can hold: a whole number below 2^128. NaN and the infinities are not; NULL is.
+-- Accepts whole numbers below 2^128, which is what a chain can hold, and NULL. NaN and the
+-- infinities are refused.
 CREATE OR REPLACE FUNCTION txrelay.check_amount(p_function text, p_argument text, p_amount numeric, p_hint text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
@@ -11,8 +12,8 @@ BEGIN
 END
 $$;
 
--- The options of both enqueue functions. Those ask only where something may be wrong: to enter a function costs more than
--- all that is compared in it.
+-- Checks the options of both enqueue functions. Their callers test the options first and call this
+-- only if one may be wrong: entering a function costs more than all of these comparisons.
 CREATE OR REPLACE FUNCTION txrelay.check_options(p_function text, p_priority int, p_creator text, p_not_before timestamptz,
     p_deadline timestamptz, p_spec_version int, p_tip numeric, p_max_tip numeric, p_deadline_block bigint, p_retries int)
 RETURNS void
@@ -66,9 +67,9 @@ BEGIN
 END
 $$;
 
--- The length that all of the arrays have. A NULL array counts as another length.
+-- Returns the length of all arrays, which must be the same. A NULL array counts as another length.
 CREATE OR REPLACE FUNCTION txrelay.batch_size(p_function text, VARIADIC p_lengths int[]) RETURNS int
-LANGUAGE plpgsql AS $$ -- as fence: a part of its callers
+LANGUAGE plpgsql AS $$ -- without a search_path, as fence: it is a part of its callers
 BEGIN
     IF (p_lengths[1] = ALL (p_lengths)) IS NOT TRUE THEN
         PERFORM txrelay.bad_argument(p_function, 'arrays', 'have the lengths ' || array_to_string(p_lengths, ', ', 'NULL')
@@ -78,7 +79,7 @@ BEGIN
 END
 $$;
 
--- One element per nonce, no nonce twice.
+-- Refuses a nonce that is NULL or given twice.
 CREATE OR REPLACE FUNCTION txrelay.check_nonces(p_function text, p_nonces bigint[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
@@ -93,14 +94,15 @@ BEGIN
 END
 $$;
 
--- May a call, or a whole signed extrinsic, have this size? The bound is ours, not a chain's: a block takes 5 MiB at most
--- (usually less for one class), and no notification carries the bytes. A part of its callers.
+-- True if a call, or a whole presigned extrinsic, has an allowed size. The bound is ours, not a
+-- chain's: a block takes at most 5 MiB, usually less for one class, and notifications never carry
+-- the bytes. Postgres inlines it into its callers.
 CREATE OR REPLACE FUNCTION txrelay.size_fits(p_call bytea) RETURNS boolean
 LANGUAGE sql IMMUTABLE AS $$
     SELECT pg_catalog.octet_length(p_call) OPERATOR(pg_catalog.<@) pg_catalog.int4range(1, 1048576, '[]')
 $$;
 
--- Names the argument that size_fits said no to.
+-- Raises the error for an argument that size_fits refuses.
 CREATE OR REPLACE FUNCTION txrelay.bad_size(p_function text, p_argument text, p_call bytea, p_hint text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
@@ -109,7 +111,7 @@ BEGIN
 END
 $$;
 
--- enqueue_many where a call or a key is not as it must be: the first one that is not, with its place.
+-- Raises the error for the first call or key of enqueue_many that is not allowed, with its index.
 CREATE OR REPLACE FUNCTION txrelay.check_elements(p_calls bytea[], p_keys text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE

@@ -1,7 +1,8 @@
--- txrelay: accounts: their names, their registration, and what a leader acts by.
+-- txrelay: accounts: names, registration, and the facts that a leader acts on.
 
--- The checks of what seldom changes, as a trigger: a CHECK is read and made ready for each statement that updates a row,
--- whatever it updates, and ten of them were a fifth of what an admission of few rows costs.
+-- Checks the columns that seldom change. It is a trigger because Postgres prepares every CHECK for
+-- each statement that updates a row, whatever it updates: ten of them were a fifth of the cost of a
+-- small admission.
 CREATE OR REPLACE FUNCTION txrelay.accounts_check() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
@@ -26,9 +27,10 @@ BEGIN
 END
 $$;
 
--- What an SS58 address of a 32-byte account holds: its prefix in two bytes (the shorter form after a zero) and the account's
--- id; NULL where the text is no such address. Its checksum is blake2b, which Postgres does not have: it stays unchecked, and
--- an id that is one of the registered ones proves more than two bytes of it could.
+-- Decodes the SS58 address of a 32-byte account: two bytes of prefix (a one-byte prefix gets a
+-- leading zero), then the account id. Returns NULL for any other text. The checksum is blake2b,
+-- which Postgres lacks, so it is not verified: an id that matches a registered one proves more than
+-- two bytes of checksum could.
 CREATE OR REPLACE FUNCTION txrelay.ss58_bytes(p_text text) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
@@ -46,7 +48,7 @@ BEGIN
         v_bytes := set_byte(v_bytes, i, mod(v_number, 256)::int);
         v_number := div(v_number, 256);
     END LOOP;
-    -- Each leading zero byte is written as a 1 of its own, and there are no others.
+    -- Base58 writes each leading zero byte as one leading 1.
     v_length := length(substring(p_text FROM '^1*')) + 40 - length(substring(encode(v_bytes, 'hex') FROM '^(?:00)*')) / 2;
     IF v_length = 35 AND get_byte(v_bytes, 5) < 64 THEN
         RETURN decode('00', 'hex') || substr(v_bytes, 6, 33);
@@ -57,8 +59,8 @@ BEGIN
 END
 $$;
 
--- TR010 with the names that look most like it: shared three-letter pieces of alias or address (all of them when there are
--- three accounts or less), and ids that have bytes in common.
+-- Raises TR010 with the most similar names. Two names are similar if they share three-letter pieces
+-- of alias or address, or bytes of the id. With three accounts or fewer it lists all of them.
 CREATE OR REPLACE FUNCTION txrelay.account_unknown(p_name text) RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
@@ -71,7 +73,7 @@ BEGIN
             (SELECT count(*) FROM generate_series(1, length(a.alias)) i
              WHERE strpos('  ' || lower(p_name) || ' ', substr('  ' || lower(a.alias) || ' ', i, 3)) > 0)
             ::numeric / (length(a.alias) + length(p_name)),
-            -- Three pieces of an address, three bytes of an id are more than chance.
+            -- Fewer than three common pieces of an address or bytes of an id are chance.
             (SELECT greatest(count(*) - 2, 0) FROM generate_series(1, length(a.address) - 2) i
              WHERE length(p_name) > 20 AND strpos(p_name, substr(a.address, i, 3)) > 0)::numeric / length(a.address),
             (SELECT greatest(count(*) - 2, 0) FROM generate_series(0, least(octet_length(v_id), octet_length(a.account_id)) - 1) i
@@ -88,8 +90,8 @@ BEGIN
 END
 $$;
 
--- The account that a text means: alias, 0x and the hex of its id, its address as it was registered, or its address with the
--- prefix of any chain.
+-- Finds the account by alias, by 0x and the hex of its id, by its registered address, or by its
+-- address with the prefix of another chain.
 CREATE OR REPLACE FUNCTION txrelay.account_of(p_name text) RETURNS int
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
@@ -118,7 +120,7 @@ BEGIN
 END
 $$;
 
--- The same, for what a relay has to sign.
+-- As account_of; refuses an account whose key no relay has.
 CREATE OR REPLACE FUNCTION txrelay.keyed_account(p_function text, p_name text) RETURNS int
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
@@ -196,13 +198,13 @@ BEGIN
 END
 $$;
 
--- What the leader acts by, with the defaults of what is not set. requeue_usurped and the limits in blocks: 0 and false are
--- "never".
+-- The facts that a leader acts on, with defaults for keys that the policy does not set. For
+-- requeue_usurped and the limits in blocks, false and 0 mean never.
 CREATE OR REPLACE FUNCTION txrelay.account_facts(a txrelay.accounts)
 RETURNS TABLE (paused boolean, hold text, reborn boolean, transaction_version bigint, tip_start numeric, tip_step numeric,
     tip_cap numeric, tip_step_percent int, tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean,
     low_balance numeric)
-LANGUAGE sql STABLE ROWS 1 AS $$ -- a part of its callers
+LANGUAGE sql STABLE ROWS 1 AS $$ -- inlined into its callers
     SELECT a.paused, a.hold, a.reborn, a.transaction_version,
         coalesce((a.policy OPERATOR(pg_catalog.->>) 'tip_start')::numeric, 0),
         coalesce((a.policy OPERATOR(pg_catalog.->>) 'tip_step')::numeric, 0),
@@ -214,9 +216,9 @@ LANGUAGE sql STABLE ROWS 1 AS $$ -- a part of its callers
         (a.policy OPERATOR(pg_catalog.->>) 'low_balance')::numeric
 $$;
 
--- The account's facts in a number (63 bits): another one says that they changed.
+-- A fingerprint of the account's facts (63 bits). It differs when they differ.
 CREATE OR REPLACE FUNCTION txrelay.account_mark(a txrelay.accounts) RETURNS bigint
-LANGUAGE sql STABLE AS $$ -- asked for thousands at once: without a search_path of its own it is a part of its caller
+LANGUAGE sql STABLE AS $$ -- without a search_path, so that it is inlined: one query calls it for thousands of accounts
     SELECT pg_catalog.jsonb_hash_extended(a.policy, COALESCE(a.transaction_version, -1)
             OPERATOR(pg_catalog.#) CASE WHEN a.paused THEN 4611686018427387904 ELSE 0 END
             OPERATOR(pg_catalog.#) CASE WHEN a.reborn THEN 2305843009213693952 ELSE 0 END

@@ -1,7 +1,7 @@
--- txrelay: how an account is treated: its policy, the pauses of an operator and of the leader.
+-- txrelay: how an account is treated: its policy, the operator's pause and the leader's suspension.
 
--- A key of a policy: is it one, and may it have this value? Returns the value as it is stored: amounts as texts, because
--- many readers of JSON keep only 53 bits of a number.
+-- Checks one key of a policy and its value. Returns the value in its stored form: amounts become
+-- strings, because many JSON readers keep only 53 bits of a number.
 CREATE OR REPLACE FUNCTION txrelay.policy_value(p_key text, p_value jsonb) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
@@ -41,8 +41,9 @@ BEGIN
 END
 $$;
 
--- How the relay treats the account's transactions (README). NULL: what is set; else the given keys are set, those that
--- are given as JSON null removed, and what is set then comes back. The leader is told.
+-- Reads or changes the policy of an account (README.md). policy NULL: returns it. Otherwise sets
+-- the given keys, removes those that are given as JSON null, notifies the leader, and returns the
+-- result.
 CREATE OR REPLACE FUNCTION txrelay.account_policy(account text, policy jsonb DEFAULT NULL) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
@@ -59,7 +60,7 @@ BEGIN
     END IF;
     SELECT jsonb_object_agg(g.key, CASE WHEN g.value <> 'null' THEN policy_value(g.key, g.value) ELSE g.value END)
         INTO v_given FROM jsonb_each(account_policy.policy) g;
-    -- JSON null as well must name a key that there is.
+    -- Only a key that exists can be removed.
     PERFORM policy_value(g.key, CASE g.key WHEN 'usurped' THEN '"fail"' WHEN 'order' THEN '"any"' ELSE '0' END::jsonb)
         FROM jsonb_each(account_policy.policy) g WHERE g.value = 'null';
     SELECT t.policy INTO v_policy FROM accounts t WHERE t.account = v_account FOR NO KEY UPDATE;
@@ -80,7 +81,8 @@ BEGIN
 END
 $$;
 
--- No transaction of the account gets a nonce until account_resume; what has one goes on. A hold of the leader stands.
+-- Stops admission for the account until account_resume. Transactions that have a nonce go on. A
+-- suspension by the leader stays beside it.
 CREATE OR REPLACE FUNCTION txrelay.account_pause(p_account text, p_reason text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
@@ -90,9 +92,9 @@ BEGIN
 END
 $$;
 
--- Ends every pause. It is also the order that a hold waits for: a reaped account begins another life, calls may be signed
--- under the transaction version that the chain has now. Rings whatever the doorbell says: a leader that saw nothing
--- because of the pause may be asleep.
+-- Ends the pause and the suspension. It is also the order that a suspension waits for: a reaped
+-- account begins another life, and calls may be signed under the chain's present transaction
+-- version. It always notifies, because a leader that saw nothing during the pause may be asleep.
 CREATE OR REPLACE FUNCTION txrelay.account_resume(p_account text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
@@ -108,9 +110,9 @@ BEGIN
 END
 $$;
 
--- What the leader wants the account to stand still for; NULL: nothing any more. The pause of an operator stays his, with
--- his reason: the hold is noted beside it, and account_resume answers for both. A reaped account needs an order that is
--- newer than this.
+-- Suspends the account for the reason p_hold; NULL ends the suspension. If an operator has paused
+-- the account, the pause and its text stay, and only the reason is noted beside them:
+-- account_resume ends both. A suspension as reaped needs an order that is newer than itself.
 CREATE OR REPLACE FUNCTION txrelay.leader_pause(p_account int, p_epoch bigint, p_hold text, p_reason text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
@@ -134,10 +136,10 @@ BEGIN
 END
 $$;
 
--- An enqueue for an account whose policy is strict order comes here before it takes its id, and the writers of that account
--- take turns: each holds the lock until it has committed, so that ids, and nonces after them, are in the order of commits. What
--- would give a row another place is refused. A relay that enqueues for somebody does not wait for long (lock_timeout): its
--- session is wanted.
+-- Orders the writers of an account whose policy is order: strict. Each holds the lock, before it
+-- takes an id, until its commit, so that ids and nonces follow the order of commits. Options that
+-- would give a row another place are refused. A relay that enqueues for an application waits only
+-- for its lock_timeout, because its other statements need the session.
 CREATE OR REPLACE FUNCTION txrelay.strict_turn(p_function text, a txrelay.accounts, p_priority int, p_not_before timestamptz)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$

@@ -1,8 +1,9 @@
--- txrelay: the views. Functions return rows of some of them, so they come first.
+-- txrelay: the views. They come before the functions that return their rows.
 
--- One row a transaction, wherever it is now: "where is it?" is one query by id. Fillers have no id, nor has the record
--- of a nonce whose transaction got another one. tip: asked for while it waits, then what the attempt pays that has the
--- hash; looked up by the reader who asks for it.
+-- One row per transaction, wherever it is now, so that one query by id finds it. Fillers have no
+-- id, and neither has the record of a nonce whose transaction was requeued. tip: the requested tip
+-- while the transaction waits, then what the attempt with this hash pays; only a reader who selects
+-- it pays for the lookup.
 CREATE OR REPLACE VIEW txrelay.transactions AS
     SELECT o.id, a.alias AS account, '0x' || encode(a.account_id, 'hex') AS account_id, 'outbox' AS stage,
            'queued' AS state, NULL::bigint AS nonce, NULL::text AS hash, NULL::text AS block_hash,
@@ -36,8 +37,9 @@ CREATE OR REPLACE VIEW txrelay.leader_state AS
            a.account, a.address AS account_address, a.hold, a.paused_since, a.reborn, a.life_since
     FROM txrelay.accounts a LEFT JOIN txrelay.leases l ON a.leased AND l.holder = a.claimant; -- claim_times
 
--- Accounts that do not move, and for how long: paused by whomever, nodes refuse what is first in line, or what was signed
--- elsewhere waits for nonces below its own. Two probes of an index an account.
+-- Accounts that make no progress, and since when: they are paused, nodes refuse their first pending
+-- transaction, or a presigned transaction waits for lower nonces. Costs two index probes per
+-- account.
 CREATE OR REPLACE VIEW txrelay.blocked_accounts AS
     SELECT a.alias AS account, '0x' || encode(a.account_id, 'hex') AS account_id,
            least(a.paused_since, p.blocked_since, s.waits_since) AS since, coalesce(p.nonce, s.nonce) AS nonce,
@@ -52,9 +54,9 @@ CREATE OR REPLACE VIEW txrelay.blocked_accounts AS
         ORDER BY x.account, x.nonce LIMIT 1) s ON true
     WHERE a.paused OR p.blocked_since IS NOT NULL OR s.id IS NOT NULL;
 
--- What a follower reads to catch up. Views of their own, because a notification may be missed but a table may not be
--- opened: no call, no key, no signed bytes, no policy is in them. They tell nothing that txrelay.transactions does not,
--- but the fillers and the numbers that put rows in order.
+-- What readers scan to catch up after missed notifications. These views hide calls, keys, signed
+-- bytes and policies. Beyond txrelay.transactions they show fillers and the numbers that order
+-- rows.
 CREATE OR REPLACE VIEW txrelay.follow_accounts AS
     SELECT a.account, a.alias, a.account_id, a.address FROM txrelay.accounts a;
 
@@ -62,7 +64,7 @@ CREATE OR REPLACE VIEW txrelay.follow_pending AS
     SELECT p.account, p.nonce, p.id, p.hash, p.state, p.block_hash, p.block_number, p.error, p.creator, p.updated_at
     FROM txrelay.pending_transactions p;
 
--- A nonce that was used up while its transaction lives on is no end.
+-- A nonce that was used while its transaction went back to the outbox is not an end.
 CREATE OR REPLACE VIEW txrelay.follow_finished AS
     SELECT f.account, f.nonce, f.id, f.hash, f.state, f.block_hash, f.block_number, f.outcome, f.error, f.creator,
            f.finished_at

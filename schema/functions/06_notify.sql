@@ -1,20 +1,23 @@
--- txrelay: notifications: the server's queue, the doorbell, what followers are told.
+-- txrelay: notifications: the server's queue, the doorbell, what readers are notified of.
 --
--- Statement triggers over transition tables: the leader writes thousands of rows a statement, and one query over them
--- costs a fraction of a trigger call a row. What a follower cannot see is filtered by the query; a statement without a
--- visible change notifies nobody. The functions that remove a row notify of its removal, because they know how the
--- transaction ended. A payload has bounded parts only (about 1.5 kB at the worst, escaping included): one of 8000 bytes
--- would abort the writer.
+-- Statement triggers read transition tables: the leader writes thousands of rows per statement, and
+-- one query over them costs a fraction of a row trigger. The query drops changes that a reader
+-- cannot see, so a statement without a visible change notifies nobody. The functions that remove a
+-- row also notify of its removal, because only they know how the transaction ended. All parts of a
+-- payload are bounded (1.5 kB at most, escaping included), because a payload of 8000 bytes would
+-- abort the writer.
 
--- By its key: some who ask have sequential scans off, and a plan with one would be dear enough to be compiled.
+-- False while the notification queue is too full (queue_look). Looked up by primary key: with
+-- enable_seqscan = off, the cost of a sequential scan would trigger JIT compilation.
 CREATE OR REPLACE FUNCTION txrelay.queue_has_room() RETURNS boolean
-LANGUAGE plpgsql AS $$ -- asked with every notification: a part of its callers, whose search_path and rights it has
+LANGUAGE plpgsql AS $$ -- called with every notification, so it sets no search_path and no rights: it has its callers'
 BEGIN
     RETURN NOT EXISTS (SELECT FROM txrelay.notify_queue q WHERE q.one AND q.shut);
 END
 $$;
 
--- How full it is, asked by each relay's listener every ten seconds.
+-- Returns how full the queue is (0 to 1) and stores whether anybody may notify. Each relay's
+-- listener calls it every ten seconds.
 CREATE OR REPLACE FUNCTION txrelay.queue_look() RETURNS float8
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
@@ -25,11 +28,14 @@ BEGIN
 END
 $$;
 
--- The doorbell (README). The lock says whether the leader is awake: no flag, no snapshot, no race. Shared and until
--- the end of the transaction, so an open transaction keeps its leader awake; taken again by a second enqueue it
--- costs no further lock. Outside of a sleeping leader's first wake-up no commit carries a NOTIFY.
--- A session may order silence (SET txrelay.notify = off): the leader then finds the row at its slow poll, within a second.
--- For what may not carry a NOTIFY, as a transaction that is to be prepared.
+-- Wakes the leader of an account, unless the session has set txrelay.notify = off. Then the leader
+-- finds the row at its next slow poll, within a second. Transactions that must not carry a NOTIFY,
+-- such as prepared ones, use that.
+--
+-- The doorbell (README.md): a leader that sleeps holds a lock, so whether it sleeps needs no flag
+-- and no snapshot. ring takes the lock in shared mode until the end of the transaction, so an open
+-- transaction keeps the leader awake. Only the first enqueue after the leader fell asleep carries a
+-- NOTIFY.
 CREATE OR REPLACE FUNCTION txrelay.tell_outbox(p_account int) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
@@ -66,8 +72,9 @@ BEGIN
 END
 $$;
 
--- What followers are told: text by hand, because json_build_object looks up how to write each of its arguments for every
--- row (a third of a status update's time). Without a search_path of their own they are a part of their caller.
+-- The payload of a change. It is concatenated by hand, because json_build_object looks up the
+-- output function of each argument for every row: a third of the time of a status update. Postgres
+-- inlines it into its callers.
 CREATE OR REPLACE FUNCTION txrelay.change_text(p_account_id bytea, p_nonce bigint, p_hash bytea, p_state txrelay.tx_state,
     p_creator text, p_at timestamptz, p_id bigint, p_block_hash bytea) RETURNS text
 LANGUAGE sql STABLE AS $$
@@ -80,7 +87,7 @@ LANGUAGE sql STABLE AS $$
             '"') END, '}')
 $$;
 
--- p_outcome NULL: it goes on elsewhere.
+-- The payload of a removal. p_outcome NULL: the transaction goes back to the outbox.
 CREATE OR REPLACE FUNCTION txrelay.removal_text(p_account_id bytea, p_nonce bigint, p_id bigint, p_outcome txrelay.tx_outcome)
 RETURNS text
 LANGUAGE sql STABLE AS $$
@@ -101,7 +108,8 @@ BEGIN
 END
 $$;
 
--- Never a nested loop: the plan is kept, and the first statement of a session may have had one row.
+-- enable_nestloop is off because the plan is kept, and the first statement of a session may have
+-- had one row.
 CREATE OR REPLACE FUNCTION txrelay.pending_update() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_nestloop = off AS $$
 BEGIN
@@ -116,10 +124,11 @@ BEGIN
 END
 $$;
 
--- Microseconds since 1970, by the database's clock: whatever ended before is there for who reads from now on. That is
--- now, less what open transactions have ended and not committed: an application may cancel, and commit an hour later
--- what then says that it ended an hour ago. The clock is read first: who begins to write later says a later time. The
--- owner sees when others' transactions began if it has pg_read_all_stats; without, readers have their overlap only.
+-- Returns a position in microseconds since 1970: everything that ended before it is visible to a
+-- reader from now on. That is now, or the start of the oldest open transaction that has ended
+-- something: an application may cancel and commit an hour later. The clock is read first, so a
+-- transaction that begins to write later has a later time. Without pg_read_all_stats the owner
+-- cannot see when other transactions began; readers then rely on their overlap alone.
 CREATE OR REPLACE FUNCTION txrelay.follow_position() RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE

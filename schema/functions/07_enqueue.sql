@@ -1,11 +1,13 @@
 -- txrelay: enqueue and enqueue_many.
 --
--- They work at every isolation level. Under REPEATABLE READ and SERIALIZABLE a call that meets a concurrent one about the same
--- idempotency key or id may end with 40001, as Postgres does for any write there: run the transaction again.
+-- They work at every isolation level. Under REPEATABLE READ and SERIALIZABLE, a call that meets a
+-- concurrent one with the same idempotency key or id may fail with 40001, as any write may there:
+-- run the transaction again.
 
--- The transaction that an idempotency key stands for: p_id, which is stored with it, or the one that came first with the same
--- payload. A concurrent call with the same key waits here for the first one's end. The key and the row are written by one
--- transaction: there is no key without its transaction.
+-- Returns the transaction that an idempotency key stands for: p_id if the key is new, otherwise the
+-- first one, which must have the same payload. A concurrent call with the same key waits until the
+-- first one ends. Key and row are written in one transaction, so no key exists without its
+-- transaction.
 CREATE OR REPLACE FUNCTION txrelay.id_of_key(p_account int, p_key text, p_id bigint, p_sha256 bytea) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
@@ -28,8 +30,8 @@ BEGIN
 END
 $$;
 
--- enqueue where its one statement found nothing to do: the account by any of its names, one that keeps a strict order, and
--- keys that are taken.
+-- The rest of enqueue, for what its one statement does not handle: an account that is not named by
+-- its alias, strict order, a key that exists already.
 CREATE OR REPLACE FUNCTION txrelay.enqueue_searching(account text, call bytea, key text, priority int, not_before timestamptz,
     deadline timestamptz, creator text, spec_version int, tip numeric, max_tip numeric, deadline_block bigint,
     retries int) RETURNS bigint
@@ -58,8 +60,8 @@ BEGIN
 END
 $$;
 
--- One statement writes row and key and tries the doorbell, where the account is given by its alias. Every node of an
--- expression is paid in every transaction anew: README, "What enqueue costs".
+-- One statement finds the account by its alias, writes row and key, and tries the doorbell. Every
+-- transaction pays for every node of an expression again (README.md, "What enqueue costs").
 CREATE OR REPLACE FUNCTION txrelay.enqueue(account text, call bytea, key text DEFAULT NULL, priority int DEFAULT 0,
     not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL, creator text DEFAULT NULL,
     spec_version int DEFAULT NULL, tip numeric DEFAULT NULL, max_tip numeric DEFAULT NULL,
@@ -70,7 +72,7 @@ DECLARE
     v_id bigint;
     v_awake boolean;
 BEGIN
-    -- Anything but a call of the right size without options is looked at.
+    -- Options, or a call of a wrong size, take the longer way.
     IF (num_nonnulls(not_before, deadline, creator, spec_version, tip, max_tip, deadline_block) | priority | retries = 0
         AND size_fits(call)) IS NOT TRUE THEN
         IF priority IS NULL OR priority NOT BETWEEN -1000 AND 1000 OR octet_length(creator) > 200
@@ -121,13 +123,14 @@ BEGIN
 END
 $$;
 
--- The ids that calls get by their keys, once these are stored: each the one that its key stands for, else its own.
+-- Returns the id of each call once the keys are stored: the one that its key stands for, otherwise
+-- its own.
 CREATE OR REPLACE FUNCTION txrelay.ids_of_keys(p_account int, p_calls bytea[], p_keys text[], p_ids bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     v_bad record;
 BEGIN
-    -- LATERAL with LIMIT: looked up by key, one by one, whatever the statistics say (14_admit.sql).
+    -- LATERAL with LIMIT looks keys up one by one, whatever the statistics say (14_admit.sql).
     SELECT u.key, k.id INTO v_bad FROM unnest(p_calls, p_keys) u (call, key)
         CROSS JOIN LATERAL (SELECT x.* FROM idempotency_keys x WHERE x.account = p_account AND x.key = u.key
             ORDER BY x.account, x.key LIMIT 1) k
@@ -142,8 +145,8 @@ BEGIN
 END
 $$;
 
--- Ids in the order of the calls, nonces too. A key that appears twice in one array gives one transaction. The options
--- are those of every call.
+-- Returns ids in the order of the calls, and nonces follow the same order. A key that appears twice
+-- in the array gives one transaction. The options hold for every call.
 CREATE OR REPLACE FUNCTION txrelay.enqueue_many(account text, calls bytea[], keys text[] DEFAULT NULL, priority int DEFAULT 0,
     creator text DEFAULT NULL, not_before timestamptz DEFAULT NULL, deadline timestamptz DEFAULT NULL,
     spec_version int DEFAULT NULL, tip numeric DEFAULT NULL, max_tip numeric DEFAULT NULL,
@@ -177,7 +180,7 @@ BEGIN
     END IF;
     PERFORM strict_turn('enqueue_many', a, priority, not_before) FROM accounts a
         WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
-    -- One pass over the arrays: ids, and whether everything is as it must be.
+    -- One pass over the arrays assigns ids and counts valid elements.
     SELECT array_agg(nextval('txrelay.transaction_id')),
             count(*) FILTER (WHERE size_fits(u.call)
                 AND octet_length(u.key) <@ int4range(1, 200, '[]') IS NOT FALSE), count(u.key)
@@ -190,7 +193,7 @@ BEGIN
 
     v_result := v_ids;
     IF v_keys > 0 THEN
-        -- In the order of the keys, so that two calls with the same keys in other orders cannot deadlock.
+        -- Sorted by key, so that two calls with the same keys in different orders cannot deadlock.
         INSERT INTO idempotency_keys (account, key, id, payload_sha256)
             SELECT v_account, u.key, u.id, sha256(u.call) FROM unnest(calls, keys, v_ids) u (call, key, id)
             WHERE u.key IS NOT NULL ORDER BY u.key, u.id

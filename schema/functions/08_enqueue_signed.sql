@@ -1,11 +1,13 @@
--- txrelay: enqueue_signed: extrinsics that were signed elsewhere.
+-- txrelay: enqueue_signed: presigned transactions.
 --
--- These functions check what is certain without the chain's metadata: form, length, signer. The leader decodes the rest. Such
--- a row has its nonce, tip and era already. The leader sends it as it is for as long as it is valid and never signs it again. It
--- is admitted when its nonce's turn comes, at a nonce that is free below the next one, and at one that the chain has
--- used: then its own bytes may have used it, and finalized blocks decide.
+-- These functions check what is certain without the chain's metadata: form, length, signer. The
+-- leader decodes the rest. A presigned transaction has its nonce, tip and era already. The leader
+-- submits it unchanged while it is valid and never signs it again. It admits the transaction when
+-- the turn of its nonce comes, at a free nonce below the next one, or at a nonce that the chain has
+-- used: then its own bytes may have used the nonce, and finalized blocks decide.
 
--- Where the body of an extrinsic begins: behind the length in front of it. 0: that does not say its length.
+-- Returns the offset of the extrinsic's body, behind the length prefix; 0 if the prefix does not
+-- match the length.
 CREATE OR REPLACE FUNCTION txrelay.extrinsic_body(p_extrinsic bytea) RETURNS int
 LANGUAGE plpgsql IMMUTABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
@@ -23,8 +25,9 @@ BEGIN
 END
 $$;
 
--- The registered account that signed it: MultiAddress::Id and 32 bytes, or an account id alone where the chain has no
--- MultiAddress. p_name: the one that is expected, needed where the same key is registered for several chains.
+-- Returns the registered account that signed the extrinsic. The signer is MultiAddress::Id with 32
+-- bytes, or a bare account id on chains without MultiAddress. p_name is the expected account; it is
+-- needed if one key is registered for several chains.
 CREATE OR REPLACE FUNCTION txrelay.signer_of(p_extrinsic bytea, p_body int, p_name text) RETURNS int
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
@@ -51,7 +54,7 @@ BEGIN
 END
 $$;
 
--- As enqueue, for an extrinsic that is signed. The same bytes are one transaction, with a key or without.
+-- As enqueue, for a presigned extrinsic. The same bytes are one transaction, with or without a key.
 CREATE OR REPLACE FUNCTION txrelay.enqueue_signed(extrinsic bytea, key text DEFAULT NULL, creator text DEFAULT NULL,
     account text DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -83,13 +86,14 @@ BEGIN
             'Signed extrinsics of format v4 are taken (0x84 behind the length).');
     END IF;
     v_account := signer_of(extrinsic, v_body, enqueue_signed.account);
-    -- A nonce that a block used is looked for in blocks of the past: there it may have been one of the former life.
+    -- A used nonce is looked up in past blocks, where it may belong to the former life.
     IF EXISTS (SELECT FROM accounts a WHERE a.account = v_account AND a.life_since IS NOT NULL) THEN
         PERFORM bad_argument('enqueue_signed', 'extrinsic', format('is signed by 0x%s, an account that was reaped once',
             encode((SELECT a.account_id FROM accounts a WHERE a.account = v_account), 'hex')),
             'Blocks of its former life would be taken for this one''s. Use enqueue, or another account.');
     END IF;
-    -- The bytes have a key of their own, which goes first: the caller's key then stands for what came first with them.
+    -- The bytes are a key too. It is stored first, so that the caller's key stands for the first
+    -- transaction with these bytes.
     v_id := id_of_key(v_account, 'signed 0x' || encode(v_sha, 'hex'), v_new, v_sha);
     IF enqueue_signed.key IS NOT NULL THEN
         v_id := id_of_key(v_account, enqueue_signed.key, v_id, v_sha);

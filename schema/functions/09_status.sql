@@ -1,8 +1,8 @@
--- txrelay: where a transaction is, and every attempt that was made for it.
+-- txrelay: where a transaction is, and every attempt at it.
 
--- A pending row by its id; the last nonce in use. For a table that VACUUM saw empty the planner finds every index equally
--- cheap, and a session keeps its plans: a plan that walks the other index reads every row once there are some. An order that
--- only the right index has decides it (test/schema/test_plans.py).
+-- A pending row by its id, and the last nonce in use. After VACUUM saw a table empty, the planner
+-- finds every index equally cheap, and a session keeps its plans: a plan with the wrong index later
+-- reads every row. The ORDER BY matches only the right index (test/schema/test_plans.py).
 CREATE OR REPLACE FUNCTION txrelay.pending_of(p_id bigint) RETURNS txrelay.pending_transactions
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
@@ -26,8 +26,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_t
     SELECT * FROM transactions t WHERE t.id = status.id
 $$;
 
--- Every attempt that was signed for a transaction, at whatever nonce, oldest first, with all that nodes or the chain had
--- against it: one row for each attempt and different error.
+-- Every attempt at a transaction, at whatever nonce, oldest first. Each attempt has one row for
+-- every different error that a node or the chain reported.
 CREATE OR REPLACE FUNCTION txrelay.history(id bigint)
 RETURNS TABLE (nonce bigint, attempt int, hash text, tip numeric, filler boolean, outcome text, state text, reason text,
     error text, error_count int, spec_version bigint, era_death bigint, created_at timestamptz, ended_at timestamptz)

@@ -1,7 +1,8 @@
 -- txrelay: cancel and bump, and the end of transactions that have no nonce.
 
--- Ends transactions that have no nonce, whichever of the two outboxes they wait in. p_account NULL: of any account. Followers
--- are notified as of any other end, without a nonce. Returns how many of the ids were there.
+-- Ends transactions that have no nonce, in whichever of the two outboxes they wait. p_account NULL:
+-- of any account. Readers are notified as of any other end, without a nonce. Returns how many of
+-- the ids it found.
 CREATE OR REPLACE FUNCTION txrelay.outbox_end(p_account int, p_ids bigint[], p_outcomes txrelay.tx_outcome[], p_errors text[],
     p_epoch bigint) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -34,7 +35,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET
     SELECT count(*) FROM told
 $$;
 
--- What cancel and bump may not promise.
+-- Refuse what cancel and bump cannot do.
 CREATE OR REPLACE FUNCTION txrelay.cancel_check(p_id bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
@@ -51,17 +52,19 @@ BEGIN
 END
 $$;
 
--- cancelled: it was in the outbox and has ended. requested: it has a nonce; its leader signs nothing new for it, puts a
--- filler in its place once its bytes cannot be included any more, and records cancelled; if it gets in first the
--- record is what the chain says. finished: it had ended before.
+-- Returns cancelled (it was in the outbox and has ended), requested (it has a nonce) or finished
+-- (it had ended before). After requested, the leader signs nothing new for it, puts a filler in its
+-- place once its bytes can no longer be included, and records cancelled. If its bytes are included
+-- first, the record says what the chain says.
 CREATE OR REPLACE FUNCTION txrelay.cancel(id bigint) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     v_account int;
 BEGIN
-    -- Twice: it may go back to the outbox between the looks at the one and at the other table.
+    -- Twice: the transaction may return to the outbox between the two reads.
     FOR v_turn IN 1..2 LOOP
-        -- Admission and this delete meet on the row's lock: one of them gets it, the other one sees that it is gone.
+        -- An admission and this DELETE meet at the row's lock: one of them gets the row, the other
+        -- finds it gone.
         IF outbox_end(NULL, ARRAY[cancel.id], ARRAY['cancelled']::tx_outcome[], ARRAY['cancelled by '
                       || session_user], NULL) = 1 THEN
             RETURN 'cancelled';
@@ -71,7 +74,7 @@ BEGIN
             PERFORM cancel_check(cancel.id);
             INSERT INTO cancellations (id, account, asked_by) VALUES (cancel.id, v_account, session_user)
                 ON CONFLICT DO NOTHING;
-            -- Whether its leader sleeps or not: a leader that is busy would only look at its next poll.
+            -- Notify even a leader that is awake: it would otherwise notice at its next poll only.
             PERFORM tell_outbox(v_account);
             RETURN 'requested';
         ELSIF EXISTS (SELECT FROM finished_transactions f WHERE f.id = cancel.id) THEN
@@ -83,7 +86,8 @@ BEGIN
 END
 $$;
 
--- The tip that a bump leads to, checked. p_current: what it pays, or would pay, now.
+-- Returns the tip that a bump leads to, after all checks. p_current: the tip that the transaction
+-- pays or would pay now.
 CREATE OR REPLACE FUNCTION txrelay.bumped_tip(p_tip numeric, p_current numeric, p_max_tip numeric, p_policy jsonb) RETURNS numeric
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
@@ -111,7 +115,7 @@ BEGIN
 END
 $$;
 
--- The highest tip that was asked for stays.
+-- Stores the request. The highest requested tip stays.
 CREATE OR REPLACE FUNCTION txrelay.bump_ask(p_id bigint, p_account int, p_tip numeric) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
     INSERT INTO bumps AS b (id, account, tip, asked_by) VALUES (p_id, p_account, p_tip, session_user)
@@ -129,9 +133,10 @@ BEGIN
 END
 $$;
 
--- A higher tip. queued: it waits in the outbox and will pay it from its first attempt on. requested: it has a nonce; its
--- leader signs it anew at the nonce, unless its bytes get in first. finished: it had ended before. tip NULL: the next
--- step of the account's policy, cut at the cap.
+-- Raises the tip. Returns queued (it waits in the outbox and pays the tip from its first attempt),
+-- requested (it has a nonce; the leader signs it again there unless its bytes are included first)
+-- or finished (it had ended before). tip NULL: the next step of the account's policy, limited by
+-- the caps.
 CREATE OR REPLACE FUNCTION txrelay.bump(id bigint, tip numeric DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
@@ -141,8 +146,9 @@ DECLARE
 BEGIN
     PERFORM bump_check(bump.id);
     FOR v_turn IN 1..2 LOOP -- as in cancel
-        -- An admission that is under way is waited for. One that comes later finds another version of the row than it
-        -- read, and still gives it the lower tip: the row in bumps outlives it.
+        -- Waits for an admission that is under way. A later admission finds a newer version of the
+        -- row than it read and still assigns the lower tip, which is why the row in bumps outlives
+        -- it.
         SELECT o.account, o.tip, o.max_tip, a.policy INTO v_row FROM outbox o JOIN accounts a ON a.account = o.account
             WHERE o.id = bump.id FOR UPDATE OF o;
         IF FOUND THEN

@@ -1,21 +1,22 @@
--- txrelay: leadership: the fence, claims and their renewal, eviction, the members.
+-- txrelay: leadership: the fence, claims and their renewal, eviction, members.
 --
--- The epoch is the fencing token. Every write of a leader locks the account's row and compares: a claim is an UPDATE
--- of the same row, so it waits for a write under the old epoch that is under way, and a write that comes later sees
--- the new epoch and ends with TR001. Reads that are polled compare without the lock (what they return is checked again
--- by the write that is based on it), so that a leader that polls writes nothing.
+-- The epoch is the fencing token. Every write of a leader locks the account's row and compares the
+-- epoch. A claim is an UPDATE of the same row: it waits for a write under the old epoch, and a
+-- later write sees the new epoch and fails with TR001. Polls compare without the lock, so that a
+-- leader that polls writes nothing. The write that follows compares again.
 
--- The history of this database server: a standby that is promoted and a server that is restored begin another one.
--- Every write asks. Without a search_path of its own, and as volatile as what it calls, it is a part of its caller; else
--- each call would parse and plan it.
+-- Returns the timeline of this server. A promoted standby and a restored server begin another one.
+-- Every write calls this. It has no search_path and the volatility of what it calls, so that
+-- Postgres inlines it; otherwise each call would parse and plan it.
 CREATE OR REPLACE FUNCTION txrelay.timeline() RETURNS int
 LANGUAGE sql AS $$
     SELECT pg_catalog.int4(('x' OPERATOR(pg_catalog.||) pg_catalog.left(pg_catalog.pg_walfile_name(
         pg_catalog.pg_current_wal_lsn()), 8))::pg_catalog.bit(32))
 $$;
 
--- p_lock: 'read' no lock; 'update' locks the row, so that an account has one writer at a time. Called by functions that
--- have a search_path and the owner's rights already: it has none of its own.
+-- Compares the epoch and returns the account. p_lock: 'read' takes no lock; 'update' locks the row,
+-- so that an account has one writer at a time. Its callers have set the search_path and the owner's
+-- rights, so it has none of its own.
 CREATE OR REPLACE FUNCTION txrelay.fence(p_account int, p_epoch bigint, p_lock text) RETURNS txrelay.accounts
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -45,7 +46,8 @@ BEGIN
 END
 $$;
 
--- A claim lasts as long as it was made for or, where it is leased, as its holder's lease. A part of its callers.
+-- The expiry of a claim: that of its holder's lease if it is leased, otherwise its own. Postgres
+-- inlines it.
 CREATE OR REPLACE FUNCTION txrelay.claim_times(a txrelay.accounts)
 RETURNS TABLE (expiry_1 timestamptz, expiry_2 timestamptz, seen_block bigint)
 LANGUAGE sql STABLE ROWS 1 AS $$
@@ -53,8 +55,9 @@ LANGUAGE sql STABLE ROWS 1 AS $$
     FROM (SELECT) one LEFT JOIN txrelay.leases l ON a.leased AND l.holder OPERATOR(pg_catalog.=) a.claimant
 $$;
 
--- Something may have been sent that no node has answered for yet (G16): bytes stored and no status, or the outcome of
--- the current attempt unknown. Newest first: that is where such rows are. Asked only between the two expiries.
+-- True if something may have been submitted that no node has answered yet: stored bytes without a
+-- status, or a current attempt whose outcome is unknown. Such rows are at the highest nonces, so it
+-- starts there. Called only between the two expiries.
 CREATE OR REPLACE FUNCTION txrelay.mid_submission(p_account int) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 BEGIN
@@ -64,8 +67,9 @@ BEGIN
 END
 $$;
 
--- One UPDATE decides; two that overlap are serialised by the row's lock, and the second one loses where the first one
--- changed what it decided by (claimant, epoch, and whether it is leased, are in its condition). First line that fits:
+-- Claims an account. One UPDATE decides. Two that overlap are serialized by the row's lock, and the
+-- second one loses if the first one changed what it decided by: claimant, epoch and whether the claim
+-- is leased are in its condition. The first line that fits decides:
 --
 --   the account's claim is now | caller has the lock           | caller has no lock
 --   ---------------------------+-------------------------------+--------------------------------------------
@@ -75,16 +79,17 @@ $$;
 --                              | or it would have the lock     |
 --   made without the lock      | by expiry                     | by expiry, and if no session has the lock
 --
---   by expiry: expiry_2 has passed; or expiry_1 has passed and nothing is mid-submission. Never before expiry_1.
---   Without the lock is the letter of the claims plan (use_lock = off): no session has a lock there. A relay that uses
---   locks may ask without one to see who holds the claim; a hung session's lock then has to go first (leader_evict).
+--   by expiry: expiry_2 has passed, or expiry_1 has passed and nothing is mid-submission. Never before
+--   expiry_1. Relays without locks (use_lock = off) claim in the right column. A relay with locks may
+--   ask there to see who holds the claim; leader_evict then has to end a hung session first.
 --
--- p_have_lock is checked as far as one lock lookup can: no *other* session may have it. The claim must be made by the
--- session that holds the lock, whose backend is remembered for leader_evict. A lost race is not an error, also not
--- at higher isolation levels (G27): not granted, and who holds it now.
+-- One lock lookup checks p_have_lock: no other session may have the lock. The session that holds the
+-- lock must make the claim; its backend is stored for leader_evict. A lost race is not an error, at
+-- any isolation level: the answer is not granted, and names the holder.
 --
--- Where only the time decides, the lease is locked before it is read: a renewal that is under way comes before the claim
--- and is seen, or after it, and then finds the account taken. leader_renew locks in the same order.
+-- Where time alone decides, the lease is locked before it is read. A renewal that is under way then
+-- either comes first and is seen, or comes second and finds the account taken. leader_renew locks in
+-- the same order.
 CREATE OR REPLACE FUNCTION txrelay.leader_claim(p_account int, p_holder text, p_address text, p_have_lock boolean,
     p_expiry_1_ms int, p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp())
 RETURNS TABLE (granted boolean, epoch bigint, holder text, holder_address text, lock_held boolean,
@@ -139,7 +144,7 @@ BEGIN
         RETURNING t.* INTO a;
         granted := FOUND;
     EXCEPTION WHEN serialization_failure OR lock_not_available THEN
-        NULL; -- someone else did it, or does
+        NULL; -- another session claimed it, or is about to
     END;
     IF granted THEN
         PERFORM tell_leader(a);
@@ -157,19 +162,20 @@ BEGIN
 END
 $$;
 
--- Renewal of all accounts of one relay: exactly those that still are its own, under the epoch it knows. An expired
--- claim that nobody took is renewed; a deposed leader renews nothing, and nobody after a failover. p_block: the highest
--- finalized block that the relay knows (NULL: none). Planned anew each time: rare, and of any size.
+-- Renews all accounts of one relay: exactly those that it still holds under the epoch that it
+-- knows. An expired claim that nobody took is renewed. A deposed leader renews nothing, and after a
+-- failover nobody does. p_block: the highest finalized block that the relay knows, NULL for none.
+-- It is planned at each call, because calls are rare and of any size.
 --
--- It writes one row, the lease, and reads the accounts after it has that: no writer of an account waits for it, nor it for
--- one. An account is written when it begins to be leased, or is no more (its holder does not count it as its own: it keeps
--- what the lease was). One that somebody keeps locked meanwhile is not waited for longer than lock_timeout, and is not
--- renewed; the others are.
+-- It writes one row, the lease, and then reads the accounts, so it and the writers of an account do
+-- not wait for each other. It writes an account only when the account joins the lease, or leaves it
+-- because the holder no longer names it; the account then keeps the times of the lease. If somebody
+-- holds an account's row locked, it waits up to lock_timeout and then renews the others only.
 --
--- p_mark not NULL: each row says the mark of what is renewed now. A caller whose accounts all were renewed may give it when it
--- asks for the same ones again. If these, and no others, still are leased to it, nothing is compared one by one, and the
--- answer is one row without an account, which is unchanged. Else there is a row an account, in the order of the question, none
--- of them unchanged.
+-- p_mark not NULL: each row carries a fingerprint of what is renewed now. A caller whose accounts
+-- were all renewed may pass it when it asks for the same accounts again. If these and no others are
+-- still leased to it, no account is compared, and the answer is one row without an account, with
+-- unchanged set. Otherwise there is one row per account, in the order of the question.
 CREATE OR REPLACE FUNCTION txrelay.leader_renew(p_holder text, p_accounts int[], p_epochs bigint[], p_expiry_1_ms int,
     p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp(), p_block bigint DEFAULT NULL, p_mark text DEFAULT NULL)
 RETURNS TABLE (account int, renewed boolean, unchanged boolean, mark text)
@@ -202,7 +208,8 @@ BEGIN
         RETURN QUERY SELECT NULL::int, NULL::boolean, true, v_mark;
         RETURN;
     END IF;
-    -- Arrays, and an IN that is no join (IS TRUE): both are hashed, and joins are planned as if there were few rows.
+    -- Arrays, and an IN that is no join (IS TRUE): both are hashed. Joins would be planned for a
+    -- few rows.
     v_named := ARRAY(SELECT t.account FROM accounts t WHERE t.claimant = p_holder AND t.timeline = v_timeline
         AND ((t.account, t.epoch) IN (SELECT b.account, b.epoch FROM unnest(p_accounts, p_epochs) b (account, epoch))) IS TRUE);
     v_turns := ARRAY(SELECT t.account FROM accounts t
@@ -245,11 +252,11 @@ BEGIN
 END
 $$;
 
--- End the session that holds the account's lock, if its claim has expired by the rules of leader_claim. A session
--- that holds the lock without being the claimant's (it took the lock and hung before it claimed) is ended once it has
--- been idle for 5 s and nobody's claim is in force; a healthy relay claims within milliseconds of the lock. True: a
--- session was told to end; its lock is free a moment later. The owner of the schema needs pg_signal_backend and
--- pg_read_all_stats for it, unless it is a superuser.
+-- Ends the session that holds the account's lock, if its claim has expired by the rules of
+-- leader_claim. A session that holds the lock without the claim (it hung between the two) is ended
+-- after it was idle for 5 s while no claim is in force; a healthy relay claims within milliseconds.
+-- Returns true if it ended one; the lock is free a moment later. The schema's owner needs
+-- pg_signal_backend and pg_read_all_stats for this, or to be a superuser.
 CREATE OR REPLACE FUNCTION txrelay.leader_evict(p_lock_key bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
@@ -289,9 +296,10 @@ EXCEPTION WHEN insufficient_privilege THEN
 END
 $$;
 
--- What all claims are like, in a word: another one after any claim, release, lapse, or end of a session that has locks.
--- Each of the first two makes the first number larger (epochs only rise); the second one names what is lapsed. That a
--- session gave back one of its locks and keeps its claim is not seen here.
+-- A fingerprint of all claims. It changes with every claim, release and expiry, and when a session
+-- with locks ends: a claim or release raises the first number, because epochs only rise; the second
+-- number names what has expired. It does not show that a session gave up one lock and kept its
+-- claim.
 CREATE OR REPLACE FUNCTION txrelay.claims_mark(p_now timestamptz) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = on AS $$
 BEGIN
@@ -304,14 +312,16 @@ BEGIN
 END
 $$;
 
--- What followers bid by: whose lock is taken, whose claim is in force. Writes nothing, and one pass over the locks serves
--- all accounts. A row whose claim is in force, with the lock that it was made with, says nothing new under an epoch that
--- the caller knows (p_epochs, element by element; NULL: none is known), and is left out: an idle relay of thousands of
--- accounts reads nothing but its own question. In the order of the question.
+-- What followers bid by: which locks are taken, which claims are in force. It writes nothing, and
+-- one pass over the locks serves all accounts. It leaves out an account whose claim is in force,
+-- with the lock that it was made with, under the epoch that the caller knows (p_epochs, element by
+-- element; NULL: unknown). So an idle relay with thousands of accounts reads nothing but its own
+-- question. Rows come in the order of the question.
 --
--- p_mark not NULL: each row says the mark as of this answer, and there is one row at least: its account is NULL where there
--- is nothing to say. A caller that got that row may give its mark with the next question, if it is the same: as long as
--- nothing has changed nothing is read but the mark (the locks of thousands of accounts take a twentieth of a second).
+-- p_mark not NULL: each row carries the fingerprint of all claims, and there is at least one row,
+-- whose account is NULL if there is nothing to report. A caller that got that row may pass its mark
+-- when it repeats the question. Nothing else is read while the fingerprint is the same: reading the
+-- locks of thousands of accounts takes 50 ms.
 CREATE OR REPLACE FUNCTION txrelay.leader_scan(p_accounts int[], p_epochs bigint[] DEFAULT NULL,
     p_now timestamptz DEFAULT clock_timestamp(), p_mark text DEFAULT NULL)
 RETURNS TABLE (account int, taken boolean, holder text, holder_address text, epoch bigint, lock_held boolean,
@@ -360,10 +370,10 @@ BEGIN
 END
 $$;
 
--- One heartbeat: this relay lives (or leaves), and who else does, by the database's clock and names in byte order.
--- p_session: the caller's session lives as long as the relay does, so that one that died is no member as soon as its
--- session has ended; else its time must pass. Rows of those that are gone for long go; whoever comes first removes them,
--- and nobody waits.
+-- A heartbeat: this relay is alive (or leaves). Returns the other live relays, by the database's
+-- clock, with names in byte order. p_session: the caller's session lives as long as the relay, so a
+-- dead relay stops being a member when its session ends; otherwise its time must run out. Whoever
+-- comes first removes old rows, and nobody waits for that.
 CREATE OR REPLACE FUNCTION txrelay.member_beat(p_holder text, p_address text, p_serves bigint, p_ttl_ms int,
     p_session boolean DEFAULT false, p_leave boolean DEFAULT false, p_best bigint DEFAULT NULL,
     p_now timestamptz DEFAULT clock_timestamp())

@@ -1,7 +1,8 @@
--- txrelay: what a leader reads: its account, its pending transactions, what may be admitted. Each begins with the fence.
+-- txrelay: what a leader reads: its account, its pending transactions, and what may be admitted.
+-- Each function begins with the fence.
 
--- The account's own facts for a load. This and leader_snapshot take the row's lock: a write of a session that is gone may
--- still be on its way to its commit, and would come after the reading. What they read is read after the wait.
+-- The account's facts, for a load. This and leader_snapshot lock the row and read after the wait: a
+-- write of a session that is gone may still commit, and would otherwise come after the read.
 CREATE OR REPLACE FUNCTION txrelay.leader_account(p_account int, p_epoch bigint)
 RETURNS TABLE (next_nonce bigint, used_nonce bigint, used_block bigint, seen_block bigint, reconcile_from bigint, paused boolean, hold text, reborn boolean,
     transaction_version bigint, tip_start numeric, tip_step numeric, tip_cap numeric, tip_step_percent int,
@@ -16,10 +17,11 @@ BEGIN
 END
 $$;
 
--- Pending rows above p_after_nonce (-1: all) in nonce order, with the bytes of the current attempt and the hashes of
--- the other attempts at the same nonce, which may still be the ones that get in: first those with a call of their own
--- (so many: earlier_own), then the fillers that were to stop one. earlier_death: where the last of their eras ends, -1: one
--- is immortal. Those of a row that was signed elsewhere are its own alone: it may be at a nonce that another one used.
+-- Pending rows above p_after_nonce (-1: all), in the order of nonces, with the bytes of the current
+-- attempt. earlier: hashes of the other attempts at the nonce, which may still be included: first
+-- the earlier_own ones with the transaction's own call, then fillers that were to stop one.
+-- earlier_death: the last end of their eras, -1 if one is immortal. For a presigned transaction
+-- only its own attempts count, because it may have a nonce that another one used.
 CREATE OR REPLACE FUNCTION txrelay.leader_snapshot(p_account int, p_epoch bigint, p_after_nonce bigint, p_limit int)
 RETURNS TABLE (nonce bigint, id bigint, state text, hash bytea, attempt int, extrinsic bytea, call bytea,
     block_hash bytea, block_number bigint, era_birth bigint, era_death bigint, spec_version bigint,
@@ -37,7 +39,7 @@ BEGIN
            coalesce((p.earlier).hashes, '{}'), coalesce((p.earlier).own, 0), coalesce((p.earlier).death, 0),
            p.unknown, p.priority, p.deadline, p.creator, p.created_at, p.admitted_at, p.guard,
            p.max_tip, p.deadline_block, p.retries, t.filler, p.stop_outcome::text, p.stop_reason, p.signed
-    FROM (SELECT x.*, CASE WHEN x.attempt > 1 THEN -- few rows: what they cost is not for all to pay
+    FROM (SELECT x.*, CASE WHEN x.attempt > 1 THEN -- few rows: the others do not pay for them
             (SELECT ROW(array_agg(t.hash ORDER BY t.filler IS NOT NULL, t.number), count(*) FILTER (WHERE t.filler IS NULL),
                  CASE WHEN bool_or(t.era_death IS NULL) THEN -1 ELSE max(t.era_death) END)::earlier_attempts FROM attempts t
              WHERE t.account = p_account AND t.nonce = x.nonce AND t.number < x.attempt
@@ -50,9 +52,9 @@ BEGIN
 END
 $$;
 
--- Rows that may get a nonce now, in the order in which they should: priority, then id. None while the account is
--- paused, none whose deadline has passed. At most 16 MiB of calls at a time, but always one row: less than p_limit does
--- not mean that this was all.
+-- Rows that may be admitted now, by priority and id. None while the account is paused, and none
+-- whose deadline has passed. At most 16 MiB of calls, but always one row: fewer than p_limit does
+-- not mean that these were all.
 CREATE OR REPLACE FUNCTION txrelay.leader_outbox(p_account int, p_epoch bigint, p_limit int)
 RETURNS TABLE (id bigint, call bytea, priority int, deadline timestamptz, creator text, created_at timestamptz,
     attempts int, guard bigint, tip numeric, max_tip numeric, deadline_block bigint, retries int)
@@ -82,8 +84,10 @@ BEGIN
 END
 $$;
 
--- Rows to look at: new ones; those whose nonce is below the next one (p_next), or whose turn has come (a row of nonces
--- without a gap from it on); those whose era is over, or that waited for a block (waited), at the finalized block p_block. None while the account is paused.
+-- Presigned rows that the leader must decide on at the finalized block p_block: new ones; those
+-- whose nonce is below the next one (p_next); those whose turn has come, in a gapless run of nonces
+-- from the next one; those whose era is over; those that waited for a block (waited). None while
+-- the account is paused.
 CREATE OR REPLACE FUNCTION txrelay.leader_signed(p_account int, p_epoch bigint, p_limit int, p_next bigint, p_block bigint)
 RETURNS TABLE (id bigint, extrinsic bytea, creator text, created_at timestamptz, waited boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$

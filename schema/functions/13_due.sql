@@ -1,14 +1,16 @@
 -- txrelay: what the database's clock and the applications ask of a leader.
 
--- Until then, in ms that are over when it has come. A part of its callers, as the next one is.
+-- Milliseconds until a time, rounded up, 0 if it has passed. Postgres inlines this and look_times
+-- into their callers.
 CREATE OR REPLACE FUNCTION txrelay.left_ms(p_time timestamptz) RETURNS bigint
 LANGUAGE sql AS $$
     SELECT CASE WHEN p_time IS NOT NULL THEN pg_catalog.int8(GREATEST(0, pg_catalog.ceil(EXTRACT(epoch FROM
         p_time OPERATOR(pg_catalog.-) pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000))) END
 $$;
 
--- Whether anybody cancelled or bumped; whether a row that had waited for its time may be admitted now; and when the next
--- deadline (one that has passed, too) or not_before comes, of all and of what waits in the outbox.
+-- asked: somebody cancelled or bumped. ripe: a row that waited for its not_before may be admitted.
+-- next: the next deadline, which may have passed, or not_before, of all transactions. next_outbox:
+-- the same of those that wait in the outbox.
 CREATE OR REPLACE FUNCTION txrelay.look_times(p_account int, p_now timestamptz)
 RETURNS TABLE (asked boolean, ripe boolean, next timestamptz, next_outbox timestamptz)
 LANGUAGE sql STABLE ROWS 1 AS $$
@@ -25,12 +27,16 @@ LANGUAGE sql STABLE ROWS 1 AS $$
             AND o.not_before OPERATOR(pg_catalog.>) p_now)) AS next) t
 $$;
 
--- What the database's clock and the applications say. Outbox rows whose deadline has passed end as expired here, as do
--- cancelled ones that came back from a lost nonce. One row for each pending transaction that is to be stopped, with
--- the outcome it ends with if none of its bytes gets in, and one (outcome NULL) for each that is to pay a higher tip,
--- with the least that its next attempt is to pay; at least one row (nonce NULL), because every row also says whether a
--- row that had waited for its time may be admitted now (ripe), in how many ms the next deadline or not_before comes
--- (next_ms, NULL: none), the account's facts, and their mark. Writes only when there is something to end.
+-- Ends outbox rows whose deadline has passed, and cancelled ones that came back from a lost nonce.
+-- It writes only if there is something to end. Returns
+-- - one row for each pending transaction to stop, with the outcome that it ends with if none of its
+--   bytes is included,
+-- - one row, with outcome NULL, for each that must pay a higher tip, with the least tip of its next
+--   attempt,
+-- - at least one row (nonce NULL if there is nothing to do).
+-- Every row carries: whether a row that waited for its time may be admitted now (ripe), the ms
+-- until the next deadline or not_before (next_ms, NULL: none), the account's facts, and their
+-- fingerprint (mark).
 CREATE OR REPLACE FUNCTION txrelay.leader_look(p_account int, p_epoch bigint)
 RETURNS TABLE (nonce bigint, id bigint, outcome text, error text, tip numeric, ripe boolean, next_ms bigint, mark bigint,
     paused boolean, hold text, reborn boolean, transaction_version bigint, tip_start numeric, tip_step numeric,
@@ -75,8 +81,8 @@ BEGIN
         PERFORM fence(p_account, p_epoch, 'update');
         DELETE FROM cancellations c WHERE c.id = ANY (v_ids);
     END IF;
-    -- A bump is done with when it is paid, as far as the caps let it be, or when its transaction has ended. One that was
-    -- raised since it was read stays.
+    -- Remove a bump once it is paid, as far as the caps allow, or once its transaction has ended.
+    -- One that was raised since it was read stays.
     SELECT array_agg(b.id), array_agg(b.tip) INTO v_ids, v_tips FROM bumps b
         CROSS JOIN LATERAL (SELECT p.max_tip, (SELECT t.tip FROM attempts t WHERE t.account = p.account
             AND t.nonce = p.nonce AND t.number = p.attempt) AS tip FROM pending_of(b.id) p OFFSET 0) p
@@ -108,9 +114,9 @@ BEGIN
 END
 $$;
 
--- The accounts that have anything that leader_outbox or leader_look read, from the lowest number on, p_most of them: one
--- probe of each index for each such account, however many accounts and rows there are. outbox_deadline holds none that the
--- other two indexes of the outbox do not.
+-- The first p_most accounts, by number, for which leader_outbox or leader_look would find anything.
+-- It probes each index once per such account, however many accounts and rows there are.
+-- outbox_deadline needs no probe: its rows are in the other two indexes of the outbox as well.
 CREATE OR REPLACE FUNCTION txrelay.accounts_with_work(p_most bigint) RETURNS int[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 BEGIN
@@ -131,13 +137,15 @@ BEGIN
 END
 $$;
 
--- Which of these accounts want something (element by element: the epoch that the caller leads them under, and the mark of
--- the facts that it knows; NULL: none, so that other ones say nothing). One question a second for all that a relay leads, in
--- place of a look and a poll for each of them. Writes nothing and decides nothing: it says what to ask for. lost: not led
--- under this epoch any more, as every other function would say by TR001. look: leader_look has something to say: a
--- cancellation, a bump, a deadline that has passed, other facts. ripe: leader_outbox has a row, or one that was signed
--- elsewhere waits: for what, the chain knows. next_ms: the next deadline
--- or not_before, where it comes within p_ahead_ms. An account with none of these is left out. In the order of the question.
+-- Polls many accounts in one statement, in place of leader_look and leader_outbox for each. Element
+-- by element, the caller passes the epoch under which it leads the account and the fingerprint of
+-- the facts that it knows (NULL: none, then changed facts are not reported). It writes nothing.
+-- Accounts with none of these are left out; rows come in the order of the question:
+--
+--   lost     the caller no longer leads the account under this epoch
+--   look     leader_look has something: a cancellation, a bump, a passed deadline, other facts
+--   ripe     leader_outbox has a row, or a presigned transaction waits (the chain knows for what)
+--   next_ms  ms until the next deadline or not_before, if that is within p_ahead_ms
 CREATE OR REPLACE FUNCTION txrelay.leader_due(p_accounts int[], p_epochs bigint[], p_marks bigint[], p_ahead_ms int)
 RETURNS TABLE (account int, lost boolean, look boolean, ripe boolean, next_ms bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -148,7 +156,7 @@ DECLARE
     v_timeline int := timeline();
     v_most int := batch_size('leader_due', cardinality(p_accounts), cardinality(p_epochs), cardinality(p_marks)) / 2 + 10;
     v_busy int[] := accounts_with_work(v_most);
-    v_all boolean := cardinality(v_busy) >= v_most; -- where so many have work each is probed, whoever has some
+    v_all boolean := cardinality(v_busy) >= v_most; -- with so many busy accounts, probe all
 BEGIN
     RETURN QUERY
     SELECT a.account, NOT a.led, a.led AND (a.changed OR coalesce(d.asked OR d.late, false)),

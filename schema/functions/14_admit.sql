@@ -1,19 +1,22 @@
 -- txrelay: from the outbox to a nonce. Each function takes the epoch and begins with the fence.
 --
--- Writes are set-based: parallel arrays, one element a row, thousands of rows a call. A batch is all or nothing: a row
--- that is not there any more is TR002 (read again, build again), what would break an order is TR003 (a relay's bug).
--- NULL or -1 in p_births and p_deaths: immortal.
+-- Writes are batches: parallel arrays, one element per row, thousands of rows per call. A batch is
+-- all or nothing. If a row is no longer there, the batch fails with TR002: read and build it again.
+-- If it would break an order, it fails with TR003, which is a bug of the relay. In p_births and
+-- p_deaths, NULL and -1 mean immortal.
 --
--- A session keeps its plans for hours, and one that was made while a table was empty must still fit at a million rows
--- (a plain join of array and table did not: 5,000 rows took 44 s). So the statement fixes the plan: the array is
--- the outer side, LATERAL with OFFSET 0 or LIMIT looks each row up by its key, and the row is then written by its ctid.
--- Nobody moves the row in between: the fence lets in one writer. Only bump may, in the outbox: then the row is not found
--- and the batch is built again (TR002).
+-- A session keeps its plans for hours, and a plan that was made while a table was empty must still
+-- fit a million rows (a plain join of array and table took 44 s for 5,000 rows). So the statement
+-- fixes the plan: the array is the outer side, LATERAL with OFFSET 0 or LIMIT looks each row up by
+-- its key, and the row is then written by its ctid. Nobody moves the row in between, because the
+-- fence admits one writer. Only bump may, in the outbox; then the row is not found and the batch
+-- fails with TR002.
 
--- Give nonces: outbox -> pending_transactions and attempts. The nonces go up by one from the account's next nonce (or
--- from above its last pending one while that is not known): no gap and no reuse gets past the database. A row whose
--- deadline has passed since it was read is as good as gone (TR002). So is every row once the chain has another
--- transaction version than the one that was accepted: the calls may mean something else.
+-- Moves outbox rows to pending_transactions and attempts. Nonces go up by one from the account's
+-- next nonce, or from above its last pending one while that is unknown, so that the database
+-- refuses gaps and reuse. A row whose deadline has passed since it was read counts as gone (TR002).
+-- So does every row if the chain's transaction version is not the accepted one, because the calls
+-- may then mean something else.
 CREATE OR REPLACE FUNCTION txrelay.leader_admit(p_account int, p_epoch bigint, p_ids bigint[], p_nonces bigint[],
     p_hashes bytea[], p_extrinsics bytea[], p_tips numeric[], p_births bigint[], p_deaths bigint[],
     p_spec_version bigint, p_transaction_version bigint, p_block bigint) RETURNS bigint
@@ -51,7 +54,7 @@ BEGIN
         PERFORM order_error(format('leader_admit: account %s is not reconciled with the chain from block %s on', a.alias,
             a.reconcile_from), 'Commits may be lost. leader_adopt what the chain and the pools hold, then admit.');
     END IF;
-    -- Nonces that were never used have no attempts: one look at all of them.
+    -- Nonces that were never used have no attempts; one query finds out for all of them.
     v_fresh := NOT EXISTS (SELECT FROM attempts t WHERE t.account = p_account
         AND t.nonce BETWEEN p_nonces[1] AND p_nonces[v_count]);
     WITH moved AS (
@@ -88,7 +91,7 @@ BEGIN
 END
 $$;
 
--- One row from here to pending_transactions and attempts.
+-- Writes one presigned row to pending_transactions and attempts.
 CREATE OR REPLACE FUNCTION txrelay.signed_pend(a txrelay.accounts, s txrelay.outbox_signed, p_nonce bigint, p_hash bytea,
     p_call_length int, p_tip numeric, p_birth bigint, p_death bigint, p_spec_version bigint, p_transaction_version bigint,
     p_block bigint) RETURNS void
@@ -107,8 +110,9 @@ BEGIN
 END
 $$;
 
--- As leader_admit, for rows with a nonce of their own: from the next nonce on without a gap, or below it where nothing is
--- pending. p_blocks: no block up to this one holds the row's bytes. p_next: the next nonce before it. Returns the account's next nonce.
+-- As leader_admit, for presigned rows: without a gap from the next nonce on, or at a lower nonce
+-- where nothing is pending. p_blocks: no block up to this one contains the row's bytes. p_next: the
+-- next nonce before this batch. Returns the account's next nonce.
 CREATE OR REPLACE FUNCTION txrelay.leader_admit_signed(p_account int, p_epoch bigint, p_ids bigint[], p_nonces bigint[],
     p_hashes bytea[], p_call_lengths int[], p_tips numeric[], p_births bigint[], p_deaths bigint[], p_blocks bigint[],
     p_spec_version bigint, p_transaction_version bigint, p_next bigint) RETURNS bigint
@@ -159,8 +163,9 @@ BEGIN
 END
 $$;
 
--- What was read of rows that wait; nonce NULL: it does not decode. p_wait_blocks: not to be looked at before this block is final; NULL: their nonce's
--- turn or the end of their era is waited for. A row that was cancelled meanwhile is no error. Returns how many are there.
+-- Stores what the leader decoded of presigned rows; nonce NULL: the bytes do not decode.
+-- p_wait_blocks: the finalized block at which to decide again; NULL: when the nonce's turn comes or
+-- the era ends. A row that was cancelled meanwhile is no error. Returns how many rows it found.
 CREATE OR REPLACE FUNCTION txrelay.leader_note(p_account int, p_epoch bigint, p_ids bigint[], p_nonces bigint[], p_hashes bytea[],
     p_deaths bigint[], p_wait_blocks bigint[], p_texts text[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -180,7 +185,7 @@ BEGIN
 END
 $$;
 
--- Outbox rows that can never get a nonce: they end with a reason. Returns the number of rows.
+-- Ends outbox rows that can never get a nonce, each with a reason. Returns the number of rows.
 CREATE OR REPLACE FUNCTION txrelay.leader_reject(p_account int, p_epoch bigint, p_ids bigint[], p_outcomes text[], p_errors text[])
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -201,10 +206,11 @@ BEGIN
 END
 $$;
 
--- The next nonce as found on the chain. Never at or below a pending one. Lower than before only when asked for (nonces
--- given back), and never below one that is known as used for good: a node that lags would make it be used twice. With
--- p_reborn a new life of a reaped account begins, as an operator ordered: the nonce is what it is, and no record from
--- before says anything about it.
+-- Sets the next nonce to what the chain says. It is always above the pending ones. It goes down
+-- only if p_lower is set, because nonces were given back, and never below a nonce that is known as
+-- used: the relay would use it twice if a node lags. p_reborn begins a new life of a reaped
+-- account, as an operator ordered: then the nonce may be anything, and records from before do not
+-- count.
 CREATE OR REPLACE FUNCTION txrelay.leader_nonce(p_account int, p_epoch bigint, p_next bigint, p_lower boolean DEFAULT false,
     p_reborn boolean DEFAULT false) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$

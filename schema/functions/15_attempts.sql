@@ -1,10 +1,13 @@
--- txrelay: attempts at a nonce: new bytes, what nodes said of them, fillers. Batches and plans: 14_admit.sql.
+-- txrelay: attempts at a nonce: new bytes, reports of nodes, fillers. 14_admit.sql explains batches
+-- and plans.
 
--- New bytes at the same nonce (new era, tip, runtime). The former attempt ends as replaced, with the reason; its
--- hash may still be the one that gets in. To stop a transaction while its bytes could still be included, sign a filler
--- as such an attempt: p_fillers (the length of its call), p_outcomes and p_stop_reasons (how the transaction ends if the
--- filler gets in); leader_finish tells by the hash which of the two it was. For its own call the elements are NULL (or the
--- arrays); that is not signed under another transaction version than the accepted one. Returns the number of rows.
+-- Records new bytes at the same nonce (new era, tip or runtime). The former attempt ends as
+-- replaced, with the reason; its hash may still be the one that is included. To stop a transaction
+-- whose bytes can still be included, sign a filler as such an attempt: p_fillers is the length of
+-- its call, p_outcomes and p_stop_reasons say how the transaction ends if the filler is included.
+-- leader_finish decides by the hash. For the transaction's own call these elements, or the arrays,
+-- are NULL; it is not signed under another transaction version than the accepted one. Returns the
+-- number of rows.
 CREATE OR REPLACE FUNCTION txrelay.leader_attempt(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_extrinsics bytea[], p_tips numeric[], p_births bigint[], p_deaths bigint[], p_spec_version bigint,
     p_transaction_version bigint, p_block bigint, p_reasons text[], p_fillers int[] DEFAULT NULL,
@@ -53,7 +56,8 @@ BEGIN
             WHERE u.filler IS NULL AND p.id IS NOT NULL) THEN
         PERFORM other_version('leader_attempt', a, p_transaction_version);
     END IF;
-    -- The outcome of the former one first, while its number can still be read. One that a status has ended keeps that.
+    -- End the former attempt first, while its number can still be read. An outcome from a status
+    -- stays.
     UPDATE attempts t SET outcome = CASE WHEN t.outcome IN ('live', 'unknown') THEN 'replaced' ELSE t.outcome END,
         reason = b.reason, state = p.state, block_hash = p.block_hash, block_number = p.block_number,
         error = coalesce(p.error, t.error),
@@ -91,12 +95,16 @@ BEGIN
 END
 $$;
 
--- What nodes said. Only the row whose current attempt has the hash changes; of another attempt only its own record
--- (S15). A nonce that has ended is left alone: late events are no error. A hash that was never recorded for a pending
--- nonce is one. Of several elements for one hash the last counts. The state 'unknown' says that nobody knows whether
--- the bytes arrived: the state stays, the row counts as mid-submission until the next status. 'refused': a node refused
--- the bytes with this error; the state stays as well, the error is written down and counted, and the row is blocked until
--- something better is heard of it. Returns the number of rows that changed.
+-- Records what nodes reported. A row changes only if the hash is that of its current attempt; a
+-- report about another attempt changes that attempt's record alone. Late reports about a nonce that
+-- has ended are ignored. A hash that was never recorded for a pending nonce is an error. If one
+-- hash appears several times, the last element counts. Returns the number of changed rows. Two
+-- states are not Substrate's:
+--
+--   unknown  nobody knows whether the node received the bytes: the state stays, and the row counts
+--            as mid-submission until the next status
+--   refused  a node refused the bytes with this error: the state stays, the error is counted, and
+--            the row is blocked until a better report
 CREATE OR REPLACE FUNCTION txrelay.leader_state(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_states text[], p_block_hashes bytea[], p_block_numbers bigint[], p_errors text[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -114,8 +122,8 @@ DECLARE
     v_said tx_state[];
     v_bad record;
 BEGIN
-    -- One walk finds the rows, and tells whether anything but the usual is in the batch: one status each of current attempts
-    -- that live.
+    -- One pass finds the rows and whether the batch holds anything unusual. Usual is one status for
+    -- each current attempt that lives.
     SELECT bool_or(u.state IS NULL OR u.state = 'signed' OR u.block_hash IS NULL
             AND u.state IN ('in_block', 'retracted', 'finality_timeout', 'finalized')),
         bool_or(p.hash IS DISTINCT FROM u.hash AND p.hash IS NOT NULL),
@@ -173,8 +181,8 @@ BEGIN
            (p.state, p.block_hash, p.block_number) IS DISTINCT FROM (b.said, b.block_hash, b.block_number));
     GET DIAGNOSTICS v_changed = ROW_COUNT;
     IF NOT p_states && '{refused,unknown}' THEN
-        -- The commit does not wait for the disk: what a crash of the server takes along, the chain says again. An answer of a
-        -- node, and that there was none, nobody says again.
+        -- This commit does not wait for the disk: if the server crashes, the chain reports these
+        -- states again. Nobody repeats a node's answer, or that it gave none.
         PERFORM set_config('synchronous_commit', 'off', true);
     ELSIF 'refused' = ANY (p_states) THEN
         v_refused := refusals_note(p_account, p_epoch, p_nonces, p_hashes, p_states, p_errors);
@@ -183,7 +191,8 @@ BEGIN
 END
 $$;
 
--- What a batch of leader_state says of attempts that are not current, and of current ones whose outcome changes by it.
+-- Records the part of a leader_state batch about attempts that are not current, and about current
+-- ones whose outcome changes.
 CREATE OR REPLACE FUNCTION txrelay.attempts_note(p_account int, p_nonces bigint[], p_hashes bytea[], p_states text[],
     p_block_hashes bytea[], p_block_numbers bigint[], p_errors text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -209,8 +218,8 @@ BEGIN
 END
 $$;
 
--- The refusals of a batch of leader_state: every one is counted, of whichever attempt. The row itself is blocked where
--- the refusal is the last thing that the batch says of its current attempt.
+-- Counts every refusal in a leader_state batch, of whichever attempt. A row is blocked if the
+-- refusal is the batch's last report about its current attempt.
 CREATE OR REPLACE FUNCTION txrelay.refusals_note(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_states text[], p_errors text[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -251,9 +260,10 @@ BEGIN
 END
 $$;
 
--- Fillers. What has the nonce now ends with the outcome, a filler (id NULL) takes its place; a nonce without a row gets
--- one. Only for bytes that cannot be included any more (era dead, never sent): a terminal record does not change. While
--- old bytes may still get in, use leader_attempt with the filler's bytes. A fill may continue the nonces, not skip any.
+-- Puts fillers (id NULL) at nonces. The transaction that has the nonce ends with the given outcome;
+-- a nonce without a row gets one. Use it only for bytes that can no longer be included (era over,
+-- or never sent), because a final outcome does not change. While old bytes may still be included,
+-- use leader_attempt with the filler's bytes. A batch may extend the nonces but not skip any.
 -- Returns the account's next nonce.
 CREATE OR REPLACE FUNCTION txrelay.leader_fill(p_account int, p_epoch bigint, p_nonces bigint[], p_calls bytea[],
     p_hashes bytea[], p_extrinsics bytea[], p_tips numeric[], p_births bigint[], p_deaths bigint[],

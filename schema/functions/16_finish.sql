@@ -1,9 +1,9 @@
--- txrelay: the end of a nonce. Batches and plans: 14_admit.sql.
+-- txrelay: the end of a nonce. 14_admit.sql explains batches and plans.
 
--- The end of nonces. ok and dispatch_error name the finalized block and any attempt's hash of the nonce: that one was
--- included. With another outcome the block may be missing (the nonce was lost to a foreign extrinsic, or given back);
--- with one, the included attempt was a filler in the transaction's place: what the hash belongs to decides.
--- The state change is notified before the row leaves. Returns the number of rows.
+-- Ends nonces. ok and dispatch_error name the finalized block and the hash of the attempt that it
+-- contains. Other outcomes may lack a block: a foreign extrinsic used the nonce, or the nonce was
+-- given back. If they have one, the included attempt was a filler: the hash decides. The change of
+-- state is notified before the row leaves. Returns the number of rows.
 CREATE OR REPLACE FUNCTION txrelay.leader_finish(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_block_hashes bytea[], p_block_numbers bigint[], p_indexes int[], p_outcomes text[], p_errors text[],
     p_fees numeric[]) RETURNS bigint
@@ -57,8 +57,8 @@ BEGIN
 END
 $$;
 
--- Notes which nonces finalized blocks have used for good. Of one that somebody else used the number says as of when.
--- In plpgsql, which keeps its plans: this is asked once a batch.
+-- Notes which nonces finalized blocks have used. For a usurped nonce the block number says as of
+-- when. In plpgsql, which keeps its plans, because every batch calls it.
 CREATE OR REPLACE FUNCTION txrelay.nonces_used(p_account int, p_nonces bigint[], p_block_hashes bytea[], p_block_numbers bigint[],
     p_outcomes text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -74,12 +74,13 @@ BEGIN
 END
 $$;
 
--- pending -> finished, in one statement: a row that is on its way out is not written once more. What the block held is
--- any recorded attempt of the row; a row whose end does not fit to it is left where it is, so what comes back are the
--- nonces that ended. If the attempt that was included belongs to a transaction that had ended before (leader_fill while
--- its bytes could still get in), the record of the nonce says so: such an effect must never be without a trace.
--- Followers hear the last change of the state, and that the row is gone. In plpgsql, which keeps its plans: making this
--- one takes longer than ten rows do.
+-- Moves rows from pending to finished in one statement, so that a row is not updated on its way
+-- out. The block may contain any recorded attempt of the row. A row whose end contradicts that
+-- stays; the result lists the nonces that ended. If the included attempt belongs to a transaction
+-- that had ended before (leader_fill while its bytes could still be included), the nonce's record
+-- says so, because no effect may be without a trace. Readers are notified of the last change of
+-- state and of the removal. In plpgsql, which keeps its plans: planning this takes longer than ten
+-- rows do.
 CREATE OR REPLACE FUNCTION txrelay.nonces_end(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_block_hashes bytea[], p_block_numbers bigint[], p_indexes int[], p_outcomes text[], p_errors text[], p_fees numeric[])
 RETURNS bigint[]
@@ -133,8 +134,8 @@ BEGIN
                      || coalesce(': ' || g.ended_by, ''), g.ended_by),
             g.fee, g.attempts, p_epoch, g.key, g.creator, g.call,
             g.created_at, g.admitted_at, coalesce(g.in_block_at, CASE WHEN g.block IS NOT NULL THEN v_now END),
-            (SELECT clock_timestamp()) -- once (the index of times is written once), and not before the table is locked:
-        FROM gone g ORDER BY g.nonce   -- that is what follow_position looks for
+            (SELECT clock_timestamp()) -- one time for all rows, so one entry in the index; read after the table is locked,
+        FROM gone g ORDER BY g.nonce   -- because follow_position looks for that lock
     ), told AS (
         SELECT g.nonce, CASE WHEN v_tell AND (g.becomes, g.last, g.block) IS DISTINCT FROM (g.state, g.hash, g.block_hash)
                 THEN pg_notify('pending_tx_update', change_text(g.account_id, g.nonce, g.last, g.becomes, g.creator, v_now,
@@ -148,10 +149,11 @@ BEGIN
 END
 $$;
 
--- The nonce is used up and the transaction did not take effect: it goes back to the outbox with its id, its options, its
--- place and its history, and gets another nonce. usurped: a foreign extrinsic used the nonce. dispatch_error: its own
--- attempt did, which must have the hash; that takes one of its retries. failed: the nonce belongs to a former life of
--- the account. The nonce leaves a record of its own (id NULL, requeued: whose it was). Returns the number of rows.
+-- Sends a transaction whose nonce was used without its effect back to the outbox, with its id,
+-- options, place and history; it gets another nonce. usurped: a foreign extrinsic used the nonce.
+-- dispatch_error: its own attempt with this hash did, which takes one of its retries. failed: the
+-- nonce belongs to a former life of the account. The nonce leaves a record of its own (id NULL,
+-- requeued: whose it was). Returns the number of rows.
 CREATE OR REPLACE FUNCTION txrelay.leader_requeue(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_block_hashes bytea[], p_block_numbers bigint[], p_indexes int[], p_outcomes text[], p_errors text[],
     p_fees numeric[]) RETURNS bigint

@@ -1,16 +1,18 @@
 -- txrelay: after a failover that lost commits.
 --
--- A standby that is promoted may lack the last commits of the server that is gone: admissions of rows that are still in
--- its outbox, whose extrinsics are on the chain or in a pool all the same. To admit them again would make them take effect
--- twice. So a claim on another timeline notes from which block on the chain knows more than the database (leader_claim),
--- leader_admit refuses until a leader has read these blocks, and leader_adopt records what it finds there.
+-- A promoted standby may lack the last commits of the old server: admissions of rows that are still
+-- in its outbox, although their extrinsics are on the chain or in a pool. Admitting them again
+-- would execute them twice. So a claim on another timeline notes from which block on the chain
+-- knows more than the database (leader_claim), leader_admit refuses until a leader has read these
+-- blocks, and leader_adopt records what it finds there.
 
--- What finalized blocks (p_times: of the block, in ms; NULL: a pool, or not known) hold at nonces of which the database
--- has no such attempt. In the order of nonces. One whose nonce is pending with the same call becomes its newest attempt.
--- One whose call waits in the outbox takes the first such row, which was there when the block was made (clocks may differ
--- by a minute): a row that came later asks for another one. Everything else was signed for what is lost with the
--- commits, or by somebody else, and is left alone. p_block: no block up to this one holds any of them. p_done: the account is
--- reconciled. Returns how many were adopted.
+-- Adopts extrinsics from finalized blocks (p_times: time of the block in ms) or from a pool
+-- (p_times NULL) that the database does not have as attempts, in the order of nonces. If the nonce
+-- is pending with the same call, the extrinsic becomes its newest attempt. If the call waits in the
+-- outbox, the extrinsic takes the first such row that was there when the block was made (clocks may
+-- differ by a minute); a later row is another request. Anything else was signed for what the
+-- commits lost, or by somebody else, and is left alone. p_block: no block up to this one contains
+-- any of them. p_done: the account is reconciled. Returns how many were adopted.
 CREATE OR REPLACE FUNCTION txrelay.leader_adopt(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_extrinsics bytea[], p_call_lengths int[], p_tips numeric[], p_births bigint[], p_deaths bigint[], p_times bigint[],
     p_spec_version bigint, p_transaction_version bigint, p_block bigint, p_done boolean) RETURNS int
@@ -33,7 +35,7 @@ BEGIN
         CONTINUE WHEN EXISTS (SELECT FROM attempts t WHERE t.account = p_account AND t.nonce = b.nonce AND t.hash = b.hash);
         SELECT * INTO p FROM pending_transactions x WHERE x.account = p_account AND x.nonce = b.nonce;
         IF FOUND THEN
-            CONTINUE WHEN p.call <> b.call OR p.signed; -- such a one is never signed anew
+            CONTINUE WHEN p.call <> b.call OR p.signed; -- a presigned transaction is never signed again
             PERFORM leader_attempt(p_account, p_epoch, ARRAY[b.nonce], ARRAY[b.hash], ARRAY[b.extrinsic], ARRAY[b.tip],
                 ARRAY[b.birth], ARRAY[b.death], p_spec_version, coalesce(a.transaction_version, p_transaction_version), p_block,
                 ARRAY['a later attempt was found, which the database had lost']);
@@ -43,7 +45,8 @@ BEGIN
         CONTINUE WHEN b.nonce < a.used_nonce;
         DELETE FROM outbox_signed x WHERE x.account = p_account AND x.extrinsic = b.extrinsic RETURNING x.* INTO s;
         IF FOUND THEN
-            -- Whoever signed it may have sent it long before: its era is all that is known (1024 blocks where it has none).
+            -- Its signer may have sent it long before, so the search starts at its era, or 1024
+            -- blocks back if it has none.
             PERFORM signed_pend(a, s, b.nonce, b.hash, b.call_length, b.tip, b.birth, b.death, p_spec_version,
                 coalesce(a.transaction_version, p_transaction_version),
                 least(p_block, coalesce(nullif(b.birth, -1), greatest(p_block - 1024, 0))));
@@ -76,9 +79,10 @@ BEGIN
 END
 $$;
 
--- An operator who restored the database from a copy (of the disk, of a dump) says from which block on the chain may know
--- more: NULL, the last one that a leader saw. To be called before relays lead again, or what is in the outbox and was sent
--- after the copy was made takes effect twice. Whoever leads has to claim again.
+-- An operator who restored the database from a copy (of the disk, or a dump) says from which block
+-- on the chain may know more; NULL: from the last block that a leader saw. Call it before relays
+-- lead again: otherwise what was sent after the copy was made is sent again from the outbox. Every
+-- leader must claim again. Returns the block.
 CREATE OR REPLACE FUNCTION txrelay.account_reconcile(p_account text, p_block bigint DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE

@@ -1,6 +1,6 @@
 -- txrelay: records that never change, their partitions, and retention.
 
--- Rules for whoever connects, the owner's hand included.
+-- Refuses a change to everybody, including the owner.
 CREATE OR REPLACE FUNCTION txrelay.refuse_change() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
@@ -9,9 +9,10 @@ BEGIN
 END
 $$;
 
--- Monthly partitions (UTC) of finished_transactions, from this month to p_ahead months later; what the default
--- partition caught for such a month moves along. Returns how many were made. Short locks, given up after 2 s: the next
--- call tries again, the default partition loses nothing.
+-- Makes monthly partitions (UTC) of finished_transactions, from this month to p_ahead months later,
+-- and moves rows of these months from the default partition. Returns how many it made. It gives up
+-- after waiting 2 s for a lock; the next call tries again, and the default partition loses nothing
+-- meanwhile.
 CREATE OR REPLACE FUNCTION txrelay.ensure_partitions(p_ahead int DEFAULT 2, p_now timestamptz DEFAULT clock_timestamp()) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET lock_timeout = '2s'
 SET timezone = 'UTC' AS $$
@@ -29,13 +30,14 @@ BEGIN
     LOOP
         v_name := 'finished_transactions_' || to_char(v_from, 'YYYY"m"MM');
         CONTINUE WHEN to_regclass('txrelay.' || v_name) IS NOT NULL;
-        -- Two callers make one partition. Asked again by a query: it sees what the wait was for, a name cache may not.
+        -- Two callers make one partition. The second check is a query, which sees what the wait was
+        -- for; a name cache may not.
         PERFORM pg_advisory_xact_lock(9002, 0);
         CONTINUE WHEN EXISTS (SELECT FROM pg_class c WHERE c.relnamespace = 'txrelay'::regnamespace
                               AND c.relname = v_name);
         EXECUTE format('CREATE TABLE txrelay.%I (LIKE txrelay.finished_transactions INCLUDING DEFAULTS '
                        'INCLUDING CONSTRAINTS)', v_name);
-        -- Attaching looks for such rows in the default partition under its lock; they must have left by then.
+        -- ATTACH looks for such rows in the default partition, so they must have left before.
         LOCK TABLE txrelay.finished_transactions_default IN ACCESS EXCLUSIVE MODE;
         IF EXISTS (SELECT FROM finished_transactions_default d
                    WHERE d.finished_at >= v_from AND d.finished_at < v_from + interval '1 month') THEN
@@ -53,9 +55,9 @@ BEGIN
 END
 $$;
 
--- Retention of finished transactions: drops the partitions whose every row is older than p_keep. Who comes while another
--- is at it does nothing. A lock is waited for so short because leaders' writes wait behind it, which a long reader (a
--- dump) would make them do at every try.
+-- Drops the partitions of finished_transactions in which every row is older than p_keep. If another
+-- call is doing so, it returns at once. It waits for a lock only briefly, because leaders' writes
+-- queue behind that wait, and a long reader such as a dump would cause it at every try.
 CREATE OR REPLACE FUNCTION txrelay.drop_partitions(p_keep interval, p_now timestamptz DEFAULT clock_timestamp()) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET lock_timeout = '300ms'
 SET timezone = 'UTC' AS $$
@@ -84,16 +86,16 @@ BEGIN
 END
 $$;
 
--- Retention of the rest, by the leader of the account, at most about p_limit rows of each kind a call: attempts at nonces
--- that are not in use, with what was said against them, and idempotency keys whose transaction has ended. Returns the
--- number of rows that went. Nonces are used in the order of time, so the oldest p_limit attempts are looked at and no
--- more, or every call would read all that is kept; and those above the next nonce, which are of a former life.
+-- Removes old attempts with their refusals, and idempotency keys, whose transaction has ended: at
+-- most about p_limit rows of each kind per call. Returns the number of rows. Nonces are used in the
+-- order of time, so it looks only at the oldest p_limit attempts, and at those above the next
+-- nonce, which belong to a former life; otherwise every call would read all that is kept.
 CREATE OR REPLACE FUNCTION txrelay.leader_cleanup(p_account int, p_epoch bigint, p_keep interval, p_limit int DEFAULT 10000)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
-    v_before timestamptz := clock_timestamp() - p_keep; -- once: an index has no use for a clock that runs
+    v_before timestamptz := clock_timestamp() - p_keep; -- read once, so that an index can be used
     v_attempts bigint;
     v_keys bigint;
 BEGIN

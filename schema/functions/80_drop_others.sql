@@ -1,6 +1,6 @@
--- txrelay: drops the functions and views of the schema that none of the files before this one defines: those of an earlier
--- version, those whose arguments changed, and whatever somebody else created here. An object that depends on one of them and
--- is not ours ends the application with an error that names it.
+-- txrelay: drops the functions and views of the schema that no file before this one defines: those
+-- of an earlier version, those whose arguments changed, and whatever somebody else created here. If
+-- an object that is not ours depends on one of them, this fails with an error that names it.
 
 DO $others$
 DECLARE

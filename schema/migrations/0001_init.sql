@@ -1,13 +1,14 @@
--- txrelay 0001: the schema, the roles, types, tables, indexes.
+-- txrelay 0001: the schema, roles, types, tables, indexes.
 --
--- txrelay migrate runs this file once, inside one transaction; psql runs it as it is. Functions, views, triggers and rights are in
--- schema/functions, and are applied again at each version.
+-- txrelay migrate runs this file once, inside one transaction. Functions, views, triggers and
+-- rights are in schema/functions and are applied again at each version.
 
 CREATE SCHEMA txrelay;
 
--- Roles belong to the cluster, not to the database: another database's migration may create them at this very
--- moment, so "exists already" is success in both of its shapes (seen before the insert, or lost the race for the
--- unique index). An installer without CREATEROLE can go on when an administrator created the roles before.
+-- Roles belong to the cluster. The migration of another database may create them at the same
+-- moment, so "exists already" is success in both of its forms: seen before the insert, or after
+-- losing the race for the unique index. An installer without CREATEROLE can continue if an
+-- administrator created the roles before.
 DO $roles$
 DECLARE
     v_role text;
@@ -39,8 +40,8 @@ CREATE TABLE txrelay.schema_version (
     applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- What txrelay migrate applied last of schema/functions (one row): the checksum of the files, and the digest of what they made
--- (store/sql/schema_digest.sql). A relay leads only where both are as it expects them.
+-- What txrelay migrate applied last of schema/functions (one row): the checksum of the files, and a
+-- digest of what they made (store/sql/check_schema.sql). A relay compares both before it leads.
 CREATE TABLE txrelay.schema_functions (
     one        boolean PRIMARY KEY DEFAULT true CHECK (one),
     checksum   text NOT NULL,
@@ -48,24 +49,25 @@ CREATE TABLE txrelay.schema_functions (
     applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- Substrate's own names for what a node says about an extrinsic; 'signed' is ours: the bytes are stored and no
--- node has said anything about them yet.
+-- Substrate's names for what a node reports about an extrinsic, and 'signed', which is ours: the
+-- bytes are stored and no node has reported anything yet.
 CREATE TYPE txrelay.tx_state AS ENUM ('signed', 'future', 'ready', 'broadcast', 'in_block', 'retracted',
     'finality_timeout', 'finalized', 'usurped', 'dropped', 'invalid');
 
 -- How a transaction ended.
 CREATE TYPE txrelay.tx_outcome AS ENUM ('ok', 'dispatch_error', 'expired', 'cancelled', 'failed', 'usurped');
 
--- What became of one signed extrinsic. unknown: it may have been sent, nobody knows. superseded: another attempt
--- at the same nonce was included.
+-- What became of one attempt. unknown: nobody knows whether it was sent. superseded: another
+-- attempt at the same nonce was included.
 CREATE TYPE txrelay.attempt_outcome AS ENUM ('live', 'unknown', 'included', 'replaced', 'dropped', 'invalid',
     'usurped', 'superseded');
 
--- What leader_snapshot returns of the other attempts at a nonce.
+-- The other attempts at a nonce, as leader_snapshot returns them.
 CREATE TYPE txrelay.earlier_attempts AS (hashes bytea[], own int, death bigint);
 
--- One row a signing account: the unit of order, nonces and leadership. Rows are never deleted, which is why no other table
--- needs a foreign key to it: the key's FOR KEY SHARE on this one hot row would be paid by every enqueue.
+-- One row per signing account: the unit of order, nonces and leadership. Rows are never deleted, so
+-- no other table needs a foreign key to it; every enqueue would pay for its FOR KEY SHARE on this
+-- hot row.
 CREATE TABLE txrelay.accounts (
     account          int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     alias            text NOT NULL UNIQUE,
@@ -74,7 +76,7 @@ CREATE TABLE txrelay.accounts (
     genesis          bytea NOT NULL,
     address          text NOT NULL,
     lock_key         bigint NOT NULL UNIQUE,
-    watch_only       boolean NOT NULL DEFAULT false, -- its relays have no key: only what is signed elsewhere goes out
+    watch_only       boolean NOT NULL DEFAULT false, -- its relays have no key and submit presigned transactions only
     claimant         text,
     claimant_address text,
     lock_held        boolean NOT NULL DEFAULT false, -- the claim was made by the session that holds the lock
@@ -85,35 +87,38 @@ CREATE TABLE txrelay.accounts (
     heartbeat        timestamptz,
     leased           boolean NOT NULL DEFAULT false, -- the claim goes on with the lease of its holder
     next_nonce       bigint, -- NULL: not known yet
-    -- What finalized blocks used for good, by the records: every nonce below the one, up to the other. Kept here and
-    -- not asked from the records: those of a former life lie among them, and leave with their partitions.
+    -- The nonces that finalized blocks have used: every nonce below used_nonce, as of block
+    -- used_block. Stored here because the records also contain those of a former life, and leave
+    -- with their partitions.
     used_nonce       bigint,
     used_block       bigint,
-    -- The finalized block that the leader knew at its last admission, or an earlier one at its last renewal (the lease has
-    -- that of the present one). Commits that a failover loses come after the last one that it kept, so what they sent is in
-    -- later blocks: reconcile_from, until a leader has looked there.
-    timeline         int,         -- of the database at the claim: another one says that commits may be lost
+    -- seen_block: a finalized block that the leader knew at its last admission or at an earlier
+    -- renewal (the lease has that of the last one). A failover loses commits after the last one
+    -- that it keeps, so what they submitted is in later blocks: from reconcile_from on, until a
+    -- leader has searched them.
+    timeline         int,         -- of the database at the claim; if it changes, commits may be lost
     seen_block       bigint,
     reconcile_from   bigint,
-    life_since       timestamptz, -- NULL: its first life; else nothing from before says anything about its nonces
+    life_since       timestamptz, -- NULL: its first life; records from before do not count for its nonces
     reborn           boolean NOT NULL DEFAULT false, -- an operator ordered a reaped account to go on
-    transaction_version bigint,   -- the one that calls may be signed under; NULL: that of the next admission
+    transaction_version bigint,   -- calls are signed under this one only; NULL: under that of the next admission
     paused           boolean NOT NULL DEFAULT false,
     paused_by        text,
     paused_reason    text,
     paused_since     timestamptz,
-    hold             text, -- why the leader wants a pause
+    hold             text, -- reason of the suspension
     policy           jsonb NOT NULL DEFAULT '{}',
     created_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CHECK (next_nonce >= 0),      -- and what accounts_check says
-    UNIQUE (account_id, genesis)  -- in this order also for who names an account by its id
+    CHECK (next_nonce >= 0),      -- accounts_check checks the rest
+    UNIQUE (account_id, genesis)  -- in this order, to find an account by its id too
 ) WITH (fillfactor = 40, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200,
         autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX accounts_address ON txrelay.accounts (address);
-CREATE INDEX accounts_claimant ON txrelay.accounts (claimant) WHERE claimant IS NOT NULL; -- what a relay leads
+CREATE INDEX accounts_claimant ON txrelay.accounts (claimant) WHERE claimant IS NOT NULL; -- finds what a relay leads
 
--- One row a relay that leads: what its renewals write, for all of its accounts at once. Accounts that it was given since its
--- last renewal, and ones that it gave up without being able to say so, are not leased: they have their own times.
+-- One row per leading relay. A renewal writes it for all accounts of the relay at once. Accounts
+-- that the relay claimed since its last renewal, or gave up without a release, are not leased: they
+-- have times of their own.
 CREATE TABLE txrelay.leases (
     holder     text PRIMARY KEY CHECK (octet_length(holder) BETWEEN 1 AND 500),
     heartbeat  timestamptz NOT NULL,
@@ -123,11 +128,12 @@ CREATE TABLE txrelay.leases (
 ) WITH (fillfactor = 10, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200,
         autovacuum_vacuum_cost_delay = 0);
 
--- One id a transaction, from enqueue to its end. CACHE stays 1: with a cache, an enqueue that begins after
--- another one's commit could draw the lower id and overtake it.
+-- One id per transaction, from enqueue to its end. CACHE stays 1: with a cache, an enqueue that
+-- begins after another one's commit could draw a lower id and overtake it.
 CREATE SEQUENCE txrelay.transaction_id AS bigint CACHE 1;
 
--- Transactions without a nonce. Written once, deleted once; only bump changes one in between.
+-- Transactions without a nonce. A row is written once and deleted once; only bump changes it in
+-- between.
 CREATE TABLE txrelay.outbox (
     id         bigint PRIMARY KEY DEFAULT nextval('txrelay.transaction_id'),
     account    int NOT NULL,
@@ -141,20 +147,21 @@ CREATE TABLE txrelay.outbox (
     tip        numeric(39, 0), -- in the chain's smallest unit, as are all amounts; NULL: the account's policy
     max_tip    numeric(39, 0),
     deadline_block bigint,     -- the last block that may hold it
-    retries    int NOT NULL DEFAULT 0, -- dispatch errors after which it is tried again
-    attempts   int NOT NULL DEFAULT 0, -- made before it came back here from a nonce that was lost
+    retries    int NOT NULL DEFAULT 0, -- how many dispatch errors to retry
+    attempts   int NOT NULL DEFAULT 0, -- made before it came back from a lost nonce
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 ) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
         autovacuum_vacuum_insert_scale_factor = 0.2, autovacuum_analyze_scale_factor = 0.05,
         autovacuum_vacuum_cost_delay = 0);
--- Two narrow orders: rows that wait for their time must not stand in the way of those that do not.
+-- Two indexes, so that rows that wait for their time do not stand in the way of the others.
 CREATE INDEX outbox_order ON txrelay.outbox (account, priority DESC, id) WHERE not_before IS NULL;
 CREATE INDEX outbox_later ON txrelay.outbox (account, not_before) WHERE not_before IS NOT NULL;
 CREATE INDEX outbox_deadline ON txrelay.outbox (account, deadline) WHERE deadline IS NOT NULL;
 
--- Whole extrinsics that were signed elsewhere (enqueue_signed). A table of its own: their nonces are given, and what waits for its
--- turn must not stand in the way of calls. nonce, hash, era_death: as a leader read them, NULL before. A row that was read
--- is looked at again when its nonce's turn has come, its era is over, or wait_block is final.
+-- Presigned transactions. They have a table of their own because their nonces are given, and those
+-- that wait for their turn must not stand in the way of calls. nonce, hash, era_death: as a leader
+-- decoded them, NULL before. The leader decides again when the nonce's turn has come, the era is
+-- over, or wait_block is final.
 CREATE TABLE txrelay.outbox_signed (
     id         bigint PRIMARY KEY DEFAULT nextval('txrelay.transaction_id'),
     account    int NOT NULL,
@@ -165,13 +172,13 @@ CREATE TABLE txrelay.outbox_signed (
     hash       bytea CHECK (octet_length(hash) = 32),
     era_death  bigint,
     wait_block bigint,
-    waits      text,        -- for what, for people
+    waits      text,        -- what it waits for, in words
     waits_since timestamptz,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX outbox_signed_nonce ON txrelay.outbox_signed (account, nonce, id);
 
--- Own table, because a finished transaction moves between partitions and a unique key there must hold their key.
+-- A table of its own: a unique key on a partitioned table would have to contain the partition key.
 CREATE TABLE txrelay.idempotency_keys (
     account        int NOT NULL,
     key            text NOT NULL,
@@ -181,20 +188,20 @@ CREATE TABLE txrelay.idempotency_keys (
     PRIMARY KEY (account, key)
 );
 
--- A nonce in use. Only the leader's functions write here. No index on state, on purpose: it would make every status
--- update a non-HOT one (measured: 0 of 1,000 HOT with it, 1,000 of 1,000 without). The fillfactor leaves room for one
--- new version of every row: statuses come for a whole window at a time.
+-- One row per nonce in use. Only the leader's functions write here. It has no index on state: with
+-- one, 0 of 1,000 status updates were HOT, without it 1,000 of 1,000. The fillfactor leaves room
+-- for one new version of every row, because statuses come for a whole window at a time.
 CREATE TABLE txrelay.pending_transactions (
     account      int NOT NULL,
     nonce        bigint NOT NULL CHECK (nonce >= 0),
-    account_id   bytea NOT NULL,        -- copied, so that the triggers look nothing up
-    id           bigint,                -- NULL: a filler, no application asked for it
+    account_id   bytea NOT NULL,        -- copied, so that triggers need no lookup
+    id           bigint,                -- NULL: a filler
     call         bytea NOT NULL,
     hash         bytea NOT NULL CHECK (octet_length(hash) = 32), -- of the current attempt
     attempt      int NOT NULL,          -- number of the current attempt at this nonce
     attempts     int NOT NULL,          -- attempts made for this transaction, at whatever nonce
     state        txrelay.tx_state NOT NULL,
-    unknown      boolean NOT NULL DEFAULT false, -- whether the node has the current attempt is not known
+    unknown      boolean NOT NULL DEFAULT false, -- nobody knows whether a node has the current attempt
     block_hash   bytea CHECK (octet_length(block_hash) = 32),
     block_number bigint,
     error        text,
@@ -210,8 +217,8 @@ CREATE TABLE txrelay.pending_transactions (
     retries      int NOT NULL DEFAULT 0,
     stop_outcome txrelay.tx_outcome,    -- how it ends if one of its filler attempts gets in
     stop_reason  text,
-    signed       boolean NOT NULL DEFAULT false, -- elsewhere: the relay signs nothing of its own call
-    blocked_since timestamptz,          -- refused by a node since then, and nothing better was heard
+    signed       boolean NOT NULL DEFAULT false, -- presigned: the relay never signs its call
+    blocked_since timestamptz,          -- a node refused it, and none has reported better since
     created_at   timestamptz NOT NULL,  -- enqueued
     admitted_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     in_block_at  timestamptz,           -- first time
@@ -224,9 +231,9 @@ CREATE UNIQUE INDEX pending_transactions_id ON txrelay.pending_transactions (id)
 CREATE INDEX pending_transactions_deadline ON txrelay.pending_transactions (account, deadline)
     WHERE deadline IS NOT NULL;
 
--- Who asked to cancel a transaction that has a nonce. A table of its own: an application that wrote to the pending row
--- would wait for its leader, and move the row away under the leader's batch. leader_look reads it and removes what has
--- ended.
+-- Requests to cancel transactions that have a nonce. A table of its own, because an application
+-- that wrote to the pending row would wait for the leader and move the row away under the leader's
+-- batch. leader_look reads it and removes what has ended.
 CREATE TABLE txrelay.cancellations (
     id         bigint PRIMARY KEY,
     account    int NOT NULL,
@@ -235,8 +242,9 @@ CREATE TABLE txrelay.cancellations (
 );
 CREATE INDEX cancellations_account ON txrelay.cancellations (account);
 
--- Who asked for a higher tip. The same, and also for transactions that still wait in the outbox: an admission that is
--- under way may have read them with the lower one. leader_look removes what is paid or has ended.
+-- Requests for a higher tip, for the same reason. They also exist for transactions in the outbox,
+-- because an admission that is under way may have read the lower tip. leader_look removes what is
+-- paid or has ended.
 CREATE TABLE txrelay.bumps (
     id         bigint PRIMARY KEY,
     account    int NOT NULL,
@@ -246,8 +254,8 @@ CREATE TABLE txrelay.bumps (
 );
 CREATE INDEX bumps_account ON txrelay.bumps (account);
 
--- Every signed extrinsic that was ever allowed to leave. state, block and error are what was last heard of it once
--- it is no longer the current one; the current one's are in pending_transactions.
+-- Every signed extrinsic that may have been submitted. For an attempt that is no longer current,
+-- state, block and error are the last report; those of the current one are in pending_transactions.
 CREATE TABLE txrelay.attempts (
     account             int NOT NULL,
     nonce               bigint NOT NULL,
@@ -261,7 +269,7 @@ CREATE TABLE txrelay.attempts (
     spec_version        bigint NOT NULL,
     transaction_version bigint NOT NULL,
     block               bigint NOT NULL, -- finalized height when it was signed
-    filler              int CHECK (filler > 0), -- it ends with a filler's call of so many bytes, not with the row's own
+    filler              int CHECK (filler > 0), -- length of the filler's call that it ends with; NULL: the row's own call
     epoch               bigint NOT NULL,
     outcome             txrelay.attempt_outcome NOT NULL DEFAULT 'live',
     state               txrelay.tx_state,
@@ -273,11 +281,11 @@ CREATE TABLE txrelay.attempts (
     created_at          timestamptz NOT NULL DEFAULT clock_timestamp(),
     ended_at            timestamptz,
     PRIMARY KEY (account, nonce, number)
-) WITH (fillfactor = 50, -- each row is written once more, at its end: on its page, without its index
+) WITH (fillfactor = 50, -- the one update of a row, at its end, stays on its page
          autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
--- What nodes had against an attempt: one row a text, however often it was said.
+-- Refusals by nodes: one row for each attempt and text, with a count.
 CREATE TABLE txrelay.refusals (
     account  int NOT NULL,
     nonce    bigint NOT NULL,
@@ -289,8 +297,9 @@ CREATE TABLE txrelay.refusals (
     PRIMARY KEY (account, nonce, number, error)
 ) WITH (fillfactor = 70);
 
--- The ends. Rows never change (trigger finished_stays); they leave only with their whole partition. One end for one id
--- follows from where they come from: a row of outbox or pending_transactions that is deleted in the same statement.
+-- Final outcomes. Rows never change (trigger finished_stays) and leave only with their whole
+-- partition. An id ends once, because the row comes from a row of an outbox or pending_transactions
+-- that the same statement deletes.
 CREATE TABLE txrelay.finished_transactions (
     id              bigint,  -- NULL: filler, or the record of a nonce whose transaction got another one
     requeued        bigint,  -- that transaction
@@ -308,46 +317,49 @@ CREATE TABLE txrelay.finished_transactions (
     epoch           bigint,
     key             text,
     creator         text,
-    call            bytea,   -- kept where it did not end well, so that it can be enqueued again
+    call            bytea,   -- kept unless it ended well, so that it can be enqueued again
     created_at      timestamptz NOT NULL,
     admitted_at     timestamptz,
     in_block_at     timestamptz,
     finished_at     timestamptz NOT NULL DEFAULT clock_timestamp()
 ) PARTITION BY RANGE (finished_at);
 CREATE INDEX finished_transactions_id ON txrelay.finished_transactions (id);
--- Readers that come back ask what ended since they were away.
+-- For readers that catch up on what ended while they were away.
 CREATE INDEX finished_transactions_time ON txrelay.finished_transactions USING brin (finished_at);
 CREATE INDEX finished_transactions_nonce ON txrelay.finished_transactions (account, nonce);
 CREATE INDEX finished_transactions_requeued ON txrelay.finished_transactions (requeued) WHERE requeued IS NOT NULL;
--- Catches what no partition covers; ensure_partitions() moves it out again.
+-- Holds rows that no partition covers, until ensure_partitions moves them.
 CREATE TABLE txrelay.finished_transactions_default PARTITION OF txrelay.finished_transactions DEFAULT;
 
--- The server has one notification queue, of 8 GiB, for all databases, and keeps what the slowest listener has not read:
--- one that sits in a transaction fills it for everybody, and a commit that notifies fails when it is full. Whatever is
--- told here is found without as well, by polls and scans. So from a quarter on nobody is told anything; the rest is the
--- room for transactions that stay open. Relays look (queue_look) and leave what they saw here: to ask for the usage may
--- mean to remove the files that were read at last, which is not a writer's to wait for.
+-- The server has one notification queue of 8 GiB for all databases. It keeps what the slowest
+-- listener has not read, so one listener that stays in a transaction fills it for everybody, and a
+-- commit that notifies fails when it is full. Polls and scans find everything without
+-- notifications, so at 25 % usage we stop notifying; the rest is room for transactions that stay
+-- open. Relays measure the usage (queue_look) and store the result here, because measuring may
+-- block on the removal of old queue files.
 CREATE TABLE txrelay.notify_queue (
     one  boolean PRIMARY KEY DEFAULT true CHECK (one),
     shut boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 10);
 INSERT INTO txrelay.notify_queue DEFAULT VALUES;
 
--- The relays that live, and how far they see: nothing that must hold depends on this table alone. serves: a digest of the
--- accounts that the relay leads or follows; relays that serve others are no members to each other.
+-- Live relays, and the highest block that each knows. No guarantee depends on this table alone.
+-- serves: a digest of the accounts that the relay leads or follows; relays with different digests
+-- are no members to each other.
 CREATE TABLE txrelay.members (
     holder    text PRIMARY KEY CHECK (octet_length(holder) BETWEEN 1 AND 500),
     address   text CHECK (octet_length(address) <= 300),
     serves    bigint NOT NULL,
     pid       int, -- of its lock session, which ends with it
-    best      bigint, -- the highest block that it heard of, final or not: a node that is behind it knows less than others
+    best      bigint, -- the highest block that it knows, final or not; a node that is behind others knows less
     heartbeat timestamptz NOT NULL
 );
 
--- What retention took: who goes on from an older position is told that it may have missed something.
+-- What retention has removed: a reader that continues from an older position gets a gap reported.
 CREATE TABLE txrelay.retention (
     one            boolean PRIMARY KEY DEFAULT true CHECK (one),
     dropped_before timestamptz NOT NULL
 );
--- Of an expression that nobody else asks for: who looks for a key must not find it as good as the key's own.
+-- The cast keeps this index out of lookups by key: the planner must not find it as good as the
+-- primary key.
 CREATE INDEX idempotency_keys_age ON txrelay.idempotency_keys ((account::bigint), created_at);
