@@ -180,7 +180,7 @@ void account_promote(struct account *a, int64_t epoch)
     a->generation++;
     a->role = ACCOUNT_LEADER;
     a->epoch = epoch;
-    a->blocks = 0;
+    a->turn = (struct turn){0};
     if (a->service->rounds)
         calm_begin(&a->calm, loop_now_ms(a->service->loop));
     else

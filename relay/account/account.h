@@ -15,6 +15,7 @@
 #include "chain/node/node.h"
 #include "loop/loop.h"
 #include "relay/core/poll/rounds.h"
+#include "relay/core/poll/turn.h"
 #include "relay/core/poll/wake.h"
 #include "relay/core/tx/manager.h"
 #include "relay/service.h"
@@ -49,7 +50,7 @@ struct account {
     size_t unsettled; /* store requests in flight of which new bytes may come */
     bool leaving;     /* nothing is admitted; handed over when it has settled */
     uint64_t leave_until;
-    uint64_t blocks;          /* finalized ones of this turn */
+    struct turn turn;         /* finalized blocks since it leads */
     struct loop_timer *timer; /* the manager's and the wake-up's next deadline */
     struct submit *submits;   /* uthash by extrinsic hash */
     UT_hash_handle hh;        /* service->by_id */

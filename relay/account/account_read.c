@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "chain/codec/codec.h"
 
-enum { SNAPSHOT_CHUNK = 5000 };
+enum { SNAPSHOT_ROWS = 5000 };
 
 /* ---- what the table says about the account ---- */
 
@@ -141,8 +141,9 @@ static void arrived_before(struct loop_task *task)
 static struct op *chunk_start(struct account *a, int64_t after_nonce)
 {
     struct op *op = op_new(a, MANAGER_WRITE_LOAD, MANAGER_EV_SNAPSHOT, 0);
+    uint32_t rows = a->service->config.snapshot_rows ? a->service->config.snapshot_rows : SNAPSHOT_ROWS;
     op->u.snapshot = (struct store_snapshot){
-        .account = a->store_account, .epoch = a->epoch, .after_nonce = after_nonce, .limit = SNAPSHOT_CHUNK};
+        .account = a->store_account, .epoch = a->epoch, .after_nonce = after_nonce, .limit = rows};
     store_snapshot_start(a->service->store, &op->u.snapshot, loaded);
     return op;
 }

@@ -138,7 +138,7 @@ static void on_finalized(void *arg, const struct node_block *block)
             included_of(row, x);
         }
         account_event(a, &(struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &b});
-        service_block(s, a);
+        service_block(s, a, block->head.number);
     }
     free(owners);
     free(rows);

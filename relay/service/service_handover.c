@@ -80,12 +80,13 @@ void service_leave(struct service *s, struct account *a, const char *reason)
 }
 
 /* A finalized block was followed: the turn of this account is over after so many. */
-void service_block(struct service *s, struct account *a)
+void service_block(struct service *s, struct account *a, uint64_t number)
 {
-    if (s->standalone || !s->config.rotate_blocks || ++a->blocks < s->config.rotate_blocks)
+    const struct node_info *info = node_info(s->node);
+    if (s->standalone || !s->config.rotate_blocks || !info)
         return;
-    a->blocks = 0;
-    election_rotate(s->election, a->index);
+    if (turn_block(&a->turn, number, info->finalized_number, s->config.rotate_blocks))
+        election_rotate(s->election, a->index);
 }
 
 /* ---- the room ---- */

@@ -55,7 +55,7 @@ void service_follow(struct service *s, uint64_t number);
 
 /* service_handover.c: giving accounts up */
 void service_leave(struct service *s, struct account *a, const char *reason);
-void service_block(struct service *s, struct account *a);
+void service_block(struct service *s, struct account *a, uint64_t number);
 
 /* service_pool.c: the answer comes as MANAGER_EV_POOL; whole: with what the extrinsics say */
 void account_ask_pool(struct account *a, bool whole);

@@ -84,7 +84,7 @@ void calm_looked(struct calm *c, uint64_t now, int64_t mark, int64_t next_ms)
     c->looks--;
     c->mark = c->wanted ? mark : -1;
     c->wanted = false;
-    c->next_ms = at(now, next_ms);
+    c->next_ms = mark < 0 ? UINT64_MAX : at(now, next_ms); /* one that failed names no time */
 }
 
 void calm_asked(struct calm *c, uint64_t now)

@@ -48,9 +48,10 @@ struct service_config {
     uint32_t rotate_blocks;  /* an account goes to the next member after so many finalized blocks; 0: never */
     uint32_t handover_ms;    /* an account that is given up settles for so long at most; default 2000 */
     uint32_t retention_days; /* what ended longer ago may be removed; default 30 */
-    uint32_t retention_interval_ms;                    /* between two looks at that; default an hour */
-    const char *control_address;                       /* "unix:..." or "tcp:..."; NULL: none */
-    bool read_stdin;                                   /* standalone: JSON lines in */
+    uint32_t retention_interval_ms; /* between two looks at that; default an hour */
+    uint32_t snapshot_rows;         /* a load reads so many pending rows at a time; default 5000 */
+    const char *control_address;    /* "unix:..." or "tcp:..."; NULL: none */
+    bool read_stdin;                /* standalone: JSON lines in */
     void (*on_exit)(void *arg, const struct err *err); /* the service cannot go on (permanent error) */
     void (*on_drain)(void *arg); /* somebody asked for it at the control endpoint: stop the service */
     void *arg;

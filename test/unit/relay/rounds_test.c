@@ -210,7 +210,9 @@ static void an_answer_that_nobody_waits_for(void **state)
     calm_round(&c, START, START, false, false, -1);
     assert_false(calm_is(&c, START));
     assert_true(calm_look(&c, START, true));
-    calm_looked(&c, START, -1, -1); /* it failed */
+    calm_looked(&c, START, -1, 0); /* it failed */
+    assert_false(
+        calm_due(&c, START)); /* and is not asked again at once, for as long as the database is away */
     assert_false(calm_is(&c, START));
     assert_true(calm_look(&c, START, true));
     calm_looked(&c, START, 9, -1);

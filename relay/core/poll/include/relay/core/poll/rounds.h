@@ -64,7 +64,7 @@ bool calm_poll(const struct calm *c, uint64_t now);
 /* The manager wants a look; slow: only because time passed. false: it need not be asked, and finds nothing.
  */
 bool calm_look(struct calm *c, uint64_t now, bool slow);
-/* Its answer; mark -1: it failed. next_ms as of the table (-1: none). */
+/* Its answer; mark -1: it failed, and next_ms says nothing. next_ms as of the table (-1: none). */
 void calm_looked(struct calm *c, uint64_t now, int64_t mark, int64_t next_ms);
 
 /* A round asks about it. While that is on its way the account's own question would only stand behind it. */
