@@ -90,7 +90,8 @@ static void on_store_state(void *arg, enum store_state state, const struct err *
         came_up(d);
     else
         went_down(d, err);
-    if (s->phase == SERVICE_RUNNING && s->election)
+    /* Also while it drains: what is led then is led on, and its gate must shut. */
+    if (s->registered && s->election)
         election_store_state(s->election, state);
     if (up && !s->config.elector.use_lock)
         reload_leaders(s);
@@ -108,7 +109,7 @@ static void on_control_lost(void *arg)
     struct service *s = d->room.service;
     for (size_t i = 0; i < s->account_count; i++)
         account_wake(&s->accounts[i], WAKE_EV_CONTROL_LOST);
-    if (s->phase == SERVICE_RUNNING)
+    if (s->registered && s->election)
         election_control_lost(s->election);
 }
 
