@@ -85,7 +85,8 @@ void service_block(struct service *s, struct account *a, uint64_t number)
     const struct node_info *info = node_info(s->node);
     if (s->standalone || !s->config.rotate_blocks || !info)
         return;
-    if (turn_block(&a->turn, number, info->finalized_number, s->config.rotate_blocks))
+    bool over = turn_block(&a->turn, number, info->finalized_number, s->config.rotate_blocks);
+    if (over && !manager_look(a->manager).reborn)
         election_rotate(s->election, a->index);
 }
 

@@ -309,6 +309,7 @@ struct manager_view manager_look(const struct manager *m)
         .gap_blocks = m->head.gap_since ? m->line.blocks - m->head.gap_since : 0,
         .gap_longest = m->head.gap_longest,
         .hold = m->hold.why,
+        .reborn = m->life.ordered,
     };
 }
 

@@ -546,6 +546,7 @@ static void life_begins_anew(void **state)
             finalized(s, 2, 0, NULL);
             quiet_account(s);
             none(s, MANAGER_FX_STORE_REQUEUE);
+            assert_true(manager_look(s->m).reborn); /* another leader would begin to wait anew */
         }
         finalized(s, 2, 0, NULL); /* 160: both eras are over */
         const struct manager_effect *fx =
@@ -563,6 +564,7 @@ static void life_begins_anew(void **state)
         s->account.reborn = false;
         stored(s, MANAGER_EV_NONCE_STORED);
         assert_int_equal(manager_look(s->m).next_nonce, 2);
+        assert_false(manager_look(s->m).reborn);
         expect(s, MANAGER_FX_WANT_OUTBOX);
         outbox(s, 1);
         assert_int_equal(expect(s, MANAGER_FX_ADMIT)->rows[0].nonce, 2);

@@ -410,6 +410,7 @@ struct manager_view {
         gap_blocks; /* a nonce is missing below transactions in the pool for so many blocks; 0: none is */
     uint32_t gap_longest; /* of this leadership */
     enum manager_hold hold;
+    bool reborn; /* a new life was ordered and has not begun: that takes an era under one leader */
 };
 struct manager_view manager_look(const struct manager *m);
 /* The tables of its phases and of the states of its rows. A move that they do not have is a bug: the manager
