@@ -42,7 +42,7 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 {
     if (!e)
         return code;
-    char text[sizeof(e->text)]; /* the arguments may point into e->text itself */
+    char text[sizeof(e->text)]; /* the arguments may point into e->text */
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);

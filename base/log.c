@@ -39,7 +39,7 @@ bool log_parse_level(const char *text, enum log_level *ret_level)
 
 /* ---- one line ---- */
 
-/* A value between quotes: what would end it is escaped, so that a peer's text cannot make fields of its own. */
+/* Escapes quotes in a value, so that a peer's text cannot add fields. */
 static void put_value(struct buf *line, const char *text, size_t len, bool quoted)
 {
     for (size_t i = 0; i < len;) {
@@ -65,7 +65,7 @@ static const char *spec_end(const char *at)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-/* Numbers: printed by the conversion as it stands. The compiler has checked that the argument fits it. */
+/* Numbers are printed by the conversion itself. The compiler has checked the argument. */
 static bool put_number(struct buf *line, const char *spec, va_list *ap)
 {
     const char *length = spec + 1 + strspn(spec + 1, "-+ #0123456789.");
@@ -88,7 +88,7 @@ static bool put_number(struct buf *line, const char *spec, va_list *ap)
 }
 #pragma GCC diagnostic pop
 
-/* Texts: %s and %.*s, their characters made harmless. */
+/* Texts: %s and %.*s, with escaped characters. */
 static bool put_text(struct buf *line, const char *spec, bool quoted, va_list *ap)
 {
     if (strcmp(spec, "%s") != 0 && strcmp(spec, "%.*s") != 0)
@@ -103,8 +103,8 @@ static bool put_text(struct buf *line, const char *spec, bool quoted, va_list *a
     return true;
 }
 
-/* A conversion that is not known here (the test lists those that are) ends the line with the rest of the format:
- * a line that nobody can read is no reason to end a relay. */
+/* After an unknown conversion (the test lists the known ones) the rest of the format is printed as
+ * it is: an unreadable line is no reason to end a relay. */
 static void put_message(struct buf *line, const char *fmt, va_list *ap)
 {
     bool known = true;
@@ -125,7 +125,7 @@ static void put_message(struct buf *line, const char *fmt, va_list *ap)
     buf_puts(line, fmt);
 }
 
-/* One write a line, so that lines of several processes on one file do not mix. */
+/* One write per line, so that lines of several processes in one file do not mix. */
 void log_line(enum log_level level, const char *event, const char *fmt, ...)
 {
     if (level > threshold)
@@ -146,6 +146,6 @@ void log_line(enum log_level level, const char *event, const char *fmt, ...)
         line.len = LINE_MAX_BYTES - 1;
     buf_put_u8(&line, '\n');
     ssize_t written = write(STDERR_FILENO, line.data, line.len);
-    (void)written; /* nowhere left to complain */
+    (void)written; /* there is nowhere to report it */
     buf_done(&line);
 }

@@ -1,4 +1,5 @@
-/* Events as lines. Texts come from applications and nodes: what a terminal would obey is not passed on. */
+/* Events as lines. Texts come from applications and nodes, so terminal control characters are
+ * replaced. */
 #include <string.h>
 
 #include "base/check.h"

@@ -1,6 +1,6 @@
-/* The door of the listen cursor: one connection that listens, the notifications it brings, and the questions
- * that the cursor asks. The picture of the states is in listen/listen.h; a question that fails leads to
- * RETRY_WAIT, which connects again after a back-off. */
+/* The adapter of the listen cursor: one connection that listens, its notifications, and the
+ * cursor's queries. listen/listen.h has the picture of the states. A failed query leads to
+ * RETRY_WAIT, which reconnects after a back-off. */
 #include "listen/listen.h"
 
 #include <stdlib.h>
@@ -15,16 +15,17 @@ enum {
     REPAIR_MS = 60000,
     PROBE_MS = 10000,
     SCAN_ROWS = 1000,
-    SETUP_MS = 40000, /* the first LISTEN of a database walks over all that others have not read yet: 8 GiB at
-                         most */
+    SETUP_MS = 40000, /* the first LISTEN of a database reads all that others have not read yet: up to
+                         8 GiB */
     HELD_MAX = 65536,
     ANSWER_MS = 45000, /* longer than statement_timeout: the session hangs */
-    RESCAN_MS = 1000,  /* what cannot be placed is read again, but not more often than so */
+    RESCAN_MS = 1000,  /* least interval between repairs */
     BACKOFF_BASE_MS = 200,
     BACKOFF_CAP_MS = 5000,
 };
 
-static const int64_t ALL_US = 86400LL * 1000000; /* since a time on the first day of 1970: all that is kept */
+static const int64_t ALL_US =
+    86400LL * 1000000; /* a `since` on the first day of 1970: everything that is kept */
 
 static const char *const setup_signals[] = {"SET statement_timeout = '30s'", "LISTEN leader_change",
                                             "LISTEN outbox_wake", NULL};
@@ -88,7 +89,7 @@ static void live(struct listen *s)
     uint64_t now = loop_now_ms(s->loop), took = now - s->begun_at;
     s->state = LISTEN_LIVE;
     backoff_reset(&s->backoff);
-    /* A scan that takes long is not repeated all the time. */
+    /* A slow scan is repeated less often. */
     s->repair_at = now + (took * 20 > s->config.repair_ms ? took * 20 : s->config.repair_ms);
     if (s->rescan && s->repair_at > now + RESCAN_MS)
         s->repair_at = now + RESCAN_MS;
@@ -97,7 +98,7 @@ static void live(struct listen *s)
     tell_state(s, true, NULL);
 }
 
-/* Something was heard that cannot be placed, or does not fit, or nothing is told: the table is read again. */
+/* A notification was unknown or malformed, or notifications are off: read the table again. */
 void listen__rescan(struct listen *s)
 {
     if (s->config.signals_only)
@@ -151,8 +152,8 @@ static void begin(struct listen *s)
     listen__arm(s);
 }
 
-/* The scan begins where retention has been: ends may be missing in it. Whoever asks for 1970 wants what is
- * there. */
+/* The start position is older than the retention horizon, so finished rows may be missing: report a
+ * gap, unless the reader asked for everything that is kept. */
 static void tell_gap(struct listen *s, int64_t kept_us)
 {
     int64_t from = cursor_position(s->cursor);
@@ -216,7 +217,7 @@ static void hear_row(struct listen *s, enum listen_kind kind, const char *text, 
     if (place(s, &p.event))
         listen__step(s, &(struct cursor_event){.type = CURSOR_EV_NOTIFY, .rows = &p.event, .count = 1});
     else
-        listen__rescan(s); /* an account that was registered since, or one that several chains have */
+        listen__rescan(s); /* an account that was registered since, or whose id several chains have */
     listen_payload_done(&p);
 }
 
@@ -231,7 +232,7 @@ static void drop_held(struct listen *s)
 
 static void hold(struct listen *s, enum listen_kind kind, const char *text, size_t len)
 {
-    if (s->held_count == HELD_MAX) { /* the next scan tells what they would have told */
+    if (s->held_count == HELD_MAX) { /* the next scan delivers the same */
         drop_held(s);
         listen__rescan(s);
     }
@@ -284,7 +285,7 @@ static void on_notify(void *arg, const char *channel, const char *payload, int f
         if (strcmp(channel, rows[kind]) != 0)
             continue;
         if (cursor_state(s->cursor) == CURSOR_DOWN)
-            return; /* before the scan, which will tell it */
+            return; /* before the scan, which will deliver it */
         if (s->scan_pending)
             hold(s, (enum listen_kind)kind, payload, len);
         else
@@ -330,7 +331,7 @@ static void on_down(void *arg, const struct err *err)
 static void no_answer(struct listen *s)
 {
     struct err err;
-    err_set(&err, ERR_TIMEOUT, "the database did not answer the listener in time: connecting again");
+    err_set(&err, ERR_TIMEOUT, "the database did not answer the listener in time: reconnecting");
     conn_reconnect(s->conn, &err);
 }
 
@@ -378,8 +379,8 @@ static void on_timer(void *arg)
     }
     if (s->state == LISTEN_RETRY_WAIT && now >= s->retry_at) {
         struct err again;
-        err_set(&again, ERR_DB_UNAVAILABLE, "connecting again after a question that failed");
-        again.code = s->told.code; /* the state that was told stays */
+        err_set(&again, ERR_DB_UNAVAILABLE, "reconnecting after a failed query");
+        again.code = s->told.code; /* the reported state stays */
         conn_reconnect(s->conn, &again);
         return;
     }

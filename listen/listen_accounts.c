@@ -1,4 +1,4 @@
-/* The accounts of the database: notifications name an id, readers want the alias. */
+/* The accounts of the database: notifications contain the id, readers get the alias. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ bool listen__accounts_take(struct listen *s, const struct conn_result *r, int64_
         return false;
     for (int i = 0; i < rows; i++) {
         if (conn_result_is_null(r, i, 0))
-            continue; /* no account: the row is there for the clock */
+            continue; /* no account: the row only carries the clock */
         if (!take(s, r, i))
             return false;
     }

@@ -1,8 +1,8 @@
-/* Private to listen/listen*.c: the door's data.
+/* Private to listen/listen*.c: the adapter's data.
  *
  *   listen.c           connection, notifications, timer, states, the end
  *   listen_query.c     statements and their rows
- *   listen_accounts.c  which accounts there are */
+ *   listen_accounts.c  the accounts of the database */
 #ifndef LISTEN_LISTEN_INTERNAL_H
 #define LISTEN_LISTEN_INTERNAL_H
 
@@ -16,18 +16,18 @@
 #include "store/conn.h"
 
 enum listen_state {
-    LISTEN_CONNECT_WAIT,  /* the connection tries by itself */
+    LISTEN_CONNECT_WAIT,  /* the connection retries by itself */
     LISTEN_ACCOUNTS_WAIT, /* accounts and the database's clock */
     LISTEN_SCAN_WAIT,     /* the cursor catches up */
-    LISTEN_LIVE,          /* repairs go on in here */
-    LISTEN_RETRY_WAIT,    /* a question failed: connect again after a while */
+    LISTEN_LIVE,          /* includes repairs */
+    LISTEN_RETRY_WAIT,    /* a query failed: reconnect after a while */
     LISTEN_CLOSING_WAIT,
 };
 
 struct account_row {
     UT_hash_handle by_number, by_id;
     int32_t number;
-    bool ambiguous; /* the id is registered for several chains: a notification does not tell which */
+    bool ambiguous; /* the id is registered for several chains: a notification does not say which */
     char *alias, *address;
     uint8_t id[LISTEN_ACCOUNT_ID_MAX];
     unsigned id_len;
@@ -41,7 +41,7 @@ struct held {
     char text[];
 };
 
-/* One kind of question; one of each is in flight at most. */
+/* One kind of query; at most one of each is in flight. */
 struct question {
     struct conn_query query;
     struct listen *s;
@@ -58,23 +58,23 @@ struct listen {
     enum listen_state state;
 
     struct question read_accounts, scan, lookup, probe;
-    bool scan_pending; /* the scan in flight is one of the pending rows: notifications are held */
+    bool scan_pending; /* the scan in flight reads pending rows: notifications are buffered */
     uint64_t busy_since;
     struct list held;
     size_t held_count;
-    bool rescan; /* something was heard that cannot be placed */
+    bool rescan; /* a notification requires a repair */
 
     struct loop_timer *timer;
     uint64_t probe_at, repair_at, retry_at;
-    uint64_t begun_at; /* of the scan that is going on */
+    uint64_t begun_at; /* of the present scan */
     struct backoff backoff;
     struct rng rng;
 
     bool told_live;
     uint64_t since_ms;
     double queue_usage;
-    uint64_t fresh_at; /* the view was proved to be current: when the question left that was answered */
-    uint64_t stale_at; /* it is told again that the view is stale */
+    uint64_t fresh_at; /* when the last answered query was sent: the view was current then */
+    uint64_t stale_at; /* when the stale view is reported again */
     struct err told;
     void (*close_cb)(void *arg);
     void *close_arg;
@@ -82,13 +82,13 @@ struct listen {
 
 /* ---- listen.c ---- */
 
-/* Carries out what the cursor wants. */
+/* Carries out the cursor's effects. */
 void listen__step(struct listen *s, const struct cursor_event *ev);
-/* The session cannot be used as it is: state and retry. */
+/* The session is unusable: report it and retry. */
 void listen__question_failed(struct listen *s, const struct err *err);
 void listen__accounts_read(struct listen *s, int64_t now_us, int64_t kept_us);
-void listen__pending_answered(struct listen *s); /* let go of the notifications that were held */
-void listen__arm(struct listen *s);              /* the timer, to whatever is next */
+void listen__pending_answered(struct listen *s); /* drop the buffered notifications */
+void listen__arm(struct listen *s);              /* sets the timer to the next deadline */
 static inline bool listen__closing(const struct listen *s)
 {
     return s->state == LISTEN_CLOSING_WAIT;
@@ -106,16 +106,16 @@ void listen__scan_pending(struct listen *s, const struct cursor_effect *fx);
 void listen__scan_finished(struct listen *s, const struct cursor_effect *fx);
 void listen__look_up(struct listen *s);
 void listen__probe(struct listen *s);
-bool listen__asking(const struct listen *s); /* any question but the probe is in flight */
+bool listen__asking(const struct listen *s); /* a query other than the probe is in flight */
 
 /* ---- listen_accounts.c ---- */
 
-/* Takes the place of what was known. false: the rows do not fit. */
+/* Replaces the known accounts. false: the rows are malformed. */
 bool listen__accounts_take(struct listen *s, const struct conn_result *r, int64_t *ret_now_us,
                            int64_t *ret_kept_us);
 void listen__accounts_free(struct listen *s);
 const struct account_row *listen__account(const struct listen *s, int32_t number);
-/* By id, as a notification has it: NULL when it is not known or not the only one. */
+/* By id, as in a notification: NULL if it is unknown or not unique. */
 const struct account_row *listen__account_by_id(const struct listen *s, const uint8_t *id, size_t len);
 const struct account_row *listen__account_by_name(const struct listen *s, const char *name);
 

@@ -1,5 +1,5 @@
-/* The listener's statements: listen/sql/<verb_noun>.sql, embedded. All of them are questions, each a
- * transaction of its own that ends with its answer. */
+/* The listener's statements: listen/sql/<verb_noun>.sql, embedded. All of them only read, each in a
+ * transaction of its own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@ extern const size_t listen_sql_count;
 
 enum { ROW_COLUMNS = 11, NUMBER_LEN = 24 };
 
-/* How full the server's notification queue is: worth a warning; and nobody is told anything (queue_look
- * in schema/functions), so what is not heard has to be read. */
+/* Usage of the server's notification queue: at the first a warning; at the second nothing is
+ * notified (queue_look in schema/functions), so the table has to be read. */
 static const double QUEUE_FILLS = 0.05, QUEUE_SHUT = 0.25;
 
 const char *const listen__channels[] = {"leader_change",     "outbox_wake",        "pending_tx_new",
@@ -67,7 +67,7 @@ static void ask(struct listen *s, struct question *q, const char *name, const st
         s->busy_since = loop_now_ms(s->loop);
     q->busy = true;
     q->s = s;
-    /* Not prepared: the filters are constants to the planner then. */
+    /* Not prepared, so that the planner sees the filters as constants. */
     conn_query_start(s->conn, &q->query, NULL, statement(name), a ? a->count : 0, a ? a->params : NULL, 0,
                      cb);
 }
@@ -77,8 +77,7 @@ bool listen__asking(const struct listen *s)
     return s->read_accounts.busy || s->scan.busy || s->lookup.busy;
 }
 
-/* True when the answer is to be used. An answer without rows because the session ended is followed by
- * on_down. */
+/* True if the answer can be used. If it has no rows because the session ended, on_down follows. */
 static bool answered(struct question *q, const struct conn_result *r)
 {
     struct listen *s = q->s;
@@ -94,8 +93,8 @@ static void misfit(struct listen *s, const char *name)
 {
     struct err err;
     err_set(&err, ERR_DB_SCHEMA,
-            "statement %s answered in a form that this program does not know: program and schema are of "
-            "different versions, run txrelay migrate",
+            "statement %s answered in a form that this program does not know: program and schema have "
+            "different versions; run txrelay migrate",
             name);
     listen__question_failed(s, &err);
 }
@@ -280,7 +279,7 @@ static void warn_of_queue(struct listen *s, double usage)
              "transaction (pg_stat_activity: idle in transaction); end it. %s\"",
              usage,
              usage < QUEUE_SHUT ? "From 0.25 on transactions are found by polls and scans only"
-                                : "Nobody is notified now: transactions are found by polls and scans");
+                                : "Nothing is notified now: transactions are found by polls and scans");
     if (usage >= QUEUE_SHUT)
         listen__rescan(s);
 }

@@ -1,4 +1,4 @@
-/* NOTIFY payloads; the shape is that of the triggers in schema/functions. */
+/* NOTIFY payloads, in the form of the triggers in schema/functions. */
 #include "listen/payload.h"
 
 #include <jansson.h>
@@ -21,7 +21,8 @@ static json_t *load(const char *text, size_t len)
     return root;
 }
 
-/* Each returns whether the member fits; one that is missing or null is left as it was when it may be. */
+/* Each returns whether the member is valid. A member that may be missing or null stays unchanged
+ * then. */
 
 static const json_t *member(const json_t *root, const char *name)
 {

@@ -32,7 +32,7 @@ struct loop_timer *loop_timer_new(struct loop *l, void (*cb)(void *arg), void *a
     return t;
 }
 
-/* Owners set the same time again and again: thousands of accounts at each block. */
+/* Owners often set the same time again: thousands of accounts at each block. */
 void loop_timer_at(struct loop_timer *t, uint64_t deadline_ms)
 {
     if (loop_timer_armed(t) && t->deadline_ms == deadline_ms)
@@ -152,7 +152,7 @@ struct loop_stream {
         uv_handle_t handle;
         uv_pipe_t pipe;
         uv_tty_t tty;
-        uv_idle_t file; /* a regular file is always ready: read a chunk a round */
+        uv_idle_t file; /* a regular file is always ready: read one chunk per round */
     } uv;
     struct loop *loop;
     void (*cb)(void *arg, const char *line, size_t len);

@@ -11,9 +11,9 @@ struct loop {
     uv_idle_t idle;   /* keeps the loop from blocking while tasks wait */
     uv_check_t check; /* runs the tasks, after I/O */
     struct list tasks;
-    bool armed;   /* what is waited for changed: the kernel hears of it in the next round only */
+    bool armed;   /* the set of events changed: the kernel learns of it only in the next round */
     size_t open;  /* handles that their owners have not closed */
-    size_t works; /* thread pool work not yet done */
+    size_t works; /* unfinished work on the thread pool */
 };
 
 /* Every handle object starts with this: the uv handle is heap memory that outlives its owner. */

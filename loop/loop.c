@@ -9,7 +9,7 @@
 static void run_tasks(uv_check_t *check)
 {
     struct loop *l = CONTAINER_OF(check, struct loop, check);
-    struct list batch; /* what is posted meanwhile waits for the next round */
+    struct list batch; /* tasks posted from now on wait for the next round */
     list_init(&batch);
     for (struct list *n = list_first(&l->tasks); n; n = list_first(&l->tasks)) {
         list_remove(n);
@@ -91,7 +91,7 @@ void loop_free(struct loop *l)
     INVARIANT(l->open == 0);
     uv_close((uv_handle_t *)&l->idle, NULL);
     uv_close((uv_handle_t *)&l->check, NULL);
-    uv_run(&l->uv, UV_RUN_DEFAULT); /* close callbacks, and work that is still on the pool */
+    uv_run(&l->uv, UV_RUN_DEFAULT); /* close callbacks, and unfinished work on the pool */
     INVARIANT(l->works == 0);
     int rc = uv_loop_close(&l->uv);
     if (rc)

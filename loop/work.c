@@ -87,7 +87,7 @@ void loop_resolve_start(struct loop *l, struct loop_resolve *r, const char *host
     x->owner = r;
     x->loop = l;
     l->works++;
-    /* It only fails for arguments that cannot be right, e.g. an overlong name: still answer by callback. */
+    /* It fails only for invalid arguments, e.g. an overlong name: answer by callback all the same. */
     if (uv_getaddrinfo(&l->uv, &x->uv, resolved, host, NULL, &hints) != 0)
         INVARIANT(uv_getaddrinfo(&l->uv, &x->uv, resolved, "invalid.", NULL, &hints) == 0);
 }

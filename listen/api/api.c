@@ -1,5 +1,5 @@
-/* libtxrelay-listen: the listener of this layer behind the one public header. A context is a loop, a
- * subscription is a listener; both are freed when the loop has let go of them. */
+/* libtxrelay-listen: this layer's listener behind one public header. A context is a loop and a
+ * subscription is a listener; both are freed when the loop has released them. */
 #include "txrelay/listen.h"
 
 #include <errno.h>
@@ -91,7 +91,7 @@ static void on_gap(void *arg, int64_t from_us, int64_t to_us)
         .account = "",
         .state = "",
         .outcome = "",
-        .error = "records that were not told yet may have been removed by retention",
+        .error = "retention may have removed records before they were delivered",
         .creator = "",
         .updated_at = to_us,
         .code = "",
@@ -103,7 +103,7 @@ struct txrelay *txrelay_open(const char *database, const char *name)
 {
     PRE(database);
     struct txrelay *t = xcalloc(1, sizeof(*t));
-    log_set_level(LOG_LEVEL_ERROR); /* what there is to say goes to the callback */
+    log_set_level(LOG_LEVEL_ERROR); /* errors go to the callback */
     t->loop = loop_new();
     t->database = xstrdup(database);
     t->name = xstrdup(name ? name : "txrelay listen");

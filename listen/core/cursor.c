@@ -1,4 +1,4 @@
-/* The listen cursor's decisions; the rules and the picture are in listen/core/cursor.h. */
+/* The decisions of the cursor. listen/core/cursor.h has the rules and the picture. */
 #include "listen/core/cursor.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static bool wanted(const struct cursor *c, const struct listen_event *row)
 
 /* ---- pending rows ---- */
 
-/* The transaction is seen at another nonce: what was told of the old one ends first. */
+/* The transaction appears at another nonce: its removal from the old one is delivered first. */
 static void leave_old_place(struct cursor *c, int64_t id, bool from_scan)
 {
     struct known *k = cursor__with_id(c, id);
@@ -58,9 +58,9 @@ static void see_pending(struct cursor *c, const struct listen_event *row, bool f
     struct known *k = cursor__at(c, row->account, row->nonce);
     const struct lookup *l = cursor__lookup_of(c, row->account, row->nonce, row->id);
     if (l && !from_scan && (l->outcome[0] || (l->told && row->updated_at_us <= l->row.updated_us)))
-        return; /* its end was heard of, or it is older than the scan that had it no more */
+        return; /* its end was notified, or it is older than the scan that no longer had it */
     if (k && !from_scan && row->updated_at_us < k->updated_us && !PLANTED(FOLLOW_BACK))
-        return; /* older than what a scan told */
+        return; /* older than the row of a scan */
     if (k && k->id == row->id) {
         k->mark = c->mark;
         bool same = cursor__same(k, row);
@@ -75,7 +75,7 @@ static void see_pending(struct cursor *c, const struct listen_event *row, bool f
     if (elsewhere && !from_scan && row->updated_at_us < elsewhere->updated_us)
         return;
     if (k)
-        cursor__ask(c, k, NULL); /* the nonce is used by another one now */
+        cursor__ask(c, k, NULL); /* another transaction uses the nonce now */
     leave_old_place(c, row->id, from_scan);
     cursor__learn(c, row);
     tell(c, LISTEN_NEW, row, from_scan);
@@ -88,7 +88,7 @@ static void tell_finished(struct cursor *c, const struct listen_event *row, bool
     struct known *k = row->id ? cursor__with_id(c, row->id) : cursor__at(c, row->account, row->nonce);
     struct lookup *l = cursor__lookup_of(c, row->account, row->nonce, row->id);
     bool another = k && !row->id && (k->id || k->updated_us > row->updated_at_us);
-    if (k && !another) /* a nonce may have had a filler before; a transaction ends once */
+    if (k && !another) /* a nonce may have had a filler before, but a transaction ends once */
         cursor__forget(c, k);
     if (l)
         cursor__lookup_drop(c, l);
@@ -104,13 +104,13 @@ static void see_removed(struct cursor *c, const struct listen_event *row)
     bool ours = k && k->id == row->id;
     if (row->outcome && row->outcome[0]) {
         if (!row->id && !ours)
-            return; /* a filler that was never told, or whose end was */
+            return; /* a filler that was never delivered, or whose end was */
         if (ours || !cursor__was_told(c, row))
             cursor__ask(c, ours ? k : NULL, row);
         return;
     }
     if (!ours)
-        return; /* never told at this nonce, or told as removed */
+        return; /* never delivered at this nonce, or delivered as removed */
     struct listen_event ev = cursor__event_of(k, LISTEN_REMOVED);
     ev.state = "";
     cursor__remember(c, &ev, true);
@@ -118,8 +118,8 @@ static void see_removed(struct cursor *c, const struct listen_event *row)
     cursor__forget(c, k);
 }
 
-/* What was asked about and has not finished went back to the outbox. Where an end was notified that is not on
- * record, the notification is not believed (anybody may send one): a scan decides. */
+/* A row that was looked up and has not finished returned to the outbox. If a notified end is not on
+ * record, the notification is ignored (any session may send one) and a scan decides. */
 static void tell_unfinished(struct cursor *c, struct lookup *l)
 {
     struct listen_event ev = cursor__event_of(&l->row, LISTEN_REMOVED);
@@ -182,14 +182,14 @@ static void on_notify(struct cursor *c, const struct cursor_event *ev)
     const struct listen_event *row = &ev->rows[0];
     PRE(ev->count == 1);
     if (c->state == CURSOR_DOWN || !wanted(c, row))
-        return; /* before BEGIN: the scan will tell */
+        return; /* before BEGIN: the scan will deliver it */
     if (row->kind == LISTEN_REMOVED)
         see_removed(c, row);
     else
         see_pending(c, row, false);
 }
 
-/* Rows that no chunk had. */
+/* Rows that were in no chunk. */
 static void sweep(struct cursor *c)
 {
     struct known *k, *next;

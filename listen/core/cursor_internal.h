@@ -1,4 +1,4 @@
-/* Private to listen/core/cursor*.c: what the cursor knows. */
+/* Private to listen/core/cursor*.c: the cursor's data. */
 #ifndef LISTEN_CURSOR_INTERNAL_H
 #define LISTEN_CURSOR_INTERNAL_H
 
@@ -23,27 +23,27 @@ struct known {
     int64_t id;
     int64_t updated_us;
     int64_t block_number;
-    uint32_t mark; /* scan in which it was seen */
+    uint32_t mark; /* the last scan that had it */
     bool has_block;
     uint8_t hash[32], block_hash[32];
     char state[STATE_LEN];
 };
 
-/* A question about an ended row. `told` false: the reader never heard of the row. */
+/* A look-up of an ended row. `told` false: the row was never delivered. */
 struct lookup {
     UT_hash_handle hh;
     struct place key; /* as in struct told */
     struct list node;
     struct known row;
     bool told;
-    char outcome[STATE_LEN]; /* as notified; "": it vanished, perhaps back to the outbox */
-    bool asked;              /* it is in the question that is in flight; those come first in the list */
+    char outcome[STATE_LEN]; /* as notified; "": it disappeared, perhaps to the outbox */
+    bool asked;              /* it is in the query in flight; those come first in the list */
 };
 
-/* An end that was told, or a removal: by id, fillers by place. */
+/* A delivered end or removal: by id, fillers by place. */
 struct told {
     UT_hash_handle hh;
-    struct list node;   /* in the order in which they were told */
+    struct list node;   /* in order of delivery */
     struct place place; /* of a transaction: {0, 0, id} */
     int64_t at_us;      /* finished, or of the last status before it was removed */
     bool removed;
@@ -57,8 +57,8 @@ struct cursor {
     struct known *places, *ids;
     size_t count;
     uint32_t mark;
-    int64_t floor_us;    /* finished before this: not asked for */
-    int64_t position_us; /* scanned up to here; 0: never */
+    int64_t floor_us;    /* rows that finished before this are not requested */
+    int64_t position_us; /* scanned up to this position; 0: never */
     int64_t begun_us;
     struct list lookups; /* of struct lookup */
     struct lookup *lookup_keys;
@@ -82,7 +82,7 @@ void cursor__update(struct known *k, const struct listen_event *row);
 bool cursor__same(const struct known *k, const struct listen_event *row);
 void cursor__forget(struct cursor *c, struct known *k);
 
-/* Takes the row out of the pending ones; it is asked about. k NULL: only what `row` says is known. */
+/* Removes the row from the pending ones and looks it up. k NULL: only `row` is known. */
 void cursor__ask(struct cursor *c, struct known *k, const struct listen_event *row);
 struct lookup *cursor__lookup_of(struct cursor *c, int32_t account, int64_t nonce, int64_t id);
 void cursor__lookup_drop(struct cursor *c, struct lookup *l); /* freed when the next step begins */
@@ -93,7 +93,7 @@ bool cursor__is_past(struct cursor *c, const struct listen_event *row);  /* a st
 void cursor__remember(struct cursor *c, const struct listen_event *row, bool removed);
 void cursor__forget_told(struct cursor *c, int64_t before_us);
 
-/* What is remembered of a row, as an event. */
+/* The stored state of a row, as an event. */
 struct listen_event cursor__event_of(const struct known *k, enum listen_kind kind);
 
 #endif

@@ -1,5 +1,5 @@
-/* The cursor's memory: pending rows by place (account, nonce) and by id, questions about ended rows, and
- * which ends were told. */
+/* The cursor's memory: pending rows by place (account, nonce) and by id, look-ups of ended rows,
+ * and the delivered ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +106,7 @@ struct listen_event cursor__event_of(const struct known *k, enum listen_kind kin
 
 /* ---- questions ---- */
 
-/* Accounts count from one, so that a transaction's key is no filler's. */
+/* Accounts count from one, so a transaction's key never equals a filler's. */
 static struct place end_key(int32_t account, int64_t nonce, int64_t id)
 {
     return id ? place_of(0, id) : place_of(account, nonce);
@@ -146,7 +146,7 @@ void cursor__ask(struct cursor *c, struct known *k, const struct listen_event *r
     if (!row || !row->outcome || !row->outcome[0])
         return;
     snprintf(l->outcome, sizeof(l->outcome), "%s", row->outcome);
-    if (l->asked) { /* the answer on its way may be from before this end */
+    if (l->asked) { /* the answer in flight may be older than this end */
         l->asked = false;
         list_remove(&l->node);
         list_append(&c->lookups, &l->node);

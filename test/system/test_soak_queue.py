@@ -129,7 +129,7 @@ class Queue(Base):
         ended = set(world.committed.values())
         tail.wait('every end', lambda rows: {r['id'] for r in rows if r.get('outcome') == 'ok'} >= ended, 30)
         report(f'all of it ended and told after {time.monotonic() - begun:.1f} s')
-        self.assertIn('Nobody is notified now', tail.process.text())
+        self.assertIn('Nothing is notified now', tail.process.text())
         self.assertIn('listen.queue', ''.join(r.text() for r in world.relays))
         self.first_listener_of_a_database()
 

@@ -1,5 +1,5 @@
-/* Asserts that stay on in release. For bugs only: never for input, network or SQL. The conditions
- * have no side effects. */
+/* Assertions that stay enabled in release builds. For bugs only: never for input, network data or
+ * SQL. The conditions have no side effects. */
 #ifndef BASE_CHECK_H
 #define BASE_CHECK_H
 
@@ -14,8 +14,8 @@ _Noreturn void check_failed(const char *kind, const char *cond, const char *file
 #define CONTAINER_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 #define ARRAY_LEN(a)                    (sizeof(a) / sizeof((a)[0]))
 
-/* Memory is aborted on, never returned as NULL: a relay that is out of memory is restarted and
- * rebuilds itself from the table (I3). Sizes from outside are checked at the doors. */
+/* These abort when memory is exhausted and never return NULL: a restarted relay rebuilds its state
+ * from the table (I3). Adapters check sizes that come from outside. */
 void *xmalloc(size_t n) __attribute__((malloc, returns_nonnull));
 void *xcalloc(size_t n, size_t size) __attribute__((malloc, returns_nonnull));
 void *xrealloc(void *p, size_t n) __attribute__((returns_nonnull));

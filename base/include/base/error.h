@@ -1,6 +1,6 @@
-/* Errors: one table of codes, each with a class that says what the caller may do about it.
- * Functions return 0 or a negative enum err_code; the detail (SQLSTATE, text) belongs to the request
- * that failed, in a struct err that the caller owns. A text names the thing, the value and the way out. */
+/* Errors: one table of codes, each with a class that says how the caller may react. Functions
+ * return 0 or a negative enum err_code; the detail (SQLSTATE, text) belongs to the request that
+ * failed, in a struct err that the caller owns. A text names the thing, the value and what to do. */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 
@@ -9,8 +9,8 @@
 enum err_class {
     ERR_CLASS_OK,
     ERR_CLASS_RETRY,           /* the same request may succeed later */
-    ERR_CLASS_PERMANENT,       /* the same request fails for ever: tell the user */
-    ERR_CLASS_LOST_LEADERSHIP, /* stop all leader work for the account at once */
+    ERR_CLASS_PERMANENT,       /* the same request always fails: report it to the user */
+    ERR_CLASS_LOST_LEADERSHIP, /* stop all leader work for the account immediately */
     ERR_CLASS_CANCELED,        /* the owner withdrew the request */
     ERR_CLASS_BUG,             /* our own fault */
 };
@@ -20,10 +20,10 @@ enum err_class {
     X(OK, 0, OK, "ok")                                                                                       \
     X(DB_UNAVAILABLE, -1, RETRY, "database not reachable")                                                   \
     X(DB_UNKNOWN_OUTCOME, -2, RETRY, "connection lost before the database answered")                         \
-    X(DB_SERIALIZATION, -3, RETRY, "database asks to run the transaction again")                             \
+    X(DB_SERIALIZATION, -3, RETRY, "database requires a retry of the transaction")                           \
     X(DB_CONFLICT, -4, RETRY, "rows changed since they were read")                                           \
-    X(DB_DENIED, -5, PERMANENT, "database refuses the login or the right")                                   \
-    X(DB_SCHEMA, -6, PERMANENT, "database schema does not fit this program")                                 \
+    X(DB_DENIED, -5, PERMANENT, "database refuses the login or a right")                                     \
+    X(DB_SCHEMA, -6, PERMANENT, "database schema does not match this program")                               \
     X(DB_READONLY, -7, RETRY, "database is a standby or read-only")                                          \
     X(DB_POOLER, -8, PERMANENT, "database connection runs through a transaction pooler")                     \
     X(DB, -9, PERMANENT, "database error")                                                                   \
@@ -35,11 +35,11 @@ enum err_class {
     X(PROTOCOL, -23, RETRY, "the peer sent something that does not parse")                                   \
     X(DECODE, -30, PERMANENT, "bytes do not decode")                                                         \
     X(METADATA, -31, PERMANENT, "chain metadata is not usable")                                              \
-    X(EXTENSION, -32, PERMANENT, "chain asks for a signed extension that is not supported")                  \
+    X(EXTENSION, -32, PERMANENT, "chain requires a signed extension that is not supported")                  \
     X(KEY, -33, PERMANENT, "key is not usable")                                                              \
     X(KEY_MISMATCH, -34, PERMANENT, "key does not belong to the account")                                    \
     X(GENESIS, -35, PERMANENT, "chain is not the configured one")                                            \
-    X(CONFIG, -40, PERMANENT, "configuration is not right")                                                  \
+    X(CONFIG, -40, PERMANENT, "configuration is not valid")                                                  \
     X(ARGUMENT, -41, PERMANENT, "bad argument")                                                              \
     X(NOT_FOUND, -42, PERMANENT, "not found")                                                                \
     X(IO, -43, RETRY, "operating system error")                                                              \
@@ -54,7 +54,7 @@ enum err_code {
 
 struct err {
     int code;         /* enum err_code, 0 = ok */
-    char sqlstate[6]; /* "" unless the database said one */
+    char sqlstate[6]; /* "" unless it came from the database */
     char text[300];
 };
 

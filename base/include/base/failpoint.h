@@ -1,5 +1,6 @@
-/* Named points where a test stops the process dead: TXRELAY_FAILPOINT="name:nth:kill" (or stop) makes the nth
- * arrival at FAILPOINT("name") raise SIGKILL (or SIGSTOP). Compiled in only with TXRELAY_FAILPOINTS. */
+/* Named points at which a test kills or stops the process: TXRELAY_FAILPOINT="name:nth:kill" (or
+ * stop) makes the nth arrival at FAILPOINT("name") raise SIGKILL (or SIGSTOP). Compiled in only
+ * with TXRELAY_FAILPOINTS. */
 #ifndef BASE_FAILPOINT_H
 #define BASE_FAILPOINT_H
 

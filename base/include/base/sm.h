@@ -1,6 +1,7 @@
-/* A state machine's table: each move is a row that says from which state, to which, and what happened. The
- * machine looks every change of its state up in the table. The table prints its diagram (docs/design.md shows
- * it) and names the moves that were never made (tests require that there is none). */
+/* A state machine's table. Each transition is a row: from, to, and what happened. The machine
+ * checks every change of its state against the table. The table prints its diagram, which
+ * docs/design.md shows, and lists the transitions that were never made; tests require that there
+ * are none. */
 #ifndef BASE_SM_H
 #define BASE_SM_H
 
@@ -11,8 +12,8 @@
 struct buf;
 
 enum {
-    SM_OUTSIDE = 255,  /* the state of what does not exist yet, or no longer; "[*]" in the diagram */
-    SM_MOVES_MAX = 64, /* moves of one table: each is a bit of a mask */
+    SM_OUTSIDE = 255,  /* the state before creation and after the end; "[*]" in the diagram */
+    SM_MOVES_MAX = 64, /* most transitions of a table: each is a bit of a mask */
 };
 
 struct sm_move {
@@ -23,28 +24,28 @@ struct sm_move {
 struct sm {
     const char *const *names; /* of the states, which count from 0 */
     size_t states;
-    uint8_t initial; /* SM_OUTSIDE: the moves from there say how it begins */
+    uint8_t initial; /* SM_OUTSIDE: the transitions from there create it */
     const struct sm_move *moves;
     size_t count;
 };
 
-/* What a machine has done by its table. */
+/* The history of one machine. */
 struct sm_trace {
-    uint64_t made;         /* a bit for each move that was made */
-    uint32_t illegal_ever; /* moves that the table does not have */
+    uint64_t made;         /* a bit for each transition that was made */
+    uint32_t illegal_ever; /* changes that the table does not have */
     uint32_t illegal;      /* the same, since the owner set this to 0 */
     uint8_t from, to;      /* the first of these */
 };
 
-/* Records a move. false: the table does not have it. */
+/* Records a transition. false: the table does not have it. */
 bool sm_take(const struct sm *sm, struct sm_trace *trace, unsigned from, unsigned to);
 
-/* The number of a move, which is its bit in a mask of moves; -1: the table does not have it. */
+/* The number of a transition, which is its bit in a mask; -1: the table does not have it. */
 int sm_find(const struct sm *sm, unsigned from, unsigned to);
 const char *sm_name(const struct sm *sm, unsigned state);
 
 void sm_dump(const struct sm *sm, struct buf *out); /* as a mermaid state diagram */
-/* The moves whose bits `made` lacks, a line each. */
+/* The transitions whose bits are missing in `made`, one per line. */
 void sm_missing(const struct sm *sm, uint64_t made, struct buf *out);
 
 #endif

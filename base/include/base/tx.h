@@ -1,5 +1,5 @@
-/* What every layer says of a transaction: the statuses that a node's pool reports, and what a finalized block
- * made of an extrinsic. Plain types, so that the cores need no layer above base/ for them. */
+/* Types that all layers share: the statuses that a node's pool reports, and the result of an
+ * extrinsic in a finalized block. They are here so that the cores need only base/. */
 #ifndef BASE_TX_H
 #define BASE_TX_H
 
@@ -27,10 +27,11 @@ enum dispatch_outcome { DISPATCH_NONE, DISPATCH_OK, DISPATCH_FAILED };
 
 struct dispatch_result {
     enum dispatch_outcome outcome; /* NONE: no ExtrinsicSuccess/Failed event was found */
-    /* Failed: "Balances.InsufficientBalance" for a module error, else "BadOrigin", "Token.FundsUnavailable",
-     * "Arithmetic.Overflow"... An inner failure that the outer call survives (Utility.BatchInterrupted,
-     * ItemFailed, Proxy.ProxyExecuted(Err), Multisig.MultisigExecuted(Err), Sudo.Sudid(Err)) is outcome
-     * FAILED too, with the text "Utility.BatchInterrupted[2]: Balances.InsufficientBalance". */
+    /* Failed: "Balances.InsufficientBalance" for a module error, else "BadOrigin",
+     * "Token.FundsUnavailable", "Arithmetic.Overflow"... An inner failure that the outer call
+     * survives (Utility.BatchInterrupted, ItemFailed, Proxy.ProxyExecuted(Err),
+     * Multisig.MultisigExecuted(Err), Sudo.Sudid(Err)) is outcome FAILED too, with the text
+     * "Utility.BatchInterrupted[2]: Balances.InsufficientBalance". */
     char error[160];
     bool inner; /* the failure is an inner one */
     bool has_fee;

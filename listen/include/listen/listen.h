@@ -1,7 +1,7 @@
 /* The LISTEN stream of one process: one connection, all channels, events handed out in order.
  *
  *   CONNECT_WAIT -> ACCOUNTS_WAIT -> SCAN_WAIT -> LIVE (reads accounts and scans again to repair)
- *        ^   ^            | a question failed |      |
+ *        ^   ^            | a query failed    |      |
  *        |   +-------- RETRY_WAIT <-----------+------+
  *        +---- session lost, from anywhere
  *
@@ -42,21 +42,21 @@ struct listen_config {
     const char *account; /* only this one: alias, 0x id or address; NULL: all */
     int64_t id;          /* only this transaction; 0: all */
     int64_t since_us;   /* also what finished since then (database clock), e.g. the position of the last event
-                         * that was handled; 0: from the connect on */
+                         * that was handled; 0: from the connection on */
     uint32_t repair_ms; /* default 60000 */
-    uint32_t probe_ms;  /* default 10000; unanswered for half of it: the connection is replaced */
-    uint32_t scan_rows; /* rows of one question; default 1000 */
-    uint32_t stale_ms;  /* on_state says so often that the view is still stale; 0: once */
+    uint32_t probe_ms;  /* default 10000; a probe unanswered for half of it replaces the connection */
+    uint32_t scan_rows; /* rows of one query; default 1000 */
+    uint32_t stale_ms;  /* interval at which on_state repeats that the view is stale; 0: once */
     void (*on_event)(void *arg, const struct listen_event *event);
-    /* What ended between the two may have been removed before it was told: the position is older than what
-     * retention keeps. Comes again while that is so. Not for a `since` on the first day of 1970: it asks for
-     * all that is kept. */
+    /* The position is older than the retention horizon, so transactions that ended between the two
+     * may have been removed before they were delivered. Repeated while that is so. Not for a
+     * `since` on the first day of 1970, which asks for everything that is kept. */
     void (*on_gap)(void *arg, int64_t from_us, int64_t to_us);
     void (*on_leader_change)(void *arg, const struct listen_leader *change);
     void (*on_wake)(void *arg, int32_t account);
-    /* live: caught up; what follows is as fast as the database tells it. Not live: the view is that of
-     * since_ms (loop clock), when it was last proved to be current, and why; err->code of class PERMANENT
-     * will not mend itself (ERR_NOT_FOUND: the account of the filter). */
+    /* live: caught up; further events come as the database notifies them. Not live: the view is as
+     * of since_ms (loop clock), when it was last proved to be current, and err says why. A code of
+     * class PERMANENT does not go away by itself (ERR_NOT_FOUND: the account of the filter). */
     void (*on_state)(void *arg, bool live, uint64_t since_ms, const struct err *err);
     void *arg;
 };
@@ -64,9 +64,9 @@ struct listen_config {
 struct listen *listen_new(struct loop *l, const struct listen_config *config); /* texts are copied */
 void listen_open(struct listen *s);
 void listen_close(struct listen *s, void (*cb)(void *arg),
-                  void *arg); /* frees s; no callback but cb after it */
+                  void *arg); /* frees s; no callback after it except cb */
 struct listen_status {
-    bool live;          /* as on_state says */
+    bool live;          /* as of the last on_state */
     uint64_t since_ms;  /* loop clock: when the view was last proved to be current */
     double queue_usage; /* of the server's notification queue, 0..1, at the last probe */
 };
@@ -76,11 +76,11 @@ int64_t listen_position(const struct listen *s); /* as in an event */
 /* A position or a time: "2026-11-27T22:00:00.123456Z", or seconds since 1970. */
 bool listen_since_parse(const char *text, int64_t *ret_us);
 
-/* One line without the newline: a JSON object, or words for people. */
+/* One line without the newline: a JSON object, or text for people. */
 void listen_format_json(const struct listen_event *event, struct buf *out);
 void listen_format_human(const struct listen_event *event, struct buf *out);
 void listen_format_gap_json(int64_t from_us, int64_t to_us, struct buf *out);
-/* {"event":"live"} or, with err, {"event":"stale"} and how old the view is. */
+/* {"event":"live"} or, with err, {"event":"stale"} and the age of the view. */
 void listen_format_state_json(int64_t position_us, uint64_t age_ms, const struct err *err, struct buf *out);
 
 #endif

@@ -1,9 +1,10 @@
-/* The event loop: the only door to libuv. One loop, one thread; the thread pool is for work that blocks.
+/* The event loop, and the only user of libuv. One loop runs in one thread; blocking work goes to
+ * the thread pool.
  *
- * Every handle is its own heap object: after *_close the callback never fires and the owner may free
- * itself at once; the memory goes when libuv lets go. loop_free asserts that nothing is left open.
- * Callbacks fire from loop_run only, never inside the call that started them. Deadlines are absolute,
- * in milliseconds of loop_now_ms (monotonic). */
+ * Every handle is its own heap object: after *_close the callback never fires and the owner may
+ * free itself at once; the memory is freed when libuv releases it. loop_free asserts that no handle
+ * is open. Callbacks fire from loop_run only, never inside the call that started them. Deadlines
+ * are absolute, in milliseconds of loop_now_ms (monotonic). */
 #ifndef LOOP_LOOP_H
 #define LOOP_LOOP_H
 
@@ -23,13 +24,14 @@ struct loop_stream;
 struct loop *loop_new(void);
 void loop_run(struct loop *l);  /* until loop_stop, or until no handle is active */
 void loop_stop(struct loop *l); /* loop_run returns after this round */
-/* Runs the loop dry (close callbacks only) and frees it. Every handle must have been closed: a handle
- * left open is a bug and aborts with its kind. */
+/* Runs the loop dry (close callbacks only) and frees it. Every handle must have been closed: a
+ * handle left open is a bug and aborts with its kind. */
 void loop_free(struct loop *l);
 size_t loop_open_handles(const struct loop *l); /* handles not yet closed by their owner */
-/* A loop inside somebody else's, in place of loop_run: loop_turn is to be called when loop_fd becomes
- * readable and when loop_wait_ms are over (-1: loop_fd alone tells), both asked for anew after each turn and
- * after each call that starts something. A turn does what is due and does not wait. */
+/* For use inside another event loop, in place of loop_run: call loop_turn when loop_fd becomes
+ * readable and when loop_wait_ms have passed (-1: only loop_fd matters). Ask for both again after
+ * each turn and after each call that starts something. A turn handles everything that is due and
+ * does not wait. */
 int loop_fd(const struct loop *l);
 int loop_wait_ms(struct loop *l);
 void loop_turn(struct loop *l);
@@ -81,13 +83,13 @@ struct loop_resolve {
 };
 void loop_resolve_start(struct loop *l, struct loop_resolve *r, const char *host,
                         void (*cb)(struct loop_resolve *r));
-void loop_resolve_cancel(struct loop_resolve *r); /* cb never fires after this; idle: allowed */
+void loop_resolve_cancel(struct loop_resolve *r); /* cb never fires after this; allowed when idle */
 
 struct loop_signal *loop_signal_new(struct loop *l, int signum, void (*cb)(void *arg, int signum), void *arg);
 struct loop_signal *loop_signal_close(struct loop_signal *s);
 
-/* Lines from a descriptor (standard input of a standalone relay). cb(line, len); line NULL: end of file.
- * A line over max_len bytes is cut into the error case: cb(NULL, max_len). */
+/* Lines from a descriptor (standard input of a standalone relay). cb(line, len); line NULL: end of
+ * file. A line over max_len bytes is cut into the error case: cb(NULL, max_len). */
 struct loop_stream *loop_stream_new(struct loop *l, int fd, size_t max_len,
                                     void (*cb)(void *arg, const char *line, size_t len), void *arg);
 struct loop_stream *loop_stream_close(struct loop_stream *s);

@@ -19,14 +19,14 @@ enum {
 struct loop_peer_events {
     void (*on_open)(void *arg, struct loop_peer *peer); /* may be NULL */
     void (*on_line)(void *arg, struct loop_peer *peer, const char *line, size_t len);
-    /* The peer is gone (end of file, error, or it did not open: err says why); it is freed after this.
-     * Not called after the owner closed it. */
+    /* The peer ended (end of file, an error, or it did not open; err has the reason) and is freed
+     * after this. Not called after the owner closed it. */
     void (*on_end)(void *arg, struct loop_peer *peer, const struct err *err);
     void *arg;
 };
 
-/* NULL and *err: ERR_ARGUMENT for a bad address, ERR_IO when it cannot be bound. A stale unix socket that
- * nobody listens on is replaced. Unix sockets get mode 0600. */
+/* NULL and *err: ERR_ARGUMENT for a bad address, ERR_IO if it cannot be bound. A stale unix socket
+ * without a listener is replaced. Unix sockets get mode 0600. */
 struct loop_server *loop_server_new(struct loop *l, const char *address,
                                     const struct loop_peer_events *events, struct err *err);
 struct loop_server *loop_server_close(struct loop_server *s); /* its peers too */
@@ -42,6 +42,6 @@ bool loop_address_is_local(const char *address);
 bool loop_address_is_unix(const char *address);
 void loop_peer_write(struct loop_peer *p, const void *data, size_t len); /* copied; a slow reader is closed */
 struct loop_peer *
-loop_peer_close(struct loop_peer *p); /* what was written is still flushed if it can be at once */
+loop_peer_close(struct loop_peer *p); /* written bytes are still flushed if that does not block */
 
 #endif
