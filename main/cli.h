@@ -12,7 +12,7 @@
 
 struct arguments; /* command.h */
 
-/* EXIT_LATE, EXIT_ELSE: wait only; it ended, but not as was waited for. */
+/* EXIT_LATE, EXIT_ELSE: only wait; timeout, or another outcome than the expected one. */
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LATE = 3, EXIT_ELSE = 4 };
 
 /* Each command parses its own arguments (argp) and returns an exit code. */
@@ -35,21 +35,23 @@ int cmd_drain(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 
 int cli_fail(const struct err *err); /* "txrelay: text" on stderr; EXIT_FAILED */
-/* Before a key is read: secrets do not reach a core file, and no other process of this user reads our memory. */
+/* Call before a key is read: keeps secrets out of core files and our memory from other processes of
+ * this user. */
 void cli_harden(void);
 int cli_load(const struct config_flags *flags, bool need_database,
-             struct config *ret);      /* 0, or an exit code (told) */
+             struct config *ret);      /* 0, or an exit code (already reported) */
 const char *cli_sql(const char *file); /* text of main/sql/<file> */
 
-/* Run one statement and print or inspect the result in `row`; 0 or an error. Blocks on a loop of its own. */
+/* Run one statement and print or inspect the result in `row`; 0 or an error. Blocks on a loop of
+ * its own. */
 int cli_query(const char *dsn, const char *sql, int nparams, const struct conn_param *params,
               void (*rows)(void *arg, const struct conn_result *r), void *arg, struct err *err);
-/* The same with a statement of main/sql against the configuration's database; frees the configuration and
- * returns an exit code. */
+/* The same with a statement of main/sql against the configuration's database; frees the
+ * configuration and returns an exit code. */
 int cli_run_sql(struct config *config, const char *file, int nparams, const struct conn_param *params,
                 void (*rows)(void *arg, const struct conn_result *r), void *arg);
-/* The same about the transaction that the first word names; without a row: "there is no <what> <id>", and
- * EXIT_FAILED. `rows` gets the arguments. */
+/* The same for the transaction named by the first argument. Without a row it prints "there is no
+ * <what> <id>" and returns EXIT_FAILED. `rows` gets the arguments. */
 int cli_run_found(struct arguments *a, struct config *config, const char *file,
                   void (*rows)(void *arg, const struct conn_result *r), const char *what);
 /* One JSON line to a relay's control endpoint, its answer line to the callback. */
@@ -58,15 +60,15 @@ int cli_control(const char *address, const char *line, void (*answer)(void *arg,
 
 struct conn_param cli_text(const char *text); /* NULL: SQL NULL */
 
-/* Hand the chain's metadata to `use`, which returns the exit code: from the file, or (NULL) from a node of
- * the configuration. */
+/* Passes the chain's metadata to `use`, which returns the exit code. It comes from the file, or
+ * (NULL) from a node of the configuration. */
 int cli_with_metadata(const char *file, const struct config *config,
                       int (*use)(void *arg, const struct metadata *md), void *arg);
 int cli_read(FILE *f, const char *name, struct buf *out, struct err *err); /* to the end; bounded */
-/* Into the outbox without options; prints the id. */
+/* Enqueues without options and prints the id. */
 int cli_enqueue(const char *dsn, const char *account, const struct buf *call);
 
-/* What a command that follows says of its view, on stderr; err is there when it is not live. */
+/* A reader's report of its view on stderr; err is set if it is not live. */
 enum { CLI_STALE_MS = 10000 };
 void cli_follow_state(const char *command, bool live, uint64_t age_ms, const struct err *err);
 

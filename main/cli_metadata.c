@@ -26,8 +26,8 @@ int cli_read(FILE *f, const char *name, struct buf *out, struct err *err)
     return out->len > FILE_MAX ? err_set(err, ERR_ARGUMENT, "%s: more than %d bytes", name, FILE_MAX) : 0;
 }
 
-/* The text of the metadata in what a node answers to state_getMetadata; NULL: it is no JSON of that kind. The
- * text lives as long as the JSON. */
+/* The metadata's text in a node's answer to state_getMetadata; NULL: not such an answer. The text
+ * lives as long as the JSON. */
 static const char *answer_text(const json_t *answer)
 {
     const json_t *result = json_is_object(answer) ? json_object_get(answer, "result") : answer;
@@ -101,7 +101,7 @@ static void end_ask(struct ask *a)
     node_close(a->node, node_closed, a);
 }
 
-/* Whoever asks is done with the metadata when `use` returns: the node may then drop it. */
+/* The caller does not use the metadata after `use` returns, so the node may then drop it. */
 static void on_ready(void *arg, const struct node_info *info)
 {
     struct ask *a = arg;
@@ -112,7 +112,7 @@ static void on_ready(void *arg, const struct node_info *info)
     end_ask(a);
 }
 
-/* A person at a terminal wants the reason as soon as every endpoint has failed. */
+/* Report the reason as soon as every endpoint has failed. */
 static void on_down(void *arg, const struct err *err)
 {
     struct ask *a = arg;

@@ -1,4 +1,4 @@
-/* From the configuration to what the service wants: keys are read here, and must belong to their accounts. */
+/* Turns the configuration into the service's. Reads the keys, which must belong to their accounts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,17 +50,15 @@ static int load_account(const struct config_file *f, const struct config_account
     if (a->key_file && *a->key_file)
         return load_key(a, ret, err);
     if (!a->account || !*a->account)
-        return err_set(
-            err, ERR_CONFIG,
-            "account %s: give its key_file, or its address as account where what it sends is signed "
-            "elsewhere",
-            a->alias);
+        return err_set(err, ERR_CONFIG,
+                       "account %s: give its key_file, or its address as account if it sends only presigned "
+                       "elsewhere",
+                       a->alias);
     if (!f->database.url)
-        return err_set(
-            err, ERR_CONFIG,
-            "account %s: what is signed elsewhere comes through a database, and none is configured: give "
-            "database.url, or a key_file",
-            a->alias);
+        return err_set(err, ERR_CONFIG,
+                       "account %s: presigned transactions need a database, and none is configured: give "
+                       "database.url, or a key_file",
+                       a->alias);
     return parse_account(a, ret->id, &ret->id_len, err);
 }
 
@@ -100,8 +98,8 @@ static void settings(const struct config_file *f, struct service_config *ret)
     };
 }
 
-/* What is mid-submission must be over when the second expiry lets another relay in. One expiry (equal)
- * says that it need not. */
+/* A submission under way must be over when the second expiry lets another relay in. With one expiry
+ * (equal values) it need not be. */
 static int check_submission(const struct service_config *c, struct err *err)
 {
     struct elector_config e = elector_config_defaults(&c->elector);

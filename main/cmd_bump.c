@@ -30,7 +30,7 @@ int cmd_bump(int argc, char **argv)
         .missing = "the id is missing: give the number that enqueue printed",
         .args_doc = "ID",
         .doc =
-            "Raise a transaction's tip. Prints queued (it has no nonce yet), requested (it is signed anew at "
+            "Raise a transaction's tip. Prints queued (it has no nonce yet), requested (it is re-signed at "
             "its nonce) or finished."};
     struct bump b = {0};
     struct config config;

@@ -1,4 +1,4 @@
-/* txrelay cancel: take a transaction back. */
+/* txrelay cancel: cancel a transaction. */
 #include "cli.h"
 #include "command.h"
 

@@ -1,4 +1,4 @@
-/* txrelay check: explain the configuration and connect to everything it names. */
+/* txrelay check: explain the configuration and try every connection. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static void number(const char *key, uint32_t n, uint32_t standard)
     value(key, text, n ? "file" : "default");
 }
 
-/* A connection string may hold a password: what is printed is made from its parts. */
+/* A connection string may contain a password, so only other parts of it are printed. */
 static void connection(const char *key, const char *dsn, const char *from)
 {
     struct conn_info info;
@@ -246,7 +246,7 @@ static void check_keys(const struct service_config *c)
         const uint8_t *id = a->key ? keypair_account_id(a->key, &len) : a->id;
         char text[200];
         snprintf(text, sizeof(text), "%s: %s%s, account id %s", a->alias, key_scheme_name(a->scheme),
-                 a->key ? " key" : ", no key (what is signed elsewhere)", hex_log(id, len));
+                 a->key ? " key" : ", no key (presigned transactions only)", hex_log(id, len));
         good("key", text);
     }
 }
@@ -278,6 +278,6 @@ int cmd_check(int argc, char **argv)
         cli_service_config_done(&service);
     }
     config_done(&config);
-    printf("%s\n", bad ? "not ready: mend what is marked BAD" : "ready");
+    printf("%s\n", bad ? "not ready: fix the lines marked BAD" : "ready");
     return bad ? EXIT_FAILED : EXIT_OK;
 }

@@ -67,7 +67,8 @@ static int read_bytes(struct args *a, struct err *err)
     return rc;
 }
 
-/* Its own length and a version in front, as an extrinsic has? Then its refusal is the one to tell. */
+/* If it starts with its length and a version, as an extrinsic does, report the refusal as an
+ * extrinsic. */
 static bool looks_like_extrinsic(const struct buf *bytes)
 {
     enum { VERSION_BITS = 0x3f };

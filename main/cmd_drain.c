@@ -1,5 +1,5 @@
-/* txrelay drain: a relay admits no more, lets what it has settle, gives every account up and ends; the others
- * lead at once. The same as SIGTERM, from wherever its control endpoint is reached. */
+/* txrelay drain: a relay stops admitting, waits for its submissions to settle, releases every
+ * account and ends; the other relays lead at once. The same as SIGTERM, over its control endpoint. */
 #include <jansson.h>
 #include <stdio.h>
 

@@ -21,10 +21,9 @@ struct args {
 
 static const struct argp_option options[] = {
     COMMAND_OPTIONS_METADATA,
-    {"list", 'L', NULL, 0, "what can be called: pallets, the calls of PALLET, or CALL with all of its types",
-     0},
+    {"list", 'L', NULL, 0, "list the pallets, the calls of PALLET, or CALL with all of its types", 0},
     {"sql", 's', "ACCOUNT", 0, "print the SELECT that enqueues it", 0},
-    {"enqueue", 'q', "ACCOUNT", 0, "enqueue it at once; prints its id", 0},
+    {"enqueue", 'q', "ACCOUNT", 0, "also enqueue it; prints its id", 0},
     {0}};
 
 static error_t option(struct arguments *base, int key, char *arg, struct argp_state *state)
@@ -50,11 +49,11 @@ static void complete(struct arguments *base, struct argp_state *state)
 {
     const struct args *a = (const struct args *)base;
     if (!base->words && !a->list)
-        argp_error(state, "a pallet and a call are wanted, or --list");
+        argp_error(state, "give a pallet and a call, or --list");
     if (a->list + (a->sql != NULL) + (a->enqueue != NULL) > 1)
         argp_error(state, "only one of --list, --sql and --enqueue");
     if (a->list && base->words > 2)
-        argp_error(state, "--list takes a pallet and a call: '%s' is too much", base->word[2]);
+        argp_error(state, "--list takes only a pallet and a call, not '%s'", base->word[2]);
 }
 
 /* "Pallet.call" stands for two words. */
@@ -93,7 +92,7 @@ static int encode(const struct args *a, const struct metadata *md, struct buf *o
         return codec_from_json(md, metadata_type_call(md), a->base.word[0], out, err);
     if (a->base.words == 1)
         return err_set(err, ERR_ARGUMENT,
-                       "%.60s: which call? txrelay encode --list %.60s says which there are", a->base.word[0],
+                       "%.60s: the call is missing; txrelay encode --list %.60s lists them", a->base.word[0],
                        a->base.word[0]);
     struct buf name = {0};
     buf_printf(&name, "%s.%s", a->base.word[0], a->base.word[1]);

@@ -10,7 +10,7 @@
 #include "cli.h"
 #include "command.h"
 
-/* The options that the transaction carries: their names are those of the SQL function's arguments, and of the
+/* The options of the transaction. Their names are those of the SQL function's arguments and of the
  * fields in JSON. */
 enum send_option {
     OPT_KEY,
@@ -47,14 +47,14 @@ static const struct {
 static const struct argp_option options[] = {
     {"key", 'k', "TEXT", 0, "idempotency key: the same key and call give the first id again", 0},
     {"priority", 'p', "N", 0, "higher goes first (default 0)", 0},
-    {"not-before", 'b', "TIME", 0, "not admitted earlier (2026-01-31T12:00:00Z)", 0},
+    {"not-before", 'b', "TIME", 0, "not before this time (2026-01-31T12:00:00Z)", 0},
     {"deadline", 'D', "TIME", 0, "ends as expired if it is not included by then", 0},
     {"deadline-block", KEY_BASE + OPT_DEADLINE_BLOCK, "N", 0, "the last block that may hold it", 0},
     {"tip", KEY_BASE + OPT_TIP, "PLANCK", 0, "in the chain's smallest unit (default: the account's policy)",
      0},
-    {"max-tip", KEY_BASE + OPT_MAX_TIP, "PLANCK", 0, "no bump and no policy goes above it", 0},
-    {"retries", KEY_BASE + OPT_RETRIES, "N", 0, "so often it is tried again after a dispatch error", 0},
-    {"spec-version", 's', "N", 0, "ends as failed rather than be signed under another runtime", 0},
+    {"max-tip", KEY_BASE + OPT_MAX_TIP, "PLANCK", 0, "limit for bumps and the policy", 0},
+    {"retries", KEY_BASE + OPT_RETRIES, "N", 0, "how often to retry after a dispatch error", 0},
+    {"spec-version", 's', "N", 0, "only under this runtime; ends as failed under another", 0},
     {"creator", 'r', "TEXT", 0, "who asks; shown with the status", 0},
     {"to", 't', "ADDRESS", 0, "hand it to the relay at this control endpoint instead of the database", 0},
     {0}};
@@ -134,7 +134,7 @@ static int enqueue_to(const struct args *a)
 
 /* ---- to the database ---- */
 
-/* The database names the text that it could not read, not the option. */
+/* The database's error names the text but not the option. */
 static void name_option(const struct args *a, struct err *err)
 {
     static const enum send_option times[] = {OPT_DEADLINE, OPT_NOT_BEFORE};
@@ -168,7 +168,7 @@ int cli_enqueue(const char *dsn, const char *account, const struct buf *call)
     return enqueue_sql(&a, dsn, call);
 }
 
-/* "-" is standard input: an argument holds 64 KiB of a call at most. */
+/* "-" is standard input: an argument can hold at most 64 KiB of a call. */
 static int read_call(struct args *a, struct buf *input, struct err *err)
 {
     if (strcmp(a->call, "-") != 0)
@@ -190,7 +190,7 @@ int cmd_enqueue(int argc, char **argv)
                                            .option = option,
                                            .words_min = 2,
                                            .words_max = 2,
-                                           .missing = "the account and the call are wanted",
+                                           .missing = "the account and the call are missing",
                                            .args_doc = "ACCOUNT CALL",
                                            .doc = "Enqueue one call (hexadecimal SCALE bytes) for an "
                                                   "account; prints its id. '-' reads the call from "

@@ -40,13 +40,13 @@ static void print_attempt(const struct conn_result *r, int row)
            history_text(r, row, HISTORY_HASH));
     printf("    tip %s, runtime %s, %s %s%s\n", history_text(r, row, HISTORY_TIP),
            history_text(r, row, HISTORY_SPEC_VERSION), death ? "valid before block" : "valid for ever",
-           death ? death : "", filler ? ", a filler that takes its place" : "");
+           death ? death : "", filler ? ", a filler in its place" : "");
     printf("    %s%s%s%s%s%s%s\n", history_text(r, row, HISTORY_OUTCOME), state ? ", last seen " : "",
            state ? state : "", end ? ", ended " : "", end ? end : "", reason ? ": " : "",
            reason ? reason : "");
 }
 
-/* Rows of one attempt come one after the other, one for each different error. */
+/* The rows of one attempt are adjacent, one for each different error. */
 static void print_history(void *arg, const struct conn_result *r)
 {
     const struct arguments *a = arg;

@@ -1,5 +1,5 @@
-/* txrelay policy: how a relay treats an account's transactions, as key=value. Which keys there are and what
- * they may be is for the database to say (txrelay.account_policy). */
+/* txrelay policy: the policy of an account as key=value. The database decides which keys and values
+ * are valid (txrelay.account_policy). */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* txrelay tail: statuses as they come, until it is stopped. */
+/* txrelay tail: statuses as they arrive, until it is stopped. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static void print_line(struct tail *t)
     buf_put_u8(&t->line, '\n');
     fwrite(t->line.data, 1, t->line.len, stdout);
     buf_clear(&t->line);
-    if (fflush(stdout) != 0) /* nobody reads any more */
+    if (fflush(stdout) != 0) /* the reader is gone */
         stop(t);
 }
 
@@ -99,8 +99,9 @@ static void on_state(void *arg, bool live, uint64_t since_ms, const struct err *
 static void on_gap(void *arg, int64_t from_us, int64_t to_us)
 {
     struct tail *t = arg;
-    log_error("tail.gap",
-              "text=\"the position is older than what retention keeps: ends may have been missed\"");
+    log_error(
+        "tail.gap",
+        "text=\"the position is older than the retention horizon: finished transactions may be missing\"");
     if (!t->args.json)
         return;
     listen_format_gap_json(from_us, to_us, &t->line);
@@ -119,7 +120,7 @@ int cmd_tail(int argc, char **argv)
         {"account", 'a', "ACCOUNT", 0, "only this one: alias, 0x id or address", 0},
         {"id", 'i', "ID", 0, "only this transaction", 0},
         {"since", 's', "POSITION", 0,
-         "go on after a line that had this position; or a time of the database's clock: also what finished "
+         "resume after the line with this position; or a time of the database's clock: also what finished "
          "since then",
          0},
         COMMAND_OPTION_JSON,
@@ -127,10 +128,11 @@ int cmd_tail(int argc, char **argv)
     static const struct command command = {
         .options = options,
         .option = option,
-        .doc = "Follow statuses as they come: first what is pending now, then every change, each at least "
-               "once and in order per transaction. A lost connection is made again and what was missed is "
-               "read. With --json every line has a position for --since; the line \"live\" says that all was "
-               "told, \"stale\" that the database is out of reach, and how old the view is."};
+        .doc =
+            "Print statuses as they arrive: first the pending transactions, then every change, each at least "
+            "once and in order per transaction. It reconnects after a lost connection and reads what it "
+            "missed. With --json every line has a position for --since; the line \"live\" means that all "
+            "was printed, \"stale\" that the database is unreachable, with the age of the view."};
     struct tail t = {0};
     struct config config;
     int rc = command_start(&command, argc, argv, &t.args, true, &config);

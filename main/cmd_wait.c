@@ -1,8 +1,8 @@
-/* txrelay wait: until a transaction has come where it is waited for, or has ended elsewhere.
+/* txrelay wait: wait until a transaction has reached a stage, or has ended in another way.
  *
- * LISTEN with catch-up tells what happens. Two things it does not tell are asked on a connection of their
- * own: whether a transaction that no row tells of waits in the outbox or is unknown, and whether the bytes
- * that are in a block are the transaction's own, or a filler's that took its place. */
+ * LISTEN with catch-up delivers the statuses. Two questions need a connection of their own: whether
+ * a transaction without a row waits in the outbox or is unknown, and whether the bytes in a block
+ * are the transaction's own or a filler's. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,8 +35,8 @@ struct wait {
     struct conn *conn; /* of a question */
     struct conn_query query;
     const char *question; /* main/sql; NULL: none is open */
-    const char *next;     /* to be asked when it is answered */
-    char hash[67];        /* of the bytes that were last told */
+    const char *next;     /* to be sent after the present answer */
+    char hash[67];        /* of the last delivered bytes */
     bool heard;           /* any status */
     bool live;
     struct buf last; /* the last status, as a line */
@@ -77,7 +77,7 @@ static void print_end(struct wait *w)
         puts(last);
     if (w->exit_code == EXIT_LATE)
         fprintf(stderr, "txrelay: transaction %lld is not %s after %g s%s\n", (long long)w->id,
-                goal_names[w->goal], w->timeout_s, w->live ? "" : ", as far as is known: the view is stale");
+                goal_names[w->goal], w->timeout_s, w->live ? "" : " in the last known view, which is stale");
     else if (w->exit_code == EXIT_ELSE)
         fprintf(stderr, "txrelay: transaction %lld ended, but not as %s should: see its outcome\n",
                 (long long)w->id, goal_names[w->goal]);
@@ -108,8 +108,9 @@ static void judge_known(struct wait *w, const struct conn_result *r)
     if (w->heard || conn_result_rows(r) > 0)
         return;
     fprintf(stderr,
-            "txrelay: there is no transaction %lld (records are kept for the retention time; what was not "
-            "committed is not there)\n",
+            "txrelay: there is no transaction %lld (records are kept for the retention time; a transaction "
+            "that was not "
+            "committed does not exist)\n",
             (long long)w->id);
     end(w, "unknown", EXIT_FAILED);
 }
@@ -117,10 +118,10 @@ static void judge_known(struct wait *w, const struct conn_result *r)
 static void judge_filler(struct wait *w, const struct conn_result *r)
 {
     bool own = conn_result_rows(r) == 1 && *conn_result_get(r, 0, 0, NULL) == 'f';
-    if (own && !w->next) /* other bytes may have been told meanwhile */
+    if (own && !w->next) /* other bytes may have been delivered since */
         end(w, "reached", EXIT_OK);
     else if (!own)
-        log_info("wait.filler", "text=\"the bytes in the block take the transaction's place\"");
+        log_info("wait.filler", "text=\"the bytes in the block are a filler that replaced the transaction\"");
 }
 
 static void on_answer(struct conn_query *q, const struct conn_result *r)
@@ -135,7 +136,7 @@ static void on_answer(struct conn_query *q, const struct conn_result *r)
     else if (err_class(q->err.code) == ERR_CLASS_PERMANENT)
         end(w, "failed", cli_fail(&q->err));
     if (!w->result && r)
-        end_question(w); /* else the connection comes back, and it is asked again */
+        end_question(w); /* else it is asked again when the connection is back */
 }
 
 static void on_question_up(void *arg)
@@ -150,7 +151,7 @@ static void on_question_up(void *arg)
     conn_query_start(w->conn, &w->query, NULL, cli_sql(w->question), known ? 1 : 2, params, 0, on_answer);
 }
 
-/* It connects again by itself; the listener says that the database is away. */
+/* It reconnects by itself; the listener reports that the database is unreachable. */
 static void on_question_down(void *arg, const struct err *err)
 {
     struct wait *w = arg;
@@ -297,8 +298,8 @@ int cmd_wait(int argc, char **argv)
 {
     static const struct argp_option options[] = {
         {"for", 'f', "WHAT", 0, "finalized (default), in_block or ended", 0},
-        {"timeout", 't', "SECONDS", 0, "give up after so long; default: never", 0},
-        {"json", 'j', NULL, 0, "the end as one JSON line", 0},
+        {"timeout", 't', "SECONDS", 0, "give up after this many seconds; default: never", 0},
+        {"json", 'j', NULL, 0, "print the outcome as one JSON line", 0},
         {0}};
     static const struct command command = {
         .options = options,
@@ -306,7 +307,7 @@ int cmd_wait(int argc, char **argv)
         .complete = complete,
         .words_min = 1,
         .words_max = 1,
-        .missing = "which transaction? give the id that enqueue printed",
+        .missing = "the id is missing: give the number that enqueue printed",
         .args_doc = "ID",
         .doc =
             "Wait until a transaction is finalized with effect, is in a block (which may be withdrawn), or "

@@ -98,8 +98,8 @@ static const cyaml_schema_field_t file_fields[] = {
 static const cyaml_schema_value_t file_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct config_file, file_fields)};
 
-/* libcyaml tells what is wrong through its log: first the cause, then the backtrace whose first place (line
- * and column) is where it is. */
+/* libcyaml reports errors through its log: first the cause, then a backtrace whose first place
+ * (line and column) is the error's. */
 struct trouble {
     char cause[320];
     char place[320];
@@ -159,7 +159,7 @@ static int parse(const char *path, const struct buf *text, struct config_file **
                    cyaml_strerror(rc), trouble.cause[0] ? ": " : "", trouble.cause, trouble.place);
 }
 
-/* A password is a secret like a key: where others could read the file, it is refused. */
+/* A password is a secret like a key: refuse a file that other users can read. */
 static int check_mode(const char *path, mode_t mode, const struct config_file *f, struct err *err)
 {
     const char *const urls[] = {f->database.url, f->database.work_url, f->database.listen_url};
@@ -202,7 +202,7 @@ static void set(char **field, const char *value)
     *field = xstrdup(value);
 }
 
-/* The value that wins, and where it came from. */
+/* The effective value and its source. */
 static const char * override(char **field, const char *env, const char *flag)
 {
     const char *value = getenv(env);

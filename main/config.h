@@ -1,5 +1,5 @@
-/* Configuration: a YAML file, the environment over it, flags over both. Every value remembers where it
- * came from, so that `txrelay check` can explain it. Times are milliseconds. */
+/* Configuration: a YAML file, the environment over it, flags over both. Every value remembers where
+ * it came from, so that `txrelay check` can explain it. Times are milliseconds. */
 #ifndef MAIN_CONFIG_H
 #define MAIN_CONFIG_H
 
@@ -11,7 +11,7 @@
 struct config_account {
     char *alias;
     char *scheme;   /* sr25519 | ed25519 | ecdsa | ethereum */
-    char *key_file; /* holds a secret URI; mode 0600; NULL: only what is signed elsewhere is sent */
+    char *key_file; /* holds a secret URI; mode 0600; NULL: sends only presigned transactions */
     char *account;  /* SS58 or 0x: the key must belong to it; optional with a key */
     char *lock_key; /* optional override of the advisory lock's key: config_lock_key */
 };
@@ -78,7 +78,7 @@ void config_done(struct config *c);
 
 bool config_placement_ring(const struct config_file *f);
 bool config_use_lock(const struct config_file *f);
-/* false: it has none (of a configuration that was loaded: one that is no number is refused). */
+/* false: it has none. Loading a configuration refuses a value that is not a number. */
 bool config_lock_key(const struct config_account *a, int64_t *ret);
 uint32_t config_era_period(const struct config_file *f);
 

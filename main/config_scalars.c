@@ -1,7 +1,7 @@
-/* libcyaml reads as many digits as there are and leaves the rest: "5s" would be five milliseconds, "1.5" one, and
- * "010" eight. It takes every text but a few for true: "flase" would accept any certificate. So numbers and booleans
- * are read once more, as text: the same schema, with strings in their places. A value out of its range is refused and
- * not replaced by the default. */
+/* libcyaml reads leading digits and ignores the rest: "5s" would be five milliseconds, "1.5" one,
+ * and "010" eight. It reads almost every text as true: "flase" would accept any certificate. So
+ * numbers and booleans are read again as text, with the same schema and strings in their places. A
+ * value out of its range is refused and not replaced by the default. */
 #include "config_scalars.h"
 
 #include <errno.h>
@@ -25,10 +25,10 @@ static const struct config_range ranges[] = {
     {"manager", "window", 1, 1000000},
     {"manager", "batch", 1, 10000},
     {"manager", "unanswered", 1, 100000},
-    {"manager", "era_period", 0, 4096}, /* 0: immortal; config.c wants a power of two */
+    {"manager", "era_period", 0, 4096}, /* 0: immortal; config.c requires a power of two */
     {"manager", "reprobe_blocks", 1, YEAR_BLOCKS},
     {"manager", "gap_blocks", 1, YEAR_BLOCKS},
-    {"retention", "keep_days", 1, 36500}, /* the most: for ever */
+    {"retention", "keep_days", 1, 36500}, /* the largest value: for ever */
     {"retention", "interval_ms", 1, 30u * DAY_MS},
 };
 

@@ -10,7 +10,7 @@
 
 enum { CELL_MAX = 66 };
 
-/* What an application wrote must not reach the terminal as escape sequences. */
+/* An application's text must not reach the terminal as escape sequences. */
 static void put_cell(struct buf *out, const struct conn_result *r, int row, int col)
 {
     int len = 1;

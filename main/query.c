@@ -1,4 +1,4 @@
-/* One statement on a connection of its own: the commands that ask the database once. */
+/* One statement on a connection of its own, for commands that query the database once. */
 #include <stdio.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ static void on_up(void *arg)
     conn_query_start(x->conn, &x->q, NULL, x->sql, x->nparams, x->params, 0, on_rows);
 }
 
-/* A person at a terminal wants the reason at once: no second attempt. */
+/* Report the reason at once, without a second attempt. */
 static void on_down(void *arg, const struct err *err)
 {
     end_query(arg, err);

@@ -18,11 +18,11 @@ static void database(const struct sink *s, const char *key, const char *dsn)
         return;
     conn_info_read(dsn, &info);
     if (info.leaves_host && !info.verifies_server) {
-        snprintf(
-            text, sizeof(text),
-            "%s: sslmode=%s does not verify the server, so who is in between can enqueue transactions: use "
-            "sslmode=verify-full with sslrootcert",
-            key, info.sslmode);
+        snprintf(text, sizeof(text),
+                 "%s: sslmode=%s does not verify the server, so an attacker in between can enqueue "
+                 "transactions: use "
+                 "sslmode=verify-full with sslrootcert",
+                 key, info.sslmode);
         s->each(s->arg, "database", text);
     }
     conn_info_done(&info);
@@ -47,14 +47,14 @@ static void chain(const struct sink *s, const struct config_chain *c)
         if (!is_clear(c->endpoints[i]))
             continue;
         snprintf(text, sizeof(text),
-                 "%.120s is not encrypted, so who is in between can tell the relay what is on the chain: use "
+                 "%.120s is not encrypted, so an attacker in between can forge the chain's answers: use "
                  "wss://",
                  c->endpoints[i]);
         s->each(s->arg, "chain", text);
     }
     if (c->insecure)
         s->each(s->arg, "chain",
-                "chain.insecure accepts every certificate: set it to false but for development");
+                "chain.insecure accepts every certificate: set it to false except for development");
     if (!c->genesis || !*c->genesis)
         s->each(s->arg, "chain",
                 "chain.genesis is not set, so the first node decides which chain the accounts belong to: set "
@@ -69,7 +69,7 @@ static void keys(const struct sink *s, const struct service_config *c)
         if (!c->accounts[i].key || !keypair_is_development(c->accounts[i].key))
             continue;
         snprintf(text, sizeof(text),
-                 "account %.60s: its key comes from the development phrase, which everybody knows: never "
+                 "account %.60s: its key comes from the development phrase, which is public: never "
                  "fund it on "
                  "a real chain",
                  c->accounts[i].alias);
