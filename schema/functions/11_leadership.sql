@@ -279,7 +279,7 @@ BEGIN
           AND l.classid::bigint = (p_lock_key >> 32) & 4294967295 AND l.objid::bigint = p_lock_key & 4294967295;
     IF v_pid IS NULL OR v_pid = pg_backend_pid() THEN
         RETURN false;
-    ELSIF a.claimant IS NULL OR a.lock_pid <> v_pid THEN
+    ELSIF a.claimant IS NULL OR a.lock_pid IS DISTINCT FROM v_pid THEN
         SELECT s.state, s.state_change INTO v_seen FROM pg_stat_activity s WHERE s.pid = v_pid;
         IF FOUND AND v_seen.state_change IS NULL THEN
             RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = 'its activity is hidden';

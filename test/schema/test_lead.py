@@ -678,6 +678,13 @@ except psycopg2.Error as e:
         self.assertFalse(self.evict())
         self.assertTrue(self.claim(other, 'other', lock=True)['granted'])
 
+    def test_neither_where_the_old_claim_had_no_lock(self):
+        self.lead('crashed', e1=1, e2=1)
+        other = self.session('relay')
+        self.assertTrue(other.value('SELECT pg_try_advisory_lock(42)'))
+        self.assertFalse(self.evict())
+        self.assertEqual(self.locked(), 1)
+
     def test_one_that_hung_before_it_claimed(self):
         """Idle for five seconds with the lock and without a claim: nobody else could lead. The clock of
         pg_stat_activity cannot be moved, so this waits for it."""
