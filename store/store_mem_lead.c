@@ -139,23 +139,24 @@ static void drop_leases(struct mem_tables *t, const char *but, int64_t now)
     t->lease_count = n;
 }
 
+/* The session has the account's lock, or none is used. Of all others the renewal does not even ask. */
+static bool has_lock(const struct mem_session *s, const struct store_renew *r, size_t i)
+{
+    return !r->lock_keys || !s->use_lock || mem__lock_held(s, MEM_LOCK_ACCOUNT, r->lock_keys[i]);
+}
+
 static bool may_renew(const struct mem_session *s, const struct mem_account *a, const struct store_renew *r,
                       size_t i)
 {
-    bool locked = !r->lock_keys || !s->use_lock || mem__lock_held(s, MEM_LOCK_ACCOUNT, r->lock_keys[i]);
-    if (!a || !locked)
+    if (!a || !has_lock(s, r, i))
         return false;
     return PLANTED(RENEW_ANY) || (a->claimant && !strcmp(a->claimant, r->holder) &&
                                   a->epoch == r->epochs[i] && a->timeline == s->db->timeline);
 }
 
-void mem__renew(struct mem_session *s, struct store_renew *r)
+static void renew(struct mem_session *s, struct store_renew *r)
 {
     int64_t now = mem_db_now_us(s->db);
-    for (size_t i = 0; i < r->count; i++)
-        r->renewed[i] = false;
-    if (!r->count || mem__check_expiry(r->expiry_1_ms, r->expiry_2_ms, &r->req.err))
-        return;
     struct mem_lease *l = lease_of(&s->db->t, r->holder);
     l->seen_block = greatest(l->seen_block, r->block);
     l->expiry_2_us = now + (int64_t)r->expiry_2_ms * 1000;
@@ -169,6 +170,17 @@ void mem__renew(struct mem_session *s, struct store_renew *r)
         a->seen_block = greatest(a->seen_block, l->seen_block);
     }
     drop_leases(&s->db->t, r->holder, now);
+}
+
+void mem__renew(struct mem_session *s, struct store_renew *r)
+{
+    bool any = false;
+    for (size_t i = 0; i < r->count; i++) {
+        r->renewed[i] = false;
+        any |= has_lock(s, r, i);
+    }
+    if (any && !mem__check_expiry(r->expiry_1_ms, r->expiry_2_ms, &r->req.err))
+        renew(s, r);
 }
 
 /* ---- release, eviction ---- */
