@@ -41,6 +41,7 @@ const char *codec__path_text(const struct codec_path *path, char out[CODEC_PATH_
 
 int codec__fail(struct codec *c, const uint8_t *at, const char *fmt, ...)
 {
+    PRE(at >= c->start && at <= c->in->end);
     char what[120];
     char path[CODEC_PATH_TEXT];
     va_list ap;

@@ -145,6 +145,7 @@ static bool open_container(struct reader *r, enum jv_kind kind)
 
 static void close_container(struct reader *r)
 {
+    PRE(r->open != NO_PARENT);
     struct jv *v = &r->doc->values[r->open];
     uint32_t parent = v->span;
     r->p++;

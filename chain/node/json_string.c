@@ -144,6 +144,7 @@ static size_t utf8_put(uint32_t code, char out[4])
 
 const char *json__piece(const char **p, const char *end, char out[4], size_t *ret_len)
 {
+    PRE(*p < end);
     const char *from = *p;
     uint32_t code;
     if (*from == '\\') {

@@ -76,6 +76,7 @@ void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number, void (*c
  * height. */
 static bool read_list(struct node_ask *a, const struct jv *list, uint64_t number)
 {
+    PRE(a->hashes);
     const struct node_info *info = node_info(a->node);
     struct buf bytes = {0};
     size_t start = a->hashes->len;

@@ -101,6 +101,7 @@ static void slot_failed_protocol(struct slot *s, const char *what)
 /* Every callback of a slot begins with this. */
 bool slot_going_on(struct slot *s)
 {
+    PRE(s->state != SLOT_IDLE && s->state != SLOT_DONE);
     if (s->abandoned) {
         s->attempts = 0;
         slot_again(s);
@@ -126,6 +127,7 @@ static void got_events(struct rpc_call *call)
 {
     struct slot *s = CONTAINER_OF(call, struct slot, call);
     struct err err;
+    PRE(s->state == SLOT_EVENTS_WAIT);
     if (!s->abandoned && wire_pruned(call)) {
         slot_nonces(s); /* the results stay DISPATCH_NONE */
         return;
@@ -155,6 +157,7 @@ static void got_events(struct rpc_call *call)
 
 static void ask_events(struct slot *s)
 {
+    PRE(s->runtime && s->included_count > 0);
     char hash[HASH_TEXT], params[256];
     wire_hash_text(s->head.hash, hash);
     snprintf(params, sizeof(params), "[\"%s\",\"%s\"]", wire_events_key, hash);
@@ -232,6 +235,7 @@ static void got_runtime(struct runtime_fetch *f)
 {
     struct slot *s = CONTAINER_OF(f, struct slot, fetch);
     struct err err = f->err;
+    PRE(s->state == SLOT_RUNTIME_WAIT);
     s->runtime = f->runtime;
     if (s->abandoned) {
         s->attempts = 0;
@@ -265,6 +269,7 @@ static void block_read(struct slot *s)
 
 static bool read_extrinsics(struct slot *s, const struct jv *list)
 {
+    PRE(!s->extrinsics && !s->included);
     if (!jv_is(list, JV_ARRAY) || list->count > EXTRINSICS_MAX)
         return false;
     struct span *span = s->extrinsics = xcalloc(list->count + 1u, sizeof(*s->extrinsics));
@@ -290,6 +295,7 @@ static void got_block(struct rpc_call *call)
 {
     struct slot *s = CONTAINER_OF(call, struct slot, call);
     struct wire_header h;
+    PRE(s->state == SLOT_BLOCK_WAIT);
     if (!slot_going_on(s))
         return;
     const struct jv *block = jv_get(call->result, "block");
@@ -311,6 +317,7 @@ static void got_hash(struct rpc_call *call)
 {
     struct slot *s = CONTAINER_OF(call, struct slot, call);
     char text[HASH_TEXT], params[HASH_TEXT + 8];
+    PRE(s->state == SLOT_HASH_WAIT);
     if (!slot_going_on(s))
         return;
     if (!wire_hash(call->result, s->head.hash)) {
@@ -408,6 +415,7 @@ static bool linked(struct node *n, struct slot *s)
 
 static void hand_out(struct node *n)
 {
+    PRE(!n->handing_out);
     for (;;) {
         struct slot *s = slot_of(n, n->follow_next);
         if (n->phase != NODE_READY || s->state != SLOT_DONE || s->number != n->follow_next || !linked(n, s))

@@ -181,6 +181,7 @@ void node_expect_height(struct node *n, uint64_t height)
 static void runtime_fetched(struct runtime_fetch *f)
 {
     struct node *n = f->node;
+    PRE(n->step == HS_RUNTIME_WAIT);
     if (n->phase != NODE_HANDSHAKE_WAIT || !f->runtime) {
         runtime_unref(f->runtime);
         fail(n, &f->err);
@@ -209,6 +210,7 @@ static void got_best_header(struct node *n, const struct wire_header *h)
 static void answered(struct rpc_call *call)
 {
     struct node *n = CONTAINER_OF(call, struct node, call);
+    PRE(n->step != HS_IDLE);
     uint8_t hash[32];
     struct wire_header h;
     if (call->err.code || n->phase != NODE_HANDSHAKE_WAIT) {

@@ -43,6 +43,7 @@ static void hash_answered(struct rpc_call *call)
 {
     struct head_watch *w = CONTAINER_OF(call, struct head_watch, call);
     struct node_head head = w->asked;
+    PRE(w->asking);
     w->asking = false;
     if (!call->err.code &&
         wire_hash(call->result, head.hash)) /* null: a reorganisation took the height back */
@@ -56,6 +57,7 @@ static void hash_answered(struct rpc_call *call)
 
 static void hash_ask(struct head_watch *w)
 {
+    PRE(w->waiting && !w->asking);
     char params[32];
     w->asked = w->next;
     w->waiting = false;
@@ -119,6 +121,7 @@ static void poll_header(struct rpc_call *call)
 {
     struct node *n = CONTAINER_OF(call, struct node, poll_call);
     struct wire_header h;
+    PRE(n->polling);
     poll_again(n);
     if (call->err.code || n->phase != NODE_READY || !wire_header(call->result, &h))
         return;
@@ -136,6 +139,7 @@ static void poll_header(struct rpc_call *call)
 static void poll_finalized(struct rpc_call *call)
 {
     struct node *n = CONTAINER_OF(call, struct node, poll_call);
+    PRE(n->polling);
     uint8_t hash[32];
     char text[HASH_TEXT], params[HASH_TEXT + 8];
     if (call->err.code || n->phase != NODE_READY || !wire_hash(call->result, hash)) {

@@ -52,6 +52,7 @@ static void ask_one(struct slot *s);
 static void got_one(struct rpc_call *call)
 {
     struct slot *s = CONTAINER_OF(call, struct slot, call);
+    PRE(s->state == SLOT_NONCE_WAIT && s->nonce_next < s->asked_count);
     if (!s->abandoned && wire_pruned(call)) {
         nonces_unknown(s);
         return;
@@ -111,6 +112,7 @@ static bool read_changes(struct slot *s, const struct jv *result)
 static void got_all(struct rpc_call *call)
 {
     struct slot *s = CONTAINER_OF(call, struct slot, call);
+    PRE(s->state == SLOT_NONCES_WAIT);
     if (!s->abandoned && call->err.code == ERR_RPC && call->rpc_code == -32601) {
         s->node->no_query_storage = true;
         ask_one(s);
@@ -130,6 +132,7 @@ static void got_all(struct rpc_call *call)
 
 static void ask_all(struct slot *s)
 {
+    PRE(s->asked_count > 0);
     struct buf params = {0};
     char hash[HASH_TEXT];
     wire_hash_text(s->head.hash, hash);

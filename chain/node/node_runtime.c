@@ -36,6 +36,7 @@ static struct runtime *runtime_find(struct node *n, const struct runtime *versio
 
 static void runtime_free(struct runtime *r)
 {
+    PRE(r->refs == 0);
     list_remove(&r->node);
     metadata_free(r->metadata);
     free(r);
@@ -43,6 +44,7 @@ static void runtime_free(struct runtime *r)
 
 static void runtime_used(struct node *n, struct runtime *r)
 {
+    PRE(r->metadata);
     list_remove(&r->node);
     list_append(&n->runtimes, &r->node);
     r->refs++;

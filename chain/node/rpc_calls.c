@@ -53,6 +53,7 @@ static void call_failed(struct rpc *r, struct rpc_call *call, const struct err *
 static void failed_task(struct loop_task *task)
 {
     struct rpc_call *call = CONTAINER_OF(task, struct rpc_call, task);
+    PRE(call->err.code);
     call->cb(call);
 }
 
@@ -86,6 +87,7 @@ static void frame_ended(void *arg, enum ws_frame_end end)
 {
     struct rpc_call *call = arg;
     struct err why;
+    PRE(call->frame);
     call->frame = NULL;
     switch (end) {
     case WS_FRAME_WRITTEN:
@@ -226,6 +228,7 @@ void rpc__calls_fail(struct rpc *r, const struct err *why)
 
 void rpc__calls_done(struct rpc *r)
 {
+    PRE(list_empty(&r->by_deadline) && list_empty(&r->orphans));
     r->deadline = loop_timer_close(r->deadline);
     rpc__table_done(&r->calls);
 }

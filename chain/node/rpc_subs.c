@@ -81,6 +81,7 @@ static struct rpc_early *early_first(struct rpc *r)
 
 static void early_keep(struct rpc *r, const char *id, const struct jv *item)
 {
+    PRE(!list_empty(&r->unanswered));
     if (r->early_count == EARLY_MAX) {
         log_debug("rpc.early_overflow", "url=%s subscription=%s", r->config.url, early_first(r)->id);
         early_free(r, early_first(r));
@@ -189,6 +190,7 @@ static void orphan_answered(struct rpc_call *call)
 
 static void orphan_leave(struct rpc *r, uint64_t call_id, const char *method)
 {
+    PRE(call_id > 0);
     struct orphan *o = xcalloc(1, sizeof(*o));
     snprintf(o->method, sizeof(o->method), "%s", method);
     rpc__call_adopt(r, &o->call, call_id, orphan_answered);

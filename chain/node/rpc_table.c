@@ -29,6 +29,7 @@ void rpc__table_done(struct rpc_table *t)
 
 struct list *rpc__table_bucket(const struct rpc_table *t, uint64_t hash)
 {
+    PRE(t->bucket_count > 0);
     return &t->buckets[hash & (t->bucket_count - 1)];
 }
 
