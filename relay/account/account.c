@@ -151,9 +151,9 @@ void account_event(struct account *a, const struct manager_event *ev)
     }
     account_rearm(a);
     if (unasked)
-        account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOKED,
-                                                 .next_ms = calm_left(&a->calm, now),
-                                                 .rest_ms = ROUND_REST_MS});
+        account_event(a, &(struct manager_event){
+                             .type = MANAGER_EV_LOOKED,
+                             .looked = {.next_ms = calm_left(&a->calm, now), .rest_ms = ROUND_REST_MS}});
 }
 
 void account_wake(struct account *a, enum wake_event ev)

@@ -30,7 +30,7 @@ static void adopted(struct store_req *req)
         op_failed(op);
     else
         account_event(op->account, &(struct manager_event){.type = MANAGER_EV_ADOPTED,
-                                                           .count = (size_t)op->u.adopt.adopted});
+                                                           .adopted = (size_t)op->u.adopt.adopted});
     op_free(op);
 }
 

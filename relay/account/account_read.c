@@ -96,16 +96,16 @@ static void chunk(struct op *op)
     int64_t seen = r->seen_block < 0 ? 0 : r->seen_block;
     int64_t from = r->reconcile_from < 0 ? 0 : r->reconcile_from;
     account_event(op->account, &(struct manager_event){.type = MANAGER_EV_SNAPSHOT,
-                                                       .snapshot = rows,
-                                                       .count = r->count,
-                                                       .last = last,
-                                                       .next_nonce = r->next_nonce,
-                                                       .used_nonce = r->used_nonce,
-                                                       .used_block = r->used_block,
-                                                       .seen_block = (uint64_t)seen,
-                                                       .reconcile = r->reconcile_from >= 0,
-                                                       .reconcile_from = (uint64_t)from,
-                                                       .account = &facts});
+                                                       .snapshot = {.rows = rows,
+                                                                    .count = r->count,
+                                                                    .last = last,
+                                                                    .next_nonce = r->next_nonce,
+                                                                    .used_nonce = r->used_nonce,
+                                                                    .used_block = r->used_block,
+                                                                    .seen_block = (uint64_t)seen,
+                                                                    .reconcile = r->reconcile_from >= 0,
+                                                                    .reconcile_from = (uint64_t)from,
+                                                                    .account = &facts}});
     free(rows);
     op_free(op);
 }
@@ -207,10 +207,10 @@ static void deliver(const struct op *op)
             rows[i].bad = errs[i].text;
     }
     account_event(a, &(struct manager_event){.type = MANAGER_EV_OUTBOX,
-                                             .outbox = rows,
-                                             .count = r->count,
-                                             .has_reserved = r->reserved >= 0,
-                                             .reserved = (uint64_t)r->reserved});
+                                             .outbox = {.rows = rows,
+                                                        .count = r->count,
+                                                        .has_reserved = r->reserved >= 0,
+                                                        .reserved = (uint64_t)r->reserved}});
     free(errs);
     free(fixed);
     free(rows);
@@ -277,7 +277,7 @@ static void looked(struct store_req *req)
                       err_name(req->err.code), req->err.sqlstate, req->err.text);
         account_lost(a, req->err.code);
         if (op_current(op))
-            account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOKED, .failed = true});
+            account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.failed = true}});
     } else if (op_current(op)) {
         struct manager_stop *stops = xcalloc(r->count, sizeof(*stops));
         for (size_t i = 0; i < r->count; i++)
@@ -287,12 +287,12 @@ static void looked(struct store_req *req)
                                              .reason = r->stops[i].reason,
                                              .tip = amount(r->stops[i].tip, 0)};
         struct manager_account facts = account_facts(&r->facts);
-        account_event(a,
-                      &(struct manager_event){.type = MANAGER_EV_LOOKED,
-                                              .stops = stops,
-                                              .count = r->count,
-                                              .account = &facts,
-                                              .next_ms = r->next_ms < 0 ? UINT64_MAX : (uint64_t)r->next_ms});
+        account_event(a, &(struct manager_event){
+                             .type = MANAGER_EV_LOOKED,
+                             .looked = {.stops = stops,
+                                        .count = r->count,
+                                        .account = &facts,
+                                        .next_ms = r->next_ms < 0 ? UINT64_MAX : (uint64_t)r->next_ms}});
         free(stops);
         if (r->ripe) /* nobody rings for a row whose time has come */
             account_wake(a, WAKE_EV_RING);

@@ -81,8 +81,8 @@ void op_failed(struct op *op)
     if (manager_write_doubtful(op->write, code) && !a->service->standalone)
         election_doubt(a->service->election, a->index);
     if (op_current(op)) /* a lost leadership may have demoted us at once */
-        account_event(
-            a, &(struct manager_event){.type = MANAGER_EV_WRITE_FAILED, .write = op->write, .code = code});
+        account_event(a, &(struct manager_event){.type = MANAGER_EV_WRITE_FAILED,
+                                                 .write_failed = {.write = op->write, .code = code}});
 }
 
 /* ---- attempts: admit, resign, fill ---- */
@@ -112,7 +112,7 @@ static void attempts_stored(struct store_req *req)
         memcpy(rows[i].hash, t->hash, 32);
     }
     account_event(op->account,
-                  &(struct manager_event){.type = op->done, .written = rows, .count = op->count});
+                  &(struct manager_event){.type = op->done, .written = {.rows = rows, .count = op->count}});
     free(rows);
     op_free(op);
 }

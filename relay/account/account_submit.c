@@ -65,11 +65,11 @@ static void on_reply(struct node_submit *s)
     uint8_t hash[32];
     memcpy(hash, t->hash, 32);
     struct manager_event ev = {.type = MANAGER_EV_SUBMIT_REPLY,
-                               .nonce = t->nonce,
-                               .hash = hash,
-                               .code = call->err.code,
-                               .rpc_code = call->rpc_code,
-                               .text = text};
+                               .reply = {.nonce = t->nonce,
+                                         .hash = hash,
+                                         .code = call->err.code,
+                                         .rpc_code = call->rpc_code,
+                                         .text = text}};
     if (call->err.code) /* no watch came of it */
         forget(t);
     account_event(a, &ev);
@@ -83,11 +83,10 @@ static void on_status(struct node_submit *s, enum tx_status status, const uint8_
     memcpy(hash, t->hash, 32);
     if (block_hash)
         memcpy(block, block_hash, 32);
-    struct manager_event ev = {.type = MANAGER_EV_STATUS,
-                               .nonce = t->nonce,
-                               .hash = hash,
-                               .status = status,
-                               .block_hash = block_hash ? block : NULL};
+    struct manager_event ev = {
+        .type = MANAGER_EV_STATUS,
+        .status = {
+            .nonce = t->nonce, .hash = hash, .status = status, .block_hash = block_hash ? block : NULL}};
     if (tx_status_final(status))
         forget(t);
     account_event(a, &ev);
@@ -99,7 +98,7 @@ static void on_lost(struct node_submit *s)
     struct account *a = t->account;
     uint8_t hash[32];
     memcpy(hash, t->hash, 32);
-    struct manager_event ev = {.type = MANAGER_EV_WATCH_LOST, .nonce = t->nonce, .hash = hash};
+    struct manager_event ev = {.type = MANAGER_EV_WATCH_LOST, .lost = {.nonce = t->nonce, .hash = hash}};
     forget(t);
     account_event(a, &ev);
 }
@@ -173,11 +172,16 @@ static void on_answer(struct node_ask *n)
 {
     struct ask *q = CONTAINER_OF(n, struct ask, node);
     struct account *a = q->account;
-    struct manager_event ev = {.failed = n->err.code != 0};
-    ev.type = q->what == MANAGER_FX_ASK_NONCE ? MANAGER_EV_NONCE : MANAGER_EV_UNFINAL;
-    ev.hashes = (const uint8_t(*)[32])(const void *)q->hashes.data;
-    ev.count = q->hashes.len / 32;
-    ev.nonce = q->what == MANAGER_FX_ASK_NONCE ? n->number : q->used;
+    bool failed = n->err.code != 0;
+    struct manager_event ev;
+    if (q->what == MANAGER_FX_ASK_NONCE)
+        ev = (struct manager_event){.type = MANAGER_EV_NONCE, .used = {.failed = failed, .nonce = n->number}};
+    else
+        ev = (struct manager_event){.type = MANAGER_EV_UNFINAL,
+                                    .unfinal = {.failed = failed,
+                                                .hashes = (const uint8_t(*)[32])(const void *)q->hashes.data,
+                                                .count = q->hashes.len / 32,
+                                                .nonce = q->used}};
     if (q->generation == a->generation)
         account_event(a, &ev);
     ask_free(q);

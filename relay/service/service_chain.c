@@ -17,11 +17,11 @@ static void to_leaders(struct service *s, const struct manager_event *ev)
 struct manager_event service_chain_event(enum manager_event_type type, const struct node_info *info)
 {
     return (struct manager_event){.type = type,
-                                  .number = info->finalized_number,
-                                  .best = info->best_number,
-                                  .best_known = info->best_known,
-                                  .spec_version = info->spec_version,
-                                  .transaction_version = info->transaction_version};
+                                  .chain = {.finalized = info->finalized_number,
+                                            .best = info->best_number,
+                                            .best_known = info->best_known,
+                                            .spec_version = info->spec_version,
+                                            .transaction_version = info->transaction_version}};
 }
 
 static void heard_of(struct service *s, uint64_t best)
@@ -76,10 +76,9 @@ static void on_best(void *arg, const struct node_head *head)
 {
     struct service *s = arg;
     heard_of(s, head->number);
-    to_leaders(s, &(struct manager_event){.type = MANAGER_EV_BEST,
-                                          .number = head->number,
-                                          .best = head->number,
-                                          .best_known = node_info(s->node)->best_known});
+    to_leaders(s, &(struct manager_event){
+                      .type = MANAGER_EV_BEST,
+                      .best = {.number = head->number, .best_known = node_info(s->node)->best_known}});
 }
 
 static struct account *signer_account(struct service *s, const uint8_t *signer, size_t len)

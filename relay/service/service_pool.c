@@ -57,12 +57,13 @@ static void end(struct pool_ask *q, bool failed)
     if (a->pool_ask == q)
         a->pool_ask = NULL;
     if (q->generation == a->generation)
-        account_event(a, &(struct manager_event){.type = MANAGER_EV_POOL,
-                                                 .failed = failed,
-                                                 .hashes = (const uint8_t(*)[32])(const void *)q->hashes.data,
-                                                 .count = q->hashes.len / 32,
-                                                 .pooled = q->pooled,
-                                                 .pooled_count = q->pooled_count});
+        account_event(
+            a, &(struct manager_event){.type = MANAGER_EV_POOL,
+                                       .pool = {.failed = failed,
+                                                .hashes = (const uint8_t(*)[32])(const void *)q->hashes.data,
+                                                .count = q->hashes.len / 32,
+                                                .pooled = q->pooled,
+                                                .pooled_count = q->pooled_count}});
     for (size_t i = 0; i < q->pooled_count; i++)
         free((void *)q->pooled[i].bytes);
     free(q->pooled);

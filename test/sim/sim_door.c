@@ -84,9 +84,7 @@ static void head_arrives(struct world *w, struct event *e)
     heard_best(r, w->chain.blocks[e->b].number);
     to_leaders(w, r,
                &(struct manager_event){.type = MANAGER_EV_BEST,
-                                       .number = r->door.best,
-                                       .best = r->door.best,
-                                       .best_known = r->saw_best});
+                                       .best = {.number = r->door.best, .best_known = r->saw_best}});
 }
 
 void node_says_heads(struct world *w, int node, bool best, bool final)
@@ -111,10 +109,10 @@ static void version_answered(struct world *w, struct event *e)
     if (!door_is_on(r, e) || !r->door.ready || r->door.spec == e->b)
         return;
     r->door.spec = e->b;
-    to_leaders(w, r,
-               &(struct manager_event){.type = MANAGER_EV_RUNTIME,
-                                       .spec_version = e->b,
-                                       .transaction_version = version_of(w, e->b)});
+    to_leaders(
+        w, r,
+        &(struct manager_event){.type = MANAGER_EV_RUNTIME,
+                                .chain = {.spec_version = e->b, .transaction_version = version_of(w, e->b)}});
 }
 
 static void version_asked(struct world *w, struct event *e)
@@ -307,9 +305,9 @@ static void connected(struct world *w, struct event *e)
     d->spec = spec;
     if (changed)
         to_leaders(w, r,
-                   &(struct manager_event){.type = MANAGER_EV_RUNTIME,
-                                           .spec_version = spec,
-                                           .transaction_version = version_of(w, spec)});
+                   &(struct manager_event){
+                       .type = MANAGER_EV_RUNTIME,
+                       .chain = {.spec_version = spec, .transaction_version = version_of(w, spec)}});
     heard_best(r, c->blocks[n->best].number);
     d->finalized = c->blocks[n->final].number;
     d->final_block = n->final;

@@ -19,14 +19,14 @@ void duty_forget(struct duty *d)
 
 static bool is_refusal(const struct manager_event *ev)
 {
-    return ev->code == ERR_RPC && ev->rpc_code != 1013; /* which says that the pool has it */
+    return ev->reply.code == ERR_RPC && ev->reply.rpc_code != 1013; /* which says that the pool has it */
 }
 
 static void refused(struct world *w, struct duty *d, const struct manager_event *ev)
 {
     if (d->refused_count < ARRAY_LEN(d->refused))
-        d->refused[d->refused_count++] = tx_of_hash(w, ev->hash);
-    if (strstr(ev->text, "Inability to pay"))
+        d->refused[d->refused_count++] = tx_of_hash(w, ev->reply.hash);
+    if (strstr(ev->reply.text, "Inability to pay"))
         d->poor = true;
 }
 
@@ -70,15 +70,15 @@ static void check_recorded(struct world *w, const struct duty *d, int account,
 static void check_poor(struct world *w, struct duty *d, const struct relay *r, int account,
                        const struct manager_event *ev)
 {
-    const struct tx *t = &w->chain.txs[tx_of_hash(w, ev->hash)];
-    if (!strstr(ev->text, "Inability to pay") || !t->poor_block || t->poor_by != r->holder ||
+    const struct tx *t = &w->chain.txs[tx_of_hash(w, ev->reply.hash)];
+    if (!strstr(ev->reply.text, "Inability to pay") || !t->poor_block || t->poor_by != r->holder ||
         t->poor_at < d->ordered_at)
         return;
     bool once =
         d->poor_try != t->poor_block || t->poor_at >= d->poor_at + 4 * SECOND; /* or time took a step */
     HOLDS(w, once, "payment",
           "r%d tried nonce %llu of account %d, the second one in a block, and it cannot pay", r->index,
-          (unsigned long long)ev->nonce, account);
+          (unsigned long long)ev->reply.nonce, account);
     d->poor_try = t->poor_block;
     d->poor_at = t->poor_at;
 }
@@ -87,9 +87,9 @@ static void check_poor(struct world *w, struct duty *d, const struct relay *r, i
 
 static void told_stops(const struct world *w, struct duty *d, const struct manager_event *ev)
 {
-    for (size_t i = 0; !ev->failed && i < ev->count; i++)
-        if (ev->stops[i].outcome && !d->stop_told[ev->stops[i].id])
-            d->stop_told[ev->stops[i].id] = w->now;
+    for (size_t i = 0; !ev->looked.failed && i < ev->looked.count; i++)
+        if (ev->looked.stops[i].outcome && !d->stop_told[ev->looked.stops[i].id])
+            d->stop_told[ev->looked.stops[i].id] = w->now;
 }
 
 void duty_event(struct world *w, struct relay *r, int account, const struct manager_event *ev)
@@ -106,7 +106,7 @@ void duty_event(struct world *w, struct relay *r, int account, const struct mana
         return;
     case MANAGER_EV_LOOKED:
         told_stops(w, d, ev);
-        if (d->order_unheard && ev->account && !ev->account->paused) {
+        if (d->order_unheard && ev->looked.account && !ev->looked.account->paused) {
             d->order_unheard = false;
             d->poor_try = 0; /* one try more, in the block in which it is heard */
         }
@@ -115,7 +115,7 @@ void duty_event(struct world *w, struct relay *r, int account, const struct mana
         if (is_refusal(ev)) {
             check_poor(w, d, r, account, ev);
             refused(w, d, ev);
-        } else if (!ev->code)
+        } else if (!ev->reply.code)
             d->poor = false;
         return;
     default:

@@ -173,11 +173,11 @@ static void chain_facts(struct world *w, struct relay *r, int account)
     if (d->ready)
         account_event(w, r, account,
                       &(struct manager_event){.type = MANAGER_EV_CHAIN_UP,
-                                              .number = d->finalized,
-                                              .best = d->best,
-                                              .best_known = r->saw_best,
-                                              .spec_version = d->spec,
-                                              .transaction_version = version_of(w, d->spec)});
+                                              .chain = {.finalized = d->finalized,
+                                                        .best = d->best,
+                                                        .best_known = r->saw_best,
+                                                        .spec_version = d->spec,
+                                                        .transaction_version = version_of(w, d->spec)}});
 }
 
 void account_promote(struct world *w, struct relay *r, int account, int64_t epoch)

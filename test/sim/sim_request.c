@@ -40,9 +40,9 @@ static void failed(struct world *w, struct stmt *s)
     if (s->code == ERR_DB_UNKNOWN_OUTCOME && s->op != OP_LOAD && doubts)
         elect_feed(w, r, &(struct elector_event){.type = ELECTOR_EV_DOUBT, .account = s->account});
     if (current(w, s))
-        account_event(
-            w, r, s->account,
-            &(struct manager_event){.type = MANAGER_EV_WRITE_FAILED, .write = s->write, .code = s->code});
+        account_event(w, r, s->account,
+                      &(struct manager_event){.type = MANAGER_EV_WRITE_FAILED,
+                                              .write_failed = {.write = s->write, .code = s->code}});
 }
 
 static void loaded(struct world *w, struct stmt *s)
@@ -53,16 +53,16 @@ static void loaded(struct world *w, struct stmt *s)
     }
     account_event(w, relay_of(w, s), s->account,
                   &(struct manager_event){.type = MANAGER_EV_SNAPSHOT,
-                                          .snapshot = s->snapshot,
-                                          .count = s->out_count,
-                                          .last = s->last,
-                                          .next_nonce = s->next_nonce,
-                                          .account = &s->facts,
-                                          .used_nonce = s->used_nonce,
-                                          .used_block = s->used_block,
-                                          .seen_block = s->seen_block,
-                                          .reconcile = s->reconcile,
-                                          .reconcile_from = s->reconcile_from});
+                                          .snapshot = {.rows = s->snapshot,
+                                                       .count = s->out_count,
+                                                       .last = s->last,
+                                                       .next_nonce = s->next_nonce,
+                                                       .account = &s->facts,
+                                                       .used_nonce = s->used_nonce,
+                                                       .used_block = s->used_block,
+                                                       .seen_block = s->seen_block,
+                                                       .reconcile = s->reconcile,
+                                                       .reconcile_from = s->reconcile_from}});
 }
 
 static void tell_written(struct world *w, const struct stmt *s)
@@ -86,7 +86,7 @@ static void tell_written(struct world *w, const struct stmt *s)
         hash_of_tx(s->txs[i], rows[i].hash);
     }
     account_event(w, relay_of(w, s), s->account,
-                  &(struct manager_event){.type = s->event, .written = rows, .count = s->count});
+                  &(struct manager_event){.type = s->event, .written = {.rows = rows, .count = s->count}});
     free(rows);
     free(bytes);
 }
@@ -110,7 +110,7 @@ static void stored(struct world *w, struct stmt *s)
         return;
     }
     account_event(w, relay_of(w, s), s->account,
-                  &(struct manager_event){.type = s->event, .count = s->out_count});
+                  &(struct manager_event){.type = s->event, .adopted = s->out_count});
     bool rows = s->op == OP_REQUEUE || (s->op == OP_PAUSE && s->hold == MANAGER_HOLD_NONE);
     if (rows && current(w, s)) /* nobody rings for what came back to the outbox, or may leave it again */
         account_wake(w, relay_of(w, s), s->account, WAKE_EV_RING);
@@ -320,10 +320,10 @@ static void fetched(struct world *w, struct stmt *s)
         signed_check(w, r, s);
         account_event(w, r, account,
                       &(struct manager_event){.type = MANAGER_EV_OUTBOX,
-                                              .outbox = s->outbox,
-                                              .count = s->out_count,
-                                              .has_reserved = s->has_reserved,
-                                              .reserved = s->reserved});
+                                              .outbox = {.rows = s->outbox,
+                                                         .count = s->out_count,
+                                                         .has_reserved = s->has_reserved,
+                                                         .reserved = s->reserved}});
     }
 }
 
@@ -346,15 +346,15 @@ static void looked(struct world *w, struct stmt *s)
         lost_leadership(w, r, s->account, s->code);
         if (current(w, s))
             account_event(w, r, s->account,
-                          &(struct manager_event){.type = MANAGER_EV_LOOKED, .failed = true});
+                          &(struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.failed = true}});
         return;
     }
     account_event(w, r, s->account,
                   &(struct manager_event){.type = MANAGER_EV_LOOKED,
-                                          .stops = s->stops,
-                                          .count = s->out_count,
-                                          .next_ms = s->next_ms,
-                                          .account = &s->facts});
+                                          .looked = {.stops = s->stops,
+                                                     .count = s->out_count,
+                                                     .next_ms = s->next_ms,
+                                                     .account = &s->facts}});
     if (s->ok)
         account_wake(w, r, s->account, WAKE_EV_RING);
 }

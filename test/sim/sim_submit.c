@@ -31,12 +31,10 @@ static void tell_reply(struct world *w, struct relay *r, struct submit **at, int
                        const struct answer *x)
 {
     uint8_t hash[32];
-    struct manager_event ev = {.type = MANAGER_EV_SUBMIT_REPLY,
-                               .nonce = (*at)->nonce,
-                               .hash = hash,
-                               .code = x->code,
-                               .rpc_code = x->rpc_code,
-                               .text = x->text};
+    struct manager_event ev = {
+        .type = MANAGER_EV_SUBMIT_REPLY,
+        .reply = {
+            .nonce = (*at)->nonce, .hash = hash, .code = x->code, .rpc_code = x->rpc_code, .text = x->text}};
     hash_of_tx((*at)->tx, hash);
     note(w, "  r%d a%d reply for tx %u: %d %lld %s", r->index, account, (*at)->tx, x->code,
          (long long)x->rpc_code, x->text);
@@ -46,7 +44,7 @@ static void tell_reply(struct world *w, struct relay *r, struct submit **at, int
     if (x->code == ERR_NOT_LEADER)
         r->accounts[account].beats++;
     if (PLANTED(RESEND_RENONCE) && (x->code == ERR_TIMEOUT || x->code == ERR_NET))
-        store_give_back(w, r, account, ev.nonce);
+        store_give_back(w, r, account, ev.reply.nonce);
     account_event(w, r, account, &ev);
 }
 
@@ -106,10 +104,10 @@ static void status_arrives(struct world *w, struct event *e)
     if (at && (*at)->replied) {
         uint8_t hash[32];
         struct manager_event ev = {.type = MANAGER_EV_STATUS,
-                                   .nonce = (*at)->nonce,
-                                   .hash = hash,
-                                   .status = x->status,
-                                   .block_hash = x->has_hash ? x->hash : NULL};
+                                   .status = {.nonce = (*at)->nonce,
+                                              .hash = hash,
+                                              .status = x->status,
+                                              .block_hash = x->has_hash ? x->hash : NULL}};
         hash_of_tx((*at)->tx, hash);
         note(w, "  r%d a%d tx %u status %d", r->index, account, (*at)->tx, (int)x->status);
         if (x->status == TX_FINALIZED || x->status == TX_FINALITY_TIMEOUT || x->status >= TX_USURPED)
@@ -321,31 +319,45 @@ static struct ask *find_ask(struct relay *r, uint32_t number)
     return NULL;
 }
 
-static void tell_ask(struct world *w, struct relay *r, struct ask *q, struct manager_event *ev)
+static void tell_ask(struct world *w, struct relay *r, struct ask *q, const struct manager_event *ev)
 {
     struct ask copy = *q;
     q->number = 0;
-    ev->type = copy.what == MANAGER_FX_ASK_POOL    ? MANAGER_EV_POOL
-               : copy.what == MANAGER_FX_ASK_NONCE ? MANAGER_EV_NONCE
-                                                   : MANAGER_EV_UNFINAL;
     if (copy.generation == r->accounts[copy.account].generation)
         account_event(w, r, copy.account, ev);
 }
 
-/* What the account signed comes with its bytes where that was asked for. */
-static void tell_whole(struct world *w, struct relay *r, struct ask *q, struct manager_event *ev)
+static void tell_failed(struct world *w, struct relay *r, struct ask *q)
 {
-    struct manager_included *pooled = xcalloc(ev->count + 1, sizeof(*pooled));
-    uint8_t(*bytes)[BYTES_LEN] = xcalloc(ev->count + 1, sizeof(*bytes));
-    for (size_t i = 0; i < ev->count && q->whole; i++) {
-        uint32_t tx = tx_of_hash(w, ev->hashes[i]);
+    struct manager_event ev;
+    if (q->what == MANAGER_FX_ASK_POOL)
+        ev = (struct manager_event){.type = MANAGER_EV_POOL, .pool = {.failed = true}};
+    else if (q->what == MANAGER_FX_ASK_NONCE)
+        ev = (struct manager_event){.type = MANAGER_EV_NONCE, .used = {.failed = true}};
+    else
+        ev = (struct manager_event){.type = MANAGER_EV_UNFINAL, .unfinal = {.failed = true}};
+    tell_ask(w, r, q, &ev);
+}
+
+/* What the account signed comes with its bytes where that was asked for. */
+static void tell_pool(struct world *w, struct relay *r, struct ask *q, const struct pool_list *list)
+{
+    struct manager_included *pooled = xcalloc(list->count + 1, sizeof(*pooled));
+    uint8_t(*bytes)[BYTES_LEN] = xcalloc(list->count + 1, sizeof(*bytes));
+    size_t count = 0;
+    for (size_t i = 0; i < list->count && q->whole; i++) {
+        uint32_t tx = tx_of_hash(w, list->hashes[i]);
         if (tx && w->chain.txs[tx].account == q->account) {
-            pooled[ev->pooled_count] = included_tx(w, tx, bytes[ev->pooled_count]);
-            ev->pooled_count++;
+            pooled[count] = included_tx(w, tx, bytes[count]);
+            count++;
         }
     }
-    ev->pooled = pooled;
-    tell_ask(w, r, q, ev);
+    tell_ask(w, r, q,
+             &(struct manager_event){.type = MANAGER_EV_POOL,
+                                     .pool = {.hashes = (const uint8_t(*)[32])list->hashes,
+                                              .count = list->count,
+                                              .pooled = pooled,
+                                              .pooled_count = count}});
     free(pooled);
     free(bytes);
 }
@@ -358,9 +370,16 @@ static void ask_answered(struct world *w, struct event *e)
     if (q) {
         if (q->what == MANAGER_FX_ASK_NONCE)
             r->door.probed_at[q->account] = list->at;
-        struct manager_event ev = {
-            .hashes = (const uint8_t(*)[32])list->hashes, .count = list->count, .nonce = e->n};
-        tell_whole(w, r, q, &ev);
+        if (q->what == MANAGER_FX_ASK_POOL)
+            tell_pool(w, r, q, list);
+        else if (q->what == MANAGER_FX_ASK_NONCE)
+            tell_ask(w, r, q, &(struct manager_event){.type = MANAGER_EV_NONCE, .used = {.nonce = e->n}});
+        else
+            tell_ask(w, r, q,
+                     &(struct manager_event){.type = MANAGER_EV_UNFINAL,
+                                             .unfinal = {.hashes = (const uint8_t(*)[32])list->hashes,
+                                                         .count = list->count,
+                                                         .nonce = e->n}});
     }
     free(list);
 }
@@ -440,7 +459,7 @@ static void ask_failed(struct world *w, struct event *e)
     struct relay *r = &w->relays[e->relay];
     struct ask *q = find_ask(r, e->b);
     if (q)
-        tell_ask(w, r, q, &(struct manager_event){.failed = true});
+        tell_failed(w, r, q);
 }
 
 void door_ask(struct world *w, struct relay *r, int account, const struct manager_effect *fx)
@@ -467,7 +486,7 @@ void door_fail_calls(struct world *w, struct relay *r)
     int account;
     for (size_t i = 0; i < ARRAY_LEN(r->door.asks); i++)
         if (r->door.asks[i].number)
-            tell_ask(w, r, &r->door.asks[i], &(struct manager_event){.failed = true});
+            tell_failed(w, r, &r->door.asks[i]);
     for (int a = 0; a < w->plan.accounts; a++)
         for (struct submit *s = r->accounts[a].submits; s && count < 256; s = s->next)
             subs[count++] = s->sub;
@@ -477,7 +496,8 @@ void door_fail_calls(struct world *w, struct relay *r)
             uint8_t hash[32];
             if (!at || (*at)->replied != (bool)replied)
                 continue;
-            struct manager_event lost = {.type = MANAGER_EV_WATCH_LOST, .nonce = (*at)->nonce, .hash = hash};
+            struct manager_event lost = {.type = MANAGER_EV_WATCH_LOST,
+                                         .lost = {.nonce = (*at)->nonce, .hash = hash}};
             hash_of_tx((*at)->tx, hash);
             if (!replied) {
                 tell_reply(w, r, at, account, &(struct answer){.code = ERR_NET, .text = "connection lost"});

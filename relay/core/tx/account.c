@@ -15,16 +15,17 @@ void manager__account_looked(struct manager *m, const struct manager_account *ac
 
 void manager__account_loaded(struct manager *m, const struct manager_event *ev)
 {
-    if (ev->used_nonce > 0) {
-        bool known = ev->used_block >= 0; /* else by somebody else, in blocks that nobody wrote down */
-        m->life.used_nonce = (uint64_t)ev->used_nonce;
-        m->life.used_block = known ? (uint64_t)ev->used_block : UINT64_MAX;
+    if (ev->snapshot.used_nonce > 0) {
+        bool known =
+            ev->snapshot.used_block >= 0; /* else by somebody else, in blocks that nobody wrote down */
+        m->life.used_nonce = (uint64_t)ev->snapshot.used_nonce;
+        m->life.used_block = known ? (uint64_t)ev->snapshot.used_block : UINT64_MAX;
         if (known && m->life.used_block > m->load.max_submitted)
             m->load.max_submitted = m->life.used_block; /* a node below it knows less than the table */
     }
-    if (!ev->account)
+    if (!ev->snapshot.account)
         return;
-    m->account = *ev->account;
+    m->account = *ev->snapshot.account;
     if (m->hold.wanted)
         return; /* found, and not in the table yet */
     m->hold.why = m->account.reborn ? MANAGER_HOLD_REAPED : m->account.hold;

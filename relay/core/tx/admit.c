@@ -67,15 +67,15 @@ static void reject(struct manager *m, const struct manager_event *ev, size_t bad
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_STORE_REJECT, bad + count);
     memcpy(fx->rows, more, count * sizeof(*more));
     fx->count = count;
-    for (size_t i = 0; i < ev->count; i++) {
+    for (size_t i = 0; i < ev->outbox.count; i++) {
         char buf[200];
-        if (ev->outbox[i].fixed)
+        if (ev->outbox.rows[i].fixed)
             continue;
-        const char *outcome, *why = bad_row(m, &ev->outbox[i], buf, sizeof(buf), &outcome);
+        const char *outcome, *why = bad_row(m, &ev->outbox.rows[i], buf, sizeof(buf), &outcome);
         if (!why)
             continue;
         struct manager_row_effect *row = &fx->rows[fx->count++];
-        row->id = ev->outbox[i].id;
+        row->id = ev->outbox.rows[i].id;
         row->outcome = outcome;
         manager__plain(row->error, sizeof(row->error), why);
         row->reason = row->error;
@@ -102,8 +102,8 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
     manager__write_start(m, MANAGER_WRITE_ADMIT);
     struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_ADMIT, good);
     fx->number = m->admit.block;
-    for (size_t i = 0; i < ev->count && fx->count < good; i++) {
-        const struct manager_outbox_row *o = &ev->outbox[i];
+    for (size_t i = 0; i < ev->outbox.count && fx->count < good; i++) {
+        const struct manager_outbox_row *o = &ev->outbox.rows[i];
         char buf[200];
         const char *outcome;
         if (o->fixed || bad_row(m, o, buf, sizeof(buf), &outcome))
@@ -138,11 +138,11 @@ void manager__outbox(struct manager *m, const struct manager_event *ev)
         return; /* they stay in the outbox and are asked for again */
     char buf[200];
     const char *outcome;
-    for (size_t i = 0; i < ev->count; i++) {
-        if (ev->outbox[i].fixed)
+    for (size_t i = 0; i < ev->outbox.count; i++) {
+        if (ev->outbox.rows[i].fixed)
             continue;
         calls++;
-        bad += bad_row(m, &ev->outbox[i], buf, sizeof(buf), &outcome) != NULL;
+        bad += bad_row(m, &ev->outbox.rows[i], buf, sizeof(buf), &outcome) != NULL;
     }
     uint64_t below = manager__signed(m, ev, &rejects, &more);
     admit(m, ev, calls - bad, below);
@@ -172,12 +172,12 @@ void manager__admitted(struct manager *m, const struct manager_event *ev)
         manager__signed_admitted(m, ev);
         return;
     }
-    PRE(ev->count == m->admit.count && m->admit.first == m->line.next);
-    line_cover(&m->line, m->line.rows ? m->line.low : m->line.next, m->line.next + ev->count);
+    PRE(ev->written.count == m->admit.count && m->admit.first == m->line.next);
+    line_cover(&m->line, m->line.rows ? m->line.low : m->line.next, m->line.next + ev->written.count);
     manager__admit_over(m);
     m->admit.conflicts = 0;
-    for (size_t i = 0; i < ev->count; i++) {
-        const struct manager_written_row *w = &ev->written[i];
+    for (size_t i = 0; i < ev->written.count; i++) {
+        const struct manager_written_row *w = &ev->written.rows[i];
         PRE(w->nonce == m->admit.first + i);
         struct row *row = line_add(&m->line, w->nonce, ROW_UNSENT);
         row->id = w->id;

@@ -12,15 +12,15 @@ void manager__chain_up(struct manager *m, const struct manager_event *ev)
     bool back = m->phase == MANAGER_LEADING && !m->chain.up;
     m->chain.up = true;
     m->writes.sign_beat = 0;
-    if (ev->number > m->chain.finalized)
-        m->chain.finalized = ev->number;
-    m->chain.best = ev->best;
-    manager__hear_of(m, ev->best_known);
-    manager__hear_of(m, ev->best);
+    if (ev->chain.finalized > m->chain.finalized)
+        m->chain.finalized = ev->chain.finalized;
+    m->chain.best = ev->chain.best;
+    manager__hear_of(m, ev->chain.best_known);
+    manager__hear_of(m, ev->chain.best);
     if (!m->chain.spec_version)
-        m->chain.spec_version = ev->spec_version;
-    m->chain.runtime_block = ev->best; /* it may have changed just now: nobody said since when */
-    manager__runtime(m, ev->spec_version, ev->transaction_version);
+        m->chain.spec_version = ev->chain.spec_version;
+    m->chain.runtime_block = ev->chain.best; /* it may have changed just now: nobody said since when */
+    manager__runtime(m, ev->chain.spec_version, ev->chain.transaction_version);
     if (m->phase == MANAGER_CHAIN_WAIT && !m->final.following)
         manager__chain_ready(m);
     if (back)

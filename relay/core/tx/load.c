@@ -143,8 +143,8 @@ static void load_row(struct manager *m, const struct manager_snapshot_row *s)
 
 static bool in_order(struct manager *m, const struct manager_event *ev)
 {
-    for (size_t i = 0; i < ev->count; i++) {
-        uint64_t nonce = ev->snapshot[i].nonce;
+    for (size_t i = 0; i < ev->snapshot.count; i++) {
+        uint64_t nonce = ev->snapshot.rows[i].nonce;
         PRE((int64_t)nonce > m->load.after);
         if (!m->line.rows)
             line_cover(&m->line, nonce, nonce);
@@ -154,7 +154,7 @@ static bool in_order(struct manager *m, const struct manager_event *ev)
             return false;
         }
         line_cover(&m->line, m->line.low, nonce + 1);
-        load_row(m, &ev->snapshot[i]);
+        load_row(m, &ev->snapshot.rows[i]);
         m->load.after = (int64_t)nonce;
     }
     return true;
@@ -170,9 +170,9 @@ void manager__snapshot(struct manager *m, const struct manager_event *ev)
         m->load.at = m->now + backoff_next(&m->load.backoff, &m->rng);
         return;
     }
-    m->load.next_nonce = ev->next_nonce;
+    m->load.next_nonce = ev->snapshot.next_nonce;
     manager__account_loaded(m, ev);
-    if (!ev->last && ev->count)
+    if (!ev->snapshot.last && ev->snapshot.count)
         return; /* the pump asks for the next chunk */
     manager__reconcile_loaded(m, ev);
     backoff_reset(&m->load.backoff);

@@ -121,7 +121,7 @@ static void store_event(struct manager *m, const struct manager_event *ev)
         return;
     case MANAGER_EV_ADOPTED:
         if (stored(m, MANAGER_WRITE_ADOPT))
-            manager__adopted(m, ev->count);
+            manager__adopted(m, ev->adopted);
         return;
     case MANAGER_EV_NONCE_STORED:
         if (stored(m, MANAGER_WRITE_NONCE))
@@ -158,11 +158,11 @@ static void event(struct manager *m, const struct manager_event *ev)
         manager__chain_down(m);
         return;
     case MANAGER_EV_RUNTIME:
-        manager__runtime(m, ev->spec_version, ev->transaction_version);
+        manager__runtime(m, ev->chain.spec_version, ev->chain.transaction_version);
         return;
     case MANAGER_EV_BEST:
-        manager__hear_of(m, ev->best_known);
-        manager__best(m, ev->number);
+        manager__hear_of(m, ev->best.best_known);
+        manager__best(m, ev->best.number);
         return;
     case MANAGER_EV_FINALIZED:
         manager__finalized(m, ev->block);

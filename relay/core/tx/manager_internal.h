@@ -351,7 +351,8 @@ bool manager__hole_ours(const struct manager *m, const struct row *hole);
 /* ---- submit.c ---- */
 void manager__send_pump(struct manager *m);
 /* The open row that an answer or a status is about; NULL: it ended meanwhile, or was forgotten. */
-struct row *manager__known(const struct manager *m, const struct manager_event *ev, bool *ret_current);
+struct row *manager__known(const struct manager *m, uint64_t nonce, const uint8_t hash[32],
+                           bool *ret_current);
 void manager__reply(struct manager *m, const struct manager_event *ev);
 /* A block has come: the window grows unless the pool was full in it. */
 void manager__window_block(struct manager *m);

@@ -257,12 +257,13 @@ static struct manager_row_effect *rejects(struct manager *m, const struct judged
 uint64_t manager__signed(struct manager *m, const struct manager_event *ev,
                          struct manager_row_effect **ret_rejects, size_t *ret_count)
 {
-    struct judged *rows = manager__keep(m, xcalloc(ev->count + 1, sizeof(*rows)));
-    uint64_t below = ev->has_reserved && ev->reserved >= m->line.next ? ev->reserved : UINT64_MAX;
+    struct judged *rows = manager__keep(m, xcalloc(ev->outbox.count + 1, sizeof(*rows)));
+    uint64_t below =
+        ev->outbox.has_reserved && ev->outbox.reserved >= m->line.next ? ev->outbox.reserved : UINT64_MAX;
     size_t count = 0;
-    for (size_t i = 0; i < ev->count; i++)
-        if (ev->outbox[i].fixed)
-            rows[count++].o = &ev->outbox[i];
+    for (size_t i = 0; i < ev->outbox.count; i++)
+        if (ev->outbox.rows[i].fixed)
+            rows[count++].o = &ev->outbox.rows[i];
     if (count)
         qsort(rows, count, sizeof(*rows), by_nonce);
     judge_rows(m, rows, count);
@@ -303,10 +304,10 @@ static void pend(struct manager *m, const struct manager_written_row *w, const s
 
 void manager__signed_admitted(struct manager *m, const struct manager_event *ev)
 {
-    PRE(ev->count == m->admit.count);
-    for (size_t i = 0; i < ev->count; i++) {
-        PRE(ev->written[i].nonce == m->admit.rows[i].nonce);
-        pend(m, &ev->written[i], &m->admit.rows[i]);
+    PRE(ev->written.count == m->admit.count);
+    for (size_t i = 0; i < ev->written.count; i++) {
+        PRE(ev->written.rows[i].nonce == m->admit.rows[i].nonce);
+        pend(m, &ev->written.rows[i], &m->admit.rows[i]);
     }
     manager__admit_over(m);
     m->admit.conflicts = 0;

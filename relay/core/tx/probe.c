@@ -110,16 +110,16 @@ static bool answered(struct manager *m, enum probe question, bool failed)
 
 void manager__pool_answer(struct manager *m, const struct manager_event *ev)
 {
-    if (!answered(m, PROBE_POOL, ev->failed))
+    if (!answered(m, PROBE_POOL, ev->pool.failed))
         return;
-    for (size_t i = 0; i < ev->count; i++) {
-        struct row *row = line_by_hash(&m->line, ev->hashes[i]);
+    for (size_t i = 0; i < ev->pool.count; i++) {
+        struct row *row = line_by_hash(&m->line, ev->pool.hashes[i]);
         if (row)
             row->pool_seen = m->line.probe_seq;
     }
-    for (size_t i = 0; i < ev->pooled_count && m->reconcile.on; i++)
-        if (!line_by_hash(&m->line, ev->pooled[i].hash))
-            manager__find(m, &ev->pooled[i], NULL);
+    for (size_t i = 0; i < ev->pool.pooled_count && m->reconcile.on; i++)
+        if (!line_by_hash(&m->line, ev->pool.pooled[i].hash))
+            manager__find(m, &ev->pool.pooled[i], NULL);
     m->probe.question = PROBE_NONCE;
     m->probe.at = m->now + PROBE_TIMEOUT_MS;
     if (m->phase == MANAGER_PROBE_POOL_WAIT)
@@ -168,28 +168,28 @@ static bool must_look(const struct manager *m, uint64_t nonce)
 
 void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
 {
-    if (!answered(m, PROBE_NONCE, ev->failed))
+    if (!answered(m, PROBE_NONCE, ev->used.failed))
         return;
-    bool known = ev->nonce >= m->life.used_nonce || m->hold.why == MANAGER_HOLD_REAPED;
-    if (ev->nonce < m->final.nonce ||
+    bool known = ev->used.nonce >= m->life.used_nonce || m->hold.why == MANAGER_HOLD_REAPED;
+    if (ev->used.nonce < m->final.nonce ||
         !known) { /* the node lags, or the account was reaped: blocks will tell */
         m->probe.strange = true;
         probe_failed(m);
         return;
     }
     bool first = m->phase != MANAGER_LEADING;
-    if (first && !manager__reconcile(m, ev->nonce)) {
+    if (first && !manager__reconcile(m, ev->used.nonce)) {
         probe_failed(m);
         return;
     }
     if (!first)
-        manager__chain_nonce(m, ev->nonce, "at the best block");
-    if (!must_look(m, ev->nonce)) {
-        probe_done(m, ev->nonce);
+        manager__chain_nonce(m, ev->used.nonce, "at the best block");
+    if (!must_look(m, ev->used.nonce)) {
+        probe_done(m, ev->used.nonce);
         return;
     }
     m->probe.question = PROBE_UNFINAL;
-    m->probe.nonce = ev->nonce;
+    m->probe.nonce = ev->used.nonce;
     m->probe.at = m->now + PROBE_TIMEOUT_MS;
     manager__fx(m, MANAGER_FX_ASK_UNFINAL)->number = m->final.seen;
 }
@@ -197,9 +197,9 @@ void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
 /* A nonce from this one on was used in a block of the best chain, and is free again behind it. */
 static bool used_there(const struct manager *m, const struct manager_event *ev)
 {
-    bool used = ev->nonce > m->probe.nonce;
-    for (size_t i = 0; i < ev->count && !used; i++) {
-        const struct row *row = line_by_hash(&m->line, ev->hashes[i]);
+    bool used = ev->unfinal.nonce > m->probe.nonce;
+    for (size_t i = 0; i < ev->unfinal.count && !used; i++) {
+        const struct row *row = line_by_hash(&m->line, ev->unfinal.hashes[i]);
         used = row && !row->end && row->nonce >= m->probe.nonce;
     }
     return used;
@@ -209,7 +209,7 @@ static bool used_there(const struct manager *m, const struct manager_event *ev)
  * when the block is final, following it says what became of whom. */
 void manager__unfinal_answer(struct manager *m, const struct manager_event *ev)
 {
-    if (!answered(m, PROBE_UNFINAL, ev->failed))
+    if (!answered(m, PROBE_UNFINAL, ev->unfinal.failed))
         return;
     if (!used_there(m, ev)) {
         probe_done(m, m->probe.nonce);

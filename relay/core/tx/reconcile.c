@@ -41,11 +41,11 @@ void manager__reconcile_begin(struct manager *m)
 
 void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev)
 {
-    m->reconcile.seen_block = ev->seen_block;
-    if (!ev->reconcile)
+    m->reconcile.seen_block = ev->snapshot.seen_block;
+    if (!ev->snapshot.reconcile)
         return;
     m->reconcile.on = true;
-    m->reconcile.from = ev->reconcile_from;
+    m->reconcile.from = ev->snapshot.reconcile_from;
     if (m->reconcile.from > m->load.max_submitted)
         m->load.max_submitted = m->reconcile.from; /* a node that is behind it has nothing to say */
 }

@@ -85,31 +85,31 @@ static void earlier_heard(struct manager *m, struct row *row, enum tx_status sta
 void manager__heard(struct manager *m, const struct manager_event *ev)
 {
     bool current;
-    struct row *row = manager__known(m, ev, &current);
+    struct row *row = manager__known(m, ev->status.nonce, ev->status.hash, &current);
     if (!row)
         return;
     if (!current) {
-        earlier_heard(m, row, ev->status);
+        earlier_heard(m, row, ev->status.status);
         return;
     }
-    switch (ev->status) {
+    switch (ev->status.status) {
     case TX_FUTURE:
     case TX_READY:
     case TX_BROADCAST:
-        in_pool(m, row, ev->status);
+        in_pool(m, row, ev->status.status);
         return;
     case TX_IN_BLOCK:
-        in_block(m, row, ev->block_hash);
+        in_block(m, row, ev->status.block_hash);
         return;
     case TX_RETRACTED:
-        retracted(m, row, ev->block_hash);
+        retracted(m, row, ev->status.block_hash);
         return;
     case TX_FINALIZED:
     case TX_FINALITY_TIMEOUT:
     case TX_USURPED:
     case TX_DROPPED:
     case TX_INVALID:
-        watch_over(m, row, ev->status, ev->block_hash);
+        watch_over(m, row, ev->status.status, ev->status.block_hash);
         return;
     }
     UNREACHABLE();
@@ -118,7 +118,7 @@ void manager__heard(struct manager *m, const struct manager_event *ev)
 void manager__watch_lost(struct manager *m, const struct manager_event *ev)
 {
     bool current;
-    struct row *row = manager__known(m, ev, &current);
+    struct row *row = manager__known(m, ev->lost.nonce, ev->lost.hash, &current);
     if (!row || !current)
         return;
     row->watched = row->state == ROW_SUBMITTED;

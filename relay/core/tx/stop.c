@@ -111,19 +111,21 @@ void manager__looked(struct manager *m, const struct manager_event *ev)
     if (!m->look.out)
         return;
     m->look.out = false;
-    uint64_t wait = ev->failed ? LOOK_RETRY_MS : ev->rest_ms ? ev->rest_ms : m->config.look_ms;
-    if (!ev->failed && ev->next_ms < wait)
-        wait = ev->next_ms + 1;
+    uint64_t wait = ev->looked.failed    ? LOOK_RETRY_MS
+                    : ev->looked.rest_ms ? ev->looked.rest_ms
+                                         : m->config.look_ms;
+    if (!ev->looked.failed && ev->looked.next_ms < wait)
+        wait = ev->looked.next_ms + 1;
     m->look.at = m->now + wait;
-    if (ev->failed)
+    if (ev->looked.failed)
         return;
-    if (ev->account)
-        manager__account_looked(m, ev->account);
-    for (size_t i = 0; i < ev->count; i++) {
-        if (ev->stops[i].outcome)
-            stop(m, &ev->stops[i]);
+    if (ev->looked.account)
+        manager__account_looked(m, ev->looked.account);
+    for (size_t i = 0; i < ev->looked.count; i++) {
+        if (ev->looked.stops[i].outcome)
+            stop(m, &ev->looked.stops[i]);
         else
-            manager__bump(m, &ev->stops[i]);
+            manager__bump(m, &ev->looked.stops[i]);
     }
 }
 

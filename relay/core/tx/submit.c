@@ -258,20 +258,21 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
     UNREACHABLE();
 }
 
-struct row *manager__known(const struct manager *m, const struct manager_event *ev, bool *ret_current)
+struct row *manager__known(const struct manager *m, uint64_t nonce, const uint8_t hash[32], bool *ret_current)
 {
-    struct row *row = line_at(&m->line, ev->nonce);
-    return row && !row->end && row_knows(row, ev->hash, ret_current) ? row : NULL;
+    struct row *row = line_at(&m->line, nonce);
+    return row && !row->end && row_knows(row, hash, ret_current) ? row : NULL;
 }
 
 void manager__reply(struct manager *m, const struct manager_event *ev)
 {
     bool current;
-    struct row *row = manager__known(m, ev, &current);
+    struct row *row = manager__known(m, ev->reply.nonce, ev->reply.hash, &current);
     if (!row || !current || row->state != ROW_SUBMITTED)
         return; /* it ended meanwhile, or belongs to what was forgotten */
-    if (ev->code == 0)
+    if (ev->reply.code == 0)
         accepted(m, row);
     else
-        refused(m, row, manager_refusal(ev->code, ev->rpc_code, ev->text), ev->text ? ev->text : "");
+        refused(m, row, manager_refusal(ev->reply.code, ev->reply.rpc_code, ev->reply.text),
+                ev->reply.text ? ev->reply.text : "");
 }

@@ -71,38 +71,40 @@ static bool signs(enum manager_write write)
 
 void manager__write_failed(struct manager *m, const struct manager_event *ev)
 {
-    if (err_class(ev->code) == ERR_CLASS_LOST_LEADERSHIP) {
+    if (err_class(ev->write_failed.code) == ERR_CLASS_LOST_LEADERSHIP) {
         lost(m);
         return;
     }
-    if (ev->write == MANAGER_WRITE_LOAD) {
-        manager__load_failed(m, ev->code);
+    if (ev->write_failed.write == MANAGER_WRITE_LOAD) {
+        manager__load_failed(m, ev->write_failed.code);
         return;
     }
-    if (!m->writes.out[ev->write])
+    if (!m->writes.out[ev->write_failed.write])
         return;
-    m->writes.out[ev->write] = false;
+    m->writes.out[ev->write_failed.write] = false;
     if (m->phase == MANAGER_LOAD_WAIT)
         return; /* everything is being read again already */
-    if (signs(ev->write) && ev->code == ERR_NET) {
-        not_signed(m, ev->write);
+    if (signs(ev->write_failed.write) && ev->write_failed.code == ERR_NET) {
+        not_signed(m, ev->write_failed.write);
         return;
     }
-    if (ev->write == MANAGER_WRITE_PAUSE)
+    if (ev->write_failed.write == MANAGER_WRITE_PAUSE)
         m->hold.wanted = true; /* the table read again may not know of it */
-    bool undone =
-        ev->code == ERR_DB_CONFLICT || (PLANTED(UNKNOWN_FAILED) && ev->code == ERR_DB_UNKNOWN_OUTCOME);
-    if (ev->write == MANAGER_WRITE_ADMIT && undone && m->admit.conflicts < CONFLICTS_MAX) {
+    bool undone = ev->write_failed.code == ERR_DB_CONFLICT ||
+                  (PLANTED(UNKNOWN_FAILED) && ev->write_failed.code == ERR_DB_UNKNOWN_OUTCOME);
+    if (ev->write_failed.write == MANAGER_WRITE_ADMIT && undone && m->admit.conflicts < CONFLICTS_MAX) {
         m->admit.conflicts++;
         m->probe.now |= m->admit.fixed; /* a hole that was to be closed is there again */
         manager__admit_over(m);
         manager__chain_nonce(m, m->final.nonce, "in a finalized block"); /* what was put off for these rows */
         return;
     }
-    bool permanent = err_class(ev->code) == ERR_CLASS_PERMANENT || err_class(ev->code) == ERR_CLASS_BUG;
+    bool permanent = err_class(ev->write_failed.code) == ERR_CLASS_PERMANENT ||
+                     err_class(ev->write_failed.code) == ERR_CLASS_BUG;
     if (permanent)
-        manager__alert(m, "a write was refused: %s; reading the table again", err_text(ev->code));
-    manager__reload(m, !permanent && ev->code != ERR_DB_CONFLICT);
+        manager__alert(m, "a write was refused: %s; reading the table again",
+                       err_text(ev->write_failed.code));
+    manager__reload(m, !permanent && ev->write_failed.code != ERR_DB_CONFLICT);
 }
 
 /* ---- new attempts ---- */
@@ -152,11 +154,11 @@ static void rewritten_row(struct manager *m, struct row *row, const struct manag
 
 void manager__rewritten(struct manager *m, const struct manager_event *ev, enum manager_write write)
 {
-    PRE(ev->count == m->writes.batch[write].count);
-    for (size_t i = 0; i < ev->count; i++) {
-        struct row *row = line_at(&m->line, ev->written[i].nonce);
+    PRE(ev->written.count == m->writes.batch[write].count);
+    for (size_t i = 0; i < ev->written.count; i++) {
+        struct row *row = line_at(&m->line, ev->written.rows[i].nonce);
         PRE(row && row->state == ROW_SIGNING);
-        rewritten_row(m, row, &ev->written[i], write == MANAGER_WRITE_FILL);
+        rewritten_row(m, row, &ev->written.rows[i], write == MANAGER_WRITE_FILL);
     }
     if (m->final.known)
         manager__consumed(m, m->final.nonce, NULL); /* put off while they were signed */

@@ -72,7 +72,7 @@ static void bad_rows(void **state)
         {.id = 1, .call = call, .call_len = CALL_LEN},
         {.id = 2, .call = call, .call_len = CALL_LEN, .bad = "no such pallet: 99"},
         {.id = 3, .call = call, .call_len = CALL_LEN}};
-    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = rows, .count = 3});
+    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = {.rows = rows, .count = 3}});
     const struct manager_effect *bad = expect(s, MANAGER_FX_STORE_REJECT);
     assert_int_equal(bad->count, 1);
     assert_int_equal(bad->rows[0].id, 2);
@@ -97,7 +97,7 @@ static void only_bad_rows(void **state)
     struct script *s = leading(5);
     static const uint8_t call[CALL_LEN] = {9};
     struct manager_outbox_row row = {.id = 1, .call = call, .call_len = CALL_LEN, .bad = "does not decode"};
-    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = &row, .count = 1});
+    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = {.rows = &row, .count = 1}});
     expect(s, MANAGER_FX_STORE_REJECT);
     quiet(s);
     assert_int_equal(manager_look(s->m).next_nonce, 5);
@@ -176,10 +176,9 @@ static void conflicts_without_end(void **state)
 static void again(struct script *s, const struct manager_snapshot_row *rows, size_t count, int64_t next)
 {
     assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, -1);
-    feed(
-        s,
-        (struct manager_event){
-            .type = MANAGER_EV_SNAPSHOT, .snapshot = rows, .count = count, .last = true, .next_nonce = next});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_SNAPSHOT,
+                .snapshot = {.rows = rows, .count = count, .last = true, .next_nonce = next}});
 }
 
 /* Unknown outcome of an admission that was committed: the rows are found and sent. */
@@ -247,7 +246,7 @@ static void late_good_answer(void **state)
     write_failed(s, MANAGER_WRITE_STATES, ERR_DB_SERIALIZATION);
     struct manager_written_row w = {
         .nonce = row.nonce, .id = row.id, .bytes = (const uint8_t *)"x", .bytes_len = 1};
-    feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = &w, .count = 1});
+    feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = &w, .count = 1}});
     none(s, MANAGER_FX_SUBMIT);
     expect(s, MANAGER_FX_LOAD);
     assert_int_equal(manager_look(s->m).open, 0);
@@ -303,7 +302,7 @@ static void runtime_while_admitting(void **state)
                                     .era_death = 164,
                                     .spec_version = SPEC};
     memcpy(w.hash, hash_of(5, 1), 32);
-    feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = &w, .count = 1});
+    feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = &w, .count = 1}});
     none(s, MANAGER_FX_SUBMIT);
     const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
     assert_memory_equal(fx->rows[0].call ? "5678" : "", "5678", 4);
@@ -337,7 +336,7 @@ static void foreign_while_admitting(void **state)
                                             .spec_version = SPEC};
         memcpy(w[i].hash, hash_of(5 + i, 1), 32);
     }
-    feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = w, .count = 2});
+    feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = w, .count = 2}});
     assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 100);
     finalized_at(s, 100, 5, 0, NULL);
     finalized_at(s, 101, 6, 1, &(struct in_block){hash_of(5, 99), 5, true, DISPATCH_OK, NULL});

@@ -81,7 +81,7 @@ static void ends_while_signing(void **state)
                                     .call_len = 4,
                                     .spec_version = SPEC + 1};
     memcpy(w.hash, hash_of(5, 2), 32);
-    feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = &w, .count = 1});
+    feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = {.rows = &w, .count = 1}});
     expect(s, MANAGER_FX_STORE_FINISH);
     none(s, MANAGER_FX_SUBMIT);
     script_free(s);
@@ -412,8 +412,8 @@ static void finish_unknown(void **state)
     none(s, MANAGER_FX_STORE_FINISH);
     expect(s, MANAGER_FX_LOAD);
     struct manager_snapshot_row row = loaded_row(s, 6, MANAGER_ROW_IN_BLOCK);
-    feed(s, (struct manager_event){
-                .type = MANAGER_EV_SNAPSHOT, .snapshot = &row, .count = 1, .last = true, .next_nonce = 7});
+    feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
+                                   .snapshot = {.rows = &row, .count = 1, .last = true, .next_nonce = 7}});
     assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 97);
     for (uint64_t n = 97; n < 102; n++)
         finalized_at(s, n, n < 101 ? 5 : 6, 0, NULL);

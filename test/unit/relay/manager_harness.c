@@ -200,10 +200,10 @@ void promote(struct script *s)
 void chain_up(struct script *s)
 {
     feed(s, (struct manager_event){.type = MANAGER_EV_CHAIN_UP,
-                                   .number = s->finalized,
-                                   .best = s->best,
-                                   .spec_version = s->spec,
-                                   .transaction_version = 6});
+                                   .chain = {.finalized = s->finalized,
+                                             .best = s->best,
+                                             .spec_version = s->spec,
+                                             .transaction_version = 6}});
 }
 
 void chain_down(struct script *s)
@@ -215,7 +215,7 @@ void best(struct script *s)
 {
     s->best++;
     s->now += 1000;
-    feed(s, (struct manager_event){.type = MANAGER_EV_BEST, .number = s->best, .best = s->best});
+    feed(s, (struct manager_event){.type = MANAGER_EV_BEST, .best = {.number = s->best}});
 }
 
 static void pool_list(struct script *s, unsigned count, va_list ap)
@@ -223,8 +223,8 @@ static void pool_list(struct script *s, unsigned count, va_list ap)
     uint8_t(*hashes)[32] = xcalloc(count, 32);
     for (unsigned i = 0; i < count; i++)
         memcpy(hashes[i], va_arg(ap, const uint8_t *), 32);
-    feed(s, (struct manager_event){
-                .type = MANAGER_EV_POOL, .hashes = (const uint8_t(*)[32])hashes, .count = count});
+    feed(s, (struct manager_event){.type = MANAGER_EV_POOL,
+                                   .pool = {.hashes = (const uint8_t(*)[32])hashes, .count = count}});
     free(hashes);
 }
 
@@ -247,13 +247,13 @@ void pool_is(struct script *s, unsigned count, ...)
 
 void pool_failed(struct script *s)
 {
-    feed(s, (struct manager_event){.type = MANAGER_EV_POOL, .failed = true});
+    feed(s, (struct manager_event){.type = MANAGER_EV_POOL, .pool = {.failed = true}});
 }
 
 /* What seems to be lost is not in a block that is not final either. */
 void nonce_is(struct script *s, uint64_t nonce)
 {
-    feed(s, (struct manager_event){.type = MANAGER_EV_NONCE, .nonce = nonce});
+    feed(s, (struct manager_event){.type = MANAGER_EV_NONCE, .used = {.nonce = nonce}});
     if (count_of(s, MANAGER_FX_ASK_UNFINAL)) {
         expect(s, MANAGER_FX_ASK_UNFINAL);
         unfinal_is(s, NULL);
@@ -262,8 +262,8 @@ void nonce_is(struct script *s, uint64_t nonce)
 
 void unfinal_is(struct script *s, const uint8_t *hash)
 {
-    feed(s, (struct manager_event){
-                .type = MANAGER_EV_UNFINAL, .hashes = (const uint8_t(*)[32])hash, .count = hash ? 1 : 0});
+    feed(s, (struct manager_event){.type = MANAGER_EV_UNFINAL,
+                                   .unfinal = {.hashes = (const uint8_t(*)[32])hash, .count = hash ? 1 : 0}});
 }
 
 void probe(struct script *s, uint64_t nonce, unsigned count, ...)
@@ -285,7 +285,7 @@ void outbox(struct script *s, unsigned count)
     static const uint8_t call[CALL_LEN] = {1};
     for (unsigned i = 0; i < count; i++)
         rows[i] = (struct manager_outbox_row){.id = s->next_id++, .call = call, .call_len = CALL_LEN};
-    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = rows, .count = count});
+    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = {.rows = rows, .count = count}});
     free(rows);
 }
 
@@ -310,7 +310,7 @@ static void written(struct script *s, enum manager_effect_type fx_type, enum man
                                                .tip = fx->rows[i].tip};
         memcpy(rows[i].hash, current(s, nonce), 32);
     }
-    feed(s, (struct manager_event){.type = type, .written = rows, .count = count});
+    feed(s, (struct manager_event){.type = type, .written = {.rows = rows, .count = count}});
     free(rows);
     free(bytes);
 }
@@ -337,17 +337,18 @@ void stored(struct script *s, enum manager_event_type type)
 
 void write_failed(struct script *s, enum manager_write write, int code)
 {
-    feed(s, (struct manager_event){.type = MANAGER_EV_WRITE_FAILED, .write = write, .code = code});
+    feed(s, (struct manager_event){.type = MANAGER_EV_WRITE_FAILED,
+                                   .write_failed = {.write = write, .code = code}});
 }
 
 static void reply(struct script *s, uint64_t nonce, int code, int64_t rpc_code, const char *text)
 {
     feed(s, (struct manager_event){.type = MANAGER_EV_SUBMIT_REPLY,
-                                   .nonce = nonce,
-                                   .hash = current(s, nonce),
-                                   .code = code,
-                                   .rpc_code = rpc_code,
-                                   .text = text});
+                                   .reply = {.nonce = nonce,
+                                             .hash = current(s, nonce),
+                                             .code = code,
+                                             .rpc_code = rpc_code,
+                                             .text = text}});
 }
 
 void accept(struct script *s, uint64_t nonce)
@@ -368,10 +369,9 @@ void refuse_code(struct script *s, uint64_t nonce, int code)
 void status_of(struct script *s, uint64_t nonce, const uint8_t *hash, enum tx_status st,
                const uint8_t *block_hash)
 {
-    feed(
-        s,
-        (struct manager_event){
-            .type = MANAGER_EV_STATUS, .nonce = nonce, .hash = hash, .status = st, .block_hash = block_hash});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_STATUS,
+                .status = {.nonce = nonce, .hash = hash, .status = st, .block_hash = block_hash}});
 }
 
 void status(struct script *s, uint64_t nonce, enum tx_status st, const uint8_t *block_hash)
@@ -381,14 +381,15 @@ void status(struct script *s, uint64_t nonce, enum tx_status st, const uint8_t *
 
 void watch_lost(struct script *s, uint64_t nonce)
 {
-    feed(s, (struct manager_event){.type = MANAGER_EV_WATCH_LOST, .nonce = nonce, .hash = current(s, nonce)});
+    feed(s, (struct manager_event){.type = MANAGER_EV_WATCH_LOST,
+                                   .lost = {.nonce = nonce, .hash = current(s, nonce)}});
 }
 
 void runtime(struct script *s, uint32_t spec)
 {
     s->spec = spec;
-    feed(s,
-         (struct manager_event){.type = MANAGER_EV_RUNTIME, .spec_version = spec, .transaction_version = 6});
+    feed(s, (struct manager_event){.type = MANAGER_EV_RUNTIME,
+                                   .chain = {.spec_version = spec, .transaction_version = 6}});
 }
 
 void tick(struct script *s)
@@ -466,13 +467,13 @@ void load(struct script *s, const struct manager_snapshot_row *rows, size_t coun
     promote(s);
     assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, -1);
     feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
-                                   .snapshot = rows,
-                                   .count = count,
-                                   .last = true,
-                                   .next_nonce = next,
-                                   .used_nonce = s->used_nonce,
-                                   .used_block = s->used_block,
-                                   .account = &s->account});
+                                   .snapshot = {.rows = rows,
+                                                .count = count,
+                                                .last = true,
+                                                .next_nonce = next,
+                                                .used_nonce = s->used_nonce,
+                                                .used_block = s->used_block,
+                                                .account = &s->account}});
 }
 
 struct script *leading_with(const struct manager_config *config, uint64_t next)

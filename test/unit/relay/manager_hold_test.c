@@ -6,7 +6,8 @@ static const struct manager_config looking = {.look_ms = 1000}, mortal = {.look_
 static struct script *leading_looking(uint64_t next)
 {
     struct script *s = leading_with(&looking, next);
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .next_ms = UINT64_MAX, .account = &s->account});
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
+                                   .looked = {.next_ms = UINT64_MAX, .account = &s->account}});
     return s;
 }
 
@@ -15,8 +16,8 @@ static void look(struct script *s)
 {
     feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
     do
-        feed(s, (struct manager_event){
-                    .type = MANAGER_EV_LOOKED, .next_ms = UINT64_MAX, .account = &s->account});
+        feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
+                                       .looked = {.next_ms = UINT64_MAX, .account = &s->account}});
     while (count_of(s, MANAGER_FX_LOOK));
 }
 
@@ -43,9 +44,9 @@ static void order(struct script *s)
 
 static void version(struct script *s, uint32_t transaction_version)
 {
-    feed(s, (struct manager_event){.type = MANAGER_EV_RUNTIME,
-                                   .spec_version = ++s->spec,
-                                   .transaction_version = transaction_version});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_RUNTIME,
+                .chain = {.spec_version = ++s->spec, .transaction_version = transaction_version}});
 }
 
 /* ---- payment ---- */
@@ -193,13 +194,15 @@ static void old_look_is_no_order(void **state)
     feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
     version(s, 7);
     stored(s, MANAGER_EV_PAUSE_STORED);
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .next_ms = UINT64_MAX, .account = &s->account});
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
+                                   .looked = {.next_ms = UINT64_MAX, .account = &s->account}});
     none(s, MANAGER_FX_RESIGN);
     none(s, MANAGER_FX_WANT_OUTBOX);
     expect(s, MANAGER_FX_LOOK); /* the next one is */
     outbox(s, 1);
     none(s, MANAGER_FX_ADMIT);
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .next_ms = UINT64_MAX, .account = &s->account});
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
+                                   .looked = {.next_ms = UINT64_MAX, .account = &s->account}});
     expect(s, MANAGER_FX_WANT_OUTBOX);
     script_free(s);
 }
@@ -436,13 +439,13 @@ static struct script *reaped_before_it_is_final(bool by_hash)
     chain_up(s);
     finals(s, 97, 0);
     pool_is(s, 0);
-    feed(s, (struct manager_event){.type = MANAGER_EV_NONCE, .nonce = 0});
+    feed(s, (struct manager_event){.type = MANAGER_EV_NONCE, .used = {.nonce = 0}});
     expect(s, MANAGER_FX_ASK_UNFINAL);
     none(s, MANAGER_FX_READY);
     if (by_hash)
         unfinal_is(s, hash_of(1, 1));
     else
-        feed(s, (struct manager_event){.type = MANAGER_EV_UNFINAL, .nonce = 1});
+        feed(s, (struct manager_event){.type = MANAGER_EV_UNFINAL, .unfinal = {.nonce = 1}});
     return s;
 }
 
@@ -457,7 +460,7 @@ static void reaped_in_blocks_that_are_not_final(void **state)
         none(s, MANAGER_FX_ALERT); /* a block may have come between the questions */
         tick(s);
         pool_is(s, 0);
-        feed(s, (struct manager_event){.type = MANAGER_EV_NONCE, .nonce = 0});
+        feed(s, (struct manager_event){.type = MANAGER_EV_NONCE, .used = {.nonce = 0}});
         unfinal_is(s, hash_of(1, 1));
         expect_alert(s, "nonces from 0 on were used in blocks that are not final");
         none(s, MANAGER_FX_SUBMIT);
@@ -493,7 +496,7 @@ static void looked_for_when_its_nonce_is_free(void **state)
     status(s, 5, TX_RETRACTED, block_of(101));
     best(s);
     pool_is(s, 0);
-    feed(s, (struct manager_event){.type = MANAGER_EV_NONCE, .nonce = 5});
+    feed(s, (struct manager_event){.type = MANAGER_EV_NONCE, .used = {.nonce = 5}});
     expect(s, MANAGER_FX_ASK_UNFINAL);
     none(s, MANAGER_FX_SUBMIT);
     unfinal_is(s, NULL);
@@ -678,7 +681,7 @@ static void read_again_is_no_reap(void **state)
                                             .spec_version = SPEC + 1};
         memcpy(w[i].hash, hash_of(5 + i, 2), 32);
     }
-    feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = w, .count = 2});
+    feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = {.rows = w, .count = 2}});
     for (uint64_t n = expect(s, MANAGER_FX_FOLLOW)->number; n < first; n++)
         finalized_at(s, n, 5, 0, NULL);
     finalized_at(s, first, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});

@@ -35,13 +35,13 @@ static void chunks(void **state)
         rows[i] = loaded_row(s, 5 + i, MANAGER_ROW_SENT);
     promote(s);
     assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, -1);
-    feed(s,
-         (struct manager_event){.type = MANAGER_EV_SNAPSHOT, .snapshot = rows, .count = 2, .next_nonce = 8});
+    feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
+                                   .snapshot = {.rows = rows, .count = 2, .next_nonce = 8}});
     assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, 6);
     assert_int_equal(manager_phase(s->m), MANAGER_LOAD_WAIT);
     feed(s,
-         (struct manager_event){
-             .type = MANAGER_EV_SNAPSHOT, .snapshot = rows + 2, .count = 1, .last = true, .next_nonce = 8});
+         (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
+                                .snapshot = {.rows = rows + 2, .count = 1, .last = true, .next_nonce = 8}});
     assert_int_equal(manager_phase(s->m), MANAGER_CHAIN_WAIT);
     assert_int_equal(manager_look(s->m).open, 3);
     for (unsigned i = 0; i < 3; i++)
@@ -427,8 +427,8 @@ static void node_behind(void **state)
     expect_alert(s, "behind");
     assert_int_equal(expect(s, MANAGER_FX_NODE_BEHIND)->number, 150); /* another one may not be */
     s->finalized = 150;
-    feed(s, (struct manager_event){
-                .type = MANAGER_EV_CHAIN_UP, .number = 150, .best = 152, .spec_version = SPEC});
+    feed(s, (struct manager_event){.type = MANAGER_EV_CHAIN_UP,
+                                   .chain = {.finalized = 150, .best = 152, .spec_version = SPEC}});
     expect(s, MANAGER_FX_ASK_POOL);
     script_free(s);
 }
@@ -445,10 +445,10 @@ static void node_behind_another(void **state)
         load(s, &row, 1, 6);
         uint64_t known = s->best + lags[i];
         feed(s, (struct manager_event){.type = MANAGER_EV_CHAIN_UP,
-                                       .number = s->finalized,
-                                       .best = s->best,
-                                       .best_known = known,
-                                       .spec_version = SPEC});
+                                       .chain = {.finalized = s->finalized,
+                                                 .best = s->best,
+                                                 .best_known = known,
+                                                 .spec_version = SPEC}});
         none(s, MANAGER_FX_ASK_POOL);
         if (lags[i] > 10) {
             expect_alert(s, "behind");
@@ -476,11 +476,10 @@ static void node_behind_the_last(void **state)
     uint64_t known = s->best;
     chain_down(s);
     s->best -= 2;
-    feed(s, (struct manager_event){.type = MANAGER_EV_CHAIN_UP,
-                                   .number = s->finalized,
-                                   .best = s->best,
-                                   .best_known = known,
-                                   .spec_version = SPEC});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_CHAIN_UP,
+                .chain = {
+                    .finalized = s->finalized, .best = s->best, .best_known = known, .spec_version = SPEC}});
     best(s);
     none(s, MANAGER_FX_ASK_POOL);
     best(s);

@@ -41,8 +41,8 @@ static struct script *loaded(struct manager_event snapshot)
 {
     struct script *s = script_new(NULL);
     snapshot.type = MANAGER_EV_SNAPSHOT;
-    snapshot.last = true;
-    snapshot.used_block = -1;
+    snapshot.snapshot.last = true;
+    snapshot.snapshot.used_block = -1;
     promote(s);
     expect(s, MANAGER_FX_LOAD);
     feed(s, snapshot);
@@ -53,12 +53,12 @@ static struct script *loaded(struct manager_event snapshot)
 /* Commits after block 98 may be lost. */
 static struct script *doubtful(const struct manager_snapshot_row *rows, size_t count, int64_t next)
 {
-    return loaded((struct manager_event){.snapshot = rows,
-                                         .count = count,
-                                         .next_nonce = next,
-                                         .used_nonce = -1,
-                                         .reconcile = true,
-                                         .reconcile_from = 98});
+    return loaded((struct manager_event){.snapshot = {.rows = rows,
+                                                      .count = count,
+                                                      .next_nonce = next,
+                                                      .used_nonce = -1,
+                                                      .reconcile = true,
+                                                      .reconcile_from = 98}});
 }
 
 static void questions(struct script *s, uint64_t nonce, unsigned count, const struct manager_included *pooled)
@@ -68,10 +68,10 @@ static void questions(struct script *s, uint64_t nonce, unsigned count, const st
     for (unsigned i = 0; i < count; i++)
         memcpy(hashes[i], pooled[i].hash, 32);
     feed(s, (struct manager_event){.type = MANAGER_EV_POOL,
-                                   .hashes = (const uint8_t(*)[32])hashes,
-                                   .count = count,
-                                   .pooled = pooled,
-                                   .pooled_count = count});
+                                   .pool = {.hashes = (const uint8_t(*)[32])hashes,
+                                            .count = count,
+                                            .pooled = pooled,
+                                            .pooled_count = count}});
     expect(s, MANAGER_FX_ASK_NONCE);
     nonce_is(s, nonce);
 }
@@ -122,7 +122,7 @@ static void found_in_blocks_and_pool(void **state)
         assert_int_equal(fx->found[i].tip, 3);
         assert_int_equal(fx->found[i].time_ms, i < 2 ? 99000 + 1000 * (int)i : -1);
     }
-    feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED, .count = 3});
+    feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED, .adopted = 3});
     expect_alert(s, "of 3 extrinsics that it did not know, 3 were adopted");
     expect(s, MANAGER_FX_UNWATCH_ALL);
     expect(s, MANAGER_FX_LOAD);
@@ -172,8 +172,8 @@ static void does_not_wait_for_ever(void **state)
 static void node_is_behind(void **state)
 {
     (void)state;
-    struct script *s = loaded(
-        (struct manager_event){.next_nonce = 5, .used_nonce = -1, .reconcile = true, .reconcile_from = 103});
+    struct script *s = loaded((struct manager_event){
+        .snapshot = {.next_nonce = 5, .used_nonce = -1, .reconcile = true, .reconcile_from = 103}});
     none(s, MANAGER_FX_ASK_POOL);
     for (uint64_t n = 101; n < 103; n++)
         block(s, n, 5, 0, NULL);
@@ -206,7 +206,7 @@ static void lost_attempt_is_adopted(void **state)
     assert_int_equal(fx->count, 1);
     assert_false(fx->done);
     assert_true(fx->number <= 100);
-    feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED, .count = 1});
+    feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED, .adopted = 1});
     expect(s, MANAGER_FX_LOAD);
     script_free(s);
 }
@@ -235,7 +235,8 @@ static void lost_attempt_is_refused(void **state)
 static void chain_ran_ahead(void **state)
 {
     (void)state;
-    struct script *s = loaded((struct manager_event){.next_nonce = 5, .used_nonce = -1, .seen_block = 97});
+    struct script *s =
+        loaded((struct manager_event){.snapshot = {.next_nonce = 5, .used_nonce = -1, .seen_block = 97}});
     assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 100);
     expect(s, MANAGER_FX_ASK_POOL);
     pool_is(s, 0);
@@ -309,7 +310,7 @@ static void unknown_outcome(void **state)
 static void reaped_after_foreign_use(void **state)
 {
     (void)state;
-    struct script *s = loaded((struct manager_event){.next_nonce = 6, .used_nonce = 6});
+    struct script *s = loaded((struct manager_event){.snapshot = {.next_nonce = 6, .used_nonce = 6}});
     expect(s, MANAGER_FX_ASK_POOL);
     pool_is(s, 0);
     nonce_is(s, 0);

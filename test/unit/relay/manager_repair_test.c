@@ -341,7 +341,7 @@ static void same_bytes_again(void **state)
                                     .era_death = 164,
                                     .spec_version = SPEC + 1};
     memcpy(w.hash, hash_of(5, 1), 32);
-    feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = &w, .count = 1});
+    feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = {.rows = &w, .count = 1}});
     none(s, MANAGER_FX_SUBMIT); /* the bytes that did not do: not before a block */
     best(s);
     expect(s, MANAGER_FX_SUBMIT);

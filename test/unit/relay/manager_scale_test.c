@@ -44,11 +44,10 @@ static void load_all(struct manager *m)
             rows[i].stage = MANAGER_ROW_SIGNED;
             random_hash(first + i, rows[i].hash);
         }
-        step(m, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
-                                       .snapshot = rows,
-                                       .count = CHUNK,
-                                       .last = first + CHUNK >= ROWS,
-                                       .next_nonce = ROWS});
+        step(m, (struct manager_event){
+                    .type = MANAGER_EV_SNAPSHOT,
+                    .snapshot = {
+                        .rows = rows, .count = CHUNK, .last = first + CHUNK >= ROWS, .next_nonce = ROWS}});
     }
     free(rows);
 }
@@ -62,13 +61,13 @@ static void many_rows(void **state)
     step(m, (struct manager_event){.type = MANAGER_EV_PROMOTED, .epoch = 1});
     load_all(m);
     size_t each = (mallinfo2().uordblks + mallinfo2().hblkhd - before) / ROWS;
-    step(m, (struct manager_event){
-                .type = MANAGER_EV_CHAIN_UP, .number = 100, .best = 102, .spec_version = SPEC});
+    step(m, (struct manager_event){.type = MANAGER_EV_CHAIN_UP,
+                                   .chain = {.finalized = 100, .best = 102, .spec_version = SPEC}});
     for (uint64_t number = 91; number <= 100; number++) /* the account is new: no block says that it is not */
         step(m, (struct manager_event){.type = MANAGER_EV_FINALIZED,
                                        .block = &(struct manager_block){.number = number}});
     step(m, (struct manager_event){.type = MANAGER_EV_POOL});
-    step(m, (struct manager_event){.type = MANAGER_EV_NONCE, .nonce = 0});
+    step(m, (struct manager_event){.type = MANAGER_EV_NONCE, .used = {.nonce = 0}});
     step(m, (struct manager_event){.type = MANAGER_EV_UNFINAL});
     assert_int_equal(manager_phase(m), MANAGER_LEADING);
     double loaded = seconds() - start;
@@ -86,12 +85,10 @@ static void many_rows(void **state)
     for (uint64_t n = 0; n < 50000; n++) {
         uint8_t hash[32];
         random_hash(n, hash);
-        step(m, (struct manager_event){.type = MANAGER_EV_SUBMIT_REPLY, .nonce = n, .hash = hash});
-        step(m, (struct manager_event){.type = MANAGER_EV_STATUS,
-                                       .nonce = n,
-                                       .hash = hash,
-                                       .status = TX_IN_BLOCK,
-                                       .block_hash = hash});
+        step(m, (struct manager_event){.type = MANAGER_EV_SUBMIT_REPLY, .reply = {.nonce = n, .hash = hash}});
+        step(m, (struct manager_event){
+                    .type = MANAGER_EV_STATUS,
+                    .status = {.nonce = n, .hash = hash, .status = TX_IN_BLOCK, .block_hash = hash}});
     }
     double sent = seconds() - start;
     print_message("100000 events: %.2f s\n", sent);

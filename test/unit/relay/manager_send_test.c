@@ -299,10 +299,10 @@ static void payment_fast_blocks(void **state)
     refuse(s, 6, 1010, poor);
     uint64_t tried_at = s->now;
     for (s->now += 10; s->now < tried_at + 250; s->now += 10) {
-        feed(s, (struct manager_event){.type = MANAGER_EV_BEST, .number = ++s->best});
+        feed(s, (struct manager_event){.type = MANAGER_EV_BEST, .best = {.number = ++s->best}});
         none(s, MANAGER_FX_SUBMIT);
     }
-    feed(s, (struct manager_event){.type = MANAGER_EV_BEST, .number = ++s->best});
+    feed(s, (struct manager_event){.type = MANAGER_EV_BEST, .best = {.number = ++s->best}});
     expect_submit(s, 5);
     accept(s, 5);
     expect_submit(s, 6);
@@ -605,11 +605,11 @@ static void late_answer(void **state)
     struct script *s = admitted_rows(1);
     accept(s, 5);
     feed(s, (struct manager_event){.type = MANAGER_EV_SUBMIT_REPLY,
-                                   .nonce = 5,
-                                   .hash = hash_of(5, 9),
-                                   .code = ERR_RPC,
-                                   .rpc_code = 1010,
-                                   .text = "Invalid Transaction: Custom error: 7"});
+                                   .reply = {.nonce = 5,
+                                             .hash = hash_of(5, 9),
+                                             .code = ERR_RPC,
+                                             .rpc_code = 1010,
+                                             .text = "Invalid Transaction: Custom error: 7"}});
     quiet(s);
     refuse(s, 5, 1010, "Invalid Transaction: Custom error: 7"); /* it was answered already */
     quiet(s);

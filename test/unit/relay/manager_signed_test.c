@@ -19,8 +19,8 @@ struct one {
 static void looked(struct script *s)
 {
     if (count_of(s, MANAGER_FX_LOOK))
-        feed(s, (struct manager_event){
-                    .type = MANAGER_EV_LOOKED, .next_ms = UINT64_MAX, .account = &s->account});
+        feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
+                                       .looked = {.next_ms = UINT64_MAX, .account = &s->account}});
 }
 
 static struct script *begin(const struct manager_config *config, uint64_t next)
@@ -69,10 +69,10 @@ static void outbox_signed(struct script *s, const struct one *x, unsigned count,
         rows[count + i] =
             (struct manager_outbox_row){.id = 100 + (int64_t)i, .call = call, .call_len = CALL_LEN};
     feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX,
-                                   .outbox = rows,
-                                   .count = count + calls,
-                                   .has_reserved = reserved >= 0,
-                                   .reserved = (uint64_t)reserved});
+                                   .outbox = {.rows = rows,
+                                              .count = count + calls,
+                                              .has_reserved = reserved >= 0,
+                                              .reserved = (uint64_t)reserved}});
 }
 
 /* The admission is stored as it was asked for. */
@@ -99,7 +99,7 @@ static void signed_admitted(struct script *s)
                                                .tip = x->tip};
         memcpy(rows[i].hash, x->hash, 32);
     }
-    feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = rows, .count = count});
+    feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = rows, .count = count}});
 }
 
 /* Leading, with one of them on the wire at nonce 5 (id 1). */
@@ -567,11 +567,9 @@ static void never_outbid(void **state)
     accept(s, 5);
     feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
     struct manager_stop bump = {.nonce = 5, .id = 1, .tip = 50};
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
-                                   .stops = &bump,
-                                   .count = 1,
-                                   .next_ms = UINT64_MAX,
-                                   .account = &s->account});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_LOOKED,
+                .looked = {.stops = &bump, .count = 1, .next_ms = UINT64_MAX, .account = &s->account}});
     for (unsigned i = 0; i < 12; i++) {
         none(s, MANAGER_FX_RESIGN);
         none(s, MANAGER_FX_FILL);
@@ -597,11 +595,9 @@ static void cancelled(void **state)
         feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
         struct manager_stop stop = {.nonce = 5, .id = 1, .outcome = "cancelled", .reason = "by app"};
         struct manager_account account = {.tip_cap = MANAGER_NO_CAP};
-        feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
-                                       .stops = &stop,
-                                       .count = 1,
-                                       .next_ms = UINT64_MAX,
-                                       .account = &account});
+        feed(s, (struct manager_event){
+                    .type = MANAGER_EV_LOOKED,
+                    .looked = {.stops = &stop, .count = 1, .next_ms = UINT64_MAX, .account = &account}});
         none(s, MANAGER_FX_FILL);
         if (!with_key) {
             none(s, MANAGER_FX_RESIGN);

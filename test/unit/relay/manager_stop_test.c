@@ -5,7 +5,7 @@ static const struct manager_config looking = {.look_ms = 1000};
 
 static void looked(struct script *s, uint64_t next_ms)
 {
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .next_ms = next_ms});
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.next_ms = next_ms}});
 }
 
 /* The answer to a look that is asked for now. */
@@ -14,8 +14,8 @@ static void stop(struct script *s, uint64_t nonce, int64_t id, const char *outco
     if (!count_of(s, MANAGER_FX_LOOK))
         feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
     struct manager_stop x = {.nonce = nonce, .id = id, .outcome = outcome, .reason = "so it was said"};
-    feed(s,
-         (struct manager_event){.type = MANAGER_EV_LOOKED, .stops = &x, .count = 1, .next_ms = UINT64_MAX});
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
+                                   .looked = {.stops = &x, .count = 1, .next_ms = UINT64_MAX}});
 }
 
 /* Leading with one row at nonce 5, id 1, committed and on the wire. */
@@ -70,15 +70,16 @@ static void when_it_looks(void **state)
     none(s, MANAGER_FX_LOOK);
     looked(s, UINT64_MAX);
     expect(s, MANAGER_FX_LOOK);
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .failed = true});
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.failed = true}});
     assert_int_equal(manager_deadline(s->m), s->now + 200);
     tick(s);
     expect(s, MANAGER_FX_LOOK);
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .next_ms = UINT64_MAX, .rest_ms = 10000});
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
+                                   .looked = {.next_ms = UINT64_MAX, .rest_ms = 10000}});
     assert_int_equal(manager_deadline(s->m), s->now + 10000);
     tick(s);
     expect(s, MANAGER_FX_LOOK);
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .next_ms = 700, .rest_ms = 10000});
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.next_ms = 700, .rest_ms = 10000}});
     assert_int_equal(manager_deadline(s->m), s->now + 701);
     tick(s);
     expect(s, MANAGER_FX_LOOK);
@@ -236,7 +237,7 @@ static void while_it_is_signed(void **state)
                                       .era_death = 200,
                                       .spec_version = SPEC + 1};
     memcpy(row.hash, hash_of(5, 2), 32);
-    feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = &row, .count = 1});
+    feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = {.rows = &row, .count = 1}});
     none(s, MANAGER_FX_SUBMIT);
     expect_fill(s, 5, "cancelled", "so it was said");
     script_free(s);
@@ -300,7 +301,7 @@ static struct script *one_guarded(uint32_t guard)
     static const uint8_t call[CALL_LEN] = {1};
     struct manager_outbox_row rows[2] = {{.id = 1, .call = call, .call_len = CALL_LEN, .guard = guard},
                                          {.id = 2, .call = call, .call_len = CALL_LEN}};
-    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = rows, .count = 2});
+    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = {.rows = rows, .count = 2}});
     return s;
 }
 

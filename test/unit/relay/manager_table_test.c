@@ -88,12 +88,12 @@ static bool check_fails(const struct manager *m)
 static struct manager_event snapshot_of(const struct manager_snapshot_row *row)
 {
     return (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
-                                  .snapshot = row,
-                                  .count = 1,
-                                  .last = true,
-                                  .next_nonce = (int64_t)row->nonce + 1,
-                                  .used_nonce = -1,
-                                  .used_block = -1};
+                                  .snapshot = {.rows = row,
+                                               .count = 1,
+                                               .last = true,
+                                               .next_nonce = (int64_t)row->nonce + 1,
+                                               .used_nonce = -1,
+                                               .used_block = -1}};
 }
 
 /* The step alerts with these words and otherwise only drops watches and asks for blocks. The rows are then loaded

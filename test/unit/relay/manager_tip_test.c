@@ -19,11 +19,9 @@ static struct script *with_policy(struct manager_account account, uint64_t next)
 static void look(struct script *s, const struct manager_stop *stops, size_t count)
 {
     feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
-                                   .stops = stops,
-                                   .count = count,
-                                   .next_ms = UINT64_MAX,
-                                   .account = &s->account});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_LOOKED,
+                .looked = {.stops = stops, .count = count, .next_ms = UINT64_MAX, .account = &s->account}});
 }
 
 static void cancel(struct script *s, uint64_t nonce, int64_t id)
@@ -42,7 +40,7 @@ static void enqueue_row(struct script *s, struct manager_outbox_row row)
     row.id = s->next_id++;
     row.call = call;
     row.call_len = CALL_LEN;
-    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = &row, .count = 1});
+    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = {.rows = &row, .count = 1}});
 }
 
 /* The RESIGN of the last step: one row, left for resigned(). */
@@ -359,7 +357,7 @@ static void race_won_too_late(void **state)
                                       .call_len = CALL_LEN,
                                       .era_death = 228,
                                       .spec_version = SPEC};
-    feed(s, (struct manager_event){.type = MANAGER_EV_FILLED, .written = &row, .count = 1});
+    feed(s, (struct manager_event){.type = MANAGER_EV_FILLED, .written = {.rows = &row, .count = 1}});
     const struct manager_row_effect *end = ended(s);
     assert_string_equal(end->outcome, "ok");
     assert_int_equal(end->id, 0);

@@ -85,27 +85,28 @@ struct manager_account {
 
 /* ---- events ---- */
 
+/* What belongs to which is the union of struct manager_event. */
 enum manager_event_type {
-    MANAGER_EV_PROMOTED,   /* epoch */
+    MANAGER_EV_PROMOTED,
     MANAGER_EV_DEMOTED,    /* everything is forgotten; no effect is carried out any more */
     MANAGER_EV_GATE_OPEN,  /* sending is allowed again: what was refused at the gate is sent */
     MANAGER_EV_STORE_BACK, /* the database was away, and may be a standby that lacks commits: read all again
                             */
-    MANAGER_EV_SNAPSHOT,   /* rows, last, next_nonce, seen_block, reconcile */
-    MANAGER_EV_CHAIN_UP,   /* number (finalized), best, best_known, spec_version */
+    MANAGER_EV_SNAPSHOT,   /* answer to LOAD */
+    MANAGER_EV_CHAIN_UP,
     MANAGER_EV_CHAIN_DOWN,
-    MANAGER_EV_RUNTIME,   /* spec_version, transaction_version changed */
-    MANAGER_EV_BEST,      /* number, best_known */
-    MANAGER_EV_FINALIZED, /* block */
-    MANAGER_EV_POOL,      /* hashes, pooled: answer to ASK_POOL; failed = true when it could not be asked */
-    MANAGER_EV_NONCE,     /* nonce at the best block: answer to ASK_NONCE; failed */
-    MANAGER_EV_UNFINAL,   /* hashes, and nonce: above what the account used there (0: nothing); failed */
-    MANAGER_EV_OUTBOX,    /* outbox rows: answer to WANT_OUTBOX, at least one */
-    MANAGER_EV_LOOK,      /* look now: somebody cancelled, or rows with a time may have come */
-    MANAGER_EV_LOOKED,    /* stops, next_ms: answer to LOOK; failed */
-    MANAGER_EV_ADMITTED,  /* written rows: bytes and hashes, committed */
-    MANAGER_EV_RESIGNED,  /* written rows: new attempts, committed */
-    MANAGER_EV_FILLED,    /* written rows: fillers, committed */
+    MANAGER_EV_RUNTIME, /* another version */
+    MANAGER_EV_BEST,
+    MANAGER_EV_FINALIZED,
+    MANAGER_EV_POOL,     /* answer to ASK_POOL */
+    MANAGER_EV_NONCE,    /* answer to ASK_NONCE */
+    MANAGER_EV_UNFINAL,  /* answer to ASK_UNFINAL */
+    MANAGER_EV_OUTBOX,   /* answer to WANT_OUTBOX */
+    MANAGER_EV_LOOK,     /* look now: somebody cancelled, or rows with a time may have come */
+    MANAGER_EV_LOOKED,   /* answer to LOOK */
+    MANAGER_EV_ADMITTED, /* the rows of ADMIT are committed */
+    MANAGER_EV_RESIGNED, /* the attempts of RESIGN are */
+    MANAGER_EV_FILLED,   /* the fillers of FILL are */
     MANAGER_EV_STATES_STORED,
     MANAGER_EV_FINISH_STORED,
     MANAGER_EV_REJECT_STORED,
@@ -113,12 +114,12 @@ enum manager_event_type {
     MANAGER_EV_REQUEUE_STORED,
     MANAGER_EV_PAUSE_STORED,
     MANAGER_EV_NOTE_STORED,
-    MANAGER_EV_ADOPTED,      /* count: so many of them were adopted */
-    MANAGER_EV_WRITE_FAILED, /* write: which effect; code: enum err_code */
-    MANAGER_EV_SUBMIT_REPLY, /* nonce, hash, code 0 accepted, else rpc_code/text or a transport error */
-    MANAGER_EV_STATUS,       /* nonce, hash, status, block_hash (or usurper) */
-    MANAGER_EV_WATCH_LOST,   /* nonce, hash */
-    MANAGER_EV_TICK,         /* time passed: deadlines of waits (a retry of a failed question or write) */
+    MANAGER_EV_ADOPTED,
+    MANAGER_EV_WRITE_FAILED, /* of whichever effect */
+    MANAGER_EV_SUBMIT_REPLY, /* code 0: accepted, else rpc_code and text, or a transport error */
+    MANAGER_EV_STATUS,       /* of a watch; block_hash may be the usurper */
+    MANAGER_EV_WATCH_LOST,
+    MANAGER_EV_TICK, /* time passed: deadlines of waits (a retry of a failed question or write) */
 };
 
 struct manager_snapshot_row {
@@ -254,43 +255,88 @@ const char *manager_write_name(enum manager_write write); /* "admit" */
 
 struct manager_event {
     enum manager_event_type type;
-    int64_t epoch;
-    /* snapshot */
-    const struct manager_snapshot_row *snapshot;
-    bool last;
-    int64_t next_nonce;  /* -1: never set */
-    int64_t used_nonce;  /* by the table's records finalized blocks used all nonces below it; -1: unknown */
-    int64_t used_block;  /* and the highest of them; -1: unknown */
-    uint64_t seen_block; /* finalized block at the last renewal that is on record; 0: unknown */
-    bool reconcile;      /* commits may be lost: blocks after reconcile_from may know more */
-    uint64_t reconcile_from;
-    const struct manager_account *account; /* snapshot, looked; NULL: nothing is set, nothing changed */
-    /* counts for whichever array is used */
-    size_t count;
-    const struct manager_outbox_row *outbox;
-    bool has_reserved; /* outbox: a row that was signed elsewhere waits for this nonce, the lowest such */
-    uint64_t reserved;
-    const struct manager_stop *stops;
-    uint64_t next_ms; /* looked: until the table's next deadline or not_before; UINT64_MAX: none */
-    uint32_t rest_ms; /* looked: until the next look, if not before; 0: look_ms of the configuration */
-    const struct manager_written_row *written;
-    const uint8_t (*hashes)[32];
-    const struct manager_included *pooled; /* what this account signed, where ASK_POOL wants it */
-    size_t pooled_count;
-    const struct manager_block *block;
-    uint64_t number; /* finalized (CHAIN_UP), best (BEST) */
-    uint64_t best;
-    uint64_t best_known; /* the highest block that this or another node told of; 0: none did */
-    uint64_t nonce;
-    bool failed;
-    enum manager_write write;
-    int code;
-    int64_t rpc_code;
-    const char *text; /* error message and data, for classification and for the record */
-    uint32_t spec_version, transaction_version;
-    const uint8_t *hash;       /* 32 bytes */
-    const uint8_t *block_hash; /* 32 bytes or NULL */
-    enum tx_status status;
+    union {
+        int64_t epoch; /* PROMOTED */
+        struct {
+            const struct manager_snapshot_row *rows;
+            size_t count;
+            bool last;
+            int64_t next_nonce; /* -1: never set */
+            int64_t
+                used_nonce; /* by the table's records finalized blocks used all nonces below; -1: unknown */
+            int64_t used_block;  /* and the highest of them; -1: unknown */
+            uint64_t seen_block; /* finalized block at the last renewal that is on record; 0: unknown */
+            bool reconcile;      /* commits may be lost: blocks after reconcile_from may know more */
+            uint64_t reconcile_from;
+            const struct manager_account *account; /* NULL: nothing is set */
+        } snapshot;
+        struct {
+            uint64_t finalized, best;
+            uint64_t best_known; /* the highest block that this or another node reported; 0: none did */
+            uint32_t spec_version, transaction_version;
+        } chain; /* CHAIN_UP, RUNTIME */
+        struct {
+            uint64_t number, best_known;
+        } best;
+        const struct manager_block *block; /* FINALIZED */
+        struct {
+            bool failed; /* it could not be asked; so in the others */
+            const uint8_t (*hashes)[32];
+            size_t count;
+            const struct manager_included *pooled; /* what this account signed, where ASK_POOL wants it */
+            size_t pooled_count;
+        } pool;
+        struct {
+            bool failed;
+            uint64_t nonce; /* at the best block */
+        } used;             /* NONCE */
+        struct {
+            bool failed;
+            const uint8_t (*hashes)[32];
+            size_t count;
+            uint64_t nonce; /* above what the account used there; 0: nothing */
+        } unfinal;
+        struct {
+            const struct manager_outbox_row *rows; /* one at least */
+            size_t count;
+            bool has_reserved; /* a row that was signed elsewhere waits for this nonce, the lowest such */
+            uint64_t reserved;
+        } outbox;
+        struct {
+            bool failed;
+            const struct manager_stop *stops;
+            size_t count;
+            uint64_t next_ms; /* until the table's next deadline or not_before; UINT64_MAX: none */
+            uint32_t rest_ms; /* until the next poll, if not before; 0: look_ms of the configuration */
+            const struct manager_account *account; /* NULL: nothing changed */
+        } looked;
+        struct {
+            const struct manager_written_row *rows;
+            size_t count;
+        } written;      /* ADMITTED, RESIGNED, FILLED */
+        size_t adopted; /* ADOPTED: rows that were */
+        struct {
+            enum manager_write write;
+            int code;
+        } write_failed;
+        struct {
+            uint64_t nonce;
+            const uint8_t *hash;
+            int code;
+            int64_t rpc_code;
+            const char *text; /* error message and data, for classification and for the record */
+        } reply;              /* SUBMIT_REPLY */
+        struct {
+            uint64_t nonce;
+            const uint8_t *hash;
+            enum tx_status status;
+            const uint8_t *block_hash; /* 32 bytes or NULL */
+        } status;
+        struct {
+            uint64_t nonce;
+            const uint8_t *hash;
+        } lost; /* WATCH_LOST */
+    };
 };
 
 /* ---- effects ---- */
