@@ -12,16 +12,24 @@ uint32_t manager__room(const struct manager *m)
     return left < m->config.batch_max ? left : m->config.batch_max;
 }
 
-/* A rejected row stays in the outbox until its REJECT is stored, a next nonce that is about to be corrected
- * must be, and a pause that is over must be over in the table too, before rows are asked for. */
 static bool may_admit(struct manager *m)
 {
-    return m->phase == MANAGER_LEADING && m->chain.up && !m->send.gate_shut &&
-           m->hold.why == MANAGER_HOLD_NONE && !m->nonces.rewind && !m->nonces.wanted && !m->hold.wanted &&
-           !m->writes.out[MANAGER_WRITE_PAUSE] && !m->writes.out[MANAGER_WRITE_ADMIT] &&
-           !m->writes.out[MANAGER_WRITE_REJECT] && !m->writes.out[MANAGER_WRITE_NONCE] &&
-           !m->writes.out[MANAGER_WRITE_NOTE] && manager__room(m) > 0 &&
-           m->beat.count >= m->writes.sign_beat && !manager__stillborn(m);
+    const bool *out = m->writes.out;
+    struct admit_view v = {.leading = m->phase == MANAGER_LEADING,
+                           .node_up = m->chain.up,
+                           .gate_closed = m->send.gate_shut,
+                           .suspended = m->hold.why != MANAGER_HOLD_NONE,
+                           .suspension_unstored = m->hold.wanted,
+                           .rewinding = m->nonces.rewind,
+                           .nonce_unstored = m->nonces.wanted,
+                           .rejecting = out[MANAGER_WRITE_REJECT],
+                           .noting = out[MANAGER_WRITE_NOTE],
+                           .admitting = out[MANAGER_WRITE_ADMIT],
+                           .storing_nonce = out[MANAGER_WRITE_NONCE],
+                           .storing_suspension = out[MANAGER_WRITE_PAUSE],
+                           .room = manager__room(m) > 0,
+                           .backing_off = m->beat.count < m->writes.sign_beat};
+    return admit_next(&v) == ADMIT_ROWS && !manager__stillborn(m);
 }
 
 void manager__admit_pump(struct manager *m)

@@ -35,13 +35,23 @@ static void bury(struct manager *m)
     }
 }
 
+static enum life_action next(const struct manager *m)
+{
+    return life_next(&(struct life_view){.ordered = m->life.ordered,
+                                         .leading = m->phase == MANAGER_LEADING,
+                                         .node_up = m->chain.up,
+                                         .rows = m->line.rows > 0,
+                                         .nonce_known = m->life.known,
+                                         .bytes_alive = m->final.seen < m->life.block,
+                                         .final_unread = m->final.seen < m->chain.finalized,
+                                         .storing = m->life.wanted || m->writes.out[MANAGER_WRITE_NONCE]});
+}
+
 void manager__reborn_pump(struct manager *m)
 {
-    if (!m->life.ordered || m->phase != MANAGER_LEADING || !m->chain.up)
-        return;
-    bury(m);
-    if (m->line.rows || !m->life.known || m->final.seen < m->life.block ||
-        m->final.seen < m->chain.finalized || m->life.wanted || m->writes.out[MANAGER_WRITE_NONCE])
+    if (next(m) == LIFE_BURY)
+        bury(m);
+    if (next(m) != LIFE_BEGIN)
         return;
     line_cover(&m->line, m->life.nonce, m->life.nonce);
     m->nonces.wanted = m->nonces.lower = m->life.wanted = true;

@@ -1,5 +1,6 @@
 /* The manager's own types. The files of the core:
  *   manager.c      events, the step, the order in which wishes become effects (pumps)
+ *   next.c         what a pump does next, as pure functions of what is so
  *   phase_table.c  the moves of the phases; what follows a move that no table has
  *   effects.c      the list of effects and the memory that lives until the next step
  *   load.c         promotion, snapshot, load again
@@ -38,6 +39,7 @@
 #include "base/check.h"
 #include "base/plant.h"
 #include "base/sm.h"
+#include "next.h"
 #include "relay/core/line/line.h"
 #include "relay/core/tx/manager.h"
 

@@ -145,32 +145,42 @@ static bool is_free(const struct manager *m, uint64_t nonce)
     return row ? manager__hole(row) : nonce >= m->nonces.given_back;
 }
 
+static enum nonce_action next(const struct manager *m)
+{
+    return nonce_next(
+        &(struct nonce_view){.leading = m->phase == MANAGER_LEADING,
+                             .unstored = m->nonces.wanted,
+                             .storing = m->writes.out[MANAGER_WRITE_NONCE],
+                             .given_back = m->config.keyless || m->nonces.given_back != UINT64_MAX,
+                             .admitting = m->admit.count > 0,
+                             .rewinding = m->nonces.rewind,
+                             .final_known = m->final.known});
+}
+
 /* The highest nonces have no row, or lost it: the next one to be given is the lowest of these. One that is
  * free below other rows stays as a hole. */
 void manager__give_back_pump(struct manager *m)
 {
-    if ((!m->config.keyless && m->nonces.given_back == UINT64_MAX) || m->phase != MANAGER_LEADING ||
-        m->admit.count || m->nonces.wanted || m->writes.out[MANAGER_WRITE_NONCE] || m->nonces.rewind ||
-        !m->final.known)
+    if (next(m) != NONCE_GIVE_BACK)
         return;
-    uint64_t next = m->line.next;
-    while (next > m->final.nonce && is_free(m, next - 1))
-        next--;
+    uint64_t low = m->line.next;
+    while (low > m->final.nonce && is_free(m, low - 1))
+        low--;
     m->nonces.given_back = UINT64_MAX;
-    if (next == m->line.next)
+    if (low == m->line.next)
         return;
-    for (uint64_t nonce = next; nonce < m->line.next; nonce++) {
+    for (uint64_t nonce = low; nonce < m->line.next; nonce++) {
         struct row *hole = line_at(&m->line, nonce);
         if (hole)
             line_remove(&m->line, hole);
     }
-    line_cover(&m->line, m->line.rows ? m->line.low : next, next);
+    line_cover(&m->line, m->line.rows ? m->line.low : low, low);
     m->nonces.wanted = m->nonces.lower = true;
 }
 
 void manager__nonce_pump(struct manager *m)
 {
-    if (m->phase != MANAGER_LEADING || !m->nonces.wanted || m->writes.out[MANAGER_WRITE_NONCE])
+    if (next(m) != NONCE_STORE)
         return;
     m->nonces.wanted = false;
     manager__write_start(m, MANAGER_WRITE_NONCE);

@@ -69,18 +69,28 @@ static bool final_seen(const struct manager *m)
     return (!m->line.rows && !m->reconcile.on) || m->final.seen >= m->chain.finalized;
 }
 
-/* Is there a question to ask, and anybody to ask? (When, is another matter: probe_at.) */
+static enum probe_action next(const struct manager *m, bool backing_off)
+{
+    return probe_next(
+        &(struct probe_view){.wanted = m->probe.now,
+                             .phase = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_LEADING,
+                             .node_up = m->chain.up,
+                             .asking = m->probe.question != PROBE_NONE,
+                             .node_behind = node_behind(m),
+                             .final_unread = !final_seen(m),
+                             .adopting = m->writes.out[MANAGER_WRITE_ADOPT],
+                             .backing_off = backing_off});
+}
+
 bool manager__probe_may(const struct manager *m)
 {
-    bool phase = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_LEADING;
-    return phase && m->chain.up && m->probe.now && m->probe.question == PROBE_NONE && !node_behind(m) &&
-           final_seen(m) && !m->writes.out[MANAGER_WRITE_ADOPT];
+    return next(m, false) == PROBE_BEGIN;
 }
 
 void manager__probe_pump(struct manager *m)
 {
     tell_behind(m);
-    if (!manager__probe_may(m) || (m->probe.at != UINT64_MAX && m->now < m->probe.at))
+    if (next(m, m->probe.at != UINT64_MAX && m->now < m->probe.at) != PROBE_BEGIN)
         return;
     m->probe.now = false;
     m->probe.discard = false;

@@ -161,9 +161,12 @@ static uint64_t before_all(const struct manager *m)
 
 void manager__adopt_pump(struct manager *m)
 {
-    bool probing = m->phase == MANAGER_PROBE_POOL_WAIT || m->phase == MANAGER_PROBE_NONCE_WAIT;
-    if (!m->reconcile.adopt_due || m->phase < MANAGER_CHAIN_WAIT || probing ||
-        m->writes.out[MANAGER_WRITE_ADOPT])
+    struct adopt_view v = {.due = m->reconcile.adopt_due,
+                           .loaded = m->phase >= MANAGER_CHAIN_WAIT,
+                           .first_probe =
+                               m->phase == MANAGER_PROBE_POOL_WAIT || m->phase == MANAGER_PROBE_NONCE_WAIT,
+                           .storing = m->writes.out[MANAGER_WRITE_ADOPT]};
+    if (adopt_next(&v) != ADOPT_STORE)
         return;
     m->reconcile.adopt_due = false;
     manager__write_start(m, MANAGER_WRITE_ADOPT);

@@ -136,9 +136,13 @@ static void fill_pump(struct manager *m)
 
 void manager__sign_pump(struct manager *m)
 {
-    bool wish = line_count(&m->line, ROW_FILL) || line_count(&m->line, ROW_RESIGN);
-    if (m->phase != MANAGER_LEADING || !m->chain.up || m->probe.strange || !wish ||
-        m->beat.count < m->writes.sign_beat || manager__stands_still(m) || manager__stillborn(m))
+    struct sign_view v = {.wanted = line_count(&m->line, ROW_FILL) || line_count(&m->line, ROW_RESIGN),
+                          .leading = m->phase == MANAGER_LEADING,
+                          .node_up = m->chain.up,
+                          .node_unverified = m->probe.strange,
+                          .suspended = manager__stands_still(m),
+                          .backing_off = m->beat.count < m->writes.sign_beat};
+    if (sign_next(&v) != SIGN_ROWS || manager__stillborn(m))
         return;
     fill_pump(m);
     resign_pump(m);

@@ -56,31 +56,51 @@ static void submit(struct manager *m, struct row *row)
     memcpy(fx->hash, row->hash, 32);
 }
 
+static struct send_view account_view(const struct manager *m)
+{
+    return (struct send_view){.leading = m->phase == MANAGER_LEADING,
+                              .node_up = m->chain.up,
+                              .node_unverified = m->probe.strange,
+                              .gate_closed = m->send.gate_shut,
+                              .suspended = manager__stands_still(m)};
+}
+
+static void row_view(const struct manager *m, const struct row *row, struct send_view *v)
+{
+    const struct row *held = line_first(&m->line, SET_HELD, 0);
+    /* One try a block, whichever nonce is the lowest, and few where blocks are milliseconds apart. */
+    bool tried = m->send.poor_beat == m->beat.count || m->now < m->send.poor_until;
+    v->funds_wait = m->send.poor && tried && !PLANTED(PAYMENT_HAMMERED);
+    v->refusal_unstored = row->refused && !PLANTED(REFUSAL_LOST);
+    v->backing_off = row->hold > m->beat.count;
+    v->lower_repaired = held && held->nonce < row->nonce;
+    v->window_full = !window_open(m, row);
+    /* A pool throws it out one block before its era ends; sending it would only ban it. */
+    v->era_ends = row_era_over(row, m->chain.best + 1);
+}
+
 /* Lowest nonce first, and never past a row that has to be mended or waits for its beat: a node that sees a
  * later nonce first parks it (or, as chopsticks, throws it away). */
 void manager__send_pump(struct manager *m)
 {
-    if (m->phase != MANAGER_LEADING || !m->chain.up || m->probe.strange || m->send.gate_shut ||
-        manager__stands_still(m))
-        return;
     struct row *row;
+    struct send_view v = account_view(m);
+    if (send_next(&v) == SEND_WAIT)
+        return;
     while (room_on_wire(m) && (row = line_first(&m->line, ROW_UNSENT, 0))) {
         if (manager__stopped(m, row))
             continue;
-        const struct row *held = line_first(&m->line, SET_HELD, 0);
-        if (m->send.poor && (m->send.poor_beat == m->beat.count || m->now < m->send.poor_until) &&
-            !PLANTED(PAYMENT_HAMMERED))
-            return; /* one try a block, whichever nonce is the lowest, and few where blocks are milliseconds
-                       apart */
-        if (row->refused && !PLANTED(REFUSAL_LOST))
-            return; /* what was said of these bytes is stored first: the next answer would take its place */
-        if (row->hold > m->beat.count || (held && held->nonce < row->nonce) || !window_open(m, row))
+        row_view(m, row, &v);
+        switch (send_next(&v)) {
+        case SEND_WAIT:
             return;
-        /* A pool throws it out one block before its era ends; sending it would only ban it. */
-        if (row->era_death >= 0 && m->chain.best + 1 >= (uint64_t)row->era_death)
+        case SEND_RESIGN:
             manager__resign(m, row, REASON_ERA);
-        else
+            break;
+        case SEND_SUBMIT:
             submit(m, row);
+            break;
+        }
     }
 }
 

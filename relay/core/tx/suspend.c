@@ -66,11 +66,21 @@ void manager__paid(struct manager *m)
         hold_over(m);
 }
 
+static enum hold_action next(const struct manager *m)
+{
+    return hold_next(&(struct hold_view){.payment = m->hold.why == MANAGER_HOLD_PAYMENT,
+                                         .leading = m->phase == MANAGER_LEADING,
+                                         .rows_open = line_not_in_block(&m->line) > 0,
+                                         .loaded = m->phase >= MANAGER_CHAIN_WAIT,
+                                         .unstored = m->hold.wanted,
+                                         .storing = m->writes.out[MANAGER_WRITE_PAUSE]});
+}
+
 void manager__hold_pump(struct manager *m)
 {
-    if (m->hold.why == MANAGER_HOLD_PAYMENT && m->phase == MANAGER_LEADING && !line_not_in_block(&m->line))
-        hold_over(m); /* nothing is left that could find out */
-    if (m->phase < MANAGER_CHAIN_WAIT || !m->hold.wanted || m->writes.out[MANAGER_WRITE_PAUSE])
+    if (next(m) == HOLD_END)
+        hold_over(m);
+    if (next(m) != HOLD_STORE)
         return;
     m->hold.wanted = false;
     manager__write_start(m, MANAGER_WRITE_PAUSE);

@@ -1,0 +1,103 @@
+/* What the manager does next: the conditions of its pumps as pure functions. A view names each latch and fact
+ * that a pump depends on; the pump fills it in, asks, and acts. A test goes through all inputs of each function
+ * (test/unit/relay/manager_next_test.c). The order of the pumps is in manager.c. */
+#ifndef RELAY_TX_NEXT_H
+#define RELAY_TX_NEXT_H
+
+#include <stdbool.h>
+
+enum probe_action { PROBE_NOT_NOW, PROBE_BEGIN };
+struct probe_view {
+    bool wanted; /* some row is uncertain, or the first probe is due */
+    bool phase;  /* CHAIN_WAIT or LEADING */
+    bool node_up;
+    bool asking;       /* a question is open */
+    bool node_behind;  /* the node lacks blocks that the table or another node knows of */
+    bool final_unread; /* a final block is still to be read */
+    bool adopting;     /* lost commits are being stored */
+    bool backing_off;  /* a question failed a moment ago */
+};
+enum probe_action probe_next(const struct probe_view *v);
+
+enum hold_action { HOLD_KEEP, HOLD_END, HOLD_STORE };
+struct hold_view {
+    bool payment; /* suspended because the account cannot pay */
+    bool leading;
+    bool rows_open; /* some row could still find out that it can */
+    bool loaded;    /* the rows are in memory */
+    bool unstored;  /* the table does not say what `hold` says */
+    bool storing;
+};
+enum hold_action hold_next(const struct hold_view *v);
+
+enum life_action { LIFE_KEEP, LIFE_BURY, LIFE_BEGIN };
+struct life_view {
+    bool ordered; /* an operator ordered a reaped account to go on */
+    bool leading, node_up;
+    bool rows;        /* some are left of the former life */
+    bool nonce_known; /* the chain showed the nonce of the present life */
+    bool bytes_alive; /* an era of the former life may not be over */
+    bool final_unread;
+    bool storing; /* a next nonce, this one or another */
+};
+enum life_action life_next(const struct life_view *v);
+
+enum adopt_action { ADOPT_NOT_NOW, ADOPT_STORE };
+struct adopt_view {
+    bool due;
+    bool loaded;
+    bool first_probe; /* under way: its pool answer may show more */
+    bool storing;
+};
+enum adopt_action adopt_next(const struct adopt_view *v);
+
+enum nonce_action { NONCE_KEEP, NONCE_GIVE_BACK, NONCE_STORE };
+struct nonce_view {
+    bool leading;
+    bool unstored; /* the next nonce has changed */
+    bool storing;
+    bool given_back; /* some nonce may be free again */
+    bool admitting;  /* rows are about to take nonces */
+    bool rewinding;  /* the stored next nonce is too high, and that is not settled yet */
+    bool final_known;
+};
+enum nonce_action nonce_next(const struct nonce_view *v);
+
+enum send_action { SEND_WAIT, SEND_SUBMIT, SEND_RESIGN };
+struct send_view {
+    /* of the account */
+    bool leading, node_up;
+    bool node_unverified; /* the node did not show the account's nonce yet, or shows one that is too low */
+    bool gate_closed;
+    bool suspended;
+    /* of its lowest row that is not on the wire */
+    bool funds_wait;       /* the account could not pay a moment ago */
+    bool refusal_unstored; /* what a node said of these bytes is stored before it is asked again */
+    bool backing_off;
+    bool lower_repaired; /* a lower nonce is being repaired */
+    bool window_full;
+    bool era_ends; /* a pool would throw the bytes out at once */
+};
+enum send_action send_next(const struct send_view *v);
+
+enum sign_action { SIGN_NOT_NOW, SIGN_ROWS };
+struct sign_view {
+    bool wanted; /* rows need new bytes or a filler */
+    bool leading, node_up, node_unverified, suspended;
+    bool backing_off; /* nothing could be signed in this beat */
+};
+enum sign_action sign_next(const struct sign_view *v);
+
+enum admit_action { ADMIT_NOT_NOW, ADMIT_ROWS };
+struct admit_view {
+    bool leading, node_up, gate_closed;
+    bool suspended, suspension_unstored; /* a suspension that is over must be over in the table too */
+    bool rewinding, nonce_unstored;      /* a next nonce that is about to be corrected must be */
+    bool rejecting, noting, admitting;   /* such rows are still in the outbox */
+    bool storing_nonce, storing_suspension;
+    bool room; /* in the window */
+    bool backing_off;
+};
+enum admit_action admit_next(const struct admit_view *v);
+
+#endif
