@@ -3,6 +3,7 @@
 
 void manager__account_looked(struct manager *m, const struct manager_account *account)
 {
+    PRE(account);
     bool order = m->hold.told && m->hold.look && !account->paused && !m->life.ordered;
     uint32_t accepted = m->account.transaction_version;
     m->account = *account;
@@ -15,6 +16,7 @@ void manager__account_looked(struct manager *m, const struct manager_account *ac
 
 void manager__account_loaded(struct manager *m, const struct manager_event *ev)
 {
+    PRE(m->phase == MANAGER_LOAD_WAIT);
     if (ev->snapshot.used_nonce > 0) {
         bool known =
             ev->snapshot.used_block >= 0; /* else by somebody else, in blocks that nobody wrote down */

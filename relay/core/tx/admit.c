@@ -69,6 +69,7 @@ static const char *bad_row(const struct manager *m, const struct manager_outbox_
 static void reject(struct manager *m, const struct manager_event *ev, size_t bad,
                    const struct manager_row_effect *more, size_t count)
 {
+    PRE(m->phase == MANAGER_LEADING);
     if (!bad && !count)
         return;
     manager__write_start(m, MANAGER_WRITE_REJECT);
@@ -93,6 +94,7 @@ static void reject(struct manager *m, const struct manager_event *ev, size_t bad
 /* `below`: the nonce that the last of them has to stay below. */
 static void admit(struct manager *m, const struct manager_event *ev, size_t good, uint64_t below)
 {
+    PRE(m->phase == MANAGER_LEADING && below >= m->line.next);
     uint64_t max = manager__room(m);
     if (max > below - m->line.next)
         max = below - m->line.next;
@@ -176,6 +178,7 @@ void manager__admit_over(struct manager *m)
 
 void manager__admitted(struct manager *m, const struct manager_event *ev)
 {
+    PRE(m->phase >= MANAGER_CHAIN_WAIT && !m->writes.out[MANAGER_WRITE_ADMIT]);
     if (m->admit.fixed) {
         manager__signed_admitted(m, ev);
         return;

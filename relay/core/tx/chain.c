@@ -48,6 +48,7 @@ void manager__best(struct manager *m, uint64_t number)
  * finalized block is wanted for its account nonce. */
 void manager__follow_loaded(struct manager *m)
 {
+    PRE(m->phase >= MANAGER_CHAIN_WAIT);
     uint64_t from = m->line.rows ? m->load.min_submitted + 1 : m->chain.finalized;
     m->final.regular_from = from;
     if (m->reconcile.on)
@@ -59,6 +60,7 @@ void manager__follow_loaded(struct manager *m)
 
 void manager__chain_ready(struct manager *m)
 {
+    PRE(m->phase >= MANAGER_CHAIN_WAIT && m->chain.up);
     manager__follow_loaded(m);
     if (m->life.used_block == UINT64_MAX)
         m->life.used_block = m->chain.finalized + ERA_PERIOD_MAX; /* by then it is final everywhere */
@@ -90,6 +92,7 @@ void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transac
 
 void manager__chain_back(struct manager *m)
 {
+    PRE(m->phase == MANAGER_LEADING && m->chain.up);
     struct list *node, *next;
     for (node = m->line.news.next; node != &m->line.news; node = next) {
         next = node->next;

@@ -10,6 +10,7 @@
 static struct row_end *end(struct manager *m, struct row *row, const char *outcome, const uint8_t hash[32],
                            const struct manager_block *block)
 {
+    PRE(!row->end && row->state != ROW_FINISHING);
     if (row->state == ROW_SUBMITTED)
         row_went_out(row); /* the answer will not be heard any more */
     row->end = xcalloc(1, sizeof(*row->end));
@@ -43,6 +44,7 @@ static bool filler_won(const struct row *row, const uint8_t hash[32])
 void manager__end_ours(struct manager *m, struct row *row, const struct manager_included *x,
                        const struct manager_block *block)
 {
+    PRE(row_knows(row, x->hash, NULL) && block);
     const struct dispatch_result *r = &x->result;
     if (filler_won(row, x->hash)) {
         struct row_end *e = end(m, row, row->stop->outcome, x->hash, block);
@@ -100,6 +102,7 @@ __attribute__((format(printf, 2, 3))) static void why_lost(struct row *row, cons
 void manager__end_usurped(struct manager *m, struct row *row, const struct manager_included *x,
                           const struct manager_block *block)
 {
+    PRE(!row->end && block);
     unsigned long long nonce = row->nonce, number = block->number;
     const char *whose =
         row->fixed ? "not by what was signed for it elsewhere" : "which this relay did not sign";
@@ -118,6 +121,7 @@ void manager__end_usurped(struct manager *m, struct row *row, const struct manag
 /* None of its bytes can get in any more, and its nonce is not used. */
 void manager__end_unused(struct manager *m, struct row *row, const char *outcome, const char *why)
 {
+    PRE(row->state != ROW_SUBMITTED && row->state != ROW_SIGNING);
     struct row_end *e = end(m, row, outcome, row->hash, NULL);
     e->given_back = true;
     manager__plain(e->error, sizeof(e->error), why);
@@ -126,6 +130,7 @@ void manager__end_unused(struct manager *m, struct row *row, const char *outcome
 /* A row of the account's former life whose bytes are all dead. */
 void manager__end_former(struct manager *m, struct row *row)
 {
+    PRE(row->state != ROW_SUBMITTED && row->state != ROW_SIGNING);
     struct row_end *e = end(m, row, row->stop ? row->stop->outcome : "failed", row->hash, NULL);
     e->requeue = m->account.requeue_usurped && row->id && !row->fixed && !row->stop;
     why_lost(row, "nonce %llu belongs to a former life of the account, which was reaped",
@@ -134,6 +139,7 @@ void manager__end_former(struct manager *m, struct row *row)
 
 void manager__end_unseen(struct manager *m, struct row *row, const struct manager_block *block)
 {
+    PRE(row->bytes && row->refollowed);
     unsigned long long nonce = row->nonce, number = block->number;
     manager__alert(m, "nonce %llu is used as of block %llu, by an extrinsic that no block showed", nonce,
                    number);
@@ -181,6 +187,7 @@ static struct row *ending(const struct manager *m, uint64_t from, bool requeue)
 
 static void ends_pump(struct manager *m, bool requeue)
 {
+    PRE(m->phase >= MANAGER_CHAIN_WAIT);
     enum manager_write write = requeue ? MANAGER_WRITE_REQUEUE : MANAGER_WRITE_FINISH;
     if (m->writes.out[write])
         return;
@@ -225,6 +232,7 @@ void manager__ends_stored(struct manager *m, enum manager_write write)
     const struct batch *b = &m->writes.batch[write];
     for (size_t i = 0; i < b->count; i++) {
         struct row *row = line_at(&m->line, b->nonces[i]);
+        INVARIANT(row && row->state == ROW_FINISHING && row->end);
         if (row->end->given_back) {
             m->probe.now = true;
             if (row->nonce < m->nonces.given_back)

@@ -5,6 +5,7 @@
 
 void manager__follow(struct manager *m, uint64_t from)
 {
+    PRE(m->phase >= MANAGER_CHAIN_WAIT);
     if (!from)
         from = 1; /* the genesis block holds nothing of ours */
     m->final.seen = from - 1;
@@ -15,6 +16,7 @@ void manager__follow(struct manager *m, uint64_t from)
 
 static void included(struct manager *m, const struct manager_included *x, const struct manager_block *block)
 {
+    PRE(block->number == m->final.seen);
     struct row *row = line_by_hash(&m->line, x->hash);
     /* Used for good, also where the account's nonce at the block cannot be read. */
     uint64_t nonce = row ? row->nonce : x->nonce;
@@ -52,6 +54,7 @@ static void included(struct manager *m, const struct manager_included *x, const 
  * more from the block the row was signed at, before the row is given up; `block` NULL: look only. */
 void manager__consumed(struct manager *m, uint64_t account_nonce, const struct manager_block *block)
 {
+    PRE(m->phase >= MANAGER_CHAIN_WAIT);
     uint64_t from = UINT64_MAX;
     struct row *row;
     for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at)) && row->nonce < account_nonce;) {
@@ -119,6 +122,7 @@ static void balance(struct manager *m, const struct manager_block *block)
  * of a life of the account that is over. */
 static void search(struct manager *m, const struct manager_block *block)
 {
+    PRE(block->number < m->final.regular_from);
     for (size_t i = 0; i < block->included_count; i++)
         if (block->included[i].own_signer && !line_by_hash(&m->line, block->included[i].hash))
             manager__find(m, &block->included[i], block);
@@ -126,6 +130,7 @@ static void search(struct manager *m, const struct manager_block *block)
 
 void manager__finalized(struct manager *m, const struct manager_block *block)
 {
+    PRE(block && (!block->included_count || block->included));
     if (block->number > m->chain.finalized)
         m->chain.finalized = block->number;
     if (m->phase < MANAGER_CHAIN_WAIT || !expected(m, block->number))

@@ -19,6 +19,7 @@ static struct row *head(const struct manager *m)
 /* A pool does not take what pays too little for the chain's blocks out again: only new bytes help. */
 static void climb(struct manager *m, struct row *row, uint32_t age)
 {
+    PRE(!row->end && m->phase == MANAGER_LEADING);
     uint32_t after = m->account.tip_after_blocks;
     if (!after || row->state != ROW_POOLED || age / after <= m->head.steps)
         return;
@@ -28,6 +29,7 @@ static void climb(struct manager *m, struct row *row, uint32_t age)
 
 static void skip(struct manager *m, struct row *row, uint32_t age)
 {
+    PRE(!row->end && m->phase == MANAGER_LEADING);
     uint32_t after = m->account.skip_after_blocks;
     if (PLANTED(SKIP_NEVER) || !after || age < after || !row->id || row->stop || row->fixed ||
         m->hold.why != MANAGER_HOLD_NONE)

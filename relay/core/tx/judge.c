@@ -4,6 +4,7 @@
 
 void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft)
 {
+    PRE(!row->end);
     row->soft = soft;
     line_move(&m->line, row, ROW_UNSURE);
     if (at_once)
@@ -16,6 +17,7 @@ void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft
  * no status will say it. */
 void manager__pooled(struct manager *m, struct row *row, bool found)
 {
+    PRE(!row->end && row->bytes);
     row->banned = false;
     row->was_pooled = true;
     if (row->nonce == m->probe.scout) {
@@ -53,6 +55,7 @@ static bool behind_scout(const struct manager *m, const struct row *row)
 /* What the probe says about one row. */
 static void judge(struct manager *m, struct row *row, uint64_t best_nonce)
 {
+    PRE(row->state == ROW_UNSURE && row->seq < m->line.probe_seq);
     bool pooled = row->pool_seen == m->line.probe_seq;
     if (row->nonce < best_nonce) {
         if (row->state != ROW_IN_BLOCK)
@@ -94,6 +97,7 @@ static uint64_t lowest_outside(const struct manager *m)
 
 void manager__judge_all(struct manager *m, uint64_t best_nonce)
 {
+    PRE(m->phase == MANAGER_LEADING);
     uint32_t seq = m->line.probe_seq;
     struct row *row;
     m->probe.scout = lowest_outside(m);

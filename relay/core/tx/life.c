@@ -19,6 +19,7 @@ void manager__former_life(struct manager *m, const struct manager_block *block)
 
 static void bury(struct manager *m)
 {
+    PRE(m->life.ordered);
     struct row *row;
     for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at));) {
         at = row->nonce + 1;
@@ -60,6 +61,7 @@ void manager__reborn_pump(struct manager *m)
 /* The next nonce of the new life is stored. */
 void manager__reborn(struct manager *m)
 {
+    PRE(m->phase >= MANAGER_CHAIN_WAIT);
     if (!m->life.wanted)
         return;
     m->life.ordered = m->life.wanted = false;

@@ -15,18 +15,14 @@ void manager__forget(struct manager *m)
     m->probe.discard = m->probe.question != PROBE_NONE;
     if (m->probe.question == PROBE_NONE)
         m->probe.at = UINT64_MAX;
-    m->final.following = false;
-    m->nonces.rewind = m->nonces.wanted = m->nonces.lower = m->send.pilot = false;
-    m->admit.wanted = false;
+    m->final = (struct final_view){0};
+    m->nonces = (struct next_nonce){.given_back = UINT64_MAX};
+    m->send.pilot = m->admit.wanted = false;
     manager__admit_over(m);
-    m->nonces.given_back = UINT64_MAX;
     m->writes.sign_beat = 0;
-    m->load.after = -1;
-    m->load.next_nonce = -1;
+    m->load.after = m->load.next_nonce = -1;
     m->load.min_submitted = UINT64_MAX;
     m->load.max_submitted = 0;
-    m->final.seen = m->final.nonce = m->final.nonce_block = m->final.gap_from = m->final.regular_from = 0;
-    m->final.known = false;
     m->alerted = 0;
     m->life.used_nonce = m->life.used_block = 0;
     m->life.wanted = false;
@@ -61,6 +57,7 @@ void manager__promote(struct manager *m, int64_t epoch)
 /* A write whose outcome is unknown is never guessed: forget, and read what is there. */
 void manager__reload(struct manager *m, bool at_once)
 {
+    PRE(m->phase != MANAGER_IDLE);
     manager__fx(m, MANAGER_FX_UNWATCH_ALL);
     manager__forget(m);
     manager__phase(m, MANAGER_LOAD_WAIT);
@@ -114,6 +111,7 @@ static void earlier_eras(struct row *row, const struct manager_snapshot_row *s)
 
 static void load_row(struct manager *m, const struct manager_snapshot_row *s)
 {
+    PRE(m->phase == MANAGER_LOAD_WAIT && s->bytes);
     struct row *row = line_add(&m->line, s->nonce, ROW_UNSURE);
     row->id = s->id;
     line_bytes(&m->line, row, s->hash, s->bytes, s->bytes_len, s->call_len, s->era_death, s->spec_version);

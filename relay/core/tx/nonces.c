@@ -6,6 +6,7 @@
  * lost. Either way those nonces are gone. */
 void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where)
 {
+    PRE(m->phase >= MANAGER_CHAIN_WAIT);
     if (nonce <= m->line.next + m->admit.ahead)
         return;
     bool expected = m->nonces.rewind && nonce <= (uint64_t)m->load.next_nonce; /* the table knew of those */
@@ -45,6 +46,7 @@ static bool too_many(struct manager *m, uint64_t from, uint64_t count)
  * are more than can be trusted; nothing is done. */
 bool manager__find_holes(struct manager *m, uint64_t best_nonce)
 {
+    PRE(m->phase >= MANAGER_PROBE_NONCE_WAIT);
     uint64_t from = best_nonce > m->final.nonce ? best_nonce : m->final.nonce;
     if (m->admit.fixed) { /* it may be about to close one */
         m->probe.at_beat = true;
@@ -88,6 +90,7 @@ static void drop_bare_holes(struct manager *m)
  * is sent that is not on record), so it can be taken back once nothing is open and the chain is settled. */
 void manager__rewind_check(struct manager *m, uint64_t best_nonce)
 {
+    PRE(m->phase == MANAGER_LEADING);
     if (!m->nonces.rewind || m->hold.why == MANAGER_HOLD_REAPED)
         return;
     if (best_nonce >= (uint64_t)m->load.next_nonce) {
@@ -128,6 +131,7 @@ static void set_next(struct manager *m, uint64_t best_nonce)
 /* The first probe is answered: from here on the account is led. */
 bool manager__rebuilt(struct manager *m, uint64_t best_nonce)
 {
+    PRE(m->phase == MANAGER_PROBE_NONCE_WAIT);
     set_next(m, best_nonce);
     manager__chain_nonce(m, best_nonce, "at the best block");
     if (!manager__find_holes(m, best_nonce))

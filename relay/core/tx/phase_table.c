@@ -41,11 +41,13 @@ static const struct sm table = {names, PHASES, MANAGER_IDLE, moves, ARRAY_LEN(mo
 
 void manager__phase(struct manager *m, enum manager_phase to)
 {
+    PRE(to <= MANAGER_LEADING);
     _Static_assert(ARRAY_LEN(moves) <= SM_MOVES_MAX, "a bit for each");
     if (m->phase == to)
         return;
-    if (sm_take(&table, &m->phases, m->phase, to))
-        m->phase = to;
+    sm_take(&table, &m->phases, m->phase,
+            to); /* also when it is illegal: what follows presumes the new phase */
+    m->phase = to;
 }
 
 void manager_phases_dump(struct buf *out)

@@ -108,6 +108,7 @@ static enum fate judge_bad(const struct manager *m, struct judged *j)
 
 static enum fate judge(const struct manager *m, struct judged *j, uint64_t next)
 {
+    PRE(j->o->fixed);
     const struct manager_signed *x = j->o->fixed;
     unsigned long long nonce = x->nonce, death = (unsigned long long)x->era_death;
     bool mortal = x->era_death >= 0;
@@ -257,6 +258,7 @@ static struct manager_row_effect *rejects(struct manager *m, const struct judged
 uint64_t manager__signed(struct manager *m, const struct manager_event *ev,
                          struct manager_row_effect **ret_rejects, size_t *ret_count)
 {
+    PRE(m->phase == MANAGER_LEADING && !m->admit.count);
     struct judged *rows = manager__keep(m, xcalloc(ev->outbox.count + 1, sizeof(*rows)));
     uint64_t below =
         ev->outbox.has_reserved && ev->outbox.reserved >= m->line.next ? ev->outbox.reserved : UINT64_MAX;
@@ -304,6 +306,7 @@ static void pend(struct manager *m, const struct manager_written_row *w, const s
 
 void manager__signed_admitted(struct manager *m, const struct manager_event *ev)
 {
+    PRE(m->admit.fixed);
     PRE(ev->written.count == m->admit.count);
     for (size_t i = 0; i < ev->written.count; i++) {
         PRE(ev->written.rows[i].nonce == m->admit.rows[i].nonce);
@@ -346,6 +349,7 @@ static bool over(struct manager *m, struct row *row)
 
 void manager__signed_again(struct manager *m, struct row *row, enum row_reason reason)
 {
+    PRE(row->fixed && !row->end);
     enum { GAP_MAX_LOG2 = 3 };
     if (over(m, row))
         return;

@@ -141,6 +141,7 @@ void manager__pool_answer(struct manager *m, const struct manager_event *ev)
 
 static void probe_done(struct manager *m, uint64_t nonce)
 {
+    PRE(m->probe.question == PROBE_NONCE || m->probe.question == PROBE_UNFINAL);
     bool first = m->phase != MANAGER_LEADING;
     if (first ? !manager__rebuilt(m, nonce) : !manager__find_holes(m, nonce)) {
         probe_failed(m);

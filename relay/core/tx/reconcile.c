@@ -29,6 +29,7 @@ void manager__found_clear(struct manager *m)
 
 void manager__reconcile_begin(struct manager *m)
 {
+    PRE(m->reconcile.on);
     uint32_t era = m->config.era_period > ERA_PERIOD_MAX ? m->config.era_period : ERA_PERIOD_MAX;
     uint64_t from = m->reconcile.from;
     m->reconcile.end = m->chain.finalized + era;
@@ -129,6 +130,7 @@ static bool ran_ahead(const struct manager *m, uint64_t best_nonce)
 
 bool manager__reconcile(struct manager *m, uint64_t best_nonce)
 {
+    PRE(m->phase == MANAGER_PROBE_NONCE_WAIT);
     if (!m->reconcile.on) {
         if (!ran_ahead(m, best_nonce))
             return true;
@@ -182,6 +184,7 @@ void manager__adopt_pump(struct manager *m)
 /* What was adopted is loaded with everything else; a row whose bytes were not adopted lost its nonce. */
 void manager__adopted(struct manager *m, size_t count)
 {
+    PRE(m->phase >= MANAGER_CHAIN_WAIT);
     if (m->reconcile.on)
         m->reconcile.done = true;
     if (m->reconcile.found_count)

@@ -6,6 +6,7 @@
 /* New bytes at the same nonce are always safe: the chain takes one of them (I5). */
 void manager__resign(struct manager *m, struct row *row, enum row_reason reason)
 {
+    PRE(!row->end && row->bytes);
     manager__late(m, row);
     if (manager__stopped(m, row))
         return;
@@ -38,6 +39,7 @@ static bool may_resign(const struct manager *m, const struct row *row)
 
 static void signing(struct manager *m, struct row *row, struct batch *b)
 {
+    PRE(row->state == ROW_RESIGN || row->state == ROW_FILL);
     uint32_t gap = 1;
     for (unsigned i = RESIGN_EASY; i < row->resigns && gap < RESIGN_GAP_MAX; i++)
         gap *= 2;
@@ -51,6 +53,7 @@ static void signing(struct manager *m, struct row *row, struct batch *b)
 
 static void resign_effect(struct manager *m, const struct row *row, struct manager_row_effect *x)
 {
+    PRE(row->state == ROW_RESIGN && row->bytes);
     uint64_t deadline = row->terms ? row->terms->deadline_block : UINT64_MAX;
     *x = (struct manager_row_effect){
         .nonce = row->nonce,

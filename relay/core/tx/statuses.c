@@ -21,6 +21,7 @@ static bool waits_for_answer(const struct row *row)
 
 static void in_pool(struct manager *m, struct row *row, enum tx_status status)
 {
+    PRE(!row->end);
     if (row->state == ROW_IN_BLOCK)
         return; /* told late: a state does not go back without a retraction */
     line_status(&m->line, row, status, NULL);
@@ -32,6 +33,7 @@ static void in_pool(struct manager *m, struct row *row, enum tx_status status)
 
 static void in_block(struct manager *m, struct row *row, const uint8_t *block_hash)
 {
+    PRE(!row->end);
     line_status(&m->line, row, TX_IN_BLOCK, block_hash);
     if (!waits_for_answer(row))
         line_move(&m->line, row, ROW_IN_BLOCK);
@@ -50,6 +52,7 @@ static void retracted(struct manager *m, struct row *row, const uint8_t *block_h
 /* The node has nothing more to say about it. */
 static void watch_over(struct manager *m, struct row *row, enum tx_status status, const uint8_t *block_hash)
 {
+    PRE(!row->end);
     row->watched = row->state == ROW_SUBMITTED; /* else it is what an earlier watch said late */
 #ifdef TXRELAY_PLANT
     if (PLANTED(REQUEUE_EARLY) && status == TX_USURPED && !waits_for_answer(row)) {
@@ -76,6 +79,7 @@ static void watch_over(struct manager *m, struct row *row, enum tx_status status
 /* An earlier attempt's status tells only that it lives, or that the nonce is used. */
 static void earlier_heard(struct manager *m, struct row *row, enum tx_status status)
 {
+    PRE(!row->end && row->earlier_count);
     if ((status == TX_IN_BLOCK || status == TX_FINALIZED) && !waits_for_answer(row))
         line_move(&m->line, row, ROW_IN_BLOCK);
     else if (status <= TX_BROADCAST)
@@ -131,6 +135,7 @@ void manager__watch_lost(struct manager *m, const struct manager_event *ev)
 /* A refusal leaves the state as it is; a status that is to be stored too follows with the next batch. */
 static void refusal(struct manager *m, struct row *row, struct manager_row_effect *x)
 {
+    PRE(row->refused && row->note);
     x->state = "refused";
     memcpy(x->hash, row->hash, 32);
     memcpy(x->error, row->note, NOTE_SIZE);

@@ -69,6 +69,7 @@ static const char *known_outcome(const char *outcome)
 
 void manager__stop(struct row *row, const char *outcome, const char *fmt, ...)
 {
+    PRE(outcome);
     if (row->stop)
         return;
     va_list ap;
@@ -83,6 +84,7 @@ void manager__stop(struct row *row, const char *outcome, const char *fmt, ...)
 
 void manager__stop_now(struct manager *m, struct row *row)
 {
+    PRE(row->stop && !row->end);
     if (row->state == ROW_UNSENT || row->state == ROW_RESIGN)
         manager__stopped(m, row);
     else if (row->state == ROW_POOLED)
@@ -141,6 +143,7 @@ static void guard(struct manager *m, struct row *row)
 
 void manager__late(struct manager *m, struct row *row)
 {
+    PRE(!row->end);
     uint64_t deadline = row->terms ? row->terms->deadline_block : UINT64_MAX;
     if (row->id && !row->filler && !row->racing && deadline != UINT64_MAX && !manager__stillborn(m) &&
         !manager__era_period(m, deadline))
@@ -150,6 +153,7 @@ void manager__late(struct manager *m, struct row *row)
 
 bool manager__race(struct manager *m, struct row *row)
 {
+    PRE(row->stop && row->bytes);
     if (m->config.keyless || row->filler || row->racing || !manager__tip_raise(m, row))
         return false;
     row->racing = true;
@@ -161,6 +165,7 @@ bool manager__race(struct manager *m, struct row *row)
 
 bool manager__stopped(struct manager *m, struct row *row)
 {
+    PRE(!row->end);
     bool immortal = row->was_out && row->out_death == INT64_MAX;
     bool other_runtime = row->guard && row->guard != m->chain.spec_version;
     if (row->racing || (row->filler && m->final.seen < (uint64_t)row->own_death))

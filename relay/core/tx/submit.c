@@ -45,6 +45,7 @@ void manager__window_block(struct manager *m)
 
 static void submit(struct manager *m, struct row *row)
 {
+    PRE(row->state == ROW_UNSENT && row->bytes && !row->end);
     row->tried = m->send.poor_beat = m->beat.count;
     m->send.poor_until = m->now + POOR_REST_MS;
     row->watched = true;
@@ -108,6 +109,7 @@ void manager__send_pump(struct manager *m)
 
 static void accepted(struct manager *m, struct row *row)
 {
+    PRE(row->state == ROW_SUBMITTED);
     row_went_out(row);
     row->resigns = 0;
     row->futures = 0;
@@ -119,6 +121,7 @@ static void accepted(struct manager *m, struct row *row)
 
 static void again(struct manager *m, struct row *row, bool pilot)
 {
+    PRE(row->state == ROW_SUBMITTED);
     row->hold = m->beat.count + 1;
     m->send.pilot = m->send.pilot || pilot;
     line_move(&m->line, row, ROW_UNSENT);
@@ -135,6 +138,7 @@ static void pool_full(struct manager *m, struct row *row)
  * no tip to race them with, is signed again. */
 static void invalid(struct manager *m, struct row *row, const char *text)
 {
+    PRE(row->state == ROW_SUBMITTED);
     if (manager__fixed(row)) {
         manager__alert_once(m, ALERT_INVALID, "nonce %llu was signed elsewhere and is refused as invalid: %s",
                             (unsigned long long)row->nonce, text);
@@ -208,6 +212,7 @@ static void future(struct manager *m, struct row *row)
 
 static void refused(struct manager *m, struct row *row, enum refusal why, const char *text)
 {
+    PRE(row->state == ROW_SUBMITTED && text);
     unsigned long long nonce = row->nonce;
     row->watched = false;
     if (why != REFUSAL_GATE && why != REFUSAL_TRANSPORT && why != REFUSAL_POOLED)

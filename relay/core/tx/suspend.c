@@ -33,6 +33,7 @@ void manager__hold_reset(struct manager *m)
 
 void manager__hold(struct manager *m, enum manager_hold hold, const char *fmt, ...)
 {
+    PRE(hold != MANAGER_HOLD_NONE);
     static const uint8_t weight[] = {[MANAGER_HOLD_NONE] = 0,
                                      [MANAGER_HOLD_PAYMENT] = 1,
                                      [MANAGER_HOLD_TRANSACTION_VERSION] = 2,
@@ -53,6 +54,7 @@ void manager__hold(struct manager *m, enum manager_hold hold, const char *fmt, .
 
 static void hold_over(struct manager *m)
 {
+    PRE(m->hold.why == MANAGER_HOLD_PAYMENT);
     m->hold.why = MANAGER_HOLD_NONE;
     m->hold.told = false;
     m->hold.wanted = true;
@@ -91,6 +93,7 @@ void manager__hold_pump(struct manager *m)
 
 void manager__ordered(struct manager *m)
 {
+    PRE(m->hold.why != MANAGER_HOLD_NONE);
     if (m->hold.why == MANAGER_HOLD_REAPED) {
         m->life.ordered = true;
         return;

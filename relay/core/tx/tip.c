@@ -60,6 +60,7 @@ static bool can_sign(const struct manager *m, const struct row *row)
 
 bool manager__outbid(struct manager *m, struct row *row)
 {
+    PRE(!row->end && row->bytes);
     if (!m->account.tip_after_blocks || manager__fixed(row) || !can_sign(m, row) ||
         !manager__tip_raise(m, row))
         return false;
@@ -69,6 +70,7 @@ bool manager__outbid(struct manager *m, struct row *row)
 
 bool manager__tip_raise(struct manager *m, struct row *row)
 {
+    PRE(!row->end);
     const struct manager_account *a = &m->account;
     u128 tip = row->terms ? row->terms->tip : 0;
     u128 cap = cap_of(m, row->terms ? row->terms->max_tip : MANAGER_NO_CAP);
@@ -109,6 +111,7 @@ void manager__bump(struct manager *m, const struct manager_stop *s)
 /* A row that a pool has, or that could be sent: does it want other bytes all the same? */
 bool manager__restless(struct manager *m, struct row *row)
 {
+    PRE(!row->end && row->bytes);
     if (row->stop && !row->filler && manager__race(m, row))
         return true;
     if (manager__fixed(row) || !manager__tip_short(m, row) || !can_sign(m, row))

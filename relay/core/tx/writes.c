@@ -8,6 +8,7 @@
 
 void manager__write_start(struct manager *m, enum manager_write write)
 {
+    PRE(write < MANAGER_WRITE_LOAD);
     INVARIANT(!m->writes.out[write]);
     m->writes.out[write] = true;
     m->writes.batch[write].count = 0;
@@ -38,6 +39,7 @@ static void lost(struct manager *m)
 /* Back to where it came from. Its pace stays as it is. */
 static void unsigned_row(struct manager *m, struct row *row, bool fill)
 {
+    PRE(row && row->state == ROW_SIGNING);
     if (row->end)
         line_move(&m->line, row, ROW_ENDING);
     else if (fill)
@@ -46,10 +48,16 @@ static void unsigned_row(struct manager *m, struct row *row, bool fill)
         manager__resign(m, row, (enum row_reason)row->reason);
 }
 
+static bool signs(enum manager_write write)
+{
+    return write == MANAGER_WRITE_ADMIT || write == MANAGER_WRITE_RESIGN || write == MANAGER_WRITE_FILL;
+}
+
 /* The door could not sign: no node, or one that knows less than the one before it. Nothing was written, so
  * nothing need be read again; it is tried again in the next beat, or by what changes the node. */
 static void not_signed(struct manager *m, enum manager_write write)
 {
+    PRE(signs(write));
     const struct batch *b = &m->writes.batch[write];
     m->writes.sign_beat = m->beat.count + 1;
     if (write == MANAGER_WRITE_ADMIT) {
@@ -62,11 +70,6 @@ static void not_signed(struct manager *m, enum manager_write write)
         unsigned_row(m, line_at(&m->line, b->nonces[i]), write == MANAGER_WRITE_FILL);
     if (m->final.known)
         manager__consumed(m, m->final.nonce, NULL);
-}
-
-static bool signs(enum manager_write write)
-{
-    return write == MANAGER_WRITE_ADMIT || write == MANAGER_WRITE_RESIGN || write == MANAGER_WRITE_FILL;
 }
 
 void manager__write_failed(struct manager *m, const struct manager_event *ev)
@@ -122,6 +125,7 @@ static void end_of_filler(struct row_end *end)
 static void rewritten_row(struct manager *m, struct row *row, const struct manager_written_row *w,
                           bool filled)
 {
+    PRE(row->state == ROW_SIGNING && w->bytes);
     bool same = row->bytes && !memcmp(row->hash, w->hash, 32);
     manager__unwatch(m, row);
     line_bytes(&m->line, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death, w->spec_version);
