@@ -123,13 +123,14 @@ DECLARE
     v_bad record;
 BEGIN
     -- One pass finds the rows and whether the batch holds anything unusual. Usual is one status for
-    -- each current attempt that lives.
+    -- each current attempt that lives. The arrays must keep the order of the batch: no aggregate
+    -- here may have DISTINCT, for which Postgres 16 and later sort the input of all of them.
     SELECT bool_or(u.state IS NULL OR u.state = 'signed' OR u.block_hash IS NULL
             AND u.state IN ('in_block', 'retracted', 'finality_timeout', 'finalized')),
         bool_or(p.hash IS DISTINCT FROM u.hash AND p.hash IS NOT NULL),
         bool_or(p.unknown OR u.state IN ('dropped', 'invalid', 'usurped', 'unknown')
             OR p.state IN ('dropped', 'invalid', 'usurped')),
-        count(DISTINCT u.nonce) < count(*),
+        (SELECT count(DISTINCT d.nonce) FROM unnest(p_nonces) d (nonce)) < v_count,
         array_agg(CASE WHEN p.hash = u.hash AND u.state <> 'refused' THEN p.at END),
         array_agg(CASE WHEN u.state NOT IN ('unknown', 'refused', 'signed') THEN u.state::tx_state END)
         INTO v_wrong, v_other, v_ends, v_twice, v_at, v_said
