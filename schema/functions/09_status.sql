@@ -21,8 +21,11 @@ BEGIN
 END
 $$;
 
+-- This and history are planned at each call. Postgres up to 17 does so for every SQL function; later
+-- ones keep the plan, and one that was made while tables were empty would read all of their rows.
 CREATE OR REPLACE FUNCTION txrelay.status(id bigint) RETURNS SETOF txrelay.transactions
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
     SELECT * FROM transactions t WHERE t.id = status.id
 $$;
 
@@ -31,7 +34,8 @@ $$;
 CREATE OR REPLACE FUNCTION txrelay.history(id bigint)
 RETURNS TABLE (nonce bigint, attempt int, hash text, tip numeric, filler boolean, outcome text, state text, reason text,
     error text, error_count int, spec_version bigint, era_death bigint, created_at timestamptz, ended_at timestamptz)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off
+SET plan_cache_mode = force_custom_plan AS $$
     WITH place AS (
         SELECT p.account, p.nonce, p.attempt, p.state, p.error FROM pending_of(history.id) p WHERE p.id IS NOT NULL
         UNION ALL
