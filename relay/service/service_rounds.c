@@ -55,17 +55,17 @@ static void answered(struct store_req *req)
     if (req->err.code && (class == ERR_CLASS_BUG || class == ERR_CLASS_PERMANENT))
         log_error("store.refused", "write=round code=%s sqlstate=%s text=\"%s\"", err_name(req->err.code),
                   req->err.sqlstate, req->err.text);
-    const struct store_want *want = r->run.wants, *end = want + r->run.want_count;
+    size_t at = 0; /* in wants, which is NULL after an error */
     for (size_t i = 0; i < r->run.count; i++) {
-        bool wants = want != end && want->index == i;
+        bool wants = at < r->run.want_count && r->run.wants[at].index == i;
         struct account *a = r->asked[i].account;
         if (r->asked[i].generation == a->generation) {
             if (req->err.code)
                 calm_round_failed(&a->calm);
             else
-                tell(a, r->plan.begun_ms, wants ? want : NULL);
+                tell(a, r->plan.begun_ms, wants ? &r->run.wants[at] : NULL);
         }
-        want += wants;
+        at += wants;
     }
     store_req_done(req);
     rounds_ended(&r->plan, loop_now_ms(s->loop));
