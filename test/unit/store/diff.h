@@ -7,6 +7,7 @@
  *   diff_app.c     what has no request: SQL of applications and operators, time, timelines
  *   diff_text.c    answers as texts
  *   diff_tables.c  tables as texts
+ *   diff_notices.c notifications
  *
  * Time. Both clocks run at the same rate; they go ahead by moving every time in Postgres' tables back, and the
  * memory database's clock on. All times are half a STEP off the moments at which clocks move, and a seed takes
@@ -38,6 +39,14 @@ struct side {
     int64_t epochs[ACCOUNTS];
 };
 
+struct notices {
+    char **lines;
+    size_t count;
+};
+
+/* The superuser's connections: the second one for a transaction that stays open. */
+enum diff_conn { DIFF_ADMIN, DIFF_APP, DIFF_LISTENER, DIFF_CONNS };
+
 struct diff {
     struct rng rng;
     uint64_t seed;
@@ -45,7 +54,8 @@ struct diff {
     struct fx_pg server;
     struct loop *l;
     struct side relays[RELAYS];
-    struct conn *admin, *app; /* of the superuser; the second one for a transaction that stays open */
+    struct conn *conns[DIFF_CONNS];
+    struct notices pg_notices, mem_notices;
     struct mem_db *db;
     struct mem_session *mem_app, *mem_admin;
     int64_t began_us; /* the seed, by the real clock */
@@ -72,7 +82,7 @@ void diff_request(struct diff *d, size_t relay, enum mem_request what, const uni
 void diff_found(struct diff *d, const char *what, const char *pg, const char *mem);
 /* A statement of the superuser, or of the open transaction: its first cell, which the caller frees. *ret_state
  * gets the SQLSTATE, "" for success. */
-char *diff_sql(struct diff *d, bool app, char ret_state[6], const char *fmt, ...)
+char *diff_sql(struct diff *d, enum diff_conn conn, char ret_state[6], const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 char *diff_admin(struct diff *d, const char *sql); /* must succeed */
 
@@ -94,6 +104,13 @@ void diff_enqueue_signed(struct diff *d);
 void diff_close_transaction(struct diff *d);
 void diff_policy(struct diff *d, const struct mem_account *a, const struct mem_policy *p);
 void diff_application(struct diff *d);
+
+/* ---- notifications ---- */
+void diff_listen(struct diff *d);
+void diff_hear(void *arg, const char *channel, const char *payload, int from_pid);
+void diff_notice(void *arg, struct mem_session *to, const struct mem_notice *n);
+void diff_notices_clear(struct diff *d);
+void diff_notices_compare(struct diff *d); /* those since the last time */
 
 /* ---- texts ---- */
 void diff_answer(struct buf *b, enum mem_request what, const union any_request *u, int64_t now_ms);

@@ -48,7 +48,7 @@ void diff_enqueue_signed(struct diff *d)
         .account = diff_chance(d, 30) ? (diff_chance(d, 80) ? a : b)->alias : NULL,
         .creator = "signer"};
     char *cell =
-        diff_sql(d, d->open, state,
+        diff_sql(d, d->open ? DIFF_APP : DIFF_ADMIN, state,
                  "SELECT txrelay.enqueue_signed(substr('\\x%s'::bytea, 1, %zu), %s%s%s, 'signer', %s%s%s)",
                  buf_str(&hex), call.extrinsic.len, call.key ? "'" : "", call.key ? call.key : "NULL",
                  call.key ? "'" : "", call.account ? "'" : "", call.account ? call.account : "NULL",
@@ -78,7 +78,7 @@ static void open_enqueue(struct diff *d)
     if (a->watch_only || a->policy.strict)
         return; /* it would abort the transaction; others would wait for it */
     char *cell =
-        diff_sql(d, true, state, "SELECT txrelay.enqueue('%s', '%s', creator => 'open')", a->alias, call);
+        diff_sql(d, DIFF_APP, state, "SELECT txrelay.enqueue('%s', '%s', creator => 'open')", a->alias, call);
     d->db->t.last_id = strtoll(cell, NULL, 10) - 1;
     mem_session_run(d->mem_app, MEM_REQUEST_enqueue, &u.req);
     compare_end(d, state, &u.req.err);
@@ -89,7 +89,7 @@ static void open_transaction(struct diff *d)
 {
     char state[6];
     if (!d->open) {
-        free(diff_sql(d, true, state, "BEGIN"));
+        free(diff_sql(d, DIFF_APP, state, "BEGIN"));
         mem_begin(d->mem_app);
         d->open = true;
         open_enqueue(d);
@@ -100,7 +100,7 @@ static void open_transaction(struct diff *d)
         return;
     }
     bool commit = diff_chance(d, 70);
-    free(diff_sql(d, true, state, "%s", commit ? "COMMIT" : "ROLLBACK"));
+    free(diff_sql(d, DIFF_APP, state, "%s", commit ? "COMMIT" : "ROLLBACK"));
     if (commit) {
         mem_commit(d->mem_app);
         mem_release(d->mem_app);
@@ -115,7 +115,7 @@ void diff_close_transaction(struct diff *d)
     char state[6];
     if (!d->open)
         return;
-    free(diff_sql(d, true, state, "ROLLBACK"));
+    free(diff_sql(d, DIFF_APP, state, "ROLLBACK"));
     mem_rollback(d->mem_app);
     d->open = false;
 }
@@ -126,7 +126,7 @@ static void pause_account(struct diff *d, const struct mem_account *a)
 {
     char state[6];
     struct err err;
-    free(diff_sql(d, false, state, "SELECT txrelay.account_pause('%s', 'maintenance')", a->alias));
+    free(diff_sql(d, DIFF_ADMIN, state, "SELECT txrelay.account_pause('%s', 'maintenance')", a->alias));
     mem_account_pause(d->mem_admin, a->alias, "maintenance", &err);
     compare_end(d, state, &err);
 }
@@ -170,9 +170,9 @@ static void reconcile(struct diff *d, const struct mem_account *a)
     struct err err;
     int64_t block = (int64_t)diff_below(d, 40) - 1;
     if (block < 0)
-        free(diff_sql(d, false, state, "SELECT txrelay.account_reconcile('%s')", a->alias));
+        free(diff_sql(d, DIFF_ADMIN, state, "SELECT txrelay.account_reconcile('%s')", a->alias));
     else
-        free(diff_sql(d, false, state, "SELECT txrelay.account_reconcile('%s', %lld)", a->alias,
+        free(diff_sql(d, DIFF_ADMIN, state, "SELECT txrelay.account_reconcile('%s', %lld)", a->alias,
                       (long long)block));
     mem_account_reconcile(d->mem_admin, a->alias, block, &err);
     compare_end(d, state, &err);

@@ -54,7 +54,7 @@ static char *ask(struct diff *d, struct conn *c, const char *text, struct err *r
     return x.cell;
 }
 
-char *diff_sql(struct diff *d, bool app, char ret_state[6], const char *fmt, ...)
+char *diff_sql(struct diff *d, enum diff_conn conn, char ret_state[6], const char *fmt, ...)
 {
     char text[4000];
     struct err err;
@@ -64,7 +64,7 @@ char *diff_sql(struct diff *d, bool app, char ret_state[6], const char *fmt, ...
     va_end(ap);
     assert_true(n > 0 && (size_t)n < sizeof(text));
     buf_printf(&d->said, " %s", text);
-    char *cell = ask(d, app ? d->app : d->admin, text, &err);
+    char *cell = ask(d, d->conns[conn], text, &err);
     snprintf(ret_state, 6, "%s", err.sqlstate);
     return cell;
 }
@@ -72,7 +72,7 @@ char *diff_sql(struct diff *d, bool app, char ret_state[6], const char *fmt, ...
 char *diff_admin(struct diff *d, const char *sql)
 {
     struct err err;
-    char *cell = ask(d, d->admin, sql, &err);
+    char *cell = ask(d, d->conns[DIFF_ADMIN], sql, &err);
     if (err.code)
         fail_msg("%s: %s", sql, err.text);
     return cell;
@@ -90,8 +90,10 @@ static void on_session_end(void *arg, struct mem_session *s)
 
 static struct conn *connect_admin(struct diff *d)
 {
-    struct conn *c =
-        conn_new(d->l, &(struct conn_config){.dsn = d->server.dsn, .name = "diff", .backoff_base_ms = 10});
+    struct conn *c = conn_new(
+        d->l,
+        &(struct conn_config){
+            .dsn = d->server.dsn, .name = "diff", .backoff_base_ms = 10, .on_notify = diff_hear, .arg = d});
     conn_open(c);
     WAIT_FOR(d->l, conn_is_up(c));
     return c;
@@ -115,8 +117,9 @@ void diff_open(struct diff *d)
     }
     for (size_t i = 0; i < RELAYS; i++)
         WAIT_FOR(d->l, d->relays[i].pg.ups == 1);
-    d->admin = connect_admin(d);
-    d->app = connect_admin(d);
+    for (size_t i = 0; i < DIFF_CONNS; i++)
+        d->conns[i] = connect_admin(d);
+    diff_listen(d);
 }
 
 static void on_closed(void *arg)
@@ -136,8 +139,9 @@ void diff_close(struct diff *d)
     d->db = mem_db_free(d->db);
     for (size_t i = 0; i < RELAYS; i++)
         fx_store_close(&d->relays[i].pg);
-    close_conn(d, d->admin);
-    close_conn(d, d->app);
+    for (size_t i = 0; i < DIFF_CONNS; i++)
+        close_conn(d, d->conns[i]);
+    diff_notices_clear(d);
     loop_free(d->l);
     buf_done(&d->said);
     buf_done(&d->why);
@@ -147,11 +151,13 @@ void diff_close(struct diff *d)
 static void open_memory(struct diff *d)
 {
     d->db = mem_db_free(d->db);
-    d->db = mem_db_new(&(struct mem_db_config){.now_us = now_us, .on_session_end = on_session_end, .arg = d});
+    d->db = mem_db_new(&(struct mem_db_config){
+        .now_us = now_us, .on_notice = diff_notice, .on_session_end = on_session_end, .arg = d});
     for (size_t i = 0; i < RELAYS; i++)
         d->relays[i].mem = mem_session_new(d->db, &d->relays[i], d->relays[i].use_lock);
     d->mem_app = mem_session_new(d->db, NULL, true);
     d->mem_admin = mem_session_new(d->db, NULL, true);
+    mem_session_listen(d->mem_admin, MEM_LISTEN_SIGNALS | MEM_LISTEN_ROWS);
 }
 
 /* The sessions of Postgres stay: they give their locks back by requests. */
@@ -183,6 +189,8 @@ void diff_reset(struct diff *d)
     d->call = 0;
     d->open = d->differs = false;
     open_memory(d);
+    diff_notices_compare(d); /* what is left of the seed before */
+    d->differs = false;
     for (size_t i = 0; i < RELAYS; i++)
         memset(d->relays[i].epochs, 0, sizeof(d->relays[i].epochs));
     for (size_t i = 0; i < ACCOUNTS; i++)

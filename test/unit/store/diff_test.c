@@ -100,12 +100,16 @@ static void run_seed(uint64_t seed, size_t calls, size_t every, size_t spoil_at)
         diff_any_call(&d);
         if (spoil_at && d.call >= spoil_at && spoil())
             spoil_at = 0;
-        if (!d.differs && d.call % every == 0)
-            compare_tables();
+        if (d.differs || d.call % every != 0)
+            continue;
+        compare_tables();
+        diff_notices_compare(&d);
     }
     diff_close_transaction(&d);
-    if (!d.differs)
-        compare_tables();
+    if (d.differs)
+        return;
+    compare_tables();
+    diff_notices_compare(&d);
 }
 
 static size_t number(const char *name, size_t otherwise)
