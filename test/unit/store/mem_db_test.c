@@ -1,0 +1,416 @@
+/* What the memory database has beside the rules that diff_test compares with Postgres: sessions that end,
+ * transactions that stay open, standbys that lack commits, what followers read. The clock is the test's. */
+#include "fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/mem_db.h"
+
+static int64_t clock_us;
+static struct mem_db *db;
+static struct mem_session *relay, *other, *app;
+static unsigned heard; /* channels */
+static size_t heard_count, ended_count;
+static char heard_text[100];
+
+static int64_t now_us(void *arg)
+{
+    (void)arg;
+    return clock_us;
+}
+
+static void on_notice(void *arg, struct mem_session *to, const struct mem_notice *n)
+{
+    (void)arg;
+    assert_ptr_equal(to, other);
+    heard |= (unsigned)n->channel;
+    heard_count++;
+    snprintf(heard_text, sizeof(heard_text), "%d %lld %lld %s %s", n->account, (long long)n->nonce,
+             (long long)n->id, n->state ? n->state : "-", n->outcome ? n->outcome : "-");
+}
+
+static void on_session_end(void *arg, struct mem_session *s)
+{
+    (void)arg;
+    ended_count++;
+    relay = s == relay ? NULL : relay;
+    other = s == other ? NULL : other;
+    app = s == app ? NULL : app;
+}
+
+static void open_sessions(void)
+{
+    relay = mem_session_new(db, NULL, true);
+    other = mem_session_new(db, NULL, true);
+    app = mem_session_new(db, NULL, true);
+}
+
+static void enroll(void)
+{
+    static const uint8_t id[32] = {1}, genesis[32] = {7};
+    struct store_enroll r = {.alias = "alice",
+                             .scheme = "sr25519",
+                             .address = "5Alice",
+                             .account_id = {id, 32},
+                             .genesis = {genesis, 32},
+                             .lock_key = 42};
+    mem_session_run(relay, MEM_REQUEST_enroll, &r.req);
+    assert_int_equal(r.req.err.code, 0);
+    assert_int_equal(r.account, 1);
+}
+
+static struct mem_db_config config(void)
+{
+    return (struct mem_db_config){.now_us = now_us, .on_notice = on_notice, .on_session_end = on_session_end};
+}
+
+static void open_db(const struct mem_db_config *c)
+{
+    clock_us = 1000000000;
+    heard = 0;
+    heard_count = ended_count = 0;
+    db = mem_db_new(c);
+    open_sessions();
+    enroll();
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    struct mem_db_config c = config();
+    open_db(&c);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    db = mem_db_free(db);
+    return 0;
+}
+
+/* ---- requests ---- */
+
+static bool take_lock(struct mem_session *s)
+{
+    struct store_lock r = {.lock_key = 42};
+    mem_session_run(s, MEM_REQUEST_lock, &r.req);
+    return r.got;
+}
+
+static bool drop_lock(struct mem_session *s)
+{
+    struct store_lock r = {.lock_key = 42};
+    mem_session_run(s, MEM_REQUEST_unlock, &r.req);
+    return mem_lock_owner(db, 42) != s;
+}
+
+static bool arm(struct mem_session *s)
+{
+    struct store_doorbell r = {.account = 1};
+    mem_session_run(s, MEM_REQUEST_doorbell_arm, &r.req);
+    return r.armed;
+}
+
+static int64_t claim(struct mem_session *s, const char *holder)
+{
+    struct store_claim r = {.account = 1,
+                            .holder = holder,
+                            .address = "host:1",
+                            .have_lock = mem_lock_owner(db, 42) == s,
+                            .expiry_1_ms = 10000,
+                            .expiry_2_ms = 10000};
+    mem_session_run(s, MEM_REQUEST_claim, &r.req);
+    assert_int_equal(r.req.err.code, 0);
+    int64_t epoch = r.granted ? r.epoch : -1;
+    store_req_done(&r.req);
+    return epoch;
+}
+
+static int64_t enqueue(struct mem_session *s, const char *call, const char *key, int expected)
+{
+    struct store_enqueue r = {
+        .account = "alice", .call = {(const uint8_t *)call, strlen(call)}, .key = key, .creator = "test"};
+    mem_session_run(s, MEM_REQUEST_enqueue, &r.req);
+    assert_int_equal(r.req.err.code, expected);
+    return r.id;
+}
+
+static int admit(int64_t epoch, int64_t id, int64_t nonce)
+{
+    struct store_attempt_row row = {.id = id,
+                                    .nonce = nonce,
+                                    .hash = {(uint8_t)nonce, (uint8_t)id},
+                                    .extrinsic = {(const uint8_t *)"signed", 6},
+                                    .era_birth = -1,
+                                    .era_death = -1};
+    struct store_attempts r = {.account = 1,
+                               .epoch = epoch,
+                               .spec_version = 1,
+                               .transaction_version = 1,
+                               .block = 50,
+                               .count = 1,
+                               .rows = &row};
+    mem_session_run(relay, MEM_REQUEST_admit, &r.req);
+    return r.req.err.code;
+}
+
+static int finish(int64_t epoch, int64_t id, int64_t nonce)
+{
+    struct store_finish_row row = {
+        .nonce = nonce, .hash = {(uint8_t)nonce, (uint8_t)id}, .block_number = 60, .outcome = "ok"};
+    struct store_finish r = {.account = 1, .epoch = epoch, .count = 1, .rows = &row};
+    mem_session_run(relay, MEM_REQUEST_finish, &r.req);
+    return r.req.err.code;
+}
+
+static int adopt(int64_t epoch, const char *bytes, size_t call_len, int64_t nonce)
+{
+    struct store_adopt_row row = {.nonce = nonce,
+                                  .hash = {9},
+                                  .extrinsic = {(const uint8_t *)bytes, strlen(bytes)},
+                                  .call_len = call_len,
+                                  .tip = "0",
+                                  .era_birth = -1,
+                                  .era_death = -1,
+                                  .time_ms = -1};
+    struct store_adopt r = {
+        .account = 1, .epoch = epoch, .transaction_version = 1, .done = true, .count = 1, .rows = &row};
+    mem_session_run(relay, MEM_REQUEST_adopt, &r.req);
+    assert_int_equal(r.req.err.code, 0);
+    return r.adopted;
+}
+
+/* ---- sessions ---- */
+
+/* Locks stack, belong to one session, and end with it. */
+static void test_locks(void **state)
+{
+    (void)state;
+    assert_true(take_lock(relay));
+    assert_true(take_lock(relay));
+    assert_false(take_lock(other));
+    assert_false(drop_lock(relay)); /* it was taken twice */
+    assert_true(drop_lock(relay));
+    assert_true(take_lock(other));
+    assert_ptr_equal(mem_lock_owner(db, 42), other);
+    mem_session_end(other);
+    assert_null(mem_lock_owner(db, 42));
+    assert_int_equal(ended_count, 0); /* its owner ended it */
+    other = mem_session_new(db, NULL, true);
+    assert_true(take_lock(relay));
+}
+
+/* A claim whose time is over: the session that it stands on is ended, and its lock is free. */
+static void test_evict(void **state)
+{
+    (void)state;
+    struct store_evict r = {.lock_key = 42};
+    take_lock(relay);
+    assert_int_equal(claim(relay, "first"), 1);
+    mem_session_run(other, MEM_REQUEST_evict, &r.req);
+    assert_false(r.terminated);
+    assert_string_equal(r.current_holder, "first");
+    store_req_done(&r.req);
+    clock_us += 10000000;
+    mem_session_run(other, MEM_REQUEST_evict, &r.req);
+    assert_true(r.terminated);
+    store_req_done(&r.req);
+    assert_int_equal(ended_count, 1);
+    assert_null(relay);
+    assert_true(take_lock(other));
+    assert_int_equal(claim(other, "second"), 2);
+}
+
+/* One that has the lock and never claimed is ended when it has been idle for 5 s, and not while it is busy. */
+static void test_evict_idle(void **state)
+{
+    (void)state;
+    struct store_evict r = {.lock_key = 42};
+    take_lock(relay);
+    mem_session_busy(relay, true);
+    clock_us += 6000000;
+    mem_session_run(other, MEM_REQUEST_evict, &r.req);
+    assert_false(r.terminated);
+    store_req_done(&r.req);
+    mem_session_busy(relay, false);
+    clock_us += 6000000;
+    mem_session_run(other, MEM_REQUEST_evict, &r.req);
+    assert_true(r.terminated);
+    store_req_done(&r.req);
+}
+
+/* ---- open transactions ---- */
+
+/* Nobody sees its rows before the commit; its leader stays awake until it is released. */
+static void test_open_transaction(void **state)
+{
+    (void)state;
+    mem_session_listen(other, MEM_LISTEN_SIGNALS);
+    mem_begin(app);
+    int64_t id = enqueue(app, "call", "key", 0);
+    assert_null(mem_row_of(db, id));
+    assert_false(arm(relay));
+    enqueue(other, "call", "key", ERR_TIMEOUT); /* the key belongs to a transaction that is open */
+    mem_commit(app);
+    assert_int_equal(mem_row_of(db, id)->table, MEM_OUTBOX);
+    assert_true(mem_row_of(db, id)->silent);
+    assert_int_equal(enqueue(other, "call", "key", 0), id);
+    assert_false(arm(relay));
+    mem_release(app);
+    assert_true(arm(relay));
+    assert_int_equal(heard, 0);
+    mem_begin(app);
+    id = enqueue(app, "call 2", NULL, 0);
+    enqueue(app, "call 3", NULL, 0);
+    assert_int_equal(heard_count, 0);
+    mem_commit(app);
+    mem_release(app);
+    assert_int_equal(heard, MEM_OUTBOX_WAKE); /* once for both */
+    assert_int_equal(heard_count, 1);
+    assert_false(mem_row_of(db, id)->silent);
+}
+
+static void test_roll_back(void **state)
+{
+    (void)state;
+    mem_begin(app);
+    int64_t id = enqueue(app, "call", "key", 0);
+    mem_rollback(app);
+    assert_null(mem_row_of(db, id));
+    assert_true(arm(relay));
+    assert_true(enqueue(other, "another call", "key", 0) > id); /* ids are never given twice */
+    mem_begin(app);
+    id = enqueue(app, "call", NULL, 0);
+    mem_session_end(app); /* as one whose connection is lost */
+    app = mem_session_new(db, NULL, true);
+    assert_null(mem_row_of(db, id));
+}
+
+/* ---- failover ---- */
+
+/* A standby lacks an admission: the row waits again, nothing is admitted before the chain was asked, and what it
+ * holds is adopted. */
+static void test_lost_commits(void **state)
+{
+    (void)state;
+    take_lock(relay);
+    int64_t epoch = claim(relay, "first");
+    int64_t first = enqueue(app, "call 1", NULL, 0), second = enqueue(app, "call 2", NULL, 0);
+    assert_int_equal(admit(epoch, first, 7), 0);
+    struct mem_copy *copy = mem_copy_new(db);
+    assert_int_equal(admit(epoch, second, 8), 0);
+    int64_t third = enqueue(app, "call 3", NULL, 0);
+    mem_db_promote(db, copy);
+    copy = mem_copy_free(copy);
+    assert_int_equal(ended_count, 3);
+    assert_int_equal(mem_db_timeline(db), 2);
+    open_sessions();
+    assert_int_equal(mem_row_of(db, first)->table, MEM_PENDING);
+    assert_int_equal(mem_row_of(db, second)->table, MEM_OUTBOX);
+    assert_null(mem_row_of(db, third));
+    assert_true(enqueue(app, "call 4", NULL, 0) > third);
+    assert_int_equal(admit(epoch, second, 8), ERR_LOST_LEADERSHIP);
+    take_lock(relay);
+    epoch = claim(relay, "first");
+    assert_int_equal(mem_account_at(db, 1)->reconcile_from, 50);
+    assert_int_equal(admit(epoch, second, 8), ERR_BUG);
+    assert_int_equal(adopt(epoch, "signed call 2", 6, 8), 1);
+    assert_int_equal(mem_row_of(db, second)->nonce, 8);
+    assert_int_equal(mem_account_at(db, 1)->next_nonce, 9);
+    assert_int_equal(mem_account_at(db, 1)->reconcile_from, -1);
+}
+
+/* Without a copy nothing is lost but the sessions. */
+static void test_promotion_without_loss(void **state)
+{
+    (void)state;
+    int64_t id = enqueue(app, "call", NULL, 0);
+    mem_begin(app);
+    int64_t open = enqueue(app, "open", NULL, 0);
+    mem_db_promote(db, NULL);
+    open_sessions();
+    assert_non_null(mem_row_of(db, id));
+    assert_null(mem_row_of(db, open));
+    mem_db_restart(db);
+    open_sessions();
+    assert_int_equal(mem_db_timeline(db), 2);
+    assert_int_equal(ended_count, 6);
+}
+
+/* ---- followers, ends ---- */
+
+static void test_follow(void **state)
+{
+    (void)state;
+    struct mem_follow_row rows[10];
+    int64_t ids[6];
+    take_lock(relay);
+    int64_t epoch = claim(relay, "first");
+    mem_session_listen(other, MEM_LISTEN_ROWS);
+    for (int i = 0; i < 6; i++) {
+        ids[i] = enqueue(app, "call", NULL, 0);
+        assert_int_equal(admit(epoch, ids[i], i), 0);
+    }
+    assert_int_equal(heard, MEM_TX_NEW);
+    assert_int_equal(mem_scan_pending(db, 0, -1, 0, 0, 4, rows), 4);
+    assert_int_equal(rows[3].nonce, 3);
+    assert_string_equal(rows[3].state, "signed");
+    assert_int_equal(mem_scan_pending(db, 1, 3, 0, 0, 4, rows), 2);
+    assert_int_equal(rows[0].id, ids[4]);
+    assert_int_equal(mem_scan_pending(db, 0, -1, 0, ids[2], 4, rows), 1);
+    int64_t before = mem_follow_position(db);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(finish(epoch, ids[i], i), 0);
+    assert_string_equal(heard_text, "1 2 3 finalized ok");
+    assert_int_equal(mem_scan_finished(db, before, 0, -1, 0, 0, 0, 2, rows), 2);
+    assert_int_equal(rows[1].id, ids[1]);
+    assert_true(rows[1].at_us > rows[0].at_us); /* though the clock stood still */
+    struct mem_follow_row last = rows[1];
+    assert_int_equal(mem_scan_finished(db, last.at_us, last.account, last.nonce, last.id, 0, 0, 9, rows), 1);
+    assert_int_equal(rows[0].id, ids[2]);
+    assert_string_equal(rows[0].outcome, "ok");
+    assert_int_equal(mem_find_finished(db, 6, ids, 0, NULL, NULL, 10, rows), 3);
+}
+
+/* Only the newest ends are kept, and with them what is known of their nonces. */
+static void test_kept_ends(void **state)
+{
+    (void)state;
+    struct mem_db_config c = config();
+    db = mem_db_free(db);
+    c.finished_most = 8;
+    open_db(&c);
+    take_lock(relay);
+    int64_t epoch = claim(relay, "first");
+    for (int64_t i = 0; i < 100; i++) {
+        int64_t id = enqueue(app, "call", NULL, 0);
+        assert_int_equal(admit(epoch, id, i), 0);
+        assert_int_equal(finish(epoch, id, i), 0);
+        assert_non_null(mem_finished_of(db, id));
+    }
+    assert_in_range(mem_finished_count(db), 8, 10);
+    assert_in_range(mem_account_at(db, 1)->nonce_count, 8, 10);
+    assert_null(mem_nonce_at(db, 1, 50));
+    assert_null(mem_finished_of(db, 50));
+    assert_int_equal(finish(epoch, 100, 99), ERR_BUG);        /* it has ended */
+    assert_int_equal(finish(epoch, 50, 49), ERR_DB_CONFLICT); /* nothing is known of it any more */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_locks, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_evict, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_evict_idle, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_open_transaction, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_roll_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lost_commits, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_promotion_without_loss, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_follow, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_kept_ends, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
