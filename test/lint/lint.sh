@@ -81,6 +81,10 @@ for f in $files; do
     test/* | chain/node/* | relay/account/account_submit.c) ;;
     *) grep -nE '\bnode_submit_start\s*\(' "$f" /dev/null && finding "$f sends extrinsics, whose door is relay/account/account_submit.c" ;;
   esac
+  case $f in
+    test/* | net/ws_frame.c | net/ws_lws.c | net/ws_internal.h) ;;
+    *) grep -nE '\b(ws__conn_write|lws_write)\s*\(' "$f" /dev/null && finding "$f writes past the gate, which net/ws_frame.c asks" ;;
+  esac
 done
 if [ -z "$self" ] && ! grep -qzE 'node_submit_start\([^;]*,\s*gate,\s*t,' relay/account/account_submit.c; then
   finding "relay/account/account_submit.c sends without its gate"

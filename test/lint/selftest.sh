@@ -38,6 +38,7 @@ fresh && printf 'void f(void)\n{\n    sleep(1);\n}\n' >"$tmp/t/base/a.c" && expe
 fresh && printf '/* TODO: later */\n' >"$tmp/t/base/a.c" && expect todo 'TODO'
 fresh && printf 'const char *m = "author_submitExtrinsic";\n' >"$tmp/t/relay/a.c" && expect sender 'sends extrinsics'
 fresh && printf 'void f(void)\n{\n    node_submit_start();\n}\n' >"$tmp/t/relay/a.c" && expect sender 'sends extrinsics'
+fresh && printf 'void f(void)\n{\n    ws__conn_write();\n}\n' >"$tmp/t/chain/node/a.c" && expect gate 'past the gate'
 fresh && printf 'echo "$out" | %s -q x\n' grep >"$tmp/t/a.sh" && expect pipe 'stops early'
 fresh && printf '%s HEAD\n' '<<<<<<<' >"$tmp/t/a.md" && expect marker 'a conflict marker'
 fresh && printf 'const char *q = "DELETE FROM x";\n' >"$tmp/t/store/a.c" && expect sql 'SQL in a C string'
