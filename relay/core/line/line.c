@@ -6,7 +6,6 @@
 
 void line__put(struct line *line, unsigned set, const struct row *row, bool member)
 {
-    PRE(set < SET_COUNT);
     size_t i = row->nonce & (line->cap - 1);
     if (nset_has(&line->sets[set], i) == member)
         return;
@@ -14,11 +13,6 @@ void line__put(struct line *line, unsigned set, const struct row *row, bool memb
         nset_add(&line->sets[set], i);
     else
         nset_remove(&line->sets[set], i);
-}
-
-bool line__has(const struct line *line, unsigned set, const struct row *row)
-{
-    return nset_has(&line->sets[set], row->nonce & (line->cap - 1));
 }
 
 struct row *line_first(const struct line *line, unsigned set, uint64_t from)
@@ -104,11 +98,4 @@ void line_done(struct line *line)
     free(line->slots);
     line->slots = NULL;
     line->cap = 0;
-}
-
-struct row *line_at(const struct line *line, uint64_t nonce)
-{
-    if (nonce < line->low || nonce >= line->next)
-        return NULL;
-    return line->slots[nonce & (line->cap - 1)];
 }

@@ -14,14 +14,36 @@ struct hash_entry {
 /* nset.c */
 void nset_init(struct nset *s, size_t bits);
 void nset_done(struct nset *s);
-bool nset_has(const struct nset *s, size_t i);
-void nset_add(struct nset *s, size_t i);
-void nset_remove(struct nset *s, size_t i);
 size_t nset_from(const struct nset *s, size_t i); /* the first member at or above i; SIZE_MAX: none */
+
+static inline bool nset_has(const struct nset *s, size_t i)
+{
+    return s->level[0][i >> 6] >> (i & 63) & 1;
+}
+
+static inline void nset_add(struct nset *s, size_t i)
+{
+    s->count++;
+    for (int k = 0; k < 3; k++, i >>= 6)
+        s->level[k][i >> 6] |= (uint64_t)1 << (i & 63);
+}
+
+static inline void nset_remove(struct nset *s, size_t i)
+{
+    s->count--;
+    for (int k = 0; k < 3; k++, i >>= 6) {
+        s->level[k][i >> 6] &= ~((uint64_t)1 << (i & 63));
+        if (s->level[k][i >> 6])
+            return;
+    }
+}
 
 /* line.c */
 void line__put(struct line *line, unsigned set, const struct row *row, bool member);
-bool line__has(const struct line *line, unsigned set, const struct row *row);
+static inline bool line__has(const struct line *line, unsigned set, const struct row *row)
+{
+    return nset_has(&line->sets[set], row->nonce & (line->cap - 1));
+}
 
 /* hashes.c */
 void line__hash_add(struct line *line, const uint8_t hash[32], uint64_t nonce);

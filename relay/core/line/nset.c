@@ -22,28 +22,6 @@ void nset_done(struct nset *s)
     memset(s, 0, sizeof(*s));
 }
 
-bool nset_has(const struct nset *s, size_t i)
-{
-    return s->level[0][i >> 6] >> (i & 63) & 1;
-}
-
-void nset_add(struct nset *s, size_t i)
-{
-    s->count++;
-    for (int k = 0; k < 3; k++, i >>= 6)
-        s->level[k][i >> 6] |= (uint64_t)1 << (i & 63);
-}
-
-void nset_remove(struct nset *s, size_t i)
-{
-    s->count--;
-    for (int k = 0; k < 3; k++, i >>= 6) {
-        s->level[k][i >> 6] &= ~((uint64_t)1 << (i & 63));
-        if (s->level[k][i >> 6])
-            return;
-    }
-}
-
 /* Climb until a level shows one to the right, descend. */
 size_t nset_from(const struct nset *s, size_t i)
 {

@@ -87,12 +87,6 @@ void line_news(struct line *line, struct row *row)
     list_append(&line->news, &row->news);
 }
 
-size_t line_not_in_block(const struct line *line)
-{
-    return line->rows - line->sets[ROW_IN_BLOCK].count - line->sets[ROW_ENDING].count -
-           line->sets[ROW_FINISHING].count;
-}
-
 /* ---- memory ---- */
 
 struct row *line_add(struct line *line, uint64_t nonce, enum row_state state)

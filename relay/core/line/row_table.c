@@ -15,11 +15,18 @@ static const char *const names[] = {
 };
 
 static const struct sm_move moves[] = {
+    /* the usual way: first, since most moves are looked up here */
     {SM_OUTSIDE, ROW_UNSENT, "admitted: bytes and nonce are committed"},
+    {ROW_UNSENT, ROW_SUBMITTED, "submitted"},
+    {ROW_SUBMITTED, ROW_POOLED, "accepted"},
+    {ROW_POOLED, ROW_IN_BLOCK, "included in a best block"},
+    {ROW_IN_BLOCK, ROW_ENDING, "a finalized block decides its nonce"},
+    {ROW_ENDING, ROW_FINISHING, "its end is being stored"},
+    {ROW_FINISHING, SM_OUTSIDE, "its end is stored"},
+
     {SM_OUTSIDE, ROW_UNSURE, "loaded from the database"},
     {SM_OUTSIDE, ROW_FILL, "a nonce below other rows has no transaction"},
 
-    {ROW_UNSENT, ROW_SUBMITTED, "submitted"},
     {ROW_UNSENT, ROW_UNSENT, "presigned bytes cannot be submitted now: back off"},
     {ROW_UNSENT, ROW_UNSURE, "runtime changed, or a late status: a pool had it and dropped it"},
     {ROW_UNSENT, ROW_IN_BLOCK, "its nonce is used"},
@@ -27,7 +34,6 @@ static const struct sm_move moves[] = {
     {ROW_UNSENT, ROW_FILL, "stopped, and its tip cannot rise"},
     {ROW_UNSENT, ROW_ENDING, "a finalized block decides its nonce"},
 
-    {ROW_SUBMITTED, ROW_POOLED, "accepted"},
     {ROW_SUBMITTED, ROW_UNSENT, "refused for now: pool full, no funds, node busy or behind, gate closed"},
     {ROW_SUBMITTED, ROW_UNSURE, "no answer, banned, or the pool holds another extrinsic at its nonce"},
     {ROW_SUBMITTED, ROW_IN_BLOCK, "refused as stale: its nonce is used"},
@@ -35,7 +41,6 @@ static const struct sm_move moves[] = {
     {ROW_SUBMITTED, ROW_FILL, "invalid, or stopped: no new bytes are signed for it"},
     {ROW_SUBMITTED, ROW_ENDING, "a finalized block decides its nonce"},
 
-    {ROW_POOLED, ROW_IN_BLOCK, "included in a best block"},
     {ROW_POOLED, ROW_UNSURE, "dropped, no news, watch lost, another node or runtime"},
     {ROW_POOLED, ROW_UNSENT, "presigned, and its era ended while no end can be stored: back off"},
     {ROW_POOLED, ROW_RESIGN, "era ended, or a higher tip is due"},
@@ -52,7 +57,6 @@ static const struct sm_move moves[] = {
 
     {ROW_IN_BLOCK, ROW_IN_BLOCK, "included in another best block"},
     {ROW_IN_BLOCK, ROW_UNSURE, "retracted, finality timed out, or its nonce is unused again"},
-    {ROW_IN_BLOCK, ROW_ENDING, "a finalized block decides its nonce"},
 
     {ROW_RESIGN, ROW_SIGNING, "new bytes are requested"},
     {ROW_RESIGN, ROW_RESIGN, "stopped: a filler with a higher tip is to be signed instead"},
@@ -71,9 +75,6 @@ static const struct sm_move moves[] = {
     {ROW_SIGNING, ROW_RESIGN, "not signed, or the runtime changed meanwhile"},
     {ROW_SIGNING, ROW_FILL, "no filler was signed, or stopped meanwhile"},
     {ROW_SIGNING, ROW_ENDING, "a finalized block decided its nonce meanwhile"},
-
-    {ROW_ENDING, ROW_FINISHING, "its end is being stored"},
-    {ROW_FINISHING, SM_OUTSIDE, "its end is stored"},
 };
 
 static const struct sm table = {names, ROW_STATES, SM_OUTSIDE, moves, ARRAY_LEN(moves)};

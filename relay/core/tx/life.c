@@ -50,9 +50,12 @@ static enum life_action next(const struct manager *m)
 
 void manager__reborn_pump(struct manager *m)
 {
-    if (next(m) == LIFE_BURY)
+    enum life_action action = next(m);
+    if (action == LIFE_BURY) {
         bury(m);
-    if (next(m) != LIFE_BEGIN)
+        action = next(m);
+    }
+    if (action != LIFE_BEGIN)
         return;
     line_cover(&m->line, m->life.nonce, m->life.nonce);
     m->nonces.wanted = m->nonces.lower = m->life.wanted = true;

@@ -1,6 +1,6 @@
 /* The manager's own types. The files of the core:
  *   manager.c      events, the step, the order in which wishes become effects (pumps)
- *   next.c         what a pump does next, as pure functions of what is so
+ *   next.h         what a pump does next, as pure functions of what is so
  *   phase_table.c  the moves of the phases; what follows a move that no table has
  *   effects.c      the list of effects and the memory that lives until the next step
  *   load.c         promotion, snapshot, load again
@@ -261,7 +261,10 @@ struct manager {
 /* ---- phase_table.c ---- */
 void manager__phase(struct manager *m, enum manager_phase to);
 /* since the last recovery a move was made that no table has */
-bool manager__illegal(const struct manager *m);
+static inline bool manager__illegal(const struct manager *m)
+{
+    return m->phases.illegal || m->line.moves.illegal;
+}
 /* After a move that no table has: alerts, drops what this step decided, and loads everything again. */
 void manager__recover(struct manager *m);
 

@@ -1,6 +1,7 @@
 /* What the manager does next: the conditions of its pumps as pure functions. A view names each latch and fact
  * that a pump depends on; the pump fills it in, asks, and acts. A test goes through all inputs of each function
- * (test/unit/relay/manager_next_test.c). The order of the pumps is in manager.c. */
+ * (test/unit/relay/manager_next_test.c). The order of the pumps is in manager.c. Inline, so that a step pays only
+ * for the conditions that decide it. */
 #ifndef RELAY_TX_NEXT_H
 #define RELAY_TX_NEXT_H
 
@@ -17,7 +18,11 @@ struct probe_view {
     bool adopting;     /* lost commits are being stored */
     bool backing_off;  /* a question failed a moment ago */
 };
-enum probe_action probe_next(const struct probe_view *v);
+static inline enum probe_action probe_next(const struct probe_view *v)
+{
+    bool may = v->phase && v->node_up && !v->node_behind && !v->final_unread;
+    return v->wanted && may && !v->asking && !v->adopting && !v->backing_off ? PROBE_BEGIN : PROBE_NOT_NOW;
+}
 
 enum hold_action { HOLD_KEEP, HOLD_END, HOLD_STORE };
 struct hold_view {
@@ -28,7 +33,12 @@ struct hold_view {
     bool unstored;  /* the table does not say what `hold` says */
     bool storing;
 };
-enum hold_action hold_next(const struct hold_view *v);
+static inline enum hold_action hold_next(const struct hold_view *v)
+{
+    if (v->payment && v->leading && !v->rows_open)
+        return HOLD_END; /* nothing is left that could find out */
+    return v->loaded && v->unstored && !v->storing ? HOLD_STORE : HOLD_KEEP;
+}
 
 enum life_action { LIFE_KEEP, LIFE_BURY, LIFE_BEGIN };
 struct life_view {
@@ -40,7 +50,14 @@ struct life_view {
     bool final_unread;
     bool storing; /* a next nonce, this one or another */
 };
-enum life_action life_next(const struct life_view *v);
+static inline enum life_action life_next(const struct life_view *v)
+{
+    if (!v->ordered || !v->leading || !v->node_up)
+        return LIFE_KEEP;
+    if (v->rows)
+        return LIFE_BURY;
+    return v->nonce_known && !v->bytes_alive && !v->final_unread && !v->storing ? LIFE_BEGIN : LIFE_KEEP;
+}
 
 enum adopt_action { ADOPT_NOT_NOW, ADOPT_STORE };
 struct adopt_view {
@@ -49,7 +66,10 @@ struct adopt_view {
     bool first_probe; /* under way: its pool answer may show more */
     bool storing;
 };
-enum adopt_action adopt_next(const struct adopt_view *v);
+static inline enum adopt_action adopt_next(const struct adopt_view *v)
+{
+    return v->due && v->loaded && !v->first_probe && !v->storing ? ADOPT_STORE : ADOPT_NOT_NOW;
+}
 
 enum nonce_action { NONCE_KEEP, NONCE_GIVE_BACK, NONCE_STORE };
 struct nonce_view {
@@ -61,7 +81,14 @@ struct nonce_view {
     bool rewinding;  /* the stored next nonce is too high, and that is not settled yet */
     bool final_known;
 };
-enum nonce_action nonce_next(const struct nonce_view *v);
+static inline enum nonce_action nonce_next(const struct nonce_view *v)
+{
+    if (!v->leading || v->storing)
+        return NONCE_KEEP;
+    if (v->unstored)
+        return NONCE_STORE;
+    return v->given_back && v->final_known && !v->admitting && !v->rewinding ? NONCE_GIVE_BACK : NONCE_KEEP;
+}
 
 enum send_action { SEND_WAIT, SEND_SUBMIT, SEND_RESIGN };
 struct send_view {
@@ -78,7 +105,14 @@ struct send_view {
     bool window_full;
     bool era_ends; /* a pool would throw the bytes out at once */
 };
-enum send_action send_next(const struct send_view *v);
+static inline enum send_action send_next(const struct send_view *v)
+{
+    if (!v->leading || !v->node_up || v->node_unverified || v->gate_closed || v->suspended)
+        return SEND_WAIT;
+    if (v->funds_wait || v->refusal_unstored || v->backing_off || v->lower_repaired || v->window_full)
+        return SEND_WAIT;
+    return v->era_ends ? SEND_RESIGN : SEND_SUBMIT;
+}
 
 enum sign_action { SIGN_NOT_NOW, SIGN_ROWS };
 struct sign_view {
@@ -86,7 +120,11 @@ struct sign_view {
     bool leading, node_up, node_unverified, suspended;
     bool backing_off; /* nothing could be signed in this beat */
 };
-enum sign_action sign_next(const struct sign_view *v);
+static inline enum sign_action sign_next(const struct sign_view *v)
+{
+    bool may = v->leading && v->node_up && !v->node_unverified && !v->suspended;
+    return v->wanted && may && !v->backing_off ? SIGN_ROWS : SIGN_NOT_NOW;
+}
 
 enum admit_action { ADMIT_NOT_NOW, ADMIT_ROWS };
 struct admit_view {
@@ -98,6 +136,12 @@ struct admit_view {
     bool room; /* in the window */
     bool backing_off;
 };
-enum admit_action admit_next(const struct admit_view *v);
+static inline enum admit_action admit_next(const struct admit_view *v)
+{
+    bool may = v->leading && v->node_up && !v->gate_closed && v->room && !v->backing_off;
+    bool settled = !v->suspended && !v->suspension_unstored && !v->rewinding && !v->nonce_unstored;
+    bool stored = !v->rejecting && !v->noting && !v->admitting && !v->storing_nonce && !v->storing_suspension;
+    return may && settled && stored ? ADMIT_ROWS : ADMIT_NOT_NOW;
+}
 
 #endif

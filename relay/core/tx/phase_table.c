@@ -62,11 +62,6 @@ void manager_phases_missing(uint64_t made, struct buf *out)
 
 /* ---- a move that no table has ---- */
 
-bool manager__illegal(const struct manager *m)
-{
-    return m->phases.illegal || m->line.moves.illegal;
-}
-
 /* The write that an effect asks for; MANAGER_WRITE_LOAD: none that changes the database. */
 static enum manager_write write_of(enum manager_effect_type type)
 {

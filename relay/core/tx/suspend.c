@@ -80,9 +80,12 @@ static enum hold_action next(const struct manager *m)
 
 void manager__hold_pump(struct manager *m)
 {
-    if (next(m) == HOLD_END)
+    enum hold_action action = next(m);
+    if (action == HOLD_END) {
         hold_over(m);
-    if (next(m) != HOLD_STORE)
+        action = next(m);
+    }
+    if (action != HOLD_STORE)
         return;
     m->hold.wanted = false;
     manager__write_start(m, MANAGER_WRITE_PAUSE);

@@ -182,9 +182,14 @@ void line_done(struct line *line);
 /* Room for [low, next). Rows outside of it must not exist. */
 void line_cover(struct line *line, uint64_t low, uint64_t next);
 struct row *line_add(struct line *line, uint64_t nonce,
-                     enum row_state state);                   /* of a free nonce in [low, next) */
-void line_remove(struct line *line, struct row *row);         /* frees it; `low` moves up to the next row */
-struct row *line_at(const struct line *line, uint64_t nonce); /* NULL: none */
+                     enum row_state state);           /* of a free nonce in [low, next) */
+void line_remove(struct line *line, struct row *row); /* frees it; `low` moves up to the next row */
+static inline struct row *line_at(const struct line *line, uint64_t nonce) /* NULL: none */
+{
+    if (nonce < line->low || nonce >= line->next)
+        return NULL;
+    return line->slots[nonce & (line->cap - 1)];
+}
 struct row *line_by_hash(const struct line *line, const uint8_t hash[32]);
 
 /* ---- states ---- */
@@ -194,11 +199,15 @@ void line_refresh(struct line *line, struct row *row);
 void line_news(struct line *line, struct row *row); /* something was heard of it */
 struct row *line_first(const struct line *line, unsigned set,
                        uint64_t from); /* lowest nonce >= from; NULL: none */
-size_t line_not_in_block(const struct line *line);
 
 static inline size_t line_count(const struct line *line, unsigned set)
 {
     return line->sets[set].count;
+}
+static inline size_t line_not_in_block(const struct line *line)
+{
+    return line->rows - line_count(line, ROW_IN_BLOCK) - line_count(line, ROW_ENDING) -
+           line_count(line, ROW_FINISHING);
 }
 
 /* ---- attempts ---- */
