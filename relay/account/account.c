@@ -98,7 +98,7 @@ static void effect(struct account *a, const struct manager_effect *fx)
         account_submit(a, fx);
         return;
     case MANAGER_FX_UNWATCH:
-        account_unwatch(a, fx->hash);
+        account_unwatch(a, fx->unwatch.hash);
         return;
     case MANAGER_FX_UNWATCH_ALL:
         account_unwatch_all(a);

@@ -96,7 +96,7 @@ struct signed_row {
     int64_t era_birth, era_death; /* -1: immortal */
     uint32_t spec_version, transaction_version;
 };
-int sign_row(struct account *a, const struct manager_row_effect *row, const uint8_t *call, size_t call_len,
+int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_t *call, size_t call_len,
              struct signed_row *ret, struct err *err);
 int sign_filler_call(struct account *a, struct buf *ret_call, struct err *err); /* System.remark of nothing */
 

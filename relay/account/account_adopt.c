@@ -44,12 +44,12 @@ static void failed_later(struct loop_task *task)
 static struct store_adopt_row *copy_found(const struct manager_effect *fx, char (*amounts)[40])
 {
     size_t bytes = 0;
-    for (size_t i = 0; i < fx->count; i++)
-        bytes += fx->found[i].bytes_len;
-    struct store_adopt_row *rows = xcalloc(1, fx->count * sizeof(*rows) + bytes + 1);
-    uint8_t *at = (uint8_t *)(rows + fx->count);
-    for (size_t i = 0; i < fx->count; i++) {
-        const struct manager_found *f = &fx->found[i];
+    for (size_t i = 0; i < fx->adopt.count; i++)
+        bytes += fx->adopt.found[i].bytes_len;
+    struct store_adopt_row *rows = xcalloc(1, fx->adopt.count * sizeof(*rows) + bytes + 1);
+    uint8_t *at = (uint8_t *)(rows + fx->adopt.count);
+    for (size_t i = 0; i < fx->adopt.count; i++) {
+        const struct manager_found *f = &fx->adopt.found[i];
         memcpy(at, f->bytes, f->bytes_len);
         rows[i] = (struct store_adopt_row){.nonce = (int64_t)f->nonce,
                                            .extrinsic = {at, f->bytes_len},
@@ -67,21 +67,21 @@ static struct store_adopt_row *copy_found(const struct manager_effect *fx, char 
 void account_adopt(struct account *a, const struct manager_effect *fx)
 {
     const struct node_info *info = node_info(a->service->node);
-    struct op *op = op_new(a, MANAGER_WRITE_ADOPT, MANAGER_EV_ADOPTED, fx->count);
+    struct op *op = op_new(a, MANAGER_WRITE_ADOPT, MANAGER_EV_ADOPTED, fx->adopt.count);
     if (!info) {
         err_set(&op->u.req.err, ERR_NET, "no node is connected");
         loop_post(a->service->loop, &op->task, failed_later);
         return;
     }
-    op->amounts = xcalloc(fx->count + 1, sizeof(*op->amounts));
+    op->amounts = xcalloc(fx->adopt.count + 1, sizeof(*op->amounts));
     op->adopt_rows = copy_found(fx, op->amounts);
     op->u.adopt = (struct store_adopt){.account = a->store_account,
                                        .epoch = a->epoch,
                                        .spec_version = info->spec_version,
                                        .transaction_version = info->transaction_version,
-                                       .block = (int64_t)fx->number,
-                                       .done = fx->done,
-                                       .count = fx->count,
+                                       .block = (int64_t)fx->adopt.block,
+                                       .done = fx->adopt.done,
+                                       .count = fx->adopt.count,
                                        .rows = op->adopt_rows};
     store_adopt_start(a->service->store, &op->u.adopt, adopted);
 }

@@ -211,7 +211,7 @@ int signed_take(struct op *op)
     if (!node_info(op->account->service->node))
         return err_set(&op->u.req.err, ERR_NET, "no node is connected");
     for (size_t i = 0; i < op->count; i++) {
-        const struct manager_row_effect *row = &op->rows[i];
+        const struct manager_sign_row *row = &op->rows.sign[i];
         struct signed_row *t = &op->signed_rows[i];
         buf_put(&t->bytes, row->bytes, row->bytes_len);
         memcpy(t->hash, row->hash, 32);
@@ -245,18 +245,17 @@ static void noted(struct store_req *req)
 
 void account_note(struct account *a, const struct manager_effect *fx)
 {
-    struct op *op = op_new(a, MANAGER_WRITE_NOTE, MANAGER_EV_NOTE_STORED, fx->count);
-    op->rows = xcalloc(op->count, sizeof(*op->rows));
-    memcpy(op->rows, fx->rows, op->count * sizeof(*op->rows));
+    struct op *op = op_new(a, MANAGER_WRITE_NOTE, MANAGER_EV_NOTE_STORED, fx->notes.count);
+    op->rows.notes = op_copy(fx->notes.rows, op->count, sizeof(*op->rows.notes));
     op->note_rows = xcalloc(op->count, sizeof(*op->note_rows));
     for (size_t i = 0; i < op->count; i++) {
-        const struct manager_row_effect *row = &op->rows[i];
+        const struct manager_note_row *row = &op->rows.notes[i];
         op->note_rows[i] =
             (struct store_note_row){.id = row->id,
                                     .nonce = (int64_t)row->nonce,
                                     .era_death = row->era_death,
                                     .wait_block = row->wait_block ? (int64_t)row->wait_block : -1,
-                                    .text = row->error};
+                                    .text = row->text};
         memcpy(op->note_rows[i].hash, row->hash, 32);
     }
     op->u.note = (struct store_note){

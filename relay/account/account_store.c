@@ -41,7 +41,7 @@ void op_free(struct op *op)
     free(op->adopt_rows);
     free(op->note_rows);
     signed_births_free(op);
-    free(op->rows);
+    free(op->rows.any);
     free(op->call_lens);
     free(op->amounts);
     buf_done(&op->filler);
@@ -54,10 +54,9 @@ struct op *op_of(struct store_req *req)
     return CONTAINER_OF(req, struct op, u.req);
 }
 
-static void copy_rows(struct op *op, const struct manager_effect *fx)
+void *op_copy(const void *rows, size_t count, size_t size)
 {
-    op->rows = xcalloc(op->count, sizeof(*op->rows));
-    memcpy(op->rows, fx->rows, op->count * sizeof(*op->rows));
+    return count ? memcpy(xcalloc(count, size), rows, count * size) : NULL;
 }
 
 bool op_current(const struct op *op)
@@ -100,15 +99,16 @@ static void attempts_stored(struct store_req *req)
     struct manager_written_row *rows = xcalloc(op->count, sizeof(*rows));
     for (size_t i = 0; i < op->count; i++) {
         const struct signed_row *t = &op->signed_rows[i];
-        rows[i] = (struct manager_written_row){.nonce = op->rows[i].nonce,
-                                               .id = op->write == MANAGER_WRITE_FILL ? 0 : op->rows[i].id,
-                                               .bytes = t->bytes.data,
-                                               .bytes_len = t->bytes.len,
-                                               .call_len = op->call_lens[i],
-                                               .era_death = t->era_death,
-                                               .spec_version = t->spec_version,
-                                               .guard = op->rows[i].guard,
-                                               .tip = op->rows[i].tip};
+        rows[i] =
+            (struct manager_written_row){.nonce = op->rows.sign[i].nonce,
+                                         .id = op->write == MANAGER_WRITE_FILL ? 0 : op->rows.sign[i].id,
+                                         .bytes = t->bytes.data,
+                                         .bytes_len = t->bytes.len,
+                                         .call_len = op->call_lens[i],
+                                         .era_death = t->era_death,
+                                         .spec_version = t->spec_version,
+                                         .guard = op->rows.sign[i].guard,
+                                         .tip = op->rows.sign[i].tip};
         memcpy(rows[i].hash, t->hash, 32);
     }
     account_event(op->account,
@@ -117,7 +117,7 @@ static void attempts_stored(struct store_req *req)
     op_free(op);
 }
 
-static bool is_filler(const struct op *op, const struct manager_row_effect *row)
+static bool is_filler(const struct op *op, const struct manager_sign_row *row)
 {
     return op->write == MANAGER_WRITE_FILL || row->filler;
 }
@@ -126,7 +126,7 @@ static int filler_call(struct op *op)
 {
     bool wanted = false;
     for (size_t i = 0; i < op->count; i++)
-        wanted = wanted || is_filler(op, &op->rows[i]);
+        wanted = wanted || is_filler(op, &op->rows.sign[i]);
     return wanted ? sign_filler_call(op->account, &op->filler, &op->u.req.err) : 0;
 }
 
@@ -135,7 +135,7 @@ static int sign_rows(struct op *op)
     struct account *a = op->account;
     int rc = filler_call(op);
     for (size_t i = 0; rc == 0 && i < op->count; i++) {
-        const struct manager_row_effect *row = &op->rows[i];
+        const struct manager_sign_row *row = &op->rows.sign[i];
         struct signed_row *t = &op->signed_rows[i];
         bool filler = is_filler(op, row);
         const uint8_t *call = filler ? op->filler.data : row->call;
@@ -172,7 +172,7 @@ static int leave_out_known(struct op *op, size_t *ret_count)
     size_t count = 0;
     for (size_t i = 0; i < op->count; i++) {
         enum manager_attempt attempt =
-            manager_attempt_of(op->account->manager, op->rows[i].hash, op->signed_rows[i].hash);
+            manager_attempt_of(op->account->manager, op->rows.sign[i].hash, op->signed_rows[i].hash);
         if (attempt == MANAGER_ATTEMPT_FORMER) /* passes */
             return err_set(&op->u.req.err, ERR_NET,
                            "this node's finalized block is older than one signed for");
@@ -201,14 +201,14 @@ static void attempts(struct account *a, const struct manager_effect *fx)
         [MANAGER_FX_RESIGN] = {MANAGER_WRITE_RESIGN, MANAGER_EV_RESIGNED, store_attempt_start},
         [MANAGER_FX_FILL] = {MANAGER_WRITE_FILL, MANAGER_EV_FILLED, store_fill_start},
     };
-    struct op *op = op_new(a, kinds[fx->type].write, kinds[fx->type].done, fx->count);
-    copy_rows(op, fx);
+    struct op *op = op_new(a, kinds[fx->type].write, kinds[fx->type].done, fx->sign.count);
+    op->rows.sign = op_copy(fx->sign.rows, op->count, sizeof(*op->rows.sign));
     op->signed_rows = xcalloc(op->count, sizeof(*op->signed_rows));
     op->attempt_rows = xcalloc(op->count, sizeof(*op->attempt_rows));
     op->call_lens = xcalloc(op->count, sizeof(*op->call_lens));
     op->amounts = xcalloc(op->count, sizeof(*op->amounts));
     size_t count = op->count;
-    int rc = fx->fixed ? signed_take(op) : sign_rows(op);
+    int rc = fx->sign.presigned ? signed_take(op) : sign_rows(op);
     if (rc == 0 && op->write == MANAGER_WRITE_RESIGN)
         rc = leave_out_known(op, &count);
     if (rc || !count) {
@@ -221,13 +221,13 @@ static void attempts(struct account *a, const struct manager_effect *fx)
     op->u.attempts.spec_version = info->spec_version;
     op->u.attempts.transaction_version = info->transaction_version;
     op->u.attempts.block =
-        (int64_t)fx->number; /* the node may be further: blocks that were not looked into */
+        (int64_t)fx->sign.block; /* the node may be further: blocks that were not looked into */
     op->u.attempts.count = count;
     op->u.attempts.rows = op->attempt_rows;
-    op->u.attempts.next_nonce = (int64_t)fx->nonce;
+    op->u.attempts.next_nonce = (int64_t)fx->sign.next_nonce;
     if (op->write == MANAGER_WRITE_ADMIT)
         FAILPOINT("before_admit");
-    if (fx->fixed)
+    if (fx->sign.presigned)
         store_admit_signed_start(a->service->store, &op->u.attempts, attempts_stored);
     else
         kinds[fx->type].start(a->service->store, &op->u.attempts, attempts_stored);
@@ -249,14 +249,14 @@ static void stored(struct store_req *req)
 
 static void states(struct account *a, const struct manager_effect *fx)
 {
-    struct op *op = op_new(a, MANAGER_WRITE_STATES, MANAGER_EV_STATES_STORED, fx->count);
-    copy_rows(op, fx);
+    struct op *op = op_new(a, MANAGER_WRITE_STATES, MANAGER_EV_STATES_STORED, fx->states.count);
+    op->rows.states = op_copy(fx->states.rows, op->count, sizeof(*op->rows.states));
     op->state_rows = xcalloc(op->count, sizeof(*op->state_rows));
     for (size_t i = 0; i < op->count; i++) {
-        const struct manager_row_effect *row = &op->rows[i];
+        const struct manager_state_row *row = &op->rows.states[i];
         op->state_rows[i] = (struct store_state_row){.nonce = (int64_t)row->nonce,
                                                      .state = row->state,
-                                                     .block_number = row->has_block ? row->block_number : -1,
+                                                     .block_number = -1,
                                                      .error = row->error[0] ? row->error : NULL};
         if (row->has_block)
             op->state_rows[i].block_hash = (struct store_bytes){row->block_hash, 32};
@@ -293,13 +293,12 @@ static void ends(struct account *a, const struct manager_effect *fx)
         [MANAGER_FX_STORE_REQUEUE] = {MANAGER_WRITE_REQUEUE, MANAGER_EV_REQUEUE_STORED, store_requeue_start,
                                       stored_and_rings},
     };
-    struct op *op = op_new(a, kinds[fx->type].write, kinds[fx->type].done, fx->count);
-    copy_rows(op, fx);
+    struct op *op = op_new(a, kinds[fx->type].write, kinds[fx->type].done, fx->ends.count);
+    op->rows.ends = op_copy(fx->ends.rows, op->count, sizeof(*op->rows.ends));
     op->amounts = xcalloc(op->count, sizeof(*op->amounts));
     op->finish_rows = xcalloc(op->count, sizeof(*op->finish_rows));
     for (size_t i = 0; i < op->count; i++) {
-        const struct manager_row_effect *row = &op->rows[i];
-        const char *error = row->error[0] ? row->error : row->reason;
+        const struct manager_end_row *row = &op->rows.ends[i];
         op->finish_rows[i] =
             (struct store_finish_row){.nonce = (int64_t)row->nonce,
                                       .id = row->id,
@@ -307,7 +306,7 @@ static void ends(struct account *a, const struct manager_effect *fx)
                                       .used_block = (int64_t)row->used_block,
                                       .index = row->has_block ? (int32_t)row->index : -1,
                                       .outcome = row->outcome,
-                                      .error = error,
+                                      .error = row->error[0] ? row->error : NULL,
                                       .fee = row->has_fee ? u128_text(row->fee, op->amounts[i]) : NULL};
         memcpy(op->finish_rows[i].hash, row->hash, 32);
         memcpy(op->finish_rows[i].block_hash, row->block_hash, 32);
@@ -320,11 +319,11 @@ static void ends(struct account *a, const struct manager_effect *fx)
 static void pause_account(struct account *a, const struct manager_effect *fx)
 {
     struct op *op = op_new(a, MANAGER_WRITE_PAUSE, MANAGER_EV_PAUSE_STORED, 0);
-    bool over = fx->hold == MANAGER_HOLD_NONE;
-    memcpy(op->text, fx->text, sizeof(op->text));
+    bool over = fx->pause.hold == MANAGER_HOLD_NONE;
+    memcpy(op->text, fx->pause.text, sizeof(op->text));
     op->u.pause = (struct store_pause){.account = a->store_account,
                                        .epoch = a->epoch,
-                                       .hold = over ? NULL : manager_hold_name(fx->hold),
+                                       .hold = over ? NULL : manager_hold_name(fx->pause.hold),
                                        .reason = over ? NULL : op->text};
     store_pause_start(a->service->store, &op->u.pause, over ? stored_and_rings : stored);
 }
@@ -334,9 +333,9 @@ static void set_nonce(struct account *a, const struct manager_effect *fx)
     struct op *op = op_new(a, MANAGER_WRITE_NONCE, MANAGER_EV_NONCE_STORED, 0);
     op->u.nonce = (struct store_nonce){.account = a->store_account,
                                        .epoch = a->epoch,
-                                       .next_nonce = (int64_t)fx->nonce,
-                                       .lower = fx->lower,
-                                       .reborn = fx->reborn};
+                                       .next_nonce = (int64_t)fx->next.nonce,
+                                       .lower = fx->next.lower,
+                                       .reborn = fx->next.reborn};
     store_nonce_start(a->service->store, &op->u.nonce, stored);
 }
 

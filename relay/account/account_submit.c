@@ -105,15 +105,15 @@ static void on_lost(struct node_submit *s)
 
 void account_submit(struct account *a, const struct manager_effect *fx)
 {
-    account_unwatch(a, fx->hash);
+    account_unwatch(a, fx->submit.hash);
     struct submit *t = xcalloc(1, sizeof(*t));
     t->account = a;
     t->generation = a->generation;
-    t->nonce = fx->nonce;
-    memcpy(t->hash, fx->hash, 32);
+    t->nonce = fx->submit.nonce;
+    memcpy(t->hash, fx->submit.hash, 32);
     HASH_ADD(hh, a->submits, hash, 32, t);
-    node_submit_start(a->service->node, &t->node, fx->bytes, fx->bytes_len, gate, t, on_reply, on_status,
-                      on_lost);
+    node_submit_start(a->service->node, &t->node, fx->submit.bytes, fx->submit.bytes_len, gate, t, on_reply,
+                      on_status, on_lost);
 }
 
 void account_unwatch(struct account *a, const uint8_t hash[32])

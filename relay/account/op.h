@@ -31,8 +31,15 @@ struct op {
     struct store_finish_row *finish_rows;
     struct store_adopt_row *adopt_rows;
     struct store_note_row *note_rows;
-    struct births *births;           /* account_signed.c */
-    struct manager_row_effect *rows; /* own copy of the effect's rows */
+    struct births *births; /* account_signed.c */
+    /* Own copy of the effect's rows. */
+    union {
+        struct manager_sign_row *sign;
+        struct manager_state_row *states;
+        struct manager_end_row *ends;
+        struct manager_note_row *notes;
+        void *any;
+    } rows;
     struct signed_row *signed_rows;
     size_t *call_lens;
     struct buf filler;
@@ -45,6 +52,7 @@ struct op {
 struct op *op_new(struct account *a, enum manager_write write, enum manager_event_type done, size_t count);
 void op_free(struct op *op);
 struct op *op_of(struct store_req *req);
+void *op_copy(const void *rows, size_t count, size_t size);
 /* True when the answer is for the account as it is now; else there is nobody to tell. */
 bool op_current(const struct op *op);
 void op_failed(struct op *op); /* tells the election and the manager, if they are still concerned */

@@ -4,7 +4,7 @@
 #include "chain/keys/extrinsic_sign.h"
 #include "service/service_internal.h"
 
-int sign_row(struct account *a, const struct manager_row_effect *row, const uint8_t *call, size_t call_len,
+int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_t *call, size_t call_len,
              struct signed_row *ret, struct err *err)
 {
     const struct node_info *info = node_info(a->service->node);

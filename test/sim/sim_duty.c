@@ -42,8 +42,8 @@ static bool recorded(struct duty *d, uint32_t tx)
 
 static void record_states(struct world *w, struct duty *d, int account, const struct manager_effect *fx)
 {
-    for (size_t i = 0; i < fx->count; i++) {
-        const struct manager_row_effect *x = &fx->rows[i];
+    for (size_t i = 0; i < fx->states.count; i++) {
+        const struct manager_state_row *x = &fx->states.rows[i];
         if (!strcmp(x->state, "refused"))
             HOLDS(w, recorded(d, tx_of_hash(w, x->hash)) || d->refused_count == ARRAY_LEN(d->refused), "I7",
                   "a refusal of nonce %llu of account %d is recorded that nobody gave",
@@ -52,16 +52,26 @@ static void record_states(struct world *w, struct duty *d, int account, const st
 }
 
 /* The row goes on, or ends: what was said of its bytes must have gone into the history before. */
-static void check_recorded(struct world *w, const struct duty *d, int account,
-                           const struct manager_effect *fx)
+static void check_recorded(struct world *w, const struct duty *d, int account, uint64_t nonce)
 {
-    for (size_t i = 0; i < fx->count; i++)
-        for (size_t k = 0; k < d->refused_count; k++) {
-            const struct tx *t = &w->chain.txs[d->refused[k]];
-            HOLDS(w, t->nonce != fx->rows[i].nonce, "I7",
-                  "nonce %llu of account %d was refused, and goes on without a record of it",
-                  (unsigned long long)t->nonce, account);
-        }
+    for (size_t k = 0; k < d->refused_count; k++)
+        HOLDS(w, w->chain.txs[d->refused[k]].nonce != nonce, "I7",
+              "nonce %llu of account %d was refused, and goes on without a record of it",
+              (unsigned long long)nonce, account);
+}
+
+static void check_ends_recorded(struct world *w, const struct duty *d, int account,
+                                const struct manager_effect *fx)
+{
+    for (size_t i = 0; i < fx->ends.count; i++)
+        check_recorded(w, d, account, fx->ends.rows[i].nonce);
+}
+
+static void check_signs_recorded(struct world *w, const struct duty *d, int account,
+                                 const struct manager_effect *fx)
+{
+    for (size_t i = 0; i < fx->sign.count; i++)
+        check_recorded(w, d, account, fx->sign.rows[i].nonce);
 }
 
 /* ---- payment ---- */
@@ -127,11 +137,11 @@ void duty_event(struct world *w, struct relay *r, int account, const struct mana
 static void check_requeues(struct world *w, const struct duty *d, int account,
                            const struct manager_effect *fx)
 {
-    for (size_t i = 0; i < fx->count; i++) {
-        uint64_t told = d->stop_told[fx->rows[i].id];
+    for (size_t i = 0; i < fx->ends.count; i++) {
+        uint64_t told = d->stop_told[fx->ends.rows[i].id];
         HOLDS(w, !told || told + 10 * SECOND > w->now, "stop",
               "transaction %lld of account %d is to be stopped and goes back to the outbox",
-              (long long)fx->rows[i].id, account);
+              (long long)fx->ends.rows[i].id, account);
     }
 }
 
@@ -143,7 +153,7 @@ static void check_still(struct world *w, const struct relay *r, int account, con
     bool still = a->hold == MANAGER_HOLD_REAPED || (a->hold == MANAGER_HOLD_TRANSACTION_VERSION && !back);
     HOLDS(w, !still || a->epoch != r->accounts[account].epoch || w->db.lossy, "hold",
           "r%d sends nonce %llu of account %d, which waits for an operator", r->index,
-          (unsigned long long)fx->nonce, account);
+          (unsigned long long)fx->submit.nonce, account);
 }
 
 void duty_effect(struct world *w, struct relay *r, int account, const struct manager_effect *fx)
@@ -161,16 +171,18 @@ void duty_effect(struct world *w, struct relay *r, int account, const struct man
         return;
     case MANAGER_FX_STORE_REQUEUE:
         check_requeues(w, d, account, fx);
-        check_recorded(w, d, account, fx);
+        check_ends_recorded(w, d, account, fx);
+        return;
+    case MANAGER_FX_STORE_FINISH:
+        check_ends_recorded(w, d, account, fx);
         return;
     case MANAGER_FX_RESIGN:
     case MANAGER_FX_FILL:
-    case MANAGER_FX_STORE_FINISH:
-        check_recorded(w, d, account, fx);
+        check_signs_recorded(w, d, account, fx);
         return;
     case MANAGER_FX_SUBMIT:
         check_still(w, r, account, fx);
-        t = &w->chain.txs[tx_of_hash(w, fx->hash)];
+        t = &w->chain.txs[tx_of_hash(w, fx->submit.hash)];
         /* A chain that stands still takes a step of its own after 5 s at the earliest. */
         t->poor_block = d->poor && w->now < d->block_at + 4900 * MS ? d->blocks + 1 : 0;
         t->poor_at = w->now;

@@ -128,7 +128,7 @@ static bool taken_by_another(const struct world *w, int account, uint64_t nonce,
     return false;
 }
 
-static void check_included(struct world *w, const struct stmt *q, const struct manager_row_effect *x)
+static void check_included(struct world *w, const struct stmt *q, const struct stmt_row *x)
 {
     const struct chain *c = &w->chain;
     uint32_t block = block_of_hash(x->block_hash), tx = tx_of_hash(w, x->hash);
@@ -153,7 +153,7 @@ static void check_dead(struct world *w, int64_t id, uint64_t nonce)
     }
 }
 
-static void check_finish(struct world *w, const struct stmt *q, const struct manager_row_effect *x)
+static void check_finish(struct world *w, const struct stmt *q, const struct stmt_row *x)
 {
     if (!x->has_block) {
         bool taken = taken_by_another(w, q->account, x->nonce, at(w, q, x->nonce)->id);
@@ -181,7 +181,7 @@ static bool ready_to_end(struct world *w, struct stmt *q)
 {
     size_t found = 0;
     for (size_t i = 0; i < q->count; i++) {
-        const struct manager_row_effect *x = &q->rows[i];
+        const struct stmt_row *x = &q->rows[i];
         const struct pending_row *p = at(w, q, x->nonce);
         if (p->used && x->has_block && !is_attempt(p, tx_of_hash(w, x->hash))) {
             order_error(w, q, "ends by bytes that are not on record", x->nonce);
@@ -210,7 +210,7 @@ void rows_end(struct world *w, struct stmt *q)
     if (!ready_to_end(w, q))
         return;
     for (size_t i = 0; i < q->count; i++) {
-        const struct manager_row_effect *x = &q->rows[i];
+        const struct stmt_row *x = &q->rows[i];
         struct pending_row *p = at(w, q, x->nonce);
         check_finish(w, q, x);
         if (x->has_block)
@@ -227,7 +227,7 @@ void rows_end(struct world *w, struct stmt *q)
 /* ---- back to the outbox ---- */
 
 /* The nonce is gone for this transaction, so none of its bytes may get in any more. */
-static void check_requeue(struct world *w, const struct stmt *q, const struct manager_row_effect *x)
+static void check_requeue(struct world *w, const struct stmt *q, const struct stmt_row *x)
 {
     const struct pending_row *p = at(w, q, x->nonce);
     bool forgiven = !strcmp(x->outcome, "dispatch_error");
@@ -247,7 +247,7 @@ static void check_requeue(struct world *w, const struct stmt *q, const struct ma
 static bool may_requeue(struct world *w, struct stmt *q)
 {
     for (size_t i = 0; i < q->count; i++) {
-        const struct manager_row_effect *x = &q->rows[i];
+        const struct stmt_row *x = &q->rows[i];
         const struct pending_row *p = at(w, q, x->nonce);
         if (!p->used || !p->id) {
             q->code = ERR_DB_CONFLICT;
@@ -266,7 +266,7 @@ static bool may_requeue(struct world *w, struct stmt *q)
     return true;
 }
 
-static void give_back(struct world *w, struct stmt *q, const struct manager_row_effect *x)
+static void give_back(struct world *w, struct stmt *q, const struct stmt_row *x)
 {
     const struct pending_row *p = at(w, q, x->nonce);
     struct id_row *r = &w->db.t.ids[p->id];
@@ -294,7 +294,7 @@ static void give_back(struct world *w, struct stmt *q, const struct manager_row_
 /* leader_requeue; without rows: what a planted fault does with one nonce. */
 void rows_requeue(struct world *w, struct stmt *q)
 {
-    struct manager_row_effect planted = {.nonce = q->nonce, .outcome = "failed"};
+    struct stmt_row planted = {.nonce = q->nonce, .outcome = "failed"};
     if (!q->count) {
         const struct pending_row *p = at(w, q, q->nonce);
         if (p->used && p->id)

@@ -64,7 +64,7 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
         door_submit(w, r, account, fx);
         return;
     case MANAGER_FX_UNWATCH:
-        door_unwatch(w, r, account, tx_of_hash(w, fx->hash));
+        door_unwatch(w, r, account, tx_of_hash(w, fx->unwatch.hash));
         return;
     case MANAGER_FX_UNWATCH_ALL: /* everything is read again */
         r->accounts[account].beats++;
@@ -97,6 +97,65 @@ static const char *const effects[] = {
     "PAUSE",       "STORE_ADOPT",  "ASK_POOL",     "ASK_NONCE",    "ASK_UNFINAL", "FOLLOW",  "RECHECK",
     "NODE_BEHIND", "READY",        "ALERT",        "LOOK"};
 
+static void trace_row(struct world *w, const struct relay *r, int account, const struct manager_effect *fx,
+                      size_t count, uint64_t nonce, const char *outcome, const char *text)
+{
+    note_line(w, "  r%d a%d %s %llu rows %zu %s %s", r->index, account, effects[fx->type],
+              (unsigned long long)nonce, count, outcome ? outcome : "", text);
+}
+
+/* Of the rows the first one. */
+static void trace(struct world *w, const struct relay *r, int account, const struct manager_effect *fx)
+{
+    switch ((int)fx->type) {
+    case MANAGER_FX_ADMIT:
+    case MANAGER_FX_RESIGN:
+    case MANAGER_FX_FILL:
+        trace_row(w, r, account, fx, fx->sign.count, fx->sign.rows[0].nonce, fx->sign.rows[0].outcome,
+                  fx->sign.rows[0].error);
+        return;
+    case MANAGER_FX_STORE_STATES:
+        trace_row(w, r, account, fx, fx->states.count, fx->states.rows[0].nonce, fx->states.rows[0].state,
+                  fx->states.rows[0].error);
+        return;
+    case MANAGER_FX_STORE_FINISH:
+    case MANAGER_FX_STORE_REJECT:
+    case MANAGER_FX_STORE_REQUEUE:
+        trace_row(w, r, account, fx, fx->ends.count, fx->ends.rows[0].nonce, fx->ends.rows[0].outcome,
+                  fx->ends.rows[0].error);
+        return;
+    case MANAGER_FX_STORE_NOTE:
+        trace_row(w, r, account, fx, fx->notes.count, fx->notes.rows[0].nonce, NULL, fx->notes.rows[0].text);
+        return;
+    case MANAGER_FX_SUBMIT:
+        trace_row(w, r, account, fx, 0, fx->submit.nonce, NULL, "");
+        return;
+    case MANAGER_FX_UNWATCH:
+        trace_row(w, r, account, fx, 0, fx->unwatch.nonce, NULL, "");
+        return;
+    case MANAGER_FX_STORE_NONCE:
+        trace_row(w, r, account, fx, 0, fx->next.nonce, NULL, "");
+        return;
+    case MANAGER_FX_STORE_PAUSE:
+        trace_row(w, r, account, fx, 0, 0, NULL, fx->pause.text);
+        return;
+    case MANAGER_FX_STORE_ADOPT:
+        trace_row(w, r, account, fx, fx->adopt.count, fx->adopt.block, NULL, "");
+        return;
+    case MANAGER_FX_ALERT:
+        trace_row(w, r, account, fx, 0, 0, NULL, fx->text);
+        return;
+    case MANAGER_FX_ASK_UNFINAL:
+    case MANAGER_FX_FOLLOW:
+    case MANAGER_FX_NODE_BEHIND:
+        trace_row(w, r, account, fx, 0, fx->number, NULL, "");
+        return;
+    default:
+        trace_row(w, r, account, fx, 0, 0, NULL, "");
+        return;
+    }
+}
+
 void account_event(struct world *w, struct relay *r, int account, const struct manager_event *ev)
 {
     struct sim_account *a = &r->accounts[account];
@@ -108,14 +167,8 @@ void account_event(struct world *w, struct relay *r, int account, const struct m
     duty_event(w, r, account, ev);
     manager_step(a->manager, local_ms(w, r), ev, &fx, &count);
     for (size_t i = 0; i < count; i++) {
-        const struct manager_row_effect *first = fx[i].rows && fx[i].count ? fx[i].rows : NULL;
         if (w->tracing)
-            note_line(w, "  r%d a%d %s %llu rows %zu %s%s %s", r->index, account, effects[fx[i].type],
-                      (unsigned long long)(first         ? first->nonce
-                                           : fx[i].nonce ? fx[i].nonce
-                                                         : fx[i].number),
-                      fx[i].count, fx[i].text, first && first->outcome ? first->outcome : "",
-                      first ? first->error : "");
+            trace(w, r, account, &fx[i]);
         duty_effect(w, r, account, &fx[i]);
         effect(w, r, account, &fx[i]);
     }

@@ -118,7 +118,7 @@ static void stored(struct world *w, struct stmt *s)
 
 /* An era that ends in time, from a finalized block that may be newer than the one that the core knew; 0:
  * none. */
-static uint32_t period_of(struct world *w, const struct manager_row_effect *row, uint64_t anchor)
+static uint32_t period_of(struct world *w, const struct stmt_row *row, uint64_t anchor)
 {
     uint32_t period = row->era_period;
     HOLDS(w, period || !w->plan.era, "era", "nonce %llu is to be signed without an era",
@@ -137,7 +137,7 @@ static bool sign_rows(struct world *w, struct relay *r, struct stmt *s)
     uint32_t anchor = PLANTED(ANCHOR_BEST) ? w->chain.nodes[d->node].best : d->final_block;
     s->txs = xcalloc(s->count, sizeof(*s->txs));
     for (size_t i = 0; i < s->count; i++) {
-        const struct manager_row_effect *row = &s->rows[i];
+        const struct stmt_row *row = &s->rows[i];
         bool filler = s->op == OP_FILL || (s->op == OP_RESIGN && row->filler);
         int64_t id = filler ? 0 : row->id, call = 0;
         if (!filler) {
@@ -157,7 +157,7 @@ static bool sign_rows(struct world *w, struct relay *r, struct stmt *s)
                                                     .spec = d->spec,
                                                     .anchor = anchor,
                                                     .period = period,
-                                                    .tip = (uint64_t)row->tip});
+                                                    .tip = row->tip});
         s->rows[i].call = NULL; /* borrowed */
     }
     return true;
@@ -176,22 +176,84 @@ static int take_signed(struct world *w, struct relay *r, struct stmt *s)
     return 1;
 }
 
+static void copy_sign(struct stmt_row *to, const struct manager_sign_row *x)
+{
+    *to = (struct stmt_row){.nonce = x->nonce,
+                            .id = x->id,
+                            .call = x->call,
+                            .bytes = x->bytes,
+                            .call_len = x->call_len,
+                            .guard = x->guard,
+                            .era_period = x->era_period,
+                            .deadline_block = x->deadline_block,
+                            .from_block = x->from_block,
+                            .tip = (uint64_t)x->tip,
+                            .filler = x->filler,
+                            .outcome = x->outcome,
+                            .block_number = -1};
+    memcpy(to->hash, x->hash, 32);
+    memcpy(to->error, x->error, sizeof(to->error));
+}
+
+static void copy_state(struct stmt_row *to, const struct manager_state_row *x)
+{
+    *to = (struct stmt_row){
+        .nonce = x->nonce, .id = x->id, .state = x->state, .has_block = x->has_block, .block_number = -1};
+    memcpy(to->hash, x->hash, 32);
+    memcpy(to->block_hash, x->block_hash, 32);
+    memcpy(to->error, x->error, sizeof(to->error));
+}
+
+static void copy_end(struct stmt_row *to, const struct manager_end_row *x)
+{
+    *to = (struct stmt_row){.nonce = x->nonce,
+                            .id = x->id,
+                            .outcome = x->outcome,
+                            .has_block = x->has_block,
+                            .block_number = x->block_number,
+                            .used_block = x->used_block,
+                            .index = x->index};
+    memcpy(to->hash, x->hash, 32);
+    memcpy(to->block_hash, x->block_hash, 32);
+    memcpy(to->error, x->error, sizeof(to->error));
+}
+
+static void copy_note(struct stmt_row *to, const struct manager_note_row *x)
+{
+    *to = (struct stmt_row){.nonce = x->nonce, .id = x->id, .wait_block = x->wait_block, .block_number = -1};
+    memcpy(to->hash, x->hash, 32);
+    memcpy(to->error, x->text, sizeof(to->error));
+}
+
 static void copy_rows(struct stmt *s, const struct manager_effect *fx)
 {
-    s->count = fx->count;
-    s->rows = xcalloc(fx->count, sizeof(*s->rows));
-    if (fx->count)
-        memcpy(s->rows, fx->rows, fx->count * sizeof(*s->rows));
+    bool signs = s->op == OP_ADMIT || s->op == OP_RESIGN || s->op == OP_FILL;
+    bool ends = s->op == OP_FINISH || s->op == OP_REQUEUE || s->op == OP_REJECT;
+    s->count = signs                ? fx->sign.count
+               : ends               ? fx->ends.count
+               : s->op == OP_STATES ? fx->states.count
+               : s->op == OP_NOTE   ? fx->notes.count
+                                    : 0;
+    s->rows = xcalloc(s->count, sizeof(*s->rows));
+    for (size_t i = 0; i < s->count; i++)
+        if (signs)
+            copy_sign(&s->rows[i], &fx->sign.rows[i]);
+        else if (ends)
+            copy_end(&s->rows[i], &fx->ends.rows[i]);
+        else if (s->op == OP_STATES)
+            copy_state(&s->rows[i], &fx->states.rows[i]);
+        else
+            copy_note(&s->rows[i], &fx->notes.rows[i]);
 }
 
 static void copy_found(struct stmt *s, const struct manager_effect *fx)
 {
-    s->count = fx->count;
-    s->txs = xcalloc(fx->count, sizeof(*s->txs));
-    for (size_t i = 0; i < fx->count; i++)
-        memcpy(&s->txs[i], fx->found[i].bytes, sizeof(s->txs[i]));
-    s->signed_at = fx->number;
-    s->reconcile = fx->done;
+    s->count = fx->adopt.count;
+    s->txs = xcalloc(fx->adopt.count, sizeof(*s->txs));
+    for (size_t i = 0; i < fx->adopt.count; i++)
+        memcpy(&s->txs[i], fx->adopt.found[i].bytes, sizeof(s->txs[i]));
+    s->signed_at = fx->adopt.block;
+    s->reconcile = fx->adopt.done;
 }
 
 /* Of keys that sign the same content to the same bytes: no new attempts are left out (their txs become 0). */
@@ -245,24 +307,30 @@ void store_effect(struct world *w, struct relay *r, int account, const struct ma
     struct stmt *s = stmt_new(w, r, account, kinds[fx->type].op, kinds[fx->type].done);
     s->write = kinds[fx->type].write;
     s->event = kinds[fx->type].event;
-    s->after_nonce = fx->after_nonce;
-    s->nonce = fx->nonce;
-    s->lower = fx->lower;
-    s->reborn = fx->reborn;
-    s->hold = fx->hold;
+    if (fx->type == MANAGER_FX_LOAD)
+        s->after_nonce = fx->after_nonce;
+    if (fx->type == MANAGER_FX_STORE_NONCE) {
+        s->nonce = fx->next.nonce;
+        s->lower = fx->next.lower;
+        s->reborn = fx->next.reborn;
+    }
+    if (fx->type == MANAGER_FX_ADMIT)
+        s->nonce = fx->sign.next_nonce;
+    if (fx->type == MANAGER_FX_STORE_PAUSE)
+        s->hold = fx->pause.hold;
     s->limit = SNAPSHOT_CHUNK;
     if (s->op == OP_ADOPT)
         copy_found(s, fx);
     else
         copy_rows(s, fx);
-    s->admits_fixed = fx->fixed;
+    s->admits_fixed = s->op == OP_ADMIT && fx->sign.presigned;
     bool attempts = s->op == OP_ADMIT || s->op == OP_RESIGN || s->op == OP_FILL;
     if (attempts && !r->door.ready) {
         stmt_fail_later(w, s, ERR_NET);
         return;
     }
     if (attempts) {
-        s->signed_at = fx->number;
+        s->signed_at = fx->sign.block;
         int rc = s->admits_fixed       ? take_signed(w, r, s)
                  : !sign_rows(w, r, s) ? ERR_NET
                  : s->op == OP_RESIGN  ? leave_out_known(r, s)

@@ -319,7 +319,7 @@ static void fill(struct world *w, struct stmt *q)
 static void states(struct world *w, struct stmt *q)
 {
     for (size_t i = 0; i < q->count; i++) {
-        struct manager_row_effect *x = &q->rows[i];
+        struct stmt_row *x = &q->rows[i];
         const struct pending_row *p = at(w, q, x->nonce);
         bool needs_block = !strcmp(x->state, "in_block") || !strcmp(x->state, "retracted") ||
                            !strcmp(x->state, "finality_timeout") || !strcmp(x->state, "finalized");
@@ -333,7 +333,7 @@ static void states(struct world *w, struct stmt *q)
         }
     }
     for (size_t i = 0; i < q->count; i++) {
-        struct manager_row_effect *x = &q->rows[i];
+        struct stmt_row *x = &q->rows[i];
         struct pending_row *p = at(w, q, x->nonce);
         uint32_t block = x->has_block ? block_of_hash(x->block_hash) : 0;
         if (!strcmp(x->state, "refused")) { /* a line of the history, whichever attempt it was */

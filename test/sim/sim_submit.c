@@ -250,18 +250,20 @@ static void submit_overdue(struct world *w, struct event *e)
 void door_submit(struct world *w, struct relay *r, int account, const struct manager_effect *fx)
 {
     struct sim_account *a = &r->accounts[account];
-    uint32_t tx = tx_of_hash(w, fx->hash), bytes_tx;
-    memcpy(&bytes_tx, fx->bytes, sizeof(bytes_tx));
-    HOLDS(w, tx && fx->bytes_len == BYTES_LEN && bytes_tx == tx && w->chain.txs[tx].nonce == fx->nonce, "I3",
-          "r%d sends bytes of tx %u as tx %u at nonce %llu", r->index, bytes_tx, tx,
-          (unsigned long long)fx->nonce);
+    uint32_t tx = tx_of_hash(w, fx->submit.hash), bytes_tx;
+    memcpy(&bytes_tx, fx->submit.bytes, sizeof(bytes_tx));
+    HOLDS(w,
+          tx && fx->submit.bytes_len == BYTES_LEN && bytes_tx == tx &&
+              w->chain.txs[tx].nonce == fx->submit.nonce,
+          "I3", "r%d sends bytes of tx %u as tx %u at nonce %llu", r->index, bytes_tx, tx,
+          (unsigned long long)fx->submit.nonce);
     check_effort(w, r, account, tx);
     door_unwatch(w, r, account, tx);
     struct submit *s = xcalloc(1, sizeof(*s));
     *s = (struct submit){.next = a->submits,
                          .sub = ++r->door.next_sub,
                          .tx = tx,
-                         .nonce = fx->nonce,
+                         .nonce = fx->submit.nonce,
                          .generation = a->generation,
                          .probed_at = r->door.probed_at[account]};
     a->submits = s;
@@ -470,8 +472,8 @@ void door_ask(struct world *w, struct relay *r, int account, const struct manage
                       .account = account,
                       .generation = r->accounts[account].generation,
                       .what = fx->type,
-                      .whole = fx->whole,
-                      .above = fx->number};
+                      .whole = fx->type == MANAGER_FX_ASK_POOL && fx->whole,
+                      .above = fx->type == MANAGER_FX_ASK_UNFINAL ? fx->number : 0};
     uint64_t timeout = r->door.open && r->door.ready ? CALL_TIMEOUT_US : 0;
     relay_later(w, r, timeout, "question fails", ask_failed)->b = q->number;
     if (timeout)

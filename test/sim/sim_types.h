@@ -309,6 +309,23 @@ enum op {
 };
 
 /* A statement: one transaction. Shared by the two ends of a connection. */
+/* A row of whichever effect the statement came from. */
+struct stmt_row {
+    uint64_t nonce;
+    int64_t id;
+    uint8_t hash[32];
+    const uint8_t *call, *bytes; /* borrowed until the next step */
+    size_t call_len;
+    uint32_t guard, era_period;
+    uint64_t deadline_block, wait_block, used_block, from_block, tip;
+    bool filler, has_block;
+    const char *outcome, *state;
+    char error[200];
+    uint8_t block_hash[32];
+    int64_t block_number;
+    uint32_t index;
+};
+
 struct stmt {
     struct list sent, queue;
     int refs;
@@ -327,7 +344,7 @@ struct stmt {
     int holder;
     bool have_lock, lower, reborn;
     enum manager_hold hold;
-    struct manager_row_effect *rows; /* owned */
+    struct stmt_row *rows; /* owned */
     size_t count;
     uint32_t *txs; /* owned: what was signed for each row */
     int64_t after_nonce;

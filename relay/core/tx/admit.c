@@ -67,15 +67,16 @@ static const char *bad_row(const struct manager *m, const struct manager_outbox_
 
 /* `more`: rejected already, with their texts. */
 static void reject(struct manager *m, const struct manager_event *ev, size_t bad,
-                   const struct manager_row_effect *more, size_t count)
+                   const struct manager_end_row *more, size_t count)
 {
     PRE(m->phase == MANAGER_LEADING);
     if (!bad && !count)
         return;
     manager__write_start(m, MANAGER_WRITE_REJECT);
-    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_STORE_REJECT, bad + count);
-    memcpy(fx->rows, more, count * sizeof(*more));
-    fx->count = count;
+    struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_REJECT);
+    fx->ends.rows = manager__keep(m, xcalloc(bad + count, sizeof(*fx->ends.rows)));
+    memcpy(fx->ends.rows, more, count * sizeof(*more));
+    fx->ends.count = count;
     for (size_t i = 0; i < ev->outbox.count; i++) {
         char buf[200];
         if (ev->outbox.rows[i].fixed)
@@ -83,11 +84,10 @@ static void reject(struct manager *m, const struct manager_event *ev, size_t bad
         const char *outcome, *why = bad_row(m, &ev->outbox.rows[i], buf, sizeof(buf), &outcome);
         if (!why)
             continue;
-        struct manager_row_effect *row = &fx->rows[fx->count++];
+        struct manager_end_row *row = &fx->ends.rows[fx->ends.count++];
         row->id = ev->outbox.rows[i].id;
         row->outcome = outcome;
         manager__plain(row->error, sizeof(row->error), why);
-        row->reason = row->error;
     }
 }
 
@@ -110,9 +110,10 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
             m->chain.transaction_version; /* the store keeps the first one, too */
     m->admit.rows = xrealloc(m->admit.rows, good * sizeof(*m->admit.rows));
     manager__write_start(m, MANAGER_WRITE_ADMIT);
-    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_ADMIT, good);
-    fx->number = m->admit.block;
-    for (size_t i = 0; i < ev->outbox.count && fx->count < good; i++) {
+    struct manager_effect *fx = manager__fx(m, MANAGER_FX_ADMIT);
+    fx->sign.rows = manager__keep(m, xcalloc(good, sizeof(*fx->sign.rows)));
+    fx->sign.block = m->admit.block;
+    for (size_t i = 0; i < ev->outbox.count && fx->sign.count < good; i++) {
         const struct manager_outbox_row *o = &ev->outbox.rows[i];
         char buf[200];
         const char *outcome;
@@ -121,26 +122,27 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
         uint8_t *call = manager__keep(m, xmalloc(o->call_len));
         if (o->call_len)
             memcpy(call, o->call, o->call_len);
-        m->admit.rows[fx->count] = (struct admitting){.max_tip = o->has_max_tip ? o->max_tip : MANAGER_NO_CAP,
-                                                      .deadline_block = deadline_of(o),
-                                                      .retries = o->retries};
-        struct manager_row_effect *row = &fx->rows[fx->count];
+        m->admit.rows[fx->sign.count] =
+            (struct admitting){.max_tip = o->has_max_tip ? o->max_tip : MANAGER_NO_CAP,
+                               .deadline_block = deadline_of(o),
+                               .retries = o->retries};
+        struct manager_sign_row *row = &fx->sign.rows[fx->sign.count];
         row->tip = manager__tip_first(m, o);
         row->era_period = manager__era_period(m, deadline_of(o));
         row->deadline_block = o->deadline_block == UINT64_MAX ? 0 : o->deadline_block;
-        row->nonce = m->line.next + fx->count++;
+        row->nonce = m->line.next + fx->sign.count++;
         row->id = o->id;
         row->call = call;
         row->call_len = o->call_len;
         row->guard = o->guard;
     }
-    m->admit.count = m->admit.ahead = (uint32_t)fx->count;
+    m->admit.count = m->admit.ahead = (uint32_t)fx->sign.count;
 }
 
 void manager__outbox(struct manager *m, const struct manager_event *ev)
 {
     size_t bad = 0, calls = 0, more;
-    struct manager_row_effect *rejects;
+    struct manager_end_row *rejects;
     if (!m->admit.wanted)
         return;
     m->admit.wanted = false;

@@ -36,16 +36,6 @@ struct manager_effect *manager__fx(struct manager *m, enum manager_effect_type t
     return fx;
 }
 
-struct manager_effect *manager__fx_rows(struct manager *m, enum manager_effect_type type, size_t max)
-{
-    struct manager_row_effect *rows = manager__keep(m, xcalloc(max, sizeof(*rows)));
-    for (size_t i = 0; i < max; i++)
-        rows[i].block_number = -1;
-    struct manager_effect *fx = manager__fx(m, type);
-    fx->rows = rows;
-    return fx;
-}
-
 void manager__plain(char *out, size_t size, const char *text)
 {
     size_t i = 0;

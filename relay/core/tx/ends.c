@@ -197,10 +197,10 @@ static void ends_pump(struct manager *m, bool requeue)
     size_t max = line_count(&m->line, ROW_ENDING) < FINISH_BATCH_MAX ? line_count(&m->line, ROW_ENDING)
                                                                      : FINISH_BATCH_MAX;
     manager__write_start(m, write);
-    struct manager_effect *fx =
-        manager__fx_rows(m, requeue ? MANAGER_FX_STORE_REQUEUE : MANAGER_FX_STORE_FINISH, max);
-    for (; row && fx->count < max; row = ending(m, row->nonce + 1, requeue)) {
-        struct manager_row_effect *x = &fx->rows[fx->count++];
+    struct manager_effect *fx = manager__fx(m, requeue ? MANAGER_FX_STORE_REQUEUE : MANAGER_FX_STORE_FINISH);
+    fx->ends.rows = manager__keep(m, xcalloc(max, sizeof(*fx->ends.rows)));
+    for (; row && fx->ends.count < max; row = ending(m, row->nonce + 1, requeue)) {
+        struct manager_end_row *x = &fx->ends.rows[fx->ends.count++];
         const struct row_end *e = row->end;
         x->nonce = row->nonce;
         x->id = row->id;

@@ -274,7 +274,6 @@ void manager__effects_reset(struct manager *m);
 void *manager__keep(struct manager *m, void *p);
 struct manager_effect *manager__fx(struct manager *m, enum manager_effect_type type);
 /* An effect with room for max rows; the caller sets its count. */
-struct manager_effect *manager__fx_rows(struct manager *m, enum manager_effect_type type, size_t max);
 /* A text from outside, made fit for a log line and for any database: printable ASCII, cut to size. */
 void manager__plain(char *out, size_t size, const char *text);
 void manager__alert(struct manager *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -341,7 +340,7 @@ bool manager__fixed(const struct row *row);
 /* Those among the rows of the outbox. Returns the nonce that calls have to stay below (the next one: such a
  * row is being admitted); ret_rejects: those that end now. */
 uint64_t manager__signed(struct manager *m, const struct manager_event *ev,
-                         struct manager_row_effect **ret_rejects, size_t *ret_count);
+                         struct manager_end_row **ret_rejects, size_t *ret_count);
 void manager__signed_admitted(struct manager *m, const struct manager_event *ev);
 /* The row wants other bytes, and there are none: it ends if its own can never get in, or waits to be sent
  * again. */

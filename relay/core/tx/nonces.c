@@ -189,9 +189,9 @@ void manager__nonce_pump(struct manager *m)
     m->nonces.wanted = false;
     manager__write_start(m, MANAGER_WRITE_NONCE);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_NONCE);
-    fx->nonce = m->line.next;
-    fx->lower = m->nonces.lower;
-    fx->reborn = m->life.wanted;
+    fx->next.nonce = m->line.next;
+    fx->next.lower = m->nonces.lower;
+    fx->next.reborn = m->life.wanted;
     m->life.stored_nonce = m->line.next;
     m->nonces.lower = false;
 }

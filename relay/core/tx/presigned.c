@@ -180,25 +180,36 @@ static size_t count_of(const struct judged *rows, size_t count, enum fate fate)
     return n;
 }
 
-static void put(struct manager *m, const struct judged *j, struct manager_row_effect *row)
+static void put_sign(struct manager *m, const struct judged *j, struct manager_sign_row *row)
 {
     const struct manager_signed *x = j->o->fixed;
     uint8_t *bytes = manager__keep(m, xmalloc(j->o->call_len));
     memcpy(bytes, j->o->call, j->o->call_len);
-    *row = (struct manager_row_effect){.nonce = x->nonce,
-                                       .id = j->o->id,
-                                       .bytes = bytes,
-                                       .bytes_len = j->o->call_len,
-                                       .call_len = x->call_len,
-                                       .era_birth = x->era_birth,
-                                       .era_death = x->era_death,
-                                       .spec_version = x->spec_version,
-                                       .tip = j->o->tip,
-                                       .from_block = j->from_block,
-                                       .wait_block = j->wait_block,
-                                       .outcome = j->outcome,
-                                       .block_number = -1};
+    *row = (struct manager_sign_row){.nonce = x->nonce,
+                                     .id = j->o->id,
+                                     .bytes = bytes,
+                                     .bytes_len = j->o->call_len,
+                                     .call_len = x->call_len,
+                                     .era_birth = x->era_birth,
+                                     .era_death = x->era_death,
+                                     .spec_version = x->spec_version,
+                                     .tip = j->o->tip,
+                                     .from_block = j->from_block};
     memcpy(row->hash, x->hash, 32);
+}
+
+static void put_note(const struct judged *j, struct manager_note_row *row)
+{
+    const struct manager_signed *x = j->o->fixed;
+    *row = (struct manager_note_row){
+        .nonce = x->nonce, .id = j->o->id, .era_death = x->era_death, .wait_block = j->wait_block};
+    memcpy(row->hash, x->hash, 32);
+    manager__plain(row->text, sizeof(row->text), j->text);
+}
+
+static void put_end(const struct judged *j, struct manager_end_row *row)
+{
+    *row = (struct manager_end_row){.id = j->o->id, .outcome = j->outcome};
     manager__plain(row->error, sizeof(row->error), j->text);
 }
 
@@ -211,10 +222,11 @@ static void admit(struct manager *m, const struct judged *rows, size_t count, si
         m->account.transaction_version = m->chain.transaction_version;
     m->admit.rows = xrealloc(m->admit.rows, good * sizeof(*m->admit.rows));
     manager__write_start(m, MANAGER_WRITE_ADMIT);
-    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_ADMIT, good);
-    fx->fixed = true;
-    fx->nonce = m->line.next;
-    fx->number = m->final.seen;
+    struct manager_effect *fx = manager__fx(m, MANAGER_FX_ADMIT);
+    fx->sign.rows = manager__keep(m, xcalloc(good, sizeof(*fx->sign.rows)));
+    fx->sign.presigned = true;
+    fx->sign.next_nonce = m->line.next;
+    fx->sign.block = m->final.seen;
     for (size_t i = 0; i < count; i++) {
         if (rows[i].fate != FATE_ADMIT)
             continue;
@@ -222,41 +234,42 @@ static void admit(struct manager *m, const struct judged *rows, size_t count, si
         struct row *hole = line_at(&m->line, nonce);
         if (hole)
             line_remove(&m->line, hole);
-        m->admit.rows[fx->count] = (struct admitting){.nonce = nonce, .from_block = rows[i].from_block};
+        m->admit.rows[fx->sign.count] = (struct admitting){.nonce = nonce, .from_block = rows[i].from_block};
         m->admit.ahead += nonce >= m->line.next;
-        put(m, &rows[i], &fx->rows[fx->count++]);
+        put_sign(m, &rows[i], &fx->sign.rows[fx->sign.count++]);
     }
-    m->admit.count = (uint32_t)fx->count;
+    m->admit.count = (uint32_t)fx->sign.count;
     m->alerted &= ~(unsigned)ALERT_BELOW;
 }
 
 static void note(struct manager *m, const struct judged *rows, size_t count, size_t waiting)
 {
     manager__write_start(m, MANAGER_WRITE_NOTE);
-    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_STORE_NOTE, waiting);
+    struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_NOTE);
+    fx->notes.rows = manager__keep(m, xcalloc(waiting, sizeof(*fx->notes.rows)));
     for (size_t i = 0; i < count; i++) {
         if (rows[i].fate != FATE_WAIT)
             continue;
-        put(m, &rows[i], &fx->rows[fx->count++]);
+        put_note(&rows[i], &fx->notes.rows[fx->notes.count++]);
         if (!rows[i].wait_block)
             manager__alert_once(m, ALERT_BELOW, "transaction %lld: %s", (long long)rows[i].o->id,
                                 rows[i].text);
     }
 }
 
-static struct manager_row_effect *rejects(struct manager *m, const struct judged *rows, size_t count,
-                                          size_t *ret_count)
+static struct manager_end_row *rejects(struct manager *m, const struct judged *rows, size_t count,
+                                       size_t *ret_count)
 {
-    struct manager_row_effect *out = manager__keep(m, xcalloc(count + 1, sizeof(*out)));
+    struct manager_end_row *out = manager__keep(m, xcalloc(count + 1, sizeof(*out)));
     *ret_count = 0;
     for (size_t i = 0; i < count; i++)
         if (rows[i].fate == FATE_END)
-            put(m, &rows[i], &out[(*ret_count)++]);
+            put_end(&rows[i], &out[(*ret_count)++]);
     return out;
 }
 
 uint64_t manager__signed(struct manager *m, const struct manager_event *ev,
-                         struct manager_row_effect **ret_rejects, size_t *ret_count)
+                         struct manager_end_row **ret_rejects, size_t *ret_count)
 {
     PRE(m->phase == MANAGER_LEADING && !m->admit.count);
     struct judged *rows = manager__keep(m, xcalloc(ev->outbox.count + 1, sizeof(*rows)));

@@ -175,10 +175,10 @@ void manager__adopt_pump(struct manager *m)
     if (m->reconcile.found_count)
         qsort(m->reconcile.found, m->reconcile.found_count, sizeof(*m->reconcile.found), by_nonce);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_ADOPT);
-    fx->found = m->reconcile.found;
-    fx->count = m->reconcile.found_count;
-    fx->number = before_all(m);
-    fx->done = m->reconcile.on;
+    fx->adopt.found = m->reconcile.found;
+    fx->adopt.count = m->reconcile.found_count;
+    fx->adopt.block = before_all(m);
+    fx->adopt.done = m->reconcile.on;
 }
 
 /* What was adopted is loaded with everything else; a row whose bytes were not adopted lost its nonce. */

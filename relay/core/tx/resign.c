@@ -51,18 +51,17 @@ static void signing(struct manager *m, struct row *row, struct batch *b)
     line_move(&m->line, row, ROW_SIGNING);
 }
 
-static void resign_effect(struct manager *m, const struct row *row, struct manager_row_effect *x)
+static void resign_effect(struct manager *m, const struct row *row, struct manager_sign_row *x)
 {
     PRE(row->state == ROW_RESIGN && row->bytes);
     uint64_t deadline = row->terms ? row->terms->deadline_block : UINT64_MAX;
-    *x = (struct manager_row_effect){
+    *x = (struct manager_sign_row){
         .nonce = row->nonce,
         .id = row->id,
         .filler = row->filler || row->racing,
         .tip =
             PLANTED(FILLER_CHEAP) && row->racing && row->terms ? row->terms->tip : manager__tip_next(m, row),
         .reason = row_reason_text(row->reason),
-        .block_number = -1,
     };
     memcpy(x->hash, row->hash, 32);
     if (x->filler) {
@@ -87,10 +86,11 @@ static void resign_pump(struct manager *m)
     if (m->writes.out[MANAGER_WRITE_RESIGN] || !row || !may_resign(m, row))
         return;
     manager__write_start(m, MANAGER_WRITE_RESIGN);
-    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_RESIGN, m->config.batch_max);
-    fx->number = m->final.seen;
-    while (row && fx->count < m->config.batch_max && may_resign(m, row)) {
-        resign_effect(m, row, &fx->rows[fx->count++]);
+    struct manager_effect *fx = manager__fx(m, MANAGER_FX_RESIGN);
+    fx->sign.rows = manager__keep(m, xcalloc(m->config.batch_max, sizeof(*fx->sign.rows)));
+    fx->sign.block = m->final.seen;
+    while (row && fx->sign.count < m->config.batch_max && may_resign(m, row)) {
+        resign_effect(m, row, &fx->sign.rows[fx->sign.count++]);
         signing(m, row, b);
         row = line_first(&m->line, ROW_RESIGN, row->nonce + 1);
     }
@@ -119,20 +119,20 @@ static void fill_pump(struct manager *m)
     if (m->writes.out[MANAGER_WRITE_FILL] || !row || m->config.keyless)
         return;
     manager__write_start(m, MANAGER_WRITE_FILL);
-    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_FILL, m->config.batch_max);
-    fx->number = m->final.seen;
-    for (; row && fx->count < m->config.batch_max; row = fillable(m, row->nonce + 1)) {
+    struct manager_effect *fx = manager__fx(m, MANAGER_FX_FILL);
+    fx->sign.rows = manager__keep(m, xcalloc(m->config.batch_max, sizeof(*fx->sign.rows)));
+    fx->sign.block = m->final.seen;
+    for (; row && fx->sign.count < m->config.batch_max; row = fillable(m, row->nonce + 1)) {
         bool stopped = row->reason == REASON_STOP;
         bool told = row->reason == REASON_INVALID && row->note;
         const char *reason = told ? row->note : row_reason_text(row->reason);
-        fx->rows[fx->count++] = (struct manager_row_effect){
+        fx->sign.rows[fx->sign.count++] = (struct manager_sign_row){
             .nonce = row->nonce,
             .id = row->id,
             .reason = stopped ? row->stop->reason : reason,
             .outcome = stopped ? row->stop->outcome : "failed",
             .tip = m->account.tip_start < m->account.tip_cap ? m->account.tip_start : m->account.tip_cap,
-            .era_period = m->config.era_period,
-            .block_number = -1};
+            .era_period = m->config.era_period};
         signing(m, row, b);
     }
 }

@@ -10,8 +10,8 @@ void manager__unwatch(struct manager *m, struct row *row)
         return;
     row->watched = false;
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_UNWATCH);
-    fx->nonce = row->nonce;
-    memcpy(fx->hash, row->hash, 32);
+    fx->unwatch.nonce = row->nonce;
+    memcpy(fx->unwatch.hash, row->hash, 32);
 }
 
 static bool waits_for_answer(const struct row *row)
@@ -133,7 +133,7 @@ void manager__watch_lost(struct manager *m, const struct manager_event *ev)
 /* ---- storing them ---- */
 
 /* A refusal leaves the state as it is; a status that is to be stored too follows with the next batch. */
-static void refusal(struct manager *m, struct row *row, struct manager_row_effect *x)
+static void refusal(struct manager *m, struct row *row, struct manager_state_row *x)
 {
     PRE(row->refused && row->note);
     x->state = "refused";
@@ -152,9 +152,10 @@ void manager__states_pump(struct manager *m)
     if (max > m->config.state_batch_max)
         max = m->config.state_batch_max;
     manager__write_start(m, MANAGER_WRITE_STATES);
-    struct manager_effect *fx = manager__fx_rows(m, MANAGER_FX_STORE_STATES, max);
-    for (; row && fx->count < max; row = line_first(&m->line, SET_DIRTY, row->nonce + 1)) {
-        struct manager_row_effect *x = &fx->rows[fx->count++];
+    struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_STATES);
+    fx->states.rows = manager__keep(m, xcalloc(max, sizeof(*fx->states.rows)));
+    for (; row && fx->states.count < max; row = line_first(&m->line, SET_DIRTY, row->nonce + 1)) {
+        struct manager_state_row *x = &fx->states.rows[fx->states.count++];
         x->nonce = row->nonce;
         x->id = row->id;
         if (row->refused) {

@@ -51,10 +51,10 @@ static void submit(struct manager *m, struct row *row)
     row->watched = true;
     line_move(&m->line, row, PLANTED(ILLEGAL_STATE) ? ROW_FINISHING : ROW_SUBMITTED);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_SUBMIT);
-    fx->nonce = row->nonce;
-    fx->bytes = row->bytes;
-    fx->bytes_len = row->bytes_len;
-    memcpy(fx->hash, row->hash, 32);
+    fx->submit.nonce = row->nonce;
+    fx->submit.bytes = row->bytes;
+    fx->submit.bytes_len = row->bytes_len;
+    memcpy(fx->submit.hash, row->hash, 32);
 }
 
 static struct send_view account_view(const struct manager *m)

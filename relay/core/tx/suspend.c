@@ -90,8 +90,8 @@ void manager__hold_pump(struct manager *m)
     m->hold.wanted = false;
     manager__write_start(m, MANAGER_WRITE_PAUSE);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_PAUSE);
-    fx->hold = m->hold.why;
-    memcpy(fx->text, m->hold.text, sizeof(fx->text));
+    fx->pause.hold = m->hold.why;
+    memcpy(fx->pause.text, m->hold.text, sizeof(fx->pause.text));
 }
 
 void manager__ordered(struct manager *m)

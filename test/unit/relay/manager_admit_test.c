@@ -8,11 +8,11 @@ static void in_order(void **state)
     struct script *s = leading(5);
     outbox(s, 3);
     const struct manager_effect *fx = expect(s, MANAGER_FX_ADMIT);
-    assert_int_equal(fx->count, 3);
+    assert_int_equal(fx->sign.count, 3);
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(fx->rows[i].nonce, 5 + i);
-        assert_int_equal(fx->rows[i].id, 1 + i);
-        assert_int_equal(fx->rows[i].call_len, CALL_LEN);
+        assert_int_equal(fx->sign.rows[i].nonce, 5 + i);
+        assert_int_equal(fx->sign.rows[i].id, 1 + i);
+        assert_int_equal(fx->sign.rows[i].call_len, CALL_LEN);
     }
     quiet(s);
     assert_int_equal(manager_look(s->m).next_nonce, 5);
@@ -50,7 +50,7 @@ static void batch_and_window(void **state)
     assert_int_equal(expect(s, MANAGER_FX_WANT_OUTBOX)->limit, 4);
     outbox(s, 9); /* more than asked for: the rest stays in the outbox */
     const struct manager_effect *fx = expect(s, MANAGER_FX_ADMIT);
-    assert_int_equal(fx->count, 4);
+    assert_int_equal(fx->sign.count, 4);
     s->taken[fx - s->fx] = false;
     admitted(s);
     none(s, MANAGER_FX_WANT_OUTBOX);
@@ -74,14 +74,14 @@ static void bad_rows(void **state)
         {.id = 3, .call = call, .call_len = CALL_LEN}};
     feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = {.rows = rows, .count = 3}});
     const struct manager_effect *bad = expect(s, MANAGER_FX_STORE_REJECT);
-    assert_int_equal(bad->count, 1);
-    assert_int_equal(bad->rows[0].id, 2);
-    assert_string_equal(bad->rows[0].outcome, "failed");
-    assert_string_equal(bad->rows[0].error, "no such pallet: 99");
+    assert_int_equal(bad->ends.count, 1);
+    assert_int_equal(bad->ends.rows[0].id, 2);
+    assert_string_equal(bad->ends.rows[0].outcome, "failed");
+    assert_string_equal(bad->ends.rows[0].error, "no such pallet: 99");
     const struct manager_effect *fx = expect(s, MANAGER_FX_ADMIT);
-    assert_int_equal(fx->count, 2);
-    assert_int_equal(fx->rows[1].id, 3);
-    assert_int_equal(fx->rows[1].nonce, 6);
+    assert_int_equal(fx->sign.count, 2);
+    assert_int_equal(fx->sign.rows[1].id, 3);
+    assert_int_equal(fx->sign.rows[1].nonce, 6);
     s->taken[fx - s->fx] = false;
     admitted(s);
     none(s, MANAGER_FX_WANT_OUTBOX);
@@ -129,7 +129,7 @@ static void conflict(void **state)
     none(s, MANAGER_FX_UNWATCH_ALL);
     expect(s, MANAGER_FX_WANT_OUTBOX);
     outbox(s, 1);
-    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->rows[0].nonce, 5);
+    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->sign.rows[0].nonce, 5);
     script_free(s);
 }
 
@@ -146,7 +146,7 @@ static void not_signed(void **state)
     best(s);
     expect(s, MANAGER_FX_WANT_OUTBOX);
     outbox(s, 1);
-    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->rows[0].nonce, 5);
+    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->sign.rows[0].nonce, 5);
     write_failed(s, MANAGER_WRITE_ADMIT, ERR_NET);
     chain_down(s);
     none(s, MANAGER_FX_WANT_OUTBOX);
@@ -213,7 +213,7 @@ static void unknown_not_committed(void **state)
     probe(s, 5, 0);
     expect(s, MANAGER_FX_READY);
     outbox(s, 2);
-    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->rows[0].nonce, 5);
+    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->sign.rows[0].nonce, 5);
     script_free(s);
 }
 
@@ -242,7 +242,7 @@ static void late_good_answer(void **state)
     status(s, 5, TX_READY, NULL);
     outbox(s, 1);
     struct manager_effect *fx = &s->fx[expect(s, MANAGER_FX_ADMIT) - s->fx];
-    struct manager_row_effect row = fx->rows[0];
+    struct manager_sign_row row = fx->sign.rows[0];
     write_failed(s, MANAGER_WRITE_STATES, ERR_DB_SERIALIZATION);
     struct manager_written_row w = {
         .nonce = row.nonce, .id = row.id, .bytes = (const uint8_t *)"x", .bytes_len = 1};
@@ -292,7 +292,7 @@ static void runtime_while_admitting(void **state)
     (void)state;
     struct script *s = leading(5);
     outbox(s, 1);
-    struct manager_row_effect row = expect(s, MANAGER_FX_ADMIT)->rows[0];
+    struct manager_sign_row row = expect(s, MANAGER_FX_ADMIT)->sign.rows[0];
     runtime(s, SPEC + 1);
     struct manager_written_row w = {.nonce = row.nonce,
                                     .id = row.id,
@@ -305,7 +305,7 @@ static void runtime_while_admitting(void **state)
     feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = &w, .count = 1}});
     none(s, MANAGER_FX_SUBMIT);
     const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
-    assert_memory_equal(fx->rows[0].call ? "5678" : "", "5678", 4);
+    assert_memory_equal(fx->sign.rows[0].call ? "5678" : "", "5678", 4);
     s->attempts[5] = 1;
     s->taken[fx - s->fx] = false;
     resigned(s);
@@ -321,7 +321,7 @@ static void foreign_while_admitting(void **state)
     struct script *s = leading(5);
     outbox(s, 2);
     struct manager_effect admit = *expect(s, MANAGER_FX_ADMIT);
-    assert_int_equal(admit.count, 2);
+    assert_int_equal(admit.sign.count, 2);
     /* feed() forgets the effects: the answer is made by hand. */
     finalized(s, 6, 1, &(struct in_block){hash_of(5, 99), 5, true, DISPATCH_OK, NULL});
     none(s, MANAGER_FX_STORE_NONCE);
@@ -341,10 +341,10 @@ static void foreign_while_admitting(void **state)
     finalized_at(s, 100, 5, 0, NULL);
     finalized_at(s, 101, 6, 1, &(struct in_block){hash_of(5, 99), 5, true, DISPATCH_OK, NULL});
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
-    assert_int_equal(fx->count, 1);
-    assert_string_equal(fx->rows[0].outcome, "usurped");
-    assert_memory_equal(fx->rows[0].hash, hash_of(5, 1), 32);
-    assert_false(fx->rows[0].has_block);
+    assert_int_equal(fx->ends.count, 1);
+    assert_string_equal(fx->ends.rows[0].outcome, "usurped");
+    assert_memory_equal(fx->ends.rows[0].hash, hash_of(5, 1), 32);
+    assert_false(fx->ends.rows[0].has_block);
     script_free(s);
 }
 

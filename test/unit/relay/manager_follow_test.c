@@ -11,16 +11,16 @@ static void finished(void **state)
                             {hash_of(6, 1), 6, true, DISPATCH_FAILED, "Balances.InsufficientBalance"}};
     finalized(s, 7, 2, x);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
-    assert_int_equal(fx->count, 2);
-    assert_string_equal(fx->rows[0].outcome, "ok");
-    assert_string_equal(fx->rows[0].error, "");
-    assert_int_equal(fx->rows[0].block_number, 101);
-    assert_memory_equal(fx->rows[0].block_hash, block_of(101), 32);
-    assert_memory_equal(fx->rows[0].hash, hash_of(5, 1), 32);
-    assert_int_equal(fx->rows[0].index, 2);
-    assert_true(fx->rows[0].has_fee && fx->rows[0].fee == 12345);
-    assert_string_equal(fx->rows[1].outcome, "dispatch_error");
-    assert_string_equal(fx->rows[1].error, "Balances.InsufficientBalance");
+    assert_int_equal(fx->ends.count, 2);
+    assert_string_equal(fx->ends.rows[0].outcome, "ok");
+    assert_string_equal(fx->ends.rows[0].error, "");
+    assert_int_equal(fx->ends.rows[0].block_number, 101);
+    assert_memory_equal(fx->ends.rows[0].block_hash, block_of(101), 32);
+    assert_memory_equal(fx->ends.rows[0].hash, hash_of(5, 1), 32);
+    assert_int_equal(fx->ends.rows[0].index, 2);
+    assert_true(fx->ends.rows[0].has_fee && fx->ends.rows[0].fee == 12345);
+    assert_string_equal(fx->ends.rows[1].outcome, "dispatch_error");
+    assert_string_equal(fx->ends.rows[1].error, "Balances.InsufficientBalance");
     assert_int_equal(count_of(s, MANAGER_FX_UNWATCH), 2);
     finalized_at(s, 101, 7, 2, x); /* the same block again */
     quiet(s);
@@ -38,8 +38,8 @@ static void outcome_unknown(void **state)
     struct script *s = leading_pooled(5, 1);
     finalized(s, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_NONE, NULL});
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
-    assert_string_equal(fx->rows[0].outcome, "dispatch_error");
-    assert_non_null(strstr(fx->rows[0].error, "unknown"));
+    assert_string_equal(fx->ends.rows[0].outcome, "dispatch_error");
+    assert_non_null(strstr(fx->ends.rows[0].error, "unknown"));
     expect_alert(s, "outcome could not be read");
     script_free(s);
 }
@@ -58,8 +58,8 @@ static void earlier_attempt(void **state)
     accept(s, 5);
     finalized(s, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
-    assert_memory_equal(fx->rows[0].hash, hash_of(5, 1), 32);
-    assert_string_equal(fx->rows[0].outcome, "ok");
+    assert_memory_equal(fx->ends.rows[0].hash, hash_of(5, 1), 32);
+    assert_string_equal(fx->ends.rows[0].outcome, "ok");
     script_free(s);
 }
 
@@ -71,7 +71,7 @@ static void ends_while_signing(void **state)
     runtime(s, SPEC + 1);
     probe(s, 5, 0);
     struct manager_effect resign = *expect(s, MANAGER_FX_RESIGN);
-    assert_int_equal(resign.count, 1);
+    assert_int_equal(resign.sign.count, 1);
     finalized(s, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
     none(s, MANAGER_FX_STORE_FINISH);
     struct manager_written_row w = {.nonce = 5,
@@ -102,8 +102,8 @@ static void not_signed(void **state)
     for (unsigned i = 0; i < 3 && !count_of(s, MANAGER_FX_RESIGN); i++)
         best(s);
     const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
-    assert_int_equal(fx->rows[0].nonce, 5);
-    assert_string_equal(fx->rows[0].reason, "runtime version changed");
+    assert_int_equal(fx->sign.rows[0].nonce, 5);
+    assert_string_equal(fx->sign.rows[0].reason, "runtime version changed");
     script_free(s);
 }
 
@@ -116,14 +116,14 @@ static void recorded_at_the_block_looked_into(void **state)
     struct script *s = leading(5);
     finalized(s, 5, 0, NULL);
     outbox(s, 2);
-    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->number, s->finalized);
+    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->sign.block, s->finalized);
     script_free(s);
 
     s = leading_pooled(5, 2);
     finalized(s, 5, 0, NULL);
     runtime(s, SPEC + 1);
     probe(s, 5, 0);
-    assert_int_equal(expect(s, MANAGER_FX_RESIGN)->number, s->finalized);
+    assert_int_equal(expect(s, MANAGER_FX_RESIGN)->sign.block, s->finalized);
     script_free(s);
 }
 
@@ -138,7 +138,7 @@ static void ends_while_not_signed(void **state)
     none(s, MANAGER_FX_STORE_FINISH);
     write_failed(s, MANAGER_WRITE_RESIGN, ERR_NET);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
-    assert_memory_equal(fx->rows[0].hash, hash_of(5, 1), 32);
+    assert_memory_equal(fx->ends.rows[0].hash, hash_of(5, 1), 32);
     none(s, MANAGER_FX_RESIGN);
     script_free(s);
 }
@@ -195,11 +195,11 @@ static void usurped(void **state)
     finalized(s, 6, 1, &(struct in_block){hash_of(5, 99), 5, true, DISPATCH_OK, NULL});
     expect_alert(s, "did not sign");
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
-    assert_int_equal(fx->count, 1);
-    assert_string_equal(fx->rows[0].outcome, "usurped");
-    assert_memory_equal(fx->rows[0].hash, hash_of(5, 1), 32);
-    assert_false(fx->rows[0].has_block);
-    assert_non_null(strstr(fx->rows[0].error, "0500000000000000"));
+    assert_int_equal(fx->ends.count, 1);
+    assert_string_equal(fx->ends.rows[0].outcome, "usurped");
+    assert_memory_equal(fx->ends.rows[0].hash, hash_of(5, 1), 32);
+    assert_false(fx->ends.rows[0].has_block);
+    assert_non_null(strstr(fx->ends.rows[0].error, "0500000000000000"));
     assert_int_equal(manager_look(s->m).open, 2);
     script_free(s);
 }
@@ -212,7 +212,7 @@ static void false_in_block(void **state)
     status(s, 5, TX_IN_BLOCK, block_of(101));
     status(s, 5, TX_FINALIZED, block_of(101));
     finalized(s, 6, 1, &(struct in_block){hash_of(5, 99), 5, true, DISPATCH_OK, NULL});
-    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->rows[0].outcome, "usurped");
+    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].outcome, "usurped");
     script_free(s);
 }
 
@@ -226,7 +226,7 @@ static void foreign_above(void **state)
                                   {hash_of(6, 99), 6, true, DISPATCH_OK, NULL}});
     expect_alert(s, "account nonce is 6");
     expect_alert(s, "account nonce is 7");
-    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->nonce, 7);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 7);
     assert_int_equal(manager_look(s->m).next_nonce, 7);
     script_free(s);
 }
@@ -238,13 +238,13 @@ static void foreign_by_nonce(void **state)
     struct script *s = leading(5);
     finalized(s, 10, 0, NULL);
     expect_alert(s, "account nonce is 10");
-    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->nonce, 10);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 10);
     outbox(s, 1); /* wanted before, brought now: not while the next nonce is being corrected */
     none(s, MANAGER_FX_ADMIT);
     stored(s, MANAGER_EV_NONCE_STORED);
     expect(s, MANAGER_FX_WANT_OUTBOX);
     outbox(s, 1);
-    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->rows[0].nonce, 10);
+    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->sign.rows[0].nonce, 10);
     script_free(s);
 }
 
@@ -269,7 +269,7 @@ static void looked_for_again(void **state)
     none(s, MANAGER_FX_STORE_FINISH);
     finalized_at(s, 100, 5, 0, NULL);
     finalized_at(s, 101, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
-    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->rows[0].outcome, "ok");
+    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].outcome, "ok");
     none(s, MANAGER_FX_ALERT);
     script_free(s);
 }
@@ -287,8 +287,8 @@ static void looked_for_in_vain(void **state)
     expect_alert(s, "no block showed");
     none(s, MANAGER_FX_FOLLOW);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
-    assert_string_equal(fx->rows[0].outcome, "usurped");
-    assert_false(fx->rows[0].has_block);
+    assert_string_equal(fx->ends.rows[0].outcome, "usurped");
+    assert_false(fx->ends.rows[0].has_block);
     script_free(s);
 }
 
@@ -312,7 +312,8 @@ static void lost_nonce_waits_for_what_is_final(void **state)
             finalized_at(s, 103, 6, 1, &(struct in_block){current(s, 5), 5, true, DISPATCH_OK, NULL});
         else
             finalized_at(s, 103, 6, 0, NULL);
-        assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->rows[0].outcome, ours ? "ok" : "usurped");
+        assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].outcome,
+                            ours ? "ok" : "usurped");
         script_free(s);
     }
 }
@@ -339,9 +340,9 @@ static void era_expires(void **state)
     }
     finalized(s, 5, 0, NULL); /* block 164 */
     const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
-    assert_int_equal(fx->count, 2);
-    assert_int_equal(fx->rows[0].nonce, 5);
-    assert_string_equal(fx->rows[0].reason, "era expired");
+    assert_int_equal(fx->sign.count, 2);
+    assert_int_equal(fx->sign.rows[0].nonce, 5);
+    assert_string_equal(fx->sign.rows[0].reason, "era expired");
     s->taken[fx - s->fx] = false;
     resigned(s);
     assert_int_equal(count_of(s, MANAGER_FX_UNWATCH), 2); /* of the old bytes */
@@ -363,7 +364,7 @@ static void era_in_block(void **state)
     status(s, 5, TX_RETRACTED, block_of(1));
     best(s);
     probe(s, 5, 0);
-    assert_string_equal(expect(s, MANAGER_FX_RESIGN)->rows[0].reason, "era expired");
+    assert_string_equal(expect(s, MANAGER_FX_RESIGN)->sign.rows[0].reason, "era expired");
     script_free(s);
 }
 
@@ -419,8 +420,8 @@ static void finish_unknown(void **state)
         finalized_at(s, n, n < 101 ? 5 : 6, 0, NULL);
     finalized_at(s, 102, 7, 1, &(struct in_block){hash_of(6, 1), 6, true, DISPATCH_OK, NULL});
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
-    assert_int_equal(fx->count, 1);
-    assert_int_equal(fx->rows[0].nonce, 6);
+    assert_int_equal(fx->ends.count, 1);
+    assert_int_equal(fx->ends.rows[0].nonce, 6);
     script_free(s);
 }
 

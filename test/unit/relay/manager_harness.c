@@ -1,11 +1,69 @@
 #include "manager_harness.h"
 
+static void *copy_of(const void *p, size_t n)
+{
+    return memcpy(xcalloc(n + 1, 1), n ? p : "", n);
+}
+
+/* What an effect points to is another one's with the next step: the script keeps copies. */
+static void copy_effect(struct manager_effect *fx)
+{
+    switch ((int)fx->type) {
+    case MANAGER_FX_ADMIT:
+    case MANAGER_FX_RESIGN:
+    case MANAGER_FX_FILL:
+        fx->sign.rows = copy_of(fx->sign.rows, fx->sign.count * sizeof(*fx->sign.rows));
+        return;
+    case MANAGER_FX_STORE_STATES:
+        fx->states.rows = copy_of(fx->states.rows, fx->states.count * sizeof(*fx->states.rows));
+        return;
+    case MANAGER_FX_STORE_FINISH:
+    case MANAGER_FX_STORE_REJECT:
+    case MANAGER_FX_STORE_REQUEUE:
+        fx->ends.rows = copy_of(fx->ends.rows, fx->ends.count * sizeof(*fx->ends.rows));
+        return;
+    case MANAGER_FX_STORE_NOTE:
+        fx->notes.rows = copy_of(fx->notes.rows, fx->notes.count * sizeof(*fx->notes.rows));
+        return;
+    case MANAGER_FX_SUBMIT:
+        fx->submit.bytes = copy_of(fx->submit.bytes, fx->submit.bytes_len);
+        return;
+    default:
+        return;
+    }
+}
+
+static void free_effect(struct manager_effect *fx)
+{
+    switch ((int)fx->type) {
+    case MANAGER_FX_ADMIT:
+    case MANAGER_FX_RESIGN:
+    case MANAGER_FX_FILL:
+        free(fx->sign.rows);
+        return;
+    case MANAGER_FX_STORE_STATES:
+        free(fx->states.rows);
+        return;
+    case MANAGER_FX_STORE_FINISH:
+    case MANAGER_FX_STORE_REJECT:
+    case MANAGER_FX_STORE_REQUEUE:
+        free(fx->ends.rows);
+        return;
+    case MANAGER_FX_STORE_NOTE:
+        free(fx->notes.rows);
+        return;
+    case MANAGER_FX_SUBMIT:
+        free((void *)fx->submit.bytes);
+        return;
+    default:
+        return;
+    }
+}
+
 static void forget_effects(struct script *s)
 {
-    for (size_t i = 0; i < s->count; i++) {
-        free(s->fx[i].rows);
-        free((void *)(uintptr_t)s->fx[i].bytes);
-    }
+    for (size_t i = 0; i < s->count; i++)
+        free_effect(&s->fx[i]);
     free(s->fx);
     free(s->taken);
     s->fx = NULL;
@@ -66,13 +124,7 @@ static void step(struct script *s, const struct manager_event *ev)
         *copy = fx[i];
         if (fx[i].type == MANAGER_FX_FOLLOW)
             s->follow = fx[i].number;
-        copy->rows = xcalloc(fx[i].count + 1, sizeof(*fx[i].rows));
-        if (fx[i].rows && fx[i].count)
-            memcpy(copy->rows, fx[i].rows, fx[i].count * sizeof(*fx[i].rows));
-        uint8_t *bytes = xcalloc(fx[i].bytes_len + 1, 1);
-        if (fx[i].bytes_len)
-            memcpy(bytes, fx[i].bytes, fx[i].bytes_len);
-        copy->bytes = bytes;
+        copy_effect(copy);
     }
 }
 
@@ -81,12 +133,13 @@ static bool store_refusals(struct script *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         const struct manager_effect *fx = &s->fx[i];
-        if (s->taken[i] || fx->type != MANAGER_FX_STORE_STATES || strcmp(fx->rows[0].state, "refused") != 0)
+        if (s->taken[i] || fx->type != MANAGER_FX_STORE_STATES ||
+            strcmp(fx->states.rows[0].state, "refused") != 0)
             continue;
-        for (size_t k = 0; k < fx->count; k++)
-            assert_string_equal(fx->rows[k].state, "refused");
-        s->refusals += (unsigned)fx->count;
-        snprintf(s->refusal, sizeof(s->refusal), "%s", fx->rows[fx->count - 1].error);
+        for (size_t k = 0; k < fx->states.count; k++)
+            assert_string_equal(fx->states.rows[k].state, "refused");
+        s->refusals += (unsigned)fx->states.count;
+        snprintf(s->refusal, sizeof(s->refusal), "%s", fx->states.rows[fx->states.count - 1].error);
         s->taken[i] = true;
         return true;
     }
@@ -177,10 +230,10 @@ void expect_submit(struct script *s, uint64_t nonce)
     const struct manager_effect *fx = expect(s, MANAGER_FX_SUBMIT);
     uint8_t bytes[BYTES_LEN];
     bytes_of(nonce, s->attempts[nonce], bytes);
-    assert_int_equal(fx->nonce, nonce);
-    assert_memory_equal(fx->hash, current(s, nonce), 32);
-    assert_int_equal(fx->bytes_len, BYTES_LEN);
-    assert_memory_equal(fx->bytes, bytes, BYTES_LEN);
+    assert_int_equal(fx->submit.nonce, nonce);
+    assert_memory_equal(fx->submit.hash, current(s, nonce), 32);
+    assert_int_equal(fx->submit.bytes_len, BYTES_LEN);
+    assert_memory_equal(fx->submit.bytes, bytes, BYTES_LEN);
 }
 
 void expect_alert(struct script *s, const char *words)
@@ -292,22 +345,22 @@ void outbox(struct script *s, unsigned count)
 static void written(struct script *s, enum manager_effect_type fx_type, enum manager_event_type type)
 {
     const struct manager_effect *fx = expect(s, fx_type);
-    size_t count = fx->count;
+    size_t count = fx->sign.count;
     struct manager_written_row *rows = xcalloc(count, sizeof(*rows));
     uint8_t(*bytes)[BYTES_LEN] = xcalloc(count, BYTES_LEN);
     for (size_t i = 0; i < count; i++) {
-        uint64_t nonce = fx->rows[i].nonce;
+        uint64_t nonce = fx->sign.rows[i].nonce;
         s->attempts[nonce]++;
         bytes_of(nonce, s->attempts[nonce], bytes[i]);
         rows[i] = (struct manager_written_row){.nonce = nonce,
-                                               .id = type == MANAGER_EV_FILLED ? 0 : fx->rows[i].id,
+                                               .id = type == MANAGER_EV_FILLED ? 0 : fx->sign.rows[i].id,
                                                .bytes = bytes[i],
                                                .bytes_len = BYTES_LEN,
                                                .call_len = CALL_LEN,
                                                .era_death = s->era < 0 ? -1 : (int64_t)s->finalized + s->era,
                                                .spec_version = s->spec,
-                                               .guard = fx->rows[i].guard,
-                                               .tip = fx->rows[i].tip};
+                                               .guard = fx->sign.rows[i].guard,
+                                               .tip = fx->sign.rows[i].tip};
         memcpy(rows[i].hash, current(s, nonce), 32);
     }
     feed(s, (struct manager_event){.type = type, .written = {.rows = rows, .count = count}});

@@ -24,9 +24,9 @@ static void look(struct script *s)
 static void expect_pause(struct script *s, enum manager_hold hold, const char *words)
 {
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_PAUSE);
-    assert_int_equal(fx->hold, hold);
-    if (!strstr(fx->text, words))
-        fail_msg("the reason is \"%s\"", fx->text);
+    assert_int_equal(fx->pause.hold, hold);
+    if (!strstr(fx->pause.text, words))
+        fail_msg("the reason is \"%s\"", fx->pause.text);
     s->account.paused = hold != MANAGER_HOLD_NONE;
     s->account.hold = hold;
     stored(s, MANAGER_EV_PAUSE_STORED);
@@ -129,13 +129,13 @@ static void payment_while_it_is_stored(void **state)
     outbox(s, 1);
     admitted(s);
     refuse(s, 5, 1010, CANNOT_PAY);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_PAYMENT);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.hold, MANAGER_HOLD_PAYMENT);
     best(s);
     accept(s, 5);
     none(s, MANAGER_FX_STORE_PAUSE);
     none(s, MANAGER_FX_WANT_OUTBOX); /* the table still says paused: it would refuse them */
     stored(s, MANAGER_EV_PAUSE_STORED);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_NONE);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.hold, MANAGER_HOLD_NONE);
     none(s, MANAGER_FX_WANT_OUTBOX);
     stored(s, MANAGER_EV_PAUSE_STORED);
     outbox(s, 1);
@@ -153,7 +153,7 @@ static void payment_without_rows(void **state)
     load(s, NULL, 0, 5);
     chain_up(s);
     probe(s, 5, 0);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_NONE);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.hold, MANAGER_HOLD_NONE);
     script_free(s);
 }
 
@@ -271,7 +271,7 @@ static void version_found_at_the_start(void **state)
     load(s, NULL, 0, 5);
     chain_up(s);
     expect_alert(s, "transaction_version is 6");
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_TRANSACTION_VERSION);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.hold, MANAGER_HOLD_TRANSACTION_VERSION);
     script_free(s);
 }
 
@@ -341,7 +341,7 @@ static void reaped_found_at_the_start(void **state)
     chain_up(s);
     finalized_at(s, 97, 2, 0, NULL);
     expect_alert(s, "account nonce is 2 at block 97 and was 7");
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_REAPED);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.hold, MANAGER_HOLD_REAPED);
     pool_is(s, 0);
     nonce_is(s, 2);
     assert_int_equal(manager_phase(s->m), MANAGER_LEADING);
@@ -418,9 +418,9 @@ static void reaped_while_nobody_led(void **state)
     finalized_at(s, 98, 2, 2,
                  (struct in_block[]){{hash_of(0, 1), 0, true, DISPATCH_OK, NULL},
                                      {hash_of(1, 1), 1, true, DISPATCH_OK, NULL}});
-    assert_int_equal(expect(s, MANAGER_FX_STORE_FINISH)->count, 2);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.count, 2);
     finalized_at(s, 99, 0, 0, NULL);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_REAPED);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.hold, MANAGER_HOLD_REAPED);
     finals(s, 100, 0);
     pool_is(s, 0);
     nonce_is(s, 0);
@@ -516,7 +516,7 @@ static void reaped_by_the_usurper(void **state)
     finalized(s, 5, 0, NULL);
     finalized(s, 0, 1, &(struct in_block){block_of(77), 5, true, DISPATCH_OK, NULL});
     none(s, MANAGER_FX_STORE_FINISH);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_REAPED);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.hold, MANAGER_HOLD_REAPED);
     script_free(s);
 }
 
@@ -554,23 +554,23 @@ static void life_begins_anew(void **state)
         finalized(s, 2, 0, NULL); /* 160: both eras are over */
         const struct manager_effect *fx =
             expect(s, requeue ? MANAGER_FX_STORE_REQUEUE : MANAGER_FX_STORE_FINISH);
-        assert_int_equal(fx->count, 2);
-        assert_string_equal(fx->rows[0].outcome, "failed");
-        assert_non_null(strstr(fx->rows[0].error, "former life"));
+        assert_int_equal(fx->ends.count, 2);
+        assert_string_equal(fx->ends.rows[0].outcome, "failed");
+        assert_non_null(strstr(fx->ends.rows[0].error, "former life"));
         none(s, MANAGER_FX_STORE_NONCE);
         stored(s, requeue ? MANAGER_EV_REQUEUE_STORED : MANAGER_EV_FINISH_STORED);
         none(s, MANAGER_FX_STORE_NONCE);
         finalized(s, 2, 0, NULL); /* 161 = 97 + 64 */
         const struct manager_effect *nonce = expect(s, MANAGER_FX_STORE_NONCE);
-        assert_int_equal(nonce->nonce, 2);
-        assert_true(nonce->lower && nonce->reborn);
+        assert_int_equal(nonce->next.nonce, 2);
+        assert_true(nonce->next.lower && nonce->next.reborn);
         s->account.reborn = false;
         stored(s, MANAGER_EV_NONCE_STORED);
         assert_int_equal(manager_look(s->m).next_nonce, 2);
         assert_false(manager_look(s->m).reborn);
         expect(s, MANAGER_FX_WANT_OUTBOX);
         outbox(s, 1);
-        assert_int_equal(expect(s, MANAGER_FX_ADMIT)->rows[0].nonce, 2);
+        assert_int_equal(expect(s, MANAGER_FX_ADMIT)->sign.rows[0].nonce, 2);
         script_free(s);
     }
 }
@@ -590,11 +590,11 @@ static void life_is_used_while_it_begins(void **state)
         if (count_of(s, MANAGER_FX_STORE_FINISH))
             stored(s, MANAGER_EV_FINISH_STORED);
     }
-    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->nonce, 2);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 2);
     finalized_at(s, n, 3, 0, NULL);
     stored(s, MANAGER_EV_NONCE_STORED);
     none(s, MANAGER_FX_WANT_OUTBOX);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->nonce, 3);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 3);
     script_free(s);
 }
 
@@ -610,7 +610,7 @@ static void life_begins_under_the_next_leader(void **state)
     s->best = 161;
     for (uint64_t n = 101; n <= 160; n++)
         finalized_at(s, n, 2, 0, NULL);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_FINISH)->count, 2);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.count, 2);
     script_free(s);
 }
 
@@ -666,7 +666,7 @@ static void read_again_is_no_reap(void **state)
     struct script *s = leading_pooled(5, 2);
     runtime(s, SPEC + 1);
     probe(s, 5, 0);
-    assert_int_equal(expect(s, MANAGER_FX_RESIGN)->count, 2);
+    assert_int_equal(expect(s, MANAGER_FX_RESIGN)->sign.count, 2);
     uint64_t first = s->finalized + 1;
     finalized(s, UINT64_MAX, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
     finalized(s, UINT64_MAX, 1, &(struct in_block){hash_of(6, 99), 6, true, DISPATCH_OK, NULL});

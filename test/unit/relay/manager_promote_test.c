@@ -111,8 +111,8 @@ static void killed_mixed(void **state)
     assert_int_equal(manager_look(s->m).in_block, 1);
     finalized_at(s, 101, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
-    assert_int_equal(fx->rows[0].nonce, 5);
-    assert_int_equal(fx->rows[0].id, 505);
+    assert_int_equal(fx->ends.rows[0].nonce, 5);
+    assert_int_equal(fx->ends.rows[0].id, 505);
     script_free(s);
 }
 
@@ -210,10 +210,10 @@ static void useless_bytes(void **state)
     probe(s, 5, 0);
     none(s, MANAGER_FX_SUBMIT);
     const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
-    assert_int_equal(fx->count, 2);
-    assert_string_equal(fx->rows[0].reason, "era expired");
-    assert_string_equal(fx->rows[1].reason, "runtime version changed");
-    assert_int_equal(fx->rows[0].call_len, CALL_LEN);
+    assert_int_equal(fx->sign.count, 2);
+    assert_string_equal(fx->sign.rows[0].reason, "era expired");
+    assert_string_equal(fx->sign.rows[1].reason, "runtime version changed");
+    assert_int_equal(fx->sign.rows[0].call_len, CALL_LEN);
     script_free(s);
 }
 
@@ -235,7 +235,7 @@ static void chain_above(void **state)
     struct script *s = promoted(MANAGER_ROW_SENT, 8);
     probe(s, 12, 0);
     expect_alert(s, "account nonce is 12");
-    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->nonce, 12);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 12);
     none(s, MANAGER_FX_WANT_OUTBOX);
     none(s, MANAGER_FX_FILL);
     assert_int_equal(manager_look(s->m).in_block, 3);
@@ -253,7 +253,7 @@ static void chain_above_empty(void **state)
     chain_up(s);
     probe(s, 9, 0);
     expect_alert(s, "account nonce is 9");
-    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->nonce, 9);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 9);
     script_free(s);
 }
 
@@ -270,10 +270,10 @@ static void hole_between(void **state)
     expect_submit(s, 5);
     none(s, MANAGER_FX_SUBMIT);
     const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
-    assert_int_equal(fx->count, 2);
-    assert_int_equal(fx->rows[0].nonce, 6);
-    assert_int_equal(fx->rows[1].nonce, 7);
-    assert_int_equal(fx->rows[0].id, 0);
+    assert_int_equal(fx->sign.count, 2);
+    assert_int_equal(fx->sign.rows[0].nonce, 6);
+    assert_int_equal(fx->sign.rows[1].nonce, 7);
+    assert_int_equal(fx->sign.rows[0].id, 0);
     s->taken[fx - s->fx] = false;
     filled(s);
     expect_submit(s, 6);
@@ -289,8 +289,8 @@ static void hole_below(void **state)
     struct script *s = promoted(MANAGER_ROW_SIGNED, 8);
     probe(s, 3, 0);
     const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
-    assert_int_equal(fx->count, 2);
-    assert_int_equal(fx->rows[0].nonce, 3);
+    assert_int_equal(fx->sign.count, 2);
+    assert_int_equal(fx->sign.rows[0].nonce, 3);
     none(s, MANAGER_FX_SUBMIT);
     script_free(s);
 }
@@ -301,7 +301,7 @@ static void hole_above(void **state)
     (void)state;
     struct script *s = promoted(MANAGER_ROW_SENT, 10);
     probe(s, 5, 3, hash_of(5, 1), hash_of(6, 1), hash_of(7, 1));
-    assert_int_equal(expect(s, MANAGER_FX_FILL)->count, 2);
+    assert_int_equal(expect(s, MANAGER_FX_FILL)->sign.count, 2);
     assert_int_equal(manager_look(s->m).next_nonce, 10);
     script_free(s);
 }
@@ -359,8 +359,8 @@ static void rewind_counter(void **state)
     probe(s, 5, 0);
     expect_alert(s, "going back");
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_NONCE);
-    assert_int_equal(fx->nonce, 5);
-    assert_true(fx->lower);
+    assert_int_equal(fx->next.nonce, 5);
+    assert_true(fx->next.lower);
     stored(s, MANAGER_EV_NONCE_STORED);
     expect(s, MANAGER_FX_WANT_OUTBOX);
     assert_int_equal(manager_look(s->m).next_nonce, 5);
@@ -388,7 +388,7 @@ static void rewind_over_holes(void **state)
     stored(s, MANAGER_EV_FINISH_STORED);
     probe(s, 5, 0);
     expect_alert(s, "going back");
-    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->nonce, 5);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 5);
     stored(s, MANAGER_EV_NONCE_STORED);
     assert_int_equal(manager_look(s->m).open, 0);
     assert_int_equal(manager_look(s->m).next_nonce, 5);

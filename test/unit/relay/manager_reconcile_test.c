@@ -87,9 +87,9 @@ static void nothing_was_lost(void **state)
     block(s, 100, 5, 0, NULL);
     questions(s, 5, 0, NULL);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_ADOPT);
-    assert_int_equal(fx->count, 0);
-    assert_int_equal(fx->number, 98);
-    assert_true(fx->done);
+    assert_int_equal(fx->adopt.count, 0);
+    assert_int_equal(fx->adopt.block, 98);
+    assert_true(fx->adopt.done);
     none(s, MANAGER_FX_READY);
     none(s, MANAGER_FX_WANT_OUTBOX);
     feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED});
@@ -114,13 +114,13 @@ static void found_in_blocks_and_pool(void **state)
     block(s, 100, 7, 1, &y);
     questions(s, 7, 1, &z);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_ADOPT);
-    assert_int_equal(fx->count, 3);
+    assert_int_equal(fx->adopt.count, 3);
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(fx->found[i].nonce, 5 + i);
-        assert_int_equal(fx->found[i].bytes[BYTES_LEN - 1], 1 + i);
-        assert_int_equal(fx->found[i].era_death, 128);
-        assert_int_equal(fx->found[i].tip, 3);
-        assert_int_equal(fx->found[i].time_ms, i < 2 ? 99000 + 1000 * (int)i : -1);
+        assert_int_equal(fx->adopt.found[i].nonce, 5 + i);
+        assert_int_equal(fx->adopt.found[i].bytes[BYTES_LEN - 1], 1 + i);
+        assert_int_equal(fx->adopt.found[i].era_death, 128);
+        assert_int_equal(fx->adopt.found[i].tip, 3);
+        assert_int_equal(fx->adopt.found[i].time_ms, i < 2 ? 99000 + 1000 * (int)i : -1);
     }
     feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED, .adopted = 3});
     expect_alert(s, "of 3 extrinsics that it did not know, 3 were adopted");
@@ -145,7 +145,7 @@ static void waits_for_what_is_not_final(void **state)
     while (!count_of(s, MANAGER_FX_ASK_POOL))
         tick(s);
     questions(s, 6, 0, NULL);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->count, 1);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->adopt.count, 1);
     script_free(s);
 }
 
@@ -164,7 +164,7 @@ static void does_not_wait_for_ever(void **state)
     while (!count_of(s, MANAGER_FX_ASK_POOL))
         tick(s);
     questions(s, 6, 0, NULL);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->count, 0);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->adopt.count, 0);
     script_free(s);
 }
 
@@ -203,9 +203,9 @@ static void lost_attempt_is_adopted(void **state)
     s = lost_attempt(5); /* bytes of nonce 5 end with its call: so many fives */
     none(s, MANAGER_FX_STORE_FINISH);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_ADOPT);
-    assert_int_equal(fx->count, 1);
-    assert_false(fx->done);
-    assert_true(fx->number <= 100);
+    assert_int_equal(fx->adopt.count, 1);
+    assert_false(fx->adopt.done);
+    assert_true(fx->adopt.block <= 100);
     feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED, .adopted = 1});
     expect(s, MANAGER_FX_LOAD);
     script_free(s);
@@ -225,7 +225,7 @@ static void lost_attempt_is_refused(void **state)
     for (; from < height; from++)
         block(s, from, 5, 0, NULL);
     block(s, height, 6, 1, &x);
-    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->rows[0].outcome, "usurped");
+    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].outcome, "usurped");
     none(s, MANAGER_FX_STORE_ADOPT);
     script_free(s);
 }
@@ -250,13 +250,13 @@ static void chain_ran_ahead(void **state)
     while (!count_of(s, MANAGER_FX_ASK_POOL))
         tick(s);
     questions(s, 6, 0, NULL);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->count, 1);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->adopt.count, 1);
     feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED}); /* nobody's: the key is used elsewhere */
     while (!count_of(s, MANAGER_FX_ASK_POOL))
         tick(s);
     probe(s, 6, 0);
     expect(s, MANAGER_FX_READY);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->nonce, 6);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 6);
     script_free(s);
 }
 
@@ -285,8 +285,8 @@ static void former_life_in_old_blocks(void **state)
     none(s, MANAGER_FX_STORE_PAUSE);
     questions(s, 5, 0, NULL);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_ADOPT);
-    assert_int_equal(fx->count, 1);
-    assert_int_equal(fx->found[0].nonce, 7);
+    assert_int_equal(fx->adopt.count, 1);
+    assert_int_equal(fx->adopt.found[0].nonce, 7);
     script_free(s);
 }
 
@@ -321,7 +321,7 @@ static void reaped_after_foreign_use(void **state)
         none(s, MANAGER_FX_STORE_PAUSE);
     }
     block(s, 164, 0, 0, NULL);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->hold, MANAGER_HOLD_REAPED);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.hold, MANAGER_HOLD_REAPED);
     script_free(s);
 }
 

@@ -4,8 +4,8 @@
 static const char *stored_state(struct script *s)
 {
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_STATES);
-    assert_int_equal(fx->count, 1);
-    return fx->rows[0].state;
+    assert_int_equal(fx->states.count, 1);
+    return fx->states.rows[0].state;
 }
 
 /* Each status is told to followers, with its block when it has one. */
@@ -24,11 +24,11 @@ static void statuses(void **state)
         bool block = steps[i].status >= TX_IN_BLOCK;
         status(s, 5, steps[i].status, block ? block_of(3) : NULL);
         const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_STATES);
-        assert_string_equal(fx->rows[0].state, steps[i].name);
-        assert_int_equal(fx->rows[0].has_block, block);
+        assert_string_equal(fx->states.rows[0].state, steps[i].name);
+        assert_int_equal(fx->states.rows[0].has_block, block);
         if (block)
-            assert_memory_equal(fx->rows[0].block_hash, block_of(3), 32);
-        assert_memory_equal(fx->rows[0].hash, hash_of(5, 1), 32);
+            assert_memory_equal(fx->states.rows[0].block_hash, block_of(3), 32);
+        assert_memory_equal(fx->states.rows[0].hash, hash_of(5, 1), 32);
         stored(s, MANAGER_EV_STATES_STORED);
     }
     script_free(s);
@@ -47,9 +47,9 @@ static void coalesced(void **state)
     none(s, MANAGER_FX_STORE_STATES);
     stored(s, MANAGER_EV_STATES_STORED);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_STATES);
-    assert_int_equal(fx->count, 2);
-    assert_string_equal(fx->rows[0].state, "in_block");
-    assert_string_equal(fx->rows[1].state, "ready");
+    assert_int_equal(fx->states.count, 2);
+    assert_string_equal(fx->states.rows[0].state, "in_block");
+    assert_string_equal(fx->states.rows[1].state, "ready");
     stored(s, MANAGER_EV_STATES_STORED);
     none(s, MANAGER_FX_STORE_STATES);
     status(s, 6, TX_READY, NULL); /* nothing new */
@@ -292,10 +292,10 @@ static void runtime_upgrade(void **state)
     assert_int_equal(manager_look(s->m).unsure, 3);
     probe(s, 5, 1, hash_of(6, 1));
     const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
-    assert_int_equal(fx->count, 2);
-    assert_int_equal(fx->rows[0].nonce, 5);
-    assert_int_equal(fx->rows[1].nonce, 7);
-    assert_string_equal(fx->rows[0].reason, "runtime version changed");
+    assert_int_equal(fx->sign.count, 2);
+    assert_int_equal(fx->sign.rows[0].nonce, 5);
+    assert_int_equal(fx->sign.rows[1].nonce, 7);
+    assert_string_equal(fx->sign.rows[0].reason, "runtime version changed");
     none(s, MANAGER_FX_SUBMIT);
     s->taken[fx - s->fx] = false;
     resigned(s);
@@ -304,7 +304,7 @@ static void runtime_upgrade(void **state)
     none(s, MANAGER_FX_SUBMIT);
     status(s, 6, TX_INVALID, NULL); /* the pool found out */
     probe(s, 5, 0);
-    assert_int_equal(expect(s, MANAGER_FX_RESIGN)->rows[0].nonce, 6);
+    assert_int_equal(expect(s, MANAGER_FX_RESIGN)->sign.rows[0].nonce, 6);
     script_free(s);
 }
 
@@ -320,8 +320,8 @@ static void runtime_in_block_and_unsent(void **state)
     runtime(s, SPEC + 1); /* 6 is on the wire, 7 was never sent */
     none(s, MANAGER_FX_ASK_POOL);
     const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
-    assert_int_equal(fx->count, 1);
-    assert_int_equal(fx->rows[0].nonce, 7);
+    assert_int_equal(fx->sign.count, 1);
+    assert_int_equal(fx->sign.rows[0].nonce, 7);
     script_free(s);
 }
 
@@ -405,8 +405,8 @@ static void foreign_use_retracted(void **state)
     status(s, 8, TX_DROPPED, NULL);
     probe(s, 5, 0);
     const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
-    assert_int_equal(fx->count, 2);
-    assert_int_equal(fx->rows[0].nonce, 6);
+    assert_int_equal(fx->sign.count, 2);
+    assert_int_equal(fx->sign.rows[0].nonce, 6);
     probe(s, 5, 0);
     expect_submit(s, 5); /* retracted too */
     none(s, MANAGER_FX_SUBMIT);

@@ -111,7 +111,7 @@ static void already_imported(void **state)
     refuse(s, 5, 1013, "Transaction Already Imported: Any { .. }");
     none(s, MANAGER_FX_SUBMIT);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_STATES);
-    assert_string_equal(fx->rows[0].state, "ready");
+    assert_string_equal(fx->states.rows[0].state, "ready");
     best(s);
     quiet(s);
     finalized_ours(s, 5);
@@ -159,9 +159,9 @@ static void banned_and_gone(void **state)
     best(s);
     probe(s, 5, 0);
     const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
-    assert_int_equal(fx->count, 1);
-    assert_int_equal(fx->rows[0].nonce, 5);
-    assert_string_equal(fx->rows[0].reason, "the node has banned these bytes");
+    assert_int_equal(fx->sign.count, 1);
+    assert_int_equal(fx->sign.rows[0].nonce, 5);
+    assert_string_equal(fx->sign.rows[0].reason, "the node has banned these bytes");
     none(s, MANAGER_FX_SUBMIT);
     s->taken[fx - s->fx] = false;
     resigned(s);
@@ -324,7 +324,7 @@ static void bad_proof(void **state)
         none(s, MANAGER_FX_RESIGN);
         best(s);
         const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
-        assert_int_equal(fx->rows[0].nonce, 5);
+        assert_int_equal(fx->sign.rows[0].nonce, 5);
         s->taken[fx - s->fx] = false;
         resigned(s);
         expect_submit(s, 5);
@@ -386,18 +386,18 @@ static void invalid(void **state)
         accept(s, 6);
         refuse(s, 5, 1010, shapes[i]);
         const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
-        assert_int_equal(fx->count, 1);
-        assert_int_equal(fx->rows[0].nonce, 5);
-        assert_int_equal(fx->rows[0].id, 1);
-        assert_string_equal(fx->rows[0].outcome, "failed");
-        assert_string_equal(fx->rows[0].reason, shapes[i]);
+        assert_int_equal(fx->sign.count, 1);
+        assert_int_equal(fx->sign.rows[0].nonce, 5);
+        assert_int_equal(fx->sign.rows[0].id, 1);
+        assert_string_equal(fx->sign.rows[0].outcome, "failed");
+        assert_string_equal(fx->sign.rows[0].reason, shapes[i]);
         s->taken[fx - s->fx] = false;
         filled(s);
         expect_submit(s, 5);
         accept(s, 5);
         finalized_ours(s, 5);
         fx = expect(s, MANAGER_FX_STORE_FINISH);
-        assert_int_equal(fx->rows[0].id, 0);
+        assert_int_equal(fx->ends.rows[0].id, 0);
         script_free(s);
     }
 }
@@ -413,9 +413,9 @@ static void filler_not_signed(void **state)
     quiet(s);
     best(s);
     const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
-    assert_int_equal(fx->rows[0].nonce, 5);
-    assert_string_equal(fx->rows[0].outcome, "failed");
-    assert_string_equal(fx->rows[0].reason, "Invalid Transaction: Custom error: 7");
+    assert_int_equal(fx->sign.rows[0].nonce, 5);
+    assert_string_equal(fx->sign.rows[0].outcome, "failed");
+    assert_string_equal(fx->sign.rows[0].reason, "Invalid Transaction: Custom error: 7");
     script_free(s);
 }
 
@@ -455,7 +455,7 @@ static void invalid_but_included(void **state)
     out_and_back(s);
     refuse(s, 5, 1010, "Invalid Transaction: Custom error: 7");
     finalized_ours(s, 5);
-    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->rows[0].outcome, "ok");
+    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].outcome, "ok");
     script_free(s);
 }
 

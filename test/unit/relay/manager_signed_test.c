@@ -81,10 +81,10 @@ static void signed_admitted(struct script *s)
     const struct manager_effect *fx = expect(s, MANAGER_FX_ADMIT);
     struct manager_written_row rows[8] = {0};
     uint8_t bytes[8][BYTES_LEN];
-    size_t count = fx->count;
-    assert_true(fx->fixed);
+    size_t count = fx->sign.count;
+    assert_true(fx->sign.presigned);
     for (size_t i = 0; i < count; i++) {
-        const struct manager_row_effect *x = &fx->rows[i];
+        const struct manager_sign_row *x = &fx->sign.rows[i];
         signed_bytes(x->nonce, bytes[i]);
         assert_int_equal(x->bytes_len, BYTES_LEN);
         assert_int_equal(x->call_len, CALL_LEN);
@@ -112,11 +112,25 @@ static struct script *one_sent(const struct manager_config *config, int64_t deat
     return s;
 }
 
-static const struct manager_row_effect *only(struct script *s, enum manager_effect_type type)
+static const struct manager_end_row *only_end(struct script *s, enum manager_effect_type type)
 {
     const struct manager_effect *fx = expect(s, type);
-    assert_int_equal(fx->count, 1);
-    return &fx->rows[0];
+    assert_int_equal(fx->ends.count, 1);
+    return &fx->ends.rows[0];
+}
+
+static const struct manager_note_row *only_note(struct script *s)
+{
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_NOTE);
+    assert_int_equal(fx->notes.count, 1);
+    return &fx->notes.rows[0];
+}
+
+static const struct manager_sign_row *only_sign(struct script *s, enum manager_effect_type type)
+{
+    const struct manager_effect *fx = expect(s, type);
+    assert_int_equal(fx->sign.count, 1);
+    return &fx->sign.rows[0];
 }
 
 static void says(const char *text, const char *words)
@@ -143,11 +157,11 @@ static void admitted_at_their_nonces(void **state)
     const struct one x[] = {{1, 6, DEATH, NULL, NULL, 0, false}, {2, 5, -1, NULL, NULL, 0, false}};
     outbox_signed(s, x, 2, 0, -1);
     const struct manager_effect *fx = expect(s, MANAGER_FX_ADMIT);
-    assert_int_equal(fx->rows[0].nonce, 5);
-    assert_int_equal(fx->rows[0].id, 2);
-    assert_int_equal(fx->rows[0].from_block, s->finalized);
-    assert_int_equal(fx->rows[1].nonce, 6);
-    assert_int_equal((int)fx->rows[1].tip, 3);
+    assert_int_equal(fx->sign.rows[0].nonce, 5);
+    assert_int_equal(fx->sign.rows[0].id, 2);
+    assert_int_equal(fx->sign.rows[0].from_block, s->finalized);
+    assert_int_equal(fx->sign.rows[1].nonce, 6);
+    assert_int_equal((int)fx->sign.rows[1].tip, 3);
     s->taken[fx - s->fx] = false;
     signed_admitted(s);
     expect_submit(s, 5);
@@ -155,7 +169,7 @@ static void admitted_at_their_nonces(void **state)
     assert_int_equal(manager_look(s->m).next_nonce, 7);
     accept(s, 5);
     finalized_ours(s, 5);
-    const struct manager_row_effect *end = only(s, MANAGER_FX_STORE_FINISH);
+    const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_FINISH);
     assert_string_equal(end->outcome, "ok");
     assert_int_equal(end->id, 2);
     script_free(s);
@@ -167,15 +181,15 @@ static void waits_above_a_hole(void **state)
     (void)state;
     struct script *s = begin(&keyed, 5);
     outbox_signed(s, &(struct one){1, 7, DEATH, NULL, NULL, 0, false}, 1, 4, -1);
-    const struct manager_row_effect *note = only(s, MANAGER_FX_STORE_NOTE);
+    const struct manager_note_row *note = only_note(s);
     assert_int_equal(note->nonce, 7);
     assert_int_equal(note->era_death, DEATH);
     assert_int_equal(note->wait_block, 0);
-    says(note->error, "what is missing below it is not filled");
+    says(note->text, "what is missing below it is not filled");
     expect_alert(s, "the account's next was 5");
     const struct manager_effect *fx = expect(s, MANAGER_FX_ADMIT);
-    assert_false(fx->fixed);
-    assert_int_equal(fx->count, 2); /* 5 and 6, of four */
+    assert_false(fx->sign.presigned);
+    assert_int_equal(fx->sign.count, 2); /* 5 and 6, of four */
     s->taken[fx - s->fx] = false;
     admitted(s);
     none(s, MANAGER_FX_WANT_OUTBOX); /* not before the note is stored */
@@ -198,15 +212,15 @@ static void as_the_door_says(void **state)
                             {2, 5, DEATH, NULL, "its era begins later", 120, false},
                             {3, UINT64_MAX, -1, "does not decode", NULL, 0, false}};
     outbox_signed(s, x, 3, 0, -1);
-    const struct manager_row_effect *end = only(s, MANAGER_FX_STORE_REJECT);
+    const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_REJECT);
     assert_string_equal(end->outcome, "failed");
     says(end->error, "bad signature");
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_NOTE);
-    assert_int_equal(fx->count, 2);
-    assert_int_equal(fx->rows[0].id, 2);
-    assert_int_equal(fx->rows[0].wait_block, 120);
-    assert_int_equal(fx->rows[1].id, 3);
-    assert_int_equal(fx->rows[1].wait_block,
+    assert_int_equal(fx->notes.count, 2);
+    assert_int_equal(fx->notes.rows[0].id, 2);
+    assert_int_equal(fx->notes.rows[0].wait_block, 120);
+    assert_int_equal(fx->notes.rows[1].id, 3);
+    assert_int_equal(fx->notes.rows[1].wait_block,
                      s->best); /* it may be in a block that was made under another runtime */
     none(s, MANAGER_FX_ADMIT);
     script_free(s);
@@ -218,10 +232,10 @@ static void eras_in_the_outbox(void **state)
     (void)state;
     struct script *s = begin(&keyless, 5);
     outbox_signed(s, &(struct one){1, 9, 100, NULL, NULL, 0, false}, 1, 0, -1);
-    assert_string_equal(only(s, MANAGER_FX_STORE_REJECT)->outcome, "expired");
+    assert_string_equal(only_end(s, MANAGER_FX_STORE_REJECT)->outcome, "expired");
     stored(s, MANAGER_EV_REJECT_STORED);
     outbox_signed(s, &(struct one){2, 5, 103, NULL, NULL, 0, false}, 1, 0, -1);
-    assert_int_equal(only(s, MANAGER_FX_STORE_NOTE)->wait_block, 103);
+    assert_int_equal(only_note(s)->wait_block, 103);
     stored(s, MANAGER_EV_NOTE_STORED);
     outbox_signed(s, &(struct one){3, 5, 104, NULL, NULL, 0, false}, 1, 0, -1);
     signed_admitted(s);
@@ -238,13 +252,13 @@ static void taken(void **state)
     admitted(s);
     accept(s, 5);
     outbox_signed(s, &(struct one){9, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
-    const struct manager_row_effect *end = only(s, MANAGER_FX_STORE_REJECT);
+    const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_REJECT);
     assert_string_equal(end->outcome, "failed");
     says(end->error, "taken by transaction 1");
     stored(s, MANAGER_EV_REJECT_STORED);
     finalized_ours(s, 5);
     outbox_signed(s, &(struct one){9, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
-    const struct manager_row_effect *note = only(s, MANAGER_FX_STORE_NOTE);
+    const struct manager_note_row *note = only_note(s);
     assert_int_equal(note->wait_block, s->finalized + 1);
     script_free(s);
 }
@@ -259,8 +273,8 @@ static void two_with_one_nonce(void **state)
     none(s, MANAGER_FX_STORE_REJECT);
     none(s, MANAGER_FX_STORE_NOTE);
     const struct manager_effect *fx = expect(s, MANAGER_FX_ADMIT);
-    assert_int_equal(fx->count, 1);
-    assert_int_equal(fx->rows[0].id, 1);
+    assert_int_equal(fx->sign.count, 1);
+    assert_int_equal(fx->sign.rows[0].id, 1);
     script_free(s);
 }
 
@@ -272,7 +286,7 @@ static struct script *late(int64_t death)
     finalized(s, 9, 0, NULL);
     outbox_signed(s, &(struct one){1, 7, death, NULL, NULL, 0, false}, 1, 0, -1);
     const struct manager_effect *fx = expect(s, MANAGER_FX_ADMIT);
-    assert_int_equal(fx->rows[0].from_block, death < 0 ? 0 : death - 64);
+    assert_int_equal(fx->sign.rows[0].from_block, death < 0 ? 0 : death - 64);
     s->taken[fx - s->fx] = false;
     signed_admitted(s);
     none(s, MANAGER_FX_SUBMIT);
@@ -287,7 +301,7 @@ static void used_by_its_own_bytes(void **state)
     assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 96);
     finalized_at(s, 96, 7, 0, NULL);
     finalized_at(s, 97, 8, 1, &(struct in_block){hash_of(7, 1), 7, true, DISPATCH_OK, NULL});
-    const struct manager_row_effect *end = only(s, MANAGER_FX_STORE_FINISH);
+    const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_FINISH);
     assert_string_equal(end->outcome, "ok");
     assert_int_equal(end->block_number, 97);
     script_free(s);
@@ -305,7 +319,7 @@ static void used_by_other_bytes(void **state)
         finalized_at(s, 2, 8, 1, &(struct in_block){hash_of(7, 9), 7, true, DISPATCH_OK, NULL});
         expect_alert(s, "not by what was signed for it elsewhere");
         finals(s, 3, 9);
-        const struct manager_row_effect *end = only(s, MANAGER_FX_STORE_FINISH);
+        const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_FINISH);
         assert_string_equal(end->outcome, "usurped");
         says(end->error, "nonce 7 was used in block 2");
         none(s, MANAGER_FX_STORE_REQUEUE); /* whatever the policy: its nonce is signed with it */
@@ -332,7 +346,7 @@ static void used_long_ago(void **state)
     (void)state;
     struct script *s = begin(&keyless, 10000);
     outbox_signed(s, &(struct one){1, 7, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
-    const struct manager_row_effect *end = only(s, MANAGER_FX_STORE_REJECT);
+    const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_REJECT);
     assert_string_equal(end->outcome, "usurped");
     says(end->error, "used long ago");
     none(s, MANAGER_FX_ADMIT);
@@ -395,7 +409,7 @@ static void refused(void **state)
                 s->best = s->finalized + 2;
         }
         assert_in_range(refusals, 5, 20);
-        const struct manager_row_effect *end = only(s, MANAGER_FX_STORE_FINISH);
+        const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_FINISH);
         assert_string_equal(end->outcome, "expired");
         says(end->error, "the last refusal: Invalid Transaction");
         script_free(s);
@@ -411,15 +425,15 @@ static void era_over(void **state)
     blocks_to(s, DEATH - 1, 5);
     none(s, MANAGER_FX_STORE_FINISH);
     finalized(s, 5, 0, NULL);
-    const struct manager_row_effect *end = only(s, MANAGER_FX_STORE_FINISH);
+    const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_FINISH);
     assert_string_equal(end->outcome, "expired");
     assert_false(end->has_block);
     assert_int_equal(end->used_block, 0);
     says(end->error, "its era ended before block 164");
     stored(s, MANAGER_EV_FINISH_STORED);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_NONCE);
-    assert_int_equal(fx->nonce, 5);
-    assert_true(fx->lower);
+    assert_int_equal(fx->next.nonce, 5);
+    assert_true(fx->next.lower);
     stored(s, MANAGER_EV_NONCE_STORED);
     outbox_signed(s, &(struct one){2, 5, 230, NULL, NULL, 0, false}, 1, 0, -1);
     signed_admitted(s);
@@ -465,7 +479,7 @@ static void hole_without_a_key(void **state)
     accept(s, 5);
     accept(s, 6);
     blocks_to(s, DEATH, 5);
-    only(s, MANAGER_FX_STORE_FINISH);
+    only_end(s, MANAGER_FX_STORE_FINISH);
     stored(s, MANAGER_EV_FINISH_STORED);
     none(s, MANAGER_FX_STORE_NONCE);
     probe(s, 5, 1, hash_of(6, 1));
@@ -501,7 +515,7 @@ static void hole_with_a_key(void **state)
     none(s, MANAGER_FX_FILL);
     outbox(s, 1);
     admitted(s);
-    assert_int_equal(only(s, MANAGER_FX_FILL)->nonce, 5);
+    assert_int_equal(only_sign(s, MANAGER_FX_FILL)->nonce, 5);
     script_free(s);
 }
 
@@ -516,7 +530,7 @@ static void runtime_changed(void **state)
     blocks_to(s, 102 + 63, 5);
     none(s, MANAGER_FX_STORE_FINISH);
     finalized(s, 5, 0, NULL);
-    const struct manager_row_effect *end = only(s, MANAGER_FX_STORE_FINISH);
+    const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_FINISH);
     assert_string_equal(end->outcome, "failed");
     says(end->error, "for runtime spec version 900 and the chain has 901");
     script_free(s);
@@ -546,7 +560,7 @@ static void runtime_changed_before_the_chain_was_up(void **state)
     blocks_to(s, up + 63, 5);
     none(s, MANAGER_FX_STORE_FINISH);
     finalized(s, 5, 0, NULL);
-    assert_string_equal(only(s, MANAGER_FX_STORE_FINISH)->outcome, "failed");
+    assert_string_equal(only_end(s, MANAGER_FX_STORE_FINISH)->outcome, "failed");
     script_free(s);
 }
 
@@ -604,7 +618,7 @@ static void cancelled(void **state)
             script_free(s);
             continue;
         }
-        const struct manager_row_effect *x = only(s, MANAGER_FX_RESIGN);
+        const struct manager_sign_row *x = only_sign(s, MANAGER_FX_RESIGN);
         assert_true(x->filler);
         assert_int_equal((int)x->tip, 4);
         script_free(s);
@@ -636,7 +650,7 @@ static void after_a_load(void **state)
         none(s, MANAGER_FX_FILL);
         finalized(s, 5, 0, NULL);
     }
-    assert_string_equal(only(s, MANAGER_FX_STORE_FINISH)->outcome, "expired");
+    assert_string_equal(only_end(s, MANAGER_FX_STORE_FINISH)->outcome, "expired");
     script_free(s);
 }
 
@@ -655,7 +669,7 @@ static void same_call_by_others(void **state)
         .number = ++s->finalized, .account_nonce = 6, .included = &x, .included_count = 1};
     feed(s, (struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &block});
     none(s, MANAGER_FX_STORE_ADOPT);
-    assert_string_equal(only(s, MANAGER_FX_STORE_FINISH)->outcome, "usurped");
+    assert_string_equal(only_end(s, MANAGER_FX_STORE_FINISH)->outcome, "usurped");
     script_free(s);
 }
 

@@ -32,11 +32,11 @@ static struct script *one_sent(void)
 static void expect_fill(struct script *s, uint64_t nonce, const char *outcome, const char *reason)
 {
     const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
-    assert_int_equal(fx->count, 1);
-    assert_int_equal(fx->rows[0].nonce, nonce);
-    assert_string_equal(fx->rows[0].outcome, outcome);
-    if (!strstr(fx->rows[0].reason, reason))
-        fail_msg("the reason is \"%s\"", fx->rows[0].reason);
+    assert_int_equal(fx->sign.count, 1);
+    assert_int_equal(fx->sign.rows[0].nonce, nonce);
+    assert_string_equal(fx->sign.rows[0].outcome, outcome);
+    if (!strstr(fx->sign.rows[0].reason, reason))
+        fail_msg("the reason is \"%s\"", fx->sign.rows[0].reason);
     s->taken[fx - s->fx] = false; /* for filled() */
 }
 
@@ -102,7 +102,7 @@ static void unsent(void **state)
     none(s, MANAGER_FX_FILL);
     accept(s, 5);
     finalized_ours(s, 5);
-    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->rows[0].outcome, "ok");
+    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].outcome, "ok");
     script_free(s);
 }
 
@@ -128,7 +128,7 @@ static void pooled_and_included(void **state)
     none(s, MANAGER_FX_FILL);
     none(s, MANAGER_FX_UNWATCH);
     finalized_ours(s, 5);
-    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->rows[0].outcome, "ok");
+    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].outcome, "ok");
     script_free(s);
 }
 
@@ -214,7 +214,7 @@ static void lost_and_included(void **state)
     status(s, 5, TX_DROPPED, NULL);
     probe(s, 5, 0);
     finalized_ours(s, 5);
-    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->rows[0].outcome, "ok");
+    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].outcome, "ok");
     script_free(s);
 }
 
@@ -311,11 +311,11 @@ static void guard_at_admission(void **state)
     (void)state;
     struct script *s = one_guarded(SPEC - 1);
     const struct manager_effect *bad = expect(s, MANAGER_FX_STORE_REJECT);
-    assert_int_equal(bad->rows[0].id, 1);
-    assert_string_equal(bad->rows[0].outcome, "failed");
-    assert_non_null(strstr(bad->rows[0].error, "899"));
-    assert_non_null(strstr(bad->rows[0].error, "900"));
-    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->rows[0].id, 2);
+    assert_int_equal(bad->ends.rows[0].id, 1);
+    assert_string_equal(bad->ends.rows[0].outcome, "failed");
+    assert_non_null(strstr(bad->ends.rows[0].error, "899"));
+    assert_non_null(strstr(bad->ends.rows[0].error, "900"));
+    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->sign.rows[0].id, 2);
     script_free(s);
 }
 
@@ -343,7 +343,7 @@ static void guard_after_it_was_sent(void **state)
     runtime(s, SPEC + 1);
     probe(s, 5, 0);
     none(s, MANAGER_FX_FILL);
-    assert_int_equal(expect(s, MANAGER_FX_RESIGN)->rows[0].nonce, 6);
+    assert_int_equal(expect(s, MANAGER_FX_RESIGN)->sign.rows[0].nonce, 6);
     while (s->finalized < 100 + 64) {
         none(s, MANAGER_FX_FILL);
         finalized(s, 5, 0, NULL);

@@ -44,12 +44,12 @@ static void enqueue_row(struct script *s, struct manager_outbox_row row)
 }
 
 /* The RESIGN of the last step: one row, left for resigned(). */
-static const struct manager_row_effect *resign(struct script *s)
+static const struct manager_sign_row *resign(struct script *s)
 {
     const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
-    assert_int_equal(fx->count, 1);
+    assert_int_equal(fx->sign.count, 1);
     s->taken[fx - s->fx] = false;
-    return &fx->rows[0];
+    return &fx->sign.rows[0];
 }
 
 static void beats(struct script *s, unsigned count)
@@ -79,7 +79,7 @@ static void first_tip(void **state)
         struct script *s =
             with_policy((struct manager_account){.tip_start = cases[i].start, .tip_cap = cases[i].cap}, 5);
         enqueue_row(s, cases[i].row);
-        assert_true(expect(s, MANAGER_FX_ADMIT)->rows[0].tip == cases[i].pays);
+        assert_true(expect(s, MANAGER_FX_ADMIT)->sign.rows[0].tip == cases[i].pays);
         script_free(s);
     }
 }
@@ -105,7 +105,7 @@ static void ladder(void **state)
             none(s, MANAGER_FX_RESIGN);
             best(s);
         }
-        const struct manager_row_effect *row = resign(s);
+        const struct manager_sign_row *row = resign(s);
         assert_int_equal(row->nonce, 5);
         assert_true(row->tip == pays[i]);
         assert_string_equal(row->reason, "a higher tip");
@@ -250,7 +250,7 @@ static struct script *racing(void)
     accept(s, 5);
     best(s);
     cancel(s, 5, 1);
-    const struct manager_row_effect *row = resign(s);
+    const struct manager_sign_row *row = resign(s);
     assert_true(row->filler);
     assert_true(row->tip == 5);
     assert_int_equal(row->id, 1);
@@ -262,11 +262,11 @@ static struct script *racing(void)
     return s;
 }
 
-static const struct manager_row_effect *ended(struct script *s)
+static const struct manager_end_row *ended(struct script *s)
 {
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
-    assert_int_equal(fx->count, 1);
-    return &fx->rows[0];
+    assert_int_equal(fx->ends.count, 1);
+    return &fx->ends.rows[0];
 }
 
 static void race_won(void **state)
@@ -275,7 +275,7 @@ static void race_won(void **state)
     struct script *s = racing();
     accept(s, 5);
     finalized_ours(s, 5);
-    const struct manager_row_effect *row = ended(s);
+    const struct manager_end_row *row = ended(s);
     assert_string_equal(row->outcome, "cancelled");
     assert_string_equal(row->error, "by app");
     assert_true(row->has_block);
@@ -303,7 +303,7 @@ static void race_goes_on(void **state)
     accept(s, 5);
     runtime(s, SPEC + 1);
     probe(s, 5, 0);
-    const struct manager_row_effect *row = resign(s);
+    const struct manager_sign_row *row = resign(s);
     assert_true(row->filler);
     assert_string_equal(row->outcome, "cancelled");
     resigned(s);
@@ -328,9 +328,9 @@ static void race_without_a_winner(void **state)
         finalized(s, 5, 0, NULL);
     }
     const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
-    assert_int_equal(fx->rows[0].nonce, 5);
-    assert_string_equal(fx->rows[0].outcome, "cancelled");
-    assert_string_equal(fx->rows[0].reason, "by app");
+    assert_int_equal(fx->sign.rows[0].nonce, 5);
+    assert_string_equal(fx->sign.rows[0].outcome, "cancelled");
+    assert_string_equal(fx->sign.rows[0].reason, "by app");
     script_free(s);
 }
 
@@ -358,7 +358,7 @@ static void race_won_too_late(void **state)
                                       .era_death = 228,
                                       .spec_version = SPEC};
     feed(s, (struct manager_event){.type = MANAGER_EV_FILLED, .written = {.rows = &row, .count = 1}});
-    const struct manager_row_effect *end = ended(s);
+    const struct manager_end_row *end = ended(s);
     assert_string_equal(end->outcome, "ok");
     assert_int_equal(end->id, 0);
     script_free(s);
@@ -454,10 +454,10 @@ static void skipped(void **state)
     }
     best(s);
     const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
-    assert_int_equal(fx->rows[0].nonce, 5);
-    assert_string_equal(fx->rows[0].outcome, "failed");
-    assert_non_null(strstr(fx->rows[0].reason, "skipped"));
-    assert_non_null(strstr(fx->rows[0].reason, "Immediately Dropped"));
+    assert_int_equal(fx->sign.rows[0].nonce, 5);
+    assert_string_equal(fx->sign.rows[0].outcome, "failed");
+    assert_non_null(strstr(fx->sign.rows[0].reason, "skipped"));
+    assert_non_null(strstr(fx->sign.rows[0].reason, "Immediately Dropped"));
     script_free(s);
 }
 
@@ -487,8 +487,8 @@ static void era_ends_by_the_deadline(void **state)
         struct script *s = leading_with(&(struct manager_config){.era_period = 64}, 5);
         enqueue_row(s, (struct manager_outbox_row){.deadline_block = cases[i].deadline});
         const struct manager_effect *fx = expect(s, MANAGER_FX_ADMIT);
-        assert_int_equal(fx->rows[0].era_period, cases[i].period);
-        assert_int_equal(fx->rows[0].deadline_block,
+        assert_int_equal(fx->sign.rows[0].era_period, cases[i].period);
+        assert_int_equal(fx->sign.rows[0].deadline_block,
                          i == 1 ? 0 : cases[i].deadline); /* the door measures again */
         script_free(s);
     }
@@ -500,8 +500,8 @@ static void too_late_to_be_signed(void **state)
     struct script *s = leading_with(&(struct manager_config){.era_period = 64}, 5);
     enqueue_row(s, (struct manager_outbox_row){.deadline_block = 104});
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_REJECT);
-    assert_string_equal(fx->rows[0].outcome, "expired");
-    assert_non_null(strstr(fx->rows[0].error, "104"));
+    assert_string_equal(fx->ends.rows[0].outcome, "expired");
+    assert_non_null(strstr(fx->ends.rows[0].error, "104"));
     none(s, MANAGER_FX_ADMIT);
     script_free(s);
 }
@@ -522,8 +522,8 @@ static void deadline_passes(void **state)
         finalized(s, 5, 0, NULL);
     }
     const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
-    assert_string_equal(fx->rows[0].outcome, "expired");
-    assert_non_null(strstr(fx->rows[0].reason, "110"));
+    assert_string_equal(fx->sign.rows[0].outcome, "expired");
+    assert_non_null(strstr(fx->sign.rows[0].reason, "110"));
     script_free(s);
 }
 
@@ -547,7 +547,7 @@ static void lag_is_not_late(void **state)
     }
     while (s->finalized < 119 && !count_of(s, MANAGER_FX_RESIGN))
         finalized(s, 5, 0, NULL);
-    assert_int_equal(expect(s, MANAGER_FX_RESIGN)->rows[0].era_period, 16);
+    assert_int_equal(expect(s, MANAGER_FX_RESIGN)->sign.rows[0].era_period, 16);
     script_free(s);
 }
 
@@ -564,10 +564,10 @@ static void retried(void **state)
               &(struct in_block){current(s, 5), 5, true, DISPATCH_FAILED, "Balances.InsufficientBalance"});
     none(s, MANAGER_FX_STORE_FINISH);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_REQUEUE);
-    assert_string_equal(fx->rows[0].outcome, "dispatch_error");
-    assert_string_equal(fx->rows[0].error, "Balances.InsufficientBalance");
-    assert_true(fx->rows[0].has_block);
-    assert_true(fx->rows[0].fee == 12345);
+    assert_string_equal(fx->ends.rows[0].outcome, "dispatch_error");
+    assert_string_equal(fx->ends.rows[0].error, "Balances.InsufficientBalance");
+    assert_true(fx->ends.rows[0].has_block);
+    assert_true(fx->ends.rows[0].fee == 12345);
     stored(s, MANAGER_EV_REQUEUE_STORED);
     assert_int_equal(manager_look(s->m).open, 0);
     script_free(s);
@@ -611,8 +611,8 @@ static void usurped_goes_back(void **state)
     finalized(s, 6, 1, &(struct in_block){hash_of(77, 1), 5, true, DISPATCH_OK, NULL});
     none(s, MANAGER_FX_STORE_FINISH);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_REQUEUE);
-    assert_string_equal(fx->rows[0].outcome, "usurped");
-    assert_false(fx->rows[0].has_block);
+    assert_string_equal(fx->ends.rows[0].outcome, "usurped");
+    assert_false(fx->ends.rows[0].has_block);
     script_free(s);
 }
 

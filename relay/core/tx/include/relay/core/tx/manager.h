@@ -341,30 +341,28 @@ struct manager_event {
 
 /* ---- effects ---- */
 
+/* What belongs to which is the union of struct manager_effect. */
 enum manager_effect_type {
-    MANAGER_FX_LOAD,        /* after_nonce (-1 from the start): read the next chunk of pending rows */
-    MANAGER_FX_WANT_OUTBOX, /* limit: bring up to so many outbox rows when there are any (stays wanted) */
-    /* admit, resign, fill: `number` goes on record with the attempts; finalized blocks up to it were worked
-     * through, so they hold no attempt at these nonces, older ones included */
-    /* Sign rows at their nonces, one fenced commit, then ADMITTED. fixed: their bytes are there already, and
-     * `nonce` is the next one before it. */
+    MANAGER_FX_LOAD,        /* read the next chunk of pending rows; after_nonce -1: from the start */
+    MANAGER_FX_WANT_OUTBOX, /* bring at most `limit` outbox rows when there are any (stays wanted) */
+    /* Sign rows at their nonces, one fenced commit, then ADMITTED. presigned: their bytes are there already. */
     MANAGER_FX_ADMIT,
     /* sign the same call at the same nonce anew, commit, then RESIGNED; bytes that turn out to be the current
      * ones (hash) are no new attempt: nothing is committed, RESIGNED names them */
     MANAGER_FX_RESIGN,
     MANAGER_FX_FILL, /* sign a filler (System.remark) at the nonce; the transaction there ends, then FILLED */
-    MANAGER_FX_SUBMIT,  /* nonce, hash, bytes: to the node, through the gate, watched */
-    MANAGER_FX_UNWATCH, /* nonce, hash: forget the watch */
+    MANAGER_FX_SUBMIT,  /* to the node, through the gate, watched */
+    MANAGER_FX_UNWATCH, /* forget the watch */
     MANAGER_FX_UNWATCH_ALL,
     MANAGER_FX_STORE_STATES,
     MANAGER_FX_STORE_FINISH,
     MANAGER_FX_STORE_REJECT,
     MANAGER_FX_STORE_NOTE,    /* what was read of rows that were signed elsewhere and wait in the outbox */
     MANAGER_FX_STORE_REQUEUE, /* rows go back to the outbox; their nonces are used up */
-    MANAGER_FX_STORE_NONCE,   /* nonce, lower, reborn */
-    MANAGER_FX_STORE_PAUSE,   /* hold, text; HOLD_NONE ends the leader's pause */
-    MANAGER_FX_STORE_ADOPT,   /* found, number: no block up to it holds any; done: all was looked through */
-    MANAGER_FX_ASK_POOL,      /* whole: what this account signed is wanted with its bytes */
+    MANAGER_FX_STORE_NONCE,
+    MANAGER_FX_STORE_PAUSE,
+    MANAGER_FX_STORE_ADOPT,
+    MANAGER_FX_ASK_POOL,
     MANAGER_FX_ASK_NONCE,
     MANAGER_FX_ASK_UNFINAL, /* number: what the blocks of the best chain above it hold */
     MANAGER_FX_FOLLOW,      /* number: finalized blocks from this height on */
@@ -375,63 +373,118 @@ enum manager_effect_type {
     MANAGER_FX_LOOK,        /* end what has expired in the outbox, bring what is to be stopped, then LOOKED */
 };
 
-struct manager_row_effect {
+struct manager_sign_row {
     uint64_t nonce;
     int64_t id;
-    const uint8_t *call; /* admit, resign: borrowed until the next step */
+    uint8_t hash[32]; /* resign: of the current attempt; presigned: of the bytes */
+    u128 tip;
     size_t call_len;
-    uint32_t guard;      /* admit, resign: sign under this runtime spec version or not at all; 0: any */
-    u128 tip;            /* admit, resign, fill */
-    uint32_t era_period; /* the same: blocks; 0: immortal */
-    /* admit, resign: the last block that may hold it; 0: any. The door may know of a newer finalized block
-     * than the core did when it chose the period: then it takes a shorter one that ends in time, or signs
-     * nothing. */
+    /* admit, resign, fill: to be signed */
+    const uint8_t *call; /* admit, resign */
+    uint32_t guard;      /* sign under this runtime spec version or not at all; 0: any */
+    uint32_t era_period; /* blocks; 0: immortal */
+    /* The last block that may hold it; 0: any. The door may know of a newer finalized block than the core did
+     * when it chose the period: then it takes a shorter one that ends in time, or signs nothing. */
     uint64_t deadline_block;
-    /* resign: sign a filler in place of the call; if it gets in, the transaction ends as `outcome` with
-     * `error` */
-    bool filler;
-    /* admit of what was signed elsewhere: the whole extrinsic; no block up to from_block holds it. note: no
-     * look at it before wait_block is final (0: its nonce's turn is waited for). */
-    const uint8_t *bytes; /* borrowed until the next step */
+    bool filler;         /* resign: sign a filler in place of the call; if it gets in, the transaction ends */
+    const char *outcome; /* with this, and `error`; fill: it ends with this in any case */
+    const char *reason;  /* resign, fill */
+    char error[200];
+    /* admit, presigned: the whole extrinsic; no block up to from_block holds it */
+    const uint8_t *bytes;
     size_t bytes_len;
     int64_t era_birth, era_death;
     uint32_t spec_version;
-    uint64_t from_block, wait_block;
-    const char *reason;  /* resign, fill: static or borrowed text */
-    const char *outcome; /* fill, reject, requeue: "failed", "expired", ... */
-    /* states; resign: of the current attempt */
+    uint64_t from_block;
+};
+
+struct manager_state_row {
+    uint64_t nonce;
+    int64_t id;
     uint8_t hash[32];
     const char *state; /* schema's tx_state names */
     bool has_block;
     uint8_t block_hash[32];
-    int64_t block_number; /* -1 unknown */
-    uint64_t used_block;  /* finish, requeue without a block: as of this one somebody else used the nonce; 0:
-                             nobody */
-    /* finish */
-    uint32_t index;
-    bool has_fee;
-    u128 fee;
     char error[200];
 };
 
+struct manager_end_row {
+    uint64_t nonce; /* reject: none */
+    int64_t id;
+    uint8_t hash[32];
+    const char *outcome; /* "failed", "expired", ... */
+    char error[200];     /* "": none */
+    bool has_block, has_fee;
+    uint8_t block_hash[32];
+    int64_t block_number;
+    uint64_t used_block; /* without a block: as of this one somebody else used the nonce; 0: nobody */
+    uint32_t index;
+    u128 fee;
+};
+
+struct manager_note_row {
+    uint64_t nonce;
+    int64_t id;
+    uint8_t hash[32];
+    int64_t era_death;
+    uint64_t wait_block; /* earliest final block at which to look again; 0: when its nonce is the next one */
+    char text[200];
+};
+
+/* Rows, bytes and found extrinsics are valid until the next step. */
 struct manager_effect {
     enum manager_effect_type type;
-    int64_t after_nonce;
-    uint32_t limit;
-    uint64_t nonce;
-    bool lower;  /* the stored next nonce goes down */
-    bool reborn; /* and a new life of the account begins */
-    enum manager_hold hold;
-    uint64_t number;
-    uint8_t hash[32];
-    const uint8_t *bytes; /* submit: borrowed until the next step */
-    size_t bytes_len;
-    struct manager_row_effect *rows; /* valid until the next step */
-    size_t count;
-    const struct manager_found *found; /* adopt: count of them; the same */
-    bool whole, done;
-    bool fixed; /* admit */
-    char text[200];
+    union {
+        int64_t after_nonce; /* LOAD */
+        uint32_t limit;      /* WANT_OUTBOX */
+        struct {
+            struct manager_sign_row *rows;
+            size_t count;
+            uint64_t block;      /* goes on record: final blocks up to it hold no attempt at these nonces */
+            bool presigned;      /* ADMIT: the rows were signed elsewhere; */
+            uint64_t next_nonce; /* then: the account's before it */
+        } sign;                  /* ADMIT, RESIGN, FILL */
+        struct {
+            uint64_t nonce;
+            uint8_t hash[32];
+            const uint8_t *bytes;
+            size_t bytes_len;
+        } submit;
+        struct {
+            uint64_t nonce;
+            uint8_t hash[32];
+        } unwatch;
+        struct {
+            struct manager_state_row *rows;
+            size_t count;
+        } states;
+        struct {
+            struct manager_end_row *rows;
+            size_t count;
+        } ends; /* FINISH, REQUEUE, REJECT */
+        struct {
+            struct manager_note_row *rows;
+            size_t count;
+        } notes;
+        struct {
+            uint64_t nonce;
+            bool lower;  /* the stored next nonce goes down */
+            bool reborn; /* and a new life of the account begins */
+        } next;          /* STORE_NONCE */
+        struct {
+            enum manager_hold hold; /* NONE ends the leader's pause */
+            char text[200];
+        } pause;
+        struct {
+            const struct manager_found *found;
+            size_t count;
+            uint64_t block; /* no block up to it holds any */
+            bool done;      /* all was looked through */
+        } adopt;
+        bool whole;      /* ASK_POOL: what this account signed is wanted with its bytes */
+        uint64_t number; /* ASK_UNFINAL, FOLLOW, NODE_BEHIND */
+        char text[200];  /* ALERT */
+    };
 };
 
 struct manager *manager_new(const struct manager_config *config); /* zeros = defaults */
