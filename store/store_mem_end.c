@@ -17,18 +17,18 @@ int64_t mem__finish_number(const struct store_finish_row *in)
     return in->block_number < 0 && in->used_block ? in->used_block : in->block_number;
 }
 
-int mem__ending(const struct store_finish_row *in, struct mem_ending *ret, struct err *err)
+/* An outcome that there is not is NONE: Postgres asks for one when a row ends, and not before. */
+struct mem_ending mem__ending(const struct store_finish_row *in)
 {
-    *ret = (struct mem_ending){.hash = in->hash,
-                               .block = in->block_number < 0 ? NULL : in->block_hash,
-                               .number = mem__finish_number(in),
-                               .index = in->index,
-                               .error = in->error,
-                               .has_fee = in->fee != NULL};
-    mem__amount(in->fee, &ret->fee);
-    if (in->outcome && !mem__outcome_of(in->outcome, &ret->outcome))
-        return mem__fail(err, "22P02", "invalid input value for enum tx_outcome: \"%.40s\"", in->outcome);
-    return 0;
+    struct mem_ending end = {.hash = in->hash,
+                             .block = in->block_number < 0 ? NULL : in->block_hash,
+                             .number = mem__finish_number(in),
+                             .index = in->index,
+                             .error = in->error,
+                             .has_fee = in->fee != NULL};
+    mem__amount(in->fee, &end.fee);
+    mem__outcome_of(in->outcome, &end.outcome);
+    return end;
 }
 
 /* What finalized blocks have used for good. */
@@ -192,12 +192,13 @@ static int check_rows(struct mem_db *db, const struct mem_account *a, const stru
     bool wrong = false;
     for (size_t i = 0; i < r->count; i++) {
         const struct mem_row *row = mem__pending(a, r->rows[i].nonce);
-        struct mem_ending end;
-        if (row && mem__ending(&r->rows[i], &end, err))
-            return err->code;
+        const struct mem_ending end = mem__ending(&r->rows[i]);
         bool good = row && fits(row, &end);
         found += good;
         wrong |= !good && (row || ended_before(db, a, r->rows[i].nonce));
+        if (good && end.outcome == MEM_OUTCOME_NONE)
+            return mem__fail(err, "22P02", "invalid input value for enum tx_outcome: \"%.40s\"",
+                             r->rows[i].outcome);
     }
     if (wrong)
         return mem__fail(err, "TR003",
@@ -217,8 +218,7 @@ void mem__finish(struct mem_session *s, struct store_finish *r)
         return;
     for (size_t i = 0; i < r->count; i++) {
         struct mem_row *row = mem__pending(a, r->rows[i].nonce);
-        struct mem_ending end;
-        mem__ending(&r->rows[i], &end, &r->req.err);
+        const struct mem_ending end = mem__ending(&r->rows[i]);
         mem__nonce_end(s->db, a, row, &end);
         mem__row_free(row);
         if (end.block || end.outcome == MEM_ENDED_USURPED)

@@ -149,8 +149,7 @@ void mem__requeue(struct mem_session *s, struct store_finish *r)
         return;
     for (size_t i = 0; i < r->count; i++) {
         struct mem_row *row = mem__pending(a, r->rows[i].nonce);
-        struct mem_ending end;
-        mem__ending(&r->rows[i], &end, &r->req.err);
+        const struct mem_ending end = mem__ending(&r->rows[i]);
         const uint8_t *included = end.outcome == MEM_DISPATCH_ERROR ? end.hash : NULL;
         end_attempts(row, &end, included);
         struct mem_finished f = record_of(s->db, row, &end, included, a->epoch);
