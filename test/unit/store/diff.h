@@ -1,9 +1,9 @@
 /* The memory database beside Postgres: the same random calls to both, every answer and every table compared.
  *
  *   diff_test.c    seeds, and the proof that a difference is found
- *   diff_run.c     the two sides, and one call to both
- *   diff_calls.c   random requests: who leads, reads, what applications want
- *   diff_rows.c    random requests: the leader's writes
+ *   diff_run.c     one call to both; diff_open.c the two sides
+ *   diff_calls.c   random requests: reads, what applications want; diff_lead.c who leads
+ *   diff_rows.c    random requests: the leader's writes; diff_ends.c states and ends
  *   diff_app.c     what has no request: SQL of applications and operators, time, timelines
  *   diff_text.c    answers as texts
  *   diff_tables.c  tables as texts
@@ -95,7 +95,27 @@ const struct mem_account *diff_account(const struct diff *d, size_t i); /* of AC
 size_t diff_leader(struct diff *d, size_t account);
 int64_t diff_epoch(struct diff *d, size_t relay, size_t account); /* that it knows, seldom a wrong one */
 
+size_t diff_any_account(struct diff *d);
+int32_t diff_number(struct diff *d, size_t account); /* seldom one that there is not */
+
+/* Whose rows are written, and by whom. */
+struct diff_target {
+    size_t relay, account;
+    const struct mem_account *a;
+    int32_t number;
+    int64_t epoch;
+};
+int64_t diff_nonce(struct diff *d, const struct mem_account *a);
+void diff_hash(struct diff *d, const struct mem_account *a, int64_t nonce, uint8_t out[32]);
+size_t diff_nonces(struct diff *d, const struct mem_account *a, int64_t nonces[NEW_ROWS]);
+const char *diff_outcome(struct diff *d);
+int64_t diff_waiting(struct diff *d, const struct list *rows); /* the id of one of them, mostly */
+
 /* ---- what is called ---- */
+void diff_state(struct diff *d, const struct diff_target *t);
+void diff_finish(struct diff *d, const struct diff_target *t);
+void diff_requeue(struct diff *d, const struct diff_target *t);
+void diff_reject(struct diff *d, const struct diff_target *t);
 void diff_any_call(struct diff *d);
 void diff_write(struct diff *d);
 void diff_lead(struct diff *d);

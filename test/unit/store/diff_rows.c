@@ -4,13 +4,6 @@
 
 #include <string.h>
 
-struct target {
-    size_t relay, account;
-    const struct mem_account *a;
-    int32_t number;
-    int64_t epoch;
-};
-
 /* ---- choices ---- */
 
 static void new_hash(struct diff *d, uint8_t out[32])
@@ -25,7 +18,7 @@ static int64_t next_nonce(const struct mem_account *a)
 }
 
 /* Of a row that is pending, mostly; else near the next one. */
-static int64_t any_nonce(struct diff *d, const struct mem_account *a)
+int64_t diff_nonce(struct diff *d, const struct mem_account *a)
 {
     if (a->pending_count && !diff_chance(d, 8))
         return a->pending[diff_below(d, a->pending_count)]->nonce;
@@ -34,7 +27,7 @@ static int64_t any_nonce(struct diff *d, const struct mem_account *a)
 }
 
 /* Of an attempt at the nonce, the current one mostly; seldom one that nobody made. */
-static void any_hash(struct diff *d, const struct mem_account *a, int64_t nonce, uint8_t out[32])
+void diff_hash(struct diff *d, const struct mem_account *a, int64_t nonce, uint8_t out[32])
 {
     const struct mem_nonce *n = mem__nonce_at(a, nonce);
     if (!n || diff_chance(d, 3)) {
@@ -49,9 +42,7 @@ static struct store_bytes bytes_of(const char *text)
     return (struct store_bytes){(const uint8_t *)text, strlen(text)};
 }
 
-static const uint8_t blocks[4][32] = {{1, 1}, {2, 2}, {3, 3}, {4, 4}};
-
-static int64_t waiting_id(struct diff *d, const struct list *rows)
+int64_t diff_waiting(struct diff *d, const struct list *rows)
 {
     size_t n = 0, pick;
     LIST_EACH (p, rows)
@@ -83,7 +74,7 @@ static void fill_attempt(struct diff *d, struct store_attempt_row *row, int64_t 
     new_hash(d, row->hash);
 }
 
-static struct store_attempts attempts_by(struct diff *d, const struct target *t,
+static struct store_attempts attempts_by(struct diff *d, const struct diff_target *t,
                                          const struct store_attempt_row *rows, size_t count)
 {
     uint32_t version = t->a->transaction_version ? t->a->transaction_version : 26;
@@ -96,7 +87,7 @@ static struct store_attempts attempts_by(struct diff *d, const struct target *t,
                                    .rows = rows};
 }
 
-static void admit(struct diff *d, const struct target *t)
+static void admit(struct diff *d, const struct diff_target *t)
 {
     struct store_attempt_row rows[NEW_ROWS];
     size_t count = diff_below(d, NEW_ROWS), n = 0;
@@ -108,7 +99,7 @@ static void admit(struct diff *d, const struct target *t)
         rows[n++].id = CONTAINER_OF(p, struct mem_row, node)->id;
     }
     if (n && diff_chance(d, 5))
-        rows[n - 1].id = waiting_id(d, &t->a->outbox);
+        rows[n - 1].id = diff_waiting(d, &t->a->outbox);
     if (n && diff_chance(d, 3))
         rows[n - 1].nonce++;
     union any_request u = {.admit = attempts_by(d, t, rows, n)};
@@ -116,11 +107,11 @@ static void admit(struct diff *d, const struct target *t)
 }
 
 /* Different nonces, mostly. */
-static size_t some_nonces(struct diff *d, const struct mem_account *a, int64_t nonces[NEW_ROWS])
+size_t diff_nonces(struct diff *d, const struct mem_account *a, int64_t nonces[NEW_ROWS])
 {
     size_t count = 1 + diff_below(d, 3), n = 0;
     for (size_t i = 0; i < count; i++) {
-        int64_t nonce = any_nonce(d, a);
+        int64_t nonce = diff_nonce(d, a);
         bool twice = false;
         for (size_t k = 0; k < n; k++)
             twice |= nonces[k] == nonce;
@@ -130,153 +121,55 @@ static size_t some_nonces(struct diff *d, const struct mem_account *a, int64_t n
     return n;
 }
 
-static const char *some_outcome(struct diff *d)
+const char *diff_outcome(struct diff *d)
 {
     static const char *const names[] = {"cancelled", "expired",        "failed",   "usurped",
                                         "ok",        "dispatch_error", "nonsense", NULL};
     return names[diff_below(d, diff_chance(d, 90) ? 4 : ARRAY_LEN(names))];
 }
 
-static void attempt(struct diff *d, const struct target *t)
+static void attempt(struct diff *d, const struct diff_target *t)
 {
     struct store_attempt_row rows[NEW_ROWS];
     int64_t nonces[NEW_ROWS];
-    size_t n = some_nonces(d, t->a, nonces);
+    size_t n = diff_nonces(d, t->a, nonces);
     for (size_t i = 0; i < n; i++) {
         const struct mem_row *row = mem__pending(t->a, nonces[i]);
         fill_attempt(d, &rows[i], nonces[i]);
         rows[i].reason = diff_chance(d, 80) ? "era" : NULL;
         if (diff_chance(d, row && row->fixed ? 90 : 20)) {
             rows[i].filler_len = diff_chance(d, 4) ? 500 : 3;
-            rows[i].outcome = some_outcome(d);
+            rows[i].outcome = diff_outcome(d);
             rows[i].stop_reason = diff_chance(d, 70) ? "stopped" : NULL;
         }
         if (diff_chance(d, 2))
-            any_hash(d, t->a, nonces[i], rows[i].hash);
+            diff_hash(d, t->a, nonces[i], rows[i].hash);
     }
     union any_request u = {.attempt = attempts_by(d, t, rows, n)};
     diff_request(d, t->relay, MEM_REQUEST_attempt, &u);
 }
 
-static void fill(struct diff *d, const struct target *t)
+static void fill(struct diff *d, const struct diff_target *t)
 {
     struct store_attempt_row rows[NEW_ROWS];
     int64_t nonces[NEW_ROWS];
-    size_t n = diff_chance(d, 50) ? some_nonces(d, t->a, nonces) : 0;
+    size_t n = diff_chance(d, 50) ? diff_nonces(d, t->a, nonces) : 0;
     int64_t next = next_nonce(t->a);
     for (size_t i = diff_below(d, 3); i > 0 && n < NEW_ROWS; i--)
         nonces[n++] = next++;
     for (size_t i = 0; i < n; i++) {
         fill_attempt(d, &rows[i], nonces[i]);
         rows[i].call = bytes_of("filler");
-        rows[i].outcome = some_outcome(d);
+        rows[i].outcome = diff_outcome(d);
         rows[i].reason = diff_chance(d, 80) ? "filled" : NULL;
     }
     union any_request u = {.fill = attempts_by(d, t, rows, n)};
     diff_request(d, t->relay, MEM_REQUEST_fill, &u);
 }
 
-/* ---- states ---- */
-
-static void state(struct diff *d, const struct target *t)
-{
-    static const char *const names[] = {"ready",     "broadcast", "future",  "in_block",        "in_block",
-                                        "retracted", "finalized", "refused", "refused",         "unknown",
-                                        "dropped",   "invalid",   "usurped", "finality_timeout"};
-    struct store_state_row rows[NEW_ROWS];
-    size_t n = diff_below(d, NEW_ROWS);
-    for (size_t i = 0; i < n; i++) {
-        const char *name = names[diff_below(d, ARRAY_LEN(names))];
-        bool in = strstr(name, "in_block") || !strcmp(name, "retracted") || strstr(name, "final");
-        rows[i] = (struct store_state_row){.nonce = i && diff_chance(d, 15) ? rows[i - 1].nonce
-                                                                            : any_nonce(d, t->a),
-                                           .state = name,
-                                           .block_number = in ? (int64_t)diff_below(d, 80) : -1,
-                                           .error = diff_chance(d, 20) || !strcmp(name, "refused")
-                                                        ? diff_text(d, "why %d", (int)diff_below(d, 3))
-                                                        : NULL};
-        if (in != diff_chance(d, 3))
-            rows[i].block_hash = (struct store_bytes){blocks[diff_below(d, 2)], 32};
-        if (diff_chance(d, 1))
-            rows[i].state = diff_chance(d, 50) ? "signed" : "nonsense";
-        any_hash(d, t->a, rows[i].nonce, rows[i].hash);
-    }
-    union any_request u = {.state = {.account = t->number, .epoch = t->epoch, .count = n, .rows = rows}};
-    diff_request(d, t->relay, MEM_REQUEST_state, &u);
-}
-
-/* ---- ends ---- */
-
-static void fill_end(struct diff *d, const struct target *t, struct store_finish_row *row, int64_t nonce)
-{
-    bool chain = diff_chance(d, 60);
-    const struct mem_row *pending = mem__pending(t->a, nonce);
-    *row = (struct store_finish_row){
-        .nonce = nonce,
-        .block_number = chain || diff_chance(d, 10) ? (int64_t)diff_below(d, 80) : -1,
-        .index = (int32_t)diff_below(d, 5) - 1,
-        .used_block = diff_chance(d, 40) ? (int64_t)diff_below(d, 80) : 0,
-        .outcome = chain ? (diff_chance(d, 60) ? "ok" : "dispatch_error") : some_outcome(d),
-        .error = diff_chance(d, 40) ? "an error" : NULL,
-        .fee = diff_chance(d, 30) ? "12345" : NULL};
-    any_hash(d, t->a, nonce, row->hash);
-    const struct mem_nonce *n = pending ? pending->at : NULL;
-    size_t number = n ? mem__attempt_of(n, row->hash) : 0;
-    if (chain && number && n->attempts[number - 1].filler_len && diff_chance(d, 80))
-        row->outcome = "cancelled";
-    memcpy(row->block_hash, blocks[diff_below(d, 2)], 32);
-    if (pending && pending->state == MEM_FINALIZED && diff_chance(d, 80)) {
-        memcpy(row->hash, pending->hash, 32);
-        memcpy(row->block_hash, pending->in.hash, 32);
-    }
-}
-
-static void finish(struct diff *d, const struct target *t)
-{
-    struct store_finish_row rows[NEW_ROWS];
-    int64_t nonces[NEW_ROWS];
-    size_t n = some_nonces(d, t->a, nonces);
-    for (size_t i = 0; i < n; i++)
-        fill_end(d, t, &rows[i], nonces[i]);
-    union any_request u = {.finish = {.account = t->number, .epoch = t->epoch, .count = n, .rows = rows}};
-    diff_request(d, t->relay, MEM_REQUEST_finish, &u);
-}
-
-static void requeue(struct diff *d, const struct target *t)
-{
-    static const char *const names[] = {"usurped", "dispatch_error", "failed"};
-    struct store_finish_row rows[NEW_ROWS];
-    int64_t nonces[NEW_ROWS];
-    size_t n = some_nonces(d, t->a, nonces);
-    for (size_t i = 0; i < n; i++) {
-        fill_end(d, t, &rows[i], nonces[i]);
-        if (!diff_chance(d, 5))
-            rows[i].outcome = names[diff_below(d, 3)];
-        bool in = rows[i].outcome && !strcmp(rows[i].outcome, "dispatch_error");
-        if (!diff_chance(d, 5))
-            rows[i].block_number = in ? (int64_t)diff_below(d, 80) : -1;
-    }
-    union any_request u = {.requeue = {.account = t->number, .epoch = t->epoch, .count = n, .rows = rows}};
-    diff_request(d, t->relay, MEM_REQUEST_requeue, &u);
-}
-
-static void reject(struct diff *d, const struct target *t)
-{
-    struct store_finish_row rows[NEW_ROWS];
-    size_t n = 1 + diff_below(d, 2);
-    for (size_t i = 0; i < n; i++) {
-        bool fixed = diff_chance(d, 30);
-        rows[i] = (struct store_finish_row){.id = waiting_id(d, fixed ? &t->a->signed_rows : &t->a->outbox),
-                                            .outcome = some_outcome(d),
-                                            .error = diff_chance(d, 80) ? "refused" : NULL};
-    }
-    union any_request u = {.reject = {.account = t->number, .epoch = t->epoch, .count = n, .rows = rows}};
-    diff_request(d, t->relay, MEM_REQUEST_reject, &u);
-}
-
 /* ---- the account ---- */
 
-static void nonce(struct diff *d, const struct target *t)
+static void nonce(struct diff *d, const struct diff_target *t)
 {
     union any_request u = {.nonce = {.account = t->number,
                                      .epoch = t->epoch,
@@ -286,7 +179,7 @@ static void nonce(struct diff *d, const struct target *t)
     diff_request(d, t->relay, MEM_REQUEST_nonce, &u);
 }
 
-static void pause_account(struct diff *d, const struct target *t)
+static void pause_account(struct diff *d, const struct diff_target *t)
 {
     static const char *const holds[] = {"payment", "reaped", "transaction_version", "nonsense"};
     union any_request u = {.pause = {.account = t->number,
@@ -298,13 +191,13 @@ static void pause_account(struct diff *d, const struct target *t)
 
 /* ---- what was signed elsewhere ---- */
 
-static void note(struct diff *d, const struct target *t)
+static void note(struct diff *d, const struct diff_target *t)
 {
     struct store_note_row rows[NEW_ROWS];
     size_t n = 1 + diff_below(d, 2);
     for (size_t i = 0; i < n; i++) {
-        rows[i] = (struct store_note_row){.id = waiting_id(d, &t->a->signed_rows),
-                                          .nonce = diff_chance(d, 10) ? -1 : any_nonce(d, t->a) + 1,
+        rows[i] = (struct store_note_row){.id = diff_waiting(d, &t->a->signed_rows),
+                                          .nonce = diff_chance(d, 10) ? -1 : diff_nonce(d, t->a) + 1,
                                           .era_death = diff_chance(d, 50) ? (int64_t)diff_below(d, 80) : -1,
                                           .wait_block = diff_chance(d, 30) ? (int64_t)diff_below(d, 80) : -1,
                                           .text = diff_chance(d, 80) ? "waits" : NULL};
@@ -316,7 +209,7 @@ static void note(struct diff *d, const struct target *t)
     diff_request(d, t->relay, MEM_REQUEST_note, &u);
 }
 
-static void admit_signed(struct diff *d, const struct target *t)
+static void admit_signed(struct diff *d, const struct diff_target *t)
 {
     struct store_attempt_row rows[NEW_ROWS];
     int64_t next = mem__next_nonce(t->a);
@@ -324,7 +217,7 @@ static void admit_signed(struct diff *d, const struct target *t)
     for (size_t i = 0; i < n; i++) {
         int64_t at = next_nonce(t->a) + (int64_t)i - (diff_chance(d, 30) ? 1 + (int64_t)diff_below(d, 3) : 0);
         fill_attempt(d, &rows[i], at < 0 ? 0 : at);
-        rows[i].id = waiting_id(d, &t->a->signed_rows);
+        rows[i].id = diff_waiting(d, &t->a->signed_rows);
         rows[i].call.len = 4;
     }
     union any_request u = {.admit_signed = attempts_by(d, t, rows, n)};
@@ -334,7 +227,8 @@ static void admit_signed(struct diff *d, const struct target *t)
 
 /* ---- adoption ---- */
 
-static struct store_bytes adopted_bytes(struct diff *d, const struct target *t, int64_t at, size_t *call_len)
+static struct store_bytes adopted_bytes(struct diff *d, const struct diff_target *t, int64_t at,
+                                        size_t *call_len)
 {
     const struct mem_row *row = mem__pending(t->a, at);
     struct store_bytes call = row ? row->call : bytes_of("nobody's");
@@ -348,11 +242,11 @@ static struct store_bytes adopted_bytes(struct diff *d, const struct target *t, 
     return bytes_of(diff_text(d, "front %.*s", (int)*call_len, (const char *)call.data));
 }
 
-static void adopt(struct diff *d, const struct target *t)
+static void adopt(struct diff *d, const struct diff_target *t)
 {
     struct store_adopt_row rows[NEW_ROWS];
     int64_t nonces[NEW_ROWS];
-    size_t n = some_nonces(d, t->a, nonces);
+    size_t n = diff_nonces(d, t->a, nonces);
     for (size_t i = 0; i < n; i++) {
         if (diff_chance(d, 40))
             nonces[i] = next_nonce(t->a) + (int64_t)i;
@@ -366,7 +260,7 @@ static void adopt(struct diff *d, const struct target *t)
         rows[i].extrinsic = adopted_bytes(d, t, nonces[i], &rows[i].call_len);
         new_hash(d, rows[i].hash);
         if (diff_chance(d, 20))
-            any_hash(d, t->a, nonces[i], rows[i].hash);
+            diff_hash(d, t->a, nonces[i], rows[i].hash);
     }
     union any_request u = {.adopt = {.account = t->number,
                                      .epoch = t->epoch,
@@ -381,11 +275,12 @@ static void adopt(struct diff *d, const struct target *t)
 
 void diff_write(struct diff *d)
 {
-    static void (*const writes[])(struct diff * d, const struct target *t) = {
-        admit, admit,         admit, admit,  attempt,      attempt,      fill,    state,
-        state, state,         state, finish, finish,       finish,       requeue, reject,
-        nonce, pause_account, note,  note,   admit_signed, admit_signed, adopt};
-    struct target t = {.account = diff_below(d, ACCOUNTS)};
+    static void (*const writes[])(struct diff * d, const struct diff_target *t) = {
+        admit,       admit,       admit,        admit,        attempt,    attempt,
+        fill,        diff_state,  diff_state,   diff_state,   diff_state, diff_finish,
+        diff_finish, diff_finish, diff_requeue, diff_reject,  nonce,      pause_account,
+        note,        note,        admit_signed, admit_signed, adopt};
+    struct diff_target t = {.account = diff_below(d, ACCOUNTS)};
     if (diff_chance(d, 80))
         diff_take(d, t.account);
     t.relay = diff_leader(d, t.account);
