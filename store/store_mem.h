@@ -159,7 +159,7 @@ int64_t mem__stamp(struct mem_db *db); /* the time now, later than any that was 
     do {                                                                                                     \
         if ((count) == (cap)) {                                                                              \
             (cap) = (cap) ? (cap)*2 : 8;                                                                     \
-            (array) = xrealloc((array), (cap) * sizeof(*(array)));                                           \
+            (array) = xrealloc((array), (cap) * sizeof(__typeof__(*(array))));                               \
         }                                                                                                    \
         (array)[(count)++] = (value);                                                                        \
     } while (0)
