@@ -4,11 +4,10 @@
 
 #include "line_internal.h"
 
-void line__put(struct line *line, unsigned set, const struct row *row, bool member)
+void line__change(struct line *line, unsigned set, const struct row *row, bool member)
 {
+    PRE(set < SET_COUNT);
     size_t i = row->nonce & (line->cap - 1);
-    if (nset_has(&line->sets[set], i) == member)
-        return;
     if (member)
         nset_add(&line->sets[set], i);
     else

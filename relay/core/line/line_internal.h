@@ -39,10 +39,15 @@ static inline void nset_remove(struct nset *s, size_t i)
 }
 
 /* line.c */
-void line__put(struct line *line, unsigned set, const struct row *row, bool member);
 static inline bool line__has(const struct line *line, unsigned set, const struct row *row)
 {
     return nset_has(&line->sets[set], row->nonce & (line->cap - 1));
+}
+void line__change(struct line *line, unsigned set, const struct row *row, bool member);
+static inline void line__put(struct line *line, unsigned set, const struct row *row, bool member)
+{
+    if (line__has(line, set, row) != member)
+        line__change(line, set, row, member);
 }
 
 /* hashes.c */

@@ -17,7 +17,7 @@ static void old_news(struct manager *m)
             manager__unsure(m, row, true, true);
         else
             line_news(&m->line, row);
-        m->probe.now = true;
+        manager__probe_soon(m);
     }
 }
 
@@ -41,7 +41,7 @@ void manager__beat(struct manager *m, bool block)
         manager__head_beat(m);
     }
     if (m->probe.at_beat || m->nonces.rewind || line_count(&m->line, ROW_UNSURE))
-        m->probe.now = true;
+        manager__probe_soon(m);
     m->probe.at_beat = false;
     m->beat.at = UINT64_MAX;
 }

@@ -64,7 +64,7 @@ void manager__chain_ready(struct manager *m)
     manager__follow_loaded(m);
     if (m->life.used_block == UINT64_MAX)
         m->life.used_block = m->chain.finalized + ERA_PERIOD_MAX; /* by then it is final everywhere */
-    m->probe.now = true;
+    manager__probe_soon(m);
     manager__version_check(m);
 }
 
@@ -101,5 +101,5 @@ void manager__chain_back(struct manager *m)
             manager__unsure(m, row, true, false); /* another node, or one without its pool */
     }
     m->probe.strange = m->line.rows > 0;
-    m->probe.now = true;
+    manager__probe_soon(m);
 }

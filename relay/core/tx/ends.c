@@ -234,7 +234,7 @@ void manager__ends_stored(struct manager *m, enum manager_write write)
         struct row *row = line_at(&m->line, b->nonces[i]);
         INVARIANT(row && row->state == ROW_FINISHING && row->end);
         if (row->end->given_back) {
-            m->probe.now = true;
+            manager__probe_soon(m);
             if (row->nonce < m->nonces.given_back)
                 m->nonces.given_back = row->nonce;
         }

@@ -8,9 +8,9 @@ void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft
     row->soft = soft;
     line_move(&m->line, row, ROW_UNSURE);
     if (at_once)
-        m->probe.now = true;
+        manager__probe_soon(m);
     else
-        m->probe.at_beat = true;
+        manager__probe_at_beat(m);
 }
 
 /* Some pool has it. Bytes whose era has ended are of no use there. `found`: by question or refusal, so that
@@ -22,7 +22,8 @@ void manager__pooled(struct manager *m, struct row *row, bool found)
     row->was_pooled = true;
     if (row->nonce == m->probe.scout) {
         m->probe.scout = UINT64_MAX;
-        m->probe.scouted = m->probe.now = true;
+        m->probe.scouted = true;
+        manager__probe_soon(m);
     }
     if (row_era_over(row, m->final.seen)) {
         manager__resign(m, row, REASON_ERA);

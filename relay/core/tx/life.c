@@ -76,5 +76,5 @@ void manager__reborn(struct manager *m)
     m->nonces.rewind = false;
     if (m->line.next != m->life.stored_nonce)
         m->nonces.wanted = true; /* it was used while it was stored, by somebody else */
-    m->probe.now = true;
+    manager__probe_soon(m);
 }

@@ -121,7 +121,7 @@ struct load { /* load.c */
 
 enum probe { PROBE_NONE, PROBE_POOL, PROBE_NONCE, PROBE_UNFINAL };
 
-struct probing { /* probe.c; whoever makes a row unsure asks for one with `now` or `at_beat` */
+struct probing { /* probe.c, and judge.c the scout */
     enum probe question;
     bool discard; /* the answer that is on its way is too old to be used */
     bool now, at_beat;
@@ -263,7 +263,7 @@ void manager__phase(struct manager *m, enum manager_phase to);
 /* since the last recovery a move was made that no table has */
 static inline bool manager__illegal(const struct manager *m)
 {
-    return m->phases.illegal || m->line.moves.illegal;
+    return (m->phases.illegal | m->line.moves.illegal) != 0;
 }
 /* After a move that no table has: alerts, drops what this step decided, and loads everything again. */
 void manager__recover(struct manager *m);
@@ -305,6 +305,15 @@ void manager__beat(struct manager *m, bool block);
 void manager__stall_pump(struct manager *m);
 
 /* ---- probe.c ---- */
+/* Something is uncertain: a probe is wanted now, or with the next beat. */
+static inline void manager__probe_soon(struct manager *m)
+{
+    m->probe.now = true;
+}
+static inline void manager__probe_at_beat(struct manager *m)
+{
+    m->probe.at_beat = true;
+}
 void manager__pool_answer(struct manager *m, const struct manager_event *ev);
 void manager__nonce_answer(struct manager *m, const struct manager_event *ev);
 void manager__unfinal_answer(struct manager *m, const struct manager_event *ev);

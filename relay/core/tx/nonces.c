@@ -49,7 +49,7 @@ bool manager__find_holes(struct manager *m, uint64_t best_nonce)
     PRE(m->phase >= MANAGER_PROBE_NONCE_WAIT);
     uint64_t from = best_nonce > m->final.nonce ? best_nonce : m->final.nonce;
     if (m->admit.fixed) { /* it may be about to close one */
-        m->probe.at_beat = true;
+        manager__probe_at_beat(m);
         return true;
     }
     if (!m->line.rows || m->hold.why == MANAGER_HOLD_REAPED)

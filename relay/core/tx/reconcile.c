@@ -208,7 +208,7 @@ void manager__adopted(struct manager *m, size_t count)
             from = row->submitted_block;
     }
     manager__found_clear(m);
-    m->probe.now = true;
+    manager__probe_soon(m);
     if (from != UINT64_MAX)
         manager__follow(m, from);
 }

@@ -220,7 +220,7 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
     switch (why) {
     case REFUSAL_STALE: /* by whom, finalized blocks will tell; the next beat's probe checks it */
         line_move(&m->line, row, ROW_IN_BLOCK);
-        m->probe.at_beat = true;
+        manager__probe_at_beat(m);
         return;
     case REFUSAL_POOLED:
         row_went_out(row);

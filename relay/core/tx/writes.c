@@ -61,7 +61,8 @@ static void not_signed(struct manager *m, enum manager_write write)
     const struct batch *b = &m->writes.batch[write];
     m->writes.sign_beat = m->beat.count + 1;
     if (write == MANAGER_WRITE_ADMIT) {
-        m->probe.now |= m->admit.fixed; /* a hole that was to be closed is there again */
+        if (m->admit.fixed)
+            manager__probe_soon(m); /* a hole that was to be closed is there again */
         manager__admit_over(m);
         manager__chain_nonce(m, m->final.nonce, "in a finalized block"); /* what was put off for these rows */
         return;
@@ -97,7 +98,8 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
                   (PLANTED(UNKNOWN_FAILED) && ev->write_failed.code == ERR_DB_UNKNOWN_OUTCOME);
     if (ev->write_failed.write == MANAGER_WRITE_ADMIT && undone && m->admit.conflicts < CONFLICTS_MAX) {
         m->admit.conflicts++;
-        m->probe.now |= m->admit.fixed; /* a hole that was to be closed is there again */
+        if (m->admit.fixed)
+            manager__probe_soon(m); /* a hole that was to be closed is there again */
         manager__admit_over(m);
         manager__chain_nonce(m, m->final.nonce, "in a finalized block"); /* what was put off for these rows */
         return;
