@@ -149,8 +149,13 @@ static void on_failed(struct migrate *m, const struct err *failed)
     if (m->state == MIGRATE_MIGRATION_WAIT || m->state == MIGRATE_FUNCTIONS_WAIT) {
         const struct schema_file *files =
             m->state == MIGRATE_MIGRATION_WAIT ? m->set->migrations : m->set->functions;
-        err_set(&err, failed->code, "schema file %s failed, nothing was changed: %s", files[m->next].name,
-                failed->text);
+        const char *way_out =
+            strcmp(failed->sqlstate, "55P03")
+                ? ""
+                : ". A transaction that is open has locked a table or view: end it, or run txrelay "
+                  "migrate again";
+        err_set(&err, failed->code, "schema file %s failed, nothing was changed: %s%s", files[m->next].name,
+                failed->text, way_out);
         memcpy(err.sqlstate, failed->sqlstate, sizeof(err.sqlstate));
     }
     finish(m, &err);

@@ -6,3 +6,5 @@ SET LOCAL lock_timeout = 0;
 SET LOCAL client_min_messages = warning;
 SET LOCAL search_path = pg_catalog;
 SELECT pg_advisory_xact_lock(9002, 0);
+-- Statements of relays and applications queue behind a lock that this waits for.
+SET LOCAL lock_timeout = '2s';

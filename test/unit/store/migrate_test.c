@@ -360,6 +360,33 @@ static void test_versions(void **state)
     assert_string_equal(sql(db, "SELECT more FROM txrelay.outbox"), "7");
 }
 
+/* A transaction that is open and has used what the files replace: migrate gives up, and takes nobody's turn. */
+static void test_open_transaction(void **state)
+{
+    (void)state;
+    char db[32];
+    struct loop *l = loop_new();
+    struct fx_conn f = {0};
+    struct fx_query q = {0};
+    struct conn_config config;
+    snprintf(db, sizeof(db), "%s", fresh());
+    migrate_ok(db, schema_set(), 0, true);
+    fx_conn_config(&f, &config, dsn_of(db));
+    config.plain = true;
+    f.c = conn_new(l, &config);
+    conn_open(f.c);
+    WAIT_FOR(l, f.ups == 1);
+    fx_query(f.c, &q, NULL, "BEGIN; SELECT count(*) FROM txrelay.accounts");
+    WAIT_FOR(l, q.done);
+    assert_int_equal(q.q.err.code, 0);
+    migrate_ok(db, schema_set(), (int)schema_set()->count, false);
+    sql(db, "DROP FUNCTION txrelay.leader_fill");
+    migrate_refused(db, schema_set(), ERR_TIMEOUT, "run txrelay migrate again");
+    fx_conn_close(l, &f);
+    loop_free(l);
+    migrate_ok(db, schema_set(), (int)schema_set()->count, true);
+}
+
 static void test_edited_migration(void **state)
 {
     (void)state;
@@ -397,13 +424,10 @@ static void test_digest_of_another_postgres(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_install),
-        cmocka_unit_test(test_what_is_in_the_way),
-        cmocka_unit_test(test_changed_by_hand),
-        cmocka_unit_test(test_of_users),
-        cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_edited_migration),
-        cmocka_unit_test(test_digest_of_another_postgres),
+        cmocka_unit_test(test_install),          cmocka_unit_test(test_what_is_in_the_way),
+        cmocka_unit_test(test_changed_by_hand),  cmocka_unit_test(test_of_users),
+        cmocka_unit_test(test_versions),         cmocka_unit_test(test_open_transaction),
+        cmocka_unit_test(test_edited_migration), cmocka_unit_test(test_digest_of_another_postgres),
     };
     return cmocka_run_group_tests(tests, suite_setup, suite_teardown);
 }
