@@ -100,6 +100,8 @@ static void admit(struct diff *d, const struct diff_target *t)
     }
     if (n && diff_chance(d, 5))
         rows[n - 1].id = diff_waiting(d, &t->a->outbox);
+    if (n && diff_chance(d, 6)) /* one that may have ended */
+        rows[n - 1].id = 1 + (int64_t)diff_below(d, (uint64_t)mem_last_id(d->db) + 1);
     if (n && diff_chance(d, 3))
         rows[n - 1].nonce++;
     union any_request u = {.admit = attempts_by(d, t, rows, n)};

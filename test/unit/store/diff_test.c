@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum plant plant;
 static struct diff d;
 
 static int setup(void **state)
@@ -140,11 +141,28 @@ static void test_finds_a_difference(void **state)
     assert_in_range(d.call, 200, 400);
 }
 
+/* So does it a rule that is broken: each of these is found within some seeds. */
+static void test_finds_planted_faults(void **state)
+{
+    static const enum plant plants[] = {PLANT_CLAIM_ALWAYS, PLANT_RENEW_ANY, PLANT_NO_FENCE};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(plants); i++) {
+        plant = plants[i];
+        d.differs = false;
+        for (uint64_t seed = 1; seed <= 4 && !d.differs; seed++)
+            run_seed(seed, 500, 10, 0);
+        if (!d.differs)
+            fail_msg("fault %d of base/plant.h is not found", (int)plants[i]);
+    }
+    plant = PLANT_NONE;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same),
         cmocka_unit_test(test_finds_a_difference),
+        cmocka_unit_test(test_finds_planted_faults),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
