@@ -8,13 +8,9 @@
 #include "base/log.h"
 #include "service/service_internal.h"
 
-void account_rearm(struct account *a)
+static void rearm(struct account *a)
 {
     uint64_t next = manager_deadline(a->manager);
-    if (a->wake.deadline_ms < next)
-        next = a->wake.deadline_ms;
-    if (calm_deadline(&a->calm) < next)
-        next = calm_deadline(&a->calm);
     if (next == UINT64_MAX)
         loop_timer_stop(a->timer);
     else
@@ -24,15 +20,9 @@ void account_rearm(struct account *a)
 static void on_timer(void *arg)
 {
     struct account *a = arg;
-    uint64_t now = loop_now_ms(a->service->loop);
-    if (a->wake.deadline_ms <= now)
-        account_wake(a, a->wake.state == WAKE_ASLEEP && !calm_poll(&a->calm, now) ? WAKE_EV_COVERED
-                                                                                  : WAKE_EV_TICK);
-    if (manager_deadline(a->manager) <= now)
+    if (manager_deadline(a->manager) <= loop_now_ms(a->service->loop))
         account_event(a, &(struct manager_event){.type = MANAGER_EV_TICK});
-    if (calm_due(&a->calm, now)) /* the manager rests, and does not know of it */
-        account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOK});
-    account_rearm(a); /* a timer that fired is not armed, and maybe nothing was due yet */
+    rearm(a); /* a timer that fired is not armed, and maybe nothing was due yet */
 }
 
 void account_init(struct account *a, struct service *s, int index, const struct service_account *config)
@@ -49,8 +39,6 @@ void account_init(struct account *a, struct service *s, int index, const struct 
     struct manager_config manager = s->config.manager;
     manager.keyless = !a->key;
     a->manager = manager_new(&manager);
-    wake_init(&a->wake);
-    calm_reset(&a->calm);
     a->timer = loop_timer_new(s->loop, on_timer, a);
     HASH_ADD_KEYPTR(hh, s->by_id, a->id, (unsigned)a->id_len, a);
 }
@@ -91,8 +79,7 @@ static void effect(struct account *a, const struct manager_effect *fx)
         account_store_effect(a, fx);
         return;
     case MANAGER_FX_WANT_OUTBOX:
-        a->outbox_limit = fx->limit;
-        account_wake(a, WAKE_EV_WANT);
+        account_poll(a, (struct poll_event){.type = POLL_EV_WANT_ROWS, .limit = fx->limit});
         return;
     case MANAGER_FX_SUBMIT:
         account_submit(a, fx);
@@ -126,52 +113,28 @@ static void effect(struct account *a, const struct manager_effect *fx)
         log_warn("account.alert", "account=%s epoch=%lld text=\"%s\"", a->alias, (long long)a->epoch,
                  fx->text);
         return;
-    case MANAGER_FX_LOOK: /* account_event's */
-        break;
+    case MANAGER_FX_LOOK:
+        account_poll(a, (struct poll_event){.type = POLL_EV_WANT_REQUESTS, .serial = fx->number});
+        return;
     }
     UNREACHABLE();
 }
 
-/* Effects only start things (their answers come from the loop), so the list stays valid while it is walked.
- * The answer to a look that need not be asked comes after it. */
+/* Effects only start things (their answers come from the loop), so the list stays valid while it is walked. */
 void account_event(struct account *a, const struct manager_event *ev)
 {
     const struct manager_effect *fx;
     size_t count;
-    uint64_t now = loop_now_ms(a->service->loop);
-    bool unasked = false;
-    manager_step(a->manager, now, ev, &fx, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (fx[i].type != MANAGER_FX_LOOK)
-            effect(a, &fx[i]);
-        else if (calm_look(&a->calm, now, ev->type == MANAGER_EV_TICK))
-            account_look(a);
-        else
-            unasked = true;
-    }
-    account_rearm(a);
-    if (unasked)
-        account_event(a, &(struct manager_event){
-                             .type = MANAGER_EV_LOOKED,
-                             .looked = {.next_ms = calm_left(&a->calm, now), .rest_ms = ROUND_REST_MS}});
+    manager_step(a->manager, loop_now_ms(a->service->loop), ev, &fx, &count);
+    for (size_t i = 0; i < count; i++)
+        effect(a, &fx[i]);
+    rearm(a);
 }
 
-void account_wake(struct account *a, enum wake_event ev)
+bool account_poll(struct account *a, struct poll_event ev)
 {
-    enum wake_state before = a->wake.state;
-    uint64_t now = loop_now_ms(a->service->loop);
-    unsigned fx = wake_step(&a->wake, now, ev);
-    if (fx & WAKE_FX_DISARM)
-        account_disarm(a);
-    bool tired = before == WAKE_POLL && ev == WAKE_EV_TICK && a->wake.poll_ms == WAKE_POLL_MAX_MS;
-    if (fx & WAKE_FX_FETCH && !a->leaving && !(tired && service_poll(a->service, a)))
-        account_fetch(a); /* the wake core waits for an answer until it is reset */
-    if (fx & WAKE_FX_ARM)
-        account_arm(a);
-    account_rearm(a);
-    /* From here on enqueue rings, so what the look finds is all there is: it tells when to wake by itself. */
-    if (a->wake.state == WAKE_ASLEEP && before == WAKE_RECHECK_WAIT)
-        account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOK});
+    ev.account = (size_t)a->index;
+    return service_poll_event(a->service, &ev);
 }
 
 void account_promote(struct account *a, int64_t epoch)
@@ -181,12 +144,9 @@ void account_promote(struct account *a, int64_t epoch)
     a->role = ACCOUNT_LEADER;
     a->epoch = epoch;
     a->turn = (struct turn){0};
-    if (a->service->rounds)
-        calm_begin(&a->calm, loop_now_ms(a->service->loop));
-    else
-        calm_reset(&a->calm);
     log_info("leader.acquired", "account=%s scope=%lld holder=%s epoch=%lld", a->alias,
              (long long)a->lock_key, a->service->holder, (long long)epoch);
+    account_poll(a, (struct poll_event){.type = POLL_EV_LED});
     account_event(a, &(struct manager_event){.type = MANAGER_EV_PROMOTED, .epoch = epoch});
     const struct node_info *info = node_info(a->service->node);
     if (!info)
@@ -204,12 +164,11 @@ void account_demote(struct account *a, const char *reason)
     a->generation++;
     a->role = ACCOUNT_FOLLOWER;
     account_ahead_drop(a);
-    a->leaving = a->polls = false;
+    a->leaving = false;
     a->epoch = 0;
-    calm_reset(&a->calm);
     account_event(a, &(struct manager_event){.type = MANAGER_EV_DEMOTED});
     account_unwatch_all(a);
-    account_wake(a, WAKE_EV_RESET);
+    account_poll(a, (struct poll_event){.type = POLL_EV_NOT_LED});
 }
 
 void account_lost(struct account *a, int code)

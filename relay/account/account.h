@@ -14,9 +14,8 @@
 #include "base/table.h"
 #include "chain/node/node.h"
 #include "loop/loop.h"
-#include "relay/core/poll/rounds.h"
+#include "relay/core/poll/poll.h"
 #include "relay/core/poll/turn.h"
-#include "relay/core/poll/wake.h"
 #include "relay/core/tx/manager.h"
 #include "relay/service.h"
 #include "relay/status.h"
@@ -41,17 +40,13 @@ struct account {
     int64_t epoch;
     uint64_t generation; /* goes up at each promotion and demotion: late answers are recognised by it */
     struct manager *manager;
-    struct wake wake;
     struct pool_ask *pool_ask; /* of the question that is out */
-    struct calm calm;          /* may its slow questions go unasked? */
-    bool polls;                /* its poll waits for the next question of service_polls.c */
-    uint32_t outbox_limit;
     struct op *ahead; /* the next chunk of a load, asked for before the manager wants it; NULL: none */
     size_t unsettled; /* store requests in flight of which new bytes may come */
     bool leaving;     /* nothing is admitted; handed over when it has settled */
     uint64_t leave_until;
     struct turn turn;         /* finalized blocks since it leads */
-    struct loop_timer *timer; /* the manager's and the wake-up's next deadline */
+    struct loop_timer *timer; /* the manager's next deadline */
     struct submit *submits;   /* uthash by extrinsic hash */
     UT_hash_handle hh;        /* service->by_id */
 };
@@ -63,8 +58,8 @@ void account_promote(struct account *a, int64_t epoch);
 void account_demote(struct account *a, const char *reason);
 void account_event(struct account *a,
                    const struct manager_event *ev); /* step the manager, carry the effects out */
-void account_wake(struct account *a, enum wake_event ev);
-void account_rearm(struct account *a); /* its timer, for what comes first */
+/* Step the scheduler of polls, carry the effects out; false: an answer that nobody waits for any more. */
+bool account_poll(struct account *a, struct poll_event ev);
 bool account_gate(const struct account *a);
 void account_lost(struct account *a,
                   int code); /* a fenced write failed: tell the election if it means that */
@@ -77,9 +72,10 @@ void included_of(struct manager_included *ret, const struct node_included *x);
 
 /* account_store.c, account_read.c: effects that are store requests */
 void account_store_effect(struct account *a, const struct manager_effect *fx);
-void account_fetch(struct account *a);
-void account_look(struct account *a);
-void account_arm(struct account *a);
+/* account_read.c: polls of this account, of which the scheduler hears again */
+void account_fetch(struct account *a, const struct poll_effect *fx);
+void account_look(struct account *a, const struct poll_effect *fx);
+void account_arm(struct account *a, const struct poll_effect *fx);
 void account_disarm(struct account *a);
 
 /* account_submit.c: effects that go to the node */

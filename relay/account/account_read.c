@@ -216,17 +216,20 @@ static void deliver(const struct op *op)
     free(rows);
 }
 
+/* The scheduler hears of the answer to one of its queries; false: nobody waits for it any more. */
+static bool answered(const struct op *op, enum poll_event_type type)
+{
+    return account_poll(op->account, (struct poll_event){.type = type, .question = op->question});
+}
+
 static void fetched_all(struct op *op)
 {
-    struct account *a = op->account;
     if (op_current(op)) {
-        if (signed_births_failed(op) || !node_info(a->service->node)) {
-            account_wake(a, WAKE_EV_FAILED);
-        } else {
+        bool failed = signed_births_failed(op) || !node_info(op->account->service->node);
+        if (!failed)
             FAILPOINT("after_fetch");
-            account_wake(a, WAKE_EV_ROWS);
+        if (answered(op, failed ? POLL_EV_OUTBOX_FAILED : POLL_EV_ROWS) && !failed)
             deliver(op);
-        }
     }
     op_free(op);
 }
@@ -238,9 +241,9 @@ static void fetched(struct store_req *req)
     if (op_current(op)) {
         if (req->err.code || !node_info(a->service->node)) {
             account_lost(a, req->err.code);
-            account_wake(a, WAKE_EV_FAILED);
+            answered(op, POLL_EV_OUTBOX_FAILED);
         } else if (!op->u.outbox.count) {
-            account_wake(a, WAKE_EV_NONE);
+            answered(op, POLL_EV_NO_ROWS);
         } else {
             if (!signed_births(op, fetched_all))
                 fetched_all(op);
@@ -250,13 +253,21 @@ static void fetched(struct store_req *req)
     op_free(op);
 }
 
-void account_fetch(struct account *a)
+static struct op *poll_new_op(struct account *a, enum manager_event_type type, const struct poll_effect *fx)
 {
-    struct op *op = op_new(a, MANAGER_WRITE_LOAD, MANAGER_EV_OUTBOX, 0);
+    struct op *op = op_new(a, MANAGER_WRITE_LOAD, type, 0);
+    op->question = fx->question;
+    op->serial = fx->serial;
+    return op;
+}
+
+void account_fetch(struct account *a, const struct poll_effect *fx)
+{
+    struct op *op = poll_new_op(a, MANAGER_EV_OUTBOX, fx);
     struct manager_view view = manager_look(a->manager);
     op->u.outbox = (struct store_outbox){.account = a->store_account,
                                          .epoch = a->epoch,
-                                         .limit = a->outbox_limit,
+                                         .limit = fx->limit,
                                          .next_nonce = (int64_t)view.next_nonce,
                                          .block = (int64_t)view.seen};
     store_outbox_start(a->service->store, &op->u.outbox, fetched);
@@ -264,64 +275,73 @@ void account_fetch(struct account *a)
 
 /* ---- deadlines and cancellations ---- */
 
+static void looked_failed(struct op *op)
+{
+    struct account *a = op->account;
+    const struct err *err = &op->u.look.req.err;
+    if (err_class(err->code) == ERR_CLASS_BUG || err_class(err->code) == ERR_CLASS_PERMANENT)
+        log_error("store.refused", "account=%s write=look code=%s sqlstate=%s text=\"%s\"", a->alias,
+                  err_name(err->code), err->sqlstate, err->text);
+    account_lost(a, err->code);
+    answered(op, POLL_EV_REQUESTS_FAILED);
+}
+
+static void tell_requests(struct op *op)
+{
+    const struct store_look *r = &op->u.look;
+    struct manager_stop *stops = xcalloc(r->count, sizeof(*stops));
+    for (size_t i = 0; i < r->count; i++)
+        stops[i] = (struct manager_stop){.nonce = (uint64_t)r->stops[i].nonce,
+                                         .id = r->stops[i].id,
+                                         .outcome = r->stops[i].outcome,
+                                         .reason = r->stops[i].reason,
+                                         .tip = amount(r->stops[i].tip, 0)};
+    struct manager_account facts = account_facts(&r->facts);
+    account_event(
+        op->account,
+        &(struct manager_event){
+            .type = MANAGER_EV_LOOKED,
+            .looked = {.number = op->serial, .stops = stops, .count = r->count, .account = &facts}});
+    free(stops);
+}
+
 static void looked(struct store_req *req)
 {
     struct op *op = op_of(req);
-    struct account *a = op->account;
     const struct store_look *r = &op->u.look;
-    if (op_current(op))
-        calm_looked(&a->calm, loop_now_ms(a->service->loop), req->err.code ? -1 : r->mark, r->next_ms);
     if (op_current(op) && req->err.code) {
-        if (err_class(req->err.code) == ERR_CLASS_BUG || err_class(req->err.code) == ERR_CLASS_PERMANENT)
-            log_error("store.refused", "account=%s write=look code=%s sqlstate=%s text=\"%s\"", a->alias,
-                      err_name(req->err.code), req->err.sqlstate, req->err.text);
-        account_lost(a, req->err.code);
-        if (op_current(op))
-            account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.failed = true}});
+        looked_failed(op);
     } else if (op_current(op)) {
-        struct manager_stop *stops = xcalloc(r->count, sizeof(*stops));
-        for (size_t i = 0; i < r->count; i++)
-            stops[i] = (struct manager_stop){.nonce = (uint64_t)r->stops[i].nonce,
-                                             .id = r->stops[i].id,
-                                             .outcome = r->stops[i].outcome,
-                                             .reason = r->stops[i].reason,
-                                             .tip = amount(r->stops[i].tip, 0)};
-        struct manager_account facts = account_facts(&r->facts);
-        account_event(a, &(struct manager_event){
-                             .type = MANAGER_EV_LOOKED,
-                             .looked = {.stops = stops,
-                                        .count = r->count,
-                                        .account = &facts,
-                                        .next_ms = r->next_ms < 0 ? UINT64_MAX : (uint64_t)r->next_ms}});
-        free(stops);
-        if (r->ripe) /* nobody rings for a row whose time has come */
-            account_wake(a, WAKE_EV_RING);
+        struct poll_event ev = {
+            .type = POLL_EV_REQUESTS,
+            .question = op->question,
+            .requests = {.mark = r->mark, .next_ms = r->next_ms, .ripe = r->ripe},
+        };
+        if (account_poll(op->account, ev))
+            tell_requests(op);
     }
     op_free(op);
 }
 
-void account_look(struct account *a)
+void account_look(struct account *a, const struct poll_effect *fx)
 {
-    struct op *op = op_new(a, MANAGER_WRITE_LOAD, MANAGER_EV_LOOKED, 0);
+    struct op *op = poll_new_op(a, MANAGER_EV_LOOKED, fx);
     op->u.look = (struct store_look){.account = a->store_account, .epoch = a->epoch};
     store_look_start(a->service->store, &op->u.look, looked);
 }
 
+/* Also of a former tenure: the doorbell that it took is given back. */
 static void armed(struct store_req *req)
 {
     struct op *op = op_of(req);
-    if (!op_current(op) && !req->err.code && op->u.doorbell.armed)
-        account_disarm(op->account); /* taken for a leadership that is over: the next leader needs it */
-    if (op_current(op)) {
-        enum wake_event ev = op->u.doorbell.armed ? WAKE_EV_ARMED : WAKE_EV_NOT_ARMED;
-        account_wake(op->account, req->err.code ? WAKE_EV_FAILED : ev);
-    }
+    enum poll_event_type type = op->u.doorbell.armed ? POLL_EV_ARMED : POLL_EV_NOT_ARMED;
+    answered(op, req->err.code ? POLL_EV_ARM_FAILED : type);
     op_free(op);
 }
 
-void account_arm(struct account *a)
+void account_arm(struct account *a, const struct poll_effect *fx)
 {
-    struct op *op = op_new(a, MANAGER_WRITE_LOAD, MANAGER_EV_OUTBOX, 0);
+    struct op *op = poll_new_op(a, MANAGER_EV_OUTBOX, fx);
     op->u.doorbell.account = a->store_account;
     store_doorbell_arm_start(a->service->store, &op->u.doorbell, armed);
 }

@@ -275,7 +275,7 @@ static void stored_and_rings(struct store_req *req)
     bool back = !req->err.code && op_current(op_of(req));
     stored(req);
     if (back)
-        account_wake(a, WAKE_EV_RING);
+        account_poll(a, (struct poll_event){.type = POLL_EV_REQUEUED});
 }
 
 static void ends(struct account *a, const struct manager_effect *fx)

@@ -25,6 +25,7 @@ struct op {
         struct store_adopt adopt;
         struct store_note note;
     } u;
+    uint64_t question, serial; /* of a poll_effect */
     size_t count;
     struct store_attempt_row *attempt_rows;
     struct store_state_row *state_rows;

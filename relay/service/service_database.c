@@ -85,6 +85,7 @@ static void on_store_state(void *arg, enum store_state state, const struct err *
         return;
     }
     s->store_up = up;
+    service_poll_event(s, &(struct poll_event){.type = up ? POLL_EV_STORE_UP : POLL_EV_STORE_DOWN});
     d->down_code = 0;
     if (up)
         came_up(d);
@@ -107,8 +108,7 @@ static void on_control_lost(void *arg)
 {
     struct database *d = arg;
     struct service *s = d->room.service;
-    for (size_t i = 0; i < s->account_count; i++)
-        account_wake(&s->accounts[i], WAKE_EV_CONTROL_LOST);
+    service_poll_event(s, &(struct poll_event){.type = POLL_EV_CONTROL_LOST});
     if (s->registered && s->election)
         election_control_lost(s->election);
 }

@@ -75,6 +75,7 @@ void service_leave(struct service *s, struct account *a, const char *reason)
     uint32_t ms = s->config.handover_ms ? s->config.handover_ms : HANDOVER_MS;
     log_info("leader.leaves", "account=%s epoch=%lld reason=\"%s\"", a->alias, (long long)a->epoch, reason);
     a->leaving = true;
+    account_poll(a, (struct poll_event){.type = POLL_EV_LEAVING});
     a->leave_until = loop_now_ms(s->loop) + ms;
     loop_timer_at(s->handover->settle, loop_now_ms(s->loop));
 }

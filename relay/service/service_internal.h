@@ -26,11 +26,10 @@ struct service {
     size_t rooms_draining, rooms_open; /* that have not called back; that are not closed */
     struct store *store;               /* these three: NULL once their room is closed */
     struct node *node;
-    struct election *election;     /* NULL: standalone */
-    struct handover *handover;     /* NULL: standalone */
-    struct service_rounds *rounds; /* NULL: standalone */
+    struct election *election; /* NULL: standalone */
+    struct handover *handover; /* NULL: standalone */
+    struct service_poll *poll;
     struct service_pool *pool;
-    struct service_polls *polls; /* NULL: doorbells, standalone, or one account alone */
     struct account *accounts;
     size_t account_count;
     struct account *by_id; /* uthash */
@@ -47,7 +46,7 @@ struct service {
 
 /* The rooms, each in the file of its name. */
 room_make service_control, service_pool, service_chain, service_database, service_standalone,
-    service_election, service_listen, service_retention, service_rounds, service_polls, service_handover;
+    service_election, service_listen, service_retention, service_poll, service_handover;
 
 /* service_chain.c: what the node says */
 struct manager_event service_chain_event(enum manager_event_type type, const struct node_info *info);
@@ -60,8 +59,8 @@ void service_block(struct service *s, struct account *a, uint64_t number);
 /* service_pool.c: the answer comes as MANAGER_EV_POOL; whole: with what the extrinsics say */
 void account_ask_pool(struct account *a, bool whole);
 
-/* service_polls.c: polls of an outbox without doorbells. false: the account asks by itself */
-bool service_poll(struct service *s, struct account *a);
+/* service_poll.c: when the table is asked; false: an answer that nobody waits for any more */
+bool service_poll_event(struct service *s, const struct poll_event *ev);
 
 /* status.c: who leads, as far as this relay knows; "" when nobody is known */
 const char *service_leader_of(const struct service *s, const struct account *a, const char **ret_address);

@@ -14,10 +14,8 @@ struct listening {
 static void on_wake(void *arg, int32_t store_account)
 {
     struct account *a = service_account_by_row(arg, store_account);
-    if (!a || a->role != ACCOUNT_LEADER)
-        return;
-    account_wake(a, WAKE_EV_RING);
-    account_event(a, &(struct manager_event){.type = MANAGER_EV_LOOK}); /* it may be a cancellation */
+    if (a)
+        account_poll(a, (struct poll_event){.type = POLL_EV_RANG});
 }
 
 static void on_leader_change(void *arg, const struct listen_leader *change)

@@ -176,11 +176,8 @@ static void on_state(void *arg, enum store_state state, const struct err *err)
 static void on_wake(void *arg, int32_t account)
 {
     struct account *a = service_account_by_row(arg, account);
-    if (!a)
-        return;
-    account_wake(a, WAKE_EV_RING);
-    account_event(a,
-                  &(struct manager_event){.type = MANAGER_EV_LOOK}); /* a deadline, a cancellation, a bump */
+    if (a)
+        account_poll(a, (struct poll_event){.type = POLL_EV_RANG});
 }
 
 struct claiming {

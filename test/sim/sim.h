@@ -179,7 +179,7 @@ void relay_free(struct world *w, struct relay *r);
 void relay_store_moved(struct world *w, struct relay *r);
 void relay_chain_ready(struct world *w, struct relay *r);
 void account_event(struct world *w, struct relay *r, int account, const struct manager_event *ev);
-void account_wake(struct world *w, struct relay *r, int account, enum wake_event ev);
+bool account_poll(struct world *w, struct relay *r, int account, struct poll_event ev);
 void account_rung(struct world *w, struct relay *r, int account);
 void account_promote(struct world *w, struct relay *r, int account, int64_t epoch);
 void account_demote(struct world *w, struct relay *r, int account);
@@ -200,9 +200,9 @@ void store_links(struct world *w, struct relay *r);
 /* sim_request.c */
 void store_effect(struct world *w, struct relay *r, int account, const struct manager_effect *fx);
 void store_give_back(struct world *w, struct relay *r, int account, uint64_t nonce);
-void store_fetch(struct world *w, struct relay *r, int account);
-void store_look(struct world *w, struct relay *r, int account);
-void store_arm(struct world *w, struct relay *r, int account, bool arm);
+void store_fetch(struct world *w, struct relay *r, int account, const struct poll_effect *fx);
+void store_look(struct world *w, struct relay *r, int account, const struct poll_effect *fx);
+void store_arm(struct world *w, struct relay *r, int account, const struct poll_effect *fx);
 
 /* sim_elect.c */
 void elect_feed(struct world *w, struct relay *r, const struct elector_event *ev);

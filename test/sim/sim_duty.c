@@ -97,7 +97,7 @@ static void check_poor(struct world *w, struct duty *d, const struct relay *r, i
 
 static void told_stops(const struct world *w, struct duty *d, const struct manager_event *ev)
 {
-    for (size_t i = 0; !ev->looked.failed && i < ev->looked.count; i++)
+    for (size_t i = 0; i < ev->looked.count; i++)
         if (ev->looked.stops[i].outcome && !d->stop_told[ev->looked.stops[i].id])
             d->stop_told[ev->looked.stops[i].id] = w->now;
 }

@@ -9,10 +9,7 @@ static void on_timer(struct world *w, struct event *e);
 static void rearm(struct world *w, struct relay *r, int account)
 {
     struct sim_account *a = &r->accounts[account];
-    uint64_t next = manager_deadline(a->manager);
-    if (a->wake.deadline_ms < next)
-        next = a->wake.deadline_ms;
-    timer_set(w, r, &a->timer, next, account, "account's timer", on_timer);
+    timer_set(w, r, &a->timer, manager_deadline(a->manager), account, "account's timer", on_timer);
 }
 
 static void on_timer(struct world *w, struct event *e)
@@ -22,8 +19,6 @@ static void on_timer(struct world *w, struct event *e)
     uint64_t now = local_ms(w, r);
     if (!timer_fired(&a->timer, e))
         return;
-    if (a->wake.deadline_ms <= now)
-        account_wake(w, r, e->account, WAKE_EV_TICK);
     if (manager_deadline(a->manager) <= now)
         account_event(w, r, e->account, &(struct manager_event){.type = MANAGER_EV_TICK});
     rearm(w, r, e->account);
@@ -54,11 +49,10 @@ static void effect(struct world *w, struct relay *r, int account, const struct m
         store_effect(w, r, account, fx);
         return;
     case MANAGER_FX_LOOK:
-        store_look(w, r, account);
+        account_poll(w, r, account, (struct poll_event){.type = POLL_EV_WANT_REQUESTS, .serial = fx->number});
         return;
     case MANAGER_FX_WANT_OUTBOX:
-        r->accounts[account].outbox_limit = fx->limit;
-        account_wake(w, r, account, WAKE_EV_WANT);
+        account_poll(w, r, account, (struct poll_event){.type = POLL_EV_WANT_ROWS, .limit = fx->limit});
         return;
     case MANAGER_FX_SUBMIT:
         door_submit(w, r, account, fx);
@@ -196,28 +190,54 @@ static void check_asleep(struct world *w, const struct relay *r, int account)
     }
 }
 
-void account_wake(struct world *w, struct relay *r, int account, enum wake_event ev)
+static void on_poll_timer(struct world *w, struct event *e)
 {
-    struct sim_account *a = &r->accounts[account];
-    enum wake_state before = a->wake.state;
-    unsigned fx = wake_step(&a->wake, local_ms(w, r), ev);
-    if (fx & WAKE_FX_DISARM)
-        store_arm(w, r, account, false);
-    if (fx & WAKE_FX_FETCH)
-        store_fetch(w, r, account);
-    if (fx & WAKE_FX_ARM)
-        store_arm(w, r, account, true);
-    if (a->wake.state == WAKE_ASLEEP && before != WAKE_ASLEEP)
-        check_asleep(w, r, account);
-    rearm(w, r, account);
-    if (a->wake.state == WAKE_ASLEEP && before == WAKE_RECHECK_WAIT)
-        account_event(w, r, account, &(struct manager_event){.type = MANAGER_EV_LOOK});
+    struct relay *r = &w->relays[e->relay];
+    if (timer_fired(&r->poll_timer, e))
+        account_poll(w, r, 0, (struct poll_event){.type = POLL_EV_TICK});
+}
+
+/* Sweeps and merged polls have no counterpart here: doorbells that nobody can have take their place. */
+static void carry_out(struct world *w, struct relay *r, const struct poll_effect *fx)
+{
+    int account = (int)fx->account;
+    switch ((int)fx->query) {
+    case POLL_QUERY_OUTBOX:
+        store_fetch(w, r, account, fx);
+        return;
+    case POLL_QUERY_REQUESTS:
+        store_look(w, r, account, fx);
+        return;
+    case POLL_QUERY_ARM:
+    case POLL_QUERY_DISARM:
+        store_arm(w, r, account, fx);
+        return;
+    default:
+        UNREACHABLE();
+    }
+}
+
+bool account_poll(struct world *w, struct relay *r, int account, struct poll_event ev)
+{
+    bool asleep[ACCOUNTS];
+    for (int a = 0; a < w->plan.accounts; a++)
+        asleep[a] = poll_outbox_state(r->poll, (size_t)a) == POLL_ASLEEP;
+    ev.account = (size_t)account;
+    bool waited = poll_step(r->poll, local_ms(w, r), &ev);
+    struct poll_effect fx;
+    while (poll_take(r->poll, &fx))
+        carry_out(w, r, &fx);
+    poll_check(r->poll);
+    for (int a = 0; a < w->plan.accounts; a++)
+        if (!asleep[a] && poll_outbox_state(r->poll, (size_t)a) == POLL_ASLEEP)
+            check_asleep(w, r, a);
+    timer_set(w, r, &r->poll_timer, poll_deadline(r->poll), 0, "polls", on_poll_timer);
+    return waited;
 }
 
 void account_rung(struct world *w, struct relay *r, int account)
 {
-    account_wake(w, r, account, WAKE_EV_RING);
-    account_event(w, r, account, &(struct manager_event){.type = MANAGER_EV_LOOK});
+    account_poll(w, r, account, (struct poll_event){.type = POLL_EV_RANG});
 }
 
 static void chain_facts(struct world *w, struct relay *r, int account)
@@ -241,6 +261,7 @@ void account_promote(struct world *w, struct relay *r, int account, int64_t epoc
     a->leader = true;
     a->epoch = epoch;
     a->led_since = w->now;
+    account_poll(w, r, account, (struct poll_event){.type = POLL_EV_LED});
     account_event(w, r, account, &(struct manager_event){.type = MANAGER_EV_PROMOTED, .epoch = epoch});
     chain_facts(w, r, account);
 }
@@ -256,7 +277,7 @@ void account_demote(struct world *w, struct relay *r, int account)
     a->epoch = 0;
     account_event(w, r, account, &(struct manager_event){.type = MANAGER_EV_DEMOTED});
     door_unwatch_all(w, r, account);
-    account_wake(w, r, account, WAKE_EV_RESET);
+    account_poll(w, r, account, (struct poll_event){.type = POLL_EV_NOT_LED});
 }
 
 /* ---- the service ---- */
@@ -323,8 +344,10 @@ void relay_start(struct world *w, struct relay *r)
     for (int a = 0; a < w->plan.accounts; a++) {
         r->accounts[a].manager = new_manager(w, a);
         r->accounts[a].timer.at = NEVER;
-        wake_init(&r->accounts[a].wake);
     }
+    r->poll_timer.at = NEVER;
+    r->poll = poll_new(&(struct poll_config){.accounts = (size_t)w->plan.accounts, .doorbells = true},
+                       local_ms(w, r));
     locks_free(r);
     elect_start(w, r);
     store_links(w, r);
@@ -354,6 +377,7 @@ void relay_free(struct world *w, struct relay *r)
     }
     r->told = NULL;
     r->elector = elector_free(r->elector);
+    r->poll = poll_free(r->poll);
     r->alive = r->paused = false;
 }
 

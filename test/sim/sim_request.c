@@ -113,7 +113,7 @@ static void stored(struct world *w, struct stmt *s)
                   &(struct manager_event){.type = s->event, .adopted = s->out_count});
     bool rows = s->op == OP_REQUEUE || (s->op == OP_PAUSE && s->hold == MANAGER_HOLD_NONE);
     if (rows && current(w, s)) /* nobody rings for what came back to the outbox, or may leave it again */
-        account_wake(w, relay_of(w, s), s->account, WAKE_EV_RING);
+        account_poll(w, relay_of(w, s), s->account, (struct poll_event){.type = POLL_EV_REQUEUED});
 }
 
 /* An era that ends in time, from a finalized block that may be newer than the one that the core knew; 0:
@@ -372,21 +372,25 @@ void store_give_back(struct world *w, struct relay *r, int account, uint64_t non
 
 /* ---- the outbox and its doorbell ---- */
 
+static bool answered(struct world *w, const struct stmt *s, enum poll_event_type type)
+{
+    struct poll_event ev = {.type = type, .question = s->question};
+    return account_poll(w, relay_of(w, s), s->account, ev);
+}
+
 static void fetched(struct world *w, struct stmt *s)
 {
     struct relay *r = relay_of(w, s);
-    int account = s->account;
     if (!current(w, s))
         return;
     if (s->code || !r->door.ready) {
-        lost_leadership(w, r, account, s->code);
-        account_wake(w, r, account, WAKE_EV_FAILED);
+        lost_leadership(w, r, s->account, s->code);
+        answered(w, s, POLL_EV_OUTBOX_FAILED);
     } else if (!s->out_count) {
-        account_wake(w, r, account, WAKE_EV_NONE);
-    } else {
-        account_wake(w, r, account, WAKE_EV_ROWS);
+        answered(w, s, POLL_EV_NO_ROWS);
+    } else if (answered(w, s, POLL_EV_ROWS)) {
         signed_check(w, r, s);
-        account_event(w, r, account,
+        account_event(w, r, s->account,
                       &(struct manager_event){.type = MANAGER_EV_OUTBOX,
                                               .outbox = {.rows = s->outbox,
                                                          .count = s->out_count,
@@ -395,11 +399,12 @@ static void fetched(struct world *w, struct stmt *s)
     }
 }
 
-void store_fetch(struct world *w, struct relay *r, int account)
+void store_fetch(struct world *w, struct relay *r, int account, const struct poll_effect *fx)
 {
     struct stmt *s = stmt_new(w, r, account, OP_OUTBOX, fetched);
     struct manager_view view = manager_look(r->accounts[account].manager);
-    s->limit = r->accounts[account].outbox_limit;
+    s->question = fx->question;
+    s->limit = fx->limit;
     s->nonce = view.next_nonce;
     s->signed_at = view.seen;
     send_work(w, r, s);
@@ -412,39 +417,38 @@ static void looked(struct world *w, struct stmt *s)
         return;
     if (s->code) {
         lost_leadership(w, r, s->account, s->code);
-        if (current(w, s))
-            account_event(w, r, s->account,
-                          &(struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.failed = true}});
+        answered(w, s, POLL_EV_REQUESTS_FAILED);
         return;
     }
-    account_event(w, r, s->account,
-                  &(struct manager_event){.type = MANAGER_EV_LOOKED,
-                                          .looked = {.stops = s->stops,
-                                                     .count = s->out_count,
-                                                     .next_ms = s->next_ms,
-                                                     .account = &s->facts}});
-    if (s->ok)
-        account_wake(w, r, s->account, WAKE_EV_RING);
+    struct poll_event ev = {.type = POLL_EV_REQUESTS, .question = s->question};
+    ev.requests.next_ms = s->next_ms == UINT64_MAX ? -1 : (int64_t)s->next_ms;
+    ev.requests.ripe = s->ok;
+    if (account_poll(w, r, s->account, ev))
+        account_event(w, r, s->account,
+                      &(struct manager_event){.type = MANAGER_EV_LOOKED,
+                                              .looked = {.number = s->serial,
+                                                         .stops = s->stops,
+                                                         .count = s->out_count,
+                                                         .account = &s->facts}});
 }
 
-void store_look(struct world *w, struct relay *r, int account)
+void store_look(struct world *w, struct relay *r, int account, const struct poll_effect *fx)
 {
-    send_work(w, r, stmt_new(w, r, account, OP_LOOK, looked));
+    struct stmt *s = stmt_new(w, r, account, OP_LOOK, looked);
+    s->question = fx->question;
+    s->serial = fx->serial;
+    send_work(w, r, s);
 }
 
 static void armed(struct world *w, struct stmt *s)
 {
-    struct relay *r = relay_of(w, s);
-    if (!current(w, s)) {
-        if (!s->code && s->ok)
-            store_arm(w, r, s->account, false);
-        return;
-    }
-    account_wake(w, r, s->account, s->code ? WAKE_EV_FAILED : s->ok ? WAKE_EV_ARMED : WAKE_EV_NOT_ARMED);
+    answered(w, s, s->code ? POLL_EV_ARM_FAILED : s->ok ? POLL_EV_ARMED : POLL_EV_NOT_ARMED);
 }
 
-void store_arm(struct world *w, struct relay *r, int account, bool arm)
+void store_arm(struct world *w, struct relay *r, int account, const struct poll_effect *fx)
 {
+    bool arm = fx->query == POLL_QUERY_ARM;
     struct stmt *s = stmt_new(w, r, account, arm ? OP_ARM : OP_DISARM, arm ? armed : ignored);
+    s->question = fx->question;
     lock_request(w, r, KIND_BELL, s, arm);
 }

@@ -302,8 +302,8 @@ static void on_down(struct world *w, struct link *l)
     r->store_up = false;
     if (l->kind == LINK_CONTROL) {
         locks_lost(w, r);
-        for (int a = 0; r->running && a < w->plan.accounts; a++)
-            account_wake(w, r, a, WAKE_EV_CONTROL_LOST);
+        if (r->running)
+            account_poll(w, r, 0, (struct poll_event){.type = POLL_EV_CONTROL_LOST});
         if (r->running && !r->draining)
             elect_feed(w, r, &(struct elector_event){.type = ELECTOR_EV_CONTROL_LOST});
     }

@@ -16,7 +16,7 @@
 #include "base/rng.h"
 #include "election/core/elector.h"
 #include "listen/core/cursor.h"
-#include "relay/core/poll/wake.h"
+#include "relay/core/poll/poll.h"
 #include "relay/core/tx/manager.h"
 
 enum {
@@ -340,6 +340,7 @@ struct stmt {
     void (*done)(struct world *w, struct stmt *s);
     uint64_t sent_at;
     enum manager_write write;
+    uint64_t question, serial;     /* of a poll_effect */
     enum manager_event_type event; /* what the manager hears when it is stored */
     int holder;
     bool have_lock, lower, reborn;
@@ -450,8 +451,6 @@ struct sim_account {
     int64_t epoch;
     uint64_t generation;
     struct manager *manager;
-    struct wake wake;
-    uint32_t outbox_limit;
     struct timer timer;
     struct submit *submits;
     uint64_t beats;        /* what may justify another try: blocks, time, a new start */
@@ -510,6 +509,8 @@ struct relay {
     struct link links[LINKS];
     struct lock_entry locks[KINDS][ACCOUNTS];
     struct sim_account accounts[ACCOUNTS];
+    struct poll *poll;
+    struct timer poll_timer;
     struct door door;
     bool service_following;
     uint64_t service_next;

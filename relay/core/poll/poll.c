@@ -7,7 +7,6 @@
 
 struct poll *poll_new(const struct poll_config *config, uint64_t now)
 {
-    PRE(config->accounts > 0);
     struct poll *p = xcalloc(1, sizeof(*p));
     p->config = *config;
     p->now = now;
@@ -141,6 +140,9 @@ static bool account_event(struct poll *p, struct poll_account *a, const struct p
         return true;
     case POLL_EV_RANG:
         rang(p, a);
+        return true;
+    case POLL_EV_REQUEUED:
+        poll__outbox_rang(p, a, POLL_WHY_REQUEUED);
         return true;
     case POLL_EV_REQUESTS:
     case POLL_EV_REQUESTS_FAILED:

@@ -1,6 +1,6 @@
-/* The table of moves. poll_dump prints it as a mermaid diagram (docs/design.md, section 5), and
- * every change of a state is checked against it. */
-#include "base/buf.h"
+/* The tables of moves. docs/design.md (section 5) shows the diagrams that they print, and every change
+ * of a state is checked against them. */
+#include "base/sm.h"
 #include "poll_internal.h"
 
 static const char *const names[POLL_STATES] = {
@@ -16,10 +16,7 @@ static const char *const names[POLL_STATES] = {
     [POLL_REQUESTS_IDLE] = "REQUESTS_IDLE",
 };
 
-static const struct move {
-    enum poll_state from, to;
-    const char *why; /* one line for the operator */
-} moves[] = {
+static const struct sm_move outbox_moves[] = {
     {POLL_OFF, POLL_ARM_WAIT, "rows are wanted, and likely there are none"},
     {POLL_OFF, POLL_FETCH_WAIT, "rows are wanted, and the last polls found some or there are no doorbells"},
     {POLL_ARM_WAIT, POLL_RECHECK_WAIT, "has the doorbell"},
@@ -43,6 +40,9 @@ static const struct move {
     {POLL_MERGE_WAIT, POLL_FETCH_WAIT, "the merged poll found rows"},
     {POLL_MERGE_WAIT, POLL_BACKOFF, "the merged poll found none, or failed"},
     {POLL_MERGE_WAIT, POLL_OFF, "not led any more"},
+};
+
+static const struct sm_move requests_moves[] = {
     {POLL_REQUESTS_OFF, POLL_REQUESTS_WAIT, "the manager has loaded its rows"},
     {POLL_REQUESTS_WAIT, POLL_REQUESTS_IDLE, "answered, or failed"},
     {POLL_REQUESTS_IDLE, POLL_REQUESTS_WAIT, "there is a reason"},
@@ -50,15 +50,20 @@ static const struct move {
     {POLL_REQUESTS_IDLE, POLL_REQUESTS_OFF, "not led any more"},
 };
 
+static const struct sm outbox = {names, POLL_REQUESTS_OFF, POLL_OFF, outbox_moves, ARRAY_LEN(outbox_moves)};
+static const struct sm requests = {names, POLL_STATES, POLL_REQUESTS_OFF, requests_moves,
+                                   ARRAY_LEN(requests_moves)};
+
+enum { REQUESTS_BIT = ARRAY_LEN(outbox_moves) }; /* in poll_moved: the request polls' moves come after */
+
 void poll__move(struct poll *p, enum poll_state *state, enum poll_state to)
 {
     if (*state == to)
         return;
-    size_t i = 0;
-    while (i < ARRAY_LEN(moves) && (moves[i].from != *state || moves[i].to != to))
-        i++;
-    INVARIANT(i < ARRAY_LEN(moves));
-    p->moved |= UINT64_C(1) << i;
+    bool of_requests = *state >= POLL_REQUESTS_OFF;
+    int i = sm_find(of_requests ? &requests : &outbox, *state, to);
+    INVARIANT(i >= 0);
+    p->moved |= UINT64_C(1) << (i + (of_requests ? REQUESTS_BIT : 0));
     *state = to;
 }
 
@@ -69,23 +74,24 @@ uint64_t poll_moved(const struct poll *p)
 
 void poll_moves_missing(uint64_t moved, struct buf *out)
 {
-    for (size_t i = 0; i < ARRAY_LEN(moves); i++)
-        if (!(moved & UINT64_C(1) << i))
-            buf_printf(out, "%s --> %s: %s\n", names[moves[i].from], names[moves[i].to], moves[i].why);
+    _Static_assert(ARRAY_LEN(outbox_moves) + ARRAY_LEN(requests_moves) <= SM_MOVES_MAX, "a bit for each");
+    sm_missing(&outbox, moved, out);
+    sm_missing(&requests, moved >> REQUESTS_BIT, out);
 }
 
 const char *poll_state_name(enum poll_state state)
 {
-    PRE((size_t)state < POLL_STATES);
-    return names[state];
+    return sm_name(&requests, state);
 }
 
-void poll_dump(struct buf *out)
+void poll_outbox_dump(struct buf *out)
 {
-    _Static_assert(ARRAY_LEN(moves) <= 64, "one bit each in poll_moved");
-    buf_puts(out, "stateDiagram-v2\n    [*] --> OFF\n    [*] --> REQUESTS_OFF\n");
-    for (size_t i = 0; i < ARRAY_LEN(moves); i++)
-        buf_printf(out, "    %s --> %s: %s\n", names[moves[i].from], names[moves[i].to], moves[i].why);
+    sm_dump(&outbox, out);
+}
+
+void poll_requests_dump(struct buf *out)
+{
+    sm_dump(&requests, out);
 }
 
 /* ---- names ---- */
@@ -120,6 +126,7 @@ const char *poll_reason_name(enum poll_reason why)
         [POLL_WHY_ROWS] = "rows",
         [POLL_WHY_OVER] = "over",
         [POLL_WHY_DUE] = "due",
+        [POLL_WHY_REQUEUED] = "requeued",
     };
     PRE((size_t)why < POLL_REASONS);
     return reasons[why];

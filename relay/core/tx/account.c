@@ -1,14 +1,14 @@
 /* What the table says of the account, and what an operator ordered. */
 #include "manager_internal.h"
 
-void manager__account_looked(struct manager *m, const struct manager_account *account)
+void manager__account_looked(struct manager *m, const struct manager_account *account, uint64_t number)
 {
     PRE(account);
-    bool order = m->hold.told && m->hold.look && !account->paused && !m->life.ordered;
+    bool order = m->hold.told && number >= m->hold.look && !account->paused && !m->life.ordered;
     uint32_t accepted = m->account.transaction_version;
     m->account = *account;
     if (!m->account.transaction_version)
-        m->account.transaction_version = accepted; /* the look may be older than the admission that set it */
+        m->account.transaction_version = accepted; /* the poll may be older than the admission that set it */
     if (order)
         manager__ordered(m);
     manager__version_check(m);
@@ -32,6 +32,7 @@ void manager__account_loaded(struct manager *m, const struct manager_event *ev)
         return; /* found, and not in the table yet */
     m->hold.why = m->account.reborn ? MANAGER_HOLD_REAPED : m->account.hold;
     m->hold.told = m->hold.why != MANAGER_HOLD_NONE;
+    m->hold.look = m->looks + 1; /* the one that follows the load */
     m->send.poor = m->hold.why == MANAGER_HOLD_PAYMENT;
     m->life.ordered = m->account.reborn;
     if (PLANTED(HOLD_FORGOTTEN)) {

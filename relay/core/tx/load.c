@@ -28,7 +28,6 @@ void manager__forget(struct manager *m)
     m->life.wanted = false;
     m->head.nonce = UINT64_MAX;
     m->head.gap_since = 0;
-    m->look.now = true; /* the rows that are loaded next know nothing of what was said */
 }
 
 void manager__promote(struct manager *m, int64_t epoch)
@@ -44,7 +43,6 @@ void manager__promote(struct manager *m, int64_t epoch)
     m->admit.conflicts = 0;
     m->reconcile.done = false;
     m->line.blocks = m->beat.count = 1;
-    manager__look_reset(m);
     manager__hold_reset(m);
     m->head.gap_longest = 0;
     m->phases.illegal = m->line.moves.illegal = 0;
@@ -175,6 +173,7 @@ void manager__snapshot(struct manager *m, const struct manager_event *ev)
     manager__reconcile_loaded(m, ev);
     backoff_reset(&m->load.backoff);
     manager__phase(m, PLANTED(ILLEGAL_PHASE) ? MANAGER_LEADING : MANAGER_CHAIN_WAIT);
+    manager__look(m); /* the rows know nothing of what was asked for meanwhile */
     if (m->chain.up)
         manager__chain_ready(m);
 }

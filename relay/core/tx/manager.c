@@ -25,8 +25,6 @@ struct manager *manager_new(const struct manager_config *config)
         m->config.gap_blocks = 10;
     if (!m->config.state_batch_max)
         m->config.state_batch_max = 512;
-    if (!m->config.look_ms)
-        m->config.look_ms = LOOK_MS;
     m->send.window = m->config.window_max;
     m->load.backoff = (struct backoff){.base_ms = 200, .cap_ms = 10000};
     m->probe.backoff = (struct backoff){.base_ms = 250, .cap_ms = 5000};
@@ -70,7 +68,6 @@ static void demoted(struct manager *m)
 static void tick(struct manager *m)
 {
     manager__probe_tick(m);
-    manager__look_tick(m);
     if (m->now >= m->beat.at)
         manager__beat(m, false);
 }
@@ -179,9 +176,6 @@ static void event(struct manager *m, const struct manager_event *ev)
     case MANAGER_EV_OUTBOX:
         manager__outbox(m, ev);
         return;
-    case MANAGER_EV_LOOK:
-        manager__look(m);
-        return;
     case MANAGER_EV_LOOKED:
         manager__looked(m, ev);
         return;
@@ -245,7 +239,6 @@ static void (*const pumps[])(struct manager *m) = {
     /* New nonces come after everything that could change the next one or the room that is left. */
     manager__admit_pump,
     /* Nothing above needs the answer of this step's poll. */
-    manager__look_pump,
     /* Sets the deadline of the slow beat, by what all others left waiting. */
     manager__stall_pump,
 };
@@ -286,8 +279,6 @@ uint64_t manager_deadline(const struct manager *m)
         return m->load.out || manager__writing(m) ? at : m->load.at;
     if (m->probe.question != PROBE_NONE || manager__probe_may(m))
         at = m->probe.at;
-    if (manager__look_deadline(m) < at)
-        at = manager__look_deadline(m);
     return m->beat.at < at ? m->beat.at : at;
 }
 

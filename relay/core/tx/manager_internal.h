@@ -61,9 +61,6 @@ enum {
     CONFLICTS_MAX = 3,             /* admissions refused in a row before everything is loaded again */
     RECONCILE_BLOCKS_MAX = 100000, /* blocks that are looked through for lost commits */
     POOR_REST_MS = 250,            /* between two tries of an account that cannot pay, at least */
-    LOOK_MS = 1000,                /* between two looks at the table's clock and cancellations */
-    LOOK_RETRY_MS = 200,           /* after one that failed */
-    LOOK_TIMEOUT_MS = 60000,       /* an answer that never comes must not end the looking */
 };
 
 enum {
@@ -183,9 +180,9 @@ struct reconciling {     /* reconcile.c: commits that may be lost */
 struct suspension { /* suspend.c: why the account stands still */
     enum manager_hold why;
     char text[200];
-    bool wanted; /* to be stored */
-    bool told;   /* stored: a look that finds the account not paused is the order to go on */
-    bool look;   /* the look under way began after that */
+    bool wanted;   /* to be stored */
+    bool told;     /* stored: a request poll that finds the account not paused is the order to go on */
+    uint64_t look; /* number of the first LOOK after that: earlier polls may have read before it */
 };
 
 struct life {     /* life.c: an account that was reaped begins anew */
@@ -205,11 +202,6 @@ struct head_of_line { /* head.c */
     uint32_t since, steps;
     uint32_t gap_since; /* the block count at which a gap was seen first; 0: there is none */
     uint32_t gap_longest;
-};
-
-struct looking { /* stop.c: polls of the table for cancellations and deadlines */
-    bool now, out;
-    uint64_t at; /* the next one; while one is out, when it is given up */
 };
 
 struct batch {
@@ -253,7 +245,7 @@ struct manager {
     struct suspension hold;
     struct life life;
     struct head_of_line head;
-    struct looking look;
+    uint64_t looks; /* stop.c: number of the last LOOK */
     struct writes writes;
     struct step_effects fx;
 };
@@ -421,11 +413,7 @@ uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block);
 bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, size_t size);
 
 /* ---- stop.c ---- */
-void manager__look_reset(struct manager *m);
-void manager__look(struct manager *m);
-void manager__look_tick(struct manager *m);
-void manager__look_pump(struct manager *m);
-uint64_t manager__look_deadline(const struct manager *m);
+void manager__look(struct manager *m); /* a request poll is wanted */
 void manager__looked(struct manager *m, const struct manager_event *ev);
 /* no more bytes fit before its deadline: stop */
 void manager__late(struct manager *m, struct row *row);
@@ -470,7 +458,7 @@ void manager__pause_stored(struct manager *m);
 void manager__ordered(struct manager *m);
 
 /* ---- account.c ---- */
-void manager__account_looked(struct manager *m, const struct manager_account *account);
+void manager__account_looked(struct manager *m, const struct manager_account *account, uint64_t number);
 void manager__account_loaded(struct manager *m, const struct manager_event *ev);
 void manager__version_check(struct manager *m);
 

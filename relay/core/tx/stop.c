@@ -1,5 +1,5 @@
-/* Deadlines and cancellations. Both are facts of the table (one clock, the database's), so the core asks for
- * them: at the beginning, when it is told to, when the next deadline has come, and at a slow pace in between.
+/* Deadlines and cancellations. Both are facts of the table (one clock, the database's): request polls
+ * bring them (relay/core/poll/). The manager asks for one when its rows are loaded and when a suspension is stored.
  * A deadline that is a block is the core's own to watch.
  *
  * A row that is to be stopped gets no new bytes of its own and is not sent again. Where none ever left, a
@@ -13,50 +13,12 @@
 
 #include "manager_internal.h"
 
-/* ---- when to look ---- */
-
-static bool looks(const struct manager *m)
-{
-    return m->phase >= MANAGER_CHAIN_WAIT && m->config.look_ms != UINT32_MAX;
-}
-
-void manager__look_reset(struct manager *m)
-{
-    m->look.now = true;
-    m->look.out = false;
-    m->look.at = UINT64_MAX;
-}
+/* ---- request polls ---- */
 
 void manager__look(struct manager *m)
 {
-    m->look.now = true;
+    manager__fx(m, MANAGER_FX_LOOK)->number = ++m->looks;
 }
-
-void manager__look_tick(struct manager *m)
-{
-    if (m->now < m->look.at)
-        return;
-    m->look.out = false;
-    m->look.now = true;
-}
-
-uint64_t manager__look_deadline(const struct manager *m)
-{
-    return looks(m) ? m->look.at : UINT64_MAX;
-}
-
-void manager__look_pump(struct manager *m)
-{
-    if (!looks(m) || !m->look.now || m->look.out)
-        return;
-    m->look.now = false;
-    m->look.out = true;
-    m->look.at = m->now + LOOK_TIMEOUT_MS;
-    m->hold.look = m->hold.told;
-    manager__fx(m, MANAGER_FX_LOOK);
-}
-
-/* ---- what it brings ---- */
 
 static const char *known_outcome(const char *outcome)
 {
@@ -110,19 +72,10 @@ static void stop(struct manager *m, const struct manager_stop *s)
 
 void manager__looked(struct manager *m, const struct manager_event *ev)
 {
-    if (!m->look.out)
-        return;
-    m->look.out = false;
-    uint64_t wait = ev->looked.failed    ? LOOK_RETRY_MS
-                    : ev->looked.rest_ms ? ev->looked.rest_ms
-                                         : m->config.look_ms;
-    if (!ev->looked.failed && ev->looked.next_ms < wait)
-        wait = ev->looked.next_ms + 1;
-    m->look.at = m->now + wait;
-    if (ev->looked.failed)
-        return;
+    if (m->phase < MANAGER_CHAIN_WAIT)
+        return; /* the load is followed by another one */
     if (ev->looked.account)
-        manager__account_looked(m, ev->looked.account);
+        manager__account_looked(m, ev->looked.account, ev->looked.number);
     for (size_t i = 0; i < ev->looked.count; i++) {
         if (ev->looked.stops[i].outcome)
             stop(m, &ev->looked.stops[i]);

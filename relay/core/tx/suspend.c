@@ -9,8 +9,8 @@
  *   (case 93). After the order no byte of the former life is sent again: its rows go back to the outbox or
  * end once their eras are over, then nonces begin anew.
  *
- * A hold is written to the table, where operators see it. The order is read there too: a look that began
- * after the hold was stored and finds the account not paused. */
+ * A hold is written to the table, where operators see it. The order is read there too: by a request poll
+ * that began after the hold was stored and finds the account not paused. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ bool manager__stands_still(const struct manager *m)
 void manager__hold_reset(struct manager *m)
 {
     m->hold.why = MANAGER_HOLD_NONE;
-    m->hold.wanted = m->hold.told = m->hold.look = m->send.poor = false;
+    m->hold.wanted = m->hold.told = m->send.poor = false;
     m->life.ordered = m->life.wanted = m->life.known = false;
     m->account = (struct manager_account){.tip_cap = MANAGER_NO_CAP};
 }
@@ -112,8 +112,8 @@ void manager__pause_stored(struct manager *m)
     if (m->hold.wanted)
         return; /* it is another one by now */
     m->hold.told = m->hold.why != MANAGER_HOLD_NONE;
-    m->hold.look = false; /* a look that is under way may have been there before */
     if (PLANTED(ORDER_ASSUMED) && m->hold.told)
         manager__ordered(m);
-    m->look.now = true;
+    manager__look(m);
+    m->hold.look = m->looks; /* an earlier request poll may have read the table before */
 }

@@ -75,8 +75,6 @@ struct script *script_new(const struct manager_config *config)
 {
     struct script *s = xcalloc(1, sizeof(*s));
     struct manager_config c = config ? *config : (struct manager_config){0};
-    if (!c.look_ms)
-        c.look_ms = UINT32_MAX; /* only the tests of looking want to see it */
     s->m = manager_new(&c);
     s->now = 1000;
     s->next_id = 1;
@@ -124,6 +122,8 @@ static void step(struct script *s, const struct manager_event *ev)
         *copy = fx[i];
         if (fx[i].type == MANAGER_FX_FOLLOW)
             s->follow = fx[i].number;
+        if (fx[i].type == MANAGER_FX_LOOK)
+            s->look = fx[i].number;
         copy_effect(copy);
     }
 }
@@ -149,6 +149,8 @@ static bool store_refusals(struct script *s)
 void feed(struct script *s, struct manager_event ev)
 {
     forget_effects(s);
+    if (ev.type == MANAGER_EV_LOOKED && !ev.looked.number)
+        ev.looked.number = s->look; /* it began after the last wish */
     step(s, &ev);
     while (store_refusals(s))
         step(s, &(struct manager_event){.type = MANAGER_EV_STATES_STORED});

@@ -33,6 +33,7 @@ struct script {
     struct manager_account account; /* what the snapshot says; no tips unless a test sets a cap */
     int64_t used_nonce, used_block;
     uint64_t follow;   /* the height that was asked for last */
+    uint64_t look;     /* number of the last LOOK */
     bool inner;        /* failures in blocks are inner ones */
     unsigned refusals; /* stored so far */
     char refusal[200]; /* the last one */

@@ -1,24 +1,19 @@
 /* Holds: payment, transaction_version, a reaped account; what is stored, and the order to go on. */
 #include "manager_harness.h"
 
-static const struct manager_config looking = {.look_ms = 1000}, mortal = {.look_ms = 1000, .era_period = 64};
+static const struct manager_config mortal = {.era_period = 64};
 
 static struct script *leading_looking(uint64_t next)
 {
-    struct script *s = leading_with(&looking, next);
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
-                                   .looked = {.next_ms = UINT64_MAX, .account = &s->account}});
+    struct script *s = leading_with(NULL, next);
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.account = &s->account}});
     return s;
 }
 
-/* A whole look: the one that is under way, if any, and one that begins now. */
+/* A request poll that began after everything before. */
 static void look(struct script *s)
 {
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
-    do
-        feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
-                                       .looked = {.next_ms = UINT64_MAX, .account = &s->account}});
-    while (count_of(s, MANAGER_FX_LOOK));
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.account = &s->account}});
 }
 
 static void expect_pause(struct script *s, enum manager_hold hold, const char *words)
@@ -147,7 +142,7 @@ static void payment_while_it_is_stored(void **state)
 static void payment_without_rows(void **state)
 {
     (void)state;
-    struct script *s = script_new(&looking);
+    struct script *s = script_new(NULL);
     s->account.paused = true;
     s->account.hold = MANAGER_HOLD_PAYMENT;
     load(s, NULL, 0, 5);
@@ -184,25 +179,23 @@ static void version_stops(void **state)
     script_free(s);
 }
 
-/* A look that began before the hold was stored knows nothing of it, and is no order. */
+/* A request poll that began before the hold was stored knows nothing of it, and is no order. */
 static void old_look_is_no_order(void **state)
 {
     (void)state;
     struct script *s = leading_looking(5);
     outbox(s, 1);
     admitted(s);
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
     version(s, 7);
     stored(s, MANAGER_EV_PAUSE_STORED);
+    uint64_t wish = expect(s, MANAGER_FX_LOOK)->number;
     feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
-                                   .looked = {.next_ms = UINT64_MAX, .account = &s->account}});
+                                   .looked = {.number = wish - 1, .account = &s->account}});
     none(s, MANAGER_FX_RESIGN);
     none(s, MANAGER_FX_WANT_OUTBOX);
-    expect(s, MANAGER_FX_LOOK); /* the next one is */
     outbox(s, 1);
     none(s, MANAGER_FX_ADMIT);
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
-                                   .looked = {.next_ms = UINT64_MAX, .account = &s->account}});
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.account = &s->account}});
     expect(s, MANAGER_FX_WANT_OUTBOX);
     script_free(s);
 }
@@ -266,7 +259,7 @@ static void first_version(void **state)
 static void version_found_at_the_start(void **state)
 {
     (void)state;
-    struct script *s = script_new(&looking);
+    struct script *s = script_new(NULL);
     s->account.transaction_version = 5;
     load(s, NULL, 0, 5);
     chain_up(s);
@@ -333,7 +326,7 @@ static struct script *reaped_at_start(struct manager_account account)
 static void reaped_found_at_the_start(void **state)
 {
     (void)state;
-    struct script *s = script_new(&looking);
+    struct script *s = script_new(NULL);
     s->used_nonce = 7;
     s->used_block = 97;
     struct manager_snapshot_row row = loaded_row(s, 7, MANAGER_ROW_SENT);
@@ -354,7 +347,7 @@ static void reaped_found_at_the_start(void **state)
 static void lower_nonce_of_a_lagging_node(void **state)
 {
     (void)state;
-    struct script *s = script_new(&looking);
+    struct script *s = script_new(NULL);
     s->used_nonce = 7;
     s->used_block = 99;
     struct manager_snapshot_row row = loaded_row(s, 7, MANAGER_ROW_SENT);
@@ -383,7 +376,7 @@ static void lower_nonce_of_a_lagging_node(void **state)
 static void holes_of_a_former_life(void **state)
 {
     (void)state;
-    struct script *s = script_new(&looking);
+    struct script *s = script_new(NULL);
     s->used_nonce = 7;
     s->used_block = 96;
     struct manager_snapshot_row row = loaded_row(s, 7, MANAGER_ROW_SENT);
@@ -408,7 +401,7 @@ static void holes_of_a_former_life(void **state)
 static void reaped_while_nobody_led(void **state)
 {
     (void)state;
-    struct script *s = script_new(&looking);
+    struct script *s = script_new(NULL);
     struct manager_snapshot_row rows[2] = {loaded_row(s, 0, MANAGER_ROW_SENT),
                                            loaded_row(s, 1, MANAGER_ROW_SENT)};
     load(s, rows, 2, 2);
@@ -524,7 +517,7 @@ static void reaped_by_the_usurper(void **state)
 static void lagging_node_is_no_reaping(void **state)
 {
     (void)state;
-    struct script *s = script_new(&looking);
+    struct script *s = script_new(NULL);
     s->used_nonce = 7;
     s->used_block = 101; /* the node's finalized block is 100 */
     load(s, NULL, 0, 7);
@@ -618,7 +611,7 @@ static void life_begins_under_the_next_leader(void **state)
 static void immortal_former_life(void **state)
 {
     (void)state;
-    struct script *s = script_new(&looking);
+    struct script *s = script_new(NULL);
     s->account.reborn = true;
     s->used_nonce = 7;
     s->used_block = 95;

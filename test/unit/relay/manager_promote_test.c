@@ -8,6 +8,7 @@ static void first_use(void **state)
     struct script *s = script_new(NULL);
     load(s, NULL, 0, -1);
     assert_int_equal(manager_phase(s->m), MANAGER_CHAIN_WAIT);
+    expect(s, MANAGER_FX_LOOK);
     quiet(s);
     chain_up(s);
     assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 100);

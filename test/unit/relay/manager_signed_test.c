@@ -4,8 +4,8 @@
 
 enum { DEATH = 164 }; /* of an era that began with the block that is final when a script begins */
 
-static const struct manager_config keyless = {.look_ms = 1000, .keyless = true};
-static const struct manager_config keyed = {.look_ms = 1000};
+static const struct manager_config keyless = {.keyless = true};
+static const struct manager_config keyed = {0};
 
 struct one {
     int64_t id;
@@ -18,9 +18,7 @@ struct one {
 
 static void looked(struct script *s)
 {
-    if (count_of(s, MANAGER_FX_LOOK))
-        feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
-                                       .looked = {.next_ms = UINT64_MAX, .account = &s->account}});
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.account = &s->account}});
 }
 
 static struct script *begin(const struct manager_config *config, uint64_t next)
@@ -313,7 +311,6 @@ static void used_by_other_bytes(void **state)
     for (int requeue = 0; requeue < 2; requeue++) {
         struct script *s = late(-1);
         s->account.requeue_usurped = requeue;
-        feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
         looked(s);
         finalized_at(s, 1, 7, 0, NULL);
         finalized_at(s, 2, 8, 1, &(struct in_block){hash_of(7, 9), 7, true, DISPATCH_OK, NULL});
@@ -579,11 +576,9 @@ static void never_outbid(void **state)
     outbox_signed(s, &(struct one){1, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
     signed_admitted(s);
     accept(s, 5);
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
     struct manager_stop bump = {.nonce = 5, .id = 1, .tip = 50};
-    feed(s, (struct manager_event){
-                .type = MANAGER_EV_LOOKED,
-                .looked = {.stops = &bump, .count = 1, .next_ms = UINT64_MAX, .account = &s->account}});
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
+                                   .looked = {.stops = &bump, .count = 1, .account = &s->account}});
     for (unsigned i = 0; i < 12; i++) {
         none(s, MANAGER_FX_RESIGN);
         none(s, MANAGER_FX_FILL);
@@ -606,12 +601,10 @@ static void cancelled(void **state)
     for (int with_key = 0; with_key < 2; with_key++) {
         struct script *s = one_sent(with_key ? &keyed : &keyless, DEATH);
         accept(s, 5);
-        feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
         struct manager_stop stop = {.nonce = 5, .id = 1, .outcome = "cancelled", .reason = "by app"};
         struct manager_account account = {.tip_cap = MANAGER_NO_CAP};
-        feed(s, (struct manager_event){
-                    .type = MANAGER_EV_LOOKED,
-                    .looked = {.stops = &stop, .count = 1, .next_ms = UINT64_MAX, .account = &account}});
+        feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
+                                       .looked = {.stops = &stop, .count = 1, .account = &account}});
         none(s, MANAGER_FX_FILL);
         if (!with_key) {
             none(s, MANAGER_FX_RESIGN);

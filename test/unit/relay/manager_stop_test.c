@@ -1,28 +1,17 @@
 /* Deadlines, cancellations and guards: what is not signed any more, when a filler may come, how it ends. */
 #include "manager_harness.h"
 
-static const struct manager_config looking = {.look_ms = 1000};
-
-static void looked(struct script *s, uint64_t next_ms)
-{
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.next_ms = next_ms}});
-}
-
-/* The answer to a look that is asked for now. */
+/* What a request poll brings. */
 static void stop(struct script *s, uint64_t nonce, int64_t id, const char *outcome)
 {
-    if (!count_of(s, MANAGER_FX_LOOK))
-        feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
     struct manager_stop x = {.nonce = nonce, .id = id, .outcome = outcome, .reason = "so it was said"};
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
-                                   .looked = {.stops = &x, .count = 1, .next_ms = UINT64_MAX}});
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.stops = &x, .count = 1}});
 }
 
 /* Leading with one row at nonce 5, id 1, committed and on the wire. */
 static struct script *one_sent(void)
 {
-    struct script *s = leading_with(&looking, 5);
-    looked(s, UINT64_MAX);
+    struct script *s = leading_with(NULL, 5);
     outbox(s, 1);
     admitted(s);
     expect_submit(s, 5);
@@ -51,40 +40,17 @@ static void blocks_to(struct script *s, uint64_t height, uint64_t nonce)
     }
 }
 
-/* It is looked when the rows are there, when the next time comes, when told to, and once in a while. */
-static void when_it_looks(void **state)
+/* The rows that are loaded know nothing of what was asked for meanwhile: a request poll follows each load. */
+static void a_poll_after_each_load(void **state)
 {
     (void)state;
-    struct script *s = script_new(&looking);
+    struct script *s = script_new(NULL);
     load(s, NULL, 0, 5);
-    expect(s, MANAGER_FX_LOOK);
-    looked(s, 300);
-    assert_int_equal(manager_deadline(s->m), s->now + 301);
-    tick(s);
-    expect(s, MANAGER_FX_LOOK);
-    looked(s, 90000);
-    assert_int_equal(manager_deadline(s->m), s->now + 1000);
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
-    expect(s, MANAGER_FX_LOOK);
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOK}); /* one at a time */
+    uint64_t first = expect(s, MANAGER_FX_LOOK)->number;
+    feed(s, (struct manager_event){.type = MANAGER_EV_STORE_BACK});
     none(s, MANAGER_FX_LOOK);
-    looked(s, UINT64_MAX);
-    expect(s, MANAGER_FX_LOOK);
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.failed = true}});
-    assert_int_equal(manager_deadline(s->m), s->now + 200);
-    tick(s);
-    expect(s, MANAGER_FX_LOOK);
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
-                                   .looked = {.next_ms = UINT64_MAX, .rest_ms = 10000}});
-    assert_int_equal(manager_deadline(s->m), s->now + 10000);
-    tick(s);
-    expect(s, MANAGER_FX_LOOK);
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.next_ms = 700, .rest_ms = 10000}});
-    assert_int_equal(manager_deadline(s->m), s->now + 701);
-    tick(s);
-    expect(s, MANAGER_FX_LOOK);
-    tick(s); /* no answer for a minute */
-    expect(s, MANAGER_FX_LOOK);
+    feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT, .snapshot = {.last = true, .next_nonce = 5}});
+    assert_true(expect(s, MANAGER_FX_LOOK)->number > first);
     script_free(s);
 }
 
@@ -247,9 +213,8 @@ static void while_it_is_signed(void **state)
 static void immortal(void **state)
 {
     (void)state;
-    struct script *s = leading_with(&looking, 5);
+    struct script *s = leading_with(NULL, 5);
     s->era = -1;
-    looked(s, UINT64_MAX);
     outbox(s, 1);
     admitted(s);
     accept(s, 5);
@@ -279,7 +244,7 @@ static void another_row(void **state)
 static void after_a_load(void **state)
 {
     (void)state;
-    struct script *s = script_new(&looking);
+    struct script *s = script_new(NULL);
     struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SIGNED);
     load(s, &row, 1, 6);
     stop(s, 5, 505, "cancelled");
@@ -296,8 +261,7 @@ static void after_a_load(void **state)
 
 static struct script *one_guarded(uint32_t guard)
 {
-    struct script *s = leading_with(&looking, 5);
-    looked(s, UINT64_MAX);
+    struct script *s = leading_with(NULL, 5);
     static const uint8_t call[CALL_LEN] = {1};
     struct manager_outbox_row rows[2] = {{.id = 1, .call = call, .call_len = CALL_LEN, .guard = guard},
                                          {.id = 2, .call = call, .call_len = CALL_LEN}};
@@ -357,7 +321,7 @@ static void earlier_bytes_live_longer(void **state)
 {
     (void)state;
     for (unsigned immortal = 0; immortal < 2; immortal++) {
-        struct script *s = script_new(&looking);
+        struct script *s = script_new(NULL);
         struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
         row.era_death = 130;
         row.earlier = (const uint8_t(*)[32])hash_of(5, 9);
@@ -385,7 +349,7 @@ static void earlier_bytes_live_longer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(when_it_looks),
+        cmocka_unit_test(a_poll_after_each_load),
         cmocka_unit_test(unsent),
         cmocka_unit_test(on_the_wire),
         cmocka_unit_test(pooled_and_included),

@@ -96,7 +96,7 @@ static struct manager_event snapshot_of(const struct manager_snapshot_row *row)
                                                .used_block = -1}};
 }
 
-/* The step alerts with these words and otherwise only drops watches and asks for blocks. The rows are then loaded
+/* The step alerts with these words and otherwise only drops watches and asks for blocks and requests. The rows are then loaded
  * again under the same leadership. */
 static void recovers(struct script *s, const struct manager_effect *fx, size_t count, const char *words)
 {
@@ -104,7 +104,7 @@ static void recovers(struct script *s, const struct manager_effect *fx, size_t c
     for (size_t i = 0; i < count; i++) {
         enum manager_effect_type t = fx[i].type;
         bool harmless = t == MANAGER_FX_ALERT || t == MANAGER_FX_UNWATCH || t == MANAGER_FX_UNWATCH_ALL ||
-                        t == MANAGER_FX_FOLLOW;
+                        t == MANAGER_FX_FOLLOW || t == MANAGER_FX_LOOK;
         assert_true(harmless);
         alerts += fx[i].type == MANAGER_FX_ALERT && strstr(fx[i].text, words);
     }

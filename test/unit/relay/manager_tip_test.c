@@ -1,12 +1,10 @@
 /* Tips: the first one, the ladder, bumps, caps; stops that race; skipping the head of the line. */
 #include "manager_harness.h"
 
-static const struct manager_config looking = {.look_ms = 1000};
-
 /* Leading with this policy; looks are answered by hand. */
 static struct script *with_policy(struct manager_account account, uint64_t next)
 {
-    struct script *s = script_new(&looking);
+    struct script *s = script_new(NULL);
     s->account = account;
     load(s, NULL, 0, (int64_t)next);
     chain_up(s);
@@ -18,10 +16,8 @@ static struct script *with_policy(struct manager_account account, uint64_t next)
 
 static void look(struct script *s, const struct manager_stop *stops, size_t count)
 {
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOK});
-    feed(s, (struct manager_event){
-                .type = MANAGER_EV_LOOKED,
-                .looked = {.stops = stops, .count = count, .next_ms = UINT64_MAX, .account = &s->account}});
+    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
+                                   .looked = {.stops = stops, .count = count, .account = &s->account}});
 }
 
 static void cancel(struct script *s, uint64_t nonce, int64_t id)
@@ -241,6 +237,27 @@ static void bumped_in_a_block(void **state)
 
 /* ---- stops that race ---- */
 
+/* Cancelled before its higher tip was signed: a filler that outbids the bytes in the pool is signed instead. */
+static void stopped_before_it_is_signed(void **state)
+{
+    (void)state;
+    struct script *s = with_policy((struct manager_account){.tip_cap = 100}, 5);
+    outbox(s, 1);
+    admitted(s);
+    accept(s, 5);
+    best(s);
+    chain_down(s);
+    bump(s, 5, 1, 50);
+    none(s, MANAGER_FX_RESIGN);
+    cancel(s, 5, 1);
+    none(s, MANAGER_FX_RESIGN);
+    chain_up(s);
+    probe(s, 5, 1, hash_of(5, 1));
+    assert_true(resign(s)->filler);
+    assert_true(resign(s)->tip > 0);
+    script_free(s);
+}
+
 /* One row that a pool has, cancelled: a filler at its nonce that pays more is signed at once. */
 static struct script *racing(void)
 {
@@ -386,7 +403,7 @@ static void race_after_a_load(void **state)
 {
     (void)state;
     for (unsigned own = 0; own < 2; own++) {
-        struct script *s = script_new(&looking);
+        struct script *s = script_new(NULL);
         struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
         uint8_t earlier[2][32];
         memcpy(earlier[0], hash_of(5, 8), 32); /* its own */
@@ -628,6 +645,7 @@ int main(void)
         cmocka_unit_test(bumped_on_the_wire),
         cmocka_unit_test(bumped_beyond_the_cap),
         cmocka_unit_test(bumped_in_a_block),
+        cmocka_unit_test(stopped_before_it_is_signed),
         cmocka_unit_test(race_won),
         cmocka_unit_test(race_lost),
         cmocka_unit_test(race_goes_on),

@@ -1,6 +1,7 @@
 /* When the table is asked, and why: one account after the other, and all of them together. */
 #include "poll_harness.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -397,6 +398,32 @@ static void every_name_is_there(void **state)
         assert_non_null(poll_state_name((enum poll_state)i));
 }
 
+/* docs/design.md shows these very tables; what it shows is what is enforced. */
+static void document_shows(void (*dump)(struct buf *out))
+{
+    struct buf table = {0}, page = {0};
+    char chunk[4096];
+    FILE *f = fopen(DESIGN_MD, "r");
+    assert_non_null(f);
+    for (size_t n; (n = fread(chunk, 1, sizeof(chunk), f)) > 0;)
+        buf_put(&page, chunk, n);
+    fclose(f);
+    buf_puts(&table, "```mermaid\n");
+    dump(&table);
+    buf_puts(&table, "```\n");
+    if (!strstr(buf_str(&page), buf_str(&table)))
+        fail_msg("docs/design.md does not show this table of moves:\n%s", buf_str(&table));
+    buf_done(&table);
+    buf_done(&page);
+}
+
+static void document_shows_the_tables(void **state)
+{
+    (void)state;
+    document_shows(poll_outbox_dump);
+    document_shows(poll_requests_dump);
+}
+
 /* The scripts of this file take every edge of the table. */
 static void every_edge_was_taken(void **state)
 {
@@ -438,6 +465,7 @@ int main(void)
         cmocka_unit_test(a_merged_poll_that_is_lost),
         cmocka_unit_test(effects_of_a_former_tenure),
         cmocka_unit_test(every_name_is_there),
+        cmocka_unit_test(document_shows_the_tables),
         cmocka_unit_test(every_edge_was_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
  *   doorbell       taken before a leader sleeps, given back when rows come
  *
  * Each query that is sent carries its reason. The states of an account are drawn in docs/design.md,
- * section 5; poll_table.c prints that diagram and checks every move against it.
+ * section 5; poll_table.c prints the diagrams and checks every move against its tables.
  *
  * No wakeup is lost. The doorbell is an exclusive session lock that a sleeping leader holds; enqueue
  * tries it shared and notifies only if that fails. A leader gets it only when no open transaction
@@ -84,6 +84,7 @@ enum poll_reason {
     POLL_WHY_SWEEP,       /* a sweep found something */
     POLL_WHY_MERGED,      /* a merged poll found rows */
     POLL_WHY_RIPE,        /* a request poll found rows whose time has come */
+    POLL_WHY_REQUEUED,    /* rows went back to the outbox, or may be admitted again */
     POLL_WHY_EMPTY,       /* arm: no rows */
     POLL_WHY_ROWS,        /* disarm: rows have come */
     POLL_WHY_OVER,        /* disarm: not led any more */
@@ -97,7 +98,8 @@ enum poll_event_type {
     POLL_EV_LEAVING,       /* account: it is being handed over; nothing more is admitted */
     POLL_EV_WANT_ROWS,     /* account, limit: the manager can admit so many */
     POLL_EV_WANT_REQUESTS, /* account, serial: the manager wants a request poll that begins now */
-    POLL_EV_RANG,          /* account */
+    POLL_EV_RANG,          /* account: a wakeup was heard */
+    POLL_EV_REQUEUED,      /* account: rows may be there of which nobody notifies */
     /* answers: account, question */
     POLL_EV_ROWS,
     POLL_EV_NO_ROWS,
@@ -190,7 +192,8 @@ void poll_check(const struct poll *p); /* INVARIANTs over the whole state */
 
 /* poll_table.c */
 const char *poll_state_name(enum poll_state state);
-void poll_dump(struct buf *out);           /* the table as a mermaid diagram */
+void poll_outbox_dump(struct buf *out); /* the tables as mermaid diagrams */
+void poll_requests_dump(struct buf *out);
 uint64_t poll_moved(const struct poll *p); /* one bit for each edge that was taken */
 void poll_moves_missing(uint64_t moved, struct buf *out);
 

@@ -39,9 +39,7 @@ struct manager_config {
     uint32_t
         gap_blocks; /* a nonce that is missing below others in the pool for so long is told; default 10 */
     uint32_t state_batch_max; /* statuses of one store write; default 512 */
-    uint32_t look_ms; /* the table is looked at so often for what is to be stopped; default 1000; UINT32_MAX:
-                         never, for a store without deadlines and cancellations */
-    bool keyless;     /* nothing can be signed for the account: only what was signed elsewhere is sent */
+    bool keyless; /* nothing can be signed for the account: only what was signed elsewhere is sent */
 };
 
 enum manager_phase {
@@ -102,8 +100,7 @@ enum manager_event_type {
     MANAGER_EV_NONCE,    /* answer to ASK_NONCE */
     MANAGER_EV_UNFINAL,  /* answer to ASK_UNFINAL */
     MANAGER_EV_OUTBOX,   /* answer to WANT_OUTBOX */
-    MANAGER_EV_LOOK,     /* look now: somebody cancelled, or rows with a time may have come */
-    MANAGER_EV_LOOKED,   /* answer to LOOK */
+    MANAGER_EV_LOOKED,   /* what a request poll brought */
     MANAGER_EV_ADMITTED, /* the rows of ADMIT are committed */
     MANAGER_EV_RESIGNED, /* the attempts of RESIGN are */
     MANAGER_EV_FILLED,   /* the fillers of FILL are */
@@ -303,11 +300,9 @@ struct manager_event {
             uint64_t reserved;
         } outbox;
         struct {
-            bool failed;
+            uint64_t number; /* of the last LOOK before it began */
             const struct manager_stop *stops;
             size_t count;
-            uint64_t next_ms; /* until the table's next deadline or not_before; UINT64_MAX: none */
-            uint32_t rest_ms; /* until the next poll, if not before; 0: look_ms of the configuration */
             const struct manager_account *account; /* NULL: nothing changed */
         } looked;
         struct {
@@ -370,7 +365,7 @@ enum manager_effect_type {
     MANAGER_FX_NODE_BEHIND, /* number: a height that exists */
     MANAGER_FX_READY,       /* rebuilt: the account is led for good now (log, readiness) */
     MANAGER_FX_ALERT,       /* text: something a person must know */
-    MANAGER_FX_LOOK,        /* end what has expired in the outbox, bring what is to be stopped, then LOOKED */
+    MANAGER_FX_LOOK,        /* number, rising: a request poll that begins from now on is wanted */
 };
 
 struct manager_sign_row {
@@ -482,7 +477,7 @@ struct manager_effect {
             bool done;      /* all was looked through */
         } adopt;
         bool whole;      /* ASK_POOL: what this account signed is wanted with its bytes */
-        uint64_t number; /* ASK_UNFINAL, FOLLOW, NODE_BEHIND */
+        uint64_t number; /* ASK_UNFINAL, FOLLOW, NODE_BEHIND, LOOK */
         char text[200];  /* ALERT */
     };
 };
