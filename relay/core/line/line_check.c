@@ -11,9 +11,6 @@ static void check_row(const struct line *line, const struct row *row, size_t *ha
     INVARIANT(line__has(line, SET_HELD, row) == row__held(row));
     INVARIANT(list_linked(&row->news) == (row->state == ROW_POOLED || row->state == ROW_IN_BLOCK));
     INVARIANT(row->bytes || row->state == ROW_FILL || row->state == ROW_SIGNING);
-    INVARIANT(row->state != ROW_SUBMITTED || row->watched);
-    INVARIANT(!row->stop || row->id);
-    INVARIANT(row->state != ROW_FILL || row->reason != REASON_STOP || row->stop);
     if (row->bytes) {
         INVARIANT(line_by_hash(line, row->hash) == row);
         INVARIANT(row->call_len <= row->bytes_len);

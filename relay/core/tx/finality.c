@@ -109,7 +109,7 @@ static void balance(struct manager *m, const struct manager_block *block)
     if (!block->has_balance || !m->account.has_low_balance)
         return;
     if (block->balance >= m->account.low_balance) {
-        m->alerted &= ~(unsigned)ALERT_BALANCE;
+        manager__alert_over(m, ALERT_BALANCE);
         return;
     }
     char has[40], should[40];

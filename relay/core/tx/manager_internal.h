@@ -269,6 +269,11 @@ struct manager_effect *manager__fx(struct manager *m, enum manager_effect_type t
 /* A text from outside, made fit for a log line and for any database: printable ASCII, cut to size. */
 void manager__plain(char *out, size_t size, const char *text);
 void manager__alert(struct manager *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* What these alerts reported is over: the next time they are raised again. */
+static inline void manager__alert_over(struct manager *m, unsigned kinds)
+{
+    m->alerted &= ~kinds;
+}
 void manager__alert_once(struct manager *m, unsigned kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

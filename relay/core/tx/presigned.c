@@ -239,7 +239,7 @@ static void admit(struct manager *m, const struct judged *rows, size_t count, si
         put_sign(m, &rows[i], &fx->sign.rows[fx->sign.count++]);
     }
     m->admit.count = (uint32_t)fx->sign.count;
-    m->alerted &= ~(unsigned)ALERT_BELOW;
+    manager__alert_over(m, ALERT_BELOW);
 }
 
 static void note(struct manager *m, const struct judged *rows, size_t count, size_t waiting)

@@ -150,7 +150,7 @@ static void probe_done(struct manager *m, uint64_t nonce)
     m->probe.strange = m->probe.used_unfinal = false;
     m->probe.question = PROBE_NONE;
     m->probe.at = UINT64_MAX;
-    m->alerted &= ~(unsigned)(ALERT_GAP | ALERT_BEHIND);
+    manager__alert_over(m, ALERT_GAP | ALERT_BEHIND);
     backoff_reset(&m->probe.backoff);
     manager__judge_all(m, nonce);
     manager__rewind_check(m, nonce);

@@ -115,7 +115,7 @@ static void accepted(struct manager *m, struct row *row)
     row->futures = 0;
     m->send.pilot = false;
     manager__paid(m);
-    m->alerted &= ~(unsigned)ALERTS_OF_SENDING;
+    manager__alert_over(m, ALERTS_OF_SENDING);
     manager__pooled(m, row, false);
 }
 

@@ -33,7 +33,7 @@ bool manager__live(const struct manager *m, const struct row *row)
 bool manager__stillborn(struct manager *m)
 {
     if (!m->config.era_period || m->chain.finalized + m->config.era_period > m->chain.best + 2) {
-        m->alerted &= ~(unsigned)ALERT_FINALITY;
+        manager__alert_over(m, ALERT_FINALITY);
         return false;
     }
     manager__alert_once(
