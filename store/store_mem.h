@@ -240,6 +240,8 @@ int64_t mem__mark(const struct mem_account *a); /* of these facts */
 bool mem__amount(const char *text, u128 *ret); /* false: not a whole number of 128 bits */
 int mem__check_nonces(size_t count, int64_t (*nonce_of)(const void *rows, size_t i), const void *rows,
                       struct err *err);
+int mem__check_rows(size_t count, int64_t (*nonce_of)(const void *rows, size_t i), const void *rows,
+                    struct err *err);
 int64_t mem__attempt_nonce(const void *rows, size_t i);
 /* A new attempt at the row's nonce, which becomes the current one. */
 struct mem_attempt mem__attempt_new(const struct store_attempts *r, const struct store_attempt_row *in,

@@ -35,6 +35,16 @@ int mem__check_nonces(size_t count, int64_t (*nonce_of)(const void *rows, size_t
     return err->code;
 }
 
+/* What CHECK constraints say of rows that are put in. */
+int mem__check_rows(size_t count, int64_t (*nonce_of)(const void *rows, size_t i), const void *rows,
+                    struct err *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (nonce_of(rows, i) < 0)
+            return mem__fail(err, "23514", "nonce %lld is negative", (long long)nonce_of(rows, i));
+    return 0;
+}
+
 struct mem_attempt mem__attempt_new(const struct store_attempts *r, const struct store_attempt_row *in,
                                     uint32_t transaction_version, int64_t id)
 {

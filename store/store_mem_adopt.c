@@ -110,7 +110,8 @@ void mem__adopt(struct mem_session *s, struct store_adopt *r)
 {
     r->adopted = 0;
     struct mem_account *a = mem__fence(s->db, r->account, r->epoch, &r->req.err);
-    if (!a || mem__check_nonces(r->count, nonce_of, r->rows, &r->req.err))
+    if (!a || mem__check_nonces(r->count, nonce_of, r->rows, &r->req.err) ||
+        mem__check_rows(r->count, nonce_of, r->rows, &r->req.err))
         return;
     for (size_t i = 0; i < r->count; i++) {
         const struct mem_row *row = later_of(a, &r->rows[i]);

@@ -128,6 +128,7 @@ static struct mem_finished record_of(const struct mem_row *row, const struct mem
 void mem__nonce_end(struct mem_db *db, struct mem_account *a, struct mem_row *row,
                     const struct mem_ending *end)
 {
+    PRE(row->table == MEM_PENDING && end->outcome != MEM_OUTCOME_NONE);
     const uint8_t *last = end->block ? end->hash : row->hash;
     enum mem_state becomes = end->block                          ? MEM_FINALIZED
                              : end->outcome == MEM_ENDED_USURPED ? MEM_USURPED

@@ -40,7 +40,7 @@ static int check_fill(const struct mem_account *a, const struct store_attempts *
         if (mem__pending(a, r->rows[i].nonce) && !mem__outcome_of(r->rows[i].outcome, &outcome))
             return mem__fail(err, "22P02", "invalid input value for enum tx_outcome: \"%.40s\"",
                              r->rows[i].outcome);
-    return 0;
+    return mem__check_rows(r->count, mem__attempt_nonce, r->rows, err);
 }
 
 static void end_for_filler(struct mem_db *db, struct mem_account *a, const struct store_attempt_row *in)

@@ -219,6 +219,8 @@ static int check_rows(const struct mem_tables *t, const struct mem_account *a,
         if (row)
             row->marked = false;
     }
+    for (i = 0; i < count && !err->code; i++)
+        mem__check_rows(1, mem__attempt_nonce, rows[i], err);
     if (!err->code && found != count)
         mem__fail(err, "TR002", "%zu of %zu rows are still in the outbox", found, count);
     return err->code;

@@ -113,6 +113,7 @@ size_t mem__attempt_of(const struct mem_nonce *n, const uint8_t hash[32])
 
 struct mem_attempt *mem__current(const struct mem_row *row)
 {
+    PRE(row->table == MEM_PENDING && row->at->count);
     return &row->at->attempts[row->at->count - 1];
 }
 
@@ -123,6 +124,7 @@ void mem__attempt_add(struct mem_nonce *n, const struct mem_attempt *t)
 
 void mem__pending_put(struct mem_account *a, struct mem_row *row, int64_t nonce)
 {
+    PRE(nonce >= 0 && !row->at && !list_linked(&row->node));
     size_t at = mem__pending_from(a, nonce);
     INVARIANT(at == a->pending_count || a->pending[at]->nonce != nonce);
     row->table = MEM_PENDING;
@@ -179,6 +181,7 @@ struct mem_row *mem__waiting(const struct mem_tables *t, enum mem_table table, c
 /* Higher priority first, then the lower id: most rows go to the end. */
 void mem__outbox_put(struct mem_tables *t, struct mem_account *a, struct mem_row *row)
 {
+    PRE(row->id && !row->at && !list_linked(&row->node));
     struct list *at = &a->outbox;
     while (at->prev != &a->outbox) {
         const struct mem_row *before = CONTAINER_OF(at->prev, struct mem_row, node);
@@ -195,6 +198,7 @@ void mem__outbox_put(struct mem_tables *t, struct mem_account *a, struct mem_row
 
 void mem__signed_put(struct mem_tables *t, struct mem_account *a, struct mem_row *row)
 {
+    PRE(row->id && row->fixed && !list_linked(&row->node));
     row->table = MEM_OUTBOX_SIGNED;
     list_append(&a->signed_rows, &row->node);
     mem__id_make(t, row->id)->row = row;
@@ -202,6 +206,7 @@ void mem__signed_put(struct mem_tables *t, struct mem_account *a, struct mem_row
 
 void mem__waiting_take(struct mem_account *a, struct mem_row *row)
 {
+    PRE(row->table != MEM_PENDING && list_linked(&row->node));
     if (row->table == MEM_OUTBOX)
         a->timed -= row->deadline_us || row->not_before_us;
     list_remove(&row->node);
@@ -258,6 +263,7 @@ void mem__finished_put(struct mem_db *db, const struct mem_finished *f)
     struct mem_tables *t = &db->t;
     struct mem_account *a = mem__account(db, f->account);
     int64_t serial = t->finished_first + (int64_t)t->finished_count;
+    PRE(!t->finished_count || t->finished[t->finished_count - 1].finished_us < f->finished_us);
     MEM_PUSH(t->finished, t->finished_count, t->finished_cap, *f);
     struct mem_finished *last = &t->finished[t->finished_count - 1];
     last->before = -1;
