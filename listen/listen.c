@@ -37,7 +37,7 @@ static const char *const setup_all[] = {"SET statement_timeout = '30s'",
                                         "LISTEN pending_tx_removed",
                                         NULL};
 
-/* ---- what the owner is told ---- */
+/* ---- reports to the owner ---- */
 
 static void say_state(struct listen *s)
 {

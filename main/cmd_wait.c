@@ -44,7 +44,7 @@ struct wait {
     int exit_code;
 };
 
-/* ---- what is told at the end ---- */
+/* ---- the report at the end ---- */
 
 static void part_closed(void *arg)
 {

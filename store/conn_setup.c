@@ -3,13 +3,14 @@
  *   probes: backend pid, standby or read-only, does a session setting survive between transactions
  *     -> setup statements (pipelined), not behind a pooler -> UP
  *
- * A pooler invents the cancel key of the session, so the pid that the client was told is not the one that the
- * server has. Whether it pools by session or by transaction cannot be seen by a quiet client (it gets the
- * same server again), so refuse_pooler refuses both.
+ * A pooler invents the cancel key of the session, so the pid that the client received is not the
+ * one that the server has. Whether it pools by session or by transaction cannot be seen by a quiet
+ * client (it gets the same server again), so refuse_pooler refuses both.
  *
- * One probe at a time: pgbouncer 1.18 gives a server to the next client although answers are on their way to
- * one that went away in the middle of its pipeline, and that next client takes them for its own (seen:
- * "SELECT 1" was answered with a probe's pid). Nothing may be under way when a pooler is refused. */
+ * One probe at a time: pgbouncer 1.18 gives a server to the next client although answers are on
+ * their way to one that went away in the middle of its pipeline, and that next client takes them
+ * for its own (seen: "SELECT 1" was answered with a probe's pid). Nothing may be under way when
+ * a pooler is refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,8 @@ static void new_steps(struct conn *c, size_t n)
         c->steps[i] = (struct conn_step){.conn = c, .query.internal = true};
 }
 
-/* A failed step fails the address, and the steps are gone. Returns true when it was the last one. */
+/* A failed step fails the address, and the steps are gone. Returns true when it was the last
+ * one. */
 static bool step_done(struct conn *c, const struct err *err)
 {
     if (err->code) {

@@ -1,5 +1,5 @@
-/* Applies the embedded schema; the states are in migrate.h. A file holds many statements, which the pipeline
- * cannot carry: the connection is a plain one. */
+/* Applies the embedded schema; the states are in migrate.h. A file holds many statements, which
+ * the pipeline cannot carry: the connection is a plain one. */
 #include "store/migrate.h"
 
 #include <stdio.h>
@@ -87,8 +87,8 @@ static void note_functions(struct migrate *m, const char *digest)
     run_with(m, MIGRATE_NOTE_WAIT, SQL_RECORD_FUNCTIONS, ARRAY_LEN(params), params);
 }
 
-/* CREATE OR REPLACE cannot change what a function returns, the names of its arguments, or take a column from
- * a view; a relation of another kind may have the name. */
+/* CREATE OR REPLACE cannot change what a function returns, the names of its arguments, or take a
+ * column from a view; a relation of another kind may have the name. */
 static bool is_other_shape(const char *sqlstate)
 {
     return !strcmp(sqlstate, "42P13") || !strcmp(sqlstate, "42P16") || !strcmp(sqlstate, "42809");
@@ -220,7 +220,7 @@ static void on_up(void *arg)
     run(m, MIGRATE_LOCK_WAIT, sql__text(SQL_BEGIN_MIGRATION));
 }
 
-/* One round over the addresses is enough: whoever runs migrate is there to see why. */
+/* One round over the addresses is enough: the operator sees the reason. */
 static void on_down(void *arg, const struct err *err)
 {
     finish(arg, err);

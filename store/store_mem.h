@@ -1,5 +1,5 @@
-/* Private to store/store_mem*.c: the memory database (store/mem_db.h), which keeps the rules of schema/ over
- * tables in memory, and the store that has one for itself.
+/* Private to store/store_mem*.c: the memory database (store/mem_db.h), which keeps the rules of
+ * schema/ over tables in memory, and the store that has one for itself.
  *
  *   store_mem.c           the store of a standalone relay: requests run one after the other from the loop
  *   store_mem_db.c        the database: clock, sessions, open transactions, timelines
@@ -18,8 +18,8 @@
  * nonce store_mem_ask.c       cancellations and bumps; _operator.c pauses, holds, policies, nonces
  *   store_mem_follow.c    what followers and the owner read
  *
- * A request is checked as a whole before it changes anything, so that one that fails has changed nothing.
- * Nothing survives the process: a standalone relay has no history but the chain's. */
+ * A request is checked as a whole before it changes anything, so that one that fails has changed
+ * nothing. Nothing survives the process: a standalone relay has no history but the chain's. */
 #ifndef STORE_STORE_MEM_H
 #define STORE_STORE_MEM_H
 
@@ -87,7 +87,7 @@ struct mem_lock {
     UT_hash_handle hh;
     struct mem_lock_key key;
     struct mem_session *owner; /* exclusive; NULL: nobody */
-    uint32_t count;            /* it was taken so often */
+    uint32_t count;            /* how often it was taken */
     uint32_t shared;           /* open transactions that have it shared */
 };
 
@@ -187,7 +187,8 @@ struct mem_attempt *mem__current(const struct mem_row *row);
 void mem__attempt_add(struct mem_nonce *n, const struct mem_attempt *t);
 struct mem_id *mem__id(const struct mem_tables *t, int64_t id); /* NULL: there is no such transaction */
 struct mem_id *mem__id_make(struct mem_tables *t, int64_t id);
-/* In the outbox of the account (NULL: of any), or what waits there that was signed elsewhere; NULL: none. */
+/* In the outbox of the account (NULL: of any), or what waits there that was signed elsewhere;
+ * NULL: none. */
 struct mem_row *mem__waiting(const struct mem_tables *t, enum mem_table table, const struct mem_account *a,
                              int64_t id);
 /* A row enters or leaves a table; it belongs to the caller in between. */
@@ -208,7 +209,8 @@ bool mem__lock_drop(struct mem_session *s, enum mem_lock_kind kind, int64_t key)
 struct mem_session *mem__lock_owner(const struct mem_db *db, enum mem_lock_kind kind, int64_t key);
 bool mem__lock_held(const struct mem_session *s, enum mem_lock_kind kind, int64_t key);
 bool mem__lock_free_for(const struct mem_session *s, enum mem_lock_kind kind, int64_t key);
-/* For an open transaction: shared, or alone. Returns false where another session stands in the way. */
+/* For an open transaction: shared, or alone. Returns false where another session stands in the
+ * way. */
 bool mem__lock_share(struct mem_session *s, enum mem_lock_kind kind, int64_t key);
 void mem__locks_release(struct mem_session *s); /* of an open transaction */
 void mem__locks_end(struct mem_session *s);     /* all that the session has */

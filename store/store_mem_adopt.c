@@ -59,7 +59,7 @@ static struct mem_row *call_row(const struct mem_account *a, const struct store_
     return NULL;
 }
 
-/* Whoever signed it may have sent it long before: its era is all that is known. */
+/* The signer may have submitted it long before: only its era is known. */
 static int64_t signed_block(const struct store_adopt *r, const struct store_adopt_row *in)
 {
     int64_t from = in->era_birth >= 0          ? in->era_birth

@@ -77,8 +77,8 @@ static void end_attempts(struct mem_row *row, const struct mem_ending *end, enum
     }
 }
 
-/* If the attempt that was included belongs to a transaction that had ended before, the nonce's record says
- * so: such an effect must never be without a trace. */
+/* If the attempt that was included belongs to a transaction that had ended before, the nonce's
+ * record says so: such an effect must never be without a trace. */
 static const char *error_of(const struct mem_row *row, const struct mem_ending *end, const uint8_t *last)
 {
     size_t number = mem__attempt_of(row->at, last);
@@ -124,7 +124,8 @@ static struct mem_finished record_of(const struct mem_row *row, const struct mem
     return f;
 }
 
-/* The last change of the state is told before the row is gone. It belongs to the caller then. */
+/* The last change of the state is notified before the row is gone. It belongs to the caller
+ * then. */
 void mem__nonce_end(struct mem_db *db, struct mem_account *a, struct mem_row *row,
                     const struct mem_ending *end)
 {

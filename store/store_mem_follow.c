@@ -1,4 +1,4 @@
-/* What followers read (listen/sql), and the tables for whoever has the database. */
+/* What readers query (listen/sql), and the tables for the owner of the database. */
 #include <string.h>
 
 #include "base/check.h"

@@ -1,5 +1,5 @@
-/* What is told to the sessions that listen: 06_notify.sql (outbox_wake, leader_change,
- * pending_tx_*) and the ends of 16_finish.sql (pending_tx_removed). */
+/* The notifications: 06_notify.sql (outbox_wake, leader_change, pending_tx_*) and the ends of
+ * 16_finish.sql (pending_tx_removed). */
 #include "base/check.h"
 #include "store_mem.h"
 

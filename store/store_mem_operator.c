@@ -147,6 +147,6 @@ int mem_account_reconcile(struct mem_session *s, const char *account, int64_t bl
     int64_t from = block >= 0 ? block : seen >= 0 ? seen : 0;
     if (a->reconcile_from < 0 || from < a->reconcile_from)
         a->reconcile_from = from;
-    a->timeline = UINT32_MAX; /* none that there is: whoever leads has to claim again */
+    a->timeline = UINT32_MAX; /* no real timeline: the leader has to claim again */
     return 0;
 }

@@ -42,7 +42,7 @@ static struct store_outbox_row outbox_row(const struct mem_db *db, struct mem_an
                                      .retries = row->retries};
 }
 
-/* At most `limit` rows, in the order of admission; at most so many bytes, but always one. */
+/* At most `limit` rows, in the order of admission; limited in bytes, but always one. */
 static size_t pick_calls(const struct mem_account *a, int64_t now, size_t limit, const struct mem_row **out)
 {
     size_t n = 0, before = 0;

@@ -1,11 +1,12 @@
-/* Claims of accounts, on the control session: the session that holds the lock is the one that claims. */
+/* Claims of accounts, on the control session: the session that holds the lock is the one that
+ * claims. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "store_pg.h"
 
-/* ---- claims: those that come together go together, as the locks did. Each is a commit otherwise ---- */
+/* ---- claims: those of one loop turn are batched, like the locks: one commit instead of N ---- */
 
 enum { CLAIMS_MOST = 100 };
 
@@ -39,8 +40,8 @@ static void decode_claim(struct store_claim *c, struct pg_row *row)
         store_pg__misfit(&c->req, SQL_CLAIM_ACCOUNTS);
 }
 
-/* Without locks relays compete for rows, and those that want the same ones in another order would stop each
- * other. */
+/* Without locks relays compete for rows, and those that want the same ones in another order
+ * would stop each other. */
 static bool together(const struct claim_op *x, const struct claim_op *y)
 {
     const struct store_claim *a = x->r, *b = y->r;
@@ -51,7 +52,8 @@ static bool together(const struct claim_op *x, const struct claim_op *y)
 
 static void claims_flush(struct claim_batch *b);
 
-/* What a server that lives refuses, or gives up waiting for, is about one of them: each asks for itself. */
+/* What a server that lives refuses, or gives up waiting for, is about one of them: each asks for
+ * itself. */
 static bool ask_alone(struct claim_batch *b, const struct err *err)
 {
     bool verdict = err->sqlstate[0] && err->code != ERR_DB_UNAVAILABLE && !b->s->closing;

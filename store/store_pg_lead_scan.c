@@ -1,5 +1,5 @@
-/* What a relay looks at beside its own claims, on the control session: the accounts that it follows, and who
- * else is there. */
+/* What a relay looks at beside its own claims, on the control session: the accounts that it
+ * follows, and who else is there. */
 #include <string.h>
 
 #include "base/check.h"
@@ -16,11 +16,11 @@ static void decode_seen(struct pg_row *row, struct store_seen *ret)
     ret->expiry_2_left_ms = pg_get_int(row, 7, 0);
 }
 
-/* In between the mark of all claims will do. That a session gave a lock back and kept its claim is only seen
- * when all locks are looked at. */
+/* In between the mark of all claims will do. That a session gave a lock back and kept its claim
+ * is only seen when all locks are looked at. */
 enum { MARK_MS = 10000 };
 
-/* Nothing was told, as of this mark. */
+/* Nothing changed, by this fingerprint. */
 static void remember(struct store_pg *s, const struct store_scan *n, const char *mark)
 {
     if (!strcmp(marked_as(&s->scan, n->count, n->accounts, n->epochs), mark))
@@ -29,8 +29,8 @@ static void remember(struct store_pg *s, const struct store_scan *n, const char 
     s->scan_until = loop_now_ms(s->base.loop) + MARK_MS;
 }
 
-/* The rows come in the order of the question, with gaps. Each says the mark; one without an account says only
- * that. */
+/* The rows come in the order of the question, with gaps. Each says the mark; one without an
+ * account says only that. */
 static void decode_scan(struct store_req *req, const struct conn_result *r)
 {
     struct store_scan *n = CONTAINER_OF(req, struct store_scan, req);

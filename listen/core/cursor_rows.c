@@ -168,7 +168,7 @@ void cursor__free_spent(struct cursor *c)
     }
 }
 
-/* ---- ends that were told ---- */
+/* ---- delivered ends ---- */
 
 static struct told *told_of(struct cursor *c, const struct listen_event *row)
 {

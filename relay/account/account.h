@@ -1,4 +1,5 @@
-/* Private to relay/: one signing account of this relay, and the doors that carry its manager's effects out.
+/* Private to relay/: one signing account of this relay, and the adapters that carry its manager's
+ * effects out.
  *
  *   account.c         promotion and demotion, events in, effects out, the account's timer
  *   account_read.c    pending rows, the outbox with its doorbell, cancellations
@@ -27,7 +28,7 @@ struct account {
     struct service *service;
     int index; /* in service->accounts, and the elector's index */
     char *alias;
-    struct keypair *key; /* NULL: what is signed elsewhere is sent, nothing else */
+    struct keypair *key; /* NULL: sends only presigned transactions */
     enum key_scheme scheme;
     uint8_t id[ACCOUNT_ID_MAX];
     size_t id_len;
@@ -58,7 +59,8 @@ void account_promote(struct account *a, int64_t epoch);
 void account_demote(struct account *a, const char *reason);
 void account_event(struct account *a,
                    const struct manager_event *ev); /* step the manager, carry the effects out */
-/* Step the scheduler of polls, carry the effects out; false: an answer that nobody waits for any more. */
+/* Step the scheduler of polls, carry the effects out; false: an answer that nobody waits for any
+ * more. */
 bool account_poll(struct account *a, struct poll_event ev);
 bool account_gate(const struct account *a);
 void account_lost(struct account *a,

@@ -1,6 +1,7 @@
-/* What was signed elsewhere, on its way from the outbox to the manager: decoded by the chain's metadata, its
- * signature verified under the chain's present facts. An era says only where it begins within its period, so
- * the block that it is anchored on is one of the last few that fit; their hashes are asked for first. */
+/* Presigned extrinsics on their way from the outbox to the manager: decoded by the chain's
+ * metadata, their signature verified under the chain's present facts. An era says only where it
+ * begins within its period, so the block that it is anchored on is one of the last few that fit;
+ * their hashes are asked for first. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "chain/codec/hash.h"
 #include "chain/keys/extrinsic_sign.h"
 
-/* An era that began this many periods earlier is told from a signature that is wrong. */
+/* How many periods back an era may have begun before the signature counts as wrong. */
 enum { ERAS_BACK = 3, AHEAD_MAX = 8 };
 
 struct birth {

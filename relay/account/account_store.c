@@ -1,4 +1,5 @@
-/* The manager's effects that are store writes, and what they have in common with its reads (op.h). */
+/* The manager's effects that are store writes, and what they have in common with its reads
+ * (op.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,7 +184,7 @@ static int leave_out_known(struct op *op, size_t *ret_count)
     return 0;
 }
 
-/* What needs no answer of the store is told like one: later, from the loop. */
+/* Work without an answer of the store completes like a request: later, from the loop. */
 static void answered_later(struct loop_task *task)
 {
     struct op *op = CONTAINER_OF(task, struct op, task);
@@ -267,8 +268,8 @@ static void states(struct account *a, const struct manager_effect *fx)
     store_state_start(a->service->store, &op->u.states, stored);
 }
 
-/* Nobody rings for what went back to the outbox, nor for what may be admitted again: the leader may be about
- * to fall asleep. */
+/* Requeued rows send no notification: wake the outbox poller ourselves, nor for what may be
+ * admitted again: the leader may be about to fall asleep. */
 static void stored_and_rings(struct store_req *req)
 {
     struct account *a = op_of(req)->account;

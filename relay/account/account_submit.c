@@ -1,5 +1,5 @@
 /* What goes to the node: watched submissions through the gate, and the two questions of a probe.
- * This is the only file that sends extrinsics (L07). */
+ * This is the only file that sends extrinsics. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void after_send(struct loop_task *task)
 }
 #endif
 
-/* The gate (L06): asked immediately before the bytes go to the socket. */
+/* The gate: asked immediately before the bytes go to the socket. */
 static bool gate(void *arg)
 {
     struct submit *t = arg;

@@ -1,7 +1,7 @@
 /* The control endpoint: JSON lines over a unix or tcp socket. A leader takes transactions here as well as
  * from SQL; a follower refuses with the leader's address.
  *
- * Whoever can open the unix socket (mode 0600) may spend; the transaction's creator is that user unless the
+ * Any process that can open the unix socket (mode 0600) may spend; the transaction's creator is that user unless the
  * request names one. A tcp socket does not tell who is there, and every web page of a browser on this host can
  * reach it: it is bound to loopback addresses only and answers `status` alone. A line that is not JSON ends the
  * connection, so that an HTTP request cannot carry one in its body.

@@ -1,5 +1,6 @@
-/* Life of the service: parts come up in any order, accounts are registered once the store is up and the
- * chain's genesis is known, leadership begins; at the end everything is released and closed in order. */
+/* Life of the service: parts come up in any order, accounts are registered once the store is up
+ * and the chain's genesis is known, leadership begins; at the end everything is released and
+ * closed in order. */
 #include "relay/service.h"
 
 #include <stdio.h>
@@ -111,8 +112,9 @@ void service_register(struct service *s)
 
 /* ---- construction ---- */
 
-/* <network>-<relay>-<hostname>-<pid>-<uuid> (L01). The relay's name stands where the source has the account:
- * one statement renews all accounts of a relay, and the account is the row that the holder is stored in. */
+/* <network>-<relay>-<hostname>-<pid>-<uuid>. The relay's name stands where the source has the
+ * account: one statement renews all accounts of a relay, and the account is the row that the
+ * holder is stored in. */
 static char *identity(struct loop *l, const char *name)
 {
     char host[256] = "localhost";
@@ -122,8 +124,9 @@ static char *identity(struct loop *l, const char *name)
                      (unsigned long long)(loop_seed(l) & 0xffffffff));
 }
 
-/* In this order they are made and opened; drained together; closed in the reverse order. The first ones may fail
- * to be made. The pool's questions end with the chain, so it comes first; the election works on the store. */
+/* In this order they are made and opened; drained together; closed in the reverse order. The
+ * first ones may fail to be made. The pool's questions end with the chain, so it comes first;
+ * the election works on the store. */
 static room_make *const rooms[] = {service_control,    service_pool,     service_chain,  service_database,
                                    service_standalone, service_election, service_listen, service_retention,
                                    service_poll,       service_handover};

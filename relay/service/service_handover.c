@@ -1,12 +1,12 @@
-/* Giving accounts up without leaving work half done: to the member that the ring prefers, to the next one
- * after so many blocks, or to anybody when this relay drains.
+/* Giving accounts up without leaving work half done: to the member that the ring prefers, to the
+ * next one after N blocks, or to any member when this relay drains.
  *
  *   LEADING --on_leave--> LEAVING --settled, or handover_ms later--> handed over (the election demotes)
  *
- * LEAVING admits nothing: the outbox is not read any more. It sends and follows what it has. Settled is when
- * nothing is unsent and nothing is on the wire without an answer; what a pool holds or a block has is the
- * successor's, which finds it in the table. Safety does not hang on it: the successor asks the pool and the
- * chain in any case. */
+ * LEAVING admits nothing: the outbox is not read any more. It sends and follows what it has.
+ * Settled is when nothing is unsent and nothing is on the wire without an answer; what a pool
+ * holds or a block has is the successor's, which finds it in the table. Safety does not hang on
+ * it: the successor asks the pool and the chain in any case. */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -23,7 +23,7 @@ static bool settled(const struct account *a)
 struct handover {
     struct room room;
     struct loop_timer *settle; /* accounts that are leaving are looked at */
-    bool draining, released;   /* the election was told to give everything up */
+    bool draining, released;   /* the election was asked to release everything */
 };
 
 static void released(void *arg)
@@ -80,7 +80,7 @@ void service_leave(struct service *s, struct account *a, const char *reason)
     loop_timer_at(s->handover->settle, loop_now_ms(s->loop));
 }
 
-/* A finalized block was followed: the turn of this account is over after so many. */
+/* A finalized block was followed: count the blocks of its turn. */
 void service_block(struct service *s, struct account *a, uint64_t number)
 {
     const struct node_info *info = node_info(s->node);

@@ -1,5 +1,6 @@
-/* The door of relay/core/poll/: one timer for all accounts, the queries about many accounts at once, and
- * the way of each effect to who carries it out. Why a query was sent is in the log (debug: poll.sent). */
+/* The adapter of relay/core/poll/: one timer for all accounts, the queries about many accounts
+ * at once, and the way of each effect to who carries it out. Why a query was sent is in the log
+ * (debug: poll.sent). */
 #include <stdlib.h>
 
 #include "base/check.h"

@@ -1,4 +1,5 @@
-/* Retention: the door of relay/core/poll/retention_plan.h. Each run takes the accounts that are led at that moment. */
+/* Retention: the adapter of relay/core/poll/retention_plan.h. Each run takes the accounts that
+ * are led at that moment. */
 #include <stdlib.h>
 
 #include "base/check.h"

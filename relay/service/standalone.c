@@ -1,10 +1,9 @@
-/* Standalone (S04): no database is configured. The same manager over a memory store: transactions come
- * as JSON lines on standard input, statuses leave as JSON lines on standard output.
+/* Standalone: no database is configured. The same manager over a memory store: transactions come as
+ * JSON lines on standard input, statuses leave as JSON lines on standard output.
  *
  *   in:  {"account":"alice","call":"0x..",...}  (fields: enqueue_json.h)
  *        {"cmd":"cancel","id":1}, {"cmd":"bump","id":1,"tip":"1000"}, {"cmd":"resume","account":"alice"}
- *   out: {"id":1,"event":"update","account":"alice","nonce":4,"hash":"0x..","state":"in_block"}
- */
+ *   out: {"id":1,"event":"update","account":"alice","nonce":4,"hash":"0x..","state":"in_block"} */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

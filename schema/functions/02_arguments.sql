@@ -48,7 +48,7 @@ BEGIN
     ELSIF p_retries IS NULL OR p_retries NOT BETWEEN 0 AND 100 THEN
         PERFORM bad_argument(p_function, 'retries', format('is %s; it must be 0 to 100',
             coalesce(p_retries::text, 'NULL')),
-            'So often it is tried again when the chain says that the call failed; leave it out for 0.');
+            'It is the number of retries when the chain says that the call failed; leave it out for 0.');
     END IF;
 END
 $$;

@@ -372,8 +372,8 @@ $$;
 
 -- A heartbeat: this relay is alive (or leaves). Returns the other live relays, by the database's
 -- clock, with names in byte order. p_session: the caller's session lives as long as the relay, so a
--- dead relay stops being a member when its session ends; otherwise its time must run out. Whoever
--- comes first removes old rows, and nobody waits for that.
+-- dead relay stops being a member when its session ends; otherwise its time must run out. The
+-- first caller removes old rows, and nobody waits for that.
 CREATE OR REPLACE FUNCTION txrelay.member_beat(p_holder text, p_address text, p_serves bigint, p_ttl_ms int,
     p_session boolean DEFAULT false, p_leave boolean DEFAULT false, p_best bigint DEFAULT NULL,
     p_now timestamptz DEFAULT clock_timestamp())

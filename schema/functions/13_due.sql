@@ -156,7 +156,7 @@ DECLARE
     v_timeline int := timeline();
     v_most int := batch_size('leader_due', cardinality(p_accounts), cardinality(p_epochs), cardinality(p_marks)) / 2 + 10;
     v_busy int[] := accounts_with_work(v_most);
-    v_all boolean := cardinality(v_busy) >= v_most; -- with so many busy accounts, probe all
+    v_all boolean := cardinality(v_busy) >= v_most; -- with that many busy accounts, probe all
 BEGIN
     RETURN QUERY
     SELECT a.account, NOT a.led, a.led AND (a.changed OR coalesce(d.asked OR d.late, false)),

@@ -124,6 +124,11 @@ if [ -d $migrations ]; then
   done <$migrations/MANIFEST
 fi
 
+# Wording: phrases that docs/glossary.md and plain English replace (alert or notify, suspended, "for N blocks").
+phrases='\b(is|are|was|were|be) told\b|\bstands? still\b|\b(so often|for so long|after so many|whoever)\b|\bfacts:|\bpool\.md\b'
+hits=$(tree | grep -E '^(base|loop|net|chain|store|listen|election|relay|main|schema|docs)/.*\.(c|h|sql|md)$|^README\.md$' |
+  xargs -r grep -nEi "$phrases" /dev/null) && finding "wording that docs/glossary.md replaces: $hits"
+
 # Spelling of what people read.
 if [ -z "${1:-}" ] && command -v codespell >/dev/null; then
   out=$(tree | grep -E '\.(md|h|c|py|sh|sql)$' | grep -vE 'bip39|vectors|package-lock' |

@@ -59,6 +59,8 @@ migrations "frozen $one 0001_a.sql" && expect manifest 'lists other files'
 migrations "frozen $one 0001_a.sql" "frozen $two 0002_b.sql" 'open - 0003_c.sql' && expect manifest 'lists other files'
 migrations "open - 0001_a.sql" "frozen $two 0002_b.sql" && expect manifest 'before it is not'
 migrations "frozen $one 0001_a.sql" 'thawed - 0002_b.sql' && expect manifest 'neither open nor frozen'
+fresh && printf '/* The operator is told of it. */\n' >"$tmp/t/base/a.c" && expect wording 'docs/glossary.md replaces'
+fresh && mkdir -p "$tmp/t/docs" && printf 'It polls so often that it sees it.\n' >"$tmp/t/docs/a.md" && expect wording 'docs/glossary.md replaces'
 
 # The table of edges at configure time.
 cp -r "$root/cmake" "$root/CMakeLists.txt" "$tmp/t/" && mkdir -p "$tmp/t/chain/codec" && printf 'int codec_x;\n' >"$tmp/t/chain/codec/a.c"

@@ -1,6 +1,6 @@
 /* One line per fact on stderr: "<6>2026-11-27T22:00:00.123Z leader.acquired account=alice epoch=3".
  * The <n> prefix is syslog's severity, which journald reads. Use keys instead of prose. Libraries
- * log only at debug level; whoever gives up logs once. Never log a secret. */
+ * log only at debug level; the one that gives up logs once. Never log a secret. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 

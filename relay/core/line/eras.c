@@ -1,5 +1,5 @@
-/* Whose bytes die next? A heap of the ends of eras. Entries stay when their row moves on: whoever takes one out
- * checks that it still counts. */
+/* A heap of the ends of eras. Entries stay when their row changes, so they are checked when they
+ * are taken out. */
 #include <stdlib.h>
 
 #include "line_internal.h"

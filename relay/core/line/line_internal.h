@@ -8,7 +8,7 @@
 
 struct hash_entry {
     uint32_t key;   /* of the hash; 0: free */
-    uint32_t nonce; /* its low bits: rows are never so many */
+    uint32_t nonce; /* its low bits: there are never that many rows */
 };
 
 /* nset.c */

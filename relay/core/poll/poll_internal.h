@@ -32,7 +32,7 @@ struct poll_requests {
     uint64_t at, question;
     uint64_t serial;  /* of the manager's last wish */
     uint64_t next_at; /* the next time in the table that is known; UINT64_MAX: none */
-    int64_t mark;     /* of the settings that the manager was told last; -1: not known */
+    int64_t mark;     /* of the settings that the manager received last; -1: unknown */
 };
 
 struct poll_account {

@@ -1,4 +1,4 @@
-/* What the table says of the account, and what an operator ordered. */
+/* The account's settings in the table, and an operator's orders. */
 #include "manager_internal.h"
 
 void manager__account_looked(struct manager *m, const struct manager_account *account, uint64_t number)

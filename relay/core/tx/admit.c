@@ -1,5 +1,6 @@
-/* From the outbox to rows: nonces are given in order, one ADMIT at a time, up to the window. Until ADMITTED
- * nothing of it is real: a refused admission gives its nonces back by never having taken them. */
+/* From the outbox to rows: nonces are given in order, one ADMIT at a time, up to the window.
+ * Until ADMITTED nothing of it is real: a refused admission gives its nonces back by never
+ * having taken them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -99,7 +100,7 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
     if (max > below - m->line.next)
         max = below - m->line.next;
     if (good > max)
-        good = max; /* the window shrank since they were asked for: the rest stays in the outbox */
+        good = max; /* the window shrank since the poll: the rest stays in the outbox */
     if (!good)
         return;
     m->admit.first = m->line.next;
@@ -147,7 +148,7 @@ void manager__outbox(struct manager *m, const struct manager_event *ev)
         return;
     m->admit.wanted = false;
     if (!may_admit(m))
-        return; /* they stay in the outbox and are asked for again */
+        return; /* they stay in the outbox until the next poll */
     char buf[200];
     const char *outcome;
     for (size_t i = 0; i < ev->outbox.count; i++) {
@@ -204,6 +205,6 @@ void manager__admitted(struct manager *m, const struct manager_event *ev)
         if (m->chain.runtimes != m->admit.runtimes && w->spec_version != m->chain.spec_version)
             manager__resign(m, row, REASON_RUNTIME); /* it changed while they were signed */
     }
-    if (m->final.nonce > m->admit.first) /* somebody used these nonces while they were written */
+    if (m->final.nonce > m->admit.first) /* another program used these nonces while they were written */
         manager__consumed(m, m->final.nonce, NULL);
 }

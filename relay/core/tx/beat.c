@@ -1,11 +1,12 @@
-/* The pace of repair: what is not certain is asked, then mended, lowest nonce first and at most once a beat.
+/* The pace of repair: uncertain rows are probed, then repaired, lowest nonce first and at most once
+ * per tick.
  *
- * A beat is a best block; a chain that makes none for a while is given a slow beat of its own, because a
- * chain may make blocks only when something is sent. */
+ * A tick is a best block. If the chain makes none for a while, a timer produces slow ticks,
+ * because a chain may make blocks only when something is sent. */
 #include "manager_internal.h"
 
-/* Rows without news for a while: pooled ones are asked about; those in a block are looked at by the same
- * probe's nonce. */
+/* Rows without news for a while: pooled ones are probed; the nonce of the same probe checks
+ * those in a block. */
 static void old_news(struct manager *m)
 {
     struct list *node;
@@ -46,7 +47,7 @@ void manager__beat(struct manager *m, bool block)
     m->beat.at = UINT64_MAX;
 }
 
-/* The slow beat is armed while something waits for one; a block disarms it. */
+/* The slow tick is armed while something waits for one; a block disarms it. */
 void manager__stall_pump(struct manager *m)
 {
     if (!waits_for_beat(m))

@@ -1,4 +1,4 @@
-/* The node, and what it says of the chain: up, down, best blocks, the runtime. */
+/* The node: up, down, best blocks, the runtime. */
 #include "manager_internal.h"
 
 void manager__hear_of(struct manager *m, uint64_t number)
@@ -43,9 +43,9 @@ void manager__best(struct manager *m, uint64_t number)
         manager__beat(m, true);
 }
 
-/* The chain is there and the rows are loaded: follow from the first block that could hold one of them. The
- * block at submitted_block was final before the row was signed, so it cannot. Without rows the newest
- * finalized block is wanted for its account nonce. */
+/* The chain is there and the rows are loaded: follow from the first block that could hold one of
+ * them. The block at submitted_block was final before the row was signed, so it cannot. Without
+ * rows the newest finalized block is wanted for its account nonce. */
 void manager__follow_loaded(struct manager *m)
 {
     PRE(m->phase >= MANAGER_CHAIN_WAIT);

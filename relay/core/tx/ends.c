@@ -1,4 +1,5 @@
-/* How a row ends: by a finalized block, with or without one of its extrinsics, and how the ends are stored. */
+/* How a row ends: by a finalized block, with or without one of its extrinsics, and how the ends
+ * are stored. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,13 +7,14 @@
 #include "base/hex.h"
 #include "manager_internal.h"
 
-/* `hash`: the attempt of ours that `block` holds; with no block, what was last signed and never included. */
+/* `hash`: the attempt of ours that `block` holds; with no block, what was last signed and never
+ * included. */
 static struct row_end *end(struct manager *m, struct row *row, const char *outcome, const uint8_t hash[32],
                            const struct manager_block *block)
 {
     PRE(!row->end && row->state != ROW_FINISHING);
     if (row->state == ROW_SUBMITTED)
-        row_went_out(row); /* the answer will not be heard any more */
+        row_went_out(row); /* the answer will be dropped */
     row->end = xcalloc(1, sizeof(*row->end));
     row->end->outcome = outcome;
     memcpy(row->end->hash, hash, 32);
@@ -28,7 +30,8 @@ static struct row_end *end(struct manager *m, struct row *row, const char *outco
     return row->end;
 }
 
-/* Of two extrinsics at one nonce the block holds the filler that was signed against the transaction. */
+/* Of two extrinsics at one nonce the block holds the filler that was signed against the
+ * transaction. */
 static bool filler_won(const struct row *row, const uint8_t hash[32])
 {
     if (PLANTED(FILLER_COUNTS))
@@ -110,7 +113,7 @@ void manager__end_usurped(struct manager *m, struct row *row, const struct manag
                    whose);
     if (manager__drop_hole(m, row))
         return;
-    /* One that was to be stopped cannot take effect any more: that is what was asked for. */
+    /* A row that was to be stopped can no longer take effect, as requested. */
     struct row_end *e = end(m, row, row->stop ? row->stop->outcome : "usurped", row->hash, NULL);
     e->used_block = block->number;
     e->requeue =
@@ -118,7 +121,7 @@ void manager__end_usurped(struct manager *m, struct row *row, const struct manag
     why_lost(row, "nonce %llu was used in block %llu by %s, %s", nonce, number, hex_log(x->hash, 32), whose);
 }
 
-/* None of its bytes can get in any more, and its nonce is not used. */
+/* None of its bytes can still be included, and its nonce is unused. */
 void manager__end_unused(struct manager *m, struct row *row, const char *outcome, const char *why)
 {
     PRE(row->state != ROW_SUBMITTED && row->state != ROW_SIGNING);
@@ -166,9 +169,9 @@ void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *blo
 
 /* ---- storing ends ---- */
 
-/* That a nonce was lost is certain only when all that is final was seen: a node that catches up may show the
- * account's former life, in which somebody else used it, then the end of that life, after which the same
- * bytes are good again, and then a block that holds them. */
+/* That a nonce was lost is certain only when all that is final was seen: a node that catches up
+ * may show the account's former life, in which somebody else used it, then the end of that life,
+ * after which the same bytes are good again, and then a block that holds them. */
 static bool is_lost(const struct manager *m, const struct row *row)
 {
     return m->final.seen >= m->chain.finalized &&

@@ -1,4 +1,5 @@
-/* Finalized blocks: the only truth about the end of a row. Every height is seen once and in order. */
+/* Finalized blocks: the only truth about the end of a row. Every height is seen once and in
+ * order. */
 #include <stdlib.h>
 
 #include "manager_internal.h"
@@ -37,9 +38,9 @@ static void included(struct manager *m, const struct manager_included *x, const 
     if (!x->own_signer)
         return;
     row = line_at(&m->line, x->nonce);
-    /* An account that is removed in the same block has its nonces again, and our bytes with them: only a
-     * nonce that stays above this one says that it is gone. Where it could not be read, a later block tells.
-     */
+    /* An account that is removed in the same block has its nonces again, and our bytes with them:
+     * only a nonce that stays above this one says that it is gone. Where it could not be read, a
+     * later block tells. */
     if (row && (block->account_nonce == UINT64_MAX || block->account_nonce <= x->nonce))
         return;
     if (manager__find(m, x, block))
@@ -50,8 +51,9 @@ static void included(struct manager *m, const struct manager_included *x, const 
         manager__chain_nonce(m, x->nonce + 1, "in a finalized block");
 }
 
-/* Nonces below the account's are used. Which extrinsic used one that no block showed is looked for once
- * more from the block the row was signed at, before the row is given up; `block` NULL: look only. */
+/* Nonces below the account's are used. Which extrinsic used one that no block showed is looked
+ * for once more from the block the row was signed at, before the row is given up; `block` NULL:
+ * look only. */
 void manager__consumed(struct manager *m, uint64_t account_nonce, const struct manager_block *block)
 {
     PRE(m->phase >= MANAGER_CHAIN_WAIT);
@@ -81,13 +83,14 @@ static bool expected(struct manager *m, uint64_t number)
     if (number == m->final.seen + 1 || m->final.gap_from == m->final.seen + 1 || PLANTED(SKIP_HEIGHT))
         return true;
     uint64_t missing = m->final.seen + 1;
-    manager__follow(m, missing); /* a height was skipped: ask for it, once */
+    manager__follow(m, missing); /* a height was skipped: request it once */
     m->final.gap_from = missing;
     return false;
 }
 
-/* A final nonce that goes down is an account that was reaped and lives again: what was signed for its former
- * life is for an operator to judge. Heights that are read once more say nothing new. */
+/* A final nonce that goes down is an account that was reaped and lives again: what was signed
+ * for its former life is for an operator to judge. Heights that are read once more say nothing
+ * new. */
 static void new_nonce(struct manager *m, const struct manager_block *block)
 {
     if (block->number <= m->final.nonce_block)
@@ -118,8 +121,8 @@ static void balance(struct manager *m, const struct manager_block *block)
                         u128_text(m->account.low_balance, should));
 }
 
-/* A block that is older than every row: nothing in it can be of a row, nor is its nonce news. Either may be
- * of a life of the account that is over. */
+/* A block that is older than every row: nothing in it can be of a row, nor is its nonce news.
+ * Either may be of a life of the account that is over. */
 static void search(struct manager *m, const struct manager_block *block)
 {
     PRE(block->number < m->final.regular_from);

@@ -1,5 +1,5 @@
-/* The head of the line: the lowest nonce that is in no block yet. When it makes no progress it pays more, and in
- * the end it is given up; a gap that it leaves below pooled rows is measured. */
+/* The head of the line: the lowest nonce that is in no block yet. When it makes no progress it
+ * pays more, and in the end it is given up; a gap that it leaves below pooled rows is measured. */
 #include "manager_internal.h"
 
 /* The lowest nonce that is in no block yet. */
@@ -16,7 +16,8 @@ static struct row *head(const struct manager *m)
     return lowest;
 }
 
-/* A pool does not take what pays too little for the chain's blocks out again: only new bytes help. */
+/* A pool does not take what pays too little for the chain's blocks out again: only new bytes
+ * help. */
 static void climb(struct manager *m, struct row *row, uint32_t age)
 {
     PRE(!row->end && m->phase == MANAGER_LEADING);
@@ -39,8 +40,8 @@ static void skip(struct manager *m, struct row *row, uint32_t age)
     manager__stop_now(m, row);
 }
 
-/* I6: a nonce that no pool has, below others that wait for it there. Its length is measured; what is longer
- * than the bound is told, once. */
+/* I6: a nonce gap below pooled rows. Its length is measured; beyond the limit there is one
+ * alert. */
 static void gap(struct manager *m, const struct row *row)
 {
     bool missing = row && row->state != ROW_POOLED && row->state != ROW_SUBMITTED;

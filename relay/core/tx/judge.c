@@ -1,5 +1,5 @@
-/* What becomes of a row by what a probe, a refusal or a status says: it is unsure, in a pool, or lost. A row is
- * judged only by a probe that began after the row became unsure (probe.c asks). */
+/* The effect of a probe, a refusal or a status on a row: unsure, pooled, or lost. Only a probe
+ * that began after the row became unsure judges it (probe.c). */
 #include "manager_internal.h"
 
 void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft)
@@ -13,8 +13,8 @@ void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft
         manager__probe_at_beat(m);
 }
 
-/* Some pool has it. Bytes whose era has ended are of no use there. `found`: by question or refusal, so that
- * no status will say it. */
+/* Some pool has it. Bytes whose era has ended are of no use there. `found`: by question or
+ * refusal, so that no status will say it. */
 void manager__pooled(struct manager *m, struct row *row, bool found)
 {
     PRE(!row->end && row->bytes);
@@ -45,15 +45,15 @@ static enum row_reason stale_bytes(const struct manager *m, const struct row *ro
     return row->banned ? REASON_BANNED : REASON_NONE;
 }
 
-/* A pool shows only what is ready: a row behind a missing nonce may wait there unseen, and sending it again
- * would ban it (facts: 1013). So the lowest missing nonce goes alone; once a pool has it, the next probe
- * sees what was waiting behind it, and the rest is lost for certain. */
+/* A pool shows only what is ready: a row behind a missing nonce may wait there unseen, and
+ * sending it again would ban it (error 1013). So the lowest missing nonce goes alone; once a
+ * pool has it, the next probe sees what was waiting behind it, and the rest is lost for certain. */
 static bool behind_scout(const struct manager *m, const struct row *row)
 {
     return row->was_pooled && m->probe.scout < row->nonce && !m->probe.scouted;
 }
 
-/* What the probe says about one row. */
+/* The result of the probe for one row. */
 static void judge(struct manager *m, struct row *row, uint64_t best_nonce)
 {
     PRE(row->state == ROW_UNSURE && row->seq < m->line.probe_seq);
@@ -109,8 +109,8 @@ void manager__judge_all(struct manager *m, uint64_t best_nonce)
     for (uint64_t at = 0; (row = line_first(&m->line, ROW_UNSURE, at)); at = row->nonce + 1)
         if (row->seq < seq)
             judge(m, row, best_nonce);
-    /* A row in a block whose nonce is free again was retracted, said or unsaid. It may have come back to the
-     * pool after that was asked, so the next probe judges it. */
+    /* A row in a block whose nonce is free again was retracted, said or unsaid. It may have come
+     * back to the pool after that was asked, so the next probe judges it. */
     for (uint64_t at = best_nonce; (row = line_first(&m->line, ROW_IN_BLOCK, at)); at = row->nonce + 1)
         if (row->seq < seq && !PLANTED(REORG_MISSED))
             manager__unsure(m, row, true, false);

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "manager_internal.h"
 
-/* Everything that came from the table or from questions is forgotten; what the chain said stays. */
+/* Drops everything that came from the table or from queries; keeps what the chain reported. */
 void manager__forget(struct manager *m)
 {
     line_clear(&m->line);
@@ -37,7 +37,7 @@ void manager__promote(struct manager *m, int64_t epoch)
     m->probe.question = PROBE_NONE;
     m->probe.discard = false;
     m->fenced = m->load.out = m->send.gate_shut = false;
-    m->chain.up = false; /* a follower is not told; the door says CHAIN_UP after PROMOTED when it is */
+    m->chain.up = false; /* a follower is not told; the adapter says CHAIN_UP after PROMOTED when it is */
     m->rng.state = (uint64_t)epoch;
     m->send.window = m->config.window_max;
     m->admit.conflicts = 0;
@@ -62,7 +62,8 @@ void manager__reload(struct manager *m, bool at_once)
     m->load.at = at_once ? m->now : m->now + backoff_next(&m->load.backoff, &m->rng);
 }
 
-/* Every write in flight is answered first: one that commits after the snapshot would be missed by it. */
+/* Every write in flight is answered first: one that commits after the snapshot would be missed
+ * by it. */
 void manager__load_pump(struct manager *m)
 {
     if (m->phase != MANAGER_LOAD_WAIT || m->load.out || manager__writing(m) || m->now < m->load.at)
@@ -97,14 +98,14 @@ static void load_terms(struct row *row, const struct manager_snapshot_row *s)
         manager__terms(row)->retries = s->retries;
 }
 
-/* Earlier attempts may live longer than the current one: eras become shorter towards a deadline, and a node
- * that lags anchors them lower. */
+/* Earlier attempts may live longer than the current one: eras become shorter towards a deadline,
+ * and a node that lags anchors them lower. */
 static void earlier_eras(struct row *row, const struct manager_snapshot_row *s)
 {
     int64_t last = s->earlier_death < 0 ? INT64_MAX : s->earlier_death;
     if (s->earlier_count && last > row->out_death)
         row->out_death = last;
-    row->own_death = row->out_death; /* which of them were its own is not said */
+    row->own_death = row->out_death; /* which of them were its own is unknown */
 }
 
 static void load_row(struct manager *m, const struct manager_snapshot_row *s)
@@ -169,7 +170,7 @@ void manager__snapshot(struct manager *m, const struct manager_event *ev)
     m->load.next_nonce = ev->snapshot.next_nonce;
     manager__account_loaded(m, ev);
     if (!ev->snapshot.last && ev->snapshot.count)
-        return; /* the pump asks for the next chunk */
+        return; /* the pump requests the next chunk */
     manager__reconcile_loaded(m, ev);
     backoff_reset(&m->load.backoff);
     manager__phase(m, PLANTED(ILLEGAL_PHASE) ? MANAGER_LEADING : MANAGER_CHAIN_WAIT);

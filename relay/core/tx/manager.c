@@ -1,9 +1,10 @@
-/* The step: one event changes the state, then the pump turns what is wished and allowed now into effects.
+/* The step: one event changes the state, then the pump turns what is wished and allowed now into
+ * effects.
  *
  *   IDLE -> LOAD_WAIT -> CHAIN_WAIT -> PROBE_POOL_WAIT -> PROBE_NONCE_WAIT -> LEADING
  *
- * Once LEADING, probes go on beside the other work without leaving the phase. See relay/core/tx/manager.h for the
- * contract and manager_internal.h for the files. */
+ * Once LEADING, probes go on beside the other work without leaving the phase. See
+ * relay/core/tx/manager.h for the contract and manager_internal.h for the files. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +58,7 @@ struct manager *manager_free(struct manager *m)
 static void demoted(struct manager *m)
 {
     manager__forget(m);
-    memset(m->writes.out, 0, sizeof(m->writes.out)); /* the door drops answers of a former leadership */
+    memset(m->writes.out, 0, sizeof(m->writes.out)); /* the adapter drops answers of a former leadership */
     m->probe.question = PROBE_NONE;
     m->load.out = m->chain.up = m->fenced = false;
     m->beat.at = m->probe.at = UINT64_MAX;
@@ -209,19 +210,22 @@ static void event(struct manager *m, const struct manager_event *ev)
     UNREACHABLE();
 }
 
-/* The order is the policy. A pump that prepares something for another one comes before it, and what is
- * nearest to its end goes first: a store works through its writes in this order. */
+/* The order is the policy. A pump that prepares something for another one comes before it, and
+ * what is nearest to its end goes first: a store works through its writes in this order. */
 static void (*const pumps[])(struct manager *m) = {
     /* Nothing else is done while rows are loaded. */
     manager__load_pump,
-    /* A probe judges only rows whose state is older than it, so it begins before this step submits any. */
+    /* A probe judges only rows whose state is older than it, so it begins before this step
+     * submits any. */
     manager__probe_pump,
     /* Admission waits until the table knows that a suspension began or ended. */
     manager__hold_pump,
-    /* Ends the rows of a former life, which `finish` stores, and sets the next nonce, which `nonce` stores. */
+    /* Ends the rows of a former life, which `finish` stores, and sets the next nonce, which
+     * `nonce` stores. */
     manager__reborn_pump,
-    /* Adopted extrinsics make the manager load again, so they go before writes that would be repeated. A probe
-     * of the first load goes before it: what its pool answer finds is adopted too. */
+    /* Adopted extrinsics make the manager load again, so they go before writes that would be
+     * repeated. A probe of the first load goes before it: what its pool answer finds is adopted
+     * too. */
     manager__adopt_pump,
     /* Ends are what applications wait for. */
     manager__finish_pump,
@@ -229,8 +233,8 @@ static void (*const pumps[])(struct manager *m) = {
     manager__give_back_pump,
     /* Admission waits until the stored next nonce is right. */
     manager__nonce_pump,
-    /* Submits what is committed, lowest nonce first. It turns rows that need new bytes into RESIGN or FILL,
-     * which `sign` takes in this step. */
+    /* Submits what is committed, lowest nonce first. It turns rows that need new bytes into
+     * RESIGN or FILL, which `sign` takes in this step. */
     manager__send_pump,
     /* A refusal is stored before new bytes replace those that were refused. */
     manager__states_pump,
@@ -239,7 +243,7 @@ static void (*const pumps[])(struct manager *m) = {
     /* New nonces come after everything that could change the next one or the room that is left. */
     manager__admit_pump,
     /* Nothing above needs the answer of this step's poll. */
-    /* Sets the deadline of the slow beat, by what all others left waiting. */
+    /* Sets the deadline of the slow tick, by what all others left waiting. */
     manager__stall_pump,
 };
 
@@ -258,7 +262,7 @@ void manager_step(struct manager *m, uint64_t now, const struct manager_event *e
     if (begins || (m->phase != MANAGER_IDLE && !m->fenced)) {
         event(m, ev);
         if (m->phase == MANAGER_IDLE || m->fenced)
-            m->fx.count = 0; /* the leadership is over: nothing more is said */
+            m->fx.count = 0; /* the leadership is over: no more effects */
         else
             pump(m);
         if (manager__illegal(m) && m->phase != MANAGER_IDLE && !m->fenced)

@@ -10,7 +10,7 @@
  *   judge.c        what becomes of a row by the answers
  *   nonces.c       the next nonce, holes, nonces that are free again
  *   admit.c        outbox to rows
- *   presigned.c    what was signed elsewhere: never signed again, nonces that are given
+ *   presigned.c    presigned transactions: never signed again, at given nonces
  *   submit.c       submissions, their answers, the window
  *   statuses.c     watch statuses, heard and stored
  *   resign.c       new bytes and fillers
@@ -20,18 +20,18 @@
  *   stop.c         deadlines and cancellations: what is not to be signed any more
  *   tip.c          what an attempt pays, bumps
  *   head.c         the head of the line, and gaps below pooled rows
- *   suspend.c      why the account stands still, and the order to go on
+ *   suspend.c      why the account is suspended, and the order to resume
  *   account.c      what the table says of the account
  *   life.c         a reaped account
  *   reconcile.c    what the chain knows and the database lost
  *   writes.c       what the store answered
  *   refusal.c      how a node's refusal is read
- *   rules.c        rules that the doors call
+ *   rules.c        rules that the adapters call
  *   names.c        what operators read in place of numbers
  *   check.c        invariants
  *
- * The rows and their indexes are relay/core/line. Besides that only base/ is included here: the build and
- * test/lint/purity.sh refuse anything else. */
+ * The rows and their indexes are relay/core/line. Besides that only base/ is included here: the
+ * build and test/lint/purity.sh refuse anything else. */
 #ifndef RELAY_MANAGER_INTERNAL_H
 #define RELAY_MANAGER_INTERNAL_H
 
@@ -48,18 +48,17 @@ enum {
     ERA_PERIOD_MAX = 64,
     TRAPS_MAX = 3,            /* times a runtime may trap on the same bytes before they are given up */
     FINISH_BATCH_MAX = 1024,  /* ends of one store write */
-    PROBE_TIMEOUT_MS = 30000, /* a question without an answer is asked again */
-    STALL_BASE_MS = 10000,    /* without a best block for so long, repair takes a step all the same */
+    PROBE_TIMEOUT_MS = 30000, /* a query without an answer is repeated */
+    STALL_BASE_MS = 10000,    /* after this long without a best block, repair advances all the same */
     STALL_CAP_MS = 120000,
-    RESIGN_EASY = 4,    /* so many new signatures in a row come one a block, later ones more rarely */
-    RESIGN_GAP_MAX = 8, /* blocks between two later ones */
-    NOTE_SIZE = 200,    /* of a node's text that is kept */
-    SEARCH_BLOCKS =
-        1024, /* an immortal extrinsic that was sent before it came here is looked for so far back */
-    SEARCH_NONCES = 4096,          /* one whose nonce is further back than this is not looked for */
-    FUTURES_MAX = 5,               /* answers 'future' in a row before it is told */
-    CONFLICTS_MAX = 3,             /* admissions refused in a row before everything is loaded again */
-    RECONCILE_BLOCKS_MAX = 100000, /* blocks that are looked through for lost commits */
+    RESIGN_EASY = 4,      /* this many new signatures in a row come one per block, later ones more rarely */
+    RESIGN_GAP_MAX = 8,   /* blocks between two later ones */
+    NOTE_SIZE = 200,      /* of a node's text that is kept */
+    SEARCH_BLOCKS = 1024, /* how many blocks back an immortal presigned extrinsic is searched for */
+    SEARCH_NONCES = 4096, /* one whose nonce is further back is not searched for */
+    FUTURES_MAX = 5,      /* answers 'future' in a row before an alert */
+    CONFLICTS_MAX = 3,    /* admissions refused in a row before everything is loaded again */
+    RECONCILE_BLOCKS_MAX = 100000, /* most blocks searched for lost commits */
     POOR_REST_MS = 250,            /* between two tries of an account that cannot pay, at least */
 };
 
@@ -78,13 +77,13 @@ enum {
 };
 enum { WRITE_COUNT = MANAGER_WRITE_LOAD + 1 };
 
-/* What the manager knows, by the file that owns it: others read it, and change it through that file's functions
- * where they do not say otherwise. */
+/* What the manager knows, by the file that owns it: others read it, and change it through that
+ * file's functions where they do not say otherwise. */
 
 struct chain_view { /* chain.c: the node, and what it says of the chain */
     bool up;
     uint64_t finalized, best;
-    uint64_t best_known; /* the highest block that any node told of */
+    uint64_t best_known; /* the highest block that any node reported */
     uint32_t spec_version, transaction_version;
     uint32_t runtimes; /* changes of the runtime */
     /* The best block at the last one: a final block far above it is under this runtime. */
@@ -98,7 +97,7 @@ struct final_view {        /* finality.c: what finalized blocks said */
     uint64_t nonce_block;  /* highest block that `nonce` takes into account */
     bool known;            /* `nonce` is */
     uint64_t regular_from; /* earlier blocks are searched for what is lost, and say nothing else */
-    uint64_t gap_from;     /* a skipped height that was asked for again */
+    uint64_t gap_from;     /* a skipped height that was requested again */
 };
 
 struct beats {      /* beat.c: the pace of repair */
@@ -125,10 +124,10 @@ struct probing { /* probe.c, and judge.c the scout */
     uint64_t at; /* deadline: retry or timeout; UINT64_MAX: none */
     struct backoff backoff;
     uint64_t nonce;    /* UNFINAL: what was answered before */
-    bool used_unfinal; /* the last answer of that kind said that more was used */
+    bool used_unfinal; /* the last such answer showed more used nonces */
     uint64_t scout;    /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
     bool scouted;      /* it is back: what the next probe does not see is lost */
-    bool strange; /* a node whose nonce for the account was not asked yet, or is too low: nothing is sent */
+    bool strange;      /* the node's account nonce is unknown or behind: do not submit */
 };
 
 struct next_nonce {      /* nonces.c */
@@ -161,7 +160,8 @@ struct sending { /* submit.c: what the node takes */
     bool full_this_block;
     bool pilot; /* after a refusal for lack of room, money or service: one at a time until one is accepted */
     bool gate_shut;
-    bool poor; /* the last word about paying was no; outlives the suspension, which ends with the rows */
+    bool
+        poor; /* the last submission failed for lack of funds; outlives the suspension, which ends when no row is left */
     uint32_t poor_beat;  /* of the last submission */
     uint64_t poor_until; /* not tried before, however fast the blocks */
 };
@@ -171,13 +171,13 @@ struct reconciling {     /* reconcile.c: commits that may be lost */
     bool done;           /* in this leadership */
     bool adopt_due;      /* found[] is to be stored */
     uint64_t from;       /* no block up to it can know more */
-    uint64_t end;        /* what is used and not final by then is not waited for any more */
+    uint64_t end;        /* used nonces that are not final by then are no longer waited for */
     uint64_t seen_block; /* of the snapshot */
     struct manager_found *found;
     size_t found_count;
 };
 
-struct suspension { /* suspend.c: why the account stands still */
+struct suspension { /* suspend.c: why the account is suspended */
     enum manager_hold why;
     char text[200];
     bool wanted;   /* to be stored */
@@ -212,7 +212,7 @@ struct batch {
 struct writes { /* writes.c: at most one of a kind is in flight */
     bool out[WRITE_COUNT];
     struct batch batch[WRITE_COUNT];
-    uint64_t sign_beat; /* nothing could be signed: not asked again before this beat */
+    uint64_t sign_beat; /* nothing could be signed: retry at this tick */
 };
 
 struct step_effects { /* effects.c: of this step, and the memory that they point into */
@@ -257,7 +257,8 @@ static inline bool manager__illegal(const struct manager *m)
 {
     return (m->phases.illegal | m->line.moves.illegal) != 0;
 }
-/* After a move that no table has: alerts, drops what this step decided, and loads everything again. */
+/* After a move that no table has: alerts, drops what this step decided, and loads everything
+ * again. */
 void manager__recover(struct manager *m);
 
 /* ---- effects.c ---- */
@@ -266,7 +267,8 @@ void manager__effects_reset(struct manager *m);
 void *manager__keep(struct manager *m, void *p);
 struct manager_effect *manager__fx(struct manager *m, enum manager_effect_type type);
 /* An effect with room for max rows; the caller sets its count. */
-/* A text from outside, made fit for a log line and for any database: printable ASCII, cut to size. */
+/* A text from outside, made fit for a log line and for any database: printable ASCII, cut to
+ * size. */
 void manager__plain(char *out, size_t size, const char *text);
 void manager__alert(struct manager *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* What these alerts reported is over: the next time they are raised again. */
@@ -302,7 +304,7 @@ void manager__beat(struct manager *m, bool block);
 void manager__stall_pump(struct manager *m);
 
 /* ---- probe.c ---- */
-/* Something is uncertain: a probe is wanted now, or with the next beat. */
+/* Something is uncertain: a probe is wanted now, or with the next tick. */
 static inline void manager__probe_soon(struct manager *m)
 {
     m->probe.now = true;
@@ -341,15 +343,15 @@ void manager__admit_over(struct manager *m);
 uint32_t manager__room(const struct manager *m);
 
 /* ---- presigned.c ---- */
-/* its current bytes were signed elsewhere */
+/* its current bytes are presigned */
 bool manager__fixed(const struct row *row);
-/* Those among the rows of the outbox. Returns the nonce that calls have to stay below (the next one: such a
- * row is being admitted); ret_rejects: those that end now. */
+/* Those among the rows of the outbox. Returns the nonce that calls have to stay below (the next
+ * one: such a row is being admitted); ret_rejects: those that end now. */
 uint64_t manager__signed(struct manager *m, const struct manager_event *ev,
                          struct manager_end_row **ret_rejects, size_t *ret_count);
 void manager__signed_admitted(struct manager *m, const struct manager_event *ev);
-/* The row wants other bytes, and there are none: it ends if its own can never get in, or waits to be sent
- * again. */
+/* The row wants other bytes, and there are none: it ends if its own can never get in, or waits
+ * to be sent again. */
 void manager__signed_again(struct manager *m, struct row *row, enum row_reason reason);
 /* a block is final: which of them can never get in? */
 void manager__signed_over(struct manager *m);
@@ -390,7 +392,8 @@ void manager__ends_stored(struct manager *m, enum manager_write write);
 void manager__finish_pump(struct manager *m);
 void manager__end_unused(struct manager *m, struct row *row, const char *outcome, const char *why);
 void manager__end_former(struct manager *m, struct row *row);
-/* A nonce that had no row yet, or whose filler is not written: nothing is on record that could end. */
+/* A nonce that had no row yet, or whose filler is not written: nothing is on record that could
+ * end. */
 bool manager__bare(const struct row *row);
 bool manager__drop_hole(struct manager *m, struct row *row);
 /* The block holds this attempt of the row. */
@@ -426,8 +429,8 @@ void manager__stop(struct row *row, const char *outcome, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* what a stop means in its state */
 void manager__stop_now(struct manager *m, struct row *row);
-/* The row wants new bytes or wants to be sent again, and must not: it has become a FILL, or a RESIGN whose
- * bytes are a filler. */
+/* The row wants new bytes or wants to be sent again, and must not: it has become a FILL, or a
+ * RESIGN whose bytes are a filler. */
 bool manager__stopped(struct manager *m, struct row *row);
 /* A filler with a higher tip is signed against the row's own bytes; false: it may not pay more. */
 bool manager__race(struct manager *m, struct row *row);
@@ -478,7 +481,8 @@ void manager__found_clear(struct manager *m);
 /* the chain is there: how far back, and how long to wait */
 void manager__reconcile_begin(struct manager *m);
 void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev);
-/* An extrinsic of ours that no row knows; true: it is kept to be adopted. `block` NULL: in a pool. */
+/* An extrinsic of ours that no row knows; true: it is kept to be adopted. `block` NULL: in a
+ * pool. */
 bool manager__find(struct manager *m, const struct manager_included *x, const struct manager_block *block);
 /* The first probe is answered; false: it is not yet certain what the database lost. */
 bool manager__reconcile(struct manager *m, uint64_t best_nonce);

@@ -1,7 +1,7 @@
-/* What the manager does next: the conditions of its pumps as pure functions. A view names each latch and fact
- * that a pump depends on; the pump fills it in, asks, and acts. A test goes through all inputs of each function
- * (test/unit/relay/manager_next_test.c). The order of the pumps is in manager.c. Inline, so that a step pays only
- * for the conditions that decide it. */
+/* What the manager does next: the conditions of its pumps as pure functions. A view names each
+ * latch and fact that a pump depends on; the pump fills it in, asks, and acts. A test goes
+ * through all inputs of each function (test/unit/relay/manager_next_test.c). The order of the
+ * pumps is in manager.c. Inline, so that a step pays only for the conditions that decide it. */
 #ifndef RELAY_TX_NEXT_H
 #define RELAY_TX_NEXT_H
 
@@ -118,7 +118,7 @@ enum sign_action { SIGN_NOT_NOW, SIGN_ROWS };
 struct sign_view {
     bool wanted; /* rows need new bytes or a filler */
     bool leading, node_up, node_unverified, suspended;
-    bool backing_off; /* nothing could be signed in this beat */
+    bool backing_off; /* nothing could be signed in this tick */
 };
 static inline enum sign_action sign_next(const struct sign_view *v)
 {

@@ -1,9 +1,9 @@
-/* The next nonce: what the first probe and the chain mean for it, the holes below it, nonces that are free again,
- * and how it is stored. */
+/* The next nonce: what the first probe and the chain mean for it, the holes below it, nonces
+ * that are free again, and how it is stored. */
 #include "manager_internal.h"
 
-/* Nobody but us should use the key: an account nonce above ours is foreign use, or commits that the database
- * lost. Either way those nonces are gone. */
+/* Nobody but us should use the key: an account nonce above ours is foreign use, or commits that
+ * the database lost. Either way those nonces are gone. */
 void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where)
 {
     PRE(m->phase >= MANAGER_CHAIN_WAIT);
@@ -42,8 +42,8 @@ static bool too_many(struct manager *m, uint64_t from, uint64_t count)
     return true;
 }
 
-/* Nonces from the chain's on that have no row would hold up all later ones: fillers take them. false: there
- * are more than can be trusted; nothing is done. */
+/* Nonces without a row, from the chain's on, would block all later ones: fillers take them.
+ * false: there are too many to be trusted; nothing is done. */
 bool manager__find_holes(struct manager *m, uint64_t best_nonce)
 {
     PRE(m->phase >= MANAGER_PROBE_NONCE_WAIT);
@@ -73,9 +73,9 @@ bool manager__find_holes(struct manager *m, uint64_t best_nonce)
     return true;
 }
 
-/* Holes with nothing signed behind them need not be closed when the next nonce goes back below them. A relay
- * without the key could not: they would wait for what is signed elsewhere, and that for the rewind (seed
- * 400004515). */
+/* Holes with nothing signed behind them need not be closed when the next nonce goes back below
+ * them. A relay without the key could not: they would wait for presigned rows, and those for the
+ * rewind (seed 400004515). */
 static void drop_bare_holes(struct manager *m)
 {
     struct row *row;
@@ -86,8 +86,9 @@ static void drop_bare_holes(struct manager *m)
         manager__drop_hole(m, row);
 }
 
-/* A stored next nonce above every row and above the chain: a nonce without a row was never signed (nothing
- * is sent that is not on record), so it can be taken back once nothing is open and the chain is settled. */
+/* A stored next nonce above every row and above the chain: a nonce without a row was never
+ * signed (nothing is sent that is not on record), so it can be taken back once nothing is open
+ * and the chain is settled. */
 void manager__rewind_check(struct manager *m, uint64_t best_nonce)
 {
     PRE(m->phase == MANAGER_LEADING);
@@ -110,8 +111,8 @@ void manager__rewind_check(struct manager *m, uint64_t best_nonce)
     m->nonces.wanted = m->nonces.lower = true;
 }
 
-/* Next nonce = max(the table's, highest row + 1, the chain's), except that a table's counter with nothing
- * behind it waits for the rewind. */
+/* Next nonce = max(the table's, highest row + 1, the chain's), except that a table's counter
+ * with nothing behind it waits for the rewind. */
 static void set_next(struct manager *m, uint64_t best_nonce)
 {
     if (m->load.next_nonce < 0 && !m->line.rows) {
@@ -161,8 +162,8 @@ static enum nonce_action next(const struct manager *m)
                              .final_known = m->final.known});
 }
 
-/* The highest nonces have no row, or lost it: the next one to be given is the lowest of these. One that is
- * free below other rows stays as a hole. */
+/* The highest nonces have no row, or lost it: the next one to be given is the lowest of these.
+ * One that is free below other rows stays as a hole. */
 void manager__give_back_pump(struct manager *m)
 {
     if (next(m) != NONCE_GIVE_BACK)

@@ -1,12 +1,14 @@
-/* What was signed elsewhere: bytes that cannot be made again, at nonces that are given.
+/* Presigned transactions: bytes that nobody can make again, at given nonces.
  *
- * Such a row is admitted when its nonce is the next one. One below it is admitted too: at a nonce that was
- * given back, or at one that the chain has used, where the row's own bytes may have been what used it
- * (whoever signed them may have sent them): finalized blocks are looked through again and tell. One above it
- * waits in the outbox; what is missing below it is told and never filled for its sake.
+ * Such a row is admitted when its nonce is the next one. One below it is admitted too: at a nonce
+ * that was given back, or at one that the chain has used, where the row's own bytes may have been
+ * what used it (the signer may have submitted them): finalized blocks are looked through again and
+ * tell. One above it waits in the outbox; the gap below it is reported and never filled for its
+ * sake.
  *
- * The bytes are out in the world before they come here, so the row ends only with a finalized block: one that
- * used its nonce, or one past which they can never get in. Then its nonce is free again. */
+ * The bytes are out in the world before they come here, so the row ends only with a finalized
+ * block: one that used its nonce, or one past which they can never get in. Then its nonce is
+ * free again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,8 +53,8 @@ static enum fate ends(struct judged *j, const char *outcome)
     return FATE_END;
 }
 
-/* For this block to be final; a node that lags may not have one yet that another one showed. 0: for its turn.
- */
+/* For this block to be final; a node that lags may not have one yet that another one showed. 0: for
+ * its turn. */
 static enum fate waits(const struct manager *m, struct judged *j, uint64_t block)
 {
     j->wait_block = block && block <= m->chain.finalized ? m->chain.finalized + 1 : block;
@@ -95,8 +97,8 @@ static enum fate judge_below(const struct manager *m, struct judged *j)
     return waits(m, j, m->chain.finalized + 1);
 }
 
-/* Under another runtime it may have been good: it is looked for where the chain has used its nonce, and ends
- * only when what was best when it came is final. */
+/* Under another runtime it may have been good: it is looked for where the chain has used its
+ * nonce, and ends only when what was best when it came is final. */
 static enum fate judge_bad(const struct manager *m, struct judged *j)
 {
     const struct manager_signed *x = j->o->fixed;
@@ -149,7 +151,7 @@ static int by_nonce(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* One of two with the same nonce is looked at again when the other one has it. */
+/* One of two rows with the same nonce is checked again when the other one has the nonce. */
 static void judge_rows(const struct manager *m, struct judged *rows, size_t count)
 {
     uint64_t next = m->line.next, last = 0;
@@ -310,7 +312,7 @@ static void pend(struct manager *m, const struct manager_written_row *w, const s
     row->sign_runtime = m->admit.runtimes;
     manager__tip_paid(row, w->tip);
     line_bytes(&m->line, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death, w->spec_version);
-    row_went_out(row); /* whoever signed them has them too */
+    row_went_out(row); /* the signer has them too */
     if (m->final.regular_from > a->from_block)
         m->final.regular_from = a->from_block; /* it may be in a block that was older than every row */
     if (w->nonce < m->final.nonce)
@@ -333,8 +335,8 @@ void manager__signed_admitted(struct manager *m, const struct manager_event *ev)
 
 /* ---- no other bytes ---- */
 
-/* Nobody can make its bytes get in any more, and no final block used its nonce. A runtime's version never
- * comes again; an era after the change every final block is under the new one. */
+/* Nobody can make its bytes get in any more, and no final block used its nonce. A runtime's
+ * version never comes again; an era after the change every final block is under the new one. */
 static bool over(struct manager *m, struct row *row)
 {
     uint64_t height = PLANTED(SIGNED_EARLY) ? m->chain.best + 1 : m->final.seen;

@@ -1,11 +1,12 @@
-/* A probe: what the node knows of the rows that nothing is certain of.
+/* A probe: the node's knowledge of uncertain rows.
  *
  *   NONE -> POOL -> NONCE [-> UNFINAL] -> NONE      a question that fails: NONE, and again after a back-off
  *
- * The pool is asked first and the nonce second. The other way round, an extrinsic that leaves the pool for a
- * block between the two questions would be in neither answer and be sent a second time; this way round the
- * later nonce sees it. What then seems to be lost is looked for in the blocks of the best chain that are not
- * final: of an account that was reaped in one of them the nonce says that nothing was used. */
+ * The pool is asked first and the nonce second. The other way round, an extrinsic that leaves
+ * the pool for a block between the two questions would be in neither answer and be sent a second
+ * time; this way round the later nonce sees it. What then seems to be lost is looked for in the
+ * blocks of the best chain that are not final: of an account that was reaped in one of them the
+ * nonce says that nothing was used. */
 #include "manager_internal.h"
 
 enum {
@@ -33,16 +34,16 @@ static void probe_failed(struct manager *m)
         manager__phase(m, MANAGER_CHAIN_WAIT);
 }
 
-/* A node behind the height that a row was signed at knows less than the table: its nonce would make holes
- * and resends out of rows that are long in blocks. So would one behind a block that another node told of: of
- * an account that used its nonces and was reaped in blocks that this one does not have yet, it knows neither
- * (seed 13470). */
+/* A node behind the height that a row was signed at knows less than the table: its nonce would
+ * make holes and resends out of rows that are long in blocks. So would one behind a block that
+ * another node told of: of an account that used its nonces and was reaped in blocks that this
+ * one does not have yet, it knows neither (seed 13470). */
 static bool node_behind(const struct manager *m)
 {
     return m->chain.finalized < m->load.max_submitted || m->chain.best < m->chain.best_known;
 }
 
-/* A few blocks pass while one waits for them; of more than that somebody is told, and other nodes are tried.
+/* Tolerate a lag of BEHIND_MAX blocks; beyond it, alert and ask for another endpoint.
  */
 static void tell_behind(struct manager *m)
 {
@@ -61,9 +62,9 @@ static void tell_behind(struct manager *m)
     manager__fx(m, MANAGER_FX_NODE_BEHIND)->number = final ? m->load.max_submitted : m->chain.best_known;
 }
 
-/* After a load, and at another node, the nonce at the best block means something only once all that is final
- * was seen: of an account that was reaped meanwhile it says that little or nothing has been used, and all
- * would be sent again. Between two blocks that is so at any time. */
+/* After a load, and at another node, the nonce at the best block means something only once all
+ * that is final was seen: of an account that was reaped meanwhile it says that little or nothing
+ * has been used, and all would be sent again. Between two blocks that is so at any time. */
 static bool final_seen(const struct manager *m)
 {
     return (!m->line.rows && !m->reconcile.on) || m->final.seen >= m->chain.finalized;
@@ -156,8 +157,8 @@ static void probe_done(struct manager *m, uint64_t nonce)
     manager__rewind_check(m, nonce);
 }
 
-/* Somewhere it may have been sent, and this probe found it neither in the pool nor below the nonce: by the
- * two answers alone it is lost. */
+/* Somewhere it may have been sent, and this probe found it neither in the pool nor below the
+ * nonce: by the two answers alone it is lost. */
 static bool seems_lost(const struct manager *m, const struct row *row, bool first)
 {
     return row->pool_seen != m->line.probe_seq &&
@@ -183,7 +184,7 @@ void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
         return;
     bool known = ev->used.nonce >= m->life.used_nonce || m->hold.why == MANAGER_HOLD_REAPED;
     if (ev->used.nonce < m->final.nonce ||
-        !known) { /* the node lags, or the account was reaped: blocks will tell */
+        !known) { /* the node lags, or the account was reaped: blocks will show */
         m->probe.strange = true;
         probe_failed(m);
         return;
@@ -216,8 +217,8 @@ static bool used_there(const struct manager *m, const struct manager_event *ev)
     return used;
 }
 
-/* Such an account was reaped. Sent again, bytes of its former life would take effect in the new one, too;
- * when the block is final, following it says what became of whom. */
+/* Such an account was reaped. Sent again, bytes of its former life would take effect in the new
+ * one, too; when the block is final, following it says what became of whom. */
 void manager__unfinal_answer(struct manager *m, const struct manager_event *ev)
 {
     if (!answered(m, PROBE_UNFINAL, ev->unfinal.failed))
@@ -238,5 +239,5 @@ void manager__unfinal_answer(struct manager *m, const struct manager_event *ev)
 void manager__probe_tick(struct manager *m)
 {
     if (m->probe.question != PROBE_NONE && m->now >= m->probe.at)
-        probe_failed(m); /* the door owes an answer; waiting for ever would stop all repair */
+        probe_failed(m); /* the adapter owes an answer; waiting for ever would stop all repair */
 }

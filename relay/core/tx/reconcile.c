@@ -1,16 +1,17 @@
-/* What the chain knows and the database lost.
+/* Extrinsics that the chain has and the database lost.
  *
- * A failover may lose the last commits. Transactions that were admitted in them are in the outbox again, or
- * lack their newest attempt, while their extrinsics are in blocks and pools: to admit them again would make
- * them take effect twice. The database says so when it was claimed on another timeline (reconcile_from); a
- * chain nonce above the table's says so too.
+ * A failover may lose the last commits. Transactions that were admitted in them are in the outbox
+ * again, or lack their newest attempt, while their extrinsics are in blocks and pools: to admit
+ * them again would make them take effect twice. The database says so when it was claimed on another
+ * timeline (reconcile_from); a chain nonce above the table's says so too.
  *
  *   loaded --follow from reconcile_from on, keep what we signed and no row knows--> all that is final was
  * seen
  *     --probe: pool with bytes, nonce--> [nonces used that no final block shows: wait for finality] --> ADOPT
  *     --adopted--> load again, or, when nothing was, go on
  *
- * Which transaction an extrinsic belongs to is decided by its call, in SQL (schema/, leader_adopt). */
+ * Which transaction an extrinsic belongs to is decided by its call, in SQL (schema/,
+ * leader_adopt). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -181,7 +182,8 @@ void manager__adopt_pump(struct manager *m)
     fx->adopt.done = m->reconcile.on;
 }
 
-/* What was adopted is loaded with everything else; a row whose bytes were not adopted lost its nonce. */
+/* What was adopted is loaded with everything else; a row whose bytes were not adopted lost its
+ * nonce. */
 void manager__adopted(struct manager *m, size_t count)
 {
     PRE(m->phase >= MANAGER_CHAIN_WAIT);

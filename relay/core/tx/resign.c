@@ -18,8 +18,8 @@ void manager__resign(struct manager *m, struct row *row, enum row_reason reason)
     line_move(&m->line, row, ROW_RESIGN);
 }
 
-/* Every block to the end of the era was seen and none holds the row: only new bytes can be included. Rows
- * that are in a block, unsure or unsent meet their era when that state ends. */
+/* Every block to the end of the era was seen and none holds the row: only new bytes can be
+ * included. Rows that are in a block, unsure or unsent meet their era when that state ends. */
 void manager__eras(struct manager *m)
 {
     struct era_entry e;
@@ -33,7 +33,7 @@ void manager__eras(struct manager *m)
 static bool may_resign(const struct manager *m, const struct row *row)
 {
     if (row->refused)
-        return false; /* what was said of the old bytes is stored first: it goes into their history */
+        return false; /* reports about the old bytes are stored first: they belong to their history */
     return m->beat.count >= row->resign_after || m->chain.runtimes != row->sign_runtime;
 }
 
@@ -76,7 +76,8 @@ static void resign_effect(struct manager *m, const struct row *row, struct manag
     x->era_period = manager__era_period(m, deadline);
     x->deadline_block = deadline == UINT64_MAX ? 0 : deadline;
     if (!x->era_period && deadline != UINT64_MAX)
-        x->era_period = ERA_PERIOD_MIN; /* best moved on since it was decided: the next beat ends it */
+        x->era_period =
+            ERA_PERIOD_MIN; /* the best block advanced since the decision: the next tick ends it */
 }
 
 static void resign_pump(struct manager *m)

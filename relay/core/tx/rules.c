@@ -1,5 +1,5 @@
-/* Rules that the manager's doors apply between two of its steps. They stand here because they decide; the doors
- * call them. */
+/* Rules that the manager's adapters apply between two of its steps. They stand here because they
+ * decide; the adapters call them. */
 #include <string.h>
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
-/* Statuses: what a node says of a submission that it watches, and what of it is stored for followers. They only
- * give speed; the end of a row comes from finalized blocks alone. */
+/* Statuses of watched submissions, and the ones that are stored for readers. They only save
+ * time; only finalized blocks end a row. */
 #include <string.h>
 
 #include "manager_internal.h"
@@ -23,7 +23,7 @@ static void in_pool(struct manager *m, struct row *row, enum tx_status status)
 {
     PRE(!row->end);
     if (row->state == ROW_IN_BLOCK)
-        return; /* told late: a state does not go back without a retraction */
+        return; /* a late status: a state does not go back without a retraction */
     line_status(&m->line, row, status, NULL);
     if (row->state == ROW_UNSURE)
         manager__pooled(m, row, false);
@@ -53,7 +53,7 @@ static void retracted(struct manager *m, struct row *row, const uint8_t *block_h
 static void watch_over(struct manager *m, struct row *row, enum tx_status status, const uint8_t *block_hash)
 {
     PRE(!row->end);
-    row->watched = row->state == ROW_SUBMITTED; /* else it is what an earlier watch said late */
+    row->watched = row->state == ROW_SUBMITTED; /* else a late status of an earlier watch */
 #ifdef TXRELAY_PLANT
     if (PLANTED(REQUEUE_EARLY) && status == TX_USURPED && !waits_for_answer(row)) {
         manager__requeue_early(m, row);
@@ -76,7 +76,7 @@ static void watch_over(struct manager *m, struct row *row, enum tx_status status
         manager__unsure(m, row, true, timeout);
 }
 
-/* An earlier attempt's status tells only that it lives, or that the nonce is used. */
+/* An earlier attempt's status only shows that it is alive, or that the nonce is used. */
 static void earlier_heard(struct manager *m, struct row *row, enum tx_status status)
 {
     PRE(!row->end && row->earlier_count);
@@ -132,7 +132,8 @@ void manager__watch_lost(struct manager *m, const struct manager_event *ev)
 
 /* ---- storing them ---- */
 
-/* A refusal leaves the state as it is; a status that is to be stored too follows with the next batch. */
+/* A refusal leaves the state as it is; a status that is to be stored too follows with the next
+ * batch. */
 static void refusal(struct manager *m, struct row *row, struct manager_state_row *x)
 {
     PRE(row->refused && row->note);

@@ -1,5 +1,5 @@
-/* To the node and back: submissions in nonce order, what their answers mean, and the window of what is in
- * flight. */
+/* To the node and back: submissions in nonce order, what their answers mean, and the window of
+ * what is in flight. */
 #include <string.h>
 
 #include "manager_internal.h"
@@ -15,8 +15,9 @@ static size_t in_flight(const struct manager *m)
     return line_count(&m->line, ROW_SUBMITTED) + line_count(&m->line, ROW_POOLED);
 }
 
-/* A pool that is full throws out the oldest with all that depend on it, so one too many costs the whole
- * sequence: the window bounds what is in the pool too. A nonce below a pooled one is a repair, and may go. */
+/* A pool that is full throws out the oldest with all that depend on it, so one too many costs
+ * the whole sequence: the window bounds what is in the pool too. A nonce below a pooled one is a
+ * repair, and may go. */
 static bool window_open(const struct manager *m, const struct row *row)
 {
     return in_flight(m) < m->send.window || line_first(&m->line, ROW_POOLED, row->nonce);
@@ -69,7 +70,8 @@ static struct send_view account_view(const struct manager *m)
 static void row_view(const struct manager *m, const struct row *row, struct send_view *v)
 {
     const struct row *held = line_first(&m->line, SET_HELD, 0);
-    /* One try a block, whichever nonce is the lowest, and few where blocks are milliseconds apart. */
+    /* One try a block, whichever nonce is the lowest, and few where blocks are milliseconds
+     * apart. */
     bool tried = m->send.poor_beat == m->beat.count || m->now < m->send.poor_until;
     v->funds_wait = m->send.poor && tried && !PLANTED(PAYMENT_HAMMERED);
     v->refusal_unstored = row->refused && !PLANTED(REFUSAL_LOST);
@@ -80,8 +82,8 @@ static void row_view(const struct manager *m, const struct row *row, struct send
     v->era_ends = row_era_over(row, m->chain.best + 1);
 }
 
-/* Lowest nonce first, and never past a row that has to be mended or waits for its beat: a node that sees a
- * later nonce first parks it (or, as chopsticks, throws it away). */
+/* Lowest nonce first, and never past a row that has to be mended or waits for its tick: a node
+ * that sees a later nonce first parks it (or, as chopsticks, throws it away). */
 void manager__send_pump(struct manager *m)
 {
     struct row *row;
@@ -133,9 +135,9 @@ static void pool_full(struct manager *m, struct row *row)
     again(m, row, true);
 }
 
-/* The transaction can end only when none of its bytes can still be included: while a pool may hold some, a
- * filler races them, or waits for the end of their eras. A filler, or one with immortal bytes out there and
- * no tip to race them with, is signed again. */
+/* The transaction can end only when none of its bytes can still be included: while a pool may
+ * hold some, a filler races them, or waits for the end of their eras. A filler, or one with
+ * immortal bytes out there and no tip to race them with, is signed again. */
 static void invalid(struct manager *m, struct row *row, const char *text)
 {
     PRE(row->state == ROW_SUBMITTED);
@@ -166,7 +168,7 @@ static void invalid(struct manager *m, struct row *row, const char *text)
     line_move(&m->line, row, ROW_FILL);
 }
 
-/* A runtime that traps on these bytes does so for ever; a node in trouble says it once. */
+/* A runtime that traps on these bytes always does; a node in trouble reports it once. */
 static void trapped(struct manager *m, struct row *row, const char *text)
 {
     if (row->futures >= TRAPS_MAX) {
@@ -199,7 +201,8 @@ static void bad_proof(struct manager *m, struct row *row)
     manager__resign(m, row, REASON_PROOF);
 }
 
-/* A node that lags says so for a block or two; one that goes on saying it has another idea of the account. */
+/* A node that lags answers this for a block or two. If it continues, its view of the account
+ * differs. */
 static void future(struct manager *m, struct row *row)
 {
     if (row->futures < FUTURES_MAX)
@@ -218,7 +221,7 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
     if (why != REFUSAL_GATE && why != REFUSAL_TRANSPORT && why != REFUSAL_POOLED)
         note(m, row, text);
     switch (why) {
-    case REFUSAL_STALE: /* by whom, finalized blocks will tell; the next beat's probe checks it */
+    case REFUSAL_STALE: /* finalized blocks will show by whom; the probe of the next tick checks it */
         line_move(&m->line, row, ROW_IN_BLOCK);
         manager__probe_at_beat(m);
         return;

@@ -1,16 +1,16 @@
-/* What makes an account stand still, and what makes it go on.
+/* What suspends an account, and what ends the suspension.
  *
- * - PAYMENT: the account cannot pay. Nothing more is admitted, one submission a block is tried, a quarter
- *   of a second apart at least; the first that is accepted ends it.
- * - TRANSACTION_VERSION: the runtime encodes calls in another way than the one that was accepted: what was
- *   enqueued may mean something else (case 102). Only an operator's order ends it: a node that shows the
- *   former version again may just be behind.
- * - REAPED: the account's nonce is below one that was used for good: the account was removed and lives again
- *   (case 93). After the order no byte of the former life is sent again: its rows go back to the outbox or
- * end once their eras are over, then nonces begin anew.
+ * - PAYMENT: the account cannot pay. Nothing more is admitted. One submission per block is tried,
+ *   at least a quarter of a second apart; the first accepted one ends it.
+ * - TRANSACTION_VERSION: the runtime encodes calls differently from the accepted version, so an
+ *   enqueued call may mean something else. Only an operator's order ends it: a node that shows the
+ *   former version again may simply be behind.
+ * - REAPED: the account's nonce is below one that was used for good: the account was removed and
+ *   exists again. After the order no byte of the former life is sent again: its rows go back to the
+ *   outbox or end once their eras are over, then nonces begin anew.
  *
- * A hold is written to the table, where operators see it. The order is read there too: by a request poll
- * that began after the hold was stored and finds the account not paused. */
+ * A hold is written to the table, where operators see it. The order is read there too: by a
+ * request poll that began after the hold was stored and finds the account not paused. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* What an attempt pays, and when it is to pay more: the account's policy, an application's bump, and (head.c)
- * the head of the line that makes no progress. A pool replaces bytes at a nonce only by bytes of a higher priority
- * (facts: replacement), so every raise is at least one unit.
+/* What an attempt pays, and when it is to pay more: the account's policy, an application's bump,
+ * and (head.c) the head of the line that makes no progress. A pool replaces bytes at a nonce only
+ * by bytes of a higher priority, so every raise is at least one unit.
  *
  * Terms are kept only for rows that have any: a million rows without tips cost nothing for them. */
 #include "manager_internal.h"
@@ -31,7 +31,7 @@ u128 manager__tip_first(const struct manager *m, const struct manager_outbox_row
                   cap_of(m, o->has_max_tip ? o->max_tip : MANAGER_NO_CAP));
 }
 
-/* What was asked of the next attempt; a cap that was lowered meanwhile counts. */
+/* The tip requested for the next attempt, limited by the present cap. */
 u128 manager__tip_next(const struct manager *m, const struct row *row)
 {
     const struct row_terms *t = row->terms;
@@ -85,7 +85,7 @@ bool manager__tip_raise(struct manager *m, struct row *row)
     return true;
 }
 
-/* Somebody asked: the pace that keeps repair from a hot loop is not for that. */
+/* Explicit request: skip the re-signing back-off. */
 void manager__sign_soon(struct manager *m, struct row *row)
 {
     row->resigns = 0;

@@ -1,5 +1,5 @@
-/* What the store answered. One write of a kind is in flight at a time; any outcome that is not known, and any
- * refusal that cannot be explained, ends in reading the table again. */
+/* What the store answered. One write of a kind is in flight at a time; any outcome that is not
+ * known, and any refusal that cannot be explained, ends in reading the table again. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ bool manager__writing(const struct manager *m)
 
 static void lost(struct manager *m)
 {
-    m->fenced = true; /* DEMOTED follows; until then nothing is said */
+    m->fenced = true; /* DEMOTED follows; until then there are no effects */
 }
 
 /* Back to where it came from. Its pace stays as it is. */
@@ -53,8 +53,9 @@ static bool signs(enum manager_write write)
     return write == MANAGER_WRITE_ADMIT || write == MANAGER_WRITE_RESIGN || write == MANAGER_WRITE_FILL;
 }
 
-/* The door could not sign: no node, or one that knows less than the one before it. Nothing was written, so
- * nothing need be read again; it is tried again in the next beat, or by what changes the node. */
+/* The adapter could not sign: no node, or one that knows less than the one before it. Nothing
+ * was written, so nothing need be read again; it is tried again in the next tick, or by what
+ * changes the node. */
 static void not_signed(struct manager *m, enum manager_write write)
 {
     PRE(signs(write));
@@ -114,8 +115,8 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
 
 /* ---- new attempts ---- */
 
-/* The nonce's end was seen while the filler that ends the transaction was written: what is left to end is the
- * filler's row, by another filler that got in or by somebody else's extrinsic. */
+/* The nonce's end was seen while the filler that ends the transaction was written: what is left
+ * to end is the filler's row, by another filler that got in or by somebody else's extrinsic. */
 static void end_of_filler(struct row_end *end)
 {
     end->outcome = end->has_block ? "ok" : "usurped";

@@ -1,10 +1,10 @@
-/* The service: one relay process. Wires store, listen, election, chain and one manager per account on one
- * loop. Everything that is decided is decided in the pure cores (manager.h, wake.h, election/elector.h);
- * this door carries events in and effects out.
+/* The service: one relay process. Wires store, listen, election, chain and one manager per account
+ * on one loop. Everything that is decided is decided in the pure cores (manager.h, wake.h,
+ * election/elector.h); this door carries events in and effects out.
  *
- * Roles: a database is configured -> leader or follower per account, never anything else, however long
- * the database is out of reach (S05). No database is configured -> standalone (S04): the same manager over
- * a memory store, transactions come as JSON lines on standard input. */
+ * Roles: a database is configured -> leader or follower per account, never anything else,
+ * however long the database is out of reach. No database is configured -> standalone: the same
+ * manager over a memory store, transactions come as JSON lines on standard input. */
 #ifndef RELAY_SERVICE_H
 #define RELAY_SERVICE_H
 
@@ -20,11 +20,11 @@ struct service;
 struct service_account {
     const char *alias;
     struct keypair
-        *key; /* owned by the service from service_new on; NULL: only what is signed elsewhere is sent */
+        *key; /* owned by the service from service_new on; NULL: sends only presigned transactions */
     enum key_scheme scheme; /* without a key: the account's */
     uint8_t id[ACCOUNT_ID_MAX];
     size_t id_len;
-    bool has_lock_key; /* L02: override of the derived key */
+    bool has_lock_key; /* Override of the derived key */
     int64_t lock_key;
 };
 
@@ -45,11 +45,12 @@ struct service_config {
     size_t account_count;
     struct elector_config elector;
     struct manager_config manager;
-    uint32_t rotate_blocks;  /* an account goes to the next member after so many finalized blocks; 0: never */
-    uint32_t handover_ms;    /* an account that is given up settles for so long at most; default 2000 */
-    uint32_t retention_days; /* what ended longer ago may be removed; default 30 */
+    uint32_t
+        rotate_blocks;    /* an account moves to the next member after this many finalized blocks; 0: never */
+    uint32_t handover_ms; /* limit for settling before a hand-over; default 2000 */
+    uint32_t retention_days;        /* what ended longer ago may be removed; default 30 */
     uint32_t retention_interval_ms; /* between two looks at that; default an hour */
-    uint32_t snapshot_rows;         /* a load reads so many pending rows at a time; default 5000 */
+    uint32_t snapshot_rows;         /* pending rows that a load reads at a time; default 5000 */
     const char *control_address;    /* "unix:..." or "tcp:..."; NULL: none */
     bool read_stdin;                /* standalone: JSON lines in */
     void (*on_exit)(void *arg, const struct err *err); /* the service cannot go on (permanent error) */
@@ -59,8 +60,8 @@ struct service_config {
 
 struct service *service_new(struct loop *l, const struct service_config *config, struct err *err);
 void service_open(struct service *s);
-/* Admit no more, let what is led settle (handover_ms), give leadership up, close everything, then cb; the
- * service is freed after it. */
+/* Admit no more, let what is led settle (handover_ms), give leadership up, close everything,
+ * then cb; the service is freed after it. */
 void service_stop(struct service *s, void (*cb)(void *arg), void *arg);
 
 #endif

@@ -1,10 +1,12 @@
-/* One asynchronous libpq connection on the loop: the only file pair that knows libpq is store/conn*.c.
+/* One asynchronous libpq connection on the loop: the only file pair that knows libpq is
+ * store/conn*.c.
  *
  *   IDLE -> RESOLVE_WAIT -> CONNECT_WAIT -> SETUP_WAIT -> UP -> (lost) BACKOFF_WAIT -> RESOLVE_WAIT
  *
- * DNS off the loop, own connect deadline per address, pipeline mode, one Sync after each query (a commit
- * boundary: every query is its own transaction), back-off with jitter. Rules and pitfalls: store/README.md.
- * After SETUP: the statements of `setup` were run (timeouts, keepalives, LISTEN...). */
+ * DNS off the loop, own connect deadline per address, pipeline mode, one Sync after each query
+ * (a commit boundary: every query is its own transaction), back-off with jitter. Rules and
+ * pitfalls: store/README.md. After SETUP: the statements of `setup` were run (timeouts,
+ * keepalives, LISTEN...). */
 #ifndef STORE_CONN_H
 #define STORE_CONN_H
 
@@ -31,11 +33,11 @@ struct conn_config {
     uint32_t
         setup_timeout_ms; /* for `setup`, on an address that has answered; 0: what is left of the other */
     uint32_t
-        answer_timeout_ms; /* 0: none. Queries in flight and no result for so long: the session is dropped */
+        answer_timeout_ms; /* 0: none. Queries in flight without a result for this long: the session is dropped */
     uint32_t backoff_base_ms, backoff_cap_ms; /* default 50, 5000 */
     void (*on_up)(void *arg);
-    /* Lost or not reachable; tries again by itself. Every query in flight has been answered already:
-     * ERR_DB_UNKNOWN_OUTCOME when it was sent, ERR_DB_UNAVAILABLE when it was not. */
+    /* Lost or not reachable; tries again by itself. Every query in flight has been answered
+     * already: ERR_DB_UNKNOWN_OUTCOME when it was sent, ERR_DB_UNAVAILABLE when it was not. */
     void (*on_down)(void *arg, const struct err *err);
     void (*on_notify)(void *arg, const char *channel, const char *payload, int from_pid);
     void *arg;
@@ -82,9 +84,10 @@ struct conn_query {
     size_t bytes;    /* its share of what is in flight */
     bool internal;   /* belongs to the connection itself */
 };
-/* One statement in its own transaction (a Sync follows). `prepare_name` non-NULL: prepared once per session
- * under that name, then executed. result_format 0 text, 1 binary. Statement text and parameters are copied
- * or sent before return. A connection that is not up answers ERR_DB_UNAVAILABLE. */
+/* One statement in its own transaction (a Sync follows). `prepare_name` non-NULL: prepared once
+ * per session under that name, then executed. result_format 0 text, 1 binary. Statement text and
+ * parameters are copied or sent before return. A connection that is not up answers
+ * ERR_DB_UNAVAILABLE. */
 void conn_query_start(struct conn *c, struct conn_query *q, const char *prepare_name, const char *sql,
                       int nparams, const struct conn_param *params, int result_format,
                       void (*cb)(struct conn_query *q, const struct conn_result *r));

@@ -1,5 +1,5 @@
-/* Who leads: accounts of this relay, their locks, claims and renewals, and the other relays. Asked by
- * election/, on the store's control session. store.h says what holds for every request. */
+/* Who leads: accounts of this relay, their locks, claims and renewals, and the other relays.
+ * Asked by election/, on the store's control session. store.h says what holds for every request. */
 #ifndef STORE_LEAD_H
 #define STORE_LEAD_H
 
@@ -11,13 +11,13 @@ struct store_enroll {
     const char *alias, *scheme, *address;
     struct store_bytes account_id, genesis;
     int64_t lock_key;
-    bool watch_only; /* the relay has no key of it: only what was signed elsewhere may be enqueued */
+    bool watch_only; /* the relay has no key: only presigned transactions may be enqueued */
     int32_t account; /* out */
 };
 void store_enroll_start(struct store *s, struct store_enroll *r, store_cb cb);
 
-/* The account's session advisory lock, on the control session. Never stacked: a second try while held
- * answers got = true without asking again. */
+/* The account's session advisory lock, on the control session. Never stacked: a second try while
+ * held answers got = true without asking again. */
 struct store_lock {
     struct store_req req;
     int64_t lock_key;
@@ -41,9 +41,9 @@ struct store_claim {
 };
 void store_claim_start(struct store *s, struct store_claim *r, store_cb cb);
 
-/* Renewal of every account of this relay in one statement, after verifying that the control session still
- * holds their locks (by what it was given, and by pg_locks and its backend pid; store_pg_renew.c says how
- * often). */
+/* Renewal of every account of this relay in one statement, after verifying that the control
+ * session still holds their locks (by what it was given, and by pg_locks and its backend pid;
+ * store_pg_renew.c says how often). */
 struct store_renew {
     struct store_req req;
     const char *holder;
@@ -66,8 +66,9 @@ struct store_release {
 };
 void store_release_start(struct store *s, struct store_release *r, store_cb cb);
 
-/* End the session that holds the account's lock if its claim has expired by the rules (hung holder); the
- * store looks and decides in one statement. Also tells who claims it, and for how long. */
+/* End the session that holds the account's lock if its claim has expired by the rules (hung
+ * holder); the store looks and decides in one statement. Also tells who claims it, and for how
+ * long. */
 struct store_evict {
     struct store_req req;
     int64_t lock_key;
@@ -79,8 +80,9 @@ struct store_evict {
 };
 void store_evict_start(struct store *s, struct store_evict *r, store_cb cb);
 
-/* Lock and claim of many accounts, in one statement that writes nothing. An account is left out while its
- * claim is in force under the epoch that the caller knows, with the lock that belongs to the claim. */
+/* Lock and claim of many accounts, in one statement that writes nothing. An account is left out
+ * while its claim is in force under the epoch that the caller knows, with the lock that belongs
+ * to the claim. */
 struct store_seen {
     size_t index; /* in the request's arrays */
     bool taken;   /* some session has the account's lock */
@@ -105,7 +107,7 @@ struct store_member {
     struct store_req req;
     const char *holder, *address;
     int64_t serves;  /* digest of its accounts: only relays that serve the same are members to each other */
-    uint32_t ttl_ms; /* a member that was not heard of for so long is none */
+    uint32_t ttl_ms; /* a member without a heartbeat for this long is dead */
     bool leave;
     int64_t best; /* the highest block that this relay heard of; -1: none */
     /* out: in byte order, with this relay among them unless it leaves */

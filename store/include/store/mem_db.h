@@ -1,9 +1,11 @@
-/* The memory database: the rules of schema/ over tables in memory, for many sessions at once. The standalone
- * relay has one for itself (store_mem_new); the simulator runs several relays, followers and applications
- * on one. test/unit/store/diff_test compares it with Postgres, call by call and row by row.
+/* The memory database: the rules of schema/ over tables in memory, for many sessions at once. The
+ * standalone relay has one for itself (store_mem_new); the simulator runs several relays, followers
+ * and applications on one. test/unit/store/diff_test compares it with Postgres, call by call and
+ * row by row.
  *
- * It has no loop and no clock of its own: every call is one transaction that takes effect before it returns,
- * at the time that its owner's clock says. What is lost on the way, and when, is the owner's to decide. */
+ * It has no loop and no clock of its own: every call is one transaction that takes effect before
+ * it returns, at the time that its owner's clock says. What is lost on the way, and when, is the
+ * owner's to decide. */
 #ifndef STORE_MEM_DB_H
 #define STORE_MEM_DB_H
 
@@ -44,13 +46,14 @@ struct mem_notice {
     const char *creator;              /* NULL: none */
     int64_t updated_us;
     const char *outcome; /* MEM_TX_REMOVED: how it ended; NULL: it goes on elsewhere */
-    /* What no payload of Postgres says: how the nonce was used up, also of a transaction that goes on, and
-     * why. */
+    /* What no payload of Postgres says: how the nonce was used up, also of a transaction that
+     * goes on, and why. */
     const char *nonce_outcome, *error;
 };
 
 struct mem_db_config {
-    /* Microseconds since 1970, as clock_timestamp() is. Times of one row never repeat, whatever it says. */
+    /* Microseconds since 1970, as clock_timestamp() is. Times of one row never repeat, whatever
+     * it says. */
     int64_t (*now_us)(void *arg);
     /* Where requests name times of another clock: its present time. NULL: it is the same one. */
     int64_t (*wall_us)(void *arg);
@@ -59,8 +62,8 @@ struct mem_db_config {
     /* leader_evict or a failover has ended the session, and its memory goes. */
     void (*on_session_end)(void *arg, struct mem_session *s);
     void *arg;
-    size_t finished_most; /* so many rows of finished_transactions are kept; 0: all */
-    size_t keys_most;     /* so many idempotency keys; 0: all */
+    size_t finished_most; /* most rows of finished_transactions that are kept; 0: all */
+    size_t keys_most;     /* most idempotency keys; 0: all */
     bool always_wake;     /* MEM_OUTBOX_WAKE for every enqueue, whatever the doorbell says */
 };
 struct mem_db *mem_db_new(const struct mem_db_config *config);
@@ -86,23 +89,23 @@ enum mem_request {
         MEM_REQUEST_COUNT
 };
 
-/* Carry the request out now. Fills in its err, what it returns and its arena (store_req_done frees that), as
- * the answer of Postgres would; its callback is not called. lock and doorbell_arm stack, as Postgres' locks
- * do: who does not want that must not ask for a lock that it has (as the stores of store.h do not).
- * In an open transaction only enqueue may come. */
+/* Carry the request out now. Fills in its err, what it returns and its arena (store_req_done
+ * frees that), as the answer of Postgres would; its callback is not called. lock and
+ * doorbell_arm stack, as Postgres' locks do: who does not want that must not ask for a lock that
+ * it has (as the stores of store.h do not). In an open transaction only enqueue may come. */
 void mem_session_run(struct mem_session *s, enum mem_request what, struct store_req *req);
 
 /* ---- applications and operators ---- */
 
-/* An open transaction: what it enqueues is seen after its commit; until mem_release it holds the doorbells of
- * its accounts, if their leaders were awake when it came. */
+/* An open transaction: what it enqueues is seen after its commit; until mem_release it holds the
+ * doorbells of its accounts, if their leaders were awake when it came. */
 void mem_begin(struct mem_session *s);
 void mem_commit(struct mem_session *s);   /* visible, told to who listens; the doorbells are still held */
 void mem_release(struct mem_session *s);  /* after mem_commit */
 void mem_rollback(struct mem_session *s); /* in place of both */
 
 struct mem_signed_call {
-    const char *account; /* alias, 0x id or address; NULL: whoever signed it */
+    const char *account; /* alias, 0x id or address; NULL: the signer */
     struct store_bytes extrinsic;
     const char *key, *creator; /* NULL: none */
     bool unchecked;            /* its form and who signed it are not looked at: `account` did */
@@ -121,8 +124,9 @@ int mem_account_reconcile(struct mem_session *s, const char *account, int64_t bl
 struct mem_copy;
 struct mem_copy *mem_copy_new(const struct mem_db *db);
 struct mem_copy *mem_copy_free(struct mem_copy *c); /* NULL allowed; returns NULL */
-/* All sessions end (on_session_end). A standby takes over on the next timeline: with a copy, the commits
- * since then are lost; ids go on from the higher sequence. The copy is the caller's as before. */
+/* All sessions end (on_session_end). A standby takes over on the next timeline: with a copy, the
+ * commits since then are lost; ids go on from the higher sequence. The copy is the caller's as
+ * before. */
 void mem_db_promote(struct mem_db *db, const struct mem_copy *copy);
 void mem_db_restart(struct mem_db *db); /* all sessions end, nothing is lost */
 uint32_t mem_db_timeline(const struct mem_db *db);

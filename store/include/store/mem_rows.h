@@ -1,4 +1,4 @@
-/* The rows of the memory database (store/mem_db.h), column by column as schema/ has them. Whoever gets one
+/* The rows of the memory database (store/mem_db.h), column by column as schema/ has them. A caller that gets one
  * reads it and changes nothing; it is valid until the next call that may write. -1 and NULL stand for SQL's
  * NULL where a comment does not say otherwise; times are in microseconds of the database's clock, 0: none. */
 #ifndef STORE_MEM_ROWS_H

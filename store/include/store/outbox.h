@@ -1,6 +1,6 @@
-/* Transactions that have no nonce yet: the application's enqueue, the doorbell that wakes a leader, which
- * accounts have something to do, and the leader's admissions, which are fenced by its epoch. store.h says
- * what holds for every request. */
+/* Transactions that have no nonce yet: the application's enqueue, the doorbell that wakes a
+ * leader, which accounts have something to do, and the leader's admissions, which are fenced by
+ * its epoch. store.h says what holds for every request. */
 #ifndef STORE_OUTBOX_H
 #define STORE_OUTBOX_H
 
@@ -33,7 +33,8 @@ struct store_doorbell {
 void store_doorbell_arm_start(struct store *s, struct store_doorbell *r, store_cb cb);
 void store_doorbell_disarm_start(struct store *s, struct store_doorbell *r, store_cb cb);
 
-/* Which accounts want something, in one statement that writes nothing: those with nothing are left out. */
+/* Which accounts want something, in one statement that writes nothing: those with nothing are
+ * left out. */
 struct store_want {
     size_t index;    /* in the request's arrays */
     bool lost;       /* not led under this epoch any more; nothing else is said of it */
@@ -59,7 +60,7 @@ void store_due_start(struct store *s, struct store_due *r, store_cb cb);
 struct store_outbox_row {
     int64_t id;
     struct store_bytes call; /* fixed: the whole extrinsic */
-    bool fixed, waited;      /* it was signed elsewhere; and has waited for a block */
+    bool fixed, waited;      /* it is presigned; and has waited for a block */
     int32_t priority;
     int64_t deadline_ms; /* wall clock, -1: none */
     const char *creator;
@@ -72,17 +73,17 @@ struct store_outbox {
     struct store_req req;
     int32_t account;
     int64_t epoch;
-    uint32_t limit;     /* of calls, and of what was signed elsewhere */
+    uint32_t limit;     /* of calls, and of presigned rows */
     int64_t next_nonce; /* of the account */
-    int64_t block;      /* the final block that was seen last: rows signed elsewhere may wait for one */
+    int64_t block;      /* the last processed final block: presigned rows may wait for one */
     /* out */
     size_t count;
     const struct store_outbox_row *rows;
-    int64_t reserved; /* lowest nonce >= next_nonce that a waiting row signed elsewhere has; -1: none */
+    int64_t reserved; /* lowest nonce >= next_nonce reserved by a waiting presigned row; -1: none */
 };
 void store_outbox_start(struct store *s, struct store_outbox *r, store_cb cb);
 
-/* What was read of rows that were signed elsewhere and wait. */
+/* Results of checking waiting presigned rows. */
 struct store_note_row {
     int64_t id, nonce; /* -1: it does not decode */
     uint8_t hash[32];
@@ -101,7 +102,7 @@ void store_note_start(struct store *s, struct store_note *r, store_cb cb);
 
 /* The rows of the batch get nonces from the account's next one on, and are pending. */
 void store_admit_start(struct store *s, struct store_attempts *r, store_cb cb);
-/* Rows that were signed elsewhere, at nonces of their own. */
+/* Presigned rows, at their own nonces. */
 void store_admit_signed_start(struct store *s, struct store_attempts *r, store_cb cb);
 /* Rows of the batch end in the outbox. */
 void store_reject_start(struct store *s, struct store_finish *r, store_cb cb);

@@ -1,5 +1,6 @@
-/* Transactions that have a nonce, and what their leader writes about them. All writes are fenced: under an
- * old epoch they end with ERR_LOST_LEADERSHIP. store.h says what holds for every request. */
+/* Transactions that have a nonce, and what their leader writes about them. All writes are
+ * fenced: under an old epoch they end with ERR_LOST_LEADERSHIP. store.h says what holds for
+ * every request. */
 #ifndef STORE_PENDING_H
 #define STORE_PENDING_H
 
@@ -7,7 +8,8 @@
 
 /* ---- what is read ---- */
 
-/* What the account's row says beside its claim. Amounts are decimal texts in the chain's smallest unit. */
+/* What the account's row says beside its claim. Amounts are decimal texts in the chain's
+ * smallest unit. */
 struct store_account {
     bool paused;      /* by whomever: nothing is admitted */
     const char *hold; /* "": none, or the leader's own pause: "payment", "reaped", "transaction_version" */
@@ -39,14 +41,14 @@ struct store_pending_row {
     const char *max_tip;    /* decimal; NULL: the account's cap alone */
     int64_t deadline_block; /* the last block that may hold it; -1: none */
     uint32_t retries;       /* dispatch errors after which it may go back to the outbox */
-    uint32_t filler_len;    /* the current attempt ends with a filler's call of so many bytes; 0: its own */
+    uint32_t filler_len; /* length of the filler's call at the end of the current attempt; 0: its own call */
     const char *stop_outcome,
         *stop_reason;        /* how it ends if a filler of its own gets in; NULL: none signed */
     int64_t submitted_block; /* finalized height when it was signed */
     size_t earlier_count;    /* hashes of earlier attempts at this nonce: they may still be included */
     const uint8_t (*earlier)[32];
-    bool fixed;            /* its own bytes were signed elsewhere */
-    size_t earlier_own;    /* so many of them, the first ones, were no fillers */
+    bool fixed;            /* its own bytes are presigned */
+    size_t earlier_own;    /* the first earlier_own of them were no fillers */
     int64_t earlier_death; /* where the last of their eras ends; -1: one is immortal; 0: there are none */
 };
 struct store_snapshot {
@@ -67,10 +69,10 @@ struct store_snapshot {
 };
 void store_snapshot_start(struct store *s, struct store_snapshot *r, store_cb cb);
 
-/* What the database's clock, the applications and the operators say. Outbox rows past their deadline end as
- * expired in it; pending transactions come back that are to be stopped (their deadline has passed, or
- * somebody cancelled them), with the outcome to record if none of their bytes gets in, and those whose tip is
- * to rise. */
+/* What the database's clock, the applications and the operators say. Outbox rows past their
+ * deadline end as expired in it; pending transactions come back that are to be stopped (their
+ * deadline has passed, or somebody cancelled them), with the outcome to record if none of their
+ * bytes gets in, and those whose tip is to rise. */
 struct store_stop {
     int64_t nonce, id;
     const char *outcome, *reason; /* NULL: no stop, a bump */
@@ -85,7 +87,7 @@ struct store_look {
     const struct store_stop *stops;
     bool ripe;       /* a row that had waited for its time may be admitted now */
     int64_t next_ms; /* until the next deadline or not_before; -1: none */
-    int64_t mark;    /* of the facts: another one says that they are others; never -1 */
+    int64_t mark;    /* fingerprint of the facts; it differs if they do; never -1 */
     struct store_account facts;
 };
 void store_look_start(struct store *s, struct store_look *r, store_cb cb);
@@ -102,7 +104,7 @@ struct store_attempt_row {
     int64_t era_birth, era_death; /* -1: immortal */
     const char *reason;  /* attempt: why the former one ended; fill: error text of the ended transaction */
     const char *outcome; /* fill: outcome of the ended transaction */
-    /* attempt: it ends with a filler's call of so many bytes; the transaction keeps the nonce and ends as
+    /* attempt: length of the filler's call at its end; the transaction keeps the nonce and ends as
      * `outcome` with `stop_reason` if these bytes get in. 0: the transaction's own call. */
     uint32_t filler_len;
     const char *stop_reason;
@@ -160,9 +162,10 @@ struct store_finish {
     const struct store_finish_row *rows;
 };
 void store_finish_start(struct store *s, struct store_finish *r, store_cb cb);
-/* The nonce is used up and the transaction goes back to the outbox with its id. outcome "usurped": somebody
- * else used the nonce; "dispatch_error": its own attempt did, without effect, and one retry less is left;
- * "failed": the nonce belongs to a former life of the account. The nonce keeps a record of its own. */
+/* The nonce is used up and the transaction goes back to the outbox with its id. outcome
+ * "usurped": somebody else used the nonce; "dispatch_error": its own attempt did, without
+ * effect, and one retry less is left; "failed": the nonce belongs to a former life of the
+ * account. The nonce keeps a record of its own. */
 void store_requeue_start(struct store *s, struct store_finish *r, store_cb cb);
 
 /* ---- the account ---- */
@@ -186,9 +189,9 @@ struct store_pause {
 };
 void store_pause_start(struct store *s, struct store_pause *r, store_cb cb);
 
-/* Extrinsics of this account that the chain or a pool holds and the database does not know, because a
- * failover lost commits. Each takes the waiting transaction whose call it has, or becomes the newest attempt
- * of the pending one at its nonce; what fits neither is left alone. */
+/* Extrinsics of this account that the chain or a pool holds and the database does not know,
+ * because a failover lost commits. Each takes the waiting transaction whose call it has, or
+ * becomes the newest attempt of the pending one at its nonce; what fits neither is left alone. */
 struct store_adopt_row {
     int64_t nonce;
     uint8_t hash[32];

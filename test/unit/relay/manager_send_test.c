@@ -11,7 +11,8 @@ static struct script *admitted_rows(unsigned count)
     return s;
 }
 
-/* No more submissions on the wire than unanswered_max; the next goes with each answer, lowest first. */
+/* No more submissions on the wire than unanswered_max; the next goes with each answer, lowest
+ * first. */
 static void unanswered(void **state)
 {
     (void)state;
@@ -27,8 +28,8 @@ static void unanswered(void **state)
     script_free(s);
 }
 
-/* 1016: the row waits for the next block, no later one is sent before it, the window becomes half of what was
- * in flight, once a block, and bounds what is sent from then on. */
+/* 1016: the row waits for the next block, no later one is sent before it, the window becomes
+ * half of what was in flight, once a block, and bounds what is sent from then on. */
 static void pool_full(void **state)
 {
     (void)state;
@@ -57,8 +58,8 @@ static void pool_full(void **state)
     script_free(s);
 }
 
-/* A full pool throws out the oldest with all that depend on it: the window shrinks as for 1016. Below one
- * that is still pooled a row goes whatever the window says. */
+/* A full pool throws out the oldest with all that depend on it: the window shrinks as for 1016.
+ * Below one that is still pooled a row goes whatever the window says. */
 static void dropped_together(void **state)
 {
     (void)state;
@@ -103,7 +104,7 @@ static void window_bounds(void **state)
     script_free(s);
 }
 
-/* 1013: it is there already, which is success without a watch. */
+/* 1013: the pool already has it, which is success without a watch. */
 static void already_imported(void **state)
 {
     (void)state;
@@ -229,7 +230,8 @@ static void underpriced_by_another(void **state)
     script_free(s);
 }
 
-/* Stale, in both shapes: the nonce is used, finalized blocks will tell by what; nothing is signed anew. */
+/* Stale, in both shapes: the nonce is used, finalized blocks will tell by what; nothing is
+ * signed anew. */
 static void stale(void **state)
 {
     (void)state;
@@ -259,7 +261,8 @@ static void falsely_stale(void **state)
     script_free(s);
 }
 
-/* Payment, in both shapes: said once, the lowest alone is tried once a block, and all goes on with money. */
+/* Payment, in both shapes: said once, the lowest alone is tried once a block, and all goes on
+ * with money. */
 static void payment(void **state)
 {
     (void)state;
@@ -309,7 +312,8 @@ static void payment_fast_blocks(void **state)
     script_free(s);
 }
 
-/* Bad proof and ancient birth, in both shapes: the runtime is read again, then one new signature a block. */
+/* Bad proof and ancient birth, in both shapes: the runtime is read again, then one new signature
+ * a block. */
 static void bad_proof(void **state)
 {
     (void)state;
@@ -374,8 +378,8 @@ static void future(void **state)
     script_free(s);
 }
 
-/* Invalid, in both shapes: the transaction ends as failed with the node's text; a filler takes its nonce
- * and the later ones follow it. */
+/* Invalid, in both shapes: the transaction ends as failed with the node's text; a filler takes
+ * its nonce and the later ones follow it. */
 static void invalid(void **state)
 {
     (void)state;
@@ -429,7 +433,8 @@ static void out_and_back(struct script *s)
     expect_submit(s, 5);
 }
 
-/* Invalid, but some pool had these bytes: nothing ends before their era has, since they could be included. */
+/* Invalid, but some pool had these bytes: nothing ends before their era has, since they could be
+ * included. */
 static void invalid_but_out(void **state)
 {
     (void)state;
@@ -475,7 +480,8 @@ static void invalid_filler(void **state)
     script_free(s);
 }
 
-/* No answer: nobody knows, so the pool and the nonce are asked, and the same bytes are sent again. */
+/* No answer: nobody knows, so the pool and the nonce are asked, and the same bytes are sent
+ * again. */
 static void transport(void **state)
 {
     (void)state;
@@ -583,7 +589,8 @@ static void chain_down_and_up(void **state)
     script_free(s);
 }
 
-/* Another node, or the same one without its pool: rows that nobody watches are asked about as well. */
+/* Another node, or the same one without its pool: rows that nobody watches are asked about as
+ * well. */
 static void chain_back_unwatched(void **state)
 {
     (void)state;
@@ -616,7 +623,8 @@ static void late_answer(void **state)
     script_free(s);
 }
 
-/* A second refusal would take the place of the first in the history: the first one is stored before. */
+/* A second refusal would take the place of the first in the history: the first one is stored
+ * before. */
 static void refusal_is_stored_first(void **state)
 {
     (void)state;

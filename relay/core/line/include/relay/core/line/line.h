@@ -1,5 +1,6 @@
-/* The rows of an account by nonce, and their indexes: the line that its transactions stand in. This is the only
- * place that changes a row's state; each change is looked up in the table of moves (row_table.c).
+/* The rows of an account by nonce, and their indexes: the line that its transactions stand in. This
+ * is the only place that changes a row's state; each change is looked up in the table of moves
+ * (row_table.c).
  *
  *   line.c       rows by nonce, in a ring
  *   nset.c       sets of nonces: one for each state, and those that other functions ask for
@@ -9,8 +10,9 @@
  *   row_table.c  the moves between the states
  *   line_check.c invariants
  *
- * It knows nothing of nodes, the database or what is to be done with a row (relay/core/tx). Members of a row
- * that no index depends on are written there. Everything costs O(1) amortised for each row. */
+ * It knows nothing of nodes, the database or what is to be done with a row (relay/core/tx).
+ * Members of a row that no index depends on are written there. Everything costs O(1) amortised
+ * for each row. */
 #ifndef RELAY_CORE_LINE_H
 #define RELAY_CORE_LINE_H
 
@@ -24,7 +26,7 @@
 
 enum {
     SPAN_MAX = 1 << 24,  /* nonces between the lowest row and the next one; more is no sane table */
-    STATUS_SIGNED = 255, /* row.status: no status was heard of the current attempt */
+    STATUS_SIGNED = 255, /* row.status: the current attempt has no status yet */
 };
 
 /* What is known of a nonce in use. row_table.c has every move; the usual way is
@@ -32,11 +34,11 @@ enum {
  *   UNSENT -> SUBMITTED -> POOLED -> IN_BLOCK -> ENDING -> FINISHING -> (gone)
  */
 enum row_state {
-    ROW_UNSENT,    /* committed, not on the wire; not before beat `hold` */
+    ROW_UNSENT,    /* committed, not submitted; not before tick `hold` */
     ROW_SUBMITTED, /* on the wire, no answer yet */
     ROW_POOLED,    /* a pool has it */
-    ROW_UNSURE,    /* waits for a probe */
-    ROW_IN_BLOCK,  /* the best chain used its nonce; finalized blocks will tell by what */
+    ROW_UNSURE,    /* only a probe can decide */
+    ROW_IN_BLOCK,  /* the best chain used its nonce; finalized blocks will show by what */
     ROW_RESIGN,    /* wants new bytes at its nonce */
     ROW_FILL,      /* wants a filler at its nonce */
     ROW_SIGNING,   /* RESIGN or FILL is in flight */
@@ -75,18 +77,18 @@ struct row_end {
     uint64_t used_block; /* without a block of ours: as of this one the nonce is used; 0: it is not */
     uint32_t index;
     bool has_block, has_fee;
-    bool given_back; /* nothing of it can get in and nobody used the nonce: it is free again */
+    bool given_back; /* nothing of it can be included and the nonce is unused: it is free again */
     bool requeue;    /* the transaction goes back to the outbox */
     u128 fee;
 };
 
-/* Why a row gets no new bytes, and how it ends when the old ones cannot be included any more. */
+/* Why a row gets no new bytes, and how it ends once the old ones can no longer be included. */
 struct row_stop {
     const char *outcome; /* static */
     char reason[200];
 };
 
-/* What a row was asked to pay and to keep to; most have none of it. */
+/* The terms of a row: tip and limits; most rows have none. */
 struct row_terms {
     u128 tip;  /* of the current attempt */
     u128 want; /* the next one pays at least this */
@@ -104,7 +106,7 @@ struct row {
     uint32_t call_len;
     int64_t era_death; /* -1: immortal */
     int64_t own_death; /* the same of the transaction's own bytes alone; 0: none were sent */
-    int64_t out_death; /* from this finalized height on nothing that was sent can be included any more */
+    int64_t out_death; /* from this finalized height on nothing that was submitted can be included */
     uint64_t submitted_block;
     uint8_t *block_hash; /* owned 32 bytes, NULL: none */
     uint8_t (*earlier)[32];
@@ -115,33 +117,33 @@ struct row {
     struct list news;        /* in manager.news while POOLED or IN_BLOCK, oldest news first */
     uint32_t spec_version;
     uint32_t guard;        /* of the runtime; 0: none */
-    uint32_t hold;         /* UNSENT: the beat from which it may be sent */
-    uint32_t tried;        /* beat of the last submission */
-    uint32_t resign_after; /* the beat from which it may be signed again */
+    uint32_t hold;         /* UNSENT: submit from this tick on */
+    uint32_t tried;        /* tick of the last submission */
+    uint32_t resign_after; /* re-sign from this tick on */
     uint32_t sign_runtime; /* runtime count when it was signed */
-    uint32_t seq;          /* probe count when this state began: an older probe says nothing about it */
+    uint32_t seq;          /* probe count when this state began: older probes do not count */
     uint32_t pool_seen;    /* probe count of the last pool answer that held it */
     uint32_t news_block;   /* block count of the last news */
     uint16_t earlier_count;
-    uint16_t earlier_own; /* so many earlier attempts, the first ones, were the transaction's own bytes */
+    uint16_t earlier_own; /* the first earlier_own attempts were the transaction's own bytes */
     uint8_t state;
     uint8_t status; /* enum tx_status or STATUS_SIGNED */
     uint8_t reason;
     uint8_t resigns;     /* new signatures since a node last accepted one */
     uint8_t futures;     /* refusals as 'future' since then */
-    bool watched : 1;    /* the door holds a watch, or an unanswered submission, for the current hash */
+    bool watched : 1;    /* the adapter has a watch, or an unanswered submission, for the current hash */
     bool was_out : 1;    /* some bytes of this nonce may be in some pool */
     bool was_pooled : 1; /* a pool had it once: it may still wait there unseen, behind a missing nonce */
     bool banned : 1;
     bool soft : 1; /* UNSURE only for lack of news: later nonces need not wait */
     bool refollowed : 1;
     bool found : 1;   /* bytes with its call are in a final block and not on record: they are being adopted */
-    bool alien : 1;   /* they were not: somebody else's */
+    bool alien : 1;   /* they were not: a foreign extrinsic */
     bool racing : 1;  /* RESIGN, SIGNING: the new bytes are a filler that takes the transaction's place */
     bool filler : 1;  /* the current attempt is one */
     bool refused : 1; /* the note is not in the history yet */
     bool unstored : 1; /* the status is not stored yet */
-    bool fixed : 1;    /* its own bytes were signed elsewhere */
+    bool fixed : 1;    /* its own bytes are presigned */
 };
 
 struct nset {
@@ -211,11 +213,12 @@ static inline size_t line_not_in_block(const struct line *line)
 }
 
 /* ---- attempts ---- */
-/* A committed attempt becomes the row's current one; what was current is an earlier one from now on. */
+/* A committed attempt becomes the row's current one; what was current is an earlier one from now
+ * on. */
 void line_bytes(struct line *line, struct row *row, const uint8_t hash[32], const uint8_t *bytes, size_t len,
                 size_t call_len, int64_t era_death, uint32_t spec_version);
 void line_earlier(struct line *line, struct row *row, const uint8_t hash[32]);
-void line_fixed(struct line *line, struct row *row); /* its own bytes were signed elsewhere */
+void line_fixed(struct line *line, struct row *row); /* its own bytes are presigned */
 /* What followers see. Only the last status of a row is stored. */
 void line_status(struct line *line, struct row *row, enum tx_status status, const uint8_t *block_hash);
 bool line_era_next(struct line *line, uint64_t height, struct era_entry *ret_entry); /* pop one that is due */
@@ -224,7 +227,7 @@ static inline bool row_era_over(const struct row *row, uint64_t height)
     return row->era_death >= 0 && height >= (uint64_t)row->era_death;
 }
 bool row_knows(const struct row *row, const uint8_t hash[32], bool *ret_current);
-/* A node took the current bytes, or nobody knows whether one did: they may be included until their era ends. */
+/* A node accepted the current bytes, or may have: they can be included until their era ends. */
 void row_went_out(struct row *row);
 const char *row_status_name(uint8_t status);
 const char *row_reason_text(uint8_t reason);

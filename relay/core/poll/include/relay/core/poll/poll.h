@@ -1,4 +1,4 @@
-/* When is the table asked? One pure core for all accounts of a relay: every query that is sent only
+/* When to query the table: one pure core for all accounts of a relay. every query that is sent only
  * to find out whether there is something to do is decided here, and nowhere else.
  *
  *   outbox poll    of one account: rows that can be admitted (leader_outbox)
@@ -10,13 +10,13 @@
  * Each query that is sent carries its reason. The states of an account are drawn in docs/design.md,
  * section 5; poll_table.c prints the diagrams and checks every move against its tables.
  *
- * No wakeup is lost. The doorbell is an exclusive session lock that a sleeping leader holds; enqueue
- * tries it shared and notifies only if that fails. A leader gets it only when no open transaction
- * enqueued while it was awake, and it sleeps only after it has the doorbell and has polled once more
- * (test/model/doorbell.pml).
+ * No wakeup is lost. The doorbell is an exclusive session lock that a sleeping leader holds;
+ * enqueue tries it shared and notifies only if that fails. A leader gets it only when no open
+ * transaction enqueued while it was awake, and it sleeps only after it has the doorbell and has
+ * polled once more (test/model/doorbell.pml).
  *
- * poll_step(core, now, event) changes plain data and queues effects; poll_take() hands them out in
- * order. Carrying one out may step the core again. Neither reads a clock, waits or knows SQL. */
+ * poll_step(core, now, event) changes plain data and queues effects; poll_take() hands them out
+ * in order. Carrying one out may step the core again. Neither reads a clock, waits or knows SQL. */
 #ifndef RELAY_CORE_POLL_H
 #define RELAY_CORE_POLL_H
 
@@ -33,7 +33,7 @@ enum {
     POLL_BACKOFF_MAX_MS = 20,
     POLL_RETRY_MS = 200,   /* after a query that failed */
     POLL_SLOW_MS = 1000,   /* polls that are due only because time has passed */
-    POLL_REST_MS = 10000,  /* a covered account re-checks so often that it is covered */
+    POLL_REST_MS = 10000,  /* a covered account re-checks its coverage this often */
     POLL_LOST_MS = 60000,  /* an answer that never comes must not end the polling */
     POLL_SWEEP_MS = 1000,  /* every account's turn comes this often */
     POLL_PAUSE_MS = 200,   /* between sweeps that take longer than that */
@@ -96,7 +96,7 @@ enum poll_event_type {
     POLL_EV_LED,           /* account: this relay leads it from now on */
     POLL_EV_NOT_LED,       /* account */
     POLL_EV_LEAVING,       /* account: it is being handed over; nothing more is admitted */
-    POLL_EV_WANT_ROWS,     /* account, limit: the manager can admit so many */
+    POLL_EV_WANT_ROWS,     /* account, limit: the most rows that the manager can admit */
     POLL_EV_WANT_REQUESTS, /* account, serial: the manager wants a request poll that begins now */
     POLL_EV_RANG,          /* account: a wakeup was heard */
     POLL_EV_REQUEUED,      /* account: rows may be there of which nobody notifies */

@@ -1,6 +1,7 @@
-/* The turn of an account that goes round the relays after so many finalized blocks: a pure core. A leader that
- * comes in reads old blocks first, those since its oldest transaction; they are none of its turn. Counted as such
- * they end it before anything was done, and so does the next leader's: nobody gets past them. */
+/* The turn of an account that rotates over the relays after N finalized blocks: a pure core. A
+ * leader that comes in reads old blocks first, those since its oldest transaction; they are none
+ * of its turn. Counted as such they end it before anything was done, and so does the next
+ * leader's: no leader gets past them. */
 #ifndef RELAY_CORE_POLL_TURN_H
 #define RELAY_CORE_POLL_TURN_H
 
@@ -12,8 +13,9 @@ struct turn {
     uint64_t from; /* the turn counts the blocks above this one */
 };
 
-/* A finalized block was followed, while `head` was the newest one; of a new turn (zeroed) the first tells where it
- * begins. true: the turn of `blocks` blocks is over, and the next one begins. */
+/* A finalized block was followed, while `head` was the newest one; of a new turn (zeroed) the
+ * first tells where it begins. true: the turn of `blocks` blocks is over, and the next one
+ * begins. */
 bool turn_block(struct turn *t, uint64_t number, uint64_t head, uint32_t blocks);
 
 #endif

@@ -1,13 +1,15 @@
-/* The transaction manager of one account: a pure core. manager_step(m, now, event) changes plain data and
- * lists effects; it reads no clock, touches no socket, knows no SQL, holds no key. The service and the
- * simulator drive the same code.
+/* The transaction manager of one account: a pure core. manager_step(m, now, event) changes plain
+ * data and lists effects; it has no clock, socket, SQL or key. The service and the simulator run
+ * the same code.
  *
- * Rules it keeps (docs/design.md, section 1 and 6):
- *  - send only after the admission commit was confirmed (I3), lowest nonce first;
- *  - a nonce, once given, is never given again while any of its bytes could still be included (I5);
- *  - truth is a finalized block that holds one of the nonce's hashes; watch statuses only give speed;
- *  - a write whose outcome is unknown is never guessed: everything is loaded again under the epoch;
- *  - repair asks the pool first, then the nonce at the best block, and only then sends the same bytes.
+ * Rules (docs/design.md, sections 1 and 3):
+ * - send only after the admission commit was confirmed (I3), lowest nonce first;
+ * - a nonce, once given, is never given again while any of its bytes could still be included (I5);
+ * - only a finalized block that contains one of the nonce's hashes decides; watch statuses only
+ *   save time;
+ * - a write whose outcome is unknown is never guessed: everything is loaded again under the epoch;
+ * - repair asks the pool first, then the nonce at the best block, and only then sends the same
+ *   bytes.
  *
  *   IDLE -> LOAD_WAIT -> CHAIN_WAIT -> PROBE_POOL_WAIT -> PROBE_NONCE_WAIT -> LEADING
  *             ^  (chunks)   (node up)    (which of ours     (which are        |  |  probe again when
@@ -15,9 +17,9 @@
  *             +------------------- unknown outcome of a write ---------------+  |
  *   any -> IDLE on demotion                                                      |
  *
- * Where the database may have lost commits, CHAIN_WAIT and the first probe also collect what the blocks and
- * the pool hold at nonces that it does not know, and ADOPT comes before LEADING (reconcile.c).
- */
+ * Where the database may have lost commits, CHAIN_WAIT and the first probe also collect what the
+ * blocks and the pool hold at nonces that it does not know, and ADOPT comes before LEADING
+ * (reconcile.c). */
 #ifndef RELAY_MANAGER_H
 #define RELAY_MANAGER_H
 
@@ -35,11 +37,11 @@ struct manager_config {
     uint32_t batch_max;      /* rows of one admission; default 128 */
     uint32_t unanswered_max; /* submissions on the wire without an answer; default 64 */
     uint32_t era_period;     /* blocks; power of two; 0 = immortal; default 64 */
-    uint32_t reprobe_blocks; /* an open row without news for so many best blocks is asked about; default 5 */
+    uint32_t reprobe_blocks; /* probe an open row after this many best blocks without news; default 5 */
     uint32_t
-        gap_blocks; /* a nonce that is missing below others in the pool for so long is told; default 10 */
+        gap_blocks; /* alert after a nonce gap below pooled transactions has lasted this many blocks; default 10 */
     uint32_t state_batch_max; /* statuses of one store write; default 512 */
-    bool keyless; /* nothing can be signed for the account: only what was signed elsewhere is sent */
+    bool keyless; /* nothing can be signed for the account: it sends only presigned transactions */
 };
 
 enum manager_phase {
@@ -52,7 +54,7 @@ enum manager_phase {
 };
 const char *manager_phase_name(enum manager_phase phase); /* "chain_wait" */
 
-/* Why the account stands still, beyond what one transaction does. */
+/* Why the account is suspended, beyond single transactions. */
 enum manager_hold {
     MANAGER_HOLD_NONE,
     MANAGER_HOLD_PAYMENT,             /* it cannot pay: nothing is admitted; ends by itself */
@@ -63,21 +65,21 @@ enum manager_hold {
 const char *manager_hold_name(enum manager_hold hold);
 enum manager_hold manager_hold_of(const char *name); /* NULL or unknown: none */
 
-/* What the table says about the account, with every snapshot and look. Amounts in the chain's smallest unit.
+/* The account's settings in the table, with every snapshot and request poll. Amounts are planck.
  */
 struct manager_account {
-    bool paused;                  /* by whomever */
-    enum manager_hold hold;       /* a leader's pause that stands */
-    bool reborn;                  /* a reaped account was ordered to go on, and that is not done yet */
+    bool paused;            /* by whomever */
+    enum manager_hold hold; /* a leader's pause that stands */
+    bool reborn;            /* an operator resumed a reaped account, and its new life has not begun yet */
     uint32_t transaction_version; /* the one that was accepted; 0: any */
     u128 tip_start, tip_step;     /* of a first attempt; the least raise (0: 1) */
     u128 tip_cap;                 /* MANAGER_NO_CAP: none */
     uint32_t tip_step_percent;
-    uint32_t tip_after_blocks;  /* the head of the line gets a higher tip after so many blocks; 0: never */
-    uint32_t skip_after_blocks; /* and is given up after so many; 0: never */
+    uint32_t tip_after_blocks;  /* the first transaction gets a higher tip after this many blocks; 0: never */
+    uint32_t skip_after_blocks; /* and is given up after this many; 0: never */
     bool requeue_usurped;       /* else a transaction that lost its nonce ends as usurped */
     bool has_low_balance;
-    u128 low_balance; /* told when the free balance is below it */
+    u128 low_balance; /* alert when the free balance is below it */
 };
 #define MANAGER_NO_CAP (~(u128)0)
 
@@ -86,7 +88,7 @@ struct manager_account {
 /* What belongs to which is the union of struct manager_event. */
 enum manager_event_type {
     MANAGER_EV_PROMOTED,
-    MANAGER_EV_DEMOTED,    /* everything is forgotten; no effect is carried out any more */
+    MANAGER_EV_DEMOTED,    /* drops all state; no effect is carried out from now on */
     MANAGER_EV_GATE_OPEN,  /* sending is allowed again: what was refused at the gate is sent */
     MANAGER_EV_STORE_BACK, /* the database was away, and may be a standby that lacks commits: read all again
                             */
@@ -146,12 +148,12 @@ struct manager_snapshot_row {
     const uint8_t (*earlier)[32]; /* hashes of earlier attempts */
     size_t earlier_count;
     int64_t earlier_death; /* the last end of an era among them; -1: one is immortal; 0: none */
-    size_t earlier_own;    /* so many of them, the first ones, were no such fillers */
-    bool fixed;            /* its own bytes were signed elsewhere: they are never signed again */
+    size_t earlier_own;    /* the first earlier_own of them were no such fillers */
+    bool fixed;            /* its own bytes are presigned: they are never signed again */
 };
 
-/* A pending transaction that is to be stopped: no new bytes are signed for it, and it ends with this outcome
- * if none of those that may be out there gets in. Or one whose tip is to rise. */
+/* A pending transaction that is to be stopped: no new bytes are signed for it, and it ends with
+ * this outcome if none of those that may be out there gets in. Or one whose tip is to rise. */
 struct manager_stop {
     uint64_t nonce;
     int64_t id;
@@ -160,7 +162,7 @@ struct manager_stop {
     u128 tip;            /* bump: the least that it is to pay */
 };
 
-/* An extrinsic that was signed elsewhere, as the door decoded and verified it. */
+/* A presigned extrinsic, as the adapter decoded and verified it. */
 struct manager_signed {
     uint64_t nonce; /* UINT64_MAX, with `bad`: it does not decode */
     uint8_t hash[32];
@@ -169,7 +171,7 @@ struct manager_signed {
     uint32_t spec_version;        /* that it was verified under */
     const char *waits;            /* NULL, or why it cannot be judged before wait_block is final */
     uint64_t wait_block;
-    bool waited; /* for a block, before: what was best when it was first looked at is final */
+    bool waited; /* it has waited for a block: the best block of its first check is final */
 };
 
 struct manager_outbox_row {
@@ -184,7 +186,7 @@ struct manager_outbox_row {
     u128 max_tip;
     uint64_t deadline_block; /* the last block that may hold it; 0 or UINT64_MAX: none */
     uint32_t retries;        /* dispatch errors after which it is tried again */
-    const char *bad; /* NULL, or why the door found that it can never be sent: it is rejected with this */
+    const char *bad; /* NULL, or the adapter's reason why it can never be sent: it is rejected with this */
 };
 
 struct manager_written_row {
@@ -340,10 +342,11 @@ struct manager_event {
 enum manager_effect_type {
     MANAGER_FX_LOAD,        /* read the next chunk of pending rows; after_nonce -1: from the start */
     MANAGER_FX_WANT_OUTBOX, /* bring at most `limit` outbox rows when there are any (stays wanted) */
-    /* Sign rows at their nonces, one fenced commit, then ADMITTED. presigned: their bytes are there already. */
+    /* Sign rows at their nonces, one fenced commit, then ADMITTED. presigned: their bytes are
+     * there already. */
     MANAGER_FX_ADMIT,
-    /* sign the same call at the same nonce anew, commit, then RESIGNED; bytes that turn out to be the current
-     * ones (hash) are no new attempt: nothing is committed, RESIGNED names them */
+    /* sign the same call at the same nonce anew, commit, then RESIGNED; bytes that turn out to
+     * be the current ones (hash) are no new attempt: nothing is committed, RESIGNED names them */
     MANAGER_FX_RESIGN,
     MANAGER_FX_FILL, /* sign a filler (System.remark) at the nonce; the transaction there ends, then FILLED */
     MANAGER_FX_SUBMIT,  /* to the node, through the gate, watched */
@@ -352,7 +355,7 @@ enum manager_effect_type {
     MANAGER_FX_STORE_STATES,
     MANAGER_FX_STORE_FINISH,
     MANAGER_FX_STORE_REJECT,
-    MANAGER_FX_STORE_NOTE,    /* what was read of rows that were signed elsewhere and wait in the outbox */
+    MANAGER_FX_STORE_NOTE,    /* results of checking presigned rows that wait in the outbox */
     MANAGER_FX_STORE_REQUEUE, /* rows go back to the outbox; their nonces are used up */
     MANAGER_FX_STORE_NONCE,
     MANAGER_FX_STORE_PAUSE,
@@ -378,8 +381,9 @@ struct manager_sign_row {
     const uint8_t *call; /* admit, resign */
     uint32_t guard;      /* sign under this runtime spec version or not at all; 0: any */
     uint32_t era_period; /* blocks; 0: immortal */
-    /* The last block that may hold it; 0: any. The door may know of a newer finalized block than the core did
-     * when it chose the period: then it takes a shorter one that ends in time, or signs nothing. */
+    /* The last block that may hold it; 0: any. The adapter may know of a newer finalized block
+     * than the core did when it chose the period: then it takes a shorter one that ends in time,
+     * or signs nothing. */
     uint64_t deadline_block;
     bool filler;         /* resign: sign a filler in place of the call; if it gets in, the transaction ends */
     const char *outcome; /* with this, and `error`; fill: it ends with this in any case */
@@ -485,7 +489,8 @@ struct manager_effect {
 struct manager *manager_new(const struct manager_config *config); /* zeros = defaults */
 struct manager *manager_free(struct manager *m);
 
-/* One event, then the effects in order. The list is valid until the next step. now: monotonic ms. */
+/* One event, then the effects in order. The list is valid until the next step. now: monotonic
+ * ms. */
 void manager_step(struct manager *m, uint64_t now, const struct manager_event *ev,
                   const struct manager_effect **ret_effects, size_t *ret_count);
 uint64_t manager_deadline(const struct manager *m); /* when a TICK is wanted; UINT64_MAX: none */
@@ -500,15 +505,15 @@ struct manager_view {
     size_t unsure; /* waiting for a probe */
     size_t in_block;
     uint32_t window;
-    uint32_t
-        gap_blocks; /* a nonce is missing below transactions in the pool for so many blocks; 0: none is */
+    uint32_t gap_blocks;  /* the number of blocks that the present nonce gap has lasted; 0: there is none */
     uint32_t gap_longest; /* of this leadership */
     enum manager_hold hold;
     bool reborn; /* a new life was ordered and has not begun: that takes an era under one leader */
 };
 struct manager_view manager_look(const struct manager *m);
-/* The tables of its phases and of the states of its rows. A move that they do not have is a bug: the manager
- * drops what the step decided, alerts, and loads its rows again; manager_check fails from then on. */
+/* The tables of its phases and of the states of its rows. A move that they do not have is a bug:
+ * the manager drops what the step decided, alerts, and loads its rows again; manager_check fails
+ * from then on. */
 struct manager_moves {
     uint64_t phases, rows; /* a bit for each move of a table that was made */
 };
@@ -518,26 +523,28 @@ void manager_rows_missing(uint64_t made, struct buf *out);
 void manager_phases_dump(struct buf *out); /* the table as a mermaid state diagram */
 void manager_rows_dump(struct buf *out);
 
-/* ---- rules for the doors (rules.c) ---- */
+/* ---- rules for the adapters (rules.c) ---- */
 
-/* The longest era of at most `period` blocks (0: immortal) that begins at block `from` and ends with block
- * `last`; 0: none does. The core chooses a period by the final block that it has worked through; when its door
- * signs, a newer one may be final. */
+/* The longest era of at most `period` blocks (0: immortal) that begins at block `from` and ends
+ * with block `last`; 0: none does. The core chooses a period by the final block that it has
+ * worked through; when its door signs, a newer one may be final. */
 uint32_t manager_era_fit(uint32_t period, uint64_t from, uint64_t last);
 
-/* What bytes are that were signed for an open nonce. An ed25519 or ecdsa key signs the same content to the
- * same bytes: while finality stands still they are the CURRENT attempt, which is on record and is not written
- * again. A FORMER attempt's bytes come back from a node that is behind the one that they were signed by. */
+/* What bytes are that were signed for an open nonce. An ed25519 or ecdsa key signs the same
+ * content to the same bytes: while finality stalls they are the CURRENT attempt, which is on
+ * record and is not written again. A FORMER attempt's bytes come back from a node that is behind
+ * the one that they were signed by. */
 enum manager_attempt { MANAGER_ATTEMPT_NEW, MANAGER_ATTEMPT_CURRENT, MANAGER_ATTEMPT_FORMER };
 enum manager_attempt manager_attempt_of(const struct manager *m, const uint8_t current[32],
                                         const uint8_t hash[32]);
 
-/* A write failed. May the database still carry it out? Then the account goes on under a new epoch. */
+/* A write failed. May the database still carry it out? Then the account goes on under a new
+ * epoch. */
 bool manager_write_doubtful(enum manager_write write, int code);
 
-/* May an account that admits nothing any more be handed over? Nothing is unsent, no store request is in flight
- * that new bytes may come of (unstored), every submission is answered. One that is not rebuilt has nothing of
- * its own on the way. */
+/* May an account that admits nothing any more be handed over? Nothing is unsent, no store
+ * request is in flight that new bytes may come of (unstored), every submission is answered. One
+ * that is not rebuilt has nothing of its own on the way. */
 bool manager_settled(const struct manager *m, size_t unstored, size_t unanswered);
 
 /* Does the manager know this hash (current or earlier attempt of an open nonce)? */
@@ -545,11 +552,11 @@ bool manager_knows(const struct manager *m, const uint8_t hash[32]);
 void manager_check(
     const struct manager *m); /* INVARIANTs over the whole state, for tests and the simulator */
 
-/* How a node's refusal is read (facts: RPC codes 1001..1021, both message shapes). Pure, exported for tests.
- */
+/* How a node's refusal is classified (RPC codes 1001..1021, both forms of message). Pure, exported
+ * for tests. */
 enum refusal {
-    REFUSAL_STALE,       /* the nonce is used: finalized blocks will tell by whom */
-    REFUSAL_POOLED,      /* 1013: it is there already */
+    REFUSAL_STALE,       /* the nonce is used: finalized blocks will show by whom */
+    REFUSAL_POOLED,      /* 1013: the pool already has it */
     REFUSAL_BANNED,      /* 1012 */
     REFUSAL_UNDERPRICED, /* 1014 */
     REFUSAL_POOL_FULL,   /* 1016 */
@@ -558,7 +565,7 @@ enum refusal {
     REFUSAL_FUTURE,
     REFUSAL_INVALID,   /* never possible: call, custom, exhausts resources, does not decode */
     REFUSAL_TRAPPED,   /* 1002: the runtime trapped on the bytes, or the node is in trouble */
-    REFUSAL_TRANSPORT, /* no answer: nobody knows */
+    REFUSAL_TRANSPORT, /* no answer: the outcome is unknown */
     REFUSAL_GATE,      /* refused by our own gate: not sent */
     REFUSAL_BUSY,      /* node limits: subscriptions, rate, internal error: try again */
 };
