@@ -124,8 +124,8 @@ static void pool_free(struct room *r)
     struct service_pool *p = r->service->pool;
     INVARIANT(list_empty(&p->waiting) && list_empty(&p->sent));
     buf_done(&p->hashes);
-    free(p);
     r->service->pool = NULL;
+    free(p);
 }
 
 /* A question that is out ends with the node. */
