@@ -87,6 +87,7 @@ void service_register(struct service *s)
     const struct node_info *info = node_info(s->node);
     if (s->phase != SERVICE_STARTING || !s->store_up || !info || s->registering)
         return;
+    memcpy(s->genesis, info->genesis, sizeof(s->genesis));
     for (size_t i = 0; i < s->account_count; i++) {
         struct account *a = &s->accounts[i];
         struct registering *r = xcalloc(1, sizeof(*r));
@@ -101,7 +102,7 @@ void service_register(struct service *s)
         r->req.scheme = key_scheme_name(a->scheme);
         r->req.address = a->address;
         r->req.account_id = (struct store_bytes){a->id, a->id_len};
-        r->req.genesis = (struct store_bytes){info->genesis, 32};
+        r->req.genesis = (struct store_bytes){s->genesis, sizeof(s->genesis)};
         r->req.lock_key = a->lock_key;
         r->req.watch_only = !a->key;
         s->registering++;

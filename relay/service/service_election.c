@@ -44,12 +44,11 @@ static void on_others_best(void *arg, uint64_t block)
 static void election_room_run(struct room *r)
 {
     struct service *s = r->service;
-    const uint8_t *genesis = node_info(s->node)->genesis;
     for (size_t i = 0; i < s->account_count; i++) {
         struct account *a = &s->accounts[i];
         int index = election_add(s->election, a->store_account, a->lock_key, a->alias);
         INVARIANT(index == a->index);
-        election_place(s->election, index, (uint64_t)election_lock_key(genesis, a->id, a->id_len));
+        election_place(s->election, index, (uint64_t)election_lock_key(s->genesis, a->id, a->id_len));
     }
     election_store_state(s->election, STORE_UP);
 }

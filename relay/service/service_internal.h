@@ -34,7 +34,8 @@ struct service {
     size_t account_count;
     struct account *by_id; /* uthash */
     bool store_up, node_ready;
-    bool registered; /* all accounts: they take part in the election */
+    uint8_t genesis[32]; /* of the chain that the accounts are registered for: the node may be away since */
+    bool registered;     /* all accounts: they take part in the election */
     bool following;
     uint64_t follow_next; /* the next finalized height the node will report */
     uint64_t stale_since_ms;
