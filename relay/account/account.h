@@ -80,6 +80,10 @@ void account_look(struct account *a, const struct poll_effect *fx);
 void account_arm(struct account *a, const struct poll_effect *fx);
 void account_disarm(struct account *a);
 
+#ifdef TXRELAY_PLANT
+void account_give_back(struct account *a, uint64_t nonce); /* a planted fault: the outbox has it again */
+#endif
+
 /* account_submit.c: effects that go to the node */
 void account_submit(struct account *a, const struct manager_effect *fx);
 void account_unwatch(struct account *a, const uint8_t hash[32]);

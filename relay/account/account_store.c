@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "base/plant.h"
 
 /* New bytes may come of it: an account that leaves waits for its answer. */
 static bool op_unsettles(const struct op *op)
@@ -87,16 +88,8 @@ void op_failed(struct op *op)
 
 /* ---- attempts: admit, resign, fill ---- */
 
-static void attempts_stored(struct store_req *req)
+static void tell_written(const struct op *op)
 {
-    struct op *op = op_of(req);
-    if (req->err.code || !op_current(op)) {
-        op_failed(op);
-        op_free(op);
-        return;
-    }
-    if (op->write == MANAGER_WRITE_ADMIT)
-        FAILPOINT("after_admit");
     struct manager_written_row *rows = xcalloc(op->count, sizeof(*rows));
     for (size_t i = 0; i < op->count; i++) {
         const struct signed_row *t = &op->signed_rows[i];
@@ -115,6 +108,21 @@ static void attempts_stored(struct store_req *req)
     account_event(op->account,
                   &(struct manager_event){.type = op->done, .written = {.rows = rows, .count = op->count}});
     free(rows);
+}
+
+static void attempts_stored(struct store_req *req)
+{
+    struct op *op = op_of(req);
+    if (PLANTED(UNKNOWN_DONE) && req->err.code == ERR_DB_UNKNOWN_OUTCOME)
+        err_clear(&req->err);
+    if (req->err.code || !op_current(op)) {
+        op_failed(op);
+    } else {
+        if (op->write == MANAGER_WRITE_ADMIT)
+            FAILPOINT("after_admit");
+        if (!PLANTED(SEND_UNCOMMITTED) || op->write != MANAGER_WRITE_ADMIT) /* else it was told at once */
+            tell_written(op);
+    }
     op_free(op);
 }
 
@@ -184,6 +192,15 @@ static int leave_out_known(struct op *op, size_t *ret_count)
     return 0;
 }
 
+#ifdef TXRELAY_PLANT
+static void told_early(struct loop_task *task)
+{
+    const struct op *op = CONTAINER_OF(task, struct op, task);
+    if (op_current(op))
+        tell_written(op);
+}
+#endif
+
 /* Work without an answer of the store completes like a request: later, from the loop. */
 static void answered_later(struct loop_task *task)
 {
@@ -232,6 +249,10 @@ static void attempts(struct account *a, const struct manager_effect *fx)
         store_admit_signed_start(a->service->store, &op->u.attempts, attempts_stored);
     else
         kinds[fx->type].start(a->service->store, &op->u.attempts, attempts_stored);
+#ifdef TXRELAY_PLANT
+    if (PLANTED(SEND_UNCOMMITTED) && op->write == MANAGER_WRITE_ADMIT)
+        loop_post(a->service->loop, &op->task, told_early);
+#endif
 }
 
 /* ---- statuses, ends, nonce ---- */
@@ -279,6 +300,43 @@ static void stored_and_rings(struct store_req *req)
         account_poll(a, (struct poll_event){.type = POLL_EV_REQUEUED});
 }
 
+#ifdef TXRELAY_PLANT
+static void ignored(struct store_req *req)
+{
+    op_free(op_of(req));
+}
+
+static void finish_again(const struct op *first)
+{
+    struct op *op = op_new(first->account, first->write, first->done, first->count);
+    op->finish_rows = xcalloc(op->count, sizeof(*op->finish_rows));
+    memcpy(op->finish_rows, first->finish_rows, op->count * sizeof(*op->finish_rows));
+    op->u.finish = first->u.finish;
+    op->u.finish.req = (struct store_req){0};
+    op->u.finish.rows = op->finish_rows;
+    store_finish_start(first->account->service->store, &op->u.finish, ignored);
+}
+
+static void given_back(struct store_req *req)
+{
+    struct op *op = op_of(req);
+    if (!req->err.code && op_current(op))
+        account_event(op->account, &(struct manager_event){.type = MANAGER_EV_STORE_BACK});
+    op_free(op);
+}
+
+void account_give_back(struct account *a, uint64_t nonce)
+{
+    struct op *op = op_new(a, MANAGER_WRITE_REQUEUE, MANAGER_EV_REQUEUE_STORED, 1);
+    op->finish_rows = xcalloc(1, sizeof(*op->finish_rows));
+    op->finish_rows[0] = (struct store_finish_row){
+        .nonce = (int64_t)nonce, .block_number = -1, .index = -1, .outcome = "failed"};
+    op->u.finish = (struct store_finish){
+        .account = a->store_account, .epoch = a->epoch, .count = 1, .rows = op->finish_rows};
+    store_requeue_start(a->service->store, &op->u.finish, given_back);
+}
+#endif
+
 static void ends(struct account *a, const struct manager_effect *fx)
 {
     static const struct {
@@ -315,6 +373,10 @@ static void ends(struct account *a, const struct manager_effect *fx)
     op->u.finish = (struct store_finish){
         .account = a->store_account, .epoch = a->epoch, .count = op->count, .rows = op->finish_rows};
     kinds[fx->type].start(a->service->store, &op->u.finish, kinds[fx->type].cb);
+#ifdef TXRELAY_PLANT
+    if (PLANTED(FINISH_AGAIN) && fx->type == MANAGER_FX_STORE_FINISH)
+        finish_again(op);
+#endif
 }
 
 static void pause_account(struct account *a, const struct manager_effect *fx)

@@ -7,6 +7,7 @@
 #include "account/account.h"
 #include "base/check.h"
 #include "base/failpoint.h"
+#include "base/plant.h"
 #include "service/service_internal.h"
 
 struct submit {
@@ -70,6 +71,11 @@ static void on_reply(struct node_submit *s)
                                          .code = call->err.code,
                                          .rpc_code = call->rpc_code,
                                          .text = text}};
+#ifdef TXRELAY_PLANT
+    int code = call->err.code;
+    if (PLANTED(RESEND_RENONCE) && (code == ERR_TIMEOUT || code == ERR_NET) && a->role == ACCOUNT_LEADER)
+        account_give_back(a, t->nonce);
+#endif
     if (call->err.code) /* no watch came of it */
         forget(t);
     account_event(a, &ev);

@@ -1,6 +1,7 @@
 /* One signed extrinsic for a row: parameters from what the node said last, the era anchored on the
  * finalized head (a head that can be reorganised away would make a bad proof, cases 90 and 91). */
 #include "account/account.h"
+#include "base/plant.h"
 #include "chain/keys/extrinsic_sign.h"
 #include "service/service_internal.h"
 
@@ -20,16 +21,17 @@ int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_
     memcpy(params.genesis, info->genesis, 32);
     memcpy(params.era_block_hash, info->genesis, 32);
     ret->era_birth = ret->era_death = -1;
-    if (row->deadline_block)
+    if (row->deadline_block && !PLANTED(DEADLINE_LONG))
         period = manager_era_fit(period, info->finalized_number, row->deadline_block);
     if (row->deadline_block && !period)
         return err_set(err, ERR_NET, "block %llu is final: no era ends by the deadline, block %llu",
                        (unsigned long long)info->finalized_number, (unsigned long long)row->deadline_block);
     if (period) {
-        params.era = era_mortal(period, info->finalized_number);
-        ret->era_birth = (int64_t)era_birth(params.era, info->finalized_number);
-        ret->era_death = (int64_t)era_death(params.era, info->finalized_number);
-        memcpy(params.era_block_hash, info->finalized_hash, 32);
+        uint64_t anchor = PLANTED(ANCHOR_BEST) ? info->best_number : info->finalized_number;
+        params.era = era_mortal(period, anchor);
+        ret->era_birth = (int64_t)era_birth(params.era, anchor);
+        ret->era_death = (int64_t)era_death(params.era, anchor);
+        memcpy(params.era_block_hash, PLANTED(ANCHOR_BEST) ? info->best_hash : info->finalized_hash, 32);
     }
     ret->spec_version = info->spec_version;
     ret->transaction_version = info->transaction_version;

@@ -1,4 +1,4 @@
-/* Planted faults prove that the simulator can fail. Its second build compiles the pure cores with
+/* Planted faults prove that the simulator can fail. Its second build compiles the product with
  * TXRELAY_PLANT and enables one of these at a time. In all other builds PLANTED is the constant
  * false and leaves no trace. A hook stands at the place that enforces the rule it breaks. */
 #ifndef BASE_PLANT_H

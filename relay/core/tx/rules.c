@@ -1,5 +1,6 @@
 /* Rules that the manager's adapters apply between two of its steps. They stand here because they
  * decide; the adapters call them. */
+#include "base/plant.h"
 #include <string.h>
 
 #include "base/error.h"
@@ -22,7 +23,8 @@ enum manager_attempt manager_attempt_of(const struct manager *m, const uint8_t c
 
 bool manager_write_doubtful(enum manager_write write, int code)
 {
-    return code == ERR_DB_UNKNOWN_OUTCOME && write != MANAGER_WRITE_LOAD;
+    bool trusted = PLANTED(GHOST_WRITE) || PLANTED(UNKNOWN_FAILED);
+    return code == ERR_DB_UNKNOWN_OUTCOME && write != MANAGER_WRITE_LOAD && !trusted;
 }
 
 bool manager_settled(const struct manager *m, size_t unstored, size_t unanswered)
