@@ -1,45 +1,30 @@
-/* The simulator: several relays with their real cores, a database, a chain with several nodes, applications
- * and followers, all on one queue of events in virtual time and driven by one seed.
- *
- *   sim_queue.c   events, timers, the trace            sim_relay.c    a process: its life, its accounts
- *   sim_chain.c   blocks, forks, finality              sim_store.c    its connections to the database
- *   sim_pool.c    pools of the nodes                   sim_elect.c    its elections and locks
- *   sim_db.c      sessions, locks, notifications       sim_door.c     its connection to a node
- *   sim_claim.c   leadership in SQL                    sim_submit.c   what it sends there
- *   sim_rows.c    the leader's writes in SQL           sim_plan.c     what a seed is like
- *   sim_ends.c    those that end something             sim_operator.c who pauses and resumes
- *   sim_read.c    its reads, and a listener's          sim_duty.c     what a core must and must not ask for
- *   sim_app.c     who enqueues                         sim_follower.c who listens
- *   sim_check.c   the invariants                       sim_request.c  its requests to the database
- *   sim_fault.c   what goes wrong                      sim_world.c    one seed from begin to end
- *
- * The glue (sim_relay, sim_store, sim_request, sim_elect, sim_door, sim_submit) does what relay/account*.c,
- * relay/service*.c, election/election*.c, store/store_pg*.c and chain/node*.c do, step by step: a difference
- * is a bug of the simulator. The database does what schema/functions say. Times are microseconds unless they
- * say ms. */
+/* The simulator: several relays, followers and applications, a database, and a chain with
+ * several nodes, all on one queue of events in virtual time and driven by one seed. README.md
+ * has the picture of what is real in it. Times are microseconds unless they say ms. */
 #ifndef TEST_SIM_SIM_H
 #define TEST_SIM_SIM_H
 
+#include "base/tx.h"
+#include "chain/keys/keys.h"
 #include "sim_types.h"
+
+extern struct world *simulated; /* the one that runs, for functions of the product that know none */
 
 /* sim_queue.c */
 struct event *later(struct world *w, uint64_t delay, const char *name,
                     void (*run)(struct world *w, struct event *e));
-struct event *relay_later(struct world *w, const struct relay *r, uint64_t delay, const char *name,
-                          void (*run)(struct world *w, struct event *e));
-struct event *relay_at(struct world *w, int relay, uint32_t life, uint64_t at, const char *name,
-                       void (*run)(struct world *w, struct event *e));
-void relay_resume(struct world *w, struct relay *r);
-void relay_drop_held(struct world *w, struct relay *r);
+struct event *process_later(struct world *w, const struct process *p, uint64_t delay, const char *name,
+                            void (*run)(struct world *w, struct event *e));
+struct event *process_at(struct world *w, int process, uint32_t life, uint64_t at, const char *name,
+                         void (*run)(struct world *w, struct event *e));
+void process_resume(struct world *w, struct process *p);
+void process_drop_held(struct world *w, struct process *p);
 bool world_step(struct world *w); /* false: nothing is left to happen */
 void queue_clear(struct world *w);
-struct event *relay_event_held(struct world *w, struct relay *r, const char *name,
-                               void (*run)(struct world *w,
-                                           struct event *e)); /* runs first when it goes on */
-uint64_t local_ms(const struct world *w, const struct relay *r);
-void timer_set(struct world *w, struct relay *r, struct timer *t, uint64_t local, int account,
-               const char *name, void (*run)(struct world *w, struct event *e));
-bool timer_fired(struct timer *t, const struct event *e);
+struct event *process_event_held(struct world *w, struct process *p, const char *name,
+                                 void (*run)(struct world *w, struct event *e)); /* first when it goes on */
+uint64_t local_ns(const struct world *w, const struct process *p);
+uint64_t world_time(const struct process *p, uint64_t local_ms);
 bool chance(struct world *w, unsigned percent);
 uint64_t between(struct world *w, uint64_t lo, uint64_t hi);
 uint64_t latency(struct world *w);
@@ -63,12 +48,11 @@ void check_final(struct world *w, uint32_t block);
 void check_sent(struct world *w, const struct relay *r, int account, uint32_t tx, bool stopped);
 void check_effort(struct world *w, const struct relay *r, int account, uint32_t tx);
 void check_end(struct world *w);
-void check_view(struct world *w, const struct follower *f, bool all_ended);
+void check_view(struct world *w, const struct follower *f);
+void check_resend(struct world *w, const struct relay *r, uint32_t tx, uint64_t probed_at);
 
 /* sim_chain.c */
 void chain_start(struct world *w);
-void bytes_of_tx(const struct world *w, uint32_t tx, uint8_t out[BYTES_LEN]);
-struct manager_included included_tx(const struct world *w, uint32_t tx, uint8_t bytes[BYTES_LEN]);
 void hash_of_tx(uint32_t tx, uint8_t out[32]);
 uint32_t tx_of_hash(const struct world *w, const uint8_t hash[32]); /* 0: none of ours */
 void hash_of_block(uint32_t block, uint8_t out[32]);
@@ -76,7 +60,7 @@ uint32_t block_of_hash(const uint8_t hash[32]);
 struct tx_content {
     int account;
     uint64_t nonce;
-    int64_t id, for_id;
+    int64_t id;
     uint32_t spec, anchor, period; /* period: 0: immortal */
     uint64_t tip;
 };
@@ -113,135 +97,103 @@ void pool_drop_watches(struct world *w, int node, int relay, uint32_t life, uint
 void pool_false_in_block(struct world *w, int node);
 void pool_lose_watch(struct world *w, int node);
 
-/* sim_signed.c: what is signed elsewhere */
-void signed_elsewhere(struct world *w, int64_t id);
-void signed_commit(struct world *w, int64_t id);
-void signed_read(struct world *w, struct stmt *q, uint8_t *bytes);
-void signed_note(struct world *w, struct stmt *q);
-void signed_admit(struct world *w, struct stmt *q);
-void signed_check(struct world *w, struct relay *r, struct stmt *s);
+void node_says_status(struct world *w, int node, const struct watch *x, enum tx_status status, uint32_t block,
+                      uint32_t tx);
+void node_says_heads(struct world *w, int node, bool best, bool final);
+void node_says_runtime(struct world *w, int node);
 
-/* sim_db.c */
-int64_t db_now_us(const struct world *w);
-int64_t db_stamp(struct world *w);
+/* sim_codec.c: keys and bytes of the simulated chain */
+void account_id(int account, uint8_t out[32]);
+int account_of_id(const uint8_t *id, size_t len);
+const char *account_alias(int account);
+struct keypair *account_key(int account);
+void bytes_of_tx(const struct world *w, uint32_t tx, uint8_t out[BYTES_LEN]);
+size_t call_len_of_tx(const struct world *w, uint32_t tx);
+uint32_t tx_of_bytes(const struct world *w, const uint8_t *bytes, size_t len);
+
+/* sim_signed.c: what is signed elsewhere */
+bool signed_elsewhere(struct world *w, struct mem_session *s, int64_t id);
+void signed_commit(struct world *w, int64_t id);
+
+/* sim_loop.c */
+struct loop *sim_loop_new(struct world *w, struct process *p);
+struct world *loop_world(const struct loop *l);
+struct process *loop_process(const struct loop *l);
+size_t loop_blocks(const struct loop *l);
+
+/* sim_process.c */
+void process_start(struct world *w, struct process *p);
+void process_end(struct world *w, struct process *p);
+void process_stop(struct world *w, struct process *p, uint64_t us); /* SIGSTOP for so long */
+struct link *process_link(struct world *w, const struct process *p, int kind);
+int link_kind(const char *dsn, const char *name);
+
+/* sim_link.c, sim_session.c: connections to the database */
+void message_send(struct world *w, struct link *l, struct message *m);
+void message_fail_later(struct world *w, struct message *m, int code);
+void message_unref(struct message *m);
+void link_init(struct world *w, struct link *l, const struct process *p, int kind, void *owner);
+void link_open(struct world *w, struct link *l);
+void link_lost(struct world *w, struct link *l);                   /* the client finds out */
+void link_cut(struct world *w, struct link *l, bool client_first); /* a fault */
+void link_stall(struct world *w, struct link *l, uint64_t us);
+void link_shut(struct world *w, struct link *l);             /* its owner closes it */
+void link_close(struct world *w, struct link *l, bool host); /* its process is gone */
 struct session *session_open(struct world *w, struct link *l);
 void session_end(struct world *w, struct session *s, bool tell, uint64_t when);
-void session_take(struct world *w, struct session *s, struct stmt *stmt);
+void session_take(struct world *w, struct session *s, struct message *m);
+void session_notify(struct world *w, struct session *s, const char *channel, const char *payload);
+
+/* sim_conn.c */
+struct conn;
+unsigned link_channels(const struct link *l);
+void link_notify(struct world *w, struct link *l, const char *channel, const char *payload);
+void conn_send(struct conn *c, struct message *m);
+void conn_answered(struct conn *c);
+
+/* sim_db.c */
+void db_start(struct world *w);
+void db_end(struct world *w);
+int64_t db_now_us(const struct world *w);
+struct mem_session *db_session(struct world *w, struct session *s, unsigned channels);
+void db_session_end(struct world *w, struct session *s);
+void db_session_busy(struct session *s, bool busy);
 void db_stop(struct world *w, uint64_t down);
 void db_failover(struct world *w, bool lossy);
-void stmt_unref(struct stmt *s);
-void notify_signal(struct world *w, const char *channel, int account);
-void notify_row(struct world *w, const struct listen_event *ev);
-struct session *lock_owner(struct world *w, int kind, int account);
-const char *holder_name(int holder, char out[24]);
+void db_fall_behind(struct world *w);
+const struct mem_account *db_account(const struct world *w, int account);
+bool db_ended(const struct world *w, int64_t id);
+uint32_t tx_of_row(const struct world *w, const struct mem_row *r);
 
-/* sim_claim.c, sim_rows.c, sim_read.c: what a statement does */
-void sql_lock(struct world *w, struct session *s, struct stmt *q);
-void sql_claim(struct world *w, struct session *s, struct stmt *q);
-void sql_renew(struct world *w, struct session *s, struct stmt *q);
-void sql_release(struct world *w, struct session *s, struct stmt *q);
-void sql_evict(struct world *w, struct session *s, struct stmt *q);
-void sql_scan(struct world *w, struct session *s, struct stmt *q);
-bool sql_fence(struct world *w, struct stmt *q);
-bool mid_submission(const struct world *w, int account);
-void sql_adopt(struct world *w, struct stmt *q);
-void sql_write(struct world *w, struct stmt *q);
+/* sim_audit.c */
+void db_run(struct world *w, struct session *s, enum mem_request what, struct store_req *req);
+void audited_run(struct world *w, struct session *s, struct request *x);
+void audit_told(struct world *w, const struct mem_notice *n);
 
-/* sim_ends.c */
-void rows_cancel(struct world *w, int64_t id);
-void rows_end(struct world *w, struct stmt *q);
-void rows_reject(struct world *w, struct stmt *q);
-void rows_requeue(struct world *w, struct stmt *q);
-void rows_look(struct world *w, struct stmt *q);
-void row_leaves(struct world *w, const struct stmt *q, uint64_t nonce, const char *outcome);
-const char *outcome_name(const char *outcome); /* the same, with a life of its own */
-
-/* sim_rows.c */
-void order_error(struct world *w, struct stmt *q, const char *what, uint64_t nonce);
-struct pending_row *row_new(struct world *w, const struct stmt *q, uint64_t nonce, int64_t id, uint32_t tx);
-void row_attempt(struct world *w, const struct stmt *q, uint64_t nonce, uint32_t tx);
-bool is_attempt(const struct pending_row *p, uint32_t tx);
-void row_told(struct world *w, const struct stmt *q, uint64_t nonce, enum listen_kind kind);
-void rows_audible(struct world *w, int account);
-struct manager_account account_facts(const struct world *w, int account);
-
-void sql_read(struct world *w, struct stmt *q);
-struct listen_event row_event(const struct world *w, int account, uint64_t nonce, enum listen_kind kind);
+/* sim_watch.c */
+void claim_heard(struct world *w, int process, int32_t account, uint64_t sent_at);
+void request_heard(struct world *w, const struct request *x);
 
 /* sim_relay.c */
 void relay_start(struct world *w, struct relay *r);
 void relay_start_later(struct world *w, struct relay *r, uint64_t us);
 void relay_kill(struct world *w, struct relay *r, bool host);
-void relay_stop(struct world *w, struct relay *r, uint64_t us); /* SIGSTOP for so long */
+void relay_stop(struct world *w, struct relay *r, uint64_t us);
 void relay_drain(struct world *w, struct relay *r);
-void relay_drained(struct world *w, struct relay *r);
-void relay_free(struct world *w, struct relay *r);
-void relay_store_moved(struct world *w, struct relay *r);
-void relay_chain_ready(struct world *w, struct relay *r);
-void account_event(struct world *w, struct relay *r, int account, const struct manager_event *ev);
-bool account_poll(struct world *w, struct relay *r, int account, struct poll_event ev);
-void account_rung(struct world *w, struct relay *r, int account);
-void account_promote(struct world *w, struct relay *r, int account, int64_t epoch);
-void account_demote(struct world *w, struct relay *r, int account);
-bool account_gate(const struct world *w, const struct relay *r, int account);
+bool leads(const struct relay *r, int account);
+int64_t epoch_of(const struct relay *r, int account);
+const struct manager *manager_of(const struct relay *r, int account);
+bool store_is_up(const struct relay *r);
+uint32_t spec_of(const struct relay *r);
 
-/* sim_store.c */
-void link_open(struct world *w, struct link *l);
-void link_lost(struct world *w, struct link *l);                   /* the client finds out */
-void link_cut(struct world *w, struct link *l, bool client_first); /* a fault */
-void link_stall(struct world *w, struct link *l, uint64_t us);
-void link_close(struct world *w, struct link *l, bool host);
-void stmt_send(struct world *w, struct link *l, struct stmt *s);
-struct stmt *stmt_new(struct world *w, struct relay *r, int account, enum op op,
-                      void (*done)(struct world *w, struct stmt *s));
-void stmt_fail_later(struct world *w, struct stmt *s, int code);
-void store_links(struct world *w, struct relay *r);
-
-/* sim_request.c */
-void store_effect(struct world *w, struct relay *r, int account, const struct manager_effect *fx);
-void store_give_back(struct world *w, struct relay *r, int account, uint64_t nonce);
-void store_fetch(struct world *w, struct relay *r, int account, const struct poll_effect *fx);
-void store_look(struct world *w, struct relay *r, int account, const struct poll_effect *fx);
-void store_arm(struct world *w, struct relay *r, int account, const struct poll_effect *fx);
-
-/* sim_elect.c */
-void elect_feed(struct world *w, struct relay *r, const struct elector_event *ev);
-void elect_start(struct world *w, struct relay *r);
-void lock_request(struct world *w, struct relay *r, int kind, struct stmt *s, bool take);
-void locks_lost(struct world *w, struct relay *r);
-void locks_free(struct relay *r);
-
-/* sim_submit.c */
-void door_submit(struct world *w, struct relay *r, int account, const struct manager_effect *fx);
-void door_unwatch(struct world *w, struct relay *r, int account, uint32_t tx);
-void door_unwatch_all(struct world *w, struct relay *r, int account);
-void door_ask(struct world *w, struct relay *r, int account, const struct manager_effect *fx);
-void door_fail_calls(struct world *w, struct relay *r);
-void node_says_status(struct world *w, int node, const struct watch *x, enum tx_status status, uint32_t block,
-                      uint32_t tx);
-
-/* sim_door.c */
-struct event *door_to_node(struct world *w, struct relay *r, const char *name,
-                           void (*run)(struct world *w, struct event *e));
-struct relay *door_from(struct world *w, const struct event *e);
-struct event *door_to_relay(struct world *w, int relay, uint32_t life, uint64_t extra, const char *name,
-                            void (*run)(struct world *w, struct event *e));
-bool door_is_on(const struct relay *r, const struct event *e);
-void door_open(struct world *w, struct relay *r);
-void door_close(struct world *w, struct relay *r);
-void door_lost(struct world *w, struct relay *r); /* the process finds out */
-void door_cut(struct world *w, struct relay *r);  /* a fault */
-void door_stall(struct world *w, struct relay *r, uint64_t us);
-void door_follow(struct world *w, struct relay *r, uint64_t number);
-void door_expect_height(struct world *w, struct relay *r, uint64_t number);
-void door_recheck_runtime(struct world *w, struct relay *r);
-void node_says_heads(struct world *w, int node, bool best, bool final);
-void node_says_runtime(struct world *w, int node);
+/* sim_node.c */
+void wire_cut(struct world *w, struct relay *r); /* a fault */
+void wire_stall(struct world *w, struct relay *r, uint64_t us);
+void wire_close(struct world *w, struct relay *r);
 
 /* sim_follower.c */
 void follower_start(struct world *w, struct follower *f);
-void follower_free(struct follower *f);
-void follower_hear(struct world *w, struct follower *f, const struct listen_event *ev);
+void follower_end(struct world *w, struct follower *f);
 bool follower_quiet(const struct follower *f);
 
 /* sim_app.c, sim_fault.c */

@@ -1,5 +1,6 @@
-/* Blocks: who makes them, on which parent, what is in them, and which are final. Every node has a view of its
- * own (sim_pool.c); a block is known to a node when it was told, and with it all that is below. */
+/* Blocks: who makes them, on which parent, what is in them, and which are final. Every node has
+ * a view of its own (sim_pool.c); a block is known to a node when it was told, and with it all
+ * that is below. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,9 +40,9 @@ uint32_t block_of_hash(const uint8_t hash[32])
 
 /* ---- transactions ---- */
 
-/* A call that the runtime refuses for ever, or for eight blocks out of sixteen. Not with immortal eras: there
- * bytes that may be out can be included for ever, so that such a transaction cannot be given up (a filler
- * would have to be signed as one of its attempts). */
+/* A call that the runtime refuses for ever, or for eight blocks out of sixteen. Not with
+ * immortal eras: there bytes that may be out can be included for ever, so that such a
+ * transaction cannot be given up (a filler would have to be signed as one of its attempts). */
 bool refuses_call(const struct world *w, int64_t id, uint64_t number)
 {
     if (!w->plan.era || id <= 0)
@@ -54,7 +55,8 @@ bool never_admitted(int64_t id)
     return id > 0 && id % 41 == 0;
 }
 
-/* Some fail for ever, some at two nonces out of three, some in a part of them that was tried all the same. */
+/* Some fail for ever, some at two nonces out of three, some in a part of them that was tried all
+ * the same. */
 enum fate fate_of(const struct world *w, const struct tx *t)
 {
     if (t->id <= 0)
@@ -66,8 +68,8 @@ enum fate fate_of(const struct world *w, const struct tx *t)
     return has(w, FEATURE_RETRIES) && t->id % 13 == 4 ? FATE_FAILS_INSIDE : FATE_OK;
 }
 
-/* (tip + 1) x how many of them a block could hold (facts: pool.md 3.4.2); a filler's call is the shortest
- * there is. `flat`: a chain on which the weight decides, and it is the same for all. */
+/* (tip + 1) x how many of them a block could hold (facts: pool.md 3.4.2); a filler's call is the
+ * shortest there is. `flat`: a chain on which the weight decides, and it is the same for all. */
 uint64_t priority_of(const struct world *w, const struct tx *t)
 {
     if (w->plan.flat)
@@ -90,7 +92,7 @@ static uint32_t signed_before(const struct world *w, const struct tx *t)
     for (uint32_t i = w->chain.last_of_nonce[t->account][t->nonce]; i; i = w->chain.txs[i].prev_nonce) {
         const struct tx *x = &w->chain.txs[i];
         if (x->id == t->id && x->anchor == t->anchor && x->spec == t->spec && x->death == t->death &&
-            x->tip == t->tip && x->for_id == t->for_id)
+            x->tip == t->tip)
             return i;
     }
     return 0;
@@ -103,7 +105,6 @@ uint32_t tx_sign(struct world *w, const struct tx_content *x)
     struct tx t = {.account = x->account,
                    .nonce = x->nonce,
                    .id = x->id,
-                   .for_id = x->for_id,
                    .tip = x->tip,
                    .birth = -1,
                    .death = -1,
@@ -143,7 +144,7 @@ static uint32_t block_new(struct world *w, uint32_t parent)
     uint32_t i = c->block_count++;
     const struct block *p = &c->blocks[parent];
     struct block *b = &c->blocks[i];
-    *b = (struct block){.parent = parent, .number = p->number + 1, .spec = p->spec};
+    *b = (struct block){.parent = parent, .number = p->number + 1, .spec = p->spec, .made_at = w->now};
     memcpy(b->nonce, p->nonce, sizeof(b->nonce));
     memcpy(b->life, p->life, sizeof(b->life));
     return i;
@@ -152,7 +153,7 @@ static uint32_t block_new(struct world *w, uint32_t parent)
 /* A node that lags hears of it later. */
 static bool lags(struct world *w, const struct event *e, void (*hear)(struct world *w, struct event *e))
 {
-    const struct node *n = &w->chain.nodes[e->a];
+    const struct chain_node *n = &w->chain.nodes[e->a];
     if (w->now >= n->lag_until)
         return false;
     struct event *again = later(w, n->lag_until - w->now + 1, e->name, hear);
@@ -163,7 +164,7 @@ static bool lags(struct world *w, const struct event *e, void (*hear)(struct wor
 
 static void hear_block(struct world *w, struct event *e)
 {
-    const struct node *n = &w->chain.nodes[e->a];
+    const struct chain_node *n = &w->chain.nodes[e->a];
     const struct block *b = &w->chain.blocks[e->b];
     if (w->now < n->down_until || lags(w, e, hear_block))
         return;
@@ -182,8 +183,8 @@ static void tell_block(struct world *w, int node, uint32_t block, uint64_t extra
     e->b = block;
 }
 
-/* What the author's pool has, in nonce order for each account; sometimes less. `held`: transactions that a
- * fork leaves out. */
+/* What the author's pool has, in nonce order for each account; sometimes less. `held`:
+ * transactions that a fork leaves out. */
 static uint32_t author(struct world *w, int node, uint32_t parent, unsigned fill_percent)
 {
     uint32_t i = block_new(w, parent);
@@ -228,7 +229,7 @@ void chain_fork(struct world *w, uint32_t depth)
     if (node < 0)
         return;
     const struct chain *c = &w->chain;
-    const struct node *n = &c->nodes[node];
+    const struct chain_node *n = &c->nodes[node];
     uint64_t best = c->blocks[n->best].number, final = c->blocks[c->final].number;
     if (best <= final || ancestor_at(w, n->best, final) != c->final)
         return;
@@ -242,9 +243,8 @@ void chain_fork(struct world *w, uint32_t depth)
 
 static uint32_t sign_foreign(struct world *w, int account, uint64_t nonce, uint32_t spec, uint64_t tip)
 {
-    return tx_sign(w,
-                   &(struct tx_content){
-                       .account = account, .nonce = nonce, .id = -1, .for_id = -1, .spec = spec, .tip = tip});
+    return tx_sign(
+        w, &(struct tx_content){.account = account, .nonce = nonce, .id = -1, .spec = spec, .tip = tip});
 }
 
 /* A block with one extrinsic of somebody else who has the key; 0: none was made. */
@@ -313,7 +313,7 @@ void chain_reap(struct world *w, int account)
 static void hear_final(struct world *w, struct event *e)
 {
     const struct chain *c = &w->chain;
-    const struct node *n = &c->nodes[e->a];
+    const struct chain_node *n = &c->nodes[e->a];
     if (lags(w, e, hear_final))
         return;
     if (w->now < n->down_until || c->blocks[e->b].number <= c->blocks[n->final].number)
@@ -368,7 +368,7 @@ static void node_up(struct world *w, struct event *e)
 /* Its pool is empty and its subscriptions are gone; the chain it has kept. */
 void node_restart(struct world *w, int node, uint64_t down)
 {
-    struct node *n = &w->chain.nodes[node];
+    struct chain_node *n = &w->chain.nodes[node];
     for (uint32_t i = 0; i < n->pool_count; i++)
         w->chain.txs[n->pool[i]].in_pool &= (uint8_t) ~(1u << node);
     for (uint32_t i = 1; i < w->chain.tx_count; i++)
@@ -379,8 +379,8 @@ void node_restart(struct world *w, int node, uint64_t down)
     n->starts++;
     n->down_until = w->now + down;
     for (int r = 0; r < w->plan.relays; r++)
-        if (w->relays[r].alive && w->relays[r].door.node == node)
-            door_cut(w, &w->relays[r]);
+        if (w->relays[r].node && w->relays[r].wire.node == node)
+            wire_cut(w, &w->relays[r]);
     later(w, down + 1, "node is up", node_up)->a = (uint32_t)node;
 }
 

@@ -1,5 +1,5 @@
-/* The invariants (docs/design.md, section 1), each where the fact is born. What they look at is the truth of
- * the models, never what a relay believes. */
+/* The invariants (docs/design.md, section 1), each where the fact is born. What they look at is
+ * the truth of the models, never what a relay believes. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,9 +24,10 @@ bool includable(const struct world *w, const struct tx *t)
 }
 
 /* What a relay refused at its door it never sent. Whoever signed it may have (docs/design.md). */
-static bool by_another_hand(const struct id_row *r)
+static bool by_another_hand(const struct world *w, int64_t id)
 {
-    return r->self_sent && r->nonce < 0;
+    const struct mem_finished *f = mem_finished_of(w->db.mem, id);
+    return w->calls[id].self_sent && f && f->nonce < 0;
 }
 
 /* I1, I2, I3, I6 for a block that has become final. */
@@ -49,7 +50,7 @@ void check_final(struct world *w, uint32_t block)
               (unsigned long long)t->nonce, t->account);
         if (!t->id)
             continue;
-        const struct id_row *r = &w->db.t.ids[t->id];
+        const struct call *c = &w->calls[t->id];
         enum fate fate = fate_of(w, t);
         w->effects[t->id] += fate != FATE_FAILS;
         w->failures[t->id] += fate == FATE_FAILS;
@@ -57,14 +58,15 @@ void check_final(struct world *w, uint32_t block)
         w->stats.doubled += w->effects[t->id] > 1;
         HOLDS(w, w->effects[t->id] <= 1 || w->db.lossy, "I1", "transaction %lld takes effect twice",
               (long long)t->id);
-        HOLDS(w, w->effects[t->id] + w->failures[t->id] <= r->retried + 1 || w->db.lossy, "I1",
+        HOLDS(w, w->effects[t->id] + w->failures[t->id] <= c->forgiven + 1 || w->db.lossy, "I1",
               "transaction %lld is in a block again, and %u failures were forgiven", (long long)t->id,
-              r->retried);
-        HOLDS(w, !r->deadline_block || b->number <= r->deadline_block || w->db.lossy, "deadline",
+              c->forgiven);
+        HOLDS(w, !c->deadline_block || b->number <= c->deadline_block || w->db.lossy, "deadline",
               "transaction %lld is in block %llu and was for none after %llu", (long long)t->id,
-              (unsigned long long)b->number, (unsigned long long)r->deadline_block);
-        HOLDS(w, r->stage != STAGE_FINISHED || w->db.lossy || by_another_hand(r), "I1",
-              "transaction %lld had ended as %s and takes effect", (long long)t->id, r->outcome);
+              (unsigned long long)b->number, (unsigned long long)c->deadline_block);
+        HOLDS(w, !db_ended(w, t->id) || w->db.lossy || by_another_hand(w, t->id), "I1",
+              "transaction %lld had ended as %s and takes effect", (long long)t->id,
+              mem_outcome_name(mem_finished_of(w->db.mem, t->id)->outcome));
     }
 }
 
@@ -77,17 +79,17 @@ void check_sent(struct world *w, const struct relay *r, int account, uint32_t tx
           (unsigned long long)t->nonce, account);
     if (stopped)
         return; /* only what is on record was sent, and the chain takes it once */
-    HOLDS(w, r->store_up, "gate", "r%d sends nonce %llu of account %d while its database is away", r->index,
-          (unsigned long long)t->nonce, account);
+    HOLDS(w, store_is_up(r), "gate", "r%d sends nonce %llu of account %d while its database is away",
+          r->index, (unsigned long long)t->nonce, account);
     uint64_t time = (w->plan.expiry_1_ms - 1000) * MS + 20 * MS;
     HOLDS(w, w->now <= a->renewed_sent + time, "gate",
           "r%d sends nonce %llu of account %d %llu ms after its last renewal was sent", r->index,
           (unsigned long long)t->nonce, account, (unsigned long long)((w->now - a->renewed_sent) / MS));
-    const struct account_row *row = &w->db.t.accounts[account];
-    bool own = row->holder == r->holder; /* of a claim whose answer is under way */
-    HOLDS(w, w->plan.use_lock || row->epoch == a->epoch || own || w->db.lossy, "gate",
+    const struct mem_account *row = db_account(w, account);
+    bool own = row->claimant && !strcmp(row->claimant, r->name); /* of a claim whose answer is under way */
+    HOLDS(w, w->plan.use_lock || row->epoch == epoch_of(r, account) || own || w->db.lossy, "gate",
           "r%d sends for account %d under epoch %lld, which is at %lld", r->index, account,
-          (long long)a->epoch, (long long)row->epoch);
+          (long long)epoch_of(r, account), (long long)row->epoch);
 }
 
 /* The same bytes are not sent twice without a reason: a block, time, a new start. */
@@ -102,64 +104,93 @@ void check_effort(struct world *w, const struct relay *r, int account, uint32_t 
     t->sent_beat = beats;
 }
 
-/* I8 for one follower that has heard everything. */
-void check_view(struct world *w, const struct follower *f, bool all_ended)
+/* With one node and no forks nothing is sent again that a probe in the right order would have
+ * seen. */
+void check_resend(struct world *w, const struct relay *r, uint32_t tx, uint64_t probed_at)
 {
-    const struct tables *t = &w->db.t;
-    int number = (int)(f - w->followers);
-    for (int64_t id = 1; id < t->next_id; id++) {
-        const struct id_row *r = &t->ids[id];
-        const struct view *v = &f->views[id];
-        if (w->was_failed_over[id] || w->db.lossy)
-            continue;
-        if (r->stage == STAGE_FINISHED) {
-            HOLDS(w, v->finished && !strcmp(v->outcome, r->outcome), "I8",
-                  "follower %d was not told that transaction %lld ended as %s (%s)", number, (long long)id,
-                  r->outcome,
-                  v->finished ? v->outcome
-                  : v->known  ? v->state
-                              : "nothing");
-            continue;
-        }
-        HOLDS(w, !v->finished, "I8", "follower %d was told an end of transaction %lld", number,
-              (long long)id);
-        HOLDS(w, (r->stage == STAGE_PENDING) == v->known, "I8", "follower %d %s transaction %lld", number,
-              v->known ? "still knows" : "was not told of", (long long)id);
-        if (!v->known)
-            continue;
-        const struct pending_row *p = &t->pending[r->account][r->nonce];
-        HOLDS(w, v->nonce == r->nonce && v->tx == p->tx && !strcmp(v->state, p->state), "I8",
-              "follower %d sees transaction %lld at nonce %lld as %s, the table says %lld, %s", number,
-              (long long)id, (long long)v->nonce, v->state, (long long)r->nonce, p->state);
+    const struct tx *t = &w->chain.txs[tx];
+    bool by_another = t->id > 0 && w->calls[t->id].self_sent; /* who signed it sent it before any relay did */
+    if (w->plan.nodes > 1 || w->stats.forks || w->db.lossy || !t->included_at[0] || by_another)
+        return;
+    HOLDS(w, t->included_at[0] > probed_at, "probe",
+          "r%d sends nonce %llu again, which was in a block when the probe was answered", r->index,
+          (unsigned long long)t->nonce);
+}
+
+static void check_seen(struct world *w, int number, int64_t id, const struct view *v)
+{
+    const struct mem_row *r = mem_row_of(w->db.mem, id);
+    const struct mem_finished *f = r ? NULL : mem_finished_of(w->db.mem, id);
+    if (f) {
+        const char *outcome = mem_outcome_name(f->outcome);
+        HOLDS(w, v->finished && !strcmp(v->outcome, outcome), "I8",
+              "follower %d was not told that transaction %lld ended as %s (%s)", number, (long long)id,
+              outcome,
+              v->finished ? v->outcome
+              : v->known  ? v->state
+                          : "nothing");
+        return;
     }
-    (void)all_ended;
+    bool pending = r && r->table == MEM_PENDING;
+    HOLDS(w, !v->finished, "I8", "follower %d was told an end of transaction %lld", number, (long long)id);
+    HOLDS(w, pending == v->known, "I8", "follower %d %s transaction %lld", number,
+          v->known ? "still knows" : "was not told of", (long long)id);
+    if (!v->known)
+        return;
+    const char *state = mem_state_name(r->state);
+    HOLDS(w, v->nonce == r->nonce && v->tx == tx_of_row(w, r) && !strcmp(v->state, state), "I8",
+          "follower %d sees transaction %lld at nonce %lld as %s, the table says %lld, %s", number,
+          (long long)id, (long long)v->nonce, v->state, (long long)r->nonce, state);
+}
+
+/* I8 for one follower that has heard everything. */
+void check_view(struct world *w, const struct follower *f)
+{
+    for (int64_t id = 1; id < w->next_id; id++)
+        if (!w->was_failed_over[id] && !w->db.lossy)
+            check_seen(w, f->index, id, &f->views[id]);
+}
+
+/* I2: what took effect has its record. */
+static void check_on_record(struct world *w, uint32_t tx, const bool *found)
+{
+    const struct tx *x = &w->chain.txs[tx];
+    bool stray = !x->id && has(w, FEATURE_REAP_UNFINAL); /* a stop's filler: docs/design.md, Repair */
+    bool known = !x->final_in || x->id < 0 || stray || found[tx] || (x->id && by_another_hand(w, x->id));
+    HOLDS(w, known, "I2", "nonce %llu of account %d (transaction %lld) is final and has no record",
+          (unsigned long long)x->nonce, x->account, (long long)x->id);
+}
+
+static void check_records(struct world *w)
+{
+    static bool found[TXS];
+    memset(found, 0, sizeof(found));
+    for (size_t k = 0; k < mem_finished_count(w->db.mem); k++) {
+        const struct mem_finished *f = mem_finished_at(w->db.mem, k);
+        uint32_t tx = f->has_hash ? tx_of_hash(w, f->hash) : 0;
+        uint32_t block = f->in.known ? block_of_hash(f->in.hash) : 0;
+        found[tx] |= block == w->chain.txs[tx].final_in || !w->chain.txs[tx].id; /* or its next life's */
+    }
+    for (uint32_t i = 1; i < w->chain.tx_count && !w->db.lossy; i++)
+        check_on_record(w, i, found);
 }
 
 /* After everything has ended. */
 void check_end(struct world *w)
 {
-    const struct tables *t = &w->db.t;
-    for (int64_t id = 1; id < t->next_id; id++) {
-        const struct id_row *r = &t->ids[id];
+    for (int64_t id = 1; id < w->next_id; id++) {
+        const struct call *c = &w->calls[id];
         if (!w->must_end[id])
             continue;
-        HOLDS(w, r->stage == STAGE_FINISHED, "liveness", "transaction %lld has not ended", (long long)id);
-        bool real = !strcmp(r->outcome, "ok") || !strcmp(r->outcome, "dispatch_error");
-        bool did = w->effects[id] || w->failures[id] > r->retried;
-        HOLDS(w, w->db.lossy || real == did || by_another_hand(r), "I1",
+        HOLDS(w, db_ended(w, id), "liveness", "transaction %lld has not ended", (long long)id);
+        const char *outcome = mem_outcome_name(mem_finished_of(w->db.mem, id)->outcome);
+        bool real = !strcmp(outcome, "ok") || !strcmp(outcome, "dispatch_error");
+        bool did = w->effects[id] || w->failures[id] > c->forgiven;
+        HOLDS(w, w->db.lossy || real == did || by_another_hand(w, id), "I1",
               "transaction %lld ended as %s, took effect %u times and failed %u times, %u of them forgiven",
-              (long long)id, r->outcome, w->effects[id], w->failures[id], r->retried);
-        HOLDS(w, w->db.lossy || !never_admitted(id) || r->fixed || !real, "I1",
-              "transaction %lld cannot be %s", (long long)id, r->outcome);
+              (long long)id, outcome, w->effects[id], w->failures[id], c->forgiven);
+        HOLDS(w, w->db.lossy || !never_admitted(id) || c->fixed || !real, "I1",
+              "transaction %lld cannot be %s", (long long)id, outcome);
     }
-    for (uint32_t i = 1; i < w->chain.tx_count && !w->db.lossy; i++) { /* I2: no effect without its record */
-        const struct tx *x = &w->chain.txs[i];
-        bool stray = !x->id && has(w, FEATURE_REAP_UNFINAL); /* a stop's filler: docs/design.md, Repair */
-        bool found = !x->final_in || x->id < 0 || stray || (x->id && by_another_hand(&t->ids[x->id]));
-        for (uint32_t k = 0; k < t->finished_count && !found; k++)
-            found = t->finished[k].tx == i &&
-                    (t->finished[k].block == x->final_in || !x->id); /* or its next life's */
-        HOLDS(w, found, "I2", "nonce %llu of account %d (transaction %lld) is final and has no record",
-              (unsigned long long)x->nonce, x->account, (long long)x->id);
-    }
+    check_records(w);
 }

@@ -1,295 +1,221 @@
-/* The database's sessions: statements in order for each, advisory locks, notifications, and what ends them.
- * A statement takes effect in one moment, its commit; the answer may be lost after that. */
+/* The database of the world: store/mem_db.h on the world's clock. What it tells its sessions
+ * goes over their links; restarts and failovers, with commits that are lost, are events of the
+ * world. */
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "chain/codec/ss58.h"
+#include "election/election.h"
 #include "sim.h"
+#include "sim_memory.h"
+
+static const int64_t FIRST_DAY_US = 1767225600LL * 1000000; /* 2026-01-01: no seed lasts for a day */
 
 int64_t db_now_us(const struct world *w)
 {
     return (int64_t)w->now + w->db.offset_us;
 }
 
-/* clock_timestamp(): two changes of one row never have the same. */
-int64_t db_stamp(struct world *w)
+static int64_t now_us(void *arg)
 {
-    int64_t now = db_now_us(w);
-    w->db.clock_us = now > w->db.clock_us ? now : w->db.clock_us + 1;
-    return w->db.clock_us;
+    return db_now_us(arg);
 }
 
-const char *holder_name(int holder, char out[24])
+/* ---- what it tells ---- */
+
+static void hex_of(char *out, const uint8_t *data, size_t len)
 {
-    if (holder)
-        snprintf(out, 24, "relay-%d-%d", holder / 100000, holder % 100000);
-    else
-        out[0] = 0;
-    return out;
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < len; i++) {
+        out[2 * i] = digits[data[i] >> 4];
+        out[2 * i + 1] = digits[data[i] & 15];
+    }
+    out[2 * len] = 0;
 }
 
-void stmt_unref(struct stmt *s)
+static void time_text(char *out, size_t size, int64_t us)
 {
-    if (--s->refs)
+    int64_t in_day = us - FIRST_DAY_US, second = in_day / 1000000;
+    snprintf(out, size, "2026-01-01T%02d:%02d:%02d.%06dZ", (int)(second / 3600), (int)(second / 60 % 60),
+             (int)(second % 60), (int)(in_day % 1000000));
+}
+
+struct text {
+    char data[1024];
+    size_t len;
+};
+
+static void put(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void put(struct text *t, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    t->len += (size_t)vsnprintf(t->data + t->len, sizeof(t->data) - t->len, fmt, ap);
+    va_end(ap);
+    INVARIANT(t->len < sizeof(t->data));
+}
+
+/* As change_text, removal_text and tell_leader of schema/ write them. */
+static void payload_of(struct text *t, const struct mem_notice *n)
+{
+    char hex[65], at[40];
+    if (n->channel == MEM_OUTBOX_WAKE) {
+        put(t, "%d", n->account);
         return;
-    free(s->rows);
-    free(s->txs);
-    free(s->lookups);
-    free(s->snapshot);
-    free(s->outbox);
-    free(s->fixed);
-    free(s->stops);
-    free(s->bytes);
-    free(s->hashes);
-    free(s->events);
-    free(s);
+    }
+    if (n->channel == MEM_LEADER_CHANGE) {
+        put(t, "{\"account\":%d,\"holder\":\"%s\",\"address\":\"%s\",\"epoch\":%" PRId64 "}", n->account,
+            n->holder ? n->holder : "", n->address ? n->address : "", n->epoch);
+        return;
+    }
+    hex_of(hex, n->account_id.data, n->account_id.len);
+    put(t, "{\"account_id\":\"0x%s\"", hex);
+    if (n->nonce >= 0)
+        put(t, ",\"nonce\":%" PRId64, n->nonce);
+    if (n->id)
+        put(t, ",\"id\":%" PRId64, n->id);
+    if (n->outcome)
+        put(t, ",\"outcome\":\"%s\"", n->outcome);
+    if (n->channel != MEM_TX_REMOVED) {
+        hex_of(hex, n->hash, 32);
+        time_text(at, sizeof(at), n->updated_us);
+        put(t, ",\"hash\":\"0x%s\",\"state\":\"%s\",\"updated_at\":\"%s\"", hex, n->state, at);
+        if (n->block_hash) {
+            hex_of(hex, n->block_hash, 32);
+            put(t, ",\"block_hash\":\"0x%s\"", hex);
+        }
+    }
+    put(t, "}");
+}
+
+static const char *channel_name(enum mem_channel c)
+{
+    return c == MEM_LEADER_CHANGE ? "leader_change"
+           : c == MEM_OUTBOX_WAKE ? "outbox_wake"
+           : c == MEM_TX_NEW      ? "pending_tx_new"
+           : c == MEM_TX_UPDATE   ? "pending_tx_update"
+                                  : "pending_tx_removed";
+}
+
+static struct session *session_of(struct world *w, struct mem_session *s)
+{
+    void *owner = mem_session_owner(s);
+    struct session *first = w->db.sessions, *at = owner;
+    return at >= first && at < first + SESSIONS ? at : NULL;
+}
+
+static void on_notice(void *arg, struct mem_session *to, const struct mem_notice *n)
+{
+    struct world *w = arg;
+    struct session *s = session_of(w, to);
+    struct text t = {.len = 0};
+    if (!s) { /* the auditor's */
+        audit_told(w, n);
+        return;
+    }
+    payload_of(&t, n);
+    session_notify(w, s, channel_name(n->channel), t.data);
 }
 
 /* ---- sessions ---- */
 
-struct session *session_open(struct world *w, struct link *l)
+struct mem_session *db_session(struct world *w, struct session *s, unsigned channels)
+{
+    struct memory *before = memory_use(NULL); /* a process connects: the session is the server's */
+    struct mem_session *m = mem_session_new(w->db.mem, s, w->plan.use_lock);
+    mem_session_listen(m, channels);
+    memory_use(before);
+    return m;
+}
+
+void db_session_end(struct world *w, struct session *s)
+{
+    (void)w;
+    if (s->mem)
+        mem_session_end(s->mem);
+    s->mem = NULL;
+}
+
+void db_session_busy(struct session *s, bool busy)
+{
+    if (s->mem)
+        mem_session_busy(s->mem, busy);
+}
+
+/* leader_evict, or the end of the server. */
+static void on_session_end(void *arg, struct mem_session *m)
+{
+    struct world *w = arg;
+    struct session *s = session_of(w, m);
+    if (s) {
+        s->mem = NULL;
+        session_end(w, s, true, w->now + latency(w));
+    }
+}
+
+static void open_desk(struct world *w)
+{
+    w->db.desk = mem_session_new(w->db.mem, NULL, w->plan.use_lock);
+    mem_session_listen(w->db.desk, MEM_TX_REMOVED); /* audit_told */
+}
+
+/* ---- the beginning ---- */
+
+static void enroll(struct world *w, int account)
+{
+    uint8_t id[32], genesis[32];
+    char address[SS58_TEXT_MAX + 8];
+    struct err err;
+    account_id(account, id);
+    hash_of_block(0, genesis);
+    ss58_encode(id, 42, address);
+    struct store_enroll r = {.alias = account_alias(account),
+                             .scheme = "sr25519",
+                             .address = address,
+                             .account_id = {id, 32},
+                             .genesis = {genesis, 32},
+                             .lock_key = election_lock_key(genesis, id, 32),
+                             .watch_only = w->plan.keyless[account]};
+    mem_session_run(w->db.desk, MEM_REQUEST_enroll, &r.req);
+    INVARIANT(!r.req.err.code && r.account == account + 1);
+    const struct policy *p = &w->plan.policy[account];
+    struct mem_policy policy = {.tip_start = p->tip_start,
+                                .tip_step = p->tip_step,
+                                .has_tip_cap = p->tip_cap >= 0,
+                                .tip_cap = p->tip_cap >= 0 ? (u128)p->tip_cap : 0,
+                                .has_low_balance = true,
+                                .low_balance = 10,
+                                .tip_step_percent = p->tip_step_percent,
+                                .tip_after_blocks = p->tip_after_blocks,
+                                .skip_after_blocks = p->skip_after_blocks,
+                                .requeue_usurped = p->requeue_usurped};
+    int rc = mem_account_policy(w->db.desk, account_alias(account), &policy, &err);
+    INVARIANT(!rc);
+}
+
+void db_start(struct world *w)
 {
     struct db *d = &w->db;
-    for (int i = 0; i < SESSIONS; i++) {
-        struct session *s = &d->sessions[i];
-        if (s->serial)
-            continue;
-        *s = (struct session){.serial = ++d->serial,
-                              .link = l,
-                              .link_number = l->number,
-                              .relay = l->relay,
-                              .life = l->life,
-                              .last_in = w->now,
-                              .last_out = w->now,
-                              .idle_since = w->now};
-        list_init(&s->queue);
-        return s;
-    }
-    UNREACHABLE();
+    memset(d, 0, sizeof(*d));
+    d->up = true;
+    d->offset_us = FIRST_DAY_US;
+    d->mem = mem_db_new(&(struct mem_db_config){
+        .now_us = now_us, .on_notice = on_notice, .on_session_end = on_session_end, .arg = w});
+    open_desk(w);
+    for (int a = 0; a < w->plan.accounts; a++)
+        enroll(w, a);
 }
 
-static void told_end(struct world *w, struct event *e)
+void db_end(struct world *w)
 {
-    struct link *l = e->p;
-    if (l->up && l->number == e->a)
-        link_lost(w, l);
-}
-
-/* `tell`: the client's end finds out after the answers that are on their way, and not before `when`. */
-void session_end(struct world *w, struct session *s, bool tell, uint64_t when)
-{
-    for (struct list *n = list_first(&s->queue); n; n = list_first(&s->queue)) {
-        list_remove(n);
-        stmt_unref(CONTAINER_OF(n, struct stmt, queue)); /* rolled back: it was not carried out */
-    }
-    if (tell) {
-        uint64_t at = s->last_out > w->now && chance(w, 60) ? s->last_out : w->now; /* or a reset overtakes */
-        struct event *e =
-            relay_at(w, s->relay, s->life, (at > when ? at : when) + 1, "session end", told_end);
-        e->p = s->link;
-        e->a = s->link_number;
-    }
-    note(w, "session %u of r%d ends", s->serial, s->relay);
-    s->serial = 0;
-}
-
-struct session *lock_owner(struct world *w, int kind, int account)
-{
-    for (int i = 0; i < SESSIONS; i++) {
-        struct session *s = &w->db.sessions[i];
-        if (s->serial && (kind == KIND_ACCOUNT ? s->lock[account] : s->bell[account]))
-            return s;
-    }
-    return NULL;
-}
-
-/* ---- statements ---- */
-
-static void hear_answer(struct world *w, struct event *e)
-{
-    struct stmt *q = e->p;
-    struct link *l = q->link;
-    if (l->up && l->number == q->link_number && list_linked(&q->sent)) {
-        list_remove(&q->sent);
-        q->done(w, q);
-        stmt_unref(q); /* the client's */
-    }
-    stmt_unref(q);
-}
-
-static void drop_stmt(struct event *e)
-{
-    stmt_unref(e->p);
-}
-
-static void answer(struct world *w, struct session *s, struct stmt *q)
-{
-    uint64_t at = w->now + latency(w);
-    if (at <= s->last_out)
-        at = s->last_out + 1;
-    if (at < s->link->stall_until)
-        at = s->link->stall_until;
-    s->last_out = at;
-    struct event *e = relay_at(w, q->relay, q->life, at, "db answers", hear_answer);
-    e->p = q;
-    e->drop = drop_stmt;
-    e->account = q->account;
-    e->a = (uint32_t)q->op;
-    e->b = (uint32_t)-q->code;
-}
-
-static void carry_out(struct world *w, struct session *s, struct stmt *q)
-{
-    static void (*const control[])(struct world * w, struct session * s, struct stmt * q) = {
-        [OP_LOCK] = sql_lock,       [OP_UNLOCK] = sql_lock, [OP_ARM] = sql_lock,
-        [OP_DISARM] = sql_lock,     [OP_CLAIM] = sql_claim, [OP_RENEW] = sql_renew,
-        [OP_RELEASE] = sql_release, [OP_EVICT] = sql_evict, [OP_SCAN] = sql_scan,
-    };
-    q->code = 0;
-    if (q->op <= OP_SCAN)
-        control[q->op](w, s, q);
-    else if (q->op >= OP_ADMIT && q->op <= OP_ADOPT)
-        sql_write(w, q);
-    else
-        sql_read(w, q);
-}
-
-static void run_next(struct world *w, struct event *e);
-
-static void schedule(struct world *w, struct session *s)
-{
-    uint64_t exec = rng_between(&w->rng, w->plan.exec_us / 4 + 1, w->plan.exec_us);
-    if (!w->healing && w->plan.fault_mask >> fault_number("slow-db") & 1 && rng_below(&w->rng, 150) == 0)
-        exec = between(w, 100 * MS, 4 * SECOND);
-    if (w->now < w->db.slow_until)
-        exec = rng_between(&w->rng, 100 * MS, 3 * SECOND);
-    s->busy = true;
-    struct event *e = later(w, exec, "db runs", run_next);
-    e->a = (uint32_t)(s - w->db.sessions);
-    e->b = s->serial;
-}
-
-static bool loses_answer(struct world *w, const struct session *s)
-{
-    bool may = !w->healing && s->relay >= 0 && w->plan.fault_mask >> fault_number("session-loss") & 1;
-    return may && rng_below(&w->rng, s->link->kind == LINK_WORK ? 60 : 1000) == 0;
-}
-
-static void run_next(struct world *w, struct event *e)
-{
-    struct session *s = &w->db.sessions[e->a];
-    if (s->serial != e->b)
-        return;
-    struct list *n = list_first(&s->queue);
-    struct stmt *q = CONTAINER_OF(n, struct stmt, queue);
-    list_remove(n);
-    carry_out(w, s, q);
-    note(w, "  r%d a%d op %d epoch %lld: code %d", q->relay, q->account, (int)q->op, (long long)q->epoch,
-         q->code);
-    s->busy = false;
-    s->idle_since = w->now;
-    if (s->serial != e->b) { /* it ended its own session */
-        stmt_unref(q);
-        return;
-    }
-    if (loses_answer(w, s)) { /* committed, and nobody is told */
-        stmt_unref(q);
-        session_end(w, s, true, w->now + latency(w));
-        return;
-    }
-    answer(w, s, q);
-    if (!list_empty(&s->queue))
-        schedule(w, s);
-}
-
-void session_take(struct world *w, struct session *s, struct stmt *q)
-{
-    list_append(&s->queue, &q->queue);
-    if (!s->busy)
-        schedule(w, s);
-}
-
-/* ---- notifications ---- */
-
-struct notice {
-    struct link *link;
-    uint32_t number;
-    bool signal;
-    char channel;
-    int account;
-    char holder[24];
-    int64_t epoch;
-    struct listen_event ev;
-};
-
-static void hear_notice(struct world *w, struct event *e)
-{
-    struct notice *x = e->p;
-    struct link *l = x->link;
-    bool good = l->up && l->number == x->number;
-    if (l->relay < 0) {
-        struct follower *f = l->owner;
-        f->in_flight--;
-        if (good)
-            follower_hear(w, f, &x->ev);
-    } else if (good) {
-        struct relay *r = l->owner;
-        if (x->channel == 'w') {
-            if (r->running && r->accounts[x->account].leader)
-                account_rung(w, r, x->account);
-        } else if (r->running && !r->draining) {
-            elect_feed(w, r,
-                       &(struct elector_event){.type = ELECTOR_EV_LEADER_CHANGE,
-                                               .account = x->account,
-                                               .holder = x->holder,
-                                               .address = x->holder,
-                                               .epoch = x->epoch});
-        }
-    }
-    free(x);
-}
-
-static void drop_notice(struct event *e)
-{
-    free(e->p);
-}
-
-static void send_notice(struct world *w, struct session *s, const struct notice *x)
-{
-    struct notice *copy = xmalloc(sizeof(*copy));
-    *copy = *x;
-    copy->link = s->link;
-    copy->number = s->link_number;
-    uint64_t at = w->now + latency(w);
-    if (at <= s->last_out)
-        at = s->last_out + 1;
-    if (at < s->link->stall_until)
-        at = s->link->stall_until;
-    s->last_out = at;
-    if (s->relay < 0)
-        ((struct follower *)s->link->owner)->in_flight++;
-    struct event *e = relay_at(w, s->relay, s->life, at, "notification", hear_notice);
-    e->p = copy;
-    e->drop = drop_notice;
-    e->account = x->account;
-}
-
-void notify_signal(struct world *w, const char *channel, int account)
-{
-    const struct account_row *a = &w->db.t.accounts[account];
-    struct notice x = {.channel = channel[0], .account = account, .epoch = a->epoch};
-    holder_name(a->holder, x.holder);
     for (int i = 0; i < SESSIONS; i++)
-        if (w->db.sessions[i].serial && w->db.sessions[i].listens && !w->db.sessions[i].all)
-            send_notice(w, &w->db.sessions[i], &x);
-}
-
-void notify_row(struct world *w, const struct listen_event *ev)
-{
-    struct notice x = {.channel = 'r', .account = ev->account - 1, .ev = *ev};
-    for (int i = 0; i < SESSIONS; i++)
-        if (w->db.sessions[i].serial && w->db.sessions[i].all)
-            send_notice(w, &w->db.sessions[i], &x);
+        if (w->db.sessions[i].serial)
+            session_end(w, &w->db.sessions[i], false, 0);
+    w->db.standby = mem_copy_free(w->db.standby);
+    w->db.mem = mem_db_free(w->db.mem);
+    w->db.desk = NULL;
 }
 
 /* ---- restart, failover ---- */
@@ -300,7 +226,7 @@ static void db_back(struct world *w, struct event *e)
         w->db.up = true;
 }
 
-void db_stop(struct world *w, uint64_t down)
+static void end_sessions(struct world *w, uint64_t down)
 {
     w->db.up = false;
     w->db.starts++;
@@ -308,46 +234,83 @@ void db_stop(struct world *w, uint64_t down)
         if (w->db.sessions[i].serial)
             session_end(w, &w->db.sessions[i], true,
                         w->now + (chance(w, 80) ? latency(w) : between(w, 5 * SECOND, 35 * SECOND)));
-    for (int i = 0; i < SESSIONS; i++)
-        w->db.sessions[i].serial = 0;
     app_database_lost(w);
     later(w, down, "db is up", db_back)->a = w->db.starts;
 }
 
-static void mark_lost(struct world *w)
+void db_stop(struct world *w, uint64_t down)
 {
-    const struct tables *now = &w->db.t, *then = &w->db.standby;
-    for (int64_t id = 1; id < now->next_id; id++) {
-        const struct id_row *a = &now->ids[id], *b = &then->ids[id];
-        bool same = a->stage == b->stage && a->nonce == b->nonce && a->outcome == b->outcome;
-        if (same || a->stage == STAGE_OPEN)
-            continue;
-        w->was_failed_over[id] = true;
-        if (b->stage == STAGE_NONE || b->stage == STAGE_OPEN) { /* the application's commit itself is lost */
-            w->open -= a->stage != STAGE_FINISHED;
-            w->must_end[id] = false;
-        } else if (a->stage == STAGE_FINISHED) {
-            w->open++;
-        }
-    }
+    end_sessions(w, down);
+    mem_db_restart(w->db.mem);
+    open_desk(w);
 }
 
-/* The standby becomes the primary. With `lossy` it lacks what was committed since it fell behind. */
+struct standing {
+    int stage;
+    int64_t nonce;
+    int outcome;
+};
+
+static struct standing standing_of(const struct world *w, int64_t id)
+{
+    const struct mem_row *r = mem_row_of(w->db.mem, id);
+    const struct mem_finished *f = r ? NULL : mem_finished_of(w->db.mem, id);
+    return (struct standing){.stage = r   ? 1 + (r->table == MEM_PENDING)
+                                      : f ? 3
+                                          : 0,
+                             .nonce = r && r->table == MEM_PENDING ? r->nonce
+                                      : f                          ? f->nonce
+                                                                   : -1,
+                             .outcome = f ? (int)f->outcome : 0};
+}
+
+/* The standby becomes the primary. With `lossy` it lacks what was committed since it fell
+ * behind. */
 void db_failover(struct world *w, bool lossy)
 {
+    static struct standing before[IDS];
     struct db *d = &w->db;
-    db_stop(w, between(w, SECOND, 4 * SECOND));
-    d->timeline++;
-    if (!lossy || !d->standby_behind)
+    bool loses = lossy && d->standby_behind;
+    end_sessions(w, between(w, SECOND, 4 * SECOND));
+    for (int64_t id = 1; id < w->next_id; id++)
+        before[id] = standing_of(w, id);
+    mem_db_promote(d->mem, loses ? d->standby : NULL);
+    open_desk(w);
+    if (!loses)
         return;
-    mark_lost(w);
+    for (int64_t id = 1; id < w->next_id; id++) {
+        struct standing now = standing_of(w, id);
+        if (!memcmp(&now, &before[id], sizeof(now)))
+            continue;
+        w->was_failed_over[id] = true;
+        if (!now.stage) /* the application's commit itself is lost */
+            w->must_end[id] = false;
+    }
     d->lossy = true;
-    int64_t next_id = d->t.next_id; /* sequences run ahead of what is logged */
-    d->t = d->standby;
-    d->t.next_id = next_id;
-    for (int64_t id = 1; id < next_id; id++)
-        if (d->t.ids[id].stage == STAGE_OPEN)
-            d->t.ids[id].stage = STAGE_NONE;
+    d->standby = mem_copy_free(d->standby);
     d->standby_behind = false;
     note(w, "failover with loss");
+}
+
+void db_fall_behind(struct world *w)
+{
+    w->db.standby = mem_copy_new(w->db.mem); /* from now on it gets nothing */
+    w->db.standby_behind = true;
+}
+
+/* ---- what stands in it ---- */
+
+const struct mem_account *db_account(const struct world *w, int account)
+{
+    return mem_account_at(w->db.mem, account + 1);
+}
+
+bool db_ended(const struct world *w, int64_t id)
+{
+    return mem_finished_of(w->db.mem, id) != NULL && !mem_row_of(w->db.mem, id);
+}
+
+uint32_t tx_of_row(const struct world *w, const struct mem_row *r)
+{
+    return r->at && r->at->count ? tx_of_hash(w, r->at->attempts[r->at->count - 1].hash) : 0;
 }

@@ -1,6 +1,7 @@
-/* What a core owes to those outside and what it must not do, seen from its events and effects: each refusal
- * is recorded, one try a block while the account cannot pay, nothing leaves an account that waits for an
- * operator, what is to be stopped does not come back to the outbox, what was asked for happens in time. */
+/* What a core owes to those outside and what it must not do, seen from its events and effects:
+ * each refusal is recorded, one try a block while the account cannot pay, nothing leaves an
+ * account that waits for an operator, what is to be stopped does not come back to the outbox,
+ * what was asked for happens in time. */
 #include <string.h>
 
 #include "sim.h"
@@ -145,13 +146,14 @@ static void check_requeues(struct world *w, const struct duty *d, int account,
     }
 }
 
-/* Its own leader wrote the hold, so it knows of it. What was accepted may have come back meanwhile. */
+/* Its own leader wrote the hold, so it knows of it. What was accepted may have come back
+ * meanwhile. */
 static void check_still(struct world *w, const struct relay *r, int account, const struct manager_effect *fx)
 {
-    const struct account_row *a = &w->db.t.accounts[account];
-    bool back = version_of(w, r->door.spec) == a->version;
-    bool still = a->hold == MANAGER_HOLD_REAPED || (a->hold == MANAGER_HOLD_TRANSACTION_VERSION && !back);
-    HOLDS(w, !still || a->epoch != r->accounts[account].epoch || w->db.lossy, "hold",
+    const struct mem_account *a = db_account(w, account);
+    bool back = version_of(w, spec_of(r)) == a->transaction_version;
+    bool still = !strcmp(a->hold, "reaped") || (!strcmp(a->hold, "transaction_version") && !back);
+    HOLDS(w, !still || a->epoch != epoch_of(r, account) || w->db.lossy, "hold",
           "r%d sends nonce %llu of account %d, which waits for an operator", r->index,
           (unsigned long long)fx->submit.nonce, account);
 }
@@ -195,12 +197,12 @@ void duty_effect(struct world *w, struct relay *r, int account, const struct man
 
 /* ---- what was asked for happens in time ---- */
 
-static const struct sim_account *leader_of(const struct world *w, int account)
+static const struct relay *leader_of(const struct world *w, int account)
 {
     for (int i = 0; i < w->plan.relays; i++) {
-        const struct sim_account *a = &w->relays[i].accounts[account];
-        if (w->relays[i].alive && a->leader && a->epoch == w->db.t.accounts[account].epoch)
-            return a;
+        const struct relay *r = &w->relays[i];
+        if (leads(r, account) && epoch_of(r, account) == db_account(w, account)->epoch)
+            return r;
     }
     return NULL;
 }
@@ -208,18 +210,19 @@ static const struct sim_account *leader_of(const struct world *w, int account)
 /* A world in which nothing stands in the way of the account for so long. */
 static bool calm(const struct world *w, int account, uint64_t us)
 {
-    const struct account_row *a = &w->db.t.accounts[account];
-    const struct sim_account *leader = leader_of(w, account);
-    bool led = leader && leader->led_since + us < w->now && manager_phase(leader->manager) == MANAGER_LEADING;
+    const struct mem_account *a = db_account(w, account);
+    const struct relay *leader = leader_of(w, account);
+    bool led = leader && leader->accounts[account].led_since + us < w->now &&
+               manager_phase(manager_of(leader, account)) == MANAGER_LEADING;
     return w->now > w->healed_at + us && led && !a->paused && !w->chain.unpaid[account] &&
            w->now > w->account_moved[account] + us;
 }
 
-static void check_bump(struct world *w, int account, const struct pending_row *p, uint64_t us)
+static void check_bump(struct world *w, int account, const struct mem_row *p, uint64_t us)
 {
-    const struct id_row *r = &w->db.t.ids[p->id];
-    const struct tx *t = &w->chain.txs[p->tx];
-    bool settled = strcmp(p->state, "in_block") != 0 && strcmp(p->state, "finalized") != 0;
+    const struct call *r = &w->calls[p->id];
+    const struct tx *t = &w->chain.txs[tx_of_row(w, p)];
+    bool settled = p->state != MEM_IN_BLOCK && p->state != MEM_FINALIZED;
     uint64_t best = w->chain.blocks[w->chain.final].number;
     bool late = r->deadline_block && best + 4 > r->deadline_block; /* nothing new is signed for it */
     if (!settled || late || r->bump <= (int64_t)t->tip || r->bumped_at + us > w->now)
@@ -234,23 +237,23 @@ static uint64_t later_of(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The head of the line is given up after so many blocks; then the eras of its bytes are waited for. */
+/* The head of the line is given up after so many blocks; then the eras of its bytes are waited
+ * for. */
 static void check_head(struct world *w, int account)
 {
-    const struct tables *t = &w->db.t;
-    uint64_t nonce = t->pending_low[account];
-    const struct pending_row *p = &t->pending[account][nonce];
-    const struct sim_account *leader = leader_of(w, account);
+    const struct mem_account *row = db_account(w, account);
+    const struct mem_row *p = row->pending_count ? row->pending[0] : NULL;
+    const struct relay *leader = leader_of(w, account);
     uint32_t after = w->plan.policy[account].skip_after_blocks;
     struct head *h = &w->heads[account];
-    int64_t id = nonce < t->pending_high[account] ? p->id : 0;
-    if (!id || h->id != id || !leader || !after || !w->plan.era || t->ids[id].fixed) {
+    int64_t id = p ? p->id : 0;
+    if (!id || h->id != id || !leader || !after || !w->plan.era || w->calls[id].fixed) {
         *h = (struct head){.id = id, .since = w->now};
         return;
     }
     uint64_t from = later_of(later_of(h->since, w->healed_at), w->account_moved[account]);
     uint64_t blocks = after + w->plan.era * 3 / 2 + 4 * w->plan.finality_lag + PATIENCE_BLOCKS;
-    from = later_of(from, leader->led_since);
+    from = later_of(from, leader->accounts[account].led_since);
     HOLDS(w, w->now < from + blocks * w->plan.block_us * 5 / 4 + 40 * SECOND || w->db.lossy, "skip",
           "transaction %lld holds up account %d for %llu s, and is to be given up after %u blocks",
           (long long)p->id, account, (unsigned long long)((w->now - from) / SECOND), after);
@@ -261,14 +264,14 @@ void duty_waits(struct world *w)
 {
     uint64_t us = PATIENCE_BLOCKS * w->plan.block_us + 40 * SECOND;
     for (int a = 0; a < w->plan.accounts; a++) {
-        const struct tables *t = &w->db.t;
-        if (t->accounts[a].paused || t->accounts[a].reborn || w->chain.unpaid[a])
+        const struct mem_account *row = db_account(w, a);
+        if (row->paused || row->reborn || w->chain.unpaid[a])
             w->account_moved[a] = w->now;
         check_head(w, a);
         if (!calm(w, a, us))
             continue;
-        for (uint64_t n = t->pending_low[a]; n < t->pending_high[a]; n++)
-            if (t->pending[a][n].used && t->pending[a][n].id)
-                check_bump(w, a, &t->pending[a][n], us);
+        for (size_t n = 0; n < row->pending_count; n++)
+            if (row->pending[n]->id)
+                check_bump(w, a, row->pending[n], us);
     }
 }

@@ -1,5 +1,5 @@
-/* What goes wrong, when and how badly: every seed has its own selection and pace. At the end all of it is
- * mended, and everything must come to its end. */
+/* What goes wrong, when and how badly: every seed has its own selection and pace. At the end all
+ * of it is mended, and everything must come to its end. */
 #include <string.h>
 
 #include "sim.h"
@@ -7,12 +7,12 @@
 static struct relay *some_relay(struct world *w)
 {
     struct relay *r = &w->relays[rng_below(&w->rng, (uint64_t)w->plan.relays)];
-    if (r->alive && chance(w, 50)) /* rather one that leads */
+    if (r->process->alive && chance(w, 50)) /* rather one that leads */
         for (int a = 0; a < w->plan.accounts; a++)
             for (int i = 0; i < w->plan.relays; i++)
-                if (w->relays[i].alive && w->relays[i].accounts[a].leader)
+                if (leads(&w->relays[i], a))
                     return &w->relays[i];
-    return r->alive ? r : NULL;
+    return r->process->alive ? r : NULL;
 }
 
 static int some_node(struct world *w)
@@ -32,7 +32,7 @@ static void crash(struct world *w)
 static void drain(struct world *w)
 {
     struct relay *r = some_relay(w);
-    if (!r || r->paused || r->draining)
+    if (!r || r->process->paused || r->draining)
         return;
     relay_drain(w, r);
 }
@@ -67,8 +67,7 @@ static void failover(struct world *w)
     }
     if (w->db.standby_behind)
         return;
-    w->db.standby = w->db.t; /* from now on it gets nothing */
-    w->db.standby_behind = true;
+    db_fall_behind(w);
     later(w, between(w, 5 * MS, 2 * SECOND), "failover", standby_behind);
 }
 
@@ -105,14 +104,14 @@ static void node_loss(struct world *w)
 {
     struct relay *r = some_relay(w);
     if (r)
-        door_cut(w, r);
+        wire_cut(w, r);
 }
 
 static void node_stall(struct world *w)
 {
     struct relay *r = some_relay(w);
     if (r)
-        door_stall(w, r, between(w, 100 * MS, 25 * SECOND));
+        wire_stall(w, r, between(w, 100 * MS, 25 * SECOND));
 }
 
 static void restart_node(struct world *w)
@@ -200,8 +199,9 @@ static void foreign_in_pool(struct world *w)
         chain_foreign_in_pool(w, some_account(w));
 }
 
-/* Used, reaped and paid for again before any of it is final, by an application of ours. Bytes of others, or
- * higher tips, in such a stretch may be taken for what they are not: docs/design.md names that. */
+/* Used, reaped and paid for again before any of it is final, by an application of ours. Bytes of
+ * others, or higher tips, in such a stretch may be taken for what they are not: docs/design.md
+ * names that. */
 static void reap_in_stall(struct world *w, struct event *e)
 {
     const struct chain *c = &w->chain;
@@ -210,8 +210,9 @@ static void reap_in_stall(struct world *w, struct event *e)
         chain_reap(w, e->account);
 }
 
-/* Twice at most: the way back takes an operator each time. It may have to wait for money too. Not at the very
- * first nonces: that is for REAP_UNFINAL, where nothing of the former life may be final yet. */
+/* Twice at most: the way back takes an operator each time. It may have to wait for money too.
+ * Not at the very first nonces: that is for REAP_UNFINAL, where nothing of the former life may
+ * be final yet. */
 static void reap(struct world *w)
 {
     int a = some_account(w);
@@ -339,9 +340,9 @@ void fault_heal(struct world *w)
     }
     for (int i = 0; i < w->plan.relays; i++) {
         struct relay *r = &w->relays[i];
-        if (r->paused)
-            relay_resume(w, r);
-        if (!r->alive)
+        if (r->process->paused)
+            process_resume(w, r->process);
+        if (!r->process->alive)
             relay_start(w, r);
     }
 }

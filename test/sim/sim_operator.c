@@ -1,28 +1,27 @@
-/* Operators: they resume what waits for them, after a while; pause accounts now and then; and ask for higher
- * tips where something is stuck (account_pause, account_resume, bump: schema/functions). */
+/* Operators: they resume what waits for them, after a while; pause accounts now and then; and
+ * ask for higher tips where something is stuck (account_pause, account_resume, bump:
+ * schema/migrations). */
+#include <stdio.h>
 #include <string.h>
 
 #include "sim.h"
+#include "store/operator.h"
 
-/* account_resume: what it means depends on what stood. */
+/* account_resume. */
 static void resume(struct world *w, int account)
 {
-    struct account_row *a = &w->db.t.accounts[account];
-    note(w, "an operator resumes a%d, hold %d", account, (int)a->hold);
-    if (a->hold == MANAGER_HOLD_REAPED)
-        a->reborn = true;
-    if (a->hold == MANAGER_HOLD_TRANSACTION_VERSION)
-        a->version = 0;
-    a->paused = a->by_leader = false;
-    a->hold = MANAGER_HOLD_NONE;
+    note(w, "an operator resumes a%d, hold %s", account, db_account(w, account)->hold);
+    struct store_ask r = {.account = account_alias(account)};
+    mem_session_run(w->db.desk, MEM_REQUEST_resume, &r.req);
+    INVARIANT(!r.req.err.code);
+    store_req_done(&r.req);
     w->stats.orders++;
     for (int i = 0; i < w->plan.relays; i++) { /* who orders it may try once more */
-        w->relays[i].accounts[account].duty.poor = false;
-        w->relays[i].accounts[account].duty.ordered_at = w->now;
-        w->relays[i].accounts[account].duty.order_unheard = true;
+        struct duty *d = &w->relays[i].accounts[account].duty;
+        d->poor = false;
+        d->ordered_at = w->now;
+        d->order_unheard = true;
     }
-    rows_audible(w, account);
-    notify_signal(w, "wake", account);
 }
 
 static void look_around(struct world *w, struct event *e)
@@ -30,8 +29,8 @@ static void look_around(struct world *w, struct event *e)
     int64_t now = db_now_us(w), patience = (int64_t)between(w, SECOND, w->healing ? 5 * SECOND : 30 * SECOND);
     (void)e;
     for (int i = 0; w->db.up && i < w->plan.accounts; i++) {
-        const struct account_row *a = &w->db.t.accounts[i];
-        bool waits = !a->by_leader || a->hold != MANAGER_HOLD_PAYMENT ||
+        const struct mem_account *a = db_account(w, i);
+        bool waits = a->paused_by_operator || strcmp(a->hold, "payment") != 0 ||
                      (has(w, FEATURE_PAUSES) && !w->healing && chance(w, 10));
         if (a->paused && waits && now - a->paused_us > patience)
             resume(w, i);
@@ -41,42 +40,47 @@ static void look_around(struct world *w, struct event *e)
 
 void operator_pauses(struct world *w)
 {
-    struct account_row *a = &w->db.t.accounts[rng_below(&w->rng, (uint64_t)w->plan.accounts)];
+    int account = (int)rng_below(&w->rng, (uint64_t)w->plan.accounts);
+    struct err err;
     if (!w->db.up)
         return;
-    a->paused = true; /* a leader's hold stays, if one stands */
-    a->by_leader = false;
-    a->paused_us = db_stamp(w);
-    note(w, "an operator pauses a%d", (int)(a - w->db.t.accounts));
+    int rc = mem_account_pause(w->db.desk, account_alias(account), "an operator's", &err);
+    INVARIANT(!rc);
+    note(w, "an operator pauses a%d", account);
 }
 
 /* bump() of some transaction, by as much as is allowed. */
 void operator_bumps(struct world *w)
 {
-    struct tables *t = &w->db.t;
-    if (!w->db.up || t->next_id < 2)
+    if (!w->db.up || w->next_id < 2)
         return;
-    int64_t id = (int64_t)between(w, 1, (uint64_t)t->next_id - 1);
-    struct id_row *r = &t->ids[id];
-    if ((r->stage != STAGE_OUTBOX && r->stage != STAGE_PENDING) || r->fixed)
+    int64_t id = (int64_t)between(w, 1, (uint64_t)w->next_id - 1);
+    struct call *c = &w->calls[id];
+    const struct mem_row *r = mem_row_of(w->db.mem, id);
+    if (!r || c->fixed)
         return;
-    uint64_t limit = tip_limit(w, id, r->account);
+    bool pending = r->table == MEM_PENDING;
+    uint64_t limit = tip_limit(w, id, c->account);
     int64_t tip = (int64_t)between(w, 1, chance(w, 50) ? 30 : 300);
-    int64_t from =
-        r->stage == STAGE_PENDING ? (int64_t)w->chain.txs[t->pending[r->account][r->nonce].tx].tip : r->tip;
+    int64_t from = pending ? (int64_t)w->chain.txs[tx_of_row(w, r)].tip : r->has_tip ? (int64_t)r->tip : -1;
     if ((uint64_t)tip > limit)
         tip = (int64_t)limit;
-    if (tip <= from || tip <= r->bump)
+    if (tip <= from || tip <= c->bump)
         return;
-    note(w, "somebody bumps transaction %lld to %lld", (long long)id, (long long)tip);
+    char text[24];
+    snprintf(text, sizeof(text), "%lld", (long long)tip);
+    struct store_ask ask = {.id = id, .tip = text};
+    mem_session_run(w->db.desk, MEM_REQUEST_bump, &ask.req);
+    note(w, "somebody bumps transaction %lld to %lld: %s", (long long)id, (long long)tip,
+         ask.req.err.code ? ask.req.err.text : ask.answer);
+    store_req_done(&ask.req);
+    if (ask.req.err.code)
+        return;
     w->stats.bumps++;
-    if (r->stage == STAGE_OUTBOX) {
-        r->tip = tip;
+    if (!pending)
         return;
-    }
-    r->bump = tip;
-    r->bumped_at = w->now;
-    notify_signal(w, "wake", r->account);
+    c->bump = tip;
+    c->bumped_at = w->now;
 }
 
 void operator_start(struct world *w)

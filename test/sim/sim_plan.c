@@ -1,5 +1,5 @@
-/* What a seed may have beside the plain life of transactions. Drawn from a generator of its own: a seed whose
- * features are switched off is the seed that it was without them. */
+/* What a seed may have beside the plain life of transactions. Drawn from a generator of its own:
+ * a seed whose features are switched off is the seed that it was without them. */
 #include <string.h>
 
 #include "sim.h"
@@ -44,6 +44,8 @@ static struct policy draw_policy(struct rng *r)
     int64_t far = (int64_t)(p.tip_start + 30 * (p.tip_step ? p.tip_step : 1));
     if (p.tip_cap > far && p.tip_step_percent < 50)
         p.tip_cap = far; /* a nonce is not signed for hundreds of times */
+    if (p.tip_cap >= 0 && (int64_t)p.tip_start > p.tip_cap)
+        p.tip_start = (uint64_t)p.tip_cap; /* account_policy refuses more */
     p.skip_after_blocks = (uint32_t)rng_between(r, 4, 24);
     p.requeue_usurped = odds(r, 80);
     return p;
@@ -74,6 +76,17 @@ static void draw_signed(struct world *w)
         w->plan.keyless[a] = odds(r, 40);
 }
 
+/* How accounts move between the relays. From a generator of its own, too. */
+static void draw_placement(struct world *w)
+{
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 13}, *r = &rng;
+    w->plan.ring = odds(r, 35);
+    bool rotates = odds(r, 20);
+    uint32_t blocks = (uint32_t)rng_between(r, 4, 20);
+    w->plan.rotate_blocks = rotates && !w->plan.ring ? blocks : 0;
+    w->plan.features |= (uint32_t)(w->plan.ring || w->plan.rotate_blocks) << FEATURE_PLACEMENT;
+}
+
 void plan_features(struct world *w, uint32_t allowed)
 {
     struct plan *p = &w->plan;
@@ -83,14 +96,19 @@ void plan_features(struct world *w, uint32_t allowed)
         if (odds(r, share) || f == FEATURE_DUTIES)
             p->features |= 1u << f;
     draw_signed(w);
+    draw_placement(w);
     bool raised = p->features & (1u << FEATURE_TIPS | 1u << FEATURE_BUMPS | 1u << FEATURE_FOREIGN_POOL |
                                  1u << FEATURE_SIGNED);
     if (p->features >> FEATURE_REAP & 1 && !raised && !p->foreign)
         p->features |= 1u << FEATURE_REAP_UNFINAL; /* no draw: older seeds stay what they were */
     p->features &= allowed;
+    if (!has(w, FEATURE_PLACEMENT)) {
+        p->ring = false;
+        p->rotate_blocks = 0;
+    }
     if (!p->era) /* what was signed for ever can be included in the next life too: nothing of it ends */
         p->features &= ~(1u << FEATURE_REAP | 1u << FEATURE_SIGNED);
-    if (has(w, FEATURE_SIGNED)) /* SQL refuses it once an account was reaped (enqueue_signed) */
+    if (has(w, FEATURE_SIGNED)) /* SQL refuses it once an account was reaped (0007) */
         p->features &= ~(1u << FEATURE_REAP | 1u << FEATURE_REAP_UNFINAL);
     for (int a = 0; a < ACCOUNTS; a++)
         p->keyless[a] = p->keyless[a] && has(w, FEATURE_SIGNED);
@@ -116,7 +134,7 @@ void plan_features(struct world *w, uint32_t allowed)
 
 uint64_t tip_limit(const struct world *w, int64_t id, int account)
 {
-    int64_t cap = w->plan.policy[account].tip_cap, own = id > 0 ? w->db.t.ids[id].max_tip : -1;
+    int64_t cap = w->plan.policy[account].tip_cap, own = id > 0 ? w->calls[id].max_tip : -1;
     uint64_t limit = cap >= 0 ? (uint64_t)cap : UINT64_MAX;
     return own >= 0 && (uint64_t)own < limit ? (uint64_t)own : limit;
 }

@@ -1,11 +1,12 @@
-/* One node: its view of the chain, its pool, its watches (facts: pool.md). A single-state pool, or a
- * fork-aware one as far as clients see the difference: 1013 until finality without a ban, no `retracted`.
- * Queues are not kept apart: what follows on from the best nonce is ready, the rest is future. */
+/* One node: its view of the chain, its pool, its watches (facts: pool.md). A single-state pool,
+ * or a fork-aware one as far as clients see the difference: 1013 until finality without a ban,
+ * no `retracted`. Queues are not kept apart: what follows on from the best nonce is ready, the
+ * rest is future. */
 #include <string.h>
 
 #include "sim.h"
 
-static struct node *node_of(struct world *w, int node)
+static struct chain_node *node_of(struct world *w, int node)
 {
     return &w->chain.nodes[node];
 }
@@ -19,7 +20,7 @@ static const struct block *best_of(const struct world *w, int node)
 
 static uint32_t at_nonce(const struct world *w, int node, int account, uint64_t nonce)
 {
-    const struct node *n = &w->chain.nodes[node];
+    const struct chain_node *n = &w->chain.nodes[node];
     for (uint32_t i = 0; i < n->pool_count; i++) {
         const struct tx *t = &w->chain.txs[n->pool[i]];
         if (t->account == account && t->nonce == nonce)
@@ -39,7 +40,7 @@ bool pool_ready(const struct world *w, int node, uint32_t tx)
 
 static void put(struct world *w, int node, uint32_t tx)
 {
-    struct node *n = node_of(w, node);
+    struct chain_node *n = node_of(w, node);
     INVARIANT(n->pool_count < POOL);
     n->pool[n->pool_count++] = tx;
     w->chain.txs[tx].accepted = true;
@@ -48,7 +49,7 @@ static void put(struct world *w, int node, uint32_t tx)
 
 static void remove_tx(struct world *w, int node, uint32_t tx)
 {
-    struct node *n = node_of(w, node);
+    struct chain_node *n = node_of(w, node);
     w->chain.txs[tx].in_pool &= (uint8_t) ~(1u << node);
     for (uint32_t i = 0; i < n->pool_count; i++)
         if (n->pool[i] == tx) {
@@ -72,7 +73,7 @@ static bool banned(const struct world *w, int node, uint32_t tx)
 
 static void say(struct world *w, int node, uint32_t tx, enum tx_status status, uint32_t block, uint32_t other)
 {
-    struct node *n = node_of(w, node);
+    struct chain_node *n = node_of(w, node);
     for (uint32_t i = 0; i < n->watch_count; i++) {
         struct watch *x = &n->watches[i];
         if (!x->used || x->tx != tx)
@@ -89,7 +90,7 @@ static void say(struct world *w, int node, uint32_t tx, enum tx_status status, u
 
 void pool_watch(struct world *w, int node, uint32_t tx, const struct relay *r, uint32_t sub)
 {
-    struct node *n = node_of(w, node);
+    struct chain_node *n = node_of(w, node);
     uint32_t i = 0;
     while (i < n->watch_count && n->watches[i].used)
         i++;
@@ -97,13 +98,17 @@ void pool_watch(struct world *w, int node, uint32_t tx, const struct relay *r, u
         return; /* the node gives no more of them */
     if (i == n->watch_count)
         n->watch_count++;
-    n->watches[i] = (struct watch){
-        .used = true, .tx = tx, .relay = r->index, .life = r->life, .link = r->door.number, .sub = sub};
+    n->watches[i] = (struct watch){.used = true,
+                                   .tx = tx,
+                                   .relay = r->index,
+                                   .life = r->process->life,
+                                   .link = r->wire.number,
+                                   .sub = sub};
 }
 
 void pool_unwatch(struct world *w, int node, int relay, uint32_t life, uint32_t sub)
 {
-    struct node *n = node_of(w, node);
+    struct chain_node *n = node_of(w, node);
     for (uint32_t i = 0; i < n->watch_count; i++)
         if (n->watches[i].relay == relay && n->watches[i].life == life && n->watches[i].sub == sub)
             n->watches[i].used = false;
@@ -111,7 +116,7 @@ void pool_unwatch(struct world *w, int node, int relay, uint32_t life, uint32_t 
 
 void pool_drop_watches(struct world *w, int node, int relay, uint32_t life, uint32_t link)
 {
-    struct node *n = node_of(w, node);
+    struct chain_node *n = node_of(w, node);
     for (uint32_t i = 0; i < n->watch_count; i++)
         if (n->watches[i].relay == relay && n->watches[i].life == life && n->watches[i].link == link)
             n->watches[i].used = false;
@@ -119,15 +124,15 @@ void pool_drop_watches(struct world *w, int node, int relay, uint32_t life, uint
 
 /* ---- submissions (pool.md 2.3.1) ---- */
 
-/* Bytes of the account's former life whose row is no longer open. Who has kept them could have them included
- * again; nodes forget them here, because no relay can do anything about them. */
+/* Bytes of the account's former life whose row is no longer open. Who has kept them could have
+ * them included again; nodes forget them here, because no relay can do anything about them. */
 static bool forgotten(const struct world *w, const struct block *on, const struct tx *t)
 {
-    const struct pending_row *p = &w->db.t.pending[t->account][t->nonce];
+    const struct mem_row *p = mem_pending_at(w->db.mem, t->account + 1, (int64_t)t->nonce);
     if (t->id < 0 || w->chain.blocks[t->anchor].life[t->account] == on->life[t->account])
         return false;
-    for (uint32_t i = 0; p->used && i < p->attempt_count; i++)
-        if (&w->chain.txs[p->attempts[i]] == t)
+    for (size_t i = 0; p && i < p->at->count; i++)
+        if (&w->chain.txs[tx_of_hash(w, p->at->attempts[i].hash)] == t)
             return false;
     return true;
 }
@@ -184,7 +189,7 @@ static void refuse(struct answer *ret, int64_t code, const char *text)
 
 void pool_submit(struct world *w, int node, uint32_t tx, struct answer *ret)
 {
-    struct node *n = node_of(w, node);
+    struct chain_node *n = node_of(w, node);
     struct tx *t = &w->chain.txs[tx];
     const char *why;
     *ret = (struct answer){.text = ""};
@@ -235,7 +240,8 @@ void pool_submit(struct world *w, int node, uint32_t tx, struct answer *ret)
 
 /* ---- what an author takes ---- */
 
-/* The best payer among those that come next; those that pay less than a block costs find no room. */
+/* The best payer among those that come next; those that pay less than a block costs find no
+ * room. */
 static uint32_t best_next(const struct world *w, int node, const struct block *b, const bool *skip)
 {
     uint32_t best = 0;
@@ -272,7 +278,7 @@ bool pool_take(const struct world *w, int node, struct block *b, bool *skip)
 
 static void retract(struct world *w, int node, uint32_t block)
 {
-    struct node *n = node_of(w, node);
+    struct chain_node *n = node_of(w, node);
     struct block *b = &w->chain.blocks[block];
     for (uint32_t i = 0; i < b->count; i++)
         w->chain.txs[b->txs[i]].included_at[node] = 0;
@@ -301,10 +307,11 @@ static void enact(struct world *w, int node, uint32_t block, bool silent)
     }
 }
 
-/* What the new best block made useless. One whose nonce another one used may be told a false in_block. */
+/* What the new best block made useless. One whose nonce another one used may be told a false
+ * in_block. */
 static void clean(struct world *w, int node)
 {
-    struct node *n = node_of(w, node);
+    struct chain_node *n = node_of(w, node);
     const struct block *best = best_of(w, node);
     for (uint32_t i = n->pool_count; i-- > 0;) {
         uint32_t tx = n->pool[i];
@@ -324,7 +331,7 @@ static void clean(struct world *w, int node)
 
 static void take_back(struct world *w, int node, uint32_t block)
 {
-    struct node *n = node_of(w, node);
+    struct chain_node *n = node_of(w, node);
     const struct block *b = &w->chain.blocks[block];
     for (uint32_t i = 0; i < b->count; i++) {
         uint32_t tx = b->txs[i];
@@ -347,7 +354,7 @@ static void lift_bans(struct world *w, int node)
 
 void pool_set_best(struct world *w, int node, uint32_t block)
 {
-    struct node *n = node_of(w, node);
+    struct chain_node *n = node_of(w, node);
     const struct chain *c = &w->chain;
     uint32_t old = n->best, back[64], back_count = 0, path[64], path_count = 0;
     uint32_t x = old, y = block;
@@ -378,7 +385,7 @@ void pool_set_best(struct world *w, int node, uint32_t block)
 
 void pool_set_final(struct world *w, int node, uint32_t block)
 {
-    struct node *n = node_of(w, node);
+    struct chain_node *n = node_of(w, node);
     const struct chain *c = &w->chain;
     uint64_t from = c->blocks[n->final].number + 1;
     n->final = block;
@@ -394,7 +401,7 @@ void pool_set_final(struct world *w, int node, uint32_t block)
 
 void pool_evict(struct world *w, int node, bool tell)
 {
-    struct node *n = node_of(w, node);
+    struct chain_node *n = node_of(w, node);
     if (!n->pool_count)
         return;
     uint32_t tx = n->pool[rng_below(&w->rng, n->pool_count)];
@@ -413,7 +420,7 @@ void pool_evict(struct world *w, int node, bool tell)
 
 static struct watch *some_watch(struct world *w, int node)
 {
-    struct node *n = node_of(w, node);
+    struct chain_node *n = node_of(w, node);
     uint32_t at = n->watch_count ? (uint32_t)rng_below(&w->rng, n->watch_count) : 0;
     for (uint32_t i = 0; i < n->watch_count; i++, at = (at + 1) % n->watch_count)
         if (n->watches[at].used)

@@ -1,12 +1,13 @@
-/* One queue for everything that happens. Events of one moment keep the order in which they were made. An
- * event that belongs to a process is dropped when that process (its life) is gone, and held back while it is
- * stopped: time goes on, it does not. */
+/* One queue for everything that happens. Events of one moment keep the order in which they were
+ * made. An event that belongs to a process runs in that process's memory; it is dropped when the
+ * process (its life) is gone, and held back while it is stopped: time goes on, it does not. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim.h"
+#include "sim_memory.h"
 
 static bool before(const struct event *a, const struct event *b)
 {
@@ -16,8 +17,10 @@ static bool before(const struct event *a, const struct event *b)
 static void push(struct world *w, struct event *e)
 {
     if (w->heap_count == w->heap_cap) {
+        struct memory *m = memory_use(NULL);
         w->heap_cap = w->heap_cap ? w->heap_cap * 2 : 1024;
         w->heap = xrealloc(w->heap, w->heap_cap * sizeof(struct event *));
+        memory_use(m);
     }
     size_t i = w->heap_count++;
     for (; i && before(e, w->heap[(i - 1) / 2]); i = (i - 1) / 2)
@@ -47,8 +50,8 @@ static struct event *make(struct world *w, uint64_t at, const char *name,
     if (e)
         w->spare = e->next;
     else
-        e = xmalloc(sizeof(*e));
-    *e = (struct event){.at = at, .seq = w->seq++, .name = name, .run = run, .relay = -1};
+        e = world_alloc(sizeof(*e));
+    *e = (struct event){.at = at, .seq = w->seq++, .name = name, .run = run, .process = -1};
     return e;
 }
 
@@ -66,25 +69,25 @@ struct event *later(struct world *w, uint64_t delay, const char *name,
     return e;
 }
 
-struct event *relay_at(struct world *w, int relay, uint32_t life, uint64_t at, const char *name,
-                       void (*run)(struct world *w, struct event *e))
+struct event *process_at(struct world *w, int process, uint32_t life, uint64_t at, const char *name,
+                         void (*run)(struct world *w, struct event *e))
 {
     struct event *e = make(w, at < w->now ? w->now : at, name, run);
-    e->relay = relay;
+    e->process = process;
     e->life = life;
     push(w, e);
     return e;
 }
 
-struct event *relay_later(struct world *w, const struct relay *r, uint64_t delay, const char *name,
-                          void (*run)(struct world *w, struct event *e))
+struct event *process_later(struct world *w, const struct process *p, uint64_t delay, const char *name,
+                            void (*run)(struct world *w, struct event *e))
 {
-    return relay_at(w, r->index, r->life, w->now + delay, name, run);
+    return process_at(w, p->index, p->life, w->now + delay, name, run);
 }
 
 /* ---- processes that are stopped ---- */
 
-void relay_resume(struct world *w, struct relay *r)
+void process_resume(struct world *w, struct process *r)
 {
     struct event *e = r->held;
     r->paused = false;
@@ -99,11 +102,11 @@ void relay_resume(struct world *w, struct relay *r)
 }
 
 /* The process was stopped in the middle of something: the rest of it comes first. */
-struct event *relay_event_held(struct world *w, struct relay *r, const char *name,
-                               void (*run)(struct world *w, struct event *e))
+struct event *process_event_held(struct world *w, struct process *r, const char *name,
+                                 void (*run)(struct world *w, struct event *e))
 {
     struct event *e = make(w, w->now, name, run);
-    e->relay = r->index;
+    e->process = r->index;
     e->life = r->life;
     e->next = r->held;
     if (!r->held)
@@ -119,7 +122,7 @@ static void discard(struct world *w, struct event *e)
     retire(w, e);
 }
 
-void relay_drop_held(struct world *w, struct relay *r)
+void process_drop_held(struct world *w, struct process *r)
 {
     struct event *e = r->held;
     r->held = NULL;
@@ -142,9 +145,10 @@ bool world_step(struct world *w)
     if (!w->heap_count)
         return false;
     struct event *e = pop(w);
+    struct process *r = NULL;
     w->now = e->at;
-    if (e->relay >= 0) {
-        struct relay *r = &w->relays[e->relay];
+    if (e->process >= 0) {
+        r = &w->processes[e->process];
         if (!r->alive || r->life != e->life) {
             discard(w, e);
             return true;
@@ -157,56 +161,38 @@ bool world_step(struct world *w)
         }
     }
     w->events++;
-    if (w->tracing && e->relay >= 0)
-        note_line(w, "r%d.%u %s a%d %u %u", e->relay, e->life, e->name, e->account, e->a, e->b);
+    if (w->tracing && e->process >= 0)
+        note_line(w, "r%d.%u %s a%d %u %u", e->process, e->life, e->name, e->account, e->a, e->b);
     else if (w->tracing)
         note_line(w, "%s %u %u", e->name, e->a, e->b);
+    memory_use(r ? r->memory : NULL);
+    w->current = r;
     e->run(w, e);
+    w->current = NULL;
+    memory_use(NULL);
     retire(w, e);
     return true;
 }
 
 /* ---- local time ---- */
 
-static int64_t local_us(const struct relay *r, uint64_t now)
+static int64_t local_us(const struct process *p, uint64_t now)
 {
-    return (int64_t)now + (int64_t)now * r->clock_ppm / 1000000 + r->clock_offset_us;
+    return (int64_t)now + (int64_t)now * p->clock_ppm / 1000000 + p->clock_offset_us;
 }
 
-uint64_t local_ms(const struct world *w, const struct relay *r)
+uint64_t local_ns(const struct world *w, const struct process *p)
 {
-    return (uint64_t)(local_us(r, w->now) / 1000);
+    return (uint64_t)local_us(p, w->now) * 1000;
 }
 
-static uint64_t world_time(const struct relay *r, uint64_t local)
+uint64_t world_time(const struct process *p, uint64_t local_ms)
 {
-    int64_t us = (int64_t)(local * 1000) - r->clock_offset_us;
-    us -= us * r->clock_ppm / 1000000;
-    while (us < 0 || local_us(r, (uint64_t)us) / 1000 < (int64_t)local)
+    int64_t us = (int64_t)(local_ms * 1000) - p->clock_offset_us;
+    us -= us * p->clock_ppm / 1000000;
+    while (us < 0 || local_us(p, (uint64_t)us) / 1000 < (int64_t)local_ms)
         us += 500;
     return (uint64_t)us;
-}
-
-void timer_set(struct world *w, struct relay *r, struct timer *t, uint64_t local, int account,
-               const char *name, void (*run)(struct world *w, struct event *e))
-{
-    if (t->at == local)
-        return;
-    t->at = local;
-    t->token++;
-    if (local == NEVER)
-        return;
-    struct event *e = relay_at(w, r->index, r->life, world_time(r, local), name, run);
-    e->account = account;
-    e->a = t->token;
-}
-
-bool timer_fired(struct timer *t, const struct event *e)
-{
-    if (t->at == NEVER || t->token != e->a)
-        return false;
-    t->at = NEVER;
-    return true;
 }
 
 /* ---- chance ---- */

@@ -1,454 +1,371 @@
-/* The manager's and the wake-up's requests to the database: what relay/account/account_store.c does. */
+/* The requests of store.h on their way: store/store_pg*.c decides and lays out everything, and
+ * where it would send a statement (store_pg__send, which the linker turns to here) a copy of the
+ * request goes instead, with all that it points to: whoever asked may be gone when it is carried
+ * out. What it found comes back into the request. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim.h"
+#include "sim_memory.h"
+#include "store_pg.h"
 
-enum { SNAPSHOT_CHUNK = 20 };
+void __wrap_store_pg__send(struct store_pg *s, struct side *side, enum sql_id id, struct pg_args *a,
+                           struct store_req *req, decode_fn decode);
 
-static void send_work(struct world *w, struct relay *r, struct stmt *s)
+/* ---- copies of what a request points to ---- */
+
+struct part {
+    struct part *next;
+    uint8_t data[];
+};
+
+static void *keep(struct request *x, const void *data, size_t n)
 {
-    if (r->store_up)
-        stmt_send(w, &r->links[LINK_WORK], s);
-    else
-        stmt_fail_later(w, s, ERR_DB_UNAVAILABLE);
+    if (!data)
+        return NULL;
+    struct part *p = world_alloc(sizeof(*p) + n);
+    p->next = x->parts;
+    x->parts = p;
+    memcpy(p->data, data, n);
+    return p->data;
 }
 
-static struct relay *relay_of(struct world *w, const struct stmt *s)
+static const char *keep_text(struct request *x, const char *s)
 {
-    return &w->relays[s->relay];
+    return keep(x, s, s ? strlen(s) + 1 : 0);
 }
 
-static bool current(struct world *w, const struct stmt *s)
+static struct store_bytes keep_bytes(struct request *x, struct store_bytes b)
 {
-    return s->generation == relay_of(w, s)->accounts[s->account].generation;
+    return (struct store_bytes){.data = keep(x, b.data, b.len), .len = b.len};
 }
 
-static void lost_leadership(struct world *w, struct relay *r, int account, int code)
+static void copy_enroll(struct request *x)
 {
-    if (err_class(code) == ERR_CLASS_LOST_LEADERSHIP)
-        elect_feed(w, r, &(struct elector_event){.type = ELECTOR_EV_STALE, .account = account});
+    struct store_enroll *r = &x->u.enroll;
+    r->alias = keep_text(x, r->alias);
+    r->scheme = keep_text(x, r->scheme);
+    r->address = keep_text(x, r->address);
+    r->account_id = keep_bytes(x, r->account_id);
+    r->genesis = keep_bytes(x, r->genesis);
 }
 
-static void failed(struct world *w, struct stmt *s)
+static void copy_release(struct request *x)
 {
-    struct relay *r = relay_of(w, s);
-    if (!current(w, s))
-        return;
-    lost_leadership(w, r, s->account, s->code);
-    bool doubts = !PLANTED(GHOST_WRITE) && !PLANTED(UNKNOWN_FAILED);
-    if (s->code == ERR_DB_UNKNOWN_OUTCOME && s->op != OP_LOAD && doubts)
-        elect_feed(w, r, &(struct elector_event){.type = ELECTOR_EV_DOUBT, .account = s->account});
-    if (current(w, s))
-        account_event(w, r, s->account,
-                      &(struct manager_event){.type = MANAGER_EV_WRITE_FAILED,
-                                              .write_failed = {.write = s->write, .code = s->code}});
+    x->u.release.holder = keep_text(x, x->u.release.holder);
 }
 
-static void loaded(struct world *w, struct stmt *s)
+static void copy_renew(struct request *x)
 {
-    if (s->code || !current(w, s)) {
-        failed(w, s);
-        return;
+    struct store_renew *r = &x->u.renew;
+    r->holder = keep_text(x, r->holder);
+    r->accounts = keep(x, r->accounts, r->count * sizeof(*r->accounts));
+    r->epochs = keep(x, r->epochs, r->count * sizeof(*r->epochs));
+    r->lock_keys = keep(x, r->lock_keys, r->count * sizeof(*r->lock_keys));
+    r->renewed = keep(x, r->renewed, r->count * sizeof(*r->renewed));
+}
+
+static void copy_scan(struct request *x)
+{
+    struct store_scan *r = &x->u.scan;
+    r->accounts = keep(x, r->accounts, r->count * sizeof(*r->accounts));
+    r->epochs = keep(x, r->epochs, r->count * sizeof(*r->epochs));
+}
+
+static void copy_member(struct request *x)
+{
+    x->u.member.holder = keep_text(x, x->u.member.holder);
+    x->u.member.address = keep_text(x, x->u.member.address);
+}
+
+static void copy_due(struct request *x)
+{
+    struct store_due *r = &x->u.due;
+    r->accounts = keep(x, r->accounts, r->count * sizeof(*r->accounts));
+    r->epochs = keep(x, r->epochs, r->count * sizeof(*r->epochs));
+    r->marks = keep(x, r->marks, r->count * sizeof(*r->marks));
+}
+
+static void copy_attempts(struct request *x)
+{
+    struct store_attempts *r = &x->u.attempts;
+    struct store_attempt_row *rows = keep(x, r->rows, r->count * sizeof(*rows));
+    for (size_t i = 0; i < r->count; i++) {
+        rows[i].extrinsic = keep_bytes(x, rows[i].extrinsic);
+        rows[i].call = keep_bytes(x, rows[i].call);
+        rows[i].tip = keep_text(x, rows[i].tip);
+        rows[i].reason = keep_text(x, rows[i].reason);
+        rows[i].outcome = keep_text(x, rows[i].outcome);
+        rows[i].stop_reason = keep_text(x, rows[i].stop_reason);
     }
-    account_event(w, relay_of(w, s), s->account,
-                  &(struct manager_event){.type = MANAGER_EV_SNAPSHOT,
-                                          .snapshot = {.rows = s->snapshot,
-                                                       .count = s->out_count,
-                                                       .last = s->last,
-                                                       .next_nonce = s->next_nonce,
-                                                       .account = &s->facts,
-                                                       .used_nonce = s->used_nonce,
-                                                       .used_block = s->used_block,
-                                                       .seen_block = s->seen_block,
-                                                       .reconcile = s->reconcile,
-                                                       .reconcile_from = s->reconcile_from}});
+    r->rows = rows;
 }
 
-static void tell_written(struct world *w, const struct stmt *s)
+static void copy_note(struct request *x)
 {
-    struct manager_written_row *rows = xcalloc(s->count, sizeof(*rows));
-    uint8_t *bytes = xcalloc(s->count, BYTES_LEN);
-    for (size_t i = 0; i < s->count; i++) {
-        const struct tx *t = &w->chain.txs[s->txs[i]];
-        uint8_t *b = bytes + i * BYTES_LEN;
-        memcpy(b, &s->txs[i], sizeof(s->txs[i]));
-        memcpy(b + BYTES_LEN - CALL_LEN, &t->id, CALL_LEN);
-        rows[i] = (struct manager_written_row){.nonce = t->nonce,
-                                               .id = t->for_id,
-                                               .bytes = b,
-                                               .bytes_len = BYTES_LEN,
-                                               .call_len = CALL_LEN,
-                                               .era_death = t->death,
-                                               .spec_version = t->spec,
-                                               .guard = s->rows[i].guard,
-                                               .tip = t->tip};
-        hash_of_tx(s->txs[i], rows[i].hash);
+    struct store_note *r = &x->u.note;
+    struct store_note_row *rows = keep(x, r->rows, r->count * sizeof(*rows));
+    for (size_t i = 0; i < r->count; i++)
+        rows[i].text = keep_text(x, rows[i].text);
+    r->rows = rows;
+}
+
+static void copy_states(struct request *x)
+{
+    struct store_states *r = &x->u.states;
+    struct store_state_row *rows = keep(x, r->rows, r->count * sizeof(*rows));
+    for (size_t i = 0; i < r->count; i++) {
+        rows[i].state = keep_text(x, rows[i].state);
+        rows[i].block_hash = keep_bytes(x, rows[i].block_hash);
+        rows[i].error = keep_text(x, rows[i].error);
     }
-    account_event(w, relay_of(w, s), s->account,
-                  &(struct manager_event){.type = s->event, .written = {.rows = rows, .count = s->count}});
-    free(rows);
-    free(bytes);
+    r->rows = rows;
 }
 
-static void attempts_stored(struct world *w, struct stmt *s)
+static void copy_finish(struct request *x)
 {
-    if (PLANTED(UNKNOWN_DONE) && s->code == ERR_DB_UNKNOWN_OUTCOME)
-        s->code = 0;
-    if (PLANTED(SEND_UNCOMMITTED) && s->op == OP_ADMIT)
-        return; /* it was told at once */
-    if (s->code || !current(w, s))
-        failed(w, s);
-    else
-        tell_written(w, s);
-}
-
-static void stored(struct world *w, struct stmt *s)
-{
-    if (s->code || !current(w, s)) {
-        failed(w, s);
-        return;
+    struct store_finish *r = &x->u.finish;
+    struct store_finish_row *rows = keep(x, r->rows, r->count * sizeof(*rows));
+    for (size_t i = 0; i < r->count; i++) {
+        rows[i].outcome = keep_text(x, rows[i].outcome);
+        rows[i].error = keep_text(x, rows[i].error);
+        rows[i].fee = keep_text(x, rows[i].fee);
     }
-    account_event(w, relay_of(w, s), s->account,
-                  &(struct manager_event){.type = s->event, .adopted = s->out_count});
-    bool rows = s->op == OP_REQUEUE || (s->op == OP_PAUSE && s->hold == MANAGER_HOLD_NONE);
-    if (rows && current(w, s)) /* nobody rings for what came back to the outbox, or may leave it again */
-        account_poll(w, relay_of(w, s), s->account, (struct poll_event){.type = POLL_EV_REQUEUED});
+    r->rows = rows;
 }
 
-/* An era that ends in time, from a finalized block that may be newer than the one that the core knew; 0:
- * none. */
-static uint32_t period_of(struct world *w, const struct stmt_row *row, uint64_t anchor)
+static void copy_pause(struct request *x)
 {
-    uint32_t period = row->era_period;
-    HOLDS(w, period || !w->plan.era, "era", "nonce %llu is to be signed without an era",
-          (unsigned long long)row->nonce);
-    while (row->deadline_block && !PLANTED(DEADLINE_LONG) && period &&
-           anchor + period > row->deadline_block + 1)
-        period = period > 4 ? period / 2 : 0;
-    return period;
+    x->u.pause.hold = keep_text(x, x->u.pause.hold);
+    x->u.pause.reason = keep_text(x, x->u.pause.reason);
 }
 
-/* Parameters from what the node said last; the era is anchored on the finalized head (relay/account/sign.c). */
-static bool sign_rows(struct world *w, struct relay *r, struct stmt *s)
+static void copy_adopt(struct request *x)
 {
-    const struct door *d = &r->door;
-    s->version = version_of(w, d->spec);
-    uint32_t anchor = PLANTED(ANCHOR_BEST) ? w->chain.nodes[d->node].best : d->final_block;
-    s->txs = xcalloc(s->count, sizeof(*s->txs));
-    for (size_t i = 0; i < s->count; i++) {
-        const struct stmt_row *row = &s->rows[i];
-        bool filler = s->op == OP_FILL || (s->op == OP_RESIGN && row->filler);
-        int64_t id = filler ? 0 : row->id, call = 0;
-        if (!filler) {
-            HOLDS(w, row->call_len == CALL_LEN, "call", "nonce %llu has a call of %zu bytes",
-                  (unsigned long long)row->nonce, row->call_len);
-            memcpy(&call, row->call, CALL_LEN);
+    struct store_adopt *r = &x->u.adopt;
+    struct store_adopt_row *rows = keep(x, r->rows, r->count * sizeof(*rows));
+    for (size_t i = 0; i < r->count; i++) {
+        rows[i].extrinsic = keep_bytes(x, rows[i].extrinsic);
+        rows[i].tip = keep_text(x, rows[i].tip);
+    }
+    r->rows = rows;
+}
+
+/* ---- what was found, back into the request ---- */
+
+#define HOME(type) struct type *r = CONTAINER_OF(req, struct type, req)
+
+static void back_enroll(struct store_req *req, const struct request *x)
+{
+    HOME(store_enroll);
+    r->account = x->u.enroll.account;
+}
+
+static void back_release(struct store_req *req, const struct request *x)
+{
+    HOME(store_release);
+    r->released = x->u.release.released;
+}
+
+static void back_evict(struct store_req *req, const struct request *x)
+{
+    HOME(store_evict);
+    struct store_req own = r->req;
+    *r = x->u.evict;
+    r->req = own;
+}
+
+static void back_renew(struct store_req *req, const struct request *x)
+{
+    HOME(store_renew);
+    memcpy(r->renewed, x->u.renew.renewed, r->count * sizeof(*r->renewed));
+}
+
+static void back_scan(struct store_req *req, const struct request *x)
+{
+    HOME(store_scan);
+    r->seen = x->u.scan.seen;
+    r->seen_count = x->u.scan.seen_count;
+}
+
+static void back_member(struct store_req *req, const struct request *x)
+{
+    HOME(store_member);
+    r->count = x->u.member.count;
+    r->holders = x->u.member.holders;
+    r->best_known = x->u.member.best_known;
+}
+
+static void back_due(struct store_req *req, const struct request *x)
+{
+    HOME(store_due);
+    r->wants = x->u.due.wants;
+    r->want_count = x->u.due.want_count;
+}
+
+static void back_attempts(struct store_req *req, const struct request *x)
+{
+    HOME(store_attempts);
+    r->next_nonce = x->u.attempts.next_nonce;
+}
+
+static void back_adopt(struct store_req *req, const struct request *x)
+{
+    HOME(store_adopt);
+    r->adopted = x->u.adopt.adopted;
+}
+
+#define WHOLE(name, type)                                                                                    \
+    static void back_##name(struct store_req *req, const struct request *x)                                  \
+    {                                                                                                        \
+        HOME(type);                                                                                          \
+        struct store_req own = r->req;                                                                       \
+        *r = x->u.name;                                                                                      \
+        r->req = own;                                                                                        \
+    }
+WHOLE(snapshot, store_snapshot)
+WHOLE(outbox, store_outbox)
+WHOLE(look, store_look)
+
+static const struct {
+    bool known;
+    enum mem_request what;
+    size_t size;
+    void (*copy)(struct request *x);
+    void (*back)(struct store_req *req, const struct request *x);
+    const char *name;
+} kinds[SQL_COUNT] = {
+#define KIND(sql, request, type, copy, back)                                                                 \
+    [SQL_##sql] = {true, MEM_REQUEST_##request, sizeof(struct type), copy, back, #request}
+    KIND(REGISTER_ACCOUNT, enroll, store_enroll, copy_enroll, back_enroll),
+    KIND(RENEW_CLAIMS, renew, store_renew, copy_renew, back_renew),
+    KIND(RENEW_LEASE, renew, store_renew, copy_renew, back_renew),
+    KIND(RELEASE_CLAIM, release, store_release, copy_release, back_release),
+    KIND(EVICT_HOLDER, evict, store_evict, NULL, back_evict),
+    KIND(SCAN_CLAIMS, scan, store_scan, copy_scan, back_scan),
+    KIND(BEAT_MEMBER, member, store_member, copy_member, back_member),
+    KIND(READ_SNAPSHOT, snapshot, store_snapshot, NULL, back_snapshot),
+    KIND(READ_OUTBOX, outbox, store_outbox, NULL, back_outbox),
+    KIND(LOOK_AROUND, look, store_look, NULL, back_look),
+    KIND(FIND_DUE, due, store_due, copy_due, back_due),
+    KIND(ADMIT_ROWS, admit, store_attempts, copy_attempts, back_attempts),
+    KIND(ADMIT_SIGNED, admit_signed, store_attempts, copy_attempts, back_attempts),
+    KIND(NOTE_SIGNED, note, store_note, copy_note, NULL),
+    KIND(ATTEMPT_ROWS, attempt, store_attempts, copy_attempts, back_attempts),
+    KIND(FILL_NONCES, fill, store_attempts, copy_attempts, back_attempts),
+    KIND(RECORD_STATES, state, store_states, copy_states, NULL),
+    KIND(FINISH_ROWS, finish, store_finish, copy_finish, NULL),
+    KIND(REJECT_ROWS, reject, store_finish, copy_finish, NULL),
+    KIND(REQUEUE_ROWS, requeue, store_finish, copy_finish, NULL),
+    KIND(SET_NONCE, nonce, store_nonce, NULL, NULL),
+    KIND(PAUSE_ACCOUNT, pause, store_pause, copy_pause, NULL),
+    KIND(ADOPT_ROWS, adopt, store_adopt, copy_adopt, back_adopt),
+};
+
+/* ---- life of one ---- */
+
+static void release(struct message *m)
+{
+    struct request *x = CONTAINER_OF(m, struct request, message);
+    store_req_done(&x->u.req);
+    for (struct part *p = x->parts, *next; p; p = next) {
+        next = p->next;
+        free(p);
+    }
+}
+
+/* The process has given its answer back. One that is killed never does: process_end() goes
+ * through the list. */
+static void given_back(void *extra)
+{
+    message_unref(extra);
+}
+
+static void run(struct world *w, struct session *s, struct message *m)
+{
+    struct request *x = CONTAINER_OF(m, struct request, message);
+    audited_run(w, s, x);
+    note(w, "  r%d a%d %s: %s", m->process, m->account, m->name, err_name(x->u.req.err.code));
+}
+
+static void done(struct world *w, struct message *m)
+{
+    struct request *x = CONTAINER_OF(m, struct request, message);
+    struct store_req *req = m->client;
+    if (m->code) {
+        err_set(&req->err, m->code, "the database did not answer");
+    } else {
+        conn_answered(m->link->owner);
+        req->err = x->u.req.err;
+        if (!req->err.code && kinds[x->sql].back) {
+            kinds[x->sql].back(req, x);
+            m->refs++;
+            list_append(&w->processes[m->process].borrowed, &m->borrowed);
+            store__arena(req, 0, m, given_back);
         }
-        HOLDS(w, call == id, "call", "nonce %llu is to be signed with the call of transaction %lld, not %lld",
-              (unsigned long long)row->nonce, (long long)call, (long long)id);
-        uint32_t period = period_of(w, row, w->chain.blocks[anchor].number);
-        if (!period && row->deadline_block)
-            return false;
-        s->txs[i] = tx_sign(w, &(struct tx_content){.account = s->account,
-                                                    .nonce = row->nonce,
-                                                    .id = id,
-                                                    .for_id = s->op == OP_FILL ? 0 : row->id,
-                                                    .spec = d->spec,
-                                                    .anchor = anchor,
-                                                    .period = period,
-                                                    .tip = row->tip});
-        s->rows[i].call = NULL; /* borrowed */
+        request_heard(w, x);
     }
-    return true;
+    req->cb(req);
 }
 
-/* What was signed elsewhere is there already. */
-static int take_signed(struct world *w, struct relay *r, struct stmt *s)
+/* What the book of locks does not have is named under an epoch that nobody had, as in
+ * store_pg_renew.c. */
+static void mask_epochs(struct store_pg *s, struct request *x)
 {
-    s->version = version_of(w, r->door.spec);
-    s->txs = xcalloc(s->count, sizeof(*s->txs));
-    for (size_t i = 0; i < s->count; i++) {
-        memcpy(&s->txs[i], s->rows[i].bytes, sizeof(s->txs[i]));
-        HOLDS(w, w->db.t.ids[s->rows[i].id].fixed == s->txs[i] || w->db.lossy, "signed",
-              "transaction %lld is admitted with other bytes than it was given", (long long)s->rows[i].id);
+    struct store_renew *r = &x->u.renew;
+    int64_t *epochs = keep(x, r->epochs, r->count * sizeof(*epochs));
+    for (size_t i = 0; i < r->count; i++)
+        if (r->lock_keys && s->config.use_lock && !store_pg__lock_held(s, r->lock_keys[i]))
+            epochs[i] = -1;
+    r->epochs = epochs;
+}
+
+static int account_of(const struct request *x)
+{
+    switch ((int)x->what) {
+    case MEM_REQUEST_snapshot:
+    case MEM_REQUEST_outbox:
+    case MEM_REQUEST_look:
+    case MEM_REQUEST_release:
+    case MEM_REQUEST_note:
+    case MEM_REQUEST_state:
+    case MEM_REQUEST_finish:
+    case MEM_REQUEST_reject:
+    case MEM_REQUEST_requeue:
+    case MEM_REQUEST_nonce:
+    case MEM_REQUEST_pause:
+    case MEM_REQUEST_adopt:
+    case MEM_REQUEST_admit:
+    case MEM_REQUEST_admit_signed:
+    case MEM_REQUEST_attempt:
+    case MEM_REQUEST_fill:
+        return *(const int32_t *)((const char *)&x->u + sizeof(struct store_req)) - 1;
+    default:
+        return -1;
     }
-    return 1;
 }
 
-static void copy_sign(struct stmt_row *to, const struct manager_sign_row *x)
+void __wrap_store_pg__send(struct store_pg *s, struct side *side, enum sql_id id, struct pg_args *a,
+                           struct store_req *req, decode_fn decode)
 {
-    *to = (struct stmt_row){.nonce = x->nonce,
-                            .id = x->id,
-                            .call = x->call,
-                            .bytes = x->bytes,
-                            .call_len = x->call_len,
-                            .guard = x->guard,
-                            .era_period = x->era_period,
-                            .deadline_block = x->deadline_block,
-                            .from_block = x->from_block,
-                            .tip = (uint64_t)x->tip,
-                            .filler = x->filler,
-                            .outcome = x->outcome,
-                            .block_number = -1};
-    memcpy(to->hash, x->hash, 32);
-    memcpy(to->error, x->error, sizeof(to->error));
-}
-
-static void copy_state(struct stmt_row *to, const struct manager_state_row *x)
-{
-    *to = (struct stmt_row){
-        .nonce = x->nonce, .id = x->id, .state = x->state, .has_block = x->has_block, .block_number = -1};
-    memcpy(to->hash, x->hash, 32);
-    memcpy(to->block_hash, x->block_hash, 32);
-    memcpy(to->error, x->error, sizeof(to->error));
-}
-
-static void copy_end(struct stmt_row *to, const struct manager_end_row *x)
-{
-    *to = (struct stmt_row){.nonce = x->nonce,
-                            .id = x->id,
-                            .outcome = x->outcome,
-                            .has_block = x->has_block,
-                            .block_number = x->block_number,
-                            .used_block = x->used_block,
-                            .index = x->index};
-    memcpy(to->hash, x->hash, 32);
-    memcpy(to->block_hash, x->block_hash, 32);
-    memcpy(to->error, x->error, sizeof(to->error));
-}
-
-static void copy_note(struct stmt_row *to, const struct manager_note_row *x)
-{
-    *to = (struct stmt_row){.nonce = x->nonce, .id = x->id, .wait_block = x->wait_block, .block_number = -1};
-    memcpy(to->hash, x->hash, 32);
-    memcpy(to->error, x->text, sizeof(to->error));
-}
-
-static void copy_rows(struct stmt *s, const struct manager_effect *fx)
-{
-    bool signs = s->op == OP_ADMIT || s->op == OP_RESIGN || s->op == OP_FILL;
-    bool ends = s->op == OP_FINISH || s->op == OP_REQUEUE || s->op == OP_REJECT;
-    s->count = signs                ? fx->sign.count
-               : ends               ? fx->ends.count
-               : s->op == OP_STATES ? fx->states.count
-               : s->op == OP_NOTE   ? fx->notes.count
-                                    : 0;
-    s->rows = xcalloc(s->count, sizeof(*s->rows));
-    for (size_t i = 0; i < s->count; i++)
-        if (signs)
-            copy_sign(&s->rows[i], &fx->sign.rows[i]);
-        else if (ends)
-            copy_end(&s->rows[i], &fx->ends.rows[i]);
-        else if (s->op == OP_STATES)
-            copy_state(&s->rows[i], &fx->states.rows[i]);
-        else
-            copy_note(&s->rows[i], &fx->notes.rows[i]);
-}
-
-static void copy_found(struct stmt *s, const struct manager_effect *fx)
-{
-    s->count = fx->adopt.count;
-    s->txs = xcalloc(fx->adopt.count, sizeof(*s->txs));
-    for (size_t i = 0; i < fx->adopt.count; i++)
-        memcpy(&s->txs[i], fx->adopt.found[i].bytes, sizeof(s->txs[i]));
-    s->signed_at = fx->adopt.block;
-    s->reconcile = fx->adopt.done;
-}
-
-/* Of keys that sign the same content to the same bytes: no new attempts are left out (their txs become 0). */
-static int leave_out_known(struct relay *r, struct stmt *s)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        uint8_t hash[32];
-        hash_of_tx(s->txs[i], hash);
-        bool same = !memcmp(hash, s->rows[i].hash, 32);
-        if (!same && manager_knows(r->accounts[s->account].manager, hash))
-            return ERR_NET;
-        s->rows[i].index = same; /* not written, told all the same */
-        count += !same;
-    }
-    return count ? 1 : 0;
-}
-
-static void ignored(struct world *w, struct stmt *s)
-{
-    (void)w;
-    (void)s;
-}
-
-static void told_early(struct world *w, struct event *e)
-{
-    tell_written(w, e->p);
-}
-
-void store_effect(struct world *w, struct relay *r, int account, const struct manager_effect *fx)
-{
-    static const struct {
-        enum op op;
-        enum manager_write write;
-        enum manager_event_type event;
-        void (*done)(struct world *w, struct stmt *s);
-    } kinds[] = {
-        [MANAGER_FX_LOAD] = {OP_LOAD, MANAGER_WRITE_LOAD, MANAGER_EV_SNAPSHOT, loaded},
-        [MANAGER_FX_ADMIT] = {OP_ADMIT, MANAGER_WRITE_ADMIT, MANAGER_EV_ADMITTED, attempts_stored},
-        [MANAGER_FX_RESIGN] = {OP_RESIGN, MANAGER_WRITE_RESIGN, MANAGER_EV_RESIGNED, attempts_stored},
-        [MANAGER_FX_FILL] = {OP_FILL, MANAGER_WRITE_FILL, MANAGER_EV_FILLED, attempts_stored},
-        [MANAGER_FX_STORE_STATES] = {OP_STATES, MANAGER_WRITE_STATES, MANAGER_EV_STATES_STORED, stored},
-        [MANAGER_FX_STORE_FINISH] = {OP_FINISH, MANAGER_WRITE_FINISH, MANAGER_EV_FINISH_STORED, stored},
-        [MANAGER_FX_STORE_REJECT] = {OP_REJECT, MANAGER_WRITE_REJECT, MANAGER_EV_REJECT_STORED, stored},
-        [MANAGER_FX_STORE_NONCE] = {OP_NONCE, MANAGER_WRITE_NONCE, MANAGER_EV_NONCE_STORED, stored},
-        [MANAGER_FX_STORE_REQUEUE] = {OP_REQUEUE, MANAGER_WRITE_REQUEUE, MANAGER_EV_REQUEUE_STORED, stored},
-        [MANAGER_FX_STORE_PAUSE] = {OP_PAUSE, MANAGER_WRITE_PAUSE, MANAGER_EV_PAUSE_STORED, stored},
-        [MANAGER_FX_STORE_NOTE] = {OP_NOTE, MANAGER_WRITE_NOTE, MANAGER_EV_NOTE_STORED, stored},
-        [MANAGER_FX_STORE_ADOPT] = {OP_ADOPT, MANAGER_WRITE_ADOPT, MANAGER_EV_ADOPTED, stored},
-    };
-    struct stmt *s = stmt_new(w, r, account, kinds[fx->type].op, kinds[fx->type].done);
-    s->write = kinds[fx->type].write;
-    s->event = kinds[fx->type].event;
-    if (fx->type == MANAGER_FX_LOAD)
-        s->after_nonce = fx->after_nonce;
-    if (fx->type == MANAGER_FX_STORE_NONCE) {
-        s->nonce = fx->next.nonce;
-        s->lower = fx->next.lower;
-        s->reborn = fx->next.reborn;
-    }
-    if (fx->type == MANAGER_FX_ADMIT)
-        s->nonce = fx->sign.next_nonce;
-    if (fx->type == MANAGER_FX_STORE_PAUSE)
-        s->hold = fx->pause.hold;
-    s->limit = SNAPSHOT_CHUNK;
-    if (s->op == OP_ADOPT)
-        copy_found(s, fx);
-    else
-        copy_rows(s, fx);
-    s->admits_fixed = s->op == OP_ADMIT && fx->sign.presigned;
-    bool attempts = s->op == OP_ADMIT || s->op == OP_RESIGN || s->op == OP_FILL;
-    if (attempts && !r->door.ready) {
-        stmt_fail_later(w, s, ERR_NET);
+    (void)a, (void)decode;
+    PRE(id < SQL_COUNT && kinds[id].known);
+    if (store_pg__refused(s, req))
         return;
-    }
-    if (attempts) {
-        s->signed_at = fx->sign.block;
-        int rc = s->admits_fixed       ? take_signed(w, r, s)
-                 : !sign_rows(w, r, s) ? ERR_NET
-                 : s->op == OP_RESIGN  ? leave_out_known(r, s)
-                                       : 1;
-        for (size_t i = 0; i < s->count; i++)
-            if (s->rows[i].guard && s->rows[i].guard != r->door.spec)
-                rc = ERR_NET;
-        if (rc <= 0) {
-            stmt_fail_later(w, s, rc);
-            return;
-        }
-    }
-    if (PLANTED(SEND_UNCOMMITTED) && s->op == OP_ADMIT) {
-        s->refs++;
-        struct event *e = relay_later(w, r, 1, "told before it is committed", told_early);
-        e->p = s;
-    }
-    send_work(w, r, s);
-    if (PLANTED(FINISH_AGAIN) && s->op == OP_FINISH) {
-        struct stmt *again = stmt_new(w, r, account, OP_FINISH, ignored);
-        copy_rows(again, fx);
-        send_work(w, r, again);
-    }
-}
-
-static void given_back(struct world *w, struct stmt *s)
-{
-    if (!s->code && current(w, s))
-        account_event(w, relay_of(w, s), s->account, &(struct manager_event){.type = MANAGER_EV_STORE_BACK});
-}
-
-/* Only a planted fault does this: the transaction goes back to the outbox, to get another nonce. */
-void store_give_back(struct world *w, struct relay *r, int account, uint64_t nonce)
-{
-    struct stmt *s = stmt_new(w, r, account, OP_REQUEUE, given_back);
-    s->nonce = nonce;
-    send_work(w, r, s);
-}
-
-/* ---- the outbox and its doorbell ---- */
-
-static bool answered(struct world *w, const struct stmt *s, enum poll_event_type type)
-{
-    struct poll_event ev = {.type = type, .question = s->question};
-    return account_poll(w, relay_of(w, s), s->account, ev);
-}
-
-static void fetched(struct world *w, struct stmt *s)
-{
-    struct relay *r = relay_of(w, s);
-    if (!current(w, s))
-        return;
-    if (s->code || !r->door.ready) {
-        lost_leadership(w, r, s->account, s->code);
-        answered(w, s, POLL_EV_OUTBOX_FAILED);
-    } else if (!s->out_count) {
-        answered(w, s, POLL_EV_NO_ROWS);
-    } else if (answered(w, s, POLL_EV_ROWS)) {
-        signed_check(w, r, s);
-        account_event(w, r, s->account,
-                      &(struct manager_event){.type = MANAGER_EV_OUTBOX,
-                                              .outbox = {.rows = s->outbox,
-                                                         .count = s->out_count,
-                                                         .has_reserved = s->has_reserved,
-                                                         .reserved = s->reserved}});
-    }
-}
-
-void store_fetch(struct world *w, struct relay *r, int account, const struct poll_effect *fx)
-{
-    struct stmt *s = stmt_new(w, r, account, OP_OUTBOX, fetched);
-    struct manager_view view = manager_look(r->accounts[account].manager);
-    s->question = fx->question;
-    s->limit = fx->limit;
-    s->nonce = view.next_nonce;
-    s->signed_at = view.seen;
-    send_work(w, r, s);
-}
-
-static void looked(struct world *w, struct stmt *s)
-{
-    struct relay *r = relay_of(w, s);
-    if (!current(w, s))
-        return;
-    if (s->code) {
-        lost_leadership(w, r, s->account, s->code);
-        answered(w, s, POLL_EV_REQUESTS_FAILED);
-        return;
-    }
-    struct poll_event ev = {.type = POLL_EV_REQUESTS, .question = s->question};
-    ev.requests.next_ms = s->next_ms == UINT64_MAX ? -1 : (int64_t)s->next_ms;
-    ev.requests.ripe = s->ok;
-    if (account_poll(w, r, s->account, ev))
-        account_event(w, r, s->account,
-                      &(struct manager_event){.type = MANAGER_EV_LOOKED,
-                                              .looked = {.number = s->serial,
-                                                         .stops = s->stops,
-                                                         .count = s->out_count,
-                                                         .account = &s->facts}});
-}
-
-void store_look(struct world *w, struct relay *r, int account, const struct poll_effect *fx)
-{
-    struct stmt *s = stmt_new(w, r, account, OP_LOOK, looked);
-    s->question = fx->question;
-    s->serial = fx->serial;
-    send_work(w, r, s);
-}
-
-static void armed(struct world *w, struct stmt *s)
-{
-    answered(w, s, s->code ? POLL_EV_ARM_FAILED : s->ok ? POLL_EV_ARMED : POLL_EV_NOT_ARMED);
-}
-
-void store_arm(struct world *w, struct relay *r, int account, const struct poll_effect *fx)
-{
-    bool arm = fx->query == POLL_QUERY_ARM;
-    struct stmt *s = stmt_new(w, r, account, arm ? OP_ARM : OP_DISARM, arm ? armed : ignored);
-    s->question = fx->question;
-    lock_request(w, r, KIND_BELL, s, arm);
+    struct request *x = world_alloc(sizeof(*x));
+    memcpy(&x->u, req, kinds[id].size);
+    x->u.req = (struct store_req){0};
+    x->sql = id;
+    x->what = kinds[id].what;
+    if (kinds[id].copy)
+        kinds[id].copy(x);
+    if (x->what == MEM_REQUEST_renew)
+        mask_epochs(s, x);
+    x->message.client = req;
+    x->message.run = run;
+    x->message.done = done;
+    x->message.release = release;
+    x->message.name = kinds[id].name;
+    x->message.account = account_of(x);
+    conn_send(side->conn, &x->message);
 }

@@ -1,5 +1,5 @@
-/* The world of the simulator as plain data: chain, database, processes, followers, and what a seed is like.
- */
+/* The world of the simulator as plain data: chain, database, processes, followers, and what a
+ * seed is like. */
 #ifndef TEST_SIM_SIM_TYPES_H
 #define TEST_SIM_SIM_TYPES_H
 
@@ -14,10 +14,12 @@
 #include "base/list.h"
 #include "base/plant.h"
 #include "base/rng.h"
-#include "election/core/elector.h"
-#include "listen/core/cursor.h"
-#include "relay/core/poll/poll.h"
+#include "listen/listen.h"
 #include "relay/core/tx/manager.h"
+#include "store/lead.h"
+#include "store/mem_db.h"
+#include "store/outbox.h"
+#include "store/pending.h"
 
 enum {
     RELAYS = 4,
@@ -26,13 +28,13 @@ enum {
     FOLLOWERS = 2,
     IDS = 512,
     NONCES = 512,
-    ATTEMPTS = 128,
     TXS = 6000,
     BLOCKS = 3000,
     BLOCK_TXS = 10,
     POOL = 128,
     WATCHES = 512,
     SESSIONS = 64,
+    PROCESSES = RELAYS + FOLLOWERS,
     PIPELINE = 4, /* blocks that a door fetches ahead */
     CALL_LEN = 8,
     BYTES_LEN = 24,
@@ -56,7 +58,8 @@ enum {
     X(DUTIES, "duties")             /* refusals must be recorded, payment is tried once a block */           \
     X(SIGNED, "signed")             /* extrinsics that were signed elsewhere, accounts without a key */      \
     X(REAP_UNFINAL,                                                                                          \
-      "reap-unfinal") /* accounts die while nothing becomes final; drawn last, see plan_features */
+      "reap-unfinal")         /* accounts die while nothing becomes final; drawn last, see plan_features */  \
+    X(PLACEMENT, "placement") /* accounts are spread over the ring, or go round it */
 enum feature {
 #define X(NAME, name) FEATURE_##NAME,
     FEATURE_TABLE(X)
@@ -69,6 +72,10 @@ enum feature {
 #define NEVER  UINT64_MAX
 
 struct world;
+struct memory;
+struct session;
+struct link;
+struct part;
 
 /* ---- events ---- */
 
@@ -78,7 +85,7 @@ struct event {
     void (*run)(struct world *w, struct event *e);
     void (*drop)(struct event *e); /* instead of run, when the process it was for is gone */
     struct event *next;            /* in a list of held or of free ones */
-    int relay;                     /* whose process runs it; -1: nobody's */
+    int process;                   /* whose process runs it; -1: nobody's */
     uint32_t life;
     int account;
     uint32_t a, b;
@@ -86,9 +93,18 @@ struct event {
     void *p;
 };
 
-struct timer {
-    uint64_t at; /* local ms; NEVER: not armed */
-    uint32_t token;
+/* A process of the product: a relay's or a follower's. What it allocates is its own, and goes
+ * with it. */
+struct process {
+    int index;
+    bool alive, paused;
+    uint32_t life;
+    struct event *held, **held_end;
+    int64_t clock_offset_us, clock_ppm;
+    uint64_t resumed_at;
+    struct memory *memory;
+    struct loop *loop;
+    struct list borrowed; /* of struct message: answers of the database that it has not given back */
 };
 
 /* ---- the chain ---- */
@@ -97,8 +113,7 @@ struct timer {
 struct tx {
     int account;
     uint64_t nonce;
-    int64_t id;     /* whose call it carries; 0: a filler's; -1: somebody else used the key */
-    int64_t for_id; /* the transaction that had the nonce when it was signed */
+    int64_t id; /* whose call it carries; 0: a filler's; -1: somebody else used the key */
     uint64_t tip;
     int64_t birth, death; /* -1: immortal */
     uint32_t anchor;      /* block that the era is anchored on */
@@ -132,6 +147,7 @@ struct block {
     uint64_t nonce[ACCOUNTS]; /* after it */
     uint32_t life[ACCOUNTS];  /* so many times the account was reaped */
     bool final;
+    uint64_t made_at;
 };
 
 struct watch {
@@ -143,7 +159,7 @@ struct watch {
     uint32_t block; /* it was told to be in; 0: none */
 };
 
-struct node {
+struct chain_node { /* one of the chain's nodes */
     uint32_t best, final;
     uint32_t pool[POOL];
     uint32_t pool_count, pool_limit;
@@ -166,228 +182,89 @@ struct chain {
     uint64_t min_tip;         /* who pays less finds no room in a block */
     uint64_t stall_until;     /* finality */
     bool unpaid[ACCOUNTS];
-    struct node nodes[NODES];
+    struct chain_node nodes[NODES];
 };
 
-/* ---- the database ---- */
+/* ---- the database: store/mem_db.h, and what is between it and its clients ---- */
 
-enum stage { STAGE_NONE, STAGE_OPEN, STAGE_OUTBOX, STAGE_PENDING, STAGE_FINISHED };
-
-struct id_row {
-    enum stage stage; /* OPEN: in a transaction that is not committed */
-    int account;
-    int32_t priority;
-    int64_t nonce;                      /* pending, finished with one: else -1 */
-    const char *outcome;                /* finished */
-    bool silent;                        /* its enqueue found the leader awake: nobody was notified */
-    bool cancelled;                     /* somebody asked for it */
-    int64_t deadline_us, not_before_us; /* of the database's clock; 0: none */
-    uint32_t guard;                     /* runtime that it is for; 0: any */
-    int64_t tip, max_tip;               /* -1: the account's policy */
-    uint64_t deadline_block;            /* 0: none */
-    uint32_t retries, retried;          /* dispatch errors that may follow, and that were forgiven */
-    int64_t bump;                       /* the tip that somebody asked for; -1: none */
-    uint64_t bumped_at;
-    uint32_t fixed;      /* signed elsewhere: these bytes; 0: a call */
-    int64_t noted;       /* its nonce, once a relay has read it; -1 */
-    uint64_t wait_block; /* noted with it; 0: none */
-    uint64_t noted_at;
-    unsigned noted_again;
-    bool self_sent; /* who signed it sent it to a node as well */
+/* A statement on its way: one transaction. Shared by the two ends of a connection. */
+struct message {
+    struct list sent, queue, borrowed; /* the client's, the server's, of answers that were not given back */
+    int refs;
+    struct link *link;
+    uint32_t link_number;
+    int process;
+    uint32_t life;
+    int account; /* -1: no single one's */
+    const char *name;
+    uint64_t sent_at;
+    int code; /* as its sender hears it: 0, or that nothing was heard */
+    void *client;
+    void (*run)(struct world *w, struct session *s, struct message *m); /* at the server */
+    void (*done)(struct world *w, struct message *m);                   /* at the sender */
+    void (*release)(struct message *m);
 };
 
-struct pending_row {
-    bool used;
-    int64_t id;  /* 0: filler */
-    uint32_t tx; /* current attempt */
-    const char *state;
-    uint32_t block;     /* block hash; 0: none */
-    uint64_t signed_at; /* finalized height when the row's current attempt was signed */
-    int64_t updated_us;
-    const char *stop_outcome; /* with a filler among the attempts */
-    uint32_t own_from;        /* the first of the attempts that belongs to this row */
-    uint32_t attempt_count;
-    uint32_t attempts[ATTEMPTS]; /* of this nonce, in order; the last one is current */
-};
-
-struct finished_row {
-    int account;
-    int64_t nonce, id;
-    uint32_t tx;         /* 0: none */
-    uint32_t block;      /* 0: none */
-    uint64_t used_block; /* of a nonce that somebody else used: as of when */
-    const char *state, *outcome;
-    int64_t finished_us;
-    int64_t requeued; /* the transaction that went back to the outbox; 0: none */
-};
-
-struct account_row {
-    int holder; /* 0: nobody */
-    int64_t epoch;
-    bool lock_held;
-    uint32_t lock_pid; /* serial of the session */
-    int64_t expiry_1_us, expiry_2_us;
-    int64_t next_nonce; /* -1: never set */
-    bool paused, by_leader, reborn;
-    enum manager_hold hold;
-    int64_t life_since_us;
-    uint32_t version; /* transaction_version that calls are signed under; 0: any */
-    int64_t paused_us;
-    uint32_t timeline; /* at the claim; 0: never claimed */
-    uint64_t seen_block;
-    bool reconcile; /* commits may be lost: later blocks than this one may know more */
-    uint64_t reconcile_from;
-};
-
-/* Plain data: a standby is a copy of it. */
-struct tables {
-    struct account_row accounts[ACCOUNTS];
-    struct id_row ids[IDS];
-    int64_t next_id;
-    struct pending_row pending[ACCOUNTS][NONCES];
-    uint64_t pending_low[ACCOUNTS], pending_high[ACCOUNTS]; /* bounds of used nonces */
-    struct finished_row finished[IDS + ACCOUNTS * NONCES];
-    uint32_t finished_count;
+/* One of the requests of store.h, with copies of all that it points to. */
+struct request {
+    struct message message;
+    enum mem_request what;
+    int sql; /* enum sql_id */
+    union {
+        struct store_req req;
+        struct store_enroll enroll;
+        struct store_release release;
+        struct store_renew renew;
+        struct store_evict evict;
+        struct store_scan scan;
+        struct store_member member;
+        struct store_snapshot snapshot;
+        struct store_outbox outbox;
+        struct store_look look;
+        struct store_due due;
+        struct store_attempts attempts;
+        struct store_note note;
+        struct store_states states;
+        struct store_finish finish;
+        struct store_nonce nonce;
+        struct store_pause pause;
+        struct store_adopt adopt;
+    } u;
+    struct part *parts;
 };
 
 struct session {
-    uint32_t serial;         /* 0: free */
-    bool busy, listens, all; /* all: rows too, not signals only */
+    uint32_t serial; /* 0: free */
+    bool busy;
+    struct mem_session *mem;
     struct link *link;
     uint32_t link_number;
-    int relay;
+    int process;
     uint32_t life;
     struct list queue;
-    uint32_t lock[ACCOUNTS], bell[ACCOUNTS]; /* how often it has the lock */
-    uint64_t last_in, last_out;              /* bytes arrive in the order they were sent */
-    uint64_t idle_since;
+    uint64_t last_in, last_out; /* bytes arrive in the order they were sent */
 };
 
 struct db {
-    struct tables t;
-    struct tables standby;
+    struct mem_db *mem;
+    struct mem_session *desk; /* where applications and operators ask, each call a transaction */
+    struct mem_copy *standby;
     bool standby_behind;
     bool up;
-    uint32_t timeline;
     bool lossy; /* a failover has lost commits: what they said is void */
-    uint32_t starts;
-    uint32_t serial;
-    int64_t offset_us, clock_us;
+    uint32_t starts, serial;
+    int64_t offset_us;
     struct session sessions[SESSIONS];
-    uint32_t bell_shared[ACCOUNTS]; /* open transactions that enqueued */
     uint64_t slow_until;
-};
-
-enum op {
-    OP_LOCK,
-    OP_UNLOCK,
-    OP_ARM,
-    OP_DISARM,
-    OP_CLAIM,
-    OP_RENEW,
-    OP_RELEASE,
-    OP_EVICT,
-    OP_SCAN, /* control */
-    OP_LOAD,
-    OP_OUTBOX,
-    OP_ADMIT,
-    OP_RESIGN,
-    OP_FILL,
-    OP_STATES,
-    OP_FINISH,
-    OP_REJECT,
-    OP_LOOK,
-    OP_NONCE,
-    OP_REQUEUE,
-    OP_PAUSE,
-    OP_NOTE,
-    OP_ADOPT,
-    OP_ACCOUNTS,
-    OP_SCAN_PENDING,
-    OP_SCAN_FINISHED,
-    OP_LOOK_UP, /* a listener's */
-};
-
-/* A statement: one transaction. Shared by the two ends of a connection. */
-/* A row of whichever effect the statement came from. */
-struct stmt_row {
-    uint64_t nonce;
-    int64_t id;
-    uint8_t hash[32];
-    const uint8_t *call, *bytes; /* borrowed until the next step */
-    size_t call_len;
-    uint32_t guard, era_period;
-    uint64_t deadline_block, wait_block, used_block, from_block, tip;
-    bool filler, has_block;
-    const char *outcome, *state;
-    char error[200];
-    uint8_t block_hash[32];
-    int64_t block_number;
-    uint32_t index;
-};
-
-struct stmt {
-    struct list sent, queue;
-    int refs;
-    enum op op;
-    struct link *link;
-    uint32_t link_number;
-    int relay;
-    uint32_t life;
-    int account;
-    uint64_t generation;
-    int64_t epoch;
-    void (*done)(struct world *w, struct stmt *s);
-    uint64_t sent_at;
-    enum manager_write write;
-    uint64_t question, serial;     /* of a poll_effect */
-    enum manager_event_type event; /* what the manager hears when it is stored */
-    int holder;
-    bool have_lock, lower, reborn;
-    enum manager_hold hold;
-    struct stmt_row *rows; /* owned */
-    size_t count;
-    uint32_t *txs; /* owned: what was signed for each row */
-    int64_t after_nonce;
-    uint64_t nonce;
-    uint32_t limit;
-    uint64_t signed_at;
-    uint32_t version; /* transaction_version that was signed under */
-    int accounts[ACCOUNTS];
-    int64_t epochs[ACCOUNTS];
-    struct cursor_lookup *lookups; /* owned */
-    int64_t after_account, after_id, since_us;
-    /* out */
-    int code;
-    bool ok, last, lock_held, mid_submission;
-    int64_t next_nonce, expiry_1_left_ms, expiry_2_left_ms, now_us;
-    struct manager_account facts;
-    int64_t used_nonce, used_block;
-    bool reconcile; /* adopt: all was looked through */
-    uint64_t seen_block, reconcile_from;
-    bool renewed[ACCOUNTS];
-    struct elector_seen seen[ACCOUNTS];
-    int holders[ACCOUNTS];
-    struct manager_snapshot_row *snapshot; /* owned, as are these */
-    struct manager_outbox_row *outbox;
-    struct manager_signed *fixed; /* of these */
-    bool has_reserved, admits_fixed;
-    uint64_t reserved;
-    struct manager_stop *stops;
-    uint64_t next_ms;
-    uint8_t *bytes;
-    uint8_t (*hashes)[32];
-    struct listen_event *events;
-    size_t out_count;
 };
 
 /* A client's end of a connection to the database. */
 struct link {
-    int relay; /* -1: a follower's */
+    int process;
     uint32_t life;
     int kind;
     void *owner;
-    bool up, wanted;
+    bool up, closing;
     uint32_t number; /* goes up with every connection that is tried or lost */
     struct session *session;
     uint32_t serial;
@@ -398,31 +275,29 @@ struct link {
     void (*on_down)(struct world *w, struct link *l);
 };
 
+/* What an application asked for. It is the world's: a failover does not change it. */
+struct call {
+    bool asked; /* it was enqueued, in a transaction that may be open or rolled back */
+    int account;
+    int64_t deadline_us; /* of the database's clock; 0: none */
+    uint32_t guard;
+    int64_t max_tip, bump; /* -1: none */
+    uint64_t bumped_at;
+    uint64_t deadline_block;
+    uint32_t forgiven; /* dispatch errors after which it went back to the outbox */
+    uint32_t fixed;    /* signed elsewhere: these bytes; 0: a call */
+    bool cancelled;    /* somebody asked for it */
+    bool self_sent;    /* who signed it sent it to a node as well */
+    bool gone;         /* its transaction was rolled back */
+    uint64_t noted_at;
+    unsigned noted_again;
+    int64_t noted;
+    uint64_t wait_block;
+};
+
 /* ---- a relay ---- */
 
-enum { LINK_CONTROL, LINK_WORK, LINK_LISTEN, LINKS };
-enum { KIND_ACCOUNT, KIND_BELL, KINDS };
-
-struct lock_turn {
-    struct lock_turn *next;
-    struct stmt *stmt;
-    bool take;
-};
-struct lock_entry {
-    bool held;
-    struct lock_turn *first, **end;
-};
-
-struct submit {
-    struct submit *next;
-    uint32_t sub; /* number of the subscription */
-    uint32_t tx;
-    uint64_t nonce;
-    uint64_t generation;
-    uint64_t probed_at; /* when the last probe that was answered looked at the node */
-    uint32_t life;      /* of the process, for what is at the node */
-    bool written, replied;
-};
+enum { LINK_CONTROL, LINK_WORK, LINK_LISTEN, LINK_RETENTION, LINKS };
 
 /* What a core owes, or must not do, from some moment on. */
 struct duty {
@@ -437,25 +312,13 @@ struct duty {
     uint64_t stop_told[IDS];   /* when the core heard that it is to be stopped; 0: it did not */
 };
 
-struct ask {
-    uint32_t number; /* 0: free */
-    int account;
-    uint64_t generation;
-    enum manager_effect_type what;
-    bool whole;
-    uint64_t above;
-};
-
+/* What the simulator keeps of an account of a relay, beside what the relay itself knows. */
 struct sim_account {
-    bool leader;
-    int64_t epoch;
-    uint64_t generation;
-    struct manager *manager;
-    struct timer timer;
-    struct submit *submits;
     uint64_t beats;        /* what may justify another try: blocks, time, a new start */
     uint64_t renewed_sent; /* when the last claim or renewal that was granted was sent, as the world saw it */
     uint64_t led_since;
+    uint64_t probed_at;   /* when the node answered the later question of the last probe */
+    uint64_t early_nonce; /* of a planted probe that asks in the wrong order */
     struct duty duty;
 };
 
@@ -463,58 +326,31 @@ struct slot { /* a finalized block on its way */
     bool busy, done;
     uint64_t number;
     uint32_t block;
-    uint8_t wanted; /* accounts that were led when it was looked through */
+    bool wanted[ACCOUNTS]; /* accounts that were wanted when it was looked through */
+    bool wanted_tx[BLOCK_TXS];
 };
 
-struct door {
+/* The wire to a node: what both ends of it share. */
+struct wire {
     int node;
-    uint32_t starts; /* of the node when the connection was made */
-    bool open, ready;
-    uint32_t number;
-    uint32_t spec;
-    uint64_t best, finalized;
-    uint32_t final_block;
-    bool following;
-    uint64_t next;
-    uint32_t restart;
-    struct slot slots[PIPELINE];
-    uint64_t last_in, last_out, stall_until;
+    bool open;
+    uint32_t number; /* of the connection */
     uint32_t next_sub;
-    struct backoff backoff;
-    struct ask asks[32 * ACCOUNTS]; /* of leaderships that ended, too, until they time out */
-    uint64_t early_nonce[ACCOUNTS]; /* of a planted probe that asks in the wrong order */
-    uint64_t probed_at[ACCOUNTS];   /* when the node answered the later question of the last probe */
-};
-
-struct told { /* an elector's event that waits for its turn */
-    struct told *next;
-    struct elector_event ev;
-    char holder[24];
+    uint64_t last_in, last_out, stall_until;
 };
 
 struct relay {
+    struct world *world;
     int index;
-    bool alive, paused;
-    uint32_t life;
-    struct event *held, **held_end;
-    int64_t clock_offset_us, clock_ppm;
-    uint64_t resumed_at;
+    struct process *process;
     int holder;
-    struct elector *elector;
-    struct timer elector_timer;
-    bool electing;
-    struct told *told, **told_end;
-    bool running, draining;
-    bool store_up, store_seen_up;
+    char name[24];
+    bool draining;
+    struct service *service; /* NULL: it has ended, or was killed */
+    struct node *node;
     struct link links[LINKS];
-    struct lock_entry locks[KINDS][ACCOUNTS];
+    struct wire wire;
     struct sim_account accounts[ACCOUNTS];
-    struct poll *poll;
-    struct timer poll_timer;
-    struct door door;
-    bool service_following;
-    uint64_t service_next;
-    uint64_t saw, saw_best; /* the highest final block, the highest best block of any node */
 };
 
 /* ---- followers, applications ---- */
@@ -527,20 +363,14 @@ struct view {
     int64_t updated_us;
 };
 
-struct held_notice {
-    struct held_notice *next;
-    struct listen_event ev;
-};
-
 struct follower {
+    struct world *world;
+    int index;
+    struct process *process;
     struct link link;
-    struct cursor *cursor;
-    bool scanning; /* notifications are held */
-    bool accounts_asked, live, rescan, looking;
-    struct held_notice *held, **held_end;
-    struct view views[IDS];
+    struct listen *listen;
     uint32_t in_flight; /* notifications on their way */
-    uint64_t repair_at;
+    struct view views[IDS];
 };
 
 /* An account's, as account_policy stores it. */
@@ -562,6 +392,8 @@ struct plan {
     int relays, accounts, nodes, followers;
     bool use_lock, fat, deterministic, foreign, lossy;
     bool keyless[ACCOUNTS]; /* whose key no relay has */
+    bool ring;              /* accounts are spread over the members */
+    uint32_t rotate_blocks; /* each member leads for so many blocks; 0: for ever */
     uint32_t era;
     uint64_t block_us, ban_us, latency_us, fault_us, exec_us;
     uint64_t faults_end, limit;
@@ -580,6 +412,7 @@ struct head {
 struct stats {
     uint64_t enqueued, ended, submits, resigns, fills, crashes, pauses, forks, unknown, claims, faults;
     uint64_t raises, races, requeues, holds, orders, bumps, refusals, reaped, adopted, doubled, fixed, noted;
+    uint64_t sweeps, merged, drains;
 };
 
 struct world {
@@ -592,8 +425,12 @@ struct world {
     struct event *spare;
     struct chain chain;
     struct db db;
+    struct process processes[PROCESSES];
+    struct process *current; /* whose code runs; NULL: the world's own */
     struct relay relays[RELAYS];
     struct follower followers[FOLLOWERS];
+    struct call calls[IDS];
+    int64_t next_id;
     uint32_t effects[IDS];  /* how often it is in a finalized block and did something */
     uint32_t failures[IDS]; /* and how often it is in one and did nothing */
     bool inner[IDS];        /* its effect was an inner failure */
@@ -602,7 +439,6 @@ struct world {
     uint64_t healed_at, account_moved[ACCOUNTS]; /* when it was last kept from going on */
     struct head heads[ACCOUNTS];
     bool healing, blocked_free;
-    int64_t open; /* committed and not ended */
     struct stats stats;
     struct manager_moves moved; /* by any manager, in any seed */
     bool tracing;

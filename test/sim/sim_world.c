@@ -1,10 +1,12 @@
-/* One seed: what it is like, the time of faults, the healing, and the end that everything must come to. */
+/* One seed: what it is like, the time of faults, the healing, and the end that everything must
+ * come to. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim.h"
+#include "sim_memory.h"
 
 enum { EVENTS_MAX = 3000000 }; /* a hundred times what a seed takes */
 
@@ -51,8 +53,8 @@ static void draw_plan(struct world *w, const struct options *o)
     p->expiry_1_ms = 5000;
     p->expiry_2_ms = chance(w, 50) ? 5000 : 12000;
     p->blocked = p->accounts > 1 && chance(w, 15) ? 0 : -1;
-    /* A refused call whose bytes may be out is given up when their era has ended; several may follow each
-     * other. */
+    /* A refused call whose bytes may be out is given up when their era has ended; several may
+     * follow each other. */
     p->limit = p->faults_end + 900 * SECOND + 12 * p->era * p->block_us;
     unsigned share = (unsigned)between(w, 10, 90); /* swarms: not every fault in every seed */
     for (int i = 0; fault_name(i); i++)
@@ -66,17 +68,6 @@ static void draw_plan(struct world *w, const struct options *o)
     plan_features(w, o->features);
 }
 
-static void db_start(struct world *w)
-{
-    struct db *d = &w->db;
-    memset(d, 0, sizeof(*d));
-    d->up = true;
-    d->offset_us = 1000000000000;
-    d->t.next_id = 1;
-    for (int a = 0; a < ACCOUNTS; a++)
-        d->t.accounts[a].next_nonce = -1;
-}
-
 static void start(struct world *w, uint64_t seed, const struct options *o)
 {
     queue_clear(w);
@@ -85,7 +76,6 @@ static void start(struct world *w, uint64_t seed, const struct options *o)
     w->now = w->seq = w->events = 0;
     w->until = o->until ? o->until : UINT64_MAX;
     w->healing = w->blocked_free = false;
-    w->open = 0;
     w->tracing = o->tracing;
     w->trace_count = 0;
     w->violation[0] = 0;
@@ -97,16 +87,19 @@ static void start(struct world *w, uint64_t seed, const struct options *o)
     memset(w->inner, 0, sizeof(w->inner));
     memset(w->must_end, 0, sizeof(w->must_end));
     memset(w->was_failed_over, 0, sizeof(w->was_failed_over));
+    memset(w->calls, 0, sizeof(w->calls));
+    memset(w->processes, 0, sizeof(w->processes));
     memset(w->relays, 0, sizeof(w->relays));
+    memset(w->followers, 0, sizeof(w->followers));
+    w->current = NULL;
+    w->next_id = 1;
+    simulated = w;
     draw_plan(w, o);
-    db_start(w);
-    w->db.timeline = 1;
     chain_start(w);
+    db_start(w);
     w->chain.unpaid[0] = w->plan.blocked == 0;
-    for (int i = 0; i < w->plan.relays; i++) {
-        w->relays[i].index = i;
+    for (int i = 0; i < w->plan.relays; i++)
         relay_start(w, &w->relays[i]);
-    }
     for (int i = 0; i < w->plan.followers; i++)
         follower_start(w, &w->followers[i]);
     app_start(w);
@@ -117,30 +110,24 @@ static void start(struct world *w, uint64_t seed, const struct options *o)
 static void stop(struct world *w)
 {
     for (int i = 0; i < w->plan.relays; i++)
-        if (w->relays[i].alive) {
-            for (int k = 0; k < LINKS; k++)
-                link_close(w, &w->relays[i].links[k], false);
-            locks_free(&w->relays[i]);
-            relay_free(w, &w->relays[i]);
-        }
-    for (int i = 0; i < SESSIONS; i++)
-        if (w->db.sessions[i].serial)
-            session_end(w, &w->db.sessions[i], false, 0);
+        if (w->relays[i].process->alive)
+            relay_kill(w, &w->relays[i], false);
     for (int i = 0; i < w->plan.followers; i++)
-        follower_free(&w->followers[i]);
+        follower_end(w, &w->followers[i]);
     queue_clear(w);
+    app_database_lost(w);
+    db_end(w);
+    w->current = NULL;
 }
 
 /* ---- the end ---- */
 
 static bool led(const struct world *w, int account)
 {
-    for (int i = 0; i < w->plan.relays; i++) {
-        const struct relay *r = &w->relays[i];
-        if (r->alive && r->running && r->accounts[account].leader &&
-            r->accounts[account].epoch == w->db.t.accounts[account].epoch)
+    for (int i = 0; i < w->plan.relays; i++)
+        if (leads(&w->relays[i], account) &&
+            epoch_of(&w->relays[i], account) == db_account(w, account)->epoch)
             return true;
-    }
     return false;
 }
 
@@ -148,16 +135,15 @@ static bool led(const struct world *w, int account)
 static int64_t open_without(const struct world *w, int account)
 {
     int64_t open = 0;
-    for (int64_t id = 1; id < w->db.t.next_id; id++)
-        open +=
-            w->must_end[id] && w->db.t.ids[id].stage != STAGE_FINISHED && w->db.t.ids[id].account != account;
+    for (int64_t id = 1; id < w->next_id; id++)
+        open += w->must_end[id] && w->calls[id].account != account && !db_ended(w, id);
     return open;
 }
 
 static bool fillers_open(const struct world *w)
 {
     for (int a = 0; a < w->plan.accounts; a++)
-        if (w->db.t.pending_low[a] < w->db.t.pending_high[a])
+        if (db_account(w, a)->pending_count)
             return true;
     return false;
 }
@@ -184,18 +170,17 @@ static void still_open(struct world *w)
 {
     for (int a = 0; a < w->plan.accounts; a++)
         HOLDS(w, led(w, a), "liveness", "account %d is not led", a);
-    for (int64_t id = 1; id < w->db.t.next_id; id++) {
-        const struct id_row *r = &w->db.t.ids[id];
-        HOLDS(w, !w->must_end[id] || r->stage == STAGE_FINISHED, "liveness",
-              "transaction %lld of account %d has not ended: stage %d nonce %lld %s", (long long)id,
-              r->account, (int)r->stage, (long long)r->nonce,
-              r->stage == STAGE_PENDING ? w->db.t.pending[r->account][r->nonce].state : "");
+    for (int64_t id = 1; id < w->next_id; id++) {
+        const struct mem_row *r = mem_row_of(w->db.mem, id);
+        HOLDS(w, !w->must_end[id] || db_ended(w, id), "liveness",
+              "transaction %lld of account %d has not ended: table %d nonce %lld %s", (long long)id,
+              w->calls[id].account, r ? (int)r->table : -1, r ? (long long)r->nonce : -1,
+              r && r->table == MEM_PENDING ? mem_state_name(r->state) : "");
     }
     for (int i = 0; i < w->plan.followers; i++) {
         const struct follower *f = &w->followers[i];
-        HOLDS(w, follower_quiet(f), "liveness",
-              "follower %d: up %d state %d in flight %u looking %d rescan %d asked %d", i, f->link.up,
-              cursor_state(f->cursor), f->in_flight, f->looking, f->rescan, f->accounts_asked);
+        HOLDS(w, follower_quiet(f), "liveness", "follower %d does not come to rest: up %d, in flight %u", i,
+              f->link.up, f->in_flight);
     }
     broken(w, "liveness", "fillers are open");
 }
@@ -204,7 +189,7 @@ static void views(struct world *w)
 {
     for (int i = 0; i < w->plan.followers; i++)
         if (follower_quiet(&w->followers[i]))
-            check_view(w, &w->followers[i], false);
+            check_view(w, &w->followers[i]);
 }
 
 static void run(struct world *w)
@@ -247,6 +232,8 @@ bool world_run(struct world *w, uint64_t seed, const struct options *options)
     if (how == 2)
         snprintf(w->violation, sizeof(w->violation), "core: a check in the product failed (see above)");
     /* What the broken step had in its hands is lost: memory of a run that failed is not tidied. */
+    memory_use(NULL);
+    w->current = NULL;
     w->heap_count = 0;
     return false;
 }

@@ -1,0 +1,352 @@
+/* chain/node.h for simulated relays: a connection (a wire) to one of the world's nodes, what it
+ * tells of heads and runtimes, and finalized blocks in order, read ahead and back-filled
+ * (chain/node*.c). Calls are answered in any order, each subscription's items in their order. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+#include "sim_node.h"
+
+enum { POLL_US = 15000000, LAG_MAX = 16 };
+
+/* ---- the way there and back ---- */
+
+struct event *wire_to_node(struct world *w, struct relay *r, const char *name,
+                           void (*run)(struct world *w, struct event *e))
+{
+    struct wire *d = &r->wire;
+    uint64_t at = w->now + latency(w);
+    if (at <= d->last_in)
+        at = d->last_in + 1;
+    if (at < d->stall_until)
+        at = d->stall_until;
+    d->last_in = at;
+    struct event *e = later(w, at - w->now, name, run);
+    e->account = r->index;
+    e->a = d->number;
+    return e;
+}
+
+/* At the node: the connection on which it was sent is still there. */
+struct relay *wire_from(struct world *w, const struct event *e)
+{
+    struct relay *r = &w->relays[e->account];
+    return r->wire.number == e->a && w->now >= w->chain.nodes[r->wire.node].down_until ? r : NULL;
+}
+
+struct event *wire_to_relay(struct world *w, struct relay *r, uint64_t extra, const char *name,
+                            void (*run)(struct world *w, struct event *e))
+{
+    struct wire *d = &r->wire;
+    uint64_t at = w->now + latency(w) + extra;
+    if (at <= d->last_out)
+        at = d->last_out + 1;
+    if (at < d->stall_until)
+        at = d->stall_until;
+    d->last_out = at;
+    struct event *e = process_at(w, r->process->index, r->process->life, at, name, run);
+    e->a = d->number;
+    return e;
+}
+
+struct node *wire_is_on(const struct world *w, const struct event *e)
+{
+    const struct relay *r = &w->relays[e->process];
+    return r->node && r->wire.open && r->wire.number == e->a ? r->node : NULL;
+}
+
+/* ---- heads, runtime ---- */
+
+static void heard_best(struct node *n, uint32_t block)
+{
+    uint64_t number = n->w->chain.blocks[block].number;
+    n->info.best_number = number;
+    hash_of_block(block, n->info.best_hash);
+    if (number > n->info.best_known)
+        n->info.best_known = number;
+}
+
+static void heard_final(struct node *n, uint32_t block)
+{
+    n->info.finalized_number = n->w->chain.blocks[block].number;
+    hash_of_block(block, n->info.finalized_hash);
+}
+
+static struct node_head head_of(const struct world *w, uint32_t block)
+{
+    struct node_head h = {.number = w->chain.blocks[block].number};
+    hash_of_block(block, h.hash);
+    hash_of_block(w->chain.blocks[block].parent, h.parent);
+    return h;
+}
+
+static void head_arrives(struct world *w, struct event *e)
+{
+    struct node *n = wire_is_on(w, e);
+    if (!n || !n->ready)
+        return;
+    if (e->account) {
+        heard_final(n, e->b);
+        node_kick(n);
+        return;
+    }
+    struct node_head head = head_of(w, e->b);
+    heard_best(n, e->b);
+    n->config.on_best(n->config.arg, &head);
+}
+
+void node_says_heads(struct world *w, int node, bool best, bool final)
+{
+    for (int i = 0; i < w->plan.relays; i++) {
+        struct relay *r = &w->relays[i];
+        if (!r->node || !r->wire.open || r->wire.node != node)
+            continue;
+        if (best)
+            wire_to_relay(w, r, 0, "best head", head_arrives)->b = w->chain.nodes[node].best;
+        if (!final)
+            continue;
+        struct event *e = wire_to_relay(w, r, 0, "finalized head", head_arrives);
+        e->b = w->chain.nodes[node].final;
+        e->account = 1;
+    }
+}
+
+static void set_runtime(struct node *n, uint32_t spec)
+{
+    n->info.spec_version = spec;
+    n->info.transaction_version = version_of(n->w, spec);
+}
+
+static void version_answered(struct world *w, struct event *e)
+{
+    struct node *n = wire_is_on(w, e);
+    if (!n || !n->ready || n->info.spec_version == e->b)
+        return;
+    set_runtime(n, e->b);
+    n->config.on_runtime(n->config.arg, &n->info);
+}
+
+static void version_asked(struct world *w, struct event *e)
+{
+    struct relay *r = wire_from(w, e);
+    if (r)
+        wire_to_relay(w, r, 0, "runtime version", version_answered)->b =
+            w->chain.blocks[w->chain.nodes[r->wire.node].best].spec;
+}
+
+void node_recheck_runtime(struct node *n)
+{
+    if (n->ready && n->r->wire.open)
+        wire_to_node(n->w, n->r, "asks for the version", version_asked);
+}
+
+static void version_told(struct world *w, struct event *e)
+{
+    struct node *n = wire_is_on(w, e);
+    if (n)
+        node_recheck_runtime(n);
+}
+
+void node_says_runtime(struct world *w, int node)
+{
+    for (int i = 0; i < w->plan.relays; i++) {
+        struct relay *r = &w->relays[i];
+        if (r->node && r->wire.open && r->wire.node == node && chance(w, 60))
+            wire_to_relay(w, r, 0, "runtime changed", version_told);
+    }
+}
+
+static void poll(struct world *w, struct event *e)
+{
+    struct node *n = wire_is_on(w, e);
+    if (!n)
+        return;
+    node_recheck_runtime(n);
+    process_later(w, n->r->process, POLL_US, "poll", poll)->a = n->r->wire.number;
+}
+
+/* ---- up and down ---- */
+
+static void connected(struct world *w, struct event *e)
+{
+    struct relay *r = &w->relays[e->process];
+    struct wire *d = &r->wire;
+    struct node *n = r->node;
+    if (!n || n->closing || d->open || d->number != e->a)
+        return;
+    const struct chain_node *at = &w->chain.nodes[d->node];
+    if (w->now < at->down_until || w->now < d->stall_until) {
+        d->node = (int)rng_below(&w->rng, (uint64_t)w->plan.nodes);
+        process_later(w, r->process, backoff_next(&n->backoff, &w->rng) * MS, "connects", connected)->a =
+            d->number;
+        return;
+    }
+    n->backoff.attempt = 0;
+    d->open = true;
+    d->last_in = d->last_out = w->now;
+    uint32_t spec = w->chain.blocks[at->best].spec;
+    bool changed = n->info.spec_version && n->info.spec_version != spec;
+    set_runtime(n, spec);
+    heard_best(n, at->best);
+    heard_final(n, at->final);
+    n->ready = true;
+    process_later(w, r->process, POLL_US, "poll", poll)->a = d->number;
+    if (changed)
+        n->config.on_runtime(n->config.arg, &n->info);
+    n->config.on_ready(n->config.arg, &n->info);
+    node_kick(n);
+}
+
+static void calls_fail(struct node *n, int code)
+{
+    uint32_t last = n->r->wire.next_sub;
+    node_asks_fail(n, last, code);
+    node_submissions_fail(n, last, code);
+}
+
+void node_lost(struct node *n)
+{
+    struct world *w = n->w;
+    struct relay *r = n->r;
+    struct err err;
+    if (!r->wire.open)
+        return;
+    pool_drop_watches(w, r->wire.node, r->index, r->process->life, r->wire.number);
+    r->wire.open = false;
+    r->wire.number++;
+    node_blocks_clear(n);
+    bool was_ready = n->ready;
+    n->ready = false;
+    calls_fail(n, ERR_NET);
+    err_set(&err, ERR_NET, "the connection to the node is lost");
+    if (was_ready)
+        n->config.on_down(n->config.arg, &err);
+    if (chance(w, 40))
+        r->wire.node = (int)rng_below(&w->rng, (uint64_t)w->plan.nodes);
+    process_later(w, r->process, 100 * MS + 6 * latency(w), "connects", connected)->a = r->wire.number;
+}
+
+static void found_out(struct world *w, struct event *e)
+{
+    struct node *n = wire_is_on(w, e);
+    if (n)
+        node_lost(n);
+}
+
+static void silence(struct world *w, struct event *e)
+{
+    struct node *n = wire_is_on(w, e);
+    if (n && w->now < n->r->wire.stall_until)
+        node_lost(n);
+}
+
+void wire_cut(struct world *w, struct relay *r)
+{
+    if (!r->wire.open)
+        return;
+    pool_drop_watches(w, r->wire.node, r->index, r->process->life, r->wire.number);
+    process_later(w, r->process, 0, "connection cut", found_out)->a = r->wire.number;
+}
+
+void wire_stall(struct world *w, struct relay *r, uint64_t us)
+{
+    r->wire.stall_until = w->now + us;
+    if (us > 15 * SECOND)
+        process_later(w, r->process, 15 * SECOND, "silence", silence)->a = r->wire.number;
+}
+
+/* The process is gone. */
+void wire_close(struct world *w, struct relay *r)
+{
+    if (r->wire.open)
+        pool_drop_watches(w, r->wire.node, r->index, r->process->life, r->wire.number);
+    r->wire.open = false;
+    r->wire.number++;
+}
+
+static void leave_lagging(struct world *w, struct event *e)
+{
+    struct node *n = wire_is_on(w, e);
+    if (!n || w->plan.nodes < 2 || n->info.best_number + LAG_MAX >= e->n)
+        return;
+    node_lost(n);
+    n->r->wire.node = (n->r->wire.node + 1) % w->plan.nodes;
+}
+
+void node_expect_height(struct node *n, uint64_t number)
+{
+    if (number <= n->info.best_known)
+        return;
+    n->info.best_known = number;
+    struct event *e = process_later(n->w, n->r->process, 0, "leaves a node that lags", leave_lagging);
+    e->a = n->r->wire.number;
+    e->n = number;
+}
+
+/* ---- life ---- */
+
+struct node *node_new(struct loop *l, const struct node_config *config, struct err *ret_err)
+{
+    struct node *n = xcalloc(1, sizeof(*n));
+    (void)ret_err;
+    n->w = loop_world(l);
+    n->loop = l;
+    n->r = &n->w->relays[loop_process(l)->index];
+    n->config = *config;
+    n->info = (struct node_info){
+        .ss58_prefix = 42, .block_hash_count = 2400, .metadata = (const struct metadata *)(const void *)n};
+    memset(n->info.genesis, 0, 32);
+    hash_of_block(0, n->info.genesis);
+    memcpy(n->info.spec_name, "sim", 4);
+    list_init(&n->submissions);
+    list_init(&n->asks);
+    n->r->node = n;
+    return n;
+}
+
+void node_open(struct node *n)
+{
+    struct relay *r = n->r;
+    r->wire.node = (int)rng_below(&n->w->rng, (uint64_t)n->w->plan.nodes);
+    n->backoff = (struct backoff){.base_ms = 200, .cap_ms = 5000};
+    r->wire.number++;
+    process_later(n->w, r->process, 6 * latency(n->w), "connects", connected)->a = r->wire.number;
+}
+
+static void closed(struct loop_task *task)
+{
+    struct node *n = CONTAINER_OF(task, struct node, closed);
+    void (*cb)(void *arg) = n->close_cb;
+    void *arg = n->close_arg;
+    n->r->node = NULL;
+    free(n);
+    cb(arg);
+}
+
+void node_close(struct node *n, void (*cb)(void *arg), void *arg)
+{
+    n->closing = true;
+    n->ready = false;
+    n->close_cb = cb;
+    n->close_arg = arg;
+    wire_close(n->w, n->r);
+    node_blocks_clear(n);
+    calls_fail(n, ERR_CANCELED);
+    loop_post(n->loop, &n->closed, closed);
+}
+
+const struct node_info *node_info(const struct node *n)
+{
+    return n->ready ? &n->info : NULL;
+}
+
+size_t node_watch_account(struct node *n, const uint8_t *id, size_t len)
+{
+    n->watched[n->watched_count] = account_of_id(id, len);
+    return n->watched_count++;
+}
+
+const char *node_endpoint(const struct node *n)
+{
+    return n->config.urls[0];
+}
