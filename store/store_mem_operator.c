@@ -17,8 +17,11 @@ static const char *hold_of(const char *name)
     return name ? NULL : "";
 }
 
+/* Whoever ends a pause also notifies, so the leader hears of every row that waited. */
 static void unpause(struct mem_account *a)
 {
+    LIST_EACH (n, &a->outbox)
+        CONTAINER_OF(n, struct mem_row, node)->silent = false;
     a->paused = a->paused_by_operator = false;
     a->paused_us = 0;
     mem__replace(&a->paused_reason, NULL);
