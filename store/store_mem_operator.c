@@ -17,7 +17,7 @@ static const char *hold_of(const char *name)
     return name ? NULL : "";
 }
 
-/* Whoever ends a pause also notifies, so the leader hears of every row that waited. */
+/* The end of a pause notifies, so the leader hears of every row that waited. */
 static void unpause(struct mem_account *a)
 {
     LIST_EACH (n, &a->outbox)

@@ -120,7 +120,7 @@ static void attempts_stored(struct store_req *req)
     } else {
         if (op->write == MANAGER_WRITE_ADMIT)
             FAILPOINT("after_admit");
-        if (!PLANTED(SEND_UNCOMMITTED) || op->write != MANAGER_WRITE_ADMIT) /* else it was told at once */
+        if (!PLANTED(SEND_UNCOMMITTED) || op->write != MANAGER_WRITE_ADMIT) /* else tell_written was early */
             tell_written(op);
     }
     op_free(op);
@@ -193,7 +193,7 @@ static int leave_out_known(struct op *op, size_t *ret_count)
 }
 
 #ifdef TXRELAY_PLANT
-static void told_early(struct loop_task *task)
+static void tell_early(struct loop_task *task)
 {
     const struct op *op = CONTAINER_OF(task, struct op, task);
     if (op_current(op))
@@ -251,7 +251,7 @@ static void attempts(struct account *a, const struct manager_effect *fx)
         kinds[fx->type].start(a->service->store, &op->u.attempts, attempts_stored);
 #ifdef TXRELAY_PLANT
     if (PLANTED(SEND_UNCOMMITTED) && op->write == MANAGER_WRITE_ADMIT)
-        loop_post(a->service->loop, &op->task, told_early);
+        loop_post(a->service->loop, &op->task, tell_early);
 #endif
 }
 
