@@ -355,7 +355,7 @@ void __wrap_store_pg__send(struct store_pg *s, struct side *side, enum sql_id id
     struct request *x = world_alloc(sizeof(*x));
     memcpy(&x->u, req, kinds[id].size);
     x->u.req = (struct store_req){0};
-    x->sql = id;
+    x->sql = (int)id;
     x->what = kinds[id].what;
     if (kinds[id].copy)
         kinds[id].copy(x);
