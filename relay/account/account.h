@@ -92,14 +92,8 @@ size_t account_unanswered(const struct account *a); /* submissions on the wire *
 void account_ask(struct account *a, const struct manager_effect *fx);
 
 /* sign.c: one signed extrinsic for a row. The era is anchored on the finalized head. */
-struct signed_row {
-    struct buf bytes;
-    uint8_t hash[32];
-    int64_t era_birth, era_death; /* -1: immortal */
-    uint32_t spec_version, transaction_version;
-};
 int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_t *call, size_t call_len,
-             struct signed_row *ret, struct err *err);
+             struct tx_attempt *ret, struct err *err); /* ret->bytes is the caller's to free */
 int sign_filler_call(struct account *a, struct buf *ret_call, struct err *err); /* System.remark of nothing */
 
 #endif

@@ -213,17 +213,21 @@ int signed_take(struct op *op)
         return err_set(&op->u.req.err, ERR_NET, "no node is connected");
     for (size_t i = 0; i < op->count; i++) {
         const struct manager_sign_row *row = &op->rows.sign[i];
-        struct signed_row *t = &op->signed_rows[i];
-        buf_put(&t->bytes, row->bytes, row->bytes_len);
+        struct tx_attempt *t = &op->attempts[i];
+        *t = (struct tx_attempt){.nonce = row->nonce,
+                                 .id = row->id,
+                                 .bytes = op_copy(row->bytes, row->bytes_len, 1),
+                                 .bytes_len = row->bytes_len,
+                                 .call_len = row->call_len,
+                                 .era_birth = row->era_birth,
+                                 .era_death = row->era_death,
+                                 .spec_version = row->spec_version,
+                                 .tip = row->tip};
         memcpy(t->hash, row->hash, 32);
-        t->era_birth = row->era_birth;
-        t->era_death = row->era_death;
-        t->spec_version = row->spec_version;
-        op->call_lens[i] = row->call_len;
         op->attempt_rows[i] = (struct store_attempt_row){
             .id = row->id,
             .nonce = (int64_t)row->nonce,
-            .call = {t->bytes.data + t->bytes.len - row->call_len, row->call_len},
+            .call = {t->bytes + t->bytes_len - row->call_len, row->call_len},
             .era_birth = t->era_birth,
             .era_death = t->era_death,
             .tip = u128_text(row->tip, op->amounts[i]),

@@ -34,9 +34,9 @@ void op_free(struct op *op)
     struct service *s = op->account->service;
     op->account->unsettled -= op_unsettles(op);
     store_req_done(&op->u.req);
-    for (size_t i = 0; op->signed_rows && i < op->count; i++)
-        buf_done(&op->signed_rows[i].bytes);
-    free(op->signed_rows);
+    for (size_t i = 0; op->attempts && i < op->count; i++)
+        free((void *)op->attempts[i].bytes);
+    free(op->attempts);
     free(op->attempt_rows);
     free(op->state_rows);
     free(op->finish_rows);
@@ -44,7 +44,6 @@ void op_free(struct op *op)
     free(op->note_rows);
     signed_births_free(op);
     free(op->rows.any);
-    free(op->call_lens);
     free(op->amounts);
     buf_done(&op->filler);
     free(op);
@@ -90,24 +89,8 @@ void op_failed(struct op *op)
 
 static void tell_written(const struct op *op)
 {
-    struct manager_written_row *rows = xcalloc(op->count, sizeof(*rows));
-    for (size_t i = 0; i < op->count; i++) {
-        const struct signed_row *t = &op->signed_rows[i];
-        rows[i] =
-            (struct manager_written_row){.nonce = op->rows.sign[i].nonce,
-                                         .id = op->write == MANAGER_WRITE_FILL ? 0 : op->rows.sign[i].id,
-                                         .bytes = t->bytes.data,
-                                         .bytes_len = t->bytes.len,
-                                         .call_len = op->call_lens[i],
-                                         .era_death = t->era_death,
-                                         .spec_version = t->spec_version,
-                                         .guard = op->rows.sign[i].guard,
-                                         .tip = op->rows.sign[i].tip};
-        memcpy(rows[i].hash, t->hash, 32);
-    }
-    account_event(op->account,
-                  &(struct manager_event){.type = op->done, .written = {.rows = rows, .count = op->count}});
-    free(rows);
+    account_event(op->account, &(struct manager_event){
+                                   .type = op->done, .written = {.rows = op->attempts, .count = op->count}});
 }
 
 static void attempts_stored(struct store_req *req)
@@ -145,7 +128,7 @@ static int sign_rows(struct op *op)
     int rc = filler_call(op);
     for (size_t i = 0; rc == 0 && i < op->count; i++) {
         const struct manager_sign_row *row = &op->rows.sign[i];
-        struct signed_row *t = &op->signed_rows[i];
+        struct tx_attempt *t = &op->attempts[i];
         bool filler = is_filler(op, row);
         const uint8_t *call = filler ? op->filler.data : row->call;
         size_t len = filler ? op->filler.len : row->call_len;
@@ -156,12 +139,12 @@ static int sign_rows(struct op *op)
                          t->spec_version, row->guard);
         if (rc)
             break;
-        op->call_lens[i] = len;
+        t->id = op->write == MANAGER_WRITE_FILL ? 0 : row->id;
         op->attempt_rows[i] = (struct store_attempt_row){
             .id = row->id,
             .nonce = (int64_t)row->nonce,
-            .extrinsic = {t->bytes.data, t->bytes.len},
-            .call = {t->bytes.data + t->bytes.len - len, len}, /* the call is the end of the extrinsic */
+            .extrinsic = {t->bytes, t->bytes_len},
+            .call = {t->bytes + t->bytes_len - len, len}, /* the call is the end of the extrinsic */
             .era_birth = t->era_birth,
             .era_death = t->era_death,
             .tip = u128_text(row->tip, op->amounts[i]),
@@ -181,7 +164,7 @@ static int leave_out_known(struct op *op, size_t *ret_count)
     size_t count = 0;
     for (size_t i = 0; i < op->count; i++) {
         enum manager_attempt attempt =
-            manager_attempt_of(op->account->manager, op->rows.sign[i].hash, op->signed_rows[i].hash);
+            manager_attempt_of(op->account->manager, op->rows.sign[i].hash, op->attempts[i].hash);
         if (attempt == MANAGER_ATTEMPT_FORMER) /* passes */
             return err_set(&op->u.req.err, ERR_NET,
                            "this node's finalized block is older than one signed for");
@@ -221,9 +204,8 @@ static void attempts(struct account *a, const struct manager_effect *fx)
     };
     struct op *op = op_new(a, kinds[fx->type].write, kinds[fx->type].done, fx->sign.count);
     op->rows.sign = op_copy(fx->sign.rows, op->count, sizeof(*op->rows.sign));
-    op->signed_rows = xcalloc(op->count, sizeof(*op->signed_rows));
+    op->attempts = xcalloc(op->count, sizeof(*op->attempts));
     op->attempt_rows = xcalloc(op->count, sizeof(*op->attempt_rows));
-    op->call_lens = xcalloc(op->count, sizeof(*op->call_lens));
     op->amounts = xcalloc(op->count, sizeof(*op->amounts));
     size_t count = op->count;
     int rc = fx->sign.presigned ? signed_take(op) : sign_rows(op);

@@ -41,8 +41,7 @@ struct op {
         struct manager_note_row *notes;
         void *any;
     } rows;
-    struct signed_row *signed_rows;
-    size_t *call_lens;
+    struct tx_attempt *attempts; /* signed; owns their bytes */
     struct buf filler;
     char (*amounts)[40]; /* decimal texts: fees, tips */
     char text[200];

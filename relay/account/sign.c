@@ -6,7 +6,7 @@
 #include "service/service_internal.h"
 
 int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_t *call, size_t call_len,
-             struct signed_row *ret, struct err *err)
+             struct tx_attempt *ret, struct err *err)
 {
     const struct node_info *info = node_info(a->service->node);
     if (!info)
@@ -20,7 +20,14 @@ int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_
     };
     memcpy(params.genesis, info->genesis, 32);
     memcpy(params.era_block_hash, info->genesis, 32);
-    ret->era_birth = ret->era_death = -1;
+    *ret = (struct tx_attempt){.nonce = row->nonce,
+                               .id = row->id,
+                               .call_len = call_len,
+                               .era_birth = -1,
+                               .era_death = -1,
+                               .spec_version = info->spec_version,
+                               .guard = row->guard,
+                               .tip = row->tip};
     if (row->deadline_block && !PLANTED(DEADLINE_LONG))
         period = manager_era_fit(period, info->finalized_number, row->deadline_block);
     if (row->deadline_block && !period)
@@ -33,10 +40,11 @@ int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_
         ret->era_death = (int64_t)era_death(params.era, anchor);
         memcpy(params.era_block_hash, PLANTED(ANCHOR_BEST) ? info->best_hash : info->finalized_hash, 32);
     }
-    ret->spec_version = info->spec_version;
-    ret->transaction_version = info->transaction_version;
-    buf_clear(&ret->bytes);
-    return extrinsic_sign(info->metadata, &params, a->key, call, call_len, &ret->bytes, ret->hash, err);
+    struct buf bytes = {0};
+    int rc = extrinsic_sign(info->metadata, &params, a->key, call, call_len, &bytes, ret->hash, err);
+    ret->bytes = bytes.data;
+    ret->bytes_len = bytes.len;
+    return rc;
 }
 
 int sign_filler_call(struct account *a, struct buf *ret_call, struct err *err)

@@ -4,6 +4,8 @@
 #define BASE_TX_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/u128.h"
 
@@ -36,6 +38,19 @@ struct dispatch_result {
     bool inner; /* the failure is an inner one */
     bool has_fee;
     u128 fee; /* TransactionPayment.TransactionFeePaid.actual_fee */
+};
+
+/* One signed extrinsic of an account at a nonce: it was signed, is committed, and goes to nodes. */
+struct tx_attempt {
+    uint64_t nonce;
+    int64_t id; /* of the transaction; 0: a filler takes the nonce */
+    uint8_t hash[32];
+    const uint8_t *bytes; /* whoever keeps them copies them; the call is the last call_len bytes */
+    size_t bytes_len, call_len;
+    int64_t era_birth, era_death; /* -1: immortal */
+    uint32_t spec_version;
+    uint32_t guard; /* the only runtime spec version that it may be signed under; 0: any */
+    u128 tip;
 };
 
 #endif

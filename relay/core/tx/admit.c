@@ -191,7 +191,7 @@ void manager__admitted(struct manager *m, const struct manager_event *ev)
     manager__admit_over(m);
     m->admit.conflicts = 0;
     for (size_t i = 0; i < ev->written.count; i++) {
-        const struct manager_written_row *w = &ev->written.rows[i];
+        const struct tx_attempt *w = &ev->written.rows[i];
         PRE(w->nonce == m->admit.first + i);
         struct row *row = line_add(&m->line, w->nonce, ROW_UNSENT);
         row->id = w->id;

@@ -298,7 +298,7 @@ uint64_t manager__signed(struct manager *m, const struct manager_event *ev,
 
 /* ---- admitted ---- */
 
-static void pend(struct manager *m, const struct manager_written_row *w, const struct admitting *a)
+static void pend(struct manager *m, const struct tx_attempt *w, const struct admitting *a)
 {
     struct row *hole = line_at(&m->line, w->nonce);
     if (hole)

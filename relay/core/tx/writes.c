@@ -125,8 +125,7 @@ static void end_of_filler(struct row_end *end)
         end->error[0] = 0;
 }
 
-static void rewritten_row(struct manager *m, struct row *row, const struct manager_written_row *w,
-                          bool filled)
+static void rewritten_row(struct manager *m, struct row *row, const struct tx_attempt *w, bool filled)
 {
     PRE(row->state == ROW_SIGNING && w->bytes);
     bool same = row->bytes && !memcmp(row->hash, w->hash, 32);

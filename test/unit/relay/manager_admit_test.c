@@ -244,8 +244,7 @@ static void late_good_answer(void **state)
     struct manager_effect *fx = &s->fx[expect(s, MANAGER_FX_ADMIT) - s->fx];
     struct manager_sign_row row = fx->sign.rows[0];
     write_failed(s, MANAGER_WRITE_STATES, ERR_DB_SERIALIZATION);
-    struct manager_written_row w = {
-        .nonce = row.nonce, .id = row.id, .bytes = (const uint8_t *)"x", .bytes_len = 1};
+    struct tx_attempt w = {.nonce = row.nonce, .id = row.id, .bytes = (const uint8_t *)"x", .bytes_len = 1};
     feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = &w, .count = 1}});
     none(s, MANAGER_FX_SUBMIT);
     expect(s, MANAGER_FX_LOAD);
@@ -294,13 +293,13 @@ static void runtime_while_admitting(void **state)
     outbox(s, 1);
     struct manager_sign_row row = expect(s, MANAGER_FX_ADMIT)->sign.rows[0];
     runtime(s, SPEC + 1);
-    struct manager_written_row w = {.nonce = row.nonce,
-                                    .id = row.id,
-                                    .bytes = (const uint8_t *)"12345678",
-                                    .bytes_len = 8,
-                                    .call_len = 4,
-                                    .era_death = 164,
-                                    .spec_version = SPEC};
+    struct tx_attempt w = {.nonce = row.nonce,
+                           .id = row.id,
+                           .bytes = (const uint8_t *)"12345678",
+                           .bytes_len = 8,
+                           .call_len = 4,
+                           .era_death = 164,
+                           .spec_version = SPEC};
     memcpy(w.hash, hash_of(5, 1), 32);
     feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = &w, .count = 1}});
     none(s, MANAGER_FX_SUBMIT);
@@ -325,15 +324,15 @@ static void foreign_while_admitting(void **state)
     /* feed() forgets the effects: the answer is made by hand. */
     finalized(s, 6, 1, &(struct in_block){hash_of(5, 99), 5, true, DISPATCH_OK, NULL});
     none(s, MANAGER_FX_STORE_NONCE);
-    struct manager_written_row w[2];
+    struct tx_attempt w[2];
     for (unsigned i = 0; i < 2; i++) {
-        w[i] = (struct manager_written_row){.nonce = 5 + i,
-                                            .id = 1 + i,
-                                            .bytes = (const uint8_t *)"12345678",
-                                            .bytes_len = 8,
-                                            .call_len = 4,
-                                            .era_death = 164,
-                                            .spec_version = SPEC};
+        w[i] = (struct tx_attempt){.nonce = 5 + i,
+                                   .id = 1 + i,
+                                   .bytes = (const uint8_t *)"12345678",
+                                   .bytes_len = 8,
+                                   .call_len = 4,
+                                   .era_death = 164,
+                                   .spec_version = SPEC};
         memcpy(w[i].hash, hash_of(5 + i, 1), 32);
     }
     feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = w, .count = 2}});

@@ -74,12 +74,12 @@ static void ends_while_signing(void **state)
     assert_int_equal(resign.sign.count, 1);
     finalized(s, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
     none(s, MANAGER_FX_STORE_FINISH);
-    struct manager_written_row w = {.nonce = 5,
-                                    .id = 1,
-                                    .bytes = (const uint8_t *)"12345678",
-                                    .bytes_len = 8,
-                                    .call_len = 4,
-                                    .spec_version = SPEC + 1};
+    struct tx_attempt w = {.nonce = 5,
+                           .id = 1,
+                           .bytes = (const uint8_t *)"12345678",
+                           .bytes_len = 8,
+                           .call_len = 4,
+                           .spec_version = SPEC + 1};
     memcpy(w.hash, hash_of(5, 2), 32);
     feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = {.rows = &w, .count = 1}});
     expect(s, MANAGER_FX_STORE_FINISH);

@@ -348,21 +348,21 @@ static void written(struct script *s, enum manager_effect_type fx_type, enum man
 {
     const struct manager_effect *fx = expect(s, fx_type);
     size_t count = fx->sign.count;
-    struct manager_written_row *rows = xcalloc(count, sizeof(*rows));
+    struct tx_attempt *rows = xcalloc(count, sizeof(*rows));
     uint8_t(*bytes)[BYTES_LEN] = xcalloc(count, BYTES_LEN);
     for (size_t i = 0; i < count; i++) {
         uint64_t nonce = fx->sign.rows[i].nonce;
         s->attempts[nonce]++;
         bytes_of(nonce, s->attempts[nonce], bytes[i]);
-        rows[i] = (struct manager_written_row){.nonce = nonce,
-                                               .id = type == MANAGER_EV_FILLED ? 0 : fx->sign.rows[i].id,
-                                               .bytes = bytes[i],
-                                               .bytes_len = BYTES_LEN,
-                                               .call_len = CALL_LEN,
-                                               .era_death = s->era < 0 ? -1 : (int64_t)s->finalized + s->era,
-                                               .spec_version = s->spec,
-                                               .guard = fx->sign.rows[i].guard,
-                                               .tip = fx->sign.rows[i].tip};
+        rows[i] = (struct tx_attempt){.nonce = nonce,
+                                      .id = type == MANAGER_EV_FILLED ? 0 : fx->sign.rows[i].id,
+                                      .bytes = bytes[i],
+                                      .bytes_len = BYTES_LEN,
+                                      .call_len = CALL_LEN,
+                                      .era_death = s->era < 0 ? -1 : (int64_t)s->finalized + s->era,
+                                      .spec_version = s->spec,
+                                      .guard = fx->sign.rows[i].guard,
+                                      .tip = fx->sign.rows[i].tip};
         memcpy(rows[i].hash, current(s, nonce), 32);
     }
     feed(s, (struct manager_event){.type = type, .written = {.rows = rows, .count = count}});

@@ -663,15 +663,15 @@ static void read_again_is_no_reap(void **state)
     uint64_t first = s->finalized + 1;
     finalized(s, UINT64_MAX, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
     finalized(s, UINT64_MAX, 1, &(struct in_block){hash_of(6, 99), 6, true, DISPATCH_OK, NULL});
-    struct manager_written_row w[2];
+    struct tx_attempt w[2];
     for (unsigned i = 0; i < 2; i++) {
-        w[i] = (struct manager_written_row){.nonce = 5 + i,
-                                            .id = 1 + i,
-                                            .bytes = (const uint8_t *)"12345678",
-                                            .bytes_len = 8,
-                                            .call_len = 4,
-                                            .era_death = 164,
-                                            .spec_version = SPEC + 1};
+        w[i] = (struct tx_attempt){.nonce = 5 + i,
+                                   .id = 1 + i,
+                                   .bytes = (const uint8_t *)"12345678",
+                                   .bytes_len = 8,
+                                   .call_len = 4,
+                                   .era_death = 164,
+                                   .spec_version = SPEC + 1};
         memcpy(w[i].hash, hash_of(5 + i, 2), 32);
     }
     feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = {.rows = w, .count = 2}});

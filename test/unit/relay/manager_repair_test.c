@@ -333,13 +333,13 @@ static void same_bytes_again(void **state)
     runtime(s, SPEC + 1);
     probe(s, 5, 0);
     expect(s, MANAGER_FX_RESIGN);
-    struct manager_written_row w = {.nonce = 5,
-                                    .id = 1,
-                                    .bytes = (const uint8_t *)"12345678",
-                                    .bytes_len = 8,
-                                    .call_len = 4,
-                                    .era_death = 164,
-                                    .spec_version = SPEC + 1};
+    struct tx_attempt w = {.nonce = 5,
+                           .id = 1,
+                           .bytes = (const uint8_t *)"12345678",
+                           .bytes_len = 8,
+                           .call_len = 4,
+                           .era_death = 164,
+                           .spec_version = SPEC + 1};
     memcpy(w.hash, hash_of(5, 1), 32);
     feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = {.rows = &w, .count = 1}});
     none(s, MANAGER_FX_SUBMIT); /* the bytes that did not do: not before a block */

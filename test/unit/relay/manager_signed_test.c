@@ -77,7 +77,7 @@ static void outbox_signed(struct script *s, const struct one *x, unsigned count,
 static void signed_admitted(struct script *s)
 {
     const struct manager_effect *fx = expect(s, MANAGER_FX_ADMIT);
-    struct manager_written_row rows[8] = {0};
+    struct tx_attempt rows[8] = {0};
     uint8_t bytes[8][BYTES_LEN];
     size_t count = fx->sign.count;
     assert_true(fx->sign.presigned);
@@ -87,14 +87,14 @@ static void signed_admitted(struct script *s)
         assert_int_equal(x->bytes_len, BYTES_LEN);
         assert_int_equal(x->call_len, CALL_LEN);
         s->attempts[x->nonce] = 1;
-        rows[i] = (struct manager_written_row){.nonce = x->nonce,
-                                               .id = x->id,
-                                               .bytes = bytes[i],
-                                               .bytes_len = BYTES_LEN,
-                                               .call_len = CALL_LEN,
-                                               .era_death = x->era_death,
-                                               .spec_version = x->spec_version,
-                                               .tip = x->tip};
+        rows[i] = (struct tx_attempt){.nonce = x->nonce,
+                                      .id = x->id,
+                                      .bytes = bytes[i],
+                                      .bytes_len = BYTES_LEN,
+                                      .call_len = CALL_LEN,
+                                      .era_death = x->era_death,
+                                      .spec_version = x->spec_version,
+                                      .tip = x->tip};
         memcpy(rows[i].hash, x->hash, 32);
     }
     feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = rows, .count = count}});

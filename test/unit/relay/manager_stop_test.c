@@ -195,13 +195,13 @@ static void while_it_is_signed(void **state)
     stop(s, 5, 1, "cancelled");
     none(s, MANAGER_FX_FILL);
     static const uint8_t bytes[BYTES_LEN] = {0};
-    struct manager_written_row row = {.nonce = 5,
-                                      .id = 1,
-                                      .bytes = bytes,
-                                      .bytes_len = BYTES_LEN,
-                                      .call_len = CALL_LEN,
-                                      .era_death = 200,
-                                      .spec_version = SPEC + 1};
+    struct tx_attempt row = {.nonce = 5,
+                             .id = 1,
+                             .bytes = bytes,
+                             .bytes_len = BYTES_LEN,
+                             .call_len = CALL_LEN,
+                             .era_death = 200,
+                             .spec_version = SPEC + 1};
     memcpy(row.hash, hash_of(5, 2), 32);
     feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = {.rows = &row, .count = 1}});
     none(s, MANAGER_FX_SUBMIT);

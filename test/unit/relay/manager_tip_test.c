@@ -368,12 +368,12 @@ static void race_won_too_late(void **state)
     expect(s, MANAGER_FX_FILL);
     finalized(s, 6, 1, &(struct in_block){won, 5, true, DISPATCH_OK, NULL});
     none(s, MANAGER_FX_STORE_FINISH);
-    struct manager_written_row row = {.nonce = 5,
-                                      .bytes = bytes,
-                                      .bytes_len = BYTES_LEN,
-                                      .call_len = CALL_LEN,
-                                      .era_death = 228,
-                                      .spec_version = SPEC};
+    struct tx_attempt row = {.nonce = 5,
+                             .bytes = bytes,
+                             .bytes_len = BYTES_LEN,
+                             .call_len = CALL_LEN,
+                             .era_death = 228,
+                             .spec_version = SPEC};
     feed(s, (struct manager_event){.type = MANAGER_EV_FILLED, .written = {.rows = &row, .count = 1}});
     const struct manager_end_row *end = ended(s);
     assert_string_equal(end->outcome, "ok");

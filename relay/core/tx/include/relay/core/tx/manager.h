@@ -189,19 +189,6 @@ struct manager_outbox_row {
     const char *bad; /* NULL, or the adapter's reason why it can never be sent: it is rejected with this */
 };
 
-struct manager_written_row {
-    uint64_t nonce;
-    int64_t id;
-    uint8_t hash[32];
-    const uint8_t *bytes; /* copied */
-    size_t bytes_len;
-    size_t call_len;
-    int64_t era_death;
-    uint32_t spec_version;
-    uint32_t guard; /* admitted: as of the outbox row */
-    u128 tip;
-};
-
 struct manager_included {
     uint8_t hash[32];
     uint32_t index;
@@ -308,7 +295,7 @@ struct manager_event {
             const struct manager_account *account; /* NULL: nothing changed */
         } looked;
         struct {
-            const struct manager_written_row *rows;
+            const struct tx_attempt *rows;
             size_t count;
         } written;      /* ADMITTED, RESIGNED, FILLED */
         size_t adopted; /* ADOPTED: rows that were */
