@@ -142,7 +142,7 @@ static void got_events(struct rpc_call *call)
     else if (bytes.len)
         rc = events_decode(s->runtime->metadata, bytes.data, bytes.len, results, s->extrinsic_count, &err);
     for (size_t i = 0; !rc && i < s->included_count; i++)
-        s->included[i].result = results[s->included[i].index];
+        s->included[i].tx.result = results[s->included[i].tx.index];
     free(results);
     buf_done(&bytes);
     if (rc) {
@@ -172,20 +172,22 @@ bool node__included(const struct metadata *md, const uint8_t *bytes, size_t len,
 {
     struct extrinsic_view view = {0};
     bool decoded = extrinsic_decode(md, bytes, len, &view, NULL) == 0;
-    *ret = (struct node_included){.bytes = bytes, .len = len, .era_birth = -1, .era_death = -1};
-    hash_blake2b_256(bytes, len, ret->hash);
+    *ret = (struct node_included){
+        .tx = {.bytes_len = len, .era_birth = -1, .era_death = -1, .own_signer = true}};
+    hash_blake2b_256(bytes, len, ret->tx.hash);
     if (!decoded)
         return false;
     ret->is_signed = view.is_signed;
     ret->signer_len = view.is_signed ? view.signer_len : 0;
     memcpy(ret->signer, view.signer, ret->signer_len);
-    ret->nonce = view.nonce;
-    ret->tip = view.tip;
+    ret->tx.nonce = view.nonce;
+    ret->tx.tip = view.tip;
+    ret->tx.bytes = view.call_len ? bytes : NULL;
     ret->call = view.call;
-    ret->call_len = view.call_len;
+    ret->tx.call_len = view.call_len;
     if (view.is_signed && view.era.period) {
-        ret->era_birth = (int64_t)era_birth(view.era, number);
-        ret->era_death = (int64_t)era_death(view.era, number);
+        ret->tx.era_birth = (int64_t)era_birth(view.era, number);
+        ret->tx.era_death = (int64_t)era_death(view.era, number);
     }
     return true;
 }
@@ -193,9 +195,9 @@ bool node__included(const struct metadata *md, const uint8_t *bytes, size_t len,
 /* The inherent Timestamp.set carries a compact number of milliseconds. */
 static int64_t time_of(const struct node_included *x, const uint8_t set[2])
 {
-    if (x->is_signed || x->call_len < 3 || memcmp(x->call, set, 2))
+    if (x->is_signed || x->tx.call_len < 3 || memcmp(x->call, set, 2))
         return -1;
-    struct scale_in in = scale_in_of(x->call + 2, x->call_len - 2);
+    struct scale_in in = scale_in_of(x->call + 2, x->tx.call_len - 2);
     u128 ms = scale_get_compact(&in);
     return in.bad || ms > INT64_MAX ? -1 : (int64_t)ms;
 }
@@ -212,12 +214,12 @@ static bool scan(struct slot *s, const struct metadata *md)
         struct node_included in;
         bool decoded =
             node__included(md, s->bytes.data + s->extrinsics[i].at, s->extrinsics[i].len, s->number, &in);
-        in.index = i;
+        in.tx.index = i;
         all &= decoded;
         if (decoded && timed && s->time_ms < 0)
             s->time_ms = time_of(&in, set);
         if (n->config.wants &&
-            n->config.wants(n->config.arg, in.hash, in.signer_len ? in.signer : NULL, in.signer_len))
+            n->config.wants(n->config.arg, in.tx.hash, in.signer_len ? in.signer : NULL, in.signer_len))
             s->included[s->included_count++] = in;
     }
     return all;

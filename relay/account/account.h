@@ -69,9 +69,6 @@ void account_lost(struct account *a,
 /* account_read.c: nobody wants the chunk that was asked for ahead any more */
 void account_ahead_drop(struct account *a);
 
-/* account_adopt.c: an extrinsic of this account, as the manager hears of it; bytes stay borrowed */
-void included_of(struct manager_included *ret, const struct node_included *x);
-
 /* account_store.c, account_read.c: effects that are store requests */
 void account_store_effect(struct account *a, const struct manager_effect *fx);
 /* account_read.c: polls of this account, of which the scheduler hears again */

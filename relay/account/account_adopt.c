@@ -1,27 +1,9 @@
-/* What the database lost and the chain still knows: on its way from blocks and pools to the manager, and from
- * there to the store. */
+/* What the database lost and the chain still knows, on its way from the manager to the store. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "account/op.h"
 #include "base/check.h"
-
-void included_of(struct manager_included *ret, const struct node_included *x)
-{
-    *ret = (struct manager_included){.index = x->index,
-                                     .nonce = x->nonce,
-                                     .own_signer = true,
-                                     .result = x->result,
-                                     .bytes = x->call_len ? x->bytes : NULL,
-                                     .bytes_len = x->len,
-                                     .call_len = x->call_len,
-                                     .era_birth = x->era_birth,
-                                     .era_death = x->era_death,
-                                     .tip = x->tip};
-    memcpy(ret->hash, x->hash, 32);
-}
-
-/* ---- store ---- */
 
 static void adopted(struct store_req *req)
 {

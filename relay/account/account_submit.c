@@ -164,8 +164,8 @@ static bool signed_by(const struct account *a, const struct node_included *x)
 static void on_unfinal(struct node_ask *n, const struct node_included *x)
 {
     struct ask *q = CONTAINER_OF(n, struct ask, node);
-    if (signed_by(q->account, x) && x->nonce >= q->used)
-        q->used = x->nonce + 1;
+    if (signed_by(q->account, x) && x->tx.nonce >= q->used)
+        q->used = x->tx.nonce + 1;
 }
 
 static void ask_free(struct ask *q)

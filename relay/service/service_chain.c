@@ -108,7 +108,7 @@ static bool wants_account(void *arg, size_t index)
 static void on_finalized(void *arg, const struct node_block *block)
 {
     struct service *s = arg;
-    struct manager_included *rows = xcalloc(block->included_count, sizeof(*rows));
+    struct tx_included *rows = xcalloc(block->included_count, sizeof(*rows));
     struct account **owners = xcalloc(block->included_count, sizeof(struct account *));
     s->follow_next = block->head.number + 1;
     if (s->election)
@@ -129,13 +129,9 @@ static void on_finalized(void *arg, const struct node_block *block)
             b.has_balance = block->balances[i].known;
             b.balance = block->balances[i].free;
         }
-        for (size_t j = 0; j < block->included_count; j++) {
-            const struct node_included *x = &block->included[j];
-            if (owners[j] != a)
-                continue;
-            struct manager_included *row = &rows[b.included_count++];
-            included_of(row, x);
-        }
+        for (size_t j = 0; j < block->included_count; j++)
+            if (owners[j] == a)
+                rows[b.included_count++] = block->included[j].tx;
         account_event(a, &(struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &b});
         service_block(s, a, block->head.number);
     }

@@ -16,7 +16,7 @@ struct pool_ask {
     uint64_t generation;
     bool whole;
     struct buf hashes;
-    struct manager_included *pooled; /* what this account signed, with bytes of its own */
+    struct tx_included *pooled; /* what this account signed, with bytes of its own */
     size_t pooled_count;
 };
 
@@ -28,16 +28,17 @@ struct service_pool {
     bool out;
 };
 
-static void note(struct pool_ask *q, const struct node_included *x)
+static void note(struct pool_ask *q, const struct tx_included *x)
 {
     buf_put(&q->hashes, x->hash, sizeof(x->hash));
     if (!q->whole)
         return;
+    PRE(x->bytes); /* the node reports what it has decoded */
     q->pooled = xrealloc(q->pooled, (q->pooled_count + 1) * sizeof(*q->pooled));
-    struct manager_included *row = &q->pooled[q->pooled_count++];
-    uint8_t *bytes = xmalloc(x->len);
-    memcpy(bytes, x->bytes, x->len);
-    included_of(row, x);
+    struct tx_included *row = &q->pooled[q->pooled_count++];
+    uint8_t *bytes = xmalloc(x->bytes_len);
+    memcpy(bytes, x->bytes, x->bytes_len);
+    *row = *x;
     row->bytes = bytes;
 }
 
@@ -47,7 +48,7 @@ static void on_pooled(struct node_ask *ask, const struct node_included *x)
     struct account *a;
     HASH_FIND(hh, p->room.service->by_id, x->signer, (unsigned)x->signer_len, a);
     if (a && a->pool_ask)
-        note(a->pool_ask, x);
+        note(a->pool_ask, &x->tx);
 }
 
 static void end(struct pool_ask *q, bool failed)

@@ -46,7 +46,7 @@ static void tell_each(struct node *n, struct node_ask *a, const struct ask_answe
         struct node_included in;
         uint8_t bytes[BYTES_LEN];
         included_tx(n->w, x->txs[i], bytes, &in);
-        buf_put(a->hashes, in.hash, 32);
+        buf_put(a->hashes, in.tx.hash, 32);
         if (a->each)
             a->each(a, &in);
     }

@@ -12,16 +12,17 @@ void included_tx(const struct world *w, uint32_t tx, uint8_t bytes[BYTES_LEN], s
     bytes_of_tx(w, tx, bytes);
     *ret = (struct node_included){.is_signed = true,
                                   .signer_len = 32,
-                                  .nonce = t->nonce,
-                                  .tip = t->tip,
-                                  .era_birth = t->birth,
-                                  .era_death = t->death,
-                                  .bytes = bytes,
-                                  .len = BYTES_LEN,
-                                  .call_len = call_len_of_tx(w, tx)};
-    ret->call = bytes + BYTES_LEN - ret->call_len;
+                                  .tx = {.own_signer = true,
+                                         .nonce = t->nonce,
+                                         .tip = t->tip,
+                                         .era_birth = t->birth,
+                                         .era_death = t->death,
+                                         .bytes = bytes,
+                                         .bytes_len = BYTES_LEN,
+                                         .call_len = call_len_of_tx(w, tx)}};
+    ret->call = bytes + BYTES_LEN - ret->tx.call_len;
     account_id(t->account, ret->signer);
-    hash_of_tx(tx, ret->hash);
+    hash_of_tx(tx, ret->tx.hash);
 }
 
 /* ---- one block ---- */
@@ -60,9 +61,9 @@ static void hand_out(struct node *n, const struct slot *s)
         struct node_included *x = &rows[out.included_count++];
         enum fate fate = fate_of(w, &w->chain.txs[b->txs[i]]);
         included_tx(w, b->txs[i], bytes[i], x);
-        x->index = i;
-        x->result.outcome = fate == FATE_OK ? DISPATCH_OK : DISPATCH_FAILED;
-        x->result.inner = fate == FATE_FAILS_INSIDE;
+        x->tx.index = i;
+        x->tx.result.outcome = fate == FATE_OK ? DISPATCH_OK : DISPATCH_FAILED;
+        x->tx.result.inner = fate == FATE_FAILS_INSIDE;
     }
     n->config.on_finalized(n->config.arg, &out);
 }

@@ -45,11 +45,24 @@ struct tx_attempt {
     uint64_t nonce;
     int64_t id; /* of the transaction; 0: a filler takes the nonce */
     uint8_t hash[32];
-    const uint8_t *bytes; /* whoever keeps them copies them; the call is the last call_len bytes */
+    const uint8_t *bytes; /* copied by the receiver; the call is the last call_len bytes */
     size_t bytes_len, call_len;
     int64_t era_birth, era_death; /* -1: immortal */
     uint32_t spec_version;
     uint32_t guard; /* the only runtime spec version that it may be signed under; 0: any */
+    u128 tip;
+};
+
+/* One extrinsic of a finalized block or of a pool. */
+struct tx_included {
+    uint8_t hash[32];
+    uint32_t index;
+    uint64_t nonce;
+    bool own_signer; /* signed by the account that receives this struct */
+    struct dispatch_result result;
+    const uint8_t *bytes;         /* borrowed; NULL: not decoded. The call is the last call_len bytes */
+    size_t bytes_len, call_len;   /* bytes_len also counts where `bytes` is NULL */
+    int64_t era_birth, era_death; /* -1: immortal */
     u128 tip;
 };
 

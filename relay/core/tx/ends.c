@@ -44,7 +44,7 @@ static bool filler_won(const struct row *row, const uint8_t hash[32])
     return false;
 }
 
-void manager__end_ours(struct manager *m, struct row *row, const struct manager_included *x,
+void manager__end_ours(struct manager *m, struct row *row, const struct tx_included *x,
                        const struct manager_block *block)
 {
     PRE(row_knows(row, x->hash, NULL) && block);
@@ -102,7 +102,7 @@ __attribute__((format(printf, 2, 3))) static void why_lost(struct row *row, cons
     manager__plain(row->end->error, sizeof(row->end->error), text);
 }
 
-void manager__end_usurped(struct manager *m, struct row *row, const struct manager_included *x,
+void manager__end_usurped(struct manager *m, struct row *row, const struct tx_included *x,
                           const struct manager_block *block)
 {
     PRE(!row->end && block);

@@ -15,7 +15,7 @@ void manager__follow(struct manager *m, uint64_t from)
     manager__fx(m, MANAGER_FX_FOLLOW)->number = from;
 }
 
-static void included(struct manager *m, const struct manager_included *x, const struct manager_block *block)
+static void included(struct manager *m, const struct tx_included *x, const struct manager_block *block)
 {
     PRE(block->number == m->final.seen);
     struct row *row = line_by_hash(&m->line, x->hash);

@@ -397,10 +397,10 @@ void manager__end_former(struct manager *m, struct row *row);
 bool manager__bare(const struct row *row);
 bool manager__drop_hole(struct manager *m, struct row *row);
 /* The block holds this attempt of the row. */
-void manager__end_ours(struct manager *m, struct row *row, const struct manager_included *x,
+void manager__end_ours(struct manager *m, struct row *row, const struct tx_included *x,
                        const struct manager_block *block);
 /* The block holds somebody else's extrinsic at its nonce. */
-void manager__end_usurped(struct manager *m, struct row *row, const struct manager_included *x,
+void manager__end_usurped(struct manager *m, struct row *row, const struct tx_included *x,
                           const struct manager_block *block);
 /* The nonce is used as of this block, and no block showed by what. */
 void manager__end_unseen(struct manager *m, struct row *row, const struct manager_block *block);
@@ -483,7 +483,7 @@ void manager__reconcile_begin(struct manager *m);
 void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev);
 /* An extrinsic of ours that no row knows; true: it is kept to be adopted. `block` NULL: in a
  * pool. */
-bool manager__find(struct manager *m, const struct manager_included *x, const struct manager_block *block);
+bool manager__find(struct manager *m, const struct tx_included *x, const struct manager_block *block);
 /* The first probe is answered; false: it is not yet certain what the database lost. */
 bool manager__reconcile(struct manager *m, uint64_t best_nonce);
 void manager__adopt_pump(struct manager *m);

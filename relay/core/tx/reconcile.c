@@ -54,7 +54,7 @@ void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev
 
 /* ---- what is found ---- */
 
-static bool same_call(const struct row *row, const struct manager_included *x)
+static bool same_call(const struct row *row, const struct tx_included *x)
 {
     return row->bytes && row->call_len == x->call_len &&
            !memcmp(row->bytes + row->bytes_len - row->call_len, x->bytes + x->bytes_len - x->call_len,
@@ -74,7 +74,7 @@ static struct manager_found *place(struct manager *m, uint64_t nonce)
     return &m->reconcile.found[m->reconcile.found_count++];
 }
 
-static void keep(struct manager *m, const struct manager_included *x, int64_t time_ms)
+static void keep(struct manager *m, const struct tx_included *x, int64_t time_ms)
 {
     struct manager_found *f = place(m, x->nonce);
     *f = (struct manager_found){.nonce = x->nonce,
@@ -89,7 +89,7 @@ static void keep(struct manager *m, const struct manager_included *x, int64_t ti
     memcpy(f->bytes, x->bytes, x->bytes_len);
 }
 
-bool manager__find(struct manager *m, const struct manager_included *x, const struct manager_block *block)
+bool manager__find(struct manager *m, const struct tx_included *x, const struct manager_block *block)
 {
     struct row *row = line_at(&m->line, x->nonce);
     if (!x->bytes || (row && row->fixed) || m->hold.why == MANAGER_HOLD_REAPED ||

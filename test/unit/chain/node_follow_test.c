@@ -92,13 +92,13 @@ static unsigned checked;
 
 static void check_mortal(const struct node_included *x)
 {
-    assert_int_equal(x->len, mortal.bytes.len);
-    assert_memory_equal(x->bytes, mortal.bytes.data, x->len);
-    assert_ptr_equal(x->call + x->call_len, x->bytes + x->len);
-    assert_int_equal(x->nonce, 7);
-    assert_int_equal(x->tip, 12);
-    assert_int_equal(x->era_birth, 0);
-    assert_int_equal(x->era_death, 64);
+    assert_int_equal(x->tx.bytes_len, mortal.bytes.len);
+    assert_memory_equal(x->tx.bytes, mortal.bytes.data, x->tx.bytes_len);
+    assert_ptr_equal(x->call + x->tx.call_len, x->tx.bytes + x->tx.bytes_len);
+    assert_int_equal(x->tx.nonce, 7);
+    assert_int_equal(x->tx.tip, 12);
+    assert_int_equal(x->tx.era_birth, 0);
+    assert_int_equal(x->tx.era_death, 64);
     checked++;
 }
 
@@ -199,7 +199,7 @@ static void time_and_bytes(void **state)
 static void on_unfinal(struct node_ask *a, const struct node_included *x)
 {
     (void)a;
-    assert_int_equal(x->nonce, 7 + checked);
+    assert_int_equal(x->tx.nonce, 7 + checked);
     checked += 1;
 }
 
@@ -270,19 +270,19 @@ static void results_and_nonces(void **state)
     assert_int_equal(rig.seen[0].nonce, 0);
     const struct seen_block *s = &rig.seen[1];
     assert_int_equal(s->included_count, 1);
-    assert_memory_equal(s->included.hash, good.hash, 32);
-    assert_int_equal(s->included.index, 1);
+    assert_memory_equal(s->included.tx.hash, good.hash, 32);
+    assert_int_equal(s->included.tx.index, 1);
     assert_true(s->included.is_signed);
     assert_memory_equal(s->included.signer, rig.want_signer, 32);
-    assert_int_equal(s->included.nonce, 3);
-    assert_int_equal(s->included.call_len, 4);
-    assert_int_equal(s->included.result.outcome, DISPATCH_OK);
+    assert_int_equal(s->included.tx.nonce, 3);
+    assert_int_equal(s->included.tx.call_len, 4);
+    assert_int_equal(s->included.tx.result.outcome, DISPATCH_OK);
     assert_int_equal(s->nonce, 4);
     assert_int_equal(s->nonce_count, 2);
     s = &rig.seen[2];
-    assert_memory_equal(s->included.hash, bad.hash, 32);
-    assert_int_equal(s->included.result.outcome, DISPATCH_FAILED);
-    assert_string_equal(s->included.result.error, "BadOrigin");
+    assert_memory_equal(s->included.tx.hash, bad.hash, 32);
+    assert_int_equal(s->included.tx.result.outcome, DISPATCH_FAILED);
+    assert_string_equal(s->included.tx.result.error, "BadOrigin");
     assert_int_equal(s->nonce, 5);
     assert_int_equal(f->asked_events, 2);
     buf_done(&good.bytes);
@@ -454,7 +454,7 @@ static void pruned_state(void **state)
     rig_wait_seen(&rig, 5);
     expect_heights(&rig, 1, 5);
     assert_int_equal(rig.seen[0].included_count, 1);
-    assert_int_equal(rig.seen[0].included.result.outcome, DISPATCH_NONE);
+    assert_int_equal(rig.seen[0].included.tx.result.outcome, DISPATCH_NONE);
     assert_true(rig.seen[0].nonce == UINT64_MAX);
     assert_false(rig.seen[0].balance.known);
     assert_int_equal(rig.seen[4].nonce, 0);
@@ -559,12 +559,12 @@ static void blocks_of_two_runtimes(void **state)
     assert_int_equal(rig.info.spec_version, substrate.spec_version);
     node_follow(rig.node, 1);
     rig_wait_seen(&rig, 3);
-    assert_memory_equal(rig.seen[1].included.hash, old.hash, 32);
-    assert_int_equal(rig.seen[1].included.nonce, 1);
-    assert_int_equal(rig.seen[1].included.result.outcome, DISPATCH_FAILED);
-    assert_memory_equal(rig.seen[2].included.hash, new.hash, 32);
-    assert_int_equal(rig.seen[2].included.nonce, 2);
-    assert_int_equal(rig.seen[2].included.result.outcome, DISPATCH_FAILED);
+    assert_memory_equal(rig.seen[1].included.tx.hash, old.hash, 32);
+    assert_int_equal(rig.seen[1].included.tx.nonce, 1);
+    assert_int_equal(rig.seen[1].included.tx.result.outcome, DISPATCH_FAILED);
+    assert_memory_equal(rig.seen[2].included.tx.hash, new.hash, 32);
+    assert_int_equal(rig.seen[2].included.tx.nonce, 2);
+    assert_int_equal(rig.seen[2].included.tx.result.outcome, DISPATCH_FAILED);
     assert_int_equal(rig.info.spec_version, substrate.spec_version);
     assert_int_equal(f->asked_metadata, 2);
     buf_done(&old.bytes);

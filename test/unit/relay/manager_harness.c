@@ -458,7 +458,7 @@ void tick(struct script *s)
 void finalized_at(struct script *s, uint64_t number, uint64_t account_nonce, unsigned count,
                   const struct in_block *x)
 {
-    struct manager_included *rows = xcalloc(count, sizeof(*rows));
+    struct tx_included *rows = xcalloc(count, sizeof(*rows));
     struct manager_block block = {
         .number = number, .account_nonce = account_nonce, .included = rows, .included_count = count};
     memcpy(block.hash, block_of((unsigned)number), 32);

@@ -3,27 +3,27 @@
 #include "manager_harness.h"
 
 /* What the account signed at this nonce, with the call of this number. */
-static struct manager_included signed_at(uint64_t nonce, unsigned attempt, uint8_t call)
+static struct tx_included signed_at(uint64_t nonce, unsigned attempt, uint8_t call)
 {
     static uint8_t bytes[8][BYTES_LEN];
     static unsigned n;
     uint8_t *b = memset(bytes[n++ % 8], 0xdd, BYTES_LEN);
     memset(b + BYTES_LEN - CALL_LEN, call, CALL_LEN);
-    struct manager_included x = {.nonce = nonce,
-                                 .own_signer = true,
-                                 .bytes = b,
-                                 .bytes_len = BYTES_LEN,
-                                 .call_len = CALL_LEN,
-                                 .era_birth = 64,
-                                 .era_death = 128,
-                                 .tip = 3};
+    struct tx_included x = {.nonce = nonce,
+                            .own_signer = true,
+                            .bytes = b,
+                            .bytes_len = BYTES_LEN,
+                            .call_len = CALL_LEN,
+                            .era_birth = 64,
+                            .era_death = 128,
+                            .tip = 3};
     memcpy(x.hash, hash_of(nonce, attempt), 32);
     x.result.outcome = DISPATCH_OK;
     return x;
 }
 
 static void block(struct script *s, uint64_t number, uint64_t account_nonce, unsigned count,
-                  const struct manager_included *x)
+                  const struct tx_included *x)
 {
     struct manager_block b = {.number = number,
                               .time_ms = 1000 * (int64_t)number,
@@ -61,7 +61,7 @@ static struct script *doubtful(const struct manager_snapshot_row *rows, size_t c
                                                       .reconcile_from = 98}});
 }
 
-static void questions(struct script *s, uint64_t nonce, unsigned count, const struct manager_included *pooled)
+static void questions(struct script *s, uint64_t nonce, unsigned count, const struct tx_included *pooled)
 {
     assert_true(expect(s, MANAGER_FX_ASK_POOL)->whole);
     uint8_t hashes[4][32];
@@ -109,7 +109,7 @@ static void found_in_blocks_and_pool(void **state)
 {
     (void)state;
     struct script *s = doubtful(NULL, 0, 5);
-    struct manager_included x = signed_at(5, 1, 1), y = signed_at(6, 1, 2), z = signed_at(7, 1, 3);
+    struct tx_included x = signed_at(5, 1, 1), y = signed_at(6, 1, 2), z = signed_at(7, 1, 3);
     block(s, 99, 6, 1, &x);
     block(s, 100, 7, 1, &y);
     questions(s, 7, 1, &z);
@@ -140,7 +140,7 @@ static void waits_for_what_is_not_final(void **state)
     questions(s, 6, 0, NULL);
     none(s, MANAGER_FX_STORE_ADOPT);
     none(s, MANAGER_FX_READY);
-    struct manager_included x = signed_at(5, 1, 1);
+    struct tx_included x = signed_at(5, 1, 1);
     block(s, 101, 6, 1, &x);
     while (!count_of(s, MANAGER_FX_ASK_POOL))
         tick(s);
@@ -187,7 +187,7 @@ static void node_is_behind(void **state)
 static struct script *lost_attempt(uint8_t call)
 {
     struct script *s = leading_pooled(5, 1);
-    struct manager_included x = signed_at(5, 7, call);
+    struct tx_included x = signed_at(5, 7, call);
     block(s, s->finalized + 1, 6, 1, &x);
     return s;
 }
@@ -221,7 +221,7 @@ static void lost_attempt_is_refused(void **state)
     feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED});
     uint64_t from = expect(s, MANAGER_FX_FOLLOW)->number;
     none(s, MANAGER_FX_LOAD);
-    struct manager_included x = signed_at(5, 7, 5);
+    struct tx_included x = signed_at(5, 7, 5);
     for (; from < height; from++)
         block(s, from, 5, 0, NULL);
     block(s, height, 6, 1, &x);
@@ -243,7 +243,7 @@ static void chain_ran_ahead(void **state)
     nonce_is(s, 6);
     none(s, MANAGER_FX_READY);
     assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 98);
-    struct manager_included x = signed_at(5, 1, 1);
+    struct tx_included x = signed_at(5, 1, 1);
     block(s, 98, 6, 1, &x);
     block(s, 99, 6, 0, NULL);
     block(s, 100, 6, 0, NULL);
@@ -277,8 +277,8 @@ static void former_life_in_old_blocks(void **state)
     script_free(s);
     s = doubtful(&row, 1, 6);
     assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 99);
-    struct manager_included x = signed_at(5, 9, 5), y = signed_at(7, 1, 2);
-    struct manager_included both[] = {x, y};
+    struct tx_included x = signed_at(5, 9, 5), y = signed_at(7, 1, 2);
+    struct tx_included both[] = {x, y};
     block(s, 99, 8, 2, both);
     none(s, MANAGER_FX_STORE_FINISH);
     block(s, 100, 5, 0, NULL);
@@ -295,7 +295,7 @@ static void unknown_outcome(void **state)
 {
     (void)state;
     struct script *s = doubtful(NULL, 0, 5);
-    struct manager_included x = signed_at(5, 1, 1);
+    struct tx_included x = signed_at(5, 1, 1);
     block(s, 99, 6, 1, &x);
     block(s, 100, 6, 0, NULL);
     questions(s, 6, 0, NULL);

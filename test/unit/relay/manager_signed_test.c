@@ -655,7 +655,7 @@ static void same_call_by_others(void **state)
     accept(s, 5);
     uint8_t bytes[BYTES_LEN];
     signed_bytes(5, bytes);
-    struct manager_included x = {
+    struct tx_included x = {
         .nonce = 5, .own_signer = true, .bytes = bytes, .bytes_len = BYTES_LEN, .call_len = CALL_LEN};
     memcpy(x.hash, hash_of(5, 9), 32);
     struct manager_block block = {

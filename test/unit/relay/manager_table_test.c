@@ -134,7 +134,7 @@ static void row_that_makes_an_illegal_move(void **state)
     assert_false(check_fails(s->m));
 
     plant = PLANT_ILLEGAL_STATE;
-    struct manager_included x = {.nonce = 5, .own_signer = true, .result = {.outcome = DISPATCH_OK}};
+    struct tx_included x = {.nonce = 5, .own_signer = true, .result = {.outcome = DISPATCH_OK}};
     memcpy(x.hash, current(s, 5), 32);
     struct manager_block block = {
         .number = s->finalized + 1, .account_nonce = 6, .included = &x, .included_count = 1};

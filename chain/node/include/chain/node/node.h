@@ -41,19 +41,11 @@ struct node_head {
 
 /* One extrinsic of a finalized block for which `wants` returned true. */
 struct node_included {
-    uint8_t hash[32];
-    uint32_t index;
+    struct tx_included tx; /* own_signer is true: the owner passes it to the account of the signer only */
     bool is_signed;
     uint8_t signer[ACCOUNT_ID_MAX];
     size_t signer_len;
-    uint64_t nonce;
-    u128 tip;
-    int64_t era_birth, era_death; /* -1: immortal */
-    const uint8_t *bytes;         /* the extrinsic; borrowed during the callback */
-    size_t len;
-    const uint8_t *call; /* the last part of it */
-    size_t call_len;
-    struct dispatch_result result;
+    const uint8_t *call; /* the last part of tx.bytes */
 };
 
 /* The free balance of an account. An account that does not exist has a balance of 0. */

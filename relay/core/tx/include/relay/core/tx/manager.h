@@ -189,18 +189,6 @@ struct manager_outbox_row {
     const char *bad; /* NULL, or the adapter's reason why it can never be sent: it is rejected with this */
 };
 
-struct manager_included {
-    uint8_t hash[32];
-    uint32_t index;
-    uint64_t nonce;
-    bool own_signer; /* signed by this account */
-    struct dispatch_result result;
-    const uint8_t *bytes; /* borrowed; the call is the last call_len bytes of it; NULL: not known */
-    size_t bytes_len, call_len;
-    int64_t era_birth, era_death; /* -1: immortal */
-    u128 tip;
-};
-
 /* An extrinsic of ours that the database does not know. */
 struct manager_found {
     uint64_t nonce;
@@ -219,7 +207,7 @@ struct manager_block {
     uint64_t account_nonce; /* at this block; UINT64_MAX: not known */
     bool has_balance;       /* the free one, at this block */
     u128 balance;
-    const struct manager_included *included;
+    const struct tx_included *included;
     size_t included_count;
 };
 
@@ -269,7 +257,7 @@ struct manager_event {
             bool failed; /* it could not be asked; so in the others */
             const uint8_t (*hashes)[32];
             size_t count;
-            const struct manager_included *pooled; /* what this account signed, where ASK_POOL wants it */
+            const struct tx_included *pooled; /* what this account signed, where ASK_POOL wants it */
             size_t pooled_count;
         } pool;
         struct {
