@@ -71,7 +71,7 @@ static void carry_out(struct election *e, const struct elector_effect *fx)
     case ELECTOR_FX_RELEASE:
     case ELECTOR_FX_RENEW:
     case ELECTOR_FX_SCAN:
-    case ELECTOR_FX_BEAT:
+    case ELECTOR_FX_HEARTBEAT:
         election__request(e, fx);
         return;
     case ELECTOR_FX_PROMOTE:

@@ -32,11 +32,11 @@ struct scan {
     int32_t *accounts;
     int64_t *epochs;
     int *seen_indexes;
-    struct elector_seen *seen;
+    struct elector_view *seen;
 };
 
 /* The elector does not wait for a leave either. */
-struct beat {
+struct heartbeat {
     struct store_member req;
     struct election *e;
 };
@@ -187,16 +187,16 @@ static void on_scan(struct store_req *req)
     struct election *e = n->e;
     struct elector_event ev = {.type = ELECTOR_EV_SCAN_REPLY,
                                .failed = req->err.code != 0,
-                               .count = req->err.code ? 0 : n->req.seen_count,
+                               .count = req->err.code ? 0 : n->req.view_count,
                                .accounts = n->seen_indexes,
                                .seen = n->seen};
     if (ev.failed && req->err.code != ERR_CANCELED)
         log_warn("election.scan_failed", "accounts=%zu code=%s text=\"%s\"", n->req.count,
                  err_name(req->err.code), req->err.text);
     for (size_t i = 0; i < ev.count; i++) {
-        const struct store_seen *s = &n->req.seen[i];
+        const struct store_lock_view *s = &n->req.seen[i];
         n->seen_indexes[i] = n->indexes[s->index];
-        n->seen[i] = (struct elector_seen){.taken = s->taken,
+        n->seen[i] = (struct elector_view){.taken = s->taken,
                                            .mine = !strcmp(s->holder, e->holder),
                                            .lock_held = s->lock_held,
                                            .holder = s->holder,
@@ -211,9 +211,9 @@ static void on_scan(struct store_req *req)
     election__answered(e);
 }
 
-static void on_beat(struct store_req *req)
+static void on_heartbeat(struct store_req *req)
 {
-    struct beat *b = CONTAINER_OF(req, struct beat, req.req);
+    struct heartbeat *b = CONTAINER_OF(req, struct heartbeat, req.req);
     struct election *e = b->e;
     struct elector_event ev = {.type = ELECTOR_EV_MEMBERS,
                                .failed = req->err.code != 0,
@@ -343,9 +343,9 @@ static void start_scan(struct election *e)
     store_scan_start(e->store, &n->req, on_scan);
 }
 
-static void start_beat(struct election *e, bool leaving)
+static void start_heartbeat(struct election *e, bool leaving)
 {
-    struct beat *b = xcalloc(1, sizeof(*b));
+    struct heartbeat *b = xcalloc(1, sizeof(*b));
     b->e = e;
     b->req = (struct store_member){.holder = e->holder,
                                    .address = e->address,
@@ -354,7 +354,7 @@ static void start_beat(struct election *e, bool leaving)
                                    .best = e->best,
                                    .leave = leaving};
     e->in_flight++;
-    store_member_start(e->store, &b->req, on_beat);
+    store_member_start(e->store, &b->req, on_heartbeat);
 }
 
 void election__request(struct election *e, const struct elector_effect *fx)
@@ -382,8 +382,8 @@ void election__request(struct election *e, const struct elector_effect *fx)
     case ELECTOR_FX_SCAN:
         start_scan(e);
         return;
-    case ELECTOR_FX_BEAT:
-        start_beat(e, fx->leaving);
+    case ELECTOR_FX_HEARTBEAT:
+        start_heartbeat(e, fx->leaving);
         return;
     default:
         UNREACHABLE();

@@ -17,7 +17,7 @@ enum {
     SCAN_ROWS = 1000,
     SETUP_MS = 40000, /* the first LISTEN of a database reads all that others have not read yet: up to
                          8 GiB */
-    HELD_MAX = 65536,
+    BUFFERED_MAX = 65536,
     ANSWER_MS = 45000, /* longer than statement_timeout: the session hangs */
     RESCAN_MS = 1000,  /* least interval between repairs */
     BACKOFF_BASE_MS = 200,
@@ -42,10 +42,10 @@ static const char *const setup_all[] = {"SET statement_timeout = '30s'",
 static void say_state(struct listen *s)
 {
     s->stale_at = UINT64_MAX;
-    if (!s->told_live && s->config.stale_ms)
+    if (!s->reported_live && s->config.stale_ms)
         s->stale_at = loop_now_ms(s->loop) + s->config.stale_ms;
     if (s->config.on_state)
-        s->config.on_state(s->config.arg, s->told_live, s->since_ms, s->told.code ? &s->told : NULL);
+        s->config.on_state(s->config.arg, s->reported_live, s->since_ms, s->told.code ? &s->told : NULL);
     if (!listen__closing(s))
         listen__arm(s);
 }
@@ -53,18 +53,18 @@ static void say_state(struct listen *s)
 static void tell_state(struct listen *s, bool live, const struct err *err)
 {
     int code = err ? err->code : 0;
-    if (live == s->told_live && (live || code == s->told.code))
+    if (live == s->reported_live && (live || code == s->told.code))
         return;
-    if (live != s->told_live)
+    if (live != s->reported_live)
         s->since_ms = live ? loop_now_ms(s->loop) : s->fresh_at;
-    s->told_live = live;
+    s->reported_live = live;
     s->told = err ? *err : (struct err){0};
     say_state(s);
 }
 
 void listen__proved(struct listen *s, uint64_t asked_at)
 {
-    if (s->told_live && asked_at > s->fresh_at)
+    if (s->reported_live && asked_at > s->fresh_at)
         s->fresh_at = asked_at;
 }
 
@@ -221,19 +221,19 @@ static void hear_row(struct listen *s, enum listen_kind kind, const char *text, 
     listen_payload_done(&p);
 }
 
-static void drop_held(struct listen *s)
+static void drop_buffered(struct listen *s)
 {
     for (struct list *n = list_first(&s->held); n; n = list_first(&s->held)) {
         list_remove(n);
         free(CONTAINER_OF(n, struct held, node));
     }
-    s->held_count = 0;
+    s->buffered_count = 0;
 }
 
 static void hold(struct listen *s, enum listen_kind kind, const char *text, size_t len)
 {
-    if (s->held_count == HELD_MAX) { /* the next scan delivers the same */
-        drop_held(s);
+    if (s->buffered_count == BUFFERED_MAX) { /* the next scan delivers the same */
+        drop_buffered(s);
         listen__rescan(s);
     }
     struct held *h = xmalloc(sizeof(*h) + len + 1);
@@ -242,7 +242,7 @@ static void hold(struct listen *s, enum listen_kind kind, const char *text, size
     h->len = len;
     memcpy(h->text, text, len + 1);
     list_append(&s->held, &h->node);
-    s->held_count++;
+    s->buffered_count++;
 }
 
 void listen__pending_answered(struct listen *s)
@@ -251,7 +251,7 @@ void listen__pending_answered(struct listen *s)
     while (!listen__closing(s) && !s->scan_pending && (n = list_first(&s->held))) {
         struct held *h = CONTAINER_OF(n, struct held, node);
         list_remove(n);
-        s->held_count--;
+        s->buffered_count--;
         hear_row(s, h->kind, h->text, h->len);
         free(h);
     }
@@ -323,7 +323,7 @@ static void on_down(void *arg, const struct err *err)
         return;
     s->state = LISTEN_CONNECT_WAIT;
     s->scan_pending = false;
-    drop_held(s);
+    drop_buffered(s);
     listen__step(s, &(struct cursor_event){.type = CURSOR_EV_DOWN});
     tell_state(s, false, err);
 }
@@ -439,7 +439,7 @@ static void on_closed(void *arg)
     void *cb_arg = s->close_arg;
     cursor_free(s->cursor);
     listen__accounts_free(s);
-    drop_held(s);
+    drop_buffered(s);
     free(s->account);
     free(s);
     cb(cb_arg);
@@ -463,5 +463,5 @@ int64_t listen_position(const struct listen *s)
 struct listen_status listen_status(const struct listen *s)
 {
     return (struct listen_status){
-        .live = s->told_live, .since_ms = s->since_ms, .queue_usage = s->queue_usage};
+        .live = s->reported_live, .since_ms = s->since_ms, .queue_usage = s->queue_usage};
 }

@@ -61,7 +61,7 @@ struct listen {
     bool scan_pending; /* the scan in flight reads pending rows: notifications are buffered */
     uint64_t busy_since;
     struct list held;
-    size_t held_count;
+    size_t buffered_count;
     bool rescan; /* a notification requires a repair */
 
     struct loop_timer *timer;
@@ -70,7 +70,7 @@ struct listen {
     struct backoff backoff;
     struct rng rng;
 
-    bool told_live;
+    bool reported_live;
     uint64_t since_ms;
     double queue_usage;
     uint64_t fresh_at; /* when the last answered query was sent: the view was current then */

@@ -17,7 +17,7 @@ extern const size_t listen_sql_count;
 enum { ROW_COLUMNS = 11, NUMBER_LEN = 24 };
 
 /* Usage of the server's notification queue: at the first a warning; at the second nothing is
- * notified (queue_look in schema/functions), so the table has to be read. */
+ * notified (queue_measure in schema/functions), so the table has to be read. */
 static const double QUEUE_FILLS = 0.05, QUEUE_SHUT = 0.25;
 
 const char *const listen__channels[] = {"leader_change",     "outbox_wake",        "pending_tx_new",

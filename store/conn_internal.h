@@ -56,7 +56,7 @@ struct conn_step {
 };
 
 struct conn_result {
-    PGresult *pg; /* NULL after conn_result_keep */
+    PGresult *pg; /* NULL after conn_result_take */
 };
 
 struct conn {

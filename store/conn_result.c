@@ -33,7 +33,7 @@ const char *conn_result_name(const struct conn_result *r, int col)
     return PQfname(r->pg, col);
 }
 
-struct conn_result *conn_result_keep(const struct conn_result *r)
+struct conn_result *conn_result_take(const struct conn_result *r)
 {
     struct conn_result *kept = xmalloc(sizeof(*kept));
     *kept = *r;

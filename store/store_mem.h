@@ -234,7 +234,7 @@ struct mem_account *mem__account_of(const struct mem_db *db, const char *name, s
 bool mem__mid_submission(const struct mem_account *a);
 int64_t mem__next_nonce(const struct mem_account *a); /* -1: any will do */
 void mem__facts(const struct mem_account *a, struct mem_answer *answer, struct store_account *ret);
-int64_t mem__mark(const struct mem_account *a); /* of these facts */
+int64_t mem__fingerprint(const struct mem_account *a); /* of these facts */
 
 /* ---- rows ---- */
 

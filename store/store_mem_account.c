@@ -1,5 +1,5 @@
 /* Accounts: their registration and their names, and the fence of every request of a leader (relay_register,
- * fence, mid_submission of 11_leadership.sql; account_of, account_facts and account_mark). */
+ * fence, mid_submission of 11_leadership.sql; account_of, account_facts and account_fingerprint). */
 #include <string.h>
 
 #include "base/check.h"
@@ -198,7 +198,7 @@ void mem__facts(const struct mem_account *a, struct mem_answer *answer, struct s
 {
     const struct mem_policy *p = &a->policy;
     *ret = (struct store_account){.paused = a->paused,
-                                  .hold = a->hold,
+                                  .suspension = a->suspension,
                                   .reborn = a->reborn,
                                   .transaction_version = a->transaction_version,
                                   .tip_start = p->tip_start ? mem__put_amount(answer, p->tip_start) : "0",
@@ -218,7 +218,7 @@ static uint64_t mix(uint64_t h, uint64_t v)
     return h ^ (h >> 29);
 }
 
-int64_t mem__mark(const struct mem_account *a)
+int64_t mem__fingerprint(const struct mem_account *a)
 {
     const struct mem_policy *p = &a->policy;
     const u128 amounts[] = {p->tip_start, p->tip_step, p->tip_cap, p->low_balance};
@@ -232,7 +232,7 @@ int64_t mem__mark(const struct mem_account *a)
                                 a->paused,
                                 a->reborn,
                                 a->transaction_version};
-    uint64_t h = hash_bytes(a->hold, strlen(a->hold));
+    uint64_t h = hash_bytes(a->suspension, strlen(a->suspension));
     for (size_t i = 0; i < ARRAY_LEN(amounts); i++)
         h = mix(mix(h, (uint64_t)amounts[i]), (uint64_t)(amounts[i] >> 64));
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++)

@@ -230,7 +230,7 @@ static int check_pending(const struct mem_account *a, const struct store_attempt
     for (size_t i = 0; i < r->count; i++) {
         const struct mem_row *row = mem__pending(a, r->rows[i].nonce);
         bool own = !r->rows[i].filler_len;
-        if (row && row->fixed && own)
+        if (row && row->presigned && own)
             return mem__fail(err, "TR003", "transaction %lld at nonce %lld was signed elsewhere",
                              (long long)row->id, (long long)row->nonce);
         version |= row && row->id && own && other;

@@ -24,7 +24,7 @@ static struct mem_row *later_of(const struct mem_account *a, const struct store_
 {
     struct mem_row *row = mem__pending(a, in->nonce);
     bool known = mem__attempt_of(mem__nonce_at(a, in->nonce), in->hash) != 0;
-    return row && !known && !row->fixed && mem__same_bytes(row->call, call_of(in)) ? row : NULL;
+    return row && !known && !row->presigned && mem__same_bytes(row->call, call_of(in)) ? row : NULL;
 }
 
 static struct mem_attempt attempt_of(const struct store_adopt *r, const struct store_adopt_row *in,
@@ -37,7 +37,7 @@ static struct mem_attempt attempt_of(const struct store_adopt *r, const struct s
     return mem__attempt_new(&w, &row, version, id);
 }
 
-static struct mem_row *signed_row(const struct mem_account *a, const struct store_adopt_row *in)
+static struct mem_row *signed_attempt(const struct mem_account *a, const struct store_adopt_row *in)
 {
     LIST_EACH (p, &a->signed_rows) {
         struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
@@ -80,7 +80,7 @@ static bool adopt(struct mem_db *db, struct mem_account *a, const struct store_a
     if (mem__pending(a, in->nonce) || mem__attempt_of(mem__nonce_at(a, in->nonce), in->hash) ||
         in->nonce < a->used_nonce)
         return false;
-    if ((row = signed_row(a, in))) {
+    if ((row = signed_attempt(a, in))) {
         struct mem_attempt t = attempt_of(r, in, version ? version : r->transaction_version, row->id);
         t.block = signed_block(r, in);
         mem__signed_pend(db, a, row, &t, in->nonce, call_of(in).len);

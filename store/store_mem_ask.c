@@ -38,7 +38,7 @@ void mem__cancel(struct mem_session *s, struct store_ask *r)
         r->answer = "cancelled";
         return;
     }
-    if (row->fixed && a->watch_only) {
+    if (row->presigned && a->watch_only) {
         mem__fail(&r->req.err, "TR011",
                   "id is %lld, which was signed elsewhere and may be in a pool; no relay has a key to take "
                   "its nonce with",
@@ -123,7 +123,7 @@ void mem__bump(struct mem_session *s, struct store_ask *r)
     u128 tip;
     if (!row)
         return;
-    if (row->fixed) {
+    if (row->presigned) {
         mem__fail(&r->req.err, "TR011", "id is %lld, which was signed elsewhere: its tip is signed with it",
                   (long long)r->id);
         return;

@@ -13,7 +13,7 @@ struct mem_account *mem__account_new(struct mem_tables *t)
 {
     struct mem_account *a = xcalloc(1, sizeof(*a));
     a->next_nonce = a->used_nonce = a->used_block = a->seen_block = a->reconcile_from = -1;
-    a->hold = "";
+    a->suspension = "";
     list_init(&a->outbox);
     list_init(&a->signed_rows);
     t->accounts = xrealloc(t->accounts, (t->account_count + 1) * sizeof(struct mem_account *));

@@ -3,7 +3,7 @@
 #include "store_mem.h"
 
 struct dues {
-    bool late, ripe;
+    bool late, has_rows;
     int64_t next; /* 0: none */
 };
 
@@ -23,12 +23,12 @@ static void note_deadline(struct dues *d, int64_t first, int64_t now)
 
 static struct dues dues_of(const struct mem_account *a, int64_t now)
 {
-    struct dues d = {.ripe = !list_empty(&a->signed_rows)};
+    struct dues d = {.has_rows = !list_empty(&a->signed_rows)};
     int64_t queued = 0, pending = 0;
     LIST_EACH (p, &a->outbox) {
         const struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
-        d.ripe |= row->not_before_us <= now && (!row->deadline_us || row->deadline_us > now);
-        if (d.ripe && !a->timed)
+        d.has_rows |= row->not_before_us <= now && (!row->deadline_us || row->deadline_us > now);
+        if (d.has_rows && !a->timed)
             break;
         sooner(&queued, row->deadline_us);
         sooner(&d.next, row->not_before_us > now ? row->not_before_us : 0);
@@ -53,11 +53,11 @@ static bool wants(const struct mem_db *db, const struct mem_account *a, const st
                   int64_t now, struct store_want *ret)
 {
     struct dues d = dues_of(a, now);
-    ret->look = (r->marks[i] >= 0 && mem__mark(a) != r->marks[i]) || is_asked(db, a) || d.late;
-    ret->ripe = d.ripe && !a->paused;
+    ret->has_requests = (r->marks[i] >= 0 && mem__fingerprint(a) != r->marks[i]) || is_asked(db, a) || d.late;
+    ret->has_rows = d.has_rows && !a->paused;
     if (d.next && d.next <= now + (int64_t)r->ahead_ms * 1000)
         ret->next_ms = (d.next - now + 999) / 1000;
-    return ret->look || ret->ripe || ret->next_ms >= 0;
+    return ret->has_requests || ret->has_rows || ret->next_ms >= 0;
 }
 
 void mem__due(struct mem_session *s, struct store_due *r)

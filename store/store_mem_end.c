@@ -172,7 +172,7 @@ static bool fits(const struct mem_row *row, const struct mem_ending *end)
 {
     size_t number = end->block ? mem__attempt_of(row->at, end->hash) : 0;
     const struct mem_attempt *t = number ? &row->at->attempts[number - 1] : NULL;
-    if (end->block && (!t || (row->fixed && t->id != row->id)))
+    if (end->block && (!t || (row->presigned && t->id != row->id)))
         return false;
     if (end->block && row->id && !t->filler_len != by_chain(end->outcome))
         return false;

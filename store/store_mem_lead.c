@@ -254,15 +254,15 @@ void mem__scan(struct mem_session *s, struct store_scan *r)
 {
     int64_t now = mem_db_now_us(s->db);
     struct mem_answer *answer = mem__answer(&r->req);
-    struct store_seen *seen = mem__put(answer, NULL, r->count * sizeof(*seen));
+    struct store_lock_view *seen = mem__put(answer, NULL, r->count * sizeof(*seen));
     r->seen = seen;
-    r->seen_count = 0;
+    r->view_count = 0;
     for (size_t i = 0; i < r->count; i++) {
         const struct mem_account *a = mem__account(s->db, r->accounts[i]);
         bool taken = a && mem__lock_owner(s->db, MEM_LOCK_ACCOUNT, a->lock_key);
         if (!a || says_nothing_new(a, taken, now, r->epochs[i]))
             continue;
-        seen[r->seen_count++] = (struct store_seen){
+        seen[r->view_count++] = (struct store_lock_view){
             .index = i,
             .taken = taken,
             .lock_held = a->lock_held,

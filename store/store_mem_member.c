@@ -1,4 +1,4 @@
-/* Which relays live: member_beat of 11_leadership.sql. */
+/* Which relays live: member_heartbeat of 11_leadership.sql. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static size_t member_at(const struct mem_tables *t, const char *holder)
     return at;
 }
 
-static void member_beat(struct mem_session *s, const struct store_member *r, int64_t now)
+static void member_heartbeat(struct mem_session *s, const struct store_member *r, int64_t now)
 {
     struct mem_tables *t = &s->db->t;
     size_t at = member_at(t, r->holder);
@@ -66,7 +66,7 @@ void mem__member(struct mem_session *s, struct store_member *r)
         mem__check_relay(r->holder, r->address, &r->req.err))
         return;
     if (!r->leave)
-        member_beat(s, r, now);
+        member_heartbeat(s, r, now);
     members_drop(t, r->leave ? r->holder : NULL, now - 2 * ttl_us);
     struct mem_answer *answer = mem__answer(&r->req);
     const char **holders = mem__put(answer, NULL, (t->member_count + 1) * sizeof(*holders));

@@ -30,23 +30,23 @@ static void unpause(struct mem_account *a)
 void mem__pause(struct mem_session *s, struct store_pause *r)
 {
     struct mem_account *a = mem__fence(s->db, r->account, r->epoch, &r->req.err);
-    const char *hold = hold_of(r->hold);
+    const char *suspension = hold_of(r->suspension);
     if (!a)
         return;
-    if (!hold) {
+    if (!suspension) {
         mem__fail(&r->req.err, "TR011", "hold is \"%.40s\"; it must be payment, reaped, transaction_version",
-                  r->hold);
+                  r->suspension);
         return;
     }
-    a->reborn = a->reborn && strcmp(hold, "reaped") != 0;
-    if (!a->paused_by_operator && *hold) {
-        a->paused_us = strcmp(a->hold, hold) != 0 ? mem__stamp(s->db) : a->paused_us;
+    a->reborn = a->reborn && strcmp(suspension, "reaped") != 0;
+    if (!a->paused_by_operator && *suspension) {
+        a->paused_us = strcmp(a->suspension, suspension) != 0 ? mem__stamp(s->db) : a->paused_us;
         a->paused = true;
-        mem__replace(&a->paused_reason, r->reason ? r->reason : hold);
+        mem__replace(&a->paused_reason, r->reason ? r->reason : suspension);
     } else if (!a->paused_by_operator) {
         unpause(a);
     }
-    a->hold = hold;
+    a->suspension = suspension;
 }
 
 int mem_account_pause(struct mem_session *s, const char *account, const char *reason, struct err *err)
@@ -67,11 +67,11 @@ void mem__resume(struct mem_session *s, struct store_ask *r)
     r->answer = "";
     if (!a)
         return;
-    a->reborn = a->reborn || !strcmp(a->hold, "reaped");
-    if (!strcmp(a->hold, "transaction_version"))
+    a->reborn = a->reborn || !strcmp(a->suspension, "reaped");
+    if (!strcmp(a->suspension, "transaction_version"))
         a->transaction_version = 0;
     unpause(a);
-    a->hold = "";
+    a->suspension = "";
     mem__tell_wake(s->db, a);
 }
 

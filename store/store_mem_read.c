@@ -1,4 +1,4 @@
-/* The leader's reads: leader_outbox and leader_snapshot and leader_signed of
+/* The leader's reads: leader_outbox and leader_snapshot and leader_presigned of
  * 12_read.sql. What they return are copies, for the rows change while the caller holds them. */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@ enum { OUTBOX_BYTES = 16 << 20 };
 
 /* ---- calls that may get a nonce ---- */
 
-static bool ripe(const struct mem_row *row, int64_t now)
+static bool has_rows(const struct mem_row *row, int64_t now)
 {
     return row->not_before_us <= now && (!row->deadline_us || row->deadline_us > now);
 }
@@ -29,7 +29,7 @@ static struct store_outbox_row outbox_row(const struct mem_db *db, struct mem_an
 {
     return (struct store_outbox_row){.id = row->id,
                                      .call = mem__put_bytes(answer, row->call),
-                                     .fixed = row->table == MEM_OUTBOX_SIGNED,
+                                     .presigned = row->table == MEM_OUTBOX_SIGNED,
                                      .waited = row->table == MEM_OUTBOX_SIGNED && row->wait_block >= 0,
                                      .priority = row->priority,
                                      .deadline_ms = wall_ms(db, row->deadline_us),
@@ -50,7 +50,7 @@ static size_t pick_calls(const struct mem_account *a, int64_t now, size_t limit,
         const struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
         if (n == limit || before >= OUTBOX_BYTES)
             break;
-        if (!ripe(row, now))
+        if (!has_rows(row, now))
             continue;
         before += row->call.len;
         out[n++] = row;
@@ -166,7 +166,7 @@ static size_t put_earlier(const struct mem_row *row, bool fillers, uint8_t (*out
     size_t n = 0;
     for (size_t i = 0; i + 1 < row->at->count; i++) {
         const struct mem_attempt *t = &row->at->attempts[i];
-        if (fillers != (t->filler_len != 0) || (row->fixed && t->id != row->id))
+        if (fillers != (t->filler_len != 0) || (row->presigned && t->id != row->id))
             continue;
         memcpy(out[n++], t->hash, 32);
         if (t->era_death < 0)
@@ -211,7 +211,7 @@ static void copy_row(const struct mem_row *row, struct mem_answer *answer, struc
                                    .stop_outcome = mem_outcome_name(row->stop_outcome),
                                    .stop_reason = mem__put_text(answer, row->stop_reason),
                                    .submitted_block = now->block,
-                                   .fixed = row->fixed};
+                                   .presigned = row->presigned};
     memcpy(out->hash, row->hash, 32);
     if (row->in.known)
         out->block_hash = mem__put_bytes(answer, (struct store_bytes){row->in.hash, 32});

@@ -33,7 +33,7 @@ static const char *refusal_of(const struct mem_row *row, const struct store_fini
     enum mem_outcome outcome;
     size_t number = mem__attempt_of(row->at, in->hash);
     mem__outcome_of(in->outcome, &outcome);
-    if (row->fixed)
+    if (row->presigned)
         return "was signed elsewhere, for this nonce";
     if (outcome != MEM_DISPATCH_ERROR)
         return row->state == MEM_FINALIZED ? "is in a finalized block" : NULL;

@@ -1,4 +1,4 @@
-/* What nodes said: leader_state, attempts_note and refusals_note of 15_attempts.sql. */
+/* What nodes said: leaders, attempts_note and refusals_note of 15_attempts.sql. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

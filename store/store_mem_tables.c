@@ -198,7 +198,7 @@ void mem__outbox_put(struct mem_tables *t, struct mem_account *a, struct mem_row
 
 void mem__signed_put(struct mem_tables *t, struct mem_account *a, struct mem_row *row)
 {
-    PRE(row->id && row->fixed && !list_linked(&row->node));
+    PRE(row->id && row->presigned && !list_linked(&row->node));
     row->table = MEM_OUTBOX_SIGNED;
     list_append(&a->signed_rows, &row->node);
     mem__id_make(t, row->id)->row = row;

@@ -132,10 +132,10 @@ static void on_up(void *arg)
     check_side(arg);
 }
 
-static void forget_marks(struct store_pg *s)
+static void forget_fingerprints(struct store_pg *s)
 {
-    marked_forget(&s->scan);
-    marked_forget(&s->renewal);
+    fingerprint_forget(&s->scan);
+    fingerprint_forget(&s->renewal);
 }
 
 static void on_down(void *arg, const struct err *err)
@@ -148,7 +148,7 @@ static void on_down(void *arg, const struct err *err)
         s->base.state = STORE_DOWN; /* what the owner starts in its callback must fail */
         s->told = (struct err){0};
         store_pg__locks_lost(s);
-        forget_marks(s);
+        forget_fingerprints(s);
         if (s->config.on_control_lost)
             s->config.on_control_lost(s->config.arg);
         /* The server may be another one from here on: the work goes where the lock is. */
@@ -208,7 +208,7 @@ static void side_closed(void *arg)
     void (*cb)(void *arg) = s->close_cb;
     void *cb_arg = s->close_arg;
     store_pg__locks_lost(s);
-    forget_marks(s);
+    forget_fingerprints(s);
     INVARIANT(!s->locks);
     buf_done(&s->scratch);
     free(s);

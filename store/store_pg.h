@@ -106,13 +106,13 @@ bool store_pg__refused(struct store_pg *s, struct store_req *req);
 void store_pg__misfit(struct store_req *req, enum sql_id id);
 void decode_nothing(struct store_req *req, const struct conn_result *r);
 
-/* ---- store_pg_lead_mark.c ---- */
+/* ---- store_pg_lead_fingerprint.c ---- */
 
-void marked_forget(struct marked *m);
-const char *marked_as(const struct marked *m, size_t count, const int32_t *accounts,
-                      const int64_t *epochs); /* "": it is another question */
-void marked_keep(struct marked *m, size_t count, const int32_t *accounts, const int64_t *epochs,
-                 const char *mark);
+void fingerprint_forget(struct marked *m);
+const char *fingerprint_of(const struct marked *m, size_t count, const int32_t *accounts,
+                           const int64_t *epochs); /* "": it is another question */
+void fingerprint_save(struct marked *m, size_t count, const int32_t *accounts, const int64_t *epochs,
+                      const char *mark);
 
 /* ---- store_pg_columns.c ---- */
 

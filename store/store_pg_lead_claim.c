@@ -216,7 +216,7 @@ static void decode_evict(struct store_req *req, const struct conn_result *r)
     struct store_evict *v = CONTAINER_OF(req, struct store_evict, req);
     if (conn_result_rows(r) == 0)
         return;                                     /* the account is not registered: nobody claims it */
-    struct conn_result *rows = conn_result_keep(r); /* the texts lie in it */
+    struct conn_result *rows = conn_result_take(r); /* the texts lie in it */
     struct pg_row row = {.r = rows};
     v->terminated = pg_get_bool(&row, 0);
     v->current_holder = pg_get_text(&row, 1, "");

@@ -48,9 +48,9 @@ static void decode_lease(struct store_req *req, const struct conn_result *r)
     }
     const char *mark = rows ? pg_get_text(&row, 2, "") : "";
     if (decode_rows(n, &row, rows) && *mark)
-        marked_keep(&s->renewal, n->count, n->accounts, n->epochs, mark);
+        fingerprint_save(&s->renewal, n->count, n->accounts, n->epochs, mark);
     else
-        marked_forget(&s->renewal);
+        fingerprint_forget(&s->renewal);
     if (row.bad)
         store_pg__misfit(req, SQL_RENEW_LEASE);
 }
@@ -92,7 +92,7 @@ void store_pg__renew(struct store *base, struct store_renew *r)
     bool held = put_epochs(s, &a, r);
     if (s->renewals++ % (1 + unverified(r)) != 0) {
         put_terms(&a, r);
-        pg_put_text(&a, held ? marked_as(&s->renewal, r->count, r->accounts, r->epochs) : "");
+        pg_put_text(&a, held ? fingerprint_of(&s->renewal, r->count, r->accounts, r->epochs) : "");
         store_pg__send(s, &s->control, SQL_RENEW_LEASE, &a, &r->req, decode_lease);
         return;
     }

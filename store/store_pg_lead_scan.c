@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "store_pg.h"
 
-static void decode_seen(struct pg_row *row, struct store_seen *ret)
+static void decode_seen(struct pg_row *row, struct store_lock_view *ret)
 {
     ret->taken = pg_get_bool(row, 1);
     ret->holder = pg_get_text(row, 2, "");
@@ -18,15 +18,15 @@ static void decode_seen(struct pg_row *row, struct store_seen *ret)
 
 /* In between the mark of all claims will do. That a session gave a lock back and kept its claim
  * is only seen when all locks are looked at. */
-enum { MARK_MS = 10000 };
+enum { FINGERPRINT_MS = 10000 };
 
 /* Nothing changed, by this fingerprint. */
 static void remember(struct store_pg *s, const struct store_scan *n, const char *mark)
 {
-    if (!strcmp(marked_as(&s->scan, n->count, n->accounts, n->epochs), mark))
+    if (!strcmp(fingerprint_of(&s->scan, n->count, n->accounts, n->epochs), mark))
         return; /* by the mark alone: that is no new look */
-    marked_keep(&s->scan, n->count, n->accounts, n->epochs, mark);
-    s->scan_until = loop_now_ms(s->base.loop) + MARK_MS;
+    fingerprint_save(&s->scan, n->count, n->accounts, n->epochs, mark);
+    s->scan_until = loop_now_ms(s->base.loop) + FINGERPRINT_MS;
 }
 
 /* The rows come in the order of the question, with gaps. Each says the mark; one without an
@@ -41,8 +41,8 @@ static void decode_scan(struct store_req *req, const struct conn_result *r)
         remember(s, n, pg_get_text(&only, 8, ""));
         return;
     }
-    struct conn_result *kept = conn_result_keep(r); /* the texts lie in it */
-    struct store_seen *seen = store__arena(req, rows * sizeof(*seen), kept, store_pg__free_rows);
+    struct conn_result *kept = conn_result_take(r); /* the texts lie in it */
+    struct store_lock_view *seen = store__arena(req, rows * sizeof(*seen), kept, store_pg__free_rows);
     struct pg_row row = {.r = kept, .bad = !rows || rows > n->count};
     for (size_t i = 0; i < rows && !row.bad; i++, at++) {
         row.row = (int)i;
@@ -58,8 +58,8 @@ static void decode_scan(struct store_req *req, const struct conn_result *r)
         return;
     }
     n->seen = seen;
-    n->seen_count = rows;
-    marked_forget(&s->scan);
+    n->view_count = rows;
+    fingerprint_forget(&s->scan);
 }
 
 void store_pg__scan(struct store *base, struct store_scan *r)
@@ -69,12 +69,12 @@ void store_pg__scan(struct store *base, struct store_scan *r)
     store_pg__args(s, &a);
     r->req.owner = base;
     r->seen = NULL;
-    r->seen_count = 0;
+    r->view_count = 0;
     if (loop_now_ms(s->base.loop) >= s->scan_until)
-        marked_forget(&s->scan);
+        fingerprint_forget(&s->scan);
     COLUMN(&a, PG_ELEM_INT4, r, pg_elem_int4(&a, r->accounts[i]));
     COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->epochs[i]));
-    pg_put_text(&a, marked_as(&s->scan, r->count, r->accounts, r->epochs));
+    pg_put_text(&a, fingerprint_of(&s->scan, r->count, r->accounts, r->epochs));
     store_pg__send(s, &s->control, SQL_SCAN_CLAIMS, &a, &r->req, decode_scan);
 }
 
@@ -83,7 +83,7 @@ void store_pg__scan(struct store *base, struct store_scan *r)
 static void decode_members(struct store_req *req, const struct conn_result *r)
 {
     struct store_member *m = CONTAINER_OF(req, struct store_member, req);
-    struct conn_result *kept = conn_result_keep(r); /* the texts lie in it */
+    struct conn_result *kept = conn_result_take(r); /* the texts lie in it */
     m->count = (size_t)conn_result_rows(kept);
     const char **holders = store__arena(req, m->count * sizeof(*holders), kept, store_pg__free_rows);
     struct pg_row row = {.r = kept};
@@ -96,7 +96,7 @@ static void decode_members(struct store_req *req, const struct conn_result *r)
     }
     m->holders = holders;
     if (row.bad)
-        store_pg__misfit(req, SQL_BEAT_MEMBER);
+        store_pg__misfit(req, SQL_SEND_HEARTBEAT);
 }
 
 void store_pg__member(struct store *base, struct store_member *r)
@@ -117,5 +117,5 @@ void store_pg__member(struct store *base, struct store_member *r)
         pg_put_null8(&a);
     else
         pg_put_int8(&a, r->best);
-    store_pg__send(s, &s->control, SQL_BEAT_MEMBER, &a, &r->req, decode_members);
+    store_pg__send(s, &s->control, SQL_SEND_HEARTBEAT, &a, &r->req, decode_members);
 }

@@ -4,7 +4,7 @@
 
 static void decode_answer(struct store_req *req, const struct conn_result *r)
 {
-    struct conn_result *rows = conn_result_keep(r); /* the text lies in it */
+    struct conn_result *rows = conn_result_take(r); /* the text lies in it */
     struct pg_row row = {.r = rows};
     CONTAINER_OF(req, struct store_ask, req)->answer = pg_get_text(&row, 0, "");
     store__arena(req, 0, rows, store_pg__free_rows);

@@ -57,8 +57,8 @@ static void decode_due(struct store_req *req, const struct conn_result *r)
         row.bad |= at == d->count;
         wants[i] = (struct store_want){.index = at,
                                        .lost = pg_get_bool(&row, 1),
-                                       .look = pg_get_bool(&row, 2),
-                                       .ripe = pg_get_bool(&row, 3),
+                                       .has_requests = pg_get_bool(&row, 2),
+                                       .has_rows = pg_get_bool(&row, 3),
                                        .next_ms = pg_get_int(&row, 4, -1)};
     }
     if (row.bad) {
@@ -88,7 +88,7 @@ void store_pg__due(struct store *base, struct store_due *r)
 static void decode_outbox(struct store_req *req, const struct conn_result *r)
 {
     struct store_outbox *box = CONTAINER_OF(req, struct store_outbox, req);
-    struct conn_result *rows = conn_result_keep(r);
+    struct conn_result *rows = conn_result_take(r);
     size_t n = (size_t)conn_result_rows(rows);
     struct store_outbox_row *out = store__arena(req, n * sizeof(*out), rows, store_pg__free_rows);
     struct pg_row row = {.r = rows};
@@ -104,7 +104,7 @@ static void decode_outbox(struct store_req *req, const struct conn_result *r)
         out[i].max_tip = pg_get_text(&row, 7, NULL);
         out[i].deadline_block = pg_get_int(&row, 8, -1);
         out[i].retries = (uint32_t)pg_get_int(&row, 9, 0);
-        out[i].fixed = pg_get_bool(&row, 10);
+        out[i].presigned = pg_get_bool(&row, 10);
         int64_t reserved = pg_get_int(&row, 11, -1);
         out[i].waited = pg_get_bool(&row, 12);
         box->reserved = reserved >= 0 ? reserved : box->reserved;
@@ -157,7 +157,7 @@ void store_pg__admit_signed(struct store *base, struct store_attempts *r)
     pg_put_int8(&a, r->spec_version);
     pg_put_int8(&a, r->transaction_version);
     pg_put_int8(&a, r->next_nonce);
-    store_pg__send(s, &s->work, SQL_ADMIT_SIGNED, &a, &r->req, store_pg__next_nonce);
+    store_pg__send(s, &s->work, SQL_ADMIT_PRESIGNED, &a, &r->req, store_pg__next_nonce);
 }
 
 void store_pg__note(struct store *base, struct store_note *r)
@@ -171,7 +171,7 @@ void store_pg__note(struct store *base, struct store_note *r)
     COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->rows[i].era_death));
     COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->rows[i].wait_block));
     COLUMN(&a, PG_ELEM_TEXT, r, pg_elem_text(&a, r->rows[i].text));
-    store_pg__send(s, &s->work, SQL_NOTE_SIGNED, &a, &r->req, decode_nothing);
+    store_pg__send(s, &s->work, SQL_NOTE_PRESIGNED, &a, &r->req, decode_nothing);
 }
 
 void store_pg__reject(struct store *base, struct store_finish *r)

@@ -7,7 +7,7 @@
 
 enum facts_column {
     FACTS_PAUSED,
-    FACTS_HOLD,
+    FACTS_SUSPENSION,
     FACTS_REBORN,
     FACTS_TRANSACTION_VERSION,
     FACTS_TIP_START,
@@ -24,7 +24,7 @@ enum facts_column {
 static void decode_facts(struct pg_row *row, struct store_account *out)
 {
     out->paused = pg_get_bool(row, FACTS_PAUSED);
-    out->hold = pg_get_text(row, FACTS_HOLD, "");
+    out->suspension = pg_get_text(row, FACTS_SUSPENSION, "");
     out->reborn = pg_get_bool(row, FACTS_REBORN);
     out->transaction_version = (uint32_t)pg_get_int(row, FACTS_TRANSACTION_VERSION, 0);
     out->tip_start = pg_get_text(row, FACTS_TIP_START, "0");
@@ -69,7 +69,7 @@ enum snapshot_column {
     SNAP_STOP_REASON,
     SNAP_EARLIER_OWN,
     SNAP_EARLIER_DEATH,
-    SNAP_FIXED,
+    SNAP_PRESIGNED,
 };
 
 static void decode_pending(struct pg_row *row, struct store_pending_row *out)
@@ -97,7 +97,7 @@ static void decode_pending(struct pg_row *row, struct store_pending_row *out)
     out->stop_reason = pg_get_text(row, SNAP_STOP_REASON, NULL);
     out->earlier_own = (size_t)pg_get_int(row, SNAP_EARLIER_OWN, 0);
     out->earlier_death = pg_get_int(row, SNAP_EARLIER_DEATH, 0);
-    out->fixed = pg_get_bool(row, SNAP_FIXED);
+    out->presigned = pg_get_bool(row, SNAP_PRESIGNED);
     struct store_bytes earlier = store_pg__bytes(row, SNAP_EARLIER);
     row->bad |= earlier.len % 32 != 0;
     out->earlier_count = earlier.len / 32;
@@ -107,7 +107,7 @@ static void decode_pending(struct pg_row *row, struct store_pending_row *out)
 static void decode_snapshot(struct store_req *req, const struct conn_result *r)
 {
     struct store_snapshot *snap = CONTAINER_OF(req, struct store_snapshot, req);
-    struct conn_result *rows = conn_result_keep(r);
+    struct conn_result *rows = conn_result_take(r);
     size_t n = (size_t)conn_result_rows(rows);
     struct store_pending_row *out = store__arena(req, n * sizeof(*out), rows, store_pg__free_rows);
     struct pg_row row = {.r = rows};
@@ -150,49 +150,49 @@ void store_pg__snapshot(struct store *base, struct store_snapshot *r)
 
 /* ---- what is to be stopped ---- */
 
-enum look_column {
-    LOOK_RIPE = FACTS_COUNT,
-    LOOK_NEXT_MS,
-    LOOK_MARK,
-    LOOK_NONCE,
-    LOOK_ID,
-    LOOK_OUTCOME,
-    LOOK_ERROR,
-    LOOK_TIP
+enum request_column {
+    REQUEST_HAS_ROWS = FACTS_COUNT,
+    REQUEST_NEXT_MS,
+    REQUEST_FINGERPRINT,
+    REQUEST_NONCE,
+    REQUEST_ID,
+    REQUEST_OUTCOME,
+    REQUEST_ERROR,
+    REQUEST_TIP
 };
 
-static void decode_look(struct store_req *req, const struct conn_result *r)
+static void decode_requests(struct store_req *req, const struct conn_result *r)
 {
-    struct store_look *look = CONTAINER_OF(req, struct store_look, req);
-    struct conn_result *rows = conn_result_keep(r);
+    struct store_poll_requests *polled = CONTAINER_OF(req, struct store_poll_requests, req);
+    struct conn_result *rows = conn_result_take(r);
     size_t n = (size_t)conn_result_rows(rows);
     struct store_stop *out = store__arena(req, n * sizeof(*out), rows, store_pg__free_rows);
     struct pg_row row = {.r = rows};
     if (!n) {
-        store_pg__misfit(req, SQL_LOOK_AROUND);
+        store_pg__misfit(req, SQL_POLL_REQUESTS);
         return;
     }
-    look->ripe = pg_get_bool(&row, LOOK_RIPE);
-    look->next_ms = pg_get_int(&row, LOOK_NEXT_MS, -1);
-    look->mark = pg_get_int(&row, LOOK_MARK, -1);
-    decode_facts(&row, &look->facts);
-    if (n == 1 && pg_get_int(&row, LOOK_NONCE, -1) < 0)
+    polled->has_rows = pg_get_bool(&row, REQUEST_HAS_ROWS);
+    polled->next_ms = pg_get_int(&row, REQUEST_NEXT_MS, -1);
+    polled->mark = pg_get_int(&row, REQUEST_FINGERPRINT, -1);
+    decode_facts(&row, &polled->facts);
+    if (n == 1 && pg_get_int(&row, REQUEST_NONCE, -1) < 0)
         n = 0;
     for (size_t i = 0; i < n; i++) {
         row.row = (int)i;
-        out[i].nonce = pg_get_int(&row, LOOK_NONCE, -1);
-        out[i].id = pg_get_int(&row, LOOK_ID, 0);
-        out[i].outcome = pg_get_text(&row, LOOK_OUTCOME, NULL);
-        out[i].reason = pg_get_text(&row, LOOK_ERROR, out[i].outcome ? "" : NULL);
-        out[i].tip = out[i].outcome ? NULL : pg_get_text(&row, LOOK_TIP, "0");
+        out[i].nonce = pg_get_int(&row, REQUEST_NONCE, -1);
+        out[i].id = pg_get_int(&row, REQUEST_ID, 0);
+        out[i].outcome = pg_get_text(&row, REQUEST_OUTCOME, NULL);
+        out[i].reason = pg_get_text(&row, REQUEST_ERROR, out[i].outcome ? "" : NULL);
+        out[i].tip = out[i].outcome ? NULL : pg_get_text(&row, REQUEST_TIP, "0");
     }
-    look->stops = out;
-    look->count = n;
+    polled->stops = out;
+    polled->count = n;
     if (row.bad)
-        store_pg__misfit(req, SQL_LOOK_AROUND);
+        store_pg__misfit(req, SQL_POLL_REQUESTS);
 }
 
-void store_pg__look(struct store *base, struct store_look *r)
+void store_pg__poll_requests(struct store *base, struct store_poll_requests *r)
 {
     struct store_pg *s = pg_of(base);
     struct pg_args a;
@@ -201,5 +201,5 @@ void store_pg__look(struct store *base, struct store_look *r)
     r->stops = NULL;
     pg_put_int4(&a, r->account);
     pg_put_int8(&a, r->epoch);
-    store_pg__send(s, &s->work, SQL_LOOK_AROUND, &a, &r->req, decode_look);
+    store_pg__send(s, &s->work, SQL_POLL_REQUESTS, &a, &r->req, decode_requests);
 }

@@ -107,7 +107,7 @@ void store_pg__pause(struct store *base, struct store_pause *r)
     struct store_pg *s = pg_of(base);
     struct pg_args a;
     store_pg__fenced(s, &a, r->account, r->epoch);
-    pg_put_text(&a, r->hold);
+    pg_put_text(&a, r->suspension);
     pg_put_text(&a, r->reason);
     store_pg__send(s, &s->work, SQL_PAUSE_ACCOUNT, &a, &r->req, decode_nothing);
 }

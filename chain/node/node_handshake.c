@@ -14,8 +14,8 @@
 #include "node_internal.h"
 
 enum {
-    LAG_MAX = 16,        /* blocks behind info.best_known at which another endpoint is better */
-    LAG_REST_MS = 60000, /* if all endpoints lag, wait before trying them again */
+    LAG_MAX = 16,         /* blocks behind info.best_known at which another endpoint is better */
+    LAG_RETRY_MS = 60000, /* if all endpoints lag, wait before trying them again */
 };
 
 static void answered(struct rpc_call *call);
@@ -150,7 +150,7 @@ static bool lags(struct node *n)
     }
     n->lag_refusals = 0;
     if (behind)
-        n->lag_rest_until = loop_now_ms(n->loop) + LAG_REST_MS;
+        n->lag_retry_at = loop_now_ms(n->loop) + LAG_RETRY_MS;
     return false;
 }
 
@@ -166,7 +166,7 @@ static void leave_lagging(struct node *n)
 static void expected(struct loop_task *task)
 {
     struct node *n = CONTAINER_OF(task, struct node, expect);
-    if (n->phase == NODE_READY && loop_now_ms(n->loop) >= n->lag_rest_until && lags(n))
+    if (n->phase == NODE_READY && loop_now_ms(n->loop) >= n->lag_retry_at && lags(n))
         leave_lagging(n);
 }
 

@@ -198,7 +198,7 @@ struct node {
     struct runtime_fetch fetch;
     bool hash_computable; /* on this chain a block's hash is blake2b-256 of its header */
     unsigned lag_refusals;
-    uint64_t lag_rest_until;
+    uint64_t lag_retry_at;
     struct loop_task expect; /* node_expect_height raised info.best_known */
 
     unsigned watches;   /* extrinsics watched, or being submitted with a watch */

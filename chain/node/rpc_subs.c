@@ -79,7 +79,7 @@ static struct rpc_early *early_first(struct rpc *r)
     return n ? CONTAINER_OF(n, struct rpc_early, node) : NULL;
 }
 
-static void early_keep(struct rpc *r, const char *id, const struct jv *item)
+static void early_save(struct rpc *r, const char *id, const struct jv *item)
 {
     PRE(!list_empty(&r->unanswered));
     if (r->early_count == EARLY_MAX) {
@@ -247,6 +247,6 @@ void rpc__notification(struct rpc *r, const struct jv *params)
         sub_leave(r, sub);
         sub->on_end(sub, &why);
     } else if (item && !list_empty(&r->unanswered)) {
-        early_keep(r, id, item);
+        early_save(r, id, item);
     }
 }

@@ -65,7 +65,7 @@ void elector__evict_at(struct elector *e, struct elector_account *a, uint64_t du
 
 void elector__learn(struct elector_account *a, const char *holder, const char *address, int64_t epoch)
 {
-    a->seen_epoch = epoch;
+    a->known_epoch = epoch;
     if (a->holder[0]) {
         free(a->former);
         a->former = xstrdup(a->holder);
@@ -129,9 +129,9 @@ static void retire(struct elector *e, struct elector_account *a, uint64_t now, u
         elector__emit(e, a, ELECTOR_FX_UNLOCK);
         a->locked = false;
     }
-    if (a->owed && e->up) {
+    if (a->orphan_claim && e->up) {
         request(e, a, ELECTOR_RELEASE_WAIT, now);
-        elector__emit(e, a, ELECTOR_FX_RELEASE)->epoch = a->owed;
+        elector__emit(e, a, ELECTOR_FX_RELEASE)->epoch = a->orphan_claim;
         return;
     }
     elector__move(e, a, ELECTOR_FOLLOWER);
@@ -153,11 +153,11 @@ uint64_t elector__heartbeat(struct elector *e)
 
 static void promote(struct elector *e, struct elector_account *a, uint64_t now)
 {
-    a->epoch = a->owed;
-    a->owed = 0;
+    a->epoch = a->orphan_claim;
+    a->orphan_claim = 0;
     a->sent = a->asked;
     a->suspect = a->hurry = a->leaving = false;
-    a->leans = 0;
+    a->preferred_for = 0;
     a->evict_tries = 0;
     a->ask_at = 0;
     elector__move(e, a, ELECTOR_LEADER);
@@ -168,12 +168,12 @@ static void promote(struct elector *e, struct elector_account *a, uint64_t now)
         e->renew_at = now + elector__heartbeat(e);
 }
 
-/* The gate shuts before any effect is listed. `owed`: the claim in the table may still be ours. */
-static void end_tenure(struct elector *e, struct elector_account *a, bool owed, const char *reason)
+/* The gate shuts before any effect is listed. `orphan_claim`: the claim in the table may still be ours. */
+static void end_tenure(struct elector *e, struct elector_account *a, bool orphan_claim, const char *reason)
 {
     int64_t epoch = a->epoch;
     a->leaving = false;
-    a->owed = owed ? epoch : 0;
+    a->orphan_claim = orphan_claim ? epoch : 0;
     a->epoch = 0;
     tell_gate(e, a, false);
     struct elector_effect *fx = elector__emit(e, a, ELECTOR_FX_DEMOTE);
@@ -182,10 +182,10 @@ static void end_tenure(struct elector *e, struct elector_account *a, bool owed, 
     elector__learn(a, "", "", epoch);
 }
 
-void elector__demote(struct elector *e, struct elector_account *a, uint64_t now, bool owed,
+void elector__demote(struct elector *e, struct elector_account *a, uint64_t now, bool orphan_claim,
                      const char *reason)
 {
-    end_tenure(e, a, owed, reason);
+    end_tenure(e, a, orphan_claim, reason);
     retire(e, a, now, BY_SCAN);
 }
 
@@ -295,7 +295,7 @@ static void on_claim_reply(struct elector *e, uint64_t now, const struct elector
         retire(e, a, now, BY_SCAN);
         return;
     }
-    a->owed = ev->epoch;
+    a->orphan_claim = ev->epoch;
     bool too_late = now >= a->asked + e->config.expiry_1_ms - e->config.margin_ms;
     bool lock_lost = e->config.use_lock && !a->locked;
     if (!elector__bids(e) || too_late || lock_lost) {
@@ -359,14 +359,14 @@ static void on_release_reply(struct elector *e, uint64_t now, const struct elect
     struct elector_account *a = &e->accounts[ev->account];
     PRE(a->state == ELECTOR_RELEASE_WAIT);
     if (!ev->failed || e->up)
-        a->owed = 0; /* after other failures the claim expires by itself */
+        a->orphan_claim = 0; /* after other failures the claim expires by itself */
     retire(e, a, now, BY_SCAN);
 }
 
 static void on_leader_change(struct elector *e, uint64_t now, const struct elector_event *ev)
 {
     struct elector_account *a = &e->accounts[ev->account];
-    if (ev->epoch < a->seen_epoch)
+    if (ev->epoch < a->known_epoch)
         return;
     bool free_account = !ev->holder || !ev->holder[0];
     if (a->state == ELECTOR_LEADER) {
@@ -413,7 +413,7 @@ static void on_drain(struct elector *e, uint64_t now, const struct elector_event
 {
     (void)ev;
     if (!e->retiring && e->up)
-        elector__emit(e, NULL, ELECTOR_FX_BEAT)->leaving = true;
+        elector__emit(e, NULL, ELECTOR_FX_HEARTBEAT)->leaving = true;
     e->retiring = e->draining = true;
     for (size_t i = 0; i < e->count; i++) {
         struct elector_account *a = &e->accounts[i];
@@ -473,7 +473,7 @@ static void run_due(struct elector *e, uint64_t now)
     if (!e->renewing && !e->leaders)
         e->renew_at = ELECTOR_NEVER;
     elector__scan_due(e, now);
-    elector__beat_due(e, now);
+    elector__heartbeat_due(e, now);
     if (e->draining && !e->drained && (!e->up || !e->busy)) {
         e->drained = true;
         elector__emit(e, NULL, ELECTOR_FX_DRAINED);

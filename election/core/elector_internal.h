@@ -14,10 +14,11 @@
  * back. */
 struct elector_account {
     enum elector_state state;
-    int64_t epoch;      /* LEADER: the tenure's; else 0 */
-    int64_t owed;       /* epoch of a claim that may be ours in the table although we do not lead; 0 = none */
-    int64_t seen_epoch; /* highest known epoch: reports of older ones are ignored */
-    int64_t scan_epoch; /* seen_epoch when the scan in flight was sent */
+    int64_t epoch; /* LEADER: the tenure's; else 0 */
+    int64_t
+        orphan_claim; /* epoch of a claim that may be ours in the table although we do not lead; 0 = none */
+    int64_t known_epoch; /* highest known epoch: reports of older ones are ignored */
+    int64_t scan_epoch;  /* known_epoch when the scan in flight was sent */
     int64_t renew_epoch; /* tenure that the renewal in flight was sent for */
     uint64_t sent;       /* when the last successful renewal, or the claim, was sent */
     uint64_t asked;      /* when the request in flight was sent */
@@ -38,12 +39,12 @@ struct elector_account {
     char *former; /* the last holder before the account became free: dead, or it released it; "" */
 
     uint64_t place;
-    size_t preferred;      /* member of the ring as of `preferred_at` */
-    uint64_t preferred_at; /* version of the ring; 0: never computed */
-    uint64_t leans_to;     /* hash of the name of the other member that the ring prefers */
-    uint32_t leans;        /* number of heartbeats for which it has preferred that member */
-    uint32_t patience;     /* heartbeats required for a hand-over; 0: the minimum */
-    uint64_t away_until;   /* handed over: no bid before this time */
+    size_t preferred;          /* member of the ring as of `preferred_at` */
+    uint64_t preferred_at;     /* version of the ring; 0: never computed */
+    uint64_t preferred_member; /* hash of the name of the other member that the ring prefers */
+    uint32_t preferred_for;    /* number of heartbeats for which it has preferred that member */
+    uint32_t patience;         /* heartbeats required for a hand-over; 0: the minimum */
+    uint64_t away_until;       /* handed over: no bid before this time */
     bool leaving;
 };
 
@@ -78,8 +79,8 @@ struct elector {
     struct ring *ring;
     uint64_t ring_version; /* rises when the members change */
     int self;              /* index in the ring; -1: not in it */
-    uint64_t beat_at;
-    bool beating, retiring;
+    uint64_t heartbeat_at;
+    bool heartbeat_in_flight, retiring;
 
     struct elector_effect *effects;
     size_t effect_count, effect_cap;
@@ -100,7 +101,7 @@ void elector__evict(struct elector *e, struct elector_account *a, uint64_t now);
 
 void elector__bid_at(struct elector *e, struct elector_account *a, uint64_t due);
 void elector__evict_at(struct elector *e, struct elector_account *a, uint64_t due);
-void elector__demote(struct elector *e, struct elector_account *a, uint64_t now, bool owed,
+void elector__demote(struct elector *e, struct elector_account *a, uint64_t now, bool orphan_claim,
                      const char *reason);
 uint64_t elector__heartbeat(struct elector *e); /* with jitter */
 
@@ -110,10 +111,10 @@ void elector__on_members(struct elector *e, uint64_t now, const struct elector_e
 void elector__on_rotate(struct elector *e, uint64_t now, const struct elector_event *ev);
 void elector__on_hand_over(struct elector *e, uint64_t now, const struct elector_event *ev);
 void elector__on_retire(struct elector *e, uint64_t now, const struct elector_event *ev);
-void elector__beat_due(struct elector *e, uint64_t now);
+void elector__heartbeat_due(struct elector *e, uint64_t now);
 /* Delay before a bid for an account that is free or whose holder hangs: as found by a scan, or as a
  * notification said. */
-uint64_t elector__seen_delay(struct elector *e, const struct elector_account *a);
+uint64_t elector__free_delay(struct elector *e, const struct elector_account *a);
 uint64_t elector__heard_delay(struct elector *e, const struct elector_account *a);
 
 /* ---- elector_scan.c ---- */

@@ -33,7 +33,7 @@ struct elector *elector_new(const struct elector_config *config)
     e->renew_at = ELECTOR_NEVER;
     /* Fast enough for a second and a third attempt before the tenure ends. */
     uint32_t h = e->config.heartbeat_ms;
-    e->scan_at = e->beat_at = ELECTOR_NEVER;
+    e->scan_at = e->heartbeat_at = ELECTOR_NEVER;
     e->ring = ring_new(e->config.hash);
     e->self = -1;
     e->scan_backoff = (struct backoff){.base_ms = BACKOFF_BASE_MS, .cap_ms = BACKOFF_CAP_MS};
@@ -140,5 +140,5 @@ uint64_t elector_deadline(const struct elector *e)
         due = e->renew_at;
     if (!e->scanning && e->scan_at < due)
         due = e->scan_at;
-    return !e->beating && e->beat_at < due ? e->beat_at : due;
+    return !e->heartbeat_in_flight && e->heartbeat_at < due ? e->heartbeat_at : due;
 }

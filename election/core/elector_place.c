@@ -8,9 +8,9 @@
 #include "elector_internal.h"
 
 enum {
-    JITTER_MS = 50,   /* without members all followers have the same rank */
-    LEANS_LEAST = 3,  /* heartbeats for which the ring must prefer the same other member */
-    LEANS_MOST = 768, /* limit for a member that never takes what is handed over to it */
+    JITTER_MS = 50,       /* without members all followers have the same rank */
+    PREFERRED_LEAST = 3,  /* heartbeats for which the ring must prefer the same other member */
+    PREFERRED_MOST = 768, /* limit for a member that never takes what is handed over to it */
 };
 
 /* ---- rank ---- */
@@ -25,7 +25,7 @@ static size_t rank_of(const struct elector *e, const struct elector_account *a)
         return 0;
     size_t *order = xcalloc(count, sizeof(*order));
     ring_order(e->ring, a->place, order);
-    size_t first = e->config.rotate ? (size_t)((uint64_t)a->seen_epoch % count) : 0;
+    size_t first = e->config.rotate ? (size_t)((uint64_t)a->known_epoch % count) : 0;
     for (size_t i = 0; i < count; i++) {
         size_t member = order[(first + i) % count];
         if (member == (size_t)e->self)
@@ -39,7 +39,7 @@ static size_t rank_of(const struct elector *e, const struct elector_account *a)
 
 /* Followers scan within bid_max of each other, so wait that long for the preferred one. Worst-case
  * takeover: 2 * bid_max. */
-uint64_t elector__seen_delay(struct elector *e, const struct elector_account *a)
+uint64_t elector__free_delay(struct elector *e, const struct elector_account *a)
 {
     uint64_t most = e->config.bid_max_ms, rank = rank_of(e, a);
     if (rank == 0)
@@ -63,18 +63,18 @@ uint64_t elector__heard_delay(struct elector *e, const struct elector_account *a
 
 static void beat(struct elector *e, bool leaving)
 {
-    elector__emit(e, NULL, ELECTOR_FX_BEAT)->leaving = leaving;
+    elector__emit(e, NULL, ELECTOR_FX_HEARTBEAT)->leaving = leaving;
 }
 
-void elector__beat_due(struct elector *e, uint64_t now)
+void elector__heartbeat_due(struct elector *e, uint64_t now)
 {
-    if (e->beating)
+    if (e->heartbeat_in_flight)
         return;
     if (!elector__bids(e)) {
-        e->beat_at = ELECTOR_NEVER;
-    } else if (e->beat_at == ELECTOR_NEVER || now >= e->beat_at) {
-        e->beating = true;
-        e->beat_at = now + elector__heartbeat(e);
+        e->heartbeat_at = ELECTOR_NEVER;
+    } else if (e->heartbeat_at == ELECTOR_NEVER || now >= e->heartbeat_at) {
+        e->heartbeat_in_flight = true;
+        e->heartbeat_at = now + elector__heartbeat(e);
         beat(e, false);
     }
 }
@@ -118,28 +118,28 @@ static void leave(struct elector *e, struct elector_account *a, const char *reas
 
 /* Has the ring preferred another member for long enough? A member that let the account return gets
  * more time at each attempt: it is alive but does not lead. */
-static bool leans(struct elector *e, struct elector_account *a)
+static bool preferred_for(struct elector *e, struct elector_account *a)
 {
     size_t to = preferred(e, a);
     if (to == (size_t)e->self) {
-        a->leans = 0;
+        a->preferred_for = 0;
         return false;
     }
     const char *name = ring_name(e->ring, to);
     uint64_t hash = e->config.hash(name, strlen(name));
-    if (hash != a->leans_to) {
-        a->leans_to = hash;
-        a->leans = a->patience = 0;
+    if (hash != a->preferred_member) {
+        a->preferred_member = hash;
+        a->preferred_for = a->patience = 0;
     }
-    a->leans++;
-    return a->leans >= (a->patience ? a->patience : LEANS_LEAST);
+    a->preferred_for++;
+    return a->preferred_for >= (a->patience ? a->patience : PREFERRED_LEAST);
 }
 
 void elector__on_members(struct elector *e, uint64_t now, const struct elector_event *ev)
 {
     (void)now;
-    PRE(e->beating);
-    e->beating = false;
+    PRE(e->heartbeat_in_flight);
+    e->heartbeat_in_flight = false;
     if (ev->failed || e->retiring)
         return;
     if (!same_members(e, ev))
@@ -149,12 +149,12 @@ void elector__on_members(struct elector *e, uint64_t now, const struct elector_e
     uint32_t left = e->config.leaves_max;
     for (size_t i = 0; i < e->count; i++) {
         struct elector_account *a = &e->accounts[i];
-        if (a->state != ELECTOR_LEADER || a->leaving || !leans(e, a) || !left)
+        if (a->state != ELECTOR_LEADER || a->leaving || !preferred_for(e, a) || !left)
             continue;
         left--;
-        a->patience = a->patience ? a->patience * 2 : LEANS_LEAST * 2;
-        if (a->patience > LEANS_MOST)
-            a->patience = LEANS_MOST;
+        a->patience = a->patience ? a->patience * 2 : PREFERRED_LEAST * 2;
+        if (a->patience > PREFERRED_MOST)
+            a->patience = PREFERRED_MOST;
         leave(e, a, "the ring prefers another member");
     }
 }

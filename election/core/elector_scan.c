@@ -20,9 +20,9 @@ static void scan(struct elector *e, uint64_t now)
         a->scanned = waits(a);
         if (!a->scanned)
             continue;
-        a->scan_epoch = a->seen_epoch;
+        a->scan_epoch = a->known_epoch;
         e->scan_accounts[e->scan_count] = (int)i;
-        e->scan_epochs[e->scan_count++] = a->holder[0] ? a->seen_epoch : -1; /* -1: report the holder */
+        e->scan_epochs[e->scan_count++] = a->holder[0] ? a->known_epoch : -1; /* -1: report the holder */
     }
     e->scan_sent = now;
     if (!e->scan_count) {
@@ -48,7 +48,7 @@ void elector__scan_due(struct elector *e, uint64_t now)
 
 static void bid_by_rank(struct elector *e, struct elector_account *a, uint64_t now)
 {
-    uint64_t delay = elector__seen_delay(e, a);
+    uint64_t delay = elector__free_delay(e, a);
     if (delay)
         elector__bid_at(e, a, now + delay); /* a member that learns of another claim stops bidding */
     else
@@ -59,7 +59,7 @@ static void bid_by_rank(struct elector *e, struct elector_account *a, uint64_t n
  * end its session. The statement checks again, so a late one does not harm the successor. */
 static void evict_by_rank(struct elector *e, struct elector_account *a, uint64_t now)
 {
-    uint64_t delay = elector__seen_delay(e, a);
+    uint64_t delay = elector__free_delay(e, a);
     if (delay)
         elector__evict_at(e, a, now + delay);
     else
@@ -70,7 +70,7 @@ static void evict_by_rank(struct elector *e, struct elector_account *a, uint64_t
  * that is taken behind an expired claim. A holder without a claim may be about to claim, so that
  * takes two scans. Without locks: the claim's expiry decides, and an account that a lock protects
  * is left alone. */
-static void act(struct elector *e, struct elector_account *a, uint64_t now, const struct elector_seen *seen)
+static void act(struct elector *e, struct elector_account *a, uint64_t now, const struct elector_view *seen)
 {
     bool free_account = !seen->holder || !seen->holder[0];
     bool lapsed = free_account || seen->expiry_1_left_ms <= 0;
@@ -110,11 +110,11 @@ void elector__on_scan_reply(struct elector *e, uint64_t now, const struct electo
     if (!elector__bids(e))
         return;
     for (size_t i = 0; i < ev->count; i++) {
-        const struct elector_seen *seen = &ev->seen[i];
+        const struct elector_view *seen = &ev->seen[i];
         struct elector_account *a = &e->accounts[ev->accounts[i]];
         /* It acted since the scan was sent, or knows a newer epoch. An epoch below the one known
          * before is not outdated: the database failed over and lost commits. */
-        bool heard = a->seen_epoch != a->scan_epoch && seen->epoch < a->seen_epoch;
+        bool heard = a->known_epoch != a->scan_epoch && seen->epoch < a->known_epoch;
         if (!a->scanned || !waits(a) || heard)
             continue;
         elector__learn(a, seen->holder, seen->address, seen->epoch);

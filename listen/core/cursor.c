@@ -92,7 +92,7 @@ static void tell_finished(struct cursor *c, const struct listen_event *row, bool
         cursor__forget(c, k);
     if (l)
         cursor__lookup_drop(c, l);
-    if (cursor__was_told(c, row))
+    if (cursor__was_delivered(c, row))
         return;
     cursor__remember(c, row, false);
     tell(c, LISTEN_FINISHED, row, from_scan);
@@ -105,7 +105,7 @@ static void see_removed(struct cursor *c, const struct listen_event *row)
     if (row->outcome && row->outcome[0]) {
         if (!row->id && !ours)
             return; /* a filler that was never delivered, or whose end was */
-        if (ours || !cursor__was_told(c, row))
+        if (ours || !cursor__was_delivered(c, row))
             cursor__ask(c, ours ? k : NULL, row);
         return;
     }
@@ -246,7 +246,7 @@ static void on_finished(struct cursor *c, const struct cursor_event *ev)
     c->state = CURSOR_LIVE;
     if (c->begun_us > c->position_us)
         c->position_us = c->begun_us;
-    cursor__forget_told(c, c->position_us - c->config.overlap_us);
+    cursor__forget_delivered(c, c->position_us - c->config.overlap_us);
     emit(c, CURSOR_FX_LIVE);
 }
 
@@ -301,7 +301,7 @@ struct cursor *cursor_new(const struct cursor_config *config)
     c->asked = xcalloc(c->config.scan_rows, sizeof(*c->asked));
     list_init(&c->lookups);
     list_init(&c->spent);
-    list_init(&c->told_order);
+    list_init(&c->delivered_order);
     return c;
 }
 
@@ -315,7 +315,7 @@ struct cursor *cursor_free(struct cursor *c)
     for (struct list *n = list_first(&c->lookups); n; n = list_first(&c->lookups))
         cursor__lookup_drop(c, CONTAINER_OF(n, struct lookup, node));
     cursor__free_spent(c);
-    cursor__forget_told(c, INT64_MAX);
+    cursor__forget_delivered(c, INT64_MAX);
     free(c->asked);
     free(c->effects);
     free(c);

@@ -66,8 +66,8 @@ struct cursor {
     struct cursor_lookup *asked;
     size_t asked_count;
     struct told *told;
-    struct list told_order;
-    size_t told_count;
+    struct list delivered_order;
+    size_t delivered_count;
     struct cursor_effect *effects;
     size_t effect_count, effect_cap;
     struct list spent; /* lookups whose rows the effects of this step point to */
@@ -88,10 +88,10 @@ struct lookup *cursor__lookup_of(struct cursor *c, int32_t account, int64_t nonc
 void cursor__lookup_drop(struct cursor *c, struct lookup *l); /* freed when the next step begins */
 void cursor__free_spent(struct cursor *c);
 
-bool cursor__was_told(struct cursor *c, const struct listen_event *row); /* its end */
-bool cursor__is_past(struct cursor *c, const struct listen_event *row);  /* a status from before that */
+bool cursor__was_delivered(struct cursor *c, const struct listen_event *row); /* its end */
+bool cursor__is_past(struct cursor *c, const struct listen_event *row);       /* a status from before that */
 void cursor__remember(struct cursor *c, const struct listen_event *row, bool removed);
-void cursor__forget_told(struct cursor *c, int64_t before_us);
+void cursor__forget_delivered(struct cursor *c, int64_t before_us);
 
 /* The stored state of a row, as an event. */
 struct listen_event cursor__event_of(const struct known *k, enum listen_kind kind);

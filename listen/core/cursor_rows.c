@@ -170,7 +170,7 @@ void cursor__free_spent(struct cursor *c)
 
 /* ---- delivered ends ---- */
 
-static struct told *told_of(struct cursor *c, const struct listen_event *row)
+static struct told *delivered_of(struct cursor *c, const struct listen_event *row)
 {
     struct place p = end_key(row->account, row->nonce, row->id);
     struct told *t;
@@ -178,49 +178,49 @@ static struct told *told_of(struct cursor *c, const struct listen_event *row)
     return t;
 }
 
-bool cursor__was_told(struct cursor *c, const struct listen_event *row)
+bool cursor__was_delivered(struct cursor *c, const struct listen_event *row)
 {
-    struct told *t = told_of(c, row);
+    struct told *t = delivered_of(c, row);
     /* A nonce can end more than once as a filler, a transaction only once. */
     return t && !t->removed && (row->id || t->at_us >= row->updated_at_us);
 }
 
 bool cursor__is_past(struct cursor *c, const struct listen_event *row)
 {
-    struct told *t = told_of(c, row);
-    return t && t->removed ? row->updated_at_us < t->at_us : cursor__was_told(c, row);
+    struct told *t = delivered_of(c, row);
+    return t && t->removed ? row->updated_at_us < t->at_us : cursor__was_delivered(c, row);
 }
 
-static void drop_told(struct cursor *c, struct told *t)
+static void drop_delivered(struct cursor *c, struct told *t)
 {
     list_remove(&t->node);
     HASH_DELETE(hh, c->told, t);
     free(t);
-    c->told_count--;
+    c->delivered_count--;
 }
 
 void cursor__remember(struct cursor *c, const struct listen_event *row, bool removed)
 {
-    struct told *t = told_of(c, row);
+    struct told *t = delivered_of(c, row);
     if (t)
-        drop_told(c, t);
+        drop_delivered(c, t);
     t = xcalloc(1, sizeof(*t));
     t->place = end_key(row->account, row->nonce, row->id);
     t->at_us = row->updated_at_us;
     t->removed = removed;
     HASH_ADD(hh, c->told, place, sizeof(t->place), t);
-    list_append(&c->told_order, &t->node);
-    c->told_count++;
-    if (c->told_count > c->config.remembered_max)
-        drop_told(c, CONTAINER_OF(list_first(&c->told_order), struct told, node));
+    list_append(&c->delivered_order, &t->node);
+    c->delivered_count++;
+    if (c->delivered_count > c->config.remembered_max)
+        drop_delivered(c, CONTAINER_OF(list_first(&c->delivered_order), struct told, node));
 }
 
-void cursor__forget_told(struct cursor *c, int64_t before_us)
+void cursor__forget_delivered(struct cursor *c, int64_t before_us)
 {
-    for (struct list *n = list_first(&c->told_order); n; n = list_first(&c->told_order)) {
+    for (struct list *n = list_first(&c->delivered_order); n; n = list_first(&c->delivered_order)) {
         struct told *t = CONTAINER_OF(n, struct told, node);
         if (t->at_us >= before_us)
             return;
-        drop_told(c, t);
+        drop_delivered(c, t);
     }
 }

@@ -6,7 +6,7 @@
 // for the status, then wait. After a lost connection the same again. The key makes the enqueue safe to repeat.
 import pg from 'pg'
 
-const LOOK_MS = 30000 // a look now and then, should a notification ever be lost
+const REQUEST_POLL_MS = 30000 // a look now and then, should a notification ever be lost
 const [account, call, key = `follow-${process.pid}-${Date.now()}`] = process.argv.slice(2)
 
 // what(db), on a new connection for as long as there is none to be had.
@@ -59,7 +59,7 @@ async function follow(db, lost, id, told) {
     let timer
     const look = new Promise((resolve) => {
       heard = resolve
-      timer = setTimeout(resolve, LOOK_MS)
+      timer = setTimeout(resolve, REQUEST_POLL_MS)
     })
     await Promise.race([look, lost]).finally(() => clearTimeout(timer))
   }

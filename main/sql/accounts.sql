@@ -1,1 +1,1 @@
-SELECT * FROM txrelay.leader_state ORDER BY 1
+SELECT * FROM txrelay.leaders ORDER BY 1

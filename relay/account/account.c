@@ -106,14 +106,14 @@ static void effect(struct account *a, const struct manager_effect *fx)
         return;
     case MANAGER_FX_READY:
         log_info("account.ready", "account=%s epoch=%lld next_nonce=%llu open=%zu", a->alias,
-                 (long long)a->epoch, (unsigned long long)manager_look(a->manager).next_nonce,
-                 manager_look(a->manager).open);
+                 (long long)a->epoch, (unsigned long long)manager_view_of(a->manager).next_nonce,
+                 manager_view_of(a->manager).open);
         return;
     case MANAGER_FX_ALERT:
         log_warn("account.alert", "account=%s epoch=%lld text=\"%s\"", a->alias, (long long)a->epoch,
                  fx->text);
         return;
-    case MANAGER_FX_LOOK:
+    case MANAGER_FX_POLL_REQUESTS:
         account_poll(a, (struct poll_event){.type = POLL_EV_WANT_REQUESTS, .serial = fx->number});
         return;
     }

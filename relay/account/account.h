@@ -4,7 +4,7 @@
  *   account.c         promotion and demotion, events in, effects out, the account's timer
  *   account_read.c    pending rows, the outbox with its doorbell, cancellations
  *   account_store.c   the leader's writes
- *   account_signed.c  what was signed elsewhere
+ *   account_presigned.c  what was signed elsewhere
  *   account_adopt.c   what a database that lost commits does not know
  *   account_submit.c  what goes to the node
  *   sign.c            signatures */
@@ -73,7 +73,7 @@ void account_ahead_drop(struct account *a);
 void account_store_effect(struct account *a, const struct manager_effect *fx);
 /* account_read.c: polls of this account, of which the scheduler hears again */
 void account_fetch(struct account *a, const struct poll_effect *fx);
-void account_look(struct account *a, const struct poll_effect *fx);
+void account_poll_requests(struct account *a, const struct poll_effect *fx);
 void account_arm(struct account *a, const struct poll_effect *fx);
 void account_disarm(struct account *a);
 

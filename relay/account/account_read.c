@@ -34,7 +34,7 @@ static struct manager_account account_facts(const struct store_account *f)
         .requeue_usurped = f->requeue_usurped,
         .has_low_balance = f->low_balance != NULL,
         .low_balance = amount(f->low_balance, 0),
-        .hold = manager_hold_of(f->hold),
+        .suspension = manager_suspension_of(f->suspension),
     };
 }
 
@@ -86,7 +86,7 @@ static void chunk(struct op *op)
             .submitted_block = p->submitted_block > 0 ? (uint64_t)p->submitted_block : 0,
             .earlier = p->earlier,
             .earlier_count = p->earlier_count,
-            .fixed = p->fixed,
+            .presigned = p->presigned,
         };
         rows[i].stage = snapshot_stage(p->state);
         memcpy(rows[i].hash, p->hash, 32);
@@ -183,7 +183,7 @@ static void deliver(const struct op *op)
     const struct store_outbox *r = &op->u.outbox;
     const struct node_info *info = node_info(a->service->node);
     struct manager_outbox_row *rows = xcalloc(r->count, sizeof(*rows));
-    struct manager_signed *fixed = xcalloc(r->count, sizeof(*fixed));
+    struct manager_presigned *presigned = xcalloc(r->count, sizeof(*presigned));
     struct err *errs = xcalloc(r->count, sizeof(*errs));
     for (size_t i = 0; i < r->count; i++) {
         const struct store_outbox_row *o = &r->rows[i];
@@ -199,8 +199,8 @@ static void deliver(const struct op *op)
             .deadline_block = o->deadline_block > 0 ? (uint64_t)o->deadline_block : 0,
             .retries = o->retries,
         };
-        if (o->fixed)
-            signed_check(op, o, &rows[i], &fixed[i], &errs[i]);
+        if (o->presigned)
+            signed_check(op, o, &rows[i], &presigned[i], &errs[i]);
         else if (!a->key)
             rows[i].bad = "the relay has no key of this account: sign it elsewhere, and use enqueue_signed";
         else if (codec_check_call(info->metadata, o->call.data, o->call.len, &errs[i]))
@@ -212,7 +212,7 @@ static void deliver(const struct op *op)
                                                         .has_reserved = r->reserved >= 0,
                                                         .reserved = (uint64_t)r->reserved}});
     free(errs);
-    free(fixed);
+    free(presigned);
     free(rows);
 }
 
@@ -264,12 +264,12 @@ static struct op *poll_new_op(struct account *a, enum manager_event_type type, c
 void account_fetch(struct account *a, const struct poll_effect *fx)
 {
     struct op *op = poll_new_op(a, MANAGER_EV_OUTBOX, fx);
-    struct manager_view view = manager_look(a->manager);
+    struct manager_view view = manager_view_of(a->manager);
     op->u.outbox = (struct store_outbox){.account = a->store_account,
                                          .epoch = a->epoch,
                                          .limit = fx->limit,
                                          .next_nonce = (int64_t)view.next_nonce,
-                                         .block = (int64_t)view.seen};
+                                         .block = (int64_t)view.processed};
     store_outbox_start(a->service->store, &op->u.outbox, fetched);
 }
 
@@ -278,7 +278,7 @@ void account_fetch(struct account *a, const struct poll_effect *fx)
 static void looked_failed(struct op *op)
 {
     struct account *a = op->account;
-    const struct err *err = &op->u.look.req.err;
+    const struct err *err = &op->u.requests.req.err;
     if (err_class(err->code) == ERR_CLASS_BUG || err_class(err->code) == ERR_CLASS_PERMANENT)
         log_error("store.refused", "account=%s write=look code=%s sqlstate=%s text=\"%s\"", a->alias,
                   err_name(err->code), err->sqlstate, err->text);
@@ -288,7 +288,7 @@ static void looked_failed(struct op *op)
 
 static void tell_requests(struct op *op)
 {
-    const struct store_look *r = &op->u.look;
+    const struct store_poll_requests *r = &op->u.requests;
     struct manager_stop *stops = xcalloc(r->count, sizeof(*stops));
     for (size_t i = 0; i < r->count; i++)
         stops[i] = (struct manager_stop){.nonce = (uint64_t)r->stops[i].nonce,
@@ -300,7 +300,7 @@ static void tell_requests(struct op *op)
     account_event(
         op->account,
         &(struct manager_event){
-            .type = MANAGER_EV_LOOKED,
+            .type = MANAGER_EV_REQUESTS,
             .looked = {.number = op->serial, .stops = stops, .count = r->count, .account = &facts}});
     free(stops);
 }
@@ -308,14 +308,14 @@ static void tell_requests(struct op *op)
 static void looked(struct store_req *req)
 {
     struct op *op = op_of(req);
-    const struct store_look *r = &op->u.look;
+    const struct store_poll_requests *r = &op->u.requests;
     if (op_current(op) && req->err.code) {
         looked_failed(op);
     } else if (op_current(op)) {
         struct poll_event ev = {
             .type = POLL_EV_REQUESTS,
             .question = op->question,
-            .requests = {.mark = r->mark, .next_ms = r->next_ms, .ripe = r->ripe},
+            .requests = {.mark = r->mark, .next_ms = r->next_ms, .has_rows = r->has_rows},
         };
         if (account_poll(op->account, ev))
             tell_requests(op);
@@ -323,11 +323,11 @@ static void looked(struct store_req *req)
     op_free(op);
 }
 
-void account_look(struct account *a, const struct poll_effect *fx)
+void account_poll_requests(struct account *a, const struct poll_effect *fx)
 {
-    struct op *op = poll_new_op(a, MANAGER_EV_LOOKED, fx);
-    op->u.look = (struct store_look){.account = a->store_account, .epoch = a->epoch};
-    store_look_start(a->service->store, &op->u.look, looked);
+    struct op *op = poll_new_op(a, MANAGER_EV_REQUESTS, fx);
+    op->u.requests = (struct store_poll_requests){.account = a->store_account, .epoch = a->epoch};
+    store_poll_requests_start(a->service->store, &op->u.requests, looked);
 }
 
 /* Also of a former tenure: the doorbell that it took is given back. */

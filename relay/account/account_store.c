@@ -364,12 +364,13 @@ static void ends(struct account *a, const struct manager_effect *fx)
 static void pause_account(struct account *a, const struct manager_effect *fx)
 {
     struct op *op = op_new(a, MANAGER_WRITE_PAUSE, MANAGER_EV_PAUSE_STORED, 0);
-    bool over = fx->pause.hold == MANAGER_HOLD_NONE;
+    bool over = fx->pause.suspension == MANAGER_SUSPENSION_NONE;
     memcpy(op->text, fx->pause.text, sizeof(op->text));
-    op->u.pause = (struct store_pause){.account = a->store_account,
-                                       .epoch = a->epoch,
-                                       .hold = over ? NULL : manager_hold_name(fx->pause.hold),
-                                       .reason = over ? NULL : op->text};
+    op->u.pause =
+        (struct store_pause){.account = a->store_account,
+                             .epoch = a->epoch,
+                             .suspension = over ? NULL : manager_suspension_name(fx->pause.suspension),
+                             .reason = over ? NULL : op->text};
     store_pause_start(a->service->store, &op->u.pause, over ? stored_and_rings : stored);
 }
 

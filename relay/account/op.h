@@ -20,7 +20,7 @@ struct op {
         struct store_nonce nonce;
         struct store_pause pause;
         struct store_outbox outbox;
-        struct store_look look;
+        struct store_poll_requests requests;
         struct store_doorbell doorbell;
         struct store_adopt adopt;
         struct store_note note;
@@ -32,7 +32,7 @@ struct op {
     struct store_finish_row *finish_rows;
     struct store_adopt_row *adopt_rows;
     struct store_note_row *note_rows;
-    struct births *births; /* account_signed.c */
+    struct births *births; /* account_presigned.c */
     /* Own copy of the effect's rows. */
     union {
         struct manager_sign_row *sign;
@@ -57,14 +57,14 @@ void *op_copy(const void *rows, size_t count, size_t size);
 bool op_current(const struct op *op);
 void op_failed(struct op *op); /* tells the election and the manager, if they are still concerned */
 
-/* account_signed.c: the blocks at which the eras of an answer's rows may have begun are asked for, then cb;
+/* account_presigned.c: the blocks at which the eras of an answer's rows may have begun are asked for, then cb;
  * false: there are none. */
 bool signed_births(struct op *op, void (*cb)(struct op *op));
 bool signed_births_failed(const struct op *op);
 void signed_births_free(struct op *op);
 /* What the bytes say, checked; x->... as the manager wants it, bad or waits into `text`. */
 void signed_check(const struct op *op, const struct store_outbox_row *o, struct manager_outbox_row *row,
-                  struct manager_signed *x, struct err *text);
+                  struct manager_presigned *x, struct err *text);
 int signed_take(struct op *op); /* an admission's rows, in place of signing them */
 void account_note(struct account *a, const struct manager_effect *fx);
 /* account_adopt.c */

@@ -167,7 +167,7 @@ static void cmd_status(struct service *s, struct loop_peer *peer)
 
 static void cmd_drain(struct service *s, struct loop_peer *peer)
 {
-    log_info("relay.drain_asked", "relay=%s", s->name);
+    log_info("relay.drain_requested", "relay=%s", s->name);
     answer(peer, json_pack("{s:s}", "answer", "draining"));
     if (s->config.on_drain && s->phase != SERVICE_DRAINING && s->phase != SERVICE_CLOSING)
         s->config.on_drain(s->config.arg);

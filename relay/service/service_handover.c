@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "service/service_internal.h"
 
-enum { SETTLE_LOOK_MS = 20, HANDOVER_MS = 2000 };
+enum { SETTLE_CHECK_MS = 20, HANDOVER_MS = 2000 };
 
 static bool settled(const struct account *a)
 {
@@ -56,15 +56,15 @@ static void on_settle(void *arg)
             waits = true;
             continue;
         }
-        log_info("leader.hands_over",
+        log_info("leader.handing_over",
                  "account=%s epoch=%lld settled=%s unsent=%zu unstored=%zu unanswered=%zu", a->alias,
-                 (long long)a->epoch, done ? "yes" : "no", manager_look(a->manager).unsent, a->unsettled,
+                 (long long)a->epoch, done ? "yes" : "no", manager_view_of(a->manager).unsent, a->unsettled,
                  account_unanswered(a));
         election_hand_over(s->election, a->index); /* demotes it, which ends the leaving */
         a->leaving = false;
     }
     if (waits)
-        loop_timer_at(h->settle, now + SETTLE_LOOK_MS);
+        loop_timer_at(h->settle, now + SETTLE_CHECK_MS);
     else
         all_settled(h);
 }
@@ -73,7 +73,7 @@ static void on_settle(void *arg)
 void service_leave(struct service *s, struct account *a, const char *reason)
 {
     uint32_t ms = s->config.handover_ms ? s->config.handover_ms : HANDOVER_MS;
-    log_info("leader.leaves", "account=%s epoch=%lld reason=\"%s\"", a->alias, (long long)a->epoch, reason);
+    log_info("leader.leaving", "account=%s epoch=%lld reason=\"%s\"", a->alias, (long long)a->epoch, reason);
     a->leaving = true;
     account_poll(a, (struct poll_event){.type = POLL_EV_LEAVING});
     a->leave_until = loop_now_ms(s->loop) + ms;
@@ -87,7 +87,7 @@ void service_block(struct service *s, struct account *a, uint64_t number)
     if (s->standalone || !s->config.rotate_blocks || !info)
         return;
     bool over = turn_block(&a->turn, number, info->finalized_number, s->config.rotate_blocks);
-    if (over && !manager_look(a->manager).reborn)
+    if (over && !manager_view_of(a->manager).reborn)
         election_rotate(s->election, a->index);
 }
 

@@ -49,7 +49,7 @@ static void answered(struct store_req *req)
     report_failure(b);
     for (size_t i = 0; i < b->run.want_count; i++) {
         const struct store_want *w = &b->run.wants[i];
-        found[i] = (struct poll_found){w->index, w->lost, w->look, w->ripe, w->next_ms};
+        found[i] = (struct poll_found){w->index, w->lost, w->has_requests, w->has_rows, w->next_ms};
     }
     struct poll_event ev = {
         .type = b->answer,
@@ -103,7 +103,7 @@ static void carry_out(struct service *s, const struct poll_effect *fx)
         account_fetch(a, fx);
         return;
     case POLL_QUERY_REQUESTS:
-        account_look(a, fx);
+        account_poll_requests(a, fx);
         return;
     case POLL_QUERY_ARM:
         account_arm(a, fx);

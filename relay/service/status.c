@@ -46,7 +46,7 @@ static void fill_account(const struct service *s, const struct account *a, struc
                                    .unstored = a->unsettled,
                                    .unanswered = account_unanswered(a),
                                    .phase = manager_phase(a->manager),
-                                   .manager = manager_look(a->manager)};
+                                   .manager = manager_view_of(a->manager)};
     ret->leader = service_leader_of(s, a, &ret->leader_address);
     ret->elected = elects(s);
     if (ret->elected)

@@ -15,8 +15,8 @@ DECLARE
         WHEN NEW.claimant IS NOT NULL AND (NEW.expiry_2 >= NEW.expiry_1 AND NEW.heartbeat IS NOT NULL) IS NOT TRUE
             THEN 'claimant'
         WHEN NEW.paused_by NOT IN ('leader', 'operator') OR NEW.paused <> (NEW.paused_by IS NOT NULL) THEN 'paused_by'
-        WHEN NEW.hold NOT IN ('payment', 'reaped', 'transaction_version')
-            OR CASE WHEN NEW.hold IS NULL THEN NEW.paused_by = 'leader' ELSE NOT NEW.paused END THEN 'hold' END;
+        WHEN NEW.suspension NOT IN ('payment', 'reaped', 'transaction_version')
+            OR CASE WHEN NEW.suspension IS NULL THEN NEW.paused_by = 'leader' ELSE NOT NEW.paused END THEN 'suspension' END;
 BEGIN
     IF v_bad IS NOT NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', SCHEMA = 'txrelay', TABLE = 'accounts', COLUMN = v_bad,
@@ -85,7 +85,7 @@ BEGIN
             CASE WHEN ss58_bytes(p_name) IS NOT NULL THEN format(', the address of account id 0x%s', encode(v_id, 'hex'))
                  WHEN p_name ~ '^(?!0x)[0-9A-Za-z]{40,60}$' THEN ', which is no SS58 address of 32 bytes either' ELSE '' END),
         HINT = CASE WHEN v_near IS NOT NULL THEN 'Nearest: ' || v_near || '.'
-                    WHEN EXISTS (SELECT FROM accounts) THEN 'The view txrelay.leader_state lists the accounts.'
+                    WHEN EXISTS (SELECT FROM accounts) THEN 'The view txrelay.leaders lists the accounts.'
                     ELSE 'No account is registered yet: a relay registers its accounts when it starts.' END;
 END
 $$;
@@ -201,11 +201,11 @@ $$;
 -- The facts that a leader acts on, with defaults for keys that the policy does not set. For
 -- requeue_usurped and the limits in blocks, false and 0 mean never.
 CREATE OR REPLACE FUNCTION txrelay.account_facts(a txrelay.accounts)
-RETURNS TABLE (paused boolean, hold text, reborn boolean, transaction_version bigint, tip_start numeric, tip_step numeric,
+RETURNS TABLE (paused boolean, suspension text, reborn boolean, transaction_version bigint, tip_start numeric, tip_step numeric,
     tip_cap numeric, tip_step_percent int, tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean,
     low_balance numeric)
 LANGUAGE sql STABLE ROWS 1 AS $$ -- inlined into its callers
-    SELECT a.paused, a.hold, a.reborn, a.transaction_version,
+    SELECT a.paused, a.suspension, a.reborn, a.transaction_version,
         coalesce((a.policy OPERATOR(pg_catalog.->>) 'tip_start')::numeric, 0),
         coalesce((a.policy OPERATOR(pg_catalog.->>) 'tip_step')::numeric, 0),
         (a.policy OPERATOR(pg_catalog.->>) 'tip_cap')::numeric,
@@ -217,11 +217,11 @@ LANGUAGE sql STABLE ROWS 1 AS $$ -- inlined into its callers
 $$;
 
 -- A fingerprint of the account's facts (63 bits). It differs when they differ.
-CREATE OR REPLACE FUNCTION txrelay.account_mark(a txrelay.accounts) RETURNS bigint
+CREATE OR REPLACE FUNCTION txrelay.account_fingerprint(a txrelay.accounts) RETURNS bigint
 LANGUAGE sql STABLE AS $$ -- without a search_path, so that it is inlined: one query calls it for thousands of accounts
     SELECT pg_catalog.jsonb_hash_extended(a.policy, COALESCE(a.transaction_version, -1)
             OPERATOR(pg_catalog.#) CASE WHEN a.paused THEN 4611686018427387904 ELSE 0 END
             OPERATOR(pg_catalog.#) CASE WHEN a.reborn THEN 2305843009213693952 ELSE 0 END
-            OPERATOR(pg_catalog.#) COALESCE(pg_catalog.hashtextextended(a.hold, 0), 0))
+            OPERATOR(pg_catalog.#) COALESCE(pg_catalog.hashtextextended(a.suspension, 0), 0))
         OPERATOR(pg_catalog.&) 9223372036854775807
 $$;

@@ -100,9 +100,9 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 DECLARE
     v_account int := account_of(p_account);
 BEGIN
-    UPDATE accounts t SET paused = false, paused_by = NULL, paused_reason = NULL, paused_since = NULL, hold = NULL,
-        reborn = t.reborn OR t.hold IS NOT DISTINCT FROM 'reaped',
-        transaction_version = CASE WHEN t.hold IS DISTINCT FROM 'transaction_version' THEN t.transaction_version END
+    UPDATE accounts t SET paused = false, paused_by = NULL, paused_reason = NULL, paused_since = NULL, suspension = NULL,
+        reborn = t.reborn OR t.suspension IS NOT DISTINCT FROM 'reaped',
+        transaction_version = CASE WHEN t.suspension IS DISTINCT FROM 'transaction_version' THEN t.transaction_version END
         WHERE t.account = v_account;
     IF queue_has_room() THEN
         PERFORM pg_notify('outbox_wake', v_account::text);
@@ -110,27 +110,27 @@ BEGIN
 END
 $$;
 
--- Suspends the account for the reason p_hold; NULL ends the suspension. If an operator has paused
+-- Suspends the account for the reason p_suspension; NULL ends the suspension. If an operator has paused
 -- the account, the pause and its text stay, and only the reason is noted beside them:
 -- account_resume ends both. A suspension as reaped needs an order that is newer than itself.
-CREATE OR REPLACE FUNCTION txrelay.leader_pause(p_account int, p_epoch bigint, p_hold text, p_reason text) RETURNS void
+CREATE OR REPLACE FUNCTION txrelay.leader_pause(p_account int, p_epoch bigint, p_suspension text, p_reason text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
 BEGIN
-    IF p_hold NOT IN ('payment', 'reaped', 'transaction_version') THEN
-        PERFORM bad_argument('leader_pause', 'p_hold', format('is "%s"; it must be payment, reaped, transaction_version or '
-            'NULL', p_hold), 'NULL ends the leader''s own pause.');
+    IF p_suspension NOT IN ('payment', 'reaped', 'transaction_version') THEN
+        PERFORM bad_argument('leader_pause', 'p_suspension', format('is "%s"; it must be payment, reaped, transaction_version or '
+            'NULL', p_suspension), 'NULL ends the leader''s own pause.');
     ELSIF a.paused_by = 'operator' THEN
-        UPDATE accounts t SET hold = p_hold, reborn = t.reborn AND p_hold IS DISTINCT FROM 'reaped'
+        UPDATE accounts t SET suspension = p_suspension, reborn = t.reborn AND p_suspension IS DISTINCT FROM 'reaped'
             WHERE t.account = p_account;
-    ELSIF p_hold IS NULL THEN
-        UPDATE accounts t SET hold = NULL, paused = false, paused_by = NULL, paused_reason = NULL, paused_since = NULL
+    ELSIF p_suspension IS NULL THEN
+        UPDATE accounts t SET suspension = NULL, paused = false, paused_by = NULL, paused_reason = NULL, paused_since = NULL
             WHERE t.account = p_account;
     ELSE
-        UPDATE accounts t SET hold = p_hold, reborn = t.reborn AND p_hold <> 'reaped', paused = true,
-            paused_by = 'leader', paused_reason = coalesce(p_reason, p_hold),
-            paused_since = CASE WHEN t.hold = p_hold THEN t.paused_since ELSE clock_timestamp() END
+        UPDATE accounts t SET suspension = p_suspension, reborn = t.reborn AND p_suspension <> 'reaped', paused = true,
+            paused_by = 'leader', paused_reason = coalesce(p_reason, p_suspension),
+            paused_since = CASE WHEN t.suspension = p_suspension THEN t.paused_since ELSE clock_timestamp() END
             WHERE t.account = p_account;
     END IF;
 END

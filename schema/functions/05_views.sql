@@ -13,7 +13,7 @@ CREATE OR REPLACE VIEW txrelay.transactions AS
     UNION ALL
     SELECT s.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'outbox', 'queued', s.nonce, '0x' || encode(s.hash, 'hex'),
            NULL, NULL, NULL, s.waits, 0, s.creator, s.key, s.created_at, coalesce(s.waits_since, s.created_at), NULL
-    FROM txrelay.outbox_signed s JOIN txrelay.accounts a USING (account)
+    FROM txrelay.outbox_presigned s JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT p.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'pending', p.state::text, p.nonce,
            '0x' || encode(p.hash, 'hex'), '0x' || encode(p.block_hash, 'hex'), p.block_number, NULL, p.error,
@@ -29,12 +29,12 @@ CREATE OR REPLACE VIEW txrelay.transactions AS
             ORDER BY t.number DESC LIMIT 1)
     FROM txrelay.finished_transactions f JOIN txrelay.accounts a USING (account);
 
-CREATE OR REPLACE VIEW txrelay.leader_state AS
+CREATE OR REPLACE VIEW txrelay.leaders AS
     SELECT a.alias, '0x' || encode(a.account_id, 'hex') AS account_id, a.epoch, a.claimant AS holder,
            a.claimant_address AS address, a.lock_held, coalesce(l.heartbeat, a.heartbeat) AS heartbeat,
            coalesce(l.expiry_1, a.expiry_1) AS expiry_1, coalesce(l.expiry_2, a.expiry_2) AS expiry_2,
            clock_timestamp() - coalesce(l.heartbeat, a.heartbeat) AS heartbeat_age, a.next_nonce, a.paused, a.paused_by, a.paused_reason,
-           a.account, a.address AS account_address, a.hold, a.paused_since, a.reborn, a.life_since
+           a.account, a.address AS account_address, a.suspension, a.paused_since, a.reborn, a.life_since
     FROM txrelay.accounts a LEFT JOIN txrelay.leases l ON a.leased AND l.holder = a.claimant; -- claim_times
 
 -- Accounts that make no progress, and since when: they are paused, nodes refuse their first pending
@@ -46,10 +46,10 @@ CREATE OR REPLACE VIEW txrelay.blocked_accounts AS
            coalesce(p.id, s.id) AS id, coalesce(p.state::text, 'queued') AS state,
            coalesce(a.paused_reason, p.error, CASE WHEN p.blocked_since IS NULL THEN s.waits END,
                (SELECT r.error FROM txrelay.refusals r WHERE r.account = a.account AND r.nonce = p.nonce
-                ORDER BY r.last_at DESC LIMIT 1)) AS reason, a.paused, a.paused_by, a.hold
+                ORDER BY r.last_at DESC LIMIT 1)) AS reason, a.paused, a.paused_by, a.suspension
     FROM txrelay.accounts a LEFT JOIN LATERAL (SELECT x.nonce, x.id, x.state, x.error, x.blocked_since
         FROM txrelay.pending_transactions x WHERE x.account = a.account ORDER BY x.account, x.nonce LIMIT 1) p ON true
-    LEFT JOIN LATERAL (SELECT x.nonce, x.id, x.waits, x.waits_since FROM txrelay.outbox_signed x
+    LEFT JOIN LATERAL (SELECT x.nonce, x.id, x.waits, x.waits_since FROM txrelay.outbox_presigned x
         WHERE x.account = a.account AND x.nonce > coalesce(a.next_nonce, -1) AND x.waits IS NOT NULL
         ORDER BY x.account, x.nonce LIMIT 1) s ON true
     WHERE a.paused OR p.blocked_since IS NOT NULL OR s.id IS NOT NULL;

@@ -7,7 +7,7 @@
 -- payload are bounded (1.5 kB at most, escaping included), because a payload of 8000 bytes would
 -- abort the writer.
 
--- False while the notification queue is too full (queue_look). Looked up by primary key: with
+-- False while the notification queue is too full (queue_measure). Looked up by primary key: with
 -- enable_seqscan = off, the cost of a sequential scan would trigger JIT compilation.
 CREATE OR REPLACE FUNCTION txrelay.queue_has_room() RETURNS boolean
 LANGUAGE plpgsql AS $$ -- called with every notification, so it sets no search_path and no rights: it has its callers'
@@ -18,7 +18,7 @@ $$;
 
 -- Returns how full the queue is (0 to 1) and stores whether anybody may notify. Each relay's
 -- listener calls it every ten seconds.
-CREATE OR REPLACE FUNCTION txrelay.queue_look() RETURNS float8
+CREATE OR REPLACE FUNCTION txrelay.queue_measure() RETURNS float8
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     v_usage float8 := pg_notification_queue_usage();

@@ -99,7 +99,7 @@ BEGIN
         v_id := id_of_key(v_account, enqueue_signed.key, v_id, v_sha);
     END IF;
     IF v_id = v_new THEN
-        INSERT INTO outbox_signed (id, account, extrinsic, key, creator) VALUES (v_id, v_account,
+        INSERT INTO outbox_presigned (id, account, extrinsic, key, creator) VALUES (v_id, v_account,
             enqueue_signed.extrinsic, enqueue_signed.key, coalesce(enqueue_signed.creator, session_user));
         PERFORM ring(v_account);
     END IF;

@@ -15,8 +15,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET
         WHERE o.ctid = x.at
         RETURNING o.id, o.account, b.outcome, b.error, o.attempts, o.key, o.creator, o.call, o.created_at
     ), signed AS (
-        DELETE FROM outbox_signed o USING given b
-            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox_signed x WHERE x.id = b.id
+        DELETE FROM outbox_presigned o USING given b
+            CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox_presigned x WHERE x.id = b.id
                 AND (p_account IS NULL OR x.account = p_account) ORDER BY x.id LIMIT 1) x
         WHERE o.ctid = x.at
         RETURNING o.id, o.account, b.outcome, b.error, 0 AS attempts, o.key, o.creator, o.extrinsic AS call, o.created_at
@@ -126,7 +126,7 @@ $$;
 CREATE OR REPLACE FUNCTION txrelay.bump_check(p_id bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 BEGIN
-    IF (SELECT s.id FROM outbox_signed s WHERE s.id = p_id ORDER BY s.id LIMIT 1) IS NOT NULL OR (pending_of(p_id)).signed THEN
+    IF (SELECT s.id FROM outbox_presigned s WHERE s.id = p_id ORDER BY s.id LIMIT 1) IS NOT NULL OR (pending_of(p_id)).signed THEN
         PERFORM bad_argument('bump', 'id', format('is %s, which was signed elsewhere: its tip is signed with it', p_id),
             'Sign another extrinsic with the same nonce and a higher tip and send it to a node.');
     END IF;

@@ -172,12 +172,12 @@ $$;
 -- because the holder no longer names it; the account then keeps the times of the lease. If somebody
 -- holds an account's row locked, it waits up to lock_timeout and then renews the others only.
 --
--- p_mark not NULL: each row carries a fingerprint of what is renewed now. A caller whose accounts
+-- p_fingerprint not NULL: each row carries a fingerprint of what is renewed now. A caller whose accounts
 -- were all renewed may pass it when it asks for the same accounts again. If these and no others are
 -- still leased to it, no account is compared, and the answer is one row without an account, with
 -- unchanged set. Otherwise there is one row per account, in the order of the question.
 CREATE OR REPLACE FUNCTION txrelay.leader_renew(p_holder text, p_accounts int[], p_epochs bigint[], p_expiry_1_ms int,
-    p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp(), p_block bigint DEFAULT NULL, p_mark text DEFAULT NULL)
+    p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp(), p_block bigint DEFAULT NULL, p_fingerprint text DEFAULT NULL)
 RETURNS TABLE (account int, renewed boolean, unchanged boolean, mark text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
@@ -188,7 +188,7 @@ DECLARE
     v_named int[];
     v_turns int[];
     v_mine int[];
-    v_mark text;
+    v_fingerprint text;
 BEGIN
     PERFORM check_expiry('leader_renew', p_expiry_1_ms, p_expiry_2_ms);
     IF p_accounts IS NULL OR p_epochs IS NULL OR cardinality(p_accounts) <> cardinality(p_epochs) THEN
@@ -196,16 +196,16 @@ BEGIN
             coalesce(cardinality(p_epochs), 0), coalesce(cardinality(p_accounts), 0)), 'Give one epoch per account.');
     END IF;
     SELECT * INTO v_lease FROM leases l WHERE l.holder = p_holder FOR NO KEY UPDATE;
-    IF p_mark <> '' THEN
-        v_mark := (SELECT format('%s/%s', count(*), sum(hashint8extended(t.epoch, t.account))) FROM accounts t
+    IF p_fingerprint <> '' THEN
+        v_fingerprint := (SELECT format('%s/%s', count(*), sum(hashint8extended(t.epoch, t.account))) FROM accounts t
             WHERE t.claimant = p_holder AND t.leased AND t.timeline = v_timeline);
     END IF;
     INSERT INTO leases AS l (holder, heartbeat, expiry_1, expiry_2, seen_block)
         VALUES (p_holder, p_now, p_now + p_expiry_1_ms * interval '1 ms', p_now + p_expiry_2_ms * interval '1 ms', p_block)
         ON CONFLICT (holder) DO UPDATE SET heartbeat = excluded.heartbeat, expiry_1 = excluded.expiry_1,
             expiry_2 = excluded.expiry_2, seen_block = greatest(l.seen_block, excluded.seen_block);
-    IF v_mark = p_mark THEN
-        RETURN QUERY SELECT NULL::int, NULL::boolean, true, v_mark;
+    IF v_fingerprint = p_fingerprint THEN
+        RETURN QUERY SELECT NULL::int, NULL::boolean, true, v_fingerprint;
         RETURN;
     END IF;
     -- Arrays, and an IN that is no join (IS TRUE): both are hashed. Joins would be planned for a
@@ -226,12 +226,12 @@ BEGIN
                 seen_block = greatest(t.seen_block, v_lease.seen_block)
             WHERE t.account = ANY (v_turns) AND t.claimant = p_holder AND t.leased <> (t.account = ANY (v_named));
     END IF;
-    SELECT array_agg(t.account), format('%s/%s', count(*), sum(hashint8extended(t.epoch, t.account))) INTO v_mine, v_mark
+    SELECT array_agg(t.account), format('%s/%s', count(*), sum(hashint8extended(t.epoch, t.account))) INTO v_mine, v_fingerprint
         FROM accounts t WHERE t.claimant = p_holder AND t.leased AND t.timeline = v_timeline AND t.account = ANY (v_named);
     DELETE FROM leases l USING (SELECT o.holder FROM leases o WHERE o.expiry_2 <= p_now AND o.holder <> p_holder
             AND NOT EXISTS (SELECT FROM accounts t WHERE t.claimant = o.holder) FOR UPDATE SKIP LOCKED) gone
         WHERE l.holder = gone.holder;
-    RETURN QUERY SELECT b.account, b.account IN (SELECT unnest(v_mine)), false, CASE WHEN p_mark IS NOT NULL THEN v_mark END
+    RETURN QUERY SELECT b.account, b.account IN (SELECT unnest(v_mine)), false, CASE WHEN p_fingerprint IS NOT NULL THEN v_fingerprint END
         FROM unnest(p_accounts) WITH ORDINALITY b (account, n) ORDER BY b.n;
 END
 $$;
@@ -300,7 +300,7 @@ $$;
 -- with locks ends: a claim or release raises the first number, because epochs only rise; the second
 -- number names what has expired. It does not show that a session gave up one lock and kept its
 -- claim.
-CREATE OR REPLACE FUNCTION txrelay.claims_mark(p_now timestamptz) RETURNS text
+CREATE OR REPLACE FUNCTION txrelay.claims_fingerprint(p_now timestamptz) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = on AS $$
 BEGIN
     RETURN (SELECT format('%s/%s', sum(g.claims), sum(g.accounts) FILTER (WHERE g.claimant IS NOT NULL
@@ -318,29 +318,29 @@ $$;
 -- element; NULL: unknown). So an idle relay with thousands of accounts reads nothing but its own
 -- question. Rows come in the order of the question.
 --
--- p_mark not NULL: each row carries the fingerprint of all claims, and there is at least one row,
+-- p_fingerprint not NULL: each row carries the fingerprint of all claims, and there is at least one row,
 -- whose account is NULL if there is nothing to report. A caller that got that row may pass its mark
 -- when it repeats the question. Nothing else is read while the fingerprint is the same: reading the
 -- locks of thousands of accounts takes 50 ms.
 CREATE OR REPLACE FUNCTION txrelay.leader_scan(p_accounts int[], p_epochs bigint[] DEFAULT NULL,
-    p_now timestamptz DEFAULT clock_timestamp(), p_mark text DEFAULT NULL)
+    p_now timestamptz DEFAULT clock_timestamp(), p_fingerprint text DEFAULT NULL)
 RETURNS TABLE (account int, taken boolean, holder text, holder_address text, epoch bigint, lock_held boolean,
     expiry_1_left_ms bigint, expiry_2_left_ms bigint, mark text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
-    v_mark text;
+    v_fingerprint text;
 BEGIN
     IF p_accounts IS NULL OR (p_epochs IS NOT NULL AND cardinality(p_accounts) <> cardinality(p_epochs)) THEN
         PERFORM bad_argument('leader_scan', 'p_epochs', format('has %s elements and p_accounts has %s',
             coalesce(cardinality(p_epochs), 0), coalesce(cardinality(p_accounts), 0)), 'Give one epoch per account, or none.');
     END IF;
-    IF p_mark IS NOT NULL THEN
-        v_mark := claims_mark(p_now);
+    IF p_fingerprint IS NOT NULL THEN
+        v_fingerprint := claims_fingerprint(p_now);
     END IF;
-    mark := v_mark;
-    IF v_mark = p_mark THEN
+    mark := v_fingerprint;
+    IF v_fingerprint = p_fingerprint THEN
         RETURN NEXT;
         RETURN;
     END IF;
@@ -360,11 +360,11 @@ BEGIN
     )
     SELECT r.account, r.taken, r.claimant, r.claimant_address, r.epoch, r.lock_held,
         (extract(epoch FROM r.expiry_1 - p_now) * 1000)::bigint, (extract(epoch FROM r.expiry_2 - p_now) * 1000)::bigint,
-        v_mark
+        v_fingerprint
     FROM rows r
     WHERE (r.claimant IS NOT NULL AND r.expiry_1 > p_now AND (r.taken OR NOT r.lock_held) AND r.epoch = r.known) IS NOT TRUE
     ORDER BY r.n;
-    IF NOT FOUND AND p_mark IS NOT NULL THEN
+    IF NOT FOUND AND p_fingerprint IS NOT NULL THEN
         RETURN NEXT;
     END IF;
 END
@@ -374,7 +374,7 @@ $$;
 -- clock, with names in byte order. p_session: the caller's session lives as long as the relay, so a
 -- dead relay stops being a member when its session ends; otherwise its time must run out. The
 -- first caller removes old rows, and nobody waits for that.
-CREATE OR REPLACE FUNCTION txrelay.member_beat(p_holder text, p_address text, p_serves bigint, p_ttl_ms int,
+CREATE OR REPLACE FUNCTION txrelay.member_heartbeat(p_holder text, p_address text, p_serves bigint, p_ttl_ms int,
     p_session boolean DEFAULT false, p_leave boolean DEFAULT false, p_best bigint DEFAULT NULL,
     p_now timestamptz DEFAULT clock_timestamp())
 RETURNS TABLE (holder text, address text, best bigint)
@@ -383,15 +383,15 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 DECLARE
     v_ttl interval := p_ttl_ms * interval '1 ms';
 BEGIN
-    PERFORM check_expiry('member_beat', p_ttl_ms, p_ttl_ms);
+    PERFORM check_expiry('member_heartbeat', p_ttl_ms, p_ttl_ms);
     IF p_holder IS NULL OR octet_length(p_holder) NOT BETWEEN 1 AND 500 THEN
-        PERFORM bad_argument('member_beat', 'p_holder', format('has %s bytes; it must have 1 to 500',
+        PERFORM bad_argument('member_heartbeat', 'p_holder', format('has %s bytes; it must have 1 to 500',
             octet_length(p_holder)), 'It names this relay process: network, account, host, pid, uuid.');
     ELSIF octet_length(p_address) > 300 THEN
-        PERFORM bad_argument('member_beat', 'p_address', format('has %s bytes; at most 300', octet_length(p_address)),
+        PERFORM bad_argument('member_heartbeat', 'p_address', format('has %s bytes; at most 300', octet_length(p_address)),
             'It is where clients reach this relay.');
     ELSIF p_serves IS NULL THEN
-        PERFORM bad_argument('member_beat', 'p_serves', 'is NULL', 'A digest of the accounts of this relay.');
+        PERFORM bad_argument('member_heartbeat', 'p_serves', 'is NULL', 'A digest of the accounts of this relay.');
     END IF;
     IF p_leave THEN
         DELETE FROM members m WHERE m.holder = p_holder;

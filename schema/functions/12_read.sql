@@ -4,7 +4,7 @@
 -- The account's facts, for a load. This and leader_snapshot lock the row and read after the wait: a
 -- write of a session that is gone may still commit, and would otherwise come after the read.
 CREATE OR REPLACE FUNCTION txrelay.leader_account(p_account int, p_epoch bigint)
-RETURNS TABLE (next_nonce bigint, used_nonce bigint, used_block bigint, seen_block bigint, reconcile_from bigint, paused boolean, hold text, reborn boolean,
+RETURNS TABLE (next_nonce bigint, used_nonce bigint, used_block bigint, seen_block bigint, reconcile_from bigint, paused boolean, suspension text, reborn boolean,
     transaction_version bigint, tip_start numeric, tip_step numeric, tip_cap numeric, tip_step_percent int,
     tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean, low_balance numeric)
 LANGUAGE plpgsql SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -68,7 +68,7 @@ BEGIN
         RETURN;
     END IF;
     RETURN QUERY
-    WITH ripe AS MATERIALIZED (
+    WITH has_rows AS MATERIALIZED (
         (SELECT o.* FROM outbox o WHERE o.account = p_account AND o.not_before IS NULL
             AND (o.deadline IS NULL OR o.deadline > v_now) ORDER BY o.account, o.priority DESC, o.id LIMIT p_limit)
         UNION ALL
@@ -76,7 +76,7 @@ BEGIN
             AND (o.deadline IS NULL OR o.deadline > v_now) ORDER BY o.priority DESC, o.id LIMIT p_limit)
     ), row_of AS (
         SELECT r.*, sum(octet_length(r.call)) OVER (ORDER BY r.priority DESC, r.id) - octet_length(r.call) AS before
-        FROM ripe r
+        FROM has_rows r
     )
     SELECT r.id, r.call, r.priority, r.deadline, r.creator, r.created_at, r.attempts, r.guard, r.tip, r.max_tip,
         r.deadline_block, r.retries FROM row_of r
@@ -88,7 +88,7 @@ $$;
 -- whose nonce is below the next one (p_next); those whose turn has come, in a gapless run of nonces
 -- from the next one; those whose era is over; those that waited for a block (waited). None while
 -- the account is paused.
-CREATE OR REPLACE FUNCTION txrelay.leader_signed(p_account int, p_epoch bigint, p_limit int, p_next bigint, p_block bigint)
+CREATE OR REPLACE FUNCTION txrelay.leader_presigned(p_account int, p_epoch bigint, p_limit int, p_next bigint, p_block bigint)
 RETURNS TABLE (id bigint, extrinsic bytea, creator text, created_at timestamptz, waited boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
@@ -101,21 +101,21 @@ BEGIN
     RETURN QUERY
     WITH due AS MATERIALIZED (
         SELECT s.id, s.nonce - p_next < dense_rank() OVER (ORDER BY s.nonce) AS turn
-        FROM (SELECT x.id, x.nonce FROM outbox_signed x WHERE x.account = p_account AND x.nonce >= p_next
+        FROM (SELECT x.id, x.nonce FROM outbox_presigned x WHERE x.account = p_account AND x.nonce >= p_next
                 AND (x.wait_block IS NULL OR x.wait_block <= p_block) ORDER BY x.account, x.nonce, x.id LIMIT p_limit) s
     ), row_of AS (
-        (SELECT s.id FROM outbox_signed s WHERE s.account = p_account AND s.nonce IS NULL
+        (SELECT s.id FROM outbox_presigned s WHERE s.account = p_account AND s.nonce IS NULL
             AND (s.wait_block IS NULL OR s.wait_block <= p_block) ORDER BY s.id LIMIT p_limit)
         UNION
-        (SELECT s.id FROM outbox_signed s WHERE s.account = p_account AND s.nonce < p_next
+        (SELECT s.id FROM outbox_presigned s WHERE s.account = p_account AND s.nonce < p_next
             AND (s.wait_block IS NULL OR s.wait_block <= p_block) ORDER BY s.account, s.nonce, s.id LIMIT p_limit)
         UNION
         SELECT d.id FROM due d WHERE d.turn
         UNION
-        (SELECT s.id FROM outbox_signed s WHERE s.account = p_account AND coalesce(s.wait_block, s.era_death) <= p_block LIMIT p_limit)
+        (SELECT s.id FROM outbox_presigned s WHERE s.account = p_account AND coalesce(s.wait_block, s.era_death) <= p_block LIMIT p_limit)
     )
     SELECT s.id, s.extrinsic, s.creator, s.created_at, s.wait_block IS NOT NULL FROM row_of r
-        CROSS JOIN LATERAL (SELECT * FROM outbox_signed x WHERE x.id = r.id ORDER BY x.id LIMIT 1) s
+        CROSS JOIN LATERAL (SELECT * FROM outbox_presigned x WHERE x.id = r.id ORDER BY x.id LIMIT 1) s
         ORDER BY s.nonce NULLS LAST, s.id LIMIT p_limit;
 END
 $$;

@@ -1,6 +1,6 @@
 -- txrelay: what the database's clock and the applications ask of a leader.
 
--- Milliseconds until a time, rounded up, 0 if it has passed. Postgres inlines this and look_times
+-- Milliseconds until a time, rounded up, 0 if it has passed. Postgres inlines this and request_times
 -- into their callers.
 CREATE OR REPLACE FUNCTION txrelay.left_ms(p_time timestamptz) RETURNS bigint
 LANGUAGE sql AS $$
@@ -11,8 +11,8 @@ $$;
 -- asked: somebody cancelled or bumped. ripe: a row that waited for its not_before may be admitted.
 -- next: the next deadline, which may have passed, or not_before, of all transactions. next_outbox:
 -- the same of those that wait in the outbox.
-CREATE OR REPLACE FUNCTION txrelay.look_times(p_account int, p_now timestamptz)
-RETURNS TABLE (asked boolean, ripe boolean, next timestamptz, next_outbox timestamptz)
+CREATE OR REPLACE FUNCTION txrelay.request_times(p_account int, p_now timestamptz)
+RETURNS TABLE (asked boolean, has_rows boolean, next timestamptz, next_outbox timestamptz)
 LANGUAGE sql STABLE ROWS 1 AS $$
     SELECT EXISTS (SELECT FROM txrelay.cancellations c WHERE c.account OPERATOR(pg_catalog.=) p_account)
             OR EXISTS (SELECT FROM txrelay.bumps b WHERE b.account OPERATOR(pg_catalog.=) p_account),
@@ -37,9 +37,9 @@ $$;
 -- Every row carries: whether a row that waited for its time may be admitted now (ripe), the ms
 -- until the next deadline or not_before (next_ms, NULL: none), the account's facts, and their
 -- fingerprint (mark).
-CREATE OR REPLACE FUNCTION txrelay.leader_look(p_account int, p_epoch bigint)
-RETURNS TABLE (nonce bigint, id bigint, outcome text, error text, tip numeric, ripe boolean, next_ms bigint, mark bigint,
-    paused boolean, hold text, reborn boolean, transaction_version bigint, tip_start numeric, tip_step numeric,
+CREATE OR REPLACE FUNCTION txrelay.leader_poll_requests(p_account int, p_epoch bigint)
+RETURNS TABLE (nonce bigint, id bigint, outcome text, error text, tip numeric, has_rows boolean, next_ms bigint, mark bigint,
+    paused boolean, suspension text, reborn boolean, transaction_version bigint, tip_start numeric, tip_step numeric,
     tip_cap numeric, tip_step_percent int, tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean,
     low_balance numeric)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -53,13 +53,13 @@ DECLARE
     v_cap numeric := (a.policy ->> 'tip_cap')::numeric;
     v_tips numeric[];
     v_asked boolean;
-    v_ripe boolean;
+    v_has_rows boolean;
     v_next timestamptz;
 BEGIN
-    SELECT x.asked, x.ripe, x.next INTO v_asked, v_ripe, v_next FROM look_times(p_account, v_now) x;
+    SELECT x.asked, x.has_rows, x.next INTO v_asked, v_has_rows, v_next FROM request_times(p_account, v_now) x;
     IF NOT v_asked AND (v_next > v_now) IS NOT FALSE THEN -- nearly always
-        RETURN QUERY SELECT NULL::bigint, NULL::bigint, NULL, NULL, NULL::numeric, v_ripe AND NOT a.paused,
-            left_ms(v_next), account_mark(a), f.* FROM account_facts(a) f;
+        RETURN QUERY SELECT NULL::bigint, NULL::bigint, NULL, NULL, NULL::numeric, v_has_rows AND NOT a.paused,
+            left_ms(v_next), account_fingerprint(a), f.* FROM account_facts(a) f;
         RETURN;
     END IF;
     SELECT array_agg(e.id), array_agg(e.outcome), array_agg(e.error) INTO v_ids, v_outcomes, v_errors FROM (
@@ -92,10 +92,10 @@ BEGIN
         PERFORM fence(p_account, p_epoch, 'update');
         DELETE FROM bumps b USING unnest(v_ids, v_tips) d (id, tip) WHERE b.id = d.id AND b.tip = d.tip;
     END IF;
-    SELECT x.ripe, least(x.next_outbox, (SELECT min(p.deadline) FROM pending_transactions p WHERE p.account = p_account
-        AND p.deadline > v_now)) INTO v_ripe, v_next FROM look_times(p_account, v_now) x;
+    SELECT x.has_rows, least(x.next_outbox, (SELECT min(p.deadline) FROM pending_transactions p WHERE p.account = p_account
+        AND p.deadline > v_now)) INTO v_has_rows, v_next FROM request_times(p_account, v_now) x;
     RETURN QUERY
-    SELECT s.nonce, s.id, s.outcome, s.error, s.tip, v_ripe AND NOT a.paused, left_ms(v_next), account_mark(a), f.*
+    SELECT s.nonce, s.id, s.outcome, s.error, s.tip, v_has_rows AND NOT a.paused, left_ms(v_next), account_fingerprint(a), f.*
     FROM account_facts(a) f LEFT JOIN (
         SELECT p.nonce, p.id, 'cancelled' AS outcome, 'cancelled by ' || c.asked_by AS error, NULL::numeric AS tip
         FROM cancellations c CROSS JOIN LATERAL pending_of(c.id) p WHERE c.account = p_account AND p.id IS NOT NULL
@@ -114,7 +114,7 @@ BEGIN
 END
 $$;
 
--- The first p_most accounts, by number, for which leader_outbox or leader_look would find anything.
+-- The first p_most accounts, by number, for which leader_outbox or leader_poll_requests would find anything.
 -- It probes each index once per such account, however many accounts and rows there are.
 -- outbox_deadline needs no probe: its rows are in the other two indexes of the outbox as well.
 CREATE OR REPLACE FUNCTION txrelay.accounts_with_work(p_most bigint) RETURNS int[]
@@ -127,7 +127,7 @@ BEGIN
             SELECT least(
                 (SELECT min(o.account) FROM outbox o WHERE o.account > f.account AND o.not_before IS NULL),
                 (SELECT min(o.account) FROM outbox o WHERE o.account > f.account AND o.not_before IS NOT NULL),
-                (SELECT min(s.account) FROM outbox_signed s WHERE s.account > f.account),
+                (SELECT min(s.account) FROM outbox_presigned s WHERE s.account > f.account),
                 (SELECT min(p.account) FROM pending_transactions p WHERE p.account > f.account AND p.deadline IS NOT NULL),
                 (SELECT min(c.account) FROM cancellations c WHERE c.account > f.account),
                 (SELECT min(b.account) FROM bumps b WHERE b.account > f.account)), f.n + 1
@@ -137,36 +137,36 @@ BEGIN
 END
 $$;
 
--- Polls many accounts in one statement, in place of leader_look and leader_outbox for each. Element
+-- Polls many accounts in one statement, in place of leader_poll_requests and leader_outbox for each. Element
 -- by element, the caller passes the epoch under which it leads the account and the fingerprint of
 -- the facts that it knows (NULL: none, then changed facts are not reported). It writes nothing.
 -- Accounts with none of these are left out; rows come in the order of the question:
 --
 --   lost     the caller no longer leads the account under this epoch
---   look     leader_look has something: a cancellation, a bump, a passed deadline, other facts
+--   look     leader_poll_requests has something: a cancellation, a bump, a passed deadline, other facts
 --   ripe     leader_outbox has a row, or a presigned transaction waits (the chain knows for what)
 --   next_ms  ms until the next deadline or not_before, if that is within p_ahead_ms
-CREATE OR REPLACE FUNCTION txrelay.leader_due(p_accounts int[], p_epochs bigint[], p_marks bigint[], p_ahead_ms int)
-RETURNS TABLE (account int, lost boolean, look boolean, ripe boolean, next_ms bigint)
+CREATE OR REPLACE FUNCTION txrelay.leader_due(p_accounts int[], p_epochs bigint[], p_fingerprints bigint[], p_ahead_ms int)
+RETURNS TABLE (account int, lost boolean, has_requests boolean, has_rows boolean, next_ms bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     v_now timestamptz := clock_timestamp();
     v_ahead timestamptz := v_now + p_ahead_ms * interval '1 ms';
     v_timeline int := timeline();
-    v_most int := batch_size('leader_due', cardinality(p_accounts), cardinality(p_epochs), cardinality(p_marks)) / 2 + 10;
+    v_most int := batch_size('leader_due', cardinality(p_accounts), cardinality(p_epochs), cardinality(p_fingerprints)) / 2 + 10;
     v_busy int[] := accounts_with_work(v_most);
     v_all boolean := cardinality(v_busy) >= v_most; -- with that many busy accounts, probe all
 BEGIN
     RETURN QUERY
     SELECT a.account, NOT a.led, a.led AND (a.changed OR coalesce(d.asked OR d.late, false)),
-        a.led AND NOT a.paused AND coalesce(d.ripe, false),
+        a.led AND NOT a.paused AND coalesce(d.has_rows, false),
         CASE WHEN a.led AND d.next <= v_ahead THEN ceil(extract(epoch FROM d.next - v_now) * 1000) END::bigint
     FROM (SELECT b.account, b.n, coalesce(t.led, false) AS led, t.paused, coalesce(t.mark <> b.mark, false) AS changed,
             v_all OR b.account IN (SELECT unnest(v_busy)) AS busy -- hashed once
-        FROM unnest(p_accounts, p_epochs, p_marks) WITH ORDINALITY b (account, epoch, mark, n)
+        FROM unnest(p_accounts, p_epochs, p_fingerprints) WITH ORDINALITY b (account, epoch, mark, n)
         LEFT JOIN LATERAL (SELECT x.epoch = b.epoch AND x.claimant IS NOT NULL AND x.timeline = v_timeline AS led,
-            x.paused, account_mark(x) AS mark FROM accounts x WHERE x.account = b.account OFFSET 0) t ON true
+            x.paused, account_fingerprint(x) AS mark FROM accounts x WHERE x.account = b.account OFFSET 0) t ON true
         OFFSET 0) a
     LEFT JOIN LATERAL (SELECT
         EXISTS (SELECT FROM cancellations c WHERE c.account = a.account) OR EXISTS (SELECT FROM bumps m
@@ -175,14 +175,14 @@ BEGIN
         EXISTS (SELECT FROM outbox o WHERE o.account = a.account AND o.not_before IS NULL
             AND (o.deadline IS NULL OR o.deadline > v_now)) OR EXISTS (SELECT FROM outbox o WHERE o.account = a.account
             AND o.not_before <= v_now AND (o.deadline IS NULL OR o.deadline > v_now))
-            OR EXISTS (SELECT FROM outbox_signed s WHERE s.account = a.account) AS ripe,
+            OR EXISTS (SELECT FROM outbox_presigned s WHERE s.account = a.account) AS has_rows,
         least(CASE WHEN q.deadline > v_now THEN q.deadline END, CASE WHEN p.deadline > v_now THEN p.deadline END,
             (SELECT min(o.not_before) FROM outbox o WHERE o.account = a.account AND o.not_before > v_now)) AS next
         FROM (SELECT min(o.deadline) AS deadline FROM outbox o WHERE o.account = a.account AND o.deadline IS NOT NULL) q,
             (SELECT min(x.deadline) AS deadline FROM pending_transactions x WHERE x.account = a.account
                 AND x.deadline IS NOT NULL) p
         WHERE a.busy OFFSET 0) d ON true
-    WHERE NOT a.led OR a.changed OR d.asked OR d.late OR (d.ripe AND NOT a.paused) OR d.next <= v_ahead
+    WHERE NOT a.led OR a.changed OR d.asked OR d.late OR (d.has_rows AND NOT a.paused) OR d.next <= v_ahead
     ORDER BY a.n;
 END
 $$;

@@ -92,7 +92,7 @@ END
 $$;
 
 -- Writes one presigned row to pending_transactions and attempts.
-CREATE OR REPLACE FUNCTION txrelay.signed_pend(a txrelay.accounts, s txrelay.outbox_signed, p_nonce bigint, p_hash bytea,
+CREATE OR REPLACE FUNCTION txrelay.signed_pend(a txrelay.accounts, s txrelay.outbox_presigned, p_nonce bigint, p_hash bytea,
     p_call_length int, p_tip numeric, p_birth bigint, p_death bigint, p_spec_version bigint, p_transaction_version bigint,
     p_block bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -113,41 +113,41 @@ $$;
 -- As leader_admit, for presigned rows: without a gap from the next nonce on, or at a lower nonce
 -- where nothing is pending. p_blocks: no block up to this one contains the row's bytes. p_next: the
 -- next nonce before this batch. Returns the account's next nonce.
-CREATE OR REPLACE FUNCTION txrelay.leader_admit_signed(p_account int, p_epoch bigint, p_ids bigint[], p_nonces bigint[],
+CREATE OR REPLACE FUNCTION txrelay.leader_admit_presigned(p_account int, p_epoch bigint, p_ids bigint[], p_nonces bigint[],
     p_hashes bytea[], p_call_lengths int[], p_tips numeric[], p_births bigint[], p_deaths bigint[], p_blocks bigint[],
     p_spec_version bigint, p_transaction_version bigint, p_next bigint) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
-    v_count int := batch_size('leader_admit_signed', cardinality(p_ids), cardinality(p_nonces), cardinality(p_hashes),
+    v_count int := batch_size('leader_admit_presigned', cardinality(p_ids), cardinality(p_nonces), cardinality(p_hashes),
         cardinality(p_call_lengths), cardinality(p_tips), cardinality(p_births), cardinality(p_deaths),
         cardinality(p_blocks));
     v_next bigint := coalesce(a.next_nonce, last_pending(p_account) + 1, p_next);
     v_found int := 0;
     b record;
-    s outbox_signed;
+    s outbox_presigned;
 BEGIN
-    PERFORM check_nonces('leader_admit_signed', p_nonces);
+    PERFORM check_nonces('leader_admit_presigned', p_nonces);
     IF v_next IS DISTINCT FROM p_next THEN
-        PERFORM order_error(format('leader_admit_signed: the next nonce is given as %s, and in account %s it is %s',
+        PERFORM order_error(format('leader_admit_presigned: the next nonce is given as %s, and in account %s it is %s',
             coalesce(p_next::text, 'NULL'), a.alias, v_next), 'Read the account again; leader_nonce moves its next nonce.');
     ELSIF a.paused THEN
-        PERFORM batch_changed('leader_admit_signed', 'the outbox of a paused account', 0, v_count);
+        PERFORM batch_changed('leader_admit_presigned', 'the outbox of a paused account', 0, v_count);
     ELSIF a.transaction_version <> p_transaction_version THEN
-        PERFORM other_version('leader_admit_signed', a, p_transaction_version);
+        PERFORM other_version('leader_admit_presigned', a, p_transaction_version);
     ELSIF a.reconcile_from IS NOT NULL THEN
-        PERFORM order_error(format('leader_admit_signed: account %s is not reconciled with the chain from block %s on',
+        PERFORM order_error(format('leader_admit_presigned: account %s is not reconciled with the chain from block %s on',
             a.alias, a.reconcile_from), 'Commits may be lost. leader_adopt what the chain and the pools hold, then admit.');
     END IF;
     FOR b IN SELECT u.* FROM unnest(p_ids, p_nonces, p_hashes, p_call_lengths, p_tips, p_births, p_deaths, p_blocks)
             u (id, nonce, hash, call_length, tip, birth, death, block) ORDER BY u.nonce LOOP
         IF b.nonce > v_next THEN
-            PERFORM order_error(format('leader_admit_signed: nonce %s where %s is next in account %s', b.nonce, v_next,
+            PERFORM order_error(format('leader_admit_presigned: nonce %s where %s is next in account %s', b.nonce, v_next,
                 a.alias), 'A row waits until its nonce''s turn has come.');
         ELSIF EXISTS (SELECT FROM pending_transactions p WHERE p.account = p_account AND p.nonce = b.nonce) THEN
-            PERFORM batch_changed('leader_admit_signed', 'need of a nonce that is free', v_found, v_count);
+            PERFORM batch_changed('leader_admit_presigned', 'need of a nonce that is free', v_found, v_count);
         END IF;
-        DELETE FROM outbox_signed x WHERE x.id = b.id AND (x.account = p_account) IS TRUE RETURNING x.* INTO s;
+        DELETE FROM outbox_presigned x WHERE x.id = b.id AND (x.account = p_account) IS TRUE RETURNING x.* INTO s;
         CONTINUE WHEN NOT FOUND;
         PERFORM signed_pend(a, s, b.nonce, b.hash, b.call_length, b.tip, b.birth, b.death, p_spec_version,
             p_transaction_version, b.block);
@@ -155,7 +155,7 @@ BEGIN
         v_next := greatest(v_next, b.nonce + 1);
     END LOOP;
     IF v_found <> v_count THEN
-        PERFORM batch_changed('leader_admit_signed', 'the outbox', v_found, v_count);
+        PERFORM batch_changed('leader_admit_presigned', 'the outbox', v_found, v_count);
     END IF;
     UPDATE accounts t SET next_nonce = v_next,
         transaction_version = coalesce(t.transaction_version, p_transaction_version) WHERE t.account = p_account;
@@ -175,10 +175,10 @@ DECLARE
         cardinality(p_deaths), cardinality(p_wait_blocks), cardinality(p_texts));
     v_found bigint;
 BEGIN
-    UPDATE outbox_signed s SET nonce = nullif(b.nonce, -1), hash = b.hash, era_death = nullif(b.death, -1),
+    UPDATE outbox_presigned s SET nonce = nullif(b.nonce, -1), hash = b.hash, era_death = nullif(b.death, -1),
         wait_block = nullif(b.wait_block, -1), waits = b.text, waits_since = coalesce(s.waits_since, clock_timestamp())
     FROM unnest(p_ids, p_nonces, p_hashes, p_deaths, p_wait_blocks, p_texts) b (id, nonce, hash, death, wait_block, text)
-        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox_signed x WHERE x.id = b.id ORDER BY x.id LIMIT 1) x
+        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox_presigned x WHERE x.id = b.id ORDER BY x.id LIMIT 1) x
     WHERE s.ctid = x.at AND (s.account = p_account) IS TRUE; -- in a form that no index fits
     GET DIAGNOSTICS v_found = ROW_COUNT;
     RETURN v_found;
@@ -233,7 +233,7 @@ BEGIN
             life_since = clock_timestamp() WHERE t.account = p_account;
         PERFORM outbox_end(p_account, s.ids, array_fill('failed'::tx_outcome, ARRAY[cardinality(s.ids)]),
             array_fill('the account was reaped: it may be of the former life'::text, ARRAY[cardinality(s.ids)]), p_epoch)
-            FROM (SELECT array_agg(o.id) AS ids FROM outbox_signed o WHERE o.account = p_account) s WHERE s.ids IS NOT NULL;
+            FROM (SELECT array_agg(o.id) AS ids FROM outbox_presigned o WHERE o.account = p_account) s WHERE s.ids IS NOT NULL;
         RETURN;
     ELSIF p_next < a.next_nonce AND p_lower IS NOT TRUE THEN
         PERFORM order_error(format('leader_nonce: next nonce %s for account %s is lower than %s', p_next, a.alias,

@@ -105,12 +105,12 @@ $$;
 --            as mid-submission until the next status
 --   refused  a node refused the bytes with this error: the state stays, the error is counted, and
 --            the row is blocked until a better report
-CREATE OR REPLACE FUNCTION txrelay.leader_state(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
+CREATE OR REPLACE FUNCTION txrelay.leader_record_status(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_states text[], p_block_hashes bytea[], p_block_numbers bigint[], p_errors text[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
-    v_count int := batch_size('leader_state', cardinality(p_nonces), cardinality(p_hashes), cardinality(p_states),
+    v_count int := batch_size('leader_record_status', cardinality(p_nonces), cardinality(p_hashes), cardinality(p_states),
         cardinality(p_block_hashes), cardinality(p_block_numbers), cardinality(p_errors));
     v_changed bigint;
     v_refused bigint := 0;
@@ -142,10 +142,10 @@ BEGIN
             WHERE u.state IS NULL OR u.state = 'signed' OR (u.block_hash IS NULL
                 AND u.state IN ('in_block', 'retracted', 'finality_timeout', 'finalized')) LIMIT 1;
         IF v_bad.state IS NOT DISTINCT FROM 'signed' THEN
-            PERFORM order_error(format('leader_state: nonce %s cannot go back to signed', v_bad.nonce),
+            PERFORM order_error(format('leader_record_status: nonce %s cannot go back to signed', v_bad.nonce),
                 'leader_attempt records new bytes.');
         END IF;
-        PERFORM bad_argument('leader_state', 'p_block_hashes', format('is NULL for nonce %s with state %s', v_bad.nonce,
+        PERFORM bad_argument('leader_record_status', 'p_block_hashes', format('is NULL for nonce %s with state %s', v_bad.nonce,
             coalesce(v_bad.state, 'NULL')), 'in_block, retracted, finality_timeout and finalized name their block.');
     END IF;
     IF v_other THEN
@@ -156,7 +156,7 @@ BEGIN
                 AND t.hash = u.hash LIMIT 1) t ON true
             WHERE t.number IS NULL LIMIT 1;
         IF FOUND THEN
-            PERFORM order_error(format('leader_state: nonce %s has no attempt 0x%s', v_bad.nonce,
+            PERFORM order_error(format('leader_record_status: nonce %s has no attempt 0x%s', v_bad.nonce,
                 coalesce(encode(v_bad.hash, 'hex'), 'NULL')), 'Nothing may be sent that was not recorded first.');
         END IF;
     END IF;
@@ -192,7 +192,7 @@ BEGIN
 END
 $$;
 
--- Records the part of a leader_state batch about attempts that are not current, and about current
+-- Records the part of a leaders batch about attempts that are not current, and about current
 -- ones whose outcome changes.
 CREATE OR REPLACE FUNCTION txrelay.attempts_note(p_account int, p_nonces bigint[], p_hashes bytea[], p_states text[],
     p_block_hashes bytea[], p_block_numbers bigint[], p_errors text[]) RETURNS void
@@ -219,7 +219,7 @@ BEGIN
 END
 $$;
 
--- Counts every refusal in a leader_state batch, of whichever attempt. A row is blocked if the
+-- Counts every refusal in a leaders batch, of whichever attempt. A row is blocked if the
 -- refusal is the batch's last report about its current attempt.
 CREATE OR REPLACE FUNCTION txrelay.refusals_note(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_states text[], p_errors text[]) RETURNS bigint

@@ -25,7 +25,7 @@ DECLARE
     b record;
     p pending_transactions;
     o outbox;
-    s outbox_signed;
+    s outbox_presigned;
     v_number int;
 BEGIN
     PERFORM check_nonces('leader_adopt', p_nonces);
@@ -43,7 +43,7 @@ BEGIN
             CONTINUE;
         END IF;
         CONTINUE WHEN b.nonce < a.used_nonce;
-        DELETE FROM outbox_signed x WHERE x.account = p_account AND x.extrinsic = b.extrinsic RETURNING x.* INTO s;
+        DELETE FROM outbox_presigned x WHERE x.account = p_account AND x.extrinsic = b.extrinsic RETURNING x.* INTO s;
         IF FOUND THEN
             -- Its signer may have sent it long before, so the search starts at its era, or 1024
             -- blocks back if it has none.

@@ -55,18 +55,18 @@ BEGIN
 END
 $$;
 
--- Drops the partitions of finished_transactions in which every row is older than p_keep. If another
+-- Drops the partitions of finished_transactions in which every row is older than p_age. If another
 -- call is doing so, it returns at once. It waits for a lock only briefly, because leaders' writes
 -- queue behind that wait, and a long reader such as a dump would cause it at every try.
-CREATE OR REPLACE FUNCTION txrelay.drop_partitions(p_keep interval, p_now timestamptz DEFAULT clock_timestamp()) RETURNS int
+CREATE OR REPLACE FUNCTION txrelay.drop_partitions(p_age interval, p_now timestamptz DEFAULT clock_timestamp()) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET lock_timeout = '300ms'
 SET timezone = 'UTC' AS $$
 DECLARE
     v_name text;
     v_dropped int := 0;
 BEGIN
-    IF p_keep IS NULL OR p_keep < interval '1 day' THEN
-        PERFORM bad_argument('drop_partitions', 'p_keep', format('is %s; at least 1 day', coalesce(p_keep::text,
+    IF p_age IS NULL OR p_age < interval '1 day' THEN
+        PERFORM bad_argument('drop_partitions', 'p_age', format('is %s; at least 1 day', coalesce(p_age::text,
             'NULL')), 'It is how long records of finished transactions are kept.');
     END IF;
     IF NOT pg_try_advisory_xact_lock(9002, 0) THEN
@@ -74,7 +74,7 @@ BEGIN
     END IF;
     FOR v_name IN SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
         WHERE i.inhparent = 'txrelay.finished_transactions'::regclass AND c.relname ~ '_[0-9]{4}m[0-9]{2}$'
-          AND to_timestamp(right(c.relname, 7), 'YYYY"m"MM') + interval '1 month' <= p_now - p_keep
+          AND to_timestamp(right(c.relname, 7), 'YYYY"m"MM') + interval '1 month' <= p_now - p_age
     LOOP
         EXECUTE format('DROP TABLE txrelay.%I', v_name);
         v_dropped := v_dropped + 1;
@@ -90,17 +90,17 @@ $$;
 -- most about p_limit rows of each kind per call. Returns the number of rows. Nonces are used in the
 -- order of time, so it looks only at the oldest p_limit attempts, and at those above the next
 -- nonce, which belong to a former life; otherwise every call would read all that is kept.
-CREATE OR REPLACE FUNCTION txrelay.leader_cleanup(p_account int, p_epoch bigint, p_keep interval, p_limit int DEFAULT 10000)
+CREATE OR REPLACE FUNCTION txrelay.leader_cleanup(p_account int, p_epoch bigint, p_age interval, p_limit int DEFAULT 10000)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
-    v_before timestamptz := clock_timestamp() - p_keep; -- read once, so that an index can be used
+    v_before timestamptz := clock_timestamp() - p_age; -- read once, so that an index can be used
     v_attempts bigint;
     v_keys bigint;
 BEGIN
-    IF p_keep IS NULL OR p_keep < interval '1 day' THEN
-        PERFORM bad_argument('leader_cleanup', 'p_keep', format('is %s; at least 1 day', coalesce(p_keep::text,
+    IF p_age IS NULL OR p_age < interval '1 day' THEN
+        PERFORM bad_argument('leader_cleanup', 'p_age', format('is %s; at least 1 day', coalesce(p_age::text,
             'NULL')), 'It is how long attempts and idempotency keys are kept.');
     END IF;
     WITH gone AS (
@@ -124,7 +124,7 @@ BEGIN
         SELECT o.ctid FROM idempotency_keys o
         WHERE o.account::bigint = p_account AND o.created_at < v_before
           AND (SELECT b.id FROM outbox b WHERE b.id = o.id LIMIT 1) IS NULL
-          AND (SELECT b.id FROM outbox_signed b WHERE b.id = o.id ORDER BY b.id LIMIT 1) IS NULL
+          AND (SELECT b.id FROM outbox_presigned b WHERE b.id = o.id ORDER BY b.id LIMIT 1) IS NULL
           AND (pending_of(o.id)).id IS NULL
         ORDER BY o.created_at LIMIT p_limit));
     GET DIAGNOSTICS v_keys = ROW_COUNT;

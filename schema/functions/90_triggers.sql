@@ -1,7 +1,7 @@
 -- txrelay: the triggers. 00_begin.sql has dropped the former ones.
 
 CREATE TRIGGER accounts_check BEFORE INSERT OR UPDATE OF alias, account_id, scheme, genesis, address, claimant, expiry_1,
-    expiry_2, heartbeat, paused, paused_by, hold ON txrelay.accounts
+    expiry_2, heartbeat, paused, paused_by, suspension ON txrelay.accounts
     FOR EACH ROW EXECUTE FUNCTION txrelay.accounts_check();
 
 -- What followers are notified of.

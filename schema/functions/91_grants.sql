@@ -8,7 +8,7 @@ REVOKE ALL ON ALL ROUTINES IN SCHEMA txrelay FROM PUBLIC, txrelay_follower, txre
 
 -- Everybody: which schema this is, where a transaction is, who leads. A follower may do this and no more.
 GRANT USAGE ON SCHEMA txrelay TO txrelay_follower, txrelay_app, txrelay_relay;
-GRANT SELECT ON txrelay.schema_version, txrelay.schema_functions, txrelay.transactions, txrelay.leader_state,
+GRANT SELECT ON txrelay.schema_version, txrelay.schema_functions, txrelay.transactions, txrelay.leaders,
     txrelay.blocked_accounts, txrelay.follow_accounts, txrelay.follow_pending, txrelay.follow_finished, txrelay.follow_kept
     TO txrelay_follower, txrelay_app, txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.status, txrelay.history, txrelay.follow_position
@@ -19,15 +19,15 @@ GRANT EXECUTE ON FUNCTION txrelay.enqueue, txrelay.enqueue_many, txrelay.enqueue
     TO txrelay_app, txrelay_relay;
 
 -- Relays, and the operators who act through them.
-GRANT SELECT ON txrelay.accounts, txrelay.leases, txrelay.members, txrelay.outbox, txrelay.outbox_signed,
+GRANT SELECT ON txrelay.accounts, txrelay.leases, txrelay.members, txrelay.outbox, txrelay.outbox_presigned,
     txrelay.pending_transactions, txrelay.attempts, txrelay.refusals, txrelay.cancellations, txrelay.bumps,
     txrelay.finished_transactions TO txrelay_relay;
-GRANT EXECUTE ON FUNCTION txrelay.relay_register, txrelay.member_beat, txrelay.leader_claim, txrelay.leader_renew,
+GRANT EXECUTE ON FUNCTION txrelay.relay_register, txrelay.member_heartbeat, txrelay.leader_claim, txrelay.leader_renew,
     txrelay.leader_release, txrelay.leader_evict, txrelay.leader_scan TO txrelay_relay;
-GRANT EXECUTE ON FUNCTION txrelay.leader_account, txrelay.leader_snapshot, txrelay.leader_outbox, txrelay.leader_signed,
-    txrelay.leader_look, txrelay.leader_due, txrelay.queue_look TO txrelay_relay;
-GRANT EXECUTE ON FUNCTION txrelay.leader_admit, txrelay.leader_admit_signed, txrelay.leader_note, txrelay.leader_reject,
-    txrelay.leader_attempt, txrelay.leader_state, txrelay.leader_fill, txrelay.leader_finish, txrelay.leader_requeue,
+GRANT EXECUTE ON FUNCTION txrelay.leader_account, txrelay.leader_snapshot, txrelay.leader_outbox, txrelay.leader_presigned,
+    txrelay.leader_poll_requests, txrelay.leader_due, txrelay.queue_measure TO txrelay_relay;
+GRANT EXECUTE ON FUNCTION txrelay.leader_admit, txrelay.leader_admit_presigned, txrelay.leader_note, txrelay.leader_reject,
+    txrelay.leader_attempt, txrelay.leader_record_status, txrelay.leader_fill, txrelay.leader_finish, txrelay.leader_requeue,
     txrelay.leader_nonce, txrelay.leader_adopt, txrelay.leader_pause TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.account_pause, txrelay.account_resume, txrelay.account_policy, txrelay.account_reconcile
     TO txrelay_relay;

@@ -106,7 +106,7 @@ CREATE TABLE txrelay.accounts (
     paused_by        text,
     paused_reason    text,
     paused_since     timestamptz,
-    hold             text, -- reason of the suspension
+    suspension             text, -- reason of the suspension
     policy           jsonb NOT NULL DEFAULT '{}',
     created_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
     CHECK (next_nonce >= 0),      -- accounts_check checks the rest
@@ -162,7 +162,7 @@ CREATE INDEX outbox_deadline ON txrelay.outbox (account, deadline) WHERE deadlin
 -- that wait for their turn must not stand in the way of calls. nonce, hash, era_death: as a leader
 -- decoded them, NULL before. The leader decides again when the nonce's turn has come, the era is
 -- over, or wait_block is final.
-CREATE TABLE txrelay.outbox_signed (
+CREATE TABLE txrelay.outbox_presigned (
     id         bigint PRIMARY KEY DEFAULT nextval('txrelay.transaction_id'),
     account    int NOT NULL,
     extrinsic  bytea NOT NULL CHECK (octet_length(extrinsic) > 0),
@@ -176,7 +176,7 @@ CREATE TABLE txrelay.outbox_signed (
     waits_since timestamptz,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-CREATE INDEX outbox_signed_nonce ON txrelay.outbox_signed (account, nonce, id);
+CREATE INDEX outbox_signed_nonce ON txrelay.outbox_presigned (account, nonce, id);
 
 -- A table of its own: a unique key on a partitioned table would have to contain the partition key.
 CREATE TABLE txrelay.idempotency_keys (
@@ -233,7 +233,7 @@ CREATE INDEX pending_transactions_deadline ON txrelay.pending_transactions (acco
 
 -- Requests to cancel transactions that have a nonce. A table of its own, because an application
 -- that wrote to the pending row would wait for the leader and move the row away under the leader's
--- batch. leader_look reads it and removes what has ended.
+-- batch. leader_poll_requests reads it and removes what has ended.
 CREATE TABLE txrelay.cancellations (
     id         bigint PRIMARY KEY,
     account    int NOT NULL,
@@ -243,7 +243,7 @@ CREATE TABLE txrelay.cancellations (
 CREATE INDEX cancellations_account ON txrelay.cancellations (account);
 
 -- Requests for a higher tip, for the same reason. They also exist for transactions in the outbox,
--- because an admission that is under way may have read the lower tip. leader_look removes what is
+-- because an admission that is under way may have read the lower tip. leader_poll_requests removes what is
 -- paid or has ended.
 CREATE TABLE txrelay.bumps (
     id         bigint PRIMARY KEY,
@@ -335,7 +335,7 @@ CREATE TABLE txrelay.finished_transactions_default PARTITION OF txrelay.finished
 -- listener has not read, so one listener that stays in a transaction fills it for everybody, and a
 -- commit that notifies fails when it is full. Polls and scans find everything without
 -- notifications, so at 25 % usage we stop notifying; the rest is room for transactions that stay
--- open. Relays measure the usage (queue_look) and store the result here, because measuring may
+-- open. Relays measure the usage (queue_measure) and store the result here, because measuring may
 -- block on the removal of old queue files.
 CREATE TABLE txrelay.notify_queue (
     one  boolean PRIMARY KEY DEFAULT true CHECK (one),

@@ -1,10 +1,10 @@
 -- $1 account, $2 epoch, $3 limit, $4 next nonce, $5 finalized height. In the order of admission.
 SELECT id, call, priority, (extract(epoch FROM deadline) * 1000)::bigint, creator, guard, tip::text, max_tip::text,
        deadline_block, retries, false,
-       (SELECT min(s.nonce) FROM txrelay.outbox_signed s WHERE s.account = $1 AND s.nonce >= $4 AND s.wait_block IS NULL),
+       (SELECT min(s.nonce) FROM txrelay.outbox_presigned s WHERE s.account = $1 AND s.nonce >= $4 AND s.wait_block IS NULL),
        false
 FROM txrelay.leader_outbox($1, $2, $3)
 UNION ALL
 SELECT id, extrinsic, 0, NULL, creator, NULL, NULL, NULL, NULL, 0, true, NULL, waited
-FROM (SELECT WHERE EXISTS (SELECT FROM txrelay.outbox_signed s WHERE s.account = $1)) any_signed,
-     txrelay.leader_signed($1, $2, $3, $4, $5)
+FROM (SELECT WHERE EXISTS (SELECT FROM txrelay.outbox_presigned s WHERE s.account = $1)) any_signed,
+     txrelay.leader_presigned($1, $2, $3, $4, $5)

@@ -1,7 +1,7 @@
 -- $1 account, $2 epoch, $3 after this nonce, $4 limit. One row at least: the account's own columns.
 -- In nonce order, as leader_snapshot gives them: sorting them once more would copy all of them, so the reader checks it.
 -- The hashes of earlier attempts come as one string of bytes, 32 each.
-SELECT a.paused, a.hold, a.reborn, a.transaction_version, a.tip_start::text, a.tip_step::text, a.tip_cap::text,
+SELECT a.paused, a.suspension, a.reborn, a.transaction_version, a.tip_start::text, a.tip_step::text, a.tip_cap::text,
        a.tip_step_percent, a.tip_after_blocks, a.skip_after_blocks, a.requeue_usurped, a.low_balance::text,
        a.next_nonce, a.used_nonce, a.used_block, a.seen_block, a.reconcile_from,
        p.nonce, p.id, p.state::text, p.hash, p.attempt, p.extrinsic, p.call, p.block_hash, p.block_number,

@@ -19,7 +19,7 @@ PREPARE b_outbox(int, bigint, int) AS SELECT id, call FROM txrelay.leader_outbox
 PREPARE b_admit(int, bigint, bigint[], bigint[], bytea[], bytea[], numeric[], bigint[], bigint[]) AS
     SELECT txrelay.leader_admit($1, $2, $3, $4, $5, $6, $7, $8, $9, 100, 1, 1);
 PREPARE b_state(int, bigint, bigint[], bytea[], text[], bytea[], bigint[], text[]) AS
-    SELECT txrelay.leader_state($1, $2, $3, $4, $5, $6, $7, $8);
+    SELECT txrelay.leader_record_status($1, $2, $3, $4, $5, $6, $7, $8);
 PREPARE b_finish(int, bigint, bigint[], bytea[], bytea[], bigint[], int[], text[], text[], numeric[]) AS
     SELECT txrelay.leader_finish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
 '''

@@ -28,7 +28,7 @@ PG_OPTIONS = {'autovacuum': 'off', 'full_page_writes': 'off'}
 MANAGER = {'window': 256, 'batch': 128, 'unanswered': 64}
 SLOW_CLOCKS = {'heartbeat_ms': 60000, 'expiry_1_ms': 300000, 'expiry_2_ms': 300000}
 # What comes by the clock and not by the transaction.
-BY_CLOCK = ('leader_look', 'leader_renew', 'leader_scan', 'member_beat')
+BY_CLOCK = ('leader_poll_requests', 'leader_renew', 'leader_scan', 'member_heartbeat')
 
 
 class Wrapped(Relay):

@@ -179,15 +179,15 @@ class CaseWorld(World):
         return [int(t) for t, in self.rows('''SELECT tip FROM txrelay.attempts WHERE id = %s AND filler IS NULL
                                               ORDER BY created_at, nonce, number''', tx)]
 
-    def hold(self, alias='alice'):
-        return self.pg.value('SELECT hold FROM txrelay.accounts WHERE alias = %s', (alias,))
+    def suspension(self, alias='alice'):
+        return self.pg.value('SELECT suspension FROM txrelay.accounts WHERE alias = %s', (alias,))
 
-    def wait_hold(self, hold, alias='alice', seconds=30):
-        proc.wait_for(f'{alias} to be held: {hold}', lambda: self.hold(alias) == hold, seconds)
+    def wait_suspension(self, suspension, alias='alice', seconds=30):
+        proc.wait_for(f'{alias} to be suspended: {suspension}', lambda: self.suspension(alias) == suspension, seconds)
 
     def blocked(self, alias='alice'):
         """The account's row of blocked_accounts as a dict, or None."""
-        names = ('nonce', 'id', 'state', 'reason', 'paused', 'paused_by', 'hold')
+        names = ('nonce', 'id', 'state', 'reason', 'paused', 'paused_by', 'suspension')
         found = self.rows(f'SELECT {", ".join(names)} FROM txrelay.blocked_accounts WHERE account = %s', alias)
         return dict(zip(names, found[0])) if found else None
 

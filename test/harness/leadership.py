@@ -183,7 +183,7 @@ class LeadWorld(World):
     def claim(self):
         """Of the only account: (epoch, claimant, expiry_1, expiry_2 as seconds since 1970, mid-submission)."""
         return self.pg.query('''SELECT epoch, holder, extract(epoch FROM expiry_1)::float8, extract(epoch FROM expiry_2)::float8,
-                                txrelay.mid_submission(account) FROM txrelay.leader_state''')[0]
+                                txrelay.mid_submission(account) FROM txrelay.leaders''')[0]
 
     def epoch(self):
         return self.pg.value('SELECT epoch FROM txrelay.accounts')

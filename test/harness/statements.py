@@ -28,7 +28,7 @@ class CountingServer(Postgres):
         """Relays that have just begun to lead look at each account once or twice: until that is over."""
         def calm():
             of = {name: rate for rate, _, name in self.rates(database, 1)}
-            return of.get('leader_look', 0) + of.get('leader_outbox', 0) < accounts / 100 + 1 and 'leader_due' in of
+            return of.get('leader_poll_requests', 0) + of.get('leader_outbox', 0) < accounts / 100 + 1 and 'leader_due' in of
         proc.wait_for('the accounts to be calm', calm, 60, 0)
 
     def calls(self, database):

@@ -195,7 +195,7 @@ class Case(unittest.TestCase):
         root.conn.close()
         # As replica no trigger fires: records that never change can be emptied.
         self.superuser().rows("SET session_replication_role = replica; TRUNCATE txrelay.accounts, txrelay.leases, txrelay.members, txrelay.outbox, "
-                              "txrelay.outbox_signed, "
+                              "txrelay.outbox_presigned, "
                               "txrelay.idempotency_keys, txrelay.cancellations, txrelay.bumps, txrelay.pending_transactions, "
                               "txrelay.attempts, txrelay.refusals, txrelay.finished_transactions RESTART IDENTITY")
         self.owner = self.session('installer')
@@ -313,7 +313,7 @@ class Case(unittest.TestCase):
         """rows: (nonce, hash, state[, block_hash[, block_number[, error]]])"""
         rows = [tuple(r) + (None,) * (6 - len(r)) for r in rows]
         columns = [list(c) for c in zip(*rows)]
-        return s.value('SELECT txrelay.leader_state(%s, %s, %s::bigint[], %s::bytea[], %s::text[], %s::bytea[], '
+        return s.value('SELECT txrelay.leader_record_status(%s, %s, %s::bigint[], %s::bytea[], %s::text[], %s::bytea[], '
                        '%s::bigint[], %s::text[])', self.alice, epoch, *columns)
 
     def finish(self, s, epoch, *rows):
@@ -362,7 +362,7 @@ class Case(unittest.TestCase):
         return self.relay.dict('SELECT * FROM txrelay.leader_account(%s, %s)', self.alice, epoch)
 
     def look(self, epoch):
-        return self.relay.dicts('SELECT * FROM txrelay.leader_look(%s, %s)', self.alice, epoch)
+        return self.relay.dicts('SELECT * FROM txrelay.leader_poll_requests(%s, %s)', self.alice, epoch)
 
     def snapshot(self, epoch):
         return self.relay.dicts('SELECT * FROM txrelay.leader_snapshot(%s, %s, -1, 100)', self.alice, epoch)

@@ -25,7 +25,7 @@ class Enqueue(Case):
             self.register(self.relay, name, 100 + n)
         said = self.refused('TR010', self.app.rows, "SELECT txrelay.enqueue('payout-mian', '\\x01')")
         self.assertRegex(said, r'Nearest: payouts-main, payouts-test(, \w+)?\.')
-        self.refused('TR010', self.app.rows, "SELECT txrelay.enqueue('%%%%', '\\x01')", text='leader_state')
+        self.refused('TR010', self.app.rows, "SELECT txrelay.enqueue('%%%%', '\\x01')", text='txrelay.leaders')
         self.refused('TR010', self.app.rows, "SELECT txrelay.enqueue_many('nowhere', '{}')")
 
     def test_an_address_with_any_prefix(self):

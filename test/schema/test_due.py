@@ -44,7 +44,7 @@ class Due(Case):
             with self.subTest(epoch=epoch):
                 self.assertEqual(self.one(epochs=[epoch]), ({'lost'}, None))
         self.assertEqual(self.due(accounts=[99])[0]['lost'], True)
-        self.assertEqual(self.one(), ({'ripe'}, None))
+        self.assertEqual(self.one(), ({'has_rows'}, None))
         self.owner.rows('UPDATE txrelay.accounts SET timeline = timeline + 1')
         self.assertEqual(self.one(), ({'lost'}, None))
         self.owner.rows('UPDATE txrelay.accounts SET timeline = timeline - 1')
@@ -53,7 +53,7 @@ class Due(Case):
 
     def test_rows(self):
         self.enqueue()
-        self.assertEqual(self.one(), ({'ripe'}, None))
+        self.assertEqual(self.one(), ({'has_rows'}, None))
         self.relay.value("SELECT txrelay.account_pause('alice', 'x')")
         self.mark = self.look_mark()
         self.assertIsNone(self.one(), 'nothing is admitted while it stands still')
@@ -67,8 +67,8 @@ class Due(Case):
         self.assertTrue(1 <= next_ms <= 2000, next_ms)
         self.assertIsNone(self.one(ahead_ms=1))
         self.later(tx, 'not_before', -1.0)
-        self.assertEqual(self.one(), ({'ripe'}, None))
-        self.assertEqual(self.look(self.epoch)[0]['ripe'], True)
+        self.assertEqual(self.one(), ({'has_rows'}, None))
+        self.assertEqual(self.look(self.epoch)[0]['has_rows'], True)
 
     def later(self, tx, column, seconds):
         self.owner.rows(f"UPDATE txrelay.outbox SET {column} = clock_timestamp() + %s * interval '1 s' WHERE id = %s", seconds, tx)
@@ -77,10 +77,10 @@ class Due(Case):
 
     def test_deadlines(self):
         tx, = self.enqueue(deadline='2099-01-01')
-        self.assertEqual(self.one(), ({'ripe'}, None))
+        self.assertEqual(self.one(), ({'has_rows'}, None))
         self.later(tx, 'deadline', 2.0)
         names, next_ms = self.one()
-        self.assertEqual(names, {'ripe'})
+        self.assertEqual(names, {'has_rows'})
         self.assertTrue(1 <= next_ms <= 2000, next_ms)
         self.admit(self.relay, self.epoch, [tx], [0])
         self.mark = self.look_mark()
@@ -88,16 +88,16 @@ class Due(Case):
         self.assertEqual(names, set())
         self.assertTrue(1 <= next_ms <= 2000, next_ms)
         self.later(tx, 'deadline', -1.0)
-        self.assertEqual(self.one(), ({'look'}, None))
+        self.assertEqual(self.one(), ({'has_requests'}, None))
         tx, = self.enqueue(deadline='2099-01-01')
         self.later(tx, 'deadline', -1.0)
-        self.assertEqual(self.one(), ({'look'}, None))
+        self.assertEqual(self.one(), ({'has_requests'}, None))
 
     def test_what_was_asked_for(self):
         _, (tx,) = self.pending(epoch=self.epoch)
         self.mark = self.look_mark()
         self.app.value('SELECT txrelay.cancel(%s)', tx)
-        self.assertEqual(self.one(), ({'look'}, None))
+        self.assertEqual(self.one(), ({'has_requests'}, None))
 
     def test_bumps(self):
         waits, = self.enqueue(not_before='2099-01-01')
@@ -106,9 +106,9 @@ class Due(Case):
         _, (tx,) = self.pending(epoch=self.epoch)
         self.mark = self.look_mark()
         self.app.value('SELECT txrelay.bump(%s, 5)', tx)
-        self.assertEqual(self.one(), ({'look'}, None))
+        self.assertEqual(self.one(), ({'has_requests'}, None))
         self.attempt(self.relay, self.epoch, [0], [h32('more')], tip=5)
-        self.assertEqual(self.one(), ({'look'}, None), 'to be forgotten')
+        self.assertEqual(self.one(), ({'has_requests'}, None), 'to be forgotten')
         self.look(self.epoch)
         self.assertIsNone(self.one())
 
@@ -121,7 +121,7 @@ class Due(Case):
         for change in changes:
             with self.subTest(change):
                 self.relay.rows('SELECT txrelay.' + change)
-                self.assertEqual(self.one(), ({'look'}, None))
+                self.assertEqual(self.one(), ({'has_requests'}, None))
                 self.assertIsNone(self.one(marks=[None]))
                 row, = self.look(self.epoch)
                 self.mark = row['mark']
@@ -130,7 +130,7 @@ class Due(Case):
                 marks.add(self.mark)
                 facts.add(str({k: v for k, v in row.items() if k not in ('mark', 'next_ms')}))
         self.owner.rows('UPDATE txrelay.accounts SET transaction_version = 7')
-        self.assertEqual(self.one(), ({'look'}, None))
+        self.assertEqual(self.one(), ({'has_requests'}, None))
         self.assertEqual(len(facts), len(marks))
 
     def test_the_shape_of_the_question(self):
@@ -146,11 +146,11 @@ class Due(Case):
         return [r[0] for r in self.owner.rows("SELECT account FROM txrelay.accounts WHERE alias ~ '^m' ORDER BY random()")]
 
     def marks(self, accounts):
-        return [m for m, in self.owner.rows('SELECT txrelay.account_mark(t) FROM txrelay.accounts t JOIN unnest(%s) WITH '
+        return [m for m, in self.owner.rows('SELECT txrelay.account_fingerprint(t) FROM txrelay.accounts t JOIN unnest(%s) WITH '
                                             'ORDINALITY u (account, n) USING (account) ORDER BY n', accounts)]
 
     def test_agrees_with_what_is_asked_one_by_one(self):
-        """Few with work, and so many that every account is probed: ripe is leader_outbox, look is leader_look."""
+        """Few with work, and so many that every account is probed: ripe is leader_outbox, look is leader_poll_requests."""
         rng = random.Random(4)
         accounts = self.many(60)
         for round in range(4):
@@ -168,10 +168,10 @@ class Due(Case):
             for account in accounts:
                 row = said.get(account, {})
                 ripe = self.relay.rows('SELECT 1 FROM txrelay.leader_outbox(%s, 1, 1)', account) != []
-                self.assertEqual(row.get('ripe', False), ripe)
+                self.assertEqual(row.get('has_rows', False), ripe)
                 ended = self.count('finished_transactions')
-                self.relay.rows('SELECT * FROM txrelay.leader_look(%s, 1)', account)
-                self.assertEqual(row.get('look', False), self.count('finished_transactions') > ended)
+                self.relay.rows('SELECT * FROM txrelay.leader_poll_requests(%s, 1)', account)
+                self.assertEqual(row.get('has_requests', False), self.count('finished_transactions') > ended)
 
     def test_ten_thousand_accounts(self):
         """Idle ones cost one probe of the accounts each and a few of the rest; nothing is read as a whole."""
@@ -196,7 +196,7 @@ class Due(Case):
         tx, = self.enqueue(deadline='2099-01-01')
         self.later(tx, 'deadline', -1.0)
         self.relay.begin()
-        self.assertEqual(self.one(), ({'look'}, None))
+        self.assertEqual(self.one(), ({'has_requests'}, None))
         self.assertIsNone(self.relay.value('SELECT pg_current_xact_id_if_assigned()'))
         self.relay.commit()
 

@@ -8,18 +8,18 @@ from pgcase import FUNCTIONS, MIGRATIONS, PG_SH, Background, Case, Server, Sessi
 
 FOLLOWER = {'status', 'history', 'follow_position'}
 APP = FOLLOWER | {'enqueue', 'enqueue_many', 'enqueue_signed', 'cancel', 'bump'}
-RELAY = APP | {'relay_register', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_scan', 'member_beat',
+RELAY = APP | {'relay_register', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_scan', 'member_heartbeat',
                'leader_pause',
                'account_pause', 'account_resume', 'account_reconcile', 'leader_adopt', 'leader_snapshot', 'leader_outbox', 'leader_admit', 'leader_attempt',
-               'leader_state', 'leader_finish', 'leader_reject', 'leader_requeue', 'leader_fill', 'leader_nonce',
-               'leader_cleanup', 'leader_look', 'leader_due', 'leader_account', 'leader_signed', 'leader_note',
-               'leader_admit_signed', 'account_policy', 'queue_look', 'ensure_partitions', 'drop_partitions'}
-VIEWS = {'schema_version', 'schema_functions', 'transactions', 'leader_state', 'blocked_accounts', 'follow_accounts', 'follow_pending',
+               'leader_record_status', 'leader_finish', 'leader_reject', 'leader_requeue', 'leader_fill', 'leader_nonce',
+               'leader_cleanup', 'leader_poll_requests', 'leader_due', 'leader_account', 'leader_presigned', 'leader_note',
+               'leader_admit_presigned', 'account_policy', 'queue_measure', 'ensure_partitions', 'drop_partitions'}
+VIEWS = {'schema_version', 'schema_functions', 'transactions', 'leaders', 'blocked_accounts', 'follow_accounts', 'follow_pending',
          'follow_finished', 'follow_kept'}
 READABLE = {
     'follower': VIEWS,
     'app': VIEWS,
-    'relay': VIEWS | {'accounts', 'outbox', 'outbox_signed', 'pending_transactions', 'attempts', 'refusals', 'cancellations', 'bumps',
+    'relay': VIEWS | {'accounts', 'outbox', 'outbox_presigned', 'pending_transactions', 'attempts', 'refusals', 'cancellations', 'bumps',
                       'finished_transactions', 'members', 'leases'},
     'nobody': set(),
 }
@@ -84,7 +84,7 @@ class FreshCluster(unittest.TestCase):
 
 
 # Parts of their callers, whose rights and search_path they have: nobody else may call them (functions_by_role).
-PARTS = {'size_fits', 'timeline', 'fence', 'batch_size', 'queue_has_room', 'account_facts', 'account_mark', 'claim_times', 'look_times', 'left_ms', 'change_text',
+PARTS = {'size_fits', 'timeline', 'fence', 'batch_size', 'queue_has_room', 'account_facts', 'account_fingerprint', 'claim_times', 'request_times', 'left_ms', 'change_text',
          'removal_text'}
 
 
@@ -143,8 +143,8 @@ class Rights(Case):
                        (self.app, 'UPDATE txrelay.follow_accounts SET alias = alias'),
                        (self.app, "INSERT INTO txrelay.outbox (account, call) VALUES (1, '\\x00')"),
                        (self.app, 'SELECT * FROM txrelay.outbox'),
-                       (self.app, 'SELECT * FROM txrelay.outbox_signed'),
-                       (self.app, 'SELECT * FROM txrelay.leader_signed(1, 1, 1, 0, 0)'),
+                       (self.app, 'SELECT * FROM txrelay.outbox_presigned'),
+                       (self.app, 'SELECT * FROM txrelay.leader_presigned(1, 1, 1, 0, 0)'),
                        (self.app, "SELECT txrelay.leader_pause(1, 1, 'payment', 'x')"),
                        (self.app, "SELECT txrelay.account_policy('alice')"),
                        (self.app, "SELECT txrelay.account_pause('alice', 'x')"),

@@ -141,7 +141,7 @@ class Claim(Case):
                 self.lead('old')
                 s = self.session('relay')
                 s.begin(level)
-                s.rows('SELECT count(*) FROM txrelay.leader_state')
+                s.rows('SELECT count(*) FROM txrelay.leaders')
                 self.assertTrue(self.claim(self.relay, 'first', after_ms=9100, e1=60000, e2=60000)['granted'])
                 self.assertFalse(self.claim(s, 'second', after_ms=9100)['granted'])
                 s.rollback()
@@ -154,10 +154,10 @@ class Claim(Case):
         start = self.relay.value('SELECT now()')
         wait_until(lambda: self.relay.value("SELECT clock_timestamp() > now() + interval '20 ms'"), 'time to pass')
         self.lead('me', e1=20, e2=20)
-        self.assertGreater(self.relay.value('SELECT heartbeat FROM txrelay.leader_state'), start)
-        before = self.relay.value('SELECT expiry_1 FROM txrelay.leader_state')
+        self.assertGreater(self.relay.value('SELECT heartbeat FROM txrelay.leaders'), start)
+        before = self.relay.value('SELECT expiry_1 FROM txrelay.leaders')
         self.relay.rows("SELECT * FROM txrelay.leader_renew('me', '{1}', '{1}', 20, 20)")
-        self.assertGreater(self.relay.value('SELECT expiry_1 FROM txrelay.leader_state'), before)
+        self.assertGreater(self.relay.value('SELECT expiry_1 FROM txrelay.leaders'), before)
         self.relay.commit()
 
     def test_epoch_moves_by_one_only(self):
@@ -199,7 +199,7 @@ class Renew(Case):
         def ask(pairs, mark, after_ms=0):
             rows = self.relay.rows(
                 "SELECT * FROM txrelay.leader_renew('me', %s::int[], %s::bigint[], 3000, 9000, clock_timestamp() + %s * "
-                "interval '1 ms', p_mark => %s)", [p[0] for p in pairs], [p[1] for p in pairs], after_ms, mark)
+                "interval '1 ms', p_fingerprint => %s)", [p[0] for p in pairs], [p[1] for p in pairs], after_ms, mark)
             marks = {r[3] for r in rows}
             self.assertEqual(len(marks), 1)
             if rows[0][2]:
@@ -421,7 +421,7 @@ class Fence(Case):
         self.pending()
         one = self.session('relay')
         writers = [f for f in self.leader_functions()
-                   if f['name'] not in UNFENCED | {'leader_outbox', 'leader_signed', 'leader_look'}]
+                   if f['name'] not in UNFENCED | {'leader_outbox', 'leader_presigned', 'leader_poll_requests'}]
         sessions = [self.session('relay') for _ in writers]
         one.begin()
         self.assertTrue(self.claim(one, 'new', after_ms=9100)['granted'])
@@ -461,7 +461,7 @@ class Fence(Case):
         epoch, _ = self.pending()
         self.relay.begin()
         self.relay.rows('SELECT * FROM txrelay.leader_outbox(%s, %s, 10)', self.alice, epoch)
-        self.relay.rows('SELECT * FROM txrelay.leader_look(%s, %s)', self.alice, epoch)
+        self.relay.rows('SELECT * FROM txrelay.leader_poll_requests(%s, %s)', self.alice, epoch)
         self.assertIsNone(self.relay.value('SELECT pg_current_xact_id_if_assigned()'))
         self.relay.commit()
 
@@ -565,7 +565,7 @@ class Scan(Case):
 
 class Members(Case):
     def beat(self, holder, serves=1, ttl=3000, leave=False, after_ms=0):
-        return [r[0] for r in self.relay.rows("SELECT * FROM txrelay.member_beat(%s, %s, %s, %s, false, %s, NULL, "
+        return [r[0] for r in self.relay.rows("SELECT * FROM txrelay.member_heartbeat(%s, %s, %s, %s, false, %s, NULL, "
                                               "clock_timestamp() + %s * interval '1 ms')",
                                               holder, holder + ':1', serves, ttl, leave, after_ms)]
 
@@ -584,7 +584,7 @@ class Members(Case):
     def test_a_member_ends_with_its_session(self):
         """Also one that was killed: its time need not pass."""
         other = self.session('relay')
-        other.rows("SELECT * FROM txrelay.member_beat('dies', 'x', 1, 60000, true)")
+        other.rows("SELECT * FROM txrelay.member_heartbeat('dies', 'x', 1, 60000, true)")
         self.assertEqual(self.beat('a', ttl=60000), ['a', 'dies'])
         other.conn.close()
         wait_until(lambda: self.beat('a', ttl=60000) == ['a'], 'its session to end')
@@ -593,14 +593,14 @@ class Members(Case):
         self.beat('old')
         other = self.session('relay')
         other.conn.autocommit = False
-        other.rows("SELECT * FROM txrelay.member_beat('x', 'x', 1, 3000, false, false, NULL, clock_timestamp() + interval '10 s')")
+        other.rows("SELECT * FROM txrelay.member_heartbeat('x', 'x', 1, 3000, false, false, NULL, clock_timestamp() + interval '10 s')")
         self.relay.value("SET statement_timeout = '2s'; SELECT 1")
         self.assertEqual(self.beat('a', after_ms=10000), ['a'])  # the other one's removal is not committed
         other.conn.rollback()
 
     def test_bad_arguments(self):
-        self.refused('TR011', lambda: self.beat('a', ttl=0), text=('member_beat', 'p_expiry_1_ms'))
-        self.refused('TR011', lambda: self.relay.rows("SELECT txrelay.member_beat(NULL, '', 1, 1)"), text=('p_holder',))
+        self.refused('TR011', lambda: self.beat('a', ttl=0), text=('member_heartbeat', 'p_expiry_1_ms'))
+        self.refused('TR011', lambda: self.relay.rows("SELECT txrelay.member_heartbeat(NULL, '', 1, 1)"), text=('p_holder',))
         self.refused('TR011', lambda: self.beat('a', serves=None), text=('p_serves',))
 
 
@@ -635,7 +635,7 @@ except psycopg2.Error as e:
             self.assertEqual(child.stdout.readline(), 'True\n')
             os.kill(child.pid, signal.SIGSTOP)
             early = self.evict()
-            left = self.owner.value('SELECT expiry_1 > clock_timestamp() FROM txrelay.leader_state')
+            left = self.owner.value('SELECT expiry_1 > clock_timestamp() FROM txrelay.leaders')
             self.assertFalse(early and left)
             self.assertFalse(self.relay.value('SELECT pg_try_advisory_lock(42)'))
             wait_until(self.evict, 'the eviction')
@@ -663,7 +663,7 @@ except psycopg2.Error as e:
         self.assertEqual(self.locked(), 1)
         self.relay.value("SELECT renewed FROM txrelay.leader_renew('holder', '{1}', '{1}', 1, 60000)")
         self.pending(epoch=1)
-        wait_until(lambda: self.owner.value('SELECT expiry_1 < clock_timestamp() FROM txrelay.leader_state'), 'expiry 1')
+        wait_until(lambda: self.owner.value('SELECT expiry_1 < clock_timestamp() FROM txrelay.leaders'), 'expiry 1')
         self.assertFalse(self.evict(), 'something is mid-submission')
         self.state(self.relay, 1, (0, h32(0), 'ready'))
         self.assertFalse(self.evict(holder), 'its own session')
@@ -724,7 +724,7 @@ except psycopg2.Error as e:
         holder = self.superuser()
         holder.value('SELECT pg_try_advisory_lock(42)')
         self.claim(holder, 'holder', lock=True, e1=1, e2=1)
-        wait_until(lambda: self.owner.value('SELECT expiry_2 < clock_timestamp() FROM txrelay.leader_state'), 'expiry')
+        wait_until(lambda: self.owner.value('SELECT expiry_2 < clock_timestamp() FROM txrelay.leaders'), 'expiry')
         self.refused('42501', self.evict, text=('installer', 'GRANT pg_signal_backend, pg_read_all_stats TO installer'))
 
 
@@ -733,15 +733,15 @@ class Register(Case):
         """accounts_check, which is no CHECK: those would be made ready at each admission."""
         self.lead()
         self.owner.rows("UPDATE txrelay.accounts SET alias = 'Alice.1-b_c', account_id = %s, scheme = 'ethereum', address = 'x', "
-                        "paused = true, paused_by = 'leader', hold = 'reaped'", b'\1' * 20)
+                        "paused = true, paused_by = 'leader', suspension = 'reaped'", b'\1' * 20)
         for column, change in (('alias', "alias = ''"), ('alias', "alias = '0x12'"), ('alias', "alias = 'a b'"),
                                ('account_id', "account_id = '\\x00'"), ('scheme', "scheme = 'rsa'"),
                                ('genesis', "genesis = '\\x00'"), ('address', "address = ''"),
                                ('address', "address = repeat('x', 129)"), ('claimant', 'expiry_1 = NULL'),
                                ('claimant', "expiry_2 = expiry_1 - interval '1 ms'"), ('claimant', 'heartbeat = NULL'),
                                ('paused_by', "paused_by = 'me'"), ('paused_by', 'paused_by = NULL'),
-                               ('paused_by', 'paused = false'), ('hold', "hold = 'rain'"), ('hold', 'hold = NULL'),
-                               ('hold', 'paused = false, paused_by = NULL')):
+                               ('paused_by', 'paused = false'), ('suspension', "suspension = 'rain'"), ('suspension', 'suspension = NULL'),
+                               ('suspension', 'paused = false, paused_by = NULL')):
             with self.subTest(change):
                 self.refused('23514', self.owner.rows, f'UPDATE txrelay.accounts SET {change}', text=column)
         self.refused('23514', self.owner.rows, 'UPDATE txrelay.accounts SET next_nonce = -1')
@@ -785,7 +785,7 @@ class Register(Case):
 
 class Pause(Case):
     def paused(self):
-        return self.owner.one('SELECT paused, paused_by, paused_reason FROM txrelay.leader_state')
+        return self.owner.one('SELECT paused, paused_by, paused_reason FROM txrelay.leaders')
 
     def test_leader_and_operator(self):
         epoch = self.lead()
@@ -811,7 +811,7 @@ class Pause(Case):
 class LeaderState(Case):
     def test_view(self):
         self.lead('me')
-        got = self.app.dict('SELECT * FROM txrelay.leader_state')
+        got = self.app.dict('SELECT * FROM txrelay.leaders')
         self.assertEqual({k: got[k] for k in ('alias', 'account_id', 'epoch', 'holder', 'address', 'lock_held',
                                               'next_nonce', 'paused', 'account', 'account_address')},
                          {'alias': 'alice', 'account_id': '0x' + h32('alice').hex(), 'epoch': 1, 'holder': 'me',

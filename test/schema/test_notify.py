@@ -172,7 +172,7 @@ class Partitions(Case):
         self.assertEqual(self.relay.value(drop, '2020-04-02 00:00:00Z'), 1)
         self.assertEqual(len(self.names()), 4)
         for keep in ('1 hour', None):
-            self.refused('TR011', self.relay.rows, 'SELECT txrelay.drop_partitions(%s::interval)', keep, text='p_keep')
+            self.refused('TR011', self.relay.rows, 'SELECT txrelay.drop_partitions(%s::interval)', keep, text='p_age')
 
 
 class Cleanup(Case):

@@ -62,7 +62,7 @@ class Look(Case):
         epoch = self.lead()
         self.enqueue()
         got, = self.look(epoch)
-        self.assertEqual((got['nonce'], got['ripe'], got['next_ms']), (None, False, None))
+        self.assertEqual((got['nonce'], got['has_rows'], got['next_ms']), (None, False, None))
 
     def test_the_next_time(self):
         epoch = self.lead()
@@ -76,9 +76,9 @@ class Look(Case):
     def test_ripe_when_its_time_has_come_and_not_while_paused(self):
         epoch = self.lead()
         self.timed(not_before=-1)
-        self.assertTrue(self.look(epoch)[0]['ripe'])
+        self.assertTrue(self.look(epoch)[0]['has_rows'])
         self.relay.rows("SELECT txrelay.account_pause('alice', 'x')")
-        self.assertFalse(self.look(epoch)[0]['ripe'])
+        self.assertFalse(self.look(epoch)[0]['has_rows'])
 
     def test_the_outbox_expires(self):
         epoch = self.lead()

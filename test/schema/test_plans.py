@@ -54,7 +54,7 @@ class Plans(Case):
         return self.ask(name, self.relay, call, self.relay, self.epoch, *rows)
 
     def look_around(self):
-        self.ask('leader_look', self.relay, self.look, self.epoch)
+        self.ask('leader_poll_requests', self.relay, self.look, self.epoch)
         self.sql('leader_due', 'SELECT * FROM txrelay.leader_due(%s, %s::bigint[], %s::bigint[], 10000)',
                  [self.alice, self.bob], [self.epoch, 1], [None, 5])
 
@@ -65,8 +65,8 @@ class Plans(Case):
         self.assertEqual(self.sql('cancel', 'SELECT txrelay.cancel(%s)', ids[0], session=self.app), [('requested',)])
         self.sql('bump', 'SELECT txrelay.bump(%s, 5)', ids[1], session=self.app)
         self.look_around()
-        self.relay_does('leader_state', self.state, *[(n, h32(n), 'ready') for n in nonces])
-        self.relay_does('leader_state', self.state, *[(n, h32(n), 'refused', None, None, 'no') for n in nonces],
+        self.relay_does('leader_record_status', self.state, *[(n, h32(n), 'ready') for n in nonces])
+        self.relay_does('leader_record_status', self.state, *[(n, h32(n), 'refused', None, None, 'no') for n in nonces],
                         (nonces[0], h32(nonces[0]), 'dropped'))
         self.relay_does('leader_attempt', self.attempt, nonces, [h32(f'b{n}') for n in nonces])
         self.sql('leader_snapshot', 'SELECT * FROM txrelay.leader_snapshot(%s, %s, %s, 50)', self.alice, self.epoch,

@@ -85,7 +85,7 @@ class Policy(Case):
 
     def test_the_leader_is_told_and_reads_it(self):
         ear, epoch = self.listen('outbox_wake'), self.lead()
-        unset = {'paused': False, 'hold': None, 'reborn': False, 'transaction_version': None, 'tip_start': 0,
+        unset = {'paused': False, 'suspension': None, 'reborn': False, 'transaction_version': None, 'tip_start': 0,
                  'tip_step': 0, 'tip_cap': None, 'tip_step_percent': 0, 'tip_after_blocks': 0, 'skip_after_blocks': 0,
                  'requeue_usurped': False, 'low_balance': None}
         nonces = {'next_nonce': None, 'used_nonce': None, 'used_block': None, 'seen_block': None, 'reconcile_from': None}
@@ -186,7 +186,7 @@ class StrictOrder(Case):
             s, dice = self.session('app'), random.Random(number)
             for i in range(12):
                 s.begin(('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')[(number + i) % 3])
-                s.rows('SELECT count(*) FROM txrelay.leader_state')  # the snapshot is older than its turn
+                s.rows('SELECT count(*) FROM txrelay.leaders')  # the snapshot is older than its turn
                 ids = s.value(self.MANY) if i % 4 == 3 else [s.value(self.ONE)]
                 time.sleep(dice.uniform(0, 0.004))
                 s.rows('INSERT INTO public.commits (id) SELECT unnest(%s)', ids)
@@ -451,19 +451,19 @@ class Hold(Case):
     def paused(self):
         a = self.account()
         self.assertEqual(a['paused'], a['paused_since'] is not None)
-        return a['paused'], a['paused_by'], a['paused_reason'], a['hold']
+        return a['paused'], a['paused_by'], a['paused_reason'], a['suspension']
 
     def test_the_leaders_pause_says_what_for(self):
         epoch = self.lead()
         for hold in ('payment', 'reaped', 'transaction_version'):
             self.pause(epoch, hold, 'why')
             self.assertEqual(self.paused(), (True, 'leader', 'why', hold))
-            self.assertEqual((self.facts(epoch)['paused'], self.facts(epoch)['hold']), (True, hold))
+            self.assertEqual((self.facts(epoch)['paused'], self.facts(epoch)['suspension']), (True, hold))
             self.pause(epoch, None)
             self.assertEqual(self.paused(), (False, None, None, None))
         self.pause(epoch, 'payment')
         self.assertEqual(self.paused(), (True, 'leader', 'payment', 'payment'))
-        self.refused('TR011', self.pause, epoch, 'lunch', 'x', text=('p_hold', 'lunch', 'payment, reaped'))
+        self.refused('TR011', self.pause, epoch, 'lunch', 'x', text=('p_suspension', 'lunch', 'payment, reaped'))
         self.assertEqual(self.paused()[3], 'payment')
 
     def test_since_when_it_stands_still(self):
@@ -505,7 +505,7 @@ class Hold(Case):
                     self.relay.rows("SELECT txrelay.account_pause('alice', 'x')")
                 self.resume()
                 got = self.facts(epoch)
-                self.assertEqual((got['paused'], got['hold'], got['reborn'], got['transaction_version']),
+                self.assertEqual((got['paused'], got['suspension'], got['reborn'], got['transaction_version']),
                                  (False, None, hold == 'reaped', None if hold == 'transaction_version' else 1))
                 self.assertEqual(self.paused(), (False, None, None, None))
 
@@ -674,7 +674,7 @@ class Blocked(Case):
         got, = self.blocked()
         self.assertEqual(got, {'account': 'alice', 'account_id': '0x' + h32('alice').hex(),
                                'since': self.row(0)['blocked_since'], 'nonce': 0, 'id': ids[0], 'state': 'signed',
-                               'reason': '1010: payment', 'paused': False, 'paused_by': None, 'hold': None})
+                               'reason': '1010: payment', 'paused': False, 'paused_by': None, 'suspension': None})
         self.state(self.relay, epoch, (0, h32(0), 'ready'))
         self.assertEqual(self.blocked(), [])
 
@@ -690,11 +690,11 @@ class Blocked(Case):
         epoch = self.lead()
         self.relay.rows("SELECT txrelay.leader_pause(%s, %s, 'payment', 'poor')", self.alice, epoch)
         got, = self.blocked()
-        self.assertEqual((got['nonce'], got['reason'], got['paused'], got['paused_by'], got['hold'], got['since']),
+        self.assertEqual((got['nonce'], got['reason'], got['paused'], got['paused_by'], got['suspension'], got['since']),
                          (None, 'poor', True, 'leader', 'payment', self.account()['paused_since']))
         self.relay.rows("SELECT txrelay.account_pause('alice', 'wait')")
         got, = self.blocked()
-        self.assertEqual((got['reason'], got['paused_by'], got['hold']), ('wait', 'operator', 'payment'))
+        self.assertEqual((got['reason'], got['paused_by'], got['suspension']), ('wait', 'operator', 'payment'))
         self.relay.rows("SELECT txrelay.account_resume('alice')")
         self.assertEqual(self.blocked(), [])
 

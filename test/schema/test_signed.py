@@ -22,7 +22,7 @@ class Signed(Case):
         return (s or self.app).value(f'SELECT txrelay.enqueue_signed(%s{names})', raw, *options.values())
 
     def due(self, epoch, following=0, block=10, limit=10):
-        return [r[0] for r in self.relay.rows('SELECT id FROM txrelay.leader_signed(%s, %s, %s, %s, %s)', self.alice, epoch, limit,
+        return [r[0] for r in self.relay.rows('SELECT id FROM txrelay.leader_presigned(%s, %s, %s, %s, %s)', self.alice, epoch, limit,
                                               following, block)]
 
     def note(self, epoch, *rows):
@@ -36,7 +36,7 @@ class Signed(Case):
     def admit_signed(self, epoch, *rows, version=1, call=3, following=None):
         """rows: (id, nonce)"""
         n = len(rows)
-        return self.relay.value('SELECT txrelay.leader_admit_signed(%s, %s, %s::bigint[], %s::bigint[], %s::bytea[], %s::int[], '
+        return self.relay.value('SELECT txrelay.leader_admit_presigned(%s, %s, %s::bigint[], %s::bigint[], %s::bytea[], %s::int[], '
                                 '%s::numeric[], %s::bigint[], %s::bigint[], %s::bigint[], 100, %s, %s)', self.alice, epoch,
                                 [r[0] for r in rows], [r[1] for r in rows], [h32(f'signed {r[1]}') for r in rows], [call] * n, [7] * n,
                                 [None] * n, [None] * n, [3] * n, version,
@@ -71,7 +71,7 @@ class Signed(Case):
         self.refused('TR010', self.put, extrinsic(signer=h32('unknown')), text=(h32('unknown').hex(), 'without a key_file'))
         self.refused('TR011', lambda: self.put(good, key=''), text='key has 0 bytes')
         self.refused('TR011', lambda: self.put(good, creator='x' * 201), text='creator has 201 bytes')
-        self.assertEqual(self.owner.rows('SELECT * FROM txrelay.outbox_signed'), [])
+        self.assertEqual(self.owner.rows('SELECT * FROM txrelay.outbox_presigned'), [])
 
     def test_lengths(self):
         """Of each form of compact length."""
@@ -83,11 +83,11 @@ class Signed(Case):
         self.relay.value("SELECT txrelay.relay_register('twin', %s, 'sr25519', %s, '5twin', 44)", h32('alice'), b'\2' * 32)
         self.put(extrinsic(signer=BOB + b'\0' * 12, address=b''))
         self.put(extrinsic('plain id', signer=BOB, address=b''), account='bob')
-        self.assertEqual(self.owner.rows('SELECT DISTINCT account FROM txrelay.outbox_signed'), [(2,)])
+        self.assertEqual(self.owner.rows('SELECT DISTINCT account FROM txrelay.outbox_presigned'), [(2,)])
         self.refused('TR011', self.put, extrinsic(), text=('several chains: alice, twin', 'account => alias'))
         self.refused('TR011', lambda: self.put(extrinsic(), account='bob'), text=('is "bob"', h32('alice').hex()))
         self.put(extrinsic(), account='twin')
-        self.assertEqual(self.owner.value('SELECT max(account) FROM txrelay.outbox_signed'), 3)
+        self.assertEqual(self.owner.value('SELECT max(account) FROM txrelay.outbox_presigned'), 3)
 
     def test_the_same_bytes_are_one_transaction(self):
         first = self.put(extrinsic('one'), key='k')
@@ -97,7 +97,7 @@ class Signed(Case):
         self.refused('TR012', lambda: self.put(extrinsic('two'), key='other'))
         second = self.put(extrinsic('two'))
         self.assertNotEqual(first, second)
-        self.assertEqual(self.owner.value('SELECT count(*) FROM txrelay.outbox_signed'), 2)
+        self.assertEqual(self.owner.value('SELECT count(*) FROM txrelay.outbox_presigned'), 2)
         self.refused('TR012', self.app.value, "SELECT txrelay.enqueue('alice', '\\x0000', key => 'k')")
 
     def test_two_at_once(self):

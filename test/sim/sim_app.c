@@ -174,7 +174,7 @@ static void cancel_one(struct world *w)
     int64_t id = (int64_t)between(w, 1, (uint64_t)w->next_id - 1);
     struct call *c = &w->calls[id];
     const struct mem_row *r = mem_row_of(w->db.mem, id);
-    if (!r || c->self_sent || (c->fixed && w->plan.keyless[c->account] && r->table == MEM_PENDING))
+    if (!r || c->self_sent || (c->presigned && w->plan.keyless[c->account] && r->table == MEM_PENDING))
         return;
     c->cancelled = true;
     struct store_ask ask = {.id = id};

@@ -105,7 +105,7 @@ static void noted(const struct audit *t)
 
 static bool is_write(enum mem_request what)
 {
-    return what == MEM_REQUEST_look || what == MEM_REQUEST_note || what == MEM_REQUEST_admit ||
+    return what == MEM_REQUEST_poll_requests || what == MEM_REQUEST_note || what == MEM_REQUEST_admit ||
            what == MEM_REQUEST_admit_signed || what == MEM_REQUEST_reject ||
            (what >= MEM_REQUEST_attempt && what <= MEM_REQUEST_adopt);
 }
@@ -114,7 +114,8 @@ static void check_write(const struct audit *t)
 {
     struct world *w = t->w;
     const struct mem_account *a = db_account(w, t->account);
-    const int64_t *epoch = (const int64_t *)((const char *)&t->x->u + offsetof(struct store_look, epoch));
+    const int64_t *epoch =
+        (const int64_t *)((const char *)&t->x->u + offsetof(struct store_poll_requests, epoch));
     HOLDS(w, a->claimant && a->epoch == *epoch, "I4",
           "r%d writes to account %d under epoch %lld, which is at %lld", t->process, t->account,
           (long long)*epoch, (long long)a->epoch);
@@ -155,7 +156,7 @@ static void check_done(const struct audit *t)
         audit_evicted(t);
         return;
     case MEM_REQUEST_pause:
-        w->stats.holds += t->x->u.pause.hold != NULL;
+        w->stats.holds += t->x->u.pause.suspension != NULL;
         return;
     case MEM_REQUEST_nonce:
         HOLDS(w, !t->x->u.nonce.reborn || t->was.reborn || lossy(t), "hold",
@@ -171,7 +172,7 @@ void audited_run(struct world *w, struct session *s, struct request *x)
     struct audit t = {.w = w, .x = x, .process = x->message.process, .account = x->message.account};
     if (t.account >= 0) {
         t.was = *db_account(w, t.account);
-        snprintf(t.hold, sizeof(t.hold), "%s", t.was.hold);
+        snprintf(t.suspension, sizeof(t.suspension), "%s", t.was.suspension);
         look_at_rows(&t);
     }
     mem_session_run(s->mem, x->what, &x->u.req);

@@ -21,7 +21,7 @@ struct audit {
     const struct request *x;
     int process, account;
     struct mem_account was; /* pointers in it are of no use afterwards */
-    char hold[24];
+    char suspension[24];
     size_t count;
     struct before rows[ROWS_MAX];
 };

@@ -15,10 +15,10 @@ static int64_t row_of_attempt(const struct audit *t, size_t i)
 static void check_tip(const struct audit *t, int64_t id, const struct tx *x)
 {
     struct world *w = t->w;
-    bool fixed = x->id > 0 && w->calls[x->id].fixed;
-    HOLDS(w, !fixed || &w->chain.txs[w->calls[x->id].fixed] == x, "signed",
+    bool presigned = x->id > 0 && w->calls[x->id].presigned;
+    HOLDS(w, !presigned || &w->chain.txs[w->calls[x->id].presigned] == x, "signed",
           "transaction %lld was signed elsewhere and is signed again", (long long)x->id);
-    HOLDS(w, fixed || x->tip <= tip_limit(w, id, x->account), "tip",
+    HOLDS(w, presigned || x->tip <= tip_limit(w, id, x->account), "tip",
           "nonce %llu of transaction %lld is signed with a tip of %llu, and %llu is the most it may pay",
           (unsigned long long)x->nonce, (long long)id, (unsigned long long)x->tip,
           (unsigned long long)tip_limit(w, id, x->account));
@@ -36,7 +36,7 @@ static void check_tip(const struct audit *t, int64_t id, const struct tx *x)
 static void check_version(const struct audit *t, const struct tx *x)
 {
     struct world *w = t->w;
-    bool still = !strcmp(t->hold, "reaped") || !strcmp(t->hold, "transaction_version");
+    bool still = !strcmp(t->suspension, "reaped") || !strcmp(t->suspension, "transaction_version");
     uint32_t version = t->was.transaction_version;
     HOLDS(w, !still || lossy(t), "hold", "r%d signs nonce %llu of account %d, which waits for an operator",
           t->process, (unsigned long long)x->nonce, x->account);
@@ -51,7 +51,7 @@ static void check_recorded(const struct audit *t, int64_t id, uint32_t tx)
     struct tx *x = &w->chain.txs[tx];
     const struct call *call = x->id > 0 ? &w->calls[x->id] : NULL;
     check_tip(t, id, x);
-    if (!call || !call->fixed)
+    if (!call || !call->presigned)
         check_version(t, x);
     x->committed = true;
     uint64_t last = call ? call->deadline_block : 0;
@@ -94,14 +94,14 @@ static void check_admitted(const struct audit *t, size_t i)
 {
     struct world *w = t->w;
     const struct store_attempt_row *row = &t->x->u.attempts.rows[i];
-    bool held = t->was.paused && !t->was.paused_by_operator && t->hold[0];
+    bool held = t->was.paused && !t->was.paused_by_operator && t->suspension[0];
     HOLDS(w, !held || lossy(t), "hold", "r%d admits to account %d, which its leader holds back", t->process,
           t->account);
     HOLDS(w, t->rows[i].waiting, "I7", "transaction %lld has ended and gets a nonce", (long long)row->id);
     if (t->x->what == MEM_REQUEST_admit)
         check_renonce(t, row->id, (uint64_t)row->nonce);
     else
-        w->stats.fixed++;
+        w->stats.presigned++;
 }
 
 static void check_again(const struct audit *t, size_t i, uint32_t tx)

@@ -5,9 +5,10 @@
 
 static bool taken_by_another(const struct world *w, int account, uint64_t nonce, int64_t id)
 {
-    uint32_t fixed = id ? w->calls[id].fixed : 0; /* what was signed here may have taken its nonce, too */
+    uint32_t presigned =
+        id ? w->calls[id].presigned : 0; /* what was signed here may have taken its nonce, too */
     for (uint32_t i = w->chain.last_of_nonce[account][nonce]; i; i = w->chain.txs[i].prev_nonce)
-        if (w->chain.txs[i].spent && (w->chain.txs[i].id < 0 || (fixed && i != fixed)))
+        if (w->chain.txs[i].spent && (w->chain.txs[i].id < 0 || (presigned && i != presigned)))
             return true;
     return false;
 }
@@ -78,7 +79,7 @@ void audit_requeued(const struct audit *t)
         const struct store_finish_row *x = &t->x->u.finish.rows[i];
         int64_t id = t->rows[i].id;
         bool forgiven = !strcmp(x->outcome, "dispatch_error"), usurped = !strcmp(x->outcome, "usurped");
-        HOLDS(w, id > 0 && !w->calls[id].fixed, "signed",
+        HOLDS(w, id > 0 && !w->calls[id].presigned, "signed",
               "transaction %lld was signed elsewhere and goes back to the outbox", (long long)id);
         if (forgiven) {
             check_included(t, x);
@@ -103,7 +104,7 @@ void audit_rejected(const struct audit *t)
     for (size_t i = 0; i < t->x->u.finish.count; i++) {
         int64_t id = t->x->u.finish.rows[i].id;
         const struct call *c = &w->calls[id];
-        HOLDS(w, never_admitted(id) || c->guard || c->deadline_block || c->fixed, "I1",
+        HOLDS(w, never_admitted(id) || c->guard || c->deadline_block || c->presigned, "I1",
               "transaction %lld is rejected and is good", (long long)id);
     }
 }
@@ -141,7 +142,7 @@ static void check_outcome(struct world *w, int64_t id, const char *outcome)
         "transaction %lld ends as %s; in finalized blocks it took effect %u times and failed %u times, %u of "
         "them forgiven",
         (long long)id, outcome, w->effects[id], w->failures[id], c->forgiven);
-    bool over = c->fixed && !includable(w, &w->chain.txs[c->fixed]);
+    bool over = c->presigned && !includable(w, &w->chain.txs[c->presigned]);
     HOLDS(w, strcmp(outcome, "expired") != 0 || may_expire(w, c) || over, "deadline",
           "transaction %lld expires %lld us before its deadline, or at block %llu before block %llu",
           (long long)id, (long long)(c->deadline_us - db_now_us(w)), (unsigned long long)highest_block(w),

@@ -189,7 +189,7 @@ void check_end(struct world *w)
         HOLDS(w, w->db.lossy || real == did || by_another_hand(w, id), "I1",
               "transaction %lld ended as %s, took effect %u times and failed %u times, %u of them forgiven",
               (long long)id, outcome, w->effects[id], w->failures[id], c->forgiven);
-        HOLDS(w, w->db.lossy || !never_admitted(id) || c->fixed || !real, "I1",
+        HOLDS(w, w->db.lossy || !never_admitted(id) || c->presigned || !real, "I1",
               "transaction %lld cannot be %s", (long long)id, outcome);
     }
     check_records(w);

@@ -11,7 +11,7 @@ enum { PATIENCE_BLOCKS = 12 }; /* of a healed world: for a probe, a signature, a
 void duty_forget(struct duty *d)
 {
     d->refused_count = 0;
-    d->poor = false;
+    d->no_funds = false;
     d->poor_try = 0;
     memset(d->stop_told, 0, sizeof(d->stop_told));
 }
@@ -28,7 +28,7 @@ static void refused(struct world *w, struct duty *d, const struct manager_event 
     if (d->refused_count < ARRAY_LEN(d->refused))
         d->refused[d->refused_count++] = tx_of_hash(w, ev->reply.hash);
     if (strstr(ev->reply.text, "Inability to pay"))
-        d->poor = true;
+        d->no_funds = true;
 }
 
 static bool recorded(struct duty *d, uint32_t tx)
@@ -115,7 +115,7 @@ void duty_event(struct world *w, struct relay *r, int account, const struct mana
         d->blocks++;
         d->block_at = w->now;
         return;
-    case MANAGER_EV_LOOKED:
+    case MANAGER_EV_REQUESTS:
         told_stops(w, d, ev);
         if (d->order_unheard && ev->looked.account && !ev->looked.account->paused) {
             d->order_unheard = false;
@@ -127,7 +127,7 @@ void duty_event(struct world *w, struct relay *r, int account, const struct mana
             check_poor(w, d, r, account, ev);
             refused(w, d, ev);
         } else if (!ev->reply.code)
-            d->poor = false;
+            d->no_funds = false;
         return;
     default:
         return;
@@ -152,7 +152,7 @@ static void check_still(struct world *w, const struct relay *r, int account, con
 {
     const struct mem_account *a = db_account(w, account);
     bool back = version_of(w, spec_of(r)) == a->transaction_version;
-    bool still = !strcmp(a->hold, "reaped") || (!strcmp(a->hold, "transaction_version") && !back);
+    bool still = !strcmp(a->suspension, "reaped") || (!strcmp(a->suspension, "transaction_version") && !back);
     HOLDS(w, !still || a->epoch != epoch_of(r, account) || w->db.lossy, "hold",
           "r%d sends nonce %llu of account %d, which waits for an operator", r->index,
           (unsigned long long)fx->submit.nonce, account);
@@ -186,7 +186,7 @@ void duty_effect(struct world *w, struct relay *r, int account, const struct man
         check_still(w, r, account, fx);
         t = &w->chain.txs[tx_of_hash(w, fx->submit.hash)];
         /* A chain that stands still takes a step of its own after 5 s at the earliest. */
-        t->poor_block = d->poor && w->now < d->block_at + 4900 * MS ? d->blocks + 1 : 0;
+        t->poor_block = d->no_funds && w->now < d->block_at + 4900 * MS ? d->blocks + 1 : 0;
         t->poor_at = w->now;
         t->poor_by = r->holder;
         return;
@@ -247,7 +247,7 @@ static void check_head(struct world *w, int account)
     uint32_t after = w->plan.policy[account].skip_after_blocks;
     struct head *h = &w->heads[account];
     int64_t id = p ? p->id : 0;
-    if (!id || h->id != id || !leader || !after || !w->plan.era || w->calls[id].fixed) {
+    if (!id || h->id != id || !leader || !after || !w->plan.era || w->calls[id].presigned) {
         *h = (struct head){.id = id, .since = w->now};
         return;
     }

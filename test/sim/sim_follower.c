@@ -57,7 +57,7 @@ bool follower_quiet(const struct follower *f)
     const struct link *l = &f->link;
     return l->up && l->session && l->session->serial == l->serial && s->state == LISTEN_LIVE &&
            cursor_state(s->cursor) == CURSOR_LIVE && !f->in_flight && !listen__asking(s) && !s->rescan &&
-           !s->held_count;
+           !s->buffered_count;
 }
 
 void follower_start(struct world *w, struct follower *f)

@@ -10,7 +10,7 @@
 /* account_resume. */
 static void resume(struct world *w, int account)
 {
-    note(w, "an operator resumes a%d, hold %s", account, db_account(w, account)->hold);
+    note(w, "an operator resumes a%d, hold %s", account, db_account(w, account)->suspension);
     struct store_ask r = {.account = account_alias(account)};
     mem_session_run(w->db.desk, MEM_REQUEST_resume, &r.req);
     INVARIANT(!r.req.err.code);
@@ -18,7 +18,7 @@ static void resume(struct world *w, int account)
     w->stats.orders++;
     for (int i = 0; i < w->plan.relays; i++) { /* who orders it may try once more */
         struct duty *d = &w->relays[i].accounts[account].duty;
-        d->poor = false;
+        d->no_funds = false;
         d->ordered_at = w->now;
         d->order_unheard = true;
     }
@@ -30,7 +30,7 @@ static void look_around(struct world *w, struct event *e)
     (void)e;
     for (int i = 0; w->db.up && i < w->plan.accounts; i++) {
         const struct mem_account *a = db_account(w, i);
-        bool waits = a->paused_by_operator || strcmp(a->hold, "payment") != 0 ||
+        bool waits = a->paused_by_operator || strcmp(a->suspension, "payment") != 0 ||
                      (has(w, FEATURE_PAUSES) && !w->healing && chance(w, 10));
         if (a->paused && waits && now - a->paused_us > patience)
             resume(w, i);
@@ -57,7 +57,7 @@ void operator_bumps(struct world *w)
     int64_t id = (int64_t)between(w, 1, (uint64_t)w->next_id - 1);
     struct call *c = &w->calls[id];
     const struct mem_row *r = mem_row_of(w->db.mem, id);
-    if (!r || c->fixed)
+    if (!r || c->presigned)
         return;
     bool pending = r->table == MEM_PENDING;
     uint64_t limit = tip_limit(w, id, c->account);

@@ -30,12 +30,12 @@ static void *keep(struct request *x, const void *data, size_t n)
     return p->data;
 }
 
-static const char *keep_text(struct request *x, const char *s)
+static const char *copy_text(struct request *x, const char *s)
 {
     return keep(x, s, s ? strlen(s) + 1 : 0);
 }
 
-static struct store_bytes keep_bytes(struct request *x, struct store_bytes b)
+static struct store_bytes copy_bytes(struct request *x, struct store_bytes b)
 {
     return (struct store_bytes){.data = keep(x, b.data, b.len), .len = b.len};
 }
@@ -43,22 +43,22 @@ static struct store_bytes keep_bytes(struct request *x, struct store_bytes b)
 static void copy_enroll(struct request *x)
 {
     struct store_enroll *r = &x->u.enroll;
-    r->alias = keep_text(x, r->alias);
-    r->scheme = keep_text(x, r->scheme);
-    r->address = keep_text(x, r->address);
-    r->account_id = keep_bytes(x, r->account_id);
-    r->genesis = keep_bytes(x, r->genesis);
+    r->alias = copy_text(x, r->alias);
+    r->scheme = copy_text(x, r->scheme);
+    r->address = copy_text(x, r->address);
+    r->account_id = copy_bytes(x, r->account_id);
+    r->genesis = copy_bytes(x, r->genesis);
 }
 
 static void copy_release(struct request *x)
 {
-    x->u.release.holder = keep_text(x, x->u.release.holder);
+    x->u.release.holder = copy_text(x, x->u.release.holder);
 }
 
 static void copy_renew(struct request *x)
 {
     struct store_renew *r = &x->u.renew;
-    r->holder = keep_text(x, r->holder);
+    r->holder = copy_text(x, r->holder);
     r->accounts = keep(x, r->accounts, r->count * sizeof(*r->accounts));
     r->epochs = keep(x, r->epochs, r->count * sizeof(*r->epochs));
     r->lock_keys = keep(x, r->lock_keys, r->count * sizeof(*r->lock_keys));
@@ -74,8 +74,8 @@ static void copy_scan(struct request *x)
 
 static void copy_member(struct request *x)
 {
-    x->u.member.holder = keep_text(x, x->u.member.holder);
-    x->u.member.address = keep_text(x, x->u.member.address);
+    x->u.member.holder = copy_text(x, x->u.member.holder);
+    x->u.member.address = copy_text(x, x->u.member.address);
 }
 
 static void copy_due(struct request *x)
@@ -91,12 +91,12 @@ static void copy_attempts(struct request *x)
     struct store_attempts *r = &x->u.attempts;
     struct store_attempt_row *rows = keep(x, r->rows, r->count * sizeof(*rows));
     for (size_t i = 0; i < r->count; i++) {
-        rows[i].extrinsic = keep_bytes(x, rows[i].extrinsic);
-        rows[i].call = keep_bytes(x, rows[i].call);
-        rows[i].tip = keep_text(x, rows[i].tip);
-        rows[i].reason = keep_text(x, rows[i].reason);
-        rows[i].outcome = keep_text(x, rows[i].outcome);
-        rows[i].stop_reason = keep_text(x, rows[i].stop_reason);
+        rows[i].extrinsic = copy_bytes(x, rows[i].extrinsic);
+        rows[i].call = copy_bytes(x, rows[i].call);
+        rows[i].tip = copy_text(x, rows[i].tip);
+        rows[i].reason = copy_text(x, rows[i].reason);
+        rows[i].outcome = copy_text(x, rows[i].outcome);
+        rows[i].stop_reason = copy_text(x, rows[i].stop_reason);
     }
     r->rows = rows;
 }
@@ -106,7 +106,7 @@ static void copy_note(struct request *x)
     struct store_note *r = &x->u.note;
     struct store_note_row *rows = keep(x, r->rows, r->count * sizeof(*rows));
     for (size_t i = 0; i < r->count; i++)
-        rows[i].text = keep_text(x, rows[i].text);
+        rows[i].text = copy_text(x, rows[i].text);
     r->rows = rows;
 }
 
@@ -115,9 +115,9 @@ static void copy_states(struct request *x)
     struct store_states *r = &x->u.states;
     struct store_state_row *rows = keep(x, r->rows, r->count * sizeof(*rows));
     for (size_t i = 0; i < r->count; i++) {
-        rows[i].state = keep_text(x, rows[i].state);
-        rows[i].block_hash = keep_bytes(x, rows[i].block_hash);
-        rows[i].error = keep_text(x, rows[i].error);
+        rows[i].state = copy_text(x, rows[i].state);
+        rows[i].block_hash = copy_bytes(x, rows[i].block_hash);
+        rows[i].error = copy_text(x, rows[i].error);
     }
     r->rows = rows;
 }
@@ -127,17 +127,17 @@ static void copy_finish(struct request *x)
     struct store_finish *r = &x->u.finish;
     struct store_finish_row *rows = keep(x, r->rows, r->count * sizeof(*rows));
     for (size_t i = 0; i < r->count; i++) {
-        rows[i].outcome = keep_text(x, rows[i].outcome);
-        rows[i].error = keep_text(x, rows[i].error);
-        rows[i].fee = keep_text(x, rows[i].fee);
+        rows[i].outcome = copy_text(x, rows[i].outcome);
+        rows[i].error = copy_text(x, rows[i].error);
+        rows[i].fee = copy_text(x, rows[i].fee);
     }
     r->rows = rows;
 }
 
 static void copy_pause(struct request *x)
 {
-    x->u.pause.hold = keep_text(x, x->u.pause.hold);
-    x->u.pause.reason = keep_text(x, x->u.pause.reason);
+    x->u.pause.suspension = copy_text(x, x->u.pause.suspension);
+    x->u.pause.reason = copy_text(x, x->u.pause.reason);
 }
 
 static void copy_adopt(struct request *x)
@@ -145,8 +145,8 @@ static void copy_adopt(struct request *x)
     struct store_adopt *r = &x->u.adopt;
     struct store_adopt_row *rows = keep(x, r->rows, r->count * sizeof(*rows));
     for (size_t i = 0; i < r->count; i++) {
-        rows[i].extrinsic = keep_bytes(x, rows[i].extrinsic);
-        rows[i].tip = keep_text(x, rows[i].tip);
+        rows[i].extrinsic = copy_bytes(x, rows[i].extrinsic);
+        rows[i].tip = copy_text(x, rows[i].tip);
     }
     r->rows = rows;
 }
@@ -185,7 +185,7 @@ static void back_scan(struct store_req *req, const struct request *x)
 {
     HOME(store_scan);
     r->seen = x->u.scan.seen;
-    r->seen_count = x->u.scan.seen_count;
+    r->view_count = x->u.scan.view_count;
 }
 
 static void back_member(struct store_req *req, const struct request *x)
@@ -225,7 +225,7 @@ static void back_adopt(struct store_req *req, const struct request *x)
     }
 WHOLE(snapshot, store_snapshot)
 WHOLE(outbox, store_outbox)
-WHOLE(look, store_look)
+WHOLE(look, store_poll_requests)
 
 static const struct {
     bool known;
@@ -243,14 +243,14 @@ static const struct {
     KIND(RELEASE_CLAIM, release, store_release, copy_release, back_release),
     KIND(EVICT_HOLDER, evict, store_evict, NULL, back_evict),
     KIND(SCAN_CLAIMS, scan, store_scan, copy_scan, back_scan),
-    KIND(BEAT_MEMBER, member, store_member, copy_member, back_member),
+    KIND(SEND_HEARTBEAT, member, store_member, copy_member, back_member),
     KIND(READ_SNAPSHOT, snapshot, store_snapshot, NULL, back_snapshot),
     KIND(READ_OUTBOX, outbox, store_outbox, NULL, back_outbox),
-    KIND(LOOK_AROUND, look, store_look, NULL, back_look),
+    KIND(POLL_REQUESTS, poll_requests, store_poll_requests, NULL, back_look),
     KIND(FIND_DUE, due, store_due, copy_due, back_due),
     KIND(ADMIT_ROWS, admit, store_attempts, copy_attempts, back_attempts),
-    KIND(ADMIT_SIGNED, admit_signed, store_attempts, copy_attempts, back_attempts),
-    KIND(NOTE_SIGNED, note, store_note, copy_note, NULL),
+    KIND(ADMIT_PRESIGNED, admit_signed, store_attempts, copy_attempts, back_attempts),
+    KIND(NOTE_PRESIGNED, note, store_note, copy_note, NULL),
     KIND(ATTEMPT_ROWS, attempt, store_attempts, copy_attempts, back_attempts),
     KIND(FILL_NONCES, fill, store_attempts, copy_attempts, back_attempts),
     KIND(RECORD_STATES, state, store_states, copy_states, NULL),
@@ -325,7 +325,7 @@ static int account_of(const struct request *x)
     switch ((int)x->what) {
     case MEM_REQUEST_snapshot:
     case MEM_REQUEST_outbox:
-    case MEM_REQUEST_look:
+    case MEM_REQUEST_poll_requests:
     case MEM_REQUEST_release:
     case MEM_REQUEST_note:
     case MEM_REQUEST_state:

@@ -6,8 +6,8 @@ static bool covered(const struct world *w, int account, uint64_t nonce)
 {
     for (int64_t id = 1; id < w->next_id; id++) {
         const struct call *c = &w->calls[id];
-        bool open = c->fixed && c->account == account && !db_ended(w, id) && !c->gone;
-        if (open && w->chain.txs[c->fixed].nonce == nonce)
+        bool open = c->presigned && c->account == account && !db_ended(w, id) && !c->gone;
+        if (open && w->chain.txs[c->presigned].nonce == nonce)
             return true;
     }
     return false;
@@ -44,17 +44,17 @@ bool signed_elsewhere(struct world *w, struct mem_session *s, int64_t id)
     if (nonce + 8 >= NONCES)
         nonce = NONCES - 9;
     *c = (struct call){.asked = true, .account = c->account, .max_tip = -1, .bump = -1, .noted = -1};
-    c->fixed = tx_sign(w, &(struct tx_content){.account = c->account,
-                                               .nonce = nonce,
-                                               .id = id,
-                                               .spec = w->chain.blocks[w->chain.final].spec,
-                                               .anchor = w->chain.final,
-                                               .period = w->plan.era,
-                                               .tip = between(w, 0, 20)});
+    c->presigned = tx_sign(w, &(struct tx_content){.account = c->account,
+                                                   .nonce = nonce,
+                                                   .id = id,
+                                                   .spec = w->chain.blocks[w->chain.final].spec,
+                                                   .anchor = w->chain.final,
+                                                   .period = w->plan.era,
+                                                   .tip = between(w, 0, 20)});
     uint8_t bytes[BYTES_LEN];
     int64_t made;
     struct err err = {0};
-    bytes_of_tx(w, c->fixed, bytes);
+    bytes_of_tx(w, c->presigned, bytes);
     struct mem_signed_call call = {
         .account = account_alias(c->account), .extrinsic = {bytes, BYTES_LEN}, .unchecked = true};
     int rc = mem_enqueue_signed(s, &call, &made, &err);
@@ -70,14 +70,14 @@ void signed_commit(struct world *w, int64_t id)
     struct call *r = &w->calls[id];
     /* Nor where accounts are reaped: that it took effect in a former life is not known
      * (docs/design.md). */
-    if (!r->fixed || !w->plan.keyless[r->account] || has(w, FEATURE_REAP) || !chance(w, 20))
+    if (!r->presigned || !w->plan.keyless[r->account] || has(w, FEATURE_REAP) || !chance(w, 20))
         return;
     int node = (int)rng_below(&w->rng, (uint64_t)w->plan.nodes);
     if (w->chain.nodes[node].down_until > w->now)
         return;
     struct answer x;
     r->self_sent = true;
-    w->chain.txs[r->fixed].committed = true; /* I3 is about what relays send */
-    pool_submit(w, node, r->fixed, &x);
+    w->chain.txs[r->presigned].committed = true; /* I3 is about what relays send */
+    pool_submit(w, node, r->presigned, &x);
     note(w, "transaction %lld is sent by who signed it: %lld", (long long)id, (long long)x.rpc_code);
 }

@@ -111,7 +111,7 @@ const char *conn_result_name(const struct conn_result *r, int col)
 }
 
 /* Nobody above this seam keeps rows of what is sent as text. */
-struct conn_result *conn_result_keep(const struct conn_result *r)
+struct conn_result *conn_result_take(const struct conn_result *r)
 {
     (void)r;
     UNREACHABLE();

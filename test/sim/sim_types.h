@@ -220,7 +220,7 @@ struct request {
         struct store_member member;
         struct store_snapshot snapshot;
         struct store_outbox outbox;
-        struct store_look look;
+        struct store_poll_requests look;
         struct store_due due;
         struct store_attempts attempts;
         struct store_note note;
@@ -284,11 +284,11 @@ struct call {
     int64_t max_tip, bump; /* -1: none */
     uint64_t bumped_at;
     uint64_t deadline_block;
-    uint32_t forgiven; /* dispatch errors after which it went back to the outbox */
-    uint32_t fixed;    /* signed elsewhere: these bytes; 0: a call */
-    bool cancelled;    /* somebody asked for it */
-    bool self_sent;    /* who signed it sent it to a node as well */
-    bool gone;         /* its transaction was rolled back */
+    uint32_t forgiven;  /* dispatch errors after which it went back to the outbox */
+    uint32_t presigned; /* signed elsewhere: these bytes; 0: a call */
+    bool cancelled;     /* somebody asked for it */
+    bool self_sent;     /* who signed it sent it to a node as well */
+    bool gone;          /* its transaction was rolled back */
     uint64_t noted_at;
     unsigned noted_again;
     int64_t noted;
@@ -303,7 +303,7 @@ enum { LINK_CONTROL, LINK_WORK, LINK_LISTEN, LINK_RETENTION, LINKS };
 struct duty {
     uint32_t refused[64]; /* bytes whose refusal is not recorded yet */
     size_t refused_count;
-    bool poor;         /* the last word of a node was that the account cannot pay */
+    bool no_funds;     /* the last word of a node was that the account cannot pay */
     uint64_t poor_try; /* the block after which it was last tried since then, and when it was refused */
     uint64_t poor_at;
     uint64_t ordered_at;       /* by an operator, to go on */
@@ -411,7 +411,8 @@ struct head {
 
 struct stats {
     uint64_t enqueued, ended, submits, resigns, fills, crashes, pauses, forks, unknown, claims, faults;
-    uint64_t raises, races, requeues, holds, orders, bumps, refusals, reaped, adopted, doubled, fixed, noted;
+    uint64_t raises, races, requeues, holds, orders, bumps, refusals, reaped, adopted, doubled, presigned,
+        noted;
     uint64_t sweeps, merged, drains;
 };
 

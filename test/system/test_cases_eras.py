@@ -89,7 +89,7 @@ class FamilyH(CaseTest):
         if down:
             world.wait_blocks(3)
             world.wait_leader(world.relay('heir'))
-        world.wait_hold('reaped')
+        world.wait_suspension('reaped')
         world.wait_alert('(?i)reaped')
         sent, attempts = len(world.submits()), len(world.attempts())
         txs.append(world.enqueue('asked for in between'))
@@ -98,7 +98,7 @@ class FamilyH(CaseTest):
         self.assertEqual(world.stranger.next_nonce(), 0, 'nothing was executed in the new life')
         self.assertIsNone(world.row(txs[3])['nonce'])
         row = world.blocked()
-        self.assertEqual((row['hold'], row['paused_by']), ('reaped', 'leader'))
+        self.assertEqual((row['suspension'], row['paused_by']), ('reaped', 'leader'))
         return world, txs
 
     def begin_again(self, world, txs, given_up):
@@ -107,7 +107,7 @@ class FamilyH(CaseTest):
         figures = world.settle()
         self.assertEqual((figures['finalized'], figures['failed']), (5 - given_up, given_up))
         self.assertEqual(sorted(world.row(t)['nonce'] for t in txs[given_up:]), list(range(4 - given_up)))
-        self.assertIsNone(world.hold())
+        self.assertIsNone(world.suspension())
         after = world.enqueue('the new life goes on')
         world.settle()
         self.assertEqual((world.end(after)[0], world.row(after)['nonce']), ('ok', 4 - given_up))

@@ -60,7 +60,7 @@ class Idle(unittest.TestCase):
         """Nobody rings: the outbox is polled each 20 ms, and so it is for all accounts at once."""
         _, of = self.measure(COUNT // 5, use_lock=False)
         self.assertLess(of['leader_due'], 1000 / 20 + 5)
-        self.assertLess(of.get('leader_look', 0) + of.get('leader_outbox', 0), 20)
+        self.assertLess(of.get('leader_poll_requests', 0) + of.get('leader_outbox', 0), 20)
 
 
 class Silent(unittest.TestCase):

@@ -239,7 +239,7 @@ class Leadership(unittest.TestCase):
     def held(self, world, ms):
         """Wait until the account's last heartbeat is so old."""
         proc.wait_for('the heartbeat to be old', lambda: world.pg.value(
-            "SELECT clock_timestamp() - heartbeat > %s * interval '1 ms' FROM txrelay.leader_state", (ms,)))
+            "SELECT clock_timestamp() - heartbeat > %s * interval '1 ms' FROM txrelay.leaders", (ms,)))
 
     def test_partition_that_heals_in_time(self):
         """Shorter than expiry_1: the same leader goes on under the same epoch."""
@@ -248,7 +248,7 @@ class Leadership(unittest.TestCase):
         epoch = world.epoch()
         with Load(world) as load:
             load.wait(10)
-            links.database.set('hold')
+            links.database.set('suspension')
             self.held(world, 1000)
             links.database.set('pass')
             load.wait(20)
@@ -265,7 +265,7 @@ class Leadership(unittest.TestCase):
             proc.wait_for('one in a block, and the writes about it answered', lambda: world.pg.value(
                 """SELECT count(*) FROM txrelay.pending_transactions WHERE state = 'in_block'
                    AND updated_at < clock_timestamp() - interval '100 ms'"""), 60, 0.005)
-            links.database.set('hold')
+            links.database.set('suspension')
             began = time.time()
             self.held(world, 500)
             taken = self.wait_ready_after(heir, began)
@@ -305,7 +305,7 @@ class Leadership(unittest.TestCase):
         beats = set()
 
         def hundred():
-            cur.execute('SELECT heartbeat FROM txrelay.leader_state')
+            cur.execute('SELECT heartbeat FROM txrelay.leaders')
             beats.add(cur.fetchone()[0])
             return len(beats) > 100
         proc.wait_for('100 heartbeats', hundred, 60, 0.01)

@@ -102,10 +102,10 @@ class Placement(unittest.TestCase):
                 print(f'  {rate:7.1f}/s {ms:7.2f} ms/s  {name}')
             of = lambda name: sum(rate for rate, _, n in rates if n == name)  # noqa: E731
             # Leadership asks for all accounts at once: renewals and heartbeats every 800..1200 ms, looks every 150..450.
-            for name, most in (('leader_renew', 1000 / 800), ('member_beat', 1000 / 800), ('leader_scan', 1000 / 150)):
+            for name, most in (('leader_renew', 1000 / 800), ('member_heartbeat', 1000 / 800), ('leader_scan', 1000 / 150)):
                 self.assertTrue(1 < of(name) <= 5 * most * 1.2, (name, of(name)))
             self.assertTrue(1 < of('leader_due') <= 5 * 1.2, of('leader_due'))
-            self.assertLess(of('leader_look') + of('leader_outbox'), 20, 'none asks by itself')
+            self.assertLess(of('leader_poll_requests') + of('leader_outbox'), 20, 'none asks by itself')
             self.assertLess(total, 100, 'however many accounts there are')
 
     def test_one_ends_the_session_of_a_hung_leader(self):
@@ -170,7 +170,7 @@ class Placement(unittest.TestCase):
                     else:
                         self.assertEqual(relay.stop(), 0)
                     drained.append(round((time.monotonic() - when) * 1000))
-                    late = re.findall(r'leader.hands_over .* settled=no.*', relay.text())
+                    late = re.findall(r'leader.handing_over .* settled=no.*', relay.text())
                     self.assertEqual(late, [])
                     relay.start()
                     proc.wait_for('it to be a member again', lambda: (relay.status() or {}).get('members') == 3, 60)

@@ -334,7 +334,7 @@ class Money(CaseTest):
         self.assert_once(world)
 
     def test_112_payment_hold_is_shown_and_ends_by_itself(self):
-        """The account cannot pay: it is held, which leader_state and blocked_accounts show, nothing more gets a nonce, one
+        """The account cannot pay: it is held, which leaders and blocked_accounts show, nothing more gets a nonce, one
         try a block at most; funded, it goes on."""
         world = self.world()
         world.enqueue('while it could')
@@ -342,17 +342,17 @@ class Money(CaseTest):
         world.fund(DEPOSIT + 1)
         start, sent = world.best(), len(world.submits())
         first = world.enqueue('unpaid')
-        world.wait_hold('payment')
+        world.wait_suspension('payment')
         later = world.enqueue_many([f'later {i}' for i in range(3)])
-        shown = world.rows("SELECT hold FROM txrelay.leader_state WHERE alias = 'alice'")
+        shown = world.rows("SELECT suspension FROM txrelay.leaders WHERE alias = 'alice'")
         self.assertEqual(shown, [('payment',)])
         row = world.blocked()
-        self.assertEqual((row['hold'], row['paused_by']), ('payment', 'leader'))
+        self.assertEqual((row['suspension'], row['paused_by']), ('payment', 'leader'))
         world.wait_blocks(12)
         self.assertLessEqual(len(world.submits()) - sent, world.best() - start + 2)
         self.assertEqual({world.row(t)['nonce'] for t in later}, {None})
         world.fund(10 ** 18)
-        world.wait_hold(None)
+        world.wait_suspension(None)
         self.assert_once(world)
         self.assertEqual(world.row(first)['nonce'], 1)
         self.assertEqual([world.row(t)['nonce'] for t in later], [2, 3, 4])
@@ -364,7 +364,7 @@ class Money(CaseTest):
         self.assert_once(world)
         world.fund(DEPOSIT + 1)
         world.enqueue('unpaid')
-        world.wait_hold('payment')
+        world.wait_suspension('payment')
         world.relays[0].kill()
         world.wait_leader(world.relay('heir'))
         later = world.enqueue('later')
@@ -372,7 +372,7 @@ class Money(CaseTest):
         self.assertIsNone(world.row(later)['nonce'])
         world.fund(10 ** 18)
         self.assert_once(world)
-        world.wait_hold(None)
+        world.wait_suspension(None)
 
 
 if __name__ == '__main__':

@@ -66,14 +66,14 @@ class Prepared(unittest.TestCase):
         def held():
             self.world.enqueue(f'wake {len(self.world.committed)}')
             with db.cursor() as cur:
-                cur.execute("SELECT txrelay.enqueue('alice', %s)", (remark('hold'),))
+                cur.execute("SELECT txrelay.enqueue('alice', %s)", (remark('suspension'),))
                 cur.execute("SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND classid = 9001")
                 if cur.fetchone()[0]:
                     return True
             db.rollback()
             return False
         proc.wait_for('an enqueue that finds the leader awake', held, 30)
-        self.world.rolled_back.append(remark('hold'))
+        self.world.rolled_back.append(remark('suspension'))
 
     def test_awake_it_is_as_any_other(self):
         db = self.world.pg.connect(autocommit=False)

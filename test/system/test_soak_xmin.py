@@ -97,7 +97,7 @@ class Phase:
         end = self.samples[-1]
         dead = ', '.join(f'{t} {end["dead"].get(t, (0, 0))[0]}' for t in TABLES)
         return (f'{self.name:<7} {self.rate():6.0f} tx/s, in its last third {self.last_third():6.0f} at {self.cost_us():5.0f} us of '
-                f'Postgres each; dead rows at its end: {dead}; a look at the outbox {end["look_ms"]:.1f} ms, one enqueue p50 '
+                f'Postgres each; dead rows at its end: {dead}; a look at the outbox {end["request_poll_ms"]:.1f} ms, one enqueue p50 '
                 f'{self.single_ms[len(self.single_ms) // 2]:.1f} ms, p99 {self.single_ms[int(len(self.single_ms) * 0.99)]:.1f} ms')
 
 
@@ -126,7 +126,7 @@ class Soak(unittest.TestCase):
             used, at = cur.fetchone()[1], time.monotonic()
             cpu = cpu_s(self.backend)
             cur.execute(LOOK)
-            return {'at': at, 'used': used, 'dead': dead, 'cpu': cpu, 'look_ms': (time.monotonic() - at) * 1000}
+            return {'at': at, 'used': used, 'dead': dead, 'cpu': cpu, 'request_poll_ms': (time.monotonic() - at) * 1000}
 
     def test_pinned(self):
         proc.wait_for('the load to flow', lambda: self.sample()['used'] > 2000, 60)
@@ -147,7 +147,7 @@ class Soak(unittest.TestCase):
         self.assertFalse(fell and dearer, f'below {FLOOR} of the rate before')
         if FULL:
             for s in during.samples[::15]:
-                report(f'  {s["at"] - during.samples[0]["at"]:4.0f} s: {s["used"]} done, look {s["look_ms"]:.1f} ms, {s["dead"]}')
+                report(f'  {s["at"] - during.samples[0]["at"]:4.0f} s: {s["used"]} done, look {s["request_poll_ms"]:.1f} ms, {s["dead"]}')
 
     def ends(self):
         """All of it on the chain once, and what the snapshot kept is cleaned up."""

@@ -84,8 +84,8 @@ void line_clear(struct line *line)
     line->table = NULL;
     line->eras = NULL;
     line->cap = line->table_cap = line->table_count = line->era_count = line->era_cap = 0;
-    line->low = line->next = line->fixed_rows = 0;
-    list_init(&line->news);
+    line->low = line->next = line->presigned_rows = 0;
+    list_init(&line->activity);
     line_cover(line, 0, 0);
 }
 

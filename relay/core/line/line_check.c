@@ -8,8 +8,8 @@ static void check_row(const struct line *line, const struct row *row, size_t *ha
     INVARIANT(line__has(line, SET_LIVE, row) == !row->end);
     INVARIANT(!row->end || row->state == ROW_SIGNING || row->state == ROW_ENDING ||
               row->state == ROW_FINISHING);
-    INVARIANT(line__has(line, SET_HELD, row) == row__held(row));
-    INVARIANT(list_linked(&row->news) == (row->state == ROW_POOLED || row->state == ROW_IN_BLOCK));
+    INVARIANT(line__has(line, SET_BARRIER, row) == row__held(row));
+    INVARIANT(list_linked(&row->activity) == (row->state == ROW_POOLED || row->state == ROW_IN_BLOCK));
     INVARIANT(row->bytes || row->state == ROW_FILL || row->state == ROW_SIGNING);
     if (row->bytes) {
         INVARIANT(line_by_hash(line, row->hash) == row);
@@ -40,14 +40,14 @@ static void check_ring(const struct line *line)
         INVARIANT(counts[k] == line->sets[k].count);
 }
 
-static void check_news(const struct line *line)
+static void check_activity(const struct line *line)
 {
     size_t count = 0;
     uint32_t last = 0;
-    LIST_EACH (node, &line->news) {
-        const struct row *row = CONTAINER_OF(node, struct row, news);
-        INVARIANT(row->news_block >= last);
-        last = row->news_block;
+    LIST_EACH (node, &line->activity) {
+        const struct row *row = CONTAINER_OF(node, struct row, activity);
+        INVARIANT(row->activity_block >= last);
+        last = row->activity_block;
         count++;
     }
     INVARIANT(count == line->sets[ROW_POOLED].count + line->sets[ROW_IN_BLOCK].count);
@@ -56,7 +56,7 @@ static void check_news(const struct line *line)
 void line_check(const struct line *line)
 {
     check_ring(line);
-    check_news(line);
+    check_activity(line);
     for (size_t i = 1; i < line->era_count; i++)
         INVARIANT(line->eras[(i - 1) / 2].death <= line->eras[i].death);
 }

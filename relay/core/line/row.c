@@ -38,18 +38,18 @@ const char *row_reason_text(uint8_t reason)
 bool row__held(const struct row *row)
 {
     return row->state == ROW_RESIGN || row->state == ROW_FILL || row->state == ROW_SIGNING ||
-           (row->state == ROW_UNSURE && !row->soft);
+           (row->state == ROW_UNSURE && !row->tentative);
 }
 
 static void enter(struct line *line, struct row *row)
 {
     line__put(line, row->state, row, true);
-    line__put(line, SET_HELD, row, row__held(row));
+    line__put(line, SET_BARRIER, row, row__held(row));
     line__put(line, SET_LIVE, row, !row->end);
     row->seq = line->probe_seq;
     if (row->state == ROW_POOLED || row->state == ROW_IN_BLOCK) {
-        row->news_block = line->blocks;
-        list_append(&line->news, &row->news);
+        row->activity_block = line->blocks;
+        list_append(&line->activity, &row->activity);
     }
 }
 
@@ -58,7 +58,7 @@ void line_move(struct line *line, struct row *row, enum row_state state)
     PRE(state < ROW_STATES && line_at(line, row->nonce) == row);
     line__moves(line, row->nonce, row->state, state);
     line__put(line, row->state, row, false);
-    list_remove(&row->news);
+    list_remove(&row->activity);
     row->state = (uint8_t)state;
     enter(line, row);
 }
@@ -70,21 +70,21 @@ void line_refresh(struct line *line, struct row *row)
     line__put(line, SET_DIRTY, row, row->refused || (row->unstored && !row->end));
 }
 
-void line_fixed(struct line *line, struct row *row)
+void line_set_presigned(struct line *line, struct row *row)
 {
-    PRE(!row->fixed);
-    row->fixed = true;
-    line->fixed_rows++;
+    PRE(!row->presigned);
+    row->presigned = true;
+    line->presigned_rows++;
 }
 
 void line_news(struct line *line, struct row *row)
 {
     PRE(line_at(line, row->nonce) == row);
-    row->news_block = line->blocks;
-    if (!list_linked(&row->news))
+    row->activity_block = line->blocks;
+    if (!list_linked(&row->activity))
         return;
-    list_remove(&row->news);
-    list_append(&line->news, &row->news);
+    list_remove(&row->activity);
+    list_append(&line->activity, &row->activity);
 }
 
 /* ---- memory ---- */
@@ -122,14 +122,14 @@ void line_remove(struct line *line, struct row *row)
     line__moves(line, row->nonce, row->state, SM_OUTSIDE);
     for (unsigned k = 0; k < SET_COUNT; k++)
         line__put(line, k, row, false);
-    list_remove(&row->news);
+    list_remove(&row->activity);
     if (row->bytes)
         line__hash_remove(line, row->hash, row->nonce);
     for (size_t i = 0; i < row->earlier_count; i++)
         line__hash_remove(line, row->earlier[i], row->nonce);
     line->slots[row->nonce & (line->cap - 1)] = NULL;
     line->rows--;
-    line->fixed_rows -= row->fixed;
+    line->presigned_rows -= row->presigned;
     line__row_free(row);
     while (line->low < line->next && !line->slots[line->low & (line->cap - 1)])
         line->low++;

@@ -97,7 +97,8 @@ bool poll__requests_answered(struct poll *p, struct poll_account *a, const struc
     answered(p, r, ev);
     if (r->again)
         ask(p, a, r->again_why);
-    if (ev->type == POLL_EV_REQUESTS && ev->requests.ripe) /* nobody notifies for a row whose time has come */
+    if (ev->type == POLL_EV_REQUESTS &&
+        ev->requests.has_rows) /* nobody notifies for a row whose time has come */
         poll__outbox_rang(p, a, POLL_WHY_RIPE);
     return true;
 }

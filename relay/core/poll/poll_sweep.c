@@ -117,9 +117,10 @@ static void swept(struct poll *p, struct poll_account *a, bool failed, const str
     a->turn = p->now;
     bool next = found && found->next_ms >= 0; /* counted from before the query: rather too early */
     poll__requests_swept(a, next ? p->sweep.begun + (uint64_t)found->next_ms : UINT64_MAX);
-    if (found && found->look)
+    if (found && found->has_requests)
         poll__requests_now(p, a, POLL_WHY_SWEEP);
-    if (found && found->ripe && a->outbox.state == POLL_ASLEEP) /* else it is about to ask, or wants none */
+    if (found && found->has_rows &&
+        a->outbox.state == POLL_ASLEEP) /* else it is about to ask, or wants none */
         poll__outbox_rang(p, a, POLL_WHY_SWEEP);
     poll__heap_set(p, a);
 }
@@ -160,7 +161,7 @@ static void merged(struct poll *p, struct poll_account *a, bool failed, const st
     bool gone = found && found->lost;
     if (gone)
         lost(p, a);
-    poll__merged(p, a, failed || gone, found && found->ripe);
+    poll__merged(p, a, failed || gone, found && found->has_rows);
     poll__heap_set(p, a);
 }
 

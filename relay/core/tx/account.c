@@ -1,10 +1,11 @@
 /* The account's settings in the table, and an operator's orders. */
 #include "manager_internal.h"
 
-void manager__account_looked(struct manager *m, const struct manager_account *account, uint64_t number)
+void manager__account_polled(struct manager *m, const struct manager_account *account, uint64_t number)
 {
     PRE(account);
-    bool order = m->hold.told && number >= m->hold.look && !account->paused && !m->life.ordered;
+    bool order =
+        m->suspension.stored && number >= m->suspension.first_poll && !account->paused && !m->life.ordered;
     uint32_t accepted = m->account.transaction_version;
     m->account = *account;
     if (!m->account.transaction_version)
@@ -28,15 +29,15 @@ void manager__account_loaded(struct manager *m, const struct manager_event *ev)
     if (!ev->snapshot.account)
         return;
     m->account = *ev->snapshot.account;
-    if (m->hold.wanted)
+    if (m->suspension.wanted)
         return; /* found, and not in the table yet */
-    m->hold.why = m->account.reborn ? MANAGER_HOLD_REAPED : m->account.hold;
-    m->hold.told = m->hold.why != MANAGER_HOLD_NONE;
-    m->hold.look = m->looks + 1; /* the one that follows the load */
-    m->send.poor = m->hold.why == MANAGER_HOLD_PAYMENT;
+    m->suspension.why = m->account.reborn ? MANAGER_SUSPENSION_REAPED : m->account.suspension;
+    m->suspension.stored = m->suspension.why != MANAGER_SUSPENSION_NONE;
+    m->suspension.first_poll = m->polls + 1; /* the one that follows the load */
+    m->send.no_funds = m->suspension.why == MANAGER_SUSPENSION_PAYMENT;
     m->life.ordered = m->account.reborn;
     if (PLANTED(HOLD_FORGOTTEN)) {
-        m->hold.why = MANAGER_HOLD_NONE;
+        m->suspension.why = MANAGER_SUSPENSION_NONE;
         m->life.ordered = false;
     }
 }
@@ -47,8 +48,8 @@ void manager__version_check(struct manager *m)
     if (m->phase < MANAGER_CHAIN_WAIT || !m->chain.transaction_version || PLANTED(VERSION_IGNORED))
         return;
     if (accepted && accepted != m->chain.transaction_version)
-        manager__hold(
-            m, MANAGER_HOLD_TRANSACTION_VERSION,
+        manager__suspend(
+            m, MANAGER_SUSPENSION_TRANSACTION_VERSION,
             "transaction_version is %u and calls were accepted for %u: they may mean something else "
             "now; nothing is signed until an operator resumes the account",
             m->chain.transaction_version, accepted);

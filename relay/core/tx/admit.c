@@ -19,8 +19,8 @@ static bool may_admit(struct manager *m)
     struct admit_view v = {.leading = m->phase == MANAGER_LEADING,
                            .node_up = m->chain.up,
                            .gate_closed = m->send.gate_shut,
-                           .suspended = m->hold.why != MANAGER_HOLD_NONE,
-                           .suspension_unstored = m->hold.wanted,
+                           .suspended = m->suspension.why != MANAGER_SUSPENSION_NONE,
+                           .suspension_unstored = m->suspension.wanted,
                            .rewinding = m->nonces.rewind,
                            .nonce_unstored = m->nonces.wanted,
                            .rejecting = out[MANAGER_WRITE_REJECT],
@@ -29,7 +29,7 @@ static bool may_admit(struct manager *m)
                            .storing_nonce = out[MANAGER_WRITE_NONCE],
                            .storing_suspension = out[MANAGER_WRITE_PAUSE],
                            .room = manager__room(m) > 0,
-                           .backing_off = m->beat.count < m->writes.sign_beat};
+                           .backing_off = m->chain_tick.count < m->writes.sign_after_tick};
     return admit_next(&v) == ADMIT_ROWS && !manager__stillborn(m);
 }
 
@@ -75,12 +75,12 @@ static void reject(struct manager *m, const struct manager_event *ev, size_t bad
         return;
     manager__write_start(m, MANAGER_WRITE_REJECT);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_REJECT);
-    fx->ends.rows = manager__keep(m, xcalloc(bad + count, sizeof(*fx->ends.rows)));
+    fx->ends.rows = manager__arena_add(m, xcalloc(bad + count, sizeof(*fx->ends.rows)));
     memcpy(fx->ends.rows, more, count * sizeof(*more));
     fx->ends.count = count;
     for (size_t i = 0; i < ev->outbox.count; i++) {
         char buf[200];
-        if (ev->outbox.rows[i].fixed)
+        if (ev->outbox.rows[i].presigned)
             continue;
         const char *outcome, *why = bad_row(m, &ev->outbox.rows[i], buf, sizeof(buf), &outcome);
         if (!why)
@@ -105,22 +105,22 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
         return;
     m->admit.first = m->line.next;
     m->admit.runtimes = m->chain.runtimes;
-    m->admit.block = m->final.seen;
+    m->admit.block = m->final.processed;
     if (!m->account.transaction_version)
         m->account.transaction_version =
             m->chain.transaction_version; /* the store keeps the first one, too */
     m->admit.rows = xrealloc(m->admit.rows, good * sizeof(*m->admit.rows));
     manager__write_start(m, MANAGER_WRITE_ADMIT);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_ADMIT);
-    fx->sign.rows = manager__keep(m, xcalloc(good, sizeof(*fx->sign.rows)));
+    fx->sign.rows = manager__arena_add(m, xcalloc(good, sizeof(*fx->sign.rows)));
     fx->sign.block = m->admit.block;
     for (size_t i = 0; i < ev->outbox.count && fx->sign.count < good; i++) {
         const struct manager_outbox_row *o = &ev->outbox.rows[i];
         char buf[200];
         const char *outcome;
-        if (o->fixed || bad_row(m, o, buf, sizeof(buf), &outcome))
+        if (o->presigned || bad_row(m, o, buf, sizeof(buf), &outcome))
             continue;
-        uint8_t *call = manager__keep(m, xmalloc(o->call_len));
+        uint8_t *call = manager__arena_add(m, xmalloc(o->call_len));
         if (o->call_len)
             memcpy(call, o->call, o->call_len);
         m->admit.rows[fx->sign.count] =
@@ -152,17 +152,17 @@ void manager__outbox(struct manager *m, const struct manager_event *ev)
     char buf[200];
     const char *outcome;
     for (size_t i = 0; i < ev->outbox.count; i++) {
-        if (ev->outbox.rows[i].fixed)
+        if (ev->outbox.rows[i].presigned)
             continue;
         calls++;
         bad += bad_row(m, &ev->outbox.rows[i], buf, sizeof(buf), &outcome) != NULL;
     }
-    uint64_t below = manager__signed(m, ev, &rejects, &more);
+    uint64_t below = manager__presigned_rows(m, ev, &rejects, &more);
     admit(m, ev, calls - bad, below);
     reject(m, ev, bad, rejects, more);
 }
 
-static void keep_terms(struct row *row, const struct admitting *a, u128 tip)
+static void set_terms(struct row *row, const struct admitting *a, u128 tip)
 {
     manager__tip_paid(row, tip);
     if (a->max_tip == MANAGER_NO_CAP && a->deadline_block == UINT64_MAX && !a->retries)
@@ -176,14 +176,14 @@ static void keep_terms(struct row *row, const struct admitting *a, u128 tip)
 void manager__admit_over(struct manager *m)
 {
     m->admit.count = m->admit.ahead = 0;
-    m->admit.fixed = false;
+    m->admit.presigned = false;
 }
 
 void manager__admitted(struct manager *m, const struct manager_event *ev)
 {
     PRE(m->phase >= MANAGER_CHAIN_WAIT && !m->writes.out[MANAGER_WRITE_ADMIT]);
-    if (m->admit.fixed) {
-        manager__signed_admitted(m, ev);
+    if (m->admit.presigned) {
+        manager__presigned_admitted(m, ev);
         return;
     }
     PRE(ev->written.count == m->admit.count && m->admit.first == m->line.next);
@@ -198,8 +198,8 @@ void manager__admitted(struct manager *m, const struct manager_event *ev)
         row->guard = w->guard;
         row->submitted_block = m->admit.block;
         row->sign_runtime = m->admit.runtimes;
-        row->resign_after = m->beat.count + 1;
-        keep_terms(row, &m->admit.rows[i], w->tip);
+        row->resign_after = m->chain_tick.count + 1;
+        set_terms(row, &m->admit.rows[i], w->tip);
         line_bytes(&m->line, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death,
                    w->spec_version);
         if (m->chain.runtimes != m->admit.runtimes && w->spec_version != m->chain.spec_version)

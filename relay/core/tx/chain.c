@@ -11,7 +11,7 @@ void manager__chain_up(struct manager *m, const struct manager_event *ev)
 {
     bool back = m->phase == MANAGER_LEADING && !m->chain.up;
     m->chain.up = true;
-    m->writes.sign_beat = 0;
+    m->writes.sign_after_tick = 0;
     if (ev->chain.finalized > m->chain.finalized)
         m->chain.finalized = ev->chain.finalized;
     m->chain.best = ev->chain.best;
@@ -40,7 +40,7 @@ void manager__best(struct manager *m, uint64_t number)
     m->chain.best = number;
     manager__hear_of(m, number);
     if (m->phase >= MANAGER_CHAIN_WAIT)
-        manager__beat(m, true);
+        manager__chain_tick(m, true);
 }
 
 /* The chain is there and the rows are loaded: follow from the first block that could hold one of
@@ -78,7 +78,7 @@ void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transac
     m->chain.spec_version = spec_version;
     m->chain.runtime_block = m->chain.best;
     m->chain.runtimes++;
-    m->writes.sign_beat = 0;
+    m->writes.sign_after_tick = 0;
     struct row *row;
     for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at)); at = row->nonce + 1) {
         if (row->spec_version == spec_version || (row->state != ROW_UNSENT && row->state != ROW_POOLED))
@@ -94,12 +94,12 @@ void manager__chain_back(struct manager *m)
 {
     PRE(m->phase == MANAGER_LEADING && m->chain.up);
     struct list *node, *next;
-    for (node = m->line.news.next; node != &m->line.news; node = next) {
+    for (node = m->line.activity.next; node != &m->line.activity; node = next) {
         next = node->next;
-        struct row *row = CONTAINER_OF(node, struct row, news);
+        struct row *row = CONTAINER_OF(node, struct row, activity);
         if (row->state == ROW_POOLED)
             manager__unsure(m, row, true, false); /* another node, or one without its pool */
     }
-    m->probe.strange = m->line.rows > 0;
+    m->probe.node_unverified = m->line.rows > 0;
     manager__probe_soon(m);
 }

@@ -14,7 +14,7 @@ void manager__effects_reset(struct manager *m)
     m->fx.count = 0;
 }
 
-void *manager__keep(struct manager *m, void *p)
+void *manager__arena_add(struct manager *m, void *p)
 {
     if (m->fx.garbage_count == m->fx.garbage_cap) {
         m->fx.garbage_cap = m->fx.garbage_cap ? m->fx.garbage_cap * 2 : 16;

@@ -80,7 +80,7 @@ bool manager__bare(const struct row *row)
     return !row->bytes && row->state != ROW_SIGNING;
 }
 
-bool manager__drop_hole(struct manager *m, struct row *row)
+bool manager__try_drop_gap(struct manager *m, struct row *row)
 {
     if (!manager__bare(row))
         return false;
@@ -108,16 +108,16 @@ void manager__end_usurped(struct manager *m, struct row *row, const struct tx_in
     PRE(!row->end && block);
     unsigned long long nonce = row->nonce, number = block->number;
     const char *whose =
-        row->fixed ? "not by what was signed for it elsewhere" : "which this relay did not sign";
+        row->presigned ? "not by what was signed for it elsewhere" : "which this relay did not sign";
     manager__alert(m, "nonce %llu was used in block %llu by %s, %s", nonce, number, hex_log(x->hash, 32),
                    whose);
-    if (manager__drop_hole(m, row))
+    if (manager__try_drop_gap(m, row))
         return;
     /* A row that was to be stopped can no longer take effect, as requested. */
     struct row_end *e = end(m, row, row->stop ? row->stop->outcome : "usurped", row->hash, NULL);
     e->used_block = block->number;
     e->requeue =
-        m->account.requeue_usurped && row->id && !row->fixed && (!row->stop || PLANTED(REQUEUE_STOPPED));
+        m->account.requeue_usurped && row->id && !row->presigned && (!row->stop || PLANTED(REQUEUE_STOPPED));
     why_lost(row, "nonce %llu was used in block %llu by %s, %s", nonce, number, hex_log(x->hash, 32), whose);
 }
 
@@ -135,7 +135,7 @@ void manager__end_former(struct manager *m, struct row *row)
 {
     PRE(row->state != ROW_SUBMITTED && row->state != ROW_SIGNING);
     struct row_end *e = end(m, row, row->stop ? row->stop->outcome : "failed", row->hash, NULL);
-    e->requeue = m->account.requeue_usurped && row->id && !row->fixed && !row->stop;
+    e->requeue = m->account.requeue_usurped && row->id && !row->presigned && !row->stop;
     why_lost(row, "nonce %llu belongs to a former life of the account, which was reaped",
              (unsigned long long)row->nonce);
 }
@@ -174,8 +174,8 @@ void manager__trust_watch(struct manager *m, struct row *row, const uint8_t *blo
  * after which the same bytes are good again, and then a block that holds them. */
 static bool is_lost(const struct manager *m, const struct row *row)
 {
-    return m->final.seen >= m->chain.finalized &&
-           (m->hold.why != MANAGER_HOLD_REAPED || manager__dead(m, row));
+    return m->final.processed >= m->chain.finalized &&
+           (m->suspension.why != MANAGER_SUSPENSION_REAPED || manager__dead(m, row));
 }
 
 /* A refusal is stored before the end of its row, or it would be missing in the history. */
@@ -201,7 +201,7 @@ static void ends_pump(struct manager *m, bool requeue)
                                                                      : FINISH_BATCH_MAX;
     manager__write_start(m, write);
     struct manager_effect *fx = manager__fx(m, requeue ? MANAGER_FX_STORE_REQUEUE : MANAGER_FX_STORE_FINISH);
-    fx->ends.rows = manager__keep(m, xcalloc(max, sizeof(*fx->ends.rows)));
+    fx->ends.rows = manager__arena_add(m, xcalloc(max, sizeof(*fx->ends.rows)));
     for (; row && fx->ends.count < max; row = ending(m, row->nonce + 1, requeue)) {
         struct manager_end_row *x = &fx->ends.rows[fx->ends.count++];
         const struct row_end *e = row->end;

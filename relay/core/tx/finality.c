@@ -9,7 +9,7 @@ void manager__follow(struct manager *m, uint64_t from)
     PRE(m->phase >= MANAGER_CHAIN_WAIT);
     if (!from)
         from = 1; /* the genesis block holds nothing of ours */
-    m->final.seen = from - 1;
+    m->final.processed = from - 1;
     m->final.gap_from = 0;
     m->final.following = true;
     manager__fx(m, MANAGER_FX_FOLLOW)->number = from;
@@ -17,7 +17,7 @@ void manager__follow(struct manager *m, uint64_t from)
 
 static void included(struct manager *m, const struct tx_included *x, const struct manager_block *block)
 {
-    PRE(block->number == m->final.seen);
+    PRE(block->number == m->final.processed);
     struct row *row = line_by_hash(&m->line, x->hash);
     /* Used for good, also where the account's nonce at the block cannot be read. */
     uint64_t nonce = row ? row->nonce : x->nonce;
@@ -43,7 +43,7 @@ static void included(struct manager *m, const struct tx_included *x, const struc
      * later block tells. */
     if (row && (block->account_nonce == UINT64_MAX || block->account_nonce <= x->nonce))
         return;
-    if (manager__find(m, x, block))
+    if (manager__try_collect(m, x, block))
         return;
     if (row && !row->end)
         manager__end_usurped(m, row, x, block);
@@ -61,7 +61,7 @@ void manager__consumed(struct manager *m, uint64_t account_nonce, const struct m
     struct row *row;
     for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at)) && row->nonce < account_nonce;) {
         at = row->nonce + 1;
-        if (row->state == ROW_SIGNING || row->found || manager__drop_hole(m, row))
+        if (row->state == ROW_SIGNING || row->found || manager__try_drop_gap(m, row))
             continue;
         if (row->refollowed) {
             if (block)
@@ -78,11 +78,12 @@ void manager__consumed(struct manager *m, uint64_t account_nonce, const struct m
 
 static bool expected(struct manager *m, uint64_t number)
 {
-    if (!m->final.following || number <= m->final.seen)
+    if (!m->final.following || number <= m->final.processed)
         return false;
-    if (number == m->final.seen + 1 || m->final.gap_from == m->final.seen + 1 || PLANTED(SKIP_HEIGHT))
+    if (number == m->final.processed + 1 || m->final.gap_from == m->final.processed + 1 ||
+        PLANTED(SKIP_HEIGHT))
         return true;
-    uint64_t missing = m->final.seen + 1;
+    uint64_t missing = m->final.processed + 1;
     manager__follow(m, missing); /* a height was skipped: request it once */
     m->final.gap_from = missing;
     return false;
@@ -99,7 +100,7 @@ static void new_nonce(struct manager *m, const struct manager_block *block)
         manager__reaped(m, block->account_nonce, m->final.nonce, block->number);
     manager__former_life(m, block);
     m->final.nonce_block = block->number;
-    if (m->hold.why == MANAGER_HOLD_REAPED) {
+    if (m->suspension.why == MANAGER_SUSPENSION_REAPED) {
         m->life.nonce = m->final.nonce = block->account_nonce;
         if (!m->life.known)
             m->life.block = block->number + m->config.era_period;
@@ -128,7 +129,7 @@ static void search(struct manager *m, const struct manager_block *block)
     PRE(block->number < m->final.regular_from);
     for (size_t i = 0; i < block->included_count; i++)
         if (block->included[i].own_signer && !line_by_hash(&m->line, block->included[i].hash))
-            manager__find(m, &block->included[i], block);
+            manager__try_collect(m, &block->included[i], block);
 }
 
 void manager__finalized(struct manager *m, const struct manager_block *block)
@@ -138,7 +139,7 @@ void manager__finalized(struct manager *m, const struct manager_block *block)
         m->chain.finalized = block->number;
     if (m->phase < MANAGER_CHAIN_WAIT || !expected(m, block->number))
         return;
-    m->final.seen = block->number;
+    m->final.processed = block->number;
     if (block->number < m->final.regular_from) {
         search(m, block);
         return;
@@ -156,5 +157,5 @@ void manager__finalized(struct manager *m, const struct manager_block *block)
     }
     balance(m, block);
     manager__eras(m);
-    manager__signed_over(m);
+    manager__presigned_dead(m);
 }

@@ -25,15 +25,15 @@ static void climb(struct manager *m, struct row *row, uint32_t age)
     if (!after || row->state != ROW_POOLED || age / after <= m->head.steps)
         return;
     m->head.steps = age / after;
-    manager__outbid(m, row);
+    manager__try_outbid(m, row);
 }
 
 static void skip(struct manager *m, struct row *row, uint32_t age)
 {
     PRE(!row->end && m->phase == MANAGER_LEADING);
     uint32_t after = m->account.skip_after_blocks;
-    if (PLANTED(SKIP_NEVER) || !after || age < after || !row->id || row->stop || row->fixed ||
-        m->hold.why != MANAGER_HOLD_NONE)
+    if (PLANTED(SKIP_NEVER) || !after || age < after || !row->id || row->stop || row->presigned ||
+        m->suspension.why != MANAGER_SUSPENSION_NONE)
         return;
     manager__stop(row, "failed", "skipped: it held up the account for %u blocks%s%s", age,
                   row->note ? "; the last refusal: " : "", row->note ? row->note : "");
@@ -62,7 +62,7 @@ static void gap(struct manager *m, const struct row *row)
                        row->note ? row->note : "");
 }
 
-void manager__head_beat(struct manager *m)
+void manager__head_tick(struct manager *m)
 {
     struct row *row = m->phase == MANAGER_LEADING && m->chain.up ? head(m) : NULL;
     uint64_t nonce = row ? row->nonce : UINT64_MAX;
@@ -72,7 +72,7 @@ void manager__head_beat(struct manager *m)
         m->head.steps = 0;
     }
     gap(m, row);
-    if (!row || manager__stands_still(m))
+    if (!row || manager__blocked(m))
         return;
     uint32_t age = m->line.blocks - m->head.since;
     climb(m, row, age);

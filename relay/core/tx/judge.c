@@ -2,10 +2,10 @@
  * that began after the row became unsure judges it (probe.c). */
 #include "manager_internal.h"
 
-void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft)
+void manager__unsure(struct manager *m, struct row *row, bool at_once, bool tentative)
 {
     PRE(!row->end);
-    row->soft = soft;
+    row->tentative = tentative;
     line_move(&m->line, row, ROW_UNSURE);
     if (at_once)
         manager__probe_soon(m);
@@ -20,17 +20,17 @@ void manager__pooled(struct manager *m, struct row *row, bool found)
     PRE(!row->end && row->bytes);
     row->banned = false;
     row->was_pooled = true;
-    if (row->nonce == m->probe.scout) {
-        m->probe.scout = UINT64_MAX;
-        m->probe.scouted = true;
+    if (row->nonce == m->probe.probe_head) {
+        m->probe.probe_head = UINT64_MAX;
+        m->probe.probe_head_back = true;
         manager__probe_soon(m);
     }
-    if (row_era_over(row, m->final.seen)) {
+    if (row_era_over(row, m->final.processed)) {
         manager__resign(m, row, REASON_ERA);
         return;
     }
     line_move(&m->line, row, ROW_POOLED);
-    if (manager__restless(m, row))
+    if (manager__try_unblock_head(m, row))
         return;
     if (found && row->status != TX_FUTURE && row->status != TX_BROADCAST)
         line_status(&m->line, row, TX_READY, NULL);
@@ -48,16 +48,16 @@ static enum row_reason stale_bytes(const struct manager *m, const struct row *ro
 /* A pool shows only what is ready: a row behind a missing nonce may wait there unseen, and
  * sending it again would ban it (error 1013). So the lowest missing nonce goes alone; once a
  * pool has it, the next probe sees what was waiting behind it, and the rest is lost for certain. */
-static bool behind_scout(const struct manager *m, const struct row *row)
+static bool behind_probe_head(const struct manager *m, const struct row *row)
 {
-    return row->was_pooled && m->probe.scout < row->nonce && !m->probe.scouted;
+    return row->was_pooled && m->probe.probe_head < row->nonce && !m->probe.probe_head_back;
 }
 
 /* The result of the probe for one row. */
 static void judge(struct manager *m, struct row *row, uint64_t best_nonce)
 {
     PRE(row->state == ROW_UNSURE && row->seq < m->line.probe_seq);
-    bool pooled = row->pool_seen == m->line.probe_seq;
+    bool pooled = row->last_pool_probe == m->line.probe_seq;
     if (row->nonce < best_nonce) {
         if (row->state != ROW_IN_BLOCK)
             line_move(&m->line, row, ROW_IN_BLOCK);
@@ -67,18 +67,18 @@ static void judge(struct manager *m, struct row *row, uint64_t best_nonce)
         manager__pooled(m, row, true);
         return;
     }
-    bool waits = behind_scout(m, row) || row->tried == m->beat.count;
-    if (row->nonce < m->probe.scout)
-        m->probe.scout = row->nonce;
+    bool waits = behind_probe_head(m, row) || row->submitted_tick == m->chain_tick.count;
+    if (row->nonce < m->probe.probe_head)
+        m->probe.probe_head = row->nonce;
     enum row_reason reason = stale_bytes(m, row);
-    if (reason == REASON_NONE && manager__restless(m, row))
+    if (reason == REASON_NONE && manager__try_unblock_head(m, row))
         return;
     if (reason != REASON_NONE) {
         manager__resign(m, row, reason);
     } else if (waits) {
         manager__unsure(m, row, false, false);
     } else {
-        row->hold = 0;
+        row->not_before_tick = 0;
         line_move(&m->line, row, ROW_UNSENT);
     }
 }
@@ -101,7 +101,7 @@ void manager__judge_all(struct manager *m, uint64_t best_nonce)
     PRE(m->phase == MANAGER_LEADING);
     uint32_t seq = m->line.probe_seq;
     struct row *row;
-    m->probe.scout = lowest_outside(m);
+    m->probe.probe_head = lowest_outside(m);
     /* One that waited to be sent again was in some pool all the time. */
     for (uint64_t at = 0; (row = line_first(&m->line, ROW_UNSENT, at)) && row->nonce < best_nonce;
          at = row->nonce + 1)
@@ -114,5 +114,5 @@ void manager__judge_all(struct manager *m, uint64_t best_nonce)
     for (uint64_t at = best_nonce; (row = line_first(&m->line, ROW_IN_BLOCK, at)); at = row->nonce + 1)
         if (row->seq < seq && !PLANTED(REORG_MISSED))
             manager__unsure(m, row, true, false);
-    m->probe.scouted = false;
+    m->probe.probe_head_back = false;
 }

@@ -3,10 +3,11 @@
 
 void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t block)
 {
-    manager__hold(m, MANAGER_HOLD_REAPED,
-                  "account nonce is %llu at block %llu and was %llu: the account was reaped; nothing is sent "
-                  "until an operator resumes it",
-                  (unsigned long long)nonce, (unsigned long long)block, (unsigned long long)was);
+    manager__suspend(
+        m, MANAGER_SUSPENSION_REAPED,
+        "account nonce is %llu at block %llu and was %llu: the account was reaped; nothing is sent "
+        "until an operator resumes it",
+        (unsigned long long)nonce, (unsigned long long)block, (unsigned long long)was);
 }
 
 /* The table knows of nonces that were used for good, and this chain knows them no more. A node that lags says
@@ -23,7 +24,7 @@ static void bury(struct manager *m)
     struct row *row;
     for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at));) {
         at = row->nonce + 1;
-        if (row->state == ROW_SIGNING || row->state == ROW_SUBMITTED || manager__drop_hole(m, row))
+        if (row->state == ROW_SIGNING || row->state == ROW_SUBMITTED || manager__try_drop_gap(m, row))
             continue;
         if (row->was_out && row->out_death == INT64_MAX)
             manager__alert_once(
@@ -43,8 +44,8 @@ static enum life_action next(const struct manager *m)
                                          .node_up = m->chain.up,
                                          .rows = m->line.rows > 0,
                                          .nonce_known = m->life.known,
-                                         .bytes_alive = m->final.seen < m->life.block,
-                                         .final_unread = m->final.seen < m->chain.finalized,
+                                         .bytes_alive = m->final.processed < m->life.block,
+                                         .final_unread = m->final.processed < m->chain.finalized,
                                          .storing = m->life.wanted || m->writes.out[MANAGER_WRITE_NONCE]});
 }
 
@@ -68,8 +69,8 @@ void manager__reborn(struct manager *m)
     if (!m->life.wanted)
         return;
     m->life.ordered = m->life.wanted = false;
-    m->hold.why = MANAGER_HOLD_NONE;
-    m->hold.told = false;
+    m->suspension.why = MANAGER_SUSPENSION_NONE;
+    m->suspension.stored = false;
     m->account.reborn = false;
     m->life.used_nonce = 0;
     m->final.nonce = m->life.nonce;

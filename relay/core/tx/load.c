@@ -10,16 +10,17 @@ void manager__forget(struct manager *m)
     line_clear(&m->line);
     manager__found_clear(m);
     m->line.probe_seq++;
-    m->probe.now = m->probe.at_beat = m->probe.scouted = m->probe.strange = m->probe.used_unfinal = false;
-    m->probe.scout = UINT64_MAX;
+    m->probe.now = m->probe.at_tick = m->probe.probe_head_back = m->probe.node_unverified =
+        m->probe.used_unfinal = false;
+    m->probe.probe_head = UINT64_MAX;
     m->probe.discard = m->probe.question != PROBE_NONE;
     if (m->probe.question == PROBE_NONE)
         m->probe.at = UINT64_MAX;
     m->final = (struct final_view){0};
     m->nonces = (struct next_nonce){.given_back = UINT64_MAX};
-    m->send.pilot = m->admit.wanted = false;
+    m->send.half_open = m->admit.wanted = false;
     manager__admit_over(m);
-    m->writes.sign_beat = 0;
+    m->writes.sign_after_tick = 0;
     m->load.after = m->load.next_nonce = -1;
     m->load.min_submitted = UINT64_MAX;
     m->load.max_submitted = 0;
@@ -42,8 +43,8 @@ void manager__promote(struct manager *m, int64_t epoch)
     m->send.window = m->config.window_max;
     m->admit.conflicts = 0;
     m->reconcile.done = false;
-    m->line.blocks = m->beat.count = 1;
-    manager__hold_reset(m);
+    m->line.blocks = m->chain_tick.count = 1;
+    manager__suspension_reset(m);
     m->head.gap_longest = 0;
     m->phases.illegal = m->line.moves.illegal = 0;
     m->load.at = m->now;
@@ -129,8 +130,8 @@ static void load_row(struct manager *m, const struct manager_snapshot_row *s)
     else if (s->stage == MANAGER_ROW_SENT)
         row->status = TX_BROADCAST;
     row->guard = s->guard;
-    if (s->fixed)
-        line_fixed(&m->line, row);
+    if (s->presigned)
+        line_set_presigned(&m->line, row);
     row->submitted_block = s->submitted_block;
     if (s->submitted_block < m->load.min_submitted)
         m->load.min_submitted = s->submitted_block;
@@ -174,7 +175,7 @@ void manager__snapshot(struct manager *m, const struct manager_event *ev)
     manager__reconcile_loaded(m, ev);
     backoff_reset(&m->load.backoff);
     manager__phase(m, PLANTED(ILLEGAL_PHASE) ? MANAGER_LEADING : MANAGER_CHAIN_WAIT);
-    manager__look(m); /* the rows know nothing of what was asked for meanwhile */
+    manager__poll_requests(m); /* the rows know nothing of what was asked for meanwhile */
     if (m->chain.up)
         manager__chain_ready(m);
 }

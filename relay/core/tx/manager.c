@@ -29,10 +29,10 @@ struct manager *manager_new(const struct manager_config *config)
     m->send.window = m->config.window_max;
     m->load.backoff = (struct backoff){.base_ms = 200, .cap_ms = 10000};
     m->probe.backoff = (struct backoff){.base_ms = 250, .cap_ms = 5000};
-    m->beat.stall = (struct backoff){.base_ms = STALL_BASE_MS, .cap_ms = STALL_CAP_MS};
-    m->beat.at = m->probe.at = UINT64_MAX;
-    m->line.blocks = m->beat.count = 1;
-    manager__hold_reset(m);
+    m->chain_tick.stall = (struct backoff){.base_ms = STALL_BASE_MS, .cap_ms = STALL_CAP_MS};
+    m->chain_tick.at = m->probe.at = UINT64_MAX;
+    m->line.blocks = m->chain_tick.count = 1;
+    manager__suspension_reset(m);
     manager__forget(m);
     return m;
 }
@@ -61,7 +61,7 @@ static void demoted(struct manager *m)
     memset(m->writes.out, 0, sizeof(m->writes.out)); /* the adapter drops answers of a former leadership */
     m->probe.question = PROBE_NONE;
     m->load.out = m->chain.up = m->fenced = false;
-    m->beat.at = m->probe.at = UINT64_MAX;
+    m->chain_tick.at = m->probe.at = UINT64_MAX;
     m->phases.illegal = m->line.moves.illegal = 0;
     manager__phase(m, MANAGER_IDLE);
 }
@@ -69,8 +69,8 @@ static void demoted(struct manager *m)
 static void tick(struct manager *m)
 {
     manager__probe_tick(m);
-    if (m->now >= m->beat.at)
-        manager__beat(m, false);
+    if (m->now >= m->chain_tick.at)
+        manager__chain_tick(m, false);
 }
 
 /* true: the answer is to a write of what is in memory now. */
@@ -177,8 +177,8 @@ static void event(struct manager *m, const struct manager_event *ev)
     case MANAGER_EV_OUTBOX:
         manager__outbox(m, ev);
         return;
-    case MANAGER_EV_LOOKED:
-        manager__looked(m, ev);
+    case MANAGER_EV_REQUESTS:
+        manager__requests_polled(m, ev);
         return;
     case MANAGER_EV_ADMITTED:
     case MANAGER_EV_RESIGNED:
@@ -198,7 +198,7 @@ static void event(struct manager *m, const struct manager_event *ev)
         manager__reply(m, ev);
         return;
     case MANAGER_EV_STATUS:
-        manager__heard(m, ev);
+        manager__watch_status(m, ev);
         return;
     case MANAGER_EV_WATCH_LOST:
         manager__watch_lost(m, ev);
@@ -219,7 +219,7 @@ static void (*const pumps[])(struct manager *m) = {
      * submits any. */
     manager__probe_pump,
     /* Admission waits until the table knows that a suspension began or ended. */
-    manager__hold_pump,
+    manager__suspension_pump,
     /* Ends the rows of a former life, which `finish` stores, and sets the next nonce, which
      * `nonce` stores. */
     manager__reborn_pump,
@@ -283,7 +283,7 @@ uint64_t manager_deadline(const struct manager *m)
         return m->load.out || manager__writing(m) ? at : m->load.at;
     if (m->probe.question != PROBE_NONE || manager__probe_may(m))
         at = m->probe.at;
-    return m->beat.at < at ? m->beat.at : at;
+    return m->chain_tick.at < at ? m->chain_tick.at : at;
 }
 
 enum manager_phase manager_phase(const struct manager *m)
@@ -291,11 +291,11 @@ enum manager_phase manager_phase(const struct manager *m)
     return m->phase;
 }
 
-struct manager_view manager_look(const struct manager *m)
+struct manager_view manager_view_of(const struct manager *m)
 {
     return (struct manager_view){
         .next_nonce = m->line.next,
-        .seen = m->final.seen,
+        .processed = m->final.processed,
         .open = m->line.rows,
         .unsent = line_count(&m->line, ROW_UNSENT),
         .unsure = line_count(&m->line, ROW_UNSURE),
@@ -303,7 +303,7 @@ struct manager_view manager_look(const struct manager *m)
         .window = m->send.window,
         .gap_blocks = m->head.gap_since ? m->line.blocks - m->head.gap_since : 0,
         .gap_longest = m->head.gap_longest,
-        .hold = m->hold.why,
+        .suspension = m->suspension.why,
         .reborn = m->life.ordered,
     };
 }

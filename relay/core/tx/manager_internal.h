@@ -5,7 +5,7 @@
  *   effects.c      the list of effects and the memory that lives until the next step
  *   load.c         promotion, snapshot, load again
  *   chain.c        the node is up or down, best blocks, the runtime
- *   beat.c         the pace of repair
+ *   chain_tick.c         the pace of repair
  *   probe.c        questions to pool and chain
  *   judge.c        what becomes of a row by the answers
  *   nonces.c       the next nonce, holes, nonces that are free again
@@ -59,7 +59,7 @@ enum {
     FUTURES_MAX = 5,      /* answers 'future' in a row before an alert */
     CONFLICTS_MAX = 3,    /* admissions refused in a row before everything is loaded again */
     RECONCILE_BLOCKS_MAX = 100000, /* most blocks searched for lost commits */
-    POOR_REST_MS = 250,            /* between two tries of an account that cannot pay, at least */
+    NO_FUNDS_RETRY_MS = 250,       /* between two tries of an account that cannot pay, at least */
 };
 
 enum {
@@ -92,7 +92,7 @@ struct chain_view { /* chain.c: the node, and what it says of the chain */
 
 struct final_view {        /* finality.c: what finalized blocks said */
     bool following;        /* FOLLOW was asked since the rows were loaded */
-    uint64_t seen;         /* highest finalized height that was worked through */
+    uint64_t processed;    /* highest finalized height that was worked through */
     uint64_t nonce;        /* highest account nonce of a finalized block */
     uint64_t nonce_block;  /* highest block that `nonce` takes into account */
     bool known;            /* `nonce` is */
@@ -100,9 +100,9 @@ struct final_view {        /* finality.c: what finalized blocks said */
     uint64_t gap_from;     /* a skipped height that was requested again */
 };
 
-struct beats {      /* beat.c: the pace of repair */
-    uint32_t count; /* best blocks, and steps of a stalled chain, from 1 */
-    uint64_t at;    /* deadline of a stalled chain's next step */
+struct chain_ticks { /* chain_tick.c: the pace of repair */
+    uint32_t count;  /* best blocks, and steps of a stalled chain, from 1 */
+    uint64_t at;     /* deadline of a stalled chain's next step */
     struct backoff stall;
 };
 
@@ -120,14 +120,14 @@ enum probe { PROBE_NONE, PROBE_POOL, PROBE_NONCE, PROBE_UNFINAL };
 struct probing { /* probe.c, and judge.c the scout */
     enum probe question;
     bool discard; /* the answer that is on its way is too old to be used */
-    bool now, at_beat;
+    bool now, at_tick;
     uint64_t at; /* deadline: retry or timeout; UINT64_MAX: none */
     struct backoff backoff;
-    uint64_t nonce;    /* UNFINAL: what was answered before */
-    bool used_unfinal; /* the last such answer showed more used nonces */
-    uint64_t scout;    /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
-    bool scouted;      /* it is back: what the next probe does not see is lost */
-    bool strange;      /* the node's account nonce is unknown or behind: do not submit */
+    uint64_t nonce;       /* UNFINAL: what was answered before */
+    bool used_unfinal;    /* the last such answer showed more used nonces */
+    uint64_t probe_head;  /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
+    bool probe_head_back; /* it is back: what the next probe does not see is lost */
+    bool node_unverified; /* the node's account nonce is unknown or behind: do not submit */
 };
 
 struct next_nonce {      /* nonces.c */
@@ -145,7 +145,7 @@ struct admitting {              /* the terms of one row of the admission in flig
 
 struct admission {     /* admit.c and presigned.c */
     bool wanted;       /* rows of the outbox were asked for */
-    bool fixed;        /* those in flight are presigned */
+    bool presigned;    /* those in flight are presigned */
     uint32_t count;    /* rows in flight; 0: none */
     uint32_t ahead;    /* of them, those at the next nonce and above it */
     uint64_t first;    /* the next nonce when they were taken */
@@ -158,12 +158,13 @@ struct admission {     /* admit.c and presigned.c */
 struct sending { /* submit.c: what the node takes */
     uint32_t window;
     bool full_this_block;
-    bool pilot; /* after a refusal for lack of room, money or service: one at a time until one is accepted */
+    bool
+        half_open; /* after a refusal for lack of room, money or service: one at a time until one is accepted */
     bool gate_shut;
     bool
-        poor; /* the last submission failed for lack of funds; outlives the suspension, which ends when no row is left */
-    uint32_t poor_beat;  /* of the last submission */
-    uint64_t poor_until; /* not tried before, however fast the blocks */
+        no_funds; /* the last submission failed for lack of funds; outlives the suspension, which ends when no row is left */
+    uint32_t no_funds_tick;  /* of the last submission */
+    uint64_t no_funds_until; /* not tried before, however fast the blocks */
 };
 
 struct reconciling {     /* reconcile.c: commits that may be lost */
@@ -178,11 +179,11 @@ struct reconciling {     /* reconcile.c: commits that may be lost */
 };
 
 struct suspension { /* suspend.c: why the account is suspended */
-    enum manager_hold why;
+    enum manager_suspension why;
     char text[200];
-    bool wanted;   /* to be stored */
-    bool told;     /* stored: a request poll that finds the account not paused is the order to go on */
-    uint64_t look; /* number of the first LOOK after that: earlier polls may have read before it */
+    bool wanted;         /* to be stored */
+    bool stored;         /* stored: a request poll that finds the account not paused is the order to go on */
+    uint64_t first_poll; /* number of the first LOOK after that: earlier polls may have read before it */
 };
 
 struct life {     /* life.c: an account that was reaped begins anew */
@@ -212,7 +213,7 @@ struct batch {
 struct writes { /* writes.c: at most one of a kind is in flight */
     bool out[WRITE_COUNT];
     struct batch batch[WRITE_COUNT];
-    uint64_t sign_beat; /* nothing could be signed: retry at this tick */
+    uint64_t sign_after_tick; /* nothing could be signed: retry at this tick */
 };
 
 struct step_effects { /* effects.c: of this step, and the memory that they point into */
@@ -235,17 +236,17 @@ struct manager {
     struct manager_account account; /* what the table says of it (account.c) */
     struct chain_view chain;
     struct final_view final;
-    struct beats beat;
+    struct chain_ticks chain_tick;
     struct load load;
     struct probing probe;
     struct next_nonce nonces;
     struct admission admit;
     struct sending send;
     struct reconciling reconcile;
-    struct suspension hold;
+    struct suspension suspension;
     struct life life;
     struct head_of_line head;
-    uint64_t looks; /* stop.c: number of the last LOOK */
+    uint64_t polls; /* stop.c: number of the last LOOK */
     struct writes writes;
     struct step_effects fx;
 };
@@ -264,7 +265,7 @@ void manager__recover(struct manager *m);
 /* ---- effects.c ---- */
 void manager__effects_reset(struct manager *m);
 /* freed at the next step */
-void *manager__keep(struct manager *m, void *p);
+void *manager__arena_add(struct manager *m, void *p);
 struct manager_effect *manager__fx(struct manager *m, enum manager_effect_type type);
 /* An effect with room for max rows; the caller sets its count. */
 /* A text from outside, made fit for a log line and for any database: printable ASCII, cut to
@@ -299,8 +300,8 @@ void manager__best(struct manager *m, uint64_t number);
 /* Some node has a block of this height. */
 void manager__hear_of(struct manager *m, uint64_t number);
 
-/* ---- beat.c ---- */
-void manager__beat(struct manager *m, bool block);
+/* ---- chain_tick.c ---- */
+void manager__chain_tick(struct manager *m, bool block);
 void manager__stall_pump(struct manager *m);
 
 /* ---- probe.c ---- */
@@ -311,7 +312,7 @@ static inline void manager__probe_soon(struct manager *m)
 }
 static inline void manager__probe_at_beat(struct manager *m)
 {
-    m->probe.at_beat = true;
+    m->probe.at_tick = true;
 }
 void manager__pool_answer(struct manager *m, const struct manager_event *ev);
 void manager__nonce_answer(struct manager *m, const struct manager_event *ev);
@@ -322,13 +323,13 @@ void manager__probe_pump(struct manager *m);
 void manager__probe_tick(struct manager *m);
 
 /* ---- judge.c ---- */
-void manager__unsure(struct manager *m, struct row *row, bool at_once, bool soft);
+void manager__unsure(struct manager *m, struct row *row, bool at_once, bool tentative);
 void manager__pooled(struct manager *m, struct row *row, bool found);
 void manager__judge_all(struct manager *m, uint64_t best_nonce);
 
 /* ---- nonces.c ---- */
-bool manager__rebuilt(struct manager *m, uint64_t best_nonce);
-bool manager__find_holes(struct manager *m, uint64_t best_nonce);
+bool manager__try_rebuild(struct manager *m, uint64_t best_nonce);
+bool manager__try_find_gaps(struct manager *m, uint64_t best_nonce);
 void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where);
 void manager__rewind_check(struct manager *m, uint64_t best_nonce);
 void manager__give_back_pump(struct manager *m);
@@ -344,17 +345,17 @@ uint32_t manager__room(const struct manager *m);
 
 /* ---- presigned.c ---- */
 /* its current bytes are presigned */
-bool manager__fixed(const struct row *row);
+bool manager__presigned(const struct row *row);
 /* Those among the rows of the outbox. Returns the nonce that calls have to stay below (the next
  * one: such a row is being admitted); ret_rejects: those that end now. */
-uint64_t manager__signed(struct manager *m, const struct manager_event *ev,
-                         struct manager_end_row **ret_rejects, size_t *ret_count);
-void manager__signed_admitted(struct manager *m, const struct manager_event *ev);
+uint64_t manager__presigned_rows(struct manager *m, const struct manager_event *ev,
+                                 struct manager_end_row **ret_rejects, size_t *ret_count);
+void manager__presigned_admitted(struct manager *m, const struct manager_event *ev);
 /* The row wants other bytes, and there are none: it ends if its own can never get in, or waits
  * to be sent again. */
-void manager__signed_again(struct manager *m, struct row *row, enum row_reason reason);
+void manager__presigned_retry(struct manager *m, struct row *row, enum row_reason reason);
 /* a block is final: which of them can never get in? */
-void manager__signed_over(struct manager *m);
+void manager__presigned_dead(struct manager *m);
 /* a nonce without a row, that nothing is signed for yet */
 bool manager__hole(const struct row *row);
 /* rows of our own wait above it */
@@ -372,7 +373,7 @@ void manager__window_shrink(struct manager *m);
 
 /* ---- statuses.c ---- */
 void manager__unwatch(struct manager *m, struct row *row);
-void manager__heard(struct manager *m, const struct manager_event *ev);
+void manager__watch_status(struct manager *m, const struct manager_event *ev);
 void manager__watch_lost(struct manager *m, const struct manager_event *ev);
 void manager__states_pump(struct manager *m);
 
@@ -395,7 +396,7 @@ void manager__end_former(struct manager *m, struct row *row);
 /* A nonce that had no row yet, or whose filler is not written: nothing is on record that could
  * end. */
 bool manager__bare(const struct row *row);
-bool manager__drop_hole(struct manager *m, struct row *row);
+bool manager__try_drop_gap(struct manager *m, struct row *row);
 /* The block holds this attempt of the row. */
 void manager__end_ours(struct manager *m, struct row *row, const struct tx_included *x,
                        const struct manager_block *block);
@@ -421,8 +422,8 @@ uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block);
 bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, size_t size);
 
 /* ---- stop.c ---- */
-void manager__look(struct manager *m); /* a request poll is wanted */
-void manager__looked(struct manager *m, const struct manager_event *ev);
+void manager__poll_requests(struct manager *m); /* a request poll is wanted */
+void manager__requests_polled(struct manager *m, const struct manager_event *ev);
 /* no more bytes fit before its deadline: stop */
 void manager__late(struct manager *m, struct row *row);
 void manager__stop(struct row *row, const char *outcome, const char *fmt, ...)
@@ -431,9 +432,9 @@ void manager__stop(struct row *row, const char *outcome, const char *fmt, ...)
 void manager__stop_now(struct manager *m, struct row *row);
 /* The row wants new bytes or wants to be sent again, and must not: it has become a FILL, or a
  * RESIGN whose bytes are a filler. */
-bool manager__stopped(struct manager *m, struct row *row);
+bool manager__try_stop(struct manager *m, struct row *row);
 /* A filler with a higher tip is signed against the row's own bytes; false: it may not pay more. */
-bool manager__race(struct manager *m, struct row *row);
+bool manager__try_replace(struct manager *m, struct row *row);
 
 /* ---- tip.c ---- */
 struct row_terms *manager__terms(struct row *row);
@@ -443,30 +444,30 @@ u128 manager__tip_next(const struct manager *m, const struct row *row);
 bool manager__tip_short(const struct manager *m, const struct row *row);
 void manager__tip_paid(struct row *row, u128 tip);
 /* one step; false: the cap is reached */
-bool manager__tip_raise(struct manager *m, struct row *row);
+bool manager__try_raise_tip(struct manager *m, struct row *row);
 /* by the ladder; true: it is a RESIGN now */
-bool manager__outbid(struct manager *m, struct row *row);
+bool manager__try_outbid(struct manager *m, struct row *row);
 void manager__sign_soon(struct manager *m, struct row *row);
 void manager__bump(struct manager *m, const struct manager_stop *s);
 /* true: it has become a RESIGN or a FILL */
-bool manager__restless(struct manager *m, struct row *row);
+bool manager__try_unblock_head(struct manager *m, struct row *row);
 
 /* ---- head.c ---- */
-void manager__head_beat(struct manager *m);
+void manager__head_tick(struct manager *m);
 
 /* ---- suspend.c ---- */
-bool manager__stands_still(const struct manager *m);
-void manager__hold_reset(struct manager *m);
-void manager__hold(struct manager *m, enum manager_hold hold, const char *fmt, ...)
+bool manager__blocked(const struct manager *m);
+void manager__suspension_reset(struct manager *m);
+void manager__suspend(struct manager *m, enum manager_suspension suspension, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void manager__paid(struct manager *m);
-void manager__hold_pump(struct manager *m);
+void manager__suspension_pump(struct manager *m);
 void manager__pause_stored(struct manager *m);
 /* An operator ordered the account to go on. */
 void manager__ordered(struct manager *m);
 
 /* ---- account.c ---- */
-void manager__account_looked(struct manager *m, const struct manager_account *account, uint64_t number);
+void manager__account_polled(struct manager *m, const struct manager_account *account, uint64_t number);
 void manager__account_loaded(struct manager *m, const struct manager_event *ev);
 void manager__version_check(struct manager *m);
 
@@ -483,9 +484,9 @@ void manager__reconcile_begin(struct manager *m);
 void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev);
 /* An extrinsic of ours that no row knows; true: it is kept to be adopted. `block` NULL: in a
  * pool. */
-bool manager__find(struct manager *m, const struct tx_included *x, const struct manager_block *block);
+bool manager__try_collect(struct manager *m, const struct tx_included *x, const struct manager_block *block);
 /* The first probe is answered; false: it is not yet certain what the database lost. */
-bool manager__reconcile(struct manager *m, uint64_t best_nonce);
+bool manager__try_reconcile(struct manager *m, uint64_t best_nonce);
 void manager__adopt_pump(struct manager *m);
 void manager__adopted(struct manager *m, size_t count);
 

@@ -14,10 +14,10 @@ static const char *const phases[] = {
 };
 
 static const char *const holds[] = {
-    [MANAGER_HOLD_NONE] = "",
-    [MANAGER_HOLD_PAYMENT] = "payment",
-    [MANAGER_HOLD_REAPED] = "reaped",
-    [MANAGER_HOLD_TRANSACTION_VERSION] = "transaction_version",
+    [MANAGER_SUSPENSION_NONE] = "",
+    [MANAGER_SUSPENSION_PAYMENT] = "payment",
+    [MANAGER_SUSPENSION_REAPED] = "reaped",
+    [MANAGER_SUSPENSION_TRANSACTION_VERSION] = "transaction_version",
 };
 
 static const char *const writes[] = {
@@ -33,18 +33,18 @@ const char *manager_phase_name(enum manager_phase phase)
     return phases[phase];
 }
 
-const char *manager_hold_name(enum manager_hold hold)
+const char *manager_suspension_name(enum manager_suspension suspension)
 {
-    PRE(hold < ARRAY_LEN(holds));
-    return holds[hold];
+    PRE(suspension < ARRAY_LEN(holds));
+    return holds[suspension];
 }
 
-enum manager_hold manager_hold_of(const char *name)
+enum manager_suspension manager_suspension_of(const char *name)
 {
     for (size_t i = 0; name && i < ARRAY_LEN(holds); i++)
         if (!strcmp(name, holds[i]))
-            return (enum manager_hold)i;
-    return MANAGER_HOLD_NONE;
+            return (enum manager_suspension)i;
+    return MANAGER_SUSPENSION_NONE;
 }
 
 const char *manager_write_name(enum manager_write write)

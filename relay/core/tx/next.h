@@ -30,7 +30,7 @@ struct hold_view {
     bool leading;
     bool rows_open; /* some row could still find out that it can */
     bool loaded;    /* the rows are in memory */
-    bool unstored;  /* the table does not say what `hold` says */
+    bool unstored;  /* the table does not say what `suspension` says */
     bool storing;
 };
 static inline enum hold_action hold_next(const struct hold_view *v)

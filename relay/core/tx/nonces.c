@@ -44,15 +44,15 @@ static bool too_many(struct manager *m, uint64_t from, uint64_t count)
 
 /* Nonces without a row, from the chain's on, would block all later ones: fillers take them.
  * false: there are too many to be trusted; nothing is done. */
-bool manager__find_holes(struct manager *m, uint64_t best_nonce)
+bool manager__try_find_gaps(struct manager *m, uint64_t best_nonce)
 {
     PRE(m->phase >= MANAGER_PROBE_NONCE_WAIT);
     uint64_t from = best_nonce > m->final.nonce ? best_nonce : m->final.nonce;
-    if (m->admit.fixed) { /* it may be about to close one */
+    if (m->admit.presigned) { /* it may be about to close one */
         manager__probe_at_beat(m);
         return true;
     }
-    if (!m->line.rows || m->hold.why == MANAGER_HOLD_REAPED)
+    if (!m->line.rows || m->suspension.why == MANAGER_SUSPENSION_REAPED)
         return true; /* nothing waits behind them: see the rewind */
     if (from < m->line.low) {
         if (too_many(m, from, m->line.low - from))
@@ -68,7 +68,7 @@ bool manager__find_holes(struct manager *m, uint64_t best_nonce)
             continue;
         struct row *row = line_add(&m->line, nonce, ROW_FILL);
         row->reason = REASON_HOLE;
-        row->submitted_block = m->final.seen;
+        row->submitted_block = m->final.processed;
     }
     return true;
 }
@@ -83,7 +83,7 @@ static void drop_bare_holes(struct manager *m)
         if (!manager__bare(row))
             return;
     while ((row = line_first(&m->line, SET_LIVE, 0)))
-        manager__drop_hole(m, row);
+        manager__try_drop_gap(m, row);
 }
 
 /* A stored next nonce above every row and above the chain: a nonce without a row was never
@@ -92,7 +92,7 @@ static void drop_bare_holes(struct manager *m)
 void manager__rewind_check(struct manager *m, uint64_t best_nonce)
 {
     PRE(m->phase == MANAGER_LEADING);
-    if (!m->nonces.rewind || m->hold.why == MANAGER_HOLD_REAPED)
+    if (!m->nonces.rewind || m->suspension.why == MANAGER_SUSPENSION_REAPED)
         return;
     if (best_nonce >= (uint64_t)m->load.next_nonce) {
         m->nonces.rewind = false;
@@ -130,12 +130,12 @@ static void set_next(struct manager *m, uint64_t best_nonce)
 }
 
 /* The first probe is answered: from here on the account is led. */
-bool manager__rebuilt(struct manager *m, uint64_t best_nonce)
+bool manager__try_rebuild(struct manager *m, uint64_t best_nonce)
 {
     PRE(m->phase == MANAGER_PROBE_NONCE_WAIT);
     set_next(m, best_nonce);
     manager__chain_nonce(m, best_nonce, "at the best block");
-    if (!manager__find_holes(m, best_nonce))
+    if (!manager__try_find_gaps(m, best_nonce))
         return false;
     manager__phase(m, MANAGER_LEADING);
     manager__fx(m, MANAGER_FX_READY);

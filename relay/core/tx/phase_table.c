@@ -77,7 +77,7 @@ static enum manager_write write_of(enum manager_effect_type type)
         [MANAGER_FX_STORE_NONCE] = 1 + MANAGER_WRITE_NONCE,
         [MANAGER_FX_STORE_PAUSE] = 1 + MANAGER_WRITE_PAUSE,
         [MANAGER_FX_STORE_ADOPT] = 1 + MANAGER_WRITE_ADOPT,
-        [MANAGER_FX_LOOK] = 0, /* the last one */
+        [MANAGER_FX_POLL_REQUESTS] = 0, /* the last one */
     };
     return writes[type] ? (enum manager_write)(writes[type] - 1) : MANAGER_WRITE_LOAD;
 }
@@ -93,7 +93,7 @@ static void drop_decisions(struct manager *m)
         if (write != MANAGER_WRITE_LOAD)
             m->writes.out[write] = false;
         if (write == MANAGER_WRITE_PAUSE)
-            m->hold.wanted = true; /* the table does not say so yet */
+            m->suspension.wanted = true; /* the table does not say so yet */
         if (type == MANAGER_FX_LOAD)
             m->load.out = false;
         if (write == MANAGER_WRITE_LOAD && type != MANAGER_FX_LOAD && type != MANAGER_FX_SUBMIT &&

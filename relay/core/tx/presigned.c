@@ -15,9 +15,9 @@
 
 #include "manager_internal.h"
 
-bool manager__fixed(const struct row *row)
+bool manager__presigned(const struct row *row)
 {
-    return row->fixed && !row->filler && !row->racing && !PLANTED(SIGNED_ANEW);
+    return row->presigned && !row->filler && !row->racing && !PLANTED(SIGNED_ANEW);
 }
 
 bool manager__hole(const struct row *row)
@@ -27,12 +27,12 @@ bool manager__hole(const struct row *row)
 
 bool manager__hole_ours(const struct manager *m, const struct row *hole)
 {
-    for (uint64_t nonce = hole->nonce + 1; m->line.fixed_rows && nonce < m->line.next; nonce++) {
+    for (uint64_t nonce = hole->nonce + 1; m->line.presigned_rows && nonce < m->line.next; nonce++) {
         const struct row *row = line_at(&m->line, nonce);
-        if (row && row->bytes && !row->fixed)
+        if (row && row->bytes && !row->presigned)
             return true;
     }
-    return !m->line.fixed_rows;
+    return !m->line.presigned_rows;
 }
 
 /* ---- from the outbox ---- */
@@ -64,26 +64,26 @@ static enum fate waits(const struct manager *m, struct judged *j, uint64_t block
 /* Its nonce is used in a final block. */
 static enum fate judge_used(const struct manager *m, struct judged *j)
 {
-    const struct manager_signed *x = j->o->fixed;
-    uint64_t from = m->final.seen > SEARCH_BLOCKS ? m->final.seen - SEARCH_BLOCKS : 0;
+    const struct manager_presigned *x = j->o->presigned;
+    uint64_t from = m->final.processed > SEARCH_BLOCKS ? m->final.processed - SEARCH_BLOCKS : 0;
     if (m->line.next - x->nonce > SEARCH_NONCES || PLANTED(SIGNED_UNSEEN)) {
         snprintf(j->text, sizeof(j->text), "nonce %llu was used long ago: the account's next one is %llu",
                  (unsigned long long)x->nonce, (unsigned long long)m->line.next);
         return ends(j, "usurped");
     }
-    if (x->era_birth >= 0 && m->final.seen - (uint64_t)x->era_birth < SEARCH_NONCES)
+    if (x->era_birth >= 0 && m->final.processed - (uint64_t)x->era_birth < SEARCH_NONCES)
         from = (uint64_t)x->era_birth;
-    j->from_block = from < m->final.seen ? from : m->final.seen;
+    j->from_block = from < m->final.processed ? from : m->final.processed;
     return FATE_ADMIT;
 }
 
 static enum fate judge_below(const struct manager *m, struct judged *j)
 {
-    const struct manager_signed *x = j->o->fixed;
+    const struct manager_presigned *x = j->o->presigned;
     const struct row *row = line_at(&m->line, x->nonce);
     unsigned long long nonce = x->nonce;
     if (row && manager__hole(row)) {
-        j->from_block = m->final.seen;
+        j->from_block = m->final.processed;
         return FATE_ADMIT;
     }
     if (row && row->id && !row->end) {
@@ -101,7 +101,7 @@ static enum fate judge_below(const struct manager *m, struct judged *j)
  * nonce, and ends only when what was best when it came is final. */
 static enum fate judge_bad(const struct manager *m, struct judged *j)
 {
-    const struct manager_signed *x = j->o->fixed;
+    const struct manager_presigned *x = j->o->presigned;
     if (x->nonce < m->line.next && !line_at(&m->line, x->nonce))
         return judge_below(m, j);
     snprintf(j->text, sizeof(j->text), "%s", j->o->bad);
@@ -110,8 +110,8 @@ static enum fate judge_bad(const struct manager *m, struct judged *j)
 
 static enum fate judge(const struct manager *m, struct judged *j, uint64_t next)
 {
-    PRE(j->o->fixed);
-    const struct manager_signed *x = j->o->fixed;
+    PRE(j->o->presigned);
+    const struct manager_presigned *x = j->o->presigned;
     unsigned long long nonce = x->nonce, death = (unsigned long long)x->era_death;
     bool mortal = x->era_death >= 0;
     if (j->o->bad)
@@ -121,7 +121,7 @@ static enum fate judge(const struct manager *m, struct judged *j, uint64_t next)
                  x->waits ? x->waits : "the account's nonce is not known yet");
         return waits(m, j, x->waits ? x->wait_block : m->chain.finalized + 1);
     }
-    if (mortal && x->nonce >= m->final.nonce && m->final.seen >= death) {
+    if (mortal && x->nonce >= m->final.nonce && m->final.processed >= death) {
         snprintf(j->text, sizeof(j->text), "its era ended before block %llu and its nonce %llu was not used",
                  death, nonce);
         return ends(j, "expired");
@@ -139,15 +139,15 @@ static enum fate judge(const struct manager *m, struct judged *j, uint64_t next)
     }
     if (x->nonce < m->line.next)
         return judge_below(m, j);
-    j->from_block = m->final.seen;
+    j->from_block = m->final.processed;
     return FATE_ADMIT;
 }
 
 static int by_nonce(const void *a, const void *b)
 {
     const struct manager_outbox_row *x = ((const struct judged *)a)->o, *y = ((const struct judged *)b)->o;
-    if (x->fixed->nonce != y->fixed->nonce)
-        return x->fixed->nonce < y->fixed->nonce ? -1 : 1;
+    if (x->presigned->nonce != y->presigned->nonce)
+        return x->presigned->nonce < y->presigned->nonce ? -1 : 1;
     return (x->id > y->id) - (x->id < y->id);
 }
 
@@ -158,7 +158,7 @@ static void judge_rows(const struct manager *m, struct judged *rows, size_t coun
     bool any = false;
     uint32_t room = manager__room(m);
     for (size_t i = 0; i < count; i++) {
-        uint64_t nonce = rows[i].o->fixed->nonce;
+        uint64_t nonce = rows[i].o->presigned->nonce;
         if (!any || nonce != last)
             rows[i].fate = judge(m, &rows[i], next);
         if (rows[i].fate != FATE_ADMIT)
@@ -184,8 +184,8 @@ static size_t count_of(const struct judged *rows, size_t count, enum fate fate)
 
 static void put_sign(struct manager *m, const struct judged *j, struct manager_sign_row *row)
 {
-    const struct manager_signed *x = j->o->fixed;
-    uint8_t *bytes = manager__keep(m, xmalloc(j->o->call_len));
+    const struct manager_presigned *x = j->o->presigned;
+    uint8_t *bytes = manager__arena_add(m, xmalloc(j->o->call_len));
     memcpy(bytes, j->o->call, j->o->call_len);
     *row = (struct manager_sign_row){.nonce = x->nonce,
                                      .id = j->o->id,
@@ -202,7 +202,7 @@ static void put_sign(struct manager *m, const struct judged *j, struct manager_s
 
 static void put_note(const struct judged *j, struct manager_note_row *row)
 {
-    const struct manager_signed *x = j->o->fixed;
+    const struct manager_presigned *x = j->o->presigned;
     *row = (struct manager_note_row){
         .nonce = x->nonce, .id = j->o->id, .era_death = x->era_death, .wait_block = j->wait_block};
     memcpy(row->hash, x->hash, 32);
@@ -219,20 +219,20 @@ static void admit(struct manager *m, const struct judged *rows, size_t count, si
 {
     m->admit.first = m->line.next;
     m->admit.runtimes = m->chain.runtimes;
-    m->admit.fixed = true;
+    m->admit.presigned = true;
     if (!m->account.transaction_version)
         m->account.transaction_version = m->chain.transaction_version;
     m->admit.rows = xrealloc(m->admit.rows, good * sizeof(*m->admit.rows));
     manager__write_start(m, MANAGER_WRITE_ADMIT);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_ADMIT);
-    fx->sign.rows = manager__keep(m, xcalloc(good, sizeof(*fx->sign.rows)));
+    fx->sign.rows = manager__arena_add(m, xcalloc(good, sizeof(*fx->sign.rows)));
     fx->sign.presigned = true;
     fx->sign.next_nonce = m->line.next;
-    fx->sign.block = m->final.seen;
+    fx->sign.block = m->final.processed;
     for (size_t i = 0; i < count; i++) {
         if (rows[i].fate != FATE_ADMIT)
             continue;
-        uint64_t nonce = rows[i].o->fixed->nonce;
+        uint64_t nonce = rows[i].o->presigned->nonce;
         struct row *hole = line_at(&m->line, nonce);
         if (hole)
             line_remove(&m->line, hole);
@@ -248,7 +248,7 @@ static void note(struct manager *m, const struct judged *rows, size_t count, siz
 {
     manager__write_start(m, MANAGER_WRITE_NOTE);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_NOTE);
-    fx->notes.rows = manager__keep(m, xcalloc(waiting, sizeof(*fx->notes.rows)));
+    fx->notes.rows = manager__arena_add(m, xcalloc(waiting, sizeof(*fx->notes.rows)));
     for (size_t i = 0; i < count; i++) {
         if (rows[i].fate != FATE_WAIT)
             continue;
@@ -262,7 +262,7 @@ static void note(struct manager *m, const struct judged *rows, size_t count, siz
 static struct manager_end_row *rejects(struct manager *m, const struct judged *rows, size_t count,
                                        size_t *ret_count)
 {
-    struct manager_end_row *out = manager__keep(m, xcalloc(count + 1, sizeof(*out)));
+    struct manager_end_row *out = manager__arena_add(m, xcalloc(count + 1, sizeof(*out)));
     *ret_count = 0;
     for (size_t i = 0; i < count; i++)
         if (rows[i].fate == FATE_END)
@@ -270,23 +270,23 @@ static struct manager_end_row *rejects(struct manager *m, const struct judged *r
     return out;
 }
 
-uint64_t manager__signed(struct manager *m, const struct manager_event *ev,
-                         struct manager_end_row **ret_rejects, size_t *ret_count)
+uint64_t manager__presigned_rows(struct manager *m, const struct manager_event *ev,
+                                 struct manager_end_row **ret_rejects, size_t *ret_count)
 {
     PRE(m->phase == MANAGER_LEADING && !m->admit.count);
-    struct judged *rows = manager__keep(m, xcalloc(ev->outbox.count + 1, sizeof(*rows)));
+    struct judged *rows = manager__arena_add(m, xcalloc(ev->outbox.count + 1, sizeof(*rows)));
     uint64_t below =
         ev->outbox.has_reserved && ev->outbox.reserved >= m->line.next ? ev->outbox.reserved : UINT64_MAX;
     size_t count = 0;
     for (size_t i = 0; i < ev->outbox.count; i++)
-        if (ev->outbox.rows[i].fixed)
+        if (ev->outbox.rows[i].presigned)
             rows[count++].o = &ev->outbox.rows[i];
     if (count)
         qsort(rows, count, sizeof(*rows), by_nonce);
     judge_rows(m, rows, count);
     for (size_t i = 0; i < count; i++)
-        if (rows[i].fate == FATE_WAIT && !rows[i].wait_block && rows[i].o->fixed->nonce < below)
-            below = rows[i].o->fixed->nonce;
+        if (rows[i].fate == FATE_WAIT && !rows[i].wait_block && rows[i].o->presigned->nonce < below)
+            below = rows[i].o->presigned->nonce;
     *ret_rejects = rejects(m, rows, count, ret_count);
     size_t good = count_of(rows, count, FATE_ADMIT), waiting = count_of(rows, count, FATE_WAIT);
     if (waiting)
@@ -307,7 +307,7 @@ static void pend(struct manager *m, const struct tx_attempt *w, const struct adm
     line_cover(&m->line, low, m->line.next > w->nonce ? m->line.next : w->nonce + 1);
     struct row *row = line_add(&m->line, w->nonce, ROW_UNSENT);
     row->id = w->id;
-    line_fixed(&m->line, row);
+    line_set_presigned(&m->line, row);
     row->submitted_block = a->from_block;
     row->sign_runtime = m->admit.runtimes;
     manager__tip_paid(row, w->tip);
@@ -319,9 +319,9 @@ static void pend(struct manager *m, const struct tx_attempt *w, const struct adm
         line_move(&m->line, row, ROW_IN_BLOCK);
 }
 
-void manager__signed_admitted(struct manager *m, const struct manager_event *ev)
+void manager__presigned_admitted(struct manager *m, const struct manager_event *ev)
 {
-    PRE(m->admit.fixed);
+    PRE(m->admit.presigned);
     PRE(ev->written.count == m->admit.count);
     for (size_t i = 0; i < ev->written.count; i++) {
         PRE(ev->written.rows[i].nonce == m->admit.rows[i].nonce);
@@ -339,12 +339,12 @@ void manager__signed_admitted(struct manager *m, const struct manager_event *ev)
  * version never comes again; an era after the change every final block is under the new one. */
 static bool over(struct manager *m, struct row *row)
 {
-    uint64_t height = PLANTED(SIGNED_EARLY) ? m->chain.best + 1 : m->final.seen;
+    uint64_t height = PLANTED(SIGNED_EARLY) ? m->chain.best + 1 : m->final.processed;
     bool era = row->era_death >= 0 && height >= (uint64_t)row->era_death;
     bool runtime = row->spec_version != m->chain.spec_version &&
-                   m->final.seen >= m->chain.runtime_block + ERA_PERIOD_MAX && m->chain.up;
-    if (!manager__fixed(row) || row->end || row->stop || !m->final.known || m->final.nonce > row->nonce ||
-        m->hold.why == MANAGER_HOLD_REAPED || (!era && !runtime))
+                   m->final.processed >= m->chain.runtime_block + ERA_PERIOD_MAX && m->chain.up;
+    if (!manager__presigned(row) || row->end || row->stop || !m->final.known || m->final.nonce > row->nonce ||
+        m->suspension.why == MANAGER_SUSPENSION_REAPED || (!era && !runtime))
         return false;
     if (row->state == ROW_SUBMITTED || row->state == ROW_SIGNING)
         return false; /* its answer first */
@@ -362,23 +362,24 @@ static bool over(struct manager *m, struct row *row)
     return true;
 }
 
-void manager__signed_again(struct manager *m, struct row *row, enum row_reason reason)
+void manager__presigned_retry(struct manager *m, struct row *row, enum row_reason reason)
 {
-    PRE(row->fixed && !row->end);
+    PRE(row->presigned && !row->end);
     enum { GAP_MAX_LOG2 = 3 };
     if (over(m, row))
         return;
     row->reason = (uint8_t)reason;
-    row->hold = m->beat.count + (1u << (row->resigns < GAP_MAX_LOG2 ? row->resigns : GAP_MAX_LOG2));
+    row->not_before_tick =
+        m->chain_tick.count + (1u << (row->resigns < GAP_MAX_LOG2 ? row->resigns : GAP_MAX_LOG2));
     if (row->resigns < UINT8_MAX)
         row->resigns++;
     line_move(&m->line, row, ROW_UNSENT);
 }
 
-void manager__signed_over(struct manager *m)
+void manager__presigned_dead(struct manager *m)
 {
     struct row *row;
-    for (uint64_t at = 0; m->line.fixed_rows && (row = line_first(&m->line, SET_LIVE, at));
+    for (uint64_t at = 0; m->line.presigned_rows && (row = line_first(&m->line, SET_LIVE, at));
          at = row->nonce + 1)
         over(m, row);
 }

@@ -10,7 +10,7 @@
 #include "manager_internal.h"
 
 enum {
-    UNFINAL_MAX = 64, /* blocks, see must_look */
+    UNFINAL_MAX = 64, /* blocks, see must_read_unfinal */
     BEHIND_MAX = 10,  /* blocks, see tell_behind */
 };
 
@@ -65,9 +65,9 @@ static void tell_behind(struct manager *m)
 /* After a load, and at another node, the nonce at the best block means something only once all
  * that is final was seen: of an account that was reaped meanwhile it says that little or nothing
  * has been used, and all would be sent again. Between two blocks that is so at any time. */
-static bool final_seen(const struct manager *m)
+static bool finalized_processed(const struct manager *m)
 {
-    return (!m->line.rows && !m->reconcile.on) || m->final.seen >= m->chain.finalized;
+    return (!m->line.rows && !m->reconcile.on) || m->final.processed >= m->chain.finalized;
 }
 
 static enum probe_action next(const struct manager *m, bool backing_off)
@@ -78,7 +78,7 @@ static enum probe_action next(const struct manager *m, bool backing_off)
                              .node_up = m->chain.up,
                              .asking = m->probe.question != PROBE_NONE,
                              .node_behind = node_behind(m),
-                             .final_unread = !final_seen(m),
+                             .final_unread = !finalized_processed(m),
                              .adopting = m->writes.out[MANAGER_WRITE_ADOPT],
                              .backing_off = backing_off});
 }
@@ -126,11 +126,11 @@ void manager__pool_answer(struct manager *m, const struct manager_event *ev)
     for (size_t i = 0; i < ev->pool.count; i++) {
         struct row *row = line_by_hash(&m->line, ev->pool.hashes[i]);
         if (row)
-            row->pool_seen = m->line.probe_seq;
+            row->last_pool_probe = m->line.probe_seq;
     }
     for (size_t i = 0; i < ev->pool.pooled_count && m->reconcile.on; i++)
         if (!line_by_hash(&m->line, ev->pool.pooled[i].hash))
-            manager__find(m, &ev->pool.pooled[i], NULL);
+            manager__try_collect(m, &ev->pool.pooled[i], NULL);
     m->probe.question = PROBE_NONCE;
     m->probe.at = m->now + PROBE_TIMEOUT_MS;
     if (m->phase == MANAGER_PROBE_POOL_WAIT)
@@ -144,11 +144,11 @@ static void probe_done(struct manager *m, uint64_t nonce)
 {
     PRE(m->probe.question == PROBE_NONCE || m->probe.question == PROBE_UNFINAL);
     bool first = m->phase != MANAGER_LEADING;
-    if (first ? !manager__rebuilt(m, nonce) : !manager__find_holes(m, nonce)) {
+    if (first ? !manager__try_rebuild(m, nonce) : !manager__try_find_gaps(m, nonce)) {
         probe_failed(m);
         return;
     }
-    m->probe.strange = m->probe.used_unfinal = false;
+    m->probe.node_unverified = m->probe.used_unfinal = false;
     m->probe.question = PROBE_NONE;
     m->probe.at = UINT64_MAX;
     manager__alert_over(m, ALERT_GAP | ALERT_BEHIND);
@@ -161,15 +161,16 @@ static void probe_done(struct manager *m, uint64_t nonce)
  * nonce: by the two answers alone it is lost. */
 static bool seems_lost(const struct manager *m, const struct row *row, bool first)
 {
-    return row->pool_seen != m->line.probe_seq &&
+    return row->last_pool_probe != m->line.probe_seq &&
            (first || row->state == ROW_UNSURE || row->state == ROW_IN_BLOCK);
 }
 
 /* A long stretch is read for what is in no doubt only: a nonce that was used, and is free again. */
-static bool must_look(const struct manager *m, uint64_t nonce)
+static bool must_read_unfinal(const struct manager *m, uint64_t nonce)
 {
-    bool first = m->phase != MANAGER_LEADING, longer = m->chain.best > m->final.seen + UNFINAL_MAX;
-    if (m->chain.best <= m->final.seen || m->hold.why == MANAGER_HOLD_REAPED || PLANTED(REAP_UNSEEN))
+    bool first = m->phase != MANAGER_LEADING, longer = m->chain.best > m->final.processed + UNFINAL_MAX;
+    if (m->chain.best <= m->final.processed || m->suspension.why == MANAGER_SUSPENSION_REAPED ||
+        PLANTED(REAP_UNSEEN))
         return false;
     for (struct row *row = line_first(&m->line, SET_LIVE, nonce); row;
          row = line_first(&m->line, SET_LIVE, row->nonce + 1))
@@ -182,28 +183,28 @@ void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
 {
     if (!answered(m, PROBE_NONCE, ev->used.failed))
         return;
-    bool known = ev->used.nonce >= m->life.used_nonce || m->hold.why == MANAGER_HOLD_REAPED;
+    bool known = ev->used.nonce >= m->life.used_nonce || m->suspension.why == MANAGER_SUSPENSION_REAPED;
     if (ev->used.nonce < m->final.nonce ||
         !known) { /* the node lags, or the account was reaped: blocks will show */
-        m->probe.strange = true;
+        m->probe.node_unverified = true;
         probe_failed(m);
         return;
     }
     bool first = m->phase != MANAGER_LEADING;
-    if (first && !manager__reconcile(m, ev->used.nonce)) {
+    if (first && !manager__try_reconcile(m, ev->used.nonce)) {
         probe_failed(m);
         return;
     }
     if (!first)
         manager__chain_nonce(m, ev->used.nonce, "at the best block");
-    if (!must_look(m, ev->used.nonce)) {
+    if (!must_read_unfinal(m, ev->used.nonce)) {
         probe_done(m, ev->used.nonce);
         return;
     }
     m->probe.question = PROBE_UNFINAL;
     m->probe.nonce = ev->used.nonce;
     m->probe.at = m->now + PROBE_TIMEOUT_MS;
-    manager__fx(m, MANAGER_FX_ASK_UNFINAL)->number = m->final.seen;
+    manager__fx(m, MANAGER_FX_ASK_UNFINAL)->number = m->final.processed;
 }
 
 /* A nonce from this one on was used in a block of the best chain, and is free again behind it. */
@@ -232,7 +233,7 @@ void manager__unfinal_answer(struct manager *m, const struct manager_event *ev)
                             "nonces from %llu on were used in blocks that are not final and are free again: "
                             "the account was reaped; nothing is sent before those blocks are final",
                             (unsigned long long)m->probe.nonce);
-    m->probe.used_unfinal = m->probe.strange = true;
+    m->probe.used_unfinal = m->probe.node_unverified = true;
     probe_failed(m);
 }
 

@@ -89,13 +89,13 @@ static void keep(struct manager *m, const struct tx_included *x, int64_t time_ms
     memcpy(f->bytes, x->bytes, x->bytes_len);
 }
 
-bool manager__find(struct manager *m, const struct tx_included *x, const struct manager_block *block)
+bool manager__try_collect(struct manager *m, const struct tx_included *x, const struct manager_block *block)
 {
     struct row *row = line_at(&m->line, x->nonce);
-    if (!x->bytes || (row && row->fixed) || m->hold.why == MANAGER_HOLD_REAPED ||
+    if (!x->bytes || (row && row->presigned) || m->suspension.why == MANAGER_SUSPENSION_REAPED ||
         x->nonce < m->life.used_nonce)
         return false;
-    if (row ? row->end || row->alien || !same_call(row, x) : !m->reconcile.on)
+    if (row ? row->end || row->foreign || !same_call(row, x) : !m->reconcile.on)
         return false;
     keep(m, x, block ? block->time_ms : -1);
     if (row && block) {
@@ -126,10 +126,10 @@ static bool unexplained(const struct manager *m, uint64_t best_nonce)
 static bool ran_ahead(const struct manager *m, uint64_t best_nonce)
 {
     return !m->reconcile.done && m->load.next_nonce >= 0 && m->reconcile.seen_block &&
-           best_nonce > given(m) && m->hold.why != MANAGER_HOLD_REAPED;
+           best_nonce > given(m) && m->suspension.why != MANAGER_SUSPENSION_REAPED;
 }
 
-bool manager__reconcile(struct manager *m, uint64_t best_nonce)
+bool manager__try_reconcile(struct manager *m, uint64_t best_nonce)
 {
     PRE(m->phase == MANAGER_PROBE_NONCE_WAIT);
     if (!m->reconcile.on) {
@@ -138,7 +138,7 @@ bool manager__reconcile(struct manager *m, uint64_t best_nonce)
         m->reconcile.on = true;
         m->reconcile.from = m->reconcile.seen_block;
         manager__follow_loaded(m);
-    } else if (!unexplained(m, best_nonce) || m->final.seen >= m->reconcile.end) {
+    } else if (!unexplained(m, best_nonce) || m->final.processed >= m->reconcile.end) {
         m->reconcile.adopt_due = true;
     }
     return false;
@@ -205,7 +205,7 @@ void manager__adopted(struct manager *m, size_t count)
         if (!row || !row->found)
             continue;
         row->found = false;
-        row->alien = true;
+        row->foreign = true;
         if (row->submitted_block < from)
             from = row->submitted_block;
     }

@@ -8,10 +8,10 @@ void manager__resign(struct manager *m, struct row *row, enum row_reason reason)
 {
     PRE(!row->end && row->bytes);
     manager__late(m, row);
-    if (manager__stopped(m, row))
+    if (manager__try_stop(m, row))
         return;
-    if (manager__fixed(row)) {
-        manager__signed_again(m, row, reason);
+    if (manager__presigned(row)) {
+        manager__presigned_retry(m, row, reason);
         return;
     }
     row->reason = (uint8_t)reason;
@@ -23,7 +23,7 @@ void manager__resign(struct manager *m, struct row *row, enum row_reason reason)
 void manager__eras(struct manager *m)
 {
     struct era_entry e;
-    while (line_era_next(&m->line, m->final.seen, &e)) {
+    while (line_era_next(&m->line, m->final.processed, &e)) {
         struct row *row = line_at(&m->line, e.nonce);
         if (row && row->state == ROW_POOLED && row->era_death == (int64_t)e.death)
             manager__resign(m, row, REASON_ERA);
@@ -34,7 +34,7 @@ static bool may_resign(const struct manager *m, const struct row *row)
 {
     if (row->refused)
         return false; /* reports about the old bytes are stored first: they belong to their history */
-    return m->beat.count >= row->resign_after || m->chain.runtimes != row->sign_runtime;
+    return m->chain_tick.count >= row->resign_after || m->chain.runtimes != row->sign_runtime;
 }
 
 static void signing(struct manager *m, struct row *row, struct batch *b)
@@ -43,7 +43,7 @@ static void signing(struct manager *m, struct row *row, struct batch *b)
     uint32_t gap = 1;
     for (unsigned i = RESIGN_EASY; i < row->resigns && gap < RESIGN_GAP_MAX; i++)
         gap *= 2;
-    row->resign_after = m->beat.count + gap;
+    row->resign_after = m->chain_tick.count + gap;
     row->sign_runtime = m->chain.runtimes;
     if (row->resigns < UINT8_MAX)
         row->resigns++;
@@ -88,8 +88,8 @@ static void resign_pump(struct manager *m)
         return;
     manager__write_start(m, MANAGER_WRITE_RESIGN);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_RESIGN);
-    fx->sign.rows = manager__keep(m, xcalloc(m->config.batch_max, sizeof(*fx->sign.rows)));
-    fx->sign.block = m->final.seen;
+    fx->sign.rows = manager__arena_add(m, xcalloc(m->config.batch_max, sizeof(*fx->sign.rows)));
+    fx->sign.block = m->final.processed;
     while (row && fx->sign.count < m->config.batch_max && may_resign(m, row)) {
         resign_effect(m, row, &fx->sign.rows[fx->sign.count++]);
         signing(m, row, b);
@@ -100,7 +100,7 @@ static void resign_pump(struct manager *m)
 /* Its own bytes may still be included. Fillers in its place may go on living beside another one. */
 static bool own_bytes_live(const struct manager *m, const struct row *row)
 {
-    return row->was_out && m->final.seen < (uint64_t)(row->filler ? row->own_death : row->out_death);
+    return row->was_out && m->final.processed < (uint64_t)(row->filler ? row->own_death : row->out_death);
 }
 
 /* The lowest row from this nonce on whose filler need not wait for old bytes. */
@@ -121,8 +121,8 @@ static void fill_pump(struct manager *m)
         return;
     manager__write_start(m, MANAGER_WRITE_FILL);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_FILL);
-    fx->sign.rows = manager__keep(m, xcalloc(m->config.batch_max, sizeof(*fx->sign.rows)));
-    fx->sign.block = m->final.seen;
+    fx->sign.rows = manager__arena_add(m, xcalloc(m->config.batch_max, sizeof(*fx->sign.rows)));
+    fx->sign.block = m->final.processed;
     for (; row && fx->sign.count < m->config.batch_max; row = fillable(m, row->nonce + 1)) {
         bool stopped = row->reason == REASON_STOP;
         bool told = row->reason == REASON_INVALID && row->note;
@@ -143,9 +143,9 @@ void manager__sign_pump(struct manager *m)
     struct sign_view v = {.wanted = line_count(&m->line, ROW_FILL) || line_count(&m->line, ROW_RESIGN),
                           .leading = m->phase == MANAGER_LEADING,
                           .node_up = m->chain.up,
-                          .node_unverified = m->probe.strange,
-                          .suspended = manager__stands_still(m),
-                          .backing_off = m->beat.count < m->writes.sign_beat};
+                          .node_unverified = m->probe.node_unverified,
+                          .suspended = manager__blocked(m),
+                          .backing_off = m->chain_tick.count < m->writes.sign_after_tick};
     if (sign_next(&v) != SIGN_ROWS || manager__stillborn(m))
         return;
     fill_pump(m);

@@ -86,7 +86,7 @@ static void earlier_heard(struct manager *m, struct row *row, enum tx_status sta
         line_news(&m->line, row);
 }
 
-void manager__heard(struct manager *m, const struct manager_event *ev)
+void manager__watch_status(struct manager *m, const struct manager_event *ev)
 {
     bool current;
     struct row *row = manager__known(m, ev->status.nonce, ev->status.hash, &current);
@@ -154,7 +154,7 @@ void manager__states_pump(struct manager *m)
         max = m->config.state_batch_max;
     manager__write_start(m, MANAGER_WRITE_STATES);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_STATES);
-    fx->states.rows = manager__keep(m, xcalloc(max, sizeof(*fx->states.rows)));
+    fx->states.rows = manager__arena_add(m, xcalloc(max, sizeof(*fx->states.rows)));
     for (; row && fx->states.count < max; row = line_first(&m->line, SET_DIRTY, row->nonce + 1)) {
         struct manager_state_row *x = &fx->states.rows[fx->states.count++];
         x->nonce = row->nonce;

@@ -15,9 +15,9 @@
 
 /* ---- request polls ---- */
 
-void manager__look(struct manager *m)
+void manager__poll_requests(struct manager *m)
 {
-    manager__fx(m, MANAGER_FX_LOOK)->number = ++m->looks;
+    manager__fx(m, MANAGER_FX_POLL_REQUESTS)->number = ++m->polls;
 }
 
 static const char *known_outcome(const char *outcome)
@@ -48,9 +48,9 @@ void manager__stop_now(struct manager *m, struct row *row)
 {
     PRE(row->stop && !row->end);
     if (row->state == ROW_UNSENT || row->state == ROW_RESIGN)
-        manager__stopped(m, row);
+        manager__try_stop(m, row);
     else if (row->state == ROW_POOLED)
-        manager__restless(m, row);
+        manager__try_unblock_head(m, row);
 }
 
 static void stop(struct manager *m, const struct manager_stop *s)
@@ -70,12 +70,12 @@ static void stop(struct manager *m, const struct manager_stop *s)
     manager__stop_now(m, row);
 }
 
-void manager__looked(struct manager *m, const struct manager_event *ev)
+void manager__requests_polled(struct manager *m, const struct manager_event *ev)
 {
     if (m->phase < MANAGER_CHAIN_WAIT)
         return; /* the load is followed by another one */
     if (ev->looked.account)
-        manager__account_looked(m, ev->looked.account, ev->looked.number);
+        manager__account_polled(m, ev->looked.account, ev->looked.number);
     for (size_t i = 0; i < ev->looked.count; i++) {
         if (ev->looked.stops[i].outcome)
             stop(m, &ev->looked.stops[i]);
@@ -104,10 +104,10 @@ void manager__late(struct manager *m, struct row *row)
                       (unsigned long long)m->chain.best, (unsigned long long)deadline);
 }
 
-bool manager__race(struct manager *m, struct row *row)
+bool manager__try_replace(struct manager *m, struct row *row)
 {
     PRE(row->stop && row->bytes);
-    if (m->config.keyless || row->filler || row->racing || !manager__tip_raise(m, row))
+    if (m->config.keyless || row->filler || row->racing || !manager__try_raise_tip(m, row))
         return false;
     row->racing = true;
     manager__sign_soon(m, row);
@@ -116,17 +116,17 @@ bool manager__race(struct manager *m, struct row *row)
     return true;
 }
 
-bool manager__stopped(struct manager *m, struct row *row)
+bool manager__try_stop(struct manager *m, struct row *row)
 {
     PRE(!row->end);
     bool immortal = row->was_out && row->out_death == INT64_MAX;
     bool other_runtime = row->guard && row->guard != m->chain.spec_version;
-    if (row->racing || (row->filler && m->final.seen < (uint64_t)row->own_death))
+    if (row->racing || (row->filler && m->final.processed < (uint64_t)row->own_death))
         return false; /* its bytes are no longer its own */
     guard(m, row);
     if (!row->stop)
         return false;
-    if (!row->filler && manager__live(m, row) && manager__race(m, row))
+    if (!row->filler && manager__live(m, row) && manager__try_replace(m, row))
         return true;
     if (immortal && !other_runtime)
         return false;

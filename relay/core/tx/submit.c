@@ -7,7 +7,7 @@
 static bool room_on_wire(const struct manager *m)
 {
     size_t on_wire = line_count(&m->line, ROW_SUBMITTED);
-    return on_wire < (m->send.pilot ? 1 : m->config.unanswered_max);
+    return on_wire < (m->send.half_open ? 1 : m->config.unanswered_max);
 }
 
 static size_t in_flight(const struct manager *m)
@@ -47,8 +47,8 @@ void manager__window_block(struct manager *m)
 static void submit(struct manager *m, struct row *row)
 {
     PRE(row->state == ROW_UNSENT && row->bytes && !row->end);
-    row->tried = m->send.poor_beat = m->beat.count;
-    m->send.poor_until = m->now + POOR_REST_MS;
+    row->submitted_tick = m->send.no_funds_tick = m->chain_tick.count;
+    m->send.no_funds_until = m->now + NO_FUNDS_RETRY_MS;
     row->watched = true;
     line_move(&m->line, row, PLANTED(ILLEGAL_STATE) ? ROW_FINISHING : ROW_SUBMITTED);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_SUBMIT);
@@ -62,20 +62,20 @@ static struct send_view account_view(const struct manager *m)
 {
     return (struct send_view){.leading = m->phase == MANAGER_LEADING,
                               .node_up = m->chain.up,
-                              .node_unverified = m->probe.strange,
+                              .node_unverified = m->probe.node_unverified,
                               .gate_closed = m->send.gate_shut,
-                              .suspended = manager__stands_still(m)};
+                              .suspended = manager__blocked(m)};
 }
 
 static void row_view(const struct manager *m, const struct row *row, struct send_view *v)
 {
-    const struct row *held = line_first(&m->line, SET_HELD, 0);
+    const struct row *held = line_first(&m->line, SET_BARRIER, 0);
     /* One try a block, whichever nonce is the lowest, and few where blocks are milliseconds
      * apart. */
-    bool tried = m->send.poor_beat == m->beat.count || m->now < m->send.poor_until;
-    v->funds_wait = m->send.poor && tried && !PLANTED(PAYMENT_HAMMERED);
+    bool submitted_tick = m->send.no_funds_tick == m->chain_tick.count || m->now < m->send.no_funds_until;
+    v->funds_wait = m->send.no_funds && submitted_tick && !PLANTED(PAYMENT_HAMMERED);
     v->refusal_unstored = row->refused && !PLANTED(REFUSAL_LOST);
-    v->backing_off = row->hold > m->beat.count;
+    v->backing_off = row->not_before_tick > m->chain_tick.count;
     v->lower_repaired = held && held->nonce < row->nonce;
     v->window_full = !window_open(m, row);
     /* A pool throws it out one block before its era ends; sending it would only ban it. */
@@ -91,7 +91,7 @@ void manager__send_pump(struct manager *m)
     if (send_next(&v) == SEND_WAIT)
         return;
     while (room_on_wire(m) && (row = line_first(&m->line, ROW_UNSENT, 0))) {
-        if (manager__stopped(m, row))
+        if (manager__try_stop(m, row))
             continue;
         row_view(m, row, &v);
         switch (send_next(&v)) {
@@ -115,17 +115,17 @@ static void accepted(struct manager *m, struct row *row)
     row_went_out(row);
     row->resigns = 0;
     row->futures = 0;
-    m->send.pilot = false;
+    m->send.half_open = false;
     manager__paid(m);
     manager__alert_over(m, ALERTS_OF_SENDING);
     manager__pooled(m, row, false);
 }
 
-static void again(struct manager *m, struct row *row, bool pilot)
+static void again(struct manager *m, struct row *row, bool half_open)
 {
     PRE(row->state == ROW_SUBMITTED);
-    row->hold = m->beat.count + 1;
-    m->send.pilot = m->send.pilot || pilot;
+    row->not_before_tick = m->chain_tick.count + 1;
+    m->send.half_open = m->send.half_open || half_open;
     line_move(&m->line, row, ROW_UNSENT);
 }
 
@@ -141,10 +141,10 @@ static void pool_full(struct manager *m, struct row *row)
 static void invalid(struct manager *m, struct row *row, const char *text)
 {
     PRE(row->state == ROW_SUBMITTED);
-    if (manager__fixed(row)) {
+    if (manager__presigned(row)) {
         manager__alert_once(m, ALERT_INVALID, "nonce %llu was signed elsewhere and is refused as invalid: %s",
                             (unsigned long long)row->nonce, text);
-        manager__signed_again(m, row, REASON_INVALID);
+        manager__presigned_retry(m, row, REASON_INVALID);
         return;
     }
     bool waits = manager__live(m, row);
@@ -155,12 +155,12 @@ static void invalid(struct manager *m, struct row *row, const char *text)
                             (unsigned long long)row->nonce, text);
     if (waits && !filler) {
         manager__stop(row, "failed", "%s", text);
-        if (manager__stopped(m, row))
+        if (manager__try_stop(m, row))
             return;
     }
     if (waits || filler) {
-        if (row->resign_after <= m->beat.count)
-            row->resign_after = m->beat.count + 1;
+        if (row->resign_after <= m->chain_tick.count)
+            row->resign_after = m->chain_tick.count + 1;
         manager__resign(m, row, REASON_INVALID);
         return;
     }
@@ -196,8 +196,8 @@ static void note(struct manager *m, struct row *row, const char *text)
 static void bad_proof(struct manager *m, struct row *row)
 {
     manager__fx(m, MANAGER_FX_RECHECK_RUNTIME);
-    if (row->resign_after <= m->beat.count)
-        row->resign_after = m->beat.count + 1; /* unless the runtime turns out to have changed */
+    if (row->resign_after <= m->chain_tick.count)
+        row->resign_after = m->chain_tick.count + 1; /* unless the runtime turns out to have changed */
     manager__resign(m, row, REASON_PROOF);
 }
 
@@ -240,9 +240,9 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
         }
         manager__alert_once(m, ALERT_FOREIGN_POOL,
                             "the pool holds another transaction with our nonce %llu: %s", nonce, text);
-        if (row->resign_after <= m->beat.count)
-            row->resign_after = m->beat.count + 1;
-        if (manager__outbid(m, row))
+        if (row->resign_after <= m->chain_tick.count)
+            row->resign_after = m->chain_tick.count + 1;
+        if (manager__try_outbid(m, row))
             return;
         manager__unsure(m, row, false, false);
         return;
@@ -250,11 +250,12 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
         pool_full(m, row);
         return;
     case REFUSAL_PAYMENT:
-        m->send.poor = true;
-        manager__hold(m, MANAGER_HOLD_PAYMENT, "the account cannot pay for nonce %llu: %s", nonce, text);
+        m->send.no_funds = true;
+        manager__suspend(m, MANAGER_SUSPENSION_PAYMENT, "the account cannot pay for nonce %llu: %s", nonce,
+                         text);
         again(m, row, true);
         if (PLANTED(PAYMENT_HAMMERED))
-            row->hold = 0;
+            row->not_before_tick = 0;
         return;
     case REFUSAL_BAD_PROOF:
         bad_proof(m, row);
@@ -274,8 +275,8 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
         return;
     case REFUSAL_GATE:
         m->send.gate_shut = true;
-        row->tried = 0;
-        row->hold = 0;
+        row->submitted_tick = 0;
+        row->not_before_tick = 0;
         line_move(&m->line, row, ROW_UNSENT);
         return;
     case REFUSAL_BUSY:

@@ -17,68 +17,68 @@
 
 #include "manager_internal.h"
 
-bool manager__stands_still(const struct manager *m)
+bool manager__blocked(const struct manager *m)
 {
-    bool reaped = m->hold.why == MANAGER_HOLD_REAPED && !PLANTED(REAPED_SENDS);
-    return reaped || m->hold.why == MANAGER_HOLD_TRANSACTION_VERSION;
+    bool reaped = m->suspension.why == MANAGER_SUSPENSION_REAPED && !PLANTED(REAPED_SENDS);
+    return reaped || m->suspension.why == MANAGER_SUSPENSION_TRANSACTION_VERSION;
 }
 
-void manager__hold_reset(struct manager *m)
+void manager__suspension_reset(struct manager *m)
 {
-    m->hold.why = MANAGER_HOLD_NONE;
-    m->hold.wanted = m->hold.told = m->send.poor = false;
+    m->suspension.why = MANAGER_SUSPENSION_NONE;
+    m->suspension.wanted = m->suspension.stored = m->send.no_funds = false;
     m->life.ordered = m->life.wanted = m->life.known = false;
     m->account = (struct manager_account){.tip_cap = MANAGER_NO_CAP};
 }
 
-void manager__hold(struct manager *m, enum manager_hold hold, const char *fmt, ...)
+void manager__suspend(struct manager *m, enum manager_suspension suspension, const char *fmt, ...)
 {
-    PRE(hold != MANAGER_HOLD_NONE);
-    static const uint8_t weight[] = {[MANAGER_HOLD_NONE] = 0,
-                                     [MANAGER_HOLD_PAYMENT] = 1,
-                                     [MANAGER_HOLD_TRANSACTION_VERSION] = 2,
-                                     [MANAGER_HOLD_REAPED] = 3};
-    if (weight[m->hold.why] >= weight[hold])
+    PRE(suspension != MANAGER_SUSPENSION_NONE);
+    static const uint8_t weight[] = {[MANAGER_SUSPENSION_NONE] = 0,
+                                     [MANAGER_SUSPENSION_PAYMENT] = 1,
+                                     [MANAGER_SUSPENSION_TRANSACTION_VERSION] = 2,
+                                     [MANAGER_SUSPENSION_REAPED] = 3};
+    if (weight[m->suspension.why] >= weight[suspension])
         return;
-    char text[sizeof(m->hold.text)];
+    char text[sizeof(m->suspension.text)];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    manager__plain(m->hold.text, sizeof(m->hold.text), text);
-    m->hold.why = hold;
-    m->hold.wanted = true;
-    m->hold.told = false;
+    manager__plain(m->suspension.text, sizeof(m->suspension.text), text);
+    m->suspension.why = suspension;
+    m->suspension.wanted = true;
+    m->suspension.stored = false;
     manager__alert(m, "%s", text);
 }
 
 static void hold_over(struct manager *m)
 {
-    PRE(m->hold.why == MANAGER_HOLD_PAYMENT);
-    m->hold.why = MANAGER_HOLD_NONE;
-    m->hold.told = false;
-    m->hold.wanted = true;
-    m->hold.text[0] = 0;
+    PRE(m->suspension.why == MANAGER_SUSPENSION_PAYMENT);
+    m->suspension.why = MANAGER_SUSPENSION_NONE;
+    m->suspension.stored = false;
+    m->suspension.wanted = true;
+    m->suspension.text[0] = 0;
 }
 
 void manager__paid(struct manager *m)
 {
-    m->send.poor = false;
-    if (m->hold.why == MANAGER_HOLD_PAYMENT)
+    m->send.no_funds = false;
+    if (m->suspension.why == MANAGER_SUSPENSION_PAYMENT)
         hold_over(m);
 }
 
 static enum hold_action next(const struct manager *m)
 {
-    return hold_next(&(struct hold_view){.payment = m->hold.why == MANAGER_HOLD_PAYMENT,
+    return hold_next(&(struct hold_view){.payment = m->suspension.why == MANAGER_SUSPENSION_PAYMENT,
                                          .leading = m->phase == MANAGER_LEADING,
                                          .rows_open = line_not_in_block(&m->line) > 0,
                                          .loaded = m->phase >= MANAGER_CHAIN_WAIT,
-                                         .unstored = m->hold.wanted,
+                                         .unstored = m->suspension.wanted,
                                          .storing = m->writes.out[MANAGER_WRITE_PAUSE]});
 }
 
-void manager__hold_pump(struct manager *m)
+void manager__suspension_pump(struct manager *m)
 {
     enum hold_action action = next(m);
     if (action == HOLD_END) {
@@ -87,33 +87,33 @@ void manager__hold_pump(struct manager *m)
     }
     if (action != HOLD_STORE)
         return;
-    m->hold.wanted = false;
+    m->suspension.wanted = false;
     manager__write_start(m, MANAGER_WRITE_PAUSE);
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_PAUSE);
-    fx->pause.hold = m->hold.why;
-    memcpy(fx->pause.text, m->hold.text, sizeof(fx->pause.text));
+    fx->pause.suspension = m->suspension.why;
+    memcpy(fx->pause.text, m->suspension.text, sizeof(fx->pause.text));
 }
 
 void manager__ordered(struct manager *m)
 {
-    PRE(m->hold.why != MANAGER_HOLD_NONE);
-    if (m->hold.why == MANAGER_HOLD_REAPED) {
+    PRE(m->suspension.why != MANAGER_SUSPENSION_NONE);
+    if (m->suspension.why == MANAGER_SUSPENSION_REAPED) {
         m->life.ordered = true;
         return;
     }
-    if (m->hold.why == MANAGER_HOLD_TRANSACTION_VERSION)
+    if (m->suspension.why == MANAGER_SUSPENSION_TRANSACTION_VERSION)
         m->account.transaction_version = m->chain.transaction_version; /* this one, and no later one */
-    m->hold.why = MANAGER_HOLD_NONE;
-    m->hold.told = m->send.poor = false;
+    m->suspension.why = MANAGER_SUSPENSION_NONE;
+    m->suspension.stored = m->send.no_funds = false;
 }
 
 void manager__pause_stored(struct manager *m)
 {
-    if (m->hold.wanted)
+    if (m->suspension.wanted)
         return; /* it is another one by now */
-    m->hold.told = m->hold.why != MANAGER_HOLD_NONE;
-    if (PLANTED(ORDER_ASSUMED) && m->hold.told)
+    m->suspension.stored = m->suspension.why != MANAGER_SUSPENSION_NONE;
+    if (PLANTED(ORDER_ASSUMED) && m->suspension.stored)
         manager__ordered(m);
-    manager__look(m);
-    m->hold.look = m->looks; /* an earlier request poll may have read the table before */
+    manager__poll_requests(m);
+    m->suspension.first_poll = m->polls; /* an earlier request poll may have read the table before */
 }

@@ -58,17 +58,17 @@ static bool can_sign(const struct manager *m, const struct row *row)
            manager__era_period(m, row->terms->deadline_block);
 }
 
-bool manager__outbid(struct manager *m, struct row *row)
+bool manager__try_outbid(struct manager *m, struct row *row)
 {
     PRE(!row->end && row->bytes);
-    if (!m->account.tip_after_blocks || manager__fixed(row) || !can_sign(m, row) ||
-        !manager__tip_raise(m, row))
+    if (!m->account.tip_after_blocks || manager__presigned(row) || !can_sign(m, row) ||
+        !manager__try_raise_tip(m, row))
         return false;
     manager__resign(m, row, REASON_FEE);
     return true;
 }
 
-bool manager__tip_raise(struct manager *m, struct row *row)
+bool manager__try_raise_tip(struct manager *m, struct row *row)
 {
     PRE(!row->end);
     const struct manager_account *a = &m->account;
@@ -89,14 +89,14 @@ bool manager__tip_raise(struct manager *m, struct row *row)
 void manager__sign_soon(struct manager *m, struct row *row)
 {
     row->resigns = 0;
-    if (row->resign_after > m->beat.count)
-        row->resign_after = m->beat.count;
+    if (row->resign_after > m->chain_tick.count)
+        row->resign_after = m->chain_tick.count;
 }
 
 void manager__bump(struct manager *m, const struct manager_stop *s)
 {
     struct row *row = line_at(&m->line, s->nonce);
-    if (!row || row->id != s->id || !row->id || row->end || manager__fixed(row))
+    if (!row || row->id != s->id || !row->id || row->end || manager__presigned(row))
         return;
     if (PLANTED(BUMP_FORGOTTEN) && row->submitted_block <= m->load.max_submitted)
         return;
@@ -105,16 +105,16 @@ void manager__bump(struct manager *m, const struct manager_stop *s)
         t->want = s->tip;
     manager__sign_soon(m, row);
     if (row->state == ROW_UNSENT || row->state == ROW_POOLED)
-        manager__restless(m, row);
+        manager__try_unblock_head(m, row);
 }
 
 /* A row that a pool has, or that could be sent: does it want other bytes all the same? */
-bool manager__restless(struct manager *m, struct row *row)
+bool manager__try_unblock_head(struct manager *m, struct row *row)
 {
     PRE(!row->end && row->bytes);
-    if (row->stop && !row->filler && manager__race(m, row))
+    if (row->stop && !row->filler && manager__try_replace(m, row))
         return true;
-    if (manager__fixed(row) || !manager__tip_short(m, row) || !can_sign(m, row))
+    if (manager__presigned(row) || !manager__tip_short(m, row) || !can_sign(m, row))
         return false;
     manager__resign(m, row, REASON_FEE);
     return true;

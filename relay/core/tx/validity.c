@@ -25,7 +25,7 @@ uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block)
 
 bool manager__live(const struct manager *m, const struct row *row)
 {
-    return row->was_out && (row->out_death == INT64_MAX || m->final.seen < (uint64_t)row->out_death);
+    return row->was_out && (row->out_death == INT64_MAX || m->final.processed < (uint64_t)row->out_death);
 }
 
 /* An era is born at a finalized block: while finality lags by a whole period, new bytes would be dead at

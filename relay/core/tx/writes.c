@@ -60,9 +60,9 @@ static void not_signed(struct manager *m, enum manager_write write)
 {
     PRE(signs(write));
     const struct batch *b = &m->writes.batch[write];
-    m->writes.sign_beat = m->beat.count + 1;
+    m->writes.sign_after_tick = m->chain_tick.count + 1;
     if (write == MANAGER_WRITE_ADMIT) {
-        if (m->admit.fixed)
+        if (m->admit.presigned)
             manager__probe_soon(m); /* a hole that was to be closed is there again */
         manager__admit_over(m);
         manager__chain_nonce(m, m->final.nonce, "in a finalized block"); /* what was put off for these rows */
@@ -94,12 +94,12 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
         return;
     }
     if (ev->write_failed.write == MANAGER_WRITE_PAUSE)
-        m->hold.wanted = true; /* the table read again may not know of it */
+        m->suspension.wanted = true; /* the table read again may not know of it */
     bool undone = ev->write_failed.code == ERR_DB_CONFLICT ||
                   (PLANTED(UNKNOWN_FAILED) && ev->write_failed.code == ERR_DB_UNKNOWN_OUTCOME);
     if (ev->write_failed.write == MANAGER_WRITE_ADMIT && undone && m->admit.conflicts < CONFLICTS_MAX) {
         m->admit.conflicts++;
-        if (m->admit.fixed)
+        if (m->admit.presigned)
             manager__probe_soon(m); /* a hole that was to be closed is there again */
         manager__admit_over(m);
         manager__chain_nonce(m, m->final.nonce, "in a finalized block"); /* what was put off for these rows */
@@ -149,7 +149,7 @@ static void rewritten_row(struct manager *m, struct row *row, const struct tx_at
     }
     manager__tip_paid(row, w->tip);
     row->reason = REASON_NONE;
-    row->hold = same ? m->beat.count + 1 : 0; /* the bytes that did not do */
+    row->not_before_tick = same ? m->chain_tick.count + 1 : 0; /* the bytes that did not do */
     if (row->end)
         line_move(&m->line, row, ROW_ENDING);
     else if (row->spec_version != m->chain.spec_version && row->sign_runtime != m->chain.runtimes)

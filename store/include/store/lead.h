@@ -83,7 +83,7 @@ void store_evict_start(struct store *s, struct store_evict *r, store_cb cb);
 /* Lock and claim of many accounts, in one statement that writes nothing. An account is left out
  * while its claim is in force under the epoch that the caller knows, with the lock that belongs
  * to the claim. */
-struct store_seen {
+struct store_lock_view {
     size_t index; /* in the request's arrays */
     bool taken;   /* some session has the account's lock */
     bool lock_held;
@@ -97,8 +97,8 @@ struct store_scan {
     const int32_t *accounts;
     const int64_t *epochs; /* the newest that the caller knows; -1: none */
     /* out */
-    size_t seen_count;
-    const struct store_seen *seen; /* in the order of the request */
+    size_t view_count;
+    const struct store_lock_view *seen; /* in the order of the request */
 };
 void store_scan_start(struct store *s, struct store_scan *r, store_cb cb);
 

@@ -93,13 +93,13 @@ struct mem_nonce {
     int64_t last_end; /* serial of the newest row of finished_transactions; -1: none */
 };
 
-/* A row of outbox, outbox_signed or pending_transactions: a transaction moves from one to the other. */
+/* A row of outbox, outbox_presigned or pending_transactions: a transaction moves from one to the other. */
 enum mem_table { MEM_OUTBOX, MEM_OUTBOX_SIGNED, MEM_PENDING };
 struct mem_row {
     enum mem_table table;
     int32_t account;
     int64_t id;              /* 0: filler */
-    struct store_bytes call; /* outbox_signed: the extrinsic */
+    struct store_bytes call; /* outbox_presigned: the extrinsic */
     const char *key, *creator;
     int32_t priority;
     int64_t not_before_us, deadline_us, created_us;
@@ -110,15 +110,15 @@ struct mem_row {
     uint32_t attempts; /* made for this transaction, at whatever nonce */
     bool silent;       /* its enqueue found the leader awake: nobody was notified */
 
-    int64_t nonce; /* outbox_signed: as a leader read it */
+    int64_t nonce; /* outbox_presigned: as a leader read it */
     uint8_t hash[32];
     bool has_hash;
-    int64_t era_death, wait_block; /* outbox_signed */
+    int64_t era_death, wait_block; /* outbox_presigned */
     const char *waits;
 
     /* pending_transactions */
     enum mem_state state;
-    bool unknown, fixed /* signed */, blocked;
+    bool unknown, presigned /* signed */, blocked;
     struct mem_block in;
     int64_t block_number;
     const char *error;
@@ -184,7 +184,7 @@ struct mem_account {
     bool paused, paused_by_operator;
     const char *paused_reason;
     int64_t paused_us;
-    const char *hold; /* static; "": NULL */
+    const char *suspension; /* static; "": NULL */
     struct mem_policy policy;
 
     struct list outbox;       /* struct mem_row, by priority and id */

@@ -36,11 +36,11 @@ void store_doorbell_disarm_start(struct store *s, struct store_doorbell *r, stor
 /* Which accounts want something, in one statement that writes nothing: those with nothing are
  * left out. */
 struct store_want {
-    size_t index;    /* in the request's arrays */
-    bool lost;       /* not led under this epoch any more; nothing else is said of it */
-    bool look;       /* a look has something to say */
-    bool ripe;       /* a row of the outbox may be admitted */
-    int64_t next_ms; /* until its next deadline or not_before, where that is near; -1: none is */
+    size_t index;      /* in the request's arrays */
+    bool lost;         /* not led under this epoch any more; nothing else is said of it */
+    bool has_requests; /* a look has something to say */
+    bool has_rows;     /* a row of the outbox may be admitted */
+    int64_t next_ms;   /* until its next deadline or not_before, where that is near; -1: none is */
 };
 struct store_due {
     struct store_req req;
@@ -60,7 +60,7 @@ void store_due_start(struct store *s, struct store_due *r, store_cb cb);
 struct store_outbox_row {
     int64_t id;
     struct store_bytes call; /* fixed: the whole extrinsic */
-    bool fixed, waited;      /* it is presigned; and has waited for a block */
+    bool presigned, waited;  /* it is presigned; and has waited for a block */
     int32_t priority;
     int64_t deadline_ms; /* wall clock, -1: none */
     const char *creator;

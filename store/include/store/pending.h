@@ -11,9 +11,10 @@
 /* What the account's row says beside its claim. Amounts are decimal texts in the chain's
  * smallest unit. */
 struct store_account {
-    bool paused;      /* by whomever: nothing is admitted */
-    const char *hold; /* "": none, or the leader's own pause: "payment", "reaped", "transaction_version" */
-    bool reborn;      /* an operator ordered a reaped account to go on, and what that takes is not done */
+    bool paused; /* by whomever: nothing is admitted */
+    const char
+        *suspension; /* "": none, or the leader's own pause: "payment", "reaped", "transaction_version" */
+    bool reborn;     /* an operator ordered a reaped account to go on, and what that takes is not done */
     uint32_t transaction_version; /* the one that calls are signed under; 0: whatever the chain has */
     /* the policy (schema/README.md) */
     const char *tip_start, *tip_step; /* "0" where not set */
@@ -47,7 +48,7 @@ struct store_pending_row {
     int64_t submitted_block; /* finalized height when it was signed */
     size_t earlier_count;    /* hashes of earlier attempts at this nonce: they may still be included */
     const uint8_t (*earlier)[32];
-    bool fixed;            /* its own bytes are presigned */
+    bool presigned;        /* its own bytes are presigned */
     size_t earlier_own;    /* the first earlier_own of them were no fillers */
     int64_t earlier_death; /* where the last of their eras ends; -1: one is immortal; 0: there are none */
 };
@@ -78,19 +79,19 @@ struct store_stop {
     const char *outcome, *reason; /* NULL: no stop, a bump */
     const char *tip;              /* bump: the least that the next attempt is to pay; NULL: a stop */
 };
-struct store_look {
+struct store_poll_requests {
     struct store_req req;
     int32_t account;
     int64_t epoch;
     /* out */
     size_t count;
     const struct store_stop *stops;
-    bool ripe;       /* a row that had waited for its time may be admitted now */
+    bool has_rows;   /* a row that had waited for its time may be admitted now */
     int64_t next_ms; /* until the next deadline or not_before; -1: none */
     int64_t mark;    /* fingerprint of the facts; it differs if they do; never -1 */
     struct store_account facts;
 };
-void store_look_start(struct store *s, struct store_look *r, store_cb cb);
+void store_poll_requests_start(struct store *s, struct store_poll_requests *r, store_cb cb);
 
 /* ---- attempts ---- */
 
@@ -184,8 +185,8 @@ struct store_pause {
     struct store_req req;
     int32_t account;
     int64_t epoch;
-    const char *hold;   /* as in store_account; NULL: end the leader's own pause */
-    const char *reason; /* for people */
+    const char *suspension; /* as in store_account; NULL: end the leader's own pause */
+    const char *reason;     /* for people */
 };
 void store_pause_start(struct store *s, struct store_pause *r, store_cb cb);
 
@@ -217,7 +218,7 @@ void store_adopt_start(struct store *s, struct store_adopt *r, store_cb cb);
 /* X(request, struct) */
 #define STORE_PENDING_REQUESTS(X)                                                                            \
     X(snapshot, store_snapshot)                                                                              \
-    X(look, store_look)                                                                                      \
+    X(poll_requests, store_poll_requests)                                                                    \
     X(attempt, store_attempts)                                                                               \
     X(fill, store_attempts)                                                                                  \
     X(state, store_states)                                                                                   \

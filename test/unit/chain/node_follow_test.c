@@ -54,7 +54,7 @@ static void add_empty(struct fake *f, unsigned count)
 
 static void expect_heights(const struct node_rig *rig, uint64_t from, size_t count)
 {
-    assert_int_equal(rig->seen_count, count);
+    assert_int_equal(rig->view_count, count);
     for (size_t i = 0; i < count; i++) {
         uint8_t hash[32];
         fake_hash(&rig->fake[0], from + i, hash);
@@ -467,7 +467,7 @@ static void pruned_state(void **state)
 
 static void restart_at_once(struct node_rig *rig, const struct node_block *block)
 {
-    if (block->head.number == 7 && rig->seen_count < 10)
+    if (block->head.number == 7 && rig->view_count < 10)
         node_follow(rig->node, 3);
 }
 
@@ -591,7 +591,7 @@ static void finality_that_disagrees(void **state)
     rig_wait_down(&rig, 1);
     assert_int_equal(rig.why.code, ERR_PROTOCOL);
     assert_non_null(strstr(rig.why.text, "parent of finalized block 5"));
-    assert_int_equal(rig.seen_count, 4);
+    assert_int_equal(rig.view_count, 4);
     rig_done(&rig);
 }
 

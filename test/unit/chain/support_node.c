@@ -39,8 +39,8 @@ static void on_best(void *arg, const struct node_head *head)
 static void on_finalized(void *arg, const struct node_block *block)
 {
     struct node_rig *rig = arg;
-    INVARIANT(rig->seen_count < RIG_SEEN);
-    struct seen_block *s = &rig->seen[rig->seen_count++];
+    INVARIANT(rig->view_count < RIG_SEEN);
+    struct seen_block *s = &rig->seen[rig->view_count++];
     *s = (struct seen_block){.head = block->head,
                              .extrinsic_count = block->extrinsic_count,
                              .included_count = block->included_count,
@@ -151,14 +151,14 @@ static void wait_count(struct node_rig *rig, struct count c, const char *what)
 {
     if (run_until(rig->loop, reached, &c, RIG_LIMIT_MS))
         return;
-    fprintf(stderr, "no %s: seen=%zu ready=%u down=%u why=\"%s\"\n", what, rig->seen_count, rig->ready,
+    fprintf(stderr, "no %s: seen=%zu ready=%u down=%u why=\"%s\"\n", what, rig->view_count, rig->ready,
             rig->down, rig->why.text);
     UNREACHABLE();
 }
 
 void rig_wait_seen(struct node_rig *rig, size_t count)
 {
-    wait_count(rig, (struct count){.have_size = &rig->seen_count, .want = count}, "finalized blocks");
+    wait_count(rig, (struct count){.have_size = &rig->view_count, .want = count}, "finalized blocks");
 }
 
 void rig_wait_ready(struct node_rig *rig, unsigned count)

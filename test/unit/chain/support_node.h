@@ -30,7 +30,7 @@ struct node_rig {
     struct node_info info; /* of the last on_ready or on_runtime */
     struct node_head best_head;
     struct seen_block seen[RIG_SEEN];
-    size_t seen_count;
+    size_t view_count;
     const uint8_t *want; /* a hash; NULL: nothing is wanted */
     const uint8_t *want_signer;
     size_t want_signer_len;

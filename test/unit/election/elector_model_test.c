@@ -83,7 +83,7 @@ struct message {
     int accounts[ACCOUNTS];
     int64_t epochs[ACCOUNTS];
     bool renewed[ACCOUNTS];
-    struct elector_seen seen[ACCOUNTS];
+    struct elector_view seen[ACCOUNTS];
 };
 
 struct relay {
@@ -249,7 +249,7 @@ static void effect(struct world *w, int relay, const struct elector_effect *fx)
         r->scanning = true;
         request(w, relay, W_SCAN, fx);
         return;
-    case ELECTOR_FX_BEAT:
+    case ELECTOR_FX_HEARTBEAT:
         if (!fx->leaving)
             post(w, w->now + latency(w), W_MEMBERS, relay);
         return;
@@ -394,7 +394,7 @@ static void answer_scan(struct world *w, struct message *m, struct message *repl
             continue;
         reply->accounts[reply->count] = m->accounts[i];
         reply->seen[reply->count++] =
-            (struct elector_seen){.taken = taken,
+            (struct elector_view){.taken = taken,
                                   .mine = t->claimant == m->incarnation,
                                   .lock_held = t->lock_held,
                                   .holder = t->claimant ? "somebody" : "",

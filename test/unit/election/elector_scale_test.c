@@ -67,9 +67,9 @@ static void answer_scan(struct server *s)
     const int *accounts;
     const int64_t *epochs;
     size_t count = elector_scanning(s->e, &accounts, &epochs);
-    struct elector_seen *seen = calloc(count, sizeof(*seen));
+    struct elector_view *seen = calloc(count, sizeof(*seen));
     for (size_t i = 0; i < count; i++)
-        seen[i] = (struct elector_seen){.holder = "", .address = ""};
+        seen[i] = (struct elector_view){.holder = "", .address = ""};
     feed(s, (struct elector_event){
                 .type = ELECTOR_EV_SCAN_REPLY, .accounts = accounts, .seen = seen, .count = count});
     free(seen);

@@ -26,16 +26,16 @@ static bool show_beats; /* elsewhere the first one is never answered, and there 
 
 static void put_effect(struct buf *b, const struct elector_effect *fx)
 {
-    if (fx->type == ELECTOR_FX_BEAT)
+    if (fx->type == ELECTOR_FX_HEARTBEAT)
         beat_open = !fx->leaving;
-    if (fx->type == ELECTOR_FX_BEAT && !show_beats)
+    if (fx->type == ELECTOR_FX_HEARTBEAT && !show_beats)
         return;
     static const char *const names[] = {"LOCK", "UNLOCK", "CLAIM",   "EVICT",  "RELEASE", "RENEW",  "SCAN",
                                         "BEAT", "LEAVE",  "PROMOTE", "DEMOTE", "GATE",    "DRAINED"};
     buf_printf(b, "%s%s", b->len ? " " : "", names[fx->type]);
     if (fx->account >= 0)
         buf_printf(b, ":%d", fx->account);
-    if (fx->type == ELECTOR_FX_BEAT)
+    if (fx->type == ELECTOR_FX_HEARTBEAT)
         buf_puts(b, fx->leaving ? "-" : "");
     if (fx->type == ELECTOR_FX_GATE)
         buf_puts(b, fx->open ? "+" : "-");
@@ -130,12 +130,12 @@ static void renewed(struct rig *r, bool ok, const char *expected)
 }
 
 /* What a scan tells about account 0. */
-static void seen(struct rig *r, struct elector_seen what, const char *expected)
+static void seen(struct rig *r, struct elector_view what, const char *expected)
 {
     int account = 0;
     step(r, EV(.type = ELECTOR_EV_SCAN_REPLY, .count = 1, .accounts = &account, .seen = &what), expected);
 }
-#define SEEN(...) ((struct elector_seen){__VA_ARGS__})
+#define SEEN(...) ((struct elector_view){__VA_ARGS__})
 #define HELD(n, ms)                                                                                          \
     SEEN(.taken = true, .lock_held = true, .holder = "other", .address = "there", .epoch = (n),              \
          .expiry_1_left_ms = (ms), .expiry_2_left_ms = (ms) + 9000)
@@ -246,7 +246,7 @@ static void one_scan_for_a_thousand_followers(void **state)
         ;
     step(r, UP, "");
     int accounts[1000];
-    struct elector_seen all[1000];
+    struct elector_view all[1000];
     for (int i = 0; i < 1000; i++) {
         accounts[i] = i;
         all[i] = HELD(3, 4000);
@@ -271,16 +271,16 @@ static void one_scan_for_a_thousand_followers(void **state)
 static void scan_tells_who_may_claim(void **state)
 {
     (void)state;
-    static const struct elector_seen lockless = {
+    static const struct elector_view lockless = {
         .holder = "x", .epoch = 2, .expiry_1_left_ms = 50, .expiry_2_left_ms = 90};
-    struct elector_seen lapsed = lockless, mine = lockless, dead = lockless, mid = lockless;
+    struct elector_view lapsed = lockless, mine = lockless, dead = lockless, mid = lockless;
     lapsed.expiry_1_left_ms = lapsed.expiry_2_left_ms = 0;
     mid.expiry_1_left_ms = 0;
     mine.mine = true;
     dead.lock_held = true;
     const struct {
         bool use_lock;
-        struct elector_seen seen;
+        struct elector_view seen;
         const char *expected;
     } cases[] = {
         {true, lockless, ""},  {true, lapsed, "LOCK:0"}, {true, mine, "LOCK:0"},     {true, dead, "LOCK:0"},
@@ -302,7 +302,7 @@ static void denied_without_lock_asks_later(void **state)
 {
     (void)state;
     struct rig *r = rig_new(false);
-    struct elector_seen mid = SEEN(.holder = "x", .epoch = 2, .expiry_2_left_ms = 9000);
+    struct elector_view mid = SEEN(.holder = "x", .epoch = 2, .expiry_2_left_ms = 9000);
     step(r, UP, "");
     wait_due(r, 0, 150, "SCAN");
     seen(r, mid, "CLAIM:0");
@@ -320,7 +320,7 @@ static void orphaned_lock_takes_two_looks(void **state)
 {
     (void)state;
     struct rig *r = rig_new(true);
-    struct elector_seen orphan = SEEN(.taken = true, .holder = "");
+    struct elector_view orphan = SEEN(.taken = true, .holder = "");
     step(r, UP, "");
     wait_due(r, 0, 150, "SCAN");
     seen(r, orphan, "");
@@ -887,7 +887,7 @@ static void many_accounts_one_renewal(void **state)
     step(r, UP, "");
     wait_due(r, 0, 150, "SCAN");
     const int all[] = {0, 1, 2};
-    const struct elector_seen free_accounts[3] = {{.holder = ""}, {.holder = ""}, {.holder = ""}};
+    const struct elector_view free_accounts[3] = {{.holder = ""}, {.holder = ""}, {.holder = ""}};
     step(r, EV(.type = ELECTOR_EV_SCAN_REPLY, .count = 3, .accounts = all, .seen = free_accounts),
          "CLAIM:0 CLAIM:1 CLAIM:2");
     for (int i = 0; i < 3; i++) {
@@ -962,13 +962,13 @@ static void next_beat(struct rig *r, size_t count, int self, const char *expecte
         for (size_t i = 0; i < n; i++)
             types[i] = fx[i].type;
         for (size_t i = 0; i < n; i++) {
-            beat_open |= types[i] == ELECTOR_FX_BEAT;
+            beat_open |= types[i] == ELECTOR_FX_HEARTBEAT;
             if (types[i] == ELECTOR_FX_RENEW)
                 renewed(r, true, "");
             else if (types[i] == ELECTOR_FX_SCAN)
                 seen_nothing_new(r);
             else
-                assert_int_equal(types[i], ELECTOR_FX_BEAT);
+                assert_int_equal(types[i], ELECTOR_FX_HEARTBEAT);
         }
     }
     assert_true(beat_open);
@@ -997,7 +997,7 @@ static void beats(void **state)
         r->now = elector_deadline(r->e);
         elector_step(r->e, r->now, &EV(.type = ELECTOR_EV_TICK), &fx, &n);
         for (size_t i = 0; i < n; i++)
-            beat |= fx[i].type == ELECTOR_FX_BEAT;
+            beat |= fx[i].type == ELECTOR_FX_HEARTBEAT;
         if (n && fx[0].type == ELECTOR_FX_SCAN)
             seen_nothing_new(r);
     }
@@ -1086,7 +1086,7 @@ static void hung_holder_has_no_rank(void **state)
     step(r, UP, "");
     members(r, 2, 1, "");
     wait_effect(r, 0, 150, "SCAN");
-    struct elector_seen hung = HELD(4, -1);
+    struct elector_view hung = HELD(4, -1);
     hung.holder = "a";
     seen(r, hung, "EVICT:0");
     rig_free(r);
@@ -1175,7 +1175,7 @@ static void ring_hands_over_a_few_at_a_time(void **state)
 {
     (void)state;
     struct rig *r = rig_place(true, false);
-    struct elector_seen all[20];
+    struct elector_view all[20];
     int accounts[20];
     for (int i = 0; i < 20; i++) {
         if (i)
@@ -1206,7 +1206,7 @@ static void ring_hands_over_a_few_at_a_time(void **state)
         elector_step(r->e, r->now, &EV(.type = ELECTOR_EV_TICK), &fx, &n);
         bool renewal = false;
         for (size_t k = 0; k < n; k++) {
-            beat |= fx[k].type == ELECTOR_FX_BEAT;
+            beat |= fx[k].type == ELECTOR_FX_HEARTBEAT;
             renewal |= fx[k].type == ELECTOR_FX_RENEW;
         }
         if (renewal)

@@ -90,7 +90,7 @@ struct world {
     struct item wire[WIRE];
     size_t wire_count;
     struct item held[WIRE];
-    size_t held_count;
+    size_t buffered_count;
     bool pending_asked, doubt;
     /* the reader */
     struct reader readers[TXS];
@@ -446,7 +446,7 @@ static void deliver(struct world *w)
     memmove(&w->wire[at], &w->wire[at + 1], (--w->wire_count - at) * sizeof(item));
     if (!item.answer) {
         if (w->pending_asked)
-            w->held[w->held_count++] = item;
+            w->held[w->buffered_count++] = item;
         else
             hear(w, &item);
         return;
@@ -457,17 +457,17 @@ static void deliver(struct world *w)
          (struct cursor_event){.type = item.type, .rows = item.rows, .count = item.count, .last = item.last});
     free(item.rows);
     size_t i = 0;
-    while (i < w->held_count && !w->pending_asked)
+    while (i < w->buffered_count && !w->pending_asked)
         hear(w, &w->held[i++]);
-    memmove(w->held, w->held + i, (w->held_count - i) * sizeof(item));
-    w->held_count -= i;
+    memmove(w->held, w->held + i, (w->buffered_count - i) * sizeof(item));
+    w->buffered_count -= i;
 }
 
 static void disconnect(struct world *w)
 {
     for (size_t i = 0; i < w->wire_count; i++)
         free(w->wire[i].rows);
-    w->wire_count = w->held_count = w->asked_count = 0;
+    w->wire_count = w->buffered_count = w->asked_count = 0;
     w->pending_asked = w->connected = false;
     step(w, (struct cursor_event){.type = CURSOR_EV_DOWN});
 }

@@ -183,8 +183,8 @@ static void sql(const char *text)
 
 static void put_state(FILE *f, int nonce, int hash, const char *state, int block)
 {
-    fprintf(f, "SELECT txrelay.leader_state(" LEADER ", ARRAY[%d], " HASH ", ARRAY['%s'], ", nonce, hash,
-            state);
+    fprintf(f, "SELECT txrelay.leader_record_status(" LEADER ", ARRAY[%d], " HASH ", ARRAY['%s'], ", nonce,
+            hash, state);
     if (block)
         fprintf(f, HASH ", ARRAY[%d], ARRAY[NULL]);\n", block, block);
     else

@@ -15,14 +15,14 @@ static void in_order(void **state)
         assert_int_equal(fx->sign.rows[i].call_len, CALL_LEN);
     }
     quiet(s);
-    assert_int_equal(manager_look(s->m).next_nonce, 5);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 5);
     s->taken[fx - s->fx] = false;
     admitted(s);
     for (unsigned i = 0; i < 3; i++)
         expect_submit(s, 5 + i);
     expect(s, MANAGER_FX_WANT_OUTBOX);
     quiet(s);
-    assert_int_equal(manager_look(s->m).next_nonce, 8);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 8);
     script_free(s);
 }
 
@@ -100,7 +100,7 @@ static void only_bad_rows(void **state)
     feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = {.rows = &row, .count = 1}});
     expect(s, MANAGER_FX_STORE_REJECT);
     quiet(s);
-    assert_int_equal(manager_look(s->m).next_nonce, 5);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 5);
     script_free(s);
 }
 
@@ -142,7 +142,7 @@ static void not_signed(void **state)
     expect(s, MANAGER_FX_ADMIT);
     write_failed(s, MANAGER_WRITE_ADMIT, ERR_NET);
     quiet(s);
-    assert_int_equal(manager_look(s->m).next_nonce, 5);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 5);
     best(s);
     expect(s, MANAGER_FX_WANT_OUTBOX);
     outbox(s, 1);
@@ -198,7 +198,7 @@ static void unknown_committed(void **state)
     probe(s, 5, 0);
     expect_submit(s, 5);
     expect_submit(s, 6);
-    assert_int_equal(manager_look(s->m).next_nonce, 7);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 7);
     script_free(s);
 }
 
@@ -248,7 +248,7 @@ static void late_good_answer(void **state)
     feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = &w, .count = 1}});
     none(s, MANAGER_FX_SUBMIT);
     expect(s, MANAGER_FX_LOAD);
-    assert_int_equal(manager_look(s->m).open, 0);
+    assert_int_equal(manager_view_of(s->m).open, 0);
     script_free(s);
 }
 

@@ -24,9 +24,9 @@ static void finished(void **state)
     assert_int_equal(count_of(s, MANAGER_FX_UNWATCH), 2);
     finalized_at(s, 101, 7, 2, x); /* the same block again */
     quiet(s);
-    assert_int_equal(manager_look(s->m).open, 2);
+    assert_int_equal(manager_view_of(s->m).open, 2);
     stored(s, MANAGER_EV_FINISH_STORED);
-    assert_int_equal(manager_look(s->m).open, 0);
+    assert_int_equal(manager_view_of(s->m).open, 0);
     assert_false(manager_knows(s->m, hash_of(5, 1)));
     script_free(s);
 }
@@ -98,7 +98,7 @@ static void not_signed(void **state)
     expect(s, MANAGER_FX_RESIGN);
     write_failed(s, MANAGER_WRITE_RESIGN, ERR_NET);
     quiet(s);
-    assert_int_equal(manager_look(s->m).open, 1);
+    assert_int_equal(manager_view_of(s->m).open, 1);
     for (unsigned i = 0; i < 3 && !count_of(s, MANAGER_FX_RESIGN); i++)
         best(s);
     const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
@@ -151,7 +151,7 @@ static void finalized_status(void **state)
     status(s, 5, TX_IN_BLOCK, block_of(1));
     status(s, 5, TX_FINALIZED, block_of(1));
     none(s, MANAGER_FX_STORE_FINISH);
-    assert_int_equal(manager_look(s->m).open, 1);
+    assert_int_equal(manager_view_of(s->m).open, 1);
     finalized_ours(s, 5);
     expect(s, MANAGER_FX_STORE_FINISH);
     none(s, MANAGER_FX_UNWATCH); /* the watch was over */
@@ -200,7 +200,7 @@ static void usurped(void **state)
     assert_memory_equal(fx->ends.rows[0].hash, hash_of(5, 1), 32);
     assert_false(fx->ends.rows[0].has_block);
     assert_non_null(strstr(fx->ends.rows[0].error, "0500000000000000"));
-    assert_int_equal(manager_look(s->m).open, 2);
+    assert_int_equal(manager_view_of(s->m).open, 2);
     script_free(s);
 }
 
@@ -227,7 +227,7 @@ static void foreign_above(void **state)
     expect_alert(s, "account nonce is 6");
     expect_alert(s, "account nonce is 7");
     assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 7);
-    assert_int_equal(manager_look(s->m).next_nonce, 7);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 7);
     script_free(s);
 }
 

@@ -122,7 +122,7 @@ static void step(struct script *s, const struct manager_event *ev)
         *copy = fx[i];
         if (fx[i].type == MANAGER_FX_FOLLOW)
             s->follow = fx[i].number;
-        if (fx[i].type == MANAGER_FX_LOOK)
+        if (fx[i].type == MANAGER_FX_POLL_REQUESTS)
             s->look = fx[i].number;
         copy_effect(copy);
     }
@@ -149,7 +149,7 @@ static bool store_refusals(struct script *s)
 void feed(struct script *s, struct manager_event ev)
 {
     forget_effects(s);
-    if (ev.type == MANAGER_EV_LOOKED && !ev.looked.number)
+    if (ev.type == MANAGER_EV_REQUESTS && !ev.looked.number)
         ev.looked.number = s->look; /* it began after the last wish */
     step(s, &ev);
     while (store_refusals(s))
@@ -539,7 +539,7 @@ struct script *leading_with(const struct manager_config *config, uint64_t next)
     probe(s, next, 0);
     expect(s, MANAGER_FX_READY);
     assert_int_equal(manager_phase(s->m), MANAGER_LEADING);
-    assert_int_equal(manager_look(s->m).next_nonce, next);
+    assert_int_equal(manager_view_of(s->m).next_nonce, next);
     finalized_at(s, s->finalized, next, 0, NULL); /* the block that FOLLOW asked for */
     return s;
 }

@@ -6,34 +6,34 @@ static const struct manager_config mortal = {.era_period = 64};
 static struct script *leading_looking(uint64_t next)
 {
     struct script *s = leading_with(NULL, next);
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.account = &s->account}});
+    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
     return s;
 }
 
 /* A request poll that began after everything before. */
 static void look(struct script *s)
 {
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.account = &s->account}});
+    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
 }
 
-static void expect_pause(struct script *s, enum manager_hold hold, const char *words)
+static void expect_pause(struct script *s, enum manager_suspension suspension, const char *words)
 {
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_PAUSE);
-    assert_int_equal(fx->pause.hold, hold);
+    assert_int_equal(fx->pause.suspension, suspension);
     if (!strstr(fx->pause.text, words))
         fail_msg("the reason is \"%s\"", fx->pause.text);
-    s->account.paused = hold != MANAGER_HOLD_NONE;
-    s->account.hold = hold;
+    s->account.paused = suspension != MANAGER_SUSPENSION_NONE;
+    s->account.suspension = suspension;
     stored(s, MANAGER_EV_PAUSE_STORED);
 }
 
 static void order(struct script *s)
 {
-    s->account.reborn = s->account.hold == MANAGER_HOLD_REAPED;
-    if (s->account.hold == MANAGER_HOLD_TRANSACTION_VERSION)
+    s->account.reborn = s->account.suspension == MANAGER_SUSPENSION_REAPED;
+    if (s->account.suspension == MANAGER_SUSPENSION_TRANSACTION_VERSION)
         s->account.transaction_version = 0;
     s->account.paused = false;
-    s->account.hold = MANAGER_HOLD_NONE;
+    s->account.suspension = MANAGER_SUSPENSION_NONE;
     look(s);
 }
 
@@ -56,7 +56,7 @@ static void payment(void **state)
     admitted(s);
     refuse(s, 5, 1010, CANNOT_PAY);
     expect_alert(s, "cannot pay");
-    expect_pause(s, MANAGER_HOLD_PAYMENT, "cannot pay for nonce 5");
+    expect_pause(s, MANAGER_SUSPENSION_PAYMENT, "cannot pay for nonce 5");
     none(s, MANAGER_FX_WANT_OUTBOX);
     best(s);
     none(s, MANAGER_FX_WANT_OUTBOX);
@@ -66,7 +66,7 @@ static void payment(void **state)
     best(s);
     expect_submit(s, 5);
     accept(s, 5);
-    expect_pause(s, MANAGER_HOLD_NONE, "");
+    expect_pause(s, MANAGER_SUSPENSION_NONE, "");
     assert_int_equal(s->refusals, 2);
     script_free(s);
 }
@@ -80,7 +80,7 @@ static void payment_one_try_for_all(void **state)
     admitted(s);
     accept(s, 5);
     refuse(s, 6, 1010, CANNOT_PAY);
-    expect_pause(s, MANAGER_HOLD_PAYMENT, "cannot pay for nonce 6");
+    expect_pause(s, MANAGER_SUSPENSION_PAYMENT, "cannot pay for nonce 6");
     best(s);
     expect_submit(s, 6);
     refuse(s, 6, 1010, CANNOT_PAY);
@@ -100,9 +100,9 @@ static void payment_one_try_after_the_hold(void **state)
     outbox(s, 1);
     admitted(s);
     refuse(s, 5, 1010, CANNOT_PAY);
-    expect_pause(s, MANAGER_HOLD_PAYMENT, "cannot pay for nonce 5");
+    expect_pause(s, MANAGER_SUSPENSION_PAYMENT, "cannot pay for nonce 5");
     finalized_ours(s, 5);
-    expect_pause(s, MANAGER_HOLD_NONE, "");
+    expect_pause(s, MANAGER_SUSPENSION_NONE, "");
     stored(s, MANAGER_EV_FINISH_STORED);
     outbox(s, 1);
     admitted(s);
@@ -124,13 +124,13 @@ static void payment_while_it_is_stored(void **state)
     outbox(s, 1);
     admitted(s);
     refuse(s, 5, 1010, CANNOT_PAY);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.hold, MANAGER_HOLD_PAYMENT);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension, MANAGER_SUSPENSION_PAYMENT);
     best(s);
     accept(s, 5);
     none(s, MANAGER_FX_STORE_PAUSE);
     none(s, MANAGER_FX_WANT_OUTBOX); /* the table still says paused: it would refuse them */
     stored(s, MANAGER_EV_PAUSE_STORED);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.hold, MANAGER_HOLD_NONE);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension, MANAGER_SUSPENSION_NONE);
     none(s, MANAGER_FX_WANT_OUTBOX);
     stored(s, MANAGER_EV_PAUSE_STORED);
     outbox(s, 1);
@@ -144,11 +144,11 @@ static void payment_without_rows(void **state)
     (void)state;
     struct script *s = script_new(NULL);
     s->account.paused = true;
-    s->account.hold = MANAGER_HOLD_PAYMENT;
+    s->account.suspension = MANAGER_SUSPENSION_PAYMENT;
     load(s, NULL, 0, 5);
     chain_up(s);
     probe(s, 5, 0);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.hold, MANAGER_HOLD_NONE);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension, MANAGER_SUSPENSION_NONE);
     script_free(s);
 }
 
@@ -164,7 +164,7 @@ static void version_stops(void **state)
     refuse(s, 6, 1016, "Immediately Dropped");
     version(s, 7); /* it was 6 when the two were admitted */
     expect_alert(s, "transaction_version is 7");
-    expect_pause(s, MANAGER_HOLD_TRANSACTION_VERSION, "accepted for 6");
+    expect_pause(s, MANAGER_SUSPENSION_TRANSACTION_VERSION, "accepted for 6");
     for (unsigned i = 0; i < 5; i++) {
         none(s, MANAGER_FX_RESIGN);
         none(s, MANAGER_FX_SUBMIT);
@@ -188,14 +188,14 @@ static void old_look_is_no_order(void **state)
     admitted(s);
     version(s, 7);
     stored(s, MANAGER_EV_PAUSE_STORED);
-    uint64_t wish = expect(s, MANAGER_FX_LOOK)->number;
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
+    uint64_t wish = expect(s, MANAGER_FX_POLL_REQUESTS)->number;
+    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
                                    .looked = {.number = wish - 1, .account = &s->account}});
     none(s, MANAGER_FX_RESIGN);
     none(s, MANAGER_FX_WANT_OUTBOX);
     outbox(s, 1);
     none(s, MANAGER_FX_ADMIT);
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.account = &s->account}});
+    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
     expect(s, MANAGER_FX_WANT_OUTBOX);
     script_free(s);
 }
@@ -209,7 +209,7 @@ static void version_is_back(void **state)
     admitted(s);
     accept(s, 5);
     version(s, 7);
-    expect_pause(s, MANAGER_HOLD_TRANSACTION_VERSION, "");
+    expect_pause(s, MANAGER_SUSPENSION_TRANSACTION_VERSION, "");
     version(s, 6);
     look(s);
     none(s, MANAGER_FX_STORE_PAUSE);
@@ -228,10 +228,10 @@ static void order_accepts_one_version(void **state)
     admitted(s);
     accept(s, 5);
     version(s, 7);
-    expect_pause(s, MANAGER_HOLD_TRANSACTION_VERSION, "accepted for 6");
+    expect_pause(s, MANAGER_SUSPENSION_TRANSACTION_VERSION, "accepted for 6");
     order(s);
     version(s, 8);
-    expect_pause(s, MANAGER_HOLD_TRANSACTION_VERSION, "accepted for 7");
+    expect_pause(s, MANAGER_SUSPENSION_TRANSACTION_VERSION, "accepted for 7");
     script_free(s);
 }
 
@@ -242,7 +242,7 @@ static void version_of_an_admission_under_way(void **state)
     struct script *s = leading_looking(5);
     outbox(s, 1);
     version(s, 7);
-    expect_pause(s, MANAGER_HOLD_TRANSACTION_VERSION, "accepted for 6");
+    expect_pause(s, MANAGER_SUSPENSION_TRANSACTION_VERSION, "accepted for 6");
     script_free(s);
 }
 
@@ -264,7 +264,8 @@ static void version_found_at_the_start(void **state)
     load(s, NULL, 0, 5);
     chain_up(s);
     expect_alert(s, "transaction_version is 6");
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.hold, MANAGER_HOLD_TRANSACTION_VERSION);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension,
+                     MANAGER_SUSPENSION_TRANSACTION_VERSION);
     script_free(s);
 }
 
@@ -290,7 +291,7 @@ static void reaped_while_leading(void **state)
     finalized(s, 5, 0, NULL);
     finalized(s, 0, 0, NULL);
     expect_alert(s, "was 5: the account was reaped");
-    expect_pause(s, MANAGER_HOLD_REAPED, "reaped");
+    expect_pause(s, MANAGER_SUSPENSION_REAPED, "reaped");
     status(s, 5, TX_DROPPED, NULL);
     for (unsigned i = 0; i < 4; i++) {
         quiet_account(s);
@@ -316,7 +317,7 @@ static struct script *reaped_at_start(struct manager_account account)
     look(s);
     finalized_at(s, 97, 2, 0, NULL);
     if (!account.reborn)
-        expect_pause(s, MANAGER_HOLD_REAPED, "reaped");
+        expect_pause(s, MANAGER_SUSPENSION_REAPED, "reaped");
     for (uint64_t n = 98; n <= 100; n++)
         finalized_at(s, n, 2, 0, NULL);
     feed(s, (struct manager_event){.type = MANAGER_EV_TICK});
@@ -334,7 +335,7 @@ static void reaped_found_at_the_start(void **state)
     chain_up(s);
     finalized_at(s, 97, 2, 0, NULL);
     expect_alert(s, "account nonce is 2 at block 97 and was 7");
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.hold, MANAGER_HOLD_REAPED);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension, MANAGER_SUSPENSION_REAPED);
     pool_is(s, 0);
     nonce_is(s, 2);
     assert_int_equal(manager_phase(s->m), MANAGER_LEADING);
@@ -413,7 +414,7 @@ static void reaped_while_nobody_led(void **state)
                                      {hash_of(1, 1), 1, true, DISPATCH_OK, NULL}});
     assert_int_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.count, 2);
     finalized_at(s, 99, 0, 0, NULL);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.hold, MANAGER_HOLD_REAPED);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension, MANAGER_SUSPENSION_REAPED);
     finals(s, 100, 0);
     pool_is(s, 0);
     nonce_is(s, 0);
@@ -509,7 +510,7 @@ static void reaped_by_the_usurper(void **state)
     finalized(s, 5, 0, NULL);
     finalized(s, 0, 1, &(struct in_block){block_of(77), 5, true, DISPATCH_OK, NULL});
     none(s, MANAGER_FX_STORE_FINISH);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.hold, MANAGER_HOLD_REAPED);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension, MANAGER_SUSPENSION_REAPED);
     script_free(s);
 }
 
@@ -542,7 +543,7 @@ static void life_begins_anew(void **state)
             finalized(s, 2, 0, NULL);
             quiet_account(s);
             none(s, MANAGER_FX_STORE_REQUEUE);
-            assert_true(manager_look(s->m).reborn); /* another leader would begin to wait anew */
+            assert_true(manager_view_of(s->m).reborn); /* another leader would begin to wait anew */
         }
         finalized(s, 2, 0, NULL); /* 160: both eras are over */
         const struct manager_effect *fx =
@@ -559,8 +560,8 @@ static void life_begins_anew(void **state)
         assert_true(nonce->next.lower && nonce->next.reborn);
         s->account.reborn = false;
         stored(s, MANAGER_EV_NONCE_STORED);
-        assert_int_equal(manager_look(s->m).next_nonce, 2);
-        assert_false(manager_look(s->m).reborn);
+        assert_int_equal(manager_view_of(s->m).next_nonce, 2);
+        assert_false(manager_view_of(s->m).reborn);
         expect(s, MANAGER_FX_WANT_OUTBOX);
         outbox(s, 1);
         assert_int_equal(expect(s, MANAGER_FX_ADMIT)->sign.rows[0].nonce, 2);
@@ -681,7 +682,7 @@ static void read_again_is_no_reap(void **state)
     none(s, MANAGER_FX_STORE_PAUSE);
     finalized_at(s, first + 1, 7, 1, &(struct in_block){hash_of(6, 99), 6, true, DISPATCH_OK, NULL});
     none(s, MANAGER_FX_STORE_PAUSE);
-    assert_int_equal(manager_look(s->m).unsent, 0);
+    assert_int_equal(manager_view_of(s->m).unsent, 0);
     script_free(s);
 }
 

@@ -43,7 +43,7 @@ static void probe(void **state)
 }
 
 /* A suspension for lack of funds ends before anything is stored of it. */
-static void hold(void **state)
+static void suspension(void **state)
 {
     (void)state;
     const unsigned ends = BIT(hold_view, payment) | BIT(hold_view, leading);
@@ -151,8 +151,9 @@ static void admit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(probe), cmocka_unit_test(hold), cmocka_unit_test(life), cmocka_unit_test(adopt),
-        cmocka_unit_test(nonce), cmocka_unit_test(send), cmocka_unit_test(sign), cmocka_unit_test(admit),
+        cmocka_unit_test(probe), cmocka_unit_test(suspension), cmocka_unit_test(life),
+        cmocka_unit_test(adopt), cmocka_unit_test(nonce),      cmocka_unit_test(send),
+        cmocka_unit_test(sign),  cmocka_unit_test(admit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

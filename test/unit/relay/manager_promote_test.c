@@ -8,7 +8,7 @@ static void first_use(void **state)
     struct script *s = script_new(NULL);
     load(s, NULL, 0, -1);
     assert_int_equal(manager_phase(s->m), MANAGER_CHAIN_WAIT);
-    expect(s, MANAGER_FX_LOOK);
+    expect(s, MANAGER_FX_POLL_REQUESTS);
     quiet(s);
     chain_up(s);
     assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 100);
@@ -22,7 +22,7 @@ static void first_use(void **state)
     expect(s, MANAGER_FX_READY);
     assert_int_equal(expect(s, MANAGER_FX_WANT_OUTBOX)->limit, 128);
     quiet(s);
-    assert_int_equal(manager_look(s->m).next_nonce, 17);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 17);
     script_free(s);
 }
 
@@ -44,7 +44,7 @@ static void chunks(void **state)
          (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
                                 .snapshot = {.rows = rows + 2, .count = 1, .last = true, .next_nonce = 8}});
     assert_int_equal(manager_phase(s->m), MANAGER_CHAIN_WAIT);
-    assert_int_equal(manager_look(s->m).open, 3);
+    assert_int_equal(manager_view_of(s->m).open, 3);
     for (unsigned i = 0; i < 3; i++)
         assert_true(manager_knows(s->m, hash_of(5 + i, 1)));
     assert_false(manager_knows(s->m, hash_of(5, 2)));
@@ -97,7 +97,7 @@ static void killed_pooled(void **state)
     probe(s, 5, 3, hash_of(5, 1), hash_of(6, 1), hash_of(7, 1));
     expect(s, MANAGER_FX_READY);
     none(s, MANAGER_FX_SUBMIT);
-    assert_int_equal(manager_look(s->m).unsure, 0);
+    assert_int_equal(manager_view_of(s->m).unsure, 0);
     script_free(s);
 }
 
@@ -109,7 +109,7 @@ static void killed_mixed(void **state)
     probe(s, 6, 1, hash_of(6, 1));
     expect_submit(s, 7);
     none(s, MANAGER_FX_SUBMIT);
-    assert_int_equal(manager_look(s->m).in_block, 1);
+    assert_int_equal(manager_view_of(s->m).in_block, 1);
     finalized_at(s, 101, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
     assert_int_equal(fx->ends.rows[0].nonce, 5);
@@ -124,7 +124,7 @@ static void killed_in_block(void **state)
     struct script *s = promoted(MANAGER_ROW_IN_BLOCK, 8);
     probe(s, 8, 0);
     none(s, MANAGER_FX_SUBMIT);
-    assert_int_equal(manager_look(s->m).in_block, 3);
+    assert_int_equal(manager_view_of(s->m).in_block, 3);
     script_free(s);
 }
 
@@ -145,7 +145,7 @@ static void block_while_probing(void **state)
 
 /* What a pool had once may wait there behind a missing nonce, where no question shows it: the lowest goes
  * alone, and once it is in, the pool is asked who else is there. */
-static void scout(void **state)
+static void probe_head(void **state)
 {
     (void)state;
     struct script *s = promoted(MANAGER_ROW_SENT, 8);
@@ -224,7 +224,7 @@ static void next_from_rows(void **state)
     (void)state;
     struct script *s = promoted(MANAGER_ROW_SENT, 0);
     probe(s, 5, 3, hash_of(5, 1), hash_of(6, 1), hash_of(7, 1));
-    assert_int_equal(manager_look(s->m).next_nonce, 8);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 8);
     none(s, MANAGER_FX_STORE_NONCE);
     script_free(s);
 }
@@ -239,7 +239,7 @@ static void chain_above(void **state)
     assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 12);
     none(s, MANAGER_FX_WANT_OUTBOX);
     none(s, MANAGER_FX_FILL);
-    assert_int_equal(manager_look(s->m).in_block, 3);
+    assert_int_equal(manager_view_of(s->m).in_block, 3);
     stored(s, MANAGER_EV_NONCE_STORED);
     expect(s, MANAGER_FX_WANT_OUTBOX);
     script_free(s);
@@ -303,7 +303,7 @@ static void hole_above(void **state)
     struct script *s = promoted(MANAGER_ROW_SENT, 10);
     probe(s, 5, 3, hash_of(5, 1), hash_of(6, 1), hash_of(7, 1));
     assert_int_equal(expect(s, MANAGER_FX_FILL)->sign.count, 2);
-    assert_int_equal(manager_look(s->m).next_nonce, 10);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 10);
     script_free(s);
 }
 
@@ -364,7 +364,7 @@ static void rewind_counter(void **state)
     assert_true(fx->next.lower);
     stored(s, MANAGER_EV_NONCE_STORED);
     expect(s, MANAGER_FX_WANT_OUTBOX);
-    assert_int_equal(manager_look(s->m).next_nonce, 5);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 5);
     script_free(s);
 }
 
@@ -375,13 +375,13 @@ static void rewind_over_holes(void **state)
     (void)state;
     struct script *s = script_new(&(struct manager_config){.window_max = 16, .keyless = true});
     struct manager_snapshot_row row = loaded_row(s, 8, MANAGER_ROW_SENT);
-    row.fixed = true;
+    row.presigned = true;
     row.era_death = (int64_t)s->finalized + 2;
     load(s, &row, 1, 40);
     chain_up(s);
     probe(s, 5, 1, hash_of(8, 1));
     expect(s, MANAGER_FX_READY);
-    assert_int_equal(manager_look(s->m).open, 4); /* and the holes 5, 6, 7 */
+    assert_int_equal(manager_view_of(s->m).open, 4); /* and the holes 5, 6, 7 */
     none(s, MANAGER_FX_FILL);
     while (!count_of(s, MANAGER_FX_STORE_FINISH) && s->finalized < (uint64_t)row.era_death + 3)
         finalized(s, 5, 0, NULL);
@@ -391,8 +391,8 @@ static void rewind_over_holes(void **state)
     expect_alert(s, "going back");
     assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 5);
     stored(s, MANAGER_EV_NONCE_STORED);
-    assert_int_equal(manager_look(s->m).open, 0);
-    assert_int_equal(manager_look(s->m).next_nonce, 5);
+    assert_int_equal(manager_view_of(s->m).open, 0);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 5);
     script_free(s);
 }
 
@@ -410,7 +410,7 @@ static void no_rewind(void **state)
     none(s, MANAGER_FX_STORE_NONCE);
     none(s, MANAGER_FX_ALERT);
     expect(s, MANAGER_FX_WANT_OUTBOX);
-    assert_int_equal(manager_look(s->m).next_nonce, 6);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 6);
     script_free(s);
 }
 
@@ -528,7 +528,7 @@ static void demotion(void **state)
     feed(s, (struct manager_event){.type = MANAGER_EV_DEMOTED});
     quiet(s);
     assert_int_equal(manager_phase(s->m), MANAGER_IDLE);
-    assert_int_equal(manager_look(s->m).open, 0);
+    assert_int_equal(manager_view_of(s->m).open, 0);
     assert_int_equal(manager_deadline(s->m), UINT64_MAX);
     accept(s, 5);
     best(s);
@@ -570,7 +570,7 @@ int main(void)
         cmocka_unit_test(killed_mixed),
         cmocka_unit_test(killed_in_block),
         cmocka_unit_test(block_while_probing),
-        cmocka_unit_test(scout),
+        cmocka_unit_test(probe_head),
         cmocka_unit_test(scout_of_many),
         cmocka_unit_test(earlier_attempt_pooled),
         cmocka_unit_test(useless_bytes),

@@ -321,7 +321,7 @@ static void reaped_after_foreign_use(void **state)
         none(s, MANAGER_FX_STORE_PAUSE);
     }
     block(s, 164, 0, 0, NULL);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.hold, MANAGER_HOLD_REAPED);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension, MANAGER_SUSPENSION_REAPED);
     script_free(s);
 }
 

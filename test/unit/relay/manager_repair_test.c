@@ -79,7 +79,7 @@ static void late_pool_status(void **state)
     stored(s, MANAGER_EV_STATES_STORED);
     status(s, 5, TX_BROADCAST, NULL);
     quiet(s);
-    assert_int_equal(manager_look(s->m).in_block, 1);
+    assert_int_equal(manager_view_of(s->m).in_block, 1);
     script_free(s);
 }
 
@@ -92,7 +92,7 @@ static void retracted_and_pooled(void **state)
     stored(s, MANAGER_EV_STATES_STORED);
     status(s, 5, TX_RETRACTED, block_of(1));
     assert_string_equal(stored_state(s), "retracted");
-    assert_int_equal(manager_look(s->m).in_block, 0);
+    assert_int_equal(manager_view_of(s->m).in_block, 0);
     none(s, MANAGER_FX_ASK_POOL);
     best(s);
     probe(s, 5, 1, hash_of(5, 1));
@@ -124,7 +124,7 @@ static void late_retraction(void **state)
     expect(s, MANAGER_FX_STORE_STATES);
     status(s, 5, TX_RETRACTED, block_of(1));
     quiet(s);
-    assert_int_equal(manager_look(s->m).in_block, 1);
+    assert_int_equal(manager_view_of(s->m).in_block, 1);
     script_free(s);
 }
 
@@ -145,7 +145,7 @@ static void silent_retraction(void **state)
     probe(s, 6, 0);
     expect_submit(s, 6);
     none(s, MANAGER_FX_SUBMIT);
-    assert_int_equal(manager_look(s->m).in_block, 1);
+    assert_int_equal(manager_view_of(s->m).in_block, 1);
     script_free(s);
 }
 
@@ -193,7 +193,7 @@ static void invalid_but_included(void **state)
     status(s, 5, TX_INVALID, NULL);
     probe(s, 6, 0);
     none(s, MANAGER_FX_SUBMIT);
-    assert_int_equal(manager_look(s->m).in_block, 1);
+    assert_int_equal(manager_view_of(s->m).in_block, 1);
     finalized_ours(s, 5);
     expect(s, MANAGER_FX_STORE_FINISH);
     script_free(s);
@@ -207,7 +207,7 @@ static void finality_timeout(void **state)
     status(s, 5, TX_IN_BLOCK, block_of(1));
     status(s, 5, TX_FINALITY_TIMEOUT, block_of(1));
     probe(s, 6, 0);
-    assert_int_equal(manager_look(s->m).in_block, 1);
+    assert_int_equal(manager_view_of(s->m).in_block, 1);
     none(s, MANAGER_FX_SUBMIT);
     script_free(s);
 }
@@ -289,7 +289,7 @@ static void runtime_upgrade(void **state)
     (void)state;
     struct script *s = leading_pooled(5, 3);
     runtime(s, SPEC + 1);
-    assert_int_equal(manager_look(s->m).unsure, 3);
+    assert_int_equal(manager_view_of(s->m).unsure, 3);
     probe(s, 5, 1, hash_of(6, 1));
     const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
     assert_int_equal(fx->sign.count, 2);
@@ -348,7 +348,7 @@ static void same_bytes_again(void **state)
     finalized_ours(s, 5);
     expect(s, MANAGER_FX_STORE_FINISH);
     stored(s, MANAGER_EV_FINISH_STORED);
-    assert_int_equal(manager_look(s->m).open, 0);
+    assert_int_equal(manager_view_of(s->m).open, 0);
     script_free(s);
 }
 
@@ -378,10 +378,10 @@ static void unsent_and_used(void **state)
     probe(s, 5, 1, hash_of(6, 1));
     expect_submit(s, 5);
     refuse(s, 5, -32000, "busy"); /* waits for the next block */
-    assert_int_equal(manager_look(s->m).unsent, 1);
+    assert_int_equal(manager_view_of(s->m).unsent, 1);
     status(s, 6, TX_DROPPED, NULL);
     probe(s, 7, 0);
-    assert_int_equal(manager_look(s->m).in_block, 2);
+    assert_int_equal(manager_view_of(s->m).in_block, 2);
     best(s);
     none(s, MANAGER_FX_SUBMIT);
     script_free(s);
@@ -436,7 +436,7 @@ static void gap_is_measured(void **state)
     refuse(s, 5, 1010, "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)");
     accept(s, 6);
     for (unsigned i = 0; i < 5; i++) {
-        assert_int_equal(manager_look(s->m).gap_blocks, i ? i - 1 : 0);
+        assert_int_equal(manager_view_of(s->m).gap_blocks, i ? i - 1 : 0);
         best(s);
         assert_int_equal(count_of(s, MANAGER_FX_ALERT), i == 3);
         if (i == 3)
@@ -446,8 +446,8 @@ static void gap_is_measured(void **state)
     best(s);
     accept(s, 5);
     best(s);
-    assert_int_equal(manager_look(s->m).gap_blocks, 0);
-    assert_int_equal(manager_look(s->m).gap_longest, 5);
+    assert_int_equal(manager_view_of(s->m).gap_blocks, 0);
+    assert_int_equal(manager_view_of(s->m).gap_longest, 5);
     script_free(s);
 }
 

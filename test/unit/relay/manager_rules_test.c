@@ -47,7 +47,7 @@ static void test_settled(void **state)
     outbox(s, 2);
     admitted(s);
     expect_submit(s, 5);
-    assert_int_equal(manager_look(s->m).unsent, 1); /* the second one waits */
+    assert_int_equal(manager_view_of(s->m).unsent, 1); /* the second one waits */
     assert_false(manager_settled(s->m, 0, 0));
     script_free(s);
     s = script_new(NULL); /* it leads nothing */

@@ -72,8 +72,8 @@ static void many_rows(void **state)
     assert_int_equal(manager_phase(m), MANAGER_LEADING);
     double loaded = seconds() - start;
     print_message("%d rows: %.2f s to the first send, %zu bytes each\n", ROWS, loaded, each);
-    assert_int_equal(manager_look(m).open, ROWS);
-    assert_int_equal(manager_look(m).unsent, ROWS - 64);
+    assert_int_equal(manager_view_of(m).open, ROWS);
+    assert_int_equal(manager_view_of(m).unsent, ROWS - 64);
     assert_true(loaded < 5);
 #ifndef __SANITIZE_ADDRESS__
     assert_true(each < 512);
@@ -92,7 +92,7 @@ static void many_rows(void **state)
     }
     double sent = seconds() - start;
     print_message("100000 events: %.2f s\n", sent);
-    assert_int_equal(manager_look(m).in_block, 50000);
+    assert_int_equal(manager_view_of(m).in_block, 50000);
     assert_true(sent < 5);
     manager_check(m);
     manager_free(m);

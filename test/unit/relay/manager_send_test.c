@@ -35,14 +35,14 @@ static void pool_full(void **state)
     (void)state;
     struct script *s = admitted_rows(5);
     refuse(s, 5, 1016, "Immediately Dropped");
-    assert_int_equal(manager_look(s->m).window, 2);
+    assert_int_equal(manager_view_of(s->m).window, 2);
     for (uint64_t nonce = 6; nonce <= 9; nonce++)
         refuse(s, nonce, 1016, "Immediately Dropped");
-    assert_int_equal(manager_look(s->m).window, 2);
+    assert_int_equal(manager_view_of(s->m).window, 2);
     none(s, MANAGER_FX_SUBMIT);
     best(s);
-    assert_int_equal(manager_look(s->m).window, 2); /* this block had refusals */
-    expect_submit(s, 5);                            /* one alone, to see whether there is room */
+    assert_int_equal(manager_view_of(s->m).window, 2); /* this block had refusals */
+    expect_submit(s, 5);                               /* one alone, to see whether there is room */
     none(s, MANAGER_FX_SUBMIT);
     accept(s, 5);
     expect_submit(s, 6);
@@ -52,7 +52,7 @@ static void pool_full(void **state)
     expect_submit(s, 7);
     none(s, MANAGER_FX_SUBMIT);
     best(s);
-    assert_int_equal(manager_look(s->m).window, 3);
+    assert_int_equal(manager_view_of(s->m).window, 3);
     expect_submit(s, 8);
     none(s, MANAGER_FX_SUBMIT);
     script_free(s);
@@ -68,11 +68,11 @@ static void dropped_together(void **state)
         accept(s, nonce);
     best(s);
     status(s, 8, TX_DROPPED, NULL);
-    assert_int_equal(manager_look(s->m).window, 2);
+    assert_int_equal(manager_view_of(s->m).window, 2);
     probe(s, 5, 0);
     none(s, MANAGER_FX_SUBMIT); /* three are in the pool */
     status(s, 6, TX_DROPPED, NULL);
-    assert_int_equal(manager_look(s->m).window, 2);
+    assert_int_equal(manager_view_of(s->m).window, 2);
     probe(s, 5, 0);
     expect_submit(s, 6); /* a repair: 7 waits for it */
     accept(s, 6);
@@ -93,14 +93,14 @@ static void window_bounds(void **state)
     admitted(s);
     for (unsigned i = 0; i < 4; i++) {
         refuse(s, 5, 1016, "Immediately Dropped");
-        assert_int_equal(manager_look(s->m).window, 1);
+        assert_int_equal(manager_view_of(s->m).window, 1);
         best(s);
         expect_submit(s, 5);
     }
     accept(s, 5);
     for (unsigned i = 0; i < 4; i++)
         best(s);
-    assert_int_equal(manager_look(s->m).window, 2);
+    assert_int_equal(manager_view_of(s->m).window, 2);
     script_free(s);
 }
 
@@ -143,7 +143,7 @@ static void banned_but_included(void **state)
     best(s);
     probe(s, 6, 0);
     none(s, MANAGER_FX_RESIGN);
-    assert_int_equal(manager_look(s->m).in_block, 1);
+    assert_int_equal(manager_view_of(s->m).in_block, 1);
     script_free(s);
 }
 
@@ -212,8 +212,8 @@ static void underpriced_by_ourselves(void **state)
     refuse(s, 5, 1014, "Priority is too low: (1 vs 1)");
     none(s, MANAGER_FX_SUBMIT);
     none(s, MANAGER_FX_ALERT);
-    assert_int_equal(manager_look(s->m).unsent, 0);
-    assert_int_equal(manager_look(s->m).unsure, 0);
+    assert_int_equal(manager_view_of(s->m).unsent, 0);
+    assert_int_equal(manager_view_of(s->m).unsure, 0);
     script_free(s);
 }
 
@@ -226,7 +226,7 @@ static void underpriced_by_another(void **state)
     expect_alert(s, "another transaction with our nonce 5");
     best(s);
     probe(s, 6, 0);
-    assert_int_equal(manager_look(s->m).in_block, 1);
+    assert_int_equal(manager_view_of(s->m).in_block, 1);
     script_free(s);
 }
 
@@ -240,7 +240,7 @@ static void stale(void **state)
         struct script *s = admitted_rows(1);
         refuse(s, 5, 1010, shapes[i]);
         none(s, MANAGER_FX_RESIGN);
-        assert_int_equal(manager_look(s->m).in_block, 1);
+        assert_int_equal(manager_view_of(s->m).in_block, 1);
         best(s);
         probe(s, 6, 0);
         quiet(s);
@@ -295,11 +295,11 @@ static void payment(void **state)
 static void payment_fast_blocks(void **state)
 {
     (void)state;
-    static const char poor[] =
+    static const char no_funds[] =
         "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)";
     struct script *s = admitted_rows(2);
-    refuse(s, 5, 1010, poor);
-    refuse(s, 6, 1010, poor);
+    refuse(s, 5, 1010, no_funds);
+    refuse(s, 6, 1010, no_funds);
     uint64_t tried_at = s->now;
     for (s->now += 10; s->now < tried_at + 250; s->now += 10) {
         feed(s, (struct manager_event){.type = MANAGER_EV_BEST, .best = {.number = ++s->best}});
@@ -343,7 +343,7 @@ static void bad_proof_and_included(void **state)
     struct script *s = admitted_rows(1);
     refuse(s, 5, 1010, "Invalid Transaction: Transaction has a bad signature");
     status(s, 5, TX_IN_BLOCK, block_of(1));
-    assert_int_equal(manager_look(s->m).in_block, 1);
+    assert_int_equal(manager_view_of(s->m).in_block, 1);
     best(s);
     none(s, MANAGER_FX_RESIGN);
     script_free(s);
@@ -599,7 +599,7 @@ static void chain_back_unwatched(void **state)
     best(s);
     chain_down(s);
     chain_up(s);
-    assert_int_equal(manager_look(s->m).unsure, 1);
+    assert_int_equal(manager_view_of(s->m).unsure, 1);
     probe(s, 5, 0);
     expect_submit(s, 5);
     script_free(s);

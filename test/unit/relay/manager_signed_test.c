@@ -18,7 +18,7 @@ struct one {
 
 static void looked(struct script *s)
 {
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.account = &s->account}});
+    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
 }
 
 static struct script *begin(const struct manager_config *config, uint64_t next)
@@ -38,28 +38,28 @@ static void signed_bytes(uint64_t nonce, uint8_t out[BYTES_LEN])
 }
 
 /* The outbox's answer: so many of these, behind them so many calls; a nonce that a row waits for. */
-static void outbox_signed(struct script *s, const struct one *x, unsigned count, unsigned calls,
-                          int64_t reserved)
+static void outbox_presigned(struct script *s, const struct one *x, unsigned count, unsigned calls,
+                             int64_t reserved)
 {
     struct manager_outbox_row rows[8] = {0};
-    struct manager_signed fixed[8] = {0};
+    struct manager_presigned presigned[8] = {0};
     uint8_t bytes[8][BYTES_LEN];
     static const uint8_t call[CALL_LEN] = {1};
     for (unsigned i = 0; i < count; i++) {
-        fixed[i] = (struct manager_signed){.nonce = x[i].nonce,
-                                           .call_len = CALL_LEN,
-                                           .era_birth = x[i].death < 0 ? -1 : x[i].death - 64,
-                                           .era_death = x[i].death,
-                                           .spec_version = s->spec,
-                                           .waited = x[i].waited,
-                                           .waits = x[i].waits,
-                                           .wait_block = x[i].wait_block};
-        memcpy(fixed[i].hash, hash_of(x[i].nonce, 1), 32);
+        presigned[i] = (struct manager_presigned){.nonce = x[i].nonce,
+                                                  .call_len = CALL_LEN,
+                                                  .era_birth = x[i].death < 0 ? -1 : x[i].death - 64,
+                                                  .era_death = x[i].death,
+                                                  .spec_version = s->spec,
+                                                  .waited = x[i].waited,
+                                                  .waits = x[i].waits,
+                                                  .wait_block = x[i].wait_block};
+        memcpy(presigned[i].hash, hash_of(x[i].nonce, 1), 32);
         signed_bytes(x[i].nonce, bytes[i]);
         rows[i] = (struct manager_outbox_row){.id = x[i].id,
                                               .call = bytes[i],
                                               .call_len = BYTES_LEN,
-                                              .fixed = &fixed[i],
+                                              .presigned = &presigned[i],
                                               .tip = 3,
                                               .bad = x[i].bad};
     }
@@ -104,7 +104,7 @@ static void signed_admitted(struct script *s)
 static struct script *one_sent(const struct manager_config *config, int64_t death)
 {
     struct script *s = begin(config, 5);
-    outbox_signed(s, &(struct one){1, 5, death, NULL, NULL, 0, false}, 1, 0, -1);
+    outbox_presigned(s, &(struct one){1, 5, death, NULL, NULL, 0, false}, 1, 0, -1);
     signed_admitted(s);
     expect_submit(s, 5);
     return s;
@@ -153,7 +153,7 @@ static void admitted_at_their_nonces(void **state)
     (void)state;
     struct script *s = begin(&keyless, 5);
     const struct one x[] = {{1, 6, DEATH, NULL, NULL, 0, false}, {2, 5, -1, NULL, NULL, 0, false}};
-    outbox_signed(s, x, 2, 0, -1);
+    outbox_presigned(s, x, 2, 0, -1);
     const struct manager_effect *fx = expect(s, MANAGER_FX_ADMIT);
     assert_int_equal(fx->sign.rows[0].nonce, 5);
     assert_int_equal(fx->sign.rows[0].id, 2);
@@ -164,7 +164,7 @@ static void admitted_at_their_nonces(void **state)
     signed_admitted(s);
     expect_submit(s, 5);
     expect_submit(s, 6);
-    assert_int_equal(manager_look(s->m).next_nonce, 7);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 7);
     accept(s, 5);
     finalized_ours(s, 5);
     const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_FINISH);
@@ -178,7 +178,7 @@ static void waits_above_a_hole(void **state)
 {
     (void)state;
     struct script *s = begin(&keyed, 5);
-    outbox_signed(s, &(struct one){1, 7, DEATH, NULL, NULL, 0, false}, 1, 4, -1);
+    outbox_presigned(s, &(struct one){1, 7, DEATH, NULL, NULL, 0, false}, 1, 4, -1);
     const struct manager_note_row *note = only_note(s);
     assert_int_equal(note->nonce, 7);
     assert_int_equal(note->era_death, DEATH);
@@ -193,9 +193,9 @@ static void waits_above_a_hole(void **state)
     none(s, MANAGER_FX_WANT_OUTBOX); /* not before the note is stored */
     stored(s, MANAGER_EV_NOTE_STORED);
     expect(s, MANAGER_FX_WANT_OUTBOX);
-    outbox_signed(s, NULL, 0, 2, 7); /* its turn has come, and it was not brought along */
+    outbox_presigned(s, NULL, 0, 2, 7); /* its turn has come, and it was not brought along */
     none(s, MANAGER_FX_ADMIT);
-    outbox_signed(s, &(struct one){1, 7, DEATH, NULL, NULL, 0, false}, 1, 2, 7);
+    outbox_presigned(s, &(struct one){1, 7, DEATH, NULL, NULL, 0, false}, 1, 2, 7);
     signed_admitted(s);
     expect_submit(s, 7);
     script_free(s);
@@ -209,7 +209,7 @@ static void as_the_door_says(void **state)
     const struct one x[] = {{1, 5, DEATH, "bad signature", NULL, 0, true},
                             {2, 5, DEATH, NULL, "its era begins later", 120, false},
                             {3, UINT64_MAX, -1, "does not decode", NULL, 0, false}};
-    outbox_signed(s, x, 3, 0, -1);
+    outbox_presigned(s, x, 3, 0, -1);
     const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_REJECT);
     assert_string_equal(end->outcome, "failed");
     says(end->error, "bad signature");
@@ -229,13 +229,13 @@ static void eras_in_the_outbox(void **state)
 {
     (void)state;
     struct script *s = begin(&keyless, 5);
-    outbox_signed(s, &(struct one){1, 9, 100, NULL, NULL, 0, false}, 1, 0, -1);
+    outbox_presigned(s, &(struct one){1, 9, 100, NULL, NULL, 0, false}, 1, 0, -1);
     assert_string_equal(only_end(s, MANAGER_FX_STORE_REJECT)->outcome, "expired");
     stored(s, MANAGER_EV_REJECT_STORED);
-    outbox_signed(s, &(struct one){2, 5, 103, NULL, NULL, 0, false}, 1, 0, -1);
+    outbox_presigned(s, &(struct one){2, 5, 103, NULL, NULL, 0, false}, 1, 0, -1);
     assert_int_equal(only_note(s)->wait_block, 103);
     stored(s, MANAGER_EV_NOTE_STORED);
-    outbox_signed(s, &(struct one){3, 5, 104, NULL, NULL, 0, false}, 1, 0, -1);
+    outbox_presigned(s, &(struct one){3, 5, 104, NULL, NULL, 0, false}, 1, 0, -1);
     signed_admitted(s);
     script_free(s);
 }
@@ -249,13 +249,13 @@ static void taken(void **state)
     outbox(s, 1);
     admitted(s);
     accept(s, 5);
-    outbox_signed(s, &(struct one){9, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
+    outbox_presigned(s, &(struct one){9, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
     const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_REJECT);
     assert_string_equal(end->outcome, "failed");
     says(end->error, "taken by transaction 1");
     stored(s, MANAGER_EV_REJECT_STORED);
     finalized_ours(s, 5);
-    outbox_signed(s, &(struct one){9, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
+    outbox_presigned(s, &(struct one){9, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
     const struct manager_note_row *note = only_note(s);
     assert_int_equal(note->wait_block, s->finalized + 1);
     script_free(s);
@@ -267,7 +267,7 @@ static void two_with_one_nonce(void **state)
     (void)state;
     struct script *s = begin(&keyless, 5);
     const struct one x[] = {{2, 5, DEATH, NULL, NULL, 0, false}, {1, 5, -1, NULL, NULL, 0, false}};
-    outbox_signed(s, x, 2, 0, -1);
+    outbox_presigned(s, x, 2, 0, -1);
     none(s, MANAGER_FX_STORE_REJECT);
     none(s, MANAGER_FX_STORE_NOTE);
     const struct manager_effect *fx = expect(s, MANAGER_FX_ADMIT);
@@ -282,13 +282,13 @@ static struct script *late(int64_t death)
 {
     struct script *s = begin(&keyless, 9);
     finalized(s, 9, 0, NULL);
-    outbox_signed(s, &(struct one){1, 7, death, NULL, NULL, 0, false}, 1, 0, -1);
+    outbox_presigned(s, &(struct one){1, 7, death, NULL, NULL, 0, false}, 1, 0, -1);
     const struct manager_effect *fx = expect(s, MANAGER_FX_ADMIT);
     assert_int_equal(fx->sign.rows[0].from_block, death < 0 ? 0 : death - 64);
     s->taken[fx - s->fx] = false;
     signed_admitted(s);
     none(s, MANAGER_FX_SUBMIT);
-    assert_int_equal(manager_look(s->m).next_nonce, 9);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 9);
     return s;
 }
 
@@ -330,7 +330,7 @@ static void bad_and_used(void **state)
     (void)state;
     struct script *s = begin(&keyless, 9);
     finalized(s, 9, 0, NULL);
-    outbox_signed(s, &(struct one){1, 7, -1, "bad signature", NULL, 0, false}, 1, 0, -1);
+    outbox_presigned(s, &(struct one){1, 7, -1, "bad signature", NULL, 0, false}, 1, 0, -1);
     none(s, MANAGER_FX_STORE_REJECT);
     signed_admitted(s);
     none(s, MANAGER_FX_SUBMIT);
@@ -342,7 +342,7 @@ static void used_long_ago(void **state)
 {
     (void)state;
     struct script *s = begin(&keyless, 10000);
-    outbox_signed(s, &(struct one){1, 7, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
+    outbox_presigned(s, &(struct one){1, 7, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
     const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_REJECT);
     assert_string_equal(end->outcome, "usurped");
     says(end->error, "used long ago");
@@ -432,7 +432,7 @@ static void era_over(void **state)
     assert_int_equal(fx->next.nonce, 5);
     assert_true(fx->next.lower);
     stored(s, MANAGER_EV_NONCE_STORED);
-    outbox_signed(s, &(struct one){2, 5, 230, NULL, NULL, 0, false}, 1, 0, -1);
+    outbox_presigned(s, &(struct one){2, 5, 230, NULL, NULL, 0, false}, 1, 0, -1);
     signed_admitted(s);
     script_free(s);
 }
@@ -447,7 +447,7 @@ static void era_over_of_a_reaped_account(void **state)
     blocks_to(s, DEATH, 0);
     none(s, MANAGER_FX_STORE_FINISH);
     none(s, MANAGER_FX_SUBMIT);
-    assert_int_equal(manager_look(s->m).unsent, 1);
+    assert_int_equal(manager_view_of(s->m).unsent, 1);
     script_free(s);
 }
 
@@ -471,7 +471,7 @@ static void hole_without_a_key(void **state)
     (void)state;
     struct script *s = begin(&keyless, 5);
     const struct one x[] = {{1, 5, DEATH, NULL, NULL, 0, false}, {2, 6, -1, NULL, NULL, 0, false}};
-    outbox_signed(s, x, 2, 0, -1);
+    outbox_presigned(s, x, 2, 0, -1);
     signed_admitted(s);
     accept(s, 5);
     accept(s, 6);
@@ -488,10 +488,10 @@ static void hole_without_a_key(void **state)
     }
     expect_alert(s, "nonce 5 is missing");
     s->attempts[5] = 0;
-    outbox_signed(s, &(struct one){3, 5, 300, NULL, NULL, 0, false}, 1, 0, -1);
+    outbox_presigned(s, &(struct one){3, 5, 300, NULL, NULL, 0, false}, 1, 0, -1);
     signed_admitted(s);
     expect_submit(s, 5);
-    assert_int_equal(manager_look(s->m).next_nonce, 7);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 7);
     script_free(s);
 }
 
@@ -501,7 +501,7 @@ static void hole_with_a_key(void **state)
     (void)state;
     struct script *s = begin(&keyed, 5);
     const struct one x[] = {{1, 5, DEATH, NULL, NULL, 0, false}, {2, 6, -1, NULL, NULL, 0, false}};
-    outbox_signed(s, x, 2, 0, -1);
+    outbox_presigned(s, x, 2, 0, -1);
     signed_admitted(s);
     accept(s, 5);
     accept(s, 6);
@@ -540,7 +540,7 @@ static void runtime_changed_before_the_chain_was_up(void **state)
     (void)state;
     struct script *s = script_new(&keyless);
     struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
-    row.fixed = true;
+    row.presigned = true;
     row.era_death = -1;
     load(s, &row, 1, 6);
     looked(s);
@@ -573,11 +573,11 @@ static void never_outbid(void **state)
     chain_up(s);
     probe(s, 5, 0);
     finalized_at(s, s->finalized, 5, 0, NULL);
-    outbox_signed(s, &(struct one){1, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
+    outbox_presigned(s, &(struct one){1, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
     signed_admitted(s);
     accept(s, 5);
     struct manager_stop bump = {.nonce = 5, .id = 1, .tip = 50};
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
+    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
                                    .looked = {.stops = &bump, .count = 1, .account = &s->account}});
     for (unsigned i = 0; i < 12; i++) {
         none(s, MANAGER_FX_RESIGN);
@@ -603,7 +603,7 @@ static void cancelled(void **state)
         accept(s, 5);
         struct manager_stop stop = {.nonce = 5, .id = 1, .outcome = "cancelled", .reason = "by app"};
         struct manager_account account = {.tip_cap = MANAGER_NO_CAP};
-        feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
+        feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
                                        .looked = {.stops = &stop, .count = 1, .account = &account}});
         none(s, MANAGER_FX_FILL);
         if (!with_key) {
@@ -624,7 +624,7 @@ static void after_a_load(void **state)
     (void)state;
     struct script *s = script_new(&keyed);
     struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
-    row.fixed = true;
+    row.presigned = true;
     row.era_death = 110;
     load(s, &row, 1, 6);
     looked(s);
@@ -673,12 +673,12 @@ static void admission_failed(void **state)
     static const int codes[] = {ERR_DB_CONFLICT, ERR_NET};
     for (unsigned i = 0; i < 2; i++) {
         struct script *s = begin(&keyless, 5);
-        outbox_signed(s, &(struct one){1, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
+        outbox_presigned(s, &(struct one){1, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
         expect(s, MANAGER_FX_ADMIT);
         write_failed(s, MANAGER_WRITE_ADMIT, codes[i]);
-        assert_int_equal(manager_look(s->m).next_nonce, 5);
+        assert_int_equal(manager_view_of(s->m).next_nonce, 5);
         best(s);
-        outbox_signed(s, &(struct one){1, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
+        outbox_presigned(s, &(struct one){1, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
         signed_admitted(s);
         script_free(s);
     }

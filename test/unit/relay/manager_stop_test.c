@@ -5,7 +5,7 @@
 static void stop(struct script *s, uint64_t nonce, int64_t id, const char *outcome)
 {
     struct manager_stop x = {.nonce = nonce, .id = id, .outcome = outcome, .reason = "so it was said"};
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED, .looked = {.stops = &x, .count = 1}});
+    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.stops = &x, .count = 1}});
 }
 
 /* Leading with one row at nonce 5, id 1, committed and on the wire. */
@@ -46,11 +46,11 @@ static void a_poll_after_each_load(void **state)
     (void)state;
     struct script *s = script_new(NULL);
     load(s, NULL, 0, 5);
-    uint64_t first = expect(s, MANAGER_FX_LOOK)->number;
+    uint64_t first = expect(s, MANAGER_FX_POLL_REQUESTS)->number;
     feed(s, (struct manager_event){.type = MANAGER_EV_STORE_BACK});
-    none(s, MANAGER_FX_LOOK);
+    none(s, MANAGER_FX_POLL_REQUESTS);
     feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT, .snapshot = {.last = true, .next_nonce = 5}});
-    assert_true(expect(s, MANAGER_FX_LOOK)->number > first);
+    assert_true(expect(s, MANAGER_FX_POLL_REQUESTS)->number > first);
     script_free(s);
 }
 
@@ -142,9 +142,9 @@ static void dropped_while_its_filler_waits(void **state)
     probe(s, 5, 0);
     best(s);
     probe(s, 5, 0);
-    assert_int_equal(manager_look(s->m).unsure, 0);
+    assert_int_equal(manager_view_of(s->m).unsure, 0);
     status(s, 5, TX_DROPPED, NULL);
-    assert_int_equal(manager_look(s->m).unsure, 1);
+    assert_int_equal(manager_view_of(s->m).unsure, 1);
     probe(s, 5, 0);
     none(s, MANAGER_FX_SUBMIT);
     blocks_to(s, 101 - 1 + 64, 5);
@@ -164,7 +164,7 @@ static void included_while_its_filler_waits(void **state)
     best(s);
     probe(s, 5, 0);
     status(s, 5, TX_IN_BLOCK, block_of(1));
-    assert_int_equal(manager_look(s->m).in_block, 1);
+    assert_int_equal(manager_view_of(s->m).in_block, 1);
     blocks_to(s, 101 + 64, 5);
     none(s, MANAGER_FX_FILL);
     script_free(s);

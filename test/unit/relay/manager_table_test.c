@@ -104,13 +104,13 @@ static void recovers(struct script *s, const struct manager_effect *fx, size_t c
     for (size_t i = 0; i < count; i++) {
         enum manager_effect_type t = fx[i].type;
         bool harmless = t == MANAGER_FX_ALERT || t == MANAGER_FX_UNWATCH || t == MANAGER_FX_UNWATCH_ALL ||
-                        t == MANAGER_FX_FOLLOW || t == MANAGER_FX_LOOK;
+                        t == MANAGER_FX_FOLLOW || t == MANAGER_FX_POLL_REQUESTS;
         assert_true(harmless);
         alerts += fx[i].type == MANAGER_FX_ALERT && strstr(fx[i].text, words);
     }
     assert_int_equal(alerts, 1);
     assert_int_equal(manager_phase(s->m), MANAGER_LOAD_WAIT);
-    assert_int_equal(manager_look(s->m).open, 0);
+    assert_int_equal(manager_view_of(s->m).open, 0);
     assert_true(check_fails(s->m));
 
     plant = PLANT_NONE;
@@ -145,7 +145,7 @@ static void row_that_makes_an_illegal_move(void **state)
     struct manager_snapshot_row row = loaded_row(s, 6, MANAGER_ROW_SIGNED);
     step(s, snapshot_of(&row), &fx);
     assert_int_equal(manager_phase(s->m), MANAGER_CHAIN_WAIT);
-    assert_int_equal(manager_look(s->m).unsure, 1);
+    assert_int_equal(manager_view_of(s->m).unsure, 1);
     script_free(s);
 }
 

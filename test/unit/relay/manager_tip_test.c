@@ -16,7 +16,7 @@ static struct script *with_policy(struct manager_account account, uint64_t next)
 
 static void look(struct script *s, const struct manager_stop *stops, size_t count)
 {
-    feed(s, (struct manager_event){.type = MANAGER_EV_LOOKED,
+    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
                                    .looked = {.stops = stops, .count = count, .account = &s->account}});
 }
 
@@ -586,7 +586,7 @@ static void retried(void **state)
     assert_true(fx->ends.rows[0].has_block);
     assert_true(fx->ends.rows[0].fee == 12345);
     stored(s, MANAGER_EV_REQUEUE_STORED);
-    assert_int_equal(manager_look(s->m).open, 0);
+    assert_int_equal(manager_view_of(s->m).open, 0);
     script_free(s);
 }
 

@@ -195,10 +195,10 @@ static void read_batch(struct world *w, struct query *q)
         const struct account *a = &w->accounts[q->list[k]];
         bool changed = q->marks[k] >= 0 && (uint64_t)q->marks[k] != a->facts;
         struct poll_found f = {.index = k,
-                               .look = a->request || late(w, a) || changed,
-                               .ripe = a->rows > 0,
+                               .has_requests = a->request || late(w, a) || changed,
+                               .has_rows = a->rows > 0,
                                .next_ms = next_of(w, a, q->fx.ahead_ms ? q->fx.ahead_ms : 1)};
-        if (f.look || f.ripe || f.next_ms >= 0)
+        if (f.has_requests || f.has_rows || f.next_ms >= 0)
             q->founds[q->found_count++] = f;
     }
 }

@@ -33,7 +33,7 @@ static struct account_status leader(void)
         .leader = "relay-1",
         .leader_address = "tcp:1",
         .phase = MANAGER_PROBE_POOL_WAIT,
-        .manager = {.next_nonce = 12, .open = 3, .hold = MANAGER_HOLD_PAYMENT},
+        .manager = {.next_nonce = 12, .open = 3, .suspension = MANAGER_SUSPENSION_PAYMENT},
         .elected = true,
         .election = {.state = ELECTOR_LEADER, .bids_total = 2, .renewed_at_ms = 600},
     };
@@ -102,10 +102,10 @@ static void test_every_value_has_a_name(void **state)
         assert_non_null(manager_phase_name((enum manager_phase)i));
     for (int i = MANAGER_WRITE_ADMIT; i <= MANAGER_WRITE_LOAD; i++)
         assert_non_null(manager_write_name((enum manager_write)i));
-    for (int i = MANAGER_HOLD_NONE; i <= MANAGER_HOLD_TRANSACTION_VERSION; i++)
-        assert_int_equal(manager_hold_of(manager_hold_name((enum manager_hold)i)), i);
-    assert_int_equal(manager_hold_of("operator"), MANAGER_HOLD_NONE);
-    assert_int_equal(manager_hold_of(NULL), MANAGER_HOLD_NONE);
+    for (int i = MANAGER_SUSPENSION_NONE; i <= MANAGER_SUSPENSION_TRANSACTION_VERSION; i++)
+        assert_int_equal(manager_suspension_of(manager_suspension_name((enum manager_suspension)i)), i);
+    assert_int_equal(manager_suspension_of("operator"), MANAGER_SUSPENSION_NONE);
+    assert_int_equal(manager_suspension_of(NULL), MANAGER_SUSPENSION_NONE);
     for (int i = SERVICE_STARTING; i <= SERVICE_CLOSING; i++)
         assert_non_null(service_phase_name((enum service_phase)i));
     for (int i = ACCOUNT_FOLLOWER; i <= ACCOUNT_LEADER; i++)

@@ -182,7 +182,7 @@ static struct conn_result *kept;
 static void keep_rows(struct conn_query *q, const struct conn_result *r)
 {
     (void)q;
-    kept = conn_result_keep(r);
+    kept = conn_result_take(r);
 }
 
 static void test_keep(void **state)

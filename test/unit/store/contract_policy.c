@@ -32,10 +32,10 @@ static void admit(int64_t id, int64_t nonce)
     admit_tip(id, nonce, NULL);
 }
 
-static struct store_look look(void)
+static struct store_poll_requests look(void)
 {
-    struct store_look r = {.account = a.account, .epoch = a.epoch};
-    RUN_OK(&x, look, &r);
+    struct store_poll_requests r = {.account = a.account, .epoch = a.epoch};
+    RUN_OK(&x, poll_requests, &r);
     return r;
 }
 
@@ -106,7 +106,7 @@ void test_options(void **state)
     assert_null(snap.rows[1].max_tip);
     assert_int_equal(snap.rows[1].deadline_block, -1);
     assert_int_equal(snap.rows[1].guard, 0);
-    assert_string_equal(snap.facts.hold, "");
+    assert_string_equal(snap.facts.suspension, "");
     assert_string_equal(snap.facts.tip_start, "0");
     assert_string_equal(snap.facts.tip_step, "0");
     assert_null(snap.facts.tip_cap);
@@ -146,10 +146,10 @@ void test_options_refused(void **state)
 
 static bool is_ripe(void)
 {
-    struct store_look r = look();
-    bool ripe = r.ripe;
+    struct store_poll_requests r = look();
+    bool has_rows = r.has_rows;
     store_req_done(&r.req);
-    return ripe;
+    return has_rows;
 }
 
 /* A row that waits for its time is not given out, and the look says when to come again. */
@@ -161,8 +161,8 @@ void test_not_before(void **state)
     add(r);
     add(call_of("now"));
     assert_int_equal(outbox_count(), 1);
-    struct store_look seen = look();
-    assert_false(seen.ripe);
+    struct store_poll_requests seen = look();
+    assert_false(seen.has_rows);
     assert_in_range(seen.next_ms, 1, 600);
     assert_int_equal(seen.count, 0);
     store_req_done(&seen.req);
@@ -181,7 +181,7 @@ static struct store_want due(int64_t mark)
     RUN_OK(&x, due, &r);
     assert_in_range(r.want_count, 1, 2);
     const struct store_want *lost = &r.wants[0];
-    assert_true(lost->lost && !lost->look && !lost->ripe && lost->next_ms == -1);
+    assert_true(lost->lost && !lost->has_requests && !lost->has_rows && lost->next_ms == -1);
     assert_int_equal(lost->index, 0);
     struct store_want want = {.next_ms = -1};
     if (r.want_count == 2) {
@@ -196,12 +196,12 @@ static struct store_want due(int64_t mark)
 static bool calm(int64_t mark)
 {
     struct store_want want = due(mark);
-    return !want.look && !want.ripe && want.next_ms == -1;
+    return !want.has_requests && !want.has_rows && want.next_ms == -1;
 }
 
 static int64_t mark_now(void)
 {
-    struct store_look r = look();
+    struct store_poll_requests r = look();
     int64_t mark = r.mark;
     store_req_done(&r.req);
     return mark;
@@ -222,14 +222,14 @@ void test_due(void **state)
     r.deadline_ms = (int64_t)loop_wall_ms() + 900;
     int64_t id = add(r);
     assert_in_range(due(mark).next_ms, 1, 300);
-    WAIT_FOR(x.l, due(mark).ripe);
+    WAIT_FOR(x.l, due(mark).has_rows);
     assert_in_range(due(mark).next_ms, 1, 600);
     admit(id, 0);
     mark = mark_now();
-    assert_false(due(mark).ripe);
+    assert_false(due(mark).has_rows);
     assert_in_range(due(mark).next_ms, 1, 600);
-    WAIT_FOR(x.l, due(mark).look);
-    assert_true(due(-1).look);
+    WAIT_FOR(x.l, due(mark).has_requests);
+    assert_true(due(-1).has_requests);
     assert_int_equal(due(mark).next_ms, -1);
 }
 
@@ -238,23 +238,24 @@ void test_due_facts(void **state)
 {
     (void)state;
     int64_t mark = mark_now();
-    struct store_pause pause = {.account = a.account, .epoch = a.epoch, .hold = "payment", .reason = "x"};
+    struct store_pause pause = {
+        .account = a.account, .epoch = a.epoch, .suspension = "payment", .reason = "x"};
     RUN_OK(&x, pause, &pause);
-    assert_true(due(mark).look);
+    assert_true(due(mark).has_requests);
     assert_true(calm(-1));
     assert_int_not_equal(mark_now(), mark);
     assert_true(calm(mark_now()));
     add(call_of("stands still"));
     assert_true(calm(mark_now()));
-    pause.hold = NULL;
+    pause.suspension = NULL;
     RUN_OK(&x, pause, &pause);
-    assert_true(due(mark).ripe && !due(mark).look);
+    assert_true(due(mark).has_rows && !due(mark).has_requests);
     struct store_ask ask = {.id = fx_enqueue(&x, &a, "to be cancelled", 0)};
     admit(ask.id, 0);
     mark = mark_now();
     RUN_OK(&x, cancel, &ask);
     store_req_done(&ask.req);
-    assert_true(due(mark).look);
+    assert_true(due(mark).has_requests);
 }
 
 void test_deadline_queued(void **state)
@@ -268,7 +269,7 @@ void test_deadline_queued(void **state)
     assert_int_equal(box.count, 1);
     assert_in_range(box.rows[0].deadline_ms, r.deadline_ms - 20, r.deadline_ms + 20);
     store_req_done(&box.req);
-    struct store_look seen = look();
+    struct store_poll_requests seen = look();
     assert_in_range(seen.next_ms, 1, 400);
     store_req_done(&seen.req);
     WAIT_FOR(x.l, outbox_count() == 0);
@@ -290,7 +291,7 @@ void test_deadline_queued(void **state)
 
 static size_t stops(void)
 {
-    struct store_look r = look();
+    struct store_poll_requests r = look();
     size_t n = r.count;
     store_req_done(&r.req);
     return n;
@@ -303,7 +304,7 @@ void test_deadline_pending(void **state)
     r.deadline_ms = (int64_t)loop_wall_ms() + 400;
     int64_t id = add(r);
     admit(id, 0);
-    struct store_look seen = look();
+    struct store_poll_requests seen = look();
     assert_int_equal(seen.count, 0);
     assert_in_range(seen.next_ms, 1, 400);
     store_req_done(&seen.req);
@@ -344,7 +345,7 @@ void test_cancel(void **state)
     assert_string_equal(ask_cancel(sent), "requested");
     if (!x.is_pg)
         assert_int_equal(x.wakes, wakes + 1);
-    struct store_look seen = look();
+    struct store_poll_requests seen = look();
     assert_int_equal(seen.count, 1);
     assert_int_equal(seen.stops[0].nonce, 7);
     assert_int_equal(seen.stops[0].id, sent);
@@ -375,7 +376,7 @@ static int ask_bump(int64_t id, const char *tip, const char *answer)
 
 static void expect_bump(int64_t nonce, const char *tip)
 {
-    struct store_look seen = look();
+    struct store_poll_requests seen = look();
     assert_int_equal(seen.count, tip ? 1 : 0);
     if (tip) {
         assert_int_equal(seen.stops[0].nonce, nonce);
@@ -664,23 +665,23 @@ void test_requeue_keeps_its_options(void **state)
 
 /* ---- the account ---- */
 
-static void hold(const char *name)
+static void suspension(const char *name)
 {
     struct store_pause r = {
-        .account = a.account, .epoch = a.epoch, .hold = name, .reason = name ? "a reason" : NULL};
+        .account = a.account, .epoch = a.epoch, .suspension = name, .reason = name ? "a reason" : NULL};
     RUN_OK(&x, pause, &r);
 }
 
-static void expect_hold(const char *name, bool reborn)
+static void expect_suspension(const char *name, bool reborn)
 {
-    struct store_look seen = look();
-    assert_string_equal(seen.facts.hold, name);
+    struct store_poll_requests seen = look();
+    assert_string_equal(seen.facts.suspension, name);
     assert_int_equal(seen.facts.paused, *name != 0);
     assert_int_equal(seen.facts.reborn, reborn);
     store_req_done(&seen.req);
     struct store_snapshot snap;
     snapshot(&snap);
-    assert_string_equal(snap.facts.hold, name);
+    assert_string_equal(snap.facts.suspension, name);
     assert_int_equal(snap.facts.paused, *name != 0);
     assert_int_equal(snap.facts.reborn, reborn);
     store_req_done(&snap.req);
@@ -698,21 +699,22 @@ void test_hold(void **state)
 {
     (void)state;
     int64_t id = add(call_of("held"));
-    expect_hold("", false);
-    hold("payment");
-    expect_hold("payment", false);
+    expect_suspension("", false);
+    suspension("payment");
+    expect_suspension("payment", false);
     assert_int_equal(outbox_count(), 0);
     struct store_attempt_row row = attempt_row(id, 0, 0);
     struct store_attempts r = attempts_of(&row, 1);
     RUN(&x, admit, &r);
     assert_int_equal(r.req.err.code, ERR_DB_CONFLICT);
-    hold(NULL);
-    expect_hold("", false);
+    suspension(NULL);
+    expect_suspension("", false);
     assert_int_equal(outbox_count(), 1);
-    hold("payment");
+    suspension("payment");
     resume();
-    expect_hold("", false);
-    struct store_pause bad = {.account = a.account, .epoch = a.epoch, .hold = "nonsense", .reason = "x"};
+    expect_suspension("", false);
+    struct store_pause bad = {
+        .account = a.account, .epoch = a.epoch, .suspension = "nonsense", .reason = "x"};
     RUN(&x, pause, &bad);
     assert_int_not_equal(bad.req.err.code, 0);
     struct store_ask unknown = {.account = "nobody-at-all"};
@@ -725,7 +727,7 @@ void test_hold(void **state)
 void test_transaction_version(void **state)
 {
     (void)state;
-    struct store_look seen = look();
+    struct store_poll_requests seen = look();
     assert_int_equal(seen.facts.transaction_version, 0);
     store_req_done(&seen.req);
     admit(add(call_of("first")), 0);
@@ -744,7 +746,7 @@ void test_transaction_version(void **state)
     assert_int_equal(w.req.err.code, ERR_DB_CONFLICT);
     w.rows = &filler; /* a filler means the same under any */
     RUN_OK(&x, attempt, &w);
-    hold("transaction_version");
+    suspension("transaction_version");
     resume();
     seen = look();
     assert_int_equal(seen.facts.transaction_version, 0);
@@ -790,10 +792,10 @@ void test_reborn(void **state)
     admit(add(call_of("old")), 30);
     finish(30, "ok", 40);
     admit(add(call_of("dead")), 31);
-    hold("reaped");
-    expect_hold("reaped", false);
+    suspension("reaped");
+    expect_suspension("reaped", false);
     resume();
-    expect_hold("", true);
+    expect_suspension("", true);
     struct store_nonce r = {.account = a.account, .epoch = a.epoch, .next_nonce = 0, .reborn = true};
     RUN(&x, nonce, &r); /* while a row of the former life is there */
     assert_int_equal(r.req.err.code, ERR_BUG);
@@ -804,7 +806,7 @@ void test_reborn(void **state)
     assert_int_equal(r.req.err.code, ERR_DB_CONFLICT);
     r.reborn = true;
     RUN_OK(&x, nonce, &r);
-    expect_hold("", false);
+    expect_suspension("", false);
     struct store_snapshot snap;
     snapshot(&snap);
     assert_int_equal(snap.next_nonce, 0);

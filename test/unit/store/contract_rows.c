@@ -31,7 +31,7 @@ void test_outbox_order(void **state)
     assert_int_equal(box.rows[3].id, low);
     store_req_done(&box.req);
     struct store_pause pause = {
-        .account = a.account, .epoch = a.epoch, .hold = "payment", .reason = "cannot pay"};
+        .account = a.account, .epoch = a.epoch, .suspension = "payment", .reason = "cannot pay"};
     RUN_OK(&x, pause, &pause);
     RUN_OK(&x, outbox, &box);
     assert_int_equal(box.count, 0);
@@ -40,7 +40,7 @@ void test_outbox_order(void **state)
     RUN_OK(&x, snapshot, &snap);
     assert_true(snap.facts.paused);
     store_req_done(&snap.req);
-    pause.hold = pause.reason = NULL;
+    pause.suspension = pause.reason = NULL;
     RUN_OK(&x, pause, &pause);
     RUN_OK(&x, outbox, &box);
     assert_int_equal(box.count, 4);
@@ -52,14 +52,14 @@ void test_look(void **state)
 {
     (void)state;
     fx_enqueue(&x, &a, "plain", 0);
-    struct store_look look = {.account = a.account, .epoch = a.epoch};
-    RUN_OK(&x, look, &look);
+    struct store_poll_requests look = {.account = a.account, .epoch = a.epoch};
+    RUN_OK(&x, poll_requests, &look);
     assert_int_equal(look.count, 0);
-    assert_false(look.ripe);
+    assert_false(look.has_rows);
     assert_int_equal(look.next_ms, -1);
     store_req_done(&look.req);
     look.epoch--;
-    RUN(&x, look, &look);
+    RUN(&x, poll_requests, &look);
     assert_int_equal(look.req.err.code, ERR_LOST_LEADERSHIP);
     store_req_done(&look.req);
 }

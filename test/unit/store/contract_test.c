@@ -110,17 +110,17 @@ static struct store_claim claim_of(const char *holder, uint32_t expiry_1_ms, uin
 /* A lock is held once however often it is asked for, and one unlock frees it; what is asked at once takes
  * turns. */
 static struct store_req *seen[64];
-static size_t seen_count;
+static size_t view_count;
 static void on_seen(struct store_req *req)
 {
-    seen[seen_count++] = req;
+    seen[view_count++] = req;
 }
 
 static void test_lock(void **state)
 {
     (void)state;
     struct store_lock r[6];
-    seen_count = 0;
+    view_count = 0;
     for (int i = 0; i < 6; i++) {
         r[i] = (struct store_lock){.lock_key = a.lock_key, .got = i == 3 || i == 5};
         if (i == 3 || i == 5)
@@ -128,7 +128,7 @@ static void test_lock(void **state)
         else
             store_lock_start(x.s, &r[i], on_seen);
     }
-    WAIT_FOR(x.l, seen_count == 6);
+    WAIT_FOR(x.l, view_count == 6);
     for (int i = 0; i < 6; i++) {
         assert_ptr_equal(seen[i], &r[i].req);
         assert_int_equal(r[i].req.err.code, 0);
@@ -197,7 +197,7 @@ static void test_scan(void **state)
     int64_t epochs[] = {mine.epoch, -1, -1, a.epoch - 1};
     struct store_scan r = {.count = 4, .accounts = accounts, .epochs = epochs};
     RUN_OK(&x, scan, &r);
-    assert_int_equal(r.seen_count, 2);
+    assert_int_equal(r.view_count, 2);
     assert_int_equal(r.seen[0].index, 2);
     assert_false(r.seen[0].taken);
     assert_string_equal(r.seen[0].holder, "");
@@ -215,7 +215,7 @@ static void test_scan(void **state)
     RUN_OK(&x, unlock, &drop);
     epochs[3] = a.epoch;
     RUN_OK(&x, scan, &r);
-    assert_int_equal(r.seen_count, 2);
+    assert_int_equal(r.view_count, 2);
     assert_int_equal(r.seen[0].index, 0);
     assert_false(r.seen[0].taken);
     assert_int_equal(r.seen[0].epoch, mine.epoch);
@@ -223,14 +223,14 @@ static void test_scan(void **state)
     store_req_done(&r.req);
     r.count = 0;
     RUN_OK(&x, scan, &r);
-    assert_int_equal(r.seen_count, 0);
+    assert_int_equal(r.view_count, 0);
     store_req_done(&r.req);
 }
 
 static size_t told(struct store_scan *r)
 {
     RUN_OK(&x, scan, r);
-    size_t count = r->seen_count;
+    size_t count = r->view_count;
     store_req_done(&r->req);
     return count;
 }
@@ -486,7 +486,8 @@ static void test_fencing(void **state)
     REFUSED(requeue, &finish);
     struct store_nonce nonce = {.account = a.account, .epoch = a.epoch, .next_nonce = 9};
     REFUSED(nonce, &nonce);
-    struct store_pause pause = {.account = a.account, .epoch = a.epoch, .hold = "payment", .reason = "x"};
+    struct store_pause pause = {
+        .account = a.account, .epoch = a.epoch, .suspension = "payment", .reason = "x"};
     REFUSED(pause, &pause);
     struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
     REFUSED(snapshot, &snap);
@@ -494,8 +495,8 @@ static void test_fencing(void **state)
     REFUSED(outbox, &box);
     struct store_adopt adopt = {.account = a.account, .epoch = a.epoch, .done = true};
     REFUSED(adopt, &adopt);
-    struct store_look look = {.account = a.account, .epoch = a.epoch};
-    REFUSED(look, &look);
+    struct store_poll_requests look = {.account = a.account, .epoch = a.epoch};
+    REFUSED(poll_requests, &look);
     struct store_note_row read = {.id = left, .nonce = 6, .era_death = -1, .wait_block = -1, .text = "waits"};
     struct store_note note = {.account = a.account, .epoch = a.epoch, .count = 1, .rows = &read};
     REFUSED(note, &note);
@@ -516,7 +517,7 @@ static void test_fencing(void **state)
     RUN_OK(&x, due, &due);
     assert_int_equal(due.want_count, 1);
     assert_true(due.wants[0].lost);
-    assert_false(due.wants[0].ripe); /* though a row is there */
+    assert_false(due.wants[0].has_rows); /* though a row is there */
     store_req_done(&due.req);
 }
 
@@ -581,7 +582,7 @@ static void test_order(void **state)
     fx_admit(&x, &a, 0, 1);
     struct store_state_row rows[20] = {0};
     struct store_states r[20];
-    seen_count = 0;
+    view_count = 0;
     for (int i = 0; i < 20; i++) {
         rows[i] =
             (struct store_state_row){.nonce = 0, .state = i % 2 ? "broadcast" : "ready", .block_number = -1};
@@ -589,7 +590,7 @@ static void test_order(void **state)
         r[i] = states_of(&rows[i], 1);
         store_state_start(x.s, &r[i], on_seen);
     }
-    WAIT_FOR(x.l, seen_count == 20);
+    WAIT_FOR(x.l, view_count == 20);
     for (int i = 0; i < 20; i++) {
         assert_ptr_equal(seen[i], &r[i].req);
         assert_int_equal(r[i].req.err.code, 0);
@@ -609,14 +610,14 @@ static void test_close_busy(void **state)
     struct store_lock locks[3] = {{.lock_key = 1}, {.lock_key = 1}, {.lock_key = 1}};
     struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
     struct store_claim claim = claim_of("me", 1000, 1000);
-    seen_count = 0;
+    view_count = 0;
     store_state_start(x.s, &states, on_seen);
     for (int i = 0; i < 3; i++)
         store_lock_start(x.s, &locks[i], on_seen);
     store_snapshot_start(x.s, &snap, on_seen);
     store_claim_start(x.s, &claim, on_seen);
     fx_store_close(&x);
-    assert_int_equal(seen_count, 6);
+    assert_int_equal(view_count, 6);
     const struct store_req *all[] = {&states.req,   &locks[0].req, &locks[1].req,
                                      &locks[2].req, &snap.req,     &claim.req};
     for (size_t i = 0; i < ARRAY_LEN(all); i++)

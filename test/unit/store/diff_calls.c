@@ -106,9 +106,9 @@ static void read_rows(struct diff *d, size_t relay, size_t account)
         diff_request(d, relay, MEM_REQUEST_outbox, &u);
         return;
     case 2:
-        u.look.account = diff_number(d, account);
-        u.look.epoch = diff_epoch(d, relay, account);
-        diff_request(d, relay, MEM_REQUEST_look, &u);
+        u.poll_requests.account = diff_number(d, account);
+        u.poll_requests.epoch = diff_epoch(d, relay, account);
+        diff_request(d, relay, MEM_REQUEST_poll_requests, &u);
         return;
     default:
         read_due(d, relay);

@@ -94,10 +94,11 @@ void diff_reject(struct diff *d, const struct diff_target *t)
     struct store_finish_row rows[NEW_ROWS];
     size_t n = 1 + diff_below(d, 2);
     for (size_t i = 0; i < n; i++) {
-        bool fixed = diff_chance(d, 30);
-        rows[i] = (struct store_finish_row){.id = diff_waiting(d, fixed ? &t->a->signed_rows : &t->a->outbox),
-                                            .outcome = diff_outcome(d),
-                                            .error = diff_chance(d, 80) ? "refused" : NULL};
+        bool presigned = diff_chance(d, 30);
+        rows[i] =
+            (struct store_finish_row){.id = diff_waiting(d, presigned ? &t->a->signed_rows : &t->a->outbox),
+                                      .outcome = diff_outcome(d),
+                                      .error = diff_chance(d, 80) ? "refused" : NULL};
     }
     union any_request u = {.reject = {.account = t->number, .epoch = t->epoch, .count = n, .rows = rows}};
     diff_request(d, t->relay, MEM_REQUEST_reject, &u);

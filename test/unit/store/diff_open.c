@@ -107,7 +107,7 @@ void diff_reset(struct diff *d)
 {
     drop_locks(d);
     free(diff_admin(d, "SET session_replication_role = replica"));
-    free(diff_admin(d, "TRUNCATE txrelay.accounts, txrelay.leases, txrelay.outbox, txrelay.outbox_signed, "
+    free(diff_admin(d, "TRUNCATE txrelay.accounts, txrelay.leases, txrelay.outbox, txrelay.outbox_presigned, "
                        "txrelay.idempotency_keys, txrelay.pending_transactions, txrelay.cancellations, "
                        "txrelay.bumps, txrelay.attempts, txrelay.refusals, txrelay.finished_transactions, "
                        "txrelay.members RESTART IDENTITY"));

@@ -139,7 +139,7 @@ static void attempt(struct diff *d, const struct diff_target *t)
         const struct mem_row *row = mem__pending(t->a, nonces[i]);
         fill_attempt(d, &rows[i], nonces[i]);
         rows[i].reason = diff_chance(d, 80) ? "era" : NULL;
-        if (diff_chance(d, row && row->fixed ? 90 : 20)) {
+        if (diff_chance(d, row && row->presigned ? 90 : 20)) {
             rows[i].filler_len = diff_chance(d, 4) ? 500 : 3;
             rows[i].outcome = diff_outcome(d);
             rows[i].stop_reason = diff_chance(d, 70) ? "stopped" : NULL;
@@ -186,7 +186,7 @@ static void pause_account(struct diff *d, const struct diff_target *t)
     static const char *const holds[] = {"payment", "reaped", "transaction_version", "nonsense"};
     union any_request u = {.pause = {.account = t->number,
                                      .epoch = t->epoch,
-                                     .hold = diff_chance(d, 50) ? holds[diff_below(d, 4)] : NULL,
+                                     .suspension = diff_chance(d, 50) ? holds[diff_below(d, 4)] : NULL,
                                      .reason = diff_chance(d, 50) ? "a reason" : NULL}};
     diff_request(d, t->relay, MEM_REQUEST_pause, &u);
 }

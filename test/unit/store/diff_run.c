@@ -181,9 +181,9 @@ static void learn(struct diff *d, size_t relay, enum mem_request what, const uni
 {
     if (what == MEM_REQUEST_claim && !pg->req.err.code && pg->claim.granted)
         d->relays[relay].epochs[pg->claim.account - 1] = pg->claim.epoch;
-    if (what == MEM_REQUEST_look && !pg->req.err.code) {
-        d->pg_marks[pg->look.account - 1] = pg->look.mark;
-        d->mem_marks[pg->look.account - 1] = mem->look.mark;
+    if (what == MEM_REQUEST_poll_requests && !pg->req.err.code) {
+        d->pg_marks[pg->poll_requests.account - 1] = pg->poll_requests.mark;
+        d->mem_marks[pg->poll_requests.account - 1] = mem->poll_requests.mark;
     }
 }
 

@@ -83,7 +83,7 @@ static void put_account(struct buf *b, const struct mem_account *a)
     put_opt(b, a->reconcile_from);
     buf_printf(b, "|%d|%d", a->life_since_us != 0, a->reborn);
     put_number(b, a->transaction_version, !a->transaction_version);
-    buf_printf(b, "|%d|%d|%s", a->paused, a->paused_by_operator, a->hold);
+    buf_printf(b, "|%d|%d|%s", a->paused, a->paused_by_operator, a->suspension);
     put_amount(b, true, a->policy.tip_start);
     put_amount(b, true, a->policy.tip_step);
     put_amount(b, a->policy.has_tip_cap, a->policy.tip_cap);
@@ -138,7 +138,7 @@ static void put_pending(struct buf *b, const struct mem_row *r)
     buf_printf(b, "|%u", r->retries);
     put_text(b, mem_outcome_name(r->stop_outcome));
     put_text(b, r->stop_reason);
-    buf_printf(b, "|%d|%d|%d", r->fixed, r->blocked, r->in_block_us != 0);
+    buf_printf(b, "|%d|%d|%d", r->presigned, r->blocked, r->in_block_us != 0);
 }
 
 static void put_attempt(struct buf *b, int32_t account, const struct mem_nonce *n, size_t i)
@@ -196,20 +196,20 @@ static int by_id(const void *x, const void *y)
     return (a->id > b->id) - (a->id < b->id);
 }
 
-static void put_waiting(struct buf *b, const struct diff *d, bool fixed)
+static void put_waiting(struct buf *b, const struct diff *d, bool presigned)
 {
     const struct mem_row *rows[2000];
     size_t n = 0;
     for (size_t i = 0; i < mem_account_count(d->db); i++) {
         const struct mem_account *a = mem_account_at(d->db, (int32_t)i + 1);
-        LIST_EACH (p, fixed ? &a->signed_rows : &a->outbox) {
+        LIST_EACH (p, presigned ? &a->signed_rows : &a->outbox) {
             assert_true(n < ARRAY_LEN(rows));
             rows[n++] = CONTAINER_OF(p, struct mem_row, node);
         }
     }
     qsort(rows, n, sizeof(rows[0]), by_id);
     for (size_t i = 0; i < n; i++)
-        fixed ? put_signed(b, rows[i]) : put_call(b, rows[i]);
+        presigned ? put_signed(b, rows[i]) : put_call(b, rows[i]);
 }
 
 static int by_error(const void *x, const void *y)

@@ -18,7 +18,7 @@ SELECT concat_ws(E'\n',
 (SELECT string_agg('signed ' || array_to_string(ARRAY[s.id::text, s.account::text, encode(s.extrinsic, 'hex'),
         s.key, s.creator, s.nonce::text, encode(s.hash, 'hex'), s.era_death::text, s.wait_block::text, s.waits],
         '|', 'NULL'), E'\n' ORDER BY s.id)
- FROM txrelay.outbox_signed s),
+ FROM txrelay.outbox_presigned s),
 (SELECT string_agg('pending ' || array_to_string(ARRAY[p.account::text, p.nonce::text, coalesce(p.id, 0)::text,
         encode(p.call, 'hex'), encode(p.hash, 'hex'), p.attempt::text, p.attempts::text, p.state::text,
         p.unknown::int::text, encode(p.block_hash, 'hex'), p.block_number::text, p.error, p.epoch::text, p.key,

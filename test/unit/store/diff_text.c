@@ -46,7 +46,7 @@ static void put_text(struct buf *b, const char *name, const char *text)
 
 static void put_facts(struct buf *b, const struct store_account *f)
 {
-    buf_printf(b, " facts=%d,%s,%d,%u,%s,%s,%s,%u,%u,%u,%d,%s", f->paused, f->hold, f->reborn,
+    buf_printf(b, " facts=%d,%s,%d,%u,%s,%s,%s,%u,%u,%u,%d,%s", f->paused, f->suspension, f->reborn,
                f->transaction_version, f->tip_start, f->tip_step, f->tip_cap ? f->tip_cap : "NULL",
                f->tip_step_percent, f->tip_after_blocks, f->skip_after_blocks, f->requeue_usurped,
                f->low_balance ? f->low_balance : "NULL");
@@ -62,8 +62,8 @@ static void put_claim(struct buf *b, const struct store_claim *r)
 
 static void put_scan(struct buf *b, const struct store_scan *r)
 {
-    for (size_t i = 0; i < r->seen_count; i++) {
-        const struct store_seen *x = &r->seen[i];
+    for (size_t i = 0; i < r->view_count; i++) {
+        const struct store_lock_view *x = &r->seen[i];
         buf_printf(b, " [%zu taken=%d lock=%d %s %s %lld", x->index, x->taken, x->lock_held, x->holder,
                    x->address, (long long)x->epoch);
         put_steps(b, "", x->expiry_1_left_ms);
@@ -86,7 +86,7 @@ static void put_pending(struct buf *b, const struct store_pending_row *r)
     put_text(b, "reason", r->stop_reason);
     buf_printf(b, " last=%lld retries=%u filler=%u at=%lld fixed=%d own=%zu death=%lld earlier=",
                (long long)r->deadline_block, r->retries, r->filler_len, (long long)r->submitted_block,
-               r->fixed, r->earlier_own, (long long)r->earlier_death);
+               r->presigned, r->earlier_own, (long long)r->earlier_death);
     for (size_t i = 0; i < r->earlier_count; i++)
         hex_put(b, r->earlier[i], 4);
     buf_puts(b, "]");
@@ -108,7 +108,7 @@ static void put_outbox(struct buf *b, const struct store_outbox *r, int64_t now_
     for (size_t i = 0; i < r->count; i++) {
         const struct store_outbox_row *x = &r->rows[i];
         buf_printf(b, " [%lld fixed=%d waited=%d priority=%d guard=%u last=%lld retries=%u", (long long)x->id,
-                   x->fixed, x->waited, x->priority, x->guard, (long long)x->deadline_block, x->retries);
+                   x->presigned, x->waited, x->priority, x->guard, (long long)x->deadline_block, x->retries);
         put_bytes(b, "call", x->call);
         put_text(b, "creator", x->creator);
         put_text(b, "tip", x->tip);
@@ -118,9 +118,9 @@ static void put_outbox(struct buf *b, const struct store_outbox *r, int64_t now_
     }
 }
 
-static void put_look(struct buf *b, const struct store_look *r)
+static void put_look(struct buf *b, const struct store_poll_requests *r)
 {
-    buf_printf(b, " ripe=%d", r->ripe);
+    buf_printf(b, " ripe=%d", r->has_rows);
     put_time(b, "next", r->next_ms);
     put_facts(b, &r->facts);
     for (size_t i = 0; i < r->count; i++) {
@@ -134,7 +134,7 @@ static void put_due(struct buf *b, const struct store_due *r)
 {
     for (size_t i = 0; i < r->want_count; i++) {
         const struct store_want *x = &r->wants[i];
-        buf_printf(b, " [%zu lost=%d look=%d ripe=%d", x->index, x->lost, x->look, x->ripe);
+        buf_printf(b, " [%zu lost=%d look=%d ripe=%d", x->index, x->lost, x->has_requests, x->has_rows);
         put_time(b, "next", x->next_ms);
         buf_puts(b, "]");
     }
@@ -208,8 +208,8 @@ static void put_fields(struct buf *b, enum mem_request what, const union any_req
     case MEM_REQUEST_outbox:
         put_outbox(b, &u->outbox, now_ms);
         return;
-    case MEM_REQUEST_look:
-        put_look(b, &u->look);
+    case MEM_REQUEST_poll_requests:
+        put_look(b, &u->poll_requests);
         return;
     case MEM_REQUEST_due:
         put_due(b, &u->due);

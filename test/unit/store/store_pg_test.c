@@ -569,9 +569,9 @@ static void test_policy_facts(void **state)
         "11, "
         "'skip_after_blocks', 99, 'low_balance', '12345678901234567890', 'usurped', 'requeue'))",
         a.alias);
-    struct store_look look = {.account = a.account, .epoch = a.epoch};
+    struct store_poll_requests look = {.account = a.account, .epoch = a.epoch};
     struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
-    RUN_OK(&x, look, &look);
+    RUN_OK(&x, poll_requests, &look);
     RUN_OK(&x, snapshot, &snap);
     assert_int_equal(snap.count, 0);
     const struct store_account *both[] = {&look.facts, &snap.facts};
@@ -584,24 +584,24 @@ static void test_policy_facts(void **state)
         assert_int_equal(both[i]->skip_after_blocks, 99);
         assert_string_equal(both[i]->low_balance, "12345678901234567890");
         assert_true(both[i]->requeue_usurped);
-        assert_string_equal(both[i]->hold, "");
+        assert_string_equal(both[i]->suspension, "");
         assert_false(both[i]->paused);
     }
     store_req_done(&look.req);
     store_req_done(&snap.req);
     sql("SELECT txrelay.account_pause('%s', 'lunch')", a.alias); /* an operator's: no hold */
-    RUN_OK(&x, look, &look);
+    RUN_OK(&x, poll_requests, &look);
     assert_true(look.facts.paused);
-    assert_string_equal(look.facts.hold, "");
+    assert_string_equal(look.facts.suspension, "");
     store_req_done(&look.req);
-    struct store_pause hold = {
-        .account = a.account, .epoch = a.epoch, .hold = "reaped", .reason = "its nonce went back"};
-    RUN_OK(&x, pause, &hold);
-    hold.hold = NULL;
-    RUN_OK(&x, pause, &hold); /* never ends the operator's */
-    RUN_OK(&x, look, &look);
+    struct store_pause suspension = {
+        .account = a.account, .epoch = a.epoch, .suspension = "reaped", .reason = "its nonce went back"};
+    RUN_OK(&x, pause, &suspension);
+    suspension.suspension = NULL;
+    RUN_OK(&x, pause, &suspension); /* never ends the operator's */
+    RUN_OK(&x, poll_requests, &look);
     assert_true(look.facts.paused);
-    assert_string_equal(look.facts.hold, "");
+    assert_string_equal(look.facts.suspension, "");
     store_req_done(&look.req);
     end(&x);
 }

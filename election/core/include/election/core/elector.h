@@ -102,7 +102,7 @@ enum elector_event_type {
     ELECTOR_EV_TICK,
 };
 /* What a scan reports about an account. */
-struct elector_seen {
+struct elector_view {
     bool taken;                   /* some session has its lock */
     bool mine;                    /* the claim in the table is this relay's */
     bool lock_held;               /* the claim counts only together with the lock */
@@ -121,7 +121,7 @@ struct elector_event {
     size_t count;
     const int *accounts;
     const bool *renewed;
-    const struct elector_seen *seen;
+    const struct elector_view *seen;
     const char *const *names;
     int self;
 };
@@ -132,14 +132,14 @@ enum elector_effect_type {
     ELECTOR_FX_CLAIM,
     ELECTOR_FX_EVICT,
     ELECTOR_FX_RELEASE,
-    ELECTOR_FX_RENEW,   /* for every LEADER account: elector_renewing() lists them */
-    ELECTOR_FX_SCAN,    /* for followers: elector_scanning() lists them */
-    ELECTOR_FX_BEAT,    /* leaving: this relay stops being a member (without an answer) */
-    ELECTOR_FX_LEAVE,   /* account, reason: stop admitting, settle, then HAND_OVER */
-    ELECTOR_FX_PROMOTE, /* account, epoch */
-    ELECTOR_FX_DEMOTE,  /* account, ended epoch, reason: all leader work stops now */
-    ELECTOR_FX_GATE,    /* account, open: an edge, for logs and to resume sending */
-    ELECTOR_FX_DRAINED, /* every account was released, or the store is down; once */
+    ELECTOR_FX_RENEW,     /* for every LEADER account: elector_renewing() lists them */
+    ELECTOR_FX_SCAN,      /* for followers: elector_scanning() lists them */
+    ELECTOR_FX_HEARTBEAT, /* leaving: this relay stops being a member (without an answer) */
+    ELECTOR_FX_LEAVE,     /* account, reason: stop admitting, settle, then HAND_OVER */
+    ELECTOR_FX_PROMOTE,   /* account, epoch */
+    ELECTOR_FX_DEMOTE,    /* account, ended epoch, reason: all leader work stops now */
+    ELECTOR_FX_GATE,      /* account, open: an edge, for logs and to resume sending */
+    ELECTOR_FX_DRAINED,   /* every account was released, or the store is down; once */
 };
 struct elector_effect {
     enum elector_effect_type type;

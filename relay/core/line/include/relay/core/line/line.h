@@ -34,7 +34,7 @@ enum {
  *   UNSENT -> SUBMITTED -> POOLED -> IN_BLOCK -> ENDING -> FINISHING -> (gone)
  */
 enum row_state {
-    ROW_UNSENT,    /* committed, not submitted; not before tick `hold` */
+    ROW_UNSENT,    /* committed, not submitted; not before tick `suspension` */
     ROW_SUBMITTED, /* on the wire, no answer yet */
     ROW_POOLED,    /* a pool has it */
     ROW_UNSURE,    /* only a probe can decide */
@@ -49,9 +49,9 @@ enum row_state {
 
 /* One set of nonces for each state (same numbers), and these. */
 enum {
-    SET_HELD = ROW_STATES, /* later nonces are not sent while one of these is below them */
-    SET_LIVE,              /* no end is known */
-    SET_DIRTY,             /* the status is not stored */
+    SET_BARRIER = ROW_STATES, /* later nonces are not sent while one of these is below them */
+    SET_LIVE,                 /* no end is known */
+    SET_DIRTY,                /* the status is not stored */
     SET_COUNT,
 };
 
@@ -114,16 +114,16 @@ struct row {
     char *note;              /* owned: the node's last refusal */
     struct row_stop *stop;   /* owned; NULL: go on */
     struct row_terms *terms; /* owned; NULL: none */
-    struct list news;        /* in manager.news while POOLED or IN_BLOCK, oldest news first */
+    struct list activity;    /* in manager.news while POOLED or IN_BLOCK, oldest news first */
     uint32_t spec_version;
-    uint32_t guard;        /* of the runtime; 0: none */
-    uint32_t hold;         /* UNSENT: submit from this tick on */
-    uint32_t tried;        /* tick of the last submission */
-    uint32_t resign_after; /* re-sign from this tick on */
-    uint32_t sign_runtime; /* runtime count when it was signed */
-    uint32_t seq;          /* probe count when this state began: older probes do not count */
-    uint32_t pool_seen;    /* probe count of the last pool answer that held it */
-    uint32_t news_block;   /* block count of the last news */
+    uint32_t guard;           /* of the runtime; 0: none */
+    uint32_t not_before_tick; /* UNSENT: submit from this tick on */
+    uint32_t submitted_tick;  /* tick of the last submission */
+    uint32_t resign_after;    /* re-sign from this tick on */
+    uint32_t sign_runtime;    /* runtime count when it was signed */
+    uint32_t seq;             /* probe count when this state began: older probes do not count */
+    uint32_t last_pool_probe; /* probe count of the last pool answer that held it */
+    uint32_t activity_block;  /* block count of the last news */
     uint16_t earlier_count;
     uint16_t earlier_own; /* the first earlier_own attempts were the transaction's own bytes */
     uint8_t state;
@@ -135,15 +135,15 @@ struct row {
     bool was_out : 1;    /* some bytes of this nonce may be in some pool */
     bool was_pooled : 1; /* a pool had it once: it may still wait there unseen, behind a missing nonce */
     bool banned : 1;
-    bool soft : 1; /* UNSURE only for lack of news: later nonces need not wait */
+    bool tentative : 1; /* UNSURE only for lack of news: later nonces need not wait */
     bool refollowed : 1;
     bool found : 1;   /* bytes with its call are in a final block and not on record: they are being adopted */
-    bool alien : 1;   /* they were not: a foreign extrinsic */
+    bool foreign : 1; /* they were not: a foreign extrinsic */
     bool racing : 1;  /* RESIGN, SIGNING: the new bytes are a filler that takes the transaction's place */
     bool filler : 1;  /* the current attempt is one */
     bool refused : 1; /* the note is not in the history yet */
-    bool unstored : 1; /* the status is not stored yet */
-    bool fixed : 1;    /* its own bytes are presigned */
+    bool unstored : 1;  /* the status is not stored yet */
+    bool presigned : 1; /* its own bytes are presigned */
 };
 
 struct nset {
@@ -164,13 +164,13 @@ struct line {
     size_t cap;
     uint64_t low, next; /* rows live in [low, next) */
     size_t rows;
-    size_t fixed_rows; /* of them, those with `fixed` */
+    size_t presigned_rows; /* of them, those with `presigned` */
     struct nset sets[SET_COUNT];
     struct hash_entry *table;
     size_t table_cap, table_count;
     struct era_entry *eras; /* min-heap by death; entries of rows that have moved on are skipped */
     size_t era_count, era_cap;
-    struct list news; /* rows in POOLED and IN_BLOCK, oldest news first */
+    struct list activity; /* rows in POOLED and IN_BLOCK, oldest news first */
     /* Two clocks of the owner: what a row's state and its news are stamped with. */
     uint32_t probe_seq, blocks;
     struct sm_trace moves;
@@ -218,7 +218,7 @@ static inline size_t line_not_in_block(const struct line *line)
 void line_bytes(struct line *line, struct row *row, const uint8_t hash[32], const uint8_t *bytes, size_t len,
                 size_t call_len, int64_t era_death, uint32_t spec_version);
 void line_earlier(struct line *line, struct row *row, const uint8_t hash[32]);
-void line_fixed(struct line *line, struct row *row); /* its own bytes are presigned */
+void line_set_presigned(struct line *line, struct row *row); /* its own bytes are presigned */
 /* What followers see. Only the last status of a row is stored. */
 void line_status(struct line *line, struct row *row, enum tx_status status, const uint8_t *block_hash);
 bool line_era_next(struct line *line, uint64_t height, struct era_entry *ret_entry); /* pop one that is due */

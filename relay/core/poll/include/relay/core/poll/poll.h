@@ -2,7 +2,7 @@
  * to find out whether there is something to do is decided here, and nowhere else.
  *
  *   outbox poll    of one account: rows that can be admitted (leader_outbox)
- *   request poll   of one account: cancellations, deadlines, bumps, changed settings (leader_look)
+ *   request poll   of one account: cancellations, deadlines, bumps, changed settings (leader_poll_requests)
  *   sweep          once a second for all accounts: would one of these find anything? (leader_due)
  *   merged poll    without doorbells: the outbox polls of many accounts in one query (leader_due)
  *   doorbell       taken before a leader sleeps, given back when rows come
@@ -121,11 +121,11 @@ enum poll_event_type {
 /* What a sweep or merged poll found out about one of its accounts; those without a reason are left
  * out. */
 struct poll_found {
-    size_t index;    /* in the effect's accounts; rising */
-    bool lost;       /* another relay leads it */
-    bool look;       /* a request poll would find something */
-    bool ripe;       /* an outbox poll would find rows */
-    int64_t next_ms; /* until the table's next time; -1: none within ahead_ms */
+    size_t index;      /* in the effect's accounts; rising */
+    bool lost;         /* another relay leads it */
+    bool has_requests; /* a request poll would find something */
+    bool has_rows;     /* an outbox poll would find rows */
+    int64_t next_ms;   /* until the table's next time; -1: none within ahead_ms */
 };
 
 struct poll_event {
@@ -138,7 +138,7 @@ struct poll_event {
         struct {
             int64_t mark;    /* fingerprint of the account's settings that the manager hears of now */
             int64_t next_ms; /* until the table's next deadline or not_before; -1: none */
-            bool ripe;
+            bool has_rows;
         } requests;
         struct {
             bool failed;

@@ -55,22 +55,22 @@ enum manager_phase {
 const char *manager_phase_name(enum manager_phase phase); /* "chain_wait" */
 
 /* Why the account is suspended, beyond single transactions. */
-enum manager_hold {
-    MANAGER_HOLD_NONE,
-    MANAGER_HOLD_PAYMENT,             /* it cannot pay: nothing is admitted; ends by itself */
-    MANAGER_HOLD_REAPED,              /* its nonce went back: nothing is sent before an operator's order */
-    MANAGER_HOLD_TRANSACTION_VERSION, /* calls may mean something else now: the same */
+enum manager_suspension {
+    MANAGER_SUSPENSION_NONE,
+    MANAGER_SUSPENSION_PAYMENT, /* it cannot pay: nothing is admitted; ends by itself */
+    MANAGER_SUSPENSION_REAPED,  /* its nonce went back: nothing is sent before an operator's order */
+    MANAGER_SUSPENSION_TRANSACTION_VERSION, /* calls may mean something else now: the same */
 };
 /* As the table has it: "payment"; "" of none. */
-const char *manager_hold_name(enum manager_hold hold);
-enum manager_hold manager_hold_of(const char *name); /* NULL or unknown: none */
+const char *manager_suspension_name(enum manager_suspension suspension);
+enum manager_suspension manager_suspension_of(const char *name); /* NULL or unknown: none */
 
 /* The account's settings in the table, with every snapshot and request poll. Amounts are planck.
  */
 struct manager_account {
-    bool paused;            /* by whomever */
-    enum manager_hold hold; /* a leader's pause that stands */
-    bool reborn;            /* an operator resumed a reaped account, and its new life has not begun yet */
+    bool paused;                        /* by whomever */
+    enum manager_suspension suspension; /* a leader's pause that stands */
+    bool reborn; /* an operator resumed a reaped account, and its new life has not begun yet */
     uint32_t transaction_version; /* the one that was accepted; 0: any */
     u128 tip_start, tip_step;     /* of a first attempt; the least raise (0: 1) */
     u128 tip_cap;                 /* MANAGER_NO_CAP: none */
@@ -102,7 +102,7 @@ enum manager_event_type {
     MANAGER_EV_NONCE,    /* answer to ASK_NONCE */
     MANAGER_EV_UNFINAL,  /* answer to ASK_UNFINAL */
     MANAGER_EV_OUTBOX,   /* answer to WANT_OUTBOX */
-    MANAGER_EV_LOOKED,   /* what a request poll brought */
+    MANAGER_EV_REQUESTS, /* what a request poll brought */
     MANAGER_EV_ADMITTED, /* the rows of ADMIT are committed */
     MANAGER_EV_RESIGNED, /* the attempts of RESIGN are */
     MANAGER_EV_FILLED,   /* the fillers of FILL are */
@@ -149,7 +149,7 @@ struct manager_snapshot_row {
     size_t earlier_count;
     int64_t earlier_death; /* the last end of an era among them; -1: one is immortal; 0: none */
     size_t earlier_own;    /* the first earlier_own of them were no such fillers */
-    bool fixed;            /* its own bytes are presigned: they are never signed again */
+    bool presigned;        /* its own bytes are presigned: they are never signed again */
 };
 
 /* A pending transaction that is to be stopped: no new bytes are signed for it, and it ends with
@@ -163,7 +163,7 @@ struct manager_stop {
 };
 
 /* A presigned extrinsic, as the adapter decoded and verified it. */
-struct manager_signed {
+struct manager_presigned {
     uint64_t nonce; /* UINT64_MAX, with `bad`: it does not decode */
     uint8_t hash[32];
     size_t call_len;              /* the call is the last call_len bytes of it */
@@ -176,9 +176,9 @@ struct manager_signed {
 
 struct manager_outbox_row {
     int64_t id;
-    const uint8_t *call; /* copied; with `fixed` the whole extrinsic */
+    const uint8_t *call; /* copied; with `presigned` the whole extrinsic */
     size_t call_len;
-    const struct manager_signed *fixed; /* NULL: a call that is to be signed */
+    const struct manager_presigned *presigned; /* NULL: a call that is to be signed */
     uint32_t guard; /* the only runtime spec version under which it may be signed; 0: any */
     bool has_tip;   /* else the account's policy says */
     u128 tip;
@@ -340,10 +340,10 @@ enum manager_effect_type {
     MANAGER_FX_ASK_UNFINAL, /* number: what the blocks of the best chain above it hold */
     MANAGER_FX_FOLLOW,      /* number: finalized blocks from this height on */
     MANAGER_FX_RECHECK_RUNTIME,
-    MANAGER_FX_NODE_BEHIND, /* number: a height that exists */
-    MANAGER_FX_READY,       /* rebuilt: the account is led for good now (log, readiness) */
-    MANAGER_FX_ALERT,       /* text: something a person must know */
-    MANAGER_FX_LOOK,        /* number, rising: a request poll that begins from now on is wanted */
+    MANAGER_FX_NODE_BEHIND,   /* number: a height that exists */
+    MANAGER_FX_READY,         /* rebuilt: the account is led for good now (log, readiness) */
+    MANAGER_FX_ALERT,         /* text: something a person must know */
+    MANAGER_FX_POLL_REQUESTS, /* number, rising: a request poll that begins from now on is wanted */
 };
 
 struct manager_sign_row {
@@ -446,7 +446,7 @@ struct manager_effect {
             bool reborn; /* and a new life of the account begins */
         } next;          /* STORE_NONCE */
         struct {
-            enum manager_hold hold; /* NONE ends the leader's pause */
+            enum manager_suspension suspension; /* NONE ends the leader's pause */
             char text[200];
         } pause;
         struct {
@@ -474,18 +474,18 @@ uint64_t manager_deadline(const struct manager *m); /* when a TICK is wanted; UI
 enum manager_phase manager_phase(const struct manager *m);
 struct manager_view {
     uint64_t next_nonce;
-    uint64_t seen; /* every finalized block up to this one was worked through */
-    size_t open;   /* nonces in use */
-    size_t unsent; /* committed and not on the wire */
-    size_t unsure; /* waiting for a probe */
+    uint64_t processed; /* every finalized block up to this one was worked through */
+    size_t open;        /* nonces in use */
+    size_t unsent;      /* committed and not on the wire */
+    size_t unsure;      /* waiting for a probe */
     size_t in_block;
     uint32_t window;
     uint32_t gap_blocks;  /* the number of blocks that the present nonce gap has lasted; 0: there is none */
     uint32_t gap_longest; /* of this leadership */
-    enum manager_hold hold;
+    enum manager_suspension suspension;
     bool reborn; /* a new life was ordered and has not begun: that takes an era under one leader */
 };
-struct manager_view manager_look(const struct manager *m);
+struct manager_view manager_view_of(const struct manager *m);
 /* The tables of its phases and of the states of its rows. A move that they do not have is a bug:
  * the manager drops what the step decided, alerts, and loads its rows again; manager_check fails
  * from then on. */

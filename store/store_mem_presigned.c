@@ -111,7 +111,7 @@ static int enqueue_signed(struct mem_session *s, const struct mem_signed_call *c
     row->key = mem__text(c->key);
     row->creator = mem__text(c->creator ? c->creator : "");
     row->created_us = mem__stamp(s->db);
-    row->fixed = true;
+    row->presigned = true;
     mem__enqueued(s, a, row);
     return 0;
 }
@@ -158,7 +158,7 @@ void mem__note(struct mem_session *s, struct store_note *r)
     }
 }
 
-/* ---- leader_admit_signed ---- */
+/* ---- leader_admit_presigned ---- */
 
 static int by_nonce(const void *x, const void *y)
 {

@@ -6,24 +6,25 @@
 #include "base/check.h"
 #include "store_pg.h"
 
-void marked_forget(struct marked *m)
+void fingerprint_forget(struct marked *m)
 {
     free(m->accounts);
     free(m->epochs);
     *m = (struct marked){0};
 }
 
-const char *marked_as(const struct marked *m, size_t count, const int32_t *accounts, const int64_t *epochs)
+const char *fingerprint_of(const struct marked *m, size_t count, const int32_t *accounts,
+                           const int64_t *epochs)
 {
     bool same = m->count == count && (!count || (!memcmp(m->accounts, accounts, count * sizeof(*accounts)) &&
                                                  !memcmp(m->epochs, epochs, count * sizeof(*epochs))));
     return same ? m->mark : "";
 }
 
-void marked_keep(struct marked *m, size_t count, const int32_t *accounts, const int64_t *epochs,
-                 const char *mark)
+void fingerprint_save(struct marked *m, size_t count, const int32_t *accounts, const int64_t *epochs,
+                      const char *mark)
 {
-    marked_forget(m);
+    fingerprint_forget(m);
     m->count = count;
     m->accounts = xcalloc(count + 1, sizeof(*accounts));
     m->epochs = xcalloc(count + 1, sizeof(*epochs));

@@ -72,7 +72,7 @@ static void add(struct births *b, const struct account *a, const struct store_ou
     struct extrinsic_view view;
     struct err ignored;
     uint64_t number;
-    if (!o->fixed || !view_of(a, o, &view, &ignored))
+    if (!o->presigned || !view_of(a, o, &view, &ignored))
         return;
     for (unsigned k = 0; k < ERAS_BACK; k++)
         if (birth_of(view.era, b->best, k, &number) && !find(b, number))
@@ -83,12 +83,12 @@ bool signed_births(struct op *op, void (*cb)(struct op *op))
 {
     struct account *a = op->account;
     const struct store_outbox *r = &op->u.outbox;
-    size_t fixed = 0;
+    size_t presigned = 0;
     for (size_t i = 0; i < r->count; i++)
-        fixed += r->rows[i].fixed;
-    if (!fixed)
+        presigned += r->rows[i].presigned;
+    if (!presigned)
         return false;
-    struct births *b = op->births = xcalloc(1, sizeof(*b) + fixed * ERAS_BACK * sizeof(b->list[0]));
+    struct births *b = op->births = xcalloc(1, sizeof(*b) + presigned * ERAS_BACK * sizeof(b->list[0]));
     b->best = node_info(a->service->node)->best_number;
     b->cb = cb;
     for (size_t i = 0; i < r->count; i++)
@@ -126,7 +126,7 @@ static int fits(const struct node_info *info, const struct extrinsic_view *view,
 }
 
 static int verify(const struct op *op, const struct node_info *info, const struct extrinsic_view *view,
-                  struct manager_signed *x, bool *ret_good, struct err *err)
+                  struct manager_presigned *x, bool *ret_good, struct err *err)
 {
     uint64_t number;
     int rc = 0;
@@ -157,7 +157,7 @@ static bool begins_soon(const struct op *op, const struct extrinsic_view *view, 
 }
 
 static void no_fit(const struct op *op, const struct node_info *info, const struct extrinsic_view *view,
-                   struct manager_signed *x, struct err *text)
+                   struct manager_presigned *x, struct err *text)
 {
     x->era_birth = x->era_death = -1;
     if (view->era.period && begins_soon(op, view, &x->wait_block)) {
@@ -172,13 +172,13 @@ static void no_fit(const struct op *op, const struct node_info *info, const stru
 }
 
 void signed_check(const struct op *op, const struct store_outbox_row *o, struct manager_outbox_row *row,
-                  struct manager_signed *x, struct err *text)
+                  struct manager_presigned *x, struct err *text)
 {
     const struct account *a = op->account;
     const struct node_info *info = node_info(a->service->node);
     struct extrinsic_view view;
     bool good = false;
-    row->fixed = x;
+    row->presigned = x;
     x->nonce = UINT64_MAX;
     x->waited = o->waited;
     x->era_birth = x->era_death = -1;

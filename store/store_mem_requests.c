@@ -1,4 +1,4 @@
-/* leader_look of 13_due.sql: what the clock, the applications and the operators say. */
+/* leader_poll_requests of 13_due.sql: what the clock, the applications and the operators say. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@ enum { EXPIRED_MOST = 1000 };
 
 struct times {
     int64_t now;
-    bool ripe;
+    bool has_rows;
     int64_t next;         /* of all deadlines and what is not ripe; 0: none */
     int64_t next_outbox;  /* of the outbox alone */
     int64_t next_pending; /* of pending rows, those alone that have not passed */
@@ -21,7 +21,7 @@ static void sooner(int64_t *at, int64_t us)
         *at = us;
 }
 
-/* look_times. */
+/* request_times. */
 static struct times times_of(const struct mem_account *a, int64_t now)
 {
     struct times t = {.now = now};
@@ -30,7 +30,7 @@ static struct times times_of(const struct mem_account *a, int64_t now)
     LIST_EACH (p, &a->outbox) {
         const struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
         bool late = row->deadline_us && row->deadline_us <= now;
-        t.ripe |= row->not_before_us && row->not_before_us <= now && !late;
+        t.has_rows |= row->not_before_us && row->not_before_us <= now && !late;
         sooner(&t.next_outbox, row->deadline_us);
         sooner(&t.next_outbox, row->not_before_us > now ? row->not_before_us : 0);
     }
@@ -139,7 +139,7 @@ static int by_nonce(const void *x, const void *y)
 }
 
 static void collect(const struct mem_db *db, const struct mem_account *a, int64_t now,
-                    struct mem_answer *answer, struct store_look *r)
+                    struct mem_answer *answer, struct store_poll_requests *r)
 {
     size_t most = a->cancellation_count + a->bump_count + (a->timed ? a->pending_count : 0);
     struct store_stop *out = mem__put(answer, NULL, most * sizeof(*out));
@@ -168,7 +168,7 @@ static void collect(const struct mem_db *db, const struct mem_account *a, int64_
     qsort(out, r->count, sizeof(*out), by_nonce);
 }
 
-void mem__look(struct mem_session *s, struct store_look *r)
+void mem__poll_requests(struct mem_session *s, struct store_poll_requests *r)
 {
     r->count = 0;
     r->stops = NULL;
@@ -188,8 +188,8 @@ void mem__look(struct mem_session *s, struct store_look *r)
         sooner(&t.next, t.next_pending);
         collect(s->db, a, now, answer, r);
     }
-    r->ripe = t.ripe && !a->paused;
+    r->has_rows = t.has_rows && !a->paused;
     r->next_ms = left_ms(t.next, now);
-    r->mark = mem__mark(a);
+    r->mark = mem__fingerprint(a);
     mem__facts(a, answer, &r->facts);
 }

@@ -7,12 +7,12 @@
 
 /* Rows without news for a while: pooled ones are probed; the nonce of the same probe checks
  * those in a block. */
-static void old_news(struct manager *m)
+static void probe_inactive(struct manager *m)
 {
     struct list *node;
-    while ((node = list_first(&m->line.news))) {
-        struct row *row = CONTAINER_OF(node, struct row, news);
-        if (m->line.blocks - row->news_block < m->config.reprobe_blocks)
+    while ((node = list_first(&m->line.activity))) {
+        struct row *row = CONTAINER_OF(node, struct row, activity);
+        if (m->line.blocks - row->activity_block < m->config.reprobe_blocks)
             return;
         if (row->state == ROW_POOLED)
             manager__unsure(m, row, true, true);
@@ -25,33 +25,33 @@ static void old_news(struct manager *m)
 static bool waits_for_beat(const struct manager *m)
 {
     return m->chain.up && m->phase == MANAGER_LEADING &&
-           (m->probe.at_beat || m->nonces.rewind || line_count(&m->line, ROW_UNSENT) ||
+           (m->probe.at_tick || m->nonces.rewind || line_count(&m->line, ROW_UNSENT) ||
             line_count(&m->line, ROW_UNSURE) || line_count(&m->line, ROW_RESIGN));
 }
 
-void manager__beat(struct manager *m, bool block)
+void manager__chain_tick(struct manager *m, bool block)
 {
-    m->beat.count++;
+    m->chain_tick.count++;
     m->send.gate_shut =
         false; /* GATE_OPEN may have come before the refusal that it answers: ask the gate again */
     if (block) {
         m->line.blocks++;
-        backoff_reset(&m->beat.stall);
+        backoff_reset(&m->chain_tick.stall);
         manager__window_block(m);
-        old_news(m);
-        manager__head_beat(m);
+        probe_inactive(m);
+        manager__head_tick(m);
     }
-    if (m->probe.at_beat || m->nonces.rewind || line_count(&m->line, ROW_UNSURE))
+    if (m->probe.at_tick || m->nonces.rewind || line_count(&m->line, ROW_UNSURE))
         manager__probe_soon(m);
-    m->probe.at_beat = false;
-    m->beat.at = UINT64_MAX;
+    m->probe.at_tick = false;
+    m->chain_tick.at = UINT64_MAX;
 }
 
 /* The slow tick is armed while something waits for one; a block disarms it. */
 void manager__stall_pump(struct manager *m)
 {
     if (!waits_for_beat(m))
-        m->beat.at = UINT64_MAX;
-    else if (m->beat.at == UINT64_MAX)
-        m->beat.at = m->now + backoff_next(&m->beat.stall, &m->rng);
+        m->chain_tick.at = UINT64_MAX;
+    else if (m->chain_tick.at == UINT64_MAX)
+        m->chain_tick.at = m->now + backoff_next(&m->chain_tick.stall, &m->rng);
 }
