@@ -18,16 +18,17 @@ struct mem_account *mem__fence(struct mem_db *db, int32_t number, int64_t epoch,
         mem__fail(err, "TR010", "no such account: number %d", number);
         return NULL;
     }
-    if (!a->claimant || a->epoch != epoch) {
+    if (!a->lead.holder || a->lead.epoch != epoch) {
         mem__fail(err, "TR001", "stale epoch %lld for account %s: it is at epoch %lld, held by %s",
-                  (long long)epoch, a->alias, (long long)a->epoch, a->claimant ? a->claimant : "nobody");
+                  (long long)epoch, a->alias, (long long)a->lead.epoch,
+                  a->lead.holder ? a->lead.holder : "nobody");
         return NULL;
     }
-    if (a->timeline != db->timeline) {
+    if (a->lead.timeline != db->timeline) {
         mem__fail(err, "TR001",
                   "stale epoch %lld for account %s: it was claimed on timeline %u of the database, and this "
                   "is timeline %u",
-                  (long long)epoch, a->alias, a->timeline, db->timeline);
+                  (long long)epoch, a->alias, a->lead.timeline, db->timeline);
         return NULL;
     }
     return a;
@@ -144,7 +145,7 @@ static struct mem_account *registered(const struct mem_db *db, const struct stor
         if (!strcmp(a->alias, r->alias))
             return a;
         by_key = by_key || !same_key(a, r) ? by_key : a;
-        by_lock = by_lock || a->lock_key != r->lock_key ? by_lock : a;
+        by_lock = by_lock || a->lead.lock_key != r->lock_key ? by_lock : a;
     }
     return by_key ? by_key : by_lock;
 }
@@ -152,7 +153,7 @@ static struct mem_account *registered(const struct mem_db *db, const struct stor
 static int check_same(const struct mem_account *a, const struct store_enroll *r, struct err *err)
 {
     bool alias = !strcmp(a->alias, r->alias);
-    if (!alias && a->lock_key == r->lock_key && !mem__same_bytes(a->account_id, r->account_id))
+    if (!alias && a->lead.lock_key == r->lock_key && !mem__same_bytes(a->account_id, r->account_id))
         return mem__fail(err, "TR011", "lock key is %lld for %s, and %s has the same", (long long)r->lock_key,
                          r->alias, a->alias);
     if (!alias)
@@ -163,9 +164,9 @@ static int check_same(const struct mem_account *a, const struct store_enroll *r,
     if (strcmp(a->scheme, r->scheme) != 0)
         return mem__fail(err, "TR011", "scheme is %s, and %s is registered with %s", r->scheme, r->alias,
                          a->scheme);
-    if (a->lock_key != r->lock_key)
+    if (a->lead.lock_key != r->lock_key)
         return mem__fail(err, "TR011", "lock key is %lld, and %s is registered with %lld",
-                         (long long)r->lock_key, r->alias, (long long)a->lock_key);
+                         (long long)r->lock_key, r->alias, (long long)a->lead.lock_key);
     if (a->watch_only != r->watch_only)
         return mem__fail(err, "TR011", "watch_only is %d, and %s is registered %s a key", r->watch_only,
                          r->alias, a->watch_only ? "without" : "with");
@@ -185,7 +186,7 @@ void mem__enroll(struct mem_session *s, struct store_enroll *r)
         a->scheme = mem__text(r->scheme);
         a->account_id = mem__bytes(r->account_id);
         a->genesis = mem__bytes(r->genesis);
-        a->lock_key = r->lock_key;
+        a->lead.lock_key = r->lock_key;
         a->watch_only = r->watch_only;
     }
     mem__replace(&a->address, r->address); /* another prefix, the same key */

@@ -75,7 +75,7 @@ static void begin_attempt(struct mem_db *db, struct mem_account *a, struct mem_r
     row->unknown = row->in.known = false;
     row->block_number = -1;
     mem__replace(&row->error, NULL);
-    row->epoch = a->epoch;
+    row->epoch = a->lead.epoch;
     row->updated_us = mem__stamp(db);
 }
 

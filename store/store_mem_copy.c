@@ -56,8 +56,8 @@ static void copy_columns(struct mem_account *a, const struct mem_account *from)
     a->pending = empty.pending;
     a->nonces = empty.nonces;
     a->pending_count = a->pending_cap = a->nonce_count = a->nonce_cap = a->timed = 0;
-    const char *texts[] = {a->alias,    a->scheme,           a->address,
-                           a->claimant, a->claimant_address, a->paused_reason};
+    const char *texts[] = {a->alias,        a->scheme, a->address, a->lead.holder, a->lead.holder_address,
+                           a->paused_reason};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         mem__share(texts[i]);
     mem__share_bytes(a->account_id);

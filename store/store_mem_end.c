@@ -135,7 +135,7 @@ void mem__nonce_end(struct mem_db *db, struct mem_account *a, struct mem_row *ro
                              : end->outcome == MEM_ENDED_USURPED ? MEM_USURPED
                                                                  : row->state;
     end_attempts(row, end, becomes, last);
-    struct mem_finished f = record_of(row, end, becomes, last, a->epoch);
+    struct mem_finished f = record_of(row, end, becomes, last, a->lead.epoch);
     f.finished_us = mem__stamp(db);
     f.in_block_us = f.in_block_us || !end->block ? f.in_block_us : f.finished_us;
     bool block_moves =

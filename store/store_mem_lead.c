@@ -42,14 +42,14 @@ static int64_t left_ms(int64_t at_us, int64_t now_us)
 static bool grants(const struct mem_session *s, const struct mem_account *a, const struct store_claim *r,
                    int64_t now)
 {
-    bool may_lock = r->have_lock || mem__lock_free_for(s, MEM_LOCK_ACCOUNT, a->lock_key);
+    bool may_lock = r->have_lock || mem__lock_free_for(s, MEM_LOCK_ACCOUNT, a->lead.lock_key);
     if (PLANTED(CLAIM_ALWAYS))
         return true;
-    if (a->claimant && (!strcmp(a->claimant, r->holder) || (a->lock_held && r->have_lock)))
+    if (a->lead.holder && (!strcmp(a->lead.holder, r->holder) || (a->lead.lock_held && r->have_lock)))
         return true;
-    if (!a->claimant || a->expiry_2_us <= now)
+    if (!a->lead.holder || a->lead.expiry_2_us <= now)
         return may_lock;
-    return a->expiry_1_us <= now && !mem__mid_submission(a) && may_lock;
+    return a->lead.expiry_1_us <= now && !mem__mid_submission(a) && may_lock;
 }
 
 static int64_t greatest(int64_t a, int64_t b)
@@ -59,16 +59,16 @@ static int64_t greatest(int64_t a, int64_t b)
 
 static void grant(struct mem_session *s, struct mem_account *a, const struct store_claim *r, int64_t now)
 {
-    mem__replace(&a->claimant, r->holder);
-    mem__replace(&a->claimant_address, r->address);
-    a->lock_held = r->have_lock;
-    a->lock_pid = r->have_lock ? s->pid : 0;
-    a->epoch++;
-    if (a->timeline && a->timeline != s->db->timeline && a->reconcile_from < 0)
+    mem__replace(&a->lead.holder, r->holder);
+    mem__replace(&a->lead.holder_address, r->address);
+    a->lead.lock_held = r->have_lock;
+    a->lead.lock_pid = r->have_lock ? s->pid : 0;
+    a->lead.epoch++;
+    if (a->lead.timeline && a->lead.timeline != s->db->timeline && a->reconcile_from < 0)
         a->reconcile_from = greatest(greatest(a->seen_block, a->used_block), 0);
-    a->timeline = s->db->timeline;
-    a->expiry_1_us = now + (int64_t)r->expiry_1_ms * 1000;
-    a->expiry_2_us = now + (int64_t)r->expiry_2_ms * 1000;
+    a->lead.timeline = s->db->timeline;
+    a->lead.expiry_1_us = now + (int64_t)r->expiry_1_ms * 1000;
+    a->lead.expiry_2_us = now + (int64_t)r->expiry_2_ms * 1000;
     mem__tell_leader(s->db, a);
 }
 
@@ -80,7 +80,7 @@ static int check_claim(const struct mem_session *s, const struct store_claim *r,
     const struct mem_account *a = mem__account(s->db, r->account);
     if (!a)
         return mem__fail(err, "TR010", "no such account: number %d", r->account);
-    if (r->have_lock && !mem__lock_free_for(s, MEM_LOCK_ACCOUNT, a->lock_key))
+    if (r->have_lock && !mem__lock_free_for(s, MEM_LOCK_ACCOUNT, a->lead.lock_key))
         return mem__fail(err, "TR011", "have_lock is true, and another session has the lock of %s", a->alias);
     return 0;
 }
@@ -97,13 +97,14 @@ void mem__claim(struct mem_session *s, struct store_claim *r)
     r->granted = grants(s, a, r, now);
     if (r->granted)
         grant(s, a, r, now);
-    r->epoch = a->epoch;
-    r->lock_held = a->lock_held;
-    r->current_holder = a->claimant ? mem__put_text(answer, a->claimant) : "";
-    r->current_address = a->claimant_address ? mem__put_text(answer, a->claimant_address) : "";
-    r->expiry_1_left_ms = left_ms(a->expiry_1_us, now);
-    r->expiry_2_left_ms = left_ms(a->expiry_2_us, now);
-    r->mid_submission = !r->granted && a->expiry_1_us && r->expiry_1_left_ms <= 0 && mem__mid_submission(a);
+    r->epoch = a->lead.epoch;
+    r->lock_held = a->lead.lock_held;
+    r->current_holder = a->lead.holder ? mem__put_text(answer, a->lead.holder) : "";
+    r->current_address = a->lead.holder_address ? mem__put_text(answer, a->lead.holder_address) : "";
+    r->expiry_1_left_ms = left_ms(a->lead.expiry_1_us, now);
+    r->expiry_2_left_ms = left_ms(a->lead.expiry_2_us, now);
+    r->mid_submission =
+        !r->granted && a->lead.expiry_1_us && r->expiry_1_left_ms <= 0 && mem__mid_submission(a);
 }
 
 /* ---- renewal ---- */
@@ -121,7 +122,7 @@ static struct mem_lease *lease_of(struct mem_tables *t, const char *holder)
 static bool leads_any(const struct mem_tables *t, const char *holder)
 {
     for (size_t i = 0; i < t->account_count; i++)
-        if (t->accounts[i]->claimant && !strcmp(t->accounts[i]->claimant, holder))
+        if (t->accounts[i]->lead.holder && !strcmp(t->accounts[i]->lead.holder, holder))
             return true;
     return false;
 }
@@ -150,8 +151,8 @@ static bool may_renew(const struct mem_session *s, const struct mem_account *a, 
 {
     if (!a || !has_lock(s, r, i))
         return false;
-    return PLANTED(RENEW_ANY) || (a->claimant && !strcmp(a->claimant, r->holder) &&
-                                  a->epoch == r->epochs[i] && a->timeline == s->db->timeline);
+    return PLANTED(RENEW_ANY) || (a->lead.holder && !strcmp(a->lead.holder, r->holder) &&
+                                  a->lead.epoch == r->epochs[i] && a->lead.timeline == s->db->timeline);
 }
 
 static void renew(struct mem_session *s, struct store_renew *r)
@@ -165,8 +166,8 @@ static void renew(struct mem_session *s, struct store_renew *r)
         r->renewed[i] = may_renew(s, a, r, i);
         if (!r->renewed[i])
             continue;
-        a->expiry_1_us = now + (int64_t)r->expiry_1_ms * 1000;
-        a->expiry_2_us = l->expiry_2_us;
+        a->lead.expiry_1_us = now + (int64_t)r->expiry_1_ms * 1000;
+        a->lead.expiry_2_us = l->expiry_2_us;
         a->seen_block = greatest(a->seen_block, l->seen_block);
     }
     drop_leases(&s->db->t, r->holder, now);
@@ -188,21 +189,21 @@ void mem__renew(struct mem_session *s, struct store_renew *r)
 void mem__release(struct mem_session *s, struct store_release *r)
 {
     struct mem_account *a = mem__account(s->db, r->account);
-    r->released = a && a->claimant && a->epoch == r->epoch && !strcmp(a->claimant, r->holder);
+    r->released = a && a->lead.holder && a->lead.epoch == r->epoch && !strcmp(a->lead.holder, r->holder);
     if (!r->released)
         return;
-    mem__replace(&a->claimant, NULL);
-    mem__replace(&a->claimant_address, NULL);
-    a->lock_held = false;
-    a->lock_pid = 0;
-    a->expiry_1_us = a->expiry_2_us = 0;
+    mem__replace(&a->lead.holder, NULL);
+    mem__replace(&a->lead.holder_address, NULL);
+    a->lead.lock_held = false;
+    a->lead.lock_pid = 0;
+    a->lead.expiry_1_us = a->lead.expiry_2_us = 0;
     mem__tell_leader(s->db, a);
 }
 
 static struct mem_account *by_lock_key(const struct mem_db *db, int64_t key)
 {
     for (size_t i = 0; i < db->t.account_count; i++)
-        if (db->t.accounts[i]->lock_key == key)
+        if (db->t.accounts[i]->lead.lock_key == key)
             return db->t.accounts[i];
     return NULL;
 }
@@ -210,11 +211,11 @@ static struct mem_account *by_lock_key(const struct mem_db *db, int64_t key)
 /* The session that may be ended: the claimant's, whose claim has expired, or one that idles with the lock. */
 static struct mem_session *evicted(const struct mem_session *s, const struct mem_account *a, int64_t now)
 {
-    struct mem_session *owner = mem__lock_owner(s->db, MEM_LOCK_ACCOUNT, a->lock_key);
-    bool in_force = a->expiry_1_us > now || (a->expiry_2_us > now && mem__mid_submission(a));
+    struct mem_session *owner = mem__lock_owner(s->db, MEM_LOCK_ACCOUNT, a->lead.lock_key);
+    bool in_force = a->lead.expiry_1_us > now || (a->lead.expiry_2_us > now && mem__mid_submission(a));
     if ((in_force && !PLANTED(EVICT_HEALTHY)) || !owner || owner == s)
         return NULL;
-    bool claims = a->claimant && a->lock_pid == owner->pid;
+    bool claims = a->lead.holder && a->lead.lock_pid == owner->pid;
     bool idle = !owner->busy && owner->idle_since_us < now - IDLE_US;
     return claims || idle ? owner : NULL;
 }
@@ -229,10 +230,10 @@ void mem__evict(struct mem_session *s, struct store_evict *r)
         return;
     int64_t now = mem_db_now_us(s->db);
     struct mem_answer *answer = mem__answer(&r->req);
-    r->current_holder = a->claimant ? mem__put_text(answer, a->claimant) : "";
-    r->current_address = a->claimant_address ? mem__put_text(answer, a->claimant_address) : "";
-    r->epoch = a->epoch;
-    r->expiry_1_left_ms = left_ms(a->expiry_1_us, now);
+    r->current_holder = a->lead.holder ? mem__put_text(answer, a->lead.holder) : "";
+    r->current_address = a->lead.holder_address ? mem__put_text(answer, a->lead.holder_address) : "";
+    r->epoch = a->lead.epoch;
+    r->expiry_1_left_ms = left_ms(a->lead.expiry_1_us, now);
     struct mem_session *other = evicted(s, a, now);
     if (!other)
         return;
@@ -246,8 +247,8 @@ void mem__evict(struct mem_session *s, struct store_evict *r)
 
 static bool says_nothing_new(const struct mem_account *a, bool taken, int64_t now, int64_t known)
 {
-    bool in_force = a->claimant && a->expiry_1_us > now && (taken || !a->lock_held);
-    return in_force && a->epoch == known;
+    bool in_force = a->lead.holder && a->lead.expiry_1_us > now && (taken || !a->lead.lock_held);
+    return in_force && a->lead.epoch == known;
 }
 
 void mem__scan(struct mem_session *s, struct store_scan *r)
@@ -259,18 +260,18 @@ void mem__scan(struct mem_session *s, struct store_scan *r)
     r->view_count = 0;
     for (size_t i = 0; i < r->count; i++) {
         const struct mem_account *a = mem__account(s->db, r->accounts[i]);
-        bool taken = a && mem__lock_owner(s->db, MEM_LOCK_ACCOUNT, a->lock_key);
+        bool taken = a && mem__lock_owner(s->db, MEM_LOCK_ACCOUNT, a->lead.lock_key);
         if (!a || says_nothing_new(a, taken, now, r->epochs[i]))
             continue;
         seen[r->view_count++] = (struct store_lock_view){
             .index = i,
             .taken = taken,
-            .lock_held = a->lock_held,
-            .holder = a->claimant ? mem__put_text(answer, a->claimant) : "",
-            .address = a->claimant_address ? mem__put_text(answer, a->claimant_address) : "",
-            .epoch = a->epoch,
-            .expiry_1_left_ms = left_ms(a->expiry_1_us, now),
-            .expiry_2_left_ms = left_ms(a->expiry_2_us, now),
+            .lock_held = a->lead.lock_held,
+            .holder = a->lead.holder ? mem__put_text(answer, a->lead.holder) : "",
+            .address = a->lead.holder_address ? mem__put_text(answer, a->lead.holder_address) : "",
+            .epoch = a->lead.epoch,
+            .expiry_1_left_ms = left_ms(a->lead.expiry_1_us, now),
+            .expiry_2_left_ms = left_ms(a->lead.expiry_2_us, now),
         };
     }
 }

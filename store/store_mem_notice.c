@@ -23,9 +23,9 @@ static struct mem_notice notice_of(const struct mem_db *db, enum mem_channel cha
 void mem__tell_leader(struct mem_db *db, const struct mem_account *a)
 {
     struct mem_notice n = notice_of(db, MEM_LEADER_CHANGE, a->number);
-    n.holder = a->claimant;
-    n.address = a->claimant_address;
-    n.epoch = a->epoch;
+    n.holder = a->lead.holder;
+    n.address = a->lead.holder_address;
+    n.epoch = a->lead.epoch;
     tell(db, &n);
 }
 

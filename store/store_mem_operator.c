@@ -125,7 +125,7 @@ static void begin_life(struct mem_session *s, struct mem_account *a)
     a->life_since_us = mem__stamp(s->db);
     for (struct list *p = list_first(&a->signed_rows); p; p = list_first(&a->signed_rows))
         mem__outbox_end(s->db, a, CONTAINER_OF(p, struct mem_row, node), MEM_FAILED,
-                        "the account was reaped: it may be of the former life", a->epoch);
+                        "the account was reaped: it may be of the former life", a->lead.epoch);
 }
 
 void mem__nonce(struct mem_session *s, struct store_nonce *r)
@@ -150,6 +150,6 @@ int mem_account_reconcile(struct mem_session *s, const char *account, int64_t bl
     int64_t from = block >= 0 ? block : seen >= 0 ? seen : 0;
     if (a->reconcile_from < 0 || from < a->reconcile_from)
         a->reconcile_from = from;
-    a->timeline = UINT32_MAX; /* no real timeline: the leader has to claim again */
+    a->lead.timeline = UINT32_MAX; /* no real timeline: the leader has to claim again */
     return 0;
 }

@@ -68,14 +68,14 @@ static void end_queued(struct mem_db *db, struct mem_account *a, int64_t now)
         struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
         next = p->next;
         if (mem__cancelled(a, row->id))
-            mem__outbox_end(db, a, row, MEM_CANCELLED, "cancelled on request", a->epoch);
+            mem__outbox_end(db, a, row, MEM_CANCELLED, "cancelled on request", a->lead.epoch);
         else if (row->deadline_us && row->deadline_us <= now)
             MEM_PUSH(late, count, cap, row);
     }
     if (count)
         qsort(late, count, sizeof(struct mem_row *), by_deadline);
     for (size_t i = 0; i < count && i < EXPIRED_MOST; i++)
-        mem__outbox_end(db, a, late[i], MEM_EXPIRED, "the deadline passed before it was sent", a->epoch);
+        mem__outbox_end(db, a, late[i], MEM_EXPIRED, "the deadline passed before it was sent", a->lead.epoch);
     free(late);
 }
 

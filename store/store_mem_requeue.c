@@ -152,7 +152,7 @@ void mem__requeue(struct mem_session *s, struct store_finish *r)
         const struct mem_ending end = mem__ending(&r->rows[i]);
         const uint8_t *included = end.outcome == MEM_DISPATCH_ERROR ? end.hash : NULL;
         end_attempts(row, &end, included);
-        struct mem_finished f = record_of(s->db, row, &end, included, a->epoch);
+        struct mem_finished f = record_of(s->db, row, &end, included, a->lead.epoch);
         mem__pending_take(a, row);
         mem__finished_put(s->db, &f);
         row->retries -= included != NULL;

@@ -149,7 +149,7 @@ static void apply(struct mem_db *db, struct mem_account *a, struct mem_row *row,
     if (!changed)
         return;
     row->unknown = !said;
-    row->epoch = a->epoch;
+    row->epoch = a->lead.epoch;
     row->updated_us = mem__stamp(db);
     mem__replace(&row->error, in->error);
     if (said) {
@@ -210,7 +210,7 @@ static void refuse(struct mem_db *db, struct mem_account *a, const struct store_
         mem__tell_refused(db, row, why);
     mem__replace(&row->error, why);
     row->blocked = true;
-    row->epoch = a->epoch;
+    row->epoch = a->lead.epoch;
     row->updated_us = mem__stamp(db);
 }
 

@@ -12,8 +12,6 @@ DECLARE
         WHEN NEW.scheme NOT IN ('sr25519', 'ed25519', 'ecdsa', 'ethereum') THEN 'scheme'
         WHEN octet_length(NEW.genesis) <> 32 THEN 'genesis'
         WHEN length(NEW.address) NOT BETWEEN 1 AND 128 THEN 'address'
-        WHEN NEW.claimant IS NOT NULL AND (NEW.expiry_2 >= NEW.expiry_1 AND NEW.heartbeat IS NOT NULL) IS NOT TRUE
-            THEN 'claimant'
         WHEN NEW.paused_by NOT IN ('leader', 'operator') OR NEW.paused <> (NEW.paused_by IS NOT NULL) THEN 'paused_by'
         WHEN NEW.suspension NOT IN ('payment', 'reaped', 'transaction_version')
             OR CASE WHEN NEW.suspension IS NULL THEN NEW.paused_by = 'leader' ELSE NOT NEW.paused END THEN 'suspension' END;
@@ -138,8 +136,9 @@ CREATE OR REPLACE FUNCTION txrelay.relay_register(p_alias text, p_account_id byt
     p_address text, p_lock_key bigint, p_watch_only boolean DEFAULT false) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    a accounts;
+    a record;
     v_bad text;
+    v_subject int;
 BEGIN
     v_bad := CASE
         WHEN p_alias IS NULL OR p_alias !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$' OR p_alias ~ '^0x' THEN 'p_alias'
@@ -157,19 +156,29 @@ BEGIN
             WHEN 'p_address' THEN format('has %s characters; 1 to 128', length(p_address))
             ELSE 'is NULL' END, 'See schema/README.md.');
     END IF;
-    SELECT * INTO a FROM accounts t WHERE t.alias = p_alias;
+    SELECT t.*, l.lock_key INTO a FROM accounts t JOIN leadership l ON l.subject = t.account WHERE t.alias = p_alias;
     IF NOT FOUND THEN
-        INSERT INTO accounts (alias, account_id, scheme, genesis, address, lock_key, watch_only)
-            VALUES (p_alias, p_account_id, p_scheme, p_genesis, p_address, p_lock_key, p_watch_only)
-            ON CONFLICT DO NOTHING RETURNING * INTO a;
-        IF FOUND THEN
-            RETURN a.account;
-        END IF;
-        SELECT * INTO a FROM accounts t WHERE t.alias = p_alias OR t.lock_key = p_lock_key
-            OR (t.genesis = p_genesis AND t.account_id = p_account_id)
-            ORDER BY t.alias = p_alias DESC, t.genesis = p_genesis AND t.account_id = p_account_id DESC LIMIT 1;
+        BEGIN
+            INSERT INTO leadership (kind, lock_key) VALUES ('account', p_lock_key)
+                ON CONFLICT DO NOTHING RETURNING subject INTO v_subject;
+            IF FOUND THEN
+                INSERT INTO accounts (account, alias, account_id, scheme, genesis, address, watch_only)
+                    VALUES (v_subject, p_alias, p_account_id, p_scheme, p_genesis, p_address, p_watch_only);
+                RETURN v_subject;
+            END IF;
+        EXCEPTION WHEN unique_violation THEN
+            NULL; -- the account has another lock key or alias; the new subject is rolled back
+        END;
+        SELECT t.*, l.lock_key INTO a FROM leadership l LEFT JOIN accounts t ON t.account = l.subject
+            WHERE t.alias = p_alias OR l.lock_key = p_lock_key OR (t.genesis = p_genesis AND t.account_id = p_account_id)
+            ORDER BY (t.alias = p_alias) IS TRUE DESC, (t.genesis = p_genesis AND t.account_id = p_account_id) IS TRUE DESC
+            LIMIT 1;
     END IF;
-    IF a.alias <> p_alias AND a.lock_key = p_lock_key AND a.account_id <> p_account_id THEN
+    IF a.account IS NULL THEN
+        PERFORM bad_argument('relay_register', 'p_lock_key', format('is %s for %s, and %s has the same', p_lock_key,
+            p_alias, (SELECT subject_name(l) FROM leadership l WHERE l.lock_key = p_lock_key)),
+            'Two subjects with one lock could not have different leaders: choose another key.');
+    ELSIF a.alias <> p_alias AND a.lock_key = p_lock_key AND a.account_id <> p_account_id THEN
         PERFORM bad_argument('relay_register', 'p_lock_key', format('is %s for %s, and %s has the same', p_lock_key,
             p_alias, a.alias), 'Two accounts with one lock could not have different leaders: choose another key.');
     ELSIF a.alias <> p_alias THEN
@@ -186,7 +195,7 @@ BEGIN
     ELSIF a.lock_key <> p_lock_key THEN
         PERFORM bad_argument('relay_register', 'p_lock_key', format('is %s, and %s is registered with %s', p_lock_key,
             p_alias, a.lock_key), 'Relays with different lock keys would not see each other. Use the same everywhere; '
-            'to change it, stop all relays and update txrelay.accounts as the owner.');
+            'to change it, stop all relays and update txrelay.leadership as the owner.');
     ELSIF a.watch_only <> p_watch_only THEN
         PERFORM bad_argument('relay_register', 'p_watch_only', format('is %s, and %s is registered %s a key',
             p_watch_only, p_alias, CASE WHEN a.watch_only THEN 'without' ELSE 'with' END),

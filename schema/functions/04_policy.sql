@@ -116,7 +116,7 @@ $$;
 CREATE OR REPLACE FUNCTION txrelay.leader_pause(p_account int, p_epoch bigint, p_suspension text, p_reason text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
-    a accounts := fence(p_account, p_epoch, 'update');
+    a accounts := fence(p_account, p_epoch, 'account');
 BEGIN
     IF p_suspension NOT IN ('payment', 'reaped', 'transaction_version') THEN
         PERFORM bad_argument('leader_pause', 'p_suspension', format('is "%s"; it must be payment, reaped, transaction_version or '

@@ -30,12 +30,13 @@ CREATE OR REPLACE VIEW txrelay.transactions AS
     FROM txrelay.finished_transactions f JOIN txrelay.accounts a USING (account);
 
 CREATE OR REPLACE VIEW txrelay.leaders AS
-    SELECT a.alias, '0x' || encode(a.account_id, 'hex') AS account_id, a.epoch, a.claimant AS holder,
-           a.claimant_address AS address, a.lock_held, coalesce(l.heartbeat, a.heartbeat) AS heartbeat,
-           coalesce(l.expiry_1, a.expiry_1) AS expiry_1, coalesce(l.expiry_2, a.expiry_2) AS expiry_2,
-           clock_timestamp() - coalesce(l.heartbeat, a.heartbeat) AS heartbeat_age, a.next_nonce, a.paused, a.paused_by, a.paused_reason,
+    SELECT a.alias, '0x' || encode(a.account_id, 'hex') AS account_id, l.epoch, l.holder,
+           l.holder_address AS address, l.lock_held, coalesce(r.heartbeat, l.heartbeat) AS heartbeat,
+           coalesce(r.expiry_1, l.expiry_1) AS expiry_1, coalesce(r.expiry_2, l.expiry_2) AS expiry_2,
+           clock_timestamp() - coalesce(r.heartbeat, l.heartbeat) AS heartbeat_age, a.next_nonce, a.paused, a.paused_by, a.paused_reason,
            a.account, a.address AS account_address, a.suspension, a.paused_since, a.reborn, a.life_since
-    FROM txrelay.accounts a LEFT JOIN txrelay.leases l ON a.leased AND l.holder = a.claimant; -- claim_times
+    FROM txrelay.accounts a JOIN txrelay.leadership l ON l.subject = a.account
+    LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder; -- claim_times
 
 -- Accounts that make no progress, and since when: they are paused, nodes refuse their first pending
 -- transaction, or a presigned transaction waits for lower nonces. Costs two index probes per

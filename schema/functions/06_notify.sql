@@ -61,13 +61,20 @@ BEGIN
 END
 $$;
 
-CREATE OR REPLACE FUNCTION txrelay.tell_leader(a txrelay.accounts) RETURNS void
+-- Who leads a subject has changed. Only that of an account has an account in the payload: readers
+-- of accounts ignore the others.
+CREATE OR REPLACE FUNCTION txrelay.tell_leader(l txrelay.leadership) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
-    IF queue_has_room() THEN
+    IF NOT queue_has_room() THEN
+        RETURN;
+    ELSIF l.kind = 'account' THEN
         PERFORM pg_notify('leader_change', json_build_object('account', a.account,
-            'account_id', '0x' || encode(a.account_id, 'hex'), 'holder', a.claimant, 'address', a.claimant_address,
-            'epoch', a.epoch)::text);
+            'account_id', '0x' || encode(a.account_id, 'hex'), 'holder', l.holder, 'address', l.holder_address,
+            'epoch', l.epoch)::text) FROM accounts a WHERE a.account = l.subject;
+    ELSE
+        PERFORM pg_notify('leader_change', json_build_object('kind', l.kind, 'subject', l.subject, 'holder', l.holder,
+            'address', l.holder_address, 'epoch', l.epoch)::text);
     END IF;
 END
 $$;

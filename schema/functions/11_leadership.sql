@@ -1,9 +1,14 @@
 -- txrelay: leadership: the fence, claims and their renewal, eviction, members.
 --
--- The epoch is the fencing token. Every write of a leader locks the account's row and compares the
--- epoch. A claim is an UPDATE of the same row: it waits for a write under the old epoch, and a
--- later write sees the new epoch and fails with TR001. Polls compare without the lock, so that a
--- leader that polls writes nothing. The write that follows compares again.
+-- The epoch is the fencing token. Every write of a leader locks the row of its subject in leadership
+-- and compares the epoch. A claim is an UPDATE of the same row: it waits for a write under the old
+-- epoch, and a later write sees the new epoch and fails with TR001. Polls compare without the lock,
+-- so that a leader that polls writes nothing. The write that follows compares again.
+--
+-- Only leaders and claims lock rows of leadership, for one statement. Applications and operators
+-- lock rows of accounts, for as long as they like. So a transaction that locks both locks leadership
+-- first, and what keeps a leader in office (claim, renewal, release, scan) waits for no row of
+-- accounts.
 
 -- Returns the timeline of this server. A promoted standby and a restored server begin another one.
 -- Every write calls this. It has no search_path and the volatility of what it calls, so that
@@ -14,33 +19,69 @@ LANGUAGE sql AS $$
         pg_catalog.pg_current_wal_lsn()), 8))::pg_catalog.bit(32))
 $$;
 
--- Compares the epoch and returns the account. p_lock: 'read' takes no lock; 'update' locks the row,
--- so that an account has one writer at a time. Its callers have set the search_path and the owner's
+-- Names a subject in messages.
+CREATE OR REPLACE FUNCTION txrelay.subject_name(l txrelay.leadership) RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RETURN l.kind || ' ' || coalesce((SELECT a.alias FROM accounts a WHERE a.account = l.subject), l.subject::text);
+END
+$$;
+
+CREATE OR REPLACE FUNCTION txrelay.subject_unknown(p_subject int) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = 'TR010',
+        MESSAGE = format('no such account or other subject: number %s', coalesce(p_subject::text, 'NULL')),
+        HINT = 'relay_register returns the number of an account.';
+END
+$$;
+
+-- Compares the epoch of any subject. p_lock: 'read' takes no lock; anything else locks the row, so
+-- that a subject has one writer at a time. Its callers have set the search_path and the owner's
 -- rights, so it has none of its own.
+CREATE OR REPLACE FUNCTION txrelay.subject_fence(p_subject int, p_epoch bigint, p_lock text) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    l txrelay.leadership;
+BEGIN
+    IF p_lock = 'read' THEN
+        SELECT * INTO l FROM txrelay.leadership t WHERE t.subject = p_subject;
+    ELSE
+        SELECT * INTO l FROM txrelay.leadership t WHERE t.subject = p_subject FOR NO KEY UPDATE;
+    END IF;
+    IF l.subject IS NULL THEN
+        PERFORM txrelay.subject_unknown(p_subject);
+    ELSIF l.holder IS NULL OR p_epoch IS NULL OR l.epoch <> p_epoch THEN
+        RAISE EXCEPTION USING ERRCODE = 'TR001',
+            MESSAGE = format('stale epoch %s for %s: it is at epoch %s, held by %s', coalesce(p_epoch::text, 'NULL'),
+                             txrelay.subject_name(l), l.epoch, coalesce(l.holder, 'nobody')),
+            HINT = 'Another relay leads, or the claim was released. Stop all work for it.';
+    ELSIF l.timeline <> txrelay.timeline() THEN
+        RAISE EXCEPTION USING ERRCODE = 'TR001',
+            MESSAGE = format('stale epoch %s for %s: it was claimed on timeline %s of the database, and this is '
+                             'timeline %s', p_epoch, txrelay.subject_name(l), l.timeline, txrelay.timeline()),
+            HINT = 'A failover came between, and may have lost commits. Claim again, and reconcile.';
+    END IF;
+END
+$$;
+
+-- The fence of an account: compares the epoch and returns the account as of after the wait. p_lock:
+-- 'read' and 'update' as in subject_fence; 'account' also locks the account's row, for functions
+-- that write it. They wait for an application or operator that holds it, before they lock anything
+-- else. Without a search_path, as subject_fence.
 CREATE OR REPLACE FUNCTION txrelay.fence(p_account int, p_epoch bigint, p_lock text) RETURNS txrelay.accounts
 LANGUAGE plpgsql AS $$
 DECLARE
     a txrelay.accounts;
 BEGIN
-    IF p_lock = 'update' THEN
+    PERFORM txrelay.subject_fence(p_account, p_epoch, p_lock);
+    IF p_lock = 'account' THEN
         SELECT * INTO a FROM txrelay.accounts t WHERE t.account = p_account FOR NO KEY UPDATE;
     ELSE
         SELECT * INTO a FROM txrelay.accounts t WHERE t.account = p_account;
     END IF;
     IF a.account IS NULL THEN
-        RAISE EXCEPTION USING ERRCODE = 'TR010',
-            MESSAGE = format('no such account: number %s', coalesce(p_account::text, 'NULL')),
-            HINT = 'relay_register returns the number of an account.';
-    ELSIF a.claimant IS NULL OR p_epoch IS NULL OR a.epoch <> p_epoch THEN
-        RAISE EXCEPTION USING ERRCODE = 'TR001',
-            MESSAGE = format('stale epoch %s for account %s: it is at epoch %s, held by %s',
-                             coalesce(p_epoch::text, 'NULL'), a.alias, a.epoch, coalesce(a.claimant, 'nobody')),
-            HINT = 'Another relay leads, or the claim was released. Stop all work for the account.';
-    ELSIF a.timeline <> txrelay.timeline() THEN
-        RAISE EXCEPTION USING ERRCODE = 'TR001',
-            MESSAGE = format('stale epoch %s for account %s: it was claimed on timeline %s of the database, and this is '
-                             'timeline %s', p_epoch, a.alias, a.timeline, txrelay.timeline()),
-            HINT = 'A failover came between, and may have lost commits. Claim again, and reconcile.';
+        PERFORM txrelay.subject_unknown(p_account); -- it is a subject of another kind
     END IF;
     RETURN a;
 END
@@ -48,30 +89,31 @@ $$;
 
 -- The expiry of a claim: that of its holder's lease if it is leased, otherwise its own. Postgres
 -- inlines it.
-CREATE OR REPLACE FUNCTION txrelay.claim_times(a txrelay.accounts)
+CREATE OR REPLACE FUNCTION txrelay.claim_times(l txrelay.leadership)
 RETURNS TABLE (expiry_1 timestamptz, expiry_2 timestamptz, seen_block bigint)
 LANGUAGE sql STABLE ROWS 1 AS $$
-    SELECT coalesce(l.expiry_1, a.expiry_1), coalesce(l.expiry_2, a.expiry_2), greatest(a.seen_block, l.seen_block)
-    FROM (SELECT) one LEFT JOIN txrelay.leases l ON a.leased AND l.holder OPERATOR(pg_catalog.=) a.claimant
+    SELECT coalesce(r.expiry_1, l.expiry_1), coalesce(r.expiry_2, l.expiry_2), greatest(l.seen_block, r.seen_block)
+    FROM (SELECT) one LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder OPERATOR(pg_catalog.=) l.holder
 $$;
 
--- True if something may have been submitted that no node has answered yet: stored bytes without a
--- status, or a current attempt whose outcome is unknown. Such rows are at the highest nonces, so it
--- starts there. Called only between the two expiries.
-CREATE OR REPLACE FUNCTION txrelay.mid_submission(p_account int) RETURNS boolean
+-- True if something may have been submitted for an account that no node has answered yet: stored
+-- bytes without a status, or a current attempt whose outcome is unknown. Such rows are at the highest
+-- nonces, so it starts there. Called only between the two expiries. Subjects of other kinds submit
+-- nothing.
+CREATE OR REPLACE FUNCTION txrelay.mid_submission(p_subject int) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 BEGIN
-    PERFORM FROM pending_transactions p WHERE p.account = p_account AND (p.state = 'signed' OR p.unknown)
+    PERFORM FROM pending_transactions p WHERE p.account = p_subject AND (p.state = 'signed' OR p.unknown)
         ORDER BY p.nonce DESC LIMIT 1;
     RETURN FOUND;
 END
 $$;
 
--- Claims an account. One UPDATE decides. Two that overlap are serialized by the row's lock, and the
--- second one loses if the first one changed what it decided by: claimant, epoch and whether the claim
+-- Claims a subject. One UPDATE decides. Two that overlap are serialized by the row's lock, and the
+-- second one loses if the first one changed what it decided by: holder, epoch and whether the claim
 -- is leased are in its condition. The first line that fits decides:
 --
---   the account's claim is now | caller has the lock           | caller has no lock
+--   the subject's claim is now | caller has the lock           | caller has no lock
 --   ---------------------------+-------------------------------+--------------------------------------------
 --   the same holder's          | granted, new epoch            | granted, new epoch
 --   free                       | granted                       | granted if no session has the lock
@@ -88,16 +130,21 @@ $$;
 -- any isolation level: the answer is not granted, and names the holder.
 --
 -- Where time alone decides, the lease is locked before it is read. A renewal that is under way then
--- either comes first and is seen, or comes second and finds the account taken. leader_renew locks in
--- the same order.
-CREATE OR REPLACE FUNCTION txrelay.leader_claim(p_account int, p_holder text, p_address text, p_have_lock boolean,
+-- either comes first and is seen, or comes second and finds the subject taken. leader_renew locks in
+-- the same order. Then the subject is locked, so that mid_submission sees a write that is under way:
+-- the UPDATE would wait for it too, but it decides before that wait.
+--
+-- A claim on another timeline than the last one notes in the account from which block on the chain
+-- may know more than the database. Nothing else of a claim touches accounts.
+CREATE OR REPLACE FUNCTION txrelay.leader_claim(p_subject int, p_holder text, p_address text, p_have_lock boolean,
     p_expiry_1_ms int, p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp())
 RETURNS TABLE (granted boolean, epoch bigint, holder text, holder_address text, lock_held boolean,
     expiry_1_left_ms bigint, expiry_2_left_ms bigint, mid_submission boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    a accounts;
+    l leadership;
+    v_timeline int; -- of the last claim
     v_seen bigint;
     v_expired_1 boolean;
     v_expired_2 boolean;
@@ -111,148 +158,151 @@ BEGIN
             'It is where clients reach this relay.');
     END IF;
     p_have_lock := coalesce(p_have_lock, false);
-    SELECT * INTO a FROM accounts t WHERE t.account = p_account;
+    SELECT * INTO l FROM leadership t WHERE t.subject = p_subject;
     IF NOT FOUND THEN
-        RAISE EXCEPTION USING ERRCODE = 'TR010',
-            MESSAGE = format('no such account: number %s', coalesce(p_account::text, 'NULL')),
-            HINT = 'relay_register returns the number of an account.';
-    ELSIF p_have_lock AND NOT pg_try_advisory_xact_lock(a.lock_key) THEN
+        PERFORM subject_unknown(p_subject);
+    ELSIF p_have_lock AND NOT pg_try_advisory_xact_lock(l.lock_key) THEN
         PERFORM bad_argument('leader_claim', 'p_have_lock', 'is true, and another session has the lock of '
-            || a.alias, 'Claim in the session that holds the advisory lock.');
+            || subject_name(l), 'Claim in the session that holds the advisory lock.');
     END IF;
+    v_timeline := l.timeline;
     granted := false;
     BEGIN
-        IF a.claimant <> p_holder AND a.leased AND NOT (a.lock_held AND p_have_lock)
-            AND (SELECT c.expiry_1 FROM claim_times(a) c) <= p_now THEN
-            PERFORM FROM leases l WHERE l.holder = a.claimant FOR SHARE;
+        IF l.holder <> p_holder AND NOT (l.lock_held AND p_have_lock)
+            AND (SELECT c.expiry_1 FROM claim_times(l) c) <= p_now THEN
+            PERFORM FROM relay_leases r WHERE l.leased AND r.holder = l.holder FOR SHARE;
+            PERFORM FROM leadership t WHERE t.subject = p_subject FOR NO KEY UPDATE;
         END IF;
         SELECT c.expiry_1 <= p_now, c.expiry_2 <= p_now, c.seen_block INTO v_expired_1, v_expired_2, v_seen
-            FROM claim_times(a) c;
-        UPDATE accounts t SET claimant = p_holder, claimant_address = p_address,
+            FROM claim_times(l) c;
+        UPDATE leadership t SET holder = p_holder, holder_address = p_address,
             lock_held = p_have_lock, lock_pid = CASE WHEN p_have_lock THEN pg_backend_pid() END,
             epoch = t.epoch + 1, heartbeat = p_now, timeline = timeline(),
-            reconcile_from = CASE WHEN t.timeline <> timeline()
-                THEN coalesce(t.reconcile_from, greatest(t.seen_block, v_seen, t.used_block), 0) ELSE t.reconcile_from END,
             seen_block = greatest(t.seen_block, v_seen), leased = false,
             expiry_1 = p_now + p_expiry_1_ms * interval '1 ms', expiry_2 = p_now + p_expiry_2_ms * interval '1 ms'
-        WHERE t.account = p_account AND (t.claimant, t.epoch, t.leased) IS NOT DISTINCT FROM (a.claimant, a.epoch, a.leased)
+        WHERE t.subject = p_subject AND (t.holder, t.epoch, t.leased) IS NOT DISTINCT FROM (l.holder, l.epoch, l.leased)
           AND CASE
-            WHEN t.claimant = p_holder OR (t.lock_held AND p_have_lock) THEN true
-            WHEN t.claimant IS NULL OR v_expired_2 THEN p_have_lock OR pg_try_advisory_xact_lock(t.lock_key)
-            WHEN NOT v_expired_1 OR mid_submission(t.account) THEN false
+            WHEN t.holder = p_holder OR (t.lock_held AND p_have_lock) THEN true
+            WHEN t.holder IS NULL OR v_expired_2 THEN p_have_lock OR pg_try_advisory_xact_lock(t.lock_key)
+            WHEN NOT v_expired_1 OR mid_submission(t.subject) THEN false
             ELSE p_have_lock OR pg_try_advisory_xact_lock(t.lock_key) END
-        RETURNING t.* INTO a;
+        RETURNING t.* INTO l;
         granted := FOUND;
+        IF granted AND v_timeline <> l.timeline THEN
+            UPDATE accounts t
+                SET reconcile_from = coalesce(t.reconcile_from, greatest(t.seen_block, l.seen_block, t.used_block), 0)
+                WHERE t.account = p_subject;
+        END IF;
     EXCEPTION WHEN serialization_failure OR lock_not_available THEN
-        NULL; -- another session claimed it, or is about to
+        granted := false; -- another session claimed it, or is about to
     END;
     IF granted THEN
-        PERFORM tell_leader(a);
+        PERFORM tell_leader(l);
     ELSE
-        SELECT * INTO a FROM accounts t WHERE t.account = p_account;
+        SELECT * INTO l FROM leadership t WHERE t.subject = p_subject;
     END IF;
-    epoch := a.epoch;
-    holder := a.claimant;
-    holder_address := a.claimant_address;
-    lock_held := a.lock_held;
+    epoch := l.epoch;
+    holder := l.holder;
+    holder_address := l.holder_address;
+    lock_held := l.lock_held;
     SELECT (extract(epoch FROM c.expiry_1 - p_now) * 1000)::bigint, (extract(epoch FROM c.expiry_2 - p_now) * 1000)::bigint
-        INTO expiry_1_left_ms, expiry_2_left_ms FROM claim_times(a) c;
-    mid_submission := NOT granted AND expiry_1_left_ms <= 0 AND mid_submission(p_account);
+        INTO expiry_1_left_ms, expiry_2_left_ms FROM claim_times(l) c;
+    mid_submission := NOT granted AND expiry_1_left_ms <= 0 AND mid_submission(p_subject);
     RETURN NEXT;
 END
 $$;
 
--- Renews all accounts of one relay: exactly those that it still holds under the epoch that it
+-- Renews all subjects of one relay: exactly those that it still holds under the epoch that it
 -- knows. An expired claim that nobody took is renewed. A deposed leader renews nothing, and after a
 -- failover nobody does. p_block: the highest finalized block that the relay knows, NULL for none.
 -- It is planned at each call, because calls are rare and of any size.
 --
--- It writes one row, the lease, and then reads the accounts, so it and the writers of an account do
--- not wait for each other. It writes an account only when the account joins the lease, or leaves it
--- because the holder no longer names it; the account then keeps the times of the lease. If somebody
--- holds an account's row locked, it waits up to lock_timeout and then renews the others only.
+-- It writes one row, the lease, and then reads leadership, so it and the writers of a subject do not
+-- wait for each other. It writes the row of a subject only when that joins the lease, or leaves it
+-- because the holder no longer names it; the row then keeps the times of the lease. If somebody holds
+-- such a row locked, it waits up to lock_timeout and then renews the others only.
 --
--- p_fingerprint not NULL: each row carries a fingerprint of what is renewed now. A caller whose accounts
--- were all renewed may pass it when it asks for the same accounts again. If these and no others are
--- still leased to it, no account is compared, and the answer is one row without an account, with
--- unchanged set. Otherwise there is one row per account, in the order of the question.
-CREATE OR REPLACE FUNCTION txrelay.leader_renew(p_holder text, p_accounts int[], p_epochs bigint[], p_expiry_1_ms int,
+-- p_fingerprint not NULL: each row carries a fingerprint of what is renewed now. A caller whose
+-- subjects were all renewed may pass it when it asks for the same ones again. If these and no others
+-- are still leased to it, no subject is compared, and the answer is one row without a subject, with
+-- unchanged set. Otherwise there is one row per subject, in the order of the question.
+CREATE OR REPLACE FUNCTION txrelay.leader_renew(p_holder text, p_subjects int[], p_epochs bigint[], p_expiry_1_ms int,
     p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp(), p_block bigint DEFAULT NULL, p_fingerprint text DEFAULT NULL)
-RETURNS TABLE (account int, renewed boolean, unchanged boolean, mark text)
+RETURNS TABLE (subject int, renewed boolean, unchanged boolean, mark text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     v_timeline int := timeline();
-    v_lease leases;
+    v_lease relay_leases;
     v_named int[];
     v_turns int[];
     v_mine int[];
     v_fingerprint text;
 BEGIN
     PERFORM check_expiry('leader_renew', p_expiry_1_ms, p_expiry_2_ms);
-    IF p_accounts IS NULL OR p_epochs IS NULL OR cardinality(p_accounts) <> cardinality(p_epochs) THEN
-        PERFORM bad_argument('leader_renew', 'p_epochs', format('has %s elements and p_accounts has %s',
-            coalesce(cardinality(p_epochs), 0), coalesce(cardinality(p_accounts), 0)), 'Give one epoch per account.');
+    IF p_subjects IS NULL OR p_epochs IS NULL OR cardinality(p_subjects) <> cardinality(p_epochs) THEN
+        PERFORM bad_argument('leader_renew', 'p_epochs', format('has %s elements and p_subjects has %s',
+            coalesce(cardinality(p_epochs), 0), coalesce(cardinality(p_subjects), 0)), 'Give one epoch per subject.');
     END IF;
-    SELECT * INTO v_lease FROM leases l WHERE l.holder = p_holder FOR NO KEY UPDATE;
+    SELECT * INTO v_lease FROM relay_leases r WHERE r.holder = p_holder FOR NO KEY UPDATE;
     IF p_fingerprint <> '' THEN
-        v_fingerprint := (SELECT format('%s/%s', count(*), sum(hashint8extended(t.epoch, t.account))) FROM accounts t
-            WHERE t.claimant = p_holder AND t.leased AND t.timeline = v_timeline);
+        v_fingerprint := (SELECT format('%s/%s', count(*), sum(hashint8extended(t.epoch, t.subject))) FROM leadership t
+            WHERE t.holder = p_holder AND t.leased AND t.timeline = v_timeline);
     END IF;
-    INSERT INTO leases AS l (holder, heartbeat, expiry_1, expiry_2, seen_block)
+    INSERT INTO relay_leases AS r (holder, heartbeat, expiry_1, expiry_2, seen_block)
         VALUES (p_holder, p_now, p_now + p_expiry_1_ms * interval '1 ms', p_now + p_expiry_2_ms * interval '1 ms', p_block)
         ON CONFLICT (holder) DO UPDATE SET heartbeat = excluded.heartbeat, expiry_1 = excluded.expiry_1,
-            expiry_2 = excluded.expiry_2, seen_block = greatest(l.seen_block, excluded.seen_block);
+            expiry_2 = excluded.expiry_2, seen_block = greatest(r.seen_block, excluded.seen_block);
     IF v_fingerprint = p_fingerprint THEN
         RETURN QUERY SELECT NULL::int, NULL::boolean, true, v_fingerprint;
         RETURN;
     END IF;
     -- Arrays, and an IN that is no join (IS TRUE): both are hashed. Joins would be planned for a
     -- few rows.
-    v_named := ARRAY(SELECT t.account FROM accounts t WHERE t.claimant = p_holder AND t.timeline = v_timeline
-        AND ((t.account, t.epoch) IN (SELECT b.account, b.epoch FROM unnest(p_accounts, p_epochs) b (account, epoch))) IS TRUE);
-    v_turns := ARRAY(SELECT t.account FROM accounts t
-        WHERE t.claimant = p_holder AND t.leased <> (t.account = ANY (v_named)));
+    v_named := ARRAY(SELECT t.subject FROM leadership t WHERE t.holder = p_holder AND t.timeline = v_timeline
+        AND ((t.subject, t.epoch) IN (SELECT b.subject, b.epoch FROM unnest(p_subjects, p_epochs) b (subject, epoch))) IS TRUE);
+    v_turns := ARRAY(SELECT t.subject FROM leadership t
+        WHERE t.holder = p_holder AND t.leased <> (t.subject = ANY (v_named)));
     IF cardinality(v_turns) > 0 THEN
         BEGIN
-            PERFORM FROM accounts t WHERE t.account = ANY (v_turns) FOR NO KEY UPDATE;
+            PERFORM FROM leadership t WHERE t.subject = ANY (v_turns) FOR NO KEY UPDATE;
         EXCEPTION WHEN lock_not_available THEN
-            v_turns := ARRAY(SELECT t.account FROM accounts t WHERE t.account = ANY (v_turns)
+            v_turns := ARRAY(SELECT t.subject FROM leadership t WHERE t.subject = ANY (v_turns)
                 FOR NO KEY UPDATE SKIP LOCKED);
         END;
-        UPDATE accounts t SET leased = NOT t.leased, heartbeat = coalesce(v_lease.heartbeat, t.heartbeat),
+        UPDATE leadership t SET leased = NOT t.leased, heartbeat = coalesce(v_lease.heartbeat, t.heartbeat),
                 expiry_1 = coalesce(v_lease.expiry_1, t.expiry_1), expiry_2 = coalesce(v_lease.expiry_2, t.expiry_2),
                 seen_block = greatest(t.seen_block, v_lease.seen_block)
-            WHERE t.account = ANY (v_turns) AND t.claimant = p_holder AND t.leased <> (t.account = ANY (v_named));
+            WHERE t.subject = ANY (v_turns) AND t.holder = p_holder AND t.leased <> (t.subject = ANY (v_named));
     END IF;
-    SELECT array_agg(t.account), format('%s/%s', count(*), sum(hashint8extended(t.epoch, t.account))) INTO v_mine, v_fingerprint
-        FROM accounts t WHERE t.claimant = p_holder AND t.leased AND t.timeline = v_timeline AND t.account = ANY (v_named);
-    DELETE FROM leases l USING (SELECT o.holder FROM leases o WHERE o.expiry_2 <= p_now AND o.holder <> p_holder
-            AND NOT EXISTS (SELECT FROM accounts t WHERE t.claimant = o.holder) FOR UPDATE SKIP LOCKED) gone
-        WHERE l.holder = gone.holder;
-    RETURN QUERY SELECT b.account, b.account IN (SELECT unnest(v_mine)), false, CASE WHEN p_fingerprint IS NOT NULL THEN v_fingerprint END
-        FROM unnest(p_accounts) WITH ORDINALITY b (account, n) ORDER BY b.n;
+    SELECT array_agg(t.subject), format('%s/%s', count(*), sum(hashint8extended(t.epoch, t.subject))) INTO v_mine, v_fingerprint
+        FROM leadership t WHERE t.holder = p_holder AND t.leased AND t.timeline = v_timeline AND t.subject = ANY (v_named);
+    DELETE FROM relay_leases r USING (SELECT o.holder FROM relay_leases o WHERE o.expiry_2 <= p_now AND o.holder <> p_holder
+            AND NOT EXISTS (SELECT FROM leadership t WHERE t.holder = o.holder) FOR UPDATE SKIP LOCKED) gone
+        WHERE r.holder = gone.holder;
+    RETURN QUERY SELECT b.subject, b.subject IN (SELECT unnest(v_mine)), false, CASE WHEN p_fingerprint IS NOT NULL THEN v_fingerprint END
+        FROM unnest(p_subjects) WITH ORDINALITY b (subject, n) ORDER BY b.n;
 END
 $$;
 
-CREATE OR REPLACE FUNCTION txrelay.leader_release(p_account int, p_epoch bigint, p_holder text) RETURNS boolean
+CREATE OR REPLACE FUNCTION txrelay.leader_release(p_subject int, p_epoch bigint, p_holder text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
-    a accounts;
+    l leadership;
 BEGIN
-    UPDATE accounts t SET claimant = NULL, claimant_address = NULL, lock_held = false, lock_pid = NULL,
+    UPDATE leadership t SET holder = NULL, holder_address = NULL, lock_held = false, lock_pid = NULL,
         expiry_1 = NULL, expiry_2 = NULL, leased = false, seen_block = (SELECT c.seen_block FROM claim_times(t) c)
-        WHERE t.account = p_account AND t.epoch = p_epoch AND t.claimant = p_holder RETURNING t.* INTO a;
+        WHERE t.subject = p_subject AND t.epoch = p_epoch AND t.holder = p_holder RETURNING t.* INTO l;
     IF FOUND THEN
-        PERFORM tell_leader(a);
+        PERFORM tell_leader(l);
         RETURN true;
     END IF;
     RETURN false;
 END
 $$;
 
--- Ends the session that holds the account's lock, if its claim has expired by the rules of
+-- Ends the session that holds the subject's lock, if its claim has expired by the rules of
 -- leader_claim. A session that holds the lock without the claim (it hung between the two) is ended
 -- after it was idle for 5 s while no claim is in force; a healthy relay claims within milliseconds.
 -- Returns true if it ended one; the lock is free a moment later. The schema's owner needs
@@ -260,18 +310,18 @@ $$;
 CREATE OR REPLACE FUNCTION txrelay.leader_evict(p_lock_key bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
-    a accounts;
+    s leadership;
     c record;
     v_now timestamptz := clock_timestamp();
     v_pid int;
     v_seen record;
 BEGIN
-    SELECT * INTO a FROM accounts t WHERE t.lock_key = p_lock_key;
+    SELECT * INTO s FROM leadership t WHERE t.lock_key = p_lock_key;
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    SELECT * INTO c FROM claim_times(a);
-    IF c.expiry_1 > v_now OR (c.expiry_2 > v_now AND mid_submission(a.account)) THEN
+    SELECT * INTO c FROM claim_times(s);
+    IF c.expiry_1 > v_now OR (c.expiry_2 > v_now AND mid_submission(s.subject)) THEN
         RETURN false;
     END IF;
     SELECT l.pid INTO v_pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()
@@ -279,8 +329,8 @@ BEGIN
           AND l.classid::bigint = (p_lock_key >> 32) & 4294967295 AND l.objid::bigint = p_lock_key & 4294967295;
     IF v_pid IS NULL OR v_pid = pg_backend_pid() THEN
         RETURN false;
-    ELSIF a.claimant IS NULL OR a.lock_pid IS DISTINCT FROM v_pid THEN
-        SELECT s.state, s.state_change INTO v_seen FROM pg_stat_activity s WHERE s.pid = v_pid;
+    ELSIF s.holder IS NULL OR s.lock_pid IS DISTINCT FROM v_pid THEN
+        SELECT x.state, x.state_change INTO v_seen FROM pg_stat_activity x WHERE x.pid = v_pid;
         IF FOUND AND v_seen.state_change IS NULL THEN
             RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = 'its activity is hidden';
         ELSIF v_seen.state = 'idle' AND v_seen.state_change < v_now - interval '5 s' THEN
@@ -303,28 +353,28 @@ $$;
 CREATE OR REPLACE FUNCTION txrelay.claims_fingerprint(p_now timestamptz) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = on AS $$
 BEGIN
-    RETURN (SELECT format('%s/%s', sum(g.claims), sum(g.accounts) FILTER (WHERE g.claimant IS NOT NULL
-            AND (coalesce(l.expiry_1, g.expiry_1) > p_now
+    RETURN (SELECT format('%s/%s', sum(g.claims), sum(g.subjects) FILTER (WHERE g.holder IS NOT NULL
+            AND (coalesce(r.expiry_1, g.expiry_1) > p_now
                 AND (g.lock_pid IS NULL OR EXISTS (SELECT FROM pg_stat_get_activity(g.lock_pid)))) IS NOT TRUE))
-        FROM (SELECT a.claimant, a.leased, a.lock_pid, CASE WHEN NOT a.leased THEN a.expiry_1 END AS expiry_1,
-                  sum(a.account) AS accounts, sum(2 * a.epoch + (a.claimant IS NULL)::int) AS claims
-              FROM accounts a GROUP BY 1, 2, 3, 4) g LEFT JOIN leases l ON g.leased AND l.holder = g.claimant);
+        FROM (SELECT l.holder, l.leased, l.lock_pid, CASE WHEN NOT l.leased THEN l.expiry_1 END AS expiry_1,
+                  sum(l.subject) AS subjects, sum(2 * l.epoch + (l.holder IS NULL)::int) AS claims
+              FROM leadership l GROUP BY 1, 2, 3, 4) g LEFT JOIN relay_leases r ON g.leased AND r.holder = g.holder);
 END
 $$;
 
 -- What followers bid by: which locks are taken, which claims are in force. It writes nothing, and
--- one pass over the locks serves all accounts. It leaves out an account whose claim is in force,
--- with the lock that it was made with, under the epoch that the caller knows (p_epochs, element by
--- element; NULL: unknown). So an idle relay with thousands of accounts reads nothing but its own
+-- one pass over the locks serves all subjects. It leaves out a subject whose claim is in force, with
+-- the lock that it was made with, under the epoch that the caller knows (p_epochs, element by
+-- element; NULL: unknown). So an idle relay with thousands of subjects reads nothing but its own
 -- question. Rows come in the order of the question.
 --
 -- p_fingerprint not NULL: each row carries the fingerprint of all claims, and there is at least one row,
--- whose account is NULL if there is nothing to report. A caller that got that row may pass its mark
+-- whose subject is NULL if there is nothing to report. A caller that got that row may pass its mark
 -- when it repeats the question. Nothing else is read while the fingerprint is the same: reading the
 -- locks of thousands of accounts takes 50 ms.
-CREATE OR REPLACE FUNCTION txrelay.leader_scan(p_accounts int[], p_epochs bigint[] DEFAULT NULL,
+CREATE OR REPLACE FUNCTION txrelay.leader_scan(p_subjects int[], p_epochs bigint[] DEFAULT NULL,
     p_now timestamptz DEFAULT clock_timestamp(), p_fingerprint text DEFAULT NULL)
-RETURNS TABLE (account int, taken boolean, holder text, holder_address text, epoch bigint, lock_held boolean,
+RETURNS TABLE (subject int, taken boolean, holder text, holder_address text, epoch bigint, lock_held boolean,
     expiry_1_left_ms bigint, expiry_2_left_ms bigint, mark text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
@@ -332,9 +382,9 @@ SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
 DECLARE
     v_fingerprint text;
 BEGIN
-    IF p_accounts IS NULL OR (p_epochs IS NOT NULL AND cardinality(p_accounts) <> cardinality(p_epochs)) THEN
-        PERFORM bad_argument('leader_scan', 'p_epochs', format('has %s elements and p_accounts has %s',
-            coalesce(cardinality(p_epochs), 0), coalesce(cardinality(p_accounts), 0)), 'Give one epoch per account, or none.');
+    IF p_subjects IS NULL OR (p_epochs IS NOT NULL AND cardinality(p_subjects) <> cardinality(p_epochs)) THEN
+        PERFORM bad_argument('leader_scan', 'p_epochs', format('has %s elements and p_subjects has %s',
+            coalesce(cardinality(p_epochs), 0), coalesce(cardinality(p_subjects), 0)), 'Give one epoch per subject, or none.');
     END IF;
     IF p_fingerprint IS NOT NULL THEN
         v_fingerprint := claims_fingerprint(p_now);
@@ -350,19 +400,19 @@ BEGIN
         FROM pg_locks l JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()
         WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.mode = 'ExclusiveLock' AND l.granted
     ), held AS MATERIALIZED ( -- claim_times, for thousands at once
-        SELECT l.holder, l.expiry_1, l.expiry_2 FROM leases l
+        SELECT r.holder, r.expiry_1, r.expiry_2 FROM relay_leases r
     ), rows AS (
-        SELECT b.n, b.known, t.account, t.claimant, t.claimant_address, t.epoch, t.lock_held,
-            coalesce(l.expiry_1, t.expiry_1) AS expiry_1, coalesce(l.expiry_2, t.expiry_2) AS expiry_2,
+        SELECT b.n, b.known, t.subject, t.holder, t.holder_address, t.epoch, t.lock_held,
+            coalesce(h.expiry_1, t.expiry_1) AS expiry_1, coalesce(h.expiry_2, t.expiry_2) AS expiry_2,
             t.lock_key IN (SELECT l.lock_key FROM locks l) AS taken -- hashed once
-        FROM unnest(p_accounts, coalesce(p_epochs, '{}')) WITH ORDINALITY b (account, known, n)
-            JOIN accounts t ON t.account = b.account LEFT JOIN held l ON t.leased AND l.holder = t.claimant
+        FROM unnest(p_subjects, coalesce(p_epochs, '{}')) WITH ORDINALITY b (subject, known, n)
+            JOIN leadership t ON t.subject = b.subject LEFT JOIN held h ON t.leased AND h.holder = t.holder
     )
-    SELECT r.account, r.taken, r.claimant, r.claimant_address, r.epoch, r.lock_held,
+    SELECT r.subject, r.taken, r.holder, r.holder_address, r.epoch, r.lock_held,
         (extract(epoch FROM r.expiry_1 - p_now) * 1000)::bigint, (extract(epoch FROM r.expiry_2 - p_now) * 1000)::bigint,
         v_fingerprint
     FROM rows r
-    WHERE (r.claimant IS NOT NULL AND r.expiry_1 > p_now AND (r.taken OR NOT r.lock_held) AND r.epoch = r.known) IS NOT TRUE
+    WHERE (r.holder IS NOT NULL AND r.expiry_1 > p_now AND (r.taken OR NOT r.lock_held) AND r.epoch = r.known) IS NOT TRUE
     ORDER BY r.n;
     IF NOT FOUND AND p_fingerprint IS NOT NULL THEN
         RETURN NEXT;

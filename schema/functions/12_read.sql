@@ -1,19 +1,20 @@
 -- txrelay: what a leader reads: its account, its pending transactions, and what may be admitted.
 -- Each function begins with the fence.
 
--- The account's facts, for a load. This and leader_snapshot lock the row and read after the wait: a
+-- The account's facts, for a load. This and leader_snapshot lock the subject and read after the wait: a
 -- write of a session that is gone may still commit, and would otherwise come after the read.
 CREATE OR REPLACE FUNCTION txrelay.leader_account(p_account int, p_epoch bigint)
 RETURNS TABLE (next_nonce bigint, used_nonce bigint, used_block bigint, seen_block bigint, reconcile_from bigint, paused boolean, suspension text, reborn boolean,
     transaction_version bigint, tip_start numeric, tip_step numeric, tip_cap numeric, tip_step_percent int,
     tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean, low_balance numeric)
-LANGUAGE plpgsql SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, txrelay, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
 BEGIN
     RETURN QUERY SELECT a.next_nonce, a.used_nonce, a.used_block,
-        greatest(c.seen_block, a.used_block), a.reconcile_from, f.* FROM account_facts(a) f, claim_times(a) c;
+        greatest(c.seen_block, a.seen_block, a.used_block), a.reconcile_from, f.*
+        FROM account_facts(a) f, leadership l, claim_times(l) c WHERE l.subject = p_account;
 END
 $$;
 

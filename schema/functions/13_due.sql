@@ -165,8 +165,9 @@ BEGIN
     FROM (SELECT b.account, b.n, coalesce(t.led, false) AS led, t.paused, coalesce(t.mark <> b.mark, false) AS changed,
             v_all OR b.account IN (SELECT unnest(v_busy)) AS busy -- hashed once
         FROM unnest(p_accounts, p_epochs, p_fingerprints) WITH ORDINALITY b (account, epoch, mark, n)
-        LEFT JOIN LATERAL (SELECT x.epoch = b.epoch AND x.claimant IS NOT NULL AND x.timeline = v_timeline AS led,
-            x.paused, account_fingerprint(x) AS mark FROM accounts x WHERE x.account = b.account OFFSET 0) t ON true
+        LEFT JOIN LATERAL (SELECT l.epoch = b.epoch AND l.holder IS NOT NULL AND l.timeline = v_timeline AS led,
+            x.paused, account_fingerprint(x) AS mark FROM accounts x JOIN leadership l ON l.subject = x.account
+            WHERE x.account = b.account OFFSET 0) t ON true
         OFFSET 0) a
     LEFT JOIN LATERAL (SELECT
         EXISTS (SELECT FROM cancellations c WHERE c.account = a.account) OR EXISTS (SELECT FROM bumps m

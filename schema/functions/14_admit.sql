@@ -22,7 +22,7 @@ CREATE OR REPLACE FUNCTION txrelay.leader_admit(p_account int, p_epoch bigint, p
     p_spec_version bigint, p_transaction_version bigint, p_block bigint) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    a accounts := fence(p_account, p_epoch, 'update');
+    a accounts := fence(p_account, p_epoch, 'account');
     v_count int := batch_size('leader_admit', cardinality(p_ids), cardinality(p_nonces), cardinality(p_hashes),
         cardinality(p_extrinsics), cardinality(p_tips), cardinality(p_births), cardinality(p_deaths));
     v_fresh boolean;
@@ -92,8 +92,8 @@ END
 $$;
 
 -- Writes one presigned row to pending_transactions and attempts.
-CREATE OR REPLACE FUNCTION txrelay.signed_pend(a txrelay.accounts, s txrelay.outbox_presigned, p_nonce bigint, p_hash bytea,
-    p_call_length int, p_tip numeric, p_birth bigint, p_death bigint, p_spec_version bigint, p_transaction_version bigint,
+CREATE OR REPLACE FUNCTION txrelay.signed_pend(a txrelay.accounts, p_epoch bigint, s txrelay.outbox_presigned, p_nonce bigint,
+    p_hash bytea, p_call_length int, p_tip numeric, p_birth bigint, p_death bigint, p_spec_version bigint, p_transaction_version bigint,
     p_block bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
@@ -102,11 +102,11 @@ BEGIN
     INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch, key,
         creator, signed, created_at)
         VALUES (a.account, p_nonce, a.account_id, s.id, substr(s.extrinsic, octet_length(s.extrinsic) - p_call_length + 1),
-        p_hash, v_number, 1, 'signed', a.epoch, s.key, s.creator, true, s.created_at);
+        p_hash, v_number, 1, 'signed', p_epoch, s.key, s.creator, true, s.created_at);
     INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
         transaction_version, block, epoch)
         VALUES (a.account, p_nonce, v_number, s.id, p_hash, s.extrinsic, p_tip, nullif(p_birth, -1), nullif(p_death, -1),
-        p_spec_version, p_transaction_version, p_block, a.epoch);
+        p_spec_version, p_transaction_version, p_block, p_epoch);
 END
 $$;
 
@@ -118,7 +118,7 @@ CREATE OR REPLACE FUNCTION txrelay.leader_admit_presigned(p_account int, p_epoch
     p_spec_version bigint, p_transaction_version bigint, p_next bigint) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    a accounts := fence(p_account, p_epoch, 'update');
+    a accounts := fence(p_account, p_epoch, 'account');
     v_count int := batch_size('leader_admit_presigned', cardinality(p_ids), cardinality(p_nonces), cardinality(p_hashes),
         cardinality(p_call_lengths), cardinality(p_tips), cardinality(p_births), cardinality(p_deaths),
         cardinality(p_blocks));
@@ -149,7 +149,7 @@ BEGIN
         END IF;
         DELETE FROM outbox_presigned x WHERE x.id = b.id AND (x.account = p_account) IS TRUE RETURNING x.* INTO s;
         CONTINUE WHEN NOT FOUND;
-        PERFORM signed_pend(a, s, b.nonce, b.hash, b.call_length, b.tip, b.birth, b.death, p_spec_version,
+        PERFORM signed_pend(a, p_epoch, s, b.nonce, b.hash, b.call_length, b.tip, b.birth, b.death, p_spec_version,
             p_transaction_version, b.block);
         v_found := v_found + 1;
         v_next := greatest(v_next, b.nonce + 1);
@@ -215,7 +215,7 @@ CREATE OR REPLACE FUNCTION txrelay.leader_nonce(p_account int, p_epoch bigint, p
     p_reborn boolean DEFAULT false) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    a accounts := fence(p_account, p_epoch, 'update');
+    a accounts := fence(p_account, p_epoch, 'account');
     v_last bigint := last_pending(p_account);
 BEGIN
     IF p_next IS NULL OR p_next < 0 OR (p_next <= v_last AND p_reborn IS NOT TRUE) THEN

@@ -272,7 +272,7 @@ CREATE OR REPLACE FUNCTION txrelay.leader_fill(p_account int, p_epoch bigint, p_
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    a accounts := fence(p_account, p_epoch, 'update');
+    a accounts := fence(p_account, p_epoch, 'account');
     v_count int := batch_size('leader_fill', cardinality(p_nonces), cardinality(p_calls), cardinality(p_hashes),
         cardinality(p_extrinsics), cardinality(p_tips), cardinality(p_births), cardinality(p_deaths),
         cardinality(p_outcomes), cardinality(p_errors));

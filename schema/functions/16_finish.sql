@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION txrelay.leader_finish(p_account int, p_epoch bigint, 
     p_fees numeric[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    a accounts := fence(p_account, p_epoch, 'update');
+    a accounts := fence(p_account, p_epoch, 'account');
     v_count int := batch_size('leader_finish', cardinality(p_nonces), cardinality(p_hashes),
         cardinality(p_block_hashes), cardinality(p_block_numbers), cardinality(p_indexes), cardinality(p_outcomes),
         cardinality(p_errors), cardinality(p_fees));
@@ -159,7 +159,7 @@ CREATE OR REPLACE FUNCTION txrelay.leader_requeue(p_account int, p_epoch bigint,
     p_fees numeric[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    a accounts := fence(p_account, p_epoch, 'update');
+    a accounts := fence(p_account, p_epoch, 'account');
     v_count int := batch_size('leader_requeue', cardinality(p_nonces), cardinality(p_hashes),
         cardinality(p_block_hashes), cardinality(p_block_numbers), cardinality(p_indexes), cardinality(p_outcomes),
         cardinality(p_errors), cardinality(p_fees));

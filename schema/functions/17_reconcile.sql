@@ -18,7 +18,7 @@ CREATE OR REPLACE FUNCTION txrelay.leader_adopt(p_account int, p_epoch bigint, p
     p_spec_version bigint, p_transaction_version bigint, p_block bigint, p_done boolean) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    a accounts := fence(p_account, p_epoch, 'update');
+    a accounts := fence(p_account, p_epoch, 'account');
     v_count int := batch_size('leader_adopt', cardinality(p_nonces), cardinality(p_hashes), cardinality(p_extrinsics),
         cardinality(p_call_lengths), cardinality(p_tips), cardinality(p_births), cardinality(p_deaths), cardinality(p_times));
     v_adopted int := 0;
@@ -47,7 +47,7 @@ BEGIN
         IF FOUND THEN
             -- Its signer may have sent it long before, so the search starts at its era, or 1024
             -- blocks back if it has none.
-            PERFORM signed_pend(a, s, b.nonce, b.hash, b.call_length, b.tip, b.birth, b.death, p_spec_version,
+            PERFORM signed_pend(a, p_epoch, s, b.nonce, b.hash, b.call_length, b.tip, b.birth, b.death, p_spec_version,
                 coalesce(a.transaction_version, p_transaction_version),
                 least(p_block, coalesce(nullif(b.birth, -1), greatest(p_block - 1024, 0))));
             UPDATE accounts t SET next_nonce = greatest(t.next_nonce, b.nonce + 1) WHERE t.account = p_account;
@@ -86,14 +86,19 @@ $$;
 CREATE OR REPLACE FUNCTION txrelay.account_reconcile(p_account text, p_block bigint DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
+    v_account int := account_of(p_account);
+    v_seen bigint;
     v_from bigint;
 BEGIN
     IF p_block < 0 THEN
         PERFORM bad_argument('account_reconcile', 'p_block', format('is %s; it must be 0 or more', p_block),
             'The last block that was final when the copy was made.');
     END IF;
-    UPDATE accounts t SET timeline = 0, reconcile_from = least(t.reconcile_from, coalesce(p_block,
-        greatest((SELECT c.seen_block FROM claim_times(t) c), t.used_block), 0)) WHERE t.account = account_of(p_account) RETURNING t.reconcile_from INTO v_from;
+    UPDATE leadership t SET timeline = 0 WHERE t.subject = v_account
+        RETURNING (SELECT c.seen_block FROM claim_times(t) c) INTO v_seen;
+    UPDATE accounts t SET reconcile_from = least(t.reconcile_from,
+            coalesce(p_block, greatest(t.seen_block, v_seen, t.used_block), 0))
+        WHERE t.account = v_account RETURNING t.reconcile_from INTO v_from;
     RETURN v_from;
 END
 $$;

@@ -1,7 +1,6 @@
 -- txrelay: the triggers. 00_begin.sql has dropped the former ones.
 
-CREATE TRIGGER accounts_check BEFORE INSERT OR UPDATE OF alias, account_id, scheme, genesis, address, claimant, expiry_1,
-    expiry_2, heartbeat, paused, paused_by, suspension ON txrelay.accounts
+CREATE TRIGGER accounts_check BEFORE INSERT OR UPDATE OF alias, account_id, scheme, genesis, address, paused, paused_by, suspension ON txrelay.accounts
     FOR EACH ROW EXECUTE FUNCTION txrelay.accounts_check();
 
 -- What followers are notified of.
@@ -15,9 +14,11 @@ CREATE TRIGGER pending_final BEFORE UPDATE ON txrelay.pending_transactions
     FOR EACH ROW WHEN (OLD.state = 'finalized' AND (NEW.state, NEW.hash, NEW.block_hash) IS DISTINCT FROM
                        (OLD.state, OLD.hash, OLD.block_hash))
     EXECUTE FUNCTION txrelay.refuse_change('what is finalized stays', 'A relay that saw it change has a fault.');
-CREATE TRIGGER accounts_epoch BEFORE UPDATE OF epoch ON txrelay.accounts
+CREATE TRIGGER leadership_epoch BEFORE UPDATE OF epoch ON txrelay.leadership
     FOR EACH ROW WHEN (NEW.epoch <> OLD.epoch AND NEW.epoch <> OLD.epoch + 1)
     EXECUTE FUNCTION txrelay.refuse_change('an epoch goes up by one', 'Old leaders would pass the fence.');
+CREATE TRIGGER leadership_stay BEFORE DELETE ON txrelay.leadership
+    FOR EACH ROW EXECUTE FUNCTION txrelay.refuse_change('subjects stay', 'Release the claim: a subject without a leader is idle.');
 CREATE TRIGGER accounts_stay BEFORE DELETE ON txrelay.accounts
     FOR EACH ROW EXECUTE FUNCTION txrelay.refuse_change('accounts stay', 'Pause it instead: txrelay.account_pause.');
 CREATE TRIGGER finished_stays BEFORE UPDATE OR DELETE ON txrelay.finished_transactions

@@ -19,7 +19,7 @@ GRANT EXECUTE ON FUNCTION txrelay.enqueue, txrelay.enqueue_many, txrelay.enqueue
     TO txrelay_app, txrelay_relay;
 
 -- Relays, and the operators who act through them.
-GRANT SELECT ON txrelay.accounts, txrelay.leases, txrelay.members, txrelay.outbox, txrelay.outbox_presigned,
+GRANT SELECT ON txrelay.leadership, txrelay.relay_leases, txrelay.accounts, txrelay.members, txrelay.outbox, txrelay.outbox_presigned,
     txrelay.pending_transactions, txrelay.attempts, txrelay.refusals, txrelay.cancellations, txrelay.bumps,
     txrelay.finished_transactions TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.relay_register, txrelay.member_heartbeat, txrelay.leader_claim, txrelay.leader_renew,

@@ -65,38 +65,66 @@ CREATE TYPE txrelay.attempt_outcome AS ENUM ('live', 'unknown', 'included', 'rep
 -- The other attempts at a nonce, as leader_snapshot returns them.
 CREATE TYPE txrelay.earlier_attempts AS (hashes bytea[], own int, death bigint);
 
--- One row per signing account: the unit of order, nonces and leadership. Rows are never deleted, so
--- no other table needs a foreign key to it; every enqueue would pay for its FOR KEY SHARE on this
--- hot row.
+-- Who leads a subject. A subject is what one relay at a time may act for: a signing account now, a
+-- feed or a site later. The functions of leadership read and write this table and need no row of
+-- another one. All kinds share one series of numbers, and the number of an account is that of its
+-- subject. A transaction that locks both rows locks this one first. Rows are never deleted.
+CREATE TABLE txrelay.leadership (
+    subject        int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind           text NOT NULL CHECK (octet_length(kind) BETWEEN 1 AND 40), -- 'account'
+    lock_key       bigint NOT NULL UNIQUE,
+    holder         text, -- the relay that claims it; NULL: nobody
+    holder_address text,
+    lock_held      boolean NOT NULL DEFAULT false, -- the claim was made by the session that holds the lock
+    lock_pid       int,                            -- that session's backend, for leader_evict
+    epoch          bigint NOT NULL DEFAULT 0,
+    expiry_1       timestamptz, -- these three are the claim's; claim_times adds the lease
+    expiry_2       timestamptz,
+    heartbeat      timestamptz,
+    leased         boolean NOT NULL DEFAULT false, -- the claim goes on with the lease of its holder
+    timeline       int, -- of the database at the claim; if it changes, commits may be lost
+    -- A finalized block that the holder of a lease knew when the subject left the lease. Until then
+    -- the lease has that of the last renewal.
+    seen_block     bigint,
+    created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT leadership_claim CHECK (holder IS NULL OR (expiry_2 >= expiry_1 AND heartbeat IS NOT NULL) IS TRUE)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200,
+        autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX leadership_holder ON txrelay.leadership (holder) WHERE holder IS NOT NULL; -- finds what a relay leads
+
+-- One row per leading relay. A renewal writes it for all subjects of the relay at once. Subjects
+-- that the relay claimed since its last renewal, or gave up without a release, are not leased: they
+-- have times of their own.
+CREATE TABLE txrelay.relay_leases (
+    holder     text PRIMARY KEY CHECK (octet_length(holder) BETWEEN 1 AND 500),
+    heartbeat  timestamptz NOT NULL,
+    expiry_1   timestamptz NOT NULL,
+    expiry_2   timestamptz NOT NULL CHECK (expiry_2 >= expiry_1),
+    seen_block bigint -- the highest finalized block that the relay knew at a renewal
+) WITH (fillfactor = 10, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200,
+        autovacuum_vacuum_cost_delay = 0);
+
+-- One row per signing account: the unit of order and nonces, and a subject of leadership. Rows are
+-- never deleted, so no table of transactions needs a foreign key to it; every enqueue would pay for
+-- its FOR KEY SHARE on this hot row.
 CREATE TABLE txrelay.accounts (
-    account          int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account          int PRIMARY KEY REFERENCES txrelay.leadership, -- its subject's number
     alias            text NOT NULL UNIQUE,
     account_id       bytea NOT NULL,
     scheme           text NOT NULL,
     genesis          bytea NOT NULL,
     address          text NOT NULL,
-    lock_key         bigint NOT NULL UNIQUE,
     watch_only       boolean NOT NULL DEFAULT false, -- its relays have no key and submit presigned transactions only
-    claimant         text,
-    claimant_address text,
-    lock_held        boolean NOT NULL DEFAULT false, -- the claim was made by the session that holds the lock
-    lock_pid         int,                            -- that session's backend, for leader_evict
-    epoch            bigint NOT NULL DEFAULT 0,
-    expiry_1         timestamptz, -- these three are the claim's; claim_times adds the lease
-    expiry_2         timestamptz,
-    heartbeat        timestamptz,
-    leased           boolean NOT NULL DEFAULT false, -- the claim goes on with the lease of its holder
     next_nonce       bigint, -- NULL: not known yet
     -- The nonces that finalized blocks have used: every nonce below used_nonce, as of block
     -- used_block. Stored here because the records also contain those of a former life, and leave
     -- with their partitions.
     used_nonce       bigint,
     used_block       bigint,
-    -- seen_block: a finalized block that the leader knew at its last admission or at an earlier
-    -- renewal (the lease has that of the last one). A failover loses commits after the last one
-    -- that it keeps, so what they submitted is in later blocks: from reconcile_from on, until a
-    -- leader has searched them.
-    timeline         int,         -- of the database at the claim; if it changes, commits may be lost
+    -- seen_block: a finalized block that the leader knew at its last admission; leadership and
+    -- relay_leases have those of renewals. A failover loses commits after the last one that it
+    -- keeps, so what they submitted is in later blocks: from reconcile_from on, until a leader has
+    -- searched them.
     seen_block       bigint,
     reconcile_from   bigint,
     life_since       timestamptz, -- NULL: its first life; records from before do not count for its nonces
@@ -114,19 +142,6 @@ CREATE TABLE txrelay.accounts (
 ) WITH (fillfactor = 40, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200,
         autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX accounts_address ON txrelay.accounts (address);
-CREATE INDEX accounts_claimant ON txrelay.accounts (claimant) WHERE claimant IS NOT NULL; -- finds what a relay leads
-
--- One row per leading relay. A renewal writes it for all accounts of the relay at once. Accounts
--- that the relay claimed since its last renewal, or gave up without a release, are not leased: they
--- have times of their own.
-CREATE TABLE txrelay.leases (
-    holder     text PRIMARY KEY CHECK (octet_length(holder) BETWEEN 1 AND 500),
-    heartbeat  timestamptz NOT NULL,
-    expiry_1   timestamptz NOT NULL,
-    expiry_2   timestamptz NOT NULL CHECK (expiry_2 >= expiry_1),
-    seen_block bigint -- as in accounts
-) WITH (fillfactor = 10, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200,
-        autovacuum_vacuum_cost_delay = 0);
 
 -- One id per transaction, from enqueue to its end. CACHE stays 1: with a cache, an enqueue that
 -- begins after another one's commit could draw a lower id and overtake it.

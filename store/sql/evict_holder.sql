@@ -1,5 +1,5 @@
--- $1 lock key of the account. leader_evict looks at the claim itself; the rest is what the row said before it.
-SELECT txrelay.leader_evict($1), a.claimant, a.claimant_address, a.epoch,
-       (extract(epoch FROM coalesce(l.expiry_1, a.expiry_1) - clock_timestamp()) * 1000)::bigint
-FROM txrelay.accounts a LEFT JOIN txrelay.leases l ON a.leased AND l.holder = a.claimant
-WHERE a.lock_key = $1
+-- $1 lock key of the subject. leader_evict looks at the claim itself; the rest is what the row said before it.
+SELECT txrelay.leader_evict($1), l.holder, l.holder_address, l.epoch,
+       (extract(epoch FROM coalesce(r.expiry_1, l.expiry_1) - clock_timestamp()) * 1000)::bigint
+FROM txrelay.leadership l LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder
+WHERE l.lock_key = $1

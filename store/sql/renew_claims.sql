@@ -15,7 +15,7 @@ WITH asked AS (
     FROM asked
     WHERE $4::bigint[] IS NULL OR lock_key IN (SELECT lock_key FROM mine)
 )
-SELECT a.account IN (SELECT f.account -- hashed
+SELECT a.account IN (SELECT f.subject -- hashed
                      FROM kept, txrelay.leader_renew($1, kept.accounts, kept.epochs, $5, $6, p_block => $7) f
                      WHERE kept.accounts IS NOT NULL AND f.renewed)
 FROM asked a

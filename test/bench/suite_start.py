@@ -39,7 +39,8 @@ def copy(cur, account, signer, epoch, nonces):
 
 def fill(pg, count):
     """`count` nonces in use, as a leader leaves them that has stored its admissions and was killed."""
-    account, signer, epoch = pg.query('SELECT account, account_id, epoch FROM txrelay.accounts')[0]
+    account, signer, epoch = pg.query('''SELECT a.account, a.account_id, l.epoch FROM txrelay.accounts a
+                                         JOIN txrelay.leadership l ON l.subject = a.account''')[0]
     with pg.connect(autocommit=False) as db, db.cursor() as cur:
         cur.execute('SET session_replication_role = replica')  # nobody listens: no notification for each row
         for first in range(0, count, CHUNK):

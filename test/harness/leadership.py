@@ -20,14 +20,14 @@ SLOW = float(os.environ.get('TXRELAY_SLOW', '3'))
 
 FAST = {'heartbeat_ms': 400, 'expiry_1_ms': 2000, 'expiry_2_ms': 4000, 'margin_ms': 500}
 
-# Each row that a leader writes carries its epoch. The fence holds the account's row until the end of the transaction, so that
+# Each row that a leader writes carries its epoch. The fence holds the subject's row until the end of the transaction, so that
 # no other epoch can be seen here by a write that passed it.
 AUDIT = '''
 CREATE TABLE public.old_writes (at timestamptz, what text, epoch bigint, current bigint);
 CREATE FUNCTION public.audit_epoch() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
-    INSERT INTO public.old_writes SELECT clock_timestamp(), TG_TABLE_NAME, NEW.epoch, a.epoch FROM txrelay.accounts a
-        WHERE a.account = NEW.account AND NEW.epoch IS NOT NULL AND NEW.epoch <> a.epoch;
+    INSERT INTO public.old_writes SELECT clock_timestamp(), TG_TABLE_NAME, NEW.epoch, l.epoch FROM txrelay.leadership l
+        WHERE l.subject = NEW.account AND NEW.epoch IS NOT NULL AND NEW.epoch <> l.epoch;
     RETURN NULL;
 END
 $$;
@@ -181,12 +181,12 @@ class LeadWorld(World):
                       lambda: all(s == 'idle' for s, in self.sessions(relay, 'state')), 15, 0.01)
 
     def claim(self):
-        """Of the only account: (epoch, claimant, expiry_1, expiry_2 as seconds since 1970, mid-submission)."""
+        """Of the only account: (epoch, holder, expiry_1, expiry_2 as seconds since 1970, mid-submission)."""
         return self.pg.query('''SELECT epoch, holder, extract(epoch FROM expiry_1)::float8, extract(epoch FROM expiry_2)::float8,
                                 txrelay.mid_submission(account) FROM txrelay.leaders''')[0]
 
     def epoch(self):
-        return self.pg.value('SELECT epoch FROM txrelay.accounts')
+        return self.pg.value('SELECT epoch FROM txrelay.leadership')
 
     def old_writes(self):
         return self.pg.query('SELECT what, epoch, current FROM public.old_writes ORDER BY at')

@@ -119,7 +119,7 @@ class Faults(unittest.TestCase):
     def finish(self):
         """Blocks until everything has ended, then the judgement. What of it the chain holds, by nonce."""
         self.blocks_until('every end', self.ended, self.block)
-        account, epoch = self.pg.query("""SELECT '0x' || encode(account_id, 'hex'), epoch FROM txrelay.accounts
+        account, epoch = self.pg.query("""SELECT account_id, epoch FROM txrelay.leaders
                                           WHERE alias = %s""", (self.alias,))[0]
         self.assertTrue(self.relay.alive())
         self.assertEqual(epoch, 1, 'led once')

@@ -194,7 +194,7 @@ class Case(unittest.TestCase):
             root.rows(f'CREATE DATABASE {self.db} TEMPLATE template_txr OWNER installer')
         root.conn.close()
         # As replica no trigger fires: records that never change can be emptied.
-        self.superuser().rows("SET session_replication_role = replica; TRUNCATE txrelay.accounts, txrelay.leases, txrelay.members, txrelay.outbox, "
+        self.superuser().rows("SET session_replication_role = replica; TRUNCATE txrelay.leadership, txrelay.accounts, txrelay.relay_leases, txrelay.members, txrelay.outbox, "
                               "txrelay.outbox_presigned, "
                               "txrelay.idempotency_keys, txrelay.cancellations, txrelay.bumps, txrelay.pending_transactions, "
                               "txrelay.attempts, txrelay.refusals, txrelay.finished_transactions RESTART IDENTITY")
@@ -352,11 +352,12 @@ class Case(unittest.TestCase):
         return self.app.dict('SELECT * FROM txrelay.status(%s)', tx)
 
     def account(self):
-        """The row, with the lease that it has part in."""
-        return self.owner.dict('''SELECT a.*, coalesce(l.heartbeat, a.heartbeat) AS heartbeat, coalesce(l.expiry_1, a.expiry_1)
-            AS expiry_1, coalesce(l.expiry_2, a.expiry_2) AS expiry_2, greatest(a.seen_block, l.seen_block) AS seen_block
-            FROM txrelay.accounts a LEFT JOIN txrelay.leases l ON a.leased AND l.holder = a.claimant
-            WHERE account = %s''', self.alice)
+        """The row, with its leadership and the lease that it has part in."""
+        return self.owner.dict('''SELECT l.*, a.*, coalesce(r.heartbeat, l.heartbeat) AS heartbeat, coalesce(r.expiry_1, l.expiry_1)
+            AS expiry_1, coalesce(r.expiry_2, l.expiry_2) AS expiry_2,
+            greatest(a.seen_block, l.seen_block, r.seen_block) AS seen_block
+            FROM txrelay.accounts a JOIN txrelay.leadership l ON l.subject = a.account
+            LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder WHERE a.account = %s''', self.alice)
 
     def facts(self, epoch):
         return self.relay.dict('SELECT * FROM txrelay.leader_account(%s, %s)', self.alice, epoch)

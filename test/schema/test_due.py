@@ -45,9 +45,9 @@ class Due(Case):
                 self.assertEqual(self.one(epochs=[epoch]), ({'lost'}, None))
         self.assertEqual(self.due(accounts=[99])[0]['lost'], True)
         self.assertEqual(self.one(), ({'has_rows'}, None))
-        self.owner.rows('UPDATE txrelay.accounts SET timeline = timeline + 1')
+        self.owner.rows('UPDATE txrelay.leadership SET timeline = timeline + 1')
         self.assertEqual(self.one(), ({'lost'}, None))
-        self.owner.rows('UPDATE txrelay.accounts SET timeline = timeline - 1')
+        self.owner.rows('UPDATE txrelay.leadership SET timeline = timeline - 1')
         self.relay.value("SELECT txrelay.leader_release(%s, %s, 'relay-a')", self.alice, self.epoch)
         self.assertEqual(self.one(), ({'lost'}, None))
 
@@ -139,10 +139,11 @@ class Due(Case):
 
     def many(self, count):
         """`count` more accounts that one relay leads; their numbers, in a random order."""
-        self.owner.rows('''INSERT INTO txrelay.accounts (alias, account_id, scheme, genesis, address, lock_key, claimant, epoch,
-                           heartbeat, expiry_1, expiry_2, timeline)
-            SELECT 'm' || i, sha256(i::text::bytea), 'ed25519', sha256('g'), 'x' || i, 1000 + i, 'me', 1, now(), now(), now(),
-                txrelay.timeline() FROM generate_series(1, %s) i''', count)
+        self.owner.rows('''WITH l AS (INSERT INTO txrelay.leadership (kind, lock_key, holder, epoch, heartbeat, expiry_1, expiry_2,
+                timeline) SELECT 'account', 1000 + i, 'me', 1, now(), now(), now(), txrelay.timeline()
+                FROM generate_series(1, %s) i RETURNING subject)
+            INSERT INTO txrelay.accounts (account, alias, account_id, scheme, genesis, address)
+            SELECT subject, 'm' || subject, sha256(subject::text::bytea), 'ed25519', sha256('g'), 'x' || subject FROM l''', count)
         return [r[0] for r in self.owner.rows("SELECT account FROM txrelay.accounts WHERE alias ~ '^m' ORDER BY random()")]
 
     def marks(self, accounts):

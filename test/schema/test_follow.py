@@ -30,7 +30,7 @@ class Follow(Case):
         columns = {c for (c,) in self.owner.rows(
             "SELECT attname FROM pg_attribute WHERE attnum > 0 AND attrelid IN ('txrelay.follow_accounts'::regclass, "
             "'txrelay.follow_pending'::regclass, 'txrelay.follow_finished'::regclass)")}
-        self.assertEqual(columns & {'call', 'key', 'policy', 'extrinsic', 'lock_key', 'claimant_address'}, set())
+        self.assertEqual(columns & {'call', 'key', 'policy', 'extrinsic', 'lock_key', 'holder_address'}, set())
 
     def test_a_nonce_that_was_used_up_is_no_end(self):
         epoch, _ = self.pending()

@@ -20,7 +20,7 @@ READABLE = {
     'follower': VIEWS,
     'app': VIEWS,
     'relay': VIEWS | {'accounts', 'outbox', 'outbox_presigned', 'pending_transactions', 'attempts', 'refusals', 'cancellations', 'bumps',
-                      'finished_transactions', 'members', 'leases'},
+                      'finished_transactions', 'members', 'leadership', 'relay_leases'},
     'nobody': set(),
 }
 
@@ -84,7 +84,7 @@ class FreshCluster(unittest.TestCase):
 
 
 # Parts of their callers, whose rights and search_path they have: nobody else may call them (functions_by_role).
-PARTS = {'size_fits', 'timeline', 'fence', 'batch_size', 'queue_has_room', 'account_facts', 'account_fingerprint', 'claim_times', 'request_times', 'left_ms', 'change_text',
+PARTS = {'size_fits', 'timeline', 'subject_fence', 'fence', 'batch_size', 'queue_has_room', 'account_facts', 'account_fingerprint', 'claim_times', 'request_times', 'left_ms', 'change_text',
          'removal_text'}
 
 
@@ -152,7 +152,7 @@ class Rights(Case):
                        (self.app, "SELECT * FROM txrelay.leader_scan('{1}')"),
                        (self.app, "SELECT * FROM txrelay.leader_due('{1}', '{1}', '{1}', 1)"),
                        (self.relay, 'SELECT txrelay.accounts_with_work(10)'),
-                       (self.relay, 'UPDATE txrelay.accounts SET epoch = 1'),
+                       (self.relay, 'UPDATE txrelay.leadership SET epoch = 1'),
                        (self.relay, 'DELETE FROM txrelay.outbox'),
                        (self.relay, "SELECT txrelay.fence(1, 1, 'read')")):
             with self.subTest(sql):

@@ -119,7 +119,7 @@ class Claim(Case):
             calls = [Background(s, lambda s=s, n=n: run(s, f'relay-{turn}-{n}')) for n, s in enumerate(sessions)]
             granted = [sum(column) for column in zip(*(c.join() for c in calls))]
             self.assertEqual(granted, [1, 1, 1])
-            self.assertEqual(self.owner.rows('SELECT epoch, count(claimant) FROM txrelay.accounts GROUP BY epoch'),
+            self.assertEqual(self.owner.rows('SELECT epoch, count(holder) FROM txrelay.leadership GROUP BY epoch'),
                              [(turn, 3)])
 
     def test_forced_overlap(self):
@@ -145,7 +145,7 @@ class Claim(Case):
                 self.assertTrue(self.claim(self.relay, 'first', after_ms=9100, e1=60000, e2=60000)['granted'])
                 self.assertFalse(self.claim(s, 'second', after_ms=9100)['granted'])
                 s.rollback()
-                self.assertEqual(self.account()['claimant'], 'first')
+                self.assertEqual(self.account()['holder'], 'first')
                 self.relay.value("SELECT txrelay.leader_release(%s, %s, 'first')", self.alice, self.account()['epoch'])
 
     def test_the_clock_is_not_the_transactions(self):
@@ -163,13 +163,14 @@ class Claim(Case):
     def test_epoch_moves_by_one_only(self):
         self.lead()
         for epoch in (0, 3):
-            self.refused('TR003', self.owner.rows, 'UPDATE txrelay.accounts SET epoch = %s', epoch, text='by one')
+            self.refused('TR003', self.owner.rows, 'UPDATE txrelay.leadership SET epoch = %s', epoch, text='by one')
         self.refused('TR003', self.owner.rows, 'DELETE FROM txrelay.accounts', text='account_pause')
+        self.refused('TR003', self.owner.rows, 'DELETE FROM txrelay.leadership', text='subjects stay')
 
 
 class Renew(Case):
     def renew(self, s, holder, *pairs, after_ms=0):
-        return s.rows("SELECT account, renewed FROM txrelay.leader_renew(%s, %s::int[], %s::bigint[], 3000, 9000, clock_timestamp() + "
+        return s.rows("SELECT subject, renewed FROM txrelay.leader_renew(%s, %s::int[], %s::bigint[], 3000, 9000, clock_timestamp() + "
                       "%s * interval '1 ms')", holder, [p[0] for p in pairs], [p[1] for p in pairs], after_ms)
 
     def test_one_statement_for_all_accounts(self):
@@ -184,11 +185,9 @@ class Renew(Case):
     def test_thousands_of_accounts(self):
         self.lead('me')
         self.renew(self.relay, 'me', (self.alice, 1))
-        self.owner.rows("INSERT INTO txrelay.accounts (alias, account_id, scheme, genesis, address, lock_key) "
-                        "SELECT 'a' || i, sha256(i::text::bytea), 'sr25519', sha256('g'), 'x' || i, 1000 + i "
-                        "FROM generate_series(1, 3000) i")
-        self.owner.rows("SELECT txrelay.leader_claim(account, 'me', 'me:1', false, 3000, 9000) FROM txrelay.accounts")
-        pairs = [(a, e) for a, e in self.owner.rows('SELECT account, epoch FROM txrelay.accounts ORDER BY account')]
+        self.owner.rows("INSERT INTO txrelay.leadership (kind, lock_key) SELECT 'feed', 1000 + i FROM generate_series(1, 3000) i")
+        self.owner.rows("SELECT txrelay.leader_claim(subject, 'me', 'me:1', false, 3000, 9000) FROM txrelay.leadership")
+        pairs = [(a, e) for a, e in self.owner.rows('SELECT subject, epoch FROM txrelay.leadership ORDER BY subject')]
         self.relay.rows("SET statement_timeout = '20s'")
         self.assertEqual(self.renew(self.relay, 'me', *pairs), [(a, True) for a, _ in pairs])
 
@@ -211,9 +210,9 @@ class Renew(Case):
         both = [(self.alice, 1), (bob, 1)]
         rows, mark = ask(both, '')
         self.assertEqual(rows, [(self.alice, True), (bob, True)])
-        before = self.owner.value("SELECT expiry_1 FROM txrelay.leases")
+        before = self.owner.value("SELECT expiry_1 FROM txrelay.relay_leases")
         self.assertEqual(ask(both, mark, 1000), ([], mark))
-        self.assertGreater(self.owner.value("SELECT expiry_1 FROM txrelay.leases"), before)
+        self.assertGreater(self.owner.value("SELECT expiry_1 FROM txrelay.relay_leases"), before)
         self.lead('me', account=carol)
         self.assertEqual(ask(both, mark), ([], mark))  # not named, so not leased: it is what it was
         self.lead('me', account=bob)
@@ -226,27 +225,43 @@ class Renew(Case):
         self.assertEqual(ask(three, mark), ([], mark))
         self.assertTrue(self.claim(self.relay, 'thief', account=carol, after_ms=9100)['granted'])
         self.assertEqual(ask(three, mark)[0], [(self.alice, True), (bob, True), (carol, False)])
-        self.owner.rows("UPDATE txrelay.accounts SET timeline = timeline + 1")
+        self.owner.rows("UPDATE txrelay.leadership SET timeline = timeline + 1")
         self.assertEqual(ask(three, mark)[0], [(a, False) for a, _ in three])
 
-    def test_an_account_that_somebody_keeps_locked(self):
+    def test_a_subject_that_somebody_keeps_locked(self):
         """It alone is not renewed, and not claimed: nobody waits longer than the session's lock_timeout."""
         bob, carol = self.register(self.relay, 'bob', 43), self.register(self.relay, 'carol', 44)
         for account in (self.alice, bob):
             self.lead('me', account=account)
-        operator = self.session('relay')
-        operator.begin()
-        operator.value("SELECT txrelay.account_policy('bob', '{}')")
+        other = self.session('installer')
+        lock = 'SELECT FROM txrelay.leadership WHERE subject = %s FOR UPDATE'
+        other.begin()
+        other.rows(lock, bob)
         self.relay.rows("SET lock_timeout = '100ms'")
         mine = (self.alice, 1), (bob, 1)
         self.assertEqual(self.renew(self.relay, 'me', *mine), [(self.alice, True), (bob, False)])
         claims = [self.claim(self.relay, 'other', account=a, after_ms=9100) for a in (bob, carol)]
         self.assertEqual([(c['granted'], c['holder']) for c in claims], [(False, 'me'), (True, 'other')])
-        operator.commit()
+        other.commit()
         self.assertEqual(self.renew(self.relay, 'me', *mine), [(self.alice, True), (bob, True)])
-        operator.begin()
-        operator.value("SELECT txrelay.account_policy('bob', '{}')")
+        other.begin()
+        other.rows(lock, bob)
         self.assertEqual(self.renew(self.relay, 'me', *mine), [(self.alice, True), (bob, True)])  # it has the lease
+        other.commit()
+
+    def test_an_operator_that_keeps_the_account_locked(self):
+        """Its leader stays in office and records statuses; only what writes the account itself waits."""
+        epoch, ids = self.pending(2)
+        operator = self.session('relay')
+        operator.begin()
+        operator.value("SELECT txrelay.account_policy('alice', '{}')")
+        self.relay.rows("SET lock_timeout = '100ms'")
+        self.assertEqual(self.renew(self.relay, 'relay-a', (self.alice, epoch)), [(self.alice, True)])
+        self.state(self.relay, epoch, (0, h32(0), 'ready'))
+        self.assertEqual(len(self.relay.rows('SELECT * FROM txrelay.leader_snapshot(%s, %s, -1, 10)', self.alice, epoch)), 2)
+        self.refused('55P03', self.finish, self.relay, epoch, (0, h32(0), h32('block'), 'ok'))
+        self.assertTrue(self.claim(self.relay, 'relay-a')['granted'])
+        self.assertTrue(self.relay.value("SELECT txrelay.leader_release(%s, %s, 'relay-a')", self.alice, epoch + 1))
         operator.commit()
 
     def test_moves_both_expiries_and_the_heartbeat(self):
@@ -278,7 +293,7 @@ class Renew(Case):
         self.assertTrue(self.relay.value("SELECT txrelay.leader_release(%s, 1, 'me')", self.alice))
         self.assertEqual(len(self.heard(ear)), 1)
         a = self.account()
-        self.assertEqual((a['claimant'], a['epoch'], a['lock_held'], a['expiry_1']), (None, 1, False, None))
+        self.assertEqual((a['holder'], a['epoch'], a['lock_held'], a['expiry_1']), (None, 1, False, None))
         self.assertEqual(self.renew(self.relay, 'me', (self.alice, 1)), [(self.alice, False)])
         self.refused('TR001', self.admit, self.relay, 1, [], [])
         self.assertEqual(self.lead('next'), 2)
@@ -297,7 +312,7 @@ class Renew(Case):
         other.begin()
         for _ in range(4):
             self.assertEqual(self.renew(other, 'me', (self.alice, 1), (bob, 1)), [(self.alice, True), (bob, True)])
-        self.assertEqual((self.updates(other, 'accounts'), self.updates(other, 'leases')), ((2, 2), (3, 3)))
+        self.assertEqual((self.updates(other, 'leadership'), self.updates(other, 'relay_leases')), ((2, 2), (3, 3)))
         other.commit()
 
     def test_a_lease_holds_only_what_its_holder_names(self):
@@ -353,11 +368,11 @@ class Renew(Case):
         self.renew(self.relay, 'gone', (self.alice, 1))
         self.claim(self.relay, 'me', after_ms=9100)
         self.renew(self.relay, 'me', (self.alice, 2), after_ms=9100)
-        self.assertEqual(self.owner.rows('SELECT holder FROM txrelay.leases'), [('me',)])
+        self.assertEqual(self.owner.rows('SELECT holder FROM txrelay.relay_leases'), [('me',)])
 
     def test_the_block_that_a_lease_knew_stays_with_the_account(self):
         def seen():
-            return self.owner.value('SELECT seen_block FROM txrelay.accounts WHERE account = %s', self.alice)
+            return self.owner.value('SELECT seen_block FROM txrelay.leadership WHERE subject = %s', self.alice)
 
         def renew(holder, account):
             self.relay.rows('SELECT * FROM txrelay.leader_renew(%s, ARRAY[%s], ARRAY[1], 3000, 9000, p_block => 40)', holder,
@@ -374,6 +389,84 @@ class Renew(Case):
                 self.assertEqual(seen(), 40)
 
 
+class OtherKinds(Case):
+    """A subject that is no account is led by the same functions."""
+    def setUp(self):
+        super().setUp()
+        self.feed = self.owner.value("INSERT INTO txrelay.leadership (kind, lock_key) VALUES ('feed', 77) RETURNING subject")
+        self.owner.rows('CREATE TABLE IF NOT EXISTS public.feed_items (feed int, item int)')
+        self.owner.rows('TRUNCATE public.feed_items')
+        self.owner.rows("CREATE OR REPLACE FUNCTION public.feed_write(p_feed int, p_epoch bigint, p_item int) RETURNS void "
+                        "LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$ BEGIN "
+                        "PERFORM txrelay.subject_fence(p_feed, p_epoch, 'update'); "
+                        "INSERT INTO public.feed_items VALUES (p_feed, p_item); END $$")
+
+    def write(self, s, epoch, item):
+        return s.rows('SELECT public.feed_write(%s, %s, %s)', self.feed, epoch, item)
+
+    def items(self):
+        return [i for i, in self.owner.rows('SELECT item FROM public.feed_items ORDER BY item')]
+
+    def test_claim_renew_scan_write_release(self):
+        ear = self.listen('leader_change')
+        self.assertEqual(self.lead('one', account=self.feed, e1=60000, e2=120000), 1)
+        (_, payload), = self.heard(ear)
+        self.assertEqual(self.owner.value('SELECT %s::json::jsonb', payload), {
+            'kind': 'feed', 'subject': self.feed, 'holder': 'one', 'address': 'one:1', 'epoch': 1})
+        self.write(self.relay, 1, 10)
+        renewed = self.relay.rows("SELECT subject, renewed FROM txrelay.leader_renew('one', ARRAY[%s], ARRAY[1], 60000, 120000)",
+                                  self.feed)
+        self.assertEqual(renewed, [(self.feed, True)])
+        seen = self.relay.rows('SELECT subject, holder, epoch FROM txrelay.leader_scan(ARRAY[%s, %s])', self.alice, self.feed)
+        self.assertEqual(seen, [(self.alice, None, 0), (self.feed, 'one', 1)])
+        self.assertFalse(self.claim(self.relay, 'two', account=self.feed, after_ms=1000)['granted'])
+        self.assertEqual(self.claim(self.relay, 'two', account=self.feed, after_ms=61000)['epoch'], 2)
+        self.refused('TR001', self.write, self.relay, 1, 11, text=(f'feed {self.feed}', 'epoch 2', 'held by two'))
+        self.write(self.relay, 2, 12)
+        self.assertTrue(self.relay.value("SELECT txrelay.leader_release(%s, 2, 'two')", self.feed))
+        self.refused('TR001', self.write, self.relay, 2, 13, text='nobody')
+        self.assertEqual(self.items(), [10, 12])
+        self.assertEqual(self.app.rows('SELECT account FROM txrelay.leaders'), [(self.alice,)])
+
+    def test_a_claim_waits_for_a_write_under_way(self):
+        self.lead('one', account=self.feed)
+        self.relay.begin()
+        self.write(self.relay, 1, 10)
+        other = self.session('relay')
+        call = Background(other, lambda: self.claim(other, 'two', account=self.feed, after_ms=9100))
+        wait_until(lambda: self.owner_sees_blocked(other.pid), 'the claim waits')
+        self.relay.commit()
+        self.assertEqual(call.join()['epoch'], 2)
+        self.refused('TR001', self.write, self.relay, 1, 11)
+        self.assertEqual(self.items(), [10])
+
+    def test_another_timeline(self):
+        """The claim ends with it, and the next one needs nothing of an account."""
+        self.lead('one', account=self.feed)
+        self.owner.rows('UPDATE txrelay.leadership SET timeline = timeline - 1')
+        self.refused('TR001', self.write, self.relay, 1, 10, text='timeline')
+        self.assertEqual(self.lead('one', account=self.feed), 2)
+        self.write(self.relay, 2, 11)
+        self.assertEqual(self.items(), [11])
+
+    def test_evict(self):
+        holder = self.session('relay')
+        holder.value('SELECT pg_try_advisory_lock(77)')
+        self.assertTrue(self.claim(holder, 'one', lock=True, e1=60000, e2=60000, account=self.feed)['granted'])
+        self.assertFalse(self.relay.value('SELECT txrelay.leader_evict(77)'))
+        self.relay.rows("SELECT * FROM txrelay.leader_renew('one', ARRAY[%s], ARRAY[1], 1, 1)", self.feed)
+        wait_until(lambda: self.relay.value('SELECT txrelay.leader_evict(77)'), 'the eviction')
+        wait_until(lambda: self.relay.value('SELECT pg_try_advisory_lock(77)'), 'the lock')
+        self.assertEqual(self.claim(self.relay, 'two', lock=True, account=self.feed)['epoch'], 2)
+
+    def test_its_number_and_its_lock_are_no_accounts(self):
+        self.lead('one', account=self.feed)
+        self.refused('TR010', self.relay.rows, "SELECT txrelay.leader_pause(%s, 1, 'payment', 'x')", self.feed,
+                     text=str(self.feed))
+        self.refused('TR011', self.register, self.relay, 'bob', 77, text=('p_lock_key', 'bob', f'feed {self.feed}'))
+        self.assertEqual(self.register(self.relay, 'bob', 78) > self.feed, True)
+
+
 class Fence(Case):
     def leader_functions(self):
         return self.owner.dicts("SELECT p.proname AS name, p.oid::regprocedure::text AS signature, "
@@ -388,7 +481,7 @@ class Fence(Case):
         return s.rows(f"SELECT * FROM txrelay.{f['name']}({', '.join(arguments)})")
 
     def everything(self):
-        tables = ('accounts', 'outbox', 'pending_transactions', 'attempts', 'refusals', 'cancellations', 'bumps',
+        tables = ('leadership', 'accounts', 'outbox', 'pending_transactions', 'attempts', 'refusals', 'cancellations', 'bumps',
                   'finished_transactions', 'idempotency_keys')
         return [self.owner.rows(f'SELECT t::text FROM txrelay.{t} t ORDER BY 1') for t in tables]
 
@@ -408,7 +501,7 @@ class Fence(Case):
         self.relay.value("SELECT txrelay.leader_release(%s, 2, 'new')", self.alice)
         before[0] = self.everything()[0]
         for f in functions:
-            with self.subTest(f['signature'], claimant='none'):
+            with self.subTest(f['signature'], holder='none'):
                 self.refused('TR001', self.call, self.relay, f, 2, text='nobody')
         self.assertEqual(self.everything(), before)
         self.assertTrue(ids)
@@ -555,10 +648,10 @@ class Scan(Case):
 
     def test_it_writes_nothing_and_says_what_is_wrong(self):
         self.lead()
-        before = self.owner.rows('SELECT xmin, a.* FROM txrelay.accounts a')
+        before = self.owner.rows('SELECT xmin, l.* FROM txrelay.leadership l')
         self.assertEqual(self.scan([4711])[0], [])
         self.assertEqual(len(self.scan([self.alice])[0]), 1)
-        self.assertEqual(self.owner.rows('SELECT xmin, a.* FROM txrelay.accounts a'), before)
+        self.assertEqual(self.owner.rows('SELECT xmin, l.* FROM txrelay.leadership l'), before)
         self.refused('TR011', lambda: self.scan([1, 2], [1]), text=('p_epochs', '1 elements', '2'))
         self.refused('TR011', lambda: self.scan(None), text=('leader_scan',))
 
@@ -737,16 +830,19 @@ class Register(Case):
         for column, change in (('alias', "alias = ''"), ('alias', "alias = '0x12'"), ('alias', "alias = 'a b'"),
                                ('account_id', "account_id = '\\x00'"), ('scheme', "scheme = 'rsa'"),
                                ('genesis', "genesis = '\\x00'"), ('address', "address = ''"),
-                               ('address', "address = repeat('x', 129)"), ('claimant', 'expiry_1 = NULL'),
-                               ('claimant', "expiry_2 = expiry_1 - interval '1 ms'"), ('claimant', 'heartbeat = NULL'),
+                               ('address', "address = repeat('x', 129)"),
                                ('paused_by', "paused_by = 'me'"), ('paused_by', 'paused_by = NULL'),
                                ('paused_by', 'paused = false'), ('suspension', "suspension = 'rain'"), ('suspension', 'suspension = NULL'),
                                ('suspension', 'paused = false, paused_by = NULL')):
             with self.subTest(change):
                 self.refused('23514', self.owner.rows, f'UPDATE txrelay.accounts SET {change}', text=column)
         self.refused('23514', self.owner.rows, 'UPDATE txrelay.accounts SET next_nonce = -1')
-        self.refused('23514', self.owner.rows, "INSERT INTO txrelay.accounts (alias, account_id, scheme, genesis, address, "
-                     "lock_key) VALUES ('0x', %s, 'sr25519', %s, 'x', 7)", h32('x'), h32('g'), text='alias')
+        for change in ('expiry_1 = NULL', "expiry_2 = expiry_1 - interval '1 ms'", 'heartbeat = NULL'):
+            with self.subTest(change):
+                self.refused('23514', self.owner.rows, f'UPDATE txrelay.leadership SET {change}', text='leadership_claim')
+        self.refused('23514', self.owner.rows, "WITH l AS (INSERT INTO txrelay.leadership (kind, lock_key) VALUES ('account', 7) "
+                     "RETURNING subject) INSERT INTO txrelay.accounts (account, alias, account_id, scheme, genesis, address) "
+                     "SELECT subject, '0x', %s, 'sr25519', %s, 'x' FROM l", h32('x'), h32('g'), text='alias')
 
     def test_again_is_the_same_number(self):
         self.assertEqual(self.register(self.relay, 'alice', 42), self.alice)
@@ -777,7 +873,7 @@ class Register(Case):
             with self.subTest(change):
                 values = [change.get(i, v) for i, v in enumerate(good)]
                 self.refused('TR011', self.relay.rows, sql, *values, text=text)
-        self.assertEqual(self.count('accounts'), 1)
+        self.assertEqual((self.count('accounts'), self.count('leadership')), (1, 1))
 
     def test_an_account_of_20_bytes(self):
         self.assertEqual(self.register(self.relay, 'eth', 44, account_id=b'\5' * 20), self.alice + 1)

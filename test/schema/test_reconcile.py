@@ -15,7 +15,7 @@ class Reconcile(Case):
 
     def failover(self):
         """The row as a standby has it that is promoted: claimed on the timeline before."""
-        self.owner.rows('UPDATE txrelay.accounts SET timeline = timeline - 1')
+        self.owner.rows('UPDATE txrelay.leadership SET timeline = timeline - 1')
 
     def adopt(self, epoch, *found, block=40, done=True):
         """found: (nonce, call[, seconds since now of its block; None: in a pool])"""

@@ -248,7 +248,7 @@ class Signed(Case):
         epoch = self.lead()
         tx = self.put(extrinsic('call'))
         plain = self.enqueue(call=b'call')[0]
-        self.owner.rows('UPDATE txrelay.accounts SET timeline = timeline - 1')
+        self.owner.rows('UPDATE txrelay.leadership SET timeline = timeline - 1')
         epoch = self.lead()
         adopt = ('SELECT txrelay.leader_adopt(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], %s::int[], %s::numeric[], '
                  '%s::bigint[], %s::bigint[], %s::bigint[], 100, 1, 40, true)')

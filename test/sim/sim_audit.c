@@ -116,9 +116,9 @@ static void check_write(const struct audit *t)
     const struct mem_account *a = db_account(w, t->account);
     const int64_t *epoch =
         (const int64_t *)((const char *)&t->x->u + offsetof(struct store_poll_requests, epoch));
-    HOLDS(w, a->claimant && a->epoch == *epoch, "I4",
+    HOLDS(w, a->lead.holder && a->lead.epoch == *epoch, "I4",
           "r%d writes to account %d under epoch %lld, which is at %lld", t->process, t->account,
-          (long long)*epoch, (long long)a->epoch);
+          (long long)*epoch, (long long)a->lead.epoch);
 }
 
 static void check_done(const struct audit *t)

@@ -13,14 +13,14 @@ static int64_t left_ms(const struct world *w, int64_t at)
 static void check_claim(struct world *w, const struct session *s, const struct store_claim *c,
                         const struct mem_account *was, bool same_holder)
 {
-    const struct mem_session *owner = mem_lock_owner(w->db.mem, was->lock_key);
-    bool lock_moved = was->lock_held && owner == s->mem && c->have_lock;
-    bool taken = was->claimant && !same_holder;
+    const struct mem_session *owner = mem_lock_owner(w->db.mem, was->lead.lock_key);
+    bool lock_moved = was->lead.lock_held && owner == s->mem && c->have_lock;
+    bool taken = was->lead.holder && !same_holder;
     HOLDS(w, !owner || owner == s->mem, "leadership",
           "r%d takes account %d while another session has its lock", s->process, c->account - 1);
-    HOLDS(w, !taken || lock_moved || was->expiry_1_us <= db_now_us(w), "leadership",
+    HOLDS(w, !taken || lock_moved || was->lead.expiry_1_us <= db_now_us(w), "leadership",
           "r%d takes account %d from a claim that has %lld ms left", s->process, c->account - 1,
-          (long long)left_ms(w, was->expiry_1_us));
+          (long long)left_ms(w, was->lead.expiry_1_us));
     w->stats.claims++;
 }
 
@@ -38,7 +38,7 @@ void db_run(struct world *w, struct session *s, enum mem_request what, struct st
     bool same_holder = false;
     if (what == MEM_REQUEST_claim) {
         was = *db_account(w, c->account - 1);
-        same_holder = was.claimant && !strcmp(was.claimant, c->holder);
+        same_holder = was.lead.holder && !strcmp(was.lead.holder, c->holder);
     } else if (what == MEM_REQUEST_lock) {
         check_lock(w, s, mem_lock_owner(w->db.mem, CONTAINER_OF(req, struct store_lock, req)->lock_key),
                    "lock");
@@ -58,9 +58,9 @@ void audit_renewed(const struct audit *t)
     const struct store_renew *r = &t->x->u.renew;
     for (size_t i = 0; i < r->count; i++) {
         const struct mem_account *a = mem_account_at(w->db.mem, r->accounts[i]);
-        bool own = a->claimant && !strcmp(a->claimant, r->holder) && a->epoch == r->epochs[i];
+        bool own = a->lead.holder && !strcmp(a->lead.holder, r->holder) && a->lead.epoch == r->epochs[i];
         HOLDS(w, !r->renewed[i] || own, "I4", "r%d renews account %d under epoch %lld, which is at %lld",
-              t->process, r->accounts[i] - 1, (long long)r->epochs[i], (long long)a->epoch);
+              t->process, r->accounts[i] - 1, (long long)r->epochs[i], (long long)a->lead.epoch);
     }
 }
 
@@ -69,8 +69,10 @@ void audit_evicted(const struct audit *t)
     struct world *w = t->w;
     for (int a = 0; t->x->u.evict.terminated && a < w->plan.accounts; a++) {
         const struct mem_account *x = db_account(w, a);
-        HOLDS(w, x->lock_key != t->x->u.evict.lock_key || !x->claimant || x->expiry_1_us <= db_now_us(w),
+        HOLDS(w,
+              x->lead.lock_key != t->x->u.evict.lock_key || !x->lead.holder ||
+                  x->lead.expiry_1_us <= db_now_us(w),
               "leadership", "r%d ends the session of account %d whose claim has %lld ms left", t->process, a,
-              (long long)left_ms(w, x->expiry_1_us));
+              (long long)left_ms(w, x->lead.expiry_1_us));
     }
 }

@@ -86,10 +86,11 @@ void check_sent(struct world *w, const struct relay *r, int account, uint32_t tx
           "r%d sends nonce %llu of account %d %llu ms after its last renewal was sent", r->index,
           (unsigned long long)t->nonce, account, (unsigned long long)((w->now - a->renewed_sent) / MS));
     const struct mem_account *row = db_account(w, account);
-    bool own = row->claimant && !strcmp(row->claimant, r->name); /* of a claim whose answer is under way */
-    HOLDS(w, w->plan.use_lock || row->epoch == epoch_of(r, account) || own || w->db.lossy, "gate",
+    /* Its own claim, whose answer is under way. */
+    bool own = row->lead.holder && !strcmp(row->lead.holder, r->name);
+    HOLDS(w, w->plan.use_lock || row->lead.epoch == epoch_of(r, account) || own || w->db.lossy, "gate",
           "r%d sends for account %d under epoch %lld, which is at %lld", r->index, account,
-          (long long)epoch_of(r, account), (long long)row->epoch);
+          (long long)epoch_of(r, account), (long long)row->lead.epoch);
 }
 
 /* The same bytes are not sent twice without a reason: a block, time, a new start. */

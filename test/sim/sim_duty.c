@@ -153,7 +153,7 @@ static void check_still(struct world *w, const struct relay *r, int account, con
     const struct mem_account *a = db_account(w, account);
     bool back = version_of(w, spec_of(r)) == a->transaction_version;
     bool still = !strcmp(a->suspension, "reaped") || (!strcmp(a->suspension, "transaction_version") && !back);
-    HOLDS(w, !still || a->epoch != epoch_of(r, account) || w->db.lossy, "hold",
+    HOLDS(w, !still || a->lead.epoch != epoch_of(r, account) || w->db.lossy, "hold",
           "r%d sends nonce %llu of account %d, which waits for an operator", r->index,
           (unsigned long long)fx->submit.nonce, account);
 }
@@ -201,7 +201,7 @@ static const struct relay *leader_of(const struct world *w, int account)
 {
     for (int i = 0; i < w->plan.relays; i++) {
         const struct relay *r = &w->relays[i];
-        if (leads(r, account) && epoch_of(r, account) == db_account(w, account)->epoch)
+        if (leads(r, account) && epoch_of(r, account) == db_account(w, account)->lead.epoch)
             return r;
     }
     return NULL;

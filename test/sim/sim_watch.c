@@ -168,7 +168,7 @@ static void check_asleep(struct world *w, const struct relay *r, int account)
     const struct link *l = &r->links[LINK_CONTROL];
     const struct mem_account *a = db_account(w, account);
     if (!owner || !l->up || l->session->serial != l->serial || owner != l->session->mem ||
-        a->epoch != epoch_of(r, account))
+        a->lead.epoch != epoch_of(r, account))
         return; /* its lock is gone without its knowing: it will hear of it */
     LIST_EACH (n, &a->outbox) {
         const struct mem_row *row = CONTAINER_OF(n, struct mem_row, node);

@@ -126,7 +126,7 @@ static bool led(const struct world *w, int account)
 {
     for (int i = 0; i < w->plan.relays; i++)
         if (leads(&w->relays[i], account) &&
-            epoch_of(&w->relays[i], account) == db_account(w, account)->epoch)
+            epoch_of(&w->relays[i], account) == db_account(w, account)->lead.epoch)
             return true;
     return false;
 }

@@ -248,7 +248,7 @@ class Leadership(unittest.TestCase):
         epoch = world.epoch()
         with Load(world) as load:
             load.wait(10)
-            links.database.set('suspension')
+            links.database.set('hold')
             self.held(world, 1000)
             links.database.set('pass')
             load.wait(20)
@@ -265,7 +265,7 @@ class Leadership(unittest.TestCase):
             proc.wait_for('one in a block, and the writes about it answered', lambda: world.pg.value(
                 """SELECT count(*) FROM txrelay.pending_transactions WHERE state = 'in_block'
                    AND updated_at < clock_timestamp() - interval '100 ms'"""), 60, 0.005)
-            links.database.set('suspension')
+            links.database.set('hold')
             began = time.time()
             self.held(world, 500)
             taken = self.wait_ready_after(heir, began)
@@ -311,7 +311,7 @@ class Leadership(unittest.TestCase):
         proc.wait_for('100 heartbeats', hundred, 60, 0.01)
         before = world.sessions(leader, name='control')
         began = time.time()
-        world.pg.query('''UPDATE txrelay.accounts SET claimant = NULL, claimant_address = NULL, lock_held = false, lock_pid = NULL,
+        world.pg.query('''UPDATE txrelay.leadership SET holder = NULL, holder_address = NULL, lock_held = false, lock_pid = NULL,
                           expiry_1 = NULL, expiry_2 = NULL''')
         taken = self.wait_ready_after(heir, began)
         leader.wait_log('leader.lost.*(the renewal|a write) was refused')  # a round may tell it first

@@ -43,7 +43,7 @@ def stamps(relay, event, after):
 class Placement(unittest.TestCase):
     def holders(self, world):
         """alias -> name of the relay that leads it."""
-        rows = world.pg.query("SELECT alias, split_part(claimant, '-', 2) FROM txrelay.accounts")
+        rows = world.pg.query("SELECT alias, split_part(holder, '-', 2) FROM txrelay.leaders")
         return {alias: name or None for alias, name in rows}
 
     def shares(self, world):
@@ -133,7 +133,7 @@ class Placement(unittest.TestCase):
 
     def wait_still(self, world):
         """No more hand-overs: three heartbeats in a row without a new epoch."""
-        epochs = lambda: world.pg.value('SELECT sum(epoch) FROM txrelay.accounts')  # noqa: E731
+        epochs = lambda: world.pg.value('SELECT sum(epoch) FROM txrelay.leadership')  # noqa: E731
         seen = [epochs(), time.monotonic()]
 
         def still():

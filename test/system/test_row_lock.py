@@ -47,7 +47,7 @@ class RowLock(unittest.TestCase):
 
     def test_while_it_is_led(self):
         world, relay = self.world()
-        proc.wait_for('the lease', lambda: world.pg.value('SELECT bool_and(leased) FROM txrelay.accounts'), 30)
+        proc.wait_for('the lease', lambda: world.pg.value('SELECT bool_and(leased) FROM txrelay.leadership'), 30)
         self.ended(world, [world.enqueue(f'{a} first', a) for a in ('alice', 'bob')], 30)
         self.others_go_on(world, relay)
         self.assertNotIn('leader.lost', relay.text())

@@ -24,7 +24,7 @@ TABLES = ('outbox', 'pending_transactions', 'attempts', 'accounts')
 DEAD = '''SELECT relname, n_dead_tup, pg_total_relation_size(relid) FROM pg_stat_user_tables
           WHERE schemaname = 'txrelay' AND relname = ANY (%s)'''
 DONE = 'SELECT coalesce(next_nonce, 0), coalesce(used_nonce, 0) FROM txrelay.accounts WHERE account = 1'
-LOOK = 'SELECT count(*) FROM txrelay.leader_outbox(1, (SELECT epoch FROM txrelay.accounts WHERE account = 1), 128)'
+LOOK = 'SELECT count(*) FROM txrelay.leader_outbox(1, (SELECT epoch FROM txrelay.leadership WHERE subject = 1), 128)'
 
 
 def cpu_s(pid):

@@ -164,20 +164,26 @@ struct mem_bump {
     u128 tip;
 };
 
-struct mem_account {
-    int32_t number;
-    const char *alias, *scheme, *address;
-    struct store_bytes account_id, genesis;
+/* A row of leadership. The memory database has no subjects but accounts: each has its row in itself. */
+struct mem_leadership {
     int64_t lock_key;
-    bool watch_only;
-    const char *claimant, *claimant_address;
+    const char *holder, *holder_address;
     bool lock_held;
     uint32_t lock_pid; /* 0: NULL */
     int64_t epoch;
     int64_t expiry_1_us, expiry_2_us; /* of the claim or of its lease; 0: NULL */
+    uint32_t timeline;                /* 0: NULL */
+};
+
+struct mem_account {
+    int32_t number; /* its subject's */
+    struct mem_leadership lead;
+    const char *alias, *scheme, *address;
+    struct store_bytes account_id, genesis;
+    bool watch_only;
     int64_t next_nonce, used_nonce, used_block;
-    uint32_t timeline; /* 0: NULL */
-    int64_t seen_block, reconcile_from;
+    int64_t seen_block; /* the highest of the account's, its leadership's and its lease's */
+    int64_t reconcile_from;
     int64_t life_since_us;
     bool reborn;
     uint32_t transaction_version; /* 0: NULL */

@@ -225,7 +225,7 @@ static void terminated_session(void **state)
     WAIT_FOR(loop, !strcmp(election_leader(n[1].election, 0, NULL), "one"));
     int64_t epoch = n[0].epoch[0];
     allow_overlap = true; /* the lock is free some moments before its owner hears that */
-    sql("SELECT pg_terminate_backend(lock_pid) FROM txrelay.accounts WHERE alias = 'alice'");
+    sql("SELECT pg_terminate_backend(lock_pid) FROM txrelay.leadership WHERE lock_key = 7001");
     WAIT_FOR(loop, n[0].demotions[0] == 1 && n[0].demotions[1] == 1);
     assert_non_null(strstr(n[0].reason, "control session"));
     allow_overlap = false;
@@ -287,7 +287,7 @@ static void claim_changed_behind_the_back(void **state)
     node_start(&n, "one", true);
     WAIT_FOR(loop, n.gate[0] && n.gate[1]);
     int64_t epoch = n.epoch[0];
-    sql("UPDATE txrelay.accounts SET claimant = 'other', epoch = epoch + 1 WHERE alias = 'alice'");
+    sql("UPDATE txrelay.leadership SET holder = 'other', epoch = epoch + 1 WHERE lock_key = 7001");
     WAIT_FOR(loop, n.demotions[0] == 1);
     assert_non_null(strstr(n.reason, "refused"));
     assert_int_equal(n.demotions[1], 0);

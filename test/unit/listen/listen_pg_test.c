@@ -248,7 +248,8 @@ static int changes_in(const char *path)
 static void empty_tables(void)
 {
     sql("SET session_replication_role = replica; TRUNCATE txrelay.outbox, txrelay.pending_transactions, "
-        "txrelay.attempts, txrelay.finished_transactions; DELETE FROM txrelay.accounts; "
+        "txrelay.attempts, txrelay.finished_transactions; DELETE FROM txrelay.accounts; DELETE FROM "
+        "txrelay.leadership; "
         "ALTER SEQUENCE txrelay.transaction_id RESTART");
     sql("SELECT txrelay.relay_register('alice', decode(repeat('a1', 32), 'hex'), 'sr25519', "
         "decode(repeat('09', 32), 'hex'), 'alice-address', 7001)");

@@ -187,8 +187,8 @@ static void pass_time(struct diff *d)
     int steps = 1 + (int)diff_below(d, 2);
     snprintf(by, sizeof(by), "interval '%d s'", steps * STEP_S);
     snprintf(text, sizeof(text),
-             "WITH a AS (UPDATE txrelay.accounts SET expiry_1 = expiry_1 - %s, expiry_2 = expiry_2 - %s "
-             "WHERE claimant IS NOT NULL), l AS (UPDATE txrelay.leases SET expiry_1 = expiry_1 - %s, "
+             "WITH a AS (UPDATE txrelay.leadership SET expiry_1 = expiry_1 - %s, expiry_2 = expiry_2 - %s "
+             "WHERE holder IS NOT NULL), l AS (UPDATE txrelay.relay_leases SET expiry_1 = expiry_1 - %s, "
              "expiry_2 = expiry_2 - %s), m AS (UPDATE txrelay.members SET heartbeat = heartbeat - %s), "
              "o AS (UPDATE txrelay.outbox SET not_before = not_before - %s, deadline = deadline - %s) "
              "UPDATE txrelay.pending_transactions SET deadline = deadline - %s WHERE deadline IS NOT NULL",
@@ -204,7 +204,8 @@ static void pass_time(struct diff *d)
 static void change_timeline(struct diff *d)
 {
     buf_puts(&d->said, " another timeline");
-    free(diff_admin(d, "UPDATE txrelay.accounts SET timeline = timeline - 1000 WHERE timeline IS NOT NULL"));
+    free(
+        diff_admin(d, "UPDATE txrelay.leadership SET timeline = timeline - 1000 WHERE timeline IS NOT NULL"));
     d->db->timeline++;
 }
 

@@ -36,7 +36,7 @@ const struct mem_account *diff_account(const struct diff *d, size_t i)
 
 size_t diff_leader(struct diff *d, size_t account)
 {
-    const char *claimant = diff_account(d, account)->claimant;
+    const char *claimant = diff_account(d, account)->lead.holder;
     for (size_t i = 0; i < RELAYS && claimant && !diff_chance(d, 5); i++)
         if (!strcmp(claimant, d->relays[i].holder))
             return i;

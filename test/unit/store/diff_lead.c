@@ -5,14 +5,14 @@
 
 static void lock(struct diff *d, size_t relay, size_t account)
 {
-    union any_request u = {.lock = {.lock_key = diff_account(d, account)->lock_key}};
+    union any_request u = {.lock = {.lock_key = diff_account(d, account)->lead.lock_key}};
     diff_request(d, relay, diff_chance(d, 70) ? MEM_REQUEST_lock : MEM_REQUEST_unlock, &u);
 }
 
 static void claim(struct diff *d, size_t relay, size_t account)
 {
     const struct mem_account *a = diff_account(d, account);
-    bool have = mem_lock_owner(d->db, a->lock_key) == d->relays[relay].mem;
+    bool have = mem_lock_owner(d->db, a->lead.lock_key) == d->relays[relay].mem;
     uint32_t expiry = STEP_S * 500 + STEP_S * 1000 * (uint32_t)diff_below(d, 3);
     union any_request u = {.claim = {.account = diff_number(d, account),
                                      .holder = d->relays[relay].holder,
@@ -41,7 +41,7 @@ static void renew(struct diff *d, size_t relay)
             continue;
         accounts[u.renew.count] = (int32_t)i + 1;
         epochs[u.renew.count] = diff_epoch(d, relay, i);
-        keys[u.renew.count++] = diff_account(d, i)->lock_key;
+        keys[u.renew.count++] = diff_account(d, i)->lead.lock_key;
     }
     diff_request(d, relay, MEM_REQUEST_renew, &u);
 }
@@ -60,7 +60,7 @@ static void evict(struct diff *d, size_t relay, size_t account)
 {
     if (diff_real_us() > d->began_us + 4000000)
         return;
-    union any_request u = {.evict = {.lock_key = diff_account(d, account)->lock_key}};
+    union any_request u = {.evict = {.lock_key = diff_account(d, account)->lead.lock_key}};
     if (diff_chance(d, 3))
         u.evict.lock_key ^= 1 << 20;
     diff_request(d, relay, MEM_REQUEST_evict, &u);
@@ -74,7 +74,7 @@ static void scan(struct diff *d, size_t relay)
     union any_request u = {.scan = {.count = ACCOUNTS, .accounts = accounts, .epochs = epochs}};
     for (size_t i = 0; i < ACCOUNTS; i++) {
         accounts[i] = (int32_t)i + 1;
-        epochs[i] = i && diff_chance(d, 70) ? diff_account(d, i)->epoch : -1;
+        epochs[i] = i && diff_chance(d, 70) ? diff_account(d, i)->lead.epoch : -1;
     }
     diff_request(d, relay, MEM_REQUEST_scan, &u);
 }
@@ -109,7 +109,7 @@ static void enroll(struct diff *d)
                                       .address = diff_chance(d, 50) ? a->address : "5Other",
                                       .account_id = a->account_id,
                                       .genesis = a->genesis,
-                                      .lock_key = a->lock_key,
+                                      .lock_key = a->lead.lock_key,
                                       .watch_only = a->watch_only}};
     switch (diff_below(d, 7)) {
     case 0:
@@ -122,7 +122,7 @@ static void enroll(struct diff *d)
         u.enroll.account_id = diff_chance(d, 50) ? b->account_id : (struct store_bytes){short_id, 31};
         break;
     case 3:
-        u.enroll.lock_key = b->lock_key;
+        u.enroll.lock_key = b->lead.lock_key;
         break;
     case 4:
         u.enroll.watch_only = !a->watch_only;
@@ -138,7 +138,8 @@ void diff_take(struct diff *d, size_t account)
 {
     const struct mem_account *a = diff_account(d, account);
     size_t relay = account % 2;
-    union any_request lock = {.lock = {.lock_key = a->lock_key}}, resume = {.resume = {.account = a->alias}};
+    union any_request lock = {.lock = {.lock_key = a->lead.lock_key}},
+                      resume = {.resume = {.account = a->alias}};
     union any_request claim = {.claim = {.account = a->number,
                                          .holder = d->relays[relay].holder,
                                          .address = "host:1",
@@ -147,7 +148,7 @@ void diff_take(struct diff *d, size_t account)
                                          .expiry_2_ms = STEP_S * 2500}};
     if (a->paused && diff_chance(d, 30))
         diff_request(d, relay, MEM_REQUEST_resume, &resume);
-    if (a->claimant && a->timeline == d->db->timeline)
+    if (a->lead.holder && a->lead.timeline == d->db->timeline)
         return;
     diff_request(d, relay, MEM_REQUEST_lock, &lock);
     diff_request(d, relay, MEM_REQUEST_claim, &claim);

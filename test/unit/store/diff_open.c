@@ -96,7 +96,7 @@ static void drop_locks(struct diff *d)
     for (size_t i = 0; i < RELAYS; i++)
         for (size_t k = 0; d->db && k < mem_account_count(d->db); k++) {
             const struct mem_account *a = mem_account_at(d->db, (int32_t)k + 1);
-            struct store_lock lock = {.lock_key = a->lock_key};
+            struct store_lock lock = {.lock_key = a->lead.lock_key};
             struct store_doorbell bell = {.account = a->number};
             RUN_OK(&d->relays[i].pg, unlock, &lock);
             RUN_OK(&d->relays[i].pg, doorbell_disarm, &bell);
@@ -107,7 +107,8 @@ void diff_reset(struct diff *d)
 {
     drop_locks(d);
     free(diff_admin(d, "SET session_replication_role = replica"));
-    free(diff_admin(d, "TRUNCATE txrelay.accounts, txrelay.leases, txrelay.outbox, txrelay.outbox_presigned, "
+    free(diff_admin(d, "TRUNCATE txrelay.leadership, txrelay.accounts, txrelay.relay_leases, txrelay.outbox, "
+                       "txrelay.outbox_presigned, "
                        "txrelay.idempotency_keys, txrelay.pending_transactions, txrelay.cancellations, "
                        "txrelay.bumps, txrelay.attempts, txrelay.refusals, txrelay.finished_transactions, "
                        "txrelay.members RESTART IDENTITY"));

@@ -73,9 +73,9 @@ static void put_account(struct buf *b, const struct mem_account *a)
 {
     line(b, "account");
     buf_printf(b, "%d|%s|%d", a->number, a->alias, a->watch_only);
-    put_text(b, a->claimant);
-    put_text(b, a->claimant_address);
-    buf_printf(b, "|%d|%lld", a->lock_held, (long long)a->epoch);
+    put_text(b, a->lead.holder);
+    put_text(b, a->lead.holder_address);
+    buf_printf(b, "|%d|%lld", a->lead.lock_held, (long long)a->lead.epoch);
     put_opt(b, a->next_nonce);
     put_opt(b, a->used_nonce);
     put_opt(b, a->used_block);

@@ -2,14 +2,15 @@
 -- count for whether they are set. ends: in the order of their places, for their times never are the same.
 SELECT concat_ws(E'\n',
 (SELECT string_agg('account ' || array_to_string(ARRAY[a.account::text, a.alias, a.watch_only::int::text,
-        a.claimant, a.claimant_address, a.lock_held::int::text, a.epoch::text, a.next_nonce::text,
-        a.used_nonce::text, a.used_block::text, greatest(a.seen_block, l.seen_block)::text,
+        l.holder, l.holder_address, l.lock_held::int::text, l.epoch::text, a.next_nonce::text,
+        a.used_nonce::text, a.used_block::text, greatest(a.seen_block, l.seen_block, r.seen_block)::text,
         a.reconcile_from::text, (a.life_since IS NOT NULL)::int::text, a.reborn::int::text,
         a.transaction_version::text, a.paused::int::text,
-        (a.paused_by IS NOT DISTINCT FROM 'operator')::int::text, coalesce(a.hold, ''),
+        (a.paused_by IS NOT DISTINCT FROM 'operator')::int::text, coalesce(a.suspension, ''),
         coalesce(a.policy ->> 'tip_start', '0'), coalesce(a.policy ->> 'tip_step', '0'), a.policy ->> 'tip_cap',
         coalesce(a.policy ->> 'tip_step_percent', '0')], '|', 'NULL'), E'\n' ORDER BY a.account)
- FROM txrelay.accounts a LEFT JOIN txrelay.leases l ON a.leased AND l.holder = a.claimant),
+ FROM txrelay.accounts a JOIN txrelay.leadership l ON l.subject = a.account
+ LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder),
 (SELECT string_agg('outbox ' || array_to_string(ARRAY[o.id::text, o.account::text, encode(o.call, 'hex'), o.key,
         o.creator, o.priority::text, (o.not_before IS NOT NULL)::int::text, (o.deadline IS NOT NULL)::int::text,
         coalesce(o.guard, 0)::text, o.tip::text, o.max_tip::text, o.deadline_block::text, o.retries::text,

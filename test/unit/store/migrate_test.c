@@ -232,13 +232,13 @@ static void test_changed_by_hand(void **state)
     static const char *const changes[] = {
         "DROP FUNCTION txrelay.leader_fill",
         "DROP VIEW txrelay.blocked_accounts",
-        "DROP TRIGGER accounts_epoch ON txrelay.accounts",
+        "DROP TRIGGER leadership_epoch ON txrelay.leadership",
         "ALTER TABLE txrelay.pending_transactions DISABLE TRIGGER pending_final",
         "ALTER FUNCTION txrelay.cancel(bigint) RESET search_path",
-        "CREATE OR REPLACE FUNCTION txrelay.mid_submission(p_account int) RETURNS boolean LANGUAGE sql AS "
+        "CREATE OR REPLACE FUNCTION txrelay.mid_submission(p_subject int) RETURNS boolean LANGUAGE sql AS "
         "'SELECT false'",
         "DROP FUNCTION txrelay.mid_submission; "
-        "CREATE FUNCTION txrelay.mid_submission(p_account int) RETURNS text LANGUAGE sql AS 'SELECT "
+        "CREATE FUNCTION txrelay.mid_submission(p_subject int) RETURNS text LANGUAGE sql AS 'SELECT "
         "NULL::text'",
         "CREATE FUNCTION txrelay.enqueue(text) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'",
         "CREATE OR REPLACE VIEW txrelay.follow_kept AS SELECT now() AS dropped_before",

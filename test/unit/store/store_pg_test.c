@@ -187,7 +187,7 @@ static void test_many_claims_at_once(void **state)
         assert_string_equal(r[i].current_holder, "one");
         assert_string_equal(r[i].current_address, "host:1");
         assert_string_equal(
-            sql("SELECT claimant || epoch FROM txrelay.accounts WHERE account = %d", a[i].account), "one1");
+            sql("SELECT holder || epoch FROM txrelay.leadership WHERE subject = %d", a[i].account), "one1");
         store_req_done(&r[i].req);
     }
     free(a);
@@ -446,7 +446,7 @@ static void test_unknown_outcome(void **state)
     fx_account_claim(&x, &a, "me");
     fx_admit(&x, &a, 0, 1);
     app_open(&app, x.l);
-    snprintf(text, sizeof(text), "BEGIN; SELECT FROM txrelay.accounts WHERE account = %d FOR UPDATE",
+    snprintf(text, sizeof(text), "BEGIN; SELECT FROM txrelay.leadership WHERE subject = %d FOR UPDATE",
              a.account);
     app_sql(&app, x.l, text);
     struct store_state_row row = {.nonce = 0, .state = "ready", .block_number = -1};
@@ -500,7 +500,7 @@ static void test_adopt(void **state)
     assert_true(renewed);
     struct store_enqueue enqueue = {.account = a.alias, .call = {extrinsic + 4, 3}};
     RUN_OK(&x, enqueue, &enqueue);
-    sql("UPDATE txrelay.accounts SET timeline = timeline - 1 WHERE account = %d", a.account);
+    sql("UPDATE txrelay.leadership SET timeline = timeline - 1 WHERE subject = %d", a.account);
     renew.block = -1;
     RUN_OK(&x, renew, &renew);
     assert_false(renewed);
