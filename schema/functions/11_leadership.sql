@@ -401,6 +401,7 @@ BEGIN
         WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.mode = 'ExclusiveLock' AND l.granted
     ), held AS MATERIALIZED ( -- claim_times, for thousands at once
         SELECT r.holder, r.expiry_1, r.expiry_2 FROM relay_leases r
+        ORDER BY r.holder -- by its key: with sequential scans off, one would be costly enough to be compiled
     ), rows AS (
         SELECT b.n, b.known, t.subject, t.holder, t.holder_address, t.epoch, t.lock_held,
             coalesce(h.expiry_1, t.expiry_1) AS expiry_1, coalesce(h.expiry_2, t.expiry_2) AS expiry_2,

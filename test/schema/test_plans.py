@@ -1,5 +1,6 @@
 """A session keeps its plans for hours. Those that were made while the tables were empty, and known as empty (VACUUM found
 nothing: then each index costs the planner the same), must not read whole tables once there are rows."""
+import re
 import unittest
 
 from pgcase import Case, h32
@@ -7,6 +8,16 @@ from pgcase import Case, h32
 BLOCK = h32('block')
 ROWS = 3000  # of each of two accounts, in each table
 READ = 300   # what a call about two rows may read
+
+
+class Notices:
+    """psycopg2 keeps the last fifty of a list."""
+
+    def __init__(self):
+        self.kept = []
+
+    def append(self, text):
+        self.kept.append(text)
 
 
 class Plans(Case):
@@ -141,6 +152,33 @@ class Plans(Case):
         self.full = True
         for _ in range(2):
             self.life()
+
+    def test_nothing_is_compiled(self):
+        """A pooler keeps our jit = off from the server. Where a function turns sequential scans off and a plan has one all
+        the same, its cost is above ten thousand millions and the server compiles it: seconds, at each call, on a busy machine."""
+        root = self.superuser()
+        for name, value in (('session_preload_libraries', 'auto_explain'), ('auto_explain.log_min_duration', '0'),
+                            ('auto_explain.log_nested_statements', 'on')):
+            root.rows(f"ALTER DATABASE {self.db} SET {name} = '{value}'")
+        plans = Notices()
+        self.relay, self.app = self.session('relay'), self.session('app')
+        for session in (self.relay, self.app):
+            session.conn.notices = plans
+            session.rows('SET client_min_messages = log')
+        self.life()
+        for fingerprint in (None, '', 'x'):
+            self.relay.rows('SELECT * FROM txrelay.leader_scan(%s, %s::bigint[], p_fingerprint => %s)', [self.alice, self.bob],
+                            [-1, -1], fingerprint)
+            self.relay.rows("SELECT * FROM txrelay.leader_renew('relay-a', %s, %s::bigint[], 3600000, 3600000, p_fingerprint => %s)",
+                            [self.alice], [self.epoch], fingerprint)
+        self.relay.rows("SELECT * FROM txrelay.member_heartbeat('relay-a', 'a', 1, 5000)")
+        self.relay.rows("SELECT * FROM txrelay.leader_evict(%s)", 7)
+        self.app.rows('SELECT * FROM txrelay.leaders')
+        text = [p for p in plans.kept if 'cost=' in p]
+        self.assertGreater(len(text), 100)
+        for plan in text:
+            most = max(float(c) for c in re.findall(r'cost=[\d.]+?\.\.([\d.]+) ', plan))
+            self.assertLess(most, 100000, plan)
 
 
 if __name__ == '__main__':
