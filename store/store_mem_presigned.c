@@ -207,12 +207,12 @@ static int check_rows(const struct mem_tables *t, const struct mem_account *a,
                       (long long)*next, a->alias);
         else if (mem__pending(a, rows[i]->nonce))
             mem__fail(err, "TR002", "nonce %lld is not free", (long long)rows[i]->nonce);
+        if (!err->code && rows[i]->nonce >= *next)
+            *next = rows[i]->nonce + 1; /* also if its row was cancelled meanwhile: no gap of the caller's */
         if (err->code || !row || row->marked)
             continue;
         row->marked = true;
         found++;
-        if (rows[i]->nonce >= *next)
-            *next = rows[i]->nonce + 1;
     }
     while (i--) {
         struct mem_row *row = mem__waiting(t, MEM_OUTBOX_SIGNED, a, rows[i]->id);

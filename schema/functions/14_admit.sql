@@ -147,12 +147,13 @@ BEGIN
         ELSIF EXISTS (SELECT FROM pending_transactions p WHERE p.account = p_account AND p.nonce = b.nonce) THEN
             PERFORM batch_changed('leader_admit_presigned', 'need of a nonce that is free', v_found, v_count);
         END IF;
+        -- Without a row that was cancelled meanwhile, the nonces behind it are no gap of the caller's.
+        v_next := greatest(v_next, b.nonce + 1);
         DELETE FROM outbox_presigned x WHERE x.id = b.id AND (x.account = p_account) IS TRUE RETURNING x.* INTO s;
         CONTINUE WHEN NOT FOUND;
         PERFORM signed_pend(a, p_epoch, s, b.nonce, b.hash, b.call_length, b.tip, b.birth, b.death, p_spec_version,
             p_transaction_version, b.block);
         v_found := v_found + 1;
-        v_next := greatest(v_next, b.nonce + 1);
     END LOOP;
     IF v_found <> v_count THEN
         PERFORM batch_changed('leader_admit_presigned', 'the outbox', v_found, v_count);

@@ -399,6 +399,44 @@ static void test_kept_ends(void **state)
     assert_int_equal(finish(epoch, 50, 49), ERR_DB_CONFLICT); /* nothing is known of it any more */
 }
 
+static int64_t enqueue_signed(const char *bytes)
+{
+    struct mem_signed_call call = {
+        .account = "alice", .extrinsic = {(const uint8_t *)bytes, strlen(bytes)}, .unchecked = true};
+    struct err err;
+    int64_t id = 0;
+    assert_int_equal(mem_enqueue_signed(app, &call, &id, &err), 0);
+    return id;
+}
+
+static int admit_signed(int64_t epoch, const struct store_attempt_row *rows, size_t count)
+{
+    struct store_attempts r = {.account = 1, .epoch = epoch, .count = count, .rows = rows};
+    mem_session_run(relay, MEM_REQUEST_admit_signed, &r.req);
+    return r.req.err.code;
+}
+
+/* Cancelled while it is admitted with one behind it: the batch changed. Without it in the batch, the one
+ * behind it is an error of the caller's. */
+static void test_cancelled_while_admitted(void **state)
+{
+    (void)state;
+    assert_true(take_lock(relay));
+    int64_t epoch = claim(relay, "relay");
+    struct store_attempt_row rows[] = {{.nonce = 0, .hash = {1}, .call.len = 1},
+                                       {.nonce = 1, .hash = {2}, .call.len = 1},
+                                       {.nonce = 2, .hash = {3}, .call.len = 1}};
+    rows[0].id = enqueue_signed("one");
+    rows[1].id = enqueue_signed("two");
+    rows[2].id = enqueue_signed("three");
+    struct store_ask r = {.id = rows[1].id};
+    mem_session_run(app, MEM_REQUEST_cancel, &r.req);
+    assert_string_equal(r.answer, "cancelled");
+    assert_int_equal(admit_signed(epoch, rows, 3), ERR_DB_CONFLICT);
+    assert_int_equal(admit_signed(epoch, rows + 2, 1), ERR_BUG);
+    assert_int_equal(admit_signed(epoch, rows, 1), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -411,6 +449,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_promotion_without_loss, setup, teardown),
         cmocka_unit_test_setup_teardown(test_follow, setup, teardown),
         cmocka_unit_test_setup_teardown(test_kept_ends, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cancelled_while_admitted, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
