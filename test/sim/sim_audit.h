@@ -4,7 +4,7 @@
 
 #include "sim.h"
 
-enum { ROWS_MAX = 64 };
+enum { ROWS_MAX = 1024 }; /* rows of one request: the most of the manager (FINISH_BATCH_MAX) */
 
 /* Of a row that the statement names, before. */
 struct before {
