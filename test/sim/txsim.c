@@ -488,7 +488,7 @@ static bool take(struct args *a, const char *name, const char *value)
 
 int main(int argc, char **argv)
 {
-    struct args a = {.log = LOG_LEVEL_ERROR,
+    struct args a = {.log = LOG_LEVEL_NONE,
                      .first = 1,
                      .count = 200,
                      .limit = 3000,

@@ -6,7 +6,13 @@
 
 #include <stdbool.h>
 
-enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARN = 4, LOG_LEVEL_INFO = 6, LOG_LEVEL_DEBUG = 7 };
+enum log_level {
+    LOG_LEVEL_NONE = 0, /* as a threshold: nothing is logged */
+    LOG_LEVEL_ERROR = 3,
+    LOG_LEVEL_WARN = 4,
+    LOG_LEVEL_INFO = 6,
+    LOG_LEVEL_DEBUG = 7
+};
 
 void log_set_level(enum log_level level);
 bool log_parse_level(const char *text, enum log_level *ret_level); /* error | warn | info | debug */
