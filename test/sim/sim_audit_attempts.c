@@ -11,6 +11,17 @@ static int64_t row_of_attempt(const struct audit *t, size_t i)
                                                : t->x->u.attempts.rows[i].id;
 }
 
+/* The database has it on record now. What a failover lost is not: no leader can know of it. */
+static bool on_record(const struct world *w, uint32_t tx)
+{
+    const struct tx *x = &w->chain.txs[tx];
+    const struct mem_nonce *at = mem_nonce_at(w->db.mem, x->account + 1, (int64_t)x->nonce);
+    for (size_t i = 0; at && i < at->count; i++)
+        if (tx_of_hash(w, at->attempts[i].hash) == tx)
+            return true;
+    return false;
+}
+
 /* Nobody pays more than was allowed, and a race that cannot be won is not begun. */
 static void check_tip(const struct audit *t, int64_t id, const struct tx *x)
 {
@@ -26,7 +37,7 @@ static void check_tip(const struct audit *t, int64_t id, const struct tx *x)
         return;
     for (uint32_t i = w->chain.last_of_id[id]; i; i = w->chain.txs[i].prev_id) {
         const struct tx *own = &w->chain.txs[i];
-        bool races = own->nonce == x->nonce && own->committed && own->reached && includable(w, own);
+        bool races = own->nonce == x->nonce && own->reached && includable(w, own) && on_record(w, i);
         HOLDS(w, !races || own->tip < x->tip, "tip",
               "a filler in the place of transaction %lld pays %llu, and its own bytes %llu", (long long)id,
               (unsigned long long)x->tip, (unsigned long long)own->tip);
