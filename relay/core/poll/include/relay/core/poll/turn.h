@@ -13,9 +13,9 @@ struct turn {
     uint64_t from; /* the turn counts the blocks above this one */
 };
 
-/* A finalized block was followed, while `head` was the newest one; of a new turn (zeroed) the
- * first tells where it begins. true: the turn of `blocks` blocks is over, and the next one
- * begins. */
+/* A finalized block was followed, while `head` was the newest one. A new turn (zeroed) begins with
+ * the first block that was the newest one: reading the old ones may take longer than a turn. true:
+ * the turn of `blocks` blocks is over, and the next one begins. */
 bool turn_block(struct turn *t, uint64_t number, uint64_t head, uint32_t blocks);
 
 #endif
