@@ -122,9 +122,23 @@ static int filler_call(struct op *op)
     return wanted ? sign_filler_call(op->account, &op->filler, &op->u.req.err) : 0;
 }
 
+static int sign_call(const struct op *op, const struct manager_sign_row *row, const uint8_t *call, size_t len,
+                     struct tx_attempt *ret, struct err *err)
+{
+    struct manager_sign_row again = *row;
+    int rc = sign_row(op->account, row, call, len, ret, err);
+    if (rc || op->write != MANAGER_WRITE_RESIGN)
+        return rc;
+    enum manager_attempt attempt = manager_attempt_of(op->account->manager, row->hash, ret->hash);
+    again.era_period = manager_era_anew(attempt, row->era_period);
+    if (again.era_period == row->era_period)
+        return 0;
+    free((void *)ret->bytes); /* op_free has those of the second signature */
+    return sign_row(op->account, &again, call, len, ret, err);
+}
+
 static int sign_rows(struct op *op)
 {
-    struct account *a = op->account;
     int rc = filler_call(op);
     for (size_t i = 0; rc == 0 && i < op->count; i++) {
         const struct manager_sign_row *row = &op->rows.sign[i];
@@ -132,7 +146,7 @@ static int sign_rows(struct op *op)
         bool filler = is_filler(op, row);
         const uint8_t *call = filler ? op->filler.data : row->call;
         size_t len = filler ? op->filler.len : row->call_len;
-        rc = sign_row(a, row, call, len, t, &op->u.req.err);
+        rc = sign_call(op, row, call, len, t, &op->u.req.err);
         if (rc == 0 && row->guard && row->guard != t->spec_version)
             rc = err_set(&op->u.req.err, ERR_NET,
                          "the runtime changed to spec version %u, and the call is for %u only",

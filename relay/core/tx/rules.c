@@ -21,6 +21,11 @@ enum manager_attempt manager_attempt_of(const struct manager *m, const uint8_t c
     return line_by_hash(&m->line, hash) ? MANAGER_ATTEMPT_FORMER : MANAGER_ATTEMPT_NEW;
 }
 
+uint32_t manager_era_anew(enum manager_attempt attempt, uint32_t period)
+{
+    return attempt == MANAGER_ATTEMPT_FORMER && !period ? ERA_PERIOD_MAX : period;
+}
+
 bool manager_write_doubtful(enum manager_write write, int code)
 {
     bool trusted = PLANTED(GHOST_WRITE) || PLANTED(UNKNOWN_FAILED);

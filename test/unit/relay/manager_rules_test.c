@@ -27,6 +27,16 @@ static void test_attempts(void **state)
     script_free(s);
 }
 
+/* With an era the anchor moves on by itself. */
+static void test_era_anew(void **state)
+{
+    (void)state;
+    assert_int_equal(manager_era_anew(MANAGER_ATTEMPT_NEW, 0), 0);
+    assert_int_equal(manager_era_anew(MANAGER_ATTEMPT_CURRENT, 0), 0);
+    assert_int_equal(manager_era_anew(MANAGER_ATTEMPT_FORMER, 0), 64);
+    assert_int_equal(manager_era_anew(MANAGER_ATTEMPT_FORMER, 16), 16);
+}
+
 static void test_doubt(void **state)
 {
     (void)state;
@@ -58,10 +68,8 @@ static void test_settled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_era_fit),
-        cmocka_unit_test(test_attempts),
-        cmocka_unit_test(test_doubt),
-        cmocka_unit_test(test_settled),
+        cmocka_unit_test(test_era_fit), cmocka_unit_test(test_attempts), cmocka_unit_test(test_era_anew),
+        cmocka_unit_test(test_doubt),   cmocka_unit_test(test_settled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -512,6 +512,10 @@ uint32_t manager_era_fit(uint32_t period, uint64_t from, uint64_t last);
 enum manager_attempt { MANAGER_ATTEMPT_NEW, MANAGER_ATTEMPT_CURRENT, MANAGER_ATTEMPT_FORMER };
 enum manager_attempt manager_attempt_of(const struct manager *m, const uint8_t current[32],
                                         const uint8_t hash[32]);
+/* The era to sign with once bytes with an era of `period` turned out to be such an attempt. A node
+ * that was behind an upgrade had a row signed for the old runtime; back under the new one, immortal
+ * bytes are a FORMER attempt's for ever, and only another era makes new ones. */
+uint32_t manager_era_anew(enum manager_attempt attempt, uint32_t period);
 
 /* A write failed. May the database still carry it out? Then the account goes on under a new
  * epoch. */
