@@ -43,7 +43,7 @@ static bool gate(void *arg)
     struct submit *t = arg;
     struct account *a = t->account;
     FAILPOINT("before_send");
-    if (t->generation != a->generation || !account_gate(a))
+    if (!PLANTED(GATE_SKIPPED) && (t->generation != a->generation || !account_gate(a)))
         return false;
 #ifdef TXRELAY_FAILPOINTS
     loop_task_cancel(&t->sent);
