@@ -14,10 +14,10 @@ printf '%s\n' free malloc calloc realloc exit qsort bsearch memchr memcmp memcpy
   strchr strcmp strlen strncmp strrchr strstr bcmp >>"$tmp/allowed"
 for core in "$@"; do nm --defined-only "$core" | awk 'NF == 3 && $2 ~ /[TDBR]/ { print $3 }'; done >>"$tmp/allowed"
 
-# Prints what ARCHIVE calls and may not; the names of instrumentation are left out.
+# Prints what ARCHIVE calls and may not; the names of instrumentation and of 128-bit arithmetic are left out.
 impure() {
   nm --defined-only "$1" | awk 'NF == 3 { print $3 }' | cat - "$tmp/allowed" | sort -u >"$tmp/known"
-  nm -u "$1" | awk '$1 == "U" { print $2 }' | grep -vE '^(__asan|__ubsan|__sanitizer|__stack_chk|__gcov|__[a-z]+_chk$|_GLOBAL_)' |
+  nm -u "$1" | awk '$1 == "U" { print $2 }' | grep -vE '^(__asan|__ubsan|__sanitizer|__stack_chk|__gcov|__[a-z]+_chk$|_GLOBAL_|__u?(div|mod)ti3$|__multi3$)' |
     sort -u | comm -23 - "$tmp/known"
 }
 
