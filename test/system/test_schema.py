@@ -8,7 +8,7 @@ from harness.world import World
 
 BY_HAND = ('REVOKE EXECUTE ON FUNCTION txrelay.leader_claim FROM txrelay_relay',
            'DROP FUNCTION txrelay.leader_renew',
-           "CREATE OR REPLACE FUNCTION txrelay.mid_submission(p_account int) RETURNS boolean LANGUAGE sql AS 'SELECT false'")
+           "CREATE OR REPLACE FUNCTION txrelay.mid_submission(p_subject int) RETURNS boolean LANGUAGE sql AS 'SELECT false'")
 
 
 class Schema(unittest.TestCase):
