@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "design_page.h"
 #include "election/core/elector.h"
 #include "election/core/ring.h"
 #include "election/election.h"
@@ -1340,20 +1341,7 @@ static void dump_names_every_state(void **state)
 static void document_shows_the_table(void **state)
 {
     (void)state;
-    struct buf table = {0}, page = {0};
-    char chunk[4096];
-    FILE *f = fopen(DESIGN_MD, "r");
-    assert_non_null(f);
-    for (size_t n; (n = fread(chunk, 1, sizeof(chunk), f)) > 0;)
-        buf_put(&page, chunk, n);
-    fclose(f);
-    buf_puts(&table, "```mermaid\n");
-    elector_dump(&table);
-    buf_puts(&table, "```\n");
-    if (!strstr(buf_str(&page), buf_str(&table)))
-        fail_msg("docs/design.md does not show the table of moves:\n%s", buf_str(&table));
-    buf_done(&table);
-    buf_done(&page);
+    design_page_shows(elector_dump);
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/plant.h"
+#include "design_page.h"
 #include "manager_harness.h"
 
 enum plant plant;
@@ -35,30 +36,11 @@ static void no_move_is_there_twice(void **state)
     each_move_once(manager_rows_dump);
 }
 
-/* docs/design.md shows these very tables; what it shows is what is enforced. */
-static void document_shows(void (*dump)(struct buf *out))
-{
-    struct buf table = {0}, page = {0};
-    char chunk[4096];
-    FILE *f = fopen(DESIGN_MD, "r");
-    assert_non_null(f);
-    for (size_t n; (n = fread(chunk, 1, sizeof(chunk), f)) > 0;)
-        buf_put(&page, chunk, n);
-    fclose(f);
-    buf_puts(&table, "```mermaid\n");
-    dump(&table);
-    buf_puts(&table, "```\n");
-    if (!strstr(buf_str(&page), buf_str(&table)))
-        fail_msg("docs/design.md does not show this table of moves:\n%s", buf_str(&table));
-    buf_done(&table);
-    buf_done(&page);
-}
-
 static void document_shows_the_tables(void **state)
 {
     (void)state;
-    document_shows(manager_phases_dump);
-    document_shows(manager_rows_dump);
+    design_page_shows(manager_phases_dump);
+    design_page_shows(manager_rows_dump);
 }
 
 /* ---- a move that is not in its table ---- */

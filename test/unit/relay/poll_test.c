@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "design_page.h"
 
 static const struct poll_config swept = {.doorbells = true, .sweeps = true};
 static const struct poll_config two_swept = {.accounts = 2, .doorbells = true, .sweeps = true};
@@ -398,30 +399,11 @@ static void every_name_is_there(void **state)
         assert_non_null(poll_state_name((enum poll_state)i));
 }
 
-/* docs/design.md shows these very tables; what it shows is what is enforced. */
-static void document_shows(void (*dump)(struct buf *out))
-{
-    struct buf table = {0}, page = {0};
-    char chunk[4096];
-    FILE *f = fopen(DESIGN_MD, "r");
-    assert_non_null(f);
-    for (size_t n; (n = fread(chunk, 1, sizeof(chunk), f)) > 0;)
-        buf_put(&page, chunk, n);
-    fclose(f);
-    buf_puts(&table, "```mermaid\n");
-    dump(&table);
-    buf_puts(&table, "```\n");
-    if (!strstr(buf_str(&page), buf_str(&table)))
-        fail_msg("docs/design.md does not show this table of moves:\n%s", buf_str(&table));
-    buf_done(&table);
-    buf_done(&page);
-}
-
 static void document_shows_the_tables(void **state)
 {
     (void)state;
-    document_shows(poll_outbox_dump);
-    document_shows(poll_requests_dump);
+    design_page_shows(poll_outbox_dump);
+    design_page_shows(poll_requests_dump);
 }
 
 /* The scripts of this file take every edge of the table. */
