@@ -32,9 +32,11 @@ const char *sm_name(const struct sm *sm, unsigned state)
     return state == SM_OUTSIDE ? "[*]" : sm->names[state];
 }
 
-static void put(const struct sm *sm, const struct sm_move *move, const char *indent, struct buf *out)
+static void put(const struct sm *sm, const struct sm_move *move, const char *indent,
+                struct buf *out)
 {
-    buf_printf(out, "%s%s --> %s: %s\n", indent, sm_name(sm, move->from), sm_name(sm, move->to), move->why);
+    buf_printf(out, "%s%s --> %s: %s\n", indent, sm_name(sm, move->from), sm_name(sm, move->to),
+               move->why);
 }
 
 void sm_dump(const struct sm *sm, struct buf *out)

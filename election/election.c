@@ -1,4 +1,5 @@
-/* The adapter of the elector: effects become store requests; their answers and the timer become events.
+/* The adapter of the elector: effects become store requests; their answers and the timer become
+ * events.
  *
  *   RUNNING -> CLOSING_WAIT (requests in flight) -> freed
  *
@@ -163,8 +164,8 @@ static void on_timer(void *arg)
 
 void election_store_state(struct election *e, enum store_state state)
 {
-    election__feed(
-        e, &(struct elector_event){.type = state == STORE_UP ? ELECTOR_EV_STORE_UP : ELECTOR_EV_STORE_DOWN});
+    election__feed(e, &(struct elector_event){.type = state == STORE_UP ? ELECTOR_EV_STORE_UP
+                                                                        : ELECTOR_EV_STORE_DOWN});
 }
 
 void election_control_lost(struct election *e)

@@ -7,7 +7,8 @@
 #include "base/log.h"
 #include "election_internal.h"
 
-/* The elector does not wait for an unlock, so a second one may begin before the first is answered. */
+/* The elector does not wait for an unlock, so a second one may begin before the first is
+ * answered. */
 struct unlock {
     struct store_lock req;
     struct election *e;
@@ -47,8 +48,8 @@ struct heartbeat {
 static bool failed(struct candidate *c, const struct err *err, const char *what)
 {
     if (err->code && err->code != c->said_code && err->code != ERR_CANCELED)
-        log_warn("election.request_failed", "account=%s request=%s code=%s text=\"%s\"", c->label, what,
-                 err_name(err->code), err->text);
+        log_warn("election.request_failed", "account=%s request=%s code=%s text=\"%s\"", c->label,
+                 what, err_name(err->code), err->text);
     c->said_code = err->code;
     return err->code != 0;
 }
@@ -221,7 +222,8 @@ static void on_heartbeat(struct store_req *req)
                                .count = b->req.count,
                                .self = -1};
     if (ev.failed && req->err.code != ERR_CANCELED)
-        log_warn("election.heartbeat_failed", "code=%s text=\"%s\"", err_name(req->err.code), req->err.text);
+        log_warn("election.heartbeat_failed", "code=%s text=\"%s\"", err_name(req->err.code),
+                 req->err.text);
     for (size_t i = 0; i < ev.count && !ev.failed; i++)
         if (!strcmp(ev.names[i], e->holder))
             ev.self = (int)i;
@@ -281,7 +283,8 @@ static void start_evict(struct election *e, struct candidate *c)
 
 static void start_release(struct election *e, struct candidate *c, int64_t epoch)
 {
-    c->release = (struct store_release){.account = c->store_account, .epoch = epoch, .holder = e->holder};
+    c->release =
+        (struct store_release){.account = c->store_account, .epoch = epoch, .holder = e->holder};
     e->in_flight++;
     store_release_start(e->store, &c->release, on_release);
 }

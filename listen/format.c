@@ -55,7 +55,8 @@ void listen_format_gap_json(int64_t from_us, int64_t to_us, struct buf *out)
     buf_put_u8(out, '}');
 }
 
-void listen_format_state_json(int64_t position_us, uint64_t age_ms, const struct err *err, struct buf *out)
+void listen_format_state_json(int64_t position_us, uint64_t age_ms, const struct err *err,
+                              struct buf *out)
 {
     buf_printf(out, "{\"event\":\"%s\"", err ? "stale" : "live");
     if (err) {

@@ -15,7 +15,8 @@ enum {
     REPAIR_MS = 60000,
     PROBE_MS = 10000,
     SCAN_ROWS = 1000,
-    SETUP_MS = 40000, /* the first LISTEN of a database reads all that others have not read yet: up to
+    SETUP_MS =
+        40000, /* the first LISTEN of a database reads all that others have not read yet: up to
                          8 GiB */
     BUFFERED_MAX = 65536,
     ANSWER_MS = 45000, /* longer than statement_timeout: the session hangs */
@@ -45,7 +46,8 @@ static void say_state(struct listen *s)
     if (!s->reported_live && s->config.stale_ms)
         s->stale_at = loop_now_ms(s->loop) + s->config.stale_ms;
     if (s->config.on_state)
-        s->config.on_state(s->config.arg, s->reported_live, s->since_ms, s->told.code ? &s->told : NULL);
+        s->config.on_state(s->config.arg, s->reported_live, s->since_ms,
+                           s->told.code ? &s->told : NULL);
     if (!listen__closing(s))
         listen__arm(s);
 }
@@ -168,7 +170,8 @@ void listen__accounts_read(struct listen *s, int64_t now_us, int64_t kept_us)
         if (s->account && !a) {
             struct err err;
             err_set(&err, ERR_NOT_FOUND,
-                    "no such account: \"%.80s\"; txrelay accounts lists them (a relay registers its own when "
+                    "no such account: \"%.80s\"; txrelay accounts lists them (a relay registers "
+                    "its own when "
                     "it starts)",
                     s->account);
             listen__question_failed(s, &err);
@@ -198,8 +201,9 @@ void listen__question_failed(struct listen *s, const struct err *err)
 
 static bool place(struct listen *s, struct listen_event *ev)
 {
-    const struct account_row *a = ev->account ? listen__account(s, ev->account)
-                                              : listen__account_by_id(s, ev->account_id, ev->account_id_len);
+    const struct account_row *a =
+        ev->account ? listen__account(s, ev->account)
+                    : listen__account_by_id(s, ev->account_id, ev->account_id_len);
     if (a)
         ev->account = a->number;
     return a != NULL;
@@ -209,15 +213,18 @@ static void hear_row(struct listen *s, enum listen_kind kind, const char *text, 
 {
     struct listen_payload p;
     if (!listen_payload_row(text, len, kind, &p)) {
-        log_warn("listen.bad_payload", "kind=%s bytes=%zu text=\"ignored; the table is read again\"",
+        log_warn("listen.bad_payload",
+                 "kind=%s bytes=%zu text=\"ignored; the table is read again\"",
                  listen_kind_name(kind), len);
         listen__rescan(s);
         return;
     }
     if (place(s, &p.event))
-        listen__step(s, &(struct cursor_event){.type = CURSOR_EV_NOTIFY, .rows = &p.event, .count = 1});
+        listen__step(
+            s, &(struct cursor_event){.type = CURSOR_EV_NOTIFY, .rows = &p.event, .count = 1});
     else
-        listen__rescan(s); /* an account that was registered since, or whose id several chains have */
+        listen__rescan(
+            s); /* an account that was registered since, or whose id several chains have */
     listen_payload_done(&p);
 }
 
@@ -345,7 +352,8 @@ static uint64_t answer_due(const struct listen *s)
 static bool probe_due(const struct listen *s, uint64_t now)
 {
     bool idle = !s->probe.busy && !listen__asking(s);
-    return idle && s->state != LISTEN_CONNECT_WAIT && s->state != LISTEN_RETRY_WAIT && now >= s->probe_at;
+    return idle && s->state != LISTEN_CONNECT_WAIT && s->state != LISTEN_RETRY_WAIT &&
+           now >= s->probe_at;
 }
 
 void listen__arm(struct listen *s)
@@ -410,8 +418,8 @@ struct listen *listen_new(struct loop *l, const struct listen_config *config)
     s->stale_at = UINT64_MAX;
     list_init(&s->held);
     s->timer = loop_timer_new(l, on_timer, s);
-    s->cursor =
-        cursor_new(&(struct cursor_config){.since_us = config->since_us, .scan_rows = s->config.scan_rows});
+    s->cursor = cursor_new(
+        &(struct cursor_config){.since_us = config->since_us, .scan_rows = s->config.scan_rows});
     s->conn = conn_new(l, &(struct conn_config){
                               .dsn = config->dsn,
                               .name = config->name ? config->name : "txrelay listen",

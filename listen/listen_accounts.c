@@ -84,7 +84,8 @@ const struct account_row *listen__account(const struct listen *s, int32_t number
     return a;
 }
 
-const struct account_row *listen__account_by_id(const struct listen *s, const uint8_t *id, size_t len)
+const struct account_row *listen__account_by_id(const struct listen *s, const uint8_t *id,
+                                                size_t len)
 {
     struct account_row *a;
     HASH_FIND(by_id, s->account_ids, id, (unsigned)len, a);

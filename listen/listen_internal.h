@@ -116,7 +116,8 @@ bool listen__accounts_take(struct listen *s, const struct conn_result *r, int64_
 void listen__accounts_free(struct listen *s);
 const struct account_row *listen__account(const struct listen *s, int32_t number);
 /* By id, as in a notification: NULL if it is unknown or not unique. */
-const struct account_row *listen__account_by_id(const struct listen *s, const uint8_t *id, size_t len);
+const struct account_row *listen__account_by_id(const struct listen *s, const uint8_t *id,
+                                                size_t len);
 const struct account_row *listen__account_by_name(const struct listen *s, const char *name);
 
 #endif

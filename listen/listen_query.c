@@ -68,8 +68,8 @@ static void ask(struct listen *s, struct question *q, const char *name, const st
     q->busy = true;
     q->s = s;
     /* Not prepared, so that the planner sees the filters as constants. */
-    conn_query_start(s->conn, &q->query, NULL, statement(name), a ? a->count : 0, a ? a->params : NULL, 0,
-                     cb);
+    conn_query_start(s->conn, &q->query, NULL, statement(name), a ? a->count : 0,
+                     a ? a->params : NULL, 0, cb);
 }
 
 bool listen__asking(const struct listen *s)
@@ -92,10 +92,11 @@ static bool answered(struct question *q, const struct conn_result *r)
 static void misfit(struct listen *s, const char *name)
 {
     struct err err;
-    err_set(&err, ERR_DB_SCHEMA,
-            "statement %s answered in a form that this program does not know: program and schema have "
-            "different versions; run txrelay migrate",
-            name);
+    err_set(
+        &err, ERR_DB_SCHEMA,
+        "statement %s answered in a form that this program does not know: program and schema have "
+        "different versions; run txrelay migrate",
+        name);
     listen__question_failed(s, &err);
 }
 
@@ -112,7 +113,8 @@ static bool number_at(const struct conn_result *r, int row, int column, int64_t 
     return *text && !*end;
 }
 
-static bool hash_at(const struct conn_result *r, int row, int column, uint8_t ret[32], bool *ret_has)
+static bool hash_at(const struct conn_result *r, int row, int column, uint8_t ret[32],
+                    bool *ret_has)
 {
     int len;
     const char *hex = conn_result_get(r, row, column, &len);
@@ -136,7 +138,8 @@ static bool decode(const struct conn_result *r, int row, struct listen_event *ev
     bool fits = number_at(r, row, 0, 0, &account) && number_at(r, row, 1, -1, &ev->nonce) &&
                 number_at(r, row, 2, 0, &ev->id) && hash_at(r, row, 3, ev->hash, &ev->has_hash) &&
                 hash_at(r, row, 5, ev->block_hash, &ev->has_block) &&
-                number_at(r, row, 6, -1, &ev->block_number) && number_at(r, row, 10, 0, &ev->updated_at_us);
+                number_at(r, row, 6, -1, &ev->block_number) &&
+                number_at(r, row, 10, 0, &ev->updated_at_us);
     ev->account = (int32_t)account;
     return fits && account > 0;
 }
@@ -275,11 +278,13 @@ static void warn_of_queue(struct listen *s, double usage)
     if (usage < QUEUE_FILLS)
         return;
     log_warn("listen.queue",
-             "usage=%.2f text=\"the server's notification queue fills up: a session that listens stays in a "
+             "usage=%.2f text=\"the server's notification queue fills up: a session that listens "
+             "stays in a "
              "transaction (pg_stat_activity: idle in transaction); end it. %s\"",
              usage,
-             usage < QUEUE_SHUT ? "From 0.25 on transactions are found by polls and scans only"
-                                : "Nothing is notified now: transactions are found by polls and scans");
+             usage < QUEUE_SHUT
+                 ? "From 0.25 on transactions are found by polls and scans only"
+                 : "Nothing is notified now: transactions are found by polls and scans");
     if (usage >= QUEUE_SHUT)
         listen__rescan(s);
 }
@@ -299,7 +304,8 @@ static void on_probe(struct conn_query *query, const struct conn_result *r)
     int64_t channels = 0;
     if (!number_at(r, 0, 0, 0, &channels) || channels != channel_count(s)) {
         err_set(&err, ERR_DB_POOLER,
-                "the session listens on %lld of %d channels: is the connection a direct one, not through a "
+                "the session listens on %lld of %d channels: is the connection a direct one, not "
+                "through a "
                 "pooler?",
                 (long long)channels, channel_count(s));
         conn_reconnect(s->conn, &err);
@@ -321,6 +327,7 @@ void listen__probe(struct listen *s)
         buf_printf(&list, "%s%s", i ? "," : "", listen__channels[i]);
     buf_puts(&list, "}");
     put_text(&a, buf_str(&list));
-    ask(s, &s->probe, s->config.signals_only ? "probe_signals.sql" : "probe_listen.sql", &a, on_probe);
+    ask(s, &s->probe, s->config.signals_only ? "probe_signals.sql" : "probe_listen.sql", &a,
+        on_probe);
     buf_done(&list);
 }

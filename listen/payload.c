@@ -42,7 +42,8 @@ static bool number(const json_t *root, const char *name, bool needed, int64_t le
     return true;
 }
 
-static bool text_of(const json_t *root, const char *name, bool needed, size_t most, const char **ret)
+static bool text_of(const json_t *root, const char *name, bool needed, size_t most,
+                    const char **ret)
 {
     const json_t *v = member(root, name);
     if (!v)
@@ -53,7 +54,8 @@ static bool text_of(const json_t *root, const char *name, bool needed, size_t mo
     return true;
 }
 
-static bool hash_of(const json_t *root, const char *name, bool needed, uint8_t ret[32], bool *ret_has)
+static bool hash_of(const json_t *root, const char *name, bool needed, uint8_t ret[32],
+                    bool *ret_has)
 {
     const char *hex = NULL;
     *ret_has = false;
@@ -106,10 +108,12 @@ static bool row_of(const json_t *root, enum listen_kind kind, struct listen_even
            text_of(root, "outcome", false, WORD_MAX, &ev->outcome) && word_fits(ev->outcome) &&
            text_of(root, "creator_id", false, LISTEN_PAYLOAD_MAX, &ev->creator) &&
            text_of(root, "updated_at", !removed, 40, &updated) &&
-           (!updated || listen__time_parse(updated, &ev->updated_at_us)) && (ev->nonce >= 0 || ev->id);
+           (!updated || listen__time_parse(updated, &ev->updated_at_us)) &&
+           (ev->nonce >= 0 || ev->id);
 }
 
-bool listen_payload_row(const char *text, size_t len, enum listen_kind kind, struct listen_payload *ret)
+bool listen_payload_row(const char *text, size_t len, enum listen_kind kind,
+                        struct listen_payload *ret)
 {
     json_t *root = load(text, len);
     *ret = (struct listen_payload){.root = root};

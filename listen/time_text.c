@@ -8,8 +8,8 @@
 
 static const int64_t day_us = 86400LL * 1000000;
 
-/* Days since 1970-01-01 of a date in the Gregorian calendar: years begin in March, so that the leap day is
- * the last one of its year; 400 years have 146097 days. */
+/* Days since 1970-01-01 of a date in the Gregorian calendar: years begin in March, so that the leap
+ * day is the last one of its year; 400 years have 146097 days. */
 static int64_t days_of(int64_t year, int month, int day)
 {
     year -= month <= 2;
@@ -62,8 +62,8 @@ bool listen__time_parse(const char *text, int64_t *ret_us)
         return false;
     if (mark(&at, '.') && !digits(&at, 6, &micro))
         return false;
-    if (strcmp(at, "Z") != 0 || year < 1970 || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 ||
-        minute > 59 || second > 60)
+    if (strcmp(at, "Z") != 0 || year < 1970 || month < 1 || month > 12 || day < 1 || day > 31 ||
+        hour > 23 || minute > 59 || second > 60)
         return false;
     int64_t seconds = (hour * 60 + minute) * 60 + second;
     *ret_us = days_of(year, month, day) * day_us + seconds * 1000000 + micro;
@@ -90,6 +90,6 @@ void listen__time_put(struct buf *out, int64_t us)
     int month, day;
     date_of(us / day_us, &year, &month, &day);
     int64_t s = of_day / 1000000;
-    buf_printf(out, "%04lld-%02d-%02dT%02d:%02d:%02d.%06dZ", (long long)year, month, day, (int)(s / 3600),
-               (int)(s / 60 % 60), (int)(s % 60), (int)(of_day % 1000000));
+    buf_printf(out, "%04lld-%02d-%02dT%02d:%02d:%02d.%06dZ", (long long)year, month, day,
+               (int)(s / 3600), (int)(s / 60 % 60), (int)(s % 60), (int)(of_day % 1000000));
 }

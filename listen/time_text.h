@@ -1,4 +1,5 @@
-/* Times as text: microseconds since 1970 to and from "2026-11-27T22:00:00.123456Z". Private to listen/. */
+/* Times as text: microseconds since 1970 to and from "2026-11-27T22:00:00.123456Z". Private to
+ * listen/. */
 #ifndef LISTEN_TIME_TEXT_H
 #define LISTEN_TIME_TEXT_H
 

@@ -75,12 +75,13 @@ static void poll_ready(uv_poll_t *h, int status, int events)
     struct loop_poll *p = CONTAINER_OF(h, struct loop_poll, uv);
     if (status < 0)
         p->mask = 0; /* libuv has stopped the handle */
-    int mask = (events & UV_READABLE ? LOOP_READABLE : 0) | (events & UV_WRITABLE ? LOOP_WRITABLE : 0);
+    int mask =
+        (events & UV_READABLE ? LOOP_READABLE : 0) | (events & UV_WRITABLE ? LOOP_WRITABLE : 0);
     p->cb(p->arg, status, mask);
 }
 
-struct loop_poll *loop_poll_new(struct loop *l, int fd, void (*cb)(void *arg, int status, int events),
-                                void *arg)
+struct loop_poll *loop_poll_new(struct loop *l, int fd,
+                                void (*cb)(void *arg, int status, int events), void *arg)
 {
     struct loop_poll *p = xcalloc(1, sizeof(*p));
     *p = (struct loop_poll){.loop = l, .cb = cb, .arg = arg};
@@ -99,7 +100,8 @@ void loop_poll_set(struct loop_poll *p, int events)
         uv_poll_stop(&p->uv);
         return;
     }
-    int mask = (events & LOOP_READABLE ? UV_READABLE : 0) | (events & LOOP_WRITABLE ? UV_WRITABLE : 0);
+    int mask =
+        (events & LOOP_READABLE ? UV_READABLE : 0) | (events & LOOP_WRITABLE ? UV_WRITABLE : 0);
     INVARIANT(uv_poll_start(&p->uv, mask, poll_ready) == 0);
 }
 
@@ -127,7 +129,8 @@ static void signal_fired(uv_signal_t *h, int signum)
     s->cb(s->arg, signum);
 }
 
-struct loop_signal *loop_signal_new(struct loop *l, int signum, void (*cb)(void *arg, int signum), void *arg)
+struct loop_signal *loop_signal_new(struct loop *l, int signum, void (*cb)(void *arg, int signum),
+                                    void *arg)
 {
     struct loop_signal *s = xcalloc(1, sizeof(*s));
     *s = (struct loop_signal){.loop = l, .cb = cb, .arg = arg};

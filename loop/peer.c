@@ -78,7 +78,8 @@ static int parse_address(const char *text, struct address *ret, struct err *err)
                 return 0;
         }
     }
-    return err_set(err, ERR_ARGUMENT, "address '%s' is neither unix:/path nor tcp:NUMERIC-HOST:PORT", text);
+    return err_set(err, ERR_ARGUMENT,
+                   "address '%s' is neither unix:/path nor tcp:NUMERIC-HOST:PORT", text);
 }
 
 bool loop_address_is_unix(const char *address)
@@ -168,7 +169,8 @@ static void peer_read(uv_stream_t *h, ssize_t n, const uv_buf_t *buf)
         peer_end(p, (int)n, "read");
 }
 
-static struct loop_peer *peer_new(struct loop *l, const struct loop_peer_events *events, bool is_unix)
+static struct loop_peer *peer_new(struct loop *l, const struct loop_peer_events *events,
+                                  bool is_unix)
 {
     struct loop_peer *p = xcalloc(1, sizeof(*p));
     p->loop = l;
@@ -207,7 +209,8 @@ struct loop_peer *loop_peer_connect(struct loop *l, const char *address,
         uv_pipe_connect(&p->connect, &p->uv.pipe, a.path, peer_connected);
         return p;
     }
-    int rc = uv_tcp_connect(&p->connect, &p->uv.tcp, (const struct sockaddr *)&a.tcp, peer_connected);
+    int rc =
+        uv_tcp_connect(&p->connect, &p->uv.tcp, (const struct sockaddr *)&a.tcp, peer_connected);
     if (rc) {
         err_set(err, ERR_NET, "connect %s: %s", address, uv_strerror(rc));
         return loop_peer_close(p);
@@ -294,7 +297,8 @@ static void close_idle(void *arg)
 {
     struct loop_server *s = arg;
     loop_timer_at(s->timer, loop_now_ms(s->loop) + LOOP_PEER_IDLE_MS / 4);
-    for (struct loop_peer *p; s->timer && (p = find_idle(s));) /* the owner may close the server meanwhile */
+    for (struct loop_peer *p;
+         s->timer && (p = find_idle(s));) /* the owner may close the server meanwhile */
         peer_end(p, UV_ETIMEDOUT, "idle");
 }
 
@@ -303,8 +307,8 @@ bool loop_peer_uid(const struct loop_peer *p, unsigned *ret_uid)
     struct ucred peer;
     socklen_t len = sizeof(peer);
     uv_os_fd_t fd;
-    if (uv_fileno(&p->uv.handle, &fd) != 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 ||
-        peer.pid == 0)
+    if (uv_fileno(&p->uv.handle, &fd) != 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 || peer.pid == 0)
         return false;
     *ret_uid = peer.uid;
     return true;

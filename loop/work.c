@@ -51,9 +51,11 @@ static void collect(struct loop_resolve *r, const struct addrinfo *ai)
         char *out = r->addr[r->count];
         int rc = -1;
         if (ai->ai_family == AF_INET)
-            rc = uv_ip4_name((const struct sockaddr_in *)(const void *)ai->ai_addr, out, LOOP_ADDR_LEN);
+            rc = uv_ip4_name((const struct sockaddr_in *)(const void *)ai->ai_addr, out,
+                             LOOP_ADDR_LEN);
         else if (ai->ai_family == AF_INET6)
-            rc = uv_ip6_name((const struct sockaddr_in6 *)(const void *)ai->ai_addr, out, LOOP_ADDR_LEN);
+            rc = uv_ip6_name((const struct sockaddr_in6 *)(const void *)ai->ai_addr, out,
+                             LOOP_ADDR_LEN);
         if (rc == 0)
             r->count++;
     }
@@ -87,7 +89,8 @@ void loop_resolve_start(struct loop *l, struct loop_resolve *r, const char *host
     x->owner = r;
     x->loop = l;
     l->works++;
-    /* It fails only for invalid arguments, e.g. an overlong name: answer by callback all the same. */
+    /* It fails only for invalid arguments, e.g. an overlong name: answer by callback all the
+     * same. */
     if (uv_getaddrinfo(&l->uv, &x->uv, resolved, host, NULL, &hints) != 0)
         INVARIANT(uv_getaddrinfo(&l->uv, &x->uv, resolved, "invalid.", NULL, &hints) == 0);
 }

@@ -22,7 +22,8 @@ int cli_load(const struct config_flags *flags, bool need_database, struct config
     }
     if (need_database && !ret->file->database.url) {
         config_done(ret);
-        fputs("txrelay: no database is given: use --database, TXRELAY_DATABASE or database.url in the config "
+        fputs("txrelay: no database is given: use --database, TXRELAY_DATABASE or database.url in "
+              "the config "
               "file\n",
               stderr);
         return EXIT_USAGE;
@@ -37,8 +38,8 @@ void cli_follow_state(const char *command, bool live, uint64_t age_ms, const str
     if (live)
         log_info(event, "text=\"caught up with the database\"");
     else
-        log_error(event, "role=follower age_s=%llu code=%s text=\"%s\"", (unsigned long long)(age_ms / 1000),
-                  err_name(err->code), err->text);
+        log_error(event, "role=follower age_s=%llu code=%s text=\"%s\"",
+                  (unsigned long long)(age_ms / 1000), err_name(err->code), err->text);
 }
 
 void cli_harden(void)

@@ -48,15 +48,16 @@ int cli_query(const char *dsn, const char *sql, int nparams, const struct conn_p
               void (*rows)(void *arg, const struct conn_result *r), void *arg, struct err *err);
 /* The same with a statement of main/sql against the configuration's database; frees the
  * configuration and returns an exit code. */
-int cli_run_sql(struct config *config, const char *file, int nparams, const struct conn_param *params,
+int cli_run_sql(struct config *config, const char *file, int nparams,
+                const struct conn_param *params,
                 void (*rows)(void *arg, const struct conn_result *r), void *arg);
 /* The same for the transaction named by the first argument. Without a row it prints "there is no
  * <what> <id>" and returns EXIT_FAILED. `rows` gets the arguments. */
 int cli_run_found(struct arguments *a, struct config *config, const char *file,
                   void (*rows)(void *arg, const struct conn_result *r), const char *what);
 /* One JSON line to a relay's control endpoint, its answer line to the callback. */
-int cli_control(const char *address, const char *line, void (*answer)(void *arg, const char *line), void *arg,
-                struct err *err);
+int cli_control(const char *address, const char *line, void (*answer)(void *arg, const char *line),
+                void *arg, struct err *err);
 
 struct conn_param cli_text(const char *text); /* NULL: SQL NULL */
 
@@ -79,7 +80,8 @@ void cli_service_config_done(struct service_config *c);
 /* A table of a result on stdout, or JSON lines. */
 void cli_print_table(const struct conn_result *r);
 void cli_print_json(const struct conn_result *r);
-void cli_print_rows(void *arg, const struct conn_result *r);  /* arg: struct arguments; one of the two */
+void cli_print_rows(void *arg,
+                    const struct conn_result *r); /* arg: struct arguments; one of the two */
 void cli_print_value(void *arg, const struct conn_result *r); /* the first cell */
 
 #endif

@@ -23,7 +23,9 @@ int cli_read(FILE *f, const char *name, struct buf *out, struct err *err)
     }
     if (ferror(f))
         return err_set(err, ERR_IO, "%s: it cannot be read", name);
-    return out->len > FILE_MAX ? err_set(err, ERR_ARGUMENT, "%s: more than %d bytes", name, FILE_MAX) : 0;
+    return out->len > FILE_MAX
+               ? err_set(err, ERR_ARGUMENT, "%s: more than %d bytes", name, FILE_MAX)
+               : 0;
 }
 
 /* The metadata's text in a node's answer to state_getMetadata; NULL: not such an answer. The text
@@ -63,10 +65,11 @@ static int parse_file(const char *path, struct metadata **ret, struct err *err)
     int rc = cli_read(f, path, &file, err);
     fclose(f);
     if (rc == 0 && !to_bytes(&file, &bytes))
-        rc = err_set(err, ERR_ARGUMENT,
-                     "metadata file '%.120s' holds neither SCALE bytes, nor 0x text, nor a node's answer to "
-                     "state_getMetadata",
-                     path);
+        rc = err_set(
+            err, ERR_ARGUMENT,
+            "metadata file '%.120s' holds neither SCALE bytes, nor 0x text, nor a node's answer to "
+            "state_getMetadata",
+            path);
     if (rc == 0 && metadata_parse(bytes.data, bytes.len, ret, &why))
         rc = err_set(err, ERR_METADATA, "metadata file '%.120s': %.150s", path, why.text);
     buf_done(&file);
@@ -131,7 +134,8 @@ static void on_late(void *arg)
     end_ask(a);
 }
 
-static bool wants_nothing(void *arg, const uint8_t hash[32], const uint8_t *signer, size_t signer_len)
+static bool wants_nothing(void *arg, const uint8_t hash[32], const uint8_t *signer,
+                          size_t signer_len)
 {
     (void)arg;
     (void)hash;
@@ -173,10 +177,10 @@ int cli_with_metadata(const char *file, const struct config *config,
     struct ask a = {.use = use, .arg = arg};
     struct metadata *md = NULL;
     if (!file && config->file->chain.endpoints_count == 0) {
-        fputs(
-            "txrelay: no chain is given: use --node, --metadata, TXRELAY_ENDPOINTS or chain.endpoints in the "
-            "config file\n",
-            stderr);
+        fputs("txrelay: no chain is given: use --node, --metadata, TXRELAY_ENDPOINTS or "
+              "chain.endpoints in the "
+              "config file\n",
+              stderr);
         return EXIT_USAGE;
     }
     if (!file)

@@ -1,4 +1,5 @@
-/* Turns the configuration into the service's. Reads the keys, which must belong to their accounts. */
+/* Turns the configuration into the service's. Reads the keys, which must belong to their
+ * accounts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,12 +10,13 @@
 
 enum { CALL_TIMEOUT_MS = 10000 };
 
-static int parse_account(const struct config_account *a, uint8_t id[ACCOUNT_ID_MAX], size_t *ret_len,
-                         struct err *err)
+static int parse_account(const struct config_account *a, uint8_t id[ACCOUNT_ID_MAX],
+                         size_t *ret_len, struct err *err)
 {
     if (account_id_parse(a->account, id, ret_len))
         return 0;
-    return err_set(err, ERR_CONFIG, "account %s: '%s' is neither an SS58 address nor 0x with 64 or 40 digits",
+    return err_set(err, ERR_CONFIG,
+                   "account %s: '%s' is neither an SS58 address nor 0x with 64 or 40 digits",
                    a->alias, a->account);
 }
 
@@ -30,10 +32,10 @@ static int load_key(const struct config_account *a, struct service_account *ret,
     const uint8_t *have = keypair_account_id(ret->key, &have_len);
     rc = parse_account(a, want, &want_len, err);
     if (rc == 0 && (want_len != have_len || memcmp(want, have, have_len) != 0))
-        rc = err_set(
-            err, ERR_KEY_MISMATCH,
-            "account %s: the %s key in %s belongs to %s, not to %s: give the right key file or address",
-            a->alias, a->scheme, a->key_file, hex_log(have, have_len), a->account);
+        rc = err_set(err, ERR_KEY_MISMATCH,
+                     "account %s: the %s key in %s belongs to %s, not to %s: give the right key "
+                     "file or address",
+                     a->alias, a->scheme, a->key_file, hex_log(have, have_len), a->account);
     if (rc)
         ret->key = keypair_free(ret->key);
     return rc;
@@ -45,20 +47,22 @@ static int load_account(const struct config_file *f, const struct config_account
 {
     if (!key_scheme_parse(a->scheme, &ret->scheme))
         return err_set(err, ERR_CONFIG,
-                       "account %s: scheme '%s' is not one of: sr25519, ed25519, ecdsa, ethereum", a->alias,
-                       a->scheme);
+                       "account %s: scheme '%s' is not one of: sr25519, ed25519, ecdsa, ethereum",
+                       a->alias, a->scheme);
     if (a->key_file && *a->key_file)
         return load_key(a, ret, err);
     if (!a->account || !*a->account)
-        return err_set(err, ERR_CONFIG,
-                       "account %s: give its key_file, or its address as account if it sends only presigned "
-                       "elsewhere",
-                       a->alias);
+        return err_set(
+            err, ERR_CONFIG,
+            "account %s: give its key_file, or its address as account if it sends only presigned "
+            "elsewhere",
+            a->alias);
     if (!f->database.url)
-        return err_set(err, ERR_CONFIG,
-                       "account %s: presigned transactions need a database, and none is configured: give "
-                       "database.url, or a key_file",
-                       a->alias);
+        return err_set(
+            err, ERR_CONFIG,
+            "account %s: presigned transactions need a database, and none is configured: give "
+            "database.url, or a key_file",
+            a->alias);
     return parse_account(a, ret->id, &ret->id_len, err);
 }
 
@@ -108,7 +112,8 @@ static int check_submission(const struct service_config *c, struct err *err)
         return 0;
     return err_set(
         err, ERR_CONFIG,
-        "expiry_2 = %u ms is shorter than a submission may take (chain.call_timeout_ms = %u ms and margin "
+        "expiry_2 = %u ms is shorter than a submission may take (chain.call_timeout_ms = %u ms and "
+        "margin "
         "= %u ms): make it at least %llu ms, or the call's time shorter, or both expiries equal",
         e.expiry_2_ms, c->call_timeout_ms, e.margin_ms, (unsigned long long)need);
 }
@@ -118,16 +123,19 @@ int cli_service_config(const struct config *c, struct service_config *ret, struc
     const struct config_file *f = c->file;
     settings(f, ret);
     if (!f->chain.endpoints_count)
-        return err_set(err, ERR_CONFIG,
-                       "no chain node is given: use --endpoint, TXRELAY_ENDPOINTS or chain.endpoints in the "
-                       "config file");
+        return err_set(
+            err, ERR_CONFIG,
+            "no chain node is given: use --endpoint, TXRELAY_ENDPOINTS or chain.endpoints in the "
+            "config file");
     if (!f->accounts_count)
         return err_set(err, ERR_CONFIG,
                        "no account is given: list at least one under accounts in the config file");
     if (f->chain.genesis && *f->chain.genesis) {
-        ret->has_genesis = hex_decode_fixed(f->chain.genesis, strlen(f->chain.genesis), ret->genesis, 32);
+        ret->has_genesis =
+            hex_decode_fixed(f->chain.genesis, strlen(f->chain.genesis), ret->genesis, 32);
         if (!ret->has_genesis)
-            return err_set(err, ERR_CONFIG, "chain.genesis '%s' is not 0x with 64 digits", f->chain.genesis);
+            return err_set(err, ERR_CONFIG, "chain.genesis '%s' is not 0x with 64 digits",
+                           f->chain.genesis);
     }
     int rc = elector_config_check(&ret->elector, err);
     if (rc == 0)

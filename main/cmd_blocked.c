@@ -5,10 +5,10 @@
 int cmd_blocked(int argc, char **argv)
 {
     static const struct argp_option options[] = {COMMAND_OPTION_JSON, {0}};
-    static const struct command command = {
-        .options = options,
-        .doc = "List the accounts that are blocked, with the reason: paused, or the chain refuses their "
-               "first transaction. Prints no row if none is."};
+    static const struct command command = {.options = options,
+                                           .doc = "List the accounts that are blocked, with the "
+                                                  "reason: paused, or the chain refuses their "
+                                                  "first transaction. Prints no row if none is."};
     struct arguments a = {0};
     struct config config;
     int rc = command_start(&command, argc, argv, &a, true, &config);

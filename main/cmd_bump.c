@@ -20,7 +20,9 @@ static error_t option(struct arguments *a, int key, char *arg, struct argp_state
 int cmd_bump(int argc, char **argv)
 {
     static const struct argp_option options[] = {
-        {"tip", 'T', "PLANCK", 0, "the tip to pay (default: the next step of the account's policy)", 0}, {0}};
+        {"tip", 'T', "PLANCK", 0, "the tip to pay (default: the next step of the account's policy)",
+         0},
+        {0}};
     static const struct command command = {
         .options = options,
         .option = option,
@@ -29,9 +31,9 @@ int cmd_bump(int argc, char **argv)
         .words_max = 1,
         .missing = "the id is missing: give the number that enqueue printed",
         .args_doc = "ID",
-        .doc =
-            "Raise a transaction's tip. Prints queued (it has no nonce yet), requested (it is re-signed at "
-            "its nonce) or finished."};
+        .doc = "Raise a transaction's tip. Prints queued (it has no nonce yet), requested (it is "
+               "re-signed at "
+               "its nonce) or finished."};
     struct bump b = {0};
     struct config config;
     int rc = command_start(&command, argc, argv, &b.args, true, &config);

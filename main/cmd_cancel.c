@@ -10,9 +10,9 @@ int cmd_cancel(int argc, char **argv)
         .words_max = 1,
         .missing = "the id is missing: give the number that enqueue printed",
         .args_doc = "ID",
-        .doc =
-            "Cancel a transaction. Prints cancelled, requested (it has a nonce; its record will show how it "
-            "ended) or finished."};
+        .doc = "Cancel a transaction. Prints cancelled, requested (it has a nonce; its record will "
+               "show how it "
+               "ended) or finished."};
     struct arguments a = {0};
     struct config config;
     int rc = command_start(&command, argc, argv, &a, true, &config);

@@ -204,7 +204,8 @@ static void on_late(void *arg)
     end_probe(arg);
 }
 
-static bool wants_nothing(void *arg, const uint8_t hash[32], const uint8_t *signer, size_t signer_len)
+static bool wants_nothing(void *arg, const uint8_t hash[32], const uint8_t *signer,
+                          size_t signer_len)
 {
     (void)arg;
     (void)hash;
@@ -245,7 +246,8 @@ static void check_keys(const struct service_config *c)
         size_t len = a->id_len;
         const uint8_t *id = a->key ? keypair_account_id(a->key, &len) : a->id;
         char text[200];
-        snprintf(text, sizeof(text), "%s: %s%s, account id %s", a->alias, key_scheme_name(a->scheme),
+        snprintf(text, sizeof(text), "%s: %s%s, account id %s", a->alias,
+                 key_scheme_name(a->scheme),
                  a->key ? " key" : ", no key (presigned transactions only)", hex_log(id, len));
         good("key", text);
     }

@@ -23,8 +23,10 @@ struct args {
 static const struct argp_option options[] = {
     COMMAND_OPTIONS_METADATA,
     {"call", OPT_CALL, NULL, 0, "the bytes are a call", 0},
-    {"extrinsic", OPT_EXTRINSIC, NULL, 0, "the bytes are an extrinsic (default: what fits, this first)", 0},
-    {"plain", OPT_PLAIN, NULL, 0, "accounts and all bytes as 0x, calls as {\"Pallet\": {\"call\": ..}}", 0},
+    {"extrinsic", OPT_EXTRINSIC, NULL, 0,
+     "the bytes are an extrinsic (default: what fits, this first)", 0},
+    {"plain", OPT_PLAIN, NULL, 0,
+     "accounts and all bytes as 0x, calls as {\"Pallet\": {\"call\": ..}}", 0},
     {"json", OPT_JSON, NULL, 0, "on one line, for programs", 0},
     {0}};
 
@@ -101,7 +103,8 @@ static int print(const struct args *a, struct buf *out)
     json_t *json = json_loadb((const char *)out->data, out->len, JSON_ALLOW_NUL, &at);
     char *text = json ? json_dumps(json, a->line ? JSON_COMPACT : JSON_INDENT(2)) : NULL;
     if (!text)
-        fprintf(stderr, "txrelay: the metadata has names that cannot be shown as JSON: %s\n", at.text);
+        fprintf(stderr, "txrelay: the metadata has names that cannot be shown as JSON: %s\n",
+                at.text);
     else
         puts(text);
     int rc = text ? EXIT_OK : EXIT_FAILED;
@@ -129,7 +132,8 @@ int cmd_decode(int argc, char **argv)
         .words_max = 1,
         .missing = "the bytes are missing: 0x and hexadecimal digits, or - for standard input",
         .args_doc = "0x..|-",
-        .doc = "Show a call or a whole extrinsic as JSON, by the chain's metadata. txrelay encode makes the "
+        .doc = "Show a call or a whole extrinsic as JSON, by the chain's metadata. txrelay encode "
+               "makes the "
                "same "
                "bytes of a call's JSON."};
     struct args a = {0};
@@ -138,7 +142,8 @@ int cmd_decode(int argc, char **argv)
     int rc = command_start(&command, argc, argv, &a.base, false, &config);
     if (rc)
         return rc;
-    rc = read_bytes(&a, &err) ? cli_fail(&err) : cli_with_metadata(a.base.metadata, &config, use, &a);
+    rc = read_bytes(&a, &err) ? cli_fail(&err)
+                              : cli_with_metadata(a.base.metadata, &config, use, &a);
     buf_done(&a.bytes);
     config_done(&config);
     return rc;

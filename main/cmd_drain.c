@@ -1,5 +1,6 @@
 /* txrelay drain: a relay stops admitting, waits for its submissions to settle, releases every
- * account and ends; the other relays lead at once. The same as SIGTERM, over its control endpoint. */
+ * account and ends; the other relays lead at once. The same as SIGTERM, over its control
+ * endpoint. */
 #include <jansson.h>
 #include <stdio.h>
 
@@ -36,10 +37,12 @@ static void print_answer(void *arg, const char *line)
 int cmd_drain(int argc, char **argv)
 {
     static const struct argp_option options[] = {
-        {"to", 't', "ADDRESS", 0, "control endpoint of the relay (default: the one in the configuration)", 0},
+        {"to", 't', "ADDRESS", 0,
+         "control endpoint of the relay (default: the one in the configuration)", 0},
         {0}};
-    static const struct command command = {
-        .options = options, .option = option, .doc = "Make a relay hand its accounts over, and end."};
+    static const struct command command = {.options = options,
+                                           .option = option,
+                                           .doc = "Make a relay hand its accounts over, and end."};
     struct drain a = {0};
     struct config config;
     struct err err = {0};
@@ -50,7 +53,8 @@ int cmd_drain(int argc, char **argv)
     const char *to = a.to ? a.to : config.file->control;
     if (!to)
         err_set(&err, ERR_CONFIG,
-                "no control endpoint is given: use --to, TXRELAY_CONTROL or control in the config file");
+                "no control endpoint is given: use --to, TXRELAY_CONTROL or control in the config "
+                "file");
     else
         cli_control(to, "{\"cmd\":\"drain\"}", print_answer, &refused, &err);
     rc = err.code ? cli_fail(&err) : refused ? EXIT_FAILED : EXIT_OK;

@@ -21,7 +21,8 @@ struct args {
 
 static const struct argp_option options[] = {
     COMMAND_OPTIONS_METADATA,
-    {"list", 'L', NULL, 0, "list the pallets, the calls of PALLET, or CALL with all of its types", 0},
+    {"list", 'L', NULL, 0, "list the pallets, the calls of PALLET, or CALL with all of its types",
+     0},
     {"sql", 's', "ACCOUNT", 0, "print the SELECT that enqueues it", 0},
     {"enqueue", 'q', "ACCOUNT", 0, "also enqueue it; prints its id", 0},
     {0}};
@@ -59,7 +60,8 @@ static void complete(struct arguments *base, struct argp_state *state)
 /* "Pallet.call" stands for two words. */
 static void split_dotted(struct args *a, struct buf *pallet)
 {
-    const char *dot = a->base.words && *a->base.word[0] != '{' ? strchr(a->base.word[0], '.') : NULL;
+    const char *dot =
+        a->base.words && *a->base.word[0] != '{' ? strchr(a->base.word[0], '.') : NULL;
     if (!dot || a->base.words == WORDS_MAX)
         return;
     a->base.word[2] = a->base.word[1];
@@ -92,11 +94,12 @@ static int encode(const struct args *a, const struct metadata *md, struct buf *o
         return codec_from_json(md, metadata_type_call(md), a->base.word[0], out, err);
     if (a->base.words == 1)
         return err_set(err, ERR_ARGUMENT,
-                       "%.60s: the call is missing; txrelay encode --list %.60s lists them", a->base.word[0],
-                       a->base.word[0]);
+                       "%.60s: the call is missing; txrelay encode --list %.60s lists them",
+                       a->base.word[0], a->base.word[0]);
     struct buf name = {0};
     buf_printf(&name, "%s.%s", a->base.word[0], a->base.word[1]);
-    int rc = codec_call_from_json(md, buf_str(&name), a->base.word[2] ? a->base.word[2] : "{}", out, err);
+    int rc = codec_call_from_json(md, buf_str(&name), a->base.word[2] ? a->base.word[2] : "{}", out,
+                                  err);
     buf_done(&name);
     return rc;
 }
@@ -161,12 +164,15 @@ int cmd_encode(int argc, char **argv)
         .option = option,
         .complete = complete,
         .words_max = WORDS_MAX,
-        .args_doc =
-            "PALLET CALL [ARGUMENTS]\n--list [PALLET [CALL]]\n'{\"pallet\": .., \"call\": .., \"args\": ..}'",
-        .doc = "Make a call's bytes by the chain's metadata. ARGUMENTS is a JSON object by names or array by "
-               "position; \"-\" reads it from standard input. Accounts are SS58 or 0x text, bytes are 0x or "
+        .args_doc = "PALLET CALL [ARGUMENTS]\n--list [PALLET [CALL]]\n'{\"pallet\": .., \"call\": "
+                    ".., \"args\": ..}'",
+        .doc = "Make a call's bytes by the chain's metadata. ARGUMENTS is a JSON object by names "
+               "or array by "
+               "position; \"-\" reads it from standard input. Accounts are SS58 or 0x text, bytes "
+               "are 0x or "
                "text, "
-               "large numbers are text, enums are \"Variant\" or {\"Variant\": fields}, a call in a call is "
+               "large numbers are text, enums are \"Variant\" or {\"Variant\": fields}, a call in "
+               "a call is "
                "{\"pallet\", \"call\", \"args\"} or 0x."};
     struct args a = {0};
     struct buf pallet = {0};
@@ -176,7 +182,8 @@ int cmd_encode(int argc, char **argv)
     if (rc)
         return rc;
     split_dotted(&a, &pallet);
-    rc = read_input(&a, &err) ? cli_fail(&err) : cli_with_metadata(a.base.metadata, &a.config, use, &a);
+    rc = read_input(&a, &err) ? cli_fail(&err)
+                              : cli_with_metadata(a.base.metadata, &a.config, use, &a);
     config_done(&a.config);
     buf_done(&a.input);
     buf_done(&pallet);

@@ -50,13 +50,14 @@ static const struct argp_option options[] = {
     {"not-before", 'b', "TIME", 0, "not before this time (2026-01-31T12:00:00Z)", 0},
     {"deadline", 'D', "TIME", 0, "ends as expired if it is not included by then", 0},
     {"deadline-block", KEY_BASE + OPT_DEADLINE_BLOCK, "N", 0, "the last block that may hold it", 0},
-    {"tip", KEY_BASE + OPT_TIP, "PLANCK", 0, "in the chain's smallest unit (default: the account's policy)",
-     0},
+    {"tip", KEY_BASE + OPT_TIP, "PLANCK", 0,
+     "in the chain's smallest unit (default: the account's policy)", 0},
     {"max-tip", KEY_BASE + OPT_MAX_TIP, "PLANCK", 0, "limit for bumps and the policy", 0},
     {"retries", KEY_BASE + OPT_RETRIES, "N", 0, "how often to retry after a dispatch error", 0},
     {"spec-version", 's', "N", 0, "only under this runtime; ends as failed under another", 0},
     {"creator", 'r', "TEXT", 0, "who asks; shown with the status", 0},
-    {"to", 't', "ADDRESS", 0, "hand it to the relay at this control endpoint instead of the database", 0},
+    {"to", 't', "ADDRESS", 0,
+     "hand it to the relay at this control endpoint instead of the database", 0},
     {0}};
 
 struct args {
@@ -73,7 +74,8 @@ static enum send_option option_of(int key)
     const char *at = key > 0 && key < 128 ? strchr(letters, key) : NULL;
     if (at)
         return by_letter[at - letters];
-    return key >= KEY_BASE && key < KEY_BASE + OPT_COUNT ? (enum send_option)(key - KEY_BASE) : OPT_COUNT;
+    return key >= KEY_BASE && key < KEY_BASE + OPT_COUNT ? (enum send_option)(key - KEY_BASE)
+                                                         : OPT_COUNT;
 }
 
 static error_t option(struct arguments *base, int key, char *arg, struct argp_state *state)
@@ -101,7 +103,8 @@ static void print_answer(void *arg, const char *line)
     const char *error = json_string_value(json_object_get(reply, "error"));
     *refused = error != NULL;
     if (error)
-        fprintf(stderr, "txrelay: %s: %s\n", error, json_string_value(json_object_get(reply, "text")));
+        fprintf(stderr, "txrelay: %s: %s\n", error,
+                json_string_value(json_object_get(reply, "text")));
     else
         printf("%lld\n", (long long)json_integer_value(json_object_get(reply, "id")));
     json_decref(reply);
@@ -119,10 +122,12 @@ static int enqueue_to(const struct args *a)
 {
     struct err err = {0};
     bool refused = true;
-    json_t *request = json_pack("{s:s, s:s, s:s}", "cmd", "send", "account", a->account, "call", a->call);
+    json_t *request =
+        json_pack("{s:s, s:s, s:s}", "cmd", "send", "account", a->account, "call", a->call);
     for (int i = 0; i < OPT_COUNT; i++)
         if (a->opt[i])
-            json_object_set_new(request, table[i].name, option_json((enum send_option)i, a->opt[i]));
+            json_object_set_new(request, table[i].name,
+                                option_json((enum send_option)i, a->opt[i]));
     char *line = json_dumps(request, JSON_COMPACT);
     int rc = cli_control(a->to, line, print_answer, &refused, &err);
     free(line);
@@ -154,10 +159,12 @@ static int enqueue_sql(const struct args *a, const char *dsn, const struct buf *
 {
     struct err err = {0};
     struct conn_param params[2 + OPT_COUNT] = {
-        cli_text(a->account), {.data = (const char *)call->data, .len = (int)call->len, .format = 1}};
+        cli_text(a->account),
+        {.data = (const char *)call->data, .len = (int)call->len, .format = 1}};
     for (int i = 0; i < OPT_COUNT; i++)
         params[2 + i] = cli_text(a->opt[i]);
-    int rc = cli_query(dsn, cli_sql("enqueue.sql"), 2 + OPT_COUNT, params, cli_print_value, NULL, &err);
+    int rc =
+        cli_query(dsn, cli_sql("enqueue.sql"), 2 + OPT_COUNT, params, cli_print_value, NULL, &err);
     name_option(a, &err);
     return rc ? cli_fail(&err) : EXIT_OK;
 }
@@ -192,9 +199,10 @@ int cmd_enqueue(int argc, char **argv)
                                            .words_max = 2,
                                            .missing = "the account and the call are missing",
                                            .args_doc = "ACCOUNT CALL",
-                                           .doc = "Enqueue one call (hexadecimal SCALE bytes) for an "
-                                                  "account; prints its id. '-' reads the call from "
-                                                  "standard input."};
+                                           .doc =
+                                               "Enqueue one call (hexadecimal SCALE bytes) for an "
+                                               "account; prints its id. '-' reads the call from "
+                                               "standard input."};
     struct args a = {0};
     struct config config;
     command_parse(&command, argc, argv, &a.base);

@@ -31,7 +31,8 @@ static const char *history_text(const struct conn_result *r, int row, int col)
 
 static void print_attempt(const struct conn_result *r, int row)
 {
-    const char *state = history_text(r, row, HISTORY_STATE), *reason = history_text(r, row, HISTORY_REASON),
+    const char *state = history_text(r, row, HISTORY_STATE),
+               *reason = history_text(r, row, HISTORY_REASON),
                *death = history_text(r, row, HISTORY_ERA_DEATH),
                *end = history_text(r, row, HISTORY_ENDED_AT);
     bool filler = !strcmp(history_text(r, row, HISTORY_FILLER), "t");
@@ -39,11 +40,12 @@ static void print_attempt(const struct conn_result *r, int row)
            history_text(r, row, HISTORY_NONCE), history_text(r, row, HISTORY_ATTEMPT),
            history_text(r, row, HISTORY_HASH));
     printf("    tip %s, runtime %s, %s %s%s\n", history_text(r, row, HISTORY_TIP),
-           history_text(r, row, HISTORY_SPEC_VERSION), death ? "valid before block" : "valid for ever",
-           death ? death : "", filler ? ", a filler in its place" : "");
-    printf("    %s%s%s%s%s%s%s\n", history_text(r, row, HISTORY_OUTCOME), state ? ", last seen " : "",
-           state ? state : "", end ? ", ended " : "", end ? end : "", reason ? ": " : "",
-           reason ? reason : "");
+           history_text(r, row, HISTORY_SPEC_VERSION),
+           death ? "valid before block" : "valid for ever", death ? death : "",
+           filler ? ", a filler in its place" : "");
+    printf("    %s%s%s%s%s%s%s\n", history_text(r, row, HISTORY_OUTCOME),
+           state ? ", last seen " : "", state ? state : "", end ? ", ended " : "", end ? end : "",
+           reason ? ": " : "", reason ? reason : "");
 }
 
 /* The rows of one attempt are adjacent, one for each different error. */
@@ -56,7 +58,8 @@ static void print_history(void *arg, const struct conn_result *r)
     }
     for (int i = 0; i < conn_result_rows(r); i++) {
         const char *error = history_text(r, i, HISTORY_ERROR);
-        if (!i || strcmp(history_text(r, i, HISTORY_HASH), history_text(r, i - 1, HISTORY_HASH)) != 0)
+        if (!i ||
+            strcmp(history_text(r, i, HISTORY_HASH), history_text(r, i - 1, HISTORY_HASH)) != 0)
             print_attempt(r, i);
         if (error)
             printf("    %s x %s\n", history_text(r, i, HISTORY_ERROR_COUNT), error);
@@ -73,13 +76,14 @@ int cmd_history(int argc, char **argv)
         .words_max = 1,
         .missing = "the id is missing: give the number that enqueue printed",
         .args_doc = "ID",
-        .doc =
-            "Show every attempt that was signed for a transaction, at every nonce it had, oldest first, with "
-            "each error that nodes and the chain reported."};
+        .doc = "Show every attempt that was signed for a transaction, at every nonce it had, "
+               "oldest first, with "
+               "each error that nodes and the chain reported."};
     struct arguments a = {0};
     struct config config;
     int rc = command_start(&command, argc, argv, &a, true, &config);
     if (rc)
         return rc;
-    return cli_run_found(&a, &config, "history.sql", print_history, "signed attempt of transaction");
+    return cli_run_found(&a, &config, "history.sql", print_history,
+                         "signed attempt of transaction");
 }

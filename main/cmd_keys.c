@@ -56,17 +56,17 @@ int cmd_keys(int argc, char **argv)
         {"scheme", 's', "NAME", 0, "sr25519 (default), ed25519, ecdsa or ethereum", 0},
         {"prefix", 'p', "N", 0, "SS58 prefix of the address shown (default 42)", 0},
         {0}};
-    static const struct command command = {.options = options,
-                                           .option = option,
-                                           .words_min = 2,
-                                           .words_max = 2,
-                                           .missing = "keys needs a verb and a file",
-                                           .args_doc = "new|show FILE",
-                                           .doc =
-                                               "new: write a fresh random key into FILE (mode 0600, must not "
-                                               "exist). show: print the public key and "
-                                               "the address of the key in FILE. The secret is never printed.",
-                                           .local = true};
+    static const struct command command = {
+        .options = options,
+        .option = option,
+        .words_min = 2,
+        .words_max = 2,
+        .missing = "keys needs a verb and a file",
+        .args_doc = "new|show FILE",
+        .doc = "new: write a fresh random key into FILE (mode 0600, must not "
+               "exist). show: print the public key and "
+               "the address of the key in FILE. The secret is never printed.",
+        .local = true};
     struct args a = {.scheme = "sr25519", .prefix = "42"};
     struct err err = {0};
     enum key_scheme scheme;
@@ -75,7 +75,8 @@ int cmd_keys(int argc, char **argv)
     cli_harden();
     const char *verb = a.base.word[0], *path = a.base.word[1];
     if (!key_scheme_parse(a.scheme, &scheme)) {
-        fprintf(stderr, "txrelay: scheme '%s' is not one of: sr25519, ed25519, ecdsa, ethereum\n", a.scheme);
+        fprintf(stderr, "txrelay: scheme '%s' is not one of: sr25519, ed25519, ecdsa, ethereum\n",
+                a.scheme);
         return EXIT_USAGE;
     }
     if (sscanf(a.prefix, "%u", &prefix) != 1 || prefix > 16383) {

@@ -31,13 +31,13 @@ int cmd_status(int argc, char **argv)
         {"account", 'a', "ALIAS", 0, "only this account (lists)", 0},
         {"limit", 'N', "N", 0, "at most N rows (lists; default 20)", 0},
         {0}};
-    static const struct command command = {.options = options,
-                                           .option = option,
-                                           .complete = command_check_id,
-                                           .words_max = 1,
-                                           .args_doc = "[ID]",
-                                           .doc =
-                                               "Show where a transaction is, by its id, or the latest ones."};
+    static const struct command command = {
+        .options = options,
+        .option = option,
+        .complete = command_check_id,
+        .words_max = 1,
+        .args_doc = "[ID]",
+        .doc = "Show where a transaction is, by its id, or the latest ones."};
     struct status s = {0};
     struct config config;
     int rc = command_start(&command, argc, argv, &s.args, true, &config);

@@ -99,9 +99,8 @@ static void on_state(void *arg, bool live, uint64_t since_ms, const struct err *
 static void on_gap(void *arg, int64_t from_us, int64_t to_us)
 {
     struct tail *t = arg;
-    log_error(
-        "tail.gap",
-        "text=\"the position is older than the retention horizon: finished transactions may be missing\"");
+    log_error("tail.gap", "text=\"the position is older than the retention horizon: finished "
+                          "transactions may be missing\"");
     if (!t->args.json)
         return;
     listen_format_gap_json(from_us, to_us, &t->line);
@@ -120,7 +119,8 @@ int cmd_tail(int argc, char **argv)
         {"account", 'a', "ACCOUNT", 0, "only this one: alias, 0x id or address", 0},
         {"id", 'i', "ID", 0, "only this transaction", 0},
         {"since", 's', "POSITION", 0,
-         "resume after the line with this position; or a time of the database's clock: also what finished "
+         "resume after the line with this position; or a time of the database's clock: also what "
+         "finished "
          "since then",
          0},
         COMMAND_OPTION_JSON,
@@ -129,9 +129,12 @@ int cmd_tail(int argc, char **argv)
         .options = options,
         .option = option,
         .doc =
-            "Print statuses as they arrive: first the pending transactions, then every change, each at least "
-            "once and in order per transaction. It reconnects after a lost connection and reads what it "
-            "missed. With --json every line has a position for --since; the line \"live\" means that all "
+            "Print statuses as they arrive: first the pending transactions, then every change, "
+            "each at least "
+            "once and in order per transaction. It reconnects after a lost connection and reads "
+            "what it "
+            "missed. With --json every line has a position for --since; the line \"live\" means "
+            "that all "
             "was printed, \"stale\" that the database is unreachable, with the age of the view."};
     struct tail t = {0};
     struct config config;

@@ -67,7 +67,9 @@ static void end(struct wait *w, const char *result, int exit_code)
 
 static void print_end(struct wait *w)
 {
-    const char *last = w->heard ? buf_str(&w->last) : w->args.json ? "null" : "no status is known yet";
+    const char *last = w->heard       ? buf_str(&w->last)
+                       : w->args.json ? "null"
+                                      : "no status is known yet";
     if (w->exit_code == EXIT_FAILED)
         return; /* told */
     if (w->args.json)
@@ -77,7 +79,8 @@ static void print_end(struct wait *w)
         puts(last);
     if (w->exit_code == EXIT_LATE)
         fprintf(stderr, "txrelay: transaction %lld is not %s after %g s%s\n", (long long)w->id,
-                goal_names[w->goal], w->timeout_s, w->live ? "" : " in the last known view, which is stale");
+                goal_names[w->goal], w->timeout_s,
+                w->live ? "" : " in the last known view, which is stale");
     else if (w->exit_code == EXIT_ELSE)
         fprintf(stderr, "txrelay: transaction %lld ended, but not as %s should: see its outcome\n",
                 (long long)w->id, goal_names[w->goal]);
@@ -108,7 +111,8 @@ static void judge_known(struct wait *w, const struct conn_result *r)
     if (w->heard || conn_result_rows(r) > 0)
         return;
     fprintf(stderr,
-            "txrelay: there is no transaction %lld (records are kept for the retention time; a transaction "
+            "txrelay: there is no transaction %lld (records are kept for the retention time; a "
+            "transaction "
             "that was not "
             "committed does not exist)\n",
             (long long)w->id);
@@ -121,7 +125,8 @@ static void judge_filler(struct wait *w, const struct conn_result *r)
     if (own && !w->next) /* other bytes may have been delivered since */
         end(w, "reached", EXIT_OK);
     else if (!own)
-        log_info("wait.filler", "text=\"the bytes in the block are a filler that replaced the transaction\"");
+        log_info("wait.filler",
+                 "text=\"the bytes in the block are a filler that replaced the transaction\"");
 }
 
 static void on_answer(struct conn_query *q, const struct conn_result *r)
@@ -148,7 +153,8 @@ static void on_question_up(void *arg)
     struct conn_param params[] = {cli_text(id), cli_text(w->hash)};
     if (w->next == w->question)
         w->next = NULL;
-    conn_query_start(w->conn, &w->query, NULL, cli_sql(w->question), known ? 1 : 2, params, 0, on_answer);
+    conn_query_start(w->conn, &w->query, NULL, cli_sql(w->question), known ? 1 : 2, params, 0,
+                     on_answer);
 }
 
 /* It reconnects by itself; the listener reports that the database is unreachable. */
@@ -309,11 +315,13 @@ int cmd_wait(int argc, char **argv)
         .words_max = 1,
         .missing = "the id is missing: give the number that enqueue printed",
         .args_doc = "ID",
-        .doc =
-            "Wait until a transaction is finalized with effect, is in a block (which may be withdrawn), or "
-            "has ended in whatever way. Exit status: 0 it did; 3 not within the timeout; 4 it ended "
-            "otherwise (dispatch_error, cancelled, expired, failed, usurped; never for --for ended); 1 the "
-            "database refuses, or there is no such transaction; 2 wrong usage."};
+        .doc = "Wait until a transaction is finalized with effect, is in a block (which may be "
+               "withdrawn), or "
+               "has ended in whatever way. Exit status: 0 it did; 3 not within the timeout; 4 it "
+               "ended "
+               "otherwise (dispatch_error, cancelled, expired, failed, usurped; never for --for "
+               "ended); 1 the "
+               "database refuses, or there is no such transaction; 2 wrong usage."};
     struct wait w = {0};
     struct config config;
     int rc = command_start(&command, argc, argv, &w.args, true, &config);

@@ -11,7 +11,8 @@ static const struct argp_option common_options[] = {
     {"database", 'd', "URL", 0, "libpq connection string (TXRELAY_DATABASE)", 90},
     {"endpoint", 'e', "URL[,URL]", 0, "chain nodes, ws:// or wss:// (TXRELAY_ENDPOINTS)", 90},
     {"name", 'n', "NAME", 0, "name of this relay (TXRELAY_NAME)", 90},
-    {"control", 'l', "ADDRESS", 0, "control endpoint, unix:/path or tcp:host:port (TXRELAY_CONTROL)", 90},
+    {"control", 'l', "ADDRESS", 0,
+     "control endpoint, unix:/path or tcp:host:port (TXRELAY_CONTROL)", 90},
     {"log-level", 'v', "LEVEL", 0, "error, warn, info or debug (TXRELAY_LOG_LEVEL)", 90},
     {0},
 };
@@ -74,7 +75,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     const struct parsing *p = state->input;
     struct arguments *a = p->arguments;
-    if (p->command->option && key > 0 && key < ARGP_KEY_END && p->command->option(a, key, arg, state) == 0)
+    if (p->command->option && key > 0 && key < ARGP_KEY_END &&
+        p->command->option(a, key, arg, state) == 0)
         return 0;
     switch (key) {
     case ARGP_KEY_INIT:
@@ -114,8 +116,8 @@ void command_parse(const struct command *c, int argc, char **argv, struct argume
     argp_parse(&argp, argc, argv, 0, NULL, &p);
 }
 
-int command_start(const struct command *c, int argc, char **argv, struct arguments *a, bool need_database,
-                  struct config *ret_config)
+int command_start(const struct command *c, int argc, char **argv, struct arguments *a,
+                  bool need_database, struct config *ret_config)
 {
     command_parse(c, argc, argv, a);
     return cli_load(&a->flags, need_database, ret_config);
@@ -126,7 +128,8 @@ int command_start(const struct command *c, int argc, char **argv, struct argumen
 void command_check_id(struct arguments *a, struct argp_state *state)
 {
     if (a->words && !command_is_number(a->word[0], false))
-        argp_error(state, "the id is '%.40s'; it must be the number that enqueue printed", a->word[0]);
+        argp_error(state, "the id is '%.40s'; it must be the number that enqueue printed",
+                   a->word[0]);
 }
 
 bool command_is_number(const char *text, bool negative)

@@ -1,5 +1,6 @@
-/* How every command reads its command line: the options that all commands have, the command's own options,
- * and its words. Wrong usage ends the process with EXIT_USAGE and a message that names the argument. */
+/* How every command reads its command line: the options that all commands have, the command's own
+ * options, and its words. Wrong usage ends the process with EXIT_USAGE and a message that names the
+ * argument. */
 #ifndef MAIN_COMMAND_H
 #define MAIN_COMMAND_H
 
@@ -20,8 +21,8 @@ struct arguments {
 
 struct command {
     const struct argp_option *options; /* its own; NULL: none */
-    /* Takes one of its own options; ARGP_ERR_UNKNOWN: this is none of them. NULL: there are none but those of
-     * COMMAND_OPTION_*, which are taken here. */
+    /* Takes one of its own options; ARGP_ERR_UNKNOWN: this is none of them. NULL: there are none
+     * but those of COMMAND_OPTION_*, which are taken here. */
     error_t (*option)(struct arguments *a, int key, char *arg, struct argp_state *state);
     /* Checks what must hold of all arguments together, after the last one. May be NULL. */
     void (*complete)(struct arguments *a, struct argp_state *state);
@@ -32,23 +33,23 @@ struct command {
 };
 
 /* Options of several commands; their values are in struct arguments. */
-#define COMMAND_OPTION_JSON                                                                                  \
-    {                                                                                                        \
-        "json", 'j', NULL, 0, "JSON lines", 0                                                                \
+#define COMMAND_OPTION_JSON                                                                        \
+    {                                                                                              \
+        "json", 'j', NULL, 0, "JSON lines", 0                                                      \
     }
-#define COMMAND_OPTIONS_METADATA                                                                             \
-    {"node", 'N', "URL[,URL]", 0, "the chain's node: the same as --endpoint", 0},                            \
-    {                                                                                                        \
-        "metadata", 'm', "FILE", 0,                                                                          \
-            "the chain's metadata instead of a node: SCALE, 0x, or a node's answer in JSON", 0               \
+#define COMMAND_OPTIONS_METADATA                                                                   \
+    {"node", 'N', "URL[,URL]", 0, "the chain's node: the same as --endpoint", 0},                  \
+    {                                                                                              \
+        "metadata", 'm', "FILE", 0,                                                                \
+            "the chain's metadata instead of a node: SCALE, 0x, or a node's answer in JSON", 0     \
     }
 
 /* Reads argv into *a. Does not return on wrong usage. */
 void command_parse(const struct command *c, int argc, char **argv, struct arguments *a);
 
 /* The same, then loads the configuration. 0, or an exit code after the reason was printed. */
-int command_start(const struct command *c, int argc, char **argv, struct arguments *a, bool need_database,
-                  struct config *ret_config);
+int command_start(const struct command *c, int argc, char **argv, struct arguments *a,
+                  bool need_database, struct config *ret_config);
 
 /* The first word as a transaction id: exits on anything else. For `complete`. */
 void command_check_id(struct arguments *a, struct argp_state *state);

@@ -17,9 +17,10 @@
 #include "config_scalars.h"
 #include "store/conn_info.h"
 
-#define STR_OPT(key, strct, field)                                                                           \
+#define STR_OPT(key, strct, field)                                                                 \
     CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, strct, field, 0, 4096)
-#define STR_REQ(key, strct, field)  CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER, strct, field, 1, 4096)
+#define STR_REQ(key, strct, field)                                                                 \
+    CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER, strct, field, 1, 4096)
 #define UINT_OPT(key, strct, field) CYAML_FIELD_UINT(key, CYAML_FLAG_OPTIONAL, strct, field)
 #define BOOL_OPT(key, strct, field) CYAML_FIELD_BOOL(key, CYAML_FLAG_OPTIONAL, strct, field)
 
@@ -34,14 +35,15 @@ static const cyaml_schema_field_t account_fields[] = {
 static const cyaml_schema_value_t account_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_account, account_fields)};
 
-static const cyaml_schema_value_t endpoint_value = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 1, 4096)};
+static const cyaml_schema_value_t endpoint_value = {
+    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 1, 4096)};
 
 static const cyaml_schema_field_t database_fields[] = {
     STR_REQ("url", struct config_database, url),
     STR_OPT("work_url", struct config_database, work_url),
     STR_OPT("listen_url", struct config_database, listen_url),
-    CYAML_FIELD_BOOL_PTR("use_lock", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_database,
-                         use_lock),
+    CYAML_FIELD_BOOL_PTR("use_lock", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                         struct config_database, use_lock),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_field_t chain_fields[] = {
@@ -69,8 +71,8 @@ static const cyaml_schema_field_t manager_fields[] = {
     UINT_OPT("window", struct config_manager, window),
     UINT_OPT("batch", struct config_manager, batch),
     UINT_OPT("unanswered", struct config_manager, unanswered),
-    CYAML_FIELD_UINT_PTR("era_period", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_manager,
-                         era_period),
+    CYAML_FIELD_UINT_PTR("era_period", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                         struct config_manager, era_period),
     UINT_OPT("reprobe_blocks", struct config_manager, reprobe_blocks),
     UINT_OPT("gap_blocks", struct config_manager, gap_blocks),
     CYAML_FIELD_END,
@@ -80,7 +82,7 @@ static const cyaml_schema_field_t retention_fields[] = {
     UINT_OPT("interval_ms", struct config_retention, interval_ms),
     CYAML_FIELD_END,
 };
-#define SECTION(key, field, fields)                                                                          \
+#define SECTION(key, field, fields)                                                                \
     CYAML_FIELD_MAPPING(key, CYAML_FLAG_OPTIONAL, struct config_file, field, fields)
 static const cyaml_schema_field_t file_fields[] = {
     STR_OPT("name", struct config_file, name),
@@ -91,8 +93,8 @@ static const cyaml_schema_field_t file_fields[] = {
     SECTION("leadership", leadership, leadership_fields),
     SECTION("manager", manager, manager_fields),
     SECTION("retention", retention, retention_fields),
-    CYAML_FIELD_SEQUENCE("accounts", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_file, accounts,
-                         &account_value, 0, 100000),
+    CYAML_FIELD_SEQUENCE("accounts", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct config_file,
+                         accounts, &account_value, 0, 100000),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t file_value = {
@@ -105,8 +107,8 @@ struct trouble {
     char place[320];
 };
 
-__attribute__((format(printf, 3, 0))) static void on_cyaml(cyaml_log_t level, void *ctx, const char *fmt,
-                                                           va_list args)
+__attribute__((format(printf, 3, 0))) static void on_cyaml(cyaml_log_t level, void *ctx,
+                                                           const char *fmt, va_list args)
 {
     struct trouble *t = ctx;
     char line[300];
@@ -145,18 +147,21 @@ static int slurp(const char *path, struct buf *ret, mode_t *ret_mode, struct err
     return rc;
 }
 
-static int parse(const char *path, const struct buf *text, struct config_file **ret, struct err *err)
+static int parse(const char *path, const struct buf *text, struct config_file **ret,
+                 struct err *err)
 {
     struct trouble trouble = {0};
     cyaml_config_t config = cyaml;
     config.log_ctx = &trouble;
-    cyaml_err_t rc = cyaml_load_data(text->data, text->len, &config, &file_value, (cyaml_data_t **)ret, NULL);
+    cyaml_err_t rc =
+        cyaml_load_data(text->data, text->len, &config, &file_value, (cyaml_data_t **)ret, NULL);
     if (rc == CYAML_OK && *ret)
         return config__scalars(path, text, &config, file_fields, err);
     if (rc == CYAML_OK)
         return err_set(err, ERR_CONFIG, "config file '%s' is empty", path);
-    return err_set(err, ERR_CONFIG, "config file '%s': %s%s%s %s (docs/config.md lists every key)", path,
-                   cyaml_strerror(rc), trouble.cause[0] ? ": " : "", trouble.cause, trouble.place);
+    return err_set(err, ERR_CONFIG, "config file '%s': %s%s%s %s (docs/config.md lists every key)",
+                   path, cyaml_strerror(rc), trouble.cause[0] ? ": " : "", trouble.cause,
+                   trouble.place);
 }
 
 /* A password is a secret like a key: refuse a file that other users can read. */
@@ -170,11 +175,11 @@ static int check_mode(const char *path, mode_t mode, const struct config_file *f
         bool open = info.has_password && (mode & S_IRWXO);
         conn_info_done(&info);
         if (open)
-            return err_set(
-                err, ERR_CONFIG,
-                "config file '%s' holds a database password, and its mode %03o lets other users read "
-                "it: chmod o= %s",
-                path, (unsigned)mode & 0777, path);
+            return err_set(err, ERR_CONFIG,
+                           "config file '%s' holds a database password, and its mode %03o lets "
+                           "other users read "
+                           "it: chmod o= %s",
+                           path, (unsigned)mode & 0777, path);
     }
     return 0;
 }
@@ -249,7 +254,8 @@ static int merge(struct config *c, const struct config_flags *flags, struct err 
     if (shown)
         return err_set(
             err, ERR_CONFIG,
-            "--database holds a password, and other users of this machine can read it in the list of "
+            "--database holds a password, and other users of this machine can read it in the list "
+            "of "
             "processes: put it into the config file, a passfile (~/.pgpass) or a service file");
     c->from_database = override(&f->database.url, "TXRELAY_DATABASE", flags->database);
     c->from_name = override(&f->name, "TXRELAY_NAME", flags->name);
@@ -257,7 +263,8 @@ static int merge(struct config *c, const struct config_flags *flags, struct err 
     override(&f->control, "TXRELAY_CONTROL", flags->control);
     enum log_level level = LOG_LEVEL_INFO;
     if (f->log_level && !log_parse_level(f->log_level, &level))
-        return err_set(err, ERR_CONFIG, "log_level '%s' is not one of: error, warn, info, debug (from %s)",
+        return err_set(err, ERR_CONFIG,
+                       "log_level '%s' is not one of: error, warn, info, debug (from %s)",
                        f->log_level, c->from_log_level);
     log_set_level(level);
     return 0;
@@ -278,10 +285,11 @@ static int check_account(const struct config_account *a, struct err *err)
 {
     int64_t key;
     if (a->lock_key && !config_lock_key(a, &key))
-        return err_set(err, ERR_CONFIG,
-                       "accounts: lock_key '%s' of '%s' is not a whole number of 64 bits: give digits alone, "
-                       "from %" PRId64 " to %" PRId64,
-                       a->lock_key, a->alias, INT64_MIN, INT64_MAX);
+        return err_set(
+            err, ERR_CONFIG,
+            "accounts: lock_key '%s' of '%s' is not a whole number of 64 bits: give digits alone, "
+            "from %" PRId64 " to %" PRId64,
+            a->lock_key, a->alias, INT64_MIN, INT64_MAX);
     return 0;
 }
 
@@ -292,15 +300,18 @@ static int check(const struct config_file *f, struct err *err)
             return err->code;
         for (uint32_t j = 0; j < i; j++)
             if (!strcmp(f->accounts[i].alias, f->accounts[j].alias))
-                return err_set(err, ERR_CONFIG, "accounts: alias '%s' is used twice", f->accounts[i].alias);
+                return err_set(err, ERR_CONFIG, "accounts: alias '%s' is used twice",
+                               f->accounts[i].alias);
     }
     const char *placement = f->leadership.placement;
     if (placement && strcmp(placement, "sticky") != 0 && strcmp(placement, "ring") != 0)
-        return err_set(err, ERR_CONFIG, "leadership.placement '%s' is not one of: sticky, ring", placement);
+        return err_set(err, ERR_CONFIG, "leadership.placement '%s' is not one of: sticky, ring",
+                       placement);
     uint32_t period = config_era_period(f);
     if (period & (period - 1) || period > 4096 || (period && period < 4))
         return err_set(err, ERR_CONFIG,
-                       "manager.era_period %u is not 0 (immortal) or a power of two in 4..4096", period);
+                       "manager.era_period %u is not 0 (immortal) or a power of two in 4..4096",
+                       period);
     return 0;
 }
 

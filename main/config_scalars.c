@@ -62,7 +62,8 @@ static bool is_scalar(const cyaml_schema_field_t *f)
 }
 
 /* The numbers and booleans of a section as strings; false: it has none. */
-static bool scalars_of(const char *section, const cyaml_schema_field_t *fields, cyaml_schema_field_t *ret)
+static bool scalars_of(const char *section, const cyaml_schema_field_t *fields,
+                       cyaml_schema_field_t *ret)
 {
     size_t n = 0;
     for (const cyaml_schema_field_t *f = fields; f->key; f++) {
@@ -73,7 +74,8 @@ static bool scalars_of(const char *section, const cyaml_schema_field_t *fields, 
         ret[n] = (cyaml_schema_field_t){
             .key = f->key,
             .data_offset = (uint32_t)(n * sizeof(char *)),
-            .value = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, char *, 0, TEXT_MAX)}};
+            .value = {
+                CYAML_VALUE_STRING(CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, char *, 0, TEXT_MAX)}};
         n++;
     }
     return n > 0;
@@ -84,15 +86,16 @@ static void text_schema(const cyaml_schema_field_t *sections, struct text_schema
     size_t n = 0;
     *ret = (struct text_schema){0};
     for (const cyaml_schema_field_t *f = sections; f->key; f++) {
-        if (f->value.type != CYAML_MAPPING || !scalars_of(f->key, f->value.mapping.fields, ret->fields[n]))
+        if (f->value.type != CYAML_MAPPING ||
+            !scalars_of(f->key, f->value.mapping.fields, ret->fields[n]))
             continue;
-        ret->sections[n] =
-            (cyaml_schema_field_t){.key = f->key,
-                                   .data_offset = (uint32_t)(n * sizeof(((struct texts *)0)->of[0])),
-                                   .value = {.type = CYAML_MAPPING,
-                                             .flags = CYAML_FLAG_OPTIONAL,
-                                             .data_size = sizeof(((struct texts *)0)->of[0]),
-                                             .mapping.fields = ret->fields[n]}};
+        ret->sections[n] = (cyaml_schema_field_t){
+            .key = f->key,
+            .data_offset = (uint32_t)(n * sizeof(((struct texts *)0)->of[0])),
+            .value = {.type = CYAML_MAPPING,
+                      .flags = CYAML_FLAG_OPTIONAL,
+                      .data_size = sizeof(((struct texts *)0)->of[0]),
+                      .mapping.fields = ret->fields[n]}};
         n++;
         INVARIANT(n < SECTIONS_MAX);
     }
@@ -117,7 +120,8 @@ static int check_value(const char *path, const char *section, const char *key, c
 {
     bool number = range != NULL;
     if (!number && strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
-        return err_set(err, ERR_CONFIG, "config file '%s': %s.%s is '%.60s'; it must be true or false", path,
+        return err_set(err, ERR_CONFIG,
+                       "config file '%s': %s.%s is '%.60s'; it must be true or false", path,
                        section, key, text);
     if (number && !whole(text))
         return err_set(err, ERR_CONFIG,
@@ -125,8 +129,9 @@ static int check_value(const char *path, const char *section, const char *key, c
                        "(docs/config.md has the unit of every key)",
                        path, section, key, text);
     if (number && !in_range(text, range))
-        return err_set(err, ERR_CONFIG, "config file '%s': %s.%s is %.60s; it must be from %u to %u", path,
-                       section, key, text, range->least, range->most);
+        return err_set(err, ERR_CONFIG,
+                       "config file '%s': %s.%s is %.60s; it must be from %u to %u", path, section,
+                       key, text, range->least, range->most);
     return 0;
 }
 
@@ -153,7 +158,8 @@ int config__scalars(const char *path, const struct buf *text, const cyaml_config
     text_schema(sections, &schema);
     const cyaml_schema_value_t file = {
         CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct texts, schema.sections)};
-    cyaml_err_t rc = cyaml_load_data(text->data, text->len, &lenient, &file, (cyaml_data_t **)&texts, NULL);
+    cyaml_err_t rc =
+        cyaml_load_data(text->data, text->len, &lenient, &file, (cyaml_data_t **)&texts, NULL);
     if (rc != CYAML_OK || !texts)
         return err_set(err, ERR_CONFIG, "config file '%s': %s", path, cyaml_strerror(rc));
     int bad = check(path, &schema, texts, err);

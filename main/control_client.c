@@ -49,8 +49,8 @@ static void control_late(void *arg)
     loop_peer_close(c->peer);
 }
 
-int cli_control(const char *address, const char *line, void (*answer)(void *arg, const char *line), void *arg,
-                struct err *err)
+int cli_control(const char *address, const char *line, void (*answer)(void *arg, const char *line),
+                void *arg, struct err *err)
 {
     struct loop *l = loop_new();
     struct control c = {.line = line, .answer = answer, .arg = arg, .err = err};

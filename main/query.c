@@ -68,8 +68,12 @@ static void on_down(void *arg, const struct err *err)
 int cli_query(const char *dsn, const char *sql, int nparams, const struct conn_param *params,
               void (*rows)(void *arg, const struct conn_result *r), void *arg, struct err *err)
 {
-    struct query x = {
-        .loop = loop_new(), .sql = sql, .nparams = nparams, .params = params, .rows = rows, .arg = arg};
+    struct query x = {.loop = loop_new(),
+                      .sql = sql,
+                      .nparams = nparams,
+                      .params = params,
+                      .rows = rows,
+                      .arg = arg};
     struct conn_config config = {
         .dsn = dsn, .name = "txrelay cli", .on_up = on_up, .on_down = on_down, .arg = &x};
     x.conn = conn_new(x.loop, &config);
@@ -85,7 +89,8 @@ struct conn_param cli_text(const char *text)
     return (struct conn_param){.data = text};
 }
 
-int cli_run_sql(struct config *config, const char *file, int nparams, const struct conn_param *params,
+int cli_run_sql(struct config *config, const char *file, int nparams,
+                const struct conn_param *params,
                 void (*rows)(void *arg, const struct conn_result *r), void *arg)
 {
     struct err err = {0};

@@ -46,10 +46,11 @@ static void chain(const struct sink *s, const struct config_chain *c)
     for (uint32_t i = 0; i < c->endpoints_count; i++) {
         if (!is_clear(c->endpoints[i]))
             continue;
-        snprintf(text, sizeof(text),
-                 "%.120s is not encrypted, so an attacker in between can forge the chain's answers: use "
-                 "wss://",
-                 c->endpoints[i]);
+        snprintf(
+            text, sizeof(text),
+            "%.120s is not encrypted, so an attacker in between can forge the chain's answers: use "
+            "wss://",
+            c->endpoints[i]);
         s->each(s->arg, "chain", text);
     }
     if (c->insecure)
@@ -57,7 +58,8 @@ static void chain(const struct sink *s, const struct config_chain *c)
                 "chain.insecure accepts every certificate: set it to false except for development");
     if (!c->genesis || !*c->genesis)
         s->each(s->arg, "chain",
-                "chain.genesis is not set, so the first node decides which chain the accounts belong to: set "
+                "chain.genesis is not set, so the first node decides which chain the accounts "
+                "belong to: set "
                 "it to "
                 "the genesis hash that check prints");
 }
@@ -77,7 +79,8 @@ static void keys(const struct sink *s, const struct service_config *c)
     }
     if (!keys_are_locked())
         s->each(s->arg, "key",
-                "secrets are not locked in memory and may reach the swap: raise RLIMIT_MEMLOCK (systemd: "
+                "secrets are not locked in memory and may reach the swap: raise RLIMIT_MEMLOCK "
+                "(systemd: "
                 "LimitMEMLOCK=, shell: ulimit -l)");
 }
 

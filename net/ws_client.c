@@ -44,7 +44,8 @@ static void client_free(struct ws_client *c)
     free(c);
 }
 
-struct ws_client *ws_client_new(struct loop *l, const struct ws_client_config *config, struct err *ret_err)
+struct ws_client *ws_client_new(struct loop *l, const struct ws_client_config *config,
+                                struct err *ret_err)
 {
     struct ws_url url;
     PRE(config->on_open && config->on_text && config->on_closed);

@@ -68,8 +68,8 @@ static void add_unsent(struct ws_client *c, struct ws_frame *f)
         loop_post(c->loop, &c->unsent_task, report_unsent);
 }
 
-void ws_client_send(struct ws_client *c, struct ws_frame *f, bool (*gate)(void *arg), void *gate_arg,
-                    void (*cb)(void *arg, enum ws_frame_end end), void *cb_arg)
+void ws_client_send(struct ws_client *c, struct ws_frame *f, bool (*gate)(void *arg),
+                    void *gate_arg, void (*cb)(void *arg, enum ws_frame_end end), void *cb_arg)
 {
     PRE(!list_linked(&f->node));
     PRE(c->phase != WS_CLOSING);

@@ -5,7 +5,9 @@
 #include "base/list.h"
 #include "net/ws_client.h"
 
-enum { WS_FRAME_HEADROOM = 32 }; /* libwebsockets writes the WebSocket header in front of the text */
+enum {
+    WS_FRAME_HEADROOM = 32
+}; /* libwebsockets writes the WebSocket header in front of the text */
 
 struct ws_frame {
     struct list node;
@@ -60,27 +62,32 @@ struct ws_client {
 
 /* ---- ws_client.c: what the connection reports. Each of them may end in ws__conn_drop. ---- */
 void ws__on_open(struct ws_client *c);
-void ws__on_closed(struct ws_client *c, const char *why); /* the connection, or the attempt, is over */
-void ws__on_bytes(struct ws_client *c);                   /* the peer lives */
+void ws__on_closed(struct ws_client *c,
+                   const char *why);    /* the connection, or the attempt, is over */
+void ws__on_bytes(struct ws_client *c); /* the peer lives */
 void ws__on_text(struct ws_client *c, const char *text, size_t len);
 
 /* ---- ws_frame.c: the queue ---- */
 void ws__frames_init(struct ws_client *c);
 void ws__frames_done(struct ws_client *c);
 void ws__frames_write(struct ws_client *c); /* the socket takes bytes */
-void ws__frames_end(struct ws_client *c);   /* no connection any more: report them as unsent, from the loop */
+void ws__frames_end(
+    struct ws_client *c); /* no connection any more: report them as unsent, from the loop */
 
 /* ---- ws_url.c ---- */
 int ws__url_parse(const char *text, const char *peer, struct ws_url *ret_url, struct err *err);
 void ws__url_done(struct ws_url *url);
 
 /* ---- ws_lws.c: all use of libwebsockets ---- */
-struct ws_conn *ws__conn_new(struct ws_client *c, struct err *err); /* NULL: ca_file is not usable */
+struct ws_conn *ws__conn_new(struct ws_client *c,
+                             struct err *err); /* NULL: ca_file is not usable */
 /* Start a connection to a numeric address. ws__on_open or ws__on_closed follows, later; false: it
  * failed at once and nothing follows. PRE: no connection is up. */
 bool ws__conn_connect(struct ws_conn *conn, const char *addr);
-void ws__conn_drop(struct ws_conn *conn);       /* at once; nothing is reported of this connection any more */
-void ws__conn_want_write(struct ws_conn *conn); /* ws__frames_write follows, once the socket takes bytes */
+void ws__conn_drop(
+    struct ws_conn *conn); /* at once; nothing is reported of this connection any more */
+void ws__conn_want_write(
+    struct ws_conn *conn); /* ws__frames_write follows, once the socket takes bytes */
 bool ws__conn_can_write(const struct ws_conn *conn);
 /* PRE: ws__conn_can_write. Masks the frame's text in place. */
 void ws__conn_write(struct ws_conn *conn, struct ws_frame *f);

@@ -5,17 +5,19 @@
  *  - Its connect resolves names synchronously: pass it numeric addresses only.
  *  - It masks the text of a frame in place: write a frame once.
  *  - It delivers a message in pieces: we join them, up to message_max_bytes.
- *  - Its client examines every received byte, 83 instructions each (its issue 3394; none of our settings
- *    changes that). That is nine tenths of its cost.
- *  - A connect may fail by returning NULL without the error callback, or by the callback: we count both once.
+ *  - Its client examines every received byte, 83 instructions each (its issue 3394; none of our
+ *    settings changes that). That is nine tenths of its cost.
+ *  - A connect may fail by returning NULL without the error callback, or by the callback: we count
+ *    both once.
  *  - It reports a TLS refusal as a number only: we take the reason from the verify callback.
  *  - It follows $http_proxy: switched off.
  *  - It sizes its tables by ulimit: we set fd_limit_per_thread.
  *  - It does not compare a host that is an IP address with the certificate's addresses: done here.
- *  - Destroying the context closes its eventfd twice, one loop turn apart (seen with strace). We occupy the
- *    number in between; otherwise the second close would hit a descriptor opened meanwhile.
- *  - Destroying the context takes two calls. The first closes its handles, which takes two loop turns; only
- *    then may the second free the context, and no callback says when.
+ *  - Destroying the context closes its eventfd twice, one loop turn apart (seen with strace). We
+ *    occupy the number in between; otherwise the second close would hit a descriptor opened
+ *    meanwhile.
+ *  - Destroying the context takes two calls. The first closes its handles, which takes two loop
+ *    turns; only then may the second free the context, and no callback says when.
  *
  * Each connection has a number, its generation, so that late callbacks about a dropped connection
  * are not taken for the present one. */
@@ -39,7 +41,8 @@ enum {
     FD_LIMIT = 32,          /* the connection, dropped ones that still close, internal ones */
     SERVICE_BUFFER = 65536, /* size of one piece of a large message */
     KEEP_BUFFER = 1 << 20,  /* a larger reassembly buffer is freed after its message */
-    DESTROY_TURNS = 4,      /* the connections' handles close in the first, the context's own in the second */
+    DESTROY_TURNS =
+        4, /* the connections' handles close in the first, the context's own in the second */
 };
 
 _Static_assert(WS_FRAME_HEADROOM >= LWS_PRE, "room for the WebSocket header");
@@ -67,10 +70,12 @@ struct ws_conn {
 
 static void lws_said(int level, const char *line)
 {
-    log_debug(level & LLL_ERR ? "lws.error" : "lws.warning", "%.*s", (int)strcspn(line, "\n"), line);
+    log_debug(level & LLL_ERR ? "lws.error" : "lws.warning", "%.*s", (int)strcspn(line, "\n"),
+              line);
 }
 
-static int ws_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len);
+static int ws_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
+                       size_t len);
 
 static const struct lws_protocols protocols[] = {
     {.name = "ws", .callback = ws_callback},
@@ -153,8 +158,8 @@ static int check_ca_file(const char *path, struct err *err)
     X509_STORE_free(store);
     if (good)
         return 0;
-    return err_set(err, ERR_CONFIG, "ca_file \"%s\" holds no certificate that can be read; give a PEM file",
-                   path);
+    return err_set(err, ERR_CONFIG,
+                   "ca_file \"%s\" holds no certificate that can be read; give a PEM file", path);
 }
 
 struct ws_conn *ws__conn_new(struct ws_client *c, struct err *err)
@@ -212,7 +217,8 @@ void ws__conn_free(struct ws_conn *conn, void (*cb)(struct ws_client *c))
 
 /* ---- connecting ---- */
 
-/* No redirect is followed: it would connect to wherever the answer says, past the url that the operator chose. */
+/* No redirect is followed: it would connect to wherever the answer says, past the url that the
+ * operator chose. */
 static int connect_flags(const struct ws_conn *conn)
 {
     int flags = LCCSCF_HTTP_NO_FOLLOW_REDIRECT;
@@ -221,7 +227,8 @@ static int connect_flags(const struct ws_conn *conn)
     if (conn->client->config.insecure)
         return flags | LCCSCF_USE_SSL | LCCSCF_ALLOW_SELFSIGNED | LCCSCF_ALLOW_EXPIRED |
                LCCSCF_ALLOW_INSECURE | LCCSCF_SKIP_SERVER_CERT_HOSTNAME_CHECK;
-    return flags | LCCSCF_USE_SSL | (conn->host_is_address ? LCCSCF_SKIP_SERVER_CERT_HOSTNAME_CHECK : 0);
+    return flags | LCCSCF_USE_SSL |
+           (conn->host_is_address ? LCCSCF_SKIP_SERVER_CERT_HOSTNAME_CHECK : 0);
 }
 
 /* "name:port", without the port if it is the scheme's default. */
@@ -339,7 +346,8 @@ static void attempt_failed(struct ws_conn *conn, struct lws *wsi, const char *sa
         said = "refused, or closed before the WebSocket was open";
     if (status >= 300 && status < 400)
         snprintf(text, sizeof(text),
-                 "HTTP status %u: a redirect, which is not followed; give the url that it leads to", status);
+                 "HTTP status %u: a redirect, which is not followed; give the url that it leads to",
+                 status);
     else if (status)
         snprintf(text, sizeof(text), "%.120s (HTTP status %u)", said, status);
     else
@@ -364,7 +372,8 @@ static int received(struct ws_conn *conn, struct lws *wsi, const void *in, size_
     buf_put(&conn->message, in, len);
     if (!last)
         return 0;
-    struct buf message = conn->message; /* on_text may drop the connection, which clears the buffer */
+    struct buf message =
+        conn->message; /* on_text may drop the connection, which clears the buffer */
     conn->message = (struct buf){0};
     ws__on_text(conn->client, (const char *)message.data, message.len);
     if (message.cap <= KEEP_BUFFER && !conn->message.data) {
@@ -381,7 +390,8 @@ static void peer_closes(struct ws_conn *conn, const uint8_t *in, size_t len)
     if (len < 2)
         return;
     snprintf(conn->why, sizeof(conn->why), "the %s closed the connection: code %u %.*s",
-             conn->client->config.peer, (unsigned)(in[0] << 8 | in[1]), (int)(len - 2), (const char *)in + 2);
+             conn->client->config.peer, (unsigned)(in[0] << 8 | in[1]), (int)(len - 2),
+             (const char *)in + 2);
 }
 
 /* Called for each certificate of the chain, from the leaf's issuer down to depth 0. Nonzero refuses
@@ -398,7 +408,8 @@ static int verify(struct ws_conn *conn, X509_STORE_CTX *x509, bool good)
     }
     if (conn->host_is_address && X509_STORE_CTX_get_error_depth(x509) == 0 &&
         X509_check_ip_asc(X509_STORE_CTX_get_current_cert(x509), conn->client->url.host, 0) != 1) {
-        snprintf(conn->why, sizeof(conn->why), "its certificate is refused: it is not for the address %s",
+        snprintf(conn->why, sizeof(conn->why),
+                 "its certificate is refused: it is not for the address %s",
                  conn->client->url.host);
         X509_STORE_CTX_set_error(x509, X509_V_ERR_IP_ADDRESS_MISMATCH);
         return 1;
@@ -406,7 +417,8 @@ static int verify(struct ws_conn *conn, X509_STORE_CTX *x509, bool good)
     return 0;
 }
 
-static int ws_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len)
+static int ws_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
+                       size_t len)
 {
     struct ws_conn *conn = lws_context_user(lws_get_context(wsi));
     bool present = (uintptr_t)lws_get_opaque_user_data(wsi) == conn->generation;

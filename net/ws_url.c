@@ -15,8 +15,9 @@ struct source {
 
 static int refuse(struct err *err, const struct source *source, const char *why)
 {
-    return err_set(err, ERR_CONFIG, "%s url \"%.100s\": %s; write ws://host:port or wss://host:port",
-                   source->peer, source->text, why);
+    return err_set(err, ERR_CONFIG,
+                   "%s url \"%.100s\": %s; write ws://host:port or wss://host:port", source->peer,
+                   source->text, why);
 }
 
 static bool port_parse(const char *text, size_t len, uint16_t *ret_port)
@@ -81,7 +82,8 @@ int ws__url_parse(const char *text, const char *peer, struct ws_url *ret_url, st
     if (port && !port_parse(port, (size_t)(rest + authority - port), &url.port))
         return refuse(err, &source, "has no usable port");
     url.host = xstrndup(host, host_len);
-    url.path = rest[authority] == '/' ? xstrdup(rest + authority) : xasprintf("/%s", rest + authority);
+    url.path =
+        rest[authority] == '/' ? xstrdup(rest + authority) : xasprintf("/%s", rest + authority);
     *ret_url = url;
     return 0;
 }

@@ -13,8 +13,10 @@ extern const char schema_functions_sha256[];
 static size_t fill(struct schema_file *ret, const struct embedded_file *files, size_t count)
 {
     for (size_t i = 0; i < count && i < FILES_MAX; i++)
-        ret[i] = (struct schema_file){
-            .name = files[i].name, .sql = files[i].text, .len = files[i].len, .checksum = files[i].sha256};
+        ret[i] = (struct schema_file){.name = files[i].name,
+                                      .sql = files[i].text,
+                                      .len = files[i].len,
+                                      .checksum = files[i].sha256};
     return count;
 }
 

@@ -9,8 +9,8 @@
  *              '--------------------------------------------------------------'
  *   any -> CLOSING -> freed
  *
- * One timer serves the state: the deadline of an address, the back-off, or (UP) the next answer. The
- * back-off starts anew only after a whole setup succeeded. */
+ * One timer serves the state: the deadline of an address, the back-off, or (UP) the next answer.
+ * The back-off starts anew only after a whole setup succeeded. */
 #include "conn_internal.h"
 
 #include <stdlib.h>
@@ -38,7 +38,8 @@ static const char *conn_name(const struct conn *c)
 
 void conn__move(struct conn *c, enum conn_state state)
 {
-    log_debug("conn.state", "conn=%s from=%s to=%s", conn_name(c), state_names[c->state], state_names[state]);
+    log_debug("conn.state", "conn=%s from=%s to=%s", conn_name(c), state_names[c->state],
+              state_names[state]);
     c->state = state;
 }
 
@@ -65,8 +66,8 @@ static void on_timer(void *arg)
     case CONN_SETUP_WAIT: {
         const char *host = PQhost(c->pg);
         const char *port = PQport(c->pg);
-        err_set(&err, ERR_DB_UNAVAILABLE, "no answer from \"%s\" port %s within %llu ms", host ? host : "",
-                port ? port : "", (unsigned long long)c->deadline_ms);
+        err_set(&err, ERR_DB_UNAVAILABLE, "no answer from \"%s\" port %s within %llu ms",
+                host ? host : "", port ? port : "", (unsigned long long)c->deadline_ms);
         conn__address_failed(c, &err);
         return;
     }
@@ -125,8 +126,8 @@ static void remember_failure(struct conn *c, const struct err *err)
 
 void conn__address_failed(struct conn *c, const struct err *err)
 {
-    log_debug("conn.address_failed", "conn=%s error=%s text=\"%s\"", conn_name(c), err_name(err->code),
-              err->text);
+    log_debug("conn.address_failed", "conn=%s error=%s text=\"%s\"", conn_name(c),
+              err_name(err->code), err->text);
     remember_failure(c, err);
     conn__session_end(c);
     conn__next_address(c);

@@ -1,7 +1,7 @@
 /* From a host entry to an established session: names are resolved off the loop, then one PGconn per
- * address, each with its own deadline (libpq ignores connect_timeout here and would resolve by blocking).
- * The socket of a PGconn may be replaced inside PQconnectPoll under the same number (sslmode=prefer): the
- * poll handle is closed before each PQconnectPoll and made anew after it. */
+ * address, each with its own deadline (libpq ignores connect_timeout here and would resolve by
+ * blocking). The socket of a PGconn may be replaced inside PQconnectPoll under the same number
+ * (sslmode=prefer): the poll handle is closed before each PQconnectPoll and made anew after it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,14 +25,15 @@ static void put(struct options *o, const char *key, const char *value)
     o->values[o->count++] = value;
 }
 
-static void put_default(struct options *o, const struct conn_dsn *d, const char *key, const char *value)
+static void put_default(struct options *o, const struct conn_dsn *d, const char *key,
+                        const char *value)
 {
     if (!conn__dsn_has(d, key))
         put(o, key, value);
 }
 
-/* A dead peer is noticed in about 5 + 3 * 2 seconds when idle, in 10 with unanswered data. Later entries win
- * inside libpq. */
+/* A dead peer is noticed in about 5 + 3 * 2 seconds when idle, in 10 with unanswered data. Later
+ * entries win inside libpq. */
 static PGconn *connect_start(const struct conn *c, const struct conn_host *h, const char *hostaddr)
 {
     const struct conn_dsn *d = &c->dsn;
@@ -73,8 +74,8 @@ static void connect_failed(struct conn *c)
     conn__address_failed(c, &err);
 }
 
-/* The status is not looked at: libuv 1.44 reports a refused connect as an error, later ones as readable;
- * PQconnectPoll knows which it is. */
+/* The status is not looked at: libuv 1.44 reports a refused connect as an error, later ones as
+ * readable; PQconnectPoll knows which it is. */
 static void on_connect_io(void *arg, int status, int events)
 {
     (void)status;
@@ -106,7 +107,8 @@ static void try_address(struct conn *c, const char *hostaddr)
     c->fatal = (struct err){0};
     c->session++;
     c->pg = connect_start(c, &c->dsn.hosts[c->host], hostaddr);
-    PQsetErrorVerbosity(c->pg, PQERRORS_VERBOSE); /* the only way to a SQLSTATE of a refused login */
+    PQsetErrorVerbosity(c->pg,
+                        PQERRORS_VERBOSE); /* the only way to a SQLSTATE of a refused login */
     PQsetNoticeReceiver(c->pg, conn__notice, c);
     if (PQstatus(c->pg) == CONNECTION_BAD) {
         connect_failed(c);
@@ -120,7 +122,8 @@ static void on_resolved(struct loop_resolve *r)
     struct conn *c = CONTAINER_OF(r, struct conn, resolve);
     if (r->err.code) {
         struct err err;
-        err_set(&err, ERR_DB_UNAVAILABLE, "host \"%s\": %s", c->dsn.hosts[c->host].host, r->err.text);
+        err_set(&err, ERR_DB_UNAVAILABLE, "host \"%s\": %s", c->dsn.hosts[c->host].host,
+                r->err.text);
         conn__address_failed(c, &err);
         return;
     }

@@ -1,6 +1,7 @@
-/* The connection string taken apart: libpq gets one address at a time from us, so the host list is ours.
- * PQconninfoParse does the reading; PGHOST and its like join in where the string is silent, as they would
- * inside libpq. A service file is read by libpq itself, later and with blocking reads. */
+/* The connection string taken apart: libpq gets one address at a time from us, so the host list is
+ * ours. PQconninfoParse does the reading; PGHOST and its like join in where the string is silent,
+ * as they would inside libpq. A service file is read by libpq itself, later and with blocking
+ * reads. */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,12 +52,13 @@ static int split_hosts(struct conn_dsn *d, const char *host, const char *hostadd
     size_t hosts = list_count(host), addrs = list_count(hostaddr), ports = list_count(port);
     size_t n = *hostaddr ? addrs : hosts;
     if (*host && *hostaddr && hosts != addrs)
-        return err_set(err, ERR_CONFIG, "connection string names %zu hosts but %zu hostaddr values", hosts,
-                       addrs);
+        return err_set(err, ERR_CONFIG, "connection string names %zu hosts but %zu hostaddr values",
+                       hosts, addrs);
     if (ports != 1 && ports != n)
-        return err_set(err, ERR_CONFIG,
-                       "connection string names %zu ports for %zu hosts: give one port for all, or one each",
-                       ports, n);
+        return err_set(
+            err, ERR_CONFIG,
+            "connection string names %zu ports for %zu hosts: give one port for all, or one each",
+            ports, n);
     d->hosts = xcalloc(n, sizeof(*d->hosts));
     d->host_count = n;
     for (size_t i = 0; i < n; i++) {
@@ -76,8 +78,8 @@ static const char *value_or_env(const PQconninfoOption *o)
 }
 
 /* Returns true when the option was dealt with here. */
-static bool take_option(struct conn_dsn *d, const PQconninfoOption *o, const char **host, const char **addr,
-                        const char **port)
+static bool take_option(struct conn_dsn *d, const PQconninfoOption *o, const char **host,
+                        const char **addr, const char **port)
 {
     if (!strcmp(o->keyword, "host"))
         *host = value_or_env(o);
@@ -102,8 +104,9 @@ int conn__dsn_parse(struct conn_dsn *d, const char *text, struct err *err)
     if (!options) {
         /* libpq may quote the string, and with it a password. */
         bool secret = strstr(text, "://") || strstr(text, "password");
-        err_set(err, ERR_CONFIG, "connection string does not parse%s%.*s", secret || !msg ? "" : ": ",
-                secret || !msg ? 0 : (int)strcspn(msg, "\n"), msg ? msg : "");
+        err_set(err, ERR_CONFIG, "connection string does not parse%s%.*s",
+                secret || !msg ? "" : ": ", secret || !msg ? 0 : (int)strcspn(msg, "\n"),
+                msg ? msg : "");
         PQfreemem(msg);
         return ERR_CONFIG;
     }
@@ -139,5 +142,6 @@ bool conn__host_is_name(const struct conn_host *h)
     struct in6_addr scratch;
     if (h->hostaddr || !h->host || h->host[0] == '/' || h->host[0] == '@')
         return false;
-    return inet_pton(AF_INET, h->host, &scratch) != 1 && inet_pton(AF_INET6, h->host, &scratch) != 1;
+    return inet_pton(AF_INET, h->host, &scratch) != 1 &&
+           inet_pton(AF_INET6, h->host, &scratch) != 1;
 }

@@ -78,7 +78,8 @@ void conn_info_read(const char *dsn, struct conn_info *ret)
         if (o->val && o->dispchar[0] == '*')
             explicit_bzero(o->val, strlen(o->val));
     PQconninfoFree(options);
-    ret->verifies_server = !strcmp(ret->sslmode, "verify-ca") || !strcmp(ret->sslmode, "verify-full");
+    ret->verifies_server =
+        !strcmp(ret->sslmode, "verify-ca") || !strcmp(ret->sslmode, "verify-full");
 }
 
 void conn_info_done(struct conn_info *info)

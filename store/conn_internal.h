@@ -42,8 +42,8 @@ struct conn_dsn {
     bool want_primary; /* target_session_attrs=read-write or primary */
 };
 
-/* A statement by its prepare_name. It is used by name only after its Parse was answered: a Parse that
- * fails must not make others fail with "does not exist". */
+/* A statement by its prepare_name. It is used by name only after its Parse was answered: a Parse
+ * that fails must not make others fail with "does not exist". */
 struct conn_statement {
     char *name;
     enum { STATEMENT_NEW, STATEMENT_SENT, STATEMENT_READY } state;
@@ -80,8 +80,8 @@ struct conn {
     PGconn *pg;
     uint64_t session; /* its number: a new PGconn may lie where the old one was */
     struct loop_poll *poll;
-    bool pooled;             /* a pooler answers for the server: nothing of the session can be relied on */
-    struct err fatal;        /* what the server said when it ended the session */
+    bool pooled;      /* a pooler answers for the server: nothing of the session can be relied on */
+    struct err fatal; /* what the server said when it ended the session */
     struct conn_step *steps; /* probes, then setup statements */
     size_t step_count;
     size_t steps_left;
@@ -102,7 +102,8 @@ struct conn {
 
     struct loop_task down_task;
     struct err down_err;
-    struct loop_task check_task; /* look at the session soon: a send failed or conn_reconnect was asked */
+    struct loop_task
+        check_task; /* look at the session soon: a send failed or conn_reconnect was asked */
     struct err check_err;
     struct loop_task close_task;
     void (*close_cb)(void *arg);
@@ -112,8 +113,9 @@ struct conn {
 /* conn.c */
 void conn__move(struct conn *c, enum conn_state state);
 void conn__deadline(struct conn *c, uint64_t ms);
-void conn__address_failed(struct conn *c, const struct err *err); /* before UP: on to the next address */
-void conn__session_lost(struct conn *c, const struct err *err);   /* in SETUP_WAIT or UP */
+void conn__address_failed(struct conn *c,
+                          const struct err *err); /* before UP: on to the next address */
+void conn__session_lost(struct conn *c, const struct err *err); /* in SETUP_WAIT or UP */
 void conn__round_failed(struct conn *c, const struct err *err);
 void conn__up(struct conn *c);
 void conn__check_later(struct conn *c, const struct err *why);

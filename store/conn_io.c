@@ -2,9 +2,9 @@
  *
  *   queued --(room in flight)--> sent --result--> held --PIPELINE_SYNC--> callback
  *
- * A result is only believed at its Sync: before it the implicit transaction may still fail (deferred
- * constraints) or be lost. PQpipelineSync pushes the output buffer in libpq 15, so statement and Sync leave
- * in one write and PQflush only looks after what did not fit. */
+ * A result is only believed at its Sync: before it the implicit transaction may still fail
+ * (deferred constraints) or be lost. PQpipelineSync pushes the output buffer in libpq 15, so
+ * statement and Sync leave in one write and PQflush only looks after what did not fit. */
 #include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +50,8 @@ static char *put_bytes(char **at, const void *data, size_t n)
     return out;
 }
 
-static struct call *call_copy(const char *name, const char *sql, int nparams, const struct conn_param *params,
-                              int result_format)
+static struct call *call_copy(const char *name, const char *sql, int nparams,
+                              const struct conn_param *params, int result_format)
 {
     size_t fixed = sizeof(struct call) + (size_t)nparams * sizeof(*params);
     size_t name_len = name ? strlen(name) + 1 : 0;
@@ -77,12 +77,13 @@ static struct conn_statement *statement_of(struct conn *c, const char *name)
             return c->statements[i];
     struct conn_statement *s = xcalloc(1, sizeof(*s));
     s->name = xstrdup(name);
-    c->statements = xrealloc(c->statements, (c->statement_count + 1) * sizeof(struct conn_statement *));
+    c->statements =
+        xrealloc(c->statements, (c->statement_count + 1) * sizeof(struct conn_statement *));
     return c->statements[c->statement_count++] = s;
 }
 
-static bool give_to_libpq(struct conn *c, struct conn_query *q, const char *name, const char *sql, int n,
-                          const struct conn_param *params, int result_format)
+static bool give_to_libpq(struct conn *c, struct conn_query *q, const char *name, const char *sql,
+                          int n, const struct conn_param *params, int result_format)
 {
     const char *values[CONN_PARAMS_MAX];
     int lengths[CONN_PARAMS_MAX], formats[CONN_PARAMS_MAX];
@@ -95,7 +96,8 @@ static bool give_to_libpq(struct conn *c, struct conn_query *q, const char *name
     }
     if (c->config.plain && !n)
         return PQsendQuery(c->pg, sql);
-    struct conn_statement *s = name && !c->pooled && !c->config.plain ? statement_of(c, name) : NULL;
+    struct conn_statement *s =
+        name && !c->pooled && !c->config.plain ? statement_of(c, name) : NULL;
     bool ok = true;
     if (s && s->state == STATEMENT_NEW) {
         ok = PQsendPrepare(c->pg, name, sql, n, types);
@@ -109,8 +111,8 @@ static bool give_to_libpq(struct conn *c, struct conn_query *q, const char *name
     return ok && (c->config.plain || PQpipelineSync(c->pg));
 }
 
-static void send_query(struct conn *c, struct conn_query *q, const char *name, const char *sql, int nparams,
-                       const struct conn_param *params, int result_format)
+static void send_query(struct conn *c, struct conn_query *q, const char *name, const char *sql,
+                       int nparams, const struct conn_param *params, int result_format)
 {
     if (list_empty(&c->sent) && c->config.answer_timeout_ms) {
         c->answer_deadline_ms = loop_now_ms(c->loop) + c->config.answer_timeout_ms;
@@ -130,8 +132,8 @@ static bool has_room(const struct conn *c, size_t bytes)
 {
     if (list_empty(&c->sent))
         return true;
-    /* One at a time: a client that goes away in the middle of a pipeline leaves answers behind that a pooler
-     * may give to the next one (conn_setup.c). */
+    /* One at a time: a client that goes away in the middle of a pipeline leaves answers behind that
+     * a pooler may give to the next one (conn_setup.c). */
     if (c->pooled)
         return false;
     return !c->config.plain && c->bytes_in_flight + bytes <= BYTES_IN_FLIGHT;
@@ -186,8 +188,9 @@ static void answer_posted(struct loop_task *task)
     q->cb(q, NULL);
 }
 
-void conn_query_start(struct conn *c, struct conn_query *q, const char *prepare_name, const char *sql,
-                      int nparams, const struct conn_param *params, int result_format,
+void conn_query_start(struct conn *c, struct conn_query *q, const char *prepare_name,
+                      const char *sql, int nparams, const struct conn_param *params,
+                      int result_format,
                       void (*cb)(struct conn_query *q, const struct conn_result *r))
 {
     PRE(nparams >= 0 && nparams <= CONN_PARAMS_MAX);
@@ -212,7 +215,8 @@ static void complete(struct conn *c, struct conn_query *q)
     c->answer_deadline_ms = loop_now_ms(c->loop) + c->config.answer_timeout_ms;
     if (!q->err.code &&
         !r.pg) { /* libpq gave a result up, e.g. for want of memory: it may have been committed */
-        err_set(&q->err, ERR_DB_UNKNOWN_OUTCOME, "the database's answer was lost: %s", c->fatal.text);
+        err_set(&q->err, ERR_DB_UNKNOWN_OUTCOME, "the database's answer was lost: %s",
+                c->fatal.text);
         err_clear(&c->fatal);
     }
     q->cb(q, q->err.code ? NULL : &r); /* q may be gone now, and the session with it */
@@ -226,8 +230,9 @@ static void statement_failed(struct conn *c, struct conn_query *q, const PGresul
     q->preparing = NULL;
     if (!q->err.code)
         conn__result_err(res, &q->err);
-    /* Tables changed under a prepared statement, or the name is not there: a new session knows better. A
-     * server that was demoted does not close its sessions: the addresses are looked up again. */
+    /* Tables changed under a prepared statement, or the name is not there: a new session knows
+     * better. A server that was demoted does not close its sessions: the addresses are looked up
+     * again. */
     if (!strcmp(q->err.sqlstate, "26000") || !strcmp(q->err.sqlstate, "0A000") ||
         (q->err.code == ERR_DB_READONLY && c->config.refuse_standby))
         conn__check_later(c, &q->err);
@@ -266,7 +271,9 @@ static void take_result(struct conn *c, PGresult *res)
     case PGRES_BAD_RESPONSE:
         if (!conn__result_fatal(res))
             statement_failed(c, q, res);
-        else if (!c->fatal.code) /* the session ends, the outcome of q is not known; the first word explains
+        else if (
+            !c->fatal
+                 .code) /* the session ends, the outcome of q is not known; the first word explains
                                     most */
             conn__result_err(res, &c->fatal);
         break;
@@ -293,8 +300,8 @@ static void take_notifies(struct conn *c)
     }
 }
 
-/* In a pipeline each query ends with NULL and each Sync without one; two NULLs in a row mean that nothing is
- * there. Outside, NULL ends the query. Every callback may end the session. */
+/* In a pipeline each query ends with NULL and each Sync without one; two NULLs in a row mean that
+ * nothing is there. Outside, NULL ends the query. Every callback may end the session. */
 static void drain(struct conn *c)
 {
     PGconn *pg = c->pg;
@@ -377,11 +384,12 @@ void conn__io_start(struct conn *c)
 void conn__notice(void *arg, const PGresult *res)
 {
     struct conn *c = arg;
-    log_debug("conn.notice", "conn=%s sqlstate=%s text=\"%s\"", c->config.name ? c->config.name : "-",
-              PQresultErrorField(res, PG_DIAG_SQLSTATE) ? PQresultErrorField(res, PG_DIAG_SQLSTATE) : "",
-              PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY)
-                  ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY)
-                  : "");
+    log_debug(
+        "conn.notice", "conn=%s sqlstate=%s text=\"%s\"", c->config.name ? c->config.name : "-",
+        PQresultErrorField(res, PG_DIAG_SQLSTATE) ? PQresultErrorField(res, PG_DIAG_SQLSTATE) : "",
+        PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY)
+            ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY)
+            : "");
     if (PQresultErrorField(res, PG_DIAG_SEVERITY_NONLOCALIZED) && conn__result_fatal(res))
         conn__result_err(res, &c->fatal);
 }
@@ -394,7 +402,8 @@ static void abandon_list(struct conn *c, struct list *head, int code, const char
         free(q->call);
         PQclear(q->held);
         q->call = q->held = q->preparing = NULL;
-        if (!q->err.code) /* an error that the server had answered stays: that transaction was rolled back */
+        if (!q->err.code) /* an error that the server had answered stays: that transaction was
+                             rolled back */
             err_set(&q->err, code, "%s", text);
         loop_post(c->loop, &q->task, answer_posted);
     }

@@ -57,8 +57,8 @@ static const char *field(const PGresult *res, int code)
     return s ? s : "";
 }
 
-/* Our own SQLSTATEs come with a sentence for the user and the way out as the hint; a server's message gets
- * its detail and its code. */
+/* Our own SQLSTATEs come with a sentence for the user and the way out as the hint; a server's
+ * message gets its detail and its code. */
 void conn__result_err(const PGresult *res, struct err *err)
 {
     const char *sqlstate = field(res, PG_DIAG_SQLSTATE);
@@ -84,7 +84,8 @@ bool conn__result_fatal(const PGresult *res)
     return !*severity || !strcmp(severity, "FATAL") || !strcmp(severity, "PANIC");
 }
 
-/* A verbose message reads `...failed: FATAL:  28P01: password ...`; the word FATAL may be translated. */
+/* A verbose message reads `...failed: FATAL:  28P01: password ...`; the word FATAL may be
+ * translated. */
 static const char *find_sqlstate(const char *message)
 {
     for (const char *p = strstr(message, ":  "); p; p = strstr(p + 1, ":  ")) {

@@ -97,13 +97,14 @@ static void judge_probe(struct conn *c, const struct conn_result *r, struct err 
                 standby ? "is a standby: name the primary too, or wait for its promotion"
                         : "gives read-only transactions (default_transaction_read_only)");
     else if (c->pooled && c->config.refuse_pooler)
-        err_set(
-            err, ERR_DB_POOLER,
-            "\"%s\" port %s is a connection pooler (told backend %d, got %d): locks and LISTEN need a direct "
-            "connection to the server. Give one; a relay may also do without locks (database.use_lock: "
-            "false, "
-            "and a direct database.listen_url)",
-            PQhost(c->pg), PQport(c->pg), told, pid);
+        err_set(err, ERR_DB_POOLER,
+                "\"%s\" port %s is a connection pooler (told backend %d, got %d): locks and LISTEN "
+                "need a direct "
+                "connection to the server. Give one; a relay may also do without locks "
+                "(database.use_lock: "
+                "false, "
+                "and a direct database.listen_url)",
+                PQhost(c->pg), PQport(c->pg), told, pid);
 }
 
 static void on_probe(struct conn_query *q, const struct conn_result *r);

@@ -64,7 +64,8 @@ static void record_migration(struct migrate *m)
     const struct schema_file *file = &m->set->migrations[m->next];
     char version[16];
     snprintf(version, sizeof(version), "%zu", m->next + 1);
-    const struct conn_param params[] = {{.data = version}, {.data = file->name}, {.data = file->checksum}};
+    const struct conn_param params[] = {
+        {.data = version}, {.data = file->name}, {.data = file->checksum}};
     run_with(m, MIGRATE_RECORD_WAIT, SQL_RECORD_MIGRATION, ARRAY_LEN(params), params);
 }
 
@@ -103,7 +104,8 @@ static void on_found(struct migrate *m, int found)
         run_migration(m);
     } else if (found == 1) {
         err_set(&err, ERR_DB_SCHEMA,
-                "the database has a txrelay schema of a build before the first release, which cannot be "
+                "the database has a txrelay schema of a build before the first release, which "
+                "cannot be "
                 "upgraded: "
                 "migrate a new database");
         finish(m, &err);
@@ -154,8 +156,8 @@ static void on_failed(struct migrate *m, const struct err *failed)
                 ? ""
                 : ". A transaction that is open has locked a table or view: end it, or run txrelay "
                   "migrate again";
-        err_set(&err, failed->code, "schema file %s failed, nothing was changed: %s%s", files[m->next].name,
-                failed->text, way_out);
+        err_set(&err, failed->code, "schema file %s failed, nothing was changed: %s%s",
+                files[m->next].name, failed->text, way_out);
         memcpy(err.sqlstate, failed->sqlstate, sizeof(err.sqlstate));
     }
     finish(m, &err);
@@ -226,8 +228,8 @@ static void on_down(void *arg, const struct err *err)
     finish(arg, err);
 }
 
-void migrate_start_set(struct loop *l, struct migrate *m, const char *dsn, const struct schema_set *set,
-                       void (*cb)(struct migrate *m))
+void migrate_start_set(struct loop *l, struct migrate *m, const char *dsn,
+                       const struct schema_set *set, void (*cb)(struct migrate *m))
 {
     PRE(set->count > 0 && set->functions_count > 0);
     *m = (struct migrate){.state = MIGRATE_CONNECT_WAIT, .set = set, .cb = cb};
@@ -241,7 +243,8 @@ void migrate_start_set(struct loop *l, struct migrate *m, const char *dsn, const
     conn_open(m->conn);
 }
 
-void migrate_start(struct loop *l, struct migrate *m, const char *dsn, void (*cb)(struct migrate *m))
+void migrate_start(struct loop *l, struct migrate *m, const char *dsn,
+                   void (*cb)(struct migrate *m))
 {
     migrate_start_set(l, m, dsn, schema_set(), cb);
 }

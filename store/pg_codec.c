@@ -1,5 +1,6 @@
-/* Binary form of the few types that the statements use (src/backend/utils/adt/arrayfuncs.c, array_recv:
- * dimensions, null flag, element type, then per dimension size and lower bound, then the elements). */
+/* Binary form of the few types that the statements use (src/backend/utils/adt/arrayfuncs.c,
+ * array_recv: dimensions, null flag, element type, then per dimension size and lower bound, then
+ * the elements). */
 #include "pg_codec.h"
 
 #include <string.h>
@@ -7,7 +8,12 @@
 #include "base/check.h"
 
 enum { OID_BOOL = 16, OID_BYTEA = 17, OID_INT8 = 20, OID_INT4 = 23, OID_TEXT = 25 };
-enum { OID_BYTEA_ARRAY = 1001, OID_INT4_ARRAY = 1007, OID_TEXT_ARRAY = 1009, OID_INT8_ARRAY = 1016 };
+enum {
+    OID_BYTEA_ARRAY = 1001,
+    OID_INT4_ARRAY = 1007,
+    OID_TEXT_ARRAY = 1009,
+    OID_INT8_ARRAY = 1016
+};
 
 static const struct {
     uint32_t elem, array;

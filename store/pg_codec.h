@@ -35,8 +35,8 @@ void pg_elem_text(struct pg_args *a, const char *s);
 void pg_elem_bytes(struct pg_args *a, const void *data, size_t len);
 void pg_array_end(struct pg_args *a);
 
-/* Reads cells; one that has another size than its type sets `bad` and reads as 0. NULL cells read as given.
- */
+/* Reads cells; one that has another size than its type sets `bad` and reads as 0. NULL cells read
+ * as given. */
 struct pg_row {
     const struct conn_result *r;
     int row;

@@ -1,5 +1,5 @@
-/* The installed schema against the one that is compiled in. A program calls functions by name and position,
- * and relies on what they do: only the very same schema will do. */
+/* The installed schema against the one that is compiled in. A program calls functions by name and
+ * position, and relies on what they do: only the very same schema will do. */
 #include "store/schema_check.h"
 
 #include <stdio.h>
@@ -56,17 +56,18 @@ static bool same(const struct entry *e, const struct schema_file *file)
 static enum schema_fit left_out(const struct schema_file *missing, const struct schema_file *file,
                                 struct err *err)
 {
-    err_set(
-        err, ERR_DB_SCHEMA,
-        "migration %s: the database does not have it, and has %s: the database was installed from another "
-        "build of txrelay. Use that build, or migrate a new database",
-        missing->name, file->name);
+    err_set(err, ERR_DB_SCHEMA,
+            "migration %s: the database does not have it, and has %s: the database was installed "
+            "from another "
+            "build of txrelay. Use that build, or migrate a new database",
+            missing->name, file->name);
     return SCHEMA_FOREIGN;
 }
 
-/* Every migration that both know must have one text, and none may be left out below the last one. */
-static enum schema_fit check_migrations(const struct schema_set *set, const struct schema_found *found,
-                                        struct err *err)
+/* Every migration that both know must have one text, and none may be left out below the last
+ * one. */
+static enum schema_fit check_migrations(const struct schema_set *set,
+                                        const struct schema_found *found, struct err *err)
 {
     struct entry e = {0}, unknown = {0};
     size_t known = 0;
@@ -83,30 +84,32 @@ static enum schema_fit check_migrations(const struct schema_set *set, const stru
         if (same(&e, file))
             return left_out(&set->migrations[known], file, err);
         err_set(err, ERR_DB_SCHEMA,
-                "migration %s: the database has checksum %.*s, this program %.*s: the database was installed "
+                "migration %s: the database has checksum %.*s, this program %.*s: the database was "
+                "installed "
                 "from another build of txrelay. Use that build, or migrate a new database",
                 file->name, e.checksum_len < SHOWN ? e.checksum_len : SHOWN, e.checksum, SHOWN,
                 file->checksum);
         return SCHEMA_FOREIGN;
     }
     if (unknown.version) {
-        err_set(
-            err, ERR_DB_SCHEMA,
-            "database schema is version %d (%.*s), newer than this program's %zu: upgrade txrelay on this "
-            "host",
-            unknown.version, unknown.name_len, unknown.name, set->count);
+        err_set(err, ERR_DB_SCHEMA,
+                "database schema is version %d (%.*s), newer than this program's %zu: upgrade "
+                "txrelay on this "
+                "host",
+                unknown.version, unknown.name_len, unknown.name, set->count);
         return SCHEMA_NEWER;
     }
     if (known < set->count) {
         err_set(err, ERR_DB_SCHEMA,
-                "database schema is version %zu, this program needs %zu: run txrelay migrate", known,
-                set->count);
+                "database schema is version %zu, this program needs %zu: run txrelay migrate",
+                known, set->count);
         return SCHEMA_OUTDATED;
     }
     return SCHEMA_FITS;
 }
 
-enum schema_fit schema_check(const struct schema_set *set, const struct schema_found *found, struct err *err)
+enum schema_fit schema_check(const struct schema_set *set, const struct schema_found *found,
+                             struct err *err)
 {
     PRE(set->count > 0 && set->functions_count > 0);
     const char *functions = found->text[SCHEMA_COL_FUNCTIONS];
@@ -116,7 +119,8 @@ enum schema_fit schema_check(const struct schema_set *set, const struct schema_f
         return fit;
     if (!functions || strcmp(functions, set->functions_checksum) != 0) {
         err_set(err, ERR_DB_SCHEMA,
-                "the functions of the database schema have checksum %.*s, this program's %.*s: run txrelay "
+                "the functions of the database schema have checksum %.*s, this program's %.*s: run "
+                "txrelay "
                 "migrate of "
                 "the newer build, and use that build on every host",
                 SHOWN, functions ? functions : "none", SHOWN, set->functions_checksum);
@@ -124,7 +128,8 @@ enum schema_fit schema_check(const struct schema_set *set, const struct schema_f
     }
     if (recorded && now && strcmp(recorded, now) != 0) {
         err_set(err, ERR_DB_SCHEMA,
-                "functions, views, triggers or rights of the database schema were changed by hand (digest "
+                "functions, views, triggers or rights of the database schema were changed by hand "
+                "(digest "
                 "%.*s now, "
                 "%.*s when they were installed): run txrelay migrate",
                 SHOWN, now, SHOWN, recorded);
@@ -139,7 +144,8 @@ void schema_check_failed(struct err *err)
         err_set(err, ERR_DB_SCHEMA, "database has no txrelay schema: run txrelay migrate");
     else if (!strcmp(err->sqlstate, "42501"))
         err_set(err, ERR_DB_DENIED,
-                "database user may not read the txrelay schema: GRANT txrelay_relay to it, or run txrelay "
+                "database user may not read the txrelay schema: GRANT txrelay_relay to it, or run "
+                "txrelay "
                 "migrate if it "
                 "has that role");
 }

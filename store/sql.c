@@ -17,5 +17,6 @@ const char *sql__text(enum sql_id id)
 {
     PRE(id < SQL_COUNT);
     INVARIANT(store_sql_count == SQL_COUNT);
-    return store_sql_files[id].text; /* sorted by name, as the ids are; the embedding ends each with NUL */
+    return store_sql_files[id]
+        .text; /* sorted by name, as the ids are; the embedding ends each with NUL */
 }

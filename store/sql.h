@@ -1,5 +1,5 @@
-/* The statements, by name: store/sql/<verb_noun>.sql is SQL_VERB_NOUN, embedded by CMake, which also writes
- * the list of names (cmake/embed.cmake). Private to store/. */
+/* The statements, by name: store/sql/<verb_noun>.sql is SQL_VERB_NOUN, embedded by CMake, which
+ * also writes the list of names (cmake/embed.cmake). Private to store/. */
 #ifndef STORE_SQL_H
 #define STORE_SQL_H
 

@@ -1,4 +1,5 @@
-/* The starts of all requests, which hand them to the implementation, and what both implementations share. */
+/* The starts of all requests, which hand them to the implementation, and what both implementations
+ * share. */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -65,11 +66,11 @@ void store__answer_later(struct store *s, struct store_req *req)
     loop_post(s->loop, &req->task, answer_posted);
 }
 
-#define START(part, name, type)                                                                              \
-    void store_##name##_start(struct store *s, struct type *r, store_cb cb)                                  \
-    {                                                                                                        \
-        begin(s, &r->req, cb);                                                                               \
-        s->ops->part.name(s, r);                                                                             \
+#define START(part, name, type)                                                                    \
+    void store_##name##_start(struct store *s, struct type *r, store_cb cb)                        \
+    {                                                                                              \
+        begin(s, &r->req, cb);                                                                     \
+        s->ops->part.name(s, r);                                                                   \
     }
 #define X(name, type) START(lead, name, type)
 STORE_LEAD_REQUESTS(X)

@@ -1,6 +1,7 @@
-/* Private to store/: the seam between the requests and their two implementations. A header of requests ends
- * with the list of its requests; the tables of operations, the starts (store.c) and each store's entries are
- * made from these lists, so that a new request is added to its header and written in both stores. */
+/* Private to store/: the seam between the requests and their two implementations. A header of
+ * requests ends with the list of its requests; the tables of operations, the starts (store.c) and
+ * each store's entries are made from these lists, so that a new request is added to its header and
+ * written in both stores. */
 #ifndef STORE_STORE_INTERNAL_H
 #define STORE_STORE_INTERNAL_H
 
@@ -36,13 +37,14 @@ struct store_ops {
 };
 
 /* The entries of all tables; X(name, type) gives the one of a request. */
-#define STORE_ENTRIES(X)                                                                                     \
-    .lead = {STORE_LEAD_REQUESTS(X)}, .outbox = {STORE_OUTBOX_REQUESTS(X)},                                  \
+#define STORE_ENTRIES(X)                                                                           \
+    .lead = {STORE_LEAD_REQUESTS(X)}, .outbox = {STORE_OUTBOX_REQUESTS(X)},                        \
     .pending = {STORE_PENDING_REQUESTS(X)}, .operators = {STORE_OPERATOR_REQUESTS(X)}
 
 /* All requests. */
-#define STORE_REQUESTS(X)                                                                                    \
-    STORE_LEAD_REQUESTS(X) STORE_OUTBOX_REQUESTS(X) STORE_PENDING_REQUESTS(X) STORE_OPERATOR_REQUESTS(X)
+#define STORE_REQUESTS(X)                                                                          \
+    STORE_LEAD_REQUESTS(X)                                                                         \
+    STORE_OUTBOX_REQUESTS(X) STORE_PENDING_REQUESTS(X) STORE_OPERATOR_REQUESTS(X)
 
 struct store {
     const struct store_ops *ops;

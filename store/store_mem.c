@@ -1,6 +1,6 @@
 /* The store of a standalone relay, and of tests: one session on a memory database of its own
- * (store/mem_db.h). Requests run in the next round of the loop, in the order of the starts, and answer there:
- * a friendlier store than the database's would hide what is wrong in its callers. */
+ * (store/mem_db.h). Requests run in the next round of the loop, in the order of the starts, and
+ * answer there: a friendlier store than the database's would hide what is wrong in its callers. */
 #include "store_mem.h"
 
 #include <stdlib.h>
@@ -71,14 +71,14 @@ static void run(struct store_req *req, enum mem_request what)
         mem_session_run(s->session, what, req);
 }
 
-#define X(name, type)                                                                                        \
-    static void run_##name(struct store_req *req)                                                            \
-    {                                                                                                        \
-        run(req, MEM_REQUEST_##name);                                                                        \
-    }                                                                                                        \
-    static void enter_##name(struct store *s, struct type *r)                                                \
-    {                                                                                                        \
-        enter(s, &r->req, run_##name);                                                                       \
+#define X(name, type)                                                                              \
+    static void run_##name(struct store_req *req)                                                  \
+    {                                                                                              \
+        run(req, MEM_REQUEST_##name);                                                              \
+    }                                                                                              \
+    static void enter_##name(struct store *s, struct type *r)                                      \
+    {                                                                                              \
+        enter(s, &r->req, run_##name);                                                             \
     }
 STORE_REQUESTS(X)
 #undef X
@@ -103,8 +103,8 @@ static void tell_event(const struct store_mem *s, const char *kind, const struct
 {
     static const uint8_t no_hash[32];
     if (s->config.on_event)
-        s->config.on_event(s->config.arg, kind, n->account, n->nonce, n->id, n->state ? n->state : "",
-                           n->hash ? n->hash : no_hash, outcome, error);
+        s->config.on_event(s->config.arg, kind, n->account, n->nonce, n->id,
+                           n->state ? n->state : "", n->hash ? n->hash : no_hash, outcome, error);
 }
 
 static void on_notice(void *arg, struct mem_session *to, const struct mem_notice *n)

@@ -1,21 +1,25 @@
 /* Private to store/store_mem*.c: the memory database (store/mem_db.h), which keeps the rules of
  * schema/ over tables in memory, and the store that has one for itself.
  *
- *   store_mem.c           the store of a standalone relay: requests run one after the other from the loop
+ *   store_mem.c           the store of a standalone relay: requests run one after the other from
+ *                         the loop
  *   store_mem_db.c        the database: clock, sessions, open transactions, timelines
  *   store_mem_text.c      texts and bytes that rows share, and the memory of answers
  *   store_mem_name.c      states, outcomes and amounts as texts; errors as Postgres raises them
- *   store_mem_tables.c    rows are put in, taken out and found; _done.c frees all, _copy.c copies all
+ *   store_mem_tables.c    rows are put in, taken out and found; _done.c frees, _copy.c copies
  *   store_mem_lock.c      advisory locks of sessions
  *   store_mem_notice.c    notifications
  *   store_mem_account.c   accounts: registration, names, the fence
  *   store_mem_lead.c      claims, renewals, releases, evictions; _member.c the relays that live
  *   store_mem_enqueue.c   enqueue; _signed.c what was signed elsewhere; _key.c idempotency keys
- *   store_mem_read.c      the leader's reads; _look.c deadlines, cancellations, bumps; _due.c who has some
- *   store_mem_admit.c     admission and new attempts; _fill.c fillers; _adopt.c what a failover lost
+ *   store_mem_read.c      the leader's reads; _look.c deadlines, cancellations, bumps; _due.c who
+ *                         has some
+ *   store_mem_admit.c     admission and new attempts; _fill.c fillers; _adopt.c what a
+ *                         failover lost
  *   store_mem_state.c     what nodes said
- *   store_mem_end.c       ends of nonces; _requeue.c the way back to the outbox; _reject.c ends without a
- * nonce store_mem_ask.c       cancellations and bumps; _operator.c pauses, holds, policies, nonces
+ *   store_mem_end.c       ends of nonces; _requeue.c the way back to the outbox; _reject.c ends
+ *                         without a nonce
+ *   store_mem_ask.c       cancellations and bumps; _operator.c pauses, holds, policies, nonces
  *   store_mem_follow.c    what followers and the owner read
  *
  * A request is checked as a whole before it changes anything, so that one that fails has changed
@@ -43,8 +47,9 @@ struct mem_key {
     UT_hash_handle hh; /* in the order of insertion */
     int64_t id;
     uint8_t sha[MEM_SHA_LEN];
-    const struct mem_session *open; /* whose transaction, not committed, has made it; NULL: committed */
-    char name[];                    /* "account number:key" */
+    const struct mem_session
+        *open;   /* whose transaction, not committed, has made it; NULL: committed */
+    char name[]; /* "account number:key" */
 };
 
 struct mem_member {
@@ -155,13 +160,13 @@ int mem__fail(struct err *err, const char *sqlstate, const char *fmt, ...)
 /* ---- the database ---- */
 
 int64_t mem__stamp(struct mem_db *db); /* the time now, later than any that was given before */
-#define MEM_PUSH(array, count, cap, value)                                                                   \
-    do {                                                                                                     \
-        if ((count) == (cap)) {                                                                              \
-            (cap) = (cap) ? (cap)*2 : 8;                                                                     \
-            (array) = xrealloc((array), (cap) * sizeof(__typeof__(*(array))));                               \
-        }                                                                                                    \
-        (array)[(count)++] = (value);                                                                        \
+#define MEM_PUSH(array, count, cap, value)                                                         \
+    do {                                                                                           \
+        if ((count) == (cap)) {                                                                    \
+            (cap) = (cap) ? (cap)*2 : 8;                                                           \
+            (array) = xrealloc((array), (cap) * sizeof(__typeof__(*(array))));                     \
+        }                                                                                          \
+        (array)[(count)++] = (value);                                                              \
     } while (0)
 
 /* ---- tables ---- */
@@ -185,12 +190,13 @@ int64_t mem__last_pending(const struct mem_account *a); /* -1: none */
 size_t mem__attempt_of(const struct mem_nonce *n, const uint8_t hash[32]);
 struct mem_attempt *mem__current(const struct mem_row *row);
 void mem__attempt_add(struct mem_nonce *n, const struct mem_attempt *t);
-struct mem_id *mem__id(const struct mem_tables *t, int64_t id); /* NULL: there is no such transaction */
+struct mem_id *mem__id(const struct mem_tables *t,
+                       int64_t id); /* NULL: there is no such transaction */
 struct mem_id *mem__id_make(struct mem_tables *t, int64_t id);
 /* In the outbox of the account (NULL: of any), or what waits there that was signed elsewhere;
  * NULL: none. */
-struct mem_row *mem__waiting(const struct mem_tables *t, enum mem_table table, const struct mem_account *a,
-                             int64_t id);
+struct mem_row *mem__waiting(const struct mem_tables *t, enum mem_table table,
+                             const struct mem_account *a, int64_t id);
 /* A row enters or leaves a table; it belongs to the caller in between. */
 void mem__outbox_put(struct mem_tables *t, struct mem_account *a, struct mem_row *row);
 void mem__signed_put(struct mem_tables *t, struct mem_account *a, struct mem_row *row);
@@ -199,7 +205,8 @@ void mem__pending_put(struct mem_account *a, struct mem_row *row, int64_t nonce)
 void mem__pending_take(struct mem_account *a, struct mem_row *row);
 /* A copy of *f is kept; its texts and bytes are the table's from then on. */
 void mem__finished_put(struct mem_db *db, const struct mem_finished *f);
-struct mem_finished *mem__finished(const struct mem_tables *t, int64_t serial); /* NULL: not kept any more */
+struct mem_finished *mem__finished(const struct mem_tables *t,
+                                   int64_t serial); /* NULL: not kept any more */
 void mem__tables_copy(struct mem_tables *to, const struct mem_tables *from);
 
 /* ---- locks ---- */
@@ -240,13 +247,14 @@ int64_t mem__fingerprint(const struct mem_account *a); /* of these facts */
 
 /* The texts, tips, nonces and outcomes of a batch, as Postgres casts them. */
 bool mem__amount(const char *text, u128 *ret); /* false: not a whole number of 128 bits */
-int mem__check_nonces(size_t count, int64_t (*nonce_of)(const void *rows, size_t i), const void *rows,
-                      struct err *err);
+int mem__check_nonces(size_t count, int64_t (*nonce_of)(const void *rows, size_t i),
+                      const void *rows, struct err *err);
 int mem__check_rows(size_t count, int64_t (*nonce_of)(const void *rows, size_t i), const void *rows,
                     struct err *err);
 int64_t mem__attempt_nonce(const void *rows, size_t i);
 /* A new attempt at the row's nonce, which becomes the current one. */
-struct mem_attempt mem__attempt_new(const struct store_attempts *r, const struct store_attempt_row *in,
+struct mem_attempt mem__attempt_new(const struct store_attempts *r,
+                                    const struct store_attempt_row *in,
                                     uint32_t transaction_version, int64_t id);
 void mem__pend(struct mem_db *db, struct mem_account *a, struct mem_row *row, int64_t nonce,
                const struct mem_attempt *t);
@@ -254,8 +262,8 @@ void mem__signed_pend(struct mem_db *db, struct mem_account *a, struct mem_row *
                       const struct mem_attempt *t, int64_t nonce, size_t call_len);
 void mem__attempt_again(struct mem_db *db, struct mem_account *a, struct mem_row *row,
                         const struct mem_attempt *t, const char *reason);
-void mem__outbox_end(struct mem_db *db, struct mem_account *a, struct mem_row *row, enum mem_outcome outcome,
-                     const char *error, int64_t epoch);
+void mem__outbox_end(struct mem_db *db, struct mem_account *a, struct mem_row *row,
+                     enum mem_outcome outcome, const char *error, int64_t epoch);
 struct mem_ending {
     const uint8_t *hash, *block; /* NULL: none */
     int64_t number;

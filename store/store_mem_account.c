@@ -1,5 +1,6 @@
-/* Accounts: their registration and their names, and the fence of every request of a leader (relay_register,
- * fence, mid_submission of 11_leadership.sql; account_of, account_facts and account_fingerprint). */
+/* Accounts: their registration and their names, and the fence of every request of a leader
+ * (relay_register, fence, mid_submission of 11_leadership.sql; account_of, account_facts and
+ * account_fingerprint). */
 #include <string.h>
 
 #include "base/check.h"
@@ -26,7 +27,8 @@ struct mem_account *mem__fence(struct mem_db *db, int32_t number, int64_t epoch,
     }
     if (a->lead.timeline != db->timeline) {
         mem__fail(err, "TR001",
-                  "stale epoch %lld for account %s: it was claimed on timeline %u of the database, and this "
+                  "stale epoch %lld for account %s: it was claimed on timeline %u of the database, "
+                  "and this "
                   "is timeline %u",
                   (long long)epoch, a->alias, a->lead.timeline, db->timeline);
         return NULL;
@@ -61,8 +63,8 @@ static bool is_named(const struct mem_account *a, int way, const char *name, con
     return !strcmp(a->address, name);
 }
 
-/* By its alias, else by its id, else by its address as it was registered. That is all that is asked here: the
- * address with another chain's prefix is known to Postgres alone. */
+/* By its alias, else by its id, else by its address as it was registered. That is all that is asked
+ * here: the address with another chain's prefix is known to Postgres alone. */
 struct mem_account *mem__account_of(const struct mem_db *db, const char *name, struct err *err)
 {
     struct buf id = {0};
@@ -81,12 +83,14 @@ struct mem_account *mem__account_of(const struct mem_db *db, const char *name, s
     if (!count)
         mem__fail(err, "TR010", "no such account: \"%.80s\"", name);
     else if (count > 1)
-        mem__fail(err, "TR011", "account: \"%.80s\" means more than one account; use the alias, as \"%.64s\"",
+        mem__fail(err, "TR011",
+                  "account: \"%.80s\" means more than one account; use the alias, as \"%.64s\"",
                   name, found->alias);
     return count == 1 ? found : NULL;
 }
 
-const struct mem_account *mem_account_find(const struct mem_db *db, const char *name, struct err *err)
+const struct mem_account *mem_account_find(const struct mem_db *db, const char *name,
+                                           struct err *err)
 {
     err_clear(err);
     return mem__account_of(db, name, err);
@@ -97,9 +101,11 @@ const struct mem_account *mem_account_find(const struct mem_db *db, const char *
 static bool is_alias(const char *s)
 {
     static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-    static const char others[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    static const char others[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
     size_t n = s ? strlen(s) : 0;
-    return n >= 1 && n <= 64 && strchr(first, s[0]) && strspn(s, others) == n && strncmp(s, "0x", 2) != 0;
+    return n >= 1 && n <= 64 && strchr(first, s[0]) && strspn(s, others) == n &&
+           strncmp(s, "0x", 2) != 0;
 }
 
 static bool is_scheme(const char *s)
@@ -115,14 +121,17 @@ static int check_enroll(const struct store_enroll *r, struct err *err)
 {
     size_t address = r->address ? strlen(r->address) : 0;
     if (!is_alias(r->alias))
-        return mem__fail(err, "TR011",
-                         "alias is \"%.80s\"; 1 to 64 letters, digits, \".\", \"_\", \"-\", not beginning "
-                         "with 0x",
-                         r->alias ? r->alias : "");
+        return mem__fail(
+            err, "TR011",
+            "alias is \"%.80s\"; 1 to 64 letters, digits, \".\", \"_\", \"-\", not beginning "
+            "with 0x",
+            r->alias ? r->alias : "");
     if (r->account_id.len != 20 && r->account_id.len != 32)
-        return mem__fail(err, "TR011", "account id has %zu bytes; it must have 20 or 32", r->account_id.len);
+        return mem__fail(err, "TR011", "account id has %zu bytes; it must have 20 or 32",
+                         r->account_id.len);
     if (!is_scheme(r->scheme))
-        return mem__fail(err, "TR011", "scheme is \"%.40s\"; it must be sr25519, ed25519, ecdsa or ethereum",
+        return mem__fail(err, "TR011",
+                         "scheme is \"%.40s\"; it must be sr25519, ed25519, ecdsa or ethereum",
                          r->scheme ? r->scheme : "");
     if (r->genesis.len != 32)
         return mem__fail(err, "TR011", "genesis has %zu bytes; it must have 32", r->genesis.len);
@@ -154,22 +163,23 @@ static int check_same(const struct mem_account *a, const struct store_enroll *r,
 {
     bool alias = !strcmp(a->alias, r->alias);
     if (!alias && a->lead.lock_key == r->lock_key && !mem__same_bytes(a->account_id, r->account_id))
-        return mem__fail(err, "TR011", "lock key is %lld for %s, and %s has the same", (long long)r->lock_key,
-                         r->alias, a->alias);
+        return mem__fail(err, "TR011", "lock key is %lld for %s, and %s has the same",
+                         (long long)r->lock_key, r->alias, a->alias);
     if (!alias)
-        return mem__fail(err, "TR011", "alias is \"%s\", and this account is registered as \"%s\"", r->alias,
-                         a->alias);
+        return mem__fail(err, "TR011", "alias is \"%s\", and this account is registered as \"%s\"",
+                         r->alias, a->alias);
     if (!same_key(a, r))
-        return mem__fail(err, "TR011", "alias \"%s\" is registered for another id or genesis", r->alias);
+        return mem__fail(err, "TR011", "alias \"%s\" is registered for another id or genesis",
+                         r->alias);
     if (strcmp(a->scheme, r->scheme) != 0)
-        return mem__fail(err, "TR011", "scheme is %s, and %s is registered with %s", r->scheme, r->alias,
-                         a->scheme);
+        return mem__fail(err, "TR011", "scheme is %s, and %s is registered with %s", r->scheme,
+                         r->alias, a->scheme);
     if (a->lead.lock_key != r->lock_key)
         return mem__fail(err, "TR011", "lock key is %lld, and %s is registered with %lld",
                          (long long)r->lock_key, r->alias, (long long)a->lead.lock_key);
     if (a->watch_only != r->watch_only)
-        return mem__fail(err, "TR011", "watch_only is %d, and %s is registered %s a key", r->watch_only,
-                         r->alias, a->watch_only ? "without" : "with");
+        return mem__fail(err, "TR011", "watch_only is %d, and %s is registered %s a key",
+                         r->watch_only, r->alias, a->watch_only ? "without" : "with");
     return 0;
 }
 
@@ -198,19 +208,19 @@ void mem__enroll(struct mem_session *s, struct store_enroll *r)
 void mem__facts(const struct mem_account *a, struct mem_answer *answer, struct store_account *ret)
 {
     const struct mem_policy *p = &a->policy;
-    *ret = (struct store_account){.paused = a->paused,
-                                  .suspension = a->suspension,
-                                  .reborn = a->reborn,
-                                  .transaction_version = a->transaction_version,
-                                  .tip_start = p->tip_start ? mem__put_amount(answer, p->tip_start) : "0",
-                                  .tip_step = p->tip_step ? mem__put_amount(answer, p->tip_step) : "0",
-                                  .tip_cap = p->has_tip_cap ? mem__put_amount(answer, p->tip_cap) : NULL,
-                                  .tip_step_percent = p->tip_step_percent,
-                                  .tip_after_blocks = p->tip_after_blocks,
-                                  .skip_after_blocks = p->skip_after_blocks,
-                                  .requeue_usurped = p->requeue_usurped,
-                                  .low_balance =
-                                      p->has_low_balance ? mem__put_amount(answer, p->low_balance) : NULL};
+    *ret = (struct store_account){
+        .paused = a->paused,
+        .suspension = a->suspension,
+        .reborn = a->reborn,
+        .transaction_version = a->transaction_version,
+        .tip_start = p->tip_start ? mem__put_amount(answer, p->tip_start) : "0",
+        .tip_step = p->tip_step ? mem__put_amount(answer, p->tip_step) : "0",
+        .tip_cap = p->has_tip_cap ? mem__put_amount(answer, p->tip_cap) : NULL,
+        .tip_step_percent = p->tip_step_percent,
+        .tip_after_blocks = p->tip_after_blocks,
+        .skip_after_blocks = p->skip_after_blocks,
+        .requeue_usurped = p->requeue_usurped,
+        .low_balance = p->has_low_balance ? mem__put_amount(answer, p->low_balance) : NULL};
 }
 
 static uint64_t mix(uint64_t h, uint64_t v)

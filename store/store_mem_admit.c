@@ -19,8 +19,8 @@ static int by_value(const void *x, const void *y)
 }
 
 /* No nonce twice. */
-int mem__check_nonces(size_t count, int64_t (*nonce_of)(const void *rows, size_t i), const void *rows,
-                      struct err *err)
+int mem__check_nonces(size_t count, int64_t (*nonce_of)(const void *rows, size_t i),
+                      const void *rows, struct err *err)
 {
     if (count < 2)
         return 0;
@@ -45,7 +45,8 @@ int mem__check_rows(size_t count, int64_t (*nonce_of)(const void *rows, size_t i
     return 0;
 }
 
-struct mem_attempt mem__attempt_new(const struct store_attempts *r, const struct store_attempt_row *in,
+struct mem_attempt mem__attempt_new(const struct store_attempts *r,
+                                    const struct store_attempt_row *in,
                                     uint32_t transaction_version, int64_t id)
 {
     struct mem_attempt t = {.id = id,
@@ -107,8 +108,9 @@ void mem__attempt_again(struct mem_db *db, struct mem_account *a, struct mem_row
 
 static int other_version(const struct mem_account *a, uint32_t version, struct err *err)
 {
-    return mem__fail(err, "TR002", "signed under transaction version %u, and account %s signs under %u",
-                     version, a->alias, a->transaction_version);
+    return mem__fail(err, "TR002",
+                     "signed under transaction version %u, and account %s signs under %u", version,
+                     a->alias, a->transaction_version);
 }
 
 /* ---- admission ---- */
@@ -118,7 +120,8 @@ static int check_order(const struct mem_account *a, const struct store_attempts 
     int64_t due = mem__next_nonce(a), first = r->rows[0].nonce;
     for (size_t i = 0; i < r->count; i++)
         if (r->rows[i].nonce < 0 || r->rows[i].nonce != first + (int64_t)i)
-            return mem__fail(err, "TR003", "nonce %lld in place %zu: nonces must go up by one from %lld",
+            return mem__fail(err, "TR003",
+                             "nonce %lld in place %zu: nonces must go up by one from %lld",
                              (long long)r->rows[i].nonce, i, (long long)first);
     if (due >= 0 && first != due)
         return mem__fail(err, "TR003", "first nonce is %lld, next nonce of account %s is %lld",
@@ -126,15 +129,17 @@ static int check_order(const struct mem_account *a, const struct store_attempts 
     return 0;
 }
 
-static int check_account(const struct mem_account *a, const struct store_attempts *r, struct err *err)
+static int check_account(const struct mem_account *a, const struct store_attempts *r,
+                         struct err *err)
 {
     if (a->paused)
         return mem__fail(err, "TR002", "account %s is paused", a->alias);
     if (a->transaction_version && a->transaction_version != r->transaction_version)
         return other_version(a, r->transaction_version, err);
     if (a->reconcile_from >= 0)
-        return mem__fail(err, "TR003", "account %s is not reconciled with the chain from block %lld on",
-                         a->alias, (long long)a->reconcile_from);
+        return mem__fail(err, "TR003",
+                         "account %s is not reconciled with the chain from block %lld on", a->alias,
+                         (long long)a->reconcile_from);
     return 0;
 }
 
@@ -181,8 +186,8 @@ void mem__admit(struct mem_session *s, struct store_attempts *r)
         return;
     r->next_nonce = a->next_nonce;
     if (!r->count || check_order(a, r, &r->req.err) ||
-        mem__check_nonces(r->count, id_of, r->rows, &r->req.err) || check_account(a, r, &r->req.err) ||
-        check_ids(s->db, a, r, &r->req.err))
+        mem__check_nonces(r->count, id_of, r->rows, &r->req.err) ||
+        check_account(a, r, &r->req.err) || check_ids(s->db, a, r, &r->req.err))
         return;
     for (size_t i = 0; i < r->count; i++) {
         const struct store_attempt_row *in = &r->rows[i];
@@ -208,22 +213,26 @@ static bool stops(const char *name)
            (outcome == MEM_CANCELLED || outcome == MEM_EXPIRED || outcome == MEM_FAILED);
 }
 
-static int check_attempts(const struct mem_account *a, const struct store_attempts *r, struct err *err)
+static int check_attempts(const struct mem_account *a, const struct store_attempts *r,
+                          struct err *err)
 {
     for (size_t i = 0; i < r->count; i++)
         if (mem__attempt_of(mem__nonce_at(a, r->rows[i].nonce), r->rows[i].hash))
-            return mem__fail(err, "TR003", "nonce %lld has these bytes already", (long long)r->rows[i].nonce);
+            return mem__fail(err, "TR003", "nonce %lld has these bytes already",
+                             (long long)r->rows[i].nonce);
     for (size_t i = 0; i < r->count; i++) {
         const struct store_attempt_row *in = &r->rows[i];
         if (in->filler_len && (in->filler_len > in->extrinsic.len || !stops(in->outcome)))
-            return mem__fail(err, "TR003", "nonce %lld with a filler of %u bytes (in %zu) cannot end as %s",
+            return mem__fail(err, "TR003",
+                             "nonce %lld with a filler of %u bytes (in %zu) cannot end as %s",
                              (long long)in->nonce, in->filler_len, in->extrinsic.len,
                              in->outcome ? in->outcome : "NULL");
     }
     return 0;
 }
 
-static int check_pending(const struct mem_account *a, const struct store_attempts *r, struct err *err)
+static int check_pending(const struct mem_account *a, const struct store_attempts *r,
+                         struct err *err)
 {
     bool other = a->transaction_version && a->transaction_version != r->transaction_version;
     bool version = false, missing = false, final = false;

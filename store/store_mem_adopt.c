@@ -19,7 +19,8 @@ static struct store_bytes call_of(const struct store_adopt_row *in)
     return (struct store_bytes){in->extrinsic.data + (in->extrinsic.len - len), len};
 }
 
-/* The pending row that it is a later attempt of; one that was signed elsewhere is never signed anew. */
+/* The pending row that it is a later attempt of; one that was signed elsewhere is never signed
+ * anew. */
 static struct mem_row *later_of(const struct mem_account *a, const struct store_adopt_row *in)
 {
     struct mem_row *row = mem__pending(a, in->nonce);
@@ -30,9 +31,12 @@ static struct mem_row *later_of(const struct mem_account *a, const struct store_
 static struct mem_attempt attempt_of(const struct store_adopt *r, const struct store_adopt_row *in,
                                      uint32_t version, int64_t id)
 {
-    struct store_attempts w = {.epoch = r->epoch, .spec_version = r->spec_version, .block = r->block};
-    struct store_attempt_row row = {
-        .extrinsic = in->extrinsic, .tip = in->tip, .era_birth = in->era_birth, .era_death = in->era_death};
+    struct store_attempts w = {
+        .epoch = r->epoch, .spec_version = r->spec_version, .block = r->block};
+    struct store_attempt_row row = {.extrinsic = in->extrinsic,
+                                    .tip = in->tip,
+                                    .era_birth = in->era_birth,
+                                    .era_death = in->era_death};
     memcpy(row.hash, in->hash, 32);
     return mem__attempt_new(&w, &row, version, id);
 }
@@ -73,15 +77,18 @@ static bool adopt(struct mem_db *db, struct mem_account *a, const struct store_a
 {
     struct mem_row *row = later_of(a, in);
     if (row) {
-        struct mem_attempt t = attempt_of(r, in, version ? version : r->transaction_version, row->id);
-        mem__attempt_again(db, a, row, &t, "a later attempt was found, which the database had lost");
+        struct mem_attempt t =
+            attempt_of(r, in, version ? version : r->transaction_version, row->id);
+        mem__attempt_again(db, a, row, &t,
+                           "a later attempt was found, which the database had lost");
         return true;
     }
     if (mem__pending(a, in->nonce) || mem__attempt_of(mem__nonce_at(a, in->nonce), in->hash) ||
         in->nonce < a->used_nonce)
         return false;
     if ((row = signed_attempt(a, in))) {
-        struct mem_attempt t = attempt_of(r, in, version ? version : r->transaction_version, row->id);
+        struct mem_attempt t =
+            attempt_of(r, in, version ? version : r->transaction_version, row->id);
         t.block = signed_block(r, in);
         mem__signed_pend(db, a, row, &t, in->nonce, call_of(in).len);
     } else if ((row = call_row(a, in))) {
@@ -116,7 +123,8 @@ void mem__adopt(struct mem_session *s, struct store_adopt *r)
     for (size_t i = 0; i < r->count; i++) {
         const struct mem_row *row = later_of(a, &r->rows[i]);
         if (row && row->state == MEM_FINALIZED) {
-            mem__fail(&r->req.err, "TR003", "nonce %lld: what is finalized stays", (long long)row->nonce);
+            mem__fail(&r->req.err, "TR003", "nonce %lld: what is finalized stays",
+                      (long long)row->nonce);
             return;
         }
     }

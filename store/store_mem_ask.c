@@ -15,7 +15,8 @@ static struct mem_row *find(struct mem_session *s, struct store_ask *r)
     if (x)
         r->answer = "finished";
     else
-        mem__fail(&r->req.err, "TR011", "id is %lld; there is no such transaction", (long long)r->id);
+        mem__fail(&r->req.err, "TR011", "id is %lld; there is no such transaction",
+                  (long long)r->id);
     return NULL;
 }
 
@@ -40,7 +41,8 @@ void mem__cancel(struct mem_session *s, struct store_ask *r)
     }
     if (row->presigned && a->watch_only) {
         mem__fail(&r->req.err, "TR011",
-                  "id is %lld, which was signed elsewhere and may be in a pool; no relay has a key to take "
+                  "id is %lld, which was signed elsewhere and may be in a pool; no relay has a key "
+                  "to take "
                   "its nonce with",
                   (long long)r->id);
         return;
@@ -57,7 +59,8 @@ void mem__cancel(struct mem_session *s, struct store_ask *r)
 static u128 percent_of(u128 v, uint32_t percent)
 {
     u128 whole, most = ~(u128)0;
-    if (__builtin_mul_overflow(v / 100, (u128)percent, &whole) || most - whole < v % 100 * percent / 100)
+    if (__builtin_mul_overflow(v / 100, (u128)percent, &whole) ||
+        most - whole < v % 100 * percent / 100)
         return most;
     return whole + v % 100 * percent / 100;
 }
@@ -71,7 +74,8 @@ static struct tips tips_of(const struct mem_account *a, const struct mem_row *ro
 {
     const struct mem_policy *p = &a->policy;
     struct tips t = {.has_cap = p->has_tip_cap || row->has_max_tip};
-    t.cap = p->has_tip_cap && (!row->has_max_tip || p->tip_cap < row->max_tip) ? p->tip_cap : row->max_tip;
+    t.cap = p->has_tip_cap && (!row->has_max_tip || p->tip_cap < row->max_tip) ? p->tip_cap
+                                                                               : row->max_tip;
     if (row->table == MEM_PENDING)
         t.current = mem__current(row)->tip;
     else
@@ -82,8 +86,8 @@ static struct tips tips_of(const struct mem_account *a, const struct mem_row *ro
 }
 
 /* bumped_tip: what is asked for or the next step of the policy, cut at the cap. */
-static int bumped_tip(const struct store_ask *r, const struct mem_policy *p, const struct tips *t, u128 *ret,
-                      struct err *err)
+static int bumped_tip(const struct store_ask *r, const struct mem_policy *p, const struct tips *t,
+                      u128 *ret, struct err *err)
 {
     u128 step = p->tip_step ? p->tip_step : 1, part = percent_of(t->current, p->tip_step_percent);
     char current[40], cap[40];
@@ -92,16 +96,17 @@ static int bumped_tip(const struct store_ask *r, const struct mem_policy *p, con
         return mem__fail(err, strspn(r->tip, "0123456789") == strlen(r->tip) ? "TR011" : "22P02",
                          "tip is %.60s; it must be a whole number of 128 bits", r->tip);
     if (r->tip && *ret <= t->current)
-        return mem__fail(err, "TR011", "tip is %.60s; it must be above the current one (%s)", r->tip,
-                         u128_text(t->current, current));
+        return mem__fail(err, "TR011", "tip is %.60s; it must be above the current one (%s)",
+                         r->tip, u128_text(t->current, current));
     if (!r->tip && t->has_cap && t->current < t->cap) {
         *ret = over || *ret > t->cap ? t->cap : *ret;
         return 0;
     }
     over = over && !r->tip;
     if (over || (t->has_cap && *ret > t->cap))
-        return mem__fail(err, "TR011", "tip is %.60s; it must not be above max_tip or the tip_cap (%s)",
-                         r->tip ? r->tip : "at its limit", t->has_cap ? u128_text(t->cap, cap) : "2^128 - 1");
+        return mem__fail(
+            err, "TR011", "tip is %.60s; it must not be above max_tip or the tip_cap (%s)",
+            r->tip ? r->tip : "at its limit", t->has_cap ? u128_text(t->cap, cap) : "2^128 - 1");
     return 0;
 }
 
@@ -116,7 +121,8 @@ static void bump_ask(struct mem_account *a, int64_t id, u128 tip)
     MEM_PUSH(a->bumps, a->bump_count, a->bump_cap, ((struct mem_bump){.id = id, .tip = tip}));
 }
 
-/* Of a queued one too the wish is noted: an admission that is under way has read it with the lower tip. */
+/* Of a queued one too the wish is noted: an admission that is under way has read it with the lower
+ * tip. */
 void mem__bump(struct mem_session *s, struct store_ask *r)
 {
     struct mem_row *row = find(s, r);
@@ -124,7 +130,8 @@ void mem__bump(struct mem_session *s, struct store_ask *r)
     if (!row)
         return;
     if (row->presigned) {
-        mem__fail(&r->req.err, "TR011", "id is %lld, which was signed elsewhere: its tip is signed with it",
+        mem__fail(&r->req.err, "TR011",
+                  "id is %lld, which was signed elsewhere: its tip is signed with it",
                   (long long)r->id);
         return;
     }

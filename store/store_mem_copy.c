@@ -41,7 +41,8 @@ static void copy_asks(struct mem_account *a, const struct mem_account *from)
     a->cancellations = xcalloc(from->cancellation_count + 1, sizeof(*a->cancellations));
     a->bumps = xcalloc(from->bump_count + 1, sizeof(*a->bumps));
     if (from->cancellation_count)
-        memcpy(a->cancellations, from->cancellations, from->cancellation_count * sizeof(*a->cancellations));
+        memcpy(a->cancellations, from->cancellations,
+               from->cancellation_count * sizeof(*a->cancellations));
     if (from->bump_count)
         memcpy(a->bumps, from->bumps, from->bump_count * sizeof(*a->bumps));
 }
@@ -56,8 +57,8 @@ static void copy_columns(struct mem_account *a, const struct mem_account *from)
     a->pending = empty.pending;
     a->nonces = empty.nonces;
     a->pending_count = a->pending_cap = a->nonce_count = a->nonce_cap = a->timed = 0;
-    const char *texts[] = {a->alias,        a->scheme, a->address, a->lead.holder, a->lead.holder_address,
-                           a->paused_reason};
+    const char *texts[] = {
+        a->alias, a->scheme, a->address, a->lead.holder, a->lead.holder_address, a->paused_reason};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         mem__share(texts[i]);
     mem__share_bytes(a->account_id);

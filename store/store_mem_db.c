@@ -1,5 +1,5 @@
-/* The memory database itself: its clock, its sessions with their requests and open transactions, and what a
- * failover leaves of it. */
+/* The memory database itself: its clock, its sessions with their requests and open transactions,
+ * and what a failover leaves of it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,10 +100,10 @@ void mem_session_busy(struct mem_session *s, bool busy)
     s->idle_since_us = mem_db_now_us(s->db);
 }
 
-#define X(name, type)                                                                                        \
-    static void run_##name(struct mem_session *s, struct store_req *req)                                     \
-    {                                                                                                        \
-        mem__##name(s, CONTAINER_OF(req, struct type, req));                                                 \
+#define X(name, type)                                                                              \
+    static void run_##name(struct mem_session *s, struct store_req *req)                           \
+    {                                                                                              \
+        mem__##name(s, CONTAINER_OF(req, struct type, req));                                       \
     }
 STORE_REQUESTS(X)
 #undef X

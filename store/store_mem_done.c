@@ -32,8 +32,8 @@ static void rows_free(struct list *rows)
 
 static void account_free(struct mem_account *a)
 {
-    const char *texts[] = {a->alias,        a->scheme, a->address, a->lead.holder, a->lead.holder_address,
-                           a->paused_reason};
+    const char *texts[] = {
+        a->alias, a->scheme, a->address, a->lead.holder, a->lead.holder_address, a->paused_reason};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         mem__drop(texts[i]);
     mem__drop_bytes(a->account_id);

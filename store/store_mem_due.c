@@ -13,8 +13,8 @@ static void sooner(int64_t *at, int64_t us)
         *at = us;
 }
 
-/* The soonest deadline of the outbox, or of pending rows, says whether something is late; one that has passed
- * hides those behind it. */
+/* The soonest deadline of the outbox, or of pending rows, says whether something is late; one that
+ * has passed hides those behind it. */
 static void note_deadline(struct dues *d, int64_t first, int64_t now)
 {
     d->late |= first && first <= now;
@@ -49,11 +49,12 @@ static bool is_asked(const struct mem_db *db, const struct mem_account *a)
     return a->cancellation_count != 0;
 }
 
-static bool wants(const struct mem_db *db, const struct mem_account *a, const struct store_due *r, size_t i,
-                  int64_t now, struct store_want *ret)
+static bool wants(const struct mem_db *db, const struct mem_account *a, const struct store_due *r,
+                  size_t i, int64_t now, struct store_want *ret)
 {
     struct dues d = dues_of(a, now);
-    ret->has_requests = (r->marks[i] >= 0 && mem__fingerprint(a) != r->marks[i]) || is_asked(db, a) || d.late;
+    ret->has_requests =
+        (r->marks[i] >= 0 && mem__fingerprint(a) != r->marks[i]) || is_asked(db, a) || d.late;
     ret->has_rows = d.has_rows && !a->paused;
     if (d.next && d.next <= now + (int64_t)r->ahead_ms * 1000)
         ret->next_ms = (d.next - now + 999) / 1000;

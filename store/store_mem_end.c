@@ -79,15 +79,17 @@ static void end_attempts(struct mem_row *row, const struct mem_ending *end, enum
 
 /* If the attempt that was included belongs to a transaction that had ended before, the nonce's
  * record says so: such an effect must never be without a trace. */
-static const char *error_of(const struct mem_row *row, const struct mem_ending *end, const uint8_t *last)
+static const char *error_of(const struct mem_row *row, const struct mem_ending *end,
+                            const uint8_t *last)
 {
     size_t number = mem__attempt_of(row->at, last);
     int64_t id = number ? row->at->attempts[number - 1].id : 0;
     if (row->id || !end->block || !id)
         return mem__text(end->error);
-    char *text = xasprintf("the attempt that was included belongs to transaction %lld, which had ended "
-                           "before%s%s",
-                           (long long)id, end->error ? ": " : "", end->error ? end->error : "");
+    char *text =
+        xasprintf("the attempt that was included belongs to transaction %lld, which had ended "
+                  "before%s%s",
+                  (long long)id, end->error ? ": " : "", end->error ? end->error : "");
     const char *kept = mem__text(text);
     free(text);
     return kept;
@@ -176,8 +178,8 @@ static bool fits(const struct mem_row *row, const struct mem_ending *end)
         return false;
     if (end->block && row->id && !t->filler_len != by_chain(end->outcome))
         return false;
-    return row->state != MEM_FINALIZED ||
-           (end->block && !memcmp(row->hash, end->hash, 32) && !memcmp(row->in.hash, end->block, 32));
+    return row->state != MEM_FINALIZED || (end->block && !memcmp(row->hash, end->hash, 32) &&
+                                           !memcmp(row->in.hash, end->block, 32));
 }
 
 static bool ended_before(const struct mem_db *db, const struct mem_account *a, int64_t nonce)
@@ -203,10 +205,11 @@ static int check_rows(struct mem_db *db, const struct mem_account *a, const stru
                              r->rows[i].outcome);
     }
     if (wrong)
-        return mem__fail(err, "TR003",
-                         "a nonce of %zu has ended before, is finalized, or has no such attempt that could "
-                         "end so",
-                         r->count);
+        return mem__fail(
+            err, "TR003",
+            "a nonce of %zu has ended before, is finalized, or has no such attempt that could "
+            "end so",
+            r->count);
     if (found != r->count)
         return mem__fail(err, "TR002", "%zu of %zu rows are still pending", found, r->count);
     return 0;

@@ -1,4 +1,5 @@
-/* Transactions without a nonce come in: enqueue, enqueue_searching and check_options of 07_enqueue.sql. */
+/* Transactions without a nonce come in: enqueue, enqueue_searching and check_options of
+ * 07_enqueue.sql. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,8 @@ static void note_wake(struct mem_staged *g, int32_t account)
     g->wakes[g->wake_count++] = account;
 }
 
-/* The doorbell: a leader that is awake finds the row, and stays awake until this transaction has ended. */
+/* The doorbell: a leader that is awake finds the row, and stays awake until this transaction has
+ * ended. */
 void mem__enqueued(struct mem_session *s, struct mem_account *a, struct mem_row *row)
 {
     struct mem_staged *g = &s->staged;
@@ -53,19 +55,22 @@ static int check_options(const struct mem_db *db, const struct store_enqueue *r,
     int64_t now = mem_db_now_us(db), deadline = mem__from_wall(db, r->deadline_ms);
     int64_t not_before = mem__from_wall(db, r->not_before_ms);
     if (r->priority < -PRIORITY_MAX || r->priority > PRIORITY_MAX)
-        return mem__fail(err, "TR011", "priority is %d; it must be -%d to %d", r->priority, PRIORITY_MAX,
-                         PRIORITY_MAX);
+        return mem__fail(err, "TR011", "priority is %d; it must be -%d to %d", r->priority,
+                         PRIORITY_MAX, PRIORITY_MAX);
     if (r->creator && strlen(r->creator) > MEM_CREATOR_MAX)
         return mem__fail(err, "TR011", "creator has %zu bytes; at most %d", strlen(r->creator),
                          MEM_CREATOR_MAX);
-    if (check_amount("tip", r->tip, &tip, err) || check_amount("max_tip", r->max_tip, &max_tip, err))
+    if (check_amount("tip", r->tip, &tip, err) ||
+        check_amount("max_tip", r->max_tip, &max_tip, err))
         return err->code;
     if (deadline && (deadline <= now || deadline <= not_before))
-        return mem__fail(err, "TR011",
-                         "deadline is %lld ms; it must be later than now (%lld) and than not_before (%lld)",
-                         (long long)r->deadline_ms, (long long)(now / 1000), (long long)r->not_before_ms);
+        return mem__fail(
+            err, "TR011",
+            "deadline is %lld ms; it must be later than now (%lld) and than not_before (%lld)",
+            (long long)r->deadline_ms, (long long)(now / 1000), (long long)r->not_before_ms);
     if (r->guard > INT32_MAX)
-        return mem__fail(err, "TR011", "spec_version is %d; it must not be negative", (int32_t)r->guard);
+        return mem__fail(err, "TR011", "spec_version is %d; it must not be negative",
+                         (int32_t)r->guard);
     if (r->tip && r->max_tip && tip > max_tip)
         return mem__fail(err, "TR011", "tip is %.60s; it must not be above max_tip (%.60s)", r->tip,
                          r->max_tip);
@@ -73,7 +78,8 @@ static int check_options(const struct mem_db *db, const struct store_enqueue *r,
         return mem__fail(err, "TR011", "deadline_block is %lld; it must be above 0",
                          (long long)r->deadline_block);
     if (r->retries > RETRIES_MAX)
-        return mem__fail(err, "TR011", "retries is %u; it must be 0 to %d", r->retries, RETRIES_MAX);
+        return mem__fail(err, "TR011", "retries is %u; it must be 0 to %d", r->retries,
+                         RETRIES_MAX);
     return 0;
 }
 
@@ -81,16 +87,16 @@ static int check_call(const struct store_enqueue *r, struct err *err)
 {
     size_t key = r->key ? strlen(r->key) : 1;
     if (!r->call.len || r->call.len > MEM_CALL_MAX)
-        return mem__fail(err, "TR011", "call has %zu bytes; it must have 1 to %d bytes", r->call.len,
-                         MEM_CALL_MAX);
+        return mem__fail(err, "TR011", "call has %zu bytes; it must have 1 to %d bytes",
+                         r->call.len, MEM_CALL_MAX);
     if (key < 1 || key > MEM_KEY_MAX)
         return mem__fail(err, "TR011", "key has %zu bytes; it must have 1 to %d", key, MEM_KEY_MAX);
     return 0;
 }
 
 /* A relay has its key, and where the account keeps a strict order the row keeps it too. */
-static int check_account(struct mem_session *s, const struct mem_account *a, const struct store_enqueue *r,
-                         struct err *err)
+static int check_account(struct mem_session *s, const struct mem_account *a,
+                         const struct store_enqueue *r, struct err *err)
 {
     if (a->watch_only)
         return mem__fail(err, "TR011", "account is \"%.80s\", whose key no relay has", r->account);
@@ -100,20 +106,22 @@ static int check_account(struct mem_session *s, const struct mem_account *a, con
         return mem__fail(err, "TR011", "priority is %d, and account %s keeps the order of commits",
                          r->priority, a->alias);
     if (r->not_before_ms)
-        return mem__fail(err, "TR011", "not_before is %lld ms, and account %s keeps the order of commits",
+        return mem__fail(err, "TR011",
+                         "not_before is %lld ms, and account %s keeps the order of commits",
                          (long long)r->not_before_ms, a->alias);
     if (!mem__lock_share(s, MEM_LOCK_STRICT, a->number))
-        return mem__fail(err, "55P03",
-                         "account %s keeps the order of commits, and another transaction that enqueued for "
-                         "it is still open",
-                         a->alias);
+        return mem__fail(
+            err, "55P03",
+            "account %s keeps the order of commits, and another transaction that enqueued for "
+            "it is still open",
+            a->alias);
     return 0;
 }
 
 /* ---- the row ---- */
 
-static struct mem_row *row_of(struct mem_db *db, const struct mem_account *a, const struct store_enqueue *r,
-                              int64_t id)
+static struct mem_row *row_of(struct mem_db *db, const struct mem_account *a,
+                              const struct store_enqueue *r, int64_t id)
 {
     struct mem_row *row = mem__row_new(a->number, id);
     row->call = mem__bytes(r->call);

@@ -5,7 +5,8 @@
 #include "base/check.h"
 #include "store_mem.h"
 
-/* Those above the next nonce continue the nonces. *ret_next: the next nonce after them, -1 for none. */
+/* Those above the next nonce continue the nonces. *ret_next: the next nonce after them, -1 for
+ * none. */
 static int check_gap(const struct mem_account *a, const struct store_attempts *r, int64_t *ret_next,
                      struct err *err)
 {
@@ -33,8 +34,9 @@ static int check_fill(const struct mem_account *a, const struct store_attempts *
         bool known = mem__outcome_of(r->rows[i].outcome, &outcome);
         if (row && (!r->rows[i].outcome || outcome == MEM_OK || outcome == MEM_DISPATCH_ERROR ||
                     row->state == MEM_FINALIZED))
-            return mem__fail(err, "TR003", "nonce %lld (%s) cannot end as %s", (long long)row->nonce,
-                             mem_state_name(row->state), known ? r->rows[i].outcome : "NULL");
+            return mem__fail(err, "TR003", "nonce %lld (%s) cannot end as %s",
+                             (long long)row->nonce, mem_state_name(row->state),
+                             known ? r->rows[i].outcome : "NULL");
     }
     for (size_t i = 0; i < r->count; i++)
         if (mem__pending(a, r->rows[i].nonce) && !mem__outcome_of(r->rows[i].outcome, &outcome))
@@ -43,7 +45,8 @@ static int check_fill(const struct mem_account *a, const struct store_attempts *
     return mem__check_rows(r->count, mem__attempt_nonce, r->rows, err);
 }
 
-static void end_for_filler(struct mem_db *db, struct mem_account *a, const struct store_attempt_row *in)
+static void end_for_filler(struct mem_db *db, struct mem_account *a,
+                           const struct store_attempt_row *in)
 {
     struct mem_row *row = mem__pending(a, in->nonce);
     struct mem_ending end = {.number = -1, .index = INT32_MIN, .error = in->reason};

@@ -4,8 +4,8 @@
 #include "base/check.h"
 #include "store_mem.h"
 
-/* Nobody ends anything in a transaction that stays open: what has ended so far is seen by what is read next.
- */
+/* Nobody ends anything in a transaction that stays open: what has ended so far is seen by what is
+ * read next. */
 int64_t mem_follow_position(const struct mem_db *db)
 {
     int64_t now = mem_db_now_us(db);
@@ -26,11 +26,12 @@ static struct mem_follow_row pending_row(const struct mem_row *row)
                                    .at_us = row->updated_us};
 }
 
-size_t mem_scan_pending(const struct mem_db *db, int32_t after_account, int64_t after_nonce, int32_t account,
-                        int64_t id, size_t limit, struct mem_follow_row *ret)
+size_t mem_scan_pending(const struct mem_db *db, int32_t after_account, int64_t after_nonce,
+                        int32_t account, int64_t id, size_t limit, struct mem_follow_row *ret)
 {
     size_t n = 0;
-    for (size_t i = after_account > 1 ? (size_t)after_account - 1 : 0; i < db->t.account_count; i++) {
+    for (size_t i = after_account > 1 ? (size_t)after_account - 1 : 0; i < db->t.account_count;
+         i++) {
         const struct mem_account *a = db->t.accounts[i];
         if (account && a->number != account)
             continue;
@@ -62,9 +63,10 @@ static int compare(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
-/* The position of a row: its time, account, nonce and id. Times never repeat, but a position may name one
- * alone. */
-static bool is_after(const struct mem_finished *f, int64_t us, int32_t account, int64_t nonce, int64_t id)
+/* The position of a row: its time, account, nonce and id. Times never repeat, but a position may
+ * name one alone. */
+static bool is_after(const struct mem_finished *f, int64_t us, int32_t account, int64_t nonce,
+                     int64_t id)
 {
     int order = compare(f->finished_us, us);
     order = order ? order : compare(f->account, account);
@@ -87,8 +89,8 @@ static size_t first_from(const struct mem_tables *t, int64_t us)
 }
 
 size_t mem_scan_finished(const struct mem_db *db, int64_t after_us, int32_t after_account,
-                         int64_t after_nonce, int64_t after_id, int32_t account, int64_t id, size_t limit,
-                         struct mem_follow_row *ret)
+                         int64_t after_nonce, int64_t after_id, int32_t account, int64_t id,
+                         size_t limit, struct mem_follow_row *ret)
 {
     size_t n = 0;
     for (size_t i = first_from(&db->t, after_us); i < db->t.finished_count && n < limit; i++) {

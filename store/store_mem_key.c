@@ -33,8 +33,8 @@ int mem__key_use(struct mem_session *s, const struct mem_account *a, const char 
         if (memcmp(known->sha, sha, MEM_SHA_LEN) != 0)
             return mem__fail(
                 err, "TR012",
-                "idempotency key \"%.80s\" was used before with another call, for transaction %lld", key,
-                (long long)known->id);
+                "idempotency key \"%.80s\" was used before with another call, for transaction %lld",
+                key, (long long)known->id);
         *id = known->id;
         return 0;
     }

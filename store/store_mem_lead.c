@@ -1,7 +1,9 @@
-/* Who leads: leader_claim, leader_renew, leader_release, leader_evict and leader_scan of 11_leadership.sql.
+/* Who leads: leader_claim, leader_renew, leader_release, leader_evict and leader_scan of
+ * 11_leadership.sql.
  *
- * A lease is not kept as a row that its accounts refer to: a renewal writes the new times to each account.
- * What that would differ in is what a lease knows of blocks, and that is kept (struct mem_lease). */
+ * A lease is not kept as a row that its accounts refer to: a renewal writes the new times to each
+ * account. What that would differ in is what a lease knows of blocks, and that is kept (struct
+ * mem_lease). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,10 +15,11 @@ enum { DAY_MS = 86400000, HOLDER_MAX = 500, ADDRESS_MAX = 300, IDLE_US = 5000000
 int mem__check_expiry(uint32_t expiry_1_ms, uint32_t expiry_2_ms, struct err *err)
 {
     if (expiry_1_ms < 1 || expiry_1_ms > DAY_MS)
-        return mem__fail(err, "TR011", "expiry_1_ms is %u; it must be 1 to %d", expiry_1_ms, DAY_MS);
+        return mem__fail(err, "TR011", "expiry_1_ms is %u; it must be 1 to %d", expiry_1_ms,
+                         DAY_MS);
     if (expiry_2_ms < expiry_1_ms || expiry_2_ms > DAY_MS)
-        return mem__fail(err, "TR011", "expiry_2_ms is %u; it must be expiry_1_ms (%u) to %d", expiry_2_ms,
-                         expiry_1_ms, DAY_MS);
+        return mem__fail(err, "TR011", "expiry_2_ms is %u; it must be expiry_1_ms (%u) to %d",
+                         expiry_2_ms, expiry_1_ms, DAY_MS);
     return 0;
 }
 
@@ -39,13 +42,14 @@ static int64_t left_ms(int64_t at_us, int64_t now_us)
 
 /* ---- claims ---- */
 
-static bool grants(const struct mem_session *s, const struct mem_account *a, const struct store_claim *r,
-                   int64_t now)
+static bool grants(const struct mem_session *s, const struct mem_account *a,
+                   const struct store_claim *r, int64_t now)
 {
     bool may_lock = r->have_lock || mem__lock_free_for(s, MEM_LOCK_ACCOUNT, a->lead.lock_key);
     if (PLANTED(CLAIM_ALWAYS))
         return true;
-    if (a->lead.holder && (!strcmp(a->lead.holder, r->holder) || (a->lead.lock_held && r->have_lock)))
+    if (a->lead.holder &&
+        (!strcmp(a->lead.holder, r->holder) || (a->lead.lock_held && r->have_lock)))
         return true;
     if (!a->lead.holder || a->lead.expiry_2_us <= now)
         return may_lock;
@@ -57,7 +61,8 @@ static int64_t greatest(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static void grant(struct mem_session *s, struct mem_account *a, const struct store_claim *r, int64_t now)
+static void grant(struct mem_session *s, struct mem_account *a, const struct store_claim *r,
+                  int64_t now)
 {
     mem__replace(&a->lead.holder, r->holder);
     mem__replace(&a->lead.holder_address, r->address);
@@ -81,7 +86,8 @@ static int check_claim(const struct mem_session *s, const struct store_claim *r,
     if (!a)
         return mem__fail(err, "TR010", "no such account: number %d", r->account);
     if (r->have_lock && !mem__lock_free_for(s, MEM_LOCK_ACCOUNT, a->lead.lock_key))
-        return mem__fail(err, "TR011", "have_lock is true, and another session has the lock of %s", a->alias);
+        return mem__fail(err, "TR011", "have_lock is true, and another session has the lock of %s",
+                         a->alias);
     return 0;
 }
 
@@ -100,7 +106,8 @@ void mem__claim(struct mem_session *s, struct store_claim *r)
     r->epoch = a->lead.epoch;
     r->lock_held = a->lead.lock_held;
     r->current_holder = a->lead.holder ? mem__put_text(answer, a->lead.holder) : "";
-    r->current_address = a->lead.holder_address ? mem__put_text(answer, a->lead.holder_address) : "";
+    r->current_address =
+        a->lead.holder_address ? mem__put_text(answer, a->lead.holder_address) : "";
     r->expiry_1_left_ms = left_ms(a->lead.expiry_1_us, now);
     r->expiry_2_left_ms = left_ms(a->lead.expiry_2_us, now);
     r->mid_submission =
@@ -140,19 +147,21 @@ static void drop_leases(struct mem_tables *t, const char *but, int64_t now)
     t->lease_count = n;
 }
 
-/* The session has the account's lock, or none is used. Of all others the renewal does not even ask. */
+/* The session has the account's lock, or none is used. Of all others the renewal does not even
+ * ask. */
 static bool has_lock(const struct mem_session *s, const struct store_renew *r, size_t i)
 {
     return !r->lock_keys || !s->use_lock || mem__lock_held(s, MEM_LOCK_ACCOUNT, r->lock_keys[i]);
 }
 
-static bool may_renew(const struct mem_session *s, const struct mem_account *a, const struct store_renew *r,
-                      size_t i)
+static bool may_renew(const struct mem_session *s, const struct mem_account *a,
+                      const struct store_renew *r, size_t i)
 {
     if (!a || !has_lock(s, r, i))
         return false;
-    return PLANTED(RENEW_ANY) || (a->lead.holder && !strcmp(a->lead.holder, r->holder) &&
-                                  a->lead.epoch == r->epochs[i] && a->lead.timeline == s->db->timeline);
+    return PLANTED(RENEW_ANY) ||
+           (a->lead.holder && !strcmp(a->lead.holder, r->holder) && a->lead.epoch == r->epochs[i] &&
+            a->lead.timeline == s->db->timeline);
 }
 
 static void renew(struct mem_session *s, struct store_renew *r)
@@ -189,7 +198,8 @@ void mem__renew(struct mem_session *s, struct store_renew *r)
 void mem__release(struct mem_session *s, struct store_release *r)
 {
     struct mem_account *a = mem__account(s->db, r->account);
-    r->released = a && a->lead.holder && a->lead.epoch == r->epoch && !strcmp(a->lead.holder, r->holder);
+    r->released =
+        a && a->lead.holder && a->lead.epoch == r->epoch && !strcmp(a->lead.holder, r->holder);
     if (!r->released)
         return;
     mem__replace(&a->lead.holder, NULL);
@@ -208,11 +218,14 @@ static struct mem_account *by_lock_key(const struct mem_db *db, int64_t key)
     return NULL;
 }
 
-/* The session that may be ended: the claimant's, whose claim has expired, or one that idles with the lock. */
-static struct mem_session *evicted(const struct mem_session *s, const struct mem_account *a, int64_t now)
+/* The session that may be ended: the claimant's, whose claim has expired, or one that idles with
+ * the lock. */
+static struct mem_session *evicted(const struct mem_session *s, const struct mem_account *a,
+                                   int64_t now)
 {
     struct mem_session *owner = mem__lock_owner(s->db, MEM_LOCK_ACCOUNT, a->lead.lock_key);
-    bool in_force = a->lead.expiry_1_us > now || (a->lead.expiry_2_us > now && mem__mid_submission(a));
+    bool in_force =
+        a->lead.expiry_1_us > now || (a->lead.expiry_2_us > now && mem__mid_submission(a));
     if ((in_force && !PLANTED(EVICT_HEALTHY)) || !owner || owner == s)
         return NULL;
     bool claims = a->lead.holder && a->lead.lock_pid == owner->pid;
@@ -231,7 +244,8 @@ void mem__evict(struct mem_session *s, struct store_evict *r)
     int64_t now = mem_db_now_us(s->db);
     struct mem_answer *answer = mem__answer(&r->req);
     r->current_holder = a->lead.holder ? mem__put_text(answer, a->lead.holder) : "";
-    r->current_address = a->lead.holder_address ? mem__put_text(answer, a->lead.holder_address) : "";
+    r->current_address =
+        a->lead.holder_address ? mem__put_text(answer, a->lead.holder_address) : "";
     r->epoch = a->lead.epoch;
     r->expiry_1_left_ms = left_ms(a->lead.expiry_1_us, now);
     struct mem_session *other = evicted(s, a, now);

@@ -1,5 +1,5 @@
-/* Advisory locks of sessions, as Postgres has them: exclusive ones stack, and go with their session; shared
- * ones belong to an open transaction. */
+/* Advisory locks of sessions, as Postgres has them: exclusive ones stack, and go with their
+ * session; shared ones belong to an open transaction. */
 #include <stdlib.h>
 
 #include "base/check.h"

@@ -13,7 +13,8 @@ static void tell(struct mem_db *db, const struct mem_notice *n)
     }
 }
 
-static struct mem_notice notice_of(const struct mem_db *db, enum mem_channel channel, int32_t account)
+static struct mem_notice notice_of(const struct mem_db *db, enum mem_channel channel,
+                                   int32_t account)
 {
     const struct mem_account *a = mem__account(db, account);
     return (struct mem_notice){

@@ -1,5 +1,5 @@
-/* The account itself: leader_pause, account_pause, account_resume and account_policy of 04_policy.sql,
- * leader_nonce of 14_admit.sql, account_reconcile of 17_reconcile.sql. */
+/* The account itself: leader_pause, account_pause, account_resume and account_policy of
+ * 04_policy.sql, leader_nonce of 14_admit.sql, account_reconcile of 17_reconcile.sql. */
 #include <string.h>
 
 #include "base/check.h"
@@ -34,7 +34,8 @@ void mem__pause(struct mem_session *s, struct store_pause *r)
     if (!a)
         return;
     if (!suspension) {
-        mem__fail(&r->req.err, "TR011", "hold is \"%.40s\"; it must be payment, reaped, transaction_version",
+        mem__fail(&r->req.err, "TR011",
+                  "hold is \"%.40s\"; it must be payment, reaped, transaction_version",
                   r->suspension);
         return;
     }
@@ -49,7 +50,8 @@ void mem__pause(struct mem_session *s, struct store_pause *r)
     a->suspension = suspension;
 }
 
-int mem_account_pause(struct mem_session *s, const char *account, const char *reason, struct err *err)
+int mem_account_pause(struct mem_session *s, const char *account, const char *reason,
+                      struct err *err)
 {
     err_clear(err);
     struct mem_account *a = mem__account_of(s->db, account, err);
@@ -100,20 +102,24 @@ static int check_nonce(const struct mem_account *a, const struct store_nonce *r,
 {
     int64_t last = mem__last_pending(a);
     if (r->next_nonce < 0 || (last >= 0 && r->next_nonce <= last && !r->reborn))
-        return mem__fail(err, "TR003", "next nonce %lld for account %s, whose last pending nonce is %lld",
+        return mem__fail(err, "TR003",
+                         "next nonce %lld for account %s, whose last pending nonce is %lld",
                          (long long)r->next_nonce, a->alias, (long long)last);
     if (r->reborn && last >= 0)
-        return mem__fail(err, "TR003", "account %s cannot begin a new life while nonce %lld is pending",
-                         a->alias, (long long)last);
+        return mem__fail(err, "TR003",
+                         "account %s cannot begin a new life while nonce %lld is pending", a->alias,
+                         (long long)last);
     if (r->reborn && !a->reborn)
-        return mem__fail(err, "TR003", "no operator has ordered a new life of account %s", a->alias);
+        return mem__fail(err, "TR003", "no operator has ordered a new life of account %s",
+                         a->alias);
     if (!r->reborn && r->next_nonce < a->next_nonce && !r->lower)
         return mem__fail(err, "TR003", "next nonce %lld for account %s is lower than %lld",
                          (long long)r->next_nonce, a->alias, (long long)a->next_nonce);
     if (!r->reborn && r->next_nonce < a->used_nonce)
-        return mem__fail(err, "TR002",
-                         "nonce %lld of account %s was used in a finalized block, by what is on record",
-                         (long long)a->used_nonce - 1, a->alias);
+        return mem__fail(
+            err, "TR002",
+            "nonce %lld of account %s was used in a finalized block, by what is on record",
+            (long long)a->used_nonce - 1, a->alias);
     return 0;
 }
 
@@ -140,7 +146,8 @@ void mem__nonce(struct mem_session *s, struct store_nonce *r)
 
 /* ---- a database that was restored ---- */
 
-int mem_account_reconcile(struct mem_session *s, const char *account, int64_t block, struct err *err)
+int mem_account_reconcile(struct mem_session *s, const char *account, int64_t block,
+                          struct err *err)
 {
     err_clear(err);
     struct mem_account *a = mem__account_of(s->db, account, err);

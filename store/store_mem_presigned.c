@@ -1,4 +1,5 @@
-/* Extrinsics that were signed elsewhere, until they get their nonce: 08_enqueue_signed.sql, 14_admit.sql. */
+/* Extrinsics that were signed elsewhere, until they get their nonce: 08_enqueue_signed.sql,
+ * 14_admit.sql. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +9,8 @@
 
 /* ---- enqueue_signed ---- */
 
-/* Where the body of the extrinsic begins: behind the length in front of it; 0: that does not say its length.
- */
+/* Where the body of the extrinsic begins: behind the length in front of it; 0: that does not say
+ * its length. */
 static size_t body_of(struct store_bytes x)
 {
     unsigned mode = x.data[0] & 3u;
@@ -28,7 +29,8 @@ static int check_form(const struct mem_signed_call *c, struct err *err)
     if (key < 1 || key > MEM_KEY_MAX)
         return mem__fail(err, "TR011", "key has %zu bytes; it must have 1 to %d", key, MEM_KEY_MAX);
     if (creator > MEM_CREATOR_MAX)
-        return mem__fail(err, "TR011", "creator has %zu bytes; at most %d", creator, MEM_CREATOR_MAX);
+        return mem__fail(err, "TR011", "creator has %zu bytes; at most %d", creator,
+                         MEM_CREATOR_MAX);
     if (!c->extrinsic.len || c->extrinsic.len > MEM_CALL_MAX)
         return mem__fail(err, "TR011", "extrinsic has %zu bytes; it must have 1 to %d bytes",
                          c->extrinsic.len, MEM_CALL_MAX);
@@ -36,7 +38,8 @@ static int check_form(const struct mem_signed_call *c, struct err *err)
         return 0;
     size_t body = body_of(c->extrinsic);
     if (!body)
-        return mem__fail(err, "TR011", "extrinsic does not begin with its length (%zu bytes in all)",
+        return mem__fail(err, "TR011",
+                         "extrinsic does not begin with its length (%zu bytes in all)",
                          c->extrinsic.len);
     if (c->extrinsic.len < body + 90 || c->extrinsic.data[body] != 132)
         return mem__fail(err, "TR011", "extrinsic is not signed, of another form, or too short");
@@ -56,7 +59,8 @@ static struct mem_account *signer_of(const struct mem_db *db, const struct mem_s
                                      struct err *err)
 {
     const uint8_t *body = c->extrinsic.data + body_of(c->extrinsic);
-    struct mem_account *named = c->account ? mem__account_of(db, c->account, err) : NULL, *found = NULL;
+    struct mem_account *named = c->account ? mem__account_of(db, c->account, err) : NULL,
+                       *found = NULL;
     size_t count = 0;
     if (c->account && (!named || c->unchecked || signed_by(named, body)))
         return named;
@@ -69,16 +73,19 @@ static struct mem_account *signer_of(const struct mem_db *db, const struct mem_s
     if (!c->account && count == 1)
         return found;
     if (c->account)
-        mem__fail(err, "TR011", "account is \"%.80s\", and somebody else signed the extrinsic", c->account);
+        mem__fail(err, "TR011", "account is \"%.80s\", and somebody else signed the extrinsic",
+                  c->account);
     else if (count)
-        mem__fail(err, "TR011", "extrinsic is signed by a key that is registered for several chains");
+        mem__fail(err, "TR011",
+                  "extrinsic is signed by a key that is registered for several chains");
     else
-        mem__fail(err, "TR010", "no such account: the extrinsic is signed by %s", hex_log(body + 2, 32));
+        mem__fail(err, "TR010", "no such account: the extrinsic is signed by %s",
+                  hex_log(body + 2, 32));
     return NULL;
 }
 
-static int use_keys(struct mem_session *s, const struct mem_account *a, const struct mem_signed_call *c,
-                    int64_t *id, struct err *err)
+static int use_keys(struct mem_session *s, const struct mem_account *a,
+                    const struct mem_signed_call *c, int64_t *id, struct err *err)
 {
     uint8_t sha[MEM_SHA_LEN];
     struct buf own = {0};
@@ -169,46 +176,53 @@ static int by_nonce(const void *x, const void *y)
 
 static const struct store_attempt_row **in_order(const struct store_attempts *r)
 {
-    const struct store_attempt_row **rows = xcalloc(r->count + 1, sizeof(struct store_attempt_row *));
+    const struct store_attempt_row **rows =
+        xcalloc(r->count + 1, sizeof(struct store_attempt_row *));
     for (size_t i = 0; i < r->count; i++)
         rows[i] = &r->rows[i];
     qsort(rows, r->count, sizeof(struct store_attempt_row *), by_nonce);
     return rows;
 }
 
-static int check_account(const struct mem_account *a, const struct store_attempts *r, struct err *err)
+static int check_account(const struct mem_account *a, const struct store_attempts *r,
+                         struct err *err)
 {
     int64_t next = mem__next_nonce(a);
     if (mem__check_nonces(r->count, mem__attempt_nonce, r->rows, err))
         return err->code;
     if (next >= 0 && next != r->next_nonce)
-        return mem__fail(err, "TR003", "the next nonce is given as %lld, and in account %s it is %lld",
+        return mem__fail(err, "TR003",
+                         "the next nonce is given as %lld, and in account %s it is %lld",
                          (long long)r->next_nonce, a->alias, (long long)next);
     if (a->paused)
         return mem__fail(err, "TR002", "account %s is paused", a->alias);
     if (a->transaction_version && a->transaction_version != r->transaction_version)
-        return mem__fail(err, "TR002", "signed under transaction version %u, and account %s signs under %u",
+        return mem__fail(err, "TR002",
+                         "signed under transaction version %u, and account %s signs under %u",
                          r->transaction_version, a->alias, a->transaction_version);
     if (a->reconcile_from >= 0)
-        return mem__fail(err, "TR003", "account %s is not reconciled with the chain from block %lld on",
-                         a->alias, (long long)a->reconcile_from);
+        return mem__fail(err, "TR003",
+                         "account %s is not reconciled with the chain from block %lld on", a->alias,
+                         (long long)a->reconcile_from);
     return 0;
 }
 
 /* In the order of nonces, as they will be admitted. */
 static int check_rows(const struct mem_tables *t, const struct mem_account *a,
-                      const struct store_attempt_row **rows, size_t count, int64_t *next, struct err *err)
+                      const struct store_attempt_row **rows, size_t count, int64_t *next,
+                      struct err *err)
 {
     size_t found = 0, i;
     for (i = 0; i < count && !err->code; i++) {
         struct mem_row *row = mem__waiting(t, MEM_OUTBOX_SIGNED, a, rows[i]->id);
         if (rows[i]->nonce > *next)
-            mem__fail(err, "TR003", "nonce %lld where %lld is next in account %s", (long long)rows[i]->nonce,
-                      (long long)*next, a->alias);
+            mem__fail(err, "TR003", "nonce %lld where %lld is next in account %s",
+                      (long long)rows[i]->nonce, (long long)*next, a->alias);
         else if (mem__pending(a, rows[i]->nonce))
             mem__fail(err, "TR002", "nonce %lld is not free", (long long)rows[i]->nonce);
         if (!err->code && rows[i]->nonce >= *next)
-            *next = rows[i]->nonce + 1; /* also if its row was cancelled meanwhile: no gap of the caller's */
+            *next = rows[i]->nonce +
+                    1; /* also if its row was cancelled meanwhile: no gap of the caller's */
         if (err->code || !row || row->marked)
             continue;
         row->marked = true;

@@ -27,23 +27,24 @@ static int64_t wall_ms(const struct mem_db *db, int64_t at_us)
 static struct store_outbox_row outbox_row(const struct mem_db *db, struct mem_answer *answer,
                                           const struct mem_row *row)
 {
-    return (struct store_outbox_row){.id = row->id,
-                                     .call = mem__put_bytes(answer, row->call),
-                                     .presigned = row->table == MEM_OUTBOX_SIGNED,
-                                     .waited = row->table == MEM_OUTBOX_SIGNED && row->wait_block >= 0,
-                                     .priority = row->priority,
-                                     .deadline_ms = wall_ms(db, row->deadline_us),
-                                     .creator = mem__put_text(answer, row->creator),
-                                     .guard = row->guard,
-                                     .tip = row->has_tip ? mem__put_amount(answer, row->tip) : NULL,
-                                     .max_tip =
-                                         row->has_max_tip ? mem__put_amount(answer, row->max_tip) : NULL,
-                                     .deadline_block = row->deadline_block,
-                                     .retries = row->retries};
+    return (struct store_outbox_row){
+        .id = row->id,
+        .call = mem__put_bytes(answer, row->call),
+        .presigned = row->table == MEM_OUTBOX_SIGNED,
+        .waited = row->table == MEM_OUTBOX_SIGNED && row->wait_block >= 0,
+        .priority = row->priority,
+        .deadline_ms = wall_ms(db, row->deadline_us),
+        .creator = mem__put_text(answer, row->creator),
+        .guard = row->guard,
+        .tip = row->has_tip ? mem__put_amount(answer, row->tip) : NULL,
+        .max_tip = row->has_max_tip ? mem__put_amount(answer, row->max_tip) : NULL,
+        .deadline_block = row->deadline_block,
+        .retries = row->retries};
 }
 
 /* At most `limit` rows, in the order of admission; limited in bytes, but always one. */
-static size_t pick_calls(const struct mem_account *a, int64_t now, size_t limit, const struct mem_row **out)
+static size_t pick_calls(const struct mem_account *a, int64_t now, size_t limit,
+                         const struct mem_row **out)
 {
     size_t n = 0, before = 0;
     LIST_EACH (p, &a->outbox) {
@@ -67,7 +68,8 @@ static bool is_ready(const struct mem_row *row, int64_t block)
 
 static int by_nonce(const void *x, const void *y)
 {
-    const struct mem_row *a = *(const struct mem_row *const *)x, *b = *(const struct mem_row *const *)y;
+    const struct mem_row *a = *(const struct mem_row *const *)x,
+                         *b = *(const struct mem_row *const *)y;
     uint64_t m = (uint64_t)a->nonce, n = (uint64_t)b->nonce; /* those without a nonce come last */
     if (m != n)
         return m < n ? -1 : 1;
@@ -159,9 +161,11 @@ void mem__outbox(struct mem_session *s, struct store_outbox *r)
 
 /* ---- pending rows ---- */
 
-/* Hashes of earlier attempts at the nonce: those with a call of their own, or the fillers that were to stop
- * one. Of what was signed elsewhere its own alone: it may be at a nonce that another one used. */
-static size_t put_earlier(const struct mem_row *row, bool fillers, uint8_t (*out)[32], int64_t *death)
+/* Hashes of earlier attempts at the nonce: those with a call of their own, or the fillers that were
+ * to stop one. Of what was signed elsewhere its own alone: it may be at a nonce that another one
+ * used. */
+static size_t put_earlier(const struct mem_row *row, bool fillers, uint8_t (*out)[32],
+                          int64_t *death)
 {
     size_t n = 0;
     for (size_t i = 0; i + 1 < row->at->count; i++) {
@@ -177,7 +181,8 @@ static size_t put_earlier(const struct mem_row *row, bool fillers, uint8_t (*out
     return n;
 }
 
-static void copy_earlier(const struct mem_row *row, struct mem_answer *answer, struct store_pending_row *out)
+static void copy_earlier(const struct mem_row *row, struct mem_answer *answer,
+                         struct store_pending_row *out)
 {
     if (row->at->count < 2)
         return;
@@ -188,30 +193,31 @@ static void copy_earlier(const struct mem_row *row, struct mem_answer *answer, s
     out->earlier = (const uint8_t(*)[32])hashes;
 }
 
-static void copy_row(const struct mem_row *row, struct mem_answer *answer, struct store_pending_row *out)
+static void copy_row(const struct mem_row *row, struct mem_answer *answer,
+                     struct store_pending_row *out)
 {
     const struct mem_attempt *now = mem__current(row);
-    *out =
-        (struct store_pending_row){.nonce = row->nonce,
-                                   .id = row->id,
-                                   .state = mem_state_name(row->state),
-                                   .attempt = (int32_t)row->at->count,
-                                   .extrinsic = mem__put_bytes(answer, now->extrinsic),
-                                   .call = mem__put_bytes(answer, row->call),
-                                   .block_number = row->block_number,
-                                   .era_birth = now->era_birth,
-                                   .era_death = now->era_death,
-                                   .spec_version = now->spec_version,
-                                   .guard = row->guard,
-                                   .tip = mem__put_amount(answer, now->tip),
-                                   .max_tip = row->has_max_tip ? mem__put_amount(answer, row->max_tip) : NULL,
-                                   .deadline_block = row->deadline_block,
-                                   .retries = row->retries,
-                                   .filler_len = now->filler_len,
-                                   .stop_outcome = mem_outcome_name(row->stop_outcome),
-                                   .stop_reason = mem__put_text(answer, row->stop_reason),
-                                   .submitted_block = now->block,
-                                   .presigned = row->presigned};
+    *out = (struct store_pending_row){
+        .nonce = row->nonce,
+        .id = row->id,
+        .state = mem_state_name(row->state),
+        .attempt = (int32_t)row->at->count,
+        .extrinsic = mem__put_bytes(answer, now->extrinsic),
+        .call = mem__put_bytes(answer, row->call),
+        .block_number = row->block_number,
+        .era_birth = now->era_birth,
+        .era_death = now->era_death,
+        .spec_version = now->spec_version,
+        .guard = row->guard,
+        .tip = mem__put_amount(answer, now->tip),
+        .max_tip = row->has_max_tip ? mem__put_amount(answer, row->max_tip) : NULL,
+        .deadline_block = row->deadline_block,
+        .retries = row->retries,
+        .filler_len = now->filler_len,
+        .stop_outcome = mem_outcome_name(row->stop_outcome),
+        .stop_reason = mem__put_text(answer, row->stop_reason),
+        .submitted_block = now->block,
+        .presigned = row->presigned};
     memcpy(out->hash, row->hash, 32);
     if (row->in.known)
         out->block_hash = mem__put_bytes(answer, (struct store_bytes){row->in.hash, 32});

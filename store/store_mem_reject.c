@@ -3,8 +3,8 @@
 #include "store_mem.h"
 
 /* outbox_end, signed_end. */
-void mem__outbox_end(struct mem_db *db, struct mem_account *a, struct mem_row *row, enum mem_outcome outcome,
-                     const char *error, int64_t epoch)
+void mem__outbox_end(struct mem_db *db, struct mem_account *a, struct mem_row *row,
+                     enum mem_outcome outcome, const char *error, int64_t epoch)
 {
     struct mem_finished f = {.id = row->id,
                              .account = row->account,
@@ -49,8 +49,8 @@ static int check_reject(const struct store_finish *r, struct err *err)
 }
 
 /* Every id waits, none twice. */
-static int check_waiting(const struct mem_db *db, const struct mem_account *a, const struct store_finish *r,
-                         struct err *err)
+static int check_waiting(const struct mem_db *db, const struct mem_account *a,
+                         const struct store_finish *r, struct err *err)
 {
     size_t found = 0;
     bool without = false;
@@ -82,6 +82,7 @@ void mem__reject(struct mem_session *s, struct store_finish *r)
     for (size_t i = 0; i < r->count; i++) {
         enum mem_outcome outcome;
         mem__outcome_of(r->rows[i].outcome, &outcome);
-        mem__outbox_end(s->db, a, waiting(s->db, a, r->rows[i].id), outcome, r->rows[i].error, a->lead.epoch);
+        mem__outbox_end(s->db, a, waiting(s->db, a, r->rows[i].id), outcome, r->rows[i].error,
+                        a->lead.epoch);
     }
 }

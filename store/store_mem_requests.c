@@ -55,7 +55,8 @@ static int64_t left_ms(int64_t at, int64_t now)
 
 static int by_deadline(const void *x, const void *y)
 {
-    const struct mem_row *a = *(const struct mem_row *const *)x, *b = *(const struct mem_row *const *)y;
+    const struct mem_row *a = *(const struct mem_row *const *)x,
+                         *b = *(const struct mem_row *const *)y;
     return (a->deadline_us > b->deadline_us) - (a->deadline_us < b->deadline_us);
 }
 
@@ -75,7 +76,8 @@ static void end_queued(struct mem_db *db, struct mem_account *a, int64_t now)
     if (count)
         qsort(late, count, sizeof(struct mem_row *), by_deadline);
     for (size_t i = 0; i < count && i < EXPIRED_MOST; i++)
-        mem__outbox_end(db, a, late[i], MEM_EXPIRED, "the deadline passed before it was sent", a->lead.epoch);
+        mem__outbox_end(db, a, late[i], MEM_EXPIRED, "the deadline passed before it was sent",
+                        a->lead.epoch);
     free(late);
 }
 
@@ -147,23 +149,26 @@ static void collect(const struct mem_db *db, const struct mem_account *a, int64_
     for (size_t i = 0; i < a->cancellation_count; i++) {
         const struct mem_row *row = row_of(db, a->cancellations[i].id);
         if (is_pending(row))
-            out[r->count++] = (struct store_stop){
-                .nonce = row->nonce, .id = row->id, .outcome = "cancelled", .reason = "cancelled on request"};
+            out[r->count++] = (struct store_stop){.nonce = row->nonce,
+                                                  .id = row->id,
+                                                  .outcome = "cancelled",
+                                                  .reason = "cancelled on request"};
     }
     for (size_t i = 0; a->timed && i < a->pending_count; i++) {
         const struct mem_row *row = a->pending[i];
         if (row->id && row->deadline_us && row->deadline_us <= now && !mem__cancelled(a, row->id))
-            out[r->count++] = (struct store_stop){.nonce = row->nonce,
-                                                  .id = row->id,
-                                                  .outcome = "expired",
-                                                  .reason = "the deadline passed before it was included"};
+            out[r->count++] =
+                (struct store_stop){.nonce = row->nonce,
+                                    .id = row->id,
+                                    .outcome = "expired",
+                                    .reason = "the deadline passed before it was included"};
     }
     for (size_t i = 0; i < a->bump_count; i++) {
         const struct mem_row *row = row_of(db, a->bumps[i].id);
         u128 tip = is_pending(row) ? bump_tip(a, row, a->bumps[i].tip) : 0;
         if (is_pending(row) && mem__current(row)->tip < tip)
-            out[r->count++] =
-                (struct store_stop){.nonce = row->nonce, .id = row->id, .tip = mem__put_amount(answer, tip)};
+            out[r->count++] = (struct store_stop){
+                .nonce = row->nonce, .id = row->id, .tip = mem__put_amount(answer, tip)};
     }
     qsort(out, r->count, sizeof(*out), by_nonce);
 }

@@ -1,5 +1,5 @@
-/* leader_requeue of 16_finish.sql: the nonce is used up, and the transaction goes back to the outbox with
- * its id, its options and its place. */
+/* leader_requeue of 16_finish.sql: the nonce is used up, and the transaction goes back to the
+ * outbox with its id, its options and its place. */
 #include <string.h>
 
 #include "base/check.h"
@@ -17,13 +17,14 @@ static int check_outcomes(const struct store_finish *r, struct err *err)
     for (size_t i = 0; i < r->count; i++) {
         const struct store_finish_row *in = &r->rows[i];
         if (!goes_back(in->outcome, &outcome))
-            return mem__fail(err, "TR003", "nonce %lld cannot be used up as %s", (long long)in->nonce,
-                             in->outcome ? in->outcome : "NULL");
+            return mem__fail(err, "TR003", "nonce %lld cannot be used up as %s",
+                             (long long)in->nonce, in->outcome ? in->outcome : "NULL");
         if ((outcome == MEM_DISPATCH_ERROR && in->block_number < 0) ||
             (outcome == MEM_FAILED && in->block_number >= 0))
-            return mem__fail(err, "TR011",
-                             "nonce %lld: dispatch_error names the finalized block; failed has none",
-                             (long long)in->nonce);
+            return mem__fail(
+                err, "TR011",
+                "nonce %lld: dispatch_error names the finalized block; failed has none",
+                (long long)in->nonce);
     }
     return 0;
 }
@@ -94,7 +95,8 @@ static void end_attempts(struct mem_row *row, const struct mem_ending *end, cons
 
 /* The nonce leaves a record of its own. */
 static struct mem_finished record_of(struct mem_db *db, const struct mem_row *row,
-                                     const struct mem_ending *end, const uint8_t *included, int64_t epoch)
+                                     const struct mem_ending *end, const uint8_t *included,
+                                     int64_t epoch)
 {
     struct mem_finished f = {.requeued = row->id,
                              .account = row->account,

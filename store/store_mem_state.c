@@ -8,7 +8,8 @@
 
 enum { REFUSAL_MAX = 500 };
 
-/* The states that are none of a row's: the outcome of the bytes is not known; a node refused them. */
+/* The states that are none of a row's: the outcome of the bytes is not known; a node refused
+ * them. */
 static bool is_unknown(const struct store_state_row *in)
 {
     return !strcmp(in->state, "unknown");
@@ -34,16 +35,18 @@ static int check_names(const struct store_states *r, struct err *err)
     for (size_t i = 0; i < r->count; i++) {
         const struct store_state_row *in = &r->rows[i];
         if (in->state && !is_unknown(in) && !is_refused(in) && !mem__state_of(in->state, &state))
-            return mem__fail(err, "22P02", "invalid input value for enum tx_state: \"%.40s\"", in->state);
+            return mem__fail(err, "22P02", "invalid input value for enum tx_state: \"%.40s\"",
+                             in->state);
     }
     for (size_t i = 0; i < r->count; i++) {
         const struct store_state_row *in = &r->rows[i];
         bool known = in->state && mem__state_of(in->state, &state);
         if (known && state == MEM_SIGNED)
-            return mem__fail(err, "TR003", "nonce %lld cannot go back to signed", (long long)in->nonce);
+            return mem__fail(err, "TR003", "nonce %lld cannot go back to signed",
+                             (long long)in->nonce);
         if (!in->state || (known && mem__names_block(state) && !in->block_hash.data))
-            return mem__fail(err, "TR011", "nonce %lld: state %s names no block", (long long)in->nonce,
-                             in->state ? in->state : "NULL");
+            return mem__fail(err, "TR011", "nonce %lld: state %s names no block",
+                             (long long)in->nonce, in->state ? in->state : "NULL");
     }
     return 0;
 }
@@ -53,7 +56,8 @@ static int check_rows(const struct mem_account *a, const struct store_states *r,
     for (size_t i = 0; i < r->count; i++) {
         const struct mem_row *row = mem__pending(a, r->rows[i].nonce);
         if (row && !mem__attempt_of(row->at, r->rows[i].hash))
-            return mem__fail(err, "TR003", "nonce %lld has no attempt with this hash", (long long)row->nonce);
+            return mem__fail(err, "TR003", "nonce %lld has no attempt with this hash",
+                             (long long)row->nonce);
     }
     return 0;
 }
@@ -84,7 +88,8 @@ static int check_final(const struct mem_account *a, const struct store_states *r
             return mem__fail(err, "23514", "block hash has %zu bytes", in->block_hash.len);
         if (row->state == MEM_FINALIZED && !is_unknown(in) &&
             (strcmp(in->state, "finalized") != 0 || !same_block(row, in)))
-            return mem__fail(err, "TR003", "nonce %lld: what is finalized stays", (long long)row->nonce);
+            return mem__fail(err, "TR003", "nonce %lld: what is finalized stays",
+                             (long long)row->nonce);
     }
     return 0;
 }
@@ -158,8 +163,8 @@ static void apply(struct mem_db *db, struct mem_account *a, struct mem_row *row,
         if (row->in.known)
             memcpy(row->in.hash, in->block_hash.data, 32);
         row->block_number = in->block_number;
-        bool better =
-            state == MEM_READY || state == MEM_BROADCAST || state == MEM_IN_BLOCK || state == MEM_FINALIZED;
+        bool better = state == MEM_READY || state == MEM_BROADCAST || state == MEM_IN_BLOCK ||
+                      state == MEM_FINALIZED;
         row->blocked = row->blocked && !better;
         if (!row->in_block_us && (state == MEM_IN_BLOCK || state == MEM_FINALIZED))
             row->in_block_us = row->updated_us;
@@ -192,8 +197,8 @@ static bool is_last_word(const struct store_states *r, size_t i)
     return true;
 }
 
-/* Every refusal is counted, of whichever attempt. The row itself is blocked where it is the last word on its
- * current one. */
+/* Every refusal is counted, of whichever attempt. The row itself is blocked where it is the last
+ * word on its current one. */
 static void refuse(struct mem_db *db, struct mem_account *a, const struct store_states *r, size_t i)
 {
     const struct store_state_row *in = &r->rows[i];
@@ -217,9 +222,10 @@ static void refuse(struct mem_db *db, struct mem_account *a, const struct store_
 void mem__state(struct mem_session *s, struct store_states *r)
 {
     bool unfenced = PLANTED(NO_FENCE);
-    struct mem_account *a =
-        unfenced ? mem__account(s->db, r->account) : mem__fence(s->db, r->account, r->epoch, &r->req.err);
-    if (!a || check_names(r, &r->req.err) || check_rows(a, r, &r->req.err) || check_final(a, r, &r->req.err))
+    struct mem_account *a = unfenced ? mem__account(s->db, r->account)
+                                     : mem__fence(s->db, r->account, r->epoch, &r->req.err);
+    if (!a || check_names(r, &r->req.err) || check_rows(a, r, &r->req.err) ||
+        check_final(a, r, &r->req.err))
         return;
     for (size_t i = 0; i < r->count; i++) {
         struct mem_row *row = mem__pending(a, r->rows[i].nonce);

@@ -94,7 +94,8 @@ struct mem_nonce *mem__nonce_make(struct mem_account *a, int64_t nonce)
     n->nonce = nonce;
     n->last_end = -1;
     MEM_PUSH(a->nonces, a->nonce_count, a->nonce_cap, n);
-    memmove(a->nonces + at + 1, a->nonces + at, (a->nonce_count - 1 - at) * sizeof(struct mem_nonce *));
+    memmove(a->nonces + at + 1, a->nonces + at,
+            (a->nonce_count - 1 - at) * sizeof(struct mem_nonce *));
     return a->nonces[at] = n;
 }
 
@@ -133,7 +134,8 @@ void mem__pending_put(struct mem_account *a, struct mem_row *row, int64_t nonce)
     row->at->row = row;
     a->timed += row->deadline_us != 0;
     MEM_PUSH(a->pending, a->pending_count, a->pending_cap, row);
-    memmove(a->pending + at + 1, a->pending + at, (a->pending_count - 1 - at) * sizeof(struct mem_row *));
+    memmove(a->pending + at + 1, a->pending + at,
+            (a->pending_count - 1 - at) * sizeof(struct mem_row *));
     a->pending[at] = row;
 }
 
@@ -142,7 +144,8 @@ void mem__pending_take(struct mem_account *a, struct mem_row *row)
     size_t at = mem__pending_from(a, row->nonce);
     INVARIANT(at < a->pending_count && a->pending[at] == row);
     a->pending_count--;
-    memmove(a->pending + at, a->pending + at + 1, (a->pending_count - at) * sizeof(struct mem_row *));
+    memmove(a->pending + at, a->pending + at + 1,
+            (a->pending_count - at) * sizeof(struct mem_row *));
     a->timed -= row->deadline_us != 0;
     row->at->row = NULL;
     row->at = NULL;
@@ -169,8 +172,8 @@ struct mem_id *mem__id_make(struct mem_tables *t, int64_t id)
     return x;
 }
 
-struct mem_row *mem__waiting(const struct mem_tables *t, enum mem_table table, const struct mem_account *a,
-                             int64_t id)
+struct mem_row *mem__waiting(const struct mem_tables *t, enum mem_table table,
+                             const struct mem_account *a, int64_t id)
 {
     const struct mem_id *x = mem__id(t, id);
     if (!x || !x->row || x->row->table != table || (a && x->row->account != a->number))
@@ -185,7 +188,8 @@ void mem__outbox_put(struct mem_tables *t, struct mem_account *a, struct mem_row
     struct list *at = &a->outbox;
     while (at->prev != &a->outbox) {
         const struct mem_row *before = CONTAINER_OF(at->prev, struct mem_row, node);
-        if (before->priority > row->priority || (before->priority == row->priority && before->id < row->id))
+        if (before->priority > row->priority ||
+            (before->priority == row->priority && before->id < row->id))
             break;
         at = at->prev;
     }

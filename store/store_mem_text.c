@@ -1,5 +1,6 @@
-/* Texts and bytes that rows share: counted, so that a row moves from table to table and into a copy of the
- * tables without being copied. And the memory of answers, which outlive the rows that they tell of. */
+/* Texts and bytes that rows share: counted, so that a row moves from table to table and into a copy
+ * of the tables without being copied. And the memory of answers, which outlive the rows that they
+ * tell of. */
 #include <stdlib.h>
 #include <string.h>
 

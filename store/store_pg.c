@@ -7,8 +7,8 @@
  *
  *   store: UP while both sides fit and are sessions of one database; else DOWN.
  *
- * control: locks, claims, doorbells; direct, never a standby or a pooler (use_lock off: a pooler will do).
- * work: all reads and writes, also through a pooler. */
+ * control: locks, claims, doorbells; direct, never a standby or a pooler (use_lock off: a pooler
+ * will do). work: all reads and writes, also through a pooler. */
 #include "store_pg.h"
 
 #include <stdio.h>
@@ -19,7 +19,12 @@
 #include "schema/schema.h"
 #include "store/schema_check.h"
 
-enum { STATEMENT_TIMEOUT_MS = 30000, ANSWER_GRACE_MS = 5000, RECHECK_BASE_MS = 200, RECHECK_CAP_MS = 5000 };
+enum {
+    STATEMENT_TIMEOUT_MS = 30000,
+    ANSWER_GRACE_MS = 5000,
+    RECHECK_BASE_MS = 200,
+    RECHECK_CAP_MS = 5000
+};
 
 /* ---- state ---- */
 
@@ -37,7 +42,8 @@ static void tell_down(struct store_pg *s, const struct err *err)
 static void check_later(struct store_pg *s)
 {
     if (!loop_timer_armed(s->recheck))
-        loop_timer_at(s->recheck, loop_now_ms(s->base.loop) + backoff_next(&s->recheck_backoff, &s->rng));
+        loop_timer_at(s->recheck,
+                      loop_now_ms(s->base.loop) + backoff_next(&s->recheck_backoff, &s->rng));
 }
 
 static void misfit(struct store_pg *s, struct side *side, const struct err *err)
@@ -53,9 +59,10 @@ static void try_up(struct store_pg *s)
         return;
     if (s->control.database != s->work.database || s->control.cluster != s->work.cluster) {
         struct err err;
-        err_set(&err, ERR_CONFIG,
-                "control_dsn and work_dsn lead to different databases: a lock in one protects nothing "
-                "in the other");
+        err_set(
+            &err, ERR_CONFIG,
+            "control_dsn and work_dsn lead to different databases: a lock in one protects nothing "
+            "in the other");
         misfit(s, &s->work, &err);
         return;
     }
@@ -89,7 +96,8 @@ static void on_checked(struct conn_query *q, const struct conn_result *r)
     }
     if (err.code && side->fits) {
         if (err.code == ERR_DB_SCHEMA || err.code == ERR_DB_DENIED)
-            conn_reconnect(side->conn, &err); /* gives the locks up: another relay may have another build */
+            conn_reconnect(side->conn,
+                           &err); /* gives the locks up: another relay may have another build */
     } else if (err.code) {
         misfit(s, side, &err);
     } else if (!side->fits) {
@@ -171,7 +179,8 @@ static struct conn *new_conn(struct store_pg *s, struct side *side, const char *
         answer_ms = config->control_answer_ms;
     snprintf(timeout, sizeof(timeout), "SET statement_timeout = %u", statement_ms);
     /* The server keeps 63 bytes; the role is not the part to lose. */
-    snprintf(name, sizeof(name), "%.54s %s", config->application_name ? config->application_name : "txrelay",
+    snprintf(name, sizeof(name), "%.54s %s",
+             config->application_name ? config->application_name : "txrelay",
              control ? "control" : "work");
     const char *setup[] = {sql__text(SQL_SET_SESSION), timeout, NULL};
     side->s = s;
@@ -234,7 +243,8 @@ static void pg_close(struct store *base, void (*cb)(void *arg), void *arg)
 
 static struct store_session session_of(const struct side *side)
 {
-    return (struct store_session){.up = conn_is_up(side->conn), .pooled = conn_is_pooled(side->conn)};
+    return (struct store_session){.up = conn_is_up(side->conn),
+                                  .pooled = conn_is_pooled(side->conn)};
 }
 
 static void pg_sessions(const struct store *base, struct store_status *ret)

@@ -3,7 +3,8 @@
  *   store_pg.c             two sessions, their schema check, the state that the owner sees, the end
  *   store_pg_call.c        one request = one statement: parameters out, rows back
  *   store_pg_columns.c     arguments and answers that several requests share
- *   store_pg_lead_*.c      control session: claims, locks (and doorbells), renewals, what followers scan
+ *   store_pg_lead_*.c      control session: claims, locks (and doorbells), renewals, what followers
+ *                          scan
  *   store_pg_outbox.c      work session: enqueue, accounts with something to do, admission
  *   store_pg_pending_*.c   work session: the leader's reads and writes
  *   store_pg_operator.c    work session: cancel, bump, resume
@@ -52,7 +53,8 @@ struct claim_batch {
     bool busy;
 };
 
-/* The last question about many accounts whose answer is the same while the mark is that came with it. */
+/* The last question about many accounts whose answer is the same while the mark is that came with
+ * it. */
 struct marked {
     int32_t *accounts;
     int64_t *epochs;
@@ -111,8 +113,8 @@ void decode_nothing(struct store_req *req, const struct conn_result *r);
 void fingerprint_forget(struct marked *m);
 const char *fingerprint_of(const struct marked *m, size_t count, const int32_t *accounts,
                            const int64_t *epochs); /* "": it is another question */
-void fingerprint_save(struct marked *m, size_t count, const int32_t *accounts, const int64_t *epochs,
-                      const char *mark);
+void fingerprint_save(struct marked *m, size_t count, const int32_t *accounts,
+                      const int64_t *epochs, const char *mark);
 
 /* ---- store_pg_columns.c ---- */
 
@@ -138,9 +140,11 @@ STORE_REQUESTS(X)
 /* ---- store_pg_lead_locks.c ---- */
 
 void store_pg__locks_init(struct store_pg *s);
-bool store_pg__lock_held(const struct store_pg *s, int64_t lock_key); /* an account's, by this session */
-void store_pg__locks_lost(struct store_pg *s);   /* the control session is gone, and they with it */
-void store_pg__locks_cancel(struct store_pg *s); /* closing: what waits for its turn ends with ERR_CANCELED */
+bool store_pg__lock_held(const struct store_pg *s,
+                         int64_t lock_key);    /* an account's, by this session */
+void store_pg__locks_lost(struct store_pg *s); /* the control session is gone, and they with it */
+void store_pg__locks_cancel(
+    struct store_pg *s); /* closing: what waits for its turn ends with ERR_CANCELED */
 
 /* ---- store_pg_lead_claim.c ---- */
 
@@ -148,12 +152,12 @@ void store_pg__claims_init(struct store_pg *s);
 void store_pg__claims_cancel(struct store_pg *s); /* closing, as with the locks */
 
 /* One array argument: `put` writes the element of row i of r->count. */
-#define COLUMN(a, elem, r, put)                                                                              \
-    do {                                                                                                     \
-        pg_array_begin(a, elem, (r)->count);                                                                 \
-        for (size_t i = 0; i < (r)->count; i++)                                                              \
-            put;                                                                                             \
-        pg_array_end(a);                                                                                     \
+#define COLUMN(a, elem, r, put)                                                                    \
+    do {                                                                                           \
+        pg_array_begin(a, elem, (r)->count);                                                       \
+        for (size_t i = 0; i < (r)->count; i++)                                                    \
+            put;                                                                                   \
+        pg_array_end(a);                                                                           \
     } while (0)
 
 #endif

@@ -1,5 +1,5 @@
-/* One request is one statement in one transaction: parameters laid out in one buffer, one round trip, the
- * rows decoded where they lie. */
+/* One request is one statement in one transaction: parameters laid out in one buffer, one round
+ * trip, the rows decoded where they lie. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,8 @@ void store_pg__args(struct store_pg *s, struct pg_args *a)
     pg_args_begin(a, &s->scratch);
 }
 
-/* An object or a column that is not there, a right that was taken away, an answer of another shape. */
+/* An object or a column that is not there, a right that was taken away, an answer of another
+ * shape. */
 static bool is_of_schema(const struct err *err)
 {
     static const char *const states[] = {"42883", "42P01", "42703", "42501"};
@@ -65,8 +66,8 @@ void store_pg__send(struct store_pg *s, struct side *side, enum sql_id id, struc
     call->store = &s->base;
     call->req = req;
     call->decode = decode;
-    conn_query_start(side->conn, &call->query, sql__name(id), sql__text(id), a->count, pg_args_end(a), 1,
-                     on_answer);
+    conn_query_start(side->conn, &call->query, sql__name(id), sql__text(id), a->count,
+                     pg_args_end(a), 1, on_answer);
 }
 
 void store_pg__misfit(struct store_req *req, enum sql_id id)

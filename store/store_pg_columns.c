@@ -1,5 +1,5 @@
-/* Arguments and answers that several requests share. Arrays travel in binary form. Amounts are decimal text:
- * numeric's binary form would gain nothing for a few digits. */
+/* Arguments and answers that several requests share. Arrays travel in binary form. Amounts are
+ * decimal text: numeric's binary form would gain nothing for a few digits. */
 #include "base/check.h"
 #include "store_pg.h"
 
@@ -54,7 +54,8 @@ void store_pg__put_eras(struct pg_args *a, const struct store_attempts *r)
 void store_pg__put_signed(struct pg_args *a, const struct store_attempts *r)
 {
     store_pg__put_hashes(a, r);
-    COLUMN(a, PG_ELEM_BYTES, r, pg_elem_bytes(a, r->rows[i].extrinsic.data, r->rows[i].extrinsic.len));
+    COLUMN(a, PG_ELEM_BYTES, r,
+           pg_elem_bytes(a, r->rows[i].extrinsic.data, r->rows[i].extrinsic.len));
     store_pg__put_tips(a, r);
     store_pg__put_eras(a, r);
     pg_put_int8(a, r->spec_version);

@@ -45,8 +45,9 @@ static void decode_claim(struct store_claim *c, struct pg_row *row)
 static bool together(const struct claim_op *x, const struct claim_op *y)
 {
     const struct store_claim *a = x->r, *b = y->r;
-    return !x->alone && !y->alone && a->have_lock && b->have_lock && a->expiry_1_ms == b->expiry_1_ms &&
-           a->expiry_2_ms == b->expiry_2_ms && !strcmp(a->holder, b->holder) &&
+    return !x->alone && !y->alone && a->have_lock && b->have_lock &&
+           a->expiry_1_ms == b->expiry_1_ms && a->expiry_2_ms == b->expiry_2_ms &&
+           !strcmp(a->holder, b->holder) &&
            !strcmp(a->address ? a->address : "", b->address ? b->address : "");
 }
 
@@ -116,8 +117,8 @@ static void claims_flush(struct claim_batch *b)
         return;
     size_t count = 0;
     for (struct list *n = first; n && count < CLAIMS_MOST; n = list_first(&b->waiting)) {
-        if (count &&
-            !together(CONTAINER_OF(first, struct claim_op, node), CONTAINER_OF(n, struct claim_op, node)))
+        if (count && !together(CONTAINER_OF(first, struct claim_op, node),
+                               CONTAINER_OF(n, struct claim_op, node)))
             break;
         list_remove(n);
         list_append(&b->sent, n);
@@ -215,7 +216,7 @@ static void decode_evict(struct store_req *req, const struct conn_result *r)
 {
     struct store_evict *v = CONTAINER_OF(req, struct store_evict, req);
     if (conn_result_rows(r) == 0)
-        return;                                     /* the account is not registered: nobody claims it */
+        return; /* the account is not registered: nobody claims it */
     struct conn_result *rows = conn_result_take(r); /* the texts lie in it */
     struct pg_row row = {.r = rows};
     v->terminated = pg_get_bool(&row, 0);

@@ -16,13 +16,14 @@ void fingerprint_forget(struct marked *m)
 const char *fingerprint_of(const struct marked *m, size_t count, const int32_t *accounts,
                            const int64_t *epochs)
 {
-    bool same = m->count == count && (!count || (!memcmp(m->accounts, accounts, count * sizeof(*accounts)) &&
-                                                 !memcmp(m->epochs, epochs, count * sizeof(*epochs))));
+    bool same = m->count == count &&
+                (!count || (!memcmp(m->accounts, accounts, count * sizeof(*accounts)) &&
+                            !memcmp(m->epochs, epochs, count * sizeof(*epochs))));
     return same ? m->mark : "";
 }
 
-void fingerprint_save(struct marked *m, size_t count, const int32_t *accounts, const int64_t *epochs,
-                      const char *mark)
+void fingerprint_save(struct marked *m, size_t count, const int32_t *accounts,
+                      const int64_t *epochs, const char *mark)
 {
     fingerprint_forget(m);
     m->count = count;

@@ -1,17 +1,17 @@
-/* Advisory locks of the control session: leadership of accounts (64-bit keys) and doorbells (two integers).
- * Session locks stack: one unlock would not free what was taken twice. So the operations of one key take
- * turns, and a lock that is known to be held is not asked for again.
+/* Advisory locks of the control session: leadership of accounts (64-bit keys) and doorbells (two
+ * integers). Session locks stack: one unlock would not free what was taken twice. So the operations
+ * of one key take turns, and a lock that is known to be held is not asked for again.
  *
  *   per key:  FREE --try--> ASKED_WAIT --got--> HELD --drop--> DROPPING_WAIT --> FREE
  *
- * At the end of each of its transactions a session goes through all locks that it has. So operations of one
- * sort that come together, or while one of theirs is at the server, go in one statement: that many fewer
- * walks for a relay of thousands of accounts. Doorbells also wait for a
- * moment, the longer the more locks there are (20 ms with 20,000): an account that is awake for so much
- * longer misses nothing.
+ * At the end of each of its transactions a session goes through all locks that it has. So
+ * operations of one sort that come together, or while one of theirs is at the server, go in one
+ * statement: that many fewer walks for a relay of thousands of accounts. Doorbells also wait for a
+ * moment, the longer the more locks there are (20 ms with 20,000): an account that is awake for so
+ * much longer misses nothing.
  *
- * An operation that fails at the server leaves it open whether the session has the lock: the session is
- * dropped, and with it every lock. */
+ * An operation that fails at the server leaves it open whether the session has the lock: the
+ * session is dropped, and with it every lock. */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -30,7 +30,8 @@ struct lock_entry {
     UT_hash_handle hh;
     struct lock_key key;
     bool held;
-    struct list turns; /* of struct lock_op; the first one is at the server, or waits for its batch */
+    struct list
+        turns; /* of struct lock_op; the first one is at the server, or waits for its batch */
 };
 
 struct lock_op {
@@ -74,7 +75,8 @@ static void next_turn(struct store_pg *s, struct lock_entry *e)
     for (struct list *n = list_first(&e->turns); n; n = list_first(&e->turns)) {
         struct lock_op *op = CONTAINER_OF(n, struct lock_op, node);
         if (PLANTED(LOCK_STACKED))
-            e->held = false; /* it is not known that the session has it, and not given back either */
+            e->held =
+                false; /* it is not known that the session has it, and not given back either */
         if (op->take != e->held) {
             send_op(op);
             return;
@@ -138,7 +140,8 @@ static void flush(struct lock_batch *b)
     size_t count = 0;
     if (b->busy)
         return;
-    for (struct list *n = list_first(&b->waiting); n && count < BATCH_MOST; n = list_first(&b->waiting)) {
+    for (struct list *n = list_first(&b->waiting); n && count < BATCH_MOST;
+         n = list_first(&b->waiting)) {
         list_remove(n);
         list_append(&b->sent, n);
         CONTAINER_OF(n, struct lock_op, batch_node)->sent = true;
@@ -153,8 +156,8 @@ static void flush(struct lock_batch *b)
     LIST_EACH (n, &b->sent)
         pg_elem_int8(&a, CONTAINER_OF(n, struct lock_op, batch_node)->entry->key.key);
     pg_array_end(&a);
-    conn_query_start(s->control.conn, &b->query, sql__name(b->statement), sql__text(b->statement), a.count,
-                     pg_args_end(&a), 1, on_answer);
+    conn_query_start(s->control.conn, &b->query, sql__name(b->statement), sql__text(b->statement),
+                     a.count, pg_args_end(&a), 1, on_answer);
 }
 
 static void on_task(struct loop_task *task)
@@ -186,14 +189,16 @@ void store_pg__locks_init(struct store_pg *s)
         }
 }
 
-static void start(struct store *base, int kind, int64_t key, bool take, struct store_req *req, bool *out)
+static void start(struct store *base, int kind, int64_t key, bool take, struct store_req *req,
+                  bool *out)
 {
     struct store_pg *s = pg_of(base);
     *out = false;
     if (s->base.state != STORE_UP || !s->config.use_lock) {
         /* Without locks nothing is ever held: leadership goes by expiry, and the leader polls. */
         if (s->base.state != STORE_UP)
-            err_set(&req->err, s->closing ? ERR_CANCELED : ERR_DB_UNAVAILABLE, "database is not connected");
+            err_set(&req->err, s->closing ? ERR_CANCELED : ERR_DB_UNAVAILABLE,
+                    "database is not connected");
         store__answer_later(base, req);
         return;
     }
@@ -234,7 +239,8 @@ bool store_pg__lock_held(const struct store_pg *s, int64_t lock_key)
     return e && e->held;
 }
 
-/* What was at the server was answered before; what waits behind it finds a connection that is down. */
+/* What was at the server was answered before; what waits behind it finds a connection that is
+ * down. */
 void store_pg__locks_lost(struct store_pg *s)
 {
     struct lock_entry *e, *next;

@@ -2,10 +2,10 @@
 #include "base/check.h"
 #include "store_pg.h"
 
-/* The session's own book says which locks it has, and the server is asked whether that is so: in each renewal
- * up to that many accounts, with more of them more rarely, because what it tells from is all the locks that
- * there are, those of other relays too (60 ms for 20,000). In between the mark of the last renewal will do.
- */
+/* The session's own book says which locks it has, and the server is asked whether that is so: in
+ * each renewal up to that many accounts, with more of them more rarely, because what it tells from
+ * is all the locks that there are, those of other relays too (60 ms for 20,000). In between the
+ * mark of the last renewal will do. */
 enum { VERIFY_EACH = 200, VERIFY_MOST = 10 /* renewals without the question, at most */ };
 
 static size_t unverified(const struct store_renew *r)

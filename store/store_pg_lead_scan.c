@@ -42,7 +42,8 @@ static void decode_scan(struct store_req *req, const struct conn_result *r)
         return;
     }
     struct conn_result *kept = conn_result_take(r); /* the texts lie in it */
-    struct store_lock_view *seen = store__arena(req, rows * sizeof(*seen), kept, store_pg__free_rows);
+    struct store_lock_view *seen =
+        store__arena(req, rows * sizeof(*seen), kept, store_pg__free_rows);
     struct pg_row row = {.r = kept, .bad = !rows || rows > n->count};
     for (size_t i = 0; i < rows && !row.bad; i++, at++) {
         row.row = (int)i;
@@ -85,7 +86,8 @@ static void decode_members(struct store_req *req, const struct conn_result *r)
     struct store_member *m = CONTAINER_OF(req, struct store_member, req);
     struct conn_result *kept = conn_result_take(r); /* the texts lie in it */
     m->count = (size_t)conn_result_rows(kept);
-    const char **holders = store__arena(req, m->count * sizeof(*holders), kept, store_pg__free_rows);
+    const char **holders =
+        store__arena(req, m->count * sizeof(*holders), kept, store_pg__free_rows);
     struct pg_row row = {.r = kept};
     for (size_t i = 0; i < m->count; i++) {
         row.row = (int)i;

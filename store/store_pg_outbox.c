@@ -1,5 +1,5 @@
-/* Transactions without a nonce: enqueue, which accounts have something to do, and admission, on the work
- * session. (Doorbells are session locks: store_pg_lead_locks.c.) */
+/* Transactions without a nonce: enqueue, which accounts have something to do, and admission, on the
+ * work session. (Doorbells are session locks: store_pg_lead_locks.c.) */
 #include "base/check.h"
 #include "store_pg.h"
 
@@ -39,8 +39,8 @@ void store_pg__enqueue(struct store *base, struct store_enqueue *r)
     store_pg__send(s, &s->work, SQL_ENQUEUE_CALL, &a, &r->req, decode_enqueue);
 }
 
-/* ---- which accounts have something to do. On the work session the answer comes in its place among the
- * requests of each of them ---- */
+/* ---- which accounts have something to do. On the work session the answer comes in its place among
+ * the requests of each of them ---- */
 
 /* The rows come in the order of the question, with gaps. */
 static void decode_due(struct store_req *req, const struct conn_result *r)

@@ -1,5 +1,5 @@
-/* What a failover lost and the chain still knows, on the work session (schema/functions/17_reconcile.sql).
- */
+/* What a failover lost and the chain still knows, on the work session
+ * (schema/functions/17_reconcile.sql). */
 #include "base/check.h"
 #include "store_pg.h"
 
@@ -15,7 +15,8 @@ static void put_bytes(struct pg_args *a, const struct store_adopt *r)
 {
     COLUMN(a, PG_ELEM_INT8, r, pg_elem_int8(a, r->rows[i].nonce));
     COLUMN(a, PG_ELEM_BYTES, r, pg_elem_bytes(a, r->rows[i].hash, 32));
-    COLUMN(a, PG_ELEM_BYTES, r, pg_elem_bytes(a, r->rows[i].extrinsic.data, r->rows[i].extrinsic.len));
+    COLUMN(a, PG_ELEM_BYTES, r,
+           pg_elem_bytes(a, r->rows[i].extrinsic.data, r->rows[i].extrinsic.len));
     COLUMN(a, PG_ELEM_INT4, r, pg_elem_int4(a, (int32_t)r->rows[i].call_len));
     COLUMN(a, PG_ELEM_TEXT, r, pg_elem_text(a, r->rows[i].tip));
 }

@@ -1,5 +1,5 @@
-/* The leader's reads, on the work session. What they return lies in the rows of libpq until store_req_done;
- * one more block holds the array that points into them. */
+/* The leader's reads, on the work session. What they return lies in the rows of libpq until
+ * store_req_done; one more block holds the array that points into them. */
 #include "base/check.h"
 #include "store_pg.h"
 

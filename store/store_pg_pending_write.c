@@ -1,5 +1,5 @@
-/* The leader's writes to transactions that have a nonce and to its account, on the work session. A batch is
- * one statement, so it is one transaction that no frozen client can hold open. */
+/* The leader's writes to transactions that have a nonce and to its account, on the work session. A
+ * batch is one statement, so it is one transaction that no frozen client can hold open. */
 #include "base/check.h"
 #include "store_pg.h"
 
@@ -11,9 +11,11 @@ static void put_reasons(struct pg_args *a, const struct store_attempts *r)
 /* Which of the attempts are fillers, and how their transactions end if these get in. */
 static void put_fillers(struct pg_args *a, const struct store_attempts *r)
 {
-    COLUMN(a, PG_ELEM_INT4, r, pg_elem_opt4(a, r->rows[i].filler_len ? (int32_t)r->rows[i].filler_len : -1));
+    COLUMN(a, PG_ELEM_INT4, r,
+           pg_elem_opt4(a, r->rows[i].filler_len ? (int32_t)r->rows[i].filler_len : -1));
     COLUMN(a, PG_ELEM_TEXT, r, pg_elem_text(a, r->rows[i].filler_len ? r->rows[i].outcome : NULL));
-    COLUMN(a, PG_ELEM_TEXT, r, pg_elem_text(a, r->rows[i].filler_len ? r->rows[i].stop_reason : NULL));
+    COLUMN(a, PG_ELEM_TEXT, r,
+           pg_elem_text(a, r->rows[i].filler_len ? r->rows[i].stop_reason : NULL));
 }
 
 void store_pg__attempt(struct store *base, struct store_attempts *r)
@@ -51,7 +53,8 @@ void store_pg__state(struct store *base, struct store_states *r)
     COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->rows[i].nonce));
     COLUMN(&a, PG_ELEM_BYTES, r, pg_elem_bytes(&a, r->rows[i].hash, 32));
     COLUMN(&a, PG_ELEM_TEXT, r, pg_elem_text(&a, r->rows[i].state));
-    COLUMN(&a, PG_ELEM_BYTES, r, pg_elem_bytes(&a, r->rows[i].block_hash.data, r->rows[i].block_hash.len));
+    COLUMN(&a, PG_ELEM_BYTES, r,
+           pg_elem_bytes(&a, r->rows[i].block_hash.data, r->rows[i].block_hash.len));
     COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->rows[i].block_number));
     COLUMN(&a, PG_ELEM_TEXT, r, pg_elem_text(&a, r->rows[i].error));
     store_pg__send(s, &s->work, SQL_RECORD_STATES, &a, &r->req, decode_nothing);

@@ -6,7 +6,10 @@
 #include "sql.h"
 #include "store/retention.h"
 
-enum { NUMBER_LEN = 24, ANSWER_MS = 45000 /* longer than a statement may take: the session hangs */ };
+enum {
+    NUMBER_LEN = 24,
+    ANSWER_MS = 45000 /* longer than a statement may take: the session hangs */
+};
 
 static const char *const setup[] = {"SET statement_timeout = '30s'", NULL};
 
@@ -30,8 +33,8 @@ static void finish(struct store_retention *k)
     conn_close(k->conn, on_closed, k);
 }
 
-static void run(struct store_retention *k, enum store_retention_state state, enum sql_id id, int count,
-                const struct conn_param *params)
+static void run(struct store_retention *k, enum store_retention_state state, enum sql_id id,
+                int count, const struct conn_param *params)
 {
     k->state = state;
     conn_query_start(k->conn, &k->query, NULL, sql__text(id), count, params, 0, on_answer);
@@ -66,7 +69,8 @@ static void clean_next(struct store_retention *k)
 static void on_answer(struct conn_query *q, const struct conn_result *r)
 {
     struct store_retention *k = CONTAINER_OF(q, struct store_retention, query);
-    int64_t n = r && conn_result_rows(r) == 1 ? strtoll(conn_result_get(r, 0, 0, NULL), NULL, 10) : 0;
+    int64_t n =
+        r && conn_result_rows(r) == 1 ? strtoll(conn_result_get(r, 0, 0, NULL), NULL, 10) : 0;
     if (k->state == STORE_RETENTION_CLOSE_WAIT)
         return; /* cancelled */
     if (!r)
@@ -111,8 +115,8 @@ static void on_down(void *arg, const struct err *err)
     finish(k);
 }
 
-void store_retention_start(struct loop *l, struct store_retention *k, const char *dsn, const char *name,
-                           void (*cb)(struct store_retention *k))
+void store_retention_start(struct loop *l, struct store_retention *k, const char *dsn,
+                           const char *name, void (*cb)(struct store_retention *k))
 {
     char full[80];
     snprintf(full, sizeof(full), "%.52s retention", name); /* the server keeps 63 bytes */

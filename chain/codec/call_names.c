@@ -28,12 +28,14 @@ const struct metadata_pallet *codec__pallet_with_calls(const struct metadata *md
     if (p)
         err_set(err, ERR_ARGUMENT, "the pallet %.60s has no calls", name);
     else
-        err_set(err, ERR_ARGUMENT, "the chain has no such pallet: '%.60s'%s", name, way_out(&nearest, text));
+        err_set(err, ERR_ARGUMENT, "the chain has no such pallet: '%.60s'%s", name,
+                way_out(&nearest, text));
     return NULL;
 }
 
-const struct type_variant *codec__call_named(const struct metadata *md, const struct metadata_pallet *p,
-                                             const char *name, struct err *err)
+const struct type_variant *codec__call_named(const struct metadata *md,
+                                             const struct metadata_pallet *p, const char *name,
+                                             struct err *err)
 {
     const struct type *calls = &md->types[p->calls];
     const struct type_variant *v = metadata__variant_named(md, calls, name);

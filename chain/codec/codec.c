@@ -117,5 +117,6 @@ int codec_check_call(const struct metadata *md, const uint8_t *call, size_t len,
     const char *pallet = metadata_pallet_name(md, call[0]);
     const char *name = len > 1 ? metadata_call_name(md, call[0], call[1]) : NULL;
     return err_set(err, ERR_DECODE, "%s.%s ends at byte %zu of %zu: %zu bytes are left over",
-                   pallet ? pallet : "?", name ? name : "?", len - scale_left(&in), len, scale_left(&in));
+                   pallet ? pallet : "?", name ? name : "?", len - scale_left(&in), len,
+                   scale_left(&in));
 }

@@ -8,7 +8,9 @@
 #include "metadata_internal.h"
 
 enum { CODEC_NO_INDEX = 0xffffffff };
-enum { CODEC_JSON_MAX = 32 * 1024 * 1024 }; /* bounds the output: zero-sized elements take no input */
+enum {
+    CODEC_JSON_MAX = 32 * 1024 * 1024
+}; /* bounds the output: zero-sized elements take no input */
 
 /* One level of the path: a name, or an element's index, or neither (a struct of one unnamed
  * field). */
@@ -44,16 +46,19 @@ int codec__fail(struct codec *c, const uint8_t *at, const char *fmt, ...)
 
 /* Read scalars. Each returns 0, or fails as codec__fail. */
 int codec__take(struct codec *c, size_t n, const uint8_t **ret_bytes);
-int codec__count(struct codec *c, uint32_t *ret_count); /* of elements; the caller's reads bound it */
-int codec__length(struct codec *c, uint32_t *ret_len);  /* of bytes; at least that many are left */
+int codec__count(struct codec *c,
+                 uint32_t *ret_count); /* of elements; the caller's reads bound it */
+int codec__length(struct codec *c, uint32_t *ret_len); /* of bytes; at least that many are left */
 int codec__str(struct codec *c, const uint8_t **ret_text, uint32_t *ret_len); /* valid UTF-8 */
 int codec__compact(struct codec *c, const struct type *t, u128 *ret_value);
-int codec__bits(struct codec *c, const struct type *t, const uint8_t **ret_bytes, uint32_t *ret_bits);
+int codec__bits(struct codec *c, const struct type *t, const uint8_t **ret_bytes,
+                uint32_t *ret_bits);
 int codec__variant(struct codec *c, const struct type *t, const struct type_variant **ret_variant);
 /* May the bytes be shown as text? UTF-8, no control characters except line feed and tab, no
  * characters that are invisible or change the direction of writing. */
 bool codec__is_plain_text(const uint8_t *s, uint32_t len);
-int codec__check_prim(struct codec *c, enum type_prim prim, const uint8_t *bytes); /* bool and char */
+int codec__check_prim(struct codec *c, enum type_prim prim,
+                      const uint8_t *bytes); /* bool and char */
 
 unsigned codec__prim_size(enum type_prim prim); /* bytes; 0: str */
 bool codec__prim_is_unsigned(enum type_prim prim);
@@ -73,8 +78,9 @@ bool codec__is_nullable(const struct metadata *md, uint32_t id);
 /* call_names.c. NULL: err is ERR_ARGUMENT and suggests similar names. */
 const struct metadata_pallet *codec__pallet_with_calls(const struct metadata *md, const char *name,
                                                        struct err *err);
-const struct type_variant *codec__call_named(const struct metadata *md, const struct metadata_pallet *p,
-                                             const char *name, struct err *err);
+const struct type_variant *codec__call_named(const struct metadata *md,
+                                             const struct metadata_pallet *p, const char *name,
+                                             struct err *err);
 
 /* codec_json.c: the plain form of values. */
 int codec__print(struct codec *c, uint32_t id);

@@ -215,7 +215,8 @@ int codec__print(struct codec *c, uint32_t id)
 static int to_json(struct codec *c, uint32_t type)
 {
     if (c->in->bad || type >= c->md->type_count)
-        return err_set(c->err, ERR_DECODE, "type %u is not in the metadata, or the input is spoiled", type);
+        return err_set(c->err, ERR_DECODE,
+                       "type %u is not in the metadata, or the input is spoiled", type);
     int rc = codec__print(c, type);
     if (rc != 0)
         c->out->len = c->out_start;
@@ -225,14 +226,16 @@ static int to_json(struct codec *c, uint32_t type)
 int codec_to_json(const struct metadata *md, uint32_t type, struct scale_in *in, struct buf *out,
                   struct err *err)
 {
-    struct codec c = {.md = md, .in = in, .start = in->p, .out = out, .out_start = out->len, .err = err};
+    struct codec c = {
+        .md = md, .in = in, .start = in->p, .out = out, .out_start = out->len, .err = err};
     return to_json(&c, type);
 }
 
-int codec_to_readable(const struct metadata *md, uint32_t type, struct scale_in *in, struct buf *out,
-                      struct err *err)
+int codec_to_readable(const struct metadata *md, uint32_t type, struct scale_in *in,
+                      struct buf *out, struct err *err)
 {
-    struct codec c = {.md = md, .in = in, .start = in->p, .out = out, .out_start = out->len, .err = err};
+    struct codec c = {
+        .md = md, .in = in, .start = in->p, .out = out, .out_start = out->len, .err = err};
     c.readable = true;
     c.prefix = metadata__ss58_prefix(md);
     return to_json(&c, type);
@@ -248,8 +251,8 @@ int codec_call_to_json(const struct metadata *md, const uint8_t *call, size_t le
     return codec_to_json(md, md->type_call, &in, out, err);
 }
 
-int codec_call_to_readable(const struct metadata *md, const uint8_t *call, size_t len, struct buf *out,
-                           struct err *err)
+int codec_call_to_readable(const struct metadata *md, const uint8_t *call, size_t len,
+                           struct buf *out, struct err *err)
 {
     int rc = codec_check_call(md, call, len, err);
     if (rc != 0)

@@ -52,7 +52,8 @@ int codec__fail(struct codec *c, const uint8_t *at, const char *fmt, ...)
     size_t len = (size_t)(c->in->end - c->start);
     c->in->bad = true;
     codec__path_text(&c->path, path);
-    return err_set(c->err, ERR_DECODE, "%s%sbyte %zu of %zu: %s", path, *path ? ": " : "", offset, len, what);
+    return err_set(c->err, ERR_DECODE, "%s%sbyte %zu of %zu: %s", path, *path ? ": " : "", offset,
+                   len, what);
 }
 
 int codec__take(struct codec *c, size_t n, const uint8_t **ret_bytes)
@@ -118,8 +119,8 @@ static bool is_shown(uint32_t v)
 {
     if (v < 0xa0)
         return (v >= 0x20 && v < 0x7f) || v == '\n' || v == '\t';
-    return !((v >= 0x200b && v <= 0x200f) || (v >= 0x2028 && v <= 0x202e) || (v >= 0x2060 && v <= 0x206f) ||
-             v == 0xad || v == 0xfeff);
+    return !((v >= 0x200b && v <= 0x200f) || (v >= 0x2028 && v <= 0x202e) ||
+             (v >= 0x2060 && v <= 0x206f) || v == 0xad || v == 0xfeff);
 }
 
 bool codec__is_plain_text(const uint8_t *s, uint32_t len)
@@ -167,7 +168,8 @@ bool codec__compact_prim(const struct metadata *md, const struct type *t, enum t
 {
     const struct type *inner = &md->types[metadata__unwrap(md, t->inner)];
     *ret_prim = (enum type_prim)inner->prim;
-    return inner->kind == TYPE_PRIMITIVE && codec__prim_is_unsigned(*ret_prim) && *ret_prim != PRIM_U256;
+    return inner->kind == TYPE_PRIMITIVE && codec__prim_is_unsigned(*ret_prim) &&
+           *ret_prim != PRIM_U256;
 }
 
 int codec__compact(struct codec *c, const struct type *t, u128 *ret_value)
@@ -197,7 +199,8 @@ bool codec__msb_first(const struct metadata *md, const struct type *t)
     return strcmp(md->types[t->len].name, "Msb0") == 0;
 }
 
-int codec__bits(struct codec *c, const struct type *t, const uint8_t **ret_bytes, uint32_t *ret_bits)
+int codec__bits(struct codec *c, const struct type *t, const uint8_t **ret_bytes,
+                uint32_t *ret_bits)
 {
     const uint8_t *at = c->in->p;
     unsigned store = codec__store_bits(c->md, t);

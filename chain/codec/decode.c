@@ -52,7 +52,8 @@ static bool is_account_alone(const struct codec *c, const struct type *t)
  * pallets. */
 static const struct type *calls_of(const struct codec *c, const struct type_variant *v)
 {
-    const struct metadata_pallet *p = v && v->count == 1 ? metadata__pallet_named(c->md, v->name) : NULL;
+    const struct metadata_pallet *p =
+        v && v->count == 1 ? metadata__pallet_named(c->md, v->name) : NULL;
     if (!p || p->index != v->index || p->calls != c->md->fields[v->first].type)
         return NULL;
     const struct type *t = &c->md->types[p->calls];
@@ -83,7 +84,8 @@ static int print_call(struct codec *c, const struct type *t)
         return codec__fail(c, c->in->p, "nested deeper than %d levels", CODEC_DEPTH_MAX);
     rc = codec__variant(c, calls_of(c, pallet), &call);
     if (rc == 0) {
-        buf_printf(c->out, "{\"pallet\":\"%s\",\"call\":\"%s\",\"args\":", pallet->name, call->name);
+        buf_printf(c->out, "{\"pallet\":\"%s\",\"call\":\"%s\",\"args\":", pallet->name,
+                   call->name);
         rc = print_args(c, call);
         buf_put_u8(c->out, '}');
     }
@@ -101,7 +103,8 @@ static bool text_ahead(const struct codec *c, struct scale_in *ret_after, const 
         return false;
     *ret_text = scale_get_bytes(ret_after, len);
     *ret_len = (uint32_t)len;
-    return (len < 2 || memcmp(*ret_text, "0x", 2) != 0) && codec__is_plain_text(*ret_text, *ret_len);
+    return (len < 2 || memcmp(*ret_text, "0x", 2) != 0) &&
+           codec__is_plain_text(*ret_text, *ret_len);
 }
 
 static bool print_text_bytes(struct codec *c)

@@ -14,7 +14,8 @@ static void put_hex(struct buf *out, const char *key, const uint8_t *bytes, size
     buf_puts(out, "\",");
 }
 
-static void put_signer(const struct metadata *md, const struct extrinsic_view *x, bool plain, struct buf *out)
+static void put_signer(const struct metadata *md, const struct extrinsic_view *x, bool plain,
+                       struct buf *out)
 {
     int prefix = metadata__ss58_prefix(md);
     char address[SS58_TEXT_MAX];
@@ -49,8 +50,8 @@ static int put_extensions(const struct metadata *md, const struct extrinsic_view
         if (md->types[e->type].plain_size == 0)
             continue;
         buf_printf(out, "%s\"%s\":", between, e->name);
-        rc =
-            plain ? codec_to_json(md, e->type, &in, out, err) : codec_to_readable(md, e->type, &in, out, err);
+        rc = plain ? codec_to_json(md, e->type, &in, out, err)
+                   : codec_to_readable(md, e->type, &in, out, err);
         between = ",";
     }
     buf_puts(out, "},");
@@ -64,8 +65,8 @@ static void put_nonce(uint64_t nonce, struct buf *out)
     buf_printf(out, "\"nonce\":%s%" PRIu64 "%s,", quote, nonce, quote);
 }
 
-static int put_signed(const struct metadata *md, const struct extrinsic_view *x, bool plain, struct buf *out,
-                      struct err *err)
+static int put_signed(const struct metadata *md, const struct extrinsic_view *x, bool plain,
+                      struct buf *out, struct err *err)
 {
     char tip[40];
     put_signer(md, x, plain, out);

@@ -86,6 +86,7 @@ const char *nearest_names__text(const struct nearest_names *n, char out[NEAREST_
     size_t len = 0;
     out[0] = 0;
     for (size_t i = 0; i < n->count && len < NEAREST_TEXT; i++)
-        len += (size_t)snprintf(out + len, NEAREST_TEXT - len, "%s%.34s", i ? ", " : "; near: ", n->best[i]);
+        len += (size_t)snprintf(out + len, NEAREST_TEXT - len, "%s%.34s",
+                                i ? ", " : "; near: ", n->best[i]);
     return out;
 }

@@ -5,7 +5,8 @@
 #include "base/check.h"
 #include "encode_internal.h"
 
-int encode__child(struct encoder *e, uint32_t id, const char *name, uint32_t index, const json_t *value)
+int encode__child(struct encoder *e, uint32_t id, const char *name, uint32_t index,
+                  const json_t *value)
 {
     if (!codec__enter(&e->path, name, index))
         return encode__too_deep(e);
@@ -24,17 +25,20 @@ static bool has_field(const struct type_field *f, uint32_t count, const char *na
     return false;
 }
 
-static int no_such_field(struct encoder *e, const struct type_field *f, uint32_t count, const char *name)
+static int no_such_field(struct encoder *e, const struct type_field *f, uint32_t count,
+                         const char *name)
 {
     struct nearest_names nearest = nearest_names__of(name);
     char text[NEAREST_TEXT];
     for (uint32_t i = 0; i < count; i++)
         if (f[i].name)
             nearest_names__offer(&nearest, f[i].name);
-    return encode__refuse(e, "there is no field '%.40s'%s", name, nearest_names__text(&nearest, text));
+    return encode__refuse(e, "there is no field '%.40s'%s", name,
+                          nearest_names__text(&nearest, text));
 }
 
-static int encode_object(struct encoder *e, const struct type_field *f, uint32_t count, const json_t *value)
+static int encode_object(struct encoder *e, const struct type_field *f, uint32_t count,
+                         const json_t *value)
 {
     const char *key;
     json_t *item;
@@ -49,8 +53,8 @@ static int encode_object(struct encoder *e, const struct type_field *f, uint32_t
         if (!field) {
             struct buf type = {0};
             metadata__type_text(e->md, f[i].type, NULL, &type);
-            rc = encode__refuse(e, "the field '%.40s' (%.60s) is missing", f[i].name ? f[i].name : "",
-                                buf_str(&type));
+            rc = encode__refuse(e, "the field '%.40s' (%.60s) is missing",
+                                f[i].name ? f[i].name : "", buf_str(&type));
             buf_done(&type);
             return rc;
         }
@@ -63,10 +67,12 @@ static int encode_positions(struct encoder *e, const struct type_field *f, uint3
                             const json_t *value)
 {
     if (json_array_size(value) != count)
-        return encode__refuse(e, "%u values are wanted, %zu are given", count, json_array_size(value));
+        return encode__refuse(e, "%u values are wanted, %zu are given", count,
+                              json_array_size(value));
     int rc = 0;
     for (uint32_t i = 0; i < count && rc == 0; i++)
-        rc = encode__child(e, f[i].type, f[i].name, f[i].name ? CODEC_NO_INDEX : i, json_array_get(value, i));
+        rc = encode__child(e, f[i].type, f[i].name, f[i].name ? CODEC_NO_INDEX : i,
+                           json_array_get(value, i));
     return rc;
 }
 
@@ -123,7 +129,8 @@ static int encode_elements(struct encoder *e, const struct type *t, const json_t
     const struct type *inner = &e->md->types[t->inner];
     if (codec__is_bytes(e->md, t) && !json_is_array(value))
         return encode__bytes(e, t, value);
-    if (t->kind == TYPE_SEQUENCE && inner->kind == TYPE_TUPLE && inner->count == 2 && json_is_object(value))
+    if (t->kind == TYPE_SEQUENCE && inner->kind == TYPE_TUPLE && inner->count == 2 &&
+        json_is_object(value))
         return encode_map(e, inner, value);
     size_t n = json_array_size(value);
     if (!json_is_array(value))
@@ -151,7 +158,8 @@ static int encode_some(struct encoder *e, const struct type *t, const json_t *va
     if (codec__is_nullable(e->md, inner)) {
         const json_t *wrapped = json_object_get(value, "Some");
         if (!wrapped || json_object_size(value) != 1)
-            return encode__unfit(e, t, value, "give null or {\"Some\": value}: the value may be null itself");
+            return encode__unfit(e, t, value,
+                                 "give null or {\"Some\": value}: the value may be null itself");
         value = wrapped;
     }
     buf_put_u8(e->out, 1);
@@ -167,8 +175,8 @@ static int no_such_variant(struct encoder *e, const struct type *t, const char *
     if (nearest.count == 0) /* suggest some existing ones */
         for (uint32_t i = 0; i < t->count && i < NEAREST_MAX; i++)
             nearest.best[nearest.count++] = e->md->variants[t->first + i].name;
-    return encode__refuse(e, "%.60s has no variant '%.40s'%s", *t->name ? t->name : "the enum", name,
-                          nearest_names__text(&nearest, text));
+    return encode__refuse(e, "%.60s has no variant '%.40s'%s", *t->name ? t->name : "the enum",
+                          name, nearest_names__text(&nearest, text));
 }
 
 static bool is_nothing(const json_t *value)
@@ -178,7 +186,8 @@ static bool is_nothing(const json_t *value)
 }
 
 /* fields NULL: the variant was given as text. */
-static int encode_named(struct encoder *e, const struct type *t, const char *name, const json_t *fields)
+static int encode_named(struct encoder *e, const struct type *t, const char *name,
+                        const json_t *fields)
 {
     const struct type_variant *v = metadata__variant_named(e->md, t, name);
     if (!v)
@@ -187,10 +196,11 @@ static int encode_named(struct encoder *e, const struct type *t, const char *nam
     if (v->count == 0)
         return is_nothing(fields)
                    ? 0
-                   : encode__refuse(e, "the variant %.60s has no fields: give \"%.60s\"", v->name, v->name);
+                   : encode__refuse(e, "the variant %.60s has no fields: give \"%.60s\"", v->name,
+                                    v->name);
     if (!fields)
-        return encode__refuse(e, "the variant %.60s has fields: {\"%.60s\": ...} is wanted", v->name,
-                              v->name);
+        return encode__refuse(e, "the variant %.60s has fields: {\"%.60s\": ...} is wanted",
+                              v->name, v->name);
     if (!codec__enter(&e->path, v->name, CODEC_NO_INDEX))
         return encode__too_deep(e);
     int rc = encode_inside(e, v->first, v->count, fields);

@@ -7,12 +7,13 @@
 
 /* SS58 text of another chain names the same key, but is most likely a mistake. The error gives the
  * key's address on this chain. */
-static int other_prefix(struct encoder *e, const struct type *t, const json_t *value, const uint8_t id[32],
-                        unsigned prefix, unsigned own)
+static int other_prefix(struct encoder *e, const struct type *t, const json_t *value,
+                        const uint8_t id[32], unsigned prefix, unsigned own)
 {
     char address[SS58_TEXT_MAX];
     ss58_encode(id, (uint16_t)own, address);
-    return encode__unfit(e, t, value, "it is of prefix %u, this chain's is %u; the same key here: %s", prefix,
+    return encode__unfit(e, t, value,
+                         "it is of prefix %u, this chain's is %u; the same key here: %s", prefix,
                          own, address);
 }
 
@@ -33,9 +34,10 @@ static int read_account(struct encoder *e, const struct type *t, const json_t *v
     }
     if (size != 32)
         return encode__unfit(e, t, value, "give 0x and %u hexadecimal digits", size * 2);
-    return encode__unfit(e, t, value,
-                         "give an SS58 address (its checksum is wrong if it looks like one) or 0x and 64 "
-                         "hexadecimal digits");
+    return encode__unfit(
+        e, t, value,
+        "give an SS58 address (its checksum is wrong if it looks like one) or 0x and 64 "
+        "hexadecimal digits");
 }
 
 int encode__account(struct encoder *e, const struct type *t, const json_t *value)
@@ -51,7 +53,8 @@ int encode__address(struct encoder *e, const struct type *t, const json_t *value
 {
     uint8_t id[ACCOUNT_ID_MAX];
     const struct type_variant *v = metadata__variant_named(e->md, t, "Id");
-    const struct type *account = v && v->count == 1 ? &e->md->types[e->md->fields[v->first].type] : NULL;
+    const struct type *account =
+        v && v->count == 1 ? &e->md->types[e->md->fields[v->first].type] : NULL;
     if (!account || account->role != ROLE_ACCOUNT)
         return encode__unfit(e, t, value, "give {\"Variant\": value}");
     int rc = read_account(e, t, value, account->plain_size, id);

@@ -19,7 +19,8 @@ static int encode_args(struct encoder *e, const struct metadata_pallet *pallet,
     return rc;
 }
 
-static int encode_by_name(struct encoder *e, const char *pallet_name, const char *name, const json_t *args)
+static int encode_by_name(struct encoder *e, const char *pallet_name, const char *name,
+                          const json_t *args)
 {
     struct err why = {0};
     const struct metadata_pallet *pallet = codec__pallet_with_calls(e->md, pallet_name, &why);
@@ -82,26 +83,27 @@ static json_t *parse(const char *text, struct err *err)
     json_t *json = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &at);
     if (!json && json_error_code(&at) == json_error_numeric_overflow)
         err_set(err, ERR_ARGUMENT,
-                "line %d, column %d: %.80s: give numbers above 9223372036854775807 as text", at.line,
-                at.column, at.text);
+                "line %d, column %d: %.80s: give numbers above 9223372036854775807 as text",
+                at.line, at.column, at.text);
     else if (!json)
-        err_set(err, ERR_ARGUMENT, "it is not JSON: line %d, column %d: %.160s", at.line, at.column, at.text);
+        err_set(err, ERR_ARGUMENT, "it is not JSON: line %d, column %d: %.160s", at.line, at.column,
+                at.text);
     return json;
 }
 
 /* A call given as 0x bytes counts as one level here and as several when it is decoded: check the
  * result, so that every decoder accepts it. */
-static int check_whole(const struct metadata *md, uint32_t type, const struct buf *out, size_t start,
-                       struct err *err)
+static int check_whole(const struct metadata *md, uint32_t type, const struct buf *out,
+                       size_t start, struct err *err)
 {
     struct scale_in in = scale_in_of(out->data + start, out->len - start);
     struct err why = {0};
     if (codec_skip(md, type, &in, &why) != 0)
         return err_set(err, ERR_ARGUMENT, "%s", why.text);
     if (scale_left(&in) != 0) /* a node's metadata may say two things of one call */
-        return err_set(
-            err, ERR_METADATA,
-            "the metadata contradicts itself: what its calls encode is not what its call type holds");
+        return err_set(err, ERR_METADATA,
+                       "the metadata contradicts itself: what its calls encode is not what its "
+                       "call type holds");
     return 0;
 }
 
@@ -129,15 +131,16 @@ int codec_from_json(const struct metadata *md, uint32_t type, const char *text, 
     return rc;
 }
 
-int codec_call_from_json(const struct metadata *md, const char *pallet_dot_call, const char *json_args,
-                         struct buf *out, struct err *err)
+int codec_call_from_json(const struct metadata *md, const char *pallet_dot_call,
+                         const char *json_args, struct buf *out, struct err *err)
 {
     struct encoder e = {.md = md, .out = out, .err = err};
     struct err why = {0};
     size_t start = out->len;
     const char *dot = strchr(pallet_dot_call, '.');
     if (!dot)
-        return err_set(err, ERR_ARGUMENT, "'%.80s' is not of the form Pallet.call", pallet_dot_call);
+        return err_set(err, ERR_ARGUMENT, "'%.80s' is not of the form Pallet.call",
+                       pallet_dot_call);
     json_t *args = parse(json_args, &why);
     if (!args)
         return err_set(err, ERR_ARGUMENT, "%.80s: the arguments: %s", pallet_dot_call, why.text);

@@ -50,7 +50,8 @@ static bool is_digits(const json_t *value)
     return *s && strspn(s, "0123456789") == strlen(s);
 }
 
-static int encode_integer(struct encoder *e, const struct type *t, enum type_prim prim, const json_t *value)
+static int encode_integer(struct encoder *e, const struct type *t, enum type_prim prim,
+                          const json_t *value)
 {
     unsigned size = codec__prim_size(prim);
     bool is_signed = !codec__prim_is_unsigned(prim);
@@ -59,7 +60,8 @@ static int encode_integer(struct encoder *e, const struct type *t, enum type_pri
     char digits[40];
     bool good = read_number(value, &negative, &v);
     if (!good && !is_digits(value))
-        return encode__unfit(e, t, value, "give a whole number, a large one as text: \"1000000000000\"");
+        return encode__unfit(e, t, value,
+                             "give a whole number, a large one as text: \"1000000000000\"");
     if (negative && !is_signed && v != 0)
         return encode__unfit(e, t, value, "it is below 0, the smallest");
     u128 max = codec__prim_max(prim);
@@ -84,7 +86,8 @@ int encode__compact(struct encoder *e, const struct type *t, const json_t *value
     if (t->plain_size == 0)
         return encode__child(e, t->inner, NULL, CODEC_NO_INDEX, value);
     if (!codec__compact_prim(e->md, t, &prim))
-        return encode__refuse(e, "the metadata asks for a compact of something that is not a number");
+        return encode__refuse(e,
+                              "the metadata asks for a compact of something that is not a number");
     return encode_integer(e, t, prim, value);
 }
 
@@ -109,7 +112,8 @@ static int encode_fixed(struct encoder *e, const struct type *t, const json_t *v
 {
     struct buf bytes = {0};
     bool good = encode__is_hex(value) &&
-                hex_decode(json_string_value(value), json_string_length(value), &bytes) && bytes.len == size;
+                hex_decode(json_string_value(value), json_string_length(value), &bytes) &&
+                bytes.len == size;
     if (good)
         buf_put(e->out, bytes.data, bytes.len);
     buf_done(&bytes);
@@ -133,7 +137,9 @@ int encode__bytes(struct encoder *e, const struct type *t, const json_t *value)
     if (good)
         scale_put_bytes(e->out, bytes.data, bytes.len);
     buf_done(&bytes);
-    return good ? 0 : encode__unfit(e, t, value, "0x is followed by an even count of hexadecimal digits");
+    return good ? 0
+                : encode__unfit(e, t, value,
+                                "0x is followed by an even count of hexadecimal digits");
 }
 
 static int encode_char(struct encoder *e, const struct type *t, const json_t *value)
@@ -200,9 +206,10 @@ int encode__era(struct encoder *e, const struct type *t, const json_t *value)
                 period >= 4 && period <= 65536 && (period & (period - 1)) == 0 && phase >= 0 &&
                 phase < period && (period <= 4096 || phase % (period >> 12) == 0);
     if (!good)
-        return encode__unfit(e, t, value,
-                             "period is a power of two in 4..65536, phase is below it (a multiple of "
-                             "period / 4096)");
+        return encode__unfit(
+            e, t, value,
+            "period is a power of two in 4..65536, phase is below it (a multiple of "
+            "period / 4096)");
     uint8_t bytes[2];
     size_t n = era_encode((struct era){(uint32_t)period, (uint32_t)phase}, bytes);
     buf_put(e->out, bytes, n);

@@ -29,7 +29,8 @@ static int show(const char *part, size_t n, void *arg)
 static void describe(const json_t *value, struct shown *ret)
 {
     *ret = (struct shown){.len = 0};
-    if (json_dump_callback(value, show, ret, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII) != 0 &&
+    if (json_dump_callback(value, show, ret, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII) !=
+            0 &&
         ret->len > 3)
         memcpy(ret->text + ret->len - 3, "...", 3);
 }
@@ -51,7 +52,8 @@ int encode__refuse(struct encoder *e, const char *fmt, ...)
     return refuse(e, what);
 }
 
-int encode__unfit(struct encoder *e, const struct type *t, const json_t *value, const char *fmt, ...)
+int encode__unfit(struct encoder *e, const struct type *t, const json_t *value, const char *fmt,
+                  ...)
 {
     char what[WHAT_TEXT];
     struct buf type = {0};
@@ -59,7 +61,8 @@ int encode__unfit(struct encoder *e, const struct type *t, const json_t *value, 
     va_list ap;
     describe(value, &given);
     metadata__type_text(e->md, (uint32_t)(t - e->md->types), NULL, &type);
-    int n = snprintf(what, sizeof(what), "%.*s is wanted, not %s: ", TYPE_TEXT, buf_str(&type), given.text);
+    int n = snprintf(what, sizeof(what), "%.*s is wanted, not %s: ", TYPE_TEXT, buf_str(&type),
+                     given.text);
     buf_done(&type);
     va_start(ap, fmt);
     vsnprintf(what + n, sizeof(what) - (size_t)n, fmt, ap);

@@ -22,8 +22,8 @@ static bool is_era(struct era era)
 {
     if (era.period == 0)
         return true;
-    return era.period >= PERIOD_MIN && era.period <= PERIOD_MAX && (era.period & (era.period - 1)) == 0 &&
-           era.phase < era.period;
+    return era.period >= PERIOD_MIN && era.period <= PERIOD_MAX &&
+           (era.period & (era.period - 1)) == 0 && era.phase < era.period;
 }
 
 struct era era_mortal(uint32_t period, uint64_t current)

@@ -91,10 +91,12 @@ static int error_text(const struct metadata *md, uint32_t type, struct scale_in 
     return 0;
 }
 
-int dispatch_error_text(const struct metadata *md, struct scale_in *in, char out[160], struct err *err)
+int dispatch_error_text(const struct metadata *md, struct scale_in *in, char out[160],
+                        struct err *err)
 {
     if (md->type_dispatch_error == TYPE_NONE)
-        return err_set(err, ERR_METADATA, "the metadata has no System.ExtrinsicFailed with a DispatchError");
+        return err_set(err, ERR_METADATA,
+                       "the metadata has no System.ExtrinsicFailed with a DispatchError");
     return error_text(md, md->type_dispatch_error, in, out, err);
 }
 
@@ -115,7 +117,8 @@ static uint32_t result_error(const struct metadata *md, const struct type *t, ui
 
 /* Find the event's DispatchError, bare or in a Result. *ret_failed false: it is Ok, or the event
  * has none. ret_index gets a u32 that comes before it (the index in an interrupted batch). */
-static int find_error(struct event *e, char out[160], bool *ret_failed, int64_t *ret_index, struct err *err)
+static int find_error(struct event *e, char out[160], bool *ret_failed, int64_t *ret_index,
+                      struct err *err)
 {
     const struct metadata *md = e->md;
     struct scale_in in = e->fields;
@@ -175,14 +178,15 @@ static int note_inner(struct event *e, struct dispatch_result *result, struct er
     char where[24] = "";
     if (index >= 0)
         snprintf(where, sizeof(where), "[%lld]", (long long)index);
-    snprintf(result->error, sizeof(result->error), "%.30s.%.30s%s: %.70s", e->pallet, e->variant->name, where,
-             text);
+    snprintf(result->error, sizeof(result->error), "%.30s.%.30s%s: %.70s", e->pallet,
+             e->variant->name, where, text);
     result->outcome = DISPATCH_FAILED;
     result->inner = true;
     return 0;
 }
 
-static int note(struct event *e, enum event_kind kind, struct dispatch_result *result, struct err *err)
+static int note(struct event *e, enum event_kind kind, struct dispatch_result *result,
+                struct err *err)
 {
     bool failed = false;
     int64_t index = -1;
@@ -207,8 +211,8 @@ static int note(struct event *e, enum event_kind kind, struct dispatch_result *r
 /* ---- records ---- */
 
 /* Is the event at `in` one of the watched ones? */
-static bool is_watched(const struct metadata *md, uint32_t type, struct scale_in in, struct event *ret_event,
-                       enum event_kind *ret_kind)
+static bool is_watched(const struct metadata *md, uint32_t type, struct scale_in in,
+                       struct event *ret_event, enum event_kind *ret_kind)
 {
     const struct type *t = &md->types[type];
     if (t->kind != TYPE_VARIANT)
@@ -221,7 +225,8 @@ static bool is_watched(const struct metadata *md, uint32_t type, struct scale_in
         return false;
     const struct type_variant *v = metadata__variant(md, events, scale_get_u8(&in));
     for (size_t i = 0; v && i < sizeof(watched) / sizeof(watched[0]); i++)
-        if (strcmp(v->name, watched[i].event) == 0 && strcmp(pallet->name, watched[i].pallet) == 0) {
+        if (strcmp(v->name, watched[i].event) == 0 &&
+            strcmp(pallet->name, watched[i].pallet) == 0) {
             *ret_event = (struct event){md, pallet->name, v, in};
             *ret_kind = watched[i].kind;
             return true;
@@ -250,10 +255,12 @@ static int record_shape(const struct metadata *md, struct record_shape *shape, s
         if (f->name && strcmp(f->name, "event") == 0)
             shape->event = i;
     }
-    bool whole = shape->phase != TYPE_NONE && shape->event != TYPE_NONE && shape->phase < shape->event;
+    bool whole =
+        shape->phase != TYPE_NONE && shape->event != TYPE_NONE && shape->phase < shape->event;
     const struct type *phase = whole ? &md->types[shape->fields[shape->phase].type] : NULL;
-    const struct type_variant *apply =
-        phase && phase->kind == TYPE_VARIANT ? metadata__variant_named(md, phase, "ApplyExtrinsic") : NULL;
+    const struct type_variant *apply = phase && phase->kind == TYPE_VARIANT
+                                           ? metadata__variant_named(md, phase, "ApplyExtrinsic")
+                                           : NULL;
     if (!apply || apply->count != 1 || md->types[md->fields[apply->first].type].plain_size != 4)
         return err_set(err, ERR_METADATA,
                        "the metadata's EventRecord has not the known form {phase, event, ..}");
@@ -261,8 +268,9 @@ static int record_shape(const struct metadata *md, struct record_shape *shape, s
     return 0;
 }
 
-static int read_record(const struct metadata *md, const struct record_shape *shape, struct scale_in *in,
-                       struct dispatch_result *results, size_t count, struct err *err)
+static int read_record(const struct metadata *md, const struct record_shape *shape,
+                       struct scale_in *in, struct dispatch_result *results, size_t count,
+                       struct err *err)
 {
     struct scale_in phase = {0};
     struct scale_in event = {0};
@@ -300,7 +308,8 @@ int events_decode(const struct metadata *md, const uint8_t *bytes, size_t len,
     for (size_t i = 0; i < n && rc == 0; i++) {
         rc = read_record(md, &shape, &in, results, count, err);
         if (rc != 0)
-            return err_set(err, rc, "events: record %zu of %zu: %.200s", i, n, err ? err->text : "");
+            return err_set(err, rc, "events: record %zu of %zu: %.200s", i, n,
+                           err ? err->text : "");
     }
     return scale_left(&in) ? bad_events(err, "bytes are left over behind the last record") : 0;
 }

@@ -19,7 +19,8 @@ enum {
 };
 
 /* Refuse values that this chain's types cannot hold. */
-static int check_params(const struct metadata *md, const struct extrinsic_params *params, struct err *err)
+static int check_params(const struct metadata *md, const struct extrinsic_params *params,
+                        struct err *err)
 {
     const struct extrinsic_format *format = &md->format;
     if (format->refused.code)
@@ -32,8 +33,9 @@ static int check_params(const struct metadata *md, const struct extrinsic_params
     return 0;
 }
 
-int extrinsic_payload(const struct metadata *md, const struct extrinsic_params *params, const uint8_t *call,
-                      size_t call_len, struct buf *ret_payload, struct err *err)
+int extrinsic_payload(const struct metadata *md, const struct extrinsic_params *params,
+                      const uint8_t *call, size_t call_len, struct buf *ret_payload,
+                      struct err *err)
 {
     int rc = check_params(md, params, err);
     if (rc != 0)
@@ -55,24 +57,26 @@ void extrinsic_payload_shorten(struct buf *payload)
     buf_put(payload, hash, sizeof(hash));
 }
 
-static bool signer_fits(const struct extrinsic_format *format, const struct extrinsic_signer *signer)
+static bool signer_fits(const struct extrinsic_format *format,
+                        const struct extrinsic_signer *signer)
 {
     return (signer->scheme == KEY_ETHEREUM) == (format->signature == SIGNATURE_ETHEREUM) &&
            key_account_id_len(signer->scheme) == format->account_len;
 }
 
-int extrinsic_check_signer(const struct metadata *md, const struct extrinsic_signer *signer, struct err *err)
+int extrinsic_check_signer(const struct metadata *md, const struct extrinsic_signer *signer,
+                           struct err *err)
 {
     const struct extrinsic_format *format = &md->format;
     if (signer_fits(format, signer))
         return 0;
-    return err_set(err, ERR_KEY,
-                   "a %s key cannot sign for this chain: its accounts have %u bytes, its signatures are "
-                   "%s",
-                   key_scheme_name(signer->scheme), format->account_len,
-                   format->signature == SIGNATURE_ETHEREUM
-                       ? "Ethereum-style (use scheme ethereum)"
-                       : "MultiSignature (use sr25519, ed25519 or ecdsa)");
+    return err_set(
+        err, ERR_KEY,
+        "a %s key cannot sign for this chain: its accounts have %u bytes, its signatures are "
+        "%s",
+        key_scheme_name(signer->scheme), format->account_len,
+        format->signature == SIGNATURE_ETHEREUM ? "Ethereum-style (use scheme ethereum)"
+                                                : "MultiSignature (use sr25519, ed25519 or ecdsa)");
 }
 
 /* Moves the body, which begins `room` bytes after start, to behind its length prefix. */
@@ -101,8 +105,9 @@ static void put_signed(const struct extrinsic_format *format, const struct extri
 }
 
 void extrinsic_assemble(const struct metadata *md, const struct extrinsic_params *params,
-                        const struct extrinsic_signer *signer, const uint8_t *signature, const uint8_t *call,
-                        size_t call_len, struct buf *ret_bytes, uint8_t ret_hash[32])
+                        const struct extrinsic_signer *signer, const uint8_t *signature,
+                        const uint8_t *call, size_t call_len, struct buf *ret_bytes,
+                        uint8_t ret_hash[32])
 {
     size_t start = ret_bytes->len;
     PRE(!md->format.refused.code && signer_fits(&md->format, signer));

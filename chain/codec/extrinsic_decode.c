@@ -73,8 +73,8 @@ static int read_signer(const struct metadata *md, struct scale_in *in, struct ex
     return 0;
 }
 
-static int read_signature(const struct metadata *md, struct scale_in *in, struct extrinsic_view *view,
-                          struct err *err)
+static int read_signature(const struct metadata *md, struct scale_in *in,
+                          struct extrinsic_view *view, struct err *err)
 {
     const struct extrinsic_format *format = &md->format;
     struct scale_in again = *in;
@@ -158,7 +158,8 @@ int extrinsic_decode(const struct metadata *md, const uint8_t *bytes, size_t len
 }
 
 int extrinsic_view_payload(const struct metadata *md, const struct extrinsic_view *view,
-                           const struct extrinsic_params *params, struct buf *ret_payload, struct err *err)
+                           const struct extrinsic_params *params, struct buf *ret_payload,
+                           struct err *err)
 {
     struct scale_in in = scale_in_of(view->extra, view->extra_len);
     struct extrinsic_extra extra;

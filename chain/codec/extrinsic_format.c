@@ -34,7 +34,8 @@ static enum extension_kind kind_of(const struct metadata *md, const struct metad
     return empty ? EXT_EMPTY : EXT_UNKNOWN;
 }
 
-static void put_explicit(enum extension_kind kind, const struct extrinsic_params *params, struct buf *out)
+static void put_explicit(enum extension_kind kind, const struct extrinsic_params *params,
+                         struct buf *out)
 {
     uint8_t era[2];
     switch (kind) {
@@ -64,7 +65,8 @@ static void put_explicit(enum extension_kind kind, const struct extrinsic_params
     }
 }
 
-static void put_implicit(enum extension_kind kind, const struct extrinsic_params *params, struct buf *out)
+static void put_implicit(enum extension_kind kind, const struct extrinsic_params *params,
+                         struct buf *out)
 {
     switch (kind) {
     case EXT_SPEC_VERSION:
@@ -116,7 +118,8 @@ static bool fits(const struct metadata *md, uint32_t type, const struct buf *byt
 }
 
 /* Do the bytes that we would write decode as the extension's types? */
-static bool extension_fits(const struct metadata *md, size_t i, const struct extrinsic_params *params)
+static bool extension_fits(const struct metadata *md, size_t i,
+                           const struct extrinsic_params *params)
 {
     struct buf bytes = {0};
     put_explicit(md->extension_kinds[i], params, &bytes);
@@ -186,8 +189,9 @@ static void resolve_signature(struct metadata *md)
     static const struct {
         const char *name;
         uint32_t len;
-    } schemes[3] = {
-        [KEY_ED25519] = {"Ed25519", 64}, [KEY_SR25519] = {"Sr25519", 64}, [KEY_ECDSA] = {"Ecdsa", 65}};
+    } schemes[3] = {[KEY_ED25519] = {"Ed25519", 64},
+                    [KEY_SR25519] = {"Sr25519", 64},
+                    [KEY_ECDSA] = {"Ecdsa", 65}};
     struct extrinsic_format *format = &md->format;
     const struct type *t = &md->types[md->type_signature];
     if (t->plain_size == 65)
@@ -196,7 +200,8 @@ static void resolve_signature(struct metadata *md)
         return;
     for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
         const struct type_variant *v = metadata__variant_named(md, t, schemes[i].name);
-        if (!v || v->count != 1 || md->types[md->fields[v->first].type].plain_size != schemes[i].len)
+        if (!v || v->count != 1 ||
+            md->types[md->fields[v->first].type].plain_size != schemes[i].len)
             return;
         format->signature_index[i] = v->index;
     }
@@ -212,8 +217,8 @@ void extrinsic__resolve_format(struct metadata *md)
     if (format->refused.code)
         return;
     if (md->extrinsic_version != EXTRINSIC_V4)
-        err_set(&format->refused, ERR_METADATA, "the chain takes extrinsics of format v%u: v4 is supported",
-                md->extrinsic_version);
+        err_set(&format->refused, ERR_METADATA,
+                "the chain takes extrinsics of format v%u: v4 is supported", md->extrinsic_version);
     else if (format->address == ADDRESS_UNKNOWN)
         err_set(&format->refused, ERR_METADATA,
                 "the chain's address type %.60s is not supported: MultiAddress and "

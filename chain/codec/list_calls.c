@@ -29,7 +29,8 @@ static void put_args(const struct listing *l, uint32_t first, uint32_t count, co
     buf_puts(l->out, close);
 }
 
-static void put_call(const struct listing *l, const struct metadata_pallet *p, const struct type_variant *v)
+static void put_call(const struct listing *l, const struct metadata_pallet *p,
+                     const struct type_variant *v)
 {
     buf_printf(l->out, "%s.%s", p->name, v->name);
     put_args(l, v->first, v->count, "(", ")\n");
@@ -79,7 +80,8 @@ static void visit_below(struct walk *w, uint32_t id)
         return;
     case TYPE_VARIANT:
         for (uint32_t i = 0; i < t->count; i++)
-            visit_fields(w, w->md->variants[t->first + i].first, w->md->variants[t->first + i].count);
+            visit_fields(w, w->md->variants[t->first + i].first,
+                         w->md->variants[t->first + i].count);
         return;
     case TYPE_SEQUENCE:
     case TYPE_ARRAY:
@@ -111,7 +113,8 @@ static void put_variants(const struct listing *l, const struct type *t)
 /* A composite or an enum that is listed by its name. */
 static bool is_named(const struct type *t)
 {
-    return *t->name && (t->kind == TYPE_COMPOSITE || (t->kind == TYPE_VARIANT && t->role != ROLE_OPTION));
+    return *t->name &&
+           (t->kind == TYPE_COMPOSITE || (t->kind == TYPE_VARIANT && t->role != ROLE_OPTION));
 }
 
 static void explain(const struct listing *l, uint32_t id)
@@ -124,7 +127,8 @@ static void explain(const struct listing *l, uint32_t id)
     if (l->numbered[id])
         buf_printf(l->out, "#%u", id);
     if (id == l->md->type_call) {
-        buf_puts(l->out, ": {\"pallet\": name, \"call\": name, \"args\": {..}}, or its bytes as 0x\n");
+        buf_puts(l->out,
+                 ": {\"pallet\": name, \"call\": name, \"args\": {..}}, or its bytes as 0x\n");
     } else if (t->role == ROLE_ACCOUNT) {
         buf_puts(l->out, t->plain_size == 32 ? ": SS58 text or 0x\n" : ": 0x\n");
     } else if (t->role == ROLE_U256) {
@@ -194,8 +198,8 @@ static int list_one(const struct metadata *md, const struct metadata_pallet *p, 
     return 0;
 }
 
-int codec_list_calls(const struct metadata *md, const char *pallet, const char *call, struct buf *out,
-                     struct err *err)
+int codec_list_calls(const struct metadata *md, const char *pallet, const char *call,
+                     struct buf *out, struct err *err)
 {
     if (!pallet) {
         list_pallets(md, out);

@@ -41,7 +41,8 @@ static int peel(struct scale_in *in, struct err *err)
         *in = option;
         return 0;
     }
-    return err_set(err, ERR_METADATA, "%zu bytes are not runtime metadata: they do not begin with \"meta\"",
+    return err_set(err, ERR_METADATA,
+                   "%zu bytes are not runtime metadata: they do not begin with \"meta\"",
                    scale_left(in));
 }
 
@@ -52,10 +53,12 @@ static struct metadata *new_metadata(const struct scale_in *in)
     md->blob = xmalloc(md->blob_len);
     memcpy(md->blob, in->p, md->blob_len);
     md->type_extrinsic = md->type_call = md->type_address = md->type_signature = TYPE_NONE;
-    md->type_events = md->type_event_record = md->type_dispatch_error = md->type_account = TYPE_NONE;
+    md->type_events = md->type_event_record = md->type_dispatch_error = md->type_account =
+        TYPE_NONE;
     /* Not NULL: a type without fields may take the address of its first field. */
     md->fields = metadata__append(NULL, &md->field_count, &md->field_cap, sizeof(*md->fields));
-    md->variants = metadata__append(NULL, &md->variant_count, &md->variant_cap, sizeof(*md->variants));
+    md->variants =
+        metadata__append(NULL, &md->variant_count, &md->variant_cap, sizeof(*md->variants));
     md->field_count = md->variant_count = 0;
     return md;
 }
@@ -100,7 +103,8 @@ static void resolve_events(struct metadata *md)
         md->type_event_record = events->inner;
     const struct metadata_pallet *system = metadata__pallet_named(md, "System");
     const struct type *t = system ? metadata__type(md, system->event) : NULL;
-    const struct type_variant *failed = t ? metadata__variant_named(md, t, "ExtrinsicFailed") : NULL;
+    const struct type_variant *failed =
+        t ? metadata__variant_named(md, t, "ExtrinsicFailed") : NULL;
     for (uint32_t i = 0; failed && i < failed->count; i++) {
         uint32_t field = md->fields[failed->first + i].type;
         if (md->types[field].role == ROLE_DISPATCH_ERROR)
@@ -134,8 +138,8 @@ int metadata_parse(const uint8_t *bytes, size_t len, struct metadata **ret_md, s
 {
     struct scale_in in = scale_in_of(bytes, len);
     if (len > METADATA_BYTES_MAX)
-        return err_set(err, ERR_METADATA, "metadata of %zu bytes is too large: %d are the most", len,
-                       METADATA_BYTES_MAX);
+        return err_set(err, ERR_METADATA, "metadata of %zu bytes is too large: %d are the most",
+                       len, METADATA_BYTES_MAX);
     int rc = peel(&in, err);
     if (rc != 0)
         return rc;
@@ -211,7 +215,8 @@ const struct metadata_pallet *metadata__pallet_named(const struct metadata *md, 
     return NULL;
 }
 
-bool metadata_find_call(const struct metadata *md, const char *pallet, const char *call, uint8_t ret_index[2])
+bool metadata_find_call(const struct metadata *md, const char *pallet, const char *call,
+                        uint8_t ret_index[2])
 {
     const struct metadata_pallet *in = metadata__pallet_named(md, pallet);
     const struct type *t = in ? metadata__type(md, in->calls) : NULL;

@@ -9,8 +9,8 @@ enum { U128_BYTES = 16 };
 
 /* The field of a struct with this name; *at grows by the size of the fields before it. NULL: no
  * such field, or the struct has no fixed size. */
-static const struct type *field_named(const struct metadata *md, const struct type *t, const char *name,
-                                      uint32_t *at)
+static const struct type *field_named(const struct metadata *md, const struct type *t,
+                                      const char *name, uint32_t *at)
 {
     if (!t || t->kind != TYPE_COMPOSITE || t->plain_size == TYPE_SIZE_VARIES)
         return NULL;
@@ -40,7 +40,8 @@ bool metadata_account_has_free(const struct metadata *md)
     return md->account.free_size != 0;
 }
 
-bool metadata_account_free(const struct metadata *md, const uint8_t *info, size_t len, u128 *ret_free)
+bool metadata_account_free(const struct metadata *md, const uint8_t *info, size_t len,
+                           u128 *ret_free)
 {
     const struct account_format *a = &md->account;
     if (!a->free_size || len != a->size)

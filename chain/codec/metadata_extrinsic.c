@@ -12,8 +12,8 @@
 
 static void add_extension(struct metadata *md, struct metadata_extension e)
 {
-    md->extensions =
-        metadata__append(md->extensions, &md->extension_count, &md->extension_cap, sizeof(*md->extensions));
+    md->extensions = metadata__append(md->extensions, &md->extension_count, &md->extension_cap,
+                                      sizeof(*md->extensions));
     md->extensions[md->extension_count - 1] = e;
 }
 
@@ -84,8 +84,8 @@ static int read_v16(struct metadata_parse *p)
     if (p->in.bad)
         return 0; /* the caller reports it */
     if (!found || !pick_set(md, set, len))
-        return metadata__fail(p,
-                              "no usable set 0 of transaction extensions, which extrinsic format v4 needs");
+        return metadata__fail(
+            p, "no usable set 0 of transaction extensions, which extrinsic format v4 needs");
     return 0;
 }
 
@@ -145,11 +145,14 @@ int metadata__resolve_extrinsic(struct metadata_parse *p)
     static const char *const names[] = {"address", "call", "signature"};
     for (size_t i = 0; i < ARRAY_LEN(types); i++)
         if (types[i] >= md->type_count)
-            return err_set(p->err, ERR_METADATA, "metadata: the extrinsic has no %s type", names[i]);
+            return err_set(p->err, ERR_METADATA, "metadata: the extrinsic has no %s type",
+                           names[i]);
     if (md->types[md->type_call].kind != TYPE_VARIANT)
-        return err_set(p->err, ERR_METADATA, "metadata: the call type %u is not an enum", md->type_call);
+        return err_set(p->err, ERR_METADATA, "metadata: the call type %u is not an enum",
+                       md->type_call);
     for (size_t i = 0; i < md->extension_count; i++)
-        if (md->extensions[i].type >= md->type_count || md->extensions[i].additional >= md->type_count)
+        if (md->extensions[i].type >= md->type_count ||
+            md->extensions[i].additional >= md->type_count)
             return err_set(p->err, ERR_METADATA,
                            "metadata: extension %s refers to a type that does not exist",
                            md->extensions[i].name);

@@ -63,9 +63,10 @@ struct type {
     const char *name; /* last segment of the path; "" without one */
     uint32_t first;   /* composite, tuple: into fields; variant: into variants */
     uint32_t count;
-    uint32_t inner;      /* sequence, array, compact: element; bits: store type */
-    uint32_t len;        /* array: elements; bits: type of the bit order */
-    uint32_t params_at;  /* offset of the type parameters in the blob (read for V14's extrinsic only) */
+    uint32_t inner; /* sequence, array, compact: element; bits: store type */
+    uint32_t len;   /* array: elements; bits: type of the bit order */
+    uint32_t
+        params_at; /* offset of the type parameters in the blob (read for V14's extrinsic only) */
     uint32_t plain_size; /* bytes, if every bit pattern of that size is a value */
 };
 
@@ -206,7 +207,8 @@ static inline const struct type *metadata__type(const struct metadata *md, uint3
 }
 
 /* The variant with this index or name, of a type of kind TYPE_VARIANT. NULL: none. */
-const struct type_variant *metadata__variant(const struct metadata *md, const struct type *t, uint8_t index);
+const struct type_variant *metadata__variant(const struct metadata *md, const struct type *t,
+                                             uint8_t index);
 const struct type_variant *metadata__variant_named(const struct metadata *md, const struct type *t,
                                                    const char *name);
 const struct metadata_pallet *metadata__pallet_named(const struct metadata *md, const char *name);
@@ -216,7 +218,8 @@ uint32_t metadata__unwrap(const struct metadata *md, uint32_t id);
 
 /* type_text.c: append "Vec<RuntimeCall>", at most about 160 characters. numbered: by type id, the
  * types whose names get their id ("Location#64"); NULL: none. */
-void metadata__type_text(const struct metadata *md, uint32_t id, const bool *numbered, struct buf *out);
+void metadata__type_text(const struct metadata *md, uint32_t id, const bool *numbered,
+                         struct buf *out);
 
 /* System.SS58Prefix; -1: the chain has no such constant. */
 int metadata__ss58_prefix(const struct metadata *md);

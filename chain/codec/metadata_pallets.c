@@ -57,7 +57,8 @@ static void read_consts(struct metadata_parse *p, struct metadata_pallet *pallet
         c.value = scale_get_bytes(&p->in, c.len);
         metadata__skip_strs(p);
         metadata__skip_deprecation(p);
-        md->consts = metadata__append(md->consts, &md->const_count, &md->const_cap, sizeof(*md->consts));
+        md->consts =
+            metadata__append(md->consts, &md->const_count, &md->const_cap, sizeof(*md->consts));
         md->consts[md->const_count - 1] = c;
     }
     pallet->const_count = (uint32_t)(md->const_count - pallet->first_const);
@@ -123,12 +124,14 @@ static int index_pallets(struct metadata_parse *p)
     for (size_t i = 0; i < md->pallet_count; i++) {
         struct metadata_pallet *pallet = &md->pallets[i];
         if (md->by_index[pallet->index])
-            return err_set(p->err, ERR_METADATA, "metadata: pallets %s and %s have the same index %u",
+            return err_set(p->err, ERR_METADATA,
+                           "metadata: pallets %s and %s have the same index %u",
                            md->by_index[pallet->index]->name, pallet->name, pallet->index);
         if (!is_enum_or_none(md, pallet->calls) || !is_enum_or_none(md, pallet->event) ||
             !is_enum_or_none(md, pallet->error))
             return err_set(p->err, ERR_METADATA,
-                           "metadata: calls, events or errors of pallet %s are not an enum", pallet->name);
+                           "metadata: calls, events or errors of pallet %s are not an enum",
+                           pallet->name);
         md->by_index[pallet->index] = pallet;
     }
     return 0;
@@ -143,7 +146,8 @@ int metadata__read_pallets(struct metadata_parse *p)
         struct metadata_pallet pallet = read_pallet(p);
         if (p->in.bad)
             break;
-        md->pallets = metadata__append(md->pallets, &md->pallet_count, &md->pallet_cap, sizeof(*md->pallets));
+        md->pallets =
+            metadata__append(md->pallets, &md->pallet_count, &md->pallet_cap, sizeof(*md->pallets));
         md->pallets[i] = pallet;
     }
     return p->in.bad ? metadata__fail(p, "a pallet does not decode") : index_pallets(p);

@@ -8,8 +8,9 @@
 #include "base/check.h"
 
 static const uint8_t prim_size[PRIM_COUNT] = {
-    [PRIM_U8] = 1, [PRIM_U16] = 2, [PRIM_U32] = 4, [PRIM_U64] = 8, [PRIM_U128] = 16, [PRIM_U256] = 32,
-    [PRIM_I8] = 1, [PRIM_I16] = 2, [PRIM_I32] = 4, [PRIM_I64] = 8, [PRIM_I128] = 16, [PRIM_I256] = 32,
+    [PRIM_U8] = 1,    [PRIM_U16] = 2,   [PRIM_U32] = 4,   [PRIM_U64] = 8,
+    [PRIM_U128] = 16, [PRIM_U256] = 32, [PRIM_I8] = 1,    [PRIM_I16] = 2,
+    [PRIM_I32] = 4,   [PRIM_I64] = 8,   [PRIM_I128] = 16, [PRIM_I256] = 32,
 };
 
 /* Keeps only the last segment of the path. */
@@ -34,7 +35,8 @@ static void skip_params(struct metadata_parse *p)
 
 static struct type_field *new_field(struct metadata *md)
 {
-    md->fields = metadata__append(md->fields, &md->field_count, &md->field_cap, sizeof(*md->fields));
+    md->fields =
+        metadata__append(md->fields, &md->field_count, &md->field_cap, sizeof(*md->fields));
     return &md->fields[md->field_count - 1];
 }
 
@@ -68,8 +70,8 @@ static void read_variants(struct metadata_parse *p, struct type *t)
         if (seen[v.index])
             p->in.bad = true;
         seen[v.index] = true;
-        md->variants =
-            metadata__append(md->variants, &md->variant_count, &md->variant_cap, sizeof(*md->variants));
+        md->variants = metadata__append(md->variants, &md->variant_count, &md->variant_cap,
+                                        sizeof(*md->variants));
         md->variants[md->variant_count - 1] = v;
     }
     t->count = (uint32_t)(md->variant_count - t->first);
@@ -154,8 +156,8 @@ static int check_ids(struct metadata_parse *p)
     const struct metadata *md = p->md;
     for (size_t i = 0; i < md->type_count; i++)
         if (!in_range(md, &md->types[i]))
-            return err_set(p->err, ERR_METADATA, "metadata: type %zu refers to a type that does not exist",
-                           i);
+            return err_set(p->err, ERR_METADATA,
+                           "metadata: type %zu refers to a type that does not exist", i);
     for (size_t i = 0; i < md->field_count; i++)
         if (md->fields[i].type >= md->type_count)
             return err_set(p->err, ERR_METADATA, "metadata: a field refers to type %u of %zu",
@@ -165,8 +167,9 @@ static int check_ids(struct metadata_parse *p)
 
 static uint32_t add_sizes(uint64_t a, uint64_t b)
 {
-    return a == TYPE_SIZE_VARIES || b == TYPE_SIZE_VARIES || a + b >= TYPE_SIZE_VARIES ? TYPE_SIZE_VARIES
-                                                                                       : (uint32_t)(a + b);
+    return a == TYPE_SIZE_VARIES || b == TYPE_SIZE_VARIES || a + b >= TYPE_SIZE_VARIES
+               ? TYPE_SIZE_VARIES
+               : (uint32_t)(a + b);
 }
 
 /* visit[id]: 0 not visited, 1 on the current path, 2 done. Only structs, tuples, arrays and
@@ -191,7 +194,8 @@ static bool find_size(struct metadata *md, uint32_t id, uint8_t *visit, unsigned
             t->plain_size = (uint32_t)(each * t->len);
         if (t->len == 0)
             t->plain_size = 0;
-    } else if (t->kind == TYPE_COMPACT) { /* Compact<()>, as in MultiAddress::Index, is written as nothing */
+    } else if (t->kind ==
+               TYPE_COMPACT) { /* Compact<()>, as in MultiAddress::Index, is written as nothing */
         if (!find_size(md, t->inner, visit, depth + 1))
             return false;
         if (md->types[t->inner].plain_size == 0)
@@ -229,7 +233,8 @@ enum { ERA_VARIANTS = 256 }; /* Immortal, and one mortal variant per first byte 
 static bool is_option(const struct metadata *md, const struct type *t)
 {
     const struct type_variant *v = &md->variants[t->first];
-    return t->count == 2 && v[0].index == 0 && v[0].count == 0 && v[1].index == 1 && v[1].count == 1;
+    return t->count == 2 && v[0].index == 0 && v[0].count == 0 && v[1].index == 1 &&
+           v[1].count == 1;
 }
 
 static enum type_role role_of(const struct metadata *md, const struct type *t)
@@ -249,7 +254,8 @@ static enum type_role role_of(const struct metadata *md, const struct type *t)
     if (t->kind == TYPE_COMPOSITE && (t->plain_size == 32 || t->plain_size == 20) &&
         strncmp(t->name, "AccountId", 9) == 0)
         return ROLE_ACCOUNT;
-    if (t->kind == TYPE_COMPOSITE && t->plain_size == 32 && t->count == 1 && strcmp(t->name, "U256") == 0)
+    if (t->kind == TYPE_COMPOSITE && t->plain_size == 32 && t->count == 1 &&
+        strcmp(t->name, "U256") == 0)
         return ROLE_U256;
     return ROLE_NONE;
 }
@@ -268,7 +274,8 @@ int metadata__check_registry(struct metadata_parse *p)
 
 /* ---- look-ups ---- */
 
-const struct type_variant *metadata__variant(const struct metadata *md, const struct type *t, uint8_t index)
+const struct type_variant *metadata__variant(const struct metadata *md, const struct type *t,
+                                             uint8_t index)
 {
     PRE(t->kind == TYPE_VARIANT);
     const struct type_variant *v = &md->variants[t->first];
@@ -294,7 +301,8 @@ const struct type_variant *metadata__variant_named(const struct metadata *md, co
 uint32_t metadata__unwrap(const struct metadata *md, uint32_t id)
 {
     const struct type *t = &md->types[id];
-    while ((t->kind == TYPE_COMPOSITE || t->kind == TYPE_TUPLE) && t->count == 1) { /* no cycles: checked */
+    while ((t->kind == TYPE_COMPOSITE || t->kind == TYPE_TUPLE) &&
+           t->count == 1) { /* no cycles: checked */
         id = md->fields[t->first].type;
         t = &md->types[id];
     }

@@ -6,8 +6,9 @@
 
 enum { TEXT_DEPTH = 6, TEXT_LEN = 160 };
 
-static const char *const prim_name[PRIM_COUNT] = {"bool", "char", "str", "u8",  "u16", "u32",  "u64", "u128",
-                                                  "u256", "i8",   "i16", "i32", "i64", "i128", "i256"};
+static const char *const prim_name[PRIM_COUNT] = {"bool", "char", "str",  "u8",   "u16",
+                                                  "u32",  "u64",  "u128", "u256", "i8",
+                                                  "i16",  "i32",  "i64",  "i128", "i256"};
 
 struct text {
     const struct metadata *md;
@@ -122,7 +123,8 @@ static void put(struct text *x, uint32_t id, unsigned depth)
     }
 }
 
-void metadata__type_text(const struct metadata *md, uint32_t id, const bool *numbered, struct buf *out)
+void metadata__type_text(const struct metadata *md, uint32_t id, const bool *numbered,
+                         struct buf *out)
 {
     struct buf text = {0};
     struct text x = {md, numbered, &text};

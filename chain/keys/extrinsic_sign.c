@@ -2,8 +2,8 @@
 #include "chain/keys/extrinsic_sign.h"
 
 int extrinsic_sign(const struct metadata *md, const struct extrinsic_params *params,
-                   const struct keypair *key, const uint8_t *call, size_t call_len, struct buf *ret_bytes,
-                   uint8_t ret_hash[32], struct err *err)
+                   const struct keypair *key, const uint8_t *call, size_t call_len,
+                   struct buf *ret_bytes, uint8_t ret_hash[32], struct err *err)
 {
     uint8_t signature[KEY_SIG_MAX];
     size_t id_len;

@@ -31,7 +31,8 @@ static void account_of(const uint8_t *public_key, uint8_t *ret_id)
     memcpy(ret_id, public_key, 32);
 }
 
-static void sign(const uint8_t *secret, const uint8_t *public_key, const void *msg, size_t len, uint8_t *sig)
+static void sign(const uint8_t *secret, const uint8_t *public_key, const void *msg, size_t len,
+                 uint8_t *sig)
 {
     (void)public_key;
     crypto_sign_detached(sig, NULL, msg, len, secret);

@@ -77,7 +77,8 @@ static void ethereum_account_of(const uint8_t *public_key, uint8_t *ret_id)
     size_t len = sizeof(bytes);
     int parsed = secp256k1_ec_pubkey_parse(keys__secp256k1(), &point, public_key, COMPRESSED_LEN);
     INVARIANT(parsed); /* we made it, or recovered it */
-    secp256k1_ec_pubkey_serialize(keys__secp256k1(), bytes, &len, &point, SECP256K1_EC_UNCOMPRESSED);
+    secp256k1_ec_pubkey_serialize(keys__secp256k1(), bytes, &len, &point,
+                                  SECP256K1_EC_UNCOMPRESSED);
     hash_keccak_256(bytes + 1, POINT_LEN - 1, hash);
     memcpy(ret_id, hash + sizeof(hash) - ETHEREUM_ID_LEN, ETHEREUM_ID_LEN);
 }
@@ -88,7 +89,8 @@ static void sign_hash(const uint8_t *secret, const uint8_t hash[32], uint8_t *si
     int recovery = 0;
     int done = secp256k1_ecdsa_sign_recoverable(keys__secp256k1(), &made, hash, secret, NULL, NULL);
     INVARIANT(done); /* fails only for an invalid secret */
-    secp256k1_ecdsa_recoverable_signature_serialize_compact(keys__secp256k1(), sig, &recovery, &made);
+    secp256k1_ecdsa_recoverable_signature_serialize_compact(keys__secp256k1(), sig, &recovery,
+                                                            &made);
     sig[RECOVERY_AT] = (uint8_t)recovery;
 }
 
@@ -102,15 +104,16 @@ static bool recover(const uint8_t hash[32], const uint8_t *sig, bool ethereum,
     if (ethereum && recovery >= 27)
         recovery -= 27;
     if (recovery > 3 ||
-        !secp256k1_ecdsa_recoverable_signature_parse_compact(keys__secp256k1(), &parsed, sig, recovery) ||
+        !secp256k1_ecdsa_recoverable_signature_parse_compact(keys__secp256k1(), &parsed, sig,
+                                                             recovery) ||
         !secp256k1_ecdsa_recover(keys__secp256k1(), &point, &parsed, hash))
         return false;
     compress(&point, ret_public);
     return true;
 }
 
-static void ecdsa_sign(const uint8_t *secret, const uint8_t *public_key, const void *msg, size_t len,
-                       uint8_t *sig)
+static void ecdsa_sign(const uint8_t *secret, const uint8_t *public_key, const void *msg,
+                       size_t len, uint8_t *sig)
 {
     uint8_t hash[32];
     (void)public_key;
@@ -135,8 +138,8 @@ static bool ecdsa_verify_account(const uint8_t *id, const void *msg, size_t len,
     return memcmp(signer_id, id, sizeof(signer_id)) == 0;
 }
 
-static void ethereum_sign(const uint8_t *secret, const uint8_t *public_key, const void *msg, size_t len,
-                          uint8_t *sig)
+static void ethereum_sign(const uint8_t *secret, const uint8_t *public_key, const void *msg,
+                          size_t len, uint8_t *sig)
 {
     uint8_t hash[32];
     (void)public_key;
@@ -144,14 +147,16 @@ static void ethereum_sign(const uint8_t *secret, const uint8_t *public_key, cons
     sign_hash(secret, hash, sig);
 }
 
-static bool ethereum_verify(const uint8_t *public_key, const void *msg, size_t len, const uint8_t *sig)
+static bool ethereum_verify(const uint8_t *public_key, const void *msg, size_t len,
+                            const uint8_t *sig)
 {
     uint8_t hash[32], signer[COMPRESSED_LEN];
     hash_keccak_256(msg, len, hash);
     return recover(hash, sig, true, signer) && memcmp(signer, public_key, COMPRESSED_LEN) == 0;
 }
 
-static bool ethereum_verify_account(const uint8_t *id, const void *msg, size_t len, const uint8_t *sig)
+static bool ethereum_verify_account(const uint8_t *id, const void *msg, size_t len,
+                                    const uint8_t *sig)
 {
     uint8_t hash[32], signer[COMPRESSED_LEN], signer_id[ETHEREUM_ID_LEN];
     hash_keccak_256(msg, len, hash);

@@ -6,7 +6,8 @@
 #include "keys_scheme.h"
 #include "sr25519.h"
 
-_Static_assert(sizeof(struct sr25519_secret) == KEY_SECRET_MAX, "the secret fills the place of a secret");
+_Static_assert(sizeof(struct sr25519_secret) == KEY_SECRET_MAX,
+               "the secret fills the place of a secret");
 
 static bool expand(const uint8_t seed[KEY_SEED_LEN], uint8_t *secret)
 {
@@ -33,7 +34,8 @@ static void account_of(const uint8_t *public_key, uint8_t *ret_id)
     memcpy(ret_id, public_key, 32);
 }
 
-static void sign(const uint8_t *secret, const uint8_t *public_key, const void *msg, size_t len, uint8_t *sig)
+static void sign(const uint8_t *secret, const uint8_t *public_key, const void *msg, size_t len,
+                 uint8_t *sig)
 {
     uint8_t random[32];
     randombytes_buf(random, sizeof(random));

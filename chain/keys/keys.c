@@ -53,7 +53,8 @@ bool keys_are_locked(void)
     return !unlocked;
 }
 
-int keypair_from_uri(const char *uri, enum key_scheme scheme, struct keypair **ret_key, struct err *err)
+int keypair_from_uri(const char *uri, enum key_scheme scheme, struct keypair **ret_key,
+                     struct err *err)
 {
     const struct key_scheme_ops *ops = keys__key_ops(scheme);
     struct keypair *key = xcalloc(1, sizeof(*key));
@@ -106,7 +107,8 @@ const uint8_t *keypair_account_id(const struct keypair *key, size_t *ret_len)
     return key->account_id;
 }
 
-size_t keypair_sign(const struct keypair *key, const void *msg, size_t len, uint8_t sig[KEY_SIG_MAX])
+size_t keypair_sign(const struct keypair *key, const void *msg, size_t len,
+                    uint8_t sig[KEY_SIG_MAX])
 {
     key->ops->sign(key->secret, key->public_key, msg, len, sig);
     return key_signature_len(key->scheme);
@@ -118,14 +120,15 @@ bool key_verify(enum key_scheme scheme, const uint8_t *public_key, const void *m
     return keys__key_ops(scheme)->verify(public_key, msg, len, sig);
 }
 
-bool key_verify_account(enum key_scheme scheme, const uint8_t *account_id, size_t id_len, const void *msg,
-                        size_t len, const uint8_t *sig)
+bool key_verify_account(enum key_scheme scheme, const uint8_t *account_id, size_t id_len,
+                        const void *msg, size_t len, const uint8_t *sig)
 {
     const struct key_scheme_ops *ops = keys__key_ops(scheme);
     return id_len == key_account_id_len(scheme) && ops->verify_account(account_id, msg, len, sig);
 }
 
-void keys__derive_hard_seed(const char *name, uint8_t seed[KEY_SEED_LEN], const uint8_t chain_code[32])
+void keys__derive_hard_seed(const char *name, uint8_t seed[KEY_SEED_LEN],
+                            const uint8_t chain_code[32])
 {
     crypto_generichash_state state;
     struct buf head = {0};

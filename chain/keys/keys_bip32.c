@@ -80,20 +80,24 @@ static int walk(struct node *n, const char *path, size_t len, struct err *err)
     for (int step = 1; at < end; step++) {
         uint32_t index;
         if (!next_index(&at, end, &index))
-            return err_set(err, ERR_KEY,
-                           "step %d of the path is no BIP32 index: write it as in /m/44'/60'/0'/0/0", step);
+            return err_set(
+                err, ERR_KEY,
+                "step %d of the path is no BIP32 index: write it as in /m/44'/60'/0'/0/0", step);
         if (!child(n, index))
-            return err_set(err, ERR_KEY, "step %d of the path gives no valid key: use another index", step);
+            return err_set(err, ERR_KEY,
+                           "step %d of the path gives no valid key: use another index", step);
     }
     return 0;
 }
 
-int keys__bip32_derive(const uint8_t seed[64], const char *path, size_t len, uint8_t key[32], struct err *err)
+int keys__bip32_derive(const uint8_t seed[64], const char *path, size_t len, uint8_t key[32],
+                       struct err *err)
 {
     struct node n;
-    int rc = master(seed, &n)
-                 ? walk(&n, path, len, err)
-                 : err_set(err, ERR_KEY, "the phrase gives no valid secp256k1 key: generate another");
+    int rc =
+        master(seed, &n)
+            ? walk(&n, path, len, err)
+            : err_set(err, ERR_KEY, "the phrase gives no valid secp256k1 key: generate another");
     if (rc == 0)
         memcpy(key, n.key, 32);
     sodium_memzero(&n, sizeof(n));

@@ -68,15 +68,16 @@ static int read_words(const char *phrase, size_t len, uint8_t bits[BITS_LEN], st
     while ((word_len = next_word(&at, phrase + len, &word)) != 0) {
         int index = word_len <= WORD_LEN_MAX ? word_index(word, word_len) : -1;
         if (index < 0)
-            return err_set(err, ERR_KEY, "word %d of the secret phrase is not in the English BIP39 list",
+            return err_set(err, ERR_KEY,
+                           "word %d of the secret phrase is not in the English BIP39 list",
                            count + 1);
         if (count < WORDS_MAX)
             put_bits(bits, (size_t)count, (unsigned)index);
         count++;
     }
     if (count < WORDS_MIN || count > WORDS_MAX || count % 3 != 0)
-        return err_set(err, ERR_KEY, "the secret phrase has %d words: 12, 15, 18, 21 or 24 are possible",
-                       count);
+        return err_set(err, ERR_KEY,
+                       "the secret phrase has %d words: 12, 15, 18, 21 or 24 are possible", count);
     return count;
 }
 
@@ -93,13 +94,15 @@ static int entropy_of(const char *phrase, size_t len, uint8_t bits[BITS_LEN], si
     uint8_t wrong = (uint8_t)((hash[0] ^ bits[entropy_len]) >> (8 - check_bits));
     sodium_memzero(hash, sizeof(hash));
     if (wrong)
-        return err_set(err, ERR_KEY,
-                       "the checksum of the secret phrase is wrong: a word is mistyped or misplaced");
+        return err_set(
+            err, ERR_KEY,
+            "the checksum of the secret phrase is wrong: a word is mistyped or misplaced");
     *ret_len = entropy_len;
     return 0;
 }
 
-int keys__bip39_entropy(const char *phrase, size_t len, uint8_t *entropy, size_t *ret_len, struct err *err)
+int keys__bip39_entropy(const char *phrase, size_t len, uint8_t *entropy, size_t *ret_len,
+                        struct err *err)
 {
     uint8_t bits[BITS_LEN] = {0};
     int rc = entropy_of(phrase, len, bits, ret_len, err);
@@ -109,8 +112,8 @@ int keys__bip39_entropy(const char *phrase, size_t len, uint8_t *entropy, size_t
     return rc;
 }
 
-static int stretch(const void *key, size_t key_len, const char *password, uint8_t *out, size_t out_len,
-                   struct err *err)
+static int stretch(const void *key, size_t key_len, const char *password, uint8_t *out,
+                   size_t out_len, struct err *err)
 {
     static const char head[] = "mnemonic";
     size_t salt_len = sizeof(head) - 1 + strlen(password);
@@ -119,11 +122,12 @@ static int stretch(const void *key, size_t key_len, const char *password, uint8_
     uint8_t *salt = keys__secret_alloc(salt_len);
     memcpy(salt, head, sizeof(head) - 1);
     memcpy(salt + sizeof(head) - 1, password, strlen(password));
-    int done =
-        PKCS5_PBKDF2_HMAC(key, (int)key_len, salt, (int)salt_len, ROUNDS, EVP_sha512(), (int)out_len, out);
+    int done = PKCS5_PBKDF2_HMAC(key, (int)key_len, salt, (int)salt_len, ROUNDS, EVP_sha512(),
+                                 (int)out_len, out);
     sodium_free(salt);
     if (!done)
-        return err_set(err, ERR_KEY, "OpenSSL does not offer PBKDF2 with SHA-512: check its configuration");
+        return err_set(err, ERR_KEY,
+                       "OpenSSL does not offer PBKDF2 with SHA-512: check its configuration");
     return 0;
 }
 
@@ -153,7 +157,8 @@ static size_t normalise(const char *phrase, size_t len, char *out)
     return n;
 }
 
-int keys__bip39_seed(const char *phrase, size_t len, const char *password, uint8_t seed[64], struct err *err)
+int keys__bip39_seed(const char *phrase, size_t len, const char *password, uint8_t seed[64],
+                     struct err *err)
 {
     uint8_t entropy[32];
     size_t entropy_len;
@@ -163,7 +168,8 @@ int keys__bip39_seed(const char *phrase, size_t len, const char *password, uint8
         return rc;
     for (const char *p = password; *p; p++)
         if ((unsigned char)*p >= 0x80) /* BIP39 requires NFKD text; ASCII always is */
-            return err_set(err, ERR_KEY, "the password of a phrase of scheme ethereum must be plain ASCII");
+            return err_set(err, ERR_KEY,
+                           "the password of a phrase of scheme ethereum must be plain ASCII");
     char *words = keys__secret_alloc(len);
     rc = stretch(words, normalise(phrase, len, words), password, seed, 64, err);
     sodium_free(words);

@@ -18,12 +18,15 @@ static int check_file(int fd, const char *path, struct err *err)
     if (fstat(fd, &st) != 0)
         return err_set(err, ERR_IO, "key file %s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
-        return err_set(err, ERR_KEY, "key file %s is not a regular file: give the path of a file", path);
+        return err_set(err, ERR_KEY, "key file %s is not a regular file: give the path of a file",
+                       path);
     if (st.st_uid != geteuid() && st.st_uid != 0)
-        return err_set(err, ERR_KEY, "key file %s belongs to user %u, who could change it: chown %u %s", path,
+        return err_set(err, ERR_KEY,
+                       "key file %s belongs to user %u, who could change it: chown %u %s", path,
                        (unsigned)st.st_uid, (unsigned)geteuid(), path);
     if (st.st_mode & (S_IRWXG | S_IRWXO))
-        return err_set(err, ERR_KEY, "key file %s has mode %03o, open to others than its owner: chmod 600 %s",
+        return err_set(err, ERR_KEY,
+                       "key file %s has mode %03o, open to others than its owner: chmod 600 %s",
                        path, (unsigned)st.st_mode & 0777, path);
     return 0;
 }
@@ -40,8 +43,9 @@ static int read_all(int fd, const char *path, char *text, size_t *ret_len, struc
             return err_set(err, ERR_IO, "key file %s: %s", path, strerror(errno));
         len += (size_t)n;
         if (len > FILE_LEN_MAX)
-            return err_set(err, ERR_KEY, "key file %s is longer than %d bytes: it must hold one secret URI",
-                           path, FILE_LEN_MAX);
+            return err_set(err, ERR_KEY,
+                           "key file %s is longer than %d bytes: it must hold one secret URI", path,
+                           FILE_LEN_MAX);
         if (n == 0)
             break;
     }
@@ -76,32 +80,36 @@ static int extract_uri(const char *path, char *text, size_t len, struct err *err
         return err_set(err, ERR_KEY, "key file %s is not text: it must hold one secret URI", path);
     if (text[0] == '"') {
         if (!unquote(text))
-            return err_set(err, ERR_KEY, "key file %s begins with a quote but is no keystore string", path);
+            return err_set(err, ERR_KEY,
+                           "key file %s begins with a quote but is no keystore string", path);
     } else {
         text[strcspn(text, "\r\n")] = 0;
     }
     if (!*text) /* an empty URI would mean the development phrase */
-        return err_set(err, ERR_KEY, "key file %s has an empty first line: it must hold one secret URI",
-                       path);
-    if (strchr(" \t", text[0]) || strchr(" \t", text[strlen(text) - 1]))
         return err_set(err, ERR_KEY,
-                       "key file %s has a blank at an end of its first line, which would make another key: "
-                       "remove it",
-                       path);
+                       "key file %s has an empty first line: it must hold one secret URI", path);
+    if (strchr(" \t", text[0]) || strchr(" \t", text[strlen(text) - 1]))
+        return err_set(
+            err, ERR_KEY,
+            "key file %s has a blank at an end of its first line, which would make another key: "
+            "remove it",
+            path);
     return 0;
 }
 
-static int open_uri(const char *path, const char *uri, enum key_scheme scheme, struct keypair **ret_key,
-                    struct err *err)
+static int open_uri(const char *path, const char *uri, enum key_scheme scheme,
+                    struct keypair **ret_key, struct err *err)
 {
     struct err inner;
     int rc = keypair_from_uri(uri, scheme, ret_key, &inner);
     return rc ? err_set(err, rc, "key file %s: %s", path, inner.text) : 0;
 }
 
-int keypair_from_file(const char *path, enum key_scheme scheme, struct keypair **ret_key, struct err *err)
+int keypair_from_file(const char *path, enum key_scheme scheme, struct keypair **ret_key,
+                      struct err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* does not block on a FIFO */
+    int fd =
+        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* does not block on a FIFO */
     if (fd < 0)
         return err_set(err, ERR_KEY, "key file %s: %s", path, strerror(errno));
     int rc = check_file(fd, path, err);

@@ -11,7 +11,8 @@
 
 enum { JUNCTION_MAX = 255 };
 
-static const char dev_phrase[] = "bottom drive obey lake curtain smoke basket hold race lonely fit walk";
+static const char dev_phrase[] =
+    "bottom drive obey lake curtain smoke basket hold race lonely fit walk";
 
 struct secret_uri {
     const char *phrase;
@@ -63,10 +64,12 @@ static int split(const char *uri, struct secret_uri *u, struct err *err)
     size_t len;
     for (int step = 1, slashes; (slashes = next_junction(&at, end, &text, &len)) != 0; step++) {
         if (slashes < 0)
-            return err_set(err, ERR_KEY, "derivation step %d of the secret is empty: remove its slash", step);
+            return err_set(err, ERR_KEY,
+                           "derivation step %d of the secret is empty: remove its slash", step);
         if (len > JUNCTION_MAX)
-            return err_set(err, ERR_KEY, "derivation step %d of the secret is longer than %d characters",
-                           step, JUNCTION_MAX);
+            return err_set(err, ERR_KEY,
+                           "derivation step %d of the secret is longer than %d characters", step,
+                           JUNCTION_MAX);
     }
     return 0;
 }
@@ -125,25 +128,27 @@ static int parse_seed(const struct secret_uri *u, uint8_t seed[KEY_SEED_LEN], st
     return 0;
 }
 
-static int derive_path(const struct secret_uri *u, const struct key_scheme_ops *ops, uint8_t *secret,
-                       struct err *err)
+static int derive_path(const struct secret_uri *u, const struct key_scheme_ops *ops,
+                       uint8_t *secret, struct err *err)
 {
     const char *at = u->path, *text;
     size_t len;
-    for (int step = 1, slashes; (slashes = next_junction(&at, u->path + u->path_len, &text, &len)) > 0;
-         step++) {
+    for (int step = 1, slashes;
+         (slashes = next_junction(&at, u->path + u->path_len, &text, &len)) > 0; step++) {
         struct key_junction junction;
         if (slashes == 1 && !ops->has_soft)
-            return err_set(err, ERR_KEY,
-                           "derivation step %d of the secret is soft (one slash), which %s does not have: "
-                           "write two slashes",
-                           step, key_scheme_name(ops->scheme));
+            return err_set(
+                err, ERR_KEY,
+                "derivation step %d of the secret is soft (one slash), which %s does not have: "
+                "write two slashes",
+                step, key_scheme_name(ops->scheme));
         junction_of(text, len, slashes == 2, &junction);
         bool ok = ops->derive(secret, &junction);
         sodium_memzero(&junction, sizeof(junction));
         if (!ok)
-            return err_set(err, ERR_KEY, "derivation step %d of the secret gives no %s key: use another",
-                           step, key_scheme_name(ops->scheme));
+            return err_set(err, ERR_KEY,
+                           "derivation step %d of the secret gives no %s key: use another", step,
+                           key_scheme_name(ops->scheme));
     }
     return 0;
 }
@@ -157,8 +162,8 @@ static int expand_seed(const struct key_scheme_ops *ops, const uint8_t *seed, ui
     return 0;
 }
 
-static int from_substrate_uri(const struct secret_uri *u, const struct key_scheme_ops *ops, uint8_t *seed,
-                              uint8_t *secret, struct err *err)
+static int from_substrate_uri(const struct secret_uri *u, const struct key_scheme_ops *ops,
+                              uint8_t *seed, uint8_t *secret, struct err *err)
 {
     int rc = u->is_seed ? parse_seed(u, seed, err)
                         : keys__bip39_mini_secret(u->phrase, u->phrase_len, u->password, seed, err);
@@ -169,16 +174,18 @@ static int from_substrate_uri(const struct secret_uri *u, const struct key_schem
 
 /* Ethereum wallets derive with BIP32 and have no Substrate junctions, so a phrase needs a path. A
  * default path could sign for another account than the user means. */
-static int from_ethereum_uri(const struct secret_uri *u, const struct key_scheme_ops *ops, uint8_t *seed,
-                             uint8_t *secret, struct err *err)
+static int from_ethereum_uri(const struct secret_uri *u, const struct key_scheme_ops *ops,
+                             uint8_t *seed, uint8_t *secret, struct err *err)
 {
     uint8_t *key = seed + 64;
     int rc;
     if (u->is_seed && u->path_len)
-        return err_set(err, ERR_KEY,
-                       "a 0x seed of scheme ethereum is the key itself: remove the derivation path");
+        return err_set(
+            err, ERR_KEY,
+            "a 0x seed of scheme ethereum is the key itself: remove the derivation path");
     if (!u->is_seed && !u->path_len)
-        return err_set(err, ERR_KEY, "a phrase of scheme ethereum needs a path: append /m/44'/60'/0'/0/0");
+        return err_set(err, ERR_KEY,
+                       "a phrase of scheme ethereum needs a path: append /m/44'/60'/0'/0/0");
     if (u->is_seed) {
         rc = parse_seed(u, key, err);
     } else {

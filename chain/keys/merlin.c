@@ -83,7 +83,8 @@ static void begin(struct merlin *t, uint8_t op)
 static void frame(struct merlin *t, const char *label, size_t len)
 {
     PRE(len <= UINT32_MAX);
-    const uint8_t le[4] = {(uint8_t)len, (uint8_t)(len >> 8), (uint8_t)(len >> 16), (uint8_t)(len >> 24)};
+    const uint8_t le[4] = {(uint8_t)len, (uint8_t)(len >> 8), (uint8_t)(len >> 16),
+                           (uint8_t)(len >> 24)};
     begin(t, OP_META_AD);
     absorb(t, label, strlen(label));
     absorb(t, le, sizeof(le));
@@ -117,8 +118,8 @@ void keys__merlin_challenge(struct merlin *t, const char *label, uint8_t *out, s
     squeeze(t, out, len);
 }
 
-void keys__merlin_witness(const struct merlin *t, const char *label, const void *witness, size_t witness_len,
-                          const uint8_t random[32], uint8_t *out, size_t len)
+void keys__merlin_witness(const struct merlin *t, const char *label, const void *witness,
+                          size_t witness_len, const uint8_t random[32], uint8_t *out, size_t len)
 {
     struct merlin rng = *t;
     frame(&rng, label, witness_len);

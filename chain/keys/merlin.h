@@ -21,7 +21,7 @@ void keys__merlin_challenge(struct merlin *t, const char *label, uint8_t *out, s
 /* Bytes for a prover's nonce. They depend on the transcript so far, on the witness (a secret) and
  * on 32 random bytes, so neither a weak random source nor a repeated message alone repeats them.
  * The transcript does not change. */
-void keys__merlin_witness(const struct merlin *t, const char *label, const void *witness, size_t witness_len,
-                          const uint8_t random[32], uint8_t *out, size_t len);
+void keys__merlin_witness(const struct merlin *t, const char *label, const void *witness,
+                          size_t witness_len, const uint8_t random[32], uint8_t *out, size_t len);
 
 #endif

@@ -12,7 +12,8 @@
 
 enum { MARKER = 0x80 };
 
-static void signing_transcript(struct merlin *t, const uint8_t public_key[32], const void *msg, size_t len)
+static void signing_transcript(struct merlin *t, const uint8_t public_key[32], const void *msg,
+                               size_t len)
 {
     keys__merlin_init(t, "SigningContext");
     keys__merlin_append(t, "", "substrate", 9);
@@ -94,13 +95,14 @@ bool keys__sr25519_derive_soft(struct sr25519_secret *secret, const uint8_t chai
     return true;
 }
 
-void keys__sr25519_sign(const struct sr25519_secret *secret, const uint8_t public_key[32], const void *msg,
-                        size_t len, const uint8_t random[32], uint8_t sig[64])
+void keys__sr25519_sign(const struct sr25519_secret *secret, const uint8_t public_key[32],
+                        const void *msg, size_t len, const uint8_t random[32], uint8_t sig[64])
 {
     struct merlin t;
     uint8_t wide[64], r[32], k[32], s[32];
     signing_transcript(&t, public_key, msg, len);
-    keys__merlin_witness(&t, "signing", secret->nonce, sizeof(secret->nonce), random, wide, sizeof(wide));
+    keys__merlin_witness(&t, "signing", secret->nonce, sizeof(secret->nonce), random, wide,
+                         sizeof(wide));
     crypto_core_ristretto255_scalar_reduce(r, wide);
     int zero = crypto_scalarmult_ristretto255_base(sig, r);
     INVARIANT(zero == 0); /* fails if r = 0: a chance of 2^-252 */
@@ -125,7 +127,8 @@ static bool scalar_is_canonical(const uint8_t s[32])
     return memcmp(reduced, s, 32) == 0;
 }
 
-bool keys__sr25519_verify(const uint8_t public_key[32], const void *msg, size_t len, const uint8_t sig[64])
+bool keys__sr25519_verify(const uint8_t public_key[32], const void *msg, size_t len,
+                          const uint8_t sig[64])
 {
     struct merlin t;
     uint8_t s[32], k[32], sb[32], ka[32], r[32];

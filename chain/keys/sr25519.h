@@ -19,8 +19,9 @@ void keys__sr25519_derive_hard(struct sr25519_secret *secret, const uint8_t chai
 bool keys__sr25519_derive_soft(struct sr25519_secret *secret, const uint8_t chain_code[32]);
 
 /* random: fresh bytes for every call. It is a parameter so that a test can repeat a signature. */
-void keys__sr25519_sign(const struct sr25519_secret *secret, const uint8_t public_key[32], const void *msg,
-                        size_t len, const uint8_t random[32], uint8_t sig[64]);
-bool keys__sr25519_verify(const uint8_t public_key[32], const void *msg, size_t len, const uint8_t sig[64]);
+void keys__sr25519_sign(const struct sr25519_secret *secret, const uint8_t public_key[32],
+                        const void *msg, size_t len, const uint8_t random[32], uint8_t sig[64]);
+bool keys__sr25519_verify(const uint8_t public_key[32], const void *msg, size_t len,
+                          const uint8_t sig[64]);
 
 #endif

@@ -36,7 +36,8 @@ static bool add(struct reader *r, enum jv_kind kind, const char *text, size_t le
         d->cap = d->cap ? 2 * d->cap : FIRST_CAP;
         d->values = xrealloc(d->values, d->cap * sizeof(*d->values));
     }
-    d->values[d->count++] = (struct jv){.text = text, .len = (uint32_t)len, .span = 1, .kind = (uint8_t)kind};
+    d->values[d->count++] =
+        (struct jv){.text = text, .len = (uint32_t)len, .span = 1, .kind = (uint8_t)kind};
     return true;
 }
 

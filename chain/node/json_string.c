@@ -26,8 +26,8 @@ static const char *unicode_escape(const char *p, const char *end, uint32_t *ret_
     p += 4;
     if (high < 0xd800 || high > 0xdbff)
         return p;
-    if (end - p < 6 || p[0] != '\\' || p[1] != 'u' || !four_digits(p + 2, end, &low) || low < 0xdc00 ||
-        low > 0xdfff)
+    if (end - p < 6 || p[0] != '\\' || p[1] != 'u' || !four_digits(p + 2, end, &low) ||
+        low < 0xdc00 || low > 0xdfff)
         return NULL;
     *ret_code = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
     return p + 6;
@@ -115,7 +115,8 @@ static const char *step(const char *p, const char *end, bool *ret_escaped, const
     return n ? p + n : NULL;
 }
 
-const char *json__string_end(const char *p, const char *end, bool *ret_escaped, const char **ret_why)
+const char *json__string_end(const char *p, const char *end, bool *ret_escaped,
+                             const char **ret_why)
 {
     *ret_escaped = false;
     for (;;) {

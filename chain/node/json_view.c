@@ -140,7 +140,8 @@ bool jv_int(const struct jv *v, int64_t *ret)
 }
 
 /* The decoded text of a string. No node escapes hexadecimal digits, but JSON allows it. */
-static bool unescaped(const struct jv *v, struct buf *decoded, const char **ret_text, size_t *ret_len)
+static bool unescaped(const struct jv *v, struct buf *decoded, const char **ret_text,
+                      size_t *ret_len)
 {
     if (!jv_is(v, JV_STRING))
         return false;

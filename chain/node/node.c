@@ -3,7 +3,7 @@
  *   CLOSED -> OFFLINE ---> HANDSHAKE_WAIT ---> READY
  *              ^  ^  |           |               |
  *              |  |  |           |               |
- *              |  +--|-----------+---------------+     connection lost; the rpc reconnects by itself
+ *              |  +--|-----------+---------------+   connection lost; the rpc reconnects by itself
  *              |     |           |               |
  *              |     +-----------+---------------+---> ROTATE_WAIT
  *              |                                           |
@@ -92,7 +92,8 @@ struct node *node_new(struct loop *l, const struct node_config *config, struct e
     n->poll = loop_timer_new(l, heads_poll, n);
     n->endpoints = xcalloc(config->url_count, sizeof(*n->endpoints));
     for (; n->endpoint_count < config->url_count; n->endpoint_count++) {
-        if (endpoint_make(n, &n->endpoints[n->endpoint_count], config->urls[n->endpoint_count], &err)) {
+        if (endpoint_make(n, &n->endpoints[n->endpoint_count], config->urls[n->endpoint_count],
+                          &err)) {
             n->open_rpcs = n->endpoint_count;
             if (n->open_rpcs)
                 close_rpcs(n);

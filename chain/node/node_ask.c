@@ -22,7 +22,8 @@ static void ask(struct node *n, struct node_ask *a, const char *method, const ch
 
 static void bad_answer(struct node_ask *a)
 {
-    err_set(&a->err, ERR_PROTOCOL, "%s: %s gave something else", node__url(a->node), a->call.method);
+    err_set(&a->err, ERR_PROTOCOL, "%s: %s gave something else", node__url(a->node),
+            a->call.method);
 }
 
 static struct node_ask *of_call(struct rpc_call *call)
@@ -65,7 +66,8 @@ static void got_hash(struct rpc_call *call)
     a->cb(a);
 }
 
-void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number, void (*cb)(struct node_ask *a))
+void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number,
+                   void (*cb)(struct node_ask *a))
 {
     char params[32];
     snprintf(params, sizeof(params), "[%llu]", (unsigned long long)number);
@@ -88,8 +90,8 @@ static bool read_list(struct node_ask *a, const struct jv *list, uint64_t number
         good = good && wire_bytes(item, &bytes);
         hash_blake2b_256(bytes.data, bytes.len, hash);
         buf_put(a->hashes, hash, sizeof(hash));
-        if (good && a->each && info && node__included(info->metadata, bytes.data, bytes.len, number, &x) &&
-            x.signer_len)
+        if (good && a->each && info &&
+            node__included(info->metadata, bytes.data, bytes.len, number, &x) && x.signer_len)
             a->each(a, &x);
     }
     buf_done(&bytes);
@@ -138,7 +140,8 @@ static bool read_block(struct node_ask *a, const struct jv *block)
     char text[HASH_TEXT], params[HASH_TEXT + 8];
     wire_hash_text(h.head.parent, text);
     snprintf(params, sizeof(params), "[\"%s\"]", text);
-    rpc_call_start(node__rpc(a->node), &a->call, "chain_getBlock", params, 0, NULL, NULL, got_above);
+    rpc_call_start(node__rpc(a->node), &a->call, "chain_getBlock", params, 0, NULL, NULL,
+                   got_above);
     return true;
 }
 
@@ -158,7 +161,8 @@ void node_ask_above(struct node *n, struct node_ask *a, uint64_t number, struct 
                     void (*cb)(struct node_ask *a))
 {
     PRE(ret_hashes);
-    ask(n, a, "chain_getBlock", "[]", got_above, cb); /* cb fires from the loop, after the lines below */
+    ask(n, a, "chain_getBlock", "[]", got_above,
+        cb); /* cb fires from the loop, after the lines below */
     a->hashes = ret_hashes;
     a->each = each;
     a->lowest = number + 1;

@@ -79,8 +79,8 @@ void slot_failed(struct slot *s, const struct err *err)
         slot_clear(s); /* node__ready kicks again */
         return;
     }
-    log_debug("node.block", "url=%s number=%llu error=\"%s\"", node__url(n), (unsigned long long)s->number,
-              reason.text);
+    log_debug("node.block", "url=%s number=%llu error=\"%s\"", node__url(n),
+              (unsigned long long)s->number, reason.text);
     if (++s->attempts < NODE_ATTEMPTS) {
         slot_again(s);
         return;
@@ -93,8 +93,8 @@ void slot_failed(struct slot *s, const struct err *err)
 static void slot_failed_protocol(struct slot *s, const char *what)
 {
     struct err err;
-    err_set(&err, ERR_PROTOCOL, "%s: block %llu: %s", node__url(s->node), (unsigned long long)s->number,
-            what);
+    err_set(&err, ERR_PROTOCOL, "%s: block %llu: %s", node__url(s->node),
+            (unsigned long long)s->number, what);
     slot_failed(s, &err);
 }
 
@@ -140,7 +140,8 @@ static void got_events(struct rpc_call *call)
     if (!jv_is(call->result, JV_NULL) && !wire_bytes(call->result, &bytes))
         rc = err_set(&err, ERR_PROTOCOL, "the events are not hexadecimal");
     else if (bytes.len)
-        rc = events_decode(s->runtime->metadata, bytes.data, bytes.len, results, s->extrinsic_count, &err);
+        rc = events_decode(s->runtime->metadata, bytes.data, bytes.len, results, s->extrinsic_count,
+                           &err);
     for (size_t i = 0; !rc && i < s->included_count; i++)
         s->included[i].tx.result = results[s->included[i].tx.index];
     free(results);
@@ -162,7 +163,8 @@ static void ask_events(struct slot *s)
     wire_hash_text(s->head.hash, hash);
     snprintf(params, sizeof(params), "[\"%s\",\"%s\"]", wire_events_key, hash);
     s->state = SLOT_EVENTS_WAIT;
-    rpc_call_start(node__rpc(s->node), &s->call, "state_getStorage", params, 0, NULL, NULL, got_events);
+    rpc_call_start(node__rpc(s->node), &s->call, "state_getStorage", params, 0, NULL, NULL,
+                   got_events);
 }
 
 /* ---- extrinsics ---- */
@@ -212,14 +214,14 @@ static bool scan(struct slot *s, const struct metadata *md)
     s->time_ms = -1;
     for (uint32_t i = 0; i < s->extrinsic_count; i++) {
         struct node_included in;
-        bool decoded =
-            node__included(md, s->bytes.data + s->extrinsics[i].at, s->extrinsics[i].len, s->number, &in);
+        bool decoded = node__included(md, s->bytes.data + s->extrinsics[i].at, s->extrinsics[i].len,
+                                      s->number, &in);
         in.tx.index = i;
         all &= decoded;
         if (decoded && timed && s->time_ms < 0)
             s->time_ms = time_of(&in, set);
-        if (n->config.wants &&
-            n->config.wants(n->config.arg, in.tx.hash, in.signer_len ? in.signer : NULL, in.signer_len))
+        if (n->config.wants && n->config.wants(n->config.arg, in.tx.hash,
+                                               in.signer_len ? in.signer : NULL, in.signer_len))
             s->included[s->included_count++] = in;
     }
     return all;
@@ -329,7 +331,8 @@ static void got_hash(struct rpc_call *call)
     wire_hash_text(s->head.hash, text);
     snprintf(params, sizeof(params), "[\"%s\"]", text);
     s->state = SLOT_BLOCK_WAIT;
-    rpc_call_start(node__rpc(s->node), &s->call, "chain_getBlock", params, 0, NULL, NULL, got_block);
+    rpc_call_start(node__rpc(s->node), &s->call, "chain_getBlock", params, 0, NULL, NULL,
+                   got_block);
 }
 
 static void slot_start(struct slot *s)
@@ -339,7 +342,8 @@ static void slot_start(struct slot *s)
     snprintf(params, sizeof(params), "[%llu]", (unsigned long long)s->number);
     s->head.number = s->number;
     s->state = SLOT_HASH_WAIT;
-    rpc_call_start(node__rpc(s->node), &s->call, "chain_getBlockHash", params, 0, NULL, NULL, got_hash);
+    rpc_call_start(node__rpc(s->node), &s->call, "chain_getBlockHash", params, 0, NULL, NULL,
+                   got_hash);
 }
 
 /* ---- the pipeline ---- */
@@ -381,8 +385,8 @@ void blocks_kick(struct node *n)
     if (!n->following || n->phase != NODE_READY || n->handing_out)
         return;
     hand_out(n);
-    for (uint64_t h = n->follow_next; h < n->follow_next + NODE_PIPELINE && h <= n->info.finalized_number;
-         h++) {
+    for (uint64_t h = n->follow_next;
+         h < n->follow_next + NODE_PIPELINE && h <= n->info.finalized_number; h++) {
         struct slot *s = slot_of(n, h);
         if (n->phase != NODE_READY)
             return;
@@ -407,8 +411,8 @@ static bool linked(struct node *n, struct slot *s)
     log_warn("node.finality_disagrees", "url=%s number=%llu parent=%s reported=%s", node__url(n),
              (unsigned long long)s->number, have, want);
     err_set(&err, ERR_PROTOCOL,
-            "%s: the parent of finalized block %llu is %s, reported before as finalized was %s", node__url(n),
-            (unsigned long long)s->number, have, want);
+            "%s: the parent of finalized block %llu is %s, reported before as finalized was %s",
+            node__url(n), (unsigned long long)s->number, have, want);
     n->handing_out = true; /* slot_failed must not report blocks */
     slot_failed(s, &err);
     n->handing_out = false;
@@ -420,7 +424,8 @@ static void hand_out(struct node *n)
     PRE(!n->handing_out);
     for (;;) {
         struct slot *s = slot_of(n, n->follow_next);
-        if (n->phase != NODE_READY || s->state != SLOT_DONE || s->number != n->follow_next || !linked(n, s))
+        if (n->phase != NODE_READY || s->state != SLOT_DONE || s->number != n->follow_next ||
+            !linked(n, s))
             return;
         struct node_block block = {
             .head = s->head,

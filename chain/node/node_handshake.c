@@ -76,15 +76,15 @@ static void version_item(struct rpc_sub *sub, const struct jv *item)
 static void subscribe_heads(struct head_watch *w, enum handshake_step step, const char *method)
 {
     w->node->step = step;
-    rpc_subscribe_start(node__rpc(w->node), &w->sub, method, "[]", NULL, NULL, subscribed, heads_item,
-                        heads_ended);
+    rpc_subscribe_start(node__rpc(w->node), &w->sub, method, "[]", NULL, NULL, subscribed,
+                        heads_item, heads_ended);
 }
 
 static void subscribe_version(struct node *n)
 {
     n->step = HS_RUNTIME_VERSION_WAIT;
-    rpc_subscribe_start(node__rpc(n), &n->runtime_sub, "state_subscribeRuntimeVersion", "[]", NULL, NULL,
-                        subscribed, version_item, version_ended);
+    rpc_subscribe_start(node__rpc(n), &n->runtime_sub, "state_subscribeRuntimeVersion", "[]", NULL,
+                        NULL, subscribed, version_item, version_ended);
 }
 
 static struct node *node_of_sub(struct rpc_call *call)
@@ -128,8 +128,8 @@ static void got_genesis(struct node *n, const uint8_t hash[32])
         char want[HASH_TEXT], have[HASH_TEXT];
         wire_hash_text(n->genesis, want);
         wire_hash_text(hash, have);
-        err_set(&err, ERR_GENESIS, "another chain: the genesis is %s, wanted is %s; the node is %s", have,
-                want, node__url(n));
+        err_set(&err, ERR_GENESIS, "another chain: the genesis is %s, wanted is %s; the node is %s",
+                have, want, node__url(n));
         fail(n, &err);
         return;
     }

@@ -63,7 +63,8 @@ static void hash_ask(struct head_watch *w)
     w->waiting = false;
     w->asking = true;
     snprintf(params, sizeof(params), "[%llu]", (unsigned long long)w->asked.number);
-    rpc_call_start(node__rpc(w->node), &w->call, "chain_getBlockHash", params, 0, NULL, NULL, hash_answered);
+    rpc_call_start(node__rpc(w->node), &w->call, "chain_getBlockHash", params, 0, NULL, NULL,
+                   hash_answered);
 }
 
 static bool known(const struct head_watch *w, const struct node_head *head)

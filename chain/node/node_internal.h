@@ -40,7 +40,13 @@ struct runtime {
     struct metadata *metadata;
 };
 
-enum fetch_step { FETCH_IDLE, FETCH_BEST_WAIT, FETCH_VERSION_WAIT, FETCH_API_WAIT, FETCH_METADATA_WAIT };
+enum fetch_step {
+    FETCH_IDLE,
+    FETCH_BEST_WAIT,
+    FETCH_VERSION_WAIT,
+    FETCH_API_WAIT,
+    FETCH_METADATA_WAIT
+};
 
 /* A query for the runtime in the state of one block, or of the best block. */
 struct runtime_fetch {
@@ -55,7 +61,8 @@ struct runtime_fetch {
     struct runtime *runtime; /* a reference that the callback owns; NULL on an error */
     void (*cb)(struct runtime_fetch *f);
 };
-void runtime_fetch_start(struct node *n, struct runtime_fetch *f, const uint8_t *at, /* NULL: best */
+void runtime_fetch_start(struct node *n, struct runtime_fetch *f,
+                         const uint8_t *at, /* NULL: best */
                          void (*cb)(struct runtime_fetch *f));
 void runtime_unref(struct runtime *r);
 void runtimes_done(struct node *n);

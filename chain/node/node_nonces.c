@@ -75,9 +75,11 @@ static void ask_one(struct slot *s)
         return;
     }
     wire_hash_text(s->head.hash, hash);
-    char *params = xasprintf("[\"%s\",\"%s\"]", s->node->accounts[s->asked[s->nonce_next]].key, hash);
+    char *params =
+        xasprintf("[\"%s\",\"%s\"]", s->node->accounts[s->asked[s->nonce_next]].key, hash);
     s->state = SLOT_NONCE_WAIT;
-    rpc_call_start(node__rpc(s->node), &s->call, "state_getStorage", params, 0, NULL, NULL, got_one);
+    rpc_call_start(node__rpc(s->node), &s->call, "state_getStorage", params, 0, NULL, NULL,
+                   got_one);
     free(params);
 }
 
@@ -140,8 +142,8 @@ static void ask_all(struct slot *s)
         buf_printf(&params, "%s\"%s\"", i ? "," : "[[", s->node->accounts[s->asked[i]].key);
     buf_printf(&params, "],\"%s\"]", hash);
     s->state = SLOT_NONCES_WAIT;
-    rpc_call_start(node__rpc(s->node), &s->call, "state_queryStorageAt", buf_str(&params), 0, NULL, NULL,
-                   got_all);
+    rpc_call_start(node__rpc(s->node), &s->call, "state_queryStorageAt", buf_str(&params), 0, NULL,
+                   NULL, got_all);
     buf_done(&params);
 }
 

@@ -55,7 +55,8 @@ static void runtimes_trim(struct node *n)
     size_t count = 0;
     LIST_EACH (pos, &n->runtimes)
         count++;
-    for (struct list *pos = n->runtimes.next, *next; pos != &n->runtimes && count > CACHED; pos = next) {
+    for (struct list *pos = n->runtimes.next, *next; pos != &n->runtimes && count > CACHED;
+         pos = next) {
         struct runtime *r = CONTAINER_OF(pos, struct runtime, node);
         next = pos->next;
         if (r->refs == 0) {
@@ -86,7 +87,8 @@ void runtimes_done(struct node *n)
 
 static void fetch_answered(struct rpc_call *call);
 
-static void fetch_ask(struct runtime_fetch *f, enum fetch_step step, const char *method, const char *params)
+static void fetch_ask(struct runtime_fetch *f, enum fetch_step step, const char *method,
+                      const char *params)
 {
     f->step = step;
     rpc_call_start(node__rpc(f->node), &f->call, method, params, 0, NULL, NULL, fetch_answered);
@@ -119,7 +121,8 @@ static void fetch_ask_metadata(struct runtime_fetch *f)
 static void fetch_ask_api(struct runtime_fetch *f)
 {
     char params[HASH_TEXT + 64];
-    snprintf(params, sizeof(params), "[\"Metadata_metadata_at_version\",\"0x0f000000\",\"%s\"]", f->at);
+    snprintf(params, sizeof(params), "[\"Metadata_metadata_at_version\",\"0x0f000000\",\"%s\"]",
+             f->at);
     fetch_ask(f, FETCH_API_WAIT, "state_call", params);
 }
 
@@ -140,12 +143,13 @@ static bool version_read(const struct jv *value, struct runtime *ret_version)
 {
     const struct jv *name = jv_get(value, "specName");
     uint64_t spec, transaction = 0;
-    if (!jv_is(name, JV_STRING) || !wire_number(jv_get(value, "specVersion"), &spec) || spec > UINT32_MAX)
+    if (!jv_is(name, JV_STRING) || !wire_number(jv_get(value, "specVersion"), &spec) ||
+        spec > UINT32_MAX)
         return false;
     /* Missing in runtimes from before 2020, which do not sign it either. */
     wire_number(jv_get(value, "transactionVersion"), &transaction);
-    *ret_version =
-        (struct runtime){.spec_version = (uint32_t)spec, .transaction_version = (uint32_t)transaction};
+    *ret_version = (struct runtime){.spec_version = (uint32_t)spec,
+                                    .transaction_version = (uint32_t)transaction};
     jv_copy(name, ret_version->spec_name, sizeof(ret_version->spec_name));
     return true;
 }
@@ -265,7 +269,8 @@ static void fetch_answered(struct rpc_call *call)
 /* ---- the current runtime ---- */
 
 /* An integer constant of 1 to 8 bytes. */
-static uint64_t constant(const struct metadata *md, const char *pallet, const char *name, uint64_t fallback)
+static uint64_t constant(const struct metadata *md, const char *pallet, const char *name,
+                         uint64_t fallback)
 {
     size_t len;
     const uint8_t *p = metadata_constant(md, pallet, name, &len);

@@ -20,14 +20,16 @@ static const struct {
     enum tx_status status;
     const char *wire;
 } statuses[] = {
-    {TX_FUTURE, "future"},       {TX_READY, "ready"},         {TX_BROADCAST, "broadcast"},
-    {TX_IN_BLOCK, "inBlock"},    {TX_RETRACTED, "retracted"}, {TX_FINALITY_TIMEOUT, "finalityTimeout"},
-    {TX_FINALIZED, "finalized"}, {TX_USURPED, "usurped"},     {TX_DROPPED, "dropped"},
-    {TX_INVALID, "invalid"},
+    {TX_FUTURE, "future"},       {TX_READY, "ready"},
+    {TX_BROADCAST, "broadcast"}, {TX_IN_BLOCK, "inBlock"},
+    {TX_RETRACTED, "retracted"}, {TX_FINALITY_TIMEOUT, "finalityTimeout"},
+    {TX_FINALIZED, "finalized"}, {TX_USURPED, "usurped"},
+    {TX_DROPPED, "dropped"},     {TX_INVALID, "invalid"},
 };
 
 /* "ready", {"ready":null}, {"inBlock":"0x.."}, {"invalid":{"stale":null}}. */
-static bool status_read(const struct jv *item, enum tx_status *ret_status, const struct jv **ret_value)
+static bool status_read(const struct jv *item, enum tx_status *ret_status,
+                        const struct jv **ret_value)
 {
     const struct jv *name = item, *value = NULL;
     jv_pair(item, &name, &value);
@@ -97,8 +99,8 @@ static bool no_room(struct node_submit *s)
                  call->err.text);
     n->watch_max = n->watches;
     n->watch_full = true;
-    rpc_call_start(node__rpc(n), &s->sub.call, "author_submitExtrinsic", buf_str(&s->params), 0, s->gate,
-                   s->gate_arg, submit_replied);
+    rpc_call_start(node__rpc(n), &s->sub.call, "author_submitExtrinsic", buf_str(&s->params), 0,
+                   s->gate, s->gate_arg, submit_replied);
     return true;
 }
 
@@ -119,7 +121,8 @@ static void submit_replied(struct rpc_call *call)
 }
 
 void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *bytes, size_t len,
-                       bool (*gate)(void *arg), void *gate_arg, void (*on_reply)(struct node_submit *s),
+                       bool (*gate)(void *arg), void *gate_arg,
+                       void (*on_reply)(struct node_submit *s),
                        void (*on_status)(struct node_submit *s, enum tx_status status,
                                          const uint8_t *block_hash),
                        void (*on_lost)(struct node_submit *s))
@@ -133,8 +136,9 @@ void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *byt
                               .gate = gate,
                               .gate_arg = gate_arg};
     if (n->phase != NODE_READY) {
-        rpc__call_fail_later(n->loop, &s->sub.call, n->phase == NODE_CLOSING ? ERR_CANCELED : ERR_NET,
-                             "no node is ready", submit_replied);
+        rpc__call_fail_later(n->loop, &s->sub.call,
+                             n->phase == NODE_CLOSING ? ERR_CANCELED : ERR_NET, "no node is ready",
+                             submit_replied);
         return;
     }
     buf_grow(params, 2 * len + sizeof("[\"0x\"]"));
@@ -145,11 +149,12 @@ void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *byt
     s->watched = !n->watch_full;
     n->watches += s->watched;
     if (s->watched)
-        rpc_subscribe_start(node__rpc(n), &s->sub, "author_submitAndWatchExtrinsic", buf_str(params), gate,
-                            gate_arg, submit_replied, submit_item, submit_end);
+        rpc_subscribe_start(node__rpc(n), &s->sub, "author_submitAndWatchExtrinsic",
+                            buf_str(params), gate, gate_arg, submit_replied, submit_item,
+                            submit_end);
     else
-        rpc_call_start(node__rpc(n), &s->sub.call, "author_submitExtrinsic", buf_str(params), 0, gate,
-                       gate_arg, submit_replied);
+        rpc_call_start(node__rpc(n), &s->sub.call, "author_submitExtrinsic", buf_str(params), 0,
+                       gate, gate_arg, submit_replied);
 }
 
 void node_submit_forget(struct node_submit *s)

@@ -69,9 +69,9 @@ static struct ws_frame *frame_new(uint64_t id, const char *method, const char *p
 {
     size_t params_len = strlen(params);
     char head[160];
-    int head_len = snprintf(
-        head, sizeof(head),
-        "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"method\":\"%s\",\"params\":", (unsigned long long)id, method);
+    int head_len = snprintf(head, sizeof(head),
+                            "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"method\":\"%s\",\"params\":",
+                            (unsigned long long)id, method);
     PRE(head_len > 0 && (size_t)head_len < sizeof(head));
     size_t len = (size_t)head_len + params_len + 1;
     struct ws_frame *frame = ws_frame_new(len);
@@ -145,7 +145,8 @@ void rpc__call_begin(struct rpc *r, struct rpc_call *call, const char *method, c
         return;
     }
     call->id = r->next_id++;
-    call->deadline_ms = loop_now_ms(r->loop) + (timeout_ms ? timeout_ms : r->config.call_timeout_ms);
+    call->deadline_ms =
+        loop_now_ms(r->loop) + (timeout_ms ? timeout_ms : r->config.call_timeout_ms);
     call->frame = frame_new(call->id, method, params);
     rpc__table_add(&r->calls, &call->bucket, call->id, call_hash);
     insert_by_deadline(r, call);
@@ -165,7 +166,8 @@ void rpc__notify(struct rpc *r, const char *method, const char *params)
         ws_client_send(r->ws, frame_new(r->next_id++, method, params), NULL, NULL, NULL, NULL);
 }
 
-void rpc__call_adopt(struct rpc *r, struct rpc_call *call, uint64_t id, void (*cb)(struct rpc_call *call))
+void rpc__call_adopt(struct rpc *r, struct rpc_call *call, uint64_t id,
+                     void (*cb)(struct rpc_call *call))
 {
     PRE(id > 0 && id < r->next_id);
     call_clear(r, call, cb);
@@ -254,7 +256,8 @@ static struct rpc_call *call_of(struct rpc *r, const struct jv *message)
     int64_t number;
     if (jv_int(id, &number))
         return number > 0 ? call_find(r, (uint64_t)number) : NULL;
-    if (jv_is(id, JV_NULL) && r->calls.count == 1 && first_by_deadline(r) && first_by_deadline(r)->written)
+    if (jv_is(id, JV_NULL) && r->calls.count == 1 && first_by_deadline(r) &&
+        first_by_deadline(r)->written)
         return first_by_deadline(r);
     return NULL;
 }
@@ -286,10 +289,11 @@ void rpc__answer(struct rpc *r, const struct jv *message)
     if (jv_is(error, JV_OBJECT))
         take_error(call, error);
     else if (!result)
-        err_set(&call->err, ERR_PROTOCOL, "%s: %s answered with neither result nor error", call->method,
-                r->config.url);
+        err_set(&call->err, ERR_PROTOCOL, "%s: %s answered with neither result nor error",
+                call->method, r->config.url);
     else if (sub && !rpc__sub_accept(r, sub, result))
-        err_set(&call->err, ERR_PROTOCOL, "%s: %s named no subscription", call->method, r->config.url);
+        err_set(&call->err, ERR_PROTOCOL, "%s: %s named no subscription", call->method,
+                r->config.url);
     else
         call->result = result;
     if (sub && sub->active)

@@ -42,7 +42,7 @@ struct rpc {
     struct ws_client *ws;
     struct jv_doc message; /* the message being dispatched */
     uint64_t connection;   /* counts the connections that opened */
-    bool proven;           /* the connection delivered a message that parses: the back-off was reset */
+    bool proven; /* the connection delivered a message that parses: the back-off was reset */
 
     struct loop_task drop_task; /* rpc_reconnect, rpc_stop */
     bool stopping;              /* rpc_stop: CLOSED comes next, not BACKOFF_WAIT */
@@ -79,8 +79,10 @@ void rpc__call_begin(struct rpc *r, struct rpc_call *call, const char *method, c
 /* Fail a call from the loop, without a connection. */
 void rpc__call_fail_later(struct loop *l, struct rpc_call *call, int code, const char *text,
                           void (*cb)(struct rpc_call *call));
-void rpc__call_forget(struct rpc *r, struct rpc_call *call); /* removes it everywhere; cb does not fire */
-void rpc__call_adopt(struct rpc *r, struct rpc_call *call, uint64_t id, void (*cb)(struct rpc_call *call));
+void rpc__call_forget(struct rpc *r,
+                      struct rpc_call *call); /* removes it everywhere; cb does not fire */
+void rpc__call_adopt(struct rpc *r, struct rpc_call *call, uint64_t id,
+                     void (*cb)(struct rpc_call *call));
 /* Send a call without an owner; its answer is ignored. */
 void rpc__notify(struct rpc *r, const char *method, const char *params);
 void rpc__answer(struct rpc *r, const struct jv *message);
@@ -88,10 +90,12 @@ void rpc__answer(struct rpc *r, const struct jv *message);
 /* ---- rpc_subs.c ---- */
 void rpc__subs_init(struct rpc *r);
 void rpc__subs_done(struct rpc *r);
-void rpc__subs_end(struct rpc *r, const struct err *why);                      /* all of them */
-void rpc__sub_unanswered_end(struct rpc *r, struct rpc_sub *sub);              /* its call has ended */
-bool rpc__sub_accept(struct rpc *r, struct rpc_sub *sub, const struct jv *id); /* false: it is not an id */
-void rpc__sub_settled(struct rpc *r, const char *id); /* after the call's cb: deliver what was buffered */
+void rpc__subs_end(struct rpc *r, const struct err *why);         /* all of them */
+void rpc__sub_unanswered_end(struct rpc *r, struct rpc_sub *sub); /* its call has ended */
+bool rpc__sub_accept(struct rpc *r, struct rpc_sub *sub,
+                     const struct jv *id); /* false: it is not an id */
+void rpc__sub_settled(struct rpc *r,
+                      const char *id); /* after the call's cb: deliver what was buffered */
 void rpc__notification(struct rpc *r, const struct jv *params);
 
 /* ---- rpc_table.c ---- */

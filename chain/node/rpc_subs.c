@@ -83,7 +83,8 @@ static void early_save(struct rpc *r, const char *id, const struct jv *item)
 {
     PRE(!list_empty(&r->unanswered));
     if (r->early_count == EARLY_MAX) {
-        log_debug("rpc.early_overflow", "url=%s subscription=%s", r->config.url, early_first(r)->id);
+        log_debug("rpc.early_overflow", "url=%s subscription=%s", r->config.url,
+                  early_first(r)->id);
         early_free(r, early_first(r));
     }
     size_t len;
@@ -120,7 +121,7 @@ void rpc__sub_settled(struct rpc *r, const char *id)
     for (struct list *n = list_first(&mine); n; n = list_first(&mine)) {
         struct rpc_early *e = CONTAINER_OF(n, struct rpc_early, node);
         struct rpc_sub *sub = sub_find(r, id); /* on_item may have ended it */
-        if (sub)                               /* the text parses: it did as a part of its message */
+        if (sub) /* the text parses: it did as a part of its message */
             sub->on_item(sub, jv_read(&doc, e->text, e->len, NULL));
         early_free(r, e);
     }
@@ -131,7 +132,8 @@ void rpc__sub_settled(struct rpc *r, const char *id)
 /* ---- life of a subscription ---- */
 
 void rpc_subscribe_start(struct rpc *r, struct rpc_sub *sub, const char *method, const char *params,
-                         bool (*before_write)(void *arg), void *before_arg, void (*cb)(struct rpc_call *call),
+                         bool (*before_write)(void *arg), void *before_arg,
+                         void (*cb)(struct rpc_call *call),
                          void (*on_item)(struct rpc_sub *sub, const struct jv *item),
                          void (*on_end)(struct rpc_sub *sub, const struct err *err))
 {
@@ -172,7 +174,8 @@ static void sub_leave(struct rpc *r, struct rpc_sub *sub)
 /* Send the id back in the form in which it came: a string or a number. */
 static void send_unsubscribe(struct rpc *r, const char *method, const char *id, bool number)
 {
-    json_t *params = number ? json_pack("[I]", (json_int_t)strtoll(id, NULL, 10)) : json_pack("[s]", id);
+    json_t *params =
+        number ? json_pack("[I]", (json_int_t)strtoll(id, NULL, 10)) : json_pack("[s]", id);
     char *text = json_dumps(params, JSON_COMPACT);
     rpc__notify(r, method, text);
     free(text);
@@ -208,7 +211,8 @@ void rpc_unsubscribe(struct rpc *r, struct rpc_sub *sub, const char *method)
         sub_leave(r, sub);
         if (method)
             send_unsubscribe(r, method, sub->id, sub->id_number);
-    } else if (late_answer && method && r->phase == RPC_PHASE_OPEN && call->connection == r->connection) {
+    } else if (late_answer && method && r->phase == RPC_PHASE_OPEN &&
+               call->connection == r->connection) {
         orphan_leave(r, late_answer, method);
     }
     early_purge(r);

@@ -47,7 +47,8 @@ static void table_grow(struct rpc_table *t, uint64_t (*hash_of)(struct list *))
     free(old.buckets);
 }
 
-void rpc__table_add(struct rpc_table *t, struct list *node, uint64_t hash, uint64_t (*hash_of)(struct list *))
+void rpc__table_add(struct rpc_table *t, struct list *node, uint64_t hash,
+                    uint64_t (*hash_of)(struct list *))
 {
     PRE(!list_linked(node));
     if (t->count >= t->bucket_count)

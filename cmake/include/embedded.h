@@ -1,7 +1,8 @@
-/* What embed_text (cmake/embed.cmake) compiles in: text files that stay files. A target that embeds PREFIX
- * has extern const struct embedded_file PREFIX_files[]; extern const size_t PREFIX_count;   sorted by name;
- * and extern const char PREFIX_sha256[]; the checksum of all of them, with their names, in hex.
- */
+/* What embed_text (cmake/embed.cmake) compiles in: text files that stay files. A target that embeds
+ * PREFIX has
+ *   extern const struct embedded_file PREFIX_files[];  sorted by name
+ *   extern const size_t PREFIX_count;
+ *   extern const char PREFIX_sha256[];                 of all of them with their names, in hex */
 #ifndef EMBEDDED_H
 #define EMBEDDED_H
 

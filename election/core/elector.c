@@ -8,8 +8,9 @@
 #include "elector_internal.h"
 
 enum {
-    HURRY_MS = 50,       /* bid again this soon after a notification that came during a request */
-    BIDS_MAX = 100,      /* most bids in flight: each is a commit, and a renewal waits behind all of them */
+    HURRY_MS = 50, /* bid again this soon after a notification that came during a request */
+    BIDS_MAX =
+        100, /* most bids in flight: each is a commit, and a renewal waits behind all of them */
     BID_LATER_MS = 40,   /* the next bid beyond BIDS_MAX is delayed by at most this */
     EVICT_RETRY_MS = 20, /* an ended session releases its lock a moment later */
     EVICT_TRIES_MAX = 25,
@@ -63,7 +64,8 @@ void elector__evict_at(struct elector *e, struct elector_account *a, uint64_t du
     a->evicts = true;
 }
 
-void elector__learn(struct elector_account *a, const char *holder, const char *address, int64_t epoch)
+void elector__learn(struct elector_account *a, const char *holder, const char *address,
+                    int64_t epoch)
 {
     a->known_epoch = epoch;
     if (a->holder[0]) {
@@ -76,7 +78,8 @@ void elector__learn(struct elector_account *a, const char *holder, const char *a
     a->address = xstrndup(address ? address : "", NAME_LEN_MAX);
 }
 
-static void request(struct elector *e, struct elector_account *a, enum elector_state wait, uint64_t now)
+static void request(struct elector *e, struct elector_account *a, enum elector_state wait,
+                    uint64_t now)
 {
     elector__move(e, a, wait);
     elector__set_due(e, a, ELECTOR_NEVER);
@@ -168,8 +171,10 @@ static void promote(struct elector *e, struct elector_account *a, uint64_t now)
         e->renew_at = now + elector__heartbeat(e);
 }
 
-/* The gate shuts before any effect is listed. `orphan_claim`: the claim in the table may still be ours. */
-static void end_tenure(struct elector *e, struct elector_account *a, bool orphan_claim, const char *reason)
+/* The gate shuts before any effect is listed. `orphan_claim`: the claim in the table may still be
+ * ours. */
+static void end_tenure(struct elector *e, struct elector_account *a, bool orphan_claim,
+                       const char *reason)
 {
     int64_t epoch = a->epoch;
     a->leaving = false;
@@ -253,7 +258,8 @@ static void on_control_lost(struct elector *e, uint64_t now, const struct electo
         a->locked = false;
         if (a->state == ELECTOR_LEADER && e->config.use_lock)
             /* Nothing is owed: the claim counts only together with the lock, which is free now. */
-            elector__demote(e, a, now, false, "the control session was lost, and with it the locks");
+            elector__demote(e, a, now, false,
+                            "the control session was lost, and with it the locks");
     }
 }
 
@@ -271,7 +277,8 @@ static void on_lock_reply(struct elector *e, uint64_t now, const struct elector_
         retire(e, a, now, BY_SCAN);
     } else if (a->locked) {
         claim(e, a, now);
-    } else if (a->evict_tries && a->evict_tries < EVICT_TRIES_MAX) { /* its session was terminated */
+    } else if (a->evict_tries &&
+               a->evict_tries < EVICT_TRIES_MAX) { /* its session was terminated */
         a->evict_tries++;
         elector__move(e, a, ELECTOR_FOLLOWER);
         elector__bid_at(e, a, now + rng_between(&e->rng, EVICT_RETRY_MS / 2, EVICT_RETRY_MS));
@@ -323,8 +330,8 @@ static void on_evict_reply(struct elector *e, uint64_t now, const struct elector
     }
     if (ev->holder)
         elector__learn(a, ev->holder, ev->address, ev->epoch);
-    a->ask_at =
-        now + e->config.heartbeat_ms / 2; /* the holder is mid-submission, or the database decided later */
+    a->ask_at = now + e->config.heartbeat_ms /
+                          2; /* the holder is mid-submission, or the database decided later */
     retire(e, a, now, BY_SCAN);
 }
 

@@ -14,17 +14,17 @@
  * back. */
 struct elector_account {
     enum elector_state state;
-    int64_t epoch; /* LEADER: the tenure's; else 0 */
-    int64_t
-        orphan_claim; /* epoch of a claim that may be ours in the table although we do not lead; 0 = none */
-    int64_t known_epoch; /* highest known epoch: reports of older ones are ignored */
-    int64_t scan_epoch;  /* known_epoch when the scan in flight was sent */
-    int64_t renew_epoch; /* tenure that the renewal in flight was sent for */
-    uint64_t sent;       /* when the last successful renewal, or the claim, was sent */
-    uint64_t asked;      /* when the request in flight was sent */
-    uint64_t ask_at;     /* expired but not available: no request before this time */
-    uint64_t control;    /* number of the control session that the lock request in flight went to */
-    uint64_t due;        /* next bid (never: a scan decides), or the end of the tenure */
+    int64_t epoch;        /* LEADER: the tenure's; else 0 */
+    int64_t orphan_claim; /* epoch of a claim that may be ours in the table although we do not lead;
+                             0 = none */
+    int64_t known_epoch;  /* highest known epoch: reports of older ones are ignored */
+    int64_t scan_epoch;   /* known_epoch when the scan in flight was sent */
+    int64_t renew_epoch;  /* tenure that the renewal in flight was sent for */
+    uint64_t sent;        /* when the last successful renewal, or the claim, was sent */
+    uint64_t asked;       /* when the request in flight was sent */
+    uint64_t ask_at;      /* expired but not available: no request before this time */
+    uint64_t control; /* number of the control session that the lock request in flight went to */
+    uint64_t due;     /* next bid (never: a scan decides), or the end of the tenure */
     size_t heap_pos;
     bool locked;         /* the control session holds the account's lock */
     bool suspect;        /* the store was down: the gate stays shut until a renewal succeeds */
@@ -92,9 +92,11 @@ bool elector__bids(const struct elector *e); /* the store is up and no drain is 
 
 /* ---- elector.c ---- */
 
-struct elector_effect *elector__emit(struct elector *e, const struct elector_account *a,
-                                     enum elector_effect_type type); /* a NULL: not about an account */
-void elector__learn(struct elector_account *a, const char *holder, const char *address, int64_t epoch);
+struct elector_effect *
+elector__emit(struct elector *e, const struct elector_account *a,
+              enum elector_effect_type type); /* a NULL: not about an account */
+void elector__learn(struct elector_account *a, const char *holder, const char *address,
+                    int64_t epoch);
 uint64_t elector__bid_delay(struct elector *e);
 void elector__bid(struct elector *e, struct elector_account *a, uint64_t now);
 void elector__evict(struct elector *e, struct elector_account *a, uint64_t now);
@@ -125,7 +127,8 @@ void elector__scan_due(struct elector *e, uint64_t now); /* scan now, or plan wh
 /* The only way to change a state: checks the table of transitions. */
 void elector__move(struct elector *e, struct elector_account *a, enum elector_state to);
 
-void elector__heap_add(struct elector *e, int account); /* its due time is set, and the heap has room */
+void elector__heap_add(struct elector *e,
+                       int account); /* its due time is set, and the heap has room */
 void elector__set_due(struct elector *e, struct elector_account *a, uint64_t due);
 
 #endif

@@ -118,14 +118,16 @@ const char *elector_address(const struct elector *e, int account)
     return get(e, account)->address;
 }
 
-size_t elector_renewing(const struct elector *e, const int **ret_accounts, const int64_t **ret_epochs)
+size_t elector_renewing(const struct elector *e, const int **ret_accounts,
+                        const int64_t **ret_epochs)
 {
     *ret_accounts = e->renew_accounts;
     *ret_epochs = e->renew_epochs;
     return e->renewing ? e->renew_count : 0;
 }
 
-size_t elector_scanning(const struct elector *e, const int **ret_accounts, const int64_t **ret_epochs)
+size_t elector_scanning(const struct elector *e, const int **ret_accounts,
+                        const int64_t **ret_epochs)
 {
     *ret_accounts = e->scan_accounts;
     *ret_epochs = e->scan_epochs;

@@ -22,7 +22,8 @@ static void scan(struct elector *e, uint64_t now)
             continue;
         a->scan_epoch = a->known_epoch;
         e->scan_accounts[e->scan_count] = (int)i;
-        e->scan_epochs[e->scan_count++] = a->holder[0] ? a->known_epoch : -1; /* -1: report the holder */
+        e->scan_epochs[e->scan_count++] =
+            a->holder[0] ? a->known_epoch : -1; /* -1: report the holder */
     }
     e->scan_sent = now;
     if (!e->scan_count) {
@@ -50,7 +51,8 @@ static void bid_by_rank(struct elector *e, struct elector_account *a, uint64_t n
 {
     uint64_t delay = elector__free_delay(e, a);
     if (delay)
-        elector__bid_at(e, a, now + delay); /* a member that learns of another claim stops bidding */
+        elector__bid_at(e, a,
+                        now + delay); /* a member that learns of another claim stops bidding */
     else
         elector__bid(e, a, now);
 }
@@ -70,7 +72,8 @@ static void evict_by_rank(struct elector *e, struct elector_account *a, uint64_t
  * that is taken behind an expired claim. A holder without a claim may be about to claim, so that
  * takes two scans. Without locks: the claim's expiry decides, and an account that a lock protects
  * is left alone. */
-static void act(struct elector *e, struct elector_account *a, uint64_t now, const struct elector_view *seen)
+static void act(struct elector *e, struct elector_account *a, uint64_t now,
+                const struct elector_view *seen)
 {
     bool free_account = !seen->holder || !seen->holder[0];
     bool lapsed = free_account || seen->expiry_1_left_ms <= 0;
@@ -79,7 +82,8 @@ static void act(struct elector *e, struct elector_account *a, uint64_t now, cons
     if (now < a->away_until && !seen->mine)
         return; /* handed over: the other members first */
     if (!e->config.use_lock) {
-        bool sure = free_account || seen->expiry_2_left_ms <= 0; /* else a submission may be under way */
+        bool sure =
+            free_account || seen->expiry_2_left_ms <= 0; /* else a submission may be under way */
         if (seen->mine)
             elector__bid(e, a, now);
         else if (lapsed && !seen->taken && (sure || now >= a->ask_at))

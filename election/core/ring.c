@@ -113,9 +113,9 @@ void ring_order(const struct ring *r, uint64_t key, size_t *order)
         distances[i] = distance_of(&r->members[i], key);
         for (; at > 0; at--) {
             size_t before = order[at - 1];
-            bool closer =
-                distances[i] < distances[before] || (distances[i] == distances[before] &&
-                                                     strcmp(r->members[i].name, r->members[before].name) < 0);
+            bool closer = distances[i] < distances[before] ||
+                          (distances[i] == distances[before] &&
+                           strcmp(r->members[i].name, r->members[before].name) < 0);
             if (!closer)
                 break;
             order[at] = before;

@@ -18,7 +18,8 @@ static struct cursor_effect *emit(struct cursor *c, enum cursor_effect_type type
     return fx;
 }
 
-static void tell(struct cursor *c, enum listen_kind kind, const struct listen_event *row, bool from_scan)
+static void tell(struct cursor *c, enum listen_kind kind, const struct listen_event *row,
+                 bool from_scan)
 {
     struct cursor_effect *fx = emit(c, CURSOR_FX_EVENT);
     fx->event = *row;
@@ -28,7 +29,8 @@ static void tell(struct cursor *c, enum listen_kind kind, const struct listen_ev
 
 static bool wanted(const struct cursor *c, const struct listen_event *row)
 {
-    return (!c->only_account || row->account == c->only_account) && (!c->only_id || row->id == c->only_id);
+    return (!c->only_account || row->account == c->only_account) &&
+           (!c->only_id || row->id == c->only_id);
 }
 
 /* ---- pending rows ---- */
@@ -85,7 +87,8 @@ static void see_pending(struct cursor *c, const struct listen_event *row, bool f
 
 static void tell_finished(struct cursor *c, const struct listen_event *row, bool from_scan)
 {
-    struct known *k = row->id ? cursor__with_id(c, row->id) : cursor__at(c, row->account, row->nonce);
+    struct known *k =
+        row->id ? cursor__with_id(c, row->id) : cursor__at(c, row->account, row->nonce);
     struct lookup *l = cursor__lookup_of(c, row->account, row->nonce, row->id);
     bool another = k && !row->id && (k->id || k->updated_us > row->updated_at_us);
     if (k && !another) /* a nonce may have had a filler before, but a transaction ends once */
@@ -144,8 +147,10 @@ static void look_up(struct cursor *c)
         if (c->asked_count == c->config.scan_rows)
             break;
         l->asked = true;
-        c->asked[c->asked_count++] = (struct cursor_lookup){
-            .account = l->row.place.account, .nonce = l->row.id ? -1 : l->row.place.nonce, .id = l->row.id};
+        c->asked[c->asked_count++] =
+            (struct cursor_lookup){.account = l->row.place.account,
+                                   .nonce = l->row.id ? -1 : l->row.place.nonce,
+                                   .id = l->row.id};
     }
     c->looking = true;
     emit(c, CURSOR_FX_LOOK_UP);
@@ -202,7 +207,8 @@ static void sweep(struct cursor *c)
 
 static int64_t scan_from(const struct cursor *c)
 {
-    int64_t from = c->position_us == c->floor_us ? c->floor_us : c->position_us - c->config.overlap_us;
+    int64_t from =
+        c->position_us == c->floor_us ? c->floor_us : c->position_us - c->config.overlap_us;
     return from < c->floor_us ? c->floor_us : from;
 }
 
@@ -274,8 +280,8 @@ static void (*const handlers[])(struct cursor *c, const struct cursor_event *ev)
     [CURSOR_EV_FINISHED] = on_finished, [CURSOR_EV_LOOKED_UP] = on_looked_up,
 };
 
-void cursor_step(struct cursor *c, const struct cursor_event *ev, const struct cursor_effect **ret_effects,
-                 size_t *ret_count)
+void cursor_step(struct cursor *c, const struct cursor_event *ev,
+                 const struct cursor_effect **ret_effects, size_t *ret_count)
 {
     PRE((size_t)ev->type < ARRAY_LEN(handlers));
     cursor__free_spent(c);

@@ -89,7 +89,8 @@ void cursor__lookup_drop(struct cursor *c, struct lookup *l); /* freed when the 
 void cursor__free_spent(struct cursor *c);
 
 bool cursor__was_delivered(struct cursor *c, const struct listen_event *row); /* its end */
-bool cursor__is_past(struct cursor *c, const struct listen_event *row);       /* a status from before that */
+bool cursor__is_past(struct cursor *c,
+                     const struct listen_event *row); /* a status from before that */
 void cursor__remember(struct cursor *c, const struct listen_event *row, bool removed);
 void cursor__forget_delivered(struct cursor *c, int64_t before_us);
 

@@ -1,6 +1,6 @@
-/* follow DATABASE ACCOUNT POSITION_FILE: print what becomes of an account's transactions, and go on after a
- * restart where it stopped. Shows libtxrelay-listen beside a descriptor of the program's own (standard input:
- * the program ends with it). */
+/* follow DATABASE ACCOUNT POSITION_FILE: print what becomes of an account's transactions, and go on
+ * after a restart where it stopped. Shows libtxrelay-listen beside a descriptor of the program's
+ * own (standard input: the program ends with it). */
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -26,7 +26,8 @@ static void save(const char *path, int64_t position)
     char next[4096];
     snprintf(next, sizeof(next), "%s.next", path);
     FILE *f = fopen(next, "w");
-    if (!f || fprintf(f, "%" PRId64 "\n", position) < 0 || fclose(f) != 0 || rename(next, path) != 0) {
+    if (!f || fprintf(f, "%" PRId64 "\n", position) < 0 || fclose(f) != 0 ||
+        rename(next, path) != 0) {
         perror(next);
         exit(1);
     }
@@ -44,8 +45,8 @@ static void on_event(void *arg, const struct txrelay_event *ev)
     else if (ev->kind == TXRELAY_LIVE || ev->kind == TXRELAY_GAP)
         printf("%s\n", names[ev->kind]);
     else
-        printf("%s account=%s id=%" PRId64 " nonce=%" PRId64 " state=%s outcome=%s\n", names[ev->kind],
-               ev->account, ev->id, ev->nonce, ev->state, ev->outcome);
+        printf("%s account=%s id=%" PRId64 " nonce=%" PRId64 " state=%s outcome=%s\n",
+               names[ev->kind], ev->account, ev->id, ev->nonce, ev->state, ev->outcome);
     fflush(stdout);
     save(arg, ev->position); /* after the event was handled: at least once */
 }

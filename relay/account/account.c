@@ -25,7 +25,8 @@ static void on_timer(void *arg)
     rearm(a); /* a timer that fired is not armed, and maybe nothing was due yet */
 }
 
-void account_init(struct account *a, struct service *s, int index, const struct service_account *config)
+void account_init(struct account *a, struct service *s, int index,
+                  const struct service_account *config)
 {
     *a = (struct account){.service = s, .index = index, .key = config->key};
     a->alias = xstrdup(config->alias);
@@ -110,8 +111,8 @@ static void effect(struct account *a, const struct manager_effect *fx)
                  manager_view_of(a->manager).open);
         return;
     case MANAGER_FX_ALERT:
-        log_warn("account.alert", "account=%s epoch=%lld text=\"%s\"", a->alias, (long long)a->epoch,
-                 fx->text);
+        log_warn("account.alert", "account=%s epoch=%lld text=\"%s\"", a->alias,
+                 (long long)a->epoch, fx->text);
         return;
     case MANAGER_FX_POLL_REQUESTS:
         account_poll(a, (struct poll_event){.type = POLL_EV_WANT_REQUESTS, .serial = fx->number});
@@ -120,7 +121,8 @@ static void effect(struct account *a, const struct manager_effect *fx)
     UNREACHABLE();
 }
 
-/* Effects only start things (their answers come from the loop), so the list stays valid while it is walked. */
+/* Effects only start things (their answers come from the loop), so the list stays valid while it is
+ * walked. */
 void account_event(struct account *a, const struct manager_event *ev)
 {
     const struct manager_effect *fx;

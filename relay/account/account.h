@@ -39,10 +39,12 @@ struct account {
     bool watched;
     enum account_role role;
     int64_t epoch;
-    uint64_t generation; /* goes up at each promotion and demotion: late answers are recognised by it */
+    uint64_t
+        generation; /* goes up at each promotion and demotion: late answers are recognised by it */
     struct manager *manager;
     struct pool_ask *pool_ask; /* of the question that is out */
-    struct op *ahead; /* the next chunk of a load, asked for before the manager wants it; NULL: none */
+    struct op
+        *ahead; /* the next chunk of a load, asked for before the manager wants it; NULL: none */
     size_t unsettled; /* store requests in flight of which new bytes may come */
     bool leaving;     /* nothing is admitted; handed over when it has settled */
     uint64_t leave_until;
@@ -53,7 +55,8 @@ struct account {
 };
 
 /* account.c */
-void account_init(struct account *a, struct service *s, int index, const struct service_account *config);
+void account_init(struct account *a, struct service *s, int index,
+                  const struct service_account *config);
 void account_done(struct account *a);
 void account_promote(struct account *a, int64_t epoch);
 void account_demote(struct account *a, const char *reason);
@@ -78,7 +81,8 @@ void account_arm(struct account *a, const struct poll_effect *fx);
 void account_disarm(struct account *a);
 
 #ifdef TXRELAY_PLANT
-void account_give_back(struct account *a, uint64_t nonce); /* a planted fault: the outbox has it again */
+void account_give_back(struct account *a,
+                       uint64_t nonce); /* a planted fault: the outbox has it again */
 #endif
 
 /* account_submit.c: effects that go to the node */
@@ -89,8 +93,10 @@ size_t account_unanswered(const struct account *a); /* submissions on the wire *
 void account_ask(struct account *a, const struct manager_effect *fx);
 
 /* sign.c: one signed extrinsic for a row. The era is anchored on the finalized head. */
-int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_t *call, size_t call_len,
-             struct tx_attempt *ret, struct err *err); /* ret->bytes is the caller's to free */
-int sign_filler_call(struct account *a, struct buf *ret_call, struct err *err); /* System.remark of nothing */
+int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_t *call,
+             size_t call_len, struct tx_attempt *ret,
+             struct err *err); /* ret->bytes is the caller's to free */
+int sign_filler_call(struct account *a, struct buf *ret_call,
+                     struct err *err); /* System.remark of nothing */
 
 #endif

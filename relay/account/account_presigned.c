@@ -32,8 +32,8 @@ struct births {
 
 /* ---- the blocks ---- */
 
-static bool view_of(const struct account *a, const struct store_outbox_row *o, struct extrinsic_view *ret,
-                    struct err *err)
+static bool view_of(const struct account *a, const struct store_outbox_row *o,
+                    struct extrinsic_view *ret, struct err *err)
 {
     const struct node_info *info = node_info(a->service->node);
     return info && extrinsic_decode(info->metadata, o->call.data, o->call.len, ret, err) == 0;
@@ -88,7 +88,8 @@ bool signed_births(struct op *op, void (*cb)(struct op *op))
         presigned += r->rows[i].presigned;
     if (!presigned)
         return false;
-    struct births *b = op->births = xcalloc(1, sizeof(*b) + presigned * ERAS_BACK * sizeof(b->list[0]));
+    struct births *b = op->births =
+        xcalloc(1, sizeof(*b) + presigned * ERAS_BACK * sizeof(b->list[0]));
     b->best = node_info(a->service->node)->best_number;
     b->cb = cb;
     for (size_t i = 0; i < r->count; i++)
@@ -114,8 +115,8 @@ void signed_births_free(struct op *op)
 /* ---- the check ---- */
 
 /* Does the signature fit with an era that begins there? */
-static int fits(const struct node_info *info, const struct extrinsic_view *view, const uint8_t *birth_hash,
-                bool *ret, struct err *err)
+static int fits(const struct node_info *info, const struct extrinsic_view *view,
+                const uint8_t *birth_hash, bool *ret, struct err *err)
 {
     struct extrinsic_params params = {.spec_version = info->spec_version,
                                       .transaction_version = info->transaction_version};
@@ -125,8 +126,9 @@ static int fits(const struct node_info *info, const struct extrinsic_view *view,
     return extrinsic_verify(info->metadata, view, &params, ret, err);
 }
 
-static int verify(const struct op *op, const struct node_info *info, const struct extrinsic_view *view,
-                  struct manager_presigned *x, bool *ret_good, struct err *err)
+static int verify(const struct op *op, const struct node_info *info,
+                  const struct extrinsic_view *view, struct manager_presigned *x, bool *ret_good,
+                  struct err *err)
 {
     uint64_t number;
     int rc = 0;
@@ -156,8 +158,8 @@ static bool begins_soon(const struct op *op, const struct extrinsic_view *view, 
     return *ret_block <= best + AHEAD_MAX;
 }
 
-static void no_fit(const struct op *op, const struct node_info *info, const struct extrinsic_view *view,
-                   struct manager_presigned *x, struct err *text)
+static void no_fit(const struct op *op, const struct node_info *info,
+                   const struct extrinsic_view *view, struct manager_presigned *x, struct err *text)
 {
     x->era_birth = x->era_death = -1;
     if (view->era.period && begins_soon(op, view, &x->wait_block)) {
@@ -165,14 +167,15 @@ static void no_fit(const struct op *op, const struct node_info *info, const stru
         return;
     }
     err_set(text, ERR_ARGUMENT,
-            "its signature does not fit this chain (genesis %s, spec version %u, transaction version %u): "
+            "its signature does not fit this chain (genesis %s, spec version %u, transaction "
+            "version %u): "
             "bad, for "
             "another chain or runtime, or its era is long over",
             hex_log(info->genesis, 32), info->spec_version, info->transaction_version);
 }
 
-void signed_check(const struct op *op, const struct store_outbox_row *o, struct manager_outbox_row *row,
-                  struct manager_presigned *x, struct err *text)
+void signed_check(const struct op *op, const struct store_outbox_row *o,
+                  struct manager_outbox_row *row, struct manager_presigned *x, struct err *text)
 {
     const struct account *a = op->account;
     const struct node_info *info = node_info(a->service->node);

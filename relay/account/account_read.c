@@ -1,5 +1,5 @@
-/* What the manager asks of the store: its pending rows, the outbox with its doorbell, and what the table's
- * clock, applications and operators say. */
+/* What the manager asks of the store: its pending rows, the outbox with its doorbell, and what the
+ * table's clock, applications and operators say. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,17 +95,18 @@ static void chunk(struct op *op)
     bool last = r->count < r->limit;
     int64_t seen = r->seen_block < 0 ? 0 : r->seen_block;
     int64_t from = r->reconcile_from < 0 ? 0 : r->reconcile_from;
-    account_event(op->account, &(struct manager_event){.type = MANAGER_EV_SNAPSHOT,
-                                                       .snapshot = {.rows = rows,
-                                                                    .count = r->count,
-                                                                    .last = last,
-                                                                    .next_nonce = r->next_nonce,
-                                                                    .used_nonce = r->used_nonce,
-                                                                    .used_block = r->used_block,
-                                                                    .seen_block = (uint64_t)seen,
-                                                                    .reconcile = r->reconcile_from >= 0,
-                                                                    .reconcile_from = (uint64_t)from,
-                                                                    .account = &facts}});
+    account_event(op->account,
+                  &(struct manager_event){.type = MANAGER_EV_SNAPSHOT,
+                                          .snapshot = {.rows = rows,
+                                                       .count = r->count,
+                                                       .last = last,
+                                                       .next_nonce = r->next_nonce,
+                                                       .used_nonce = r->used_nonce,
+                                                       .used_block = r->used_block,
+                                                       .seen_block = (uint64_t)seen,
+                                                       .reconcile = r->reconcile_from >= 0,
+                                                       .reconcile_from = (uint64_t)from,
+                                                       .account = &facts}});
     free(rows);
     op_free(op);
 }
@@ -141,7 +142,8 @@ static void arrived_before(struct loop_task *task)
 static struct op *chunk_start(struct account *a, int64_t after_nonce)
 {
     struct op *op = op_new(a, MANAGER_WRITE_LOAD, MANAGER_EV_SNAPSHOT, 0);
-    uint32_t rows = a->service->config.snapshot_rows ? a->service->config.snapshot_rows : SNAPSHOT_ROWS;
+    uint32_t rows =
+        a->service->config.snapshot_rows ? a->service->config.snapshot_rows : SNAPSHOT_ROWS;
     op->u.snapshot = (struct store_snapshot){
         .account = a->store_account, .epoch = a->epoch, .after_nonce = after_nonce, .limit = rows};
     store_snapshot_start(a->service->store, &op->u.snapshot, loaded);
@@ -164,7 +166,8 @@ void account_ahead_drop(struct account *a)
 void account_load(struct account *a, const struct manager_effect *fx)
 {
     struct op *op = a->ahead;
-    if (!op || fx->after_nonce < 0 || op->u.snapshot.after_nonce != fx->after_nonce || !op_current(op)) {
+    if (!op || fx->after_nonce < 0 || op->u.snapshot.after_nonce != fx->after_nonce ||
+        !op_current(op)) {
         account_ahead_drop(a);
         chunk_start(a, fx->after_nonce);
         return;
@@ -202,7 +205,8 @@ static void deliver(const struct op *op)
         if (o->presigned)
             signed_check(op, o, &rows[i], &presigned[i], &errs[i]);
         else if (!a->key)
-            rows[i].bad = "the relay has no key of this account: sign it elsewhere, and use enqueue_signed";
+            rows[i].bad =
+                "the relay has no key of this account: sign it elsewhere, and use enqueue_signed";
         else if (codec_check_call(info->metadata, o->call.data, o->call.len, &errs[i]))
             rows[i].bad = errs[i].text;
     }
@@ -253,7 +257,8 @@ static void fetched(struct store_req *req)
     op_free(op);
 }
 
-static struct op *poll_new_op(struct account *a, enum manager_event_type type, const struct poll_effect *fx)
+static struct op *poll_new_op(struct account *a, enum manager_event_type type,
+                              const struct poll_effect *fx)
 {
     struct op *op = op_new(a, MANAGER_WRITE_LOAD, type, 0);
     op->question = fx->question;
@@ -280,8 +285,8 @@ static void looked_failed(struct op *op)
     struct account *a = op->account;
     const struct err *err = &op->u.requests.req.err;
     if (err_class(err->code) == ERR_CLASS_BUG || err_class(err->code) == ERR_CLASS_PERMANENT)
-        log_error("store.refused", "account=%s write=look code=%s sqlstate=%s text=\"%s\"", a->alias,
-                  err_name(err->code), err->sqlstate, err->text);
+        log_error("store.refused", "account=%s write=look code=%s sqlstate=%s text=\"%s\"",
+                  a->alias, err_name(err->code), err->sqlstate, err->text);
     account_lost(a, err->code);
     answered(op, POLL_EV_REQUESTS_FAILED);
 }
@@ -297,11 +302,11 @@ static void tell_requests(struct op *op)
                                          .reason = r->stops[i].reason,
                                          .tip = amount(r->stops[i].tip, 0)};
     struct manager_account facts = account_facts(&r->facts);
-    account_event(
-        op->account,
-        &(struct manager_event){
-            .type = MANAGER_EV_REQUESTS,
-            .looked = {.number = op->serial, .stops = stops, .count = r->count, .account = &facts}});
+    account_event(op->account, &(struct manager_event){.type = MANAGER_EV_REQUESTS,
+                                                       .looked = {.number = op->serial,
+                                                                  .stops = stops,
+                                                                  .count = r->count,
+                                                                  .account = &facts}});
     free(stops);
 }
 

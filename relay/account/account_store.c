@@ -16,7 +16,8 @@ static bool op_unsettles(const struct op *op)
            op->write == MANAGER_WRITE_RESIGN || op->write == MANAGER_WRITE_FILL;
 }
 
-struct op *op_new(struct account *a, enum manager_write write, enum manager_event_type done, size_t count)
+struct op *op_new(struct account *a, enum manager_write write, enum manager_event_type done,
+                  size_t count)
 {
     struct op *op = xcalloc(1, sizeof(*op));
     op->account = a;
@@ -73,7 +74,8 @@ void op_failed(struct op *op)
         return;
     if (err_class(code) == ERR_CLASS_BUG || err_class(code) == ERR_CLASS_PERMANENT)
         log_error("store.refused", "account=%s write=%s code=%s sqlstate=%s text=\"%s\"", a->alias,
-                  manager_write_name(op->write), err_name(code), op->u.req.err.sqlstate, op->u.req.err.text);
+                  manager_write_name(op->write), err_name(code), op->u.req.err.sqlstate,
+                  op->u.req.err.text);
     else
         log_debug("store.failed", "account=%s write=%s code=%s text=\"%s\"", a->alias,
                   manager_write_name(op->write), err_name(code), op->u.req.err.text);
@@ -81,16 +83,18 @@ void op_failed(struct op *op)
     if (manager_write_doubtful(op->write, code) && !a->service->standalone)
         election_doubt(a->service->election, a->index);
     if (op_current(op)) /* a lost leadership may have demoted us at once */
-        account_event(a, &(struct manager_event){.type = MANAGER_EV_WRITE_FAILED,
-                                                 .write_failed = {.write = op->write, .code = code}});
+        account_event(a,
+                      &(struct manager_event){.type = MANAGER_EV_WRITE_FAILED,
+                                              .write_failed = {.write = op->write, .code = code}});
 }
 
 /* ---- attempts: admit, resign, fill ---- */
 
 static void tell_written(const struct op *op)
 {
-    account_event(op->account, &(struct manager_event){
-                                   .type = op->done, .written = {.rows = op->attempts, .count = op->count}});
+    account_event(op->account,
+                  &(struct manager_event){.type = op->done,
+                                          .written = {.rows = op->attempts, .count = op->count}});
 }
 
 static void attempts_stored(struct store_req *req)
@@ -103,7 +107,8 @@ static void attempts_stored(struct store_req *req)
     } else {
         if (op->write == MANAGER_WRITE_ADMIT)
             FAILPOINT("after_admit");
-        if (!PLANTED(SEND_UNCOMMITTED) || op->write != MANAGER_WRITE_ADMIT) /* else tell_written was early */
+        if (!PLANTED(SEND_UNCOMMITTED) ||
+            op->write != MANAGER_WRITE_ADMIT) /* else tell_written was early */
             tell_written(op);
     }
     op_free(op);
@@ -122,8 +127,8 @@ static int filler_call(struct op *op)
     return wanted ? sign_filler_call(op->account, &op->filler, &op->u.req.err) : 0;
 }
 
-static int sign_call(const struct op *op, const struct manager_sign_row *row, const uint8_t *call, size_t len,
-                     struct tx_attempt *ret, struct err *err)
+static int sign_call(const struct op *op, const struct manager_sign_row *row, const uint8_t *call,
+                     size_t len, struct tx_attempt *ret, struct err *err)
 {
     struct manager_sign_row again = *row;
     int rc = sign_row(op->account, row, call, len, ret, err);
@@ -341,12 +346,12 @@ static void ends(struct account *a, const struct manager_effect *fx)
         void (*start)(struct store *s, struct store_finish *r, store_cb cb);
         store_cb cb;
     } kinds[] = {
-        [MANAGER_FX_STORE_FINISH] = {MANAGER_WRITE_FINISH, MANAGER_EV_FINISH_STORED, store_finish_start,
-                                     stored},
-        [MANAGER_FX_STORE_REJECT] = {MANAGER_WRITE_REJECT, MANAGER_EV_REJECT_STORED, store_reject_start,
-                                     stored},
-        [MANAGER_FX_STORE_REQUEUE] = {MANAGER_WRITE_REQUEUE, MANAGER_EV_REQUEUE_STORED, store_requeue_start,
-                                      stored_and_rings},
+        [MANAGER_FX_STORE_FINISH] = {MANAGER_WRITE_FINISH, MANAGER_EV_FINISH_STORED,
+                                     store_finish_start, stored},
+        [MANAGER_FX_STORE_REJECT] = {MANAGER_WRITE_REJECT, MANAGER_EV_REJECT_STORED,
+                                     store_reject_start, stored},
+        [MANAGER_FX_STORE_REQUEUE] = {MANAGER_WRITE_REQUEUE, MANAGER_EV_REQUEUE_STORED,
+                                      store_requeue_start, stored_and_rings},
     };
     struct op *op = op_new(a, kinds[fx->type].write, kinds[fx->type].done, fx->ends.count);
     op->rows.ends = op_copy(fx->ends.rows, op->count, sizeof(*op->rows.ends));
@@ -354,20 +359,22 @@ static void ends(struct account *a, const struct manager_effect *fx)
     op->finish_rows = xcalloc(op->count, sizeof(*op->finish_rows));
     for (size_t i = 0; i < op->count; i++) {
         const struct manager_end_row *row = &op->rows.ends[i];
-        op->finish_rows[i] =
-            (struct store_finish_row){.nonce = (int64_t)row->nonce,
-                                      .id = row->id,
-                                      .block_number = row->has_block ? row->block_number : -1,
-                                      .used_block = (int64_t)row->used_block,
-                                      .index = row->has_block ? (int32_t)row->index : -1,
-                                      .outcome = row->outcome,
-                                      .error = row->error[0] ? row->error : NULL,
-                                      .fee = row->has_fee ? u128_text(row->fee, op->amounts[i]) : NULL};
+        op->finish_rows[i] = (struct store_finish_row){
+            .nonce = (int64_t)row->nonce,
+            .id = row->id,
+            .block_number = row->has_block ? row->block_number : -1,
+            .used_block = (int64_t)row->used_block,
+            .index = row->has_block ? (int32_t)row->index : -1,
+            .outcome = row->outcome,
+            .error = row->error[0] ? row->error : NULL,
+            .fee = row->has_fee ? u128_text(row->fee, op->amounts[i]) : NULL};
         memcpy(op->finish_rows[i].hash, row->hash, 32);
         memcpy(op->finish_rows[i].block_hash, row->block_hash, 32);
     }
-    op->u.finish = (struct store_finish){
-        .account = a->store_account, .epoch = a->epoch, .count = op->count, .rows = op->finish_rows};
+    op->u.finish = (struct store_finish){.account = a->store_account,
+                                         .epoch = a->epoch,
+                                         .count = op->count,
+                                         .rows = op->finish_rows};
     kinds[fx->type].start(a->service->store, &op->u.finish, kinds[fx->type].cb);
 #ifdef TXRELAY_PLANT
     if (PLANTED(FINISH_AGAIN) && fx->type == MANAGER_FX_STORE_FINISH)
@@ -380,11 +387,11 @@ static void pause_account(struct account *a, const struct manager_effect *fx)
     struct op *op = op_new(a, MANAGER_WRITE_PAUSE, MANAGER_EV_PAUSE_STORED, 0);
     bool over = fx->pause.suspension == MANAGER_SUSPENSION_NONE;
     memcpy(op->text, fx->pause.text, sizeof(op->text));
-    op->u.pause =
-        (struct store_pause){.account = a->store_account,
-                             .epoch = a->epoch,
-                             .suspension = over ? NULL : manager_suspension_name(fx->pause.suspension),
-                             .reason = over ? NULL : op->text};
+    op->u.pause = (struct store_pause){
+        .account = a->store_account,
+        .epoch = a->epoch,
+        .suspension = over ? NULL : manager_suspension_name(fx->pause.suspension),
+        .reason = over ? NULL : op->text};
     store_pause_start(a->service->store, &op->u.pause, over ? stored_and_rings : stored);
 }
 
@@ -403,7 +410,8 @@ void account_store_effect(struct account *a, const struct manager_effect *fx)
 {
     if (fx->type == MANAGER_FX_LOAD)
         account_load(a, fx);
-    else if (fx->type == MANAGER_FX_ADMIT || fx->type == MANAGER_FX_RESIGN || fx->type == MANAGER_FX_FILL)
+    else if (fx->type == MANAGER_FX_ADMIT || fx->type == MANAGER_FX_RESIGN ||
+             fx->type == MANAGER_FX_FILL)
         attempts(a, fx);
     else if (fx->type == MANAGER_FX_STORE_STATES)
         states(a, fx);

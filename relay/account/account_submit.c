@@ -62,7 +62,8 @@ static void on_reply(struct node_submit *s)
     FAILPOINT("after_reply");
     t->replied = true;
     if (call->err.code)
-        snprintf(text, sizeof(text), "%s%s%s", call->err.text, call->rpc_data[0] ? ": " : "", call->rpc_data);
+        snprintf(text, sizeof(text), "%s%s%s", call->err.text, call->rpc_data[0] ? ": " : "",
+                 call->rpc_data);
     uint8_t hash[32];
     memcpy(hash, t->hash, 32);
     struct manager_event ev = {.type = MANAGER_EV_SUBMIT_REPLY,
@@ -73,7 +74,8 @@ static void on_reply(struct node_submit *s)
                                          .text = text}};
 #ifdef TXRELAY_PLANT
     int code = call->err.code;
-    if (PLANTED(RESEND_RENONCE) && (code == ERR_TIMEOUT || code == ERR_NET) && a->role == ACCOUNT_LEADER)
+    if (PLANTED(RESEND_RENONCE) && (code == ERR_TIMEOUT || code == ERR_NET) &&
+        a->role == ACCOUNT_LEADER)
         account_give_back(a, t->nonce);
 #endif
     if (call->err.code) /* no watch came of it */
@@ -89,10 +91,11 @@ static void on_status(struct node_submit *s, enum tx_status status, const uint8_
     memcpy(hash, t->hash, 32);
     if (block_hash)
         memcpy(block, block_hash, 32);
-    struct manager_event ev = {
-        .type = MANAGER_EV_STATUS,
-        .status = {
-            .nonce = t->nonce, .hash = hash, .status = status, .block_hash = block_hash ? block : NULL}};
+    struct manager_event ev = {.type = MANAGER_EV_STATUS,
+                               .status = {.nonce = t->nonce,
+                                          .hash = hash,
+                                          .status = status,
+                                          .block_hash = block_hash ? block : NULL}};
     if (tx_status_final(status))
         forget(t);
     account_event(a, &ev);
@@ -104,7 +107,8 @@ static void on_lost(struct node_submit *s)
     struct account *a = t->account;
     uint8_t hash[32];
     memcpy(hash, t->hash, 32);
-    struct manager_event ev = {.type = MANAGER_EV_WATCH_LOST, .lost = {.nonce = t->nonce, .hash = hash}};
+    struct manager_event ev = {.type = MANAGER_EV_WATCH_LOST,
+                               .lost = {.nonce = t->nonce, .hash = hash}};
     forget(t);
     account_event(a, &ev);
 }
@@ -118,8 +122,8 @@ void account_submit(struct account *a, const struct manager_effect *fx)
     t->nonce = fx->submit.nonce;
     memcpy(t->hash, fx->submit.hash, 32);
     HASH_ADD(hh, a->submits, hash, 32, t);
-    node_submit_start(a->service->node, &t->node, fx->submit.bytes, fx->submit.bytes_len, gate, t, on_reply,
-                      on_status, on_lost);
+    node_submit_start(a->service->node, &t->node, fx->submit.bytes, fx->submit.bytes_len, gate, t,
+                      on_reply, on_status, on_lost);
 }
 
 void account_unwatch(struct account *a, const uint8_t hash[32])
@@ -181,13 +185,15 @@ static void on_answer(struct node_ask *n)
     bool failed = n->err.code != 0;
     struct manager_event ev;
     if (q->what == MANAGER_FX_ASK_NONCE)
-        ev = (struct manager_event){.type = MANAGER_EV_NONCE, .used = {.failed = failed, .nonce = n->number}};
+        ev = (struct manager_event){.type = MANAGER_EV_NONCE,
+                                    .used = {.failed = failed, .nonce = n->number}};
     else
-        ev = (struct manager_event){.type = MANAGER_EV_UNFINAL,
-                                    .unfinal = {.failed = failed,
-                                                .hashes = (const uint8_t(*)[32])(const void *)q->hashes.data,
-                                                .count = q->hashes.len / 32,
-                                                .nonce = q->used}};
+        ev = (struct manager_event){
+            .type = MANAGER_EV_UNFINAL,
+            .unfinal = {.failed = failed,
+                        .hashes = (const uint8_t(*)[32])(const void *)q->hashes.data,
+                        .count = q->hashes.len / 32,
+                        .nonce = q->used}};
     if (q->generation == a->generation)
         account_event(a, &ev);
     ask_free(q);

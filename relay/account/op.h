@@ -1,5 +1,5 @@
-/* Private to relay/account/account_*.c: a store request of an account on its way. It remembers the account's
- * generation: an answer that comes after a demotion is dropped. */
+/* Private to relay/account/account_*.c: a store request of an account on its way. It remembers the
+ * account's generation: an answer that comes after a demotion is dropped. */
 #ifndef RELAY_OP_H
 #define RELAY_OP_H
 
@@ -45,11 +45,13 @@ struct op {
     struct buf filler;
     char (*amounts)[40]; /* decimal texts: fees, tips */
     char text[200];
-    struct loop_task task; /* a failure before anything was asked; a chunk that came before it was wanted */
+    struct loop_task
+        task; /* a failure before anything was asked; a chunk that came before it was wanted */
     bool arrived, wanted, dropped; /* account_read.c: a chunk that was asked for ahead */
 };
 
-struct op *op_new(struct account *a, enum manager_write write, enum manager_event_type done, size_t count);
+struct op *op_new(struct account *a, enum manager_write write, enum manager_event_type done,
+                  size_t count);
 void op_free(struct op *op);
 struct op *op_of(struct store_req *req);
 void *op_copy(const void *rows, size_t count, size_t size);
@@ -57,14 +59,14 @@ void *op_copy(const void *rows, size_t count, size_t size);
 bool op_current(const struct op *op);
 void op_failed(struct op *op); /* tells the election and the manager, if they are still concerned */
 
-/* account_presigned.c: the blocks at which the eras of an answer's rows may have begun are asked for, then cb;
- * false: there are none. */
+/* account_presigned.c: the blocks at which the eras of an answer's rows may have begun are asked
+ * for, then cb; false: there are none. */
 bool signed_births(struct op *op, void (*cb)(struct op *op));
 bool signed_births_failed(const struct op *op);
 void signed_births_free(struct op *op);
 /* What the bytes say, checked; x->... as the manager wants it, bad or waits into `text`. */
-void signed_check(const struct op *op, const struct store_outbox_row *o, struct manager_outbox_row *row,
-                  struct manager_presigned *x, struct err *text);
+void signed_check(const struct op *op, const struct store_outbox_row *o,
+                  struct manager_outbox_row *row, struct manager_presigned *x, struct err *text);
 int signed_take(struct op *op); /* an admission's rows, in place of signing them */
 void account_note(struct account *a, const struct manager_effect *fx);
 /* account_adopt.c */

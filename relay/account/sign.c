@@ -5,8 +5,8 @@
 #include "chain/keys/extrinsic_sign.h"
 #include "service/service_internal.h"
 
-int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_t *call, size_t call_len,
-             struct tx_attempt *ret, struct err *err)
+int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_t *call,
+             size_t call_len, struct tx_attempt *ret, struct err *err)
 {
     const struct node_info *info = node_info(a->service->node);
     if (!info)
@@ -32,16 +32,19 @@ int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_
         period = manager_era_fit(period, info->finalized_number, row->deadline_block);
     if (row->deadline_block && !period)
         return err_set(err, ERR_NET, "block %llu is final: no era ends by the deadline, block %llu",
-                       (unsigned long long)info->finalized_number, (unsigned long long)row->deadline_block);
+                       (unsigned long long)info->finalized_number,
+                       (unsigned long long)row->deadline_block);
     if (period) {
         uint64_t anchor = PLANTED(ANCHOR_BEST) ? info->best_number : info->finalized_number;
         params.era = era_mortal(period, anchor);
         ret->era_birth = (int64_t)era_birth(params.era, anchor);
         ret->era_death = (int64_t)era_death(params.era, anchor);
-        memcpy(params.era_block_hash, PLANTED(ANCHOR_BEST) ? info->best_hash : info->finalized_hash, 32);
+        memcpy(params.era_block_hash, PLANTED(ANCHOR_BEST) ? info->best_hash : info->finalized_hash,
+               32);
     }
     struct buf bytes = {0};
-    int rc = extrinsic_sign(info->metadata, &params, a->key, call, call_len, &bytes, ret->hash, err);
+    int rc =
+        extrinsic_sign(info->metadata, &params, a->key, call, call_len, &bytes, ret->hash, err);
     ret->bytes = bytes.data;
     ret->bytes_len = bytes.len;
     return rc;

@@ -1,19 +1,19 @@
-/* The control endpoint: JSON lines over a unix or tcp socket. A leader takes transactions here as well as
- * from SQL; a follower refuses with the leader's address.
+/* The control endpoint: JSON lines over a unix or tcp socket. A leader takes transactions here as
+ * well as from SQL; a follower refuses with the leader's address.
  *
- * Any process that can open the unix socket (mode 0600) may spend; the transaction's creator is that user unless the
- * request names one. A tcp socket does not tell who is there, and every web page of a browser on this host can
- * reach it: it is bound to loopback addresses only and answers `status` alone. A line that is not JSON ends the
- * connection, so that an HTTP request cannot carry one in its body.
+ * Any process that can open the unix socket (mode 0600) may spend; the transaction's creator is
+ * that user unless the request names one. A tcp socket does not tell who is there, and every web
+ * page of a browser on this host can reach it: it is bound to loopback addresses only and answers
+ * `status` alone. A line that is not JSON ends the connection, so that an HTTP request cannot carry
+ * one in its body.
  *
  *   {"cmd":"send","account":"alice","call":"0x..",...}  -> {"id":17}      (fields: enqueue_json.h)
  *   {"cmd":"cancel","id":17}                            -> {"answer":"requested"}
  *   {"cmd":"bump","id":17,"tip":"1000"}                 -> {"answer":"requested"}
  *   {"cmd":"resume","account":"alice"}                  -> {"answer":""}
- *   {"cmd":"drain"}                                     -> {"answer":"draining"}, and the relay stops
- *   {"cmd":"status"}                                    -> {"relay":..,"accounts":[..]}  (status_json.c)
- *   any failure                                         -> {"error":"NOT_LEADER","text":..}
- */
+ *   {"cmd":"drain"}                                     -> {"answer":"draining"}, the relay stops
+ *   {"cmd":"status"}                                    -> {"relay":..,"accounts":[..]}
+ *   any failure                                         -> {"error":"NOT_LEADER","text":..} */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,13 +104,14 @@ static void refuse_follower(struct service *s, struct account *a, struct loop_pe
 {
     const char *address = "";
     const char *leader = service_leader_of(s, a, &address);
-    char *text = *leader ? xasprintf("relay %s does not lead account %s: the leader is %s at %s", s->name,
-                                     a->alias, leader, *address ? address : "(no address)")
-                         : xasprintf("relay %s does not lead account %s and knows no leader: try again",
-                                     s->name, a->alias);
+    char *text = *leader
+                     ? xasprintf("relay %s does not lead account %s: the leader is %s at %s",
+                                 s->name, a->alias, leader, *address ? address : "(no address)")
+                     : xasprintf("relay %s does not lead account %s and knows no leader: try again",
+                                 s->name, a->alias);
     log_warn("send.refused", "account=%s leader=%s address=%s", a->alias, leader, address);
-    answer(peer, json_pack("{s:s, s:s, s:s, s:s}", "error", err_name(ERR_NOT_LEADER), "text", text, "leader",
-                           leader, "address", address));
+    answer(peer, json_pack("{s:s, s:s, s:s, s:s}", "error", err_name(ERR_NOT_LEADER), "text", text,
+                           "leader", leader, "address", address));
     free(text);
 }
 
@@ -197,7 +198,8 @@ static void on_line(void *arg, struct loop_peer *peer, const char *line, size_t 
         loop_peer_close(peer);
     } else if (cmd && strcmp(cmd, "status") != 0 && !loop_address_is_unix(s->control_address))
         refuse(peer, ERR_ARGUMENT,
-               "this endpoint is a tcp socket, which does not tell who is there: it answers status only; use "
+               "this endpoint is a tcp socket, which does not tell who is there: it answers status "
+               "only; use "
                "SQL or "
                "a unix socket (control: unix:/path)");
     else if (cmd && !strcmp(cmd, "send"))
@@ -231,11 +233,11 @@ struct room *service_control(struct service *s, struct err *err)
     if (!s->config.control_address)
         return NULL;
     if (!loop_address_is_local(s->config.control_address)) {
-        err_set(
-            err, ERR_CONFIG,
-            "control '%s' can be reached from other machines, and the endpoint asks for no identity: give "
-            "unix:/path, or tcp:127.0.0.1:PORT for status alone",
-            s->config.control_address);
+        err_set(err, ERR_CONFIG,
+                "control '%s' can be reached from other machines, and the endpoint asks for no "
+                "identity: give "
+                "unix:/path, or tcp:127.0.0.1:PORT for status alone",
+                s->config.control_address);
         return NULL;
     }
     struct control *c = xcalloc(1, sizeof(*c));

@@ -1,6 +1,6 @@
-/* Requests in JSON. A field that is not known is refused: a misspelt deadline must not be a transaction
- * without one. What the values mean (a deadline that has passed, a tip above its limit) is for the store to
- * judge. */
+/* Requests in JSON. A field that is not known is refused: a misspelt deadline must not be a
+ * transaction without one. What the values mean (a deadline that has passed, a tip above its limit)
+ * is for the store to judge. */
 #include "service/enqueue_json.h"
 
 #include <stdio.h>
@@ -18,7 +18,8 @@ enum { AMOUNT_SIZE = sizeof(((struct enqueue_json *)NULL)->tip) };
 static int bad(struct err *err, const char *name, const json_t *value, const char *must)
 {
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-    int rc = err_set(err, ERR_ARGUMENT, "%s is %.80s; it must be %s", name, text ? text : "unreadable", must);
+    int rc = err_set(err, ERR_ARGUMENT, "%s is %.80s; it must be %s", name,
+                     text ? text : "unreadable", must);
     free(text);
     return rc;
 }
@@ -29,13 +30,15 @@ static int get_text(const char *name, json_t *value, const char **ret, struct er
     return *ret ? 0 : bad(err, name, value, "a string");
 }
 
-static int get_int(const char *name, json_t *value, int64_t min, int64_t max, int64_t *ret, struct err *err)
+static int get_int(const char *name, json_t *value, int64_t min, int64_t max, int64_t *ret,
+                   struct err *err)
 {
     char must[80];
     *ret = json_integer_value(value);
     if (json_is_integer(value) && *ret >= min && *ret <= max)
         return 0;
-    snprintf(must, sizeof(must), "a whole number from %lld to %lld", (long long)min, (long long)max);
+    snprintf(must, sizeof(must), "a whole number from %lld to %lld", (long long)min,
+             (long long)max);
     return bad(err, name, value, must);
 }
 
@@ -50,7 +53,8 @@ static int get_amount(const char *name, json_t *value, char room[AMOUNT_SIZE], c
     }
     if (*ret && u128_parse(*ret, &amount))
         return 0;
-    return bad(err, name, value, "planck: a whole number from 0 to 2^128 - 1, or its digits as a string");
+    return bad(err, name, value,
+               "planck: a whole number from 0 to 2^128 - 1, or its digits as a string");
 }
 
 static bool two_digits(const char **at, int max, int *ret)
@@ -71,7 +75,8 @@ static bool take(const char **at, const char *one_of)
     return true;
 }
 
-/* Days since 1970-01-01 in the Gregorian calendar: years begin in March, so that the leap day is the last. */
+/* Days since 1970-01-01 in the Gregorian calendar: years begin in March, so that the leap day is
+ * the last. */
 static int64_t days_of(int year, int month, int day)
 {
     int64_t y = month > 2 ? year : year - 1, m = month > 2 ? month - 3 : month + 9;
@@ -87,7 +92,8 @@ static bool date_ms(const char **at, int64_t *ret)
         return false;
     year += century * 100;
     bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    if (year < 1970 || month < 1 || day < 1 || day > days[month - 1] || (month == 2 && day == 29 && !leap))
+    if (year < 1970 || month < 1 || day < 1 || day > days[month - 1] ||
+        (month == 2 && day == 29 && !leap))
         return false;
     *ret = days_of(year, month, day) * 86400000;
     return true;
@@ -99,7 +105,8 @@ static bool zone_ms(const char **at, int64_t *ret)
     *ret = 0;
     if (take(at, "Zz"))
         return true;
-    if (!take(at, "+-") || !two_digits(at, 23, &hours) || !take(at, ":") || !two_digits(at, 59, &minutes))
+    if (!take(at, "+-") || !two_digits(at, 23, &hours) || !take(at, ":") ||
+        !two_digits(at, 59, &minutes))
         return false;
     *ret = sign * (hours * 60 + minutes) * INT64_C(60000);
     return true;
@@ -110,8 +117,9 @@ static bool text_ms(const char *text, int64_t *ret)
 {
     int64_t date, zone, fraction = 0, unit = 100;
     int hour, minute, second;
-    if (!date_ms(&text, &date) || !take(&text, "Tt ") || !two_digits(&text, 23, &hour) || !take(&text, ":") ||
-        !two_digits(&text, 59, &minute) || !take(&text, ":") || !two_digits(&text, 59, &second))
+    if (!date_ms(&text, &date) || !take(&text, "Tt ") || !two_digits(&text, 23, &hour) ||
+        !take(&text, ":") || !two_digits(&text, 59, &minute) || !take(&text, ":") ||
+        !two_digits(&text, 59, &second))
         return false;
     if (take(&text, ".")) {
         if (*text < '0' || *text > '9')
@@ -132,7 +140,8 @@ static int get_time(const char *name, json_t *value, int64_t *ret, struct err *e
     *ret = json_integer_value(value);
     if (json_is_integer(value) ? *ret > 0 && *ret < max : text && text_ms(text, ret))
         return 0;
-    return bad(err, name, value, "milliseconds since 1970, or a time like \"2026-01-31T12:00:00Z\"");
+    return bad(err, name, value,
+               "milliseconds since 1970, or a time like \"2026-01-31T12:00:00Z\"");
 }
 
 /* ---- enqueue ---- */
@@ -195,7 +204,8 @@ int enqueue_json_read(struct enqueue_json *x, json_t *request, struct err *err)
     json_t *value;
     err_clear(err);
     if (!json_is_object(request))
-        return err_set(err, ERR_ARGUMENT, "a request is a JSON object, like {\"account\":..,\"call\":..}");
+        return err_set(err, ERR_ARGUMENT,
+                       "a request is a JSON object, like {\"account\":..,\"call\":..}");
     x->request = json_incref(request);
     json_object_foreach(request, name, value)
     {
@@ -205,15 +215,17 @@ int enqueue_json_read(struct enqueue_json *x, json_t *request, struct err *err)
         if (rc == 1)
             rc = enqueue_number(x, name, value, err);
         if (rc == 1)
-            rc = err_set(err, ERR_ARGUMENT,
-                         "there is no field \"%.40s\"; there are account, call, key, creator, priority, "
-                         "not_before, deadline, spec_version, tip, max_tip, deadline_block, retries",
-                         name);
+            rc = err_set(
+                err, ERR_ARGUMENT,
+                "there is no field \"%.40s\"; there are account, call, key, creator, priority, "
+                "not_before, deadline, spec_version, tip, max_tip, deadline_block, retries",
+                name);
         if (rc)
             return rc;
     }
     if (!x->req.account)
-        return err_set(err, ERR_ARGUMENT, "account is missing: it names who signs, by alias, id or address");
+        return err_set(err, ERR_ARGUMENT,
+                       "account is missing: it names who signs, by alias, id or address");
     if (!x->req.call.data)
         return err_set(err, ERR_ARGUMENT, "call is missing: the call's bytes in hexadecimal");
     return 0;
@@ -230,7 +242,8 @@ void enqueue_json_done(struct enqueue_json *x)
 static const struct {
     const char *cmd;
     void (*start)(struct store *s, struct store_ask *r, store_cb cb);
-} asks[] = {{"cancel", store_cancel_start}, {"bump", store_bump_start}, {"resume", store_resume_start}};
+} asks[] = {
+    {"cancel", store_cancel_start}, {"bump", store_bump_start}, {"resume", store_resume_start}};
 
 bool ask_json_is(const char *cmd)
 {
@@ -254,7 +267,8 @@ int ask_json_read(struct ask_json *x, const char *cmd, json_t *request, struct e
         return account ? get_text("account", account, &x->req.account, err)
                        : err_set(err, ERR_ARGUMENT, "account is missing: it names who goes on");
     if (!id)
-        return err_set(err, ERR_ARGUMENT, "id is missing: the number that the transaction got when it came");
+        return err_set(err, ERR_ARGUMENT,
+                       "id is missing: the number that the transaction got when it came");
     if (get_int("id", id, 1, INT64_MAX, &x->req.id, err))
         return err->code;
     if (x->start == store_bump_start && tip && !json_is_null(tip))

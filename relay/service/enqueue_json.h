@@ -1,5 +1,5 @@
-/* Requests that come as JSON, at the control endpoint and on a standalone relay's standard input, as requests
- * of the store. Private to relay/. */
+/* Requests that come as JSON, at the control endpoint and on a standalone relay's standard input,
+ * as requests of the store. Private to relay/. */
 #ifndef RELAY_ENQUEUE_JSON_H
 #define RELAY_ENQUEUE_JSON_H
 
@@ -10,17 +10,19 @@
 #include "store/outbox.h"
 
 /* {"account":"alice","call":"0x..", "key":"..", "creator":"..", "priority":0,
- *  "not_before":T, "deadline":T, "spec_version":N, "tip":A, "max_tip":A, "deadline_block":N, "retries":N}
- * T: milliseconds since 1970, or text like 2026-01-31T12:00:00Z. A: planck, a whole number or its digits as
- * text. All but account and call may be left out; null is the same. "cmd" is the caller's own. */
+ *  "not_before":T, "deadline":T, "spec_version":N, "tip":A, "max_tip":A, "deadline_block":N,
+ *  "retries":N}
+ * T: milliseconds since 1970, or text like 2026-01-31T12:00:00Z. A: planck, a whole number or its
+ * digits as text. All but account and call may be left out; null is the same. "cmd" is the caller's
+ * own. */
 struct enqueue_json {
     struct store_enqueue req; /* its texts lie in `request` and in here */
     json_t *request;
     struct buf call;
     char tip[24], max_tip[24];
 };
-/* 0, or an error that names the field, the value and what is allowed. x is zero before; enqueue_json_done in
- * any case. */
+/* 0, or an error that names the field, the value and what is allowed. x is zero before;
+ * enqueue_json_done in any case. */
 int enqueue_json_read(struct enqueue_json *x, json_t *request, struct err *err);
 void enqueue_json_done(struct enqueue_json *x);
 

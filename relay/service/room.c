@@ -1,4 +1,5 @@
-/* What all rooms share: their callbacks come from the loop, also where there is nothing to wait for. */
+/* What all rooms share: their callbacks come from the loop, also where there is nothing to wait
+ * for. */
 #include "service/room.h"
 
 #include "base/check.h"

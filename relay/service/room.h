@@ -1,10 +1,12 @@
-/* A room: a part that the service hosts, such as the node, the election or the sweeps. Private to relay/.
+/* A room: a part that the service hosts, such as the node, the election or the sweeps. Private to
+ * relay/.
  *
  *   MADE --open--> OPEN --drain--> DRAIN_WAIT --cb--> CLOSE_WAIT --cb--> CLOSED --free--> gone
  *
- * The service makes its rooms in the order of the table in service.c and opens them in that order. At its end
- * all rooms drain at the same time; then they are closed one after the other, in the reverse order, so that a
- * room is closed before what it was built on. Memory goes last (free), when no request is in flight any more.
+ * The service makes its rooms in the order of the table in service.c and opens them in that order.
+ * At its end all rooms drain at the same time; then they are closed one after the other, in the
+ * reverse order, so that a room is closed before what it was built on. Memory goes last (free),
+ * when no request is in flight any more.
  *
  * Starts return void. Their callback fires exactly once, from the loop, never inside the start. */
 #ifndef RELAY_ROOM_H
@@ -23,13 +25,15 @@ struct room_ops {
     const char *name;
     void (*open)(struct room *r); /* begin; the room reports by itself what comes up later */
     void (*run)(struct room *r);  /* all accounts are registered: begin to lead */
-    /* Finish what would be left half done, e.g. hand accounts over. Everything still works meanwhile. */
+    /* Finish what would be left half done, e.g. hand accounts over. Everything still works
+     * meanwhile. */
     void (*drain)(struct room *r); /* then room_ended */
-    /* Begin nothing any more, close every handle. Requests to another room may still be in flight: they end at
-     * the latest when that one is closed. */
-    void (*close)(struct room *r);                                    /* then room_ended */
-    void (*free)(struct room *r);                                     /* closed, or never opened */
-    void (*status)(const struct room *r, struct service_status *ret); /* not after close has called back */
+    /* Begin nothing any more, close every handle. Requests to another room may still be in flight:
+     * they end at the latest when that one is closed. */
+    void (*close)(struct room *r); /* then room_ended */
+    void (*free)(struct room *r);  /* closed, or never opened */
+    void (*status)(const struct room *r,
+                   struct service_status *ret); /* not after close has called back */
 };
 
 /* The head of each room. */
@@ -41,11 +45,13 @@ struct room {
     struct loop_task task;
 };
 
-/* Makes a room that is not open. NULL without an error: this configuration has none. With an error: it cannot
- * be made. Only rooms whose free does not need close may fail, or stand before one that may. */
+/* Makes a room that is not open. NULL without an error: this configuration has none. With an error:
+ * it cannot be made. Only rooms whose free does not need close may fail, or stand before one that
+ * may. */
 typedef struct room *room_make(struct service *s, struct err *err);
 
-/* For a room: what drain or close started has ended. The callback comes from the loop, never from in here. */
+/* For a room: what drain or close started has ended. The callback comes from the loop, never from
+ * in here. */
 void room_ended(struct room *r);
 
 /* For the service. */

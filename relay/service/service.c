@@ -54,8 +54,8 @@ static void start_leading(struct service *s)
 {
     s->phase = SERVICE_RUNNING;
     s->registered = true;
-    log_info("relay.running", "relay=%s holder=%s accounts=%zu role=%s", s->name, s->holder, s->account_count,
-             s->standalone ? "standalone" : "follower");
+    log_info("relay.running", "relay=%s holder=%s accounts=%zu role=%s", s->name, s->holder,
+             s->account_count, s->standalone ? "standalone" : "follower");
     for (size_t i = 0; i < s->room_count; i++)
         room_run(s->rooms[i]);
 }
@@ -72,7 +72,8 @@ static void registered(struct store_req *req)
     store_req_done(req);
     free(r);
     service_op_done(s);
-    if (err.code && err_class(err.code) != ERR_CLASS_RETRY && err_class(err.code) != ERR_CLASS_CANCELED)
+    if (err.code && err_class(err.code) != ERR_CLASS_RETRY &&
+        err_class(err.code) != ERR_CLASS_CANCELED)
         service_fail(s, &err);
     if (s->registering || s->phase != SERVICE_STARTING)
         return;
@@ -128,9 +129,9 @@ static char *identity(struct loop *l, const char *name)
 /* In this order they are made and opened; drained together; closed in the reverse order. The
  * first ones may fail to be made. The pool's questions end with the chain, so it comes first;
  * the election works on the store. */
-static room_make *const rooms[] = {service_control,    service_pool,     service_chain,  service_database,
-                                   service_standalone, service_election, service_listen, service_retention,
-                                   service_poll,       service_handover};
+static room_make *const rooms[] = {
+    service_control,  service_pool,   service_chain,     service_database, service_standalone,
+    service_election, service_listen, service_retention, service_poll,     service_handover};
 _Static_assert(ARRAY_LEN(rooms) <= ROOMS_MAX, "struct service has place for all rooms");
 
 static int make_rooms(struct service *s, struct err *err)

@@ -1,4 +1,5 @@
-/* The service's ears at the node: chain facts and finalized blocks go to every account's manager. */
+/* The service's ears at the node: chain facts and finalized blocks go to every account's
+ * manager. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,9 +35,9 @@ static void on_ready(void *arg, const struct node_info *info)
 {
     struct service *s = arg;
     s->node_ready = true;
-    log_info("chain.up", "genesis=%s spec=%s/%u finalized=%llu best=%llu", hex_log(info->genesis, 32),
-             info->spec_name, info->spec_version, (unsigned long long)info->finalized_number,
-             (unsigned long long)info->best_number);
+    log_info("chain.up", "genesis=%s spec=%s/%u finalized=%llu best=%llu",
+             hex_log(info->genesis, 32), info->spec_name, info->spec_version,
+             (unsigned long long)info->finalized_number, (unsigned long long)info->best_number);
     for (size_t i = 0; i < s->account_count; i++) {
         struct account *a = &s->accounts[i];
         if (a->watched)
@@ -66,8 +67,8 @@ static void on_down(void *arg, const struct err *err)
 static void on_runtime(void *arg, const struct node_info *info)
 {
     struct service *s = arg;
-    log_info("chain.runtime", "spec=%s/%u transaction_version=%u", info->spec_name, info->spec_version,
-             info->transaction_version);
+    log_info("chain.runtime", "spec=%s/%u transaction_version=%u", info->spec_name,
+             info->spec_version, info->transaction_version);
     struct manager_event ev = service_chain_event(MANAGER_EV_RUNTIME, info);
     to_leaders(s, &ev);
 }
@@ -76,9 +77,9 @@ static void on_best(void *arg, const struct node_head *head)
 {
     struct service *s = arg;
     heard_of(s, head->number);
-    to_leaders(s, &(struct manager_event){
-                      .type = MANAGER_EV_BEST,
-                      .best = {.number = head->number, .best_known = node_info(s->node)->best_known}});
+    to_leaders(s, &(struct manager_event){.type = MANAGER_EV_BEST,
+                                          .best = {.number = head->number,
+                                                   .best_known = node_info(s->node)->best_known}});
 }
 
 static struct account *signer_account(struct service *s, const uint8_t *signer, size_t len)
@@ -97,8 +98,8 @@ static bool wants(void *arg, const uint8_t hash[32], const uint8_t *signer, size
     return a && a->role == ACCOUNT_LEADER;
 }
 
-/* Nor is what the chain says of accounts that other relays lead asked for: at each block, with thousands of
- * them. */
+/* Nor is what the chain says of accounts that other relays lead asked for: at each block, with
+ * thousands of them. */
 static bool wants_account(void *arg, size_t index)
 {
     const struct service *s = arg;
@@ -139,8 +140,8 @@ static void on_finalized(void *arg, const struct node_block *block)
     free(rows);
 }
 
-/* One stream of finalized blocks serves all accounts: it starts over when an account needs an earlier
- * height, and the others ignore what they have seen. */
+/* One stream of finalized blocks serves all accounts: it starts over when an account needs an
+ * earlier height, and the others ignore what they have seen. */
 void service_follow(struct service *s, uint64_t number)
 {
     if (s->following && number >= s->follow_next)
@@ -189,8 +190,11 @@ static void chain_status(const struct room *r, struct service_status *ret)
     ret->best_known = info->best_known;
 }
 
-static const struct room_ops ops = {
-    .name = "chain", .open = chain_open, .close = chain_close, .free = chain_free, .status = chain_status};
+static const struct room_ops ops = {.name = "chain",
+                                    .open = chain_open,
+                                    .close = chain_close,
+                                    .free = chain_free,
+                                    .status = chain_status};
 
 struct room *service_chain(struct service *s, struct err *err)
 {

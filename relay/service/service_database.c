@@ -1,5 +1,6 @@
-/* The room of the database: two sessions, what the relay says while they are away, and the listener's and the
- * election's state that hangs on them. A standalone relay has a memory store in its place (standalone.c). */
+/* The room of the database: two sessions, what the relay says while they are away, and the
+ * listener's and the election's state that hangs on them. A standalone relay has a memory store in
+ * its place (standalone.c). */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -18,7 +19,8 @@ struct database {
 static void stale_line(const struct service *s)
 {
     log_error("database.unreachable",
-              "relay=%s role=follower sending=never view=stale since_s=%llu text=\"no transaction is sent "
+              "relay=%s role=follower sending=never view=stale since_s=%llu text=\"no transaction "
+              "is sent "
               "until the "
               "database is back\"",
               s->name, (unsigned long long)((loop_now_ms(s->loop) - s->stale_since_ms) / 1000));
@@ -39,8 +41,8 @@ static void on_health(void *arg)
     repeat_later(d);
 }
 
-/* The store says what is new. At the start nothing was up before it; later a server that was away may be back
- * as a standby. */
+/* The store says what is new. At the start nothing was up before it; later a server that was away
+ * may be back as a standby. */
 static void tell_reason(struct database *d, const struct err *err)
 {
     d->down_code = err->code;
@@ -64,8 +66,8 @@ static void went_down(struct database *d, const struct err *err)
     repeat_later(d);
 }
 
-/* Without locks an account is still led: its tenure outlives the sessions, and what is there now may be a
- * standby. With locks it was demoted with the control session. */
+/* Without locks an account is still led: its tenure outlives the sessions, and what is there now
+ * may be a standby. With locks it was demoted with the control session. */
 static void reload_leaders(struct service *s)
 {
     for (size_t i = 0; i < s->account_count; i++)
@@ -165,18 +167,18 @@ struct room *service_database(struct service *s, struct err *err)
     d->room = (struct room){.ops = &ops, .service = s};
     d->health = loop_timer_new(s->loop, on_health, d);
     s->stale_since_ms = loop_now_ms(s->loop);
-    s->store =
-        store_pg_new(s->loop, &(struct store_pg_config){
-                                  .control_dsn = c->control_dsn,
-                                  .work_dsn = c->work_dsn,
-                                  .application_name = s->holder,
-                                  .use_lock = c->elector.use_lock,
-                                  /* An answer that comes later is of no use to a claim, and a session
+    s->store = store_pg_new(
+        s->loop, &(struct store_pg_config){
+                     .control_dsn = c->control_dsn,
+                     .work_dsn = c->work_dsn,
+                     .application_name = s->holder,
+                     .use_lock = c->elector.use_lock,
+                     /* An answer that comes later is of no use to a claim, and a session
                                           * that gives none cannot be led by. */
-                                  .control_answer_ms = elector_config_defaults(&c->elector).expiry_1_ms,
-                                  .on_state = on_store_state,
-                                  .on_control_lost = on_control_lost,
-                                  .arg = d,
-                              });
+                     .control_answer_ms = elector_config_defaults(&c->elector).expiry_1_ms,
+                     .on_state = on_store_state,
+                     .on_control_lost = on_control_lost,
+                     .arg = d,
+                 });
     return &d->room;
 }

@@ -21,7 +21,8 @@ static void on_gate(void *arg, int index, bool open)
 {
     struct service *s = arg;
     struct account *a = &s->accounts[index];
-    log_info(open ? "gate.open" : "gate.shut", "account=%s epoch=%lld", a->alias, (long long)a->epoch);
+    log_info(open ? "gate.open" : "gate.shut", "account=%s epoch=%lld", a->alias,
+             (long long)a->epoch);
     if (open && a->role == ACCOUNT_LEADER)
         account_event(a, &(struct manager_event){.type = MANAGER_EV_GATE_OPEN});
 }
@@ -48,7 +49,8 @@ static void election_room_run(struct room *r)
         struct account *a = &s->accounts[i];
         int index = election_add(s->election, a->store_account, a->lock_key, a->alias);
         INVARIANT(index == a->index);
-        election_place(s->election, index, (uint64_t)election_lock_key(s->genesis, a->id, a->id_len));
+        election_place(s->election, index,
+                       (uint64_t)election_lock_key(s->genesis, a->id, a->id_len));
     }
     election_store_state(s->election, STORE_UP);
 }

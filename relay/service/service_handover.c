@@ -1,7 +1,7 @@
 /* Giving accounts up without leaving work half done: to the member that the ring prefers, to the
  * next one after N blocks, or to any member when this relay drains.
  *
- *   LEADING --on_leave--> LEAVING --settled, or handover_ms later--> handed over (the election demotes)
+ *   LEADING --on_leave--> LEAVING --settled, or handover_ms later--> handed over (election demotes)
  *
  * LEAVING admits nothing: the outbox is not read any more. It sends and follows what it has.
  * Settled is when nothing is unsent and nothing is on the wire without an answer; what a pool
@@ -57,9 +57,9 @@ static void on_settle(void *arg)
             continue;
         }
         log_info("leader.handing_over",
-                 "account=%s epoch=%lld settled=%s unsent=%zu unstored=%zu unanswered=%zu", a->alias,
-                 (long long)a->epoch, done ? "yes" : "no", manager_view_of(a->manager).unsent, a->unsettled,
-                 account_unanswered(a));
+                 "account=%s epoch=%lld settled=%s unsent=%zu unstored=%zu unanswered=%zu",
+                 a->alias, (long long)a->epoch, done ? "yes" : "no",
+                 manager_view_of(a->manager).unsent, a->unsettled, account_unanswered(a));
         election_hand_over(s->election, a->index); /* demotes it, which ends the leaving */
         a->leaving = false;
     }
@@ -73,7 +73,8 @@ static void on_settle(void *arg)
 void service_leave(struct service *s, struct account *a, const char *reason)
 {
     uint32_t ms = s->config.handover_ms ? s->config.handover_ms : HANDOVER_MS;
-    log_info("leader.leaving", "account=%s epoch=%lld reason=\"%s\"", a->alias, (long long)a->epoch, reason);
+    log_info("leader.leaving", "account=%s epoch=%lld reason=\"%s\"", a->alias, (long long)a->epoch,
+             reason);
     a->leaving = true;
     account_poll(a, (struct poll_event){.type = POLL_EV_LEAVING});
     a->leave_until = loop_now_ms(s->loop) + ms;
@@ -118,7 +119,8 @@ static void handover_free(struct room *r)
     free(handover_of(r));
 }
 
-static const struct room_ops ops = {.name = "handover", .drain = handover_drain, .free = handover_free};
+static const struct room_ops ops = {
+    .name = "handover", .drain = handover_drain, .free = handover_free};
 
 struct room *service_handover(struct service *s, struct err *err)
 {

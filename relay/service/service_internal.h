@@ -1,5 +1,5 @@
-/* Private to relay/: the service, which hosts the accounts and connects them with the parts that it opens and
- * closes (the store, the node, the election, ...). */
+/* Private to relay/: the service, which hosts the accounts and connects them with the parts that it
+ * opens and closes (the store, the node, the election, ...). */
 #ifndef RELAY_SERVICE_INTERNAL_H
 #define RELAY_SERVICE_INTERNAL_H
 
@@ -34,8 +34,9 @@ struct service {
     size_t account_count;
     struct account *by_id; /* uthash */
     bool store_up, node_ready;
-    uint8_t genesis[32]; /* of the chain that the accounts are registered for: the node may be away since */
-    bool registered;     /* all accounts: they take part in the election */
+    uint8_t genesis
+        [32]; /* of the chain that the accounts are registered for: the node may be away since */
+    bool registered; /* all accounts: they take part in the election */
     bool following;
     uint64_t follow_next; /* the next finalized height the node will report */
     uint64_t stale_since_ms;
@@ -50,7 +51,8 @@ room_make service_control, service_pool, service_chain, service_database, servic
     service_election, service_listen, service_retention, service_poll, service_handover;
 
 /* service_chain.c: what the node says */
-struct manager_event service_chain_event(enum manager_event_type type, const struct node_info *info);
+struct manager_event service_chain_event(enum manager_event_type type,
+                                         const struct node_info *info);
 void service_follow(struct service *s, uint64_t number);
 
 /* service_handover.c: giving accounts up */
@@ -64,9 +66,11 @@ void account_ask_pool(struct account *a, bool whole);
 bool service_poll_event(struct service *s, const struct poll_event *ev);
 
 /* status.c: who leads, as far as this relay knows; "" when nobody is known */
-const char *service_leader_of(const struct service *s, const struct account *a, const char **ret_address);
+const char *service_leader_of(const struct service *s, const struct account *a,
+                              const char **ret_address);
 
-struct account *service_account_by_name(struct service *s, const char *name); /* alias, 0x id or address */
+struct account *service_account_by_name(struct service *s,
+                                        const char *name); /* alias, 0x id or address */
 struct account *service_account_by_row(struct service *s, int32_t store_account);
 void service_fail(struct service *s, const struct err *err); /* permanent: on_exit */
 void service_op_done(struct service *s);

@@ -22,7 +22,8 @@ static void on_leader_change(void *arg, const struct listen_leader *change)
 {
     struct service *s = arg;
     if (s->phase == SERVICE_RUNNING)
-        election_leader_change(s->election, change->account, change->holder, change->address, change->epoch);
+        election_leader_change(s->election, change->account, change->holder, change->address,
+                               change->epoch);
 }
 
 /* ---- the room ---- */

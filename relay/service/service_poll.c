@@ -37,8 +37,8 @@ static void report_failure(const struct batch *b)
     const struct err *err = &b->run.req.err;
     enum err_class class = err_class(err->code);
     if (err->code && (class == ERR_CLASS_BUG || class == ERR_CLASS_PERMANENT))
-        log_error("store.refused", "write=sweep code=%s sqlstate=%s text=\"%s\"", err_name(err->code),
-                  err->sqlstate, err->text);
+        log_error("store.refused", "write=sweep code=%s sqlstate=%s text=\"%s\"",
+                  err_name(err->code), err->sqlstate, err->text);
 }
 
 static void answered(struct store_req *req)

@@ -1,6 +1,6 @@
-/* What the node's pool holds of each account that asks. The node tells all of it at a time, so one question
- * serves all that have come before it is asked: those that come while it is out wait for the next one,
- * because the answer may be older than what they want to know.
+/* What the node's pool holds of each account that asks. The node tells all of it at a time, so one
+ * question serves all that have come before it is asked: those that come while it is out wait for
+ * the next one, because the answer may be older than what they want to know.
  *
  *   IDLE --an account asks--> ASKED_WAIT --answer, others wait--> ASKED_WAIT
  *                                        --answer-----------------> IDLE */
@@ -58,13 +58,13 @@ static void end(struct pool_ask *q, bool failed)
     if (a->pool_ask == q)
         a->pool_ask = NULL;
     if (q->generation == a->generation)
-        account_event(
-            a, &(struct manager_event){.type = MANAGER_EV_POOL,
-                                       .pool = {.failed = failed,
-                                                .hashes = (const uint8_t(*)[32])(const void *)q->hashes.data,
-                                                .count = q->hashes.len / 32,
-                                                .pooled = q->pooled,
-                                                .pooled_count = q->pooled_count}});
+        account_event(a, &(struct manager_event){
+                             .type = MANAGER_EV_POOL,
+                             .pool = {.failed = failed,
+                                      .hashes = (const uint8_t(*)[32])(const void *)q->hashes.data,
+                                      .count = q->hashes.len / 32,
+                                      .pooled = q->pooled,
+                                      .pooled_count = q->pooled_count}});
     for (size_t i = 0; i < q->pooled_count; i++)
         free((void *)q->pooled[i].bytes);
     free(q->pooled);
@@ -87,8 +87,8 @@ static void on_answer(struct node_ask *n)
     ask(p);
 }
 
-/* An account whose earlier question was given up may wait with two: the second one has its turn after the
- * first. */
+/* An account whose earlier question was given up may wait with two: the second one has its turn
+ * after the first. */
 static void ask(struct service_pool *p)
 {
     if (p->out || list_empty(&p->waiting))

@@ -59,7 +59,8 @@ static size_t led(const struct service *s, struct store_retention_account *ret)
         if (a->role != ACCOUNT_LEADER)
             continue;
         if (ret)
-            ret[count] = (struct store_retention_account){.account = a->store_account, .epoch = a->epoch};
+            ret[count] =
+                (struct store_retention_account){.account = a->store_account, .epoch = a->epoch};
         count++;
     }
     return count;
@@ -74,7 +75,8 @@ static void begin(struct service_retention *k)
                                       .rows = ROWS,
                                       .count = led(s, k->accounts),
                                       .accounts = k->accounts};
-    store_retention_start(s->loop, &k->run, c->work_dsn ? c->work_dsn : c->control_dsn, s->holder, ended);
+    store_retention_start(s->loop, &k->run, c->work_dsn ? c->work_dsn : c->control_dsn, s->holder,
+                          ended);
 }
 
 static void on_timer(void *arg)
@@ -109,7 +111,8 @@ static void retention_free(struct room *r)
     free(k);
 }
 
-static const struct room_ops ops = {.name = "retention", .close = retention_close, .free = retention_free};
+static const struct room_ops ops = {
+    .name = "retention", .close = retention_close, .free = retention_free};
 
 struct room *service_retention(struct service *s, struct err *err)
 {
@@ -118,9 +121,9 @@ struct room *service_retention(struct service *s, struct err *err)
         return NULL;
     struct service_retention *k = xcalloc(1, sizeof(*k));
     k->room = (struct room){.ops = &ops, .service = s};
-    retention_plan_init(&k->plan,
-                        s->config.retention_interval_ms ? s->config.retention_interval_ms : INTERVAL_MS,
-                        loop_now_ms(s->loop), loop_seed(s->loop));
+    retention_plan_init(
+        &k->plan, s->config.retention_interval_ms ? s->config.retention_interval_ms : INTERVAL_MS,
+        loop_now_ms(s->loop), loop_seed(s->loop));
     k->timer = loop_timer_new(s->loop, on_timer, k);
     arm(k);
     return &k->room;

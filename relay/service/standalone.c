@@ -2,7 +2,8 @@
  * JSON lines on standard input, statuses leave as JSON lines on standard output.
  *
  *   in:  {"account":"alice","call":"0x..",...}  (fields: enqueue_json.h)
- *        {"cmd":"cancel","id":1}, {"cmd":"bump","id":1,"tip":"1000"}, {"cmd":"resume","account":"alice"}
+ *        {"cmd":"cancel","id":1}, {"cmd":"bump","id":1,"tip":"1000"},
+ *        {"cmd":"resume","account":"alice"}
  *   out: {"id":1,"event":"update","account":"alice","nonce":4,"hash":"0x..","state":"in_block"} */
 #include <jansson.h>
 #include <stdio.h>
@@ -27,13 +28,13 @@ static void print(json_t *line)
     json_decref(line);
 }
 
-static void standalone_event(void *arg, const char *kind, int32_t account, int64_t nonce, int64_t id,
-                             const char *state, const uint8_t hash[32], const char *outcome,
-                             const char *error)
+static void standalone_event(void *arg, const char *kind, int32_t account, int64_t nonce,
+                             int64_t id, const char *state, const uint8_t hash[32],
+                             const char *outcome, const char *error)
 {
     struct account *a = service_account_by_row(arg, account);
-    json_t *line =
-        json_pack("{s:I, s:s, s:s}", "id", (json_int_t)id, "event", kind, "account", a ? a->alias : "");
+    json_t *line = json_pack("{s:I, s:s, s:s}", "id", (json_int_t)id, "event", kind, "account",
+                             a ? a->alias : "");
     if (nonce >= 0)
         json_object_set_new(line, "nonce", json_integer(nonce));
     if (hash)
@@ -81,8 +82,8 @@ static void accepted(struct store_req *req)
     if (req->err.code)
         print_error(req->err.code, req->err.text);
     else
-        print(json_pack("{s:I, s:s, s:s}", "id", (json_int_t)x->u.enqueue.req.id, "event", "accepted",
-                        "account", x->u.enqueue.req.account));
+        print(json_pack("{s:I, s:s, s:s}", "id", (json_int_t)x->u.enqueue.req.id, "event",
+                        "accepted", "account", x->u.enqueue.req.account));
     store_req_done(req);
     enqueue_json_done(&x->u.enqueue);
     input_free(x);
@@ -94,8 +95,8 @@ static void answered(struct store_req *req)
     if (req->err.code)
         print_error(req->err.code, req->err.text);
     else
-        print(json_pack("{s:I, s:s, s:s}", "id", (json_int_t)x->u.ask.req.id, "event", "answer", "answer",
-                        x->u.ask.req.answer));
+        print(json_pack("{s:I, s:s, s:s}", "id", (json_int_t)x->u.ask.req.id, "event", "answer",
+                        "answer", x->u.ask.req.answer));
     store_req_done(req);
     ask_json_done(&x->u.ask);
     input_free(x);
@@ -193,7 +194,8 @@ static void claimed(struct store_req *req)
     store_req_done(req);
     free(c);
     service_op_done(a->service);
-    INVARIANT(granted || a->service->phase != SERVICE_RUNNING); /* a memory store has no other relay */
+    INVARIANT(granted ||
+              a->service->phase != SERVICE_RUNNING); /* a memory store has no other relay */
     if (!granted)
         return;
     account_promote(a, epoch);
@@ -223,9 +225,10 @@ static void standalone_run(struct room *r)
 
 static void standalone_open(struct room *r)
 {
-    log_warn("relay.standalone",
-             "relay=%s text=\"no database is configured: no failover, nothing survives this process\"",
-             r->service->name);
+    log_warn(
+        "relay.standalone",
+        "relay=%s text=\"no database is configured: no failover, nothing survives this process\"",
+        r->service->name);
     store_open(r->service->store);
 }
 
@@ -268,8 +271,9 @@ struct room *service_standalone(struct service *s, struct err *err)
         return NULL;
     struct standalone *x = xcalloc(1, sizeof(*x));
     x->room = (struct room){.ops = &ops, .service = s};
-    s->store = store_mem_new(
-        s->loop, &(struct store_mem_config){
-                     .on_state = on_state, .on_event = standalone_event, .on_wake = on_wake, .arg = s});
+    s->store = store_mem_new(s->loop, &(struct store_mem_config){.on_state = on_state,
+                                                                 .on_event = standalone_event,
+                                                                 .on_wake = on_wake,
+                                                                 .arg = s});
     return &x->room;
 }

@@ -8,7 +8,8 @@
 
 const char *account_role_name(enum account_role role)
 {
-    static const char *const names[] = {[ACCOUNT_FOLLOWER] = "follower", [ACCOUNT_LEADER] = "leader"};
+    static const char *const names[] = {
+        [ACCOUNT_FOLLOWER] = "follower", [ACCOUNT_LEADER] = "leader"};
     PRE(role < ARRAY_LEN(names));
     return names[role];
 }
@@ -29,12 +30,14 @@ static bool elects(const struct service *s)
     return s->election && (s->phase == SERVICE_RUNNING || s->phase == SERVICE_DRAINING);
 }
 
-const char *service_leader_of(const struct service *s, const struct account *a, const char **ret_address)
+const char *service_leader_of(const struct service *s, const struct account *a,
+                              const char **ret_address)
 {
     return elects(s) ? election_leader(s->election, a->index, ret_address) : "";
 }
 
-static void fill_account(const struct service *s, const struct account *a, struct account_status *ret)
+static void fill_account(const struct service *s, const struct account *a,
+                         struct account_status *ret)
 {
     *ret = (struct account_status){.alias = a->alias,
                                    .address = a->address,

@@ -1,5 +1,5 @@
-/* Signatures and checks per second of one core, by the very code the relay signs with. One line a scheme:
- * "scheme signs/s verifies/s". Argument: milliseconds for each figure (300). */
+/* Signatures and checks per second of one core, by the very code the relay signs with. One line a
+ * scheme: "scheme signs/s verifies/s". Argument: milliseconds for each figure (300). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

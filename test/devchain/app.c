@@ -19,7 +19,8 @@ void app_options_default(struct app_options *o)
         .ping_s = 30,
         .chain_name = "txrelay devchain",
     };
-    o->core.pool = (struct pool_config){8192, 20u << 20, 512, 1u << 20, 1800000, POOL_TYPE_SINGLE_STATE, 128};
+    o->core.pool =
+        (struct pool_config){8192, 20u << 20, 512, 1u << 20, 1800000, POOL_TYPE_SINGLE_STATE, 128};
     o->core.finality_blocks_max = 512;
     o->core.keep_bytes_max = (size_t)512 << 20;
     o->core.block_extrinsics_max = 5000;
@@ -46,8 +47,8 @@ struct wait {
 
 static bool reached(const struct app *a, const struct wait *w)
 {
-    return a->core.chain.best->number >= w->blocks && a->core.chain.finalized->number >= w->finalized &&
-           a->stats.submit_count >= w->submits;
+    return a->core.chain.best->number >= w->blocks &&
+           a->core.chain.finalized->number >= w->finalized && a->stats.submit_count >= w->submits;
 }
 
 static void wait_free(struct wait *w)
@@ -84,8 +85,11 @@ void app_wait(struct app *a, uint64_t conn, const json_t *id, uint64_t blocks, u
               uint64_t submits)
 {
     struct wait *w = xcalloc(1, sizeof *w);
-    *w = (struct wait){
-        .conn = conn, .id = json_deep_copy(id), .blocks = blocks, .finalized = finalized, .submits = submits};
+    *w = (struct wait){.conn = conn,
+                       .id = json_deep_copy(id),
+                       .blocks = blocks,
+                       .finalized = finalized,
+                       .submits = submits};
     list_append(&a->waits, &w->node);
     check_waits(a);
 }
@@ -148,7 +152,8 @@ static void on_instant(void *arg)
 void app_submitted(struct app *a)
 {
     check_waits(a);
-    if (a->options.instant && !a->paused && a->core.pool.ready.count && !loop_timer_armed(a->instant_timer))
+    if (a->options.instant && !a->paused && a->core.pool.ready.count &&
+        !loop_timer_armed(a->instant_timer))
         loop_timer_at(a->instant_timer, loop_now_ms(a->loop) + a->options.instant_delay_ms);
 }
 
@@ -231,8 +236,14 @@ struct app *app_new(struct loop *l, const struct app_options *options, struct er
     list_init(&a->waits);
     for (size_t i = 0; i < ARRAY_LEN(a->subs); i++)
         list_init(&a->subs[i]);
-    struct core_callbacks cb = {
-        subs_on_status, subs_on_block, subs_on_finalized, subs_on_runtime, may_include, verdict, fails, a};
+    struct core_callbacks cb = {subs_on_status,
+                                subs_on_block,
+                                subs_on_finalized,
+                                subs_on_runtime,
+                                may_include,
+                                verdict,
+                                fails,
+                                a};
     core_init(&a->core, &options->core, &cb);
     core_genesis(&a->core, options->accounts, options->account_count,
                  options->genesis_ms ? options->genesis_ms : loop_wall_ms());

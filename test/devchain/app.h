@@ -1,5 +1,5 @@
-/* The running devchain: the core, the clock that makes blocks, and the door of server.c. Private to the
- * program's files. */
+/* The running devchain: the core, the clock that makes blocks, and the door of server.c. Private to
+ * the program's files. */
 #ifndef DEVCHAIN_APP_H
 #define DEVCHAIN_APP_H
 
@@ -24,7 +24,8 @@ struct app_options {
     bool deny_unsafe;
     uint32_t connections_max, subscriptions_max;
     size_t request_bytes_max;
-    uint32_t subscription_buffer; /* items of one subscription that a slow reader may leave unread; 0: any */
+    uint32_t subscription_buffer; /* items of one subscription that a slow reader may leave unread;
+                                     0: any */
     uint32_t ping_s;
     uint64_t seed;
     uint64_t genesis_ms; /* 0: now */
@@ -56,7 +57,8 @@ struct app {
     struct list waits;        /* dev_waitFor */
 };
 
-/* options: copied, its accounts borrowed until app_new returns. NULL: the port cannot be had (see err). */
+/* options: copied, its accounts borrowed until app_new returns. NULL: the port cannot be had (see
+ * err). */
 struct app *app_new(struct loop *l, const struct app_options *options, struct err *err);
 uint16_t app_port(const struct app *a);
 /* Closes every connection and handle; cb once when the loop has let go of all, and a is freed. */

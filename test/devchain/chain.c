@@ -1,5 +1,5 @@
-/* See chain.h. There is no trie: the state root is a hash over the parent's root and the block's changes,
- * enough for headers to differ when their states do. */
+/* See chain.h. There is no trie: the state root is a hash over the parent's root and the block's
+ * changes, enough for headers to differ when their states do. */
 #include "chain.h"
 
 #include <stdlib.h>
@@ -152,8 +152,8 @@ struct block *chain_retract(struct chain *c)
     return b;
 }
 
-/* Side blocks far below finality lose their content. Header and diff stay: other branches may hang on them.
- */
+/* Side blocks far below finality lose their content. Header and diff stay: other branches may hang
+ * on them. */
 static void prune_side(struct chain *c)
 {
     size_t kept = 0;
@@ -191,7 +191,8 @@ struct block *chain_canonical(const struct chain *c, uint64_t number)
     return number < c->canon_len ? c->canon[number] : NULL;
 }
 
-struct account_rec chain_account_at(const struct chain *c, const struct block *b, const uint8_t id[32])
+struct account_rec chain_account_at(const struct chain *c, const struct block *b,
+                                    const uint8_t id[32])
 {
     const struct account *a = state_find(&c->state, id);
     if (!a)

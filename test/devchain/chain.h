@@ -1,6 +1,6 @@
-/* The block tree: headers, bodies, events, the best chain by height, finality. Pure: time comes in, nothing
- * goes out. Blocks of the best chain are kept for ever as headers; bodies and events of old finalized
- * blocks are dropped when they exceed a memory budget. */
+/* The block tree: headers, bodies, events, the best chain by height, finality. Pure: time comes in,
+ * nothing goes out. Blocks of the best chain are kept for ever as headers; bodies and events of old
+ * finalized blocks are dropped when they exceed a memory budget. */
 #ifndef DEVCHAIN_CHAIN_H
 #define DEVCHAIN_CHAIN_H
 
@@ -49,8 +49,8 @@ struct chain {
 void chain_init(struct chain *c, size_t keep_bytes_max);
 void chain_done(struct chain *c);
 
-/* Close the block that was executed on top of best: takes txs (references) and the contents of *events, seals
- * the state. The block becomes best. The first one is genesis. */
+/* Close the block that was executed on top of best: takes txs (references) and the contents of
+ * *events, seals the state. The block becomes best. The first one is genesis. */
 struct block *chain_seal(struct chain *c, struct tx **txs, size_t tx_count, struct buf *events,
                          uint32_t event_count, uint64_t timestamp_ms, struct chain_version version,
                          uint64_t salt);
@@ -64,7 +64,8 @@ struct block *chain_block(const struct chain *c, const uint8_t hash[32]);
 struct block *chain_canonical(const struct chain *c, uint64_t number); /* NULL: above best */
 
 /* The account at the end of a block, on whatever branch it is. */
-struct account_rec chain_account_at(const struct chain *c, const struct block *b, const uint8_t id[32]);
+struct account_rec chain_account_at(const struct chain *c, const struct block *b,
+                                    const uint8_t id[32]);
 
 void chain_header_scale(const struct block *b, struct buf *out);
 void chain_digest_scale(const struct block *b, struct buf *out); /* its one item */

@@ -70,12 +70,14 @@ static void apply_change(struct core *c, const struct core_change *ch)
     state_write(&c->chain.state, a, rec);
 }
 
-void core_genesis(struct core *c, const struct core_change *accounts, size_t count, uint64_t wall_ms)
+void core_genesis(struct core *c, const struct core_change *accounts, size_t count,
+                  uint64_t wall_ms)
 {
     struct buf none = {0};
     for (size_t i = 0; i < count; i++)
         apply_change(c, &accounts[i]);
-    const struct block *b = chain_seal(&c->chain, NULL, 0, &none, 0, wall_ms, c->rt.version, c->salt);
+    const struct block *b =
+        chain_seal(&c->chain, NULL, 0, &none, 0, wall_ms, c->rt.version, c->salt);
     memcpy(c->rt.genesis, b->hash, 32);
 }
 
@@ -91,7 +93,8 @@ void core_upgrade(struct core *c, struct chain_version version)
 }
 
 enum core_decode core_submit(struct core *c, uint64_t now_ms, const uint8_t *bytes, size_t len,
-                             struct watch *watch, struct tx **ret_tx, struct pool_result *ret_result)
+                             struct watch *watch, struct tx **ret_tx,
+                             struct pool_result *ret_result)
 {
     if (tx_decode(bytes, len, ret_tx) == TX_DECODE_BAD_FRAME)
         return CORE_DECODE_BAD;
@@ -104,7 +107,8 @@ static void open_block(struct core *c, struct exec *x, uint64_t wall_ms)
 {
     uint64_t after = c->chain.best->timestamp_ms + 1;
     exec_init(x, &c->rt, wall_ms > after ? wall_ms : after);
-    for (size_t i = 0; i + sizeof(struct core_change) <= c->changes.len; i += sizeof(struct core_change)) {
+    for (size_t i = 0; i + sizeof(struct core_change) <= c->changes.len;
+         i += sizeof(struct core_change)) {
         struct core_change ch;
         memcpy(&ch, c->changes.data + i, sizeof ch);
         apply_change(c, &ch);
@@ -119,8 +123,8 @@ static struct block *close_block(struct core *c, struct exec *x)
     if (c->upgrade_pending)
         c->rt.version = c->upgrade;
     c->upgrade_pending = false;
-    struct block *b = chain_seal(&c->chain, x->txs, x->tx_count, &x->events, x->event_count, x->timestamp_ms,
-                                 c->rt.version, ++c->salt);
+    struct block *b = chain_seal(&c->chain, x->txs, x->tx_count, &x->events, x->event_count,
+                                 x->timestamp_ms, c->rt.version, ++c->salt);
     x->tx_count = 0; /* the block has the references now */
     exec_done(x);
     return b;
@@ -201,8 +205,8 @@ static bool in_blocks(struct block *const *blocks, size_t count, const uint8_t h
 }
 
 /* What the new branch does not hold comes back to the pool, or (as scripted) is lost for good. */
-static void return_lost(struct core *c, uint64_t now_ms, const struct block *lost, struct block *const *fresh,
-                        size_t fresh_count, bool no_resubmit)
+static void return_lost(struct core *c, uint64_t now_ms, const struct block *lost,
+                        struct block *const *fresh, size_t fresh_count, bool no_resubmit)
 {
     for (size_t k = 0; k < lost->tx_count; k++) {
         struct tx *tx = lost->txs[k];
@@ -219,7 +223,8 @@ static void revalidate_touched(struct core *c, uint64_t now_ms, const struct blo
 {
     for (size_t i = 0; i < b->diff.count; i++) {
         const struct account *a = b->diff.changes[i].account;
-        if (!a->rec.providers) { /* reaped: its ready ones are at nonces that tell nothing any more */
+        if (!a->rec
+                 .providers) { /* reaped: its ready ones are at nonces that tell nothing any more */
             pool_revalidate_all(&c->pool, now_ms);
             return;
         }
@@ -268,7 +273,8 @@ void core_author_burst(struct core *c, uint64_t now_ms, uint64_t wall_ms, size_t
     struct chain_version before = c->rt.version;
     struct block **fresh = xmalloc((count + 1) * sizeof(struct block *));
     for (size_t i = 0; i < count; i++)
-        fresh[i] = build(c, now_ms, wall_ms, i > 0); /* the pool does not know yet what the first one took */
+        fresh[i] = build(c, now_ms, wall_ms,
+                         i > 0); /* the pool does not know yet what the first one took */
     new_best(c, now_ms, NULL, 0, fresh, count, before, false);
     free(fresh);
 }

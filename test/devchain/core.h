@@ -17,9 +17,10 @@ struct core_config {
 
 struct core_callbacks {
     void (*on_status)(void *arg, struct watch *w, enum pool_status status, const uint8_t *hash);
-    void (*on_block)(void *arg, const struct block *b, bool best); /* imported; best: it is the new tip */
-    void (*on_finalized)(void *arg, const struct block *b);        /* the last one of the round */
-    void (*on_runtime)(void *arg);                                 /* another version at best */
+    void (*on_block)(void *arg, const struct block *b,
+                     bool best);                            /* imported; best: it is the new tip */
+    void (*on_finalized)(void *arg, const struct block *b); /* the last one of the round */
+    void (*on_runtime)(void *arg);                          /* another version at best */
     /* Scripted: may the author take this transaction? What does validation say instead? */
     bool (*may_include)(void *arg, const struct tx *tx);
     bool (*verdict)(void *arg, const struct tx *tx, struct validity *ret_validity);
@@ -52,15 +53,18 @@ struct core {
 
 void core_init(struct core *c, const struct core_config *config, const struct core_callbacks *cb);
 void core_done(struct core *c);
-void core_genesis(struct core *c, const struct core_change *accounts, size_t count, uint64_t wall_ms);
+void core_genesis(struct core *c, const struct core_change *accounts, size_t count,
+                  uint64_t wall_ms);
 
 enum core_decode { CORE_DECODE_OK, CORE_DECODE_BAD };
 /* Submit bytes. BAD: the frame does not decode. *ret_tx (a reference) is set otherwise. */
 enum core_decode core_submit(struct core *c, uint64_t now_ms, const uint8_t *bytes, size_t len,
-                             struct watch *watch, struct tx **ret_tx, struct pool_result *ret_result);
+                             struct watch *watch, struct tx **ret_tx,
+                             struct pool_result *ret_result);
 
 void core_change_account(struct core *c, const struct core_change *change);
-void core_upgrade(struct core *c, struct chain_version version); /* takes effect with the next block */
+void core_upgrade(struct core *c,
+                  struct chain_version version); /* takes effect with the next block */
 
 /* One block on best. empty: without transactions of the pool. */
 const struct block *core_author(struct core *c, uint64_t now_ms, uint64_t wall_ms, bool empty);

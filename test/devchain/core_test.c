@@ -220,7 +220,8 @@ static void limits_drop_the_lowest(void **state)
     assert_int_equal(rig_remark(r, r->bob, 0, 0, "b", &b), 1016); /* the newcomer is the lowest */
     assert_string_equal(diary_text(&a), "ready");
     assert_int_equal(rig_remark(r, r->bob, 0, 0, "b", NULL), 1012);
-    assert_int_equal(rig_remark(r, r->bob, 0, 9, "b", &c), 0); /* alice's first goes, and its dependent */
+    assert_int_equal(rig_remark(r, r->bob, 0, 9, "b", &c),
+                     0); /* alice's first goes, and its dependent */
     assert_string_equal(diary_text(&a), "ready dropped");
     assert_string_equal(diary_text(&a1), "ready dropped");
     assert_int_equal(rig_remark(r, r->alice, 0, 5, "a", NULL), 1012);
@@ -325,8 +326,8 @@ static void reorg_with_the_same_transaction(void **state)
     struct diary d = {0};
     assert_int_equal(rig_remark(r, r->alice, 0, 0, "a", &d), 0);
     rig_block(r);
-    assert_true(
-        core_reorg(&r->core, r->now_ms, r->wall_ms, &(struct core_reorg){.depth = 1, .keep_txs = true}));
+    assert_true(core_reorg(&r->core, r->now_ms, r->wall_ms,
+                           &(struct core_reorg){.depth = 1, .keep_txs = true}));
     assert_string_equal(diary_text(&d), "ready inBlock:1 retracted:1 inBlock:2");
     core_finalize(&r->core, 1);
     assert_string_equal(diary_text(&d), "ready inBlock:1 retracted:1 inBlock:2 finalized:2");
@@ -344,7 +345,8 @@ static void reorg_brings_it_back_to_the_pool(void **state)
     assert_int_equal(rig_remark(r, r->alice, 0, 0, "a", &d), 0);
     rig_block(r);
     assert_int_equal(rig_remark(r, r->alice, 1, 0, "b", &d1), 0);
-    assert_true(core_reorg(&r->core, r->now_ms, r->wall_ms, &(struct core_reorg){.depth = 1, .length = 1}));
+    assert_true(
+        core_reorg(&r->core, r->now_ms, r->wall_ms, &(struct core_reorg){.depth = 1, .length = 1}));
     assert_string_equal(diary_text(&d), "ready inBlock:1 retracted:1 ready");
     assert_string_equal(buf_str(&r->heads), "1 1 "); /* the number repeats */
     rig_block(r);
@@ -395,8 +397,8 @@ static void rival(bool false_in_block, const char *want)
     struct dispatch_error e;
     exec_init(&x, &r->core.rt, r->wall_ms + 1);
     assert_int_equal(exec_apply(&x, theirs, &e).kind, VALIDITY_OK);
-    struct block *b = chain_seal(&r->core.chain, x.txs, x.tx_count, &x.events, x.event_count, x.timestamp_ms,
-                                 r->core.rt.version, ++r->core.salt);
+    struct block *b = chain_seal(&r->core.chain, x.txs, x.tx_count, &x.events, x.event_count,
+                                 x.timestamp_ms, r->core.rt.version, ++r->core.salt);
     x.tx_count = 0;
     exec_done(&x);
     pool_prune(&r->core.pool, r->now_ms, b->number, b, false_in_block);
@@ -445,7 +447,8 @@ static void a_jump_is_not_told(void **state)
     core_author_burst(&r->core, r->now_ms, r->wall_ms, 21);
     core_finalize(&r->core, 21);
     assert_string_equal(diary_text(&d), "ready");
-    assert_int_equal(chain_account_at(&r->core.chain, r->core.chain.best, rig_id(r->alice)).nonce, 1);
+    assert_int_equal(chain_account_at(&r->core.chain, r->core.chain.best, rig_id(r->alice)).nonce,
+                     1);
     listener_unwatch(&r->core.listener, &d.watch);
     diary_done(&d);
     rig_free(r);
@@ -484,11 +487,13 @@ static void which_refusal_wins(void **state)
     test_sign(&wrong, r->bob, 0, 0, &call, &bytes); /* bad signature and old nonce */
     assert_int_equal(rig_bytes(r, bytes.data, bytes.len, NULL), 1010);
     assert_int_equal(r->last.validity.code, INVALID_BAD_PROOF);
-    assert_int_equal(rig_remark(r, r->bob, 0, 5000 * DEV, "b", NULL), 1010); /* old nonce and no money */
+    assert_int_equal(rig_remark(r, r->bob, 0, 5000 * DEV, "b", NULL),
+                     1010); /* old nonce and no money */
     assert_int_equal(r->last.validity.code, INVALID_STALE);
     assert_int_equal(rig_remark(r, r->charlie, 0, 0, "c", NULL), 1010); /* never funded */
     assert_int_equal(r->last.validity.code, INVALID_PAYMENT);
-    assert_int_equal(rig_remark(r, r->bob, 9, 5000 * DEV, "b", NULL), 1010); /* ahead and no money */
+    assert_int_equal(rig_remark(r, r->bob, 9, 5000 * DEV, "b", NULL),
+                     1010); /* ahead and no money */
     assert_int_equal(r->last.validity.code, INVALID_PAYMENT);
     buf_done(&call);
     buf_done(&bytes);
@@ -575,11 +580,15 @@ static void state_of_old_blocks(void **state)
     }
     const struct block *lost = r->core.chain.best;
     core_finalize(&r->core, 3);
-    assert_true(core_reorg(&r->core, r->now_ms, r->wall_ms, &(struct core_reorg){.depth = 2, .length = 1}));
+    assert_true(
+        core_reorg(&r->core, r->now_ms, r->wall_ms, &(struct core_reorg){.depth = 2, .length = 1}));
     for (uint64_t n = 0; n <= 3; n++)
         assert_int_equal(
-            chain_account_at(&r->core.chain, chain_canonical(&r->core.chain, n), rig_id(r->alice)).nonce, n);
-    assert_int_equal(chain_account_at(&r->core.chain, r->core.chain.best, rig_id(r->alice)).nonce, 3);
+            chain_account_at(&r->core.chain, chain_canonical(&r->core.chain, n), rig_id(r->alice))
+                .nonce,
+            n);
+    assert_int_equal(chain_account_at(&r->core.chain, r->core.chain.best, rig_id(r->alice)).nonce,
+                     3);
     assert_int_equal(chain_account_at(&r->core.chain, lost, rig_id(r->alice)).nonce, 5);
     assert_int_equal(chain_account_at(&r->core.chain, lost->parent, rig_id(r->alice)).nonce, 4);
     rig_free(r);
@@ -603,7 +612,9 @@ static void old_bodies_are_dropped(void **state)
     assert_false(r->core.chain.best->pruned);
     assert_true(r->core.chain.kept_bytes <= 21000);
     assert_int_equal(
-        chain_account_at(&r->core.chain, chain_canonical(&r->core.chain, 7), rig_id(r->alice)).nonce, 7);
+        chain_account_at(&r->core.chain, chain_canonical(&r->core.chain, 7), rig_id(r->alice))
+            .nonce,
+        7);
     rig_free(r);
 }
 
@@ -643,7 +654,8 @@ static void batches(void **state)
         assert_int_equal(rig_call(r, r->alice, 0, 0, &call, NULL), 0);
         const struct block *b = rig_block(r);
         assert_string_equal(block_outcome(b, 1), OUTCOME[i]);
-        assert_true(chain_account_at(&r->core.chain, b, rig_id(r->bob)).free == (1000 + GIVEN[i]) * DEV);
+        assert_true(chain_account_at(&r->core.chain, b, rig_id(r->bob)).free ==
+                    (1000 + GIVEN[i]) * DEV);
         buf_done(&call);
         rig_free(r);
     }

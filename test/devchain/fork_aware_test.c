@@ -44,11 +44,13 @@ static void known_until_final(void **state)
         assert_int_equal(rig_remark(r, r->alice, 0, 0, "a", NULL), 1013);
     finalize_best(r);
     assert_string_equal(diary_text(&d), "ready inBlock:1 finalized:1");
-    assert_int_equal(rig_remark(r, r->alice, 0, 0, "a", NULL), 1012); /* the view banned what it included */
+    assert_int_equal(rig_remark(r, r->alice, 0, 0, "a", NULL),
+                     1012); /* the view banned what it included */
     pool_clear_bans(&r->core.pool);
     assert_int_equal(rig_remark(r, r->alice, 0, 0, "a", NULL), 1010);
     assert_int_equal(r->last.validity.code, INVALID_STALE);
-    assert_int_equal(rig_remark(r, r->alice, 0, 0, "a", NULL), 1012); /* refused: not kept, and banned */
+    assert_int_equal(rig_remark(r, r->alice, 0, 0, "a", NULL),
+                     1012); /* refused: not kept, and banned */
     forget(r, &d);
     rig_free(r);
 }
@@ -60,8 +62,8 @@ static void reorg_is_a_second_in_block(void **state)
     struct diary d = {0};
     assert_int_equal(rig_remark(r, r->alice, 0, 0, "a", &d), 0);
     rig_block(r);
-    assert_true(
-        core_reorg(&r->core, r->now_ms, r->wall_ms, &(struct core_reorg){.depth = 1, .keep_txs = true}));
+    assert_true(core_reorg(&r->core, r->now_ms, r->wall_ms,
+                           &(struct core_reorg){.depth = 1, .keep_txs = true}));
     assert_string_equal(diary_text(&d), "ready inBlock:1 inBlock:2");
     finalize_best(r);
     assert_string_equal(diary_text(&d), "ready inBlock:1 inBlock:2 finalized:2");
@@ -77,7 +79,8 @@ static void reorg_back_to_the_pool_is_not_told(void **state)
     assert_int_equal(rig_remark(r, r->alice, 0, 0, "a", &d), 0);
     rig_block(r);
     assert_int_equal(rig_remark(r, r->alice, 1, 0, "b", &d1), 0);
-    assert_true(core_reorg(&r->core, r->now_ms, r->wall_ms, &(struct core_reorg){.depth = 1, .length = 1}));
+    assert_true(
+        core_reorg(&r->core, r->now_ms, r->wall_ms, &(struct core_reorg){.depth = 1, .length = 1}));
     assert_string_equal(diary_text(&d), "ready inBlock:1");
     assert_int_equal(r->core.pool.ready.count, 2);
     assert_int_equal(rig_remark(r, r->alice, 0, 0, "a", NULL), 1013);
@@ -121,7 +124,8 @@ static void future_and_ready_once(void **state)
     assert_int_equal(rig_remark(r, r->alice, 0, 0, "a", &first), 0);
     assert_string_equal(diary_text(&late), "future ready");
     rig_block(r);
-    assert_true(core_reorg(&r->core, r->now_ms, r->wall_ms, &(struct core_reorg){.depth = 1, .length = 1}));
+    assert_true(
+        core_reorg(&r->core, r->now_ms, r->wall_ms, &(struct core_reorg){.depth = 1, .length = 1}));
     rig_block(r);
     assert_string_equal(diary_text(&late), "future ready inBlock:3 inBlock:5");
     forget(r, &first);

@@ -21,11 +21,16 @@ static const struct {
     const char *name;
     bool final;
 } STATUS[] = {
-    [STATUS_FUTURE] = {"future", false},       [STATUS_READY] = {"ready", false},
-    [STATUS_BROADCAST] = {"broadcast", false}, [STATUS_IN_BLOCK] = {"inBlock", false},
-    [STATUS_RETRACTED] = {"retracted", false}, [STATUS_FINALITY_TIMEOUT] = {"finalityTimeout", true},
-    [STATUS_FINALIZED] = {"finalized", true},  [STATUS_USURPED] = {"usurped", true},
-    [STATUS_DROPPED] = {"dropped", true},      [STATUS_INVALID] = {"invalid", true},
+    [STATUS_FUTURE] = {"future", false},
+    [STATUS_READY] = {"ready", false},
+    [STATUS_BROADCAST] = {"broadcast", false},
+    [STATUS_IN_BLOCK] = {"inBlock", false},
+    [STATUS_RETRACTED] = {"retracted", false},
+    [STATUS_FINALITY_TIMEOUT] = {"finalityTimeout", true},
+    [STATUS_FINALIZED] = {"finalized", true},
+    [STATUS_USURPED] = {"usurped", true},
+    [STATUS_DROPPED] = {"dropped", true},
+    [STATUS_INVALID] = {"invalid", true},
 };
 
 bool pool_status_final(enum pool_status s)
@@ -94,7 +99,8 @@ bool listener_watched(const struct listener *l, const uint8_t hash[32])
     return map_get(&l->entries, hash) != NULL;
 }
 
-void listener_tell(struct listener *l, const uint8_t tx[32], enum pool_status status, const uint8_t *hash)
+void listener_tell(struct listener *l, const uint8_t tx[32], enum pool_status status,
+                   const uint8_t *hash)
 {
     struct entry *e = map_get(&l->entries, tx);
     if (!e)

@@ -32,7 +32,8 @@ struct watch {
 
 /* hash: the block, or the usurper; NULL for the unit statuses. After a final status the watch is
  * off the list and belongs to its owner alone. */
-typedef void (*listener_cb)(void *arg, struct watch *w, enum pool_status status, const uint8_t *hash);
+typedef void (*listener_cb)(void *arg, struct watch *w, enum pool_status status,
+                            const uint8_t *hash);
 
 struct finality_entry; /* a block that waits */
 
@@ -51,7 +52,8 @@ void listener_watch(struct listener *l, struct watch *w, const uint8_t hash[32])
 void listener_unwatch(struct listener *l, struct watch *w); /* not watching: allowed */
 bool listener_watched(const struct listener *l, const uint8_t hash[32]);
 
-void listener_tell(struct listener *l, const uint8_t tx[32], enum pool_status status, const uint8_t *hash);
+void listener_tell(struct listener *l, const uint8_t tx[32], enum pool_status status,
+                   const uint8_t *hash);
 void listener_in_block(struct listener *l, const uint8_t tx[32], const uint8_t block[32]);
 void listener_retracted(struct listener *l, const uint8_t block[32]);
 void listener_finalized(struct listener *l, const uint8_t block[32]);

@@ -74,9 +74,11 @@ enum { SPEC_COUNT = ARRAY_LEN(SPECS) };
 
 static const char USAGE[] =
     "usage: devchain [options]\n"
-    "  --port N                  0 (default): any free one; printed as \"listening ws://127.0.0.1:N\"\n"
+    "  --port N                  0 (default): any free one; printed as \"listening "
+    "ws://127.0.0.1:N\"\n"
     "  --block-ms N              a block every N ms (500); 0: on command only\n"
-    "  --instant                 a block as soon as something was submitted (then --block-ms is 0 by "
+    "  --instant                 a block as soon as something was submitted (then --block-ms is 0 "
+    "by "
     "default)\n"
     "  --instant-delay-ms N      and wait so long for more (0)\n"
     "  --finality-lag N          blocks between best and finalized (2; with --instant 0)\n"
@@ -84,17 +86,21 @@ static const char USAGE[] =
     "  --deny-unsafe             refuse author_removeExtrinsic, system_dryRun\n"
     "  --ban-seconds N           (1800)\n"
     "  --pool-type TYPE          single-state (default) or fork-aware\n"
-    "  --finality-timeout-blocks N  fork-aware: an included transaction is given up when its block is so "
+    "  --finality-timeout-blocks N  fork-aware: an included transaction is given up when its block "
+    "is so "
     "far\n"
     "                            behind and not final (128)\n"
     "  --pool-limit N            ready transactions (8192); --pool-bytes N (20 MiB)\n"
     "  --future-limit N          (512); --future-bytes N (1 MiB)\n"
-    "  --block-max-extrinsics N  (5000); --max-block-bytes N (5 MiB, three quarters for transactions)\n"
+    "  --block-max-extrinsics N  (5000); --max-block-bytes N (5 MiB, three quarters for "
+    "transactions)\n"
     "  --spec-version N          (100); --tx-version N (1)\n"
     "  --seed N                  subscription ids and block salts repeat with the same seed\n"
-    "  --fund ACCOUNT=AMOUNT     more genesis accounts (SS58 or 0x and 64 digits); may be repeated\n"
+    "  --fund ACCOUNT=AMOUNT     more genesis accounts (SS58 or 0x and 64 digits); may be "
+    "repeated\n"
     "  --max-subscriptions N     per connection (1024); --max-connections N (100)\n"
-    "  --subscription-buffer N   a subscription that a slow reader lets grow above it dies in silence (0: "
+    "  --subscription-buffer N   a subscription that a slow reader lets grow above it dies in "
+    "silence (0: "
     "none does;\n"
     "                            a real node: 16)\n"
     "  --ping-seconds N          (30); 0: none\n"
@@ -106,8 +112,9 @@ static const char USAGE[] =
 
 static _Noreturn void die(const char *option, const char *value)
 {
-    fprintf(stderr, "devchain: --%s: '%s' is not a usable value; devchain --help lists the options\n", option,
-            value);
+    fprintf(stderr,
+            "devchain: --%s: '%s' is not a usable value; devchain --help lists the options\n",
+            option, value);
     exit(2);
 }
 
@@ -160,7 +167,8 @@ static void fund_option(struct genesis *g, const char *text)
 /* The well-known development accounts, in each scheme. */
 static void fund_dev_accounts(struct genesis *g, uint8_t sudo_key[32])
 {
-    static const char *const URIS[] = {"//Alice", "//Bob", "//Charlie", "//Dave", "//Eve", "//Ferdie"};
+    static const char *const URIS[] = {"//Alice", "//Bob", "//Charlie",
+                                       "//Dave",  "//Eve", "//Ferdie"};
     static const enum key_scheme SCHEMES[] = {KEY_SR25519, KEY_ED25519, KEY_ECDSA};
     for (size_t s = 0; s < ARRAY_LEN(SCHEMES); s++)
         for (size_t i = 0; i < ARRAY_LEN(URIS); i++) {

@@ -1,4 +1,5 @@
-/* The map of map.h: linear probing with backward-shift deletion, so that there are no tombstones. */
+/* The map of map.h: linear probing with backward-shift deletion, so that there are no
+ * tombstones. */
 #include "map.h"
 
 #include <stdlib.h>

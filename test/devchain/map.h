@@ -1,5 +1,5 @@
-/* A hash map from fixed-length binary keys to pointers: open addressing, keys copied. Made for keys whose
- * bytes are already well spread (hashes, account ids, counters mixed in). */
+/* A hash map from fixed-length binary keys to pointers: open addressing, keys copied. Made for keys
+ * whose bytes are already well spread (hashes, account ids, counters mixed in). */
 #ifndef DEVCHAIN_MAP_H
 #define DEVCHAIN_MAP_H
 

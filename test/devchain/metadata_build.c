@@ -44,7 +44,8 @@ static void put_entry(struct buf *b, const struct entry *e)
     scale_put_compact(b, 0);
 }
 
-static void put_storage(struct buf *b, const char *prefix, const struct entry *entries, size_t count)
+static void put_storage(struct buf *b, const char *prefix, const struct entry *entries,
+                        size_t count)
 {
     buf_put_u8(b, 1);
     scale_put_str(b, prefix);
@@ -77,7 +78,8 @@ struct pallet {
     void (*constants)(const struct runtime *rt, struct buf *b);
 };
 
-static void put_pallet(struct buf *b, const struct runtime *rt, const struct pallet *p, unsigned version)
+static void put_pallet(struct buf *b, const struct runtime *rt, const struct pallet *p,
+                       unsigned version)
 {
     scale_put_str(b, p->name);
     if (p->entry_count)
@@ -151,17 +153,20 @@ static const struct entry SYSTEM_STORAGE[] = {
 };
 static const struct entry TIMESTAMP_STORAGE[] = {{"Now", false, -1, 0, T_U64, 8}};
 static const struct entry BALANCES_STORAGE[] = {{"TotalIssuance", false, -1, 0, T_U128, 16}};
-static const struct entry PAYMENT_STORAGE[] = {{"NextFeeMultiplier", false, -1, 0, T_FIXED_U128, 16}};
+static const struct entry PAYMENT_STORAGE[] = {
+    {"NextFeeMultiplier", false, -1, 0, T_FIXED_U128, 16}};
 static const struct entry SUDO_STORAGE[] = {{"Key", true, -1, 0, T_ACCOUNT_ID, 1}};
 
 static const struct pallet PALLETS[] = {
-    {"System", PALLET_SYSTEM, SYSTEM_STORAGE, ARRAY_LEN(SYSTEM_STORAGE), T_SYSTEM_CALL, T_SYSTEM_EVENT,
-     T_SYSTEM_ERROR, system_constants},
+    {"System", PALLET_SYSTEM, SYSTEM_STORAGE, ARRAY_LEN(SYSTEM_STORAGE), T_SYSTEM_CALL,
+     T_SYSTEM_EVENT, T_SYSTEM_ERROR, system_constants},
     {"Timestamp", PALLET_TIMESTAMP, TIMESTAMP_STORAGE, 1, T_TIMESTAMP_CALL, -1, -1, NULL},
-    {"Balances", PALLET_BALANCES, BALANCES_STORAGE, 1, T_BALANCES_CALL, T_BALANCES_EVENT, T_BALANCES_ERROR,
-     balances_constants},
-    {"TransactionPayment", PALLET_PAYMENT, PAYMENT_STORAGE, 1, -1, T_PAYMENT_EVENT, -1, payment_constants},
-    {"Utility", PALLET_UTILITY, NULL, 0, T_UTILITY_CALL, T_UTILITY_EVENT, T_UTILITY_ERROR, utility_constants},
+    {"Balances", PALLET_BALANCES, BALANCES_STORAGE, 1, T_BALANCES_CALL, T_BALANCES_EVENT,
+     T_BALANCES_ERROR, balances_constants},
+    {"TransactionPayment", PALLET_PAYMENT, PAYMENT_STORAGE, 1, -1, T_PAYMENT_EVENT, -1,
+     payment_constants},
+    {"Utility", PALLET_UTILITY, NULL, 0, T_UTILITY_CALL, T_UTILITY_EVENT, T_UTILITY_ERROR,
+     utility_constants},
     {"Sudo", PALLET_SUDO, SUDO_STORAGE, 1, T_SUDO_CALL, T_SUDO_EVENT, T_SUDO_ERROR, NULL},
 };
 

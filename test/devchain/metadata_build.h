@@ -6,7 +6,7 @@
 #include "runtime.h"
 
 void metadata_build(const struct runtime *rt, unsigned version,
-                    struct buf *out);                                  /* 14 or 15, from "meta" on */
+                    struct buf *out); /* 14 or 15, from "meta" on */
 void runtime_version_scale(const struct runtime *rt, struct buf *out); /* as Core_version answers */
 
 struct runtime_api {

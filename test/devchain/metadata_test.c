@@ -1,5 +1,5 @@
-/* What devchain says of itself must be true: the relay's own decoder reads its metadata, signs by it, and
- * decodes its blocks' events by it. */
+/* What devchain says of itself must be true: the relay's own decoder reads its metadata, signs by
+ * it, and decodes its blocks' events by it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +57,8 @@ static void names_and_extensions(void **state)
     rig_free(r);
 }
 
-/* Sign by the metadata, with the relay's code; the runtime of devchain must find the signature good. */
+/* Sign by the metadata, with the relay's code; the runtime of devchain must find the signature
+ * good. */
 static void sign(struct rig *r, const struct metadata *md, uint32_t nonce, const struct buf *call)
 {
     struct extrinsic_params params = {
@@ -78,8 +79,8 @@ static void sign(struct rig *r, const struct metadata *md, uint32_t nonce, const
     buf_done(&bytes);
 }
 
-static void one_outcome(struct rig *r, const struct metadata *md, const char *name, const char *args,
-                        const char *want_error, bool want_inner)
+static void one_outcome(struct rig *r, const struct metadata *md, const char *name,
+                        const char *args, const char *want_error, bool want_inner)
 {
     struct buf call = {0}, events = {0};
     struct err err = {0};
@@ -104,8 +105,8 @@ static void one_outcome(struct rig *r, const struct metadata *md, const char *na
 }
 
 #define BOB "5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty"
-#define PAY                                                                                                  \
-    "{\"Balances\":{\"transfer_keep_alive\":{\"dest\":{\"Id\":\"" BOB                                        \
+#define PAY                                                                                        \
+    "{\"Balances\":{\"transfer_keep_alive\":{\"dest\":{\"Id\":\"" BOB                              \
     "\"},\"value\":\"999000000000000000\"}}}"
 
 static void outcomes_by_the_metadata(void **state)
@@ -120,18 +121,20 @@ static void outcomes_by_the_metadata(void **state)
         one_outcome(r, md, "Balances.transfer_keep_alive",
                     "{\"dest\":\"" BOB "\",\"value\":\"5000000000000\"}", NULL, false);
         one_outcome(r, md, "Balances.transfer_keep_alive",
-                    "{\"dest\":\"" BOB "\",\"value\":\"999000000000000000\"}", "Balances.InsufficientBalance",
-                    false);
-        one_outcome(r, md, "Balances.transfer_allow_death",
-                    "{\"dest\":\"5C4hrfjw9DjXZTzV3MwzrrAr9P1MJhSrvWGWqi1eSuyUpnhM\",\"value\":\"1\"}",
-                    "Token.BelowMinimum", false);
+                    "{\"dest\":\"" BOB "\",\"value\":\"999000000000000000\"}",
+                    "Balances.InsufficientBalance", false);
+        one_outcome(
+            r, md, "Balances.transfer_allow_death",
+            "{\"dest\":\"5C4hrfjw9DjXZTzV3MwzrrAr9P1MJhSrvWGWqi1eSuyUpnhM\",\"value\":\"1\"}",
+            "Token.BelowMinimum", false);
         one_outcome(r, md, "Utility.batch",
                     "{\"calls\":[{\"System\":{\"remark\":{\"remark\":\"0x01\"}}}," PAY "]}",
                     "Utility.BatchInterrupted[1]: Balances.InsufficientBalance", true);
         one_outcome(r, md, "Utility.batch_all",
                     "{\"calls\":[{\"System\":{\"remark\":{\"remark\":\"0x01\"}}}," PAY "]}",
                     "Balances.InsufficientBalance", false);
-        one_outcome(r, md, "Sudo.sudo", "{\"call\":{\"System\":{\"remark\":{\"remark\":\"0x01\"}}}}",
+        one_outcome(r, md, "Sudo.sudo",
+                    "{\"call\":{\"System\":{\"remark\":{\"remark\":\"0x01\"}}}}",
                     "Sudo.RequireSudo", false);
         metadata_free(md);
         rig_free(r);

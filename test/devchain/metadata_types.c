@@ -1,5 +1,5 @@
-/* The type registry of devchain's metadata (scale-info's PortableRegistry). The paths are those of FRAME,
- * because clients recognise well-known types by them. */
+/* The type registry of devchain's metadata (scale-info's PortableRegistry). The paths are those of
+ * FRAME, because clients recognise well-known types by them. */
 #include <stdarg.h>
 #include <string.h>
 
@@ -155,15 +155,15 @@ static void variant_type(struct registry *r, enum type_id id, const char *path)
 }
 
 /* Unit variants 0, 1, 2... */
-static void enumeration(struct registry *r, enum type_id id, const char *path, const char *const *names,
-                        size_t count)
+static void enumeration(struct registry *r, enum type_id id, const char *path,
+                        const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         variant(r, (uint8_t)i, names[i], NULL);
     variant_type(r, id, path);
 }
-#define ENUMERATION(r, id, path, ...)                                                                        \
-    enumeration(r, id, path, (const char *const[]){__VA_ARGS__},                                             \
+#define ENUMERATION(r, id, path, ...)                                                              \
+    enumeration(r, id, path, (const char *const[]){__VA_ARGS__},                                   \
                 sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
 
 static void basics(struct registry *r)
@@ -228,18 +228,19 @@ static void dispatch(struct registry *r)
 {
     composite(r, T_WEIGHT, "sp_weights::weight_v2::Weight", "ref_time", T_COMPACT_U64, "proof_size",
               T_COMPACT_U64, NULL);
-    ENUMERATION(r, T_DISPATCH_CLASS, "frame_support::dispatch::DispatchClass", "Normal", "Operational",
-                "Mandatory");
+    ENUMERATION(r, T_DISPATCH_CLASS, "frame_support::dispatch::DispatchClass", "Normal",
+                "Operational", "Mandatory");
     ENUMERATION(r, T_PAYS, "frame_support::dispatch::Pays", "Yes", "No");
-    composite(r, T_DISPATCH_INFO, "frame_support::dispatch::DispatchInfo", "weight", T_WEIGHT, "class",
-              T_DISPATCH_CLASS, "pays_fee", T_PAYS, NULL);
+    composite(r, T_DISPATCH_INFO, "frame_support::dispatch::DispatchInfo", "weight", T_WEIGHT,
+              "class", T_DISPATCH_CLASS, "pays_fee", T_PAYS, NULL);
     composite(r, T_MODULE_ERROR, "sp_runtime::ModuleError", "index", T_U8, "error", T_BYTES4, NULL);
     ENUMERATION(r, T_TOKEN_ERROR, "sp_runtime::TokenError", "FundsUnavailable", "OnlyProvider",
-                "BelowMinimum", "CannotCreate", "UnknownAsset", "Frozen", "Unsupported", "CannotCreateHold",
-                "NotExpendable", "Blocked");
+                "BelowMinimum", "CannotCreate", "UnknownAsset", "Frozen", "Unsupported",
+                "CannotCreateHold", "NotExpendable", "Blocked");
     ENUMERATION(r, T_ARITHMETIC_ERROR, "sp_arithmetic::ArithmeticError", "Underflow", "Overflow",
                 "DivisionByZero");
-    ENUMERATION(r, T_TRANSACTIONAL_ERROR, "sp_runtime::TransactionalError", "LimitReached", "NoLayer");
+    ENUMERATION(r, T_TRANSACTIONAL_ERROR, "sp_runtime::TransactionalError", "LimitReached",
+                "NoLayer");
     variant(r, 0, "Other", NULL);
     variant(r, 1, "CannotLookup", NULL);
     variant(r, 2, "BadOrigin", NULL);
@@ -290,8 +291,8 @@ static void calls(struct registry *r)
 static void system_event(struct registry *r)
 {
     variant(r, 0, "ExtrinsicSuccess", "dispatch_info", T_DISPATCH_INFO, NULL);
-    variant(r, 1, "ExtrinsicFailed", "dispatch_error", T_DISPATCH_ERROR, "dispatch_info", T_DISPATCH_INFO,
-            NULL);
+    variant(r, 1, "ExtrinsicFailed", "dispatch_error", T_DISPATCH_ERROR, "dispatch_info",
+            T_DISPATCH_INFO, NULL);
     variant(r, 2, "CodeUpdated", NULL);
     variant(r, 3, "NewAccount", "account", T_ACCOUNT_ID, NULL);
     variant(r, 4, "KilledAccount", "account", T_ACCOUNT_ID, NULL);
@@ -306,7 +307,8 @@ static void events(struct registry *r)
     variant(r, 1, "DustLost", "account", T_ACCOUNT_ID, "amount", T_U128, NULL);
     variant(r, 2, "Transfer", "from", T_ACCOUNT_ID, "to", T_ACCOUNT_ID, "amount", T_U128, NULL);
     variant_type(r, T_BALANCES_EVENT, "pallet_balances::pallet::Event");
-    variant(r, 0, "TransactionFeePaid", "who", T_ACCOUNT_ID, "actual_fee", T_U128, "tip", T_U128, NULL);
+    variant(r, 0, "TransactionFeePaid", "who", T_ACCOUNT_ID, "actual_fee", T_U128, "tip", T_U128,
+            NULL);
     variant_type(r, T_PAYMENT_EVENT, "pallet_transaction_payment::pallet::Event");
     variant(r, 0, "BatchInterrupted", "index", T_U32, "error", T_DISPATCH_ERROR, NULL);
     variant(r, 1, "BatchCompleted", NULL);
@@ -328,7 +330,8 @@ static void events(struct registry *r)
     variant_type(r, T_PHASE, "frame_system::Phase");
     sequence(r, T_VEC_H256, T_H256);
     static const struct param RECORD[] = {{"E", T_RUNTIME_EVENT}, {"T", T_H256}};
-    begin_generic(r, T_EVENT_RECORD, "frame_system::EventRecord", RECORD, ARRAY_LEN(RECORD), DEF_COMPOSITE);
+    begin_generic(r, T_EVENT_RECORD, "frame_system::EventRecord", RECORD, ARRAY_LEN(RECORD),
+                  DEF_COMPOSITE);
     fields(r, "phase", T_PHASE, "event", T_RUNTIME_EVENT, "topics", T_VEC_H256, NULL);
     sequence(r, T_VEC_EVENT_RECORD, T_EVENT_RECORD);
 }
@@ -336,12 +339,12 @@ static void events(struct registry *r)
 static void errors(struct registry *r)
 {
     ENUMERATION(r, T_SYSTEM_ERROR, "frame_system::pallet::Error", "InvalidSpecName",
-                "SpecVersionNeedsToIncrease", "FailedToExtractRuntimeVersion", "NonDefaultComposite",
-                "NonZeroRefCount", "CallFiltered");
+                "SpecVersionNeedsToIncrease", "FailedToExtractRuntimeVersion",
+                "NonDefaultComposite", "NonZeroRefCount", "CallFiltered");
     ENUMERATION(r, T_BALANCES_ERROR, "pallet_balances::pallet::Error", "VestingBalance",
-                "LiquidityRestrictions", "InsufficientBalance", "ExistentialDeposit", "Expendability",
-                "ExistingVestingSchedule", "DeadAccount", "TooManyReserves", "TooManyHolds",
-                "TooManyFreezes");
+                "LiquidityRestrictions", "InsufficientBalance", "ExistentialDeposit",
+                "Expendability", "ExistingVestingSchedule", "DeadAccount", "TooManyReserves",
+                "TooManyHolds", "TooManyFreezes");
     ENUMERATION(r, T_UTILITY_ERROR, "pallet_utility::pallet::Error", "TooManyCalls");
     ENUMERATION(r, T_SUDO_ERROR, "pallet_sudo::pallet::Error", "RequireSudo");
     variant(r, 0, "System", "", T_SYSTEM_ERROR, NULL);
@@ -354,10 +357,10 @@ static void errors(struct registry *r)
 static void storage_types(struct registry *r)
 {
     composite(r, T_EXTRA_FLAGS, "pallet_balances::types::ExtraFlags", "", T_U128, NULL);
-    composite(r, T_ACCOUNT_DATA, "pallet_balances::types::AccountData", "free", T_U128, "reserved", T_U128,
-              "frozen", T_U128, "flags", T_EXTRA_FLAGS, NULL);
-    composite(r, T_ACCOUNT_INFO, "frame_system::AccountInfo", "nonce", T_U32, "consumers", T_U32, "providers",
-              T_U32, "sufficients", T_U32, "data", T_ACCOUNT_DATA, NULL);
+    composite(r, T_ACCOUNT_DATA, "pallet_balances::types::AccountData", "free", T_U128, "reserved",
+              T_U128, "frozen", T_U128, "flags", T_EXTRA_FLAGS, NULL);
+    composite(r, T_ACCOUNT_INFO, "frame_system::AccountInfo", "nonce", T_U32, "consumers", T_U32,
+              "providers", T_U32, "sufficients", T_U32, "data", T_ACCOUNT_DATA, NULL);
     composite(r, T_FIXED_U128, "sp_arithmetic::fixed_point::FixedU128", "", T_U128, NULL);
     struct buf *b = begin(r, T_API_VERSION, "", DEF_TUPLE);
     scale_put_compact(b, 2);
@@ -365,24 +368,28 @@ static void storage_types(struct registry *r)
     scale_put_compact(b, T_U32);
     end(r);
     sequence(r, T_VEC_API_VERSION, T_API_VERSION);
-    composite(r, T_RUNTIME_VERSION, "sp_version::RuntimeVersion", "spec_name", T_STR, "impl_name", T_STR,
-              "authoring_version", T_U32, "spec_version", T_U32, "impl_version", T_U32, "apis",
-              T_VEC_API_VERSION, "transaction_version", T_U32, "system_version", T_U8, NULL);
+    composite(r, T_RUNTIME_VERSION, "sp_version::RuntimeVersion", "spec_name", T_STR, "impl_name",
+              T_STR, "authoring_version", T_U32, "spec_version", T_U32, "impl_version", T_U32,
+              "apis", T_VEC_API_VERSION, "transaction_version", T_U32, "system_version", T_U8,
+              NULL);
 }
 
 static void extrinsic(struct registry *r)
 {
-    composite(r, T_EXT_NON_ZERO_SENDER, "frame_system::extensions::check_non_zero_sender::CheckNonZeroSender",
+    composite(r, T_EXT_NON_ZERO_SENDER,
+              "frame_system::extensions::check_non_zero_sender::CheckNonZeroSender", NULL);
+    composite(r, T_EXT_SPEC_VERSION,
+              "frame_system::extensions::check_spec_version::CheckSpecVersion", NULL);
+    composite(r, T_EXT_TX_VERSION, "frame_system::extensions::check_tx_version::CheckTxVersion",
               NULL);
-    composite(r, T_EXT_SPEC_VERSION, "frame_system::extensions::check_spec_version::CheckSpecVersion", NULL);
-    composite(r, T_EXT_TX_VERSION, "frame_system::extensions::check_tx_version::CheckTxVersion", NULL);
     composite(r, T_EXT_GENESIS, "frame_system::extensions::check_genesis::CheckGenesis", NULL);
-    composite(r, T_EXT_MORTALITY, "frame_system::extensions::check_mortality::CheckMortality", "", T_ERA,
-              NULL);
-    composite(r, T_EXT_NONCE, "frame_system::extensions::check_nonce::CheckNonce", "", T_COMPACT_U32, NULL);
+    composite(r, T_EXT_MORTALITY, "frame_system::extensions::check_mortality::CheckMortality", "",
+              T_ERA, NULL);
+    composite(r, T_EXT_NONCE, "frame_system::extensions::check_nonce::CheckNonce", "",
+              T_COMPACT_U32, NULL);
     composite(r, T_EXT_WEIGHT, "frame_system::extensions::check_weight::CheckWeight", NULL);
-    composite(r, T_EXT_PAYMENT, "pallet_transaction_payment::ChargeTransactionPayment", "", T_COMPACT_U128,
-              NULL);
+    composite(r, T_EXT_PAYMENT, "pallet_transaction_payment::ChargeTransactionPayment", "",
+              T_COMPACT_U128, NULL);
     struct buf *b = begin(r, T_EXTRA, "", DEF_TUPLE);
     scale_put_compact(b, T_EXT_PAYMENT - T_EXT_NON_ZERO_SENDER + 1);
     for (unsigned t = T_EXT_NON_ZERO_SENDER; t <= T_EXT_PAYMENT; t++)
@@ -392,7 +399,8 @@ static void extrinsic(struct registry *r)
                                           {"Call", T_RUNTIME_CALL},
                                           {"Signature", T_MULTI_SIGNATURE},
                                           {"Extra", T_EXTRA}};
-    b = begin_generic(r, T_EXTRINSIC, "sp_runtime::generic::unchecked_extrinsic::UncheckedExtrinsic", PARAMS,
+    b = begin_generic(r, T_EXTRINSIC,
+                      "sp_runtime::generic::unchecked_extrinsic::UncheckedExtrinsic", PARAMS,
                       ARRAY_LEN(PARAMS), DEF_COMPOSITE);
     scale_put_compact(b, 1);
     buf_put_u8(b, 0);

@@ -24,7 +24,8 @@ static const char *const INVALID_TEXT[] = {
     [INVALID_EXHAUSTS_RESOURCES] = "Transaction would exhaust the block limits",
     [INVALID_CUSTOM] = "Custom error",
     [INVALID_BAD_MANDATORY] = "A call was labelled as mandatory, but resulted in an Error.",
-    [INVALID_MANDATORY_VALIDATION] = "Transaction dispatch is mandatory; transactions must not be validated.",
+    [INVALID_MANDATORY_VALIDATION] =
+        "Transaction dispatch is mandatory; transactions must not be validated.",
     [INVALID_BAD_SIGNER] = "Invalid signing address",
 };
 static const char *const INVALID_NAME[] = {
@@ -43,9 +44,9 @@ static const char *const INVALID_NAME[] = {
 static const char *const UNKNOWN_TEXT[] = {"CannotLookup", "NoUnsignedValidator"};
 static const char *const UNKNOWN_NAME[] = {"cannotLookup", "noUnsignedValidator"};
 
-static const char TRAP_MESSAGE[] =
-    "Verification Error: Runtime error: Execution failed: Execution aborted due to trap: wasm trap: wasm "
-    "`unreachable` instruction executed";
+static const char TRAP_MESSAGE[] = "Verification Error: Runtime error: Execution failed: Execution "
+                                   "aborted due to trap: wasm trap: wasm "
+                                   "`unreachable` instruction executed";
 
 static void set(struct refusal *r, int code, const char *message, const char *data)
 {
@@ -61,7 +62,8 @@ static void not_valid(struct refusal *r, const struct validity *v, bool chopstic
     } else if (chopsticks) {
         bool unknown = v->kind == VALIDITY_UNKNOWN;
         r->code = unknown ? 1011 : 1010;
-        snprintf(r->message, sizeof r->message, "{\"%s\":{\"%s\":null}}", unknown ? "unknown" : "invalid",
+        snprintf(r->message, sizeof r->message, "{\"%s\":{\"%s\":null}}",
+                 unknown ? "unknown" : "invalid",
                  unknown ? UNKNOWN_NAME[v->code % 2] : INVALID_NAME[v->code]);
     } else if (v->kind == VALIDITY_UNKNOWN) {
         snprintf(r->data_buf, sizeof r->data_buf, "Custom(%u)", v->custom);
@@ -69,7 +71,8 @@ static void not_valid(struct refusal *r, const struct validity *v, bool chopstic
             v->code == UNKNOWN_CUSTOM ? r->data_buf : UNKNOWN_TEXT[v->code]);
     } else {
         snprintf(r->data_buf, sizeof r->data_buf, "Custom error: %u", v->custom);
-        set(r, 1010, "Invalid Transaction", v->code == INVALID_CUSTOM ? r->data_buf : INVALID_TEXT[v->code]);
+        set(r, 1010, "Invalid Transaction",
+            v->code == INVALID_CUSTOM ? r->data_buf : INVALID_TEXT[v->code]);
     }
 }
 
@@ -93,12 +96,14 @@ static void refusal_of(struct refusal *r, const struct pool_result *p, bool chop
         break;
     case POOL_UNACTIONABLE:
         set(r, 1018, "Unactionable",
-            "The transaction is unactionable since it is not propagable and the local node does not author "
+            "The transaction is unactionable since it is not propagable and the local node does "
+            "not author "
             "blocks");
         break;
     case POOL_TOO_LOW_PRIORITY:
         set(r, 1014, "",
-            "The transaction has too low priority to replace another transaction already in the pool.");
+            "The transaction has too low priority to replace another transaction already in the "
+            "pool.");
         snprintf(r->message, sizeof r->message, "Priority is too low: (%llu vs %llu)",
                  (unsigned long long)p->old_priority, (unsigned long long)p->new_priority);
         break;
@@ -106,7 +111,8 @@ static void refusal_of(struct refusal *r, const struct pool_result *p, bool chop
         set(r, 1015, "Cycle Detected", NULL);
         break;
     case POOL_IMMEDIATELY_DROPPED:
-        set(r, 1016, "Immediately Dropped", "The transaction couldn't enter the pool because of the limit");
+        set(r, 1016, "Immediately Dropped",
+            "The transaction couldn't enter the pool because of the limit");
         break;
     }
 }
@@ -203,8 +209,8 @@ static bool named_hash(const json_t *item, uint8_t hash[32])
     struct tx *tx = NULL;
     if (h)
         return hex_decode_fixed(h, strlen(h), hash, 32);
-    bool good =
-        x && hex_decode(x, strlen(x), &bytes) && tx_decode(bytes.data, bytes.len, &tx) != TX_DECODE_BAD_FRAME;
+    bool good = x && hex_decode(x, strlen(x), &bytes) &&
+                tx_decode(bytes.data, bytes.len, &tx) != TX_DECODE_BAD_FRAME;
     if (good)
         memcpy(hash, tx->hash, 32);
     tx_unref(tx);
@@ -243,7 +249,10 @@ static void remove_extrinsic(struct call *c)
 }
 
 const struct method METHODS_AUTHOR[] = {
-    {"author_submitExtrinsic", submit_extrinsic}, {"author_submitAndWatchExtrinsic", submit_and_watch},
-    {"author_unwatchExtrinsic", unwatch},         {"author_pendingExtrinsics", pending},
-    {"author_removeExtrinsic", remove_extrinsic}, {NULL, NULL},
+    {"author_submitExtrinsic", submit_extrinsic},
+    {"author_submitAndWatchExtrinsic", submit_and_watch},
+    {"author_unwatchExtrinsic", unwatch},
+    {"author_pendingExtrinsics", pending},
+    {"author_removeExtrinsic", remove_extrinsic},
+    {NULL, NULL},
 };

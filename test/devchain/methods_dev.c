@@ -18,7 +18,8 @@ static const json_t *arg(const struct call *c, const char *key)
 static uint64_t arg_u64(const struct call *c, const char *key, uint64_t otherwise)
 {
     const json_t *v = arg(c, key);
-    return json_is_integer(v) && json_integer_value(v) >= 0 ? (uint64_t)json_integer_value(v) : otherwise;
+    return json_is_integer(v) && json_integer_value(v) >= 0 ? (uint64_t)json_integer_value(v)
+                                                            : otherwise;
 }
 
 static bool arg_true(const struct call *c, const char *key, bool otherwise)
@@ -55,7 +56,8 @@ static void answer_heads(struct call *c)
 static void new_block(struct call *c)
 {
     const json_t *plain = call_param(c, 0);
-    uint64_t count = json_is_integer(plain) ? (uint64_t)json_integer_value(plain) : arg_u64(c, "count", 1);
+    uint64_t count =
+        json_is_integer(plain) ? (uint64_t)json_integer_value(plain) : arg_u64(c, "count", 1);
     if (count > 1000000) {
         refuse(c, "dev_newBlock: count is above 1000000");
         return;
@@ -73,8 +75,8 @@ static void finalize(struct call *c)
 {
     const json_t *plain = call_param(c, 0);
     uint64_t best = c->app->core.chain.best->number;
-    core_finalize(&c->app->core,
-                  json_is_integer(plain) ? (uint64_t)json_integer_value(plain) : arg_u64(c, "number", best));
+    core_finalize(&c->app->core, json_is_integer(plain) ? (uint64_t)json_integer_value(plain)
+                                                        : arg_u64(c, "number", best));
     answer_heads(c);
 }
 
@@ -186,8 +188,8 @@ static void set_balance(struct call *c)
     ch.set_free = free_amount != NULL;
     if (json_is_integer(free_amount))
         ch.free = (u128)(uint64_t)json_integer_value(free_amount);
-    else if (free_amount &&
-             (!json_is_string(free_amount) || !u128_parse(json_string_value(free_amount), &ch.free))) {
+    else if (free_amount && (!json_is_string(free_amount) ||
+                             !u128_parse(json_string_value(free_amount), &ch.free))) {
         refuse(c, "dev_setBalance: free is neither a number nor a decimal string");
         return;
     }
@@ -264,7 +266,8 @@ static void script(struct call *c)
     struct buf ids = {0};
     for (i = 0; i < count; i++) {
         uint64_t id;
-        if (script_add(&c->app->script, rules ? json_array_get(rules, i) : call_param(c, 0), &id, &err)) {
+        if (script_add(&c->app->script, rules ? json_array_get(rules, i) : call_param(c, 0), &id,
+                       &err)) {
             refuse(c, err.text);
             buf_done(&ids);
             return;
@@ -278,7 +281,8 @@ static void script(struct call *c)
 
 static void clear_script(struct call *c)
 {
-    buf_printf(call_begin(c), "{\"cleared\":%zu}", script_clear(&c->app->script, arg_u64(c, "id", 0)));
+    buf_printf(call_begin(c), "{\"cleared\":%zu}",
+               script_clear(&c->app->script, arg_u64(c, "id", 0)));
     call_end(c);
 }
 
@@ -290,7 +294,8 @@ static void list_script(struct call *c)
 /* {from=0, limit=0}: limit submissions in order from that one on */
 static void stats(struct call *c)
 {
-    json_t *o = stats_json(&c->app->stats, (size_t)arg_u64(c, "from", 0), (size_t)arg_u64(c, "limit", 0));
+    json_t *o =
+        stats_json(&c->app->stats, (size_t)arg_u64(c, "from", 0), (size_t)arg_u64(c, "limit", 0));
     const struct core *core = &c->app->core;
     json_object_set_new(o, "ready", json_integer((json_int_t)core->pool.ready.count));
     json_object_set_new(o, "future", json_integer((json_int_t)core->pool.future.count));
@@ -299,7 +304,8 @@ static void stats(struct call *c)
     json_object_set_new(o, "finalized", json_integer((json_int_t)core->chain.finalized->number));
     json_object_set_new(o, "spec", json_integer(core->rt.version.spec));
     json_object_set_new(o, "subscriptions", json_integer((json_int_t)c->app->sub_ids.count));
-    json_object_set_new(o, "open_connections", json_integer((json_int_t)server_conn_count(c->app->server)));
+    json_object_set_new(o, "open_connections",
+                        json_integer((json_int_t)server_conn_count(c->app->server)));
     call_result_json(c, o);
 }
 
@@ -325,8 +331,8 @@ static void wait_for(struct call *c)
         refuse(c, "dev_waitFor needs a WebSocket; over HTTP ask dev_stats again");
         return;
     }
-    app_wait(c->app, conn_number(c->conn), c->id, arg_u64(c, "blocks", 0), arg_u64(c, "finalized", 0),
-             arg_u64(c, "submits", 0));
+    app_wait(c->app, conn_number(c->conn), c->id, arg_u64(c, "blocks", 0),
+             arg_u64(c, "finalized", 0), arg_u64(c, "submits", 0));
 }
 
 const struct method METHODS_DEV[] = {

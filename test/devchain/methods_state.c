@@ -115,7 +115,8 @@ static void get_keys_paged(struct call *c)
         struct buf *out = call_begin(c);
         buf_put_u8(out, '[');
         for (size_t i = 0; i < count && (json_int_t)given < limit; i++) {
-            if (refs[i].len < prefix.len || (prefix.len && memcmp(refs[i].p, prefix.data, prefix.len) != 0) ||
+            if (refs[i].len < prefix.len ||
+                (prefix.len && memcmp(refs[i].p, prefix.data, prefix.len) != 0) ||
                 (start.len && compare_keys(&refs[i], &after) <= 0))
                 continue;
             if (given++)
@@ -141,7 +142,8 @@ static bool api_metadata(struct app *a, const struct block *b, struct scale_in *
     return true;
 }
 
-static bool api_metadata_at(struct app *a, const struct block *b, struct scale_in *in, struct buf *out)
+static bool api_metadata_at(struct app *a, const struct block *b, struct scale_in *in,
+                            struct buf *out)
 {
     (void)b;
     uint32_t version = scale_get_u32(in);
@@ -154,7 +156,8 @@ static bool api_metadata_at(struct app *a, const struct block *b, struct scale_i
     return !in->bad;
 }
 
-static bool api_metadata_versions(struct app *a, const struct block *b, struct scale_in *in, struct buf *out)
+static bool api_metadata_versions(struct app *a, const struct block *b, struct scale_in *in,
+                                  struct buf *out)
 {
     (void)a;
     (void)b;
@@ -183,7 +186,8 @@ static bool api_version(struct app *a, const struct block *b, struct scale_in *i
 }
 
 /* (extrinsic as opaque bytes with its own prefix, len u32) -> RuntimeDispatchInfo */
-static bool api_query_info(struct app *a, const struct block *b, struct scale_in *in, struct buf *out)
+static bool api_query_info(struct app *a, const struct block *b, struct scale_in *in,
+                           struct buf *out)
 {
     (void)b;
     struct tx *tx = NULL;
@@ -233,10 +237,11 @@ static void state_call(struct call *c)
         call_end(c);
     } else {
         struct buf text = {0};
-        buf_printf(&text,
-                   found ? "Client error: Execution failed: bad arguments of %.100s"
-                         : "Client error: Execution failed: Other: Exported method %.100s is not found",
-                   name ? name : "");
+        buf_printf(
+            &text,
+            found ? "Client error: Execution failed: bad arguments of %.100s"
+                  : "Client error: Execution failed: Other: Exported method %.100s is not found",
+            name ? name : "");
         call_error(c, 4003, buf_str(&text), NULL);
         buf_done(&text);
     }

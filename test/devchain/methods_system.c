@@ -68,8 +68,8 @@ static void local_peer_id(struct call *c)
 static void sync_state(struct call *c)
 {
     unsigned long long best = c->app->core.chain.best->number;
-    buf_printf(call_begin(c), "{\"startingBlock\":0,\"currentBlock\":%llu,\"highestBlock\":%llu}", best,
-               best);
+    buf_printf(call_begin(c), "{\"startingBlock\":0,\"currentBlock\":%llu,\"highestBlock\":%llu}",
+               best, best);
     call_end(c);
 }
 
@@ -124,11 +124,11 @@ static void query_info(struct call *c)
     if (tx_decode(bytes.data, bytes.len, &tx) != TX_DECODE_OK) {
         call_error(c, 1, "Unable to query dispatch info.", "Could not decode the extrinsic");
     } else {
-        buf_printf(
-            call_begin(c),
-            "{\"weight\":{\"ref_time\":%llu,\"proof_size\":%llu},\"class\":\"normal\",\"partialFee\":\"%s\"}",
-            (unsigned long long)tx->ref_time, (unsigned long long)tx->proof_size,
-            u128_text(runtime_fee_of(&c->app->core.rt, tx->len), fee));
+        buf_printf(call_begin(c),
+                   "{\"weight\":{\"ref_time\":%llu,\"proof_size\":%llu},\"class\":\"normal\","
+                   "\"partialFee\":\"%s\"}",
+                   (unsigned long long)tx->ref_time, (unsigned long long)tx->proof_size,
+                   u128_text(runtime_fee_of(&c->app->core.rt, tx->len), fee));
         call_end(c);
     }
     tx_unref(tx);

@@ -54,7 +54,8 @@ static struct pool_tx *first_of(struct pool_queue *q)
     return CONTAINER_OF(list_first(&q->txs), struct pool_tx, node);
 }
 
-/* Out of the queues; ready dependants follow with the same word. Invalid bans the first one only. */
+/* Out of the queues; ready dependants follow with the same word. Invalid bans the first one
+ * only. */
 void pool__evict(struct pool *p, uint64_t now_ms, struct pool_tx *t, enum pool_leave why,
                  struct buf *ret_removed)
 {
@@ -142,7 +143,8 @@ void pool_resubmit(struct pool *p, uint64_t now_ms, uint64_t best, struct tx *tx
 
 /* What a block's transaction with this tag does to the pool: the ready provider and every future
  * that provides it leave. *ret_rival: a ready transaction of another hash, to be verified again. */
-static bool prune_tag(struct pool *p, uint64_t now_ms, const struct tx *tx, struct pool_tx **ret_rival)
+static bool prune_tag(struct pool *p, uint64_t now_ms, const struct tx *tx,
+                      struct pool_tx **ret_rival)
 {
     struct tag tag = pool__tag(tx->signer, tx->nonce);
     bool known = false;
@@ -157,7 +159,8 @@ static bool prune_tag(struct pool *p, uint64_t now_ms, const struct tx *tx, stru
             *ret_rival = t;
     }
     struct waiters *w;
-    while (tx->nonce && (w = map_get(&p->waiting, pool__tag(tx->signer, (uint64_t)tx->nonce - 1).key))) {
+    while (tx->nonce &&
+           (w = map_get(&p->waiting, pool__tag(tx->signer, (uint64_t)tx->nonce - 1).key))) {
         struct pool_tx *f = CONTAINER_OF(list_first(&w->txs), struct pool_tx, chain);
         bool same = memcmp(f->tx->hash, tx->hash, 32) == 0;
         pool__unlink(p, f);
@@ -208,7 +211,8 @@ void pool_finality_reached(struct pool *p, uint64_t number)
     p->policy->finality_reached(p, number);
 }
 
-void pool_prune(struct pool *p, uint64_t now_ms, uint64_t best, const struct block *b, bool false_in_block)
+void pool_prune(struct pool *p, uint64_t now_ms, uint64_t best, const struct block *b,
+                bool false_in_block)
 {
     struct tx *const *txs = b->txs;
     size_t count = b->tx_count;
@@ -244,7 +248,8 @@ static uint8_t (*ready_hashes(const struct pool *p))[32]
     return hashes;
 }
 
-static void collect_stale(const struct pool_queue *q, uint64_t best, struct buf *hashes, uint64_t *earliest)
+static void collect_stale(const struct pool_queue *q, uint64_t best, struct buf *hashes,
+                          uint64_t *earliest)
 {
     LIST_EACH (n, &q->txs) {
         const struct pool_tx *t = CONTAINER_OF(n, struct pool_tx, node);
@@ -286,8 +291,8 @@ static bool revalidate(struct pool *p, uint64_t now_ms, struct pool_tx *t)
     return t->ready;
 }
 
-void pool_revalidate_signer(struct pool *p, uint64_t now_ms, const uint8_t signer[32], uint32_t nonce,
-                            size_t max)
+void pool_revalidate_signer(struct pool *p, uint64_t now_ms, const uint8_t signer[32],
+                            uint32_t nonce, size_t max)
 {
     for (size_t i = 0; i < max; i++) {
         struct pool_tx *t = map_get(&p->provided, pool__tag(signer, (uint64_t)nonce + i).key);
@@ -308,12 +313,14 @@ void pool_revalidate_all(struct pool *p, uint64_t now_ms)
     free(hashes);
 }
 
-void pool_remove_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32], struct buf *ret_removed)
+void pool_remove_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32],
+                         struct buf *ret_removed)
 {
     p->policy->remove_invalid(p, now_ms, hash, ret_removed);
 }
 
-void pool_report_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32], const struct validity *why)
+void pool_report_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32],
+                         const struct validity *why)
 {
     p->policy->report_invalid(p, now_ms, hash, why);
 }

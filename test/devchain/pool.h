@@ -87,7 +87,8 @@ void pool_init(struct pool *p, const struct pool_config *config, struct listener
                const struct pool_runtime *runtime);
 void pool_done(struct pool *p);
 
-/* Submission from outside at block `best`. watch (may be NULL) is attached before the first status. */
+/* Submission from outside at block `best`. watch (may be NULL) is attached before the first
+ * status. */
 struct pool_result pool_submit(struct pool *p, uint64_t now_ms, uint64_t best, struct tx *tx,
                                struct watch *watch);
 /* A transaction of a retracted block comes back: bans are ignored, an error is swallowed. */
@@ -96,23 +97,27 @@ void pool_resubmit(struct pool *p, uint64_t now_ms, uint64_t best, struct tx *tx
 /* A block left the best chain. All such blocks come before those that took their place. */
 void pool_retracted(struct pool *p, const struct block *b);
 /* One enacted block: its transactions leave, their tags count as provided, futures are promoted. */
-void pool_prune(struct pool *p, uint64_t now_ms, uint64_t best, const struct block *b, bool false_in_block);
+void pool_prune(struct pool *p, uint64_t now_ms, uint64_t best, const struct block *b,
+                bool false_in_block);
 /* After the blocks of one change of the best chain. */
 void pool_maintain(struct pool *p, uint64_t now_ms, uint64_t best);
 /* One newly final block, oldest first; then once the number that finality has reached. */
 void pool_finalized(struct pool *p, const struct block *b);
 void pool_finality_reached(struct pool *p, uint64_t number);
-void pool_clear_stale(struct pool *p, uint64_t now_ms, uint64_t best); /* longevity, then lapsed bans */
+void pool_clear_stale(struct pool *p, uint64_t now_ms,
+                      uint64_t best); /* longevity, then lapsed bans */
 /* Validate again the ready transactions of one signer from this nonce on, or all. */
-void pool_revalidate_signer(struct pool *p, uint64_t now_ms, const uint8_t signer[32], uint32_t nonce,
-                            size_t max);
+void pool_revalidate_signer(struct pool *p, uint64_t now_ms, const uint8_t signer[32],
+                            uint32_t nonce, size_t max);
 void pool_revalidate_all(struct pool *p, uint64_t now_ms);
 
 /* Removed on request: it is told `invalid` and banned, its ready dependants go with it as far as
  * the policy says. ret_removed (may be NULL) gets the hashes of what the pool lost. */
-void pool_remove_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32], struct buf *ret_removed);
+void pool_remove_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32],
+                         struct buf *ret_removed);
 /* The same at the block author's word: it was applied and found not valid. */
-void pool_report_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32], const struct validity *why);
+void pool_report_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32],
+                         const struct validity *why);
 /* Lose transactions: with `dropped` told, or in silence. hash NULL: all; else that one, and its
  * dependants become futures. Returns how many the queues lost. Nothing is banned. */
 size_t pool_drop(struct pool *p, const uint8_t *hash, bool silent);

@@ -35,7 +35,8 @@ static struct ban *oldest(struct pool *p)
 static struct list *later_than(struct pool *p, uint64_t until_ms)
 {
     struct list *at = &p->ban_order;
-    while (at->prev != &p->ban_order && CONTAINER_OF(at->prev, struct ban, node)->until_ms > until_ms)
+    while (at->prev != &p->ban_order &&
+           CONTAINER_OF(at->prev, struct ban, node)->until_ms > until_ms)
         at = at->prev;
     return at;
 }

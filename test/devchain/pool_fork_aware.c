@@ -1,15 +1,14 @@
-/* The fork-aware pool: a mempool beside the queues, which are the view at the best
- * block. A transaction stays in the mempool until it is final; what the view says of it reaches its watchers
- * filtered, because another view might have said otherwise. Views of side forks are not kept: the best one
- * is changed by retracting and enacting.
+/* The fork-aware pool: a mempool beside the queues, which are the view at the best block. A
+ * transaction stays in the mempool until it is final; what the view says of it reaches its watchers
+ * filtered, because another view might have said otherwise. Views of side forks are not kept: the
+ * best one is changed by retracting and enacting.
  *
  *   submit -> mempool + view --(block)--> included --(finality)--> finalized, gone
  *                 ^    |                     | reorg
  *                 |    v not valid here      v
- *                 +-- out of the view <------+      each new best block tries it in the view again;
- *                        |                          `invalid` when a revalidation at finality agrees,
- *                        v                          `dropped` when every view that had it is final
- */
+ *                 +-- out of the view <------+   each new best block tries it in the view again;
+ *                        |                       `invalid` when a revalidation at finality agrees,
+ *                        v                       `dropped` when every view that had it is final */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -75,7 +74,8 @@ static void push_out(struct pool *p, uint64_t now_ms, const struct buf *victims)
     for (size_t i = 0; i < victims->len; i += 32) {
         struct pool_tx *t = map_get(&p->by_hash, victims->data + i);
         if (t)
-            pool__evict(p, now_ms, t, POOL_LEAVE_INVALID, NULL); /* dependants stay in the mempool */
+            pool__evict(p, now_ms, t, POOL_LEAVE_INVALID,
+                        NULL); /* dependants stay in the mempool */
         struct mem_tx *e = mempool_find(p->mempool, victims->data + i);
         if (e)
             give_up(p, e, STATUS_DROPPED, NULL);
@@ -219,7 +219,8 @@ static void finality_reached(struct pool *p, uint64_t number)
 }
 
 /* Only the named one is told; its dependants are futures of the next view, in silence. */
-static void remove_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32], struct buf *ret_removed)
+static void remove_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32],
+                           struct buf *ret_removed)
 {
     struct pool_tx *t = map_get(&p->by_hash, hash);
     struct mem_tx *e = mempool_find(p->mempool, hash);
@@ -236,7 +237,8 @@ static void remove_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[3
 static void report_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32],
                            const struct validity *why)
 {
-    bool nonce = why->kind == VALIDITY_INVALID && (why->code == INVALID_STALE || why->code == INVALID_FUTURE);
+    bool nonce = why->kind == VALIDITY_INVALID &&
+                 (why->code == INVALID_STALE || why->code == INVALID_FUTURE);
     struct pool_tx *t = map_get(&p->by_hash, hash);
     if (!nonce)
         remove_invalid(p, now_ms, hash, NULL);

@@ -58,15 +58,17 @@ void mempool_hashes(const struct mempool *m, struct buf *ret_hashes)
         buf_put(ret_hashes, entry(n)->tx->hash, 32);
 }
 
-/* The next victim after `last` in the order of priority and age; NULL: there is none. `last` NULL: the first.
- */
-static const struct mem_tx *next_victim(const struct mempool *m, uint64_t below, const struct mem_tx *last)
+/* The next victim after `last` in the order of priority and age; NULL: there is none. `last` NULL:
+ * the first. */
+static const struct mem_tx *next_victim(const struct mempool *m, uint64_t below,
+                                        const struct mem_tx *last)
 {
     const struct mem_tx *found = NULL;
     bool passed = last == NULL;
     LIST_EACH (n, &m->order) {
         const struct mem_tx *e = entry(n);
-        bool after = !last || e->priority > last->priority || (e->priority == last->priority && passed);
+        bool after =
+            !last || e->priority > last->priority || (e->priority == last->priority && passed);
         if (after && e->priority < below && (!found || e->priority < found->priority))
             found = e;
         passed = passed || e == last;
@@ -74,8 +76,8 @@ static const struct mem_tx *next_victim(const struct mempool *m, uint64_t below,
     return found;
 }
 
-bool mempool_room(const struct mempool *m, size_t count_max, size_t bytes_max, uint64_t priority, size_t len,
-                  struct buf *ret_victims)
+bool mempool_room(const struct mempool *m, size_t count_max, size_t bytes_max, uint64_t priority,
+                  size_t len, struct buf *ret_victims)
 {
     size_t count = m->by_hash.count + 1, bytes = m->bytes + len;
     const struct mem_tx *e = NULL;

@@ -36,7 +36,7 @@ void mempool_hashes(const struct mempool *m, struct buf *ret_hashes);
 
 /* Is there room for `len` bytes of this priority? ret_victims gets the hashes that must go for it:
  * of strictly lower priority, the lowest first, the oldest of equals first. */
-bool mempool_room(const struct mempool *m, size_t count_max, size_t bytes_max, uint64_t priority, size_t len,
-                  struct buf *ret_victims);
+bool mempool_room(const struct mempool *m, size_t count_max, size_t bytes_max, uint64_t priority,
+                  size_t len, struct buf *ret_victims);
 
 #endif

@@ -102,8 +102,9 @@ static void link_ready(struct pool *p, struct pool_tx *t)
         list_append(&p->roots, &t->chain);
 }
 
-/* Into ready, against the provider of the same tag if there is one. false: that one stays (see *old). The
- * replaced one is told usurped(cause); its dependants stay, because the newcomer provides the same tag. */
+/* Into ready, against the provider of the same tag if there is one. false: that one stays (see
+ * *old). The replaced one is told usurped(cause); its dependants stay, because the newcomer
+ * provides the same tag. */
 static bool insert_ready(struct pool *p, struct pool_tx *t, const uint8_t cause[32], uint64_t *old)
 {
     struct pool_tx *rival = provider(p, pool__provides(t));
@@ -122,7 +123,8 @@ static bool insert_ready(struct pool *p, struct pool_tx *t, const uint8_t cause[
     return true;
 }
 
-/* Futures whose missing tag appeared enter ready, and so on along the nonces. A loser is told usurped. */
+/* Futures whose missing tag appeared enter ready, and so on along the nonces. A loser is told
+ * usurped. */
 void pool__promote(struct pool *p, struct tag tag, const uint8_t cause[32])
 {
     for (;;) {
@@ -163,7 +165,8 @@ void pool__demote(struct pool *p, struct pool_tx *t, bool silent)
     }
 }
 
-struct pool_result pool__import(struct pool *p, uint64_t best, struct tx *tx, const struct validity *v)
+struct pool_result pool__import(struct pool *p, uint64_t best, struct tx *tx,
+                                const struct validity *v)
 {
     struct pool_tx *t = xcalloc(1, sizeof *t);
     t->tx = tx_ref(tx);

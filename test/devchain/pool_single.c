@@ -69,7 +69,8 @@ static void finality_reached(struct pool *p, uint64_t number)
     (void)number;
 }
 
-static void remove_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32], struct buf *ret_removed)
+static void remove_invalid(struct pool *p, uint64_t now_ms, const uint8_t hash[32],
+                           struct buf *ret_removed)
 {
     struct pool_tx *t = map_get(&p->by_hash, hash);
     if (t)

@@ -13,8 +13,8 @@ static int compare_methods(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static const struct method *const TABLES[] = {METHODS_AUTHOR, METHODS_CHAIN, METHODS_STATE, METHODS_SYSTEM,
-                                              METHODS_DEV};
+static const struct method *const TABLES[] = {METHODS_AUTHOR, METHODS_CHAIN, METHODS_STATE,
+                                              METHODS_SYSTEM, METHODS_DEV};
 
 static method_fn find_method(const char *name)
 {
@@ -169,7 +169,8 @@ static struct outcome handle_one(struct call *c, const json_t *request)
 
 /* Answers in one array, in order. Scripted fates other than sending are honoured for the batch as a
  * whole. */
-static struct outcome handle_batch(struct app *a, struct conn *conn, const json_t *batch, struct buf *out)
+static struct outcome handle_batch(struct app *a, struct conn *conn, const json_t *batch,
+                                   struct buf *out)
 {
     struct outcome worst = {FATE_SEND, 0};
     size_t i;

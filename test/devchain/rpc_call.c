@@ -66,7 +66,8 @@ void call_result_json(struct call *c, json_t *value)
     json_decref(value);
 }
 
-void rpc__put_error(struct buf *out, const json_t *id, int code, const char *message, const char *data)
+void rpc__put_error(struct buf *out, const json_t *id, int code, const char *message,
+                    const char *data)
 {
     buf_puts(out, "{\"jsonrpc\":\"2.0\",\"id\":");
     rpc__put_id(out, id);

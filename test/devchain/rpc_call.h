@@ -1,5 +1,5 @@
-/* One JSON-RPC request at work: what a method handler sees. A handler prints its answer through these
- * helpers exactly once. */
+/* One JSON-RPC request at work: what a method handler sees. A handler prints its answer through
+ * these helpers exactly once. */
 #ifndef DEVCHAIN_RPC_CALL_H
 #define DEVCHAIN_RPC_CALL_H
 
@@ -31,8 +31,9 @@ enum {
 struct buf *call_begin(struct call *c); /* then print the result's JSON */
 void call_end(struct call *c);
 void call_result(struct call *c, const char *json);
-void call_result_json(struct call *c, json_t *value);                             /* steals */
-void call_error(struct call *c, int code, const char *message, const char *data); /* data text or NULL */
+void call_result_json(struct call *c, json_t *value); /* steals */
+void call_error(struct call *c, int code, const char *message,
+                const char *data); /* data text or NULL */
 
 /* Parameters. A failure prints -32602 and returns false. */
 bool call_bytes(struct call *c, size_t i, struct buf *out);
@@ -57,13 +58,15 @@ extern const struct method METHODS_AUTHOR[], METHODS_CHAIN[], METHODS_STATE[], M
 
 /* What becomes of an answer. */
 enum fate { FATE_SEND, FATE_CUT, FATE_DELAY, FATE_SILENT };
-void rpc_handle(struct app *a, struct conn *conn, const char *text, size_t len); /* a WebSocket message */
+void rpc_handle(struct app *a, struct conn *conn, const char *text,
+                size_t len); /* a WebSocket message */
 bool rpc_handle_http(struct app *a, const char *text, size_t len,
                      struct buf *out); /* false: cut the connection */
 void rpc_delays_done(struct app *a);
 void rpc_list_methods(struct call *c);
 
 void rpc__put_id(struct buf *b, const json_t *id);
-void rpc__put_error(struct buf *out, const json_t *id, int code, const char *message, const char *data);
+void rpc__put_error(struct buf *out, const json_t *id, int code, const char *message,
+                    const char *data);
 
 #endif

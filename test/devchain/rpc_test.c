@@ -29,7 +29,8 @@ struct bed {
 
 static void bed_open(struct bed *b, const char *const *args)
 {
-    static const char *const MANUAL[] = {"--block-ms", "0", "--finality-lag", "1000", "--seed", "7", NULL};
+    static const char *const MANUAL[] = {"--block-ms", "0", "--finality-lag", "1000", "--seed",
+                                         "7",          NULL};
     child_start(&b->child, args ? args : MANUAL);
     b->ws = ws_open(b->child.port);
     b->facts = ws_facts(b->ws);
@@ -141,7 +142,8 @@ static void submit_answers_the_hash(void **state)
     assert_hash(result_text(a), hash);
     json_decref(a);
     a = ws_call(b.ws, "chain_getHeader", "[]");
-    assert_string_equal(json_string_value(json_object_get(json_object_get(a, "result"), "number")), "0x0");
+    assert_string_equal(json_string_value(json_object_get(json_object_get(a, "result"), "number")),
+                        "0x0");
     json_decref(a);
     free(p);
     bed_close(&b);
@@ -240,8 +242,8 @@ static void refused_watch_is_an_error_answer(void **state)
     free(p);
     p = remark(&b, b.alice, 0, 0, NULL);
     json_decref(ws_call(b.ws, "author_submitExtrinsic", p));
-    assert_error(ws_call(b.ws, "author_submitAndWatchExtrinsic", p), 1013, "Transaction Already Imported",
-                 "Any { .. }");
+    assert_error(ws_call(b.ws, "author_submitAndWatchExtrinsic", p), 1013,
+                 "Transaction Already Imported", "Any { .. }");
     assert_error(ws_call(b.ws, "author_submitAndWatchExtrinsic", p), 1012,
                  "Transaction is temporarily banned", NULL);
     free(p);
@@ -262,8 +264,8 @@ static void fork_aware_pool(void **state)
     char *p = remark(&b, b.bob, 0, 0, NULL);
     watch(&b, remark(&b, b.bob, 0, 0, NULL), sub);
     for (unsigned i = 0; i < 3; i++)
-        assert_error(ws_call(b.ws, "author_submitAndWatchExtrinsic", p), 1013, "Transaction Already Imported",
-                     "Any { .. }");
+        assert_error(ws_call(b.ws, "author_submitAndWatchExtrinsic", p), 1013,
+                     "Transaction Already Imported", "Any { .. }");
     do_call(&b, "dev_newBlock", "[1]");
     do_call(&b, "dev_reorg", "[{\"depth\":1}]");
     assert_error(ws_call(b.ws, "author_submitExtrinsic", p), 1013, "Transaction Already Imported",
@@ -288,8 +290,9 @@ static void priority_refusal_text(void **state)
     const char *m = json_string_value(json_object_get(json_object_get(a, "error"), "message"));
     assert_int_equal(sscanf(m, "Priority is too low: (%llu vs %llu)", &old, &fresh), 2);
     assert_true(old > fresh);
-    assert_error(a, 1014, "Priority is too low",
-                 "The transaction has too low priority to replace another transaction already in the pool.");
+    assert_error(
+        a, 1014, "Priority is too low",
+        "The transaction has too low priority to replace another transaction already in the pool.");
     free(p);
     free(q);
     bed_close(&b);
@@ -334,7 +337,8 @@ static void closing_keeps_the_transaction(void **state)
     b.ws = ws_open(b.child.port);
     do_call(&b, "dev_newBlock", "[]");
     json_t *block = ws_call(b.ws, "chain_getBlock", "[]");
-    json_t *list = json_object_get(json_object_get(json_object_get(block, "result"), "block"), "extrinsics");
+    json_t *list =
+        json_object_get(json_object_get(json_object_get(block, "result"), "block"), "extrinsics");
     assert_int_equal(json_array_size(list), 2);
     json_decref(block);
     bed_close(&b);
@@ -349,7 +353,8 @@ static void http(void **state)
     char *p = remark(&b, b.alice, 0, 0, NULL);
     struct buf body = {0};
     buf_printf(&body,
-               "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"author_submitAndWatchExtrinsic\",\"params\":%s}",
+               "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"author_submitAndWatchExtrinsic\","
+               "\"params\":%s}",
                p);
     char *text = http_post(b.child.port, buf_str(&body), &status);
     assert_int_equal(status, 200);
@@ -357,18 +362,21 @@ static void http(void **state)
     assert_error(a, -32603, "Internal error", NULL);
     free(text);
     buf_clear(&body);
-    buf_printf(&body,
-               "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"author_submitExtrinsic\",\"params\":%s}", p);
+    buf_printf(
+        &body,
+        "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"author_submitExtrinsic\",\"params\":%s}",
+        p);
     text = http_post(b.child.port, buf_str(&body), &status);
     a = json_loads(text, 0, NULL);
     assert_int_equal(strlen(result_text(a)), 66);
     assert_string_equal(json_string_value(json_object_get(a, "id")), "x");
     json_decref(a);
     free(text);
-    text = http_post(b.child.port,
-                     "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"system_chain\"},{\"jsonrpc\":\"2.0\","
-                     "\"method\":\"system_chain\"},5]",
-                     &status);
+    text = http_post(
+        b.child.port,
+        "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"system_chain\"},{\"jsonrpc\":\"2.0\","
+        "\"method\":\"system_chain\"},5]",
+        &status);
     a = json_loads(text, 0, NULL);
     assert_int_equal(json_array_size(a), 2);
     assert_int_equal(error_code(json_array_get(a, 1)), -32600);
@@ -417,7 +425,8 @@ static void finalized_heads_skip(void **state)
     expect_silence(&b, sub);
     json_t *hash = ws_call(b.ws, "chain_getBlockHash", "[3]");
     json_t *h = header_of(&b, result_text(hash));
-    assert_string_equal(json_string_value(json_object_get(json_object_get(h, "result"), "number")), "0x3");
+    assert_string_equal(json_string_value(json_object_get(json_object_get(h, "result"), "number")),
+                        "0x3");
     json_decref(h);
     json_decref(hash);
     json_decref(a);
@@ -496,8 +505,8 @@ static json_int_t next_index(struct bed *b, const char *address)
     char params[100];
     snprintf(params, sizeof params, "[\"%s\"]", address);
     json_t *a = ws_call(b->ws, "system_accountNextIndex", params);
-    json_int_t n =
-        json_object_get(a, "error") ? error_code(a) : json_integer_value(json_object_get(a, "result"));
+    json_int_t n = json_object_get(a, "error") ? error_code(a)
+                                               : json_integer_value(json_object_get(a, "result"));
     json_decref(a);
     return n;
 }
@@ -535,8 +544,9 @@ static void account_next_index(void **state)
     assert_int_equal(next_index(&b, address), 2);
     do_call(&b, "dev_set", "[{\"pool_blind_nonce\":false}]");
     assert_int_equal(next_index(&b, address), 4);
-    assert_int_equal(next_index(&b, "0xd43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d"),
-                     -32602);
+    assert_int_equal(
+        next_index(&b, "0xd43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d"),
+        -32602);
     assert_int_equal(next_index(&b, "nobody"), -32602);
     bed_close(&b);
 }
@@ -546,7 +556,8 @@ static void undecodable(void **state)
     (void)state;
     struct bed b;
     bed_open(&b, NULL);
-    assert_error(ws_call(b.ws, "author_submitExtrinsic", "[\"0x1084\"]"), 1040, "Client error: ", NULL);
+    assert_error(ws_call(b.ws, "author_submitExtrinsic", "[\"0x1084\"]"), 1040,
+                 "Client error: ", NULL);
     assert_error(ws_call(b.ws, "author_submitAndWatchExtrinsic", "[\"0x1084\"]"), 1001,
                  "Extrinsic has invalid format: ", NULL);
     json_t *a = ws_call(b.ws, "author_submitExtrinsic", "[\"0x0c840102\"]");
@@ -587,8 +598,8 @@ static void limits(void **state)
 {
     (void)state;
     struct bed b;
-    bed_open(&b, (const char *const[]){"--max-subscriptions", "2", "--max-connections", "3", "--block-ms",
-                                       "0", NULL});
+    bed_open(&b, (const char *const[]){"--max-subscriptions", "2", "--max-connections", "3",
+                                       "--block-ms", "0", NULL});
     char sub[32];
     json_decref(ws_call(b.ws, "chain_subscribeNewHeads", "[]"));
     watch(&b, remark(&b, b.bob, 0, 0, NULL), sub);
@@ -680,7 +691,8 @@ static void answers_out_of_order(void **state)
     struct bed b;
     bool closed;
     bed_open(&b, NULL);
-    do_call(&b, "dev_script", "[{\"match\":{\"method\":\"system_name\"},\"action\":{\"delay_ms\":100}}]");
+    do_call(&b, "dev_script",
+            "[{\"match\":{\"method\":\"system_name\"},\"action\":{\"delay_ms\":100}}]");
     ws_send(b.ws, "{\"jsonrpc\":\"2.0\",\"id\":\"slow\",\"method\":\"system_name\",\"params\":[]}");
     ws_send(b.ws, "{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"system_chain\",\"params\":[]}");
     json_t *first = ws_next(b.ws, SOON, &closed);
@@ -762,10 +774,9 @@ static void scripted_error_at_the_nth(void **state)
     (void)state;
     struct bed b;
     bed_open(&b, NULL);
-    script(
-        &b,
-        "{\"match\":{\"method\":\"author_submitExtrinsic\",\"nth\":2},\"action\":{\"error\":{\"code\":1016,"
-        "\"message\":\"Immediately Dropped\",\"data\":\"full\"}}}");
+    script(&b, "{\"match\":{\"method\":\"author_submitExtrinsic\",\"nth\":2},\"action\":{\"error\":"
+               "{\"code\":1016,"
+               "\"message\":\"Immediately Dropped\",\"data\":\"full\"}}}");
     for (uint32_t i = 0; i < 3; i++) {
         char *p = remark(&b, b.alice, i, 0, NULL);
         json_t *a = ws_call(b.ws, "author_submitExtrinsic", p);
@@ -775,24 +786,29 @@ static void scripted_error_at_the_nth(void **state)
     }
     assert_error(ws_call(b.ws, "dev_script", "[{\"match\":{},\"action\":\"omit\"}]"), -32602,
                  "match holds none", NULL);
-    assert_error(ws_call(b.ws, "dev_script", "[{\"match\":{\"method\":\"x\"},\"action\":\"explode\"}]"),
-                 -32602, "'explode' is not known", NULL);
+    assert_error(
+        ws_call(b.ws, "dev_script", "[{\"match\":{\"method\":\"x\"},\"action\":\"explode\"}]"),
+        -32602, "'explode' is not known", NULL);
     bed_close(&b);
 }
 
-/* Where the connection is cut decides whether the node has the transaction; the client cannot tell. */
+/* Where the connection is cut decides whether the node has the transaction; the client cannot
+ * tell. */
 static void cut(const char *where, int in_pool)
 {
     struct bed b;
     bool closed;
     struct buf text = {0};
     bed_open(&b, NULL);
-    buf_printf(&text, "{\"match\":{\"method\":\"author_submitAndWatchExtrinsic\"},\"action\":\"%s\"}", where);
+    buf_printf(&text,
+               "{\"match\":{\"method\":\"author_submitAndWatchExtrinsic\"},\"action\":\"%s\"}",
+               where);
     script(&b, buf_str(&text));
     char *p = remark(&b, b.alice, 0, 0, NULL);
     buf_clear(&text);
     buf_printf(&text,
-               "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"author_submitAndWatchExtrinsic\",\"params\":%s}",
+               "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"author_submitAndWatchExtrinsic\","
+               "\"params\":%s}",
                p);
     ws_send(b.ws, buf_str(&text));
     assert_null(ws_next(b.ws, SOON, &closed));
@@ -824,7 +840,8 @@ static void scripted_silences(void **state)
     ws_send(b.ws, "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"system_chain\",\"params\":[]}");
     assert_null(ws_answer(b.ws, 5, SILENCE));
     do_call(&b, "system_chain", "[]");
-    script(&b, "{\"match\":{\"method\":\"author_submitAndWatchExtrinsic\"},\"action\":\"accept_and_drop\"}");
+    script(&b, "{\"match\":{\"method\":\"author_submitAndWatchExtrinsic\"},\"action\":\"accept_and_"
+               "drop\"}");
     watch(&b, remark(&b, b.alice, 0, 0, NULL), sub);
     expect_status(&b, sub, "ready");
     do_call(&b, "dev_newBlock", "[2]");
@@ -862,13 +879,15 @@ static void scripted_verdicts_ban_like_the_real_ones(void **state)
     static const struct {
         const char *verdict;
         int code, again;
-    } CASES[] = {{"Stale", 1010, 1012},     {"Payment", 1010, 1012}, {"ExhaustsResources", 1010, 1012},
-                 {"CannotLookup", 1011, 0}, {"Trap", 1002, 1012},    {"NoTags", 1019, 1012},
-                 {"Unactionable", 1018, 0}};
+    } CASES[] = {
+        {"Stale", 1010, 1012},     {"Payment", 1010, 1012}, {"ExhaustsResources", 1010, 1012},
+        {"CannotLookup", 1011, 0}, {"Trap", 1002, 1012},    {"NoTags", 1019, 1012},
+        {"Unactionable", 1018, 0}};
     for (uint32_t i = 0; i < ARRAY_LEN(CASES); i++) {
         char rule[160];
         snprintf(rule, sizeof rule,
-                 "{\"match\":{\"method\":\"author_submitExtrinsic\",\"nonce\":%u},\"action\":{\"verdict\":\"%"
+                 "{\"match\":{\"method\":\"author_submitExtrinsic\",\"nonce\":%u},\"action\":{"
+                 "\"verdict\":\"%"
                  "s\"}}",
                  i, CASES[i].verdict);
         script(&b, rule);
@@ -927,7 +946,8 @@ static void late_status_and_dead_connection(void **state)
     bed_close(&b);
 }
 
-/* A reader that stops reading loses its busiest subscription in silence; the connection lives on. */
+/* A reader that stops reading loses its busiest subscription in silence; the connection lives
+ * on. */
 static void slow_reader(void **state)
 {
     (void)state;
@@ -978,7 +998,8 @@ static void submit(struct bed *b, uint32_t nonce)
 /* How often the last block's events tell of this failure. */
 static unsigned failures(struct bed *b, const char *dispatch_error)
 {
-    static const char events[] = "[\"0x26aa394eea5630e07c48ae0c9558cef780d41e5e16056765bc8461851072c9d7\"]";
+    static const char events[] =
+        "[\"0x26aa394eea5630e07c48ae0c9558cef780d41e5e16056765bc8461851072c9d7\"]";
     unsigned n = 0;
     json_t *a = ws_call(b->ws, "state_getStorage", events);
     for (const char *at = result_text(a); (at = strstr(at, dispatch_error)); at++)
@@ -990,7 +1011,8 @@ static unsigned failures(struct bed *b, const char *dispatch_error)
 static void scripted_dispatch_failures(void **state)
 {
     (void)state;
-    static const char failed[] = "0001030a02000000"; /* System.ExtrinsicFailed, Module, Balances, error 2 */
+    static const char failed[] =
+        "0001030a02000000"; /* System.ExtrinsicFailed, Module, Balances, error 2 */
     struct bed b;
     bed_open(&b, NULL);
     script(&b, "{\"match\":{\"dispatch\":true,\"times\":2},\"action\":{\"fail\":[10,2]}}");
@@ -1062,8 +1084,9 @@ static void stats_and_waiting(void **state)
     assert_int_equal(json_integer_value(json_object_get(s, "max_hashes_per_nonce")), 2);
     assert_int_equal(json_array_size(json_object_get(s, "several_hashes")), 1);
     assert_int_equal(json_array_size(json_object_get(s, "submits")), 2);
-    assert_int_equal(
-        json_integer_value(json_object_get(json_array_get(json_object_get(s, "submits"), 0), "nonce")), 0);
+    assert_int_equal(json_integer_value(json_object_get(
+                         json_array_get(json_object_get(s, "submits"), 0), "nonce")),
+                     0);
     json_decref(a);
     bed_close(&b);
 }
@@ -1110,7 +1133,8 @@ static void storage_and_calls(void **state)
     free(p);
     do_call(&b, "dev_newBlock", "[]");
     json_t *a = ws_call(b.ws, "state_getStorage", buf_str(&params));
-    assert_memory_equal(result_text(a), "0x01000000000000000100000000000000", 34); /* nonce 1, one provider */
+    assert_memory_equal(result_text(a), "0x01000000000000000100000000000000",
+                        34); /* nonce 1, one provider */
     json_decref(a);
     params.len--;
     a = ws_call(b.ws, "chain_getBlockHash", "[0]");
@@ -1124,8 +1148,9 @@ static void storage_and_calls(void **state)
     json_decref(a);
     assert_error(ws_call(b.ws, "state_call", "[\"No_such\",\"0x\"]"), 4003,
                  "Exported method No_such is not found", NULL);
-    a = ws_call(b.ws, "state_getStorage",
-                "[\"0x00\",\"0x2222222222222222222222222222222222222222222222222222222222222222\"]");
+    a = ws_call(
+        b.ws, "state_getStorage",
+        "[\"0x00\",\"0x2222222222222222222222222222222222222222222222222222222222222222\"]");
     assert_int_equal(error_code(a), 4003);
     json_decref(a);
     buf_done(&key);

@@ -47,8 +47,8 @@ static const uint8_t *birth_hash(const struct runtime *rt, const struct tx *tx)
  * implicit parts are the same ones, so that blocks and revalidation need not pay for it again. */
 static bool signature_good(const struct runtime *rt, struct tx *tx, const uint8_t *birth)
 {
-    if (tx->proven && tx->proven_spec == rt->version.spec && tx->proven_tx_version == rt->version.tx &&
-        memcmp(tx->proven_birth, birth, 32) == 0)
+    if (tx->proven && tx->proven_spec == rt->version.spec &&
+        tx->proven_tx_version == rt->version.tx && memcmp(tx->proven_birth, birth, 32) == 0)
         return true;
     if (rt->trust_signatures)
         return true;
@@ -102,7 +102,8 @@ static uint64_t priority_of(const struct runtime *rt, const struct tx *tx)
 
 /* Everything up to and including the fee check, in the order of behaviour.md, line 38. The nonce
  * may be ahead. */
-static struct validity check(const struct runtime *rt, struct tx *tx, const struct account **ret_account)
+static struct validity check(const struct runtime *rt, struct tx *tx,
+                             const struct account **ret_account)
 {
     if (!tx->call)
         return (struct validity){.kind = VALIDITY_TRAP};

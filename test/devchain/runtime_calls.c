@@ -58,8 +58,8 @@ static void set_free(struct exec *x, struct account *a, u128 amount)
     }
 }
 
-static struct dispatch_error transfer(struct exec *x, const uint8_t from_id[32], const uint8_t to_id[32],
-                                      u128 amount, bool keep_alive)
+static struct dispatch_error transfer(struct exec *x, const uint8_t from_id[32],
+                                      const uint8_t to_id[32], u128 amount, bool keep_alive)
 {
     struct state *st = &x->rt->chain->state;
     struct account *from = state_account(st, from_id), *to = state_account(st, to_id);

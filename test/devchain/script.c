@@ -136,7 +136,8 @@ static int parse_action_object(struct script_rule *r, json_t *a, struct err *err
     } else if ((v = json_object_get(a, "omit_status"))) {
         r->action = ACTION_OMIT;
     } else {
-        return err_set(err, ERR_ARGUMENT, "action holds none of error, result, delay_ms, verdict, fail");
+        return err_set(err, ERR_ARGUMENT,
+                       "action holds none of error, result, delay_ms, verdict, fail");
     }
     return 0;
 }
@@ -170,7 +171,8 @@ static int parse_status(struct script_rule *r, const char *name, struct err *err
 static uint64_t number(const json_t *m, const char *key, uint64_t otherwise)
 {
     const json_t *v = json_object_get(m, key);
-    return json_is_integer(v) && json_integer_value(v) >= 0 ? (uint64_t)json_integer_value(v) : otherwise;
+    return json_is_integer(v) && json_integer_value(v) >= 0 ? (uint64_t)json_integer_value(v)
+                                                            : otherwise;
 }
 
 static int parse_tx_match(struct script_rule *r, const json_t *m, struct err *err)
@@ -189,7 +191,8 @@ static int parse_tx_match(struct script_rule *r, const json_t *m, struct err *er
     return 0;
 }
 
-static int parse_match(struct script_rule *r, const json_t *m, const json_t *action, struct err *err)
+static int parse_match(struct script_rule *r, const json_t *m, const json_t *action,
+                       struct err *err)
 {
     const char *method = json_string_value(json_object_get(m, "method"));
     const char *status = json_string_value(json_object_get(m, "status"));
@@ -259,7 +262,8 @@ static bool tx_matches(const struct script_rule *r, const struct tx *tx)
     if (!tx)
         return false;
     return (!r->has_signer || memcmp(r->signer, tx->signer, 32) == 0) &&
-           (!r->has_nonce || r->nonce == tx->nonce) && (!r->has_hash || memcmp(r->hash, tx->hash, 32) == 0);
+           (!r->has_nonce || r->nonce == tx->nonce) &&
+           (!r->has_hash || memcmp(r->hash, tx->hash, 32) == 0);
 }
 
 /* A rule that is used up goes on counting nothing; it stays listed until it is cleared. */
@@ -281,8 +285,8 @@ bool script_wants_tx(const struct script *s, const char *method)
 {
     LIST_EACH (n, &s->rules) {
         const struct script_rule *r = CONTAINER_OF(n, struct script_rule, node);
-        if (r->point == SCRIPT_REQUEST && (r->has_signer || r->has_nonce || r->has_hash) && r->method &&
-            strcmp(r->method, method) == 0)
+        if (r->point == SCRIPT_REQUEST && (r->has_signer || r->has_nonce || r->has_hash) &&
+            r->method && strcmp(r->method, method) == 0)
             return true;
     }
     return false;
@@ -314,8 +318,8 @@ struct script_rule *script_status(struct script *s, enum pool_status status, con
 {
     LIST_EACH (n, &s->rules) {
         struct script_rule *r = CONTAINER_OF(n, struct script_rule, node);
-        if (r->point == SCRIPT_STATUS && (r->status < 0 || r->status == (int)status) && tx_matches(r, tx) &&
-            fires(s, r))
+        if (r->point == SCRIPT_STATUS && (r->status < 0 || r->status == (int)status) &&
+            tx_matches(r, tx) && fires(s, r))
             return r;
     }
     return NULL;

@@ -1,5 +1,5 @@
-/* Scripted faults: rules that match a request, a status, a validation, a block author's choice or a dispatch,
- * and say what happens instead. README.md lists the forms. */
+/* Scripted faults: rules that match a request, a status, a validation, a block author's choice or a
+ * dispatch, and say what happens instead. README.md lists the forms. */
 #ifndef DEVCHAIN_SCRIPT_H
 #define DEVCHAIN_SCRIPT_H
 

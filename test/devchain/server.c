@@ -68,8 +68,8 @@ struct server {
 static void lws_said(int level, const char *line)
 {
     size_t len = strcspn(line, "\n");
-    log_line(level & LLL_ERR ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG, "devchain.lws", "text=\"%.*s\"", (int)len,
-             line);
+    log_line(level & LLL_ERR ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG, "devchain.lws", "text=\"%.*s\"",
+             (int)len, line);
 }
 
 /* ---- connections ---- */
@@ -181,7 +181,8 @@ static void too_big(struct conn *c)
 {
     struct buf b = {0};
     char data[64];
-    snprintf(data, sizeof data, "Exceeded max limit of %zu", c->server->app->options.request_bytes_max);
+    snprintf(data, sizeof data, "Exceeded max limit of %zu",
+             c->server->app->options.request_bytes_max);
     rpc__put_error(&b, NULL, RPC_OVERSIZED, "Request is too big", data);
     conn_send(c, b.data, b.len);
     buf_done(&b);
@@ -214,7 +215,8 @@ static int write_queue(struct conn *c)
 {
     if (c->cut)
         return -1;
-    for (unsigned i = 0; i < WRITES_PER_ROUND && !list_empty(&c->out) && !lws_partial_buffered(c->wsi); i++) {
+    for (unsigned i = 0;
+         i < WRITES_PER_ROUND && !list_empty(&c->out) && !lws_partial_buffered(c->wsi); i++) {
         struct message *m = CONTAINER_OF(list_first(&c->out), struct message, node);
         int n = lws_write(c->wsi, m->data + LWS_PRE, m->len, LWS_WRITE_TEXT);
         list_remove(&m->node);
@@ -322,7 +324,8 @@ static int refuse_full(struct lws *wsi)
     return -1;
 }
 
-static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len)
+static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
+                    size_t len)
 {
     struct session *ss = user;
     struct server *s = lws_context_user(lws_get_context(wsi));

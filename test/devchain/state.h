@@ -1,6 +1,7 @@
-/* Accounts with their history on the best chain. Values change only through state_write, which logs what was
- * there, so that a dispatch, a dry run or a block can be taken back; a sealed block leaves a diff, and each
- * account keeps one version per block that changed it. Reading at an old block is a binary search. */
+/* Accounts with their history on the best chain. Values change only through state_write, which logs
+ * what was there, so that a dispatch, a dry run or a block can be taken back; a sealed block leaves
+ * a diff, and each account keeps one version per block that changed it. Reading at an old block is
+ * a binary search. */
 #ifndef DEVCHAIN_STATE_H
 #define DEVCHAIN_STATE_H
 
@@ -24,7 +25,8 @@ struct account_version {
 
 struct account {
     uint8_t id[32];
-    struct account_rec rec; /* now, at the end of the best chain or in the block that is being built */
+    struct account_rec
+        rec; /* now, at the end of the best chain or in the block that is being built */
     struct account_version *versions;
     size_t version_count, version_cap;
     uint64_t mark; /* the block in which it was last put into a diff */

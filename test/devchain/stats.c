@@ -102,8 +102,8 @@ static json_t *signer_json(const uint8_t id[32])
 
 static json_t *record_json(const struct stats *s, const struct submit_record *r)
 {
-    json_t *o = json_pack("{s:o, s:I, s:i}", "hash", hex_json(r->hash), "at_ms", (json_int_t)r->at_ms, "code",
-                          r->code);
+    json_t *o = json_pack("{s:o, s:I, s:i}", "hash", hex_json(r->hash), "at_ms",
+                          (json_int_t)r->at_ms, "code", r->code);
     if (r->slot != UINT32_MAX) {
         json_object_set_new(o, "signer", signer_json(s->slots[r->slot].signer));
         json_object_set_new(o, "nonce", json_integer(s->slots[r->slot].nonce));
@@ -116,8 +116,8 @@ static json_t *slot_json(const struct nonce_slot *slot)
     json_t *hashes = json_array();
     for (uint32_t i = 0; i < slot->hash_count; i++)
         json_array_append_new(hashes, hex_json(slot->hashes[i]));
-    return json_pack("{s:o, s:i, s:i, s:o}", "signer", signer_json(slot->signer), "nonce", (int)slot->nonce,
-                     "submits", (int)slot->submits, "hashes", hashes);
+    return json_pack("{s:o, s:i, s:i, s:o}", "signer", signer_json(slot->signer), "nonce",
+                     (int)slot->nonce, "submits", (int)slot->submits, "hashes", hashes);
 }
 
 json_t *stats_json(const struct stats *s, size_t from, size_t limit)
@@ -139,8 +139,9 @@ json_t *stats_json(const struct stats *s, size_t from, size_t limit)
     for (size_t i = from; i < s->submit_count && i - from < limit; i++)
         json_array_append_new(submits, record_json(s, &s->submits[i]));
     return json_pack("{s:I, s:o, s:I, s:i, s:o, s:o, s:I, s:I, s:I, s:I}", "submit_count",
-                     (json_int_t)s->submit_count, "results", results, "nonces", (json_int_t)s->slot_count,
-                     "max_hashes_per_nonce", (int)most, "several_hashes", several, "submits", submits,
-                     "connections", (json_int_t)s->connections, "cut", (json_int_t)s->cut, "faults",
-                     (json_int_t)s->faults, "pool_asked", (json_int_t)s->pool_asked);
+                     (json_int_t)s->submit_count, "results", results, "nonces",
+                     (json_int_t)s->slot_count, "max_hashes_per_nonce", (int)most, "several_hashes",
+                     several, "submits", submits, "connections", (json_int_t)s->connections, "cut",
+                     (json_int_t)s->cut, "faults", (json_int_t)s->faults, "pool_asked",
+                     (json_int_t)s->pool_asked);
 }

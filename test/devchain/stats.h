@@ -1,5 +1,5 @@
-/* What reached the door: every submission in order, results by code, and the distinct hashes seen for each
- * (signer, nonce), which must never be more than the re-signings that a test expects. */
+/* What reached the door: every submission in order, results by code, and the distinct hashes seen
+ * for each (signer, nonce), which must never be more than the re-signings that a test expects. */
 #ifndef DEVCHAIN_STATS_H
 #define DEVCHAIN_STATS_H
 
@@ -40,7 +40,8 @@ struct stats {
 
 void stats_init(struct stats *s);
 void stats_done(struct stats *s);
-void stats_submit(struct stats *s, uint64_t now_ms, const struct tx *tx, int code); /* tx NULL: undecodable */
+void stats_submit(struct stats *s, uint64_t now_ms, const struct tx *tx,
+                  int code); /* tx NULL: undecodable */
 /* from: first submission to list; limit 0: none. */
 json_t *stats_json(const struct stats *s, size_t from, size_t limit);
 

@@ -1,4 +1,5 @@
-/* The storage keys of devchain's pallets, answered from the chain's own structures at any known block. */
+/* The storage keys of devchain's pallets, answered from the chain's own structures at any known
+ * block. */
 #include <string.h>
 
 #include "base/check.h"
@@ -48,8 +49,8 @@ static const uint8_t *prefix_of(enum item item)
     return prefixes[item];
 }
 
-static bool get_account(const struct core *c, const struct block *b, const uint8_t *tail, size_t len,
-                        struct buf *out)
+static bool get_account(const struct core *c, const struct block *b, const uint8_t *tail,
+                        size_t len, struct buf *out)
 {
     uint8_t check[16];
     if (len != 48)
@@ -72,8 +73,8 @@ static bool get_account(const struct core *c, const struct block *b, const uint8
 }
 
 /* The hashes of ancestors that the runtime knows at this block; its own is not among them. */
-static bool get_block_hash(const struct core *c, const struct block *b, const uint8_t *tail, size_t len,
-                           struct buf *out)
+static bool get_block_hash(const struct core *c, const struct block *b, const uint8_t *tail,
+                           size_t len, struct buf *out)
 {
     if (len != 12)
         return false;
@@ -140,7 +141,8 @@ static bool get_plain(const struct core *c, const struct block *b, enum item ite
     }
 }
 
-bool storage_get(const struct core *c, const struct block *b, const uint8_t *key, size_t len, struct buf *out)
+bool storage_get(const struct core *c, const struct block *b, const uint8_t *key, size_t len,
+                 struct buf *out)
 {
     static const char CODE[] = ":code";
     if (len == sizeof CODE - 1 && memcmp(key, CODE, len) == 0) {
@@ -160,7 +162,8 @@ bool storage_get(const struct core *c, const struct block *b, const uint8_t *key
 }
 
 /* Keys that exist at the block, each with a u8 length in front, unsorted. */
-void storage_keys(const struct core *c, const struct block *b, struct buf *ret_keys, size_t *ret_count)
+void storage_keys(const struct core *c, const struct block *b, struct buf *ret_keys,
+                  size_t *ret_count)
 {
     struct buf value = {0};
     size_t pos = 0;

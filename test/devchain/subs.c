@@ -65,7 +65,8 @@ void sub_free(struct sub *s)
     free(s);
 }
 
-struct sub *sub_find(const struct app *a, const struct conn *conn, const char *id, enum sub_kind kind)
+struct sub *sub_find(const struct app *a, const struct conn *conn, const char *id,
+                     enum sub_kind kind)
 {
     if (strlen(id) != 16)
         return NULL;
@@ -285,7 +286,8 @@ static void notify_storage(struct sub *s, const struct block *block, bool all)
         if (!hex_decode(json_string_value(item), json_string_length(item), &key))
             continue;
         bool has = storage_get(&s->app->core, block, key.data, key.len, &now);
-        bool had = block->parent && storage_get(&s->app->core, block->parent, key.data, key.len, &before);
+        bool had =
+            block->parent && storage_get(&s->app->core, block->parent, key.data, key.len, &before);
         if (!all && has == had && now.len == before.len &&
             (!now.len || memcmp(now.data, before.data, now.len) == 0))
             continue;
@@ -326,10 +328,11 @@ void subs_on_finalized(void *arg, const struct block *b)
 void put_version_json(struct buf *b, const struct app *a, struct chain_version v)
 {
     (void)a;
-    buf_printf(b,
-               "{\"specName\":\"devchain\",\"implName\":\"txrelay-devchain\",\"authoringVersion\":1,"
-               "\"specVersion\":%u,\"implVersion\":1,\"apis\":[",
-               v.spec);
+    buf_printf(
+        b,
+        "{\"specName\":\"devchain\",\"implName\":\"txrelay-devchain\",\"authoringVersion\":1,"
+        "\"specVersion\":%u,\"implVersion\":1,\"apis\":[",
+        v.spec);
     for (size_t i = 0; i < RUNTIME_API_COUNT; i++)
         buf_printf(b, "%s[\"0x%s\",%u]", i ? "," : "", RUNTIME_APIS[i].id, RUNTIME_APIS[i].version);
     buf_printf(b, "],\"transactionVersion\":%u,\"systemVersion\":1,\"stateVersion\":1}", v.tx);
@@ -370,7 +373,8 @@ void subs_start_heads(struct call *c, enum sub_kind kind)
         return;
     answer_id(c, s);
     struct buf b = {0};
-    put_header_json(&b, kind == SUB_FINALIZED_HEADS ? c->app->core.chain.finalized : c->app->core.chain.best);
+    put_header_json(&b, kind == SUB_FINALIZED_HEADS ? c->app->core.chain.finalized
+                                                    : c->app->core.chain.best);
     sub_notify(s, b.data, b.len);
     buf_done(&b);
 }
@@ -399,7 +403,8 @@ void subs_start_storage(struct call *c)
     notify_storage(s, c->app->core.chain.best, true);
 }
 
-/* true once; an unknown id, one of another connection or of another kind is false, never an error. */
+/* true once; an unknown id, one of another connection or of another kind is false, never an
+ * error. */
 void subs_stop(struct call *c, enum sub_kind kind)
 {
     const char *id = json_string_value(call_param(c, 0));

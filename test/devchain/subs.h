@@ -5,7 +5,14 @@
 #include "metadata_build.h"
 #include "rpc_call.h"
 
-enum sub_kind { SUB_EXTRINSIC, SUB_NEW_HEADS, SUB_ALL_HEADS, SUB_FINALIZED_HEADS, SUB_RUNTIME, SUB_STORAGE };
+enum sub_kind {
+    SUB_EXTRINSIC,
+    SUB_NEW_HEADS,
+    SUB_ALL_HEADS,
+    SUB_FINALIZED_HEADS,
+    SUB_RUNTIME,
+    SUB_STORAGE
+};
 
 struct sub {
     struct list conn_node; /* of the connection */
@@ -29,7 +36,8 @@ struct sub {
 struct sub *sub_new(struct call *c, enum sub_kind kind);
 void sub_free(struct sub *s);
 void sub_release(struct sub *s); /* the response went out: so do the held items; may free s */
-struct sub *sub_find(const struct app *a, const struct conn *conn, const char *id, enum sub_kind kind);
+struct sub *sub_find(const struct app *a, const struct conn *conn, const char *id,
+                     enum sub_kind kind);
 
 void sub_notify(struct sub *s, const void *result, size_t len); /* result as JSON text */
 
@@ -52,6 +60,7 @@ void put_version_json(struct buf *b, const struct app *a, struct chain_version v
 /* storage.c: the value of a storage key at a block; false: none. */
 bool storage_get(const struct core *c, const struct block *b, const uint8_t *key, size_t len,
                  struct buf *out);
-void storage_keys(const struct core *c, const struct block *b, struct buf *ret_keys, size_t *ret_count);
+void storage_keys(const struct core *c, const struct block *b, struct buf *ret_keys,
+                  size_t *ret_count);
 
 #endif

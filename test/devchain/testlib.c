@@ -161,7 +161,8 @@ struct rig *rig_new(void (*adjust)(struct core_config *config))
     struct core_config config = default_config();
     if (adjust)
         adjust(&config);
-    struct core_callbacks cb = {on_status, on_block, on_finalized, on_runtime, NULL, verdict, NULL, r};
+    struct core_callbacks cb = {on_status, on_block, on_finalized, on_runtime,
+                                NULL,      verdict,  NULL,         r};
     r->now_ms = 1000;
     r->wall_ms = 1700000000000;
     r->alice = test_key("//Alice", KEY_ED25519);
@@ -203,7 +204,9 @@ int rig_code(const struct pool_result *p)
     case POOL_ALREADY_IMPORTED:
         return 1013;
     case POOL_NOT_VALID:
-        return p->validity.kind == VALIDITY_TRAP ? 1002 : p->validity.kind == VALIDITY_UNKNOWN ? 1011 : 1010;
+        return p->validity.kind == VALIDITY_TRAP      ? 1002
+               : p->validity.kind == VALIDITY_UNKNOWN ? 1011
+                                                      : 1010;
     case POOL_NO_TAGS:
         return 1019;
     case POOL_UNACTIONABLE:
@@ -222,7 +225,8 @@ int rig_code(const struct pool_result *p)
 int rig_bytes(struct rig *r, const void *bytes, size_t len, struct diary *d)
 {
     struct tx *tx = NULL;
-    if (core_submit(&r->core, r->now_ms, bytes, len, d ? &d->watch : NULL, &tx, &r->last) == CORE_DECODE_BAD)
+    if (core_submit(&r->core, r->now_ms, bytes, len, d ? &d->watch : NULL, &tx, &r->last) ==
+        CORE_DECODE_BAD)
         return 1001;
     if (d)
         memcpy(d->hash, tx->hash, 32);
@@ -230,8 +234,8 @@ int rig_bytes(struct rig *r, const void *bytes, size_t len, struct diary *d)
     return rig_code(&r->last);
 }
 
-int rig_call(struct rig *r, const struct keypair *key, uint32_t nonce, u128 tip, const struct buf *call,
-             struct diary *d)
+int rig_call(struct rig *r, const struct keypair *key, uint32_t nonce, u128 tip,
+             const struct buf *call, struct diary *d)
 {
     struct buf bytes = {0};
     struct tx_facts f = rig_facts(r);
@@ -274,8 +278,8 @@ void diary_done(struct diary *d)
     buf_done(&d->text);
 }
 
-/* Walks the event records by hand: only System.ExtrinsicSuccess and ExtrinsicFailed are looked for, by their
- * phase. */
+/* Walks the event records by hand: only System.ExtrinsicSuccess and ExtrinsicFailed are looked for,
+ * by their phase. */
 const char *block_outcome(const struct block *b, uint32_t index)
 {
     static char text[32];
@@ -290,7 +294,8 @@ const char *block_outcome(const struct block *b, uint32_t index)
         if (e[7] == DISPATCH_KIND_MODULE)
             snprintf(text, sizeof text, "module:%u:%u", e[8], e[9]);
         else
-            snprintf(text, sizeof text, "%s:%u", e[7] == DISPATCH_KIND_TOKEN ? "token" : "other", e[8]);
+            snprintf(text, sizeof text, "%s:%u", e[7] == DISPATCH_KIND_TOKEN ? "token" : "other",
+                     e[8]);
         return text;
     }
     return "none";

@@ -1,5 +1,5 @@
-/* Decoding of extrinsics. The runtime is ours and fixed, so the layout is read by hand with SCALE readers:
- * fast, and independent of the decoder that the relay itself uses. */
+/* Decoding of extrinsics. The runtime is ours and fixed, so the layout is read by hand with SCALE
+ * readers: fast, and independent of the decoder that the relay itself uses. */
 #include "tx.h"
 
 #include <stdlib.h>
@@ -84,7 +84,8 @@ bool tx_skip_call(struct scale_in *in, unsigned depth, uint64_t *weight)
     return !in->bad;
 }
 
-/* era.rs: two bytes, the low nibble is the period's exponent minus one, the rest the quantised phase. */
+/* era.rs: two bytes, the low nibble is the period's exponent minus one, the rest the quantised
+ * phase. */
 static void get_era(struct scale_in *in, struct tx *tx)
 {
     uint8_t first = scale_get_u8(in);

@@ -360,7 +360,8 @@ char *http_post(unsigned port, const char *body, int *ret_status)
     bool closed = false;
     int fd = dial(port);
     buf_printf(&ask,
-               "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\n"
+               "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: "
+               "application/json\r\n"
                "Content-Length: %zu\r\n\r\n",
                strlen(body));
     buf_puts(&ask, body);

@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     buf_put(&args, data + 1, size - 1);
-    if (codec_call_from_json(md, calls[data[0] % ARRAY_LEN(calls)], buf_str(&args), &out, &err) == 0)
+    if (codec_call_from_json(md, calls[data[0] % ARRAY_LEN(calls)], buf_str(&args), &out, &err) ==
+        0)
         INVARIANT(codec_check_call(md, out.data, out.len, &err) == 0);
     else
         INVARIANT(out.len == 0);

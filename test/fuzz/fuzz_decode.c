@@ -1,5 +1,5 @@
-/* Any bytes as a call and as an extrinsic, for people: what is shown makes a call again, which is shown in
- * the same way. */
+/* Any bytes as a call and as an extrinsic, for people: what is shown makes a call again, which is
+ * shown in the same way. */
 #include <jansson.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 #include "chain/codec/extrinsic.h"
 #include "fuzz_runtime.h"
 
-/* The bytes are the same but for the padding of bit sequences: a second round changes nothing at all. */
+/* The bytes are the same but for the padding of bit sequences: a second round changes nothing at
+ * all. */
 static void again(const struct metadata *md, const uint8_t *call, size_t len, struct buf *shown)
 {
     struct buf bytes = {0}, twice = {0}, shown_again = {0};
@@ -17,7 +18,8 @@ static void again(const struct metadata *md, const uint8_t *call, size_t len, st
     INVARIANT(codec_from_json(md, type, buf_str(shown), &bytes, &err) == 0);
     INVARIANT(bytes.len == len && memcmp(bytes.data, call, 2) == 0);
     INVARIANT(codec_call_to_readable(md, bytes.data, bytes.len, &shown_again, &err) == 0);
-    INVARIANT(shown_again.len == shown->len && memcmp(shown_again.data, shown->data, shown->len) == 0);
+    INVARIANT(shown_again.len == shown->len &&
+              memcmp(shown_again.data, shown->data, shown->len) == 0);
     INVARIANT(codec_from_json(md, type, buf_str(&shown_again), &twice, &err) == 0);
     INVARIANT(twice.len == bytes.len && memcmp(twice.data, bytes.data, bytes.len) == 0);
     buf_done(&bytes);
@@ -30,8 +32,8 @@ static void as_extrinsic(const struct metadata *md, const uint8_t *data, size_t 
     struct buf shown = {0};
     struct err err = {0};
     if (extrinsic_to_json(md, data, size, plain, &shown, &err) == 0) {
-        json_t *json =
-            json_loadb((const char *)shown.data, shown.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+        json_t *json = json_loadb((const char *)shown.data, shown.len,
+                                  JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
         INVARIANT(json_is_object(json_object_get(json, "call")));
         json_decref(json);
     } else {

@@ -1,4 +1,5 @@
-/* Extrinsics that reach devchain: decoded, validated and, when they hold, applied and taken back. */
+/* Extrinsics that reach devchain: decoded, validated and, when they hold, applied and taken
+ * back. */
 #include <stdlib.h>
 #include <string.h>
 

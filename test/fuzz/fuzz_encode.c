@@ -1,6 +1,6 @@
-/* JSON that nearly fits: a call is shown, some of its characters are changed, and it is read again: refused,
- * or bytes that check. Input: how many changes, each as two bytes of place and one of character, then the
- * call. */
+/* JSON that nearly fits: a call is shown, some of its characters are changed, and it is read again:
+ * refused, or bytes that check. Input: how many changes, each as two bytes of place and one of
+ * character, then the call. */
 #include <string.h>
 
 #include "base/check.h"

@@ -1,5 +1,5 @@
-/* Any bytes as a transaction in JSON, and as what is asked for later: refused by name, or a request of the
- * store whose parts are sound. */
+/* Any bytes as a transaction in JSON, and as what is asked for later: refused by name, or a request
+ * of the store whose parts are sound. */
 #include <string.h>
 
 #include "base/check.h"
@@ -33,15 +33,16 @@ static void ask(const char *cmd, json_t *request)
     ask_json_done(&x);
 }
 
-/* A request that is right but for one field, which has the bytes as its value: text, or what JSON they are.
- */
+/* A request that is right but for one field, which has the bytes as its value: text, or what JSON
+ * they are. */
 static json_t *with_field(const uint8_t *data, size_t size)
 {
-    static const char *const fields[] = {"account",        "call",     "key",          "creator", "priority",
-                                         "not_before",     "deadline", "spec_version", "tip",     "max_tip",
-                                         "deadline_block", "retries",  "id",           "unknown"};
-    json_t *value = data[1] % 2 ? json_stringn((const char *)data + 2, size - 2)
-                                : json_loadb((const char *)data + 2, size - 2, JSON_DECODE_ANY, NULL);
+    static const char *const fields[] = {
+        "account",      "call", "key",     "creator",        "priority", "not_before", "deadline",
+        "spec_version", "tip",  "max_tip", "deadline_block", "retries",  "id",         "unknown"};
+    json_t *value = data[1] % 2
+                        ? json_stringn((const char *)data + 2, size - 2)
+                        : json_loadb((const char *)data + 2, size - 2, JSON_DECODE_ANY, NULL);
     json_t *request = json_pack("{s:s, s:s}", "account", "alice", "call", "0x00");
     if (value)
         json_object_set_new(request, fields[data[0] % ARRAY_LEN(fields)], value);

@@ -1,6 +1,6 @@
-/* Texts that are JSON, or nearly: the view takes exactly what jansson takes, and finds in it the same. The
- * first byte says what the others are: the text itself; pieces of JSON in any order; or choices, by which a
- * text that is JSON is made, of which then one byte may be another. */
+/* Texts that are JSON, or nearly: the view takes exactly what jansson takes, and finds in it the
+ * same. The first byte says what the others are: the text itself; pieces of JSON in any order; or
+ * choices, by which a text that is JSON is made, of which then one byte may be another. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,8 @@ static void compare_string(const char *text, size_t len, const struct jv *v)
     struct buf hex = {0}, want = {0};
     INVARIANT(out && cut && jv_is(v, JV_STRING));
     INVARIANT(jv_copy(v, out, len + 1) == len && memcmp(out, text, len + 1) == 0);
-    INVARIANT(jv_copy(v, cut, len / 2 + 1) == len && memcmp(cut, text, len / 2) == 0 && !cut[len / 2]);
+    INVARIANT(jv_copy(v, cut, len / 2 + 1) == len && memcmp(cut, text, len / 2) == 0 &&
+              !cut[len / 2]);
     INVARIANT(jv_equals(v, text) && (len == 0 || !jv_equals(v, cut)) && !jv_equals(v, "\xff"));
     INVARIANT(jv_hex(v, &hex) == hex_decode(text, len, &want));
     INVARIANT(hex.len == want.len && (hex.len == 0 || memcmp(hex.data, want.data, hex.len) == 0));
@@ -139,7 +140,8 @@ static void check(const char *text, size_t len)
     json_t *want = json_loadb(text, len, JSON_DECODE_ANY, &error);
     const struct jv *v = jv_read(&doc, text, len, &err);
     bool nul = len && memchr(text, 0, len); /* jansson 2.14 overlooks one behind a number */
-    bool too_big = !want && json_error_code(&error) == json_error_numeric_overflow; /* told when asked for */
+    bool too_big =
+        !want && json_error_code(&error) == json_error_numeric_overflow; /* told when asked for */
     INVARIANT(too_big || (want && !nul) == (v != NULL));
     INVARIANT(v ? !err.code : err.code == ERR_PROTOCOL && err.text[0]);
     if (want && v) {
@@ -163,10 +165,11 @@ static unsigned choose(struct choices *c, unsigned n)
 static void make_string(struct buf *text, struct choices *c)
 {
     buf_puts(text, "\"");
-    for (unsigned n = choose(c, 8); n > 0; n--) /* of the pieces, those that may stand in a string */
-        buf_puts(
-            text,
-            pieces[choose(c, 4) ? 26 : (const unsigned[]){15, 16, 19, 20, 22, 23, 24, 30, 31}[choose(c, 9)]]);
+    for (unsigned n = choose(c, 8); n > 0;
+         n--) /* of the pieces, those that may stand in a string */
+        buf_puts(text, pieces[choose(c, 4) ? 26
+                                           : (const unsigned[]){15, 16, 19, 20, 22, 23, 24, 30,
+                                                                31}[choose(c, 9)]]);
     buf_puts(text, "\"");
 }
 

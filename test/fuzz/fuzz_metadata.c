@@ -10,8 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* What people ask: every pallet's calls, and some values by its types. */
 static void ask_for_people(const struct metadata *md, const uint8_t *data, size_t size)
 {
-    static const char *const values[] = {"[]", "{\"pallet\":\"System\",\"call\":\"remark\",\"args\":[\"\"]}",
-                                         "\"0x00\""};
+    static const char *const values[] = {
+        "[]", "{\"pallet\":\"System\",\"call\":\"remark\",\"args\":[\"\"]}", "\"0x00\""};
     struct buf out = {0};
     struct err err;
     (void)codec_list_calls(md, NULL, NULL, &out, &err);

@@ -1,5 +1,5 @@
-/* JSON values of a node through every reader of the node door: nothing is read that was not there, and a
- * header that is complete has a hash. */
+/* JSON values of a node through every reader of the node door: nothing is read that was not there,
+ * and a header that is complete has a hash. */
 #include <string.h>
 
 #include "base/check.h"
@@ -10,10 +10,13 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char header[] =
-    "{\"parentHash\":\"0x0101010101010101010101010101010101010101010101010101010101010101\",\"number\":"
+    "{\"parentHash\":\"0x0101010101010101010101010101010101010101010101010101010101010101\","
+    "\"number\":"
     "\"0x00000014\","
-    "\"stateRoot\":\"0x0202020202020202020202020202020202020202020202020202020202020202\",\"extrinsicsRoot\":"
-    "\"0x0303030303030303030303030303030303030303030303030303030303030303\",\"digest\":{\"logs\":[\"0x06\"]}"
+    "\"stateRoot\":\"0x0202020202020202020202020202020202020202020202020202020202020202\","
+    "\"extrinsicsRoot\":"
+    "\"0x0303030303030303030303030303030303030303030303030303030303030303\",\"digest\":{\"logs\":["
+    "\"0x06\"]}"
     "}";
 
 static void read_all(const struct jv *value)

@@ -1,4 +1,5 @@
-/* NOTIFY payloads from anybody: the first byte chooses the channel. What parses is written out as well. */
+/* NOTIFY payloads from anybody: the first byte chooses the channel. What parses is written out as
+ * well. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
-/* Messages from a node, one per line, against calls and subscriptions that wait for them. Bytes under 32
- * stand for pieces of messages, so that any input contains a well-formed message now and then; all other
- * bytes stand for themselves. Every callback fires once, an ended subscription receives nothing, everything
- * is freed at the end. The WebSocket client is replaced by the one below: no socket, every frame is written.
- */
+/* Messages from a node, one per line, against calls and subscriptions that wait for them. Bytes
+ * under 32 stand for pieces of messages, so that any input contains a well-formed message now and
+ * then; all other bytes stand for themselves. Every callback fires once, an ended subscription
+ * receives nothing, everything is freed at the end. The WebSocket client is replaced by the one
+ * below: no socket, every frame is written. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,8 @@ enum { CALLS = 4, SUBS = 3, FRAMES = 64 };
 static const char *const pieces[32] = {
     "{\"jsonrpc\":\"2.0\",\"id\":",
     ",\"result\":",
-    ",\"error\":{\"code\":1010,\"message\":\"Invalid Transaction\",\"data\":\"Transaction is outdated\"}}",
+    ",\"error\":{\"code\":1010,\"message\":\"Invalid Transaction\",\"data\":\"Transaction is "
+    "outdated\"}}",
     "{\"jsonrpc\":\"2.0\",\"method\":\"note\",\"params\":{\"subscription\":",
     "\"S1\"",
     "\"S2\"",
@@ -124,7 +125,8 @@ struct ws_client {
 
 static struct ws_client ws;
 
-struct ws_client *ws_client_new(struct loop *l, const struct ws_client_config *config, struct err *ret_err)
+struct ws_client *ws_client_new(struct loop *l, const struct ws_client_config *config,
+                                struct err *ret_err)
 {
     (void)l, (void)ret_err;
     ws = (struct ws_client){.config = *config};
@@ -160,8 +162,8 @@ void ws_frame_cancel(struct ws_frame *f)
     free(f);
 }
 
-void ws_client_send(struct ws_client *c, struct ws_frame *f, bool (*gate)(void *arg), void *gate_arg,
-                    void (*cb)(void *arg, enum ws_frame_end end), void *cb_arg)
+void ws_client_send(struct ws_client *c, struct ws_frame *f, bool (*gate)(void *arg),
+                    void *gate_arg, void (*cb)(void *arg, enum ws_frame_end end), void *cb_arg)
 {
     (void)gate, (void)gate_arg;
     f->cb = cb;
@@ -230,7 +232,8 @@ static void feed(const struct buf *text)
         size_t len = nl ? (size_t)(nl - p) : (size_t)(end - p);
         ws.config.on_text(ws.config.arg, p, len);
         end_frames(WS_FRAME_WRITTEN);
-        if (frames == 8 && !subs[1].replied && !subs[1].gone) { /* forgotten while its answer is out */
+        if (frames == 8 && !subs[1].replied &&
+            !subs[1].gone) { /* forgotten while its answer is out */
             subs[1].gone = true;
             rpc_unsubscribe(rpc, &subs[1].sub, "unsubscribe");
             memset(&subs[1].sub, 0xee, sizeof(subs[1].sub));

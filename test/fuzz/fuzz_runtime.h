@@ -1,5 +1,6 @@
-/* One runtime for the targets that need one: v14-polkadot, from the folder that the macro METADATA_DIR or,
- * before it, the environment variable of that name says (the CMake target metadata_vectors fills it). */
+/* One runtime for the targets that need one: v14-polkadot, from the folder that the macro
+ * METADATA_DIR or, before it, the environment variable of that name says (the CMake target
+ * metadata_vectors fills it). */
 #ifndef FUZZ_RUNTIME_H
 #define FUZZ_RUNTIME_H
 

@@ -1,5 +1,5 @@
-/* The first bytes choose reads, the rest is read: no read leaves the input, a bad reader stays bad and
- * yields zeros, and a compact number that was accepted is written back as the same bytes. */
+/* The first bytes choose reads, the rest is read: no read leaves the input, a bad reader stays bad
+ * and yields zeros, and a compact number that was accepted is written back as the same bytes. */
 #include <stdlib.h>
 #include <string.h>
 

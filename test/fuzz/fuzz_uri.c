@@ -1,5 +1,5 @@
-/* Secret URIs: the first byte is the scheme. Whatever is accepted signs and verifies; whatever is refused
- * says so, with a text. */
+/* Secret URIs: the first byte is the scheme. Whatever is accepted signs and verifies; whatever is
+ * refused says so, with a text. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* Runs a fuzz target without libFuzzer: a fixed stream of generated inputs (random bytes, and earlier inputs
- * cut, spliced and changed), so that ordinary, sanitizer and valgrind lanes drive every parser of outside
- * bytes. REPLAY_RUNS sets the count; valgrind's lane runs a tenth. */
+/* Runs a fuzz target without libFuzzer: a fixed stream of generated inputs (random bytes, and
+ * earlier inputs cut, spliced and changed), so that ordinary, sanitizer and valgrind lanes drive
+ * every parser of outside bytes. REPLAY_RUNS sets the count; valgrind's lane runs a tenth. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,8 @@ static size_t generate(struct rng *r, uint8_t *out)
     }
     for (uint64_t n = rng_below(r, 6); n && len; n--) {
         size_t at = (size_t)rng_below(r, len);
-        out[at] = rng_below(r, 2) ? interesting[rng_below(r, sizeof(interesting))] : (uint8_t)rng_next(r);
+        out[at] =
+            rng_below(r, 2) ? interesting[rng_below(r, sizeof(interesting))] : (uint8_t)rng_next(r);
     }
     if (len && rng_below(r, 3) == 0)
         len = (size_t)rng_below(r, len + 1);
@@ -41,7 +42,8 @@ int main(void)
     long runs = text ? strtol(text, NULL, 10) : getenv("TXRELAY_VALGRIND") ? 200 : 2000;
     struct rng r = {20261127};
     for (long i = 0; i < runs; i++) {
-        uint8_t *input = malloc(LEN_MAX); /* exact size: reads past the end are seen by the sanitizer */
+        uint8_t *input =
+            malloc(LEN_MAX); /* exact size: reads past the end are seen by the sanitizer */
         if (!input)
             return 1;
         size_t len = generate(&r, input);

@@ -13,8 +13,8 @@ extern struct world *simulated; /* the one that runs, for functions of the produ
 /* sim_queue.c */
 struct event *later(struct world *w, uint64_t delay, const char *name,
                     void (*run)(struct world *w, struct event *e));
-struct event *process_later(struct world *w, const struct process *p, uint64_t delay, const char *name,
-                            void (*run)(struct world *w, struct event *e));
+struct event *process_later(struct world *w, const struct process *p, uint64_t delay,
+                            const char *name, void (*run)(struct world *w, struct event *e));
 struct event *process_at(struct world *w, int process, uint32_t life, uint64_t at, const char *name,
                          void (*run)(struct world *w, struct event *e));
 void process_resume(struct world *w, struct process *p);
@@ -22,26 +22,27 @@ void process_drop_held(struct world *w, struct process *p);
 bool world_step(struct world *w); /* false: nothing is left to happen */
 void queue_clear(struct world *w);
 struct event *process_event_held(struct world *w, struct process *p, const char *name,
-                                 void (*run)(struct world *w, struct event *e)); /* first when it goes on */
+                                 void (*run)(struct world *w,
+                                             struct event *e)); /* first when it goes on */
 uint64_t local_ns(const struct world *w, const struct process *p);
 uint64_t world_time(const struct process *p, uint64_t local_ms);
 bool chance(struct world *w, unsigned percent);
 uint64_t between(struct world *w, uint64_t lo, uint64_t hi);
 uint64_t latency(struct world *w);
 void note_line(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-#define note(w, ...)                                                                                         \
-    do {                                                                                                     \
-        if ((w)->tracing)                                                                                    \
-            note_line(w, __VA_ARGS__);                                                                       \
+#define note(w, ...)                                                                               \
+    do {                                                                                           \
+        if ((w)->tracing)                                                                          \
+            note_line(w, __VA_ARGS__);                                                             \
     } while (0)
 
 /* sim_check.c */
 void broken(struct world *w, const char *invariant, const char *fmt, ...)
     __attribute__((format(printf, 3, 4), noreturn));
-#define HOLDS(w, cond, invariant, ...)                                                                       \
-    do {                                                                                                     \
-        if (!(cond))                                                                                         \
-            broken(w, invariant, __VA_ARGS__);                                                               \
+#define HOLDS(w, cond, invariant, ...)                                                             \
+    do {                                                                                           \
+        if (!(cond))                                                                               \
+            broken(w, invariant, __VA_ARGS__);                                                     \
     } while (0)
 bool includable(const struct world *w, const struct tx *t);
 void check_final(struct world *w, uint32_t block);
@@ -69,7 +70,8 @@ uint32_t ancestor_at(const struct world *w, uint32_t block, uint64_t number);
 bool refuses_call(const struct world *w, int64_t id, uint64_t number);
 bool never_admitted(int64_t id);
 enum fate { FATE_OK, FATE_FAILS, FATE_FAILS_INSIDE };
-enum fate fate_of(const struct world *w, const struct tx *t); /* what becomes of its call in a block */
+enum fate fate_of(const struct world *w,
+                  const struct tx *t); /* what becomes of its call in a block */
 uint64_t priority_of(const struct world *w, const struct tx *t);
 uint32_t version_of(const struct world *w, uint32_t spec); /* transaction_version */
 void chain_fork(struct world *w, uint32_t depth);
@@ -97,8 +99,8 @@ void pool_drop_watches(struct world *w, int node, int relay, uint32_t life, uint
 void pool_false_in_block(struct world *w, int node);
 void pool_lose_watch(struct world *w, int node);
 
-void node_says_status(struct world *w, int node, const struct watch *x, enum tx_status status, uint32_t block,
-                      uint32_t tx);
+void node_says_status(struct world *w, int node, const struct watch *x, enum tx_status status,
+                      uint32_t block, uint32_t tx);
 void node_says_heads(struct world *w, int node, bool best, bool final);
 void node_says_runtime(struct world *w, int node);
 

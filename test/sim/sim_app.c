@@ -84,7 +84,8 @@ static void options(struct world *w, struct call *c, struct wish *x)
     if (has(w, FEATURE_RETRIES) && chance(w, 60))
         x->retries = (uint32_t)between(w, 1, 5);
     if (has(w, FEATURE_LAST_BLOCK) && chance(w, 25))
-        c->deadline_block = w->chain.blocks[w->chain.final].number + between(w, 1, chance(w, 60) ? 24 : 90);
+        c->deadline_block =
+            w->chain.blocks[w->chain.final].number + between(w, 1, chance(w, 60) ? 24 : 90);
 }
 
 /* The database's clock tells time in microseconds, the request in milliseconds: what is wished
@@ -113,8 +114,9 @@ static void enqueue(struct world *w, const struct app_tx *t, int64_t id, const s
                               .deadline_block = (int64_t)c->deadline_block,
                               .retries = x->retries};
     mem_session_run(t->session, MEM_REQUEST_enqueue, &r.req);
-    HOLDS(w, !r.req.err.code && r.id == id, "enqueue", "transaction %lld is refused, or is called %lld: %s",
-          (long long)id, (long long)r.id, r.req.err.text);
+    HOLDS(w, !r.req.err.code && r.id == id, "enqueue",
+          "transaction %lld is refused, or is called %lld: %s", (long long)id, (long long)r.id,
+          r.req.err.text);
     store_req_done(&r.req);
 }
 
@@ -130,7 +132,8 @@ static void draw_call(struct world *w, struct call *c, struct wish *x)
     options(w, c, x);
     if (!c->deadline_us)
         return;
-    int64_t earliest = x->not_before_us > now ? x->not_before_us : now; /* it must be later, or is refused */
+    int64_t earliest =
+        x->not_before_us > now ? x->not_before_us : now; /* it must be later, or is refused */
     if (c->deadline_us < earliest + 2000)
         c->deadline_us = earliest + 2000;
     c->deadline_us = c->deadline_us / 1000 * 1000;
@@ -150,7 +153,8 @@ static void begin_tx(struct world *w)
         int64_t id = t->ids[i] = w->next_id++;
         struct call *c = &w->calls[id];
         struct wish x = {.tip = -1};
-        *c = (struct call){.asked = true, .account = t->account, .max_tip = -1, .bump = -1, .noted = -1};
+        *c = (struct call){
+            .asked = true, .account = t->account, .max_tip = -1, .bump = -1, .noted = -1};
         x.priority = chance(w, 10) ? (int32_t)between(w, 0, 4) - 2 : 0;
         draw_call(w, c, &x);
         if (!signed_elsewhere(w, t->session, id))
@@ -174,7 +178,8 @@ static void cancel_one(struct world *w)
     int64_t id = (int64_t)between(w, 1, (uint64_t)w->next_id - 1);
     struct call *c = &w->calls[id];
     const struct mem_row *r = mem_row_of(w->db.mem, id);
-    if (!r || c->self_sent || (c->presigned && w->plan.keyless[c->account] && r->table == MEM_PENDING))
+    if (!r || c->self_sent ||
+        (c->presigned && w->plan.keyless[c->account] && r->table == MEM_PENDING))
         return;
     c->cancelled = true;
     struct store_ask ask = {.id = id};
@@ -196,7 +201,8 @@ static void act(struct world *w, struct event *e)
     else
         begin_tx(w);
     uint64_t mean = w->plan.faults_end / (w->plan.transactions ? w->plan.transactions : 1);
-    later(w, chance(w, 30) ? between(w, 0, 2 * MS) : between(w, 1, 2 * mean), "application acts", act);
+    later(w, chance(w, 30) ? between(w, 0, 2 * MS) : between(w, 1, 2 * mean), "application acts",
+          act);
 }
 
 /* Every transaction that was open is rolled back, and its locks are gone; what was committed

@@ -65,17 +65,18 @@ static void states(const struct audit *t)
         const struct store_state_row *x = &r->rows[i];
         bool needs_block = !strcmp(x->state, "in_block") || !strcmp(x->state, "retracted") ||
                            !strcmp(x->state, "finality_timeout") || !strcmp(x->state, "finalized");
-        HOLDS(w, !needs_block || x->block_hash.data, "argument", "state %s of nonce %llu names no block",
-              x->state, (unsigned long long)x->nonce);
+        HOLDS(w, !needs_block || x->block_hash.data, "argument",
+              "state %s of nonce %llu names no block", x->state, (unsigned long long)x->nonce);
         if (!strcmp(x->state, "refused")) {
-            HOLDS(w, x->error, "I7", "a refusal of nonce %llu has no text", (unsigned long long)x->nonce);
+            HOLDS(w, x->error, "I7", "a refusal of nonce %llu has no text",
+                  (unsigned long long)x->nonce);
             w->stats.refusals++;
             continue;
         }
-        bool was =
-            t->rows[i].used && t->rows[i].state == MEM_FINALIZED && t->rows[i].tx == tx_of_hash(w, x->hash);
-        HOLDS(w, !was || !strcmp(x->state, "finalized"), "I7", "nonce %llu was finalized and becomes %s",
-              (unsigned long long)x->nonce, x->state);
+        bool was = t->rows[i].used && t->rows[i].state == MEM_FINALIZED &&
+                   t->rows[i].tx == tx_of_hash(w, x->hash);
+        HOLDS(w, !was || !strcmp(x->state, "finalized"), "I7",
+              "nonce %llu was finalized and becomes %s", (unsigned long long)x->nonce, x->state);
     }
 }
 
@@ -88,12 +89,12 @@ static void noted(const struct audit *t)
         const struct store_note_row *x = &t->x->u.note.rows[i];
         struct call *c = &w->calls[x->id];
         uint64_t wait = x->wait_block < 0 ? 0 : (uint64_t)x->wait_block;
-        bool again =
-            x->nonce >= 0 && c->noted == x->nonce && c->wait_block == wait && c->noted_at + 50 * MS > w->now;
+        bool again = x->nonce >= 0 && c->noted == x->nonce && c->wait_block == wait &&
+                     c->noted_at + 50 * MS > w->now;
         c->noted_again = again ? c->noted_again + 1 : 0;
         HOLDS(w, c->noted_again < 4, "hot loop",
-              "transaction %lld of account %d waits for nonce %lld, noted again and again", (long long)x->id,
-              t->account, (long long)x->nonce);
+              "transaction %lld of account %d waits for nonce %lld, noted again and again",
+              (long long)x->id, t->account, (long long)x->nonce);
         c->noted = x->nonce;
         c->noted_at = w->now;
         c->wait_block = wait;
@@ -105,9 +106,9 @@ static void noted(const struct audit *t)
 
 static bool is_write(enum mem_request what)
 {
-    return what == MEM_REQUEST_poll_requests || what == MEM_REQUEST_note || what == MEM_REQUEST_admit ||
-           what == MEM_REQUEST_admit_signed || what == MEM_REQUEST_reject ||
-           (what >= MEM_REQUEST_attempt && what <= MEM_REQUEST_adopt);
+    return what == MEM_REQUEST_poll_requests || what == MEM_REQUEST_note ||
+           what == MEM_REQUEST_admit || what == MEM_REQUEST_admit_signed ||
+           what == MEM_REQUEST_reject || (what >= MEM_REQUEST_attempt && what <= MEM_REQUEST_adopt);
 }
 
 static void check_write(const struct audit *t)

@@ -30,17 +30,19 @@ static void check_tip(const struct audit *t, int64_t id, const struct tx *x)
     HOLDS(w, !presigned || &w->chain.txs[w->calls[x->id].presigned] == x, "signed",
           "transaction %lld was signed elsewhere and is signed again", (long long)x->id);
     HOLDS(w, presigned || x->tip <= tip_limit(w, id, x->account), "tip",
-          "nonce %llu of transaction %lld is signed with a tip of %llu, and %llu is the most it may pay",
+          "nonce %llu of transaction %lld is signed with a tip of %llu, and %llu is the most it "
+          "may pay",
           (unsigned long long)x->nonce, (long long)id, (unsigned long long)x->tip,
           (unsigned long long)tip_limit(w, id, x->account));
     if (x->id || !id)
         return;
     for (uint32_t i = w->chain.last_of_id[id]; i; i = w->chain.txs[i].prev_id) {
         const struct tx *own = &w->chain.txs[i];
-        bool races = own->nonce == x->nonce && own->reached && includable(w, own) && on_record(w, i);
+        bool races =
+            own->nonce == x->nonce && own->reached && includable(w, own) && on_record(w, i);
         HOLDS(w, !races || own->tip < x->tip, "tip",
-              "a filler in the place of transaction %lld pays %llu, and its own bytes %llu", (long long)id,
-              (unsigned long long)x->tip, (unsigned long long)own->tip);
+              "a filler in the place of transaction %lld pays %llu, and its own bytes %llu",
+              (long long)id, (unsigned long long)x->tip, (unsigned long long)own->tip);
     }
 }
 
@@ -49,11 +51,13 @@ static void check_version(const struct audit *t, const struct tx *x)
     struct world *w = t->w;
     bool still = !strcmp(t->suspension, "reaped") || !strcmp(t->suspension, "transaction_version");
     uint32_t version = t->was.transaction_version;
-    HOLDS(w, !still || lossy(t), "hold", "r%d signs nonce %llu of account %d, which waits for an operator",
-          t->process, (unsigned long long)x->nonce, x->account);
-    HOLDS(w, !has(w, FEATURE_VERSION) || !version || version == version_of(w, x->spec) || lossy(t), "hold",
-          "r%d signs nonce %llu of account %d under transaction_version %u, and %u was accepted", t->process,
-          (unsigned long long)x->nonce, x->account, version_of(w, x->spec), version);
+    HOLDS(w, !still || lossy(t), "hold",
+          "r%d signs nonce %llu of account %d, which waits for an operator", t->process,
+          (unsigned long long)x->nonce, x->account);
+    HOLDS(w, !has(w, FEATURE_VERSION) || !version || version == version_of(w, x->spec) || lossy(t),
+          "hold",
+          "r%d signs nonce %llu of account %d under transaction_version %u, and %u was accepted",
+          t->process, (unsigned long long)x->nonce, x->account, version_of(w, x->spec), version);
 }
 
 static void check_recorded(const struct audit *t, int64_t id, uint32_t tx)
@@ -70,11 +74,11 @@ static void check_recorded(const struct audit *t, int64_t id, uint32_t tx)
           "transaction %lld may be in no block after %llu and is signed for those below %lld",
           (long long)x->id, (unsigned long long)last, (long long)x->death);
     HOLDS(w, !call || !call->guard || call->guard == x->spec || lossy(t), "guard",
-          "transaction %lld is for runtime %u and signed under %u", (long long)x->id, call ? call->guard : 0,
-          x->spec);
+          "transaction %lld is for runtime %u and signed under %u", (long long)x->id,
+          call ? call->guard : 0, x->spec);
     HOLDS(w, x->id >= 0 && (x->birth < 0 || w->chain.blocks[x->anchor].final), "era",
-          "r%d signs nonce %llu over block %u, which is not final", t->process, (unsigned long long)x->nonce,
-          x->anchor);
+          "r%d signs nonce %llu over block %u, which is not final", t->process,
+          (unsigned long long)x->nonce, x->anchor);
 }
 
 /* A finalized block used the nonce, and left the account with a higher one. If it was reaped
@@ -94,10 +98,12 @@ static void check_renonce(const struct audit *t, int64_t id, uint64_t nonce)
     struct world *w = t->w;
     for (uint32_t i = w->chain.last_of_id[id]; i; i = w->chain.txs[i].prev_id) {
         const struct tx *x = &w->chain.txs[i];
-        bool live = x->accepted && !x->final_in && includable(w, x) && !spent(w, x->account, x->nonce);
-        HOLDS(w, x->nonce == nonce || !live || lossy(t), "I5",
-              "transaction %lld gets nonce %llu while its bytes at nonce %llu can still be included",
-              (long long)id, (unsigned long long)nonce, (unsigned long long)x->nonce);
+        bool live =
+            x->accepted && !x->final_in && includable(w, x) && !spent(w, x->account, x->nonce);
+        HOLDS(
+            w, x->nonce == nonce || !live || lossy(t), "I5",
+            "transaction %lld gets nonce %llu while its bytes at nonce %llu can still be included",
+            (long long)id, (unsigned long long)nonce, (unsigned long long)x->nonce);
     }
 }
 
@@ -106,9 +112,10 @@ static void check_admitted(const struct audit *t, size_t i)
     struct world *w = t->w;
     const struct store_attempt_row *row = &t->x->u.attempts.rows[i];
     bool held = t->was.paused && !t->was.paused_by_operator && t->suspension[0];
-    HOLDS(w, !held || lossy(t), "hold", "r%d admits to account %d, which its leader holds back", t->process,
-          t->account);
-    HOLDS(w, t->rows[i].waiting, "I7", "transaction %lld has ended and gets a nonce", (long long)row->id);
+    HOLDS(w, !held || lossy(t), "hold", "r%d admits to account %d, which its leader holds back",
+          t->process, t->account);
+    HOLDS(w, t->rows[i].waiting, "I7", "transaction %lld has ended and gets a nonce",
+          (long long)row->id);
     if (t->x->what == MEM_REQUEST_admit)
         check_renonce(t, row->id, (uint64_t)row->nonce);
     else
@@ -122,9 +129,10 @@ static void check_again(const struct audit *t, size_t i, uint32_t tx)
     const struct store_attempt_row *row = &t->x->u.attempts.rows[i];
     const struct tx *x = &w->chain.txs[tx];
     bool filler = row->filler_len != 0;
-    HOLDS(w, row->id == b->id && (x->id == b->id || filler), "I5",
-          "nonce %lld of transaction %lld is signed again for transaction %lld with the call of %lld",
-          (long long)row->nonce, (long long)b->id, (long long)row->id, (long long)x->id);
+    HOLDS(
+        w, row->id == b->id && (x->id == b->id || filler), "I5",
+        "nonce %lld of transaction %lld is signed again for transaction %lld with the call of %lld",
+        (long long)row->nonce, (long long)b->id, (long long)row->id, (long long)x->id);
     HOLDS(w, b->stop_outcome == MEM_OUTCOME_NONE || filler, "stop",
           "transaction %lld is signed again after a filler for its place", (long long)b->id);
     w->stats.raises += x->tip > w->chain.txs[b->tx].tip;
@@ -141,8 +149,8 @@ static void check_fill(const struct audit *t, size_t i)
         const struct tx *x = &w->chain.txs[k];
         bool lives = (int64_t)x->nonce == nonce && x->committed && x->in_pool && includable(w, x);
         HOLDS(w, !lives || lossy(t), "I5",
-              "transaction %lld ends, a filler takes nonce %llu, and a pool holds its bytes", (long long)id,
-              (unsigned long long)x->nonce);
+              "transaction %lld ends, a filler takes nonce %llu, and a pool holds its bytes",
+              (long long)id, (unsigned long long)x->nonce);
     }
     w->stats.fills++;
 }

@@ -19,8 +19,8 @@ static void check_included(const struct audit *t, const struct store_finish_row 
     const struct chain *c = &w->chain;
     uint32_t block = block_of_hash(x->block_hash), tx = tx_of_hash(w, x->hash);
     HOLDS(w, c->blocks[block].final && c->blocks[block].number == (uint64_t)x->block_number, "I2",
-          "nonce %llu of account %d ends in block %u, which is not final", (unsigned long long)x->nonce,
-          t->account, block);
+          "nonce %llu of account %d ends in block %u, which is not final",
+          (unsigned long long)x->nonce, t->account, block);
     const struct block *b = &c->blocks[block];
     HOLDS(w,
           x->index >= 0 && (uint32_t)x->index < b->count && b->txs[x->index] == tx &&
@@ -35,21 +35,25 @@ static void check_dead(const struct audit *t, int64_t id, uint64_t nonce)
     struct world *w = t->w;
     for (uint32_t i = id ? w->chain.last_of_id[id] : 0; i; i = w->chain.txs[i].prev_id) {
         const struct tx *x = &w->chain.txs[i];
-        HOLDS(w, x->nonce != nonce || !x->accepted || x->final_in || !includable(w, x) || lossy(t), "I5",
-              "transaction %lld leaves nonce %llu, and its bytes there can still be included until %lld (tx "
+        HOLDS(w, x->nonce != nonce || !x->accepted || x->final_in || !includable(w, x) || lossy(t),
+              "I5",
+              "transaction %lld leaves nonce %llu, and its bytes there can still be included until "
+              "%lld (tx "
               "%u)",
               (long long)id, (unsigned long long)x->nonce, (long long)x->death, i);
     }
 }
 
-static void check_finish(const struct audit *t, const struct before *b, const struct store_finish_row *x)
+static void check_finish(const struct audit *t, const struct before *b,
+                         const struct store_finish_row *x)
 {
     struct world *w = t->w;
     if (x->block_number < 0) {
         bool taken = taken_by_another(w, t->account, (uint64_t)x->nonce, b->id);
-        HOLDS(w, strcmp(x->outcome, "usurped") != 0 || taken || lossy(t), "I2",
-              "nonce %llu of account %d ends as usurped, and no finalized block holds another one's",
-              (unsigned long long)x->nonce, t->account);
+        HOLDS(
+            w, strcmp(x->outcome, "usurped") != 0 || taken || lossy(t), "I2",
+            "nonce %llu of account %d ends as usurped, and no finalized block holds another one's",
+            (unsigned long long)x->nonce, t->account);
         if (!taken)
             check_dead(t, b->id, (uint64_t)x->nonce);
         return;
@@ -78,17 +82,20 @@ void audit_requeued(const struct audit *t)
     for (size_t i = 0; i < t->x->u.finish.count; i++) {
         const struct store_finish_row *x = &t->x->u.finish.rows[i];
         int64_t id = t->rows[i].id;
-        bool forgiven = !strcmp(x->outcome, "dispatch_error"), usurped = !strcmp(x->outcome, "usurped");
+        bool forgiven = !strcmp(x->outcome, "dispatch_error"),
+             usurped = !strcmp(x->outcome, "usurped");
         HOLDS(w, id > 0 && !w->calls[id].presigned, "signed",
               "transaction %lld was signed elsewhere and goes back to the outbox", (long long)id);
         if (forgiven) {
             check_included(t, x);
             HOLDS(w, fate_of(w, &w->chain.txs[tx_of_hash(w, x->hash)]) == FATE_FAILS, "I1",
-                  "transaction %lld goes back to the outbox and did not fail as a whole", (long long)id);
+                  "transaction %lld goes back to the outbox and did not fail as a whole",
+                  (long long)id);
             w->calls[id].forgiven++;
         } else if (usurped) {
             HOLDS(w, taken_by_another(w, t->account, (uint64_t)x->nonce, 0) || lossy(t), "I5",
-                  "transaction %lld goes back to the outbox, and nobody else has used nonce %llu for good",
+                  "transaction %lld goes back to the outbox, and nobody else has used nonce %llu "
+                  "for good",
                   (long long)id, (unsigned long long)x->nonce);
         } else {
             check_dead(t, id, (uint64_t)x->nonce);
@@ -134,19 +141,21 @@ static void check_outcome(struct world *w, int64_t id, const char *outcome)
     if (!strcmp(outcome, "ok"))
         good = w->effects[id] == 1 && !w->inner[id];
     else if (!strcmp(outcome, "dispatch_error"))
-        good = w->effects[id] == 1 ? w->inner[id] : !w->effects[id] && w->failures[id] == c->forgiven + 1;
+        good = w->effects[id] == 1 ? w->inner[id]
+                                   : !w->effects[id] && w->failures[id] == c->forgiven + 1;
     else
         good = good && w->failures[id] == c->forgiven;
-    HOLDS(
-        w, good || w->db.lossy, "I1",
-        "transaction %lld ends as %s; in finalized blocks it took effect %u times and failed %u times, %u of "
-        "them forgiven",
-        (long long)id, outcome, w->effects[id], w->failures[id], c->forgiven);
+    HOLDS(w, good || w->db.lossy, "I1",
+          "transaction %lld ends as %s; in finalized blocks it took effect %u times and failed %u "
+          "times, %u of "
+          "them forgiven",
+          (long long)id, outcome, w->effects[id], w->failures[id], c->forgiven);
     bool over = c->presigned && !includable(w, &w->chain.txs[c->presigned]);
-    HOLDS(w, strcmp(outcome, "expired") != 0 || may_expire(w, c) || over, "deadline",
-          "transaction %lld expires %lld us before its deadline, or at block %llu before block %llu",
-          (long long)id, (long long)(c->deadline_us - db_now_us(w)), (unsigned long long)highest_block(w),
-          (unsigned long long)c->deadline_block);
+    HOLDS(
+        w, strcmp(outcome, "expired") != 0 || may_expire(w, c) || over, "deadline",
+        "transaction %lld expires %lld us before its deadline, or at block %llu before block %llu",
+        (long long)id, (long long)(c->deadline_us - db_now_us(w)),
+        (unsigned long long)highest_block(w), (unsigned long long)c->deadline_block);
     HOLDS(w, strcmp(outcome, "cancelled") != 0 || c->cancelled || w->db.lossy, "cancel",
           "transaction %lld is cancelled and nobody asked for it", (long long)id);
 }

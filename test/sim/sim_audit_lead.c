@@ -27,8 +27,8 @@ static void check_claim(struct world *w, const struct session *s, const struct s
 static void check_lock(struct world *w, const struct session *s, const struct mem_session *owner,
                        const char *what)
 {
-    HOLDS(w, owner != s->mem, "locks", "r%d asks for a %s that it has: one unlock would not free it",
-          s->process, what);
+    HOLDS(w, owner != s->mem, "locks",
+          "r%d asks for a %s that it has: one unlock would not free it", s->process, what);
 }
 
 void db_run(struct world *w, struct session *s, enum mem_request what, struct store_req *req)
@@ -40,12 +40,14 @@ void db_run(struct world *w, struct session *s, enum mem_request what, struct st
         was = *db_account(w, c->account - 1);
         same_holder = was.lead.holder && !strcmp(was.lead.holder, c->holder);
     } else if (what == MEM_REQUEST_lock) {
-        check_lock(w, s, mem_lock_owner(w->db.mem, CONTAINER_OF(req, struct store_lock, req)->lock_key),
+        check_lock(w, s,
+                   mem_lock_owner(w->db.mem, CONTAINER_OF(req, struct store_lock, req)->lock_key),
                    "lock");
     } else if (what == MEM_REQUEST_doorbell_arm) {
-        check_lock(w, s,
-                   mem_doorbell_owner(w->db.mem, CONTAINER_OF(req, struct store_doorbell, req)->account),
-                   "doorbell");
+        check_lock(
+            w, s,
+            mem_doorbell_owner(w->db.mem, CONTAINER_OF(req, struct store_doorbell, req)->account),
+            "doorbell");
     }
     mem_session_run(s->mem, what, req);
     if (what == MEM_REQUEST_claim && !req->err.code && c->granted)
@@ -58,9 +60,11 @@ void audit_renewed(const struct audit *t)
     const struct store_renew *r = &t->x->u.renew;
     for (size_t i = 0; i < r->count; i++) {
         const struct mem_account *a = mem_account_at(w->db.mem, r->accounts[i]);
-        bool own = a->lead.holder && !strcmp(a->lead.holder, r->holder) && a->lead.epoch == r->epochs[i];
-        HOLDS(w, !r->renewed[i] || own, "I4", "r%d renews account %d under epoch %lld, which is at %lld",
-              t->process, r->accounts[i] - 1, (long long)r->epochs[i], (long long)a->lead.epoch);
+        bool own =
+            a->lead.holder && !strcmp(a->lead.holder, r->holder) && a->lead.epoch == r->epochs[i];
+        HOLDS(w, !r->renewed[i] || own, "I4",
+              "r%d renews account %d under epoch %lld, which is at %lld", t->process,
+              r->accounts[i] - 1, (long long)r->epochs[i], (long long)a->lead.epoch);
     }
 }
 
@@ -72,7 +76,7 @@ void audit_evicted(const struct audit *t)
         HOLDS(w,
               x->lead.lock_key != t->x->u.evict.lock_key || !x->lead.holder ||
                   x->lead.expiry_1_us <= db_now_us(w),
-              "leadership", "r%d ends the session of account %d whose claim has %lld ms left", t->process, a,
-              (long long)left_ms(w, x->lead.expiry_1_us));
+              "leadership", "r%d ends the session of account %d whose claim has %lld ms left",
+              t->process, a, (long long)left_ms(w, x->lead.expiry_1_us));
     }
 }

@@ -89,10 +89,11 @@ uint32_t version_of(const struct world *w, uint32_t spec)
 /* Some keys sign the same content to the same bytes. */
 static uint32_t signed_before(const struct world *w, const struct tx *t)
 {
-    for (uint32_t i = w->chain.last_of_nonce[t->account][t->nonce]; i; i = w->chain.txs[i].prev_nonce) {
+    for (uint32_t i = w->chain.last_of_nonce[t->account][t->nonce]; i;
+         i = w->chain.txs[i].prev_nonce) {
         const struct tx *x = &w->chain.txs[i];
-        if (x->id == t->id && x->anchor == t->anchor && x->spec == t->spec && x->death == t->death &&
-            x->tip == t->tip)
+        if (x->id == t->id && x->anchor == t->anchor && x->spec == t->spec &&
+            x->death == t->death && x->tip == t->tip)
             return i;
     }
     return 0;
@@ -144,14 +145,16 @@ static uint32_t block_new(struct world *w, uint32_t parent)
     uint32_t i = c->block_count++;
     const struct block *p = &c->blocks[parent];
     struct block *b = &c->blocks[i];
-    *b = (struct block){.parent = parent, .number = p->number + 1, .spec = p->spec, .made_at = w->now};
+    *b = (struct block){
+        .parent = parent, .number = p->number + 1, .spec = p->spec, .made_at = w->now};
     memcpy(b->nonce, p->nonce, sizeof(b->nonce));
     memcpy(b->life, p->life, sizeof(b->life));
     return i;
 }
 
 /* A node that lags hears of it later. */
-static bool lags(struct world *w, const struct event *e, void (*hear)(struct world *w, struct event *e))
+static bool lags(struct world *w, const struct event *e,
+                 void (*hear)(struct world *w, struct event *e))
 {
     const struct chain_node *n = &w->chain.nodes[e->a];
     if (w->now >= n->lag_until)
@@ -197,8 +200,8 @@ static uint32_t author(struct world *w, int node, uint32_t parent, unsigned fill
             break;
     if (w->chain.spec != b->spec && chance(w, 50))
         b->spec = w->chain.spec; /* the upgrade is enacted: it rules from the next block on */
-    note(w, "block %u number %llu on %u by n%d: %u transactions, spec %u", i, (unsigned long long)b->number,
-         parent, node, b->count, b->spec);
+    note(w, "block %u number %llu on %u by n%d: %u transactions, spec %u", i,
+         (unsigned long long)b->number, parent, node, b->count, b->spec);
     for (int k = 0; k < w->plan.nodes; k++)
         tell_block(w, k, i, k == node ? 0 : between(w, 0, w->plan.latency_us * 4));
     return i;
@@ -241,10 +244,11 @@ void chain_fork(struct world *w, uint32_t depth)
         at = author(w, node, at, 40);
 }
 
-static uint32_t sign_foreign(struct world *w, int account, uint64_t nonce, uint32_t spec, uint64_t tip)
+static uint32_t sign_foreign(struct world *w, int account, uint64_t nonce, uint32_t spec,
+                             uint64_t tip)
 {
-    return tx_sign(
-        w, &(struct tx_content){.account = account, .nonce = nonce, .id = -1, .spec = spec, .tip = tip});
+    return tx_sign(w, &(struct tx_content){
+                          .account = account, .nonce = nonce, .id = -1, .spec = spec, .tip = tip});
 }
 
 /* A block with one extrinsic of somebody else who has the key; 0: none was made. */
@@ -261,8 +265,8 @@ static uint32_t foreign_block(struct world *w, int account)
     struct block *b = &c->blocks[i];
     b->txs[b->count++] = sign_foreign(w, account, b->nonce[account], b->spec, 0);
     b->nonce[account]++;
-    note(w, "foreign use of a%d nonce %llu in block %u", account, (unsigned long long)b->nonce[account] - 1,
-         i);
+    note(w, "foreign use of a%d nonce %llu in block %u", account,
+         (unsigned long long)b->nonce[account] - 1, i);
     return i;
 }
 
@@ -287,11 +291,13 @@ void chain_foreign_in_pool(struct world *w, int account)
     uint64_t nonce = best->nonce[account] + (chance(w, 60) ? 0 : between(w, 0, 4));
     if (nonce + 2 >= NONCES)
         return;
-    uint32_t tx = sign_foreign(w, account, nonce, best->spec, chance(w, 50) ? 0 : between(w, 0, 60));
+    uint32_t tx =
+        sign_foreign(w, account, nonce, best->spec, chance(w, 50) ? 0 : between(w, 0, 60));
     struct answer x;
     pool_submit(w, node, tx, &x);
-    note(w, "foreign tx %u of a%d nonce %llu tip %llu at n%d: %lld", tx, account, (unsigned long long)nonce,
-         (unsigned long long)w->chain.txs[tx].tip, node, (long long)x.rpc_code);
+    note(w, "foreign tx %u of a%d nonce %llu tip %llu at n%d: %lld", tx, account,
+         (unsigned long long)nonce, (unsigned long long)w->chain.txs[tx].tip, node,
+         (long long)x.rpc_code);
 }
 
 /* All that it owns is sent away: the account is gone, and with it its nonce. */
@@ -358,7 +364,8 @@ static void make_final(struct world *w, struct event *e)
 
 static void node_up(struct world *w, struct event *e)
 {
-    for (uint32_t i = w->chain.block_count; i-- > 1;) /* it catches up with the highest block it can take */
+    for (uint32_t i = w->chain.block_count;
+         i-- > 1;) /* it catches up with the highest block it can take */
         if (w->chain.blocks[i].number > w->chain.blocks[w->chain.nodes[e->a].best].number) {
             tell_block(w, (int)e->a, i, 0);
             return;

@@ -20,7 +20,8 @@ void broken(struct world *w, const char *invariant, const char *fmt, ...)
 bool includable(const struct world *w, const struct tx *t)
 {
     const struct block *final = &w->chain.blocks[w->chain.final];
-    return final->nonce[t->account] <= t->nonce && (t->death < 0 || t->death > (int64_t) final->number + 1);
+    return final->nonce[t->account] <= t->nonce &&
+           (t->death < 0 || t->death > (int64_t) final->number + 1);
 }
 
 /* What a relay refused at its door it never sent. Whoever signed it may have (docs/design.md). */
@@ -40,8 +41,8 @@ void check_final(struct world *w, uint32_t block)
     for (uint32_t i = 0; i < b->count; i++) {
         struct tx *t = &w->chain.txs[b->txs[i]];
         HOLDS(w, t->nonce == nonce[t->account]++, "I6",
-              "block %u holds nonce %llu of account %d out of order", block, (unsigned long long)t->nonce,
-              t->account);
+              "block %u holds nonce %llu of account %d out of order", block,
+              (unsigned long long)t->nonce, t->account);
         t->final_in = block;
         t->spent |= b->nonce[t->account] > t->nonce;
         if (t->id < 0)
@@ -59,8 +60,8 @@ void check_final(struct world *w, uint32_t block)
         HOLDS(w, w->effects[t->id] <= 1 || w->db.lossy, "I1", "transaction %lld takes effect twice",
               (long long)t->id);
         HOLDS(w, w->effects[t->id] + w->failures[t->id] <= c->forgiven + 1 || w->db.lossy, "I1",
-              "transaction %lld is in a block again, and %u failures were forgiven", (long long)t->id,
-              c->forgiven);
+              "transaction %lld is in a block again, and %u failures were forgiven",
+              (long long)t->id, c->forgiven);
         HOLDS(w, !c->deadline_block || b->number <= c->deadline_block || w->db.lossy, "deadline",
               "transaction %lld is in block %llu and was for none after %llu", (long long)t->id,
               (unsigned long long)b->number, (unsigned long long)c->deadline_block);
@@ -75,21 +76,23 @@ void check_sent(struct world *w, const struct relay *r, int account, uint32_t tx
 {
     const struct tx *t = &w->chain.txs[tx];
     const struct sim_account *a = &r->accounts[account];
-    HOLDS(w, t->committed, "I3", "r%d sends nonce %llu of account %d, which is not committed", r->index,
-          (unsigned long long)t->nonce, account);
+    HOLDS(w, t->committed, "I3", "r%d sends nonce %llu of account %d, which is not committed",
+          r->index, (unsigned long long)t->nonce, account);
     if (stopped)
         return; /* only what is on record was sent, and the chain takes it once */
-    HOLDS(w, store_is_up(r), "gate", "r%d sends nonce %llu of account %d while its database is away",
-          r->index, (unsigned long long)t->nonce, account);
+    HOLDS(w, store_is_up(r), "gate",
+          "r%d sends nonce %llu of account %d while its database is away", r->index,
+          (unsigned long long)t->nonce, account);
     uint64_t time = (w->plan.expiry_1_ms - 1000) * MS + 20 * MS;
     HOLDS(w, w->now <= a->renewed_sent + time, "gate",
           "r%d sends nonce %llu of account %d %llu ms after its last renewal was sent", r->index,
-          (unsigned long long)t->nonce, account, (unsigned long long)((w->now - a->renewed_sent) / MS));
+          (unsigned long long)t->nonce, account,
+          (unsigned long long)((w->now - a->renewed_sent) / MS));
     const struct mem_account *row = db_account(w, account);
     /* Its own claim, whose answer is under way. */
     bool own = row->lead.holder && !strcmp(row->lead.holder, r->name);
-    HOLDS(w, w->plan.use_lock || row->lead.epoch == epoch_of(r, account) || own || w->db.lossy, "gate",
-          "r%d sends for account %d under epoch %lld, which is at %lld", r->index, account,
+    HOLDS(w, w->plan.use_lock || row->lead.epoch == epoch_of(r, account) || own || w->db.lossy,
+          "gate", "r%d sends for account %d under epoch %lld, which is at %lld", r->index, account,
           (long long)epoch_of(r, account), (long long)row->lead.epoch);
 }
 
@@ -99,8 +102,8 @@ void check_effort(struct world *w, const struct relay *r, int account, uint32_t 
     struct tx *t = &w->chain.txs[tx];
     uint64_t beats = r->accounts[account].beats;
     int by = r->holder * ACCOUNTS + account;
-    HOLDS(w, t->sent_by != by || t->sent_beat != beats, "hot loop", "r%d sends nonce %llu twice in one beat",
-          r->index, (unsigned long long)t->nonce);
+    HOLDS(w, t->sent_by != by || t->sent_beat != beats, "hot loop",
+          "r%d sends nonce %llu twice in one beat", r->index, (unsigned long long)t->nonce);
     t->sent_by = by;
     t->sent_beat = beats;
 }
@@ -110,7 +113,8 @@ void check_effort(struct world *w, const struct relay *r, int account, uint32_t 
 void check_resend(struct world *w, const struct relay *r, uint32_t tx, uint64_t probed_at)
 {
     const struct tx *t = &w->chain.txs[tx];
-    bool by_another = t->id > 0 && w->calls[t->id].self_sent; /* who signed it sent it before any relay did */
+    bool by_another =
+        t->id > 0 && w->calls[t->id].self_sent; /* who signed it sent it before any relay did */
     if (w->plan.nodes > 1 || w->stats.forks || w->db.lossy || !t->included_at[0] || by_another)
         return;
     HOLDS(w, t->included_at[0] > probed_at, "probe",
@@ -125,15 +129,16 @@ static void check_seen(struct world *w, int number, int64_t id, const struct vie
     if (f) {
         const char *outcome = mem_outcome_name(f->outcome);
         HOLDS(w, v->finished && !strcmp(v->outcome, outcome), "I8",
-              "follower %d was not told that transaction %lld ended as %s (%s)", number, (long long)id,
-              outcome,
+              "follower %d was not told that transaction %lld ended as %s (%s)", number,
+              (long long)id, outcome,
               v->finished ? v->outcome
               : v->known  ? v->state
                           : "nothing");
         return;
     }
     bool pending = r && r->table == MEM_PENDING;
-    HOLDS(w, !v->finished, "I8", "follower %d was told an end of transaction %lld", number, (long long)id);
+    HOLDS(w, !v->finished, "I8", "follower %d was told an end of transaction %lld", number,
+          (long long)id);
     HOLDS(w, pending == v->known, "I8", "follower %d %s transaction %lld", number,
           v->known ? "still knows" : "was not told of", (long long)id);
     if (!v->known)
@@ -156,8 +161,10 @@ void check_view(struct world *w, const struct follower *f)
 static void check_on_record(struct world *w, uint32_t tx, const bool *found)
 {
     const struct tx *x = &w->chain.txs[tx];
-    bool stray = !x->id && has(w, FEATURE_REAP_UNFINAL); /* a stop's filler: docs/design.md, Repair */
-    bool known = !x->final_in || x->id < 0 || stray || found[tx] || (x->id && by_another_hand(w, x->id));
+    bool stray =
+        !x->id && has(w, FEATURE_REAP_UNFINAL); /* a stop's filler: docs/design.md, Repair */
+    bool known =
+        !x->final_in || x->id < 0 || stray || found[tx] || (x->id && by_another_hand(w, x->id));
     HOLDS(w, known, "I2", "nonce %llu of account %d (transaction %lld) is final and has no record",
           (unsigned long long)x->nonce, x->account, (long long)x->id);
 }
@@ -170,7 +177,8 @@ static void check_records(struct world *w)
         const struct mem_finished *f = mem_finished_at(w->db.mem, k);
         uint32_t tx = f->has_hash ? tx_of_hash(w, f->hash) : 0;
         uint32_t block = f->in.known ? block_of_hash(f->in.hash) : 0;
-        found[tx] |= block == w->chain.txs[tx].final_in || !w->chain.txs[tx].id; /* or its next life's */
+        found[tx] |=
+            block == w->chain.txs[tx].final_in || !w->chain.txs[tx].id; /* or its next life's */
     }
     for (uint32_t i = 1; i < w->chain.tx_count && !w->db.lossy; i++)
         check_on_record(w, i, found);
@@ -188,7 +196,8 @@ void check_end(struct world *w)
         bool real = !strcmp(outcome, "ok") || !strcmp(outcome, "dispatch_error");
         bool did = w->effects[id] || w->failures[id] > c->forgiven;
         HOLDS(w, w->db.lossy || real == did || by_another_hand(w, id), "I1",
-              "transaction %lld ended as %s, took effect %u times and failed %u times, %u of them forgiven",
+              "transaction %lld ended as %s, took effect %u times and failed %u times, %u of them "
+              "forgiven",
               (long long)id, outcome, w->effects[id], w->failures[id], c->forgiven);
         HOLDS(w, w->db.lossy || !never_admitted(id) || c->presigned || !real, "I1",
               "transaction %lld cannot be %s", (long long)id, outcome);

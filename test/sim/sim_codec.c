@@ -24,7 +24,8 @@ int __wrap_extrinsic_decode(const struct metadata *md, const uint8_t *bytes, siz
                             struct extrinsic_view *ret_view, struct err *err);
 int __wrap_extrinsic_verify(const struct metadata *md, const struct extrinsic_view *view,
                             const struct extrinsic_params *params, bool *ret_good, struct err *err);
-int __wrap_codec_check_call(const struct metadata *md, const uint8_t *call, size_t len, struct err *err);
+int __wrap_codec_check_call(const struct metadata *md, const uint8_t *call, size_t len,
+                            struct err *err);
 bool __wrap_metadata_find_call(const struct metadata *md, const char *pallet, const char *call,
                                uint8_t ret_index[2]);
 void __wrap_hash_blake2b_256(const void *data, size_t len, uint8_t out[32]);
@@ -124,8 +125,8 @@ int __wrap_extrinsic_sign(const struct metadata *md, const struct extrinsic_para
     HOLDS(w, params->era.period || !w->plan.era, "era", "nonce %llu is signed without an era",
           (unsigned long long)params->nonce);
     HOLDS(w, params->transaction_version == version_of(w, params->spec_version), "version",
-          "nonce %llu is signed under spec %u and transaction version %u", (unsigned long long)params->nonce,
-          params->spec_version, params->transaction_version);
+          "nonce %llu is signed under spec %u and transaction version %u",
+          (unsigned long long)params->nonce, params->spec_version, params->transaction_version);
     uint32_t tx = tx_sign(w, &(struct tx_content){.account = account_of_id(key->id, 32),
                                                   .nonce = params->nonce,
                                                   .id = id_of_call(call, call_len),
@@ -172,7 +173,8 @@ int __wrap_extrinsic_verify(const struct metadata *md, const struct extrinsic_vi
     return 0;
 }
 
-int __wrap_codec_check_call(const struct metadata *md, const uint8_t *call, size_t len, struct err *err)
+int __wrap_codec_check_call(const struct metadata *md, const uint8_t *call, size_t len,
+                            struct err *err)
 {
     (void)md;
     if (never_admitted(id_of_call(call, len)))

@@ -133,8 +133,9 @@ static void query_done(struct world *w, struct message *m)
     q->cb(q, m->code ? NULL : x->result);
 }
 
-void conn_query_start(struct conn *c, struct conn_query *q, const char *prepare_name, const char *sql,
-                      int nparams, const struct conn_param *params, int result_format,
+void conn_query_start(struct conn *c, struct conn_query *q, const char *prepare_name,
+                      const char *sql, int nparams, const struct conn_param *params,
+                      int result_format,
                       void (*cb)(struct conn_query *q, const struct conn_result *r))
 {
     (void)prepare_name;

@@ -11,7 +11,8 @@
 #include "sim.h"
 #include "sim_memory.h"
 
-static const int64_t FIRST_DAY_US = 1767225600LL * 1000000; /* 2026-01-01: no seed lasts for a day */
+static const int64_t FIRST_DAY_US =
+    1767225600LL * 1000000; /* 2026-01-01: no seed lasts for a day */
 
 int64_t db_now_us(const struct world *w)
 {
@@ -38,8 +39,8 @@ static void hex_of(char *out, const uint8_t *data, size_t len)
 static void time_text(char *out, size_t size, int64_t us)
 {
     int64_t in_day = us - FIRST_DAY_US, second = in_day / 1000000;
-    snprintf(out, size, "2026-01-01T%02d:%02d:%02d.%06dZ", (int)(second / 3600), (int)(second / 60 % 60),
-             (int)(second % 60), (int)(in_day % 1000000));
+    snprintf(out, size, "2026-01-01T%02d:%02d:%02d.%06dZ", (int)(second / 3600),
+             (int)(second / 60 % 60), (int)(second % 60), (int)(in_day % 1000000));
 }
 
 struct text {
@@ -66,8 +67,8 @@ static void payload_of(struct text *t, const struct mem_notice *n)
         return;
     }
     if (n->channel == MEM_LEADER_CHANGE) {
-        put(t, "{\"account\":%d,\"holder\":\"%s\",\"address\":\"%s\",\"epoch\":%" PRId64 "}", n->account,
-            n->holder ? n->holder : "", n->address ? n->address : "", n->epoch);
+        put(t, "{\"account\":%d,\"holder\":\"%s\",\"address\":\"%s\",\"epoch\":%" PRId64 "}",
+            n->account, n->holder ? n->holder : "", n->address ? n->address : "", n->epoch);
         return;
     }
     hex_of(hex, n->account_id.data, n->account_id.len);
@@ -233,7 +234,8 @@ static void end_sessions(struct world *w, uint64_t down)
     for (int i = 0; i < SESSIONS; i++)
         if (w->db.sessions[i].serial)
             session_end(w, &w->db.sessions[i], true,
-                        w->now + (chance(w, 80) ? latency(w) : between(w, 5 * SECOND, 35 * SECOND)));
+                        w->now +
+                            (chance(w, 80) ? latency(w) : between(w, 5 * SECOND, 35 * SECOND)));
     app_database_lost(w);
     later(w, down, "db is up", db_back)->a = w->db.starts;
 }

@@ -6,7 +6,9 @@
 
 #include "sim.h"
 
-enum { PATIENCE_BLOCKS = 12 }; /* of a healed world: for a probe, a signature, a commit, a submission */
+enum {
+    PATIENCE_BLOCKS = 12
+}; /* of a healed world: for a probe, a signature, a commit, a submission */
 
 void duty_forget(struct duty *d)
 {
@@ -20,7 +22,8 @@ void duty_forget(struct duty *d)
 
 static bool is_refusal(const struct manager_event *ev)
 {
-    return ev->reply.code == ERR_RPC && ev->reply.rpc_code != 1013; /* which says that the pool has it */
+    return ev->reply.code == ERR_RPC &&
+           ev->reply.rpc_code != 1013; /* which says that the pool has it */
 }
 
 static void refused(struct world *w, struct duty *d, const struct manager_event *ev)
@@ -41,13 +44,15 @@ static bool recorded(struct duty *d, uint32_t tx)
     return false;
 }
 
-static void record_states(struct world *w, struct duty *d, int account, const struct manager_effect *fx)
+static void record_states(struct world *w, struct duty *d, int account,
+                          const struct manager_effect *fx)
 {
     for (size_t i = 0; i < fx->states.count; i++) {
         const struct manager_state_row *x = &fx->states.rows[i];
         if (!strcmp(x->state, "refused"))
-            HOLDS(w, recorded(d, tx_of_hash(w, x->hash)) || d->refused_count == ARRAY_LEN(d->refused), "I7",
-                  "a refusal of nonce %llu of account %d is recorded that nobody gave",
+            HOLDS(w,
+                  recorded(d, tx_of_hash(w, x->hash)) || d->refused_count == ARRAY_LEN(d->refused),
+                  "I7", "a refusal of nonce %llu of account %d is recorded that nobody gave",
                   (unsigned long long)x->nonce, account);
     }
 }
@@ -85,11 +90,11 @@ static void check_poor(struct world *w, struct duty *d, const struct relay *r, i
     if (!strstr(ev->reply.text, "Inability to pay") || !t->poor_block || t->poor_by != r->holder ||
         t->poor_at < d->ordered_at)
         return;
-    bool once =
-        d->poor_try != t->poor_block || t->poor_at >= d->poor_at + 4 * SECOND; /* or time took a step */
+    bool once = d->poor_try != t->poor_block ||
+                t->poor_at >= d->poor_at + 4 * SECOND; /* or time took a step */
     HOLDS(w, once, "payment",
-          "r%d tried nonce %llu of account %d, the second one in a block, and it cannot pay", r->index,
-          (unsigned long long)ev->reply.nonce, account);
+          "r%d tried nonce %llu of account %d, the second one in a block, and it cannot pay",
+          r->index, (unsigned long long)ev->reply.nonce, account);
     d->poor_try = t->poor_block;
     d->poor_at = t->poor_at;
 }
@@ -148,11 +153,13 @@ static void check_requeues(struct world *w, const struct duty *d, int account,
 
 /* Its own leader wrote the hold, so it knows of it. What was accepted may have come back
  * meanwhile. */
-static void check_still(struct world *w, const struct relay *r, int account, const struct manager_effect *fx)
+static void check_still(struct world *w, const struct relay *r, int account,
+                        const struct manager_effect *fx)
 {
     const struct mem_account *a = db_account(w, account);
     bool back = version_of(w, spec_of(r)) == a->transaction_version;
-    bool still = !strcmp(a->suspension, "reaped") || (!strcmp(a->suspension, "transaction_version") && !back);
+    bool still = !strcmp(a->suspension, "reaped") ||
+                 (!strcmp(a->suspension, "transaction_version") && !back);
     HOLDS(w, !still || a->lead.epoch != epoch_of(r, account) || w->db.lossy, "hold",
           "r%d sends nonce %llu of account %d, which waits for an operator", r->index,
           (unsigned long long)fx->submit.nonce, account);
@@ -224,7 +231,8 @@ static void check_bump(struct world *w, int account, const struct mem_row *p, ui
     const struct tx *t = &w->chain.txs[tx_of_row(w, p)];
     bool settled = p->state != MEM_IN_BLOCK && p->state != MEM_FINALIZED;
     uint64_t best = w->chain.blocks[w->chain.final].number;
-    bool late = r->deadline_block && best + 4 > r->deadline_block; /* nothing new is signed for it */
+    bool late =
+        r->deadline_block && best + 4 > r->deadline_block; /* nothing new is signed for it */
     if (!settled || late || r->bump <= (int64_t)t->tip || r->bumped_at + us > w->now)
         return;
     HOLDS(w, w->db.lossy, "bump",

@@ -42,7 +42,8 @@ static void pause(struct world *w)
     struct relay *r = some_relay(w);
     if (r)
         relay_stop(w, r,
-                   chance(w, 50) ? between(w, 10 * MS, 3 * SECOND) : between(w, 3 * SECOND, 30 * SECOND));
+                   chance(w, 50) ? between(w, 10 * MS, 3 * SECOND)
+                                 : between(w, 3 * SECOND, 30 * SECOND));
 }
 
 static void db_restart(struct world *w)
@@ -81,13 +82,15 @@ static void session_loss(struct world *w)
 static void follower_loss(struct world *w)
 {
     if (w->plan.followers)
-        link_cut(w, &w->followers[rng_below(&w->rng, (uint64_t)w->plan.followers)].link, chance(w, 50));
+        link_cut(w, &w->followers[rng_below(&w->rng, (uint64_t)w->plan.followers)].link,
+                 chance(w, 50));
 }
 
 static void partition(struct world *w)
 {
     struct relay *r = some_relay(w);
-    uint64_t us = chance(w, 50) ? between(w, 50 * MS, 4 * SECOND) : between(w, 4 * SECOND, 40 * SECOND);
+    uint64_t us =
+        chance(w, 50) ? between(w, 50 * MS, 4 * SECOND) : between(w, 4 * SECOND, 40 * SECOND);
     if (!r)
         return;
     int first = (int)rng_below(&w->rng, LINKS), last = chance(w, 60) ? LINKS - 1 : first;
@@ -173,7 +176,8 @@ static void false_in_block(struct world *w)
 static void node_lag(struct world *w)
 {
     if (w->plan.nodes > 1)
-        w->chain.nodes[some_node(w)].lag_until = w->now + between(w, w->plan.block_us, 20 * w->plan.block_us);
+        w->chain.nodes[some_node(w)].lag_until =
+            w->now + between(w, w->plan.block_us, 20 * w->plan.block_us);
 }
 
 /* The runtime traps on what is submitted, at this node and for a while. */
@@ -222,7 +226,8 @@ static void reap(struct world *w)
         return;
     if (unfinal) {
         w->chain.stall_until = w->now + 30 * w->plan.block_us;
-        later(w, between(w, 1, 10) * w->plan.block_us, "reap in a stall", reap_in_stall)->account = a;
+        later(w, between(w, 1, 10) * w->plan.block_us, "reap in a stall", reap_in_stall)->account =
+            a;
         return;
     }
     chain_reap(w, a);

@@ -20,11 +20,11 @@ static void on_event(void *arg, const struct listen_event *ev)
     if (!ev->id)
         return; /* fillers belong to nobody */
     struct view *v = &f->views[ev->id];
-    note(w, "  follower %d told %lld kind %d nonce %lld %s %s", f->index, (long long)ev->id, (int)ev->kind,
-         (long long)ev->nonce, ev->state, ev->outcome);
+    note(w, "  follower %d told %lld kind %d nonce %lld %s %s", f->index, (long long)ev->id,
+         (int)ev->kind, (long long)ev->nonce, ev->state, ev->outcome);
     if (ev->kind == LISTEN_FINISHED) {
-        HOLDS(w, !v->finished || w->db.lossy, "I8", "a follower is told twice that transaction %lld ended",
-              (long long)ev->id);
+        HOLDS(w, !v->finished || w->db.lossy, "I8",
+              "a follower is told twice that transaction %lld ended", (long long)ev->id);
         v->finished = true;
         v->known = false;
         copy_word(v->outcome, sizeof(v->outcome), ev->outcome);
@@ -37,12 +37,13 @@ static void on_event(void *arg, const struct listen_event *ev)
         v->known = false;
         return;
     }
-    HOLDS(w, !v->known || v->nonce != ev->nonce || ev->updated_at_us >= v->updated_us || w->db.lossy, "I8",
-          "a follower is told that transaction %lld is %s, which is older than %s", (long long)ev->id,
-          ev->state, v->state);
+    HOLDS(w,
+          !v->known || v->nonce != ev->nonce || ev->updated_at_us >= v->updated_us || w->db.lossy,
+          "I8", "a follower is told that transaction %lld is %s, which is older than %s",
+          (long long)ev->id, ev->state, v->state);
     HOLDS(w, !v->known || v->nonce == ev->nonce || w->db.lossy, "I8",
-          "a follower is told of transaction %lld at nonce %lld and not that it left %lld", (long long)ev->id,
-          (long long)ev->nonce, (long long)v->nonce);
+          "a follower is told of transaction %lld at nonce %lld and not that it left %lld",
+          (long long)ev->id, (long long)ev->nonce, (long long)v->nonce);
     v->known = true;
     v->nonce = ev->nonce;
     v->tx = tx_of_hash(w, ev->hash);
@@ -56,8 +57,8 @@ bool follower_quiet(const struct follower *f)
     const struct listen *s = f->listen;
     const struct link *l = &f->link;
     return l->up && l->session && l->session->serial == l->serial && s->state == LISTEN_LIVE &&
-           cursor_state(s->cursor) == CURSOR_LIVE && !f->in_flight && !listen__asking(s) && !s->rescan &&
-           !s->buffered_count;
+           cursor_state(s->cursor) == CURSOR_LIVE && !f->in_flight && !listen__asking(s) &&
+           !s->rescan && !s->buffered_count;
 }
 
 void follower_start(struct world *w, struct follower *f)

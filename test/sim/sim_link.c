@@ -91,8 +91,9 @@ static void link_retry(struct world *w, struct event *e);
 
 static void link_backoff(struct world *w, struct link *l)
 {
-    struct event *e = process_at(w, l->process, l->life, w->now + backoff_next(&l->backoff, &w->rng) * MS,
-                                 "connect again", link_retry);
+    struct event *e =
+        process_at(w, l->process, l->life, w->now + backoff_next(&l->backoff, &w->rng) * MS,
+                   "connect again", link_retry);
     e->p = l;
     e->a = l->number;
 }
@@ -154,7 +155,8 @@ static void close_session(struct world *w, struct event *e)
     struct session *s = &w->db.sessions[e->a];
     if (s->serial != e->b)
         return;
-    if (s->busy || !list_empty(&s->queue)) { /* the backend reads the end of input after what is before it */
+    if (s->busy ||
+        !list_empty(&s->queue)) { /* the backend reads the end of input after what is before it */
         struct event *again = later(w, 5 * MS, "session closes", close_session);
         again->a = e->a;
         again->b = e->b;

@@ -177,8 +177,8 @@ static void connected(struct world *w, struct event *e)
     const struct chain_node *at = &w->chain.nodes[d->node];
     if (w->now < at->down_until || w->now < d->stall_until) {
         d->node = (int)rng_below(&w->rng, (uint64_t)w->plan.nodes);
-        process_later(w, r->process, backoff_next(&n->backoff, &w->rng) * MS, "connects", connected)->a =
-            d->number;
+        process_later(w, r->process, backoff_next(&n->backoff, &w->rng) * MS, "connects", connected)
+            ->a = d->number;
         return;
     }
     n->backoff.attempt = 0;
@@ -223,7 +223,8 @@ void node_lost(struct node *n)
         n->config.on_down(n->config.arg, &err);
     if (chance(w, 40))
         r->wire.node = (int)rng_below(&w->rng, (uint64_t)w->plan.nodes);
-    process_later(w, r->process, 100 * MS + 6 * latency(w), "connects", connected)->a = r->wire.number;
+    process_later(w, r->process, 100 * MS + 6 * latency(w), "connects", connected)->a =
+        r->wire.number;
 }
 
 static void found_out(struct world *w, struct event *e)
@@ -278,7 +279,8 @@ void node_expect_height(struct node *n, uint64_t number)
     if (number <= n->info.best_known)
         return;
     n->info.best_known = number;
-    struct event *e = process_later(n->w, n->r->process, 0, "leaves a node that lags", leave_lagging);
+    struct event *e =
+        process_later(n->w, n->r->process, 0, "leaves a node that lags", leave_lagging);
     e->a = n->r->wire.number;
     e->n = number;
 }
@@ -293,8 +295,9 @@ struct node *node_new(struct loop *l, const struct node_config *config, struct e
     n->loop = l;
     n->r = &n->w->relays[loop_process(l)->index];
     n->config = *config;
-    n->info = (struct node_info){
-        .ss58_prefix = 42, .block_hash_count = 2400, .metadata = (const struct metadata *)(const void *)n};
+    n->info = (struct node_info){.ss58_prefix = 42,
+                                 .block_hash_count = 2400,
+                                 .metadata = (const struct metadata *)(const void *)n};
     memset(n->info.genesis, 0, 32);
     hash_of_block(0, n->info.genesis);
     memcpy(n->info.spec_name, "sim", 4);

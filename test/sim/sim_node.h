@@ -39,7 +39,8 @@ void node_lost(struct node *n);                 /* the process finds out */
 void node_kick(struct node *n);
 void node_blocks_clear(struct node *n);
 
-void included_tx(const struct world *w, uint32_t tx, uint8_t bytes[BYTES_LEN], struct node_included *ret);
+void included_tx(const struct world *w, uint32_t tx, uint8_t bytes[BYTES_LEN],
+                 struct node_included *ret);
 
 /* sim_node_ask.c, sim_node_submit.c: of those that were made before `last`, what is out has no
  * answer, and what is watched says no more. */

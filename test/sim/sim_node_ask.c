@@ -137,7 +137,8 @@ static void ask_arrives(struct world *w, struct event *e)
         for (int i = 0; i < w->plan.accounts; i++)
             r->accounts[i].early_nonce = best->nonce[i]; /* the pool is asked a while later */
         q->again = true;
-        struct event *again = later(w, latency(w) + w->plan.block_us / 3, "question arrives", ask_arrives);
+        struct event *again =
+            later(w, latency(w) + w->plan.block_us / 3, "question arrives", ask_arrives);
         again->account = r->index;
         again->a = r->wire.number;
         again->b = e->b;
@@ -183,7 +184,8 @@ static void ask_failed(struct world *w, struct event *e)
     a->cb(a);
 }
 
-static void ask(struct node *n, struct node_ask *a, const struct ask *like, void (*cb)(struct node_ask *a))
+static void ask(struct node *n, struct node_ask *a, const struct ask *like,
+                void (*cb)(struct node_ask *a))
 {
     struct world *w = n->w;
     struct relay *r = n->r;
@@ -216,7 +218,8 @@ void node_ask_nonce(struct node *n, struct node_ask *a, const uint8_t *id, size_
     ask(n, a, &(struct ask){.kind = ASK_NONCE, .account = account_of_id(id, len)}, cb);
 }
 
-void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number, void (*cb)(struct node_ask *a))
+void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number,
+                   void (*cb)(struct node_ask *a))
 {
     ask(n, a, &(struct ask){.kind = ASK_HASH, .account = -1, .height = number}, cb);
 }

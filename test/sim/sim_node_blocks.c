@@ -6,7 +6,8 @@
 #include "sim.h"
 #include "sim_node.h"
 
-void included_tx(const struct world *w, uint32_t tx, uint8_t bytes[BYTES_LEN], struct node_included *ret)
+void included_tx(const struct world *w, uint32_t tx, uint8_t bytes[BYTES_LEN],
+                 struct node_included *ret)
 {
     const struct tx *t = &w->chain.txs[tx];
     bytes_of_tx(w, tx, bytes);
@@ -53,7 +54,8 @@ static void hand_out(struct node *n, const struct slot *s)
     for (size_t i = 0; i < n->watched_count; i++) {
         bool read = s->wanted[i] && !pruned;
         nonces[i] = read ? b->nonce[n->watched[i]] : UINT64_MAX;
-        balances[i] = (struct node_balance){.known = read, .free = w->chain.unpaid[n->watched[i]] ? 0 : 1000};
+        balances[i] =
+            (struct node_balance){.known = read, .free = w->chain.unpaid[n->watched[i]] ? 0 : 1000};
     }
     for (uint32_t i = 0; i < b->count; i++) {
         if (!s->wanted_tx[i])

@@ -121,11 +121,12 @@ static void status_arrives(struct world *w, struct event *e)
     free(m);
 }
 
-void node_says_status(struct world *w, int node, const struct watch *x, enum tx_status status, uint32_t block,
-                      uint32_t tx)
+void node_says_status(struct world *w, int node, const struct watch *x, enum tx_status status,
+                      uint32_t block, uint32_t tx)
 {
     struct relay *r = &w->relays[x->relay];
-    if (!r->node || r->process->life != x->life || r->wire.number != x->link || r->wire.node != node)
+    if (!r->node || r->process->life != x->life || r->wire.number != x->link ||
+        r->wire.node != node)
         return;
     struct status_message *m = world_alloc(sizeof(*m));
     m->sub = x->sub;
@@ -150,9 +151,9 @@ static void submission_arrives(struct world *w, struct event *e)
     check_resend(w, r, tx, e->n);
     struct answer *a = world_alloc(sizeof(*a));
     pool_submit(w, r->wire.node, tx, a);
-    note(w, "  n%d takes tx %u (a%d nonce %llu id %lld): %d %lld", r->wire.node, tx, w->chain.txs[tx].account,
-         (unsigned long long)w->chain.txs[tx].nonce, (long long)w->chain.txs[tx].id, a->code,
-         (long long)a->rpc_code);
+    note(w, "  n%d takes tx %u (a%d nonce %llu id %lld): %d %lld", r->wire.node, tx,
+         w->chain.txs[tx].account, (unsigned long long)w->chain.txs[tx].nonce,
+         (long long)w->chain.txs[tx].id, a->code, (long long)a->rpc_code);
     if (!a->code)
         pool_watch(w, r->wire.node, tx, r, sub);
     if (!w->healing && chance(w, w->plan.fault_mask ? 1 : 0)) {
@@ -173,7 +174,8 @@ static void submission_arrives(struct world *w, struct event *e)
     }
 }
 
-static void write_bytes(struct world *w, struct relay *r, uint32_t sub, uint32_t tx, uint64_t probed_at)
+static void write_bytes(struct world *w, struct relay *r, uint32_t sub, uint32_t tx,
+                        uint64_t probed_at)
 {
     struct event *e = wire_to_node(w, r, "submission arrives", submission_arrives);
     e->p = (void *)(uintptr_t)tx;
@@ -184,7 +186,8 @@ static void write_bytes(struct world *w, struct relay *r, uint32_t sub, uint32_t
 
 static bool may_stop(struct world *w)
 {
-    return !w->healing && w->plan.fault_mask >> fault_number("pause") & 1 && rng_below(&w->rng, 300) == 0;
+    return !w->healing && w->plan.fault_mask >> fault_number("pause") & 1 &&
+           rng_below(&w->rng, 300) == 0;
 }
 
 /* The process was stopped after it had asked the gate: the bytes leave all the same. */
@@ -234,7 +237,8 @@ static void submit_overdue(struct world *w, struct event *e)
 }
 
 void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *bytes, size_t len,
-                       bool (*gate)(void *arg), void *gate_arg, void (*on_reply)(struct node_submit *s),
+                       bool (*gate)(void *arg), void *gate_arg,
+                       void (*on_reply)(struct node_submit *s),
                        void (*on_status)(struct node_submit *s, enum tx_status status,
                                          const uint8_t *block_hash),
                        void (*on_lost)(struct node_submit *s))

@@ -26,7 +26,8 @@ static void resume(struct world *w, int account)
 
 static void look_around(struct world *w, struct event *e)
 {
-    int64_t now = db_now_us(w), patience = (int64_t)between(w, SECOND, w->healing ? 5 * SECOND : 30 * SECOND);
+    int64_t now = db_now_us(w),
+            patience = (int64_t)between(w, SECOND, w->healing ? 5 * SECOND : 30 * SECOND);
     (void)e;
     for (int i = 0; w->db.up && i < w->plan.accounts; i++) {
         const struct mem_account *a = db_account(w, i);
@@ -62,7 +63,9 @@ void operator_bumps(struct world *w)
     bool pending = r->table == MEM_PENDING;
     uint64_t limit = tip_limit(w, id, c->account);
     int64_t tip = (int64_t)between(w, 1, chance(w, 50) ? 30 : 300);
-    int64_t from = pending ? (int64_t)w->chain.txs[tx_of_row(w, r)].tip : r->has_tip ? (int64_t)r->tip : -1;
+    int64_t from = pending      ? (int64_t)w->chain.txs[tx_of_row(w, r)].tip
+                   : r->has_tip ? (int64_t)r->tip
+                                : -1;
     if ((uint64_t)tip > limit)
         tip = (int64_t)limit;
     if (tip <= from || tip <= c->bump)

@@ -97,8 +97,8 @@ void plan_features(struct world *w, uint32_t allowed)
             p->features |= 1u << f;
     draw_signed(w);
     draw_placement(w);
-    bool raised = p->features & (1u << FEATURE_TIPS | 1u << FEATURE_BUMPS | 1u << FEATURE_FOREIGN_POOL |
-                                 1u << FEATURE_SIGNED);
+    bool raised = p->features & (1u << FEATURE_TIPS | 1u << FEATURE_BUMPS |
+                                 1u << FEATURE_FOREIGN_POOL | 1u << FEATURE_SIGNED);
     if (p->features >> FEATURE_REAP & 1 && !raised && !p->foreign)
         p->features |= 1u << FEATURE_REAP_UNFINAL; /* no draw: older seeds stay what they were */
     p->features &= allowed;
@@ -106,7 +106,8 @@ void plan_features(struct world *w, uint32_t allowed)
         p->ring = false;
         p->rotate_blocks = 0;
     }
-    if (!p->era) /* what was signed for ever can be included in the next life too: nothing of it ends */
+    if (!p->era) /* what was signed for ever can be included in the next life too: nothing of it
+                    ends */
         p->features &= ~(1u << FEATURE_REAP | 1u << FEATURE_SIGNED);
     if (has(w, FEATURE_SIGNED)) /* SQL refuses it once an account was reaped (0007) */
         p->features &= ~(1u << FEATURE_REAP | 1u << FEATURE_REAP_UNFINAL);
@@ -123,12 +124,14 @@ void plan_features(struct world *w, uint32_t allowed)
     p->block_txs = has(w, FEATURE_SIZE) ? room : BLOCK_TXS;
     p->last_min_tip = has(w, FEATURE_TIPS) && price ? last : 0;
     p->price_us = p->last_min_tip ? seconds * SECOND : 0;
-    if (has(w, FEATURE_SKIP) && p->last_min_tip && p->era && p->era <= 16) { /* heads stay where they are */
+    if (has(w, FEATURE_SKIP) && p->last_min_tip && p->era &&
+        p->era <= 16) { /* heads stay where they are */
         p->last_min_tip = 1000000;
         p->price_us = (24 + 3 * p->era + 40) * p->block_us * 3 / 2 + 60 * SECOND;
     }
     p->limit += 2 * p->price_us;
-    if (has(w, FEATURE_REAP) || has(w, FEATURE_SIZE) || has(w, FEATURE_RETRIES) || has(w, FEATURE_REQUEUE))
+    if (has(w, FEATURE_REAP) || has(w, FEATURE_SIZE) || has(w, FEATURE_RETRIES) ||
+        has(w, FEATURE_REQUEUE))
         p->limit += 300 * SECOND + 8 * p->era * p->block_us; /* what comes back begins anew */
 }
 

@@ -61,7 +61,8 @@ static void remove_tx(struct world *w, int node, uint32_t tx)
 
 static void ban(struct world *w, int node, uint32_t tx)
 {
-    w->chain.txs[tx].ban_until[node] = w->plan.ban_us ? w->now + w->plan.ban_us : NEVER; /* next import */
+    w->chain.txs[tx].ban_until[node] =
+        w->plan.ban_us ? w->now + w->plan.ban_us : NEVER; /* next import */
 }
 
 static bool banned(const struct world *w, int node, uint32_t tx)
@@ -71,7 +72,8 @@ static bool banned(const struct world *w, int node, uint32_t tx)
 
 /* ---- watches ---- */
 
-static void say(struct world *w, int node, uint32_t tx, enum tx_status status, uint32_t block, uint32_t other)
+static void say(struct world *w, int node, uint32_t tx, enum tx_status status, uint32_t block,
+                uint32_t other)
 {
     struct chain_node *n = node_of(w, node);
     for (uint32_t i = 0; i < n->watch_count; i++) {
@@ -118,7 +120,8 @@ void pool_drop_watches(struct world *w, int node, int relay, uint32_t life, uint
 {
     struct chain_node *n = node_of(w, node);
     for (uint32_t i = 0; i < n->watch_count; i++)
-        if (n->watches[i].relay == relay && n->watches[i].life == life && n->watches[i].link == link)
+        if (n->watches[i].relay == relay && n->watches[i].life == life &&
+            n->watches[i].link == link)
             n->watches[i].used = false;
 }
 
@@ -142,9 +145,10 @@ static const char *invalid(const struct world *w, const struct block *on, uint32
                            const struct tx *t)
 {
     int64_t next = (int64_t)on->number + 1;
+    /* The account does not exist. */
     if (w->chain.unpaid[t->account] && on->life[t->account] && !on->nonce[t->account])
-        return "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)"; /* there is
-                                                                                                    none */
+        return "Invalid Transaction: Inability to pay some fees "
+               "(e.g. account balance too low)";
     if (t->spec != on->spec || (t->birth > (int64_t)on->number && t->id >= 0))
         return "Invalid Transaction: Transaction has a bad signature";
     if (t->death >= 0 && next >= t->death)
@@ -205,9 +209,9 @@ void pool_submit(struct world *w, int node, uint32_t tx, struct answer *ret)
     } else if (banned(w, node, tx)) {
         refuse(ret, 1012, "Transaction is temporarily banned");
     } else if (w->now < n->trap_until && w->plan.era && chance(w, 50)) {
-        refuse(
-            ret, 1002,
-            "Verification Error: Runtime error: Execution failed: wasm trap: wasm `unreachable` instruction");
+        refuse(ret, 1002,
+               "Verification Error: Runtime error: Execution failed: wasm trap: wasm `unreachable` "
+               "instruction");
         ban(w, node, tx);
     } else if ((why = invalid(w, best_of(w, node), n->best, t))) {
         refuse(ret, 1010, why);
@@ -250,7 +254,8 @@ static uint32_t best_next(const struct world *w, int node, const struct block *b
         const struct tx *t = &w->chain.txs[tx];
         if (!tx || (w->chain.min_tip && t->tip < w->chain.min_tip))
             continue;
-        if (!best || (has(w, FEATURE_TIPS) && priority_of(w, t) > priority_of(w, &w->chain.txs[best])))
+        if (!best ||
+            (has(w, FEATURE_TIPS) && priority_of(w, t) > priority_of(w, &w->chain.txs[best])))
             best = tx;
     }
     return best;
@@ -336,7 +341,8 @@ static void take_back(struct world *w, int node, uint32_t block)
     for (uint32_t i = 0; i < b->count; i++) {
         uint32_t tx = b->txs[i];
         struct tx *t = &w->chain.txs[tx];
-        if (t->included_at[node] || t->in_pool >> node & 1 || t->id < 0 || n->pool_count + 1 >= POOL)
+        if (t->included_at[node] || t->in_pool >> node & 1 || t->id < 0 ||
+            n->pool_count + 1 >= POOL)
             continue;
         if (at_nonce(w, node, t->account, t->nonce) || invalid(w, best_of(w, node), n->best, t) ||
             (!w->healing && chance(w, 15)))

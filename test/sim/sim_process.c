@@ -55,7 +55,8 @@ void process_stop(struct world *w, struct process *p, uint64_t us)
 
 struct link *process_link(struct world *w, const struct process *p, int kind)
 {
-    return p->index < RELAYS ? &w->relays[p->index].links[kind] : &w->followers[p->index - RELAYS].link;
+    return p->index < RELAYS ? &w->relays[p->index].links[kind]
+                             : &w->followers[p->index - RELAYS].link;
 }
 
 /* The connection strings of a simulated process name the sort of connection; retention has the

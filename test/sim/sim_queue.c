@@ -79,8 +79,8 @@ struct event *process_at(struct world *w, int process, uint32_t life, uint64_t a
     return e;
 }
 
-struct event *process_later(struct world *w, const struct process *p, uint64_t delay, const char *name,
-                            void (*run)(struct world *w, struct event *e))
+struct event *process_later(struct world *w, const struct process *p, uint64_t delay,
+                            const char *name, void (*run)(struct world *w, struct event *e))
 {
     return process_at(w, p->index, p->life, w->now + delay, name, run);
 }
@@ -219,7 +219,8 @@ uint64_t latency(struct world *w)
 void note_line(struct world *w, const char *fmt, ...)
 {
     char *line = w->trace[w->trace_count++ % TRACE_LINES];
-    int n = snprintf(line, TRACE_LEN, "%8llu %10.4f  ", (unsigned long long)w->events, (double)w->now / 1e6);
+    int n = snprintf(line, TRACE_LEN, "%8llu %10.4f  ", (unsigned long long)w->events,
+                     (double)w->now / 1e6);
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(line + n, (size_t)(TRACE_LEN - n), fmt, ap);

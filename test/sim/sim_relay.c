@@ -92,8 +92,8 @@ void relay_start(struct world *w, struct relay *r)
     for (int k = 0; k < LINKS; k++)
         links[k] = r->links[k].number;
     process_start(w, p);
-    *r =
-        (struct relay){.world = w, .index = index, .process = p, .wire = {.number = number, .next_sub = sub}};
+    *r = (struct relay){
+        .world = w, .index = index, .process = p, .wire = {.number = number, .next_sub = sub}};
     for (int k = 0; k < LINKS; k++) { /* numbers go on */
         r->links[k].number = links[k];
         list_init(&r->links[k].sent);
@@ -148,9 +148,10 @@ static void end_of_process(struct world *w, struct event *e)
     if (!r->process->alive || r->process->life != e->b)
         return;
     size_t blocks = memory_live(r->process->memory), own = loop_blocks(r->process->loop);
-    HOLDS(w, !loop_open_handles(r->process->loop), "handles", "r%d has ended and left %zu handles open",
-          r->index, loop_open_handles(r->process->loop));
-    HOLDS(w, blocks == own, "memory", "r%d has ended and left %zu blocks of memory", r->index, blocks - own);
+    HOLDS(w, !loop_open_handles(r->process->loop), "handles",
+          "r%d has ended and left %zu handles open", r->index, loop_open_handles(r->process->loop));
+    HOLDS(w, blocks == own, "memory", "r%d has ended and left %zu blocks of memory", r->index,
+          blocks - own);
     w->stats.drains++;
     leave(w, r, false);
     relay_start_later(w, r, between(w, 100 * MS, 15 * SECOND));

@@ -215,13 +215,13 @@ static void back_adopt(struct store_req *req, const struct request *x)
     r->adopted = x->u.adopt.adopted;
 }
 
-#define WHOLE(name, type)                                                                                    \
-    static void back_##name(struct store_req *req, const struct request *x)                                  \
-    {                                                                                                        \
-        HOME(type);                                                                                          \
-        struct store_req own = r->req;                                                                       \
-        *r = x->u.name;                                                                                      \
-        r->req = own;                                                                                        \
+#define WHOLE(name, type)                                                                          \
+    static void back_##name(struct store_req *req, const struct request *x)                        \
+    {                                                                                              \
+        HOME(type);                                                                                \
+        struct store_req own = r->req;                                                             \
+        *r = x->u.name;                                                                            \
+        r->req = own;                                                                              \
     }
 WHOLE(snapshot, store_snapshot)
 WHOLE(outbox, store_outbox)
@@ -235,7 +235,7 @@ static const struct {
     void (*back)(struct store_req *req, const struct request *x);
     const char *name;
 } kinds[SQL_COUNT] = {
-#define KIND(sql, request, type, copy, back)                                                                 \
+#define KIND(sql, request, type, copy, back)                                                       \
     [SQL_##sql] = {true, MEM_REQUEST_##request, sizeof(struct type), copy, back, #request}
     KIND(REGISTER_ACCOUNT, enroll, store_enroll, copy_enroll, back_enroll),
     KIND(RENEW_CLAIMS, renew, store_renew, copy_renew, back_renew),

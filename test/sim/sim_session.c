@@ -45,9 +45,10 @@ void session_end(struct world *w, struct session *s, bool tell, uint64_t when)
         message_unref(CONTAINER_OF(n, struct message, queue)); /* it was not carried out */
     }
     if (tell) {
-        uint64_t at = s->last_out > w->now && chance(w, 60) ? s->last_out : w->now; /* or a reset overtakes */
-        struct event *e =
-            process_at(w, s->process, s->life, (at > when ? at : when) + 1, "session end", told_end);
+        uint64_t at =
+            s->last_out > w->now && chance(w, 60) ? s->last_out : w->now; /* or a reset overtakes */
+        struct event *e = process_at(w, s->process, s->life, (at > when ? at : when) + 1,
+                                     "session end", told_end);
         e->p = s->link;
         e->a = s->link_number;
     }
@@ -98,7 +99,8 @@ static void run_next(struct world *w, struct event *e);
 static void schedule(struct world *w, struct session *s)
 {
     uint64_t exec = rng_between(&w->rng, w->plan.exec_us / 4 + 1, w->plan.exec_us);
-    if (!w->healing && w->plan.fault_mask >> fault_number("slow-db") & 1 && rng_below(&w->rng, 150) == 0)
+    if (!w->healing && w->plan.fault_mask >> fault_number("slow-db") & 1 &&
+        rng_below(&w->rng, 150) == 0)
         exec = between(w, 100 * MS, 4 * SECOND);
     if (w->now < w->db.slow_until)
         exec = rng_between(&w->rng, 100 * MS, 3 * SECOND);
@@ -111,7 +113,8 @@ static void schedule(struct world *w, struct session *s)
 
 static bool loses_answer(struct world *w, const struct session *s)
 {
-    bool may = !w->healing && s->process < RELAYS && w->plan.fault_mask >> fault_number("session-loss") & 1;
+    bool may = !w->healing && s->process < RELAYS &&
+               w->plan.fault_mask >> fault_number("session-loss") & 1;
     return may && rng_below(&w->rng, s->link->kind == LINK_WORK ? 60 : 1000) == 0;
 }
 

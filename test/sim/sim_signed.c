@@ -20,8 +20,8 @@ static uint64_t choose_nonce(struct world *w, int account)
     const struct block *final = &w->chain.blocks[w->chain.final];
     uint64_t nonce = final->nonce[account];
     if (w->plan.keyless[account]) {
-        for (uint64_t skip = chance(w, 12) ? between(w, 1, 2) : 0; covered(w, account, nonce) || skip;
-             nonce++)
+        for (uint64_t skip = chance(w, 12) ? between(w, 1, 2) : 0;
+             covered(w, account, nonce) || skip; nonce++)
             skip -= skip && !covered(w, account, nonce);
         return nonce;
     }
@@ -43,7 +43,8 @@ bool signed_elsewhere(struct world *w, struct mem_session *s, int64_t id)
     uint64_t nonce = choose_nonce(w, c->account);
     if (nonce + 8 >= NONCES)
         nonce = NONCES - 9;
-    *c = (struct call){.asked = true, .account = c->account, .max_tip = -1, .bump = -1, .noted = -1};
+    *c =
+        (struct call){.asked = true, .account = c->account, .max_tip = -1, .bump = -1, .noted = -1};
     c->presigned = tx_sign(w, &(struct tx_content){.account = c->account,
                                                    .nonce = nonce,
                                                    .id = id,
@@ -79,5 +80,6 @@ void signed_commit(struct world *w, int64_t id)
     r->self_sent = true;
     w->chain.txs[r->presigned].committed = true; /* I3 is about what relays send */
     pool_submit(w, node, r->presigned, &x);
-    note(w, "transaction %lld is sent by who signed it: %lld", (long long)id, (long long)x.rpc_code);
+    note(w, "transaction %lld is sent by who signed it: %lld", (long long)id,
+         (long long)x.rpc_code);
 }

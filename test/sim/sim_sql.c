@@ -169,7 +169,8 @@ static void locks(struct world *w, struct session *s, struct query *q, bool bell
         struct store_lock lock = {.lock_key = key};
         struct store_doorbell doorbell = {.account = (int32_t)key};
         if (bell)
-            db_run(w, s, take ? MEM_REQUEST_doorbell_arm : MEM_REQUEST_doorbell_disarm, &doorbell.req);
+            db_run(w, s, take ? MEM_REQUEST_doorbell_arm : MEM_REQUEST_doorbell_disarm,
+                   &doorbell.req);
         else
             db_run(w, s, take ? MEM_REQUEST_lock : MEM_REQUEST_unlock, &lock.req);
         put_bool(q->result, bell ? doorbell.armed : lock.got);
@@ -234,7 +235,8 @@ void query_heard(struct world *w, const struct query *q)
 {
     for (int i = 0; !strcmp(q->message.name, "claim_accounts") && i < q->result->rows; i++)
         if (*q->result->cells[i * q->result->columns].data)
-            claim_heard(w, q->message.process, (int32_t)array_at(q, 0, (size_t)i, 4), q->message.sent_at);
+            claim_heard(w, q->message.process, (int32_t)array_at(q, 0, (size_t)i, 4),
+                        q->message.sent_at);
 }
 
 /* The schema is the one that is compiled in. */
@@ -305,8 +307,8 @@ static void scan_pending(struct world *w, struct session *s, struct query *q)
     size_t limit = (size_t)number(q, 2);
     (void)s;
     INVARIANT(limit <= ROWS_MOST);
-    size_t n = mem_scan_pending(w->db.mem, (int32_t)number(q, 0), number(q, 1), (int32_t)number(q, 3),
-                                number(q, 4), limit, rows);
+    size_t n = mem_scan_pending(w->db.mem, (int32_t)number(q, 0), number(q, 1),
+                                (int32_t)number(q, 3), number(q, 4), limit, rows);
     put_rows(q, rows, n);
 }
 
@@ -316,8 +318,8 @@ static void scan_finished(struct world *w, struct session *s, struct query *q)
     size_t limit = (size_t)number(q, 4);
     (void)s;
     INVARIANT(limit <= ROWS_MOST);
-    size_t n = mem_scan_finished(w->db.mem, number(q, 0), (int32_t)number(q, 1), number(q, 2), number(q, 3),
-                                 (int32_t)number(q, 5), number(q, 6), limit, rows);
+    size_t n = mem_scan_finished(w->db.mem, number(q, 0), (int32_t)number(q, 1), number(q, 2),
+                                 number(q, 3), (int32_t)number(q, 5), number(q, 6), limit, rows);
     put_rows(q, rows, n);
 }
 
@@ -332,8 +334,9 @@ static void find_finished(struct world *w, struct session *s, struct query *q)
     list_of(q, 2, nonces, MOST);
     for (size_t i = 0; i < fillers; i++)
         accounts[i] = (int32_t)accounts64[i];
-    put_rows(q, rows,
-             mem_find_finished(w->db.mem, count, ids, fillers, accounts, nonces, ARRAY_LEN(rows), rows));
+    put_rows(
+        q, rows,
+        mem_find_finished(w->db.mem, count, ids, fillers, accounts, nonces, ARRAY_LEN(rows), rows));
 }
 
 static void probe(struct world *w, struct session *s, struct query *q)

@@ -43,22 +43,23 @@ enum {
 };
 
 /* What a seed may have beside the plain life of transactions: X(NAME, name). */
-#define FEATURE_TABLE(X)                                                                                     \
-    X(TIPS, "tips")                 /* tips, caps, the ladder, blocks that take the best payers only */      \
-    X(SIZE, "size")                 /* small blocks */                                                       \
-    X(FOREIGN_POOL, "foreign-pool") /* somebody else's bytes at our nonces in the pool */                    \
-    X(REAP, "reap")                 /* accounts die and live again */                                        \
-    X(VERSION, "version")           /* transaction_version changes */                                        \
-    X(RETRIES, "retries")           /* dispatch errors that pass, and inner ones that do not */              \
-    X(LAST_BLOCK, "last-block")     /* deadline_block */                                                     \
-    X(BUMPS, "bumps")               /* somebody asks for higher tips */                                      \
-    X(SKIP, "skip")                 /* the head of the line is given up after so many blocks */              \
-    X(REQUEUE, "requeue")           /* what lost its nonce goes back to the outbox */                        \
-    X(PAUSES, "pauses")             /* operators pause, and resume what they like */                         \
-    X(DUTIES, "duties")             /* refusals must be recorded, payment is tried once a block */           \
-    X(SIGNED, "signed")             /* extrinsics that were signed elsewhere, accounts without a key */      \
-    X(REAP_UNFINAL,                                                                                          \
-      "reap-unfinal")         /* accounts die while nothing becomes final; drawn last, see plan_features */  \
+#define FEATURE_TABLE(X)                                                                           \
+    X(TIPS, "tips") /* tips, caps, the ladder, blocks that take the best payers only */            \
+    X(SIZE, "size") /* small blocks */                                                             \
+    X(FOREIGN_POOL, "foreign-pool") /* somebody else's bytes at our nonces in the pool */          \
+    X(REAP, "reap")                 /* accounts die and live again */                              \
+    X(VERSION, "version")           /* transaction_version changes */                              \
+    X(RETRIES, "retries")           /* dispatch errors that pass, and inner ones that do not */    \
+    X(LAST_BLOCK, "last-block")     /* deadline_block */                                           \
+    X(BUMPS, "bumps")               /* somebody asks for higher tips */                            \
+    X(SKIP, "skip")                 /* the head of the line is given up after so many blocks */    \
+    X(REQUEUE, "requeue")           /* what lost its nonce goes back to the outbox */              \
+    X(PAUSES, "pauses")             /* operators pause, and resume what they like */               \
+    X(DUTIES, "duties")             /* refusals must be recorded, payment is tried once a block */ \
+    X(SIGNED, "signed") /* extrinsics that were signed elsewhere, accounts without a key */        \
+    X(REAP_UNFINAL,                                                                                \
+      "reap-unfinal")         /* accounts die while nothing becomes final; drawn last, see   \
+                                       plan_features */     \
     X(PLACEMENT, "placement") /* accounts are spread over the ring, or go round it */
 enum feature {
 #define X(NAME, name) FEATURE_##NAME,
@@ -104,7 +105,8 @@ struct process {
     uint64_t resumed_at;
     struct memory *memory;
     struct loop *loop;
-    struct list borrowed; /* of struct message: answers of the database that it has not given back */
+    struct list
+        borrowed; /* of struct message: answers of the database that it has not given back */
 };
 
 /* ---- the chain ---- */
@@ -119,20 +121,22 @@ struct tx {
     uint32_t anchor;      /* block that the era is anchored on */
     uint32_t spec;
     uint32_t priority;
-    uint32_t prev_nonce, prev_id; /* other ones of the same nonce, of the same transaction; 0: none */
-    bool committed;               /* is or was on record */
-    bool accepted;                /* some pool has had it */
-    bool reached;                 /* was seen by a node */
-    uint64_t sent_beat;           /* of whom sent it last, and that one: no bytes twice in one beat */
+    uint32_t prev_nonce,
+        prev_id;        /* other ones of the same nonce, of the same transaction; 0: none */
+    bool committed;     /* is or was on record */
+    bool accepted;      /* some pool has had it */
+    bool reached;       /* was seen by a node */
+    uint64_t sent_beat; /* of whom sent it last, and that one: no bytes twice in one beat */
     int sent_by;
     uint64_t poor_at; /* see poor_block */
-    int poor_by;      /* the relay that was last about to send it: one that was stopped may overwrite these */
-    uint64_t
-        poor_block;    /* counted from 1: when it was sent by a relay that knew that the account cannot pay */
-    uint32_t final_in; /* block that holds it, the last one: a life that begins anew takes it again; 0: not
-                          final */
-    bool spent; /* one that holds it is final and left the account with a higher nonce: it was not reaped
-                   there */
+    int poor_by; /* the relay that was last about to send it: one that was stopped may overwrite
+                    these */
+    uint64_t poor_block; /* counted from 1: when it was sent by a relay that knew that the account
+                            cannot pay */
+    uint32_t final_in; /* block that holds it, the last one: a life that begins anew takes it again;
+                          0: not final */
+    bool spent; /* one that holds it is final and left the account with a higher nonce: it was not
+                   reaped there */
     uint64_t ban_until[NODES];
     uint64_t included_at[NODES]; /* when the node saw it in its best chain; 0: it is not */
     uint8_t in_pool;             /* mask of nodes */
@@ -178,9 +182,10 @@ struct chain {
     uint32_t final_at[BLOCKS]; /* block by height */
     uint32_t last_of_nonce[ACCOUNTS][NONCES], last_of_id[IDS];
     uint32_t spec;
-    uint32_t version_from[4]; /* transaction_version grows by one with each of these specs; 0: none */
-    uint64_t min_tip;         /* who pays less finds no room in a block */
-    uint64_t stall_until;     /* finality */
+    uint32_t
+        version_from[4];  /* transaction_version grows by one with each of these specs; 0: none */
+    uint64_t min_tip;     /* who pays less finds no room in a block */
+    uint64_t stall_until; /* finality */
     bool unpaid[ACCOUNTS];
     struct chain_node nodes[NODES];
 };
@@ -189,7 +194,8 @@ struct chain {
 
 /* A statement on its way: one transaction. Shared by the two ends of a connection. */
 struct message {
-    struct list sent, queue, borrowed; /* the client's, the server's, of answers that were not given back */
+    struct list sent, queue,
+        borrowed; /* the client's, the server's, of answers that were not given back */
     int refs;
     struct link *link;
     uint32_t link_number;
@@ -303,8 +309,9 @@ enum { LINK_CONTROL, LINK_WORK, LINK_LISTEN, LINK_RETENTION, LINKS };
 struct duty {
     uint32_t refused[64]; /* bytes whose refusal is not recorded yet */
     size_t refused_count;
-    bool no_funds;     /* the last word of a node was that the account cannot pay */
-    uint64_t poor_try; /* the block after which it was last tried since then, and when it was refused */
+    bool no_funds; /* the last word of a node was that the account cannot pay */
+    uint64_t
+        poor_try; /* the block after which it was last tried since then, and when it was refused */
     uint64_t poor_at;
     uint64_t ordered_at;       /* by an operator, to go on */
     bool order_unheard;        /* until a look finds the account not paused */
@@ -315,7 +322,8 @@ struct duty {
 /* What the simulator keeps of an account of a relay, beside what the relay itself knows. */
 struct sim_account {
     uint64_t beats;        /* what may justify another try: blocks, time, a new start */
-    uint64_t renewed_sent; /* when the last claim or renewal that was granted was sent, as the world saw it */
+    uint64_t renewed_sent; /* when the last claim or renewal that was granted was sent, as the world
+                              saw it */
     uint64_t led_since;
     uint64_t probed_at;   /* when the node answered the later question of the last probe */
     uint64_t early_nonce; /* of a planted probe that asks in the wrong order */
@@ -410,9 +418,10 @@ struct head {
 };
 
 struct stats {
-    uint64_t enqueued, ended, submits, resigns, fills, crashes, pauses, forks, unknown, claims, faults;
-    uint64_t raises, races, requeues, holds, orders, bumps, refusals, reaped, adopted, doubled, presigned,
-        noted;
+    uint64_t enqueued, ended, submits, resigns, fills, crashes, pauses, forks, unknown, claims,
+        faults;
+    uint64_t raises, races, requeues, holds, orders, bumps, refusals, reaped, adopted, doubled,
+        presigned, noted;
     uint64_t sweeps, merged, drains;
 };
 

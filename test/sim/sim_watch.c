@@ -80,7 +80,8 @@ static void note_states(struct world *w, const char *who, const struct manager_e
                   (unsigned long long)fx->states.rows[i].nonce, fx->states.rows[i].state);
 }
 
-static void note_effect(struct world *w, const struct relay *r, int account, const struct manager_effect *fx)
+static void note_effect(struct world *w, const struct relay *r, int account,
+                        const struct manager_effect *fx)
 {
     char who[24];
     snprintf(who, sizeof(who), "  r%d a%d", r->index, account);
@@ -120,7 +121,8 @@ static void note_effect(struct world *w, const struct relay *r, int account, con
     }
 }
 
-static void before_event(struct world *w, struct relay *r, int account, const struct manager_event *ev)
+static void before_event(struct world *w, struct relay *r, int account,
+                         const struct manager_event *ev)
 {
     struct sim_account *a = &r->accounts[account];
     a->beats += ev->type == MANAGER_EV_BEST || ev->type == MANAGER_EV_TICK ||
@@ -172,11 +174,11 @@ static void check_asleep(struct world *w, const struct relay *r, int account)
         return; /* its lock is gone without its knowing: it will hear of it */
     LIST_EACH (n, &a->outbox) {
         const struct mem_row *row = CONTAINER_OF(n, struct mem_row, node);
-        bool timed =
-            a->paused || row->not_before_us || (row->deadline_us && row->deadline_us <= db_now_us(w));
+        bool timed = a->paused || row->not_before_us ||
+                     (row->deadline_us && row->deadline_us <= db_now_us(w));
         HOLDS(w, timed || !row->silent, "wake",
-              "r%d sleeps on account %d while transaction %lld waits, of which nobody was notified", r->index,
-              account, (long long)row->id);
+              "r%d sleeps on account %d while transaction %lld waits, of which nobody was notified",
+              r->index, account, (long long)row->id);
     }
 }
 

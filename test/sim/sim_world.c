@@ -150,7 +150,8 @@ static bool fillers_open(const struct world *w)
 
 static bool over(struct world *w)
 {
-    if (!w->blocked_free && !open_without(w, w->plan.blocked)) { /* I10: the others did not need it */
+    if (!w->blocked_free &&
+        !open_without(w, w->plan.blocked)) { /* I10: the others did not need it */
         w->blocked_free = true;
         if (w->plan.blocked >= 0)
             w->chain.unpaid[w->plan.blocked] = false;
@@ -179,8 +180,9 @@ static void still_open(struct world *w)
     }
     for (int i = 0; i < w->plan.followers; i++) {
         const struct follower *f = &w->followers[i];
-        HOLDS(w, follower_quiet(f), "liveness", "follower %d does not come to rest: up %d, in flight %u", i,
-              f->link.up, f->in_flight);
+        HOLDS(w, follower_quiet(f), "liveness",
+              "follower %d does not come to rest: up %d, in flight %u", i, f->link.up,
+              f->in_flight);
     }
     broken(w, "liveness", "fillers are open");
 }
@@ -196,8 +198,8 @@ static void run(struct world *w)
 {
     uint64_t look_at = SECOND;
     while (w->events < w->until && world_step(w)) {
-        HOLDS(w, w->events < EVENTS_MAX, "livelock", "%d events, and time stands at %.3f s", EVENTS_MAX,
-              (double)w->now / 1e6);
+        HOLDS(w, w->events < EVENTS_MAX, "livelock", "%d events, and time stands at %.3f s",
+              EVENTS_MAX, (double)w->now / 1e6);
         if (w->now < look_at)
             continue;
         look_at = w->now + SECOND;
@@ -230,7 +232,8 @@ bool world_run(struct world *w, uint64_t seed, const struct options *options)
     }
     running = NULL;
     if (how == 2)
-        snprintf(w->violation, sizeof(w->violation), "core: a check in the product failed (see above)");
+        snprintf(w->violation, sizeof(w->violation),
+                 "core: a check in the product failed (see above)");
     /* What the broken step had in its hands is lost: memory of a run that failed is not tidied. */
     memory_use(NULL);
     w->current = NULL;

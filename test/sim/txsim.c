@@ -1,16 +1,19 @@
 /* txsim: runs seeds of the simulator, in two processes, and prints what breaks.
  *
  *   txsim --seeds N [--first S] [--minutes M] [--fault NAME] [--keep-going] [--jobs J]
- *   txsim --seed N [--until K] [--lines L]   one seed; with its last events when it breaks or K is reached
- *   txsim --features all|none|NAME,NAME..   what seeds may have beside the plain life of transactions
+ *   txsim --seed N [--until K] [--lines L]
+ *                                   one seed; with its last events when it breaks or K is reached
+ *   txsim --features all|none|NAME,NAME..
+ *                                   what seeds may have beside the plain life of transactions
  *   txsim --file PATH               the seeds of a file
  *   txsim --plants [--limit N]      every planted fault until it is caught (only in txsim_plant)
  *   txsim --plant NAME              one planted fault, for any of the above
  *   txsim --log error|warn|info|debug  what the product says, on standard error; default: errors
- *   txsim --moves PATH              for any of the above: which moves of the manager's tables did neither these
- *                                   seeds make nor those that recorded theirs in this file? None may be left
- *
- * Exit status 0: every invariant held (or every planted fault was caught); 1: not; 2: wrong usage. */
+ *   txsim --moves PATH              for any of the above: which moves of the manager's tables did
+ *                                   neither these seeds make nor those that recorded theirs in this
+ *                                   file? None may be left
+ * Exit status 0: every invariant held (or every planted fault was caught); 1: not; 2: wrong
+ * usage. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +92,8 @@ static void print_trace(const struct world *w, uint64_t n)
 static void print_plan(const struct world *w)
 {
     const struct plan *p = &w->plan;
-    printf("seed %llu: %d relays, %d accounts, %d nodes, %d followers; %s%s%s%s%sera %u, block %llu ms, "
+    printf("seed %llu: %d relays, %d accounts, %d nodes, %d followers; %s%s%s%s%sera %u, block "
+           "%llu ms, "
            "latency %llu us\n",
            (unsigned long long)w->seed, p->relays, p->accounts, p->nodes, p->followers,
            p->use_lock ? "locks, " : "no locks, ", p->fat ? "fork-aware, " : "",
@@ -103,9 +107,11 @@ static void print_plan(const struct world *w)
     printf("; %u a block, last price %llu%s\n", p->block_txs, (unsigned long long)p->last_min_tip,
            p->flat ? ", flat" : "");
     for (int i = 0; i < p->accounts; i++)
-        printf("account %d: tips from %llu by %llu or %u%% to %lld, after %u blocks; skipped after %u%s\n", i,
-               (unsigned long long)p->policy[i].tip_start, (unsigned long long)p->policy[i].tip_step,
-               p->policy[i].tip_step_percent, (long long)p->policy[i].tip_cap, p->policy[i].tip_after_blocks,
+        printf("account %d: tips from %llu by %llu or %u%% to %lld, after %u blocks; skipped after "
+               "%u%s\n",
+               i, (unsigned long long)p->policy[i].tip_start,
+               (unsigned long long)p->policy[i].tip_step, p->policy[i].tip_step_percent,
+               (long long)p->policy[i].tip_cap, p->policy[i].tip_after_blocks,
                p->policy[i].skip_after_blocks, p->policy[i].requeue_usurped ? "; requeues" : "");
 }
 
@@ -149,13 +155,14 @@ static bool tell(const struct args *a, uint64_t seed)
     struct world *w = world_new();
     bool good = world_run(
         w, seed,
-        &(struct options){.until = a->until, .fault = a->fault, .features = a->features, .tracing = true});
+        &(struct options){
+            .until = a->until, .fault = a->fault, .features = a->features, .tracing = true});
     if (!good || a->until)
         print_trace(w, a->lines);
     print_plan(w);
     print_stats(&w->stats);
-    printf("seed %llu: %llu events, %.1f s\n", (unsigned long long)seed, (unsigned long long)w->events,
-           (double)w->now / 1e6);
+    printf("seed %llu: %llu events, %.1f s\n", (unsigned long long)seed,
+           (unsigned long long)w->events, (double)w->now / 1e6);
     if (!good)
         printf("seed %llu event %llu: VIOLATION %s\n", (unsigned long long)seed,
                (unsigned long long)w->events, w->violation);
@@ -308,8 +315,8 @@ static int run_seeds(const struct args *a)
     double took = seconds() - begun;
     if (sum.broken)
         tell_apart(a, sum.seed, sum.features);
-    printf("%llu seeds, %.1f s, %.0f seeds a second, %.1f million events\n", (unsigned long long)sum.seeds,
-           took, (double)sum.seeds / took, (double)sum.events / 1e6);
+    printf("%llu seeds, %.1f s, %.0f seeds a second, %.1f million events\n",
+           (unsigned long long)sum.seeds, took, (double)sum.seeds / took, (double)sum.events / 1e6);
     print_stats(&sum.stats);
     printf("%s\n", good ? "every invariant held" : "VIOLATION (see above)");
     if (a->moves && !every_move_was_made(a->moves, sum.moved))
@@ -352,12 +359,14 @@ static int run_plants(struct args *a)
         plant = (enum plant)p;
         double begun = seconds();
         run_plant(a, &sum);
-        printf("%-18s %s %6llu seeds %6.1f s  %s\n", plants[p].name, sum.broken ? "caught" : "MISSED",
-               (unsigned long long)sum.seeds, seconds() - begun, sum.broken ? sum.violation : plants[p].text);
+        printf("%-18s %s %6llu seeds %6.1f s  %s\n", plants[p].name,
+               sum.broken ? "caught" : "MISSED", (unsigned long long)sum.seeds, seconds() - begun,
+               sum.broken ? sum.violation : plants[p].text);
         fflush(stdout);
         missed += !sum.broken;
     }
-    printf(missed ? "%d planted faults were not caught\n" : "all planted faults were caught\n", missed);
+    printf(missed ? "%d planted faults were not caught\n" : "all planted faults were caught\n",
+           missed);
     return missed ? 1 : 0;
 #else
     (void)a;
@@ -434,12 +443,13 @@ static bool read_file(struct args *a, const char *path)
 
 static int usage(void)
 {
-    fprintf(stderr,
-            "usage: txsim [--seeds N] [--first S] [--seed N [--until K]] [--minutes M] [--fault NAME]\n"
-            "             [--features all|none|NAME,NAME..] [--file PATH] [--jobs J] [--keep-going] "
-            "[--plants [--limit N]] [--plant NAME] [--moves PATH]\n"
-            "             [--log error|warn|info|debug]\n"
-            "faults:");
+    fprintf(
+        stderr,
+        "usage: txsim [--seeds N] [--first S] [--seed N [--until K]] [--minutes M] [--fault NAME]\n"
+        "             [--features all|none|NAME,NAME..] [--file PATH] [--jobs J] [--keep-going] "
+        "[--plants [--limit N]] [--plant NAME] [--moves PATH]\n"
+        "             [--log error|warn|info|debug]\n"
+        "faults:");
     for (int i = 0; fault_name(i); i++)
         fprintf(stderr, " %s", fault_name(i));
     fprintf(stderr, "\nfeatures:");

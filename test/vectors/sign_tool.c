@@ -37,7 +37,8 @@ static void handle(char *line)
     for (char *p = uri; p && *p; p++)
         if (*p == '_')
             *p = ' ';
-    if (!uri || !hex || !key_scheme_parse(scheme_name, &scheme) || !hex_decode(hex, strlen(hex), &msg))
+    if (!uri || !hex || !key_scheme_parse(scheme_name, &scheme) ||
+        !hex_decode(hex, strlen(hex), &msg))
         puts("error line is not: scheme uri msghex");
     else if (keypair_from_uri(uri, scheme, &key, &err) != 0)
         printf("error %s\n", err.text);

@@ -1,5 +1,6 @@
-/* A hash of bytes for tables in memory. The layers that use uthash give it as HASH_FUNCTION: uthash's own
- * falls through switch labels, which our warnings refuse. Not for keys that an attacker may choose. */
+/* A hash of bytes for tables in memory. The layers that use uthash give it as HASH_FUNCTION:
+ * uthash's own falls through switch labels, which our warnings refuse. Not for keys that an
+ * attacker may choose. */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 

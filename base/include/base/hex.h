@@ -1,4 +1,5 @@
-/* Hexadecimal text, with or without 0x in, without in the raw form and with 0x in the _0x form out. */
+/* Hexadecimal text, with or without 0x in, without in the raw form and with 0x in the _0x form
+ * out. */
 #ifndef BASE_HEX_H
 #define BASE_HEX_H
 

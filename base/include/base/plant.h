@@ -5,58 +5,65 @@
 #define BASE_PLANT_H
 
 /* X(NAME, name, what is wrong) */
-#define PLANT_TABLE(X)                                                                                       \
-    X(SEND_UNCOMMITTED, "send-uncommitted", "bytes are sent before their admission is committed")            \
-    X(NONCE_REUSE, "nonce-reuse", "after a restart nonces begin at the chain's, whatever is on record")      \
-    X(NO_FENCE, "no-fence", "one of the leader's writes does not compare the epoch")                         \
-    X(FILL_LIVE, "fill-live", "a filler takes a nonce whose bytes may still be included")                    \
-    X(TRUST_WATCH, "trust-watch", "a watch's finalized ends a transaction")                                  \
-    X(ANCHOR_BEST, "anchor-best", "an era is anchored on a block that is not final")                         \
-    X(UNKNOWN_FAILED, "unknown-failed", "a write without an answer counts as not done")                      \
-    X(UNKNOWN_DONE, "unknown-done", "a write without an answer counts as done")                              \
-    X(RESEND_RENONCE, "resend-renonce", "no answer from the node: sent again at a new nonce")                \
-    X(GATE_SKIPPED, "gate-skipped", "the gate is not checked when bytes leave")                              \
-    X(RENEW_ANY, "renew-any", "a renewal does not compare the epoch")                                        \
-    X(LOCK_STACKED, "lock-stacked", "a held lock is taken again, and released once")                         \
-    X(CLAIM_ALWAYS, "claim-always", "a claim is granted without lock or expiry")                             \
-    X(PROBE_ORDER, "probe-order", "a probe asks the nonce first and the pool second")                        \
-    X(SKIP_HEIGHT, "skip-height", "a finalized height that was skipped is not fetched")                      \
-    X(FOLLOW_BACK, "follow-back", "a reader receives an older state after a newer one")                      \
-    X(FOLLOW_NO_END, "follow-no-end", "a reader does not look up how a transaction ended")                   \
-    X(WAKE_LOST, "wake-lost", "a leader falls asleep without another poll")                                  \
-    X(CANCEL_ADMIT, "cancel-admit", "a cancelled transaction gets a nonce")                                  \
-    X(FINISH_AGAIN, "finish-again", "an end is stored a second time")                                        \
-    X(EVICT_HEALTHY, "evict-healthy", "a session is evicted although its claim is in force")                 \
-    X(GHOST_WRITE, "ghost-write", "a write that may be under way is not excluded before the table is read")  \
-    X(REAP_UNSEEN, "reap-unseen",                                                                            \
-      "a transaction that seems lost is not searched for in blocks that are not final")                      \
-    X(REORG_MISSED, "reorg-missed", "a row in a block is not probed again when its nonce becomes free")      \
-    X(TIP_UNCAPPED, "tip-uncapped", "a tip is raised above its cap")                                         \
-    X(DEADLINE_LONG, "deadline-long", "an era reaches beyond the deadline's block")                          \
-    X(HOLD_FORGOTTEN, "hold-forgotten", "a new leader continues although the account is suspended")          \
-    X(RETRY_INNER, "retry-inner", "a call whose inner failure had effects is retried")                       \
-    X(REFUSAL_UNTOLD, "refusal-untold", "a refusal is not stored")                                           \
-    X(REQUEUE_STOPPED, "requeue-stopped", "a cancelled transaction gets another nonce")                      \
-    X(REQUEUE_EARLY, "requeue-early",                                                                        \
-      "a transaction whose nonce a pool gives to another is requeued at once")                               \
-    X(RETRY_ENDLESS, "retry-endless", "a dispatch error is retried without limit")                           \
-    X(REFUSAL_LOST, "refusal-lost", "a refusal replaces one that is not stored yet")                         \
-    X(FILLER_CHEAP, "filler-cheap", "a filler in a transaction's place does not pay more")                   \
-    X(FILLER_COUNTS, "filler-counts", "a filler that got in counts as the transaction's success")            \
-    X(BUMP_FORGOTTEN, "bump-forgotten", "a leader that loaded the row ignores a bump")                       \
-    X(SKIP_NEVER, "skip-never", "the first transaction in line is never given up")                           \
-    X(PAYMENT_HAMMERED, "payment-hammered", "an account that cannot pay is tried more than once a block")    \
-    X(ORDER_ASSUMED, "order-assumed", "a suspension ends without an operator's order")                       \
-    X(VERSION_IGNORED, "version-ignored", "a new transaction_version is signed for as the old one was")      \
-    X(REAPED_SENDS, "reaped-sends", "bytes leave although the account was reaped")                           \
-    X(REAP_MISSED, "reap-missed", "a final nonce that goes down is ignored")                                 \
-    X(LIFE_EARLY, "life-early", "a new life begins while bytes of the former one can be included")           \
-    X(SIGNED_ANEW, "signed-anew", "a presigned transaction is signed again")                                 \
-    X(SIGNED_EARLY, "signed-early", "a presigned transaction ends when its era is over at the best block")   \
-    X(SIGNED_UNSEEN, "signed-unseen",                                                                        \
-      "a presigned transaction's nonce is used, and nobody checks by which bytes")                           \
-    X(ILLEGAL_STATE, "illegal-state",                                                                        \
-      "a row changes its state by a transition that the table does not have")                                \
+#define PLANT_TABLE(X)                                                                             \
+    X(SEND_UNCOMMITTED, "send-uncommitted", "bytes are sent before their admission is committed")  \
+    X(NONCE_REUSE, "nonce-reuse",                                                                  \
+      "after a restart nonces begin at the chain's, whatever is on record")                        \
+    X(NO_FENCE, "no-fence", "one of the leader's writes does not compare the epoch")               \
+    X(FILL_LIVE, "fill-live", "a filler takes a nonce whose bytes may still be included")          \
+    X(TRUST_WATCH, "trust-watch", "a watch's finalized ends a transaction")                        \
+    X(ANCHOR_BEST, "anchor-best", "an era is anchored on a block that is not final")               \
+    X(UNKNOWN_FAILED, "unknown-failed", "a write without an answer counts as not done")            \
+    X(UNKNOWN_DONE, "unknown-done", "a write without an answer counts as done")                    \
+    X(RESEND_RENONCE, "resend-renonce", "no answer from the node: sent again at a new nonce")      \
+    X(GATE_SKIPPED, "gate-skipped", "the gate is not checked when bytes leave")                    \
+    X(RENEW_ANY, "renew-any", "a renewal does not compare the epoch")                              \
+    X(LOCK_STACKED, "lock-stacked", "a held lock is taken again, and released once")               \
+    X(CLAIM_ALWAYS, "claim-always", "a claim is granted without lock or expiry")                   \
+    X(PROBE_ORDER, "probe-order", "a probe asks the nonce first and the pool second")              \
+    X(SKIP_HEIGHT, "skip-height", "a finalized height that was skipped is not fetched")            \
+    X(FOLLOW_BACK, "follow-back", "a reader receives an older state after a newer one")            \
+    X(FOLLOW_NO_END, "follow-no-end", "a reader does not look up how a transaction ended")         \
+    X(WAKE_LOST, "wake-lost", "a leader falls asleep without another poll")                        \
+    X(CANCEL_ADMIT, "cancel-admit", "a cancelled transaction gets a nonce")                        \
+    X(FINISH_AGAIN, "finish-again", "an end is stored a second time")                              \
+    X(EVICT_HEALTHY, "evict-healthy", "a session is evicted although its claim is in force")       \
+    X(GHOST_WRITE, "ghost-write",                                                                  \
+      "a write that may be under way is not excluded before the table is read")                    \
+    X(REAP_UNSEEN, "reap-unseen",                                                                  \
+      "a transaction that seems lost is not searched for in blocks that are not final")            \
+    X(REORG_MISSED, "reorg-missed",                                                                \
+      "a row in a block is not probed again when its nonce becomes free")                          \
+    X(TIP_UNCAPPED, "tip-uncapped", "a tip is raised above its cap")                               \
+    X(DEADLINE_LONG, "deadline-long", "an era reaches beyond the deadline's block")                \
+    X(HOLD_FORGOTTEN, "hold-forgotten",                                                            \
+      "a new leader continues although the account is suspended")                                  \
+    X(RETRY_INNER, "retry-inner", "a call whose inner failure had effects is retried")             \
+    X(REFUSAL_UNTOLD, "refusal-untold", "a refusal is not stored")                                 \
+    X(REQUEUE_STOPPED, "requeue-stopped", "a cancelled transaction gets another nonce")            \
+    X(REQUEUE_EARLY, "requeue-early",                                                              \
+      "a transaction whose nonce a pool gives to another is requeued at once")                     \
+    X(RETRY_ENDLESS, "retry-endless", "a dispatch error is retried without limit")                 \
+    X(REFUSAL_LOST, "refusal-lost", "a refusal replaces one that is not stored yet")               \
+    X(FILLER_CHEAP, "filler-cheap", "a filler in a transaction's place does not pay more")         \
+    X(FILLER_COUNTS, "filler-counts", "a filler that got in counts as the transaction's success")  \
+    X(BUMP_FORGOTTEN, "bump-forgotten", "a leader that loaded the row ignores a bump")             \
+    X(SKIP_NEVER, "skip-never", "the first transaction in line is never given up")                 \
+    X(PAYMENT_HAMMERED, "payment-hammered",                                                        \
+      "an account that cannot pay is tried more than once a block")                                \
+    X(ORDER_ASSUMED, "order-assumed", "a suspension ends without an operator's order")             \
+    X(VERSION_IGNORED, "version-ignored",                                                          \
+      "a new transaction_version is signed for as the old one was")                                \
+    X(REAPED_SENDS, "reaped-sends", "bytes leave although the account was reaped")                 \
+    X(REAP_MISSED, "reap-missed", "a final nonce that goes down is ignored")                       \
+    X(LIFE_EARLY, "life-early", "a new life begins while bytes of the former one can be included") \
+    X(SIGNED_ANEW, "signed-anew", "a presigned transaction is signed again")                       \
+    X(SIGNED_EARLY, "signed-early",                                                                \
+      "a presigned transaction ends when its era is over at the best block")                       \
+    X(SIGNED_UNSEEN, "signed-unseen",                                                              \
+      "a presigned transaction's nonce is used, and nobody checks by which bytes")                 \
+    X(ILLEGAL_STATE, "illegal-state",                                                              \
+      "a row changes its state by a transition that the table does not have")                      \
     X(ILLEGAL_PHASE, "illegal-phase", "the manager leads without having asked pool and nonce")
 
 enum plant {

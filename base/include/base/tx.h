@@ -60,7 +60,7 @@ struct tx_included {
     uint64_t nonce;
     bool own_signer; /* signed by the account that receives this struct */
     struct dispatch_result result;
-    const uint8_t *bytes;         /* borrowed; NULL: not decoded. The call is the last call_len bytes */
+    const uint8_t *bytes; /* borrowed; NULL: not decoded. The call is the last call_len bytes */
     size_t bytes_len, call_len;   /* bytes_len also counts where `bytes` is NULL */
     int64_t era_birth, era_death; /* -1: immortal */
     u128 tip;

@@ -11,19 +11,24 @@ struct election;
 
 struct election_config {
     struct elector_config core;
-    const char *holder;  /* <network>-<account>-<hostname>-<pid>-<uuid>: here the relay's identity; copied */
-    const char *address; /* this relay's control endpoint, which followers name when they refuse; copied */
+    const char *
+        holder; /* <network>-<account>-<hostname>-<pid>-<uuid>: here the relay's identity; copied */
+    const char
+        *address; /* this relay's control endpoint, which followers name when they refuse; copied */
     void (*on_promote)(void *arg, int account, int64_t epoch);
     void (*on_demote)(void *arg, int account, const char *reason);
     void (*on_gate)(void *arg, int account, bool open);
-    /* Stop admitting, settle, then call election_hand_over. The relay leads the account until then. */
+    /* Stop admitting, settle, then call election_hand_over. The relay leads the account until
+     * then. */
     void (*on_leave)(void *arg, int account, const char *reason);
-    /* With each heartbeat: the highest block that any relay of these accounts knows. May be NULL. */
+    /* With each heartbeat: the highest block that any relay of these accounts knows. May be
+     * NULL. */
     void (*on_best)(void *arg, uint64_t block);
     void *arg;
 };
 
-struct election *election_new(struct loop *l, struct store *s, const struct election_config *config);
+struct election *election_new(struct loop *l, struct store *s,
+                              const struct election_config *config);
 /* The store's row and lock key of an account; returns the index used in the callbacks. */
 int election_add(struct election *e, int32_t store_account, int64_t lock_key, const char *label);
 /* The owner forwards the store's events. */
@@ -41,7 +46,7 @@ void election_saw(struct election *e, uint64_t block);
 void election_best(struct election *e, uint64_t block);
 /* The account's place on the ring: the first 8 bytes of SHA-256(genesis || id). */
 void election_place(struct election *e, int account, uint64_t place);
-size_t election_members(const struct election *e);        /* live ones, this relay included; 0: unknown */
+size_t election_members(const struct election *e); /* live ones, this relay included; 0: unknown */
 void election_rotate(struct election *e, int account);    /* its turn is over: hand it over */
 void election_hand_over(struct election *e, int account); /* answers on_leave */
 /* Stop bidding, stop being a member, and leave every account (on_leave). election_drain must
@@ -60,7 +65,8 @@ struct election_stats {
     bool leaving; /* on_leave was called, election_hand_over is awaited */
     uint64_t bids_total, acquired_total, lost_total, evicted_total, left_total;
     int64_t epoch;          /* 0 unless leader */
-    uint64_t renewed_at_ms; /* loop clock: when the last successful renewal or claim was sent; 0 = never */
+    uint64_t renewed_at_ms; /* loop clock: when the last successful renewal or claim was sent; 0 =
+                               never */
     uint64_t acquire_ms;    /* from the last successful bid to the promotion */
     uint64_t renew_ms;      /* round trip of the last renewal */
 };

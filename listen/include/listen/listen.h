@@ -5,16 +5,17 @@
  *        |   +-------- RETRY_WAIT <-----------+------+
  *        +---- session lost, from anywhere
  *
- * Promise: the view of a reader that has caught up equals the table (I8). No event is lost: LISTEN is
- * committed before the scan that catches up, and the scan is repeated after every reconnect and every
- * repair_ms. Events come at least once and in order per transaction; a status older than one that was
- * delivered is dropped. A lost notification costs time, never a status.
+ * Promise: the view of a reader that has caught up equals the table (I8). No event is lost: LISTEN
+ * is committed before the scan that catches up, and the scan is repeated after every reconnect and
+ * every repair_ms. Events come at least once and in order per transaction; a status older than one
+ * that was delivered is dropped. A lost notification costs time, never a status.
  *
- * The connection is direct and used for nothing else. It never stays in a transaction (a listener that
- * does blocks the cluster's notification queue), and a query every few seconds proves that it is alive.
+ * The connection is direct and used for nothing else. It never stays in a transaction (a listener
+ * that does blocks the cluster's notification queue), and a query every few seconds proves that it
+ * is alive.
  *
- * signals_only: only leader_change and outbox_wake, without a scan, as a relay needs them. Both are hints;
- * on_state(live) reports when some may have been missed. */
+ * signals_only: only leader_change and outbox_wake, without a scan, as a relay needs them. Both are
+ * hints; on_state(live) reports when some may have been missed. */
 #ifndef LISTEN_LISTEN_H
 #define LISTEN_LISTEN_H
 
@@ -41,10 +42,11 @@ struct listen_config {
     bool signals_only;
     const char *account; /* only this one: alias, 0x id or address; NULL: all */
     int64_t id;          /* only this transaction; 0: all */
-    int64_t since_us;   /* also what finished since then (database clock), e.g. the position of the last event
-                         * that was handled; 0: from the connection on */
-    uint32_t repair_ms; /* default 60000 */
-    uint32_t probe_ms;  /* default 10000; a probe unanswered for half of it replaces the connection */
+    int64_t since_us;    /* also what finished since then (database clock), e.g. the position of the
+                          * last event    that was handled; 0: from the connection on */
+    uint32_t repair_ms;  /* default 60000 */
+    uint32_t
+        probe_ms; /* default 10000; a probe unanswered for half of it replaces the connection */
     uint32_t scan_rows; /* rows of one query; default 1000 */
     uint32_t stale_ms;  /* interval at which on_state repeats that the view is stale; 0: once */
     void (*on_event)(void *arg, const struct listen_event *event);
@@ -61,7 +63,8 @@ struct listen_config {
     void *arg;
 };
 
-struct listen *listen_new(struct loop *l, const struct listen_config *config); /* texts are copied */
+struct listen *listen_new(struct loop *l,
+                          const struct listen_config *config); /* texts are copied */
 void listen_open(struct listen *s);
 void listen_close(struct listen *s, void (*cb)(void *arg),
                   void *arg); /* frees s; no callback after it except cb */
@@ -81,6 +84,7 @@ void listen_format_json(const struct listen_event *event, struct buf *out);
 void listen_format_human(const struct listen_event *event, struct buf *out);
 void listen_format_gap_json(int64_t from_us, int64_t to_us, struct buf *out);
 /* {"event":"live"} or, with err, {"event":"stale"} and the age of the view. */
-void listen_format_state_json(int64_t position_us, uint64_t age_ms, const struct err *err, struct buf *out);
+void listen_format_state_json(int64_t position_us, uint64_t age_ms, const struct err *err,
+                              struct buf *out);
 
 #endif

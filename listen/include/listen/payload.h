@@ -9,13 +9,15 @@
 enum { LISTEN_PAYLOAD_MAX = 8000 }; /* NOTIFY accepts less than that */
 
 struct listen_payload {
-    struct listen_event event; /* account is 0 unless the payload contains its number; texts are in `root` */
+    struct listen_event
+        event; /* account is 0 unless the payload contains its number; texts are in `root` */
     struct listen_leader leader;
     void *root; /* json_t */
 };
 
 /* false: malformed; nothing to free. */
-bool listen_payload_row(const char *text, size_t len, enum listen_kind kind, struct listen_payload *ret);
+bool listen_payload_row(const char *text, size_t len, enum listen_kind kind,
+                        struct listen_payload *ret);
 bool listen_payload_leader(const char *text, size_t len, struct listen_payload *ret);
 bool listen_payload_wake(const char *text, size_t len, int32_t *ret_account);
 void listen_payload_done(struct listen_payload *p);

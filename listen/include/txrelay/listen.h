@@ -1,36 +1,38 @@
 /* libtxrelay-listen: follow the statuses of the transactions in a txrelay database.
  *
- * For a program in C or C++ that enqueued transactions with txrelay.enqueue and needs their statuses. Each
- * subscription uses one direct connection to Postgres (no pooler, no standby). Its login needs the role
- * txrelay_follower or txrelay_app. Nothing blocks and there are no threads: the library runs inside the
- * program's own event loop.
+ * For a program in C or C++ that enqueued transactions with txrelay.enqueue and needs their
+ * statuses. Each subscription uses one direct connection to Postgres (no pooler, no standby). Its
+ * login needs the role txrelay_follower or txrelay_app. Nothing blocks and there are no threads:
+ * the library runs inside the program's own event loop.
  *
  *     struct txrelay *t = txrelay_open("dbname=shop", "orders");
- *     struct txrelay_options o = {.account = "alice", .since = saved, .callback = on_event, .arg = me};
+ *     struct txrelay_options o = {
+ *         .account = "alice", .since = saved, .callback = on_event, .arg = me};
  *     txrelay_subscribe(t, &o);
  *     for (;;) {
  *         struct pollfd fd = {.fd = txrelay_fd(t), .events = POLLIN};
- *         poll(&fd, 1, txrelay_timeout_ms(t));     // or epoll, libuv, glib...: beside the program's own events
+ *         poll(&fd, 1, txrelay_timeout_ms(t));     // or epoll, libuv, glib...
  *         txrelay_process(t);                      // on_event is called from here
  *     }
  *
- * Promises. The library delivers every final outcome of a transaction that matches the filter, and the
- * latest status of each that has not ended, at least once. It may leave out a status between two others.
- * Events are in order per transaction: never an older status after a newer one, nothing after the end. A
- * lost notification, connection or server costs time, never a status. After TXRELAY_LIVE the program's view
- * equals the tables.
+ * Promises. The library delivers every final outcome of a transaction that matches the filter, and
+ * the latest status of each that has not ended, at least once. It may leave out a status between
+ * two others. Events are in order per transaction: never an older status after a newer one, nothing
+ * after the end. A lost notification, connection or server costs time, never a status. After
+ * TXRELAY_LIVE the program's view equals the tables.
  *
- * Restart. Each event has a position. Store the position of the last handled event and pass it as `since`.
- * The library then delivers every end after it, repeats some that came shortly before it (about two
- * minutes), and repeats every transaction that has not ended. A transaction that the program believes to be
- * pending and that is not delivered before TXRELAY_LIVE is in the outbox again. Ends are kept only for the
- * retention time of the relays; after a longer absence TXRELAY_GAP reports what may be missing.
+ * Restart. Each event has a position. Store the position of the last handled event and pass it as
+ * `since`. The library then delivers every end after it, repeats some that came shortly before it
+ * (about two minutes), and repeats every transaction that has not ended. A transaction that the
+ * program believes to be pending and that is not delivered before TXRELAY_LIVE is in the outbox
+ * again. Ends are kept only for the retention time of the relays; after a longer absence
+ * TXRELAY_GAP reports what may be missing.
  *
- * Units and rules. Times are microseconds since 1970-01-01 UTC by the database's clock; ages and timeouts
- * are milliseconds. Texts and bytes in an event belong to the library and are valid only inside the
- * callback. A missing text is "", never NULL; missing bytes are NULL. Arguments are copied. A struct txrelay
- * and its subscriptions belong to one thread at a time; two of them are independent. The process aborts if
- * memory is exhausted or these rules are broken. */
+ * Units and rules. Times are microseconds since 1970-01-01 UTC by the database's clock; ages and
+ * timeouts are milliseconds. Texts and bytes in an event belong to the library and are valid only
+ * inside the callback. A missing text is "", never NULL; missing bytes are NULL. Arguments are
+ * copied. A struct txrelay and its subscriptions belong to one thread at a time; two of them are
+ * independent. The process aborts if memory is exhausted or these rules are broken. */
 #ifndef TXRELAY_LISTEN_H
 #define TXRELAY_LISTEN_H
 
@@ -65,12 +67,12 @@ struct txrelay_event {
     const char *account; /* alias */
     const uint8_t *account_id;
     size_t account_id_len;
-    int64_t id;                       /* as enqueue returned it; 0: a filler, which no application enqueued */
-    int64_t nonce;                    /* -1: it ended without one */
+    int64_t id;    /* as enqueue returned it; 0: a filler, which no application enqueued */
+    int64_t nonce; /* -1: it ended without one */
     const uint8_t *hash, *block_hash; /* 32 bytes */
     int64_t block_number;             /* -1: unknown; a notification does not contain it */
-    const char *state; /* signed, future, ready, broadcast, in_block, retracted, finality_timeout, finalized,
-                        * usurped, dropped, invalid */
+    const char *state;   /* signed, future, ready, broadcast, in_block, retracted, finality_timeout,
+                          * finalized,   usurped, dropped, invalid */
     const char *outcome; /* FINISHED: ok, dispatch_error, expired, cancelled, failed, usurped */
     const char *error;   /* why */
     const char *creator;
@@ -79,16 +81,19 @@ struct txrelay_event {
     /* STALE */
     uint64_t age_ms;  /* since the view was last proved to be current */
     const char *code; /* "DB_UNAVAILABLE", "DB_DENIED"...: for programs; `error` is for people */
-    bool permanent;   /* it does not go away by itself: login, right, schema, pooler, or no such account */
+    bool permanent;   /* it does not go away by itself: login, right, schema, pooler, or no such
+                         account */
 };
 
 struct txrelay_options {
     const char *account; /* only this one: alias, 0x and account id, or address; NULL: all */
     int64_t id;          /* only this transaction; 0: all */
-    int64_t since;       /* a position, or a time: also what ended since then. 0: from the connection on; 1:
+    int64_t
+        since; /* a position, or a time: also what ended since then. 0: from the connection on; 1:
                           * everything that is kept, without TXRELAY_GAP */
-    uint32_t stale_ms;   /* default 10000 */
-    uint32_t probe_ms;   /* default 10000: interval of the probe of the connection, which is replaced if it
+    uint32_t stale_ms; /* default 10000 */
+    uint32_t
+        probe_ms; /* default 10000: interval of the probe of the connection, which is replaced if it
                           * does not answer for half of it */
     void (*callback)(void *arg, const struct txrelay_event *event);
     void *arg;
@@ -101,7 +106,8 @@ struct txrelay *txrelay_open(const char *database, const char *name);
 /* Begins to connect; only txrelay_process and txrelay_run call the callback. NULL with errno
  * EINVAL: there is no callback, or id or since is negative. To follow many ids, use one
  * subscription for all transactions and filter by event->id. May be called from a callback. */
-struct txrelay_subscription *txrelay_subscribe(struct txrelay *t, const struct txrelay_options *options);
+struct txrelay_subscription *txrelay_subscribe(struct txrelay *t,
+                                               const struct txrelay_options *options);
 
 /* No callback follows. May be called from a callback, also from its own. */
 void txrelay_unsubscribe(struct txrelay_subscription *s);

@@ -39,8 +39,8 @@ void *loop_uv(struct loop *l); /* the uv_loop_t, for libwebsockets' foreign loop
 
 uint64_t loop_now_ms(const struct loop *l);   /* monotonic, constant during one callback */
 uint64_t loop_clock_ns(const struct loop *l); /* monotonic, read now: for measuring */
-uint64_t loop_wall_ms(void);                  /* wall clock, for display only: never for decisions */
-uint64_t loop_seed(struct loop *l);           /* random, to seed a struct rng */
+uint64_t loop_wall_ms(void);        /* wall clock, for display only: never for decisions */
+uint64_t loop_seed(struct loop *l); /* random, to seed a struct rng */
 
 /* Timers. loop_timer_at replaces an earlier deadline; a past deadline fires in the next round. */
 struct loop_timer *loop_timer_new(struct loop *l, void (*cb)(void *arg), void *arg);
@@ -61,8 +61,8 @@ void loop_task_cancel(struct loop_task *task);      /* not posted: allowed */
 /* Readiness of a file descriptor that the caller owns. Close before the descriptor is closed. */
 enum { LOOP_READABLE = 1, LOOP_WRITABLE = 2 };
 /* events: LOOP_READABLE | LOOP_WRITABLE; status: 0 or negative when the kernel reports an error. */
-struct loop_poll *loop_poll_new(struct loop *l, int fd, void (*cb)(void *arg, int status, int events),
-                                void *arg);
+struct loop_poll *loop_poll_new(struct loop *l, int fd,
+                                void (*cb)(void *arg, int status, int events), void *arg);
 void loop_poll_set(struct loop_poll *p, int events); /* 0 stops; no system call when unchanged */
 struct loop_poll *loop_poll_close(struct loop_poll *p);
 
@@ -70,7 +70,8 @@ struct loop_poll *loop_poll_close(struct loop_poll *p);
  * It cannot be withdrawn: the arg must live until done, and loop_free waits for it. */
 void loop_work(struct loop *l, void (*work)(void *arg), void (*done)(void *arg), void *arg);
 
-/* Name resolution off the loop. cb gets up to LOOP_ADDRS_MAX numeric addresses, or an error text. */
+/* Name resolution off the loop. cb gets up to LOOP_ADDRS_MAX numeric addresses, or an error
+ * text. */
 enum { LOOP_ADDRS_MAX = 16, LOOP_ADDR_LEN = 46 };
 struct loop_resolve {
     /* out */
@@ -85,7 +86,8 @@ void loop_resolve_start(struct loop *l, struct loop_resolve *r, const char *host
                         void (*cb)(struct loop_resolve *r));
 void loop_resolve_cancel(struct loop_resolve *r); /* cb never fires after this; allowed when idle */
 
-struct loop_signal *loop_signal_new(struct loop *l, int signum, void (*cb)(void *arg, int signum), void *arg);
+struct loop_signal *loop_signal_new(struct loop *l, int signum, void (*cb)(void *arg, int signum),
+                                    void *arg);
 struct loop_signal *loop_signal_close(struct loop_signal *s);
 
 /* Lines from a descriptor (standard input of a standalone relay). cb(line, len); line NULL: end of

@@ -40,7 +40,8 @@ bool loop_peer_uid(const struct loop_peer *p, unsigned *ret_uid);
 /* false: the address, or the server's, can be reached from other machines. */
 bool loop_address_is_local(const char *address);
 bool loop_address_is_unix(const char *address);
-void loop_peer_write(struct loop_peer *p, const void *data, size_t len); /* copied; a slow reader is closed */
+void loop_peer_write(struct loop_peer *p, const void *data,
+                     size_t len); /* copied; a slow reader is closed */
 struct loop_peer *
 loop_peer_close(struct loop_peer *p); /* written bytes are still flushed if that does not block */
 

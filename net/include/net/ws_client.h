@@ -4,8 +4,8 @@
  *
  *   CLOSED -> RESOLVE_WAIT -> CONNECT_WAIT -> OPEN         (*_WAIT: suspended until a callback)
  *      ^           |           ^  |  |          |
- *      |           |           +--+  |          |          the next address of the name
- *      +-----------+-----------------+----------+          on_closed with the reason, or ws_client_drop
+ *      |           |           +--+  |          |     the next address of the name
+ *      +-----------+-----------------+----------+     on_closed with the reason, or ws_client_drop
  *
  * Every callback fires from the loop, never inside the call that started it. Callbacks may call
  * every function below, also ws_client_close. */
@@ -22,10 +22,10 @@
 struct ws_client;
 
 struct ws_client_config {
-    const char *url;             /* ws://host[:port][/path] or wss://...; copied */
-    const char *peer;            /* what the peer is, for error texts: "node"; a literal; NULL: "server" */
-    const char *ca_file;         /* wss: a PEM file; copied; NULL: the system's certificates */
-    bool insecure;               /* wss: accept every certificate (development only) */
+    const char *url;     /* ws://host[:port][/path] or wss://...; copied */
+    const char *peer;    /* what the peer is, for error texts: "node"; a literal; NULL: "server" */
+    const char *ca_file; /* wss: a PEM file; copied; NULL: the system's certificates */
+    bool insecure;       /* wss: accept every certificate (development only) */
     uint32_t connect_timeout_ms; /* to resolve the name, and again for each address; 0: 5000 */
     uint32_t silence_timeout_ms; /* without a byte or a pong, the connection is dead; 0: 15000 */
     uint32_t message_max_bytes;  /* a longer message closes the connection; 0: 64 MiB */
@@ -39,7 +39,8 @@ struct ws_client_config {
 };
 
 /* NULL: ret_err (ERR_CONFIG) says what is wrong with the url or with ca_file. */
-struct ws_client *ws_client_new(struct loop *l, const struct ws_client_config *config, struct err *ret_err);
+struct ws_client *ws_client_new(struct loop *l, const struct ws_client_config *config,
+                                struct err *ret_err);
 /* Connect; on_open or on_closed follows. PRE: the client is CLOSED. */
 void ws_client_open(struct ws_client *c);
 /* End the attempt or the connection at once, without on_closed. CLOSED: nothing happens. */
@@ -64,8 +65,8 @@ char *ws_frame_text(struct ws_frame *f);
 /* Queue the frame; the client owns it from here on. Frames leave in the order of their sends.
  * gate (may be NULL) is asked immediately before the bytes go to the socket: false drops the frame.
  * cb (may be NULL) fires exactly once, unless the frame is canceled; the frame is gone by then. */
-void ws_client_send(struct ws_client *c, struct ws_frame *f, bool (*gate)(void *arg), void *gate_arg,
-                    void (*cb)(void *arg, enum ws_frame_end end), void *cb_arg);
+void ws_client_send(struct ws_client *c, struct ws_frame *f, bool (*gate)(void *arg),
+                    void *gate_arg, void (*cb)(void *arg, enum ws_frame_end end), void *cb_arg);
 /* Withdraw and free a frame whose cb has not fired: it will not be written, cb never fires. */
 void ws_frame_cancel(struct ws_frame *f);
 

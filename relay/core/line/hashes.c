@@ -1,4 +1,5 @@
-/* Which row has made this extrinsic? The table of all hashes, open addressing on their first bytes. */
+/* Which row has made this extrinsic? The table of all hashes, open addressing on their first
+ * bytes. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Invariants over all rows and indexes, for tests and the simulator: too slow for every step of a product. */
+/* Invariants over all rows and indexes, for tests and the simulator: too slow for every step of a
+ * product. */
 #include "line_internal.h"
 
 static void check_row(const struct line *line, const struct row *row, size_t *hashes)
@@ -9,7 +10,8 @@ static void check_row(const struct line *line, const struct row *row, size_t *ha
     INVARIANT(!row->end || row->state == ROW_SIGNING || row->state == ROW_ENDING ||
               row->state == ROW_FINISHING);
     INVARIANT(line__has(line, SET_BARRIER, row) == row__held(row));
-    INVARIANT(list_linked(&row->activity) == (row->state == ROW_POOLED || row->state == ROW_IN_BLOCK));
+    INVARIANT(list_linked(&row->activity) ==
+              (row->state == ROW_POOLED || row->state == ROW_IN_BLOCK));
     INVARIANT(row->bytes || row->state == ROW_FILL || row->state == ROW_SIGNING);
     if (row->bytes) {
         INVARIANT(line_by_hash(line, row->hash) == row);
@@ -29,7 +31,8 @@ static void check_ring(const struct line *line)
         const struct row *row = line->slots[i];
         if (!row)
             continue;
-        INVARIANT((row->nonce & (line->cap - 1)) == i && row->nonce >= line->low && row->nonce < line->next);
+        INVARIANT((row->nonce & (line->cap - 1)) == i && row->nonce >= line->low &&
+                  row->nonce < line->next);
         check_row(line, row, &hashes);
         rows++;
         for (unsigned k = 0; k < SET_COUNT; k++)

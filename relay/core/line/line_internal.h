@@ -14,7 +14,8 @@ struct hash_entry {
 /* nset.c */
 void nset_init(struct nset *s, size_t bits);
 void nset_done(struct nset *s);
-size_t nset_from(const struct nset *s, size_t i); /* the first member at or above i; SIZE_MAX: none */
+size_t nset_from(const struct nset *s,
+                 size_t i); /* the first member at or above i; SIZE_MAX: none */
 
 static inline bool nset_has(const struct nset *s, size_t i)
 {

@@ -1,5 +1,5 @@
-/* A set of nonces as a bitmap with two summary levels, so that "the lowest unsent nonce" costs the same with
- * ten rows and with a million. */
+/* A set of nonces as a bitmap with two summary levels, so that "the lowest unsent nonce" costs the
+ * same with ten rows and with a million. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -161,8 +161,8 @@ bool row_knows(const struct row *row, const uint8_t hash[32], bool *ret_current)
 
 /* ---- attempts ---- */
 
-void line_bytes(struct line *line, struct row *row, const uint8_t hash[32], const uint8_t *bytes, size_t len,
-                size_t call_len, int64_t era_death, uint32_t spec_version)
+void line_bytes(struct line *line, struct row *row, const uint8_t hash[32], const uint8_t *bytes,
+                size_t len, size_t call_len, int64_t era_death, uint32_t spec_version)
 {
     PRE(line_at(line, row->nonce) == row);
     PRE(len <= UINT32_MAX && call_len <= len);
@@ -205,7 +205,8 @@ void row_went_out(struct row *row)
     row->was_out = true;
 }
 
-void line_status(struct line *line, struct row *row, enum tx_status status, const uint8_t *block_hash)
+void line_status(struct line *line, struct row *row, enum tx_status status,
+                 const uint8_t *block_hash)
 {
     bool same_block =
         block_hash ? row->block_hash && !memcmp(row->block_hash, block_hash, 32) : !row->block_hash;

@@ -1,9 +1,10 @@
-/* The states of a row as a table of moves. line_move, line_add and line_remove look every change up in it;
- * line.h says what the states mean, and docs/design.md shows the diagram that it prints.
+/* The states of a row as a table of moves. line_move, line_add and line_remove look every change up
+ * in it; line.h says what the states mean, and docs/design.md shows the diagram that it prints.
  *
- * A row whose bytes are presigned has no new bytes to be signed: where others become RESIGN, it backs off as
- * UNSENT. Any state ends in ENDING when a finalized block decides the nonce: by a hash of the row, by another
- * extrinsic, or because none of the row's bytes can be included any longer. A load drops all rows. */
+ * A row whose bytes are presigned has no new bytes to be signed: where others become RESIGN, it
+ * backs off as UNSENT. Any state ends in ENDING when a finalized block decides the nonce: by a hash
+ * of the row, by another extrinsic, or because none of the row's bytes can be included any longer.
+ * A load drops all rows. */
 #include "base/buf.h"
 #include "line_internal.h"
 
@@ -34,10 +35,13 @@ static const struct sm_move moves[] = {
     {ROW_UNSENT, ROW_FILL, "stopped, and its tip cannot rise"},
     {ROW_UNSENT, ROW_ENDING, "a finalized block decides its nonce"},
 
-    {ROW_SUBMITTED, ROW_UNSENT, "refused for now: pool full, no funds, node busy or behind, gate closed"},
-    {ROW_SUBMITTED, ROW_UNSURE, "no answer, banned, or the pool holds another extrinsic at its nonce"},
+    {ROW_SUBMITTED, ROW_UNSENT,
+     "refused for now: pool full, no funds, node busy or behind, gate closed"},
+    {ROW_SUBMITTED, ROW_UNSURE,
+     "no answer, banned, or the pool holds another extrinsic at its nonce"},
     {ROW_SUBMITTED, ROW_IN_BLOCK, "refused as stale: its nonce is used"},
-    {ROW_SUBMITTED, ROW_RESIGN, "bad proof, outbid, era ended, or invalid with bytes that may be in a pool"},
+    {ROW_SUBMITTED, ROW_RESIGN,
+     "bad proof, outbid, era ended, or invalid with bytes that may be in a pool"},
     {ROW_SUBMITTED, ROW_FILL, "invalid, or stopped: no new bytes are signed for it"},
     {ROW_SUBMITTED, ROW_ENDING, "a finalized block decides its nonce"},
 

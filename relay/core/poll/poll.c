@@ -11,7 +11,8 @@ struct poll *poll_new(const struct poll_config *config, uint64_t now)
     p->config = *config;
     p->now = now;
     p->slices = 1;
-    p->sweep_due = now + config->seed % POLL_SWEEP_MS; /* relays that begin together do not ask together */
+    p->sweep_due =
+        now + config->seed % POLL_SWEEP_MS; /* relays that begin together do not ask together */
     p->accounts = xcalloc(config->accounts, sizeof(*p->accounts));
     for (size_t i = 0; i < config->accounts; i++) {
         p->accounts[i].requests.state = POLL_REQUESTS_OFF;
@@ -71,7 +72,8 @@ struct poll_effect *poll__emit(struct poll *p, enum poll_query query, struct pol
 static bool obsolete(const struct poll *p, const struct poll_effect *fx)
 {
     bool batch = fx->accounts != NULL;
-    return !batch && fx->query != POLL_QUERY_DISARM && fx->tenure != p->accounts[fx->account].tenure;
+    return !batch && fx->query != POLL_QUERY_DISARM &&
+           fx->tenure != p->accounts[fx->account].tenure;
 }
 
 bool poll_take(struct poll *p, struct poll_effect *ret)
@@ -236,7 +238,8 @@ static void check_account(const struct poll_account *a)
 {
     const struct poll_outbox *o = &a->outbox;
     const struct poll_requests *r = &a->requests;
-    bool asks = o->state == POLL_FETCH_WAIT || o->state == POLL_ARM_WAIT || o->state == POLL_RECHECK_WAIT;
+    bool asks =
+        o->state == POLL_FETCH_WAIT || o->state == POLL_ARM_WAIT || o->state == POLL_RECHECK_WAIT;
     INVARIANT(a->led || (o->state == POLL_OFF && r->state == POLL_REQUESTS_OFF && !o->armed));
     INVARIANT(asks == (o->question != 0));
     INVARIANT((r->state == POLL_REQUESTS_WAIT) == (r->question != 0));
@@ -257,5 +260,6 @@ void poll_check(const struct poll *p)
         INVARIANT(p->heap[p->accounts[i].heap_at] == i);
     }
     INVARIANT(led == p->led && merging == p->merging);
-    INVARIANT(!p->merging || p->merged.question); /* who waits for the next one waits for an answer */
+    INVARIANT(!p->merging ||
+              p->merged.question); /* who waits for the next one waits for an answer */
 }

@@ -88,7 +88,8 @@ void poll__outbox_rang(struct poll *p, struct poll_account *a, enum poll_reason 
 void poll__outbox_tick(struct poll *p, struct poll_account *a);
 bool poll__outbox_answered(struct poll *p, struct poll_account *a, const struct poll_event *ev);
 void poll__control_lost(struct poll *p, struct poll_account *a);
-bool poll__may_merge(const struct poll *p, const struct poll_account *a); /* soon enough to come along */
+bool poll__may_merge(const struct poll *p,
+                     const struct poll_account *a); /* soon enough to come along */
 void poll__merge(struct poll *p, struct poll_account *a);
 void poll__merged(struct poll *p, struct poll_account *a, bool failed, bool rows);
 

@@ -64,7 +64,8 @@ static void back_off(struct poll *p, struct poll_account *a)
 {
     struct poll_outbox *o = &a->outbox;
     wait_until(p, a, POLL_BACKOFF, p->now + o->backoff_ms, POLL_WHY_BACKOFF);
-    o->backoff_ms = o->backoff_ms * 2 > POLL_BACKOFF_MAX_MS ? POLL_BACKOFF_MAX_MS : o->backoff_ms * 2;
+    o->backoff_ms =
+        o->backoff_ms * 2 > POLL_BACKOFF_MAX_MS ? POLL_BACKOFF_MAX_MS : o->backoff_ms * 2;
 }
 
 void poll__outbox_off(struct poll *p, struct poll_account *a)
@@ -144,8 +145,8 @@ bool poll__outbox_answered(struct poll *p, struct poll_account *a, const struct 
     struct poll_outbox *o = &a->outbox;
     if (!ev->question || ev->question != o->question)
         return stale(p, a, ev->type);
-    bool arming =
-        ev->type == POLL_EV_ARMED || ev->type == POLL_EV_NOT_ARMED || ev->type == POLL_EV_ARM_FAILED;
+    bool arming = ev->type == POLL_EV_ARMED || ev->type == POLL_EV_NOT_ARMED ||
+                  ev->type == POLL_EV_ARM_FAILED;
     PRE(arming == (o->state == POLL_ARM_WAIT));
     switch ((int)ev->type) {
     case POLL_EV_ROWS:

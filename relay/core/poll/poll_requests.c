@@ -6,7 +6,8 @@
 
 void poll__requests_init(struct poll_requests *r)
 {
-    *r = (struct poll_requests){.state = r->state, .at = UINT64_MAX, .next_at = UINT64_MAX, .mark = -1};
+    *r = (struct poll_requests){
+        .state = r->state, .at = UINT64_MAX, .next_at = UINT64_MAX, .mark = -1};
 }
 
 void poll__requests_off(struct poll *p, struct poll_account *a)

@@ -79,7 +79,8 @@ static void sweep(struct poll *p)
     p->sweep_due = p->now + interval(p);
     size_t most = (led + p->slices - 1) / p->slices;
     b->count = 0;
-    for (size_t seen = 0; seen < p->config.accounts && b->count < most && b->count < POLL_SLICE; seen++) {
+    for (size_t seen = 0; seen < p->config.accounts && b->count < most && b->count < POLL_SLICE;
+         seen++) {
         struct poll_account *a = next_turn(p, b);
         if (!a->led)
             continue;
@@ -103,7 +104,8 @@ static void lost(struct poll *p, struct poll_account *a)
     poll__emit(p, POLL_QUERY_SWEEP, a, POLL_WHY_OVER)->lost = true;
 }
 
-static void swept(struct poll *p, struct poll_account *a, bool failed, const struct poll_found *found)
+static void swept(struct poll *p, struct poll_account *a, bool failed,
+                  const struct poll_found *found)
 {
     if (failed) {
         a->covered_until = 0;
@@ -156,7 +158,8 @@ static void merge(struct poll *p)
     send(p, b, POLL_QUERY_MERGED, 0);
 }
 
-static void merged(struct poll *p, struct poll_account *a, bool failed, const struct poll_found *found)
+static void merged(struct poll *p, struct poll_account *a, bool failed,
+                   const struct poll_found *found)
 {
     bool gone = found && found->lost;
     if (gone)
@@ -167,7 +170,8 @@ static void merged(struct poll *p, struct poll_account *a, bool failed, const st
 
 /* ---- answers ---- */
 
-typedef void each_cb(struct poll *p, struct poll_account *a, bool failed, const struct poll_found *found);
+typedef void each_cb(struct poll *p, struct poll_account *a, bool failed,
+                     const struct poll_found *found);
 
 static void each(struct poll *p, struct poll_batch *b, bool failed, const struct poll_found *found,
                  size_t count, each_cb *cb)
@@ -217,7 +221,9 @@ static uint64_t lost_at(const struct poll_batch *b)
 
 uint64_t poll__batch_deadline(const struct poll *p)
 {
-    uint64_t at = p->sweep.question ? lost_at(&p->sweep) : p->config.sweeps ? p->sweep_due : UINT64_MAX;
+    uint64_t at = p->sweep.question  ? lost_at(&p->sweep)
+                  : p->config.sweeps ? p->sweep_due
+                                     : UINT64_MAX;
     return lost_at(&p->merged) < at ? lost_at(&p->merged) : at;
 }
 

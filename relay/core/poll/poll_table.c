@@ -1,5 +1,5 @@
-/* The tables of moves. docs/design.md (section 5) shows the diagrams that they print, and every change
- * of a state is checked against them. */
+/* The tables of moves. docs/design.md (section 5) shows the diagrams that they print, and every
+ * change of a state is checked against them. */
 #include "base/sm.h"
 #include "poll_internal.h"
 
@@ -18,9 +18,11 @@ static const char *const names[POLL_STATES] = {
 
 static const struct sm_move outbox_moves[] = {
     {POLL_OFF, POLL_ARM_WAIT, "rows are wanted, and likely there are none"},
-    {POLL_OFF, POLL_FETCH_WAIT, "rows are wanted, and the last polls found some or there are no doorbells"},
+    {POLL_OFF, POLL_FETCH_WAIT,
+     "rows are wanted, and the last polls found some or there are no doorbells"},
     {POLL_ARM_WAIT, POLL_RECHECK_WAIT, "has the doorbell"},
-    {POLL_ARM_WAIT, POLL_FETCH_WAIT, "an open transaction has enqueued, and nothing was polled yet"},
+    {POLL_ARM_WAIT, POLL_FETCH_WAIT,
+     "an open transaction has enqueued, and nothing was polled yet"},
     {POLL_ARM_WAIT, POLL_BACKOFF, "an open transaction has enqueued, or failed"},
     {POLL_ARM_WAIT, POLL_OFF, "not led any more"},
     {POLL_FETCH_WAIT, POLL_OFF, "rows, or not led any more"},
@@ -50,11 +52,14 @@ static const struct sm_move requests_moves[] = {
     {POLL_REQUESTS_IDLE, POLL_REQUESTS_OFF, "not led any more"},
 };
 
-static const struct sm outbox = {names, POLL_REQUESTS_OFF, POLL_OFF, outbox_moves, ARRAY_LEN(outbox_moves)};
+static const struct sm outbox = {names, POLL_REQUESTS_OFF, POLL_OFF, outbox_moves,
+                                 ARRAY_LEN(outbox_moves)};
 static const struct sm requests = {names, POLL_STATES, POLL_REQUESTS_OFF, requests_moves,
                                    ARRAY_LEN(requests_moves)};
 
-enum { REQUESTS_BIT = ARRAY_LEN(outbox_moves) }; /* in poll_moved: the request polls' moves come after */
+enum {
+    REQUESTS_BIT = ARRAY_LEN(outbox_moves)
+}; /* in poll_moved: the request polls' moves come after */
 
 void poll__move(struct poll *p, enum poll_state *state, enum poll_state to)
 {
@@ -74,7 +79,8 @@ uint64_t poll_moved(const struct poll *p)
 
 void poll_moves_missing(uint64_t moved, struct buf *out)
 {
-    _Static_assert(ARRAY_LEN(outbox_moves) + ARRAY_LEN(requests_moves) <= SM_MOVES_MAX, "a bit for each");
+    _Static_assert(ARRAY_LEN(outbox_moves) + ARRAY_LEN(requests_moves) <= SM_MOVES_MAX,
+                   "a bit for each");
     sm_missing(&outbox, moved, out);
     sm_missing(&requests, moved >> REQUESTS_BIT, out);
 }
@@ -99,8 +105,9 @@ void poll_requests_dump(struct buf *out)
 const char *poll_query_name(enum poll_query query)
 {
     static const char *const queries[POLL_QUERIES] = {
-        [POLL_QUERY_OUTBOX] = "outbox", [POLL_QUERY_REQUESTS] = "requests", [POLL_QUERY_ARM] = "arm",
-        [POLL_QUERY_DISARM] = "disarm", [POLL_QUERY_SWEEP] = "sweep",       [POLL_QUERY_MERGED] = "merged",
+        [POLL_QUERY_OUTBOX] = "outbox", [POLL_QUERY_REQUESTS] = "requests",
+        [POLL_QUERY_ARM] = "arm",       [POLL_QUERY_DISARM] = "disarm",
+        [POLL_QUERY_SWEEP] = "sweep",   [POLL_QUERY_MERGED] = "merged",
     };
     PRE((size_t)query < POLL_QUERIES);
     return queries[query];

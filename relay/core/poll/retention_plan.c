@@ -16,7 +16,8 @@ static void due_in(struct retention_plan *p, uint64_t now, uint64_t ms)
     p->due_ms = now + wait - rng_below(&p->rng, wait / 10 + 1);
 }
 
-void retention_plan_init(struct retention_plan *p, uint64_t interval_ms, uint64_t now_ms, uint64_t seed)
+void retention_plan_init(struct retention_plan *p, uint64_t interval_ms, uint64_t now_ms,
+                         uint64_t seed)
 {
     PRE(interval_ms > 0);
     *p = (struct retention_plan){.interval_ms = interval_ms, .rng = {.state = seed}};

@@ -1,15 +1,17 @@
 /* The account's settings in the table, and an operator's orders. */
 #include "manager_internal.h"
 
-void manager__account_polled(struct manager *m, const struct manager_account *account, uint64_t number)
+void manager__account_polled(struct manager *m, const struct manager_account *account,
+                             uint64_t number)
 {
     PRE(account);
-    bool order =
-        m->suspension.stored && number >= m->suspension.first_poll && !account->paused && !m->life.ordered;
+    bool order = m->suspension.stored && number >= m->suspension.first_poll && !account->paused &&
+                 !m->life.ordered;
     uint32_t accepted = m->account.transaction_version;
     m->account = *account;
     if (!m->account.transaction_version)
-        m->account.transaction_version = accepted; /* the poll may be older than the admission that set it */
+        m->account.transaction_version =
+            accepted; /* the poll may be older than the admission that set it */
     if (order)
         manager__ordered(m);
     manager__version_check(m);
@@ -19,12 +21,13 @@ void manager__account_loaded(struct manager *m, const struct manager_event *ev)
 {
     PRE(m->phase == MANAGER_LOAD_WAIT);
     if (ev->snapshot.used_nonce > 0) {
-        bool known =
-            ev->snapshot.used_block >= 0; /* else by somebody else, in blocks that nobody wrote down */
+        bool known = ev->snapshot.used_block >=
+                     0; /* else by somebody else, in blocks that nobody wrote down */
         m->life.used_nonce = (uint64_t)ev->snapshot.used_nonce;
         m->life.used_block = known ? (uint64_t)ev->snapshot.used_block : UINT64_MAX;
         if (known && m->life.used_block > m->load.max_submitted)
-            m->load.max_submitted = m->life.used_block; /* a node below it knows less than the table */
+            m->load.max_submitted =
+                m->life.used_block; /* a node below it knows less than the table */
     }
     if (!ev->snapshot.account)
         return;
@@ -48,9 +51,9 @@ void manager__version_check(struct manager *m)
     if (m->phase < MANAGER_CHAIN_WAIT || !m->chain.transaction_version || PLANTED(VERSION_IGNORED))
         return;
     if (accepted && accepted != m->chain.transaction_version)
-        manager__suspend(
-            m, MANAGER_SUSPENSION_TRANSACTION_VERSION,
-            "transaction_version is %u and calls were accepted for %u: they may mean something else "
-            "now; nothing is signed until an operator resumes the account",
-            m->chain.transaction_version, accepted);
+        manager__suspend(m, MANAGER_SUSPENSION_TRANSACTION_VERSION,
+                         "transaction_version is %u and calls were accepted for %u: they may mean "
+                         "something else "
+                         "now; nothing is signed until an operator resumes the account",
+                         m->chain.transaction_version, accepted);
 }

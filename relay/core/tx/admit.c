@@ -59,10 +59,11 @@ static const char *bad_row(const struct manager *m, const struct manager_outbox_
     if (deadline == UINT64_MAX || manager__era_period(m, deadline))
         return NULL;
     *ret_outcome = "expired";
-    snprintf(buf, size,
-             "its deadline is block %llu: too near to be signed at block %llu, with block %llu final",
-             (unsigned long long)deadline, (unsigned long long)m->chain.best,
-             (unsigned long long)m->chain.finalized);
+    snprintf(
+        buf, size,
+        "its deadline is block %llu: too near to be signed at block %llu, with block %llu final",
+        (unsigned long long)deadline, (unsigned long long)m->chain.best,
+        (unsigned long long)m->chain.finalized);
     return buf;
 }
 
@@ -187,7 +188,8 @@ void manager__admitted(struct manager *m, const struct manager_event *ev)
         return;
     }
     PRE(ev->written.count == m->admit.count && m->admit.first == m->line.next);
-    line_cover(&m->line, m->line.rows ? m->line.low : m->line.next, m->line.next + ev->written.count);
+    line_cover(&m->line, m->line.rows ? m->line.low : m->line.next,
+               m->line.next + ev->written.count);
     manager__admit_over(m);
     m->admit.conflicts = 0;
     for (size_t i = 0; i < ev->written.count; i++) {
@@ -205,6 +207,7 @@ void manager__admitted(struct manager *m, const struct manager_event *ev)
         if (m->chain.runtimes != m->admit.runtimes && w->spec_version != m->chain.spec_version)
             manager__resign(m, row, REASON_RUNTIME); /* it changed while they were signed */
     }
-    if (m->final.nonce > m->admit.first) /* another program used these nonces while they were written */
+    if (m->final.nonce >
+        m->admit.first) /* another program used these nonces while they were written */
         manager__consumed(m, m->final.nonce, NULL);
 }

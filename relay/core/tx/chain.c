@@ -19,7 +19,8 @@ void manager__chain_up(struct manager *m, const struct manager_event *ev)
     manager__hear_of(m, ev->chain.best);
     if (!m->chain.spec_version)
         m->chain.spec_version = ev->chain.spec_version;
-    m->chain.runtime_block = ev->chain.best; /* it may have changed just now: nobody said since when */
+    m->chain.runtime_block =
+        ev->chain.best; /* it may have changed just now: nobody said since when */
     manager__runtime(m, ev->chain.spec_version, ev->chain.transaction_version);
     if (m->phase == MANAGER_CHAIN_WAIT && !m->final.following)
         manager__chain_ready(m);
@@ -63,7 +64,8 @@ void manager__chain_ready(struct manager *m)
     PRE(m->phase >= MANAGER_CHAIN_WAIT && m->chain.up);
     manager__follow_loaded(m);
     if (m->life.used_block == UINT64_MAX)
-        m->life.used_block = m->chain.finalized + ERA_PERIOD_MAX; /* by then it is final everywhere */
+        m->life.used_block =
+            m->chain.finalized + ERA_PERIOD_MAX; /* by then it is final everywhere */
     manager__probe_soon(m);
     manager__version_check(m);
 }
@@ -81,7 +83,8 @@ void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transac
     m->writes.sign_after_tick = 0;
     struct row *row;
     for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at)); at = row->nonce + 1) {
-        if (row->spec_version == spec_version || (row->state != ROW_UNSENT && row->state != ROW_POOLED))
+        if (row->spec_version == spec_version ||
+            (row->state != ROW_UNSENT && row->state != ROW_POOLED))
             continue;
         if (row->was_out)
             manager__unsure(m, row, true, false);

@@ -1,4 +1,5 @@
-/* Invariants over the whole state, for tests and the simulator: too slow for every step of a product. */
+/* Invariants over the whole state, for tests and the simulator: too slow for every step of a
+ * product. */
 #include "manager_internal.h"
 
 /* What a row's state says of the members that the manager writes. */

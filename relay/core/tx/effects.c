@@ -1,4 +1,5 @@
-/* The list of effects of one step, and the memory they point into: both live until the next step. */
+/* The list of effects of one step, and the memory they point into: both live until the next
+ * step. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,8 @@ void manager__plain(char *out, size_t size, const char *text)
     out[i] = 0;
 }
 
-__attribute__((format(printf, 2, 0))) static void alert(struct manager *m, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void alert(struct manager *m, const char *fmt,
+                                                        va_list ap)
 {
     char text[sizeof(((struct manager_effect *)0)->text)];
     vsnprintf(text, sizeof(text), fmt, ap);

@@ -9,8 +9,8 @@
 
 /* `hash`: the attempt of ours that `block` holds; with no block, what was last signed and never
  * included. */
-static struct row_end *end(struct manager *m, struct row *row, const char *outcome, const uint8_t hash[32],
-                           const struct manager_block *block)
+static struct row_end *end(struct manager *m, struct row *row, const char *outcome,
+                           const uint8_t hash[32], const struct manager_block *block)
 {
     PRE(!row->end && row->state != ROW_FINISHING);
     if (row->state == ROW_SUBMITTED)
@@ -25,7 +25,8 @@ static struct row_end *end(struct manager *m, struct row *row, const char *outco
     }
     manager__unwatch(m, row);
     line_refresh(&m->line, row);
-    if (row->state != ROW_ENDING && row->state != ROW_SIGNING) /* that ends when its new attempt is stored */
+    if (row->state != ROW_ENDING &&
+        row->state != ROW_SIGNING) /* that ends when its new attempt is stored */
         line_move(&m->line, row, ROW_ENDING);
     return row->end;
 }
@@ -57,7 +58,8 @@ void manager__end_ours(struct manager *m, struct row *row, const struct tx_inclu
         memcpy(e->error, row->stop->reason, sizeof(e->error));
         return;
     }
-    struct row_end *e = end(m, row, r->outcome == DISPATCH_OK ? "ok" : "dispatch_error", x->hash, block);
+    struct row_end *e =
+        end(m, row, r->outcome == DISPATCH_OK ? "ok" : "dispatch_error", x->hash, block);
     e->index = x->index;
     e->has_fee = r->has_fee;
     e->fee = r->fee;
@@ -107,18 +109,19 @@ void manager__end_usurped(struct manager *m, struct row *row, const struct tx_in
 {
     PRE(!row->end && block);
     unsigned long long nonce = row->nonce, number = block->number;
-    const char *whose =
-        row->presigned ? "not by what was signed for it elsewhere" : "which this relay did not sign";
-    manager__alert(m, "nonce %llu was used in block %llu by %s, %s", nonce, number, hex_log(x->hash, 32),
-                   whose);
+    const char *whose = row->presigned ? "not by what was signed for it elsewhere"
+                                       : "which this relay did not sign";
+    manager__alert(m, "nonce %llu was used in block %llu by %s, %s", nonce, number,
+                   hex_log(x->hash, 32), whose);
     if (manager__try_drop_gap(m, row))
         return;
     /* A row that was to be stopped can no longer take effect, as requested. */
     struct row_end *e = end(m, row, row->stop ? row->stop->outcome : "usurped", row->hash, NULL);
     e->used_block = block->number;
-    e->requeue =
-        m->account.requeue_usurped && row->id && !row->presigned && (!row->stop || PLANTED(REQUEUE_STOPPED));
-    why_lost(row, "nonce %llu was used in block %llu by %s, %s", nonce, number, hex_log(x->hash, 32), whose);
+    e->requeue = m->account.requeue_usurped && row->id && !row->presigned &&
+                 (!row->stop || PLANTED(REQUEUE_STOPPED));
+    why_lost(row, "nonce %llu was used in block %llu by %s, %s", nonce, number,
+             hex_log(x->hash, 32), whose);
 }
 
 /* None of its bytes can still be included, and its nonce is unused. */
@@ -144,12 +147,13 @@ void manager__end_unseen(struct manager *m, struct row *row, const struct manage
 {
     PRE(row->bytes && row->refollowed);
     unsigned long long nonce = row->nonce, number = block->number;
-    manager__alert(m, "nonce %llu is used as of block %llu, by an extrinsic that no block showed", nonce,
-                   number);
+    manager__alert(m, "nonce %llu is used as of block %llu, by an extrinsic that no block showed",
+                   nonce, number);
     struct row_end *e = end(m, row, "usurped", row->hash, NULL);
     e->used_block = block->number;
     snprintf(e->error, sizeof(e->error),
-             "nonce %llu is used as of block %llu, by an extrinsic that no block showed", nonce, number);
+             "nonce %llu is used as of block %llu, by an extrinsic that no block showed", nonce,
+             number);
 }
 
 #ifdef TXRELAY_PLANT
@@ -197,10 +201,12 @@ static void ends_pump(struct manager *m, bool requeue)
     struct row *row = ending(m, 0, requeue);
     if (!row)
         return;
-    size_t max = line_count(&m->line, ROW_ENDING) < FINISH_BATCH_MAX ? line_count(&m->line, ROW_ENDING)
-                                                                     : FINISH_BATCH_MAX;
+    size_t max = line_count(&m->line, ROW_ENDING) < FINISH_BATCH_MAX
+                     ? line_count(&m->line, ROW_ENDING)
+                     : FINISH_BATCH_MAX;
     manager__write_start(m, write);
-    struct manager_effect *fx = manager__fx(m, requeue ? MANAGER_FX_STORE_REQUEUE : MANAGER_FX_STORE_FINISH);
+    struct manager_effect *fx =
+        manager__fx(m, requeue ? MANAGER_FX_STORE_REQUEUE : MANAGER_FX_STORE_FINISH);
     fx->ends.rows = manager__arena_add(m, xcalloc(max, sizeof(*fx->ends.rows)));
     for (; row && fx->ends.count < max; row = ending(m, row->nonce + 1, requeue)) {
         struct manager_end_row *x = &fx->ends.rows[fx->ends.count++];

@@ -15,7 +15,8 @@ void manager__follow(struct manager *m, uint64_t from)
     manager__fx(m, MANAGER_FX_FOLLOW)->number = from;
 }
 
-static void included(struct manager *m, const struct tx_included *x, const struct manager_block *block)
+static void included(struct manager *m, const struct tx_included *x,
+                     const struct manager_block *block)
 {
     PRE(block->number == m->final.processed);
     struct row *row = line_by_hash(&m->line, x->hash);
@@ -59,7 +60,8 @@ void manager__consumed(struct manager *m, uint64_t account_nonce, const struct m
     PRE(m->phase >= MANAGER_CHAIN_WAIT);
     uint64_t from = UINT64_MAX;
     struct row *row;
-    for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at)) && row->nonce < account_nonce;) {
+    for (uint64_t at = 0;
+         (row = line_first(&m->line, SET_LIVE, at)) && row->nonce < account_nonce;) {
         at = row->nonce + 1;
         if (row->state == ROW_SIGNING || row->found || manager__try_drop_gap(m, row))
             continue;

@@ -57,9 +57,10 @@ static void gap(struct manager *m, const struct row *row)
     if (age > m->head.gap_longest)
         m->head.gap_longest = age;
     if (age == m->config.gap_blocks)
-        manager__alert(m, "nonce %llu is missing for %u blocks below transactions that wait in the pool%s%s",
-                       (unsigned long long)row->nonce, age, row->note ? "; the last refusal: " : "",
-                       row->note ? row->note : "");
+        manager__alert(
+            m, "nonce %llu is missing for %u blocks below transactions that wait in the pool%s%s",
+            (unsigned long long)row->nonce, age, row->note ? "; the last refusal: " : "",
+            row->note ? row->note : "");
 }
 
 void manager__head_tick(struct manager *m)

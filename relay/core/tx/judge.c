@@ -111,7 +111,8 @@ void manager__judge_all(struct manager *m, uint64_t best_nonce)
             judge(m, row, best_nonce);
     /* A row in a block whose nonce is free again was retracted, said or unsaid. It may have come
      * back to the pool after that was asked, so the next probe judges it. */
-    for (uint64_t at = best_nonce; (row = line_first(&m->line, ROW_IN_BLOCK, at)); at = row->nonce + 1)
+    for (uint64_t at = best_nonce; (row = line_first(&m->line, ROW_IN_BLOCK, at));
+         at = row->nonce + 1)
         if (row->seq < seq && !PLANTED(REORG_MISSED))
             manager__unsure(m, row, true, false);
     m->probe.probe_head_back = false;

@@ -10,8 +10,8 @@ void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t b
         (unsigned long long)nonce, (unsigned long long)block, (unsigned long long)was);
 }
 
-/* The table knows of nonces that were used for good, and this chain knows them no more. A node that lags says
- * the same, so only a finalized block that is not below theirs can tell. */
+/* The table knows of nonces that were used for good, and this chain knows them no more. A node that
+ * lags says the same, so only a finalized block that is not below theirs can tell. */
 void manager__former_life(struct manager *m, const struct manager_block *block)
 {
     if (block->number >= m->life.used_block && block->account_nonce < m->life.used_nonce)
@@ -24,7 +24,8 @@ static void bury(struct manager *m)
     struct row *row;
     for (uint64_t at = 0; (row = line_first(&m->line, SET_LIVE, at));) {
         at = row->nonce + 1;
-        if (row->state == ROW_SIGNING || row->state == ROW_SUBMITTED || manager__try_drop_gap(m, row))
+        if (row->state == ROW_SIGNING || row->state == ROW_SUBMITTED ||
+            manager__try_drop_gap(m, row))
             continue;
         if (row->was_out && row->out_death == INT64_MAX)
             manager__alert_once(
@@ -39,14 +40,15 @@ static void bury(struct manager *m)
 
 static enum life_action next(const struct manager *m)
 {
-    return life_next(&(struct life_view){.ordered = m->life.ordered,
-                                         .leading = m->phase == MANAGER_LEADING,
-                                         .node_up = m->chain.up,
-                                         .rows = m->line.rows > 0,
-                                         .nonce_known = m->life.known,
-                                         .bytes_alive = m->final.processed < m->life.block,
-                                         .final_unread = m->final.processed < m->chain.finalized,
-                                         .storing = m->life.wanted || m->writes.out[MANAGER_WRITE_NONCE]});
+    return life_next(
+        &(struct life_view){.ordered = m->life.ordered,
+                            .leading = m->phase == MANAGER_LEADING,
+                            .node_up = m->chain.up,
+                            .rows = m->line.rows > 0,
+                            .nonce_known = m->life.known,
+                            .bytes_alive = m->final.processed < m->life.block,
+                            .final_unread = m->final.processed < m->chain.finalized,
+                            .storing = m->life.wanted || m->writes.out[MANAGER_WRITE_NONCE]});
 }
 
 void manager__reborn_pump(struct manager *m)

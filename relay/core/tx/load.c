@@ -38,7 +38,8 @@ void manager__promote(struct manager *m, int64_t epoch)
     m->probe.question = PROBE_NONE;
     m->probe.discard = false;
     m->fenced = m->load.out = m->send.gate_shut = false;
-    m->chain.up = false; /* a follower is not told; the adapter says CHAIN_UP after PROMOTED when it is */
+    m->chain.up =
+        false; /* a follower is not told; the adapter says CHAIN_UP after PROMOTED when it is */
     m->rng.state = (uint64_t)epoch;
     m->send.window = m->config.window_max;
     m->admit.conflicts = 0;
@@ -114,7 +115,8 @@ static void load_row(struct manager *m, const struct manager_snapshot_row *s)
     PRE(m->phase == MANAGER_LOAD_WAIT && s->bytes);
     struct row *row = line_add(&m->line, s->nonce, ROW_UNSURE);
     row->id = s->id;
-    line_bytes(&m->line, row, s->hash, s->bytes, s->bytes_len, s->call_len, s->era_death, s->spec_version);
+    line_bytes(&m->line, row, s->hash, s->bytes, s->bytes_len, s->call_len, s->era_death,
+               s->spec_version);
     for (size_t i = 0; i < s->earlier_count; i++) {
         row->filler = i >= s->earlier_own && s->stop_outcome;
         if (memcmp(s->earlier[i], s->hash, 32))
@@ -147,8 +149,9 @@ static bool in_order(struct manager *m, const struct manager_event *ev)
         if (!m->line.rows)
             line_cover(&m->line, nonce, nonce);
         if (nonce - m->line.low >= SPAN_MAX) {
-            manager__alert(m, "pending rows at nonces %llu and %llu are too far apart to be one account's",
-                           (unsigned long long)m->line.low, (unsigned long long)nonce);
+            manager__alert(
+                m, "pending rows at nonces %llu and %llu are too far apart to be one account's",
+                (unsigned long long)m->line.low, (unsigned long long)nonce);
             return false;
         }
         line_cover(&m->line, m->line.low, nonce + 1);

@@ -58,7 +58,8 @@ struct manager *manager_free(struct manager *m)
 static void demoted(struct manager *m)
 {
     manager__forget(m);
-    memset(m->writes.out, 0, sizeof(m->writes.out)); /* the adapter drops answers of a former leadership */
+    memset(m->writes.out, 0,
+           sizeof(m->writes.out)); /* the adapter drops answers of a former leadership */
     m->probe.question = PROBE_NONE;
     m->load.out = m->chain.up = m->fenced = false;
     m->chain_tick.at = m->probe.at = UINT64_MAX;

@@ -46,12 +46,13 @@
 enum {
     ERA_PERIOD_MIN = 4, /* blocks; sp-runtime's bounds, and a usual one where eras are immortal */
     ERA_PERIOD_MAX = 64,
-    TRAPS_MAX = 3,            /* times a runtime may trap on the same bytes before they are given up */
+    TRAPS_MAX = 3, /* times a runtime may trap on the same bytes before they are given up */
     FINISH_BATCH_MAX = 1024,  /* ends of one store write */
     PROBE_TIMEOUT_MS = 30000, /* a query without an answer is repeated */
-    STALL_BASE_MS = 10000,    /* after this long without a best block, repair advances all the same */
+    STALL_BASE_MS = 10000, /* after this long without a best block, repair advances all the same */
     STALL_CAP_MS = 120000,
-    RESIGN_EASY = 4,      /* this many new signatures in a row come one per block, later ones more rarely */
+    RESIGN_EASY =
+        4, /* this many new signatures in a row come one per block, later ones more rarely */
     RESIGN_GAP_MAX = 8,   /* blocks between two later ones */
     NOTE_SIZE = 200,      /* of a node's text that is kept */
     SEARCH_BLOCKS = 1024, /* how many blocks back an immortal presigned extrinsic is searched for */
@@ -123,17 +124,19 @@ struct probing { /* probe.c, and judge.c the scout */
     bool now, at_tick;
     uint64_t at; /* deadline: retry or timeout; UINT64_MAX: none */
     struct backoff backoff;
-    uint64_t nonce;       /* UNFINAL: what was answered before */
-    bool used_unfinal;    /* the last such answer showed more used nonces */
-    uint64_t probe_head;  /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
+    uint64_t nonce;    /* UNFINAL: what was answered before */
+    bool used_unfinal; /* the last such answer showed more used nonces */
+    uint64_t
+        probe_head; /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
     bool probe_head_back; /* it is back: what the next probe does not see is lost */
     bool node_unverified; /* the node's account nonce is unknown or behind: do not submit */
 };
 
-struct next_nonce {      /* nonces.c */
-    bool rewind;         /* the stored next nonce is above every row and the chain: admission waits */
+struct next_nonce { /* nonces.c */
+    bool rewind;    /* the stored next nonce is above every row and the chain: admission waits */
     bool wanted, lower;  /* to be stored; and it goes down */
-    uint64_t given_back; /* lowest nonce that is free again since the next one was set; UINT64_MAX: none */
+    uint64_t given_back; /* lowest nonce that is free again since the next one was set; UINT64_MAX:
+                            none */
 };
 
 struct admitting {              /* the terms of one row of the admission in flight */
@@ -158,21 +161,21 @@ struct admission {     /* admit.c and presigned.c */
 struct sending { /* submit.c: what the node takes */
     uint32_t window;
     bool full_this_block;
-    bool
-        half_open; /* after a refusal for lack of room, money or service: one at a time until one is accepted */
+    bool half_open; /* after a refusal for lack of room, money or service: one at a time until one
+                       is accepted */
     bool gate_shut;
-    bool
-        no_funds; /* the last submission failed for lack of funds; outlives the suspension, which ends when no row is left */
+    bool no_funds; /* the last submission failed for lack of funds; outlives the suspension, which
+                      ends when no row is left */
     uint32_t no_funds_tick;  /* of the last submission */
     uint64_t no_funds_until; /* not tried before, however fast the blocks */
 };
 
-struct reconciling {     /* reconcile.c: commits that may be lost */
-    bool on;             /* blocks and pool are searched; nothing is admitted before ADOPT is stored */
-    bool done;           /* in this leadership */
-    bool adopt_due;      /* found[] is to be stored */
-    uint64_t from;       /* no block up to it can know more */
-    uint64_t end;        /* used nonces that are not final by then are no longer waited for */
+struct reconciling { /* reconcile.c: commits that may be lost */
+    bool on;         /* blocks and pool are searched; nothing is admitted before ADOPT is stored */
+    bool done;       /* in this leadership */
+    bool adopt_due;  /* found[] is to be stored */
+    uint64_t from;   /* no block up to it can know more */
+    uint64_t end;    /* used nonces that are not final by then are no longer waited for */
     uint64_t seen_block; /* of the snapshot */
     struct manager_found *found;
     size_t found_count;
@@ -181,9 +184,11 @@ struct reconciling {     /* reconcile.c: commits that may be lost */
 struct suspension { /* suspend.c: why the account is suspended */
     enum manager_suspension why;
     char text[200];
-    bool wanted;         /* to be stored */
-    bool stored;         /* stored: a request poll that finds the account not paused is the order to go on */
-    uint64_t first_poll; /* number of the first LOOK after that: earlier polls may have read before it */
+    bool wanted; /* to be stored */
+    bool
+        stored; /* stored: a request poll that finds the account not paused is the order to go on */
+    uint64_t
+        first_poll; /* number of the first LOOK after that: earlier polls may have read before it */
 };
 
 struct life {     /* life.c: an account that was reaped begins anew */
@@ -385,7 +390,8 @@ void manager__sign_pump(struct manager *m);
 /* ---- finality.c ---- */
 void manager__follow(struct manager *m, uint64_t from);
 void manager__finalized(struct manager *m, const struct manager_block *block);
-void manager__consumed(struct manager *m, uint64_t account_nonce, const struct manager_block *block);
+void manager__consumed(struct manager *m, uint64_t account_nonce,
+                       const struct manager_block *block);
 
 /* ---- ends.c ---- */
 /* finish or requeue */
@@ -467,7 +473,8 @@ void manager__pause_stored(struct manager *m);
 void manager__ordered(struct manager *m);
 
 /* ---- account.c ---- */
-void manager__account_polled(struct manager *m, const struct manager_account *account, uint64_t number);
+void manager__account_polled(struct manager *m, const struct manager_account *account,
+                             uint64_t number);
 void manager__account_loaded(struct manager *m, const struct manager_event *ev);
 void manager__version_check(struct manager *m);
 
@@ -484,7 +491,8 @@ void manager__reconcile_begin(struct manager *m);
 void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev);
 /* An extrinsic of ours that no row knows; true: it is kept to be adopted. `block` NULL: in a
  * pool. */
-bool manager__try_collect(struct manager *m, const struct tx_included *x, const struct manager_block *block);
+bool manager__try_collect(struct manager *m, const struct tx_included *x,
+                          const struct manager_block *block);
 /* The first probe is answered; false: it is not yet certain what the database lost. */
 bool manager__try_reconcile(struct manager *m, uint64_t best_nonce);
 void manager__adopt_pump(struct manager *m);
@@ -495,6 +503,7 @@ void manager__batch_put(struct batch *b, uint64_t nonce);
 void manager__write_start(struct manager *m, enum manager_write write);
 bool manager__writing(const struct manager *m);
 void manager__write_failed(struct manager *m, const struct manager_event *ev);
-void manager__rewritten(struct manager *m, const struct manager_event *ev, enum manager_write write);
+void manager__rewritten(struct manager *m, const struct manager_event *ev,
+                        enum manager_write write);
 
 #endif

@@ -1,4 +1,5 @@
-/* What operators read in place of the manager's numbers: one table beside each enum of manager.h. */
+/* What operators read in place of the manager's numbers: one table beside each enum of
+ * manager.h. */
 #include <string.h>
 
 #include "base/check.h"
@@ -21,10 +22,12 @@ static const char *const holds[] = {
 };
 
 static const char *const writes[] = {
-    [MANAGER_WRITE_ADMIT] = "admit",   [MANAGER_WRITE_RESIGN] = "resign",   [MANAGER_WRITE_FILL] = "fill",
-    [MANAGER_WRITE_STATES] = "states", [MANAGER_WRITE_FINISH] = "finish",   [MANAGER_WRITE_REJECT] = "reject",
-    [MANAGER_WRITE_NONCE] = "nonce",   [MANAGER_WRITE_REQUEUE] = "requeue", [MANAGER_WRITE_PAUSE] = "pause",
-    [MANAGER_WRITE_ADOPT] = "adopt",   [MANAGER_WRITE_NOTE] = "note",       [MANAGER_WRITE_LOAD] = "load",
+    [MANAGER_WRITE_ADMIT] = "admit",   [MANAGER_WRITE_RESIGN] = "resign",
+    [MANAGER_WRITE_FILL] = "fill",     [MANAGER_WRITE_STATES] = "states",
+    [MANAGER_WRITE_FINISH] = "finish", [MANAGER_WRITE_REJECT] = "reject",
+    [MANAGER_WRITE_NONCE] = "nonce",   [MANAGER_WRITE_REQUEUE] = "requeue",
+    [MANAGER_WRITE_PAUSE] = "pause",   [MANAGER_WRITE_ADOPT] = "adopt",
+    [MANAGER_WRITE_NOTE] = "note",     [MANAGER_WRITE_LOAD] = "load",
 };
 
 const char *manager_phase_name(enum manager_phase phase)

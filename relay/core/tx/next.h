@@ -21,7 +21,8 @@ struct probe_view {
 static inline enum probe_action probe_next(const struct probe_view *v)
 {
     bool may = v->phase && v->node_up && !v->node_behind && !v->final_unread;
-    return v->wanted && may && !v->asking && !v->adopting && !v->backing_off ? PROBE_BEGIN : PROBE_NOT_NOW;
+    return v->wanted && may && !v->asking && !v->adopting && !v->backing_off ? PROBE_BEGIN
+                                                                             : PROBE_NOT_NOW;
 }
 
 enum hold_action { HOLD_KEEP, HOLD_END, HOLD_STORE };
@@ -56,7 +57,8 @@ static inline enum life_action life_next(const struct life_view *v)
         return LIFE_KEEP;
     if (v->rows)
         return LIFE_BURY;
-    return v->nonce_known && !v->bytes_alive && !v->final_unread && !v->storing ? LIFE_BEGIN : LIFE_KEEP;
+    return v->nonce_known && !v->bytes_alive && !v->final_unread && !v->storing ? LIFE_BEGIN
+                                                                                : LIFE_KEEP;
 }
 
 enum adopt_action { ADOPT_NOT_NOW, ADOPT_STORE };
@@ -87,14 +89,16 @@ static inline enum nonce_action nonce_next(const struct nonce_view *v)
         return NONCE_KEEP;
     if (v->unstored)
         return NONCE_STORE;
-    return v->given_back && v->final_known && !v->admitting && !v->rewinding ? NONCE_GIVE_BACK : NONCE_KEEP;
+    return v->given_back && v->final_known && !v->admitting && !v->rewinding ? NONCE_GIVE_BACK
+                                                                             : NONCE_KEEP;
 }
 
 enum send_action { SEND_WAIT, SEND_SUBMIT, SEND_RESIGN };
 struct send_view {
     /* of the account */
     bool leading, node_up;
-    bool node_unverified; /* the node did not show the account's nonce yet, or shows one that is too low */
+    bool node_unverified; /* the node did not show the account's nonce yet, or shows one that is too
+                             low */
     bool gate_closed;
     bool suspended;
     /* of its lowest row that is not on the wire */
@@ -109,7 +113,8 @@ static inline enum send_action send_next(const struct send_view *v)
 {
     if (!v->leading || !v->node_up || v->node_unverified || v->gate_closed || v->suspended)
         return SEND_WAIT;
-    if (v->funds_wait || v->refusal_unstored || v->backing_off || v->lower_repaired || v->window_full)
+    if (v->funds_wait || v->refusal_unstored || v->backing_off || v->lower_repaired ||
+        v->window_full)
         return SEND_WAIT;
     return v->era_ends ? SEND_RESIGN : SEND_SUBMIT;
 }
@@ -129,9 +134,10 @@ static inline enum sign_action sign_next(const struct sign_view *v)
 enum admit_action { ADMIT_NOT_NOW, ADMIT_ROWS };
 struct admit_view {
     bool leading, node_up, gate_closed;
-    bool suspended, suspension_unstored; /* a suspension that is over must be over in the table too */
-    bool rewinding, nonce_unstored;      /* a next nonce that is about to be corrected must be */
-    bool rejecting, noting, admitting;   /* such rows are still in the outbox */
+    bool suspended,
+        suspension_unstored;           /* a suspension that is over must be over in the table too */
+    bool rewinding, nonce_unstored;    /* a next nonce that is about to be corrected must be */
+    bool rejecting, noting, admitting; /* such rows are still in the outbox */
     bool storing_nonce, storing_suspension;
     bool room; /* in the window */
     bool backing_off;
@@ -140,7 +146,8 @@ static inline enum admit_action admit_next(const struct admit_view *v)
 {
     bool may = v->leading && v->node_up && !v->gate_closed && v->room && !v->backing_off;
     bool settled = !v->suspended && !v->suspension_unstored && !v->rewinding && !v->nonce_unstored;
-    bool stored = !v->rejecting && !v->noting && !v->admitting && !v->storing_nonce && !v->storing_suspension;
+    bool stored =
+        !v->rejecting && !v->noting && !v->admitting && !v->storing_nonce && !v->storing_suspension;
     return may && settled && stored ? ADMIT_ROWS : ADMIT_NOT_NOW;
 }
 

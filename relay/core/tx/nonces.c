@@ -9,13 +9,14 @@ void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where)
     PRE(m->phase >= MANAGER_CHAIN_WAIT);
     if (nonce <= m->line.next + m->admit.ahead)
         return;
-    bool expected = m->nonces.rewind && nonce <= (uint64_t)m->load.next_nonce; /* the table knew of those */
+    bool expected =
+        m->nonces.rewind && nonce <= (uint64_t)m->load.next_nonce; /* the table knew of those */
     if (!expected)
-        manager__alert(
-            m,
-            "account nonce is %llu %s but ours is %llu: the key is used elsewhere or the database lost "
-            "commits",
-            (unsigned long long)nonce, where, (unsigned long long)m->line.next);
+        manager__alert(m,
+                       "account nonce is %llu %s but ours is %llu: the key is used elsewhere or "
+                       "the database lost "
+                       "commits",
+                       (unsigned long long)nonce, where, (unsigned long long)m->line.next);
     if (m->admit.count || (m->line.rows && nonce - m->line.low > SPAN_MAX))
         return; /* rows in flight come first; what the chain used of them ends when they are here */
     line_cover(&m->line, m->line.rows ? m->line.low : nonce, nonce);
@@ -103,9 +104,10 @@ void manager__rewind_check(struct manager *m, uint64_t best_nonce)
     drop_bare_holes(m);
     if (m->line.rows)
         return;
-    manager__alert(m,
-                   "the stored next nonce %lld is above the chain's %llu and nothing is pending: going back",
-                   (long long)m->load.next_nonce, (unsigned long long)best_nonce);
+    manager__alert(
+        m,
+        "the stored next nonce %lld is above the chain's %llu and nothing is pending: going back",
+        (long long)m->load.next_nonce, (unsigned long long)best_nonce);
     line_cover(&m->line, best_nonce, best_nonce);
     m->nonces.rewind = false;
     m->nonces.wanted = m->nonces.lower = true;

@@ -1,7 +1,8 @@
 /* The phases of the manager as a table of moves, and what follows from a move that no table has.
  *
- * manager__phase is the only function that sets a phase. docs/design.md shows the diagram that the table
- * prints. From CHAIN_WAIT on the rows are in memory; only LEADING submits, signs and admits. */
+ * manager__phase is the only function that sets a phase. docs/design.md shows the diagram that the
+ * table prints. From CHAIN_WAIT on the rows are in memory; only LEADING submits, signs and
+ * admits. */
 #include "base/buf.h"
 #include "manager_internal.h"
 
@@ -23,11 +24,15 @@ static const struct sm_move moves[] = {
     {MANAGER_PROBE_POOL_WAIT, MANAGER_PROBE_NONCE_WAIT, "the pool is known"},
     {MANAGER_PROBE_NONCE_WAIT, MANAGER_LEADING, "the account's nonce is known"},
     {MANAGER_PROBE_POOL_WAIT, MANAGER_CHAIN_WAIT, "no answer, or the node is down"},
-    {MANAGER_PROBE_NONCE_WAIT, MANAGER_CHAIN_WAIT, "no answer, a nonce that cannot be, or the node is down"},
+    {MANAGER_PROBE_NONCE_WAIT, MANAGER_CHAIN_WAIT,
+     "no answer, a nonce that cannot be, or the node is down"},
 
-    {MANAGER_CHAIN_WAIT, MANAGER_LOAD_WAIT, "a write has no known outcome, or lost commits were adopted"},
-    {MANAGER_PROBE_POOL_WAIT, MANAGER_LOAD_WAIT, "a write has no known outcome, or the database was away"},
-    {MANAGER_PROBE_NONCE_WAIT, MANAGER_LOAD_WAIT, "a write has no known outcome, or the database was away"},
+    {MANAGER_CHAIN_WAIT, MANAGER_LOAD_WAIT,
+     "a write has no known outcome, or lost commits were adopted"},
+    {MANAGER_PROBE_POOL_WAIT, MANAGER_LOAD_WAIT,
+     "a write has no known outcome, or the database was away"},
+    {MANAGER_PROBE_NONCE_WAIT, MANAGER_LOAD_WAIT,
+     "a write has no known outcome, or the database was away"},
     {MANAGER_LEADING, MANAGER_LOAD_WAIT, "a write has no known outcome, or the database was away"},
 
     {MANAGER_LOAD_WAIT, MANAGER_IDLE, "demoted"},
@@ -82,8 +87,9 @@ static enum manager_write write_of(enum manager_effect_type type)
     return writes[type] ? (enum manager_write)(writes[type] - 1) : MANAGER_WRITE_LOAD;
 }
 
-/* Nothing of this step reaches a node or the database: what was decided on a wrong state may be wrong. The
- * questions that it asks stay, since an answer to one that is no longer open is dropped. */
+/* Nothing of this step reaches a node or the database: what was decided on a wrong state may be
+ * wrong. The questions that it asks stay, since an answer to one that is no longer open is
+ * dropped. */
 static void drop_decisions(struct manager *m)
 {
     size_t kept = 0;
@@ -113,7 +119,8 @@ void manager__recover(struct manager *m)
                        sm_name(&table, p->from), sm_name(&table, p->to));
     if (r->illegal)
         manager__alert(m, "nonce %llu went from %s to %s, which is a bug: reading the table again",
-                       (unsigned long long)m->line.illegal_nonce, row_state_name((enum row_state)r->from),
+                       (unsigned long long)m->line.illegal_nonce,
+                       row_state_name((enum row_state)r->from),
                        row_state_name((enum row_state)r->to));
     m->phases.illegal = m->line.moves.illegal = 0;
     manager__reload(m, false);

@@ -27,7 +27,8 @@ bool manager__hole(const struct row *row)
 
 bool manager__hole_ours(const struct manager *m, const struct row *hole)
 {
-    for (uint64_t nonce = hole->nonce + 1; m->line.presigned_rows && nonce < m->line.next; nonce++) {
+    for (uint64_t nonce = hole->nonce + 1; m->line.presigned_rows && nonce < m->line.next;
+         nonce++) {
         const struct row *row = line_at(&m->line, nonce);
         if (row && row->bytes && !row->presigned)
             return true;
@@ -67,7 +68,8 @@ static enum fate judge_used(const struct manager *m, struct judged *j)
     const struct manager_presigned *x = j->o->presigned;
     uint64_t from = m->final.processed > SEARCH_BLOCKS ? m->final.processed - SEARCH_BLOCKS : 0;
     if (m->line.next - x->nonce > SEARCH_NONCES || PLANTED(SIGNED_UNSEEN)) {
-        snprintf(j->text, sizeof(j->text), "nonce %llu was used long ago: the account's next one is %llu",
+        snprintf(j->text, sizeof(j->text),
+                 "nonce %llu was used long ago: the account's next one is %llu",
                  (unsigned long long)x->nonce, (unsigned long long)m->line.next);
         return ends(j, "usurped");
     }
@@ -93,7 +95,8 @@ static enum fate judge_below(const struct manager *m, struct judged *j)
     }
     if (!row && x->nonce < m->final.nonce)
         return judge_used(m, j);
-    snprintf(j->text, sizeof(j->text), "nonce %llu is taken: finalized blocks will tell by what", nonce);
+    snprintf(j->text, sizeof(j->text), "nonce %llu is taken: finalized blocks will tell by what",
+             nonce);
     return waits(m, j, m->chain.finalized + 1);
 }
 
@@ -105,7 +108,8 @@ static enum fate judge_bad(const struct manager *m, struct judged *j)
     if (x->nonce < m->line.next && !line_at(&m->line, x->nonce))
         return judge_below(m, j);
     snprintf(j->text, sizeof(j->text), "%s", j->o->bad);
-    return x->waited || m->chain.best <= m->chain.finalized ? ends(j, "failed") : waits(m, j, m->chain.best);
+    return x->waited || m->chain.best <= m->chain.finalized ? ends(j, "failed")
+                                                            : waits(m, j, m->chain.best);
 }
 
 static enum fate judge(const struct manager *m, struct judged *j, uint64_t next)
@@ -122,17 +126,19 @@ static enum fate judge(const struct manager *m, struct judged *j, uint64_t next)
         return waits(m, j, x->waits ? x->wait_block : m->chain.finalized + 1);
     }
     if (mortal && x->nonce >= m->final.nonce && m->final.processed >= death) {
-        snprintf(j->text, sizeof(j->text), "its era ended before block %llu and its nonce %llu was not used",
-                 death, nonce);
+        snprintf(j->text, sizeof(j->text),
+                 "its era ended before block %llu and its nonce %llu was not used", death, nonce);
         return ends(j, "expired");
     }
     if (mortal && x->nonce >= m->final.nonce && m->chain.best + 1 >= death) {
-        snprintf(j->text, sizeof(j->text), "its era ends before block %llu: too near to be sent", death);
+        snprintf(j->text, sizeof(j->text), "its era ends before block %llu: too near to be sent",
+                 death);
         return waits(m, j, death);
     }
     if (x->nonce > next) {
         snprintf(j->text, sizeof(j->text),
-                 "its nonce is %llu and the account's next was %llu when it came: what is missing below it "
+                 "its nonce is %llu and the account's next was %llu when it came: what is missing "
+                 "below it "
                  "is not filled",
                  nonce, (unsigned long long)next);
         return waits(m, j, 0);
@@ -145,7 +151,8 @@ static enum fate judge(const struct manager *m, struct judged *j, uint64_t next)
 
 static int by_nonce(const void *a, const void *b)
 {
-    const struct manager_outbox_row *x = ((const struct judged *)a)->o, *y = ((const struct judged *)b)->o;
+    const struct manager_outbox_row *x = ((const struct judged *)a)->o,
+                                    *y = ((const struct judged *)b)->o;
     if (x->presigned->nonce != y->presigned->nonce)
         return x->presigned->nonce < y->presigned->nonce ? -1 : 1;
     return (x->id > y->id) - (x->id < y->id);
@@ -236,7 +243,8 @@ static void admit(struct manager *m, const struct judged *rows, size_t count, si
         struct row *hole = line_at(&m->line, nonce);
         if (hole)
             line_remove(&m->line, hole);
-        m->admit.rows[fx->sign.count] = (struct admitting){.nonce = nonce, .from_block = rows[i].from_block};
+        m->admit.rows[fx->sign.count] =
+            (struct admitting){.nonce = nonce, .from_block = rows[i].from_block};
         m->admit.ahead += nonce >= m->line.next;
         put_sign(m, &rows[i], &fx->sign.rows[fx->sign.count++]);
     }
@@ -275,8 +283,9 @@ uint64_t manager__presigned_rows(struct manager *m, const struct manager_event *
 {
     PRE(m->phase == MANAGER_LEADING && !m->admit.count);
     struct judged *rows = manager__arena_add(m, xcalloc(ev->outbox.count + 1, sizeof(*rows)));
-    uint64_t below =
-        ev->outbox.has_reserved && ev->outbox.reserved >= m->line.next ? ev->outbox.reserved : UINT64_MAX;
+    uint64_t below = ev->outbox.has_reserved && ev->outbox.reserved >= m->line.next
+                         ? ev->outbox.reserved
+                         : UINT64_MAX;
     size_t count = 0;
     for (size_t i = 0; i < ev->outbox.count; i++)
         if (ev->outbox.rows[i].presigned)
@@ -311,10 +320,12 @@ static void pend(struct manager *m, const struct tx_attempt *w, const struct adm
     row->submitted_block = a->from_block;
     row->sign_runtime = m->admit.runtimes;
     manager__tip_paid(row, w->tip);
-    line_bytes(&m->line, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death, w->spec_version);
+    line_bytes(&m->line, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death,
+               w->spec_version);
     row_went_out(row); /* the signer has them too */
     if (m->final.regular_from > a->from_block)
-        m->final.regular_from = a->from_block; /* it may be in a block that was older than every row */
+        m->final.regular_from =
+            a->from_block; /* it may be in a block that was older than every row */
     if (w->nonce < m->final.nonce)
         line_move(&m->line, row, ROW_IN_BLOCK);
 }
@@ -343,14 +354,16 @@ static bool over(struct manager *m, struct row *row)
     bool era = row->era_death >= 0 && height >= (uint64_t)row->era_death;
     bool runtime = row->spec_version != m->chain.spec_version &&
                    m->final.processed >= m->chain.runtime_block + ERA_PERIOD_MAX && m->chain.up;
-    if (!manager__presigned(row) || row->end || row->stop || !m->final.known || m->final.nonce > row->nonce ||
-        m->suspension.why == MANAGER_SUSPENSION_REAPED || (!era && !runtime))
+    if (!manager__presigned(row) || row->end || row->stop || !m->final.known ||
+        m->final.nonce > row->nonce || m->suspension.why == MANAGER_SUSPENSION_REAPED ||
+        (!era && !runtime))
         return false;
     if (row->state == ROW_SUBMITTED || row->state == ROW_SIGNING)
         return false; /* its answer first */
     char why[sizeof(row->end->error)];
     if (era)
-        snprintf(why, sizeof(why), "its era ended before block %lld, and it was signed elsewhere%s%s",
+        snprintf(why, sizeof(why),
+                 "its era ended before block %lld, and it was signed elsewhere%s%s",
                  (long long)row->era_death, row->note ? "; the last refusal: " : "",
                  row->note ? row->note : "");
     else

@@ -1,6 +1,6 @@
 /* A probe: the node's knowledge of uncertain rows.
  *
- *   NONE -> POOL -> NONCE [-> UNFINAL] -> NONE      a question that fails: NONE, and again after a back-off
+ *   NONE -> POOL -> NONCE [-> UNFINAL] -> NONE  a question that fails: NONE, again after a back-off
  *
  * The pool is asked first and the nonce second. The other way round, an extrinsic that leaves
  * the pool for a block between the two questions would be in neither answer and be sent a second
@@ -49,17 +49,21 @@ static void tell_behind(struct manager *m)
 {
     bool final = m->chain.finalized + BEHIND_MAX < m->load.max_submitted,
          best = m->chain.best + BEHIND_MAX < m->chain.best_known;
-    if (m->phase != MANAGER_CHAIN_WAIT || !m->chain.up || (!final && !best) || m->alerted & ALERT_BEHIND)
+    if (m->phase != MANAGER_CHAIN_WAIT || !m->chain.up || (!final && !best) ||
+        m->alerted & ALERT_BEHIND)
         return;
     if (final)
-        manager__alert_once(
-            m, ALERT_BEHIND, "the node's finalized block %llu is behind block %llu of a pending row",
-            (unsigned long long)m->chain.finalized, (unsigned long long)m->load.max_submitted);
+        manager__alert_once(m, ALERT_BEHIND,
+                            "the node's finalized block %llu is behind block %llu of a pending row",
+                            (unsigned long long)m->chain.finalized,
+                            (unsigned long long)m->load.max_submitted);
     else
         manager__alert_once(m, ALERT_BEHIND,
                             "the node's best block %llu is behind block %llu that another node had",
-                            (unsigned long long)m->chain.best, (unsigned long long)m->chain.best_known);
-    manager__fx(m, MANAGER_FX_NODE_BEHIND)->number = final ? m->load.max_submitted : m->chain.best_known;
+                            (unsigned long long)m->chain.best,
+                            (unsigned long long)m->chain.best_known);
+    manager__fx(m, MANAGER_FX_NODE_BEHIND)->number =
+        final ? m->load.max_submitted : m->chain.best_known;
 }
 
 /* After a load, and at another node, the nonce at the best block means something only once all
@@ -168,7 +172,8 @@ static bool seems_lost(const struct manager *m, const struct row *row, bool firs
 /* A long stretch is read for what is in no doubt only: a nonce that was used, and is free again. */
 static bool must_read_unfinal(const struct manager *m, uint64_t nonce)
 {
-    bool first = m->phase != MANAGER_LEADING, longer = m->chain.best > m->final.processed + UNFINAL_MAX;
+    bool first = m->phase != MANAGER_LEADING,
+         longer = m->chain.best > m->final.processed + UNFINAL_MAX;
     if (m->chain.best <= m->final.processed || m->suspension.why == MANAGER_SUSPENSION_REAPED ||
         PLANTED(REAP_UNSEEN))
         return false;
@@ -183,7 +188,8 @@ void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
 {
     if (!answered(m, PROBE_NONCE, ev->used.failed))
         return;
-    bool known = ev->used.nonce >= m->life.used_nonce || m->suspension.why == MANAGER_SUSPENSION_REAPED;
+    bool known =
+        ev->used.nonce >= m->life.used_nonce || m->suspension.why == MANAGER_SUSPENSION_REAPED;
     if (ev->used.nonce < m->final.nonce ||
         !known) { /* the node lags, or the account was reaped: blocks will show */
         m->probe.node_unverified = true;
@@ -229,10 +235,11 @@ void manager__unfinal_answer(struct manager *m, const struct manager_event *ev)
         return;
     }
     if (m->probe.used_unfinal) /* the first time a block may have come between the questions */
-        manager__alert_once(m, ALERT_GAP,
-                            "nonces from %llu on were used in blocks that are not final and are free again: "
-                            "the account was reaped; nothing is sent before those blocks are final",
-                            (unsigned long long)m->probe.nonce);
+        manager__alert_once(
+            m, ALERT_GAP,
+            "nonces from %llu on were used in blocks that are not final and are free again: "
+            "the account was reaped; nothing is sent before those blocks are final",
+            (unsigned long long)m->probe.nonce);
     m->probe.used_unfinal = m->probe.node_unverified = true;
     probe_failed(m);
 }

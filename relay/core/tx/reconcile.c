@@ -5,9 +5,9 @@
  * them again would make them take effect twice. The database says so when it was claimed on another
  * timeline (reconcile_from); a chain nonce above the table's says so too.
  *
- *   loaded --follow from reconcile_from on, keep what we signed and no row knows--> all that is final was
- * seen
- *     --probe: pool with bytes, nonce--> [nonces used that no final block shows: wait for finality] --> ADOPT
+ *   loaded --follow from reconcile_from on, keep what we signed and no row knows-->
+ *     all that is final was seen --probe: pool with bytes, nonce-->
+ *     [nonces used that no final block shows: wait for finality] --> ADOPT
  *     --adopted--> load again, or, when nothing was, go on
  *
  * Which transaction an extrinsic belongs to is decided by its call, in SQL (schema/,
@@ -37,8 +37,9 @@ void manager__reconcile_begin(struct manager *m)
     if (m->chain.finalized <= from + RECONCILE_BLOCKS_MAX)
         return;
     m->reconcile.from = m->chain.finalized - RECONCILE_BLOCKS_MAX;
-    manager__alert(m, "lost commits are looked for from block %llu on: from block %llu would be too far",
-                   (unsigned long long)m->reconcile.from, (unsigned long long)from);
+    manager__alert(
+        m, "lost commits are looked for from block %llu on: from block %llu would be too far",
+        (unsigned long long)m->reconcile.from, (unsigned long long)from);
 }
 
 void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev)
@@ -57,8 +58,8 @@ void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev
 static bool same_call(const struct row *row, const struct tx_included *x)
 {
     return row->bytes && row->call_len == x->call_len &&
-           !memcmp(row->bytes + row->bytes_len - row->call_len, x->bytes + x->bytes_len - x->call_len,
-                   x->call_len);
+           !memcmp(row->bytes + row->bytes_len - row->call_len,
+                   x->bytes + x->bytes_len - x->call_len, x->call_len);
 }
 
 /* One a nonce: of two, the one that was seen last, which a block showed later. */
@@ -89,7 +90,8 @@ static void keep(struct manager *m, const struct tx_included *x, int64_t time_ms
     memcpy(f->bytes, x->bytes, x->bytes_len);
 }
 
-bool manager__try_collect(struct manager *m, const struct tx_included *x, const struct manager_block *block)
+bool manager__try_collect(struct manager *m, const struct tx_included *x,
+                          const struct manager_block *block)
 {
     struct row *row = line_at(&m->line, x->nonce);
     if (!x->bytes || (row && row->presigned) || m->suspension.why == MANAGER_SUSPENSION_REAPED ||
@@ -111,8 +113,9 @@ bool manager__try_collect(struct manager *m, const struct tx_included *x, const 
 static uint64_t given(const struct manager *m)
 {
     uint64_t next = m->line.rows ? m->line.next : 0;
-    return m->load.next_nonce > 0 && (uint64_t)m->load.next_nonce > next ? (uint64_t)m->load.next_nonce
-                                                                         : next;
+    return m->load.next_nonce > 0 && (uint64_t)m->load.next_nonce > next
+               ? (uint64_t)m->load.next_nonce
+               : next;
 }
 
 /* The best block used nonces that neither the table nor a final block accounts for. */
@@ -166,8 +169,8 @@ void manager__adopt_pump(struct manager *m)
 {
     struct adopt_view v = {.due = m->reconcile.adopt_due,
                            .loaded = m->phase >= MANAGER_CHAIN_WAIT,
-                           .first_probe =
-                               m->phase == MANAGER_PROBE_POOL_WAIT || m->phase == MANAGER_PROBE_NONCE_WAIT,
+                           .first_probe = m->phase == MANAGER_PROBE_POOL_WAIT ||
+                                          m->phase == MANAGER_PROBE_NONCE_WAIT,
                            .storing = m->writes.out[MANAGER_WRITE_ADOPT]};
     if (adopt_next(&v) != ADOPT_STORE)
         return;
@@ -190,11 +193,12 @@ void manager__adopted(struct manager *m, size_t count)
     if (m->reconcile.on)
         m->reconcile.done = true;
     if (m->reconcile.found_count)
-        manager__alert(m,
-                       "the database lost commits, or the key is used elsewhere: of %zu extrinsics that it "
-                       "did not know, %zu were "
-                       "adopted by their calls",
-                       m->reconcile.found_count, count);
+        manager__alert(
+            m,
+            "the database lost commits, or the key is used elsewhere: of %zu extrinsics that it "
+            "did not know, %zu were "
+            "adopted by their calls",
+            m->reconcile.found_count, count);
     if (count) {
         manager__reload(m, true);
         return;

@@ -1,6 +1,7 @@
-/* How a node's refusal is read. Two shapes are known: a real node's code, message and data ("Invalid
- * Transaction: Transaction is outdated"; sc-rpc-api author/error.rs, sp-runtime transaction_validity.rs) and
- * chopsticks' message {"invalid":{"stale":null}}. What is not understood is tried again, never given up. */
+/* How a node's refusal is read. Two shapes are known: a real node's code, message and data
+ * ("Invalid Transaction: Transaction is outdated"; sc-rpc-api author/error.rs, sp-runtime
+ * transaction_validity.rs) and chopsticks' message {"invalid":{"stale":null}}. What is not
+ * understood is tried again, never given up. */
 #define _GNU_SOURCE
 #include <string.h>
 

@@ -33,7 +33,8 @@ void manager__eras(struct manager *m)
 static bool may_resign(const struct manager *m, const struct row *row)
 {
     if (row->refused)
-        return false; /* reports about the old bytes are stored first: they belong to their history */
+        return false; /* reports about the old bytes are stored first: they belong to their history
+                       */
     return m->chain_tick.count >= row->resign_after || m->chain.runtimes != row->sign_runtime;
 }
 
@@ -59,8 +60,8 @@ static void resign_effect(struct manager *m, const struct row *row, struct manag
         .nonce = row->nonce,
         .id = row->id,
         .filler = row->filler || row->racing,
-        .tip =
-            PLANTED(FILLER_CHEAP) && row->racing && row->terms ? row->terms->tip : manager__tip_next(m, row),
+        .tip = PLANTED(FILLER_CHEAP) && row->racing && row->terms ? row->terms->tip
+                                                                  : manager__tip_next(m, row),
         .reason = row_reason_text(row->reason),
     };
     memcpy(x->hash, row->hash, 32);
@@ -100,7 +101,8 @@ static void resign_pump(struct manager *m)
 /* Its own bytes may still be included. Fillers in its place may go on living beside another one. */
 static bool own_bytes_live(const struct manager *m, const struct row *row)
 {
-    return row->was_out && m->final.processed < (uint64_t)(row->filler ? row->own_death : row->out_death);
+    return row->was_out &&
+           m->final.processed < (uint64_t)(row->filler ? row->own_death : row->out_death);
 }
 
 /* The lowest row from this nonce on whose filler need not wait for old bytes. */
@@ -132,7 +134,8 @@ static void fill_pump(struct manager *m)
             .id = row->id,
             .reason = stopped ? row->stop->reason : reason,
             .outcome = stopped ? row->stop->outcome : "failed",
-            .tip = m->account.tip_start < m->account.tip_cap ? m->account.tip_start : m->account.tip_cap,
+            .tip = m->account.tip_start < m->account.tip_cap ? m->account.tip_start
+                                                             : m->account.tip_cap,
             .era_period = m->config.era_period};
         signing(m, row, b);
     }
@@ -140,7 +143,8 @@ static void fill_pump(struct manager *m)
 
 void manager__sign_pump(struct manager *m)
 {
-    struct sign_view v = {.wanted = line_count(&m->line, ROW_FILL) || line_count(&m->line, ROW_RESIGN),
+    struct sign_view v = {.wanted =
+                              line_count(&m->line, ROW_FILL) || line_count(&m->line, ROW_RESIGN),
                           .leading = m->phase == MANAGER_LEADING,
                           .node_up = m->chain.up,
                           .node_unverified = m->probe.node_unverified,

@@ -50,7 +50,8 @@ static void retracted(struct manager *m, struct row *row, const uint8_t *block_h
 }
 
 /* The node has nothing more to say about it. */
-static void watch_over(struct manager *m, struct row *row, enum tx_status status, const uint8_t *block_hash)
+static void watch_over(struct manager *m, struct row *row, enum tx_status status,
+                       const uint8_t *block_hash)
 {
     PRE(!row->end);
     row->watched = row->state == ROW_SUBMITTED; /* else a late status of an earlier watch */

@@ -1,12 +1,13 @@
-/* Deadlines and cancellations. Both are facts of the table (one clock, the database's): request polls
- * bring them (relay/core/poll/). The manager asks for one when its rows are loaded and when a suspension is stored.
- * A deadline that is a block is the core's own to watch.
+/* Deadlines and cancellations. Both are facts of the table (one clock, the database's): request
+ * polls bring them (relay/core/poll/). The manager asks for one when its rows are loaded and when a
+ * suspension is stored. A deadline that is a block is the core's own to watch.
  *
- * A row that is to be stopped gets no new bytes of its own and is not sent again. Where none ever left, a
- * filler takes the nonce at once and the row ends. Where some may be in a pool, a filler with a higher tip is
- * signed at the same nonce: the chain takes one of the two, and the record says which (I5 allows it). Where
- * the tip may not rise, the row waits: its bytes get in, or their eras end and a filler takes the nonce.
- * Bytes without an era never die: such a row goes on as if nothing had been said. */
+ * A row that is to be stopped gets no new bytes of its own and is not sent again. Where none ever
+ * left, a filler takes the nonce at once and the row ends. Where some may be in a pool, a filler
+ * with a higher tip is signed at the same nonce: the chain takes one of the two, and the record
+ * says which (I5 allows it). Where the tip may not rise, the row waits: its bytes get in, or their
+ * eras end and a filler takes the nonce. Bytes without an era never die: such a row goes on as if
+ * nothing had been said. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,9 +85,9 @@ void manager__requests_polled(struct manager *m, const struct manager_event *ev)
     }
 }
 
-/* A call that was made for another runtime may mean something else now: no new signature, with or without an
- * era. What was signed for the old one cannot be included under the new one, but which of the two the final
- * chain has is not known before the era has ended. */
+/* A call that was made for another runtime may mean something else now: no new signature, with or
+ * without an era. What was signed for the old one cannot be included under the new one, but which
+ * of the two the final chain has is not known before the era has ended. */
 static void guard(struct manager *m, struct row *row)
 {
     char reason[sizeof(row->stop->reason)];
@@ -98,8 +99,8 @@ void manager__late(struct manager *m, struct row *row)
 {
     PRE(!row->end);
     uint64_t deadline = row->terms ? row->terms->deadline_block : UINT64_MAX;
-    if (row->id && !row->filler && !row->racing && deadline != UINT64_MAX && !manager__stillborn(m) &&
-        !manager__era_period(m, deadline))
+    if (row->id && !row->filler && !row->racing && deadline != UINT64_MAX &&
+        !manager__stillborn(m) && !manager__era_period(m, deadline))
         manager__stop(row, "expired", "block %llu is best and its deadline is block %llu",
                       (unsigned long long)m->chain.best, (unsigned long long)deadline);
 }

@@ -72,7 +72,8 @@ static void row_view(const struct manager *m, const struct row *row, struct send
     const struct row *held = line_first(&m->line, SET_BARRIER, 0);
     /* One try a block, whichever nonce is the lowest, and few where blocks are milliseconds
      * apart. */
-    bool submitted_tick = m->send.no_funds_tick == m->chain_tick.count || m->now < m->send.no_funds_until;
+    bool submitted_tick =
+        m->send.no_funds_tick == m->chain_tick.count || m->now < m->send.no_funds_until;
     v->funds_wait = m->send.no_funds && submitted_tick && !PLANTED(PAYMENT_HAMMERED);
     v->refusal_unstored = row->refused && !PLANTED(REFUSAL_LOST);
     v->backing_off = row->not_before_tick > m->chain_tick.count;
@@ -142,7 +143,8 @@ static void invalid(struct manager *m, struct row *row, const char *text)
 {
     PRE(row->state == ROW_SUBMITTED);
     if (manager__presigned(row)) {
-        manager__alert_once(m, ALERT_INVALID, "nonce %llu was signed elsewhere and is refused as invalid: %s",
+        manager__alert_once(m, ALERT_INVALID,
+                            "nonce %llu was signed elsewhere and is refused as invalid: %s",
                             (unsigned long long)row->nonce, text);
         manager__presigned_retry(m, row, REASON_INVALID);
         return;
@@ -176,8 +178,8 @@ static void trapped(struct manager *m, struct row *row, const char *text)
         return;
     }
     row->futures++;
-    manager__alert_once(m, ALERT_BUSY, "the runtime traps on nonce %llu: %s", (unsigned long long)row->nonce,
-                        text);
+    manager__alert_once(m, ALERT_BUSY, "the runtime traps on nonce %llu: %s",
+                        (unsigned long long)row->nonce, text);
     again(m, row, true);
 }
 
@@ -197,7 +199,8 @@ static void bad_proof(struct manager *m, struct row *row)
 {
     manager__fx(m, MANAGER_FX_RECHECK_RUNTIME);
     if (row->resign_after <= m->chain_tick.count)
-        row->resign_after = m->chain_tick.count + 1; /* unless the runtime turns out to have changed */
+        row->resign_after =
+            m->chain_tick.count + 1; /* unless the runtime turns out to have changed */
     manager__resign(m, row, REASON_PROOF);
 }
 
@@ -208,7 +211,8 @@ static void future(struct manager *m, struct row *row)
     if (row->futures < FUTURES_MAX)
         row->futures++;
     else
-        manager__alert_once(m, ALERT_FUTURE, "the node goes on to answer that nonce %llu is in the future",
+        manager__alert_once(m, ALERT_FUTURE,
+                            "the node goes on to answer that nonce %llu is in the future",
                             (unsigned long long)row->nonce);
     again(m, row, false);
 }
@@ -221,7 +225,8 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
     if (why != REFUSAL_GATE && why != REFUSAL_TRANSPORT && why != REFUSAL_POOLED)
         note(m, row, text);
     switch (why) {
-    case REFUSAL_STALE: /* finalized blocks will show by whom; the probe of the next tick checks it */
+    case REFUSAL_STALE: /* finalized blocks will show by whom; the probe of the next tick checks it
+                         */
         line_move(&m->line, row, ROW_IN_BLOCK);
         manager__probe_at_beat(m);
         return;
@@ -239,7 +244,8 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
             return;
         }
         manager__alert_once(m, ALERT_FOREIGN_POOL,
-                            "the pool holds another transaction with our nonce %llu: %s", nonce, text);
+                            "the pool holds another transaction with our nonce %llu: %s", nonce,
+                            text);
         if (row->resign_after <= m->chain_tick.count)
             row->resign_after = m->chain_tick.count + 1;
         if (manager__try_outbid(m, row))
@@ -251,8 +257,8 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
         return;
     case REFUSAL_PAYMENT:
         m->send.no_funds = true;
-        manager__suspend(m, MANAGER_SUSPENSION_PAYMENT, "the account cannot pay for nonce %llu: %s", nonce,
-                         text);
+        manager__suspend(m, MANAGER_SUSPENSION_PAYMENT, "the account cannot pay for nonce %llu: %s",
+                         nonce, text);
         again(m, row, true);
         if (PLANTED(PAYMENT_HAMMERED))
             row->not_before_tick = 0;
@@ -280,14 +286,16 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
         line_move(&m->line, row, ROW_UNSENT);
         return;
     case REFUSAL_BUSY:
-        manager__alert_once(m, ALERT_BUSY, "the node does not take nonce %llu now: %s", nonce, text);
+        manager__alert_once(m, ALERT_BUSY, "the node does not take nonce %llu now: %s", nonce,
+                            text);
         again(m, row, true);
         return;
     }
     UNREACHABLE();
 }
 
-struct row *manager__known(const struct manager *m, uint64_t nonce, const uint8_t hash[32], bool *ret_current)
+struct row *manager__known(const struct manager *m, uint64_t nonce, const uint8_t hash[32],
+                           bool *ret_current)
 {
     struct row *row = line_at(&m->line, nonce);
     return row && !row->end && row_knows(row, hash, ret_current) ? row : NULL;

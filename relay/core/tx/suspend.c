@@ -102,7 +102,8 @@ void manager__ordered(struct manager *m)
         return;
     }
     if (m->suspension.why == MANAGER_SUSPENSION_TRANSACTION_VERSION)
-        m->account.transaction_version = m->chain.transaction_version; /* this one, and no later one */
+        m->account.transaction_version =
+            m->chain.transaction_version; /* this one, and no later one */
     m->suspension.why = MANAGER_SUSPENSION_NONE;
     m->suspension.stored = m->send.no_funds = false;
 }
@@ -115,5 +116,6 @@ void manager__pause_stored(struct manager *m)
     if (PLANTED(ORDER_ASSUMED) && m->suspension.stored)
         manager__ordered(m);
     manager__poll_requests(m);
-    m->suspension.first_poll = m->polls; /* an earlier request poll may have read the table before */
+    m->suspension.first_poll =
+        m->polls; /* an earlier request poll may have read the table before */
 }

@@ -7,13 +7,13 @@ bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, siz
 {
     if (!guard || guard == m->chain.spec_version)
         return false;
-    snprintf(reason, size, "it may be signed under runtime spec version %u only; the chain's is %u", guard,
-             m->chain.spec_version);
+    snprintf(reason, size, "it may be signed under runtime spec version %u only; the chain's is %u",
+             guard, m->chain.spec_version);
     return true;
 }
 
-/* The longest era (in blocks, at most the configured one) that ends with the block of the deadline, and that
- * is not over before it can be used. The chain itself then keeps the deadline. */
+/* The longest era (in blocks, at most the configured one) that ends with the block of the deadline,
+ * and that is not over before it can be used. The chain itself then keeps the deadline. */
 uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block)
 {
     uint32_t period = m->config.era_period;
@@ -25,11 +25,12 @@ uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block)
 
 bool manager__live(const struct manager *m, const struct row *row)
 {
-    return row->was_out && (row->out_death == INT64_MAX || m->final.processed < (uint64_t)row->out_death);
+    return row->was_out &&
+           (row->out_death == INT64_MAX || m->final.processed < (uint64_t)row->out_death);
 }
 
-/* An era is born at a finalized block: while finality lags by a whole period, new bytes would be dead at
- * birth. Nothing is signed until it has caught up. */
+/* An era is born at a finalized block: while finality lags by a whole period, new bytes would be
+ * dead at birth. Nothing is signed until it has caught up. */
 bool manager__stillborn(struct manager *m)
 {
     if (!m->config.era_period || m->chain.finalized + m->config.era_period > m->chain.best + 2) {
@@ -37,8 +38,10 @@ bool manager__stillborn(struct manager *m)
         return false;
     }
     manager__alert_once(
-        m, ALERT_FINALITY, "finality lags: block %llu is finalized, %llu is best, and an era is %u blocks",
-        (unsigned long long)m->chain.finalized, (unsigned long long)m->chain.best, m->config.era_period);
+        m, ALERT_FINALITY,
+        "finality lags: block %llu is finalized, %llu is best, and an era is %u blocks",
+        (unsigned long long)m->chain.finalized, (unsigned long long)m->chain.best,
+        m->config.era_period);
     return true;
 }
 

@@ -50,7 +50,8 @@ static void unsigned_row(struct manager *m, struct row *row, bool fill)
 
 static bool signs(enum manager_write write)
 {
-    return write == MANAGER_WRITE_ADMIT || write == MANAGER_WRITE_RESIGN || write == MANAGER_WRITE_FILL;
+    return write == MANAGER_WRITE_ADMIT || write == MANAGER_WRITE_RESIGN ||
+           write == MANAGER_WRITE_FILL;
 }
 
 /* The adapter could not sign: no node, or one that knows less than the one before it. Nothing
@@ -65,7 +66,8 @@ static void not_signed(struct manager *m, enum manager_write write)
         if (m->admit.presigned)
             manager__probe_soon(m); /* a hole that was to be closed is there again */
         manager__admit_over(m);
-        manager__chain_nonce(m, m->final.nonce, "in a finalized block"); /* what was put off for these rows */
+        manager__chain_nonce(m, m->final.nonce,
+                             "in a finalized block"); /* what was put off for these rows */
         return;
     }
     for (size_t i = 0; i < b->count; i++)
@@ -97,12 +99,14 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
         m->suspension.wanted = true; /* the table read again may not know of it */
     bool undone = ev->write_failed.code == ERR_DB_CONFLICT ||
                   (PLANTED(UNKNOWN_FAILED) && ev->write_failed.code == ERR_DB_UNKNOWN_OUTCOME);
-    if (ev->write_failed.write == MANAGER_WRITE_ADMIT && undone && m->admit.conflicts < CONFLICTS_MAX) {
+    if (ev->write_failed.write == MANAGER_WRITE_ADMIT && undone &&
+        m->admit.conflicts < CONFLICTS_MAX) {
         m->admit.conflicts++;
         if (m->admit.presigned)
             manager__probe_soon(m); /* a hole that was to be closed is there again */
         manager__admit_over(m);
-        manager__chain_nonce(m, m->final.nonce, "in a finalized block"); /* what was put off for these rows */
+        manager__chain_nonce(m, m->final.nonce,
+                             "in a finalized block"); /* what was put off for these rows */
         return;
     }
     bool permanent = err_class(ev->write_failed.code) == ERR_CLASS_PERMANENT ||
@@ -125,12 +129,14 @@ static void end_of_filler(struct row_end *end)
         end->error[0] = 0;
 }
 
-static void rewritten_row(struct manager *m, struct row *row, const struct tx_attempt *w, bool filled)
+static void rewritten_row(struct manager *m, struct row *row, const struct tx_attempt *w,
+                          bool filled)
 {
     PRE(row->state == ROW_SIGNING && w->bytes);
     bool same = row->bytes && !memcmp(row->hash, w->hash, 32);
     manager__unwatch(m, row);
-    line_bytes(&m->line, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death, w->spec_version);
+    line_bytes(&m->line, row, w->hash, w->bytes, w->bytes_len, w->call_len, w->era_death,
+               w->spec_version);
     row->id = w->id;
     row->filler = row->filler || row->racing;
     row->racing = false;

@@ -19,8 +19,8 @@ struct service;
 
 struct service_account {
     const char *alias;
-    struct keypair
-        *key; /* owned by the service from service_new on; NULL: sends only presigned transactions */
+    struct keypair *
+        key; /* owned by the service from service_new on; NULL: sends only presigned transactions */
     enum key_scheme scheme; /* without a key: the account's */
     uint8_t id[ACCOUNT_ID_MAX];
     size_t id_len;
@@ -29,11 +29,11 @@ struct service_account {
 };
 
 struct service_config {
-    const char *name;             /* of this relay, in logs and identity; default: host name */
-    const char *holder;           /* its identity in the database; default: made anew for each process */
-    const char *control_dsn;      /* NULL: standalone */
-    const char *work_dsn;         /* NULL: control_dsn */
-    const char *listen_dsn;       /* NULL: control_dsn */
+    const char *name;        /* of this relay, in logs and identity; default: host name */
+    const char *holder;      /* its identity in the database; default: made anew for each process */
+    const char *control_dsn; /* NULL: standalone */
+    const char *work_dsn;    /* NULL: control_dsn */
+    const char *listen_dsn;  /* NULL: control_dsn */
     const char *const *endpoints; /* chain */
     size_t endpoint_count;
     const char *ca_file; /* chain's wss; NULL: system store */
@@ -45,16 +45,18 @@ struct service_config {
     size_t account_count;
     struct elector_config elector;
     struct manager_config manager;
-    uint32_t
-        rotate_blocks;    /* an account moves to the next member after this many finalized blocks; 0: never */
-    uint32_t handover_ms; /* limit for settling before a hand-over; default 2000 */
+    uint32_t rotate_blocks; /* an account moves to the next member after this many finalized blocks;
+                               0: never */
+    uint32_t handover_ms;   /* limit for settling before a hand-over; default 2000 */
     uint32_t retention_days;        /* what ended longer ago may be removed; default 30 */
     uint32_t retention_interval_ms; /* between two looks at that; default an hour */
     uint32_t snapshot_rows;         /* pending rows that a load reads at a time; default 5000 */
     const char *control_address;    /* "unix:..." or "tcp:..."; NULL: none */
     bool read_stdin;                /* standalone: JSON lines in */
-    void (*on_exit)(void *arg, const struct err *err); /* the service cannot go on (permanent error) */
-    void (*on_drain)(void *arg); /* somebody asked for it at the control endpoint: stop the service */
+    void (*on_exit)(void *arg,
+                    const struct err *err); /* the service cannot go on (permanent error) */
+    void (*on_drain)(
+        void *arg); /* somebody asked for it at the control endpoint: stop the service */
     void *arg;
 };
 

@@ -1,5 +1,6 @@
-/* What a relay process is doing, as data: the control endpoint writes it as JSON (status_json.h). Enums that
- * operators read have a name. Texts belong to the service: they are valid until its loop goes on. */
+/* What a relay process is doing, as data: the control endpoint writes it as JSON (status_json.h).
+ * Enums that operators read have a name. Texts belong to the service: they are valid until its loop
+ * goes on. */
 #ifndef RELAY_STATUS_H
 #define RELAY_STATUS_H
 
@@ -13,7 +14,8 @@ struct service;
 enum account_role { ACCOUNT_FOLLOWER, ACCOUNT_LEADER };
 const char *account_role_name(enum account_role role);
 
-/* STARTING (store up and node ready -> register accounts) -> RUNNING -> DRAINING (release) -> CLOSING */
+/* STARTING (store up and node ready -> register accounts) -> RUNNING -> DRAINING (release) ->
+ * CLOSING */
 enum service_phase { SERVICE_STARTING, SERVICE_RUNNING, SERVICE_DRAINING, SERVICE_CLOSING };
 const char *service_phase_name(enum service_phase phase);
 
@@ -22,7 +24,7 @@ struct account_status {
     enum account_role role;
     int64_t epoch; /* 0 unless leader */
     bool gate_open;
-    bool leaving;                        /* it admits nothing, and is handed over when it has settled */
+    bool leaving; /* it admits nothing, and is handed over when it has settled */
     const char *leader, *leader_address; /* as far as this relay knows; "" when nobody is known */
     size_t unstored;                     /* store requests in flight of which new bytes may come */
     size_t unanswered;                   /* submissions on the wire */
@@ -38,7 +40,8 @@ struct service_status {
     bool standalone;
     size_t members; /* relays of these accounts that live, with this one; 0: not known */
     bool database_up;
-    uint64_t stale_ms; /* for how long the database has been away; 0: it is there, or there is none */
+    uint64_t
+        stale_ms; /* for how long the database has been away; 0: it is there, or there is none */
     /* From here on: of the rooms; nothing of those that are closed. */
     struct store_status store;
     bool listens; /* false: standalone, which has no listener */

@@ -1,12 +1,13 @@
 /* The database schema as it is compiled in (schema/README.md):
  *
- *   migrations   schema/migrations/NNNN_name.sql, roles, types, tables and indexes: each is applied once
- *   functions    schema/functions/NN_subject.sql, functions, views, triggers and rights: all are applied at
- * each version
+ *   migrations   schema/migrations/NNNN_name.sql, roles, types, tables and indexes: each is applied
+ *                once
+ *   functions    schema/functions/NN_subject.sql, functions, views, triggers and rights: all are
+ *                applied at each version
  *
- * Each text runs as one multi-statement query inside one transaction. store/ applies them and keeps the
- * tables txrelay.schema_version and txrelay.schema_functions. Nothing here allocates; all pointers live as
- * long as the program. */
+ * Each text runs as one multi-statement query inside one transaction. store/ applies them and keeps
+ * the tables txrelay.schema_version and txrelay.schema_functions. Nothing here allocates; all
+ * pointers live as long as the program. */
 #ifndef SCHEMA_SCHEMA_H
 #define SCHEMA_SCHEMA_H
 

@@ -24,16 +24,17 @@ struct conn_config {
     const char *dsn;          /* libpq connection string or URI; copied */
     const char *name;         /* application_name */
     const char *const *setup; /* NULL-terminated SQL, run one by one after each connect; copied */
-    bool refuse_standby;      /* pg_is_in_recovery() or transaction_read_only: ERR_DB_READONLY, tries again */
-    bool refuse_pooler; /* a pooler in between: ERR_DB_POOLER. Without it, behind a pooler neither `setup`
-                         * nor prepared statements are used: both belong to a session. */
-    bool plain;         /* no pipeline: one query at a time, without parameters it may hold many statements;
+    bool refuse_standby; /* pg_is_in_recovery() or transaction_read_only: ERR_DB_READONLY, tries
+                            again */
+    bool refuse_pooler;  /* a pooler in between: ERR_DB_POOLER. Without it, behind a pooler neither
+                          * `setup`  nor prepared statements are used: both belong to a session. */
+    bool plain; /* no pipeline: one query at a time, without parameters it may hold many statements;
                          * the callback sees the last result, or the first error */
     uint32_t connect_timeout_ms; /* per address, default 5000 */
-    uint32_t
-        setup_timeout_ms; /* for `setup`, on an address that has answered; 0: what is left of the other */
-    uint32_t
-        answer_timeout_ms; /* 0: none. Queries in flight without a result for this long: the session is dropped */
+    uint32_t setup_timeout_ms;   /* for `setup`, on an address that has answered; 0: what is left of
+                                    the other */
+    uint32_t answer_timeout_ms;  /* 0: none. Queries in flight without a result for this long: the
+                                    session is dropped */
     uint32_t backoff_base_ms, backoff_cap_ms; /* default 50, 5000 */
     void (*on_up)(void *arg);
     /* Lost or not reachable; tries again by itself. Every query in flight has been answered
@@ -50,7 +51,8 @@ void conn_close(struct conn *c, void (*cb)(void *arg),
 bool conn_is_up(const struct conn *c);
 bool conn_is_pooled(const struct conn *c);  /* up, behind a pooler: nothing of the session lasts */
 int conn_backend_pid(const struct conn *c); /* 0 when not up */
-void conn_reconnect(struct conn *c, const struct err *why); /* drop the session now, e.g. a probe failed */
+void conn_reconnect(struct conn *c,
+                    const struct err *why); /* drop the session now, e.g. a probe failed */
 
 /* A parameter: text or binary (OIDs given where binary). */
 struct conn_param {
@@ -66,7 +68,8 @@ struct conn_result; /* rows, valid in the callback only */
 int conn_result_rows(const struct conn_result *r);
 int conn_result_columns(const struct conn_result *r);
 bool conn_result_is_null(const struct conn_result *r, int row, int col);
-const char *conn_result_get(const struct conn_result *r, int row, int col, int *ret_len); /* text or binary */
+const char *conn_result_get(const struct conn_result *r, int row, int col,
+                            int *ret_len); /* text or binary */
 const char *conn_result_name(const struct conn_result *r, int col);
 /* Takes the rows over inside the callback: they live until conn_result_free. */
 struct conn_result *conn_result_take(const struct conn_result *r);
@@ -88,8 +91,9 @@ struct conn_query {
  * per session under that name, then executed. result_format 0 text, 1 binary. Statement text and
  * parameters are copied or sent before return. A connection that is not up answers
  * ERR_DB_UNAVAILABLE. */
-void conn_query_start(struct conn *c, struct conn_query *q, const char *prepare_name, const char *sql,
-                      int nparams, const struct conn_param *params, int result_format,
+void conn_query_start(struct conn *c, struct conn_query *q, const char *prepare_name,
+                      const char *sql, int nparams, const struct conn_param *params,
+                      int result_format,
                       void (*cb)(struct conn_query *q, const struct conn_result *r));
 
 /* SQLSTATE and libpq state to a code of base/error.h: the one place. */

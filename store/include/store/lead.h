@@ -106,7 +106,8 @@ void store_scan_start(struct store *s, struct store_scan *r, store_cb cb);
 struct store_member {
     struct store_req req;
     const char *holder, *address;
-    int64_t serves;  /* digest of its accounts: only relays that serve the same are members to each other */
+    int64_t serves;  /* digest of its accounts: only relays that serve the same are members to each
+                        other */
     uint32_t ttl_ms; /* a member without a heartbeat for this long is dead */
     bool leave;
     int64_t best; /* the highest block that this relay heard of; -1: none */
@@ -118,15 +119,15 @@ struct store_member {
 void store_member_start(struct store *s, struct store_member *r, store_cb cb);
 
 /* X(request, struct) */
-#define STORE_LEAD_REQUESTS(X)                                                                               \
-    X(enroll, store_enroll)                                                                                  \
-    X(lock, store_lock)                                                                                      \
-    X(unlock, store_lock)                                                                                    \
-    X(claim, store_claim)                                                                                    \
-    X(renew, store_renew)                                                                                    \
-    X(release, store_release)                                                                                \
-    X(evict, store_evict)                                                                                    \
-    X(scan, store_scan)                                                                                      \
+#define STORE_LEAD_REQUESTS(X)                                                                     \
+    X(enroll, store_enroll)                                                                        \
+    X(lock, store_lock)                                                                            \
+    X(unlock, store_lock)                                                                          \
+    X(claim, store_claim)                                                                          \
+    X(renew, store_renew)                                                                          \
+    X(release, store_release)                                                                      \
+    X(evict, store_evict)                                                                          \
+    X(scan, store_scan)                                                                            \
     X(member, store_member)
 
 #endif

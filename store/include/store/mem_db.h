@@ -25,7 +25,8 @@ enum mem_channel {
     MEM_TX_NEW = 4,
     MEM_TX_UPDATE = 8,
     MEM_TX_REMOVED = 16,
-    MEM_TX_REFUSED = 32, /* not Postgres': a node refused the current attempt, with an error that is new */
+    MEM_TX_REFUSED =
+        32, /* not Postgres': a node refused the current attempt, with an error that is new */
     MEM_LISTEN_SIGNALS = MEM_LEADER_CHANGE | MEM_OUTBOX_WAKE,
     MEM_LISTEN_ROWS = MEM_TX_NEW | MEM_TX_UPDATE | MEM_TX_REMOVED,
 };
@@ -74,7 +75,8 @@ int64_t mem_db_now_us(const struct mem_db *db);
 /* ---- sessions ---- */
 
 struct mem_session *mem_session_new(struct mem_db *db, void *owner, bool use_lock);
-void mem_session_end(struct mem_session *s); /* its locks are free, its open transaction is rolled back */
+void mem_session_end(
+    struct mem_session *s); /* its locks are free, its open transaction is rolled back */
 uint32_t mem_session_pid(const struct mem_session *s); /* never given twice */
 void *mem_session_owner(const struct mem_session *s);
 void mem_session_listen(struct mem_session *s, unsigned channels); /* bits of enum mem_channel */
@@ -84,9 +86,10 @@ void mem_session_busy(struct mem_session *s, bool busy);
 /* The requests of the store's headers: MEM_REQUEST_claim is store_claim_start's. */
 enum mem_request {
 #define X(name, type) MEM_REQUEST_##name,
-    STORE_LEAD_REQUESTS(X) STORE_OUTBOX_REQUESTS(X) STORE_PENDING_REQUESTS(X) STORE_OPERATOR_REQUESTS(X)
+    STORE_LEAD_REQUESTS(X) STORE_OUTBOX_REQUESTS(X) STORE_PENDING_REQUESTS(X)
+        STORE_OPERATOR_REQUESTS(X)
 #undef X
-        MEM_REQUEST_COUNT
+            MEM_REQUEST_COUNT
 };
 
 /* Carry the request out now. Fills in its err, what it returns and its arena (store_req_done
@@ -100,7 +103,8 @@ void mem_session_run(struct mem_session *s, enum mem_request what, struct store_
 /* An open transaction: what it enqueues is seen after its commit; until mem_release it holds the
  * doorbells of its accounts, if their leaders were awake when it came. */
 void mem_begin(struct mem_session *s);
-void mem_commit(struct mem_session *s);   /* visible, told to who listens; the doorbells are still held */
+void mem_commit(
+    struct mem_session *s); /* visible, told to who listens; the doorbells are still held */
 void mem_release(struct mem_session *s);  /* after mem_commit */
 void mem_rollback(struct mem_session *s); /* in place of both */
 
@@ -113,10 +117,12 @@ struct mem_signed_call {
 /* These return 0 or a code of base/error.h with the text in *err. */
 int mem_enqueue_signed(struct mem_session *s, const struct mem_signed_call *call, int64_t *ret_id,
                        struct err *err);
-int mem_account_pause(struct mem_session *s, const char *account, const char *reason, struct err *err);
+int mem_account_pause(struct mem_session *s, const char *account, const char *reason,
+                      struct err *err);
 int mem_account_policy(struct mem_session *s, const char *account, const struct mem_policy *policy,
                        struct err *err);
-int mem_account_reconcile(struct mem_session *s, const char *account, int64_t block, struct err *err);
+int mem_account_reconcile(struct mem_session *s, const char *account, int64_t block,
+                          struct err *err);
 
 /* ---- failover ---- */
 
@@ -144,11 +150,11 @@ struct mem_follow_row {
 };
 int64_t mem_follow_position(const struct mem_db *db); /* microseconds since 1970 */
 /* account and id 0: of all. Return how many rows there are in *ret, at most `limit`. */
-size_t mem_scan_pending(const struct mem_db *db, int32_t after_account, int64_t after_nonce, int32_t account,
-                        int64_t id, size_t limit, struct mem_follow_row *ret);
+size_t mem_scan_pending(const struct mem_db *db, int32_t after_account, int64_t after_nonce,
+                        int32_t account, int64_t id, size_t limit, struct mem_follow_row *ret);
 size_t mem_scan_finished(const struct mem_db *db, int64_t after_us, int32_t after_account,
-                         int64_t after_nonce, int64_t after_id, int32_t account, int64_t id, size_t limit,
-                         struct mem_follow_row *ret);
+                         int64_t after_nonce, int64_t after_id, int32_t account, int64_t id,
+                         size_t limit, struct mem_follow_row *ret);
 /* The ends of these transactions, and of fillers at these nonces. */
 size_t mem_find_finished(const struct mem_db *db, size_t count, const int64_t *ids, size_t fillers,
                          const int32_t *accounts, const int64_t *nonces, size_t limit,
@@ -157,10 +163,13 @@ size_t mem_find_finished(const struct mem_db *db, size_t count, const int64_t *i
 /* ---- the tables, to be read ---- */
 
 size_t mem_account_count(const struct mem_db *db);
-const struct mem_account *mem_account_at(const struct mem_db *db, int32_t number); /* from 1; NULL: none */
-const struct mem_account *mem_account_find(const struct mem_db *db, const char *name, struct err *err);
-const struct mem_row *mem_row_of(const struct mem_db *db, int64_t id);           /* not ended; NULL: none */
-const struct mem_finished *mem_finished_of(const struct mem_db *db, int64_t id); /* its end; NULL: none */
+const struct mem_account *mem_account_at(const struct mem_db *db,
+                                         int32_t number); /* from 1; NULL: none */
+const struct mem_account *mem_account_find(const struct mem_db *db, const char *name,
+                                           struct err *err);
+const struct mem_row *mem_row_of(const struct mem_db *db, int64_t id); /* not ended; NULL: none */
+const struct mem_finished *mem_finished_of(const struct mem_db *db,
+                                           int64_t id); /* its end; NULL: none */
 const struct mem_row *mem_pending_at(const struct mem_db *db, int32_t account, int64_t nonce);
 const struct mem_nonce *mem_nonce_at(const struct mem_db *db, int32_t account, int64_t nonce);
 size_t mem_finished_count(const struct mem_db *db); /* in the order of their times */

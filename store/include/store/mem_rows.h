@@ -1,6 +1,7 @@
-/* The rows of the memory database (store/mem_db.h), column by column as schema/ has them. A caller that gets one
- * reads it and changes nothing; it is valid until the next call that may write. -1 and NULL stand for SQL's
- * NULL where a comment does not say otherwise; times are in microseconds of the database's clock, 0: none. */
+/* The rows of the memory database (store/mem_db.h), column by column as schema/ has them. A caller
+ * that gets one reads it and changes nothing; it is valid until the next call that may write. -1
+ * and NULL stand for SQL's NULL where a comment does not say otherwise; times are in microseconds
+ * of the database's clock, 0: none. */
 #ifndef STORE_MEM_ROWS_H
 #define STORE_MEM_ROWS_H
 
@@ -8,7 +9,8 @@
 #include "base/u128.h"
 #include "store/store.h"
 
-/* The states and outcomes of 0001_init.sql; mem_state_name and mem_outcome_name give their texts. */
+/* The states and outcomes of 0001_init.sql; mem_state_name and mem_outcome_name give their
+ * texts. */
 enum mem_state {
     MEM_STATE_NONE = -1, /* NULL */
     MEM_SIGNED,
@@ -93,7 +95,8 @@ struct mem_nonce {
     int64_t last_end; /* serial of the newest row of finished_transactions; -1: none */
 };
 
-/* A row of outbox, outbox_presigned or pending_transactions: a transaction moves from one to the other. */
+/* A row of outbox, outbox_presigned or pending_transactions: a transaction moves from one to the
+ * other. */
 enum mem_table { MEM_OUTBOX, MEM_OUTBOX_SIGNED, MEM_PENDING };
 struct mem_row {
     enum mem_table table;
@@ -164,7 +167,8 @@ struct mem_bump {
     u128 tip;
 };
 
-/* A row of leadership. The memory database has no subjects but accounts: each has its row in itself. */
+/* A row of leadership. The memory database has no subjects but accounts: each has its row in
+ * itself. */
 struct mem_leadership {
     int64_t lock_key;
     const char *holder, *holder_address;

@@ -1,18 +1,20 @@
 /* Brings the schema of a database to the one of this program: `txrelay migrate`.
  *
- *   CONNECT_WAIT -> LOCK_WAIT -> FIND_WAIT -> CHECK_WAIT --fits------------------------------> COMMIT_WAIT
- *                                    |            |                                               ^
- *                                    | none       | outdated                                      |
- *                                    v            v                                               |
- *                       { MIGRATION_WAIT -> RECORD_WAIT }* -> SAVE_WAIT -> FUNCTIONS_WAIT* -> DIGEST_WAIT ->
- * NOTE_WAIT ^            | a result or column changed
+ *   CONNECT_WAIT -> LOCK_WAIT -> FIND_WAIT -> CHECK_WAIT --fits------------------> COMMIT_WAIT
+ *                                    |            |                                   ^
+ *                                    | none       | outdated                          |
+ *                                    v            v                                   |
+ *           { MIGRATION_WAIT -> RECORD_WAIT }* -> SAVE_WAIT -> FUNCTIONS_WAIT* -> DIGEST_WAIT
+ *                                                                 ^                -> NOTE_WAIT
+ *                                                                 |                   |
+ *                                                                 |     a result or column changed
  *                                                                 +-- DROP_WAIT <- ROLLBACK_WAIT
  *   COMMIT_WAIT, any failure -> CLOSE_WAIT
  *
- * The whole run is one transaction behind an advisory lock: several at once are safe (the later ones find
- * nothing to do), and a failed one leaves nothing behind. A schema that is newer than the program, or has a
- * migration with another text, is refused. A database that fits is only read: no lock that others wait for.
- */
+ * The whole run is one transaction behind an advisory lock: several at once are safe (the later
+ * ones find nothing to do), and a failed one leaves nothing behind. A schema that is newer than the
+ * program, or has a migration with another text, is refused. A database that fits is only read: no
+ * lock that others wait for. */
 #ifndef STORE_MIGRATE_H
 #define STORE_MIGRATE_H
 
@@ -46,7 +48,8 @@ struct migrate {
     /* out */
     struct err err;
     int from, to; /* versions; from 0: there was no schema */
-    bool applied; /* functions, views, triggers and rights were applied (always with a new version) */
+    bool applied; /* functions, views, triggers and rights were applied (always with a new version)
+                   */
     /* private */
     enum migrate_state state;
     const struct schema_set *set;
@@ -57,11 +60,12 @@ struct migrate {
     void (*cb)(struct migrate *m);
 };
 
-/* dsn: libpq connection string of the owner of the schema. The callback fires once; m is the caller's again
- * then. */
-void migrate_start(struct loop *l, struct migrate *m, const char *dsn, void (*cb)(struct migrate *m));
+/* dsn: libpq connection string of the owner of the schema. The callback fires once; m is the
+ * caller's again then. */
+void migrate_start(struct loop *l, struct migrate *m, const char *dsn,
+                   void (*cb)(struct migrate *m));
 /* With another schema than the one that is compiled in; it must live until the callback. */
-void migrate_start_set(struct loop *l, struct migrate *m, const char *dsn, const struct schema_set *set,
-                       void (*cb)(struct migrate *m));
+void migrate_start_set(struct loop *l, struct migrate *m, const char *dsn,
+                       const struct schema_set *set, void (*cb)(struct migrate *m));
 
 #endif

@@ -64,7 +64,7 @@ struct store_outbox_row {
     int32_t priority;
     int64_t deadline_ms; /* wall clock, -1: none */
     const char *creator;
-    uint32_t guard;            /* the only runtime spec version under which it may be signed; 0: any */
+    uint32_t guard; /* the only runtime spec version under which it may be signed; 0: any */
     const char *tip, *max_tip; /* decimal; NULL: the account's policy */
     int64_t deadline_block;    /* -1: none */
     uint32_t retries;
@@ -108,15 +108,15 @@ void store_admit_signed_start(struct store *s, struct store_attempts *r, store_c
 void store_reject_start(struct store *s, struct store_finish *r, store_cb cb);
 
 /* X(request, struct) */
-#define STORE_OUTBOX_REQUESTS(X)                                                                             \
-    X(enqueue, store_enqueue)                                                                                \
-    X(doorbell_arm, store_doorbell)                                                                          \
-    X(doorbell_disarm, store_doorbell)                                                                       \
-    X(due, store_due)                                                                                        \
-    X(outbox, store_outbox)                                                                                  \
-    X(note, store_note)                                                                                      \
-    X(admit, store_attempts)                                                                                 \
-    X(admit_signed, store_attempts)                                                                          \
+#define STORE_OUTBOX_REQUESTS(X)                                                                   \
+    X(enqueue, store_enqueue)                                                                      \
+    X(doorbell_arm, store_doorbell)                                                                \
+    X(doorbell_disarm, store_doorbell)                                                             \
+    X(due, store_due)                                                                              \
+    X(outbox, store_outbox)                                                                        \
+    X(note, store_note)                                                                            \
+    X(admit, store_attempts)                                                                       \
+    X(admit_signed, store_attempts)                                                                \
     X(reject, store_finish)
 
 #endif

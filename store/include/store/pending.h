@@ -11,11 +11,13 @@
 /* What the account's row says beside its claim. Amounts are decimal texts in the chain's
  * smallest unit. */
 struct store_account {
-    bool paused; /* by whomever: nothing is admitted */
-    const char
-        *suspension; /* "": none, or the leader's own pause: "payment", "reaped", "transaction_version" */
-    bool reborn;     /* an operator ordered a reaped account to go on, and what that takes is not done */
-    uint32_t transaction_version; /* the one that calls are signed under; 0: whatever the chain has */
+    bool paused;            /* by whomever: nothing is admitted */
+    const char *suspension; /* "": none, or the leader's own pause: "payment", "reaped",
+                               "transaction_version" */
+    bool
+        reborn; /* an operator ordered a reaped account to go on, and what that takes is not done */
+    uint32_t
+        transaction_version; /* the one that calls are signed under; 0: whatever the chain has */
     /* the policy (schema/README.md) */
     const char *tip_start, *tip_step; /* "0" where not set */
     const char *tip_cap;              /* NULL: none */
@@ -42,15 +44,17 @@ struct store_pending_row {
     const char *max_tip;    /* decimal; NULL: the account's cap alone */
     int64_t deadline_block; /* the last block that may hold it; -1: none */
     uint32_t retries;       /* dispatch errors after which it may go back to the outbox */
-    uint32_t filler_len; /* length of the filler's call at the end of the current attempt; 0: its own call */
+    uint32_t filler_len;    /* length of the filler's call at the end of the current attempt; 0: its
+                               own call */
     const char *stop_outcome,
         *stop_reason;        /* how it ends if a filler of its own gets in; NULL: none signed */
     int64_t submitted_block; /* finalized height when it was signed */
-    size_t earlier_count;    /* hashes of earlier attempts at this nonce: they may still be included */
+    size_t earlier_count; /* hashes of earlier attempts at this nonce: they may still be included */
     const uint8_t (*earlier)[32];
     bool presigned;        /* its own bytes are presigned */
     size_t earlier_own;    /* the first earlier_own of them were no fillers */
-    int64_t earlier_death; /* where the last of their eras ends; -1: one is immortal; 0: there are none */
+    int64_t earlier_death; /* where the last of their eras ends; -1: one is immortal; 0: there are
+                              none */
 };
 struct store_snapshot {
     struct store_req req;
@@ -63,10 +67,13 @@ struct store_snapshot {
     const struct store_pending_row *rows;
     int64_t next_nonce; /* of the account row; -1 when never set */
     struct store_account facts;
-    int64_t used_nonce; /* by what is on record, finalized blocks used every nonce below this; -1: unknown */
+    int64_t used_nonce; /* by what is on record, finalized blocks used every nonce below this; -1:
+                           unknown */
     int64_t used_block; /* and this was the highest of them; -1: unknown */
-    int64_t seen_block; /* finalized block at the last renewal that the database kept; -1: unknown */
-    int64_t reconcile_from; /* commits may be lost: later blocks may know more (store_adopt); -1: no */
+    int64_t
+        seen_block; /* finalized block at the last renewal that the database kept; -1: unknown */
+    int64_t
+        reconcile_from; /* commits may be lost: later blocks may know more (store_adopt); -1: no */
 };
 void store_snapshot_start(struct store *s, struct store_snapshot *r, store_cb cb);
 
@@ -77,7 +84,7 @@ void store_snapshot_start(struct store *s, struct store_snapshot *r, store_cb cb
 struct store_stop {
     int64_t nonce, id;
     const char *outcome, *reason; /* NULL: no stop, a bump */
-    const char *tip;              /* bump: the least that the next attempt is to pay; NULL: a stop */
+    const char *tip; /* bump: the least that the next attempt is to pay; NULL: a stop */
 };
 struct store_poll_requests {
     struct store_req req;
@@ -103,7 +110,8 @@ struct store_attempt_row {
     struct store_bytes call;      /* fill; admit_signed: its length */
     const char *tip;              /* decimal; NULL = "0" */
     int64_t era_birth, era_death; /* -1: immortal */
-    const char *reason;  /* attempt: why the former one ended; fill: error text of the ended transaction */
+    const char
+        *reason; /* attempt: why the former one ended; fill: error text of the ended transaction */
     const char *outcome; /* fill: outcome of the ended transaction */
     /* attempt: length of the filler's call at its end; the transaction keeps the nonce and ends as
      * `outcome` with `stop_reason` if these bytes get in. 0: the transaction's own call. */
@@ -129,7 +137,7 @@ void store_fill_start(struct store *s, struct store_attempts *r, store_cb cb);
 struct store_state_row {
     int64_t nonce;
     uint8_t hash[32];
-    const char *state;             /* "refused": the state stays, `error` goes into the attempt's history */
+    const char *state; /* "refused": the state stays, `error` goes into the attempt's history */
     struct store_bytes block_hash; /* data NULL: none */
     int64_t block_number;          /* -1: unknown */
     const char *error;             /* NULL: none */
@@ -148,9 +156,10 @@ struct store_finish_row {
     int64_t id;    /* reject */
     uint8_t hash[32];
     uint8_t block_hash[32];
-    int64_t block_number; /* -1: in no block (usurped, expired...); block_hash does not count then */
-    int32_t index;        /* -1: unknown */
-    int64_t used_block;   /* usurped: as of this finalized block the nonce is used; 0: unknown */
+    int64_t
+        block_number;   /* -1: in no block (usurped, expired...); block_hash does not count then */
+    int32_t index;      /* -1: unknown */
+    int64_t used_block; /* usurped: as of this finalized block the nonce is used; 0: unknown */
     const char *outcome;
     const char *error; /* NULL: none */
     const char *fee;   /* decimal or NULL */
@@ -177,7 +186,8 @@ struct store_nonce {
     int64_t epoch;
     int64_t next_nonce;
     bool lower;  /* may go down: nonces that were counted but never signed for are given back */
-    bool reborn; /* may go down, and a new life begins: no record from before says anything about nonces */
+    bool reborn; /* may go down, and a new life begins: no record from before says anything about
+                    nonces */
 };
 void store_nonce_start(struct store *s, struct store_nonce *r, store_cb cb);
 
@@ -216,16 +226,16 @@ struct store_adopt {
 void store_adopt_start(struct store *s, struct store_adopt *r, store_cb cb);
 
 /* X(request, struct) */
-#define STORE_PENDING_REQUESTS(X)                                                                            \
-    X(snapshot, store_snapshot)                                                                              \
-    X(poll_requests, store_poll_requests)                                                                    \
-    X(attempt, store_attempts)                                                                               \
-    X(fill, store_attempts)                                                                                  \
-    X(state, store_states)                                                                                   \
-    X(finish, store_finish)                                                                                  \
-    X(requeue, store_finish)                                                                                 \
-    X(nonce, store_nonce)                                                                                    \
-    X(pause, store_pause)                                                                                    \
+#define STORE_PENDING_REQUESTS(X)                                                                  \
+    X(snapshot, store_snapshot)                                                                    \
+    X(poll_requests, store_poll_requests)                                                          \
+    X(attempt, store_attempts)                                                                     \
+    X(fill, store_attempts)                                                                        \
+    X(state, store_states)                                                                         \
+    X(finish, store_finish)                                                                        \
+    X(requeue, store_finish)                                                                       \
+    X(nonce, store_nonce)                                                                          \
+    X(pause, store_pause)                                                                          \
     X(adopt, store_adopt)
 
 #endif

@@ -1,10 +1,11 @@
-/* Housekeeping in the database, once: partitions for the months to come, old ones dropped, what is left of
- * transactions that ended long ago removed, account by account.
+/* Housekeeping in the database, once: partitions for the months to come, old ones dropped, what is
+ * left of transactions that ended long ago removed, account by account.
  *
  *   CONNECT_WAIT -> AHEAD_WAIT -> DROP_WAIT -> { CLEAN_WAIT }* -> CLOSE_WAIT
  *
- * On a connection of its own, closed when it is done: a leader's writes never stand behind it. Several relays
- * at once are safe. A step that fails does not stop the others: each is a transaction of its own. */
+ * On a connection of its own, closed when it is done: a leader's writes never stand behind it.
+ * Several relays at once are safe. A step that fails does not stop the others: each is a
+ * transaction of its own. */
 #ifndef STORE_RETENTION_H
 #define STORE_RETENTION_H
 
@@ -48,8 +49,9 @@ struct store_retention {
 };
 
 /* dsn: of the relay's login. The callback fires once; k is the caller's again then. */
-void store_retention_start(struct loop *l, struct store_retention *k, const char *dsn, const char *name,
-                           void (*cb)(struct store_retention *k));
-void store_retention_cancel(struct store_retention *k); /* ends soon, with ERR_CANCELED if it had not ended */
+void store_retention_start(struct loop *l, struct store_retention *k, const char *dsn,
+                           const char *name, void (*cb)(struct store_retention *k));
+void store_retention_cancel(
+    struct store_retention *k); /* ends soon, with ERR_CANCELED if it had not ended */
 
 #endif

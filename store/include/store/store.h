@@ -1,6 +1,6 @@
-/* What the relay asks of its database. Two implementations: store_pg speaks to Postgres (schema/), store_mem
- * keeps the same rules in memory for tests and for a standalone relay. The requests stand in a header each by
- * what they are about:
+/* What the relay asks of its database. Two implementations: store_pg speaks to Postgres (schema/),
+ * store_mem keeps the same rules in memory for tests and for a standalone relay. The requests stand
+ * in a header each by what they are about:
  *
  *   store/lead.h       who leads: locks, claims, renewals, members
  *   store/outbox.h     transactions without a nonce: enqueue, doorbells, admission
@@ -8,12 +8,14 @@
  *   store/operator.h   cancel, bump, resume
  *   store/retention.h  what is removed from the database, on a connection of its own
  *
- * Every request is embedded by its caller, starts with struct store_req, and its callback fires exactly
- * once, from the loop, never inside the start. Arrays given in a request must stay until then. What a
- * request returns lives in its `arena` until store_req_done. One request object is in flight at most once.
+ * Every request is embedded by its caller, starts with struct store_req, and its callback fires
+ * exactly once, from the loop, never inside the start. Arrays given in a request must stay until
+ * then. What a request returns lives in its `arena` until store_req_done. One request object is in
+ * flight at most once.
  *
- * Writes of one account are carried out in the order they were started. A write whose outcome is unknown
- * (connection lost after it was sent) ends with ERR_DB_UNKNOWN_OUTCOME; it is never sent again by itself. */
+ * Writes of one account are carried out in the order they were started. A write whose outcome is
+ * unknown (connection lost after it was sent) ends with ERR_DB_UNKNOWN_OUTCOME; it is never sent
+ * again by itself. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
@@ -51,35 +53,39 @@ struct store_bytes {
 };
 
 struct store_pg_config {
-    const char
-        *control_dsn;     /* direct connection: locks, claims, doorbells. libpq connection string; copied */
-    const char *work_dsn; /* reads and writes; NULL = control_dsn */
+    const char *control_dsn;       /* direct connection: locks, claims, doorbells. libpq connection
+                                      string; copied */
+    const char *work_dsn;          /* reads and writes; NULL = control_dsn */
     const char *application_name;  /* e.g. "txrelay host/pid" */
     bool use_lock;                 /* false: claims and expiry alone */
     uint32_t connect_timeout_ms;   /* default 5000 */
     uint32_t statement_timeout_ms; /* default 30000 */
-    uint32_t control_answer_ms; /* a control session that is silent for longer is given up; default: a little
-                                   more than a statement may take */
+    uint32_t control_answer_ms; /* a control session that is silent for longer is given up; default:
+                                   a little more than a statement may take */
     void (*on_state)(void *arg, enum store_state state, const struct err *err);
-    /* The control session was lost: every lock and doorbell with it. Comes before on_state(DOWN). */
+    /* The control session was lost: every lock and doorbell with it. Comes before
+     * on_state(DOWN). */
     void (*on_control_lost)(void *arg);
     void *arg;
 };
 struct store *store_pg_new(struct loop *l, const struct store_pg_config *config);
 
-/* What happened in a memory store, for its owner (the standalone relay prints it; tests check it). */
+/* What happened in a memory store, for its owner (the standalone relay prints it; tests check
+ * it). */
 struct store_mem_config {
     void (*on_state)(void *arg, enum store_state state, const struct err *err);
     /* kind: "new", "update", "finished"; the row as a follower would see it. */
     void (*on_event)(void *arg, const char *kind, int32_t account, int64_t nonce, int64_t id,
-                     const char *state, const uint8_t hash[32], const char *outcome, const char *error);
+                     const char *state, const uint8_t hash[32], const char *outcome,
+                     const char *error);
     void (*on_wake)(void *arg, int32_t account); /* something was enqueued */
     void *arg;
 };
 struct store *store_mem_new(struct loop *l, const struct store_mem_config *config);
 
 void store_open(struct store *s);
-/* Requests in flight end with ERR_CANCELED first; cb fires once all is closed; s is freed after it. */
+/* Requests in flight end with ERR_CANCELED first; cb fires once all is closed; s is freed after
+ * it. */
 void store_close(struct store *s, void (*cb)(void *arg), void *arg);
 enum store_state store_state(const struct store *s);
 

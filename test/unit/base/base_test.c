@@ -155,8 +155,8 @@ static void log_lines_stay_lines(void **state)
     log_info("test.line", "text=\"%s\"", "a\n<3>forged b");
     log_info("test.quote", "text=\"%s\" n=%d", "x\" level=error y=\"\\", 7);
     log_info("test.escape", "text=\"%.*s\" bare=%s", 7, "\x1b[31m\xc2\x9bred", "\a");
-    log_info("test.types", "%lld %llu %zu %u %d %ld %% %03d %x %g", -1LL, 2ULL, (size_t)3, 4u, -5, 6L, 7, 255,
-             0.5);
+    log_info("test.types", "%lld %llu %zu %u %d %ld %% %03d %x %g", -1LL, 2ULL, (size_t)3, 4u, -5,
+             6L, 7, 255, 0.5);
     log_info("test.long", "text=%s", big);
     log_debug("test.debug", "not shown at %s", "info");
     dup2(saved, STDERR_FILENO);
@@ -188,8 +188,10 @@ static void table_of_moves(void **state)
 {
     (void)state;
     static const char *const names[] = {"WAITING", "DONE"};
-    static const struct sm_move moves[] = {
-        {SM_OUTSIDE, 0, "asked"}, {0, 0, "asked again"}, {0, 1, "answered"}, {1, SM_OUTSIDE, "read"}};
+    static const struct sm_move moves[] = {{SM_OUTSIDE, 0, "asked"},
+                                           {0, 0, "asked again"},
+                                           {0, 1, "answered"},
+                                           {1, SM_OUTSIDE, "read"}};
     static const struct sm sm = {names, 2, SM_OUTSIDE, moves, ARRAY_LEN(moves)};
     assert_int_equal(sm_find(&sm, SM_OUTSIDE, 0), 0);
     assert_int_equal(sm_find(&sm, 0, 1), 2);

@@ -1,5 +1,5 @@
-/* JSON to call bytes is what another implementation makes of the same call, and a mistake in the JSON is
- * named with its place. */
+/* JSON to call bytes is what another implementation makes of the same call, and a mistake in the
+ * JSON is named with its place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,35 +78,45 @@ static void assert_refused(const char *call, const char *args, const char *part)
 
 static void mistakes_are_named(void **state)
 {
-    static const char dest[] = "{\"dest\": \"14E5nqKAp3oAJcmzgZhUD2RcptBeUBScxKHgJKU4HPNcKVf3\", \"value\": ";
+    static const char dest[] =
+        "{\"dest\": \"14E5nqKAp3oAJcmzgZhUD2RcptBeUBScxKHgJKU4HPNcKVf3\", \"value\": ";
     char args[256];
     (void)state;
     assert_refused("remark", "[]", "'remark' is not of the form Pallet.call");
     assert_refused("Sistem.remark", "[]", "the chain has no such pallet: 'Sistem'; near: System");
-    assert_refused("Qqqq.remark", "[]", "no such pallet: 'Qqqq'; txrelay encode --list shows what there is");
+    assert_refused("Qqqq.remark", "[]",
+                   "no such pallet: 'Qqqq'; txrelay encode --list shows what there is");
     assert_refused("Historical.remark", "[]", "the pallet Historical has no calls");
-    assert_refused("System.remarc", "[]", "the pallet System has no such call: 'remarc'; near: remark");
-    assert_refused("Balances.transferKeepAlive", "[]", "'transferKeepAlive'; near: transfer_keep_alive");
-    assert_refused("System.remark", "[", "System.remark: the arguments: it is not JSON: line 1, column 1");
+    assert_refused("System.remarc", "[]",
+                   "the pallet System has no such call: 'remarc'; near: remark");
+    assert_refused("Balances.transferKeepAlive", "[]",
+                   "'transferKeepAlive'; near: transfer_keep_alive");
+    assert_refused("System.remark", "[",
+                   "System.remark: the arguments: it is not JSON: line 1, column 1");
     assert_refused("System.remark", "{\"remark\": \"0x\", \"remark\": \"0x\"}", "not JSON");
     assert_refused("System.remark", "{}", "System.remark: the field 'remark' (bytes) is missing");
-    assert_refused("System.remark", "[\"0x\", 1]", "System.remark: 1 values are wanted, 2 are given");
+    assert_refused("System.remark", "[\"0x\", 1]",
+                   "System.remark: 1 values are wanted, 2 are given");
     assert_refused("System.remark", "\"0x\"",
                    "an object {\"remark\": ...} or an array of 1 values is wanted");
-    assert_refused("System.remark", "{\"remark\": \"0x\", \"more\": 1}", "there is no field 'more'");
+    assert_refused("System.remark", "{\"remark\": \"0x\", \"more\": 1}",
+                   "there is no field 'more'");
     assert_refused("System.remark", "{\"remark\": \"0x123\"}",
                    "System.remark.remark: bytes is wanted, not \"0x123\"");
-    assert_refused("System.remark", "{\"remark\": [1, 256]}",
-                   "System.remark.remark[1]: u8 is wanted, not 256: it does not fit; 255 is the largest");
+    assert_refused(
+        "System.remark", "{\"remark\": [1, 256]}",
+        "System.remark.remark[1]: u8 is wanted, not 256: it does not fit; 255 is the largest");
     assert_refused("Balances.transfer_keep_alive", "[\"nobody\", 1]",
                    "MultiAddress is wanted, not \"nobody\"");
     assert_refused("Balances.transfer_keep_alive",
                    "[\"5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty\", 1]",
                    "prefix 42, this chain's is 0; the same key here: "
                    "14E5nqKAp3oAJcmzgZhUD2RcptBeUBScxKHgJKU4HPNcKVf3");
-    assert_refused("Proxy.proxy", "[\"0x1234\", null, {}]", "MultiAddress is wanted, not \"0x1234\"");
+    assert_refused("Proxy.proxy", "[\"0x1234\", null, {}]",
+                   "MultiAddress is wanted, not \"0x1234\"");
     snprintf(args, sizeof(args), "%s-1}", dest);
-    assert_refused("Balances.transfer_keep_alive", args, ".value: u128 is wanted, not -1: it is below 0");
+    assert_refused("Balances.transfer_keep_alive", args,
+                   ".value: u128 is wanted, not -1: it is below 0");
     snprintf(args, sizeof(args), "%s1.5}", dest);
     assert_refused("Balances.transfer_keep_alive", args, ".value: u128 is wanted, not 1.5");
     snprintf(args, sizeof(args), "%s\"340282366920938463463374607431768211456\"}", dest);
@@ -114,27 +124,34 @@ static void mistakes_are_named(void **state)
     snprintf(args, sizeof(args), "%s\"12x\"}", dest);
     assert_refused("Balances.transfer_keep_alive", args, "not \"12x\"");
     snprintf(args, sizeof(args), "%s99999999999999999999}", dest);
-    assert_refused("Balances.transfer_keep_alive", args, "give numbers above 9223372036854775807 as text");
+    assert_refused("Balances.transfer_keep_alive", args,
+                   "give numbers above 9223372036854775807 as text");
     assert_refused("Staking.set_payee", "{\"payee\": \"Nowhere\"}",
                    "RewardDestination has no variant 'Nowhere'");
-    assert_refused("Staking.set_payee", "{\"payee\": \"Account\"}", "the variant Account has fields");
+    assert_refused("Staking.set_payee", "{\"payee\": \"Account\"}",
+                   "the variant Account has fields");
     assert_refused("Staking.set_payee", "{\"payee\": {\"Account\": 7}}",
                    ".payee.Account: AccountId32 is wanted, not 7");
     assert_refused("Staking.set_payee", "{\"payee\": 7}",
                    "RewardDestination is wanted, not 7: give \"Variant\" or {\"Variant\": fields}");
     assert_refused("Utility.batch", "[[{\"System\": {\"remark\": [true]}}]]",
                    "Utility.batch.calls[0].System.remark.remark: bytes is wanted, not true");
-    assert_refused("Utility.batch", "[[{\"pallet\": \"System\", \"call\": \"remark\", \"args\": [true]}]]",
+    assert_refused("Utility.batch",
+                   "[[{\"pallet\": \"System\", \"call\": \"remark\", \"args\": [true]}]]",
                    "Utility.batch.calls[0].System.remark.remark: bytes is wanted, not true");
-    assert_refused("Utility.batch", "[[{\"pallet\": \"System\", \"call\": \"remarc\"}]]",
-                   "Utility.batch.calls[0]: the pallet System has no such call: 'remarc'; near: remark");
-    assert_refused("Utility.batch", "[[{\"pallet\": \"System\"}]]", "give {\"pallet\": name, \"call\": name");
-    assert_refused("Utility.batch", "[[{\"pallet\": \"System\", \"call\": \"remark\", \"arg\": []}]]",
+    assert_refused(
+        "Utility.batch", "[[{\"pallet\": \"System\", \"call\": \"remarc\"}]]",
+        "Utility.batch.calls[0]: the pallet System has no such call: 'remarc'; near: remark");
+    assert_refused("Utility.batch", "[[{\"pallet\": \"System\"}]]",
+                   "give {\"pallet\": name, \"call\": name");
+    assert_refused("Utility.batch",
+                   "[[{\"pallet\": \"System\", \"call\": \"remark\", \"arg\": []}]]",
                    "give {\"pallet\": name, \"call\": name, \"args\"");
     assert_refused("Utility.batch", "[[\"0x0000\"]]",
                    "RuntimeCall is wanted, not \"0x0000\": System.remark.remark: byte 2 of 2");
     assert_refused("Utility.batch", "[[\"0x000\"]]", "0x is followed by an even count");
-    assert_refused("Utility.batch", "[[5]]", "Utility.batch.calls[0]: RuntimeCall is wanted, not 5");
+    assert_refused("Utility.batch", "[[5]]",
+                   "Utility.batch.calls[0]: RuntimeCall is wanted, not 5");
 }
 
 /* Two ways of deep: JSON that never ends, and bytes that never end. */
@@ -209,8 +226,10 @@ static void bad_bytes_are_placed(void **state)
     assert_call_refused("", 0, "byte 0 of 0: 1 bytes needed, 0 left");
     assert_call_refused("\xfe", 1, "byte 0 of 1: RuntimeCall has no variant 254");
     assert_call_refused("\x00\xfe", 2, "System: byte 1 of 2: Call has no variant 254");
-    assert_call_refused("\x00\x00\x14hell", 7, "System.remark.remark: byte 3 of 7: 5 bytes needed, 4 left");
-    assert_call_refused("\x00\x00\x01", 3, "System.remark.remark: byte 2 of 3: not a compact length");
+    assert_call_refused("\x00\x00\x14hell", 7,
+                        "System.remark.remark: byte 3 of 7: 5 bytes needed, 4 left");
+    assert_call_refused("\x00\x00\x01", 3,
+                        "System.remark.remark: byte 2 of 3: not a compact length");
     assert_call_refused("\x00\x00\x00\x00\x00", 5,
                         "System.remark ends at byte 3 of 5: 2 bytes are left over");
     /* Balances.transfer_all to Address20, keep_alive = 2 */

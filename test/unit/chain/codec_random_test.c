@@ -1,5 +1,5 @@
-/* For every type of every runtime's registry: random values are measured exactly, cut or lengthened ones
- * are not taken for whole, JSON out is JSON, and calls come back from it byte for byte. */
+/* For every type of every runtime's registry: random values are measured exactly, cut or lengthened
+ * ones are not taken for whole, JSON out is JSON, and calls come back from it byte for byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,9 +64,14 @@ static void make_bytes(struct maker *m, size_t n)
 
 static void make_prim(struct maker *m, enum type_prim prim)
 {
-    static const char *const texts[] = {
-        "",     "plain", "quote \" and \\ and \t", "\x01\x1f", "h\xc3\xa9llo \xf0\x9f\x8c\x8d", "0x",
-        "0x12", "0xyz"};
+    static const char *const texts[] = {"",
+                                        "plain",
+                                        "quote \" and \\ and \t",
+                                        "\x01\x1f",
+                                        "h\xc3\xa9llo \xf0\x9f\x8c\x8d",
+                                        "0x",
+                                        "0x12",
+                                        "0xyz"};
     if (prim == PRIM_STR)
         scale_put_str(m->out, texts[below(m, 8)]);
     else if (prim == PRIM_BOOL)
@@ -164,8 +169,8 @@ static void assert_is_json(const struct metadata *md, uint32_t id, const struct 
     json_error_t at;
     assert_int_equal(codec_to_json(md, id, &in, &text, &err), 0);
     assert_int_equal(scale_left(&in), 0);
-    json_t *json =
-        json_loadb((const char *)text.data, text.len, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &at);
+    json_t *json = json_loadb((const char *)text.data, text.len,
+                              JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &at);
     if (!json)
         fprintf(stderr, "type %u: %s: %s\n", id, at.text, buf_str(&text));
     assert_non_null(json);
@@ -208,7 +213,8 @@ static void assert_comes_back(const struct metadata *md, const struct metadata_p
     assert_int_equal(codec_call_to_json(md, value->data, value->len, &text, &err), 0);
     json_t *json = json_loadb((const char *)text.data, text.len, 0, NULL);
     json_t *inner = json_object_get(json, pallet->name);
-    json_t *args = json_is_object(inner) ? json_incref(json_object_get(inner, call->name)) : json_array();
+    json_t *args =
+        json_is_object(inner) ? json_incref(json_object_get(inner, call->name)) : json_array();
     if (call->count == 1 && !md->fields[call->first].name) /* shown alone */
         args = json_pack("[o]", args);
     char *args_text = json_dumps(args, 0);
@@ -245,7 +251,8 @@ static void assert_readable_comes_back(const struct metadata *md, const struct b
     buf_done(&text_again);
 }
 
-static void make_call(struct maker *m, const struct metadata_pallet *pallet, const struct type_variant *call)
+static void make_call(struct maker *m, const struct metadata_pallet *pallet,
+                      const struct type_variant *call)
 {
     buf_clear(m->out);
     m->gave_up = false;

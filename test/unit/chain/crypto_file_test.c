@@ -106,8 +106,8 @@ static void test_bad_content(void **state)
     assert_refused(*state, "is not text");
     put(*state, big, sizeof(big));
     assert_refused(*state, "longer than 4096 bytes");
-    static const char *const quoted[] = {"\"//Alice", "\"//Alice\" x", "\"//Al\\u0069ce\"", "\"//Alice\\",
-                                         "\"",        "\"//Alice\\\""};
+    static const char *const quoted[] = {
+        "\"//Alice", "\"//Alice\" x", "\"//Al\\u0069ce\"", "\"//Alice\\", "\"", "\"//Alice\\\""};
     for (size_t i = 0; i < ARRAY_LEN(quoted); i++) {
         put(*state, quoted[i], strlen(quoted[i]));
         assert_refused(*state, "no keystore string");
@@ -117,7 +117,8 @@ static void test_bad_content(void **state)
 /* A blank at an end would make another key without a word. */
 static void test_blanks(void **state)
 {
-    static const char *const texts[] = {"//Alice \n", " //Alice", "//Alice\t", "\"//Alice \"", "\t//Alice\n"};
+    static const char *const texts[] = {"//Alice \n", " //Alice", "//Alice\t", "\"//Alice \"",
+                                        "\t//Alice\n"};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         put(*state, texts[i], strlen(texts[i]));
         assert_refused(*state, "a blank at an end of its first line");
@@ -136,7 +137,8 @@ static void test_development(void **state)
         struct keypair *key = NULL;
         struct err err = {0};
         put(*state, cases[i].text, strlen(cases[i].text));
-        assert_int_equal(keypair_from_file(((struct place *)*state)->path, KEY_SR25519, &key, &err), 0);
+        assert_int_equal(keypair_from_file(((struct place *)*state)->path, KEY_SR25519, &key, &err),
+                         0);
         assert_int_equal(keypair_is_development(key), cases[i].development);
         keypair_free(key);
     }

@@ -1,6 +1,7 @@
-/* Secret URIs give the keys that other implementations give, signatures of the deterministic schemes
- * are theirs byte for byte, and no error text contains a part of a secret. References: @polkadot/keyring
- * and @polkadot/util-crypto 14.0.3; m/44'/60'/0'/0/0 of the development phrase is "Alith". */
+/* Secret URIs give the keys that other implementations give, signatures of the deterministic
+ * schemes are theirs byte for byte, and no error text contains a part of a secret. References:
+ * @polkadot/keyring and @polkadot/util-crypto 14.0.3; m/44'/60'/0'/0/0 of the development phrase is
+ * "Alith". */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,18 +49,21 @@ static const struct {
      "0x46ebddef8cd9bb167dc30878d7113b7e168e6f0646beffd77d69d39bad76b47a"},
     {KEY_SR25519, "//Alice", "0xd43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d",
      "0xd43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d"},
-    {KEY_SR25519, "//Alice//stash", "0xbe5ddb1579b72e84524fc29e78609e3caf42e85aa118ebfe0b0ad404b5bdd25f",
+    {KEY_SR25519, "//Alice//stash",
+     "0xbe5ddb1579b72e84524fc29e78609e3caf42e85aa118ebfe0b0ad404b5bdd25f",
      "0xbe5ddb1579b72e84524fc29e78609e3caf42e85aa118ebfe0b0ad404b5bdd25f"},
     {KEY_SR25519, "/foo", "0x40b9675df90efa6069ff623b0fdfcf706cd47ca7452a5056c7ad58194d23440a",
      "0x40b9675df90efa6069ff623b0fdfcf706cd47ca7452a5056c7ad58194d23440a"},
-    {KEY_SR25519, "//Alice/soft/7", "0x741c532a1110e54ad58eb124ebcbb26a6cc8bcb98c10790581239034aa9aed26",
+    {KEY_SR25519, "//Alice/soft/7",
+     "0x741c532a1110e54ad58eb124ebcbb26a6cc8bcb98c10790581239034aa9aed26",
      "0x741c532a1110e54ad58eb124ebcbb26a6cc8bcb98c10790581239034aa9aed26"},
     {KEY_SR25519, "//0", "0x2afba9278e30ccf6a6ceb3a8b6e336b70068f045c666f2e7f4f9cc5f47db8972",
      "0x2afba9278e30ccf6a6ceb3a8b6e336b70068f045c666f2e7f4f9cc5f47db8972"},
     {KEY_SR25519, "//18446744073709551615/1",
      "0xa4d07e8fe0a63ed091b7bd774d6371552f8600e68623a8c1de81d4654f7ac31c",
      "0xa4d07e8fe0a63ed091b7bd774d6371552f8600e68623a8c1de81d4654f7ac31c"},
-    {KEY_SR25519, "//Alice///secret", "0x08a5e583f74f54f3811cb5f7d74e686d473e3a466fd0e95738707a80c3183b15",
+    {KEY_SR25519, "//Alice///secret",
+     "0x08a5e583f74f54f3811cb5f7d74e686d473e3a466fd0e95738707a80c3183b15",
      "0x08a5e583f74f54f3811cb5f7d74e686d473e3a466fd0e95738707a80c3183b15"},
     {KEY_SR25519, "///secret", "0xe828382f645685df1e292bb59c5cef182ad88be0be56568e24c73a69f8a7094e",
      "0xe828382f645685df1e292bb59c5cef182ad88be0be56568e24c73a69f8a7094e"},
@@ -80,9 +84,11 @@ static const struct {
      "0x345071da55e5dccefaaa440339415ef9f2663338a38f7da0df21be5ab4e055ef"},
     {KEY_ED25519, "//Alice", "0x88dc3417d5058ec4b4503e0c12ea1a0a89be200fe98922423d4334014fa6b0ee",
      "0x88dc3417d5058ec4b4503e0c12ea1a0a89be200fe98922423d4334014fa6b0ee"},
-    {KEY_ED25519, "//Alice//stash", "0x451781cd0c5504504f69ceec484cc66e4c22a2b6a9d20fb1a426d91ad074a2a8",
+    {KEY_ED25519, "//Alice//stash",
+     "0x451781cd0c5504504f69ceec484cc66e4c22a2b6a9d20fb1a426d91ad074a2a8",
      "0x451781cd0c5504504f69ceec484cc66e4c22a2b6a9d20fb1a426d91ad074a2a8"},
-    {KEY_ED25519, "//Bob//3///pw", "0xc9bf708cadf4841e1808f3b83f09b3a85f83dbb6ee74019562ee98ba671f78a9",
+    {KEY_ED25519, "//Bob//3///pw",
+     "0xc9bf708cadf4841e1808f3b83f09b3a85f83dbb6ee74019562ee98ba671f78a9",
      "0xc9bf708cadf4841e1808f3b83f09b3a85f83dbb6ee74019562ee98ba671f78a9"},
     {KEY_ED25519, "0x0101010101010101010101010101010101010101010101010101010101010102",
      "0x2654bf46fd7a6c5c04a4351265233fa932102042617661f2825a7b88dcf71271",
@@ -97,12 +103,14 @@ static const struct {
      "0xbc9539b36a87a586b1aa20fbe23a1db3ef3edcd65b44a2dc4444cc552687633f"},
     {KEY_ECDSA, "//Alice", "0x020a1091341fe5664bfa1782d5e04779689068c916b04cb365ec3153755684d9a1",
      "0x01e552298e47454041ea31273b4b630c64c104e4514aa3643490b8aaca9cf8ed"},
-    {KEY_ECDSA, "//Alice//stash", "0x03c6a1c2194fa966d30bc4b9c4d5140e9a899d456372dae0e4ef230fd7d2197e72",
+    {KEY_ECDSA, "//Alice//stash",
+     "0x03c6a1c2194fa966d30bc4b9c4d5140e9a899d456372dae0e4ef230fd7d2197e72",
      "0x0dcdff87f204fcf502c4cdd417ca73df9d06bf640d2f50af5fbe8225fe026b4b"},
     {KEY_ECDSA, "0x0101010101010101010101010101010101010101010101010101010101010102//9",
      "0x02c545ac0f0c50d63a875a1b5561f515e89e140a20d3030678a0a4ded6d797463b",
      "0x4ba13724d35cb8c4addf361ced53f1d7635d68e7411d536a55e2f43435c7ca4b"},
-    {KEY_ECDSA, "//Bob///pw", "0x02a7e1be3f7ca992ef4e8e4a228d1f675f877aa11819429f190320939f7a5be18b",
+    {KEY_ECDSA, "//Bob///pw",
+     "0x02a7e1be3f7ca992ef4e8e4a228d1f675f877aa11819429f190320939f7a5be18b",
      "0xd0c43dfba30f338bceaa42bc18d6f3320c09d6fa4fbdc9d1aac232b4da6f9c97"},
     {KEY_ETHEREUM, "/m/44'/60'/0'/0/0",
      "0x02509540919faacf9ab52146c9aa40db68172d83777250b28e4679176e49ccdd9f",
@@ -149,21 +157,25 @@ static void assert_same_key(enum key_scheme scheme, const char *a, const char *b
 static void test_equal_uris(void **state)
 {
     (void)state;
-    static const char dev[] = "bottom drive obey lake curtain smoke basket hold race lonely fit walk";
+    static const char dev[] =
+        "bottom drive obey lake curtain smoke basket hold race lonely fit walk";
     static const char seed[] = "0x0101010101010101010101010101010101010101010101010101010101010102";
     char text[200];
     assert_same_key(KEY_SR25519, "", dev, true);
     assert_same_key(KEY_SR25519, "",
-                    "  bottom drive obey  lake curtain smoke basket hold race lonely fit walk ", true);
+                    "  bottom drive obey  lake curtain smoke basket hold race lonely fit walk ",
+                    true);
     assert_same_key(KEY_ETHEREUM, "/m/1",
-                    "bottom  drive obey lake curtain smoke basket hold race lonely fit walk/m/1", true);
+                    "bottom  drive obey lake curtain smoke basket hold race lonely fit walk/m/1",
+                    true);
     assert_same_key(KEY_SR25519, "///", dev, true);
     assert_same_key(KEY_SR25519, "//7", "//007", true); /* a number, as Rust reads it */
     assert_same_key(KEY_SR25519, "//7", "//+7", true);
     assert_same_key(KEY_SR25519, "//7", "//7x", false);
     assert_same_key(KEY_SR25519, "//7", "/7", false);
     assert_same_key(KEY_SR25519, "//18446744073709551615", "//018446744073709551615", true);
-    assert_same_key(KEY_SR25519, "//18446744073709551616", "//018446744073709551616", false); /* a text */
+    assert_same_key(KEY_SR25519, "//18446744073709551616", "//018446744073709551616",
+                    false); /* a text */
     assert_same_key(KEY_SR25519, "//a////b", "//a", false);
     snprintf(text, sizeof(text), "%s///password", seed);
     assert_same_key(KEY_ED25519, seed, text, true);
@@ -175,40 +187,52 @@ static const struct {
     const char *sig;
 } deterministic[] = {
     {KEY_ED25519, 0,
-     "0x892e02e7083ca93105ccc6a32ffed614643c521265cb00e2ec5f39e343949348affc0d5dec33d80ddeb90710c57256722c407"
+     "0x892e02e7083ca93105ccc6a32ffed614643c521265cb00e2ec5f39e343949348affc0d5dec33d80ddeb90710c57"
+     "256722c407"
      "77617053c42036ae1d24090d406"},
     {KEY_ED25519, 1,
-     "0x36ba36e8868640a69571e8bd7d941e73db27004b3ed27402debb08cf0761c5e685f461328b87ef25484d09ea96347d7521293"
+     "0x36ba36e8868640a69571e8bd7d941e73db27004b3ed27402debb08cf0761c5e685f461328b87ef25484d09ea963"
+     "47d7521293"
      "20269d6ea6a6f130f98f5a99606"},
     {KEY_ED25519, 86,
-     "0xe4613818ca1e1ebe2b5b7c7801e73e9e54e108769924f6afc3354e6b284e53a7b8b3f5b80df79d966e223677917c51624804d"
+     "0xe4613818ca1e1ebe2b5b7c7801e73e9e54e108769924f6afc3354e6b284e53a7b8b3f5b80df79d966e223677917"
+     "c51624804d"
      "f04d83997a3098991634a10590a"},
     {KEY_ED25519, 300,
-     "0x72abdc37e675d18053624bc3f4f7fb3f388596d24eeafae35abc177f3fa807785a631a2b5b88f16e3c795d35c932fbee0160b"
+     "0x72abdc37e675d18053624bc3f4f7fb3f388596d24eeafae35abc177f3fa807785a631a2b5b88f16e3c795d35c93"
+     "2fbee0160b"
      "d530fd078657206f6d470da2f01"},
     {KEY_ECDSA, 0,
-     "0xf433a0d53dd4de2907d261d472ab9a93677d4a5a31c30e85cc09d376531d52ff66db0a01e09a4193f7571a171481acd05d36a"
+     "0xf433a0d53dd4de2907d261d472ab9a93677d4a5a31c30e85cc09d376531d52ff66db0a01e09a4193f7571a17148"
+     "1acd05d36a"
      "dc59fffc17ad6dc23b6647295b501"},
     {KEY_ECDSA, 1,
-     "0x824bf4db891dd0bb4a250eea8a468ae3893dbada19d50f30eef568c98051b7c24b5a65d570926668d7424c5619032d76a2b4a"
+     "0x824bf4db891dd0bb4a250eea8a468ae3893dbada19d50f30eef568c98051b7c24b5a65d570926668d7424c56190"
+     "32d76a2b4a"
      "d07ccf7ca02ae39bb452bd0b65c01"},
     {KEY_ECDSA, 86,
-     "0xeaf7cacc0eb570de5ca396b16655b7bf9db3e8873dfb9e506f723420cfe08a6f1a056d411352d3ec31dff912d163131fae074"
+     "0xeaf7cacc0eb570de5ca396b16655b7bf9db3e8873dfb9e506f723420cfe08a6f1a056d411352d3ec31dff912d16"
+     "3131fae074"
      "f7065800ca6eb62492a1353a95700"},
     {KEY_ECDSA, 300,
-     "0xc79e65c3caed1d2d18edec4cfd948c6583cc182b755917af9db82836338f5fcc7d051393e4d8f589f7df27bc9670f6f133fcd"
+     "0xc79e65c3caed1d2d18edec4cfd948c6583cc182b755917af9db82836338f5fcc7d051393e4d8f589f7df27bc967"
+     "0f6f133fcd"
      "c03a2ac384807ba9e4725ec5b3e01"},
     {KEY_ETHEREUM, 0,
-     "0xef30b76860fc7dba9fabe4cdfcbbfd193ba96c633f8a558daf36022b741233654ab3a8a3eebaa48e9158d1441c97e50c49c03"
+     "0xef30b76860fc7dba9fabe4cdfcbbfd193ba96c633f8a558daf36022b741233654ab3a8a3eebaa48e9158d1441c9"
+     "7e50c49c03"
      "1e303b21bcc57907db1fddb0d0c00"},
     {KEY_ETHEREUM, 1,
-     "0xa00988fdd827bcdfd539aa6c9832e9b0e3f7c71c265d6d19a02d8d63f2c93b4e6fae5b9bd768fe612264dce6c2c9e5a6a1025"
+     "0xa00988fdd827bcdfd539aa6c9832e9b0e3f7c71c265d6d19a02d8d63f2c93b4e6fae5b9bd768fe612264dce6c2c"
+     "9e5a6a1025"
      "7efe5b3d5fa8d3bf4ff6425fe9301"},
     {KEY_ETHEREUM, 86,
-     "0xb27468b133cde27fe4bbeb9d055bbb55a93e88c8f87e2181520edd29819f354f0ed0a66be6803b8a94d884b9e900e947fcb8f"
+     "0xb27468b133cde27fe4bbeb9d055bbb55a93e88c8f87e2181520edd29819f354f0ed0a66be6803b8a94d884b9e90"
+     "0e947fcb8f"
      "6792f7ba5a13ebf18a3b66ec00f01"},
     {KEY_ETHEREUM, 300,
-     "0xff1d65cc71b952d999ee667c75f8649e63819f239e93842d5bb5f48109631db620b8e4053c692cbeb4e88bf49f11fbf25852e"
+     "0xff1d65cc71b952d999ee667c75f8649e63819f239e93842d5bb5f48109631db620b8e4053c692cbeb4e88bf49f1"
+     "1fbf25852e"
      "9843ee99284aac22cd399e3b6c200"},
 };
 
@@ -237,36 +261,48 @@ static const struct {
     const char *msg, *sig;
 } extrinsics[] = {
     {KEY_ED25519,
-     "0x00001448656c6c6f9503141c00000c0100000200000091b171bb158e2d3848fa23a9f1c25182fb8e20313b2c1eb49219da7a7"
+     "0x00001448656c6c6f9503141c00000c0100000200000091b171bb158e2d3848fa23a9f1c25182fb8e20313b2c1eb"
+     "49219da7a7"
      "0ce90c3222222222222222222222222222222222222222222222222222222222222222200",
-     "0x9f9a4733ea892456630484e71a1be8c8969c61c6a85b6eb7ad90dc78436179e9fbcc6afa6159b2c5843faf470d7849fe45828"
+     "0x9f9a4733ea892456630484e71a1be8c8969c61c6a85b6eb7ad90dc78436179e9fbcc6afa6159b2c5843faf470d7"
+     "849fe45828"
      "8f029ec88c443283e5efcbdb104"},
     {KEY_SR25519,
-     "0x00001448656c6c6f9503141c00000c0100000200000091b171bb158e2d3848fa23a9f1c25182fb8e20313b2c1eb49219da7a7"
+     "0x00001448656c6c6f9503141c00000c0100000200000091b171bb158e2d3848fa23a9f1c25182fb8e20313b2c1eb"
+     "49219da7a7"
      "0ce90c3222222222222222222222222222222222222222222222222222222222222222200",
-     "0x680fafa350955b08e8234a259063c80c2141af33d1f2dd3c3854ca1d2d5bc77bc9505f6b6f0665dd04557044688af75b71cf4"
+     "0x680fafa350955b08e8234a259063c80c2141af33d1f2dd3c3854ca1d2d5bc77bc9505f6b6f0665dd04557044688"
+     "af75b71cf4"
      "63fec16bbf9a94fca20a7056e8d"},
     {KEY_ECDSA,
-     "0x00001448656c6c6f9503141c00000c0100000200000091b171bb158e2d3848fa23a9f1c25182fb8e20313b2c1eb49219da7a7"
+     "0x00001448656c6c6f9503141c00000c0100000200000091b171bb158e2d3848fa23a9f1c25182fb8e20313b2c1eb"
+     "49219da7a7"
      "0ce90c3222222222222222222222222222222222222222222222222222222222222222200",
-     "0xe6fea5498cada2d2c52263f3e2532e83988d0d1f1db31f9a79de3cd7590f4f00548a4326f482ff57044d3083dfcd75337475e"
+     "0xe6fea5498cada2d2c52263f3e2532e83988d0d1f1db31f9a79de3cd7590f4f00548a4326f482ff57044d3083dfc"
+     "d75337475e"
      "3028e069ddc86ab80bd5e7336a100"},
     {KEY_ED25519, "0xfeaf1bdfd26758bf7ce4d3a414321e479efb0ed7e4f01afe97b861f0e38036b2",
-     "0xf40310e9a0e298921c69b88c98c8c5576dc05a5f71c8fbec9de4b836c3f991d67a070433a11c49734511b8620277f078e6490"
+     "0xf40310e9a0e298921c69b88c98c8c5576dc05a5f71c8fbec9de4b836c3f991d67a070433a11c49734511b862027"
+     "7f078e6490"
      "4d4e58bde0c8d4c1895ff8fb000"},
     {KEY_SR25519, "0xfeaf1bdfd26758bf7ce4d3a414321e479efb0ed7e4f01afe97b861f0e38036b2",
-     "0x0cef793818612dd27a6b01729c1cc2f0ade4cd2fc9cc1d20ec230a8a039de364bfed95d7a82dc76224dcfe41233f69d11290f"
+     "0x0cef793818612dd27a6b01729c1cc2f0ade4cd2fc9cc1d20ec230a8a039de364bfed95d7a82dc76224dcfe41233"
+     "f69d11290f"
      "90e1fc199be27aa86b631b3208a"},
     {KEY_ECDSA, "0xfeaf1bdfd26758bf7ce4d3a414321e479efb0ed7e4f01afe97b861f0e38036b2",
-     "0x675a5d3182fc808fd6d4afe8d2f3136f0a1544965459c5e02cd68d5916dfd04658aedd36df9e501ec78c0cbffa65f4f9d3823"
+     "0x675a5d3182fc808fd6d4afe8d2f3136f0a1544965459c5e02cd68d5916dfd04658aedd36df9e501ec78c0cbffa6"
+     "5f4f9d3823"
      "9705b4d2ff757c455aa9b6b38de00"},
     {KEY_ETHEREUM,
-     "0x00001448656c6c6f9503141c00010000000100000091b171bb158e2d3848fa23a9f1c25182fb8e20313b2c1eb49219da7a70c"
+     "0x00001448656c6c6f9503141c00010000000100000091b171bb158e2d3848fa23a9f1c25182fb8e20313b2c1eb49"
+     "219da7a70c"
      "e90c3222222222222222222222222222222222222222222222222222222222222222200",
-     "0x52b6522ecbb8fe2e548c85cf1bb36fc5e577c4b7e59e3dc883516c736f0cd32438e7aaff12a44c54ea3aff9356d7ed0d2d3fd"
+     "0x52b6522ecbb8fe2e548c85cf1bb36fc5e577c4b7e59e3dc883516c736f0cd32438e7aaff12a44c54ea3aff9356d"
+     "7ed0d2d3fd"
      "3c208281bf5ce6b7fe69ebc6bfb00"},
     {KEY_ETHEREUM, "0xe5142cc9badae521da4d7e34fc889c82e627892530841a5680b7ad9e1ac71eb2",
-     "0x4fa279dce8eaf421cec9933ca68a52b1da950bc73699b4edd3d36fc87862d2342778be43da80e7e540a663992d5d748c9ec12"
+     "0x4fa279dce8eaf421cec9933ca68a52b1da950bc73699b4edd3d36fc87862d2342778be43da80e7e540a663992d5"
+     "d748c9ec12"
      "25cacb1b7d384b67153694dbb2001"},
 };
 
@@ -387,12 +423,16 @@ static const struct {
      "64 hexadecimal digits"},
     {KEY_SR25519, "SECRET", "word 1 of the secret phrase"},
     {KEY_SR25519, "bottom drive SECRET lake", "word 3 of the secret phrase"},
-    {KEY_SR25519, "Bottom drive obey lake curtain smoke basket hold race lonely fit walk", "word 1"},
-    {KEY_SR25519, "bottom\tdrive obey lake curtain smoke basket hold race lonely fit walk", "word 1"},
+    {KEY_SR25519, "Bottom drive obey lake curtain smoke basket hold race lonely fit walk",
+     "word 1"},
+    {KEY_SR25519, "bottom\tdrive obey lake curtain smoke basket hold race lonely fit walk",
+     "word 1"},
     {KEY_SR25519, "bottom drive obey lake", "has 4 words"},
     {KEY_SR25519, " ", "has 0 words"},
-    {KEY_SR25519, "bottom drive obey lake curtain smoke basket hold race lonely fit fit", "checksum"},
-    {KEY_SR25519, "drive bottom obey lake curtain smoke basket hold race lonely fit walk", "checksum"},
+    {KEY_SR25519, "bottom drive obey lake curtain smoke basket hold race lonely fit fit",
+     "checksum"},
+    {KEY_SR25519, "drive bottom obey lake curtain smoke basket hold race lonely fit walk",
+     "checksum"},
     {KEY_SR25519, "/", "step 1 of the secret is empty"},
     {KEY_SR25519, "//", "step 1 of the secret is empty"},
     {KEY_SR25519, "//SECRET/", "step 2 of the secret is empty"},

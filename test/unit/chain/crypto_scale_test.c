@@ -123,7 +123,8 @@ static void test_put(void **state)
 static void test_get(void **state)
 {
     (void)state;
-    static const uint8_t data[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 1, 0, 8, 0xaa, 0xbb};
+    static const uint8_t data[] = {1,  2,  3,  4,  5,  6, 7, 8, 9,    10,
+                                   11, 12, 13, 14, 15, 1, 0, 8, 0xaa, 0xbb};
     struct scale_in in = scale_in_of(data, sizeof(data));
     assert_int_equal(scale_get_u8(&in), 1);
     assert_int_equal(scale_get_u16(&in), 0x0302);

@@ -1,5 +1,6 @@
-/* sr25519 is schnorrkel: byte for byte with the same randomness (@scure/sr25519 2.3.0), its signatures and
- * those of wasm-crypto (@polkadot/wasm-crypto 7.5, schnorrkel itself) are accepted, and no others. */
+/* sr25519 is schnorrkel: byte for byte with the same randomness (@scure/sr25519 2.3.0), its
+ * signatures and those of wasm-crypto (@polkadot/wasm-crypto 7.5, schnorrkel itself) are accepted,
+ * and no others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +18,8 @@
 enum { MSG_MAX = 301 }; /* one more than the longest */
 
 /* The development phrase's own key. */
-static const char dev_public[] = "0x46ebddef8cd9bb167dc30878d7113b7e168e6f0646beffd77d69d39bad76b47a";
+static const char dev_public[] =
+    "0x46ebddef8cd9bb167dc30878d7113b7e168e6f0646beffd77d69d39bad76b47a";
 /* The mini secret of the development phrase: public knowledge. */
 static const char dev_seed[] = "0xfac7959dbfe72f052e5a0c3c8d6530f202b02fd8f9f5ca3580ec8deb7797479e";
 
@@ -50,25 +52,35 @@ static const struct {
     size_t len;
     const char *sig;
 } fixed[] = {
-    {0, "0x0442c93432bc05d4eca447fb25c2530b732b25ecc97bfc082c5d6feaffee4366c0dc9f1c0d553487b9d690a1f363eac301"
+    {0, "0x0442c93432bc05d4eca447fb25c2530b732b25ecc97bfc082c5d6feaffee4366c0dc9f1c0d553487b9d690a1"
+        "f363eac301"
         "07c5b294031417a1d0ba9121546b8c"},
-    {1, "0x1453324ca756d38cedd4b66891e54658aae3f539f36dc5574efee9fbf8fe0a3d749b37f4e14963d99b9483af90e038c098"
+    {1, "0x1453324ca756d38cedd4b66891e54658aae3f539f36dc5574efee9fbf8fe0a3d749b37f4e14963d99b9483af"
+        "90e038c098"
         "1fb1f9bcfa2e678a257eca6e086d87"},
-    {87, "0xb4194ab2aeb8671eff28052999fd722e075e3ac6498aacdd3f01fae9864ad65c9ad4e4a075d575e8f394a8e11c30f498c"
+    {87, "0xb4194ab2aeb8671eff28052999fd722e075e3ac6498aacdd3f01fae9864ad65c9ad4e4a075d575e8f394a8e"
+         "11c30f498c"
          "0d1512b67404bbac36c8d3fa29d5480"},
-    {163, "0x6e5ae6987403039c978bfe7219d9c29352590d2b3297c8d0330a84b71f38b23af5d0de59ee7a07a2e65d09a69a672ca9"
+    {163, "0x6e5ae6987403039c978bfe7219d9c29352590d2b3297c8d0330a84b71f38b23af5d0de59ee7a07a2e65d09"
+          "a69a672ca9"
           "d6a4809a0d85614f0148f8e885ef5986"},
-    {164, "0xa2d5d013ff4165ef76bc3a9d7e8fb82a0025d444311e08ae302bfa98fbe499195ca90c03c89979d20f8d4ba166b136c8"
+    {164, "0xa2d5d013ff4165ef76bc3a9d7e8fb82a0025d444311e08ae302bfa98fbe499195ca90c03c89979d20f8d4b"
+          "a166b136c8"
           "7a7c13693371a0223234a84e4a4fba8e"},
-    {165, "0x94159fc05cbf90d29917f88951fea758c18067ce796d00005665aed0929559648cf87027a7757ee0f69b90ba2a054e07"
+    {165, "0x94159fc05cbf90d29917f88951fea758c18067ce796d00005665aed0929559648cf87027a7757ee0f69b90"
+          "ba2a054e07"
           "f5a89f8150588e8253e244053f812886"},
-    {166, "0x1a40036be3712c1ac54541d33a1e4acec892a4cc833bf5c5833775bf5a184c788a57d54214e28b9d382c678279ed5f25"
+    {166, "0x1a40036be3712c1ac54541d33a1e4acec892a4cc833bf5c5833775bf5a184c788a57d54214e28b9d382c67"
+          "8279ed5f25"
           "d432be059af6d8fffe9e75230c33e38a"},
-    {167, "0xf05ffba39b174f5e200eb935e2ee179ef0f0c8f3e7a4e886c38876490f44b41b5ef171f81d426bc55501f8ff8139e35b"
+    {167, "0xf05ffba39b174f5e200eb935e2ee179ef0f0c8f3e7a4e886c38876490f44b41b5ef171f81d426bc55501f8"
+          "ff8139e35b"
           "519e68016f507c5a3ce0f0764459a285"},
-    {168, "0x3eac6bce437335ff161a896ec185c557bd60d3ce211541ac6de827ea60a6997bfd0408caf60832183cb58bc7bfabfdb5"
+    {168, "0x3eac6bce437335ff161a896ec185c557bd60d3ce211541ac6de827ea60a6997bfd0408caf60832183cb58b"
+          "c7bfabfdb5"
           "c29fe010f627db063f37c2984dfbe686"},
-    {300, "0x0c04947d5f77cd552cc4dbd7c2983f72b3a512bb92c5c9991e68d10c6b6a9d67d1f8956174b1efd674ec7994dd875273"
+    {300, "0x0c04947d5f77cd552cc4dbd7c2983f72b3a512bb92c5c9991e68d10c6b6a9d67d1f8956174b1efd674ec79"
+          "94dd875273"
           "1b5bc2025a18a04002db4e874109538a"},
 };
 
@@ -104,23 +116,32 @@ static const struct {
     size_t len;
     const char *sig;
 } foreign[] = {
-    {0, "0x3404220d9e3e195e5a40731c8b81416973bbad4d7ba87a893fa9b8f29f016d6c451dc5e4343ec1d39e77e751d423dd6a10"
+    {0, "0x3404220d9e3e195e5a40731c8b81416973bbad4d7ba87a893fa9b8f29f016d6c451dc5e4343ec1d39e77e751"
+        "d423dd6a10"
         "229ffaa4de7d4fcd2e6969a44d8285"},
-    {1, "0x020412d4062866cf2c32f4ac3a75a2c2d02abc1d9981f1c011ae623b3de7fd15ee0b85583f36e1a4f9088e51e1c2cbfdc9"
+    {1, "0x020412d4062866cf2c32f4ac3a75a2c2d02abc1d9981f1c011ae623b3de7fd15ee0b85583f36e1a4f9088e51"
+        "e1c2cbfdc9"
         "4626a03e6e400ba999498272f2cd8f"},
-    {86, "0x2041d61b1ab74c8a7e8aa84df5a2920bdc7cfb17f23db6837d97355c0e827b5d9a9c5c9fc698df0f5323ed19179f9e0d9"
+    {86, "0x2041d61b1ab74c8a7e8aa84df5a2920bdc7cfb17f23db6837d97355c0e827b5d9a9c5c9fc698df0f5323ed1"
+         "9179f9e0d9"
          "9ccb950f1f25050055e9e1b2b9a3284"},
-    {164, "0x64d267e5d9e84e3b5e2b778d68063586eb631d5f79e5f49ce6646ef29e23f57d849b577ad4a7db99623b8c9c9f712d8b"
+    {164, "0x64d267e5d9e84e3b5e2b778d68063586eb631d5f79e5f49ce6646ef29e23f57d849b577ad4a7db99623b8c"
+          "9c9f712d8b"
           "bd013936e49b907d905dee43fee60e86"},
-    {165, "0xd69bab6590d67e74a496a93426159c55f96bc1fc0c3ad13a2fc94b35c8e58703ab09a338f5e8e060723a1f4a6e652e04"
+    {165, "0xd69bab6590d67e74a496a93426159c55f96bc1fc0c3ad13a2fc94b35c8e58703ab09a338f5e8e060723a1f"
+          "4a6e652e04"
           "4dfbc17a9f6c32c7637e588479203d84"},
-    {166, "0xd81422cffaad543fd5f0afb1fc8029450f8cb325cd8877ccadeac4c9c3f6ab10212e3752627d197ddeb430e0c52731ac"
+    {166, "0xd81422cffaad543fd5f0afb1fc8029450f8cb325cd8877ccadeac4c9c3f6ab10212e3752627d197ddeb430"
+          "e0c52731ac"
           "fe8f79ff9102d9147816b5a3f2328d86"},
-    {167, "0x141d13a83336db20fca0c65f43fa7d09f1c032cfb9498fbb61c571fe0160483ae4ed7a637185ace3f7ee232801a8c0f0"
+    {167, "0x141d13a83336db20fca0c65f43fa7d09f1c032cfb9498fbb61c571fe0160483ae4ed7a637185ace3f7ee23"
+          "2801a8c0f0"
           "4566bf1cbcf9d71945c0451d243fdc8f"},
-    {168, "0x90b33a3d9b53c9f40bee665666a358905d2a04a6859190e22bd78ae24d67aa29bc74123698fb04d44551bb30a3b64611"
+    {168, "0x90b33a3d9b53c9f40bee665666a358905d2a04a6859190e22bd78ae24d67aa29bc74123698fb04d44551bb"
+          "30a3b64611"
           "9a24ad2ad6cc76e64e92f7ec1e389680"},
-    {300, "0xf8388318377f73722f43db61ba19066773b073c26e5152b8cb17cb1f5cc29409b8dbbf4d03565330caee5ecc0c620add"
+    {300, "0xf8388318377f73722f43db61ba19066773b073c26e5152b8cb17cb1f5cc29409b8dbbf4d03565330caee5e"
+          "cc0c620add"
           "2c5d6e3483d2b37e12ab18522ed39480"},
 };
 
@@ -161,9 +182,10 @@ static void test_every_length(void **state)
 static void test_malleable_forms(void **state)
 {
     (void)state;
-    static const uint8_t order[32] = {0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7,
-                                      0xa2, 0xde, 0xf9, 0xde, 0x14, 0,    0,    0,    0,    0,    0,
-                                      0,    0,    0,    0,    0,    0,    0,    0,    0,    0x10};
+    static const uint8_t order[32] = {0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58,
+                                      0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14,
+                                      0,    0,    0,    0,    0,    0,    0,    0,
+                                      0,    0,    0,    0,    0,    0,    0,    0x10};
     uint8_t public_key[32], msg[MSG_MAX], sig[64];
     pattern(msg);
     unhex(dev_public, public_key, 32);

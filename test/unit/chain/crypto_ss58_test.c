@@ -1,5 +1,5 @@
-/* SS58 texts agree with @polkadot/util-crypto for one and two byte prefixes, and nothing but the right
- * text is read. */
+/* SS58 texts agree with @polkadot/util-crypto for one and two byte prefixes, and nothing but the
+ * right text is read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,8 @@
 #include "base/hex.h"
 #include "chain/codec/ss58.h"
 
-static const char alice_hex[] = "0xd43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d";
+static const char alice_hex[] =
+    "0xd43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d";
 
 static const struct {
     uint16_t prefix;
@@ -20,7 +21,8 @@ static const struct {
     const char *zero; /* the account id of 32 zero bytes */
 } rows[] = {
     {0, "15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5", "111111111111111111111111111111111HC1"},
-    {2, "HNZata7iMYWmk5RvZRTiAsSDhV8366zq2YGb3tLH5Upf74F", "CaKWz5omakTK7ovp4m3koXrHyHb7NG3Nt7GENHbviByZpKp"},
+    {2, "HNZata7iMYWmk5RvZRTiAsSDhV8366zq2YGb3tLH5Upf74F",
+     "CaKWz5omakTK7ovp4m3koXrHyHb7NG3Nt7GENHbviByZpKp"},
     {42, "5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY",
      "5C4hrfjw9DjXZTzV3MwzrrAr9P1MJhSrvWGWqi1eSuyUpnhM"},
     {63, "7NPoMQbiA6trJKkjB35uk96MeJD4PGWkLQLH7k7hXEkZpiba",

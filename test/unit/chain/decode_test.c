@@ -37,16 +37,19 @@ static int tear_down(void **state)
 static void three_forms_of_a_call_are_one(void **state)
 {
     static const char readable[] =
-        "{\"pallet\":\"Utility\",\"call\":\"batch\",\"args\":{\"calls\":[{\"pallet\":\"System\",\"call\":"
+        "{\"pallet\":\"Utility\",\"call\":\"batch\",\"args\":{\"calls\":[{\"pallet\":\"System\","
+        "\"call\":"
         "\"remark\","
-        "\"args\":{\"remark\":\"hello\"}},{\"pallet\":\"Balances\",\"call\":\"transfer_all\",\"args\":{"
-        "\"dest\":\"" BOB
-        "\",\"keep_alive\":true}},{\"pallet\":\"Utility\",\"call\":\"batch\",\"args\":{\"calls\":[]}}]}}";
+        "\"args\":{\"remark\":\"hello\"}},{\"pallet\":\"Balances\",\"call\":\"transfer_all\","
+        "\"args\":{"
+        "\"dest\":\"" BOB "\",\"keep_alive\":true}},{\"pallet\":\"Utility\",\"call\":\"batch\","
+        "\"args\":{\"calls\":[]}}]}}";
     static const char mixed[] =
         "{\"Utility\":{\"batch\":[[\"0x00001468656c6c6f\",{\"Balances\":{\"transfer_all\":[\"" BOB
         "\",true]}},\"0x1a0000\"]]}}";
-    static const char bytes[] = "\"0x1a000c00001468656c6c6f0504008eaf04151687736326c9fea17e25fc5287613693c912"
-                                "909cb226aa4794f26a48011a0000\"";
+    static const char bytes[] =
+        "\"0x1a000c00001468656c6c6f0504008eaf04151687736326c9fea17e25fc5287613693c912"
+        "909cb226aa4794f26a48011a0000\"";
     static const char *const forms[] = {readable, mixed, bytes};
     (void)state;
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
@@ -74,7 +77,9 @@ static void rebuild(const struct metadata *md, const json_t *x, struct buf *ret)
     buf_put_u8(&body, 0x84);
     assert_int_equal(codec_from_json(md, metadata_type_address(md), signer, &body, &err), 0);
     if (strcmp(scheme, "ethereum") != 0)
-        buf_put_u8(&body, strcmp(scheme, "ed25519") == 0 ? 0 : strcmp(scheme, "sr25519") == 0 ? 1 : 2);
+        buf_put_u8(&body, strcmp(scheme, "ed25519") == 0   ? 0
+                          : strcmp(scheme, "sr25519") == 0 ? 1
+                                                           : 2);
     const char *signature = json_string_value(json_object_get(x, "signature"));
     assert_true(hex_decode(signature, strlen(signature), &body));
     for (size_t i = 0; i < metadata_extension_count(md); i++) {
@@ -107,7 +112,8 @@ static void check_facts(const json_t *chain, const json_t *item, const json_t *x
                      json_integer_value(json_object_get(chain, "era_period")));
 }
 
-static void check_extrinsic(const struct metadata *md, const json_t *chain, const json_t *item, bool plain)
+static void check_extrinsic(const struct metadata *md, const json_t *chain, const json_t *item,
+                            bool plain)
 {
     struct buf bytes = {0}, json = {0}, again = {0};
     struct err err = {0};
@@ -121,7 +127,8 @@ static void check_extrinsic(const struct metadata *md, const json_t *chain, cons
     assert_int_equal(again.len, bytes.len);
     assert_memory_equal(again.data, bytes.data, bytes.len);
     size_t before = json.len; /* one byte less or one wrong: nothing is appended */
-    assert_int_equal(extrinsic_to_json(md, bytes.data, bytes.len - 1, plain, &json, &err), ERR_DECODE);
+    assert_int_equal(extrinsic_to_json(md, bytes.data, bytes.len - 1, plain, &json, &err),
+                     ERR_DECODE);
     assert_int_equal(json.len, before);
     json_decref(x);
     buf_done(&bytes);
@@ -138,7 +145,8 @@ static void extrinsics_come_back_byte_for_byte(void **state)
     json_t *runtime, *item;
     json_array_foreach(json_object_get(vectors, "runtimes"), i, runtime)
     {
-        struct metadata *md = vectors_metadata(json_string_value(json_object_get(runtime, "metadata")));
+        struct metadata *md =
+            vectors_metadata(json_string_value(json_object_get(runtime, "metadata")));
         json_array_foreach(json_object_get(runtime, "cases"), k, item)
         {
             check_extrinsic(md, chain, item, false);
@@ -157,7 +165,8 @@ static void an_unsigned_extrinsic_is_its_call(void **state)
     struct err err = {0};
     (void)state;
     assert_int_equal(
-        extrinsic_to_json(polkadot, (const uint8_t *)"\x10\x04\x00\x00\x00", 5, false, &json, &err), 0);
+        extrinsic_to_json(polkadot, (const uint8_t *)"\x10\x04\x00\x00\x00", 5, false, &json, &err),
+        0);
     assert_non_null(strstr(buf_str(&json),
                            "\"signed\":false,\"call\":{\"pallet\":\"System\",\"call\":\"remark\","
                            "\"args\":{\"remark\":\"0x\"}}}"));
@@ -190,7 +199,8 @@ static void what_can_be_called_is_listed(void **state)
     (void)state;
     assert_lists(NULL, NULL, "\nBalances                         9 calls\n");
     assert_lists(NULL, NULL, "\nTimestamp                        1 call\n");
-    assert_lists("Balances", NULL, "Balances.transfer_keep_alive(dest: MultiAddress, value: u128)\n");
+    assert_lists("Balances", NULL,
+                 "Balances.transfer_keep_alive(dest: MultiAddress, value: u128)\n");
     assert_lists("System", NULL, "System.set_storage(items: Vec<(bytes, bytes)>)\n");
     assert_lists("Utility", NULL, "Utility.batch(calls: Vec<RuntimeCall>)\n");
     assert_lists("Proxy", "add_proxy",
@@ -199,7 +209,8 @@ static void what_can_be_called_is_listed(void **state)
                  "\nMultiAddress: an account as SS58 or 0x, or one of\n    Id: AccountId32\n");
     assert_lists("Proxy", "add_proxy", "\nProxyType: one of\n    Any\n    NonTransfer\n");
     assert_lists("Staking", "set_payee", "    Account: AccountId32\n");
-    assert_lists("Staking", "validate", "\nValidatorPrefs: { commission: Perbill, blocked: bool }\n");
+    assert_lists("Staking", "validate",
+                 "\nValidatorPrefs: { commission: Perbill, blocked: bool }\n");
     assert_lists("Staking", "validate", "\nPerbill: u32\n");
     assert_lists("ConvictionVoting", "vote", "    Split { aye: u128, nay: u128 }\n");
     assert_lists("Utility", "batch",
@@ -208,7 +219,8 @@ static void what_can_be_called_is_listed(void **state)
                  "VersionedXcm: one of\n"); /* types that hold themselves come to an end */
     assert_int_equal(codec_list_calls(polkadot, "Balanses", NULL, &out, &err), ERR_ARGUMENT);
     assert_non_null(strstr(err.text, "no such pallet: 'Balanses'; near: Balances"));
-    assert_int_equal(codec_list_calls(polkadot, "Balances", "transfr_all", &out, &err), ERR_ARGUMENT);
+    assert_int_equal(codec_list_calls(polkadot, "Balances", "transfr_all", &out, &err),
+                     ERR_ARGUMENT);
     assert_non_null(strstr(err.text, "no such call: 'transfr_all'; near: transfer_all"));
     assert_int_equal(out.len, 0);
 }

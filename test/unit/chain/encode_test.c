@@ -1,5 +1,5 @@
-/* Every family of types, on a registry made by hand: JSON to bytes, bytes to what people read and back, and
- * what is told of a value that does not fit. */
+/* Every family of types, on a registry made by hand: JSON to bytes, bytes to what people read and
+ * back, and what is told of a value that does not fit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,11 +78,12 @@ enum {
     V_COUNT = V_ERA + 256
 };
 static struct type_variant variants[V_COUNT] = {
-    {"Plain", 0, 0, 0}, {"Number", 5, 1, 1}, {"Named", 6, 2, 5}, {"Two", 8, 2, 7}, /* T_ENUM: with a hole */
-    {"None", 0, 0, 0},  {"Some", 8, 1, 1},                                         /* Option<u8> */
-    {"None", 0, 0, 0},  {"Some", 10, 1, 1},                                        /* Option<Option<u8>> */
-    {"Id", 13, 1, 0},   {"Index", 14, 1, 1}, {"Raw", 15, 1, 2},                    /* MultiAddress */
-    {"None", 0, 0, 0},  {"Some", 18, 1, 1},                                        /* Option<Chain> */
+    {"Plain", 0, 0, 0}, {"Number", 5, 1, 1}, {"Named", 6, 2, 5},
+    {"Two", 8, 2, 7},                                           /* T_ENUM: with a hole */
+    {"None", 0, 0, 0},  {"Some", 8, 1, 1},                      /* Option<u8> */
+    {"None", 0, 0, 0},  {"Some", 10, 1, 1},                     /* Option<Option<u8>> */
+    {"Id", 13, 1, 0},   {"Index", 14, 1, 1}, {"Raw", 15, 1, 2}, /* MultiAddress */
+    {"None", 0, 0, 0},  {"Some", 18, 1, 1},                     /* Option<Chain> */
 };
 static char era_names[256][12];
 static struct type types[T_COUNT];
@@ -91,18 +92,19 @@ static struct metadata_pallet system_pallet = {
     .name = "System", .calls = TYPE_NONE, .event = TYPE_NONE, .error = TYPE_NONE, .const_count = 1};
 static struct metadata md;
 
-#define STRUCT(name_, first_, count_, size)                                                                  \
-    {                                                                                                        \
-        .kind = TYPE_COMPOSITE, .name = (name_), .first = (first_), .count = (count_), .plain_size = (size)  \
+#define STRUCT(name_, first_, count_, size)                                                        \
+    {                                                                                              \
+        .kind = TYPE_COMPOSITE, .name = (name_), .first = (first_), .count = (count_),             \
+        .plain_size = (size)                                                                       \
     }
-#define VARIANT(name_, first_, count_, role_)                                                                \
-    {                                                                                                        \
-        .kind = TYPE_VARIANT, .name = (name_), .first = (first_), .count = (count_), .role = (role_),        \
-        .plain_size = TYPE_SIZE_VARIES                                                                       \
+#define VARIANT(name_, first_, count_, role_)                                                      \
+    {                                                                                              \
+        .kind = TYPE_VARIANT, .name = (name_), .first = (first_), .count = (count_),               \
+        .role = (role_), .plain_size = TYPE_SIZE_VARIES                                            \
     }
-#define OVER(kind_, inner_, len_, size)                                                                      \
-    {                                                                                                        \
-        .kind = (kind_), .name = "", .inner = (inner_), .len = (len_), .plain_size = (size)                  \
+#define OVER(kind_, inner_, len_, size)                                                            \
+    {                                                                                              \
+        .kind = (kind_), .name = "", .inner = (inner_), .len = (len_), .plain_size = (size)        \
     }
 
 static const struct type made[T_COUNT] = {
@@ -114,7 +116,8 @@ static const struct type made[T_COUNT] = {
     [T_BYTES4] = OVER(TYPE_ARRAY, PRIM_U8, 4, 4),
     [T_VEC_U16] = OVER(TYPE_SEQUENCE, PRIM_U16, 0, TYPE_SIZE_VARIES),
     [T_ARRAY3_U16] = OVER(TYPE_ARRAY, PRIM_U16, 3, 6),
-    [T_PAIR] = {.kind = TYPE_TUPLE, .name = "", .first = 0, .count = 2, .plain_size = TYPE_SIZE_VARIES},
+    [T_PAIR] =
+        {.kind = TYPE_TUPLE, .name = "", .first = 0, .count = 2, .plain_size = TYPE_SIZE_VARIES},
     [T_PAIRS] = OVER(TYPE_SEQUENCE, T_PAIR, 0, TYPE_SIZE_VARIES),
     [T_MAP] = STRUCT("BTreeMap", 2, 1, TYPE_SIZE_VARIES),
     [T_STRUCT] = STRUCT("Struct", 3, 2, TYPE_SIZE_VARIES),
@@ -194,7 +197,8 @@ static const struct {
     {PRIM_BOOL, "true", "01", NULL},
     {PRIM_BOOL, "false", "00", NULL},
     {PRIM_CHAR, "8364", "ac200000", NULL},
-    {PRIM_STR, "\"h\xc3\xa9 \\\"x\\\" \\n\"", "2468c3a920227822200a", "\"h\xc3\xa9 \\\"x\\\" \\u000a\""},
+    {PRIM_STR, "\"h\xc3\xa9 \\\"x\\\" \\n\"", "2468c3a920227822200a",
+     "\"h\xc3\xa9 \\\"x\\\" \\u000a\""},
     {PRIM_STR, "\"a\\u0000b\"", "0c610062", NULL},
     {T_BYTES, "\"a\\u0000b\"", "0c610062", "\"0x610062\""},
     {PRIM_U8, "255", "ff", NULL},
@@ -204,7 +208,8 @@ static const struct {
     {PRIM_U32, "\"0xFfFfFfFe\"", "feffffff", "4294967294"},
     {PRIM_U64, "9223372036854775807", "ffffffffffffff7f", "\"9223372036854775807\""},
     {PRIM_U64, "\"18446744073709551615\"", "ffffffffffffffff", NULL},
-    {PRIM_U128, "\"340282366920938463463374607431768211455\"", "ffffffffffffffffffffffffffffffff", NULL},
+    {PRIM_U128, "\"340282366920938463463374607431768211455\"", "ffffffffffffffffffffffffffffffff",
+     NULL},
     {PRIM_U128, "0", "00000000000000000000000000000000", "\"0\""},
     {PRIM_U256, "\"0x0100000000000000000000000000000000000000000000000000000000000000\"",
      "0100000000000000000000000000000000000000000000000000000000000000", NULL},
@@ -213,7 +218,8 @@ static const struct {
      "0201000000000000"
      "0000000000000000" ZERO_16,
      "\"258\""},
-    {T_U256, "\"340282366920938463463374607431768211456\"", ZERO_16 "01000000000000000000000000000000", NULL},
+    {T_U256, "\"340282366920938463463374607431768211456\"",
+     ZERO_16 "01000000000000000000000000000000", NULL},
     {T_U256, "\"0xFf00000000000000000000000000000000\"", ZERO_16 "ff000000000000000000000000000000",
      "\"86772003564839308183160524895100893921280\""},
     {T_U256, "\"115792089237316195423570985008687907853269984665640564039457584007913129639935\"",
@@ -229,7 +235,8 @@ static const struct {
     {PRIM_I16, "\"-2\"", "feff", "-2"},
     {PRIM_I32, "-2147483648", "00000080", NULL},
     {PRIM_I64, "-9223372036854775808", "0000000000000080", "\"-9223372036854775808\""},
-    {PRIM_I128, "\"-170141183460469231731687303715884105728\"", "00000000000000000000000000000080", NULL},
+    {PRIM_I128, "\"-170141183460469231731687303715884105728\"", "00000000000000000000000000000080",
+     NULL},
     {T_COMPACT_U32, "63", "fc", NULL},
     {T_COMPACT_U32, "64", "0101", NULL},
     {T_COMPACT_U32, "1073741824", "0300000040", NULL},
@@ -348,7 +355,8 @@ static const struct {
     {PRIM_STR, "5", "str is wanted, not 5: give a text"},
     {PRIM_U8, "256", "u8 is wanted, not 256: it does not fit; 255 is the largest"},
     {PRIM_U8, "-1", "u8 is wanted, not -1: it is below 0, the smallest"},
-    {PRIM_U8, "1.0", "u8 is wanted, not 1.0: give a whole number, a large one as text: \"1000000000000\""},
+    {PRIM_U8, "1.0",
+     "u8 is wanted, not 1.0: give a whole number, a large one as text: \"1000000000000\""},
     {PRIM_U8, "\"0x\"", "u8 is wanted, not \"0x\": give a whole number"},
     {PRIM_U8, "\" 1\"", "u8 is wanted, not \" 1\": give a whole number"},
     {PRIM_U8, "null", "u8 is wanted, not null: give a whole number"},
@@ -360,7 +368,8 @@ static const struct {
     {PRIM_U64, "9223372036854775808", "give numbers above 9223372036854775807 as text"},
     {T_U256, "\"115792089237316195423570985008687907853269984665640564039457584007913129639936\"",
      "give a whole number below 2^256"},
-    {T_U256, "\"0x10000000000000000000000000000000000000000000000000000000000000000\"", "below 2^256"},
+    {T_U256, "\"0x10000000000000000000000000000000000000000000000000000000000000000\"",
+     "below 2^256"},
     {T_U256, "-1", "U256 is wanted, not -1: give a whole number below 2^256"},
     {T_U256, "\"a\"", "U256 is wanted, not \"a\""},
     {T_U256, "\"0x\"", "U256 is wanted, not \"0x\""},
@@ -397,7 +406,8 @@ static const struct {
     {T_OPTION_OPTION, "5", "Option<Option<u8>> is wanted, not 5: give null or {\"Some\": value}"},
     {T_HASH, "\"0x12\"", "[u8; 32] is wanted, not \"0x12\": give 0x and 64 hexadecimal digits"},
     {T_ACCOUNT, "\"15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5\"",
-     "AccountId32 is wanted, not \"15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1Mgb...: it is of prefix 0, this "
+     "AccountId32 is wanted, not \"15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1Mgb...: it is of prefix 0, "
+     "this "
      "chain's is 42; the "
      "same key here: " ALICE},
     {T_ACCOUNT, "\"5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQZ\"",
@@ -424,7 +434,8 @@ static const struct {
     {T_ADDRESS, "\"" ALICE "\\u0000\"", "MultiAddress is wanted"},
     {PRIM_U8, "", "it is not JSON: line 1, column 0"},
     {PRIM_U8, "1 2", "it is not JSON: line 1, column 3"},
-    {T_STRUCT, "{\"first\": 1, \"first\": 2}", "it is not JSON: line 1, column 20: duplicate object key"},
+    {T_STRUCT, "{\"first\": 1, \"first\": 2}",
+     "it is not JSON: line 1, column 20: duplicate object key"},
     {T_COUNT, "1", "is not in the metadata"},
 };
 
@@ -437,7 +448,8 @@ static void every_refusal_names_the_way_out(void **state)
         buf_puts(&out, "before");
         int rc = codec_from_json(&md, refused[i].type, refused[i].json, &out, &err);
         if (rc != ERR_ARGUMENT || !strstr(err.text, refused[i].told))
-            fail_msg("%s: %d, '%s', wanted '%s' in it", refused[i].json, rc, err.text, refused[i].told);
+            fail_msg("%s: %d, '%s', wanted '%s' in it", refused[i].json, rc, err.text,
+                     refused[i].told);
         assert_int_equal(out.len, 6);
         buf_done(&out);
     }

@@ -1,4 +1,5 @@
-/* Events say what became of each extrinsic: a real block's, and written ones for every runtime generation. */
+/* Events say what became of each extrinsic: a real block's, and written ones for every runtime
+ * generation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,7 +89,8 @@ static void a_real_blocks_extrinsics(void **state)
     json_t *item;
     load_block(&b);
     params.spec_version = (uint32_t)json_integer_value(json_object_get(b.json, "spec_version"));
-    params.transaction_version = (uint32_t)json_integer_value(json_object_get(b.json, "transaction_version"));
+    params.transaction_version =
+        (uint32_t)json_integer_value(json_object_get(b.json, "transaction_version"));
     const char *genesis = json_string_value(json_object_get(b.json, "genesis"));
     assert_true(hex_decode_fixed(genesis, strlen(genesis), params.genesis, 32));
     json_array_foreach(json_object_get(b.json, "extrinsics"), i, item)
@@ -119,7 +121,8 @@ struct writer {
     uint32_t count;
 };
 
-static bool find_event(const struct metadata *md, const char *pallet, const char *event, uint8_t out[2])
+static bool find_event(const struct metadata *md, const char *pallet, const char *event,
+                       uint8_t out[2])
 {
     for (unsigned p = 0; p < 256; p++) {
         const char *name = metadata_pallet_name(md, (uint8_t)p);
@@ -135,7 +138,8 @@ static bool find_event(const struct metadata *md, const char *pallet, const char
     return false;
 }
 
-static bool find_error(const struct metadata *md, const char *pallet, const char *error, uint8_t out[2])
+static bool find_error(const struct metadata *md, const char *pallet, const char *error,
+                       uint8_t out[2])
 {
     for (unsigned p = 0; p < 256; p++) {
         const char *name = metadata_pallet_name(md, (uint8_t)p);
@@ -317,8 +321,8 @@ static void put_multisig(struct writer *w, uint32_t extrinsic, bool good)
     end(w, 0);
 }
 
-static void put_simple_result(struct writer *w, uint32_t extrinsic, const char *pallet, const char *event,
-                              bool good)
+static void put_simple_result(struct writer *w, uint32_t extrinsic, const char *pallet,
+                              const char *event, bool good)
 {
     begin(w, extrinsic, pallet, event);
     put_result(w, good);
@@ -397,7 +401,8 @@ static void cut_events_are_refused(void **state)
         free(exact);
     }
     buf_put_u8(&b.events, 0);
-    assert_int_equal(events_decode(b.md, b.events.data, b.events.len, results, 12, &err), ERR_DECODE);
+    assert_int_equal(events_decode(b.md, b.events.data, b.events.len, results, 12, &err),
+                     ERR_DECODE);
     assert_non_null(strstr(err.text, "left over"));
     drop_block(&b);
 }

@@ -1,5 +1,5 @@
-/* Extrinsics beyond the reference vectors: what cannot be signed is refused with a reason, and every other
- * form that a block may hold is taken apart or refused, never believed. */
+/* Extrinsics beyond the reference vectors: what cannot be signed is refused with a reason, and
+ * every other form that a block may hold is taken apart or refused, never believed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,14 +37,15 @@ static int tear_down(void **state)
 
 static struct extrinsic_params some_params(void)
 {
-    struct extrinsic_params p = {.nonce = 3, .tip = 9, .era = era_mortal(64, 1000), .spec_version = 7};
+    struct extrinsic_params p = {
+        .nonce = 3, .tip = 9, .era = era_mortal(64, 1000), .spec_version = 7};
     memset(p.genesis, 0x11, 32);
     memset(p.era_block_hash, 0x22, 32);
     return p;
 }
 
-static void sign(const struct metadata *md, const struct extrinsic_params *params, const char *scheme,
-                 struct buf *out)
+static void sign(const struct metadata *md, const struct extrinsic_params *params,
+                 const char *scheme, struct buf *out)
 {
     struct keypair *key = vectors_key(scheme);
     uint8_t hash[32], again[32];
@@ -65,7 +66,8 @@ static void keys_of_the_other_style(void **state)
     struct buf out = {0};
     struct err err = {0};
     uint8_t hash[32];
-    assert_int_equal(extrinsic_sign(polkadot, &params, ethereum, remark, 8, &out, hash, &err), ERR_KEY);
+    assert_int_equal(extrinsic_sign(polkadot, &params, ethereum, remark, 8, &out, hash, &err),
+                     ERR_KEY);
     assert_non_null(strstr(err.text, "ethereum key cannot sign"));
     assert_non_null(strstr(err.text, "use sr25519, ed25519 or ecdsa"));
     assert_int_equal(extrinsic_sign(evm, &params, sr25519, remark, 8, &out, hash, &err), ERR_KEY);

@@ -1,5 +1,5 @@
-/* Every reference extrinsic, made by another implementation, is made again byte for byte, decodes, verifies,
- * and its call goes through JSON and back unchanged. */
+/* Every reference extrinsic, made by another implementation, is made again byte for byte, decodes,
+ * verifies, and its call goes through JSON and back unchanged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,8 @@ static size_t each_case(check_fn *check)
     json_t *runtime, *item;
     json_array_foreach(json_object_get(vectors, "runtimes"), i, runtime)
     {
-        struct metadata *md = vectors_metadata(json_string_value(json_object_get(runtime, "metadata")));
+        struct metadata *md =
+            vectors_metadata(json_string_value(json_object_get(runtime, "metadata")));
         struct reference ref = {vectors, runtime, md, {0}};
         vectors_params(vectors, runtime, &ref.params);
         json_array_foreach(json_object_get(runtime, "cases"), k, item)
@@ -56,7 +57,8 @@ static void check_payload(const struct reference *ref, const json_t *item)
     struct err err = {0};
     vectors_hex(item, "call", &call);
     vectors_hex(item, "payload", &want);
-    assert_int_equal(extrinsic_payload(ref->md, &ref->params, call.data, call.len, &payload, &err), 0);
+    assert_int_equal(extrinsic_payload(ref->md, &ref->params, call.data, call.len, &payload, &err),
+                     0);
     assert_bytes(&payload, &want);
     buf_done(&call);
     buf_done(&payload);
@@ -87,7 +89,8 @@ static void check_signed(const struct reference *ref, const json_t *item)
     struct err err = {0};
     uint8_t hash[32];
     vectors_hex(item, "call", &call);
-    assert_int_equal(extrinsic_sign(ref->md, &ref->params, key, call.data, call.len, &bytes, hash, &err), 0);
+    assert_int_equal(
+        extrinsic_sign(ref->md, &ref->params, key, call.data, call.len, &bytes, hash, &err), 0);
     vectors_hex(item, "extrinsic", &want);
     assert_int_equal(bytes.len, want.len);
     if (strcmp(scheme, "sr25519") != 0) { /* whose signatures are randomised */
@@ -108,7 +111,8 @@ static void extrinsics_are_identical(void **state)
     assert_int_equal(each_case(check_signed), 68);
 }
 
-static void assert_signer(const struct reference *ref, const json_t *item, const struct extrinsic_view *view)
+static void assert_signer(const struct reference *ref, const json_t *item,
+                          const struct extrinsic_view *view)
 {
     const char *scheme = json_string_value(json_object_get(item, "key"));
     struct buf id = {0};
@@ -148,7 +152,8 @@ static void references_decode(void **state)
     assert_int_equal(each_case(check_decoded), 68);
 }
 
-static bool verifies(const struct reference *ref, const struct extrinsic_params *params, const json_t *item)
+static bool verifies(const struct reference *ref, const struct extrinsic_params *params,
+                     const json_t *item)
 {
     struct buf bytes = {0};
     struct extrinsic_view view;
@@ -252,8 +257,10 @@ static void eras_are_identical(void **state)
         assert_memory_equal(bytes, want.data, want.len);
         assert_int_equal(era.period, json_integer_value(json_object_get(item, "rounded")));
         assert_int_equal(era.phase, json_integer_value(json_object_get(item, "phase")));
-        assert_int_equal(era_birth(era, current), json_integer_value(json_object_get(item, "birth")));
-        assert_int_equal(era_death(era, current), json_integer_value(json_object_get(item, "death")));
+        assert_int_equal(era_birth(era, current),
+                         json_integer_value(json_object_get(item, "birth")));
+        assert_int_equal(era_death(era, current),
+                         json_integer_value(json_object_get(item, "death")));
         struct scale_in in = scale_in_of(bytes, sizeof(bytes));
         assert_true(era_decode(&in, &again));
         assert_int_equal(again.period, era.period);

@@ -1,5 +1,5 @@
-/* What a node sends is read where it lies: what is JSON, and what is refused and why. That it is what jansson
- * takes is tested by fuzz_json_view. */
+/* What a node sends is read where it lies: what is JSON, and what is refused and why. That it is
+ * what jansson takes is tested by fuzz_json_view. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,8 +25,9 @@ static void test_finds_values(void **state)
 {
     (void)state;
     struct jv_doc doc = {0};
-    const struct jv *v = read_text(
-        &doc, " {\"id\":7, \"result\":{\"a\":[1,[2,3],{}],\"b\":null},\"x\":[], \"text\":\"h\\u00e9\\n\"} ");
+    const struct jv *v =
+        read_text(&doc, " {\"id\":7, \"result\":{\"a\":[1,[2,3],{}],\"b\":null},\"x\":[], "
+                        "\"text\":\"h\\u00e9\\n\"} ");
     int64_t n;
     char text[16];
     assert_true(jv_is(v, JV_OBJECT));
@@ -62,7 +63,8 @@ static void test_missing_values(void **state)
     assert_null(jv_get(jv_get(v, "a"), "c"));
     assert_null(jv_at(v, 0));
     assert_false(jv_pair(jv_get(v, "a"), &key, &value));
-    assert_false(jv_int(NULL, &n) || jv_hex(NULL, &bytes) || jv_hex_fixed(jv_get(v, "a"), fixed, 2));
+    assert_false(jv_int(NULL, &n) || jv_hex(NULL, &bytes) ||
+                 jv_hex_fixed(jv_get(v, "a"), fixed, 2));
     assert_false(jv_equals(NULL, "") || jv_equals(jv_get(v, "a"), "1"));
     assert_int_equal(n, 5);
     assert_int_equal(jv_copy(jv_get(v, "a"), text, sizeof(text)), 0);
@@ -115,9 +117,11 @@ static void test_hexadecimal(void **state)
     struct jv_doc doc = {0};
     struct buf bytes = {0};
     uint8_t fixed[2];
-    assert_true(jv_hex(read_text(&doc, "\"0x00fF\""), &bytes) && bytes.len == 2 && bytes.data[1] == 0xff);
+    assert_true(jv_hex(read_text(&doc, "\"0x00fF\""), &bytes) && bytes.len == 2 &&
+                bytes.data[1] == 0xff);
     assert_true(jv_hex(read_text(&doc, "\"\\u0030x1234\""), &bytes) && bytes.len == 4);
-    assert_true(jv_hex_fixed(read_text(&doc, "\"0x1\\u00323\\u0034\""), fixed, 2) && fixed[1] == 0x34);
+    assert_true(jv_hex_fixed(read_text(&doc, "\"0x1\\u00323\\u0034\""), fixed, 2) &&
+                fixed[1] == 0x34);
     assert_false(jv_hex(read_text(&doc, "\"0x123\""), &bytes));
     assert_false(jv_hex(read_text(&doc, "\"0x12zz\""), &bytes));
     assert_false(jv_hex_fixed(read_text(&doc, "\"0x123456\""), fixed, 2));

@@ -1,5 +1,5 @@
-/* Metadata of real runtimes answers questions; anything malformed, cut, unknown or built to hang is refused
- * with a text that says what is wrong. */
+/* Metadata of real runtimes answers questions; anything malformed, cut, unknown or built to hang is
+ * refused with a text that says what is wrong. */
 #define _GNU_SOURCE /* memmem */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,10 +24,12 @@ static const struct {
     unsigned version;
     size_t extensions;
 } runtimes[] = {
-    {"v14-substrate", 14, 9}, {"v15-substrate", 15, 10},         {"v16-substrate", 16, 11},
-    {"v14-polkadot", 14, 10}, {"v15-polkadot", 15, 10},          {"v14-kusama", 14, 9},
-    {"v15-kusama", 15, 9},    {"v15-asset-hub-polkadot", 15, 9}, {"v15-asset-hub-kusama", 15, 9},
-    {"sh-parachain", 14, 10}, {"sh-solochain-evm", 14, 9},       {"v14-substrate-contracts-node", 14, 8},
+    {"v14-substrate", 14, 9},        {"v15-substrate", 15, 10},
+    {"v16-substrate", 16, 11},       {"v14-polkadot", 14, 10},
+    {"v15-polkadot", 15, 10},        {"v14-kusama", 14, 9},
+    {"v15-kusama", 15, 9},           {"v15-asset-hub-polkadot", 15, 9},
+    {"v15-asset-hub-kusama", 15, 9}, {"sh-parachain", 14, 10},
+    {"sh-solochain-evm", 14, 9},     {"v14-substrate-contracts-node", 14, 8},
     {"v14-statemine", 14, 8},
 };
 
@@ -83,8 +85,8 @@ static void names_and_constants(void **state)
     metadata_free(md);
 }
 
-/* AccountInfo of today's runtimes: nonce and three counters of 4 bytes, then free, reserved, frozen, flags.
- */
+/* AccountInfo of today's runtimes: nonce and three counters of 4 bytes, then free, reserved,
+ * frozen, flags. */
 static void free_balance_of_every_runtime(void **state)
 {
     (void)state;
@@ -108,8 +110,8 @@ static void free_balance_of_every_runtime(void **state)
     buf_done(&info);
 }
 
-/* A chain without System.Account, or whose accounts are no struct with data.free: nothing is known, nothing
- * is read. */
+/* A chain without System.Account, or whose accounts are no struct with data.free: nothing is known,
+ * nothing is read. */
 static void no_free_balance(void **state)
 {
     (void)state;
@@ -334,7 +336,8 @@ static void put_compact_of(struct built *b, uint32_t inner)
     scale_put_compact(&b->types, 0);
 }
 
-/* An enum of one variant, and the extrinsic whose parameters all are that enum: the least that parses. */
+/* An enum of one variant, and the extrinsic whose parameters all are that enum: the least that
+ * parses. */
 static void build(struct built *b, struct buf *out)
 {
     uint32_t call = b->count;

@@ -1,5 +1,5 @@
-/* Every finalized height once, in order, with what became of the wanted extrinsics, whatever the node skips.
- */
+/* Every finalized height once, in order, with what became of the wanted extrinsics, whatever the
+ * node skips. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,8 +25,9 @@ struct extrinsic {
 static void make_extrinsic(struct extrinsic *x, const struct fake_runtime *r, uint64_t nonce)
 {
     static const uint8_t remark[] = {0, 0, 4, 'x'};
-    struct extrinsic_params params = {
-        .nonce = nonce, .spec_version = r->spec_version, .transaction_version = r->transaction_version};
+    struct extrinsic_params params = {.nonce = nonce,
+                                      .spec_version = r->spec_version,
+                                      .transaction_version = r->transaction_version};
     struct err err = {0};
     *x = (struct extrinsic){0};
     if (extrinsic_sign(r->md, &params, alice, remark, sizeof(remark), &x->bytes, x->hash, &err))
@@ -37,7 +38,8 @@ static json_t *body(const struct extrinsic *x)
 {
     struct buf text = {0};
     json_t *list = json_array();
-    json_array_append_new(list, json_string("0x1004010203")); /* an unsigned one that decodes or not */
+    json_array_append_new(list,
+                          json_string("0x1004010203")); /* an unsigned one that decodes or not */
     if (x) {
         hex_put_0x(&text, x->bytes.data, x->bytes.len);
         json_array_append_new(list, json_string(buf_str(&text)));
@@ -85,8 +87,8 @@ static void all_heights_although_the_node_skips(void **state)
     rig_done(&rig);
 }
 
-/* What reconciliation lives on: when a block was made, and the bytes of what it holds, with their era and
- * tip. */
+/* What reconciliation lives on: when a block was made, and the bytes of what it holds, with their
+ * era and tip. */
 static struct extrinsic mortal;
 static unsigned checked;
 
@@ -123,7 +125,8 @@ static bool mortal_pool(struct fake *f, struct ws_peer *p, const char *method, c
     if (strcmp(method, "author_pendingExtrinsics") != 0)
         return false;
     hex_put_0x(&text, mortal.bytes.data, mortal.bytes.len);
-    fake_answer(p, id, json_pack("[s,s]", "0x1004010203", buf_str(&text))); /* the first is not signed */
+    fake_answer(p, id,
+                json_pack("[s,s]", "0x1004010203", buf_str(&text))); /* the first is not signed */
     buf_done(&text);
     return true;
 }
@@ -160,7 +163,8 @@ static void time_and_bytes(void **state)
                                       .transaction_version = polkadot.transaction_version};
     struct err err = {0};
     mortal = (struct extrinsic){0};
-    if (extrinsic_sign(polkadot.md, &params, alice, remark, sizeof(remark), &mortal.bytes, mortal.hash, &err))
+    if (extrinsic_sign(polkadot.md, &params, alice, remark, sizeof(remark), &mortal.bytes,
+                       mortal.hash, &err))
         fail_msg("%s", err.text);
     assert_true(metadata_find_call(polkadot.md, "Timestamp", "set", set));
     snprintf(inherent, sizeof(inherent), "0x2804%02x%02x0b7b68e5cf8b01", set[0], set[1]);
@@ -358,7 +362,8 @@ static void wanted_accounts(void **state)
     }
 }
 
-/* What the chain says of two accounts at each block: with one question for both, and one after the other. */
+/* What the chain says of two accounts at each block: with one question for both, and one after the
+ * other. */
 static void free_balances(bool no_query_storage)
 {
     struct node_rig rig;
@@ -533,7 +538,8 @@ static void another_hasher(void **state)
     rig_done(&rig);
 }
 
-/* An upgrade in block 2 rules from block 3 on; each block is decoded by the runtime of its parent. */
+/* An upgrade in block 2 rules from block 3 on; each block is decoded by the runtime of its
+ * parent. */
 static void blocks_of_two_runtimes(void **state)
 {
     (void)state;
@@ -628,8 +634,8 @@ static void silent_subscription(void **state)
     rig_done(&rig);
 }
 
-/* Wrong answers of every kind while a block is fetched: asked again, then the endpoint is left; no height is
- * lost and none comes twice. */
+/* Wrong answers of every kind while a block is fetched: asked again, then the endpoint is left; no
+ * height is lost and none comes twice. */
 static bool spoil(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
                   const json_t *params)
 {
@@ -643,9 +649,9 @@ static bool spoil(struct fake *f, struct ws_peer *p, const char *method, const j
         fake_answer(p, id, json_null());
         return true;
     case 1:
-        fake_answer(
-            p, id,
-            json_pack("{s:{s:O, s:[s]}}", "block", "header", f->blocks[0].header, "extrinsics", "0xzz"));
+        fake_answer(p, id,
+                    json_pack("{s:{s:O, s:[s]}}", "block", "header", f->blocks[0].header,
+                              "extrinsics", "0xzz"));
         return true;
     case 2:
         fake_error(p, id, -32603, "Internal error", NULL);

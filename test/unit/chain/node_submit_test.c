@@ -63,8 +63,8 @@ static void on_lost(struct node_submit *s)
 static void submit(struct node_rig *rig, struct tx *t, bool (*gate)(void *arg), void *gate_arg)
 {
     static const uint8_t bytes[] = {0x0c, 0x84, 0x01, 0xff};
-    node_submit_start(rig->node, &t->submit, bytes, sizeof(bytes), gate, gate_arg, on_reply, on_status,
-                      on_lost);
+    node_submit_start(rig->node, &t->submit, bytes, sizeof(bytes), gate, gate_arg, on_reply,
+                      on_status, on_lost);
     assert_false(t->replied);
 }
 
@@ -257,8 +257,8 @@ static bool gate(void *arg)
     return *(bool *)arg;
 }
 
-/* A node grants two watches: what comes after them is submitted without one, and is watched again when one of
- * them has ended. */
+/* A node grants two watches: what comes after them is submitted without one, and is watched again
+ * when one of them has ended. */
 static void too_many_watches(void **state)
 {
     (void)state;
@@ -441,9 +441,11 @@ static void status_names(void **state)
     (void)state;
     assert_string_equal(tx_status_name(TX_IN_BLOCK), "in_block");
     assert_string_equal(tx_status_name(TX_FINALITY_TIMEOUT), "finality_timeout");
-    assert_true(tx_status_final(TX_USURPED) && tx_status_final(TX_DROPPED) && tx_status_final(TX_INVALID));
+    assert_true(tx_status_final(TX_USURPED) && tx_status_final(TX_DROPPED) &&
+                tx_status_final(TX_INVALID));
     assert_true(tx_status_final(TX_FINALIZED) && tx_status_final(TX_FINALITY_TIMEOUT));
-    assert_false(tx_status_final(TX_RETRACTED) || tx_status_final(TX_IN_BLOCK) || tx_status_final(TX_FUTURE));
+    assert_false(tx_status_final(TX_RETRACTED) || tx_status_final(TX_IN_BLOCK) ||
+                 tx_status_final(TX_FUTURE));
 }
 
 static int load(void **state)

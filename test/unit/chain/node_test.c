@@ -199,9 +199,9 @@ static void upgrade_by_notification(void **state)
     rig_up(&rig);
     const struct metadata *before = rig.info.metadata;
     upgrade(f);
-    fake_notify(
-        f->peer, "state_runtimeVersion", f->version_sub,
-        json_pack("{s:s, s:i, s:i}", "specName", "node", "specVersion", 268, "transactionVersion", 2));
+    fake_notify(f->peer, "state_runtimeVersion", f->version_sub,
+                json_pack("{s:s, s:i, s:i}", "specName", "node", "specVersion", 268,
+                          "transactionVersion", 2));
     assert_true(rig_wait(&rig, saw_runtime));
     assert_int_equal(node_info(rig.node)->spec_version, 268);
     assert_int_equal(node_info(rig.node)->transaction_version, 2);
@@ -304,7 +304,8 @@ static void moves_when_an_endpoint_dies_and_stays_there(void **state)
     rig_done(&rig);
 }
 
-/* A second chain's node among the endpoints, and no genesis configured: the first node's chain is the one. */
+/* A second chain's node among the endpoints, and no genesis configured: the first node's chain is
+ * the one. */
 static void the_first_chain_is_kept(void **state)
 {
     (void)state;
@@ -330,7 +331,8 @@ static void an_endpoint_that_lags_is_passed_over(void **state)
     rig_wait_ready(&rig, 2);
     assert_int_equal(rig.info.best_number, 60);
     rig.fake[0].hook = NULL;
-    fake_stop(&rig.fake[0], rig.loop); /* what is left lags: it is refused once, then it is what there is */
+    fake_stop(&rig.fake[0],
+              rig.loop); /* what is left lags: it is refused once, then it is what there is */
     rig_wait_ready(&rig, 3);
     assert_int_equal(rig.info.best_number, 0);
     rig_done(&rig);
@@ -363,7 +365,8 @@ static bool hears_more(void *arg)
     return rig->best > heard;
 }
 
-/* Where all of them lag, they are gone through once, and not again for each block that somebody else has. */
+/* Where all of them lag, they are gone through once, and not again for each block that somebody
+ * else has. */
 static void all_lag(void **state)
 {
     (void)state;
@@ -466,8 +469,9 @@ static void a_handshake_without_an_answer(void **state)
 static void closing_in_every_phase(void **state)
 {
     (void)state;
-    static const char *const methods[] = {"chain_getBlockHash", "chain_getHeader", "state_getRuntimeVersion",
-                                          "state_getMetadata", "chain_subscribeNewHeads"};
+    static const char *const methods[] = {"chain_getBlockHash", "chain_getHeader",
+                                          "state_getRuntimeVersion", "state_getMetadata",
+                                          "chain_subscribeNewHeads"};
     struct node_rig rig;
     for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
         rig_start(&rig, 1, &contracts);

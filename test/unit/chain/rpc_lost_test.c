@@ -214,10 +214,14 @@ static void test_no_descriptor_is_left(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cut_and_reconnect),      cmocka_unit_test(test_server_comes_back),
-        cmocka_unit_test(test_half_open_peer),         cmocka_unit_test(test_pongs_keep_a_quiet_line),
-        cmocka_unit_test(test_reconnect_by_the_owner), cmocka_unit_test(test_stop_and_open_again),
-        cmocka_unit_test(test_stop_in_every_phase),    cmocka_unit_test(test_no_descriptor_is_left),
+        cmocka_unit_test(test_cut_and_reconnect),
+        cmocka_unit_test(test_server_comes_back),
+        cmocka_unit_test(test_half_open_peer),
+        cmocka_unit_test(test_pongs_keep_a_quiet_line),
+        cmocka_unit_test(test_reconnect_by_the_owner),
+        cmocka_unit_test(test_stop_and_open_again),
+        cmocka_unit_test(test_stop_in_every_phase),
+        cmocka_unit_test(test_no_descriptor_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

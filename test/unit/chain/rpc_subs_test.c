@@ -56,7 +56,8 @@ static void watch_end(struct rpc_sub *sub, const struct err *err)
 
 static void watch_start(struct watch *w, const char *method)
 {
-    rpc_subscribe_start(w->rig->rpc, &w->sub, method, "[]", NULL, NULL, watch_reply, watch_item, watch_end);
+    rpc_subscribe_start(w->rig->rpc, &w->sub, method, "[]", NULL, NULL, watch_reply, watch_item,
+                        watch_end);
     assert_false(w->replied);
 }
 
@@ -183,7 +184,8 @@ static void test_connection_lost_ends_subscriptions(void **state)
     rpc_rig_done(&rig);
 }
 
-/* Forgotten before its answer, or given up at its deadline: the late answer is undone at the node. */
+/* Forgotten before its answer, or given up at its deadline: the late answer is undone at the
+ * node. */
 static bool holds(void *arg)
 {
     return ((struct rig *)arg)->held != NULL;
@@ -212,7 +214,8 @@ static void test_forgotten_before_the_answer(void **state)
     x.sub.call.err.code = 0;
     watch_start(&x, "hold");
     assert_true(run_until(rig.loop, holds, &rig, LIMIT_MS));
-    ask(&rig, &c, "mute", "[]", 0); /* keeps an answer out, so that the line is not taken for dead */
+    ask(&rig, &c, "mute", "[]",
+        0); /* keeps an answer out, so that the line is not taken for dead */
     await(&rig, &b);
     rpc_unsubscribe(rig.rpc, &x.sub, "unsub");
     assert_true(run_until(rig.loop, unsubscribed, &rig, LIMIT_MS));

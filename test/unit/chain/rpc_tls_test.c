@@ -38,14 +38,16 @@ static int make_certificates(void **state)
     if (!mkdtemp(tls_dir))
         return -1;
     const char *new_key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
-    shell("cd %s && openssl req -x509 %s -keyout ca.key -out ca.pem -subj /CN=test-ca -days 2 2>log", tls_dir,
-          new_key);
+    shell(
+        "cd %s && openssl req -x509 %s -keyout ca.key -out ca.pem -subj /CN=test-ca -days 2 2>log",
+        tls_dir, new_key);
     const char *names[][2] = {
         {"name", "DNS:localhost"}, {"address", "IP:127.0.0.1"}, {"other", "DNS:elsewhere"}};
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         shell("cd %s && openssl req %s -keyout %s.key -out %s.csr -subj /CN=node 2>log && echo "
               "subjectAltName=%s >ext "
-              "&& openssl x509 -req -in %s.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext "
+              "&& openssl x509 -req -in %s.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 "
+              "-extfile ext "
               "-out "
               "%s.pem 2>log",
               tls_dir, new_key, names[i][0], names[i][0], names[i][1], names[i][0], names[i][0]);
@@ -60,7 +62,8 @@ static int remove_certificates(void **state)
 }
 
 /* true: it opened; false: it was refused, rig.why says why. */
-static bool tls_try(struct rig *rig, const char *cert, const char *host, bool with_ca, bool insecure)
+static bool tls_try(struct rig *rig, const char *cert, const char *host, bool with_ca,
+                    bool insecure)
 {
     char *cert_file = xasprintf("%s/%s.pem", tls_dir, cert);
     char *key_file = xasprintf("%s/%s.key", tls_dir, cert);
@@ -105,7 +108,8 @@ static void test_tls(void **state)
     assert_non_null(strstr(rig.why.text, "ostname mismatch"));
     assert_false(tls_try(&rig, "other", "127.0.0.1", true, false));
     assert_non_null(strstr(rig.why.text, "not for the address 127.0.0.1"));
-    assert_false(tls_try(&rig, "name", "localhost", false, false)); /* the system does not know our CA */
+    assert_false(
+        tls_try(&rig, "name", "localhost", false, false)); /* the system does not know our CA */
     assert_non_null(strstr(rig.why.text, "certificate is refused"));
     assert_true(tls_try(&rig, "other", "localhost", false, true));
     assert_true(tls_try(&rig, "other", "127.0.0.1", false, true));

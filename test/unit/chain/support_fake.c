@@ -21,8 +21,8 @@ static char *hex_text(const struct buf *bytes)
     return out;
 }
 
-void fake_runtime_load(struct fake_runtime *r, const char *spec_name, uint32_t spec, uint32_t transaction,
-                       const char *metadata)
+void fake_runtime_load(struct fake_runtime *r, const char *spec_name, uint32_t spec,
+                       uint32_t transaction, const char *metadata)
 {
     struct buf bytes = {0};
     vectors_metadata_bytes(metadata, &bytes);
@@ -64,7 +64,8 @@ static char *events_text(const struct buf *events)
 uint64_t fake_add(struct fake *f, json_t *extrinsics, const struct buf *events)
 {
     static unsigned salt;
-    static const char zeros[] = "0x0000000000000000000000000000000000000000000000000000000000000000";
+    static const char zeros[] =
+        "0x0000000000000000000000000000000000000000000000000000000000000000";
     INVARIANT(f->count < FAKE_BLOCKS);
     uint64_t height = f->count++;
     struct fake_block *b = &f->blocks[height];
@@ -77,8 +78,9 @@ uint64_t fake_add(struct fake *f, json_t *extrinsics, const struct buf *events)
                              .free = before ? before->free : 0,
                              .account_len = before ? before->account_len : FAKE_ACCOUNT_LEN};
     b->header = json_pack("{s:s, s:s, s:s, s:s, s:{s:[s,s]}}", "parentHash",
-                          height ? f->blocks[height - 1].hash : zeros, "number", number, "stateRoot", zeros,
-                          "extrinsicsRoot", root, "digest", "logs", "0x0642414245010203", "0x05424142450101");
+                          height ? f->blocks[height - 1].hash : zeros, "number", number,
+                          "stateRoot", zeros, "extrinsicsRoot", root, "digest", "logs",
+                          "0x0642414245010203", "0x05424142450101");
     b->extrinsics = extrinsics ? extrinsics : json_array();
     b->events = events_text(events);
     seal(f, b);
@@ -131,14 +133,16 @@ void fake_event(struct buf *out, uint32_t extrinsic, bool good)
 
 void fake_answer(struct ws_peer *p, const json_t *id, json_t *result)
 {
-    json_t *m = json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", (json_t *)id, "result", result);
+    json_t *m =
+        json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", (json_t *)id, "result", result);
     char *text = json_dumps(m, JSON_COMPACT);
     ws_peer_send(p, text);
     free(text);
     json_decref(m);
 }
 
-void fake_error(struct ws_peer *p, const json_t *id, int code, const char *message, const char *data)
+void fake_error(struct ws_peer *p, const json_t *id, int code, const char *message,
+                const char *data)
 {
     json_t *error = json_pack("{s:i, s:s, s:s*}", "code", code, "message", message, "data", data);
     json_t *m = json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", (json_t *)id, "error", error);
@@ -169,7 +173,8 @@ void fake_set_finalized(struct fake *f, uint64_t height)
 {
     f->finalized = height;
     if (f->peer && f->finalized_sub[0])
-        fake_notify(f->peer, "chain_finalizedHead", f->finalized_sub, json_incref(f->blocks[height].header));
+        fake_notify(f->peer, "chain_finalizedHead", f->finalized_sub,
+                    json_incref(f->blocks[height].header));
 }
 
 static const struct fake_block *block_of(const struct fake *f, const json_t *hash)
@@ -193,8 +198,9 @@ static json_t *version_json(const struct fake_runtime *r)
     json_t *apis = json_pack("[[s,i]]", "0xdf6acb689907609b", 4);
     if (r->has_api)
         json_array_append_new(apis, json_pack("[s,i]", "0x37e397fc7c91f5e4", 2));
-    return json_pack("{s:s, s:i, s:i, s:o}", "specName", r->spec_name, "specVersion", (int)r->spec_version,
-                     "transactionVersion", (int)r->transaction_version, "apis", apis);
+    return json_pack("{s:s, s:i, s:i, s:o}", "specName", r->spec_name, "specVersion",
+                     (int)r->spec_version, "transactionVersion", (int)r->transaction_version,
+                     "apis", apis);
 }
 
 static json_t *account_value(const struct fake_block *b)
@@ -252,22 +258,24 @@ static void serve_metadata_call(struct ws_peer *p, const struct fake_runtime *r,
 {
     if (!r->has_api ||
         strcmp(json_string_value(json_array_get(params, 0)), "Metadata_metadata_at_version") != 0)
-        fake_error(p, id, 4003, "Client error: Execution failed: Exported method is not found", NULL);
+        fake_error(p, id, 4003, "Client error: Execution failed: Exported method is not found",
+                   NULL);
     else if (strcmp(json_string_value(json_array_get(params, 1)), "0x0f000000") != 0 || !r->v15_hex)
         fake_answer(p, id, json_string("0x00"));
     else
         fake_answer(p, id, json_string(r->v15_hex));
 }
 
-static void serve_query(struct fake *f, struct ws_peer *p, const struct fake_block *b, const json_t *id,
-                        const json_t *params)
+static void serve_query(struct fake *f, struct ws_peer *p, const struct fake_block *b,
+                        const json_t *id, const json_t *params)
 {
     json_t *changes = json_array(), *key;
     size_t i;
     json_array_foreach(json_array_get(params, 0), i, key)
     {
         /* Not in the order of the question. */
-        json_array_insert_new(changes, 0, json_pack("[O,o]", key, storage(f, b, json_string_value(key))));
+        json_array_insert_new(changes, 0,
+                              json_pack("[O,o]", key, storage(f, b, json_string_value(key))));
     }
     fake_answer(p, id, json_pack("[{s:s, s:o}]", "block", b->hash, "changes", changes));
 }
@@ -280,7 +288,8 @@ static void serve_state(struct fake *f, struct ws_peer *p, const char *method, c
         at = 1;
     const struct fake_block *b = block_of(f, json_array_get(params, at));
     if (!b || state_gone(f, b)) {
-        fake_error(p, id, 4003, "Client error: UnknownBlock: State already discarded for 0x00", NULL);
+        fake_error(p, id, 4003, "Client error: UnknownBlock: State already discarded for 0x00",
+                   NULL);
     } else if (!strcmp(method, "state_getRuntimeVersion")) {
         f->asked_versions++;
         fake_answer(p, id, version_json(b->runtime));

@@ -1,5 +1,6 @@
-/* A fake Substrate chain behind the scripted WebSocket server: blocks are what the test says they are, the
- * answers have the shapes of a real node, and a hook may answer, spoil or swallow any request. */
+/* A fake Substrate chain behind the scripted WebSocket server: blocks are what the test says they
+ * are, the answers have the shapes of a real node, and a hook may answer, spoil or swallow any
+ * request. */
 #ifndef TEST_SUPPORT_FAKE_H
 #define TEST_SUPPORT_FAKE_H
 
@@ -49,8 +50,8 @@ struct fake {
     bool gone;
 };
 
-void fake_runtime_load(struct fake_runtime *r, const char *spec_name, uint32_t spec, uint32_t transaction,
-                       const char *metadata);
+void fake_runtime_load(struct fake_runtime *r, const char *spec_name, uint32_t spec,
+                       uint32_t transaction, const char *metadata);
 void fake_runtime_done(struct fake_runtime *r);
 
 void fake_start(struct fake *f, struct loop *l, const struct fake_runtime *runtime,
@@ -63,12 +64,15 @@ uint64_t fake_add(struct fake *f, json_t *extrinsics, const struct buf *events);
 void fake_fork(struct fake *f, uint64_t height);          /* blocks from there on are taken back */
 void fake_set_best(struct fake *f, uint64_t height);      /* and notify */
 void fake_set_finalized(struct fake *f, uint64_t height); /* and notify */
-void fake_notify(struct ws_peer *p, const char *method, const char *sub, json_t *item); /* takes item */
-void fake_answer(struct ws_peer *p, const json_t *id, json_t *result);                  /* takes result */
-void fake_error(struct ws_peer *p, const json_t *id, int code, const char *message, const char *data);
+void fake_notify(struct ws_peer *p, const char *method, const char *sub,
+                 json_t *item);                                        /* takes item */
+void fake_answer(struct ws_peer *p, const json_t *id, json_t *result); /* takes result */
+void fake_error(struct ws_peer *p, const json_t *id, int code, const char *message,
+                const char *data);
 void fake_hash(const struct fake *f, uint64_t height, uint8_t out[32]);
 
-/* One EventRecord of ExtrinsicSuccess, or of ExtrinsicFailed(BadOrigin). fake_events: the count first. */
+/* One EventRecord of ExtrinsicSuccess, or of ExtrinsicFailed(BadOrigin). fake_events: the count
+ * first. */
 void fake_events_begin(struct buf *out, unsigned count);
 void fake_event(struct buf *out, uint32_t extrinsic, bool good);
 

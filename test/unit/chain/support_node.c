@@ -151,14 +151,15 @@ static void wait_count(struct node_rig *rig, struct count c, const char *what)
 {
     if (run_until(rig->loop, reached, &c, RIG_LIMIT_MS))
         return;
-    fprintf(stderr, "no %s: seen=%zu ready=%u down=%u why=\"%s\"\n", what, rig->view_count, rig->ready,
-            rig->down, rig->why.text);
+    fprintf(stderr, "no %s: seen=%zu ready=%u down=%u why=\"%s\"\n", what, rig->view_count,
+            rig->ready, rig->down, rig->why.text);
     UNREACHABLE();
 }
 
 void rig_wait_seen(struct node_rig *rig, size_t count)
 {
-    wait_count(rig, (struct count){.have_size = &rig->view_count, .want = count}, "finalized blocks");
+    wait_count(rig, (struct count){.have_size = &rig->view_count, .want = count},
+               "finalized blocks");
 }
 
 void rig_wait_ready(struct node_rig *rig, unsigned count)

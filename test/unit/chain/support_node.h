@@ -40,7 +40,8 @@ struct node_rig {
 
 void rig_start(struct node_rig *rig, size_t fakes,
                const struct fake_runtime *runtime); /* loop, servers, config */
-/* A short time-out for a test that waits for it to pass, longer where everything is slow (valgrind). */
+/* A short time-out for a test that waits for it to pass, longer where everything is slow
+ * (valgrind). */
 uint32_t rig_patience(uint32_t ms);
 void rig_connect(struct node_rig *rig); /* the node, opened */
 void rig_up(struct node_rig *rig);      /* rig_connect, and wait for on_ready */

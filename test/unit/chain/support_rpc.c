@@ -22,9 +22,10 @@ static void answer(struct ws_peer *p, const json_t *id, const char *result)
 
 static void notify(struct ws_peer *p, const char *id, const char *item)
 {
-    ws_peer_printf(p,
-                   "{\"jsonrpc\":\"2.0\",\"method\":\"note\",\"params\":{\"subscription\":%s,\"result\":%s}}",
-                   id, item);
+    ws_peer_printf(
+        p,
+        "{\"jsonrpc\":\"2.0\",\"method\":\"note\",\"params\":{\"subscription\":%s,\"result\":%s}}",
+        id, item);
 }
 
 static void answer_big(struct ws_peer *p, const json_t *id, size_t n)
@@ -60,10 +61,12 @@ static void serve(struct rig *rig, struct ws_peer *p, const char *method, const 
                        "\"{\\\"invalid\\\":{\\\"stale\\\":null}}\",\"data\":{\"a\":[1]}}}",
                        json_integer_value(id));
     } else if (!strcmp(method, "unreadable")) {
-        ws_peer_send(p, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32007,\"message\":\"Request "
-                        "is too big\"}}");
+        ws_peer_send(
+            p, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32007,\"message\":\"Request "
+               "is too big\"}}");
     } else if (!strcmp(method, "empty")) {
-        ws_peer_printf(p, "{\"jsonrpc\":\"2.0\",\"id\":%" JSON_INTEGER_FORMAT "}", json_integer_value(id));
+        ws_peer_printf(p, "{\"jsonrpc\":\"2.0\",\"id\":%" JSON_INTEGER_FORMAT "}",
+                       json_integer_value(id));
     } else if (!strcmp(method, "garbage")) {
         ws_peer_send(p, "}{ not json");
         ws_peer_send(p, "[1,2,3]");
@@ -100,9 +103,10 @@ static void serve(struct rig *rig, struct ws_peer *p, const char *method, const 
         notify(p, "42", "1");
     } else if (!strcmp(method, "sub_ends")) {
         answer(p, id, "\"X\"");
-        ws_peer_send(p,
-                     "{\"jsonrpc\":\"2.0\",\"method\":\"note\",\"params\":{\"subscription\":\"X\",\"error\":"
-                     "{\"code\":-1,\"message\":\"too slow\"}}}");
+        ws_peer_send(
+            p,
+            "{\"jsonrpc\":\"2.0\",\"method\":\"note\",\"params\":{\"subscription\":\"X\",\"error\":"
+            "{\"code\":-1,\"message\":\"too slow\"}}}");
     } else if (!strncmp(method, "unsub", 5)) {
         snprintf(rig->unsubscribed, sizeof(rig->unsubscribed), "%s", text);
         answer(p, id, "true");
@@ -176,14 +180,20 @@ bool has_lost(void *arg)
 
 struct rpc_config rpc_rig_config(struct rig *rig)
 {
-    return (struct rpc_config){
-        .url = rig->url, .backoff_base_ms = 5, .backoff_cap_ms = 20, .on_state = on_state, .arg = rig};
+    return (struct rpc_config){.url = rig->url,
+                               .backoff_base_ms = 5,
+                               .backoff_cap_ms = 20,
+                               .on_state = on_state,
+                               .arg = rig};
 }
 
 void server_start(struct rig *rig, const char *cert, const char *key, int port)
 {
-    struct ws_script script = {
-        .cert_file = cert, .key_file = key, .on_open = server_open, .on_text = server_text, .arg = rig};
+    struct ws_script script = {.cert_file = cert,
+                               .key_file = key,
+                               .on_open = server_open,
+                               .on_text = server_text,
+                               .arg = rig};
     rig->server = ws_server_new(rig->loop, &script, port);
     rig->server_gone = false;
 }
@@ -253,7 +263,8 @@ void asked(struct rpc_call *call)
         a->place = ++*a->order;
 }
 
-void ask(struct rig *rig, struct ask *a, const char *method, const char *params, uint32_t timeout_ms)
+void ask(struct rig *rig, struct ask *a, const char *method, const char *params,
+         uint32_t timeout_ms)
 {
     rpc_call_start(rig->rpc, &a->call, method, params, timeout_ms, NULL, NULL, asked);
     assert_false(a->done);

@@ -48,7 +48,8 @@ struct ask {
     unsigned place;
 };
 void asked(struct rpc_call *call); /* its callback */
-void ask(struct rig *rig, struct ask *a, const char *method, const char *params, uint32_t timeout_ms);
+void ask(struct rig *rig, struct ask *a, const char *method, const char *params,
+         uint32_t timeout_ms);
 void await(struct rig *rig, struct ask *a);
 void ask_done(struct ask *a);
 

@@ -81,12 +81,14 @@ void vectors_params(const json_t *vectors, const json_t *runtime, struct extrins
     out->nonce = (uint64_t)json_integer_value(json_object_get(chain, "nonce"));
     out->tip = (u128)json_integer_value(json_object_get(chain, "tip"));
     out->spec_version = (uint32_t)json_integer_value(json_object_get(runtime, "spec_version"));
-    out->transaction_version = (uint32_t)json_integer_value(json_object_get(runtime, "transaction_version"));
+    out->transaction_version =
+        (uint32_t)json_integer_value(json_object_get(runtime, "transaction_version"));
 }
 
 struct keypair *vectors_key(const char *scheme)
 {
-    static const char alith[] = "0x5fb92d6e98884f76de468fa3f6278f8807c48bebc13595d45af5bdc4da702133";
+    static const char alith[] =
+        "0x5fb92d6e98884f76de468fa3f6278f8807c48bebc13595d45af5bdc4da702133";
     enum key_scheme s;
     struct keypair *key = NULL;
     struct err err = {0};

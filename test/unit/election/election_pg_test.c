@@ -1,5 +1,6 @@
-/* Several relays' elections in one process against a real Postgres: who leads, and how leadership moves when
- * sessions end, holders hang, claims are changed behind the back, and the database restarts. */
+/* Several relays' elections in one process against a real Postgres: who leads, and how leadership
+ * moves when sessions end, holders hang, claims are changed behind the back, and the database
+ * restarts. */
 #include "fixture.h"
 
 #include <stdio.h>
@@ -15,7 +16,8 @@ enum { HEARTBEAT = 200, EXPIRY_1 = 2000, EXPIRY_2 = 4000, MARGIN = 300 };
 
 static struct fx_pg pg;
 static struct loop *loop;
-static int open_gates[2]; /* of all nodes, by account: never above one, except as said at `allow_overlap` */
+static int open_gates
+    [2]; /* of all nodes, by account: never above one, except as said at `allow_overlap` */
 static bool allow_overlap;
 
 struct node {
@@ -189,7 +191,8 @@ static void one_leads(void **state)
     int64_t epoch = n[0].epoch[0];
     election_stats(n[0].election, 0, &stats);
     uint64_t first = stats.renewed_at_ms;
-    WAIT_FOR(loop, (election_stats(n[0].election, 0, &stats), stats.renewed_at_ms > first + 2 * EXPIRY_1));
+    WAIT_FOR(loop, (election_stats(n[0].election, 0, &stats),
+                    stats.renewed_at_ms > first + 2 * EXPIRY_1));
     assert_int_equal(stats.epoch, epoch);
     assert_int_equal(n[0].promotions[0], 1);
     assert_int_equal(n[1].promotions[0] + n[1].promotions[1], 0);
@@ -210,7 +213,8 @@ static void drain_hands_over(void **state)
     uint64_t begun = loop_now_ms(loop);
     WAIT_FOR(loop, n[1].gate[0] && n[1].gate[1]);
     assert_true(n[1].epoch[0] == epoch + 1);
-    assert_true(loop_now_ms(loop) - begun < EXPIRY_1); /* the lock was free: no expiry was waited for */
+    assert_true(loop_now_ms(loop) - begun <
+                EXPIRY_1); /* the lock was free: no expiry was waited for */
     node_stop(&n[1], true);
 }
 
@@ -251,7 +255,8 @@ static void hung_holder(void **state)
     fx_query(hung.c, &q, NULL, "SELECT pg_advisory_lock(7001)");
     WAIT_FOR(loop, q.done);
     fx_query(hung.c, &q, NULL,
-             "SELECT granted FROM txrelay.accounts a, txrelay.leader_claim(a.account, 'hung', 'x', true, "
+             "SELECT granted FROM txrelay.accounts a, txrelay.leader_claim(a.account, 'hung', 'x', "
+             "true, "
              "1500, 3000) "
              "WHERE alias = 'alice'");
     WAIT_FOR(loop, q.done);
@@ -265,7 +270,8 @@ static void hung_holder(void **state)
     WAIT_FOR(loop, leader_of(n, 2, 0) >= 0);
     uint64_t taken = loop_now_ms(loop) - claimed;
     assert_true(taken >= 1400);
-    print_message("hung holder replaced %llu ms after a claim of 1500 ms\n", (unsigned long long)taken);
+    print_message("hung holder replaced %llu ms after a claim of 1500 ms\n",
+                  (unsigned long long)taken);
     WAIT_FOR(loop, hung.downs > 0);
     struct election_stats stats;
     uint64_t evicted = 0;
@@ -291,7 +297,8 @@ static void claim_changed_behind_the_back(void **state)
     WAIT_FOR(loop, n.demotions[0] == 1);
     assert_non_null(strstr(n.reason, "refused"));
     assert_int_equal(n.demotions[1], 0);
-    /* The row says that it was claimed with the lock, which is ours to take: it leads again, above that. */
+    /* The row says that it was claimed with the lock, which is ours to take: it leads again, above
+     * that. */
     WAIT_FOR(loop, n.gate[0]);
     assert_true(n.epoch[0] == epoch + 2);
     node_stop(&n, true);

@@ -1,12 +1,13 @@
-/* Several electors against one modelled database, with everything that can go wrong between them: sessions
- * that end, replies that never come, processes that stop and go on, stores that come and go, drains, errors.
+/* Several electors against one modelled database, with everything that can go wrong between them:
+ * sessions that end, replies that never come, processes that stop and go on, stores that come and
+ * go, drains, errors.
  *
- * Claim, at every event of every seed: under real time at most one relay has an account's gate open; the
- * epochs of promotions rise; and when the faults end, every account gets a leader.
+ * Claim, at every event of every seed: under real time at most one relay has an account's gate
+ * open; the epochs of promotions rise; and when the faults end, every account gets a leader.
  *
- * The one exception is stated, not hidden: with locks, a session that ended frees its lock at once, and its
- * owner goes on until it hears of it. In that moment the epoch is what protects (I3, I4), and the model
- * checks that none of its writes is accepted once another relay has claimed. */
+ * The one exception is stated, not hidden: with locks, a session that ended frees its lock at once,
+ * and its owner goes on until it hears of it. In that moment the epoch is what protects (I3, I4),
+ * and the model checks that none of its writes is accepted once another relay has claimed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -118,13 +119,13 @@ struct world {
 
 static uint32_t moved; /* by all relays of all worlds */
 
-#define CHECK(w, cond)                                                                                       \
-    do {                                                                                                     \
-        if (!(cond)) {                                                                                       \
-            print_error("seed %llu mode %d at %llu: %s\n", (unsigned long long)(w)->seed, (int)(w)->mode,    \
-                        (unsigned long long)(w)->now, #cond);                                                \
-            assert_true(cond);                                                                               \
-        }                                                                                                    \
+#define CHECK(w, cond)                                                                             \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            print_error("seed %llu mode %d at %llu: %s\n", (unsigned long long)(w)->seed,          \
+                        (int)(w)->mode, (unsigned long long)(w)->now, #cond);                      \
+            assert_true(cond);                                                                     \
+        }                                                                                          \
     } while (0)
 
 static bool chance(struct world *w, uint64_t percent)
@@ -179,13 +180,14 @@ static const enum elector_event_type reply_types[] = {
     [W_RELEASE] = ELECTOR_EV_RELEASE_REPLY, [W_SCAN] = ELECTOR_EV_SCAN_REPLY,
 };
 
-static void request(struct world *w, int relay, enum wire_kind kind, const struct elector_effect *fx)
+static void request(struct world *w, int relay, enum wire_kind kind,
+                    const struct elector_effect *fx)
 {
     struct relay *r = &w->relays[relay];
     if (!r->session) { /* between the loss of the connection and the news of it */
         if (kind != W_UNLOCK)
-            post(w, w->now, W_FAILED, relay)->ev =
-                (struct elector_event){.type = reply_types[kind], .account = fx->account, .failed = true};
+            post(w, w->now, W_FAILED, relay)->ev = (struct elector_event){
+                .type = reply_types[kind], .account = fx->account, .failed = true};
         return;
     }
     struct message *m = post(w, in_order(&r->last_request, w->now + latency(w)), kind, relay);
@@ -203,7 +205,8 @@ static void request(struct world *w, int relay, enum wire_kind kind, const struc
     memcpy(m->epochs, epochs, m->count * sizeof(*epochs));
 }
 
-static void start_op(struct world *w, int relay, enum wire_kind kind, const struct elector_effect *fx)
+static void start_op(struct world *w, int relay, enum wire_kind kind,
+                     const struct elector_effect *fx)
 {
     struct relay *r = &w->relays[relay];
     CHECK(w, r->op[fx->account] == W_NONE); /* one request of an account at a time */
@@ -334,8 +337,8 @@ static void answer_claim(struct world *w, const struct message *m, struct electo
 {
     struct row *t = &w->rows[m->ev.account];
     CHECK(w, !m->have_lock || t->locked_by == m->session);
-    bool granted =
-        !t->claimant || t->claimant == m->incarnation || (t->lock_held && m->have_lock) || expired(w, t);
+    bool granted = !t->claimant || t->claimant == m->incarnation ||
+                   (t->lock_held && m->have_lock) || expired(w, t);
     if (granted) {
         t->claimant = m->incarnation;
         t->lock_held = m->have_lock;
@@ -355,7 +358,8 @@ static void answer_evict(struct world *w, const struct message *m, struct electo
 {
     struct row *t = &w->rows[m->ev.account];
     bool foreign = !t->claimant || t->lock_session != t->locked_by;
-    if ((t->claimant && !expired(w, t)) || !t->locked_by || (foreign && t->locked_at + ORPHAN_MS > w->now)) {
+    if ((t->claimant && !expired(w, t)) || !t->locked_by ||
+        (foreign && t->locked_at + ORPHAN_MS > w->now)) {
         ev->holder = t->claimant ? "somebody" : "";
         ev->expiry_1_left_ms = (int64_t)(t->expiry_1 - w->now);
         return;
@@ -510,7 +514,8 @@ static void fail_all(struct world *w, int relay)
         if (op[a] == W_NONE)
             continue;
         r->op[a] = W_NONE;
-        step(w, relay, (struct elector_event){.type = reply_types[op[a]], .account = a, .failed = true});
+        step(w, relay,
+             (struct elector_event){.type = reply_types[op[a]], .account = a, .failed = true});
     }
     if (renewing) {
         r->renewing = false;
@@ -572,8 +577,8 @@ static void start_relay(struct world *w, int relay)
                                     .rotate = w->seed % 8 == 3,
                                     .hash = election_hash,
                                     .seed = rng_next(&w->rng)};
-    *r =
-        (struct relay){.use_lock = use_lock, .incarnation = ++w->next_incarnation, .e = elector_new(&config)};
+    *r = (struct relay){
+        .use_lock = use_lock, .incarnation = ++w->next_incarnation, .e = elector_new(&config)};
     for (int a = 0; a < ACCOUNTS; a++)
         elector_add(r->e);
     post(w, w->now + rng_between(&w->rng, 0, 100), W_STORE_UP, relay);
@@ -626,7 +631,8 @@ static void deliver(struct world *w, struct message *m)
         members(w, m->relay);
         return;
     case W_HAND_OVER:
-        step(w, m->relay, (struct elector_event){.type = ELECTOR_EV_HAND_OVER, .account = m->ev.account});
+        step(w, m->relay,
+             (struct elector_event){.type = ELECTOR_EV_HAND_OVER, .account = m->ev.account});
         return;
     case W_NOTIFY:
         step(w, m->relay, m->ev);
@@ -701,7 +707,8 @@ static void fault(struct world *w)
         }
         return;
     default:
-        for (int a = 0; a < ACCOUNTS; a++) /* a leader writes, perhaps long after it looked at its epoch */
+        for (int a = 0; a < ACCOUNTS;
+             a++) /* a leader writes, perhaps long after it looked at its epoch */
             if (r->epoch[a] && r->session && !r->paused) {
                 struct elector_effect fx = {.account = a, .epoch = r->epoch[a]};
                 request(w, i, W_WRITE, &fx);
@@ -735,7 +742,8 @@ static void advance(struct world *w, uint64_t now)
             w->relays[i].paused = false;
 }
 
-/* One event: a message or a timer, whichever is first. A relay that was just woken may see either first. */
+/* One event: a message or a timer, whichever is first. A relay that was just woken may see either
+ * first. */
 static void run_one(struct world *w, uint64_t until)
 {
     struct message *m = next_message(w);
@@ -787,7 +795,8 @@ static void check_live(struct world *w)
 
 static void run_seed(uint64_t seed, enum lock_mode mode, uint64_t *ret_promotions)
 {
-    struct world w = {.seed = seed, .rng = {.state = seed * 2654435761u + (uint64_t)mode}, .mode = mode};
+    struct world w = {
+        .seed = seed, .rng = {.state = seed * 2654435761u + (uint64_t)mode}, .mode = mode};
     w.faults = true;
     w.now = 1000;
     for (int i = 0; i < RELAYS; i++)

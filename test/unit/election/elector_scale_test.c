@@ -1,5 +1,6 @@
-/* Thousands of accounts and one relay, against a server that answers one request after the other: locks at
- * once, each claim by a commit of 5 ms. What is led must stay led while the rest is still bid for. */
+/* Thousands of accounts and one relay, against a server that answers one request after the other:
+ * locks at once, each claim by a commit of 5 ms. What is led must stay led while the rest is still
+ * bid for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,8 +57,10 @@ static void answer_renewal(struct server *s)
     for (size_t i = 0; i < count; i++)
         renewed[i] = true;
     s->now += COMMIT_MS;
-    feed(s, (struct elector_event){
-                .type = ELECTOR_EV_RENEW_REPLY, .accounts = accounts, .renewed = renewed, .count = count});
+    feed(s, (struct elector_event){.type = ELECTOR_EV_RENEW_REPLY,
+                                   .accounts = accounts,
+                                   .renewed = renewed,
+                                   .count = count});
     free(renewed);
 }
 
@@ -84,7 +87,8 @@ static void answer(struct server *s)
         answer_scan(s);
     } else if (q.type == ELECTOR_FX_LOCK) {
         s->bids--;
-        feed(s, (struct elector_event){.type = ELECTOR_EV_LOCK_REPLY, .account = q.account, .ok = true});
+        feed(s, (struct elector_event){
+                    .type = ELECTOR_EV_LOCK_REPLY, .account = q.account, .ok = true});
     } else {
         s->bids--;
         s->now += COMMIT_MS;

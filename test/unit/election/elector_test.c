@@ -1,5 +1,5 @@
-/* The pure elector, one transition or one gap of the DELAY/FAIL matrix a test. Effects are compared as text.
- */
+/* The pure elector, one transition or one gap of the DELAY/FAIL matrix a test. Effects are compared
+ * as text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,8 +31,9 @@ static void put_effect(struct buf *b, const struct elector_effect *fx)
         beat_open = !fx->leaving;
     if (fx->type == ELECTOR_FX_HEARTBEAT && !show_beats)
         return;
-    static const char *const names[] = {"LOCK", "UNLOCK", "CLAIM",   "EVICT",  "RELEASE", "RENEW",  "SCAN",
-                                        "BEAT", "LEAVE",  "PROMOTE", "DEMOTE", "GATE",    "DRAINED"};
+    static const char *const names[] = {"LOCK",   "UNLOCK", "CLAIM",  "EVICT", "RELEASE",
+                                        "RENEW",  "SCAN",   "BEAT",   "LEAVE", "PROMOTE",
+                                        "DEMOTE", "GATE",   "DRAINED"};
     buf_printf(b, "%s%s", b->len ? " " : "", names[fx->type]);
     if (fx->account >= 0)
         buf_printf(b, ":%d", fx->account);
@@ -42,7 +43,8 @@ static void put_effect(struct buf *b, const struct elector_effect *fx)
         buf_puts(b, fx->open ? "+" : "-");
     if (fx->type == ELECTOR_FX_CLAIM)
         buf_puts(b, fx->have_lock ? "L" : "");
-    if (fx->type == ELECTOR_FX_PROMOTE || fx->type == ELECTOR_FX_RELEASE || fx->type == ELECTOR_FX_DEMOTE)
+    if (fx->type == ELECTOR_FX_PROMOTE || fx->type == ELECTOR_FX_RELEASE ||
+        fx->type == ELECTOR_FX_DEMOTE)
         buf_printf(b, "@%lld", (long long)fx->epoch);
     if (fx->type == ELECTOR_FX_DEMOTE)
         assert_non_null(fx->reason);
@@ -99,10 +101,10 @@ static void wait_effect(struct rig *r, uint64_t lo, uint64_t hi, const char *exp
 #define DRAIN   EV(.type = ELECTOR_EV_DRAIN)
 #define GOT     EV(.type = ELECTOR_EV_LOCK_REPLY, .ok = true)
 #define TAKEN   EV(.type = ELECTOR_EV_LOCK_REPLY)
-#define GRANTED(n)                                                                                           \
+#define GRANTED(n)                                                                                 \
     EV(.type = ELECTOR_EV_CLAIM_REPLY, .ok = true, .epoch = (n), .holder = "me", .address = "here")
-#define DENIED(n)                                                                                            \
-    EV(.type = ELECTOR_EV_CLAIM_REPLY, .epoch = (n), .holder = "other", .address = "there",                  \
+#define DENIED(n)                                                                                  \
+    EV(.type = ELECTOR_EV_CLAIM_REPLY, .epoch = (n), .holder = "other", .address = "there",        \
        .expiry_1_left_ms = 3000, .expiry_2_left_ms = 9000)
 #define FAILED(what) EV(.type = ELECTOR_EV_##what##_REPLY, .failed = true)
 #define RELEASED     EV(.type = ELECTOR_EV_RELEASE_REPLY)
@@ -127,18 +129,20 @@ static void rig_free(struct rig *r)
 static void renewed(struct rig *r, bool ok, const char *expected)
 {
     int account = 0;
-    step(r, EV(.type = ELECTOR_EV_RENEW_REPLY, .count = 1, .accounts = &account, .renewed = &ok), expected);
+    step(r, EV(.type = ELECTOR_EV_RENEW_REPLY, .count = 1, .accounts = &account, .renewed = &ok),
+         expected);
 }
 
 /* What a scan tells about account 0. */
 static void seen(struct rig *r, struct elector_view what, const char *expected)
 {
     int account = 0;
-    step(r, EV(.type = ELECTOR_EV_SCAN_REPLY, .count = 1, .accounts = &account, .seen = &what), expected);
+    step(r, EV(.type = ELECTOR_EV_SCAN_REPLY, .count = 1, .accounts = &account, .seen = &what),
+         expected);
 }
 #define SEEN(...) ((struct elector_view){__VA_ARGS__})
-#define HELD(n, ms)                                                                                          \
-    SEEN(.taken = true, .lock_held = true, .holder = "other", .address = "there", .epoch = (n),              \
+#define HELD(n, ms)                                                                                \
+    SEEN(.taken = true, .lock_held = true, .holder = "other", .address = "there", .epoch = (n),    \
          .expiry_1_left_ms = (ms), .expiry_2_left_ms = (ms) + 9000)
 
 static void seen_nothing_new(struct rig *r)
@@ -238,7 +242,8 @@ static void followers_look_before_they_bid(void **state)
     rig_free(r);
 }
 
-/* One statement serves all followers, however many: what it costs does not grow with the accounts. */
+/* One statement serves all followers, however many: what it costs does not grow with the
+ * accounts. */
 static void one_scan_for_a_thousand_followers(void **state)
 {
     (void)state;
@@ -261,14 +266,15 @@ static void one_scan_for_a_thousand_followers(void **state)
         assert_int_equal(count, 1);
         assert_int_equal(fx[0].type, ELECTOR_FX_SCAN);
         size_t told = scans ? 0 : 1000;
-        step(r, EV(.type = ELECTOR_EV_SCAN_REPLY, .count = told, .accounts = accounts, .seen = all), "");
+        step(r, EV(.type = ELECTOR_EV_SCAN_REPLY, .count = told, .accounts = accounts, .seen = all),
+             "");
     }
     assert_in_range(scans, 30000 / 450, 30000 / 150 + 1);
     rig_free(r);
 }
 
-/* A claim that stands without the lock is not undone by a free lock; one of our own that we do not know of
- * is. */
+/* A claim that stands without the lock is not undone by a free lock; one of our own that we do not
+ * know of is. */
 static void scan_tells_who_may_claim(void **state)
 {
     (void)state;
@@ -284,9 +290,10 @@ static void scan_tells_who_may_claim(void **state)
         struct elector_view seen;
         const char *expected;
     } cases[] = {
-        {true, lockless, ""},  {true, lapsed, "LOCK:0"}, {true, mine, "LOCK:0"},     {true, dead, "LOCK:0"},
-        {true, mid, "LOCK:0"}, {false, lockless, ""},    {false, lapsed, "CLAIM:0"}, {false, mine, "CLAIM:0"},
-        {false, dead, ""},     {false, mid, "CLAIM:0"},  {false, HELD(2, -1), ""},   {true, HELD(2, 1), ""},
+        {true, lockless, ""},       {true, lapsed, "LOCK:0"}, {true, mine, "LOCK:0"},
+        {true, dead, "LOCK:0"},     {true, mid, "LOCK:0"},    {false, lockless, ""},
+        {false, lapsed, "CLAIM:0"}, {false, mine, "CLAIM:0"}, {false, dead, ""},
+        {false, mid, "CLAIM:0"},    {false, HELD(2, -1), ""}, {true, HELD(2, 1), ""},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct rig *r = rig_new(cases[i].use_lock);
@@ -297,8 +304,8 @@ static void scan_tells_who_may_claim(void **state)
     }
 }
 
-/* Between the two expiries something may be mid-submission: who was denied asks again after half a heartbeat.
- */
+/* Between the two expiries something may be mid-submission: who was denied asks again after half a
+ * heartbeat. */
 static void denied_without_lock_asks_later(void **state)
 {
     (void)state;
@@ -354,7 +361,8 @@ static void scan_is_no_news_after_a_move(void **state)
     rig_free(r);
 }
 
-/* txsim: a failover that lost commits sets the epochs back; what the table says then is what counts. */
+/* txsim: a failover that lost commits sets the epochs back; what the table says then is what
+ * counts. */
 static void epoch_that_went_back(void **state)
 {
     (void)state;
@@ -367,8 +375,8 @@ static void epoch_that_went_back(void **state)
     rig_free(r);
 }
 
-/* With thousands of accounts a scan is work for the server: a fifth of the time at most, but one each
- * heartbeat. */
+/* With thousands of accounts a scan is work for the server: a fifth of the time at most, but one
+ * each heartbeat. */
 static void slow_scans_rest(void **state)
 {
     (void)state;
@@ -547,8 +555,8 @@ static void refused_renewal_demotes_at_once(void **state)
     rig_free(r);
 }
 
-/* River's rule: a slow success must not stretch the trust: the reply comes after the time counted from its
- * sending is over. */
+/* River's rule: a slow success must not stretch the trust: the reply comes after the time counted
+ * from its sending is over. */
 static void slow_success_does_not_extend(void **state)
 {
     (void)state;
@@ -591,7 +599,8 @@ static void stale_write_demotes(void **state)
     rig_free(r);
 }
 
-/* A write whose outcome is unknown (txsim): the tenure goes on under a new epoch, the lock stays. */
+/* A write whose outcome is unknown (txsim): the tenure goes on under a new epoch, the lock
+ * stays. */
 static void doubt_claims_again(void **state)
 {
     (void)state;
@@ -682,8 +691,8 @@ static void store_back_in_time(void **state)
     rig_free(r);
 }
 
-/* Matrix "ask claim - got claim", FAIL: the outcome of the claim is unknown; the lock went with the session.
- */
+/* Matrix "ask claim - got claim", FAIL: the outcome of the claim is unknown; the lock went with the
+ * session. */
 static void claim_unknown_outcome(void **state)
 {
     (void)state;
@@ -749,8 +758,8 @@ static void lock_got_in_a_lost_session(void **state)
     rig_free(r);
 }
 
-/* The work session alone was lost: the lock that came meanwhile is still held, so it is given back before a
- * bid asks for it again. */
+/* The work session alone was lost: the lock that came meanwhile is still held, so it is given back
+ * before a bid asks for it again. */
 static void lock_got_while_store_down(void **state)
 {
     (void)state;
@@ -771,8 +780,11 @@ static void free_account_is_bid_for_at_once(void **state)
     struct rig *r = rig_new(true);
     step(r, UP, "");
     wait_lapsed(r);
-    step(r, EV(.type = ELECTOR_EV_EVICT_REPLY, .holder = "other", .address = "there", .epoch = 1004), "");
-    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .address = "", .epoch = 3), ""); /* old news */
+    step(r,
+         EV(.type = ELECTOR_EV_EVICT_REPLY, .holder = "other", .address = "there", .epoch = 1004),
+         "");
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .address = "", .epoch = 3),
+         ""); /* old news */
     assert_string_equal(elector_holder(r->e, 0), "other");
     step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .address = "", .epoch = 1004), "");
     assert_string_equal(elector_holder(r->e, 0), "");
@@ -803,7 +815,8 @@ static void leader_hears_of_another(void **state)
     struct rig *r = rig_new(true);
     lead(r, true);
     step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "me", .epoch = 5), "");
-    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "b", .address = "b:1", .epoch = 6), "RENEW");
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "b", .address = "b:1", .epoch = 6),
+         "RENEW");
     assert_true(elector_gate(r->e, 0, r->now));
     renewed(r, true, "");
     assert_string_equal(elector_holder(r->e, 0), "me");
@@ -1008,8 +1021,8 @@ static void beats(void **state)
     rig_free(r);
 }
 
-/* The member that the ring prefers bids at once; the others within twice bid_max, and not if they hear of it.
- */
+/* The member that the ring prefers bids at once; the others within twice bid_max, and not if they
+ * hear of it. */
 static void bids_by_rank(void **state)
 {
     (void)state;
@@ -1032,7 +1045,8 @@ static void bids_by_rank(void **state)
         wait_effect(r, 0, 900, "SCAN");
         assert_string_equal(elector_holder(r->e, 0), "x");
         seen(r, SEEN(.holder = "x", .epoch = 2, .lock_held = true, .expiry_1_left_ms = 1), "");
-        wait_effect(r, 390, 450, "LOCK:0"); /* the lock is free, and the preferred one does not come */
+        wait_effect(r, 390, 450,
+                    "LOCK:0"); /* the lock is free, and the preferred one does not come */
         last = r->now;
         rig_free(r);
     }
@@ -1052,8 +1066,9 @@ static void evicts_by_rank(void **state)
         seen(r, HELD(4, -1), target == 2 ? "EVICT:0" : "");
         if (target != 2) {
             step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "b", .epoch = 5), "");
-            wait_effect(r, 0, 450, "SCAN"); /* the first in rank has done it: nothing is left to do */
-            seen(r, HELD(5, -1), "");       /* and hangs in its turn */
+            wait_effect(r, 0, 450,
+                        "SCAN");      /* the first in rank has done it: nothing is left to do */
+            seen(r, HELD(5, -1), ""); /* and hangs in its turn */
             wait_effect(r, 390, 450, "EVICT:0");
             step(r, EV(.type = ELECTOR_EV_EVICT_REPLY, .ok = true), "LOCK:0");
             step(r, TAKEN, "");
@@ -1103,7 +1118,10 @@ static void dead_holder_has_no_rank(void **state)
     step(r, UP, "");
     members(r, 2, 1, "");
     wait_effect(r, 0, 150, "SCAN");
-    seen(r, SEEN(.holder = "a", .taken = true, .lock_held = true, .epoch = 3, .expiry_1_left_ms = 4000), "");
+    seen(
+        r,
+        SEEN(.holder = "a", .taken = true, .lock_held = true, .epoch = 3, .expiry_1_left_ms = 4000),
+        "");
     wait_effect(r, 150, 450, "SCAN");
     seen(r, SEEN(.holder = "a", .lock_held = true, .epoch = 3, .expiry_1_left_ms = 3000), "LOCK:0");
     rig_free(r);
@@ -1134,8 +1152,8 @@ static void sticky_stays(void **state)
     rig_free(r);
 }
 
-/* Ring: handed over once the same other member was preferred for three heartbeats; the leader leads on until
- * it has settled, and lets the others bid first. */
+/* Ring: handed over once the same other member was preferred for three heartbeats; the leader leads
+ * on until it has settled, and lets the others bid first. */
 static void ring_hands_over(void **state)
 {
     (void)state;
@@ -1191,7 +1209,8 @@ static void ring_hands_over_a_few_at_a_time(void **state)
     members(r, 2, 0, "");
     wait_effect(r, 0, 150, "SCAN");
     elector_step(r->e, r->now,
-                 &EV(.type = ELECTOR_EV_SCAN_REPLY, .count = 20, .accounts = accounts, .seen = all), &fx, &n);
+                 &EV(.type = ELECTOR_EV_SCAN_REPLY, .count = 20, .accounts = accounts, .seen = all),
+                 &fx, &n);
     for (int i = 0; i < 20; i++) {
         struct elector_event got = GOT, granted = GRANTED(5);
         got.account = granted.account = i;
@@ -1211,11 +1230,14 @@ static void ring_hands_over_a_few_at_a_time(void **state)
             renewal |= fx[k].type == ELECTOR_FX_RENEW;
         }
         if (renewal)
-            step(r, EV(.type = ELECTOR_EV_RENEW_REPLY, .count = 20, .accounts = accounts, .renewed = renew_),
+            step(r,
+                 EV(.type = ELECTOR_EV_RENEW_REPLY, .count = 20, .accounts = accounts,
+                    .renewed = renew_),
                  "");
         if (!beat)
             continue;
-        elector_step(r->e, r->now, &EV(.type = ELECTOR_EV_MEMBERS, .names = names, .count = 2), &fx, &n);
+        elector_step(r->e, r->now, &EV(.type = ELECTOR_EV_MEMBERS, .names = names, .count = 2), &fx,
+                     &n);
         assert_int_equal(n, told[i++]);
     }
     rig_free(r);
@@ -1235,8 +1257,9 @@ static void rotation_goes_round(void **state)
             elector_place(r->e, 0, 77);
             step(r, UP, "");
             members(r, 3, self, "");
-            elector_step(r->e, r->now, &EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .epoch = epoch),
-                         &fx, &n);
+            elector_step(r->e, r->now,
+                         &EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .epoch = epoch), &fx,
+                         &n);
             bool at_once = n == 1 && fx[0].type == ELECTOR_FX_LOCK;
             first += at_once;
             rotated[self] += at_once;
@@ -1304,17 +1327,20 @@ static void config_bounds(void **state)
     (void)state;
     struct err err;
     assert_int_equal(elector_config_check(&(struct elector_config){0}, &err), 0);
-    assert_int_equal(elector_config_check(
-                         &(struct elector_config){
-                             .heartbeat_ms = 100, .expiry_1_ms = 600, .expiry_2_ms = 600, .margin_ms = 100},
-                         &err),
+    assert_int_equal(elector_config_check(&(struct elector_config){.heartbeat_ms = 100,
+                                                                   .expiry_1_ms = 600,
+                                                                   .expiry_2_ms = 600,
+                                                                   .margin_ms = 100},
+                                          &err),
                      0);
-    assert_int_equal(
-        elector_config_check(&(struct elector_config){.expiry_1_ms = 9000, .expiry_2_ms = 8000}, &err),
-        ERR_CONFIG);
+    assert_int_equal(elector_config_check(
+                         &(struct elector_config){.expiry_1_ms = 9000, .expiry_2_ms = 8000}, &err),
+                     ERR_CONFIG);
     assert_non_null(strstr(err.text, "8000"));
-    assert_int_equal(elector_config_check(&(struct elector_config){.margin_ms = 5000}, &err), ERR_CONFIG);
-    assert_int_equal(elector_config_check(&(struct elector_config){.heartbeat_ms = 3000}, &err), ERR_CONFIG);
+    assert_int_equal(elector_config_check(&(struct elector_config){.margin_ms = 5000}, &err),
+                     ERR_CONFIG);
+    assert_int_equal(elector_config_check(&(struct elector_config){.heartbeat_ms = 3000}, &err),
+                     ERR_CONFIG);
     assert_non_null(strstr(err.text, "1666"));
     assert_int_equal(
         elector_config_check(&(struct elector_config){.bid_min_ms = 500, .bid_max_ms = 400}, &err),

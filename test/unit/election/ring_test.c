@@ -119,8 +119,8 @@ static void p21_positions_by_name(void **state)
     ring_free(two);
 }
 
-/* Each of five gets a fifth of the keys within a bound; what one leaves goes to all four others, to none of
- * them most of it by far. */
+/* Each of five gets a fifth of the keys within a bound; what one leaves goes to all four others, to
+ * none of them most of it by far. */
 static void shares_are_fair(void **state)
 {
     (void)state;
@@ -153,7 +153,8 @@ static void distances(void **state)
     assert_int_equal(ring_distance(0, UINT64_MAX), 1);
     assert_int_equal(ring_distance(5, 5), 0);
     assert_int_equal(ring_distance(degrees(0), degrees(180)), degrees(180));
-    assert_true(ring_distance(degrees(10), degrees(350)) == ring_distance(degrees(350), degrees(10)));
+    assert_true(ring_distance(degrees(10), degrees(350)) ==
+                ring_distance(degrees(350), degrees(10)));
     /* SHA-256 of "abc" begins ba7816bf8f01cfea (FIPS 180-2, appendix B.1). */
     assert_true(election_hash("abc", 3) == UINT64_C(0xba7816bf8f01cfea));
     uint8_t both[64] = {9};

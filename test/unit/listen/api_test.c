@@ -1,5 +1,5 @@
-/* libtxrelay-listen through its public header alone, on a real Postgres: several subscriptions in one
- * context, made and ended from callbacks, positions, and ends in the middle of things. */
+/* libtxrelay-listen through its public header alone, on a real Postgres: several subscriptions in
+ * one context, made and ended from callbacks, positions, and ends in the middle of things. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -65,13 +65,13 @@ static void listen_on(struct ear *e, struct txrelay *t, struct txrelay_options o
 }
 
 /* One turn of the program's own loop; at most so many in a minute. */
-#define RUN_UNTIL(t, cond)                                                                                   \
-    do {                                                                                                     \
-        for (int turns = 0; !(cond); turns++) {                                                              \
-            if (turns > 600)                                                                                 \
-                fail_msg("%s:%d: not in time: %s", __FILE__, __LINE__, #cond);                               \
-            assert_int_equal(txrelay_run(t, 100), 0);                                                        \
-        }                                                                                                    \
+#define RUN_UNTIL(t, cond)                                                                         \
+    do {                                                                                           \
+        for (int turns = 0; !(cond); turns++) {                                                    \
+            if (turns > 600)                                                                       \
+                fail_msg("%s:%d: not in time: %s", __FILE__, __LINE__, #cond);                     \
+            assert_int_equal(txrelay_run(t, 100), 0);                                              \
+        }                                                                                          \
     } while (0)
 
 static void sql(const char *text)
@@ -160,7 +160,8 @@ static void tells_what_is_wrong(void **state)
             assert_string_equal(e.code, wrong[i].code);
         txrelay_close(t);
     }
-    struct txrelay *t = txrelay_open(pg.dsn, NULL); /* closed before anything ran, and while it connects */
+    struct txrelay *t =
+        txrelay_open(pg.dsn, NULL); /* closed before anything ran, and while it connects */
     struct ear e = {0};
     listen_on(&e, t, (struct txrelay_options){0});
     txrelay_close(t);

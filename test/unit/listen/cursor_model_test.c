@@ -1,10 +1,11 @@
-/* The cursor against a modelled table: transactions are admitted, change, are sent again, lose their nonce,
- * are replaced by fillers, are cancelled and finish, while notifications are lost, repeated and reordered,
- * sessions end, and scans run in small chunks.
+/* The cursor against a modelled table: transactions are admitted, change, are sent again, lose
+ * their nonce, are replaced by fillers, are cancelled and finish, while notifications are lost,
+ * repeated and reordered, sessions end, and scans run in small chunks.
  *
- * Claims, for every seed: per transaction no event is older than one before it and nothing follows its end;
- * every row told was in the table like that; and once the wire is empty the reader's view equals the table:
- * at once when notifications came as Postgres sends them, else after the next repair (I8). */
+ * Claims, for every seed: per transaction no event is older than one before it and nothing follows
+ * its end; every row told was in the table like that; and once the wire is empty the reader's view
+ * equals the table: at once when notifications came as Postgres sends them, else after the next
+ * repair (I8). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,13 +99,13 @@ struct world {
     size_t told;
 };
 
-#define CHECK(w, cond)                                                                                       \
-    do {                                                                                                     \
-        if (!(cond)) {                                                                                       \
-            print_error("seed %llu noise %d at %lld: %s\n", (unsigned long long)(w)->seed, (int)(w)->noise,  \
-                        (long long)(w)->now, #cond);                                                         \
-            assert_true(cond);                                                                               \
-        }                                                                                                    \
+#define CHECK(w, cond)                                                                             \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            print_error("seed %llu noise %d at %lld: %s\n", (unsigned long long)(w)->seed,         \
+                        (int)(w)->noise, (long long)(w)->now, #cond);                              \
+            assert_true(cond);                                                                     \
+        }                                                                                          \
     } while (0)
 
 static bool chance(struct world *w, uint64_t percent)
@@ -164,7 +165,8 @@ static void notify(struct world *w, struct listen_event ev)
     if (w->noise != CLEAN && chance(w, 15))
         put_item(w, &item);
     size_t n = w->wire_count;
-    if (w->noise != CLEAN && chance(w, 10) && n >= 2 && !w->wire[n - 1].answer && !w->wire[n - 2].answer) {
+    if (w->noise != CLEAN && chance(w, 10) && n >= 2 && !w->wire[n - 1].answer &&
+        !w->wire[n - 2].answer) {
         struct item swap = w->wire[n - 1];
         w->wire[n - 1] = w->wire[n - 2];
         w->wire[n - 2] = swap;
@@ -176,14 +178,14 @@ static void touch(struct world *w, int64_t nonce)
     struct slot *s = &w->slots[nonce];
     s->at = ++w->now;
     CHECK(w, w->version_count < ARRAY_LEN(w->versions));
-    w->versions[w->version_count++] =
-        (struct version){.id = s->id, .nonce = nonce, .at = s->at, .hash = s->hash, .state = s->state};
+    w->versions[w->version_count++] = (struct version){
+        .id = s->id, .nonce = nonce, .at = s->at, .hash = s->hash, .state = s->state};
 }
 
 static void insert(struct world *w, int64_t id, int64_t nonce)
 {
-    w->slots[nonce] =
-        (struct slot){.used = true, .id = id, .hash = (uint8_t)rng_next(&w->rng), .state = "signed"};
+    w->slots[nonce] = (struct slot){
+        .used = true, .id = id, .hash = (uint8_t)rng_next(&w->rng), .state = "signed"};
     touch(w, nonce);
     if (id)
         w->txs[id] = (struct tx){.stage = PENDING, .nonce = nonce};
@@ -196,7 +198,8 @@ static void record(struct world *w, int64_t id, int64_t nonce, const char *outco
     int64_t at = ++w->now - (int64_t)rng_below(&w->rng, OVERLAP / 4);
     if (nonce >= 0 && at < w->slots[nonce].at)
         at = w->slots[nonce].at;
-    w->done[w->done_count++] = (struct done){.id = id, .nonce = nonce, .at = at, .outcome = outcome};
+    w->done[w->done_count++] =
+        (struct done){.id = id, .nonce = nonce, .at = at, .outcome = outcome};
     if (id)
         w->txs[id] = (struct tx){.stage = DONE, .nonce = nonce};
 }
@@ -233,7 +236,8 @@ static int64_t pick_pending(struct world *w)
 
 static void change(struct world *w)
 {
-    static const char *const states[] = {"future", "ready", "broadcast", "in_block", "retracted", "dropped"};
+    static const char *const states[] = {"future",   "ready",     "broadcast",
+                                         "in_block", "retracted", "dropped"};
     int64_t nonce = pick_pending(w);
     const char *before;
     if (nonce < 0)
@@ -377,7 +381,8 @@ static void read_event(struct world *w, const struct listen_event *ev)
 {
     struct reader *r = ev->id ? &w->readers[ev->id] : &w->fillers[ev->nonce];
     w->told++;
-    CHECK(w, r->stage != TOLD_FINISHED || (ev->kind == LISTEN_FINISHED && !strcmp(r->outcome, ev->outcome)));
+    CHECK(w, r->stage != TOLD_FINISHED ||
+                 (ev->kind == LISTEN_FINISHED && !strcmp(r->outcome, ev->outcome)));
     switch (ev->kind) {
     case LISTEN_NEW:
     case LISTEN_UPDATE:
@@ -453,8 +458,8 @@ static void deliver(struct world *w)
     }
     if (item.type == CURSOR_EV_PENDING)
         w->pending_asked = false;
-    step(w,
-         (struct cursor_event){.type = item.type, .rows = item.rows, .count = item.count, .last = item.last});
+    step(w, (struct cursor_event){
+                .type = item.type, .rows = item.rows, .count = item.count, .last = item.last});
     free(item.rows);
     size_t i = 0;
     while (i < w->buffered_count && !w->pending_asked)

@@ -108,7 +108,8 @@ static void notify(struct rig *r, struct listen_event ev, const char *expected)
 static void rows(struct rig *r, enum cursor_event_type type, bool last, size_t count,
                  const struct listen_event *list, const char *expected)
 {
-    step(r, (struct cursor_event){.type = type, .rows = list, .count = count, .last = last}, expected);
+    step(r, (struct cursor_event){.type = type, .rows = list, .count = count, .last = last},
+         expected);
 }
 
 static void begin(struct rig *r, int64_t now)
@@ -124,10 +125,10 @@ static void go_live(struct rig *r)
     rows(r, CURSOR_EV_FINISHED, true, 0, NULL, "LIVE");
 }
 
-#define ROWS(...)                                                                                            \
-    (const struct listen_event[])                                                                            \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
+#define ROWS(...)                                                                                  \
+    (const struct listen_event[])                                                                  \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
     }
 
 /* I8: the first scan tells what is pending, in chunks; then what finished from the start on. */
@@ -168,7 +169,8 @@ static void notifications(void **state)
     rig_free(r);
 }
 
-/* Nothing is lost: what vanished while nobody listened is looked up; what came and went is in the scan. */
+/* Nothing is lost: what vanished while nobody listened is looked up; what came and went is in the
+ * scan. */
 static void outage(void **state)
 {
     (void)state;
@@ -270,7 +272,8 @@ static void moves_to_another_nonce(void **state)
     rig_free(r);
 }
 
-/* The same, seen by a scan after an outage, and by a notification while the old place is looked up. */
+/* The same, seen by a scan after an outage, and by a notification while the old place is looked
+ * up. */
 static void moved_during_an_outage(void **state)
 {
     (void)state;
@@ -287,7 +290,8 @@ static void moved_during_an_outage(void **state)
     rig_free(r);
 }
 
-/* A filler takes the nonce of a transaction that ended: the transaction is looked up, the filler is new. */
+/* A filler takes the nonce of a transaction that ended: the transaction is looked up, the filler is
+ * new. */
 static void filler_takes_a_nonce(void **state)
 {
     (void)state;
@@ -296,7 +300,8 @@ static void filler_takes_a_nonce(void **state)
     notify(r, row(LISTEN_NEW, 7, 3, "signed", 1010), "new(7@3:signed)");
     notify(r, end(7, 3, "expired", 0), "LOOKUP");
     notify(r, row(LISTEN_NEW, 0, 3, "signed", 1020), "new(0@3:signed)");
-    rows(r, CURSOR_EV_LOOKED_UP, true, 1, ROWS(end(7, 3, "expired", 1020)), "finished(7@3:expired)");
+    rows(r, CURSOR_EV_LOOKED_UP, true, 1, ROWS(end(7, 3, "expired", 1020)),
+         "finished(7@3:expired)");
     notify(r, end(0, 3, "ok", 0), "LOOKUP");
     const struct cursor_lookup *asked;
     assert_int_equal(cursor_lookups(r->c, &asked), 1);
@@ -318,7 +323,8 @@ static void cancelled_in_the_outbox(void **state)
     notify(r, end(8, -1, "cancelled", 0), ""); /* asked with the next one */
     rows(r, CURSOR_EV_LOOKED_UP, true, 1, ROWS(end(7, -1, "cancelled", 1020)),
          "finished(7@-1:cancelled) LOOKUP");
-    rows(r, CURSOR_EV_LOOKED_UP, true, 1, ROWS(end(8, -1, "cancelled", 1021)), "finished(8@-1:cancelled)");
+    rows(r, CURSOR_EV_LOOKED_UP, true, 1, ROWS(end(8, -1, "cancelled", 1021)),
+         "finished(8@-1:cancelled)");
     rig_free(r);
 }
 

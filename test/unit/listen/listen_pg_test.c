@@ -1,5 +1,5 @@
-/* The listener on a real Postgres: what the reader was told equals the table, whatever happens to the
- * session; signals, filters, states. */
+/* The listener on a real Postgres: what the reader was told equals the table, whatever happens to
+ * the session; signals, filters, states. */
 #include "fixture.h"
 
 #include <signal.h>
@@ -155,17 +155,20 @@ static char *view_text(const struct reader *r)
 static char *table_text(void)
 {
     char *text = fx_pg_sql(
-        &pg,
-        "SELECT id || '@' || nonce || '=' || state || ':' || encode(hash, 'hex') || ':' || "
-        "coalesce(encode(block_hash, 'hex'), '') FROM txrelay.pending_transactions WHERE id IS NOT NULL "
-        "ORDER BY id; "
-        "SELECT 'filler@' || nonce || '=' || state || ':' || encode(hash, 'hex') || ':' || "
-        "coalesce(encode(block_hash, 'hex'), '') FROM txrelay.pending_transactions WHERE id IS NULL ORDER BY "
-        "nonce; "
-        "SELECT id || '=' || outcome FROM txrelay.finished_transactions WHERE id IS NOT NULL ORDER BY id; "
-        "SELECT 'filler@' || nonce || ' ended ' || outcome FROM txrelay.finished_transactions WHERE id IS "
-        "NULL AND requeued IS NULL "
-        "ORDER BY nonce");
+        &pg, "SELECT id || '@' || nonce || '=' || state || ':' || encode(hash, 'hex') || ':' || "
+             "coalesce(encode(block_hash, 'hex'), '') FROM txrelay.pending_transactions WHERE id "
+             "IS NOT NULL "
+             "ORDER BY id; "
+             "SELECT 'filler@' || nonce || '=' || state || ':' || encode(hash, 'hex') || ':' || "
+             "coalesce(encode(block_hash, 'hex'), '') FROM txrelay.pending_transactions WHERE id "
+             "IS NULL ORDER BY "
+             "nonce; "
+             "SELECT id || '=' || outcome FROM txrelay.finished_transactions WHERE id IS NOT NULL "
+             "ORDER BY id; "
+             "SELECT 'filler@' || nonce || ' ended ' || outcome FROM txrelay.finished_transactions "
+             "WHERE id IS "
+             "NULL AND requeued IS NULL "
+             "ORDER BY nonce");
     fx_step(loop); /* psql blocked it */
     return text;
 }
@@ -183,8 +186,8 @@ static void sql(const char *text)
 
 static void put_state(FILE *f, int nonce, int hash, const char *state, int block)
 {
-    fprintf(f, "SELECT txrelay.leader_record_status(" LEADER ", ARRAY[%d], " HASH ", ARRAY['%s'], ", nonce,
-            hash, state);
+    fprintf(f, "SELECT txrelay.leader_record_status(" LEADER ", ARRAY[%d], " HASH ", ARRAY['%s'], ",
+            nonce, hash, state);
     if (block)
         fprintf(f, HASH ", ARRAY[%d], ARRAY[NULL]);\n", block, block);
     else
@@ -198,32 +201,36 @@ static void put_tx(FILE *f, int n)
     fprintf(f,
             "SELECT txrelay.leader_admit(" LEADER
             ", ARRAY(SELECT id FROM txrelay.outbox ORDER BY id LIMIT 1), "
-            "ARRAY[%d], " HASH ", ARRAY['\\x01'::bytea], ARRAY[0], ARRAY[-1], ARRAY[-1], 1, 1, 1);\n",
+            "ARRAY[%d], " HASH
+            ", ARRAY['\\x01'::bytea], ARRAY[0], ARRAY[-1], ARRAY[-1], 1, 1, 1);\n",
             n, hash);
     put_state(f, n, hash, "ready", 0);
     put_state(f, n, hash, "broadcast", 0);
     if (n % 5 == 0) { /* signed again */
         hash++;
-        fprintf(f,
-                "SELECT txrelay.leader_attempt(" LEADER ", ARRAY[%d], " HASH
-                ", ARRAY['\\x02'::bytea], ARRAY[0], ARRAY[-1], ARRAY[-1], 1, 1, 2, ARRAY['era']);\n",
-                n, hash);
+        fprintf(
+            f,
+            "SELECT txrelay.leader_attempt(" LEADER ", ARRAY[%d], " HASH
+            ", ARRAY['\\x02'::bytea], ARRAY[0], ARRAY[-1], ARRAY[-1], 1, 1, 2, ARRAY['era']);\n",
+            n, hash);
         put_state(f, n, hash, "ready", 0);
     }
     if (n % 11 == 6) { /* its nonce is lost: it is the next one to be admitted, at another nonce */
-        fprintf(f,
-                "SELECT txrelay.leader_requeue(" LEADER ", ARRAY[%d], " HASH
-                ", ARRAY[NULL]::bytea[], ARRAY[NULL]::bigint[], ARRAY[NULL]::int[], ARRAY['usurped'], "
-                "ARRAY['somebody else'], ARRAY[NULL]::numeric[]);\n",
-                n, hash);
+        fprintf(
+            f,
+            "SELECT txrelay.leader_requeue(" LEADER ", ARRAY[%d], " HASH
+            ", ARRAY[NULL]::bytea[], ARRAY[NULL]::bigint[], ARRAY[NULL]::int[], ARRAY['usurped'], "
+            "ARRAY['somebody else'], ARRAY[NULL]::numeric[]);\n",
+            n, hash);
         return;
     }
     if (n % 7 == 3) { /* ends without an effect; a filler takes the nonce */
-        fprintf(f,
-                "SELECT txrelay.leader_fill(" LEADER ", ARRAY[%d], ARRAY['\\x00'::bytea], " HASH
-                ", ARRAY['\\x03'::bytea], ARRAY[0], ARRAY[-1], ARRAY[-1], 1, 1, 2, ARRAY['expired'], "
-                "ARRAY['late']);\n",
-                n, n * 100 + 50);
+        fprintf(
+            f,
+            "SELECT txrelay.leader_fill(" LEADER ", ARRAY[%d], ARRAY['\\x00'::bytea], " HASH
+            ", ARRAY['\\x03'::bytea], ARRAY[0], ARRAY[-1], ARRAY[-1], 1, 1, 2, ARRAY['expired'], "
+            "ARRAY['late']);\n",
+            n, n * 100 + 50);
         return;
     }
     put_state(f, n, hash, "in_block", block);
@@ -247,8 +254,10 @@ static int changes_in(const char *path)
 
 static void empty_tables(void)
 {
-    sql("SET session_replication_role = replica; TRUNCATE txrelay.outbox, txrelay.pending_transactions, "
-        "txrelay.attempts, txrelay.finished_transactions; DELETE FROM txrelay.accounts; DELETE FROM "
+    sql("SET session_replication_role = replica; TRUNCATE txrelay.outbox, "
+        "txrelay.pending_transactions, "
+        "txrelay.attempts, txrelay.finished_transactions; DELETE FROM txrelay.accounts; DELETE "
+        "FROM "
         "txrelay.leadership; "
         "ALTER SEQUENCE txrelay.transaction_id RESTART");
     sql("SELECT txrelay.relay_register('alice', decode(repeat('a1', 32), 'hex'), 'sr25519', "
@@ -282,10 +291,10 @@ static void equals_the_table(void **state)
     conn_open(killer.c);
     WAIT_FOR(loop, killer.ups);
 
-    free(fx_shell(
-        "(psql -X -q -v ON_ERROR_STOP=1 '%s' -f %s 2>%s.log >/dev/null; echo $? >%s.part; mv %s.part %s) "
-        "</dev/null >/dev/null 2>&1 &",
-        pg.dsn, script, script, done, done, done));
+    free(fx_shell("(psql -X -q -v ON_ERROR_STOP=1 '%s' -f %s 2>%s.log >/dev/null; echo $? "
+                  ">%s.part; mv %s.part %s) "
+                  "</dev/null >/dev/null 2>&1 &",
+                  pg.dsn, script, script, done, done, done));
     int killed = 0;
     bool finished = false;
     while (!finished) {
@@ -295,7 +304,8 @@ static void equals_the_table(void **state)
             break;
         struct fx_query q = {0};
         fx_query(killer.c, &q, NULL,
-                 "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = "
+                 "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE "
+                 "application_name = "
                  "'listen-test'");
         int stales = r->stales;
         WAIT_FOR(loop, q.done);
@@ -308,8 +318,8 @@ static void equals_the_table(void **state)
 
     char *table = table_text(), *view = view_text(r);
     WAIT_FOR(loop, (free(view), view = view_text(r), !strcmp(view, table)));
-    print_message("%d changes, session ended %d times: %d events, %d of them from scans\n", changes, killed,
-                  r->events, r->scanned);
+    print_message("%d changes, session ended %d times: %d events, %d of them from scans\n", changes,
+                  killed, r->events, r->scanned);
     assert_true(killed >= 5);
     assert_true(r->lives > 5);
     assert_true(strlen(table) > 1000);
@@ -339,7 +349,8 @@ static void large_call(void **state)
     WAIT_FOR(loop, r->live);
     sql("SELECT txrelay.enqueue('alice', decode(repeat('ab', 65536), 'hex'))");
     sql("SELECT txrelay.leader_admit(account, 1, ARRAY(SELECT id FROM txrelay.outbox), ARRAY[0], "
-        "ARRAY[decode(repeat('cd', 32), 'hex')], ARRAY[decode(repeat('ef', 65540), 'hex')], ARRAY[0], "
+        "ARRAY[decode(repeat('cd', 32), 'hex')], ARRAY[decode(repeat('ef', 65540), 'hex')], "
+        "ARRAY[0], "
         "ARRAY[-1], "
         "ARRAY[-1], 1, 1, 1) FROM txrelay.accounts");
     WAIT_FOR(loop, r->events == 1);
@@ -384,7 +395,8 @@ static void signals(void **state)
     assert_int_equal(r->woken, r->change.account);
     fx_conn_close(loop, &sleeper);
 
-    sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'listen-test'");
+    sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = "
+        "'listen-test'");
     WAIT_FOR(loop, r->lives == 2);
     assert_int_equal(r->events, 0);
     reader_close(r);
@@ -399,15 +411,16 @@ static void filters(void **state)
     struct reader *nobody = reader_open(&(struct listen_config){.account = "carol"});
     WAIT_FOR(loop, nobody->code == ERR_NOT_FOUND);
     assert_non_null(strstr(nobody->first_error, "carol"));
-    struct reader *bob =
-        reader_open(&(struct listen_config){.account = "0xb2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2"});
+    struct reader *bob = reader_open(
+        &(struct listen_config){.account = "0xb2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2"});
     struct reader *second = reader_open(&(struct listen_config){.id = 2});
     WAIT_FOR(loop, bob->live && second->live);
     for (int n = 0; n < 3; n++) {
-        char *text = xasprintf("SELECT txrelay.enqueue('alice', '\\x00'); SELECT txrelay.leader_admit(" LEADER
-                               ", ARRAY(SELECT id FROM txrelay.outbox), ARRAY[%d], " HASH
-                               ", ARRAY['\\x01'::bytea], ARRAY[0], ARRAY[-1], ARRAY[-1], 1, 1, 1)",
-                               n, n + 1);
+        char *text = xasprintf(
+            "SELECT txrelay.enqueue('alice', '\\x00'); SELECT txrelay.leader_admit(" LEADER
+            ", ARRAY(SELECT id FROM txrelay.outbox), ARRAY[%d], " HASH
+            ", ARRAY['\\x01'::bytea], ARRAY[0], ARRAY[-1], ARRAY[-1], 1, 1, 1)",
+            n, n + 1);
         sql(text);
         free(text);
     }
@@ -425,8 +438,8 @@ static void filters(void **state)
     reader_close(again);
 }
 
-/* An account that was registered after the listener came: heard, read again, told. And nonsense on a channel
- * does no harm. */
+/* An account that was registered after the listener came: heard, read again, told. And nonsense on
+ * a channel does no harm. */
 static void unknown_account(void **state)
 {
     (void)state;
@@ -440,7 +453,8 @@ static void unknown_account(void **state)
         "txrelay.leader_nonce(account, 1, 0) FROM txrelay.accounts WHERE alias = 'bob'; "
         "SELECT txrelay.enqueue('bob', '\\x00'); "
         "SELECT txrelay.leader_admit(account, 1, ARRAY(SELECT id FROM txrelay.outbox), ARRAY[0], "
-        "ARRAY[decode(repeat('cd', 32), 'hex')], ARRAY['\\x01'::bytea], ARRAY[0], ARRAY[-1], ARRAY[-1], 1, "
+        "ARRAY[decode(repeat('cd', 32), 'hex')], ARRAY['\\x01'::bytea], ARRAY[0], ARRAY[-1], "
+        "ARRAY[-1], 1, "
         "1, 1) "
         "FROM txrelay.accounts WHERE alias = 'bob'");
     WAIT_FOR(loop, r->events == 1);
@@ -456,7 +470,8 @@ static void hung_session(void **state)
     empty_tables();
     struct reader *r = reader_open(&(struct listen_config){.probe_ms = 400});
     WAIT_FOR(loop, r->live);
-    char *pid = fx_pg_sql(&pg, "SELECT pid FROM pg_stat_activity WHERE application_name = 'listen-test'");
+    char *pid =
+        fx_pg_sql(&pg, "SELECT pid FROM pg_stat_activity WHERE application_name = 'listen-test'");
     fx_step(loop);
     assert_int_equal(kill((pid_t)strtol(pid, NULL, 10), SIGSTOP), 0);
     WAIT_FOR(loop, r->stales == 1);
@@ -541,8 +556,9 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_the_table), cmocka_unit_test(large_call),      cmocka_unit_test(signals),
-        cmocka_unit_test(filters),          cmocka_unit_test(unknown_account), cmocka_unit_test(hung_session),
+        cmocka_unit_test(equals_the_table), cmocka_unit_test(large_call),
+        cmocka_unit_test(signals),          cmocka_unit_test(filters),
+        cmocka_unit_test(unknown_account),  cmocka_unit_test(hung_session),
         cmocka_unit_test(database_restart), cmocka_unit_test(no_schema),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -16,9 +16,11 @@
 #define ID32 "0x000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 #define ID20 "0x000102030405060708090a0b0c0d0e0f10111213"
 #define HASH "0xffeeddccbbaa99887766554433221100ffeeddccbbaa99887766554433221100"
-#define ROW(more)                                                                                            \
-    "{\"account_id\" : \"" ID32 "\", \"nonce\" : 5, \"hash\" : \"" HASH "\", \"state\" : \"in_block\", "     \
-    "\"creator_id\" : \"app\", \"updated_at\" : \"2026-11-27T22:00:00.000123Z\", \"id\" : 7" more "}"
+#define ROW(more)                                                                                  \
+    "{\"account_id\" : \"" ID32 "\", \"nonce\" : 5, \"hash\" : \"" HASH                            \
+    "\", \"state\" : \"in_block\", "                                                               \
+    "\"creator_id\" : \"app\", \"updated_at\" : \"2026-11-27T22:00:00.000123Z\", \"id\" : 7" more  \
+    "}"
 
 static bool row(const char *text, enum listen_kind kind, struct listen_payload *p)
 {
@@ -44,14 +46,14 @@ static void row_as_the_trigger_writes_it(void **state)
     assert_int_equal(p.event.updated_at_us, 1795816800000123);
     listen_payload_done(&p);
 
-    assert_true(
-        row(ROW(", \"account\" : 3, \"more\" : [1]"), LISTEN_NEW, &p)); /* a newer schema may say more */
+    assert_true(row(ROW(", \"account\" : 3, \"more\" : [1]"), LISTEN_NEW,
+                    &p)); /* a newer schema may say more */
     assert_int_equal(p.event.account, 3);
     assert_false(p.event.has_block);
     listen_payload_done(&p);
 
-    assert_true(
-        row("{\"account_id\":\"" ID20 "\",\"nonce\":5,\"id\":null,\"outcome\":\"ok\"}", LISTEN_REMOVED, &p));
+    assert_true(row("{\"account_id\":\"" ID20 "\",\"nonce\":5,\"id\":null,\"outcome\":\"ok\"}",
+                    LISTEN_REMOVED, &p));
     assert_int_equal(p.event.account_id_len, 20);
     assert_int_equal(p.event.id, 0);
     assert_string_equal(p.event.outcome, "ok");
@@ -86,15 +88,16 @@ static void bad_rows(void **state)
         "{\"account_id\":\"" ID32 "\",\"nonce\":5,\"id\":7,\"hash\":\"0x12\"}",
         "{\"account_id\":\"" ID32 "\",\"nonce\":5,\"id\":7,\"account\":0}",
         "{\"account_id\":\"" ID32 "\",\"nonce\":null,\"id\":null}",
-        "{\"account_id\":\"" ID32 "\",\"nonce\":5,\"id\":7,\"updated_at\":\"2026-13-27T22:00:00Z\"}",
+        "{\"account_id\":\"" ID32
+        "\",\"nonce\":5,\"id\":7,\"updated_at\":\"2026-13-27T22:00:00Z\"}",
         "{\"account_id\":\"" ID32 "\",\"nonce\":5,\"id\":7,\"updated_at\":\"2026-11-27 22:00:00\"}",
     };
     struct listen_payload p;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         if (row(bad[i], LISTEN_REMOVED, &p))
             fail_msg("taken: %s", bad[i]);
-    assert_false(
-        row("{\"account_id\":\"" ID32 "\",\"nonce\":5,\"id\":7}", LISTEN_NEW, &p)); /* no hash, no state */
+    assert_false(row("{\"account_id\":\"" ID32 "\",\"nonce\":5,\"id\":7}", LISTEN_NEW,
+                     &p)); /* no hash, no state */
     char *big = malloc(LISTEN_PAYLOAD_MAX + 2);
     memset(big, ' ', LISTEN_PAYLOAD_MAX + 1);
     big[0] = '{';
@@ -107,9 +110,9 @@ static void signals(void **state)
 {
     (void)state;
     struct listen_payload p;
-    const char *text =
-        "{\"account\" : 3, \"account_id\" : \"" ID32 "\", \"holder\" : \"h\", \"address\" : \"a:1\", "
-        "\"epoch\" : 12}";
+    const char *text = "{\"account\" : 3, \"account_id\" : \"" ID32
+                       "\", \"holder\" : \"h\", \"address\" : \"a:1\", "
+                       "\"epoch\" : 12}";
     assert_true(listen_payload_leader(text, strlen(text), &p));
     assert_int_equal(p.leader.account, 3);
     assert_int_equal(p.leader.epoch, 12);
@@ -153,27 +156,30 @@ static void lines(void **state)
                               .from_scan = true};
     listen_format_json(&ev, &b);
     assert_string_equal(
-        buf_str(&b), "{\"event\":\"finished\",\"account\":\"alice\",\"account_id\":"
-                     "\"0x0000000000000000000000000000000000000000\","
-                     "\"id\":7,\"nonce\":5,\"state\":\"finalized\",\"outcome\":\"dispatch_error\","
-                     "\"hash\":\"0x0000000000000000000000000000000000000000000000000000000000000000\","
-                     "\"block_hash\":\"0x0000000000000000000000000000000000000000000000000000000000000000\","
-                     "\"block_number\":99,"
-                     "\"error\":\"Balances \\\"x\\\"\\u000a\\u001b[2J\",\"creator_id\":\"\xc2\x9b"
-                     "app\","
-                     "\"updated_at\":\"2000-02-29T00:00:00.000001Z\",\"from_scan\":true}");
+        buf_str(&b),
+        "{\"event\":\"finished\",\"account\":\"alice\",\"account_id\":"
+        "\"0x0000000000000000000000000000000000000000\","
+        "\"id\":7,\"nonce\":5,\"state\":\"finalized\",\"outcome\":\"dispatch_error\","
+        "\"hash\":\"0x0000000000000000000000000000000000000000000000000000000000000000\","
+        "\"block_hash\":\"0x0000000000000000000000000000000000000000000000000000000000000000\","
+        "\"block_number\":99,"
+        "\"error\":\"Balances \\\"x\\\"\\u000a\\u001b[2J\",\"creator_id\":\"\xc2\x9b"
+        "app\","
+        "\"updated_at\":\"2000-02-29T00:00:00.000001Z\",\"from_scan\":true}");
     buf_clear(&b);
     listen_format_human(&ev, &b);
     assert_string_equal(
         buf_str(&b),
         "2000-02-29T00:00:00.000001Z alice id=7 nonce=5 finished finalized outcome=dispatch_error "
         "hash=0x0000000000000000000000000000000000000000000000000000000000000000 "
-        "block=0x0000000000000000000000000000000000000000000000000000000000000000 height=99 creator=?app "
+        "block=0x0000000000000000000000000000000000000000000000000000000000000000 height=99 "
+        "creator=?app "
         "error=\"Balances \"x\"??[2J\"");
     ev.position_us = 1;
     buf_clear(&b);
     listen_format_json(&ev, &b);
-    assert_non_null(strstr(buf_str(&b), ",\"position\":\"1970-01-01T00:00:00.000001Z\",\"from_scan\":true}"));
+    assert_non_null(
+        strstr(buf_str(&b), ",\"position\":\"1970-01-01T00:00:00.000001Z\",\"from_scan\":true}"));
     ev = (struct listen_event){.kind = LISTEN_REMOVED,
                                .alias = "",
                                .nonce = 3,
@@ -197,7 +203,8 @@ static void states(void **state)
     struct buf b = {0};
     struct err err;
     listen_format_state_json(951782400000001, 77, NULL, &b);
-    assert_string_equal(buf_str(&b), "{\"event\":\"live\",\"position\":\"2000-02-29T00:00:00.000001Z\"}");
+    assert_string_equal(buf_str(&b),
+                        "{\"event\":\"live\",\"position\":\"2000-02-29T00:00:00.000001Z\"}");
     buf_clear(&b);
     err_set(&err, ERR_TIMEOUT, "no \"answer\"");
     listen_format_state_json(0, 12345, &err, &b);
@@ -259,7 +266,8 @@ static void times(void **state)
         listen_format_json(&ev, &b);
         const char *at = strstr(buf_str(&b), "updated_at");
         char text[300];
-        snprintf(text, sizeof(text), "{\"account_id\":\"" ID32 "\",\"nonce\":5,\"id\":7,\"%.41s}", at);
+        snprintf(text, sizeof(text), "{\"account_id\":\"" ID32 "\",\"nonce\":5,\"id\":7,\"%.41s}",
+                 at);
         assert_true(row(text, LISTEN_REMOVED, &p));
         assert_int_equal(p.event.updated_at_us, us + 1);
         listen_payload_done(&p);

@@ -1,4 +1,5 @@
-/* The loop: callbacks fire once and from the loop, nothing fires after close, nothing is left open. */
+/* The loop: callbacks fire once and from the loop, nothing fires after close, nothing is left
+ * open. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -116,7 +117,8 @@ static void on_posted(struct loop_task *task)
 static void tasks_run_later_and_once(void **state)
 {
     struct world *w = *state;
-    struct posted b = {.w = w, .name = 'b'}, c = {.w = w, .name = 'c'}, a = {.w = w, .name = 'a', .then = &b};
+    struct posted b = {.w = w, .name = 'b'}, c = {.w = w, .name = 'c'},
+                  a = {.w = w, .name = 'a', .then = &b};
     loop_post(w->loop, &a.task, on_posted);
     loop_post(w->loop, &c.task, on_posted);
     assert_string_equal(w->order, ""); /* never inside the start */
@@ -447,7 +449,8 @@ static void a_stale_socket_is_replaced_a_live_one_is_not(void **state)
     assert_non_null(s);
     assert_int_equal(stat(address + 5, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
-    assert_null(loop_server_new(w->loop, address, &(struct loop_peer_events){.on_line = server_line}, &err));
+    assert_null(loop_server_new(w->loop, address,
+                                &(struct loop_peer_events){.on_line = server_line}, &err));
     assert_int_equal(err.code, ERR_IO);
     loop_server_close(s);
     rmdir(dir);
@@ -459,7 +462,8 @@ static void bad_addresses_and_refusals(void **state)
     struct talk t = {.w = w};
     struct err err = {0};
     struct loop_peer_events client = {client_open, client_line, client_end, &t};
-    static const char *const bad[] = {"", "unix:", "tcp:", "tcp:host:1", "tcp:127.0.0.1:70000", "http://x"};
+    static const char *const bad[] = {
+        "", "unix:", "tcp:", "tcp:host:1", "tcp:127.0.0.1:70000", "http://x"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         assert_null(loop_peer_connect(w->loop, bad[i], &client, &err));
         assert_int_equal(err.code, ERR_ARGUMENT);

@@ -1,5 +1,5 @@
-/* The configuration file, and leadership in it: what each key becomes, and what is refused with which words.
- */
+/* The configuration file, and leadership in it: what each key becomes, and what is refused with
+ * which words. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -118,10 +118,10 @@ static void defaults(void **state)
 static void each_key_has_its_place(void **state)
 {
     (void)state;
-    struct service_config c =
-        accepted("  heartbeat_ms: 701\n  expiry_1_ms: 7001\n  expiry_2_ms: 30001\n  margin_ms: 1301\n"
-                 "  bid_min_ms: 101\n  bid_max_ms: 203\n  placement: ring\n  rotate_blocks: 17\n"
-                 "  handover_ms: 4001\n");
+    struct service_config c = accepted(
+        "  heartbeat_ms: 701\n  expiry_1_ms: 7001\n  expiry_2_ms: 30001\n  margin_ms: 1301\n"
+        "  bid_min_ms: 101\n  bid_max_ms: 203\n  placement: ring\n  rotate_blocks: 17\n"
+        "  handover_ms: 4001\n");
     assert_int_equal(c.elector.heartbeat_ms, 701);
     assert_int_equal(c.elector.expiry_1_ms, 7001);
     assert_int_equal(c.elector.expiry_2_ms, 30001);
@@ -160,21 +160,23 @@ static void times_that_do_not_fit(void **state)
     (void)state;
     refused("  expiry_1_ms: 6000\n  expiry_2_ms: 5999\n",
             "expiry_2 = 5999 ms is shorter than expiry_1 = 6000 ms: make it at least as long");
-    refused(
-        "  expiry_2_ms: 10999\n",
-        "expiry_2 = 10999 ms is shorter than a submission may take (chain.call_timeout_ms = 10000 ms and "
-        "margin = 1000 ms): make it at least 11000 ms, or the call's time shorter, or both expiries equal");
+    refused("  expiry_2_ms: 10999\n", "expiry_2 = 10999 ms is shorter than a submission may take "
+                                      "(chain.call_timeout_ms = 10000 ms and "
+                                      "margin = 1000 ms): make it at least 11000 ms, or the call's "
+                                      "time shorter, or both expiries equal");
     assert_int_equal(accepted("  expiry_2_ms: 11000\n").elector.expiry_2_ms, 11000);
     assert_int_equal(accepted("  expiry_2_ms: 5000\n").elector.expiry_2_ms, 5000);
     refused("  expiry_2_ms: 4000\n", "expiry_2 = 4000 ms is shorter than expiry_1 = 5000 ms");
-    refused("  margin_ms: 5000\n",
-            "margin = 5000 ms leaves nothing of expiry_1 = 5000 ms: the gate would never open; make the "
-            "margin smaller");
+    refused("  margin_ms: 5000\n", "margin = 5000 ms leaves nothing of expiry_1 = 5000 ms: the "
+                                   "gate would never open; make the "
+                                   "margin smaller");
     refused("  expiry_1_ms: 900\n", "margin = 1000 ms leaves nothing of expiry_1 = 900 ms");
-    refused("  heartbeat_ms: 3000\n",
-            "heartbeat = 3000 ms is too long for expiry_1 = 5000 ms less margin = 1000 ms: one lost "
-            "renewal would end the leadership; use at most 1666 ms");
-    refused("  bid_min_ms: 451\n  bid_max_ms: 450\n", "bid_min = 451 ms is longer than bid_max = 450 ms");
+    refused(
+        "  heartbeat_ms: 3000\n",
+        "heartbeat = 3000 ms is too long for expiry_1 = 5000 ms less margin = 1000 ms: one lost "
+        "renewal would end the leadership; use at most 1666 ms");
+    refused("  bid_min_ms: 451\n  bid_max_ms: 450\n",
+            "bid_min = 451 ms is longer than bid_max = 450 ms");
     /* What the last message but one allows is accepted. */
     assert_int_equal(accepted("  heartbeat_ms: 1666\n").elector.heartbeat_ms, 1666);
     assert_int_equal(accepted("  bid_min_ms: 450\n  bid_max_ms: 450\n").elector.bid_min_ms, 450);
@@ -186,8 +188,9 @@ static void times_that_do_not_fit(void **state)
 static void values_that_are_none(void **state)
 {
     (void)state;
-    static const char *const keys[] = {"heartbeat_ms", "expiry_1_ms", "expiry_2_ms",   "margin_ms",
-                                       "bid_min_ms",   "bid_max_ms",  "rotate_blocks", "handover_ms"};
+    static const char *const keys[] = {"heartbeat_ms",  "expiry_1_ms", "expiry_2_ms",
+                                       "margin_ms",     "bid_min_ms",  "bid_max_ms",
+                                       "rotate_blocks", "handover_ms"};
     static const char *const values[] = {"soon", "-1", "4294967296"};
     for (size_t k = 0; k < ARRAY_LEN(keys); k++)
         for (size_t v = 0; v < ARRAY_LEN(values); v++) {
@@ -201,11 +204,14 @@ static void values_that_are_none(void **state)
         for (size_t v = 0; v < ARRAY_LEN(tails); v++) {
             char text[64], words[96];
             snprintf(text, sizeof(text), "  %s: %s\n", keys[k], tails[v]);
-            snprintf(words, sizeof(words), "leadership.%s '%s' is not a whole number", keys[k], tails[v]);
+            snprintf(words, sizeof(words), "leadership.%s '%s' is not a whole number", keys[k],
+                     tails[v]);
             refused(text, words);
         }
-    refused("  heartbeat_ms: 1000\nmanager:\n  era_period: 64 blocks\n", "manager.era_period '64 blocks'");
-    assert_int_equal(accepted("  rotate_blocks: 0\n  heartbeat_ms: '900'\n").elector.heartbeat_ms, 900);
+    refused("  heartbeat_ms: 1000\nmanager:\n  era_period: 64 blocks\n",
+            "manager.era_period '64 blocks'");
+    assert_int_equal(accepted("  rotate_blocks: 0\n  heartbeat_ms: '900'\n").elector.heartbeat_ms,
+                     900);
     refused("  heartbeat: 1000\n", "heartbeat");
     refused("  heartbeat: 1000\n", "docs/config.md lists every key");
 }
@@ -225,8 +231,8 @@ static bool out_of_range(const struct config_range *r, uint64_t value)
 {
     struct err err;
     char lines[120];
-    snprintf(lines, sizeof(lines), "%s:\n  %s: %llu\n%s", r->section, r->key, (unsigned long long)value,
-             !strcmp(r->section, "database") ? "  url: x\n" : "");
+    snprintf(lines, sizeof(lines), "%s:\n  %s: %llu\n%s", r->section, r->key,
+             (unsigned long long)value, !strcmp(r->section, "database") ? "  url: x\n" : "");
     if (load_lines(lines, &err) == 0)
         return false;
     assert_int_equal(err.code, ERR_CONFIG);
@@ -259,7 +265,8 @@ static void booleans_that_are_none(void **state)
         struct err err;
         const char *url = k == 1 ? "  url: postgresql:///x\n" : "";
         for (size_t v = 0; v < ARRAY_LEN(values); v++) {
-            snprintf(lines, sizeof(lines), "%s:\n  %s: %s\n%s", keys[k][0], keys[k][1], values[v], url);
+            snprintf(lines, sizeof(lines), "%s:\n  %s: %s\n%s", keys[k][0], keys[k][1], values[v],
+                     url);
             snprintf(words, sizeof(words), "%s.%s is '", keys[k][0], keys[k][1]);
             assert_int_equal(load_lines(lines, &err), ERR_CONFIG);
             assert_non_null(strstr(err.text, words));
@@ -296,10 +303,12 @@ static void passwords(void **state)
         assert_int_equal(config_load(&(struct config_flags){.path = yaml_path}, &config, &err), 0);
         config_done(&config);
         assert_int_equal(chmod(yaml_path, 0644), 0);
-        assert_int_equal(config_load(&(struct config_flags){.path = yaml_path}, &config, &err), ERR_CONFIG);
+        assert_int_equal(config_load(&(struct config_flags){.path = yaml_path}, &config, &err),
+                         ERR_CONFIG);
         assert_non_null(strstr(err.text, "holds a database password, and its mode 644"));
         err = (struct err){0};
-        assert_int_equal(config_load(&(struct config_flags){.database = with[i]}, &config, &err), ERR_CONFIG);
+        assert_int_equal(config_load(&(struct config_flags){.database = with[i]}, &config, &err),
+                         ERR_CONFIG);
         assert_non_null(strstr(err.text, "--database holds a password"));
         assert_null(strstr(err.text, "hunter2"));
     }
@@ -327,7 +336,8 @@ static void warnings(void **state)
         {"host=127.0.0.5 sslmode=disable", "wss://h:1", "0x11", "", false},
         {"host=db sslmode=verify-full", "ws://[::1]:1", "0x11", "", false},
         {"host=db", "wss://h:1", "0x11", "database.url: sslmode=prefer does not verify", false},
-        {"host=/run/pg,db sslmode=require", "wss://h:1", "0x11", "sslmode=require does not verify", false},
+        {"host=/run/pg,db sslmode=require", "wss://h:1", "0x11", "sslmode=require does not verify",
+         false},
         {"postgresql://db/x", "wss://h:1", "0x11", "sslmode=prefer does not verify", false},
         {NULL, "ws://203.0.113.7:1", "0x11", "ws://203.0.113.7:1 is not encrypted", false},
         {NULL, "wss://h:1", NULL, "chain.genesis is not set", false},
@@ -355,7 +365,8 @@ static void warnings(void **state)
     struct err err;
     assert_int_equal(load("", &config, &service, &err), 0);
     warnings_each(config.file, &service, collect, &text);
-    assert_non_null(strstr(buf_str(&text), "account alice: its key comes from the development phrase"));
+    assert_non_null(
+        strstr(buf_str(&text), "account alice: its key comes from the development phrase"));
     buf_done(&text);
     cli_service_config_done(&service);
     config_done(&config);
@@ -414,7 +425,8 @@ static void files_that_are_none(void **state)
         struct config config;
         struct err err = {0};
         write_file(yaml_path, files[i][0]);
-        assert_int_equal(config_load(&(struct config_flags){.path = yaml_path}, &config, &err), ERR_CONFIG);
+        assert_int_equal(config_load(&(struct config_flags){.path = yaml_path}, &config, &err),
+                         ERR_CONFIG);
         if (!strstr(err.text, files[i][1]))
             fail_msg("'%s' is refused with '%s'", files[i][0], err.text);
     }

@@ -108,8 +108,11 @@ static bool received_any(void *arg)
 
 static struct ws_client_config config_of(struct rig *rig)
 {
-    return (struct ws_client_config){
-        .url = rig->url, .on_open = on_open, .on_text = on_text, .on_closed = on_closed, .arg = rig};
+    return (struct ws_client_config){.url = rig->url,
+                                     .on_open = on_open,
+                                     .on_text = on_text,
+                                     .on_closed = on_closed,
+                                     .arg = rig};
 }
 
 static void rig_start(struct rig *rig)
@@ -263,7 +266,8 @@ static bool gate(void *arg)
     return g->open;
 }
 
-/* The gate is asked when the bytes are about to be written: not in the send, and after the frames before. */
+/* The gate is asked when the bytes are about to be written: not in the send, and after the frames
+ * before. */
 static void test_gate(void **state)
 {
     (void)state;
@@ -415,8 +419,8 @@ static void door_line(void *arg, struct loop_peer *peer, const char *line, size_
         loop_peer_close(peer);
 }
 
-/* An HTTP server with one answer: the attempt fails once, with a reason that names the status, nobody else is connected
- * to, and no handle of the loop is left. */
+/* An HTTP server with one answer: the attempt fails once, with a reason that names the status,
+ * nobody else is connected to, and no handle of the loop is left. */
 static void answered_with(const char *answer, const char *says)
 {
     struct rig rig;
@@ -429,8 +433,8 @@ static void answered_with(const char *answer, const char *says)
     char text[400], port[16];
     const char *hole = strchr(answer, '@'); /* a redirect leads to a server that would do */
     snprintf(port, sizeof(port), "%d", ws_server_port(rig.server));
-    snprintf(text, sizeof(text), "%.*s%s%s", hole ? (int)(hole - answer) : (int)strlen(answer), answer,
-             hole ? port : "", hole ? hole + 1 : "");
+    snprintf(text, sizeof(text), "%.*s%s%s", hole ? (int)(hole - answer) : (int)strlen(answer),
+             answer, hole ? port : "", hole ? hole + 1 : "");
     d.answer = text;
     snprintf(rig.url, sizeof(rig.url), "ws://%s", loop_server_address(door) + strlen("tcp:"));
     struct ws_client_config config = config_of(&rig);
@@ -468,11 +472,13 @@ static void test_answers_that_are_no_upgrade(void **state)
     answered_with("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n", "HTTP status 401");
     answered_with("HTTP/1.1 429 Too Many Requests\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n",
                   "HTTP status 429");
-    answered_with("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 2\r\n\r\nno", "HTTP status 500");
+    answered_with("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 2\r\n\r\nno",
+                  "HTTP status 500");
     answered_with("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP status 200");
-    answered_with("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                  "Sec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n\r\n",
-                  "");
+    answered_with(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n\r\n",
+        "");
     answered_with("SSH-2.0-OpenSSH_9\r\n\r\n", "");
     answered_with("", "");
 }
@@ -556,8 +562,9 @@ static void test_bad_configuration(void **state)
     config.url = "http://a";
     assert_null(ws_client_new(rig.loop, &config, &err));
     assert_int_equal(err.code, ERR_CONFIG);
-    assert_string_equal(err.text, "server url \"http://a\": has another scheme; write ws://host:port or "
-                                  "wss://host:port");
+    assert_string_equal(err.text,
+                        "server url \"http://a\": has another scheme; write ws://host:port or "
+                        "wss://host:port");
     config.peer = "node";
     assert_null(ws_client_new(rig.loop, &config, &err));
     assert_ptr_equal(strstr(err.text, "node url"), err.text);

@@ -109,7 +109,9 @@ static int server_callback(struct lws *wsi, enum lws_callback_reasons reason, vo
 }
 
 static const struct lws_protocols protocols[] = {
-    {.name = "server", .callback = server_callback, .per_session_data_size = sizeof(struct ws_peer)},
+    {.name = "server",
+     .callback = server_callback,
+     .per_session_data_size = sizeof(struct ws_peer)},
     {.name = NULL},
 };
 

@@ -27,13 +27,14 @@ static void test_every_field(void **state)
     (void)state;
     struct err err;
     struct enqueue_json x;
-    read_enqueue(
-        &x,
-        "{\"cmd\":\"send\",\"account\":\"alice\",\"call\":\"0x0102\",\"key\":\"k\",\"creator\":\"c\","
-        "\"priority\":-7,\"not_before\":1,\"deadline\":\"2026-01-31T12:00:00.25Z\",\"spec_version\":9,"
-        "\"tip\":12,\"max_tip\":\"340282366920938463463374607431768211455\","
-        "\"deadline_block\":5000000000,\"retries\":3}",
-        &err);
+    read_enqueue(&x,
+                 "{\"cmd\":\"send\",\"account\":\"alice\",\"call\":\"0x0102\",\"key\":\"k\","
+                 "\"creator\":\"c\","
+                 "\"priority\":-7,\"not_before\":1,\"deadline\":\"2026-01-31T12:00:00.25Z\",\"spec_"
+                 "version\":9,"
+                 "\"tip\":12,\"max_tip\":\"340282366920938463463374607431768211455\","
+                 "\"deadline_block\":5000000000,\"retries\":3}",
+                 &err);
     assert_int_equal(err.code, 0);
     assert_string_equal(x.req.account, "alice");
     assert_int_equal(x.req.call.len, 2);
@@ -56,7 +57,8 @@ static void test_left_out(void **state)
     (void)state;
     struct err err;
     struct enqueue_json x;
-    read_enqueue(&x, "{\"account\":\"alice\",\"call\":\"00\",\"tip\":null,\"deadline\":null}", &err);
+    read_enqueue(&x, "{\"account\":\"alice\",\"call\":\"00\",\"tip\":null,\"deadline\":null}",
+                 &err);
     assert_int_equal(err.code, 0);
     assert_null(x.req.key);
     assert_null(x.req.creator);
@@ -152,7 +154,8 @@ static void test_times(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct err err;
         struct enqueue_json x;
-        char *text = xasprintf("{\"account\":\"a\",\"call\":\"00\",\"deadline\":\"%s\"}", cases[i].text);
+        char *text =
+            xasprintf("{\"account\":\"a\",\"call\":\"00\",\"deadline\":\"%s\"}", cases[i].text);
         if (read_enqueue(&x, text, &err))
             fail_msg("%s: %s", text, err.text);
         assert_int_equal(x.req.deadline_ms, cases[i].ms);

@@ -1,5 +1,5 @@
-/* The rows of an account and their indexes, without a manager: random calls against a plain array, with all
- * invariants checked on the way. */
+/* The rows of an account and their indexes, without a manager: random calls against a plain array,
+ * with all invariants checked on the way. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,8 @@ static unsigned moves_from(int from, uint8_t out[ROW_STATES])
 static void sign(struct model *x, struct row *row, unsigned i)
 {
     static const uint8_t bytes[40] = {1};
-    line_bytes(&x->line, row, hash_of(i, ++x->attempts[i]), bytes, sizeof(bytes), 8, 50 + (int64_t)i, 1);
+    line_bytes(&x->line, row, hash_of(i, ++x->attempts[i]), bytes, sizeof(bytes), 8,
+               50 + (int64_t)i, 1);
 }
 
 static void add(struct model *x, unsigned i)
@@ -144,7 +145,8 @@ static void random_calls(void **state)
     }
 }
 
-/* The state follows the caller also where the table has no such move, which is recorded: the owner decides. */
+/* The state follows the caller also where the table has no such move, which is recorded: the owner
+ * decides. */
 static void illegal_move(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Admission and writes: what is given a nonce, when, and what happens when the table says no or nothing. */
+/* Admission and writes: what is given a nonce, when, and what happens when the table says no or
+ * nothing. */
 #include "manager_harness.h"
 
 /* Nonces are given in outbox order; nothing is sent before the commit is confirmed. */
@@ -62,7 +63,8 @@ static void batch_and_window(void **state)
     script_free(s);
 }
 
-/* Rows that the door found bad end with its reason; the others are admitted; the outbox waits for both. */
+/* Rows that the door found bad end with its reason; the others are admitted; the outbox waits for
+ * both. */
 static void bad_rows(void **state)
 {
     (void)state;
@@ -72,7 +74,8 @@ static void bad_rows(void **state)
         {.id = 1, .call = call, .call_len = CALL_LEN},
         {.id = 2, .call = call, .call_len = CALL_LEN, .bad = "no such pallet: 99"},
         {.id = 3, .call = call, .call_len = CALL_LEN}};
-    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = {.rows = rows, .count = 3}});
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = {.rows = rows, .count = 3}});
     const struct manager_effect *bad = expect(s, MANAGER_FX_STORE_REJECT);
     assert_int_equal(bad->ends.count, 1);
     assert_int_equal(bad->ends.rows[0].id, 2);
@@ -96,8 +99,10 @@ static void only_bad_rows(void **state)
     (void)state;
     struct script *s = leading(5);
     static const uint8_t call[CALL_LEN] = {9};
-    struct manager_outbox_row row = {.id = 1, .call = call, .call_len = CALL_LEN, .bad = "does not decode"};
-    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = {.rows = &row, .count = 1}});
+    struct manager_outbox_row row = {
+        .id = 1, .call = call, .call_len = CALL_LEN, .bad = "does not decode"};
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = {.rows = &row, .count = 1}});
     expect(s, MANAGER_FX_STORE_REJECT);
     quiet(s);
     assert_int_equal(manager_view_of(s->m).next_nonce, 5);
@@ -133,7 +138,8 @@ static void conflict(void **state)
     script_free(s);
 }
 
-/* The door could not sign: nothing was written, so nothing is read again. The next beat tries it again. */
+/* The door could not sign: nothing was written, so nothing is read again. The next beat tries it
+ * again. */
 static void not_signed(void **state)
 {
     (void)state;
@@ -173,7 +179,8 @@ static void conflicts_without_end(void **state)
     script_free(s);
 }
 
-static void again(struct script *s, const struct manager_snapshot_row *rows, size_t count, int64_t next)
+static void again(struct script *s, const struct manager_snapshot_row *rows, size_t count,
+                  int64_t next)
 {
     assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, -1);
     feed(s, (struct manager_event){
@@ -217,7 +224,8 @@ static void unknown_not_committed(void **state)
     script_free(s);
 }
 
-/* The table is read only after every write in flight was answered: one could commit after the snapshot. */
+/* The table is read only after every write in flight was answered: one could commit after the
+ * snapshot. */
 static void load_waits_for_writes(void **state)
 {
     (void)state;
@@ -244,8 +252,10 @@ static void late_good_answer(void **state)
     struct manager_effect *fx = &s->fx[expect(s, MANAGER_FX_ADMIT) - s->fx];
     struct manager_sign_row row = fx->sign.rows[0];
     write_failed(s, MANAGER_WRITE_STATES, ERR_DB_SERIALIZATION);
-    struct tx_attempt w = {.nonce = row.nonce, .id = row.id, .bytes = (const uint8_t *)"x", .bytes_len = 1};
-    feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = &w, .count = 1}});
+    struct tx_attempt w = {
+        .nonce = row.nonce, .id = row.id, .bytes = (const uint8_t *)"x", .bytes_len = 1};
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = &w, .count = 1}});
     none(s, MANAGER_FX_SUBMIT);
     expect(s, MANAGER_FX_LOAD);
     assert_int_equal(manager_view_of(s->m).open, 0);
@@ -301,7 +311,8 @@ static void runtime_while_admitting(void **state)
                            .era_death = 164,
                            .spec_version = SPEC};
     memcpy(w.hash, hash_of(5, 1), 32);
-    feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = &w, .count = 1}});
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = &w, .count = 1}});
     none(s, MANAGER_FX_SUBMIT);
     const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
     assert_memory_equal(fx->sign.rows[0].call ? "5678" : "", "5678", 4);
@@ -312,8 +323,8 @@ static void runtime_while_admitting(void **state)
     script_free(s);
 }
 
-/* A nonce of a batch in flight is used by somebody else: the batch is not stopped, its row ends as usurped.
- */
+/* A nonce of a batch in flight is used by somebody else: the batch is not stopped, its row ends as
+ * usurped. */
 static void foreign_while_admitting(void **state)
 {
     (void)state;
@@ -335,7 +346,8 @@ static void foreign_while_admitting(void **state)
                                    .spec_version = SPEC};
         memcpy(w[i].hash, hash_of(5 + i, 1), 32);
     }
-    feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = w, .count = 2}});
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = w, .count = 2}});
     assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 100);
     finalized_at(s, 100, 5, 0, NULL);
     finalized_at(s, 101, 6, 1, &(struct in_block){hash_of(5, 99), 5, true, DISPATCH_OK, NULL});

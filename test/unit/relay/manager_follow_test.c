@@ -1,5 +1,5 @@
-/* Following: finalized blocks end rows, statuses only inform, and nobody else's use of the key goes unseen.
- */
+/* Following: finalized blocks end rows, statuses only inform, and nobody else's use of the key goes
+ * unseen. */
 #include "manager_harness.h"
 
 /* A finalized block ends its rows with outcome, fee, block and index; each once. */
@@ -7,8 +7,9 @@ static void finished(void **state)
 {
     (void)state;
     struct script *s = leading_pooled(5, 2);
-    struct in_block x[2] = {{hash_of(5, 1), 5, true, DISPATCH_OK, NULL},
-                            {hash_of(6, 1), 6, true, DISPATCH_FAILED, "Balances.InsufficientBalance"}};
+    struct in_block x[2] = {
+        {hash_of(5, 1), 5, true, DISPATCH_OK, NULL},
+        {hash_of(6, 1), 6, true, DISPATCH_FAILED, "Balances.InsufficientBalance"}};
     finalized(s, 7, 2, x);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
     assert_int_equal(fx->ends.count, 2);
@@ -81,14 +82,16 @@ static void ends_while_signing(void **state)
                            .call_len = 4,
                            .spec_version = SPEC + 1};
     memcpy(w.hash, hash_of(5, 2), 32);
-    feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = {.rows = &w, .count = 1}});
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = {.rows = &w, .count = 1}});
     expect(s, MANAGER_FX_STORE_FINISH);
     none(s, MANAGER_FX_SUBMIT);
     script_free(s);
 }
 
-/* It could not be signed, by a node that is behind: it waits for the next beat as it was, and nothing is read
- * again. Seed 8011251: each time the table was read the head of the line began to wait anew. */
+/* It could not be signed, by a node that is behind: it waits for the next beat as it was, and
+ * nothing is read again. Seed 8011251: each time the table was read the head of the line began to
+ * wait anew. */
 static void not_signed(void **state)
 {
     (void)state;
@@ -107,9 +110,9 @@ static void not_signed(void **state)
     script_free(s);
 }
 
-/* What goes on record with bytes is the last block that was looked into, whatever the node has finalized
- * since: an older attempt may be in a block between. Seed 60010043: such a row was loaded again, followed
- * from the newer height, and ended as usurped. */
+/* What goes on record with bytes is the last block that was looked into, whatever the node has
+ * finalized since: an older attempt may be in a block between. Seed 60010043: such a row was loaded
+ * again, followed from the newer height, and ended as usurped. */
 static void recorded_at_the_block_looked_into(void **state)
 {
     (void)state;
@@ -170,7 +173,8 @@ static void no_status(void **state)
     script_free(s);
 }
 
-/* Heights: what was seen is ignored; a skipped one is asked for, once, before later ones are used. */
+/* Heights: what was seen is ignored; a skipped one is asked for, once, before later ones are
+ * used. */
 static void heights(void **state)
 {
     (void)state;
@@ -186,8 +190,8 @@ static void heights(void **state)
     script_free(s);
 }
 
-/* Somebody else's extrinsic took the nonce: the row ends as usurped, without a block (none holds an attempt
- * of ours); the error names the other hash. */
+/* Somebody else's extrinsic took the nonce: the row ends as usurped, without a block (none holds an
+ * attempt of ours); the error names the other hash. */
 static void usurped(void **state)
 {
     (void)state;
@@ -216,7 +220,8 @@ static void false_in_block(void **state)
     script_free(s);
 }
 
-/* Somebody else's extrinsic at a nonce that we have not given yet: the next one moves up, with an alarm. */
+/* Somebody else's extrinsic at a nonce that we have not given yet: the next one moves up, with an
+ * alarm. */
 static void foreign_above(void **state)
 {
     (void)state;
@@ -258,8 +263,8 @@ static void other_signers(void **state)
     script_free(s);
 }
 
-/* The nonce is used but no block showed by what: the blocks are read once more from where the row was
- * signed; that finds it. */
+/* The nonce is used but no block showed by what: the blocks are read once more from where the row
+ * was signed; that finds it. */
 static void looked_for_again(void **state)
 {
     (void)state;
@@ -292,8 +297,8 @@ static void looked_for_in_vain(void **state)
     script_free(s);
 }
 
-/* That a nonce was lost is told when everything final was seen; a later block that holds our bytes after all
- * (a former life of the account, shown by a node that catches up) is the end. */
+/* That a nonce was lost is told when everything final was seen; a later block that holds our bytes
+ * after all (a former life of the account, shown by a node that catches up) is the end. */
 static void lost_nonce_waits_for_what_is_final(void **state)
 {
     (void)state;
@@ -309,7 +314,8 @@ static void lost_nonce_waits_for_what_is_final(void **state)
         finalized_at(s, 102, 6, 0, NULL);
         none(s, MANAGER_FX_STORE_FINISH);
         if (ours)
-            finalized_at(s, 103, 6, 1, &(struct in_block){current(s, 5), 5, true, DISPATCH_OK, NULL});
+            finalized_at(s, 103, 6, 1,
+                         &(struct in_block){current(s, 5), 5, true, DISPATCH_OK, NULL});
         else
             finalized_at(s, 103, 6, 0, NULL);
         assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].outcome,
@@ -400,7 +406,8 @@ static void not_sent_dying(void **state)
     script_free(s);
 }
 
-/* STORE_FINISH is one at a time; a failure with unknown outcome reads the table, never finishes twice. */
+/* STORE_FINISH is one at a time; a failure with unknown outcome reads the table, never finishes
+ * twice. */
 static void finish_unknown(void **state)
 {
     (void)state;
@@ -413,8 +420,9 @@ static void finish_unknown(void **state)
     none(s, MANAGER_FX_STORE_FINISH);
     expect(s, MANAGER_FX_LOAD);
     struct manager_snapshot_row row = loaded_row(s, 6, MANAGER_ROW_IN_BLOCK);
-    feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
-                                   .snapshot = {.rows = &row, .count = 1, .last = true, .next_nonce = 7}});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_SNAPSHOT,
+                .snapshot = {.rows = &row, .count = 1, .last = true, .next_nonce = 7}});
     assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 97);
     for (uint64_t n = 97; n < 102; n++)
         finalized_at(s, n, n < 101 ? 5 : 6, 0, NULL);

@@ -128,7 +128,8 @@ static void step(struct script *s, const struct manager_event *ev)
     }
 }
 
-/* Refusals go into the history before anything else happens to their rows: stored at once, and remembered. */
+/* Refusals go into the history before anything else happens to their rows: stored at once, and
+ * remembered. */
 static bool store_refusals(struct script *s)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -278,12 +279,14 @@ static void pool_list(struct script *s, unsigned count, va_list ap)
     uint8_t(*hashes)[32] = xcalloc(count, 32);
     for (unsigned i = 0; i < count; i++)
         memcpy(hashes[i], va_arg(ap, const uint8_t *), 32);
-    feed(s, (struct manager_event){.type = MANAGER_EV_POOL,
-                                   .pool = {.hashes = (const uint8_t(*)[32])hashes, .count = count}});
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_POOL,
+                                .pool = {.hashes = (const uint8_t(*)[32])hashes, .count = count}});
     free(hashes);
 }
 
-/* Rows that were loaded are not asked about before all final blocks were seen; here they say a nonce of 1. */
+/* Rows that were loaded are not asked about before all final blocks were seen; here they say a
+ * nonce of 1. */
 static void first_blocks(struct script *s)
 {
     while (manager_phase(s->m) == MANAGER_CHAIN_WAIT && !count_of(s, MANAGER_FX_ASK_POOL) &&
@@ -317,8 +320,9 @@ void nonce_is(struct script *s, uint64_t nonce)
 
 void unfinal_is(struct script *s, const uint8_t *hash)
 {
-    feed(s, (struct manager_event){.type = MANAGER_EV_UNFINAL,
-                                   .unfinal = {.hashes = (const uint8_t(*)[32])hash, .count = hash ? 1 : 0}});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_UNFINAL,
+                .unfinal = {.hashes = (const uint8_t(*)[32])hash, .count = hash ? 1 : 0}});
 }
 
 void probe(struct script *s, uint64_t nonce, unsigned count, ...)
@@ -339,12 +343,15 @@ void outbox(struct script *s, unsigned count)
     struct manager_outbox_row *rows = xcalloc(count, sizeof(*rows));
     static const uint8_t call[CALL_LEN] = {1};
     for (unsigned i = 0; i < count; i++)
-        rows[i] = (struct manager_outbox_row){.id = s->next_id++, .call = call, .call_len = CALL_LEN};
-    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = {.rows = rows, .count = count}});
+        rows[i] =
+            (struct manager_outbox_row){.id = s->next_id++, .call = call, .call_len = CALL_LEN};
+    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX,
+                                   .outbox = {.rows = rows, .count = count}});
     free(rows);
 }
 
-static void written(struct script *s, enum manager_effect_type fx_type, enum manager_event_type type)
+static void written(struct script *s, enum manager_effect_type fx_type,
+                    enum manager_event_type type)
 {
     const struct manager_effect *fx = expect(s, fx_type);
     size_t count = fx->sign.count;
@@ -459,8 +466,10 @@ void finalized_at(struct script *s, uint64_t number, uint64_t account_nonce, uns
                   const struct in_block *x)
 {
     struct tx_included *rows = xcalloc(count, sizeof(*rows));
-    struct manager_block block = {
-        .number = number, .account_nonce = account_nonce, .included = rows, .included_count = count};
+    struct manager_block block = {.number = number,
+                                  .account_nonce = account_nonce,
+                                  .included = rows,
+                                  .included_count = count};
     memcpy(block.hash, block_of((unsigned)number), 32);
     for (unsigned i = 0; i < count; i++) {
         rows[i].index = i + 2;
@@ -494,12 +503,14 @@ void finals(struct script *s, uint64_t from, uint64_t nonce)
 
 void finalized_ours(struct script *s, uint64_t nonce)
 {
-    finalized(s, nonce + 1, 1, &(struct in_block){current(s, nonce), nonce, true, DISPATCH_OK, NULL});
+    finalized(s, nonce + 1, 1,
+              &(struct in_block){current(s, nonce), nonce, true, DISPATCH_OK, NULL});
 }
 
 /* ---- starting ---- */
 
-struct manager_snapshot_row loaded_row(struct script *s, uint64_t nonce, enum manager_row_stage stage)
+struct manager_snapshot_row loaded_row(struct script *s, uint64_t nonce,
+                                       enum manager_row_stage stage)
 {
     static uint8_t bytes[NONCES][BYTES_LEN];
     s->attempts[nonce] = 1;

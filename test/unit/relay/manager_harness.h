@@ -1,5 +1,6 @@
-/* A script for one manager: feed an event, look at the effects. Each feed checks the whole state. Attempts
- * are made up: hash_of(nonce, attempt) and bytes that end with a call of CALL_LEN bytes. */
+/* A script for one manager: feed an event, look at the effects. Each feed checks the whole state.
+ * Attempts are made up: hash_of(nonce, attempt) and bytes that end with a call of CALL_LEN
+ * bytes. */
 #ifndef TEST_MANAGER_HARNESS_H
 #define TEST_MANAGER_HARNESS_H
 
@@ -47,14 +48,17 @@ void feed(struct script *s, struct manager_event ev);
 void promote(struct script *s);
 void chain_up(struct script *s);
 void chain_down(struct script *s);
-void best(struct script *s);                         /* the next best block */
-void pool_is(struct script *s, unsigned count, ...); /* answer to ASK_POOL: const uint8_t * hashes */
+void best(struct script *s); /* the next best block */
+void pool_is(struct script *s, unsigned count,
+             ...); /* answer to ASK_POOL: const uint8_t * hashes */
 void pool_failed(struct script *s);
-void nonce_is(struct script *s, uint64_t nonce);        /* answer to ASK_NONCE */
-void unfinal_is(struct script *s, const uint8_t *hash); /* answer to ASK_UNFINAL: nothing, or this one */
-void probe(struct script *s, uint64_t nonce, unsigned count, ...); /* both answers, expecting the questions */
-void outbox(struct script *s, unsigned count);                     /* answer to WANT_OUTBOX */
-void admitted(struct script *s);                                   /* answer to the ADMIT of the last step */
+void nonce_is(struct script *s, uint64_t nonce); /* answer to ASK_NONCE */
+void unfinal_is(struct script *s,
+                const uint8_t *hash); /* answer to ASK_UNFINAL: nothing, or this one */
+void probe(struct script *s, uint64_t nonce, unsigned count,
+           ...);                               /* both answers, expecting the questions */
+void outbox(struct script *s, unsigned count); /* answer to WANT_OUTBOX */
+void admitted(struct script *s);               /* answer to the ADMIT of the last step */
 void resigned(struct script *s);
 void filled(struct script *s);
 void stored(struct script *s, enum manager_event_type type);
@@ -81,7 +85,7 @@ void finalized(struct script *s, uint64_t account_nonce, unsigned count, const s
 void finalized_at(struct script *s, uint64_t number, uint64_t account_nonce, unsigned count,
                   const struct in_block *x);
 void finals(struct script *s, uint64_t from, uint64_t nonce); /* empty ones, up to s->finalized */
-void finalized_ours(struct script *s, uint64_t nonce);        /* the current attempt, dispatched well */
+void finalized_ours(struct script *s, uint64_t nonce); /* the current attempt, dispatched well */
 
 /* ---- looking ---- */
 const uint8_t *hash_of(uint64_t nonce, unsigned attempt); /* one of 16 rotating buffers */
@@ -95,7 +99,8 @@ void expect_submit(struct script *s, uint64_t nonce); /* of the current attempt,
 void expect_alert(struct script *s, const char *words);
 
 /* ---- starting ---- */
-struct manager_snapshot_row loaded_row(struct script *s, uint64_t nonce, enum manager_row_stage stage);
+struct manager_snapshot_row loaded_row(struct script *s, uint64_t nonce,
+                                       enum manager_row_stage stage);
 void load(struct script *s, const struct manager_snapshot_row *rows, size_t count, int64_t next);
 /* Leading with nothing pending and this next nonce. */
 struct script *leading(uint64_t next);

@@ -6,14 +6,16 @@ static const struct manager_config mortal = {.era_period = 64};
 static struct script *leading_looking(uint64_t next)
 {
     struct script *s = leading_with(NULL, next);
-    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
     return s;
 }
 
 /* A request poll that began after everything before. */
 static void look(struct script *s)
 {
-    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
 }
 
 static void expect_pause(struct script *s, enum manager_suspension suspension, const char *words)
@@ -92,7 +94,8 @@ static void payment_one_try_for_all(void **state)
     script_free(s);
 }
 
-/* The row that could not pay ends, and the hold with it; the next row is no second try in that block. */
+/* The row that could not pay ends, and the hold with it; the next row is no second try in that
+ * block. */
 static void payment_one_try_after_the_hold(void **state)
 {
     (void)state;
@@ -124,7 +127,8 @@ static void payment_while_it_is_stored(void **state)
     outbox(s, 1);
     admitted(s);
     refuse(s, 5, 1010, CANNOT_PAY);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension, MANAGER_SUSPENSION_PAYMENT);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension,
+                     MANAGER_SUSPENSION_PAYMENT);
     best(s);
     accept(s, 5);
     none(s, MANAGER_FX_STORE_PAUSE);
@@ -195,7 +199,8 @@ static void old_look_is_no_order(void **state)
     none(s, MANAGER_FX_WANT_OUTBOX);
     outbox(s, 1);
     none(s, MANAGER_FX_ADMIT);
-    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
     expect(s, MANAGER_FX_WANT_OUTBOX);
     script_free(s);
 }
@@ -235,7 +240,8 @@ static void order_accepts_one_version(void **state)
     script_free(s);
 }
 
-/* The table keeps the version of the first admission, also when another one comes before it is stored. */
+/* The table keeps the version of the first admission, also when another one comes before it is
+ * stored. */
 static void version_of_an_admission_under_way(void **state)
 {
     (void)state;
@@ -280,7 +286,8 @@ static void quiet_account(struct script *s)
     none(s, MANAGER_FX_STORE_FINISH);
 }
 
-/* The final nonce goes down: told and stored once, nothing is sent; heights that come again are no news. */
+/* The final nonce goes down: told and stored once, nothing is sent; heights that come again are no
+ * news. */
 static void reaped_while_leading(void **state)
 {
     (void)state;
@@ -302,8 +309,8 @@ static void reaped_while_leading(void **state)
     script_free(s);
 }
 
-/* By the table's records nonces below 7 were used, the last of them in block 97; from there on the chain
- * says 2. */
+/* By the table's records nonces below 7 were used, the last of them in block 97; from there on the
+ * chain says 2. */
 static struct script *reaped_at_start(struct manager_account account)
 {
     struct script *s = script_new(&mortal);
@@ -335,7 +342,8 @@ static void reaped_found_at_the_start(void **state)
     chain_up(s);
     finalized_at(s, 97, 2, 0, NULL);
     expect_alert(s, "account nonce is 2 at block 97 and was 7");
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension, MANAGER_SUSPENSION_REAPED);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension,
+                     MANAGER_SUSPENSION_REAPED);
     pool_is(s, 0);
     nonce_is(s, 2);
     assert_int_equal(manager_phase(s->m), MANAGER_LEADING);
@@ -343,8 +351,8 @@ static void reaped_found_at_the_start(void **state)
     script_free(s);
 }
 
-/* Of nodes the one that is asked may be behind the one that spoke before: a lower nonce at its best block, or
- * in a finalized block below the records, is no news of the account. */
+/* Of nodes the one that is asked may be behind the one that spoke before: a lower nonce at its best
+ * block, or in a finalized block below the records, is no news of the account. */
 static void lower_nonce_of_a_lagging_node(void **state)
 {
     (void)state;
@@ -372,8 +380,8 @@ static void lower_nonce_of_a_lagging_node(void **state)
     script_free(s);
 }
 
-/* The best chain is in the next life already and no finalized block has said so: nonces below the rows are
- * not holes. */
+/* The best chain is in the next life already and no finalized block has said so: nonces below the
+ * rows are not holes. */
 static void holes_of_a_former_life(void **state)
 {
     (void)state;
@@ -397,8 +405,8 @@ static void holes_of_a_former_life(void **state)
     script_free(s);
 }
 
-/* Nobody led while rows were included and the account was reaped: its best nonce says that nothing was used.
- */
+/* Nobody led while rows were included and the account was reaped: its best nonce says that nothing
+ * was used. */
 static void reaped_while_nobody_led(void **state)
 {
     (void)state;
@@ -414,7 +422,8 @@ static void reaped_while_nobody_led(void **state)
                                      {hash_of(1, 1), 1, true, DISPATCH_OK, NULL}});
     assert_int_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.count, 2);
     finalized_at(s, 99, 0, 0, NULL);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension, MANAGER_SUSPENSION_REAPED);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension,
+                     MANAGER_SUSPENSION_REAPED);
     finals(s, 100, 0);
     pool_is(s, 0);
     nonce_is(s, 0);
@@ -422,8 +431,8 @@ static void reaped_while_nobody_led(void **state)
     script_free(s);
 }
 
-/* Two rows are in blocks, none of which is final, and behind them the account was reaped: at the best block
- * all nonces are free. */
+/* Two rows are in blocks, none of which is final, and behind them the account was reaped: at the
+ * best block all nonces are free. */
 static struct script *reaped_before_it_is_final(bool by_hash)
 {
     struct script *s = script_new(&mortal);
@@ -476,9 +485,8 @@ static void used_between_the_questions(void **state)
     script_free(s);
 }
 
-/* What a leader knows to be in a block is looked for when its nonce is free again: a retraction says the
- * same.
- */
+/* What a leader knows to be in a block is looked for when its nonce is free again: a retraction
+ * says the same. */
 static void looked_for_when_its_nonce_is_free(void **state)
 {
     (void)state;
@@ -498,8 +506,8 @@ static void looked_for_when_its_nonce_is_free(void **state)
     script_free(s);
 }
 
-/* Somebody else's extrinsic takes the nonce and with it all the money: in the end of that block the nonce is
- * free again, and our bytes are valid. */
+/* Somebody else's extrinsic takes the nonce and with it all the money: in the end of that block the
+ * nonce is free again, and our bytes are valid. */
 static void reaped_by_the_usurper(void **state)
 {
     (void)state;
@@ -510,7 +518,8 @@ static void reaped_by_the_usurper(void **state)
     finalized(s, 5, 0, NULL);
     finalized(s, 0, 1, &(struct in_block){block_of(77), 5, true, DISPATCH_OK, NULL});
     none(s, MANAGER_FX_STORE_FINISH);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension, MANAGER_SUSPENSION_REAPED);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension,
+                     MANAGER_SUSPENSION_REAPED);
     script_free(s);
 }
 
@@ -528,8 +537,8 @@ static void lagging_node_is_no_reaping(void **state)
     script_free(s);
 }
 
-/* After the order: the rows of the former life end once their eras are over; nonces begin anew when what had
- * ended before is dead too. */
+/* After the order: the rows of the former life end once their eras are over; nonces begin anew when
+ * what had ended before is dead too. */
 static void life_begins_anew(void **state)
 {
     (void)state;
@@ -644,16 +653,18 @@ static void low_balance(void **state)
         bool told;
     } steps[] = {{100, false}, {99, true}, {50, false}, {100, false}, {10, true}};
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-        struct manager_block block = {
-            .number = ++s->finalized, .account_nonce = 5, .has_balance = true, .balance = steps[i].balance};
+        struct manager_block block = {.number = ++s->finalized,
+                                      .account_nonce = 5,
+                                      .has_balance = true,
+                                      .balance = steps[i].balance};
         feed(s, (struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &block});
         assert_int_equal(count_of(s, MANAGER_FX_ALERT), steps[i].told);
     }
     script_free(s);
 }
 
-/* Seed 30045003: the account's nonce could not be read at the blocks that used nonces 5 and 6, and then all
- * is read again: the nonce of a block before them is lower, which is no reap. */
+/* Seed 30045003: the account's nonce could not be read at the blocks that used nonces 5 and 6, and
+ * then all is read again: the nonce of a block before them is lower, which is no reap. */
 static void read_again_is_no_reap(void **state)
 {
     (void)state;
@@ -675,12 +686,14 @@ static void read_again_is_no_reap(void **state)
                                    .spec_version = SPEC + 1};
         memcpy(w[i].hash, hash_of(5 + i, 2), 32);
     }
-    feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = {.rows = w, .count = 2}});
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = {.rows = w, .count = 2}});
     for (uint64_t n = expect(s, MANAGER_FX_FOLLOW)->number; n < first; n++)
         finalized_at(s, n, 5, 0, NULL);
     finalized_at(s, first, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
     none(s, MANAGER_FX_STORE_PAUSE);
-    finalized_at(s, first + 1, 7, 1, &(struct in_block){hash_of(6, 99), 6, true, DISPATCH_OK, NULL});
+    finalized_at(s, first + 1, 7, 1,
+                 &(struct in_block){hash_of(6, 99), 6, true, DISPATCH_OK, NULL});
     none(s, MANAGER_FX_STORE_PAUSE);
     assert_int_equal(manager_view_of(s->m).unsent, 0);
     script_free(s);

@@ -1,5 +1,5 @@
-/* What the manager does next: each function over its whole input space. The bits of a number are the inputs of
- * a view, in the order of its members, which are all bools. */
+/* What the manager does next: each function over its whole input space. The bits of a number are
+ * the inputs of a view, in the order of its members, which are all bools. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,8 @@ static void probe(void **state)
         bool begins = probe_next(&v) == PROBE_BEGIN;
         assert_int_equal(
             begins,
-            only(bits, BIT(probe_view, wanted) | BIT(probe_view, phase) | BIT(probe_view, node_up), 0));
+            only(bits, BIT(probe_view, wanted) | BIT(probe_view, phase) | BIT(probe_view, node_up),
+                 0));
         begun += begins;
     }
     assert_int_equal(begun, 1);
@@ -59,11 +60,13 @@ static void suspension(void **state)
     }
 }
 
-/* A new life never begins while a row of the former one is left or one of its bytes could be included. */
+/* A new life never begins while a row of the former one is left or one of its bytes could be
+ * included. */
 static void life(void **state)
 {
     (void)state;
-    const unsigned led = BIT(life_view, ordered) | BIT(life_view, leading) | BIT(life_view, node_up);
+    const unsigned led =
+        BIT(life_view, ordered) | BIT(life_view, leading) | BIT(life_view, node_up);
     for (unsigned bits = 0; bits < ALL(life_view); bits++) {
         struct life_view v;
         fill(&v, sizeof(v), bits);
@@ -96,14 +99,16 @@ static void nonce(void **state)
         enum nonce_action a = nonce_next(&v);
         assert_int_equal(a == NONCE_STORE,
                          only(bits, BIT(nonce_view, leading) | BIT(nonce_view, unstored), others));
-        assert_int_equal(
-            a == NONCE_GIVE_BACK,
-            only(bits, BIT(nonce_view, leading) | BIT(nonce_view, given_back) | BIT(nonce_view, final_known),
-                 0));
+        assert_int_equal(a == NONCE_GIVE_BACK,
+                         only(bits,
+                              BIT(nonce_view, leading) | BIT(nonce_view, given_back) |
+                                  BIT(nonce_view, final_known),
+                              0));
     }
 }
 
-/* Bytes leave in one of the 2,048 situations; in one more they are replaced, because their era ends. */
+/* Bytes leave in one of the 2,048 situations; in one more they are replaced, because their era
+ * ends. */
 static void send(void **state)
 {
     (void)state;
@@ -131,7 +136,8 @@ static void sign(void **state)
         fill(&v, sizeof(v), bits);
         assert_int_equal(
             sign_next(&v) == SIGN_ROWS,
-            only(bits, BIT(sign_view, wanted) | BIT(sign_view, leading) | BIT(sign_view, node_up), 0));
+            only(bits, BIT(sign_view, wanted) | BIT(sign_view, leading) | BIT(sign_view, node_up),
+                 0));
     }
 }
 
@@ -144,7 +150,8 @@ static void admit(void **state)
         fill(&v, sizeof(v), bits);
         assert_int_equal(
             admit_next(&v) == ADMIT_ROWS,
-            only(bits, BIT(admit_view, leading) | BIT(admit_view, node_up) | BIT(admit_view, room), 0));
+            only(bits, BIT(admit_view, leading) | BIT(admit_view, node_up) | BIT(admit_view, room),
+                 0));
     }
 }
 

@@ -1,4 +1,5 @@
-/* Promotion: what the table, the pool and the chain say together decides what is sent, awaited or filled. */
+/* Promotion: what the table, the pool and the chain say together decides what is sent, awaited or
+ * filled. */
 #include "manager_harness.h"
 
 /* An account that was never used starts at the chain's nonce, without alarm. */
@@ -40,9 +41,9 @@ static void chunks(void **state)
                                    .snapshot = {.rows = rows, .count = 2, .next_nonce = 8}});
     assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, 6);
     assert_int_equal(manager_phase(s->m), MANAGER_LOAD_WAIT);
-    feed(s,
-         (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
-                                .snapshot = {.rows = rows + 2, .count = 1, .last = true, .next_nonce = 8}});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_SNAPSHOT,
+                .snapshot = {.rows = rows + 2, .count = 1, .last = true, .next_nonce = 8}});
     assert_int_equal(manager_phase(s->m), MANAGER_CHAIN_WAIT);
     assert_int_equal(manager_view_of(s->m).open, 3);
     for (unsigned i = 0; i < 3; i++)
@@ -128,7 +129,8 @@ static void killed_in_block(void **state)
     script_free(s);
 }
 
-/* A block that is back-filled while the probe runs ends its row, and the probe does not bring it back. */
+/* A block that is back-filled while the probe runs ends its row, and the probe does not bring it
+ * back. */
 static void block_while_probing(void **state)
 {
     (void)state;
@@ -143,8 +145,8 @@ static void block_while_probing(void **state)
     script_free(s);
 }
 
-/* What a pool had once may wait there behind a missing nonce, where no question shows it: the lowest goes
- * alone, and once it is in, the pool is asked who else is there. */
+/* What a pool had once may wait there behind a missing nonce, where no question shows it: the
+ * lowest goes alone, and once it is in, the pool is asked who else is there. */
 static void probe_head(void **state)
 {
     (void)state;
@@ -197,7 +199,8 @@ static void earlier_attempt_pooled(void **state)
     script_free(s);
 }
 
-/* Bytes whose era is over, or that are of another runtime, are not sent again: new ones are made. */
+/* Bytes whose era is over, or that are of another runtime, are not sent again: new ones are
+ * made. */
 static void useless_bytes(void **state)
 {
     (void)state;
@@ -321,7 +324,8 @@ static void hole_used(void **state)
     script_free(s);
 }
 
-/* An account nonce far below the lowest row is a reaped account or another chain: nothing is done. */
+/* An account nonce far below the lowest row is a reaped account or another chain: nothing is
+ * done. */
 static void far_below(void **state)
 {
     (void)state;
@@ -340,7 +344,8 @@ static void far_below(void **state)
     script_free(s);
 }
 
-/* A stored next nonce above the chain with nothing behind it goes back, once finalized and best agree. */
+/* A stored next nonce above the chain with nothing behind it goes back, once finalized and best
+ * agree. */
 static void rewind_counter(void **state)
 {
     (void)state;
@@ -368,8 +373,8 @@ static void rewind_counter(void **state)
     script_free(s);
 }
 
-/* Nor do holes stand in its way once nothing signed is left: a relay without the key cannot close them, and
- * what could waits for the rewind (seed 400004515). */
+/* Nor do holes stand in its way once nothing signed is left: a relay without the key cannot close
+ * them, and what could waits for the rewind (seed 400004515). */
 static void rewind_over_holes(void **state)
 {
     (void)state;
@@ -434,8 +439,9 @@ static void node_behind(void **state)
     script_free(s);
 }
 
-/* Nor is one that lacks blocks which another node had: what it says of an account that was reaped in one of
- * them would have everything sent again (seed 13470). A few blocks pass by themselves, more are told of. */
+/* Nor is one that lacks blocks which another node had: what it says of an account that was reaped
+ * in one of them would have everything sent again (seed 13470). A few blocks pass by themselves,
+ * more are told of. */
 static void node_behind_another(void **state)
 {
     (void)state;
@@ -477,10 +483,11 @@ static void node_behind_the_last(void **state)
     uint64_t known = s->best;
     chain_down(s);
     s->best -= 2;
-    feed(s, (struct manager_event){
-                .type = MANAGER_EV_CHAIN_UP,
-                .chain = {
-                    .finalized = s->finalized, .best = s->best, .best_known = known, .spec_version = SPEC}});
+    feed(s, (struct manager_event){.type = MANAGER_EV_CHAIN_UP,
+                                   .chain = {.finalized = s->finalized,
+                                             .best = s->best,
+                                             .best_known = known,
+                                             .spec_version = SPEC}});
     best(s);
     none(s, MANAGER_FX_ASK_POOL);
     best(s);
@@ -504,7 +511,8 @@ static void probe_fails(void **state)
     script_free(s);
 }
 
-/* The chain goes down in the middle of promotion: the late answer is not used, all is asked again. */
+/* The chain goes down in the middle of promotion: the late answer is not used, all is asked
+ * again. */
 static void chain_lost_while_probing(void **state)
 {
     (void)state;

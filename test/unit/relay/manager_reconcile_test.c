@@ -1,5 +1,5 @@
-/* After a failover that lost commits: what the chain and the pool know is searched, and adopted, before
- * anything is admitted. */
+/* After a failover that lost commits: what the chain and the pool know is searched, and adopted,
+ * before anything is admitted. */
 #include "manager_harness.h"
 
 /* What the account signed at this nonce, with the call of this number. */
@@ -61,7 +61,8 @@ static struct script *doubtful(const struct manager_snapshot_row *rows, size_t c
                                                       .reconcile_from = 98}});
 }
 
-static void questions(struct script *s, uint64_t nonce, unsigned count, const struct tx_included *pooled)
+static void questions(struct script *s, uint64_t nonce, unsigned count,
+                      const struct tx_included *pooled)
 {
     assert_true(expect(s, MANAGER_FX_ASK_POOL)->whole);
     uint8_t hashes[4][32];
@@ -103,8 +104,8 @@ static void nothing_was_lost(void **state)
     script_free(s);
 }
 
-/* Two in blocks, one in the pool: all are offered, in the order of their nonces, and what was adopted is
- * loaded. */
+/* Two in blocks, one in the pool: all are offered, in the order of their nonces, and what was
+ * adopted is loaded. */
 static void found_in_blocks_and_pool(void **state)
 {
     (void)state;
@@ -130,7 +131,8 @@ static void found_in_blocks_and_pool(void **state)
     script_free(s);
 }
 
-/* The best block used a nonce that neither the table nor a final block accounts for: it is waited for. */
+/* The best block used a nonce that neither the table nor a final block accounts for: it is waited
+ * for. */
 static void waits_for_what_is_not_final(void **state)
 {
     (void)state;
@@ -183,7 +185,8 @@ static void node_is_behind(void **state)
     script_free(s);
 }
 
-/* A later attempt of a pending transaction was lost, and it is in a block: its call says whose it is. */
+/* A later attempt of a pending transaction was lost, and it is in a block: its call says whose it
+ * is. */
 static struct script *lost_attempt(uint8_t call)
 {
     struct script *s = leading_pooled(5, 1);
@@ -195,7 +198,8 @@ static struct script *lost_attempt(uint8_t call)
 static void lost_attempt_is_adopted(void **state)
 {
     (void)state;
-    struct script *s = lost_attempt(1); /* outbox() gives calls that begin with 1 and go on with 0 */
+    struct script *s =
+        lost_attempt(1); /* outbox() gives calls that begin with 1 and go on with 0 */
     none(s, MANAGER_FX_STORE_ADOPT);
     expect_alert(s, "which this relay did not sign");
     expect(s, MANAGER_FX_STORE_FINISH);
@@ -230,13 +234,13 @@ static void lost_attempt_is_refused(void **state)
     script_free(s);
 }
 
-/* The chain's nonce is above the table's at the first probe: the blocks since the last renewal are looked
- * through, once. */
+/* The chain's nonce is above the table's at the first probe: the blocks since the last renewal are
+ * looked through, once. */
 static void chain_ran_ahead(void **state)
 {
     (void)state;
-    struct script *s =
-        loaded((struct manager_event){.snapshot = {.next_nonce = 5, .used_nonce = -1, .seen_block = 97}});
+    struct script *s = loaded(
+        (struct manager_event){.snapshot = {.next_nonce = 5, .used_nonce = -1, .seen_block = 97}});
     assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 100);
     expect(s, MANAGER_FX_ASK_POOL);
     pool_is(s, 0);
@@ -251,7 +255,8 @@ static void chain_ran_ahead(void **state)
         tick(s);
     questions(s, 6, 0, NULL);
     assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->adopt.count, 1);
-    feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED}); /* nobody's: the key is used elsewhere */
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_ADOPTED}); /* nobody's: the key is used elsewhere */
     while (!count_of(s, MANAGER_FX_ASK_POOL))
         tick(s);
     probe(s, 6, 0);
@@ -260,9 +265,9 @@ static void chain_ran_ahead(void **state)
     script_free(s);
 }
 
-/* Seed 40000172: blocks that are older than every row are searched, and say nothing else. One of them holds
- * bytes of a life of the account that is over, which a row at the same nonce still knows as an earlier
- * attempt. */
+/* Seed 40000172: blocks that are older than every row are searched, and say nothing else. One of
+ * them holds bytes of a life of the account that is over, which a row at the same nonce still knows
+ * as an earlier attempt. */
 static void former_life_in_old_blocks(void **state)
 {
     (void)state;
@@ -305,12 +310,14 @@ static void unknown_outcome(void **state)
     script_free(s);
 }
 
-/* Seed 20037998: the only nonces that are known to be used were somebody else's, in blocks that no record
- * names, and the account was reaped. Its next nonce is not taken back: an operator judges. */
+/* Seed 20037998: the only nonces that are known to be used were somebody else's, in blocks that no
+ * record names, and the account was reaped. Its next nonce is not taken back: an operator
+ * judges. */
 static void reaped_after_foreign_use(void **state)
 {
     (void)state;
-    struct script *s = loaded((struct manager_event){.snapshot = {.next_nonce = 6, .used_nonce = 6}});
+    struct script *s =
+        loaded((struct manager_event){.snapshot = {.next_nonce = 6, .used_nonce = 6}});
     expect(s, MANAGER_FX_ASK_POOL);
     pool_is(s, 0);
     nonce_is(s, 0);
@@ -321,7 +328,8 @@ static void reaped_after_foreign_use(void **state)
         none(s, MANAGER_FX_STORE_PAUSE);
     }
     block(s, 164, 0, 0, NULL);
-    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension, MANAGER_SUSPENSION_REAPED);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension,
+                     MANAGER_SUSPENSION_REAPED);
     script_free(s);
 }
 

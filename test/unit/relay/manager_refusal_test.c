@@ -1,4 +1,5 @@
-/* A node's refusal is read by its real meaning, in the shape of a real node and in that of chopsticks. */
+/* A node's refusal is read by its real meaning, in the shape of a real node and in that of
+ * chopsticks. */
 #include "manager_harness.h"
 
 static const struct {
@@ -8,12 +9,14 @@ static const struct {
 } table[] = {
     {1001, "Extrinsic has invalid format: Not enough data to fill buffer", REFUSAL_INVALID},
     {1002,
-     "Verification Error: Runtime error: Execution failed: Execution aborted due to trap: wasm trap: wasm "
+     "Verification Error: Runtime error: Execution failed: Execution aborted due to trap: wasm "
+     "trap: wasm "
      "`unreachable` instruction executed",
      REFUSAL_TRAPPED},
     {1002, "Verification Error: State already discarded for 0x11", REFUSAL_BUSY},
     {1010, "Invalid Transaction: Transaction call is not expected", REFUSAL_INVALID},
-    {1010, "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)", REFUSAL_PAYMENT},
+    {1010, "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)",
+     REFUSAL_PAYMENT},
     {1010, "Invalid Transaction: Transaction will be valid in the future", REFUSAL_FUTURE},
     {1010, "Invalid Transaction: Transaction is outdated", REFUSAL_STALE},
     {1010, "Invalid Transaction: Transaction has a bad signature", REFUSAL_BAD_PROOF},
@@ -22,11 +25,13 @@ static const struct {
     {1010, "Invalid Transaction: Custom error: 170", REFUSAL_INVALID},
     {1010, "Invalid Transaction: A call was labelled as mandatory, but resulted in an Error.",
      REFUSAL_INVALID},
-    {1010, "Invalid Transaction: Transaction dispatch is mandatory; transactions must not be validated.",
+    {1010,
+     "Invalid Transaction: Transaction dispatch is mandatory; transactions must not be validated.",
      REFUSAL_INVALID},
     {1010, "Invalid Transaction: Invalid signing address", REFUSAL_INVALID},
     {1010, "Invalid Transaction: The implicit data was unable to be calculated", REFUSAL_BAD_PROOF},
-    {1010, "Invalid Transaction: The transaction extension did not authorize any origin", REFUSAL_INVALID},
+    {1010, "Invalid Transaction: The transaction extension did not authorize any origin",
+     REFUSAL_INVALID},
     {1010, "Invalid Transaction", REFUSAL_BUSY}, /* no reason given: not a reason to give up */
     {1010, "{\"invalid\":{\"stale\":null}}", REFUSAL_STALE},
     {1010, "{\"invalid\":{\"badProof\":null}}", REFUSAL_BAD_PROOF},

@@ -83,7 +83,8 @@ static void late_pool_status(void **state)
     script_free(s);
 }
 
-/* Retracted: shown as such, asked about at the next block; the pool has it again, so nothing is sent. */
+/* Retracted: shown as such, asked about at the next block; the pool has it again, so nothing is
+ * sent. */
 static void retracted_and_pooled(void **state)
 {
     (void)state;
@@ -160,8 +161,8 @@ static void lost_by(enum tx_status st, const char *name)
     script_free(s);
 }
 
-/* Invalid, dropped and usurped are doubts, not ends: the pool and the nonce are asked at once, then the same
- * bytes go again. */
+/* Invalid, dropped and usurped are doubts, not ends: the pool and the nonce are asked at once, then
+ * the same bytes go again. */
 static void lost_from_pool(void **state)
 {
     (void)state;
@@ -282,8 +283,8 @@ static void lagging_answer(void **state)
     script_free(s);
 }
 
-/* A runtime upgrade: pooled rows are asked about; what the pool still has is left, the rest is signed again
- * in nonce order. */
+/* A runtime upgrade: pooled rows are asked about; what the pool still has is left, the rest is
+ * signed again in nonce order. */
 static void runtime_upgrade(void **state)
 {
     (void)state;
@@ -341,7 +342,8 @@ static void same_bytes_again(void **state)
                            .era_death = 164,
                            .spec_version = SPEC + 1};
     memcpy(w.hash, hash_of(5, 1), 32);
-    feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = {.rows = &w, .count = 1}});
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = {.rows = &w, .count = 1}});
     none(s, MANAGER_FX_SUBMIT); /* the bytes that did not do: not before a block */
     best(s);
     expect(s, MANAGER_FX_SUBMIT);
@@ -352,8 +354,8 @@ static void same_bytes_again(void **state)
     script_free(s);
 }
 
-/* The database was away and may lack what was stored (txsim): the rows are read again, under the same epoch.
- */
+/* The database was away and may lack what was stored (txsim): the rows are read again, under the
+ * same epoch. */
 static void store_is_back(void **state)
 {
     (void)state;
@@ -368,7 +370,8 @@ static void store_is_back(void **state)
     script_free(s);
 }
 
-/* A row that waits to be sent again and whose nonce is used was in some pool all the time (txsim). */
+/* A row that waits to be sent again and whose nonce is used was in some pool all the time
+ * (txsim). */
 static void unsent_and_used(void **state)
 {
     (void)state;
@@ -426,14 +429,16 @@ static void unanswered_question(void **state)
     script_free(s);
 }
 
-/* I6: how long a nonce is missing below others in the pool is measured, and told when it is too long. */
+/* I6: how long a nonce is missing below others in the pool is measured, and told when it is too
+ * long. */
 static void gap_is_measured(void **state)
 {
     (void)state;
     struct script *s = leading_with(&(struct manager_config){.gap_blocks = 3}, 5);
     outbox(s, 2);
     admitted(s);
-    refuse(s, 5, 1010, "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)");
+    refuse(s, 5, 1010,
+           "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)");
     accept(s, 6);
     for (unsigned i = 0; i < 5; i++) {
         assert_int_equal(manager_view_of(s->m).gap_blocks, i ? i - 1 : 0);
@@ -441,7 +446,8 @@ static void gap_is_measured(void **state)
         assert_int_equal(count_of(s, MANAGER_FX_ALERT), i == 3);
         if (i == 3)
             expect_alert(s, "nonce 5 is missing for 3 blocks");
-        refuse(s, 5, 1010, "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)");
+        refuse(s, 5, 1010,
+               "Invalid Transaction: Inability to pay some fees (e.g. account balance too low)");
     }
     best(s);
     accept(s, 5);

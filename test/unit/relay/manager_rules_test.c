@@ -9,20 +9,23 @@ static void test_era_fit(void **state)
         uint64_t from, last;
         uint32_t fit;
     } cases[] = {
-        {64, 100, 163, 64},                                       /* its last block is from + period - 1 */
+        {64, 100, 163, 64}, /* its last block is from + period - 1 */
         {64, 100, 162, 32}, {64, 100, 103, 4}, {64, 100, 102, 0}, /* sp-runtime has none below 4 */
         {64, 100, 50, 0},   {4, 100, 1000, 4}, {0, 100, 1000, 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        assert_int_equal(manager_era_fit(cases[i].period, cases[i].from, cases[i].last), cases[i].fit);
+        assert_int_equal(manager_era_fit(cases[i].period, cases[i].from, cases[i].last),
+                         cases[i].fit);
 }
 
 static void test_attempts(void **state)
 {
     (void)state;
     struct script *s = leading_pooled(5, 1);
-    assert_int_equal(manager_attempt_of(s->m, hash_of(5, 1), hash_of(5, 1)), MANAGER_ATTEMPT_CURRENT);
-    assert_int_equal(manager_attempt_of(s->m, hash_of(5, 2), hash_of(5, 1)), MANAGER_ATTEMPT_FORMER);
+    assert_int_equal(manager_attempt_of(s->m, hash_of(5, 1), hash_of(5, 1)),
+                     MANAGER_ATTEMPT_CURRENT);
+    assert_int_equal(manager_attempt_of(s->m, hash_of(5, 2), hash_of(5, 1)),
+                     MANAGER_ATTEMPT_FORMER);
     assert_int_equal(manager_attempt_of(s->m, hash_of(5, 1), hash_of(5, 3)), MANAGER_ATTEMPT_NEW);
     script_free(s);
 }
@@ -42,7 +45,7 @@ static void test_doubt(void **state)
     (void)state;
     assert_true(manager_write_doubtful(MANAGER_WRITE_ADMIT, ERR_DB_UNKNOWN_OUTCOME));
     assert_false(manager_write_doubtful(MANAGER_WRITE_LOAD, ERR_DB_UNKNOWN_OUTCOME)); /* a read */
-    assert_false(manager_write_doubtful(MANAGER_WRITE_ADMIT, ERR_DB_UNAVAILABLE));    /* never sent */
+    assert_false(manager_write_doubtful(MANAGER_WRITE_ADMIT, ERR_DB_UNAVAILABLE)); /* never sent */
 }
 
 static void test_settled(void **state)
@@ -68,8 +71,9 @@ static void test_settled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_era_fit), cmocka_unit_test(test_attempts), cmocka_unit_test(test_era_anew),
-        cmocka_unit_test(test_doubt),   cmocka_unit_test(test_settled),
+        cmocka_unit_test(test_era_fit),  cmocka_unit_test(test_attempts),
+        cmocka_unit_test(test_era_anew), cmocka_unit_test(test_doubt),
+        cmocka_unit_test(test_settled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

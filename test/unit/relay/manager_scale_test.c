@@ -33,21 +33,23 @@ static void load_all(struct manager *m)
     struct manager_snapshot_row *rows = xcalloc(CHUNK, sizeof(*rows));
     for (uint64_t first = 0; first < ROWS; first += CHUNK) {
         for (uint64_t i = 0; i < CHUNK; i++) {
-            rows[i] = (struct manager_snapshot_row){.nonce = first + i,
-                                                    .id = (int64_t)(first + i + 1),
-                                                    .bytes = bytes,
-                                                    .bytes_len = BYTES,
-                                                    .call_len = 60,
-                                                    .era_death = (int64_t)(200 + (first + i) / 1000),
-                                                    .spec_version = SPEC,
-                                                    .submitted_block = 90};
+            rows[i] =
+                (struct manager_snapshot_row){.nonce = first + i,
+                                              .id = (int64_t)(first + i + 1),
+                                              .bytes = bytes,
+                                              .bytes_len = BYTES,
+                                              .call_len = 60,
+                                              .era_death = (int64_t)(200 + (first + i) / 1000),
+                                              .spec_version = SPEC,
+                                              .submitted_block = 90};
             rows[i].stage = MANAGER_ROW_SIGNED;
             random_hash(first + i, rows[i].hash);
         }
-        step(m, (struct manager_event){
-                    .type = MANAGER_EV_SNAPSHOT,
-                    .snapshot = {
-                        .rows = rows, .count = CHUNK, .last = first + CHUNK >= ROWS, .next_nonce = ROWS}});
+        step(m, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
+                                       .snapshot = {.rows = rows,
+                                                    .count = CHUNK,
+                                                    .last = first + CHUNK >= ROWS,
+                                                    .next_nonce = ROWS}});
     }
     free(rows);
 }
@@ -63,7 +65,8 @@ static void many_rows(void **state)
     size_t each = (mallinfo2().uordblks + mallinfo2().hblkhd - before) / ROWS;
     step(m, (struct manager_event){.type = MANAGER_EV_CHAIN_UP,
                                    .chain = {.finalized = 100, .best = 102, .spec_version = SPEC}});
-    for (uint64_t number = 91; number <= 100; number++) /* the account is new: no block says that it is not */
+    for (uint64_t number = 91; number <= 100;
+         number++) /* the account is new: no block says that it is not */
         step(m, (struct manager_event){.type = MANAGER_EV_FINALIZED,
                                        .block = &(struct manager_block){.number = number}});
     step(m, (struct manager_event){.type = MANAGER_EV_POOL});
@@ -85,10 +88,12 @@ static void many_rows(void **state)
     for (uint64_t n = 0; n < 50000; n++) {
         uint8_t hash[32];
         random_hash(n, hash);
-        step(m, (struct manager_event){.type = MANAGER_EV_SUBMIT_REPLY, .reply = {.nonce = n, .hash = hash}});
-        step(m, (struct manager_event){
-                    .type = MANAGER_EV_STATUS,
-                    .status = {.nonce = n, .hash = hash, .status = TX_IN_BLOCK, .block_hash = hash}});
+        step(m, (struct manager_event){.type = MANAGER_EV_SUBMIT_REPLY,
+                                       .reply = {.nonce = n, .hash = hash}});
+        step(m,
+             (struct manager_event){
+                 .type = MANAGER_EV_STATUS,
+                 .status = {.nonce = n, .hash = hash, .status = TX_IN_BLOCK, .block_hash = hash}});
     }
     double sent = seconds() - start;
     print_message("100000 events: %.2f s\n", sent);

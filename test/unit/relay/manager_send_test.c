@@ -317,10 +317,10 @@ static void payment_fast_blocks(void **state)
 static void bad_proof(void **state)
 {
     (void)state;
-    static const char *const shapes[] = {"Invalid Transaction: Transaction has a bad signature",
-                                         "{\"invalid\":{\"badProof\":null}}",
-                                         "Invalid Transaction: Transaction has an ancient birth block",
-                                         "{\"invalid\":{\"ancientBirthBlock\":null}}"};
+    static const char *const shapes[] = {
+        "Invalid Transaction: Transaction has a bad signature", "{\"invalid\":{\"badProof\":null}}",
+        "Invalid Transaction: Transaction has an ancient birth block",
+        "{\"invalid\":{\"ancientBirthBlock\":null}}"};
     for (unsigned i = 0; i < 4; i++) {
         struct script *s = admitted_rows(1);
         refuse(s, 5, 1010, shapes[i]);

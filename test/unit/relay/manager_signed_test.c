@@ -1,5 +1,5 @@
-/* What was signed elsewhere: its nonce is given, its bytes are never made again, and it ends by finalized
- * blocks alone. */
+/* What was signed elsewhere: its nonce is given, its bytes are never made again, and it ends by
+ * finalized blocks alone. */
 #include "manager_harness.h"
 
 enum { DEATH = 164 }; /* of an era that began with the block that is final when a script begins */
@@ -18,7 +18,8 @@ struct one {
 
 static void looked(struct script *s)
 {
-    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.account = &s->account}});
 }
 
 static struct script *begin(const struct manager_config *config, uint64_t next)
@@ -37,7 +38,8 @@ static void signed_bytes(uint64_t nonce, uint8_t out[BYTES_LEN])
     memset(out + BYTES_LEN - CALL_LEN, (int)nonce, CALL_LEN);
 }
 
-/* The outbox's answer: so many of these, behind them so many calls; a nonce that a row waits for. */
+/* The outbox's answer: so many of these, behind them so many calls; a nonce that a row waits
+ * for. */
 static void outbox_presigned(struct script *s, const struct one *x, unsigned count, unsigned calls,
                              int64_t reserved)
 {
@@ -46,14 +48,15 @@ static void outbox_presigned(struct script *s, const struct one *x, unsigned cou
     uint8_t bytes[8][BYTES_LEN];
     static const uint8_t call[CALL_LEN] = {1};
     for (unsigned i = 0; i < count; i++) {
-        presigned[i] = (struct manager_presigned){.nonce = x[i].nonce,
-                                                  .call_len = CALL_LEN,
-                                                  .era_birth = x[i].death < 0 ? -1 : x[i].death - 64,
-                                                  .era_death = x[i].death,
-                                                  .spec_version = s->spec,
-                                                  .waited = x[i].waited,
-                                                  .waits = x[i].waits,
-                                                  .wait_block = x[i].wait_block};
+        presigned[i] =
+            (struct manager_presigned){.nonce = x[i].nonce,
+                                       .call_len = CALL_LEN,
+                                       .era_birth = x[i].death < 0 ? -1 : x[i].death - 64,
+                                       .era_death = x[i].death,
+                                       .spec_version = s->spec,
+                                       .waited = x[i].waited,
+                                       .waits = x[i].waits,
+                                       .wait_block = x[i].wait_block};
         memcpy(presigned[i].hash, hash_of(x[i].nonce, 1), 32);
         signed_bytes(x[i].nonce, bytes[i]);
         rows[i] = (struct manager_outbox_row){.id = x[i].id,
@@ -97,7 +100,8 @@ static void signed_admitted(struct script *s)
                                       .tip = x->tip};
         memcpy(rows[i].hash, x->hash, 32);
     }
-    feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = rows, .count = count}});
+    feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED,
+                                   .written = {.rows = rows, .count = count}});
 }
 
 /* Leading, with one of them on the wire at nonce 5 (id 1). */
@@ -240,8 +244,8 @@ static void eras_in_the_outbox(void **state)
     script_free(s);
 }
 
-/* A pending transaction has its nonce: it ends. A filler has it, or one that has ended: finalized blocks
- * tell. */
+/* A pending transaction has its nonce: it ends. A filler has it, or one that has ended: finalized
+ * blocks tell. */
 static void taken(void **state)
 {
     (void)state;
@@ -276,8 +280,8 @@ static void two_with_one_nonce(void **state)
     script_free(s);
 }
 
-/* The chain has used its nonce: it is admitted all the same, and the blocks since its era began are read
- * again. */
+/* The chain has used its nonce: it is admitted all the same, and the blocks since its era began are
+ * read again. */
 static struct script *late(int64_t death)
 {
     struct script *s = begin(&keyless, 9);
@@ -437,7 +441,8 @@ static void era_over(void **state)
     script_free(s);
 }
 
-/* Nor while the account is suspended because it was reaped: whether a nonce is used cannot be said then. */
+/* Nor while the account is suspended because it was reaped: whether a nonce is used cannot be said
+ * then. */
 static void era_over_of_a_reaped_account(void **state)
 {
     (void)state;
@@ -464,8 +469,8 @@ static void era_over_and_nonce_used(void **state)
     script_free(s);
 }
 
-/* The account has no key and another one waits above: the nonce is a hole, told and not filled, until bytes
- * come. */
+/* The account has no key and another one waits above: the nonce is a hole, told and not filled,
+ * until bytes come. */
 static void hole_without_a_key(void **state)
 {
     (void)state;
@@ -533,8 +538,8 @@ static void runtime_changed(void **state)
     script_free(s);
 }
 
-/* A leader that hears of another runtime before it hears of the chain's height does not know since when that
- * is in force. Seed 100013334: it was taken for long ago. */
+/* A leader that hears of another runtime before it hears of the chain's height does not know since
+ * when that is in force. Seed 100013334: it was taken for long ago. */
 static void runtime_changed_before_the_chain_was_up(void **state)
 {
     (void)state;
@@ -561,13 +566,17 @@ static void runtime_changed_before_the_chain_was_up(void **state)
     script_free(s);
 }
 
-/* A bump, the ladder, the policy of giving up and another's bytes in the pool: none of them is for it. */
+/* A bump, the ladder, the policy of giving up and another's bytes in the pool: none of them is for
+ * it. */
 static void never_outbid(void **state)
 {
     (void)state;
     struct script *s = script_new(&keyed);
-    s->account = (struct manager_account){
-        .tip_cap = 1000, .tip_start = 1, .tip_step = 5, .tip_after_blocks = 2, .skip_after_blocks = 4};
+    s->account = (struct manager_account){.tip_cap = 1000,
+                                          .tip_start = 1,
+                                          .tip_step = 5,
+                                          .tip_after_blocks = 2,
+                                          .skip_after_blocks = 4};
     load(s, NULL, 0, 5);
     looked(s);
     chain_up(s);
@@ -601,10 +610,12 @@ static void cancelled(void **state)
     for (int with_key = 0; with_key < 2; with_key++) {
         struct script *s = one_sent(with_key ? &keyed : &keyless, DEATH);
         accept(s, 5);
-        struct manager_stop stop = {.nonce = 5, .id = 1, .outcome = "cancelled", .reason = "by app"};
+        struct manager_stop stop = {
+            .nonce = 5, .id = 1, .outcome = "cancelled", .reason = "by app"};
         struct manager_account account = {.tip_cap = MANAGER_NO_CAP};
-        feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
-                                       .looked = {.stops = &stop, .count = 1, .account = &account}});
+        feed(s,
+             (struct manager_event){.type = MANAGER_EV_REQUESTS,
+                                    .looked = {.stops = &stop, .count = 1, .account = &account}});
         none(s, MANAGER_FX_FILL);
         if (!with_key) {
             none(s, MANAGER_FX_RESIGN);
@@ -655,8 +666,11 @@ static void same_call_by_others(void **state)
     accept(s, 5);
     uint8_t bytes[BYTES_LEN];
     signed_bytes(5, bytes);
-    struct tx_included x = {
-        .nonce = 5, .own_signer = true, .bytes = bytes, .bytes_len = BYTES_LEN, .call_len = CALL_LEN};
+    struct tx_included x = {.nonce = 5,
+                            .own_signer = true,
+                            .bytes = bytes,
+                            .bytes_len = BYTES_LEN,
+                            .call_len = CALL_LEN};
     memcpy(x.hash, hash_of(5, 9), 32);
     struct manager_block block = {
         .number = ++s->finalized, .account_nonce = 6, .included = &x, .included_count = 1};

@@ -1,11 +1,14 @@
-/* Deadlines, cancellations and guards: what is not signed any more, when a filler may come, how it ends. */
+/* Deadlines, cancellations and guards: what is not signed any more, when a filler may come, how it
+ * ends. */
 #include "manager_harness.h"
 
 /* What a request poll brings. */
 static void stop(struct script *s, uint64_t nonce, int64_t id, const char *outcome)
 {
-    struct manager_stop x = {.nonce = nonce, .id = id, .outcome = outcome, .reason = "so it was said"};
-    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.stops = &x, .count = 1}});
+    struct manager_stop x = {
+        .nonce = nonce, .id = id, .outcome = outcome, .reason = "so it was said"};
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.stops = &x, .count = 1}});
 }
 
 /* Leading with one row at nonce 5, id 1, committed and on the wire. */
@@ -40,7 +43,8 @@ static void blocks_to(struct script *s, uint64_t height, uint64_t nonce)
     }
 }
 
-/* The rows that are loaded know nothing of what was asked for meanwhile: a request poll follows each load. */
+/* The rows that are loaded know nothing of what was asked for meanwhile: a request poll follows
+ * each load. */
 static void a_poll_after_each_load(void **state)
 {
     (void)state;
@@ -49,7 +53,8 @@ static void a_poll_after_each_load(void **state)
     uint64_t first = expect(s, MANAGER_FX_POLL_REQUESTS)->number;
     feed(s, (struct manager_event){.type = MANAGER_EV_STORE_BACK});
     none(s, MANAGER_FX_POLL_REQUESTS);
-    feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT, .snapshot = {.last = true, .next_nonce = 5}});
+    feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
+                                   .snapshot = {.last = true, .next_nonce = 5}});
     assert_true(expect(s, MANAGER_FX_POLL_REQUESTS)->number > first);
     script_free(s);
 }
@@ -111,8 +116,8 @@ static void pooled_to_the_end_of_its_era(void **state)
     script_free(s);
 }
 
-/* Lost: it is not sent again, and does not end before its era, for another pool may have it. Later ones wait.
- */
+/* Lost: it is not sent again, and does not end before its era, for another pool may have it. Later
+ * ones wait. */
 static void lost(void **state)
 {
     (void)state;
@@ -130,8 +135,8 @@ static void lost(void **state)
     script_free(s);
 }
 
-/* A filler waits for the era of bytes that a pool may have; a late status of these says that they were dropped.
- */
+/* A filler waits for the era of bytes that a pool may have; a late status of these says that they
+ * were dropped. */
 static void dropped_while_its_filler_waits(void **state)
 {
     (void)state;
@@ -203,13 +208,15 @@ static void while_it_is_signed(void **state)
                              .era_death = 200,
                              .spec_version = SPEC + 1};
     memcpy(row.hash, hash_of(5, 2), 32);
-    feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = {.rows = &row, .count = 1}});
+    feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED,
+                                   .written = {.rows = &row, .count = 1}});
     none(s, MANAGER_FX_SUBMIT);
     expect_fill(s, 5, "cancelled", "so it was said");
     script_free(s);
 }
 
-/* Bytes without an era never die, so to wait would be for ever: it goes on as if nothing had been said. */
+/* Bytes without an era never die, so to wait would be for ever: it goes on as if nothing had been
+ * said. */
 static void immortal(void **state)
 {
     (void)state;
@@ -263,9 +270,11 @@ static struct script *one_guarded(uint32_t guard)
 {
     struct script *s = leading_with(NULL, 5);
     static const uint8_t call[CALL_LEN] = {1};
-    struct manager_outbox_row rows[2] = {{.id = 1, .call = call, .call_len = CALL_LEN, .guard = guard},
-                                         {.id = 2, .call = call, .call_len = CALL_LEN}};
-    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = {.rows = rows, .count = 2}});
+    struct manager_outbox_row rows[2] = {
+        {.id = 1, .call = call, .call_len = CALL_LEN, .guard = guard},
+        {.id = 2, .call = call, .call_len = CALL_LEN}};
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = {.rows = rows, .count = 2}});
     return s;
 }
 
@@ -283,7 +292,8 @@ static void guard_at_admission(void **state)
     script_free(s);
 }
 
-/* The runtime changes before any pool had it: a filler at once; the one behind it is signed again. */
+/* The runtime changes before any pool had it: a filler at once; the one behind it is signed
+ * again. */
 static void guard_before_it_was_sent(void **state)
 {
     (void)state;
@@ -296,7 +306,8 @@ static void guard_before_it_was_sent(void **state)
     script_free(s);
 }
 
-/* The runtime changes under bytes that a pool took: no new signature, a filler at the end of the era. */
+/* The runtime changes under bytes that a pool took: no new signature, a filler at the end of the
+ * era. */
 static void guard_after_it_was_sent(void **state)
 {
     (void)state;
@@ -316,7 +327,8 @@ static void guard_after_it_was_sent(void **state)
     script_free(s);
 }
 
-/* The current bytes are dead first: those that were signed before them may live longer, or for ever. */
+/* The current bytes are dead first: those that were signed before them may live longer, or for
+ * ever. */
 static void earlier_bytes_live_longer(void **state)
 {
     (void)state;

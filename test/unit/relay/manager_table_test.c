@@ -1,5 +1,5 @@
-/* The tables of phases and of a row's states: what the documents show, and what a released program does at a
- * move that they do not have. Built with planted faults, which make such moves. */
+/* The tables of phases and of a row's states: what the documents show, and what a released program
+ * does at a move that they do not have. Built with planted faults, which make such moves. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +15,8 @@ static void each_move_once(void (*dump)(struct buf *out))
     struct buf b = {0};
     dump(&b);
     size_t count = 0;
-    for (const char *line = buf_str(&b), *end; (end = strchr(line, '\n')); line = end + 1, count++) {
+    for (const char *line = buf_str(&b), *end; (end = strchr(line, '\n'));
+         line = end + 1, count++) {
         const char *colon = memchr(line, ':', (size_t)(end - line));
         if (!colon)
             continue; /* the head, and where it begins */
@@ -45,7 +46,8 @@ static void document_shows_the_tables(void **state)
 
 /* ---- a move that is not in its table ---- */
 
-/* Steps without the harness: it checks the whole state, which is what this manager does not stand any more. */
+/* Steps without the harness: it checks the whole state, which is what this manager does not stand
+ * any more. */
 static size_t step(struct script *s, struct manager_event ev, const struct manager_effect **ret_fx)
 {
     size_t count;
@@ -78,15 +80,17 @@ static struct manager_event snapshot_of(const struct manager_snapshot_row *row)
                                                .used_block = -1}};
 }
 
-/* The step alerts with these words and otherwise only drops watches and asks for blocks and requests. The rows are then loaded
- * again under the same leadership. */
-static void recovers(struct script *s, const struct manager_effect *fx, size_t count, const char *words)
+/* The step alerts with these words and otherwise only drops watches and asks for blocks and
+ * requests. The rows are then loaded again under the same leadership. */
+static void recovers(struct script *s, const struct manager_effect *fx, size_t count,
+                     const char *words)
 {
     size_t alerts = 0;
     for (size_t i = 0; i < count; i++) {
         enum manager_effect_type t = fx[i].type;
-        bool harmless = t == MANAGER_FX_ALERT || t == MANAGER_FX_UNWATCH || t == MANAGER_FX_UNWATCH_ALL ||
-                        t == MANAGER_FX_FOLLOW || t == MANAGER_FX_POLL_REQUESTS;
+        bool harmless = t == MANAGER_FX_ALERT || t == MANAGER_FX_UNWATCH ||
+                        t == MANAGER_FX_UNWATCH_ALL || t == MANAGER_FX_FOLLOW ||
+                        t == MANAGER_FX_POLL_REQUESTS;
         assert_true(harmless);
         alerts += fx[i].type == MANAGER_FX_ALERT && strstr(fx[i].text, words);
     }
@@ -102,7 +106,8 @@ static void recovers(struct script *s, const struct manager_effect *fx, size_t c
     assert_int_equal(fx[0].after_nonce, -1);
 }
 
-/* In the same step an end would be stored: its write is dropped, and the load does not wait for its answer. */
+/* In the same step an end would be stored: its write is dropped, and the load does not wait for its
+ * answer. */
 static void row_that_makes_an_illegal_move(void **state)
 {
     (void)state;
@@ -121,7 +126,8 @@ static void row_that_makes_an_illegal_move(void **state)
     struct manager_block block = {
         .number = s->finalized + 1, .account_nonce = 6, .included = &x, .included_count = 1};
     const struct manager_effect *fx;
-    size_t count = step(s, (struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &block}, &fx);
+    size_t count =
+        step(s, (struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &block}, &fx);
     recovers(s, fx, count, "nonce 6 went from UNSENT to FINISHING");
 
     struct manager_snapshot_row row = loaded_row(s, 6, MANAGER_ROW_SIGNED);

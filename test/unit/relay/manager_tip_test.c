@@ -16,13 +16,17 @@ static struct script *with_policy(struct manager_account account, uint64_t next)
 
 static void look(struct script *s, const struct manager_stop *stops, size_t count)
 {
-    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
-                                   .looked = {.stops = stops, .count = count, .account = &s->account}});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_REQUESTS,
+                .looked = {.stops = stops, .count = count, .account = &s->account}});
 }
 
 static void cancel(struct script *s, uint64_t nonce, int64_t id)
 {
-    look(s, &(struct manager_stop){.nonce = nonce, .id = id, .outcome = "cancelled", .reason = "by app"}, 1);
+    look(s,
+         &(struct manager_stop){
+             .nonce = nonce, .id = id, .outcome = "cancelled", .reason = "by app"},
+         1);
 }
 
 static void bump(struct script *s, uint64_t nonce, int64_t id, u128 tip)
@@ -36,7 +40,8 @@ static void enqueue_row(struct script *s, struct manager_outbox_row row)
     row.id = s->next_id++;
     row.call = call;
     row.call_len = CALL_LEN;
-    feed(s, (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = {.rows = &row, .count = 1}});
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = {.rows = &row, .count = 1}});
 }
 
 /* The RESIGN of the last step: one row, left for resigned(). */
@@ -72,8 +77,8 @@ static void first_tip(void **state)
         {{.has_max_tip = true, .max_tip = 3}, 7, 8, 3},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct script *s =
-            with_policy((struct manager_account){.tip_start = cases[i].start, .tip_cap = cases[i].cap}, 5);
+        struct script *s = with_policy(
+            (struct manager_account){.tip_start = cases[i].start, .tip_cap = cases[i].cap}, 5);
         enqueue_row(s, cases[i].row);
         assert_true(expect(s, MANAGER_FX_ADMIT)->sign.rows[0].tip == cases[i].pays);
         script_free(s);
@@ -82,14 +87,17 @@ static void first_tip(void **state)
 
 /* ---- the ladder ---- */
 
-/* The head pays more after each three blocks in the pool, up to the cap; those behind it pay nothing more. */
+/* The head pays more after each three blocks in the pool, up to the cap; those behind it pay
+ * nothing more. */
 static void ladder(void **state)
 {
     (void)state;
-    struct script *s = with_policy(
-        (struct manager_account){
-            .tip_start = 10, .tip_step_percent = 50, .tip_step = 2, .tip_after_blocks = 3, .tip_cap = 20},
-        5);
+    struct script *s = with_policy((struct manager_account){.tip_start = 10,
+                                                            .tip_step_percent = 50,
+                                                            .tip_step = 2,
+                                                            .tip_after_blocks = 3,
+                                                            .tip_cap = 20},
+                                   5);
     static const u128 pays[] = {15, 20};
     outbox(s, 2);
     admitted(s);
@@ -237,7 +245,8 @@ static void bumped_in_a_block(void **state)
 
 /* ---- stops that race ---- */
 
-/* Cancelled before its higher tip was signed: a filler that outbids the bytes in the pool is signed instead. */
+/* Cancelled before its higher tip was signed: a filler that outbids the bytes in the pool is signed
+ * instead. */
 static void stopped_before_it_is_signed(void **state)
 {
     (void)state;
@@ -261,7 +270,8 @@ static void stopped_before_it_is_signed(void **state)
 /* One row that a pool has, cancelled: a filler at its nonce that pays more is signed at once. */
 static struct script *racing(void)
 {
-    struct script *s = with_policy((struct manager_account){.tip_start = 4, .tip_cap = MANAGER_NO_CAP}, 5);
+    struct script *s =
+        with_policy((struct manager_account){.tip_start = 4, .tip_cap = MANAGER_NO_CAP}, 5);
     outbox(s, 1);
     admitted(s);
     accept(s, 5);
@@ -329,8 +339,8 @@ static void race_goes_on(void **state)
     script_free(s);
 }
 
-/* Neither gets in, for lack of room in blocks: once its own bytes are dead the transaction ends, and what is
- * left at its nonce is nobody's. */
+/* Neither gets in, for lack of room in blocks: once its own bytes are dead the transaction ends,
+ * and what is left at its nonce is nobody's. */
 static void race_without_a_winner(void **state)
 {
     (void)state;
@@ -351,8 +361,8 @@ static void race_without_a_winner(void **state)
     script_free(s);
 }
 
-/* The filler gets in while another one is written in its place: the transaction ends with that write, so what
- * is left to end is nobody's. */
+/* The filler gets in while another one is written in its place: the transaction ends with that
+ * write, so what is left to end is nobody's. */
 static void race_won_too_late(void **state)
 {
     (void)state;
@@ -374,7 +384,8 @@ static void race_won_too_late(void **state)
                              .call_len = CALL_LEN,
                              .era_death = 228,
                              .spec_version = SPEC};
-    feed(s, (struct manager_event){.type = MANAGER_EV_FILLED, .written = {.rows = &row, .count = 1}});
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_FILLED, .written = {.rows = &row, .count = 1}});
     const struct manager_end_row *end = ended(s);
     assert_string_equal(end->outcome, "ok");
     assert_int_equal(end->id, 0);
@@ -499,7 +510,8 @@ static void era_ends_by_the_deadline(void **state)
     static const struct {
         uint64_t deadline;
         uint32_t period;
-    } cases[] = {{0, 64}, {UINT64_MAX, 64}, {200, 64}, {163, 64}, {162, 32}, {131, 32}, {114, 8}, {107, 8}};
+    } cases[] = {{0, 64},   {UINT64_MAX, 64}, {200, 64}, {163, 64},
+                 {162, 32}, {131, 32},        {114, 8},  {107, 8}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) { /* block 100 is final, 102 is best */
         struct script *s = leading_with(&(struct manager_config){.era_period = 64}, 5);
         enqueue_row(s, (struct manager_outbox_row){.deadline_block = cases[i].deadline});
@@ -578,7 +590,8 @@ static void retried(void **state)
     admitted(s);
     accept(s, 5);
     finalized(s, 6, 1,
-              &(struct in_block){current(s, 5), 5, true, DISPATCH_FAILED, "Balances.InsufficientBalance"});
+              &(struct in_block){current(s, 5), 5, true, DISPATCH_FAILED,
+                                 "Balances.InsufficientBalance"});
     none(s, MANAGER_FX_STORE_FINISH);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_REQUEUE);
     assert_string_equal(fx->ends.rows[0].outcome, "dispatch_error");
@@ -600,7 +613,8 @@ static void inner_failure_is_not_retried(void **state)
     accept(s, 5);
     s->inner = true;
     finalized(s, 6, 1,
-              &(struct in_block){current(s, 5), 5, true, DISPATCH_FAILED, "Utility.BatchInterrupted[2]: X"});
+              &(struct in_block){current(s, 5), 5, true, DISPATCH_FAILED,
+                                 "Utility.BatchInterrupted[2]: X"});
     none(s, MANAGER_FX_STORE_REQUEUE);
     assert_string_equal(ended(s)->outcome, "dispatch_error");
     script_free(s);

@@ -13,7 +13,8 @@ struct run {
     struct poll *p;
     uint64_t now;
     size_t line;
-    uint64_t question[POLL_SCRIPT_ACCOUNTS][POLL_QUERIES], before[POLL_SCRIPT_ACCOUNTS][POLL_QUERIES];
+    uint64_t question[POLL_SCRIPT_ACCOUNTS][POLL_QUERIES],
+        before[POLL_SCRIPT_ACCOUNTS][POLL_QUERIES];
 };
 
 static const struct word {
@@ -79,7 +80,8 @@ static void arguments(struct poll_event *ev, const char *args, struct poll_found
     } else if (ev->type == POLL_EV_SWEPT || ev->type == POLL_EV_MERGED) {
         ev->swept.failed = number(args, "failed", 0);
         ev->swept.found = found;
-        ev->swept.count = found->lost || found->has_requests || found->has_rows || found->next_ms >= 0;
+        ev->swept.count =
+            found->lost || found->has_requests || found->has_rows || found->next_ms >= 0;
     }
 }
 
@@ -93,7 +95,8 @@ static void take(struct run *r, struct buf *out)
         buf_puts(out, out->len ? " " : "");
         if (fx.account)
             buf_printf(out, "%zu.", fx.account);
-        buf_printf(out, "%s:%s", fx.lost ? "lost" : poll_query_name(fx.query), poll_reason_name(fx.why));
+        buf_printf(out, "%s:%s", fx.lost ? "lost" : poll_query_name(fx.query),
+                   poll_reason_name(fx.why));
         if (fx.accounts && fx.count > 1)
             buf_printf(out, "*%zu", fx.count);
     }
@@ -133,8 +136,8 @@ void poll_script(const struct poll_config *config, const struct poll_line *lines
         take(&r, &out);
         poll_check(r.p);
         if (strcmp(buf_str(&out), l->effects) != 0)
-            fail_msg("line %zu: at %llu %s: \"%s\" and not \"%s\"", r.line + 1, (unsigned long long)l->ms,
-                     l->event, buf_str(&out), l->effects);
+            fail_msg("line %zu: at %llu %s: \"%s\" and not \"%s\"", r.line + 1,
+                     (unsigned long long)l->ms, l->event, buf_str(&out), l->effects);
         buf_done(&out);
     }
     poll_script_moved |= poll_moved(r.p);

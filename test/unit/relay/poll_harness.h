@@ -27,10 +27,10 @@ struct poll_line {
 void poll_script(const struct poll_config *config, const struct poll_line *lines, size_t count);
 extern uint64_t poll_script_moved;
 
-#define POLL_SCRIPT(config, ...)                                                                             \
-    do {                                                                                                     \
-        static const struct poll_line lines_[] = {__VA_ARGS__};                                              \
-        poll_script((config), lines_, sizeof(lines_) / sizeof(*lines_));                                     \
+#define POLL_SCRIPT(config, ...)                                                                   \
+    do {                                                                                           \
+        static const struct poll_line lines_[] = {__VA_ARGS__};                                    \
+        poll_script((config), lines_, sizeof(lines_) / sizeof(*lines_));                           \
     } while (0)
 
 #endif

@@ -1,6 +1,6 @@
-/* A relay's accounts over a table that changes, on virtual time, from a seed: applications enqueue with
- * the doorbell's rule or in silence, cancel and set deadlines; answers take time, fail or never come;
- * leaderships and sessions come and go. Checked at every step:
+/* A relay's accounts over a table that changes, on virtual time, from a seed: applications enqueue
+ * with the doorbell's rule or in silence, cancel and set deadlines; answers take time, fail or
+ * never come; leaderships and sessions come and go. Checked at every step:
  *
  *   - one query of a kind for one account at a time, until it is given up
  *   - whatever is there to be found is found within its bound, wakeups within that of a round trip
@@ -41,10 +41,10 @@ struct query {
 struct account {
     bool led, loaded;
     uint64_t tenure, since, serial;
-    bool bell;                          /* the control session holds the doorbell */
-    unsigned shared;                    /* open transactions that hold it shared: no one is rung for */
-    unsigned loud;                      /* open ones that will notify */
-    unsigned rows, request;             /* that can be found */
+    bool bell;              /* the control session holds the doorbell */
+    unsigned shared;        /* open transactions that hold it shared: no one is rung for */
+    unsigned loud;          /* open ones that will notify */
+    unsigned rows, request; /* that can be found */
     uint64_t rows_since, request_since; /* NEVER: there are none */
     uint64_t time;                      /* the next deadline in the table; NEVER: none */
     uint64_t facts, told, facts_since;
@@ -85,8 +85,9 @@ static void check_alone(struct world *w, const struct poll_effect *fx)
         bool same = q->used && q->fx.query == fx->query &&
                     (fx->accounts || (q->fx.account == fx->account && q->fx.tenure == fx->tenure));
         if (same && fx->query != POLL_QUERY_DISARM && w->now < q->sent + POLL_LOST_MS)
-            fail_msg("seed %llu: at %llu two queries %s of account %zu are out", (unsigned long long)w->seed,
-                     (unsigned long long)w->now, poll_query_name(fx->query), fx->account);
+            fail_msg("seed %llu: at %llu two queries %s of account %zu are out",
+                     (unsigned long long)w->seed, (unsigned long long)w->now,
+                     poll_query_name(fx->query), fx->account);
     }
 }
 
@@ -152,7 +153,8 @@ static void load(struct world *w, size_t i)
     struct account *a = &w->accounts[i];
     a->loaded = true;
     a->since = w->now;
-    step(w, (struct poll_event){.type = POLL_EV_WANT_REQUESTS, .account = i, .serial = ++a->serial});
+    step(w,
+         (struct poll_event){.type = POLL_EV_WANT_REQUESTS, .account = i, .serial = ++a->serial});
     step(w, (struct poll_event){.type = POLL_EV_WANT_ROWS, .account = i, .limit = 4});
 }
 
@@ -282,7 +284,8 @@ static void told(struct world *w, const struct query *q, bool waited)
     } else if (q->fx.query == POLL_QUERY_OUTBOX && q->found) {
         a->rows -= q->rows;
         a->rows_since = a->rows ? q->read_at : NEVER;
-        step(w, (struct poll_event){.type = POLL_EV_WANT_ROWS, .account = q->fx.account, .limit = 4});
+        step(w,
+             (struct poll_event){.type = POLL_EV_WANT_ROWS, .account = q->fx.account, .limit = 4});
     }
 }
 
@@ -404,7 +407,8 @@ static void rings(struct world *w)
 
 /* ---- what must hold ---- */
 
-/* While the world is rough, and for the time that it takes to give up a query, only the end counts. */
+/* While the world is rough, and for the time that it takes to give up a query, only the end
+ * counts. */
 static uint64_t bound(const struct world *w)
 {
     uint64_t own = POLL_SLOW_MS + POLL_COVER_MS + POLL_REST_MS;
@@ -418,8 +422,9 @@ static void nothing_waits(struct world *w, const struct account *a)
     for (size_t i = 0; a->led && a->loaded && most != NEVER && i < ARRAY_LEN(since); i++) {
         uint64_t from = since[i] > a->since ? since[i] : a->since;
         if (from != NEVER && w->now > from + most)
-            fail_msg("seed %llu: at %llu something of kind %zu waits since %llu", (unsigned long long)w->seed,
-                     (unsigned long long)w->now, i, (unsigned long long)from);
+            fail_msg("seed %llu: at %llu something of kind %zu waits since %llu",
+                     (unsigned long long)w->seed, (unsigned long long)w->now, i,
+                     (unsigned long long)from);
     }
 }
 
@@ -532,7 +537,8 @@ static void idle_accounts_cost_little(void **state)
         for (size_t accounts = 2; accounts <= MOST; accounts += 5) {
             struct world *w = world_new(accounts);
             poll_free(w->poll);
-            w->config = (struct poll_config){.accounts = accounts, .doorbells = doorbells, .sweeps = true};
+            w->config =
+                (struct poll_config){.accounts = accounts, .doorbells = doorbells, .sweeps = true};
             w->poll = poll_new(&w->config, w->now);
             step(w, (struct poll_event){.type = POLL_EV_STORE_UP});
             for (size_t i = 0; i < accounts; i++) {
@@ -545,7 +551,8 @@ static void idle_accounts_cost_little(void **state)
             w->statements = 0;
             while (w->now < begun + 13000)
                 millisecond(w, false);
-            assert_in_range(w->statements, 9, 11 + (doorbells ? 0 : 10 * 1000 / POLL_BACKOFF_MAX_MS));
+            assert_in_range(w->statements, 9,
+                            11 + (doorbells ? 0 : 10 * 1000 / POLL_BACKOFF_MAX_MS));
             world_free(w);
         }
 }

@@ -13,12 +13,12 @@ static const struct poll_config no_doorbells = {0};
 static const struct poll_config two_merge = {.accounts = 2};
 
 /* From nothing to ASLEEP, with a request poll that named no time: it takes 4 ms. */
-#define FALLS_ASLEEP                                                                                         \
-    {0, "led", ""}, {0, "wish serial=1", "requests:wanted"}, {1, "asked", ""},                               \
-        {2, "want limit=4", "arm:wanted"}, {3, "armed", "outbox:armed"},                                     \
-        {4, "none", "requests:fell_asleep"},                                                                 \
-    {                                                                                                        \
-        4, "asked", ""                                                                                       \
+#define FALLS_ASLEEP                                                                               \
+    {0, "led", ""}, {0, "wish serial=1", "requests:wanted"}, {1, "asked", ""},                     \
+        {2, "want limit=4", "arm:wanted"}, {3, "armed", "outbox:armed"},                           \
+        {4, "none", "requests:fell_asleep"},                                                       \
+    {                                                                                              \
+        4, "asked", ""                                                                             \
     }
 
 /* ---- the outbox and its doorbell ---- */
@@ -27,17 +27,17 @@ static void sleeps_when_there_is_nothing(void **state)
 {
     (void)state;
     POLL_SCRIPT(NULL, {0, "led", ""}, {0, "rang", ""}, /* no rows are wanted */
-                {0, "want", "arm:wanted"}, {2, "armed", "outbox:armed"}, {3, "none", ""}, {4, "tick", ""},
-                {5, "rang", "outbox:rang"}, {6, "rows", "disarm:rows"}, {5000, "tick", ""},
-                {5000, "rang", ""});
+                {0, "want", "arm:wanted"}, {2, "armed", "outbox:armed"}, {3, "none", ""},
+                {4, "tick", ""}, {5, "rang", "outbox:rang"}, {6, "rows", "disarm:rows"},
+                {5000, "tick", ""}, {5000, "rang", ""});
 }
 
 static void the_slow_poll(void **state)
 {
     (void)state;
     POLL_SCRIPT(NULL, {0, "led", ""}, {0, "want", "arm:wanted"}, {2, "armed", "outbox:armed"},
-                {3, "none", ""}, {1002, "tick", ""}, {1003, "tick", "outbox:slow"}, {1004, "none", ""},
-                {2003, "tick", ""}, {2004, "tick", "outbox:slow"});
+                {3, "none", ""}, {1002, "tick", ""}, {1003, "tick", "outbox:slow"},
+                {1004, "none", ""}, {2003, "tick", ""}, {2004, "tick", "outbox:slow"});
 }
 
 /* The doorbell cannot be taken while a transaction that enqueued is open: 1, 2, 4 .. 20 ms. */
@@ -54,8 +54,8 @@ static void polls_while_a_transaction_is_open(void **state)
                 {31, "tick", "outbox:backoff"}, {31, "none", "arm:empty"}, {31, "not_armed", ""},
                 {50, "tick", ""}, {51, "tick", "outbox:backoff"}, {51, "none", "arm:empty"},
                 {51, "not_armed", ""}, {60, "rang", "outbox:rang"}, {60, "rows", ""},
-                {60, "want", "arm:wanted"}, {60, "not_armed", "outbox:not_armed"}, {60, "none", "arm:empty"},
-                {60, "not_armed", ""}, {61, "tick", "outbox:backoff"});
+                {60, "want", "arm:wanted"}, {60, "not_armed", "outbox:not_armed"},
+                {60, "none", "arm:empty"}, {60, "not_armed", ""}, {61, "tick", "outbox:backoff"});
 }
 
 /* Rows twice in a row: there are more, likely, and the doorbell would only be taken to be given
@@ -66,26 +66,27 @@ static void a_busy_account_polls_first(void **state)
     POLL_SCRIPT(NULL, {0, "led", ""}, {0, "want", "arm:wanted"}, {0, "armed", "outbox:armed"},
                 {0, "rows", "disarm:rows"}, {0, "want", "arm:wanted"}, {0, "armed", "outbox:armed"},
                 {0, "rows", "disarm:rows"}, {0, "want", "outbox:wanted"}, {0, "rows", ""},
-                {0, "want", "outbox:wanted"}, {0, "none", "arm:empty"}, {0, "armed", "outbox:armed"},
-                {0, "none", ""}, {0, "rang", "outbox:rang"}, {0, "rows", "disarm:rows"},
-                {0, "want", "arm:wanted"}); /* one row now and then */
+                {0, "want", "outbox:wanted"}, {0, "none", "arm:empty"},
+                {0, "armed", "outbox:armed"}, {0, "none", ""}, {0, "rang", "outbox:rang"},
+                {0, "rows", "disarm:rows"}, {0, "want", "arm:wanted"}); /* one row now and then */
 }
 
 static void a_wakeup_during_the_query_polls_again(void **state)
 {
     (void)state;
     POLL_SCRIPT(NULL, {0, "led", ""}, {0, "want", "arm:wanted"}, {0, "armed", "outbox:armed"},
-                {0, "rang", ""}, {0, "none", "outbox:rang"}, /* the answer may be older than the wakeup */
-                {0, "none", ""}, {0, "rang", "outbox:rang"}, {0, "rang", ""}, {0, "none", "outbox:rang"},
-                {0, "none", ""});
+                {0, "rang", ""},
+                {0, "none", "outbox:rang"}, /* the answer may be older than the wakeup */
+                {0, "none", ""}, {0, "rang", "outbox:rang"}, {0, "rang", ""},
+                {0, "none", "outbox:rang"}, {0, "none", ""});
 }
 
 static void a_lost_session_polls(void **state)
 {
     (void)state;
     POLL_SCRIPT(NULL, {0, "led", ""}, {0, "want", "arm:wanted"}, {0, "armed", "outbox:armed"},
-                {0, "none", ""}, {10, "control_lost", ""}, {209, "tick", ""}, {210, "tick", "outbox:retry"},
-                {300, "rows", ""}); /* no doorbell to give back */
+                {0, "none", ""}, {10, "control_lost", ""}, {209, "tick", ""},
+                {210, "tick", "outbox:retry"}, {300, "rows", ""}); /* no doorbell to give back */
     POLL_SCRIPT(NULL, {0, "led", ""}, {0, "want", "arm:wanted"}, {0, "armed", "outbox:armed"},
                 {1, "control_lost", ""}, {2, "none", "arm:empty"}, {3, "control_lost", ""},
                 {4, "arm_failed", ""}, {203, "tick", "outbox:retry"}, {204, "control_lost", ""},
@@ -97,8 +98,8 @@ static void failures_are_tried_again(void **state)
     (void)state;
     POLL_SCRIPT(NULL, {0, "led", ""}, {0, "want", "arm:wanted"}, {0, "arm_failed", ""},
                 {200, "tick", "outbox:retry"}, {210, "failed", ""}, {409, "tick", ""},
-                {410, "tick", "outbox:retry"}, {410, "none", "arm:empty"}, {410, "armed", "outbox:armed"},
-                {410, "failed", ""}, {610, "tick", "outbox:retry"},
+                {410, "tick", "outbox:retry"}, {410, "none", "arm:empty"},
+                {410, "armed", "outbox:armed"}, {410, "failed", ""}, {610, "tick", "outbox:retry"},
                 {610, "none", ""}); /* it has the doorbell all the time */
 }
 
@@ -125,25 +126,29 @@ static void leaving_ends_the_outbox_polls(void **state)
                 {6, "rang", "requests:rang"}, /* who cancels is still heard */
                 {6, "want", ""}, {6, "asked", ""}, {7, "not_led", ""}, {8, "led", ""},
                 {8, "want", "arm:wanted"}, {9, "leaving", ""}, {9, "not_led", ""});
-    POLL_SCRIPT(NULL, {0, "led", ""}, {0, "want", "arm:wanted"}, {0, "not_armed", "outbox:not_armed"},
-                {0, "leaving", ""}, {1, "rows", ""}); /* not taken: the next leader reads them */
-    POLL_SCRIPT(NULL, {0, "led", ""}, {0, "want", "arm:wanted"}, {0, "arm_failed", ""}, {0, "leaving", ""},
-                {500, "tick", ""});
+    POLL_SCRIPT(NULL, {0, "led", ""}, {0, "want", "arm:wanted"},
+                {0, "not_armed", "outbox:not_armed"}, {0, "leaving", ""},
+                {1, "rows", ""}); /* not taken: the next leader reads them */
+    POLL_SCRIPT(NULL, {0, "led", ""}, {0, "want", "arm:wanted"}, {0, "arm_failed", ""},
+                {0, "leaving", ""}, {500, "tick", ""});
 }
 
 /* An answer that never comes does not end the polling, and one that comes then is nobody's. */
 static void an_answer_that_never_comes(void **state)
 {
     (void)state;
-    POLL_SCRIPT(NULL, {0, "led", ""}, {0, "want", "arm:wanted"}, {59999, "tick", ""}, {60000, "tick", ""},
-                {60200, "tick", "outbox:retry"}, {120200, "tick", "outbox:no_answer"},
-                {120201, "late rows", ""}, {120202, "none", "arm:empty"}, {120203, "armed", "outbox:armed"},
-                {180203, "tick", "outbox:no_answer"}, {180204, "late none", ""}, {180205, "none", ""});
-    POLL_SCRIPT(NULL, {0, "led", ""}, {0, "wish", "requests:wanted"}, {60000, "tick", "requests:no_answer"},
-                {60001, "late asked", ""}, {60002, "asked", ""});
-    POLL_SCRIPT(&swept, {0, "led", ""}, {0, "up", ""}, {0, "tick", "sweep:due"}, {59999, "tick", ""},
-                {60000, "tick", ""}, {60200, "tick", "sweep:due"}, {60201, "late swept", ""},
-                {60201, "swept", ""}, {61199, "tick", ""}, {61200, "tick", "sweep:due"});
+    POLL_SCRIPT(
+        NULL, {0, "led", ""}, {0, "want", "arm:wanted"}, {59999, "tick", ""}, {60000, "tick", ""},
+        {60200, "tick", "outbox:retry"}, {120200, "tick", "outbox:no_answer"},
+        {120201, "late rows", ""}, {120202, "none", "arm:empty"}, {120203, "armed", "outbox:armed"},
+        {180203, "tick", "outbox:no_answer"}, {180204, "late none", ""}, {180205, "none", ""});
+    POLL_SCRIPT(NULL, {0, "led", ""}, {0, "wish", "requests:wanted"},
+                {60000, "tick", "requests:no_answer"}, {60001, "late asked", ""},
+                {60002, "asked", ""});
+    POLL_SCRIPT(&swept, {0, "led", ""}, {0, "up", ""}, {0, "tick", "sweep:due"},
+                {59999, "tick", ""}, {60000, "tick", ""}, {60200, "tick", "sweep:due"},
+                {60201, "late swept", ""}, {60201, "swept", ""}, {61199, "tick", ""},
+                {61200, "tick", "sweep:due"});
 }
 
 /* ---- request polls ---- */
@@ -152,11 +157,12 @@ static void when_requests_are_polled(void **state)
 {
     (void)state;
     POLL_SCRIPT(NULL, {0, "led", ""}, {0, "rang", ""}, /* the rows are not loaded */
-                {5000, "tick", ""}, {5000, "wish serial=1", "requests:wanted"}, {5001, "asked next=300", ""},
-                {5300, "tick", ""}, {5301, "tick", "requests:deadline"}, {5302, "asked next=90000", ""},
-                {6301, "tick", ""}, {6302, "tick", "requests:slow"}, {6302, "rang", ""}, {6302, "rang", ""},
-                {6303, "asked", "requests:rang"}, {6304, "ask_failed", ""}, {6503, "tick", ""},
-                {6504, "tick", "requests:retry"}, {6505, "wish serial=2", ""},
+                {5000, "tick", ""}, {5000, "wish serial=1", "requests:wanted"},
+                {5001, "asked next=300", ""}, {5300, "tick", ""},
+                {5301, "tick", "requests:deadline"}, {5302, "asked next=90000", ""},
+                {6301, "tick", ""}, {6302, "tick", "requests:slow"}, {6302, "rang", ""},
+                {6302, "rang", ""}, {6303, "asked", "requests:rang"}, {6304, "ask_failed", ""},
+                {6503, "tick", ""}, {6504, "tick", "requests:retry"}, {6505, "wish serial=2", ""},
                 {6506, "ask_failed", "requests:wanted"}, {6507, "asked next=0", ""},
                 {6507, "tick", "requests:deadline"}, {6508, "not_led", ""}, {6509, "asked", ""},
                 {99999, "tick", ""}, {99999, "wish", ""});
@@ -174,7 +180,8 @@ static void the_answer_covers_earlier_wishes(void **state)
     assert_int_equal(fx.serial, 4);
     poll_step(p, 0, &(struct poll_event){.type = POLL_EV_WANT_REQUESTS, .serial = 5});
     assert_false(poll_take(p, &fx)); /* one at a time */
-    assert_true(poll_step(p, 0, &(struct poll_event){.type = POLL_EV_REQUESTS, .question = fx.question}));
+    assert_true(
+        poll_step(p, 0, &(struct poll_event){.type = POLL_EV_REQUESTS, .question = fx.question}));
     assert_true(poll_take(p, &fx));
     assert_int_equal(fx.serial, 5);
     poll_free(p);
@@ -195,9 +202,10 @@ static void once_a_second(void **state)
     POLL_SCRIPT(&two_swept, {0, "led", ""}, {0, "tick", ""}, {0, "up", ""}, {999, "tick", ""},
                 {1000, "tick", "sweep:due"}, {1000, "1 led", ""}, {1999, "tick", ""},
                 {2500, "tick", ""}, /* one at a time */
-                {2500, "swept", ""}, {2699, "tick", ""}, {2700, "tick", "sweep:due*2"}, {2705, "swept", ""},
-                {3700, "down", ""}, {3700, "tick", ""}, {3700, "up", ""}, {4700, "tick", "sweep:due*2"},
-                {4701, "1 not_led", ""}, {4702, "swept", ""}, {5700, "tick", "sweep:due"});
+                {2500, "swept", ""}, {2699, "tick", ""}, {2700, "tick", "sweep:due*2"},
+                {2705, "swept", ""}, {3700, "down", ""}, {3700, "tick", ""}, {3700, "up", ""},
+                {4700, "tick", "sweep:due*2"}, {4701, "1 not_led", ""}, {4702, "swept", ""},
+                {5700, "tick", "sweep:due"});
 }
 
 /* A covered account sends nothing; what is known of its time counts to the millisecond. */
@@ -206,10 +214,11 @@ static void a_covered_account(void **state)
     (void)state;
     POLL_SCRIPT(&swept, {0, "up", ""}, FALLS_ASLEEP, {4, "tick", "sweep:due"}, {5, "swept", ""},
                 {1004, "tick", "sweep:due"}, {1005, "swept next=800", ""}, {1803, "tick", ""},
-                {1804, "tick", "requests:deadline"}, {1805, "asked next=40", ""}, {1844, "tick", ""},
-                {1845, "tick", "requests:deadline"}, {1846, "asked", ""}, {2004, "tick", "sweep:due"},
-                {2005, "swept", ""}, {2846, "tick", ""}, {3004, "down", ""}, {3004, "tick", ""},
-                {4004, "tick", ""}, {5004, "tick", ""},        /* covered for three seconds */
+                {1804, "tick", "requests:deadline"}, {1805, "asked next=40", ""},
+                {1844, "tick", ""}, {1845, "tick", "requests:deadline"}, {1846, "asked", ""},
+                {2004, "tick", "sweep:due"}, {2005, "swept", ""}, {2846, "tick", ""},
+                {3004, "down", ""}, {3004, "tick", ""}, {4004, "tick", ""},
+                {5004, "tick", ""},                            /* covered for three seconds */
                 {12846, "tick", "outbox:slow requests:slow"}); /* it found out within ten */
 }
 
@@ -218,17 +227,18 @@ static void settings_that_are_not_known(void **state)
 {
     (void)state;
     POLL_SCRIPT(&swept, {0, "up", ""}, {0, "led", ""}, {0, "tick", "sweep:due"}, {1, "swept", ""},
-                {1, "wish", "requests:wanted"}, {2, "ask_failed", ""}, {202, "tick", "requests:retry"},
-                {203, "asked", ""}, {1203, "tick", "sweep:due"});
+                {1, "wish", "requests:wanted"}, {2, "ask_failed", ""},
+                {202, "tick", "requests:retry"}, {203, "asked", ""}, {1203, "tick", "sweep:due"});
 }
 
 static void what_a_sweep_finds_is_a_reason(void **state)
 {
     (void)state;
     POLL_SCRIPT(&swept, {0, "up", ""}, FALLS_ASLEEP, {4, "tick", "sweep:due"},
-                {5, "swept look=1 ripe=1", "requests:sweep outbox:sweep"}, {6, "none", ""}, {6, "asked", ""},
-                {1004, "tick", "sweep:due"}, {1005, "swept ripe=1", "outbox:sweep"},
-                {1006, "rows", "disarm:rows"}, {2004, "tick", "sweep:due"},
+                {5, "swept look=1 ripe=1", "requests:sweep outbox:sweep"}, {6, "none", ""},
+                {6, "asked", ""}, {1004, "tick", "sweep:due"},
+                {1005, "swept ripe=1", "outbox:sweep"}, {1006, "rows", "disarm:rows"},
+                {2004, "tick", "sweep:due"},
                 {2005, "swept ripe=1", ""}, /* the manager wants none */
                 {3004, "tick", "sweep:due"}, {3005, "swept lost=1", "lost:over"});
 }
@@ -236,8 +246,9 @@ static void what_a_sweep_finds_is_a_reason(void **state)
 static void a_failed_sweep_covers_nobody(void **state)
 {
     (void)state;
-    POLL_SCRIPT(&swept, {0, "up", ""}, FALLS_ASLEEP, {4, "tick", "sweep:due"}, {500, "swept failed=1", ""},
-                {1003, "tick", ""}, {1004, "tick", "outbox:slow requests:slow sweep:due"});
+    POLL_SCRIPT(&swept, {0, "up", ""}, FALLS_ASLEEP, {4, "tick", "sweep:due"},
+                {500, "swept failed=1", ""}, {1003, "tick", ""},
+                {1004, "tick", "outbox:slow requests:slow sweep:due"});
 }
 
 /* While a sweep is on its way, however long, the account's own query would only stand behind it; a
@@ -245,7 +256,8 @@ static void a_failed_sweep_covers_nobody(void **state)
 static void slow_sweeps(void **state)
 {
     (void)state;
-    struct poll *p = poll_new(&(struct poll_config){.accounts = 1, .sweeps = true, .doorbells = true}, 0);
+    struct poll *p =
+        poll_new(&(struct poll_config){.accounts = 1, .sweeps = true, .doorbells = true}, 0);
     struct poll_effect fx;
     static const struct {
         uint64_t asked, answered, covered_until;
@@ -273,7 +285,8 @@ static void not_together_with_other_relays(void **state)
     static const uint64_t seeds[] = {7, 8, UINT64_MAX};
     uint64_t due[3];
     for (int i = 0; i < 3; i++) {
-        struct poll *p = poll_new(&(struct poll_config){.accounts = 1, .sweeps = true, .seed = seeds[i]}, 50);
+        struct poll *p =
+            poll_new(&(struct poll_config){.accounts = 1, .sweeps = true, .seed = seeds[i]}, 50);
         due[i] = poll_deadline(p);
         assert_in_range(due[i], 50, 50 + POLL_SWEEP_MS - 1);
         poll_free(p);
@@ -303,7 +316,8 @@ static void slices(void **state)
             poll_step(p, now, &(struct poll_event){.type = POLL_EV_SWEPT, .question = fx.question});
         }
         assert_true(asked >= counts[i]);
-        assert_in_range(statements, (counts[i] + POLL_SLICE - 1) / POLL_SLICE, counts[i] / POLL_SLICE + 2);
+        assert_in_range(statements, (counts[i] + POLL_SLICE - 1) / POLL_SLICE,
+                        counts[i] / POLL_SLICE + 2);
         poll_free(p);
     }
 }
@@ -311,12 +325,12 @@ static void slices(void **state)
 /* ---- without doorbells ---- */
 
 /* Five polls without rows, at 0, 1, 3, 7 and 15 ms. */
-#define GETS_TIRED                                                                                           \
-    {0, "led", ""}, {0, "want", "outbox:wanted"}, {0, "none", ""}, {1, "tick", "outbox:backoff"},            \
-        {1, "none", ""}, {3, "tick", "outbox:backoff"}, {3, "none", ""}, {7, "tick", "outbox:backoff"},      \
-        {7, "none", ""}, {15, "tick", "outbox:backoff"},                                                     \
-    {                                                                                                        \
-        15, "none", ""                                                                                       \
+#define GETS_TIRED                                                                                 \
+    {0, "led", ""}, {0, "want", "outbox:wanted"}, {0, "none", ""}, {1, "tick", "outbox:backoff"},  \
+        {1, "none", ""}, {3, "tick", "outbox:backoff"}, {3, "none", ""},                           \
+        {7, "tick", "outbox:backoff"}, {7, "none", ""}, {15, "tick", "outbox:backoff"},            \
+    {                                                                                              \
+        15, "none", ""                                                                             \
     }
 
 static void one_account_without_doorbells(void **state)
@@ -326,22 +340,24 @@ static void one_account_without_doorbells(void **state)
                 {0, "want", "outbox:wanted"}, {0, "none", ""}, {1, "tick", "outbox:backoff"},
                 {1, "failed", ""}, {201, "tick", "outbox:retry"}, {201, "none", ""},
                 {203, "tick", "outbox:backoff"}, {203, "control_lost", ""}, {204, "rows", ""});
-    POLL_SCRIPT(&no_doorbells, GETS_TIRED, {31, "tick", "outbox:backoff"}, {31, "none", ""}, {50, "tick", ""},
-                {51, "tick", "outbox:backoff"}); /* nobody to poll with */
+    POLL_SCRIPT(&no_doorbells, GETS_TIRED, {31, "tick", "outbox:backoff"}, {31, "none", ""},
+                {50, "tick", ""}, {51, "tick", "outbox:backoff"}); /* nobody to poll with */
 }
 
 static void tired_accounts_poll_together(void **state)
 {
     (void)state;
-    POLL_SCRIPT(&two_merge, GETS_TIRED, {31, "tick", "merged:due"}, {32, "merged", ""}, {32, "1 led", ""},
-                {32, "1 want", "1.outbox:wanted"}, {32, "1 none", ""}, {33, "tick", "1.outbox:backoff"},
-                {33, "1 none", ""}, {35, "tick", "1.outbox:backoff"}, {35, "1 none", ""},
-                {39, "tick", "1.outbox:backoff"}, {39, "1 none", ""}, {47, "tick", "1.outbox:backoff"},
-                {49, "1 none", ""}, {52, "tick", "merged:due*2"}, /* the second one, due at 65, comes along */
+    POLL_SCRIPT(&two_merge, GETS_TIRED, {31, "tick", "merged:due"}, {32, "merged", ""},
+                {32, "1 led", ""}, {32, "1 want", "1.outbox:wanted"}, {32, "1 none", ""},
+                {33, "tick", "1.outbox:backoff"}, {33, "1 none", ""},
+                {35, "tick", "1.outbox:backoff"}, {35, "1 none", ""},
+                {39, "tick", "1.outbox:backoff"}, {39, "1 none", ""},
+                {47, "tick", "1.outbox:backoff"}, {49, "1 none", ""},
+                {52, "tick", "merged:due*2"}, /* the second one, due at 65, comes along */
                 {53, "rang", ""}, {54, "merged index=1 ripe=1", "outbox:rang 1.outbox:merged"},
-                {55, "1 rows", ""}, {55, "none", ""}, {75, "tick", "merged:due"}, {76, "merged failed=1", ""},
-                {276, "tick", "outbox:retry"}, {276, "none", ""}, {296, "tick", "merged:due"},
-                {297, "not_led", ""}, {298, "merged ripe=1", ""});
+                {55, "1 rows", ""}, {55, "none", ""}, {75, "tick", "merged:due"},
+                {76, "merged failed=1", ""}, {276, "tick", "outbox:retry"}, {276, "none", ""},
+                {296, "tick", "merged:due"}, {297, "not_led", ""}, {298, "merged ripe=1", ""});
 }
 
 /* One merged poll is out at a time: who is due meanwhile is in the next one. */
@@ -350,10 +366,11 @@ static void merged_polls_take_turns(void **state)
     (void)state;
     POLL_SCRIPT(&two_merge, GETS_TIRED, {20, "1 led", ""}, {20, "1 want", "1.outbox:wanted"},
                 {20, "1 none", ""}, {21, "tick", "1.outbox:backoff"}, {21, "1 none", ""},
-                {23, "tick", "1.outbox:backoff"}, {23, "1 none", ""}, {27, "tick", "1.outbox:backoff"},
-                {27, "1 none", ""}, {31, "tick", "merged:due"}, {35, "tick", "1.outbox:backoff"},
-                {35, "1 none", ""}, {51, "tick", ""}, {52, "merged", "merged:due*2"}, {53, "merged", ""},
-                {60, "leaving", ""}, {73, "tick", "merged:due"}, {74, "1 leaving", ""}, {75, "merged", ""},
+                {23, "tick", "1.outbox:backoff"}, {23, "1 none", ""},
+                {27, "tick", "1.outbox:backoff"}, {27, "1 none", ""}, {31, "tick", "merged:due"},
+                {35, "tick", "1.outbox:backoff"}, {35, "1 none", ""}, {51, "tick", ""},
+                {52, "merged", "merged:due*2"}, {53, "merged", ""}, {60, "leaving", ""},
+                {73, "tick", "merged:due"}, {74, "1 leaving", ""}, {75, "merged", ""},
                 {76, "1 not_led", ""});
 }
 
@@ -368,7 +385,8 @@ static void a_merged_poll_that_is_lost(void **state)
 
 /* ---- the core itself ---- */
 
-/* What was queued for a tenure that has ended is not carried out; the doorbell is still given back. */
+/* What was queued for a tenure that has ended is not carried out; the doorbell is still given
+ * back. */
 static void effects_of_a_former_tenure(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* The status as JSON: what operators read are names, and every counter that the status has is there. */
+/* The status as JSON: what operators read are names, and every counter that the status has is
+ * there. */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,16 +44,17 @@ static void test_names(void **state)
 {
     (void)state;
     struct account_status account = leader();
-    struct service_status s = {.name = "r",
-                               .holder = "h",
-                               .phase = SERVICE_DRAINING,
-                               .listens = true,
-                               .listen = {.live = true, .queue_usage = 0.5},
-                               .store = {.control = {.up = true}, .started = 9, .failed = 4, .in_flight = 1},
-                               .endpoint = "ws://n",
-                               .spec_name = "node",
-                               .account_count = 1,
-                               .accounts = &account};
+    struct service_status s = {
+        .name = "r",
+        .holder = "h",
+        .phase = SERVICE_DRAINING,
+        .listens = true,
+        .listen = {.live = true, .queue_usage = 0.5},
+        .store = {.control = {.up = true}, .started = 9, .failed = 4, .in_flight = 1},
+        .endpoint = "ws://n",
+        .spec_name = "node",
+        .account_count = 1,
+        .accounts = &account};
     json_t *o = status_json(&s, 1000);
     assert_string_equal(text_at(o, "phase"), "draining");
     json_t *connections = json_object_get(o, "connections");
@@ -103,7 +105,8 @@ static void test_every_value_has_a_name(void **state)
     for (int i = MANAGER_WRITE_ADMIT; i <= MANAGER_WRITE_LOAD; i++)
         assert_non_null(manager_write_name((enum manager_write)i));
     for (int i = MANAGER_SUSPENSION_NONE; i <= MANAGER_SUSPENSION_TRANSACTION_VERSION; i++)
-        assert_int_equal(manager_suspension_of(manager_suspension_name((enum manager_suspension)i)), i);
+        assert_int_equal(manager_suspension_of(manager_suspension_name((enum manager_suspension)i)),
+                         i);
     assert_int_equal(manager_suspension_of("operator"), MANAGER_SUSPENSION_NONE);
     assert_int_equal(manager_suspension_of(NULL), MANAGER_SUSPENSION_NONE);
     for (int i = SERVICE_STARTING; i <= SERVICE_CLOSING; i++)

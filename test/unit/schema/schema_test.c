@@ -1,5 +1,5 @@
-/* The embedded files are those of schema/migrations, numbered without a hole, and schema/functions, and
- * whole. */
+/* The embedded files are those of schema/migrations, numbered without a hole, and schema/functions,
+ * and whole. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,8 +46,8 @@ static void test_texts_are_whole(void **state)
     assert_non_null(strstr(set->migrations[0].sql, "CREATE TABLE txrelay.schema_version"));
 }
 
-/* The first file notes what there is, the last ones make triggers and rights: of functions that the files
- * before made. */
+/* The first file notes what there is, the last ones make triggers and rights: of functions that the
+ * files before made. */
 static void test_functions_are_in_order(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* A connection answers every query exactly once, in order, from the loop, and says what is known about it. */
+/* A connection answers every query exactly once, in order, from the loop, and says what is known
+ * about it. */
 #include "fixture.h"
 
 #include <stdio.h>
@@ -62,19 +63,21 @@ static void test_query(void **state)
     open_plain(&x);
     struct fx_query q = {0};
     const char seven[4] = {0, 0, 0, 7};
-    const struct conn_param params[] = {{.data = seven, .len = 4, .format = 1, .oid = 23}, {.data = "35"}};
+    const struct conn_param params[] = {{.data = seven, .len = 4, .format = 1, .oid = 23},
+                                        {.data = "35"}};
     fx_query_params(x.f.c, &q, "sum", "SELECT $1::int + $2::int", 2, params);
     WAIT_FOR(x.l, q.done);
     assert_int_equal(q.q.err.code, 0);
     assert_string_equal(q.text, "42");
-    char *name = fx_pg_sql(&pg, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'test'");
+    char *name =
+        fx_pg_sql(&pg, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'test'");
     assert_string_equal(name, "1");
     free(name);
     done(&x);
 }
 
-/* A failed statement is one query's error and no other's, also when its Parse failed while others wait behind
- * it. */
+/* A failed statement is one query's error and no other's, also when its Parse failed while others
+ * wait behind it. */
 static void test_errors(void **state)
 {
     (void)state;
@@ -84,7 +87,8 @@ static void test_errors(void **state)
     for (int i = 0; i < 3; i++)
         fx_query(x.f.c, &bad[i], "nonsense", "SELECT nothing FROM nowhere");
     fx_query(x.f.c, &good, "one", "SELECT 1");
-    fx_query(x.f.c, &raise, NULL, "DO $$ BEGIN RAISE 'of another relay' USING ERRCODE = 'TR001'; END $$");
+    fx_query(x.f.c, &raise, NULL,
+             "DO $$ BEGIN RAISE 'of another relay' USING ERRCODE = 'TR001'; END $$");
     fx_query(x.f.c, &again, "one", "SELECT 1");
     WAIT_FOR(x.l, again.done);
     for (int i = 0; i < 3; i++) {
@@ -109,7 +113,8 @@ static void test_deferred_error(void **state)
     struct ctx x;
     open_plain(&x);
     struct fx_query make = {0}, bad = {0}, count = {0};
-    fx_query(x.f.c, &make, NULL, "CREATE TEMP TABLE d (v int UNIQUE DEFERRABLE INITIALLY DEFERRED)");
+    fx_query(x.f.c, &make, NULL,
+             "CREATE TEMP TABLE d (v int UNIQUE DEFERRABLE INITIALLY DEFERRED)");
     fx_query(x.f.c, &bad, "dup", "INSERT INTO d VALUES (1), (1) RETURNING v");
     fx_query(x.f.c, &count, NULL, "SELECT count(*) FROM d");
     WAIT_FOR(x.l, count.done);
@@ -254,8 +259,8 @@ static void test_plain(void **state)
 
 /* ---- the end of a session ---- */
 
-/* The server ends the session in the middle of the pipeline: what was sent has an unknown outcome, the
- * answered error stays known, and the connection comes back by itself with nothing prepared. */
+/* The server ends the session in the middle of the pipeline: what was sent has an unknown outcome,
+ * the answered error stays known, and the connection comes back by itself with nothing prepared. */
 static void test_terminated(void **state)
 {
     (void)state;
@@ -269,10 +274,10 @@ static void test_terminated(void **state)
     for (int i = 0; i < 5; i++)
         fx_query(x.f.c, &behind[i], "one", "SELECT 1");
     char sql[200];
-    snprintf(
-        sql, sizeof(sql),
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %d AND wait_event = 'PgSleep'",
-        pid);
+    snprintf(sql, sizeof(sql),
+             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %d AND wait_event "
+             "= 'PgSleep'",
+             pid);
     for (bool hit = false; !hit;) {
         char *out = fx_pg_sql(&pg, sql);
         hit = !strcmp(out, "t");
@@ -297,7 +302,8 @@ static void test_terminated(void **state)
     done(&x);
 }
 
-/* A server that has become read-only is left: the error is told, and the addresses are tried anew. */
+/* A server that has become read-only is left: the error is told, and the addresses are tried
+ * anew. */
 static void test_demoted(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* On the way up a connection tries every address, each with its own deadline, and takes only a server that
- * will do. */
+/* On the way up a connection tries every address, each with its own deadline, and takes only a
+ * server that will do. */
 #include "fixture.h"
 
 #include <arpa/inet.h>
@@ -17,23 +17,25 @@ static char cert[256];
 static void make_tls(void)
 {
     snprintf(cert, sizeof(cert), "%s/server.crt", pg.dir);
-    free(fx_shell(
-        "cd %s && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
-        "-subj /CN=db.test -addext subjectAltName=DNS:db.test -keyout server.key -out server.crt 2>&1 && "
-        "chmod 600 server.key && chown --reference=data server.key server.crt",
-        pg.dir));
+    free(fx_shell("cd %s && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 "
+                  "-nodes -days 2 "
+                  "-subj /CN=db.test -addext subjectAltName=DNS:db.test -keyout server.key -out "
+                  "server.crt 2>&1 && "
+                  "chmod 600 server.key && chown --reference=data server.key server.crt",
+                  pg.dir));
     char sql[600];
     snprintf(sql, sizeof(sql), "ALTER SYSTEM SET ssl_cert_file = '%s'", cert);
     free(fx_pg_sql(&pg, sql));
     snprintf(sql, sizeof(sql), "ALTER SYSTEM SET ssl_key_file = '%s/server.key'", pg.dir);
     free(fx_pg_sql(&pg, sql));
     free(fx_pg_sql(&pg, "ALTER SYSTEM SET ssl = on"));
-    /* Database "tlsonly" takes no plain connection: sslmode=allow tries that first and gets a new socket. */
+    /* Database "tlsonly" takes no plain connection: sslmode=allow tries that first and gets a new
+     * socket. */
     free(fx_pg_sql(&pg, "CREATE DATABASE tlsonly"));
-    free(fx_shell(
-        "cd %s/data && { echo 'hostnossl tlsonly all 127.0.0.1/32 reject'; cat pg_hba.conf; } >hba && "
-        "cat hba >pg_hba.conf && rm hba",
-        pg.dir));
+    free(fx_shell("cd %s/data && { echo 'hostnossl tlsonly all 127.0.0.1/32 reject'; cat "
+                  "pg_hba.conf; } >hba && "
+                  "cat hba >pg_hba.conf && rm hba",
+                  pg.dir));
     fx_pg_restart(&pg, "fast");
 }
 
@@ -127,15 +129,19 @@ static void test_hosts(void **state)
     (void)state;
     expect_up(dsn("host=127.0.0.1 port=%d user=postgres dbname=postgres", port));
     expect_up(dsn("postgresql://postgres@127.0.0.1:%d/postgres", port));
-    expect_up(dsn("host=localhost port=%d user=postgres dbname=postgres", port)); /* ::1 may be tried first */
+    expect_up(dsn("host=localhost port=%d user=postgres dbname=postgres",
+                  port)); /* ::1 may be tried first */
     expect_up(dsn("host=%s port=%d user=postgres dbname=postgres", pg.dir, port));
     /* dead ones first: a refused port, a missing socket, a name that does not resolve */
+    expect_up(dsn("host=127.0.0.1,/nowhere,does-not-exist.invalid,127.0.0.1 port=1,5432,5432,%d "
+                  "user=postgres",
+                  port));
     expect_up(dsn(
-        "host=127.0.0.1,/nowhere,does-not-exist.invalid,127.0.0.1 port=1,5432,5432,%d user=postgres", port));
-    expect_up(
-        dsn("host=a.test,b.test hostaddr=127.0.0.1,127.0.0.1 port=1,%d user=postgres sslmode=disable", port));
+        "host=a.test,b.test hostaddr=127.0.0.1,127.0.0.1 port=1,%d user=postgres sslmode=disable",
+        port));
     expect_down("host=127.0.0.1,127.0.0.1 port=1,2 user=postgres", ERR_DB_UNAVAILABLE, "refused");
-    expect_down("host=does-not-exist.invalid user=postgres", ERR_DB_UNAVAILABLE, "does-not-exist.invalid");
+    expect_down("host=does-not-exist.invalid user=postgres", ERR_DB_UNAVAILABLE,
+                "does-not-exist.invalid");
 }
 
 static void test_dsn_errors(void **state)
@@ -152,8 +158,8 @@ static void test_dsn_errors(void **state)
     end(&x);
 }
 
-/* A server that takes the connection and says nothing is given up at its deadline, and the next one is used.
- */
+/* A server that takes the connection and says nothing is given up at its deadline, and the next one
+ * is used. */
 static void test_silent(void **state)
 {
     (void)state;
@@ -214,9 +220,10 @@ static void test_read_only(void **state)
     (void)state;
     const char *read_only = "-c default_transaction_read_only=on";
     expect_up(dsn("host=127.0.0.1 port=%d user=postgres options='%s'", port, read_only));
-    expect_down(dsn("host=127.0.0.1 port=%d user=postgres options='%s' target_session_attrs=read-write", port,
-                    read_only),
-                ERR_DB_READONLY, "read-only");
+    expect_down(
+        dsn("host=127.0.0.1 port=%d user=postgres options='%s' target_session_attrs=read-write",
+            port, read_only),
+        ERR_DB_READONLY, "read-only");
     struct ctx x;
     begin(&x, dsn("host=127.0.0.1 port=%d user=postgres options='%s'", port, read_only));
     x.config.refuse_standby = true;
@@ -241,8 +248,8 @@ static void test_setup_fails(void **state)
     end(&x);
 }
 
-/* Setup has the rest of the address's time, or its own: the first LISTEN behind a long backlog takes seconds.
- */
+/* Setup has the rest of the address's time, or its own: the first LISTEN behind a long backlog
+ * takes seconds. */
 static void test_setup_slow(void **state)
 {
     (void)state;
@@ -269,16 +276,17 @@ static void test_setup_slow(void **state)
 static void test_tls(void **state)
 {
     (void)state;
-    expect_up(dsn("host=db.test hostaddr=127.0.0.1 port=%d user=postgres sslmode=verify-full sslrootcert=%s",
-                  port, cert));
-    expect_down(
-        dsn("host=other.test hostaddr=127.0.0.1 port=%d user=postgres sslmode=verify-full sslrootcert=%s",
-            port, cert),
-        ERR_DB_UNAVAILABLE, "other.test");
-    expect_down(
-        dsn("host=db.test hostaddr=127.0.0.1 port=%d user=postgres sslmode=verify-full sslrootcert=/nowhere",
-            port),
-        ERR_DB_UNAVAILABLE, "/nowhere");
+    expect_up(dsn(
+        "host=db.test hostaddr=127.0.0.1 port=%d user=postgres sslmode=verify-full sslrootcert=%s",
+        port, cert));
+    expect_down(dsn("host=other.test hostaddr=127.0.0.1 port=%d user=postgres sslmode=verify-full "
+                    "sslrootcert=%s",
+                    port, cert),
+                ERR_DB_UNAVAILABLE, "other.test");
+    expect_down(dsn("host=db.test hostaddr=127.0.0.1 port=%d user=postgres sslmode=verify-full "
+                    "sslrootcert=/nowhere",
+                    port),
+                ERR_DB_UNAVAILABLE, "/nowhere");
     expect_up(dsn("host=127.0.0.1 port=%d user=postgres dbname=tlsonly sslmode=allow", port));
     expect_down(dsn("host=127.0.0.1 port=%d user=postgres dbname=tlsonly sslmode=disable", port),
                 ERR_DB_DENIED, "reject");
@@ -304,7 +312,8 @@ static void test_tls_big(void **state)
     WAIT_FOR(x.l, order == 20);
     for (int i = 0; i < 20; i++)
         assert_int_equal(q[i].rows, 20000);
-    free(fx_pg_sql(&pg, "SELECT pg_notify('news', i || repeat('n', 7900)) FROM generate_series(1, 500) i"));
+    free(fx_pg_sql(
+        &pg, "SELECT pg_notify('news', i || repeat('n', 7900)) FROM generate_series(1, 500) i"));
     WAIT_FOR(x.l, x.f.notifies == 500);
     end(&x);
 }
@@ -323,7 +332,8 @@ static void bouncer_start(struct bouncer *b, const char *mode)
     free(fx_shell(
         "cd %s && printf '[databases]\\n* = host=%s port=%d user=postgres\\n[pgbouncer]\\n"
         "listen_addr = 127.0.0.1\\nlisten_port = %d\\nunix_socket_dir =\\nauth_type = any\\n"
-        "pool_mode = %s\\nlogfile = %s/log\\npidfile = %s/pid\\n' >ini && chown --reference=%s/data . ini && "
+        "pool_mode = %s\\nlogfile = %s/log\\npidfile = %s/pid\\n' >ini && chown "
+        "--reference=%s/data . ini && "
         "if [ $(id -u) = 0 ]; then as=\"-u $(stat -c %%U %s/data)\"; fi; "
         "/usr/sbin/pgbouncer -q -d $as ini 2>&1",
         b->dir, pg.dir, port, b->port, mode, b->dir, b->dir, pg.dir, pg.dir));
@@ -335,8 +345,8 @@ static void bouncer_stop(struct bouncer *b)
     fx_remove_dir(b->dir);
 }
 
-/* An address that is refused while its session is set up is left for the next one at once, again and again:
- * the new session may get the memory and the descriptor of the old one. */
+/* An address that is refused while its session is set up is left for the next one at once, again
+ * and again: the new session may get the memory and the descriptor of the old one. */
 static void test_refused_then_next(void **state)
 {
     (void)state;
@@ -344,7 +354,8 @@ static void test_refused_then_next(void **state)
     bouncer_start(&b, "session");
     for (int i = 0; i < 20; i++) {
         struct ctx x;
-        begin(&x, dsn("host=127.0.0.1,%s port=%d,%d user=postgres dbname=postgres", pg.dir, b.port, port));
+        begin(&x, dsn("host=127.0.0.1,%s port=%d,%d user=postgres dbname=postgres", pg.dir, b.port,
+                      port));
         x.config.refuse_pooler = true;
         x.config.connect_timeout_ms = 60000;
         start(&x);
@@ -355,7 +366,8 @@ static void test_refused_then_next(void **state)
     bouncer_stop(&b);
 }
 
-/* A pooler is refused where a session is needed. Where none is needed statements work, prepared by nobody. */
+/* A pooler is refused where a session is needed. Where none is needed statements work, prepared by
+ * nobody. */
 static void test_pooler(void **state)
 {
     (void)state;
@@ -387,7 +399,8 @@ static void test_pooler(void **state)
         WAIT_FOR(x.l, order == 50);
         for (int n = 0; n < 50; n++)
             assert_string_equal(q[n].text, "1");
-        fx_query(x.f.c, &prepared, NULL, "SELECT count(*) FROM pg_prepared_statements WHERE name = 'one'");
+        fx_query(x.f.c, &prepared, NULL,
+                 "SELECT count(*) FROM pg_prepared_statements WHERE name = 'one'");
         fx_query(x.f.c, &timeout, NULL, "SHOW statement_timeout");
         WAIT_FOR(x.l, timeout.done);
         assert_string_equal(prepared.text, "0");

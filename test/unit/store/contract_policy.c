@@ -1,4 +1,5 @@
-/* Options, deadlines, bumps, fillers of a stop, the way back to the outbox, holds and lives of an account. */
+/* Options, deadlines, bumps, fillers of a stop, the way back to the outbox, holds and lives of an
+ * account. */
 #include "contract.h"
 
 #include <stdlib.h>
@@ -387,8 +388,8 @@ static void expect_bump(int64_t nonce, const char *tip)
     store_req_done(&seen.req);
 }
 
-/* A queued transaction's tip is raised at once; a pending one's comes back from the look until an attempt
- * pays it. */
+/* A queued transaction's tip is raised at once; a pending one's comes back from the look until an
+ * attempt pays it. */
 void test_bump(void **state)
 {
     (void)state;
@@ -466,7 +467,8 @@ static struct store_attempt_row filler_row(int64_t nonce, int hash)
     return row;
 }
 
-/* The transaction keeps its nonce and its own bytes; the row says how it ends if the filler gets in. */
+/* The transaction keeps its nonce and its own bytes; the row says how it ends if the filler gets
+ * in. */
 void test_filler_attempt(void **state)
 {
     (void)state;
@@ -667,8 +669,10 @@ void test_requeue_keeps_its_options(void **state)
 
 static void suspension(const char *name)
 {
-    struct store_pause r = {
-        .account = a.account, .epoch = a.epoch, .suspension = name, .reason = name ? "a reason" : NULL};
+    struct store_pause r = {.account = a.account,
+                            .epoch = a.epoch,
+                            .suspension = name,
+                            .reason = name ? "a reason" : NULL};
     RUN_OK(&x, pause, &r);
 }
 
@@ -778,7 +782,8 @@ void test_used_nonce(void **state)
     snapshot(&snap);
     assert_int_equal(snap.used_nonce, 12);
     store_req_done(&snap.req);
-    struct store_nonce r = {.account = a.account, .epoch = a.epoch, .next_nonce = 12, .lower = true};
+    struct store_nonce r = {
+        .account = a.account, .epoch = a.epoch, .next_nonce = 12, .lower = true};
     RUN_OK(&x, nonce, &r);
     r.next_nonce = 11;
     RUN(&x, nonce, &r);
@@ -796,7 +801,8 @@ void test_reborn(void **state)
     expect_suspension("reaped", false);
     resume();
     expect_suspension("", true);
-    struct store_nonce r = {.account = a.account, .epoch = a.epoch, .next_nonce = 0, .reborn = true};
+    struct store_nonce r = {
+        .account = a.account, .epoch = a.epoch, .next_nonce = 0, .reborn = true};
     RUN(&x, nonce, &r); /* while a row of the former life is there */
     assert_int_equal(r.req.err.code, ERR_BUG);
     finish(31, "failed", -1);

@@ -36,7 +36,8 @@ void test_outbox_order(void **state)
     RUN_OK(&x, outbox, &box);
     assert_int_equal(box.count, 0);
     store_req_done(&box.req);
-    struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
+    struct store_snapshot snap = {
+        .account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
     RUN_OK(&x, snapshot, &snap);
     assert_true(snap.facts.paused);
     store_req_done(&snap.req);
@@ -130,7 +131,8 @@ size_t outbox_count(void)
 
 void snapshot(struct store_snapshot *snap)
 {
-    *snap = (struct store_snapshot){.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 1000};
+    *snap = (struct store_snapshot){
+        .account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 1000};
     RUN_OK(&x, snapshot, snap);
 }
 
@@ -209,7 +211,8 @@ void test_snapshot_chunks(void **state)
 {
     (void)state;
     fx_admit(&x, &a, 100, 25);
-    struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
+    struct store_snapshot snap = {
+        .account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
     int64_t expect = 100;
     size_t chunks = 0;
     for (;;) {
@@ -349,18 +352,21 @@ void test_finish(void **state)
     struct store_attempt_row again = attempt_row(0, 1, 800);
     struct store_attempts w = attempts_of(&again, 1);
     RUN_OK(&x, attempt, &w);
-    struct store_finish_row rows[3] = {
-        {.nonce = 0, .block_number = 20, .index = 2, .outcome = "ok", .fee = "12345678901234567890123"},
-        {.nonce = 1,
-         .block_number = 20,
-         .index = 3,
-         .outcome = "dispatch_error",
-         .error = "Balances.InsufficientBalance"},
-        {.nonce = 2,
-         .block_number = -1,
-         .index = -1,
-         .outcome = "usurped",
-         .error = "another extrinsic took the nonce"}};
+    struct store_finish_row rows[3] = {{.nonce = 0,
+                                        .block_number = 20,
+                                        .index = 2,
+                                        .outcome = "ok",
+                                        .fee = "12345678901234567890123"},
+                                       {.nonce = 1,
+                                        .block_number = 20,
+                                        .index = 3,
+                                        .outcome = "dispatch_error",
+                                        .error = "Balances.InsufficientBalance"},
+                                       {.nonce = 2,
+                                        .block_number = -1,
+                                        .index = -1,
+                                        .outcome = "usurped",
+                                        .error = "another extrinsic took the nonce"}};
     for (int i = 0; i < 3; i++) {
         fx_hash(rows[i].hash, i); /* of nonce 1 the first attempt is the one that got in */
         memcpy(rows[i].block_hash, block_a, 32);
@@ -368,7 +374,8 @@ void test_finish(void **state)
     struct store_finish r = finish_of(rows, 3);
     RUN_OK(&x, finish, &r);
     if (!x.is_pg)
-        assert_string_equal(x.event, "finished 2 usurped 0200 usurped another extrinsic took the nonce");
+        assert_string_equal(x.event,
+                            "finished 2 usurped 0200 usurped another extrinsic took the nonce");
     struct store_snapshot snap;
     snapshot(&snap);
     assert_int_equal(snap.count, 0);
@@ -396,8 +403,9 @@ void test_reject(void **state)
 {
     (void)state;
     int64_t first = fx_enqueue(&x, &a, "bad call", 0), second = fx_enqueue(&x, &a, "fine", 0);
-    struct store_finish_row rows[2] = {{.id = first, .outcome = "failed", .error = "call does not decode"},
-                                       {.id = first + 1000000, .outcome = "expired"}};
+    struct store_finish_row rows[2] = {
+        {.id = first, .outcome = "failed", .error = "call does not decode"},
+        {.id = first + 1000000, .outcome = "expired"}};
     struct store_finish r = finish_of(rows, 2);
     RUN(&x, reject, &r);
     assert_int_equal(r.req.err.code, ERR_DB_CONFLICT);
@@ -411,7 +419,8 @@ void test_reject(void **state)
     assert_int_equal(r.req.err.code, ERR_BUG);
 }
 
-/* A filler takes the nonce of a transaction that ends, or a new nonce; the earlier hashes stay known. */
+/* A filler takes the nonce of a transaction that ends, or a new nonce; the earlier hashes stay
+ * known. */
 void test_fill(void **state)
 {
     (void)state;

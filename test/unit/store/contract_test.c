@@ -107,8 +107,8 @@ static struct store_claim claim_of(const char *holder, uint32_t expiry_1_ms, uin
                                 .expiry_2_ms = expiry_2_ms};
 }
 
-/* A lock is held once however often it is asked for, and one unlock frees it; what is asked at once takes
- * turns. */
+/* A lock is held once however often it is asked for, and one unlock frees it; what is asked at once
+ * takes turns. */
 static struct store_req *seen[64];
 static size_t view_count;
 static void on_seen(struct store_req *req)
@@ -171,7 +171,8 @@ static void test_claim(void **state)
 static void test_evict(void **state)
 {
     (void)state;
-    struct store_evict r = {.lock_key = a.lock_key}, unknown = {.lock_key = a.lock_key + (INT64_C(1) << 50)};
+    struct store_evict r = {.lock_key = a.lock_key},
+                       unknown = {.lock_key = a.lock_key + (INT64_C(1) << 50)};
     RUN_OK(&x, evict, &r);
     assert_false(r.terminated);
     assert_string_equal(r.current_holder, "me");
@@ -185,7 +186,8 @@ static void test_evict(void **state)
     store_req_done(&unknown.req);
 }
 
-/* One look at many accounts: in the order of the question; what is known and in force is left out. */
+/* One look at many accounts: in the order of the question; what is known and in force is left
+ * out. */
 static void test_scan(void **state)
 {
     (void)state;
@@ -211,7 +213,8 @@ static void test_scan(void **state)
     assert_in_range(r.seen[1].expiry_2_left_ms, 60000, 120000);
     store_req_done(&r.req);
 
-    struct store_lock drop = {.lock_key = mine.lock_key}; /* a claim with the lock, and the lock is gone */
+    struct store_lock drop = {.lock_key =
+                                  mine.lock_key}; /* a claim with the lock, and the lock is gone */
     RUN_OK(&x, unlock, &drop);
     epochs[3] = a.epoch;
     RUN_OK(&x, scan, &r);
@@ -265,8 +268,8 @@ static void test_scan_again(void **state)
     assert_int_equal(told(&r), 1);
 }
 
-static int64_t beat_at(const char *holder, int64_t serves, uint32_t ttl_ms, bool leave, int64_t best,
-                       const char *expected)
+static int64_t beat_at(const char *holder, int64_t serves, uint32_t ttl_ms, bool leave,
+                       int64_t best, const char *expected)
 {
     char list[128] = "";
     struct store_member r = {.holder = holder,
@@ -285,7 +288,8 @@ static int64_t beat_at(const char *holder, int64_t serves, uint32_t ttl_ms, bool
     return r.best_known;
 }
 
-static void beat(const char *holder, int64_t serves, uint32_t ttl_ms, bool leave, const char *expected)
+static void beat(const char *holder, int64_t serves, uint32_t ttl_ms, bool leave,
+                 const char *expected)
 {
     beat_at(holder, serves, ttl_ms, leave, -1, expected);
 }
@@ -306,8 +310,8 @@ static void test_members_best(void **state)
     beat("c", ours + 1, 60000, true, "");
 }
 
-/* Members are those that serve the same accounts and were heard of within the time; who leaves is gone at
- * once. */
+/* Members are those that serve the same accounts and were heard of within the time; who leaves is
+ * gone at once. */
 static void test_members(void **state)
 {
     (void)state;
@@ -416,14 +420,14 @@ static void test_renew_many(void **state)
         assert_int_equal(renewed_but(&r, 9), MANY - 1);
 }
 
-/* Which requests were refused under an old epoch; with those that carry none they must be all that there are.
- */
+/* Which requests were refused under an old epoch; with those that carry none they must be all that
+ * there are. */
 static char refused[400];
-#define REFUSED(name, r)                                                                                     \
-    do {                                                                                                     \
-        RUN(&x, name, r);                                                                                    \
-        assert_int_equal((r)->req.err.code, ERR_LOST_LEADERSHIP);                                            \
-        snprintf(refused + strlen(refused), sizeof(refused) - strlen(refused), " " #name " ");               \
+#define REFUSED(name, r)                                                                           \
+    do {                                                                                           \
+        RUN(&x, name, r);                                                                          \
+        assert_int_equal((r)->req.err.code, ERR_LOST_LEADERSHIP);                                  \
+        snprintf(refused + strlen(refused), sizeof(refused) - strlen(refused), " " #name " ");     \
     } while (0)
 
 static void nothing_is_left_out(void)
@@ -469,7 +473,8 @@ static void test_fencing(void **state)
                                     .era_death = -1,
                                     .outcome = "failed",
                                     .hash = {1}};
-    struct store_attempts w = {.account = a.account, .epoch = a.epoch, .block = 1, .count = 1, .rows = &row};
+    struct store_attempts w = {
+        .account = a.account, .epoch = a.epoch, .block = 1, .count = 1, .rows = &row};
     REFUSED(admit, &w);
     REFUSED(admit_signed, &w);
     row.nonce = 5;
@@ -489,7 +494,8 @@ static void test_fencing(void **state)
     struct store_pause pause = {
         .account = a.account, .epoch = a.epoch, .suspension = "payment", .reason = "x"};
     REFUSED(pause, &pause);
-    struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
+    struct store_snapshot snap = {
+        .account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
     REFUSED(snapshot, &snap);
     struct store_outbox box = {.account = a.account, .epoch = a.epoch, .limit = 10};
     REFUSED(outbox, &box);
@@ -497,7 +503,8 @@ static void test_fencing(void **state)
     REFUSED(adopt, &adopt);
     struct store_poll_requests look = {.account = a.account, .epoch = a.epoch};
     REFUSED(poll_requests, &look);
-    struct store_note_row read = {.id = left, .nonce = 6, .era_death = -1, .wait_block = -1, .text = "waits"};
+    struct store_note_row read = {
+        .id = left, .nonce = 6, .era_death = -1, .wait_block = -1, .text = "waits"};
     struct store_note note = {.account = a.account, .epoch = a.epoch, .count = 1, .rows = &read};
     REFUSED(note, &note);
     nothing_is_left_out();
@@ -512,8 +519,11 @@ static void test_fencing(void **state)
     RUN_OK(&x, renew, &renew);
     assert_false(renewed);
     int64_t unknown = -1;
-    struct store_due due = {
-        .count = 1, .accounts = &a.account, .epochs = &a.epoch, .marks = &unknown, .ahead_ms = 1000};
+    struct store_due due = {.count = 1,
+                            .accounts = &a.account,
+                            .epochs = &a.epoch,
+                            .marks = &unknown,
+                            .ahead_ms = 1000};
     RUN_OK(&x, due, &due);
     assert_int_equal(due.want_count, 1);
     assert_true(due.wants[0].lost);
@@ -521,7 +531,8 @@ static void test_fencing(void **state)
     store_req_done(&due.req);
 }
 
-/* A hung holder that is mid-submission is replaced after the second expiry, else after the first. */
+/* A hung holder that is mid-submission is replaced after the second expiry, else after the
+ * first. */
 static bool try_claim(const char *holder, bool *ret_mid)
 {
     struct store_claim c = claim_of(holder, 60000, 60000);
@@ -584,8 +595,8 @@ static void test_order(void **state)
     struct store_states r[20];
     view_count = 0;
     for (int i = 0; i < 20; i++) {
-        rows[i] =
-            (struct store_state_row){.nonce = 0, .state = i % 2 ? "broadcast" : "ready", .block_number = -1};
+        rows[i] = (struct store_state_row){
+            .nonce = 0, .state = i % 2 ? "broadcast" : "ready", .block_number = -1};
         fx_hash(rows[i].hash, 0);
         r[i] = states_of(&rows[i], 1);
         store_state_start(x.s, &r[i], on_seen);
@@ -608,7 +619,8 @@ static void test_close_busy(void **state)
     struct fx_store first = x;
     struct store_states states = states_of(NULL, 0);
     struct store_lock locks[3] = {{.lock_key = 1}, {.lock_key = 1}, {.lock_key = 1}};
-    struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
+    struct store_snapshot snap = {
+        .account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
     struct store_claim claim = claim_of("me", 1000, 1000);
     view_count = 0;
     store_state_start(x.s, &states, on_seen);
@@ -622,7 +634,8 @@ static void test_close_busy(void **state)
                                      &locks[2].req, &snap.req,     &claim.req};
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         if (all[i]->err.code != ERR_CANCELED)
-            fail_msg("request %zu ended with %s: %s", i, err_name(all[i]->err.code), all[i]->err.text);
+            fail_msg("request %zu ended with %s: %s", i, err_name(all[i]->err.code),
+                     all[i]->err.text);
     loop_free(first.l);
 }
 
@@ -650,10 +663,10 @@ static void test_not_open(void **state)
     before_open(&s);
 }
 
-#define BOTH(test)                                                                                           \
-    {#test " mem", test, setup_mem, teardown, NULL},                                                         \
-    {                                                                                                        \
-#test " pg", test, setup_pg, teardown, NULL                                                          \
+#define BOTH(test)                                                                                 \
+    {#test " mem", test, setup_mem, teardown, NULL},                                               \
+    {                                                                                              \
+#test " pg", test, setup_pg, teardown, NULL                                                \
     }
 
 int main(void)

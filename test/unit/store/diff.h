@@ -1,4 +1,5 @@
-/* The memory database beside Postgres: the same random calls to both, every answer and every table compared.
+/* The memory database beside Postgres: the same random calls to both, every answer and every table
+ * compared.
  *
  *   diff_test.c    seeds, and the proof that a difference is found
  *   diff_run.c     one call to both; diff_open.c the two sides
@@ -9,9 +10,10 @@
  *   diff_tables.c  tables as texts
  *   diff_notices.c notifications
  *
- * Time. Both clocks run at the same rate; they go ahead by moving every time in Postgres' tables back, and the
- * memory database's clock on. All times are half a STEP off the moments at which clocks move, and a seed takes
- * far less than that, so that how long a call takes decides nothing. */
+ * Time. Both clocks run at the same rate; they go ahead by moving every time in Postgres' tables
+ * back, and the memory database's clock on. All times are half a STEP off the moments at which
+ * clocks move, and a seed takes far less than that, so that how long a call takes decides
+ * nothing. */
 #ifndef STORE_DIFF_H
 #define STORE_DIFF_H
 
@@ -80,8 +82,8 @@ int64_t diff_real_us(void);
 /* One request to both sides; compares answers. */
 void diff_request(struct diff *d, size_t relay, enum mem_request what, const union any_request *u);
 void diff_found(struct diff *d, const char *what, const char *pg, const char *mem);
-/* A statement of the superuser, or of the open transaction: its first cell, which the caller frees. *ret_state
- * gets the SQLSTATE, "" for success. */
+/* A statement of the superuser, or of the open transaction: its first cell, which the caller frees.
+ * *ret_state gets the SQLSTATE, "" for success. */
 char *diff_sql(struct diff *d, enum diff_conn conn, char ret_state[6], const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 char *diff_admin(struct diff *d, const char *sql); /* must succeed */
@@ -93,7 +95,8 @@ const char *diff_text(struct diff *d, const char *fmt, ...) __attribute__((forma
 const struct mem_account *diff_account(const struct diff *d, size_t i); /* of ACCOUNTS, from 0 */
 /* The relay that leads the account, by what the memory database knows; else any one. */
 size_t diff_leader(struct diff *d, size_t account);
-int64_t diff_epoch(struct diff *d, size_t relay, size_t account); /* that it knows, seldom a wrong one */
+int64_t diff_epoch(struct diff *d, size_t relay,
+                   size_t account); /* that it knows, seldom a wrong one */
 
 size_t diff_any_account(struct diff *d);
 int32_t diff_number(struct diff *d, size_t account); /* seldom one that there is not */

@@ -1,4 +1,5 @@
-/* What has no request: SQL of applications and operators, open transactions, time that passes, timelines. */
+/* What has no request: SQL of applications and operators, open transactions, time that passes,
+ * timelines. */
 #include "diff.h"
 
 #include <stdio.h>
@@ -44,22 +45,24 @@ void diff_enqueue_signed(struct diff *d)
     hex_put(&hex, bytes, sizeof(bytes));
     struct mem_signed_call call = {
         .extrinsic = {bytes, diff_chance(d, 3) ? 50 : sizeof(bytes)},
-        .key = !d->open && diff_chance(d, 20) ? diff_text(d, "key %d", (int)diff_below(d, 15)) : NULL,
+        .key =
+            !d->open && diff_chance(d, 20) ? diff_text(d, "key %d", (int)diff_below(d, 15)) : NULL,
         .account = diff_chance(d, 30) ? (diff_chance(d, 80) ? a : b)->alias : NULL,
         .creator = "signer"};
-    char *cell =
-        diff_sql(d, d->open ? DIFF_APP : DIFF_ADMIN, state,
-                 "SELECT txrelay.enqueue_signed(substr('\\x%s'::bytea, 1, %zu), %s%s%s, 'signer', %s%s%s)",
-                 buf_str(&hex), call.extrinsic.len, call.key ? "'" : "", call.key ? call.key : "NULL",
-                 call.key ? "'" : "", call.account ? "'" : "", call.account ? call.account : "NULL",
-                 call.account ? "'" : "");
+    char *cell = diff_sql(
+        d, d->open ? DIFF_APP : DIFF_ADMIN, state,
+        "SELECT txrelay.enqueue_signed(substr('\\x%s'::bytea, 1, %zu), %s%s%s, 'signer', %s%s%s)",
+        buf_str(&hex), call.extrinsic.len, call.key ? "'" : "", call.key ? call.key : "NULL",
+        call.key ? "'" : "", call.account ? "'" : "", call.account ? call.account : "NULL",
+        call.account ? "'" : "");
     int64_t id = *cell ? strtoll(cell, NULL, 10) : 0, mem_id;
     if (id > d->db->t.last_id)
         d->db->t.last_id = id - 1;
     int rc = mem_enqueue_signed(d->open ? d->mem_app : d->mem_admin, &call, &mem_id, &err);
     compare_end(d, state, &err);
     if (!rc && mem_id != id)
-        diff_found(d, "ids of enqueue_signed differ", cell, diff_text(d, "%lld", (long long)mem_id));
+        diff_found(d, "ids of enqueue_signed differ", cell,
+                   diff_text(d, "%lld", (long long)mem_id));
     if (rc && d->open)
         diff_close_transaction(d); /* Postgres has aborted it */
     free(cell);
@@ -73,12 +76,13 @@ static void open_enqueue(struct diff *d)
     char state[6];
     const struct mem_account *a = diff_account(d, diff_below(d, ACCOUNTS));
     const char *call = diff_text(d, "open %d", (int)diff_below(d, 9));
-    union any_request u = {
-        .enqueue = {.account = a->alias, .call = {(const uint8_t *)call, strlen(call)}, .creator = "open"}};
+    union any_request u = {.enqueue = {.account = a->alias,
+                                       .call = {(const uint8_t *)call, strlen(call)},
+                                       .creator = "open"}};
     if (a->watch_only || a->policy.strict)
         return; /* it would abort the transaction; others would wait for it */
-    char *cell =
-        diff_sql(d, DIFF_APP, state, "SELECT txrelay.enqueue('%s', '%s', creator => 'open')", a->alias, call);
+    char *cell = diff_sql(d, DIFF_APP, state,
+                          "SELECT txrelay.enqueue('%s', '%s', creator => 'open')", a->alias, call);
     d->db->t.last_id = strtoll(cell, NULL, 10) - 1;
     mem_session_run(d->mem_app, MEM_REQUEST_enqueue, &u.req);
     compare_end(d, state, &u.req.err);
@@ -126,7 +130,8 @@ static void pause_account(struct diff *d, const struct mem_account *a)
 {
     char state[6];
     struct err err;
-    free(diff_sql(d, DIFF_ADMIN, state, "SELECT txrelay.account_pause('%s', 'maintenance')", a->alias));
+    free(diff_sql(d, DIFF_ADMIN, state, "SELECT txrelay.account_pause('%s', 'maintenance')",
+                  a->alias));
     mem_account_pause(d->mem_admin, a->alias, "maintenance", &err);
     compare_end(d, state, &err);
 }
@@ -152,14 +157,14 @@ void diff_policy(struct diff *d, const struct mem_account *a, const struct mem_p
     struct err err;
     if (p->has_tip_cap)
         snprintf(cap, sizeof(cap), "%llu", (unsigned long long)p->tip_cap);
-    free(diff_sql(
-        d, false, state,
-        "SELECT txrelay.account_policy('%s', '{\"tip_start\": %llu, \"tip_step\": %llu, \"tip_cap\": %s, "
-        "\"tip_step_percent\": %u, \"tip_after_blocks\": %u, \"skip_after_blocks\": %u, "
-        "\"usurped\": \"%s\", \"order\": \"%s\"}')",
-        a->alias, (unsigned long long)p->tip_start, (unsigned long long)p->tip_step, cap, p->tip_step_percent,
-        p->tip_after_blocks, p->skip_after_blocks, p->requeue_usurped ? "requeue" : "fail",
-        p->strict ? "strict" : "any"));
+    free(diff_sql(d, false, state,
+                  "SELECT txrelay.account_policy('%s', '{\"tip_start\": %llu, \"tip_step\": %llu, "
+                  "\"tip_cap\": %s, "
+                  "\"tip_step_percent\": %u, \"tip_after_blocks\": %u, \"skip_after_blocks\": %u, "
+                  "\"usurped\": \"%s\", \"order\": \"%s\"}')",
+                  a->alias, (unsigned long long)p->tip_start, (unsigned long long)p->tip_step, cap,
+                  p->tip_step_percent, p->tip_after_blocks, p->skip_after_blocks,
+                  p->requeue_usurped ? "requeue" : "fail", p->strict ? "strict" : "any"));
     mem_account_policy(d->mem_admin, a->alias, p, &err);
     compare_end(d, state, &err);
 }
@@ -172,8 +177,8 @@ static void reconcile(struct diff *d, const struct mem_account *a)
     if (block < 0)
         free(diff_sql(d, DIFF_ADMIN, state, "SELECT txrelay.account_reconcile('%s')", a->alias));
     else
-        free(diff_sql(d, DIFF_ADMIN, state, "SELECT txrelay.account_reconcile('%s', %lld)", a->alias,
-                      (long long)block));
+        free(diff_sql(d, DIFF_ADMIN, state, "SELECT txrelay.account_reconcile('%s', %lld)",
+                      a->alias, (long long)block));
     mem_account_reconcile(d->mem_admin, a->alias, block, &err);
     compare_end(d, state, &err);
 }
@@ -186,13 +191,17 @@ static void pass_time(struct diff *d)
     char text[1500], by[40];
     int steps = 1 + (int)diff_below(d, 2);
     snprintf(by, sizeof(by), "interval '%d s'", steps * STEP_S);
-    snprintf(text, sizeof(text),
-             "WITH a AS (UPDATE txrelay.leadership SET expiry_1 = expiry_1 - %s, expiry_2 = expiry_2 - %s "
-             "WHERE holder IS NOT NULL), l AS (UPDATE txrelay.relay_leases SET expiry_1 = expiry_1 - %s, "
-             "expiry_2 = expiry_2 - %s), m AS (UPDATE txrelay.members SET heartbeat = heartbeat - %s), "
-             "o AS (UPDATE txrelay.outbox SET not_before = not_before - %s, deadline = deadline - %s) "
-             "UPDATE txrelay.pending_transactions SET deadline = deadline - %s WHERE deadline IS NOT NULL",
-             by, by, by, by, by, by, by, by);
+    snprintf(
+        text, sizeof(text),
+        "WITH a AS (UPDATE txrelay.leadership SET expiry_1 = expiry_1 - %s, expiry_2 = expiry_2 - "
+        "%s "
+        "WHERE holder IS NOT NULL), l AS (UPDATE txrelay.relay_leases SET expiry_1 = expiry_1 - "
+        "%s, "
+        "expiry_2 = expiry_2 - %s), m AS (UPDATE txrelay.members SET heartbeat = heartbeat - %s), "
+        "o AS (UPDATE txrelay.outbox SET not_before = not_before - %s, deadline = deadline - %s) "
+        "UPDATE txrelay.pending_transactions SET deadline = deadline - %s WHERE deadline IS NOT "
+        "NULL",
+        by, by, by, by, by, by, by, by);
     buf_printf(&d->said, " %d steps pass", steps);
     free(diff_admin(d, text));
     d->shift_us += steps * STEP_US;
@@ -204,8 +213,8 @@ static void pass_time(struct diff *d)
 static void change_timeline(struct diff *d)
 {
     buf_puts(&d->said, " another timeline");
-    free(
-        diff_admin(d, "UPDATE txrelay.leadership SET timeline = timeline - 1000 WHERE timeline IS NOT NULL"));
+    free(diff_admin(
+        d, "UPDATE txrelay.leadership SET timeline = timeline - 1000 WHERE timeline IS NOT NULL"));
     d->db->timeline++;
 }
 

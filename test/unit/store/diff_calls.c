@@ -1,5 +1,5 @@
-/* Random requests: what a leader reads, what applications ask for. Sensible ones mostly, by what the
- * memory database knows, and wrong ones now and then. */
+/* Random requests: what a leader reads, what applications ask for. Sensible ones mostly, by what
+ * the memory database knows, and wrong ones now and then. */
 #include "diff.h"
 
 #include <stdarg.h>
@@ -130,18 +130,19 @@ static void enqueue(struct diff *d)
         diff_below(d, diff_chance(d, 90) ? ACCOUNTS - 1 : ACCOUNTS); /* the last one has no key */
     const char *call = diff_text(d, "call %llu", (unsigned long long)diff_below(d, 12));
     union any_request u = {
-        .enqueue = {.account = diff_account(d, account)->alias,
-                    .call = {(const uint8_t *)call, strlen(call)},
-                    .key = diff_chance(d, 20) ? diff_text(d, "key %d", (int)diff_below(d, 15)) : NULL,
-                    .priority = diff_chance(d, 15) ? (int32_t)diff_below(d, 5) - 2 : 0,
-                    .creator = diff_text(d, "app %d", (int)diff_below(d, 3)),
-                    .not_before_ms = diff_chance(d, 12) ? some_time(d) : 0,
-                    .deadline_ms = diff_chance(d, 15) ? some_time(d) : 0,
-                    .guard = diff_chance(d, 10) ? (uint32_t)diff_below(d, 5) : 0,
-                    .tip = diff_chance(d, 25) ? diff_text(d, "%d", (int)diff_below(d, 50)) : NULL,
-                    .max_tip = diff_chance(d, 20) ? diff_text(d, "%d", (int)diff_below(d, 90)) : NULL,
-                    .deadline_block = diff_chance(d, 10) ? (int64_t)diff_below(d, 60) - 2 : 0,
-                    .retries = diff_chance(d, 40) ? (uint32_t)diff_below(d, 4) : 0}};
+        .enqueue = {
+            .account = diff_account(d, account)->alias,
+            .call = {(const uint8_t *)call, strlen(call)},
+            .key = diff_chance(d, 20) ? diff_text(d, "key %d", (int)diff_below(d, 15)) : NULL,
+            .priority = diff_chance(d, 15) ? (int32_t)diff_below(d, 5) - 2 : 0,
+            .creator = diff_text(d, "app %d", (int)diff_below(d, 3)),
+            .not_before_ms = diff_chance(d, 12) ? some_time(d) : 0,
+            .deadline_ms = diff_chance(d, 15) ? some_time(d) : 0,
+            .guard = diff_chance(d, 10) ? (uint32_t)diff_below(d, 5) : 0,
+            .tip = diff_chance(d, 25) ? diff_text(d, "%d", (int)diff_below(d, 50)) : NULL,
+            .max_tip = diff_chance(d, 20) ? diff_text(d, "%d", (int)diff_below(d, 90)) : NULL,
+            .deadline_block = diff_chance(d, 10) ? (int64_t)diff_below(d, 60) - 2 : 0,
+            .retries = diff_chance(d, 40) ? (uint32_t)diff_below(d, 4) : 0}};
     if (diff_chance(d, 2))
         u.enqueue.account = diff_chance(d, 50) ? "nobody" : diff_account(d, account)->address;
     if (diff_chance(d, 2))

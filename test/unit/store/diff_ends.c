@@ -9,34 +9,36 @@ static const uint8_t blocks[4][32] = {{1, 1}, {2, 2}, {3, 3}, {4, 4}};
 
 void diff_state(struct diff *d, const struct diff_target *t)
 {
-    static const char *const names[] = {"ready",     "broadcast", "future",  "in_block",        "in_block",
-                                        "retracted", "finalized", "refused", "refused",         "unknown",
-                                        "dropped",   "invalid",   "usurped", "finality_timeout"};
+    static const char *const names[] = {
+        "ready",   "broadcast", "future",  "in_block", "in_block", "retracted", "finalized",
+        "refused", "refused",   "unknown", "dropped",  "invalid",  "usurped",   "finality_timeout"};
     struct store_state_row rows[NEW_ROWS];
     size_t n = diff_below(d, NEW_ROWS);
     for (size_t i = 0; i < n; i++) {
         const char *name = names[diff_below(d, ARRAY_LEN(names))];
         bool in = strstr(name, "in_block") || !strcmp(name, "retracted") || strstr(name, "final");
-        rows[i] = (struct store_state_row){.nonce = i && diff_chance(d, 15) ? rows[i - 1].nonce
-                                                                            : diff_nonce(d, t->a),
-                                           .state = name,
-                                           .block_number = in ? (int64_t)diff_below(d, 80) : -1,
-                                           .error = diff_chance(d, 20) || !strcmp(name, "refused")
-                                                        ? diff_text(d, "why %d", (int)diff_below(d, 3))
-                                                        : NULL};
+        rows[i] = (struct store_state_row){
+            .nonce = i && diff_chance(d, 15) ? rows[i - 1].nonce : diff_nonce(d, t->a),
+            .state = name,
+            .block_number = in ? (int64_t)diff_below(d, 80) : -1,
+            .error = diff_chance(d, 20) || !strcmp(name, "refused")
+                         ? diff_text(d, "why %d", (int)diff_below(d, 3))
+                         : NULL};
         if (in != diff_chance(d, 3))
             rows[i].block_hash = (struct store_bytes){blocks[diff_below(d, 2)], 32};
         if (diff_chance(d, 1))
             rows[i].state = diff_chance(d, 50) ? "signed" : "nonsense";
         diff_hash(d, t->a, rows[i].nonce, rows[i].hash);
     }
-    union any_request u = {.state = {.account = t->number, .epoch = t->epoch, .count = n, .rows = rows}};
+    union any_request u = {
+        .state = {.account = t->number, .epoch = t->epoch, .count = n, .rows = rows}};
     diff_request(d, t->relay, MEM_REQUEST_state, &u);
 }
 
 /* ---- ends ---- */
 
-static void fill_end(struct diff *d, const struct diff_target *t, struct store_finish_row *row, int64_t nonce)
+static void fill_end(struct diff *d, const struct diff_target *t, struct store_finish_row *row,
+                     int64_t nonce)
 {
     bool chain = diff_chance(d, 60);
     const struct mem_row *pending = mem__pending(t->a, nonce);
@@ -67,7 +69,8 @@ void diff_finish(struct diff *d, const struct diff_target *t)
     size_t n = diff_nonces(d, t->a, nonces);
     for (size_t i = 0; i < n; i++)
         fill_end(d, t, &rows[i], nonces[i]);
-    union any_request u = {.finish = {.account = t->number, .epoch = t->epoch, .count = n, .rows = rows}};
+    union any_request u = {
+        .finish = {.account = t->number, .epoch = t->epoch, .count = n, .rows = rows}};
     diff_request(d, t->relay, MEM_REQUEST_finish, &u);
 }
 
@@ -85,7 +88,8 @@ void diff_requeue(struct diff *d, const struct diff_target *t)
         if (!diff_chance(d, 5))
             rows[i].block_number = in ? (int64_t)diff_below(d, 80) : -1;
     }
-    union any_request u = {.requeue = {.account = t->number, .epoch = t->epoch, .count = n, .rows = rows}};
+    union any_request u = {
+        .requeue = {.account = t->number, .epoch = t->epoch, .count = n, .rows = rows}};
     diff_request(d, t->relay, MEM_REQUEST_requeue, &u);
 }
 
@@ -95,11 +99,12 @@ void diff_reject(struct diff *d, const struct diff_target *t)
     size_t n = 1 + diff_below(d, 2);
     for (size_t i = 0; i < n; i++) {
         bool presigned = diff_chance(d, 30);
-        rows[i] =
-            (struct store_finish_row){.id = diff_waiting(d, presigned ? &t->a->signed_rows : &t->a->outbox),
-                                      .outcome = diff_outcome(d),
-                                      .error = diff_chance(d, 80) ? "refused" : NULL};
+        rows[i] = (struct store_finish_row){
+            .id = diff_waiting(d, presigned ? &t->a->signed_rows : &t->a->outbox),
+            .outcome = diff_outcome(d),
+            .error = diff_chance(d, 80) ? "refused" : NULL};
     }
-    union any_request u = {.reject = {.account = t->number, .epoch = t->epoch, .count = n, .rows = rows}};
+    union any_request u = {
+        .reject = {.account = t->number, .epoch = t->epoch, .count = n, .rows = rows}};
     diff_request(d, t->relay, MEM_REQUEST_reject, &u);
 }

@@ -14,12 +14,13 @@ static void claim(struct diff *d, size_t relay, size_t account)
     const struct mem_account *a = diff_account(d, account);
     bool have = mem_lock_owner(d->db, a->lead.lock_key) == d->relays[relay].mem;
     uint32_t expiry = STEP_S * 500 + STEP_S * 1000 * (uint32_t)diff_below(d, 3);
-    union any_request u = {.claim = {.account = diff_number(d, account),
-                                     .holder = d->relays[relay].holder,
-                                     .address = diff_text(d, "host:%zu", relay),
-                                     .have_lock = diff_chance(d, 10) ? !have : have,
-                                     .expiry_1_ms = expiry,
-                                     .expiry_2_ms = expiry + STEP_S * 1000 * (uint32_t)diff_below(d, 3)}};
+    union any_request u = {
+        .claim = {.account = diff_number(d, account),
+                  .holder = d->relays[relay].holder,
+                  .address = diff_text(d, "host:%zu", relay),
+                  .have_lock = diff_chance(d, 10) ? !have : have,
+                  .expiry_1_ms = expiry,
+                  .expiry_2_ms = expiry + STEP_S * 1000 * (uint32_t)diff_below(d, 3)}};
     if (diff_chance(d, 3))
         u.claim.expiry_2_ms = diff_chance(d, 50) ? 1 : 86400001;
     diff_request(d, relay, MEM_REQUEST_claim, &u);
@@ -29,13 +30,14 @@ static void renew(struct diff *d, size_t relay)
 {
     int32_t accounts[ACCOUNTS];
     int64_t epochs[ACCOUNTS], keys[ACCOUNTS];
-    union any_request u = {.renew = {.holder = d->relays[relay].holder,
-                                     .accounts = accounts,
-                                     .epochs = epochs,
-                                     .lock_keys = diff_chance(d, 60) ? keys : NULL,
-                                     .expiry_1_ms = STEP_S * 500 + STEP_S * 1000 * (uint32_t)diff_below(d, 2),
-                                     .expiry_2_ms = STEP_S * 2500,
-                                     .block = (int64_t)diff_below(d, 60) - 1}};
+    union any_request u = {
+        .renew = {.holder = d->relays[relay].holder,
+                  .accounts = accounts,
+                  .epochs = epochs,
+                  .lock_keys = diff_chance(d, 60) ? keys : NULL,
+                  .expiry_1_ms = STEP_S * 500 + STEP_S * 1000 * (uint32_t)diff_below(d, 2),
+                  .expiry_2_ms = STEP_S * 2500,
+                  .block = (int64_t)diff_below(d, 60) - 1}};
     for (size_t i = 0; i < ACCOUNTS; i++) {
         if (diff_chance(d, 25))
             continue;
@@ -54,8 +56,8 @@ static void release(struct diff *d, size_t relay, size_t account)
     diff_request(d, relay, MEM_REQUEST_release, &u);
 }
 
-/* Whether a session with a lock that it never claimed with has been idle for 5 s is of the server's clock alone:
- * no seed that is older asks. */
+/* Whether a session with a lock that it never claimed with has been idle for 5 s is of the server's
+ * clock alone: no seed that is older asks. */
 static void evict(struct diff *d, size_t relay, size_t account)
 {
     if (diff_real_us() > d->began_us + 4000000)
@@ -66,7 +68,8 @@ static void evict(struct diff *d, size_t relay, size_t account)
     diff_request(d, relay, MEM_REQUEST_evict, &u);
 }
 
-/* One of the epochs at least is not known: the store on Postgres would answer by a mark otherwise. */
+/* One of the epochs at least is not known: the store on Postgres would answer by a mark
+ * otherwise. */
 static void scan(struct diff *d, size_t relay)
 {
     int32_t accounts[ACCOUNTS];
@@ -81,12 +84,13 @@ static void scan(struct diff *d, size_t relay)
 
 static void member(struct diff *d, size_t relay)
 {
-    union any_request u = {.member = {.holder = d->relays[relay].holder,
-                                      .address = "host:1",
-                                      .serves = (int64_t)diff_below(d, 2),
-                                      .ttl_ms = STEP_S * 500 + STEP_S * 1000 * (uint32_t)diff_below(d, 3),
-                                      .leave = diff_chance(d, 10),
-                                      .best = (int64_t)diff_below(d, 100) - 1}};
+    union any_request u = {
+        .member = {.holder = d->relays[relay].holder,
+                   .address = "host:1",
+                   .serves = (int64_t)diff_below(d, 2),
+                   .ttl_ms = STEP_S * 500 + STEP_S * 1000 * (uint32_t)diff_below(d, 3),
+                   .leave = diff_chance(d, 10),
+                   .best = (int64_t)diff_below(d, 100) - 1}};
     if (diff_chance(d, 2))
         u.member.ttl_ms = 0;
     diff_request(d, relay, MEM_REQUEST_member, &u);
@@ -119,7 +123,8 @@ static void enroll(struct diff *d)
         u.enroll.scheme = diff_chance(d, 50) ? "ed25519" : "rsa";
         break;
     case 2:
-        u.enroll.account_id = diff_chance(d, 50) ? b->account_id : (struct store_bytes){short_id, 31};
+        u.enroll.account_id =
+            diff_chance(d, 50) ? b->account_id : (struct store_bytes){short_id, 31};
         break;
     case 3:
         u.enroll.lock_key = b->lead.lock_key;
@@ -156,7 +161,8 @@ void diff_take(struct diff *d, size_t account)
 
 void diff_lead(struct diff *d)
 {
-    size_t account = diff_any_account(d), relay = diff_chance(d, 70) ? account % 2 : diff_below(d, RELAYS);
+    size_t account = diff_any_account(d),
+           relay = diff_chance(d, 70) ? account % 2 : diff_below(d, RELAYS);
     switch (diff_below(d, 13)) {
     case 0:
     case 1:

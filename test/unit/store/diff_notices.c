@@ -1,5 +1,5 @@
-/* Notifications of both sides, as lines of the fields that they have. Those of some calls are compared as a
- * set: one statement tells of its rows in an order of its own. */
+/* Notifications of both sides, as lines of the fields that they have. Those of some calls are
+ * compared as a set: one statement tells of its rows in an order of its own. */
 #include "diff.h"
 
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 #include "base/hex.h"
 
-static const char *const channels[] = {"leader_change", "outbox_wake", "pending_tx_new", "pending_tx_update",
-                                       "pending_tx_removed"};
+static const char *const channels[] = {"leader_change", "outbox_wake", "pending_tx_new",
+                                       "pending_tx_update", "pending_tx_removed"};
 
 static void add(struct notices *n, const char *line)
 {
@@ -147,7 +147,8 @@ void diff_notices_compare(struct diff *d)
     free(diff_sql(d, DIFF_LISTENER, state, "SELECT 1"));
     sort(&d->pg_notices);
     sort(&d->mem_notices);
-    size_t most = d->pg_notices.count > d->mem_notices.count ? d->pg_notices.count : d->mem_notices.count;
+    size_t most =
+        d->pg_notices.count > d->mem_notices.count ? d->pg_notices.count : d->mem_notices.count;
     for (size_t i = 0; i < most && !d->differs; i++) {
         const char *pg = i < d->pg_notices.count ? d->pg_notices.lines[i] : "nothing";
         const char *mem = i < d->mem_notices.count ? d->mem_notices.lines[i] : "nothing";

@@ -20,10 +20,11 @@ static void on_session_end(void *arg, struct mem_session *s)
 
 static struct conn *connect_admin(struct diff *d)
 {
-    struct conn *c = conn_new(
-        d->l,
-        &(struct conn_config){
-            .dsn = d->server.dsn, .name = "diff", .backoff_base_ms = 10, .on_notify = diff_hear, .arg = d});
+    struct conn *c = conn_new(d->l, &(struct conn_config){.dsn = d->server.dsn,
+                                                          .name = "diff",
+                                                          .backoff_base_ms = 10,
+                                                          .on_notify = diff_hear,
+                                                          .arg = d});
     conn_open(c);
     WAIT_FOR(d->l, conn_is_up(c));
     return c;
@@ -107,11 +108,12 @@ void diff_reset(struct diff *d)
 {
     drop_locks(d);
     free(diff_admin(d, "SET session_replication_role = replica"));
-    free(diff_admin(d, "TRUNCATE txrelay.leadership, txrelay.accounts, txrelay.relay_leases, txrelay.outbox, "
-                       "txrelay.outbox_presigned, "
-                       "txrelay.idempotency_keys, txrelay.pending_transactions, txrelay.cancellations, "
-                       "txrelay.bumps, txrelay.attempts, txrelay.refusals, txrelay.finished_transactions, "
-                       "txrelay.members RESTART IDENTITY"));
+    free(diff_admin(
+        d, "TRUNCATE txrelay.leadership, txrelay.accounts, txrelay.relay_leases, txrelay.outbox, "
+           "txrelay.outbox_presigned, "
+           "txrelay.idempotency_keys, txrelay.pending_transactions, txrelay.cancellations, "
+           "txrelay.bumps, txrelay.attempts, txrelay.refusals, txrelay.finished_transactions, "
+           "txrelay.members RESTART IDENTITY"));
     free(diff_admin(d, "SET session_replication_role = origin"));
     free(diff_admin(d, "SELECT setval('txrelay.transaction_id', 1, false)"));
     d->shift_us = 0;

@@ -1,5 +1,5 @@
-/* Random requests: the leader's writes. Nonces, hashes and ids that fit, by what the memory database knows, and
- * now and then ones that do not. */
+/* Random requests: the leader's writes. Nonces, hashes and ids that fit, by what the memory
+ * database knows, and now and then ones that do not. */
 #include "diff.h"
 
 #include <string.h>
@@ -184,10 +184,11 @@ static void nonce(struct diff *d, const struct diff_target *t)
 static void pause_account(struct diff *d, const struct diff_target *t)
 {
     static const char *const holds[] = {"payment", "reaped", "transaction_version", "nonsense"};
-    union any_request u = {.pause = {.account = t->number,
-                                     .epoch = t->epoch,
-                                     .suspension = diff_chance(d, 50) ? holds[diff_below(d, 4)] : NULL,
-                                     .reason = diff_chance(d, 50) ? "a reason" : NULL}};
+    union any_request u = {
+        .pause = {.account = t->number,
+                  .epoch = t->epoch,
+                  .suspension = diff_chance(d, 50) ? holds[diff_below(d, 4)] : NULL,
+                  .reason = diff_chance(d, 50) ? "a reason" : NULL}};
     diff_request(d, t->relay, MEM_REQUEST_pause, &u);
 }
 
@@ -198,16 +199,18 @@ static void note(struct diff *d, const struct diff_target *t)
     struct store_note_row rows[NEW_ROWS];
     size_t n = 1 + diff_below(d, 2);
     for (size_t i = 0; i < n; i++) {
-        rows[i] = (struct store_note_row){.id = diff_waiting(d, &t->a->signed_rows),
-                                          .nonce = diff_chance(d, 10) ? -1 : diff_nonce(d, t->a) + 1,
-                                          .era_death = diff_chance(d, 50) ? (int64_t)diff_below(d, 80) : -1,
-                                          .wait_block = diff_chance(d, 30) ? (int64_t)diff_below(d, 80) : -1,
-                                          .text = diff_chance(d, 80) ? "waits" : NULL};
+        rows[i] = (struct store_note_row){
+            .id = diff_waiting(d, &t->a->signed_rows),
+            .nonce = diff_chance(d, 10) ? -1 : diff_nonce(d, t->a) + 1,
+            .era_death = diff_chance(d, 50) ? (int64_t)diff_below(d, 80) : -1,
+            .wait_block = diff_chance(d, 30) ? (int64_t)diff_below(d, 80) : -1,
+            .text = diff_chance(d, 80) ? "waits" : NULL};
         new_hash(d, rows[i].hash);
         if (i && rows[i].id == rows[i - 1].id)
             n = i;
     }
-    union any_request u = {.note = {.account = t->number, .epoch = t->epoch, .count = n, .rows = rows}};
+    union any_request u = {
+        .note = {.account = t->number, .epoch = t->epoch, .count = n, .rows = rows}};
     diff_request(d, t->relay, MEM_REQUEST_note, &u);
 }
 
@@ -217,7 +220,8 @@ static void admit_signed(struct diff *d, const struct diff_target *t)
     int64_t next = mem__next_nonce(t->a);
     size_t n = 1 + diff_below(d, 2);
     for (size_t i = 0; i < n; i++) {
-        int64_t at = next_nonce(t->a) + (int64_t)i - (diff_chance(d, 30) ? 1 + (int64_t)diff_below(d, 3) : 0);
+        int64_t at = next_nonce(t->a) + (int64_t)i -
+                     (diff_chance(d, 30) ? 1 + (int64_t)diff_below(d, 3) : 0);
         fill_attempt(d, &rows[i], at < 0 ? 0 : at);
         rows[i].id = diff_waiting(d, &t->a->signed_rows);
         rows[i].call.len = 4;
@@ -254,7 +258,8 @@ static void adopt(struct diff *d, const struct diff_target *t)
             nonces[i] = next_nonce(t->a) + (int64_t)i;
         rows[i] = (struct store_adopt_row){.nonce = nonces[i],
                                            .tip = "3",
-                                           .era_birth = diff_chance(d, 50) ? (int64_t)diff_below(d, 60) : -1,
+                                           .era_birth =
+                                               diff_chance(d, 50) ? (int64_t)diff_below(d, 60) : -1,
                                            .era_death = diff_chance(d, 50) ? 90 : -1,
                                            .time_ms = diff_chance(d, 60)   ? -1
                                                       : diff_chance(d, 50) ? 1000

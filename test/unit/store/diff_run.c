@@ -75,10 +75,10 @@ char *diff_admin(struct diff *d, const char *sql)
 
 /* ---- one request to both ---- */
 
-#define X(name, type)                                                                                        \
-    static void start_##name(struct store *s, struct store_req *req, store_cb cb)                            \
-    {                                                                                                        \
-        store_##name##_start(s, CONTAINER_OF(req, struct type, req), cb);                                    \
+#define X(name, type)                                                                              \
+    static void start_##name(struct store *s, struct store_req *req, store_cb cb)                  \
+    {                                                                                              \
+        store_##name##_start(s, CONTAINER_OF(req, struct type, req), cb);                          \
     }
 STORE_REQUESTS(X)
 #undef X
@@ -112,7 +112,8 @@ static bool held(struct diff *d, struct side *r, enum mem_request what, union an
 {
     if (what == MEM_REQUEST_lock && mem_lock_owner(d->db, u->lock.lock_key) == r->mem)
         return u->lock.got = true;
-    if (what == MEM_REQUEST_doorbell_arm && mem_doorbell_owner(d->db, u->doorbell_arm.account) == r->mem)
+    if (what == MEM_REQUEST_doorbell_arm &&
+        mem_doorbell_owner(d->db, u->doorbell_arm.account) == r->mem)
         return u->doorbell_arm.armed = true;
     return false;
 }
@@ -139,7 +140,8 @@ void diff_found(struct diff *d, const char *what, const char *pg, const char *me
                (unsigned long long)d->seed, d->call, buf_str(&d->said), what, pg, mem);
 }
 
-/* The ids of a side that fails come from its sequence too: they are brought into line before each call. */
+/* The ids of a side that fails come from its sequence too: they are brought into line before each
+ * call. */
 static void align_ids(struct diff *d, enum mem_request what, const union any_request *pg)
 {
     if (what == MEM_REQUEST_enqueue && !pg->req.err.code && pg->enqueue.id > d->db->t.last_id)
@@ -198,7 +200,8 @@ void diff_request(struct diff *d, size_t relay, enum mem_request what, const uni
         mem.renew.renewed = renewed[1];
     }
     if (what == MEM_REQUEST_due) {
-        for (size_t i = 0; i < u->due.count; i++) /* the generator says by 0 which marks are to be known */
+        for (size_t i = 0; i < u->due.count;
+             i++) /* the generator says by 0 which marks are to be known */
             marks[i] = u->due.marks[i] < 0 ? -1 : d->mem_marks[u->due.accounts[i] - 1];
         mem.due.marks = marks;
     }

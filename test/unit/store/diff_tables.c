@@ -1,4 +1,5 @@
-/* All tables of the memory database as lines of text, as diff_tables.sql writes those of Postgres. */
+/* All tables of the memory database as lines of text, as diff_tables.sql writes those of
+ * Postgres. */
 #include "diff.h"
 
 #include <stdio.h>
@@ -97,7 +98,8 @@ static void put_call(struct buf *b, const struct mem_row *r)
     put_bytes(b, r->call);
     put_text(b, r->key);
     put_text(b, r->creator);
-    buf_printf(b, "|%d|%d|%d|%u", r->priority, r->not_before_us != 0, r->deadline_us != 0, r->guard);
+    buf_printf(b, "|%d|%d|%d|%u", r->priority, r->not_before_us != 0, r->deadline_us != 0,
+               r->guard);
     put_amount(b, r->has_tip, r->tip);
     put_amount(b, r->has_max_tip, r->max_tip);
     put_opt(b, r->deadline_block);
@@ -151,8 +153,9 @@ static void put_attempt(struct buf *b, int32_t account, const struct mem_nonce *
     put_amount(b, true, t->tip);
     put_opt(b, t->era_birth);
     put_opt(b, t->era_death);
-    buf_printf(b, "|%u|%u|%lld|%u|%lld|%s", t->spec_version, t->transaction_version, (long long)t->block,
-               t->filler_len, (long long)t->epoch, mem_attempt_outcome_name(t->outcome));
+    buf_printf(b, "|%u|%u|%lld|%u|%lld|%s", t->spec_version, t->transaction_version,
+               (long long)t->block, t->filler_len, (long long)t->epoch,
+               mem_attempt_outcome_name(t->outcome));
     put_text(b, mem_state_name(t->state));
     put_block(b, &t->in);
     put_opt(b, t->block_number);
@@ -192,7 +195,8 @@ static void put_finished(struct buf *b, const struct mem_finished *f)
 
 static int by_id(const void *x, const void *y)
 {
-    const struct mem_row *a = *(const struct mem_row *const *)x, *b = *(const struct mem_row *const *)y;
+    const struct mem_row *a = *(const struct mem_row *const *)x,
+                         *b = *(const struct mem_row *const *)y;
     return (a->id > b->id) - (a->id < b->id);
 }
 
@@ -239,15 +243,16 @@ static int by_place(const void *x, const void *y)
     const struct mem_finished *a = *(const struct mem_finished *const *)x;
     const struct mem_finished *b = *(const struct mem_finished *const *)y;
     int hashes = memcmp(a->hash, b->hash, 32);
-    const int64_t keys[][2] = {{a->account, b->account},
-                               {a->nonce, b->nonce},
-                               {a->id, b->id},
-                               {a->requeued, b->requeued},
-                               {a->attempts, b->attempts},
-                               {hashes, 0},
-                               {a->block_number, b->block_number},
-                               {a->index == INT32_MIN ? -9 : a->index, b->index == INT32_MIN ? -9 : b->index},
-                               {a->outcome, b->outcome}};
+    const int64_t keys[][2] = {
+        {a->account, b->account},
+        {a->nonce, b->nonce},
+        {a->id, b->id},
+        {a->requeued, b->requeued},
+        {a->attempts, b->attempts},
+        {hashes, 0},
+        {a->block_number, b->block_number},
+        {a->index == INT32_MIN ? -9 : a->index, b->index == INT32_MIN ? -9 : b->index},
+        {a->outcome, b->outcome}};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (keys[i][0] != keys[i][1])
             return keys[i][0] < keys[i][1] ? -1 : 1;
@@ -268,7 +273,8 @@ static void put_ends(struct buf *b, const struct diff *d)
 
 static int by_name(const void *x, const void *y)
 {
-    const struct mem_key *a = *(const struct mem_key *const *)x, *b = *(const struct mem_key *const *)y;
+    const struct mem_key *a = *(const struct mem_key *const *)x,
+                         *b = *(const struct mem_key *const *)y;
     return strcmp(a->name, b->name);
 }
 

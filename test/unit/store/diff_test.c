@@ -1,6 +1,7 @@
-/* The memory database and Postgres keep the same rules: the same random calls from a seed, every answer and
- * every table compared. A difference names the seed and the call; DIFF_SEED runs that seed alone, DIFF_SEEDS
- * and DIFF_CALLS say how many of each, DIFF_EVERY after how many calls the tables are compared. */
+/* The memory database and Postgres keep the same rules: the same random calls from a seed, every
+ * answer and every table compared. A difference names the seed and the call; DIFF_SEED runs that
+ * seed alone, DIFF_SEEDS and DIFF_CALLS say how many of each, DIFF_EVERY after how many calls the
+ * tables are compared. */
 #include "diff.h"
 
 #include <stdio.h>
@@ -63,13 +64,14 @@ static void enroll_all(void)
     static const uint8_t genesis[32] = {7};
     for (size_t i = 0; i < ACCOUNTS; i++) {
         ids[i][0] = (uint8_t)(i + 1);
-        union any_request u = {.enroll = {.alias = diff_text(&d, "account-%zu", i),
-                                          .scheme = "sr25519",
-                                          .address = diff_text(&d, "5Account%zu", i),
-                                          .account_id = {ids[i], 32},
-                                          .genesis = {genesis, 32},
-                                          .lock_key = i % 2 ? -1000 - (int64_t)i : 1000 + (int64_t)i,
-                                          .watch_only = i == 3}};
+        union any_request u = {
+            .enroll = {.alias = diff_text(&d, "account-%zu", i),
+                       .scheme = "sr25519",
+                       .address = diff_text(&d, "5Account%zu", i),
+                       .account_id = {ids[i], 32},
+                       .genesis = {genesis, 32},
+                       .lock_key = i % 2 ? -1000 - (int64_t)i : 1000 + (int64_t)i,
+                       .watch_only = i == 3}};
         diff_request(&d, 0, MEM_REQUEST_enroll, &u);
         diff_policy(&d, diff_account(&d, i), &(struct mem_policy){0});
     }
@@ -96,7 +98,8 @@ static void run_seed(uint64_t seed, size_t calls, size_t every, size_t spoil_at)
     diff_reset(&d);
     buf_clear(&d.said);
     enroll_all();
-    for (d.call = 1; d.call <= calls && !d.differs && diff_real_us() < d.began_us + 20 * 1000000; d.call++) {
+    for (d.call = 1; d.call <= calls && !d.differs && diff_real_us() < d.began_us + 20 * 1000000;
+         d.call++) {
         buf_clear(&d.said);
         diff_any_call(&d);
         if (spoil_at && d.call >= spoil_at && spoil())

@@ -1,5 +1,5 @@
-/* Answers as texts: every field that a request returns, times in whole STEPs, texts that name the session's
- * user or a time by their kind. */
+/* Answers as texts: every field that a request returns, times in whole STEPs, texts that name the
+ * session's user or a time by their kind. */
 #include "diff.h"
 
 #include <stdio.h>
@@ -55,7 +55,8 @@ static void put_facts(struct buf *b, const struct store_account *f)
 static void put_claim(struct buf *b, const struct store_claim *r)
 {
     buf_printf(b, " granted=%d epoch=%lld holder=%s address=%s lock=%d mid=%d", r->granted,
-               (long long)r->epoch, r->current_holder, r->current_address, r->lock_held, r->mid_submission);
+               (long long)r->epoch, r->current_holder, r->current_address, r->lock_held,
+               r->mid_submission);
     put_steps(b, "expiry_1", r->expiry_1_left_ms);
     put_steps(b, "expiry_2", r->expiry_2_left_ms);
 }
@@ -64,8 +65,8 @@ static void put_scan(struct buf *b, const struct store_scan *r)
 {
     for (size_t i = 0; i < r->view_count; i++) {
         const struct store_lock_view *x = &r->seen[i];
-        buf_printf(b, " [%zu taken=%d lock=%d %s %s %lld", x->index, x->taken, x->lock_held, x->holder,
-                   x->address, (long long)x->epoch);
+        buf_printf(b, " [%zu taken=%d lock=%d %s %s %lld", x->index, x->taken, x->lock_held,
+                   x->holder, x->address, (long long)x->epoch);
         put_steps(b, "", x->expiry_1_left_ms);
         put_steps(b, "", x->expiry_2_left_ms);
         buf_puts(b, "]");
@@ -74,10 +75,12 @@ static void put_scan(struct buf *b, const struct store_scan *r)
 
 static void put_pending(struct buf *b, const struct store_pending_row *r)
 {
-    buf_printf(b, " [%lld id=%lld %s %02x%02x attempt=%d block=%lld era=%lld..%lld spec=%u guard=%u tip=%s",
-               (long long)r->nonce, (long long)r->id, r->state, r->hash[0], r->hash[1], r->attempt,
-               (long long)r->block_number, (long long)r->era_birth, (long long)r->era_death, r->spec_version,
-               r->guard, r->tip);
+    buf_printf(
+        b,
+        " [%lld id=%lld %s %02x%02x attempt=%d block=%lld era=%lld..%lld spec=%u guard=%u tip=%s",
+        (long long)r->nonce, (long long)r->id, r->state, r->hash[0], r->hash[1], r->attempt,
+        (long long)r->block_number, (long long)r->era_birth, (long long)r->era_death,
+        r->spec_version, r->guard, r->tip);
     put_bytes(b, "extrinsic", r->extrinsic);
     put_bytes(b, "call", r->call);
     put_bytes(b, "in", r->block_hash);
@@ -85,8 +88,9 @@ static void put_pending(struct buf *b, const struct store_pending_row *r)
     put_text(b, "stop", r->stop_outcome);
     put_text(b, "reason", r->stop_reason);
     buf_printf(b, " last=%lld retries=%u filler=%u at=%lld fixed=%d own=%zu death=%lld earlier=",
-               (long long)r->deadline_block, r->retries, r->filler_len, (long long)r->submitted_block,
-               r->presigned, r->earlier_own, (long long)r->earlier_death);
+               (long long)r->deadline_block, r->retries, r->filler_len,
+               (long long)r->submitted_block, r->presigned, r->earlier_own,
+               (long long)r->earlier_death);
     for (size_t i = 0; i < r->earlier_count; i++)
         hex_put(b, r->earlier[i], 4);
     buf_puts(b, "]");
@@ -107,8 +111,9 @@ static void put_outbox(struct buf *b, const struct store_outbox *r, int64_t now_
     buf_printf(b, " reserved=%lld", (long long)r->reserved);
     for (size_t i = 0; i < r->count; i++) {
         const struct store_outbox_row *x = &r->rows[i];
-        buf_printf(b, " [%lld fixed=%d waited=%d priority=%d guard=%u last=%lld retries=%u", (long long)x->id,
-                   x->presigned, x->waited, x->priority, x->guard, (long long)x->deadline_block, x->retries);
+        buf_printf(b, " [%lld fixed=%d waited=%d priority=%d guard=%u last=%lld retries=%u",
+                   (long long)x->id, x->presigned, x->waited, x->priority, x->guard,
+                   (long long)x->deadline_block, x->retries);
         put_bytes(b, "call", x->call);
         put_text(b, "creator", x->creator);
         put_text(b, "tip", x->tip);
@@ -134,7 +139,8 @@ static void put_due(struct buf *b, const struct store_due *r)
 {
     for (size_t i = 0; i < r->want_count; i++) {
         const struct store_want *x = &r->wants[i];
-        buf_printf(b, " [%zu lost=%d look=%d ripe=%d", x->index, x->lost, x->has_requests, x->has_rows);
+        buf_printf(b, " [%zu lost=%d look=%d ripe=%d", x->index, x->lost, x->has_requests,
+                   x->has_rows);
         put_time(b, "next", x->next_ms);
         buf_puts(b, "]");
     }
@@ -142,8 +148,8 @@ static void put_due(struct buf *b, const struct store_due *r)
 
 static void put_evict(struct buf *b, const struct store_evict *r)
 {
-    buf_printf(b, " terminated=%d holder=%s address=%s epoch=%lld", r->terminated, r->current_holder,
-               r->current_address, (long long)r->epoch);
+    buf_printf(b, " terminated=%d holder=%s address=%s epoch=%lld", r->terminated,
+               r->current_holder, r->current_address, (long long)r->epoch);
     put_steps(b, "expiry_1", r->expiry_1_left_ms);
 }
 
@@ -170,7 +176,8 @@ const char *diff_request_name(enum mem_request what)
     return names[what];
 }
 
-static void put_fields(struct buf *b, enum mem_request what, const union any_request *u, int64_t now_ms)
+static void put_fields(struct buf *b, enum mem_request what, const union any_request *u,
+                       int64_t now_ms)
 {
     switch (what) {
     case MEM_REQUEST_enroll:

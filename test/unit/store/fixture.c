@@ -137,8 +137,12 @@ static void on_notify(void *arg, const char *channel, const char *payload, int f
 void fx_conn_config(struct fx_conn *f, struct conn_config *config, const char *dsn)
 {
     *f = (struct fx_conn){0};
-    *config = (struct conn_config){
-        .dsn = dsn, .name = "test", .on_up = on_up, .on_down = on_down, .on_notify = on_notify, .arg = f};
+    *config = (struct conn_config){.dsn = dsn,
+                                   .name = "test",
+                                   .on_up = on_up,
+                                   .on_down = on_down,
+                                   .on_notify = on_notify,
+                                   .arg = f};
 }
 
 static void on_closed(void *arg)

@@ -1,5 +1,5 @@
-/* What the tests of store/ share: private Postgres servers by test/harness/pg.sh, waiting for a condition
- * with a deadline, and connections whose events are recorded. */
+/* What the tests of store/ share: private Postgres servers by test/harness/pg.sh, waiting for a
+ * condition with a deadline, and connections whose events are recorded. */
 #ifndef STORE_FIXTURE_H
 #define STORE_FIXTURE_H
 
@@ -18,14 +18,14 @@
 enum { WAIT_MS = 60000 };
 
 /* Run the loop until the condition holds; fails the test after WAIT_MS. */
-#define WAIT_FOR(l, cond)                                                                                    \
-    do {                                                                                                     \
-        uint64_t wait_deadline = loop_now_ms(l) + WAIT_MS;                                                   \
-        while (!(cond)) {                                                                                    \
-            if (loop_now_ms(l) > wait_deadline)                                                              \
-                fail_msg("%s:%d: not within %d ms: %s", __FILE__, __LINE__, WAIT_MS, #cond);                 \
-            fx_step(l);                                                                                      \
-        }                                                                                                    \
+#define WAIT_FOR(l, cond)                                                                          \
+    do {                                                                                           \
+        uint64_t wait_deadline = loop_now_ms(l) + WAIT_MS;                                         \
+        while (!(cond)) {                                                                          \
+            if (loop_now_ms(l) > wait_deadline)                                                    \
+                fail_msg("%s:%d: not within %d ms: %s", __FILE__, __LINE__, WAIT_MS, #cond);       \
+            fx_step(l);                                                                            \
+        }                                                                                          \
     } while (0)
 void fx_step(struct loop *l); /* the loop for about a millisecond */
 

@@ -1,5 +1,6 @@
-/* What the memory database has beside the rules that diff_test compares with Postgres: sessions that end,
- * transactions that stay open, standbys that lack commits, what followers read. The clock is the test's. */
+/* What the memory database has beside the rules that diff_test compares with Postgres: sessions
+ * that end, transactions that stay open, standbys that lack commits, what followers read. The clock
+ * is the test's. */
 #include "fixture.h"
 
 #include <stdio.h>
@@ -63,7 +64,8 @@ static void enroll(void)
 
 static struct mem_db_config config(void)
 {
-    return (struct mem_db_config){.now_us = now_us, .on_notice = on_notice, .on_session_end = on_session_end};
+    return (struct mem_db_config){
+        .now_us = now_us, .on_notice = on_notice, .on_session_end = on_session_end};
 }
 
 static void open_db(const struct mem_db_config *c)
@@ -131,8 +133,10 @@ static int64_t claim(struct mem_session *s, const char *holder)
 
 static int64_t enqueue(struct mem_session *s, const char *call, const char *key, int expected)
 {
-    struct store_enqueue r = {
-        .account = "alice", .call = {(const uint8_t *)call, strlen(call)}, .key = key, .creator = "test"};
+    struct store_enqueue r = {.account = "alice",
+                              .call = {(const uint8_t *)call, strlen(call)},
+                              .key = key,
+                              .creator = "test"};
     mem_session_run(s, MEM_REQUEST_enqueue, &r.req);
     assert_int_equal(r.req.err.code, expected);
     return r.id;
@@ -176,8 +180,12 @@ static int adopt(int64_t epoch, const char *bytes, size_t call_len, int64_t nonc
                                   .era_birth = -1,
                                   .era_death = -1,
                                   .time_ms = -1};
-    struct store_adopt r = {
-        .account = 1, .epoch = epoch, .transaction_version = 1, .done = true, .count = 1, .rows = &row};
+    struct store_adopt r = {.account = 1,
+                            .epoch = epoch,
+                            .transaction_version = 1,
+                            .done = true,
+                            .count = 1,
+                            .rows = &row};
     mem_session_run(relay, MEM_REQUEST_adopt, &r.req);
     assert_int_equal(r.req.err.code, 0);
     return r.adopted;
@@ -224,7 +232,8 @@ static void test_evict(void **state)
     assert_int_equal(claim(other, "second"), 2);
 }
 
-/* One that has the lock and never claimed is ended when it has been idle for 5 s, and not while it is busy. */
+/* One that has the lock and never claimed is ended when it has been idle for 5 s, and not while it
+ * is busy. */
 static void test_evict_idle(void **state)
 {
     (void)state;
@@ -291,8 +300,8 @@ static void test_roll_back(void **state)
 
 /* ---- failover ---- */
 
-/* A standby lacks an admission: the row waits again, nothing is admitted before the chain was asked, and what it
- * holds is adopted. */
+/* A standby lacks an admission: the row waits again, nothing is admitted before the chain was
+ * asked, and what it holds is adopted. */
 static void test_lost_commits(void **state)
 {
     (void)state;
@@ -369,7 +378,8 @@ static void test_follow(void **state)
     assert_int_equal(rows[1].id, ids[1]);
     assert_true(rows[1].at_us > rows[0].at_us); /* though the clock stood still */
     struct mem_follow_row last = rows[1];
-    assert_int_equal(mem_scan_finished(db, last.at_us, last.account, last.nonce, last.id, 0, 0, 9, rows), 1);
+    assert_int_equal(
+        mem_scan_finished(db, last.at_us, last.account, last.nonce, last.id, 0, 0, 9, rows), 1);
     assert_int_equal(rows[0].id, ids[2]);
     assert_string_equal(rows[0].outcome, "ok");
     assert_int_equal(mem_find_finished(db, 6, ids, 0, NULL, NULL, 10, rows), 3);
@@ -401,8 +411,9 @@ static void test_kept_ends(void **state)
 
 static int64_t enqueue_signed(const char *bytes)
 {
-    struct mem_signed_call call = {
-        .account = "alice", .extrinsic = {(const uint8_t *)bytes, strlen(bytes)}, .unchecked = true};
+    struct mem_signed_call call = {.account = "alice",
+                                   .extrinsic = {(const uint8_t *)bytes, strlen(bytes)},
+                                   .unchecked = true};
     struct err err;
     int64_t id = 0;
     assert_int_equal(mem_enqueue_signed(app, &call, &id, &err), 0);
@@ -416,8 +427,8 @@ static int admit_signed(int64_t epoch, const struct store_attempt_row *rows, siz
     return r.req.err.code;
 }
 
-/* Cancelled while it is admitted with one behind it: the batch changed. Without it in the batch, the one
- * behind it is an error of the caller's. */
+/* Cancelled while it is admitted with one behind it: the batch changed. Without it in the batch,
+ * the one behind it is an error of the caller's. */
 static void test_cancelled_while_admitted(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* txrelay migrate and the check of the schema, on a real Postgres: every difference between database and
- * program. */
+/* txrelay migrate and the check of the schema, on a real Postgres: every difference between
+ * database and program. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +85,8 @@ static void migrate_ok(const char *dbname, const struct schema_set *set, int fro
     assert_int_equal(r.m.applied, applied);
 }
 
-static void migrate_refused(const char *dbname, const struct schema_set *set, int code, const char *word)
+static void migrate_refused(const char *dbname, const struct schema_set *set, int code,
+                            const char *word)
 {
     struct run r;
     migrate_dsn(&r, dsn_of(dbname), set);
@@ -135,7 +136,8 @@ static struct checking check(const char *dbname, const struct schema_set *set)
     return c;
 }
 
-static void expect(const char *dbname, const struct schema_set *set, enum schema_fit fit, const char *word)
+static void expect(const char *dbname, const struct schema_set *set, enum schema_fit fit,
+                   const char *word)
 {
     struct checking c = check(dbname, set);
     assert_int_equal(c.fit, fit);
@@ -167,10 +169,12 @@ static void add_migration(struct build *b, const char *name, const char *text)
     b->migrations[b->set.count++] = (struct schema_file){name, text, strlen(text), name};
 }
 
-/* Behind the first file, so that it is in place before the functions that nobody defines are dropped. */
+/* Behind the first file, so that it is in place before the functions that nobody defines are
+ * dropped. */
 static void add_functions(struct build *b, const char *text)
 {
-    memmove(b->functions + 2, b->functions + 1, (b->set.functions_count++ - 1) * sizeof(*b->functions));
+    memmove(b->functions + 2, b->functions + 1,
+            (b->set.functions_count++ - 1) * sizeof(*b->functions));
     b->functions[1] = (struct schema_file){"01_more.sql", text, strlen(text), "x"};
 }
 
@@ -207,8 +211,8 @@ static void test_what_is_in_the_way(void **state)
     snprintf(db, sizeof(db), "%s", fresh());
     sql(db, "CREATE SCHEMA txrelay");
     migrate_refused(db, schema_set(), ERR_DB, "0001_init.sql");
-    assert_string_equal(sql(db, "SELECT count(*) FROM pg_class WHERE relnamespace = 'txrelay'::regnamespace"),
-                        "0");
+    assert_string_equal(
+        sql(db, "SELECT count(*) FROM pg_class WHERE relnamespace = 'txrelay'::regnamespace"), "0");
     sql(db, "CREATE TABLE txrelay.schema_version (version int, name text, checksum text)");
     migrate_refused(db, schema_set(), ERR_DB_SCHEMA, "before the first release");
     sql("postgres", "CREATE ROLE nobody_special LOGIN");
@@ -224,8 +228,8 @@ static void test_what_is_in_the_way(void **state)
     assert_int_equal(r.m.err.code, ERR_CONFIG);
 }
 
-/* Whatever somebody does to what the files define is seen by every relay that starts, and migrate mends it.
- */
+/* Whatever somebody does to what the files define is seen by every relay that starts, and migrate
+ * mends it. */
 static void test_changed_by_hand(void **state)
 {
     (void)state;
@@ -235,10 +239,12 @@ static void test_changed_by_hand(void **state)
         "DROP TRIGGER leadership_epoch ON txrelay.leadership",
         "ALTER TABLE txrelay.pending_transactions DISABLE TRIGGER pending_final",
         "ALTER FUNCTION txrelay.cancel(bigint) RESET search_path",
-        "CREATE OR REPLACE FUNCTION txrelay.mid_submission(p_subject int) RETURNS boolean LANGUAGE sql AS "
+        "CREATE OR REPLACE FUNCTION txrelay.mid_submission(p_subject int) RETURNS boolean LANGUAGE "
+        "sql AS "
         "'SELECT false'",
         "DROP FUNCTION txrelay.mid_submission; "
-        "CREATE FUNCTION txrelay.mid_submission(p_subject int) RETURNS text LANGUAGE sql AS 'SELECT "
+        "CREATE FUNCTION txrelay.mid_submission(p_subject int) RETURNS text LANGUAGE sql AS "
+        "'SELECT "
         "NULL::text'",
         "CREATE FUNCTION txrelay.enqueue(text) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'",
         "CREATE OR REPLACE VIEW txrelay.follow_kept AS SELECT now() AS dropped_before",
@@ -274,16 +280,17 @@ static void test_of_users(void **state)
     sql(db, "GRANT EXECUTE ON FUNCTION txrelay.cancel TO dashboard");
     sql(db, "CREATE VIEW mine AS SELECT id FROM txrelay.transactions");
     sql(db, "CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; "
-            "CREATE TRIGGER audit AFTER INSERT ON txrelay.attempts FOR EACH ROW EXECUTE FUNCTION audit()");
+            "CREATE TRIGGER audit AFTER INSERT ON txrelay.attempts FOR EACH ROW EXECUTE FUNCTION "
+            "audit()");
     sql(db, "SELECT txrelay.ensure_partitions(4)");
     expect(db, schema_set(), SCHEMA_FITS, "");
     sql(db, "DROP FUNCTION txrelay.leader_fill");
     migrate_ok(db, schema_set(), version, true);
-    assert_string_equal(sql(db,
-                            "SELECT has_table_privilege('dashboard', 'txrelay.transactions', 'SELECT') AND "
-                            "has_table_privilege('dashboard', 'txrelay.outbox', 'SELECT') AND "
-                            "has_function_privilege('dashboard', 'txrelay.cancel(bigint)', 'EXECUTE')"),
-                        "t");
+    assert_string_equal(
+        sql(db, "SELECT has_table_privilege('dashboard', 'txrelay.transactions', 'SELECT') AND "
+                "has_table_privilege('dashboard', 'txrelay.outbox', 'SELECT') AND "
+                "has_function_privilege('dashboard', 'txrelay.cancel(bigint)', 'EXECUTE')"),
+        "t");
     assert_string_equal(sql(db, "SELECT count(*) FROM mine"), "0");
     assert_string_equal(sql(db, "SELECT count(*) FROM pg_trigger WHERE tgname = 'audit'"), "1");
     /* One that stands in the way of a change is named, and nothing is changed. */
@@ -310,37 +317,44 @@ static void test_versions(void **state)
     sql(db, "INSERT INTO txrelay.outbox (account, call) VALUES (1, '1')");
 
     build_of(&two, "functions two");
-    add_migration(&two, "0002_more.sql", "ALTER TABLE txrelay.outbox ADD COLUMN more int NOT NULL DEFAULT 7");
-    add_functions(
-        &two,
-        "CREATE OR REPLACE VIEW txrelay.more AS SELECT id, more FROM txrelay.outbox;"
-        "CREATE OR REPLACE FUNCTION txrelay.sum_more() RETURNS int LANGUAGE sql AS "
-        "'SELECT 1'; CREATE OR REPLACE FUNCTION txrelay.gone(int) RETURNS int LANGUAGE sql AS 'SELECT $1'");
-    expect(db, &two.set, SCHEMA_OUTDATED, "is version 1, this program needs 2: run txrelay migrate");
+    add_migration(&two, "0002_more.sql",
+                  "ALTER TABLE txrelay.outbox ADD COLUMN more int NOT NULL DEFAULT 7");
+    add_functions(&two,
+                  "CREATE OR REPLACE VIEW txrelay.more AS SELECT id, more FROM txrelay.outbox;"
+                  "CREATE OR REPLACE FUNCTION txrelay.sum_more() RETURNS int LANGUAGE sql AS "
+                  "'SELECT 1'; CREATE OR REPLACE FUNCTION txrelay.gone(int) RETURNS int LANGUAGE "
+                  "sql AS 'SELECT $1'");
+    expect(db, &two.set, SCHEMA_OUTDATED,
+           "is version 1, this program needs 2: run txrelay migrate");
     migrate_ok(db, &two.set, version, true);
     expect(db, &two.set, SCHEMA_FITS, "");
     assert_string_equal(sql(db, "SELECT more + txrelay.gone(1) FROM txrelay.more"), "8");
     assert_string_equal(
-        sql(db, "SELECT string_agg(version || name, ' ' ORDER BY version) FROM txrelay.schema_version"),
+        sql(db,
+            "SELECT string_agg(version || name, ' ' ORDER BY version) FROM txrelay.schema_version"),
         "10001_init.sql 20002_more.sql");
-    expect(db, schema_set(), SCHEMA_NEWER, "is version 2 (0002_more.sql), newer than this program's 1");
+    expect(db, schema_set(), SCHEMA_NEWER,
+           "is version 2 (0002_more.sql), newer than this program's 1");
     migrate_refused(db, schema_set(), ERR_DB_SCHEMA, "upgrade txrelay");
 
     /* Another result, fewer columns, other arguments: no function of a former build is left. */
     build_of(&three, "functions three");
     add_migration(&three, "0002_more.sql", "");
-    add_functions(
-        &three, "CREATE OR REPLACE VIEW txrelay.more AS SELECT more FROM txrelay.outbox;"
-                "CREATE OR REPLACE FUNCTION txrelay.sum_more() RETURNS text LANGUAGE sql AS "
-                "$$SELECT 'x'$$; CREATE OR REPLACE FUNCTION txrelay.gone(text) RETURNS text LANGUAGE sql AS "
-                "'SELECT $1'");
-    expect(db, &three.set, SCHEMA_OUTDATED, "checksum functions two, this program's functions three");
+    add_functions(&three,
+                  "CREATE OR REPLACE VIEW txrelay.more AS SELECT more FROM txrelay.outbox;"
+                  "CREATE OR REPLACE FUNCTION txrelay.sum_more() RETURNS text LANGUAGE sql AS "
+                  "$$SELECT 'x'$$; CREATE OR REPLACE FUNCTION txrelay.gone(text) RETURNS text "
+                  "LANGUAGE sql AS "
+                  "'SELECT $1'");
+    expect(db, &three.set, SCHEMA_OUTDATED,
+           "checksum functions two, this program's functions three");
     migrate_ok(db, &three.set, 2, true);
     expect(db, &three.set, SCHEMA_FITS, "");
     expect(db, &two.set, SCHEMA_OUTDATED, "checksum functions three, this program's functions two");
-    assert_string_equal(sql(db, "SELECT txrelay.sum_more() || string_agg(p.oid::regprocedure::text, ' ') "
-                                "FROM pg_proc p WHERE proname = 'gone'"),
-                        "xtxrelay.gone(text)");
+    assert_string_equal(
+        sql(db, "SELECT txrelay.sum_more() || string_agg(p.oid::regprocedure::text, ' ') "
+                "FROM pg_proc p WHERE proname = 'gone'"),
+        "xtxrelay.gone(text)");
 
     /* A file that fails leaves the former build. */
     build_of(&four, "functions four");
@@ -354,13 +368,15 @@ static void test_versions(void **state)
     build_of(&four, "functions five");
     add_migration(&four, "0002_more.sql", "");
     migrate_ok(db, &four.set, 2, true);
-    assert_string_equal(sql(db, "SELECT count(*) FROM pg_proc WHERE proname IN ('gone', 'sum_more') UNION "
-                                "ALL SELECT NULL LIMIT 1"),
-                        "0");
+    assert_string_equal(
+        sql(db, "SELECT count(*) FROM pg_proc WHERE proname IN ('gone', 'sum_more') UNION "
+                "ALL SELECT NULL LIMIT 1"),
+        "0");
     assert_string_equal(sql(db, "SELECT more FROM txrelay.outbox"), "7");
 }
 
-/* A transaction that is open and has used what the files replace: migrate gives up, and takes nobody's turn. */
+/* A transaction that is open and has used what the files replace: migrate gives up, and takes
+ * nobody's turn. */
 static void test_open_transaction(void **state)
 {
     (void)state;
@@ -405,7 +421,8 @@ static void test_edited_migration(void **state)
     add_migration(&other, "0003_b.sql", "SELECT 1");
     migrate_ok(db, &other.set, 1, true);
     sql(db, "DELETE FROM txrelay.schema_version WHERE version = 2");
-    expect(db, &other.set, SCHEMA_FOREIGN, "0002_a.sql: the database does not have it, and has 0003_b.sql");
+    expect(db, &other.set, SCHEMA_FOREIGN,
+           "0002_a.sql: the database does not have it, and has 0003_b.sql");
 }
 
 /* After pg_upgrade the recorded digest says nothing: relays go on, and migrate computes it anew. */

@@ -31,14 +31,15 @@ static void on_control_lost(void *arg)
 }
 
 static void on_event(void *arg, const char *kind, int32_t account, int64_t nonce, int64_t id,
-                     const char *state, const uint8_t hash[32], const char *outcome, const char *error)
+                     const char *state, const uint8_t hash[32], const char *outcome,
+                     const char *error)
 {
     (void)account;
     (void)id;
     struct fx_store *x = arg;
     x->events++;
-    snprintf(x->event, sizeof(x->event), "%s %d %s %02x%02x %s %s", kind, (int)nonce, state, hash[0], hash[1],
-             outcome ? outcome : "-", error ? error : "-");
+    snprintf(x->event, sizeof(x->event), "%s %d %s %02x%02x %s %s", kind, (int)nonce, state,
+             hash[0], hash[1], outcome ? outcome : "-", error ? error : "-");
 }
 
 static void on_wake(void *arg, int32_t account)
@@ -62,8 +63,9 @@ void fx_store_pg(struct fx_store *x, struct loop *l, struct store_pg_config *con
 void fx_store_mem(struct fx_store *x, struct loop *l)
 {
     *x = (struct fx_store){.l = l};
-    x->s = store_mem_new(l, &(struct store_mem_config){
-                                .on_state = on_state, .on_event = on_event, .on_wake = on_wake, .arg = x});
+    x->s = store_mem_new(
+        l, &(struct store_mem_config){
+               .on_state = on_state, .on_event = on_event, .on_wake = on_wake, .arg = x});
     store_open(x->s);
 }
 
@@ -160,7 +162,8 @@ void fx_account_claim(struct fx_store *x, struct fx_account *a, const char *hold
     store_req_done(&r.req);
 }
 
-int64_t fx_enqueue(struct fx_store *x, const struct fx_account *a, const char *call, int32_t priority)
+int64_t fx_enqueue(struct fx_store *x, const struct fx_account *a, const char *call,
+                   int32_t priority)
 {
     struct store_enqueue r = {.account = a->alias,
                               .call = {(const uint8_t *)call, strlen(call)},

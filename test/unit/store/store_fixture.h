@@ -22,18 +22,19 @@ extern struct store_req *fx_last_done;
 void fx_on_done(struct store_req *req);
 
 /* Start a request and run the loop until it is answered. */
-#define RUN(x, kind, r)                                                                                      \
-    do {                                                                                                     \
-        fx_last_done = NULL;                                                                                 \
-        store_##kind##_start((x)->s, (r), fx_on_done);                                                       \
-        assert_null(fx_last_done); /* never inside the start */                                              \
-        WAIT_FOR((x)->l, fx_last_done == &(r)->req);                                                         \
+#define RUN(x, kind, r)                                                                            \
+    do {                                                                                           \
+        fx_last_done = NULL;                                                                       \
+        store_##kind##_start((x)->s, (r), fx_on_done);                                             \
+        assert_null(fx_last_done); /* never inside the start */                                    \
+        WAIT_FOR((x)->l, fx_last_done == &(r)->req);                                               \
     } while (0)
-#define RUN_OK(x, kind, r)                                                                                   \
-    do {                                                                                                     \
-        RUN(x, kind, r);                                                                                     \
-        if ((r)->req.err.code)                                                                               \
-            fail_msg("%s:%d: %s: %s", __FILE__, __LINE__, err_name((r)->req.err.code), (r)->req.err.text);   \
+#define RUN_OK(x, kind, r)                                                                         \
+    do {                                                                                           \
+        RUN(x, kind, r);                                                                           \
+        if ((r)->req.err.code)                                                                     \
+            fail_msg("%s:%d: %s: %s", __FILE__, __LINE__, err_name((r)->req.err.code),             \
+                     (r)->req.err.text);                                                           \
     } while (0)
 
 void fx_store_pg(struct fx_store *x, struct loop *l,
@@ -51,7 +52,8 @@ struct fx_account {
 };
 void fx_account_new(struct fx_store *x, struct fx_account *a);
 void fx_account_claim(struct fx_store *x, struct fx_account *a, const char *holder);
-int64_t fx_enqueue(struct fx_store *x, const struct fx_account *a, const char *call, int32_t priority);
+int64_t fx_enqueue(struct fx_store *x, const struct fx_account *a, const char *call,
+                   int32_t priority);
 void fx_hash(uint8_t out[32], int n); /* a hash that only n has */
 /* Enqueue and admit n transactions from nonce `first` on, hash i = fx_hash(first + i). */
 void fx_admit(struct fx_store *x, struct fx_account *a, int64_t first, size_t n);

@@ -1,5 +1,5 @@
-/* What only Postgres can show: two relays, lost sessions, unknown outcomes, the doorbell, the schema's
- * version. */
+/* What only Postgres can show: two relays, lost sessions, unknown outcomes, the doorbell, the
+ * schema's version. */
 #include "schema/schema.h"
 #include "store_fixture.h"
 
@@ -14,7 +14,8 @@ static int suite_setup(void **state)
     (void)state;
     fx_pg_start(&pg, "");
     fx_migrate(pg.dsn);
-    free(fx_pg_sql(&pg, "CREATE ROLE relay LOGIN IN ROLE txrelay_relay; CREATE ROLE nobody_special LOGIN"));
+    free(fx_pg_sql(
+        &pg, "CREATE ROLE relay LOGIN IN ROLE txrelay_relay; CREATE ROLE nobody_special LOGIN"));
     return 0;
 }
 
@@ -80,8 +81,8 @@ static bool try_lock(struct fx_store *x, int64_t key)
     return r.got;
 }
 
-/* One of two relays has the lock; when its session ends the other one gets it. Taken thrice it is dropped by
- * one. */
+/* One of two relays has the lock; when its session ends the other one gets it. Taken thrice it is
+ * dropped by one. */
 static void test_two_relays(void **state)
 {
     (void)state;
@@ -141,7 +142,8 @@ static void test_many_locks_at_once(void **state)
         assert_string_equal(locks_held(BASE + 1), "0");
         assert_string_equal(locks_held(BASE + 100), "1");
     }
-    for (int i = 0; i < MANY; i++) /* the store closes with some at the server, and some that wait */
+    for (int i = 0; i < MANY;
+         i++) /* the store closes with some at the server, and some that wait */
         store_lock_start(one.s, &r[i], on_counted);
     answers = 0;
     fx_store_close(&one);
@@ -187,7 +189,8 @@ static void test_many_claims_at_once(void **state)
         assert_string_equal(r[i].current_holder, "one");
         assert_string_equal(r[i].current_address, "host:1");
         assert_string_equal(
-            sql("SELECT holder || epoch FROM txrelay.leadership WHERE subject = %d", a[i].account), "one1");
+            sql("SELECT holder || epoch FROM txrelay.leadership WHERE subject = %d", a[i].account),
+            "one1");
         store_req_done(&r[i].req);
     }
     free(a);
@@ -196,7 +199,8 @@ static void test_many_claims_at_once(void **state)
     end(&two);
 }
 
-/* A hung holder's session is ended once its claim has expired: it hears of it, and the other one can lead. */
+/* A hung holder's session is ended once its claim has expired: it hears of it, and the other one
+ * can lead. */
 static void test_evict(void **state)
 {
     (void)state;
@@ -212,8 +216,11 @@ static void test_evict(void **state)
     assert_false(evict.terminated); /* healthy */
     assert_string_equal(evict.current_holder, "one");
     store_req_done(&evict.req);
-    struct store_claim shorter = {
-        .account = a.account, .holder = "one", .have_lock = true, .expiry_1_ms = 1, .expiry_2_ms = 1};
+    struct store_claim shorter = {.account = a.account,
+                                  .holder = "one",
+                                  .have_lock = true,
+                                  .expiry_1_ms = 1,
+                                  .expiry_2_ms = 1};
     RUN_OK(&one, claim, &shorter);
     store_req_done(&shorter.req);
     assert_false(try_lock(&two, a.lock_key));
@@ -223,8 +230,11 @@ static void test_evict(void **state)
     } while (!evict.terminated);
     WAIT_FOR(l, one.control_lost == 1);
     WAIT_FOR(l, try_lock(&two, a.lock_key));
-    struct store_claim claim = {
-        .account = a.account, .holder = "two", .have_lock = true, .expiry_1_ms = 60000, .expiry_2_ms = 60000};
+    struct store_claim claim = {.account = a.account,
+                                .holder = "two",
+                                .have_lock = true,
+                                .expiry_1_ms = 60000,
+                                .expiry_2_ms = 60000};
     RUN_OK(&two, claim, &claim);
     assert_true(claim.granted);
     assert_int_equal(claim.epoch, shorter.epoch + 1);
@@ -235,7 +245,8 @@ static void test_evict(void **state)
     end(&two);
 }
 
-/* A lost control session takes every lock along: nothing is renewed until the lock is taken again. */
+/* A lost control session takes every lock along: nothing is renewed until the lock is taken
+ * again. */
 static void test_control_lost(void **state)
 {
     (void)state;
@@ -255,7 +266,8 @@ static void test_control_lost(void **state)
                                 .renewed = &renewed};
     RUN_OK(&x, renew, &renew);
     assert_true(renewed);
-    sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'lost control'");
+    sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'lost "
+        "control'");
     WAIT_FOR(x.l, x.downs == 1);
     assert_int_equal(x.control_lost, 1);
     RUN(&x, renew, &renew);
@@ -269,7 +281,8 @@ static void test_control_lost(void **state)
     assert_true(renewed);
     assert_string_equal(locks_held(a.lock_key), "1");
     /* The work session alone: the locks stay. */
-    sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'lost work'");
+    sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'lost "
+        "work'");
     WAIT_FOR(x.l, x.ups == 3);
     assert_int_equal(x.control_lost, 1);
     RUN_OK(&x, renew, &renew);
@@ -277,8 +290,8 @@ static void test_control_lost(void **state)
     end(&x);
 }
 
-/* A control session that gives no answer is given up in the time that was set, and a new one takes its place.
- */
+/* A control session that gives no answer is given up in the time that was set, and a new one takes
+ * its place. */
 static void test_control_silent(void **state)
 {
     (void)state;
@@ -392,7 +405,8 @@ static void app_close(struct app *app, struct loop *l)
     WAIT_FOR(l, app->closed);
 }
 
-/* The leader cannot fall asleep while a transaction that enqueued is open; once asleep an enqueue rings. */
+/* The leader cannot fall asleep while a transaction that enqueued is open; once asleep an enqueue
+ * rings. */
 static void test_doorbell_rings(void **state)
 {
     (void)state;
@@ -425,8 +439,8 @@ static void test_doorbell_rings(void **state)
     end(&x);
 }
 
-/* A write that was sent when the session was lost has an unknown outcome; one behind it too; reads as well.
- */
+/* A write that was sent when the session was lost has an unknown outcome; one behind it too; reads
+ * as well. */
 static struct store_req *answered[4];
 static size_t answered_count;
 static void on_answered(struct store_req *req)
@@ -446,8 +460,8 @@ static void test_unknown_outcome(void **state)
     fx_account_claim(&x, &a, "me");
     fx_admit(&x, &a, 0, 1);
     app_open(&app, x.l);
-    snprintf(text, sizeof(text), "BEGIN; SELECT FROM txrelay.leadership WHERE subject = %d FOR UPDATE",
-             a.account);
+    snprintf(text, sizeof(text),
+             "BEGIN; SELECT FROM txrelay.leadership WHERE subject = %d FOR UPDATE", a.account);
     app_sql(&app, x.l, text);
     struct store_state_row row = {.nonce = 0, .state = "ready", .block_number = -1};
     fx_hash(row.hash, 0);
@@ -464,7 +478,8 @@ static void test_unknown_outcome(void **state)
     assert_int_equal(second.req.err.code, ERR_DB_UNKNOWN_OUTCOME);
     app_sql(&app, x.l, "COMMIT");
     WAIT_FOR(x.l, x.ups == 2);
-    struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
+    struct store_snapshot snap = {
+        .account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
     RUN_OK(&x, snapshot, &snap);
     assert_int_equal(snap.count, 1);
     assert_string_equal(snap.rows[0].state, "signed"); /* read again, it is known */
@@ -475,8 +490,8 @@ static void test_unknown_outcome(void **state)
 
 /* ---- after a failover that lost commits ---- */
 
-/* The row as a promoted standby has it: claimed on the timeline before, with the last renewal that it kept.
- */
+/* The row as a promoted standby has it: claimed on the timeline before, with the last renewal that
+ * it kept. */
 static void test_adopt(void **state)
 {
     (void)state;
@@ -504,12 +519,14 @@ static void test_adopt(void **state)
     renew.block = -1;
     RUN_OK(&x, renew, &renew);
     assert_false(renewed);
-    struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
+    struct store_snapshot snap = {
+        .account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
     RUN(&x, snapshot, &snap);
     assert_int_equal(snap.req.err.code, ERR_LOST_LEADERSHIP);
     store_req_done(&snap.req);
     fx_account_claim(&x, &a, "me");
-    snap = (struct store_snapshot){.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
+    snap = (struct store_snapshot){
+        .account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
     RUN_OK(&x, snapshot, &snap);
     assert_int_equal(snap.seen_block, 40);
     assert_int_equal(snap.reconcile_from, 40);
@@ -555,7 +572,8 @@ static void test_adopt(void **state)
 
 /* ---- policy ---- */
 
-/* What an operator sets comes with the next look and the next load; amounts keep all of their digits. */
+/* What an operator sets comes with the next look and the next load; amounts keep all of their
+ * digits. */
 static void test_policy_facts(void **state)
 {
     (void)state;
@@ -565,12 +583,14 @@ static void test_policy_facts(void **state)
     fx_account_new(&x, &a);
     fx_account_claim(&x, &a, "me");
     sql("SELECT txrelay.account_policy('%s', jsonb_build_object('tip_start', 5, 'tip_step', '7', "
-        "'tip_step_percent', 20, 'tip_cap', '340282366920938463463374607431768211455', 'tip_after_blocks', "
+        "'tip_step_percent', 20, 'tip_cap', '340282366920938463463374607431768211455', "
+        "'tip_after_blocks', "
         "11, "
         "'skip_after_blocks', 99, 'low_balance', '12345678901234567890', 'usurped', 'requeue'))",
         a.alias);
     struct store_poll_requests look = {.account = a.account, .epoch = a.epoch};
-    struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
+    struct store_snapshot snap = {
+        .account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = 10};
     RUN_OK(&x, poll_requests, &look);
     RUN_OK(&x, snapshot, &snap);
     assert_int_equal(snap.count, 0);
@@ -594,8 +614,10 @@ static void test_policy_facts(void **state)
     assert_true(look.facts.paused);
     assert_string_equal(look.facts.suspension, "");
     store_req_done(&look.req);
-    struct store_pause suspension = {
-        .account = a.account, .epoch = a.epoch, .suspension = "reaped", .reason = "its nonce went back"};
+    struct store_pause suspension = {.account = a.account,
+                                     .epoch = a.epoch,
+                                     .suspension = "reaped",
+                                     .reason = "its nonce went back"};
     RUN_OK(&x, pause, &suspension);
     suspension.suspension = NULL;
     RUN_OK(&x, pause, &suspension); /* never ends the operator's */
@@ -661,11 +683,13 @@ static void test_big_batch(void **state)
                                              .era_death = -1};
         fx_hash(rows[i].hash, i);
     }
-    struct store_attempts r = {.account = a.account, .epoch = a.epoch, .block = 1, .count = N, .rows = rows};
+    struct store_attempts r = {
+        .account = a.account, .epoch = a.epoch, .block = 1, .count = N, .rows = rows};
     RUN_OK(&x, admit, &r);
     assert_int_equal(r.next_nonce, N);
     store_req_done(&box.req);
-    struct store_snapshot snap = {.account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = N + 1};
+    struct store_snapshot snap = {
+        .account = a.account, .epoch = a.epoch, .after_nonce = -1, .limit = N + 1};
     RUN_OK(&x, snapshot, &snap);
     assert_int_equal(snap.count, N);
     assert_memory_equal(snap.rows[N - 1].hash, rows[N - 1].hash, 32);
@@ -685,9 +709,8 @@ static void expect_down(struct fx_store *x, int code, const char *word)
     assert_int_equal(store_state(x->s), STORE_DOWN);
 }
 
-/* Without the schema, or with another one, the store is down and says what differs and what to do; then it
- * comes up.
- */
+/* Without the schema, or with another one, the store is down and says what differs and what to do;
+ * then it comes up. */
 static void test_schema_version(void **state)
 {
     (void)state;
@@ -700,7 +723,8 @@ static void test_schema_version(void **state)
     WAIT_FOR(x.l, x.ups == 1);
     end(&x);
 
-    sql("INSERT INTO txrelay.schema_version (version, name, checksum) VALUES (999, '0999_x.sql', 'x')");
+    sql("INSERT INTO txrelay.schema_version (version, name, checksum) VALUES (999, '0999_x.sql', "
+        "'x')");
     fx_store_pg(&x, loop_new(), &config);
     WAIT_FOR(x.l, x.ups == 1); /* the other database is not concerned */
     end(&x);

@@ -1,5 +1,5 @@
-/* docs/design.md shows the tables of moves that the code enforces; the diagrams on the page are what they print.
- * A test that includes this defines DESIGN_MD, the path of the page. */
+/* docs/design.md shows the tables of moves that the code enforces; the diagrams on the page are
+ * what they print. A test that includes this defines DESIGN_MD, the path of the page. */
 #ifndef TEST_DESIGN_PAGE_H
 #define TEST_DESIGN_PAGE_H
 

@@ -15,8 +15,8 @@ enum { CODEC_DEPTH_MAX = 64 };
 int codec_skip(const struct metadata *md, uint32_t type, struct scale_in *in, struct err *err);
 
 /* Append the value as JSON text:
- *   struct                         object; array if the fields have no names; a struct of one unnamed
- *                                  field is that field
+ *   struct                         object; array if the fields have no names; a struct of one
+ *                                  unnamed field is that field
  *   tuple, sequence, array         array
  *   byte sequence, AccountId       "0x.."
  *   number below 64 bits           number
@@ -40,10 +40,10 @@ int codec_call_to_json(const struct metadata *md, const uint8_t *call, size_t le
  * the account alone, calls as {"pallet": .., "call": .., "args": {..}}, byte sequences that are
  * printable text as that text, mortal eras as {"period": .., "phase": ..}. codec_from_json turns
  * the text into the same bytes. */
-int codec_to_readable(const struct metadata *md, uint32_t type, struct scale_in *in, struct buf *out,
-                      struct err *err);
-int codec_call_to_readable(const struct metadata *md, const uint8_t *call, size_t len, struct buf *out,
-                           struct err *err);
+int codec_to_readable(const struct metadata *md, uint32_t type, struct scale_in *in,
+                      struct buf *out, struct err *err);
+int codec_call_to_readable(const struct metadata *md, const uint8_t *call, size_t len,
+                           struct buf *out, struct err *err);
 
 /* Append the bytes of the value that the JSON text describes. Accepts what codec_to_json and
  * codec_to_readable print, and also:
@@ -59,13 +59,13 @@ int codec_from_json(const struct metadata *md, uint32_t type, const char *json, 
                     struct err *err);
 /* Append the bytes of a call, from its name ("Balances.transfer_keep_alive") and its arguments as a
  * JSON object (by name) or array (by position). Errors as codec_from_json. */
-int codec_call_from_json(const struct metadata *md, const char *pallet_dot_call, const char *json_args,
-                         struct buf *out, struct err *err);
+int codec_call_from_json(const struct metadata *md, const char *pallet_dot_call,
+                         const char *json_args, struct buf *out, struct err *err);
 
 /* List what can be called, as text. pallet NULL: every pallet with the number of its calls; call
  * NULL: the pallet's calls with the names and types of their arguments; otherwise the call and
  * every type that it contains. ERR_ARGUMENT: no such pallet or call. */
-int codec_list_calls(const struct metadata *md, const char *pallet, const char *call, struct buf *out,
-                     struct err *err);
+int codec_list_calls(const struct metadata *md, const char *pallet, const char *call,
+                     struct buf *out, struct err *err);
 
 #endif

@@ -14,6 +14,7 @@ int events_decode(const struct metadata *md, const uint8_t *bytes, size_t len,
 
 /* Name a SCALE DispatchError (from system_dryRun, or a field of ExtrinsicFailed), moving `in` past
  * it. */
-int dispatch_error_text(const struct metadata *md, struct scale_in *in, char out[160], struct err *err);
+int dispatch_error_text(const struct metadata *md, struct scale_in *in, char out[160],
+                        struct err *err);
 
 #endif

@@ -49,8 +49,9 @@ int extrinsic_supported(const struct metadata *md, struct err *err);
 
 /* Append the payload: call | explicit | implicit extensions. ERR_ARGUMENT: a value in params that
  * this chain's types cannot hold. On an error nothing is appended. */
-int extrinsic_payload(const struct metadata *md, const struct extrinsic_params *params, const uint8_t *call,
-                      size_t call_len, struct buf *ret_payload, struct err *err);
+int extrinsic_payload(const struct metadata *md, const struct extrinsic_params *params,
+                      const uint8_t *call, size_t call_len, struct buf *ret_payload,
+                      struct err *err);
 /* The signature is over the payload itself, or over its blake2b-256 if it is longer than 256 bytes:
  * turn the payload into what is signed. */
 void extrinsic_payload_shorten(struct buf *payload);
@@ -60,13 +61,15 @@ struct extrinsic_signer {
     const uint8_t *account_id; /* of key_account_id_len(scheme) bytes; borrowed */
 };
 /* 0 if this chain's extrinsics can carry a signature of this scheme, otherwise ERR_KEY. */
-int extrinsic_check_signer(const struct metadata *md, const struct extrinsic_signer *signer, struct err *err);
+int extrinsic_check_signer(const struct metadata *md, const struct extrinsic_signer *signer,
+                           struct err *err);
 
 /* Append the signed extrinsic with its length prefix; ret_hash gets its blake2b-256. PRE:
  * extrinsic_payload accepted params, extrinsic_check_signer the signer. */
 void extrinsic_assemble(const struct metadata *md, const struct extrinsic_params *params,
-                        const struct extrinsic_signer *signer, const uint8_t *signature, const uint8_t *call,
-                        size_t call_len, struct buf *ret_bytes, uint8_t ret_hash[32]);
+                        const struct extrinsic_signer *signer, const uint8_t *signature,
+                        const uint8_t *call, size_t call_len, struct buf *ret_bytes,
+                        uint8_t ret_hash[32]);
 
 /* ---- decoding ---- */
 
@@ -101,6 +104,7 @@ int extrinsic_to_json(const struct metadata *md, const uint8_t *bytes, size_t le
  * and era come from the view, not from params). ERR_EXTENSION: it was signed over a metadata hash,
  * which is not known here. On an error nothing is appended. */
 int extrinsic_view_payload(const struct metadata *md, const struct extrinsic_view *view,
-                           const struct extrinsic_params *params, struct buf *ret_payload, struct err *err);
+                           const struct extrinsic_params *params, struct buf *ret_payload,
+                           struct err *err);
 
 #endif

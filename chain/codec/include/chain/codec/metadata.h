@@ -36,15 +36,17 @@ const uint8_t *metadata_constant(const struct metadata *md, const char *pallet, 
                                  size_t *ret_len);
 
 /* Types by registry id. */
-uint32_t metadata_type_call(const struct metadata *md);         /* RuntimeCall */
-uint32_t metadata_type_address(const struct metadata *md);      /* MultiAddress or AccountId20 */
-uint32_t metadata_type_event_record(const struct metadata *md); /* System.Events' element: EventRecord */
+uint32_t metadata_type_call(const struct metadata *md);    /* RuntimeCall */
+uint32_t metadata_type_address(const struct metadata *md); /* MultiAddress or AccountId20 */
+uint32_t
+metadata_type_event_record(const struct metadata *md); /* System.Events' element: EventRecord */
 
 /* Does this chain keep an account's free balance in System.Account? */
 bool metadata_account_has_free(const struct metadata *md);
 /* The free balance in a value of System.Account. False: the chain does not keep it there, or the
  * value has the size of another runtime's. */
-bool metadata_account_free(const struct metadata *md, const uint8_t *info, size_t len, u128 *ret_free);
+bool metadata_account_free(const struct metadata *md, const uint8_t *info, size_t len,
+                           u128 *ret_free);
 
 struct metadata_extension {
     const char *name;    /* "CheckNonce" */

@@ -19,7 +19,8 @@ struct scale_in {
 static inline struct scale_in scale_in_of(const void *data, size_t len)
 {
     const uint8_t *p = (const uint8_t *)data;
-    return (struct scale_in){p, len ? p + len : p, false}; /* NULL with length 0 is an empty input */
+    return (struct scale_in){p, len ? p + len : p,
+                             false}; /* NULL with length 0 is an empty input */
 }
 
 static inline size_t scale_left(const struct scale_in *in)
@@ -46,7 +47,8 @@ void scale_put_u32(struct buf *b, uint32_t v);
 void scale_put_u64(struct buf *b, uint64_t v);
 void scale_put_u128(struct buf *b, u128 v);
 void scale_put_compact(struct buf *b, u128 v);
-void scale_put_bytes(struct buf *b, const void *data, size_t n); /* compact length, then the bytes */
+void scale_put_bytes(struct buf *b, const void *data,
+                     size_t n); /* compact length, then the bytes */
 void scale_put_str(struct buf *b, const char *s);
 
 #endif

@@ -10,8 +10,8 @@
  * a value in params that this chain's types cannot hold; ERR_KEY: a key that this chain does not
  * take. On an error nothing is appended. */
 int extrinsic_sign(const struct metadata *md, const struct extrinsic_params *params,
-                   const struct keypair *key, const uint8_t *call, size_t call_len, struct buf *ret_bytes,
-                   uint8_t ret_hash[32], struct err *err);
+                   const struct keypair *key, const uint8_t *call, size_t call_len,
+                   struct buf *ret_bytes, uint8_t ret_hash[32], struct err *err);
 
 /* Verify the signature of a decoded extrinsic under these chain facts (nonce, tip and era come from
  * the view). *ret_good says whether it is right. ERR_EXTENSION: it was signed over a metadata hash,

@@ -59,7 +59,8 @@ static inline const struct jv *jv_next(const struct jv *array, const struct jv *
 }
 
 const struct jv *jv_at(const struct jv *array, size_t i);
-const struct jv *jv_get(const struct jv *object, const char *key); /* if a key is repeated: the last one */
+const struct jv *jv_get(const struct jv *object,
+                        const char *key); /* if a key is repeated: the last one */
 /* The first pair of an object. False: there is none. */
 bool jv_pair(const struct jv *object, const struct jv **ret_key, const struct jv **ret_value);
 

@@ -41,7 +41,8 @@ struct node_head {
 
 /* One extrinsic of a finalized block for which `wants` returned true. */
 struct node_included {
-    struct tx_included tx; /* own_signer is true: the owner passes it to the account of the signer only */
+    struct tx_included
+        tx; /* own_signer is true: the owner passes it to the account of the signer only */
     bool is_signed;
     uint8_t signer[ACCOUNT_ID_MAX];
     size_t signer_len;
@@ -101,7 +102,7 @@ void node_open(struct node *n); /* PRE: not opened before */
 /* Every call and submission fails with ERR_CANCELED first; cb fires once, when n is freed. */
 void node_close(struct node *n, void (*cb)(void *arg), void *arg);
 const struct node_info *node_info(const struct node *n); /* NULL unless READY */
-const char *node_endpoint(const struct node *n);         /* url of the endpoint in use, or being tried */
+const char *node_endpoint(const struct node *n); /* url of the endpoint in use, or being tried */
 
 /* Report finalized blocks from this height on, also those that are finalized already. A second call
  * starts over from its height. Reconnecting does not interrupt the sequence. No block is reported
@@ -141,7 +142,8 @@ struct node_submit {
  * A node that grants no more subscriptions gets the extrinsic without a watch: no status follows
  * on_reply. */
 void node_submit_start(struct node *n, struct node_submit *s, const uint8_t *bytes, size_t len,
-                       bool (*gate)(void *arg), void *gate_arg, void (*on_reply)(struct node_submit *s),
+                       bool (*gate)(void *arg), void *gate_arg,
+                       void (*on_reply)(struct node_submit *s),
                        void (*on_status)(struct node_submit *s, enum tx_status status,
                                          const uint8_t *block_hash),
                        void (*on_lost)(struct node_submit *s));
@@ -151,10 +153,11 @@ void node_submit_forget(struct node_submit *s); /* no callback fires any more; m
 struct node_ask {
     struct rpc_call call;
     struct err err;
-    uint64_t number;    /* node_ask_nonce: the nonce in the state of the best block */
-    uint8_t hash[32];   /* node_ask_hash: of that height */
-    bool found;         /* the account, the height, or the list exists */
-    struct buf *hashes; /* node_ask_pending, node_ask_above: the owner's; gets 32 bytes per extrinsic */
+    uint64_t number;  /* node_ask_nonce: the nonce in the state of the best block */
+    uint8_t hash[32]; /* node_ask_hash: of that height */
+    bool found;       /* the account, the height, or the list exists */
+    struct buf
+        *hashes; /* node_ask_pending, node_ask_above: the owner's; gets 32 bytes per extrinsic */
     /* The same two: called for each signed extrinsic, before cb; its index and result are not set.
      * NULL: not called. */
     void (*each)(struct node_ask *a, const struct node_included *x);
@@ -167,7 +170,8 @@ struct node_ask {
 void node_ask_nonce(struct node *n, struct node_ask *a, const uint8_t *account_id, size_t len,
                     void (*cb)(struct node_ask *a));
 /* The hash of the block at this height. */
-void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number, void (*cb)(struct node_ask *a));
+void node_ask_hash(struct node *n, struct node_ask *a, uint64_t number,
+                   void (*cb)(struct node_ask *a));
 /* The extrinsics in the node's pool: all hashes, and the fields of the signed ones. */
 void node_ask_pending(struct node *n, struct node_ask *a, struct buf *ret_hashes,
                       void (*each)(struct node_ask *a, const struct node_included *x),

@@ -31,10 +31,11 @@ struct rpc_config {
     bool insecure;               /* wss: accept any certificate (development only) */
     uint32_t connect_timeout_ms; /* default 5000 */
     uint32_t call_timeout_ms;    /* default deadline of a call: 10000 */
-    uint32_t silence_timeout_ms; /* without a byte or a pong, the connection is dead; default 15000 */
-    uint32_t backoff_base_ms;    /* default 100 */
-    uint32_t backoff_cap_ms;     /* default 5000 */
-    uint32_t message_max_bytes;  /* default 64 MiB: metadata and blocks are large */
+    uint32_t
+        silence_timeout_ms;   /* without a byte or a pong, the connection is dead; default 15000 */
+    uint32_t backoff_base_ms; /* default 100 */
+    uint32_t backoff_cap_ms;  /* default 5000 */
+    uint32_t message_max_bytes; /* default 64 MiB: metadata and blocks are large */
     /* OPEN; BACKOFF with the reason (the connection was lost or an attempt failed; err names the
      * url); CLOSED after rpc_stop. The calls and subscriptions of a lost connection end before this
      * callback. */
@@ -59,11 +60,13 @@ void rpc_stop(struct rpc *r, const struct err *why);
 /* One call, embedded by its owner, who keeps it until cb. */
 struct rpc_call {
     /* out: valid in cb only */
-    struct err err;   /* ERR_RPC: the node's error; code and data below. ERR_NET, ERR_TIMEOUT, ERR_CANCELED */
-    int64_t rpc_code; /* if err.code is ERR_RPC: the JSON-RPC error code; err.text is its message unchanged */
-    char rpc_data[256];      /* error.data as text, cut; "" if absent */
+    struct err err;     /* ERR_RPC: the node's error; code and data below. ERR_NET, ERR_TIMEOUT,
+                         ERR_CANCELED */
+    int64_t rpc_code;   /* if err.code is ERR_RPC: the JSON-RPC error code; err.text is its message
+                         unchanged */
+    char rpc_data[256]; /* error.data as text, cut; "" if absent */
     const struct jv *result; /* borrowed; NULL on an error */
-    bool written;            /* the frame went to the socket; false: the node never received the call */
+    bool written; /* the frame went to the socket; false: the node never received the call */
     /* private: not yours below */
     struct list node;      /* by deadline */
     struct list bucket;    /* by id */
@@ -84,8 +87,8 @@ struct rpc_call {
  *   method        a literal
  *   params        the text of a JSON array, sent as it is
  *   timeout_ms    0: the default
- *   before_write  (may be NULL) the gate: asked immediately before the frame goes to the socket. False: nothing is
- *                 sent and the call fails with ERR_NOT_LEADER. */
+ *   before_write  (may be NULL) the gate: asked immediately before the frame goes to the socket.
+ *                 False: nothing is sent and the call fails with ERR_NOT_LEADER. */
 void rpc_call_start(struct rpc *r, struct rpc_call *call, const char *method, const char *params,
                     uint32_t timeout_ms, bool (*before_write)(void *arg), void *before_arg,
                     void (*cb)(struct rpc_call *call));
@@ -105,7 +108,8 @@ struct rpc_sub {
     bool id_number; /* the id came as a number */
 };
 void rpc_subscribe_start(struct rpc *r, struct rpc_sub *sub, const char *method, const char *params,
-                         bool (*before_write)(void *arg), void *before_arg, void (*cb)(struct rpc_call *call),
+                         bool (*before_write)(void *arg), void *before_arg,
+                         void (*cb)(struct rpc_call *call),
                          void (*on_item)(struct rpc_sub *sub, const struct jv *item),
                          void (*on_end)(struct rpc_sub *sub, const struct err *err));
 /* Forget the subscription: no callback fires any more, and the owner may free it at once. If

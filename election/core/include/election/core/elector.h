@@ -1,6 +1,6 @@
 /* Leadership of accounts: the pure core. One elector serves all accounts of one relay.
- * elector_step(e, now, event) changes plain data and lists effects. docs/design.md, section 4, explains
- * the rules; elector_dump() prints this picture with the reason of each transition:
+ * elector_step(e, now, event) changes plain data and lists effects. docs/design.md, section 4,
+ * explains the rules; elector_dump() prints this picture with the reason of each transition:
  *
  *              bid              got             granted
  *   FOLLOWER --------> LOCK_WAIT -----> CLAIM_WAIT -------> LEADER
@@ -15,34 +15,35 @@
  *    +------------------------------------ RELEASE_WAIT <-------+ |
  *    +---- control session lost, write refused as stale ----------+
  *
- * - Followers scan before they bid. One SCAN is in flight for all of them, every bid_min..bid_max ms. It
- *   reports which locks are free, which claims have expired, and who leads. It writes nothing and
- *   decides nothing: the statement that acts on it decides again. An account bids without a scan only if
- *   a notification said that it is free, or its last request failed.
- * - A bid is the session lock first, then the claim that raises the epoch. Without use_lock it is only the
- *   claim.
- * - A relay never requests a lock that it holds (session locks stack), and releases the lock if the claim
- *   is denied. If the lock is taken and the claim behind it has expired, EVICT asks the database to end
- *   the session that holds it. One statement checks and acts, so a healthy holder is never ended. The
- *   first in rank evicts immediately, the others if that did not help.
- * - Placement (elector_place.c): one HEARTBEAT per interval reports the live relays, which form a hash ring.
- *   The member closest to a free account bids immediately, the others after a delay by rank. A claim is
- *   sticky. With placement by the ring, or rotation, LEAVE asks the owner of an account that belongs to
- *   another member to stop admitting, settle, and answer with HAND_OVER. Until then it leads, renews and
- *   sends.
+ * - Followers scan before they bid. One SCAN is in flight for all of them, every bid_min..bid_max
+ *   ms. It reports which locks are free, which claims have expired, and who leads. It writes
+ *   nothing and decides nothing: the statement that acts on it decides again. An account bids
+ *   without a scan only if a notification said that it is free, or its last request failed.
+ * - A bid is the session lock first, then the claim that raises the epoch. Without use_lock it is
+ *   only the claim.
+ * - A relay never requests a lock that it holds (session locks stack), and releases the lock if the
+ *   claim is denied. If the lock is taken and the claim behind it has expired, EVICT asks the
+ *   database to end the session that holds it. One statement checks and acts, so a healthy holder
+ *   is never ended. The first in rank evicts immediately, the others if that did not help.
+ * - Placement (elector_place.c): one HEARTBEAT per interval reports the live relays, which form a
+ *   hash ring. The member closest to a free account bids immediately, the others after a delay by
+ *   rank. A claim is sticky. With placement by the ring, or rotation, LEAVE asks the owner of an
+ *   account that belongs to another member to stop admitting, settle, and answer with HAND_OVER.
+ *   Until then it leads, renews and sends.
  * - Renewal: one statement for all accounts, every heartbeat_ms +-20 %, one in flight.
- * - The gate of an account is open if and only if it is LEADER, the store is up, and
- *   now < sent + expiry_1 - margin, where sent is when the last successful renewal (or the claim) was
- *   *sent* (monotonic). After an outage of the store it opens only when a renewal has succeeded.
- * - Any doubt shuts the gate first: control session lost, renewal refused or late, a write refused as
- *   stale. The tenure ends when its time is over; until then a failed renewal is retried.
+ * - The gate of an account is open if and only if it is LEADER, the store is up, and now < sent +
+ *   expiry_1 - margin, where sent is when the last successful renewal (or the claim) was *sent*
+ *   (monotonic). After an outage of the store it opens only when a renewal has succeeded.
+ * - Any doubt shuts the gate first: control session lost, renewal refused or late, a write refused
+ *   as stale. The tenure ends when its time is over; until then a failed renewal is retried.
  * - The server may still execute a write whose outcome is unknown. In DOUBT the leader claims again
- *   (LEADER -> CLAIM_WAIT; its own name is always granted). Under the new epoch it reads the table either
- *   after that write or without it.
- * - The owner answers each LOCK, CLAIM, EVICT, RELEASE, RENEW and SCAN exactly once, with failed = true if
- *   the outcome is unknown. The *_WAIT states wait for that answer in all cases. A result that comes too
- *   late (a claim granted after the relay gave up, a lock of a lost session) is handed back or ignored; the
- *   epoch identifies a renewal of an earlier tenure. UNLOCK has no answer. */
+ *   (LEADER -> CLAIM_WAIT; its own name is always granted). Under the new epoch it reads the table
+ *   either after that write or without it.
+ * - The owner answers each LOCK, CLAIM, EVICT, RELEASE, RENEW and SCAN exactly once, with failed =
+ *   true if the outcome is unknown. The *_WAIT states wait for that answer in all cases. A result
+ *   that comes too late (a claim granted after the relay gave up, a lock of a lost session) is
+ *   handed back or ignored; the epoch identifies a renewal of an earlier tenure. UNLOCK has no
+ *   answer. */
 #ifndef ELECTION_ELECTOR_H
 #define ELECTION_ELECTOR_H
 
@@ -61,8 +62,9 @@ struct elector_config {
     uint32_t expiry_2_ms;            /* default 20000; == expiry_1: single-expiry mode */
     uint32_t margin_ms;              /* default 1000: the gate shuts this long before expiry_1 */
     uint32_t bid_min_ms, bid_max_ms; /* followers' scan interval with jitter; default 150, 450 */
-    bool ring;   /* accounts move to the member that the ring prefers; else the leader stays (sticky) */
-    bool rotate; /* each tenure belongs to the next member in the ring (ROTATE ends it) */
+    bool ring; /* accounts move to the member that the ring prefers; else the leader stays (sticky)
+                */
+    bool rotate;         /* each tenure belongs to the next member in the ring (ROTATE ends it) */
     uint32_t leaves_max; /* most LEAVE effects per heartbeat; default 8 */
     uint64_t seed;
     ring_hash_fn *hash; /* of the ring; needed from the first MEMBERS event on */
@@ -84,20 +86,23 @@ enum elector_event_type {
     ELECTOR_EV_LOCK_REPLY,  /* account, ok = got it, failed = the request failed */
     ELECTOR_EV_CLAIM_REPLY, /* account, ok = granted, failed, epoch, expiry_1_left_ms.., lock_held,
                                  mid_submission */
-    ELECTOR_EV_EVICT_REPLY, /* account, ok = terminated, failed; holder (NULL: not known), address, epoch,
-                                 expiry_1_left_ms */
+    ELECTOR_EV_EVICT_REPLY, /* account, ok = terminated, failed; holder (NULL: not known), address,
+                               epoch, expiry_1_left_ms */
     ELECTOR_EV_RENEW_REPLY, /* accounts[], renewed[], count; failed */
-    ELECTOR_EV_SCAN_REPLY, /* accounts[], seen[], count: accounts of the scan whose state is not outdated; failed */
+    ELECTOR_EV_SCAN_REPLY,  /* accounts[], seen[], count: accounts of the scan whose state is not
+                               outdated; failed */
     ELECTOR_EV_RELEASE_REPLY, /* account */
-    ELECTOR_EV_MEMBERS,       /* names[], count: answer to HEARTBEAT, live members; self: our index, -1: none;
-                             failed */
-    ELECTOR_EV_ROTATE,        /* account: its turn is over; the owner counts the blocks */
-    ELECTOR_EV_HAND_OVER,     /* account: it has settled, or the time for that is over */
-    ELECTOR_EV_RETIRE,        /* leave every account, stop bidding; DRAIN follows */
-    ELECTOR_EV_LEADER_CHANGE, /* account, holder, address, epoch: a notification; bids early if it says
-                                 free */
-    ELECTOR_EV_STALE, /* account: a fenced write of `epoch` (0: the current one) was refused: stop immediately */
-    ELECTOR_EV_DOUBT, /* account: the outcome of a fenced write is unknown: continue under a new epoch */
+    ELECTOR_EV_MEMBERS,   /* names[], count: answer to HEARTBEAT, live members; self: our index, -1:
+                             none;   failed */
+    ELECTOR_EV_ROTATE,    /* account: its turn is over; the owner counts the blocks */
+    ELECTOR_EV_HAND_OVER, /* account: it has settled, or the time for that is over */
+    ELECTOR_EV_RETIRE,    /* leave every account, stop bidding; DRAIN follows */
+    ELECTOR_EV_LEADER_CHANGE, /* account, holder, address, epoch: a notification; bids early if it
+                                 says free */
+    ELECTOR_EV_STALE, /* account: a fenced write of `epoch` (0: the current one) was refused: stop
+                         immediately */
+    ELECTOR_EV_DOUBT, /* account: the outcome of a fenced write is unknown: continue under a new
+                         epoch */
     ELECTOR_EV_DRAIN, /* release every account, stop bidding */
     ELECTOR_EV_TICK,
 };
@@ -158,8 +163,9 @@ struct elector *elector_new(const struct elector_config *config); /* zeros = def
 struct elector *elector_free(struct elector *e);
 /* 0, or ERR_CONFIG with the reason: expiry_2 < expiry_1, margin or heartbeat that cannot fit... */
 int elector_config_check(const struct elector_config *config, struct err *err);
-struct elector_config elector_config_defaults(const struct elector_config *config); /* zeros filled */
-int elector_add(struct elector *e);                                 /* index of a new account, FOLLOWER */
+struct elector_config
+elector_config_defaults(const struct elector_config *config); /* zeros filled */
+int elector_add(struct elector *e);                           /* index of a new account, FOLLOWER */
 void elector_place(struct elector *e, int account, uint64_t place); /* where it is on the ring */
 
 void elector_step(struct elector *e, uint64_t now, const struct elector_event *ev,
@@ -172,13 +178,15 @@ int64_t elector_epoch(const struct elector *e, int account);
 const char *elector_holder(const struct elector *e, int account);  /* last known leader; "" */
 const char *elector_address(const struct elector *e, int account); /* its address; "" */
 /* Accounts and epochs that the renewal in flight covers. */
-size_t elector_renewing(const struct elector *e, const int **ret_accounts, const int64_t **ret_epochs);
+size_t elector_renewing(const struct elector *e, const int **ret_accounts,
+                        const int64_t **ret_epochs);
 
 /* Accounts of the scan in flight, with the highest known epoch of each. A claim in force under that
  * epoch needs no answer. */
-size_t elector_scanning(const struct elector *e, const int **ret_accounts, const int64_t **ret_epochs);
+size_t elector_scanning(const struct elector *e, const int **ret_accounts,
+                        const int64_t **ret_epochs);
 
-size_t elector_members(const struct elector *e);            /* live members, as last reported; 0: unknown */
+size_t elector_members(const struct elector *e); /* live members, as last reported; 0: unknown */
 bool elector_leaving(const struct elector *e, int account); /* after LEAVE, before HAND_OVER */
 
 const char *elector_state_name(enum elector_state state);

@@ -1,6 +1,7 @@
-/* The listen cursor: the pure core of a reader. Notifications and rows of scans become events for the
- * reader: each change at least once, in order per transaction, never an older status after a newer one.
- * cursor_step(c, event) changes plain data and lists effects; it has no socket, clock or SQL.
+/* The listen cursor: the pure core of a reader. Notifications and rows of scans become events for
+ * the reader: each change at least once, in order per transaction, never an older status after a
+ * newer one. cursor_step(c, event) changes plain data and lists effects; it has no socket, clock or
+ * SQL.
  *
  *            BEGIN              last chunk             last chunk
  *   DOWN -----------> PENDING ------------> FINISHED ------------> LIVE
@@ -8,17 +9,18 @@
  *     |                  +------------------------------------------+
  *     +---- DOWN from anywhere; the known rows stay known
  *
- * - BEGIN comes after LISTEN is committed, so each change is either in the scans or will be notified. The
- *   owner buffers notifications while a query of the pending scan is in flight, and everything comes over
- *   one session. So a row of a scan is at least as new as all earlier notifications, and is taken as it is.
- *   A notification may be older than an earlier scan: it counts only if its updated_at is newer (updates
- *   of one row are ordered by its lock).
- * - A known row that is in no chunk of a scan has ended or returned to the outbox. The cursor looks it up
- *   among the finished ones. It also looks up a row whose end was notified, for the details.
- * - Finished rows are scanned from the last position less an overlap, because a transaction that commits
- *   later may have ended its rows earlier. The cursor remembers what it delivered in that time and does
- *   not deliver it twice.
- * - If a transaction moved to another nonce, its removal from the old one is delivered before the new row. */
+ * - BEGIN comes after LISTEN is committed, so each change is either in the scans or will be
+ *   notified. The owner buffers notifications while a query of the pending scan is in flight, and
+ *   everything comes over one session. So a row of a scan is at least as new as all earlier
+ *   notifications, and is taken as it is. A notification may be older than an earlier scan: it
+ *   counts only if its updated_at is newer (updates of one row are ordered by its lock).
+ * - A known row that is in no chunk of a scan has ended or returned to the outbox. The cursor looks
+ *   it up among the finished ones. It also looks up a row whose end was notified, for the details.
+ * - Finished rows are scanned from the last position less an overlap, because a transaction that
+ *   commits later may have ended its rows earlier. The cursor remembers what it delivered in that
+ *   time and does not deliver it twice.
+ * - If a transaction moved to another nonce, its removal from the old one is delivered before the
+ *   new row. */
 #ifndef LISTEN_CURSOR_H
 #define LISTEN_CURSOR_H
 
@@ -36,17 +38,18 @@ struct cursor_config {
 enum cursor_state { CURSOR_DOWN, CURSOR_PENDING, CURSOR_FINISHED, CURSOR_LIVE };
 
 enum cursor_event_type {
-    CURSOR_EV_BEGIN,     /* now_us: database clock; all earlier ends are visible. In LIVE: a repair */
-    CURSOR_EV_DOWN,      /* the session is lost: it will send no more answers */
-    CURSOR_EV_NOTIFY,    /* rows[0]: kind NEW, UPDATE, REMOVED (with an outcome: it ended) */
-    CURSOR_EV_PENDING,   /* rows, count, last: answer to SCAN_PENDING */
+    CURSOR_EV_BEGIN,   /* now_us: database clock; all earlier ends are visible. In LIVE: a repair */
+    CURSOR_EV_DOWN,    /* the session is lost: it will send no more answers */
+    CURSOR_EV_NOTIFY,  /* rows[0]: kind NEW, UPDATE, REMOVED (with an outcome: it ended) */
+    CURSOR_EV_PENDING, /* rows, count, last: answer to SCAN_PENDING */
     CURSOR_EV_FINISHED,  /* rows, count, last: answer to SCAN_FINISHED */
     CURSOR_EV_LOOKED_UP, /* rows, count: the finished ones of LOOK_UP */
 };
 struct cursor_event {
     enum cursor_event_type type;
     int64_t now_us;
-    const struct listen_event *rows; /* alias and account_id are ignored; texts are borrowed for the step */
+    const struct listen_event
+        *rows; /* alias and account_id are ignored; texts are borrowed for the step */
     size_t count;
     bool last;
 };
@@ -72,15 +75,16 @@ struct cursor *cursor_free(struct cursor *c);
 void cursor_filter(struct cursor *c, int32_t account, int64_t id);
 
 /* Effects are valid until the next step; their texts only as long as the event's rows. */
-void cursor_step(struct cursor *c, const struct cursor_event *ev, const struct cursor_effect **ret_effects,
-                 size_t *ret_count);
+void cursor_step(struct cursor *c, const struct cursor_event *ev,
+                 const struct cursor_effect **ret_effects, size_t *ret_count);
 
 struct cursor_lookup {
     int32_t account;
     int64_t nonce; /* of a filler; -1 if id identifies it */
     int64_t id;    /* 0: a filler */
 };
-size_t cursor_lookups(const struct cursor *c, const struct cursor_lookup **ret_lookups); /* of the look-up */
+size_t cursor_lookups(const struct cursor *c,
+                      const struct cursor_lookup **ret_lookups); /* of the look-up */
 
 /* A reader that begins here receives every end that was not delivered yet. */
 int64_t cursor_position(const struct cursor *c);

@@ -74,7 +74,8 @@ struct row_end {
     uint8_t hash[32];
     uint8_t block_hash[32];
     uint64_t block_number;
-    uint64_t used_block; /* without a block of ours: as of this one the nonce is used; 0: it is not */
+    uint64_t
+        used_block; /* without a block of ours: as of this one the nonce is used; 0: it is not */
     uint32_t index;
     bool has_block, has_fee;
     bool given_back; /* nothing of it can be included and the nonce is unused: it is free again */
@@ -106,7 +107,8 @@ struct row {
     uint32_t call_len;
     int64_t era_death; /* -1: immortal */
     int64_t own_death; /* the same of the transaction's own bytes alone; 0: none were sent */
-    int64_t out_death; /* from this finalized height on nothing that was submitted can be included */
+    int64_t
+        out_death; /* from this finalized height on nothing that was submitted can be included */
     uint64_t submitted_block;
     uint8_t *block_hash; /* owned 32 bytes, NULL: none */
     uint8_t (*earlier)[32];
@@ -129,20 +131,24 @@ struct row {
     uint8_t state;
     uint8_t status; /* enum tx_status or STATUS_SIGNED */
     uint8_t reason;
-    uint8_t resigns;     /* new signatures since a node last accepted one */
-    uint8_t futures;     /* refusals as 'future' since then */
-    bool watched : 1;    /* the adapter has a watch, or an unanswered submission, for the current hash */
-    bool was_out : 1;    /* some bytes of this nonce may be in some pool */
-    bool was_pooled : 1; /* a pool had it once: it may still wait there unseen, behind a missing nonce */
+    uint8_t resigns;  /* new signatures since a node last accepted one */
+    uint8_t futures;  /* refusals as 'future' since then */
+    bool watched : 1; /* the adapter has a watch, or an unanswered submission, for the current hash
+                       */
+    bool was_out : 1; /* some bytes of this nonce may be in some pool */
+    bool was_pooled : 1; /* a pool had it once: it may still wait there unseen, behind a missing
+                            nonce */
     bool banned : 1;
     bool tentative : 1; /* UNSURE only for lack of news: later nonces need not wait */
     bool refollowed : 1;
-    bool found : 1;   /* bytes with its call are in a final block and not on record: they are being adopted */
-    bool foreign : 1; /* they were not: a foreign extrinsic */
-    bool racing : 1;  /* RESIGN, SIGNING: the new bytes are a filler that takes the transaction's place */
-    bool filler : 1;  /* the current attempt is one */
-    bool refused : 1; /* the note is not in the history yet */
-    bool unstored : 1;  /* the status is not stored yet */
+    bool found : 1;    /* bytes with its call are in a final block and not on record: they are being
+                         adopted */
+    bool foreign : 1;  /* they were not: a foreign extrinsic */
+    bool racing : 1;   /* RESIGN, SIGNING: the new bytes are a filler that takes the transaction's
+                         place */
+    bool filler : 1;   /* the current attempt is one */
+    bool refused : 1;  /* the note is not in the history yet */
+    bool unstored : 1; /* the status is not stored yet */
     bool presigned : 1; /* its own bytes are presigned */
 };
 
@@ -215,13 +221,15 @@ static inline size_t line_not_in_block(const struct line *line)
 /* ---- attempts ---- */
 /* A committed attempt becomes the row's current one; what was current is an earlier one from now
  * on. */
-void line_bytes(struct line *line, struct row *row, const uint8_t hash[32], const uint8_t *bytes, size_t len,
-                size_t call_len, int64_t era_death, uint32_t spec_version);
+void line_bytes(struct line *line, struct row *row, const uint8_t hash[32], const uint8_t *bytes,
+                size_t len, size_t call_len, int64_t era_death, uint32_t spec_version);
 void line_earlier(struct line *line, struct row *row, const uint8_t hash[32]);
 void line_set_presigned(struct line *line, struct row *row); /* its own bytes are presigned */
 /* What followers see. Only the last status of a row is stored. */
-void line_status(struct line *line, struct row *row, enum tx_status status, const uint8_t *block_hash);
-bool line_era_next(struct line *line, uint64_t height, struct era_entry *ret_entry); /* pop one that is due */
+void line_status(struct line *line, struct row *row, enum tx_status status,
+                 const uint8_t *block_hash);
+bool line_era_next(struct line *line, uint64_t height,
+                   struct era_entry *ret_entry); /* pop one that is due */
 static inline bool row_era_over(const struct row *row, uint64_t height)
 {
     return row->era_death >= 0 && height >= (uint64_t)row->era_death;

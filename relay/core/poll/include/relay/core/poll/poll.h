@@ -2,7 +2,8 @@
  * to find out whether there is something to do is decided here, and nowhere else.
  *
  *   outbox poll    of one account: rows that can be admitted (leader_outbox)
- *   request poll   of one account: cancellations, deadlines, bumps, changed settings (leader_poll_requests)
+ *   request poll   of one account: cancellations, deadlines, bumps, changed settings
+ *                  (leader_poll_requests)
  *   sweep          once a second for all accounts: would one of these find anything? (leader_due)
  *   merged poll    without doorbells: the outbox polls of many accounts in one query (leader_due)
  *   doorbell       taken before a leader sleeps, given back when rows come
@@ -28,7 +29,7 @@ struct buf;
 struct poll;
 
 enum {
-    POLL_STREAK = 2,         /* polls in a row that found rows: the next one comes before the doorbell */
+    POLL_STREAK = 2, /* polls in a row that found rows: the next one comes before the doorbell */
     POLL_BACKOFF_MIN_MS = 1, /* while the doorbell cannot be taken; doubles */
     POLL_BACKOFF_MAX_MS = 20,
     POLL_RETRY_MS = 200,   /* after a query that failed */
@@ -78,7 +79,8 @@ enum poll_reason {
     POLL_WHY_BACKOFF,     /* there is no doorbell to wait for */
     POLL_WHY_RETRY,       /* the last one failed */
     POLL_WHY_NO_ANSWER,   /* the last one was given up */
-    POLL_WHY_FELL_ASLEEP, /* from here on enqueue notifies, so one more request poll sees all times */
+    POLL_WHY_FELL_ASLEEP, /* from here on enqueue notifies, so one more request poll sees all times
+                           */
     POLL_WHY_SLOW,        /* time passed, and no sweep covers the account */
     POLL_WHY_DEADLINE,    /* a time that the table named has come */
     POLL_WHY_SWEEP,       /* a sweep found something */
@@ -136,7 +138,7 @@ struct poll_event {
         uint32_t limit;
         uint64_t serial;
         struct {
-            int64_t mark;    /* fingerprint of the account's settings that the manager hears of now */
+            int64_t mark; /* fingerprint of the account's settings that the manager hears of now */
             int64_t next_ms; /* until the table's next deadline or not_before; -1: none */
             bool has_rows;
         } requests;

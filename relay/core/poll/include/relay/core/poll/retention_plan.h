@@ -23,7 +23,8 @@ struct retention_plan {
     struct rng rng;
 };
 
-void retention_plan_init(struct retention_plan *p, uint64_t interval_ms, uint64_t now_ms, uint64_t seed);
+void retention_plan_init(struct retention_plan *p, uint64_t interval_ms, uint64_t now_ms,
+                         uint64_t seed);
 /* true: begin; retention_plan_ended is to follow. */
 bool retention_plan_begin(struct retention_plan *p, uint64_t now_ms, bool may);
 void retention_plan_ended(struct retention_plan *p, uint64_t now_ms, enum retention_end end);

@@ -12,8 +12,8 @@
  *   bytes.
  *
  *   IDLE -> LOAD_WAIT -> CHAIN_WAIT -> PROBE_POOL_WAIT -> PROBE_NONCE_WAIT -> LEADING
- *             ^  (chunks)   (node up)    (which of ours     (which are        |  |  probe again when
- *             |                           does it hold?)     in blocks?)      |  |  rows are unsure
+ *             ^  (chunks)   (node up)    (which of ours     (which are        |  | probe again when
+ *             |                           does it hold?)     in blocks?)      |  | rows are unsure
  *             +------------------- unknown outcome of a write ---------------+  |
  *   any -> IDLE on demotion                                                      |
  *
@@ -37,9 +37,10 @@ struct manager_config {
     uint32_t batch_max;      /* rows of one admission; default 128 */
     uint32_t unanswered_max; /* submissions on the wire without an answer; default 64 */
     uint32_t era_period;     /* blocks; power of two; 0 = immortal; default 64 */
-    uint32_t reprobe_blocks; /* probe an open row after this many best blocks without news; default 5 */
     uint32_t
-        gap_blocks; /* alert after a nonce gap below pooled transactions has lasted this many blocks; default 10 */
+        reprobe_blocks;  /* probe an open row after this many best blocks without news; default 5 */
+    uint32_t gap_blocks; /* alert after a nonce gap below pooled transactions has lasted this many
+                            blocks; default 10 */
     uint32_t state_batch_max; /* statuses of one store write; default 512 */
     bool keyless; /* nothing can be signed for the account: it sends only presigned transactions */
 };
@@ -58,7 +59,7 @@ const char *manager_phase_name(enum manager_phase phase); /* "chain_wait" */
 enum manager_suspension {
     MANAGER_SUSPENSION_NONE,
     MANAGER_SUSPENSION_PAYMENT, /* it cannot pay: nothing is admitted; ends by itself */
-    MANAGER_SUSPENSION_REAPED,  /* its nonce went back: nothing is sent before an operator's order */
+    MANAGER_SUSPENSION_REAPED, /* its nonce went back: nothing is sent before an operator's order */
     MANAGER_SUSPENSION_TRANSACTION_VERSION, /* calls may mean something else now: the same */
 };
 /* As the table has it: "payment"; "" of none. */
@@ -75,7 +76,8 @@ struct manager_account {
     u128 tip_start, tip_step;     /* of a first attempt; the least raise (0: 1) */
     u128 tip_cap;                 /* MANAGER_NO_CAP: none */
     uint32_t tip_step_percent;
-    uint32_t tip_after_blocks;  /* the first transaction gets a higher tip after this many blocks; 0: never */
+    uint32_t tip_after_blocks; /* the first transaction gets a higher tip after this many blocks; 0:
+                                  never */
     uint32_t skip_after_blocks; /* and is given up after this many; 0: never */
     bool requeue_usurped;       /* else a transaction that lost its nonce ends as usurped */
     bool has_low_balance;
@@ -90,7 +92,8 @@ enum manager_event_type {
     MANAGER_EV_PROMOTED,
     MANAGER_EV_DEMOTED,    /* drops all state; no effect is carried out from now on */
     MANAGER_EV_GATE_OPEN,  /* sending is allowed again: what was refused at the gate is sent */
-    MANAGER_EV_STORE_BACK, /* the database was away, and may be a standby that lacks commits: read all again
+    MANAGER_EV_STORE_BACK, /* the database was away, and may be a standby that lacks commits: read
+                            * all again
                             */
     MANAGER_EV_SNAPSHOT,   /* answer to LOAD */
     MANAGER_EV_CHAIN_UP,
@@ -141,8 +144,9 @@ struct manager_snapshot_row {
     u128 max_tip;
     uint64_t deadline_block; /* 0 or UINT64_MAX: none */
     uint32_t retries;
-    bool filler;              /* the current attempt is a filler that takes the transaction's place */
-    const char *stop_outcome; /* with a filler among the attempts: how the transaction ends if one gets in */
+    bool filler; /* the current attempt is a filler that takes the transaction's place */
+    const char *stop_outcome; /* with a filler among the attempts: how the transaction ends if one
+                                 gets in */
     const char *stop_reason;  /* copied */
     uint64_t submitted_block;
     const uint8_t (*earlier)[32]; /* hashes of earlier attempts */
@@ -186,7 +190,8 @@ struct manager_outbox_row {
     u128 max_tip;
     uint64_t deadline_block; /* the last block that may hold it; 0 or UINT64_MAX: none */
     uint32_t retries;        /* dispatch errors after which it is tried again */
-    const char *bad; /* NULL, or the adapter's reason why it can never be sent: it is rejected with this */
+    const char
+        *bad; /* NULL, or the adapter's reason why it can never be sent: it is rejected with this */
 };
 
 /* An extrinsic of ours that the database does not know. */
@@ -236,17 +241,19 @@ struct manager_event {
             size_t count;
             bool last;
             int64_t next_nonce; /* -1: never set */
-            int64_t
-                used_nonce; /* by the table's records finalized blocks used all nonces below; -1: unknown */
-            int64_t used_block;  /* and the highest of them; -1: unknown */
-            uint64_t seen_block; /* finalized block at the last renewal that is on record; 0: unknown */
-            bool reconcile;      /* commits may be lost: blocks after reconcile_from may know more */
+            int64_t used_nonce; /* by the table's records finalized blocks used all nonces below;
+                                   -1: unknown */
+            int64_t used_block; /* and the highest of them; -1: unknown */
+            uint64_t
+                seen_block; /* finalized block at the last renewal that is on record; 0: unknown */
+            bool reconcile; /* commits may be lost: blocks after reconcile_from may know more */
             uint64_t reconcile_from;
             const struct manager_account *account; /* NULL: nothing is set */
         } snapshot;
         struct {
             uint64_t finalized, best;
-            uint64_t best_known; /* the highest block that this or another node reported; 0: none did */
+            uint64_t
+                best_known; /* the highest block that this or another node reported; 0: none did */
             uint32_t spec_version, transaction_version;
         } chain; /* CHAIN_UP, RUNTIME */
         struct {
@@ -257,7 +264,8 @@ struct manager_event {
             bool failed; /* it could not be asked; so in the others */
             const uint8_t (*hashes)[32];
             size_t count;
-            const struct tx_included *pooled; /* what this account signed, where ASK_POOL wants it */
+            const struct tx_included
+                *pooled; /* what this account signed, where ASK_POOL wants it */
             size_t pooled_count;
         } pool;
         struct {
@@ -273,7 +281,8 @@ struct manager_event {
         struct {
             const struct manager_outbox_row *rows; /* one at least */
             size_t count;
-            bool has_reserved; /* a row that was signed elsewhere waits for this nonce, the lowest such */
+            bool has_reserved; /* a row that was signed elsewhere waits for this nonce, the lowest
+                                  such */
             uint64_t reserved;
         } outbox;
         struct {
@@ -315,15 +324,17 @@ struct manager_event {
 
 /* What belongs to which is the union of struct manager_effect. */
 enum manager_effect_type {
-    MANAGER_FX_LOAD,        /* read the next chunk of pending rows; after_nonce -1: from the start */
-    MANAGER_FX_WANT_OUTBOX, /* bring at most `limit` outbox rows when there are any (stays wanted) */
+    MANAGER_FX_LOAD, /* read the next chunk of pending rows; after_nonce -1: from the start */
+    MANAGER_FX_WANT_OUTBOX, /* bring at most `limit` outbox rows when there are any (stays wanted)
+                             */
     /* Sign rows at their nonces, one fenced commit, then ADMITTED. presigned: their bytes are
      * there already. */
     MANAGER_FX_ADMIT,
     /* sign the same call at the same nonce anew, commit, then RESIGNED; bytes that turn out to
      * be the current ones (hash) are no new attempt: nothing is committed, RESIGNED names them */
     MANAGER_FX_RESIGN,
-    MANAGER_FX_FILL, /* sign a filler (System.remark) at the nonce; the transaction there ends, then FILLED */
+    MANAGER_FX_FILL, /* sign a filler (System.remark) at the nonce; the transaction there ends, then
+                        FILLED */
     MANAGER_FX_SUBMIT,  /* to the node, through the gate, watched */
     MANAGER_FX_UNWATCH, /* forget the watch */
     MANAGER_FX_UNWATCH_ALL,
@@ -360,7 +371,8 @@ struct manager_sign_row {
      * than the core did when it chose the period: then it takes a shorter one that ends in time,
      * or signs nothing. */
     uint64_t deadline_block;
-    bool filler;         /* resign: sign a filler in place of the call; if it gets in, the transaction ends */
+    bool filler; /* resign: sign a filler in place of the call; if it gets in, the transaction ends
+                  */
     const char *outcome; /* with this, and `error`; fill: it ends with this in any case */
     const char *reason;  /* resign, fill */
     char error[200];
@@ -391,7 +403,8 @@ struct manager_end_row {
     bool has_block, has_fee;
     uint8_t block_hash[32];
     int64_t block_number;
-    uint64_t used_block; /* without a block: as of this one somebody else used the nonce; 0: nobody */
+    uint64_t
+        used_block; /* without a block: as of this one somebody else used the nonce; 0: nobody */
     uint32_t index;
     u128 fee;
 };
@@ -401,7 +414,8 @@ struct manager_note_row {
     int64_t id;
     uint8_t hash[32];
     int64_t era_death;
-    uint64_t wait_block; /* earliest final block at which to look again; 0: when its nonce is the next one */
+    uint64_t wait_block; /* earliest final block at which to look again; 0: when its nonce is the
+                            next one */
     char text[200];
 };
 
@@ -414,7 +428,8 @@ struct manager_effect {
         struct {
             struct manager_sign_row *rows;
             size_t count;
-            uint64_t block;      /* goes on record: final blocks up to it hold no attempt at these nonces */
+            uint64_t
+                block; /* goes on record: final blocks up to it hold no attempt at these nonces */
             bool presigned;      /* ADMIT: the rows were signed elsewhere; */
             uint64_t next_nonce; /* then: the account's before it */
         } sign;                  /* ADMIT, RESIGN, FILL */
@@ -480,7 +495,8 @@ struct manager_view {
     size_t unsure;      /* waiting for a probe */
     size_t in_block;
     uint32_t window;
-    uint32_t gap_blocks;  /* the number of blocks that the present nonce gap has lasted; 0: there is none */
+    uint32_t gap_blocks;  /* the number of blocks that the present nonce gap has lasted; 0: there is
+                             none */
     uint32_t gap_longest; /* of this leadership */
     enum manager_suspension suspension;
     bool reborn; /* a new life was ordered and has not begun: that takes an era under one leader */
@@ -493,7 +509,8 @@ struct manager_moves {
     uint64_t phases, rows; /* a bit for each move of a table that was made */
 };
 struct manager_moves manager_moved(const struct manager *m);
-void manager_phases_missing(uint64_t made, struct buf *out); /* the moves without a bit, a line each */
+void manager_phases_missing(uint64_t made,
+                            struct buf *out); /* the moves without a bit, a line each */
 void manager_rows_missing(uint64_t made, struct buf *out);
 void manager_phases_dump(struct buf *out); /* the table as a mermaid state diagram */
 void manager_rows_dump(struct buf *out);
