@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "election_internal.h"
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/log.h"

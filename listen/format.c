@@ -2,7 +2,6 @@
  * replaced. */
 #include <string.h>
 
-#include "base/check.h"
 #include "base/hex.h"
 #include "listen/listen.h"
 #include "time_text.h"

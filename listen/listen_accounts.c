@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
+#include "base/alloc.h"
 #include "base/hex.h"
 #include "listen_internal.h"
 

@@ -2,6 +2,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "internal.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/check.h"
 #include "base/hex.h"
 #include "chain/node/node.h"
 #include "cli.h"

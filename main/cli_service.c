@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
+#include "base/alloc.h"
 #include "base/hex.h"
 #include "chain/codec/ss58.h"
 #include "cli.h"

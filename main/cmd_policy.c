@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
+#include "base/alloc.h"
 #include "cli.h"
 #include "command.h"
 

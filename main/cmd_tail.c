@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "base/check.h"
 #include "base/log.h"
 #include "cli.h"
 #include "command.h"

@@ -5,6 +5,7 @@
  * process that was stopped for a while reads what waits in the socket before it judges. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "ws_internal.h"
 

@@ -5,6 +5,7 @@
  *       \-----------------> connection ended   UNSENT       canceled: freed, nothing is reported */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "ws_internal.h"
 

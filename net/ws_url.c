@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
+#include "base/alloc.h"
 #include "ws_internal.h"
 
 enum { HOST_MAX = 255, URL_MAX = 2048 };

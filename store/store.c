@@ -2,6 +2,7 @@
  * share. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "store_internal.h"
 

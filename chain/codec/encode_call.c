@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
+#include "base/alloc.h"
 #include "base/hex.h"
 #include "encode_internal.h"
 

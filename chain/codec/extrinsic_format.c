@@ -6,6 +6,7 @@
  * signed for wrongly. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "chain/codec/codec.h"
 #include "extrinsic_internal.h"

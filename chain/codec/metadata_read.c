@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 
 void metadata__item(struct metadata_parse *p)

@@ -2,7 +2,6 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "base/check.h"
 #include "keys_scheme.h"
 #include "sr25519.h"
 

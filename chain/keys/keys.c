@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "chain/codec/crypto_init.h"
 #include "chain/codec/scale.h"

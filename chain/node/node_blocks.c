@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/hex.h"
 #include "base/log.h"

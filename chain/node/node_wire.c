@@ -2,7 +2,6 @@
  * that we read. */
 #include <string.h>
 
-#include "base/check.h"
 #include "base/hex.h"
 #include "chain/codec/hash.h"
 #include "chain/codec/scale.h"

@@ -2,6 +2,7 @@
  * one. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "rpc_internal.h"
 

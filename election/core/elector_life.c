@@ -1,6 +1,7 @@
 /* Creating, freeing and querying an elector. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "elector_internal.h"
 

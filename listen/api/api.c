@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/list.h"
 #include "base/log.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "account/account.h"
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/log.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "account/op.h"
+#include "base/alloc.h"
 #include "base/check.h"
 
 static void adopted(struct store_req *req)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "account/op.h"
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/hex.h"
 #include "chain/codec/codec.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "account/op.h"
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/log.h"

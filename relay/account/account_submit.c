@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "account/account.h"
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/plant.h"

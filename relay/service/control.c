@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "loop/peer.h"

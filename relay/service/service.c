@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/hex.h"
 #include "base/log.h"

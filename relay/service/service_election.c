@@ -1,6 +1,7 @@
 /* The room of the election: who leads which account, and what follows for the accounts. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "service/service_internal.h"

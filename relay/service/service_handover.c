@@ -9,6 +9,7 @@
  * it: the successor asks the pool and the chain in any case. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "service/service_internal.h"

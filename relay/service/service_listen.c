@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "service/service_internal.h"
 

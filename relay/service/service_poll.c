@@ -3,6 +3,7 @@
  * (debug: poll.sent). */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "service/service_internal.h"

@@ -2,6 +2,7 @@
  * are led at that moment. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "relay/core/poll/retention_plan.h"

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/hex.h"
 #include "base/log.h"

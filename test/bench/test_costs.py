@@ -13,7 +13,7 @@ PROFILE = '''# callgrind format
 events: Ir
 
 ob=/build/main/txrelay
-fl=/src/store/conn.c
+fl=/src/store/conn/conn.c
 fn=send
 10 5
 cob=/usr/lib/libc.so.6

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
+#include "base/alloc.h"
 
 enum { SKIPPED_MAX = 8, JUMP_MAX = 20, REVALIDATE_PER_SIGNER = 64 };
 

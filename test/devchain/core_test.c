@@ -10,7 +10,6 @@
 
 #include <string.h>
 
-#include "base/check.h"
 #include "testlib.h"
 
 #define RIG struct rig *r = rig_new(NULL)

@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#include "base/check.h"
 #include "testlib.h"
 
 enum { REVALIDATED_AFTER = 11 }; /* final blocks */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "app.h"
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "chain/codec/ss58.h"

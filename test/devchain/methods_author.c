@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
 #include "base/hex.h"
 #include "server.h"
 #include "subs.h"

@@ -1,7 +1,6 @@
 /* chain_*: blocks, headers, head subscriptions. */
 #include <stdlib.h>
 
-#include "base/check.h"
 #include "subs.h"
 
 static void null_result(struct call *c)

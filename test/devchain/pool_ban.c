@@ -2,6 +2,7 @@
  * only when a block is handled. Its size is bounded; those that lapse first go first. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "pool_internal.h"
 

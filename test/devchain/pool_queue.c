@@ -1,6 +1,7 @@
 /* The pool's two queues: import into ready or future, promotion, replacement, removal. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "pool_internal.h"
 

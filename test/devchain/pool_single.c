@@ -1,6 +1,5 @@
 /* The single-state pool: there is nothing beside the queues, and every word of theirs goes to the
  * watchers at once. */
-#include "base/check.h"
 #include "pool_internal.h"
 
 static void nothing(struct pool *p)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
+#include "base/alloc.h"
 #include "chain/codec/hash.h"
 
 enum { NORMAL_PERCENT = 75 };

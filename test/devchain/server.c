@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "app.h"
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/log.h"

@@ -2,7 +2,6 @@
  * block. */
 #include <string.h>
 
-#include "base/check.h"
 #include "chain/codec/hash.h"
 #include "subs.h"
 

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/check.h"
+#include "base/alloc.h"
 #include "base/hex.h"
 #include "testlib.h"
 

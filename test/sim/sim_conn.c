@@ -1,11 +1,12 @@
 /* store/conn.h for simulated processes: a connection is a link (sim_link.c), a query a message
- * on it. The product above it (store/store_pg*.c, listen/listen*.c) runs as it is. What the
+ * on it. The product above it (store/pg/, listen/listen*.c) runs as it is. What the
  * server says to a statement is in sim_sql.c. As in store/conn*.c a callback never fires inside
  * the call that started it, queries are answered before on_down, and a session whose oldest
  * query waits for too long is given up. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "sim.h"
 #include "sim_sql.h"
 #include "store/mem_db.h"

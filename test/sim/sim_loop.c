@@ -4,6 +4,7 @@
  * meanwhile, it is put back. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "sim.h"
 #include "sim_memory.h"
 

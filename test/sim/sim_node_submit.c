@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "sim.h"
 #include "sim_memory.h"
 #include "sim_node.h"

@@ -1,13 +1,13 @@
-/* The requests of store.h on their way: store/store_pg*.c decides and lays out everything, and
+/* The requests of store.h on their way: store/pg/ decides and lays out everything, and
  * where it would send a statement (store_pg__send, which the linker turns to here) a copy of the
  * request goes instead, with all that it points to: whoever asked may be gone when it is carried
  * out. What it found comes back into the request. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "pg/pg.h"
 #include "sim.h"
 #include "sim_memory.h"
-#include "store_pg.h"
 
 void __wrap_store_pg__send(struct store_pg *s, struct side *side, enum sql_id id, struct pg_args *a,
                            struct store_req *req, decode_fn decode);
@@ -309,7 +309,7 @@ static void done(struct world *w, struct message *m)
 }
 
 /* What the book of locks does not have is named under an epoch that nobody had, as in
- * store_pg_renew.c. */
+ * pg_lead_renew.c. */
 static void mask_epochs(struct store_pg *s, struct request *x)
 {
     struct store_renew *r = &x->u.renew;

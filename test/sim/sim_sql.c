@@ -1,6 +1,6 @@
 /* The statements that the product sends as text, and what the memory database says to them:
  * those of the listener (listen/sql), the locks, doorbells and claims that
- * store/store_pg_locks.c and store_pg_lead.c put together, and the check of the schema. All
+ * store/pg/pg_lead_*.c put together, and the check of the schema. All
  * other requests of store.h go as they are (sim_request.c). */
 #include "sim_sql.h"
 

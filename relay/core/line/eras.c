@@ -2,6 +2,7 @@
  * are taken out. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "line_internal.h"
 
 void line__era_put(struct line *line, uint64_t death, uint64_t nonce)

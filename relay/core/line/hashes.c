@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "line_internal.h"
 
 /* Of the first eight bytes. A hash is random already; the product spreads what a test makes up. */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "line_internal.h"
 
 void line__change(struct line *line, unsigned set, const struct row *row, bool member)

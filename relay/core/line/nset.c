@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "line_internal.h"
 
 void nset_init(struct nset *s, size_t bits)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "line_internal.h"
 
 const char *row_status_name(uint8_t status)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "poll_internal.h"
 
 struct poll *poll_new(const struct poll_config *config, uint64_t now)

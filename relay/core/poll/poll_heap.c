@@ -1,4 +1,5 @@
 /* Which account's time comes next: a binary heap of all accounts, by poll__key. */
+#include "base/alloc.h"
 #include "poll_internal.h"
 
 void poll__heap_new(struct poll *p)

@@ -11,6 +11,7 @@
  * next one. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "poll_internal.h"
 
 void poll__batch_init(const struct poll *p, struct poll_batch *b)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "manager_internal.h"
 
 uint32_t manager__room(const struct manager *m)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "manager_internal.h"
 
 void manager__effects_reset(struct manager *m)

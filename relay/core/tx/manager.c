@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "manager_internal.h"
 
 struct manager *manager_new(const struct manager_config *config)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "manager_internal.h"
 
 bool manager__presigned(const struct row *row)

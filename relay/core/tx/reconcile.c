@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "manager_internal.h"
 
 void manager__found_clear(struct manager *m)

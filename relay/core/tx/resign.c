@@ -1,6 +1,7 @@
 /* New bytes for a row, and fillers: who needs them, and at what pace they are signed. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "manager_internal.h"
 
 /* New bytes at the same nonce are always safe: the chain takes one of them (I5). */

@@ -2,6 +2,7 @@
  * time; only finalized blocks end a row. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "manager_internal.h"
 
 void manager__unwatch(struct manager *m, struct row *row)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "manager_internal.h"
 
 /* ---- request polls ---- */

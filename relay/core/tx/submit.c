@@ -2,6 +2,7 @@
  * what is in flight. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "manager_internal.h"
 
 static bool room_on_wire(const struct manager *m)

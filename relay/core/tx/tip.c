@@ -3,6 +3,7 @@
  * by bytes of a higher priority, so every raise is at least one unit.
  *
  * Terms are kept only for rows that have any: a million rows without tips cost nothing for them. */
+#include "base/alloc.h"
 #include "manager_internal.h"
 
 static u128 lesser(u128 a, u128 b)

@@ -43,7 +43,7 @@ void store_claim_start(struct store *s, struct store_claim *r, store_cb cb);
 
 /* Renewal of every account of this relay in one statement, after verifying that the control
  * session still holds their locks (by what it was given, and by pg_locks and its backend pid;
- * store_pg_renew.c says how often). */
+ * pg_lead_renew.c says how often). */
 struct store_renew {
     struct store_req req;
     const char *holder;

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/check.h"
 #include "support_rpc.h"
 
 /* ---- losing the connection ---- */

@@ -9,7 +9,6 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
-#include "base/check.h"
 #include "election/core/elector.h"
 
 enum { ACCOUNTS = 10000, QUEUE = 1 << 16, COMMIT_MS = 5 };

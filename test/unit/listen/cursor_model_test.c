@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "base/rng.h"
 #include "listen/core/cursor.h"

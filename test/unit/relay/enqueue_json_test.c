@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "service/enqueue_json.h"
 

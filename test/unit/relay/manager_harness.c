@@ -1,4 +1,5 @@
 #include "manager_harness.h"
+#include "base/alloc.h"
 
 static void *copy_of(const void *p, size_t n)
 {

@@ -2,6 +2,7 @@
 #include <malloc.h>
 #include <time.h>
 
+#include "base/alloc.h"
 #include "manager_harness.h"
 
 enum { ROWS = 200000, CHUNK = 5000, BYTES = 200 };

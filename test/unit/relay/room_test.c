@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "base/check.h"
 #include "service/room.h"
 #include "service/service_internal.h"
 

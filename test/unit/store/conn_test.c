@@ -1,5 +1,6 @@
 /* A connection answers every query exactly once, in order, from the loop, and says what is known
  * about it. */
+#include "base/alloc.h"
 #include "fixture.h"
 
 #include <stdio.h>

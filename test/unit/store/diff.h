@@ -19,8 +19,8 @@
 
 #include "base/buf.h"
 #include "base/rng.h"
+#include "mem/mem.h"
 #include "store_fixture.h"
-#include "store_mem.h"
 
 enum { RELAYS = 3, ACCOUNTS = 4, STEP_S = 100, NEW_ROWS = 6, TEXTS = 64 };
 #define STEP_US ((int64_t)STEP_S * 1000000)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/hex.h"
 
 static const char *const channels[] = {"leader_change", "outbox_wake", "pending_tx_new",

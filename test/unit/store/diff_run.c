@@ -1,4 +1,5 @@
 /* One call to both sides. */
+#include "base/alloc.h"
 #include "diff.h"
 
 #include <stdarg.h>

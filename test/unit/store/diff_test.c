@@ -2,6 +2,7 @@
  * answer and every table compared. A difference names the seed and the call; DIFF_SEED runs that
  * seed alone, DIFF_SEEDS and DIFF_CALLS say how many of each, DIFF_EVERY after how many calls the
  * tables are compared. */
+#include "base/alloc.h"
 #include "diff.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 #include "fixture.h"
+#include "base/alloc.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

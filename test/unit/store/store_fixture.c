@@ -1,4 +1,5 @@
 #include "store_fixture.h"
+#include "base/alloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* What only Postgres can show: two relays, lost sessions, unknown outcomes, the doorbell, the
  * schema's version. */
+#include "base/alloc.h"
 #include "schema/schema.h"
 #include "store_fixture.h"
 

@@ -1,0 +1,16 @@
+/* Memory. These abort when it is exhausted and never return NULL: a restarted relay rebuilds its
+ * state from the table (I3). Adapters check sizes that come from outside. */
+#ifndef BASE_ALLOC_H
+#define BASE_ALLOC_H
+
+#include <stddef.h>
+
+void *xmalloc(size_t n) __attribute__((malloc, returns_nonnull));
+void *xcalloc(size_t n, size_t size) __attribute__((malloc, returns_nonnull));
+void *xrealloc(void *p, size_t n) __attribute__((returns_nonnull));
+char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull));
+char *xstrndup(const char *s, size_t n) __attribute__((malloc, returns_nonnull));
+char *xasprintf(const char *fmt, ...)
+    __attribute__((format(printf, 1, 2), malloc, returns_nonnull));
+
+#endif

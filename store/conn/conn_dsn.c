@@ -1,0 +1,147 @@
+/* The connection string taken apart: libpq gets one address at a time from us, so the host list is
+ * ours. PQconninfoParse does the reading; PGHOST and its like join in where the string is silent,
+ * as they would inside libpq. A service file is read by libpq itself, later and with blocking
+ * reads. */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "conn/conn_internal.h"
+
+static void add(struct conn_dsn *d, const char *key, const char *value)
+{
+    d->keys = xrealloc(d->keys, (d->count + 1) * sizeof(char *));
+    d->values = xrealloc(d->values, (d->count + 1) * sizeof(char *));
+    d->keys[d->count] = xstrdup(key);
+    d->values[d->count++] = xstrdup(value);
+}
+
+bool conn__dsn_has(const struct conn_dsn *d, const char *key)
+{
+    for (size_t i = 0; i < d->count; i++)
+        if (!strcmp(d->keys[i], key))
+            return true;
+    return false;
+}
+
+/* Item i of a comma list, NULL when it is empty or the list is shorter. */
+static char *list_item(const char *list, size_t i)
+{
+    for (; i; i--) {
+        list = strchr(list, ',');
+        if (!list)
+            return NULL;
+        list++;
+    }
+    size_t len = strcspn(list, ",");
+    return len ? xstrndup(list, len) : NULL;
+}
+
+static size_t list_count(const char *list)
+{
+    size_t n = 1;
+    for (; *list; list++)
+        n += *list == ',';
+    return n;
+}
+
+static int split_hosts(struct conn_dsn *d, const char *host, const char *hostaddr, const char *port,
+                       struct err *err)
+{
+    size_t hosts = list_count(host), addrs = list_count(hostaddr), ports = list_count(port);
+    size_t n = *hostaddr ? addrs : hosts;
+    if (*host && *hostaddr && hosts != addrs)
+        return err_set(err, ERR_CONFIG, "connection string names %zu hosts but %zu hostaddr values",
+                       hosts, addrs);
+    if (ports != 1 && ports != n)
+        return err_set(
+            err, ERR_CONFIG,
+            "connection string names %zu ports for %zu hosts: give one port for all, or one each",
+            ports, n);
+    d->hosts = xcalloc(n, sizeof(*d->hosts));
+    d->host_count = n;
+    for (size_t i = 0; i < n; i++) {
+        d->hosts[i].host = *host ? list_item(host, i) : NULL;
+        d->hosts[i].hostaddr = *hostaddr ? list_item(hostaddr, i) : NULL;
+        d->hosts[i].port = list_item(port, ports == 1 ? 0 : i);
+    }
+    return 0;
+}
+
+static const char *value_or_env(const PQconninfoOption *o)
+{
+    const char *v = o->val;
+    if (!v && o->envvar)
+        v = getenv(o->envvar);
+    return v ? v : "";
+}
+
+/* Returns true when the option was dealt with here. */
+static bool take_option(struct conn_dsn *d, const PQconninfoOption *o, const char **host,
+                        const char **addr, const char **port)
+{
+    if (!strcmp(o->keyword, "host"))
+        *host = value_or_env(o);
+    else if (!strcmp(o->keyword, "hostaddr"))
+        *addr = value_or_env(o);
+    else if (!strcmp(o->keyword, "port"))
+        *port = value_or_env(o);
+    else if (!strcmp(o->keyword, "connect_timeout"))
+        return true; /* libpq ignores it on asynchronous connections: ours counts */
+    else if (!strcmp(o->keyword, "target_session_attrs") &&
+             (!strcmp(value_or_env(o), "read-write") || !strcmp(value_or_env(o), "primary")))
+        d->want_primary = true;
+    else
+        return false;
+    return true;
+}
+
+int conn__dsn_parse(struct conn_dsn *d, const char *text, struct err *err)
+{
+    char *msg = NULL;
+    PQconninfoOption *options = PQconninfoParse(text, &msg);
+    if (!options) {
+        /* libpq may quote the string, and with it a password. */
+        bool secret = strstr(text, "://") || strstr(text, "password");
+        err_set(err, ERR_CONFIG, "connection string does not parse%s%.*s",
+                secret || !msg ? "" : ": ", secret || !msg ? 0 : (int)strcspn(msg, "\n"),
+                msg ? msg : "");
+        PQfreemem(msg);
+        return ERR_CONFIG;
+    }
+    const char *host = "", *addr = "", *port = "";
+    for (const PQconninfoOption *o = options; o->keyword; o++)
+        if (!take_option(d, o, &host, &addr, &port) && o->val)
+            add(d, o->keyword, o->val);
+    int rc = split_hosts(d, host, addr, port, err);
+    PQconninfoFree(options);
+    return rc;
+}
+
+void conn__dsn_done(struct conn_dsn *d)
+{
+    for (size_t i = 0; i < d->count; i++) {
+        explicit_bzero(d->values[i], strlen(d->values[i])); /* one of them is the password */
+        free(d->keys[i]);
+        free(d->values[i]);
+    }
+    for (size_t i = 0; i < d->host_count; i++) {
+        free(d->hosts[i].host);
+        free(d->hosts[i].hostaddr);
+        free(d->hosts[i].port);
+    }
+    free(d->keys);
+    free(d->values);
+    free(d->hosts);
+    *d = (struct conn_dsn){0};
+}
+
+bool conn__host_is_name(const struct conn_host *h)
+{
+    struct in6_addr scratch;
+    if (h->hostaddr || !h->host || h->host[0] == '/' || h->host[0] == '@')
+        return false;
+    return inet_pton(AF_INET, h->host, &scratch) != 1 &&
+           inet_pton(AF_INET6, h->host, &scratch) != 1;
+}

@@ -1,0 +1,120 @@
+/* Rows and errors of libpq in our words. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "conn/conn_internal.h"
+
+int conn_result_rows(const struct conn_result *r)
+{
+    return PQntuples(r->pg);
+}
+
+int conn_result_columns(const struct conn_result *r)
+{
+    return PQnfields(r->pg);
+}
+
+bool conn_result_is_null(const struct conn_result *r, int row, int col)
+{
+    return PQgetisnull(r->pg, row, col);
+}
+
+const char *conn_result_get(const struct conn_result *r, int row, int col, int *ret_len)
+{
+    if (ret_len)
+        *ret_len = PQgetlength(r->pg, row, col);
+    return PQgetvalue(r->pg, row, col);
+}
+
+const char *conn_result_name(const struct conn_result *r, int col)
+{
+    return PQfname(r->pg, col);
+}
+
+struct conn_result *conn_result_take(const struct conn_result *r)
+{
+    struct conn_result *kept = xmalloc(sizeof(*kept));
+    *kept = *r;
+    ((struct conn_result *)r)->pg = NULL; /* the one that delivers clears what is left there */
+    return kept;
+}
+
+void conn_result_free(struct conn_result *r)
+{
+    if (!r)
+        return;
+    PQclear(r->pg);
+    free(r);
+}
+
+/* ---- errors ---- */
+
+static const char *field(const PGresult *res, int code)
+{
+    const char *s = PQresultErrorField(res, code);
+    return s ? s : "";
+}
+
+/* Our own SQLSTATEs come with a sentence for the user and the way out as the hint; a server's
+ * message gets its detail and its code. */
+void conn__result_err(const PGresult *res, struct err *err)
+{
+    const char *sqlstate = field(res, PG_DIAG_SQLSTATE);
+    const char *message = field(res, PG_DIAG_MESSAGE_PRIMARY);
+    const char *detail = field(res, PG_DIAG_MESSAGE_DETAIL);
+    const char *hint = field(res, PG_DIAG_MESSAGE_HINT);
+    if (!*message)
+        message = PQresultErrorMessage(res);
+    int code = *sqlstate ? conn_map_sqlstate(sqlstate) : ERR_DB_UNAVAILABLE;
+    if (!*sqlstate)
+        err_set(err, code, "%.*s", (int)strcspn(message, "\n"), message);
+    else if (!strncmp(sqlstate, "TR", 2))
+        err_set(err, code, "%s%s%s", message, *hint ? ". " : "", hint);
+    else
+        err_set(err, code, "%s%s%s (SQLSTATE %s)", message, *detail ? ": " : "", detail, sqlstate);
+    memcpy(err->sqlstate, sqlstate, strnlen(sqlstate, sizeof(err->sqlstate) - 1) + 1);
+}
+
+/* libpq's own "connection lost" has no severity. */
+bool conn__result_fatal(const PGresult *res)
+{
+    const char *severity = field(res, PG_DIAG_SEVERITY_NONLOCALIZED);
+    return !*severity || !strcmp(severity, "FATAL") || !strcmp(severity, "PANIC");
+}
+
+/* A verbose message reads `...failed: FATAL:  28P01: password ...`; the word FATAL may be
+ * translated. */
+static const char *find_sqlstate(const char *message)
+{
+    for (const char *p = strstr(message, ":  "); p; p = strstr(p + 1, ":  ")) {
+        size_t n = 0;
+        while (n < 5 && (isdigit((unsigned char)p[3 + n]) || isupper((unsigned char)p[3 + n])))
+            n++;
+        if (n == 5 && p[8] == ':' && p[9] == ' ')
+            return p + 3;
+    }
+    return NULL;
+}
+
+/* A failure that has no PGresult: connecting, or a lost socket. */
+void conn__connect_err(const PGconn *pg, struct err *err)
+{
+    const char *message = PQerrorMessage(pg);
+    const char *at = find_sqlstate(message);
+    size_t len = strcspn(message, "\n");
+    if (!at || (size_t)(at - message) > len) {
+        err_set(err, ERR_DB_UNAVAILABLE, "%.*s", (int)len, len ? message : "connection lost");
+        if (!len)
+            err_set(err, ERR_DB_UNAVAILABLE, "connection lost");
+        return;
+    }
+    char sqlstate[6] = {0};
+    memcpy(sqlstate, at, 5);
+    err_set(err, conn_map_sqlstate(sqlstate), "%.*s%.*s", (int)(at - message), message,
+            (int)(len - (size_t)(at - message) - 7), at + 7);
+    if (err->code == ERR_DB) /* whatever keeps us from connecting */
+        err->code = ERR_DB_UNAVAILABLE;
+    memcpy(err->sqlstate, sqlstate, sizeof(sqlstate));
+}

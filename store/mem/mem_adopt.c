@@ -1,0 +1,142 @@
+/* leader_adopt of 17_reconcile.sql: what the chain or a pool holds, and a failover lost. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "mem/mem.h"
+
+enum { ERALESS_BLOCKS = 1024 };
+#define CLOCKS_US 60000000
+
+static int64_t nonce_of(const void *rows, size_t i)
+{
+    return ((const struct store_adopt_row *)rows)[i].nonce;
+}
+
+static struct store_bytes call_of(const struct store_adopt_row *in)
+{
+    size_t len = in->call_len < in->extrinsic.len ? in->call_len : in->extrinsic.len;
+    return (struct store_bytes){in->extrinsic.data + (in->extrinsic.len - len), len};
+}
+
+/* The pending row that it is a later attempt of; one that was signed elsewhere is never signed
+ * anew. */
+static struct mem_row *later_of(const struct mem_account *a, const struct store_adopt_row *in)
+{
+    struct mem_row *row = mem__pending(a, in->nonce);
+    bool known = mem__attempt_of(mem__nonce_at(a, in->nonce), in->hash) != 0;
+    return row && !known && !row->presigned && mem__same_bytes(row->call, call_of(in)) ? row : NULL;
+}
+
+static struct mem_attempt attempt_of(const struct store_adopt *r, const struct store_adopt_row *in,
+                                     uint32_t version, int64_t id)
+{
+    struct store_attempts w = {
+        .epoch = r->epoch, .spec_version = r->spec_version, .block = r->block};
+    struct store_attempt_row row = {.extrinsic = in->extrinsic,
+                                    .tip = in->tip,
+                                    .era_birth = in->era_birth,
+                                    .era_death = in->era_death};
+    memcpy(row.hash, in->hash, 32);
+    return mem__attempt_new(&w, &row, version, id);
+}
+
+static struct mem_row *signed_attempt(const struct mem_account *a, const struct store_adopt_row *in)
+{
+    LIST_EACH (p, &a->signed_rows) {
+        struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
+        if (mem__same_bytes(row->call, in->extrinsic))
+            return row;
+    }
+    return NULL;
+}
+
+/* The first that was there when the block was made; clocks may differ by a minute. */
+static struct mem_row *call_row(const struct mem_account *a, const struct store_adopt_row *in)
+{
+    LIST_EACH (p, &a->outbox) {
+        struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
+        if (mem__same_bytes(row->call, call_of(in)) &&
+            (in->time_ms < 0 || row->created_us <= in->time_ms * 1000 + CLOCKS_US))
+            return row;
+    }
+    return NULL;
+}
+
+/* The signer may have submitted it long before: only its era is known. */
+static int64_t signed_block(const struct store_adopt *r, const struct store_adopt_row *in)
+{
+    int64_t from = in->era_birth >= 0          ? in->era_birth
+                   : r->block > ERALESS_BLOCKS ? r->block - ERALESS_BLOCKS
+                                               : 0;
+    return from < r->block ? from : r->block;
+}
+
+static bool adopt(struct mem_db *db, struct mem_account *a, const struct store_adopt *r,
+                  const struct store_adopt_row *in, uint32_t version)
+{
+    struct mem_row *row = later_of(a, in);
+    if (row) {
+        struct mem_attempt t =
+            attempt_of(r, in, version ? version : r->transaction_version, row->id);
+        mem__attempt_again(db, a, row, &t,
+                           "a later attempt was found, which the database had lost");
+        return true;
+    }
+    if (mem__pending(a, in->nonce) || mem__attempt_of(mem__nonce_at(a, in->nonce), in->hash) ||
+        in->nonce < a->used_nonce)
+        return false;
+    if ((row = signed_attempt(a, in))) {
+        struct mem_attempt t =
+            attempt_of(r, in, version ? version : r->transaction_version, row->id);
+        t.block = signed_block(r, in);
+        mem__signed_pend(db, a, row, &t, in->nonce, call_of(in).len);
+    } else if ((row = call_row(a, in))) {
+        struct mem_attempt t = attempt_of(r, in, r->transaction_version, row->id);
+        mem__waiting_take(a, row);
+        row->not_before_us = 0;
+        mem__pend(db, a, row, in->nonce, &t);
+        if (!a->transaction_version)
+            a->transaction_version = r->transaction_version;
+    } else {
+        return false;
+    }
+    if (a->next_nonce < in->nonce + 1)
+        a->next_nonce = in->nonce + 1;
+    return true;
+}
+
+static int by_nonce(const void *x, const void *y)
+{
+    int64_t a = (*(const struct store_adopt_row *const *)x)->nonce;
+    int64_t b = (*(const struct store_adopt_row *const *)y)->nonce;
+    return (a > b) - (a < b);
+}
+
+void mem__adopt(struct mem_session *s, struct store_adopt *r)
+{
+    r->adopted = 0;
+    struct mem_account *a = mem__fence(s->db, r->account, r->epoch, &r->req.err);
+    if (!a || mem__check_nonces(r->count, nonce_of, r->rows, &r->req.err) ||
+        mem__check_rows(r->count, nonce_of, r->rows, &r->req.err))
+        return;
+    for (size_t i = 0; i < r->count; i++) {
+        const struct mem_row *row = later_of(a, &r->rows[i]);
+        if (row && row->state == MEM_FINALIZED) {
+            mem__fail(&r->req.err, "TR003", "nonce %lld: what is finalized stays",
+                      (long long)row->nonce);
+            return;
+        }
+    }
+    uint32_t version = a->transaction_version;
+    const struct store_adopt_row **rows = xcalloc(r->count + 1, sizeof(struct store_adopt_row *));
+    for (size_t i = 0; i < r->count; i++)
+        rows[i] = &r->rows[i];
+    qsort(rows, r->count, sizeof(struct store_adopt_row *), by_nonce);
+    for (size_t i = 0; i < r->count; i++)
+        r->adopted += adopt(s->db, a, r, rows[i], version);
+    free(rows);
+    if (r->done)
+        a->reconcile_from = -1;
+}

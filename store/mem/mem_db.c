@@ -1,0 +1,215 @@
+/* The memory database itself: its clock, its sessions with their requests and open transactions,
+ * and what a failover leaves of it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "mem/mem.h"
+
+/* ---- clock ---- */
+
+int64_t mem_db_now_us(const struct mem_db *db)
+{
+    return db->config.now_us(db->config.arg);
+}
+
+int64_t mem__stamp(struct mem_db *db)
+{
+    int64_t now = mem_db_now_us(db);
+    db->stamp_us = now > db->stamp_us ? now : db->stamp_us + 1;
+    return db->stamp_us;
+}
+
+int64_t mem__from_wall(const struct mem_db *db, int64_t wall_ms)
+{
+    if (!wall_ms)
+        return 0;
+    if (!db->config.wall_us)
+        return wall_ms * 1000;
+    int64_t left = wall_ms * 1000 - db->config.wall_us(db->config.arg);
+    return mem_db_now_us(db) + (left > 0 ? left : 0);
+}
+
+/* ---- life ---- */
+
+struct mem_db *mem_db_new(const struct mem_db_config *config)
+{
+    PRE(config->now_us);
+    struct mem_db *db = xcalloc(1, sizeof(*db));
+    db->config = *config;
+    db->timeline = 1;
+    list_init(&db->sessions);
+    mem__tables_init(&db->t);
+    return db;
+}
+
+struct mem_db *mem_db_free(struct mem_db *db)
+{
+    if (!db)
+        return NULL;
+    while (!list_empty(&db->sessions))
+        mem_session_end(CONTAINER_OF(db->sessions.next, struct mem_session, node));
+    mem__tables_done(&db->t);
+    free(db);
+    return NULL;
+}
+
+/* ---- sessions ---- */
+
+struct mem_session *mem_session_new(struct mem_db *db, void *owner, bool use_lock)
+{
+    struct mem_session *s = xcalloc(1, sizeof(*s));
+    s->db = db;
+    s->owner = owner;
+    s->pid = ++db->last_pid;
+    s->use_lock = use_lock;
+    s->idle_since_us = mem_db_now_us(db);
+    list_append(&db->sessions, &s->node);
+    return s;
+}
+
+void mem_session_end(struct mem_session *s)
+{
+    if (s->open && !s->committed)
+        mem_rollback(s);
+    else if (s->open)
+        mem_release(s);
+    mem__locks_end(s);
+    list_remove(&s->node);
+    free(s);
+}
+
+uint32_t mem_session_pid(const struct mem_session *s)
+{
+    return s->pid;
+}
+
+void *mem_session_owner(const struct mem_session *s)
+{
+    return s->owner;
+}
+
+void mem_session_listen(struct mem_session *s, unsigned channels)
+{
+    s->channels = channels;
+}
+
+void mem_session_busy(struct mem_session *s, bool busy)
+{
+    s->busy = busy;
+    s->idle_since_us = mem_db_now_us(s->db);
+}
+
+#define X(name, type)                                                                              \
+    static void run_##name(struct mem_session *s, struct store_req *req)                           \
+    {                                                                                              \
+        mem__##name(s, CONTAINER_OF(req, struct type, req));                                       \
+    }
+STORE_REQUESTS(X)
+#undef X
+
+void mem_session_run(struct mem_session *s, enum mem_request what, struct store_req *req)
+{
+    static void (*const runs[MEM_REQUEST_COUNT])(struct mem_session * s, struct store_req * req) = {
+#define X(name, type) [MEM_REQUEST_##name] = run_##name,
+        STORE_REQUESTS(X)
+#undef X
+    };
+    PRE(what < MEM_REQUEST_COUNT);
+    PRE(!s->open || what == MEM_REQUEST_enqueue);
+    PRE(!req->arena); /* store_req_done was forgotten */
+    err_clear(&req->err);
+    runs[what](s, req);
+    s->idle_since_us = mem_db_now_us(s->db);
+}
+
+/* ---- open transactions ---- */
+
+void mem_begin(struct mem_session *s)
+{
+    PRE(!s->open);
+    s->open = true;
+    s->committed = false;
+}
+
+static void end(struct mem_session *s)
+{
+    struct mem_staged *g = &s->staged;
+    mem__locks_release(s);
+    free(g->rows);
+    free(g->wakes);
+    free(g->keys);
+    *g = (struct mem_staged){0};
+    s->open = s->committed = false;
+}
+
+void mem_commit(struct mem_session *s)
+{
+    struct mem_staged *g = &s->staged;
+    PRE(s->open && !s->committed);
+    for (size_t i = 0; i < g->row_count; i++) {
+        struct mem_row *row = g->rows[i];
+        struct mem_account *a = mem__account(s->db, row->account);
+        if (row->table == MEM_OUTBOX)
+            mem__outbox_put(&s->db->t, a, row);
+        else
+            mem__signed_put(&s->db->t, a, row);
+    }
+    g->row_count = 0;
+    mem__keys_settle(s, true);
+    s->committed = true;
+    for (size_t i = 0; i < g->wake_count; i++)
+        mem__tell_wake(s->db, mem__account(s->db, g->wakes[i]));
+}
+
+void mem_release(struct mem_session *s)
+{
+    PRE(s->open && s->committed);
+    end(s);
+}
+
+void mem_rollback(struct mem_session *s)
+{
+    struct mem_staged *g = &s->staged;
+    PRE(s->open && !s->committed);
+    for (size_t i = 0; i < g->row_count; i++)
+        mem__row_free(g->rows[i]);
+    mem__keys_settle(s, false);
+    end(s);
+}
+
+/* ---- failover ---- */
+
+static void end_all(struct mem_db *db)
+{
+    while (!list_empty(&db->sessions)) {
+        struct mem_session *s = CONTAINER_OF(db->sessions.next, struct mem_session, node);
+        if (db->config.on_session_end)
+            db->config.on_session_end(db->config.arg, s);
+        mem_session_end(s);
+    }
+}
+
+void mem_db_restart(struct mem_db *db)
+{
+    end_all(db);
+}
+
+void mem_db_promote(struct mem_db *db, const struct mem_copy *copy)
+{
+    end_all(db);
+    db->timeline++;
+    if (!copy)
+        return;
+    int64_t last_id = db->t.last_id;
+    mem__tables_done(&db->t);
+    mem__tables_copy(&db->t, &copy->t);
+    if (db->t.last_id < last_id)
+        db->t.last_id = last_id;
+}
+
+uint32_t mem_db_timeline(const struct mem_db *db)
+{
+    return db->timeline;
+}

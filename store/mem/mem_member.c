@@ -1,0 +1,82 @@
+/* Which relays live: member_heartbeat of 11_leadership.sql. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "mem/mem.h"
+
+static bool lives(const struct mem_db *db, uint32_t pid)
+{
+    LIST_EACH (p, &db->sessions)
+        if (CONTAINER_OF(p, struct mem_session, node)->pid == pid)
+            return true;
+    return !pid;
+}
+
+/* The member of this name, or where it would be. */
+static size_t member_at(const struct mem_tables *t, const char *holder)
+{
+    size_t at = 0;
+    while (at < t->member_count && strcmp(t->members[at].holder, holder) < 0)
+        at++;
+    return at;
+}
+
+static void member_heartbeat(struct mem_session *s, const struct store_member *r, int64_t now)
+{
+    struct mem_tables *t = &s->db->t;
+    size_t at = member_at(t, r->holder);
+    if (at == t->member_count || strcmp(t->members[at].holder, r->holder) != 0) {
+        t->members = xrealloc(t->members, (t->member_count + 1) * sizeof(*t->members));
+        memmove(&t->members[at + 1], &t->members[at], (t->member_count - at) * sizeof(*t->members));
+        t->member_count++;
+        t->members[at] = (struct mem_member){.holder = mem__text(r->holder)};
+    }
+    struct mem_member *m = &t->members[at];
+    mem__replace(&m->address, r->address);
+    m->serves = r->serves;
+    m->best = r->best;
+    m->pid = s->use_lock ? s->pid : 0;
+    m->heartbeat_us = now;
+}
+
+static void members_drop(struct mem_tables *t, const char *leaver, int64_t before_us)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->member_count; i++) {
+        struct mem_member *m = &t->members[i];
+        if (m->heartbeat_us > before_us && (!leaver || strcmp(m->holder, leaver) != 0)) {
+            t->members[n++] = *m;
+            continue;
+        }
+        mem__drop(m->holder);
+        mem__drop(m->address);
+    }
+    t->member_count = n;
+}
+
+void mem__member(struct mem_session *s, struct store_member *r)
+{
+    struct mem_tables *t = &s->db->t;
+    int64_t now = mem_db_now_us(s->db), ttl_us = (int64_t)r->ttl_ms * 1000;
+    r->count = 0;
+    r->holders = NULL;
+    r->best_known = -1;
+    if (mem__check_expiry(r->ttl_ms, r->ttl_ms, &r->req.err) ||
+        mem__check_relay(r->holder, r->address, &r->req.err))
+        return;
+    if (!r->leave)
+        member_heartbeat(s, r, now);
+    members_drop(t, r->leave ? r->holder : NULL, now - 2 * ttl_us);
+    struct mem_answer *answer = mem__answer(&r->req);
+    const char **holders = mem__put(answer, NULL, (t->member_count + 1) * sizeof(*holders));
+    r->holders = holders;
+    for (size_t i = 0; i < t->member_count; i++) {
+        const struct mem_member *m = &t->members[i];
+        if (m->heartbeat_us <= now - ttl_us || m->serves != r->serves || !lives(s->db, m->pid))
+            continue;
+        holders[r->count++] = mem__put_text(answer, m->holder);
+        r->best_known = m->best > r->best_known ? m->best : r->best_known;
+    }
+}

@@ -1,0 +1,37 @@
+/* What a question was that need not be asked again in full. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "pg/pg.h"
+
+void fingerprint_forget(struct marked *m)
+{
+    free(m->accounts);
+    free(m->epochs);
+    *m = (struct marked){0};
+}
+
+const char *fingerprint_of(const struct marked *m, size_t count, const int32_t *accounts,
+                           const int64_t *epochs)
+{
+    bool same = m->count == count &&
+                (!count || (!memcmp(m->accounts, accounts, count * sizeof(*accounts)) &&
+                            !memcmp(m->epochs, epochs, count * sizeof(*epochs))));
+    return same ? m->mark : "";
+}
+
+void fingerprint_save(struct marked *m, size_t count, const int32_t *accounts,
+                      const int64_t *epochs, const char *mark)
+{
+    fingerprint_forget(m);
+    m->count = count;
+    m->accounts = xcalloc(count + 1, sizeof(*accounts));
+    m->epochs = xcalloc(count + 1, sizeof(*epochs));
+    if (count) {
+        memcpy(m->accounts, accounts, count * sizeof(*accounts));
+        memcpy(m->epochs, epochs, count * sizeof(*epochs));
+    }
+    snprintf(m->mark, sizeof(m->mark), "%s", mark);
+}

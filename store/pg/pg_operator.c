@@ -1,0 +1,42 @@
+/* What operators and applications ask for after enqueue, on the work session. */
+#include "base/check.h"
+#include "pg/pg.h"
+
+static void decode_answer(struct store_req *req, const struct conn_result *r)
+{
+    struct conn_result *rows = conn_result_take(r); /* the text lies in it */
+    struct pg_row row = {.r = rows};
+    CONTAINER_OF(req, struct store_ask, req)->answer = pg_get_text(&row, 0, "");
+    store__arena(req, 0, rows, store_pg__free_rows);
+}
+
+void store_pg__cancel(struct store *base, struct store_ask *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    store_pg__args(s, &a);
+    r->answer = "";
+    pg_put_int8(&a, r->id);
+    store_pg__send(s, &s->work, SQL_CANCEL_ONE, &a, &r->req, decode_answer);
+}
+
+void store_pg__bump(struct store *base, struct store_ask *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    store_pg__args(s, &a);
+    r->answer = "";
+    pg_put_int8(&a, r->id);
+    pg_put_text(&a, r->tip);
+    store_pg__send(s, &s->work, SQL_BUMP_ONE, &a, &r->req, decode_answer);
+}
+
+void store_pg__resume(struct store *base, struct store_ask *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    store_pg__args(s, &a);
+    r->answer = "";
+    pg_put_text(&a, r->account);
+    store_pg__send(s, &s->work, SQL_RESUME_ACCOUNT, &a, &r->req, decode_nothing);
+}
