@@ -129,6 +129,13 @@ phrases='\b(is|are|was|were|be) told\b|\bstands? still\b|\b(so often|for so long
 hits=$(tree | grep -E '^(base|loop|net|chain|store|listen|election|relay|main|schema|docs)/.*\.(c|h|sql|md)$|^README\.md$' |
   xargs -r grep -nEi "$phrases" /dev/null) && finding "wording that docs/glossary.md replaces: $hits"
 
+# Width: 100 columns of code and of prose. Tables, code blocks and links of a page cannot be wrapped.
+hits=$(echo "$files" | LC_ALL=C xargs -r awk '{ gsub(/[\200-\277]/, "") } length($0) > 100 { print FILENAME ":" FNR }') && [ -n "$hits" ] &&
+  finding "a line over 100 columns: $hits"
+hits=$(tree | grep '\.md$' | LC_ALL=C xargs -r awk '{ gsub(/[\200-\277]/, "") } FNR == 1 { code = 0 } /^ *```/ { code = !code }
+  !code && length($0) > 100 && !/^\|/ && !/https?:/ { print FILENAME ":" FNR }') && [ -n "$hits" ] &&
+  finding "a line over 100 columns: $hits"
+
 # Spelling of what people read.
 if [ -z "${1:-}" ] && command -v codespell >/dev/null; then
   out=$(tree | grep -E '\.(md|h|c|py|sh|sql)$' | grep -vE 'bip39|vectors|package-lock' |

@@ -61,6 +61,9 @@ migrations "open - 0001_a.sql" "frozen $two 0002_b.sql" && expect manifest 'befo
 migrations "frozen $one 0001_a.sql" 'thawed - 0002_b.sql' && expect manifest 'neither open nor frozen'
 fresh && printf '/* The operator is told of it. */\n' >"$tmp/t/base/a.c" && expect wording 'docs/glossary.md replaces'
 fresh && mkdir -p "$tmp/t/docs" && printf 'It polls so often that it sees it.\n' >"$tmp/t/docs/a.md" && expect wording 'docs/glossary.md replaces'
+wide=$(printf 'x%.0s' {1..101})
+fresh && printf '/* %s */\n' "$wide" >"$tmp/t/base/a.c" && expect width 'over 100 columns'
+fresh && printf '%s\n' "$wide" >"$tmp/t/a.md" && expect width 'over 100 columns'
 
 # The table of edges at configure time.
 cp -r "$root/cmake" "$root/CMakeLists.txt" "$tmp/t/" && mkdir -p "$tmp/t/chain/codec" && printf 'int codec_x;\n' >"$tmp/t/chain/codec/a.c"
