@@ -51,7 +51,10 @@ class Relay:
             return file.read()
 
     def wait_log(self, pattern, seconds=30):
-        return proc.wait_for(f'{self.name}: log line /{pattern}/', lambda: re.search(pattern, self.text()), seconds)
+        try:
+            return proc.wait_for(f'{self.name}: log line /{pattern}/', lambda: re.search(pattern, self.text()), seconds)
+        except TimeoutError as error:  # what it did instead
+            raise TimeoutError(f'{error}; it logged\n' + '\n'.join(self.text().splitlines()[-25:])) from None
 
     def control(self, request, seconds=10):
         with socket.socket(socket.AF_UNIX) as s:
