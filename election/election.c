@@ -118,6 +118,7 @@ static void step(struct election *e, const struct elector_event *ev)
 
 static void put_off(struct election *e, const struct elector_event *ev)
 {
+    PRE(!ev->count); /* its arrays would not outlive the call; answers come from the loop alone */
     struct queued *q = xcalloc(1, sizeof(*q));
     q->ev = *ev;
     if (ev->holder)

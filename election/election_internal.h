@@ -14,11 +14,6 @@ struct candidate {
     int32_t store_account;
     int64_t lock_key;
     char *label;
-    /* At most one of these is in flight: the elector waits for each answer. */
-    struct store_lock lock;
-    struct store_claim claim;
-    struct store_evict evict;
-    struct store_release release;
     uint64_t bid_at; /* when the present bid began */
     int said_code;   /* last error that was logged */
     struct election_stats stats;
@@ -36,7 +31,7 @@ struct election {
     struct elector *core;
     struct election_config config;
     char *holder, *address;
-    struct candidate **candidates; /* each its own object: requests must not move */
+    struct candidate **candidates; /* each its own object: requests point to it */
     size_t count;
     struct loop_timer *timer;
     size_t in_flight;

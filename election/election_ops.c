@@ -8,11 +8,17 @@
 #include "base/log.h"
 #include "election_internal.h"
 
-/* The elector does not wait for an unlock, so a second one may begin before the first is
- * answered. */
-struct unlock {
-    struct store_lock req;
-    struct election *e;
+/* A request of one account. Each has memory of its own: an answer may start the account's next
+ * request before it is freed, and the texts that the elector reads lie in it. */
+struct asked {
+    struct candidate *c;
+    union {
+        struct store_req req;
+        struct store_lock lock;
+        struct store_claim claim;
+        struct store_evict evict;
+        struct store_release release;
+    } u;
 };
 
 /* All accounts that this relay leads; the arrays follow the request. */
@@ -45,6 +51,28 @@ struct heartbeat {
 
 /* ---- answers ---- */
 
+static struct asked *asked_new(struct candidate *c)
+{
+    struct asked *q = xcalloc(1, sizeof(*q));
+    q->c = c;
+    c->e->in_flight++;
+    return q;
+}
+
+static struct asked *asked_of(struct store_req *req)
+{
+    return CONTAINER_OF(req, struct asked, u.req);
+}
+
+/* The last statement of its answer. */
+static void asked_free(struct asked *q)
+{
+    struct election *e = q->c->e;
+    store_req_done(&q->u.req);
+    free(q);
+    election__answered(e);
+}
+
 /* Logs an error once, until it changes or ends. */
 static bool failed(struct candidate *c, const struct err *err, const char *what)
 {
@@ -57,34 +85,29 @@ static bool failed(struct candidate *c, const struct err *err, const char *what)
 
 static void on_lock(struct store_req *req)
 {
-    struct candidate *c = CONTAINER_OF(req, struct candidate, lock.req);
-    struct election *e = c->e;
-    struct elector_event ev = {.type = ELECTOR_EV_LOCK_REPLY, .account = c->index};
-    ev.failed = failed(c, &req->err, "lock");
-    ev.ok = !ev.failed && c->lock.got;
+    struct asked *q = asked_of(req);
+    struct elector_event ev = {.type = ELECTOR_EV_LOCK_REPLY, .account = q->c->index};
+    ev.failed = failed(q->c, &req->err, "lock");
+    ev.ok = !ev.failed && q->u.lock.got;
     if (ev.ok)
         FAILPOINT("after_lock");
-    store_req_done(req);
-    election__feed(e, &ev);
-    election__answered(e);
+    election__feed(q->c->e, &ev);
+    asked_free(q);
 }
 
+/* The elector does not wait for an unlock. */
 static void on_unlock(struct store_req *req)
 {
-    struct unlock *u = CONTAINER_OF(req, struct unlock, req.req);
-    struct election *e = u->e;
-    store_req_done(req);
-    free(u);
-    election__answered(e);
+    asked_free(asked_of(req));
 }
 
 static void on_claim(struct store_req *req)
 {
-    struct candidate *c = CONTAINER_OF(req, struct candidate, claim.req);
-    struct election *e = c->e;
-    const struct store_claim *r = &c->claim;
-    struct elector_event ev = {.type = ELECTOR_EV_CLAIM_REPLY, .account = c->index};
-    ev.failed = failed(c, &req->err, "claim");
+    struct asked *q = asked_of(req);
+    struct election *e = q->c->e;
+    const struct store_claim *r = &q->u.claim;
+    struct elector_event ev = {.type = ELECTOR_EV_CLAIM_REPLY, .account = q->c->index};
+    ev.failed = failed(q->c, &req->err, "claim");
     if (!ev.failed) {
         ev.ok = r->granted;
         ev.epoch = r->epoch;
@@ -98,15 +121,14 @@ static void on_claim(struct store_req *req)
     if (ev.ok)
         FAILPOINT("after_claim");
     election__feed(e, &ev);
-    store_req_done(req);
-    election__answered(e);
+    asked_free(q);
 }
 
 static void on_evict(struct store_req *req)
 {
-    struct candidate *c = CONTAINER_OF(req, struct candidate, evict.req);
-    struct election *e = c->e;
-    const struct store_evict *r = &c->evict;
+    struct asked *q = asked_of(req);
+    struct candidate *c = q->c;
+    const struct store_evict *r = &q->u.evict;
     struct elector_event ev = {.type = ELECTOR_EV_EVICT_REPLY, .account = c->index};
     ev.failed = failed(c, &req->err, "evict");
     if (!ev.failed) {
@@ -123,20 +145,17 @@ static void on_evict(struct store_req *req)
                  "session held the lock: the session was ended\"",
                  c->label, (long long)c->lock_key, ev.holder ? ev.holder : "", (long long)ev.epoch);
     }
-    election__feed(e, &ev);
-    store_req_done(req);
-    election__answered(e);
+    election__feed(c->e, &ev);
+    asked_free(q);
 }
 
 static void on_release(struct store_req *req)
 {
-    struct candidate *c = CONTAINER_OF(req, struct candidate, release.req);
-    struct election *e = c->e;
-    struct elector_event ev = {.type = ELECTOR_EV_RELEASE_REPLY, .account = c->index};
-    ev.failed = failed(c, &req->err, "release");
-    store_req_done(req);
-    election__feed(e, &ev);
-    election__answered(e);
+    struct asked *q = asked_of(req);
+    struct elector_event ev = {.type = ELECTOR_EV_RELEASE_REPLY, .account = q->c->index};
+    ev.failed = failed(q->c, &req->err, "release");
+    election__feed(q->c->e, &ev);
+    asked_free(q);
 }
 
 static void renewal_free(struct renewal *n)
@@ -239,31 +258,31 @@ static void on_heartbeat(struct store_req *req)
 
 /* ---- requests ---- */
 
-static void start_unlock(struct election *e, const struct candidate *c)
+static void start_unlock(struct candidate *c)
 {
-    struct unlock *u = xcalloc(1, sizeof(*u));
-    u->e = e;
-    u->req.lock_key = c->lock_key;
-    e->in_flight++;
-    store_unlock_start(e->store, &u->req, on_unlock);
+    struct asked *q = asked_new(c);
+    q->u.lock = (struct store_lock){.lock_key = c->lock_key};
+    store_unlock_start(c->e->store, &q->u.lock, on_unlock);
 }
 
-static void start_lock(struct election *e, struct candidate *c)
+static void start_lock(struct candidate *c)
 {
-    c->bid_at = election__now(e);
+    struct asked *q = asked_new(c);
+    c->bid_at = election__now(c->e);
     c->stats.bids_total++;
-    c->lock = (struct store_lock){.lock_key = c->lock_key};
-    e->in_flight++;
-    store_lock_start(e->store, &c->lock, on_lock);
+    q->u.lock = (struct store_lock){.lock_key = c->lock_key};
+    store_lock_start(c->e->store, &q->u.lock, on_lock);
 }
 
-static void start_claim(struct election *e, struct candidate *c, bool have_lock)
+static void start_claim(struct candidate *c, bool have_lock)
 {
+    struct election *e = c->e;
+    struct asked *q = asked_new(c);
     if (!have_lock) {
         c->bid_at = election__now(e);
         c->stats.bids_total++;
     }
-    c->claim = (struct store_claim){
+    q->u.claim = (struct store_claim){
         .account = c->store_account,
         .holder = e->holder,
         .address = e->address,
@@ -271,23 +290,22 @@ static void start_claim(struct election *e, struct candidate *c, bool have_lock)
         .expiry_1_ms = e->config.core.expiry_1_ms,
         .expiry_2_ms = e->config.core.expiry_2_ms,
     };
-    e->in_flight++;
-    store_claim_start(e->store, &c->claim, on_claim);
+    store_claim_start(e->store, &q->u.claim, on_claim);
 }
 
-static void start_evict(struct election *e, struct candidate *c)
+static void start_evict(struct candidate *c)
 {
-    c->evict = (struct store_evict){.lock_key = c->lock_key};
-    e->in_flight++;
-    store_evict_start(e->store, &c->evict, on_evict);
+    struct asked *q = asked_new(c);
+    q->u.evict = (struct store_evict){.lock_key = c->lock_key};
+    store_evict_start(c->e->store, &q->u.evict, on_evict);
 }
 
-static void start_release(struct election *e, struct candidate *c, int64_t epoch)
+static void start_release(struct candidate *c, int64_t epoch)
 {
-    c->release =
-        (struct store_release){.account = c->store_account, .epoch = epoch, .holder = e->holder};
-    e->in_flight++;
-    store_release_start(e->store, &c->release, on_release);
+    struct asked *q = asked_new(c);
+    q->u.release =
+        (struct store_release){.account = c->store_account, .epoch = epoch, .holder = c->e->holder};
+    store_release_start(c->e->store, &q->u.release, on_release);
 }
 
 static void start_renew(struct election *e)
@@ -366,19 +384,19 @@ void election__request(struct election *e, const struct elector_effect *fx)
     struct candidate *c = fx->account >= 0 ? e->candidates[fx->account] : NULL;
     switch ((int)fx->type) {
     case ELECTOR_FX_LOCK:
-        start_lock(e, c);
+        start_lock(c);
         return;
     case ELECTOR_FX_UNLOCK:
-        start_unlock(e, c);
+        start_unlock(c);
         return;
     case ELECTOR_FX_CLAIM:
-        start_claim(e, c, fx->have_lock);
+        start_claim(c, fx->have_lock);
         return;
     case ELECTOR_FX_EVICT:
-        start_evict(e, c);
+        start_evict(c);
         return;
     case ELECTOR_FX_RELEASE:
-        start_release(e, c, fx->epoch);
+        start_release(c, fx->epoch);
         return;
     case ELECTOR_FX_RENEW:
         start_renew(e);
