@@ -22,6 +22,15 @@ static bool on_record(const struct world *w, uint32_t tx)
     return false;
 }
 
+/* A node has refused the call: its pool holds no bytes of it that could be outbid. */
+static bool refused(const struct world *w, int64_t id)
+{
+    for (uint32_t i = w->chain.last_of_id[id]; i; i = w->chain.txs[i].prev_id)
+        if (w->chain.txs[i].refused)
+            return true;
+    return false;
+}
+
 /* Nobody pays more than was allowed, and a race that cannot be won is not begun. */
 static void check_tip(const struct audit *t, int64_t id, const struct tx *x)
 {
@@ -40,7 +49,7 @@ static void check_tip(const struct audit *t, int64_t id, const struct tx *x)
         const struct tx *own = &w->chain.txs[i];
         bool races =
             own->nonce == x->nonce && own->reached && includable(w, own) && on_record(w, i);
-        HOLDS(w, !races || own->tip < x->tip, "tip",
+        HOLDS(w, !races || own->tip < x->tip || refused(w, id), "tip",
               "a filler in the place of transaction %lld pays %llu, and its own bytes %llu",
               (long long)id, (unsigned long long)x->tip, (unsigned long long)own->tip);
     }

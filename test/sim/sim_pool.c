@@ -216,6 +216,7 @@ void pool_submit(struct world *w, int node, uint32_t tx, struct answer *ret)
     } else if ((why = invalid(w, best_of(w, node), n->best, t))) {
         refuse(ret, 1010, why);
         ban(w, node, tx);
+        t->refused |= refuses_call(w, t->id, best_of(w, node)->number);
     }
     if (ret->code)
         return;

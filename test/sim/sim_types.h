@@ -126,6 +126,7 @@ struct tx {
     bool committed;     /* is or was on record */
     bool accepted;      /* some pool has had it */
     bool reached;       /* was seen by a node */
+    bool refused;       /* a node has refused its call as invalid */
     uint64_t sent_beat; /* of whom sent it last, and that one: no bytes twice in one beat */
     int sent_by;
     uint64_t poor_at; /* see poor_block */

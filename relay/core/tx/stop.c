@@ -7,7 +7,11 @@
  * with a higher tip is signed at the same nonce: the chain takes one of the two, and the record
  * says which (I5 allows it). Where the tip may not rise, the row waits: its bytes get in, or their
  * eras end and a filler takes the nonce. Bytes without an era never die: such a row goes on as if
- * nothing had been said. */
+ * nothing had been said.
+ *
+ * What a node refuses as invalid is raced by a filler even if its tip may not rise: that pool
+ * holds nothing to outbid. That it is invalid is on no record, so each leader finds it out with new
+ * bytes: if leaders change more often than eras end, a row that waited would wait for ever. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -106,15 +110,35 @@ void manager__late(struct manager *m, struct row *row)
                       (unsigned long long)m->chain.best, (unsigned long long)deadline);
 }
 
-bool manager__try_replace(struct manager *m, struct row *row)
+static bool may_race(const struct manager *m, const struct row *row)
 {
-    PRE(row->stop && row->bytes);
-    if (m->config.keyless || row->filler || row->racing || !manager__try_raise_tip(m, row))
-        return false;
+    return !m->config.keyless && !row->filler && !row->racing;
+}
+
+static void race(struct manager *m, struct row *row)
+{
     row->racing = true;
     manager__sign_soon(m, row);
     row->reason = REASON_STOP;
     line_move(&m->line, row, ROW_RESIGN);
+}
+
+bool manager__try_replace(struct manager *m, struct row *row)
+{
+    PRE(row->stop && row->bytes);
+    if (!may_race(m, row) || !manager__try_raise_tip(m, row))
+        return false;
+    race(m, row);
+    return true;
+}
+
+bool manager__try_give_up(struct manager *m, struct row *row)
+{
+    PRE(row->stop && row->bytes);
+    if (!may_race(m, row))
+        return manager__try_stop(m, row);
+    manager__try_raise_tip(m, row);
+    race(m, row);
     return true;
 }
 

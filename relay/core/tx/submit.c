@@ -138,8 +138,7 @@ static void pool_full(struct manager *m, struct row *row)
 }
 
 /* The transaction can end only when none of its bytes can still be included: while a pool may
- * hold some, a filler races them, or waits for the end of their eras. A filler, or one with
- * immortal bytes out there and no tip to race them with, is signed again. */
+ * hold some, a filler races them. A filler is signed again. */
 static void invalid(struct manager *m, struct row *row, const char *text)
 {
     PRE(row->state == ROW_SUBMITTED);
@@ -158,7 +157,7 @@ static void invalid(struct manager *m, struct row *row, const char *text)
                             (unsigned long long)row->nonce, text);
     if (waits && !filler) {
         manager__stop(row, "failed", "%s", text);
-        if (manager__try_stop(m, row))
+        if (manager__try_give_up(m, row))
             return;
     }
     if (waits || filler) {
