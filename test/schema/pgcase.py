@@ -236,8 +236,12 @@ class Case(unittest.TestCase):
     # ---- overlap ----
 
     def background(self, session, sql, *args):
-        """Start a call that must come to wait for another session; returns once it does."""
-        call = Background(session, lambda: session.rows(sql, *args))
+        """Start a statement that must come to wait for another session; returns once it does."""
+        return self.overlap(session, lambda: session.rows(sql, *args))
+
+    def overlap(self, session, call):
+        """The same for a call that uses this session."""
+        call = Background(session, call)
         wait_until(lambda: self.owner_sees_blocked(session.pid) or not call.thread.is_alive(), 'a session waits')
         self.assertTrue(call.thread.is_alive(), f'nothing made it wait: {call.result} {call.error}')
         return call

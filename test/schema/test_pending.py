@@ -435,6 +435,28 @@ class Fill(Case):
         self.refused('TR003', self.fill, self.relay, epoch, [7, 9], None, text='gap')
         self.assertEqual(self.owner.value('SELECT count(*) FROM txrelay.pending_transactions WHERE id IS NULL'), 5)
 
+    def test_14_admission_and_filler_want_one_nonce_at_once(self):
+        """Two loops of one leader, in two sessions. Whoever comes second waits for the other one's commit and is refused,
+        and its bytes are not on record: they are never sent."""
+        epoch, _ = self.pending(2)
+        other = self.session('relay')
+        tx, = self.enqueue()
+        self.relay.begin()
+        self.admit(self.relay, epoch, [tx], [2], [h32('admitted')])
+        filler = self.overlap(other, lambda: self.fill(other, epoch, [2], None))
+        self.relay.commit()
+        self.refused('TR003', filler.join, text=('nonce 2', 'NULL'))
+        self.assertEqual([t['hash'] for t in self.attempts(2)], [h32('admitted')])
+
+        tx, = self.enqueue()
+        self.relay.begin()
+        self.fill(self.relay, epoch, [3], None)
+        admission = self.overlap(other, lambda: self.admit(other, epoch, [tx], [3], [h32('late')]))
+        self.relay.commit()
+        self.refused('TR003', admission.join, text=('3', '4'))
+        self.assertEqual([t['hash'] for t in self.attempts(3)], [h32('fill3')])
+        self.assertEqual(self.status(tx)['stage'], 'outbox')
+
     def test_while_no_nonce_is_known(self):
         epoch = self.lead()
         self.assertEqual(self.fill(self.relay, epoch, [3], None), 4)
