@@ -1,6 +1,7 @@
 """Every command of README.md, run in its order against a real Postgres and devchain."""
 import os
 import re
+import signal
 import subprocess
 import sys
 import unittest
@@ -21,6 +22,23 @@ def blocks():
             for m in re.finditer(r'(?:<!-- (.*?) -->\n)?```(\w*)\n(.*?)```', text, re.S)]
 
 
+def stat_of(pid):
+    """The fields of /proc/PID/stat behind the name; none for a process that is gone."""
+    try:
+        with open(f'/proc/{pid}/stat') as file:
+            return file.read().rpartition(')')[2].split()
+    except OSError:
+        return []
+
+
+def began_at(pid):
+    return stat_of(pid)[19:20]
+
+
+def session_of(leader):
+    return [int(pid) for pid in os.listdir('/proc') if pid.isdigit() and stat_of(pid)[3:4] == [str(leader)]]
+
+
 class Readme(unittest.TestCase):
     def setUp(self):
         self.dir = proc.make_dir('txreadme-')
@@ -33,11 +51,23 @@ class Readme(unittest.TestCase):
             'DB': self.pg.dsn, 'NODE': self.chain.ws,
             'DB_NODE': f"postgresql://postgres@/{host['dbname']}?host={host['host']}",
         }
-        proc.on_exit(lambda: subprocess.run(['pkill', '-f', f'{self.dir}|relay.yaml'], check=False))
+        self.left = {}  # what blocks left running in the background: {pid: when it began}
+        proc.on_exit(self.end_left)
+
+    def end_left(self):
+        for pid, began in self.left.items():
+            if began_at(pid) == began:
+                os.kill(pid, signal.SIGTERM)
 
     def run_block(self, language, text):
-        run = lambda args, **kw: subprocess.run(args, cwd=self.dir, env=self.env, stdout=subprocess.PIPE,  # noqa: E731
-                                                stderr=subprocess.STDOUT, text=True, timeout=120, **kw)
+        def run(args, **kw):
+            """In a session of its own, by which the processes that it leaves behind are known."""
+            child = subprocess.Popen(args, cwd=self.dir, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                     stdin=subprocess.PIPE, text=True, start_new_session=True)
+            said, _ = child.communicate(kw.get('input'), timeout=120)
+            self.left.update({pid: began_at(pid) for pid in session_of(child.pid)})
+            return subprocess.CompletedProcess(args, child.returncode, said)
+
         if language == 'sh':
             # The relay of the page goes on in the background: its output must not hold ours open.
             return run(['bash', '-euo', 'pipefail', '-c', text.replace('2>relay-1.log &', '>/dev/null 2>relay-1.log &')])
