@@ -37,6 +37,11 @@ def invalid(data):
     return {'error': {'code': 1010, 'message': 'Invalid Transaction', 'data': data}}
 
 
+def nonce_questions(action):
+    """Rules for the questions after an account's next nonce, which count the pool or do not, as the node likes."""
+    return [{'match': {'method': m, 'times': 0}, 'action': action} for m in ('system_accountNextIndex', 'account_nextIndex')]
+
+
 def on_submit(action, **match):
     return {'match': {'method': SUBMIT, **match}, 'action': action}
 

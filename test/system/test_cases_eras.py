@@ -3,7 +3,7 @@ import time
 import unittest
 
 from harness import proc
-from harness.cases import CaseTest, chopsticks, load_tests, on_submit  # noqa: F401
+from harness.cases import CaseTest, chopsticks, load_tests, nonce_questions, on_submit  # noqa: F401
 from harness.chain import remark
 
 ALICE = '5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY'
@@ -15,11 +15,13 @@ class FamilyH(CaseTest):
         behind it follow."""
         world = self.world(manager={'era_period': 16})
         world.set(**options)
-        skip, = world.script({'match': {'include': True, 'nonce': 0, 'times': 0}, 'action': 'skip'})
+        skip, *asked = world.script({'match': {'include': True, 'nonce': 0, 'times': 0}, 'action': 'skip'},
+                                    *nonce_questions('pass'))
         txs = world.enqueue_many(['expires', 'behind 1', 'behind 2'])
         proc.wait_for('a second attempt', lambda: len(world.attempts(0)) >= 2)
         world.chain.rpc('dev_clearScript', {'id': skip})
         self.assert_once(world)
+        self.assertEqual([world.script_fired(rule) for rule in asked], [0, 0], 'it asked the node for the next nonce')
         self.assertEqual([world.row(t)['nonce'] for t in txs], [0, 1, 2])
         first = world.attempts(0)[0]
         self.assertRegex(first[5], 'era')

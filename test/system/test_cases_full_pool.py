@@ -34,6 +34,7 @@ class FamilyD(CaseTest):
         took = world.pg.value('SELECT max(block_number) FROM txrelay.finished_transactions') - start
         print(f'\n  40: 100 transactions through a pool of 8: {took} blocks, {world.results()}')
         self.assertLess(len(world.submits()), 1000)
+        self.assertLess(took, 100, 'slower than one by one')
         self.assertEqual({i for _, _, i, *_ in world.attempts()}, set(ids), 'no filler')
 
     def test_41_accepted_then_evicted_without_a_word(self):

@@ -81,11 +81,20 @@ class FamilyF(CaseTest):
         world = self.world()
         world.script(*(on_submit('accept_and_drop', nonce=n) for n in (3, 7)))
         world.script(*({'match': {'status': '*', 'nonce': n, 'times': 0}, 'action': 'omit'} for n in (3, 7)))
+        world.set(paused=True)
         world.enqueue_many([f'confirmed {i}' for i in range(10)])
+        self.wait_owned(world, 10, 10)
+        world.set(paused=False)
         self.assert_once(world)
         self.assert_one_hash_each(world)
-        account = world.relays[0].status()['accounts'][0]
-        self.assertEqual((account['next_nonce'], account['open']), (10, 0))
+        self.wait_owned(world, 10, 0)
+
+    def wait_owned(self, world, next_nonce, unused):
+        """The relay's status: its next nonce, and how many below it no block has used."""
+        def shown():
+            account = world.relays[0].status()['accounts'][0]
+            return account['next_nonce'], account['open']
+        proc.wait_for(f'the status {next_nonce}, {unused}', lambda: shown() == (next_nonce, unused))
 
     def test_53_54_counter_raised_while_it_runs(self):
         """Seven above with nothing behind it: noticed at the next admission, taken back, no hole and no filler."""

@@ -3,7 +3,7 @@ import threading
 import unittest
 
 from harness import proc
-from harness.cases import CaseTest, chopsticks, load_tests, on_submit, refusal  # noqa: F401
+from harness.cases import CaseTest, chopsticks, load_tests, nonce_questions, on_submit, refusal  # noqa: F401
 from harness.chain import remark
 
 
@@ -14,13 +14,15 @@ class FamilyA(CaseTest):
         world.set(paused=True, pool_blind_nonce=True)
         world.enqueue('first')
         world.wait_pool(1)
-        self.assertEqual(world.stranger.next_nonce(), 0)
+        self.assertEqual(world.chain.rpc('system_accountNextIndex', world.address()), 0, 'the node is blind')
+        asked = world.script(*nonce_questions('pass'))
         world.enqueue('second')
         self.assertEqual([x.nonce for x in world.wait_pool(2)], [0, 1])
         world.set(paused=False)
         self.assert_once(world)
         self.assertEqual(world.results(), {'ok': 2})
         self.assert_one_hash_each(world)
+        self.assertEqual([world.script_fired(rule) for rule in asked], [0, 0], 'it asked the node for the next nonce')
 
     def test_3_two_hundred_at_once_from_twenty_sessions(self):
         world = self.world()
@@ -90,15 +92,33 @@ class FamilyA(CaseTest):
         self.assertEqual(last, 'included')
 
     def test_7_12_two_relays_one_key(self):
-        """Both start at once and sessions write through both: one signs, the other one knows who and serves statuses."""
+        """Both start at once, and two applications send through one of them each: one relay signs, the other one names it,
+        and its application goes there. So nothing is lost and nobody collides."""
         world = self.world(start=False)
         relays = [world.relay('one'), world.relay('two')]
         leader = proc.wait_for('a leader', lambda: next((r for r in relays if r.leads('alice')), None))
-        world.enqueue_many([f'replica {i}' for i in range(100)])
         follower = relays[1 - relays.index(leader)]
         account = proc.wait_for('the follower to know the leader', lambda: next(
             (a for a in (follower.status() or {'accounts': []})['accounts'] if a['leader_address'] == leader.address), None))
         self.assertEqual(account['role'], 'follower')
+        refused = []
+
+        def application(relay, number):
+            for i in range(50):
+                call = remark(f'replica {number} {i}')
+                answer = relay.control({'cmd': 'send', 'account': 'alice', 'call': '0x' + call.hex()})
+                if answer.get('error') == 'NOT_LEADER':
+                    refused.append(answer['address'])
+                    answer = leader.control({'cmd': 'send', 'account': 'alice', 'call': '0x' + call.hex()})
+                world.committed[call] = answer['id']
+
+        threads = [threading.Thread(target=application, args=(r, n)) for n, r in enumerate(relays)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(len(world.committed), 100)
+        self.assertEqual(refused, [leader.address] * 50)
         self.assert_once(world)
         self.assertEqual(world.results(), {'ok': 100})
         self.assertEqual(world.rows('SELECT DISTINCT epoch FROM txrelay.attempts'), [(1,)])

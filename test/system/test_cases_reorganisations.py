@@ -26,7 +26,7 @@ class FamilyJ(CaseTest):
         for tx in txs:
             told = world.told(tx)
             self.assertEqual(set(told[told.index('finalized'):]), {'finalized'}, told)
-            self.assertNotIn(world.row(tx)['error'], ('', 'retracted'))
+            self.assertIsNone(world.row(tx)['error'])
         self.assertFalse([a for a in world.alerts() if 'used' in a])
         return world, txs
 

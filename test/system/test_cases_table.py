@@ -19,6 +19,23 @@ def tests_of(path, prefix):
     return {(int(row), prefix + name) for name in names for row in re.match(r'(?:\d+_)+', name)[0].strip('_').split('_')}
 
 
+def text_of(place):
+    """The tests of a place that the table names: a folder of test/, or a file of this folder without its ending."""
+    paths = (glob.glob(os.path.join(HERE, '..', '..', place, '*')) if place.startswith('test/')
+             else [os.path.join(HERE, f'{place if place.startswith("test_") else f"test_cases_{place}"}.py')])
+    return '\n'.join(open(path).read() for path in paths)
+
+
+def missing(part):
+    """Of `place` name, name: the names that no test there has."""
+    place, names = re.fullmatch(r'`([^`]+)` (.*)', part).groups()
+    if place.startswith('./dev'):
+        return [] if os.path.exists(os.path.join(HERE, f'test_{place[len("./dev "):]}.py')) else [place]
+    tests = set(re.findall(r'\bdef test_(\w+)\(|^static void (?:test_)?(\w+)\(void \*\*state\)', text_of(place), re.M))
+    tests = {name for pair in tests for name in pair}
+    return [name for name in names.split(', ') if name.replace(' ', '_') not in tests]
+
+
 class Table(unittest.TestCase):
     def test_table_and_tests_agree(self):
         tests = set()
@@ -34,9 +51,12 @@ class Table(unittest.TestCase):
         listed = {(int(row), name) for row, names, _ in lines for name in names.split('; ') if ours.match(name)}
         self.assertEqual(tests - listed, set())
         self.assertEqual(listed - tests, set())
+        self.assertEqual(len({row for row, _, _ in lines}), 128)
         for row, names, state in lines:
             self.assertRegex(state, '^(passes|partly|open)', row)
             self.assertEqual(names == '-', state.startswith('open'), row)
+            for part in names.split('; ') if names != '-' else ():
+                self.assertEqual(missing(part), [], row)
 
 
 if __name__ == '__main__':
