@@ -110,3 +110,10 @@ struct store_status store_status(const struct store *s)
     s->ops->sessions(s, &r);
     return r;
 }
+
+int64_t store__end_number(const struct tx_end *end)
+{
+    if (end->has_block)
+        return end->block_number;
+    return end->used_block ? end->used_block : -1;
+}

@@ -53,6 +53,10 @@ struct store {
     uint64_t started, ended, failed; /* requests */
 };
 
+/* Ends that are in no block have a number all the same where somebody else used the nonce: from
+ * when on it is used. -1: none. */
+int64_t store__end_number(const struct tx_end *end);
+
 /* Memory that lives until store_req_done; `extra` is handed to free_extra then. */
 void *store__arena(struct store_req *req, size_t n, void *extra, void (*free_extra)(void *extra));
 

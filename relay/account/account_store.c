@@ -40,8 +40,6 @@ void op_free(struct op *op)
         free((void *)op->attempts[i].bytes);
     free(op->attempts);
     free(op->attempt_rows);
-    free(op->state_rows);
-    free(op->finish_rows);
     free(op->adopt_rows);
     free(op->note_rows);
     signed_births_free(op);
@@ -275,19 +273,10 @@ static void states(struct account *a, const struct manager_effect *fx)
 {
     struct op *op = op_new(a, MANAGER_WRITE_STATES, MANAGER_EV_STATES_STORED, fx->states.count);
     op->rows.states = op_copy(fx->states.rows, op->count, sizeof(*op->rows.states));
-    op->state_rows = xcalloc(op->count, sizeof(*op->state_rows));
-    for (size_t i = 0; i < op->count; i++) {
-        const struct manager_state_row *row = &op->rows.states[i];
-        op->state_rows[i] = (struct store_state_row){.nonce = (int64_t)row->nonce,
-                                                     .state = row->state,
-                                                     .block_number = -1,
-                                                     .error = row->error[0] ? row->error : NULL};
-        if (row->has_block)
-            op->state_rows[i].block_hash = (struct store_bytes){row->block_hash, 32};
-        memcpy(op->state_rows[i].hash, row->hash, 32);
-    }
-    op->u.states = (struct store_states){
-        .account = a->store_account, .epoch = a->epoch, .count = op->count, .rows = op->state_rows};
+    op->u.states = (struct store_states){.account = a->store_account,
+                                         .epoch = a->epoch,
+                                         .count = op->count,
+                                         .rows = op->rows.states};
     store_state_start(a->service->store, &op->u.states, stored);
 }
 
@@ -311,11 +300,10 @@ static void ignored(struct store_req *req)
 static void finish_again(const struct op *first)
 {
     struct op *op = op_new(first->account, first->write, first->done, first->count);
-    op->finish_rows = xcalloc(op->count, sizeof(*op->finish_rows));
-    memcpy(op->finish_rows, first->finish_rows, op->count * sizeof(*op->finish_rows));
+    op->rows.ends = op_copy(first->rows.ends, op->count, sizeof(*op->rows.ends));
     op->u.finish = first->u.finish;
     op->u.finish.req = (struct store_req){0};
-    op->u.finish.rows = op->finish_rows;
+    op->u.finish.rows = op->rows.ends;
     store_finish_start(first->account->service->store, &op->u.finish, ignored);
 }
 
@@ -330,11 +318,10 @@ static void given_back(struct store_req *req)
 void account_give_back(struct account *a, uint64_t nonce)
 {
     struct op *op = op_new(a, MANAGER_WRITE_REQUEUE, MANAGER_EV_REQUEUE_STORED, 1);
-    op->finish_rows = xcalloc(1, sizeof(*op->finish_rows));
-    op->finish_rows[0] = (struct store_finish_row){
-        .nonce = (int64_t)nonce, .block_number = -1, .index = -1, .outcome = "failed"};
+    op->rows.ends = xcalloc(1, sizeof(*op->rows.ends));
+    op->rows.ends[0] = (struct tx_end){.nonce = nonce, .outcome = "failed"};
     op->u.finish = (struct store_finish){
-        .account = a->store_account, .epoch = a->epoch, .count = 1, .rows = op->finish_rows};
+        .account = a->store_account, .epoch = a->epoch, .count = 1, .rows = op->rows.ends};
     store_requeue_start(a->service->store, &op->u.finish, given_back);
 }
 #endif
@@ -356,26 +343,8 @@ static void ends(struct account *a, const struct manager_effect *fx)
     };
     struct op *op = op_new(a, kinds[fx->type].write, kinds[fx->type].done, fx->ends.count);
     op->rows.ends = op_copy(fx->ends.rows, op->count, sizeof(*op->rows.ends));
-    op->amounts = xcalloc(op->count, sizeof(*op->amounts));
-    op->finish_rows = xcalloc(op->count, sizeof(*op->finish_rows));
-    for (size_t i = 0; i < op->count; i++) {
-        const struct manager_end_row *row = &op->rows.ends[i];
-        op->finish_rows[i] = (struct store_finish_row){
-            .nonce = (int64_t)row->nonce,
-            .id = row->id,
-            .block_number = row->has_block ? row->block_number : -1,
-            .used_block = (int64_t)row->used_block,
-            .index = row->has_block ? (int32_t)row->index : -1,
-            .outcome = row->outcome,
-            .error = row->error[0] ? row->error : NULL,
-            .fee = row->has_fee ? u128_text(row->fee, op->amounts[i]) : NULL};
-        memcpy(op->finish_rows[i].hash, row->hash, 32);
-        memcpy(op->finish_rows[i].block_hash, row->block_hash, 32);
-    }
-    op->u.finish = (struct store_finish){.account = a->store_account,
-                                         .epoch = a->epoch,
-                                         .count = op->count,
-                                         .rows = op->finish_rows};
+    op->u.finish = (struct store_finish){
+        .account = a->store_account, .epoch = a->epoch, .count = op->count, .rows = op->rows.ends};
     kinds[fx->type].start(a->service->store, &op->u.finish, kinds[fx->type].cb);
 #ifdef TXRELAY_PLANT
     if (PLANTED(FINISH_AGAIN) && fx->type == MANAGER_FX_STORE_FINISH)

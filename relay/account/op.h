@@ -28,16 +28,14 @@ struct op {
     uint64_t question, serial; /* of a poll_effect */
     size_t count;
     struct store_attempt_row *attempt_rows;
-    struct store_state_row *state_rows;
-    struct store_finish_row *finish_rows;
     struct store_adopt_row *adopt_rows;
     struct store_note_row *note_rows;
     struct births *births; /* account_presigned.c */
     /* Own copy of the effect's rows. */
     union {
         struct manager_sign_row *sign;
-        struct manager_state_row *states;
-        struct manager_end_row *ends;
+        struct tx_report *states;
+        struct tx_end *ends;
         struct manager_note_row *notes;
         void *any;
     } rows;

@@ -279,8 +279,7 @@ void mem__nonce_end(struct mem_db *db, struct mem_account *a, struct mem_row *ro
 void mem__nonces_used(struct mem_account *a, int64_t nonce, int64_t block);
 int64_t mem__finish_nonce(const void *rows, size_t i);
 /* The columns of a row of finish and requeue. */
-struct mem_ending mem__ending(const struct store_finish_row *in);
-int64_t mem__finish_number(const struct store_finish_row *in);
+struct mem_ending mem__ending(const struct tx_end *in);
 
 /* ---- applications ---- */
 

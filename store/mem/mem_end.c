@@ -9,25 +9,19 @@
 
 int64_t mem__finish_nonce(const void *rows, size_t i)
 {
-    return ((const struct store_finish_row *)rows)[i].nonce;
-}
-
-/* Without a block: not where it ended, but from when on the nonce is used. */
-int64_t mem__finish_number(const struct store_finish_row *in)
-{
-    return in->block_number < 0 && in->used_block ? in->used_block : in->block_number;
+    return (int64_t)((const struct tx_end *)rows)[i].nonce;
 }
 
 /* An outcome that there is not is NONE: Postgres asks for one when a row ends, and not before. */
-struct mem_ending mem__ending(const struct store_finish_row *in)
+struct mem_ending mem__ending(const struct tx_end *in)
 {
     struct mem_ending end = {.hash = in->hash,
-                             .block = in->block_number < 0 ? NULL : in->block_hash,
-                             .number = mem__finish_number(in),
-                             .index = in->index,
-                             .error = in->error,
-                             .has_fee = in->fee != NULL};
-    mem__amount(in->fee, &end.fee);
+                             .block = in->has_block ? in->block_hash : NULL,
+                             .number = store__end_number(in),
+                             .index = in->has_block ? (int32_t)in->index : -1,
+                             .error = in->error[0] ? in->error : NULL,
+                             .has_fee = in->has_fee,
+                             .fee = in->fee};
     mem__outcome_of(in->outcome, &end.outcome);
     return end;
 }
@@ -160,10 +154,10 @@ void mem__nonce_end(struct mem_db *db, struct mem_account *a, struct mem_row *ro
 static int check_outcomes(const struct store_finish *r, struct err *err)
 {
     for (size_t i = 0; i < r->count; i++) {
-        const struct store_finish_row *in = &r->rows[i];
+        const struct tx_end *in = &r->rows[i];
         enum mem_outcome outcome;
         if (!in->outcome ||
-            (in->block_number < 0 && mem__outcome_of(in->outcome, &outcome) && by_chain(outcome)))
+            (!in->has_block && mem__outcome_of(in->outcome, &outcome) && by_chain(outcome)))
             return mem__fail(err, "TR011", "nonce %lld: %s names no block", (long long)in->nonce,
                              in->outcome ? in->outcome : "outcome NULL");
     }
@@ -196,11 +190,11 @@ static int check_rows(struct mem_db *db, const struct mem_account *a, const stru
     size_t found = 0;
     bool wrong = false;
     for (size_t i = 0; i < r->count; i++) {
-        const struct mem_row *row = mem__pending(a, r->rows[i].nonce);
+        const struct mem_row *row = mem__pending(a, (int64_t)r->rows[i].nonce);
         const struct mem_ending end = mem__ending(&r->rows[i]);
         bool good = row && fits(row, &end);
         found += good;
-        wrong |= !good && (row || ended_before(db, a, r->rows[i].nonce));
+        wrong |= !good && (row || ended_before(db, a, (int64_t)r->rows[i].nonce));
         if (good && end.outcome == MEM_OUTCOME_NONE)
             return mem__fail(err, "22P02", "invalid input value for enum tx_outcome: \"%.40s\"",
                              r->rows[i].outcome);
@@ -223,11 +217,11 @@ void mem__finish(struct mem_session *s, struct store_finish *r)
         check_outcomes(r, &r->req.err) || check_rows(s->db, a, r, &r->req.err))
         return;
     for (size_t i = 0; i < r->count; i++) {
-        struct mem_row *row = mem__pending(a, r->rows[i].nonce);
+        struct mem_row *row = mem__pending(a, (int64_t)r->rows[i].nonce);
         const struct mem_ending end = mem__ending(&r->rows[i]);
         mem__nonce_end(s->db, a, row, &end);
         mem__row_free(row);
         if (end.block || end.outcome == MEM_ENDED_USURPED)
-            mem__nonces_used(a, r->rows[i].nonce, end.number);
+            mem__nonces_used(a, (int64_t)r->rows[i].nonce, end.number);
     }
 }

@@ -14,12 +14,12 @@ static int check_outcomes(const struct store_finish *r, struct err *err)
 {
     enum mem_outcome outcome;
     for (size_t i = 0; i < r->count; i++) {
-        const struct store_finish_row *in = &r->rows[i];
+        const struct tx_end *in = &r->rows[i];
         if (!goes_back(in->outcome, &outcome))
             return mem__fail(err, "TR003", "nonce %lld cannot be used up as %s",
                              (long long)in->nonce, in->outcome ? in->outcome : "NULL");
-        if ((outcome == MEM_DISPATCH_ERROR && in->block_number < 0) ||
-            (outcome == MEM_FAILED && in->block_number >= 0))
+        if ((outcome == MEM_DISPATCH_ERROR && !in->has_block) ||
+            (outcome == MEM_FAILED && in->has_block))
             return mem__fail(
                 err, "TR011",
                 "nonce %lld: dispatch_error names the finalized block; failed has none",
@@ -28,7 +28,7 @@ static int check_outcomes(const struct store_finish *r, struct err *err)
     return 0;
 }
 
-static const char *refusal_of(const struct mem_row *row, const struct store_finish_row *in)
+static const char *refusal_of(const struct mem_row *row, const struct tx_end *in)
 {
     enum mem_outcome outcome;
     size_t number = mem__attempt_of(row->at, in->hash);
@@ -48,7 +48,7 @@ static int check_rows(const struct mem_account *a, const struct store_finish *r,
 {
     size_t found = 0;
     for (size_t i = 0; i < r->count; i++) {
-        const struct mem_row *row = mem__pending(a, r->rows[i].nonce);
+        const struct mem_row *row = mem__pending(a, (int64_t)r->rows[i].nonce);
         if (!row || !row->id)
             continue;
         const char *why = refusal_of(row, &r->rows[i]);
@@ -149,7 +149,7 @@ void mem__requeue(struct mem_session *s, struct store_finish *r)
         check_outcomes(r, &r->req.err) || check_rows(a, r, &r->req.err))
         return;
     for (size_t i = 0; i < r->count; i++) {
-        struct mem_row *row = mem__pending(a, r->rows[i].nonce);
+        struct mem_row *row = mem__pending(a, (int64_t)r->rows[i].nonce);
         const struct mem_ending end = mem__ending(&r->rows[i]);
         const uint8_t *included = end.outcome == MEM_DISPATCH_ERROR ? end.hash : NULL;
         end_attempts(row, &end, included);

@@ -10,21 +10,26 @@ enum { REFUSAL_MAX = 500 };
 
 /* The states that are none of a row's: the outcome of the bytes is not known; a node refused
  * them. */
-static bool is_unknown(const struct store_state_row *in)
+static bool is_unknown(const struct tx_report *in)
 {
     return !strcmp(in->state, "unknown");
 }
 
-static bool is_refused(const struct store_state_row *in)
+static bool is_refused(const struct tx_report *in)
 {
     return !strcmp(in->state, "refused");
 }
 
-static bool same_block(const struct mem_row *row, const struct store_state_row *in)
+static const char *error_of(const struct tx_report *in)
 {
-    if (!row->in.known || !in->block_hash.data)
-        return !row->in.known && !in->block_hash.data;
-    return in->block_hash.len == 32 && !memcmp(row->in.hash, in->block_hash.data, 32);
+    return in->error[0] ? in->error : NULL;
+}
+
+static bool same_block(const struct mem_row *row, const struct tx_report *in)
+{
+    if (!row->in.known || !in->has_block)
+        return !row->in.known && !in->has_block;
+    return !memcmp(row->in.hash, in->block_hash, 32);
 }
 
 /* ---- checks ---- */
@@ -33,18 +38,18 @@ static int check_names(const struct store_states *r, struct err *err)
 {
     enum mem_state state;
     for (size_t i = 0; i < r->count; i++) {
-        const struct store_state_row *in = &r->rows[i];
+        const struct tx_report *in = &r->rows[i];
         if (in->state && !is_unknown(in) && !is_refused(in) && !mem__state_of(in->state, &state))
             return mem__fail(err, "22P02", "invalid input value for enum tx_state: \"%.40s\"",
                              in->state);
     }
     for (size_t i = 0; i < r->count; i++) {
-        const struct store_state_row *in = &r->rows[i];
+        const struct tx_report *in = &r->rows[i];
         bool known = in->state && mem__state_of(in->state, &state);
         if (known && state == MEM_SIGNED)
             return mem__fail(err, "TR003", "nonce %lld cannot go back to signed",
                              (long long)in->nonce);
-        if (!in->state || (known && mem__names_block(state) && !in->block_hash.data))
+        if (!in->state || (known && mem__names_block(state) && !in->has_block))
             return mem__fail(err, "TR011", "nonce %lld: state %s names no block",
                              (long long)in->nonce, in->state ? in->state : "NULL");
     }
@@ -54,7 +59,7 @@ static int check_names(const struct store_states *r, struct err *err)
 static int check_rows(const struct mem_account *a, const struct store_states *r, struct err *err)
 {
     for (size_t i = 0; i < r->count; i++) {
-        const struct mem_row *row = mem__pending(a, r->rows[i].nonce);
+        const struct mem_row *row = mem__pending(a, (int64_t)r->rows[i].nonce);
         if (row && !mem__attempt_of(row->at, r->rows[i].hash))
             return mem__fail(err, "TR003", "nonce %lld has no attempt with this hash",
                              (long long)row->nonce);
@@ -72,7 +77,7 @@ static bool is_last(const struct store_states *r, size_t i)
     return true;
 }
 
-static bool is_current(const struct mem_row *row, const struct store_state_row *in)
+static bool is_current(const struct mem_row *row, const struct tx_report *in)
 {
     return row && !memcmp(row->hash, in->hash, 32);
 }
@@ -80,12 +85,10 @@ static bool is_current(const struct mem_row *row, const struct store_state_row *
 static int check_final(const struct mem_account *a, const struct store_states *r, struct err *err)
 {
     for (size_t i = 0; i < r->count; i++) {
-        const struct store_state_row *in = &r->rows[i];
-        const struct mem_row *row = mem__pending(a, in->nonce);
+        const struct tx_report *in = &r->rows[i];
+        const struct mem_row *row = mem__pending(a, (int64_t)in->nonce);
         if (!is_current(row, in) || is_refused(in) || !is_last(r, i))
             continue;
-        if (in->block_hash.data && in->block_hash.len != 32 && !is_unknown(in))
-            return mem__fail(err, "23514", "block hash has %zu bytes", in->block_hash.len);
         if (row->state == MEM_FINALIZED && !is_unknown(in) &&
             (strcmp(in->state, "finalized") != 0 || !same_block(row, in)))
             return mem__fail(err, "TR003", "nonce %lld: what is finalized stays",
@@ -96,7 +99,7 @@ static int check_final(const struct mem_account *a, const struct store_states *r
 
 /* ---- attempts ---- */
 
-static enum mem_attempt_outcome outcome_of(const struct store_state_row *in)
+static enum mem_attempt_outcome outcome_of(const struct tx_report *in)
 {
     enum mem_state state;
     if (is_unknown(in))
@@ -114,7 +117,7 @@ static bool ends(enum mem_state state)
 }
 
 /* An attempt that is not current, or a current one whose outcome changes by it. */
-static void note_attempt(struct mem_row *row, const struct store_state_row *in)
+static void note_attempt(struct mem_row *row, const struct tx_report *in)
 {
     enum mem_attempt_outcome outcome = outcome_of(in);
     size_t number = mem__attempt_of(row->at, in->hash);
@@ -125,11 +128,11 @@ static void note_attempt(struct mem_row *row, const struct store_state_row *in)
         return;
     if (!is_unknown(in))
         mem__state_of(in->state, &t->state);
-    t->in.known = in->block_hash.data != NULL;
+    t->in.known = in->has_block;
     if (t->in.known)
-        memcpy(t->in.hash, in->block_hash.data, in->block_hash.len < 32 ? in->block_hash.len : 32);
+        memcpy(t->in.hash, in->block_hash, 32);
     t->block_number = in->block_number;
-    if (in->error)
+    if (error_of(in))
         mem__replace(&t->error, in->error);
     t->outcome = current ? outcome : t->outcome;
 }
@@ -142,26 +145,26 @@ static bool same_text(const char *a, const char *b)
 }
 
 static void apply(struct mem_db *db, struct mem_account *a, struct mem_row *row,
-                  const struct store_state_row *in)
+                  const struct tx_report *in)
 {
     enum mem_state state = row->state;
     bool said = !is_unknown(in);
     if (said)
         mem__state_of(in->state, &state);
     bool seen = said && (row->state != state || !same_block(row, in));
-    bool changed = row->unknown == said || !same_text(row->error, in->error) || seen ||
+    bool changed = row->unknown == said || !same_text(row->error, error_of(in)) || seen ||
                    (said && row->block_number != in->block_number);
     if (!changed)
         return;
     row->unknown = !said;
     row->epoch = a->lead.epoch;
     row->updated_us = mem__stamp(db);
-    mem__replace(&row->error, in->error);
+    mem__replace(&row->error, error_of(in));
     if (said) {
         row->state = state;
-        row->in.known = in->block_hash.data != NULL;
+        row->in.known = in->has_block;
         if (row->in.known)
-            memcpy(row->in.hash, in->block_hash.data, 32);
+            memcpy(row->in.hash, in->block_hash, 32);
         row->block_number = in->block_number;
         bool better = state == MEM_READY || state == MEM_BROADCAST || state == MEM_IN_BLOCK ||
                       state == MEM_FINALIZED;
@@ -201,9 +204,9 @@ static bool is_last_word(const struct store_states *r, size_t i)
  * word on its current one. */
 static void refuse(struct mem_db *db, struct mem_account *a, const struct store_states *r, size_t i)
 {
-    const struct store_state_row *in = &r->rows[i];
-    struct mem_row *row = mem__pending(a, in->nonce);
-    const char *why = in->error ? in->error : "refused";
+    const struct tx_report *in = &r->rows[i];
+    struct mem_row *row = mem__pending(a, (int64_t)in->nonce);
+    const char *why = in->error[0] ? in->error : "refused";
     if (!row)
         return;
     struct mem_attempt *t = &row->at->attempts[mem__attempt_of(row->at, in->hash) - 1];
@@ -228,12 +231,12 @@ void mem__state(struct mem_session *s, struct store_states *r)
         check_final(a, r, &r->req.err))
         return;
     for (size_t i = 0; i < r->count; i++) {
-        struct mem_row *row = mem__pending(a, r->rows[i].nonce);
+        struct mem_row *row = mem__pending(a, (int64_t)r->rows[i].nonce);
         if (row && !is_refused(&r->rows[i]) && is_last(r, i))
             note_attempt(row, &r->rows[i]);
     }
     for (size_t i = 0; i < r->count; i++) {
-        struct mem_row *row = mem__pending(a, r->rows[i].nonce);
+        struct mem_row *row = mem__pending(a, (int64_t)r->rows[i].nonce);
         if (is_current(row, &r->rows[i]) && !is_refused(&r->rows[i]) && is_last(r, i))
             apply(s->db, a, row, &r->rows[i]);
     }

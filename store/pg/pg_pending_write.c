@@ -49,20 +49,20 @@ void store_pg__state(struct store *base, struct store_states *r)
     struct store_pg *s = pg_of(base);
     struct pg_args a;
     store_pg__fenced(s, &a, r->account, r->epoch);
-    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->rows[i].nonce));
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, (int64_t)r->rows[i].nonce));
     COLUMN(&a, PG_ELEM_BYTES, r, pg_elem_bytes(&a, r->rows[i].hash, 32));
     COLUMN(&a, PG_ELEM_TEXT, r, pg_elem_text(&a, r->rows[i].state));
     COLUMN(&a, PG_ELEM_BYTES, r,
-           pg_elem_bytes(&a, r->rows[i].block_hash.data, r->rows[i].block_hash.len));
+           pg_elem_bytes(&a, r->rows[i].has_block ? r->rows[i].block_hash : NULL, 32));
     COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->rows[i].block_number));
-    COLUMN(&a, PG_ELEM_TEXT, r, pg_elem_text(&a, r->rows[i].error));
+    COLUMN(&a, PG_ELEM_TEXT, r, pg_elem_text(&a, r->rows[i].error[0] ? r->rows[i].error : NULL));
     store_pg__send(s, &s->work, SQL_RECORD_STATES, &a, &r->req, decode_nothing);
 }
 
-/* Without a hash: not where it ended, but from when on the nonce is used. */
-static int64_t number_of(const struct store_finish_row *row)
+static void put_fee(struct pg_args *a, const struct tx_end *row)
 {
-    return row->block_number < 0 && row->used_block ? row->used_block : row->block_number;
+    char text[40];
+    pg_elem_text(a, row->has_fee ? u128_text(row->fee, text) : NULL);
 }
 
 static void finish(struct store *base, struct store_finish *r, enum sql_id sql)
@@ -70,14 +70,15 @@ static void finish(struct store *base, struct store_finish *r, enum sql_id sql)
     struct store_pg *s = pg_of(base);
     struct pg_args a;
     store_pg__fenced(s, &a, r->account, r->epoch);
-    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->rows[i].nonce));
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, (int64_t)r->rows[i].nonce));
     COLUMN(&a, PG_ELEM_BYTES, r, pg_elem_bytes(&a, r->rows[i].hash, 32));
     COLUMN(&a, PG_ELEM_BYTES, r,
-           pg_elem_bytes(&a, r->rows[i].block_number < 0 ? NULL : r->rows[i].block_hash, 32));
-    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, number_of(&r->rows[i])));
-    COLUMN(&a, PG_ELEM_INT4, r, pg_elem_int4(&a, r->rows[i].index));
+           pg_elem_bytes(&a, r->rows[i].has_block ? r->rows[i].block_hash : NULL, 32));
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, store__end_number(&r->rows[i])));
+    COLUMN(&a, PG_ELEM_INT4, r,
+           pg_elem_int4(&a, r->rows[i].has_block ? (int32_t)r->rows[i].index : -1));
     store_pg__put_outcomes(&a, r);
-    COLUMN(&a, PG_ELEM_TEXT, r, pg_elem_text(&a, r->rows[i].fee));
+    COLUMN(&a, PG_ELEM_TEXT, r, put_fee(&a, &r->rows[i]));
     store_pg__send(s, &s->work, sql, &a, &r->req, decode_nothing);
 }
 

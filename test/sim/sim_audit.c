@@ -42,13 +42,13 @@ static void look_at_rows(struct audit *t)
     case MEM_REQUEST_state:
         INVARIANT(x->u.states.count <= ROWS_MAX);
         for (size_t i = 0; i < x->u.states.count; i++)
-            look_at(t, x->u.states.rows[i].nonce, 0);
+            look_at(t, (int64_t)x->u.states.rows[i].nonce, 0);
         return;
     case MEM_REQUEST_finish:
     case MEM_REQUEST_requeue:
         INVARIANT(x->u.finish.count <= ROWS_MAX);
         for (size_t i = 0; i < x->u.finish.count; i++)
-            look_at(t, x->u.finish.rows[i].nonce, 0);
+            look_at(t, (int64_t)x->u.finish.rows[i].nonce, 0);
         return;
     default:
         return;
@@ -62,13 +62,13 @@ static void states(const struct audit *t)
     struct world *w = t->w;
     const struct store_states *r = &t->x->u.states;
     for (size_t i = 0; i < r->count; i++) {
-        const struct store_state_row *x = &r->rows[i];
+        const struct tx_report *x = &r->rows[i];
         bool needs_block = !strcmp(x->state, "in_block") || !strcmp(x->state, "retracted") ||
                            !strcmp(x->state, "finality_timeout") || !strcmp(x->state, "finalized");
-        HOLDS(w, !needs_block || x->block_hash.data, "argument",
-              "state %s of nonce %llu names no block", x->state, (unsigned long long)x->nonce);
+        HOLDS(w, !needs_block || x->has_block, "argument", "state %s of nonce %llu names no block",
+              x->state, (unsigned long long)x->nonce);
         if (!strcmp(x->state, "refused")) {
-            HOLDS(w, x->error, "I7", "a refusal of nonce %llu has no text",
+            HOLDS(w, x->error[0], "I7", "a refusal of nonce %llu has no text",
                   (unsigned long long)x->nonce);
             w->stats.refusals++;
             continue;

@@ -13,7 +13,7 @@ static bool taken_by_another(const struct world *w, int account, uint64_t nonce,
     return false;
 }
 
-static void check_included(const struct audit *t, const struct store_finish_row *x)
+static void check_included(const struct audit *t, const struct tx_end *x)
 {
     struct world *w = t->w;
     const struct chain *c = &w->chain;
@@ -22,10 +22,8 @@ static void check_included(const struct audit *t, const struct store_finish_row 
           "nonce %llu of account %d ends in block %u, which is not final",
           (unsigned long long)x->nonce, t->account, block);
     const struct block *b = &c->blocks[block];
-    HOLDS(w,
-          x->index >= 0 && (uint32_t)x->index < b->count && b->txs[x->index] == tx &&
-              (int64_t)c->txs[tx].nonce == x->nonce,
-          "I2", "nonce %llu of account %d ends as %s in block %u, which does not hold it at %d",
+    HOLDS(w, x->index < b->count && b->txs[x->index] == tx && c->txs[tx].nonce == x->nonce, "I2",
+          "nonce %llu of account %d ends as %s in block %u, which does not hold it at %u",
           (unsigned long long)x->nonce, t->account, x->outcome, block, x->index);
 }
 
@@ -44,11 +42,10 @@ static void check_dead(const struct audit *t, int64_t id, uint64_t nonce)
     }
 }
 
-static void check_finish(const struct audit *t, const struct before *b,
-                         const struct store_finish_row *x)
+static void check_finish(const struct audit *t, const struct before *b, const struct tx_end *x)
 {
     struct world *w = t->w;
-    if (x->block_number < 0) {
+    if (!x->has_block) {
         bool taken = taken_by_another(w, t->account, (uint64_t)x->nonce, b->id);
         HOLDS(
             w, strcmp(x->outcome, "usurped") != 0 || taken || lossy(t), "I2",
@@ -80,7 +77,7 @@ void audit_requeued(const struct audit *t)
 {
     struct world *w = t->w;
     for (size_t i = 0; i < t->x->u.finish.count; i++) {
-        const struct store_finish_row *x = &t->x->u.finish.rows[i];
+        const struct tx_end *x = &t->x->u.finish.rows[i];
         int64_t id = t->rows[i].id;
         bool forgiven = !strcmp(x->outcome, "dispatch_error"),
              usurped = !strcmp(x->outcome, "usurped");

@@ -48,7 +48,7 @@ static void record_states(struct world *w, struct duty *d, int account,
                           const struct manager_effect *fx)
 {
     for (size_t i = 0; i < fx->states.count; i++) {
-        const struct manager_state_row *x = &fx->states.rows[i];
+        const struct tx_report *x = &fx->states.rows[i];
         if (!strcmp(x->state, "refused"))
             HOLDS(w,
                   recorded(d, tx_of_hash(w, x->hash)) || d->refused_count == ARRAY_LEN(d->refused),

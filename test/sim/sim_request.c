@@ -2,6 +2,7 @@
  * where it would send a statement (store_pg__send, which the linker turns to here) a copy of the
  * request goes instead, with all that it points to: whoever asked may be gone when it is carried
  * out. What it found comes back into the request. */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ void __wrap_store_pg__send(struct store_pg *s, struct side *side, enum sql_id id
 
 struct part {
     struct part *next;
-    uint8_t data[];
+    _Alignas(max_align_t) uint8_t data[]; /* amounts have 128 bits */
 };
 
 static void *keep(struct request *x, const void *data, size_t n)
@@ -113,24 +114,18 @@ static void copy_note(struct request *x)
 static void copy_states(struct request *x)
 {
     struct store_states *r = &x->u.states;
-    struct store_state_row *rows = keep(x, r->rows, r->count * sizeof(*rows));
-    for (size_t i = 0; i < r->count; i++) {
+    struct tx_report *rows = keep(x, r->rows, r->count * sizeof(*rows));
+    for (size_t i = 0; i < r->count; i++)
         rows[i].state = copy_text(x, rows[i].state);
-        rows[i].block_hash = copy_bytes(x, rows[i].block_hash);
-        rows[i].error = copy_text(x, rows[i].error);
-    }
     r->rows = rows;
 }
 
 static void copy_finish(struct request *x)
 {
     struct store_finish *r = &x->u.finish;
-    struct store_finish_row *rows = keep(x, r->rows, r->count * sizeof(*rows));
-    for (size_t i = 0; i < r->count; i++) {
+    struct tx_end *rows = keep(x, r->rows, r->count * sizeof(*rows));
+    for (size_t i = 0; i < r->count; i++)
         rows[i].outcome = copy_text(x, rows[i].outcome);
-        rows[i].error = copy_text(x, rows[i].error);
-        rows[i].fee = copy_text(x, rows[i].fee);
-    }
     r->rows = rows;
 }
 

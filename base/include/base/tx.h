@@ -53,6 +53,35 @@ struct tx_attempt {
     u128 tip;
 };
 
+/* What a node said of an attempt, as it goes on record. */
+struct tx_report {
+    uint64_t nonce;
+    int64_t id;
+    uint8_t hash[32];
+    const char *state; /* tx_status_name; "refused": the state stays, and `error` goes into the
+                          attempt's history; "unknown": what became of it is not known */
+    bool has_block;
+    uint8_t block_hash[32];
+    int64_t block_number; /* -1: not known */
+    char error[200];      /* "": none */
+};
+
+/* How a transaction, or a nonce, ended. */
+struct tx_end {
+    uint64_t nonce; /* not of one that ended without a nonce */
+    int64_t id;
+    uint8_t hash[32];    /* of the attempt that was included, or of the last one */
+    const char *outcome; /* "ok", "failed", "expired", ...; lives as long as the program */
+    char error[200];     /* "": none */
+    bool has_block, has_fee;
+    uint8_t block_hash[32];
+    int64_t block_number;
+    int64_t
+        used_block; /* without a block: as of this one somebody else used the nonce; 0: nobody */
+    uint32_t index; /* in the block */
+    u128 fee;
+};
+
 /* One extrinsic of a finalized block or of a pool. */
 struct tx_included {
     uint8_t hash[32];

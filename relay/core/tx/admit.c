@@ -70,7 +70,7 @@ static const char *bad_row(const struct manager *m, const struct manager_outbox_
 
 /* `more`: rejected already, with their texts. */
 static void reject(struct manager *m, const struct manager_event *ev, size_t bad,
-                   const struct manager_end_row *more, size_t count)
+                   const struct tx_end *more, size_t count)
 {
     PRE(m->phase == MANAGER_LEADING);
     if (!bad && !count)
@@ -87,7 +87,7 @@ static void reject(struct manager *m, const struct manager_event *ev, size_t bad
         const char *outcome, *why = bad_row(m, &ev->outbox.rows[i], buf, sizeof(buf), &outcome);
         if (!why)
             continue;
-        struct manager_end_row *row = &fx->ends.rows[fx->ends.count++];
+        struct tx_end *row = &fx->ends.rows[fx->ends.count++];
         row->id = ev->outbox.rows[i].id;
         row->outcome = outcome;
         manager__plain(row->error, sizeof(row->error), why);
@@ -145,7 +145,7 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
 void manager__outbox(struct manager *m, const struct manager_event *ev)
 {
     size_t bad = 0, calls = 0, more;
-    struct manager_end_row *rejects;
+    struct tx_end *rejects;
     if (!m->admit.wanted)
         return;
     m->admit.wanted = false;

@@ -17,12 +17,12 @@ static struct row_end *end(struct manager *m, struct row *row, const char *outco
     if (row->state == ROW_SUBMITTED)
         row_went_out(row); /* the answer will be dropped */
     row->end = xcalloc(1, sizeof(*row->end));
-    row->end->outcome = outcome;
-    memcpy(row->end->hash, hash, 32);
-    row->end->has_block = block != NULL;
+    row->end->tx.outcome = outcome;
+    memcpy(row->end->tx.hash, hash, 32);
+    row->end->tx.has_block = block != NULL;
     if (block) {
-        row->end->block_number = block->number;
-        memcpy(row->end->block_hash, block->hash, 32);
+        row->end->tx.block_number = (int64_t)block->number;
+        memcpy(row->end->tx.block_hash, block->hash, 32);
     }
     manager__unwatch(m, row);
     line_refresh(&m->line, row);
@@ -53,25 +53,25 @@ void manager__end_ours(struct manager *m, struct row *row, const struct tx_inclu
     const struct dispatch_result *r = &x->result;
     if (filler_won(row, x->hash)) {
         struct row_end *e = end(m, row, row->stop->outcome, x->hash, block);
-        e->index = x->index;
-        e->has_fee = r->has_fee;
-        e->fee = r->fee;
-        memcpy(e->error, row->stop->reason, sizeof(e->error));
+        e->tx.index = x->index;
+        e->tx.has_fee = r->has_fee;
+        e->tx.fee = r->fee;
+        memcpy(e->tx.error, row->stop->reason, sizeof(e->tx.error));
         return;
     }
     struct row_end *e =
         end(m, row, r->outcome == DISPATCH_OK ? "ok" : "dispatch_error", x->hash, block);
-    e->index = x->index;
-    e->has_fee = r->has_fee;
-    e->fee = r->fee;
+    e->tx.index = x->index;
+    e->tx.has_fee = r->has_fee;
+    e->tx.fee = r->fee;
     if (r->outcome == DISPATCH_FAILED)
-        manager__plain(e->error, sizeof(e->error), r->error);
+        manager__plain(e->tx.error, sizeof(e->tx.error), r->error);
     e->requeue = r->outcome == DISPATCH_FAILED && (!r->inner || PLANTED(RETRY_INNER)) && row->id &&
                  !row->stop && ((row->terms && row->terms->retries) || PLANTED(RETRY_ENDLESS));
     if (r->outcome != DISPATCH_NONE)
         return;
     /* To call it good would be a guess, and so would be to call it void. */
-    snprintf(e->error, sizeof(e->error),
+    snprintf(e->tx.error, sizeof(e->tx.error),
              "unknown: the events of block %llu could not be read; it may have taken effect",
              (unsigned long long)block->number);
     manager__alert(m, "nonce %llu is in block %llu but its dispatch outcome could not be read",
@@ -94,7 +94,7 @@ bool manager__try_drop_gap(struct manager *m, struct row *row)
 /* Why the transaction was to be stopped, if it was, and how its nonce was lost. */
 __attribute__((format(printf, 2, 3))) static void why_lost(struct row *row, const char *fmt, ...)
 {
-    char text[2 * sizeof(row->end->error)];
+    char text[2 * sizeof(row->end->tx.error)];
     size_t at = 0;
     if (row->stop)
         at = (size_t)snprintf(text, sizeof(text), "%s; ", row->stop->reason);
@@ -102,7 +102,7 @@ __attribute__((format(printf, 2, 3))) static void why_lost(struct row *row, cons
     va_start(ap, fmt);
     vsnprintf(text + at, sizeof(text) - at, fmt, ap);
     va_end(ap);
-    manager__plain(row->end->error, sizeof(row->end->error), text);
+    manager__plain(row->end->tx.error, sizeof(row->end->tx.error), text);
 }
 
 void manager__end_usurped(struct manager *m, struct row *row, const struct tx_included *x,
@@ -118,7 +118,7 @@ void manager__end_usurped(struct manager *m, struct row *row, const struct tx_in
         return;
     /* A row that was to be stopped can no longer take effect, as requested. */
     struct row_end *e = end(m, row, row->stop ? row->stop->outcome : "usurped", row->hash, NULL);
-    e->used_block = block->number;
+    e->tx.used_block = (int64_t)block->number;
     e->requeue = m->account.requeue_usurped && row->id && !row->presigned &&
                  (!row->stop || PLANTED(REQUEUE_STOPPED));
     why_lost(row, "nonce %llu was used in block %llu by %s, %s", nonce, number,
@@ -131,7 +131,7 @@ void manager__end_unused(struct manager *m, struct row *row, const char *outcome
     PRE(row->state != ROW_SUBMITTED && row->state != ROW_SIGNING);
     struct row_end *e = end(m, row, outcome, row->hash, NULL);
     e->given_back = true;
-    manager__plain(e->error, sizeof(e->error), why);
+    manager__plain(e->tx.error, sizeof(e->tx.error), why);
 }
 
 /* A row of the account's former life whose bytes are all dead. */
@@ -151,8 +151,8 @@ void manager__end_unseen(struct manager *m, struct row *row, const struct manage
     manager__alert(m, "nonce %llu is used as of block %llu, by an extrinsic that no block showed",
                    nonce, number);
     struct row_end *e = end(m, row, "usurped", row->hash, NULL);
-    e->used_block = block->number;
-    snprintf(e->error, sizeof(e->error),
+    e->tx.used_block = (int64_t)block->number;
+    snprintf(e->tx.error, sizeof(e->tx.error),
              "nonce %llu is used as of block %llu, by an extrinsic that no block showed", nonce,
              number);
 }
@@ -188,7 +188,7 @@ static struct row *ending(const struct manager *m, uint64_t from, bool requeue)
 {
     struct row *row = line_first(&m->line, ROW_ENDING, from);
     while (row && (row->refused || row->end->requeue != requeue ||
-                   ((requeue || !row->end->has_block) && !is_lost(m, row))))
+                   ((requeue || !row->end->tx.has_block) && !is_lost(m, row))))
         row = line_first(&m->line, ROW_ENDING, row->nonce + 1);
     return row;
 }
@@ -210,20 +210,10 @@ static void ends_pump(struct manager *m, bool requeue)
         manager__fx(m, requeue ? MANAGER_FX_STORE_REQUEUE : MANAGER_FX_STORE_FINISH);
     fx->ends.rows = manager__arena_add(m, xcalloc(max, sizeof(*fx->ends.rows)));
     for (; row && fx->ends.count < max; row = ending(m, row->nonce + 1, requeue)) {
-        struct manager_end_row *x = &fx->ends.rows[fx->ends.count++];
-        const struct row_end *e = row->end;
+        struct tx_end *x = &fx->ends.rows[fx->ends.count++];
+        *x = row->end->tx;
         x->nonce = row->nonce;
         x->id = row->id;
-        x->outcome = e->outcome;
-        x->has_block = e->has_block;
-        x->block_number = (int64_t)e->block_number;
-        x->used_block = e->used_block;
-        x->index = e->index;
-        x->has_fee = e->has_fee;
-        x->fee = e->fee;
-        memcpy(x->hash, e->hash, 32);
-        memcpy(x->block_hash, e->block_hash, 32);
-        memcpy(x->error, e->error, sizeof(x->error));
         manager__batch_put(&m->writes.batch[write], row->nonce);
         line_move(&m->line, row, ROW_FINISHING);
     }

@@ -28,7 +28,7 @@ static void included(struct manager *m, const struct tx_included *x,
             m->final.nonce_block = block->number; /* a lower nonce of an earlier block is no reap */
     }
     if (row) {
-        if (row->end && !row->end->has_block && row->state == ROW_ENDING) { /* see is_lost */
+        if (row->end && !row->end->tx.has_block && row->state == ROW_ENDING) { /* see is_lost */
             free(row->end);
             row->end = NULL;
         }

@@ -354,7 +354,7 @@ bool manager__presigned(const struct row *row);
 /* Those among the rows of the outbox. Returns the nonce that calls have to stay below (the next
  * one: such a row is being admitted); ret_rejects: those that end now. */
 uint64_t manager__presigned_rows(struct manager *m, const struct manager_event *ev,
-                                 struct manager_end_row **ret_rejects, size_t *ret_count);
+                                 struct tx_end **ret_rejects, size_t *ret_count);
 void manager__presigned_admitted(struct manager *m, const struct manager_event *ev);
 /* The row wants other bytes, and there are none: it ends if its own can never get in, or waits
  * to be sent again. */

@@ -217,9 +217,9 @@ static void put_note(const struct judged *j, struct manager_note_row *row)
     manager__plain(row->text, sizeof(row->text), j->text);
 }
 
-static void put_end(const struct judged *j, struct manager_end_row *row)
+static void put_end(const struct judged *j, struct tx_end *row)
 {
-    *row = (struct manager_end_row){.id = j->o->id, .outcome = j->outcome};
+    *row = (struct tx_end){.id = j->o->id, .outcome = j->outcome};
     manager__plain(row->error, sizeof(row->error), j->text);
 }
 
@@ -268,10 +268,10 @@ static void note(struct manager *m, const struct judged *rows, size_t count, siz
     }
 }
 
-static struct manager_end_row *rejects(struct manager *m, const struct judged *rows, size_t count,
-                                       size_t *ret_count)
+static struct tx_end *rejects(struct manager *m, const struct judged *rows, size_t count,
+                              size_t *ret_count)
 {
-    struct manager_end_row *out = manager__arena_add(m, xcalloc(count + 1, sizeof(*out)));
+    struct tx_end *out = manager__arena_add(m, xcalloc(count + 1, sizeof(*out)));
     *ret_count = 0;
     for (size_t i = 0; i < count; i++)
         if (rows[i].fate == FATE_END)
@@ -280,7 +280,7 @@ static struct manager_end_row *rejects(struct manager *m, const struct judged *r
 }
 
 uint64_t manager__presigned_rows(struct manager *m, const struct manager_event *ev,
-                                 struct manager_end_row **ret_rejects, size_t *ret_count)
+                                 struct tx_end **ret_rejects, size_t *ret_count)
 {
     PRE(m->phase == MANAGER_LEADING && !m->admit.count);
     struct judged *rows = manager__arena_add(m, xcalloc(ev->outbox.count + 1, sizeof(*rows)));
@@ -361,7 +361,7 @@ static bool over(struct manager *m, struct row *row)
         return false;
     if (row->state == ROW_SUBMITTED || row->state == ROW_SIGNING)
         return false; /* its answer first */
-    char why[sizeof(row->end->error)];
+    char why[sizeof(row->end->tx.error)];
     if (era)
         snprintf(why, sizeof(why),
                  "its era ended before block %lld, and it was signed elsewhere%s%s",

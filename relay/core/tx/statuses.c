@@ -136,7 +136,7 @@ void manager__watch_lost(struct manager *m, const struct manager_event *ev)
 
 /* A refusal leaves the state as it is; a status that is to be stored too follows with the next
  * batch. */
-static void refusal(struct manager *m, struct row *row, struct manager_state_row *x)
+static void refusal(struct manager *m, struct row *row, struct tx_report *x)
 {
     PRE(row->refused && row->note);
     x->state = "refused";
@@ -158,9 +158,10 @@ void manager__states_pump(struct manager *m)
     struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_STATES);
     fx->states.rows = manager__arena_add(m, xcalloc(max, sizeof(*fx->states.rows)));
     for (; row && fx->states.count < max; row = line_first(&m->line, SET_DIRTY, row->nonce + 1)) {
-        struct manager_state_row *x = &fx->states.rows[fx->states.count++];
+        struct tx_report *x = &fx->states.rows[fx->states.count++];
         x->nonce = row->nonce;
         x->id = row->id;
+        x->block_number = -1;
         if (row->refused) {
             refusal(m, row, x);
             continue;

@@ -69,8 +69,8 @@ static void stop(struct manager *m, const struct manager_stop *s)
     manager__stop(row, s->outcome, "%s", s->reason);
     if (row->end) { /* it was to go back to the outbox: it ends here */
         row->end->requeue = false;
-        if (!row->end->has_block)
-            row->end->outcome = row->stop->outcome;
+        if (!row->end->tx.has_block)
+            row->end->tx.outcome = row->stop->outcome;
         return;
     }
     manager__stop_now(m, row);

@@ -124,10 +124,10 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
  * to end is the filler's row, by another filler that got in or by somebody else's extrinsic. */
 static void end_of_filler(struct row_end *end)
 {
-    end->outcome = end->has_block ? "ok" : "usurped";
+    end->tx.outcome = end->tx.has_block ? "ok" : "usurped";
     end->requeue = false;
-    if (end->has_block)
-        end->error[0] = 0;
+    if (end->tx.has_block)
+        end->tx.error[0] = 0;
 }
 
 static void rewritten_row(struct manager *m, struct row *row, const struct tx_attempt *w,

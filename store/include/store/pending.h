@@ -4,6 +4,7 @@
 #ifndef STORE_PENDING_H
 #define STORE_PENDING_H
 
+#include "base/tx.h"
 #include "store/store.h"
 
 /* ---- what is read ---- */
@@ -134,42 +135,21 @@ void store_fill_start(struct store *s, struct store_attempts *r, store_cb cb);
 
 /* ---- statuses and ends ---- */
 
-struct store_state_row {
-    int64_t nonce;
-    uint8_t hash[32];
-    const char *state; /* "refused": the state stays, `error` goes into the attempt's history */
-    struct store_bytes block_hash; /* data NULL: none */
-    int64_t block_number;          /* -1: unknown */
-    const char *error;             /* NULL: none */
-};
 struct store_states {
     struct store_req req;
     int32_t account;
     int64_t epoch;
     size_t count;
-    const struct store_state_row *rows;
+    const struct tx_report *rows;
 };
 void store_state_start(struct store *s, struct store_states *r, store_cb cb);
 
-struct store_finish_row {
-    int64_t nonce; /* finish */
-    int64_t id;    /* reject */
-    uint8_t hash[32];
-    uint8_t block_hash[32];
-    int64_t
-        block_number;   /* -1: in no block (usurped, expired...); block_hash does not count then */
-    int32_t index;      /* -1: unknown */
-    int64_t used_block; /* usurped: as of this finalized block the nonce is used; 0: unknown */
-    const char *outcome;
-    const char *error; /* NULL: none */
-    const char *fee;   /* decimal or NULL */
-};
 struct store_finish {
     struct store_req req;
     int32_t account;
     int64_t epoch;
     size_t count;
-    const struct store_finish_row *rows;
+    const struct tx_end *rows;
 };
 void store_finish_start(struct store *s, struct store_finish *r, store_cb cb);
 /* The nonce is used up and the transaction goes back to the outbox with its id. outcome

@@ -114,7 +114,7 @@ static struct script *one_sent(const struct manager_config *config, int64_t deat
     return s;
 }
 
-static const struct manager_end_row *only_end(struct script *s, enum manager_effect_type type)
+static const struct tx_end *only_end(struct script *s, enum manager_effect_type type)
 {
     const struct manager_effect *fx = expect(s, type);
     assert_int_equal(fx->ends.count, 1);
@@ -171,7 +171,7 @@ static void admitted_at_their_nonces(void **state)
     assert_int_equal(manager_view_of(s->m).next_nonce, 7);
     accept(s, 5);
     finalized_ours(s, 5);
-    const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_FINISH);
+    const struct tx_end *end = only_end(s, MANAGER_FX_STORE_FINISH);
     assert_string_equal(end->outcome, "ok");
     assert_int_equal(end->id, 2);
     script_free(s);
@@ -214,7 +214,7 @@ static void as_the_door_says(void **state)
                             {2, 5, DEATH, NULL, "its era begins later", 120, false},
                             {3, UINT64_MAX, -1, "does not decode", NULL, 0, false}};
     outbox_presigned(s, x, 3, 0, -1);
-    const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_REJECT);
+    const struct tx_end *end = only_end(s, MANAGER_FX_STORE_REJECT);
     assert_string_equal(end->outcome, "failed");
     says(end->error, "bad signature");
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_NOTE);
@@ -254,7 +254,7 @@ static void taken(void **state)
     admitted(s);
     accept(s, 5);
     outbox_presigned(s, &(struct one){9, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
-    const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_REJECT);
+    const struct tx_end *end = only_end(s, MANAGER_FX_STORE_REJECT);
     assert_string_equal(end->outcome, "failed");
     says(end->error, "taken by transaction 1");
     stored(s, MANAGER_EV_REJECT_STORED);
@@ -303,7 +303,7 @@ static void used_by_its_own_bytes(void **state)
     assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 96);
     finalized_at(s, 96, 7, 0, NULL);
     finalized_at(s, 97, 8, 1, &(struct in_block){hash_of(7, 1), 7, true, DISPATCH_OK, NULL});
-    const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_FINISH);
+    const struct tx_end *end = only_end(s, MANAGER_FX_STORE_FINISH);
     assert_string_equal(end->outcome, "ok");
     assert_int_equal(end->block_number, 97);
     script_free(s);
@@ -320,7 +320,7 @@ static void used_by_other_bytes(void **state)
         finalized_at(s, 2, 8, 1, &(struct in_block){hash_of(7, 9), 7, true, DISPATCH_OK, NULL});
         expect_alert(s, "not by what was signed for it elsewhere");
         finals(s, 3, 9);
-        const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_FINISH);
+        const struct tx_end *end = only_end(s, MANAGER_FX_STORE_FINISH);
         assert_string_equal(end->outcome, "usurped");
         says(end->error, "nonce 7 was used in block 2");
         none(s, MANAGER_FX_STORE_REQUEUE); /* whatever the policy: its nonce is signed with it */
@@ -347,7 +347,7 @@ static void used_long_ago(void **state)
     (void)state;
     struct script *s = begin(&keyless, 10000);
     outbox_presigned(s, &(struct one){1, 7, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
-    const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_REJECT);
+    const struct tx_end *end = only_end(s, MANAGER_FX_STORE_REJECT);
     assert_string_equal(end->outcome, "usurped");
     says(end->error, "used long ago");
     none(s, MANAGER_FX_ADMIT);
@@ -410,7 +410,7 @@ static void refused(void **state)
                 s->best = s->finalized + 2;
         }
         assert_in_range(refusals, 5, 20);
-        const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_FINISH);
+        const struct tx_end *end = only_end(s, MANAGER_FX_STORE_FINISH);
         assert_string_equal(end->outcome, "expired");
         says(end->error, "the last refusal: Invalid Transaction");
         script_free(s);
@@ -426,7 +426,7 @@ static void era_over(void **state)
     blocks_to(s, DEATH - 1, 5);
     none(s, MANAGER_FX_STORE_FINISH);
     finalized(s, 5, 0, NULL);
-    const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_FINISH);
+    const struct tx_end *end = only_end(s, MANAGER_FX_STORE_FINISH);
     assert_string_equal(end->outcome, "expired");
     assert_false(end->has_block);
     assert_int_equal(end->used_block, 0);
@@ -532,7 +532,7 @@ static void runtime_changed(void **state)
     blocks_to(s, 102 + 63, 5);
     none(s, MANAGER_FX_STORE_FINISH);
     finalized(s, 5, 0, NULL);
-    const struct manager_end_row *end = only_end(s, MANAGER_FX_STORE_FINISH);
+    const struct tx_end *end = only_end(s, MANAGER_FX_STORE_FINISH);
     assert_string_equal(end->outcome, "failed");
     says(end->error, "for runtime spec version 900 and the chain has 901");
     script_free(s);

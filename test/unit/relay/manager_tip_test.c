@@ -289,7 +289,7 @@ static struct script *racing(void)
     return s;
 }
 
-static const struct manager_end_row *ended(struct script *s)
+static const struct tx_end *ended(struct script *s)
 {
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
     assert_int_equal(fx->ends.count, 1);
@@ -302,7 +302,7 @@ static void race_won(void **state)
     struct script *s = racing();
     accept(s, 5);
     finalized_ours(s, 5);
-    const struct manager_end_row *row = ended(s);
+    const struct tx_end *row = ended(s);
     assert_string_equal(row->outcome, "cancelled");
     assert_string_equal(row->error, "by app");
     assert_true(row->has_block);
@@ -386,7 +386,7 @@ static void race_won_too_late(void **state)
                              .spec_version = SPEC};
     feed(s,
          (struct manager_event){.type = MANAGER_EV_FILLED, .written = {.rows = &row, .count = 1}});
-    const struct manager_end_row *end = ended(s);
+    const struct tx_end *end = ended(s);
     assert_string_equal(end->outcome, "ok");
     assert_int_equal(end->id, 0);
     script_free(s);

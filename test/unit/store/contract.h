@@ -9,10 +9,10 @@ extern struct fx_account a;
 
 void snapshot(struct store_snapshot *snap); /* everything that is pending */
 size_t outbox_count(void);
-struct store_states states_of(const struct store_state_row *rows, size_t n);
+struct store_states states_of(const struct tx_report *rows, size_t n);
 struct store_attempt_row attempt_row(int64_t id, int64_t nonce, int hash);
 struct store_attempts attempts_of(const struct store_attempt_row *rows, size_t n);
-struct store_finish finish_of(const struct store_finish_row *rows, size_t n);
+struct store_finish finish_of(const struct tx_end *rows, size_t n);
 
 /* contract_rows.c */
 void test_outbox_order(void **state);

@@ -2,6 +2,7 @@
  * account. */
 #include "contract.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,13 +41,14 @@ static struct store_poll_requests look(void)
     return r;
 }
 
-static struct store_finish_row end_row(int64_t nonce, const char *outcome, int64_t block)
+static struct tx_end end_row(int64_t nonce, const char *outcome, int64_t block)
 {
-    struct store_finish_row row = {.nonce = nonce,
-                                   .outcome = outcome,
-                                   .block_number = block,
-                                   .index = block < 0 ? -1 : 2,
-                                   .error = "why"};
+    struct tx_end row = {.nonce = (uint64_t)nonce,
+                         .outcome = outcome,
+                         .has_block = block >= 0,
+                         .block_number = block,
+                         .index = 2,
+                         .error = "why"};
     fx_hash(row.hash, (int)nonce);
     memcpy(row.block_hash, block_a, 32);
     return row;
@@ -54,7 +56,7 @@ static struct store_finish_row end_row(int64_t nonce, const char *outcome, int64
 
 static void finish(int64_t nonce, const char *outcome, int64_t block)
 {
-    struct store_finish_row row = end_row(nonce, outcome, block);
+    struct tx_end row = end_row(nonce, outcome, block);
     struct store_finish r = finish_of(&row, 1);
     RUN_OK(&x, finish, &r);
 }
@@ -419,7 +421,7 @@ void test_bump(void **state)
     expect_bump(0, NULL);
     assert_int_equal(ask_bump(id, "300", NULL), ERR_ARGUMENT);
     fx_hash(row.hash, 900);
-    struct store_finish_row end = end_row(0, "ok", 20);
+    struct tx_end end = end_row(0, "ok", 20);
     memcpy(end.hash, row.hash, 32);
     struct store_finish f = finish_of(&end, 1);
     RUN_OK(&x, finish, &f);
@@ -507,7 +509,7 @@ void test_filler_attempt(void **state)
     row.filler_len = 14; /* more than there is */
     RUN(&x, attempt, &r);
     assert_int_equal(r.req.err.code, ERR_BUG);
-    struct store_finish_row end = end_row(0, "cancelled", 30);
+    struct tx_end end = end_row(0, "cancelled", 30);
     struct store_finish f = finish_of(&end, 1);
     RUN(&x, finish, &f); /* its own bytes end it as the chain says */
     assert_int_equal(f.req.err.code, ERR_BUG);
@@ -529,12 +531,12 @@ void test_refused(void **state)
 {
     (void)state;
     fx_admit(&x, &a, 0, 1);
-    struct store_state_row row = {.nonce = 0, .state = "ready", .block_number = -1};
+    struct tx_report row = {.nonce = 0, .state = "ready", .block_number = -1};
     struct store_states r = states_of(&row, 1);
     fx_hash(row.hash, 0);
     RUN_OK(&x, state, &r);
     row.state = "refused";
-    row.error = "1010: Inability to pay some fees";
+    snprintf(row.error, sizeof(row.error), "1010: Inability to pay some fees");
     RUN_OK(&x, state, &r);
     int events = x.events;
     RUN_OK(&x, state, &r);
@@ -559,7 +561,7 @@ void test_refused(void **state)
 
 static int requeue(int64_t nonce, const char *outcome, int64_t block)
 {
-    struct store_finish_row row = end_row(nonce, outcome, block);
+    struct tx_end row = end_row(nonce, outcome, block);
     struct store_finish r = finish_of(&row, 1);
     RUN(&x, requeue, &r);
     return r.req.err.code;

@@ -277,7 +277,7 @@ void test_attempt(void **state)
     store_req_done(&snap.req);
 }
 
-struct store_states states_of(const struct store_state_row *rows, size_t n)
+struct store_states states_of(const struct tx_report *rows, size_t n)
 {
     return (struct store_states){.account = a.account, .epoch = a.epoch, .count = n, .rows = rows};
 }
@@ -286,12 +286,13 @@ void test_state(void **state)
 {
     (void)state;
     fx_admit(&x, &a, 0, 3);
-    struct store_state_row rows[3] = {
+    struct tx_report rows[3] = {
         {.nonce = 0, .state = "ready", .block_number = -1},
-        {.nonce = 1, .state = "in_block", .block_hash = {block_a, 32}, .block_number = 12},
+        {.nonce = 1, .state = "in_block", .has_block = true, .block_number = 12},
         {.nonce = 2, .state = "dropped", .block_number = -1, .error = "pool was full"}};
     for (int i = 0; i < 3; i++)
         fx_hash(rows[i].hash, i);
+    memcpy(rows[1].block_hash, block_a, 32);
     struct store_states r = states_of(rows, 3);
     int events = x.events;
     RUN_OK(&x, state, &r);
@@ -314,7 +315,8 @@ void test_state(void **state)
     struct store_attempts w = attempts_of(&again, 1);
     RUN_OK(&x, attempt, &w);
     rows[0].state = "in_block";
-    rows[0].block_hash = (struct store_bytes){block_b, 32};
+    rows[0].has_block = true;
+    memcpy(rows[0].block_hash, block_b, 32);
     rows[0].block_number = 13;
     r = states_of(rows, 1);
     RUN_OK(&x, state, &r);
@@ -326,7 +328,7 @@ void test_state(void **state)
     assert_int_equal(r.req.err.code, ERR_BUG);
     rows[0].nonce = 99; /* ended long ago, or never known: late events are no error */
     RUN_OK(&x, state, &r);
-    rows[1].block_hash.data = NULL;
+    rows[1].has_block = false;
     r = states_of(rows + 1, 1);
     RUN(&x, state, &r);
     assert_int_equal(r.req.err.code, ERR_ARGUMENT);
@@ -340,7 +342,7 @@ void test_state(void **state)
     RUN_OK(&x, state, &r);
 }
 
-struct store_finish finish_of(const struct store_finish_row *rows, size_t n)
+struct store_finish finish_of(const struct tx_end *rows, size_t n)
 {
     return (struct store_finish){.account = a.account, .epoch = a.epoch, .count = n, .rows = rows};
 }
@@ -352,21 +354,23 @@ void test_finish(void **state)
     struct store_attempt_row again = attempt_row(0, 1, 800);
     struct store_attempts w = attempts_of(&again, 1);
     RUN_OK(&x, attempt, &w);
-    struct store_finish_row rows[3] = {{.nonce = 0,
-                                        .block_number = 20,
-                                        .index = 2,
-                                        .outcome = "ok",
-                                        .fee = "12345678901234567890123"},
-                                       {.nonce = 1,
-                                        .block_number = 20,
-                                        .index = 3,
-                                        .outcome = "dispatch_error",
-                                        .error = "Balances.InsufficientBalance"},
-                                       {.nonce = 2,
-                                        .block_number = -1,
-                                        .index = -1,
-                                        .outcome = "usurped",
-                                        .error = "another extrinsic took the nonce"}};
+    u128 big_fee;
+    assert_true(u128_parse("12345678901234567890123", &big_fee));
+    struct tx_end rows[3] = {
+        {.nonce = 0,
+         .block_number = 20,
+         .has_block = true,
+         .index = 2,
+         .outcome = "ok",
+         .has_fee = true,
+         .fee = big_fee},
+        {.nonce = 1,
+         .block_number = 20,
+         .has_block = true,
+         .index = 3,
+         .outcome = "dispatch_error",
+         .error = "Balances.InsufficientBalance"},
+        {.nonce = 2, .outcome = "usurped", .error = "another extrinsic took the nonce"}};
     for (int i = 0; i < 3; i++) {
         fx_hash(rows[i].hash, i); /* of nonce 1 the first attempt is the one that got in */
         memcpy(rows[i].block_hash, block_a, 32);
@@ -391,7 +395,7 @@ void test_finish(void **state)
     rows[0].nonce = 3;
     RUN(&x, finish, &r); /* with a hash that was never signed */
     assert_int_equal(r.req.err.code, ERR_BUG);
-    rows[0].block_number = -1;
+    rows[0].has_block = false;
     RUN(&x, finish, &r);
     assert_int_equal(r.req.err.code, ERR_ARGUMENT);
     snapshot(&snap);
@@ -403,9 +407,8 @@ void test_reject(void **state)
 {
     (void)state;
     int64_t first = fx_enqueue(&x, &a, "bad call", 0), second = fx_enqueue(&x, &a, "fine", 0);
-    struct store_finish_row rows[2] = {
-        {.id = first, .outcome = "failed", .error = "call does not decode"},
-        {.id = first + 1000000, .outcome = "expired"}};
+    struct tx_end rows[2] = {{.id = first, .outcome = "failed", .error = "call does not decode"},
+                             {.id = first + 1000000, .outcome = "expired"}};
     struct store_finish r = finish_of(rows, 2);
     RUN(&x, reject, &r);
     assert_int_equal(r.req.err.code, ERR_DB_CONFLICT);

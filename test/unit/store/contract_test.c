@@ -480,11 +480,10 @@ static void test_fencing(void **state)
     row.nonce = 5;
     REFUSED(attempt, &w);
     REFUSED(fill, &w);
-    struct store_state_row st = {.nonce = 5, .state = "ready", .block_number = -1};
+    struct tx_report st = {.nonce = 5, .state = "ready", .block_number = -1};
     struct store_states states = {.account = a.account, .epoch = a.epoch, .count = 1, .rows = &st};
     REFUSED(state, &states);
-    struct store_finish_row end = {
-        .nonce = 5, .id = left, .outcome = "failed", .block_number = -1, .index = -1};
+    struct tx_end end = {.nonce = 5, .id = left, .outcome = "failed"};
     struct store_finish finish = {.account = a.account, .epoch = a.epoch, .count = 1, .rows = &end};
     REFUSED(finish, &finish);
     REFUSED(reject, &finish);
@@ -591,11 +590,11 @@ static void test_order(void **state)
 {
     (void)state;
     fx_admit(&x, &a, 0, 1);
-    struct store_state_row rows[20] = {0};
+    struct tx_report rows[20] = {0};
     struct store_states r[20];
     view_count = 0;
     for (int i = 0; i < 20; i++) {
-        rows[i] = (struct store_state_row){
+        rows[i] = (struct tx_report){
             .nonce = 0, .state = i % 2 ? "broadcast" : "ready", .block_number = -1};
         fx_hash(rows[i].hash, 0);
         r[i] = states_of(&rows[i], 1);

@@ -1,6 +1,7 @@
 /* Random requests: what nodes said of pending rows, and their ends. */
 #include "diff.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const uint8_t blocks[4][32] = {{1, 1}, {2, 2}, {3, 3}, {4, 4}};
@@ -12,23 +13,23 @@ void diff_state(struct diff *d, const struct diff_target *t)
     static const char *const names[] = {
         "ready",   "broadcast", "future",  "in_block", "in_block", "retracted", "finalized",
         "refused", "refused",   "unknown", "dropped",  "invalid",  "usurped",   "finality_timeout"};
-    struct store_state_row rows[NEW_ROWS];
+    struct tx_report rows[NEW_ROWS];
     size_t n = diff_below(d, NEW_ROWS);
     for (size_t i = 0; i < n; i++) {
         const char *name = names[diff_below(d, ARRAY_LEN(names))];
         bool in = strstr(name, "in_block") || !strcmp(name, "retracted") || strstr(name, "final");
-        rows[i] = (struct store_state_row){
-            .nonce = i && diff_chance(d, 15) ? rows[i - 1].nonce : diff_nonce(d, t->a),
+        rows[i] = (struct tx_report){
+            .nonce = i && diff_chance(d, 15) ? rows[i - 1].nonce : (uint64_t)diff_nonce(d, t->a),
             .state = name,
-            .block_number = in ? (int64_t)diff_below(d, 80) : -1,
-            .error = diff_chance(d, 20) || !strcmp(name, "refused")
-                         ? diff_text(d, "why %d", (int)diff_below(d, 3))
-                         : NULL};
-        if (in != diff_chance(d, 3))
-            rows[i].block_hash = (struct store_bytes){blocks[diff_below(d, 2)], 32};
+            .block_number = in ? (int64_t)diff_below(d, 80) : -1};
+        if (diff_chance(d, 20) || !strcmp(name, "refused"))
+            snprintf(rows[i].error, sizeof(rows[i].error), "why %d", (int)diff_below(d, 3));
+        rows[i].has_block = in != diff_chance(d, 3);
+        if (rows[i].has_block)
+            memcpy(rows[i].block_hash, blocks[diff_below(d, 2)], 32);
         if (diff_chance(d, 1))
             rows[i].state = diff_chance(d, 50) ? "signed" : "nonsense";
-        diff_hash(d, t->a, rows[i].nonce, rows[i].hash);
+        diff_hash(d, t->a, (int64_t)rows[i].nonce, rows[i].hash);
     }
     union any_request u = {
         .state = {.account = t->number, .epoch = t->epoch, .count = n, .rows = rows}};
@@ -37,19 +38,21 @@ void diff_state(struct diff *d, const struct diff_target *t)
 
 /* ---- ends ---- */
 
-static void fill_end(struct diff *d, const struct diff_target *t, struct store_finish_row *row,
-                     int64_t nonce)
+static void fill_end(struct diff *d, const struct diff_target *t, struct tx_end *row, int64_t nonce)
 {
     bool chain = diff_chance(d, 60);
     const struct mem_row *pending = mem__pending(t->a, nonce);
-    *row = (struct store_finish_row){
-        .nonce = nonce,
-        .block_number = chain || diff_chance(d, 10) ? (int64_t)diff_below(d, 80) : -1,
-        .index = (int32_t)diff_below(d, 5) - 1,
-        .used_block = diff_chance(d, 40) ? (int64_t)diff_below(d, 80) : 0,
-        .outcome = chain ? (diff_chance(d, 60) ? "ok" : "dispatch_error") : diff_outcome(d),
-        .error = diff_chance(d, 40) ? "an error" : NULL,
-        .fee = diff_chance(d, 30) ? "12345" : NULL};
+    *row = (struct tx_end){.nonce = (uint64_t)nonce,
+                           .has_block = chain || diff_chance(d, 10),
+                           .block_number = (int64_t)diff_below(d, 80),
+                           .index = (uint32_t)diff_below(d, 5),
+                           .used_block = diff_chance(d, 40) ? (int64_t)diff_below(d, 80) : 0,
+                           .outcome = chain ? (diff_chance(d, 60) ? "ok" : "dispatch_error")
+                                            : diff_outcome(d),
+                           .has_fee = diff_chance(d, 30),
+                           .fee = 12345};
+    if (diff_chance(d, 40))
+        snprintf(row->error, sizeof(row->error), "an error");
     diff_hash(d, t->a, nonce, row->hash);
     const struct mem_nonce *n = pending ? pending->at : NULL;
     size_t number = n ? mem__attempt_of(n, row->hash) : 0;
@@ -64,7 +67,7 @@ static void fill_end(struct diff *d, const struct diff_target *t, struct store_f
 
 void diff_finish(struct diff *d, const struct diff_target *t)
 {
-    struct store_finish_row rows[NEW_ROWS];
+    struct tx_end rows[NEW_ROWS];
     int64_t nonces[NEW_ROWS];
     size_t n = diff_nonces(d, t->a, nonces);
     for (size_t i = 0; i < n; i++)
@@ -77,7 +80,7 @@ void diff_finish(struct diff *d, const struct diff_target *t)
 void diff_requeue(struct diff *d, const struct diff_target *t)
 {
     static const char *const names[] = {"usurped", "dispatch_error", "failed"};
-    struct store_finish_row rows[NEW_ROWS];
+    struct tx_end rows[NEW_ROWS];
     int64_t nonces[NEW_ROWS];
     size_t n = diff_nonces(d, t->a, nonces);
     for (size_t i = 0; i < n; i++) {
@@ -86,7 +89,7 @@ void diff_requeue(struct diff *d, const struct diff_target *t)
             rows[i].outcome = names[diff_below(d, 3)];
         bool in = rows[i].outcome && !strcmp(rows[i].outcome, "dispatch_error");
         if (!diff_chance(d, 5))
-            rows[i].block_number = in ? (int64_t)diff_below(d, 80) : -1;
+            rows[i].has_block = in;
     }
     union any_request u = {
         .requeue = {.account = t->number, .epoch = t->epoch, .count = n, .rows = rows}};
@@ -95,14 +98,15 @@ void diff_requeue(struct diff *d, const struct diff_target *t)
 
 void diff_reject(struct diff *d, const struct diff_target *t)
 {
-    struct store_finish_row rows[NEW_ROWS];
+    struct tx_end rows[NEW_ROWS];
     size_t n = 1 + diff_below(d, 2);
     for (size_t i = 0; i < n; i++) {
         bool presigned = diff_chance(d, 30);
-        rows[i] = (struct store_finish_row){
-            .id = diff_waiting(d, presigned ? &t->a->signed_rows : &t->a->outbox),
-            .outcome = diff_outcome(d),
-            .error = diff_chance(d, 80) ? "refused" : NULL};
+        rows[i] =
+            (struct tx_end){.id = diff_waiting(d, presigned ? &t->a->signed_rows : &t->a->outbox),
+                            .outcome = diff_outcome(d)};
+        if (diff_chance(d, 80))
+            snprintf(rows[i].error, sizeof(rows[i].error), "refused");
     }
     union any_request u = {
         .reject = {.account = t->number, .epoch = t->epoch, .count = n, .rows = rows}};

@@ -163,8 +163,11 @@ static int admit(int64_t epoch, int64_t id, int64_t nonce)
 
 static int finish(int64_t epoch, int64_t id, int64_t nonce)
 {
-    struct store_finish_row row = {
-        .nonce = nonce, .hash = {(uint8_t)nonce, (uint8_t)id}, .block_number = 60, .outcome = "ok"};
+    struct tx_end row = {.nonce = (uint64_t)nonce,
+                         .hash = {(uint8_t)nonce, (uint8_t)id},
+                         .has_block = true,
+                         .block_number = 60,
+                         .outcome = "ok"};
     struct store_finish r = {.account = 1, .epoch = epoch, .count = 1, .rows = &row};
     mem_session_run(relay, MEM_REQUEST_finish, &r.req);
     return r.req.err.code;

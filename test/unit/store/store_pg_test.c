@@ -464,7 +464,7 @@ static void test_unknown_outcome(void **state)
     snprintf(text, sizeof(text),
              "BEGIN; SELECT FROM txrelay.leadership WHERE subject = %d FOR UPDATE", a.account);
     app_sql(&app, x.l, text);
-    struct store_state_row row = {.nonce = 0, .state = "ready", .block_number = -1};
+    struct tx_report row = {.nonce = 0, .state = "ready", .block_number = -1};
     fx_hash(row.hash, 0);
     struct store_states first = {.account = a.account, .epoch = a.epoch, .count = 1, .rows = &row},
                         second = first;

@@ -69,18 +69,9 @@ enum row_reason {
 
 /* How a nonce ended, kept until it is stored. */
 struct row_end {
-    const char *outcome; /* static */
-    char error[200];
-    uint8_t hash[32];
-    uint8_t block_hash[32];
-    uint64_t block_number;
-    uint64_t
-        used_block; /* without a block of ours: as of this one the nonce is used; 0: it is not */
-    uint32_t index;
-    bool has_block, has_fee;
-    bool given_back; /* nothing of it can be included and the nonce is unused: it is free again */
-    bool requeue;    /* the transaction goes back to the outbox */
-    u128 fee;
+    struct tx_end tx; /* without nonce and id, which are the row's */
+    bool given_back;  /* nothing of it can be included and the nonce is unused: it is free again */
+    bool requeue;     /* the transaction goes back to the outbox */
 };
 
 /* Why a row gets no new bytes, and how it ends once the old ones can no longer be included. */

@@ -384,31 +384,6 @@ struct manager_sign_row {
     uint64_t from_block;
 };
 
-struct manager_state_row {
-    uint64_t nonce;
-    int64_t id;
-    uint8_t hash[32];
-    const char *state; /* schema's tx_state names */
-    bool has_block;
-    uint8_t block_hash[32];
-    char error[200];
-};
-
-struct manager_end_row {
-    uint64_t nonce; /* reject: none */
-    int64_t id;
-    uint8_t hash[32];
-    const char *outcome; /* "failed", "expired", ... */
-    char error[200];     /* "": none */
-    bool has_block, has_fee;
-    uint8_t block_hash[32];
-    int64_t block_number;
-    uint64_t
-        used_block; /* without a block: as of this one somebody else used the nonce; 0: nobody */
-    uint32_t index;
-    u128 fee;
-};
-
 struct manager_note_row {
     uint64_t nonce;
     int64_t id;
@@ -444,11 +419,11 @@ struct manager_effect {
             uint8_t hash[32];
         } unwatch;
         struct {
-            struct manager_state_row *rows;
+            struct tx_report *rows;
             size_t count;
         } states;
         struct {
-            struct manager_end_row *rows;
+            struct tx_end *rows;
             size_t count;
         } ends; /* FINISH, REQUEUE, REJECT */
         struct {
