@@ -21,6 +21,8 @@ REFUSALS = {  # of a real node: code, message, data
     1014: ('Priority is too low: (100 vs 100)',
            'The transaction has too low priority to replace another transaction already in the pool.'),
     1016: ('Immediately Dropped', "The transaction couldn't enter the pool because of the limit"),
+    1018: ('Unactionable',
+           'The transaction is unactionable since it is not propagable and the local node does not author blocks'),
 }
 
 

@@ -40,9 +40,9 @@ class Controls(CaseTest):
         self.assertEqual(world.next_nonce(), 1)
 
     def test_deadline_with_a_nonce_and_never_in_a_pool(self):
-        """The pool is full until after the deadline: a filler takes the nonce, those behind go on."""
+        """No pool takes it until after the deadline: a filler takes the nonce, those behind go on."""
         world = self.world()
-        rule, = world.script(on_submit(refusal(1016), times=0))
+        rule, = world.script(on_submit(refusal(1018), times=0))
         tx = world.put('refused', deadline=self.in_ms(1000))
         behind = world.enqueue('behind it')
         self.assertEqual(world.wait_end(tx)[0], 'expired')
@@ -94,8 +94,8 @@ class Controls(CaseTest):
 
     def test_cancel_with_a_nonce_and_never_in_a_pool(self):
         world = self.world()
-        rule, = world.script(on_submit(refusal(1016), times=0))
-        # One admission for both: after the refusal the window has room for one only.
+        rule, = world.script(on_submit(refusal(1018), times=0))
+        # One admission for both: those behind it have their nonces when it is cancelled.
         world.pg.value("SELECT txrelay.account_pause('alice', 'collect')")
         tx, behind = world.enqueue_many(['refused', 'behind it'])
         world.pg.value("SELECT txrelay.account_resume('alice')")
@@ -165,10 +165,10 @@ class Controls(CaseTest):
         world.settle()
 
     def test_106_upgrade_between_signature_and_pool(self):
-        """It has a nonce and the pool was full: the upgrade makes it impossible, a filler takes the nonce."""
+        """It has a nonce and no pool took it: the upgrade makes it impossible, a filler takes the nonce."""
         world = self.world()
         spec = world.chain.rpc('state_getRuntimeVersion')['specVersion']
-        rule, = world.script(on_submit(refusal(1016), times=0))
+        rule, = world.script(on_submit(refusal(1018), times=0))
         world.pg.value("SELECT txrelay.account_pause('alice', 'collect')")
         tx = world.put('for the old one', spec_version=spec)
         behind = world.enqueue('for any')

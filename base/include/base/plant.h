@@ -62,6 +62,16 @@
       "a presigned transaction ends when its era is over at the best block")                       \
     X(SIGNED_UNSEEN, "signed-unseen",                                                              \
       "a presigned transaction's nonce is used, and nobody checks by which bytes")                 \
+    X(ERROR_TRUSTED, "error-trusted",                                                              \
+      "an error of a node or gateway proves that no pool has the bytes")                           \
+    X(SILENCE_TRUSTED, "silence-trusted",                                                          \
+      "a connection that is lost after the write proves the same")                                 \
+    X(FULL_TRUSTED, "full-trusted", "a pool that drops the bytes at once proves the same")         \
+    X(PROOF_SPREADS, "proof-spreads",                                                              \
+      "a refusal of bytes proves that nothing became of earlier submissions")                      \
+    X(NONCE_FREED, "nonce-freed", "an error of a node or gateway frees the nonce")                 \
+    X(RECORD_UNSENT, "record-unsent",                                                              \
+      "a successor takes bytes without a status as never submitted")                               \
     X(ILLEGAL_STATE, "illegal-state",                                                              \
       "a row changes its state by a transition that the table does not have")                      \
     X(ILLEGAL_PHASE, "illegal-phase", "the manager leads without having asked pool and nonce")

@@ -13,6 +13,7 @@ static void check_row(const struct line *line, const struct row *row, size_t *ha
     INVARIANT(list_linked(&row->activity) ==
               (row->state == ROW_POOLED || row->state == ROW_IN_BLOCK));
     INVARIANT(row->bytes || row->state == ROW_FILL || row->state == ROW_SIGNING);
+    INVARIANT(row->was_out || row->state != ROW_POOLED);
     if (row->bytes) {
         INVARIANT(line_by_hash(line, row->hash) == row);
         INVARIANT(row->call_len <= row->bytes_len);

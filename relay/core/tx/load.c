@@ -123,8 +123,10 @@ static void load_row(struct manager *m, const struct manager_snapshot_row *s)
             line_earlier(&m->line, row, s->earlier[i]);
     }
     load_terms(row, s);
-    /* SIGNED rows too: the last leader may have died between the socket and the table. */
-    row_went_out(row);
+    /* SIGNED rows too: the last leader may have died between the socket and the table, or may have
+     * been stopped after it asked its gate and write to the socket only now. */
+    if (!PLANTED(RECORD_UNSENT) || s->stage != MANAGER_ROW_SIGNED)
+        row_went_out(row);
     earlier_eras(row, s);
     row->was_pooled = s->stage != MANAGER_ROW_SIGNED;
     if (s->stage == MANAGER_ROW_IN_BLOCK)

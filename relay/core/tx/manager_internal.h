@@ -25,7 +25,7 @@
  *   life.c         a reaped account
  *   reconcile.c    what the chain knows and the database lost
  *   writes.c       what the store answered
- *   refusal.c      how a node's refusal is read
+ *   answer_table.c what an answer to a submission means and proves
  *   rules.c        rules that the adapters call
  *   names.c        what operators read in place of numbers
  *   check.c        invariants
@@ -41,6 +41,7 @@
 #include "base/sm.h"
 #include "next.h"
 #include "relay/core/line/line.h"
+#include "relay/core/tx/answer.h"
 #include "relay/core/tx/manager.h"
 
 enum {

@@ -113,8 +113,7 @@ void manager__send_pump(struct manager *m)
 
 static void accepted(struct manager *m, struct row *row)
 {
-    PRE(row->state == ROW_SUBMITTED);
-    row_went_out(row);
+    PRE(row->state == ROW_SUBMITTED && row->was_out);
     row->resigns = 0;
     row->futures = 0;
     m->send.half_open = false;
@@ -231,7 +230,6 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
         manager__probe_at_beat(m);
         return;
     case REFUSAL_POOLED:
-        row_went_out(row);
         manager__pooled(m, row, true);
         return;
     case REFUSAL_BANNED:
@@ -276,7 +274,6 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
         trapped(m, row, text);
         return;
     case REFUSAL_TRANSPORT:
-        row_went_out(row);
         manager__unsure(m, row, true, false);
         return;
     case REFUSAL_GATE:
@@ -285,10 +282,14 @@ static void refused(struct manager *m, struct row *row, enum refusal why, const 
         row->not_before_tick = 0;
         line_move(&m->line, row, ROW_UNSENT);
         return;
+    case REFUSAL_NONE:
+        break;
     case REFUSAL_BUSY:
         manager__alert_once(m, ALERT_BUSY, "the node does not take nonce %llu now: %s", nonce,
                             text);
         again(m, row, true);
+        if (PLANTED(NONCE_FREED) && row->id && !manager__presigned(row))
+            manager__end_unused(m, row, "failed", text);
         return;
     }
     UNREACHABLE();
@@ -301,15 +302,29 @@ struct row *manager__known(const struct manager *m, uint64_t nonce, const uint8_
     return row && !row->end && row_knows(row, hash, ret_current) ? row : NULL;
 }
 
+/* This submission put the bytes into no pool. What was submitted before may be in one all the same:
+ * was_out is never taken back. */
+static bool not_taken(const struct answer *a)
+{
+    return a->proves == PROVES_NOT_TAKEN || (PLANTED(ERROR_TRUSTED) && a->means == REFUSAL_BUSY) ||
+           (PLANTED(SILENCE_TRUSTED) && a->means == REFUSAL_TRANSPORT) ||
+           (PLANTED(FULL_TRUSTED) && a->means == REFUSAL_POOL_FULL);
+}
+
 void manager__reply(struct manager *m, const struct manager_event *ev)
 {
     bool current;
     struct row *row = manager__known(m, ev->reply.nonce, ev->reply.hash, &current);
     if (!row || !current || row->state != ROW_SUBMITTED)
         return; /* it ended meanwhile, or belongs to what was forgotten */
-    if (ev->reply.code == 0)
+    const char *text = ev->reply.text ? ev->reply.text : "";
+    const struct answer *a = answer_of(ev->reply.code, ev->reply.rpc_code, text);
+    if (!not_taken(a))
+        row_went_out(row);
+    else if (PLANTED(PROOF_SPREADS))
+        row->was_out = false;
+    if (a->means == REFUSAL_NONE)
         accepted(m, row);
     else
-        refused(m, row, manager_refusal(ev->reply.code, ev->reply.rpc_code, ev->reply.text),
-                ev->reply.text ? ev->reply.text : "");
+        refused(m, row, a->means, text);
 }

@@ -92,6 +92,8 @@ static void step(struct model *x)
     unsigned count = moves_from(row->state, to);
     assert_true(count > 0);
     x->state[i] = to[below(x, count)];
+    if (x->state[i] == ROW_POOLED)
+        row_went_out(row);
     line_move(&x->line, row, (enum row_state)x->state[i]);
     x->line.blocks += below(x, 10) == 0;
 }

@@ -1,6 +1,7 @@
 /* A node's refusal is read by its real meaning, in the shape of a real node and in that of
  * chopsticks. */
 #include "manager_harness.h"
+#include "relay/core/tx/answer.h"
 
 static const struct {
     int64_t code;
@@ -56,7 +57,7 @@ static const struct {
     {1021, "The pool is not accepting future transactions", REFUSAL_FUTURE},
     {1040, "Client error: UnknownBlock: State already discarded for 0x11", REFUSAL_BUSY},
     {1040, "Client error: Codec error: Not enough data to fill buffer", REFUSAL_INVALID},
-    {-32602, "Invalid params", REFUSAL_INVALID},
+    {-32602, "Invalid params", REFUSAL_BUSY},
     {-32601, "Method not found", REFUSAL_BUSY},
     {-32603, "Internal error", REFUSAL_BUSY},
     {-32006, "Too many subscriptions on the connection", REFUSAL_BUSY},
@@ -69,20 +70,20 @@ static void codes(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(table); i++)
-        if (manager_refusal(ERR_RPC, table[i].code, table[i].text) != table[i].means)
+        if (answer_of(ERR_RPC, table[i].code, table[i].text)->means != table[i].means)
             fail_msg("%lld %s", (long long)table[i].code, table[i].text);
 }
 
 static void not_the_node(void **state)
 {
     (void)state;
-    assert_int_equal(manager_refusal(ERR_NET, 0, "connection lost"), REFUSAL_TRANSPORT);
-    assert_int_equal(manager_refusal(ERR_TIMEOUT, 0, NULL), REFUSAL_TRANSPORT);
-    assert_int_equal(manager_refusal(ERR_PROTOCOL, 0, NULL), REFUSAL_TRANSPORT);
-    assert_int_equal(manager_refusal(ERR_CANCELED, 0, NULL), REFUSAL_TRANSPORT);
-    assert_int_equal(manager_refusal(ERR_NOT_LEADER, 0, NULL), REFUSAL_GATE);
-    assert_int_equal(manager_refusal(ERR_LOST_LEADERSHIP, 0, NULL), REFUSAL_GATE);
-    assert_int_equal(manager_refusal(ERR_RPC, 1010, NULL), REFUSAL_BUSY);
+    assert_int_equal(answer_of(ERR_NET, 0, "connection lost")->means, REFUSAL_TRANSPORT);
+    assert_int_equal(answer_of(ERR_TIMEOUT, 0, NULL)->means, REFUSAL_TRANSPORT);
+    assert_int_equal(answer_of(ERR_PROTOCOL, 0, NULL)->means, REFUSAL_TRANSPORT);
+    assert_int_equal(answer_of(ERR_CANCELED, 0, NULL)->means, REFUSAL_TRANSPORT);
+    assert_int_equal(answer_of(ERR_NOT_LEADER, 0, NULL)->means, REFUSAL_GATE);
+    assert_int_equal(answer_of(ERR_LOST_LEADERSHIP, 0, NULL)->means, REFUSAL_TRANSPORT);
+    assert_int_equal(answer_of(ERR_RPC, 1010, NULL)->means, REFUSAL_BUSY);
 }
 
 int main(void)

@@ -64,7 +64,7 @@ static void unsent(void **state)
 {
     (void)state;
     struct script *s = one_sent();
-    refuse(s, 5, 1016, "Immediately Dropped");
+    refuse(s, 5, 1018, "Unactionable");
     stop(s, 5, 1, "expired");
     expect_fill(s, 5, "expired", "so it was said");
     filled(s);
@@ -84,7 +84,7 @@ static void on_the_wire(void **state)
     struct script *s = one_sent();
     stop(s, 5, 1, "cancelled");
     none(s, MANAGER_FX_FILL);
-    refuse(s, 5, 1016, "Immediately Dropped");
+    refuse(s, 5, 1018, "Unactionable");
     expect_fill(s, 5, "cancelled", "so it was said");
     script_free(s);
 }
@@ -194,7 +194,7 @@ static void while_it_is_signed(void **state)
 {
     (void)state;
     struct script *s = one_sent();
-    refuse(s, 5, 1016, "Immediately Dropped");
+    refuse(s, 5, 1018, "Unactionable");
     runtime(s, SPEC + 1);
     expect(s, MANAGER_FX_RESIGN);
     stop(s, 5, 1, "cancelled");
@@ -239,7 +239,7 @@ static void another_row(void **state)
 {
     (void)state;
     struct script *s = one_sent();
-    refuse(s, 5, 1016, "Immediately Dropped");
+    refuse(s, 5, 1018, "Unactionable");
     stop(s, 5, 2, "expired");
     none(s, MANAGER_FX_FILL);
     stop(s, 4, 1, "expired");
@@ -299,7 +299,7 @@ static void guard_before_it_was_sent(void **state)
     (void)state;
     struct script *s = one_guarded(SPEC);
     admitted(s);
-    refuse(s, 5, 1016, "Immediately Dropped");
+    refuse(s, 5, 1018, "Unactionable");
     runtime(s, SPEC + 1);
     expect_fill(s, 5, "failed", "901");
     none(s, MANAGER_FX_STORE_REJECT);

@@ -192,6 +192,25 @@ static void bumped_in_the_pool(void **state)
     script_free(s);
 }
 
+/* A pool drops the bytes while new ones wait to be signed: they are not signed before a probe. */
+static void dropped_before_the_bump_is_signed(void **state)
+{
+    (void)state;
+    struct script *s = with_policy((struct manager_account){.tip_cap = 1000}, 5);
+    outbox(s, 2);
+    admitted(s);
+    accept(s, 5);
+    accept(s, 6);
+    bump(s, 5, 1, 50);
+    expect(s, MANAGER_FX_RESIGN);
+    bump(s, 6, 2, 50);
+    none(s, MANAGER_FX_RESIGN); /* one write at a time */
+    status(s, 6, TX_DROPPED, NULL);
+    assert_int_equal(manager_view_of(s->m).unsure, 1);
+    expect(s, MANAGER_FX_ASK_POOL);
+    script_free(s);
+}
+
 static void bumped_on_the_wire(void **state)
 {
     (void)state;
@@ -472,20 +491,20 @@ static void skipped(void **state)
     outbox(s, 2);
     admitted(s);
     expect_submit(s, 5);
-    refuse(s, 5, 1016, "Immediately Dropped");
-    refuse(s, 6, 1016, "Immediately Dropped");
+    refuse(s, 5, 1018, "Unactionable");
+    refuse(s, 6, 1018, "Unactionable");
     for (unsigned i = 0; i < 6; i++) { /* the first block finds it at the head */
         best(s);
         none(s, MANAGER_FX_FILL);
         expect_submit(s, 5);
-        refuse(s, 5, 1016, "Immediately Dropped");
+        refuse(s, 5, 1018, "Unactionable");
     }
     best(s);
     const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
     assert_int_equal(fx->sign.rows[0].nonce, 5);
     assert_string_equal(fx->sign.rows[0].outcome, "failed");
     assert_non_null(strstr(fx->sign.rows[0].reason, "skipped"));
-    assert_non_null(strstr(fx->sign.rows[0].reason, "Immediately Dropped"));
+    assert_non_null(strstr(fx->sign.rows[0].reason, "Unactionable"));
     script_free(s);
 }
 
@@ -656,6 +675,7 @@ int main(void)
         cmocka_unit_test(foreign_outbid),
         cmocka_unit_test(tip_is_kept),
         cmocka_unit_test(bumped_in_the_pool),
+        cmocka_unit_test(dropped_before_the_bump_is_signed),
         cmocka_unit_test(bumped_on_the_wire),
         cmocka_unit_test(bumped_beyond_the_cap),
         cmocka_unit_test(bumped_in_a_block),

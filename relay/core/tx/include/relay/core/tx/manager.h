@@ -523,23 +523,4 @@ bool manager_knows(const struct manager *m, const uint8_t hash[32]);
 void manager_check(
     const struct manager *m); /* INVARIANTs over the whole state, for tests and the simulator */
 
-/* How a node's refusal is classified (RPC codes 1001..1021, both forms of message). Pure, exported
- * for tests. */
-enum refusal {
-    REFUSAL_STALE,       /* the nonce is used: finalized blocks will show by whom */
-    REFUSAL_POOLED,      /* 1013: the pool already has it */
-    REFUSAL_BANNED,      /* 1012 */
-    REFUSAL_UNDERPRICED, /* 1014 */
-    REFUSAL_POOL_FULL,   /* 1016 */
-    REFUSAL_PAYMENT,
-    REFUSAL_BAD_PROOF, /* bad signature, ancient birth: runtime or era moved */
-    REFUSAL_FUTURE,
-    REFUSAL_INVALID,   /* never possible: call, custom, exhausts resources, does not decode */
-    REFUSAL_TRAPPED,   /* 1002: the runtime trapped on the bytes, or the node is in trouble */
-    REFUSAL_TRANSPORT, /* no answer: the outcome is unknown */
-    REFUSAL_GATE,      /* refused by our own gate: not sent */
-    REFUSAL_BUSY,      /* node limits: subscriptions, rate, internal error: try again */
-};
-enum refusal manager_refusal(int code, int64_t rpc_code, const char *text);
-
 #endif

@@ -1,0 +1,522 @@
+/* The table of answers to a submission: what each proves, and that nothing ends, moves to another
+ * nonce or frees its nonce by an answer that does not prove that no pool has the bytes. Each row of
+ * the table is given in each state in which an answer may come; the transaction is cancelled. */
+#include "base/buf.h"
+#include "manager_harness.h"
+#include "page.h"
+#include "relay/core/tx/answer.h"
+
+enum { NONCE = 5, ID = 1, LOADED_ID = 505, FIRST_DEATH = 160 };
+
+/* ---- one case: a row of the table in a state ---- */
+
+struct work {
+    enum manager_effect_type type;
+    struct manager_sign_row row;
+};
+
+/* What the manager wants and is not given yet. */
+struct course {
+    struct script *s;
+    const struct answer *answer;
+    const char *state;
+    struct work queue[64];
+    size_t head, tail;
+    unsigned fills, races; /* fillers that end the transaction; fillers that race it */
+};
+
+__attribute__((format(printf, 2, 3))) static void wrong(const struct course *c, const char *fmt,
+                                                        ...)
+{
+    char text[200];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    fail_msg("%s, answered \"%s\" at block %llu: %s", c->state, c->answer->text,
+             (unsigned long long)c->s->finalized, text);
+}
+
+/* Takes the effects of the last step; what may not happen fails here. */
+static void collect(struct course *c)
+{
+    for (size_t i = 0; i < c->s->count; i++) {
+        const struct manager_effect *fx = &c->s->fx[i];
+        if (c->s->taken[i])
+            continue;
+        c->s->taken[i] = true;
+        switch ((int)fx->type) {
+        case MANAGER_FX_STORE_FINISH:
+        case MANAGER_FX_STORE_REQUEUE:
+        case MANAGER_FX_STORE_REJECT:
+            wrong(c, "it ends as %s and no block says so", fx->ends.rows[0].outcome);
+            break;
+        case MANAGER_FX_STORE_NONCE:
+            wrong(c, "the next nonce becomes %llu", (unsigned long long)fx->next.nonce);
+            break;
+        case MANAGER_FX_ADMIT:
+            wrong(c, "nonce %llu is given", (unsigned long long)fx->sign.rows[0].nonce);
+            break;
+        case MANAGER_FX_RESIGN:
+        case MANAGER_FX_FILL:
+            assert_int_equal(fx->sign.count, 1);
+            if (fx->sign.rows[0].nonce != NONCE)
+                wrong(c, "signed at nonce %llu", (unsigned long long)fx->sign.rows[0].nonce);
+            /* fall through */
+        case MANAGER_FX_SUBMIT:
+        case MANAGER_FX_ASK_POOL:
+        case MANAGER_FX_ASK_NONCE:
+        case MANAGER_FX_ASK_UNFINAL:
+        case MANAGER_FX_STORE_STATES:
+        case MANAGER_FX_STORE_PAUSE:
+            assert_true(c->tail < ARRAY_LEN(c->queue));
+            c->queue[c->tail] = (struct work){.type = fx->type};
+            if (fx->type == MANAGER_FX_RESIGN || fx->type == MANAGER_FX_FILL)
+                c->queue[c->tail].row = fx->sign.rows[0];
+            c->tail++;
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+static void give(struct course *c, struct manager_event ev)
+{
+    feed(c->s, ev);
+    collect(c);
+}
+
+static void give_answer(struct course *c)
+{
+    const struct answer *a = c->answer;
+    struct script *s = c->s;
+    bool node = a->from == ANSWER_OF_NODE;
+    int64_t code = a->first == INT64_MIN ? (node ? -7 : ERR_IO) : a->first;
+    give(c, (struct manager_event){.type = MANAGER_EV_SUBMIT_REPLY,
+                                   .reply = {.nonce = NONCE,
+                                             .hash = current(s, NONCE),
+                                             .code = node ? ERR_RPC : (int)code,
+                                             .rpc_code = node ? code : 0,
+                                             .text = a->text}});
+}
+
+static void give_watch_answer(struct course *c)
+{
+    accept(c->s, NONCE);
+    collect(c);
+    bool other = c->answer->first == INT64_MIN; /* no status follows any more */
+    enum tx_status st = (enum tx_status)c->answer->first;
+    bool block = !other && st >= TX_IN_BLOCK && st <= TX_FINALIZED;
+    if (other)
+        watch_lost(c->s, NONCE);
+    else
+        status(c->s, NONCE, st, block ? block_of(7) : NULL);
+    collect(c);
+}
+
+static void cancel(struct course *c, int64_t id)
+{
+    struct manager_stop x = {
+        .nonce = NONCE, .id = id, .outcome = "cancelled", .reason = "so it was said"};
+    give(c,
+         (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.stops = &x, .count = 1}});
+}
+
+static void sign(struct course *c, const struct work *w)
+{
+    static const uint8_t bytes[BYTES_LEN] = {1};
+    bool fill = w->type == MANAGER_FX_FILL;
+    struct script *s = c->s;
+    c->fills += fill;
+    c->races += w->row.filler;
+    if (!fill && !w->row.filler && w->row.id != ID && w->row.id != LOADED_ID)
+        wrong(c, "signed for transaction %lld", (long long)w->row.id);
+    s->attempts[NONCE]++;
+    struct tx_attempt row = {.nonce = NONCE,
+                             .id = fill ? 0 : w->row.id,
+                             .bytes = bytes,
+                             .bytes_len = BYTES_LEN,
+                             .call_len = CALL_LEN,
+                             .era_death = (int64_t)s->finalized + 64,
+                             .spec_version = s->spec,
+                             .tip = w->row.tip};
+    memcpy(row.hash, current(s, NONCE), 32);
+    give(c, (struct manager_event){.type = fill ? MANAGER_EV_FILLED : MANAGER_EV_RESIGNED,
+                                   .written = {.rows = &row, .count = 1}});
+}
+
+/* Every question finds nothing, and every write succeeds. */
+static void work(struct course *c, const struct work *w)
+{
+    switch ((int)w->type) {
+    case MANAGER_FX_SUBMIT:
+        give_answer(c);
+        return;
+    case MANAGER_FX_ASK_POOL:
+        give(c, (struct manager_event){.type = MANAGER_EV_POOL});
+        return;
+    case MANAGER_FX_ASK_NONCE:
+        give(c, (struct manager_event){.type = MANAGER_EV_NONCE, .used = {.nonce = NONCE}});
+        return;
+    case MANAGER_FX_ASK_UNFINAL:
+        give(c, (struct manager_event){.type = MANAGER_EV_UNFINAL});
+        return;
+    case MANAGER_FX_STORE_STATES:
+        give(c, (struct manager_event){.type = MANAGER_EV_STATES_STORED});
+        return;
+    case MANAGER_FX_STORE_PAUSE:
+        give(c, (struct manager_event){.type = MANAGER_EV_PAUSE_STORED});
+        return;
+    default:
+        sign(c, w);
+    }
+}
+
+static void settle(struct course *c)
+{
+    for (unsigned i = 0; c->head < c->tail; i++) {
+        struct work w = c->queue[c->head++];
+        assert_true(i < 200);
+        if (c->head == c->tail)
+            c->head = c->tail = 0;
+        work(c, &w);
+    }
+    c->head = c->tail = 0;
+}
+
+static void next_block(struct course *c)
+{
+    finalized(c->s, NONCE, 0, NULL);
+    collect(c);
+    settle(c);
+    c->s->best = c->s->finalized + 1;
+    best(c->s);
+    collect(c);
+    settle(c);
+    give(c, (struct manager_event){.type = MANAGER_EV_GATE_OPEN});
+    settle(c);
+}
+
+/* ---- the states in which an answer comes ---- */
+
+static struct script *first(void)
+{
+    struct script *s = leading(NONCE);
+    s->era = 60;
+    outbox(s, 1);
+    admitted(s);
+    expect_submit(s, NONCE);
+    return s;
+}
+
+static struct script *refused_before(void)
+{
+    struct script *s = first();
+    refuse(s, NONCE, 1018, "Unactionable");
+    best(s);
+    expect_submit(s, NONCE);
+    return s;
+}
+
+static void found_nowhere(struct script *s)
+{
+    probe(s, NONCE, 0);
+    if (!count_of(s, MANAGER_FX_SUBMIT)) {
+        best(s);
+        probe(s, NONCE, 0);
+    }
+    expect_submit(s, NONCE);
+}
+
+static struct script *silence_before(void)
+{
+    struct script *s = first();
+    refuse_code(s, NONCE, ERR_NET);
+    found_nowhere(s);
+    return s;
+}
+
+static struct script *internal_error_before(void)
+{
+    struct script *s = first();
+    refuse(s, NONCE, -32603, "Internal error");
+    best(s);
+    expect_submit(s, NONCE);
+    return s;
+}
+
+static struct script *gateway_before(void)
+{
+    struct script *s = first();
+    refuse(s, NONCE, -32000, "504 Gateway Timeout");
+    best(s);
+    expect_submit(s, NONCE);
+    return s;
+}
+
+static struct script *dropped_before(void)
+{
+    struct script *s = first();
+    accept(s, NONCE);
+    status(s, NONCE, TX_DROPPED, NULL);
+    found_nowhere(s);
+    return s;
+}
+
+static struct script *at_another_node(void)
+{
+    struct script *s = first();
+    accept(s, NONCE);
+    chain_down(s);
+    chain_up(s);
+    found_nowhere(s);
+    return s;
+}
+
+static struct script *connection_lost(void)
+{
+    struct script *s = first();
+    chain_down(s);
+    refuse_code(s, NONCE, ERR_NET);
+    chain_up(s);
+    found_nowhere(s);
+    return s;
+}
+
+static struct script *signed_anew(void)
+{
+    struct script *s = first();
+    accept(s, NONCE);
+    runtime(s, SPEC + 1);
+    probe(s, NONCE, 0);
+    resigned(s);
+    expect_submit(s, NONCE);
+    return s;
+}
+
+static struct script *loaded(enum manager_row_stage stage)
+{
+    struct script *s = script_new(NULL);
+    struct manager_snapshot_row row = loaded_row(s, NONCE, stage);
+    load(s, &row, 1, NONCE + 1);
+    chain_up(s);
+    while (s->follow <= s->finalized)
+        finalized_at(s, s->follow++, NONCE, 0, NULL);
+    found_nowhere(s);
+    return s;
+}
+
+static struct script *loaded_signed(void)
+{
+    return loaded(MANAGER_ROW_SIGNED);
+}
+
+static struct script *loaded_sent(void)
+{
+    return loaded(MANAGER_ROW_SENT);
+}
+
+static const struct {
+    const char *name;
+    struct script *(*make)(void);
+    bool first; /* nothing of the transaction may be in a pool before the answer */
+} states[] = {
+    {"submitted for the first time", first, true},
+    {"submitted again after a refusal", refused_before, true},
+    {"submitted again after silence", silence_before, false},
+    {"submitted again after an internal error", internal_error_before, false},
+    {"submitted again after a gateway's timeout", gateway_before, false},
+    {"submitted again after it was dropped", dropped_before, false},
+    {"submitted to another node", at_another_node, false},
+    {"submitted again after the connection was lost", connection_lost, false},
+    {"signed anew", signed_anew, false},
+    {"submitted by a successor, never stored as sent", loaded_signed, false},
+    {"submitted by a successor", loaded_sent, false},
+};
+
+/* ---- the cases ---- */
+
+static void included(struct course *c)
+{
+    struct script *s = c->s;
+    finalized(s, NONCE + 1, 1,
+              &(struct in_block){hash_of(NONCE, 1), NONCE, true, DISPATCH_OK, NULL});
+    for (unsigned i = 0; i < 10 && !count_of(s, MANAGER_FX_STORE_FINISH); i++)
+        stored(s, MANAGER_EV_STATES_STORED); /* a refusal is stored first */
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
+    assert_int_equal(fx->ends.count, 1);
+    if (strcmp(fx->ends.rows[0].outcome, "ok") != 0 || !fx->ends.rows[0].has_block)
+        wrong(c, "it takes effect and ends as %s", fx->ends.rows[0].outcome);
+}
+
+static bool proof(const struct answer *a, bool first_time)
+{
+    return first_time && a->proves == PROVES_NOT_TAKEN;
+}
+
+static void allow_tips(struct course *c)
+{
+    static const struct manager_account account = {.tip_cap = MANAGER_NO_CAP};
+    give(c, (struct manager_event){.type = MANAGER_EV_REQUESTS,
+                                   .looked = {.number = c->s->look, .account = &account}});
+}
+
+/* Nothing of it ends before its bytes are dead or in a block, unless the answer is a proof: then
+ * its nonce is filled at once. */
+static struct course one(const struct answer *a, size_t state, bool cancel_first, bool tips)
+{
+    struct course c = {.answer = a, .state = states[state].name};
+    struct script *s = c.s = states[state].make();
+    int64_t id = s->next_id == 1 ? LOADED_ID : ID;
+    bool proved = proof(a, states[state].first);
+    collect(&c);
+    give(&c, (struct manager_event){.type = MANAGER_EV_STATES_STORED});
+    if (tips)
+        allow_tips(&c);
+    if (cancel_first)
+        cancel(&c, id);
+    if (a->from == ANSWER_OF_WATCH)
+        give_watch_answer(&c);
+    else
+        give_answer(&c);
+    if (!cancel_first)
+        cancel(&c, id);
+    settle(&c);
+    while (s->finalized < FIRST_DEATH - 2 && !c.fills)
+        next_block(&c);
+    if (proved && !c.fills)
+        wrong(&c, "its nonce is not filled");
+    if (!proved && c.fills)
+        wrong(&c, "it is ended while its bytes may be in a pool");
+    if (!proved)
+        included(&c);
+    script_free(s);
+    return c;
+}
+
+static void every_answer_in_every_state(void **state)
+{
+    (void)state;
+    size_t rows = 0, races = 0;
+    for (const struct answer *a; (a = answer_at(rows)); rows++)
+        for (size_t i = 0; i < ARRAY_LEN(states); i++)
+            for (unsigned way = 0; way < 4; way++)
+                races += one(a, i, way & 1, way & 2).races;
+    assert_true(rows > 50 && races > rows);
+}
+
+/* A proof is about one submission. A status proves that it was wrong. */
+static void status_after_a_proof(void **state)
+{
+    (void)state;
+    struct course c = {.s = first(), .answer = answer_of(ERR_RPC, 1018, ""), .state = "refused"};
+    give_answer(&c);
+    status(c.s, NONCE, TX_DROPPED, NULL);
+    collect(&c);
+    cancel(&c, ID);
+    settle(&c);
+    while (c.s->finalized < FIRST_DEATH - 2)
+        next_block(&c);
+    assert_int_equal(c.fills, 0);
+    included(&c);
+    script_free(c.s);
+}
+
+/* ---- the table itself ---- */
+
+/* Each text is found again as the row's own; the last row of a source takes everything else and
+ * proves nothing. */
+static void rows_are_found(void **state)
+{
+    (void)state;
+    bool last[3] = {false};
+    const struct answer *a;
+    for (size_t i = 0; (a = answer_at(i)); i++) {
+        bool any = a->first == INT64_MIN;
+        assert_false(last[a->from]);
+        last[a->from] = any;
+        assert_true(*a->text && *a->reason && a->first <= a->last);
+        if (any)
+            assert_int_equal(a->proves, PROVES_NOTHING);
+        else if (a->from == ANSWER_OF_NODE)
+            assert_ptr_equal(answer_of(ERR_RPC, a->last, a->text), a);
+        else if (a->from == ANSWER_OF_RELAY)
+            assert_ptr_equal(answer_of((int)a->first, 0, a->text), a);
+        else
+            assert_ptr_equal(answer_of_watch((enum tx_status)a->first), a);
+    }
+    assert_true(last[ANSWER_OF_RELAY] && last[ANSWER_OF_NODE] && last[ANSWER_OF_WATCH]);
+}
+
+/* No code but these proves anything: what the pool and the runtime of polkadot-sdk answer before an
+ * import, and what its server answers before it runs the method. */
+static void unknown_codes_prove_nothing(void **state)
+{
+    (void)state;
+    static const int64_t proofs[] = {-32007, -32006, 1001, 1002, 1010, 1011,
+                                     1013,   1015,   1018, 1019, 1021, 1040};
+    size_t found = 0;
+    for (int64_t code = -40000; code <= 40000; code++) {
+        bool listed = found < ARRAY_LEN(proofs) && proofs[found] == code;
+        const char *text = code == 1002   ? "wasm trap"
+                           : code == 1010 ? "Custom error: 7"
+                           : code == 1040 ? "Codec error"
+                                          : "";
+        assert_int_equal(answer_of(ERR_RPC, code, text)->proves != PROVES_NOTHING, listed);
+        found += listed;
+    }
+    assert_int_equal(found, ARRAY_LEN(proofs));
+    assert_int_equal(answer_of(ERR_RPC, INT64_MAX, NULL)->proves, PROVES_NOTHING);
+    assert_int_equal(answer_of(ERR_RPC, INT64_MIN, NULL)->proves, PROVES_NOTHING);
+}
+
+/* A text that the sdk does not have, under a code that it has. */
+static void unknown_texts_prove_nothing(void **state)
+{
+    (void)state;
+    static const int64_t codes[] = {1002, 1010, 1040};
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+        assert_int_equal(answer_of(ERR_RPC, codes[i], "upstream timed out")->proves,
+                         PROVES_NOTHING);
+        assert_int_equal(answer_of(ERR_RPC, codes[i], NULL)->proves, PROVES_NOTHING);
+    }
+}
+
+/* Only the gate, which is asked before the write, proves that nothing left. */
+static void only_the_gate_proves(void **state)
+{
+    (void)state;
+    static const int codes[] = {
+#define X(name, value, class, text) value,
+        ERR_TABLE(X)
+#undef X
+    };
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+        if (codes[i] != ERR_OK && codes[i] != ERR_RPC)
+            assert_int_equal(answer_of(codes[i], 0, NULL)->proves == PROVES_NOT_TAKEN,
+                             codes[i] == ERR_NOT_LEADER);
+}
+
+static void page_shows_the_table(void **state)
+{
+    (void)state;
+    struct buf table = {0};
+    answers_dump(&table);
+    page_shows(ANSWERS_MD, buf_str(&table));
+    buf_done(&table);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_found),
+        cmocka_unit_test(unknown_codes_prove_nothing),
+        cmocka_unit_test(unknown_texts_prove_nothing),
+        cmocka_unit_test(only_the_gate_proves),
+        cmocka_unit_test(page_shows_the_table),
+        cmocka_unit_test(status_after_a_proof),
+        cmocka_unit_test(every_answer_in_every_state),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
