@@ -98,7 +98,8 @@ static void settings(const struct config_file *f, struct service_config *ret)
                     .unanswered_max = f->manager.unanswered,
                     .era_period = config_era_period(f),
                     .reprobe_blocks = f->manager.reprobe_blocks,
-                    .gap_blocks = f->manager.gap_blocks},
+                    .gap_blocks = f->manager.gap_blocks,
+                    .lost_search = config_lost_search(f)},
     };
 }
 

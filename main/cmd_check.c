@@ -82,6 +82,8 @@ static void explain(const struct config *c)
     number("leadership.heartbeat_ms", f->leadership.heartbeat_ms, 1000);
     number("leadership.expiry_1_ms", f->leadership.expiry_1_ms, 5000);
     number("leadership.expiry_2_ms", f->leadership.expiry_2_ms, 20000);
+    value("leadership.lost_commits", config_lost_search(f) ? "search" : "wait",
+          f->leadership.lost_commits ? "file" : "default");
     number("manager.window", f->manager.window, 256);
     number("manager.batch", f->manager.batch, 128);
     number("manager.era_period", config_era_period(f), 0);

@@ -66,6 +66,7 @@ static const cyaml_schema_field_t leadership_fields[] = {
     STR_OPT("placement", struct config_leadership, placement),
     UINT_OPT("rotate_blocks", struct config_leadership, rotate_blocks),
     UINT_OPT("handover_ms", struct config_leadership, handover_ms),
+    STR_OPT("lost_commits", struct config_leadership, lost_commits),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_field_t manager_fields[] = {
@@ -308,6 +309,10 @@ static int check(const struct config_file *f, struct err *err)
     if (placement && strcmp(placement, "sticky") != 0 && strcmp(placement, "ring") != 0)
         return err_set(err, ERR_CONFIG, "leadership.placement '%s' is not one of: sticky, ring",
                        placement);
+    const char *lost = f->leadership.lost_commits;
+    if (lost && strcmp(lost, "wait") != 0 && strcmp(lost, "search") != 0)
+        return err_set(err, ERR_CONFIG, "leadership.lost_commits '%s' is not one of: wait, search",
+                       lost);
     uint32_t period = config_era_period(f);
     if (period & (period - 1) || period > 4096 || (period && period < 4))
         return err_set(err, ERR_CONFIG,
@@ -365,6 +370,7 @@ void config_done(struct config *c)
         free(f->database.listen_url);
         free(f->database.use_lock);
         free(f->leadership.placement);
+        free(f->leadership.lost_commits);
         free(f->manager.era_period);
         free(f->chain.genesis);
         free(f->chain.ca_file);
@@ -377,6 +383,11 @@ void config_done(struct config *c)
 bool config_placement_ring(const struct config_file *f)
 {
     return f->leadership.placement && !strcmp(f->leadership.placement, "ring");
+}
+
+bool config_lost_search(const struct config_file *f)
+{
+    return f->leadership.lost_commits && !strcmp(f->leadership.lost_commits, "search");
 }
 
 bool config_use_lock(const struct config_file *f)

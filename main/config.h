@@ -37,6 +37,7 @@ struct config_leadership {
     char *placement;        /* sticky (default) | ring */
     uint32_t rotate_blocks; /* 0: never */
     uint32_t handover_ms;
+    char *lost_commits; /* wait (default) | search */
 };
 
 struct config_manager {
@@ -77,6 +78,7 @@ int config_load(const struct config_flags *flags, struct config *ret, struct err
 void config_done(struct config *c);
 
 bool config_placement_ring(const struct config_file *f);
+bool config_lost_search(const struct config_file *f);
 bool config_use_lock(const struct config_file *f);
 /* false: it has none. Loading a configuration refuses a value that is not a number. */
 bool config_lock_key(const struct config_account *a, int64_t *ret);

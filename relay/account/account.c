@@ -77,6 +77,7 @@ static void effect(struct account *a, const struct manager_effect *fx)
     case MANAGER_FX_STORE_REQUEUE:
     case MANAGER_FX_STORE_PAUSE:
     case MANAGER_FX_STORE_ADOPT:
+    case MANAGER_FX_STORE_HEARD:
     case MANAGER_FX_STORE_NOTE:
         account_store_effect(a, fx);
         return;

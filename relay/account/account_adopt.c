@@ -64,7 +64,29 @@ void account_adopt(struct account *a, const struct manager_effect *fx)
                                        .transaction_version = info->transaction_version,
                                        .block = (int64_t)fx->adopt.block,
                                        .done = fx->adopt.done,
+                                       .read = fx->adopt.read,
                                        .count = fx->adopt.count,
                                        .rows = op->adopt_rows};
     store_adopt_start(a->service->store, &op->u.adopt, adopted);
+}
+
+/* ---- the wait ---- */
+
+static void heard(struct store_req *req)
+{
+    struct op *op = op_of(req);
+    if (req->err.code || !op_current(op))
+        op_failed(op);
+    else
+        account_event(op->account, &(struct manager_event){.type = MANAGER_EV_HEARD_STORED,
+                                                           .until = (uint64_t)op->u.heard.until});
+    op_free(op);
+}
+
+void account_heard(struct account *a, const struct manager_effect *fx)
+{
+    struct op *op = op_new(a, MANAGER_WRITE_HEARD, MANAGER_EV_HEARD_STORED, 0);
+    op->u.heard = (struct store_heard){
+        .account = a->store_account, .epoch = a->epoch, .heard = (int64_t)fx->number};
+    store_heard_start(a->service->store, &op->u.heard, heard);
 }

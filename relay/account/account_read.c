@@ -107,6 +107,9 @@ static void chunk(struct op *op)
                                                        .seen_block = (uint64_t)seen,
                                                        .reconcile = r->reconcile_from >= 0,
                                                        .reconcile_from = (uint64_t)from,
+                                                       .lost_since_ms = r->lost_since_ms,
+                                                       .lost_until = r->lost_until,
+                                                       .immortal = r->era_immortal,
                                                        .account = &facts}});
     free(rows);
     op_free(op);

@@ -391,6 +391,8 @@ void account_store_effect(struct account *a, const struct manager_effect *fx)
         pause_account(a, fx);
     else if (fx->type == MANAGER_FX_STORE_ADOPT)
         account_adopt(a, fx);
+    else if (fx->type == MANAGER_FX_STORE_HEARD)
+        account_heard(a, fx);
     else if (fx->type == MANAGER_FX_STORE_NOTE)
         account_note(a, fx);
     else

@@ -23,6 +23,7 @@ struct op {
         struct store_poll_requests requests;
         struct store_doorbell doorbell;
         struct store_adopt adopt;
+        struct store_heard heard;
         struct store_note note;
     } u;
     uint64_t question, serial; /* of a poll_effect */
@@ -69,6 +70,7 @@ int signed_take(struct op *op); /* an admission's rows, in place of signing them
 void account_note(struct account *a, const struct manager_effect *fx);
 /* account_adopt.c */
 void account_adopt(struct account *a, const struct manager_effect *fx);
+void account_heard(struct account *a, const struct manager_effect *fx);
 void account_load(struct account *a, const struct manager_effect *fx);
 
 #endif

@@ -107,6 +107,8 @@ void service_register(struct service *s)
         r->req.genesis = (struct store_bytes){s->genesis, sizeof(s->genesis)};
         r->req.lock_key = a->lock_key;
         r->req.watch_only = !a->key;
+        r->req.era_longest = manager_era_longest(s->config.manager.era_period);
+        r->req.era_immortal = !s->config.manager.era_period;
         s->registering++;
         s->ops++;
         store_enroll_start(s->store, &r->req, registered);

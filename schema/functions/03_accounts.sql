@@ -132,8 +132,12 @@ BEGIN
 END
 $$;
 
+-- p_era, p_immortal: the longest era that the caller may sign with, and whether it may sign without
+-- one. The highest of all relays counts: after lost commits it says for how many blocks what they
+-- sent can be included.
 CREATE OR REPLACE FUNCTION txrelay.relay_register(p_alias text, p_account_id bytea, p_scheme text, p_genesis bytea,
-    p_address text, p_lock_key bigint, p_watch_only boolean DEFAULT false) RETURNS int
+    p_address text, p_lock_key bigint, p_watch_only boolean DEFAULT false, p_era int DEFAULT 4096,
+    p_immortal boolean DEFAULT true) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     a record;
@@ -146,7 +150,9 @@ BEGIN
         WHEN p_scheme IS NULL OR p_scheme NOT IN ('sr25519', 'ed25519', 'ecdsa', 'ethereum') THEN 'p_scheme'
         WHEN p_genesis IS NULL OR octet_length(p_genesis) <> 32 THEN 'p_genesis'
         WHEN p_address IS NULL OR length(p_address) NOT BETWEEN 1 AND 128 THEN 'p_address'
-        WHEN p_lock_key IS NULL THEN 'p_lock_key' END;
+        WHEN p_lock_key IS NULL THEN 'p_lock_key'
+        WHEN p_era IS NULL OR p_era NOT BETWEEN 4 AND 4096 THEN 'p_era'
+        WHEN p_immortal IS NULL THEN 'p_immortal' END;
     IF v_bad IS NOT NULL THEN
         PERFORM bad_argument('relay_register', v_bad, CASE v_bad
             WHEN 'p_alias' THEN format('is "%s"; 1 to 64 letters, digits, ".", "_", "-", not beginning with 0x', p_alias)
@@ -154,16 +160,19 @@ BEGIN
             WHEN 'p_scheme' THEN format('is "%s"; it must be sr25519, ed25519, ecdsa or ethereum', p_scheme)
             WHEN 'p_genesis' THEN format('has %s bytes; it must have 32', octet_length(p_genesis))
             WHEN 'p_address' THEN format('has %s characters; 1 to 128', length(p_address))
+            WHEN 'p_era' THEN format('is %s; it must be 4 to 4096', coalesce(p_era::text, 'NULL'))
             ELSE 'is NULL' END, 'See schema/README.md.');
     END IF;
     SELECT t.*, l.lock_key INTO a FROM accounts t JOIN leadership l ON l.subject = t.account WHERE t.alias = p_alias;
     IF NOT FOUND THEN
         BEGIN
-            INSERT INTO leadership (kind, lock_key) VALUES ('account', p_lock_key)
+            -- With the timeline: the first claim may be among the commits that a failover loses.
+            INSERT INTO leadership (kind, lock_key, timeline) VALUES ('account', p_lock_key, timeline())
                 ON CONFLICT DO NOTHING RETURNING subject INTO v_subject;
             IF FOUND THEN
-                INSERT INTO accounts (account, alias, account_id, scheme, genesis, address, watch_only)
-                    VALUES (v_subject, p_alias, p_account_id, p_scheme, p_genesis, p_address, p_watch_only);
+                INSERT INTO accounts (account, alias, account_id, scheme, genesis, address, watch_only, era_longest,
+                    era_immortal)
+                    VALUES (v_subject, p_alias, p_account_id, p_scheme, p_genesis, p_address, p_watch_only, p_era, p_immortal);
                 RETURN v_subject;
             END IF;
         EXCEPTION WHEN unique_violation THEN
@@ -203,6 +212,8 @@ BEGIN
     ELSIF a.address <> p_address THEN
         UPDATE accounts t SET address = p_address WHERE t.account = a.account; -- another prefix, the same key
     END IF;
+    UPDATE accounts t SET era_longest = greatest(t.era_longest, p_era), era_immortal = t.era_immortal OR p_immortal
+        WHERE t.account = a.account AND (t.era_longest < p_era OR p_immortal AND NOT t.era_immortal);
     RETURN a.account;
 END
 $$;

@@ -38,14 +38,21 @@ CREATE OR REPLACE VIEW txrelay.leaders AS
     FROM txrelay.accounts a JOIN txrelay.leadership l ON l.subject = a.account
     LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder; -- claim_times
 
--- Accounts that make no progress, and since when: they are paused, nodes refuse their first pending
--- transaction, or a presigned transaction waits for lower nonces. Costs two index probes per
--- account.
+-- Accounts that make no progress, and since when: they are paused, they wait after lost commits, nodes
+-- refuse their first pending transaction, or a presigned transaction waits for lower nonces. Costs
+-- two index probes per account. The blocks that are left of a wait count from the finalized block
+-- of the leader's last renewal.
 CREATE OR REPLACE VIEW txrelay.blocked_accounts AS
     SELECT a.alias AS account, '0x' || encode(a.account_id, 'hex') AS account_id,
-           least(a.paused_since, p.blocked_since, s.waits_since) AS since, coalesce(p.nonce, s.nonce) AS nonce,
+           least(a.paused_since, a.lost_since, p.blocked_since, s.waits_since) AS since, coalesce(p.nonce, s.nonce) AS nonce,
            coalesce(p.id, s.id) AS id, coalesce(p.state::text, 'queued') AS state,
-           coalesce(a.paused_reason, p.error, CASE WHEN p.blocked_since IS NULL THEN s.waits END,
+           coalesce(a.paused_reason, CASE WHEN a.reconcile_from IS NOT NULL THEN
+                   'commits may be lost, and what they sent may still be included: nothing is admitted, signed or ended before '
+                   || CASE WHEN a.lost_heard IS NULL THEN 'it is known how far eras may reach' ELSE
+                       (SELECT format('block %s is final and read; %s blocks are left', a.lost_heard + a.era_longest,
+                           greatest(a.lost_heard + a.era_longest - greatest(l.seen_block, r.seen_block, a.lost_heard), 0))
+                        FROM txrelay.leadership l LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder
+                        WHERE l.subject = a.account) END END, p.error, CASE WHEN p.blocked_since IS NULL THEN s.waits END,
                (SELECT r.error FROM txrelay.refusals r WHERE r.account = a.account AND r.nonce = p.nonce
                 ORDER BY r.last_at DESC LIMIT 1)) AS reason, a.paused, a.paused_by, a.suspension
     FROM txrelay.accounts a LEFT JOIN LATERAL (SELECT x.nonce, x.id, x.state, x.error, x.blocked_since
@@ -53,7 +60,7 @@ CREATE OR REPLACE VIEW txrelay.blocked_accounts AS
     LEFT JOIN LATERAL (SELECT x.nonce, x.id, x.waits, x.waits_since FROM txrelay.outbox_presigned x
         WHERE x.account = a.account AND x.nonce > coalesce(a.next_nonce, -1) AND x.waits IS NOT NULL
         ORDER BY x.account, x.nonce LIMIT 1) s ON true
-    WHERE a.paused OR p.blocked_since IS NOT NULL OR s.id IS NOT NULL;
+    WHERE a.paused OR a.reconcile_from IS NOT NULL OR p.blocked_since IS NOT NULL OR s.id IS NOT NULL;
 
 -- What readers scan to catch up after missed notifications. These views hide calls, keys, signed
 -- bytes and policies. Beyond txrelay.transactions they show fillers and the numbers that order

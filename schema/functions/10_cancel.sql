@@ -52,8 +52,30 @@ BEGIN
 END
 $$;
 
--- Returns cancelled (it was in the outbox and has ended), requested (it has a nonce) or finished
--- (it had ended before). After requested, the leader signs nothing new for it, puts a filler in its
+-- The account of a transaction that waits in the outbox, if lost commits may have sent it: the
+-- account is not reconciled, or not claimed yet since the failover. NULL: it may end at once.
+CREATE OR REPLACE FUNCTION txrelay.cancel_waits(p_id bigint) RETURNS int
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    v_account int;
+    v_signed boolean;
+BEGIN
+    SELECT w.account, w.signed INTO v_account, v_signed FROM (
+            (SELECT o.account, false AS signed FROM outbox o WHERE o.id = p_id ORDER BY o.id LIMIT 1) UNION ALL
+            (SELECT s.account, true FROM outbox_presigned s WHERE s.id = p_id ORDER BY s.id LIMIT 1)) w
+        CROSS JOIN LATERAL (SELECT x.reconcile_from, l.timeline FROM accounts x JOIN leadership l ON l.subject = x.account
+            WHERE x.account = w.account OFFSET 0) a
+        WHERE a.reconcile_from IS NOT NULL OR a.timeline <> timeline();
+    IF v_signed THEN
+        PERFORM bad_argument('cancel', 'id', format('is %s, which was signed elsewhere, and which commits that a failover lost '
+            'may have sent', p_id), 'Ask again when blocked_accounts does not name its account any more.');
+    END IF;
+    RETURN v_account;
+END
+$$;
+
+-- Returns cancelled (it was in the outbox and has ended), requested (it has a nonce, or lost commits
+-- may have given it one) or finished (it had ended before). After requested, the leader signs nothing new for it, puts a filler in its
 -- place once its bytes can no longer be included, and records cancelled. If its bytes are included
 -- first, the record says what the chain says.
 CREATE OR REPLACE FUNCTION txrelay.cancel(id bigint) RETURNS text
@@ -63,9 +85,14 @@ DECLARE
 BEGIN
     -- Twice: the transaction may return to the outbox between the two reads.
     FOR v_turn IN 1..2 LOOP
+        v_account := cancel_waits(cancel.id);
         -- An admission and this DELETE meet at the row's lock: one of them gets the row, the other
         -- finds it gone.
-        IF outbox_end(NULL, ARRAY[cancel.id], ARRAY['cancelled']::tx_outcome[], ARRAY['cancelled by '
+        IF v_account IS NOT NULL THEN
+            INSERT INTO cancellations (id, account, asked_by) VALUES (cancel.id, v_account, session_user)
+                ON CONFLICT DO NOTHING;
+            RETURN 'requested';
+        ELSIF outbox_end(NULL, ARRAY[cancel.id], ARRAY['cancelled']::tx_outcome[], ARRAY['cancelled by '
                       || session_user], NULL) = 1 THEN
             RETURN 'cancelled';
         END IF;

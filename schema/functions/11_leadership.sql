@@ -135,7 +135,8 @@ $$;
 -- the UPDATE would wait for it too, but it decides before that wait.
 --
 -- A claim on another timeline than the last one notes in the account from which block on the chain
--- may know more than the database. Nothing else of a claim touches accounts.
+-- may know more than the database, and begins the wait of 17_reconcile.sql (anew, if one was not
+-- over). Nothing else of a claim touches accounts.
 CREATE OR REPLACE FUNCTION txrelay.leader_claim(p_subject int, p_holder text, p_address text, p_have_lock boolean,
     p_expiry_1_ms int, p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp())
 RETURNS TABLE (granted boolean, epoch bigint, holder text, holder_address text, lock_held boolean,
@@ -190,7 +191,8 @@ BEGIN
         granted := FOUND;
         IF granted AND v_timeline <> l.timeline THEN
             UPDATE accounts t
-                SET reconcile_from = coalesce(t.reconcile_from, greatest(t.seen_block, l.seen_block, t.used_block), 0)
+                SET reconcile_from = coalesce(t.reconcile_from, greatest(t.seen_block, l.seen_block, t.used_block), 0),
+                    lost_since = clock_timestamp(), lost_heard = NULL
                 WHERE t.account = p_subject;
         END IF;
     EXCEPTION WHEN serialization_failure OR lock_not_available THEN

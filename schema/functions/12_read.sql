@@ -4,7 +4,8 @@
 -- The account's facts, for a load. This and leader_snapshot lock the subject and read after the wait: a
 -- write of a session that is gone may still commit, and would otherwise come after the read.
 CREATE OR REPLACE FUNCTION txrelay.leader_account(p_account int, p_epoch bigint)
-RETURNS TABLE (next_nonce bigint, used_nonce bigint, used_block bigint, seen_block bigint, reconcile_from bigint, paused boolean, suspension text, reborn boolean,
+RETURNS TABLE (next_nonce bigint, used_nonce bigint, used_block bigint, seen_block bigint, reconcile_from bigint,
+    lost_since_ms bigint, lost_until bigint, era_immortal boolean, paused boolean, suspension text, reborn boolean,
     transaction_version bigint, tip_start numeric, tip_step numeric, tip_cap numeric, tip_step_percent int,
     tip_after_blocks int, skip_after_blocks int, requeue_usurped boolean, low_balance numeric)
 LANGUAGE plpgsql SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -13,7 +14,8 @@ DECLARE
     a accounts := fence(p_account, p_epoch, 'update');
 BEGIN
     RETURN QUERY SELECT a.next_nonce, a.used_nonce, a.used_block,
-        greatest(c.seen_block, a.seen_block, a.used_block), a.reconcile_from, f.*
+        greatest(c.seen_block, a.seen_block, a.used_block), a.reconcile_from,
+        floor(extract(epoch FROM a.lost_since) * 1000)::bigint, a.lost_heard + a.era_longest, a.era_immortal, f.*
         FROM account_facts(a) f, leadership l, claim_times(l) c WHERE l.subject = p_account;
 END
 $$;
@@ -113,7 +115,8 @@ BEGIN
         UNION
         SELECT d.id FROM due d WHERE d.turn
         UNION
-        (SELECT s.id FROM outbox_presigned s WHERE s.account = p_account AND coalesce(s.wait_block, s.era_death) <= p_block LIMIT p_limit)
+        (SELECT s.id FROM outbox_presigned s WHERE s.account = p_account AND coalesce(s.wait_block, s.era_death) <= p_block
+            ORDER BY s.account, s.nonce, s.id LIMIT p_limit)
     )
     SELECT s.id, s.extrinsic, s.creator, s.created_at, s.wait_block IS NOT NULL FROM row_of r
         CROSS JOIN LATERAL (SELECT * FROM outbox_presigned x WHERE x.id = r.id ORDER BY x.id LIMIT 1) s

@@ -28,7 +28,8 @@ LANGUAGE sql STABLE ROWS 1 AS $$
 $$;
 
 -- Ends outbox rows whose deadline has passed, and cancelled ones that came back from a lost nonce.
--- It writes only if there is something to end. Returns
+-- Before the account is reconciled (17_reconcile.sql) it ends none, and says nothing sooner than
+-- in a second. It writes only if there is something to end. Returns
 -- - one row for each pending transaction to stop, with the outcome that it ends with if none of its
 --   bytes is included,
 -- - one row, with outcome NULL, for each that must pay a higher tip, with the least tip of its next
@@ -70,7 +71,7 @@ BEGIN
         (SELECT o.id, 'expired'::tx_outcome, format('the deadline %s passed before it was sent', o.deadline)
         FROM outbox o WHERE o.account = p_account AND o.deadline <= v_now
             AND NOT EXISTS (SELECT FROM cancellations c WHERE c.id = o.id)
-        ORDER BY o.account, o.deadline LIMIT 1000)) e;
+        ORDER BY o.account, o.deadline LIMIT 1000)) e WHERE a.reconcile_from IS NULL;
     IF v_ids IS NOT NULL THEN
         PERFORM fence(p_account, p_epoch, 'update');
         PERFORM outbox_end(p_account, v_ids, v_outcomes, v_errors, p_epoch);
@@ -94,6 +95,9 @@ BEGIN
     END IF;
     SELECT x.has_rows, least(x.next_outbox, (SELECT min(p.deadline) FROM pending_transactions p WHERE p.account = p_account
         AND p.deadline > v_now)) INTO v_has_rows, v_next FROM request_times(p_account, v_now) x;
+    IF a.reconcile_from IS NOT NULL AND v_next < v_now + interval '1 s' THEN
+        v_next := v_now + interval '1 s';
+    END IF;
     RETURN QUERY
     SELECT s.nonce, s.id, s.outcome, s.error, s.tip, v_has_rows AND NOT a.paused, left_ms(v_next), account_fingerprint(a), f.*
     FROM account_facts(a) f LEFT JOIN (

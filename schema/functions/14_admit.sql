@@ -26,6 +26,7 @@ DECLARE
     v_count int := batch_size('leader_admit', cardinality(p_ids), cardinality(p_nonces), cardinality(p_hashes),
         cardinality(p_extrinsics), cardinality(p_tips), cardinality(p_births), cardinality(p_deaths));
     v_fresh boolean;
+    v_long boolean;
     v_next bigint;
     v_found bigint;
     v_bad record;
@@ -51,12 +52,18 @@ BEGIN
     ELSIF a.transaction_version <> p_transaction_version THEN
         PERFORM other_version('leader_admit', a, p_transaction_version);
     ELSIF a.reconcile_from IS NOT NULL THEN
-        PERFORM order_error(format('leader_admit: account %s is not reconciled with the chain from block %s on', a.alias,
-            a.reconcile_from), 'Commits may be lost. leader_adopt what the chain and the pools hold, then admit.');
+        PERFORM not_reconciled('leader_admit', a);
     END IF;
     -- Nonces that were never used have no attempts; one query finds out for all of them.
-    v_fresh := NOT EXISTS (SELECT FROM attempts t WHERE t.account = p_account
-        AND t.nonce BETWEEN p_nonces[1] AND p_nonces[v_count]);
+    SELECT NOT EXISTS (SELECT FROM attempts t WHERE t.account = p_account
+            AND t.nonce BETWEEN p_nonces[1] AND p_nonces[v_count]),
+        EXISTS (SELECT FROM unnest(p_births, p_deaths) u (birth, death)
+            WHERE CASE WHEN u.death >= 0 THEN (u.death - nullif(u.birth, -1) <= a.era_longest) IS NOT TRUE
+                ELSE NOT a.era_immortal END)
+        INTO v_fresh, v_long;
+    IF v_long THEN
+        PERFORM era_too_long('leader_admit', a);
+    END IF;
     WITH moved AS (
         DELETE FROM outbox o USING unnest(p_ids, p_nonces, p_hashes, p_extrinsics, p_tips, p_births, p_deaths)
                 b (id, nonce, hash, extrinsic, tip, birth, death)
@@ -136,8 +143,7 @@ BEGIN
     ELSIF a.transaction_version <> p_transaction_version THEN
         PERFORM other_version('leader_admit_presigned', a, p_transaction_version);
     ELSIF a.reconcile_from IS NOT NULL THEN
-        PERFORM order_error(format('leader_admit_presigned: account %s is not reconciled with the chain from block %s on',
-            a.alias, a.reconcile_from), 'Commits may be lost. leader_adopt what the chain and the pools hold, then admit.');
+        PERFORM not_reconciled('leader_admit_presigned', a);
     END IF;
     FOR b IN SELECT u.* FROM unnest(p_ids, p_nonces, p_hashes, p_call_lengths, p_tips, p_births, p_deaths, p_blocks)
             u (id, nonce, hash, call_length, tip, birth, death, block) ORDER BY u.nonce LOOP
@@ -195,7 +201,9 @@ DECLARE
     v_count int := batch_size('leader_reject', cardinality(p_ids), cardinality(p_outcomes), cardinality(p_errors));
     v_found bigint;
 BEGIN
-    IF 'ok' = ANY (p_outcomes) OR 'dispatch_error' = ANY (p_outcomes) THEN
+    IF a.reconcile_from IS NOT NULL THEN
+        PERFORM not_reconciled('leader_reject', a);
+    ELSIF 'ok' = ANY (p_outcomes) OR 'dispatch_error' = ANY (p_outcomes) THEN
         PERFORM order_error('leader_reject: ok and dispatch_error are outcomes of the chain',
             'A transaction without a nonce ends as expired, cancelled, failed or usurped.');
     END IF;
@@ -219,7 +227,9 @@ DECLARE
     a accounts := fence(p_account, p_epoch, 'account');
     v_last bigint := last_pending(p_account);
 BEGIN
-    IF p_next IS NULL OR p_next < 0 OR (p_next <= v_last AND p_reborn IS NOT TRUE) THEN
+    IF a.reconcile_from IS NOT NULL THEN
+        PERFORM not_reconciled('leader_nonce', a);
+    ELSIF p_next IS NULL OR p_next < 0 OR (p_next <= v_last AND p_reborn IS NOT TRUE) THEN
         PERFORM order_error(format('leader_nonce: next nonce %s for account %s, whose last pending nonce is %s',
             coalesce(p_next::text, 'NULL'), a.alias, coalesce(v_last::text, 'none')),
             'The next nonce is above every pending one.');

@@ -22,6 +22,8 @@ BEGIN
     IF FOUND THEN
         PERFORM bad_argument('leader_finish', CASE WHEN v_bad.outcome IS NULL THEN 'p_outcomes' ELSE 'p_block_hashes'
             END, format('is NULL for nonce %s', v_bad.nonce), 'ok and dispatch_error name the finalized block.');
+    ELSIF a.reconcile_from IS NOT NULL AND array_position(p_block_hashes, NULL) IS NOT NULL THEN
+        PERFORM not_reconciled('leader_finish', a);
     END IF;
     v_ended := nonces_end(p_account, p_epoch, p_nonces, p_hashes, p_block_hashes, p_block_numbers, p_indexes, p_outcomes,
         p_errors, p_fees);
@@ -180,6 +182,8 @@ BEGIN
     ELSIF FOUND THEN
         PERFORM order_error(format('leader_requeue: nonce %s cannot be used up as %s', v_bad.nonce,
             coalesce(v_bad.outcome, 'NULL')), 'usurped, dispatch_error or failed; other ends are leader_finish''s.');
+    ELSIF a.reconcile_from IS NOT NULL AND 'failed' = ANY (p_outcomes) THEN
+        PERFORM not_reconciled('leader_requeue', a);
     END IF;
     SELECT u.nonce, u.outcome, p.state, p.retries, p.signed, t.number, t.filler INTO v_bad
         FROM unnest(p_nonces, p_hashes, p_outcomes) u (nonce, hash, outcome)

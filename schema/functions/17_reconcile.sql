@@ -3,8 +3,56 @@
 -- A promoted standby may lack the last commits of the old server: admissions of rows that are still
 -- in its outbox, although their extrinsics are on the chain or in a pool. Admitting them again
 -- would execute them twice. So a claim on another timeline notes from which block on the chain
--- knows more than the database (leader_claim), leader_admit refuses until a leader has read these
--- blocks, and leader_adopt records what it finds there.
+-- knows more than the database (leader_claim), nothing is admitted, signed or ended until a leader
+-- has read these blocks, and leader_adopt records what it finds there.
+--
+-- What lost commits have sent may be in no block and no pool yet. It cannot be included any more
+-- once its era is over. So the leader waits: it finds a block that is not lower than any that was
+-- known when the commits were lost (leader_heard), and reads all finalized blocks up to the longest
+-- era beyond it. The wait is in the account's row, for its successors: reconcile_from, lost_since,
+-- lost_heard. While reconcile_from is not NULL, all functions of leaders that give a nonce, sign or
+-- end refuse with TR003. An end that a finalized block shows is stored: it is true whatever was
+-- lost.
+
+-- Refuses what may not be before the account is reconciled.
+CREATE OR REPLACE FUNCTION txrelay.not_reconciled(p_function text, a txrelay.accounts) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    PERFORM order_error(format('%s: account %s is not reconciled with the chain from block %s on%s', p_function, a.alias,
+            a.reconcile_from, coalesce(', up to block ' || (a.lost_heard + a.era_longest)::text, '')),
+        'Commits may be lost, and what they sent may still be included. leader_adopt what the chain and the pools hold '
+        'once all finalized blocks of the wait are read.');
+END
+$$;
+
+-- Refuses bytes that could outlive the wait after lost commits.
+CREATE OR REPLACE FUNCTION txrelay.era_too_long(p_function text, a txrelay.accounts) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    PERFORM order_error(format('%s: an era is longer than %s blocks%s, which is the longest of account %s', p_function,
+        a.era_longest, CASE WHEN a.era_immortal THEN '' ELSE ', or there is none' END, a.alias),
+        'relay_register with the longest era, before anything is signed with it.');
+END
+$$;
+
+-- The wait's first step. p_block is not lower than any block that was known when the commits were
+-- lost. The first call decides, so that a successor goes on with the same wait. Returns the block at
+-- which the wait ends: that one and all before it are to be read.
+CREATE OR REPLACE FUNCTION txrelay.leader_heard(p_account int, p_epoch bigint, p_block bigint) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    a accounts := fence(p_account, p_epoch, 'account');
+BEGIN
+    IF p_block IS NULL OR p_block < 0 THEN
+        PERFORM bad_argument('leader_heard', 'p_block', format('is %s; it must be 0 or more', coalesce(p_block::text, 'NULL')),
+            'The highest block that this or another relay has heard of.');
+    ELSIF a.reconcile_from IS NULL THEN
+        PERFORM order_error(format('leader_heard: account %s is reconciled', a.alias), 'Read the account again.');
+    END IF;
+    UPDATE accounts t SET lost_heard = coalesce(t.lost_heard, p_block) WHERE t.account = p_account RETURNING t.* INTO a;
+    RETURN a.lost_heard + a.era_longest;
+END
+$$;
 
 -- Adopts extrinsics from finalized blocks (p_times: time of the block in ms) or from a pool
 -- (p_times NULL) that the database does not have as attempts, in the order of nonces. If the nonce
@@ -12,10 +60,11 @@
 -- outbox, the extrinsic takes the first such row that was there when the block was made (clocks may
 -- differ by a minute); a later row is another request. Anything else was signed for what the
 -- commits lost, or by somebody else, and is left alone. p_block: no block up to this one contains
--- any of them. p_done: the account is reconciled. Returns how many were adopted.
+-- any of them. p_done: the account is reconciled. p_read: all finalized blocks up to this one were
+-- read; NULL: an operator's option cuts the wait short. Returns how many were adopted.
 CREATE OR REPLACE FUNCTION txrelay.leader_adopt(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_extrinsics bytea[], p_call_lengths int[], p_tips numeric[], p_births bigint[], p_deaths bigint[], p_times bigint[],
-    p_spec_version bigint, p_transaction_version bigint, p_block bigint, p_done boolean) RETURNS int
+    p_spec_version bigint, p_transaction_version bigint, p_block bigint, p_done boolean, p_read bigint) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     a accounts := fence(p_account, p_epoch, 'account');
@@ -29,6 +78,11 @@ DECLARE
     v_number int;
 BEGIN
     PERFORM check_nonces('leader_adopt', p_nonces);
+    IF a.reconcile_from IS NOT NULL AND (p_done IS NOT TRUE OR p_read < coalesce(a.lost_heard + a.era_longest, p_read + 1)) THEN
+        PERFORM not_reconciled('leader_adopt', a);
+    ELSIF p_done THEN
+        UPDATE accounts t SET reconcile_from = NULL, lost_since = NULL, lost_heard = NULL WHERE t.account = p_account;
+    END IF;
     FOR b IN SELECT u.*, substr(u.extrinsic, octet_length(u.extrinsic) - u.call_length + 1) AS call
             FROM unnest(p_nonces, p_hashes, p_extrinsics, p_call_lengths, p_tips, p_births, p_deaths, p_times)
                 u (nonce, hash, extrinsic, call_length, tip, birth, death, at) ORDER BY u.nonce LOOP
@@ -36,6 +90,9 @@ BEGIN
         SELECT * INTO p FROM pending_transactions x WHERE x.account = p_account AND x.nonce = b.nonce;
         IF FOUND THEN
             CONTINUE WHEN p.call <> b.call OR p.signed; -- a presigned transaction is never signed again
+            -- Such eras are signed by this key.
+            UPDATE accounts t SET era_longest = greatest(t.era_longest, b.death - nullif(b.birth, -1)),
+                era_immortal = t.era_immortal OR coalesce(b.death, -1) < 0 WHERE t.account = p_account;
             PERFORM leader_attempt(p_account, p_epoch, ARRAY[b.nonce], ARRAY[b.hash], ARRAY[b.extrinsic], ARRAY[b.tip],
                 ARRAY[b.birth], ARRAY[b.death], p_spec_version, coalesce(a.transaction_version, p_transaction_version), p_block,
                 ARRAY['a later attempt was found, which the database had lost']);
@@ -72,9 +129,6 @@ BEGIN
             transaction_version = coalesce(t.transaction_version, p_transaction_version) WHERE t.account = p_account;
         v_adopted := v_adopted + 1;
     END LOOP;
-    IF p_done THEN
-        UPDATE accounts t SET reconcile_from = NULL WHERE t.account = p_account;
-    END IF;
     RETURN v_adopted;
 END
 $$;
@@ -97,7 +151,8 @@ BEGIN
     UPDATE leadership t SET timeline = 0 WHERE t.subject = v_account
         RETURNING (SELECT c.seen_block FROM claim_times(t) c) INTO v_seen;
     UPDATE accounts t SET reconcile_from = least(t.reconcile_from,
-            coalesce(p_block, greatest(t.seen_block, v_seen, t.used_block), 0))
+            coalesce(p_block, greatest(t.seen_block, v_seen, t.used_block), 0)),
+            lost_since = clock_timestamp(), lost_heard = NULL
         WHERE t.account = v_account RETURNING t.reconcile_from INTO v_from;
     RETURN v_from;
 END

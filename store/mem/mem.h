@@ -15,7 +15,7 @@
  *   mem_read.c      the leader's reads; _look.c deadlines, cancellations, bumps; _due.c who
  *                   has some
  *   mem_admit.c     admission and new attempts; _fill.c fillers; _adopt.c what a
- *                   failover lost
+ *                   failover lost; _lost.c the wait after it
  *   mem_state.c     what nodes said
  *   mem_end.c       ends of nonces; _requeue.c the way back to the outbox; _reject.c ends
  *                   without a nonce
@@ -280,6 +280,12 @@ void mem__nonces_used(struct mem_account *a, int64_t nonce, int64_t block);
 int64_t mem__finish_nonce(const void *rows, size_t i);
 /* The columns of a row of finish and requeue. */
 struct mem_ending mem__ending(const struct tx_end *in);
+
+/* ---- lost commits ---- */
+
+int mem__check_reconciled(const struct mem_account *a, struct err *err);
+int mem__check_eras(const struct mem_account *a, const struct store_attempts *r, struct err *err);
+int64_t mem__lost_until(const struct mem_account *a); /* -1: not known yet */
 
 /* ---- applications ---- */
 

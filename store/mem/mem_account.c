@@ -137,6 +137,8 @@ static int check_enroll(const struct store_enroll *r, struct err *err)
         return mem__fail(err, "TR011", "genesis has %zu bytes; it must have 32", r->genesis.len);
     if (address < 1 || address > 128)
         return mem__fail(err, "TR011", "address has %zu characters; 1 to 128", address);
+    if (r->era_longest < 4 || r->era_longest > 4096)
+        return mem__fail(err, "TR011", "era is %u; it must be 4 to 4096", r->era_longest);
     return 0;
 }
 
@@ -198,7 +200,11 @@ void mem__enroll(struct mem_session *s, struct store_enroll *r)
         a->genesis = mem__bytes(r->genesis);
         a->lead.lock_key = r->lock_key;
         a->watch_only = r->watch_only;
+        a->lead.timeline = s->db->timeline; /* the first claim may be among the lost commits */
     }
+    if (r->era_longest > a->era_longest)
+        a->era_longest = r->era_longest;
+    a->era_immortal |= r->era_immortal;
     mem__replace(&a->address, r->address); /* another prefix, the same key */
     r->account = a->number;
 }

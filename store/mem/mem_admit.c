@@ -136,11 +136,7 @@ static int check_account(const struct mem_account *a, const struct store_attempt
         return mem__fail(err, "TR002", "account %s is paused", a->alias);
     if (a->transaction_version && a->transaction_version != r->transaction_version)
         return other_version(a, r->transaction_version, err);
-    if (a->reconcile_from >= 0)
-        return mem__fail(err, "TR003",
-                         "account %s is not reconciled with the chain from block %lld on", a->alias,
-                         (long long)a->reconcile_from);
-    return 0;
+    return mem__check_reconciled(a, err) ? err->code : mem__check_eras(a, r, err);
 }
 
 /* A planted fault: what was cancelled is found nevertheless. */
@@ -275,6 +271,7 @@ void mem__attempt(struct mem_session *s, struct store_attempts *r)
 {
     struct mem_account *a = mem__fence(s->db, r->account, r->epoch, &r->req.err);
     if (!a || mem__check_nonces(r->count, mem__attempt_nonce, r->rows, &r->req.err) ||
+        mem__check_reconciled(a, &r->req.err) || mem__check_eras(a, r, &r->req.err) ||
         check_attempts(a, r, &r->req.err) || check_pending(a, r, &r->req.err))
         return;
     attempt_rows(s->db, a, r, r->transaction_version);

@@ -78,6 +78,10 @@ static bool adopt(struct mem_db *db, struct mem_account *a, const struct store_a
 {
     struct mem_row *row = later_of(a, in);
     if (row) {
+        int64_t era = in->era_birth < 0 ? 0 : in->era_death - in->era_birth;
+        if (era > (int64_t)a->era_longest)
+            a->era_longest = (uint32_t)era;
+        a->era_immortal |= in->era_death < 0;
         struct mem_attempt t =
             attempt_of(r, in, version ? version : r->transaction_version, row->id);
         mem__attempt_again(db, a, row, &t,
@@ -114,11 +118,19 @@ static int by_nonce(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
+/* All of the wait was read, or it is cut short. */
+static bool done_rightly(const struct mem_account *a, const struct store_adopt *r)
+{
+    int64_t until = mem__lost_until(a);
+    return r->done && (r->read < 0 || (until >= 0 && r->read >= until));
+}
+
 void mem__adopt(struct mem_session *s, struct store_adopt *r)
 {
     r->adopted = 0;
     struct mem_account *a = mem__fence(s->db, r->account, r->epoch, &r->req.err);
     if (!a || mem__check_nonces(r->count, nonce_of, r->rows, &r->req.err) ||
+        (a->reconcile_from >= 0 && !done_rightly(a, r) && mem__check_reconciled(a, &r->req.err)) ||
         mem__check_rows(r->count, nonce_of, r->rows, &r->req.err))
         return;
     for (size_t i = 0; i < r->count; i++) {
@@ -137,6 +149,8 @@ void mem__adopt(struct mem_session *s, struct store_adopt *r)
     for (size_t i = 0; i < r->count; i++)
         r->adopted += adopt(s->db, a, r, rows[i], version);
     free(rows);
-    if (r->done)
-        a->reconcile_from = -1;
+    if (r->done) {
+        a->reconcile_from = a->lost_heard = -1;
+        a->lost_since_us = 0;
+    }
 }

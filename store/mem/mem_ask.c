@@ -27,12 +27,38 @@ bool mem__cancelled(const struct mem_account *a, int64_t id)
     return false;
 }
 
+static void ask_cancel(struct mem_account *a, int64_t id)
+{
+    if (!mem__cancelled(a, id))
+        MEM_PUSH(a->cancellations, a->cancellation_count, a->cancellation_cap,
+                 ((struct mem_cancellation){.id = id}));
+}
+
+/* cancel_waits. */
+static bool lost_may_have_sent(const struct mem_session *s, const struct mem_account *a)
+{
+    bool unclaimed = a->lead.timeline && a->lead.timeline != s->db->timeline;
+    return (a->reconcile_from >= 0 || unclaimed) && !PLANTED(WAIT_CANCELLED);
+}
+
 void mem__cancel(struct mem_session *s, struct store_ask *r)
 {
     struct mem_row *row = find(s, r);
     if (!row)
         return;
     struct mem_account *a = mem__account(s->db, row->account);
+    if (row->table != MEM_PENDING && lost_may_have_sent(s, a)) {
+        if (row->table == MEM_OUTBOX_SIGNED) {
+            mem__fail(
+                &r->req.err, "TR011",
+                "id is %lld, which was signed elsewhere, and which lost commits may have sent",
+                (long long)r->id);
+            return;
+        }
+        ask_cancel(a, r->id);
+        r->answer = "requested";
+        return;
+    }
     if (row->table != MEM_PENDING) {
         mem__outbox_end(s->db, a, row, MEM_CANCELLED, "cancelled on request", -1);
         r->answer = "cancelled";
@@ -46,9 +72,7 @@ void mem__cancel(struct mem_session *s, struct store_ask *r)
                   (long long)r->id);
         return;
     }
-    if (!mem__cancelled(a, r->id))
-        MEM_PUSH(a->cancellations, a->cancellation_count, a->cancellation_cap,
-                 ((struct mem_cancellation){.id = r->id}));
+    ask_cancel(a, r->id);
     r->answer = "requested";
     mem__tell_wake(s->db, a);
 }

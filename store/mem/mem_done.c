@@ -13,7 +13,8 @@ void mem__tables_init(struct mem_tables *t)
 struct mem_account *mem__account_new(struct mem_tables *t)
 {
     struct mem_account *a = xcalloc(1, sizeof(*a));
-    a->next_nonce = a->used_nonce = a->used_block = a->seen_block = a->reconcile_from = -1;
+    a->next_nonce = a->used_nonce = a->used_block = a->seen_block = -1;
+    a->reconcile_from = a->lost_heard = -1;
     a->suspension = "";
     list_init(&a->outbox);
     list_init(&a->signed_rows);

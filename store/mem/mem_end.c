@@ -164,6 +164,15 @@ static int check_outcomes(const struct store_finish *r, struct err *err)
     return 0;
 }
 
+/* An end that a block shows is true whatever a failover lost. */
+static int check_lost(const struct mem_account *a, const struct store_finish *r, struct err *err)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (!r->rows[i].has_block && mem__check_reconciled(a, err))
+            return err->code;
+    return 0;
+}
+
 /* Does the end fit what is on record? */
 static bool fits(const struct mem_row *row, const struct mem_ending *end)
 {
@@ -214,7 +223,8 @@ void mem__finish(struct mem_session *s, struct store_finish *r)
 {
     struct mem_account *a = mem__fence(s->db, r->account, r->epoch, &r->req.err);
     if (!a || mem__check_nonces(r->count, mem__finish_nonce, r->rows, &r->req.err) ||
-        check_outcomes(r, &r->req.err) || check_rows(s->db, a, r, &r->req.err))
+        check_outcomes(r, &r->req.err) || check_lost(a, r, &r->req.err) ||
+        check_rows(s->db, a, r, &r->req.err))
         return;
     for (size_t i = 0; i < r->count; i++) {
         struct mem_row *row = mem__pending(a, (int64_t)r->rows[i].nonce);

@@ -69,6 +69,7 @@ void mem__fill(struct mem_session *s, struct store_attempts *r)
     int64_t next;
     struct mem_account *a = mem__fence(s->db, r->account, r->epoch, &r->req.err);
     if (!a || mem__check_nonces(r->count, mem__attempt_nonce, r->rows, &r->req.err) ||
+        mem__check_reconciled(a, &r->req.err) || mem__check_eras(a, r, &r->req.err) ||
         check_gap(a, r, &next, &r->req.err) || check_fill(a, r, &r->req.err))
         return;
     for (size_t i = 0; i < r->count; i++) {

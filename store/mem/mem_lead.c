@@ -69,8 +69,12 @@ static void grant(struct mem_session *s, struct mem_account *a, const struct sto
     a->lead.lock_held = r->have_lock;
     a->lead.lock_pid = r->have_lock ? s->pid : 0;
     a->lead.epoch++;
-    if (a->lead.timeline && a->lead.timeline != s->db->timeline && a->reconcile_from < 0)
-        a->reconcile_from = greatest(greatest(a->seen_block, a->used_block), 0);
+    if (a->lead.timeline && a->lead.timeline != s->db->timeline) {
+        if (a->reconcile_from < 0)
+            a->reconcile_from = greatest(greatest(a->seen_block, a->used_block), 0);
+        a->lost_since_us = now;
+        a->lost_heard = -1;
+    }
     a->lead.timeline = s->db->timeline;
     a->lead.expiry_1_us = now + (int64_t)r->expiry_1_ms * 1000;
     a->lead.expiry_2_us = now + (int64_t)r->expiry_2_ms * 1000;

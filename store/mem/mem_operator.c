@@ -101,6 +101,8 @@ int mem_account_policy(struct mem_session *s, const char *account, const struct 
 static int check_nonce(const struct mem_account *a, const struct store_nonce *r, struct err *err)
 {
     int64_t last = mem__last_pending(a);
+    if (mem__check_reconciled(a, err))
+        return err->code;
     if (r->next_nonce < 0 || (last >= 0 && r->next_nonce <= last && !r->reborn))
         return mem__fail(err, "TR003",
                          "next nonce %lld for account %s, whose last pending nonce is %lld",
@@ -157,6 +159,8 @@ int mem_account_reconcile(struct mem_session *s, const char *account, int64_t bl
     int64_t from = block >= 0 ? block : seen >= 0 ? seen : 0;
     if (a->reconcile_from < 0 || from < a->reconcile_from)
         a->reconcile_from = from;
+    a->lost_since_us = mem_db_now_us(s->db);
+    a->lost_heard = -1;
     a->lead.timeline = UINT32_MAX; /* no real timeline: the leader has to claim again */
     return 0;
 }

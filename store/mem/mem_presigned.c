@@ -201,11 +201,7 @@ static int check_account(const struct mem_account *a, const struct store_attempt
         return mem__fail(err, "TR002",
                          "signed under transaction version %u, and account %s signs under %u",
                          r->transaction_version, a->alias, a->transaction_version);
-    if (a->reconcile_from >= 0)
-        return mem__fail(err, "TR003",
-                         "account %s is not reconciled with the chain from block %lld on", a->alias,
-                         (long long)a->reconcile_from);
-    return 0;
+    return mem__check_reconciled(a, err);
 }
 
 /* In the order of nonces, as they will be admitted. */

@@ -76,7 +76,8 @@ static int check_waiting(const struct mem_db *db, const struct mem_account *a,
 void mem__reject(struct mem_session *s, struct store_finish *r)
 {
     struct mem_account *a = mem__fence(s->db, r->account, r->epoch, &r->req.err);
-    if (!a || check_reject(r, &r->req.err) || check_waiting(s->db, a, r, &r->req.err))
+    if (!a || mem__check_reconciled(a, &r->req.err) || check_reject(r, &r->req.err) ||
+        check_waiting(s->db, a, r, &r->req.err))
         return;
     for (size_t i = 0; i < r->count; i++) {
         enum mem_outcome outcome;

@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "mem/mem.h"
 
-enum { EXPIRED_MOST = 1000 };
+enum { EXPIRED_MOST = 1000, SECOND_US = 1000000 };
 
 struct times {
     int64_t now;
@@ -185,12 +185,15 @@ void mem__poll_requests(struct mem_session *s, struct store_poll_requests *r)
     struct times t = times_of(a, now);
     bool asked = a->cancellation_count || a->bump_count;
     if (asked || (t.next && t.next <= now)) {
-        end_queued(s->db, a, now);
+        if (a->reconcile_from < 0 || PLANTED(WAIT_EXPIRED))
+            end_queued(s->db, a, now);
         drop_cancellations(s->db, a);
         drop_bumps(s->db, a);
         t = times_of(a, now);
         t.next = t.next_outbox;
         sooner(&t.next, t.next_pending);
+        if (a->reconcile_from >= 0 && t.next && t.next < now + SECOND_US)
+            t.next = now + SECOND_US;
         collect(s->db, a, now, answer, r);
     }
     r->has_rows = t.has_rows && !a->paused;

@@ -188,6 +188,8 @@ void store_pg__enroll(struct store *base, struct store_enroll *r)
     pg_put_text(&a, r->address);
     pg_put_int8(&a, r->lock_key);
     pg_put_bool(&a, r->watch_only);
+    pg_put_int4(&a, (int32_t)r->era_longest);
+    pg_put_bool(&a, r->era_immortal);
     store_pg__send(s, &s->work, SQL_REGISTER_ACCOUNT, &a, &r->req, decode_enroll);
 }
 

@@ -42,5 +42,29 @@ void store_pg__adopt(struct store *base, struct store_adopt *r)
     pg_put_int8(&a, r->transaction_version);
     pg_put_int8(&a, r->block);
     pg_put_bool(&a, r->done);
+    if (r->read < 0)
+        pg_put_null8(&a);
+    else
+        pg_put_int8(&a, r->read);
     store_pg__send(s, &s->work, SQL_ADOPT_ROWS, &a, &r->req, decode_adopted);
+}
+
+/* ---- the wait ---- */
+
+static void decode_heard(struct store_req *req, const struct conn_result *r)
+{
+    struct pg_row row = {.r = r};
+    CONTAINER_OF(req, struct store_heard, req)->until = pg_get_int(&row, 0, -1);
+    if (row.bad)
+        store_pg__misfit(req, SQL_NOTE_HEARD);
+}
+
+void store_pg__heard(struct store *base, struct store_heard *r)
+{
+    struct store_pg *s = pg_of(base);
+    struct pg_args a;
+    r->until = -1;
+    store_pg__fenced(s, &a, r->account, r->epoch);
+    pg_put_int8(&a, r->heard);
+    store_pg__send(s, &s->work, SQL_NOTE_HEARD, &a, &r->req, decode_heard);
 }

@@ -45,6 +45,9 @@ enum snapshot_column {
     SNAP_USED_BLOCK,
     SNAP_SEEN_BLOCK,
     SNAP_RECONCILE_FROM,
+    SNAP_LOST_SINCE_MS,
+    SNAP_LOST_UNTIL,
+    SNAP_ERA_IMMORTAL,
     SNAP_NONCE, /* NULL in the only row: no pending row after after_nonce */
     SNAP_ID,
     SNAP_STATE,
@@ -120,6 +123,9 @@ static void decode_snapshot(struct store_req *req, const struct conn_result *r)
     snap->used_block = pg_get_int(&row, SNAP_USED_BLOCK, -1);
     snap->seen_block = pg_get_int(&row, SNAP_SEEN_BLOCK, -1);
     snap->reconcile_from = pg_get_int(&row, SNAP_RECONCILE_FROM, -1);
+    snap->lost_since_ms = pg_get_int(&row, SNAP_LOST_SINCE_MS, 0);
+    snap->lost_until = pg_get_int(&row, SNAP_LOST_UNTIL, -1);
+    snap->era_immortal = pg_get_bool(&row, SNAP_ERA_IMMORTAL);
     decode_facts(&row, &snap->facts);
     if (n == 1 && pg_get_int(&row, SNAP_NONCE, -1) < 0)
         n = 0;

@@ -17,16 +17,16 @@ class Reconcile(Case):
         """The row as a standby has it that is promoted: claimed on the timeline before."""
         self.owner.rows('UPDATE txrelay.leadership SET timeline = timeline - 1')
 
-    def adopt(self, epoch, *found, block=40, done=True):
+    def adopt(self, epoch, *found, block=40, done=True, read=None):
         """found: (nonce, call[, seconds since now of its block; None: in a pool])"""
         found = [tuple(f) + (None,) * (3 - len(f)) for f in found]
         n = len(found)
         times = [None if f[2] is None else int((time.time() + f[2]) * 1000) for f in found]
         return self.relay.value(
             'SELECT txrelay.leader_adopt(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], %s::int[], %s::numeric[], '
-            '%s::bigint[], %s::bigint[], %s::bigint[], 100, 1, %s, %s)', self.alice, epoch, [f[0] for f in found],
+            '%s::bigint[], %s::bigint[], %s::bigint[], 100, 1, %s, %s, %s)', self.alice, epoch, [f[0] for f in found],
             [h32(f'found {f[0]}') for f in found], [b'\x84sig' + f[1] for f in found], [len(f[1]) for f in found], [9] * n,
-            [64] * n, [128] * n, times, block, done)
+            [64] * n, [128] * n, times, block, done, read)
 
     def doubtful(self, *calls):
         """An account that was led up to block 40, then a failover; these calls wait in the outbox."""
@@ -146,10 +146,162 @@ class Reconcile(Case):
         self.assertEqual((self.account()['used_nonce'], self.account()['used_block']), (1, 7))
         self.assertEqual(self.owner.rows('SELECT block_number, block_hash FROM txrelay.finished_transactions'), [(None, None)])
 
+    # ---- the wait ----
+
+    def blocked(self):
+        return self.app.dicts('SELECT * FROM txrelay.blocked_accounts')
+
+    def lost(self, epoch, block=60):
+        return self.relay.value('SELECT txrelay.leader_heard(%s, %s, %s)', self.alice, epoch, block)
+
+    def bound(self, era, immortal=False):
+        self.owner.rows('UPDATE txrelay.accounts SET era_longest = 0, era_immortal = false')
+        return self.relay.value("SELECT txrelay.relay_register('alice', %s, 'sr25519', %s, '5alice', 42, false, %s, %s)",
+                                h32('alice'), b'\1' * 32, era, immortal)
+
+    def test_a_successor_goes_on_with_the_wait(self):
+        self.bound(64)
+        epoch, ids = self.doubtful(CALL)
+        self.refused('TR003', lambda: self.adopt(epoch, (0, CALL, 0), read=10 ** 9), text='not reconciled')
+        self.assertEqual(self.lost(epoch), 124)
+        epoch = self.lead('relay-b', after_ms=10000)
+        self.assertEqual(self.lost(epoch, 900), 124)
+        facts = self.facts(epoch)
+        self.assertEqual((facts['lost_until'], facts['era_immortal']), (124, False))
+        self.assertLess(abs(facts['lost_since_ms'] / 1000 - time.time()), 60)
+        self.refused('TR003', lambda: self.adopt(epoch, (0, CALL, 0), read=123), text=('not reconciled', 'block 40', 'block 124'))
+        self.refused('TR003', lambda: self.adopt(epoch, (0, CALL, 0), read=124, done=False), text='not reconciled')
+        self.assertEqual(self.adopt(epoch, (0, CALL, 0), read=124), 1)
+        self.assertEqual([self.account()[k] for k in ('reconcile_from', 'lost_since', 'lost_heard')], [None] * 3)
+        self.refused('TR003', self.lost, epoch, text='is reconciled')
+
+    def test_another_failover_begins_the_wait_anew(self):
+        epoch, _ = self.doubtful()
+        self.lost(epoch)
+        self.failover()
+        epoch = self.lead()
+        self.assertIsNone(self.facts(epoch)['lost_until'])
+        self.assertEqual(self.lost(epoch, 70), 70 + 4096)
+
+    def test_a_longer_era_makes_it_longer(self):
+        self.bound(64)
+        epoch, _ = self.doubtful()
+        self.assertEqual(self.lost(epoch), 124)
+        for era, until in ((128, 188), (64, 188)):
+            self.relay.value("SELECT txrelay.relay_register('alice', %s, 'sr25519', %s, '5alice', 42, false, %s, false)",
+                             h32('alice'), b'\1' * 32, era)
+            self.assertEqual(self.facts(epoch)['lost_until'], until)
+
+    def test_the_first_claim_may_be_lost(self):
+        ids = self.enqueue(call=CALL)
+        self.failover()
+        epoch = self.lead()
+        self.assertEqual(self.account()['reconcile_from'], 0)
+        self.refused('TR003', self.admit, self.relay, epoch, ids, [0], text='not reconciled')
+
+    def test_nothing_is_admitted_signed_or_ended(self):
+        epoch, ids = self.pending(4)
+        waits = self.enqueue(call=CALL)
+        self.renew(epoch, 40)
+        self.failover()
+        epoch = self.lead()
+        self.lost(epoch)
+        before = [self.owner.rows(f'SELECT * FROM txrelay.{t} ORDER BY 1, 2') for t in
+                  ('outbox', 'pending_transactions', 'attempts', 'finished_transactions')]
+        for call, *args in ((self.admit, self.relay, epoch, waits, [4]),
+                            (self.attempt, self.relay, epoch, [0], [h32('new')]),
+                            (self.attempt, self.relay, epoch, [0], [h32('new')], 'stop', 0, 1, 'cancelled', 'why'),
+                            (self.fill, self.relay, epoch, [0]),
+                            (self.fill, self.relay, epoch, [4]),
+                            (self.finish, self.relay, epoch, (0, h32(0), None, 'usurped')),
+                            (self.finish, self.relay, epoch, (0, h32(0), None, 'expired')),
+                            (self.finish, self.relay, epoch, (0, h32(0), h32('b'), 'ok'), (1, h32(1), None, 'cancelled')),
+                            (self.requeue, self.relay, epoch, (0, 'failed')),
+                            (self.relay.value, "SELECT txrelay.leader_reject(%s, %s, %s::bigint[], '{failed}', '{why}')",
+                             self.alice, epoch, waits),
+                            (self.relay.value, 'SELECT txrelay.leader_nonce(%s, %s, 9)', self.alice, epoch),
+                            (self.relay.value, "SELECT txrelay.leader_admit_presigned(%s, %s, '{9}', '{4}', %s::bytea[], '{4}', "
+                             "'{0}', '{64}', '{128}', '{10}', 100, 1, 4)", self.alice, epoch, [h32('x')])):
+            with self.subTest(call=call.__name__, args=args):
+                self.refused('TR003', call, *args, text=('not reconciled', 'block 40', 'block 4156'))
+        self.assertEqual(before, [self.owner.rows(f'SELECT * FROM txrelay.{t} ORDER BY 1, 2') for t in
+                                  ('outbox', 'pending_transactions', 'attempts', 'finished_transactions')])
+
+    def test_what_a_block_shows_is_stored(self):
+        epoch, ids = self.pending(3, retries=1)
+        self.failover()
+        epoch = self.lead()
+        self.assertEqual(self.state(self.relay, epoch, (0, h32(0), 'in_block', h32('b'), 7)), 1)
+        self.assertEqual(self.finish(self.relay, epoch, (0, h32(0), h32('b'), 'ok')), 1)
+        self.assertEqual(self.requeue(self.relay, epoch, (1, 'dispatch_error', 'x', h32(1), h32('b')), (2, 'usurped')), 2)
+        self.assertEqual(self.owner.rows('SELECT id FROM txrelay.outbox ORDER BY id'), [(i,) for i in ids[1:]])
+
+    def test_cancel_and_deadline_are_kept_for_later(self):
+        epoch = self.lead()
+        ids = self.enqueue(2, call=CALL) + self.enqueue(call=CALL, deadline='2999-01-01')
+        self.failover()
+        cancel = 'SELECT txrelay.cancel(%s)'
+        self.assertEqual(self.app.value(cancel, ids[0]), 'requested', 'no leader has claimed yet')
+        epoch = self.lead()
+        self.assertEqual([self.app.value(cancel, i) for i in ids[:2]], ['requested'] * 2)
+        self.owner.rows("UPDATE txrelay.outbox SET deadline = clock_timestamp() WHERE deadline IS NOT NULL")
+        got = self.look(epoch)
+        self.assertEqual([r['nonce'] for r in got], [None])
+        self.assertGreater(got[0]['next_ms'], 500, 'and it is not asked at once again')
+        self.assertEqual(self.count('finished_transactions'), 0)
+        self.assertEqual(self.adopt(epoch, (0, CALL, 0)), 1)
+        self.assertEqual([r['outcome'] for r in self.look(epoch)], ['cancelled'], 'the one that was sent has a nonce')
+        self.assertEqual(self.owner.rows('SELECT id, outcome::text FROM txrelay.finished_transactions ORDER BY id'),
+                         [(ids[1], 'cancelled'), (ids[2], 'expired')])
+
+    def test_what_was_signed_elsewhere_cannot_be_cancelled_meanwhile(self):
+        self.lead()
+        body = b'\x84\0' + h32('alice') + b'\1' + b's' * 64 + b'call'
+        tx = self.app.value('SELECT txrelay.enqueue_signed(%s)', bytes([len(body) << 2 & 255 | 1, len(body) >> 6]) + body)
+        self.failover()
+        self.refused('TR011', self.app.value, 'SELECT txrelay.cancel(%s)', tx, text=('failover lost', 'blocked_accounts'))
+        self.adopt(self.lead())
+        self.assertEqual(self.app.value('SELECT txrelay.cancel(%s)', tx), 'cancelled')
+
+    def test_operators_see_the_wait(self):
+        self.bound(64)
+        epoch, _ = self.doubtful()
+        self.assertIn('before it is known how far eras may reach', self.blocked()[0]['reason'])
+        self.lost(epoch)
+        self.renew(epoch, 100)
+        row = self.blocked()[0]
+        self.assertIn('before block 124 is final and read; 24 blocks are left', row['reason'])
+        self.assertEqual((row['account'], row['paused'], row['since']), ('alice', False, self.account()['lost_since']))
+        self.adopt(epoch, read=124)
+        self.assertEqual(self.blocked(), [])
+
+    def test_no_era_is_longer_than_the_wait(self):
+        self.bound(64)
+        epoch, ids = self.pending(1)
+        for era, immortal, signs in ((32, False, False), (63, True, False), (64, False, True)):
+            self.bound(era, immortal)
+            more = self.enqueue()
+            admit = (self.admit, self.relay, epoch, more, [1])
+            with self.subTest(era=era):
+                if signs:
+                    self.assertEqual(admit[0](*admit[1:]), 2)
+                else:
+                    self.refused('TR003', *admit, text=(f'longer than {era} blocks', 'relay_register'))
+        self.refused('TR003', self.attempt, self.relay, epoch, [0], [h32('immortal')], text='or there is none')
+        self.refused('TR003', self.fill, self.relay, epoch, [0], text='or there is none')
+        self.bound(4, True)
+        self.assertEqual(self.attempt(self.relay, epoch, [0], [h32('immortal')]), 1)
+        for era in (None, 3, 4097):
+            self.refused('TR011', self.bound, era, text='4 to 4096')
+
+    def test_an_account_that_is_reconciled_waits_for_nothing(self):
+        self.refused('TR011', self.lost, self.lead(), -1)
+        self.refused('TR003', self.lost, self.lead(), text='is reconciled')
+
     def test_bad_arguments(self):
         epoch, _ = self.doubtful()
         self.refused('TR011', self.relay.rows, "SELECT txrelay.leader_adopt(%s, %s, '{1}', '{}', '{}', '{}', '{}', '{}', '{}', "
-                     "'{}', 1, 1, 1, true)", self.alice, epoch)
+                     "'{}', 1, 1, 1, true, NULL)", self.alice, epoch)
         self.refused('TR003', self.adopt, epoch, (0, CALL), (0, CALL))
         self.assertEqual(self.account()['reconcile_from'], 40)
 

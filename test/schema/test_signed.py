@@ -255,7 +255,7 @@ class Signed(Case):
         self.owner.rows('UPDATE txrelay.leadership SET timeline = timeline - 1')
         epoch = self.lead()
         adopt = ('SELECT txrelay.leader_adopt(%s, %s, %s::bigint[], %s::bytea[], %s::bytea[], %s::int[], %s::numeric[], '
-                 '%s::bigint[], %s::bigint[], %s::bigint[], 100, 1, 40, true)')
+                 '%s::bigint[], %s::bigint[], %s::bigint[], 100, 1, 40, true, NULL)')
         self.assertEqual(self.relay.value(adopt, self.alice, epoch, [3], [h32('found')], [extrinsic('call')], [4], [7], [30], [94],
                                           [None]), 1)
         self.assertEqual((self.row(3)['id'], self.row(3)['signed'], self.row(3)['call']), (tx, True, b'call'))

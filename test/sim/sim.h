@@ -164,6 +164,8 @@ void db_stop(struct world *w, uint64_t down);
 void db_failover(struct world *w, bool lossy);
 void db_fall_behind(struct world *w);
 const struct mem_account *db_account(const struct world *w, int account);
+bool db_doubtful(const struct world *w, int account);
+bool db_may_double(const struct world *w);
 bool db_ended(const struct world *w, int64_t id);
 uint32_t tx_of_row(const struct world *w, const struct mem_row *r);
 
@@ -233,6 +235,7 @@ struct options {
     int fault;         /* the only one, -1: all */
     uint32_t features; /* that a seed may have */
     bool tracing;
+    bool lossy; /* each failover of each seed loses commits, and eras are waited for */
 };
 /* true: all invariants held; else w->violation says what did not. */
 bool world_run(struct world *w, uint64_t seed, const struct options *options);

@@ -179,7 +179,8 @@ static void cancel_one(struct world *w)
     struct call *c = &w->calls[id];
     const struct mem_row *r = mem_row_of(w->db.mem, id);
     if (!r || c->self_sent ||
-        (c->presigned && w->plan.keyless[c->account] && r->table == MEM_PENDING))
+        (c->presigned && w->plan.keyless[c->account] && r->table == MEM_PENDING) ||
+        (c->presigned && r->table != MEM_PENDING && db_doubtful(w, c->account)))
         return;
     c->cancelled = true;
     struct store_ask ask = {.id = id};

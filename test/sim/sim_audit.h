@@ -32,6 +32,12 @@ static inline bool lossy(const struct audit *t)
     return t->w->db.lossy;
 }
 
+/* It waits for what they have sent, except where it cannot or is told not to. */
+static inline bool may_double(const struct audit *t)
+{
+    return db_may_double(t->w);
+}
+
 /* sim_audit_attempts.c */
 void audit_attempts(const struct audit *t);
 void audit_adopted(const struct audit *t);

@@ -110,7 +110,7 @@ static void check_renonce(const struct audit *t, int64_t id, uint64_t nonce)
         bool live =
             x->accepted && !x->final_in && includable(w, x) && !spent(w, x->account, x->nonce);
         HOLDS(
-            w, x->nonce == nonce || !live || lossy(t), "I5",
+            w, x->nonce == nonce || !live || may_double(t), "I5",
             "transaction %lld gets nonce %llu while its bytes at nonce %llu can still be included",
             (long long)id, (unsigned long long)nonce, (unsigned long long)x->nonce);
     }
@@ -157,7 +157,7 @@ static void check_fill(const struct audit *t, size_t i)
     for (uint32_t k = id ? w->chain.last_of_id[id] : 0; k; k = w->chain.txs[k].prev_id) {
         const struct tx *x = &w->chain.txs[k];
         bool lives = (int64_t)x->nonce == nonce && x->committed && x->in_pool && includable(w, x);
-        HOLDS(w, !lives || lossy(t), "I5",
+        HOLDS(w, !lives || may_double(t), "I5",
               "transaction %lld ends, a filler takes nonce %llu, and a pool holds its bytes",
               (long long)id, (unsigned long long)x->nonce);
     }

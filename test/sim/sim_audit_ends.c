@@ -33,7 +33,9 @@ static void check_dead(const struct audit *t, int64_t id, uint64_t nonce)
     struct world *w = t->w;
     for (uint32_t i = id ? w->chain.last_of_id[id] : 0; i; i = w->chain.txs[i].prev_id) {
         const struct tx *x = &w->chain.txs[i];
-        HOLDS(w, x->nonce != nonce || !x->accepted || x->final_in || !includable(w, x) || lossy(t),
+        HOLDS(w,
+              x->nonce != nonce || !x->accepted || x->final_in || !includable(w, x) ||
+                  may_double(t),
               "I5",
               "transaction %lld leaves nonce %llu, and its bytes there can still be included until "
               "%lld (tx "
@@ -131,6 +133,12 @@ static bool may_expire(const struct world *w, const struct call *c)
            (c->deadline_block && c->deadline_block <= best + lag + 40);
 }
 
+/* What a failover lost may have been forgiven before, and is forgiven again. */
+static bool forgiven(const struct world *w, int64_t id, uint32_t failures)
+{
+    return w->failures[id] == w->calls[id].forgiven + failures || w->db.lossy;
+}
+
 static void check_outcome(struct world *w, int64_t id, const char *outcome)
 {
     const struct call *c = &w->calls[id];
@@ -138,11 +146,10 @@ static void check_outcome(struct world *w, int64_t id, const char *outcome)
     if (!strcmp(outcome, "ok"))
         good = w->effects[id] == 1 && !w->inner[id];
     else if (!strcmp(outcome, "dispatch_error"))
-        good = w->effects[id] == 1 ? w->inner[id]
-                                   : !w->effects[id] && w->failures[id] == c->forgiven + 1;
+        good = w->effects[id] == 1 ? w->inner[id] : !w->effects[id] && forgiven(w, id, 1);
     else
-        good = good && w->failures[id] == c->forgiven;
-    HOLDS(w, good || w->db.lossy, "I1",
+        good = good && forgiven(w, id, 0);
+    HOLDS(w, good || db_may_double(w), "I1",
           "transaction %lld ends as %s; in finalized blocks it took effect %u times and failed %u "
           "times, %u of "
           "them forgiven",

@@ -178,7 +178,9 @@ static void enroll(struct world *w, int account)
                              .account_id = {id, 32},
                              .genesis = {genesis, 32},
                              .lock_key = election_lock_key(genesis, id, 32),
-                             .watch_only = w->plan.keyless[account]};
+                             .watch_only = w->plan.keyless[account],
+                             .era_longest = manager_era_longest(w->plan.era),
+                             .era_immortal = !w->plan.era};
     mem_session_run(w->db.desk, MEM_REQUEST_enroll, &r.req);
     INVARIANT(!r.req.err.code && r.account == account + 1);
     const struct policy *p = &w->plan.policy[account];
@@ -305,6 +307,20 @@ void db_fall_behind(struct world *w)
 const struct mem_account *db_account(const struct world *w, int account)
 {
     return mem_account_at(w->db.mem, account + 1);
+}
+
+/* Commits may be lost, and the account is not reconciled with the chain. */
+bool db_doubtful(const struct world *w, int account)
+{
+    const struct mem_account *a = db_account(w, account);
+    return a->reconcile_from >= 0 || a->lead.timeline != mem_db_timeline(w->db.mem);
+}
+
+/* What lost commits have sent may take effect beside a new attempt: bytes without an era, and where
+ * no era is waited for. */
+bool db_may_double(const struct world *w)
+{
+    return w->db.lossy && (!w->plan.era || w->plan.lost_search);
 }
 
 bool db_ended(const struct world *w, int64_t id)

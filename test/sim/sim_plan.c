@@ -87,6 +87,14 @@ static void draw_placement(struct world *w)
     w->plan.features |= (uint32_t)(w->plan.ring || w->plan.rotate_blocks) << FEATURE_PLACEMENT;
 }
 
+/* Whether an era is waited for after a failover: mostly where commits are lost. */
+static void draw_lost(struct world *w)
+{
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 17}, *r = &rng;
+    w->plan.lost_search = odds(r, w->plan.lossy ? 20 : 60);
+    w->plan.limit += 6 * (w->plan.era ? w->plan.era : 64) * w->plan.block_us;
+}
+
 void plan_features(struct world *w, uint32_t allowed)
 {
     struct plan *p = &w->plan;
@@ -97,6 +105,7 @@ void plan_features(struct world *w, uint32_t allowed)
             p->features |= 1u << f;
     draw_signed(w);
     draw_placement(w);
+    draw_lost(w);
     bool raised = p->features & (1u << FEATURE_TIPS | 1u << FEATURE_BUMPS |
                                  1u << FEATURE_FOREIGN_POOL | 1u << FEATURE_SIGNED);
     if (p->features >> FEATURE_REAP & 1 && !raised && !p->foreign)

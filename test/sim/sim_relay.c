@@ -74,6 +74,7 @@ static void configure(struct world *w, struct relay *r, struct service_account *
                                              .unanswered_max = 6,
                                              .era_period = w->plan.era,
                                              .reprobe_blocks = 5,
+                                             .lost_search = w->plan.lost_search,
                                              .state_batch_max = 8},
                                  .rotate_blocks = w->plan.rotate_blocks,
                                  .snapshot_rows = 6,

@@ -210,6 +210,12 @@ static void back_adopt(struct store_req *req, const struct request *x)
     r->adopted = x->u.adopt.adopted;
 }
 
+static void back_heard(struct store_req *req, const struct request *x)
+{
+    HOME(store_heard);
+    r->until = x->u.heard.until;
+}
+
 #define WHOLE(name, type)                                                                          \
     static void back_##name(struct store_req *req, const struct request *x)                        \
     {                                                                                              \
@@ -254,6 +260,7 @@ static const struct {
     KIND(REQUEUE_ROWS, requeue, store_finish, copy_finish, NULL),
     KIND(SET_NONCE, nonce, store_nonce, NULL, NULL),
     KIND(PAUSE_ACCOUNT, pause, store_pause, copy_pause, NULL),
+    KIND(NOTE_HEARD, heard, store_heard, NULL, back_heard),
     KIND(ADOPT_ROWS, adopt, store_adopt, copy_adopt, back_adopt),
 };
 
@@ -330,6 +337,7 @@ static int account_of(const struct request *x)
     case MEM_REQUEST_nonce:
     case MEM_REQUEST_pause:
     case MEM_REQUEST_adopt:
+    case MEM_REQUEST_heard:
     case MEM_REQUEST_admit:
     case MEM_REQUEST_admit_signed:
     case MEM_REQUEST_attempt:

@@ -236,6 +236,7 @@ struct request {
         struct store_nonce nonce;
         struct store_pause pause;
         struct store_adopt adopt;
+        struct store_heard heard;
     } u;
     struct part *parts;
 };
@@ -400,6 +401,7 @@ struct plan {
         price_us; /* the price of room in a block that stays for so long after all is mended */
     int relays, accounts, nodes, followers;
     bool use_lock, fat, deterministic, foreign, lossy;
+    bool lost_search;       /* no era is waited for after a failover */
     bool keyless[ACCOUNTS]; /* whose key no relay has */
     bool ring;              /* accounts are spread over the members */
     uint32_t rotate_blocks; /* each member leads for so many blocks; 0: for ever */

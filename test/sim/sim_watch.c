@@ -47,6 +47,7 @@ static const char *const effects[] = {
     [MANAGER_FX_STORE_NONCE] = "STORE_NONCE",
     [MANAGER_FX_STORE_PAUSE] = "STORE_PAUSE",
     [MANAGER_FX_STORE_ADOPT] = "STORE_ADOPT",
+    [MANAGER_FX_STORE_HEARD] = "STORE_HEARD",
     [MANAGER_FX_ASK_POOL] = "ASK_POOL",
     [MANAGER_FX_ASK_NONCE] = "ASK_NONCE",
     [MANAGER_FX_ASK_UNFINAL] = "ASK_UNFINAL",
@@ -114,6 +115,7 @@ static void note_effect(struct world *w, const struct relay *r, int account,
     case MANAGER_FX_ASK_UNFINAL:
     case MANAGER_FX_FOLLOW:
     case MANAGER_FX_NODE_BEHIND:
+    case MANAGER_FX_STORE_HEARD:
         note_line(w, "%s %s %llu", who, effects[fx->type], (unsigned long long)fx->number);
         return;
     default:

@@ -66,7 +66,9 @@ static void draw_plan(struct world *w, const struct options *o)
         p->foreign = true;
     if (chance(w, 3))
         p->fault_mask = 0;
+    p->lossy |= o->lossy;
     plan_features(w, o->features);
+    p->lost_search &= !o->lossy;
 }
 
 static void start(struct world *w, uint64_t seed, const struct options *o)

@@ -45,18 +45,19 @@ struct args {
     uint64_t first, count, limit, until, lines;
     double minutes;
     uint32_t features;
-    bool one, keep_going, plants;
+    bool one, keep_going, plants, lossy;
     int jobs, fault;
     const char *moves;
     enum log_level log;
     uint64_t *list;      /* seeds of a file */
     uint32_t *list_with; /* and what each may have */
+    bool *list_lossy;    /* and whether its failovers lose commits */
 };
 
 struct report {
     uint64_t seed, seeds, events;
     uint32_t features;
-    bool broken;
+    bool broken, lossy;
     struct stats stats;
     struct manager_moves moved;
     char violation[400];
@@ -154,10 +155,12 @@ static void print_stats(const struct stats *s)
 static bool tell(const struct args *a, uint64_t seed)
 {
     struct world *w = world_new();
-    bool good = world_run(
-        w, seed,
-        &(struct options){
-            .until = a->until, .fault = a->fault, .features = a->features, .tracing = true});
+    bool good = world_run(w, seed,
+                          &(struct options){.until = a->until,
+                                            .fault = a->fault,
+                                            .features = a->features,
+                                            .lossy = a->lossy,
+                                            .tracing = true});
     if (!good || a->until)
         print_trace(w, a->lines);
     print_plan(w);
@@ -173,14 +176,15 @@ static bool tell(const struct args *a, uint64_t seed)
 }
 
 /* In a process of its own: a run that breaks leaves its memory behind. */
-static void tell_apart(const struct args *a, uint64_t seed, uint32_t features)
+static void tell_apart(const struct args *a, const struct report *broken)
 {
     fflush(stdout);
     pid_t pid = fork();
     if (pid == 0) {
         struct args with = *a;
-        with.features = features;
-        tell(&with, seed);
+        with.features = broken->features;
+        with.lossy = broken->lossy;
+        tell(&with, broken->seed);
         _exit(0);
     }
     if (pid > 0)
@@ -206,7 +210,10 @@ static void work(const struct args *a, int job, int fd)
     for (uint64_t i = (uint64_t)job; i < a->count; i += (uint64_t)a->jobs) {
         uint64_t seed = a->list ? a->list[i] : a->first + i;
         uint32_t features = a->list ? a->list_with[i] : a->features;
-        bool good = world_run(w, seed, &(struct options){.fault = a->fault, .features = features});
+        bool lossy = a->list ? a->list_lossy[i] : a->lossy;
+        bool good = world_run(
+            w, seed, &(struct options){.fault = a->fault, .features = features, .lossy = lossy});
+        r.lossy = lossy;
         r.seed = seed;
         r.features = features;
         r.seeds++;
@@ -256,6 +263,7 @@ static bool run(const struct args *a, struct report *sum, bool quiet)
         if (!sum->broken || r.seed < sum->seed) {
             sum->seed = r.seed;
             sum->features = r.features;
+            sum->lossy = r.lossy;
             memcpy(sum->violation, r.violation, sizeof(r.violation));
         }
         sum->broken = true;
@@ -315,7 +323,7 @@ static int run_seeds(const struct args *a)
     bool good = run(a, &sum, false);
     double took = seconds() - begun;
     if (sum.broken)
-        tell_apart(a, sum.seed, sum.features);
+        tell_apart(a, &sum);
     printf("%llu seeds, %.1f s, %.0f seeds a second, %.1f million events\n",
            (unsigned long long)sum.seeds, took, (double)sum.seeds / took, (double)sum.events / 1e6);
     print_stats(&sum.stats);
@@ -335,13 +343,17 @@ static void run_plant(struct args *a, struct report *ret_sum)
     static const struct {
         enum plant plant;
         uint64_t seed;
-    } known[] = {{PLANT_PROBE_ORDER, 8377}};
+        bool lossy;
+    } known[] = {{PLANT_PROBE_ORDER, 8377, false}, {PLANT_WAIT_FORGOTTEN, 350, true},
+                 {PLANT_WAIT_SHORT, 208, true},    {PLANT_WAIT_BEHIND, 220, true},
+                 {PLANT_WAIT_EXPIRED, 208, true},  {PLANT_WAIT_CANCELLED, 995, true}};
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         if (known[i].plant != plant)
             continue;
         struct args one = *a;
         one.first = known[i].seed;
         one.count = 1;
+        one.lossy = known[i].lossy;
         run(&one, ret_sum, true);
         if (ret_sum->broken)
             return;
@@ -412,7 +424,7 @@ static bool choose_features(uint32_t *ret_features, const char *value)
     return true;
 }
 
-/* A seed a line, and what it may have; # begins a comment. */
+/* A seed a line, what it may have, and "lossy" if it loses commits; # begins a comment. */
 static bool read_file(struct args *a, const char *path)
 {
     char line[512];
@@ -423,15 +435,17 @@ static bool read_file(struct args *a, const char *path)
     }
     a->list = xcalloc(FILE_SEEDS_MAX, sizeof(*a->list));
     a->list_with = xcalloc(FILE_SEEDS_MAX, sizeof(*a->list_with));
+    a->list_lossy = xcalloc(FILE_SEEDS_MAX, sizeof(*a->list_lossy));
     a->count = 0;
     a->keep_going = true;
     while (fgets(line, sizeof(line), f) && a->count < FILE_SEEDS_MAX) {
-        char *end, features[256] = "all";
+        char *end, features[256] = "all", word[8] = "";
         a->list[a->count] = strtoull(line, &end, 10);
         a->list_with[a->count] = UINT32_MAX;
         if (end == line)
             continue;
-        sscanf(end, " %255[^ #\n]", features);
+        sscanf(end, " %255[^ #\n] %7[a-z]", features, word);
+        a->list_lossy[a->count] = !strcmp(word, "lossy");
         if (!choose_features(&a->list_with[a->count++], features)) {
             fprintf(stderr, "txsim: %s: \"%s\" is no list of features\n", path, features);
             fclose(f);
@@ -447,7 +461,8 @@ static int usage(void)
     fprintf(
         stderr,
         "usage: txsim [--seeds N] [--first S] [--seed N [--until K]] [--minutes M] [--fault NAME]\n"
-        "             [--features all|none|NAME,NAME..] [--file PATH] [--jobs J] [--keep-going] "
+        "             [--features all|none|NAME,NAME..] [--lossy] [--file PATH] [--jobs J] "
+        "[--keep-going] "
         "[--plants [--limit N]] [--plant NAME] [--moves PATH]\n"
         "             [--log error|warn|info|debug]\n"
         "faults:");
@@ -510,6 +525,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--keep-going"))
             a.keep_going = true;
+        else if (!strcmp(argv[i], "--lossy"))
+            a.lossy = true;
         else if (!strcmp(argv[i], "--plants"))
             a.plants = true;
         else if (i + 1 >= argc || !take(&a, argv[i], argv[i + 1]))
@@ -523,5 +540,6 @@ int main(int argc, char **argv)
     int rc = a.plants ? run_plants(&a) : a.one ? !tell(&a, a.first) : run_seeds(&a);
     free(a.list);
     free(a.list_with);
+    free(a.list_lossy);
     return rc;
 }

@@ -20,7 +20,7 @@ ALL = os.environ.get('TXRELAY_CLUSTER') == 'all'
 
 class ClusterWorld(LeadWorld):
     def __init__(self, cluster):
-        World.__init__(self, '--block-ms', '200', postgres=cluster)
+        World.__init__(self, '--block-ms', '200', postgres=cluster, leadership={'lost_commits': 'search'})
         self.pg.query(AUDIT)
         self.links = []
 

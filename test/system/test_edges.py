@@ -110,7 +110,7 @@ class OnStandby(Edges):
         self.assertRegex(tail.process.text(), r'is a standby: name the primary too, or wait for its promotion')
         program.wait(r'^stale age_ms=\d+ code=DB_READONLY text=.*is a standby')
         self.assertEqual(cli('wait', str(before), '--timeout', '1', '--database', standby.dsn, check=False).returncode, LATE)
-        second = world.relay('second', dsn=standby.dsn)
+        second = world.relay('second', dsn=standby.dsn, leadership={'lost_commits': 'search'})
         second.wait_log(r'database\.down code=DB_READONLY text=".*is a standby')
         status = proc.wait_for('its control endpoint', second.status)
         self.assertEqual((status['database'], [a['role'] for a in status['accounts']]), (False, ['follower']))

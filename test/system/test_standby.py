@@ -2,6 +2,7 @@
 160, 161). The application goes over to the new primary; one relay stays at the old one, another goes to the new one. On the
 chain nothing may happen twice and no nonce may be used for two transactions."""
 import os
+import re
 import shutil
 import signal
 import time
@@ -57,9 +58,12 @@ class Standby(Postgres):
 
 
 class Promoted(unittest.TestCase):
+    lost_commits = 'wait'
+
     def setUp(self):
         server = Server()
         self.world = LeadWorld('--block-ms', '100', postgres=server)
+        self.world.leadership = {**self.world.leadership, 'lost_commits': self.lost_commits}
         self.addCleanup(self.world.close)
         self.old = self.world.pg
         self.standby = Standby(self.old)
@@ -99,6 +103,11 @@ class Promoted(unittest.TestCase):
     def alerts(self, relay):
         return [line for line in relay.text().splitlines() if 'account.alert' in line]
 
+
+class Lossless(Promoted):
+    """An operator who knows that no commit is lost has told the relays not to wait."""
+    lost_commits = 'search'
+
     def test_160_promoted_with_all_commits(self):
         """Ten pending transactions have two leaders. Both know the same bytes."""
         world = self.world
@@ -120,30 +129,6 @@ class Promoted(unittest.TestCase):
                       and self.first.leads('alice') and world.epoch() > 2, 40)
         world.enqueue_together(['the old one is gone'])
         print(f'\n  promoted with all commits: {self.settle_at(self.standby)}')
-
-    def test_160_161_promoted_without_the_last_ten_commits(self):
-        """Ten transactions are on the chain that the new primary never heard of. Their nonces are not used again, and the log
-        says so; nothing is left of them in the new database, since there is nothing to adopt them by."""
-        world = self.world
-        self.standby.caught_up(self.old)
-        self.standby.cut()
-        lost = [remark(f'lost {i}') for i in range(10)]
-        kept = dict(world.committed)
-        for i in range(10):
-            world.enqueue(f'lost {i}')
-        self.settle_at(self.old)
-        world.committed = kept
-        world.foreign |= {x.hash for _, _, _, x in world.chain.walk() if x.call in lost}
-        self.assertEqual(len(world.foreign), 10)
-        self.promote()
-        world.enqueue_together([f'after {i}' for i in range(5)])
-        figures = self.settle_at(self.standby)
-        calls = self.calls()
-        self.assertEqual(len(calls), len(set(calls)), 'nothing twice')
-        self.assertTrue(any('the database lost commits' in a for a in self.alerts(self.second)), self.alerts(self.second))
-        self.assertEqual(world.pg.value('SELECT min(nonce) FROM txrelay.finished_transactions WHERE id = ANY (%s)',
-                                        ([world.committed[remark(f'after {i}')] for i in range(5)],)), 20)
-        print(f'\n  promoted without ten commits: {figures}, alerts {len(self.alerts(self.second))}')
 
     def test_161_synchronous_standby_loses_nothing(self):
         """The primary is killed under load and what it had sent last is lost on the way: only what the standby had was ever told
@@ -173,6 +158,32 @@ class Promoted(unittest.TestCase):
         self.assertEqual([a for r in world.relays for a in self.alerts(r)], [], 'nobody has missed anything')
         print(f'\n  synchronous, primary killed after {before} commits: led again after {min(ready) - when:.1f} s; {figures}')
 
+
+class Lossy(Promoted):
+    def test_160_161_promoted_without_the_last_ten_commits(self):
+        """Ten transactions are on the chain that the new primary never heard of. Their nonces are not used again, and the log
+        says so; nothing is left of them in the new database, since there is nothing to adopt them by."""
+        world = self.world
+        self.standby.caught_up(self.old)
+        self.standby.cut()
+        lost = [remark(f'lost {i}') for i in range(10)]
+        kept = dict(world.committed)
+        for i in range(10):
+            world.enqueue(f'lost {i}')
+        self.settle_at(self.old)
+        world.committed = kept
+        world.foreign |= {x.hash for _, _, _, x in world.chain.walk() if x.call in lost}
+        self.assertEqual(len(world.foreign), 10)
+        self.promote()
+        world.enqueue_together([f'after {i}' for i in range(5)])
+        figures = self.settle_at(self.standby)
+        calls = self.calls()
+        self.assertEqual(len(calls), len(set(calls)), 'nothing twice')
+        self.assertTrue(any('the database lost commits' in a for a in self.alerts(self.second)), self.alerts(self.second))
+        self.assertEqual(world.pg.value('SELECT min(nonce) FROM txrelay.finished_transactions WHERE id = ANY (%s)',
+                                        ([world.committed[remark(f'after {i}')] for i in range(5)],)), 20)
+        print(f'\n  promoted without ten commits: {figures}, alerts {len(self.alerts(self.second))}')
+
     def test_160_the_admissions_are_lost_but_not_the_transactions(self):
         """The outbox rows were replicated, what the leader did with them was not. The new leader reads the blocks since the
         last renewal that was replicated, and adopts what it finds by its call, before it admits anything."""
@@ -190,6 +201,50 @@ class Promoted(unittest.TestCase):
         calls = self.calls()
         print(f'\n  admissions lost: {len(calls) - len(set(calls))} of 10 took effect twice; alerts {self.alerts(self.second)}')
         self.assertEqual(len(calls), len(set(calls)), 'nothing twice')
+
+    def test_what_lost_commits_have_sent_is_waited_for(self):
+        """Bytes that a lost commit had sent are in no block and no pool when the new leader looks, and come back later. It ends
+        and sends nothing before their eras are over; it says for how long, and a successor goes on with the same wait."""
+        world = self.world
+        world.pg.value("SELECT txrelay.account_pause('alice', 'the test collects')")
+        late, never = world.enqueue('late'), world.enqueue('never')
+        self.standby.caught_up(self.old)
+        self.standby.cut()
+        world.chain.rpc('dev_pause')
+        world.pg.value("SELECT txrelay.account_resume('alice')")
+        proc.wait_for('both in the pool', lambda: world.chain.rpc('dev_stats', {})['ready'] == 2)
+        raw = bytes(self.old.value('SELECT extrinsic FROM txrelay.attempts WHERE id = %s', (late,)))
+        kill(self.first)
+        kill(self.second)
+        proc.run([PG_SH, 'stop', self.old.dir, 'immediate'])
+        world.chain.rpc('dev_dropPool')
+        self.standby.promote()
+        world.pg = self.standby
+        world.server_log, world.server_log_from = f'{self.standby.dir}/server.log', 0
+        self.assertEqual(world.pg.value('SELECT txrelay.cancel(%s)', (never,)), 'requested', 'before anybody has claimed')
+        world.pg.value("SELECT txrelay.account_resume('alice')")
+        self.second.start()
+        world.wait_leader(self.second)
+        world.chain.rpc('dev_resume')
+        until = int(self.second.wait_log(r'before block (\d+) is final and read, which is \d+ blocks').group(1))
+        world.chain.rpc('author_submitExtrinsic', '0x' + raw.hex())
+        told = lambda: world.pg.value('SELECT reason FROM txrelay.blocked_accounts')  # noqa: E731
+        self.assertRegex(told(), rf'ended before block {until} is final and read; \d+ blocks are left')
+        kill(self.second)
+        self.second.start()
+        waits = lambda: next(({**a} for a in (self.second.status() or {}).get('accounts', [])  # noqa: E731
+                              if a['phase'] == 'era_wait' and a['wait_blocks']), None)
+        left = proc.wait_for('the successor to go on with the wait', waits)['wait_blocks']
+        self.assertLessEqual(left, 66)
+        self.assertRegex(told(), f'ended before block {until} is final')
+        proc.wait_for('both to end', lambda: not world.unfinished(), 60)
+        self.assertIn(f'the wait after lost commits is over: every block up to {until}', self.second.text())
+        self.assertEqual(re.findall(r'before block (\d+) is final and read, which', self.second.text()), [str(until)] * 2)
+        self.assertEqual([self.calls().count(remark(c)) for c in ('late', 'never')], [1, 0])
+        self.assertEqual(world.pg.query('SELECT outcome::text FROM txrelay.finished_transactions WHERE id IN (%s, %s) ORDER BY id',
+                                        (late, never)), [('ok',), ('cancelled',)])
+        self.assertEqual(world.pg.query('SELECT * FROM txrelay.blocked_accounts'), [])
+        print(f'\n  waited up to block {until}; {left} blocks were left for the successor')
 
 
 if __name__ == '__main__':

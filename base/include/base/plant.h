@@ -72,6 +72,13 @@
     X(NONCE_FREED, "nonce-freed", "an error of a node or gateway frees the nonce")                 \
     X(RECORD_UNSENT, "record-unsent",                                                              \
       "a successor takes bytes without a status as never submitted")                               \
+    X(WAIT_FORGOTTEN, "wait-forgotten",                                                            \
+      "a successor does not go on with the wait after lost commits")                               \
+    X(WAIT_SHORT, "wait-short", "the wait after lost commits ends an era too early")               \
+    X(WAIT_BEHIND, "wait-behind",                                                                  \
+      "the wait is counted from the final block of a node that is behind")                         \
+    X(WAIT_EXPIRED, "wait-expired", "a deadline ends a transaction during the wait")               \
+    X(WAIT_CANCELLED, "wait-cancelled", "a transaction is cancelled at once during the wait")      \
     X(ILLEGAL_STATE, "illegal-state",                                                              \
       "a row changes its state by a transition that the table does not have")                      \
     X(ILLEGAL_PHASE, "illegal-phase", "the manager leads without having asked pool and nonce")

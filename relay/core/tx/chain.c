@@ -22,7 +22,8 @@ void manager__chain_up(struct manager *m, const struct manager_event *ev)
     m->chain.runtime_block =
         ev->chain.best; /* it may have changed just now: nobody said since when */
     manager__runtime(m, ev->chain.spec_version, ev->chain.transaction_version);
-    if (m->phase == MANAGER_CHAIN_WAIT && !m->final.following)
+    bool loaded = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_ERA_WAIT;
+    if (loaded && !m->final.following)
         manager__chain_ready(m);
     if (back)
         manager__chain_back(m);

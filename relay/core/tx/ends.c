@@ -183,14 +183,31 @@ static bool is_lost(const struct manager *m, const struct row *row)
            (m->suspension.why != MANAGER_SUSPENSION_REAPED || manager__dead(m, row));
 }
 
+/* While commits may be lost, only what a block shows is certain: other bytes of the transaction may
+ * be out there at another nonce. */
+static bool is_doubtful(const struct manager *m, const struct row_end *e)
+{
+    return m->reconcile.on && !e->tx.has_block && !(e->requeue && e->tx.used_block);
+}
+
 /* A refusal is stored before the end of its row, or it would be missing in the history. */
 static struct row *ending(const struct manager *m, uint64_t from, bool requeue)
 {
     struct row *row = line_first(&m->line, ROW_ENDING, from);
-    while (row && (row->refused || row->end->requeue != requeue ||
+    while (row && (row->refused || row->end->requeue != requeue || is_doubtful(m, row->end) ||
                    ((requeue || !row->end->tx.has_block) && !is_lost(m, row))))
         row = line_first(&m->line, ROW_ENDING, row->nonce + 1);
     return row;
+}
+
+/* Also what is not certain in this moment, because a block was announced that is not read. */
+bool manager__requeuing(const struct manager *m)
+{
+    const struct row *row = line_first(&m->line, ROW_ENDING, 0);
+    while (row && (!row->end->requeue || is_doubtful(m, row->end)))
+        row = line_first(&m->line, ROW_ENDING, row->nonce + 1);
+    return m->writes.out[MANAGER_WRITE_REQUEUE] ||
+           (row && m->suspension.why != MANAGER_SUSPENSION_REAPED);
 }
 
 static void ends_pump(struct manager *m, bool requeue)

@@ -1,7 +1,7 @@
 /* The step: one event changes the state, then the pump turns what is wished and allowed now into
  * effects.
  *
- *   IDLE -> LOAD_WAIT -> CHAIN_WAIT -> PROBE_POOL_WAIT -> PROBE_NONCE_WAIT -> LEADING
+ *   IDLE -> LOAD_WAIT -> CHAIN_WAIT [-> ERA_WAIT] -> PROBE_POOL_WAIT -> PROBE_NONCE_WAIT -> LEADING
  *
  * Once LEADING, probes go on beside the other work without leaving the phase. See
  * relay/core/tx/manager.h for the contract and manager_internal.h for the files. */
@@ -123,6 +123,10 @@ static void store_event(struct manager *m, const struct manager_event *ev)
         if (stored(m, MANAGER_WRITE_ADOPT))
             manager__adopted(m, ev->adopted);
         return;
+    case MANAGER_EV_HEARD_STORED:
+        if (stored(m, MANAGER_WRITE_HEARD))
+            manager__heard_stored(m, ev->until);
+        return;
     case MANAGER_EV_NONCE_STORED:
         if (stored(m, MANAGER_WRITE_NONCE))
             manager__reborn(m);
@@ -193,6 +197,7 @@ static void event(struct manager *m, const struct manager_event *ev)
     case MANAGER_EV_PAUSE_STORED:
     case MANAGER_EV_NOTE_STORED:
     case MANAGER_EV_ADOPTED:
+    case MANAGER_EV_HEARD_STORED:
     case MANAGER_EV_WRITE_FAILED:
         store_event(m, ev);
         return;
@@ -217,6 +222,8 @@ static void event(struct manager *m, const struct manager_event *ev)
 static void (*const pumps[])(struct manager *m) = {
     /* Nothing else is done while rows are loaded. */
     manager__load_pump,
+    /* Nothing is asked before the wait after lost commits is over. */
+    manager__era_wait_pump,
     /* A probe judges only rows whose state is older than it, so it begins before this step
      * submits any. */
     manager__probe_pump,
@@ -305,6 +312,7 @@ struct manager_view manager_view_of(const struct manager *m)
         .window = m->send.window,
         .gap_blocks = m->head.gap_since ? m->line.blocks - m->head.gap_since : 0,
         .gap_longest = m->head.gap_longest,
+        .wait_blocks = manager__era_wait_left(m),
         .suspension = m->suspension.why,
         .reborn = m->life.ordered,
     };

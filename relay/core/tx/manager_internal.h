@@ -24,6 +24,7 @@
  *   account.c      what the table says of the account
  *   life.c         a reaped account
  *   reconcile.c    what the chain knows and the database lost
+ *   era_wait.c     and for how long that may still be included
  *   writes.c       what the store answered
  *   answer_table.c what an answer to a submission means and proves
  *   rules.c        rules that the adapters call
@@ -182,6 +183,17 @@ struct reconciling { /* reconcile.c: commits that may be lost */
     size_t found_count;
 };
 
+struct era_wait {       /* era_wait.c: what lost commits have sent may still be included */
+    bool on;            /* nothing is admitted, signed or ended before it is over */
+    bool immortal;      /* and bytes without an era may be out there, which nothing waits for */
+    bool found, wanted; /* `heard` is known; and is to be stored */
+    bool told;          /* for how long it waits */
+    uint64_t since_ms;  /* lost commits are older, by the database's clock */
+    uint64_t heard;     /* a block not lower than any that they could know */
+    uint64_t until;     /* the last block of the wait; UINT64_MAX: not known yet */
+    uint64_t read;      /* every finalized block up to this one was read since the load */
+};
+
 struct suspension { /* suspend.c: why the account is suspended */
     enum manager_suspension why;
     char text[200];
@@ -249,6 +261,7 @@ struct manager {
     struct admission admit;
     struct sending send;
     struct reconciling reconcile;
+    struct era_wait era_wait;
     struct suspension suspension;
     struct life life;
     struct head_of_line head;
@@ -398,6 +411,8 @@ void manager__consumed(struct manager *m, uint64_t account_nonce,
 /* finish or requeue */
 void manager__ends_stored(struct manager *m, enum manager_write write);
 void manager__finish_pump(struct manager *m);
+/* Some row is about to go back to the outbox. */
+bool manager__requeuing(const struct manager *m);
 void manager__end_unused(struct manager *m, struct row *row, const char *outcome, const char *why);
 void manager__end_former(struct manager *m, struct row *row);
 /* A nonce that had no row yet, or whose filler is not written: nothing is on record that could
@@ -492,6 +507,8 @@ void manager__reborn(struct manager *m);
 void manager__found_clear(struct manager *m);
 /* the chain is there: how far back, and how long to wait */
 void manager__reconcile_begin(struct manager *m);
+/* what is not final yet is waited for, from here on */
+void manager__reconcile_patience(struct manager *m);
 void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev);
 /* An extrinsic of ours that no row knows; true: it is kept to be adopted. `block` NULL: in a
  * pool. */
@@ -501,6 +518,17 @@ bool manager__try_collect(struct manager *m, const struct tx_included *x,
 bool manager__try_reconcile(struct manager *m, uint64_t best_nonce);
 void manager__adopt_pump(struct manager *m);
 void manager__adopted(struct manager *m, size_t count);
+
+/* ---- era_wait.c ---- */
+void manager__era_wait_loaded(struct manager *m, const struct manager_event *ev);
+/* a finalized block was worked through */
+void manager__era_wait_block(struct manager *m, const struct manager_block *block);
+void manager__era_wait_pump(struct manager *m);
+void manager__heard_stored(struct manager *m, uint64_t until);
+/* Blocks that are left; 0: none, or nobody knows yet. */
+uint64_t manager__era_wait_left(const struct manager *m);
+/* For ADOPT: what was read; -1: nobody waited for it. */
+int64_t manager__era_wait_read(const struct manager *m);
 
 /* ---- writes.c ---- */
 void manager__batch_put(struct batch *b, uint64_t nonce);

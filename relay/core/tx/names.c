@@ -9,6 +9,7 @@ static const char *const phases[] = {
     [MANAGER_IDLE] = "idle",
     [MANAGER_LOAD_WAIT] = "load_wait",
     [MANAGER_CHAIN_WAIT] = "chain_wait",
+    [MANAGER_ERA_WAIT] = "era_wait",
     [MANAGER_PROBE_POOL_WAIT] = "probe_pool_wait",
     [MANAGER_PROBE_NONCE_WAIT] = "probe_nonce_wait",
     [MANAGER_LEADING] = "leading",
@@ -27,7 +28,8 @@ static const char *const writes[] = {
     [MANAGER_WRITE_FINISH] = "finish", [MANAGER_WRITE_REJECT] = "reject",
     [MANAGER_WRITE_NONCE] = "nonce",   [MANAGER_WRITE_REQUEUE] = "requeue",
     [MANAGER_WRITE_PAUSE] = "pause",   [MANAGER_WRITE_ADOPT] = "adopt",
-    [MANAGER_WRITE_NOTE] = "note",     [MANAGER_WRITE_LOAD] = "load",
+    [MANAGER_WRITE_HEARD] = "heard",   [MANAGER_WRITE_NOTE] = "note",
+    [MANAGER_WRITE_LOAD] = "load",
 };
 
 const char *manager_phase_name(enum manager_phase phase)

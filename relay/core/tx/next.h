@@ -61,16 +61,36 @@ static inline enum life_action life_next(const struct life_view *v)
                                                                                 : LIFE_KEEP;
 }
 
+enum era_wait_action { ERA_WAIT_KEEP, ERA_WAIT_BEGIN, ERA_WAIT_STORE, ERA_WAIT_END };
+struct era_wait_view {
+    bool loaded;
+    bool unprobed; /* no probe is under way */
+    bool in_wait;
+    bool waiting;  /* what lost commits have sent may still be included */
+    bool unstored; /* for how long is found, and not in the table */
+    bool storing;
+};
+static inline enum era_wait_action era_wait_next(const struct era_wait_view *v)
+{
+    if (v->unprobed && v->waiting)
+        return ERA_WAIT_BEGIN;
+    if (v->in_wait && !v->waiting)
+        return ERA_WAIT_END;
+    return v->loaded && v->unstored && !v->storing ? ERA_WAIT_STORE : ERA_WAIT_KEEP;
+}
+
 enum adopt_action { ADOPT_NOT_NOW, ADOPT_STORE };
 struct adopt_view {
     bool due;
     bool loaded;
     bool first_probe; /* under way: its pool answer may show more */
+    bool requeuing;   /* rows are on their way to the outbox, where they are to be found */
     bool storing;
 };
 static inline enum adopt_action adopt_next(const struct adopt_view *v)
 {
-    return v->due && v->loaded && !v->first_probe && !v->storing ? ADOPT_STORE : ADOPT_NOT_NOW;
+    return v->due && v->loaded && !v->first_probe && !v->requeuing && !v->storing ? ADOPT_STORE
+                                                                                  : ADOPT_NOT_NOW;
 }
 
 enum nonce_action { NONCE_KEEP, NONCE_GIVE_BACK, NONCE_STORE };

@@ -12,6 +12,7 @@ static const char *const names[PHASES] = {
     [MANAGER_IDLE] = "IDLE",
     [MANAGER_LOAD_WAIT] = "LOAD_WAIT",
     [MANAGER_CHAIN_WAIT] = "CHAIN_WAIT",
+    [MANAGER_ERA_WAIT] = "ERA_WAIT",
     [MANAGER_PROBE_POOL_WAIT] = "PROBE_POOL_WAIT",
     [MANAGER_PROBE_NONCE_WAIT] = "PROBE_NONCE_WAIT",
     [MANAGER_LEADING] = "LEADING",
@@ -21,6 +22,8 @@ static const struct sm_move moves[] = {
     {MANAGER_IDLE, MANAGER_LOAD_WAIT, "promoted"},
     {MANAGER_LOAD_WAIT, MANAGER_CHAIN_WAIT, "every pending row is loaded"},
     {MANAGER_CHAIN_WAIT, MANAGER_PROBE_POOL_WAIT, "a node is up and every final block was read"},
+    {MANAGER_CHAIN_WAIT, MANAGER_ERA_WAIT, "commits may be lost"},
+    {MANAGER_ERA_WAIT, MANAGER_CHAIN_WAIT, "every final block of the wait was read"},
     {MANAGER_PROBE_POOL_WAIT, MANAGER_PROBE_NONCE_WAIT, "the pool is known"},
     {MANAGER_PROBE_NONCE_WAIT, MANAGER_LEADING, "the account's nonce is known"},
     {MANAGER_PROBE_POOL_WAIT, MANAGER_CHAIN_WAIT, "no answer, or the node is down"},
@@ -29,6 +32,7 @@ static const struct sm_move moves[] = {
 
     {MANAGER_CHAIN_WAIT, MANAGER_LOAD_WAIT,
      "a write has no known outcome, or lost commits were adopted"},
+    {MANAGER_ERA_WAIT, MANAGER_LOAD_WAIT, "a write has no known outcome, or the database was away"},
     {MANAGER_PROBE_POOL_WAIT, MANAGER_LOAD_WAIT,
      "a write has no known outcome, or the database was away"},
     {MANAGER_PROBE_NONCE_WAIT, MANAGER_LOAD_WAIT,
@@ -37,6 +41,7 @@ static const struct sm_move moves[] = {
 
     {MANAGER_LOAD_WAIT, MANAGER_IDLE, "demoted"},
     {MANAGER_CHAIN_WAIT, MANAGER_IDLE, "demoted"},
+    {MANAGER_ERA_WAIT, MANAGER_IDLE, "demoted"},
     {MANAGER_PROBE_POOL_WAIT, MANAGER_IDLE, "demoted"},
     {MANAGER_PROBE_NONCE_WAIT, MANAGER_IDLE, "demoted"},
     {MANAGER_LEADING, MANAGER_IDLE, "demoted"},
@@ -82,6 +87,7 @@ static enum manager_write write_of(enum manager_effect_type type)
         [MANAGER_FX_STORE_NONCE] = 1 + MANAGER_WRITE_NONCE,
         [MANAGER_FX_STORE_PAUSE] = 1 + MANAGER_WRITE_PAUSE,
         [MANAGER_FX_STORE_ADOPT] = 1 + MANAGER_WRITE_ADOPT,
+        [MANAGER_FX_STORE_HEARD] = 1 + MANAGER_WRITE_HEARD,
         [MANAGER_FX_POLL_REQUESTS] = 0, /* the last one */
     };
     return writes[type] ? (enum manager_write)(writes[type] - 1) : MANAGER_WRITE_LOAD;

@@ -20,7 +20,7 @@ void manager__probe_stop(struct manager *m)
     m->probe.now = true;
     if (m->probe.question == PROBE_NONE)
         m->probe.at = UINT64_MAX;
-    if (m->phase > MANAGER_CHAIN_WAIT && m->phase != MANAGER_LEADING)
+    if (m->phase > MANAGER_ERA_WAIT && m->phase != MANAGER_LEADING)
         manager__phase(m, MANAGER_CHAIN_WAIT);
 }
 
@@ -30,7 +30,7 @@ static void probe_failed(struct manager *m)
     m->probe.discard = false;
     m->probe.now = true;
     m->probe.at = m->now + backoff_next(&m->probe.backoff, &m->rng);
-    if (m->phase > MANAGER_CHAIN_WAIT && m->phase != MANAGER_LEADING)
+    if (m->phase > MANAGER_ERA_WAIT && m->phase != MANAGER_LEADING)
         manager__phase(m, MANAGER_CHAIN_WAIT);
 }
 
@@ -49,8 +49,8 @@ static void tell_behind(struct manager *m)
 {
     bool final = m->chain.finalized + BEHIND_MAX < m->load.max_submitted,
          best = m->chain.best + BEHIND_MAX < m->chain.best_known;
-    if (m->phase != MANAGER_CHAIN_WAIT || !m->chain.up || (!final && !best) ||
-        m->alerted & ALERT_BEHIND)
+    bool asks = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_ERA_WAIT;
+    if (!asks || !m->chain.up || (!final && !best) || m->alerted & ALERT_BEHIND)
         return;
     if (final)
         manager__alert_once(m, ALERT_BEHIND,

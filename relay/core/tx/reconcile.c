@@ -27,14 +27,21 @@ void manager__found_clear(struct manager *m)
     m->reconcile.found_count = 0;
     m->reconcile.adopt_due = m->reconcile.on = false;
     m->reconcile.from = 0;
+    m->era_wait = (struct era_wait){0};
+}
+
+void manager__reconcile_patience(struct manager *m)
+{
+    PRE(m->reconcile.on);
+    uint32_t era = m->config.era_period > ERA_PERIOD_MAX ? m->config.era_period : ERA_PERIOD_MAX;
+    m->reconcile.end = m->chain.finalized + era;
 }
 
 void manager__reconcile_begin(struct manager *m)
 {
     PRE(m->reconcile.on);
-    uint32_t era = m->config.era_period > ERA_PERIOD_MAX ? m->config.era_period : ERA_PERIOD_MAX;
     uint64_t from = m->reconcile.from;
-    m->reconcile.end = m->chain.finalized + era;
+    manager__reconcile_patience(m);
     if (m->chain.finalized <= from + RECONCILE_BLOCKS_MAX)
         return;
     m->reconcile.from = m->chain.finalized - RECONCILE_BLOCKS_MAX;
@@ -50,6 +57,7 @@ void manager__reconcile_loaded(struct manager *m, const struct manager_event *ev
         return;
     m->reconcile.on = true;
     m->reconcile.from = ev->snapshot.reconcile_from;
+    manager__era_wait_loaded(m, ev);
     if (m->reconcile.from > m->load.max_submitted)
         m->load.max_submitted = m->reconcile.from; /* a node that is behind it has nothing to say */
 }
@@ -95,8 +103,9 @@ bool manager__try_collect(struct manager *m, const struct tx_included *x,
                           const struct manager_block *block)
 {
     struct row *row = line_at(&m->line, x->nonce);
-    if (!x->bytes || (row && row->presigned) || m->suspension.why == MANAGER_SUSPENSION_REAPED ||
-        x->nonce < m->life.used_nonce)
+    /* Of a life that is over, nothing is news but what lost commits have sent. */
+    bool over = m->suspension.why == MANAGER_SUSPENSION_REAPED && !m->era_wait.on;
+    if (!x->bytes || (row && row->presigned) || over || (!row && x->nonce < m->life.used_nonce))
         return false;
     if (row ? row->end || row->foreign || !same_call(row, x) : !m->reconcile.on)
         return false;
@@ -172,6 +181,7 @@ void manager__adopt_pump(struct manager *m)
                            .loaded = m->phase >= MANAGER_CHAIN_WAIT,
                            .first_probe = m->phase == MANAGER_PROBE_POOL_WAIT ||
                                           m->phase == MANAGER_PROBE_NONCE_WAIT,
+                           .requeuing = m->reconcile.adopt_due && manager__requeuing(m),
                            .storing = m->writes.out[MANAGER_WRITE_ADOPT]};
     if (adopt_next(&v) != ADOPT_STORE)
         return;
@@ -184,6 +194,7 @@ void manager__adopt_pump(struct manager *m)
     fx->adopt.count = m->reconcile.found_count;
     fx->adopt.block = before_all(m);
     fx->adopt.done = m->reconcile.on;
+    fx->adopt.read = manager__era_wait_read(m);
 }
 
 /* What was adopted is loaded with everything else; a row whose bytes were not adopted lost its

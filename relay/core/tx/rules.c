@@ -13,6 +13,11 @@ uint32_t manager_era_fit(uint32_t period, uint64_t from, uint64_t last)
     return period >= ERA_PERIOD_MIN ? period : 0;
 }
 
+uint32_t manager_era_longest(uint32_t period)
+{
+    return period ? period : ERA_PERIOD_MAX; /* of a deadline, or of what is signed anew */
+}
+
 enum manager_attempt manager_attempt_of(const struct manager *m, const uint8_t current[32],
                                         const uint8_t hash[32])
 {

@@ -12,6 +12,10 @@ struct store_enroll {
     struct store_bytes account_id, genesis;
     int64_t lock_key;
     bool watch_only; /* the relay has no key: only presigned transactions may be enqueued */
+    /* The longest era that the relay may sign with (4..4096 blocks), and whether it may sign
+     * without one. */
+    uint32_t era_longest;
+    bool era_immortal;
     int32_t account; /* out */
 };
 void store_enroll_start(struct store *s, struct store_enroll *r, store_cb cb);

@@ -188,6 +188,9 @@ struct mem_account {
     int64_t next_nonce, used_nonce, used_block;
     int64_t seen_block; /* the highest of the account's, its leadership's and its lease's */
     int64_t reconcile_from;
+    uint32_t era_longest; /* blocks */
+    bool era_immortal;
+    int64_t lost_since_us, lost_heard; /* the wait after lost commits; 0, -1: NULL */
     int64_t life_since_us;
     bool reborn;
     uint32_t transaction_version; /* 0: NULL */

@@ -75,6 +75,10 @@ struct store_snapshot {
         seen_block; /* finalized block at the last renewal that the database kept; -1: unknown */
     int64_t
         reconcile_from; /* commits may be lost: later blocks may know more (store_adopt); -1: no */
+    /* Then: when that was found, in ms since 1970; the block at which the wait ends (store_heard),
+     * -1: not known yet; and whether lost commits may have sent what has no era. */
+    int64_t lost_since_ms, lost_until;
+    bool era_immortal;
 };
 void store_snapshot_start(struct store *s, struct store_snapshot *r, store_cb cb);
 
@@ -199,11 +203,24 @@ struct store_adopt {
     uint32_t spec_version, transaction_version;
     int64_t block; /* no block up to this one holds any of them */
     bool done;     /* the account is reconciled: it may be admitted to */
+    int64_t
+        read; /* done: all finalized blocks up to this one were read; -1: the wait is cut short */
     size_t count;
     const struct store_adopt_row *rows;
     int32_t adopted; /* out */
 };
 void store_adopt_start(struct store *s, struct store_adopt *r, store_cb cb);
+
+/* Commits may be lost. `heard`: a block that is not lower than any that was known when they were.
+ * The first such request of a wait decides. */
+struct store_heard {
+    struct store_req req;
+    int32_t account;
+    int64_t epoch;
+    int64_t heard;
+    int64_t until; /* out: the last block of the wait; it is to be read too */
+};
+void store_heard_start(struct store *s, struct store_heard *r, store_cb cb);
 
 /* X(request, struct) */
 #define STORE_PENDING_REQUESTS(X)                                                                  \
@@ -216,6 +233,7 @@ void store_adopt_start(struct store *s, struct store_adopt *r, store_cb cb);
     X(requeue, store_finish)                                                                       \
     X(nonce, store_nonce)                                                                          \
     X(pause, store_pause)                                                                          \
+    X(heard, store_heard)                                                                          \
     X(adopt, store_adopt)
 
 #endif

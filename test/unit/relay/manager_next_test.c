@@ -87,6 +87,25 @@ static void adopt(void **state)
     }
 }
 
+/* The wait begins before a probe does, and ends by what was read alone. */
+static void era_wait(void **state)
+{
+    (void)state;
+    const unsigned waits = BIT(era_wait_view, waiting), in = BIT(era_wait_view, in_wait),
+                   unprobed = BIT(era_wait_view, unprobed);
+    for (unsigned bits = 0; bits < ALL(era_wait_view); bits++) {
+        struct era_wait_view v;
+        fill(&v, sizeof(v), bits);
+        enum era_wait_action a = era_wait_next(&v);
+        bool begins = (bits & waits) && (bits & unprobed), ends = !(bits & waits) && (bits & in);
+        assert_int_equal(a == ERA_WAIT_BEGIN, begins);
+        assert_int_equal(a == ERA_WAIT_END, ends);
+        bool stores = only(bits, BIT(era_wait_view, loaded) | BIT(era_wait_view, unstored),
+                           waits | in | unprobed);
+        assert_int_equal(a == ERA_WAIT_STORE, stores && !begins && !ends);
+    }
+}
+
 /* One that has changed is stored before another one is given back. */
 static void nonce(void **state)
 {
@@ -159,8 +178,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(probe), cmocka_unit_test(suspension), cmocka_unit_test(life),
-        cmocka_unit_test(adopt), cmocka_unit_test(nonce),      cmocka_unit_test(send),
-        cmocka_unit_test(sign),  cmocka_unit_test(admit),
+        cmocka_unit_test(adopt), cmocka_unit_test(era_wait),   cmocka_unit_test(nonce),
+        cmocka_unit_test(send),  cmocka_unit_test(sign),       cmocka_unit_test(admit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -333,6 +333,295 @@ static void reaped_after_foreign_use(void **state)
     script_free(s);
 }
 
+/* ---- the wait ---- */
+
+/* Loaded, connected, and in the wait. Block n is made at 1000 * n ms; the loss was found when block
+ * 100 was final. until -1: nobody knows yet for how long. */
+static struct script *waiting(const struct manager_snapshot_row *rows, size_t count, int64_t until)
+{
+    return loaded((struct manager_event){.snapshot = {.rows = rows,
+                                                      .count = count,
+                                                      .next_nonce = 5,
+                                                      .used_nonce = -1,
+                                                      .reconcile = true,
+                                                      .reconcile_from = 98,
+                                                      .lost_since_ms = 100500,
+                                                      .lost_until = until}});
+}
+
+static void heard(struct script *s, uint64_t until)
+{
+    feed(s, (struct manager_event){.type = MANAGER_EV_HEARD_STORED, .until = until});
+}
+
+/* What the wait may do: read, ask for requests, store what a block shows. */
+static void nothing_else(struct script *s)
+{
+    static const enum manager_effect_type never[] = {
+        MANAGER_FX_WANT_OUTBOX,  MANAGER_FX_ADMIT,       MANAGER_FX_RESIGN,
+        MANAGER_FX_FILL,         MANAGER_FX_SUBMIT,      MANAGER_FX_STORE_FINISH,
+        MANAGER_FX_STORE_REJECT, MANAGER_FX_STORE_NONCE, MANAGER_FX_STORE_ADOPT,
+        MANAGER_FX_STORE_NOTE,   MANAGER_FX_ASK_POOL,    MANAGER_FX_ASK_NONCE,
+        MANAGER_FX_READY};
+    for (size_t i = 0; i < ARRAY_LEN(never); i++)
+        none(s, never[i]);
+}
+
+static void read_on(struct script *s, uint64_t to, uint64_t nonce)
+{
+    for (uint64_t n = s->finalized + 1; n <= to; n++) {
+        nothing_else(s);
+        assert_int_equal(manager_phase(s->m), MANAGER_ERA_WAIT);
+        block(s, n, nonce, 0, NULL);
+    }
+}
+
+/* The height counts from the first final block that was made after the loss was found; then one
+ * longest era is read. */
+static void waits_an_era(void **state)
+{
+    (void)state;
+    struct script *s = waiting(NULL, 0, -1);
+    assert_int_equal(manager_phase(s->m), MANAGER_ERA_WAIT);
+    block(s, 99, 5, 0, NULL);
+    block(s, 100, 5, 0, NULL);
+    none(s, MANAGER_FX_STORE_HEARD);
+    block(s, 101, 5, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_HEARD)->number, s->best > 101 ? s->best : 101);
+    block(s, 102, 5, 0, NULL);
+    none(s, MANAGER_FX_STORE_HEARD);
+    assert_int_equal(manager_view_of(s->m).wait_blocks, 0);
+    heard(s, 165);
+    expect_alert(s, "before block 165 is final and read, which is 63 blocks from now");
+    assert_int_equal(manager_view_of(s->m).wait_blocks, 63);
+    read_on(s, 164, 5);
+    assert_int_equal(manager_view_of(s->m).wait_blocks, 1);
+    nothing_else(s);
+    block(s, 165, 5, 0, NULL);
+    expect_alert(s, "the wait after lost commits is over");
+    questions(s, 5, 0, NULL);
+    const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_ADOPT);
+    assert_true(fx->adopt.done);
+    assert_int_equal(fx->adopt.read, 165);
+    script_free(s);
+}
+
+/* A node that is behind ends nothing too early: another relay heard of a higher block. */
+static void counts_from_the_highest_block(void **state)
+{
+    (void)state;
+    struct script *s = waiting(NULL, 0, -1);
+    feed(s, (struct manager_event){.type = MANAGER_EV_BEST,
+                                   .best = {.number = s->best, .best_known = 140}});
+    for (uint64_t n = 99; n <= 101; n++)
+        block(s, n, 5, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_HEARD)->number, 140);
+    script_free(s);
+}
+
+/* A chain that tells no time: the highest block when all that is final was read. */
+static void counts_without_a_clock(void **state)
+{
+    (void)state;
+    struct script *s = waiting(NULL, 0, -1);
+    for (uint64_t n = 99; n <= 100; n++) {
+        none(s, MANAGER_FX_STORE_HEARD);
+        feed(s, (struct manager_event){.type = MANAGER_EV_FINALIZED,
+                                       .block = &(struct manager_block){
+                                           .number = n, .time_ms = -1, .account_nonce = 5}});
+    }
+    assert_true(expect(s, MANAGER_FX_STORE_HEARD)->number >= 100);
+    script_free(s);
+}
+
+/* The table knows for how long. */
+static void successor_goes_on(void **state)
+{
+    (void)state;
+    struct script *s = waiting(NULL, 0, 110);
+    block(s, 99, 5, 0, NULL);
+    assert_int_equal(manager_view_of(s->m).wait_blocks, 11);
+    none(s, MANAGER_FX_ALERT); /* more blocks are final */
+    block(s, 100, 5, 0, NULL);
+    expect_alert(s, "before block 110 is final and read, which is 10 blocks from now");
+    read_on(s, 109, 5);
+    none(s, MANAGER_FX_ALERT);
+    none(s, MANAGER_FX_STORE_HEARD);
+    chain_down(s);
+    chain_up(s);
+    nothing_else(s);
+    block(s, 110, 5, 0, NULL);
+    questions(s, 5, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->adopt.read, 110);
+    script_free(s);
+}
+
+/* Where an operator wants it so, nothing is waited for, and the table hears that. */
+static void cut_short(void **state)
+{
+    (void)state;
+    struct script *s = script_new(&(struct manager_config){.lost_search = true});
+    promote(s);
+    expect(s, MANAGER_FX_LOAD);
+    feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
+                                   .snapshot = {.last = true,
+                                                .next_nonce = 5,
+                                                .used_nonce = -1,
+                                                .used_block = -1,
+                                                .reconcile = true,
+                                                .reconcile_from = 98,
+                                                .lost_until = -1}});
+    chain_up(s);
+    block(s, 99, 5, 0, NULL);
+    block(s, 100, 5, 0, NULL);
+    none(s, MANAGER_FX_STORE_HEARD);
+    questions(s, 5, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->adopt.read, -1);
+    script_free(s);
+}
+
+static void tells_of_bytes_without_an_era(void **state)
+{
+    (void)state;
+    struct script *s = loaded((struct manager_event){.snapshot = {.next_nonce = 5,
+                                                                  .used_nonce = -1,
+                                                                  .reconcile = true,
+                                                                  .reconcile_from = 98,
+                                                                  .lost_until = 100,
+                                                                  .immortal = true}});
+    none(s, MANAGER_FX_ASK_POOL);
+    block(s, 99, 5, 0, NULL);
+    block(s, 100, 5, 0, NULL);
+    expect(s, MANAGER_FX_ASK_POOL); /* it waits for what has one all the same */
+    script_free(s);
+}
+
+/* Somebody else's extrinsic took the nonce, an application cancels, eras end: none of it is
+ * recorded before the wait is over. */
+static void nothing_ends(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    struct manager_snapshot_row rows[] = {loaded_row(s, 3, MANAGER_ROW_SENT),
+                                          loaded_row(s, 4, MANAGER_ROW_SIGNED)};
+    rows[0].submitted_block = rows[1].submitted_block = 98;
+    script_free(s);
+    s = waiting(rows, 2, 120);
+    struct manager_stop stop = {
+        .nonce = 4, .id = rows[1].id, .outcome = "cancelled", .reason = "cancelled by postgres"};
+    feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
+                                   .looked = {.number = s->look, .stops = &stop, .count = 1}});
+    struct tx_included x = signed_at(3, 9, 77);
+    block(s, 99, 4, 1, &x);
+    expect_alert(s, "which this relay did not sign");
+    s->finalized = 99;
+    read_on(s, 119, 4);
+    nothing_else(s);
+    block(s, 120, 4, 0, NULL);
+    questions(s, 4, 0, NULL);
+    none(s, MANAGER_FX_STORE_FINISH);
+    expect(s, MANAGER_FX_STORE_ADOPT);
+    none(s, MANAGER_FX_STORE_FINISH);
+    feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED});
+    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].outcome, "usurped");
+    script_free(s);
+}
+
+/* What a block shows is stored at once; what lost its nonce is in the outbox before anything is
+ * adopted, for it may be what is found there. */
+static void what_a_block_shows_is_stored(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    struct manager_snapshot_row rows[] = {loaded_row(s, 3, MANAGER_ROW_SENT),
+                                          loaded_row(s, 4, MANAGER_ROW_SENT)};
+    rows[0].submitted_block = rows[1].submitted_block = 98;
+    uint8_t own[32];
+    memcpy(own, rows[0].hash, 32);
+    script_free(s);
+    struct manager_account requeues = {.tip_cap = MANAGER_NO_CAP, .requeue_usurped = true};
+    s = loaded((struct manager_event){.snapshot = {.rows = rows,
+                                                   .count = 2,
+                                                   .next_nonce = 5,
+                                                   .used_nonce = -1,
+                                                   .reconcile = true,
+                                                   .reconcile_from = 98,
+                                                   .lost_until = 102,
+                                                   .account = &requeues}});
+    struct tx_included x = signed_at(3, 1, 3), y = signed_at(4, 9, 77);
+    memcpy(x.hash, own, 32);
+    block(s, 99, 4, 1, &x);
+    assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].outcome, "ok");
+    stored(s, MANAGER_EV_FINISH_STORED);
+    block(s, 100, 4, 0, NULL);
+    block(s, 101, 4, 0, NULL);
+    block(s, 102, 5, 1, &y);
+    expect(s, MANAGER_FX_STORE_REQUEUE);
+    questions(s, 5, 0, NULL);
+    none(s, MANAGER_FX_STORE_ADOPT);
+    stored(s, MANAGER_EV_REQUEUE_STORED);
+    expect(s, MANAGER_FX_STORE_ADOPT);
+    script_free(s);
+}
+
+static void wait_of_unknown_outcome(void **state)
+{
+    (void)state;
+    struct script *s = waiting(NULL, 0, -1);
+    for (uint64_t n = 99; n <= 101; n++)
+        block(s, n, 5, 0, NULL);
+    expect(s, MANAGER_FX_STORE_HEARD);
+    write_failed(s, MANAGER_WRITE_HEARD, ERR_DB_UNKNOWN_OUTCOME);
+    expect(s, MANAGER_FX_LOAD);
+    script_free(s);
+}
+
+/* Seed 644 (lossy): the table knows that higher nonces are used for good, and the newest attempt of
+ * one below them was lost. Its call says that it is no stranger's. */
+static void lost_attempt_below_used_nonces(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
+    row.submitted_block = 98;
+    script_free(s);
+    s = loaded((struct manager_event){.snapshot = {.rows = &row,
+                                                   .count = 1,
+                                                   .next_nonce = 7,
+                                                   .used_nonce = 7,
+                                                   .reconcile = true,
+                                                   .reconcile_from = 98,
+                                                   .lost_until = 100}});
+    struct tx_included x = signed_at(5, 7, 5);
+    block(s, 99, 7, 1, &x);
+    block(s, 100, 7, 0, NULL);
+    none(s, MANAGER_FX_STORE_REQUEUE);
+    questions(s, 7, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->adopt.count, 1);
+    script_free(s);
+}
+
+/* Seed 467 (lossy): the account was reaped during the wait, and a successor knows that when it
+ * reads the blocks. What lost commits have sent in the former life is theirs all the same. */
+static void reaped_in_the_wait(void **state)
+{
+    (void)state;
+    struct manager_account reaped = {
+        .tip_cap = MANAGER_NO_CAP, .paused = true, .suspension = MANAGER_SUSPENSION_REAPED};
+    struct script *s = loaded((struct manager_event){.snapshot = {.next_nonce = 5,
+                                                                  .used_nonce = -1,
+                                                                  .reconcile = true,
+                                                                  .reconcile_from = 98,
+                                                                  .lost_until = 100,
+                                                                  .account = &reaped}});
+    struct tx_included x = signed_at(5, 1, 1);
+    block(s, 99, 6, 1, &x);
+    block(s, 100, 0, 0, NULL);
+    questions(s, 0, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->adopt.count, 1);
+    script_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +636,17 @@ int main(void)
         cmocka_unit_test(unknown_outcome),
         cmocka_unit_test(former_life_in_old_blocks),
         cmocka_unit_test(reaped_after_foreign_use),
+        cmocka_unit_test(waits_an_era),
+        cmocka_unit_test(counts_from_the_highest_block),
+        cmocka_unit_test(counts_without_a_clock),
+        cmocka_unit_test(successor_goes_on),
+        cmocka_unit_test(cut_short),
+        cmocka_unit_test(tells_of_bytes_without_an_era),
+        cmocka_unit_test(nothing_ends),
+        cmocka_unit_test(what_a_block_shows_is_stored),
+        cmocka_unit_test(wait_of_unknown_outcome),
+        cmocka_unit_test(lost_attempt_below_used_nonces),
+        cmocka_unit_test(reaped_in_the_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,7 +76,8 @@ static void test_enroll(void **state)
                              .address = "0x09",
                              .account_id = {id, 20},
                              .genesis = {genesis, 32},
-                             .lock_key = a.lock_key ^ (INT64_C(1) << 62)};
+                             .lock_key = a.lock_key ^ (INT64_C(1) << 62),
+                             .era_longest = 64};
     char alias[40];
     snprintf(alias, sizeof(alias), "twenty-%s", a.alias);
     r.alias = alias;
@@ -500,6 +501,8 @@ static void test_fencing(void **state)
     REFUSED(outbox, &box);
     struct store_adopt adopt = {.account = a.account, .epoch = a.epoch, .done = true};
     REFUSED(adopt, &adopt);
+    struct store_heard heard = {.account = a.account, .epoch = a.epoch, .heard = 1};
+    REFUSED(heard, &heard);
     struct store_poll_requests look = {.account = a.account, .epoch = a.epoch};
     REFUSED(poll_requests, &look);
     struct store_note_row read = {

@@ -114,6 +114,8 @@ static void enroll(struct diff *d)
                                       .account_id = a->account_id,
                                       .genesis = a->genesis,
                                       .lock_key = a->lead.lock_key,
+                                      .era_longest = a->era_longest,
+                                      .era_immortal = a->era_immortal,
                                       .watch_only = a->watch_only}};
     switch (diff_below(d, 7)) {
     case 0:

@@ -256,11 +256,11 @@ static void adopt(struct diff *d, const struct diff_target *t)
     for (size_t i = 0; i < n; i++) {
         if (diff_chance(d, 40))
             nonces[i] = next_nonce(t->a) + (int64_t)i;
+        bool mortal = diff_chance(d, 50);
         rows[i] = (struct store_adopt_row){.nonce = nonces[i],
                                            .tip = "3",
-                                           .era_birth =
-                                               diff_chance(d, 50) ? (int64_t)diff_below(d, 60) : -1,
-                                           .era_death = diff_chance(d, 50) ? 90 : -1,
+                                           .era_birth = mortal ? (int64_t)diff_below(d, 60) : -1,
+                                           .era_death = mortal ? 90 : -1,
                                            .time_ms = diff_chance(d, 60)   ? -1
                                                       : diff_chance(d, 50) ? 1000
                                                                            : 4000000000000};
@@ -275,9 +275,18 @@ static void adopt(struct diff *d, const struct diff_target *t)
                                      .transaction_version = 26,
                                      .block = (int64_t)diff_below(d, 2000),
                                      .done = diff_chance(d, 50),
+                                     .read = diff_chance(d, 40) ? -1 : (int64_t)diff_below(d, 300),
                                      .count = n,
                                      .rows = rows}};
     diff_request(d, t->relay, MEM_REQUEST_adopt, &u);
+}
+
+static void heard(struct diff *d, const struct diff_target *t)
+{
+    union any_request u = {.heard = {.account = t->number,
+                                     .epoch = t->epoch,
+                                     .heard = (int64_t)diff_below(d, 100) - 2}};
+    diff_request(d, t->relay, MEM_REQUEST_heard, &u);
 }
 
 void diff_write(struct diff *d)
@@ -286,7 +295,7 @@ void diff_write(struct diff *d)
         admit,       admit,       admit,        admit,        attempt,    attempt,
         fill,        diff_state,  diff_state,   diff_state,   diff_state, diff_finish,
         diff_finish, diff_finish, diff_requeue, diff_reject,  nonce,      pause_account,
-        note,        note,        admit_signed, admit_signed, adopt};
+        note,        note,        admit_signed, admit_signed, adopt,      heard};
     struct diff_target t = {.account = diff_below(d, ACCOUNTS)};
     if (diff_chance(d, 80))
         diff_take(d, t.account);

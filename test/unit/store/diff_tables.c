@@ -83,6 +83,9 @@ static void put_account(struct buf *b, const struct mem_account *a)
     put_opt(b, a->used_block);
     put_opt(b, a->seen_block);
     put_opt(b, a->reconcile_from);
+    buf_printf(b, "|%d", a->lost_since_us != 0);
+    put_opt(b, a->lost_heard);
+    buf_printf(b, "|%u|%d", a->era_longest, a->era_immortal);
     buf_printf(b, "|%d|%d", a->life_since_us != 0, a->reborn);
     put_number(b, a->transaction_version, !a->transaction_version);
     buf_printf(b, "|%d|%d|%s", a->paused, a->paused_by_operator, a->suspension);

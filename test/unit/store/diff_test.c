@@ -72,7 +72,9 @@ static void enroll_all(void)
                        .account_id = {ids[i], 32},
                        .genesis = {genesis, 32},
                        .lock_key = i % 2 ? -1000 - (int64_t)i : 1000 + (int64_t)i,
-                       .watch_only = i == 3}};
+                       .watch_only = i == 3,
+                       .era_longest = i % 2 ? 4096 : 64,
+                       .era_immortal = i % 2}};
         diff_request(&d, 0, MEM_REQUEST_enroll, &u);
         diff_policy(&d, diff_account(&d, i), &(struct mem_policy){0});
     }

@@ -226,6 +226,9 @@ static void put_fields(struct buf *b, enum mem_request what, const union any_req
     case MEM_REQUEST_fill:
         buf_printf(b, " next=%lld", (long long)u->admit.next_nonce);
         return;
+    case MEM_REQUEST_heard:
+        buf_printf(b, " until=%lld", (long long)u->heard.until);
+        return;
     case MEM_REQUEST_adopt:
         buf_printf(b, " adopted=%d", u->adopt.adopted);
         return;

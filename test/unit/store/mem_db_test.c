@@ -56,7 +56,9 @@ static void enroll(void)
                              .address = "5Alice",
                              .account_id = {id, 32},
                              .genesis = {genesis, 32},
-                             .lock_key = 42};
+                             .lock_key = 42,
+                             .era_longest = 64,
+                             .era_immortal = true};
     mem_session_run(relay, MEM_REQUEST_enroll, &r.req);
     assert_int_equal(r.req.err.code, 0);
     assert_int_equal(r.account, 1);
@@ -173,7 +175,14 @@ static int finish(int64_t epoch, int64_t id, int64_t nonce)
     return r.req.err.code;
 }
 
-static int adopt(int64_t epoch, const char *bytes, size_t call_len, int64_t nonce)
+static int64_t wait_from(int64_t epoch, int64_t block)
+{
+    struct store_heard r = {.account = 1, .epoch = epoch, .heard = block};
+    mem_session_run(relay, MEM_REQUEST_heard, &r.req);
+    return r.until;
+}
+
+static int adopt(int64_t epoch, const char *bytes, size_t call_len, int64_t nonce, int64_t read)
 {
     struct store_adopt_row row = {.nonce = nonce,
                                   .hash = {9},
@@ -187,11 +196,11 @@ static int adopt(int64_t epoch, const char *bytes, size_t call_len, int64_t nonc
                             .epoch = epoch,
                             .transaction_version = 1,
                             .done = true,
+                            .read = read,
                             .count = 1,
                             .rows = &row};
     mem_session_run(relay, MEM_REQUEST_adopt, &r.req);
-    assert_int_equal(r.req.err.code, 0);
-    return r.adopted;
+    return r.req.err.code ? -1 : r.adopted;
 }
 
 /* ---- sessions ---- */
@@ -329,7 +338,10 @@ static void test_lost_commits(void **state)
     epoch = claim(relay, "first");
     assert_int_equal(mem_account_at(db, 1)->reconcile_from, 50);
     assert_int_equal(admit(epoch, second, 8), ERR_BUG);
-    assert_int_equal(adopt(epoch, "signed call 2", 6, 8), 1);
+    assert_int_equal(wait_from(epoch, 61), 61 + 64);
+    assert_int_equal(wait_from(epoch, 99), 61 + 64); /* a successor goes on with the same wait */
+    assert_int_equal(adopt(epoch, "signed call 2", 6, 8, 61 + 63), -1);
+    assert_int_equal(adopt(epoch, "signed call 2", 6, 8, 61 + 64), 1);
     assert_int_equal(mem_row_of(db, second)->nonce, 8);
     assert_int_equal(mem_account_at(db, 1)->next_nonce, 9);
     assert_int_equal(mem_account_at(db, 1)->reconcile_from, -1);

@@ -139,7 +139,9 @@ void fx_account_new(struct fx_store *x, struct fx_account *a)
                              .address = "5Grw",
                              .account_id = {id, 32},
                              .genesis = {genesis, 32},
-                             .lock_key = a->lock_key};
+                             .lock_key = a->lock_key,
+                             .era_longest = 4096,
+                             .era_immortal = true};
     RUN_OK(x, enroll, &r);
     assert_true(r.account > 0);
     a->account = r.account;

@@ -554,8 +554,20 @@ static void test_adopt(void **state)
                                 .transaction_version = 1,
                                 .block = 40,
                                 .done = true,
+                                .read = 60 + 4095,
                                 .count = 2,
                                 .rows = rows};
+    struct store_heard heard = {.account = a.account, .epoch = a.epoch, .heard = 60};
+    RUN_OK(&x, heard, &heard);
+    assert_int_equal(heard.until, 60 + 4096);
+    RUN_OK(&x, snapshot, &snap);
+    assert_int_equal(snap.lost_until, 60 + 4096);
+    assert_true(snap.lost_since_ms > 0);
+    assert_true(snap.era_immortal);
+    store_req_done(&snap.req);
+    RUN(&x, adopt, &adopt);
+    assert_int_equal(adopt.req.err.code, ERR_BUG); /* a block is left */
+    adopt.read++;
     RUN_OK(&x, adopt, &adopt);
     assert_int_equal(adopt.adopted, 1);
     RUN_OK(&x, snapshot, &snap);

@@ -19,7 +19,8 @@
  *
  * Where the database may have lost commits, CHAIN_WAIT and the first probe also collect what the
  * blocks and the pool hold at nonces that it does not know, and ADOPT comes before LEADING
- * (reconcile.c). */
+ * (reconcile.c). Before the probe, ERA_WAIT reads all final blocks in which anything that was sent
+ * by a lost commit could be (era_wait.c). */
 #ifndef RELAY_MANAGER_H
 #define RELAY_MANAGER_H
 
@@ -42,6 +43,7 @@ struct manager_config {
     uint32_t gap_blocks; /* alert after a nonce gap below pooled transactions has lasted this many
                             blocks; default 10 */
     uint32_t state_batch_max; /* statuses of one store write; default 512 */
+    bool lost_search;         /* lost commits are searched for, and no era is waited for after it */
     bool keyless; /* nothing can be signed for the account: it sends only presigned transactions */
 };
 
@@ -49,6 +51,7 @@ enum manager_phase {
     MANAGER_IDLE,
     MANAGER_LOAD_WAIT,
     MANAGER_CHAIN_WAIT,
+    MANAGER_ERA_WAIT, /* commits may be lost: what they have sent may still be included */
     MANAGER_PROBE_POOL_WAIT,
     MANAGER_PROBE_NONCE_WAIT,
     MANAGER_LEADING,
@@ -117,6 +120,7 @@ enum manager_event_type {
     MANAGER_EV_PAUSE_STORED,
     MANAGER_EV_NOTE_STORED,
     MANAGER_EV_ADOPTED,
+    MANAGER_EV_HEARD_STORED,
     MANAGER_EV_WRITE_FAILED, /* of whichever effect */
     MANAGER_EV_SUBMIT_REPLY, /* code 0: accepted, else rpc_code and text, or a transport error */
     MANAGER_EV_STATUS,       /* of a watch; block_hash may be the usurper */
@@ -227,6 +231,7 @@ enum manager_write {
     MANAGER_WRITE_REQUEUE,
     MANAGER_WRITE_PAUSE,
     MANAGER_WRITE_ADOPT,
+    MANAGER_WRITE_HEARD,
     MANAGER_WRITE_NOTE,
     MANAGER_WRITE_LOAD
 };
@@ -248,6 +253,9 @@ struct manager_event {
                 seen_block; /* finalized block at the last renewal that is on record; 0: unknown */
             bool reconcile; /* commits may be lost: blocks after reconcile_from may know more */
             uint64_t reconcile_from;
+            int64_t lost_since_ms; /* then: when that was found, by the database's clock */
+            int64_t lost_until;    /* and the block at which the wait ends; -1: not known yet */
+            bool immortal;         /* lost commits may have sent bytes without an era */
             const struct manager_account *account; /* NULL: nothing is set */
         } snapshot;
         struct {
@@ -296,6 +304,7 @@ struct manager_event {
             size_t count;
         } written;      /* ADMITTED, RESIGNED, FILLED */
         size_t adopted; /* ADOPTED: rows that were */
+        uint64_t until; /* HEARD_STORED: the block at which the wait ends */
         struct {
             enum manager_write write;
             int code;
@@ -346,6 +355,7 @@ enum manager_effect_type {
     MANAGER_FX_STORE_NONCE,
     MANAGER_FX_STORE_PAUSE,
     MANAGER_FX_STORE_ADOPT,
+    MANAGER_FX_STORE_HEARD, /* number: a block not lower than any that lost commits could know */
     MANAGER_FX_ASK_POOL,
     MANAGER_FX_ASK_NONCE,
     MANAGER_FX_ASK_UNFINAL, /* number: what the blocks of the best chain above it hold */
@@ -444,9 +454,10 @@ struct manager_effect {
             size_t count;
             uint64_t block; /* no block up to it holds any */
             bool done;      /* all was looked through */
+            int64_t read;   /* done: up to this block; -1: the wait is cut short */
         } adopt;
         bool whole;      /* ASK_POOL: what this account signed is wanted with its bytes */
-        uint64_t number; /* ASK_UNFINAL, FOLLOW, NODE_BEHIND, LOOK */
+        uint64_t number; /* ASK_UNFINAL, FOLLOW, NODE_BEHIND, LOOK, STORE_HEARD */
         char text[200];  /* ALERT */
     };
 };
@@ -473,6 +484,7 @@ struct manager_view {
     uint32_t gap_blocks;  /* the number of blocks that the present nonce gap has lasted; 0: there is
                              none */
     uint32_t gap_longest; /* of this leadership */
+    uint64_t wait_blocks; /* that are left of the wait after lost commits; 0: none, or not known */
     enum manager_suspension suspension;
     bool reborn; /* a new life was ordered and has not begun: that takes an era under one leader */
 };
@@ -496,6 +508,9 @@ void manager_rows_dump(struct buf *out);
  * with block `last`; 0: none does. The core chooses a period by the final block that it has
  * worked through; when its door signs, a newer one may be final. */
 uint32_t manager_era_fit(uint32_t period, uint64_t from, uint64_t last);
+
+/* The longest era, in blocks, that is ever signed where eras are of `period` blocks (0: none). */
+uint32_t manager_era_longest(uint32_t period);
 
 /* What bytes are that were signed for an open nonce. An ed25519 or ecdsa key signs the same
  * content to the same bytes: while finality stalls they are the CURRENT attempt, which is on
