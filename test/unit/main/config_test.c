@@ -143,6 +143,10 @@ static void placements(void **state)
     assert_true(accepted("  rotate_blocks: 1\n").elector.rotate);
     refused("  placement: rings\n", "leadership.placement 'rings' is not one of: sticky, ring");
     refused("  placement: ''\n", "leadership.placement '' is not one of: sticky, ring");
+    assert_false(accepted("  heartbeat_ms: 1000\n").manager.lost_search);
+    assert_false(accepted("  lost_commits: wait\n").manager.lost_search);
+    assert_true(accepted("  lost_commits: search\n").manager.lost_search);
+    refused("  lost_commits: none\n", "leadership.lost_commits 'none' is not one of: wait, search");
 }
 
 /* A default moves with what it depends on, so that one key alone can be set. */
