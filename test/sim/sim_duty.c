@@ -273,7 +273,7 @@ void duty_waits(struct world *w)
     uint64_t us = PATIENCE_BLOCKS * w->plan.block_us + 40 * SECOND;
     for (int a = 0; a < w->plan.accounts; a++) {
         const struct mem_account *row = db_account(w, a);
-        if (row->paused || row->reborn || w->chain.unpaid[a])
+        if (row->paused || row->reborn || w->chain.unpaid[a] || db_doubtful(w, a))
             w->account_moved[a] = w->now;
         check_head(w, a);
         if (!calm(w, a, us))
