@@ -483,16 +483,25 @@ static void cut_short(void **state)
 static void tells_of_bytes_without_an_era(void **state)
 {
     (void)state;
-    struct script *s = loaded((struct manager_event){.snapshot = {.next_nonce = 5,
-                                                                  .used_nonce = -1,
-                                                                  .reconcile = true,
-                                                                  .reconcile_from = 98,
-                                                                  .lost_until = 100,
-                                                                  .immortal = true}});
-    none(s, MANAGER_FX_ASK_POOL);
+    struct script *s = script_new(NULL);
+    promote(s);
+    expect(s, MANAGER_FX_LOAD);
+    feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
+                                   .snapshot = {.last = true,
+                                                .next_nonce = 5,
+                                                .used_nonce = -1,
+                                                .used_block = -1,
+                                                .reconcile = true,
+                                                .reconcile_from = 98,
+                                                .lost_until = 100,
+                                                .immortal = true}});
+    expect_alert(s, "can take effect beside a new attempt at any time");
+    chain_up(s);
+    none(s, MANAGER_FX_ASK_POOL); /* it waits for what has an era all the same */
     block(s, 99, 5, 0, NULL);
+    none(s, MANAGER_FX_ASK_POOL);
     block(s, 100, 5, 0, NULL);
-    expect(s, MANAGER_FX_ASK_POOL); /* it waits for what has one all the same */
+    expect(s, MANAGER_FX_ASK_POOL);
     script_free(s);
 }
 
