@@ -239,7 +239,7 @@ class Lossy(Promoted):
         self.assertRegex(told(), f'ended before block {until} is final')
         proc.wait_for('both to end', lambda: not world.unfinished(), 60)
         self.assertIn(f'the wait after lost commits is over: every block up to {until}', self.second.text())
-        self.assertEqual(re.findall(r'before block (\d+) is final and read, which', self.second.text()), [str(until)] * 2)
+        self.assertEqual(set(re.findall(r'before block (\d+) is final and read, which', self.second.text())), {str(until)})
         self.assertEqual([self.calls().count(remark(c)) for c in ('late', 'never')], [1, 0])
         self.assertEqual(world.pg.query('SELECT outcome::text FROM txrelay.finished_transactions WHERE id IN (%s, %s) ORDER BY id',
                                         (late, never)), [('ok',), ('cancelled',)])
