@@ -81,13 +81,16 @@ void chain_reap(struct world *w, int account);
 void node_restart(struct world *w, int node, uint64_t down);
 
 /* sim_pool.c */
-struct answer {
+struct node_answer {
     int code;
     int64_t rpc_code;
     const char *text;
     enum tx_status status; /* of an accepted one */
 };
-void pool_submit(struct world *w, int node, uint32_t tx, struct answer *ret);
+void pool_submit(struct world *w, int node, uint32_t tx, struct node_answer *ret);
+
+/* ---- sim_answer.c ---- */
+void answer_submit(struct world *w, int node, uint32_t tx, struct node_answer *ret);
 bool pool_ready(const struct world *w, int node, uint32_t tx);
 bool pool_take(const struct world *w, int node, struct block *b, bool *skip);
 void pool_set_best(struct world *w, int node, uint32_t block);

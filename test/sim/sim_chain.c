@@ -293,7 +293,7 @@ void chain_foreign_in_pool(struct world *w, int account)
         return;
     uint32_t tx =
         sign_foreign(w, account, nonce, best->spec, chance(w, 50) ? 0 : between(w, 0, 60));
-    struct answer x;
+    struct node_answer x;
     pool_submit(w, node, tx, &x);
     note(w, "foreign tx %u of a%d nonce %llu tip %llu at n%d: %lld", tx, account,
          (unsigned long long)nonce, (unsigned long long)w->chain.txs[tx].tip, node,

@@ -43,7 +43,7 @@ static void forget(struct submission *x)
     free(x);
 }
 
-static void tell_reply(struct node *n, struct submission *x, const struct answer *a)
+static void tell_reply(struct node *n, struct submission *x, const struct node_answer *a)
 {
     struct node_submit *s = x->s;
     struct rpc_call *call = &s->sub.call;
@@ -67,7 +67,7 @@ static void submit_failed(struct world *w, struct event *e)
     struct node *n = w->relays[e->process].node;
     struct submission *x = n ? submission_of(n, e->b) : NULL;
     if (x && !x->replied)
-        tell_reply(n, x, &(struct answer){.code = ERR_NET, .text = "no node is ready"});
+        tell_reply(n, x, &(struct node_answer){.code = ERR_NET, .text = "no node is ready"});
 }
 
 static void unwatch_arrives(struct world *w, struct event *e)
@@ -86,7 +86,7 @@ static void send_unwatch(struct node *n, uint32_t sub)
 static void reply_arrives(struct world *w, struct event *e)
 {
     struct node *n = wire_is_on(w, e);
-    struct answer *a = e->p;
+    struct node_answer *a = e->p;
     struct submission *x = n ? submission_of(n, e->b) : NULL;
     if (x && !x->replied)
         tell_reply(n, x, a);
@@ -150,8 +150,8 @@ static void submission_arrives(struct world *w, struct event *e)
     if (!r || (!w->healing && chance(w, w->plan.fault_mask ? 1 : 0)))
         return; /* lost on the way, with its connection or without */
     check_resend(w, r, tx, e->n);
-    struct answer *a = world_alloc(sizeof(*a));
-    pool_submit(w, r->wire.node, tx, a);
+    struct node_answer *a = world_alloc(sizeof(*a));
+    answer_submit(w, r->wire.node, tx, a);
     note(w, "  n%d takes tx %u (a%d nonce %llu id %lld): %d %lld", r->wire.node, tx,
          w->chain.txs[tx].account, (unsigned long long)w->chain.txs[tx].nonce,
          (long long)w->chain.txs[tx].id, a->code, (long long)a->rpc_code);
@@ -208,7 +208,7 @@ static void socket_ready(struct world *w, struct event *e)
         return; /* forgotten, or failed with its connection */
     struct relay *r = n->r;
     if (!x->s->gate(x->s->gate_arg)) {
-        tell_reply(n, x, &(struct answer){.code = ERR_NOT_LEADER, .text = "the gate is shut"});
+        tell_reply(n, x, &(struct node_answer){.code = ERR_NOT_LEADER, .text = "the gate is shut"});
         return;
     }
     x->written = true;
@@ -232,7 +232,7 @@ static void submit_overdue(struct world *w, struct event *e)
     if (!x || x->replied)
         return;
     bool dead = w->now < n->r->wire.stall_until;
-    tell_reply(n, x, &(struct answer){.code = ERR_TIMEOUT, .text = "no answer in time"});
+    tell_reply(n, x, &(struct node_answer){.code = ERR_TIMEOUT, .text = "no answer in time"});
     if (dead)
         node_lost(n);
 }
@@ -300,7 +300,7 @@ void node_submissions_fail(struct node *n, uint32_t last, int code)
                 continue;
             struct node_submit *s = x->s;
             if (!replied) {
-                tell_reply(n, x, &(struct answer){.code = code, .text = "connection lost"});
+                tell_reply(n, x, &(struct node_answer){.code = code, .text = "connection lost"});
             } else {
                 forget(x);
                 s->on_lost(s);

@@ -95,6 +95,14 @@ static void draw_lost(struct world *w)
     w->plan.limit += 6 * (w->plan.era ? w->plan.era : 64) * w->plan.block_us;
 }
 
+/* Answers that prove nothing. From a generator of its own. */
+static void draw_answers(struct world *w)
+{
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 19}, *r = &rng;
+    w->plan.answer_percent = (uint32_t[]){2, 5, 15, 40}[rng_below(r, 4)];
+    w->plan.features |= (uint32_t)odds(r, 30) << FEATURE_ANSWERS;
+}
+
 void plan_features(struct world *w, uint32_t allowed)
 {
     struct plan *p = &w->plan;
@@ -106,11 +114,14 @@ void plan_features(struct world *w, uint32_t allowed)
     draw_signed(w);
     draw_placement(w);
     draw_lost(w);
+    draw_answers(w);
     bool raised = p->features & (1u << FEATURE_TIPS | 1u << FEATURE_BUMPS |
                                  1u << FEATURE_FOREIGN_POOL | 1u << FEATURE_SIGNED);
     if (p->features >> FEATURE_REAP & 1 && !raised && !p->foreign)
         p->features |= 1u << FEATURE_REAP_UNFINAL; /* no draw: older seeds stay what they were */
     p->features &= allowed;
+    if (has(w, FEATURE_ANSWERS)) /* what may be out waits for the ends of eras */
+        p->limit += 300 * SECOND + 12 * p->era * p->block_us;
     if (!has(w, FEATURE_PLACEMENT)) {
         p->ring = false;
         p->rotate_blocks = 0;

@@ -166,7 +166,7 @@ static const char *invalid(const struct world *w, const struct block *on, uint32
 
 static void hear_gossip(struct world *w, struct event *e)
 {
-    struct answer a;
+    struct node_answer a;
     if (w->now >= node_of(w, (int)e->a)->down_until)
         pool_submit(w, (int)e->a, e->b, &a);
 }
@@ -186,17 +186,17 @@ static bool known_in_fork_aware(const struct world *w, int node, const struct tx
     return w->plan.fat && t->included_at[node] && !t->final_in;
 }
 
-static void refuse(struct answer *ret, int64_t code, const char *text)
+static void refuse(struct node_answer *ret, int64_t code, const char *text)
 {
-    *ret = (struct answer){.code = ERR_RPC, .rpc_code = code, .text = text};
+    *ret = (struct node_answer){.code = ERR_RPC, .rpc_code = code, .text = text};
 }
 
-void pool_submit(struct world *w, int node, uint32_t tx, struct answer *ret)
+void pool_submit(struct world *w, int node, uint32_t tx, struct node_answer *ret)
 {
     struct chain_node *n = node_of(w, node);
     struct tx *t = &w->chain.txs[tx];
     const char *why;
-    *ret = (struct answer){.text = ""};
+    *ret = (struct node_answer){.text = ""};
     t->reached = true;
     if (known_in_fork_aware(w, node, t)) {
         refuse(ret, 1013, "Transaction Already Imported: Any { .. }");
@@ -230,6 +230,8 @@ void pool_submit(struct world *w, int node, uint32_t tx, struct answer *ret)
     if (!other && n->pool_count >= n->pool_limit) {
         refuse(ret, 1016,
                "Immediately Dropped: The transaction couldn't enter the pool because of the limit");
+        if (has(w, FEATURE_ANSWERS) && chance(w, 50))
+            gossip(w, node, tx); /* it was announced before it was dropped */
         ban(w, node, tx);
         return;
     }

@@ -76,7 +76,7 @@ void signed_commit(struct world *w, int64_t id)
     int node = (int)rng_below(&w->rng, (uint64_t)w->plan.nodes);
     if (w->chain.nodes[node].down_until > w->now)
         return;
-    struct answer x;
+    struct node_answer x;
     r->self_sent = true;
     w->chain.txs[r->presigned].committed = true; /* I3 is about what relays send */
     pool_submit(w, node, r->presigned, &x);

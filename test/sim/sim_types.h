@@ -60,7 +60,8 @@ enum {
     X(REAP_UNFINAL,                                                                                \
       "reap-unfinal")         /* accounts die while nothing becomes final; drawn last, see   \
                                        plan_features */     \
-    X(PLACEMENT, "placement") /* accounts are spread over the ring, or go round it */
+    X(PLACEMENT, "placement") /* accounts are spread over the ring, or go round it */              \
+    X(ANSWERS, "answers")     /* nodes answer what proves nothing, with or without taking it */
 enum feature {
 #define X(NAME, name) FEATURE_##NAME,
     FEATURE_TABLE(X)
@@ -401,10 +402,11 @@ struct plan {
         price_us; /* the price of room in a block that stays for so long after all is mended */
     int relays, accounts, nodes, followers;
     bool use_lock, fat, deterministic, foreign, lossy;
-    bool lost_search;       /* no era is waited for after a failover */
-    bool keyless[ACCOUNTS]; /* whose key no relay has */
-    bool ring;              /* accounts are spread over the members */
-    uint32_t rotate_blocks; /* each member leads for so many blocks; 0: for ever */
+    uint32_t answer_percent; /* of submissions that are answered by the table (sim_answer.c) */
+    bool lost_search;        /* no era is waited for after a failover */
+    bool keyless[ACCOUNTS];  /* whose key no relay has */
+    bool ring;               /* accounts are spread over the members */
+    uint32_t rotate_blocks;  /* each member leads for so many blocks; 0: for ever */
     uint32_t era;
     uint64_t block_us, ban_us, latency_us, fault_us, exec_us;
     uint64_t faults_end, limit;
