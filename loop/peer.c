@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/check.h"
+#include "base/host.h"
 #include "internal.h"
 
 enum { BACKLOG_MAX = 16 << 20 }; /* unsent bytes of one peer */
@@ -96,7 +97,7 @@ bool loop_address_is_local(const char *address)
     struct err err;
     if (parse_address(address, &a, &err))
         return false;
-    return a.is_unix || !strncmp(a.host, "127.", 4) || !strcmp(a.host, "::1");
+    return a.is_unix || host_is_loopback(a.host, strlen(a.host));
 }
 
 /* ---- peers ---- */

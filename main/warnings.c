@@ -1,4 +1,5 @@
 #include "warnings.h"
+#include "base/host.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,13 +32,9 @@ static void database(const struct sink *s, const char *key, const char *dsn)
 /* ws:// to another machine. */
 static bool is_clear(const char *endpoint)
 {
-    static const char *const here[] = {"127.", "localhost", "[::1]"};
-    if (strncmp(endpoint, "ws://", 5) != 0)
-        return false;
-    for (size_t i = 0; i < sizeof(here) / sizeof(here[0]); i++)
-        if (!strncmp(endpoint + 5, here[i], strlen(here[i])))
-            return false;
-    return true;
+    size_t len;
+    const char *host = host_of_url(endpoint, &len);
+    return !strncmp(endpoint, "ws://", 5) && !host_is_loopback(host, len);
 }
 
 static void chain(const struct sink *s, const struct config_chain *c)

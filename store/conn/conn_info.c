@@ -1,4 +1,5 @@
 #include "store/conn_info.h"
+#include "base/host.h"
 
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -24,13 +25,7 @@ static void put_value(struct buf *out, const char *value)
 /* One host of a list: a socket's folder, a name or an address. */
 static bool is_here(const char *host, size_t len)
 {
-    static const char *const names[] = {"localhost", "127.0.0.1", "::1"};
-    if (len == 0 || host[0] == '/' || host[0] == '@')
-        return true;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strlen(names[i]) == len && !strncmp(host, names[i], len))
-            return true;
-    return len > 4 && !strncmp(host, "127.", 4);
+    return len == 0 || host[0] == '/' || host[0] == '@' || host_is_loopback(host, len);
 }
 
 static bool all_here(const char *hosts)

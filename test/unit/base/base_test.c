@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hex.h"
+#include "base/host.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/sm.h"
@@ -226,9 +227,46 @@ static void checks_abort(void **state)
     assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) != 0);
 }
 
+static void hosts(void **state)
+{
+    (void)state;
+    static const char *const here[] = {"localhost", "LocalHost", "127.0.0.1",      "127.255.0.9",
+                                       "::1",       "[::1]",     "0:0:0:0:0:0:0:1"};
+    static const char *const there[] = {"",
+                                        "127.evil.example",
+                                        "localhost.evil.example",
+                                        "127.0.0.1.evil.example",
+                                        "128.0.0.1",
+                                        "127.1",
+                                        "::",
+                                        "[::1",
+                                        "::ffff:10.0.0.1"};
+    for (size_t i = 0; i < ARRAY_LEN(here); i++)
+        if (!host_is_loopback(here[i], strlen(here[i])))
+            fail_msg("%s is this machine", here[i]);
+    for (size_t i = 0; i < ARRAY_LEN(there); i++)
+        if (host_is_loopback(there[i], strlen(there[i])))
+            fail_msg("%s is another machine", there[i]);
+    static const char *const urls[][2] = {{"ws://h:1/x", "h"},
+                                          {"wss://[::1]:9944", "::1"},
+                                          {"ws://h?key=a@b", "h"},
+                                          {"ws://127.0.0.1", "127.0.0.1"},
+                                          {"ws://localhost@evil:1", "evil"},
+                                          {"ws://", ""},
+                                          {"h:1", ""},
+                                          {"ws://[::1", ""}};
+    for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+        size_t len;
+        const char *host = host_of_url(urls[i][0], &len);
+        if (len != strlen(urls[i][1]) || memcmp(host, urls[i][1], len))
+            fail_msg("the host of %s is not %.*s", urls[i][0], (int)len, host);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hosts),
         cmocka_unit_test(buf_grows_and_keeps),
         cmocka_unit_test(hex_both_ways),
         cmocka_unit_test(errors_have_one_table),

@@ -344,6 +344,9 @@ static void warnings(void **state)
          false},
         {"postgresql://db/x", "wss://h:1", "0x11", "sslmode=prefer does not verify", false},
         {NULL, "ws://203.0.113.7:1", "0x11", "ws://203.0.113.7:1 is not encrypted", false},
+        {NULL, "ws://localhost.evil.example:1", "0x11", "is not encrypted", false},
+        {NULL, "ws://127.evil.example:1", "0x11", "is not encrypted", false},
+        {"host=127.evil.example", "wss://h:1", "0x11", "does not verify the server", false},
         {NULL, "wss://h:1", NULL, "chain.genesis is not set", false},
         {NULL, "wss://h:1", "0x11", "chain.insecure accepts every certificate", true},
     };

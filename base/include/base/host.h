@@ -1,0 +1,16 @@
+/* Does a host name mean this machine? For warnings and for what only this machine may do: a name
+ * that merely begins like an address of it ("127.evil.example") is another machine. */
+#ifndef BASE_HOST_H
+#define BASE_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* "localhost", an IPv4 address in 127.0.0.0/8, or ::1 with or without brackets; `len` bytes. */
+bool host_is_loopback(const char *host, size_t len);
+
+/* The host of SCHEME://HOST[:PORT][/...], in its text: brackets of an IPv6 address left out.
+ * Length 0: there is none. */
+const char *host_of_url(const char *url, size_t *ret_len);
+
+#endif
