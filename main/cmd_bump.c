@@ -27,10 +27,7 @@ int cmd_bump(int argc, char **argv)
         .options = options,
         .option = option,
         .complete = command_check_id,
-        .words_min = 1,
-        .words_max = 1,
-        .missing = "the id is missing: give the number that enqueue printed",
-        .args_doc = "ID",
+        COMMAND_ONE_ID,
         .doc = "Raise a transaction's tip. Prints queued (it has no nonce yet), requested (it is "
                "re-signed at "
                "its nonce) or finished."};

@@ -6,10 +6,7 @@ int cmd_cancel(int argc, char **argv)
 {
     static const struct command command = {
         .complete = command_check_id,
-        .words_min = 1,
-        .words_max = 1,
-        .missing = "the id is missing: give the number that enqueue printed",
-        .args_doc = "ID",
+        COMMAND_ONE_ID,
         .doc = "Cancel a transaction. Prints cancelled, requested (it has a nonce; its record will "
                "show how it "
                "ended) or finished."};

@@ -72,10 +72,7 @@ int cmd_history(int argc, char **argv)
     static const struct command command = {
         .options = options,
         .complete = command_check_id,
-        .words_min = 1,
-        .words_max = 1,
-        .missing = "the id is missing: give the number that enqueue printed",
-        .args_doc = "ID",
+        COMMAND_ONE_ID,
         .doc = "Show every attempt that was signed for a transaction, at every nonce it had, "
                "oldest first, with "
                "each error that nodes and the chain reported."};

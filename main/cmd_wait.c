@@ -311,10 +311,7 @@ int cmd_wait(int argc, char **argv)
         .options = options,
         .option = option,
         .complete = complete,
-        .words_min = 1,
-        .words_max = 1,
-        .missing = "the id is missing: give the number that enqueue printed",
-        .args_doc = "ID",
+        COMMAND_ONE_ID,
         .doc = "Wait until a transaction is finalized with effect, is in a block (which may be "
                "withdrawn), or "
                "has ended in whatever way. Exit status: 0 it did; 3 not within the timeout; 4 it "

@@ -51,6 +51,10 @@ void command_parse(const struct command *c, int argc, char **argv, struct argume
 int command_start(const struct command *c, int argc, char **argv, struct arguments *a,
                   bool need_database, struct config *ret_config);
 
+/* For struct command: the one word is a transaction's id. */
+#define COMMAND_ONE_ID                                                                             \
+    .words_min = 1, .words_max = 1,                                                                \
+    .missing = "the id is missing: give the number that enqueue printed", .args_doc = "ID"
 /* The first word as a transaction id: exits on anything else. For `complete`. */
 void command_check_id(struct arguments *a, struct argp_state *state);
 

@@ -52,9 +52,9 @@ static json_t *account_json(const struct account_status *a, bool standalone, uin
     put_text(o, "leader_address", a->leader_address);
     put_text(o, "phase", manager_phase_name(a->phase));
     put_count(o, "wait_blocks", m->wait_blocks);
-    put_text(o, "hold", manager_suspension_name(m->suspension));
+    put_text(o, "suspension", manager_suspension_name(m->suspension));
     put_count(o, "next_nonce", m->next_nonce);
-    put_count(o, "seen", m->processed);
+    put_count(o, "processed", m->processed);
     put_count(o, "window", m->window);
     put_count(o, "open", m->open);
     put_count(o, "unsent", m->unsent);

@@ -5,17 +5,7 @@
 #include "base/check.h"
 #include "relay/core/tx/manager.h"
 
-static const char *const phases[] = {
-    [MANAGER_IDLE] = "idle",
-    [MANAGER_LOAD_WAIT] = "load_wait",
-    [MANAGER_CHAIN_WAIT] = "chain_wait",
-    [MANAGER_ERA_WAIT] = "era_wait",
-    [MANAGER_PROBE_POOL_WAIT] = "probe_pool_wait",
-    [MANAGER_PROBE_NONCE_WAIT] = "probe_nonce_wait",
-    [MANAGER_LEADING] = "leading",
-};
-
-static const char *const holds[] = {
+static const char *const suspensions[] = {
     [MANAGER_SUSPENSION_NONE] = "",
     [MANAGER_SUSPENSION_PAYMENT] = "payment",
     [MANAGER_SUSPENSION_REAPED] = "reaped",
@@ -32,22 +22,16 @@ static const char *const writes[] = {
     [MANAGER_WRITE_LOAD] = "load",
 };
 
-const char *manager_phase_name(enum manager_phase phase)
-{
-    PRE(phase < ARRAY_LEN(phases));
-    return phases[phase];
-}
-
 const char *manager_suspension_name(enum manager_suspension suspension)
 {
-    PRE(suspension < ARRAY_LEN(holds));
-    return holds[suspension];
+    PRE(suspension < ARRAY_LEN(suspensions));
+    return suspensions[suspension];
 }
 
 enum manager_suspension manager_suspension_of(const char *name)
 {
-    for (size_t i = 0; name && i < ARRAY_LEN(holds); i++)
-        if (!strcmp(name, holds[i]))
+    for (size_t i = 0; name && i < ARRAY_LEN(suspensions); i++)
+        if (!strcmp(name, suspensions[i]))
             return (enum manager_suspension)i;
     return MANAGER_SUSPENSION_NONE;
 }

@@ -60,6 +60,12 @@ void manager__phase(struct manager *m, enum manager_phase to)
     m->phase = to;
 }
 
+const char *manager_phase_name(enum manager_phase phase)
+{
+    PRE(phase <= MANAGER_LEADING);
+    return names[phase];
+}
+
 void manager_phases_dump(struct buf *out)
 {
     sm_dump(&table, out);

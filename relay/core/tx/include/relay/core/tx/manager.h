@@ -56,7 +56,7 @@ enum manager_phase {
     MANAGER_PROBE_NONCE_WAIT,
     MANAGER_LEADING,
 };
-const char *manager_phase_name(enum manager_phase phase); /* "chain_wait" */
+const char *manager_phase_name(enum manager_phase phase); /* "CHAIN_WAIT" */
 
 /* Why the account is suspended, beyond single transactions. */
 enum manager_suspension {
