@@ -117,7 +117,8 @@ static void node_start(struct node *n, const char *name, bool use_lock)
                                  .address = aliases[i],
                                  .account_id = {ids[i], 32},
                                  .genesis = {genesis, 32},
-                                 .lock_key = lock_keys[i]};
+                                 .lock_key = lock_keys[i],
+                                 .era_longest = 64};
         store_enroll_start(n->store, &r, on_registered);
         WAIT_FOR(loop, r.account != 0);
         n->rows[i] = r.account;
