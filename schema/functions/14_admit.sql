@@ -26,7 +26,6 @@ DECLARE
     v_count int := batch_size('leader_admit', cardinality(p_ids), cardinality(p_nonces), cardinality(p_hashes),
         cardinality(p_extrinsics), cardinality(p_tips), cardinality(p_births), cardinality(p_deaths));
     v_fresh boolean;
-    v_long boolean;
     v_next bigint;
     v_found bigint;
     v_bad record;
@@ -54,16 +53,11 @@ BEGIN
     ELSIF a.reconcile_from IS NOT NULL THEN
         PERFORM not_reconciled('leader_admit', a);
     END IF;
+    PERFORM check_eras('leader_admit', a, p_births, p_deaths);
     -- Nonces that were never used have no attempts; one query finds out for all of them.
     SELECT NOT EXISTS (SELECT FROM attempts t WHERE t.account = p_account
-            AND t.nonce BETWEEN p_nonces[1] AND p_nonces[v_count]),
-        EXISTS (SELECT FROM unnest(p_births, p_deaths) u (birth, death)
-            WHERE CASE WHEN u.death >= 0 THEN (u.death - nullif(u.birth, -1) <= a.era_longest) IS NOT TRUE
-                ELSE NOT a.era_immortal END)
-        INTO v_fresh, v_long;
-    IF v_long THEN
-        PERFORM era_too_long('leader_admit', a);
-    END IF;
+            AND t.nonce BETWEEN p_nonces[1] AND p_nonces[v_count])
+        INTO v_fresh;
     WITH moved AS (
         DELETE FROM outbox o USING unnest(p_ids, p_nonces, p_hashes, p_extrinsics, p_tips, p_births, p_deaths)
                 b (id, nonce, hash, extrinsic, tip, birth, death)

@@ -26,11 +26,8 @@ BEGIN
     PERFORM check_nonces('leader_attempt', p_nonces);
     IF a.reconcile_from IS NOT NULL THEN
         PERFORM not_reconciled('leader_attempt', a);
-    ELSIF EXISTS (SELECT FROM unnest(p_births, p_deaths) u (birth, death)
-            WHERE CASE WHEN u.death >= 0 THEN (u.death - nullif(u.birth, -1) <= a.era_longest) IS NOT TRUE
-                ELSE NOT a.era_immortal END) THEN
-        PERFORM era_too_long('leader_attempt', a);
     END IF;
+    PERFORM check_eras('leader_attempt', a, p_births, p_deaths);
     SELECT u.nonce, t.number INTO v_bad FROM unnest(p_nonces, p_hashes) u (nonce, hash)
         CROSS JOIN LATERAL (SELECT t.number FROM attempts t WHERE t.account = p_account AND t.nonce = u.nonce
             AND t.hash = u.hash LIMIT 1) t LIMIT 1;
@@ -290,11 +287,8 @@ BEGIN
     PERFORM check_nonces('leader_fill', p_nonces);
     IF a.reconcile_from IS NOT NULL THEN
         PERFORM not_reconciled('leader_fill', a);
-    ELSIF EXISTS (SELECT FROM unnest(p_births, p_deaths) u (birth, death)
-            WHERE CASE WHEN u.death >= 0 THEN (u.death - nullif(u.birth, -1) <= a.era_longest) IS NOT TRUE
-                ELSE NOT a.era_immortal END) THEN
-        PERFORM era_too_long('leader_fill', a);
     END IF;
+    PERFORM check_eras('leader_fill', a, p_births, p_deaths);
     IF v_next IS NULL THEN
         v_next := last_pending(p_account) + 1;
     END IF;

@@ -26,12 +26,17 @@ END
 $$;
 
 -- Refuses bytes that could outlive the wait after lost commits.
-CREATE OR REPLACE FUNCTION txrelay.era_too_long(p_function text, a txrelay.accounts) RETURNS void
+CREATE OR REPLACE FUNCTION txrelay.check_eras(p_function text, a txrelay.accounts, p_births bigint[], p_deaths bigint[])
+RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 BEGIN
-    PERFORM order_error(format('%s: an era is longer than %s blocks%s, which is the longest of account %s', p_function,
-        a.era_longest, CASE WHEN a.era_immortal THEN '' ELSE ', or there is none' END, a.alias),
-        'relay_register with the longest era, before anything is signed with it.');
+    IF EXISTS (SELECT FROM unnest(p_births, p_deaths) u (birth, death)
+            WHERE CASE WHEN u.death >= 0 THEN (u.death - nullif(u.birth, -1) <= a.era_longest) IS NOT TRUE
+                ELSE NOT a.era_immortal END) THEN
+        PERFORM order_error(format('%s: an era is longer than %s blocks%s, which is the longest of account %s', p_function,
+            a.era_longest, CASE WHEN a.era_immortal THEN '' ELSE ', or there is none' END, a.alias),
+            'relay_register with the longest era, before anything is signed with it.');
+    END IF;
 END
 $$;
 
