@@ -117,3 +117,13 @@ int64_t store__end_number(const struct tx_end *end)
         return end->block_number;
     return end->used_block ? end->used_block : -1;
 }
+
+int32_t store__end_index(const struct tx_end *end)
+{
+    return end->has_block ? (int32_t)end->index : -1;
+}
+
+const char *store__text(const char *text)
+{
+    return text[0] ? text : NULL;
+}

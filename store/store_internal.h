@@ -53,9 +53,13 @@ struct store {
     uint64_t started, ended, failed; /* requests */
 };
 
-/* Ends that are in no block have a number all the same where somebody else used the nonce: from
- * when on it is used. -1: none. */
+/* The block of an end: the one that includes it, or the first one as of which somebody else has
+ * used its nonce. -1: none. */
 int64_t store__end_number(const struct tx_end *end);
+/* The place in that block; -1: it is in none. */
+int32_t store__end_index(const struct tx_end *end);
+/* Rows have "" where the tables have NULL. */
+const char *store__text(const char *text);
 
 /* Memory that lives until store_req_done; `extra` is handed to free_extra then. */
 void *store__arena(struct store_req *req, size_t n, void *extra, void (*free_extra)(void *extra));

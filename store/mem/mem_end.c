@@ -18,8 +18,8 @@ struct mem_ending mem__ending(const struct tx_end *in)
     struct mem_ending end = {.hash = in->hash,
                              .block = in->has_block ? in->block_hash : NULL,
                              .number = store__end_number(in),
-                             .index = in->has_block ? (int32_t)in->index : -1,
-                             .error = in->error[0] ? in->error : NULL,
+                             .index = store__end_index(in),
+                             .error = store__text(in->error),
                              .has_fee = in->has_fee,
                              .fee = in->fee};
     mem__outcome_of(in->outcome, &end.outcome);

@@ -83,6 +83,6 @@ void mem__reject(struct mem_session *s, struct store_finish *r)
         enum mem_outcome outcome;
         mem__outcome_of(r->rows[i].outcome, &outcome);
         mem__outbox_end(s->db, a, waiting(s->db, a, r->rows[i].id), outcome,
-                        r->rows[i].error[0] ? r->rows[i].error : NULL, a->lead.epoch);
+                        store__text(r->rows[i].error), a->lead.epoch);
     }
 }

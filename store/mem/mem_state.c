@@ -20,11 +20,6 @@ static bool is_refused(const struct tx_report *in)
     return !strcmp(in->state, "refused");
 }
 
-static const char *error_of(const struct tx_report *in)
-{
-    return in->error[0] ? in->error : NULL;
-}
-
 static bool same_block(const struct mem_row *row, const struct tx_report *in)
 {
     if (!row->in.known || !in->has_block)
@@ -132,7 +127,7 @@ static void note_attempt(struct mem_row *row, const struct tx_report *in)
     if (t->in.known)
         memcpy(t->in.hash, in->block_hash, 32);
     t->block_number = in->block_number;
-    if (error_of(in))
+    if (in->error[0])
         mem__replace(&t->error, in->error);
     t->outcome = current ? outcome : t->outcome;
 }
@@ -152,14 +147,14 @@ static void apply(struct mem_db *db, struct mem_account *a, struct mem_row *row,
     if (said)
         mem__state_of(in->state, &state);
     bool seen = said && (row->state != state || !same_block(row, in));
-    bool changed = row->unknown == said || !same_text(row->error, error_of(in)) || seen ||
+    bool changed = row->unknown == said || !same_text(row->error, store__text(in->error)) || seen ||
                    (said && row->block_number != in->block_number);
     if (!changed)
         return;
     row->unknown = !said;
     row->epoch = a->lead.epoch;
     row->updated_us = mem__stamp(db);
-    mem__replace(&row->error, error_of(in));
+    mem__replace(&row->error, store__text(in->error));
     if (said) {
         row->state = state;
         row->in.known = in->has_block;

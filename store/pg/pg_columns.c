@@ -66,7 +66,7 @@ void store_pg__put_signed(struct pg_args *a, const struct store_attempts *r)
 void store_pg__put_outcomes(struct pg_args *a, const struct store_finish *r)
 {
     COLUMN(a, PG_ELEM_TEXT, r, pg_elem_text(a, r->rows[i].outcome));
-    COLUMN(a, PG_ELEM_TEXT, r, pg_elem_text(a, r->rows[i].error[0] ? r->rows[i].error : NULL));
+    COLUMN(a, PG_ELEM_TEXT, r, pg_elem_text(a, store__text(r->rows[i].error)));
 }
 
 void store_pg__next_nonce(struct store_req *req, const struct conn_result *r)

@@ -55,7 +55,7 @@ void store_pg__state(struct store *base, struct store_states *r)
     COLUMN(&a, PG_ELEM_BYTES, r,
            pg_elem_bytes(&a, r->rows[i].has_block ? r->rows[i].block_hash : NULL, 32));
     COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->rows[i].block_number));
-    COLUMN(&a, PG_ELEM_TEXT, r, pg_elem_text(&a, r->rows[i].error[0] ? r->rows[i].error : NULL));
+    COLUMN(&a, PG_ELEM_TEXT, r, pg_elem_text(&a, store__text(r->rows[i].error)));
     store_pg__send(s, &s->work, SQL_RECORD_STATES, &a, &r->req, decode_nothing);
 }
 
@@ -75,8 +75,7 @@ static void finish(struct store *base, struct store_finish *r, enum sql_id sql)
     COLUMN(&a, PG_ELEM_BYTES, r,
            pg_elem_bytes(&a, r->rows[i].has_block ? r->rows[i].block_hash : NULL, 32));
     COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, store__end_number(&r->rows[i])));
-    COLUMN(&a, PG_ELEM_INT4, r,
-           pg_elem_int4(&a, r->rows[i].has_block ? (int32_t)r->rows[i].index : -1));
+    COLUMN(&a, PG_ELEM_INT4, r, pg_elem_int4(&a, store__end_index(&r->rows[i])));
     store_pg__put_outcomes(&a, r);
     COLUMN(&a, PG_ELEM_TEXT, r, put_fee(&a, &r->rows[i]));
     store_pg__send(s, &s->work, sql, &a, &r->req, decode_nothing);
