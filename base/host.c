@@ -25,26 +25,35 @@ bool host_is_loopback(const char *host, size_t len)
     return inet_pton(AF_INET6, text, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
+size_t host_split(const char **host, size_t len, const char **ret_port)
+{
+    const char *end = *host + len;
+    *ret_port = NULL;
+    if (len && **host == '[') {
+        const char *close = memchr(*host, ']', len);
+        if (!close || (close + 1 < end && close[1] != ':'))
+            return 0;
+        if (close + 1 < end)
+            *ret_port = close + 2;
+        (*host)++;
+        return (size_t)(close - *host);
+    }
+    const char *colon = memchr(*host, ':', len);
+    if (!colon)
+        return len;
+    *ret_port = colon + 1;
+    return (size_t)(colon - *host);
+}
+
 const char *host_of_url(const char *url, size_t *ret_len)
 {
-    const char *scheme = strstr(url, "://");
-    const char *host = scheme ? scheme + 3 : url;
-    size_t authority = strcspn(host, "/?#");
+    const char *scheme = strstr(url, "://"), *host = scheme ? scheme + 3 : url, *port;
+    size_t authority = scheme ? strcspn(host, "/?#") : 0;
     const char *at = memchr(host, '@', authority);
-    *ret_len = 0;
-    if (!scheme)
-        return host;
     if (at) { /* what stands before it is a user, not a host */
         authority -= (size_t)(at + 1 - host);
         host = at + 1;
     }
-    if (authority && host[0] == '[') {
-        const char *close = memchr(host, ']', authority);
-        if (close)
-            *ret_len = (size_t)(close - host - 1);
-        return host + 1;
-    }
-    const char *colon = memchr(host, ':', authority);
-    *ret_len = colon ? (size_t)(colon - host) : authority;
+    *ret_len = host_split(&host, authority, &port);
     return host;
 }

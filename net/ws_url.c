@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/host.h"
 #include "ws_internal.h"
 
 enum { HOST_MAX = 255, URL_MAX = 2048 };
@@ -32,27 +33,6 @@ static bool port_parse(const char *text, size_t len, uint16_t *ret_port)
     }
     *ret_port = (uint16_t)value;
     return value >= 1 && value <= 65535;
-}
-
-/* Length of the host, and where its port starts (NULL: none). 0: not a host. */
-static size_t host_split(const char **host, size_t len, const char **ret_port)
-{
-    const char *end = *host + len;
-    *ret_port = NULL;
-    if (len && **host == '[') {
-        const char *close = memchr(*host, ']', len);
-        if (!close || (close + 1 < end && close[1] != ':'))
-            return 0;
-        if (close + 1 < end)
-            *ret_port = close + 2;
-        (*host)++;
-        return (size_t)(close - *host);
-    }
-    const char *colon = memchr(*host, ':', len);
-    if (!colon)
-        return len;
-    *ret_port = colon + 1;
-    return (size_t)(colon - *host);
 }
 
 int ws__url_parse(const char *text, const char *peer, struct ws_url *ret_url, struct err *err)
