@@ -295,6 +295,15 @@ static int check_account(const struct config_account *a, struct err *err)
     return 0;
 }
 
+/* A key with two words: the first is the default. */
+static int check_word(const char *key, const char *value, const char *first, const char *second,
+                      struct err *err)
+{
+    if (!value || !strcmp(value, first) || !strcmp(value, second))
+        return 0;
+    return err_set(err, ERR_CONFIG, "%s '%s' is not one of: %s, %s", key, value, first, second);
+}
+
 static int check(const struct config_file *f, struct err *err)
 {
     for (uint32_t i = 0; i < f->accounts_count; i++) {
@@ -305,14 +314,10 @@ static int check(const struct config_file *f, struct err *err)
                 return err_set(err, ERR_CONFIG, "accounts: alias '%s' is used twice",
                                f->accounts[i].alias);
     }
-    const char *placement = f->leadership.placement;
-    if (placement && strcmp(placement, "sticky") != 0 && strcmp(placement, "ring") != 0)
-        return err_set(err, ERR_CONFIG, "leadership.placement '%s' is not one of: sticky, ring",
-                       placement);
-    const char *lost = f->leadership.lost_commits;
-    if (lost && strcmp(lost, "wait") != 0 && strcmp(lost, "search") != 0)
-        return err_set(err, ERR_CONFIG, "leadership.lost_commits '%s' is not one of: wait, search",
-                       lost);
+    const struct config_leadership *lead = &f->leadership;
+    if (check_word("leadership.placement", lead->placement, "sticky", "ring", err) ||
+        check_word("leadership.lost_commits", lead->lost_commits, "wait", "search", err))
+        return err->code;
     uint32_t period = config_era_period(f);
     if (period & (period - 1) || period > 4096 || (period && period < 4))
         return err_set(err, ERR_CONFIG,
