@@ -172,8 +172,7 @@ void listen__accounts_read(struct listen *s, int64_t now_us, int64_t kept_us)
             struct err err;
             err_set(&err, ERR_NOT_FOUND,
                     "no such account: \"%.80s\"; txrelay accounts lists them (a relay registers "
-                    "its own when "
-                    "it starts)",
+                    "its own when it starts)",
                     s->account);
             listen__question_failed(s, &err);
             return;

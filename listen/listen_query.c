@@ -280,8 +280,7 @@ static void warn_of_queue(struct listen *s, double usage)
         return;
     log_warn("listen.queue",
              "usage=%.2f text=\"the server's notification queue fills up: a session that listens "
-             "stays in a "
-             "transaction (pg_stat_activity: idle in transaction); end it. %s\"",
+             "stays in a transaction (pg_stat_activity: idle in transaction); end it. %s\"",
              usage,
              usage < QUEUE_SHUT
                  ? "From 0.25 on transactions are found by polls and scans only"
@@ -306,8 +305,7 @@ static void on_probe(struct conn_query *query, const struct conn_result *r)
     if (!number_at(r, 0, 0, 0, &channels) || channels != channel_count(s)) {
         err_set(&err, ERR_DB_POOLER,
                 "the session listens on %lld of %d channels: is the connection a direct one, not "
-                "through a "
-                "pooler?",
+                "through a pooler?",
                 (long long)channels, channel_count(s));
         conn_reconnect(s->conn, &err);
         return;

@@ -23,8 +23,7 @@ int cli_load(const struct config_flags *flags, bool need_database, struct config
     if (need_database && !ret->file->database.url) {
         config_done(ret);
         fputs("txrelay: no database is given: use --database, TXRELAY_DATABASE or database.url in "
-              "the config "
-              "file\n",
+              "the config file\n",
               stderr);
         return EXIT_USAGE;
     }

@@ -64,11 +64,10 @@ static int parse_file(const char *path, struct metadata **ret, struct err *err)
     int rc = cli_read(f, path, &file, err);
     fclose(f);
     if (rc == 0 && !to_bytes(&file, &bytes))
-        rc = err_set(
-            err, ERR_ARGUMENT,
-            "metadata file '%.120s' holds neither SCALE bytes, nor 0x text, nor a node's answer to "
-            "state_getMetadata",
-            path);
+        rc = err_set(err, ERR_ARGUMENT,
+                     "metadata file '%.120s' holds neither SCALE bytes, nor 0x text, nor a node's "
+                     "answer to state_getMetadata",
+                     path);
     if (rc == 0 && metadata_parse(bytes.data, bytes.len, ret, &why))
         rc = err_set(err, ERR_METADATA, "metadata file '%.120s': %.150s", path, why.text);
     buf_done(&file);
@@ -177,8 +176,7 @@ int cli_with_metadata(const char *file, const struct config *config,
     struct metadata *md = NULL;
     if (!file && config->file->chain.endpoints_count == 0) {
         fputs("txrelay: no chain is given: use --node, --metadata, TXRELAY_ENDPOINTS or "
-              "chain.endpoints in the "
-              "config file\n",
+              "chain.endpoints in the config file\n",
               stderr);
         return EXIT_USAGE;
     }

@@ -52,17 +52,15 @@ static int load_account(const struct config_file *f, const struct config_account
     if (a->key_file && *a->key_file)
         return load_key(a, ret, err);
     if (!a->account || !*a->account)
-        return err_set(
-            err, ERR_CONFIG,
-            "account %s: give its key_file, or its address as account if it sends only presigned "
-            "elsewhere",
-            a->alias);
+        return err_set(err, ERR_CONFIG,
+                       "account %s: give its key_file, or its address as account if it sends only "
+                       "presigned elsewhere",
+                       a->alias);
     if (!f->database.url)
-        return err_set(
-            err, ERR_CONFIG,
-            "account %s: presigned transactions need a database, and none is configured: give "
-            "database.url, or a key_file",
-            a->alias);
+        return err_set(err, ERR_CONFIG,
+                       "account %s: presigned transactions need a database, and none is "
+                       "configured: give database.url, or a key_file",
+                       a->alias);
     return parse_account(a, ret->id, &ret->id_len, err);
 }
 
@@ -111,12 +109,11 @@ static int check_submission(const struct service_config *c, struct err *err)
     uint64_t need = (uint64_t)c->call_timeout_ms + e.margin_ms;
     if (e.expiry_2_ms == e.expiry_1_ms || e.expiry_2_ms >= need)
         return 0;
-    return err_set(
-        err, ERR_CONFIG,
-        "expiry_2 = %u ms is shorter than a submission may take (chain.call_timeout_ms = %u ms and "
-        "margin "
-        "= %u ms): make it at least %llu ms, or the call's time shorter, or both expiries equal",
-        e.expiry_2_ms, c->call_timeout_ms, e.margin_ms, (unsigned long long)need);
+    return err_set(err, ERR_CONFIG,
+                   "expiry_2 = %u ms is shorter than a submission may take (chain.call_timeout_ms "
+                   "= %u ms and margin = %u ms): make it at least %llu ms, or the call's time "
+                   "shorter, or both expiries equal",
+                   e.expiry_2_ms, c->call_timeout_ms, e.margin_ms, (unsigned long long)need);
 }
 
 int cli_service_config(const struct config *c, struct service_config *ret, struct err *err)
@@ -124,10 +121,9 @@ int cli_service_config(const struct config *c, struct service_config *ret, struc
     const struct config_file *f = c->file;
     settings(f, ret);
     if (!f->chain.endpoints_count)
-        return err_set(
-            err, ERR_CONFIG,
-            "no chain node is given: use --endpoint, TXRELAY_ENDPOINTS or chain.endpoints in the "
-            "config file");
+        return err_set(err, ERR_CONFIG,
+                       "no chain node is given: use --endpoint, TXRELAY_ENDPOINTS or "
+                       "chain.endpoints in the config file");
     if (!f->accounts_count)
         return err_set(err, ERR_CONFIG,
                        "no account is given: list at least one under accounts in the config file");

@@ -29,8 +29,7 @@ int cmd_bump(int argc, char **argv)
         .complete = command_check_id,
         COMMAND_ONE_ID,
         .doc = "Raise a transaction's tip. Prints queued (it has no nonce yet), requested (it is "
-               "re-signed at "
-               "its nonce) or finished."};
+               "re-signed at its nonce) or finished."};
     struct bump b = {0};
     struct config config;
     int rc = command_start(&command, argc, argv, &b.args, true, &config);

@@ -8,8 +8,7 @@ int cmd_cancel(int argc, char **argv)
         .complete = command_check_id,
         COMMAND_ONE_ID,
         .doc = "Cancel a transaction. Prints cancelled, requested (it has a nonce; its record will "
-               "show how it "
-               "ended) or finished."};
+               "show how it ended) or finished."};
     struct arguments a = {0};
     struct config config;
     int rc = command_start(&command, argc, argv, &a, true, &config);

@@ -133,9 +133,7 @@ int cmd_decode(int argc, char **argv)
         .missing = "the bytes are missing: 0x and hexadecimal digits, or - for standard input",
         .args_doc = "0x..|-",
         .doc = "Show a call or a whole extrinsic as JSON, by the chain's metadata. txrelay encode "
-               "makes the "
-               "same "
-               "bytes of a call's JSON."};
+               "makes the same bytes of a call's JSON."};
     struct args a = {0};
     struct config config;
     struct err err = {0};

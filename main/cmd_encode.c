@@ -166,11 +166,9 @@ int cmd_encode(int argc, char **argv)
         .args_doc = "PALLET CALL [ARGUMENTS]\n--list [PALLET [CALL]]\n'{\"pallet\": .., \"call\": "
                     ".., \"args\": ..}'",
         .doc = "Make a call's bytes by the chain's metadata. ARGUMENTS is a JSON object by names "
-               "or array by "
-               "position; \"-\" reads it from standard input. Accounts are SS58 or 0x text, bytes "
-               "are 0x or "
-               "text, "
-               "large numbers are text, enums are \"Variant\" or {\"Variant\": fields}, a call in "
+               "or array by position; \"-\" reads it from standard input. Accounts are SS58 or 0x "
+               "text, bytes are 0x or text, large numbers are text, enums are \"Variant\" or "
+               "{\"Variant\": fields}, a call in "
                "a call is "
                "{\"pallet\", \"call\", \"args\"} or 0x."};
     struct args a = {0};

@@ -193,16 +193,15 @@ static int read_call(struct args *a, struct buf *input, struct err *err)
 
 int cmd_enqueue(int argc, char **argv)
 {
-    static const struct command command = {.options = options,
-                                           .option = option,
-                                           .words_min = 2,
-                                           .words_max = 2,
-                                           .missing = "the account and the call are missing",
-                                           .args_doc = "ACCOUNT CALL",
-                                           .doc =
-                                               "Enqueue one call (hexadecimal SCALE bytes) for an "
-                                               "account; prints its id. '-' reads the call from "
-                                               "standard input."};
+    static const struct command command = {
+        .options = options,
+        .option = option,
+        .words_min = 2,
+        .words_max = 2,
+        .missing = "the account and the call are missing",
+        .args_doc = "ACCOUNT CALL",
+        .doc = "Enqueue one call (hexadecimal SCALE bytes) for an "
+               "account; prints its id. '-' reads the call from standard input."};
     struct args a = {0};
     struct config config;
     command_parse(&command, argc, argv, &a.base);

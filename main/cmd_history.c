@@ -74,8 +74,7 @@ int cmd_history(int argc, char **argv)
         .complete = command_check_id,
         COMMAND_ONE_ID,
         .doc = "Show every attempt that was signed for a transaction, at every nonce it had, "
-               "oldest first, with "
-               "each error that nodes and the chain reported."};
+               "oldest first, with each error that nodes and the chain reported."};
     struct arguments a = {0};
     struct config config;
     int rc = command_start(&command, argc, argv, &a, true, &config);

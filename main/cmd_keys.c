@@ -63,9 +63,8 @@ int cmd_keys(int argc, char **argv)
         .words_max = 2,
         .missing = "keys needs a verb and a file",
         .args_doc = "new|show FILE",
-        .doc = "new: write a fresh random key into FILE (mode 0600, must not "
-               "exist). show: print the public key and "
-               "the address of the key in FILE. The secret is never printed.",
+        .doc = "new: write a fresh random key into FILE (mode 0600, must not exist). show: print "
+               "the public key and the address of the key in FILE. The secret is never printed.",
         .local = true};
     struct args a = {.scheme = "sr25519", .prefix = "42"};
     struct err err = {0};

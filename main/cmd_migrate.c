@@ -25,10 +25,8 @@ int cmd_migrate(int argc, char **argv)
 {
     static const struct command command = {
         .doc = "Install or upgrade the schema, and restore functions, views, triggers and rights "
-               "that were "
-               "changed by hand. Several at once are safe. A schema that is newer than this "
-               "program, or was "
-               "installed from another build's migrations, is refused."};
+               "that were changed by hand. Several at once are safe. A schema that is newer than "
+               "this program, or was installed from another build's migrations, is refused."};
     struct arguments a = {0};
     struct config config;
     int rc = command_start(&command, argc, argv, &a, true, &config);

@@ -72,18 +72,16 @@ static void print_policy(void *arg, const struct conn_result *r)
 int cmd_policy(int argc, char **argv)
 {
     static const struct argp_option options[] = {{"json", 'j', NULL, 0, "one JSON object", 0}, {0}};
-    static const struct command command = {.options = options,
-                                           .complete = complete,
-                                           .words_min = 1,
-                                           .words_max = COMMAND_WORDS_MAX,
-                                           .missing = "the account is missing",
-                                           .args_doc = "ACCOUNT [KEY=VALUE ...]",
-                                           .doc = "Show or set how an account's transactions are "
-                                                  "treated: tip_start, tip_step, tip_step_percent, "
-                                                  "tip_cap, tip_after_blocks, skip_after_blocks, "
-                                                  "low_balance, usurped (fail or requeue), order "
-                                                  "(any "
-                                                  "or strict). KEY= removes one."};
+    static const struct command command = {
+        .options = options,
+        .complete = complete,
+        .words_min = 1,
+        .words_max = COMMAND_WORDS_MAX,
+        .missing = "the account is missing",
+        .args_doc = "ACCOUNT [KEY=VALUE ...]",
+        .doc = "Show or set how an account's transactions are treated: tip_start, tip_step, "
+               "tip_step_percent, tip_cap, tip_after_blocks, skip_after_blocks, low_balance, "
+               "usurped (fail or requeue), order (any or strict). KEY= removes one."};
     struct policy_args a = {0};
     struct config config;
     int rc = command_start(&command, argc, argv, &a.args, true, &config);

@@ -59,10 +59,10 @@ static void warn(void *arg, const char *what, const char *text)
 
 int cmd_run(int argc, char **argv)
 {
-    static const struct command command = {.doc =
-                                               "Run a relay. With a database it leads or follows "
-                                               "each account; without one it is standalone and "
-                                               "takes JSON lines on standard input."};
+    static const struct command command = {
+        .doc =
+            "Run a relay. With a database it leads or follows "
+            "each account; without one it is standalone and takes JSON lines on standard input."};
     struct arguments a = {0};
     struct config config;
     struct service_config service;

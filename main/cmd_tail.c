@@ -119,8 +119,7 @@ int cmd_tail(int argc, char **argv)
         {"id", 'i', "ID", 0, "only this transaction", 0},
         {"since", 's', "POSITION", 0,
          "resume after the line with this position; or a time of the database's clock: also what "
-         "finished "
-         "since then",
+         "finished since then",
          0},
         COMMAND_OPTION_JSON,
         {0}};
@@ -129,11 +128,9 @@ int cmd_tail(int argc, char **argv)
         .option = option,
         .doc =
             "Print statuses as they arrive: first the pending transactions, then every change, "
-            "each at least "
-            "once and in order per transaction. It reconnects after a lost connection and reads "
-            "what it "
-            "missed. With --json every line has a position for --since; the line \"live\" means "
-            "that all "
+            "each at least once and in order per transaction. It reconnects after a lost "
+            "connection and reads what it missed. With --json every line has a position for "
+            "--since; the line \"live\" means that all "
             "was printed, \"stale\" that the database is unreachable, with the age of the view."};
     struct tail t = {0};
     struct config config;

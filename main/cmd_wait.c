@@ -112,9 +112,7 @@ static void judge_known(struct wait *w, const struct conn_result *r)
         return;
     fprintf(stderr,
             "txrelay: there is no transaction %lld (records are kept for the retention time; a "
-            "transaction "
-            "that was not "
-            "committed does not exist)\n",
+            "transaction that was not committed does not exist)\n",
             (long long)w->id);
     end(w, "unknown", EXIT_FAILED);
 }
@@ -313,11 +311,9 @@ int cmd_wait(int argc, char **argv)
         .complete = complete,
         COMMAND_ONE_ID,
         .doc = "Wait until a transaction is finalized with effect, is in a block (which may be "
-               "withdrawn), or "
-               "has ended in whatever way. Exit status: 0 it did; 3 not within the timeout; 4 it "
-               "ended "
-               "otherwise (dispatch_error, cancelled, expired, failed, usurped; never for --for "
-               "ended); 1 the "
+               "withdrawn), or has ended in whatever way. Exit status: 0 it did; 3 not within the "
+               "timeout; 4 it ended otherwise (dispatch_error, cancelled, expired, failed, "
+               "usurped; never for --for ended); 1 the "
                "database refuses, or there is no such transaction; 2 wrong usage."};
     struct wait w = {0};
     struct config config;

@@ -179,8 +179,7 @@ static int check_mode(const char *path, mode_t mode, const struct config_file *f
         if (open)
             return err_set(err, ERR_CONFIG,
                            "config file '%s' holds a database password, and its mode %03o lets "
-                           "other users read "
-                           "it: chmod o= %s",
+                           "other users read it: chmod o= %s",
                            path, (unsigned)mode & 0777, path);
     }
     return 0;
@@ -257,8 +256,7 @@ static int merge(struct config *c, const struct config_flags *flags, struct err 
         return err_set(
             err, ERR_CONFIG,
             "--database holds a password, and other users of this machine can read it in the list "
-            "of "
-            "processes: put it into the config file, a passfile (~/.pgpass) or a service file");
+            "of processes: put it into the config file, a passfile (~/.pgpass) or a service file");
     c->from_database = override(&f->database.url, "TXRELAY_DATABASE", flags->database);
     c->from_name = override(&f->name, "TXRELAY_NAME", flags->name);
     c->from_log_level = override(&f->log_level, "TXRELAY_LOG_LEVEL", flags->log_level);

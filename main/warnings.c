@@ -21,8 +21,7 @@ static void database(const struct sink *s, const char *key, const char *dsn)
     if (info.leaves_host && !info.verifies_server) {
         snprintf(text, sizeof(text),
                  "%s: sslmode=%s does not verify the server, so an attacker in between can enqueue "
-                 "transactions: use "
-                 "sslmode=verify-full with sslrootcert",
+                 "transactions: use sslmode=verify-full with sslrootcert",
                  key, info.sslmode);
         s->each(s->arg, "database", text);
     }
@@ -43,11 +42,10 @@ static void chain(const struct sink *s, const struct config_chain *c)
     for (uint32_t i = 0; i < c->endpoints_count; i++) {
         if (!is_clear(c->endpoints[i]))
             continue;
-        snprintf(
-            text, sizeof(text),
-            "%.120s is not encrypted, so an attacker in between can forge the chain's answers: use "
-            "wss://",
-            c->endpoints[i]);
+        snprintf(text, sizeof(text),
+                 "%.120s is not encrypted, so an attacker in between can forge the chain's "
+                 "answers: use wss://",
+                 c->endpoints[i]);
         s->each(s->arg, "chain", text);
     }
     if (c->insecure)
@@ -56,9 +54,7 @@ static void chain(const struct sink *s, const struct config_chain *c)
     if (!c->genesis || !*c->genesis)
         s->each(s->arg, "chain",
                 "chain.genesis is not set, so the first node decides which chain the accounts "
-                "belong to: set "
-                "it to "
-                "the genesis hash that check prints");
+                "belong to: set it to the genesis hash that check prints");
 }
 
 static void keys(const struct sink *s, const struct service_config *c)
@@ -69,16 +65,14 @@ static void keys(const struct sink *s, const struct service_config *c)
             continue;
         snprintf(text, sizeof(text),
                  "account %.60s: its key comes from the development phrase, which is public: never "
-                 "fund it on "
-                 "a real chain",
+                 "fund it on a real chain",
                  c->accounts[i].alias);
         s->each(s->arg, "key", text);
     }
     if (!keys_are_locked())
         s->each(s->arg, "key",
                 "secrets are not locked in memory and may reach the swap: raise RLIMIT_MEMLOCK "
-                "(systemd: "
-                "LimitMEMLOCK=, shell: ulimit -l)");
+                "(systemd: LimitMEMLOCK=, shell: ulimit -l)");
 }
 
 void warnings_each(const struct config_file *f, const struct service_config *c,

@@ -34,10 +34,9 @@ static int read_account(struct encoder *e, const struct type *t, const json_t *v
     }
     if (size != 32)
         return encode__unfit(e, t, value, "give 0x and %u hexadecimal digits", size * 2);
-    return encode__unfit(
-        e, t, value,
-        "give an SS58 address (its checksum is wrong if it looks like one) or 0x and 64 "
-        "hexadecimal digits");
+    return encode__unfit(e, t, value,
+                         "give an SS58 address (its checksum is wrong if it looks like one) or 0x "
+                         "and 64 hexadecimal digits");
 }
 
 int encode__account(struct encoder *e, const struct type *t, const json_t *value)

@@ -72,8 +72,7 @@ int extrinsic_check_signer(const struct metadata *md, const struct extrinsic_sig
         return 0;
     return err_set(
         err, ERR_KEY,
-        "a %s key cannot sign for this chain: its accounts have %u bytes, its signatures are "
-        "%s",
+        "a %s key cannot sign for this chain: its accounts have %u bytes, its signatures are %s",
         key_scheme_name(signer->scheme), format->account_len,
         format->signature == SIGNATURE_ETHEREUM ? "Ethereum-style (use scheme ethereum)"
                                                 : "MultiSignature (use sr25519, ed25519 or ecdsa)");

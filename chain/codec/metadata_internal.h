@@ -65,8 +65,8 @@ struct type {
     uint32_t count;
     uint32_t inner; /* sequence, array, compact: element; bits: store type */
     uint32_t len;   /* array: elements; bits: type of the bit order */
-    uint32_t
-        params_at; /* offset of the type parameters in the blob (read for V14's extrinsic only) */
+    /* offset of the type parameters in the blob (read for V14's extrinsic only) */
+    uint32_t params_at;
     uint32_t plain_size; /* bytes, if every bit pattern of that size is a value */
 };
 

@@ -89,11 +89,10 @@ static int extract_uri(const char *path, char *text, size_t len, struct err *err
         return err_set(err, ERR_KEY,
                        "key file %s has an empty first line: it must hold one secret URI", path);
     if (strchr(" \t", text[0]) || strchr(" \t", text[strlen(text) - 1]))
-        return err_set(
-            err, ERR_KEY,
-            "key file %s has a blank at an end of its first line, which would make another key: "
-            "remove it",
-            path);
+        return err_set(err, ERR_KEY,
+                       "key file %s has a blank at an end of its first line, which would make "
+                       "another key: remove it",
+                       path);
     return 0;
 }
 

@@ -137,11 +137,10 @@ static int derive_path(const struct secret_uri *u, const struct key_scheme_ops *
          (slashes = next_junction(&at, u->path + u->path_len, &text, &len)) > 0; step++) {
         struct key_junction junction;
         if (slashes == 1 && !ops->has_soft)
-            return err_set(
-                err, ERR_KEY,
-                "derivation step %d of the secret is soft (one slash), which %s does not have: "
-                "write two slashes",
-                step, key_scheme_name(ops->scheme));
+            return err_set(err, ERR_KEY,
+                           "derivation step %d of the secret is soft (one slash), which %s does "
+                           "not have: write two slashes",
+                           step, key_scheme_name(ops->scheme));
         junction_of(text, len, slashes == 2, &junction);
         bool ok = ops->derive(secret, &junction);
         sodium_memzero(&junction, sizeof(junction));

@@ -39,12 +39,12 @@ struct account {
     bool watched;
     enum account_role role;
     int64_t epoch;
-    uint64_t
-        generation; /* goes up at each promotion and demotion: late answers are recognised by it */
+    /* goes up at each promotion and demotion: late answers are recognised by it */
+    uint64_t generation;
     struct manager *manager;
     struct pool_ask *pool_ask; /* of the question that is out */
-    struct op
-        *ahead; /* the next chunk of a load, asked for before the manager wants it; NULL: none */
+    /* the next chunk of a load, asked for before the manager wants it; NULL: none */
+    struct op *ahead;
     size_t unsettled; /* store requests in flight of which new bytes may come */
     bool leaving;     /* nothing is admitted; handed over when it has settled */
     uint64_t leave_until;

@@ -44,8 +44,8 @@ struct op {
     struct buf filler;
     char (*amounts)[40]; /* decimal texts: fees, tips */
     char text[200];
-    struct loop_task
-        task; /* a failure before anything was asked; a chunk that came before it was wanted */
+    /* a failure before anything was asked; a chunk that came before it was wanted */
+    struct loop_task task;
     bool arrived, wanted, dropped; /* account_read.c: a chunk that was asked for ahead */
 };
 

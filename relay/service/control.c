@@ -200,9 +200,7 @@ static void on_line(void *arg, struct loop_peer *peer, const char *line, size_t 
     } else if (cmd && strcmp(cmd, "status") != 0 && !loop_address_is_unix(s->control_address))
         refuse(peer, ERR_ARGUMENT,
                "this endpoint is a tcp socket, which does not tell who is there: it answers status "
-               "only; use "
-               "SQL or "
-               "a unix socket (control: unix:/path)");
+               "only; use SQL or a unix socket (control: unix:/path)");
     else if (cmd && !strcmp(cmd, "send"))
         cmd_send(c, peer, request);
     else if (cmd && !strcmp(cmd, "drain"))
@@ -236,8 +234,7 @@ struct room *service_control(struct service *s, struct err *err)
     if (!loop_address_is_local(s->config.control_address)) {
         err_set(err, ERR_CONFIG,
                 "control '%s' can be reached from other machines, and the endpoint asks for no "
-                "identity: give "
-                "unix:/path, or tcp:127.0.0.1:PORT for status alone",
+                "identity: give unix:/path, or tcp:127.0.0.1:PORT for status alone",
                 s->config.control_address);
         return NULL;
     }

@@ -21,9 +21,7 @@ static void stale_line(const struct service *s)
 {
     log_error("database.unreachable",
               "relay=%s role=follower sending=never view=stale since_s=%llu text=\"no transaction "
-              "is sent "
-              "until the "
-              "database is back\"",
+              "is sent until the database is back\"",
               s->name, (unsigned long long)((loop_now_ms(s->loop) - s->stale_since_ms) / 1000));
 }
 

@@ -102,8 +102,8 @@ struct conn {
 
     struct loop_task down_task;
     struct err down_err;
-    struct loop_task
-        check_task; /* look at the session soon: a send failed or conn_reconnect was asked */
+    /* look at the session soon: a send failed or conn_reconnect was asked */
+    struct loop_task check_task;
     struct err check_err;
     struct loop_task close_task;
     void (*close_cb)(void *arg);

@@ -100,11 +100,8 @@ static void judge_probe(struct conn *c, const struct conn_result *r, struct err 
     else if (c->pooled && c->config.refuse_pooler)
         err_set(err, ERR_DB_POOLER,
                 "\"%s\" port %s is a connection pooler (told backend %d, got %d): locks and LISTEN "
-                "need a direct "
-                "connection to the server. Give one; a relay may also do without locks "
-                "(database.use_lock: "
-                "false, "
-                "and a direct database.listen_url)",
+                "need a direct connection to the server. Give one; a relay may also do without "
+                "locks (database.use_lock: false, and a direct database.listen_url)",
                 PQhost(c->pg), PQport(c->pg), told, pid);
 }
 

@@ -28,8 +28,7 @@ struct mem_account *mem__fence(struct mem_db *db, int32_t number, int64_t epoch,
     if (a->lead.timeline != db->timeline) {
         mem__fail(err, "TR001",
                   "stale epoch %lld for account %s: it was claimed on timeline %u of the database, "
-                  "and this "
-                  "is timeline %u",
+                  "and this is timeline %u",
                   (long long)epoch, a->alias, a->lead.timeline, db->timeline);
         return NULL;
     }
@@ -121,11 +120,10 @@ static int check_enroll(const struct store_enroll *r, struct err *err)
 {
     size_t address = r->address ? strlen(r->address) : 0;
     if (!is_alias(r->alias))
-        return mem__fail(
-            err, "TR011",
-            "alias is \"%.80s\"; 1 to 64 letters, digits, \".\", \"_\", \"-\", not beginning "
-            "with 0x",
-            r->alias ? r->alias : "");
+        return mem__fail(err, "TR011",
+                         "alias is \"%.80s\"; 1 to 64 letters, digits, \".\", \"_\", \"-\", not "
+                         "beginning with 0x",
+                         r->alias ? r->alias : "");
     if (r->account_id.len != 20 && r->account_id.len != 32)
         return mem__fail(err, "TR011", "account id has %zu bytes; it must have 20 or 32",
                          r->account_id.len);

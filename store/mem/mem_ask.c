@@ -67,8 +67,7 @@ void mem__cancel(struct mem_session *s, struct store_ask *r)
     if (row->presigned && a->watch_only) {
         mem__fail(&r->req.err, "TR011",
                   "id is %lld, which was signed elsewhere and may be in a pool; no relay has a key "
-                  "to take "
-                  "its nonce with",
+                  "to take its nonce with",
                   (long long)r->id);
         return;
     }

@@ -81,10 +81,9 @@ static const char *error_of(const struct mem_row *row, const struct mem_ending *
     int64_t id = number ? row->at->attempts[number - 1].id : 0;
     if (row->id || !end->block || !id)
         return mem__text(end->error);
-    char *text =
-        xasprintf("the attempt that was included belongs to transaction %lld, which had ended "
-                  "before%s%s",
-                  (long long)id, end->error ? ": " : "", end->error ? end->error : "");
+    char *text = xasprintf(
+        "the attempt that was included belongs to transaction %lld, which had ended before%s%s",
+        (long long)id, end->error ? ": " : "", end->error ? end->error : "");
     const char *kept = mem__text(text);
     free(text);
     return kept;
@@ -209,11 +208,10 @@ static int check_rows(struct mem_db *db, const struct mem_account *a, const stru
                              r->rows[i].outcome);
     }
     if (wrong)
-        return mem__fail(
-            err, "TR003",
-            "a nonce of %zu has ended before, is finalized, or has no such attempt that could "
-            "end so",
-            r->count);
+        return mem__fail(err, "TR003",
+                         "a nonce of %zu has ended before, is finalized, or has no such attempt "
+                         "that could end so",
+                         r->count);
     if (found != r->count)
         return mem__fail(err, "TR002", "%zu of %zu rows are still pending", found, r->count);
     return 0;

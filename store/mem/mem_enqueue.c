@@ -110,11 +110,10 @@ static int check_account(struct mem_session *s, const struct mem_account *a,
                          "not_before is %lld ms, and account %s keeps the order of commits",
                          (long long)r->not_before_ms, a->alias);
     if (!mem__lock_share(s, MEM_LOCK_STRICT, a->number))
-        return mem__fail(
-            err, "55P03",
-            "account %s keeps the order of commits, and another transaction that enqueued for "
-            "it is still open",
-            a->alias);
+        return mem__fail(err, "55P03",
+                         "account %s keeps the order of commits, and another transaction that "
+                         "enqueued for it is still open",
+                         a->alias);
     return 0;
 }
 

@@ -6,10 +6,10 @@ int mem__check_reconciled(const struct mem_account *a, struct err *err)
 {
     if (a->reconcile_from < 0)
         return 0;
-    return mem__fail(err, "TR003",
-                     "account %s is not reconciled with the chain from block %lld on, up to block "
-                     "%lld",
-                     a->alias, (long long)a->reconcile_from, (long long)mem__lost_until(a));
+    return mem__fail(
+        err, "TR003",
+        "account %s is not reconciled with the chain from block %lld on, up to block %lld",
+        a->alias, (long long)a->reconcile_from, (long long)mem__lost_until(a));
 }
 
 /* What is signed must be dead when the wait is over. */

@@ -105,9 +105,7 @@ static void on_found(struct migrate *m, int found)
     } else if (found == 1) {
         err_set(&err, ERR_DB_SCHEMA,
                 "the database has a txrelay schema of a build before the first release, which "
-                "cannot be "
-                "upgraded: "
-                "migrate a new database");
+                "cannot be upgraded: migrate a new database");
         finish(m, &err);
     } else {
         run(m, MIGRATE_CHECK_WAIT, schema_check_sql());
@@ -151,11 +149,10 @@ static void on_failed(struct migrate *m, const struct err *failed)
     if (m->state == MIGRATE_MIGRATION_WAIT || m->state == MIGRATE_FUNCTIONS_WAIT) {
         const struct schema_file *files =
             m->state == MIGRATE_MIGRATION_WAIT ? m->set->migrations : m->set->functions;
-        const char *way_out =
-            strcmp(failed->sqlstate, "55P03")
-                ? ""
-                : ". A transaction that is open has locked a table or view: end it, or run txrelay "
-                  "migrate again";
+        const char *way_out = strcmp(failed->sqlstate, "55P03")
+                                  ? ""
+                                  : ". A transaction that is open has locked a table or view: end "
+                                    "it, or run txrelay migrate again";
         err_set(&err, failed->code, "schema file %s failed, nothing was changed: %s%s",
                 files[m->next].name, failed->text, way_out);
         memcpy(err.sqlstate, failed->sqlstate, sizeof(err.sqlstate));

@@ -58,8 +58,7 @@ static enum schema_fit left_out(const struct schema_file *missing, const struct 
 {
     err_set(err, ERR_DB_SCHEMA,
             "migration %s: the database does not have it, and has %s: the database was installed "
-            "from another "
-            "build of txrelay. Use that build, or migrate a new database",
+            "from another build of txrelay. Use that build, or migrate a new database",
             missing->name, file->name);
     return SCHEMA_FOREIGN;
 }
@@ -83,19 +82,18 @@ static enum schema_fit check_migrations(const struct schema_set *set,
         }
         if (same(&e, file))
             return left_out(&set->migrations[known], file, err);
-        err_set(err, ERR_DB_SCHEMA,
-                "migration %s: the database has checksum %.*s, this program %.*s: the database was "
-                "installed "
-                "from another build of txrelay. Use that build, or migrate a new database",
-                file->name, e.checksum_len < SHOWN ? e.checksum_len : SHOWN, e.checksum, SHOWN,
-                file->checksum);
+        err_set(
+            err, ERR_DB_SCHEMA,
+            "migration %s: the database has checksum %.*s, this program %.*s: the database was "
+            "installed from another build of txrelay. Use that build, or migrate a new database",
+            file->name, e.checksum_len < SHOWN ? e.checksum_len : SHOWN, e.checksum, SHOWN,
+            file->checksum);
         return SCHEMA_FOREIGN;
     }
     if (unknown.version) {
         err_set(err, ERR_DB_SCHEMA,
                 "database schema is version %d (%.*s), newer than this program's %zu: upgrade "
-                "txrelay on this "
-                "host",
+                "txrelay on this host",
                 unknown.version, unknown.name_len, unknown.name, set->count);
         return SCHEMA_NEWER;
     }
@@ -120,18 +118,14 @@ enum schema_fit schema_check(const struct schema_set *set, const struct schema_f
     if (!functions || strcmp(functions, set->functions_checksum) != 0) {
         err_set(err, ERR_DB_SCHEMA,
                 "the functions of the database schema have checksum %.*s, this program's %.*s: run "
-                "txrelay "
-                "migrate of "
-                "the newer build, and use that build on every host",
+                "txrelay migrate of the newer build, and use that build on every host",
                 SHOWN, functions ? functions : "none", SHOWN, set->functions_checksum);
         return SCHEMA_OUTDATED;
     }
     if (recorded && now && strcmp(recorded, now) != 0) {
         err_set(err, ERR_DB_SCHEMA,
                 "functions, views, triggers or rights of the database schema were changed by hand "
-                "(digest "
-                "%.*s now, "
-                "%.*s when they were installed): run txrelay migrate",
+                "(digest %.*s now, %.*s when they were installed): run txrelay migrate",
                 SHOWN, now, SHOWN, recorded);
         return SCHEMA_OUTDATED;
     }
@@ -145,7 +139,5 @@ void schema_check_failed(struct err *err)
     else if (!strcmp(err->sqlstate, "42501"))
         err_set(err, ERR_DB_DENIED,
                 "database user may not read the txrelay schema: GRANT txrelay_relay to it, or run "
-                "txrelay "
-                "migrate if it "
-                "has that role");
+                "txrelay migrate if it has that role");
 }

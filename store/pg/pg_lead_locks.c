@@ -31,8 +31,8 @@ struct lock_entry {
     UT_hash_handle hh;
     struct lock_key key;
     bool held;
-    struct list
-        turns; /* of struct lock_op; the first one is at the server, or waits for its batch */
+    /* of struct lock_op; the first one is at the server, or waits for its batch */
+    struct list turns;
 };
 
 struct lock_op {

@@ -60,10 +60,9 @@ static void try_up(struct store_pg *s)
         return;
     if (s->control.database != s->work.database || s->control.cluster != s->work.cluster) {
         struct err err;
-        err_set(
-            &err, ERR_CONFIG,
-            "control_dsn and work_dsn lead to different databases: a lock in one protects nothing "
-            "in the other");
+        err_set(&err, ERR_CONFIG,
+                "control_dsn and work_dsn lead to different databases: a lock in one protects "
+                "nothing in the other");
         misfit(s, &s->work, &err);
         return;
     }

@@ -43,9 +43,9 @@ static const char *const INVALID_NAME[] = {
 static const char *const UNKNOWN_TEXT[] = {"CannotLookup", "NoUnsignedValidator"};
 static const char *const UNKNOWN_NAME[] = {"cannotLookup", "noUnsignedValidator"};
 
-static const char TRAP_MESSAGE[] = "Verification Error: Runtime error: Execution failed: Execution "
-                                   "aborted due to trap: wasm trap: wasm "
-                                   "`unreachable` instruction executed";
+static const char TRAP_MESSAGE[] =
+    "Verification Error: Runtime error: Execution failed: Execution aborted due to trap: wasm "
+    "trap: wasm `unreachable` instruction executed";
 
 static void set(struct refusal *r, int code, const char *message, const char *data)
 {
@@ -96,8 +96,7 @@ static void refusal_of(struct refusal *r, const struct pool_result *p, bool chop
     case POOL_UNACTIONABLE:
         set(r, 1018, "Unactionable",
             "The transaction is unactionable since it is not propagable and the local node does "
-            "not author "
-            "blocks");
+            "not author blocks");
         break;
     case POOL_TOO_LOW_PRIORITY:
         set(r, 1014, "",

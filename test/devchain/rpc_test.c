@@ -373,11 +373,10 @@ static void http(void **state)
     assert_string_equal(json_string_value(json_object_get(a, "id")), "x");
     json_decref(a);
     free(text);
-    text = http_post(
-        b.child.port,
-        "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"system_chain\"},{\"jsonrpc\":\"2.0\","
-        "\"method\":\"system_chain\"},5]",
-        &status);
+    text = http_post(b.child.port,
+                     "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"system_chain\"},{\"jsonrpc\":\"2."
+                     "0\",\"method\":\"system_chain\"},5]",
+                     &status);
     a = json_loads(text, 0, NULL);
     assert_int_equal(json_array_size(a), 2);
     assert_int_equal(error_code(json_array_get(a, 1)), -32600);
@@ -776,8 +775,7 @@ static void scripted_error_at_the_nth(void **state)
     struct bed b;
     bed_open(&b, NULL);
     script(&b, "{\"match\":{\"method\":\"author_submitExtrinsic\",\"nth\":2},\"action\":{\"error\":"
-               "{\"code\":1016,"
-               "\"message\":\"Immediately Dropped\",\"data\":\"full\"}}}");
+               "{\"code\":1016,\"message\":\"Immediately Dropped\",\"data\":\"full\"}}}");
     for (uint32_t i = 0; i < 3; i++) {
         char *p = remark(&b, b.alice, i, 0, NULL);
         json_t *a = ws_call(b.ws, "author_submitExtrinsic", p);
@@ -888,8 +886,7 @@ static void scripted_verdicts_ban_like_the_real_ones(void **state)
         char rule[160];
         snprintf(rule, sizeof rule,
                  "{\"match\":{\"method\":\"author_submitExtrinsic\",\"nonce\":%u},\"action\":{"
-                 "\"verdict\":\"%"
-                 "s\"}}",
+                 "\"verdict\":\"%s\"}}",
                  i, CASES[i].verdict);
         script(&b, rule);
         char *p = remark(&b, b.alice, i, 0, NULL);

@@ -25,8 +25,8 @@ struct account_version {
 
 struct account {
     uint8_t id[32];
-    struct account_rec
-        rec; /* now, at the end of the best chain or in the block that is being built */
+    /* now, at the end of the best chain or in the block that is being built */
+    struct account_rec rec;
     struct account_version *versions;
     size_t version_count, version_cap;
     uint64_t mark; /* the block in which it was last put into a diff */

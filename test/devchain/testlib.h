@@ -29,8 +29,8 @@ void test_sign(const struct tx_facts *f, const struct keypair *key, uint32_t non
 struct diary { /* of one watched transaction */
     struct watch watch;
     uint8_t hash[32];
-    struct buf
-        text; /* "ready inBlock:3 finalized:3"; blocks by salt, which counts the blocks made */
+    /* "ready inBlock:3 finalized:3"; blocks by salt, which counts the blocks made */
+    struct buf text;
 };
 
 struct rig {

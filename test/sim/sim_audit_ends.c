@@ -38,8 +38,7 @@ static void check_dead(const struct audit *t, int64_t id, uint64_t nonce)
                   may_double(t),
               "I5",
               "transaction %lld leaves nonce %llu, and its bytes there can still be included until "
-              "%lld (tx "
-              "%u)",
+              "%lld (tx %u)",
               (long long)id, (unsigned long long)x->nonce, (long long)x->death, i);
     }
 }
@@ -151,8 +150,7 @@ static void check_outcome(struct world *w, int64_t id, const char *outcome)
         good = good && forgiven(w, id, 0);
     HOLDS(w, good || db_may_double(w), "I1",
           "transaction %lld ends as %s; in finalized blocks it took effect %u times and failed %u "
-          "times, %u of "
-          "them forgiven",
+          "times, %u of them forgiven",
           (long long)id, outcome, w->effects[id], w->failures[id], c->forgiven);
     bool over = c->presigned && !includable(w, &w->chain.txs[c->presigned]);
     HOLDS(

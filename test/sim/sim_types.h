@@ -106,8 +106,8 @@ struct process {
     uint64_t resumed_at;
     struct memory *memory;
     struct loop *loop;
-    struct list
-        borrowed; /* of struct message: answers of the database that it has not given back */
+    /* of struct message: answers of the database that it has not given back */
+    struct list borrowed;
 };
 
 /* ---- the chain ---- */
@@ -313,8 +313,8 @@ struct duty {
     uint32_t refused[64]; /* bytes whose refusal is not recorded yet */
     size_t refused_count;
     bool no_funds; /* the last word of a node was that the account cannot pay */
-    uint64_t
-        poor_try; /* the block after which it was last tried since then, and when it was refused */
+    /* the block after which it was last tried since then, and when it was refused */
+    uint64_t poor_try;
     uint64_t poor_at;
     uint64_t ordered_at;       /* by an operator, to go on */
     bool order_unheard;        /* until a look finds the account not paused */

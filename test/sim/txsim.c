@@ -95,8 +95,7 @@ static void print_plan(const struct world *w)
 {
     const struct plan *p = &w->plan;
     printf("seed %llu: %d relays, %d accounts, %d nodes, %d followers; %s%s%s%s%sera %u, block "
-           "%llu ms, "
-           "latency %llu us\n",
+           "%llu ms, latency %llu us\n",
            (unsigned long long)w->seed, p->relays, p->accounts, p->nodes, p->followers,
            p->use_lock ? "locks, " : "no locks, ", p->fat ? "fork-aware, " : "",
            p->deterministic ? "deterministic keys, " : "", p->foreign ? "foreign use, " : "",
@@ -462,8 +461,7 @@ static int usage(void)
         stderr,
         "usage: txsim [--seeds N] [--first S] [--seed N [--until K]] [--minutes M] [--fault NAME]\n"
         "             [--features all|none|NAME,NAME..] [--lossy] [--file PATH] [--jobs J] "
-        "[--keep-going] "
-        "[--plants [--limit N]] [--plant NAME] [--moves PATH]\n"
+        "[--keep-going] [--plants [--limit N]] [--plant NAME] [--moves PATH]\n"
         "             [--log error|warn|info|debug]\n"
         "faults:");
     for (int i = 0; fault_name(i); i++)

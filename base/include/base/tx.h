@@ -76,8 +76,8 @@ struct tx_end {
     bool has_block, has_fee;
     uint8_t block_hash[32];
     int64_t block_number;
-    int64_t
-        used_block; /* without a block: as of this one somebody else used the nonce; 0: nobody */
+    /* without a block: as of this one somebody else used the nonce; 0: nobody */
+    int64_t used_block;
     uint32_t index; /* in the block */
     u128 fee;
 };

@@ -11,10 +11,10 @@ struct election;
 
 struct election_config {
     struct elector_config core;
-    const char *
-        holder; /* <network>-<account>-<hostname>-<pid>-<uuid>: here the relay's identity; copied */
-    const char
-        *address; /* this relay's control endpoint, which followers name when they refuse; copied */
+    /* <network>-<account>-<hostname>-<pid>-<uuid>: here the relay's identity; copied */
+    const char *holder;
+    /* this relay's control endpoint, which followers name when they refuse; copied */
+    const char *address;
     void (*on_promote)(void *arg, int account, int64_t epoch);
     void (*on_demote)(void *arg, int account, const char *reason);
     void (*on_gate)(void *arg, int account, bool open);

@@ -45,8 +45,8 @@ struct listen_config {
     int64_t since_us;    /* also what finished since then (database clock), e.g. the position of the
                           * last event    that was handled; 0: from the connection on */
     uint32_t repair_ms;  /* default 60000 */
-    uint32_t
-        probe_ms; /* default 10000; a probe unanswered for half of it replaces the connection */
+    /* default 10000; a probe unanswered for half of it replaces the connection */
+    uint32_t probe_ms;
     uint32_t scan_rows; /* rows of one query; default 1000 */
     uint32_t stale_ms;  /* interval at which on_state repeats that the view is stale; 0: once */
     void (*on_event)(void *arg, const struct listen_event *event);

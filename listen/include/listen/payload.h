@@ -9,8 +9,8 @@
 enum { LISTEN_PAYLOAD_MAX = 8000 }; /* NOTIFY accepts less than that */
 
 struct listen_payload {
-    struct listen_event
-        event; /* account is 0 unless the payload contains its number; texts are in `root` */
+    /* account is 0 unless the payload contains its number; texts are in `root` */
+    struct listen_event event;
     struct listen_leader leader;
     void *root; /* json_t */
 };

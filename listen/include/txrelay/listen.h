@@ -88,13 +88,11 @@ struct txrelay_event {
 struct txrelay_options {
     const char *account; /* only this one: alias, 0x and account id, or address; NULL: all */
     int64_t id;          /* only this transaction; 0: all */
-    int64_t
-        since; /* a position, or a time: also what ended since then. 0: from the connection on; 1:
-                          * everything that is kept, without TXRELAY_GAP */
+    int64_t since; /* a position, or a time: also what ended since then. 0: from the connection on;
+                      1: everything that is kept, without TXRELAY_GAP */
     uint32_t stale_ms; /* default 10000 */
-    uint32_t
-        probe_ms; /* default 10000: interval of the probe of the connection, which is replaced if it
-                          * does not answer for half of it */
+    uint32_t probe_ms; /* default 10000: interval of the probe of the connection, which is replaced
+                          if it does not answer for half of it */
     void (*callback)(void *arg, const struct txrelay_event *event);
     void *arg;
 };

@@ -51,9 +51,9 @@ void manager__version_check(struct manager *m)
     if (m->phase < MANAGER_CHAIN_WAIT || !m->chain.transaction_version || PLANTED(VERSION_IGNORED))
         return;
     if (accepted && accepted != m->chain.transaction_version)
-        manager__suspend(m, MANAGER_SUSPENSION_TRANSACTION_VERSION,
-                         "transaction_version is %u and calls were accepted for %u: they may mean "
-                         "something else "
-                         "now; nothing is signed until an operator resumes the account",
-                         m->chain.transaction_version, accepted);
+        manager__suspend(
+            m, MANAGER_SUSPENSION_TRANSACTION_VERSION,
+            "transaction_version is %u and calls were accepted for %u: they may mean something "
+            "else now; nothing is signed until an operator resumes the account",
+            m->chain.transaction_version, accepted);
 }

@@ -71,8 +71,7 @@ static const struct answer table[] = {
      "They do not decode, so no pool can hold them."},
     {NODE(1002, "wasm trap", "unreachable", "execution aborted"), REFUSAL_TRAPPED, PROVES_NOT_TAKEN,
      "Verification Error: Runtime error: Execution failed: Execution aborted due to trap: wasm "
-     "trap: wasm "
-     "`unreachable` instruction executed",
+     "trap: wasm `unreachable` instruction executed",
      FOR_WHAT_THEY_ARE},
     {NODE(1002), REFUSAL_BUSY, PROVES_NOTHING,
      "Verification Error: State already discarded for 0x11", "The node could not ask its runtime."},

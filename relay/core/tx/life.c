@@ -3,11 +3,10 @@
 
 void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t block)
 {
-    manager__suspend(
-        m, MANAGER_SUSPENSION_REAPED,
-        "account nonce is %llu at block %llu and was %llu: the account was reaped; nothing is sent "
-        "until an operator resumes it",
-        (unsigned long long)nonce, (unsigned long long)block, (unsigned long long)was);
+    manager__suspend(m, MANAGER_SUSPENSION_REAPED,
+                     "account nonce is %llu at block %llu and was %llu: the account was reaped; "
+                     "nothing is sent until an operator resumes it",
+                     (unsigned long long)nonce, (unsigned long long)block, (unsigned long long)was);
 }
 
 /* The table knows of nonces that were used for good, and this chain knows them no more. A node that

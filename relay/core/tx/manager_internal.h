@@ -128,8 +128,8 @@ struct probing { /* probe.c, and judge.c the scout */
     struct backoff backoff;
     uint64_t nonce;    /* UNFINAL: what was answered before */
     bool used_unfinal; /* the last such answer showed more used nonces */
-    uint64_t
-        probe_head; /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
+    /* nonce whose return to the pool shows who else is there; UINT64_MAX: none */
+    uint64_t probe_head;
     bool probe_head_back; /* it is back: what the next probe does not see is lost */
     bool node_unverified; /* the node's account nonce is unknown or behind: do not submit */
 };
@@ -198,10 +198,10 @@ struct suspension { /* suspend.c: why the account is suspended */
     enum manager_suspension why;
     char text[200];
     bool wanted; /* to be stored */
-    bool
-        stored; /* stored: a request poll that finds the account not paused is the order to go on */
-    uint64_t
-        first_poll; /* number of the first LOOK after that: earlier polls may have read before it */
+    /* stored: a request poll that finds the account not paused is the order to go on */
+    bool stored;
+    /* number of the first LOOK after that: earlier polls may have read before it */
+    uint64_t first_poll;
 };
 
 struct life {     /* life.c: an account that was reaped begins anew */

@@ -14,8 +14,7 @@ void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where)
     if (!expected)
         manager__alert(m,
                        "account nonce is %llu %s but ours is %llu: the key is used elsewhere or "
-                       "the database lost "
-                       "commits",
+                       "the database lost commits",
                        (unsigned long long)nonce, where, (unsigned long long)m->line.next);
     if (m->admit.count || (m->line.rows && nonce - m->line.low > SPAN_MAX))
         return; /* rows in flight come first; what the chain used of them ends when they are here */
@@ -35,11 +34,10 @@ static bool too_many(struct manager *m, uint64_t from, uint64_t count)
 {
     if (count <= m->config.window_max)
         return false;
-    manager__alert_once(
-        m, ALERT_GAP,
-        "%llu nonces from the account's %llu on have no pending row: reaped account, wrong chain "
-        "or damaged table; nothing is sent",
-        (unsigned long long)count, (unsigned long long)from);
+    manager__alert_once(m, ALERT_GAP,
+                        "%llu nonces from the account's %llu on have no pending row: reaped "
+                        "account, wrong chain or damaged table; nothing is sent",
+                        (unsigned long long)count, (unsigned long long)from);
     return true;
 }
 

@@ -139,8 +139,7 @@ static enum fate judge(const struct manager *m, struct judged *j, uint64_t next)
     if (x->nonce > next) {
         snprintf(j->text, sizeof(j->text),
                  "its nonce is %llu and the account's next was %llu when it came: what is missing "
-                 "below it "
-                 "is not filled",
+                 "below it is not filled",
                  nonce, (unsigned long long)next);
         return waits(m, j, 0);
     }

@@ -205,12 +205,10 @@ void manager__adopted(struct manager *m, size_t count)
     if (m->reconcile.on)
         m->reconcile.done = true;
     if (m->reconcile.found_count)
-        manager__alert(
-            m,
-            "the database lost commits, or the key is used elsewhere: of %zu extrinsics that it "
-            "did not know, %zu were "
-            "adopted by their calls",
-            m->reconcile.found_count, count);
+        manager__alert(m,
+                       "the database lost commits, or the key is used elsewhere: of %zu extrinsics "
+                       "that it did not know, %zu were adopted by their calls",
+                       m->reconcile.found_count, count);
     if (count) {
         manager__reload(m, true);
         return;

@@ -19,8 +19,8 @@ struct service;
 
 struct service_account {
     const char *alias;
-    struct keypair *
-        key; /* owned by the service from service_new on; NULL: sends only presigned transactions */
+    /* owned by the service from service_new on; NULL: sends only presigned transactions */
+    struct keypair *key;
     enum key_scheme scheme; /* without a key: the account's */
     uint8_t id[ACCOUNT_ID_MAX];
     size_t id_len;

@@ -40,8 +40,8 @@ struct service_status {
     bool standalone;
     size_t members; /* relays of these accounts that live, with this one; 0: not known */
     bool database_up;
-    uint64_t
-        stale_ms; /* for how long the database has been away; 0: it is there, or there is none */
+    /* for how long the database has been away; 0: it is there, or there is none */
+    uint64_t stale_ms;
     /* From here on: of the rooms; nothing of those that are closed. */
     struct store_status store;
     bool listens; /* false: standalone, which has no listener */

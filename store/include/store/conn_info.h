@@ -7,8 +7,8 @@
 #include "base/buf.h"
 
 struct conn_info {
-    struct buf
-        text; /* "host=db1 port=5432 user=relay", without secrets; "" where libpq cannot parse it */
+    /* "host=db1 port=5432 user=relay", without secrets; "" where libpq cannot parse it */
+    struct buf text;
     bool has_password; /* in the string itself */
     bool leaves_host;  /* some host is neither a socket nor a loopback address */
     char sslmode[16];  /* as libpq will use it, also from PGSSLMODE; libpq's default is "prefer" */

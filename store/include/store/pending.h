@@ -15,10 +15,10 @@ struct store_account {
     bool paused;            /* by whomever: nothing is admitted */
     const char *suspension; /* "": none, or the leader's own pause: "payment", "reaped",
                                "transaction_version" */
-    bool
-        reborn; /* an operator ordered a reaped account to go on, and what that takes is not done */
-    uint32_t
-        transaction_version; /* the one that calls are signed under; 0: whatever the chain has */
+    /* an operator ordered a reaped account to go on, and what that takes is not done */
+    bool reborn;
+    /* the one that calls are signed under; 0: whatever the chain has */
+    uint32_t transaction_version;
     /* the policy (schema/README.md) */
     const char *tip_start, *tip_step; /* "0" where not set */
     const char *tip_cap;              /* NULL: none */
@@ -71,10 +71,10 @@ struct store_snapshot {
     int64_t used_nonce; /* by what is on record, finalized blocks used every nonce below this; -1:
                            unknown */
     int64_t used_block; /* and this was the highest of them; -1: unknown */
-    int64_t
-        seen_block; /* finalized block at the last renewal that the database kept; -1: unknown */
-    int64_t
-        reconcile_from; /* commits may be lost: later blocks may know more (store_adopt); -1: no */
+    /* finalized block at the last renewal that the database kept; -1: unknown */
+    int64_t seen_block;
+    /* commits may be lost: later blocks may know more (store_adopt); -1: no */
+    int64_t reconcile_from;
     /* Then: when that was found, in ms since 1970; the block at which the wait ends (store_heard),
      * -1: not known yet; and whether lost commits may have sent what has no era. */
     int64_t lost_since_ms, lost_until;
@@ -115,8 +115,8 @@ struct store_attempt_row {
     struct store_bytes call;      /* fill; admit_signed: its length */
     const char *tip;              /* decimal; NULL = "0" */
     int64_t era_birth, era_death; /* -1: immortal */
-    const char
-        *reason; /* attempt: why the former one ended; fill: error text of the ended transaction */
+    /* attempt: why the former one ended; fill: error text of the ended transaction */
+    const char *reason;
     const char *outcome; /* fill: outcome of the ended transaction */
     /* attempt: length of the filler's call at its end; the transaction keeps the nonce and ends as
      * `outcome` with `stop_reason` if these bytes get in. 0: the transaction's own call. */
@@ -203,8 +203,8 @@ struct store_adopt {
     uint32_t spec_version, transaction_version;
     int64_t block; /* no block up to this one holds any of them */
     bool done;     /* the account is reconciled: it may be admitted to */
-    int64_t
-        read; /* done: all finalized blocks up to this one were read; -1: the wait is cut short */
+    /* done: all finalized blocks up to this one were read; -1: the wait is cut short */
+    int64_t read;
     size_t count;
     const struct store_adopt_row *rows;
     int32_t adopted; /* out */

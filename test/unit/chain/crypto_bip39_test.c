@@ -27,28 +27,22 @@ static const struct {
      "student excess",
      "Substrate", "0x5282fc8f0cae5bed3127a54133fa2a7af6cb9b3d22118dacb0bc71721f62aada"},
     {"blouse twelve peanut fluid buyer asset account rally quit pond elegant man match sunny "
-     "garment loud "
-     "edit front",
+     "garment loud edit front",
      "", "0x94c6f681ebeebc519b0cc89e5b7125fe59b47dea8e2b72b63a220a4dbb07d409"},
     {"blouse twelve peanut fluid buyer asset account rally quit pond elegant man match sunny "
-     "garment loud "
-     "edit front",
+     "garment loud edit front",
      "Substrate", "0x3d46b9f307c372ac68dacd95a7a3c756dbed893fdd820d8e1876cf7693fb5865"},
     {"brisk arctic pepper giant garden autumn balance crack record side embrace mom simple swarm "
-     "hire again "
-     "engine lake common rose crawl",
+     "hire again engine lake common rose crawl",
      "", "0xbc356853f350b05b71b3b3fdc18024cae156d3b55cc0dd34f600129eb6ac24c5"},
     {"brisk arctic pepper giant garden autumn balance crack record side embrace mom simple swarm "
-     "hire again "
-     "engine lake common rose crawl",
+     "hire again engine lake common rose crawl",
      "Substrate", "0x0d53cbaa0be7a449ddf7b3945953b7c5297c7dd61c9951a3bfce7b4b09cd685a"},
     {"cake clip physical have paper balance canvas rather result theme end notice announce talent "
-     "lab lunch "
-     "example orphan control series index chunk surprise high",
+     "lab lunch example orphan control series index chunk surprise high",
      "", "0xd7f2b1b9d1ed2b49dddff1895e6c343d73915d848eaaba5e6016d2672c47b30a"},
     {"cake clip physical have paper balance canvas rather result theme end notice announce talent "
-     "lab lunch "
-     "example orphan control series index chunk surprise high",
+     "lab lunch example orphan control series index chunk surprise high",
      "Substrate", "0x73d87203951c174b1557f41a79306609548b4059e0c6ac940633d1ef1ade8f8b"},
 };
 
@@ -98,9 +92,7 @@ static void test_bip39_seed(void **state)
     assert_int_equal(keys__bip39_seed(phrase, strlen(phrase), "TREZOR", seed, NULL), 0);
     assert_hex(seed, sizeof(seed),
                "0xc55257c360c07c72029aebc1b53c05ed0362ada38ead3e3e9efa3708e53495531f09a6987599d1826"
-               "4c1e1c92f2"
-               "cf141630c"
-               "7a3c4ab7c81b2f001698e7463b04");
+               "4c1e1c92f2cf141630c7a3c4ab7c81b2f001698e7463b04");
 }
 
 /* One wrong word is found whatever the count of checksum bits, unless it happens to fit them. */

@@ -38,11 +38,9 @@ static void three_forms_of_a_call_are_one(void **state)
 {
     static const char readable[] =
         "{\"pallet\":\"Utility\",\"call\":\"batch\",\"args\":{\"calls\":[{\"pallet\":\"System\","
-        "\"call\":"
-        "\"remark\","
-        "\"args\":{\"remark\":\"hello\"}},{\"pallet\":\"Balances\",\"call\":\"transfer_all\","
-        "\"args\":{"
-        "\"dest\":\"" BOB "\",\"keep_alive\":true}},{\"pallet\":\"Utility\",\"call\":\"batch\","
+        "\"call\":\"remark\",\"args\":{\"remark\":\"hello\"}},{\"pallet\":\"Balances\",\"call\":"
+        "\"transfer_all\",\"args\":{\"dest\":\"" BOB
+        "\",\"keep_alive\":true}},{\"pallet\":\"Utility\",\"call\":\"batch\","
         "\"args\":{\"calls\":[]}}]}}";
     static const char mixed[] =
         "{\"Utility\":{\"batch\":[[\"0x00001468656c6c6f\",{\"Balances\":{\"transfer_all\":[\"" BOB
@@ -167,9 +165,8 @@ static void an_unsigned_extrinsic_is_its_call(void **state)
     assert_int_equal(
         extrinsic_to_json(polkadot, (const uint8_t *)"\x10\x04\x00\x00\x00", 5, false, &json, &err),
         0);
-    assert_non_null(strstr(buf_str(&json),
-                           "\"signed\":false,\"call\":{\"pallet\":\"System\",\"call\":\"remark\","
-                           "\"args\":{\"remark\":\"0x\"}}}"));
+    assert_non_null(strstr(buf_str(&json), "\"signed\":false,\"call\":{\"pallet\":\"System\","
+                                           "\"call\":\"remark\",\"args\":{\"remark\":\"0x\"}}}"));
     buf_clear(&json);
     assert_int_equal(
         extrinsic_to_json(polkadot, (const uint8_t *)"\x10\x04\x00\x00\x01", 5, false, &json, &err),

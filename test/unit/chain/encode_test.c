@@ -224,11 +224,7 @@ static const struct {
      "\"86772003564839308183160524895100893921280\""},
     {T_U256, "\"115792089237316195423570985008687907853269984665640564039457584007913129639935\"",
      "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff", NULL},
-    {T_U256, "[1, 0, \"2\", 0]",
-     "0100000000000000"
-     "0000000000000000"
-     "0200000000000000"
-     "0000000000000000",
+    {T_U256, "[1, 0, \"2\", 0]", "0100000000000000000000000000000002000000000000000000000000000000",
      "\"680564733841876926926749214863536422913\""},
     {PRIM_I8, "-128", "80", NULL},
     {PRIM_I8, "127", "7f", NULL},
@@ -407,9 +403,7 @@ static const struct {
     {T_HASH, "\"0x12\"", "[u8; 32] is wanted, not \"0x12\": give 0x and 64 hexadecimal digits"},
     {T_ACCOUNT, "\"15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5\"",
      "AccountId32 is wanted, not \"15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1Mgb...: it is of prefix 0, "
-     "this "
-     "chain's is 42; the "
-     "same key here: " ALICE},
+     "this chain's is 42; the same key here: " ALICE},
     {T_ACCOUNT, "\"5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQZ\"",
      "its checksum is wrong if it looks like one"},
     {T_ACCOUNT, "\"0x1234\"", "AccountId32 is wanted, not \"0x1234\": give an SS58 address"},

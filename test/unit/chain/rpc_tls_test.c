@@ -46,11 +46,8 @@ static int make_certificates(void **state)
         {"name", "DNS:localhost"}, {"address", "IP:127.0.0.1"}, {"other", "DNS:elsewhere"}};
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         shell("cd %s && openssl req %s -keyout %s.key -out %s.csr -subj /CN=node 2>log && echo "
-              "subjectAltName=%s >ext "
-              "&& openssl x509 -req -in %s.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 "
-              "-extfile ext "
-              "-out "
-              "%s.pem 2>log",
+              "subjectAltName=%s >ext && openssl x509 -req -in %s.csr -CA ca.pem -CAkey ca.key "
+              "-CAcreateserial -days 2 -extfile ext -out %s.pem 2>log",
               tls_dir, new_key, names[i][0], names[i][0], names[i][1], names[i][0], names[i][0]);
     return 0;
 }

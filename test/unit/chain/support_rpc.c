@@ -62,9 +62,8 @@ static void serve(struct rig *rig, struct ws_peer *p, const char *method, const 
                        "\"{\\\"invalid\\\":{\\\"stale\\\":null}}\",\"data\":{\"a\":[1]}}}",
                        json_integer_value(id));
     } else if (!strcmp(method, "unreadable")) {
-        ws_peer_send(
-            p, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32007,\"message\":\"Request "
-               "is too big\"}}");
+        ws_peer_send(p, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32007,\"message\":"
+                        "\"Request is too big\"}}");
     } else if (!strcmp(method, "empty")) {
         ws_peer_printf(p, "{\"jsonrpc\":\"2.0\",\"id\":%" JSON_INTEGER_FORMAT "}",
                        json_integer_value(id));

@@ -257,9 +257,7 @@ static void hung_holder(void **state)
     WAIT_FOR(loop, q.done);
     fx_query(hung.c, &q, NULL,
              "SELECT granted FROM txrelay.accounts a, txrelay.leader_claim(a.account, 'hung', 'x', "
-             "true, "
-             "1500, 3000) "
-             "WHERE alias = 'alice'");
+             "true, 1500, 3000) WHERE alias = 'alice'");
     WAIT_FOR(loop, q.done);
     assert_string_equal(q.text, "t");
     uint64_t claimed = loop_now_ms(loop);

@@ -158,16 +158,12 @@ static char *table_text(void)
     char *text = fx_pg_sql(
         &pg, "SELECT id || '@' || nonce || '=' || state || ':' || encode(hash, 'hex') || ':' || "
              "coalesce(encode(block_hash, 'hex'), '') FROM txrelay.pending_transactions WHERE id "
-             "IS NOT NULL "
-             "ORDER BY id; "
-             "SELECT 'filler@' || nonce || '=' || state || ':' || encode(hash, 'hex') || ':' || "
-             "coalesce(encode(block_hash, 'hex'), '') FROM txrelay.pending_transactions WHERE id "
-             "IS NULL ORDER BY "
-             "nonce; "
-             "SELECT id || '=' || outcome FROM txrelay.finished_transactions WHERE id IS NOT NULL "
-             "ORDER BY id; "
-             "SELECT 'filler@' || nonce || ' ended ' || outcome FROM txrelay.finished_transactions "
-             "WHERE id IS "
+             "IS NOT NULL ORDER BY id; SELECT 'filler@' || nonce || '=' || state || ':' || "
+             "encode(hash, 'hex') || ':' || coalesce(encode(block_hash, 'hex'), '') FROM "
+             "txrelay.pending_transactions WHERE id "
+             "IS NULL ORDER BY nonce; SELECT id || '=' || outcome FROM "
+             "txrelay.finished_transactions WHERE id IS NOT NULL ORDER BY id; SELECT 'filler@' || "
+             "nonce || ' ended ' || outcome FROM txrelay.finished_transactions WHERE id IS "
              "NULL AND requeued IS NULL "
              "ORDER BY nonce");
     fx_step(loop); /* psql blocked it */
@@ -226,12 +222,11 @@ static void put_tx(FILE *f, int n)
         return;
     }
     if (n % 7 == 3) { /* ends without an effect; a filler takes the nonce */
-        fprintf(
-            f,
-            "SELECT txrelay.leader_fill(" LEADER ", ARRAY[%d], ARRAY['\\x00'::bytea], " HASH
-            ", ARRAY['\\x03'::bytea], ARRAY[0], ARRAY[-1], ARRAY[-1], 1, 1, 2, ARRAY['expired'], "
-            "ARRAY['late']);\n",
-            n, n * 100 + 50);
+        fprintf(f,
+                "SELECT txrelay.leader_fill(" LEADER ", ARRAY[%d], ARRAY['\\x00'::bytea], " HASH
+                ", ARRAY['\\x03'::bytea], ARRAY[0], ARRAY[-1], ARRAY[-1], 1, 1, 2, "
+                "ARRAY['expired'], ARRAY['late']);\n",
+                n, n * 100 + 50);
         return;
     }
     put_state(f, n, hash, "in_block", block);
@@ -256,11 +251,9 @@ static int changes_in(const char *path)
 static void empty_tables(void)
 {
     sql("SET session_replication_role = replica; TRUNCATE txrelay.outbox, "
-        "txrelay.pending_transactions, "
-        "txrelay.attempts, txrelay.finished_transactions; DELETE FROM txrelay.accounts; DELETE "
-        "FROM "
-        "txrelay.leadership; "
-        "ALTER SEQUENCE txrelay.transaction_id RESTART");
+        "txrelay.pending_transactions, txrelay.attempts, txrelay.finished_transactions; DELETE "
+        "FROM txrelay.accounts; DELETE FROM txrelay.leadership; ALTER SEQUENCE "
+        "txrelay.transaction_id RESTART");
     sql("SELECT txrelay.relay_register('alice', decode(repeat('a1', 32), 'hex'), 'sr25519', "
         "decode(repeat('09', 32), 'hex'), 'alice-address', 7001)");
     sql("SELECT txrelay.leader_claim(account, 'writer', 'writer:1', false, 3600000, 3600000), "
@@ -293,8 +286,7 @@ static void equals_the_table(void **state)
     WAIT_FOR(loop, killer.ups);
 
     free(fx_shell("(psql -X -q -v ON_ERROR_STOP=1 '%s' -f %s 2>%s.log >/dev/null; echo $? "
-                  ">%s.part; mv %s.part %s) "
-                  "</dev/null >/dev/null 2>&1 &",
+                  ">%s.part; mv %s.part %s) </dev/null >/dev/null 2>&1 &",
                   pg.dsn, script, script, done, done, done));
     int killed = 0;
     bool finished = false;
@@ -306,8 +298,7 @@ static void equals_the_table(void **state)
         struct fx_query q = {0};
         fx_query(killer.c, &q, NULL,
                  "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE "
-                 "application_name = "
-                 "'listen-test'");
+                 "application_name = 'listen-test'");
         int stales = r->stales;
         WAIT_FOR(loop, q.done);
         WAIT_FOR(loop, r->stales > stales);
@@ -351,9 +342,7 @@ static void large_call(void **state)
     sql("SELECT txrelay.enqueue('alice', decode(repeat('ab', 65536), 'hex'))");
     sql("SELECT txrelay.leader_admit(account, 1, ARRAY(SELECT id FROM txrelay.outbox), ARRAY[0], "
         "ARRAY[decode(repeat('cd', 32), 'hex')], ARRAY[decode(repeat('ef', 65540), 'hex')], "
-        "ARRAY[0], "
-        "ARRAY[-1], "
-        "ARRAY[-1], 1, 1, 1) FROM txrelay.accounts");
+        "ARRAY[0], ARRAY[-1], ARRAY[-1], 1, 1, 1) FROM txrelay.accounts");
     WAIT_FOR(loop, r->events == 1);
     assert_int_equal(r->last.kind, LISTEN_NEW);
     assert_false(r->last.from_scan);
@@ -449,15 +438,13 @@ static void unknown_account(void **state)
     WAIT_FOR(loop, r->live);
     sql("NOTIFY pending_tx_new, 'nonsense'");
     sql("SELECT txrelay.relay_register('bob', decode(repeat('b2', 20), 'hex'), 'ethereum', "
-        "decode(repeat('09', 32), 'hex'), 'bob-address', 7002); "
-        "SELECT txrelay.leader_claim(account, 'writer', 'writer:1', false, 3600000, 3600000), "
-        "txrelay.leader_nonce(account, 1, 0) FROM txrelay.accounts WHERE alias = 'bob'; "
-        "SELECT txrelay.enqueue('bob', '\\x00'); "
-        "SELECT txrelay.leader_admit(account, 1, ARRAY(SELECT id FROM txrelay.outbox), ARRAY[0], "
+        "decode(repeat('09', 32), 'hex'), 'bob-address', 7002); SELECT "
+        "txrelay.leader_claim(account, 'writer', 'writer:1', false, 3600000, 3600000), "
+        "txrelay.leader_nonce(account, 1, 0) FROM txrelay.accounts WHERE alias = 'bob'; SELECT "
+        "txrelay.enqueue('bob', '\\x00'); SELECT txrelay.leader_admit(account, 1, ARRAY(SELECT id "
+        "FROM txrelay.outbox), ARRAY[0], "
         "ARRAY[decode(repeat('cd', 32), 'hex')], ARRAY['\\x01'::bytea], ARRAY[0], ARRAY[-1], "
-        "ARRAY[-1], 1, "
-        "1, 1) "
-        "FROM txrelay.accounts WHERE alias = 'bob'");
+        "ARRAY[-1], 1, 1, 1) FROM txrelay.accounts WHERE alias = 'bob'");
     WAIT_FOR(loop, r->events == 1);
     assert_string_equal(r->last_alias, "bob");
     assert_int_equal(r->stales, 0);

@@ -158,11 +158,11 @@ static void lines(void **state)
     assert_string_equal(
         buf_str(&b),
         "{\"event\":\"finished\",\"account\":\"alice\",\"account_id\":"
-        "\"0x0000000000000000000000000000000000000000\","
-        "\"id\":7,\"nonce\":5,\"state\":\"finalized\",\"outcome\":\"dispatch_error\","
-        "\"hash\":\"0x0000000000000000000000000000000000000000000000000000000000000000\","
-        "\"block_hash\":\"0x0000000000000000000000000000000000000000000000000000000000000000\","
-        "\"block_number\":99,"
+        "\"0x0000000000000000000000000000000000000000\",\"id\":7,\"nonce\":5,\"state\":"
+        "\"finalized\",\"outcome\":\"dispatch_error\",\"hash\":"
+        "\"0x0000000000000000000000000000000000000000000000000000000000000000\",\"block_hash\":"
+        "\"0x0000000000000000000000000000000000000000000000000000000000000000\",\"block_number\":"
+        "99,"
         "\"error\":\"Balances \\\"x\\\"\\u000a\\u001b[2J\",\"creator_id\":\"\xc2\x9b"
         "app\","
         "\"updated_at\":\"2000-02-29T00:00:00.000001Z\",\"from_scan\":true}");
@@ -173,8 +173,7 @@ static void lines(void **state)
         "2000-02-29T00:00:00.000001Z alice id=7 nonce=5 finished finalized outcome=dispatch_error "
         "hash=0x0000000000000000000000000000000000000000000000000000000000000000 "
         "block=0x0000000000000000000000000000000000000000000000000000000000000000 height=99 "
-        "creator=?app "
-        "error=\"Balances \"x\"??[2J\"");
+        "creator=?app error=\"Balances \"x\"??[2J\"");
     ev.position_us = 1;
     buf_clear(&b);
     listen_format_json(&ev, &b);
@@ -208,9 +207,8 @@ static void states(void **state)
     buf_clear(&b);
     err_set(&err, ERR_TIMEOUT, "no \"answer\"");
     listen_format_state_json(0, 12345, &err, &b);
-    assert_string_equal(buf_str(&b),
-                        "{\"event\":\"stale\",\"age_ms\":12345,\"code\":\"TIMEOUT\",\"text\":\"no "
-                        "\\\"answer\\\"\"}");
+    assert_string_equal(buf_str(&b), "{\"event\":\"stale\",\"age_ms\":12345,\"code\":\"TIMEOUT\","
+                                     "\"text\":\"no \\\"answer\\\"\"}");
     buf_done(&b);
 }
 

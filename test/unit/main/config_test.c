@@ -172,8 +172,7 @@ static void times_that_do_not_fit(void **state)
     assert_int_equal(accepted("  expiry_2_ms: 5000\n").elector.expiry_2_ms, 5000);
     refused("  expiry_2_ms: 4000\n", "expiry_2 = 4000 ms is shorter than expiry_1 = 5000 ms");
     refused("  margin_ms: 5000\n", "margin = 5000 ms leaves nothing of expiry_1 = 5000 ms: the "
-                                   "gate would never open; make the "
-                                   "margin smaller");
+                                   "gate would never open; make the margin smaller");
     refused("  expiry_1_ms: 900\n", "margin = 1000 ms leaves nothing of expiry_1 = 900 ms");
     refused(
         "  heartbeat_ms: 3000\n",

@@ -562,9 +562,9 @@ static void test_bad_configuration(void **state)
     config.url = "http://a";
     assert_null(ws_client_new(rig.loop, &config, &err));
     assert_int_equal(err.code, ERR_CONFIG);
-    assert_string_equal(err.text,
-                        "server url \"http://a\": has another scheme; write ws://host:port or "
-                        "wss://host:port");
+    assert_string_equal(
+        err.text,
+        "server url \"http://a\": has another scheme; write ws://host:port or wss://host:port");
     config.peer = "node";
     assert_null(ws_client_new(rig.loop, &config, &err));
     assert_ptr_equal(strstr(err.text, "node url"), err.text);

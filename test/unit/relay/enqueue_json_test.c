@@ -28,14 +28,13 @@ static void test_every_field(void **state)
     (void)state;
     struct err err;
     struct enqueue_json x;
-    read_enqueue(&x,
-                 "{\"cmd\":\"send\",\"account\":\"alice\",\"call\":\"0x0102\",\"key\":\"k\","
-                 "\"creator\":\"c\","
-                 "\"priority\":-7,\"not_before\":1,\"deadline\":\"2026-01-31T12:00:00.25Z\",\"spec_"
-                 "version\":9,"
-                 "\"tip\":12,\"max_tip\":\"340282366920938463463374607431768211455\","
-                 "\"deadline_block\":5000000000,\"retries\":3}",
-                 &err);
+    read_enqueue(
+        &x,
+        "{\"cmd\":\"send\",\"account\":\"alice\",\"call\":\"0x0102\",\"key\":\"k\",\"creator\":"
+        "\"c\",\"priority\":-7,\"not_before\":1,\"deadline\":\"2026-01-31T12:00:00.25Z\",\"spec_"
+        "version\":9,\"tip\":12,\"max_tip\":\"340282366920938463463374607431768211455\",\"deadline_"
+        "block\":5000000000,\"retries\":3}",
+        &err);
     assert_int_equal(err.code, 0);
     assert_string_equal(x.req.account, "alice");
     assert_int_equal(x.req.call.len, 2);

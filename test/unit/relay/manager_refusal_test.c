@@ -11,8 +11,7 @@ static const struct {
     {1001, "Extrinsic has invalid format: Not enough data to fill buffer", REFUSAL_INVALID},
     {1002,
      "Verification Error: Runtime error: Execution failed: Execution aborted due to trap: wasm "
-     "trap: wasm "
-     "`unreachable` instruction executed",
+     "trap: wasm `unreachable` instruction executed",
      REFUSAL_TRAPPED},
     {1002, "Verification Error: State already discarded for 0x11", REFUSAL_BUSY},
     {1010, "Invalid Transaction: Transaction call is not expected", REFUSAL_INVALID},

@@ -17,12 +17,11 @@ static char cert[256];
 static void make_tls(void)
 {
     snprintf(cert, sizeof(cert), "%s/server.crt", pg.dir);
-    free(fx_shell("cd %s && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 "
-                  "-nodes -days 2 "
-                  "-subj /CN=db.test -addext subjectAltName=DNS:db.test -keyout server.key -out "
-                  "server.crt 2>&1 && "
-                  "chmod 600 server.key && chown --reference=data server.key server.crt",
-                  pg.dir));
+    free(fx_shell(
+        "cd %s && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days "
+        "2 -subj /CN=db.test -addext subjectAltName=DNS:db.test -keyout server.key -out server.crt "
+        "2>&1 && chmod 600 server.key && chown --reference=data server.key server.crt",
+        pg.dir));
     char sql[600];
     snprintf(sql, sizeof(sql), "ALTER SYSTEM SET ssl_cert_file = '%s'", cert);
     free(fx_pg_sql(&pg, sql));
@@ -33,8 +32,7 @@ static void make_tls(void)
      * socket. */
     free(fx_pg_sql(&pg, "CREATE DATABASE tlsonly"));
     free(fx_shell("cd %s/data && { echo 'hostnossl tlsonly all 127.0.0.1/32 reject'; cat "
-                  "pg_hba.conf; } >hba && "
-                  "cat hba >pg_hba.conf && rm hba",
+                  "pg_hba.conf; } >hba && cat hba >pg_hba.conf && rm hba",
                   pg.dir));
     fx_pg_restart(&pg, "fast");
 }
@@ -333,9 +331,8 @@ static void bouncer_start(struct bouncer *b, const char *mode)
         "cd %s && printf '[databases]\\n* = host=%s port=%d user=postgres\\n[pgbouncer]\\n"
         "listen_addr = 127.0.0.1\\nlisten_port = %d\\nunix_socket_dir =\\nauth_type = any\\n"
         "pool_mode = %s\\nlogfile = %s/log\\npidfile = %s/pid\\n' >ini && chown "
-        "--reference=%s/data . ini && "
-        "if [ $(id -u) = 0 ]; then as=\"-u $(stat -c %%U %s/data)\"; fi; "
-        "/usr/sbin/pgbouncer -q -d $as ini 2>&1",
+        "--reference=%s/data . ini && if [ $(id -u) = 0 ]; then as=\"-u $(stat -c %%U %s/data)\"; "
+        "fi; /usr/sbin/pgbouncer -q -d $as ini 2>&1",
         b->dir, pg.dir, port, b->port, mode, b->dir, b->dir, pg.dir, pg.dir));
 }
 

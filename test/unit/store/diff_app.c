@@ -159,9 +159,8 @@ void diff_policy(struct diff *d, const struct mem_account *a, const struct mem_p
         snprintf(cap, sizeof(cap), "%llu", (unsigned long long)p->tip_cap);
     free(diff_sql(d, false, state,
                   "SELECT txrelay.account_policy('%s', '{\"tip_start\": %llu, \"tip_step\": %llu, "
-                  "\"tip_cap\": %s, "
-                  "\"tip_step_percent\": %u, \"tip_after_blocks\": %u, \"skip_after_blocks\": %u, "
-                  "\"usurped\": \"%s\", \"order\": \"%s\"}')",
+                  "\"tip_cap\": %s, \"tip_step_percent\": %u, \"tip_after_blocks\": %u, "
+                  "\"skip_after_blocks\": %u, \"usurped\": \"%s\", \"order\": \"%s\"}')",
                   a->alias, (unsigned long long)p->tip_start, (unsigned long long)p->tip_step, cap,
                   p->tip_step_percent, p->tip_after_blocks, p->skip_after_blocks,
                   p->requeue_usurped ? "requeue" : "fail", p->strict ? "strict" : "any"));
@@ -191,17 +190,15 @@ static void pass_time(struct diff *d)
     char text[1500], by[40];
     int steps = 1 + (int)diff_below(d, 2);
     snprintf(by, sizeof(by), "interval '%d s'", steps * STEP_S);
-    snprintf(
-        text, sizeof(text),
-        "WITH a AS (UPDATE txrelay.leadership SET expiry_1 = expiry_1 - %s, expiry_2 = expiry_2 - "
-        "%s "
-        "WHERE holder IS NOT NULL), l AS (UPDATE txrelay.relay_leases SET expiry_1 = expiry_1 - "
-        "%s, "
-        "expiry_2 = expiry_2 - %s), m AS (UPDATE txrelay.members SET heartbeat = heartbeat - %s), "
-        "o AS (UPDATE txrelay.outbox SET not_before = not_before - %s, deadline = deadline - %s) "
-        "UPDATE txrelay.pending_transactions SET deadline = deadline - %s WHERE deadline IS NOT "
-        "NULL",
-        by, by, by, by, by, by, by, by);
+    snprintf(text, sizeof(text),
+             "WITH a AS (UPDATE txrelay.leadership SET expiry_1 = expiry_1 - %s, expiry_2 = "
+             "expiry_2 - %s WHERE holder IS NOT NULL), l AS (UPDATE txrelay.relay_leases SET "
+             "expiry_1 = expiry_1 - %s, expiry_2 = expiry_2 - %s), m AS (UPDATE txrelay.members "
+             "SET heartbeat = heartbeat - %s), o AS (UPDATE txrelay.outbox SET not_before = "
+             "not_before - %s, deadline = deadline - %s) "
+             "UPDATE txrelay.pending_transactions SET deadline = deadline - %s WHERE deadline IS "
+             "NOT NULL",
+             by, by, by, by, by, by, by, by);
     buf_printf(&d->said, " %d steps pass", steps);
     free(diff_admin(d, text));
     d->shift_us += steps * STEP_US;

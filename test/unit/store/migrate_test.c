@@ -251,12 +251,9 @@ static void test_changed_by_hand(void **state)
         "ALTER TABLE txrelay.pending_transactions DISABLE TRIGGER pending_final",
         "ALTER FUNCTION txrelay.cancel(bigint) RESET search_path",
         "CREATE OR REPLACE FUNCTION txrelay.mid_submission(p_subject int) RETURNS boolean LANGUAGE "
-        "sql AS "
-        "'SELECT false'",
-        "DROP FUNCTION txrelay.mid_submission; "
-        "CREATE FUNCTION txrelay.mid_submission(p_subject int) RETURNS text LANGUAGE sql AS "
-        "'SELECT "
-        "NULL::text'",
+        "sql AS 'SELECT false'",
+        "DROP FUNCTION txrelay.mid_submission; CREATE FUNCTION txrelay.mid_submission(p_subject "
+        "int) RETURNS text LANGUAGE sql AS 'SELECT NULL::text'",
         "CREATE FUNCTION txrelay.enqueue(text) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'",
         "CREATE OR REPLACE VIEW txrelay.follow_kept AS SELECT now() AS dropped_before",
         "CREATE VIEW txrelay.secrets AS SELECT * FROM txrelay.outbox",
@@ -305,9 +302,9 @@ static void test_of_users(void **state)
     assert_string_equal(sql(db, "SELECT count(*) FROM mine"), "0");
     assert_string_equal(sql(db, "SELECT count(*) FROM pg_trigger WHERE tgname = 'audit'"), "1");
     /* One that stands in the way of a change is named, and nothing is changed. */
-    sql(db, "DROP FUNCTION txrelay.status; DROP VIEW mine; DROP VIEW txrelay.transactions; "
-            "CREATE VIEW txrelay.transactions AS SELECT 1 AS other; "
-            "CREATE VIEW mine AS SELECT other FROM txrelay.transactions");
+    sql(db, "DROP FUNCTION txrelay.status; DROP VIEW mine; DROP VIEW txrelay.transactions; CREATE "
+            "VIEW txrelay.transactions AS SELECT 1 AS other; CREATE VIEW mine AS SELECT other FROM "
+            "txrelay.transactions");
     migrate_refused(db, schema_set(), ERR_DB, "depend");
     assert_string_equal(sql(db, "SELECT other FROM mine"), "1");
     sql(db, "DROP VIEW mine");
@@ -351,20 +348,19 @@ static void test_versions(void **state)
     /* Another result, fewer columns, other arguments: no function of a former build is left. */
     build_of(&three, "functions three");
     add_migration(&three, "9002_more.sql", "");
-    add_functions(&three,
-                  "CREATE OR REPLACE VIEW txrelay.more AS SELECT more FROM txrelay.outbox;"
-                  "CREATE OR REPLACE FUNCTION txrelay.sum_more() RETURNS text LANGUAGE sql AS "
-                  "$$SELECT 'x'$$; CREATE OR REPLACE FUNCTION txrelay.gone(text) RETURNS text "
-                  "LANGUAGE sql AS "
-                  "'SELECT $1'");
+    add_functions(
+        &three,
+        "CREATE OR REPLACE VIEW txrelay.more AS SELECT more FROM txrelay.outbox;CREATE OR REPLACE "
+        "FUNCTION txrelay.sum_more() RETURNS text LANGUAGE sql AS $$SELECT 'x'$$; CREATE OR "
+        "REPLACE FUNCTION txrelay.gone(text) RETURNS text LANGUAGE sql AS 'SELECT $1'");
     expect(db, &three.set, SCHEMA_OUTDATED,
            "checksum functions two, this program's functions three");
     migrate_ok(db, &three.set, version + 1, true);
     expect(db, &three.set, SCHEMA_FITS, "");
     expect(db, &two.set, SCHEMA_OUTDATED, "checksum functions three, this program's functions two");
     assert_string_equal(
-        sql(db, "SELECT txrelay.sum_more() || string_agg(p.oid::regprocedure::text, ' ') "
-                "FROM pg_proc p WHERE proname = 'gone'"),
+        sql(db, "SELECT txrelay.sum_more() || string_agg(p.oid::regprocedure::text, ' ') FROM "
+                "pg_proc p WHERE proname = 'gone'"),
         "xtxrelay.gone(text)");
 
     /* A file that fails leaves the former build. */
@@ -379,10 +375,9 @@ static void test_versions(void **state)
     build_of(&four, "functions five");
     add_migration(&four, "9002_more.sql", "");
     migrate_ok(db, &four.set, version + 1, true);
-    assert_string_equal(
-        sql(db, "SELECT count(*) FROM pg_proc WHERE proname IN ('gone', 'sum_more') UNION "
-                "ALL SELECT NULL LIMIT 1"),
-        "0");
+    assert_string_equal(sql(db, "SELECT count(*) FROM pg_proc WHERE proname IN ('gone', "
+                                "'sum_more') UNION ALL SELECT NULL LIMIT 1"),
+                        "0");
     assert_string_equal(sql(db, "SELECT more FROM txrelay.outbox"), "7");
 }
 

@@ -597,9 +597,8 @@ static void test_policy_facts(void **state)
     fx_account_claim(&x, &a, "me");
     sql("SELECT txrelay.account_policy('%s', jsonb_build_object('tip_start', 5, 'tip_step', '7', "
         "'tip_step_percent', 20, 'tip_cap', '340282366920938463463374607431768211455', "
-        "'tip_after_blocks', "
-        "11, "
-        "'skip_after_blocks', 99, 'low_balance', '12345678901234567890', 'usurped', 'requeue'))",
+        "'tip_after_blocks', 11, 'skip_after_blocks', 99, 'low_balance', '12345678901234567890', "
+        "'usurped', 'requeue'))",
         a.alias);
     struct store_poll_requests look = {.account = a.account, .epoch = a.epoch};
     struct store_snapshot snap = {

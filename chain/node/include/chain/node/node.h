@@ -41,8 +41,8 @@ struct node_head {
 
 /* One extrinsic of a finalized block for which `wants` returned true. */
 struct node_included {
-    struct tx_included
-        tx; /* own_signer is true: the owner passes it to the account of the signer only */
+    /* own_signer is true: the owner passes it to the account of the signer only */
+    struct tx_included tx;
     bool is_signed;
     uint8_t signer[ACCOUNT_ID_MAX];
     size_t signer_len;
@@ -156,8 +156,8 @@ struct node_ask {
     uint64_t number;  /* node_ask_nonce: the nonce in the state of the best block */
     uint8_t hash[32]; /* node_ask_hash: of that height */
     bool found;       /* the account, the height, or the list exists */
-    struct buf
-        *hashes; /* node_ask_pending, node_ask_above: the owner's; gets 32 bytes per extrinsic */
+    /* node_ask_pending, node_ask_above: the owner's; gets 32 bytes per extrinsic */
+    struct buf *hashes;
     /* The same two: called for each signed extrinsic, before cb; its index and result are not set.
      * NULL: not called. */
     void (*each)(struct node_ask *a, const struct node_included *x);

@@ -48,8 +48,8 @@ enum cursor_event_type {
 struct cursor_event {
     enum cursor_event_type type;
     int64_t now_us;
-    const struct listen_event
-        *rows; /* alias and account_id are ignored; texts are borrowed for the step */
+    /* alias and account_id are ignored; texts are borrowed for the step */
+    const struct listen_event *rows;
     size_t count;
     bool last;
 };

@@ -34,8 +34,8 @@ struct listen_event {
     const char *creator;
     int64_t updated_at_us; /* database clock, microseconds since 1970 */
     bool from_scan;
-    int64_t
-        position_us; /* for since_us: a reader that begins there misses nothing after this event */
+    /* for since_us: a reader that begins there misses nothing after this event */
+    int64_t position_us;
 };
 
 const char *listen_kind_name(enum listen_kind kind); /* "finished" */

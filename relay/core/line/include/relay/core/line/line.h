@@ -98,8 +98,8 @@ struct row {
     uint32_t call_len;
     int64_t era_death; /* -1: immortal */
     int64_t own_death; /* the same of the transaction's own bytes alone; 0: none were sent */
-    int64_t
-        out_death; /* from this finalized height on nothing that was submitted can be included */
+    /* from this finalized height on nothing that was submitted can be included */
+    int64_t out_death;
     uint64_t submitted_block;
     uint8_t *block_hash; /* owned 32 bytes, NULL: none */
     uint8_t (*earlier)[32];

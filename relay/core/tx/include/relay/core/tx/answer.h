@@ -48,8 +48,8 @@ enum answer_from {
 struct answer {
     enum answer_from from;
     int64_t first, last; /* codes, both included */
-    const char
-        *words[3]; /* one of them is in the text, in upper or lower case; no word: any text */
+    /* one of them is in the text, in upper or lower case; no word: any text */
+    const char *words[3];
     enum refusal means;
     enum answer_proof proves;
     const char *text;   /* polkadot-sdk's message and data, as the manager receives them */

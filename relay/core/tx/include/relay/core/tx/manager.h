@@ -194,8 +194,8 @@ struct manager_outbox_row {
     u128 max_tip;
     uint64_t deadline_block; /* the last block that may hold it; 0 or UINT64_MAX: none */
     uint32_t retries;        /* dispatch errors after which it is tried again */
-    const char
-        *bad; /* NULL, or the adapter's reason why it can never be sent: it is rejected with this */
+    /* NULL, or the adapter's reason why it can never be sent: it is rejected with this */
+    const char *bad;
 };
 
 /* An extrinsic of ours that the database does not know. */
@@ -249,8 +249,8 @@ struct manager_event {
             int64_t used_nonce; /* by the table's records finalized blocks used all nonces below;
                                    -1: unknown */
             int64_t used_block; /* and the highest of them; -1: unknown */
-            uint64_t
-                seen_block; /* finalized block at the last renewal that is on record; 0: unknown */
+            /* finalized block at the last renewal that is on record; 0: unknown */
+            uint64_t seen_block;
             bool reconcile; /* commits may be lost: blocks after reconcile_from may know more */
             uint64_t reconcile_from;
             int64_t lost_since_ms; /* then: when that was found, by the database's clock */
@@ -260,8 +260,8 @@ struct manager_event {
         } snapshot;
         struct {
             uint64_t finalized, best;
-            uint64_t
-                best_known; /* the highest block that this or another node reported; 0: none did */
+            /* the highest block that this or another node reported; 0: none did */
+            uint64_t best_known;
             uint32_t spec_version, transaction_version;
         } chain; /* CHAIN_UP, RUNTIME */
         struct {
@@ -272,8 +272,8 @@ struct manager_event {
             bool failed; /* it could not be asked; so in the others */
             const uint8_t (*hashes)[32];
             size_t count;
-            const struct tx_included
-                *pooled; /* what this account signed, where ASK_POOL wants it */
+            /* what this account signed, where ASK_POOL wants it */
+            const struct tx_included *pooled;
             size_t pooled_count;
         } pool;
         struct {
@@ -413,8 +413,8 @@ struct manager_effect {
         struct {
             struct manager_sign_row *rows;
             size_t count;
-            uint64_t
-                block; /* goes on record: final blocks up to it hold no attempt at these nonces */
+            /* goes on record: final blocks up to it hold no attempt at these nonces */
+            uint64_t block;
             bool presigned;      /* ADMIT: the rows were signed elsewhere; */
             uint64_t next_nonce; /* then: the account's before it */
         } sign;                  /* ADMIT, RESIGN, FILL */
