@@ -7,7 +7,7 @@ from harness import proc
 
 ASKS = ('malloc', 'calloc', 'realloc', 'posix_memalign', 'aligned_alloc')
 WRAPPERS = ('xmalloc', 'xcalloc', 'xrealloc', 'xstrdup')  # base/check.h: who asks is who calls these
-LAYERS = ('base', 'loop', 'schema', 'store', 'listen', 'election', 'chain', 'relay', 'main')
+LAYERS = ('base', 'loop', 'schema', 'store', 'listen', 'election', 'net', 'chain', 'relay', 'main')
 
 
 def command(path):
@@ -102,5 +102,5 @@ def library(object_):
 def place(object_, source):
     if os.path.basename(object_) != 'txrelay':
         return library(object_)
-    found = re.search(r'(?:^|/)(%s)/[^/]+\.[ch]$' % '|'.join(LAYERS), source)
+    found = re.search(r'(?:^|/)(%s)/(?:[^/]+/)*[^/]+\.[ch]$' % '|'.join(LAYERS), source)
     return found.group(1) if found else 'txrelay'
