@@ -18,8 +18,8 @@ enum { CALLS = 4, SUBS = 3, FRAMES = 64 };
 static const char *const pieces[32] = {
     "{\"jsonrpc\":\"2.0\",\"id\":",
     ",\"result\":",
-    ",\"error\":{\"code\":1010,\"message\":\"Invalid Transaction\",\"data\":\"Transaction is "
-    "outdated\"}}",
+    (",\"error\":{\"code\":1010,\"message\":\"Invalid Transaction\",\"data\":\"Transaction is "
+     "outdated\"}}"),
     "{\"jsonrpc\":\"2.0\",\"method\":\"note\",\"params\":{\"subscription\":",
     "\"S1\"",
     "\"S2\"",

@@ -62,7 +62,7 @@ static void collect(struct course *c)
             assert_int_equal(fx->sign.count, 1);
             if (fx->sign.rows[0].nonce != NONCE)
                 wrong(c, "signed at nonce %llu", (unsigned long long)fx->sign.rows[0].nonce);
-            /* fall through */
+            __attribute__((fallthrough));
         case MANAGER_FX_SUBMIT:
         case MANAGER_FX_ASK_POOL:
         case MANAGER_FX_ASK_NONCE:
