@@ -1,9 +1,25 @@
 /* The one writer of the service's status as JSON. */
 #include "service/status_json.h"
 
+#include <ctype.h>
+#include <string.h>
+
+#include "base/check.h"
+
 static void put_text(json_t *o, const char *key, const char *text)
 {
     json_object_set_new(o, key, json_string(text));
+}
+
+/* The phases of the diagrams, as the status writes its other names. */
+static void put_lower(json_t *o, const char *key, const char *name)
+{
+    char text[40];
+    size_t len = strlen(name);
+    PRE(len < sizeof(text));
+    for (size_t i = 0; i <= len; i++)
+        text[i] = (char)tolower((unsigned char)name[i]);
+    put_text(o, key, text);
 }
 
 static void put_count(json_t *o, const char *key, uint64_t n)
@@ -50,7 +66,7 @@ static json_t *account_json(const struct account_status *a, bool standalone, uin
     put_flag(o, "leaving", a->leaving);
     put_text(o, "leader", a->leader);
     put_text(o, "leader_address", a->leader_address);
-    put_text(o, "phase", manager_phase_name(a->phase));
+    put_lower(o, "phase", manager_phase_name(a->phase));
     put_count(o, "wait_blocks", m->wait_blocks);
     put_text(o, "suspension", manager_suspension_name(m->suspension));
     put_count(o, "next_nonce", m->next_nonce);

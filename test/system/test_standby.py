@@ -233,7 +233,7 @@ class Lossy(Promoted):
         kill(self.second)
         self.second.start()
         waits = lambda: next(({**a} for a in (self.second.status() or {}).get('accounts', [])  # noqa: E731
-                              if a['phase'] == 'ERA_WAIT' and a['wait_blocks']), None)
+                              if a['phase'] == 'era_wait' and a['wait_blocks']), None)
         left = proc.wait_for('the successor to go on with the wait', waits)['wait_blocks']
         self.assertLessEqual(left, 66)
         self.assertRegex(told(), f'ended before block {until} is final')

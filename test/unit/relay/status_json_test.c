@@ -66,7 +66,7 @@ static void test_names(void **state)
     assert_int_equal(count_at(json_object_get(o, "requests"), "failed_total"), 4);
     json_t *a = json_array_get(json_object_get(o, "accounts"), 0);
     assert_string_equal(text_at(a, "role"), "leader");
-    assert_string_equal(text_at(a, "phase"), "PROBE_POOL_WAIT");
+    assert_string_equal(text_at(a, "phase"), "probe_pool_wait");
     assert_string_equal(text_at(a, "suspension"), "payment");
     assert_int_equal(count_at(a, "next_nonce"), 12);
     json_t *election = json_object_get(a, "election");
