@@ -132,16 +132,6 @@ static void on_late(void *arg)
     end_ask(a);
 }
 
-static bool wants_nothing(void *arg, const uint8_t hash[32], const uint8_t *signer,
-                          size_t signer_len)
-{
-    (void)arg;
-    (void)hash;
-    (void)signer;
-    (void)signer_len;
-    return false;
-}
-
 static int ask_node(const struct config_chain *c, struct ask *a)
 {
     uint8_t genesis[32];
@@ -153,7 +143,6 @@ static int ask_node(const struct config_chain *c, struct ask *a)
                                  .call_timeout_ms = c->call_timeout_ms,
                                  .on_ready = on_ready,
                                  .on_down = on_down,
-                                 .wants = wants_nothing,
                                  .arg = a};
     a->left = c->endpoints_count;
     if (c->genesis && hex_decode_fixed(c->genesis, strlen(c->genesis), genesis, sizeof(genesis)))

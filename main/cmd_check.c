@@ -205,16 +205,6 @@ static void on_late(void *arg)
     end_probe(arg);
 }
 
-static bool wants_nothing(void *arg, const uint8_t hash[32], const uint8_t *signer,
-                          size_t signer_len)
-{
-    (void)arg;
-    (void)hash;
-    (void)signer;
-    (void)signer_len;
-    return false;
-}
-
 static void check_chain(const struct service_config *c)
 {
     struct probe p = {.loop = loop_new()};
@@ -226,7 +216,6 @@ static void check_chain(const struct service_config *c)
                                  .genesis = c->has_genesis ? c->genesis : NULL,
                                  .on_ready = on_ready,
                                  .on_down = on_down,
-                                 .wants = wants_nothing,
                                  .arg = &p};
     p.node = node_new(p.loop, &config, &err);
     if (p.node) {

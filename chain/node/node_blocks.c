@@ -2,9 +2,10 @@
  * of slots reads ahead, one height each (slot of height h: h % NODE_PIPELINE). Blocks that are done
  * are reported in order.
  *
- *   IDLE -> HASH_WAIT -> BLOCK_WAIT -> [RUNTIME_WAIT] -> [EVENTS_WAIT] -> [NONCES_WAIT] -> DONE
- *    ^ ^        |            |               |               |                |            |
- *    | +--------+------------+---------------+---------------+----------------+   failed   |
+ *   IDLE -> HASH_WAIT -> BLOCK_WAIT -> [RUNTIME_WAIT] -> [BIRTH_WAIT] -> [EVENTS_WAIT]
+ *    ^ ^        |            |               |               |               |
+ *    | |        |            |               |               |        [NONCES_WAIT] -> DONE
+ *    | +--------+------------+---------------+---------------+-------- failed -+         |
  *    +-------------------------------------------------------------------------- reported -+
  *
  * Steps in brackets are taken only if they are needed. NONCE_WAIT, one account after another, takes
@@ -47,6 +48,7 @@ static void slot_clear(struct slot *s)
     buf_done(&s->bytes);
     free(s->extrinsics);
     free(s->included);
+    free(s->unverified);
     free(s->nonces);
     free(s->balances);
     free(s->asked);
@@ -91,7 +93,7 @@ void slot_failed(struct slot *s, const struct err *err)
     node__fault(n, &reason);
 }
 
-static void slot_failed_protocol(struct slot *s, const char *what)
+void slot_failed_protocol(struct slot *s, const char *what)
 {
     struct err err;
     err_set(&err, ERR_PROTOCOL, "%s: block %llu: %s", node__url(s->node),
@@ -221,14 +223,16 @@ static bool scan(struct slot *s, const struct metadata *md)
         all &= decoded;
         if (decoded && timed && s->time_ms < 0)
             s->time_ms = time_of(&in, set);
-        if (n->config.wants && n->config.wants(n->config.arg, in.tx.hash,
-                                               in.signer_len ? in.signer : NULL, in.signer_len))
-            s->included[s->included_count++] = in;
+        enum node_want want = n->config.wants ? n->config.wants(n->config.arg, &in) : NODE_WANT_NOT;
+        if (want == NODE_WANT_NOT)
+            continue;
+        s->unverified[s->included_count] = want == NODE_WANT_VERIFIED;
+        s->included[s->included_count++] = in;
     }
     return all;
 }
 
-static void scanned(struct slot *s)
+void slot_scanned(struct slot *s)
 {
     if (s->included_count && !s->state_pruned)
         ask_events(s);
@@ -257,7 +261,7 @@ static void got_runtime(struct runtime_fetch *f)
         s->runtime->refs++;
     }
     scan(s, s->runtime->metadata);
-    scanned(s);
+    slot_signatures(s);
 }
 
 /* Block 0 has no parent and no extrinsics. */
@@ -279,6 +283,7 @@ static bool read_extrinsics(struct slot *s, const struct jv *list)
         return false;
     struct span *span = s->extrinsics = xcalloc(list->count + 1u, sizeof(*s->extrinsics));
     s->included = xcalloc(list->count + 1u, sizeof(*s->included));
+    s->unverified = xcalloc(list->count + 1u, sizeof(*s->unverified));
     s->extrinsic_count = list->count;
     for (const struct jv *item = jv_first(list); item; item = jv_next(list, item)) {
         size_t at = s->bytes.len;

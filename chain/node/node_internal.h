@@ -7,7 +7,7 @@
 #include "chain/node/node.h"
 #include "rpc_internal.h"
 
-enum { NODE_PIPELINE = 8, NODE_ATTEMPTS = 3, HASH_TEXT = 67, SPEC_NAME = 64 };
+enum { NODE_PIPELINE = 8, NODE_BIRTHS = 64, NODE_ATTEMPTS = 3, HASH_TEXT = 67, SPEC_NAME = 64 };
 
 /* ---- node_wire.c: shapes of JSON ---- */
 struct wire_header {
@@ -111,6 +111,7 @@ enum slot_state {
     SLOT_HASH_WAIT,
     SLOT_BLOCK_WAIT,
     SLOT_RUNTIME_WAIT,
+    SLOT_BIRTH_WAIT,
     SLOT_EVENTS_WAIT,
     SLOT_NONCES_WAIT,
     SLOT_NONCE_WAIT,
@@ -139,6 +140,8 @@ struct slot {
     uint32_t extrinsic_count;
     struct node_included *included;
     size_t included_count;
+    bool *unverified; /* of `included` */
+    size_t verified;  /* SLOT_BIRTH_WAIT: signatures before this one are checked */
     uint64_t *nonces;
     struct node_balance *balances;
     size_t nonce_count;
@@ -151,6 +154,13 @@ struct account {
     char *key; /* storage key, as text */
 };
 
+/* The hash of a finalized block on which eras begin. */
+struct birth {
+    bool known;
+    uint64_t number;
+    uint8_t hash[32];
+};
+
 /* Fill ret from an extrinsic in a block of this height. False: it does not decode with this
  * metadata; only bytes and hash are set. */
 bool node__included(const struct metadata *md, const uint8_t *bytes, size_t len, uint64_t number,
@@ -158,6 +168,13 @@ bool node__included(const struct metadata *md, const uint8_t *bytes, size_t len,
 void blocks_init(struct node *n);
 void blocks_done(struct node *n);
 void blocks_kick(struct node *n); /* report blocks that are done, start to read further ones */
+
+void slot_failed_protocol(struct slot *s, const char *what);
+
+/* ---- node_signatures.c: signatures of a slot's extrinsics ---- */
+void slot_signatures(
+    struct slot *s);               /* ends in slot_scanned, slot_failed or slot_failed_protocol */
+void slot_scanned(struct slot *s); /* all are right, or cannot be checked */
 
 /* ---- node_nonces.c: nonces and balances of a slot's accounts ---- */
 void slot_nonces(struct slot *s); /* ends in slot_finished or slot_failed */
@@ -230,6 +247,7 @@ struct node {
     uint8_t link[32];
     bool handing_out;
     struct slot slots[NODE_PIPELINE];
+    struct birth births[NODE_BIRTHS]; /* by number; of the present connection */
     struct account *accounts;
     size_t account_count;
     bool no_query_storage; /* this node has no state_queryStorageAt */

@@ -92,6 +92,11 @@ void account_unwatch_all(struct account *a);
 size_t account_unanswered(const struct account *a); /* submissions on the wire */
 void account_ask(struct account *a, const struct manager_effect *fx);
 
+/* sign.c: check the signature of an extrinsic that is not on record here. Unknown: it was signed
+ * over something that this relay does not know (a metadata hash). */
+enum tx_signature account_verify(const struct tx_included *x, const struct metadata *md,
+                                 const struct extrinsic_params *facts);
+
 /* sign.c: one signed extrinsic for a row. The era is anchored on the finalized head. */
 int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_t *call,
              size_t call_len, struct tx_attempt *ret,

@@ -1,6 +1,7 @@
 /* One signed extrinsic for a row: parameters from what the node said last, the era anchored on the
  * finalized head (a head that can be reorganised away would make a bad proof, cases 90 and 91). */
 #include "account/account.h"
+#include "base/check.h"
 #include "base/plant.h"
 #include "chain/keys/extrinsic_sign.h"
 #include "service/service_internal.h"
@@ -61,4 +62,19 @@ int sign_filler_call(struct account *a, struct buf *ret_call, struct err *err)
     buf_put(ret_call, index, 2);
     buf_put_u8(ret_call, 0);
     return 0;
+}
+
+enum tx_signature account_verify(const struct tx_included *x, const struct metadata *md,
+                                 const struct extrinsic_params *facts)
+{
+    struct extrinsic_view view;
+    struct err err;
+    bool good;
+    PRE(x->bytes && md);
+    if (PLANTED(FOREIGN_BELIEVED))
+        return TX_SIGNATURE_GOOD;
+    if (extrinsic_decode(md, x->bytes, x->bytes_len, &view, &err) ||
+        extrinsic_verify(md, &view, facts, &good, &err))
+        return TX_SIGNATURE_UNKNOWN;
+    return good ? TX_SIGNATURE_GOOD : TX_SIGNATURE_BAD;
 }

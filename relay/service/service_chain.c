@@ -91,12 +91,22 @@ static struct account *signer_account(struct service *s, const uint8_t *signer, 
     return a;
 }
 
-/* Only what one of our keys signed: our own extrinsics, and foreign use of the key. */
-static bool wants(void *arg, const uint8_t hash[32], const uint8_t *signer, size_t signer_len)
+/* Only what names one of our accounts as its signer: our own extrinsics, and foreign use of the
+ * key. */
+static enum node_want wants(void *arg, const struct node_included *x)
 {
-    (void)hash;
-    struct account *a = signer_account(arg, signer, signer_len);
-    return a && a->role == ACCOUNT_LEADER;
+    const struct account *a = signer_account(arg, x->signer, x->signer_len);
+    if (!a || a->role != ACCOUNT_LEADER)
+        return NODE_WANT_NOT;
+    return manager_must_verify(a->manager, x->tx.hash, x->tx.nonce) ? NODE_WANT_VERIFIED
+                                                                    : NODE_WANT;
+}
+
+static enum tx_signature verify(void *arg, const struct tx_included *x, const struct metadata *md,
+                                const struct extrinsic_params *facts)
+{
+    (void)arg;
+    return account_verify(x, md, facts);
 }
 
 /* Nor is what the chain says of accounts that other relays lead asked for: at each block, with
@@ -213,6 +223,7 @@ struct room *service_chain(struct service *s, struct err *err)
         .on_best = on_best,
         .on_finalized = on_finalized,
         .wants = wants,
+        .verify = verify,
         .wants_account = wants_account,
         .arg = s,
     };

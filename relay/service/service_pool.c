@@ -3,12 +3,17 @@
  * the next one, because the answer may be older than what they want to know.
  *
  *   IDLE --an account asks--> ASKED_WAIT --answer, others wait--> ASKED_WAIT
- *                                        --answer-----------------> IDLE */
+ *                                        --answer-----------------> IDLE
+ *
+ * Where an account wants its extrinsics whole, their signatures are verified before it receives
+ * them; for that the node is asked for the blocks on which their eras begin. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/hex.h"
+#include "base/log.h"
 #include "service/service_internal.h"
 
 struct pool_ask {
@@ -21,12 +26,23 @@ struct pool_ask {
     size_t pooled_count;
 };
 
+enum { BIRTHS_MAX = 256 }; /* of one answer */
+
+/* A block on which the era of a pooled extrinsic begins. */
+struct pool_birth {
+    uint64_t number;
+    bool found;
+    uint8_t hash[32];
+};
+
 struct service_pool {
     struct room room;
-    struct node_ask ask;
+    struct node_ask ask, birth_ask;
     struct buf hashes; /* of everybody's */
     struct list waiting, sent;
-    bool out;
+    bool out, failed;
+    struct pool_birth *births; /* of what was answered; the last one is being asked for */
+    size_t birth_count;
 };
 
 static void note(struct pool_ask *q, const struct tx_included *x)
@@ -75,17 +91,104 @@ static void end(struct pool_ask *q, bool failed)
 
 static void ask(struct service_pool *p);
 
-static void on_answer(struct node_ask *n)
+static void finish(struct service_pool *p, bool closing)
 {
-    struct service_pool *p = CONTAINER_OF(n, struct service_pool, ask);
-    bool failed = n->err.code != 0;
+    free(p->births);
+    p->births = NULL;
+    p->birth_count = 0;
     p->out = false;
     for (struct list *i = list_first(&p->sent); i; i = list_first(&p->sent))
-        end(CONTAINER_OF(i, struct pool_ask, node), failed);
-    if (n->err.code == ERR_CANCELED) /* the node is closing */
+        end(CONTAINER_OF(i, struct pool_ask, node), p->failed);
+    if (closing)
         for (struct list *i = list_first(&p->waiting); i; i = list_first(&p->waiting))
             end(CONTAINER_OF(i, struct pool_ask, node), true);
     ask(p);
+}
+
+/* ---- signatures: what the database lost is adopted by its bytes ---- */
+
+static const struct pool_birth *birth_of(const struct service_pool *p, uint64_t number)
+{
+    for (size_t i = 0; i < p->birth_count; i++)
+        if (p->births[i].number == number)
+            return &p->births[i];
+    return NULL;
+}
+
+/* The next block whose hash is not known yet; UINT64_MAX: none, or too many were asked for. */
+static uint64_t missing(const struct service_pool *p)
+{
+    if (p->birth_count == BIRTHS_MAX)
+        return UINT64_MAX;
+    LIST_EACH (i, &p->sent) {
+        const struct pool_ask *q = CONTAINER_OF(i, struct pool_ask, node);
+        for (size_t k = 0; k < q->pooled_count; k++)
+            if (q->pooled[k].era_birth >= 0 && !birth_of(p, (uint64_t)q->pooled[k].era_birth))
+                return (uint64_t)q->pooled[k].era_birth;
+    }
+    return UINT64_MAX;
+}
+
+static void verify(const struct service_pool *p, const struct node_info *info,
+                   struct tx_included *x)
+{
+    struct extrinsic_params facts = {.spec_version = info->spec_version,
+                                     .transaction_version = info->transaction_version};
+    const struct pool_birth *birth = x->era_birth >= 0 ? birth_of(p, (uint64_t)x->era_birth) : NULL;
+    if (x->era_birth >= 0 && (!birth || !birth->found))
+        return;
+    memcpy(facts.genesis, info->genesis, 32);
+    if (birth)
+        memcpy(facts.era_block_hash, birth->hash, 32);
+    x->signature = account_verify(x, info->metadata, &facts);
+    if (x->signature == TX_SIGNATURE_BAD)
+        log_warn("pool.bad_signature", "hash=%s nonce=%llu", hex_log(x->hash, 32),
+                 (unsigned long long)x->nonce);
+}
+
+static void on_birth(struct node_ask *n);
+
+static void go_on(struct service_pool *p)
+{
+    const struct node_info *info = node_info(p->room.service->node);
+    uint64_t number = missing(p);
+    if (number != UINT64_MAX) {
+        p->births = xrealloc(p->births, (p->birth_count + 1) * sizeof(*p->births));
+        p->births[p->birth_count++] = (struct pool_birth){.number = number};
+        node_ask_hash(p->room.service->node, &p->birth_ask, number, on_birth);
+        return;
+    }
+    p->failed = !info;
+    LIST_EACH (i, &p->sent) {
+        struct pool_ask *q = CONTAINER_OF(i, struct pool_ask, node);
+        for (size_t k = 0; k < q->pooled_count && info; k++)
+            verify(p, info, &q->pooled[k]);
+    }
+    finish(p, false);
+}
+
+static void on_birth(struct node_ask *n)
+{
+    struct service_pool *p = CONTAINER_OF(n, struct service_pool, birth_ask);
+    struct pool_birth *b = &p->births[p->birth_count - 1];
+    if (n->err.code) {
+        p->failed = true;
+        finish(p, n->err.code == ERR_CANCELED);
+        return;
+    }
+    b->found = n->found;
+    memcpy(b->hash, n->hash, 32);
+    go_on(p);
+}
+
+static void on_answer(struct node_ask *n)
+{
+    struct service_pool *p = CONTAINER_OF(n, struct service_pool, ask);
+    p->failed = n->err.code != 0;
+    if (p->failed)
+        finish(p, n->err.code == ERR_CANCELED); /* the node is closing */
+    else
+        go_on(p);
 }
 
 /* An account whose earlier question was given up may wait with two: the second one has its turn

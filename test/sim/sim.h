@@ -212,6 +212,15 @@ const char *fault_name(int number); /* NULL: no more */
 void fault_start(struct world *w);
 void fault_heal(struct world *w);
 
+/* sim_lie.c: what a node says that is not so, for a while */
+enum lie {
+    LIE_FORGED, /* an extrinsic of ours that nobody signed, in a final block */
+    LIES,
+};
+void lie_start(struct world *w);
+bool lies(const struct world *w, int node, enum lie lie);
+uint32_t lie_forged(struct world *w, uint32_t block, int account); /* 0: not now */
+
 /* sim_operator.c */
 void operator_start(struct world *w);
 void operator_pauses(struct world *w);

@@ -169,7 +169,7 @@ int __wrap_extrinsic_verify(const struct metadata *md, const struct extrinsic_vi
     const struct tx *t = &w->chain.txs[tx_of_bytes(w, view->signature, BYTES_LEN)];
     (void)md, (void)err;
     bool anchored = t->death < 0 || block_of_hash(params->era_block_hash) == t->anchor;
-    *ret_good = t->spec == params->spec_version && anchored;
+    *ret_good = t->spec == params->spec_version && anchored && !t->forged;
     return 0;
 }
 

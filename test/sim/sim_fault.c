@@ -342,6 +342,7 @@ void fault_heal(struct world *w)
     for (int k = 0; k < NODES; k++) {
         w->chain.nodes[k].pool_limit = 60;
         w->chain.nodes[k].trap_until = w->chain.nodes[k].lag_until = 0;
+        w->chain.nodes[k].lie_until = 0;
     }
     for (int i = 0; i < w->plan.relays; i++) {
         struct relay *r = &w->relays[i];

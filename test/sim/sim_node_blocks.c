@@ -33,41 +33,98 @@ static int64_t time_of(const struct world *w, uint32_t block)
     return (int64_t)(w->chain.blocks[block].made_at / MS) + w->db.offset_us / 1000;
 }
 
-static void hand_out(struct node *n, const struct slot *s)
+/* Are these bytes of the account that they name, as the node's door asks its owner? */
+static enum tx_signature verified(struct node *n, uint32_t block, const struct node_included *x,
+                                  uint32_t tx)
+{
+    const struct world *w = n->w;
+    const struct block *b = &w->chain.blocks[block];
+    struct extrinsic_params facts = {.spec_version = w->chain.blocks[b->parent].spec};
+    if (w->chain.txs[tx].death >= 0)
+        hash_of_block(ancestor_at(w, block, (uint64_t)x->tx.era_birth), facts.era_block_hash);
+    return n->config.verify(n->config.arg, &x->tx, n->info.metadata, &facts);
+}
+
+/* What is wanted of a block. */
+struct content {
+    struct node_included rows[BLOCK_TXS + 1];
+    uint8_t bytes[BLOCK_TXS + 1][BYTES_LEN];
+    size_t count;
+};
+
+/* False: its signature is wrong. */
+static bool add(struct node *n, const struct slot *s, struct content *c, uint32_t tx,
+                enum node_want want)
+{
+    if (want == NODE_WANT_NOT)
+        return true;
+    struct node_included *x = &c->rows[c->count];
+    included_tx(n->w, tx, c->bytes[c->count++], x);
+    if (want == NODE_WANT_VERIFIED)
+        x->tx.signature = verified(n, s->block, x, tx);
+    return x->tx.signature != TX_SIGNATURE_BAD;
+}
+
+static bool collect(struct node *n, const struct slot *s, struct content *c)
+{
+    const struct world *w = n->w;
+    const struct block *b = &w->chain.blocks[s->block];
+    bool good = true;
+    for (uint32_t i = 0; i < b->count && good; i++) {
+        size_t before = c->count;
+        good = add(n, s, c, b->txs[i], s->wanted_tx[i]);
+        if (c->count == before)
+            continue;
+        enum fate fate = fate_of(w, &w->chain.txs[b->txs[i]]);
+        struct tx_included *x = &c->rows[before].tx;
+        x->index = i;
+        x->result.outcome = fate == FATE_OK ? DISPATCH_OK : DISPATCH_FAILED;
+        x->result.inner = fate == FATE_FAILS_INSIDE;
+    }
+    return good && (!s->forged || add(n, s, c, s->forged, s->wanted_forged));
+}
+
+/* False: the block is refused. */
+static bool hand_out(struct node *n, const struct slot *s)
 {
     struct world *w = n->w;
     const struct block *b = &w->chain.blocks[s->block];
-    struct node_included rows[BLOCK_TXS];
-    uint8_t bytes[BLOCK_TXS][BYTES_LEN];
+    struct content content = {0};
     uint64_t nonces[ACCOUNTS];
     struct node_balance balances[ACCOUNTS];
+    if (!collect(n, s, &content))
+        return false;
     bool pruned = !w->healing && chance(w, w->plan.fault_mask ? 2 : 0);
     struct node_block out = {.head = {.number = b->number},
                              .time_ms = time_of(w, s->block),
                              .extrinsic_count = b->count,
-                             .included = rows,
+                             .included = content.rows,
+                             .included_count = content.count,
                              .nonces = nonces,
                              .balances = balances,
                              .nonce_count = n->watched_count};
     hash_of_block(s->block, out.head.hash);
     hash_of_block(b->parent, out.head.parent);
     for (size_t i = 0; i < n->watched_count; i++) {
+        int a = n->watched[i];
         bool read = s->wanted[i] && !pruned;
-        nonces[i] = read ? b->nonce[n->watched[i]] : UINT64_MAX;
-        balances[i] =
-            (struct node_balance){.known = read, .free = w->chain.unpaid[n->watched[i]] ? 0 : 1000};
-    }
-    for (uint32_t i = 0; i < b->count; i++) {
-        if (!s->wanted_tx[i])
-            continue;
-        struct node_included *x = &rows[out.included_count++];
-        enum fate fate = fate_of(w, &w->chain.txs[b->txs[i]]);
-        included_tx(w, b->txs[i], bytes[i], x);
-        x->tx.index = i;
-        x->tx.result.outcome = fate == FATE_OK ? DISPATCH_OK : DISPATCH_FAILED;
-        x->tx.result.inner = fate == FATE_FAILS_INSIDE;
+        nonces[i] = read ? b->nonce[a] : UINT64_MAX;
+        balances[i] = (struct node_balance){.known = read, .free = w->chain.unpaid[a] ? 0 : 1000};
     }
     n->config.on_finalized(n->config.arg, &out);
+    return true;
+}
+
+/* The endpoint is left: the next one tells what is so. */
+static void refuse(struct node *n)
+{
+    struct world *w = n->w;
+    struct relay *r = n->r;
+    int node = r->wire.node;
+    w->stats.refused_blocks++;
+    note(w, "r%d refuses a block of n%d", r->index, node);
+    node_lost(n);
+    r->wire.node = (node + 1) % w->plan.nodes;
 }
 
 static void block_done(struct world *w, struct event *e)
@@ -81,9 +138,25 @@ static void block_done(struct world *w, struct event *e)
         struct slot out = *s;
         *s = (struct slot){0};
         n->next++;
-        hand_out(n, &out);
+        if (hand_out(n, &out))
+            continue;
+        n->next = out.number;
+        refuse(n);
+        return;
     }
     node_kick(n);
+}
+
+static void tell_forged(struct node *n, struct slot *s)
+{
+    struct node_included x;
+    uint8_t bytes[BYTES_LEN];
+    int account = (int)rng_below(&n->w->rng, (uint64_t)n->w->plan.accounts);
+    s->forged = lie_forged(n->w, s->block, account);
+    if (!s->forged)
+        return;
+    included_tx(n->w, s->forged, bytes, &x);
+    s->wanted_forged = n->config.wants(n->config.arg, &x);
 }
 
 static void block_read(struct world *w, struct event *e)
@@ -97,11 +170,13 @@ static void block_read(struct world *w, struct event *e)
     for (size_t i = 0; i < n->watched_count; i++)
         s->wanted[i] = n->config.wants_account(n->config.arg, i);
     for (uint32_t i = 0; i < b->count; i++) {
-        uint8_t hash[32], signer[32];
-        hash_of_tx(b->txs[i], hash);
-        account_id(w->chain.txs[b->txs[i]].account, signer);
-        s->wanted_tx[i] = n->config.wants(n->config.arg, hash, signer, 32);
+        struct node_included x;
+        uint8_t bytes[BYTES_LEN];
+        included_tx(w, b->txs[i], bytes, &x);
+        s->wanted_tx[i] = n->config.wants(n->config.arg, &x);
     }
+    if (lies(w, n->r->wire.node, LIE_FORGED) && chance(w, 50))
+        tell_forged(n, s);
     struct event *done = wire_to_relay(w, n->r, w->plan.latency_us, "block is whole", block_done);
     done->account = e->account;
     done->b = e->b;

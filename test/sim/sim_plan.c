@@ -103,6 +103,13 @@ static void draw_answers(struct world *w)
     w->plan.features |= (uint32_t)odds(r, 30) << FEATURE_ANSWERS;
 }
 
+static void draw_lies(struct world *w)
+{
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 23}, *r = &rng;
+    if (odds(r, 25))
+        w->plan.features |= 1u << FEATURE_LIES;
+}
+
 void plan_features(struct world *w, uint32_t allowed)
 {
     struct plan *p = &w->plan;
@@ -115,6 +122,7 @@ void plan_features(struct world *w, uint32_t allowed)
     draw_placement(w);
     draw_lost(w);
     draw_answers(w);
+    draw_lies(w);
     bool raised = p->features & (1u << FEATURE_TIPS | 1u << FEATURE_BUMPS |
                                  1u << FEATURE_FOREIGN_POOL | 1u << FEATURE_SIGNED);
     if (p->features >> FEATURE_REAP & 1 && !raised && !p->foreign)

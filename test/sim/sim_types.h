@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "base/plant.h"
 #include "base/rng.h"
+#include "chain/node/node.h"
 #include "listen/listen.h"
 #include "relay/core/tx/manager.h"
 #include "store/lead.h"
@@ -61,7 +62,8 @@ enum {
       "reap-unfinal")         /* accounts die while nothing becomes final; drawn last, see   \
                                        plan_features */     \
     X(PLACEMENT, "placement") /* accounts are spread over the ring, or go round it */              \
-    X(ANSWERS, "answers")     /* nodes answer what proves nothing, with or without taking it */
+    X(ANSWERS, "answers")     /* nodes answer what proves nothing, with or without taking it */    \
+    X(LIES, "lies")           /* a node says what is not so */
 enum feature {
 #define X(NAME, name) FEATURE_##NAME,
     FEATURE_TABLE(X)
@@ -124,6 +126,7 @@ struct tx {
     uint32_t priority;
     uint32_t prev_nonce,
         prev_id;        /* other ones of the same nonce, of the same transaction; 0: none */
+    bool forged;        /* nobody signed it: a lying node made it up */
     bool committed;     /* is or was on record */
     bool accepted;      /* some pool has had it */
     bool reached;       /* was seen by a node */
@@ -172,6 +175,8 @@ struct chain_node { /* one of the chain's nodes */
     struct watch watches[WATCHES];
     uint32_t watch_count; /* high-water mark */
     uint64_t down_until, trap_until, lag_until;
+    uint64_t lie_until;
+    unsigned lies; /* of which kinds, by enum lie */
     uint32_t starts;
 };
 
@@ -338,7 +343,9 @@ struct slot { /* a finalized block on its way */
     uint64_t number;
     uint32_t block;
     bool wanted[ACCOUNTS]; /* accounts that were wanted when it was looked through */
-    bool wanted_tx[BLOCK_TXS];
+    enum node_want wanted_tx[BLOCK_TXS];
+    uint32_t forged; /* what a lying node adds; 0: nothing */
+    enum node_want wanted_forged;
 };
 
 /* The wire to a node: what both ends of it share. */
@@ -427,7 +434,7 @@ struct stats {
         faults;
     uint64_t raises, races, requeues, holds, orders, bumps, refusals, reaped, adopted, doubled,
         presigned, noted;
-    uint64_t sweeps, merged, drains;
+    uint64_t sweeps, merged, drains, lies, refused_blocks;
 };
 
 struct world {

@@ -107,6 +107,7 @@ static void start(struct world *w, uint64_t seed, const struct options *o)
         follower_start(w, &w->followers[i]);
     app_start(w);
     fault_start(w);
+    lie_start(w);
     operator_start(w);
 }
 

@@ -143,7 +143,9 @@ static void print_stats(const struct stats *s)
                                         "waits of these",
                                         "sweeps",
                                         "merged polls",
-                                        "ends by SIGTERM"};
+                                        "ends by SIGTERM",
+                                        "forged extrinsics",
+                                        "refused blocks"};
     const uint64_t *n = (const uint64_t *)s;
     _Static_assert(sizeof(*s) == sizeof(names) / sizeof(*names) * sizeof(*n), "a name for each");
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)

@@ -81,6 +81,8 @@
     X(WAIT_CANCELLED, "wait-cancelled", "a transaction is cancelled at once during the wait")      \
     X(ILLEGAL_STATE, "illegal-state",                                                              \
       "a row changes its state by a transition that the table does not have")                      \
+    X(FOREIGN_BELIEVED, "foreign-believed",                                                        \
+      "an extrinsic that names our account counts whatever its signature")                         \
     X(ILLEGAL_PHASE, "illegal-phase", "the manager leads without having asked pool and nonce")
 
 enum plant {

@@ -82,12 +82,20 @@ struct tx_end {
     u128 fee;
 };
 
+/* Did the account that an extrinsic names as its signer really sign it? */
+enum tx_signature {
+    TX_SIGNATURE_UNKNOWN, /* it was not checked, or it cannot be */
+    TX_SIGNATURE_GOOD,
+    TX_SIGNATURE_BAD,
+};
+
 /* One extrinsic of a finalized block or of a pool. */
 struct tx_included {
     uint8_t hash[32];
     uint32_t index;
     uint64_t nonce;
-    bool own_signer; /* signed by the account that receives this struct */
+    bool own_signer; /* it names the account that receives this struct as its signer */
+    enum tx_signature signature;
     struct dispatch_result result;
     const uint8_t *bytes; /* borrowed; NULL: not decoded. The call is the last call_len bytes */
     size_t bytes_len, call_len;   /* bytes_len also counts where `bytes` is NULL */

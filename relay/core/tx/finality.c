@@ -2,6 +2,7 @@
  * order. */
 #include <stdlib.h>
 
+#include "base/hex.h"
 #include "manager_internal.h"
 
 void manager__follow(struct manager *m, uint64_t from)
@@ -15,6 +16,19 @@ void manager__follow(struct manager *m, uint64_t from)
     manager__fx(m, MANAGER_FX_FOLLOW)->number = from;
 }
 
+/* Bytes that this relay cannot verify prove nothing. That the nonce is used counts all the same,
+ * once the account's nonce at finalized blocks says so. */
+static void unproven(struct manager *m, const struct tx_included *x,
+                     const struct manager_block *block)
+{
+    PRE(x->signature != TX_SIGNATURE_BAD); /* the node refuses its block */
+    manager__alert(m,
+                   "extrinsic %s in block %llu names the account as its signer at nonce %llu; "
+                   "this relay cannot verify the signature, so the extrinsic alone ends nothing",
+                   hex_log(x->hash, 32), (unsigned long long)block->number,
+                   (unsigned long long)x->nonce);
+}
+
 static void included(struct manager *m, const struct tx_included *x,
                      const struct manager_block *block)
 {
@@ -22,7 +36,8 @@ static void included(struct manager *m, const struct tx_included *x,
     struct row *row = line_by_hash(&m->line, x->hash);
     /* Used for good, also where the account's nonce at the block cannot be read. */
     uint64_t nonce = row ? row->nonce : x->nonce;
-    if ((row || x->own_signer) && m->final.nonce <= nonce) {
+    bool proven = x->own_signer && x->signature == TX_SIGNATURE_GOOD;
+    if ((row || proven) && m->final.nonce <= nonce) {
         m->final.nonce = nonce + 1;
         if (block->account_nonce == UINT64_MAX && m->final.nonce_block < block->number)
             m->final.nonce_block = block->number; /* a lower nonce of an earlier block is no reap */
@@ -36,9 +51,12 @@ static void included(struct manager *m, const struct tx_included *x,
             manager__end_ours(m, row, x, block);
         return;
     }
-    if (!x->own_signer)
-        return;
     row = line_at(&m->line, x->nonce);
+    if (!proven) {
+        if (x->own_signer && row && !row->end)
+            unproven(m, x, block);
+        return;
+    }
     /* An account that is removed in the same block has its nonces again, and our bytes with them:
      * only a nonce that stays above this one says that it is gone. Where it could not be read, a
      * later block tells. */

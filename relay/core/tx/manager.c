@@ -337,3 +337,12 @@ bool manager_knows(const struct manager *m, const uint8_t hash[32])
 {
     return line_by_hash(&m->line, hash) != NULL;
 }
+
+bool manager_must_verify(const struct manager *m, const uint8_t hash[32], uint64_t nonce)
+{
+    uint64_t next = m->load.next_nonce > 0 ? (uint64_t)m->load.next_nonce : 0;
+    if (m->line.next > next)
+        next = m->line.next;
+    bool below = nonce < (m->line.rows ? m->line.low : next);
+    return !manager_knows(m, hash) && (!below || m->reconcile.on || m->phase < MANAGER_CHAIN_WAIT);
+}

@@ -105,7 +105,8 @@ bool manager__try_collect(struct manager *m, const struct tx_included *x,
     struct row *row = line_at(&m->line, x->nonce);
     /* Of a life that is over, nothing is news but what lost commits have sent. */
     bool over = m->suspension.why == MANAGER_SUSPENSION_REAPED && !m->era_wait.on;
-    if (!x->bytes || (row && row->presigned) || over || (!row && x->nonce < m->life.used_nonce))
+    if (!x->bytes || x->signature != TX_SIGNATURE_GOOD || (row && row->presigned) || over ||
+        (!row && x->nonce < m->life.used_nonce))
         return false;
     if (row ? row->end || row->foreign || !same_call(row, x) : !m->reconcile.on)
         return false;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "chain/keys/extrinsic_sign.h"
 
 static void on_ready(void *arg, const struct node_info *info)
 {
@@ -55,13 +56,27 @@ static void on_finalized(void *arg, const struct node_block *block)
         rig->on_block(rig, block);
 }
 
-static bool wants(void *arg, const uint8_t hash[32], const uint8_t *signer, size_t signer_len)
+static enum node_want wants(void *arg, const struct node_included *x)
 {
     struct node_rig *rig = arg;
-    if (rig->want && memcmp(rig->want, hash, 32) == 0)
-        return true;
-    return rig->want_signer && signer && signer_len == rig->want_signer_len &&
-           memcmp(signer, rig->want_signer, signer_len) == 0;
+    if (rig->want && memcmp(rig->want, x->tx.hash, 32) == 0)
+        return NODE_WANT;
+    bool ours = rig->want_signer && x->signer_len && x->signer_len == rig->want_signer_len &&
+                memcmp(x->signer, rig->want_signer, x->signer_len) == 0;
+    return !ours ? NODE_WANT_NOT : rig->verifies ? NODE_WANT_VERIFIED : NODE_WANT;
+}
+
+static enum tx_signature verify(void *arg, const struct tx_included *x, const struct metadata *md,
+                                const struct extrinsic_params *facts)
+{
+    struct node_rig *rig = arg;
+    struct extrinsic_view view;
+    bool good = false;
+    rig->verified++;
+    if (extrinsic_decode(md, x->bytes, x->bytes_len, &view, NULL) ||
+        extrinsic_verify(md, &view, facts, &good, NULL))
+        return TX_SIGNATURE_UNKNOWN;
+    return good ? TX_SIGNATURE_GOOD : TX_SIGNATURE_BAD;
 }
 
 void rig_start(struct node_rig *rig, size_t fakes, const struct fake_runtime *runtime)
@@ -81,6 +96,7 @@ void rig_start(struct node_rig *rig, size_t fakes, const struct fake_runtime *ru
         .on_best = on_best,
         .on_finalized = on_finalized,
         .wants = wants,
+        .verify = verify,
         .arg = rig,
     };
 }

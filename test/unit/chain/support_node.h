@@ -34,6 +34,8 @@ struct node_rig {
     const uint8_t *want; /* a hash; NULL: nothing is wanted */
     const uint8_t *want_signer;
     size_t want_signer_len;
+    bool verifies; /* what this signer signed is wanted with its signature verified */
+    unsigned verified;
     void (*on_block)(struct node_rig *rig, const struct node_block *block);
     bool gone;
 };

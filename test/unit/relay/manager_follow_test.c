@@ -208,6 +208,31 @@ static void usurped(void **state)
     script_free(s);
 }
 
+/* Bytes whose signature nobody can verify are not somebody's use of the nonce: only the account's
+ * nonce tells, and what it means is looked for first. */
+static void unverified_signature(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    struct in_block x = {hash_of(5, 99), 5, true, DISPATCH_OK, NULL};
+    s->unverified = true;
+    finalized(s, 5, 1, &x);
+    expect_alert(s, "cannot verify the signature");
+    none(s, MANAGER_FX_STORE_FINISH);
+    finalized(s, 6, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 100);
+    none(s, MANAGER_FX_STORE_FINISH);
+    script_free(s);
+    s = leading(5);
+    s->unverified = true;
+    finalized(s, 5, 1, &x);
+    none(s, MANAGER_FX_STORE_NONCE);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 5);
+    assert_true(manager_must_verify(s->m, hash_of(5, 99), 5));
+    assert_false(manager_must_verify(s->m, hash_of(4, 99), 4)); /* that is settled */
+    script_free(s);
+}
+
 /* A false in_block: the watch says in a block, but the block holds somebody else's extrinsic. */
 static void false_in_block(void **state)
 {
@@ -447,6 +472,7 @@ int main(void)
         cmocka_unit_test(no_status),
         cmocka_unit_test(heights),
         cmocka_unit_test(usurped),
+        cmocka_unit_test(unverified_signature),
         cmocka_unit_test(false_in_block),
         cmocka_unit_test(foreign_above),
         cmocka_unit_test(foreign_by_nonce),

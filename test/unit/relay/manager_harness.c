@@ -476,6 +476,7 @@ void finalized_at(struct script *s, uint64_t number, uint64_t account_nonce, uns
         rows[i].index = i + 2;
         rows[i].nonce = x[i].nonce;
         rows[i].own_signer = x[i].own;
+        rows[i].signature = s->unverified ? TX_SIGNATURE_UNKNOWN : TX_SIGNATURE_GOOD;
         rows[i].result.outcome = x[i].outcome;
         rows[i].result.has_fee = true;
         rows[i].result.fee = 12345;

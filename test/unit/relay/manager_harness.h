@@ -36,6 +36,7 @@ struct script {
     uint64_t follow;   /* the height that was asked for last */
     uint64_t look;     /* number of the last LOOK */
     bool inner;        /* failures in blocks are inner ones */
+    bool unverified;   /* nobody can tell whether signatures in blocks are right */
     unsigned refusals; /* stored so far */
     char refusal[200]; /* the last one */
 };

@@ -11,6 +11,7 @@ static struct tx_included signed_at(uint64_t nonce, unsigned attempt, uint8_t ca
     memset(b + BYTES_LEN - CALL_LEN, call, CALL_LEN);
     struct tx_included x = {.nonce = nonce,
                             .own_signer = true,
+                            .signature = TX_SIGNATURE_GOOD,
                             .bytes = b,
                             .bytes_len = BYTES_LEN,
                             .call_len = CALL_LEN,

@@ -668,6 +668,7 @@ static void same_call_by_others(void **state)
     signed_bytes(5, bytes);
     struct tx_included x = {.nonce = 5,
                             .own_signer = true,
+                            .signature = TX_SIGNATURE_GOOD,
                             .bytes = bytes,
                             .bytes_len = BYTES_LEN,
                             .call_len = CALL_LEN};

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/tx.h"
 #include "chain/codec/events.h"
+#include "chain/codec/extrinsic.h"
 #include "chain/codec/metadata.h"
 #include "chain/codec/scale.h"
 #include "chain/codec/ss58.h"
@@ -39,7 +40,7 @@ struct node_head {
     uint8_t parent[32];
 };
 
-/* One extrinsic of a finalized block for which `wants` returned true. */
+/* One extrinsic of a finalized block that `wants` asked for. */
 struct node_included {
     /* own_signer is true: the owner passes it to the account of the signer only */
     struct tx_included tx;
@@ -47,6 +48,14 @@ struct node_included {
     uint8_t signer[ACCOUNT_ID_MAX];
     size_t signer_len;
     const uint8_t *call; /* the last part of tx.bytes */
+};
+
+enum node_want {
+    NODE_WANT_NOT,
+    NODE_WANT,
+    /* Report it with its signature checked by `verify`. The node refuses a block in which one is
+     * wrong, because no chain takes it. */
+    NODE_WANT_VERIFIED,
 };
 
 /* The free balance of an account. An account that does not exist has a balance of 0. */
@@ -87,9 +96,12 @@ struct node_config {
     /* Every height in ascending order from that of node_follow, none skipped, none twice. */
     void (*on_finalized)(void *arg, const struct node_block *block);
     /* Should this extrinsic of a finalized block be reported? The node fetches events only for
-     * blocks in which one is. signer NULL: it is unsigned, or does not decode. May be called twice
-     * for the same extrinsic. */
-    bool (*wants)(void *arg, const uint8_t hash[32], const uint8_t *signer, size_t signer_len);
+     * blocks in which one is. Its signer_len is 0 if it is unsigned or does not decode. May be
+     * called twice for the same extrinsic. */
+    enum node_want (*wants)(void *arg, const struct node_included *x);
+    /* Is the signature right under these facts of its block? PRE of NODE_WANT_VERIFIED: set. */
+    enum tx_signature (*verify)(void *arg, const struct tx_included *x, const struct metadata *md,
+                                const struct extrinsic_params *facts);
     /* Should this watched account's nonce and balance be read at the present block? If not they are
      * reported as not known. NULL: always read them. */
     bool (*wants_account)(void *arg, size_t index);
