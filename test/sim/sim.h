@@ -215,6 +215,7 @@ void fault_heal(struct world *w);
 /* sim_lie.c: what a node says that is not so, for a while */
 enum lie {
     LIE_FORGED, /* an extrinsic of ours that nobody signed, in a final block */
+    LIE_POOLED, /* the same in the pool */
     LIES,
 };
 void lie_start(struct world *w);

@@ -185,9 +185,12 @@ void audit_adopted(const struct audit *t)
     const struct store_adopt *r = &t->x->u.adopt;
     t->w->stats.adopted += (uint64_t)r->adopted;
     for (size_t i = 0; i < r->count; i++) {
+        uint32_t tx = tx_of_hash(t->w, r->rows[i].hash);
+        HOLDS(t->w, !t->w->chain.txs[tx].forged, "I3", "r%d adopts bytes that nobody signed",
+              t->process);
         const struct mem_row *row = mem_pending_at(t->w->db.mem, t->account + 1, r->rows[i].nonce);
         for (size_t k = 0; row && k < row->at->count; k++)
             if (!memcmp(row->at->attempts[k].hash, r->rows[i].hash, 32))
-                check_recorded(t, row->id, tx_of_hash(t->w, r->rows[i].hash));
+                check_recorded(t, row->id, tx);
     }
 }

@@ -83,10 +83,15 @@ static struct ask_answer *answer_new(const struct world *w, size_t most)
 static struct ask_answer *pool_answer(struct world *w, int node)
 {
     const struct chain_node *n = &w->chain.nodes[node];
-    struct ask_answer *x = answer_new(w, n->pool_count);
+    struct ask_answer *x = answer_new(w, n->pool_count + 1);
     for (uint32_t i = 0; i < n->pool_count; i++)
         if (pool_ready(w, node, n->pool[i]))
             x->txs[x->count++] = n->pool[i];
+    if (lies(w, node, LIE_POOLED)) {
+        int account = (int)rng_below(&w->rng, (uint64_t)w->plan.accounts);
+        x->txs[x->count] = lie_forged(w, n->best, account);
+        x->count += x->txs[x->count] != 0;
+    }
     return x;
 }
 

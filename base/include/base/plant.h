@@ -83,6 +83,8 @@
       "a row changes its state by a transition that the table does not have")                      \
     X(FOREIGN_BELIEVED, "foreign-believed",                                                        \
       "an extrinsic that names our account counts whatever its signature")                         \
+    X(POOLED_BELIEVED, "pooled-believed",                                                          \
+      "a pooled extrinsic that names our account is adopted whatever its signature")               \
     X(ILLEGAL_PHASE, "illegal-phase", "the manager leads without having asked pool and nonce")
 
 enum plant {

@@ -132,6 +132,24 @@ static void found_in_blocks_and_pool(void **state)
     script_free(s);
 }
 
+/* Bytes whose signature is wrong, or that nobody can verify, are not what lost commits have sent:
+ * neither in blocks nor in a pool. */
+static void found_and_not_signed(void **state)
+{
+    (void)state;
+    static const enum tx_signature not [] = {TX_SIGNATURE_UNKNOWN, TX_SIGNATURE_BAD};
+    struct script *s = doubtful(NULL, 0, 5);
+    struct tx_included x = signed_at(5, 1, 1), pooled[2] = {signed_at(6, 1, 2), signed_at(7, 1, 3)};
+    x.signature = TX_SIGNATURE_UNKNOWN;
+    for (unsigned i = 0; i < 2; i++)
+        pooled[i].signature = not [i];
+    block(s, 99, 5, 1, &x);
+    block(s, 100, 5, 0, NULL);
+    questions(s, 5, 2, pooled);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->adopt.count, 0);
+    script_free(s);
+}
+
 /* The best block used a nonce that neither the table nor a final block accounts for: it is waited
  * for. */
 static void waits_for_what_is_not_final(void **state)
@@ -637,6 +655,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_was_lost),
         cmocka_unit_test(found_in_blocks_and_pool),
+        cmocka_unit_test(found_and_not_signed),
         cmocka_unit_test(waits_for_what_is_not_final),
         cmocka_unit_test(does_not_wait_for_ever),
         cmocka_unit_test(node_is_behind),
