@@ -20,6 +20,8 @@ enum {
         40000, /* the first LISTEN of a database reads all that others have not read yet: up to
                          8 GiB */
     BUFFERED_MAX = 65536,
+    BUFFERED_BYTES_MAX = 8 << 20,
+    SOURCES_MS = 1000, /* least interval between questions for the sessions of relays */
     ANSWER_MS = 45000, /* longer than statement_timeout: the session hangs */
     RESCAN_MS = 1000,  /* least interval between repairs */
     BACKOFF_BASE_MS = 200,
@@ -87,15 +89,22 @@ static void tell_event(struct listen *s, const struct listen_event *event)
 
 /* ---- catching up ---- */
 
+/* Anybody can cause a repair, so repairs take a tenth of the time at most. */
+static uint64_t rescan_ms(const struct listen *s)
+{
+    return s->scan_ms * 10 > RESCAN_MS ? s->scan_ms * 10 : RESCAN_MS;
+}
+
 static void live(struct listen *s)
 {
     uint64_t now = loop_now_ms(s->loop), took = now - s->begun_at;
     s->state = LISTEN_LIVE;
     backoff_reset(&s->backoff);
     /* A slow scan is repeated less often. */
+    s->scan_ms = took;
     s->repair_at = now + (took * 20 > s->config.repair_ms ? took * 20 : s->config.repair_ms);
-    if (s->rescan && s->repair_at > now + RESCAN_MS)
-        s->repair_at = now + RESCAN_MS;
+    if (s->rescan && s->repair_at > now + rescan_ms(s))
+        s->repair_at = now + rescan_ms(s);
     if (s->begun_at > s->fresh_at)
         s->fresh_at = s->begun_at;
     tell_state(s, true, NULL);
@@ -106,7 +115,7 @@ void listen__rescan(struct listen *s)
 {
     if (s->config.signals_only)
         return;
-    uint64_t soon = loop_now_ms(s->loop) + RESCAN_MS;
+    uint64_t soon = loop_now_ms(s->loop) + rescan_ms(s);
     s->rescan = true;
     if (s->state == LISTEN_LIVE && s->repair_at != UINT64_MAX && s->repair_at > soon)
         s->repair_at = soon;
@@ -151,6 +160,8 @@ static void begin(struct listen *s)
     s->repair_at = UINT64_MAX; /* until it is done */
     if (s->state != LISTEN_LIVE)
         s->state = LISTEN_ACCOUNTS_WAIT;
+    if (!s->sources.busy)
+        listen__read_sources(s);
     listen__read_accounts(s);
     listen__arm(s);
 }
@@ -209,22 +220,26 @@ static bool place(struct listen *s, struct listen_event *ev)
     return a != NULL;
 }
 
-static void hear_row(struct listen *s, enum listen_kind kind, const char *text, size_t len)
+static void hear_row(struct listen *s, enum listen_kind kind, const char *text, size_t len,
+                     bool believed)
 {
     struct listen_payload p;
     if (!listen_payload_row(text, len, kind, &p)) {
-        log_warn("listen.bad_payload",
-                 "kind=%s bytes=%zu text=\"ignored; the table is read again\"",
-                 listen_kind_name(kind), len);
+        if (believed)
+            log_warn("listen.bad_payload",
+                     "kind=%s bytes=%zu text=\"ignored; the table is read again\"",
+                     listen_kind_name(kind), len);
         listen__rescan(s);
         return;
     }
     if (place(s, &p.event))
-        listen__step(
-            s, &(struct cursor_event){.type = CURSOR_EV_NOTIFY, .rows = &p.event, .count = 1});
+        listen__step(s, &(struct cursor_event){.type = CURSOR_EV_NOTIFY,
+                                               .now_us = listen__clock_us(s),
+                                               .believed = believed,
+                                               .rows = &p.event,
+                                               .count = 1});
     else
-        listen__rescan(
-            s); /* an account that was registered since, or whose id several chains have */
+        listen__rescan(s); /* an account registered since, or whose id several chains have */
     listen_payload_done(&p);
 }
 
@@ -235,31 +250,48 @@ static void drop_buffered(struct listen *s)
         free(CONTAINER_OF(n, struct held, node));
     }
     s->buffered_count = 0;
+    s->buffered_bytes = 0;
 }
 
-static void hold(struct listen *s, enum listen_kind kind, const char *text, size_t len)
+static void hold(struct listen *s, enum listen_kind kind, const char *text, size_t len, int pid)
 {
-    if (s->buffered_count == BUFFERED_MAX) { /* the next scan delivers the same */
+    /* What is dropped here the next scan delivers. */
+    if (s->buffered_count == BUFFERED_MAX || s->buffered_bytes + len > BUFFERED_BYTES_MAX) {
         drop_buffered(s);
         listen__rescan(s);
     }
     struct held *h = xmalloc(sizeof(*h) + len + 1);
     h->node = (struct list){0};
     h->kind = kind;
+    h->from_pid = pid;
     h->len = len;
     memcpy(h->text, text, len + 1);
     list_append(&s->held, &h->node);
     s->buffered_count++;
+    s->buffered_bytes += len;
 }
 
-void listen__pending_answered(struct listen *s)
+/* False if the notifications have to wait: the pending rows or the sessions of relays are being
+ * read. Somebody who is not among these may be a relay's new session: they are read again. */
+static bool try_hear(struct listen *s, int pid)
+{
+    if (!s->scan_pending && !s->sources.busy && !listen__believes(s, pid) &&
+        loop_now_ms(s->loop) >= s->sources_at + SOURCES_MS)
+        listen__read_sources(s);
+    return !s->scan_pending && !s->sources.busy;
+}
+
+void listen__drain_buffered(struct listen *s)
 {
     struct list *n;
-    while (!listen__closing(s) && !s->scan_pending && (n = list_first(&s->held))) {
+    while (!listen__closing(s) && (n = list_first(&s->held))) {
         struct held *h = CONTAINER_OF(n, struct held, node);
+        if (!try_hear(s, h->from_pid))
+            return;
         list_remove(n);
         s->buffered_count--;
-        hear_row(s, h->kind, h->text, h->len);
+        s->buffered_bytes -= h->len;
+        hear_row(s, h->kind, h->text, h->len, listen__believes(s, h->from_pid));
         free(h);
     }
 }
@@ -285,7 +317,6 @@ static void on_notify(void *arg, const char *channel, const char *payload, int f
                                        [LISTEN_REMOVED] = "pending_tx_removed"};
     struct listen *s = arg;
     size_t len = strlen(payload);
-    (void)from_pid;
     if (listen__closing(s))
         return;
     for (int kind = LISTEN_NEW; kind <= LISTEN_REMOVED; kind++) {
@@ -293,10 +324,10 @@ static void on_notify(void *arg, const char *channel, const char *payload, int f
             continue;
         if (cursor_state(s->cursor) == CURSOR_DOWN)
             return; /* before the scan, which will deliver it */
-        if (s->scan_pending)
-            hold(s, (enum listen_kind)kind, payload, len);
+        if (list_empty(&s->held) && try_hear(s, from_pid))
+            hear_row(s, (enum listen_kind)kind, payload, len, listen__believes(s, from_pid));
         else
-            hear_row(s, (enum listen_kind)kind, payload, len);
+            hold(s, (enum listen_kind)kind, payload, len, from_pid);
         return;
     }
     hear_signal(s, channel, payload, len);
@@ -331,6 +362,7 @@ static void on_down(void *arg, const struct err *err)
     s->state = LISTEN_CONNECT_WAIT;
     s->scan_pending = false;
     drop_buffered(s);
+    listen__sources_drop(s);
     listen__step(s, &(struct cursor_event){.type = CURSOR_EV_DOWN});
     tell_state(s, false, err);
 }
@@ -447,6 +479,7 @@ static void on_closed(void *arg)
     void *cb_arg = s->close_arg;
     cursor_free(s->cursor);
     listen__accounts_free(s);
+    listen__sources_drop(s);
     drop_buffered(s);
     free(s->account);
     free(s);

@@ -30,14 +30,13 @@ static void add(struct listen *s, struct account_row *a)
         HASH_ADD_KEYPTR(by_id, s->account_ids, a->id, a->id_len, a);
 }
 
-static bool get_number(const struct conn_result *r, int row, int column, int64_t *ret)
+bool listen__number_at(const struct conn_result *r, int row, int column, int64_t *ret)
 {
-    const char *text = conn_result_get(r, row, column, NULL);
+    const char *text =
+        conn_result_is_null(r, row, column) ? "" : conn_result_get(r, row, column, NULL);
     char *end;
-    if (!text || !*text)
-        return false;
     *ret = strtoll(text, &end, 10);
-    return *end == 0;
+    return *text && !*end;
 }
 
 static bool take(struct listen *s, const struct conn_result *r, int row)
@@ -47,7 +46,7 @@ static bool take(struct listen *s, const struct conn_result *r, int row)
     const char *hex = conn_result_get(r, row, 2, &hex_len);
     size_t len = (size_t)hex_len / 2;
     struct account_row *a = xcalloc(1, sizeof(*a));
-    if (!get_number(r, row, 0, &number) || (len != 20 && len != 32) ||
+    if (!listen__number_at(r, row, 0, &number) || (len != 20 && len != 32) ||
         !hex_decode_fixed(hex, (size_t)hex_len, a->id, len)) {
         free(a);
         return false;
@@ -65,8 +64,8 @@ bool listen__accounts_take(struct listen *s, const struct conn_result *r, int64_
 {
     int rows = conn_result_rows(r);
     listen__accounts_free(s);
-    if (rows < 1 || conn_result_columns(r) != 6 || !get_number(r, 0, 4, ret_now_us) ||
-        !get_number(r, 0, 5, ret_kept_us))
+    if (rows < 1 || conn_result_columns(r) != 6 || !listen__number_at(r, 0, 4, ret_now_us) ||
+        !listen__number_at(r, 0, 5, ret_kept_us))
         return false;
     for (int i = 0; i < rows; i++) {
         if (conn_result_is_null(r, i, 0))

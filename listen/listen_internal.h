@@ -2,7 +2,8 @@
  *
  *   listen.c           connection, notifications, timer, states, the end
  *   listen_query.c     statements and their rows
- *   listen_accounts.c  the accounts of the database */
+ *   listen_accounts.c  the accounts of the database
+ *   listen_sources.c   whose notifications are believed */
 #ifndef LISTEN_LISTEN_INTERNAL_H
 #define LISTEN_LISTEN_INTERNAL_H
 
@@ -37,6 +38,7 @@ struct account_row {
 struct held {
     struct list node;
     enum listen_kind kind;
+    int from_pid;
     size_t len;
     char text[];
 };
@@ -57,16 +59,23 @@ struct listen {
     struct account_row *accounts, *account_ids;
     enum listen_state state;
 
-    struct question read_accounts, scan, lookup, probe;
+    struct question read_accounts, sources, scan, lookup, probe;
     bool scan_pending; /* the scan in flight reads pending rows: notifications are buffered */
     uint64_t busy_since;
     struct list held;
-    size_t buffered_count;
+    size_t buffered_count, buffered_bytes;
     bool rescan; /* a notification requires a repair */
+
+    /* The backends of relays' sessions at sources_at, when the database's clock was clock_us. */
+    int *source_pids;
+    size_t source_count;
+    uint64_t sources_at;
+    int64_t clock_us;
 
     struct loop_timer *timer;
     uint64_t probe_at, repair_at, retry_at;
     uint64_t begun_at; /* of the present scan */
+    uint64_t scan_ms;  /* duration of the last one */
     struct backoff backoff;
     struct rng rng;
 
@@ -87,8 +96,10 @@ void listen__step(struct listen *s, const struct cursor_event *ev);
 /* The session is unusable: report it and retry. */
 void listen__question_failed(struct listen *s, const struct err *err);
 void listen__accounts_read(struct listen *s, int64_t now_us, int64_t kept_us);
-void listen__pending_answered(struct listen *s); /* drop the buffered notifications */
-void listen__arm(struct listen *s);              /* sets the timer to the next deadline */
+/* A question is answered for which notifications were buffered: hands them to the cursor. */
+void listen__drain_buffered(struct listen *s);
+void listen__sources_read(struct listen *s);
+void listen__arm(struct listen *s); /* sets the timer to the next deadline */
 static inline bool listen__closing(const struct listen *s)
 {
     return s->state == LISTEN_CLOSING_WAIT;
@@ -102,6 +113,7 @@ void listen__proved(struct listen *s, uint64_t asked_at);
 extern const char *const listen__channels[]; /* NULL-terminated; the first two are the signals */
 
 void listen__read_accounts(struct listen *s);
+void listen__read_sources(struct listen *s);
 void listen__scan_pending(struct listen *s, const struct cursor_effect *fx);
 void listen__scan_finished(struct listen *s, const struct cursor_effect *fx);
 void listen__look_up(struct listen *s);
@@ -119,5 +131,17 @@ const struct account_row *listen__account(const struct listen *s, int32_t number
 const struct account_row *listen__account_by_id(const struct listen *s, const uint8_t *id,
                                                 size_t len);
 const struct account_row *listen__account_by_name(const struct listen *s, const char *name);
+
+/* false: NULL or not a number. */
+bool listen__number_at(const struct conn_result *r, int row, int column, int64_t *ret);
+
+/* ---- listen_sources.c ---- */
+
+/* Replaces the backends of relays. false: the rows are malformed. */
+bool listen__sources_take(struct listen *s, const struct conn_result *r);
+void listen__sources_drop(struct listen *s);
+bool listen__believes(const struct listen *s, int pid);
+/* The database's clock now: at most a round trip behind. */
+int64_t listen__clock_us(const struct listen *s);
 
 #endif

@@ -75,7 +75,7 @@ static void ask(struct listen *s, struct question *q, const char *name, const st
 
 bool listen__asking(const struct listen *s)
 {
-    return s->read_accounts.busy || s->scan.busy || s->lookup.busy;
+    return s->read_accounts.busy || s->sources.busy || s->scan.busy || s->lookup.busy;
 }
 
 /* True if the answer can be used. If it has no rows because the session ended, on_down follows. */
@@ -184,6 +184,23 @@ void listen__read_accounts(struct listen *s)
     ask(s, &s->read_accounts, "read_accounts.sql", NULL, on_accounts);
 }
 
+static void on_sources(struct conn_query *query, const struct conn_result *r)
+{
+    struct question *q = CONTAINER_OF(query, struct question, query);
+    struct listen *s = q->s;
+    if (!answered(q, r))
+        return;
+    if (listen__sources_take(s, r))
+        listen__drain_buffered(s);
+    else
+        misfit(s, "read_sources");
+}
+
+void listen__read_sources(struct listen *s)
+{
+    ask(s, &s->sources, "read_sources.sql", NULL, on_sources);
+}
+
 static void on_pending(struct conn_query *query, const struct conn_result *r)
 {
     struct question *q = CONTAINER_OF(query, struct question, query);
@@ -193,7 +210,7 @@ static void on_pending(struct conn_query *query, const struct conn_result *r)
         return;
     feed_rows(s, CURSOR_EV_PENDING, r, "scan_pending");
     if (!listen__closing(s) && !s->scan_pending)
-        listen__pending_answered(s);
+        listen__drain_buffered(s);
 }
 
 void listen__scan_pending(struct listen *s, const struct cursor_effect *fx)
@@ -314,6 +331,8 @@ static void on_probe(struct conn_query *query, const struct conn_result *r)
     warn_of_queue(s, s->queue_usage);
     listen__proved(s, s->probe_at);
     s->probe_at = loop_now_ms(s->loop) + s->config.probe_ms;
+    if (!s->config.signals_only && !s->sources.busy)
+        listen__read_sources(s); /* a backend's number may be somebody else's by now */
     listen__arm(s);
 }
 

@@ -117,11 +117,15 @@ static void judge_known(struct wait *w, const struct conn_result *r)
     end(w, "unknown", EXIT_FAILED);
 }
 
-static void judge_filler(struct wait *w, const struct conn_result *r)
+/* Only the table ends the wait: the notification may be old by now. */
+static void judge_in_block(struct wait *w, const struct conn_result *r)
 {
-    bool own = conn_result_rows(r) == 1 && *conn_result_get(r, 0, 0, NULL) == 'f';
+    bool there = conn_result_rows(r) == 1, own = there && *conn_result_get(r, 0, 0, NULL) == 'f';
     if (own && !w->next) /* other bytes may have been delivered since */
         end(w, "reached", EXIT_OK);
+    else if (!there)
+        log_info("wait.not_in_block",
+                 "text=\"it was notified to be in a block, and the table does not have it there\"");
     else if (!own)
         log_info("wait.filler",
                  "text=\"the bytes in the block are a filler that replaced the transaction\"");
@@ -135,7 +139,7 @@ static void on_answer(struct conn_query *q, const struct conn_result *r)
     if (r && !strcmp(w->question, "wait_known.sql"))
         judge_known(w, r);
     else if (r)
-        judge_filler(w, r);
+        judge_in_block(w, r);
     else if (err_class(q->err.code) == ERR_CLASS_PERMANENT)
         end(w, "failed", cli_fail(&q->err));
     if (!w->result && r)
@@ -211,7 +215,7 @@ static void on_event(void *arg, const struct listen_event *ev)
     else if (v == ENDED_ELSE)
         end(w, "ended", EXIT_ELSE);
     else if (v == IN_SOME_BLOCK)
-        ask(w, "wait_filler.sql");
+        ask(w, "wait_in_block.sql");
 }
 
 static void on_state(void *arg, bool live, uint64_t since_ms, const struct err *err)

@@ -8,6 +8,9 @@
 #include "base/check.h"
 #include "cursor_internal.h"
 
+enum { HINTS_MAX = 100 };
+static const int64_t AHEAD_US = 60 * 1000000LL;
+
 static struct cursor_effect *emit(struct cursor *c, enum cursor_effect_type type)
 {
     if (c->effect_count == c->effect_cap) {
@@ -60,12 +63,15 @@ static void see_pending(struct cursor *c, const struct listen_event *row, bool f
 {
     struct known *k = cursor__at(c, row->account, row->nonce);
     const struct lookup *l = cursor__lookup_of(c, row->account, row->nonce, row->id);
-    if (l && !from_scan && (l->outcome[0] || (l->told && row->updated_at_us <= l->row.updated_us)))
+    if (l && !from_scan &&
+        ((l->outcome[0] && !l->hint) || (l->told && row->updated_at_us <= l->row.updated_us)))
         return; /* its end was notified, or it is older than the scan that no longer had it */
     if (k && !from_scan && row->updated_at_us < k->updated_us && !PLANTED(FOLLOW_BACK))
         return; /* older than the row of a scan */
     if (k && k->id == row->id) {
         k->mark = c->mark;
+        if (from_scan)
+            cursor__confirm(c, k);
         bool same = cursor__same(k, row);
         cursor__update(k, row);
         if (!same)
@@ -77,10 +83,14 @@ static void see_pending(struct cursor *c, const struct listen_event *row, bool f
     struct known *elsewhere = cursor__with_id(c, row->id);
     if (elsewhere && !from_scan && row->updated_at_us < elsewhere->updated_us)
         return;
+    if (!from_scan && c->unconfirmed >= c->config.unconfirmed_max) {
+        emit(c, CURSOR_FX_DOUBT);
+        return;
+    }
     if (k)
         cursor__ask(c, k, NULL); /* another transaction uses the nonce now */
     leave_old_place(c, row->id, from_scan);
-    cursor__learn(c, row);
+    cursor__learn(c, row, from_scan);
     tell(c, LISTEN_NEW, row, from_scan);
 }
 
@@ -129,7 +139,8 @@ static void tell_unfinished(struct cursor *c, struct lookup *l)
     struct listen_event ev = cursor__event_of(&l->row, LISTEN_REMOVED);
     if (l->outcome[0]) {
         if (l->told && !cursor__at(c, ev.account, ev.nonce))
-            cursor__learn(c, &ev);
+            cursor__learn(c, &ev, false);
+        c->hints_closed |= l->hint;
         emit(c, CURSOR_FX_DOUBT);
     } else if (l->told) {
         cursor__remember(c, &ev, true);
@@ -183,13 +194,31 @@ static void on_down(struct cursor *c, const struct cursor_event *ev)
         CONTAINER_OF(n, struct lookup, node)->asked = false;
 }
 
+/* Anybody may have sent it. An application that cancelled what waited in the outbox notifies its
+ * end itself, so an end is looked up: a few at a time, and none after a false one until a scan. */
+static void hear_hint(struct cursor *c, const struct listen_event *row)
+{
+    bool ends = row->kind == LISTEN_REMOVED && row->id && row->outcome[0];
+    if (ends &&
+        (cursor__lookup_of(c, row->account, row->nonce, row->id) || cursor__was_delivered(c, row)))
+        return;
+    if (ends && !c->hints_closed && c->hint_count < HINTS_MAX)
+        cursor__ask_hint(c, row);
+    else
+        emit(c, CURSOR_FX_DOUBT);
+}
+
 static void on_notify(struct cursor *c, const struct cursor_event *ev)
 {
     const struct listen_event *row = &ev->rows[0];
     PRE(ev->count == 1);
     if (c->state == CURSOR_DOWN || !wanted(c, row))
         return; /* before BEGIN: the scan will deliver it */
-    if (row->kind == LISTEN_REMOVED)
+    if (!ev->believed && !PLANTED(FOLLOW_ANYBODY))
+        hear_hint(c, row);
+    else if (row->updated_at_us > ev->now_us + AHEAD_US)
+        emit(c, CURSOR_FX_DOUBT); /* it would hide what comes until then */
+    else if (row->kind == LISTEN_REMOVED)
         see_removed(c, row);
     else
         see_pending(c, row, false);
@@ -251,6 +280,7 @@ static void on_finished(struct cursor *c, const struct cursor_event *ev)
         return;
     }
     c->state = CURSOR_LIVE;
+    c->hints_closed = false;
     if (c->begun_us > c->position_us)
         c->position_us = c->begun_us;
     cursor__forget_delivered(c, c->position_us - c->config.overlap_us);
@@ -263,8 +293,14 @@ static void on_looked_up(struct cursor *c, const struct cursor_event *ev)
     c->looking = false;
     for (size_t i = 0; i < ev->count; i++) {
         const struct listen_event *row = &ev->rows[i];
-        if (cursor__lookup_of(c, row->account, row->nonce, row->id)) /* else a scan was faster */
+        struct lookup *l = cursor__lookup_of(c, row->account, row->nonce, row->id);
+        if (l && l->hint && !l->told && row->updated_at_us < scan_from(c)) {
+            c->hints_closed =
+                true; /* no news: it was in a scan, or ended before the reader began */
+            cursor__lookup_drop(c, l);
+        } else if (l) { /* else a scan was faster */
             tell_finished(c, row, false);
+        }
     }
     for (struct list *n = c->lookups.next, *next; n != &c->lookups; n = next) {
         struct lookup *l = CONTAINER_OF(n, struct lookup, node);
@@ -303,6 +339,8 @@ struct cursor *cursor_new(const struct cursor_config *config)
         c->config.overlap_us = 60 * 1000000LL;
     if (!c->config.scan_rows)
         c->config.scan_rows = 1000;
+    if (!c->config.unconfirmed_max)
+        c->config.unconfirmed_max = 100000;
     if (!c->config.remembered_max)
         c->config.remembered_max = 200000;
     c->asked = xcalloc(c->config.scan_rows, sizeof(*c->asked));

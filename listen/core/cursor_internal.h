@@ -23,7 +23,8 @@ struct known {
     int64_t id;
     int64_t updated_us;
     int64_t block_number;
-    uint32_t mark; /* the last scan that had it */
+    uint32_t mark;  /* the last scan that had it */
+    bool confirmed; /* a scan has had it */
     bool has_block;
     uint8_t hash[32], block_hash[32];
     char state[STATE_LEN];
@@ -36,6 +37,7 @@ struct lookup {
     struct list node;
     struct known row;
     bool told;
+    bool hint;               /* somebody who is no relay notified it */
     char outcome[STATE_LEN]; /* as notified; "": it disappeared, perhaps to the outbox */
     bool asked;              /* it is in the query in flight; those come first in the list */
 };
@@ -55,7 +57,7 @@ struct cursor {
     int64_t only_id;
     enum cursor_state state;
     struct known *places, *ids;
-    size_t count;
+    size_t count, unconfirmed;
     uint32_t mark;
     int64_t floor_us;    /* rows that finished before this are not requested */
     int64_t position_us; /* scanned up to this position; 0: never */
@@ -63,6 +65,8 @@ struct cursor {
     struct list lookups; /* of struct lookup */
     struct lookup *lookup_keys;
     bool looking;
+    size_t hint_count; /* look-ups that are hints */
+    bool hints_closed; /* one was false: until the next scan the others are left to it */
     struct cursor_lookup *asked;
     size_t asked_count;
     struct told *told;
@@ -77,13 +81,16 @@ struct cursor {
 
 struct known *cursor__at(struct cursor *c, int32_t account, int64_t nonce);
 struct known *cursor__with_id(struct cursor *c, int64_t id); /* 0: NULL */
-struct known *cursor__learn(struct cursor *c, const struct listen_event *row);
+struct known *cursor__learn(struct cursor *c, const struct listen_event *row, bool confirmed);
+void cursor__confirm(struct cursor *c, struct known *k);
 void cursor__update(struct known *k, const struct listen_event *row);
 bool cursor__same(const struct known *k, const struct listen_event *row);
 void cursor__forget(struct cursor *c, struct known *k);
 
 /* Removes the row from the pending ones and looks it up. k NULL: only `row` is known. */
 void cursor__ask(struct cursor *c, struct known *k, const struct listen_event *row);
+/* Looks up an end of which somebody who is no relay notified. */
+void cursor__ask_hint(struct cursor *c, const struct listen_event *row);
 struct lookup *cursor__lookup_of(struct cursor *c, int32_t account, int64_t nonce, int64_t id);
 void cursor__lookup_drop(struct cursor *c, struct lookup *l); /* freed when the next step begins */
 void cursor__free_spent(struct cursor *c);

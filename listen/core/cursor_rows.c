@@ -43,18 +43,27 @@ static void fill(struct known *k, const struct listen_event *row)
     snprintf(k->state, sizeof(k->state), "%s", row->state ? row->state : "");
 }
 
-struct known *cursor__learn(struct cursor *c, const struct listen_event *row)
+struct known *cursor__learn(struct cursor *c, const struct listen_event *row, bool confirmed)
 {
+    PRE(!cursor__at(c, row->account, row->nonce));
     struct known *k = xcalloc(1, sizeof(*k));
     k->place = place_of(row->account, row->nonce);
     k->id = row->id;
     k->mark = c->mark;
+    k->confirmed = confirmed;
+    c->unconfirmed += !confirmed;
     fill(k, row);
     HASH_ADD(by_place, c->places, place, sizeof(k->place), k);
     if (k->id)
         HASH_ADD(by_id, c->ids, id, sizeof(k->id), k);
     c->count++;
     return k;
+}
+
+void cursor__confirm(struct cursor *c, struct known *k)
+{
+    c->unconfirmed -= !k->confirmed;
+    k->confirmed = true;
 }
 
 void cursor__update(struct known *k, const struct listen_event *row)
@@ -71,6 +80,7 @@ bool cursor__same(const struct known *k, const struct listen_event *row)
 
 static void unlink_known(struct cursor *c, struct known *k)
 {
+    cursor__confirm(c, k); /* it is not counted any more */
     HASH_DELETE(by_place, c->places, k);
     if (k->id)
         HASH_DELETE(by_id, c->ids, k);
@@ -135,7 +145,13 @@ void cursor__ask(struct cursor *c, struct known *k, const struct listen_event *r
     }
     if (k) {
         unlink_known(c, k);
+        if (l->hint) { /* a scan gives the reason now: what the hint said of it does not count */
+            l->hint = false;
+            c->hint_count--;
+            l->outcome[0] = 0;
+        }
         l->told = true;
+        l->row.place = k->place;
         l->row.updated_us = k->updated_us;
         l->row.has_block = k->has_block;
         l->row.block_number = k->block_number;
@@ -154,8 +170,17 @@ void cursor__ask(struct cursor *c, struct known *k, const struct listen_event *r
     }
 }
 
+void cursor__ask_hint(struct cursor *c, const struct listen_event *row)
+{
+    PRE(row->id && row->outcome[0] && !cursor__lookup_of(c, row->account, row->nonce, row->id));
+    cursor__ask(c, NULL, row);
+    cursor__lookup_of(c, row->account, row->nonce, row->id)->hint = true;
+    c->hint_count++;
+}
+
 void cursor__lookup_drop(struct cursor *c, struct lookup *l)
 {
+    c->hint_count -= l->hint;
     list_remove(&l->node);
     HASH_DELETE(hh, c->lookup_keys, l);
     list_append(&c->spent, &l->node);

@@ -78,4 +78,11 @@ CREATE OR REPLACE VIEW txrelay.follow_finished AS
            f.finished_at
     FROM txrelay.finished_transactions f WHERE f.requeued IS NULL;
 
+-- The sessions whose notifications readers believe: those of relays. Any session may NOTIFY, and the
+-- server stamps each notification with the sender's backend. Everybody may see these columns.
+CREATE OR REPLACE VIEW txrelay.follow_sources AS
+    SELECT s.pid FROM pg_catalog.pg_stat_get_activity(NULL) s
+    WHERE s.datid = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())
+      AND pg_catalog.pg_has_role(s.usesysid, 'txrelay_relay', 'MEMBER');
+
 CREATE OR REPLACE VIEW txrelay.follow_kept AS SELECT r.dropped_before FROM txrelay.retention r;

@@ -9,7 +9,8 @@ REVOKE ALL ON ALL ROUTINES IN SCHEMA txrelay FROM PUBLIC, txrelay_follower, txre
 -- Everybody: which schema this is, where a transaction is, who leads. A follower may do this and no more.
 GRANT USAGE ON SCHEMA txrelay TO txrelay_follower, txrelay_app, txrelay_relay;
 GRANT SELECT ON txrelay.schema_version, txrelay.schema_functions, txrelay.transactions, txrelay.leaders,
-    txrelay.blocked_accounts, txrelay.follow_accounts, txrelay.follow_pending, txrelay.follow_finished, txrelay.follow_kept
+    txrelay.blocked_accounts, txrelay.follow_accounts, txrelay.follow_pending, txrelay.follow_finished, txrelay.follow_kept,
+    txrelay.follow_sources
     TO txrelay_follower, txrelay_app, txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.status, txrelay.history, txrelay.follow_position
     TO txrelay_follower, txrelay_app, txrelay_relay;

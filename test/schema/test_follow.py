@@ -32,6 +32,16 @@ class Follow(Case):
             "'txrelay.follow_pending'::regclass, 'txrelay.follow_finished'::regclass)")}
         self.assertEqual(columns & {'call', 'key', 'policy', 'extrinsic', 'lock_key', 'holder_address'}, set())
 
+    def test_sources_are_the_sessions_of_relays(self):
+        """Whoever may NOTIFY and nothing else, and whoever may enqueue, is none; SET ROLE makes none; a superuser is one."""
+        other, nobody, root = self.session('relay'), self.session('nobody'), self.superuser()
+        sources = lambda s: {pid for pid, in s.rows('SELECT pid FROM txrelay.follow_sources')}  # noqa: E731
+        mine = {s.pid for s in self.opened}
+        for s in (self.follower, self.app, self.relay):
+            self.assertEqual(sources(s) & mine & {self.app.pid, self.follower.pid, nobody.pid}, set())
+            self.assertLessEqual({self.relay.pid, other.pid, root.pid}, sources(s))
+        self.refused('42501', nobody.rows, 'SELECT pid FROM txrelay.follow_sources')
+
     def test_a_nonce_that_was_used_up_is_no_end(self):
         epoch, _ = self.pending()
         self.requeue(self.relay, epoch, (0, 'usurped', 'x'))

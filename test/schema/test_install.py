@@ -15,7 +15,7 @@ RELAY = APP | {'relay_register', 'leader_claim', 'leader_renew', 'leader_release
                'leader_cleanup', 'leader_poll_requests', 'leader_due', 'leader_account', 'leader_presigned', 'leader_note',
                'leader_admit_presigned', 'account_policy', 'queue_measure', 'ensure_partitions', 'drop_partitions'}
 VIEWS = {'schema_version', 'schema_functions', 'transactions', 'leaders', 'blocked_accounts', 'follow_accounts', 'follow_pending',
-         'follow_finished', 'follow_kept'}
+         'follow_finished', 'follow_kept', 'follow_sources'}
 READABLE = {
     'follower': VIEWS,
     'app': VIEWS,

@@ -147,17 +147,21 @@ void link_close(struct world *w, struct link *l, bool host); /* its process is g
 struct session *session_open(struct world *w, struct link *l);
 void session_end(struct world *w, struct session *s, bool tell, uint64_t when);
 void session_take(struct world *w, struct session *s, struct message *m);
-void session_notify(struct world *w, struct session *s, const char *channel, const char *payload);
+void session_notify(struct world *w, struct session *s, int from_pid, const char *channel,
+                    const char *payload);
 
 /* sim_conn.c */
 struct conn;
 unsigned link_channels(const struct link *l);
-void link_notify(struct world *w, struct link *l, const char *channel, const char *payload);
+void link_notify(struct world *w, struct link *l, int from_pid, const char *channel,
+                 const char *payload);
 void conn_send(struct conn *c, struct message *m);
 void conn_answered(struct conn *c);
 
 /* sim_db.c */
 void db_start(struct world *w);
+/* Everybody who listens hears it, from a session that is no relay's. */
+void db_forge(struct world *w, const struct mem_notice *n);
 void db_end(struct world *w);
 int64_t db_now_us(const struct world *w);
 struct mem_session *db_session(struct world *w, struct session *s, unsigned channels);
@@ -224,6 +228,10 @@ uint32_t lie_forged(struct world *w, uint32_t block, int account); /* 0: not now
 
 /* sim_operator.c */
 void operator_start(struct world *w);
+
+/* sim_stranger.c */
+bool is_forged(const struct listen_event *ev);
+void stranger_start(struct world *w);
 void operator_pauses(struct world *w);
 void operator_bumps(struct world *w);
 

@@ -29,12 +29,13 @@ unsigned link_channels(const struct link *l)
     return ((const struct conn *)l->owner)->channels;
 }
 
-void link_notify(struct world *w, struct link *l, const char *channel, const char *payload)
+void link_notify(struct world *w, struct link *l, int from_pid, const char *channel,
+                 const char *payload)
 {
     struct conn *c = l->owner;
     (void)w;
     if (c->config.on_notify)
-        c->config.on_notify(c->config.arg, channel, payload, 0);
+        c->config.on_notify(c->config.arg, channel, payload, from_pid);
 }
 
 /* ---- answers in time ---- */

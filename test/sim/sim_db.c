@@ -11,6 +11,7 @@
 #include "sim.h"
 #include "sim_memory.h"
 
+enum { NOBODY_PID = 0 }; /* of sessions that are no relay's: the serials of links begin at 1 */
 static const int64_t FIRST_DAY_US =
     1767225600LL * 1000000; /* 2026-01-01: no seed lasts for a day */
 
@@ -117,7 +118,19 @@ static void on_notice(void *arg, struct mem_session *to, const struct mem_notice
         return;
     }
     payload_of(&t, n);
-    session_notify(w, s, channel_name(n->channel), t.data);
+    session_notify(w, s, w->db.running ? (int)w->db.running->serial : NOBODY_PID,
+                   channel_name(n->channel), t.data);
+}
+
+void db_forge(struct world *w, const struct mem_notice *n)
+{
+    struct text t = {.len = 0};
+    payload_of(&t, n);
+    for (int i = 0; i < SESSIONS; i++) {
+        struct session *s = &w->db.sessions[i];
+        if (s->serial && s->process >= RELAYS)
+            session_notify(w, s, NOBODY_PID, channel_name(n->channel), t.data);
+    }
 }
 
 /* ---- sessions ---- */

@@ -30,6 +30,8 @@ static void on_event(void *arg, const struct listen_event *ev)
         copy_word(v->outcome, sizeof(v->outcome), ev->outcome);
         return;
     }
+    HOLDS(w, !is_forged(ev), "I8", "a follower is told what a stranger made up of %lld",
+          (long long)ev->id);
     HOLDS(w, !v->finished || w->db.lossy, "I8",
           "a follower is told of transaction %lld at nonce %lld after its end", (long long)ev->id,
           (long long)ev->nonce);

@@ -126,7 +126,9 @@ static void run_next(struct world *w, struct event *e)
     struct list *n = list_first(&s->queue);
     struct message *m = CONTAINER_OF(n, struct message, queue);
     list_remove(n);
+    w->db.running = s;
     m->run(w, s, m);
+    w->db.running = NULL;
     s->busy = false;
     if (s->serial != e->b) { /* it ended its own session */
         message_unref(m);
@@ -155,6 +157,7 @@ void session_take(struct world *w, struct session *s, struct message *m)
 struct notice {
     struct link *link;
     uint32_t number;
+    int from_pid;
     const char *channel;
     uint32_t *in_flight; /* of a follower */
     char payload[];
@@ -167,7 +170,7 @@ static void hear_notice(struct world *w, struct event *e)
     if (x->in_flight)
         (*x->in_flight)--;
     if (l->up && l->number == x->number)
-        link_notify(w, l, x->channel, x->payload);
+        link_notify(w, l, x->from_pid, x->channel, x->payload);
     free(x);
 }
 
@@ -179,11 +182,13 @@ static void drop_notice(struct event *e)
     free(x);
 }
 
-void session_notify(struct world *w, struct session *s, const char *channel, const char *payload)
+void session_notify(struct world *w, struct session *s, int from_pid, const char *channel,
+                    const char *payload)
 {
     struct notice *x = world_alloc(sizeof(*x) + strlen(payload) + 1);
     x->link = s->link;
     x->number = s->link_number;
+    x->from_pid = from_pid;
     x->channel = channel;
     memcpy(x->payload, payload, strlen(payload) + 1);
     if (s->process >= RELAYS) {

@@ -301,6 +301,20 @@ static void read_accounts(struct world *w, struct session *s, struct query *q)
     }
 }
 
+static void read_sources(struct world *w, struct session *s, struct query *q)
+{
+    struct conn_result *r = q->result = result_new(2, SESSIONS);
+    (void)s;
+    for (int i = 0; i < SESSIONS; i++) {
+        const struct session *x = &w->db.sessions[i];
+        if (!x->serial || x->process >= RELAYS)
+            continue;
+        put_number(r, q, true, x->serial);
+        put_number(r, q, true, db_now_us(w));
+        r->rows++;
+    }
+}
+
 static void scan_pending(struct world *w, struct session *s, struct query *q)
 {
     struct mem_follow_row rows[ROWS_MOST];
@@ -376,6 +390,7 @@ static const struct {
     {"claim_accounts", claim_accounts},
     {"check_schema", check_schema},
     {"read_accounts.sql", read_accounts},
+    {"read_sources.sql", read_sources},
     {"scan_pending.sql", scan_pending},
     {"scan_finished.sql", scan_finished},
     {"find_finished.sql", find_finished},

@@ -269,6 +269,7 @@ struct db {
     uint32_t starts, serial;
     int64_t offset_us;
     struct session sessions[SESSIONS];
+    struct session *running; /* whose statement is carried out; NULL: the desk's */
     uint64_t slow_until;
 };
 
@@ -439,7 +440,7 @@ struct stats {
 
 struct world {
     uint64_t seed;
-    struct rng rng;
+    struct rng rng, stranger; /* the second one has no part in what else happens */
     struct plan plan;
     uint64_t now, seq, events, until;
     struct event **heap;

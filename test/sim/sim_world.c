@@ -109,6 +109,7 @@ static void start(struct world *w, uint64_t seed, const struct options *o)
     fault_start(w);
     lie_start(w);
     operator_start(w);
+    stranger_start(w);
 }
 
 static void stop(struct world *w)

@@ -115,6 +115,35 @@ class Wait(Base):
         self.assertEqual(cli('wait', str(tx), '--for', 'in_block', '--database', app, check=False).returncode, ENDED_ELSE)
         self.assertEqual(cli('wait', str(tx), '--for', 'ended', '--database', app, check=False).returncode, 0)
 
+    def test_only_the_table_ends_it(self):
+        """It is notified to be in a block, by a session that readers believe, and is in none."""
+        world = self.world('--block-ms', '0')
+        app = self.login(world, 'shop', 'txrelay_app')
+        world.wait_leader(world.relay('one'))
+        tx = world.enqueue('one')
+        proc.wait_for('the node to have it', lambda: world.chain.rpc('author_pendingExtrinsics'))
+        waiting = proc.Process([proc.TXRELAY, 'wait', str(tx), '--for', 'in_block', '--json', '--database', app],
+                               f'{world.dir}/wait.log')
+        proc.wait_for('it to listen', lambda: 'wait.live' in waiting.text())
+        db = world.pg.connect()
+        self.addCleanup(db.close)
+
+        def asked():
+            with db.cursor() as cur:
+                cur.execute('''SELECT pg_notify('pending_tx_update', json_build_object('account_id', '0x' ||
+                    encode(p.account_id, 'hex'), 'nonce', p.nonce, 'id', p.id, 'hash', '0x' || encode(p.hash, 'hex'), 'state',
+                    'in_block', 'block_hash', '0x' || repeat('77', 32), 'updated_at', to_char(clock_timestamp() AT TIME ZONE
+                    'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))::text) FROM txrelay.pending_transactions p''')
+            return 'wait.not_in_block' in waiting.text() or not waiting.alive()
+        proc.wait_for('it to ask the table', asked)
+        self.assertTrue(waiting.alive(), waiting.text())
+        self.mine(world)
+        self.assertEqual(waiting.child.wait(20), 0, waiting.text())
+        status = json.loads(re.search(r'^\{.*', waiting.text(), re.M).group())['status']
+        self.assertEqual((status['state'], status['block_hash'] == '0x' + '77' * 32), ('in_block', False))
+        self.mine(world, 3)
+        world.settle()
+
     def test_a_filler_in_a_block_is_not_the_transaction(self):
         """Cancelled in the pool: the filler's block is no in_block of the transaction."""
         world = self.world('--block-ms', '0')

@@ -23,6 +23,7 @@
     X(PROBE_ORDER, "probe-order", "a probe asks the nonce first and the pool second")              \
     X(SKIP_HEIGHT, "skip-height", "a finalized height that was skipped is not fetched")            \
     X(FOLLOW_BACK, "follow-back", "a reader receives an older state after a newer one")            \
+    X(FOLLOW_ANYBODY, "follow-anybody", "a reader believes what any session notifies")             \
     X(FOLLOW_NO_END, "follow-no-end", "a reader does not look up how a transaction ended")         \
     X(WAKE_LOST, "wake-lost", "a leader falls asleep without another poll")                        \
     X(CANCEL_ADMIT, "cancel-admit", "a cancelled transaction gets a nonce")                        \

@@ -53,6 +53,7 @@ struct item { /* on the wire to the follower */
     bool answer;
     enum cursor_event_type type; /* of an answer */
     struct listen_event row;     /* of a notification */
+    bool believed;               /* a relay's */
     struct listen_event *rows;
     size_t count;
     bool last;
@@ -72,6 +73,7 @@ struct world {
     struct rng rng;
     uint64_t seed;
     enum noise noise;
+    bool forged; /* somebody makes up notifications */
     int64_t now;
     /* the table */
     struct tx txs[TXS];
@@ -155,11 +157,11 @@ static void put_item(struct world *w, const struct item *item)
     w->wire[w->wire_count++] = *item;
 }
 
-static void notify(struct world *w, struct listen_event ev)
+static void notify_from(struct world *w, struct listen_event ev, bool relay)
 {
     if (!w->connected)
         return;
-    struct item item = {.row = ev};
+    struct item item = {.row = ev, .believed = relay};
     if (w->noise == LOSSY && chance(w, 15))
         return;
     put_item(w, &item);
@@ -172,6 +174,11 @@ static void notify(struct world *w, struct listen_event ev)
         w->wire[n - 1] = w->wire[n - 2];
         w->wire[n - 2] = swap;
     }
+}
+
+static void notify(struct world *w, struct listen_event ev)
+{
+    notify_from(w, ev, true);
 }
 
 static void touch(struct world *w, int64_t nonce)
@@ -290,9 +297,23 @@ static void cancel(struct world *w)
         record(w, i, -1, "cancelled");
         struct listen_event ev = event_of(LISTEN_REMOVED, i, -1);
         ev.outcome = "cancelled";
-        notify(w, ev);
+        notify_from(w, ev, false); /* the application does it */
         return;
     }
+}
+
+/* Somebody who is no relay makes up a notification. */
+static void forge(struct world *w)
+{
+    int64_t id = 1 + (int64_t)rng_below(&w->rng, (uint64_t)w->next_id);
+    struct listen_event ev = event_of((enum listen_kind)rng_below(&w->rng, 3), id,
+                                      (int64_t)rng_below(&w->rng, (uint64_t)w->next_nonce + 2));
+    if (ev.kind == LISTEN_REMOVED && chance(w, 60))
+        ev.outcome = "usurped";
+    ev.state = "made up";
+    ev.has_hash = true;
+    ev.updated_at_us = w->now + (int64_t)rng_below(&w->rng, 1000);
+    notify_from(w, ev, false);
 }
 
 static void table_op(struct world *w)
@@ -437,7 +458,11 @@ static void step(struct world *w, struct cursor_event ev)
 
 static void hear(struct world *w, const struct item *item)
 {
-    step(w, (struct cursor_event){.type = CURSOR_EV_NOTIFY, .rows = &item->row, .count = 1});
+    step(w, (struct cursor_event){.type = CURSOR_EV_NOTIFY,
+                                  .now_us = w->now,
+                                  .rows = &item->row,
+                                  .count = 1,
+                                  .believed = item->believed});
 }
 
 /* What came first, or an answer that overtakes notifications: libpq hands out results first. */
@@ -540,9 +565,10 @@ static void check_equal(struct world *w)
             CHECK(w, w->fillers[n].stage == TOLD_PENDING && w->fillers[n].hash == w->slots[n].hash);
 }
 
-static size_t run_seed(struct world *w, uint64_t seed, enum noise noise)
+static size_t run_seed(struct world *w, uint64_t seed, enum noise noise, bool forged)
 {
     memset(w, 0, sizeof(*w));
+    w->forged = forged;
     w->seed = seed;
     w->noise = noise;
     w->rng.state = seed * 40503u + (uint64_t)noise;
@@ -551,6 +577,8 @@ static size_t run_seed(struct world *w, uint64_t seed, enum noise noise)
     w->cursor = cursor_new(&(struct cursor_config){.overlap_us = OVERLAP, .scan_rows = SCAN_ROWS});
     for (int i = 0; i < OPS; i++) {
         table_op(w);
+        if (w->forged && chance(w, 10))
+            forge(w);
         for (uint64_t k = rng_below(&w->rng, 6); k; k--)
             follower_op(w);
     }
@@ -569,14 +597,14 @@ static size_t run_seed(struct world *w, uint64_t seed, enum noise noise)
     return w->told;
 }
 
-static void run(enum noise noise)
+static void run(enum noise noise, bool forged)
 {
     const char *text = getenv("CURSOR_SEEDS"); /* more, for a long run */
     uint64_t seeds = text ? strtoull(text, NULL, 10) : 400;
     struct world *w = xmalloc(sizeof(*w));
     size_t told = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++)
-        told += run_seed(w, seed, noise);
+        told += run_seed(w, seed, noise, forged);
     assert_true(told > seeds * 100);
     free(w);
 }
@@ -584,19 +612,26 @@ static void run(enum noise noise)
 static void nothing_lost(void **state)
 {
     (void)state;
-    run(CLEAN);
+    run(CLEAN, false);
 }
 
 static void repeated_and_reordered(void **state)
 {
     (void)state;
-    run(REPEATED);
+    run(REPEATED, false);
 }
 
 static void lost_repeated_reordered(void **state)
 {
     (void)state;
-    run(LOSSY);
+    run(LOSSY, false);
+}
+
+static void forged(void **state)
+{
+    (void)state;
+    run(CLEAN, true);
+    run(LOSSY, true);
 }
 
 int main(void)
@@ -605,6 +640,7 @@ int main(void)
         cmocka_unit_test(nothing_lost),
         cmocka_unit_test(repeated_and_reordered),
         cmocka_unit_test(lost_repeated_reordered),
+        cmocka_unit_test(forged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,6 +102,14 @@ static struct listen_event end(int64_t id, int64_t nonce, const char *outcome, i
 
 static void notify(struct rig *r, struct listen_event ev, const char *expected)
 {
+    step(r,
+         (struct cursor_event){.type = CURSOR_EV_NOTIFY, .rows = &ev, .count = 1, .believed = true},
+         expected);
+}
+
+/* The same from a session that is no relay's. */
+static void hint(struct rig *r, struct listen_event ev, const char *expected)
+{
     step(r, (struct cursor_event){.type = CURSOR_EV_NOTIFY, .rows = &ev, .count = 1}, expected);
 }
 
@@ -379,6 +387,97 @@ static void filters(void **state)
     rig_free(r);
 }
 
+/* Any login may notify: it changes nothing that the reader is told, and hides nothing. */
+static void anybody_is_a_hint(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(NULL);
+    go_live(r);
+    notify(r, row(LISTEN_NEW, 7, 3, "signed", 1010), "new(7@3:signed)");
+    hint(r, row(LISTEN_UPDATE, 7, 3, "in_block", 1020), "DOUBT");
+    hint(r, row(LISTEN_NEW, 9, 4, "signed", 1020), "DOUBT");
+    hint(r, row(LISTEN_REMOVED, 7, 3, "", 0), "DOUBT");
+    hint(r, end(7, 3, "ok", 0), "LOOKUP");
+    hint(r, end(7, 3, "failed", 0), "");
+    notify(r, row(LISTEN_UPDATE, 7, 3, "ready", 1015), "update(7@3:ready)");
+    rows(r, CURSOR_EV_LOOKED_UP, true, 0, NULL, "DOUBT");
+    hint(r, end(8, -1, "cancelled", 0), "DOUBT"); /* one was false: a scan finds the others */
+    notify(r, row(LISTEN_UPDATE, 7, 3, "broadcast", 1016), "update(7@3:broadcast)");
+    assert_int_equal(cursor_known(r->c), 1);
+    rig_free(r);
+}
+
+/* An application that cancels what waits in the outbox notifies the end itself. */
+static void true_hints(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(NULL);
+    go_live(r);
+    hint(r, end(8, -1, "cancelled", 0), "LOOKUP");
+    rows(r, CURSOR_EV_LOOKED_UP, true, 1, ROWS(end(8, -1, "cancelled", 1100)),
+         "finished(8@-1:cancelled)");
+    hint(r, end(8, -1, "cancelled", 0), "");
+    hint(r, end(5, 2, "ok", 0), "LOOKUP"); /* it ended long before */
+    rows(r, CURSOR_EV_LOOKED_UP, true, 1, ROWS(end(5, 2, "ok", 999)), "");
+    hint(r, end(9, -1, "cancelled", 0), "DOUBT");
+    begin(r, 1200);
+    rows(r, CURSOR_EV_PENDING, true, 0, NULL, "FINISHED>1000,0,-1,0");
+    rows(r, CURSOR_EV_FINISHED, true, 0, NULL, "LIVE");
+    hint(r, end(9, -1, "cancelled", 0), "LOOKUP");
+    rig_free(r);
+}
+
+/* A hint about a row that a scan then misses: the row is reported at its own nonce. */
+static void hint_and_then_a_scan(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(NULL);
+    go_live(r);
+    notify(r, row(LISTEN_NEW, 7, 3, "signed", 1010), "new(7@3:signed)");
+    begin(r, 1200);
+    hint(r, end(7, 12, "usurped", 0), "LOOKUP");
+    rows(r, CURSOR_EV_PENDING, true, 0, NULL, "FINISHED>1000,0,-1,0");
+    rows(r, CURSOR_EV_LOOKED_UP, true, 0, NULL, "removed(7@3,scan)");
+    rows(r, CURSOR_EV_FINISHED, true, 0, NULL, "LIVE");
+    rig_free(r);
+}
+
+/* A status from the future would hide those that follow. */
+static void time_in_the_future(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(NULL);
+    go_live(r);
+    notify(r, row(LISTEN_NEW, 7, 3, "signed", 1010), "new(7@3:signed)");
+    notify(r, row(LISTEN_UPDATE, 7, 3, "finalized", 60 * 1000000LL + 1), "DOUBT");
+    notify(r, row(LISTEN_UPDATE, 7, 3, "in_block", 1020), "update(7@3:in_block)");
+    rig_free(r);
+}
+
+static void unconfirmed_rows_have_a_bound(void **state)
+{
+    (void)state;
+    struct rig *r =
+        rig_new(&(struct cursor_config){.overlap_us = 100, .scan_rows = 4, .unconfirmed_max = 2});
+    go_live(r);
+    notify(r, row(LISTEN_NEW, 7, 3, "signed", 1010), "new(7@3:signed)");
+    notify(r, row(LISTEN_NEW, 8, 4, "signed", 1011), "new(8@4:signed)");
+    notify(r, row(LISTEN_NEW, 9, 5, "signed", 1012), "DOUBT");
+    notify(r, row(LISTEN_UPDATE, 8, 4, "ready", 1013), "update(8@4:ready)");
+    begin(r, 1200);
+    rows(r, CURSOR_EV_PENDING, true, 3,
+         ROWS(row(LISTEN_NEW, 7, 3, "signed", 1010), row(LISTEN_NEW, 8, 4, "ready", 1013),
+              row(LISTEN_NEW, 9, 5, "signed", 1012)),
+         "new(9@5:signed,scan) FINISHED>1000,0,-1,0");
+    rows(r, CURSOR_EV_FINISHED, true, 0, NULL, "LIVE");
+    notify(r, row(LISTEN_NEW, 10, 6, "signed", 1210), "new(10@6:signed)");
+    notify(r, row(LISTEN_NEW, 11, 7, "signed", 1211), "new(11@7:signed)");
+    notify(r, row(LISTEN_NEW, 12, 8, "signed", 1212), "DOUBT");
+    notify(r, row(LISTEN_REMOVED, 11, 7, "", 0), "removed(11@7)");
+    notify(r, row(LISTEN_NEW, 12, 8, "signed", 1213), "new(12@8:signed)");
+    rig_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +494,11 @@ int main(void)
         cmocka_unit_test(false_end),
         cmocka_unit_test(scan_is_believed),
         cmocka_unit_test(filters),
+        cmocka_unit_test(anybody_is_a_hint),
+        cmocka_unit_test(true_hints),
+        cmocka_unit_test(hint_and_then_a_scan),
+        cmocka_unit_test(time_in_the_future),
+        cmocka_unit_test(unconfirmed_rows_have_a_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

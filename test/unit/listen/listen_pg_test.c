@@ -176,6 +176,24 @@ static void sql(const char *text)
     fx_step(loop);
 }
 
+/* A session that stays: what psql notifies comes from one that is gone when anybody looks. */
+static void session_open(struct fx_conn *f, const char *dsn)
+{
+    struct conn_config config;
+    fx_conn_config(f, &config, dsn);
+    f->c = conn_new(loop, &config);
+    conn_open(f->c);
+    WAIT_FOR(loop, f->ups);
+}
+
+static void session_sql(struct fx_conn *f, const char *text)
+{
+    struct fx_query q = {0};
+    fx_query(f->c, &q, NULL, text);
+    WAIT_FOR(loop, q.done);
+    assert_int_equal(q.q.err.code, 0);
+}
+
 /* ---- a writer: a leader's calls, one transaction each, in a process of its own ---- */
 
 #define LEADER "(SELECT account FROM txrelay.accounts WHERE alias = 'alice'), 1"
@@ -337,10 +355,14 @@ static void large_call(void **state)
 {
     (void)state;
     empty_tables();
+    struct fx_conn writer;
+    session_open(&writer, pg.dsn);
     struct reader *r = reader_open(&(struct listen_config){0});
     WAIT_FOR(loop, r->live);
     sql("SELECT txrelay.enqueue('alice', decode(repeat('ab', 65536), 'hex'))");
-    sql("SELECT txrelay.leader_admit(account, 1, ARRAY(SELECT id FROM txrelay.outbox), ARRAY[0], "
+    session_sql(
+        &writer,
+        "SELECT txrelay.leader_admit(account, 1, ARRAY(SELECT id FROM txrelay.outbox), ARRAY[0], "
         "ARRAY[decode(repeat('cd', 32), 'hex')], ARRAY[decode(repeat('ef', 65540), 'hex')], "
         "ARRAY[0], ARRAY[-1], ARRAY[-1], 1, 1, 1) FROM txrelay.accounts");
     WAIT_FOR(loop, r->events == 1);
@@ -350,6 +372,59 @@ static void large_call(void **state)
     assert_string_equal(r->last_alias, "alice");
     assert_string_equal(r->last_state, "signed");
     assert_int_equal(r->last.account_id_len, 32);
+    fx_conn_close(loop, &writer);
+    reader_close(r);
+}
+
+/* As notifications of pending rows are made, by whoever calls it. */
+#define FORGE                                                                                      \
+    "SELECT pg_notify('pending_tx_%s', json_build_object('account_id', '0x' || repeat('a1', 32), " \
+    "'nonce', %d, 'id', %d, 'hash', '0x' || repeat('cd', 32), 'state', 'in_block', 'block_hash', " \
+    "'0x' || repeat('77', 32), 'updated_at', to_char(clock_timestamp() AT TIME ZONE 'UTC', "       \
+    "'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'))::text)"
+
+/* NOTIFY needs no right: an application's login makes up a status, which no reader is told and
+ * which hides nothing that a relay notifies. */
+static void forged(void **state)
+{
+    (void)state;
+    empty_tables();
+    sql("CREATE ROLE shop LOGIN IN ROLE txrelay_app");
+    char *dsn = xasprintf("%s user=shop", pg.dsn);
+    struct fx_conn writer, shop;
+    session_open(&writer, pg.dsn);
+    session_open(&shop, dsn);
+    sql("SELECT txrelay.enqueue('alice', '\\x00')");
+    struct reader *r = reader_open(&(struct listen_config){0});
+    WAIT_FOR(loop, r->live);
+    session_sql(&writer, "SELECT txrelay.leader_admit(account, 1, ARRAY(SELECT id FROM "
+                         "txrelay.outbox), ARRAY[0], ARRAY[decode(repeat('cd', 32), 'hex')], "
+                         "ARRAY['\\xef'::bytea], ARRAY[0], ARRAY[-1], ARRAY[-1], 1, 1, 1) FROM "
+                         "txrelay.accounts");
+    WAIT_FOR(loop, r->events == 1);
+
+    char *update = xasprintf(FORGE, "update", 0, 1), *new = xasprintf(FORGE, "new", 1, 77);
+    session_sql(&shop, update);
+    session_sql(&shop, new);
+    session_sql(&writer, "SELECT txrelay.leader_record_status(account, 1, ARRAY[0], "
+                         "ARRAY[decode(repeat('cd', 32), 'hex')], ARRAY['ready'], "
+                         "ARRAY[NULL]::bytea[], ARRAY[NULL]::bigint[], ARRAY[NULL]) FROM "
+                         "txrelay.accounts");
+    WAIT_FOR(loop, r->events >= 2);
+    assert_string_equal(r->last_state, "ready");
+    assert_int_equal(r->events, 2);
+    assert_false(r->txs[77].pending);
+
+    /* What it may do by right is told at once: it cancels a row of the outbox. */
+    session_sql(&shop, "SELECT txrelay.enqueue('alice', '\\x01')");
+    session_sql(&shop, "SELECT txrelay.cancel(2)");
+    WAIT_FOR(loop, r->txs[2].finished);
+    assert_string_equal(r->txs[2].text, "cancelled");
+    free(update);
+    free(new);
+    free(dsn);
+    fx_conn_close(loop, &writer);
+    fx_conn_close(loop, &shop);
     reader_close(r);
 }
 
@@ -545,9 +620,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_the_table), cmocka_unit_test(large_call),
-        cmocka_unit_test(signals),          cmocka_unit_test(filters),
-        cmocka_unit_test(unknown_account),  cmocka_unit_test(hung_session),
-        cmocka_unit_test(database_restart), cmocka_unit_test(no_schema),
+        cmocka_unit_test(forged),           cmocka_unit_test(signals),
+        cmocka_unit_test(filters),          cmocka_unit_test(unknown_account),
+        cmocka_unit_test(hung_session),     cmocka_unit_test(database_restart),
+        cmocka_unit_test(no_schema),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

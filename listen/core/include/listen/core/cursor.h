@@ -16,6 +16,9 @@
  *   counts only if its updated_at is newer (updates of one row are ordered by its lock).
  * - A known row that is in no chunk of a scan has ended or returned to the outbox. The cursor looks
  *   it up among the finished ones. It also looks up a row whose end was notified, for the details.
+ * - Any session may notify. What a relay's session notifies is taken as it is, unless its time is
+ *   in the future. From anybody else it is a hint: an end is looked up, everything else is left to
+ *   a scan. So is what exceeds the bound on rows that no scan has confirmed.
  * - Finished rows are scanned from the last position less an overlap, because a transaction that
  *   commits later may have ended its rows earlier. The cursor remembers what it delivered in that
  *   time and does not deliver it twice.
@@ -29,9 +32,10 @@
 struct cursor;
 
 struct cursor_config {
-    int64_t since_us;      /* 0: rows that finished before the first BEGIN are not delivered */
-    int64_t overlap_us;    /* default 60 s: longer than any statement of a relay may take */
-    uint32_t scan_rows;    /* default 1000 */
+    int64_t since_us;       /* 0: rows that finished before the first BEGIN are not delivered */
+    int64_t overlap_us;     /* default 60 s: longer than any statement of a relay may take */
+    uint32_t scan_rows;     /* default 1000 */
+    size_t unconfirmed_max; /* most pending rows that only notifications showed; default 100000 */
     size_t remembered_max; /* most remembered deliveries of finished transactions; default 200000 */
 };
 
@@ -40,7 +44,8 @@ enum cursor_state { CURSOR_DOWN, CURSOR_PENDING, CURSOR_FINISHED, CURSOR_LIVE };
 enum cursor_event_type {
     CURSOR_EV_BEGIN,   /* now_us: database clock; all earlier ends are visible. In LIVE: a repair */
     CURSOR_EV_DOWN,    /* the session is lost: it will send no more answers */
-    CURSOR_EV_NOTIFY,  /* rows[0]: kind NEW, UPDATE, REMOVED (with an outcome: it ended) */
+    CURSOR_EV_NOTIFY,  /* rows[0]: kind NEW, UPDATE, REMOVED (with an outcome: it ended); now_us:
+                          * the database's clock, by the owner's estimate */
     CURSOR_EV_PENDING, /* rows, count, last: answer to SCAN_PENDING */
     CURSOR_EV_FINISHED,  /* rows, count, last: answer to SCAN_FINISHED */
     CURSOR_EV_LOOKED_UP, /* rows, count: the finished ones of LOOK_UP */
@@ -52,6 +57,7 @@ struct cursor_event {
     const struct listen_event *rows;
     size_t count;
     bool last;
+    bool believed; /* NOTIFY: a relay's session sent it */
 };
 
 enum cursor_effect_type {
