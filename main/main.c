@@ -15,7 +15,7 @@ static const struct {
     {"enqueue", cmd_enqueue, "put a transaction into the outbox (or hand it to a relay: --to)"},
     {"encode", cmd_encode, "make a call's bytes from pallet, call and JSON arguments"},
     {"decode", cmd_decode, "show a call or an extrinsic as JSON"},
-    {"status", cmd_status, "show one transaction by id, or the latest ones"},
+    {"status", cmd_status, "show one transaction by id or hash, or the latest ones"},
     {"tail", cmd_tail, "print statuses as they arrive"},
     {"wait", cmd_wait, "wait until a transaction is finalized, in a block, or ended"},
     {"cancel", cmd_cancel, "take a transaction back"},

@@ -29,6 +29,38 @@ SET plan_cache_mode = force_custom_plan AS $$
     SELECT * FROM transactions t WHERE t.id = status.id
 $$;
 
+-- The transaction that an extrinsic was signed for, by the hash of any attempt: 64 hexadecimal digits
+-- behind 0x. Its row shows the hash of the current attempt, which may be another one. No row: this
+-- database has no attempt with that hash, or retention removed it. Digits alone are an id, because
+-- many drivers send a number without its type, and Postgres then prefers this function.
+CREATE OR REPLACE FUNCTION txrelay.status(hash text) RETURNS SETOF txrelay.transactions
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    v_hash bytea;
+    v_attempt attempts;
+BEGIN
+    IF status.hash ~ '^[0-9]{1,18}$' THEN
+        RETURN QUERY SELECT * FROM status(status.hash::bigint);
+        RETURN;
+    ELSIF status.hash !~* '^0x[0-9a-f]{64}$' THEN
+        PERFORM bad_argument('status', 'hash', format('is %s; it must be 0x and 64 hexadecimal digits',
+            quote_literal(left(status.hash, 80))), 'It is the hash of an extrinsic. A transaction''s id is a number.');
+    END IF;
+    v_hash := decode(substr(status.hash, 3), 'hex');
+    SELECT * INTO v_attempt FROM attempts t WHERE t.hash = v_hash ORDER BY t.created_at DESC LIMIT 1;
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT * FROM transactions t
+            WHERE t.id = (SELECT s.id FROM outbox_presigned s WHERE s.hash = v_hash LIMIT 1);
+    ELSIF v_attempt.id IS NOT NULL THEN
+        RETURN QUERY SELECT * FROM transactions t WHERE t.id = v_attempt.id;
+    ELSE -- a filler
+        RETURN QUERY SELECT * FROM transactions t WHERE t.id IS NULL AND t.nonce = v_attempt.nonce
+            AND t.account = (SELECT a.alias FROM accounts a WHERE a.account = v_attempt.account);
+    END IF;
+END
+$$;
+
 -- Every attempt at a transaction, at whatever nonce, oldest first. Each attempt has one row for
 -- every different error that a node or the chain reported.
 CREATE OR REPLACE FUNCTION txrelay.history(id bigint)

@@ -520,5 +520,61 @@ class DeadSession(Case):
                 ids = self.enqueue()
 
 
+class ByHash(Case):
+    """A transaction by the hash of any extrinsic that was signed for it."""
+
+    def by(self, value, s=None):
+        return (s or self.app).dicts('SELECT * FROM txrelay.status(%s)', '0x' + value.hex() if isinstance(value, bytes) else value)
+
+    def test_every_attempt_names_its_transaction(self):
+        epoch, ids = self.pending(3)
+        self.attempt(self.relay, epoch, [1], [h32('second')])
+        self.attempt(self.relay, epoch, [1], [h32('third')], 'stop', filler=2, outcome='cancelled', stop='by app')
+        for ended in (False, True):
+            for value, tx, state in ((h32(0), ids[0], 'signed'), (h32(1), ids[1], 'signed'), (h32('second'), ids[1], 'signed'),
+                                     (h32('third'), ids[1], 'signed'), (h32(2), ids[2], 'signed')):
+                got, = self.by(value)
+                self.assertEqual((got['id'], got['state'], got['stage']),
+                                 (tx, 'finalized', 'finished') if ended else (tx, state, 'pending'))
+            if not ended:
+                self.finish(self.relay, epoch, (0, h32(0), BLOCK, 'ok'), (1, h32('second'), BLOCK, 'ok'),
+                            (2, h32(2), BLOCK, 'dispatch_error'))
+        self.assertEqual(self.by(h32('third'))[0]['hash'], '0x' + h32('second').hex())  # of what was included
+
+    def test_a_nonce_that_was_lost(self):
+        """The extrinsic names the transaction, not the record of the nonce."""
+        epoch, (tx,) = self.pending()
+        self.requeue(self.relay, epoch, (0, 'usurped', 'foreign'))
+        self.assertEqual([(r['id'], r['stage']) for r in self.by(h32(0))], [(tx, 'outbox')])
+
+    def test_a_filler_of_no_transaction(self):
+        epoch, _ = self.pending()
+        self.fill(self.relay, epoch, [1])
+        got, = self.by(h32('fill1'))
+        self.assertEqual((got['id'], got['nonce'], got['account']), (None, 1, 'alice'))
+
+    def test_nothing_known(self):
+        epoch, _ = self.pending()
+        self.assertEqual(self.by(h32('unknown')), [])
+        self.assertEqual(self.by(None), [])
+        for bad in ('', '0x', h32(0).hex(), '0x' + h32(0).hex()[:-1], '0x' + h32(0).hex() + '0', '0x' + 'g' * 64, '-1', '1.0',
+                    '9' * 19, "'; --"):
+            with self.subTest(bad):
+                self.refused('TR011', self.by, bad, text=('status: hash is', '64 hexadecimal digits', 'id is a number'))
+
+    def test_an_id_of_unknown_type_is_an_id(self):
+        """As node-postgres sends a number; the capitals are a person's."""
+        _, (tx,) = self.pending()
+        self.app.rows('PREPARE of_unknown AS SELECT id FROM txrelay.status($1)')
+        self.assertEqual(self.app.rows(f"EXECUTE of_unknown ('{tx}')"), [(tx,)])
+        self.assertEqual(self.by('0X' + h32(0).hex().upper())[0]['id'], tx)
+
+    def test_rights(self):
+        """Whoever may ask by id may ask by hash; the answer is the same row."""
+        epoch, (tx,) = self.pending()
+        for role in ('app', 'relay'):
+            self.assertEqual(self.by(h32(0), getattr(self, role)), self.app.dicts('SELECT * FROM txrelay.status(%s)', tx))
+
+
 if __name__ == '__main__':
     unittest.main()

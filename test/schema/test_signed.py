@@ -58,6 +58,16 @@ class Signed(Case):
         self.refused('TR011', self.put, extrinsic('new'), text=('was reaped once', 'former life'))
         self.assertTrue(self.enqueue(1))
 
+    def test_by_hash_while_it_waits(self):
+        epoch = self.lead()
+        tx = self.put(extrinsic())
+        by_hash = lambda of: self.app.rows('SELECT id, stage FROM txrelay.status(%s)', '0x' + of.hex())
+        self.assertEqual(by_hash(h32(tx)), [])
+        self.note(epoch, (tx, 5))
+        self.assertEqual(by_hash(h32(tx)), [(tx, 'outbox')])
+        self.admit_signed(epoch, (tx, 5))
+        self.assertEqual(by_hash(h32('signed 5')), [(tx, 'pending')])
+
     def test_what_is_refused_at_once(self):
         good = extrinsic()
         for raw, words in ((None, 'is NULL'), (b'', '0 bytes'), (b'\0' * 1048577, '1048577 bytes'),

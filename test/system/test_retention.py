@@ -28,6 +28,9 @@ class Retention(unittest.TestCase):
     def attempts(self, world, tx):
         return world.pg.value('SELECT count(*) FROM txrelay.attempts WHERE id = %s', (tx,))
 
+    def by_hash(self, world, *args, check=True):
+        return cli('status', '--hash', *args, '--database', world.pg.dsn, check=check)
+
     def test_what_has_ended_long_ago_goes_and_nothing_else(self):
         with World('--block-ms', '0', accounts=(ALICE, BOB)) as world:
             one = world.relay('one', accounts=(ALICE,), extra=RETENTION)
@@ -49,6 +52,9 @@ class Retention(unittest.TestCase):
             proc.wait_for('its second attempt', lambda: self.attempts(world, live) == 2)
             waiting = world.pg.value("SELECT txrelay.enqueue('bob', '\\x00000479', key => 'w', "
                                      "not_before => now() + interval '1 h')")
+
+            removed = json.loads(cli('history', str(old), '--json', '--database', world.pg.dsn).stdout)['hash']
+            self.assertIn('finished', self.by_hash(world, removed).stdout)
 
             # Months pass: a partition of long ago, a month that nobody made, everything but `kept` is old.
             month = world.pg.value("SELECT 'finished_transactions_' || to_char(now() AT TIME ZONE 'UTC' + interval '1 month', "
@@ -73,6 +79,14 @@ class Retention(unittest.TestCase):
                 history = [json.loads(x) for x in cli('history', str(tx), '--json', '--database',
                                                       world.pg.dsn).stdout.splitlines()]
                 self.assertEqual(len(history), 1 if tx == kept else 2)
+                for attempt in history:
+                    self.assertIn(f'"id":"{tx}"', self.by_hash(world, attempt['hash'], '--json').stdout)
+            gone = self.by_hash(world, removed, check=False)
+            self.assertEqual((gone.returncode, gone.stdout), (1, ''))
+            self.assertIn(f'no attempt in this database (they are kept for retention.keep_days) with the hash {removed}',
+                          gone.stderr)
+            for bad in ((removed[:-1],), (removed[2:],), (removed, str(kept))):
+                self.assertEqual(self.by_hash(world, *bad, check=False).returncode, 2)
             for tx, word in ((old, 'finished'), (kept, 'finished'), (keyed, 'finished'), (live, 'pending'), (waiting, 'outbox')):
                 self.assertIn(word, cli('status', str(tx), '--database', world.pg.dsn).stdout)
             for _ in range(3):

@@ -1,0 +1,1 @@
+SELECT * FROM txrelay.status($1::text)
