@@ -136,6 +136,24 @@ hits=$(tree | grep '\.md$' | LC_ALL=C xargs -r awk '{ gsub(/[\200-\277]/, "") } 
   !code && length($0) > 100 && !/^\|/ && !/https?:/ { print FILENAME ":" FNR }') && [ -n "$hits" ] &&
   finding "a line over 100 columns: $hits"
 
+# docs/security.md: what is mended names a test (file: name, name), and each one exists.
+page=docs/security.md
+if [ -f $page ]; then
+  while IFS= read -r named; do
+    file=${named%%: *}
+    [ -f "$file" ] || { finding "$page names $file, which does not exist"; continue; }
+    for name in $(tr ',' ' ' <<<"${named#*: }"); do
+      case $file in
+        *.py) there="^ *def $name\(" ;;
+        *.c) there="^static void $name\(" ;;
+        *) there="\"$name\"" ;;
+      esac
+      grep -qE "$there" "$file" || finding "$page names the test $name, which is not in $file"
+    done
+  done < <(grep -oE '`[a-z0-9_/]+\.[a-z]+: [^`]+`' $page | tr -d '`')
+  hits=$(grep -nE '^\|[^|]*\| mended' $page | grep -vE '`[a-z0-9_/]+\.[a-z]+: [^`]+`|No test') && finding "$page: mended without a test: $hits"
+fi
+
 # Spelling of what people read.
 if [ -z "${1:-}" ] && command -v codespell >/dev/null; then
   out=$(tree | grep -E '\.(md|h|c|py|sh|sql)$' | grep -vE 'bip39|vectors|package-lock' |

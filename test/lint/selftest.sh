@@ -65,6 +65,18 @@ wide=$(printf 'x%.0s' {1..101})
 fresh && printf '/* %s */\n' "$wide" >"$tmp/t/base/a.c" && expect width 'over 100 columns'
 fresh && printf '%s\n' "$wide" >"$tmp/t/a.md" && expect width 'over 100 columns'
 
+# The page of attacks.
+attacks() { # lines of the page
+  fresh && mkdir -p "$tmp/t/docs" "$tmp/t/test" && printf 'def test_a(self):\n    pass\n' >"$tmp/t/test/a.py" &&
+    printf 'static void holds(void **state)\n{\n    (void)state;\n}\n' >"$tmp/t/test/a.c" && printf '%s\n' "$@" >"$tmp/t/docs/security.md"
+}
+attacks '| a | mended: so. | `test/a.py: test_a`, `test/a.c: holds` |' '| b | mended: so. No test. | |' '| c | open: why. | |'
+if ! out=$(bash "$here/lint.sh" "$tmp/t" 2>&1); then echo "selftest: a page of attacks that is right is refused: $out"; fails=1; fi
+attacks '| a | mended: so. | `test/b.py: test_a` |' && expect attacks 'which does not exist'
+attacks '| a | mended: so. | `test/a.py: test_a, test_b` |' && expect attacks 'the test test_b, which is not in'
+attacks '| a | mended: so. | `test/a.c: hold` |' && expect attacks 'the test hold, which is not in'
+attacks '| a | mended: so. | `test/a.py` |' && expect attacks 'mended without a test'
+
 # The table of edges at configure time.
 cp -r "$root/cmake" "$root/CMakeLists.txt" "$tmp/t/" && mkdir -p "$tmp/t/chain/codec" && printf 'int codec_x;\n' >"$tmp/t/chain/codec/a.c"
 printf 'layer(base)\n' >"$tmp/t/base/CMakeLists.txt" && printf 'int base_x;\n' >"$tmp/t/base/a.c"
