@@ -66,19 +66,10 @@ bool account_gate(const struct account *a)
 static void effect(struct account *a, const struct manager_effect *fx)
 {
     switch (fx->type) {
+#define X(write, name) case write:
+        MANAGER_WRITES(X)
+#undef X
     case MANAGER_FX_LOAD:
-    case MANAGER_FX_ADMIT:
-    case MANAGER_FX_RESIGN:
-    case MANAGER_FX_FILL:
-    case MANAGER_FX_STORE_STATES:
-    case MANAGER_FX_STORE_FINISH:
-    case MANAGER_FX_STORE_REJECT:
-    case MANAGER_FX_STORE_NONCE:
-    case MANAGER_FX_STORE_REQUEUE:
-    case MANAGER_FX_STORE_PAUSE:
-    case MANAGER_FX_STORE_ADOPT:
-    case MANAGER_FX_STORE_HEARD:
-    case MANAGER_FX_STORE_NOTE:
         account_store_effect(a, fx);
         return;
     case MANAGER_FX_WANT_OUTBOX:

@@ -12,8 +12,10 @@ static void adopted(struct store_req *req)
     if (req->err.code || !op_current(op))
         op_failed(op);
     else
-        account_event(op->account, &(struct manager_event){.type = MANAGER_EV_ADOPTED,
-                                                           .adopted = (size_t)op->u.adopt.adopted});
+        account_event(op->account,
+                      &(struct manager_event){
+                          .type = MANAGER_EV_STORED,
+                          .stored = {.write = op->effect, .adopted = (size_t)op->u.adopt.adopted}});
     op_free(op);
 }
 
@@ -50,7 +52,7 @@ static struct store_adopt_row *copy_found(const struct manager_effect *fx, char 
 void account_adopt(struct account *a, const struct manager_effect *fx)
 {
     const struct node_info *info = node_info(a->service->node);
-    struct op *op = op_new(a, MANAGER_WRITE_ADOPT, MANAGER_EV_ADOPTED, fx->adopt.count);
+    struct op *op = op_new(a, fx->type, fx->adopt.count);
     if (!info) {
         err_set(&op->u.req.err, ERR_NET, "no node is connected");
         loop_post(a->service->loop, &op->task, failed_later);
@@ -78,14 +80,16 @@ static void heard(struct store_req *req)
     if (req->err.code || !op_current(op))
         op_failed(op);
     else
-        account_event(op->account, &(struct manager_event){.type = MANAGER_EV_HEARD_STORED,
-                                                           .until = (uint64_t)op->u.heard.until});
+        account_event(op->account,
+                      &(struct manager_event){
+                          .type = MANAGER_EV_STORED,
+                          .stored = {.write = op->effect, .until = (uint64_t)op->u.heard.until}});
     op_free(op);
 }
 
 void account_heard(struct account *a, const struct manager_effect *fx)
 {
-    struct op *op = op_new(a, MANAGER_WRITE_HEARD, MANAGER_EV_HEARD_STORED, 0);
+    struct op *op = op_new(a, fx->type, 0);
     op->u.heard = (struct store_heard){
         .account = a->store_account, .epoch = a->epoch, .heard = (int64_t)fx->number};
     store_heard_start(a->service->store, &op->u.heard, heard);

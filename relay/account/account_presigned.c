@@ -240,19 +240,9 @@ int signed_take(struct op *op)
     return 0;
 }
 
-static void noted(struct store_req *req)
-{
-    struct op *op = op_of(req);
-    if (req->err.code || !op_current(op))
-        op_failed(op);
-    else
-        account_event(op->account, &(struct manager_event){.type = op->done});
-    op_free(op);
-}
-
 void account_note(struct account *a, const struct manager_effect *fx)
 {
-    struct op *op = op_new(a, MANAGER_WRITE_NOTE, MANAGER_EV_NOTE_STORED, fx->notes.count);
+    struct op *op = op_new(a, fx->type, fx->notes.count);
     op->rows.notes = op_copy(fx->notes.rows, op->count, sizeof(*op->rows.notes));
     op->note_rows = xcalloc(op->count, sizeof(*op->note_rows));
     for (size_t i = 0; i < op->count; i++) {
@@ -267,5 +257,5 @@ void account_note(struct account *a, const struct manager_effect *fx)
     }
     op->u.note = (struct store_note){
         .account = a->store_account, .epoch = a->epoch, .count = op->count, .rows = op->note_rows};
-    store_note_start(a->service->store, &op->u.note, noted);
+    store_note_start(a->service->store, &op->u.note, op_stored);
 }

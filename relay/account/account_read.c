@@ -145,7 +145,7 @@ static void arrived_before(struct loop_task *task)
 
 static struct op *chunk_start(struct account *a, int64_t after_nonce)
 {
-    struct op *op = op_new(a, MANAGER_WRITE_LOAD, MANAGER_EV_SNAPSHOT, 0);
+    struct op *op = op_new(a, MANAGER_FX_LOAD, 0);
     uint32_t rows =
         a->service->config.snapshot_rows ? a->service->config.snapshot_rows : SNAPSHOT_ROWS;
     op->u.snapshot = (struct store_snapshot){
@@ -261,10 +261,10 @@ static void fetched(struct store_req *req)
     op_free(op);
 }
 
-static struct op *poll_new_op(struct account *a, enum manager_event_type type,
+static struct op *poll_new_op(struct account *a, enum manager_effect_type effect,
                               const struct poll_effect *fx)
 {
-    struct op *op = op_new(a, MANAGER_WRITE_LOAD, type, 0);
+    struct op *op = op_new(a, effect, 0);
     op->question = fx->question;
     op->serial = fx->serial;
     return op;
@@ -272,7 +272,7 @@ static struct op *poll_new_op(struct account *a, enum manager_event_type type,
 
 void account_fetch(struct account *a, const struct poll_effect *fx)
 {
-    struct op *op = poll_new_op(a, MANAGER_EV_OUTBOX, fx);
+    struct op *op = poll_new_op(a, MANAGER_FX_WANT_OUTBOX, fx);
     struct manager_view view = manager_view_of(a->manager);
     op->u.outbox = (struct store_outbox){.account = a->store_account,
                                          .epoch = a->epoch,
@@ -287,7 +287,7 @@ void account_fetch(struct account *a, const struct poll_effect *fx)
 static void looked_failed(struct op *op)
 {
     struct account *a = op->account;
-    const struct err *err = &op->u.requests.req.err;
+    const struct err *err = &op->u.poll_requests.req.err;
     if (err_class(err->code) == ERR_CLASS_BUG || err_class(err->code) == ERR_CLASS_PERMANENT)
         log_error("store.refused", "account=%s write=look code=%s sqlstate=%s text=\"%s\"",
                   a->alias, err_name(err->code), err->sqlstate, err->text);
@@ -297,7 +297,7 @@ static void looked_failed(struct op *op)
 
 static void tell_requests(struct op *op)
 {
-    const struct store_poll_requests *r = &op->u.requests;
+    const struct store_poll_requests *r = &op->u.poll_requests;
     struct manager_stop *stops = xcalloc(r->count, sizeof(*stops));
     for (size_t i = 0; i < r->count; i++)
         stops[i] = (struct manager_stop){.nonce = (uint64_t)r->stops[i].nonce,
@@ -317,7 +317,7 @@ static void tell_requests(struct op *op)
 static void looked(struct store_req *req)
 {
     struct op *op = op_of(req);
-    const struct store_poll_requests *r = &op->u.requests;
+    const struct store_poll_requests *r = &op->u.poll_requests;
     if (op_current(op) && req->err.code) {
         looked_failed(op);
     } else if (op_current(op)) {
@@ -334,25 +334,26 @@ static void looked(struct store_req *req)
 
 void account_poll_requests(struct account *a, const struct poll_effect *fx)
 {
-    struct op *op = poll_new_op(a, MANAGER_EV_REQUESTS, fx);
-    op->u.requests = (struct store_poll_requests){.account = a->store_account, .epoch = a->epoch};
-    store_poll_requests_start(a->service->store, &op->u.requests, looked);
+    struct op *op = poll_new_op(a, MANAGER_FX_POLL_REQUESTS, fx);
+    op->u.poll_requests =
+        (struct store_poll_requests){.account = a->store_account, .epoch = a->epoch};
+    store_poll_requests_start(a->service->store, &op->u.poll_requests, looked);
 }
 
 /* Also of a former tenure: the doorbell that it took is given back. */
 static void armed(struct store_req *req)
 {
     struct op *op = op_of(req);
-    enum poll_event_type type = op->u.doorbell.armed ? POLL_EV_ARMED : POLL_EV_NOT_ARMED;
+    enum poll_event_type type = op->u.doorbell_arm.armed ? POLL_EV_ARMED : POLL_EV_NOT_ARMED;
     answered(op, req->err.code ? POLL_EV_ARM_FAILED : type);
     op_free(op);
 }
 
 void account_arm(struct account *a, const struct poll_effect *fx)
 {
-    struct op *op = poll_new_op(a, MANAGER_EV_OUTBOX, fx);
-    op->u.doorbell.account = a->store_account;
-    store_doorbell_arm_start(a->service->store, &op->u.doorbell, armed);
+    struct op *op = poll_new_op(a, MANAGER_FX_WANT_OUTBOX, fx);
+    op->u.doorbell_arm.account = a->store_account;
+    store_doorbell_arm_start(a->service->store, &op->u.doorbell_arm, armed);
 }
 
 static void disarmed(struct store_req *req)
@@ -362,7 +363,7 @@ static void disarmed(struct store_req *req)
 
 void account_disarm(struct account *a)
 {
-    struct op *op = op_new(a, MANAGER_WRITE_LOAD, MANAGER_EV_OUTBOX, 0);
-    op->u.doorbell.account = a->store_account;
-    store_doorbell_disarm_start(a->service->store, &op->u.doorbell, disarmed);
+    struct op *op = op_new(a, MANAGER_FX_WANT_OUTBOX, 0);
+    op->u.doorbell_disarm.account = a->store_account;
+    store_doorbell_disarm_start(a->service->store, &op->u.doorbell_disarm, disarmed);
 }

@@ -13,18 +13,16 @@
 /* New bytes may come of it: an account that leaves waits for its answer. */
 static bool op_unsettles(const struct op *op)
 {
-    return op->done == MANAGER_EV_OUTBOX || op->write == MANAGER_WRITE_ADMIT ||
-           op->write == MANAGER_WRITE_RESIGN || op->write == MANAGER_WRITE_FILL;
+    return op->effect == MANAGER_FX_WANT_OUTBOX || op->effect == MANAGER_FX_ADMIT ||
+           op->effect == MANAGER_FX_RESIGN || op->effect == MANAGER_FX_FILL;
 }
 
-struct op *op_new(struct account *a, enum manager_write write, enum manager_event_type done,
-                  size_t count)
+struct op *op_new(struct account *a, enum manager_effect_type effect, size_t count)
 {
     struct op *op = xcalloc(1, sizeof(*op));
     op->account = a;
     op->generation = a->generation;
-    op->write = write;
-    op->done = done;
+    op->effect = effect;
     op->count = count;
     a->unsettled += op_unsettles(op);
     a->service->ops++;
@@ -73,27 +71,28 @@ void op_failed(struct op *op)
         return;
     if (err_class(code) == ERR_CLASS_BUG || err_class(code) == ERR_CLASS_PERMANENT)
         log_error("store.refused", "account=%s write=%s code=%s sqlstate=%s text=\"%s\"", a->alias,
-                  manager_write_name(op->write), err_name(code), op->u.req.err.sqlstate,
+                  manager_write_name(op->effect), err_name(code), op->u.req.err.sqlstate,
                   op->u.req.err.text);
     else
         log_debug("store.failed", "account=%s write=%s code=%s text=\"%s\"", a->alias,
-                  manager_write_name(op->write), err_name(code), op->u.req.err.text);
+                  manager_write_name(op->effect), err_name(code), op->u.req.err.text);
     account_lost(a, code);
-    if (manager_write_doubtful(op->write, code) && !a->service->standalone)
+    if (manager_write_doubtful(op->effect, code) && !a->service->standalone)
         election_doubt(a->service->election, a->index);
     if (op_current(op)) /* a lost leadership may have demoted us at once */
         account_event(a,
                       &(struct manager_event){.type = MANAGER_EV_WRITE_FAILED,
-                                              .write_failed = {.write = op->write, .code = code}});
+                                              .write_failed = {.write = op->effect, .code = code}});
 }
 
 /* ---- attempts: admit, resign, fill ---- */
 
 static void tell_written(const struct op *op)
 {
-    account_event(op->account,
-                  &(struct manager_event){.type = op->done,
-                                          .written = {.rows = op->attempts, .count = op->count}});
+    struct manager_event ev = {.type = MANAGER_EV_STORED, .stored = {.write = op->effect}};
+    ev.stored.attempts.rows = op->attempts;
+    ev.stored.attempts.count = op->count;
+    account_event(op->account, &ev);
 }
 
 static void attempts_stored(struct store_req *req)
@@ -104,10 +103,10 @@ static void attempts_stored(struct store_req *req)
     if (req->err.code || !op_current(op)) {
         op_failed(op);
     } else {
-        if (op->write == MANAGER_WRITE_ADMIT)
+        if (op->effect == MANAGER_FX_ADMIT)
             FAILPOINT("after_admit");
         if (!PLANTED(SEND_UNCOMMITTED) ||
-            op->write != MANAGER_WRITE_ADMIT) /* else tell_written was early */
+            op->effect != MANAGER_FX_ADMIT) /* else tell_written was early */
             tell_written(op);
     }
     op_free(op);
@@ -115,7 +114,7 @@ static void attempts_stored(struct store_req *req)
 
 static bool is_filler(const struct op *op, const struct manager_sign_row *row)
 {
-    return op->write == MANAGER_WRITE_FILL || row->filler;
+    return op->effect == MANAGER_FX_FILL || row->filler;
 }
 
 static int filler_call(struct op *op)
@@ -131,7 +130,7 @@ static int sign_call(const struct op *op, const struct manager_sign_row *row, co
 {
     struct manager_sign_row again = *row;
     int rc = sign_row(op->account, row, call, len, ret, err);
-    if (rc || op->write != MANAGER_WRITE_RESIGN)
+    if (rc || op->effect != MANAGER_FX_RESIGN)
         return rc;
     enum manager_attempt attempt = manager_attempt_of(op->account->manager, row->hash, ret->hash);
     again.era_period = manager_era_anew(attempt, row->era_period);
@@ -157,7 +156,7 @@ static int sign_rows(struct op *op)
                          t->spec_version, row->guard);
         if (rc)
             break;
-        t->id = op->write == MANAGER_WRITE_FILL ? 0 : row->id;
+        t->id = op->effect == MANAGER_FX_FILL ? 0 : row->id;
         op->attempt_rows[i] = (struct store_attempt_row){
             .id = row->id,
             .nonce = (int64_t)row->nonce,
@@ -211,73 +210,70 @@ static void answered_later(struct loop_task *task)
 
 static void attempts(struct account *a, const struct manager_effect *fx)
 {
-    static const struct {
-        enum manager_write write;
-        enum manager_event_type done;
-        void (*start)(struct store *s, struct store_attempts *r, store_cb cb);
-    } kinds[] = {
-        [MANAGER_FX_ADMIT] = {MANAGER_WRITE_ADMIT, MANAGER_EV_ADMITTED, store_admit_start},
-        [MANAGER_FX_RESIGN] = {MANAGER_WRITE_RESIGN, MANAGER_EV_RESIGNED, store_attempt_start},
-        [MANAGER_FX_FILL] = {MANAGER_WRITE_FILL, MANAGER_EV_FILLED, store_fill_start},
+    static void (*const starts[])(struct store * s, struct store_attempts * r, store_cb cb) = {
+        [MANAGER_FX_ADMIT] = store_admit_start,
+        [MANAGER_FX_RESIGN] = store_attempt_start,
+        [MANAGER_FX_FILL] = store_fill_start,
     };
-    struct op *op = op_new(a, kinds[fx->type].write, kinds[fx->type].done, fx->sign.count);
+    struct op *op = op_new(a, fx->type, fx->sign.count);
     op->rows.sign = op_copy(fx->sign.rows, op->count, sizeof(*op->rows.sign));
     op->attempts = xcalloc(op->count, sizeof(*op->attempts));
     op->attempt_rows = xcalloc(op->count, sizeof(*op->attempt_rows));
     op->amounts = xcalloc(op->count, sizeof(*op->amounts));
     size_t count = op->count;
     int rc = fx->sign.presigned ? signed_take(op) : sign_rows(op);
-    if (rc == 0 && op->write == MANAGER_WRITE_RESIGN)
+    if (rc == 0 && op->effect == MANAGER_FX_RESIGN)
         rc = leave_out_known(op, &count);
     if (rc || !count) {
         loop_post(a->service->loop, &op->task, answered_later);
         return;
     }
     const struct node_info *info = node_info(a->service->node);
-    op->u.attempts.account = a->store_account;
-    op->u.attempts.epoch = a->epoch;
-    op->u.attempts.spec_version = info->spec_version;
-    op->u.attempts.transaction_version = info->transaction_version;
-    op->u.attempts.block =
+    op->u.attempt.account = a->store_account;
+    op->u.attempt.epoch = a->epoch;
+    op->u.attempt.spec_version = info->spec_version;
+    op->u.attempt.transaction_version = info->transaction_version;
+    op->u.attempt.block =
         (int64_t)fx->sign.block; /* the node may be further: blocks that were not looked into */
-    op->u.attempts.count = count;
-    op->u.attempts.rows = op->attempt_rows;
-    op->u.attempts.next_nonce = (int64_t)fx->sign.next_nonce;
-    if (op->write == MANAGER_WRITE_ADMIT)
+    op->u.attempt.count = count;
+    op->u.attempt.rows = op->attempt_rows;
+    op->u.attempt.next_nonce = (int64_t)fx->sign.next_nonce;
+    if (op->effect == MANAGER_FX_ADMIT)
         FAILPOINT("before_admit");
     if (fx->sign.presigned)
-        store_admit_signed_start(a->service->store, &op->u.attempts, attempts_stored);
+        store_admit_signed_start(a->service->store, &op->u.attempt, attempts_stored);
     else
-        kinds[fx->type].start(a->service->store, &op->u.attempts, attempts_stored);
+        starts[fx->type](a->service->store, &op->u.attempt, attempts_stored);
 #ifdef TXRELAY_PLANT
-    if (PLANTED(SEND_UNCOMMITTED) && op->write == MANAGER_WRITE_ADMIT)
+    if (PLANTED(SEND_UNCOMMITTED) && op->effect == MANAGER_FX_ADMIT)
         loop_post(a->service->loop, &op->task, tell_early);
 #endif
 }
 
 /* ---- statuses, ends, nonce ---- */
 
-static void stored(struct store_req *req)
+void op_stored(struct store_req *req)
 {
     struct op *op = op_of(req);
-    if (op->write == MANAGER_WRITE_STATES && !req->err.code)
+    if (op->effect == MANAGER_FX_STORE_STATES && !req->err.code)
         FAILPOINT("after_state");
     if (req->err.code || !op_current(op))
         op_failed(op);
     else
-        account_event(op->account, &(struct manager_event){.type = op->done});
+        account_event(op->account, &(struct manager_event){.type = MANAGER_EV_STORED,
+                                                           .stored = {.write = op->effect}});
     op_free(op);
 }
 
 static void states(struct account *a, const struct manager_effect *fx)
 {
-    struct op *op = op_new(a, MANAGER_WRITE_STATES, MANAGER_EV_STATES_STORED, fx->states.count);
+    struct op *op = op_new(a, fx->type, fx->states.count);
     op->rows.states = op_copy(fx->states.rows, op->count, sizeof(*op->rows.states));
-    op->u.states = (struct store_states){.account = a->store_account,
-                                         .epoch = a->epoch,
-                                         .count = op->count,
-                                         .rows = op->rows.states};
-    store_state_start(a->service->store, &op->u.states, stored);
+    op->u.state = (struct store_states){.account = a->store_account,
+                                        .epoch = a->epoch,
+                                        .count = op->count,
+                                        .rows = op->rows.states};
+    store_state_start(a->service->store, &op->u.state, op_stored);
 }
 
 /* Requeued rows send no notification: wake the outbox poller ourselves, nor for what may be
@@ -286,7 +282,7 @@ static void stored_and_rings(struct store_req *req)
 {
     struct account *a = op_of(req)->account;
     bool back = !req->err.code && op_current(op_of(req));
-    stored(req);
+    op_stored(req);
     if (back)
         account_poll(a, (struct poll_event){.type = POLL_EV_REQUEUED});
 }
@@ -299,7 +295,7 @@ static void ignored(struct store_req *req)
 
 static void finish_again(const struct op *first)
 {
-    struct op *op = op_new(first->account, first->write, first->done, first->count);
+    struct op *op = op_new(first->account, first->effect, first->count);
     op->rows.ends = op_copy(first->rows.ends, op->count, sizeof(*op->rows.ends));
     op->u.finish = first->u.finish;
     op->u.finish.req = (struct store_req){0};
@@ -317,7 +313,7 @@ static void given_back(struct store_req *req)
 
 void account_give_back(struct account *a, uint64_t nonce)
 {
-    struct op *op = op_new(a, MANAGER_WRITE_REQUEUE, MANAGER_EV_REQUEUE_STORED, 1);
+    struct op *op = op_new(a, MANAGER_FX_STORE_REQUEUE, 1);
     op->rows.ends = xcalloc(1, sizeof(*op->rows.ends));
     op->rows.ends[0] = (struct tx_end){.nonce = nonce, .outcome = "failed"};
     op->u.finish = (struct store_finish){
@@ -328,24 +324,17 @@ void account_give_back(struct account *a, uint64_t nonce)
 
 static void ends(struct account *a, const struct manager_effect *fx)
 {
-    static const struct {
-        enum manager_write write;
-        enum manager_event_type done;
-        void (*start)(struct store *s, struct store_finish *r, store_cb cb);
-        store_cb cb;
-    } kinds[] = {
-        [MANAGER_FX_STORE_FINISH] = {MANAGER_WRITE_FINISH, MANAGER_EV_FINISH_STORED,
-                                     store_finish_start, stored},
-        [MANAGER_FX_STORE_REJECT] = {MANAGER_WRITE_REJECT, MANAGER_EV_REJECT_STORED,
-                                     store_reject_start, stored},
-        [MANAGER_FX_STORE_REQUEUE] = {MANAGER_WRITE_REQUEUE, MANAGER_EV_REQUEUE_STORED,
-                                      store_requeue_start, stored_and_rings},
+    static void (*const starts[])(struct store * s, struct store_finish * r, store_cb cb) = {
+        [MANAGER_FX_STORE_FINISH] = store_finish_start,
+        [MANAGER_FX_STORE_REJECT] = store_reject_start,
+        [MANAGER_FX_STORE_REQUEUE] = store_requeue_start,
     };
-    struct op *op = op_new(a, kinds[fx->type].write, kinds[fx->type].done, fx->ends.count);
+    bool requeue = fx->type == MANAGER_FX_STORE_REQUEUE;
+    struct op *op = op_new(a, fx->type, fx->ends.count);
     op->rows.ends = op_copy(fx->ends.rows, op->count, sizeof(*op->rows.ends));
     op->u.finish = (struct store_finish){
         .account = a->store_account, .epoch = a->epoch, .count = op->count, .rows = op->rows.ends};
-    kinds[fx->type].start(a->service->store, &op->u.finish, kinds[fx->type].cb);
+    starts[fx->type](a->service->store, &op->u.finish, requeue ? stored_and_rings : op_stored);
 #ifdef TXRELAY_PLANT
     if (PLANTED(FINISH_AGAIN) && fx->type == MANAGER_FX_STORE_FINISH)
         finish_again(op);
@@ -354,7 +343,7 @@ static void ends(struct account *a, const struct manager_effect *fx)
 
 static void pause_account(struct account *a, const struct manager_effect *fx)
 {
-    struct op *op = op_new(a, MANAGER_WRITE_PAUSE, MANAGER_EV_PAUSE_STORED, 0);
+    struct op *op = op_new(a, fx->type, 0);
     bool over = fx->pause.suspension == MANAGER_SUSPENSION_NONE;
     memcpy(op->text, fx->pause.text, sizeof(op->text));
     op->u.pause = (struct store_pause){
@@ -362,39 +351,37 @@ static void pause_account(struct account *a, const struct manager_effect *fx)
         .epoch = a->epoch,
         .suspension = over ? NULL : manager_suspension_name(fx->pause.suspension),
         .reason = over ? NULL : op->text};
-    store_pause_start(a->service->store, &op->u.pause, over ? stored_and_rings : stored);
+    store_pause_start(a->service->store, &op->u.pause, over ? stored_and_rings : op_stored);
 }
 
 static void set_nonce(struct account *a, const struct manager_effect *fx)
 {
-    struct op *op = op_new(a, MANAGER_WRITE_NONCE, MANAGER_EV_NONCE_STORED, 0);
+    struct op *op = op_new(a, fx->type, 0);
     op->u.nonce = (struct store_nonce){.account = a->store_account,
                                        .epoch = a->epoch,
                                        .next_nonce = (int64_t)fx->next.nonce,
                                        .lower = fx->next.lower,
                                        .reborn = fx->next.reborn};
-    store_nonce_start(a->service->store, &op->u.nonce, stored);
+    store_nonce_start(a->service->store, &op->u.nonce, op_stored);
 }
 
 void account_store_effect(struct account *a, const struct manager_effect *fx)
 {
-    if (fx->type == MANAGER_FX_LOAD)
-        account_load(a, fx);
-    else if (fx->type == MANAGER_FX_ADMIT || fx->type == MANAGER_FX_RESIGN ||
-             fx->type == MANAGER_FX_FILL)
-        attempts(a, fx);
-    else if (fx->type == MANAGER_FX_STORE_STATES)
-        states(a, fx);
-    else if (fx->type == MANAGER_FX_STORE_NONCE)
-        set_nonce(a, fx);
-    else if (fx->type == MANAGER_FX_STORE_PAUSE)
-        pause_account(a, fx);
-    else if (fx->type == MANAGER_FX_STORE_ADOPT)
-        account_adopt(a, fx);
-    else if (fx->type == MANAGER_FX_STORE_HEARD)
-        account_heard(a, fx);
-    else if (fx->type == MANAGER_FX_STORE_NOTE)
-        account_note(a, fx);
-    else
-        ends(a, fx);
+    static void (*const starts[])(struct account * a, const struct manager_effect *fx) = {
+        [MANAGER_FX_ADMIT] = attempts,
+        [MANAGER_FX_RESIGN] = attempts,
+        [MANAGER_FX_FILL] = attempts,
+        [MANAGER_FX_STORE_STATES] = states,
+        [MANAGER_FX_STORE_FINISH] = ends,
+        [MANAGER_FX_STORE_REJECT] = ends,
+        [MANAGER_FX_STORE_REQUEUE] = ends,
+        [MANAGER_FX_STORE_NONCE] = set_nonce,
+        [MANAGER_FX_STORE_PAUSE] = pause_account,
+        [MANAGER_FX_STORE_ADOPT] = account_adopt,
+        [MANAGER_FX_STORE_HEARD] = account_heard,
+        [MANAGER_FX_STORE_NOTE] = account_note,
+        [MANAGER_FX_LOAD] = account_load,
+    };
+    PRE(fx->type < ARRAY_LEN(starts) && starts[fx->type]);
+    starts[fx->type](a, fx);
 }

@@ -9,22 +9,13 @@
 struct op {
     struct account *account;
     uint64_t generation;
-    enum manager_write write;
-    enum manager_event_type done; /* what the manager hears when it is stored */
+    enum manager_effect_type effect; /* that it carries out */
     union {
         struct store_req req;
-        struct store_snapshot snapshot;
-        struct store_attempts attempts;
-        struct store_states states;
-        struct store_finish finish;
-        struct store_nonce nonce;
-        struct store_pause pause;
-        struct store_outbox outbox;
-        struct store_poll_requests requests;
-        struct store_doorbell doorbell;
-        struct store_adopt adopt;
-        struct store_heard heard;
-        struct store_note note;
+#define X(name, type) struct type name;
+        STORE_OUTBOX_REQUESTS(X)
+        STORE_PENDING_REQUESTS(X)
+#undef X
     } u;
     uint64_t question, serial; /* of a poll_effect */
     size_t count;
@@ -49,13 +40,13 @@ struct op {
     bool arrived, wanted, dropped; /* account_read.c: a chunk that was asked for ahead */
 };
 
-struct op *op_new(struct account *a, enum manager_write write, enum manager_event_type done,
-                  size_t count);
+struct op *op_new(struct account *a, enum manager_effect_type effect, size_t count);
 void op_free(struct op *op);
 struct op *op_of(struct store_req *req);
 void *op_copy(const void *rows, size_t count, size_t size);
 /* True when the answer is for the account as it is now; else there is nobody to tell. */
 bool op_current(const struct op *op);
+void op_stored(struct store_req *req); /* the end of a write that returns nothing */
 void op_failed(struct op *op); /* tells the election and the manager, if they are still concerned */
 
 /* account_presigned.c: the blocks at which the eras of an answer's rows may have begun are asked

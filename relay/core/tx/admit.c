@@ -24,11 +24,11 @@ static bool may_admit(struct manager *m)
                            .suspension_unstored = m->suspension.wanted,
                            .rewinding = m->nonces.rewind,
                            .nonce_unstored = m->nonces.wanted,
-                           .rejecting = out[MANAGER_WRITE_REJECT],
-                           .noting = out[MANAGER_WRITE_NOTE],
-                           .admitting = out[MANAGER_WRITE_ADMIT],
-                           .storing_nonce = out[MANAGER_WRITE_NONCE],
-                           .storing_suspension = out[MANAGER_WRITE_PAUSE],
+                           .rejecting = out[MANAGER_FX_STORE_REJECT],
+                           .noting = out[MANAGER_FX_STORE_NOTE],
+                           .admitting = out[MANAGER_FX_ADMIT],
+                           .storing_nonce = out[MANAGER_FX_STORE_NONCE],
+                           .storing_suspension = out[MANAGER_FX_STORE_PAUSE],
                            .room = manager__room(m) > 0,
                            .backing_off = m->chain_tick.count < m->writes.sign_after_tick};
     return admit_next(&v) == ADMIT_ROWS && !manager__stillborn(m);
@@ -75,8 +75,7 @@ static void reject(struct manager *m, const struct manager_event *ev, size_t bad
     PRE(m->phase == MANAGER_LEADING);
     if (!bad && !count)
         return;
-    manager__write_start(m, MANAGER_WRITE_REJECT);
-    struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_REJECT);
+    struct manager_effect *fx = manager__write(m, MANAGER_FX_STORE_REJECT);
     fx->ends.rows = manager__arena_add(m, xcalloc(bad + count, sizeof(*fx->ends.rows)));
     memcpy(fx->ends.rows, more, count * sizeof(*more));
     fx->ends.count = count;
@@ -112,8 +111,7 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
         m->account.transaction_version =
             m->chain.transaction_version; /* the store keeps the first one, too */
     m->admit.rows = xrealloc(m->admit.rows, good * sizeof(*m->admit.rows));
-    manager__write_start(m, MANAGER_WRITE_ADMIT);
-    struct manager_effect *fx = manager__fx(m, MANAGER_FX_ADMIT);
+    struct manager_effect *fx = manager__write(m, MANAGER_FX_ADMIT);
     fx->sign.rows = manager__arena_add(m, xcalloc(good, sizeof(*fx->sign.rows)));
     fx->sign.block = m->admit.block;
     for (size_t i = 0; i < ev->outbox.count && fx->sign.count < good; i++) {
@@ -183,18 +181,18 @@ void manager__admit_over(struct manager *m)
 
 void manager__admitted(struct manager *m, const struct manager_event *ev)
 {
-    PRE(m->phase >= MANAGER_CHAIN_WAIT && !m->writes.out[MANAGER_WRITE_ADMIT]);
+    PRE(m->phase >= MANAGER_CHAIN_WAIT && !m->writes.out[MANAGER_FX_ADMIT]);
     if (m->admit.presigned) {
         manager__presigned_admitted(m, ev);
         return;
     }
-    PRE(ev->written.count == m->admit.count && m->admit.first == m->line.next);
+    PRE(ev->stored.attempts.count == m->admit.count && m->admit.first == m->line.next);
     line_cover(&m->line, m->line.rows ? m->line.low : m->line.next,
-               m->line.next + ev->written.count);
+               m->line.next + ev->stored.attempts.count);
     manager__admit_over(m);
     m->admit.conflicts = 0;
-    for (size_t i = 0; i < ev->written.count; i++) {
-        const struct tx_attempt *w = &ev->written.rows[i];
+    for (size_t i = 0; i < ev->stored.attempts.count; i++) {
+        const struct tx_attempt *w = &ev->stored.attempts.rows[i];
         PRE(w->nonce == m->admit.first + i);
         struct row *row = line_add(&m->line, w->nonce, ROW_UNSENT);
         row->id = w->id;

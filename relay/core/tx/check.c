@@ -23,6 +23,6 @@ void manager_check(const struct manager *m)
             check_row(row);
     }
     INVARIANT(m->send.window >= 1 && m->send.window <= m->config.window_max);
-    INVARIANT(!m->admit.count || m->writes.out[MANAGER_WRITE_ADMIT]);
+    INVARIANT(!m->admit.count || m->writes.out[MANAGER_FX_ADMIT]);
     INVARIANT(m->phase != MANAGER_IDLE || m->line.rows == 0);
 }

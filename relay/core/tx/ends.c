@@ -206,14 +206,14 @@ bool manager__requeuing(const struct manager *m)
     const struct row *row = line_first(&m->line, ROW_ENDING, 0);
     while (row && (!row->end->requeue || is_doubtful(m, row->end)))
         row = line_first(&m->line, ROW_ENDING, row->nonce + 1);
-    return m->writes.out[MANAGER_WRITE_REQUEUE] ||
+    return m->writes.out[MANAGER_FX_STORE_REQUEUE] ||
            (row && m->suspension.why != MANAGER_SUSPENSION_REAPED);
 }
 
 static void ends_pump(struct manager *m, bool requeue)
 {
     PRE(m->phase >= MANAGER_CHAIN_WAIT);
-    enum manager_write write = requeue ? MANAGER_WRITE_REQUEUE : MANAGER_WRITE_FINISH;
+    enum manager_effect_type write = requeue ? MANAGER_FX_STORE_REQUEUE : MANAGER_FX_STORE_FINISH;
     if (m->writes.out[write])
         return;
     struct row *row = ending(m, 0, requeue);
@@ -222,9 +222,7 @@ static void ends_pump(struct manager *m, bool requeue)
     size_t max = line_count(&m->line, ROW_ENDING) < FINISH_BATCH_MAX
                      ? line_count(&m->line, ROW_ENDING)
                      : FINISH_BATCH_MAX;
-    manager__write_start(m, write);
-    struct manager_effect *fx =
-        manager__fx(m, requeue ? MANAGER_FX_STORE_REQUEUE : MANAGER_FX_STORE_FINISH);
+    struct manager_effect *fx = manager__write(m, write);
     fx->ends.rows = manager__arena_add(m, xcalloc(max, sizeof(*fx->ends.rows)));
     for (; row && fx->ends.count < max; row = ending(m, row->nonce + 1, requeue)) {
         struct tx_end *x = &fx->ends.rows[fx->ends.count++];
@@ -244,9 +242,9 @@ void manager__finish_pump(struct manager *m)
     ends_pump(m, true);
 }
 
-void manager__ends_stored(struct manager *m, enum manager_write write)
+void manager__ends_stored(struct manager *m, const struct manager_event *ev)
 {
-    const struct batch *b = &m->writes.batch[write];
+    const struct batch *b = &m->writes.batch[ev->stored.write];
     for (size_t i = 0; i < b->count; i++) {
         struct row *row = line_at(&m->line, b->nonces[i]);
         INVARIANT(row && row->state == ROW_FINISHING && row->end);

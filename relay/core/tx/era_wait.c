@@ -91,10 +91,10 @@ void manager__era_wait_block(struct manager *m, const struct manager_block *bloc
     e->found = e->wanted = true;
 }
 
-void manager__heard_stored(struct manager *m, uint64_t until)
+void manager__heard_stored(struct manager *m, const struct manager_event *ev)
 {
     PRE(m->phase >= MANAGER_CHAIN_WAIT);
-    m->era_wait.until = until;
+    m->era_wait.until = ev->stored.until;
     tell(m);
 }
 
@@ -105,7 +105,7 @@ void manager__era_wait_pump(struct manager *m)
                               .in_wait = m->phase == MANAGER_ERA_WAIT,
                               .waiting = waiting(m),
                               .unstored = m->era_wait.wanted,
-                              .storing = m->writes.out[MANAGER_WRITE_HEARD]};
+                              .storing = m->writes.out[MANAGER_FX_STORE_HEARD]};
     switch (era_wait_next(&v)) {
     case ERA_WAIT_KEEP:
         return;
@@ -120,8 +120,7 @@ void manager__era_wait_pump(struct manager *m)
         return;
     case ERA_WAIT_STORE:
         m->era_wait.wanted = false;
-        manager__write_start(m, MANAGER_WRITE_HEARD);
-        manager__fx(m, MANAGER_FX_STORE_HEARD)->number = m->era_wait.heard;
+        manager__write(m, MANAGER_FX_STORE_HEARD)->number = m->era_wait.heard;
         return;
     }
     UNREACHABLE();

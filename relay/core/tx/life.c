@@ -47,7 +47,7 @@ static enum life_action next(const struct manager *m)
                             .nonce_known = m->life.known,
                             .bytes_alive = m->final.processed < m->life.block,
                             .final_unread = m->final.processed < m->chain.finalized,
-                            .storing = m->life.wanted || m->writes.out[MANAGER_WRITE_NONCE]});
+                            .storing = m->life.wanted || m->writes.out[MANAGER_FX_STORE_NONCE]});
 }
 
 void manager__reborn_pump(struct manager *m)
@@ -63,9 +63,9 @@ void manager__reborn_pump(struct manager *m)
     m->nonces.wanted = m->nonces.lower = m->life.wanted = true;
 }
 
-/* The next nonce of the new life is stored. */
-void manager__reborn(struct manager *m)
+void manager__nonce_stored(struct manager *m, const struct manager_event *ev)
 {
+    (void)ev;
     PRE(m->phase >= MANAGER_CHAIN_WAIT);
     if (!m->life.wanted)
         return;

@@ -45,7 +45,7 @@ struct manager *manager_free(struct manager *m)
     manager__effects_reset(m);
     line_done(&m->line);
     manager__found_clear(m);
-    for (int i = 0; i < WRITE_COUNT; i++)
+    for (int i = 0; i < MANAGER_WRITE_COUNT; i++)
         free(m->writes.batch[i].nonces);
     free(m->admit.rows);
     free(m->fx.list);
@@ -73,67 +73,6 @@ static void tick(struct manager *m)
     manager__probe_tick(m);
     if (m->now >= m->chain_tick.at)
         manager__chain_tick(m, false);
-}
-
-/* true: the answer is to a write of what is in memory now. */
-static bool stored(struct manager *m, enum manager_write write)
-{
-    bool out = m->writes.out[write];
-    m->writes.out[write] = false;
-    return out && m->phase >= MANAGER_CHAIN_WAIT;
-}
-
-static void store_event(struct manager *m, const struct manager_event *ev)
-{
-    switch ((int)ev->type) {
-    case MANAGER_EV_ADMITTED:
-        if (stored(m, MANAGER_WRITE_ADMIT))
-            manager__admitted(m, ev);
-        return;
-    case MANAGER_EV_RESIGNED:
-        if (stored(m, MANAGER_WRITE_RESIGN))
-            manager__rewritten(m, ev, MANAGER_WRITE_RESIGN);
-        return;
-    case MANAGER_EV_FILLED:
-        if (stored(m, MANAGER_WRITE_FILL))
-            manager__rewritten(m, ev, MANAGER_WRITE_FILL);
-        return;
-    case MANAGER_EV_FINISH_STORED:
-        if (stored(m, MANAGER_WRITE_FINISH))
-            manager__ends_stored(m, MANAGER_WRITE_FINISH);
-        return;
-    case MANAGER_EV_REQUEUE_STORED:
-        if (stored(m, MANAGER_WRITE_REQUEUE))
-            manager__ends_stored(m, MANAGER_WRITE_REQUEUE);
-        return;
-    case MANAGER_EV_PAUSE_STORED:
-        if (stored(m, MANAGER_WRITE_PAUSE))
-            manager__pause_stored(m);
-        return;
-    case MANAGER_EV_STATES_STORED:
-        stored(m, MANAGER_WRITE_STATES);
-        return;
-    case MANAGER_EV_REJECT_STORED:
-        stored(m, MANAGER_WRITE_REJECT);
-        return;
-    case MANAGER_EV_NOTE_STORED:
-        stored(m, MANAGER_WRITE_NOTE);
-        return;
-    case MANAGER_EV_ADOPTED:
-        if (stored(m, MANAGER_WRITE_ADOPT))
-            manager__adopted(m, ev->adopted);
-        return;
-    case MANAGER_EV_HEARD_STORED:
-        if (stored(m, MANAGER_WRITE_HEARD))
-            manager__heard_stored(m, ev->until);
-        return;
-    case MANAGER_EV_NONCE_STORED:
-        if (stored(m, MANAGER_WRITE_NONCE))
-            manager__reborn(m);
-        return;
-    default:
-        manager__write_failed(m, ev);
-    }
 }
 
 static void event(struct manager *m, const struct manager_event *ev)
@@ -186,20 +125,11 @@ static void event(struct manager *m, const struct manager_event *ev)
     case MANAGER_EV_REQUESTS:
         manager__requests_polled(m, ev);
         return;
-    case MANAGER_EV_ADMITTED:
-    case MANAGER_EV_RESIGNED:
-    case MANAGER_EV_FILLED:
-    case MANAGER_EV_STATES_STORED:
-    case MANAGER_EV_FINISH_STORED:
-    case MANAGER_EV_REJECT_STORED:
-    case MANAGER_EV_NONCE_STORED:
-    case MANAGER_EV_REQUEUE_STORED:
-    case MANAGER_EV_PAUSE_STORED:
-    case MANAGER_EV_NOTE_STORED:
-    case MANAGER_EV_ADOPTED:
-    case MANAGER_EV_HEARD_STORED:
+    case MANAGER_EV_STORED:
+        manager__stored(m, ev);
+        return;
     case MANAGER_EV_WRITE_FAILED:
-        store_event(m, ev);
+        manager__write_failed(m, ev);
         return;
     case MANAGER_EV_SUBMIT_REPLY:
         manager__reply(m, ev);

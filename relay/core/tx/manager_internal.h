@@ -78,7 +78,6 @@ enum {
     ALERT_BELOW = 2048,
     ALERTS_OF_SENDING = ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
 };
-enum { WRITE_COUNT = MANAGER_WRITE_LOAD + 1 };
 
 /* What the manager knows, by the file that owns it: others read it, and change it through that
  * file's functions where they do not say otherwise. */
@@ -229,8 +228,8 @@ struct batch {
 };
 
 struct writes { /* writes.c: at most one of a kind is in flight */
-    bool out[WRITE_COUNT];
-    struct batch batch[WRITE_COUNT];
+    bool out[MANAGER_WRITE_COUNT];
+    struct batch batch[MANAGER_WRITE_COUNT];
     uint64_t sign_after_tick; /* nothing could be signed: retry at this tick */
 };
 
@@ -409,7 +408,7 @@ void manager__consumed(struct manager *m, uint64_t account_nonce,
 
 /* ---- ends.c ---- */
 /* finish or requeue */
-void manager__ends_stored(struct manager *m, enum manager_write write);
+void manager__ends_stored(struct manager *m, const struct manager_event *ev);
 void manager__finish_pump(struct manager *m);
 /* Some row is about to go back to the outbox. */
 bool manager__requeuing(const struct manager *m);
@@ -487,7 +486,9 @@ void manager__suspend(struct manager *m, enum manager_suspension suspension, con
     __attribute__((format(printf, 3, 4)));
 void manager__paid(struct manager *m);
 void manager__suspension_pump(struct manager *m);
-void manager__pause_stored(struct manager *m);
+void manager__pause_stored(struct manager *m, const struct manager_event *ev);
+/* The write, if it is of the suspension, was not carried out, or nobody knows. */
+void manager__suspension_unstored(struct manager *m, enum manager_effect_type write);
 /* An operator ordered the account to go on. */
 void manager__ordered(struct manager *m);
 
@@ -501,7 +502,7 @@ void manager__version_check(struct manager *m);
 void manager__reaped(struct manager *m, uint64_t nonce, uint64_t was, uint64_t block);
 void manager__former_life(struct manager *m, const struct manager_block *block);
 void manager__reborn_pump(struct manager *m);
-void manager__reborn(struct manager *m);
+void manager__nonce_stored(struct manager *m, const struct manager_event *ev);
 
 /* ---- reconcile.c ---- */
 void manager__found_clear(struct manager *m);
@@ -517,14 +518,14 @@ bool manager__try_collect(struct manager *m, const struct tx_included *x,
 /* The first probe is answered; false: it is not yet certain what the database lost. */
 bool manager__try_reconcile(struct manager *m, uint64_t best_nonce);
 void manager__adopt_pump(struct manager *m);
-void manager__adopted(struct manager *m, size_t count);
+void manager__adopted(struct manager *m, const struct manager_event *ev);
 
 /* ---- era_wait.c ---- */
 void manager__era_wait_loaded(struct manager *m, const struct manager_event *ev);
 /* a finalized block was worked through */
 void manager__era_wait_block(struct manager *m, const struct manager_block *block);
 void manager__era_wait_pump(struct manager *m);
-void manager__heard_stored(struct manager *m, uint64_t until);
+void manager__heard_stored(struct manager *m, const struct manager_event *ev);
 /* Blocks that are left; 0: none, or nobody knows yet. */
 uint64_t manager__era_wait_left(const struct manager *m);
 /* For ADOPT: what was read; -1: nobody waited for it. */
@@ -532,10 +533,10 @@ int64_t manager__era_wait_read(const struct manager *m);
 
 /* ---- writes.c ---- */
 void manager__batch_put(struct batch *b, uint64_t nonce);
-void manager__write_start(struct manager *m, enum manager_write write);
+/* The effect of a write; none of its kind is in flight. */
+struct manager_effect *manager__write(struct manager *m, enum manager_effect_type write);
 bool manager__writing(const struct manager *m);
 void manager__write_failed(struct manager *m, const struct manager_event *ev);
-void manager__rewritten(struct manager *m, const struct manager_event *ev,
-                        enum manager_write write);
+void manager__stored(struct manager *m, const struct manager_event *ev);
 
 #endif

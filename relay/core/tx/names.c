@@ -13,13 +13,10 @@ static const char *const suspensions[] = {
 };
 
 static const char *const writes[] = {
-    [MANAGER_WRITE_ADMIT] = "admit",   [MANAGER_WRITE_RESIGN] = "resign",
-    [MANAGER_WRITE_FILL] = "fill",     [MANAGER_WRITE_STATES] = "states",
-    [MANAGER_WRITE_FINISH] = "finish", [MANAGER_WRITE_REJECT] = "reject",
-    [MANAGER_WRITE_NONCE] = "nonce",   [MANAGER_WRITE_REQUEUE] = "requeue",
-    [MANAGER_WRITE_PAUSE] = "pause",   [MANAGER_WRITE_ADOPT] = "adopt",
-    [MANAGER_WRITE_HEARD] = "heard",   [MANAGER_WRITE_NOTE] = "note",
-    [MANAGER_WRITE_LOAD] = "load",
+#define X(effect, name) [effect] = name,
+    MANAGER_WRITES(X)
+#undef X
+        [MANAGER_FX_LOAD] = "load",
 };
 
 const char *manager_suspension_name(enum manager_suspension suspension)
@@ -36,7 +33,7 @@ enum manager_suspension manager_suspension_of(const char *name)
     return MANAGER_SUSPENSION_NONE;
 }
 
-const char *manager_write_name(enum manager_write write)
+const char *manager_write_name(enum manager_effect_type write)
 {
     PRE(write < ARRAY_LEN(writes));
     return writes[write];

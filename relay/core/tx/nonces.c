@@ -155,7 +155,7 @@ static enum nonce_action next(const struct manager *m)
     return nonce_next(
         &(struct nonce_view){.leading = m->phase == MANAGER_LEADING,
                              .unstored = m->nonces.wanted,
-                             .storing = m->writes.out[MANAGER_WRITE_NONCE],
+                             .storing = m->writes.out[MANAGER_FX_STORE_NONCE],
                              .given_back = m->config.keyless || m->nonces.given_back != UINT64_MAX,
                              .admitting = m->admit.count > 0,
                              .rewinding = m->nonces.rewind,
@@ -188,8 +188,7 @@ void manager__nonce_pump(struct manager *m)
     if (next(m) != NONCE_STORE)
         return;
     m->nonces.wanted = false;
-    manager__write_start(m, MANAGER_WRITE_NONCE);
-    struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_NONCE);
+    struct manager_effect *fx = manager__write(m, MANAGER_FX_STORE_NONCE);
     fx->next.nonce = m->line.next;
     fx->next.lower = m->nonces.lower;
     fx->next.reborn = m->life.wanted;

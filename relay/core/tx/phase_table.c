@@ -78,27 +78,6 @@ void manager_phases_missing(uint64_t made, struct buf *out)
 
 /* ---- a move that no table has ---- */
 
-/* The write that an effect asks for; MANAGER_WRITE_LOAD: none that changes the database. */
-static enum manager_write write_of(enum manager_effect_type type)
-{
-    static const uint8_t writes[] = {
-        [MANAGER_FX_ADMIT] = 1 + MANAGER_WRITE_ADMIT,
-        [MANAGER_FX_RESIGN] = 1 + MANAGER_WRITE_RESIGN,
-        [MANAGER_FX_FILL] = 1 + MANAGER_WRITE_FILL,
-        [MANAGER_FX_STORE_STATES] = 1 + MANAGER_WRITE_STATES,
-        [MANAGER_FX_STORE_FINISH] = 1 + MANAGER_WRITE_FINISH,
-        [MANAGER_FX_STORE_REJECT] = 1 + MANAGER_WRITE_REJECT,
-        [MANAGER_FX_STORE_NOTE] = 1 + MANAGER_WRITE_NOTE,
-        [MANAGER_FX_STORE_REQUEUE] = 1 + MANAGER_WRITE_REQUEUE,
-        [MANAGER_FX_STORE_NONCE] = 1 + MANAGER_WRITE_NONCE,
-        [MANAGER_FX_STORE_PAUSE] = 1 + MANAGER_WRITE_PAUSE,
-        [MANAGER_FX_STORE_ADOPT] = 1 + MANAGER_WRITE_ADOPT,
-        [MANAGER_FX_STORE_HEARD] = 1 + MANAGER_WRITE_HEARD,
-        [MANAGER_FX_POLL_REQUESTS] = 0, /* the last one */
-    };
-    return writes[type] ? (enum manager_write)(writes[type] - 1) : MANAGER_WRITE_LOAD;
-}
-
 /* Nothing of this step reaches a node or the database: what was decided on a wrong state may be
  * wrong. The questions that it asks stay, since an answer to one that is no longer open is
  * dropped. */
@@ -107,14 +86,13 @@ static void drop_decisions(struct manager *m)
     size_t kept = 0;
     for (size_t i = 0; i < m->fx.count; i++) {
         enum manager_effect_type type = m->fx.list[i].type;
-        enum manager_write write = write_of(type);
-        if (write != MANAGER_WRITE_LOAD)
-            m->writes.out[write] = false;
-        if (write == MANAGER_WRITE_PAUSE)
-            m->suspension.wanted = true; /* the table does not say so yet */
+        bool write = type < MANAGER_WRITE_COUNT;
+        if (write)
+            m->writes.out[type] = false;
+        manager__suspension_unstored(m, type);
         if (type == MANAGER_FX_LOAD)
             m->load.out = false;
-        if (write == MANAGER_WRITE_LOAD && type != MANAGER_FX_LOAD && type != MANAGER_FX_SUBMIT &&
+        if (!write && type != MANAGER_FX_LOAD && type != MANAGER_FX_SUBMIT &&
             type != MANAGER_FX_READY)
             m->fx.list[kept++] = m->fx.list[i];
     }

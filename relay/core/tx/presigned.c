@@ -230,8 +230,7 @@ static void admit(struct manager *m, const struct judged *rows, size_t count, si
     if (!m->account.transaction_version)
         m->account.transaction_version = m->chain.transaction_version;
     m->admit.rows = xrealloc(m->admit.rows, good * sizeof(*m->admit.rows));
-    manager__write_start(m, MANAGER_WRITE_ADMIT);
-    struct manager_effect *fx = manager__fx(m, MANAGER_FX_ADMIT);
+    struct manager_effect *fx = manager__write(m, MANAGER_FX_ADMIT);
     fx->sign.rows = manager__arena_add(m, xcalloc(good, sizeof(*fx->sign.rows)));
     fx->sign.presigned = true;
     fx->sign.next_nonce = m->line.next;
@@ -254,8 +253,7 @@ static void admit(struct manager *m, const struct judged *rows, size_t count, si
 
 static void note(struct manager *m, const struct judged *rows, size_t count, size_t waiting)
 {
-    manager__write_start(m, MANAGER_WRITE_NOTE);
-    struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_NOTE);
+    struct manager_effect *fx = manager__write(m, MANAGER_FX_STORE_NOTE);
     fx->notes.rows = manager__arena_add(m, xcalloc(waiting, sizeof(*fx->notes.rows)));
     for (size_t i = 0; i < count; i++) {
         if (rows[i].fate != FATE_WAIT)
@@ -333,10 +331,10 @@ static void pend(struct manager *m, const struct tx_attempt *w, const struct adm
 void manager__presigned_admitted(struct manager *m, const struct manager_event *ev)
 {
     PRE(m->admit.presigned);
-    PRE(ev->written.count == m->admit.count);
-    for (size_t i = 0; i < ev->written.count; i++) {
-        PRE(ev->written.rows[i].nonce == m->admit.rows[i].nonce);
-        pend(m, &ev->written.rows[i], &m->admit.rows[i]);
+    PRE(ev->stored.attempts.count == m->admit.count);
+    for (size_t i = 0; i < ev->stored.attempts.count; i++) {
+        PRE(ev->stored.attempts.rows[i].nonce == m->admit.rows[i].nonce);
+        pend(m, &ev->stored.attempts.rows[i], &m->admit.rows[i]);
     }
     manager__admit_over(m);
     m->admit.conflicts = 0;

@@ -83,7 +83,7 @@ static enum probe_action next(const struct manager *m, bool backing_off)
                              .asking = m->probe.question != PROBE_NONE,
                              .node_behind = node_behind(m),
                              .final_unread = !finalized_processed(m),
-                             .adopting = m->writes.out[MANAGER_WRITE_ADOPT],
+                             .adopting = m->writes.out[MANAGER_FX_STORE_ADOPT],
                              .backing_off = backing_off});
 }
 

@@ -183,14 +183,13 @@ void manager__adopt_pump(struct manager *m)
                            .first_probe = m->phase == MANAGER_PROBE_POOL_WAIT ||
                                           m->phase == MANAGER_PROBE_NONCE_WAIT,
                            .requeuing = m->reconcile.adopt_due && manager__requeuing(m),
-                           .storing = m->writes.out[MANAGER_WRITE_ADOPT]};
+                           .storing = m->writes.out[MANAGER_FX_STORE_ADOPT]};
     if (adopt_next(&v) != ADOPT_STORE)
         return;
     m->reconcile.adopt_due = false;
-    manager__write_start(m, MANAGER_WRITE_ADOPT);
     if (m->reconcile.found_count)
         qsort(m->reconcile.found, m->reconcile.found_count, sizeof(*m->reconcile.found), by_nonce);
-    struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_ADOPT);
+    struct manager_effect *fx = manager__write(m, MANAGER_FX_STORE_ADOPT);
     fx->adopt.found = m->reconcile.found;
     fx->adopt.count = m->reconcile.found_count;
     fx->adopt.block = before_all(m);
@@ -200,8 +199,9 @@ void manager__adopt_pump(struct manager *m)
 
 /* What was adopted is loaded with everything else; a row whose bytes were not adopted lost its
  * nonce. */
-void manager__adopted(struct manager *m, size_t count)
+void manager__adopted(struct manager *m, const struct manager_event *ev)
 {
+    size_t count = ev->stored.adopted;
     PRE(m->phase >= MANAGER_CHAIN_WAIT);
     if (m->reconcile.on)
         m->reconcile.done = true;

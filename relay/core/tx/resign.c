@@ -84,12 +84,11 @@ static void resign_effect(struct manager *m, const struct row *row, struct manag
 
 static void resign_pump(struct manager *m)
 {
-    struct batch *b = &m->writes.batch[MANAGER_WRITE_RESIGN];
+    struct batch *b = &m->writes.batch[MANAGER_FX_RESIGN];
     struct row *row = line_first(&m->line, ROW_RESIGN, 0);
-    if (m->writes.out[MANAGER_WRITE_RESIGN] || !row || !may_resign(m, row))
+    if (m->writes.out[MANAGER_FX_RESIGN] || !row || !may_resign(m, row))
         return;
-    manager__write_start(m, MANAGER_WRITE_RESIGN);
-    struct manager_effect *fx = manager__fx(m, MANAGER_FX_RESIGN);
+    struct manager_effect *fx = manager__write(m, MANAGER_FX_RESIGN);
     fx->sign.rows = manager__arena_add(m, xcalloc(m->config.batch_max, sizeof(*fx->sign.rows)));
     fx->sign.block = m->final.processed;
     while (row && fx->sign.count < m->config.batch_max && may_resign(m, row)) {
@@ -118,12 +117,11 @@ static struct row *fillable(const struct manager *m, uint64_t from)
 
 static void fill_pump(struct manager *m)
 {
-    struct batch *b = &m->writes.batch[MANAGER_WRITE_FILL];
+    struct batch *b = &m->writes.batch[MANAGER_FX_FILL];
     struct row *row = fillable(m, 0);
-    if (m->writes.out[MANAGER_WRITE_FILL] || !row || m->config.keyless)
+    if (m->writes.out[MANAGER_FX_FILL] || !row || m->config.keyless)
         return;
-    manager__write_start(m, MANAGER_WRITE_FILL);
-    struct manager_effect *fx = manager__fx(m, MANAGER_FX_FILL);
+    struct manager_effect *fx = manager__write(m, MANAGER_FX_FILL);
     fx->sign.rows = manager__arena_add(m, xcalloc(m->config.batch_max, sizeof(*fx->sign.rows)));
     fx->sign.block = m->final.processed;
     for (; row && fx->sign.count < m->config.batch_max; row = fillable(m, row->nonce + 1)) {

@@ -31,10 +31,10 @@ uint32_t manager_era_anew(enum manager_attempt attempt, uint32_t period)
     return attempt == MANAGER_ATTEMPT_FORMER && !period ? ERA_PERIOD_MAX : period;
 }
 
-bool manager_write_doubtful(enum manager_write write, int code)
+bool manager_write_doubtful(enum manager_effect_type write, int code)
 {
     bool trusted = PLANTED(GHOST_WRITE) || PLANTED(UNKNOWN_FAILED);
-    return code == ERR_DB_UNKNOWN_OUTCOME && write != MANAGER_WRITE_LOAD && !trusted;
+    return code == ERR_DB_UNKNOWN_OUTCOME && write < MANAGER_WRITE_COUNT && !trusted;
 }
 
 bool manager_settled(const struct manager *m, size_t unstored, size_t unanswered)

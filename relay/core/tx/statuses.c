@@ -151,13 +151,12 @@ static void refusal(struct manager *m, struct row *row, struct tx_report *x)
 void manager__states_pump(struct manager *m)
 {
     struct row *row = line_first(&m->line, SET_DIRTY, 0);
-    if (m->phase < MANAGER_CHAIN_WAIT || m->writes.out[MANAGER_WRITE_STATES] || !row)
+    if (m->phase < MANAGER_CHAIN_WAIT || m->writes.out[MANAGER_FX_STORE_STATES] || !row)
         return;
     size_t max = line_count(&m->line, SET_DIRTY);
     if (max > m->config.state_batch_max)
         max = m->config.state_batch_max;
-    manager__write_start(m, MANAGER_WRITE_STATES);
-    struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_STATES);
+    struct manager_effect *fx = manager__write(m, MANAGER_FX_STORE_STATES);
     fx->states.rows = manager__arena_add(m, xcalloc(max, sizeof(*fx->states.rows)));
     for (; row && fx->states.count < max; row = line_first(&m->line, SET_DIRTY, row->nonce + 1)) {
         struct tx_report *x = &fx->states.rows[fx->states.count++];

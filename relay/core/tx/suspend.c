@@ -75,7 +75,7 @@ static enum hold_action next(const struct manager *m)
                                          .rows_open = line_not_in_block(&m->line) > 0,
                                          .loaded = m->phase >= MANAGER_CHAIN_WAIT,
                                          .unstored = m->suspension.wanted,
-                                         .storing = m->writes.out[MANAGER_WRITE_PAUSE]});
+                                         .storing = m->writes.out[MANAGER_FX_STORE_PAUSE]});
 }
 
 void manager__suspension_pump(struct manager *m)
@@ -88,8 +88,7 @@ void manager__suspension_pump(struct manager *m)
     if (action != HOLD_STORE)
         return;
     m->suspension.wanted = false;
-    manager__write_start(m, MANAGER_WRITE_PAUSE);
-    struct manager_effect *fx = manager__fx(m, MANAGER_FX_STORE_PAUSE);
+    struct manager_effect *fx = manager__write(m, MANAGER_FX_STORE_PAUSE);
     fx->pause.suspension = m->suspension.why;
     memcpy(fx->pause.text, m->suspension.text, sizeof(fx->pause.text));
 }
@@ -108,8 +107,15 @@ void manager__ordered(struct manager *m)
     m->suspension.stored = m->send.no_funds = false;
 }
 
-void manager__pause_stored(struct manager *m)
+void manager__suspension_unstored(struct manager *m, enum manager_effect_type write)
 {
+    if (write == MANAGER_FX_STORE_PAUSE)
+        m->suspension.wanted = true;
+}
+
+void manager__pause_stored(struct manager *m, const struct manager_event *ev)
+{
+    (void)ev;
     if (m->suspension.wanted)
         return; /* it is another one by now */
     m->suspension.stored = m->suspension.why != MANAGER_SUSPENSION_NONE;

@@ -7,12 +7,13 @@
 #include "base/error.h"
 #include "manager_internal.h"
 
-void manager__write_start(struct manager *m, enum manager_write write)
+struct manager_effect *manager__write(struct manager *m, enum manager_effect_type write)
 {
-    PRE(write < MANAGER_WRITE_LOAD);
+    PRE(write < MANAGER_WRITE_COUNT);
     INVARIANT(!m->writes.out[write]);
     m->writes.out[write] = true;
     m->writes.batch[write].count = 0;
+    return manager__fx(m, write);
 }
 
 void manager__batch_put(struct batch *b, uint64_t nonce)
@@ -26,7 +27,7 @@ void manager__batch_put(struct batch *b, uint64_t nonce)
 
 bool manager__writing(const struct manager *m)
 {
-    for (int i = 0; i < WRITE_COUNT; i++)
+    for (int i = 0; i < MANAGER_WRITE_COUNT; i++)
         if (m->writes.out[i])
             return true;
     return false;
@@ -49,21 +50,20 @@ static void unsigned_row(struct manager *m, struct row *row, bool fill)
         manager__resign(m, row, (enum row_reason)row->reason);
 }
 
-static bool signs(enum manager_write write)
+static bool signs(enum manager_effect_type write)
 {
-    return write == MANAGER_WRITE_ADMIT || write == MANAGER_WRITE_RESIGN ||
-           write == MANAGER_WRITE_FILL;
+    return write == MANAGER_FX_ADMIT || write == MANAGER_FX_RESIGN || write == MANAGER_FX_FILL;
 }
 
 /* The adapter could not sign: no node, or one that knows less than the one before it. Nothing
  * was written, so nothing need be read again; it is tried again in the next tick, or by what
  * changes the node. */
-static void not_signed(struct manager *m, enum manager_write write)
+static void not_signed(struct manager *m, enum manager_effect_type write)
 {
     PRE(signs(write));
     const struct batch *b = &m->writes.batch[write];
     m->writes.sign_after_tick = m->chain_tick.count + 1;
-    if (write == MANAGER_WRITE_ADMIT) {
+    if (write == MANAGER_FX_ADMIT) {
         if (m->admit.presigned)
             manager__probe_soon(m); /* a hole that was to be closed is there again */
         manager__admit_over(m);
@@ -72,7 +72,7 @@ static void not_signed(struct manager *m, enum manager_write write)
         return;
     }
     for (size_t i = 0; i < b->count; i++)
-        unsigned_row(m, line_at(&m->line, b->nonces[i]), write == MANAGER_WRITE_FILL);
+        unsigned_row(m, line_at(&m->line, b->nonces[i]), write == MANAGER_FX_FILL);
     if (m->final.known)
         manager__consumed(m, m->final.nonce, NULL);
 }
@@ -83,7 +83,7 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
         lost(m);
         return;
     }
-    if (ev->write_failed.write == MANAGER_WRITE_LOAD) {
+    if (ev->write_failed.write == MANAGER_FX_LOAD) {
         manager__load_failed(m, ev->write_failed.code);
         return;
     }
@@ -96,11 +96,10 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
         not_signed(m, ev->write_failed.write);
         return;
     }
-    if (ev->write_failed.write == MANAGER_WRITE_PAUSE)
-        m->suspension.wanted = true; /* the table read again may not know of it */
+    manager__suspension_unstored(m, ev->write_failed.write);
     bool undone = ev->write_failed.code == ERR_DB_CONFLICT ||
                   (PLANTED(UNKNOWN_FAILED) && ev->write_failed.code == ERR_DB_UNKNOWN_OUTCOME);
-    if (ev->write_failed.write == MANAGER_WRITE_ADMIT && undone &&
+    if (ev->write_failed.write == MANAGER_FX_ADMIT && undone &&
         m->admit.conflicts < CONFLICTS_MAX) {
         m->admit.conflicts++;
         if (m->admit.presigned)
@@ -165,14 +164,40 @@ static void rewritten_row(struct manager *m, struct row *row, const struct tx_at
         line_move(&m->line, row, ROW_UNSENT);
 }
 
-void manager__rewritten(struct manager *m, const struct manager_event *ev, enum manager_write write)
+static void rewritten(struct manager *m, const struct manager_event *ev)
 {
-    PRE(ev->written.count == m->writes.batch[write].count);
-    for (size_t i = 0; i < ev->written.count; i++) {
-        struct row *row = line_at(&m->line, ev->written.rows[i].nonce);
+    enum manager_effect_type write = ev->stored.write;
+    PRE(ev->stored.attempts.count == m->writes.batch[write].count);
+    for (size_t i = 0; i < ev->stored.attempts.count; i++) {
+        struct row *row = line_at(&m->line, ev->stored.attempts.rows[i].nonce);
         PRE(row && row->state == ROW_SIGNING);
-        rewritten_row(m, row, &ev->written.rows[i], write == MANAGER_WRITE_FILL);
+        rewritten_row(m, row, &ev->stored.attempts.rows[i], write == MANAGER_FX_FILL);
     }
     if (m->final.known)
         manager__consumed(m, m->final.nonce, NULL); /* put off while they were signed */
+}
+
+/* ---- what follows when a write is stored; of the others nothing does ---- */
+
+void manager__stored(struct manager *m, const struct manager_event *ev)
+{
+    static void (*const after[MANAGER_WRITE_COUNT])(struct manager * m,
+                                                    const struct manager_event *ev) = {
+        [MANAGER_FX_ADMIT] = manager__admitted,
+        [MANAGER_FX_RESIGN] = rewritten,
+        [MANAGER_FX_FILL] = rewritten,
+        [MANAGER_FX_STORE_FINISH] = manager__ends_stored,
+        [MANAGER_FX_STORE_REQUEUE] = manager__ends_stored,
+        [MANAGER_FX_STORE_NONCE] = manager__nonce_stored,
+        [MANAGER_FX_STORE_PAUSE] = manager__pause_stored,
+        [MANAGER_FX_STORE_ADOPT] = manager__adopted,
+        [MANAGER_FX_STORE_HEARD] = manager__heard_stored,
+    };
+    enum manager_effect_type write = ev->stored.write;
+    PRE(write < MANAGER_WRITE_COUNT);
+    bool out = m->writes.out[write];
+    m->writes.out[write] = false;
+    /* else the rows that it was about are no longer in memory */
+    if (out && m->phase >= MANAGER_CHAIN_WAIT && after[write])
+        after[write](m, ev);
 }

@@ -88,7 +88,7 @@ static void bad_rows(void **state)
     s->taken[fx - s->fx] = false;
     admitted(s);
     none(s, MANAGER_FX_WANT_OUTBOX);
-    stored(s, MANAGER_EV_REJECT_STORED);
+    stored(s, MANAGER_FX_STORE_REJECT);
     expect(s, MANAGER_FX_WANT_OUTBOX);
     script_free(s);
 }
@@ -130,7 +130,7 @@ static void conflict(void **state)
     struct script *s = leading(5);
     outbox(s, 2);
     expect(s, MANAGER_FX_ADMIT);
-    write_failed(s, MANAGER_WRITE_ADMIT, ERR_DB_CONFLICT);
+    write_failed(s, MANAGER_FX_ADMIT, ERR_DB_CONFLICT);
     none(s, MANAGER_FX_UNWATCH_ALL);
     expect(s, MANAGER_FX_WANT_OUTBOX);
     outbox(s, 1);
@@ -146,14 +146,14 @@ static void not_signed(void **state)
     struct script *s = leading(5);
     outbox(s, 2);
     expect(s, MANAGER_FX_ADMIT);
-    write_failed(s, MANAGER_WRITE_ADMIT, ERR_NET);
+    write_failed(s, MANAGER_FX_ADMIT, ERR_NET);
     quiet(s);
     assert_int_equal(manager_view_of(s->m).next_nonce, 5);
     best(s);
     expect(s, MANAGER_FX_WANT_OUTBOX);
     outbox(s, 1);
     assert_int_equal(expect(s, MANAGER_FX_ADMIT)->sign.rows[0].nonce, 5);
-    write_failed(s, MANAGER_WRITE_ADMIT, ERR_NET);
+    write_failed(s, MANAGER_FX_ADMIT, ERR_NET);
     chain_down(s);
     none(s, MANAGER_FX_WANT_OUTBOX);
     chain_up(s); /* another node may know more: at once */
@@ -168,10 +168,10 @@ static void conflicts_without_end(void **state)
     struct script *s = leading(5);
     for (unsigned i = 0; i < 3; i++) {
         outbox(s, 1);
-        write_failed(s, MANAGER_WRITE_ADMIT, ERR_DB_CONFLICT);
+        write_failed(s, MANAGER_FX_ADMIT, ERR_DB_CONFLICT);
     }
     outbox(s, 1);
-    write_failed(s, MANAGER_WRITE_ADMIT, ERR_DB_CONFLICT);
+    write_failed(s, MANAGER_FX_ADMIT, ERR_DB_CONFLICT);
     expect(s, MANAGER_FX_UNWATCH_ALL);
     none(s, MANAGER_FX_LOAD);
     tick(s);
@@ -194,7 +194,7 @@ static void unknown_committed(void **state)
     (void)state;
     struct script *s = leading(5);
     outbox(s, 2);
-    write_failed(s, MANAGER_WRITE_ADMIT, ERR_DB_UNKNOWN_OUTCOME);
+    write_failed(s, MANAGER_FX_ADMIT, ERR_DB_UNKNOWN_OUTCOME);
     expect(s, MANAGER_FX_UNWATCH_ALL);
     none(s, MANAGER_FX_SUBMIT);
     assert_int_equal(manager_phase(s->m), MANAGER_LOAD_WAIT);
@@ -215,7 +215,7 @@ static void unknown_not_committed(void **state)
     (void)state;
     struct script *s = leading(5);
     outbox(s, 2);
-    write_failed(s, MANAGER_WRITE_ADMIT, ERR_DB_UNKNOWN_OUTCOME);
+    write_failed(s, MANAGER_FX_ADMIT, ERR_DB_UNKNOWN_OUTCOME);
     again(s, NULL, 0, 5);
     probe(s, 5, 0);
     expect(s, MANAGER_FX_READY);
@@ -234,10 +234,10 @@ static void load_waits_for_writes(void **state)
     expect(s, MANAGER_FX_STORE_STATES);
     outbox(s, 1);
     expect(s, MANAGER_FX_ADMIT);
-    write_failed(s, MANAGER_WRITE_STATES, ERR_DB_UNKNOWN_OUTCOME);
+    write_failed(s, MANAGER_FX_STORE_STATES, ERR_DB_UNKNOWN_OUTCOME);
     expect(s, MANAGER_FX_UNWATCH_ALL);
     none(s, MANAGER_FX_LOAD);
-    write_failed(s, MANAGER_WRITE_ADMIT, ERR_DB_UNKNOWN_OUTCOME);
+    write_failed(s, MANAGER_FX_ADMIT, ERR_DB_UNKNOWN_OUTCOME);
     expect(s, MANAGER_FX_LOAD);
     script_free(s);
 }
@@ -251,11 +251,12 @@ static void late_good_answer(void **state)
     outbox(s, 1);
     struct manager_effect *fx = &s->fx[expect(s, MANAGER_FX_ADMIT) - s->fx];
     struct manager_sign_row row = fx->sign.rows[0];
-    write_failed(s, MANAGER_WRITE_STATES, ERR_DB_SERIALIZATION);
+    write_failed(s, MANAGER_FX_STORE_STATES, ERR_DB_SERIALIZATION);
     struct tx_attempt w = {
         .nonce = row.nonce, .id = row.id, .bytes = (const uint8_t *)"x", .bytes_len = 1};
-    feed(s,
-         (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = &w, .count = 1}});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_STORED,
+                .stored = {.write = MANAGER_FX_ADMIT, .attempts = {.rows = &w, .count = 1}}});
     none(s, MANAGER_FX_SUBMIT);
     expect(s, MANAGER_FX_LOAD);
     assert_int_equal(manager_view_of(s->m).open, 0);
@@ -268,7 +269,7 @@ static void lost_leadership(void **state)
     (void)state;
     struct script *s = leading_pooled(5, 1);
     outbox(s, 1);
-    write_failed(s, MANAGER_WRITE_ADMIT, ERR_LOST_LEADERSHIP);
+    write_failed(s, MANAGER_FX_ADMIT, ERR_LOST_LEADERSHIP);
     quiet(s);
     best(s);
     status(s, 5, TX_INVALID, NULL);
@@ -286,7 +287,7 @@ static void permanent_refusal(void **state)
     (void)state;
     struct script *s = leading_pooled(5, 1);
     status(s, 5, TX_READY, NULL);
-    write_failed(s, MANAGER_WRITE_STATES, ERR_DB);
+    write_failed(s, MANAGER_FX_STORE_STATES, ERR_DB);
     expect_alert(s, "refused");
     expect(s, MANAGER_FX_UNWATCH_ALL);
     none(s, MANAGER_FX_LOAD);
@@ -311,8 +312,9 @@ static void runtime_while_admitting(void **state)
                            .era_death = 164,
                            .spec_version = SPEC};
     memcpy(w.hash, hash_of(5, 1), 32);
-    feed(s,
-         (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = &w, .count = 1}});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_STORED,
+                .stored = {.write = MANAGER_FX_ADMIT, .attempts = {.rows = &w, .count = 1}}});
     none(s, MANAGER_FX_SUBMIT);
     const struct manager_effect *fx = expect(s, MANAGER_FX_RESIGN);
     assert_memory_equal(fx->sign.rows[0].call ? "5678" : "", "5678", 4);
@@ -346,8 +348,9 @@ static void foreign_while_admitting(void **state)
                                    .spec_version = SPEC};
         memcpy(w[i].hash, hash_of(5 + i, 1), 32);
     }
-    feed(s,
-         (struct manager_event){.type = MANAGER_EV_ADMITTED, .written = {.rows = w, .count = 2}});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_STORED,
+                .stored = {.write = MANAGER_FX_ADMIT, .attempts = {.rows = w, .count = 2}}});
     assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 100);
     finalized_at(s, 100, 5, 0, NULL);
     finalized_at(s, 101, 6, 1, &(struct in_block){hash_of(5, 99), 5, true, DISPATCH_OK, NULL});

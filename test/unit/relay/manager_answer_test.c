@@ -142,8 +142,9 @@ static void sign(struct course *c, const struct work *w)
                              .spec_version = s->spec,
                              .tip = w->row.tip};
     memcpy(row.hash, current(s, NONCE), 32);
-    give(c, (struct manager_event){.type = fill ? MANAGER_EV_FILLED : MANAGER_EV_RESIGNED,
-                                   .written = {.rows = &row, .count = 1}});
+    give(c, (struct manager_event){
+                .type = MANAGER_EV_STORED,
+                .stored = {.write = w->type, .attempts = {.rows = &row, .count = 1}}});
 }
 
 /* Every question finds nothing, and every write succeeds. */
@@ -163,10 +164,8 @@ static void work(struct course *c, const struct work *w)
         give(c, (struct manager_event){.type = MANAGER_EV_UNFINAL});
         return;
     case MANAGER_FX_STORE_STATES:
-        give(c, (struct manager_event){.type = MANAGER_EV_STATES_STORED});
-        return;
     case MANAGER_FX_STORE_PAUSE:
-        give(c, (struct manager_event){.type = MANAGER_EV_PAUSE_STORED});
+        give(c, (struct manager_event){.type = MANAGER_EV_STORED, .stored = {.write = w->type}});
         return;
     default:
         sign(c, w);
@@ -343,7 +342,7 @@ static void included(struct course *c)
     finalized(s, NONCE + 1, 1,
               &(struct in_block){hash_of(NONCE, 1), NONCE, true, DISPATCH_OK, NULL});
     for (unsigned i = 0; i < 10 && !count_of(s, MANAGER_FX_STORE_FINISH); i++)
-        stored(s, MANAGER_EV_STATES_STORED); /* a refusal is stored first */
+        stored(s, MANAGER_FX_STORE_STATES); /* a refusal is stored first */
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
     assert_int_equal(fx->ends.count, 1);
     if (strcmp(fx->ends.rows[0].outcome, "ok") != 0 || !fx->ends.rows[0].has_block)
@@ -371,7 +370,8 @@ static struct course one(const struct answer *a, size_t state, bool cancel_first
     int64_t id = s->next_id == 1 ? LOADED_ID : ID;
     bool proved = proof(a, states[state].first);
     collect(&c);
-    give(&c, (struct manager_event){.type = MANAGER_EV_STATES_STORED});
+    give(&c, (struct manager_event){.type = MANAGER_EV_STORED,
+                                    .stored = {.write = MANAGER_FX_STORE_STATES}});
     if (tips)
         allow_tips(&c);
     if (cancel_first)

@@ -26,7 +26,7 @@ static void finished(void **state)
     finalized_at(s, 101, 7, 2, x); /* the same block again */
     quiet(s);
     assert_int_equal(manager_view_of(s->m).open, 2);
-    stored(s, MANAGER_EV_FINISH_STORED);
+    stored(s, MANAGER_FX_STORE_FINISH);
     assert_int_equal(manager_view_of(s->m).open, 0);
     assert_false(manager_knows(s->m, hash_of(5, 1)));
     script_free(s);
@@ -82,8 +82,9 @@ static void ends_while_signing(void **state)
                            .call_len = 4,
                            .spec_version = SPEC + 1};
     memcpy(w.hash, hash_of(5, 2), 32);
-    feed(s,
-         (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = {.rows = &w, .count = 1}});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_STORED,
+                .stored = {.write = MANAGER_FX_RESIGN, .attempts = {.rows = &w, .count = 1}}});
     expect(s, MANAGER_FX_STORE_FINISH);
     none(s, MANAGER_FX_SUBMIT);
     script_free(s);
@@ -99,7 +100,7 @@ static void not_signed(void **state)
     runtime(s, SPEC + 1);
     probe(s, 5, 0);
     expect(s, MANAGER_FX_RESIGN);
-    write_failed(s, MANAGER_WRITE_RESIGN, ERR_NET);
+    write_failed(s, MANAGER_FX_RESIGN, ERR_NET);
     quiet(s);
     assert_int_equal(manager_view_of(s->m).open, 1);
     for (unsigned i = 0; i < 3 && !count_of(s, MANAGER_FX_RESIGN); i++)
@@ -139,7 +140,7 @@ static void ends_while_not_signed(void **state)
     expect(s, MANAGER_FX_RESIGN);
     finalized(s, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
     none(s, MANAGER_FX_STORE_FINISH);
-    write_failed(s, MANAGER_WRITE_RESIGN, ERR_NET);
+    write_failed(s, MANAGER_FX_RESIGN, ERR_NET);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
     assert_memory_equal(fx->ends.rows[0].hash, hash_of(5, 1), 32);
     none(s, MANAGER_FX_RESIGN);
@@ -271,7 +272,7 @@ static void foreign_by_nonce(void **state)
     assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 10);
     outbox(s, 1); /* wanted before, brought now: not while the next nonce is being corrected */
     none(s, MANAGER_FX_ADMIT);
-    stored(s, MANAGER_EV_NONCE_STORED);
+    stored(s, MANAGER_FX_STORE_NONCE);
     expect(s, MANAGER_FX_WANT_OUTBOX);
     outbox(s, 1);
     assert_int_equal(expect(s, MANAGER_FX_ADMIT)->sign.rows[0].nonce, 10);
@@ -441,7 +442,7 @@ static void finish_unknown(void **state)
     expect(s, MANAGER_FX_STORE_FINISH);
     finalized_ours(s, 6);
     none(s, MANAGER_FX_STORE_FINISH);
-    write_failed(s, MANAGER_WRITE_FINISH, ERR_DB_UNKNOWN_OUTCOME);
+    write_failed(s, MANAGER_FX_STORE_FINISH, ERR_DB_UNKNOWN_OUTCOME);
     none(s, MANAGER_FX_STORE_FINISH);
     expect(s, MANAGER_FX_LOAD);
     struct manager_snapshot_row row = loaded_row(s, 6, MANAGER_ROW_IN_BLOCK);

@@ -155,7 +155,8 @@ void feed(struct script *s, struct manager_event ev)
         ev.looked.number = s->look; /* it began after the last wish */
     step(s, &ev);
     while (store_refusals(s))
-        step(s, &(struct manager_event){.type = MANAGER_EV_STATES_STORED});
+        step(s, &(struct manager_event){.type = MANAGER_EV_STORED,
+                                        .stored = {.write = MANAGER_FX_STORE_STATES}});
 }
 
 /* ---- looking ---- */
@@ -351,10 +352,9 @@ void outbox(struct script *s, unsigned count)
     free(rows);
 }
 
-static void written(struct script *s, enum manager_effect_type fx_type,
-                    enum manager_event_type type)
+static void written(struct script *s, enum manager_effect_type write)
 {
-    const struct manager_effect *fx = expect(s, fx_type);
+    const struct manager_effect *fx = expect(s, write);
     size_t count = fx->sign.count;
     struct tx_attempt *rows = xcalloc(count, sizeof(*rows));
     uint8_t(*bytes)[BYTES_LEN] = xcalloc(count, BYTES_LEN);
@@ -363,7 +363,7 @@ static void written(struct script *s, enum manager_effect_type fx_type,
         s->attempts[nonce]++;
         bytes_of(nonce, s->attempts[nonce], bytes[i]);
         rows[i] = (struct tx_attempt){.nonce = nonce,
-                                      .id = type == MANAGER_EV_FILLED ? 0 : fx->sign.rows[i].id,
+                                      .id = write == MANAGER_FX_FILL ? 0 : fx->sign.rows[i].id,
                                       .bytes = bytes[i],
                                       .bytes_len = BYTES_LEN,
                                       .call_len = CALL_LEN,
@@ -373,32 +373,34 @@ static void written(struct script *s, enum manager_effect_type fx_type,
                                       .tip = fx->sign.rows[i].tip};
         memcpy(rows[i].hash, current(s, nonce), 32);
     }
-    feed(s, (struct manager_event){.type = type, .written = {.rows = rows, .count = count}});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_STORED,
+                .stored = {.write = write, .attempts = {.rows = rows, .count = count}}});
     free(rows);
     free(bytes);
 }
 
 void admitted(struct script *s)
 {
-    written(s, MANAGER_FX_ADMIT, MANAGER_EV_ADMITTED);
+    written(s, MANAGER_FX_ADMIT);
 }
 
 void resigned(struct script *s)
 {
-    written(s, MANAGER_FX_RESIGN, MANAGER_EV_RESIGNED);
+    written(s, MANAGER_FX_RESIGN);
 }
 
 void filled(struct script *s)
 {
-    written(s, MANAGER_FX_FILL, MANAGER_EV_FILLED);
+    written(s, MANAGER_FX_FILL);
 }
 
-void stored(struct script *s, enum manager_event_type type)
+void stored(struct script *s, enum manager_effect_type write)
 {
-    feed(s, (struct manager_event){.type = type});
+    feed(s, (struct manager_event){.type = MANAGER_EV_STORED, .stored = {.write = write}});
 }
 
-void write_failed(struct script *s, enum manager_write write, int code)
+void write_failed(struct script *s, enum manager_effect_type write, int code)
 {
     feed(s, (struct manager_event){.type = MANAGER_EV_WRITE_FAILED,
                                    .write_failed = {.write = write, .code = code}});

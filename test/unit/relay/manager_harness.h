@@ -62,8 +62,8 @@ void outbox(struct script *s, unsigned count); /* answer to WANT_OUTBOX */
 void admitted(struct script *s);               /* answer to the ADMIT of the last step */
 void resigned(struct script *s);
 void filled(struct script *s);
-void stored(struct script *s, enum manager_event_type type);
-void write_failed(struct script *s, enum manager_write write, int code);
+void stored(struct script *s, enum manager_effect_type write);
+void write_failed(struct script *s, enum manager_effect_type write, int code);
 void accept(struct script *s, uint64_t nonce);
 void refuse(struct script *s, uint64_t nonce, int64_t rpc_code, const char *text);
 void refuse_code(struct script *s, uint64_t nonce, int code); /* not the node: transport, gate */

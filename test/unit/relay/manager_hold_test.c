@@ -26,7 +26,7 @@ static void expect_pause(struct script *s, enum manager_suspension suspension, c
         fail_msg("the reason is \"%s\"", fx->pause.text);
     s->account.paused = suspension != MANAGER_SUSPENSION_NONE;
     s->account.suspension = suspension;
-    stored(s, MANAGER_EV_PAUSE_STORED);
+    stored(s, MANAGER_FX_STORE_PAUSE);
 }
 
 static void order(struct script *s)
@@ -106,7 +106,7 @@ static void payment_one_try_after_the_hold(void **state)
     expect_pause(s, MANAGER_SUSPENSION_PAYMENT, "cannot pay for nonce 5");
     finalized_ours(s, 5);
     expect_pause(s, MANAGER_SUSPENSION_NONE, "");
-    stored(s, MANAGER_EV_FINISH_STORED);
+    stored(s, MANAGER_FX_STORE_FINISH);
     outbox(s, 1);
     admitted(s);
     none(s, MANAGER_FX_SUBMIT);
@@ -133,10 +133,10 @@ static void payment_while_it_is_stored(void **state)
     accept(s, 5);
     none(s, MANAGER_FX_STORE_PAUSE);
     none(s, MANAGER_FX_WANT_OUTBOX); /* the table still says paused: it would refuse them */
-    stored(s, MANAGER_EV_PAUSE_STORED);
+    stored(s, MANAGER_FX_STORE_PAUSE);
     assert_int_equal(expect(s, MANAGER_FX_STORE_PAUSE)->pause.suspension, MANAGER_SUSPENSION_NONE);
     none(s, MANAGER_FX_WANT_OUTBOX);
-    stored(s, MANAGER_EV_PAUSE_STORED);
+    stored(s, MANAGER_FX_STORE_PAUSE);
     outbox(s, 1);
     expect(s, MANAGER_FX_ADMIT);
     script_free(s);
@@ -191,7 +191,7 @@ static void old_look_is_no_order(void **state)
     outbox(s, 1);
     admitted(s);
     version(s, 7);
-    stored(s, MANAGER_EV_PAUSE_STORED);
+    stored(s, MANAGER_FX_STORE_PAUSE);
     uint64_t wish = expect(s, MANAGER_FX_POLL_REQUESTS)->number;
     feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
                                    .looked = {.number = wish - 1, .account = &s->account}});
@@ -561,14 +561,14 @@ static void life_begins_anew(void **state)
         assert_string_equal(fx->ends.rows[0].outcome, "failed");
         assert_non_null(strstr(fx->ends.rows[0].error, "former life"));
         none(s, MANAGER_FX_STORE_NONCE);
-        stored(s, requeue ? MANAGER_EV_REQUEUE_STORED : MANAGER_EV_FINISH_STORED);
+        stored(s, requeue ? MANAGER_FX_STORE_REQUEUE : MANAGER_FX_STORE_FINISH);
         none(s, MANAGER_FX_STORE_NONCE);
         finalized(s, 2, 0, NULL); /* 161 = 97 + 64 */
         const struct manager_effect *nonce = expect(s, MANAGER_FX_STORE_NONCE);
         assert_int_equal(nonce->next.nonce, 2);
         assert_true(nonce->next.lower && nonce->next.reborn);
         s->account.reborn = false;
-        stored(s, MANAGER_EV_NONCE_STORED);
+        stored(s, MANAGER_FX_STORE_NONCE);
         assert_int_equal(manager_view_of(s->m).next_nonce, 2);
         assert_false(manager_view_of(s->m).reborn);
         expect(s, MANAGER_FX_WANT_OUTBOX);
@@ -591,11 +591,11 @@ static void life_is_used_while_it_begins(void **state)
     for (; n <= 240 && !count_of(s, MANAGER_FX_STORE_NONCE); n++) {
         finalized_at(s, n, 2, 0, NULL);
         if (count_of(s, MANAGER_FX_STORE_FINISH))
-            stored(s, MANAGER_EV_FINISH_STORED);
+            stored(s, MANAGER_FX_STORE_FINISH);
     }
     assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 2);
     finalized_at(s, n, 3, 0, NULL);
-    stored(s, MANAGER_EV_NONCE_STORED);
+    stored(s, MANAGER_FX_STORE_NONCE);
     none(s, MANAGER_FX_WANT_OUTBOX);
     assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 3);
     script_free(s);
@@ -686,8 +686,9 @@ static void read_again_is_no_reap(void **state)
                                    .spec_version = SPEC + 1};
         memcpy(w[i].hash, hash_of(5 + i, 2), 32);
     }
-    feed(s,
-         (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = {.rows = w, .count = 2}});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_STORED,
+                .stored = {.write = MANAGER_FX_RESIGN, .attempts = {.rows = w, .count = 2}}});
     for (uint64_t n = expect(s, MANAGER_FX_FOLLOW)->number; n < first; n++)
         finalized_at(s, n, 5, 0, NULL);
     finalized_at(s, first, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});

@@ -243,7 +243,7 @@ static void chain_above(void **state)
     none(s, MANAGER_FX_WANT_OUTBOX);
     none(s, MANAGER_FX_FILL);
     assert_int_equal(manager_view_of(s->m).in_block, 3);
-    stored(s, MANAGER_EV_NONCE_STORED);
+    stored(s, MANAGER_FX_STORE_NONCE);
     expect(s, MANAGER_FX_WANT_OUTBOX);
     script_free(s);
 }
@@ -367,7 +367,7 @@ static void rewind_counter(void **state)
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_NONCE);
     assert_int_equal(fx->next.nonce, 5);
     assert_true(fx->next.lower);
-    stored(s, MANAGER_EV_NONCE_STORED);
+    stored(s, MANAGER_FX_STORE_NONCE);
     expect(s, MANAGER_FX_WANT_OUTBOX);
     assert_int_equal(manager_view_of(s->m).next_nonce, 5);
     script_free(s);
@@ -391,11 +391,11 @@ static void rewind_over_holes(void **state)
     while (!count_of(s, MANAGER_FX_STORE_FINISH) && s->finalized < (uint64_t)row.era_death + 3)
         finalized(s, 5, 0, NULL);
     expect(s, MANAGER_FX_STORE_FINISH);
-    stored(s, MANAGER_EV_FINISH_STORED);
+    stored(s, MANAGER_FX_STORE_FINISH);
     probe(s, 5, 0);
     expect_alert(s, "going back");
     assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 5);
-    stored(s, MANAGER_EV_NONCE_STORED);
+    stored(s, MANAGER_FX_STORE_NONCE);
     assert_int_equal(manager_view_of(s->m).open, 0);
     assert_int_equal(manager_view_of(s->m).next_nonce, 5);
     script_free(s);
@@ -554,13 +554,13 @@ static void load_fails(void **state)
     struct script *s = script_new(NULL);
     promote(s);
     expect(s, MANAGER_FX_LOAD);
-    write_failed(s, MANAGER_WRITE_LOAD, ERR_DB_UNAVAILABLE);
+    write_failed(s, MANAGER_FX_LOAD, ERR_DB_UNAVAILABLE);
     quiet(s);
     uint64_t first = manager_deadline(s->m) - s->now;
     assert_in_range(first, 1, 1000);
     tick(s);
     expect(s, MANAGER_FX_LOAD);
-    write_failed(s, MANAGER_WRITE_LOAD, ERR_DB_DENIED);
+    write_failed(s, MANAGER_FX_LOAD, ERR_DB_DENIED);
     expect_alert(s, "could not be read");
     tick(s);
     assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, -1);

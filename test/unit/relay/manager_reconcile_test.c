@@ -94,7 +94,7 @@ static void nothing_was_lost(void **state)
     assert_true(fx->adopt.done);
     none(s, MANAGER_FX_READY);
     none(s, MANAGER_FX_WANT_OUTBOX);
-    feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED});
+    stored(s, MANAGER_FX_STORE_ADOPT);
     tick(s);
     assert_false(expect(s, MANAGER_FX_ASK_POOL)->whole);
     pool_is(s, 0);
@@ -124,7 +124,8 @@ static void found_in_blocks_and_pool(void **state)
         assert_int_equal(fx->adopt.found[i].tip, 3);
         assert_int_equal(fx->adopt.found[i].time_ms, i < 2 ? 99000 + 1000 * (int)i : -1);
     }
-    feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED, .adopted = 3});
+    feed(s, (struct manager_event){.type = MANAGER_EV_STORED,
+                                   .stored = {.write = MANAGER_FX_STORE_ADOPT, .adopted = 3}});
     expect_alert(s, "of 3 extrinsics that it did not know, 3 were adopted");
     expect(s, MANAGER_FX_UNWATCH_ALL);
     expect(s, MANAGER_FX_LOAD);
@@ -229,7 +230,8 @@ static void lost_attempt_is_adopted(void **state)
     assert_int_equal(fx->adopt.count, 1);
     assert_false(fx->adopt.done);
     assert_true(fx->adopt.block <= 100);
-    feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED, .adopted = 1});
+    feed(s, (struct manager_event){.type = MANAGER_EV_STORED,
+                                   .stored = {.write = MANAGER_FX_STORE_ADOPT, .adopted = 1}});
     expect(s, MANAGER_FX_LOAD);
     script_free(s);
 }
@@ -241,7 +243,7 @@ static void lost_attempt_is_refused(void **state)
     struct script *s = lost_attempt(5);
     expect(s, MANAGER_FX_STORE_ADOPT);
     uint64_t height = s->finalized;
-    feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED});
+    stored(s, MANAGER_FX_STORE_ADOPT);
     uint64_t from = expect(s, MANAGER_FX_FOLLOW)->number;
     none(s, MANAGER_FX_LOAD);
     struct tx_included x = signed_at(5, 7, 5);
@@ -274,8 +276,7 @@ static void chain_ran_ahead(void **state)
         tick(s);
     questions(s, 6, 0, NULL);
     assert_int_equal(expect(s, MANAGER_FX_STORE_ADOPT)->adopt.count, 1);
-    feed(s, (struct manager_event){
-                .type = MANAGER_EV_ADOPTED}); /* nobody's: the key is used elsewhere */
+    stored(s, MANAGER_FX_STORE_ADOPT); /* nobody's: the key is used elsewhere */
     while (!count_of(s, MANAGER_FX_ASK_POOL))
         tick(s);
     probe(s, 6, 0);
@@ -324,7 +325,7 @@ static void unknown_outcome(void **state)
     block(s, 100, 6, 0, NULL);
     questions(s, 6, 0, NULL);
     expect(s, MANAGER_FX_STORE_ADOPT);
-    write_failed(s, MANAGER_WRITE_ADOPT, ERR_DB_UNKNOWN_OUTCOME);
+    write_failed(s, MANAGER_FX_STORE_ADOPT, ERR_DB_UNKNOWN_OUTCOME);
     expect(s, MANAGER_FX_LOAD);
     script_free(s);
 }
@@ -370,7 +371,8 @@ static struct script *waiting(const struct manager_snapshot_row *rows, size_t co
 
 static void heard(struct script *s, uint64_t until)
 {
-    feed(s, (struct manager_event){.type = MANAGER_EV_HEARD_STORED, .until = until});
+    feed(s, (struct manager_event){.type = MANAGER_EV_STORED,
+                                   .stored = {.write = MANAGER_FX_STORE_HEARD, .until = until}});
 }
 
 /* What the wait may do: read, ask for requests, store what a block shows. */
@@ -550,7 +552,7 @@ static void nothing_ends(void **state)
     none(s, MANAGER_FX_STORE_FINISH);
     expect(s, MANAGER_FX_STORE_ADOPT);
     none(s, MANAGER_FX_STORE_FINISH);
-    feed(s, (struct manager_event){.type = MANAGER_EV_ADOPTED});
+    stored(s, MANAGER_FX_STORE_ADOPT);
     assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].outcome, "usurped");
     script_free(s);
 }
@@ -580,14 +582,14 @@ static void what_a_block_shows_is_stored(void **state)
     memcpy(x.hash, own, 32);
     block(s, 99, 4, 1, &x);
     assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].outcome, "ok");
-    stored(s, MANAGER_EV_FINISH_STORED);
+    stored(s, MANAGER_FX_STORE_FINISH);
     block(s, 100, 4, 0, NULL);
     block(s, 101, 4, 0, NULL);
     block(s, 102, 5, 1, &y);
     expect(s, MANAGER_FX_STORE_REQUEUE);
     questions(s, 5, 0, NULL);
     none(s, MANAGER_FX_STORE_ADOPT);
-    stored(s, MANAGER_EV_REQUEUE_STORED);
+    stored(s, MANAGER_FX_STORE_REQUEUE);
     expect(s, MANAGER_FX_STORE_ADOPT);
     script_free(s);
 }
@@ -599,7 +601,7 @@ static void wait_of_unknown_outcome(void **state)
     for (uint64_t n = 99; n <= 101; n++)
         block(s, n, 5, 0, NULL);
     expect(s, MANAGER_FX_STORE_HEARD);
-    write_failed(s, MANAGER_WRITE_HEARD, ERR_DB_UNKNOWN_OUTCOME);
+    write_failed(s, MANAGER_FX_STORE_HEARD, ERR_DB_UNKNOWN_OUTCOME);
     expect(s, MANAGER_FX_LOAD);
     script_free(s);
 }

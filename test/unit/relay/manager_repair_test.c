@@ -29,7 +29,7 @@ static void statuses(void **state)
         if (block)
             assert_memory_equal(fx->states.rows[0].block_hash, block_of(3), 32);
         assert_memory_equal(fx->states.rows[0].hash, hash_of(5, 1), 32);
-        stored(s, MANAGER_EV_STATES_STORED);
+        stored(s, MANAGER_FX_STORE_STATES);
     }
     script_free(s);
 }
@@ -45,12 +45,12 @@ static void coalesced(void **state)
     status(s, 6, TX_READY, NULL);
     status(s, 5, TX_IN_BLOCK, block_of(1));
     none(s, MANAGER_FX_STORE_STATES);
-    stored(s, MANAGER_EV_STATES_STORED);
+    stored(s, MANAGER_FX_STORE_STATES);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_STATES);
     assert_int_equal(fx->states.count, 2);
     assert_string_equal(fx->states.rows[0].state, "in_block");
     assert_string_equal(fx->states.rows[1].state, "ready");
-    stored(s, MANAGER_EV_STATES_STORED);
+    stored(s, MANAGER_FX_STORE_STATES);
     none(s, MANAGER_FX_STORE_STATES);
     status(s, 6, TX_READY, NULL); /* nothing new */
     quiet(s);
@@ -65,7 +65,7 @@ static void not_stored_after_end(void **state)
     status(s, 6, TX_READY, NULL);
     status(s, 5, TX_IN_BLOCK, block_of(1));
     finalized_ours(s, 5);
-    stored(s, MANAGER_EV_STATES_STORED);
+    stored(s, MANAGER_FX_STORE_STATES);
     none(s, MANAGER_FX_STORE_STATES);
     script_free(s);
 }
@@ -76,7 +76,7 @@ static void late_pool_status(void **state)
     (void)state;
     struct script *s = leading_pooled(5, 1);
     status(s, 5, TX_IN_BLOCK, block_of(1));
-    stored(s, MANAGER_EV_STATES_STORED);
+    stored(s, MANAGER_FX_STORE_STATES);
     status(s, 5, TX_BROADCAST, NULL);
     quiet(s);
     assert_int_equal(manager_view_of(s->m).in_block, 1);
@@ -90,7 +90,7 @@ static void retracted_and_pooled(void **state)
     (void)state;
     struct script *s = leading_pooled(5, 1);
     status(s, 5, TX_IN_BLOCK, block_of(1));
-    stored(s, MANAGER_EV_STATES_STORED);
+    stored(s, MANAGER_FX_STORE_STATES);
     status(s, 5, TX_RETRACTED, block_of(1));
     assert_string_equal(stored_state(s), "retracted");
     assert_int_equal(manager_view_of(s->m).in_block, 0);
@@ -121,7 +121,7 @@ static void late_retraction(void **state)
     struct script *s = leading_pooled(5, 1);
     status(s, 5, TX_IN_BLOCK, block_of(1));
     status(s, 5, TX_IN_BLOCK, block_of(2));
-    stored(s, MANAGER_EV_STATES_STORED);
+    stored(s, MANAGER_FX_STORE_STATES);
     expect(s, MANAGER_FX_STORE_STATES);
     status(s, 5, TX_RETRACTED, block_of(1));
     quiet(s);
@@ -136,7 +136,7 @@ static void silent_retraction(void **state)
     struct script *s = leading_pooled(5, 2);
     status(s, 5, TX_IN_BLOCK, block_of(1));
     status(s, 6, TX_IN_BLOCK, block_of(1));
-    stored(s, MANAGER_EV_STATES_STORED);
+    stored(s, MANAGER_FX_STORE_STATES);
     for (unsigned i = 0; i < 4; i++)
         best(s);
     none(s, MANAGER_FX_ASK_POOL);
@@ -271,7 +271,7 @@ static void lagging_answer(void **state)
     (void)state;
     struct script *s = leading_pooled(5, 2);
     finalized_ours(s, 5);
-    stored(s, MANAGER_EV_FINISH_STORED);
+    stored(s, MANAGER_FX_STORE_FINISH);
     best(s);
     status(s, 6, TX_DROPPED, NULL);
     probe(s, 3, 0);
@@ -342,14 +342,15 @@ static void same_bytes_again(void **state)
                            .era_death = 164,
                            .spec_version = SPEC + 1};
     memcpy(w.hash, hash_of(5, 1), 32);
-    feed(s,
-         (struct manager_event){.type = MANAGER_EV_RESIGNED, .written = {.rows = &w, .count = 1}});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_STORED,
+                .stored = {.write = MANAGER_FX_RESIGN, .attempts = {.rows = &w, .count = 1}}});
     none(s, MANAGER_FX_SUBMIT); /* the bytes that did not do: not before a block */
     best(s);
     expect(s, MANAGER_FX_SUBMIT);
     finalized_ours(s, 5);
     expect(s, MANAGER_FX_STORE_FINISH);
-    stored(s, MANAGER_EV_FINISH_STORED);
+    stored(s, MANAGER_FX_STORE_FINISH);
     assert_int_equal(manager_view_of(s->m).open, 0);
     script_free(s);
 }
@@ -362,7 +363,7 @@ static void store_is_back(void **state)
     struct script *s = leading_pooled(5, 1);
     finalized_ours(s, 5);
     expect(s, MANAGER_FX_STORE_FINISH);
-    stored(s, MANAGER_EV_FINISH_STORED);
+    stored(s, MANAGER_FX_STORE_FINISH);
     feed(s, (struct manager_event){.type = MANAGER_EV_STORE_BACK});
     expect(s, MANAGER_FX_UNWATCH_ALL);
     assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, -1);
@@ -399,7 +400,7 @@ static void foreign_use_retracted(void **state)
     status(s, 5, TX_DROPPED, NULL);
     probe(s, 8, 0); /* somebody used 6 and 7 in the best block */
     expect_alert(s, "account nonce is 8");
-    stored(s, MANAGER_EV_NONCE_STORED);
+    stored(s, MANAGER_FX_STORE_NONCE);
     outbox(s, 1);
     admitted(s);
     expect_submit(s, 8);

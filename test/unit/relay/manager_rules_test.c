@@ -43,9 +43,9 @@ static void test_era_anew(void **state)
 static void test_doubt(void **state)
 {
     (void)state;
-    assert_true(manager_write_doubtful(MANAGER_WRITE_ADMIT, ERR_DB_UNKNOWN_OUTCOME));
-    assert_false(manager_write_doubtful(MANAGER_WRITE_LOAD, ERR_DB_UNKNOWN_OUTCOME)); /* a read */
-    assert_false(manager_write_doubtful(MANAGER_WRITE_ADMIT, ERR_DB_UNAVAILABLE)); /* never sent */
+    assert_true(manager_write_doubtful(MANAGER_FX_ADMIT, ERR_DB_UNKNOWN_OUTCOME));
+    assert_false(manager_write_doubtful(MANAGER_FX_LOAD, ERR_DB_UNKNOWN_OUTCOME)); /* a read */
+    assert_false(manager_write_doubtful(MANAGER_FX_ADMIT, ERR_DB_UNAVAILABLE));    /* never sent */
 }
 
 static void test_settled(void **state)

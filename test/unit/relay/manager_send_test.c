@@ -413,7 +413,7 @@ static void filler_not_signed(void **state)
     struct script *s = admitted_rows(1);
     refuse(s, 5, 1010, "Invalid Transaction: Custom error: 7");
     expect(s, MANAGER_FX_FILL);
-    write_failed(s, MANAGER_WRITE_FILL, ERR_NET);
+    write_failed(s, MANAGER_FX_FILL, ERR_NET);
     quiet(s);
     best(s);
     const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
@@ -647,7 +647,7 @@ static void refusal_is_stored_first(void **state)
     best(s);
     none(s, MANAGER_FX_SUBMIT);
     assert_int_equal(s->refusals, 0);
-    stored(s, MANAGER_EV_STATES_STORED);
+    stored(s, MANAGER_FX_STORE_STATES);
     expect_submit(s, 6);
     assert_int_equal(s->refusals, 1);
     script_free(s);

@@ -100,8 +100,9 @@ static void signed_admitted(struct script *s)
                                       .tip = x->tip};
         memcpy(rows[i].hash, x->hash, 32);
     }
-    feed(s, (struct manager_event){.type = MANAGER_EV_ADMITTED,
-                                   .written = {.rows = rows, .count = count}});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_STORED,
+                .stored = {.write = MANAGER_FX_ADMIT, .attempts = {.rows = rows, .count = count}}});
 }
 
 /* Leading, with one of them on the wire at nonce 5 (id 1). */
@@ -195,7 +196,7 @@ static void waits_above_a_hole(void **state)
     s->taken[fx - s->fx] = false;
     admitted(s);
     none(s, MANAGER_FX_WANT_OUTBOX); /* not before the note is stored */
-    stored(s, MANAGER_EV_NOTE_STORED);
+    stored(s, MANAGER_FX_STORE_NOTE);
     expect(s, MANAGER_FX_WANT_OUTBOX);
     outbox_presigned(s, NULL, 0, 2, 7); /* its turn has come, and it was not brought along */
     none(s, MANAGER_FX_ADMIT);
@@ -235,10 +236,10 @@ static void eras_in_the_outbox(void **state)
     struct script *s = begin(&keyless, 5);
     outbox_presigned(s, &(struct one){1, 9, 100, NULL, NULL, 0, false}, 1, 0, -1);
     assert_string_equal(only_end(s, MANAGER_FX_STORE_REJECT)->outcome, "expired");
-    stored(s, MANAGER_EV_REJECT_STORED);
+    stored(s, MANAGER_FX_STORE_REJECT);
     outbox_presigned(s, &(struct one){2, 5, 103, NULL, NULL, 0, false}, 1, 0, -1);
     assert_int_equal(only_note(s)->wait_block, 103);
-    stored(s, MANAGER_EV_NOTE_STORED);
+    stored(s, MANAGER_FX_STORE_NOTE);
     outbox_presigned(s, &(struct one){3, 5, 104, NULL, NULL, 0, false}, 1, 0, -1);
     signed_admitted(s);
     script_free(s);
@@ -257,7 +258,7 @@ static void taken(void **state)
     const struct tx_end *end = only_end(s, MANAGER_FX_STORE_REJECT);
     assert_string_equal(end->outcome, "failed");
     says(end->error, "taken by transaction 1");
-    stored(s, MANAGER_EV_REJECT_STORED);
+    stored(s, MANAGER_FX_STORE_REJECT);
     finalized_ours(s, 5);
     outbox_presigned(s, &(struct one){9, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
     const struct manager_note_row *note = only_note(s);
@@ -363,7 +364,7 @@ static void the_same_bytes_again(void **state)
     status(s, 5, TX_DROPPED, NULL);
     probe(s, 5, 0);
     none(s, MANAGER_FX_SUBMIT); /* it was sent in this block */
-    stored(s, MANAGER_EV_STATES_STORED);
+    stored(s, MANAGER_FX_STORE_STATES);
     best(s);
     probe(s, 5, 0);
     expect_submit(s, 5);
@@ -431,11 +432,11 @@ static void era_over(void **state)
     assert_false(end->has_block);
     assert_int_equal(end->used_block, 0);
     says(end->error, "its era ended before block 164");
-    stored(s, MANAGER_EV_FINISH_STORED);
+    stored(s, MANAGER_FX_STORE_FINISH);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_NONCE);
     assert_int_equal(fx->next.nonce, 5);
     assert_true(fx->next.lower);
-    stored(s, MANAGER_EV_NONCE_STORED);
+    stored(s, MANAGER_FX_STORE_NONCE);
     outbox_presigned(s, &(struct one){2, 5, 230, NULL, NULL, 0, false}, 1, 0, -1);
     signed_admitted(s);
     script_free(s);
@@ -482,7 +483,7 @@ static void hole_without_a_key(void **state)
     accept(s, 6);
     blocks_to(s, DEATH, 5);
     only_end(s, MANAGER_FX_STORE_FINISH);
-    stored(s, MANAGER_EV_FINISH_STORED);
+    stored(s, MANAGER_FX_STORE_FINISH);
     none(s, MANAGER_FX_STORE_NONCE);
     probe(s, 5, 1, hash_of(6, 1));
     for (unsigned i = 0; i < 11; i++) {
@@ -511,7 +512,7 @@ static void hole_with_a_key(void **state)
     accept(s, 5);
     accept(s, 6);
     blocks_to(s, DEATH, 5);
-    stored(s, MANAGER_EV_FINISH_STORED);
+    stored(s, MANAGER_FX_STORE_FINISH);
     probe(s, 5, 1, hash_of(6, 1));
     best(s);
     none(s, MANAGER_FX_FILL);
@@ -690,7 +691,7 @@ static void admission_failed(void **state)
         struct script *s = begin(&keyless, 5);
         outbox_presigned(s, &(struct one){1, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
         expect(s, MANAGER_FX_ADMIT);
-        write_failed(s, MANAGER_WRITE_ADMIT, codes[i]);
+        write_failed(s, MANAGER_FX_ADMIT, codes[i]);
         assert_int_equal(manager_view_of(s->m).next_nonce, 5);
         best(s);
         outbox_presigned(s, &(struct one){1, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);

@@ -208,8 +208,9 @@ static void while_it_is_signed(void **state)
                              .era_death = 200,
                              .spec_version = SPEC + 1};
     memcpy(row.hash, hash_of(5, 2), 32);
-    feed(s, (struct manager_event){.type = MANAGER_EV_RESIGNED,
-                                   .written = {.rows = &row, .count = 1}});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_STORED,
+                .stored = {.write = MANAGER_FX_RESIGN, .attempts = {.rows = &row, .count = 1}}});
     none(s, MANAGER_FX_SUBMIT);
     expect_fill(s, 5, "cancelled", "so it was said");
     script_free(s);

@@ -403,8 +403,9 @@ static void race_won_too_late(void **state)
                              .call_len = CALL_LEN,
                              .era_death = 228,
                              .spec_version = SPEC};
-    feed(s,
-         (struct manager_event){.type = MANAGER_EV_FILLED, .written = {.rows = &row, .count = 1}});
+    feed(s, (struct manager_event){
+                .type = MANAGER_EV_STORED,
+                .stored = {.write = MANAGER_FX_FILL, .attempts = {.rows = &row, .count = 1}}});
     const struct tx_end *end = ended(s);
     assert_string_equal(end->outcome, "ok");
     assert_int_equal(end->id, 0);
@@ -617,7 +618,7 @@ static void retried(void **state)
     assert_string_equal(fx->ends.rows[0].error, "Balances.InsufficientBalance");
     assert_true(fx->ends.rows[0].has_block);
     assert_true(fx->ends.rows[0].fee == 12345);
-    stored(s, MANAGER_EV_REQUEUE_STORED);
+    stored(s, MANAGER_FX_STORE_REQUEUE);
     assert_int_equal(manager_view_of(s->m).open, 0);
     script_free(s);
 }

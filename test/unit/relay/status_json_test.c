@@ -102,8 +102,8 @@ static void test_every_value_has_a_name(void **state)
     (void)state;
     for (int i = MANAGER_IDLE; i <= MANAGER_LEADING; i++)
         assert_non_null(manager_phase_name((enum manager_phase)i));
-    for (int i = MANAGER_WRITE_ADMIT; i <= MANAGER_WRITE_LOAD; i++)
-        assert_non_null(manager_write_name((enum manager_write)i));
+    for (int i = MANAGER_FX_ADMIT; i <= MANAGER_FX_LOAD; i++)
+        assert_non_null(manager_write_name((enum manager_effect_type)i));
     for (int i = MANAGER_SUSPENSION_NONE; i <= MANAGER_SUSPENSION_TRANSACTION_VERSION; i++)
         assert_int_equal(manager_suspension_of(manager_suspension_name((enum manager_suspension)i)),
                          i);

@@ -88,6 +88,57 @@ struct manager_account {
 };
 #define MANAGER_NO_CAP (~(u128)0)
 
+/* ---- types of effects ---- */
+
+/* The writes of the store that effects ask for: X(effect, its name for operators). One of a kind is
+ * in flight at a time, and MANAGER_EV_STORED or MANAGER_EV_WRITE_FAILED answers it. */
+#define MANAGER_WRITES(X)                                                                          \
+    /* Sign rows at their nonces, one fenced commit. presigned: their bytes are there already. */  \
+    X(MANAGER_FX_ADMIT, "admit")                                                                   \
+    /* Sign the same call at the same nonce anew, commit. Bytes that turn out to be the current */ \
+    /* ones (hash) are no new attempt: nothing is committed, STORED names them. */                 \
+    X(MANAGER_FX_RESIGN, "resign")                                                                 \
+    /* Sign a filler (System.remark) at the nonce; the transaction there ends. */                  \
+    X(MANAGER_FX_FILL, "fill")                                                                     \
+    X(MANAGER_FX_STORE_STATES, "states")                                                           \
+    X(MANAGER_FX_STORE_FINISH, "finish")                                                           \
+    X(MANAGER_FX_STORE_REJECT, "reject")                                                           \
+    X(MANAGER_FX_STORE_NONCE, "nonce")                                                             \
+    /* Rows go back to the outbox; their nonces are used up. */                                    \
+    X(MANAGER_FX_STORE_REQUEUE, "requeue")                                                         \
+    X(MANAGER_FX_STORE_PAUSE, "pause")                                                             \
+    X(MANAGER_FX_STORE_ADOPT, "adopt")                                                             \
+    /* number: a block not lower than any that lost commits could know */                          \
+    X(MANAGER_FX_STORE_HEARD, "heard")                                                             \
+    /* Results of checking presigned rows that wait in the outbox. */                              \
+    X(MANAGER_FX_STORE_NOTE, "note")
+
+/* What belongs to which is the union of struct manager_effect. */
+enum manager_effect_type {
+#define X(effect, name) effect,
+    MANAGER_WRITES(X)
+#undef X
+    /* read the next chunk of pending rows; after_nonce -1: from the start */
+    MANAGER_FX_LOAD,
+    /* bring at most `limit` outbox rows when there are any (stays wanted) */
+    MANAGER_FX_WANT_OUTBOX,
+    MANAGER_FX_SUBMIT,  /* to the node, through the gate, watched */
+    MANAGER_FX_UNWATCH, /* forget the watch */
+    MANAGER_FX_UNWATCH_ALL,
+    MANAGER_FX_ASK_POOL,
+    MANAGER_FX_ASK_NONCE,
+    MANAGER_FX_ASK_UNFINAL, /* number: what the blocks of the best chain above it hold */
+    MANAGER_FX_FOLLOW,      /* number: finalized blocks from this height on */
+    MANAGER_FX_RECHECK_RUNTIME,
+    MANAGER_FX_NODE_BEHIND,   /* number: a height that exists */
+    MANAGER_FX_READY,         /* rebuilt: the account is led for good now (log, readiness) */
+    MANAGER_FX_ALERT,         /* text: something a person must know */
+    MANAGER_FX_POLL_REQUESTS, /* number, rising: a request poll that begins from now on is wanted */
+};
+#define MANAGER_WRITE_COUNT MANAGER_FX_LOAD /* the writes come first */
+/* "admit"; also of MANAGER_FX_LOAD, which fails like a write */
+const char *manager_write_name(enum manager_effect_type write);
+
 /* ---- events ---- */
 
 /* What belongs to which is the union of struct manager_event. */
@@ -104,24 +155,13 @@ enum manager_event_type {
     MANAGER_EV_RUNTIME, /* another version */
     MANAGER_EV_BEST,
     MANAGER_EV_FINALIZED,
-    MANAGER_EV_POOL,     /* answer to ASK_POOL */
-    MANAGER_EV_NONCE,    /* answer to ASK_NONCE */
-    MANAGER_EV_UNFINAL,  /* answer to ASK_UNFINAL */
-    MANAGER_EV_OUTBOX,   /* answer to WANT_OUTBOX */
-    MANAGER_EV_REQUESTS, /* what a request poll brought */
-    MANAGER_EV_ADMITTED, /* the rows of ADMIT are committed */
-    MANAGER_EV_RESIGNED, /* the attempts of RESIGN are */
-    MANAGER_EV_FILLED,   /* the fillers of FILL are */
-    MANAGER_EV_STATES_STORED,
-    MANAGER_EV_FINISH_STORED,
-    MANAGER_EV_REJECT_STORED,
-    MANAGER_EV_NONCE_STORED,
-    MANAGER_EV_REQUEUE_STORED,
-    MANAGER_EV_PAUSE_STORED,
-    MANAGER_EV_NOTE_STORED,
-    MANAGER_EV_ADOPTED,
-    MANAGER_EV_HEARD_STORED,
-    MANAGER_EV_WRITE_FAILED, /* of whichever effect */
+    MANAGER_EV_POOL,         /* answer to ASK_POOL */
+    MANAGER_EV_NONCE,        /* answer to ASK_NONCE */
+    MANAGER_EV_UNFINAL,      /* answer to ASK_UNFINAL */
+    MANAGER_EV_OUTBOX,       /* answer to WANT_OUTBOX */
+    MANAGER_EV_REQUESTS,     /* what a request poll brought */
+    MANAGER_EV_STORED,       /* a write of the store is committed */
+    MANAGER_EV_WRITE_FAILED, /* or LOAD */
     MANAGER_EV_SUBMIT_REPLY, /* code 0: accepted, else rpc_code and text, or a transport error */
     MANAGER_EV_STATUS,       /* of a watch; block_hash may be the usurper */
     MANAGER_EV_WATCH_LOST,
@@ -220,23 +260,6 @@ struct manager_block {
     size_t included_count;
 };
 
-enum manager_write {
-    MANAGER_WRITE_ADMIT,
-    MANAGER_WRITE_RESIGN,
-    MANAGER_WRITE_FILL,
-    MANAGER_WRITE_STATES,
-    MANAGER_WRITE_FINISH,
-    MANAGER_WRITE_REJECT,
-    MANAGER_WRITE_NONCE,
-    MANAGER_WRITE_REQUEUE,
-    MANAGER_WRITE_PAUSE,
-    MANAGER_WRITE_ADOPT,
-    MANAGER_WRITE_HEARD,
-    MANAGER_WRITE_NOTE,
-    MANAGER_WRITE_LOAD
-};
-const char *manager_write_name(enum manager_write write); /* "admit" */
-
 struct manager_event {
     enum manager_event_type type;
     union {
@@ -300,13 +323,18 @@ struct manager_event {
             const struct manager_account *account; /* NULL: nothing changed */
         } looked;
         struct {
-            const struct tx_attempt *rows;
-            size_t count;
-        } written;      /* ADMITTED, RESIGNED, FILLED */
-        size_t adopted; /* ADOPTED: rows that were */
-        uint64_t until; /* HEARD_STORED: the block at which the wait ends */
+            enum manager_effect_type write;
+            union {
+                struct {
+                    const struct tx_attempt *rows;
+                    size_t count;
+                } attempts;     /* ADMIT, RESIGN, FILL */
+                size_t adopted; /* STORE_ADOPT: rows that were */
+                uint64_t until; /* STORE_HEARD: the block at which the wait ends */
+            };
+        } stored;
         struct {
-            enum manager_write write;
+            enum manager_effect_type write; /* or LOAD */
             int code;
         } write_failed;
         struct {
@@ -330,42 +358,6 @@ struct manager_event {
 };
 
 /* ---- effects ---- */
-
-/* What belongs to which is the union of struct manager_effect. */
-enum manager_effect_type {
-    MANAGER_FX_LOAD, /* read the next chunk of pending rows; after_nonce -1: from the start */
-    MANAGER_FX_WANT_OUTBOX, /* bring at most `limit` outbox rows when there are any (stays wanted)
-                             */
-    /* Sign rows at their nonces, one fenced commit, then ADMITTED. presigned: their bytes are
-     * there already. */
-    MANAGER_FX_ADMIT,
-    /* sign the same call at the same nonce anew, commit, then RESIGNED; bytes that turn out to
-     * be the current ones (hash) are no new attempt: nothing is committed, RESIGNED names them */
-    MANAGER_FX_RESIGN,
-    MANAGER_FX_FILL, /* sign a filler (System.remark) at the nonce; the transaction there ends, then
-                        FILLED */
-    MANAGER_FX_SUBMIT,  /* to the node, through the gate, watched */
-    MANAGER_FX_UNWATCH, /* forget the watch */
-    MANAGER_FX_UNWATCH_ALL,
-    MANAGER_FX_STORE_STATES,
-    MANAGER_FX_STORE_FINISH,
-    MANAGER_FX_STORE_REJECT,
-    MANAGER_FX_STORE_NOTE,    /* results of checking presigned rows that wait in the outbox */
-    MANAGER_FX_STORE_REQUEUE, /* rows go back to the outbox; their nonces are used up */
-    MANAGER_FX_STORE_NONCE,
-    MANAGER_FX_STORE_PAUSE,
-    MANAGER_FX_STORE_ADOPT,
-    MANAGER_FX_STORE_HEARD, /* number: a block not lower than any that lost commits could know */
-    MANAGER_FX_ASK_POOL,
-    MANAGER_FX_ASK_NONCE,
-    MANAGER_FX_ASK_UNFINAL, /* number: what the blocks of the best chain above it hold */
-    MANAGER_FX_FOLLOW,      /* number: finalized blocks from this height on */
-    MANAGER_FX_RECHECK_RUNTIME,
-    MANAGER_FX_NODE_BEHIND,   /* number: a height that exists */
-    MANAGER_FX_READY,         /* rebuilt: the account is led for good now (log, readiness) */
-    MANAGER_FX_ALERT,         /* text: something a person must know */
-    MANAGER_FX_POLL_REQUESTS, /* number, rising: a request poll that begins from now on is wanted */
-};
 
 struct manager_sign_row {
     uint64_t nonce;
@@ -526,7 +518,7 @@ uint32_t manager_era_anew(enum manager_attempt attempt, uint32_t period);
 
 /* A write failed. May the database still carry it out? Then the account goes on under a new
  * epoch. */
-bool manager_write_doubtful(enum manager_write write, int code);
+bool manager_write_doubtful(enum manager_effect_type write, int code);
 
 /* May an account that admits nothing any more be handed over? Nothing is unsent, no store
  * request is in flight that new bytes may come of (unstored), every submission is answered. One
