@@ -75,6 +75,7 @@ static void settings(const struct config_file *f, struct service_config *ret)
         .endpoint_count = f->chain.endpoints_count,
         .ca_file = f->chain.ca_file,
         .chain_insecure = f->chain.insecure,
+        .verify_blocks = config_verify_blocks(f),
         .call_timeout_ms = f->chain.call_timeout_ms ? f->chain.call_timeout_ms : CALL_TIMEOUT_MS,
         .control_address = f->control,
         .read_stdin = !f->database.url,

@@ -79,6 +79,8 @@ static void explain(const struct config *c)
         value("chain.endpoints", f->chain.endpoints[i], c->from_endpoints);
     value("chain.genesis", f->chain.genesis ? f->chain.genesis : "(any)",
           f->chain.genesis ? "file" : "default");
+    value("chain.verify_blocks", config_verify_blocks(f) ? "true" : "false",
+          f->chain.verify_blocks ? "file" : "default");
     number("leadership.heartbeat_ms", f->leadership.heartbeat_ms, 1000);
     number("leadership.expiry_1_ms", f->leadership.expiry_1_ms, 5000);
     number("leadership.expiry_2_ms", f->leadership.expiry_2_ms, 20000);
@@ -214,6 +216,7 @@ static void check_chain(const struct service_config *c)
                                  .ca_file = c->ca_file,
                                  .insecure = c->chain_insecure,
                                  .genesis = c->has_genesis ? c->genesis : NULL,
+                                 .verify_blocks = c->verify_blocks,
                                  .on_ready = on_ready,
                                  .on_down = on_down,
                                  .arg = &p};

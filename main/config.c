@@ -53,6 +53,8 @@ static const cyaml_schema_field_t chain_fields[] = {
     STR_OPT("genesis", struct config_chain, genesis),
     STR_OPT("ca_file", struct config_chain, ca_file),
     BOOL_OPT("insecure", struct config_chain, insecure),
+    CYAML_FIELD_BOOL_PTR("verify_blocks", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                         struct config_chain, verify_blocks),
     UINT_OPT("call_timeout_ms", struct config_chain, call_timeout_ms),
     CYAML_FIELD_END,
 };
@@ -377,6 +379,7 @@ void config_done(struct config *c)
         free(f->manager.era_period);
         free(f->chain.genesis);
         free(f->chain.ca_file);
+        free(f->chain.verify_blocks);
         free(f);
     }
     free(c->path);
@@ -396,6 +399,11 @@ bool config_lost_search(const struct config_file *f)
 bool config_use_lock(const struct config_file *f)
 {
     return !f->database.use_lock || *f->database.use_lock;
+}
+
+bool config_verify_blocks(const struct config_file *f)
+{
+    return !f->chain.verify_blocks || *f->chain.verify_blocks;
 }
 
 uint32_t config_era_period(const struct config_file *f)

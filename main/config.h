@@ -29,6 +29,7 @@ struct config_chain {
     char *genesis; /* optional 0x..: any other chain is refused */
     char *ca_file;
     bool insecure;
+    bool *verify_blocks; /* default true */
     uint32_t call_timeout_ms;
 };
 
@@ -80,6 +81,7 @@ void config_done(struct config *c);
 bool config_placement_ring(const struct config_file *f);
 bool config_lost_search(const struct config_file *f);
 bool config_use_lock(const struct config_file *f);
+bool config_verify_blocks(const struct config_file *f);
 /* false: it has none. Loading a configuration refuses a value that is not a number. */
 bool config_lock_key(const struct config_account *a, int64_t *ret);
 uint32_t config_era_period(const struct config_file *f);

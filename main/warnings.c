@@ -51,6 +51,10 @@ static void chain(const struct sink *s, const struct config_chain *c)
     if (c->insecure)
         s->each(s->arg, "chain",
                 "chain.insecure accepts every certificate: set it to false except for development");
+    if (c->verify_blocks && !*c->verify_blocks)
+        s->each(s->arg, "chain",
+                "chain.verify_blocks is false, so a node can add extrinsics to blocks and leave "
+                "them out: set it to true except for chains whose headers have another form");
     if (!c->genesis || !*c->genesis)
         s->each(s->arg, "chain",
                 "chain.genesis is not set, so the first node decides which chain the accounts "

@@ -26,6 +26,7 @@
 #include "chain/codec/events.h"
 #include "chain/codec/extrinsic.h"
 #include "chain/codec/hash.h"
+#include "chain/codec/trie.h"
 #include "node_internal.h"
 
 enum { EXTRINSICS_MAX = 1 << 20 };
@@ -301,6 +302,28 @@ static bool hash_fits(const struct slot *s, const struct wire_header *h)
            (h->complete && memcmp(h->head.hash, s->head.hash, 32) == 0);
 }
 
+/* Does the header commit to these extrinsics, in this order, and to no others? The layout of its
+ * trie depends on the runtime; no list of extrinsics has the root of another one in either. */
+static bool body_fits(const struct slot *s, const struct wire_header *h)
+{
+    if (s->number == 0 || !s->node->config.verify_blocks)
+        return true;
+    uint8_t root[32];
+    struct trie_item *items = xcalloc(s->extrinsic_count + 1u, sizeof(*items));
+    for (uint32_t i = 0; i < s->extrinsic_count; i++)
+        items[i] = (struct trie_item){s->bytes.data + s->extrinsics[i].at, s->extrinsics[i].len};
+    bool fits = false;
+    for (unsigned i = 0; i < 2 && !fits; i++) {
+        enum trie_layout layout = (i == 1) != s->node->roots_v1 ? TRIE_V1 : TRIE_V0;
+        trie_ordered_root(layout, items, s->extrinsic_count, root);
+        fits = memcmp(root, h->extrinsics_root, 32) == 0;
+        if (fits)
+            s->node->roots_v1 = layout == TRIE_V1; /* begin with it at the next block */
+    }
+    free(items);
+    return fits;
+}
+
 static void got_block(struct rpc_call *call)
 {
     struct slot *s = CONTAINER_OF(call, struct slot, call);
@@ -317,6 +340,8 @@ static void got_block(struct rpc_call *call)
         slot_failed_protocol(s, "its header has another hash than was asked for");
     else if (!read_extrinsics(s, jv_get(block, "extrinsics")))
         slot_failed_protocol(s, "its extrinsics are not hexadecimal");
+    else if (!body_fits(s, &h))
+        slot_failed_protocol(s, "its extrinsics do not have the extrinsicsRoot of its header");
     else {
         memcpy(s->head.parent, h.head.parent, 32);
         block_read(s);

@@ -198,6 +198,12 @@ static void got_best_header(struct node *n, const struct wire_header *h)
 {
     n->hash_computable = h->complete && memcmp(h->head.hash, n->info.best_hash, 32) == 0;
     n->info.best_number = h->head.number;
+    if (n->config.verify_blocks && !n->hash_computable) {
+        fail_protocol(n,
+                      "the header of the best block does not have the block's hash; if this "
+                      "chain's headers have a form of their own, set chain.verify_blocks: false");
+        return;
+    }
     if (lags(n)) {
         leave_lagging(n);
         return;

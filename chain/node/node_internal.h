@@ -13,6 +13,7 @@ enum { NODE_PIPELINE = 8, NODE_BIRTHS = 64, NODE_ATTEMPTS = 3, HASH_TEXT = 67, S
 struct wire_header {
     struct node_head head; /* hash: computed */
     bool complete;         /* every field was there, so the computed hash means something */
+    uint8_t extrinsics_root[32];
 };
 bool wire_hash(const struct jv *value, uint8_t ret_hash[32]);
 bool wire_number(const struct jv *value, uint64_t *ret_number); /* as "0x14", "0x00000014" or 20 */
@@ -221,6 +222,7 @@ struct node {
     struct rpc_call call; /* of the handshake */
     struct runtime_fetch fetch;
     bool hash_computable; /* on this chain a block's hash is blake2b-256 of its header */
+    bool roots_v1;        /* the last root of extrinsics was one of sp-trie's layout V1 */
     unsigned lag_refusals;
     uint64_t lag_retry_at;
     struct loop_task expect; /* node_expect_height raised info.best_known */

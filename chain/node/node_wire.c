@@ -57,18 +57,18 @@ static bool digest(const struct jv *logs, struct buf *out)
 bool wire_header(const struct jv *value, struct wire_header *ret_header)
 {
     struct wire_header h = {0};
-    uint8_t state_root[32], extrinsics_root[32];
+    uint8_t state_root[32];
     struct buf scale = {0};
     if (!wire_number(jv_get(value, "number"), &h.head.number) ||
         !wire_hash(jv_get(value, "parentHash"), h.head.parent))
         return false;
     h.complete = wire_hash(jv_get(value, "stateRoot"), state_root) &&
-                 wire_hash(jv_get(value, "extrinsicsRoot"), extrinsics_root);
+                 wire_hash(jv_get(value, "extrinsicsRoot"), h.extrinsics_root);
     if (h.complete) {
         buf_put(&scale, h.head.parent, 32);
         scale_put_compact(&scale, h.head.number);
         buf_put(&scale, state_root, 32);
-        buf_put(&scale, extrinsics_root, 32);
+        buf_put(&scale, h.extrinsics_root, 32);
         h.complete = digest(jv_get(jv_get(value, "digest"), "logs"), &scale);
     }
     if (h.complete)

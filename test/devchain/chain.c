@@ -1,5 +1,5 @@
-/* See chain.h. There is no trie: the state root is a hash over the parent's root and the block's
- * changes, enough for headers to differ when their states do. */
+/* See chain.h. There is no trie of the state: the state root is a hash over the parent's root and
+ * the block's changes, enough for headers to differ when their states do. */
 #include "chain.h"
 
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "chain/codec/hash.h"
+#include "chain/codec/trie.h"
 
 enum { SIDE_KEEP_BLOCKS = 256 };
 
@@ -80,10 +81,11 @@ void chain_header_scale(const struct block *b, struct buf *out)
 static void compute_roots(struct block *b)
 {
     struct buf in = {0};
+    struct trie_item *items = xcalloc(b->tx_count + 1, sizeof *items);
     for (size_t i = 0; i < b->tx_count; i++)
-        buf_put(&in, b->txs[i]->hash, 32);
-    hash_blake2b_256(in.data, in.len, b->extrinsics_root);
-    buf_clear(&in);
+        items[i] = (struct trie_item){b->txs[i]->bytes, b->txs[i]->len};
+    trie_ordered_root(TRIE_V0, items, b->tx_count, b->extrinsics_root);
+    free(items);
     if (b->parent)
         buf_put(&in, b->parent->state_root, 32);
     for (size_t i = 0; i < b->diff.count; i++) {

@@ -525,6 +525,7 @@ static void another_hasher(void **state)
     struct fake *f = &rig.fake[0];
     fake_fork(f, 0);
     f->other_hasher = true;
+    rig.config.verify_blocks = false;
     add_empty(f, 13);
     rig_up(&rig);
     node_follow(rig.node, 1);
@@ -535,6 +536,139 @@ static void another_hasher(void **state)
     fake_hash(f, 12, hash);
     assert_int_equal(node_info(rig.node)->best_number, 12);
     assert_memory_equal(rig.best_head.hash, hash, 32);
+    rig_done(&rig);
+}
+
+/* With blocks to verify such a chain is refused, and the message names the way out: otherwise a
+ * node could leave its blocks without any check. */
+static void another_hasher_refused(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 1, &polkadot);
+    rig.fake[0].other_hasher = true;
+    add_empty(&rig.fake[0], 2);
+    fake_set_best(&rig.fake[0], 2);
+    rig_connect(&rig);
+    rig_wait_down(&rig, 1);
+    assert_int_equal(rig.why.code, ERR_PROTOCOL);
+    assert_non_null(strstr(rig.why.text, "chain.verify_blocks: false"));
+    assert_int_equal(rig.ready, 0);
+    rig_done(&rig);
+}
+
+/* ---- bodies ---- */
+
+enum body_lie { BODY_ADDED, BODY_MISSING, BODY_SWAPPED, BODY_CHANGED, HEADER_CHANGED, BODY_LIES };
+
+/* The body of block 3 is another one than its header says, or the header another one than its hash
+ * says. */
+static bool lie_of_body(struct fake *f, struct ws_peer *p, const char *method, const json_t *id,
+                        const json_t *params)
+{
+    const enum body_lie *lie = f->hook_arg;
+    const char *hash = json_string_value(json_array_get(params, 0));
+    if (strcmp(method, "chain_getBlock") != 0 || strcmp(hash, f->blocks[3].hash) != 0)
+        return false;
+    json_t *header = json_deep_copy(f->blocks[3].header);
+    json_t *list = json_deep_copy(f->blocks[3].extrinsics);
+    switch (*lie) {
+    case BODY_ADDED:
+        json_array_append_new(list, json_string("0x1004010205"));
+        break;
+    case BODY_MISSING:
+        json_array_remove(list, 1);
+        break;
+    case BODY_SWAPPED:
+        json_array_insert(list, 2, json_array_get(list, 0));
+        json_array_remove(list, 0);
+        break;
+    case BODY_CHANGED:
+        json_array_set_new(list, 1, json_string("0x1004010204"));
+        break;
+    case HEADER_CHANGED: /* the root of what it sends, in a header that is not the block's */
+        json_array_clear(list);
+        json_object_set(header, "extrinsicsRoot",
+                        json_object_get(f->blocks[1].header, "extrinsicsRoot"));
+        break;
+    case BODY_LIES:
+        break;
+    }
+    fake_answer(p, id,
+                json_pack("{s:{s:o, s:o}, s:n}", "block", "header", header, "extrinsics", list,
+                          "justifications"));
+    return true;
+}
+
+static void start_with_lie(struct node_rig *rig, const enum body_lie *lie)
+{
+    rig_start(rig, 1, &polkadot);
+    struct fake *f = &rig->fake[0];
+    fake_add(f, NULL, NULL);
+    add_empty(f, 1);
+    fake_add(f, json_pack("[s,s]", "0x1004010202", "0x1004010203"), NULL);
+    add_empty(f, 1);
+    f->finalized = f->best = 4;
+    f->hook = lie_of_body;
+    f->hook_arg = (void *)lie;
+}
+
+static void bodies_that_do_not_fit(void **state)
+{
+    (void)state;
+    for (enum body_lie lie = BODY_ADDED; lie < BODY_LIES; lie++) {
+        struct node_rig rig;
+        start_with_lie(&rig, &lie);
+        rig_connect(&rig);
+        node_follow(rig.node, 1);
+        rig_wait_down(&rig, 1);
+        assert_int_equal(rig.why.code, ERR_PROTOCOL);
+        assert_non_null(
+            strstr(rig.why.text, lie == HEADER_CHANGED ? "another hash" : "extrinsicsRoot"));
+        assert_int_equal(rig.view_count, 2); /* block 3 is not reported */
+        rig.fake[0].hook = NULL;             /* the truth */
+        rig_wait_seen(&rig, 4);
+        expect_heights(&rig, 1, 4);
+        assert_int_equal(rig.seen[2].extrinsic_count, 2);
+        rig_done(&rig);
+    }
+}
+
+static void bodies_that_nobody_verifies(void **state)
+{
+    (void)state;
+    static const enum body_lie lie = BODY_ADDED;
+    struct node_rig rig;
+    start_with_lie(&rig, &lie);
+    rig.config.verify_blocks = false;
+    rig_connect(&rig);
+    node_follow(rig.node, 1);
+    rig_wait_seen(&rig, 4);
+    assert_int_equal(rig.seen[2].extrinsic_count, 3);
+    rig_done(&rig);
+}
+
+/* A runtime of system version 2 has roots of layout V1. */
+static void roots_of_both_layouts(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 1, &polkadot);
+    struct fake *f = &rig.fake[0];
+    for (unsigned i = 1; i <= 8; i++) {
+        f->roots_v1 = i == 3 || i > 5;
+        fake_add(f,
+                 json_pack("[s]", "0x90" /* 36 bytes: V1 hashes them */
+                                  "000102030405060708090a0b0c0d0e0f1011"
+                                  "12131415161718191a1b1c1d1e1f20212223"),
+                 NULL);
+    }
+    f->finalized = f->best = 8;
+    rig_connect(&rig);
+    node_follow(rig.node, 1);
+    rig_wait_seen(&rig, 8);
+    expect_heights(&rig, 1, 8);
+    assert_int_equal(rig.down, 0);
     rig_done(&rig);
 }
 
@@ -721,6 +855,10 @@ int main(void)
         cmocka_unit_test(follow_again_from_within_a_block),
         cmocka_unit_test(lost_while_following),
         cmocka_unit_test(another_hasher),
+        cmocka_unit_test(another_hasher_refused),
+        cmocka_unit_test(bodies_that_do_not_fit),
+        cmocka_unit_test(bodies_that_nobody_verifies),
+        cmocka_unit_test(roots_of_both_layouts),
         cmocka_unit_test(blocks_of_two_runtimes),
         cmocka_unit_test(finality_that_disagrees),
         cmocka_unit_test(silent_subscription),

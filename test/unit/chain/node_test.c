@@ -281,6 +281,8 @@ static void the_second_endpoint_is_the_right_one(void **state)
     fake_add(&rig.fake[1], NULL, NULL);
     rig.fake[1].blocks[0].hash[65] = rig.fake[1].blocks[0].hash[65] == '0' ? '1' : '0';
     fake_hash(&rig.fake[1], 0, wanted);
+    fake_add(&rig.fake[1], NULL, NULL);
+    rig.fake[1].best = 1; /* its header has the block's hash */
     rig.config.genesis = wanted;
     rig_up(&rig);
     assert_int_equal(rig.why.code, ERR_GENESIS);

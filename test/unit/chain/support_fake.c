@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/hex.h"
 #include "chain/codec/scale.h"
+#include "chain/codec/trie.h"
 #include "node_internal.h"
 #include "support_vectors.h"
 
@@ -57,6 +58,28 @@ static void seal(struct fake *f, struct fake_block *b)
     wire_hash_text(h.head.hash, b->hash);
 }
 
+/* The root of these extrinsics, as text. */
+static void root_text(enum trie_layout layout, const json_t *extrinsics, char out[HASH_TEXT])
+{
+    size_t count = json_array_size(extrinsics), i;
+    struct buf *bytes = xcalloc(count + 1, sizeof(*bytes));
+    struct trie_item *items = xcalloc(count + 1, sizeof(*items));
+    const json_t *x;
+    json_array_foreach(extrinsics, i, x)
+    {
+        const char *text = json_string_value(x);
+        INVARIANT(hex_decode(text, strlen(text), &bytes[i]));
+        items[i] = (struct trie_item){bytes[i].data, bytes[i].len};
+    }
+    uint8_t root[32];
+    trie_ordered_root(layout, items, count, root);
+    wire_hash_text(root, out);
+    for (i = 0; i < count; i++)
+        buf_done(&bytes[i]);
+    free(items);
+    free(bytes);
+}
+
 static char *events_text(const struct buf *events)
 {
     return events ? hex_text(events) : NULL;
@@ -70,9 +93,10 @@ uint64_t fake_add(struct fake *f, json_t *extrinsics, const struct buf *events)
     INVARIANT(f->count < FAKE_BLOCKS);
     uint64_t height = f->count++;
     struct fake_block *b = &f->blocks[height];
-    char number[24], root[67];
+    char number[24], state[67], root[HASH_TEXT];
     snprintf(number, sizeof(number), "0x%llx", (unsigned long long)height);
-    snprintf(root, sizeof(root), "0x%064x", height ? ++salt : 0);
+    snprintf(state, sizeof(state), "0x%064x", height ? ++salt : 0);
+    root_text(f->roots_v1 ? TRIE_V1 : TRIE_V0, extrinsics, root);
     const struct fake_block *before = height ? &f->blocks[height - 1] : NULL;
     *b = (struct fake_block){.runtime = f->runtime,
                              .nonce = before ? before->nonce : 0,
@@ -80,7 +104,7 @@ uint64_t fake_add(struct fake *f, json_t *extrinsics, const struct buf *events)
                              .account_len = before ? before->account_len : FAKE_ACCOUNT_LEN};
     b->header = json_pack("{s:s, s:s, s:s, s:s, s:{s:[s,s]}}", "parentHash",
                           height ? f->blocks[height - 1].hash : zeros, "number", number,
-                          "stateRoot", zeros, "extrinsicsRoot", root, "digest", "logs",
+                          "stateRoot", state, "extrinsicsRoot", root, "digest", "logs",
                           "0x0642414245010203", "0x05424142450101");
     b->extrinsics = extrinsics ? extrinsics : json_array();
     b->events = events_text(events);

@@ -39,6 +39,7 @@ struct fake {
     uint64_t count, best, finalized;
     const struct fake_runtime *runtime; /* of blocks that are added */
     bool other_hasher;                  /* the hash is not blake2b-256 of the header */
+    bool roots_v1;                      /* of blocks that are added */
     bool no_query_storage;
     uint64_t pruned_below;
     char best_sub[24], finalized_sub[24], version_sub[24];

@@ -97,6 +97,7 @@ void rig_start(struct node_rig *rig, size_t fakes, const struct fake_runtime *ru
         .on_finalized = on_finalized,
         .wants = wants,
         .verify = verify,
+        .verify_blocks = true,
         .arg = rig,
     };
 }

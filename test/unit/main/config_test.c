@@ -102,6 +102,7 @@ static void defaults(void **state)
 {
     (void)state;
     struct service_config c = accepted("");
+    assert_true(c.verify_blocks);
     assert_true(c.elector.use_lock);
     assert_int_equal(c.elector.heartbeat_ms, 1000);
     assert_int_equal(c.elector.expiry_1_ms, 5000);
@@ -261,12 +262,13 @@ static void numbers_out_of_their_range(void **state)
 static void booleans_that_are_none(void **state)
 {
     (void)state;
-    static const char *const keys[][2] = {{"chain", "insecure"}, {"database", "use_lock"}};
+    static const char *const keys[][2] = {
+        {"chain", "insecure"}, {"chain", "verify_blocks"}, {"database", "use_lock"}};
     static const char *const values[] = {"flase", "yes", "on", "1", "0", "True", "TRUE", "''"};
     for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
         char lines[120], words[80];
         struct err err;
-        const char *url = k == 1 ? "  url: postgresql:///x\n" : "";
+        const char *url = !strcmp(keys[k][0], "database") ? "  url: postgresql:///x\n" : "";
         for (size_t v = 0; v < ARRAY_LEN(values); v++) {
             snprintf(lines, sizeof(lines), "%s:\n  %s: %s\n%s", keys[k][0], keys[k][1], values[v],
                      url);

@@ -87,6 +87,9 @@ struct node_config {
     /* 32 bytes: refuse every other chain (on_down with ERR_GENESIS; the node keeps trying). NULL:
      * accept the first chain that answers. */
     const uint8_t *genesis;
+    /* Refuse finalized blocks whose header does not have their hash, or whose extrinsics do not
+     * have the root in the header, and endpoints whose headers have another form. */
+    bool verify_blocks;
     /* READY was reached. If the runtime changed while the node was away, on_runtime comes first. */
     void (*on_ready)(void *arg, const struct node_info *info);
     /* READY was left, or an attempt to reach it failed for another reason than the last one. */
