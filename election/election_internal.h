@@ -14,8 +14,9 @@ struct candidate {
     int32_t store_account;
     int64_t lock_key;
     char *label;
-    uint64_t bid_at; /* when the present bid began */
-    int said_code;   /* last error that was logged */
+    uint64_t bid_at;       /* when the present bid began */
+    int said_code;         /* last error that was logged */
+    uint64_t lock_told_ms; /* when to log again that another session has the lock */
     struct election_stats stats;
 };
 

@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "election_internal.h"
 
+enum { LOCK_TOLD_MS = 10000 };
+
 /* A request of one account. Each has memory of its own: an answer may start the account's next
  * request before it is freed, and the texts that the elector reads lie in it. */
 struct asked {
@@ -140,10 +142,23 @@ static void on_evict(struct store_req *req)
     }
     if (ev.ok) {
         c->stats.evicted_total++;
-        log_warn("election.evicted",
-                 "account=%s scope=%lld holder=%s epoch=%lld text=\"its claim expired while its "
-                 "session held the lock: the session was ended\"",
-                 c->label, (long long)c->lock_key, ev.holder ? ev.holder : "", (long long)ev.epoch);
+        if (*r->lock_holder)
+            log_warn(
+                "election.evicted",
+                "account=%s scope=%lld text=\"%s held the lock without a claim: the session was "
+                "ended\"",
+                c->label, (long long)c->lock_key, r->lock_holder);
+        else
+            log_warn(
+                "election.evicted",
+                "account=%s scope=%lld holder=%s epoch=%lld text=\"its claim expired while its "
+                "session held the lock: the session was ended\"",
+                c->label, (long long)c->lock_key, ev.holder ? ev.holder : "", (long long)ev.epoch);
+    } else if (!ev.failed && *r->lock_holder && election__now(c->e) >= c->lock_told_ms) {
+        c->lock_told_ms = election__now(c->e) + LOCK_TOLD_MS;
+        log_warn("election.lock_held",
+                 "account=%s scope=%lld text=\"nobody leads it: its lock is held by %s\"", c->label,
+                 (long long)c->lock_key, r->lock_holder);
     }
     election__feed(c->e, &ev);
     asked_free(q);

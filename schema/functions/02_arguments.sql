@@ -7,9 +7,17 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 BEGIN
     IF p_amount NOT BETWEEN 0 AND 340282366920938463463374607431768211455 OR p_amount <> trunc(p_amount) THEN
         PERFORM bad_argument(p_function, p_argument, format('is %s; it must be a whole number from 0 to '
-            '340282366920938463463374607431768211455', p_amount), p_hint);
+            '340282366920938463463374607431768211455', left(p_amount::text, 80)), p_hint);
     END IF;
 END
+$$;
+
+-- False for a time that is infinite or beyond what all readers can represent; NULL for NULL. Postgres
+-- inlines it.
+CREATE OR REPLACE FUNCTION txrelay.time_fits(p_time timestamptz) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT p_time OPERATOR(pg_catalog.<) timestamptz '10000-01-01 00:00:00+00' AND p_time OPERATOR(pg_catalog.>)
+        timestamptz '-infinity'
 $$;
 
 -- Checks the options of both enqueue functions. Their callers test the options first and call this
@@ -32,7 +40,11 @@ BEGIN
         PERFORM check_amount(p_function, 'max_tip', p_max_tip, 'In the chain''s smallest unit; leave it out for none but '
             'the account''s tip_cap.');
     END IF;
-    IF p_deadline <= greatest(clock_timestamp(), p_not_before) THEN
+    IF time_fits(p_not_before) IS FALSE OR time_fits(p_deadline) IS FALSE THEN
+        PERFORM bad_argument(p_function, CASE WHEN time_fits(p_not_before) IS FALSE THEN 'not_before' ELSE 'deadline' END,
+            format('is %s; it must be before the year 10000', CASE WHEN time_fits(p_not_before) IS FALSE THEN p_not_before
+                ELSE p_deadline END), 'Leave it out (NULL) for none.');
+    ELSIF p_deadline <= greatest(clock_timestamp(), p_not_before) THEN
         PERFORM bad_argument(p_function, 'deadline', format('is %s; it must be later than now (%s)%s', p_deadline,
             clock_timestamp(), coalesce(format(' and than not_before (%s)', p_not_before), '')),
             'Pass a later deadline, or NULL for none.');
@@ -64,6 +76,22 @@ BEGIN
             coalesce(p_expiry_2_ms::text, 'NULL'), p_expiry_1_ms),
             'Longer than the longest submission; equal to p_expiry_1_ms for a single expiry.');
     END IF;
+END
+$$;
+
+-- The time that a function of leadership or retention works at. Tests set it; the login that does so
+-- needs the role txrelay_clock, which no migration makes.
+CREATE OR REPLACE FUNCTION txrelay.clock_of(p_function text, p_now timestamptz) RETURNS timestamptz
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF p_now IS NULL THEN
+        RETURN clock_timestamp();
+    ELSIF EXISTS (SELECT FROM pg_roles r WHERE r.rolname = 'txrelay_clock' AND pg_has_role(session_user, r.oid, 'MEMBER')) THEN
+        RETURN p_now;
+    END IF;
+    RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+        MESSAGE = format('%s: p_now is given, and user %s may not set the clock', p_function, session_user),
+        HINT = 'Leave it out: the time is the database''s.';
 END
 $$;
 

@@ -12,7 +12,9 @@ DECLARE
             THEN 340282366920938463463374607431768211455
         WHEN p_key = 'tip_step_percent' THEN 1000
         WHEN p_key = 'tip_after_blocks' THEN 100000
-        WHEN p_key = 'skip_after_blocks' THEN 1000000 END;
+        WHEN p_key = 'skip_after_blocks' THEN 1000000
+        WHEN p_key = 'priority_max' THEN 1000
+        WHEN p_key = 'outbox_max' THEN 1000000 END;
 BEGIN
     IF p_key = 'order' THEN
         IF p_value NOT IN ('"any"', '"strict"') THEN
@@ -29,7 +31,7 @@ BEGIN
     ELSIF v_most IS NULL THEN
         PERFORM bad_argument('account_policy', format('"%s"', left(p_key, 80)), 'is not a key of a policy',
             'The keys are tip_start, tip_step, tip_step_percent, tip_cap, tip_after_blocks, skip_after_blocks, low_balance, '
-            'usurped and order.');
+            'usurped, order, priority_max and outbox_max.');
     ELSIF v_number IS NULL OR v_number NOT BETWEEN 0 AND v_most OR v_number <> trunc(v_number)
           OR (jsonb_typeof(p_value) = 'string' AND p_key LIKE '%blocks') OR (jsonb_typeof(p_value) = 'string'
           AND p_key = 'tip_step_percent') THEN
@@ -74,6 +76,7 @@ BEGIN
             v_policy ->> 'tip_start', v_policy ->> 'tip_cap'), 'Lower the one or raise the other.');
     END IF;
     UPDATE accounts t SET policy = v_policy WHERE t.account = v_account;
+    PERFORM note_careful(v_account);
     IF queue_has_room() THEN
         PERFORM pg_notify('outbox_wake', v_account::text);
     END IF;
@@ -138,8 +141,8 @@ $$;
 
 -- Orders the writers of an account whose policy is order: strict. Each holds the lock, before it
 -- takes an id, until its commit, so that ids and nonces follow the order of commits. Options that
--- would give a row another place are refused. A relay that enqueues for an application waits only
--- for its lock_timeout, because its other statements need the session.
+-- would give a row another place are refused. A relay that enqueues for an application does not wait,
+-- because its other statements need the session.
 CREATE OR REPLACE FUNCTION txrelay.strict_turn(p_function text, a txrelay.accounts, p_priority int, p_not_before timestamptz)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -151,7 +154,11 @@ BEGIN
         PERFORM bad_argument(p_function, 'not_before', format('is %s, and account %s keeps the order of commits (policy order: '
             'strict)', p_not_before, a.alias), 'Leave it out: those behind it would overtake it, or wait as long.');
     END IF;
-    PERFORM pg_advisory_xact_lock(9003, a.account);
+    IF NOT is_operator() THEN
+        PERFORM pg_advisory_xact_lock(9003, a.account);
+    ELSIF NOT pg_try_advisory_xact_lock(9003, a.account) THEN
+        RAISE lock_not_available;
+    END IF;
 EXCEPTION WHEN lock_not_available THEN
     RAISE EXCEPTION USING ERRCODE = 'lock_not_available', MESSAGE = format('%s: account %s keeps the order of commits, and '
         'another transaction that enqueued for it is still open', p_function, a.alias), HINT = 'Try again when it has ended.';

@@ -7,12 +7,14 @@
 CREATE OR REPLACE VIEW txrelay.transactions AS
     SELECT o.id, a.alias AS account, '0x' || encode(a.account_id, 'hex') AS account_id, 'outbox' AS stage,
            'queued' AS state, NULL::bigint AS nonce, NULL::text AS hash, NULL::text AS block_hash,
-           NULL::bigint AS block_number, NULL::text AS outcome, NULL::text AS error, o.attempts, o.creator, o.key,
+           NULL::bigint AS block_number, NULL::text AS outcome,
+           CASE WHEN o.xmax <> 0 THEN (SELECT h.who FROM txrelay.row_holder(o.xmax) h) END AS error, o.attempts, o.creator, o.key,
            o.created_at, o.created_at AS updated_at, o.tip::numeric AS tip
     FROM txrelay.outbox o JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT s.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'outbox', 'queued', s.nonce, '0x' || encode(s.hash, 'hex'),
-           NULL, NULL, NULL, s.waits, 0, s.creator, s.key, s.created_at, coalesce(s.waits_since, s.created_at), NULL
+           NULL, NULL, NULL, coalesce(CASE WHEN s.xmax <> 0 THEN (SELECT h.who FROM txrelay.row_holder(s.xmax) h) END, s.waits),
+           0, s.creator, s.key, s.created_at, coalesce(s.waits_since, s.created_at), NULL
     FROM txrelay.outbox_presigned s JOIN txrelay.accounts a USING (account)
     UNION ALL
     SELECT p.id, a.alias, '0x' || encode(a.account_id, 'hex'), 'pending', p.state::text, p.nonce,
@@ -38,21 +40,32 @@ CREATE OR REPLACE VIEW txrelay.leaders AS
     FROM txrelay.accounts a JOIN txrelay.leadership l ON l.subject = a.account
     LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder; -- claim_times
 
+-- Which sessions have the locks of subjects.
+CREATE OR REPLACE VIEW txrelay.lock_holders AS
+    SELECT l.classid::bigint << 32 | l.objid::bigint AS lock_key, l.pid
+    FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_database d ON d.oid = l.database AND d.datname = current_database()
+    WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND l.mode = 'ExclusiveLock';
+
 -- Accounts that make no progress, and since when: they are paused, they wait after lost commits, nodes
--- refuse their first pending transaction, or a presigned transaction waits for lower nonces. Costs
--- two index probes per account. The blocks that are left of a wait count from the finalized block
--- of the leader's last renewal.
+-- refuse their first pending transaction, a presigned transaction waits for lower nonces, nobody leads
+-- them because some session keeps their lock, or an application keeps one of the first hundred rows of
+-- their outbox locked. Costs three index probes per account, and a look at the locks. The blocks that
+-- are left of a wait count from the finalized block of the leader's last renewal.
 CREATE OR REPLACE VIEW txrelay.blocked_accounts AS
     SELECT a.alias AS account, '0x' || encode(a.account_id, 'hex') AS account_id,
-           least(a.paused_since, a.lost_since, p.blocked_since, s.waits_since) AS since, coalesce(p.nonce, s.nonce) AS nonce,
-           coalesce(p.id, s.id) AS id, coalesce(p.state::text, 'queued') AS state,
-           coalesce(a.paused_reason, CASE WHEN a.reconcile_from IS NOT NULL THEN
+           least(a.paused_since, a.lost_since, p.blocked_since, s.waits_since, k.since, h.since) AS since,
+           coalesce(p.nonce, s.nonce) AS nonce,
+           CASE WHEN p.blocked_since IS NULL THEN coalesce(s.id, h.id, p.id) ELSE p.id END AS id,
+           coalesce(p.state::text, 'queued') AS state,
+           coalesce(a.paused_reason, k.reason, CASE WHEN a.reconcile_from IS NOT NULL THEN
                    'commits may be lost, and what they sent may still be included: nothing is admitted, signed or ended before '
                    || CASE WHEN a.lost_heard IS NULL THEN 'it is known how far eras may reach' ELSE
                        (SELECT format('block %s is final and read; %s blocks are left', a.lost_heard + a.era_longest,
                            greatest(a.lost_heard + a.era_longest - greatest(l.seen_block, r.seen_block, a.lost_heard), 0))
                         FROM txrelay.leadership l LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder
-                        WHERE l.subject = a.account) END END, p.error, CASE WHEN p.blocked_since IS NULL THEN s.waits END,
+                        WHERE l.subject = a.account) END END,
+               CASE WHEN p.blocked_since IS NULL AND s.id IS NULL THEN h.who END, p.error,
+               CASE WHEN p.blocked_since IS NULL THEN s.waits END,
                (SELECT r.error FROM txrelay.refusals r WHERE r.account = a.account AND r.nonce = p.nonce
                 ORDER BY r.last_at DESC LIMIT 1)) AS reason, a.paused, a.paused_by, a.suspension
     FROM txrelay.accounts a LEFT JOIN LATERAL (SELECT x.nonce, x.id, x.state, x.error, x.blocked_since
@@ -60,7 +73,17 @@ CREATE OR REPLACE VIEW txrelay.blocked_accounts AS
     LEFT JOIN LATERAL (SELECT x.nonce, x.id, x.waits, x.waits_since FROM txrelay.outbox_presigned x
         WHERE x.account = a.account AND x.nonce > coalesce(a.next_nonce, -1) AND x.waits IS NOT NULL
         ORDER BY x.account, x.nonce LIMIT 1) s ON true
-    WHERE a.paused OR a.reconcile_from IS NOT NULL OR p.blocked_since IS NOT NULL OR s.id IS NOT NULL;
+    LEFT JOIN LATERAL (SELECT coalesce(r.expiry_2, l.expiry_2, a.created_at) AS since,
+        'nobody leads it: its lock is held by ' || txrelay.session_text(x.pid) AS reason
+        FROM txrelay.leadership l JOIN txrelay.lock_holders x ON x.lock_key = l.lock_key
+        LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder
+        WHERE l.subject = a.account AND coalesce(r.expiry_2, l.expiry_2, '-infinity') < clock_timestamp() LIMIT 1) k ON true
+    LEFT JOIN LATERAL (SELECT x.id, w.since, w.who
+        FROM (SELECT o.id, o.xmax AS held FROM txrelay.outbox o WHERE o.account = a.account AND o.not_before IS NULL
+              ORDER BY o.account, o.priority DESC, o.id LIMIT 100) x CROSS JOIN LATERAL txrelay.row_holder(x.held) w
+        WHERE x.held <> 0 AND w.since < clock_timestamp() - interval '3 s' LIMIT 1) h ON true
+    WHERE a.paused OR a.reconcile_from IS NOT NULL OR p.blocked_since IS NOT NULL OR s.id IS NOT NULL
+        OR k.reason IS NOT NULL OR h.id IS NOT NULL;
 
 -- What readers scan to catch up after missed notifications. These views hide calls, keys, signed
 -- bytes and policies. Beyond txrelay.transactions they show fillers and the numbers that order

@@ -4,23 +4,27 @@
 -- concurrent one with the same idempotency key or id may fail with 40001, as any write may there:
 -- run the transaction again.
 
--- Returns the transaction that an idempotency key stands for: p_id if the key is new, otherwise the
--- first one, which must have the same payload. A concurrent call with the same key waits until the
--- first one ends. Key and row are written in one transaction, so no key exists without its
--- transaction.
-CREATE OR REPLACE FUNCTION txrelay.id_of_key(p_account int, p_key text, p_id bigint, p_sha256 bytea) RETURNS bigint
+-- Returns the transaction that an idempotency key of p_role stands for: p_id if the key is new,
+-- otherwise the first one, which must have the same payload. A key with an empty role holds for all. A
+-- concurrent call with the same key waits until the first one ends. Key and row are written in one
+-- transaction, so no key exists without its transaction.
+CREATE OR REPLACE FUNCTION txrelay.id_of_key(p_account int, p_role text, p_key text, p_id bigint, p_sha256 bytea) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     v_first record;
 BEGIN
     LOOP
-        INSERT INTO idempotency_keys (account, key, id, payload_sha256) VALUES (p_account, p_key, p_id, p_sha256)
-            ON CONFLICT (account, key) DO NOTHING;
-        IF FOUND THEN
-            RETURN p_id;
+        IF p_role = '' OR NOT EXISTS (SELECT FROM idempotency_keys k WHERE k.account = p_account AND k.role = ''
+                AND k.key = p_key) THEN
+            INSERT INTO idempotency_keys (account, role, key, id, payload_sha256)
+                VALUES (p_account, p_role, p_key, p_id, p_sha256) ON CONFLICT (account, role, key) DO NOTHING;
+            IF FOUND THEN
+                RETURN p_id;
+            END IF;
         END IF;
         SELECT k.id, k.payload_sha256 = p_sha256 AS same INTO v_first FROM idempotency_keys k
-            WHERE k.account = p_account AND k.key = p_key ORDER BY k.account, k.key LIMIT 1;
+            WHERE k.account = p_account AND k.role IN ('', p_role) AND k.key = p_key
+            ORDER BY k.account, k.role, k.key LIMIT 1;
         CONTINUE WHEN NOT FOUND; -- retention deleted it between the two statements
         IF NOT v_first.same THEN
             PERFORM key_reused(p_key, v_first.id);
@@ -31,7 +35,7 @@ END
 $$;
 
 -- The rest of enqueue, for what its one statement does not handle: an account that is not named by
--- its alias, strict order, a key that exists already.
+-- its alias, a key that exists already, and accounts that are careful: strict order, users, bounds.
 CREATE OR REPLACE FUNCTION txrelay.enqueue_searching(account text, call bytea, key text, priority int, not_before timestamptz,
     deadline timestamptz, creator text, spec_version int, tip numeric, max_tip numeric, deadline_block bigint,
     retries int) RETURNS bigint
@@ -42,19 +46,23 @@ DECLARE
     v_id bigint;
     v_first bigint;
 BEGIN
+    PERFORM check_use('enqueue', v_account);
+    PERFORM check_full('enqueue', v_account);
     PERFORM strict_turn('enqueue', a, priority, not_before) FROM accounts a
         WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
     v_id := nextval('txrelay.transaction_id');
     IF key IS NOT NULL THEN
-        v_first := id_of_key(v_account, key, v_id, sha256(call));
+        v_first := id_of_key(v_account, key_role(), key, v_id, sha256(call));
         IF v_first <> v_id THEN
             RETURN v_first;
         END IF;
     END IF;
     INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
-            deadline_block, retries)
+            deadline_block, retries, role)
         VALUES (v_id, v_account, call, key, coalesce(creator, session_user), priority, not_before, deadline,
-            spec_version, tip, max_tip, deadline_block, retries);
+            spec_version, tip, max_tip, deadline_block, retries, stored_role(creator));
+    PERFORM note_full(v_account) FROM accounts a WHERE a.account = v_account
+        AND v_id % greatest(1, least(1024, outbox_most(a.policy) / 16)) = 0;
     PERFORM ring(v_account);
     RETURN v_id;
 END
@@ -77,9 +85,12 @@ BEGIN
         AND size_fits(call)) IS NOT TRUE THEN
         IF priority IS NULL OR priority NOT BETWEEN -1000 AND 1000 OR octet_length(creator) > 200
            OR num_nonnulls(tip, max_tip, deadline_block) > 0 OR retries IS DISTINCT FROM 0 OR spec_version < 0
-           OR deadline <= greatest(clock_timestamp(), not_before) THEN
+           OR deadline <= greatest(clock_timestamp(), not_before) OR (time_fits(deadline) AND time_fits(not_before)) IS FALSE THEN
             PERFORM check_options('enqueue', priority, creator, not_before, deadline, spec_version, tip, max_tip,
                 deadline_block, retries);
+        END IF;
+        IF (priority > 0 OR tip > 0) AND NOT is_operator() THEN
+            PERFORM check_bounds('enqueue', enqueue.account, priority, tip);
         END IF;
         IF size_fits(call) IS NOT TRUE THEN
             PERFORM bad_size('enqueue', 'call', call, 'Pass the SCALE-encoded call. Split a batch that is too large.');
@@ -88,30 +99,35 @@ BEGIN
 
     IF key IS NULL THEN
         INSERT INTO outbox (account, call, creator, priority, not_before, deadline, guard, tip, max_tip, deadline_block,
-                retries)
+                retries, role)
             SELECT a.account, enqueue.call, coalesce(enqueue.creator, session_user), enqueue.priority,
                 enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
-                enqueue.deadline_block, enqueue.retries
-            FROM accounts a WHERE a.alias = enqueue.account AND NOT a.watch_only AND a.policy ->> 'order' IS DISTINCT FROM 'strict'
+                enqueue.deadline_block, enqueue.retries, stored_role(enqueue.creator)
+            FROM accounts a WHERE a.alias = enqueue.account AND NOT (a.watch_only OR a.careful)
+                AND NOT EXISTS (SELECT FROM outbox_full f WHERE f.account = a.account)
             RETURNING id, pg_try_advisory_xact_lock_shared(9001, account) INTO v_id, v_awake;
     ELSIF octet_length(key) BETWEEN 1 AND 200 THEN
         WITH k AS (
-            INSERT INTO idempotency_keys (account, key, id, payload_sha256)
-                SELECT a.account, enqueue.key, nextval('txrelay.transaction_id'), sha256(enqueue.call)
-                FROM accounts a WHERE a.alias = enqueue.account AND NOT a.watch_only AND a.policy ->> 'order' IS DISTINCT FROM 'strict'
-                ON CONFLICT (account, key) DO NOTHING RETURNING account, id
+            INSERT INTO idempotency_keys (account, role, key, id, payload_sha256)
+                SELECT a.account, key_role(), enqueue.key, nextval('txrelay.transaction_id'), sha256(enqueue.call)
+                FROM accounts a WHERE a.alias = enqueue.account AND NOT (a.watch_only OR a.careful)
+                AND NOT EXISTS (SELECT FROM outbox_full f WHERE f.account = a.account)
+                ON CONFLICT (account, role, key) DO NOTHING RETURNING account, id
         )
         INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
-                deadline_block, retries)
+                deadline_block, retries, role)
             SELECT k.id, k.account, enqueue.call, enqueue.key, coalesce(enqueue.creator, session_user), enqueue.priority,
                 enqueue.not_before, enqueue.deadline, enqueue.spec_version, enqueue.tip, enqueue.max_tip,
-                enqueue.deadline_block, enqueue.retries
+                enqueue.deadline_block, enqueue.retries, stored_role(enqueue.creator)
             FROM k RETURNING id, pg_try_advisory_xact_lock_shared(9001, account) INTO v_id, v_awake;
     ELSE
         PERFORM bad_argument('enqueue', 'key', format('has %s bytes; it must have 1 to 200', octet_length(key)),
             'Leave it out (NULL) for no idempotency key, or use a hash of a longer one.');
     END IF;
 
+    IF v_id & 1023 = 0 THEN
+        PERFORM note_full(o.account) FROM outbox o WHERE o.id = v_id;
+    END IF;
     IF v_awake THEN
         RETURN v_id;
     ELSIF v_awake IS NULL THEN
@@ -123,25 +139,45 @@ BEGIN
 END
 $$;
 
--- Returns the id of each call once the keys are stored: the one that its key stands for, otherwise
--- its own.
-CREATE OR REPLACE FUNCTION txrelay.ids_of_keys(p_account int, p_calls bytea[], p_keys text[], p_ids bigint[]) RETURNS bigint[]
+-- Stores the keys of p_role that are new, and returns how many it stored. A key with an empty role holds
+-- for all. They are sorted, so that two calls with the same keys in different orders cannot deadlock.
+CREATE OR REPLACE FUNCTION txrelay.store_keys(p_account int, p_role text, p_calls bytea[], p_keys text[], p_ids bigint[])
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    v_stored bigint;
+BEGIN
+    INSERT INTO idempotency_keys (account, role, key, id, payload_sha256)
+        SELECT p_account, p_role, u.key, u.id, sha256(u.call) FROM unnest(p_calls, p_keys, p_ids) u (call, key, id)
+        WHERE u.key IS NOT NULL AND (SELECT x.id FROM idempotency_keys x WHERE x.account = p_account AND x.role = ''
+            AND x.key = u.key ORDER BY x.account, x.role, x.key LIMIT 1) IS NULL
+        ORDER BY u.key, u.id
+        ON CONFLICT (account, role, key) DO NOTHING;
+    GET DIAGNOSTICS v_stored = ROW_COUNT;
+    RETURN v_stored;
+END
+$$;
+
+-- Returns the id of each call once the keys of p_role are stored: the one that its key stands for,
+-- otherwise its own.
+CREATE OR REPLACE FUNCTION txrelay.ids_of_keys(p_account int, p_role text, p_calls bytea[], p_keys text[], p_ids bigint[])
+RETURNS bigint[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     v_bad record;
 BEGIN
     -- LATERAL with LIMIT looks keys up one by one, whatever the statistics say (14_admit.sql).
     SELECT u.key, k.id INTO v_bad FROM unnest(p_calls, p_keys) u (call, key)
-        CROSS JOIN LATERAL (SELECT x.* FROM idempotency_keys x WHERE x.account = p_account AND x.key = u.key
-            ORDER BY x.account, x.key LIMIT 1) k
+        CROSS JOIN LATERAL (SELECT x.* FROM idempotency_keys x WHERE x.account = p_account AND x.role IN ('', p_role)
+            AND x.key = u.key ORDER BY x.account, x.role, x.key LIMIT 1) k
         WHERE k.payload_sha256 <> sha256(u.call) LIMIT 1;
     IF FOUND THEN
         PERFORM key_reused(v_bad.key, v_bad.id);
     END IF;
     RETURN (SELECT array_agg(coalesce(k.id, u.id) ORDER BY u.n)
         FROM unnest(p_keys, p_ids) WITH ORDINALITY u (key, id, n)
-        LEFT JOIN LATERAL (SELECT x.id FROM idempotency_keys x WHERE x.account = p_account AND x.key = u.key
-            ORDER BY x.account, x.key LIMIT 1) k ON true);
+        LEFT JOIN LATERAL (SELECT x.id FROM idempotency_keys x WHERE x.account = p_account AND x.role IN ('', p_role)
+            AND x.key = u.key ORDER BY x.account, x.role, x.key LIMIT 1) k ON true);
 END
 $$;
 
@@ -173,10 +209,14 @@ BEGIN
        IS NOT TRUE THEN
         PERFORM check_options('enqueue_many', priority, creator, not_before, deadline, spec_version, tip, max_tip,
             deadline_block, retries);
+        PERFORM check_bounds('enqueue_many', enqueue_many.account, priority, tip);
     END IF;
-    SELECT a.account INTO v_account FROM accounts a WHERE a.alias = enqueue_many.account AND NOT a.watch_only;
+    SELECT a.account INTO v_account FROM accounts a WHERE a.alias = enqueue_many.account AND NOT (a.watch_only OR a.careful)
+        AND NOT EXISTS (SELECT FROM outbox_full f WHERE f.account = a.account);
     IF NOT FOUND THEN
         v_account := keyed_account('enqueue_many', enqueue_many.account);
+        PERFORM check_use('enqueue_many', v_account);
+        PERFORM check_full('enqueue_many', v_account);
     END IF;
     PERFORM strict_turn('enqueue_many', a, priority, not_before) FROM accounts a
         WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
@@ -193,23 +233,20 @@ BEGIN
 
     v_result := v_ids;
     IF v_keys > 0 THEN
-        -- Sorted by key, so that two calls with the same keys in different orders cannot deadlock.
-        INSERT INTO idempotency_keys (account, key, id, payload_sha256)
-            SELECT v_account, u.key, u.id, sha256(u.call) FROM unnest(calls, keys, v_ids) u (call, key, id)
-            WHERE u.key IS NOT NULL ORDER BY u.key, u.id
-            ON CONFLICT (account, key) DO NOTHING;
-        GET DIAGNOSTICS v_stored = ROW_COUNT;
+        v_stored := store_keys(v_account, key_role(), calls, keys, v_ids);
         IF v_stored < v_keys THEN
-            v_result := ids_of_keys(v_account, calls, keys, v_ids);
+            v_result := ids_of_keys(v_account, key_role(), calls, keys, v_ids);
         END IF;
     END IF;
     INSERT INTO outbox (id, account, call, key, creator, priority, not_before, deadline, guard, tip, max_tip,
-            deadline_block, retries)
+            deadline_block, retries, role)
         SELECT u.id, v_account, u.call, u.key, coalesce(enqueue_many.creator, session_user), enqueue_many.priority,
             enqueue_many.not_before, enqueue_many.deadline, enqueue_many.spec_version, enqueue_many.tip,
-            enqueue_many.max_tip, enqueue_many.deadline_block, enqueue_many.retries
+            enqueue_many.max_tip, enqueue_many.deadline_block, enqueue_many.retries, stored_role(enqueue_many.creator)
         FROM unnest(v_ids, v_result, calls, keys) u (id, result, call, key) WHERE u.id = u.result;
     IF FOUND THEN
+        PERFORM note_full(v_account) FROM accounts a WHERE a.account = v_account AND (v_ids[1] / 1024 <> v_ids[cardinality(v_ids)]
+            / 1024 OR cardinality(v_ids) >= least(1024, outbox_most(a.policy) / 16));
         PERFORM ring(v_account);
     END IF;
     RETURN v_result;

@@ -92,15 +92,19 @@ BEGIN
             encode((SELECT a.account_id FROM accounts a WHERE a.account = v_account), 'hex')),
             'Blocks of its former life would be taken for this one''s. Use enqueue, or another account.');
     END IF;
+    PERFORM check_use('enqueue_signed', v_account);
+    PERFORM check_full('enqueue_signed', v_account);
     -- The bytes are a key too. It is stored first, so that the caller's key stands for the first
     -- transaction with these bytes.
-    v_id := id_of_key(v_account, 'signed 0x' || encode(v_sha, 'hex'), v_new, v_sha);
+    v_id := id_of_key(v_account, '', 'signed 0x' || encode(v_sha, 'hex'), v_new, v_sha);
     IF enqueue_signed.key IS NOT NULL THEN
-        v_id := id_of_key(v_account, enqueue_signed.key, v_id, v_sha);
+        v_id := id_of_key(v_account, key_role(), enqueue_signed.key, v_id, v_sha);
     END IF;
     IF v_id = v_new THEN
-        INSERT INTO outbox_presigned (id, account, extrinsic, key, creator) VALUES (v_id, v_account,
-            enqueue_signed.extrinsic, enqueue_signed.key, coalesce(enqueue_signed.creator, session_user));
+        INSERT INTO outbox_presigned (id, account, extrinsic, key, creator, role) VALUES (v_id, v_account,
+            enqueue_signed.extrinsic, enqueue_signed.key, coalesce(enqueue_signed.creator, session_user), stored_role(enqueue_signed.creator));
+        PERFORM note_full(v_account) FROM accounts a WHERE a.account = v_account
+            AND v_id % greatest(1, least(1024, outbox_most(a.policy) / 16)) = 0;
         PERFORM ring(v_account);
     END IF;
     RETURN v_id;

@@ -1,8 +1,9 @@
 -- txrelay: cancel and bump, and the end of transactions that have no nonce.
 
 -- Ends transactions that have no nonce, in whichever of the two outboxes they wait. p_account NULL:
--- of any account. Readers are notified as of any other end, without a nonce. Returns how many of
--- the ids it found.
+-- of any account, for an application, which waits for rows that another one holds; a leader passes them
+-- over. Readers are notified as of any other end, without a nonce. Returns how many of the ids it
+-- ended.
 CREATE OR REPLACE FUNCTION txrelay.outbox_end(p_account int, p_ids bigint[], p_outcomes txrelay.tx_outcome[], p_errors text[],
     p_epoch bigint) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -11,13 +12,13 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET
     ), unsigned AS (
         DELETE FROM outbox o USING given b
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox x WHERE x.id = b.id
-                AND (p_account IS NULL OR x.account = p_account) OFFSET 0) x
+                AND (p_account IS NULL OR x.account = p_account AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id))) OFFSET 0) x
         WHERE o.ctid = x.at
         RETURNING o.id, o.account, b.outcome, b.error, o.attempts, o.key, o.creator, o.call, o.created_at
     ), signed AS (
         DELETE FROM outbox_presigned o USING given b
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox_presigned x WHERE x.id = b.id
-                AND (p_account IS NULL OR x.account = p_account) ORDER BY x.id LIMIT 1) x
+                AND (p_account IS NULL OR x.account = p_account AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id))) ORDER BY x.id LIMIT 1) x
         WHERE o.ctid = x.at
         RETURNING o.id, o.account, b.outcome, b.error, 0 AS attempts, o.key, o.creator, o.extrinsic AS call, o.created_at
     ), gone AS (
@@ -83,6 +84,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 DECLARE
     v_account int;
 BEGIN
+    PERFORM check_owner('cancel', cancel.id);
     -- Twice: the transaction may return to the outbox between the two reads.
     FOR v_turn IN 1..2 LOOP
         v_account := cancel_waits(cancel.id);
@@ -171,6 +173,7 @@ DECLARE
     v_row record;
     v_tip numeric;
 BEGIN
+    PERFORM check_owner('bump', bump.id);
     PERFORM bump_check(bump.id);
     FOR v_turn IN 1..2 LOOP -- as in cancel
         -- Waits for an admission that is under way. A later admission finds a newer version of the
@@ -179,6 +182,7 @@ BEGIN
         SELECT o.account, o.tip, o.max_tip, a.policy INTO v_row FROM outbox o JOIN accounts a ON a.account = o.account
             WHERE o.id = bump.id FOR UPDATE OF o;
         IF FOUND THEN
+            PERFORM check_bounds('bump', (SELECT a.alias FROM accounts a WHERE a.account = v_row.account), 0, coalesce(bump.tip, 1));
             v_tip := bumped_tip(bump.tip, least(coalesce(v_row.tip, (v_row.policy ->> 'tip_start')::numeric, 0),
                 v_row.max_tip, (v_row.policy ->> 'tip_cap')::numeric), v_row.max_tip, v_row.policy);
             UPDATE outbox o SET tip = v_tip WHERE o.id = bump.id;
@@ -190,6 +194,7 @@ BEGIN
             CROSS JOIN LATERAL (SELECT x.tip FROM attempts x WHERE x.account = p.account AND x.nonce = p.nonce
                 AND x.number = p.attempt OFFSET 0) t;
         IF FOUND THEN
+            PERFORM check_bounds('bump', (SELECT a.alias FROM accounts a WHERE a.account = v_row.account), 0, coalesce(bump.tip, 1));
             PERFORM bump_ask(bump.id, v_row.account, bumped_tip(bump.tip, v_row.tip, v_row.max_tip, v_row.policy));
             PERFORM tell_outbox(v_row.account);
             RETURN 'requested';

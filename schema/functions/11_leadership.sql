@@ -138,7 +138,7 @@ $$;
 -- may know more than the database, and begins the wait of 17_reconcile.sql (anew, if one was not
 -- over). Nothing else of a claim touches accounts.
 CREATE OR REPLACE FUNCTION txrelay.leader_claim(p_subject int, p_holder text, p_address text, p_have_lock boolean,
-    p_expiry_1_ms int, p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp())
+    p_expiry_1_ms int, p_expiry_2_ms int, p_now timestamptz DEFAULT NULL)
 RETURNS TABLE (granted boolean, epoch bigint, holder text, holder_address text, lock_held boolean,
     expiry_1_left_ms bigint, expiry_2_left_ms bigint, mid_submission boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -150,6 +150,7 @@ DECLARE
     v_expired_1 boolean;
     v_expired_2 boolean;
 BEGIN
+    p_now := clock_of('leader_claim', p_now);
     PERFORM check_expiry('leader_claim', p_expiry_1_ms, p_expiry_2_ms);
     IF p_holder IS NULL OR octet_length(p_holder) NOT BETWEEN 1 AND 500 THEN
         PERFORM bad_argument('leader_claim', 'p_holder', format('has %s bytes; it must have 1 to 500',
@@ -229,7 +230,7 @@ $$;
 -- are still leased to it, no subject is compared, and the answer is one row without a subject, with
 -- unchanged set. Otherwise there is one row per subject, in the order of the question.
 CREATE OR REPLACE FUNCTION txrelay.leader_renew(p_holder text, p_subjects int[], p_epochs bigint[], p_expiry_1_ms int,
-    p_expiry_2_ms int, p_now timestamptz DEFAULT clock_timestamp(), p_block bigint DEFAULT NULL, p_fingerprint text DEFAULT NULL)
+    p_expiry_2_ms int, p_now timestamptz DEFAULT NULL, p_block bigint DEFAULT NULL, p_fingerprint text DEFAULT NULL)
 RETURNS TABLE (subject int, renewed boolean, unchanged boolean, mark text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
@@ -242,6 +243,7 @@ DECLARE
     v_mine int[];
     v_fingerprint text;
 BEGIN
+    p_now := clock_of('leader_renew', p_now);
     PERFORM check_expiry('leader_renew', p_expiry_1_ms, p_expiry_2_ms);
     IF p_subjects IS NULL OR p_epochs IS NULL OR cardinality(p_subjects) <> cardinality(p_epochs) THEN
         PERFORM bad_argument('leader_renew', 'p_epochs', format('has %s elements and p_subjects has %s',
@@ -305,9 +307,10 @@ END
 $$;
 
 -- Ends the session that holds the subject's lock, if its claim has expired by the rules of
--- leader_claim. A session that holds the lock without the claim (it hung between the two) is ended
--- after it was idle for 5 s while no claim is in force; a healthy relay claims within milliseconds.
--- Returns true if it ended one; the lock is free a moment later. The schema's owner needs
+-- leader_claim. A session that holds the lock without the claim is ended at once if its user is no
+-- member of txrelay_relay: anybody can take an advisory lock. A relay's (it hung between lock and claim)
+-- is ended if it did nothing new for 5 s while no claim is in force; a healthy one claims within
+-- milliseconds. Returns true if it ended one; the lock is free a moment later. The schema's owner needs
 -- pg_signal_backend and pg_read_all_stats for this, or to be a superuser.
 CREATE OR REPLACE FUNCTION txrelay.leader_evict(p_lock_key bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
@@ -332,19 +335,30 @@ BEGIN
     IF v_pid IS NULL OR v_pid = pg_backend_pid() THEN
         RETURN false;
     ELSIF s.holder IS NULL OR s.lock_pid IS DISTINCT FROM v_pid THEN
-        SELECT x.state, x.state_change INTO v_seen FROM pg_stat_activity x WHERE x.pid = v_pid;
-        IF FOUND AND v_seen.state_change IS NULL THEN
+        SELECT x.state_change, pg_has_role(x.usesysid, 'txrelay_relay', 'MEMBER') AS relay INTO v_seen
+            FROM pg_stat_activity x WHERE x.pid = v_pid;
+        IF v_seen.relay AND v_seen.state_change IS NULL THEN
             RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = 'its activity is hidden';
-        ELSIF v_seen.state = 'idle' AND v_seen.state_change < v_now - interval '5 s' THEN
-            RETURN pg_terminate_backend(v_pid);
+        ELSIF v_seen.relay AND v_seen.state_change >= v_now - interval '5 s' THEN
+            RETURN false;
         END IF;
-        RETURN false;
     END IF;
     RETURN pg_terminate_backend(v_pid);
 EXCEPTION WHEN insufficient_privilege THEN
     RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
-        MESSAGE = format('leader_evict: user %s may not see or end the session of backend %s', current_user, v_pid),
+        MESSAGE = format('leader_evict: the lock of %s is held by %s, and user %s may not end that session', subject_name(s),
+            session_text(v_pid), current_user),
         HINT = format('Let an administrator run: GRANT pg_signal_backend, pg_read_all_stats TO %I;', current_user);
+END
+$$;
+
+-- The session that keeps others from leading a subject, in words: it has the lock without a claim that
+-- is in force. NULL: none, or the claimant's own.
+CREATE OR REPLACE FUNCTION txrelay.lock_holder(p_lock_key bigint) RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RETURN (SELECT session_text(h.pid) FROM leadership l JOIN lock_holders h ON h.lock_key = l.lock_key
+        WHERE l.lock_key = p_lock_key AND h.pid IS DISTINCT FROM l.lock_pid LIMIT 1);
 END
 $$;
 
@@ -375,7 +389,7 @@ $$;
 -- when it repeats the question. Nothing else is read while the fingerprint is the same: reading the
 -- locks of thousands of accounts takes 50 ms.
 CREATE OR REPLACE FUNCTION txrelay.leader_scan(p_subjects int[], p_epochs bigint[] DEFAULT NULL,
-    p_now timestamptz DEFAULT clock_timestamp(), p_fingerprint text DEFAULT NULL)
+    p_now timestamptz DEFAULT NULL, p_fingerprint text DEFAULT NULL)
 RETURNS TABLE (subject int, taken boolean, holder text, holder_address text, epoch bigint, lock_held boolean,
     expiry_1_left_ms bigint, expiry_2_left_ms bigint, mark text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
@@ -384,6 +398,7 @@ SET plan_cache_mode = force_custom_plan SET enable_seqscan = off AS $$
 DECLARE
     v_fingerprint text;
 BEGIN
+    p_now := clock_of('leader_scan', p_now);
     IF p_subjects IS NULL OR (p_epochs IS NOT NULL AND cardinality(p_subjects) <> cardinality(p_epochs)) THEN
         PERFORM bad_argument('leader_scan', 'p_epochs', format('has %s elements and p_subjects has %s',
             coalesce(cardinality(p_epochs), 0), coalesce(cardinality(p_subjects), 0)), 'Give one epoch per subject, or none.');
@@ -429,13 +444,14 @@ $$;
 -- first caller removes old rows, and nobody waits for that.
 CREATE OR REPLACE FUNCTION txrelay.member_heartbeat(p_holder text, p_address text, p_serves bigint, p_ttl_ms int,
     p_session boolean DEFAULT false, p_leave boolean DEFAULT false, p_best bigint DEFAULT NULL,
-    p_now timestamptz DEFAULT clock_timestamp())
+    p_now timestamptz DEFAULT NULL)
 RETURNS TABLE (holder text, address text, best bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     v_ttl interval := p_ttl_ms * interval '1 ms';
 BEGIN
+    p_now := clock_of('member_heartbeat', p_now);
     PERFORM check_expiry('member_heartbeat', p_ttl_ms, p_ttl_ms);
     IF p_holder IS NULL OR octet_length(p_holder) NOT BETWEEN 1 AND 500 THEN
         PERFORM bad_argument('member_heartbeat', 'p_holder', format('has %s bytes; it must have 1 to 500',

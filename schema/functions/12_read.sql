@@ -57,7 +57,8 @@ $$;
 
 -- Rows that may be admitted now, by priority and id. None while the account is paused, and none
 -- whose deadline has passed. At most 16 MiB of calls, but always one row: fewer than p_limit does
--- not mean that these were all.
+-- not mean that these were all. Rows that an application holds are passed over (05_locks.sql). If
+-- there are any, the last row names the first of them: it has no call, and creator says who holds it.
 CREATE OR REPLACE FUNCTION txrelay.leader_outbox(p_account int, p_epoch bigint, p_limit int)
 RETURNS TABLE (id bigint, call bytea, priority int, deadline timestamptz, creator text, created_at timestamptz,
     attempts int, guard bigint, tip numeric, max_tip numeric, deadline_block bigint, retries int)
@@ -73,24 +74,33 @@ BEGIN
     RETURN QUERY
     WITH has_rows AS MATERIALIZED (
         (SELECT o.* FROM outbox o WHERE o.account = p_account AND o.not_before IS NULL
-            AND (o.deadline IS NULL OR o.deadline > v_now) ORDER BY o.account, o.priority DESC, o.id LIMIT p_limit)
+            AND (o.deadline IS NULL OR o.deadline > v_now)
+            AND (o.xmax = 0 OR NOT o.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(o.id)) ORDER BY o.account, o.priority DESC, o.id LIMIT p_limit)
         UNION ALL
         (SELECT o.* FROM outbox o WHERE o.account = p_account AND o.not_before <= v_now
-            AND (o.deadline IS NULL OR o.deadline > v_now) ORDER BY o.priority DESC, o.id LIMIT p_limit)
+            AND (o.deadline IS NULL OR o.deadline > v_now)
+            AND (o.xmax = 0 OR NOT o.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(o.id)) ORDER BY o.priority DESC, o.id LIMIT p_limit)
     ), row_of AS (
         SELECT r.*, sum(octet_length(r.call)) OVER (ORDER BY r.priority DESC, r.id) - octet_length(r.call) AS before
         FROM has_rows r
     )
-    SELECT r.id, r.call, r.priority, r.deadline, r.creator, r.created_at, r.attempts, r.guard, r.tip, r.max_tip,
+    SELECT r.id, r.call, r.priority, CASE WHEN time_fits(r.deadline) THEN r.deadline END, r.creator, r.created_at, r.attempts, r.guard, r.tip, r.max_tip,
         r.deadline_block, r.retries FROM row_of r
         WHERE r.before < 16777216 ORDER BY r.priority DESC, r.id LIMIT p_limit;
+    IF current_setting('txrelay.held', true) = '1' THEN
+        RETURN QUERY SELECT o.id, NULL::bytea, 0, NULL::timestamptz, h.who, o.created_at, 0, NULL::bigint, NULL::numeric,
+            NULL::numeric, NULL::bigint, 0
+        FROM (SELECT x.id, x.created_at, x.xmax AS held FROM outbox x WHERE x.account = p_account
+              ORDER BY x.account, x.not_before IS NOT NULL, x.priority DESC, x.id LIMIT p_limit + 1000) o
+            CROSS JOIN LATERAL row_holder(o.held) h WHERE o.held <> 0 LIMIT 1;
+    END IF;
 END
 $$;
 
 -- Presigned rows that the leader must decide on at the finalized block p_block: new ones; those
 -- whose nonce is below the next one (p_next); those whose turn has come, in a gapless run of nonces
 -- from the next one; those whose era is over; those that waited for a block (waited). None while
--- the account is paused.
+-- the account is paused, and none that an application holds (05_locks.sql).
 CREATE OR REPLACE FUNCTION txrelay.leader_presigned(p_account int, p_epoch bigint, p_limit int, p_next bigint, p_block bigint)
 RETURNS TABLE (id bigint, extrinsic bytea, creator text, created_at timestamptz, waited boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -105,6 +115,7 @@ BEGIN
     WITH due AS MATERIALIZED (
         SELECT s.id, s.nonce - p_next < dense_rank() OVER (ORDER BY s.nonce) AS turn
         FROM (SELECT x.id, x.nonce FROM outbox_presigned x WHERE x.account = p_account AND x.nonce >= p_next
+                AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id))
                 AND (x.wait_block IS NULL OR x.wait_block <= p_block) ORDER BY x.account, x.nonce, x.id LIMIT p_limit) s
     ), row_of AS (
         (SELECT s.id FROM outbox_presigned s WHERE s.account = p_account AND s.nonce IS NULL
@@ -119,7 +130,8 @@ BEGIN
             ORDER BY s.account, s.nonce, s.id LIMIT p_limit)
     )
     SELECT s.id, s.extrinsic, s.creator, s.created_at, s.wait_block IS NOT NULL FROM row_of r
-        CROSS JOIN LATERAL (SELECT * FROM outbox_presigned x WHERE x.id = r.id ORDER BY x.id LIMIT 1) s
+        CROSS JOIN LATERAL (SELECT * FROM outbox_presigned x WHERE x.id = r.id
+            AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id)) ORDER BY x.id LIMIT 1) s
         ORDER BY s.nonce NULLS LAST, s.id LIMIT p_limit;
 END
 $$;

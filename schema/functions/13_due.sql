@@ -1,10 +1,10 @@
 -- txrelay: what the database's clock and the applications ask of a leader.
 
--- Milliseconds until a time, rounded up, 0 if it has passed. Postgres inlines this and request_times
--- into their callers.
+-- Milliseconds until a time, rounded up, 0 if it has passed; NULL for a time that is not finite.
+-- Postgres inlines this and request_times into their callers.
 CREATE OR REPLACE FUNCTION txrelay.left_ms(p_time timestamptz) RETURNS bigint
 LANGUAGE sql AS $$
-    SELECT CASE WHEN p_time IS NOT NULL THEN pg_catalog.int8(GREATEST(0, pg_catalog.ceil(EXTRACT(epoch FROM
+    SELECT CASE WHEN txrelay.time_fits(p_time) THEN pg_catalog.int8(GREATEST(0, pg_catalog.ceil(EXTRACT(epoch FROM
         p_time OPERATOR(pg_catalog.-) pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000))) END
 $$;
 
@@ -29,7 +29,8 @@ $$;
 
 -- Ends outbox rows whose deadline has passed, and cancelled ones that came back from a lost nonce.
 -- Before the account is reconciled (17_reconcile.sql) it ends none, and says nothing sooner than
--- in a second. It writes only if there is something to end. Returns
+-- in a second. Rows that an application holds are left for a later poll (05_locks.sql). It writes only
+-- if there is something to end. Returns
 -- - one row for each pending transaction to stop, with the outcome that it ends with if none of its
 --   bytes is included,
 -- - one row, with outcome NULL, for each that must pay a higher tip, with the least tip of its next
@@ -56,6 +57,7 @@ DECLARE
     v_asked boolean;
     v_has_rows boolean;
     v_next timestamptz;
+    v_more boolean; -- there may be more that is late than one call ends
 BEGIN
     SELECT x.asked, x.has_rows, x.next INTO v_asked, v_has_rows, v_next FROM request_times(p_account, v_now) x;
     IF NOT v_asked AND (v_next > v_now) IS NOT FALSE THEN -- nearly always
@@ -65,15 +67,19 @@ BEGIN
     END IF;
     SELECT array_agg(e.id), array_agg(e.outcome), array_agg(e.error) INTO v_ids, v_outcomes, v_errors FROM (
         SELECT c.id, 'cancelled'::tx_outcome AS outcome, 'cancelled by ' || c.asked_by AS error
-        FROM cancellations c CROSS JOIN LATERAL (SELECT FROM outbox x WHERE x.id = c.id LIMIT 1) o
+        FROM cancellations c CROSS JOIN LATERAL (SELECT FROM outbox x WHERE x.id = c.id
+            AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id)) LIMIT 1) o
         WHERE c.account = p_account
         UNION ALL
         (SELECT o.id, 'expired'::tx_outcome, format('the deadline %s passed before it was sent', o.deadline)
         FROM outbox o WHERE o.account = p_account AND o.deadline <= v_now
+            AND (o.xmax = 0 OR NOT o.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(o.id))
             AND NOT EXISTS (SELECT FROM cancellations c WHERE c.id = o.id)
         ORDER BY o.account, o.deadline LIMIT 1000)) e WHERE a.reconcile_from IS NULL;
+    v_more := cardinality(v_ids) >= 1000;
     IF v_ids IS NOT NULL THEN
         PERFORM fence(p_account, p_epoch, 'update');
+        PERFORM wait_briefly();
         PERFORM outbox_end(p_account, v_ids, v_outcomes, v_errors, p_epoch);
     END IF;
     v_ids := ARRAY(SELECT c.id FROM cancellations c WHERE c.account = p_account AND (pending_of(c.id)).id IS NULL
@@ -91,10 +97,16 @@ BEGIN
             ELSE (SELECT x.id FROM outbox x WHERE x.id = b.id LIMIT 1) IS NULL END;
     IF v_ids IS NOT NULL THEN
         PERFORM fence(p_account, p_epoch, 'update');
-        DELETE FROM bumps b USING unnest(v_ids, v_tips) d (id, tip) WHERE b.id = d.id AND b.tip = d.tip;
+        DELETE FROM bumps b USING (SELECT x.id FROM unnest(v_ids, v_tips) d (id, tip) JOIN bumps x ON x.id = d.id
+            AND x.tip = d.tip FOR UPDATE OF x SKIP LOCKED) d WHERE b.id = d.id;
     END IF;
-    SELECT x.has_rows, least(x.next_outbox, (SELECT min(p.deadline) FROM pending_transactions p WHERE p.account = p_account
-        AND p.deadline > v_now)) INTO v_has_rows, v_next FROM request_times(p_account, v_now) x;
+    -- What is late and was left counts only if the next poll can end it: a row that an application
+    -- holds must not make the caller poll again at once.
+    SELECT x.has_rows, least(CASE WHEN v_more OR a.reconcile_from IS NOT NULL THEN x.next_outbox ELSE least(
+            (SELECT min(o.deadline) FROM outbox o WHERE o.account = p_account AND o.deadline > v_now),
+            (SELECT min(o.not_before) FROM outbox o WHERE o.account = p_account AND o.not_before > v_now)) END,
+        (SELECT min(p.deadline) FROM pending_transactions p WHERE p.account = p_account AND p.deadline > v_now))
+        INTO v_has_rows, v_next FROM request_times(p_account, v_now) x;
     IF a.reconcile_from IS NOT NULL AND v_next < v_now + interval '1 s' THEN
         v_next := v_now + interval '1 s';
     END IF;

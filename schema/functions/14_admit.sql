@@ -15,8 +15,9 @@
 -- Moves outbox rows to pending_transactions and attempts. Nonces go up by one from the account's
 -- next nonce, or from above its last pending one while that is unknown, so that the database
 -- refuses gaps and reuse. A row whose deadline has passed since it was read counts as gone (TR002).
--- So does every row if the chain's transaction version is not the accepted one, because the calls
--- may then mean something else.
+-- So do a row that an application holds, which the error names (05_locks.sql), and every row if the
+-- chain's transaction version is not the accepted one, because the calls may then mean something
+-- else.
 CREATE OR REPLACE FUNCTION txrelay.leader_admit(p_account int, p_epoch bigint, p_ids bigint[], p_nonces bigint[],
     p_hashes bytea[], p_extrinsics bytea[], p_tips numeric[], p_births bigint[], p_deaths bigint[],
     p_spec_version bigint, p_transaction_version bigint, p_block bigint) RETURNS bigint
@@ -54,6 +55,7 @@ BEGIN
         PERFORM not_reconciled('leader_admit', a);
     END IF;
     PERFORM check_eras('leader_admit', a, p_births, p_deaths);
+    PERFORM wait_briefly();
     -- Nonces that were never used have no attempts; one query finds out for all of them.
     SELECT NOT EXISTS (SELECT FROM attempts t WHERE t.account = p_account
             AND t.nonce BETWEEN p_nonces[1] AND p_nonces[v_count])
@@ -62,16 +64,17 @@ BEGIN
         DELETE FROM outbox o USING unnest(p_ids, p_nonces, p_hashes, p_extrinsics, p_tips, p_births, p_deaths)
                 b (id, nonce, hash, extrinsic, tip, birth, death)
             CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox x WHERE x.id = b.id AND x.account = p_account
-                AND (x.deadline IS NULL OR x.deadline > clock_timestamp()) OFFSET 0) x
+                AND (x.deadline IS NULL OR x.deadline > clock_timestamp())
+                AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id)) OFFSET 0) x
         WHERE o.ctid = x.at
         RETURNING o.*, b.nonce, b.hash, b.extrinsic, b.tip AS pays, b.birth, b.death, CASE WHEN v_fresh THEN 1
             ELSE (SELECT coalesce(max(t.number), 0) + 1 FROM attempts t WHERE t.account = p_account AND t.nonce = b.nonce)
             END AS number
     ), pending AS (
         INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch,
-            key, creator, priority, deadline, guard, tip, max_tip, deadline_block, retries, created_at)
+            key, creator, role, priority, deadline, guard, tip, max_tip, deadline_block, retries, created_at)
         SELECT p_account, m.nonce, a.account_id, m.id, m.call, m.hash, m.number, m.attempts + 1, 'signed', p_epoch,
-            m.key, m.creator, m.priority, m.deadline, m.guard, m.tip, m.max_tip, m.deadline_block, m.retries, m.created_at
+            m.key, m.creator, m.role, m.priority, m.deadline, m.guard, m.tip, m.max_tip, m.deadline_block, m.retries, m.created_at
         FROM moved m ORDER BY m.nonce
     ), tried AS (
         INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
@@ -86,7 +89,7 @@ BEGIN
     )
     SELECT count(*) INTO v_found FROM moved;
     IF v_found <> v_count THEN
-        PERFORM batch_changed('leader_admit', 'the outbox', v_found, v_count);
+        PERFORM batch_changed('leader_admit', 'the outbox' || coalesce(', and ' || held_text(p_ids), ''), v_found, v_count);
     END IF;
     RETURN p_nonces[1] + v_count;
 END
@@ -101,9 +104,9 @@ DECLARE
     v_number int := (SELECT coalesce(max(t.number), 0) + 1 FROM attempts t WHERE t.account = a.account AND t.nonce = p_nonce);
 BEGIN
     INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch, key,
-        creator, signed, created_at)
+        creator, role, signed, created_at)
         VALUES (a.account, p_nonce, a.account_id, s.id, substr(s.extrinsic, octet_length(s.extrinsic) - p_call_length + 1),
-        p_hash, v_number, 1, 'signed', p_epoch, s.key, s.creator, true, s.created_at);
+        p_hash, v_number, 1, 'signed', p_epoch, s.key, s.creator, s.role, true, s.created_at);
     INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
         transaction_version, block, epoch)
         VALUES (a.account, p_nonce, v_number, s.id, p_hash, s.extrinsic, p_tip, nullif(p_birth, -1), nullif(p_death, -1),
@@ -139,6 +142,7 @@ BEGIN
     ELSIF a.reconcile_from IS NOT NULL THEN
         PERFORM not_reconciled('leader_admit_presigned', a);
     END IF;
+    PERFORM wait_briefly();
     FOR b IN SELECT u.* FROM unnest(p_ids, p_nonces, p_hashes, p_call_lengths, p_tips, p_births, p_deaths, p_blocks)
             u (id, nonce, hash, call_length, tip, birth, death, block) ORDER BY u.nonce LOOP
         IF b.nonce > v_next THEN
@@ -149,14 +153,16 @@ BEGIN
         END IF;
         -- Without a row that was cancelled meanwhile, the nonces behind it are no gap of the caller's.
         v_next := greatest(v_next, b.nonce + 1);
-        DELETE FROM outbox_presigned x WHERE x.id = b.id AND (x.account = p_account) IS TRUE RETURNING x.* INTO s;
+        DELETE FROM outbox_presigned x WHERE x.id = b.id AND (x.account = p_account) IS TRUE
+            AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id)) RETURNING x.* INTO s;
         CONTINUE WHEN NOT FOUND;
         PERFORM signed_pend(a, p_epoch, s, b.nonce, b.hash, b.call_length, b.tip, b.birth, b.death, p_spec_version,
             p_transaction_version, b.block);
         v_found := v_found + 1;
     END LOOP;
     IF v_found <> v_count THEN
-        PERFORM batch_changed('leader_admit_presigned', 'the outbox', v_found, v_count);
+        PERFORM batch_changed('leader_admit_presigned', 'the outbox' || coalesce(', and ' || held_text(p_ids), ''), v_found,
+            v_count);
     END IF;
     UPDATE accounts t SET next_nonce = v_next,
         transaction_version = coalesce(t.transaction_version, p_transaction_version) WHERE t.account = p_account;
@@ -166,7 +172,8 @@ $$;
 
 -- Stores what the leader decoded of presigned rows; nonce NULL: the bytes do not decode.
 -- p_wait_blocks: the finalized block at which to decide again; NULL: when the nonce's turn comes or
--- the era ends. A row that was cancelled meanwhile is no error. Returns how many rows it found.
+-- the era ends. A row that was cancelled meanwhile, or that an application holds, is no error. Returns
+-- how many rows it found.
 CREATE OR REPLACE FUNCTION txrelay.leader_note(p_account int, p_epoch bigint, p_ids bigint[], p_nonces bigint[], p_hashes bytea[],
     p_deaths bigint[], p_wait_blocks bigint[], p_texts text[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
@@ -176,10 +183,12 @@ DECLARE
         cardinality(p_deaths), cardinality(p_wait_blocks), cardinality(p_texts));
     v_found bigint;
 BEGIN
+    PERFORM wait_briefly();
     UPDATE outbox_presigned s SET nonce = nullif(b.nonce, -1), hash = b.hash, era_death = nullif(b.death, -1),
         wait_block = nullif(b.wait_block, -1), waits = b.text, waits_since = coalesce(s.waits_since, clock_timestamp())
     FROM unnest(p_ids, p_nonces, p_hashes, p_deaths, p_wait_blocks, p_texts) b (id, nonce, hash, death, wait_block, text)
-        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox_presigned x WHERE x.id = b.id ORDER BY x.id LIMIT 1) x
+        CROSS JOIN LATERAL (SELECT x.ctid AS at FROM outbox_presigned x WHERE x.id = b.id
+            AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id)) ORDER BY x.id LIMIT 1) x
     WHERE s.ctid = x.at AND (s.account = p_account) IS TRUE; -- in a form that no index fits
     GET DIAGNOSTICS v_found = ROW_COUNT;
     RETURN v_found;
@@ -201,9 +210,10 @@ BEGIN
         PERFORM order_error('leader_reject: ok and dispatch_error are outcomes of the chain',
             'A transaction without a nonce ends as expired, cancelled, failed or usurped.');
     END IF;
+    PERFORM wait_briefly();
     v_found := outbox_end(p_account, p_ids, p_outcomes::tx_outcome[], p_errors, p_epoch);
     IF v_found <> v_count THEN
-        PERFORM batch_changed('leader_reject', 'the outbox', v_found, v_count);
+        PERFORM batch_changed('leader_reject', 'the outbox' || coalesce(', and ' || held_text(p_ids), ''), v_found, v_count);
     END IF;
     RETURN v_found;
 END
@@ -234,6 +244,7 @@ BEGIN
         PERFORM order_error(format('leader_nonce: no operator has ordered a new life of account %s', a.alias),
             'leader_pause with reaped; account_resume is the order.');
     ELSIF p_reborn THEN
+        PERFORM must_be_free('leader_nonce', ARRAY(SELECT o.id FROM outbox_presigned o WHERE o.account = p_account));
         UPDATE accounts t SET next_nonce = p_next, used_nonce = NULL, used_block = NULL, reborn = false,
             life_since = clock_timestamp() WHERE t.account = p_account;
         PERFORM outbox_end(p_account, s.ids, array_fill('failed'::tx_outcome, ARRAY[cardinality(s.ids)]),

@@ -237,9 +237,9 @@ BEGIN
             coalesce(g.in_block_at, CASE WHEN g.included IS NOT NULL THEN clock_timestamp() END)
         FROM gone g ORDER BY g.nonce
     ), back AS (
-        INSERT INTO outbox (id, account, call, key, creator, priority, deadline, guard, tip, max_tip, deadline_block,
+        INSERT INTO outbox (id, account, call, key, creator, role, priority, deadline, guard, tip, max_tip, deadline_block,
             retries, attempts, created_at)
-        SELECT g.id, g.account, g.call, g.key, g.creator, g.priority, g.deadline, g.guard, g.tip, g.max_tip,
+        SELECT g.id, g.account, g.call, g.key, g.creator, g.role, g.priority, g.deadline, g.guard, g.tip, g.max_tip,
             g.deadline_block, g.retries - (g.included IS NOT NULL)::int, g.attempts, g.created_at
         FROM gone g
     )

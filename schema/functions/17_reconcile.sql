@@ -64,9 +64,11 @@ $$;
 -- is pending with the same call, the extrinsic becomes its newest attempt. If the call waits in the
 -- outbox, the extrinsic takes the first such row that was there when the block was made (clocks may
 -- differ by a minute); a later row is another request. Anything else was signed for what the
--- commits lost, or by somebody else, and is left alone. p_block: no block up to this one contains
--- any of them. p_done: the account is reconciled. p_read: all finalized blocks up to this one were
--- read; NULL: an operator's option cuts the wait short. Returns how many were adopted.
+-- commits lost, or by somebody else, and is left alone. A row that an application holds is not passed
+-- over, because it would be sent a second time if that rolls back: the call fails with 55P03, and the
+-- account waits. p_block: no block up to this one contains any of them. p_done: the account is
+-- reconciled. p_read: all finalized blocks up to this one were read; NULL: an operator's option cuts
+-- the wait short. Returns how many were adopted.
 CREATE OR REPLACE FUNCTION txrelay.leader_adopt(p_account int, p_epoch bigint, p_nonces bigint[], p_hashes bytea[],
     p_extrinsics bytea[], p_call_lengths int[], p_tips numeric[], p_births bigint[], p_deaths bigint[], p_times bigint[],
     p_spec_version bigint, p_transaction_version bigint, p_block bigint, p_done boolean, p_read bigint) RETURNS int
@@ -88,6 +90,7 @@ BEGIN
     ELSIF p_done THEN
         UPDATE accounts t SET reconcile_from = NULL, lost_since = NULL, lost_heard = NULL WHERE t.account = p_account;
     END IF;
+    PERFORM wait_briefly();
     FOR b IN SELECT u.*, substr(u.extrinsic, octet_length(u.extrinsic) - u.call_length + 1) AS call
             FROM unnest(p_nonces, p_hashes, p_extrinsics, p_call_lengths, p_tips, p_births, p_deaths, p_times)
                 u (nonce, hash, extrinsic, call_length, tip, birth, death, at) ORDER BY u.nonce LOOP
@@ -105,6 +108,8 @@ BEGIN
             CONTINUE;
         END IF;
         CONTINUE WHEN b.nonce < a.used_nonce;
+        PERFORM must_be_free('leader_adopt', ARRAY(SELECT x.id FROM outbox_presigned x WHERE x.account = p_account
+            AND x.extrinsic = b.extrinsic));
         DELETE FROM outbox_presigned x WHERE x.account = p_account AND x.extrinsic = b.extrinsic RETURNING x.* INTO s;
         IF FOUND THEN
             -- Its signer may have sent it long before, so the search starts at its era, or 1024
@@ -116,16 +121,19 @@ BEGIN
             v_adopted := v_adopted + 1;
             CONTINUE;
         END IF;
-        DELETE FROM outbox x WHERE x.id = (SELECT y.id FROM outbox y WHERE y.account = p_account AND y.call = b.call
+        SELECT * INTO o FROM outbox y WHERE y.account = p_account AND y.call = b.call
                 AND (b.at IS NULL OR y.created_at <= to_timestamp(b.at / 1000.0) + interval '1 min')
-            ORDER BY y.priority DESC, y.id LIMIT 1) RETURNING x.* INTO o;
+            ORDER BY y.priority DESC, y.id LIMIT 1;
+        CONTINUE WHEN NOT FOUND;
+        PERFORM must_be_free('leader_adopt', ARRAY[o.id]);
+        DELETE FROM outbox x WHERE x.id = o.id RETURNING x.* INTO o;
         CONTINUE WHEN NOT FOUND;
         SELECT coalesce(max(t.number), 0) + 1 INTO v_number FROM attempts t
             WHERE t.account = p_account AND t.nonce = b.nonce;
         INSERT INTO pending_transactions (account, nonce, account_id, id, call, hash, attempt, attempts, state, epoch,
-            key, creator, priority, deadline, guard, tip, max_tip, deadline_block, retries, created_at)
+            key, creator, role, priority, deadline, guard, tip, max_tip, deadline_block, retries, created_at)
             VALUES (p_account, b.nonce, a.account_id, o.id, o.call, b.hash, v_number, o.attempts + 1, 'signed', p_epoch,
-            o.key, o.creator, o.priority, o.deadline, o.guard, o.tip, o.max_tip, o.deadline_block, o.retries, o.created_at);
+            o.key, o.creator, o.role, o.priority, o.deadline, o.guard, o.tip, o.max_tip, o.deadline_block, o.retries, o.created_at);
         INSERT INTO attempts (account, nonce, number, id, hash, extrinsic, tip, era_birth, era_death, spec_version,
             transaction_version, block, epoch)
             VALUES (p_account, b.nonce, v_number, o.id, b.hash, b.extrinsic, b.tip, nullif(b.birth, -1),

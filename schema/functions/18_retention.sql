@@ -13,7 +13,7 @@ $$;
 -- and moves rows of these months from the default partition. Returns how many it made. It gives up
 -- after waiting 2 s for a lock; the next call tries again, and the default partition loses nothing
 -- meanwhile.
-CREATE OR REPLACE FUNCTION txrelay.ensure_partitions(p_ahead int DEFAULT 2, p_now timestamptz DEFAULT clock_timestamp()) RETURNS int
+CREATE OR REPLACE FUNCTION txrelay.ensure_partitions(p_ahead int DEFAULT 2, p_now timestamptz DEFAULT NULL) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET lock_timeout = '2s'
 SET timezone = 'UTC' AS $$
 DECLARE
@@ -21,6 +21,7 @@ DECLARE
     v_name text;
     v_made int := 0;
 BEGIN
+    p_now := clock_of('ensure_partitions', p_now);
     IF p_ahead IS NULL OR p_ahead NOT BETWEEN 0 AND 24 THEN
         PERFORM bad_argument('ensure_partitions', 'p_ahead', format('is %s; it must be 0 to 24',
             coalesce(p_ahead::text, 'NULL')), 'Many partitions make planning slow.');
@@ -58,13 +59,14 @@ $$;
 -- Drops the partitions of finished_transactions in which every row is older than p_age. If another
 -- call is doing so, it returns at once. It waits for a lock only briefly, because leaders' writes
 -- queue behind that wait, and a long reader such as a dump would cause it at every try.
-CREATE OR REPLACE FUNCTION txrelay.drop_partitions(p_age interval, p_now timestamptz DEFAULT clock_timestamp()) RETURNS int
+CREATE OR REPLACE FUNCTION txrelay.drop_partitions(p_age interval, p_now timestamptz DEFAULT NULL) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET lock_timeout = '300ms'
 SET timezone = 'UTC' AS $$
 DECLARE
     v_name text;
     v_dropped int := 0;
 BEGIN
+    p_now := clock_of('drop_partitions', p_now);
     IF p_age IS NULL OR p_age < interval '1 day' THEN
         PERFORM bad_argument('drop_partitions', 'p_age', format('is %s; at least 1 day', coalesce(p_age::text,
             'NULL')), 'It is how long records of finished transactions are kept.');

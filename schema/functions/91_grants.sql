@@ -12,7 +12,8 @@ GRANT SELECT ON txrelay.schema_version, txrelay.schema_functions, txrelay.transa
     txrelay.blocked_accounts, txrelay.follow_accounts, txrelay.follow_pending, txrelay.follow_finished, txrelay.follow_kept,
     txrelay.follow_sources
     TO txrelay_follower, txrelay_app, txrelay_relay;
-GRANT EXECUTE ON FUNCTION txrelay.status(bigint), txrelay.status(text), txrelay.history, txrelay.follow_position
+GRANT EXECUTE ON FUNCTION txrelay.status(bigint), txrelay.status(text), txrelay.history, txrelay.follow_position,
+    txrelay.row_holder, txrelay.session_text
     TO txrelay_follower, txrelay_app, txrelay_relay;
 
 -- Applications.
@@ -24,12 +25,12 @@ GRANT SELECT ON txrelay.leadership, txrelay.relay_leases, txrelay.accounts, txre
     txrelay.pending_transactions, txrelay.attempts, txrelay.refusals, txrelay.cancellations, txrelay.bumps,
     txrelay.finished_transactions TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.relay_register, txrelay.member_heartbeat, txrelay.leader_claim, txrelay.leader_renew,
-    txrelay.leader_release, txrelay.leader_evict, txrelay.leader_scan TO txrelay_relay;
+    txrelay.leader_release, txrelay.leader_evict, txrelay.lock_holder, txrelay.leader_scan TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.leader_account, txrelay.leader_snapshot, txrelay.leader_outbox, txrelay.leader_presigned,
     txrelay.leader_poll_requests, txrelay.leader_due, txrelay.queue_measure TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.leader_admit, txrelay.leader_admit_presigned, txrelay.leader_note, txrelay.leader_reject,
     txrelay.leader_attempt, txrelay.leader_record_status, txrelay.leader_fill, txrelay.leader_finish, txrelay.leader_requeue,
     txrelay.leader_nonce, txrelay.leader_heard, txrelay.leader_adopt, txrelay.leader_pause TO txrelay_relay;
-GRANT EXECUTE ON FUNCTION txrelay.account_pause, txrelay.account_resume, txrelay.account_policy, txrelay.account_reconcile
-    TO txrelay_relay;
+GRANT EXECUTE ON FUNCTION txrelay.account_pause, txrelay.account_resume, txrelay.account_policy, txrelay.account_reconcile,
+    txrelay.account_grant, txrelay.account_revoke TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.leader_cleanup, txrelay.ensure_partitions, txrelay.drop_partitions TO txrelay_relay;

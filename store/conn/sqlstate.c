@@ -16,6 +16,7 @@ int conn_map_sqlstate(const char *s)
         {"TR010", ERR_ARGUMENT},
         {"TR011", ERR_ARGUMENT},
         {"TR012", ERR_ARGUMENT},
+        {"TR013", ERR_ARGUMENT},
         {"TR014", ERR_DB_SCHEMA},
         {"40001", ERR_DB_SERIALIZATION},
         {"40P01", ERR_DB_SERIALIZATION},

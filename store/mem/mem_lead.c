@@ -241,7 +241,7 @@ void mem__evict(struct mem_session *s, struct store_evict *r)
 {
     struct mem_account *a = by_lock_key(s->db, r->lock_key);
     r->terminated = false;
-    r->current_holder = r->current_address = "";
+    r->current_holder = r->current_address = r->lock_holder = "";
     r->epoch = r->expiry_1_left_ms = 0;
     if (!a)
         return;

@@ -140,6 +140,8 @@ void mem__outbox(struct mem_session *s, struct store_outbox *r)
     r->count = 0;
     r->rows = NULL;
     r->reserved = -1;
+    r->held_id = 0;
+    r->held_by = "";
     struct mem_account *a = mem__fence(s->db, r->account, r->epoch, &r->req.err);
     if (!a || a->paused)
         return;

@@ -222,11 +222,12 @@ static void decode_evict(struct store_req *req, const struct conn_result *r)
         return; /* the account is not registered: nobody claims it */
     struct conn_result *rows = conn_result_take(r); /* the texts lie in it */
     struct pg_row row = {.r = rows};
-    v->terminated = pg_get_bool(&row, 0);
-    v->current_holder = pg_get_text(&row, 1, "");
-    v->current_address = pg_get_text(&row, 2, "");
-    v->epoch = pg_get_int(&row, 3, 0);
-    v->expiry_1_left_ms = pg_get_int(&row, 4, 0);
+    v->lock_holder = pg_get_text(&row, 0, "");
+    v->terminated = pg_get_bool(&row, 1);
+    v->current_holder = pg_get_text(&row, 2, "");
+    v->current_address = pg_get_text(&row, 3, "");
+    v->epoch = pg_get_int(&row, 4, 0);
+    v->expiry_1_left_ms = pg_get_int(&row, 5, 0);
     store__arena(req, 0, rows, store_pg__free_rows);
     if (row.bad)
         store_pg__misfit(req, SQL_EVICT_HOLDER);
@@ -238,7 +239,7 @@ void store_pg__evict(struct store *base, struct store_evict *r)
     struct pg_args a;
     store_pg__args(s, &a);
     r->terminated = false;
-    r->current_holder = r->current_address = "";
+    r->current_holder = r->current_address = r->lock_holder = "";
     r->epoch = r->expiry_1_left_ms = 0;
     pg_put_int8(&a, r->lock_key);
     store_pg__send(s, &s->control, SQL_EVICT_HOLDER, &a, &r->req, decode_evict);

@@ -94,23 +94,28 @@ static void decode_outbox(struct store_req *req, const struct conn_result *r)
     struct pg_row row = {.r = rows};
     for (size_t i = 0; i < n; i++) {
         row.row = (int)i;
-        out[i].id = pg_get_int(&row, 0, 0);
-        out[i].call = store_pg__bytes(&row, 1);
-        out[i].priority = (int32_t)pg_get_int(&row, 2, 0);
-        out[i].deadline_ms = pg_get_int(&row, 3, -1);
-        out[i].creator = pg_get_text(&row, 4, "");
-        out[i].guard = (uint32_t)pg_get_int(&row, 5, 0);
-        out[i].tip = pg_get_text(&row, 6, NULL);
-        out[i].max_tip = pg_get_text(&row, 7, NULL);
-        out[i].deadline_block = pg_get_int(&row, 8, -1);
-        out[i].retries = (uint32_t)pg_get_int(&row, 9, 0);
-        out[i].presigned = pg_get_bool(&row, 10);
+        if (conn_result_is_null(rows, (int)i, 1)) { /* one at most: a row that is passed over */
+            box->held_id = pg_get_int(&row, 0, 0);
+            box->held_by = pg_get_text(&row, 4, "");
+            continue;
+        }
+        struct store_outbox_row *o = &out[box->count++];
+        o->id = pg_get_int(&row, 0, 0);
+        o->call = store_pg__bytes(&row, 1);
+        o->priority = (int32_t)pg_get_int(&row, 2, 0);
+        o->deadline_ms = pg_get_int(&row, 3, -1);
+        o->creator = pg_get_text(&row, 4, "");
+        o->guard = (uint32_t)pg_get_int(&row, 5, 0);
+        o->tip = pg_get_text(&row, 6, NULL);
+        o->max_tip = pg_get_text(&row, 7, NULL);
+        o->deadline_block = pg_get_int(&row, 8, -1);
+        o->retries = (uint32_t)pg_get_int(&row, 9, 0);
+        o->presigned = pg_get_bool(&row, 10);
         int64_t reserved = pg_get_int(&row, 11, -1);
-        out[i].waited = pg_get_bool(&row, 12);
+        o->waited = pg_get_bool(&row, 12);
         box->reserved = reserved >= 0 ? reserved : box->reserved;
     }
     box->rows = out;
-    box->count = n;
     if (row.bad)
         store_pg__misfit(req, SQL_READ_OUTBOX);
 }
@@ -123,6 +128,8 @@ void store_pg__outbox(struct store *base, struct store_outbox *r)
     r->count = 0;
     r->rows = NULL;
     r->reserved = -1;
+    r->held_id = 0;
+    r->held_by = "";
     pg_put_int4(&a, r->account);
     pg_put_int8(&a, r->epoch);
     pg_put_int4(&a, (int32_t)r->limit);

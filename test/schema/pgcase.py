@@ -105,7 +105,9 @@ def server():
         owner.close()
         with root.cursor() as cur:
             cur.execute('CREATE ROLE app LOGIN IN ROLE txrelay_app')
-            cur.execute('CREATE ROLE relay LOGIN IN ROLE txrelay_relay')
+            # txrelay_clock: tests tell the time (clock_of in schema/functions).
+            cur.execute('CREATE ROLE txrelay_clock NOLOGIN')
+            cur.execute('CREATE ROLE relay LOGIN IN ROLE txrelay_relay, txrelay_clock')
             cur.execute('CREATE ROLE follower LOGIN IN ROLE txrelay_follower')
             cur.execute('CREATE ROLE nobody LOGIN')
         root.close()
@@ -182,6 +184,7 @@ class Background:
 class Case(unittest.TestCase):
     """A database with the schema, no rows but the account alice (number 1, lock key 42)."""
     FRESH = False  # a test that changes the schema asks for a database of its own
+    WIDE = False  # alice's policy lets applications pay any tip and take any priority
 
     def setUp(self):
         self.server = server()
@@ -197,11 +200,13 @@ class Case(unittest.TestCase):
         self.superuser().rows("SET session_replication_role = replica; TRUNCATE txrelay.leadership, txrelay.accounts, txrelay.relay_leases, txrelay.members, txrelay.outbox, "
                               "txrelay.outbox_presigned, "
                               "txrelay.idempotency_keys, txrelay.cancellations, txrelay.bumps, txrelay.pending_transactions, "
-                              "txrelay.attempts, txrelay.refusals, txrelay.finished_transactions RESTART IDENTITY")
+                              "txrelay.attempts, txrelay.refusals, txrelay.finished_transactions, txrelay.outbox_full RESTART IDENTITY")
         self.owner = self.session('installer')
         self.app = self.session('app')
         self.relay = self.session('relay')
         self.alice = self.register(self.relay, 'alice', 42)
+        if self.WIDE:
+            self.policy(tip_cap=str(2**128 - 1), priority_max=1000)
 
     def tearDown(self):
         """Every session ends, and with it its locks, before the next test begins."""

@@ -8,6 +8,8 @@ AHEAD_MS = 3000
 
 
 class Due(Case):
+    WIDE = True
+
     def setUp(self):
         super().setUp()
         self.epoch = self.lead()

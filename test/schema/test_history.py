@@ -9,6 +9,7 @@ BLOCK = h32('block')
 
 class Stop(Case):
     """A filler signed at the nonce of a transaction that is to be stopped, racing the transaction's own bytes."""
+    WIDE = True
 
     def stop(self, epoch, nonce=0, outcome='cancelled', tag='filler', length=2, reason='by app', **how):
         return self.attempt(self.relay, epoch, [nonce], [h32(tag)], 'stop', filler=length, outcome=outcome, stop=reason,
@@ -117,6 +118,8 @@ class Stop(Case):
 
 
 class Refused(Case):
+    WIDE = True
+
     def refuse(self, epoch, nonce=0, tag=None, error='1010: no'):
         return self.state(self.relay, epoch, (nonce, h32(nonce if tag is None else tag), 'refused', None, None, error))
 
@@ -276,6 +279,8 @@ class Refused(Case):
 
 
 class Requeue(Case):
+    WIDE = True
+
     def outbox(self, epoch):
         return self.relay.dicts('SELECT * FROM txrelay.leader_outbox(%s, %s, 10)', self.alice, epoch)
 
@@ -408,6 +413,8 @@ class Requeue(Case):
 
 
 class History(Case):
+    WIDE = True
+
     def short(self, tx, *columns):
         return [tuple(r[c] for c in columns) for r in self.history(tx)]
 

@@ -6,14 +6,14 @@ import psycopg2
 
 from pgcase import FUNCTIONS, MIGRATIONS, PG_SH, Background, Case, Server, Session, h32, migrate, wait_until
 
-FOLLOWER = {'status', 'history', 'follow_position'}
+FOLLOWER = {'status', 'history', 'follow_position', 'row_holder', 'session_text'}  # the last two: views call them
 APP = FOLLOWER | {'enqueue', 'enqueue_many', 'enqueue_signed', 'cancel', 'bump'}
 RELAY = APP | {'relay_register', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_scan', 'member_heartbeat',
                'leader_pause',
                'account_pause', 'account_resume', 'account_reconcile', 'leader_adopt', 'leader_snapshot', 'leader_outbox', 'leader_admit', 'leader_attempt',
                'leader_record_status', 'leader_finish', 'leader_reject', 'leader_requeue', 'leader_fill', 'leader_nonce', 'leader_heard',
                'leader_cleanup', 'leader_poll_requests', 'leader_due', 'leader_account', 'leader_presigned', 'leader_note',
-               'leader_admit_presigned', 'account_policy', 'queue_measure', 'ensure_partitions', 'drop_partitions'}
+               'leader_admit_presigned', 'account_policy', 'account_grant', 'account_revoke', 'lock_holder', 'queue_measure', 'ensure_partitions', 'drop_partitions'}
 VIEWS = {'schema_version', 'schema_functions', 'transactions', 'leaders', 'blocked_accounts', 'follow_accounts', 'follow_pending',
          'follow_finished', 'follow_kept', 'follow_sources'}
 READABLE = {
@@ -85,7 +85,7 @@ class FreshCluster(unittest.TestCase):
 
 # Parts of their callers, whose rights and search_path they have: nobody else may call them (functions_by_role).
 PARTS = {'size_fits', 'timeline', 'subject_fence', 'fence', 'batch_size', 'queue_has_room', 'account_facts', 'account_fingerprint', 'claim_times', 'request_times', 'left_ms', 'change_text',
-         'removal_text'}
+         'removal_text', 'acting_role', 'stored_role', 'is_operator', 'key_role', 'outbox_most', 'time_fits', 'wait_briefly'}
 
 
 class Rights(Case):

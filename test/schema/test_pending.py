@@ -7,6 +7,8 @@ BLOCK = h32('block')
 
 
 class Outbox(Case):
+    WIDE = True
+
     def fetch(self, epoch, limit=100):
         return self.relay.dicts('SELECT * FROM txrelay.leader_outbox(%s, %s, %s)', self.alice, epoch, limit)
 
@@ -131,6 +133,8 @@ class Look(Case):
 
 
 class Admit(Case):
+    WIDE = True
+
     def test_moves_everything(self):
         epoch = self.lead()
         ids = self.enqueue(3, creator='shop', priority=2)

@@ -21,6 +21,8 @@ class Notices:
 
 
 class Plans(Case):
+    WIDE = True
+
     FRESH = True
 
     def setUp(self):

@@ -115,6 +115,8 @@ class Policy(Case):
 
 class StrictOrder(Case):
     """Policy order: strict: ids, and so nonces, follow the order of the commits."""
+    WIDE = True
+
     ONE, MANY = "SELECT txrelay.enqueue('alice', '\\x01')", "SELECT txrelay.enqueue_many('alice', ARRAY['\\x01', '\\x02']::bytea[])"
 
     def setUp(self):
@@ -227,6 +229,8 @@ class StrictOrder(Case):
 
 
 class Bump(Case):
+    WIDE = True
+
     def bump(self, tx, tip=None, s=None):
         return (s or self.app).value('SELECT txrelay.bump(%s, %s)', tx, tip)
 
@@ -384,10 +388,8 @@ class Bump(Case):
         epoch, ids = self.lead(), self.enqueue(2)
         self.app.begin()
         self.bump(ids[1], 40)
-        admit = Background(self.relay, lambda: self.admit(self.relay, epoch, ids, [0, 1]))
-        wait_until(lambda: self.owner_sees_blocked(self.relay.pid), 'the admission waits')
+        self.refused('TR002', self.admit, self.relay, epoch, ids, [0, 1], text=('1 of 2', 'blocked by'))
         self.app.commit()
-        self.refused('TR002', admit.join, text='1 of 2')
         self.assertEqual((self.count('outbox'), self.count('pending_transactions')), (2, 0))
         self.assertEqual(self.admit(self.relay, epoch, ids, [0, 1], tips=[0, 40]), 2)
         self.assertEqual(self.asked(epoch), [])
@@ -427,16 +429,14 @@ class Bump(Case):
         self.attempt(self.relay, epoch, [0], [h32('0b')], tip=40)
         self.app.begin()
         self.bump(tx, 50)
-        look = Background(self.relay, lambda: self.look(epoch))
-        wait_until(lambda: self.owner_sees_blocked(self.relay.pid), 'the look waits')
+        self.look(epoch)
         self.app.commit()
-        look.join()
         self.assertEqual(self.asked(epoch), [(0, tx, None, 50)])
 
     def test_another_accounts_bumps_are_left_alone(self):
         bob = self.register(self.relay, 'bob', 43)
         other = self.app.value("SELECT txrelay.enqueue('bob', '\\x01')")
-        self.bump(other, 5)
+        self.bump(other, 5, self.relay)
         self.assertEqual(self.asked(self.lead()), [])
         self.assertEqual(self.bumps(), [(other, 5)])
         self.assertNotEqual(bob, self.alice)

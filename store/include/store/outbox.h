@@ -80,6 +80,10 @@ struct store_outbox {
     size_t count;
     const struct store_outbox_row *rows;
     int64_t reserved; /* lowest nonce >= next_nonce reserved by a waiting presigned row; -1: none */
+    /* The first call that was passed over because an application's open transaction holds its row,
+     * and who that is. */
+    int64_t held_id;     /* 0: none */
+    const char *held_by; /* "": none */
 };
 void store_outbox_start(struct store *s, struct store_outbox *r, store_cb cb);
 

@@ -1,0 +1,203 @@
+-- txrelay: what an application may do: whose accounts, whose transactions, how much of what.
+--
+-- An application is a login that is a member of txrelay_app and of neither txrelay_relay nor the role
+-- that owns the schema. The others act for operators, and nothing here binds them.
+
+-- The role that a session enqueues as: its login, or the role that it chose with SET ROLE. Members of
+-- one role that all choose it are one application. Postgres inlines these four functions.
+CREATE OR REPLACE FUNCTION txrelay.acting_role() RETURNS text
+LANGUAGE sql STABLE AS $$
+    SELECT COALESCE(NULLIF(pg_catalog.current_setting('role'), 'none'), session_user::text)
+$$;
+
+-- What the column role of a transaction stores: NULL if its creator says it already.
+CREATE OR REPLACE FUNCTION txrelay.stored_role(p_creator text) RETURNS text
+LANGUAGE sql STABLE AS $$
+    SELECT NULLIF(COALESCE(NULLIF(pg_catalog.current_setting('role'), 'none'), session_user::text),
+        COALESCE(p_creator, session_user::text))
+$$;
+
+-- True for who acts for operators. Its callers have the owner's rights.
+CREATE OR REPLACE FUNCTION txrelay.is_operator() RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    SELECT pg_catalog.pg_has_role(session_user, 'txrelay_relay', 'MEMBER')
+        OR pg_catalog.pg_has_role(session_user, current_user, 'MEMBER')
+$$;
+
+-- Whose idempotency keys a session uses. All relays and operators share theirs, because a client may
+-- repeat its request through another relay.
+CREATE OR REPLACE FUNCTION txrelay.key_role() RETURNS text
+LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN pg_catalog.pg_has_role(session_user, 'txrelay_relay', 'MEMBER')
+            OR pg_catalog.pg_has_role(session_user, current_user, 'MEMBER') THEN 'txrelay_relay'
+        ELSE COALESCE(NULLIF(pg_catalog.current_setting('role'), 'none'), session_user::text) END
+$$;
+
+-- True if the session's login is a member of this role. A role that was dropped has no members.
+CREATE OR REPLACE FUNCTION txrelay.has_role(p_role text) RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM pg_roles r WHERE r.rolname = p_role AND pg_has_role(session_user, r.oid, 'MEMBER'));
+END
+$$;
+
+-- Refuses a transaction that belongs to another role. One that has ended, or that there is not, is its
+-- callers' to report.
+CREATE OR REPLACE FUNCTION txrelay.check_owner(p_function text, p_id bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    v_role text;
+BEGIN
+    IF is_operator() THEN
+        RETURN;
+    END IF;
+    v_role := coalesce((SELECT coalesce(o.role, o.creator) FROM outbox o WHERE o.id = p_id),
+        (SELECT coalesce(s.role, s.creator) FROM outbox_presigned s WHERE s.id = p_id ORDER BY s.id LIMIT 1),
+        (SELECT coalesce(p.role, p.creator) FROM pending_of(p_id) p));
+    IF v_role IS NOT NULL AND NOT has_role(v_role) THEN
+        RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+            MESSAGE = format('%s: transaction %s belongs to %s, and user %s is no member of it', p_function, p_id, v_role,
+                session_user),
+            HINT = 'Ask as a member of that role, or let an operator (a member of txrelay_relay) do it.';
+    END IF;
+END
+$$;
+
+-- Refuses an account that other roles use.
+CREATE OR REPLACE FUNCTION txrelay.check_use(p_function text, p_account int) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    a record;
+BEGIN
+    SELECT t.alias, t.users INTO a FROM accounts t WHERE t.account = p_account;
+    IF a.users IS NOT NULL AND NOT is_operator() AND NOT EXISTS (SELECT FROM unnest(a.users) u (role) WHERE has_role(u.role)) THEN
+        RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+            MESSAGE = format('%s: account %s is used by %s, and user %s is no member of it', p_function, a.alias,
+                coalesce(nullif(array_to_string(a.users, ', '), ''), 'no application'), session_user),
+            HINT = format('An operator may grant it: SELECT txrelay.account_grant(%L, %L);', a.alias, session_user);
+    END IF;
+END
+$$;
+
+-- Refuses a priority or a tip that the account's policy does not allow to applications.
+CREATE OR REPLACE FUNCTION txrelay.check_bounds(p_function text, p_account text, p_priority int, p_tip numeric) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    a record;
+    v_most int;
+BEGIN
+    IF is_operator() OR NOT (p_priority > 0 OR p_tip > 0) THEN
+        RETURN;
+    END IF;
+    SELECT t.alias, t.policy INTO a FROM accounts t WHERE t.account = account_of(p_account);
+    v_most := coalesce((a.policy ->> 'priority_max')::int, 100);
+    IF p_priority > v_most THEN
+        PERFORM bad_argument(p_function, 'priority', format('is %s; for applications account %s allows at most %s', p_priority,
+            a.alias, v_most), 'Leave it out, or let an operator raise the policy''s priority_max.');
+    ELSIF p_tip > 0 AND a.policy -> 'tip_cap' IS NULL THEN
+        PERFORM bad_argument(p_function, 'tip', format('is %s, and account %s has no tip_cap', left(p_tip::text, 80), a.alias),
+            'Leave it out, or let an operator set the policy''s tip_cap: it bounds what applications may pay.');
+    END IF;
+END
+$$;
+
+-- How many transactions a role may have waiting at an account.
+CREATE OR REPLACE FUNCTION txrelay.outbox_most(p_policy jsonb) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT COALESCE((p_policy OPERATOR(pg_catalog.->>) 'outbox_max')::bigint, 100000)
+$$;
+
+-- True if more than p_most transactions of the role wait. It reads no more of them than that.
+CREATE OR REPLACE FUNCTION txrelay.outbox_over(p_account int, p_role text, p_most bigint) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+    RETURN (SELECT count(*) FROM (
+        (SELECT FROM outbox o WHERE o.account = p_account AND o.not_before IS NULL AND coalesce(o.role, o.creator) = p_role)
+        UNION ALL
+        (SELECT FROM outbox o WHERE o.account = p_account AND o.not_before IS NOT NULL AND coalesce(o.role, o.creator) = p_role)
+        UNION ALL
+        (SELECT FROM outbox_presigned s WHERE s.account = p_account AND coalesce(s.role, s.creator) = p_role)
+        LIMIT p_most + 1) w) > p_most;
+END
+$$;
+
+-- Called for some of the rows that are enqueued, after the row: every 1024th by id, and more often where
+-- the bound is low. If too many wait, it notes so, and check_full refuses the next ones. It raises no
+-- error, because a caller that catches it and goes on would then be asked only once in 1024 times.
+CREATE OR REPLACE FUNCTION txrelay.note_full(p_account int) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    IF NOT is_operator() AND outbox_over(p_account, acting_role(),
+            (SELECT outbox_most(a.policy) - 1 FROM accounts a WHERE a.account = p_account)) THEN
+        INSERT INTO outbox_full (account, role) VALUES (p_account, acting_role()) ON CONFLICT DO NOTHING;
+    END IF;
+END
+$$;
+
+-- Refuses another row for a role of which too many wait (note_full), until fewer do.
+CREATE OR REPLACE FUNCTION txrelay.check_full(p_function text, p_account int) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+DECLARE
+    a record;
+    v_role text := acting_role();
+BEGIN
+    IF is_operator() OR NOT EXISTS (SELECT FROM outbox_full f WHERE f.account = p_account AND f.role = v_role) THEN
+        RETURN;
+    END IF;
+    SELECT t.alias, outbox_most(t.policy) AS most INTO a FROM accounts t WHERE t.account = p_account;
+    IF outbox_over(p_account, v_role, a.most - 1) THEN
+        RAISE EXCEPTION USING ERRCODE = 'TR013',
+            MESSAGE = format('%s: %s transactions of %s wait at account %s already', p_function, a.most, v_role, a.alias),
+            HINT = 'Try again when some have been sent, or let an operator raise the policy''s outbox_max.';
+    END IF;
+    DELETE FROM outbox_full f USING (SELECT x.account, x.role FROM outbox_full x WHERE x.account = p_account AND x.role = v_role
+        FOR UPDATE SKIP LOCKED) free WHERE f.account = free.account AND f.role = free.role;
+END
+$$;
+
+-- Notes in the account whether enqueue has more to check than its one statement does.
+CREATE OR REPLACE FUNCTION txrelay.note_careful(p_account int) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+    UPDATE accounts a SET careful = a.users IS NOT NULL OR (a.policy ->> 'order') IS NOT DISTINCT FROM 'strict'
+            OR a.policy ? 'outbox_max' OR EXISTS (SELECT FROM idempotency_keys k WHERE k.account = p_account AND k.role = '')
+        WHERE a.account = p_account
+$$;
+
+-- Lets the members of a role use an account, and nobody else but those who were granted it before.
+-- Granted to txrelay_app it is every application's again. Returns the roles.
+CREATE OR REPLACE FUNCTION txrelay.account_grant(account text, role text) RETURNS text[]
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    v_account int := account_of(account_grant.account);
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles r WHERE r.rolname = account_grant.role) THEN
+        PERFORM bad_argument('account_grant', 'role', format('is %s; there is no such role', coalesce('"' || left(account_grant.role,
+            80) || '"', 'NULL')), 'Name a login, or a role that logins are members of.');
+    END IF;
+    UPDATE accounts a SET users = array_append(array_remove(coalesce(a.users, '{}'), account_grant.role), account_grant.role)
+        WHERE a.account = v_account;
+    PERFORM note_careful(v_account);
+    RETURN (SELECT a.users FROM accounts a WHERE a.account = v_account);
+END
+$$;
+
+-- Takes the account from a role. What its members enqueued before stays. Returns the roles that may still
+-- use it; none: only operators.
+CREATE OR REPLACE FUNCTION txrelay.account_revoke(account text, role text) RETURNS text[]
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    v_account int := account_of(account_revoke.account);
+    v_users text[] := (SELECT coalesce(a.users, '{txrelay_app}') FROM accounts a WHERE a.account = v_account);
+BEGIN
+    IF account_revoke.role = ANY (v_users) IS NOT TRUE THEN
+        PERFORM bad_argument('account_revoke', 'role', format('is %s, which was not granted the account', coalesce('"'
+            || left(account_revoke.role, 80) || '"', 'NULL')), format('It is granted to: %s.', coalesce(nullif(
+            array_to_string(v_users, ', '), ''), 'no application')));
+    END IF;
+    UPDATE accounts a SET users = array_remove(v_users, account_revoke.role) WHERE a.account = v_account;
+    PERFORM note_careful(v_account);
+    RETURN (SELECT a.users FROM accounts a WHERE a.account = v_account);
+END
+$$;
