@@ -26,25 +26,17 @@ static void failed_later(struct loop_task *task)
 }
 
 /* Bytes and rows in one block, after the rows. */
-static struct store_adopt_row *copy_found(const struct manager_effect *fx, char (*amounts)[40])
+static struct tx_found *copy_found(const struct manager_effect *fx)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < fx->adopt.count; i++)
         bytes += fx->adopt.found[i].bytes_len;
-    struct store_adopt_row *rows = xcalloc(1, fx->adopt.count * sizeof(*rows) + bytes + 1);
+    struct tx_found *rows = xcalloc(1, fx->adopt.count * sizeof(*rows) + bytes + 1);
     uint8_t *at = (uint8_t *)(rows + fx->adopt.count);
     for (size_t i = 0; i < fx->adopt.count; i++) {
-        const struct manager_found *f = &fx->adopt.found[i];
-        memcpy(at, f->bytes, f->bytes_len);
-        rows[i] = (struct store_adopt_row){.nonce = (int64_t)f->nonce,
-                                           .extrinsic = {at, f->bytes_len},
-                                           .call_len = f->call_len,
-                                           .tip = u128_text(f->tip, amounts[i]),
-                                           .era_birth = f->era_birth,
-                                           .era_death = f->era_death,
-                                           .time_ms = f->time_ms};
-        memcpy(rows[i].hash, f->hash, 32);
-        at += f->bytes_len;
+        rows[i] = fx->adopt.found[i];
+        rows[i].bytes = memcpy(at, rows[i].bytes, rows[i].bytes_len);
+        at += rows[i].bytes_len;
     }
     return rows;
 }
@@ -58,8 +50,7 @@ void account_adopt(struct account *a, const struct manager_effect *fx)
         loop_post(a->service->loop, &op->task, failed_later);
         return;
     }
-    op->amounts = xcalloc(fx->adopt.count + 1, sizeof(*op->amounts));
-    op->adopt_rows = copy_found(fx, op->amounts);
+    op->found = copy_found(fx);
     op->u.adopt = (struct store_adopt){.account = a->store_account,
                                        .epoch = a->epoch,
                                        .spec_version = info->spec_version,
@@ -68,7 +59,7 @@ void account_adopt(struct account *a, const struct manager_effect *fx)
                                        .done = fx->adopt.done,
                                        .read = fx->adopt.read,
                                        .count = fx->adopt.count,
-                                       .rows = op->adopt_rows};
+                                       .rows = op->found};
     store_adopt_start(a->service->store, &op->u.adopt, adopted);
 }
 

@@ -244,18 +244,7 @@ void account_note(struct account *a, const struct manager_effect *fx)
 {
     struct op *op = op_new(a, fx->type, fx->notes.count);
     op->rows.notes = op_copy(fx->notes.rows, op->count, sizeof(*op->rows.notes));
-    op->note_rows = xcalloc(op->count, sizeof(*op->note_rows));
-    for (size_t i = 0; i < op->count; i++) {
-        const struct manager_note_row *row = &op->rows.notes[i];
-        op->note_rows[i] =
-            (struct store_note_row){.id = row->id,
-                                    .nonce = (int64_t)row->nonce,
-                                    .era_death = row->era_death,
-                                    .wait_block = row->wait_block ? (int64_t)row->wait_block : -1,
-                                    .text = row->text};
-        memcpy(op->note_rows[i].hash, row->hash, 32);
-    }
     op->u.note = (struct store_note){
-        .account = a->store_account, .epoch = a->epoch, .count = op->count, .rows = op->note_rows};
+        .account = a->store_account, .epoch = a->epoch, .count = op->count, .rows = op->rows.notes};
     store_note_start(a->service->store, &op->u.note, op_stored);
 }

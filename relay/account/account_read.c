@@ -310,20 +310,12 @@ static void looked_failed(struct op *op)
 static void tell_requests(struct op *op)
 {
     const struct store_poll_requests *r = &op->u.poll_requests;
-    struct manager_stop *stops = xcalloc(r->count, sizeof(*stops));
-    for (size_t i = 0; i < r->count; i++)
-        stops[i] = (struct manager_stop){.nonce = (uint64_t)r->stops[i].nonce,
-                                         .id = r->stops[i].id,
-                                         .outcome = r->stops[i].outcome,
-                                         .reason = r->stops[i].reason,
-                                         .tip = amount(r->stops[i].tip, 0)};
     struct manager_account facts = account_facts(&r->facts);
     account_event(op->account, &(struct manager_event){.type = MANAGER_EV_REQUESTS,
                                                        .looked = {.number = op->serial,
-                                                                  .stops = stops,
+                                                                  .stops = r->stops,
                                                                   .count = r->count,
                                                                   .account = &facts}});
-    free(stops);
 }
 
 static void looked(struct store_req *req)

@@ -38,8 +38,7 @@ void op_free(struct op *op)
         free((void *)op->attempts[i].bytes);
     free(op->attempts);
     free(op->attempt_rows);
-    free(op->adopt_rows);
-    free(op->note_rows);
+    free(op->found);
     signed_births_free(op);
     free(op->rows.any);
     free(op->amounts);

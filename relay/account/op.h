@@ -20,15 +20,14 @@ struct op {
     uint64_t question, serial; /* of a poll_effect */
     size_t count;
     struct store_attempt_row *attempt_rows;
-    struct store_adopt_row *adopt_rows;
-    struct store_note_row *note_rows;
-    struct births *births; /* account_presigned.c */
+    struct tx_found *found; /* with their bytes */
+    struct births *births;  /* account_presigned.c */
     /* Own copy of the effect's rows. */
     union {
         struct manager_sign_row *sign;
         struct tx_report *states;
         struct tx_end *ends;
-        struct manager_note_row *notes;
+        struct tx_note *notes;
         void *any;
     } rows;
     struct tx_attempt *attempts; /* signed; owns their bytes */

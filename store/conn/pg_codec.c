@@ -169,6 +169,12 @@ void pg_elem_int8(struct pg_args *a, int64_t v)
     put64(a->buf, (uint64_t)v);
 }
 
+void pg_elem_amount(struct pg_args *a, u128 v)
+{
+    char text[40];
+    pg_elem_text(a, u128_text(v, text));
+}
+
 void pg_elem_opt(struct pg_args *a, int64_t v)
 {
     if (v < 0)
@@ -248,6 +254,13 @@ const char *pg_get_text(struct pg_row *r, int col, const char *null_value)
     int len;
     const char *data = cell(r, col, &len);
     return data ? data : null_value;
+}
+
+u128 pg_get_amount(struct pg_row *r, int col, u128 null_value)
+{
+    const char *text = pg_get_text(r, col, NULL);
+    u128 v;
+    return text && u128_parse(text, &v) ? v : null_value;
 }
 
 const uint8_t *pg_get_bytes(struct pg_row *r, int col, size_t *ret_len)

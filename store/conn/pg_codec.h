@@ -4,6 +4,7 @@
 #define STORE_PG_CODEC_H
 
 #include "base/buf.h"
+#include "base/u128.h"
 #include "store/conn.h"
 
 struct pg_args {
@@ -31,6 +32,7 @@ void pg_elem_int4(struct pg_args *a, int32_t v);
 void pg_elem_int8(struct pg_args *a, int64_t v);
 void pg_elem_opt(struct pg_args *a, int64_t v);  /* bigint, -1: NULL */
 void pg_elem_opt4(struct pg_args *a, int32_t v); /* int, -1: NULL */
+void pg_elem_amount(struct pg_args *a, u128 v);  /* decimal text */
 void pg_elem_text(struct pg_args *a, const char *s);
 void pg_elem_bytes(struct pg_args *a, const void *data, size_t len);
 void pg_array_end(struct pg_args *a);
@@ -44,6 +46,8 @@ struct pg_row {
 };
 bool pg_get_bool(struct pg_row *r, int col);
 int64_t pg_get_int(struct pg_row *r, int col, int64_t null_value); /* int4 or int8 */
+/* From decimal text; what is no number of 128 bits reads like NULL. */
+u128 pg_get_amount(struct pg_row *r, int col, u128 null_value);
 const char *pg_get_text(struct pg_row *r, int col, const char *null_value);
 const uint8_t *pg_get_bytes(struct pg_row *r, int col, size_t *ret_len); /* NULL: SQL NULL */
 void pg_get_hash(struct pg_row *r, int col, uint8_t out[32]);

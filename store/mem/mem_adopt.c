@@ -11,49 +11,51 @@ enum { ERALESS_BLOCKS = 1024 };
 
 static int64_t nonce_of(const void *rows, size_t i)
 {
-    return ((const struct store_adopt_row *)rows)[i].nonce;
+    return (int64_t)((const struct tx_found *)rows)[i].nonce;
 }
 
-static struct store_bytes call_of(const struct store_adopt_row *in)
+static struct store_bytes call_of(const struct tx_found *in)
 {
-    size_t len = in->call_len < in->extrinsic.len ? in->call_len : in->extrinsic.len;
-    return (struct store_bytes){in->extrinsic.data + (in->extrinsic.len - len), len};
+    size_t len = in->call_len < in->bytes_len ? in->call_len : in->bytes_len;
+    return (struct store_bytes){in->bytes + (in->bytes_len - len), len};
 }
 
 /* The pending row that it is a later attempt of; one that was signed elsewhere is never signed
  * anew. */
-static struct mem_row *later_of(const struct mem_account *a, const struct store_adopt_row *in)
+static struct mem_row *later_of(const struct mem_account *a, const struct tx_found *in)
 {
-    struct mem_row *row = mem__pending(a, in->nonce);
-    bool known = mem__attempt_of(mem__nonce_at(a, in->nonce), in->hash) != 0;
+    int64_t nonce = (int64_t)in->nonce;
+    struct mem_row *row = mem__pending(a, nonce);
+    bool known = mem__attempt_of(mem__nonce_at(a, nonce), in->hash) != 0;
     return row && !known && !row->presigned && mem__same_bytes(row->call, call_of(in)) ? row : NULL;
 }
 
-static struct mem_attempt attempt_of(const struct store_adopt *r, const struct store_adopt_row *in,
+static struct mem_attempt attempt_of(const struct store_adopt *r, const struct tx_found *in,
                                      uint32_t version, int64_t id)
 {
     struct store_attempts w = {
         .epoch = r->epoch, .spec_version = r->spec_version, .block = r->block};
-    struct store_attempt_row row = {.extrinsic = in->extrinsic,
-                                    .tip = in->tip,
+    char tip[40];
+    struct store_attempt_row row = {.extrinsic = {in->bytes, in->bytes_len},
+                                    .tip = u128_text(in->tip, tip),
                                     .era_birth = in->era_birth,
                                     .era_death = in->era_death};
     memcpy(row.hash, in->hash, 32);
     return mem__attempt_new(&w, &row, version, id);
 }
 
-static struct mem_row *signed_attempt(const struct mem_account *a, const struct store_adopt_row *in)
+static struct mem_row *signed_attempt(const struct mem_account *a, const struct tx_found *in)
 {
     LIST_EACH (p, &a->signed_rows) {
         struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
-        if (mem__same_bytes(row->call, in->extrinsic))
+        if (mem__same_bytes(row->call, (struct store_bytes){in->bytes, in->bytes_len}))
             return row;
     }
     return NULL;
 }
 
 /* The first that was there when the block was made; clocks may differ by a minute. */
-static struct mem_row *call_row(const struct mem_account *a, const struct store_adopt_row *in)
+static struct mem_row *call_row(const struct mem_account *a, const struct tx_found *in)
 {
     LIST_EACH (p, &a->outbox) {
         struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
@@ -65,7 +67,7 @@ static struct mem_row *call_row(const struct mem_account *a, const struct store_
 }
 
 /* The signer may have submitted it long before: only its era is known. */
-static int64_t signed_block(const struct store_adopt *r, const struct store_adopt_row *in)
+static int64_t signed_block(const struct store_adopt *r, const struct tx_found *in)
 {
     int64_t from = in->era_birth >= 0          ? in->era_birth
                    : r->block > ERALESS_BLOCKS ? r->block - ERALESS_BLOCKS
@@ -74,8 +76,9 @@ static int64_t signed_block(const struct store_adopt *r, const struct store_adop
 }
 
 static bool adopt(struct mem_db *db, struct mem_account *a, const struct store_adopt *r,
-                  const struct store_adopt_row *in, uint32_t version)
+                  const struct tx_found *in, uint32_t version)
 {
+    int64_t nonce = (int64_t)in->nonce;
     struct mem_row *row = later_of(a, in);
     if (row) {
         int64_t era = in->era_birth < 0 ? 0 : in->era_death - in->era_birth;
@@ -88,33 +91,33 @@ static bool adopt(struct mem_db *db, struct mem_account *a, const struct store_a
                            "a later attempt was found, which the database had lost");
         return true;
     }
-    if (mem__pending(a, in->nonce) || mem__attempt_of(mem__nonce_at(a, in->nonce), in->hash) ||
-        in->nonce < a->used_nonce)
+    if (mem__pending(a, nonce) || mem__attempt_of(mem__nonce_at(a, nonce), in->hash) ||
+        nonce < a->used_nonce)
         return false;
     if ((row = signed_attempt(a, in))) {
         struct mem_attempt t =
             attempt_of(r, in, version ? version : r->transaction_version, row->id);
         t.block = signed_block(r, in);
-        mem__signed_pend(db, a, row, &t, in->nonce, call_of(in).len);
+        mem__signed_pend(db, a, row, &t, nonce, call_of(in).len);
     } else if ((row = call_row(a, in))) {
         struct mem_attempt t = attempt_of(r, in, r->transaction_version, row->id);
         mem__waiting_take(a, row);
         row->not_before_us = 0;
-        mem__pend(db, a, row, in->nonce, &t);
+        mem__pend(db, a, row, nonce, &t);
         if (!a->transaction_version)
             a->transaction_version = r->transaction_version;
     } else {
         return false;
     }
-    if (a->next_nonce < in->nonce + 1)
-        a->next_nonce = in->nonce + 1;
+    if (a->next_nonce < nonce + 1)
+        a->next_nonce = nonce + 1;
     return true;
 }
 
 static int by_nonce(const void *x, const void *y)
 {
-    int64_t a = (*(const struct store_adopt_row *const *)x)->nonce;
-    int64_t b = (*(const struct store_adopt_row *const *)y)->nonce;
+    int64_t a = (int64_t)(*(const struct tx_found *const *)x)->nonce;
+    int64_t b = (int64_t)(*(const struct tx_found *const *)y)->nonce;
     return (a > b) - (a < b);
 }
 
@@ -142,10 +145,10 @@ void mem__adopt(struct mem_session *s, struct store_adopt *r)
         }
     }
     uint32_t version = a->transaction_version;
-    const struct store_adopt_row **rows = xcalloc(r->count + 1, sizeof(struct store_adopt_row *));
+    const struct tx_found **rows = xcalloc(r->count + 1, sizeof(struct tx_found *));
     for (size_t i = 0; i < r->count; i++)
         rows[i] = &r->rows[i];
-    qsort(rows, r->count, sizeof(struct store_adopt_row *), by_nonce);
+    qsort(rows, r->count, sizeof(struct tx_found *), by_nonce);
     for (size_t i = 0; i < r->count; i++)
         r->adopted += adopt(s->db, a, r, rows[i], version);
     free(rows);

@@ -144,15 +144,15 @@ int mem_enqueue_signed(struct mem_session *s, const struct mem_signed_call *call
 
 /* ---- leader_note ---- */
 
-static void note(struct mem_row *row, const struct store_note_row *in)
+static void note(struct mem_row *row, const struct tx_note *in)
 {
-    row->nonce = in->nonce;
+    row->nonce = (int64_t)in->nonce;
     row->has_hash = true;
     memcpy(row->hash, in->hash, 32);
     row->era_death = in->era_death;
-    row->wait_block = in->wait_block;
+    row->wait_block = in->wait_block ? (int64_t)in->wait_block : -1;
     row->silent = false; /* a poll finds it */
-    mem__replace(&row->waits, in->text);
+    mem__replace(&row->waits, store__text(in->text));
 }
 
 /* A row that was cancelled meanwhile is no error. */

@@ -132,7 +132,7 @@ static void drop_bumps(const struct mem_db *db, struct mem_account *a)
 
 static int by_nonce(const void *x, const void *y)
 {
-    const struct store_stop *a = x, *b = y;
+    const struct tx_stop *a = x, *b = y;
     if (a->nonce != b->nonce)
         return a->nonce < b->nonce ? -1 : 1;
     if (!a->outcome || !b->outcome)
@@ -144,31 +144,31 @@ static void collect(const struct mem_db *db, const struct mem_account *a, int64_
                     struct mem_answer *answer, struct store_poll_requests *r)
 {
     size_t most = a->cancellation_count + a->bump_count + (a->timed ? a->pending_count : 0);
-    struct store_stop *out = mem__put(answer, NULL, most * sizeof(*out));
+    struct tx_stop *out = mem__put(answer, NULL, most * sizeof(*out));
     r->stops = out;
     for (size_t i = 0; i < a->cancellation_count; i++) {
         const struct mem_row *row = row_of(db, a->cancellations[i].id);
         if (is_pending(row))
-            out[r->count++] = (struct store_stop){.nonce = row->nonce,
-                                                  .id = row->id,
-                                                  .outcome = "cancelled",
-                                                  .reason = "cancelled on request"};
+            out[r->count++] = (struct tx_stop){.nonce = (uint64_t)row->nonce,
+                                               .id = row->id,
+                                               .outcome = "cancelled",
+                                               .reason = "cancelled on request"};
     }
     for (size_t i = 0; a->timed && i < a->pending_count; i++) {
         const struct mem_row *row = a->pending[i];
         if (row->id && row->deadline_us && row->deadline_us <= now && !mem__cancelled(a, row->id))
             out[r->count++] =
-                (struct store_stop){.nonce = row->nonce,
-                                    .id = row->id,
-                                    .outcome = "expired",
-                                    .reason = "the deadline passed before it was included"};
+                (struct tx_stop){.nonce = (uint64_t)row->nonce,
+                                 .id = row->id,
+                                 .outcome = "expired",
+                                 .reason = "the deadline passed before it was included"};
     }
     for (size_t i = 0; i < a->bump_count; i++) {
         const struct mem_row *row = row_of(db, a->bumps[i].id);
         u128 tip = is_pending(row) ? bump_tip(a, row, a->bumps[i].tip) : 0;
         if (is_pending(row) && mem__current(row)->tip < tip)
-            out[r->count++] = (struct store_stop){
-                .nonce = row->nonce, .id = row->id, .tip = mem__put_amount(answer, tip)};
+            out[r->count++] =
+                (struct tx_stop){.nonce = (uint64_t)row->nonce, .id = row->id, .tip = tip};
     }
     qsort(out, r->count, sizeof(*out), by_nonce);
 }

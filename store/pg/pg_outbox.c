@@ -173,11 +173,12 @@ void store_pg__note(struct store *base, struct store_note *r)
     struct pg_args a;
     store_pg__fenced(s, &a, r->account, r->epoch);
     COLUMN(&a, PG_ELEM_INT8, r, pg_elem_int8(&a, r->rows[i].id));
-    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->rows[i].nonce));
+    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, (int64_t)r->rows[i].nonce));
     COLUMN(&a, PG_ELEM_BYTES, r, pg_elem_bytes(&a, r->rows[i].hash, 32));
     COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->rows[i].era_death));
-    COLUMN(&a, PG_ELEM_INT8, r, pg_elem_opt(&a, r->rows[i].wait_block));
-    COLUMN(&a, PG_ELEM_TEXT, r, pg_elem_text(&a, r->rows[i].text));
+    COLUMN(&a, PG_ELEM_INT8, r,
+           pg_elem_opt(&a, r->rows[i].wait_block ? (int64_t)r->rows[i].wait_block : -1));
+    COLUMN(&a, PG_ELEM_TEXT, r, pg_elem_text(&a, store__text(r->rows[i].text)));
     store_pg__send(s, &s->work, SQL_NOTE_PRESIGNED, &a, &r->req, decode_nothing);
 }
 

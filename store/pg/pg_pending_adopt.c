@@ -13,12 +13,11 @@ static void decode_adopted(struct store_req *req, const struct conn_result *r)
 
 static void put_bytes(struct pg_args *a, const struct store_adopt *r)
 {
-    COLUMN(a, PG_ELEM_INT8, r, pg_elem_int8(a, r->rows[i].nonce));
+    COLUMN(a, PG_ELEM_INT8, r, pg_elem_int8(a, (int64_t)r->rows[i].nonce));
     COLUMN(a, PG_ELEM_BYTES, r, pg_elem_bytes(a, r->rows[i].hash, 32));
-    COLUMN(a, PG_ELEM_BYTES, r,
-           pg_elem_bytes(a, r->rows[i].extrinsic.data, r->rows[i].extrinsic.len));
+    COLUMN(a, PG_ELEM_BYTES, r, pg_elem_bytes(a, r->rows[i].bytes, r->rows[i].bytes_len));
     COLUMN(a, PG_ELEM_INT4, r, pg_elem_int4(a, (int32_t)r->rows[i].call_len));
-    COLUMN(a, PG_ELEM_TEXT, r, pg_elem_text(a, r->rows[i].tip));
+    COLUMN(a, PG_ELEM_TEXT, r, pg_elem_amount(a, r->rows[i].tip));
 }
 
 static void put_times(struct pg_args *a, const struct store_adopt *r)

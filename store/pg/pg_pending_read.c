@@ -172,7 +172,7 @@ static void decode_requests(struct store_req *req, const struct conn_result *r)
     struct store_poll_requests *polled = CONTAINER_OF(req, struct store_poll_requests, req);
     struct conn_result *rows = conn_result_take(r);
     size_t n = (size_t)conn_result_rows(rows);
-    struct store_stop *out = store__arena(req, n * sizeof(*out), rows, store_pg__free_rows);
+    struct tx_stop *out = store__arena(req, n * sizeof(*out), rows, store_pg__free_rows);
     struct pg_row row = {.r = rows};
     if (!n) {
         store_pg__misfit(req, SQL_POLL_REQUESTS);
@@ -186,11 +186,11 @@ static void decode_requests(struct store_req *req, const struct conn_result *r)
         n = 0;
     for (size_t i = 0; i < n; i++) {
         row.row = (int)i;
-        out[i].nonce = pg_get_int(&row, REQUEST_NONCE, -1);
+        out[i].nonce = (uint64_t)pg_get_int(&row, REQUEST_NONCE, -1);
         out[i].id = pg_get_int(&row, REQUEST_ID, 0);
         out[i].outcome = pg_get_text(&row, REQUEST_OUTCOME, NULL);
         out[i].reason = pg_get_text(&row, REQUEST_ERROR, out[i].outcome ? "" : NULL);
-        out[i].tip = out[i].outcome ? NULL : pg_get_text(&row, REQUEST_TIP, "0");
+        out[i].tip = out[i].outcome ? 0 : pg_get_amount(&row, REQUEST_TIP, 0);
     }
     polled->stops = out;
     polled->count = n;

@@ -61,8 +61,10 @@ void store_pg__state(struct store *base, struct store_states *r)
 
 static void put_fee(struct pg_args *a, const struct tx_end *row)
 {
-    char text[40];
-    pg_elem_text(a, row->has_fee ? u128_text(row->fee, text) : NULL);
+    if (row->has_fee)
+        pg_elem_amount(a, row->fee);
+    else
+        pg_elem_text(a, NULL);
 }
 
 static void finish(struct store *base, struct store_finish *r, enum sql_id sql)

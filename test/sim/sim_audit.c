@@ -86,18 +86,18 @@ static void noted(const struct audit *t)
 {
     struct world *w = t->w;
     for (size_t i = 0; i < t->x->u.note.count; i++) {
-        const struct store_note_row *x = &t->x->u.note.rows[i];
+        const struct tx_note *x = &t->x->u.note.rows[i];
         struct call *c = &w->calls[x->id];
-        uint64_t wait = x->wait_block < 0 ? 0 : (uint64_t)x->wait_block;
-        bool again = x->nonce >= 0 && c->noted == x->nonce && c->wait_block == wait &&
+        int64_t nonce = (int64_t)x->nonce;
+        bool again = nonce >= 0 && c->noted == nonce && c->wait_block == x->wait_block &&
                      c->noted_at + 50 * MS > w->now;
         c->noted_again = again ? c->noted_again + 1 : 0;
         HOLDS(w, c->noted_again < 4, "hot loop",
               "transaction %lld of account %d waits for nonce %lld, noted again and again",
-              (long long)x->id, t->account, (long long)x->nonce);
-        c->noted = x->nonce;
+              (long long)x->id, t->account, (long long)nonce);
+        c->noted = nonce;
         c->noted_at = w->now;
-        c->wait_block = wait;
+        c->wait_block = x->wait_block;
         w->stats.noted++;
     }
 }

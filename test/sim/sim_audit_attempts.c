@@ -188,7 +188,8 @@ void audit_adopted(const struct audit *t)
         uint32_t tx = tx_of_hash(t->w, r->rows[i].hash);
         HOLDS(t->w, !t->w->chain.txs[tx].forged, "I3", "r%d adopts bytes that nobody signed",
               t->process);
-        const struct mem_row *row = mem_pending_at(t->w->db.mem, t->account + 1, r->rows[i].nonce);
+        const struct mem_row *row =
+            mem_pending_at(t->w->db.mem, t->account + 1, (int64_t)r->rows[i].nonce);
         for (size_t k = 0; row && k < row->at->count; k++)
             if (!memcmp(row->at->attempts[k].hash, r->rows[i].hash, 32))
                 check_recorded(t, row->id, tx);

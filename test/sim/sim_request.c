@@ -105,10 +105,7 @@ static void copy_attempts(struct request *x)
 static void copy_note(struct request *x)
 {
     struct store_note *r = &x->u.note;
-    struct store_note_row *rows = keep(x, r->rows, r->count * sizeof(*rows));
-    for (size_t i = 0; i < r->count; i++)
-        rows[i].text = copy_text(x, rows[i].text);
-    r->rows = rows;
+    r->rows = keep(x, r->rows, r->count * sizeof(*r->rows));
 }
 
 static void copy_states(struct request *x)
@@ -138,11 +135,9 @@ static void copy_pause(struct request *x)
 static void copy_adopt(struct request *x)
 {
     struct store_adopt *r = &x->u.adopt;
-    struct store_adopt_row *rows = keep(x, r->rows, r->count * sizeof(*rows));
-    for (size_t i = 0; i < r->count; i++) {
-        rows[i].extrinsic = copy_bytes(x, rows[i].extrinsic);
-        rows[i].tip = copy_text(x, rows[i].tip);
-    }
+    struct tx_found *rows = keep(x, r->rows, r->count * sizeof(*rows));
+    for (size_t i = 0; i < r->count; i++)
+        rows[i].bytes = keep(x, rows[i].bytes, rows[i].bytes_len);
     r->rows = rows;
 }
 

@@ -89,6 +89,37 @@ enum tx_signature {
     TX_SIGNATURE_BAD,
 };
 
+/* What checking a presigned transaction that waits in the outbox found. */
+struct tx_note {
+    uint64_t nonce; /* UINT64_MAX: it does not decode */
+    int64_t id;
+    uint8_t hash[32];
+    int64_t era_death;   /* -1: immortal */
+    uint64_t wait_block; /* not due before this block is final; 0: when its nonce's turn has come */
+    char text[200];      /* what it waits for; "": nothing */
+};
+
+/* A pending transaction that is to be stopped: no new bytes are signed for it, and it ends with
+ * this outcome if none of those that may be out there gets in. Or one whose tip is to rise. */
+struct tx_stop {
+    uint64_t nonce;
+    int64_t id;
+    const char *outcome; /* "expired", "cancelled"; NULL: a bump */
+    const char *reason;
+    u128 tip; /* bump: the least that the next attempt is to pay */
+};
+
+/* An extrinsic of an account that the chain or a pool holds, and the database does not know. */
+struct tx_found {
+    uint64_t nonce;
+    uint8_t hash[32];
+    uint8_t *bytes;
+    size_t bytes_len, call_len;   /* the call is the last call_len bytes */
+    int64_t era_birth, era_death; /* -1: immortal */
+    u128 tip;
+    int64_t time_ms; /* of its block, wall clock; -1: in a pool, or not known */
+};
+
 /* One extrinsic of a finalized block or of a pool. */
 struct tx_included {
     uint8_t hash[32];

@@ -178,7 +178,7 @@ struct reconciling { /* reconcile.c: commits that may be lost */
     uint64_t from;   /* no block up to it can know more */
     uint64_t end;    /* used nonces that are not final by then are no longer waited for */
     uint64_t seen_block; /* of the snapshot */
-    struct manager_found *found;
+    struct tx_found *found;
     size_t found_count;
 };
 
@@ -472,7 +472,7 @@ bool manager__try_raise_tip(struct manager *m, struct row *row);
 /* by the ladder; true: it is a RESIGN now */
 bool manager__try_outbid(struct manager *m, struct row *row);
 void manager__sign_soon(struct manager *m, struct row *row);
-void manager__bump(struct manager *m, const struct manager_stop *s);
+void manager__bump(struct manager *m, const struct tx_stop *s);
 /* true: it has become a RESIGN or a FILL */
 bool manager__try_unblock_head(struct manager *m, struct row *row);
 

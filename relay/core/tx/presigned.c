@@ -207,10 +207,10 @@ static void put_sign(struct manager *m, const struct judged *j, struct manager_s
     memcpy(row->hash, x->hash, 32);
 }
 
-static void put_note(const struct judged *j, struct manager_note_row *row)
+static void put_note(const struct judged *j, struct tx_note *row)
 {
     const struct manager_presigned *x = j->o->presigned;
-    *row = (struct manager_note_row){
+    *row = (struct tx_note){
         .nonce = x->nonce, .id = j->o->id, .era_death = x->era_death, .wait_block = j->wait_block};
     memcpy(row->hash, x->hash, 32);
     manager__plain(row->text, sizeof(row->text), j->text);

@@ -72,7 +72,7 @@ static bool same_call(const struct row *row, const struct tx_included *x)
 }
 
 /* One a nonce: of two, the one that was seen last, which a block showed later. */
-static struct manager_found *place(struct manager *m, uint64_t nonce)
+static struct tx_found *place(struct manager *m, uint64_t nonce)
 {
     for (size_t i = 0; i < m->reconcile.found_count; i++)
         if (m->reconcile.found[i].nonce == nonce) {
@@ -86,15 +86,15 @@ static struct manager_found *place(struct manager *m, uint64_t nonce)
 
 static void keep(struct manager *m, const struct tx_included *x, int64_t time_ms)
 {
-    struct manager_found *f = place(m, x->nonce);
-    *f = (struct manager_found){.nonce = x->nonce,
-                                .bytes = xmalloc(x->bytes_len),
-                                .bytes_len = x->bytes_len,
-                                .call_len = x->call_len,
-                                .era_birth = x->era_birth,
-                                .era_death = x->era_death,
-                                .tip = x->tip,
-                                .time_ms = time_ms};
+    struct tx_found *f = place(m, x->nonce);
+    *f = (struct tx_found){.nonce = x->nonce,
+                           .bytes = xmalloc(x->bytes_len),
+                           .bytes_len = x->bytes_len,
+                           .call_len = x->call_len,
+                           .era_birth = x->era_birth,
+                           .era_death = x->era_death,
+                           .tip = x->tip,
+                           .time_ms = time_ms};
     memcpy(f->hash, x->hash, 32);
     memcpy(f->bytes, x->bytes, x->bytes_len);
 }
@@ -160,7 +160,7 @@ bool manager__try_reconcile(struct manager *m, uint64_t best_nonce)
 
 static int by_nonce(const void *a, const void *b)
 {
-    const struct manager_found *x = a, *y = b;
+    const struct tx_found *x = a, *y = b;
     return (x->nonce > y->nonce) - (x->nonce < y->nonce);
 }
 

@@ -59,7 +59,7 @@ void manager__stop_now(struct manager *m, struct row *row)
         manager__try_unblock_head(m, row);
 }
 
-static void stop(struct manager *m, const struct manager_stop *s)
+static void stop(struct manager *m, const struct tx_stop *s)
 {
     struct row *row = line_at(&m->line, s->nonce);
     if (!row || row->id != s->id || !row->id || row->stop || m->config.keyless)

@@ -94,7 +94,7 @@ void manager__sign_soon(struct manager *m, struct row *row)
         row->resign_after = m->chain_tick.count;
 }
 
-void manager__bump(struct manager *m, const struct manager_stop *s)
+void manager__bump(struct manager *m, const struct tx_stop *s)
 {
     struct row *row = line_at(&m->line, s->nonce);
     if (!row || row->id != s->id || !row->id || row->end || manager__presigned(row))

@@ -88,19 +88,12 @@ struct store_outbox {
 void store_outbox_start(struct store *s, struct store_outbox *r, store_cb cb);
 
 /* Results of checking waiting presigned rows. */
-struct store_note_row {
-    int64_t id, nonce; /* -1: it does not decode */
-    uint8_t hash[32];
-    int64_t era_death;  /* -1: immortal */
-    int64_t wait_block; /* not due before this block is final; -1: when its nonce's turn has come */
-    const char *text;   /* what it waits for */
-};
 struct store_note {
     struct store_req req;
     int32_t account;
     int64_t epoch;
     size_t count;
-    const struct store_note_row *rows;
+    const struct tx_note *rows;
 };
 void store_note_start(struct store *s, struct store_note *r, store_cb cb);
 

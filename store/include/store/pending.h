@@ -86,18 +86,13 @@ void store_snapshot_start(struct store *s, struct store_snapshot *r, store_cb cb
  * deadline end as expired in it; pending transactions come back that are to be stopped (their
  * deadline has passed, or somebody cancelled them), with the outcome to record if none of their
  * bytes gets in, and those whose tip is to rise. */
-struct store_stop {
-    int64_t nonce, id;
-    const char *outcome, *reason; /* NULL: no stop, a bump */
-    const char *tip; /* bump: the least that the next attempt is to pay; NULL: a stop */
-};
 struct store_poll_requests {
     struct store_req req;
     int32_t account;
     int64_t epoch;
     /* out */
     size_t count;
-    const struct store_stop *stops;
+    const struct tx_stop *stops;
     bool has_rows;   /* a row that had waited for its time may be admitted now */
     int64_t next_ms; /* until the next deadline or not_before; -1: none */
     int64_t mark;    /* fingerprint of the facts; it differs if they do; never -1 */
@@ -187,15 +182,6 @@ void store_pause_start(struct store *s, struct store_pause *r, store_cb cb);
 /* Extrinsics of this account that the chain or a pool holds and the database does not know,
  * because a failover lost commits. Each takes the waiting transaction whose call it has, or
  * becomes the newest attempt of the pending one at its nonce; what fits neither is left alone. */
-struct store_adopt_row {
-    int64_t nonce;
-    uint8_t hash[32];
-    struct store_bytes extrinsic;
-    size_t call_len;              /* the call is the end of the extrinsic */
-    const char *tip;              /* decimal */
-    int64_t era_birth, era_death; /* -1: immortal */
-    int64_t time_ms;              /* of the block, wall clock; -1: in a pool, or not known */
-};
 struct store_adopt {
     struct store_req req;
     int32_t account;
@@ -206,7 +192,7 @@ struct store_adopt {
     /* done: all finalized blocks up to this one were read; -1: the wait is cut short */
     int64_t read;
     size_t count;
-    const struct store_adopt_row *rows;
+    const struct tx_found *rows;
     int32_t adopted; /* out */
 };
 void store_adopt_start(struct store *s, struct store_adopt *r, store_cb cb);

@@ -117,7 +117,7 @@ static void give_watch_answer(struct course *c)
 
 static void cancel(struct course *c, int64_t id)
 {
-    struct manager_stop x = {
+    struct tx_stop x = {
         .nonce = NONCE, .id = id, .outcome = "cancelled", .reason = "so it was said"};
     give(c,
          (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.stops = &x, .count = 1}});

@@ -537,7 +537,7 @@ static void nothing_ends(void **state)
     rows[0].submitted_block = rows[1].submitted_block = 98;
     script_free(s);
     s = waiting(rows, 2, 120);
-    struct manager_stop stop = {
+    struct tx_stop stop = {
         .nonce = 4, .id = rows[1].id, .outcome = "cancelled", .reason = "cancelled by postgres"};
     feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
                                    .looked = {.number = s->look, .stops = &stop, .count = 1}});

@@ -122,7 +122,7 @@ static const struct tx_end *only_end(struct script *s, enum manager_effect_type 
     return &fx->ends.rows[0];
 }
 
-static const struct manager_note_row *only_note(struct script *s)
+static const struct tx_note *only_note(struct script *s)
 {
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_NOTE);
     assert_int_equal(fx->notes.count, 1);
@@ -184,7 +184,7 @@ static void waits_above_a_hole(void **state)
     (void)state;
     struct script *s = begin(&keyed, 5);
     outbox_presigned(s, &(struct one){1, 7, DEATH, NULL, NULL, 0, false}, 1, 4, -1);
-    const struct manager_note_row *note = only_note(s);
+    const struct tx_note *note = only_note(s);
     assert_int_equal(note->nonce, 7);
     assert_int_equal(note->era_death, DEATH);
     assert_int_equal(note->wait_block, 0);
@@ -261,7 +261,7 @@ static void taken(void **state)
     stored(s, MANAGER_FX_STORE_REJECT);
     finalized_ours(s, 5);
     outbox_presigned(s, &(struct one){9, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
-    const struct manager_note_row *note = only_note(s);
+    const struct tx_note *note = only_note(s);
     assert_int_equal(note->wait_block, s->finalized + 1);
     script_free(s);
 }
@@ -586,7 +586,7 @@ static void never_outbid(void **state)
     outbox_presigned(s, &(struct one){1, 5, DEATH, NULL, NULL, 0, false}, 1, 0, -1);
     signed_admitted(s);
     accept(s, 5);
-    struct manager_stop bump = {.nonce = 5, .id = 1, .tip = 50};
+    struct tx_stop bump = {.nonce = 5, .id = 1, .tip = 50};
     feed(s, (struct manager_event){.type = MANAGER_EV_REQUESTS,
                                    .looked = {.stops = &bump, .count = 1, .account = &s->account}});
     for (unsigned i = 0; i < 12; i++) {
@@ -611,8 +611,7 @@ static void cancelled(void **state)
     for (int with_key = 0; with_key < 2; with_key++) {
         struct script *s = one_sent(with_key ? &keyed : &keyless, DEATH);
         accept(s, 5);
-        struct manager_stop stop = {
-            .nonce = 5, .id = 1, .outcome = "cancelled", .reason = "by app"};
+        struct tx_stop stop = {.nonce = 5, .id = 1, .outcome = "cancelled", .reason = "by app"};
         struct manager_account account = {.tip_cap = MANAGER_NO_CAP};
         feed(s,
              (struct manager_event){.type = MANAGER_EV_REQUESTS,

@@ -5,8 +5,7 @@
 /* What a request poll brings. */
 static void stop(struct script *s, uint64_t nonce, int64_t id, const char *outcome)
 {
-    struct manager_stop x = {
-        .nonce = nonce, .id = id, .outcome = outcome, .reason = "so it was said"};
+    struct tx_stop x = {.nonce = nonce, .id = id, .outcome = outcome, .reason = "so it was said"};
     feed(s,
          (struct manager_event){.type = MANAGER_EV_REQUESTS, .looked = {.stops = &x, .count = 1}});
 }

@@ -14,7 +14,7 @@ static struct script *with_policy(struct manager_account account, uint64_t next)
     return s;
 }
 
-static void look(struct script *s, const struct manager_stop *stops, size_t count)
+static void look(struct script *s, const struct tx_stop *stops, size_t count)
 {
     feed(s, (struct manager_event){
                 .type = MANAGER_EV_REQUESTS,
@@ -23,15 +23,13 @@ static void look(struct script *s, const struct manager_stop *stops, size_t coun
 
 static void cancel(struct script *s, uint64_t nonce, int64_t id)
 {
-    look(s,
-         &(struct manager_stop){
-             .nonce = nonce, .id = id, .outcome = "cancelled", .reason = "by app"},
+    look(s, &(struct tx_stop){.nonce = nonce, .id = id, .outcome = "cancelled", .reason = "by app"},
          1);
 }
 
 static void bump(struct script *s, uint64_t nonce, int64_t id, u128 tip)
 {
-    look(s, &(struct manager_stop){.nonce = nonce, .id = id, .tip = tip}, 1);
+    look(s, &(struct tx_stop){.nonce = nonce, .id = id, .tip = tip}, 1);
 }
 
 static void enqueue_row(struct script *s, struct manager_outbox_row row)

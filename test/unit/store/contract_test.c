@@ -505,8 +505,7 @@ static void test_fencing(void **state)
     REFUSED(heard, &heard);
     struct store_poll_requests look = {.account = a.account, .epoch = a.epoch};
     REFUSED(poll_requests, &look);
-    struct store_note_row read = {
-        .id = left, .nonce = 6, .era_death = -1, .wait_block = -1, .text = "waits"};
+    struct tx_note read = {.id = left, .nonce = 6, .era_death = -1, .text = "waits"};
     struct store_note note = {.account = a.account, .epoch = a.epoch, .count = 1, .rows = &read};
     REFUSED(note, &note);
     nothing_is_left_out();

@@ -2,6 +2,7 @@
  * database knows, and now and then ones that do not. */
 #include "diff.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- choices ---- */
@@ -196,15 +197,15 @@ static void pause_account(struct diff *d, const struct diff_target *t)
 
 static void note(struct diff *d, const struct diff_target *t)
 {
-    struct store_note_row rows[NEW_ROWS];
+    struct tx_note rows[NEW_ROWS];
     size_t n = 1 + diff_below(d, 2);
     for (size_t i = 0; i < n; i++) {
-        rows[i] = (struct store_note_row){
+        rows[i] = (struct tx_note){
             .id = diff_waiting(d, &t->a->signed_rows),
-            .nonce = diff_chance(d, 10) ? -1 : diff_nonce(d, t->a) + 1,
+            .nonce = diff_chance(d, 10) ? UINT64_MAX : (uint64_t)diff_nonce(d, t->a) + 1,
             .era_death = diff_chance(d, 50) ? (int64_t)diff_below(d, 80) : -1,
-            .wait_block = diff_chance(d, 30) ? (int64_t)diff_below(d, 80) : -1,
-            .text = diff_chance(d, 80) ? "waits" : NULL};
+            .wait_block = diff_chance(d, 30) ? diff_below(d, 80) : 0};
+        snprintf(rows[i].text, sizeof(rows[i].text), "%s", diff_chance(d, 80) ? "waits" : "");
         new_hash(d, rows[i].hash);
         if (i && rows[i].id == rows[i - 1].id)
             n = i;
@@ -250,21 +251,23 @@ static struct store_bytes adopted_bytes(struct diff *d, const struct diff_target
 
 static void adopt(struct diff *d, const struct diff_target *t)
 {
-    struct store_adopt_row rows[NEW_ROWS];
+    struct tx_found rows[NEW_ROWS];
     int64_t nonces[NEW_ROWS];
     size_t n = diff_nonces(d, t->a, nonces);
     for (size_t i = 0; i < n; i++) {
         if (diff_chance(d, 40))
             nonces[i] = next_nonce(t->a) + (int64_t)i;
         bool mortal = diff_chance(d, 50);
-        rows[i] = (struct store_adopt_row){.nonce = nonces[i],
-                                           .tip = "3",
-                                           .era_birth = mortal ? (int64_t)diff_below(d, 60) : -1,
-                                           .era_death = mortal ? 90 : -1,
-                                           .time_ms = diff_chance(d, 60)   ? -1
-                                                      : diff_chance(d, 50) ? 1000
-                                                                           : 4000000000000};
-        rows[i].extrinsic = adopted_bytes(d, t, nonces[i], &rows[i].call_len);
+        rows[i] = (struct tx_found){.nonce = (uint64_t)nonces[i],
+                                    .tip = 3,
+                                    .era_birth = mortal ? (int64_t)diff_below(d, 60) : -1,
+                                    .era_death = mortal ? 90 : -1,
+                                    .time_ms = diff_chance(d, 60)   ? -1
+                                               : diff_chance(d, 50) ? 1000
+                                                                    : 4000000000000};
+        struct store_bytes bytes = adopted_bytes(d, t, nonces[i], &rows[i].call_len);
+        rows[i].bytes = (uint8_t *)bytes.data;
+        rows[i].bytes_len = bytes.len;
         new_hash(d, rows[i].hash);
         if (diff_chance(d, 20))
             diff_hash(d, t->a, nonces[i], rows[i].hash);

@@ -129,9 +129,10 @@ static void put_look(struct buf *b, const struct store_poll_requests *r)
     put_time(b, "next", r->next_ms);
     put_facts(b, &r->facts);
     for (size_t i = 0; i < r->count; i++) {
-        const struct store_stop *x = &r->stops[i];
+        const struct tx_stop *x = &r->stops[i];
+        char tip[40];
         buf_printf(b, " [%lld id=%lld %s %s tip=%s]", (long long)x->nonce, (long long)x->id,
-                   x->outcome ? x->outcome : "bump", kind_of(x->reason), x->tip ? x->tip : "NULL");
+                   x->outcome ? x->outcome : "bump", kind_of(x->reason), u128_text(x->tip, tip));
     }
 }
 

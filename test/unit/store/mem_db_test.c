@@ -184,14 +184,14 @@ static int64_t wait_from(int64_t epoch, int64_t block)
 
 static int adopt(int64_t epoch, const char *bytes, size_t call_len, int64_t nonce, int64_t read)
 {
-    struct store_adopt_row row = {.nonce = nonce,
-                                  .hash = {9},
-                                  .extrinsic = {(const uint8_t *)bytes, strlen(bytes)},
-                                  .call_len = call_len,
-                                  .tip = "0",
-                                  .era_birth = -1,
-                                  .era_death = -1,
-                                  .time_ms = -1};
+    struct tx_found row = {.nonce = (uint64_t)nonce,
+                           .hash = {9},
+                           .bytes = (uint8_t *)bytes,
+                           .bytes_len = strlen(bytes),
+                           .call_len = call_len,
+                           .era_birth = -1,
+                           .era_death = -1,
+                           .time_ms = -1};
     struct store_adopt r = {.account = 1,
                             .epoch = epoch,
                             .transaction_version = 1,

@@ -496,7 +496,7 @@ static void test_unknown_outcome(void **state)
 static void test_adopt(void **state)
 {
     (void)state;
-    static const uint8_t extrinsic[] = {0x84, 1, 2, 3, 5, 6, 7}, other[] = {0x84, 9, 9};
+    static uint8_t extrinsic[] = {0x84, 1, 2, 3, 5, 6, 7}, other[] = {0x84, 9, 9};
     struct fx_store x;
     struct fx_account a;
     open_named(&x, loop_new(), "adopt");
@@ -532,20 +532,21 @@ static void test_adopt(void **state)
     assert_int_equal(snap.seen_block, 40);
     assert_int_equal(snap.reconcile_from, 40);
     store_req_done(&snap.req);
-    struct store_adopt_row rows[] = {{.nonce = 7,
-                                      .extrinsic = {extrinsic, sizeof(extrinsic)},
-                                      .call_len = 3,
-                                      .tip = "12",
-                                      .era_birth = 64,
-                                      .era_death = 128,
-                                      .time_ms = -1},
-                                     {.nonce = 8,
-                                      .extrinsic = {other, sizeof(other)},
-                                      .call_len = 2,
-                                      .tip = "0",
-                                      .era_birth = -1,
-                                      .era_death = -1,
-                                      .time_ms = 1000}};
+    struct tx_found rows[] = {{.nonce = 7,
+                               .bytes = extrinsic,
+                               .bytes_len = sizeof(extrinsic),
+                               .call_len = 3,
+                               .tip = 12,
+                               .era_birth = 64,
+                               .era_death = 128,
+                               .time_ms = -1},
+                              {.nonce = 8,
+                               .bytes = other,
+                               .bytes_len = sizeof(other),
+                               .call_len = 2,
+                               .era_birth = -1,
+                               .era_death = -1,
+                               .time_ms = 1000}};
     for (int i = 0; i < 2; i++)
         fx_hash(rows[i].hash, 7 + i);
     struct store_adopt adopt = {.account = a.account,

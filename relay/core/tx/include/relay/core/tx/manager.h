@@ -200,16 +200,6 @@ struct manager_snapshot_row {
     bool presigned;        /* its own bytes are presigned: they are never signed again */
 };
 
-/* A pending transaction that is to be stopped: no new bytes are signed for it, and it ends with
- * this outcome if none of those that may be out there gets in. Or one whose tip is to rise. */
-struct manager_stop {
-    uint64_t nonce;
-    int64_t id;
-    const char *outcome; /* "expired", "cancelled"; NULL: a bump */
-    const char *reason;  /* copied */
-    u128 tip;            /* bump: the least that it is to pay */
-};
-
 /* A presigned extrinsic, as the adapter decoded and verified it. */
 struct manager_presigned {
     uint64_t nonce; /* UINT64_MAX, with `bad`: it does not decode */
@@ -236,17 +226,6 @@ struct manager_outbox_row {
     uint32_t retries;        /* dispatch errors after which it is tried again */
     /* NULL, or the adapter's reason why it can never be sent: it is rejected with this */
     const char *bad;
-};
-
-/* An extrinsic of ours that the database does not know. */
-struct manager_found {
-    uint64_t nonce;
-    uint8_t hash[32];
-    uint8_t *bytes;
-    size_t bytes_len, call_len;
-    int64_t era_birth, era_death; /* -1: immortal */
-    u128 tip;
-    int64_t time_ms; /* of its block; -1: in a pool, or not known */
 };
 
 struct manager_block {
@@ -318,7 +297,7 @@ struct manager_event {
         } outbox;
         struct {
             uint64_t number; /* of the last LOOK before it began */
-            const struct manager_stop *stops;
+            const struct tx_stop *stops;
             size_t count;
             const struct manager_account *account; /* NULL: nothing changed */
         } looked;
@@ -386,16 +365,6 @@ struct manager_sign_row {
     uint64_t from_block;
 };
 
-struct manager_note_row {
-    uint64_t nonce;
-    int64_t id;
-    uint8_t hash[32];
-    int64_t era_death;
-    uint64_t wait_block; /* earliest final block at which to look again; 0: when its nonce is the
-                            next one */
-    char text[200];
-};
-
 /* Rows, bytes and found extrinsics are valid until the next step. */
 struct manager_effect {
     enum manager_effect_type type;
@@ -429,7 +398,7 @@ struct manager_effect {
             size_t count;
         } ends; /* FINISH, REQUEUE, REJECT */
         struct {
-            struct manager_note_row *rows;
+            struct tx_note *rows;
             size_t count;
         } notes;
         struct {
@@ -442,7 +411,7 @@ struct manager_effect {
             char text[200];
         } pause;
         struct {
-            const struct manager_found *found;
+            const struct tx_found *found;
             size_t count;
             uint64_t block; /* no block up to it holds any */
             bool done;      /* all was looked through */
