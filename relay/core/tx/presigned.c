@@ -254,11 +254,13 @@ static void admit(struct manager *m, const struct judged *rows, size_t count, si
 static void note(struct manager *m, const struct judged *rows, size_t count, size_t waiting)
 {
     struct manager_effect *fx = manager__write(m, MANAGER_FX_STORE_NOTE);
-    fx->notes.rows = manager__arena_add(m, xcalloc(waiting, sizeof(*fx->notes.rows)));
+    struct tx_note *out = manager__arena_add(m, xcalloc(waiting, sizeof(*out)));
+    fx->notes.rows = out;
+    fx->notes.count = waiting; /* fx is not used below: an alert may move the list of effects */
     for (size_t i = 0; i < count; i++) {
         if (rows[i].fate != FATE_WAIT)
             continue;
-        put_note(&rows[i], &fx->notes.rows[fx->notes.count++]);
+        put_note(&rows[i], out++);
         if (!rows[i].wait_block)
             manager__alert_once(m, ALERT_BELOW, "transaction %lld: %s", (long long)rows[i].o->id,
                                 rows[i].text);
