@@ -122,6 +122,7 @@ int __wrap_extrinsic_sign(const struct metadata *md, const struct extrinsic_para
     uint8_t bytes[BYTES_LEN];
     uint32_t anchor = params->era.period ? block_of_hash(params->era_block_hash) : 0;
     (void)md, (void)err;
+    HOLDS(w, key, "key", "nonce %llu is signed without a key", (unsigned long long)params->nonce);
     HOLDS(w, params->era.period || !w->plan.era, "era", "nonce %llu is signed without an era",
           (unsigned long long)params->nonce);
     HOLDS(w, params->transaction_version == version_of(w, params->spec_version), "version",
