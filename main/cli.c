@@ -2,14 +2,20 @@
 #include "cli.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include "base/buf.h"
 #include "base/log.h"
 
 int cli_fail(const struct err *err)
 {
-    fprintf(stderr, "txrelay: %s\n", err->text[0] ? err->text : err_text(err->code));
+    struct buf plain = {0}; /* it may quote a node, a server or a file */
+    const char *text = err->text[0] ? err->text : err_text(err->code);
+    buf_put_plain(&plain, text, strlen(text));
+    fprintf(stderr, "txrelay: %s\n", buf_str(&plain));
+    buf_done(&plain);
     return EXIT_FAILED;
 }
 

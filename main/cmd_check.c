@@ -22,16 +22,25 @@ static void good(const char *what, const char *text)
     printf("  ok    %-12s %s\n", what, text);
 }
 
+/* The text may quote a node, a server or the file. */
+static void line(const char *mark, const char *what, const char *text)
+{
+    struct buf plain = {0};
+    buf_put_plain(&plain, text, strlen(text));
+    printf("  %-5s %-12s %s\n", mark, what, buf_str(&plain));
+    buf_done(&plain);
+}
+
 static void caution(void *arg, const char *what, const char *text)
 {
     (void)arg;
-    printf("  warn  %-12s %s\n", what, text);
+    line("warn", what, text);
 }
 
 static void wrong(const char *what, const char *text)
 {
     bad++;
-    printf("  BAD   %-12s %s\n", what, text);
+    line("BAD", what, text);
 }
 
 /* ---- values ---- */

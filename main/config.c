@@ -19,7 +19,7 @@
 #include "store/conn_info.h"
 
 #define STR_OPT(key, strct, field)                                                                 \
-    CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, strct, field, 0, 4096)
+    CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, strct, field, 1, 4096)
 #define STR_REQ(key, strct, field)                                                                 \
     CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER, strct, field, 1, 4096)
 #define UINT_OPT(key, strct, field) CYAML_FIELD_UINT(key, CYAML_FLAG_OPTIONAL, strct, field)
@@ -104,12 +104,46 @@ static const cyaml_schema_field_t file_fields[] = {
 static const cyaml_schema_value_t file_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct config_file, file_fields)};
 
+static void keys_of(const char *section, const cyaml_schema_field_t *fields,
+                    void (*each)(void *arg, const struct config_key *key), void *arg)
+{
+    for (const cyaml_schema_field_t *f = fields; f->key; f++) {
+        const cyaml_schema_value_t *v = &f->value;
+        bool list = v->type == CYAML_SEQUENCE;
+        if (v->type == CYAML_MAPPING)
+            keys_of(f->key, v->mapping.fields, each, arg);
+        else if (list && v->sequence.entry->type == CYAML_MAPPING)
+            keys_of(f->key, v->sequence.entry->mapping.fields, each, arg);
+        else
+            each(arg, &(struct config_key){.section = section,
+                                           .key = f->key,
+                                           .number = v->type == CYAML_UINT,
+                                           .boolean = v->type == CYAML_BOOL,
+                                           .list = list});
+    }
+}
+
+void config_keys(void (*each)(void *arg, const struct config_key *key), void *arg)
+{
+    keys_of("", file_fields, each, arg);
+}
+
 /* libcyaml reports errors through its log: first the cause, then a backtrace whose first place
  * (line and column) is the error's. */
 struct trouble {
-    char cause[320];
+    char cause[160]; /* it may begin with a long value: the place must have room behind it */
     char place[320];
 };
+
+/* Of a text that is too long libcyaml shows the value, which may hold a password. */
+static size_t shown(const char *cause)
+{
+    static const char longer[] = "STRING length > ";
+    const char *at = strstr(cause, longer);
+    return at ? (size_t)(at - cause) + sizeof(longer) - 1 +
+                    strspn(at + sizeof(longer) - 1, "0123456789")
+              : strlen(cause);
+}
 
 __attribute__((format(printf, 3, 0))) static void on_cyaml(cyaml_log_t level, void *ctx,
                                                            const char *fmt, va_list args)
@@ -125,7 +159,7 @@ __attribute__((format(printf, 3, 0))) static void on_cyaml(cyaml_log_t level, vo
     if (at && !t->place[0])
         snprintf(t->place, sizeof(t->place), "%s", at);
     else if (!at && !t->cause[0] && !strstr(text, "Backtrace"))
-        snprintf(t->cause, sizeof(t->cause), "%s", text);
+        snprintf(t->cause, sizeof(t->cause), "%.*s", (int)shown(text), text);
 }
 
 static const cyaml_config_t cyaml = {
@@ -304,8 +338,20 @@ static int check_word(const char *key, const char *value, const char *first, con
     return err_set(err, ERR_CONFIG, "%s '%s' is not one of: %s, %s", key, value, first, second);
 }
 
+static int check_url(const char *key, const char *url, struct err *err)
+{
+    struct err why = {0};
+    if (!url || conn_info_check(url, &why) == 0)
+        return 0;
+    return err_set(err, ERR_CONFIG, "%s: %s", key, why.text);
+}
+
 static int check(const struct config_file *f, struct err *err)
 {
+    if (check_url("database.url", f->database.url, err) ||
+        check_url("database.work_url", f->database.work_url, err) ||
+        check_url("database.listen_url", f->database.listen_url, err))
+        return err->code;
     for (uint32_t i = 0; i < f->accounts_count; i++) {
         if (check_account(&f->accounts[i], err))
             return err->code;

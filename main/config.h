@@ -74,6 +74,13 @@ struct config_flags {
     const char *path, *database, *endpoint, *name, *log_level, *control;
 };
 
+/* Every key of the file, for tests. `section`: "" at the top, "accounts" for an account's. */
+struct config_key {
+    const char *section, *key;
+    bool number, boolean, list; /* none of them: a text */
+};
+void config_keys(void (*each)(void *arg, const struct config_key *key), void *arg);
+
 /* ERR_CONFIG names file, line and column, the key or value, and what is allowed. */
 int config_load(const struct config_flags *flags, struct config *ret, struct err *err);
 void config_done(struct config *c);

@@ -45,7 +45,7 @@ static const struct config_range *range_of(const char *section, const char *key)
     return NULL;
 }
 
-enum { SECTIONS_MAX = 8, SCALARS_MAX = 16, TEXT_MAX = 4096 };
+enum { SECTIONS_MAX = 8, SCALARS_MAX = 16, TEXT_MAX = 1 << 30 };
 
 struct texts {
     char *of[SECTIONS_MAX][SCALARS_MAX];

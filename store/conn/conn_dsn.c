@@ -97,16 +97,42 @@ static bool take_option(struct conn_dsn *d, const PQconninfoOption *o, const cha
     return true;
 }
 
+bool conn__dsn_is_ambiguous(const char *text)
+{
+    const char *scheme = !strncmp(text, "postgres://", 11)     ? text + 11
+                         : !strncmp(text, "postgresql://", 13) ? text + 13
+                                                               : NULL;
+    if (!scheme)
+        return false;
+    const char *rest = scheme + strcspn(scheme, "@/");
+    rest += *rest == '@';
+    return memchr(rest, '@', strcspn(rest, "?")) != NULL;
+}
+
+/* libpq quotes parts of the string, and with them a password: only the name of an unknown option is
+ * shown. */
+static int set_unparsed(struct err *err, const char *text, const char *msg)
+{
+    static const char unknown[] = "invalid connection option";
+    bool secret = strstr(text, "://") || strstr(text, "password");
+    if (!secret && msg && !strncmp(msg, unknown, sizeof(unknown) - 1))
+        return err_set(err, ERR_CONFIG, "connection string does not parse: %.*s",
+                       (int)strcspn(msg, "\n"), msg);
+    return err_set(err, ERR_CONFIG,
+                   "connection string does not parse: give \"host=.. dbname=.. user=..\" or "
+                   "\"postgresql://user@host/dbname\"");
+}
+
 int conn__dsn_parse(struct conn_dsn *d, const char *text, struct err *err)
 {
     char *msg = NULL;
+    if (conn__dsn_is_ambiguous(text))
+        return err_set(err, ERR_CONFIG,
+                       "connection string has an '@' or '/' inside of a user name, password or "
+                       "database name: write %%40 or %%2F");
     PQconninfoOption *options = PQconninfoParse(text, &msg);
     if (!options) {
-        /* libpq may quote the string, and with it a password. */
-        bool secret = strstr(text, "://") || strstr(text, "password");
-        err_set(err, ERR_CONFIG, "connection string does not parse%s%.*s",
-                secret || !msg ? "" : ": ", secret || !msg ? 0 : (int)strcspn(msg, "\n"),
-                msg ? msg : "");
+        set_unparsed(err, text, msg);
         PQfreemem(msg);
         return ERR_CONFIG;
     }

@@ -122,6 +122,9 @@ void conn__check_later(struct conn *c, const struct err *why);
 
 /* conn_dsn.c */
 int conn__dsn_parse(struct conn_dsn *d, const char *text, struct err *err);
+/* A URI whose password may reach beyond where libpq ends it: libpq would take the rest of it for a
+ * host, port or database, and print it. */
+bool conn__dsn_is_ambiguous(const char *text);
 void conn__dsn_done(struct conn_dsn *d);
 bool conn__dsn_has(const struct conn_dsn *d, const char *key);
 bool conn__host_is_name(const struct conn_host *h);

@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -143,7 +145,7 @@ static void placements(void **state)
     assert_false(accepted("  placement: ring\n").elector.rotate);
     assert_true(accepted("  rotate_blocks: 1\n").elector.rotate);
     refused("  placement: rings\n", "leadership.placement 'rings' is not one of: sticky, ring");
-    refused("  placement: ''\n", "leadership.placement '' is not one of: sticky, ring");
+    refused("  placement: ' '\n", "leadership.placement ' ' is not one of: sticky, ring");
     assert_false(accepted("  heartbeat_ms: 1000\n").manager.lost_search);
     assert_false(accepted("  lost_commits: wait\n").manager.lost_search);
     assert_true(accepted("  lost_commits: search\n").manager.lost_search);
@@ -259,36 +261,109 @@ static void numbers_out_of_their_range(void **state)
     assert_int_equal(count, 17);
 }
 
+/* A file in which only this key has a value of ours. */
+static int load_key(const struct config_key *k, const char *value, struct err *err)
+{
+    static const char *const needed[][3] = {{"database", "url", "host=h"},
+                                            {"accounts", "alias", "alice"},
+                                            {"accounts", "scheme", "sr25519"}};
+    struct buf text = {0};
+    const char *indent = !*k->section ? "" : !strcmp(k->section, "accounts") ? "    " : "  ";
+    buf_printf(&text, "%s%s", k->section, *k->section ? ":\n" : "");
+    buf_puts(&text, strlen(indent) == 4 ? "  -\n" : "");
+    buf_printf(&text, "%s%s: %s\n", indent, k->key, value);
+    for (size_t i = 0; i < ARRAY_LEN(needed); i++)
+        if (!strcmp(needed[i][0], k->section) && strcmp(needed[i][1], k->key) != 0)
+            buf_printf(&text, "%s%s: %s\n", indent, needed[i][1], needed[i][2]);
+    int rc = load_lines(buf_str(&text), err);
+    buf_done(&text);
+    return rc;
+}
+
+struct seen_keys {
+    size_t all, booleans;
+};
+
+static void one_boolean(void *arg, const struct config_key *k)
+{
+    static const char *const values[] = {"flase", "yes", "on", "1", "0", "True", "TRUE", "' '"};
+    struct seen_keys *seen = arg;
+    struct err err;
+    char words[80];
+    if (!k->boolean)
+        return;
+    seen->booleans++;
+    snprintf(words, sizeof(words), "%s.%s is '", k->section, k->key);
+    for (size_t v = 0; v < ARRAY_LEN(values); v++) {
+        assert_int_equal(load_key(k, values[v], &err), ERR_CONFIG);
+        assert_non_null(strstr(err.text, words));
+        assert_non_null(strstr(err.text, "it must be true or false"));
+    }
+    assert_int_equal(load_key(k, "false", &err), 0);
+}
+
 static void booleans_that_are_none(void **state)
 {
     (void)state;
-    static const char *const keys[][2] = {
-        {"chain", "insecure"}, {"chain", "verify_blocks"}, {"database", "use_lock"}};
-    static const char *const values[] = {"flase", "yes", "on", "1", "0", "True", "TRUE", "''"};
-    for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
-        char lines[120], words[80];
-        struct err err;
-        const char *url = !strcmp(keys[k][0], "database") ? "  url: postgresql:///x\n" : "";
-        for (size_t v = 0; v < ARRAY_LEN(values); v++) {
-            snprintf(lines, sizeof(lines), "%s:\n  %s: %s\n%s", keys[k][0], keys[k][1], values[v],
-                     url);
-            snprintf(words, sizeof(words), "%s.%s is '", keys[k][0], keys[k][1]);
-            assert_int_equal(load_lines(lines, &err), ERR_CONFIG);
-            assert_non_null(strstr(err.text, words));
-            assert_non_null(strstr(err.text, "it must be true or false"));
-        }
-        snprintf(lines, sizeof(lines), "%s:\n  %s: false\n%s", keys[k][0], keys[k][1], url);
-        assert_int_equal(load_lines(lines, &err), 0);
-    }
+    struct seen_keys seen = {0};
+    config_keys(one_boolean, &seen);
+    assert_true(seen.booleans >= 2);
+}
+
+static void assert_refused(const struct config_key *k, const char *value, const char *secret)
+{
+    struct err err;
+    if (load_key(k, value, &err) == 0)
+        fail_msg("%s.%s: %.20s is accepted", k->section, k->key, value);
+    if (!strstr(err.text, "(line: ") && !strstr(err.text, k->key))
+        fail_msg("%s.%s: %.20s is refused with '%s'", k->section, k->key, value, err.text);
+    if (secret && strstr(err.text, secret))
+        fail_msg("%s.%s is shown: '%s'", k->section, k->key, err.text);
+}
+
+/* No value, a value of another kind, an endless one: refused with its place, and never shown. */
+static void one_key(void *arg, const struct config_key *k)
+{
+    char endless[5000] = "";
+    struct err err;
+    ((struct seen_keys *)arg)->all++;
+    memset(endless, 'x', sizeof(endless) - 1);
+    assert_refused(k, endless, k->boolean || k->number ? NULL : "xxxx");
+    assert_refused(k, "", NULL);
+    assert_refused(k, "''", NULL);
+    assert_refused(k, "{hunter2: 1}", "hunter2");
+    assert_refused(k, "!!binary [", NULL);
+    assert_refused(k, "*nowhere", NULL);
+    if (!k->list)
+        assert_refused(k, "[hunter2]", "hunter2");
+    assert_int_equal(load_key(k, "a\xff", &err), ERR_CONFIG); /* no UTF-8: libyaml gives no place */
+    if (load_key(k, "\"a\\e[2J%n%s\"", &err) != 0 && !strstr(err.text, "(line: "))
+        assert_non_null(strstr(err.text, k->key));
+}
+
+static void every_key_at_its_worst(void **state)
+{
+    (void)state;
+    struct seen_keys seen = {0};
+    config_keys(one_key, &seen);
+    assert_true(seen.all >= 35);
+}
+
+static void collect(void *arg, const char *what, const char *text)
+{
+    buf_printf(arg, "%s: %s\n", what, text);
 }
 
 /* A password in a file that others can read is refused; as a flag it always is. */
 static void passwords(void **state)
 {
     (void)state;
-    static const char *const with[] = {"host=h password = hunter2", "host=h password='two words'",
-                                       "host=h password=a\\ b", "postgresql://u:hunter2@h/db",
-                                       "postgresql://h/db?password=hunter2"};
+    static const char *const with[] = {"host=h password = hunter2",
+                                       "host=h password='two words'",
+                                       "host=h password=a\\ b",
+                                       "postgresql://u:hunter2@h/db",
+                                       "postgresql://h/db?password=hunter2",
+                                       "host=h sslpassword=hunter2"};
     struct config config;
     struct err err;
     for (size_t i = 0; i < ARRAY_LEN(with); i++) {
@@ -323,9 +398,99 @@ static void passwords(void **state)
     config_done(&config);
 }
 
-static void collect(void *arg, const char *what, const char *text)
+/* libpq ends a password where it should not, or quotes what it cannot parse: no part is shown. */
+static void broken_urls(void **state)
 {
-    buf_printf(arg, "%s: %s\n", what, text);
+    (void)state;
+    static const struct {
+        const char *url, *says;
+    } cases[] = {
+        {"postgresql://u:hun@ter2@h:1/db", "write %40 or %2F"},
+        {"postgres://u:hun/ter2@h:1/db", "write %40 or %2F"},
+        {"postgresql://u:hun/ter2@h:1/db?sslmode=disable", "write %40 or %2F"},
+        {"postgresql://u:hun%zzter2@h:1/db", "does not parse"},
+        {"host=h password=hun ter2", "does not parse"},
+        {"host=h password='hunter2", "does not parse"},
+        {"host=h password=hun ter2=x", "does not parse"},
+        {"postgres//u:hunter2@h/db", "does not parse"},
+        {"host=h pass=hunter2", "invalid connection option \"pass\""},
+    };
+    static const char *const keys[] = {"url", "work_url", "listen_url"};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
+            struct err err;
+            char lines[160], words[40];
+            snprintf(lines, sizeof(lines), "database:\n%s  %s: |-\n    %s\n",
+                     k ? "  url: host=h\n" : "", keys[k], cases[i].url);
+            snprintf(words, sizeof(words), "database.%s: connection string", keys[k]);
+            assert_int_equal(load_lines(lines, &err), ERR_CONFIG);
+            if (!strstr(err.text, words) || !strstr(err.text, cases[i].says) ||
+                strstr(err.text, "hun") || strstr(err.text, "ter2"))
+                fail_msg("%s is refused with '%s'", cases[i].url, err.text);
+            struct conn_info info;
+            conn_info_read(cases[i].url, &info);
+            assert_string_equal(buf_str(&info.text), "");
+            conn_info_done(&info);
+        }
+    struct err err;
+    assert_int_equal(conn_info_check("postgresql://u:h%40%2F@[::1]:1/db?options=a%3Db@c", &err), 0);
+    assert_int_equal(conn_info_check("postgresql:///db?host=/run/a@b", &err), 0);
+    assert_int_equal(conn_info_check("host=@abstract user=a@b", &err), 0);
+}
+
+/* A service names the host where the string does not. */
+static void services(void **state)
+{
+    (void)state;
+    char file[80];
+    struct conn_info info;
+    snprintf(file, sizeof(file), "%s/service.conf", dir);
+    write_file(file, "[far]\nhost=db\npassword=hunter2\n[safe]\nhost=db\nsslmode=verify-full\n"
+                     "[near]\nhost=/run/pg\n");
+    assert_int_equal(setenv("PGSERVICEFILE", file, 1), 0);
+    assert_int_equal(setenv("PGSERVICE", "near", 1), 0);
+    conn_info_read("service=far", &info);
+    assert_true(info.leaves_host && !info.verifies_server && !info.has_password);
+    assert_string_equal(buf_str(&info.text), "service=far");
+    conn_info_done(&info);
+    conn_info_read("service=safe", &info);
+    assert_true(info.leaves_host && info.verifies_server);
+    conn_info_done(&info);
+    conn_info_read("service=far host=127.0.0.1", &info);
+    assert_false(info.leaves_host);
+    conn_info_done(&info);
+    conn_info_read("dbname=x", &info);
+    assert_false(info.leaves_host);
+    conn_info_done(&info);
+    assert_string_equal(getenv("PGSERVICE"), "near");
+    assert_int_equal(unsetenv("PGSERVICE"), 0);
+    conn_info_read("service=far", &info);
+    conn_info_done(&info);
+    assert_null(getenv("PGSERVICE"));
+    assert_int_equal(unsetenv("PGSERVICEFILE"), 0);
+    unlink(file);
+}
+
+/* In a process that may lock no page: root may lock any. */
+static void unlocked_memory(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct buf text = {0};
+        struct rlimit none = {0, 0};
+        struct keypair *key = NULL;
+        struct err err;
+        bool ready = setrlimit(RLIMIT_MEMLOCK, &none) == 0 && (getuid() != 0 || setuid(65534) == 0);
+        ready = ready && keypair_from_uri("//Alice", KEY_SR25519, &key, &err) == 0;
+        warnings_each(&(struct config_file){0}, &(struct service_config){0}, collect, &text);
+        _exit(ready && strstr(buf_str(&text), "secrets are not locked in memory") ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 /* Every warning, and a configuration that has none. */
@@ -391,7 +556,7 @@ static void lock_keys(void **state)
                                        "-01",
                                        "1e3",
                                        "-",
-                                       "",
+                                       " ",
                                        "+1",
                                        "9223372036854775808",
                                        "-9223372036854775809"};
@@ -455,8 +620,12 @@ int main(void)
         cmocka_unit_test(values_that_are_none),
         cmocka_unit_test(numbers_out_of_their_range),
         cmocka_unit_test(booleans_that_are_none),
+        cmocka_unit_test(every_key_at_its_worst),
         cmocka_unit_test(passwords),
+        cmocka_unit_test(broken_urls),
+        cmocka_unit_test(services),
         cmocka_unit_test(warnings),
+        cmocka_unit_test(unlocked_memory),
         cmocka_unit_test(lock_keys),
         cmocka_unit_test(files_that_are_none),
     };
