@@ -154,7 +154,7 @@ BEGIN
         PERFORM bad_argument(p_function, 'not_before', format('is %s, and account %s keeps the order of commits (policy order: '
             'strict)', p_not_before, a.alias), 'Leave it out: those behind it would overtake it, or wait as long.');
     END IF;
-    IF NOT is_operator() THEN
+    IF NOT pg_has_role(session_user, 'txrelay_relay', 'MEMBER') OR pg_has_role(session_user, current_user, 'MEMBER') THEN
         PERFORM pg_advisory_xact_lock(9003, a.account);
     ELSIF NOT pg_try_advisory_xact_lock(9003, a.account) THEN
         RAISE lock_not_available;
