@@ -105,6 +105,7 @@ struct conn {
     /* look at the session soon: a send failed or conn_reconnect was asked */
     struct loop_task check_task;
     struct err check_err;
+    uint64_t renew_after_ms; /* a stale statement makes a new session, but not before this */
     struct loop_task close_task;
     void (*close_cb)(void *arg);
     void *close_arg;
@@ -150,6 +151,8 @@ void conn__answer_overdue(struct conn *c);
 
 /* conn_result.c */
 void conn__result_err(const PGresult *res, struct err *err);
+/* Another session may know better: it prepares the statement anew. */
+bool conn__result_stale(const PGresult *res);
 bool conn__result_fatal(const PGresult *res); /* the server ends the session with it */
 void conn__connect_err(const PGconn *pg, struct err *err);
 

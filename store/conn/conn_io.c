@@ -17,6 +17,7 @@
 enum {
     BYTES_IN_FLIGHT = 4 << 20, /* both sides would block writing, and libpq buffers all of it */
     QUERY_OVERHEAD = 64,
+    RENEW_PAUSE_MS = 60000,
 };
 
 /* What a query that waits needs: one block, the strings behind the parameters. */
@@ -232,10 +233,13 @@ static void statement_failed(struct conn *c, struct conn_query *q, const PGresul
     if (!q->err.code)
         conn__result_err(res, &q->err);
     /* Tables changed under a prepared statement, or the name is not there: a new session knows
-     * better. A server that was demoted does not close its sessions: the addresses are looked up
-     * again. */
-    if (!strcmp(q->err.sqlstate, "26000") || !strcmp(q->err.sqlstate, "0A000") ||
-        (q->err.code == ERR_DB_READONLY && c->config.refuse_standby))
+     * better. If it does not, others who use this session must not lose it again and again. */
+    uint64_t now = loop_now_ms(c->loop);
+    bool renew = conn__result_stale(res) && now >= c->renew_after_ms;
+    if (renew)
+        c->renew_after_ms = now + RENEW_PAUSE_MS;
+    /* A server that was demoted does not close its sessions: the addresses are looked up again. */
+    if (renew || (q->err.code == ERR_DB_READONLY && c->config.refuse_standby))
         conn__check_later(c, &q->err);
 }
 

@@ -57,6 +57,16 @@ static const char *field(const PGresult *res, int code)
     return s ? s : "";
 }
 
+/* 0A000 says that a plan was changed by DDL only if it comes from there; it has a hundred other
+ * meanings, which no new session changes. The name is in no language. */
+bool conn__result_stale(const PGresult *res)
+{
+    const char *sqlstate = field(res, PG_DIAG_SQLSTATE);
+    return !strcmp(sqlstate, "26000") ||
+           (!strcmp(sqlstate, "0A000") &&
+            !strcmp(field(res, PG_DIAG_SOURCE_FUNCTION), "RevalidateCachedQuery"));
+}
+
 /* Our own SQLSTATEs come with a sentence for the user and the way out as the hint; a server's
  * message gets its detail and its code. */
 void conn__result_err(const PGresult *res, struct err *err)
@@ -68,6 +78,8 @@ void conn__result_err(const PGresult *res, struct err *err)
     if (!*message)
         message = PQresultErrorMessage(res);
     int code = *sqlstate ? conn_map_sqlstate(sqlstate) : ERR_DB_UNAVAILABLE;
+    if (conn__result_stale(res))
+        code = ERR_DB_SERIALIZATION;
     if (!*sqlstate)
         err_set(err, code, "%.*s", (int)strcspn(message, "\n"), message);
     else if (!strncmp(sqlstate, "TR", 2))

@@ -30,8 +30,6 @@ int conn_map_sqlstate(const char *s)
         {"42501", ERR_DB_DENIED},
         {"57014", ERR_TIMEOUT},
         {"55P03", ERR_TIMEOUT},
-        {"26000", ERR_DB_SERIALIZATION},
-        {"0A000", ERR_DB_SERIALIZATION},
     };
     for (size_t i = 0; i < ARRAY_LEN(map); i++)
         if (!strncmp(s, map[i].prefix, strlen(map[i].prefix)))

@@ -325,6 +325,39 @@ static void test_demoted(void **state)
     done(&x);
 }
 
+/* DDL made a plan stale: a new session prepares it anew. Whoever does that all the time cannot keep
+ * the session away from others, and neither can what else has the SQLSTATE 0A000. */
+static void test_stale_plan(void **state)
+{
+    (void)state;
+    struct ctx x;
+    open_plain(&x);
+    struct fx_query q = {0};
+    static const char *const changes[] = {"ALTER TABLE changes ALTER v TYPE text",
+                                          "ALTER TABLE changes ADD COLUMN w int"};
+    free(fx_pg_sql(&pg, "CREATE TABLE changes (v int)"));
+    for (size_t i = 0; i < 2; i++) {
+        fx_query(x.f.c, &q, "all", "SELECT * FROM changes");
+        WAIT_FOR(x.l, q.done);
+        assert_int_equal(q.q.err.code, 0);
+        free(fx_pg_sql(&pg, changes[i]));
+        fx_query(x.f.c, &q, "all", "SELECT * FROM changes");
+        WAIT_FOR(x.l, q.done);
+        assert_string_equal(q.q.err.sqlstate, "0A000");
+        assert_int_equal(q.q.err.code, ERR_DB_SERIALIZATION);
+        WAIT_FOR(x.l, x.f.ups == 2);
+    }
+    fx_query(x.f.c, &q, NULL, "SELECT 'infinity'::numeric::bigint");
+    WAIT_FOR(x.l, q.done);
+    assert_string_equal(q.q.err.sqlstate, "0A000");
+    assert_int_equal(q.q.err.code, ERR_DB);
+    fx_query(x.f.c, &q, NULL, "SELECT 1");
+    WAIT_FOR(x.l, q.done);
+    assert_string_equal(q.text, "1");
+    assert_int_equal(x.f.ups, 2);
+    done(&x);
+}
+
 /* An idle session that is ended says why. */
 static void test_terminated_idle(void **state)
 {
@@ -489,14 +522,23 @@ static void test_close_early(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_query),          cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_deferred_error), cmocka_unit_test(test_many),
-        cmocka_unit_test(test_big_both_ways),  cmocka_unit_test(test_keep),
-        cmocka_unit_test(test_notify),         cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_terminated),     cmocka_unit_test(test_terminated_idle),
-        cmocka_unit_test(test_demoted),        cmocka_unit_test(test_unsent),
-        cmocka_unit_test(test_restart),        cmocka_unit_test(test_answer_overdue),
-        cmocka_unit_test(test_close_busy),     cmocka_unit_test(test_close_in_callback),
+        cmocka_unit_test(test_query),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_deferred_error),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_big_both_ways),
+        cmocka_unit_test(test_keep),
+        cmocka_unit_test(test_notify),
+        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_terminated),
+        cmocka_unit_test(test_stale_plan),
+        cmocka_unit_test(test_terminated_idle),
+        cmocka_unit_test(test_demoted),
+        cmocka_unit_test(test_unsent),
+        cmocka_unit_test(test_restart),
+        cmocka_unit_test(test_answer_overdue),
+        cmocka_unit_test(test_close_busy),
+        cmocka_unit_test(test_close_in_callback),
         cmocka_unit_test(test_close_early),
     };
     return cmocka_run_group_tests(tests, suite_setup, suite_teardown);
