@@ -230,6 +230,23 @@ static bool answered(const struct op *op, enum poll_event_type type)
     return account_poll(op->account, (struct poll_event){.type = type, .question = op->question});
 }
 
+static bool is_refused(const struct err *err)
+{
+    return err_class(err->code) == ERR_CLASS_BUG || err_class(err->code) == ERR_CLASS_PERMANENT;
+}
+
+static void query_failed(struct op *op, const char *query, enum poll_event_type type)
+{
+    struct account *a = op->account;
+    const struct err *err = &op->u.req.err;
+    if (is_refused(err))
+        log_error("store.refused", "account=%s query=%s code=%s sqlstate=%s text=\"%s\"", a->alias,
+                  query, err_name(err->code), err->sqlstate, err->text);
+    account_lost(a, err->code);
+    account_poll(
+        a, (struct poll_event){.type = type, .question = op->question, .refused = is_refused(err)});
+}
+
 static void fetched_all(struct op *op)
 {
     if (op_current(op)) {
@@ -259,8 +276,9 @@ static void fetched(struct store_req *req)
     if (!req->err.code)
         tell_held(a, &op->u.outbox);
     if (op_current(op)) {
-        if (req->err.code || !node_info(a->service->node)) {
-            account_lost(a, req->err.code);
+        if (req->err.code) {
+            query_failed(op, "outbox", POLL_EV_OUTBOX_FAILED);
+        } else if (!node_info(a->service->node)) {
             answered(op, POLL_EV_OUTBOX_FAILED);
         } else if (!op->u.outbox.count) {
             answered(op, POLL_EV_NO_ROWS);
@@ -296,17 +314,6 @@ void account_fetch(struct account *a, const struct poll_effect *fx)
 
 /* ---- deadlines and cancellations ---- */
 
-static void looked_failed(struct op *op)
-{
-    struct account *a = op->account;
-    const struct err *err = &op->u.poll_requests.req.err;
-    if (err_class(err->code) == ERR_CLASS_BUG || err_class(err->code) == ERR_CLASS_PERMANENT)
-        log_error("store.refused", "account=%s write=look code=%s sqlstate=%s text=\"%s\"",
-                  a->alias, err_name(err->code), err->sqlstate, err->text);
-    account_lost(a, err->code);
-    answered(op, POLL_EV_REQUESTS_FAILED);
-}
-
 static void tell_requests(struct op *op)
 {
     const struct store_poll_requests *r = &op->u.poll_requests;
@@ -323,7 +330,7 @@ static void looked(struct store_req *req)
     struct op *op = op_of(req);
     const struct store_poll_requests *r = &op->u.poll_requests;
     if (op_current(op) && req->err.code) {
-        looked_failed(op);
+        query_failed(op, "requests", POLL_EV_REQUESTS_FAILED);
     } else if (op_current(op)) {
         struct poll_event ev = {
             .type = POLL_EV_REQUESTS,

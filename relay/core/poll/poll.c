@@ -39,6 +39,12 @@ struct poll *poll_free(struct poll *p)
     return NULL;
 }
 
+uint32_t poll__refused_ms(uint32_t last)
+{
+    uint32_t ms = last ? last * 2 : POLL_RETRY_MS;
+    return ms < POLL_REFUSED_MS ? ms : POLL_REFUSED_MS;
+}
+
 size_t poll__index(const struct poll *p, const struct poll_account *a)
 {
     return (size_t)(a - p->accounts);

@@ -20,8 +20,9 @@ struct poll_outbox {
     bool merges;  /* MERGE_WAIT: not in a query yet */
     uint8_t streak;
     uint32_t backoff_ms, limit;
-    uint64_t at;          /* UINT64_MAX: no time is waited for */
-    uint64_t question;    /* that is out; 0: none */
+    uint32_t refused_ms; /* wait after the last query, which the database refused; 0: not refused */
+    uint64_t at;         /* UINT64_MAX: no time is waited for */
+    uint64_t question;   /* that is out; 0: none */
     enum poll_reason why; /* BACKOFF: of the poll that comes at its end */
 };
 
@@ -29,6 +30,7 @@ struct poll_requests {
     enum poll_state state;
     bool again; /* wanted while one was out that may have begun before */
     enum poll_reason again_why, why;
+    uint32_t refused_ms; /* as in poll_outbox */
     uint64_t at, question;
     uint64_t serial;  /* of the manager's last wish */
     uint64_t next_at; /* the next time in the table that is known; UINT64_MAX: none */
@@ -78,6 +80,7 @@ struct poll {
 struct poll_effect *poll__emit(struct poll *p, enum poll_query query, struct poll_account *a,
                                enum poll_reason why);
 size_t poll__index(const struct poll *p, const struct poll_account *a);
+uint32_t poll__refused_ms(uint32_t last);         /* how long to wait after one more refusal */
 uint64_t poll__key(const struct poll_account *a); /* when its time comes */
 
 /* poll_outbox.c */

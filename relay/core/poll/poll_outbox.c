@@ -60,6 +60,14 @@ static void retry(struct poll *p, struct poll_account *a)
     wait_until(p, a, POLL_BACKOFF, p->now + POLL_RETRY_MS, POLL_WHY_RETRY);
 }
 
+/* The database refused the query, so it will refuse the next one, whatever the reason to ask. */
+static void refused(struct poll *p, struct poll_account *a)
+{
+    struct poll_outbox *o = &a->outbox;
+    o->refused_ms = poll__refused_ms(o->refused_ms);
+    wait_until(p, a, POLL_BACKOFF, p->now + o->refused_ms, POLL_WHY_RETRY);
+}
+
 static void back_off(struct poll *p, struct poll_account *a)
 {
     struct poll_outbox *o = &a->outbox;
@@ -148,6 +156,11 @@ bool poll__outbox_answered(struct poll *p, struct poll_account *a, const struct 
     bool arming = ev->type == POLL_EV_ARMED || ev->type == POLL_EV_NOT_ARMED ||
                   ev->type == POLL_EV_ARM_FAILED;
     PRE(arming == (o->state == POLL_ARM_WAIT));
+    if (ev->type == POLL_EV_OUTBOX_FAILED && ev->refused) {
+        refused(p, a);
+        return true;
+    }
+    o->refused_ms = arming ? o->refused_ms : 0;
     switch ((int)ev->type) {
     case POLL_EV_ROWS:
         rows(p, a);
@@ -184,6 +197,8 @@ void poll__outbox_want(struct poll *p, struct poll_account *a, uint32_t limit)
 void poll__outbox_rang(struct poll *p, struct poll_account *a, enum poll_reason why)
 {
     struct poll_outbox *o = &a->outbox;
+    if (o->state == POLL_BACKOFF && o->refused_ms)
+        return; /* the poll that comes then sees what it rang for */
     if (o->state == POLL_ASLEEP || o->state == POLL_BACKOFF)
         fetch(p, a, POLL_FETCH_WAIT, why);
     else if (o->state != POLL_OFF)

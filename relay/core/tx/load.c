@@ -43,6 +43,7 @@ void manager__promote(struct manager *m, int64_t epoch)
     m->rng.state = (uint64_t)epoch;
     m->send.window = m->config.window_max;
     m->admit.conflicts = 0;
+    m->load.refused = false;
     m->reconcile.done = false;
     m->line.blocks = m->chain_tick.count = 1;
     manager__suspension_reset(m);
@@ -178,7 +179,8 @@ void manager__snapshot(struct manager *m, const struct manager_event *ev)
     if (!ev->snapshot.last && ev->snapshot.count)
         return; /* the pump requests the next chunk */
     manager__reconcile_loaded(m, ev);
-    backoff_reset(&m->load.backoff);
+    if (!m->load.refused)
+        backoff_reset(&m->load.backoff);
     manager__phase(m, PLANTED(ILLEGAL_PHASE) ? MANAGER_LEADING : MANAGER_CHAIN_WAIT);
     manager__poll_requests(m); /* the rows know nothing of what was asked for meanwhile */
     if (m->chain.up)

@@ -112,6 +112,10 @@ struct load { /* load.c */
     bool out;
     uint64_t at;
     struct backoff backoff;
+    /* The database refused this write, and may refuse it after each load: the back-off goes on
+     * until it is stored. */
+    bool refused;
+    enum manager_effect_type refused_write;
     int64_t after;
     int64_t next_nonce; /* of the snapshot; -1: never set */
     uint64_t min_submitted, max_submitted;

@@ -111,9 +111,12 @@ void manager__write_failed(struct manager *m, const struct manager_event *ev)
     }
     bool permanent = err_class(ev->write_failed.code) == ERR_CLASS_PERMANENT ||
                      err_class(ev->write_failed.code) == ERR_CLASS_BUG;
-    if (permanent)
+    if (permanent) {
         manager__alert(m, "a write was refused: %s; reading the table again",
                        err_text(ev->write_failed.code));
+        m->load.refused = true;
+        m->load.refused_write = ev->write_failed.write;
+    }
     manager__reload(m, !permanent && ev->write_failed.code != ERR_DB_CONFLICT);
 }
 
@@ -197,6 +200,10 @@ void manager__stored(struct manager *m, const struct manager_event *ev)
     PRE(write < MANAGER_WRITE_COUNT);
     bool out = m->writes.out[write];
     m->writes.out[write] = false;
+    if (out && m->load.refused && m->load.refused_write == write) {
+        m->load.refused = false;
+        backoff_reset(&m->load.backoff);
+    }
     /* else the rows that it was about are no longer in memory */
     if (out && m->phase >= MANAGER_CHAIN_WAIT && after[write])
         after[write](m, ev);

@@ -296,6 +296,34 @@ static void permanent_refusal(void **state)
     script_free(s);
 }
 
+/* A write that is refused every time is tried ever more rarely, although each load succeeds. */
+static void refused_for_ever(void **state)
+{
+    (void)state;
+    struct script *s = leading(5);
+    uint64_t waits[9];
+    for (unsigned i = 0; i < 9; i++) {
+        outbox(s, 1);
+        write_failed(s, MANAGER_FX_ADMIT, ERR_DB);
+        expect(s, MANAGER_FX_UNWATCH_ALL);
+        none(s, MANAGER_FX_LOAD);
+        waits[i] = manager_deadline(s->m) - s->now;
+        tick(s);
+        again(s, NULL, 0, 5);
+        probe(s, 5, 0);
+        expect(s, MANAGER_FX_READY);
+    }
+    assert_in_range(waits[0], 100, 200);
+    assert_in_range(waits[8], 5000, 10000);
+    outbox(s, 1);
+    admitted(s); /* so the next refusal is the first one */
+    accept(s, 5);
+    status(s, 5, TX_READY, NULL);
+    write_failed(s, MANAGER_FX_STORE_STATES, ERR_DB);
+    assert_in_range(manager_deadline(s->m) - s->now, 100, 200);
+    script_free(s);
+}
+
 /* The runtime changed while a batch was signed: nothing of it is sent with the old version. */
 static void runtime_while_admitting(void **state)
 {
@@ -400,6 +428,7 @@ int main(void)
         cmocka_unit_test(late_good_answer),
         cmocka_unit_test(lost_leadership),
         cmocka_unit_test(permanent_refusal),
+        cmocka_unit_test(refused_for_ever),
         cmocka_unit_test(runtime_while_admitting),
         cmocka_unit_test(foreign_while_admitting),
         cmocka_unit_test(finality_lags),

@@ -71,6 +71,8 @@ static void arguments(struct poll_event *ev, const char *args, struct poll_found
                                  .next_ms = number(args, "next", -1)};
     if (ev->type == POLL_EV_WANT_ROWS) {
         ev->limit = (uint32_t)number(args, "limit", 1);
+    } else if (ev->type == POLL_EV_OUTBOX_FAILED || ev->type == POLL_EV_REQUESTS_FAILED) {
+        ev->refused = number(args, "refused", 0);
     } else if (ev->type == POLL_EV_WANT_REQUESTS) {
         ev->serial = (uint64_t)number(args, "serial", 1);
     } else if (ev->type == POLL_EV_REQUESTS) {

@@ -103,6 +103,29 @@ static void failures_are_tried_again(void **state)
                 {610, "none", ""}); /* it has the doorbell all the time */
 }
 
+/* A query that the database refuses is repeated ever more rarely, whatever else asks for it. */
+static void refused_queries_back_off(void **state)
+{
+    (void)state;
+    POLL_SCRIPT(NULL, {0, "led", ""}, {0, "want", "arm:wanted"}, {0, "armed", "outbox:armed"},
+                {0, "failed refused=1", ""}, {1, "rang", ""}, {199, "tick", ""},
+                {200, "tick", "outbox:retry"}, {200, "failed refused=1", ""}, {599, "tick", ""},
+                {600, "tick", "outbox:retry"}, {600, "failed refused=1", ""},
+                {1400, "tick", "outbox:retry"}, {1400, "failed refused=1", ""},
+                {3000, "tick", "outbox:retry"}, {3000, "failed refused=1", ""},
+                {6200, "tick", "outbox:retry"}, {6200, "failed refused=1", ""},
+                {12600, "tick", "outbox:retry"}, {12600, "failed refused=1", ""},
+                {22599, "tick", ""}, {22600, "tick", "outbox:retry"}, /* the cap */
+                {22600, "failed refused=1", ""}, {32600, "tick", "outbox:retry"},
+                {32600, "none", ""}, {32601, "rang", "outbox:rang"});
+    POLL_SCRIPT(NULL, {0, "led", ""}, {0, "wish serial=1", "requests:wanted"},
+                {0, "ask_failed refused=1", ""}, {1, "wish serial=2", ""}, {2, "rang", ""},
+                {200, "tick", "requests:retry"}, {201, "rang", ""},
+                {202, "ask_failed refused=1", ""}, {203, "rang", ""}, {601, "tick", ""},
+                {602, "tick", "requests:retry"}, {602, "asked", ""},
+                {603, "rang", "requests:rang"});
+}
+
 /* A tenure's end gives the doorbell back; one that was taken too late as well. */
 static void the_doorbell_is_given_back(void **state)
 {
@@ -445,6 +468,7 @@ int main(void)
         cmocka_unit_test(a_wakeup_during_the_query_polls_again),
         cmocka_unit_test(a_lost_session_polls),
         cmocka_unit_test(failures_are_tried_again),
+        cmocka_unit_test(refused_queries_back_off),
         cmocka_unit_test(the_doorbell_is_given_back),
         cmocka_unit_test(leaving_ends_the_outbox_polls),
         cmocka_unit_test(an_answer_that_never_comes),

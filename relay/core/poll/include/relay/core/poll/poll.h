@@ -32,14 +32,15 @@ enum {
     POLL_STREAK = 2, /* polls in a row that found rows: the next one comes before the doorbell */
     POLL_BACKOFF_MIN_MS = 1, /* while the doorbell cannot be taken; doubles */
     POLL_BACKOFF_MAX_MS = 20,
-    POLL_RETRY_MS = 200,   /* after a query that failed */
-    POLL_SLOW_MS = 1000,   /* polls that are due only because time has passed */
-    POLL_REST_MS = 10000,  /* a covered account re-checks its coverage this often */
-    POLL_LOST_MS = 60000,  /* an answer that never comes must not end the polling */
-    POLL_SWEEP_MS = 1000,  /* every account's turn comes this often */
-    POLL_PAUSE_MS = 200,   /* between sweeps that take longer than that */
-    POLL_SLICE = 1000,     /* accounts in one query */
-    POLL_AHEAD_MS = 10000, /* a sweep names times that are nearer than this */
+    POLL_RETRY_MS = 200,     /* after a query that failed */
+    POLL_REFUSED_MS = 10000, /* after queries that the database refuses: doubles up to this */
+    POLL_SLOW_MS = 1000,     /* polls that are due only because time has passed */
+    POLL_REST_MS = 10000,    /* a covered account re-checks its coverage this often */
+    POLL_LOST_MS = 60000,    /* an answer that never comes must not end the polling */
+    POLL_SWEEP_MS = 1000,    /* every account's turn comes this often */
+    POLL_PAUSE_MS = 200,     /* between sweeps that take longer than that */
+    POLL_SLICE = 1000,       /* accounts in one query */
+    POLL_AHEAD_MS = 10000,   /* a sweep names times that are nearer than this */
     /* A swept account is covered for this long, or for COVER_TURNS times the interval between its
      * last two turns, if that is longer: when sweeps are slow because the server is, thousands of
      * extra polls would make them slower. */
@@ -137,6 +138,7 @@ struct poll_event {
     union {
         uint32_t limit;
         uint64_t serial;
+        bool refused; /* OUTBOX_FAILED, REQUESTS_FAILED: the same query would fail again */
         struct {
             int64_t mark; /* fingerprint of the account's settings that the manager hears of now */
             int64_t next_ms; /* until the table's next deadline or not_before; -1: none */
