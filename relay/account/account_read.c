@@ -41,14 +41,6 @@ static struct manager_account account_facts(const struct store_account *f)
 
 /* ---- load ---- */
 
-static enum manager_row_stage snapshot_stage(const char *state)
-{
-    if (!strcmp(state, "signed"))
-        return MANAGER_ROW_SIGNED;
-    return !strcmp(state, "in_block") || !strcmp(state, "finalized") ? MANAGER_ROW_IN_BLOCK
-                                                                     : MANAGER_ROW_SENT;
-}
-
 static struct op *chunk_start(struct account *a, int64_t after_nonce);
 
 static void chunk(struct op *op)
@@ -61,44 +53,14 @@ static void chunk(struct op *op)
     }
     /* The server reads the next one while this one is taken in. */
     if (r->count && r->count == r->limit)
-        op->account->ahead = chunk_start(op->account, r->rows[r->count - 1].nonce);
-    struct manager_snapshot_row *rows = xcalloc(r->count, sizeof(*rows));
-    for (size_t i = 0; i < r->count; i++) {
-        const struct store_pending_row *p = &r->rows[i];
-        rows[i] = (struct manager_snapshot_row){
-            .nonce = (uint64_t)p->nonce,
-            .id = p->id,
-            .bytes = p->extrinsic.data,
-            .bytes_len = p->extrinsic.len,
-            .call_len = p->filler_len ? p->filler_len : p->call.len,
-            .era_death = p->era_death,
-            .spec_version = p->spec_version,
-            .guard = p->guard,
-            .tip = amount(p->tip, 0),
-            .has_max_tip = p->max_tip != NULL,
-            .max_tip = amount(p->max_tip, MANAGER_NO_CAP),
-            .deadline_block = p->deadline_block > 0 ? (uint64_t)p->deadline_block : UINT64_MAX,
-            .retries = p->retries,
-            .filler = p->filler_len > 0,
-            .stop_outcome = p->stop_outcome,
-            .stop_reason = p->stop_reason,
-            .earlier_own = p->earlier_own,
-            .earlier_death = p->earlier_death,
-            .submitted_block = p->submitted_block > 0 ? (uint64_t)p->submitted_block : 0,
-            .earlier = p->earlier,
-            .earlier_count = p->earlier_count,
-            .presigned = p->presigned,
-        };
-        rows[i].stage = snapshot_stage(p->state);
-        memcpy(rows[i].hash, p->hash, 32);
-    }
+        op->account->ahead = chunk_start(op->account, (int64_t)r->rows[r->count - 1].nonce);
     struct manager_account facts = account_facts(&r->facts);
     bool last = r->count < r->limit;
     int64_t seen = r->seen_block < 0 ? 0 : r->seen_block;
     int64_t from = r->reconcile_from < 0 ? 0 : r->reconcile_from;
     account_event(op->account,
                   &(struct manager_event){.type = MANAGER_EV_SNAPSHOT,
-                                          .snapshot = {.rows = rows,
+                                          .snapshot = {.rows = r->rows,
                                                        .count = r->count,
                                                        .last = last,
                                                        .next_nonce = r->next_nonce,
@@ -111,7 +73,6 @@ static void chunk(struct op *op)
                                                        .lost_until = r->lost_until,
                                                        .immortal = r->era_immortal,
                                                        .account = &facts}});
-    free(rows);
     op_free(op);
 }
 

@@ -185,7 +185,7 @@ static size_t put_earlier(const struct mem_row *row, bool fillers, uint8_t (*out
 }
 
 static void copy_earlier(const struct mem_row *row, struct mem_answer *answer,
-                         struct store_pending_row *out)
+                         struct tx_pending *out)
 {
     if (row->at->count < 2)
         return;
@@ -196,34 +196,37 @@ static void copy_earlier(const struct mem_row *row, struct mem_answer *answer,
     out->earlier = (const uint8_t(*)[32])hashes;
 }
 
-static void copy_row(const struct mem_row *row, struct mem_answer *answer,
-                     struct store_pending_row *out)
+static void copy_row(const struct mem_row *row, struct mem_answer *answer, struct tx_pending *out)
 {
     const struct mem_attempt *now = mem__current(row);
-    *out = (struct store_pending_row){
-        .nonce = row->nonce,
-        .id = row->id,
-        .state = mem_state_name(row->state),
-        .attempt = (int32_t)row->at->count,
-        .extrinsic = mem__put_bytes(answer, now->extrinsic),
-        .call = mem__put_bytes(answer, row->call),
-        .block_number = row->block_number,
-        .era_birth = now->era_birth,
-        .era_death = now->era_death,
-        .spec_version = now->spec_version,
-        .guard = row->guard,
-        .tip = mem__put_amount(answer, now->tip),
-        .max_tip = row->has_max_tip ? mem__put_amount(answer, row->max_tip) : NULL,
-        .deadline_block = row->deadline_block,
-        .retries = row->retries,
-        .filler_len = now->filler_len,
-        .stop_outcome = mem_outcome_name(row->stop_outcome),
-        .stop_reason = mem__put_text(answer, row->stop_reason),
-        .submitted_block = now->block,
-        .presigned = row->presigned};
+    struct store_bytes bytes = mem__put_bytes(answer, now->extrinsic);
+    *out = (struct tx_pending){.nonce = (uint64_t)row->nonce,
+                               .id = row->id,
+                               .state = mem_state_name(row->state),
+                               .attempt = (int32_t)row->at->count,
+                               .bytes = bytes.data,
+                               .bytes_len = bytes.len,
+                               .call_len = row->call.len,
+                               .has_block = row->in.known,
+                               .block_number = row->block_number,
+                               .era_birth = now->era_birth,
+                               .era_death = now->era_death,
+                               .spec_version = now->spec_version,
+                               .guard = row->guard,
+                               .tip = now->tip,
+                               .has_max_tip = row->has_max_tip,
+                               .max_tip = row->has_max_tip ? row->max_tip : U128_MAX,
+                               .deadline_block =
+                                   row->deadline_block < 0 ? 0 : (uint64_t)row->deadline_block,
+                               .retries = row->retries,
+                               .filler_len = now->filler_len,
+                               .stop_outcome = mem_outcome_name(row->stop_outcome),
+                               .stop_reason = mem__put_text(answer, row->stop_reason),
+                               .submitted_block = now->block < 0 ? 0 : (uint64_t)now->block,
+                               .presigned = row->presigned};
     memcpy(out->hash, row->hash, 32);
     if (row->in.known)
-        out->block_hash = mem__put_bytes(answer, (struct store_bytes){row->in.hash, 32});
+        memcpy(out->block_hash, row->in.hash, 32);
     copy_earlier(row, answer, out);
 }
 
@@ -238,7 +241,7 @@ void mem__snapshot(struct mem_session *s, struct store_snapshot *r)
     if (n > r->limit)
         n = r->limit;
     struct mem_answer *answer = mem__answer(&r->req);
-    struct store_pending_row *out = mem__put(answer, NULL, n * sizeof(*out));
+    struct tx_pending *out = mem__put(answer, NULL, n * sizeof(*out));
     for (size_t i = 0; i < n; i++)
         copy_row(a->pending[first + i], answer, &out[i]);
     r->count = n;

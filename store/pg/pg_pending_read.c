@@ -75,27 +75,30 @@ enum snapshot_column {
     SNAP_PRESIGNED,
 };
 
-static void decode_pending(struct pg_row *row, struct store_pending_row *out)
+static void decode_pending(struct pg_row *row, struct tx_pending *out)
 {
-    out->nonce = pg_get_int(row, SNAP_NONCE, -1);
+    out->nonce = (uint64_t)pg_get_int(row, SNAP_NONCE, -1);
     out->id = pg_get_int(row, SNAP_ID, 0);
     out->state = pg_get_text(row, SNAP_STATE, "");
     pg_get_hash(row, SNAP_HASH, out->hash);
     out->attempt = (int32_t)pg_get_int(row, SNAP_ATTEMPT, 0);
-    out->extrinsic = store_pg__bytes(row, SNAP_EXTRINSIC);
-    out->call = store_pg__bytes(row, SNAP_CALL);
-    out->block_hash = store_pg__bytes(row, SNAP_BLOCK_HASH);
+    out->bytes = pg_get_bytes(row, SNAP_EXTRINSIC, &out->bytes_len);
+    pg_get_bytes(row, SNAP_CALL, &out->call_len);
+    out->has_block = store_pg__bytes(row, SNAP_BLOCK_HASH).data != NULL;
+    if (out->has_block)
+        pg_get_hash(row, SNAP_BLOCK_HASH, out->block_hash);
     out->block_number = pg_get_int(row, SNAP_BLOCK_NUMBER, -1);
     out->era_birth = pg_get_int(row, SNAP_ERA_BIRTH, -1);
     out->era_death = pg_get_int(row, SNAP_ERA_DEATH, -1);
     out->spec_version = (uint32_t)pg_get_int(row, SNAP_SPEC_VERSION, 0);
-    out->tip = pg_get_text(row, SNAP_TIP, "0");
-    out->submitted_block = pg_get_int(row, SNAP_SUBMITTED_BLOCK, 0);
+    out->tip = pg_get_amount(row, SNAP_TIP, 0);
+    out->submitted_block = (uint64_t)pg_get_int(row, SNAP_SUBMITTED_BLOCK, 0);
     out->guard = (uint32_t)pg_get_int(row, SNAP_GUARD, 0);
-    out->max_tip = pg_get_text(row, SNAP_MAX_TIP, NULL);
-    out->deadline_block = pg_get_int(row, SNAP_DEADLINE_BLOCK, -1);
+    out->has_max_tip = pg_get_text(row, SNAP_MAX_TIP, NULL) != NULL;
+    out->max_tip = pg_get_amount(row, SNAP_MAX_TIP, U128_MAX);
+    out->deadline_block = (uint64_t)pg_get_int(row, SNAP_DEADLINE_BLOCK, 0);
     out->retries = (uint32_t)pg_get_int(row, SNAP_RETRIES, 0);
-    out->filler_len = (uint32_t)pg_get_int(row, SNAP_FILLER, 0);
+    out->filler_len = (size_t)pg_get_int(row, SNAP_FILLER, 0);
     out->stop_outcome = pg_get_text(row, SNAP_STOP_OUTCOME, NULL);
     out->stop_reason = pg_get_text(row, SNAP_STOP_REASON, NULL);
     out->earlier_own = (size_t)pg_get_int(row, SNAP_EARLIER_OWN, 0);
@@ -112,7 +115,7 @@ static void decode_snapshot(struct store_req *req, const struct conn_result *r)
     struct store_snapshot *snap = CONTAINER_OF(req, struct store_snapshot, req);
     struct conn_result *rows = conn_result_take(r);
     size_t n = (size_t)conn_result_rows(rows);
-    struct store_pending_row *out = store__arena(req, n * sizeof(*out), rows, store_pg__free_rows);
+    struct tx_pending *out = store__arena(req, n * sizeof(*out), rows, store_pg__free_rows);
     struct pg_row row = {.r = rows};
     if (!n) {
         store_pg__misfit(req, SQL_READ_SNAPSHOT);

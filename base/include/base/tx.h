@@ -53,6 +53,40 @@ struct tx_attempt {
     u128 tip;
 };
 
+/* A transaction, or a filler, that has a nonce and has not ended, with its current attempt. */
+struct tx_pending {
+    uint64_t nonce;
+    int64_t id;        /* 0: a filler */
+    const char *state; /* tx_status_name, "signed" or "unknown" */
+    uint8_t hash[32];
+    int32_t attempt; /* how many there were, with this one */
+    const uint8_t *bytes;
+    size_t bytes_len;
+    size_t call_len;   /* of its own call */
+    size_t filler_len; /* of the filler's, where the current attempt is one in its place; else 0 */
+    bool has_block;
+    uint8_t block_hash[32];
+    int64_t block_number;         /* -1: none */
+    int64_t era_birth, era_death; /* -1: immortal */
+    uint32_t spec_version;
+    uint32_t guard; /* the only runtime spec version under which it may be signed; 0: any */
+    u128 tip;       /* of the current attempt */
+    bool has_max_tip;
+    u128 max_tip;            /* else the account's cap alone */
+    uint64_t deadline_block; /* the last block that may hold it; 0: none */
+    uint32_t retries;        /* dispatch errors after which it may go back to the outbox */
+    const char
+        *stop_outcome; /* how it ends if a filler of its own gets in; NULL: none was signed */
+    const char *stop_reason;
+    uint64_t submitted_block; /* finalized height when it was signed */
+    /* hashes of earlier attempts at this nonce: they may still be included */
+    const uint8_t (*earlier)[32];
+    size_t earlier_count;
+    size_t earlier_own;    /* the first earlier_own of them were no fillers */
+    int64_t earlier_death; /* where the last of their eras ends; -1: one is immortal; 0: none */
+    bool presigned;        /* its own bytes are presigned: they are never signed again */
+};
+
 /* What a node said of an attempt, as it goes on record. */
 struct tx_report {
     uint64_t nonce;

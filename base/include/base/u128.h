@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 __extension__ typedef unsigned __int128 u128;
+#define U128_MAX (~(u128)0)
 
 /* Decimal text of a u128 (40 bytes are enough), and back: digits alone, no more than fit. */
 const char *u128_text(u128 v, char out[40]);

@@ -86,10 +86,10 @@ void manager__load_failed(struct manager *m, int code)
     m->load.at = m->now + backoff_next(&m->load.backoff, &m->rng);
 }
 
-static void load_terms(struct row *row, const struct manager_snapshot_row *s)
+static void load_terms(struct row *row, const struct tx_pending *s)
 {
     bool deadline = s->deadline_block && s->deadline_block != UINT64_MAX;
-    row->filler = s->filler && s->stop_outcome;
+    row->filler = s->filler_len && s->stop_outcome;
     if (s->stop_outcome)
         manager__stop(row, s->stop_outcome, "%s", s->stop_reason ? s->stop_reason : "");
     manager__tip_paid(row, s->tip);
@@ -103,7 +103,7 @@ static void load_terms(struct row *row, const struct manager_snapshot_row *s)
 
 /* Earlier attempts may live longer than the current one: eras become shorter towards a deadline,
  * and a node that lags anchors them lower. */
-static void earlier_eras(struct row *row, const struct manager_snapshot_row *s)
+static void earlier_eras(struct row *row, const struct tx_pending *s)
 {
     int64_t last = s->earlier_death < 0 ? INT64_MAX : s->earlier_death;
     if (s->earlier_count && last > row->out_death)
@@ -111,13 +111,13 @@ static void earlier_eras(struct row *row, const struct manager_snapshot_row *s)
     row->own_death = row->out_death; /* which of them were its own is unknown */
 }
 
-static void load_row(struct manager *m, const struct manager_snapshot_row *s)
+static void load_row(struct manager *m, const struct tx_pending *s)
 {
     PRE(m->phase == MANAGER_LOAD_WAIT && s->bytes);
     struct row *row = line_add(&m->line, s->nonce, ROW_UNSURE);
     row->id = s->id;
-    line_bytes(&m->line, row, s->hash, s->bytes, s->bytes_len, s->call_len, s->era_death,
-               s->spec_version);
+    line_bytes(&m->line, row, s->hash, s->bytes, s->bytes_len,
+               s->filler_len ? s->filler_len : s->call_len, s->era_death, s->spec_version);
     for (size_t i = 0; i < s->earlier_count; i++) {
         row->filler = i >= s->earlier_own && s->stop_outcome;
         if (memcmp(s->earlier[i], s->hash, 32))
@@ -126,13 +126,14 @@ static void load_row(struct manager *m, const struct manager_snapshot_row *s)
     load_terms(row, s);
     /* SIGNED rows too: the last leader may have died between the socket and the table, or may have
      * been stopped after it asked its gate and write to the socket only now. */
-    if (!PLANTED(RECORD_UNSENT) || s->stage != MANAGER_ROW_SIGNED)
+    bool sent = strcmp(s->state, "signed") != 0;
+    if (!PLANTED(RECORD_UNSENT) || sent)
         row_went_out(row);
     earlier_eras(row, s);
-    row->was_pooled = s->stage != MANAGER_ROW_SIGNED;
-    if (s->stage == MANAGER_ROW_IN_BLOCK)
+    row->was_pooled = sent;
+    if (!strcmp(s->state, "in_block") || !strcmp(s->state, "finalized"))
         row->status = TX_IN_BLOCK;
-    else if (s->stage == MANAGER_ROW_SENT)
+    else if (sent)
         row->status = TX_BROADCAST;
     row->guard = s->guard;
     if (s->presigned)

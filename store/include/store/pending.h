@@ -29,34 +29,6 @@ struct store_account {
     const char *low_balance; /* NULL: not told */
 };
 
-struct store_pending_row {
-    int64_t nonce;
-    int64_t id; /* 0: filler */
-    const char *state;
-    uint8_t hash[32];
-    int32_t attempt;
-    struct store_bytes extrinsic, call, block_hash; /* block_hash.data NULL: none */
-    int64_t block_number;                           /* -1: none */
-    int64_t era_death;                              /* -1: immortal */
-    int64_t era_birth;                              /* -1: immortal */
-    uint32_t spec_version;
-    uint32_t guard;         /* the only runtime spec version under which it may be signed; 0: any */
-    const char *tip;        /* decimal, of the current attempt */
-    const char *max_tip;    /* decimal; NULL: the account's cap alone */
-    int64_t deadline_block; /* the last block that may hold it; -1: none */
-    uint32_t retries;       /* dispatch errors after which it may go back to the outbox */
-    uint32_t filler_len;    /* length of the filler's call at the end of the current attempt; 0: its
-                               own call */
-    const char *stop_outcome,
-        *stop_reason;        /* how it ends if a filler of its own gets in; NULL: none signed */
-    int64_t submitted_block; /* finalized height when it was signed */
-    size_t earlier_count; /* hashes of earlier attempts at this nonce: they may still be included */
-    const uint8_t (*earlier)[32];
-    bool presigned;        /* its own bytes are presigned */
-    size_t earlier_own;    /* the first earlier_own of them were no fillers */
-    int64_t earlier_death; /* where the last of their eras ends; -1: one is immortal; 0: there are
-                              none */
-};
 struct store_snapshot {
     struct store_req req;
     int32_t account;
@@ -65,7 +37,7 @@ struct store_snapshot {
     uint32_t limit;
     /* out */
     size_t count;
-    const struct store_pending_row *rows;
+    const struct tx_pending *rows;
     int64_t next_nonce; /* of the account row; -1 when never set */
     struct store_account facts;
     int64_t used_nonce; /* by what is on record, finalized blocks used every nonce below this; -1:

@@ -179,8 +179,7 @@ static void conflicts_without_end(void **state)
     script_free(s);
 }
 
-static void again(struct script *s, const struct manager_snapshot_row *rows, size_t count,
-                  int64_t next)
+static void again(struct script *s, const struct tx_pending *rows, size_t count, int64_t next)
 {
     assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, -1);
     feed(s, (struct manager_event){
@@ -198,8 +197,7 @@ static void unknown_committed(void **state)
     expect(s, MANAGER_FX_UNWATCH_ALL);
     none(s, MANAGER_FX_SUBMIT);
     assert_int_equal(manager_phase(s->m), MANAGER_LOAD_WAIT);
-    struct manager_snapshot_row rows[2] = {loaded_row(s, 5, MANAGER_ROW_SIGNED),
-                                           loaded_row(s, 6, MANAGER_ROW_SIGNED)};
+    struct tx_pending rows[2] = {loaded_row(s, 5, "signed"), loaded_row(s, 6, "signed")};
     again(s, rows, 2, 7);
     assert_int_equal(expect(s, MANAGER_FX_FOLLOW)->number, 97);
     probe(s, 5, 0);

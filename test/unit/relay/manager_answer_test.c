@@ -294,10 +294,10 @@ static struct script *signed_anew(void)
     return s;
 }
 
-static struct script *loaded(enum manager_row_stage stage)
+static struct script *loaded(const char *state)
 {
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row row = loaded_row(s, NONCE, stage);
+    struct tx_pending row = loaded_row(s, NONCE, state);
     load(s, &row, 1, NONCE + 1);
     chain_up(s);
     while (s->follow <= s->finalized)
@@ -308,12 +308,12 @@ static struct script *loaded(enum manager_row_stage stage)
 
 static struct script *loaded_signed(void)
 {
-    return loaded(MANAGER_ROW_SIGNED);
+    return loaded("signed");
 }
 
 static struct script *loaded_sent(void)
 {
-    return loaded(MANAGER_ROW_SENT);
+    return loaded("broadcast");
 }
 
 static const struct {

@@ -445,7 +445,7 @@ static void finish_unknown(void **state)
     write_failed(s, MANAGER_FX_STORE_FINISH, ERR_DB_UNKNOWN_OUTCOME);
     none(s, MANAGER_FX_STORE_FINISH);
     expect(s, MANAGER_FX_LOAD);
-    struct manager_snapshot_row row = loaded_row(s, 6, MANAGER_ROW_IN_BLOCK);
+    struct tx_pending row = loaded_row(s, 6, "in_block");
     feed(s, (struct manager_event){
                 .type = MANAGER_EV_SNAPSHOT,
                 .snapshot = {.rows = &row, .count = 1, .last = true, .next_nonce = 7}});

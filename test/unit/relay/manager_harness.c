@@ -513,26 +513,25 @@ void finalized_ours(struct script *s, uint64_t nonce)
 
 /* ---- starting ---- */
 
-struct manager_snapshot_row loaded_row(struct script *s, uint64_t nonce,
-                                       enum manager_row_stage stage)
+struct tx_pending loaded_row(struct script *s, uint64_t nonce, const char *state)
 {
     static uint8_t bytes[NONCES][BYTES_LEN];
     s->attempts[nonce] = 1;
     bytes_of(nonce, 1, bytes[nonce]);
-    struct manager_snapshot_row row = {.nonce = nonce,
-                                       .id = (int64_t)nonce + 500,
-                                       .bytes = bytes[nonce],
-                                       .bytes_len = BYTES_LEN,
-                                       .call_len = CALL_LEN,
-                                       .era_death = 160,
-                                       .spec_version = SPEC,
-                                       .submitted_block = 96};
-    row.stage = stage;
+    struct tx_pending row = {.nonce = nonce,
+                             .id = (int64_t)nonce + 500,
+                             .bytes = bytes[nonce],
+                             .bytes_len = BYTES_LEN,
+                             .call_len = CALL_LEN,
+                             .era_death = 160,
+                             .spec_version = SPEC,
+                             .submitted_block = 96};
+    row.state = state;
     memcpy(row.hash, hash_of(nonce, 1), 32);
     return row;
 }
 
-void load(struct script *s, const struct manager_snapshot_row *rows, size_t count, int64_t next)
+void load(struct script *s, const struct tx_pending *rows, size_t count, int64_t next)
 {
     promote(s);
     assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, -1);

@@ -100,9 +100,8 @@ void expect_submit(struct script *s, uint64_t nonce); /* of the current attempt,
 void expect_alert(struct script *s, const char *words);
 
 /* ---- starting ---- */
-struct manager_snapshot_row loaded_row(struct script *s, uint64_t nonce,
-                                       enum manager_row_stage stage);
-void load(struct script *s, const struct manager_snapshot_row *rows, size_t count, int64_t next);
+struct tx_pending loaded_row(struct script *s, uint64_t nonce, const char *state);
+void load(struct script *s, const struct tx_pending *rows, size_t count, int64_t next);
 /* Leading with nothing pending and this next nonce. */
 struct script *leading(uint64_t next);
 struct script *leading_with(const struct manager_config *config, uint64_t next);

@@ -317,8 +317,7 @@ static struct script *reaped_at_start(struct manager_account account)
     s->account = account;
     s->used_nonce = 7;
     s->used_block = 97;
-    struct manager_snapshot_row rows[2] = {loaded_row(s, 7, MANAGER_ROW_SENT),
-                                           loaded_row(s, 8, MANAGER_ROW_SIGNED)};
+    struct tx_pending rows[2] = {loaded_row(s, 7, "broadcast"), loaded_row(s, 8, "signed")};
     load(s, rows, 2, 9);
     chain_up(s);
     look(s);
@@ -337,7 +336,7 @@ static void reaped_found_at_the_start(void **state)
     struct script *s = script_new(NULL);
     s->used_nonce = 7;
     s->used_block = 97;
-    struct manager_snapshot_row row = loaded_row(s, 7, MANAGER_ROW_SENT);
+    struct tx_pending row = loaded_row(s, 7, "broadcast");
     load(s, &row, 1, 8);
     chain_up(s);
     finalized_at(s, 97, 2, 0, NULL);
@@ -359,7 +358,7 @@ static void lower_nonce_of_a_lagging_node(void **state)
     struct script *s = script_new(NULL);
     s->used_nonce = 7;
     s->used_block = 99;
-    struct manager_snapshot_row row = loaded_row(s, 7, MANAGER_ROW_SENT);
+    struct tx_pending row = loaded_row(s, 7, "broadcast");
     load(s, &row, 1, 8);
     chain_up(s);
     finalized_at(s, 97, 5, 0, NULL);
@@ -388,7 +387,7 @@ static void holes_of_a_former_life(void **state)
     struct script *s = script_new(NULL);
     s->used_nonce = 7;
     s->used_block = 96;
-    struct manager_snapshot_row row = loaded_row(s, 7, MANAGER_ROW_SENT);
+    struct tx_pending row = loaded_row(s, 7, "broadcast");
     load(s, &row, 1, 8);
     chain_up(s);
     finals(s, 97, 7);
@@ -411,8 +410,7 @@ static void reaped_while_nobody_led(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row rows[2] = {loaded_row(s, 0, MANAGER_ROW_SENT),
-                                           loaded_row(s, 1, MANAGER_ROW_SENT)};
+    struct tx_pending rows[2] = {loaded_row(s, 0, "broadcast"), loaded_row(s, 1, "broadcast")};
     load(s, rows, 2, 2);
     chain_up(s);
     finalized_at(s, 97, 0, 0, NULL);
@@ -436,8 +434,7 @@ static void reaped_while_nobody_led(void **state)
 static struct script *reaped_before_it_is_final(bool by_hash)
 {
     struct script *s = script_new(&mortal);
-    struct manager_snapshot_row rows[2] = {loaded_row(s, 0, MANAGER_ROW_SENT),
-                                           loaded_row(s, 1, MANAGER_ROW_SENT)};
+    struct tx_pending rows[2] = {loaded_row(s, 0, "broadcast"), loaded_row(s, 1, "broadcast")};
     load(s, rows, 2, 2);
     chain_up(s);
     finals(s, 97, 0);
@@ -625,7 +622,7 @@ static void immortal_former_life(void **state)
     s->account.reborn = true;
     s->used_nonce = 7;
     s->used_block = 95;
-    struct manager_snapshot_row row = loaded_row(s, 7, MANAGER_ROW_SENT);
+    struct tx_pending row = loaded_row(s, 7, "broadcast");
     row.era_death = -1;
     load(s, &row, 1, 8);
     chain_up(s);

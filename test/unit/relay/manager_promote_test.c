@@ -32,9 +32,9 @@ static void chunks(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row rows[3];
+    struct tx_pending rows[3];
     for (unsigned i = 0; i < 3; i++)
-        rows[i] = loaded_row(s, 5 + i, MANAGER_ROW_SENT);
+        rows[i] = loaded_row(s, 5 + i, "broadcast");
     promote(s);
     assert_int_equal(expect(s, MANAGER_FX_LOAD)->after_nonce, -1);
     feed(s, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
@@ -57,8 +57,7 @@ static void follow_from_lowest(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row rows[2] = {loaded_row(s, 5, MANAGER_ROW_SENT),
-                                           loaded_row(s, 6, MANAGER_ROW_SENT)};
+    struct tx_pending rows[2] = {loaded_row(s, 5, "broadcast"), loaded_row(s, 6, "broadcast")};
     rows[0].submitted_block = 90;
     load(s, rows, 2, 7);
     chain_up(s);
@@ -66,12 +65,12 @@ static void follow_from_lowest(void **state)
     script_free(s);
 }
 
-static struct script *promoted(enum manager_row_stage stage, uint64_t next)
+static struct script *promoted(const char *state, uint64_t next)
 {
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row rows[3];
+    struct tx_pending rows[3];
     for (unsigned i = 0; i < 3; i++)
-        rows[i] = loaded_row(s, 5 + i, stage);
+        rows[i] = loaded_row(s, 5 + i, state);
     load(s, rows, 3, (int64_t)next);
     chain_up(s);
     return s;
@@ -81,7 +80,7 @@ static struct script *promoted(enum manager_row_stage stage, uint64_t next)
 static void killed_signed(void **state)
 {
     (void)state;
-    struct script *s = promoted(MANAGER_ROW_SIGNED, 8);
+    struct script *s = promoted("signed", 8);
     probe(s, 5, 0);
     for (unsigned i = 0; i < 3; i++)
         expect_submit(s, 5 + i);
@@ -94,7 +93,7 @@ static void killed_signed(void **state)
 static void killed_pooled(void **state)
 {
     (void)state;
-    struct script *s = promoted(MANAGER_ROW_SENT, 8);
+    struct script *s = promoted("broadcast", 8);
     probe(s, 5, 3, hash_of(5, 1), hash_of(6, 1), hash_of(7, 1));
     expect(s, MANAGER_FX_READY);
     none(s, MANAGER_FX_SUBMIT);
@@ -106,7 +105,7 @@ static void killed_pooled(void **state)
 static void killed_mixed(void **state)
 {
     (void)state;
-    struct script *s = promoted(MANAGER_ROW_SIGNED, 8);
+    struct script *s = promoted("signed", 8);
     probe(s, 6, 1, hash_of(6, 1));
     expect_submit(s, 7);
     none(s, MANAGER_FX_SUBMIT);
@@ -122,7 +121,7 @@ static void killed_mixed(void **state)
 static void killed_in_block(void **state)
 {
     (void)state;
-    struct script *s = promoted(MANAGER_ROW_IN_BLOCK, 8);
+    struct script *s = promoted("in_block", 8);
     probe(s, 8, 0);
     none(s, MANAGER_FX_SUBMIT);
     assert_int_equal(manager_view_of(s->m).in_block, 3);
@@ -134,7 +133,7 @@ static void killed_in_block(void **state)
 static void block_while_probing(void **state)
 {
     (void)state;
-    struct script *s = promoted(MANAGER_ROW_SENT, 8);
+    struct script *s = promoted("broadcast", 8);
     finalized_at(s, 97, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
     expect(s, MANAGER_FX_STORE_FINISH);
     finals(s, 98, 6);
@@ -150,7 +149,7 @@ static void block_while_probing(void **state)
 static void probe_head(void **state)
 {
     (void)state;
-    struct script *s = promoted(MANAGER_ROW_SENT, 8);
+    struct script *s = promoted("broadcast", 8);
     probe(s, 5, 0);
     expect_submit(s, 5);
     none(s, MANAGER_FX_SUBMIT);
@@ -166,9 +165,9 @@ static void scout_of_many(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row rows[40];
+    struct tx_pending rows[40];
     for (unsigned i = 0; i < 40; i++)
-        rows[i] = loaded_row(s, 5 + i, MANAGER_ROW_SENT);
+        rows[i] = loaded_row(s, 5 + i, "broadcast");
     load(s, rows, 40, 45);
     chain_up(s);
     probe(s, 5, 0);
@@ -186,7 +185,7 @@ static void earlier_attempt_pooled(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SIGNED);
+    struct tx_pending row = loaded_row(s, 5, "signed");
     uint8_t earlier[1][32];
     memcpy(earlier[0], hash_of(5, 77), 32);
     row.earlier = (const uint8_t(*)[32])earlier;
@@ -205,8 +204,7 @@ static void useless_bytes(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row rows[2] = {loaded_row(s, 5, MANAGER_ROW_SIGNED),
-                                           loaded_row(s, 6, MANAGER_ROW_SIGNED)};
+    struct tx_pending rows[2] = {loaded_row(s, 5, "signed"), loaded_row(s, 6, "signed")};
     rows[0].era_death = 103; /* best is 102: no pool takes it */
     rows[1].spec_version = SPEC - 1;
     load(s, rows, 2, 7);
@@ -225,7 +223,7 @@ static void useless_bytes(void **state)
 static void next_from_rows(void **state)
 {
     (void)state;
-    struct script *s = promoted(MANAGER_ROW_SENT, 0);
+    struct script *s = promoted("broadcast", 0);
     probe(s, 5, 3, hash_of(5, 1), hash_of(6, 1), hash_of(7, 1));
     assert_int_equal(manager_view_of(s->m).next_nonce, 8);
     none(s, MANAGER_FX_STORE_NONCE);
@@ -236,7 +234,7 @@ static void next_from_rows(void **state)
 static void chain_above(void **state)
 {
     (void)state;
-    struct script *s = promoted(MANAGER_ROW_SENT, 8);
+    struct script *s = promoted("broadcast", 8);
     probe(s, 12, 0);
     expect_alert(s, "account nonce is 12");
     assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 12);
@@ -266,8 +264,7 @@ static void hole_between(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row rows[2] = {loaded_row(s, 5, MANAGER_ROW_SIGNED),
-                                           loaded_row(s, 8, MANAGER_ROW_SIGNED)};
+    struct tx_pending rows[2] = {loaded_row(s, 5, "signed"), loaded_row(s, 8, "signed")};
     load(s, rows, 2, 9);
     chain_up(s);
     probe(s, 5, 0);
@@ -290,7 +287,7 @@ static void hole_between(void **state)
 static void hole_below(void **state)
 {
     (void)state;
-    struct script *s = promoted(MANAGER_ROW_SIGNED, 8);
+    struct script *s = promoted("signed", 8);
     probe(s, 3, 0);
     const struct manager_effect *fx = expect(s, MANAGER_FX_FILL);
     assert_int_equal(fx->sign.count, 2);
@@ -303,7 +300,7 @@ static void hole_below(void **state)
 static void hole_above(void **state)
 {
     (void)state;
-    struct script *s = promoted(MANAGER_ROW_SENT, 10);
+    struct script *s = promoted("broadcast", 10);
     probe(s, 5, 3, hash_of(5, 1), hash_of(6, 1), hash_of(7, 1));
     assert_int_equal(expect(s, MANAGER_FX_FILL)->sign.count, 2);
     assert_int_equal(manager_view_of(s->m).next_nonce, 10);
@@ -315,8 +312,7 @@ static void hole_used(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row rows[2] = {loaded_row(s, 5, MANAGER_ROW_SENT),
-                                           loaded_row(s, 7, MANAGER_ROW_SENT)};
+    struct tx_pending rows[2] = {loaded_row(s, 5, "broadcast"), loaded_row(s, 7, "broadcast")};
     load(s, rows, 2, 8);
     chain_up(s);
     probe(s, 7, 1, hash_of(7, 1));
@@ -330,7 +326,7 @@ static void far_below(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row row = loaded_row(s, 1000, MANAGER_ROW_SENT);
+    struct tx_pending row = loaded_row(s, 1000, "broadcast");
     load(s, &row, 1, 1001);
     chain_up(s);
     probe(s, 1, 0);
@@ -379,7 +375,7 @@ static void rewind_over_holes(void **state)
 {
     (void)state;
     struct script *s = script_new(&(struct manager_config){.window_max = 16, .keyless = true});
-    struct manager_snapshot_row row = loaded_row(s, 8, MANAGER_ROW_SENT);
+    struct tx_pending row = loaded_row(s, 8, "broadcast");
     row.presigned = true;
     row.era_death = (int64_t)s->finalized + 2;
     load(s, &row, 1, 40);
@@ -424,7 +420,7 @@ static void node_behind(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
+    struct tx_pending row = loaded_row(s, 5, "broadcast");
     row.submitted_block = 150;
     row.era_death = 214;
     load(s, &row, 1, 6);
@@ -448,7 +444,7 @@ static void node_behind_another(void **state)
     static const uint64_t lags[] = {1, 10, 11};
     for (size_t i = 0; i < sizeof(lags) / sizeof(*lags); i++) {
         struct script *s = script_new(NULL);
-        struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
+        struct tx_pending row = loaded_row(s, 5, "broadcast");
         load(s, &row, 1, 6);
         uint64_t known = s->best + lags[i];
         feed(s, (struct manager_event){.type = MANAGER_EV_CHAIN_UP,
@@ -478,7 +474,7 @@ static void node_behind_another(void **state)
 static void node_behind_the_last(void **state)
 {
     (void)state;
-    struct script *s = promoted(MANAGER_ROW_SENT, 8);
+    struct script *s = promoted("broadcast", 8);
     probe(s, 5, 3, hash_of(5, 1), hash_of(6, 1), hash_of(7, 1));
     uint64_t known = s->best;
     chain_down(s);
@@ -499,7 +495,7 @@ static void node_behind_the_last(void **state)
 static void probe_fails(void **state)
 {
     (void)state;
-    struct script *s = promoted(MANAGER_ROW_SENT, 8);
+    struct script *s = promoted("broadcast", 8);
     none(s, MANAGER_FX_ASK_POOL);
     finals(s, 97, 5);
     expect(s, MANAGER_FX_ASK_POOL);
@@ -516,7 +512,7 @@ static void probe_fails(void **state)
 static void chain_lost_while_probing(void **state)
 {
     (void)state;
-    struct script *s = promoted(MANAGER_ROW_SENT, 8);
+    struct script *s = promoted("broadcast", 8);
     chain_down(s);
     assert_int_equal(manager_phase(s->m), MANAGER_CHAIN_WAIT);
     chain_up(s);
@@ -531,7 +527,7 @@ static void chain_lost_while_probing(void **state)
 static void demotion(void **state)
 {
     (void)state;
-    struct script *s = promoted(MANAGER_ROW_SIGNED, 8);
+    struct script *s = promoted("signed", 8);
     probe(s, 5, 0);
     feed(s, (struct manager_event){.type = MANAGER_EV_DEMOTED});
     quiet(s);

@@ -52,7 +52,7 @@ static struct script *loaded(struct manager_event snapshot)
 }
 
 /* Commits after block 98 may be lost. */
-static struct script *doubtful(const struct manager_snapshot_row *rows, size_t count, int64_t next)
+static struct script *doubtful(const struct tx_pending *rows, size_t count, int64_t next)
 {
     return loaded((struct manager_event){.snapshot = {.rows = rows,
                                                       .count = count,
@@ -292,7 +292,7 @@ static void former_life_in_old_blocks(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
+    struct tx_pending row = loaded_row(s, 5, "broadcast");
     uint8_t former[32];
     memcpy(former, hash_of(5, 9), 32);
     row.submitted_block = 99;
@@ -357,7 +357,7 @@ static void reaped_after_foreign_use(void **state)
 
 /* Loaded, connected, and in the wait. Block n is made at 1000 * n ms; the loss was found when block
  * 100 was final. until -1: nobody knows yet for how long. */
-static struct script *waiting(const struct manager_snapshot_row *rows, size_t count, int64_t until)
+static struct script *waiting(const struct tx_pending *rows, size_t count, int64_t until)
 {
     return loaded((struct manager_event){.snapshot = {.rows = rows,
                                                       .count = count,
@@ -532,8 +532,7 @@ static void nothing_ends(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row rows[] = {loaded_row(s, 3, MANAGER_ROW_SENT),
-                                          loaded_row(s, 4, MANAGER_ROW_SIGNED)};
+    struct tx_pending rows[] = {loaded_row(s, 3, "broadcast"), loaded_row(s, 4, "signed")};
     rows[0].submitted_block = rows[1].submitted_block = 98;
     script_free(s);
     s = waiting(rows, 2, 120);
@@ -563,8 +562,7 @@ static void what_a_block_shows_is_stored(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row rows[] = {loaded_row(s, 3, MANAGER_ROW_SENT),
-                                          loaded_row(s, 4, MANAGER_ROW_SENT)};
+    struct tx_pending rows[] = {loaded_row(s, 3, "broadcast"), loaded_row(s, 4, "broadcast")};
     rows[0].submitted_block = rows[1].submitted_block = 98;
     uint8_t own[32];
     memcpy(own, rows[0].hash, 32);
@@ -612,7 +610,7 @@ static void lost_attempt_below_used_nonces(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
+    struct tx_pending row = loaded_row(s, 5, "broadcast");
     row.submitted_block = 98;
     script_free(s);
     s = loaded((struct manager_event){.snapshot = {.rows = &row,

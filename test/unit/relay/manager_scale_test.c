@@ -31,19 +31,18 @@ static void random_hash(uint64_t nonce, uint8_t out[32])
 static void load_all(struct manager *m)
 {
     static uint8_t bytes[BYTES];
-    struct manager_snapshot_row *rows = xcalloc(CHUNK, sizeof(*rows));
+    struct tx_pending *rows = xcalloc(CHUNK, sizeof(*rows));
     for (uint64_t first = 0; first < ROWS; first += CHUNK) {
         for (uint64_t i = 0; i < CHUNK; i++) {
-            rows[i] =
-                (struct manager_snapshot_row){.nonce = first + i,
-                                              .id = (int64_t)(first + i + 1),
-                                              .bytes = bytes,
-                                              .bytes_len = BYTES,
-                                              .call_len = 60,
-                                              .era_death = (int64_t)(200 + (first + i) / 1000),
-                                              .spec_version = SPEC,
-                                              .submitted_block = 90};
-            rows[i].stage = MANAGER_ROW_SIGNED;
+            rows[i] = (struct tx_pending){.nonce = first + i,
+                                          .id = (int64_t)(first + i + 1),
+                                          .bytes = bytes,
+                                          .bytes_len = BYTES,
+                                          .call_len = 60,
+                                          .era_death = (int64_t)(200 + (first + i) / 1000),
+                                          .spec_version = SPEC,
+                                          .submitted_block = 90};
+            rows[i].state = "signed";
             random_hash(first + i, rows[i].hash);
         }
         step(m, (struct manager_event){.type = MANAGER_EV_SNAPSHOT,

@@ -545,7 +545,7 @@ static void runtime_changed_before_the_chain_was_up(void **state)
 {
     (void)state;
     struct script *s = script_new(&keyless);
-    struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
+    struct tx_pending row = loaded_row(s, 5, "broadcast");
     row.presigned = true;
     row.era_death = -1;
     load(s, &row, 1, 6);
@@ -634,7 +634,7 @@ static void after_a_load(void **state)
 {
     (void)state;
     struct script *s = script_new(&keyed);
-    struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
+    struct tx_pending row = loaded_row(s, 5, "broadcast");
     row.presigned = true;
     row.era_death = 110;
     load(s, &row, 1, 6);

@@ -252,7 +252,7 @@ static void after_a_load(void **state)
 {
     (void)state;
     struct script *s = script_new(NULL);
-    struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SIGNED);
+    struct tx_pending row = loaded_row(s, 5, "signed");
     load(s, &row, 1, 6);
     stop(s, 5, 505, "cancelled");
     chain_up(s);
@@ -334,7 +334,7 @@ static void earlier_bytes_live_longer(void **state)
     (void)state;
     for (unsigned immortal = 0; immortal < 2; immortal++) {
         struct script *s = script_new(NULL);
-        struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
+        struct tx_pending row = loaded_row(s, 5, "broadcast");
         row.era_death = 130;
         row.earlier = (const uint8_t(*)[32])hash_of(5, 9);
         row.earlier_count = row.earlier_own = 1;

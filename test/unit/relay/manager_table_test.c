@@ -69,7 +69,7 @@ static bool check_fails(const struct manager *m)
     return WIFSIGNALED(status) || WEXITSTATUS(status) != 0;
 }
 
-static struct manager_event snapshot_of(const struct manager_snapshot_row *row)
+static struct manager_event snapshot_of(const struct tx_pending *row)
 {
     return (struct manager_event){.type = MANAGER_EV_SNAPSHOT,
                                   .snapshot = {.rows = row,
@@ -130,7 +130,7 @@ static void row_that_makes_an_illegal_move(void **state)
         step(s, (struct manager_event){.type = MANAGER_EV_FINALIZED, .block = &block}, &fx);
     recovers(s, fx, count, "nonce 6 went from UNSENT to FINISHING");
 
-    struct manager_snapshot_row row = loaded_row(s, 6, MANAGER_ROW_SIGNED);
+    struct tx_pending row = loaded_row(s, 6, "signed");
     step(s, snapshot_of(&row), &fx);
     assert_int_equal(manager_phase(s->m), MANAGER_CHAIN_WAIT);
     assert_int_equal(manager_view_of(s->m).unsure, 1);
@@ -146,7 +146,7 @@ static void manager_that_makes_an_illegal_move(void **state)
     chain_up(s);
 
     plant = PLANT_ILLEGAL_PHASE;
-    struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
+    struct tx_pending row = loaded_row(s, 5, "broadcast");
     const struct manager_effect *fx;
     size_t count = step(s, snapshot_of(&row), &fx);
     recovers(s, fx, count, "the manager went from LOAD_WAIT to LEADING");

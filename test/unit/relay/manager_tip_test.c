@@ -433,14 +433,14 @@ static void race_after_a_load(void **state)
     (void)state;
     for (unsigned own = 0; own < 2; own++) {
         struct script *s = script_new(NULL);
-        struct manager_snapshot_row row = loaded_row(s, 5, MANAGER_ROW_SENT);
+        struct tx_pending row = loaded_row(s, 5, "broadcast");
         uint8_t earlier[2][32];
         memcpy(earlier[0], hash_of(5, 8), 32); /* its own */
         memcpy(earlier[1], hash_of(5, 9), 32); /* a filler */
         row.earlier = (const uint8_t(*)[32])earlier;
         row.earlier_count = 2;
         row.earlier_own = 1;
-        row.filler = true;
+        row.filler_len = row.call_len;
         row.stop_outcome = "expired";
         row.stop_reason = "late";
         load(s, &row, 1, 6);

@@ -10,6 +10,7 @@ extern struct fx_account a;
 void snapshot(struct store_snapshot *snap); /* everything that is pending */
 size_t outbox_count(void);
 struct store_states states_of(const struct tx_report *rows, size_t n);
+void assert_amount(u128 v, const char *text);
 struct store_attempt_row attempt_row(int64_t id, int64_t nonce, int hash);
 struct store_attempts attempts_of(const struct store_attempt_row *rows, size_t n);
 struct store_finish finish_of(const struct tx_end *rows, size_t n);

@@ -99,15 +99,15 @@ void test_options(void **state)
     admit(plain, 1);
     struct store_snapshot snap;
     snapshot(&snap);
-    assert_string_equal(snap.rows[0].tip, "0"); /* what the attempt pays, not what was asked */
-    assert_string_equal(snap.rows[0].max_tip, largest);
+    assert_amount(snap.rows[0].tip, "0"); /* what the attempt pays, not what was asked */
+    assert_amount(snap.rows[0].max_tip, largest);
     assert_int_equal(snap.rows[0].deadline_block, 5000000000);
     assert_int_equal(snap.rows[0].retries, 3);
     assert_int_equal(snap.rows[0].guard, 1003);
     assert_int_equal(snap.rows[0].filler_len, 0);
     assert_null(snap.rows[0].stop_outcome);
-    assert_null(snap.rows[1].max_tip);
-    assert_int_equal(snap.rows[1].deadline_block, -1);
+    assert_false(snap.rows[1].has_max_tip);
+    assert_int_equal(snap.rows[1].deadline_block, 0);
     assert_int_equal(snap.rows[1].guard, 0);
     assert_string_equal(snap.facts.suspension, "");
     assert_string_equal(snap.facts.tip_start, "0");
@@ -490,8 +490,8 @@ void test_filler_attempt(void **state)
     assert_int_equal(snap.rows[0].filler_len, 3);
     assert_string_equal(snap.rows[0].stop_outcome, "cancelled");
     assert_string_equal(snap.rows[0].stop_reason, "cancelled by someone");
-    assert_int_equal(snap.rows[0].call.len, 4); /* its own, as ever */
-    assert_string_equal(snap.rows[0].tip, "5");
+    assert_int_equal(snap.rows[0].call_len, 4); /* its own, as ever */
+    assert_amount(snap.rows[0].tip, "5");
     assert_int_equal(snap.rows[0].earlier_count, 2);
     assert_int_equal(snap.rows[0].earlier_own, 2);
     store_req_done(&snap.req);

@@ -73,24 +73,25 @@ static void put_scan(struct buf *b, const struct store_scan *r)
     }
 }
 
-static void put_pending(struct buf *b, const struct store_pending_row *r)
+static void put_pending(struct buf *b, const struct tx_pending *r)
 {
+    char tip[40];
     buf_printf(
         b,
         " [%lld id=%lld %s %02x%02x attempt=%d block=%lld era=%lld..%lld spec=%u guard=%u tip=%s",
         (long long)r->nonce, (long long)r->id, r->state, r->hash[0], r->hash[1], r->attempt,
         (long long)r->block_number, (long long)r->era_birth, (long long)r->era_death,
-        r->spec_version, r->guard, r->tip);
-    put_bytes(b, "extrinsic", r->extrinsic);
-    put_bytes(b, "call", r->call);
-    put_bytes(b, "in", r->block_hash);
-    put_text(b, "max_tip", r->max_tip);
+        r->spec_version, r->guard, u128_text(r->tip, tip));
+    put_bytes(b, "extrinsic", (struct store_bytes){r->bytes, r->bytes_len});
+    put_bytes(b, "in", (struct store_bytes){r->has_block ? r->block_hash : NULL, 32});
+    put_text(b, "max_tip", r->has_max_tip ? u128_text(r->max_tip, tip) : NULL);
     put_text(b, "stop", r->stop_outcome);
     put_text(b, "reason", r->stop_reason);
-    buf_printf(b, " last=%lld retries=%u filler=%u at=%lld fixed=%d own=%zu death=%lld earlier=",
-               (long long)r->deadline_block, r->retries, r->filler_len,
-               (long long)r->submitted_block, r->presigned, r->earlier_own,
-               (long long)r->earlier_death);
+    buf_printf(
+        b, " last=%lld retries=%u filler=%zu call=%zu at=%llu fixed=%d own=%zu death=%lld earlier=",
+        (long long)r->deadline_block, r->retries, r->filler_len, r->call_len,
+        (unsigned long long)r->submitted_block, r->presigned, r->earlier_own,
+        (long long)r->earlier_death);
     for (size_t i = 0; i < r->earlier_count; i++)
         hex_put(b, r->earlier[i], 4);
     buf_puts(b, "]");

@@ -168,38 +168,6 @@ enum manager_event_type {
     MANAGER_EV_TICK, /* time passed: deadlines of waits (a retry of a failed question or write) */
 };
 
-struct manager_snapshot_row {
-    uint64_t nonce;
-    int64_t id; /* 0: filler */
-    enum manager_row_stage {
-        MANAGER_ROW_SIGNED,
-        MANAGER_ROW_SENT,
-        MANAGER_ROW_IN_BLOCK
-    } stage; /* signed: maybe never sent */
-    uint8_t hash[32];
-    const uint8_t *bytes; /* the extrinsic; copied */
-    size_t bytes_len;
-    size_t call_len;   /* the call is the last call_len bytes of it */
-    int64_t era_death; /* block number, -1 immortal */
-    uint32_t spec_version;
-    uint32_t guard; /* as of the outbox row */
-    u128 tip;       /* of the current attempt */
-    bool has_max_tip;
-    u128 max_tip;
-    uint64_t deadline_block; /* 0 or UINT64_MAX: none */
-    uint32_t retries;
-    bool filler; /* the current attempt is a filler that takes the transaction's place */
-    const char *stop_outcome; /* with a filler among the attempts: how the transaction ends if one
-                                 gets in */
-    const char *stop_reason;  /* copied */
-    uint64_t submitted_block;
-    const uint8_t (*earlier)[32]; /* hashes of earlier attempts */
-    size_t earlier_count;
-    int64_t earlier_death; /* the last end of an era among them; -1: one is immortal; 0: none */
-    size_t earlier_own;    /* the first earlier_own of them were no such fillers */
-    bool presigned;        /* its own bytes are presigned: they are never signed again */
-};
-
 /* A presigned extrinsic, as the adapter decoded and verified it. */
 struct manager_presigned {
     uint64_t nonce; /* UINT64_MAX, with `bad`: it does not decode */
@@ -244,7 +212,7 @@ struct manager_event {
     union {
         int64_t epoch; /* PROMOTED */
         struct {
-            const struct manager_snapshot_row *rows;
+            const struct tx_pending *rows;
             size_t count;
             bool last;
             int64_t next_nonce; /* -1: never set */
