@@ -427,6 +427,18 @@ static void true_hints(void **state)
     rig_free(r);
 }
 
+/* Looked up at a time: 100 ends that anybody may have made up. */
+static void hints_have_a_bound(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(NULL);
+    go_live(r);
+    for (int id = 1; id <= 100; id++)
+        hint(r, end(id, -1, "cancelled", 0), id == 1 ? "LOOKUP" : "");
+    hint(r, end(101, -1, "cancelled", 0), "DOUBT");
+    rig_free(r);
+}
+
 /* A hint about a row that a scan then misses: the row is reported at its own nonce. */
 static void hint_and_then_a_scan(void **state)
 {
@@ -496,6 +508,7 @@ int main(void)
         cmocka_unit_test(filters),
         cmocka_unit_test(anybody_is_a_hint),
         cmocka_unit_test(true_hints),
+        cmocka_unit_test(hints_have_a_bound),
         cmocka_unit_test(hint_and_then_a_scan),
         cmocka_unit_test(time_in_the_future),
         cmocka_unit_test(unconfirmed_rows_have_a_bound),

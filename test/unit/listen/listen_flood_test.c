@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "listen/listen.h"
@@ -21,11 +22,12 @@ enum { RELAY_PID = 7, STRANGER_PID = 9, PAYLOAD_LEN = 7900, FLOOD = 4000, BUFFER
 
 /* ---- the database ---- */
 
-enum statement { LOOK_UP, SOURCES, ACCOUNTS, PENDING, FINISHED, STATEMENTS };
+enum statement { LOOK_UP, SOURCES, ACCOUNTS, PENDING, FINISHED, PROBE, STATEMENTS };
 
 /* A part of the text of each. */
-static const char *const parts[STATEMENTS] = {"unnest", "follow_sources", "follow_accounts",
-                                              "follow_pending", "follow_finished"};
+static const char *const parts[STATEMENTS] = {"unnest",          "follow_sources",
+                                              "follow_accounts", "follow_pending",
+                                              "follow_finished", "pg_listening_channels"};
 
 struct conn_result {
     int columns;
@@ -124,6 +126,7 @@ static void answer(enum statement i)
                        "1700000000000000", "0"}},
         [PENDING] = {11, {NULL}},
         [FINISHED] = {11, {NULL}},
+        [PROBE] = {2, {"5", "0.0"}},
     };
     struct conn_query *q = db->open[i];
     assert_non_null(q);
@@ -154,13 +157,14 @@ static void on_close(void *arg)
 }
 
 /* It has read whose notifications it believes, and asks for the pending rows. */
-static void reader_open(struct reader *r)
+static void reader_open(struct reader *r, uint32_t probe_ms)
 {
     *r = (struct reader){0};
     relay_pid = "7";
     loop = loop_new();
-    r->listen =
-        listen_new(loop, &(struct listen_config){.dsn = "", .on_event = on_event, .arg = r});
+    r->listen = listen_new(
+        loop,
+        &(struct listen_config){.dsn = "", .probe_ms = probe_ms, .on_event = on_event, .arg = r});
     listen_open(r->listen);
     answer(SOURCES);
     answer(ACCOUNTS);
@@ -229,7 +233,7 @@ static void kept_bytes_have_a_bound(void **state)
 {
     (void)state;
     struct reader r;
-    reader_open(&r);
+    reader_open(&r, 0);
     size_t before = used();
     for (int id = 1; id <= FLOOD; id++)
         notify(RELAY_PID, id);
@@ -249,7 +253,7 @@ static void strangers_cost_one_scan(void **state)
 {
     (void)state;
     struct reader r;
-    reader_open(&r);
+    reader_open(&r, 0);
     scan_ends();
     for (int id = 1; id <= FLOOD; id++)
         notify(STRANGER_PID, id);
@@ -270,7 +274,7 @@ static void unknown_sender_is_looked_up(void **state)
 {
     (void)state;
     struct reader r;
-    reader_open(&r);
+    reader_open(&r, 0);
     scan_ends();
     for (uint64_t end = loop_now_ms(loop) + 1000; loop_now_ms(loop) < end;)
         turn(); /* the least interval between two questions */
@@ -286,12 +290,71 @@ static void unknown_sender_is_looked_up(void **state)
     reader_close(&r);
 }
 
+/* The server gives a backend's number to another session: who was a relay may be one no longer. */
+static void senders_are_read_again(void **state)
+{
+    (void)state;
+    struct reader r;
+    reader_open(&r, 500);
+    scan_ends();
+    notify(RELAY_PID, 1);
+    assert_int_equal(r.events, 1);
+    wait_for_statement(PROBE, 1);
+    answer(PROBE);
+    assert_int_equal(db->asked[SOURCES], 2);
+    relay_pid = "8";
+    answer(SOURCES);
+    notify(RELAY_PID, 2);
+    assert_int_equal(r.events, 1);
+    reader_close(&r);
+}
+
+/* Scans that anybody may cause take a tenth of the time at most. */
+static void slow_scans_are_rare(void **state)
+{
+    (void)state;
+    struct reader r;
+    reader_open(&r, 0);
+    uint64_t begun = loop_now_ms(loop);
+    while (loop_now_ms(loop) < begun + 150)
+        turn();
+    scan_ends();
+    uint64_t ended = loop_now_ms(loop);
+    notify(STRANGER_PID, 1);
+    wait_for_statement(ACCOUNTS, 2);
+    assert_true(loop_now_ms(loop) >= ended + 1500);
+    reader_close(&r);
+}
+
+/* Nonsense of anybody is not logged; a relay's is. */
+static void nonsense_fills_no_log(void **state)
+{
+    (void)state;
+    struct reader r;
+    reader_open(&r, 0);
+    scan_ends();
+    FILE *file = tmpfile();
+    int saved = dup(STDERR_FILENO);
+    assert_true(file && saved >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    for (int i = 0; i < FLOOD; i++)
+        db->config.on_notify(db->config.arg, "pending_tx_new", "{", STRANGER_PID);
+    off_t of_strangers = lseek(fileno(file), 0, SEEK_END);
+    db->config.on_notify(db->config.arg, "pending_tx_new", "{", RELAY_PID);
+    off_t of_all = lseek(fileno(file), 0, SEEK_END);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    fclose(file);
+    assert_int_equal(of_strangers, 0);
+    assert_true(of_all > 0);
+    reader_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kept_bytes_have_a_bound),
-        cmocka_unit_test(strangers_cost_one_scan),
-        cmocka_unit_test(unknown_sender_is_looked_up),
+        cmocka_unit_test(kept_bytes_have_a_bound),     cmocka_unit_test(strangers_cost_one_scan),
+        cmocka_unit_test(unknown_sender_is_looked_up), cmocka_unit_test(senders_are_read_again),
+        cmocka_unit_test(slow_scans_are_rare),         cmocka_unit_test(nonsense_fills_no_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
