@@ -90,7 +90,7 @@ static void carry_out(struct election *e, const struct elector_effect *fx)
         return;
     case ELECTOR_FX_GATE:
         if (e->config.on_gate)
-            e->config.on_gate(e->config.arg, fx->account, fx->open);
+            e->config.on_gate(e->config.arg, fx->account, fx->open, fx->reason);
         return;
     case ELECTOR_FX_LEAVE:
         c->stats.left_total++;

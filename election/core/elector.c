@@ -38,12 +38,14 @@ struct elector_effect *elector__emit(struct elector *e, const struct elector_acc
 
 /* ---- the gate ---- */
 
-static void tell_gate(struct elector *e, struct elector_account *a, bool open)
+static void tell_gate(struct elector *e, struct elector_account *a, bool open, const char *reason)
 {
     if (open == a->gate_open)
         return;
     a->gate_open = open;
-    elector__emit(e, a, ELECTOR_FX_GATE)->open = open;
+    struct elector_effect *fx = elector__emit(e, a, ELECTOR_FX_GATE);
+    fx->open = open;
+    fx->reason = reason;
 }
 
 /* ---- bids ---- */
@@ -167,7 +169,7 @@ static void promote(struct elector *e, struct elector_account *a, uint64_t now)
     elector__move(e, a, ELECTOR_LEADER);
     elector__set_due(e, a, elector__tenure_end(e, a));
     elector__emit(e, a, ELECTOR_FX_PROMOTE)->epoch = a->epoch;
-    tell_gate(e, a, true);
+    tell_gate(e, a, true, "the claim was granted");
     if (!e->renewing && e->renew_at == ELECTOR_NEVER)
         e->renew_at = now + elector__heartbeat(e);
 }
@@ -181,7 +183,7 @@ static void end_tenure(struct elector *e, struct elector_account *a, bool orphan
     a->leaving = false;
     a->orphan_claim = orphan_claim ? epoch : 0;
     a->epoch = 0;
-    tell_gate(e, a, false);
+    tell_gate(e, a, false, reason);
     struct elector_effect *fx = elector__emit(e, a, ELECTOR_FX_DEMOTE);
     fx->epoch = epoch;
     fx->reason = reason;
@@ -246,7 +248,7 @@ static void on_store_down(struct elector *e, uint64_t now, const struct elector_
         if (a->state != ELECTOR_LEADER)
             continue;
         a->suspect = true;
-        tell_gate(e, a, false);
+        tell_gate(e, a, false, "the database is unreachable");
     }
 }
 
@@ -358,7 +360,8 @@ static void on_renew_reply(struct elector *e, uint64_t now, const struct elector
         a->sent = e->renew_sent;
         a->suspect = !e->up;
         elector__set_due(e, a, elector__tenure_end(e, a));
-        tell_gate(e, a, elector__gate_open(e, a, now));
+        bool open = elector__gate_open(e, a, now);
+        tell_gate(e, a, open, open ? "the claim was renewed" : "the renewal came too late");
     }
 }
 

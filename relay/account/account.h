@@ -46,8 +46,11 @@ struct account {
     /* the next chunk of a load, asked for before the manager wants it; NULL: none */
     struct op *ahead;
     uint64_t held_told_ms; /* when to log again which row an application holds */
-    size_t unsettled;      /* store requests in flight of which new bytes may come */
-    bool leaving;          /* nothing is admitted; handed over when it has settled */
+    /* Since the process began: requests that were refused because another relay leads, and
+     * submissions that the gate stopped. */
+    uint64_t refused_total, gated_total;
+    size_t unsettled; /* store requests in flight of which new bytes may come */
+    bool leaving;     /* nothing is admitted; handed over when it has settled */
     uint64_t leave_until;
     struct turn turn;         /* finalized blocks since it leads */
     struct loop_timer *timer; /* the manager's next deadline */

@@ -44,8 +44,10 @@ static bool gate(void *arg)
     struct submit *t = arg;
     struct account *a = t->account;
     FAILPOINT("before_send");
-    if (!PLANTED(GATE_SKIPPED) && (t->generation != a->generation || !account_gate(a)))
+    if (!PLANTED(GATE_SKIPPED) && (t->generation != a->generation || !account_gate(a))) {
+        a->gated_total++;
         return false;
+    }
 #ifdef TXRELAY_FAILPOINTS
     loop_task_cancel(&t->sent);
     loop_post(a->service->loop, &t->sent, after_send);

@@ -110,6 +110,7 @@ static void refuse_follower(struct service *s, struct account *a, struct loop_pe
                                  s->name, a->alias, leader, *address ? address : "(no address)")
                      : xasprintf("relay %s does not lead account %s and knows no leader: try again",
                                  s->name, a->alias);
+    a->refused_total++;
     log_warn("send.refused", "account=%s leader=%s address=%s", a->alias, leader, address);
     answer(peer, json_pack("{s:s, s:s, s:s, s:s}", "error", err_name(ERR_NOT_LEADER), "text", text,
                            "leader", leader, "address", address));

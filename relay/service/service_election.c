@@ -18,12 +18,13 @@ static void on_demote(void *arg, int index, const char *reason)
     account_demote(&s->accounts[index], reason);
 }
 
-static void on_gate(void *arg, int index, bool open)
+static void on_gate(void *arg, int index, bool open, const char *reason)
 {
     struct service *s = arg;
     struct account *a = &s->accounts[index];
-    log_info(open ? "gate.open" : "gate.shut", "account=%s epoch=%lld", a->alias,
-             (long long)a->epoch);
+    log_info(open ? "gate.open" : "gate.shut",
+             "account=%s scope=%lld holder=%s epoch=%lld reason=\"%s\"", a->alias,
+             (long long)a->lock_key, s->holder, (long long)a->epoch, reason);
     if (open && a->role == ACCOUNT_LEADER)
         account_event(a, &(struct manager_event){.type = MANAGER_EV_GATE_OPEN});
 }

@@ -58,9 +58,11 @@ static void on_settle(void *arg)
             continue;
         }
         log_info("leader.handing_over",
-                 "account=%s epoch=%lld settled=%s unsent=%zu unstored=%zu unanswered=%zu",
-                 a->alias, (long long)a->epoch, done ? "yes" : "no",
-                 manager_view_of(a->manager).unsent, a->unsettled, account_unanswered(a));
+                 "account=%s scope=%lld holder=%s epoch=%lld settled=%s unsent=%zu unstored=%zu "
+                 "unanswered=%zu",
+                 a->alias, (long long)a->lock_key, s->holder, (long long)a->epoch,
+                 done ? "yes" : "no", manager_view_of(a->manager).unsent, a->unsettled,
+                 account_unanswered(a));
         election_hand_over(s->election, a->index); /* demotes it, which ends the leaving */
         a->leaving = false;
     }
@@ -74,8 +76,8 @@ static void on_settle(void *arg)
 void service_leave(struct service *s, struct account *a, const char *reason)
 {
     uint32_t ms = s->config.handover_ms ? s->config.handover_ms : HANDOVER_MS;
-    log_info("leader.leaving", "account=%s epoch=%lld reason=\"%s\"", a->alias, (long long)a->epoch,
-             reason);
+    log_info("leader.leaving", "account=%s scope=%lld holder=%s epoch=%lld reason=\"%s\"", a->alias,
+             (long long)a->lock_key, s->holder, (long long)a->epoch, reason);
     a->leaving = true;
     account_poll(a, (struct poll_event){.type = POLL_EV_LEAVING});
     a->leave_until = loop_now_ms(s->loop) + ms;

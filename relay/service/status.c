@@ -49,6 +49,8 @@ static void fill_account(const struct service *s, const struct account *a,
                                    .leader_address = "",
                                    .unstored = a->unsettled,
                                    .unanswered = account_unanswered(a),
+                                   .refused_total = a->refused_total,
+                                   .gated_total = a->gated_total,
                                    .phase = manager_phase(a->manager),
                                    .manager = manager_view_of(a->manager)};
     ret->leader = service_leader_of(s, a, &ret->leader_address);

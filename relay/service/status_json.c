@@ -78,6 +78,8 @@ static json_t *account_json(const struct account_status *a, bool standalone, uin
     put_count(o, "in_block", m->in_block);
     put_count(o, "unstored", a->unstored);
     put_count(o, "unanswered", a->unanswered);
+    put_count(o, "refused_not_leader_total", a->refused_total);
+    put_count(o, "blocked_not_leader_total", a->gated_total);
     put_count(o, "gap_blocks", m->gap_blocks);
     put_count(o, "gap_longest", m->gap_longest);
     if (a->elected)

@@ -94,10 +94,36 @@ class MainJob(unittest.TestCase):
             self.assertIn('NOT_LEADER', done.stderr)
             self.assertIn(leader.address, done.stderr)
             self.assertIn('send.refused', follower.text())
+            self.assertEqual([r.status()['accounts'][0]['refused_not_leader_total'] for r in (leader, follower)], [0, 1])
             self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.outbox'), 0)
             done = cli('enqueue', 'alice', '0x' + remark('for the leader').hex(), '--to', leader.address)
             world.committed[remark('for the leader')] = int(done.stdout)
             world.settle()
+
+    def test_L11_lines_about_leadership_have_all_their_fields(self):
+        """An operator who reads one line of one relay knows which account, lock, process and epoch it is about, and why."""
+        import os
+        import re
+        import socket
+        with World() as world:
+            old = world.relay('old')
+            world.wait_leader(old)
+            new = world.relay('new')
+            new.wait_log('relay.running')
+            scope, holder = world.pg.query('SELECT lock_key, holder FROM txrelay.leadership')[0]
+            # L01: network, relay, host, process and 64 random bits.
+            self.assertRegex(holder, f'^txrelay-old-{re.escape(socket.gethostname())}-{old.process.child.pid}-[0-9a-f]{{16}}$')
+            self.assertEqual(old.control({'cmd': 'drain'}), {'answer': 'draining'})
+            new.wait_log('gate.open')
+            self.assertEqual(old.process.child.wait(30), 0)
+            epoch = 1
+            for relay, word, fields in (
+                    (old, 'leader.acquired', ''), (old, 'gate.open', ' reason="the claim was granted"'),
+                    (old, 'leader.leaving', ' reason="draining"'), (old, 'leader.handing_over', ' settled=yes'),
+                    (old, 'gate.shut', ' reason="'), (old, 'leader.lost', ' reason="')):
+                with self.subTest(word):
+                    relay.wait_log(f'{re.escape(word)} account=alice scope={scope} holder={re.escape(holder)} epoch={epoch}'
+                                   + re.escape(fields))
 
     def test_S05_unreachable_database_never_sends(self):
         """Configured and out of reach is a follower with the gate shut, never standalone."""

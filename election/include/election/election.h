@@ -17,7 +17,7 @@ struct election_config {
     const char *address;
     void (*on_promote)(void *arg, int account, int64_t epoch);
     void (*on_demote)(void *arg, int account, const char *reason);
-    void (*on_gate)(void *arg, int account, bool open);
+    void (*on_gate)(void *arg, int account, bool open, const char *reason);
     /* Stop admitting, settle, then call election_hand_over. The relay leads the account until
      * then. */
     void (*on_leave)(void *arg, int account, const char *reason);

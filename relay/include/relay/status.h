@@ -28,6 +28,8 @@ struct account_status {
     const char *leader, *leader_address; /* as far as this relay knows; "" when nobody is known */
     size_t unstored;                     /* store requests in flight of which new bytes may come */
     size_t unanswered;                   /* submissions on the wire */
+    uint64_t refused_total; /* requests that this endpoint refused, since another relay leads */
+    uint64_t gated_total;   /* submissions that the gate stopped before they were written */
     enum manager_phase phase;
     struct manager_view manager;
     bool elected; /* the account takes part in the election: what follows counts */

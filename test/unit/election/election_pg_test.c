@@ -69,9 +69,10 @@ static void on_demote(void *arg, int account, const char *reason)
     snprintf(n->reason, sizeof(n->reason), "%s", reason);
 }
 
-static void on_gate(void *arg, int account, bool open)
+static void on_gate(void *arg, int account, bool open, const char *reason)
 {
     struct node *n = arg;
+    assert_non_null(reason);
     assert_int_not_equal(n->gate[account], open);
     n->gate[account] = open;
     open_gates[account] += open ? 1 : -1;

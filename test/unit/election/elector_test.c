@@ -46,7 +46,7 @@ static void put_effect(struct buf *b, const struct elector_effect *fx)
     if (fx->type == ELECTOR_FX_PROMOTE || fx->type == ELECTOR_FX_RELEASE ||
         fx->type == ELECTOR_FX_DEMOTE)
         buf_printf(b, "@%lld", (long long)fx->epoch);
-    if (fx->type == ELECTOR_FX_DEMOTE)
+    if (fx->type == ELECTOR_FX_DEMOTE || fx->type == ELECTOR_FX_GATE)
         assert_non_null(fx->reason);
 }
 

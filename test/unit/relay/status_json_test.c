@@ -35,6 +35,8 @@ static struct account_status leader(void)
         .leader_address = "tcp:1",
         .phase = MANAGER_PROBE_POOL_WAIT,
         .manager = {.next_nonce = 12, .open = 3, .suspension = MANAGER_SUSPENSION_PAYMENT},
+        .refused_total = 6,
+        .gated_total = 8,
         .elected = true,
         .election = {.state = ELECTOR_LEADER, .bids_total = 2, .renewed_at_ms = 600},
     };
@@ -69,6 +71,8 @@ static void test_names(void **state)
     assert_string_equal(text_at(a, "phase"), "probe_pool_wait");
     assert_string_equal(text_at(a, "suspension"), "payment");
     assert_int_equal(count_at(a, "next_nonce"), 12);
+    assert_int_equal(count_at(a, "refused_not_leader_total"), 6);
+    assert_int_equal(count_at(a, "blocked_not_leader_total"), 8);
     json_t *election = json_object_get(a, "election");
     assert_string_equal(text_at(election, "state"), elector_state_name(ELECTOR_LEADER));
     assert_int_equal(count_at(election, "renewed_ms_ago"), 400);

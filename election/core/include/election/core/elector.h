@@ -143,7 +143,7 @@ enum elector_effect_type {
     ELECTOR_FX_LEAVE,     /* account, reason: stop admitting, settle, then HAND_OVER */
     ELECTOR_FX_PROMOTE,   /* account, epoch */
     ELECTOR_FX_DEMOTE,    /* account, ended epoch, reason: all leader work stops now */
-    ELECTOR_FX_GATE,      /* account, open: an edge, for logs and to resume sending */
+    ELECTOR_FX_GATE,      /* account, open, reason: an edge, for logs and to resume sending */
     ELECTOR_FX_DRAINED,   /* every account was released, or the store is down; once */
 };
 struct elector_effect {
