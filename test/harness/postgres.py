@@ -9,9 +9,9 @@ PG_SH = os.path.join(proc.ROOT, 'test', 'harness', 'pg.sh')
 
 
 class Postgres:
-    def __init__(self, directory=None, durable=True, database='txrelay'):
+    def __init__(self, directory=None, durable=True, database='txrelay', tcp=None):
         self.dir = directory or proc.make_dir('txpg-')
-        args = [PG_SH, 'start', self.dir] + (['--fsync'] if durable else [])
+        args = [PG_SH, 'start', self.dir] + (['--fsync'] if durable else []) + (['--tcp', str(tcp)] if tcp else [])
         self.admin_dsn = proc.run(args).stdout.strip().splitlines()[-1]
         proc.on_exit(self.stop)
         self.database = database
