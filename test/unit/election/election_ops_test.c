@@ -99,6 +99,7 @@ static void fill_in(struct store_req *req, enum request what, struct answer *x)
         evict->terminated = granted;
         evict->current_holder = x->holder;
         evict->current_address = x->address;
+        evict->lock_holder = x->holder;
         break;
     case REQUEST_scan:
         scan->view_count = 1;
