@@ -46,7 +46,7 @@ BEGIN
     RETURN coalesce((SELECT format('backend %s (user %s%s%s)', p_pid, s.usename,
             coalesce(', application ' || nullif(left(regexp_replace(s.application_name, '[^ -~]', '?', 'g'), 60), ''), ''),
             coalesce(format(', %s for %s s', s.state, extract(epoch FROM clock_timestamp() - s.state_change)::bigint), ''))
-        FROM pg_stat_activity s WHERE s.pid = p_pid), format('backend %s', p_pid));
+        FROM pg_stat_activity s WHERE s.pid = p_pid), 'backend ' || p_pid, 'a prepared transaction');
 END
 $$;
 

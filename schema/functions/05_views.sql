@@ -40,11 +40,11 @@ CREATE OR REPLACE VIEW txrelay.leaders AS
     FROM txrelay.accounts a JOIN txrelay.leadership l ON l.subject = a.account
     LEFT JOIN txrelay.relay_leases r ON l.leased AND r.holder = l.holder; -- claim_times
 
--- Which sessions have the locks of subjects.
+-- Which sessions have the locks of subjects, in whichever mode: a shared one keeps leaders away too.
 CREATE OR REPLACE VIEW txrelay.lock_holders AS
     SELECT l.classid::bigint << 32 | l.objid::bigint AS lock_key, l.pid
     FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_database d ON d.oid = l.database AND d.datname = current_database()
-    WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND l.mode = 'ExclusiveLock';
+    WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted;
 
 -- Accounts that make no progress, and since when: they are paused, they wait after lost commits, nodes
 -- refuse their first pending transaction, a presigned transaction waits for lower nonces, nobody leads

@@ -307,19 +307,20 @@ END
 $$;
 
 -- Ends the session that holds the subject's lock, if its claim has expired by the rules of
--- leader_claim. A session that holds the lock without the claim is ended at once if its user is no
--- member of txrelay_relay: anybody can take an advisory lock. A relay's (it hung between lock and claim)
--- is ended if it did nothing new for 5 s while no claim is in force; a healthy one claims within
--- milliseconds. Returns true if it ended one; the lock is free a moment later. The schema's owner needs
--- pg_signal_backend and pg_read_all_stats for this, or to be a superuser.
+-- leader_claim. A session that holds the lock, in whichever mode, without the claim is ended at once if
+-- its user is no member of txrelay_relay: anybody can take an advisory lock. So are those that wait for
+-- it, or the next one of them would have it. A relay's (it hung between lock and claim) is ended if it
+-- did nothing new for 5 s while no claim is in force; a healthy one claims within milliseconds. Returns
+-- true if it ended one; the lock is free a moment later. The schema's owner needs pg_signal_backend
+-- and pg_read_all_stats for this, or to be a superuser.
 CREATE OR REPLACE FUNCTION txrelay.leader_evict(p_lock_key bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
 DECLARE
     s leadership;
     c record;
     v_now timestamptz := clock_timestamp();
-    v_pid int;
-    v_seen record;
+    h record;
+    v_ended boolean := false;
 BEGIN
     SELECT * INTO s FROM leadership t WHERE t.lock_key = p_lock_key;
     IF NOT FOUND THEN
@@ -329,25 +330,24 @@ BEGIN
     IF c.expiry_1 > v_now OR (c.expiry_2 > v_now AND mid_submission(s.subject)) THEN
         RETURN false;
     END IF;
-    SELECT l.pid INTO v_pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()
-        WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND l.mode = 'ExclusiveLock'
-          AND l.classid::bigint = (p_lock_key >> 32) & 4294967295 AND l.objid::bigint = p_lock_key & 4294967295;
-    IF v_pid IS NULL OR v_pid = pg_backend_pid() THEN
-        RETURN false;
-    ELSIF s.holder IS NULL OR s.lock_pid IS DISTINCT FROM v_pid THEN
-        SELECT x.state_change, pg_has_role(x.usesysid, 'txrelay_relay', 'MEMBER') AS relay INTO v_seen
-            FROM pg_stat_activity x WHERE x.pid = v_pid;
-        IF v_seen.relay AND v_seen.state_change IS NULL THEN
+    FOR h IN SELECT l.pid, x.state_change, coalesce(pg_has_role(x.usesysid, 'txrelay_relay', 'MEMBER'), false) AS relay,
+            s.holder IS NOT NULL AND s.lock_pid IS NOT DISTINCT FROM l.pid AS claimed
+            FROM pg_locks l JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()
+            LEFT JOIN pg_stat_activity x ON x.pid = l.pid
+            WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.pid <> pg_backend_pid()
+              AND l.classid::bigint = (p_lock_key >> 32) & 4294967295 AND l.objid::bigint = p_lock_key & 4294967295
+            ORDER BY l.granted DESC LOOP
+        IF h.relay AND NOT h.claimed AND h.state_change IS NULL THEN
             RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = 'its activity is hidden';
-        ELSIF v_seen.relay AND v_seen.state_change >= v_now - interval '5 s' THEN
-            RETURN false;
+        ELSIF h.claimed OR NOT h.relay OR h.state_change < v_now - interval '5 s' THEN
+            v_ended := pg_terminate_backend(h.pid) OR v_ended;
         END IF;
-    END IF;
-    RETURN pg_terminate_backend(v_pid);
+    END LOOP;
+    RETURN v_ended;
 EXCEPTION WHEN insufficient_privilege THEN
     RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
         MESSAGE = format('leader_evict: the lock of %s is held by %s, and user %s may not end that session', subject_name(s),
-            session_text(v_pid), current_user),
+            session_text(h.pid), current_user),
         HINT = format('Let an administrator run: GRANT pg_signal_backend, pg_read_all_stats TO %I;', current_user);
 END
 $$;
@@ -415,7 +415,7 @@ BEGIN
     WITH locks AS MATERIALIZED (
         SELECT l.classid::bigint << 32 | l.objid::bigint AS lock_key
         FROM pg_locks l JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()
-        WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.mode = 'ExclusiveLock' AND l.granted
+        WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
     ), held AS MATERIALIZED ( -- claim_times, for thousands at once
         SELECT r.holder, r.expiry_1, r.expiry_2 FROM relay_leases r
         ORDER BY r.holder -- by its key: with sequential scans off, one would be costly enough to be compiled

@@ -310,12 +310,12 @@ class Leadership(Harm):
 
     def test_a_session_that_is_no_relays_is_ended_whatever_it_does(self):
         for what in ('idle', 'idle in transaction', 'active'):
-            for user in ('app', 'nobody'):
-                with self.subTest(what=what, user=user):
+            for user, mode in (('app', ''), ('nobody', ''), ('app', '_shared')):
+                with self.subTest(what=what, user=user, mode=mode):
                     s = self.session(user)
                     if what == 'idle in transaction':
                         s.begin()
-                    s.rows('SELECT pg_advisory_lock(42)')
+                    s.rows(f'SELECT pg_advisory_lock{mode}(42)')
                     call = Background(s, lambda: s.rows('SELECT pg_sleep(600)')) if what == 'active' else None
                     state = 'SELECT state FROM pg_stat_activity WHERE pid = %s'
                     wait_until(lambda: self.owner.value(state, s.pid) == what, what)
@@ -326,6 +326,18 @@ class Leadership(Harm):
                         call.thread.join(10)
                     self.assertIsNone(self.relay.value('SELECT txrelay.lock_holder(42)'))
 
+    def test_those_that_wait_for_the_lock_are_ended_too(self):
+        """Or each of them would have it in turn, and no relay."""
+        first, *others = [self.session('app') for _ in range(4)]
+        first.rows('SELECT pg_advisory_lock(42)')
+        calls = [Background(s, lambda s=s: s.rows('SELECT pg_advisory_lock(42)')) for s in others]
+        waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 42 AND NOT granted"
+        wait_until(lambda: self.owner.value(waiting) == 3, 'they wait')
+        self.assertTrue(self.evict())
+        wait_until(lambda: self.relay.value('SELECT pg_try_advisory_lock(42)'), 'the lock')
+        for call in calls:
+            call.thread.join(10)
+
     def test_a_relays_session_has_its_time(self):
         s = self.session('relay')
         s.rows('SELECT pg_advisory_lock(42)')
@@ -333,11 +345,12 @@ class Leadership(Harm):
 
     def test_it_is_shown_who_keeps_an_account_without_a_leader(self):
         s = self.session('app')
-        s.rows('SELECT pg_advisory_lock(42)')
+        s.rows('SELECT pg_advisory_lock_shared(42)')
+        self.assertEqual(self.relay.rows('SELECT taken FROM txrelay.leader_scan(%s)', [self.alice]), [(True,)])
         row = self.app.dict("SELECT reason, since IS NOT NULL AS since FROM txrelay.blocked_accounts WHERE account = 'alice'")
         self.assertIn(f'nobody leads it: its lock is held by backend {s.pid} (user app', row['reason'])
         self.assertTrue(row['since'])
-        s.rows('SELECT pg_advisory_unlock(42)')
+        s.rows('SELECT pg_advisory_unlock_shared(42)')
         self.assertEqual(self.app.rows('SELECT * FROM txrelay.blocked_accounts'), [])
 
     def test_without_the_right_the_error_names_the_session(self):
