@@ -154,6 +154,16 @@ if [ -f $page ]; then
   hits=$(grep -nE '^\|[^|]*\| mended' $page | grep -vE '`[a-z0-9_/]+\.[a-z]+: [^`]+`|No test') && finding "$page: mended without a test: $hits"
 fi
 
+# Planted faults: each entry of the table has a hook, and each hook has an entry. A rule that two places enforce has two.
+plants=base/include/base/plant.h
+if [ -f $plants ]; then
+  entries=$(sed -nE 's/^ *X\(([A-Z0-9_]+),.*/\1/p' $plants | sort)
+  hooks=$(echo "$files" | grep -vxF $plants | xargs -r grep -ohE '\bPLANTED\([A-Z0-9_]+\)' /dev/null |
+    sed -E 's/PLANTED\((.*)\)/\1/' | sort -u)
+  [ "$entries" = "$hooks" ] || finding "$plants: an entry without a hook, twice (<), or a hook without an entry (>): $(
+    diff <(echo "$entries") <(echo "$hooks") | grep '^[<>]' | tr '\n' ' ')"
+fi
+
 # Spelling of what people read.
 if [ -z "${1:-}" ] && command -v codespell >/dev/null; then
   out=$(tree | grep -E '\.(md|h|c|py|sh|sql)$' | grep -vE 'bip39|vectors|package-lock' |

@@ -77,6 +77,18 @@ attacks '| a | mended: so. | `test/a.py: test_a, test_b` |' && expect attacks 't
 attacks '| a | mended: so. | `test/a.c: hold` |' && expect attacks 'the test hold, which is not in'
 attacks '| a | mended: so. | `test/a.py` |' && expect attacks 'mended without a test'
 
+# Planted faults.
+faults() { # entries of the table
+  fresh && printf '/* clang-format off */\n' >"$tmp/t/base/include/base/plant.h" &&
+    printf '    X(%s, "x", "x")\n' "$@" >>"$tmp/t/base/include/base/plant.h" &&
+    printf 'int f(void)\n{\n    return PLANTED(FIRST) + PLANTED(SECOND) + PLANTED(FIRST);\n}\n' >"$tmp/t/base/a.c"
+}
+faults FIRST SECOND
+if ! out=$(bash "$here/lint.sh" "$tmp/t" 2>&1); then echo "selftest: planted faults that are right are refused: $out"; fails=1; fi
+faults FIRST SECOND THIRD && expect plant 'without a hook.*< THIRD'
+faults FIRST SECOND SECOND && expect plant 'twice.*< SECOND'
+faults FIRST && expect plant 'a hook without an entry.*> SECOND'
+
 # The table of edges at configure time.
 cp -r "$root/cmake" "$root/CMakeLists.txt" "$tmp/t/" && mkdir -p "$tmp/t/chain/codec" && printf 'int codec_x;\n' >"$tmp/t/chain/codec/a.c"
 printf 'layer(base)\n' >"$tmp/t/base/CMakeLists.txt" && printf 'int base_x;\n' >"$tmp/t/base/a.c"
