@@ -670,6 +670,39 @@ static void test_bump_by_policy(void **state)
     end(&x);
 }
 
+/* With synchronous_commit off a crash of the server would lose what was submitted already. */
+static void test_commits_wait_for_the_disk(void **state)
+{
+    (void)state;
+    struct fx_store x;
+    struct fx_account a;
+    char *database = xstrdup(sql("SELECT current_database()"));
+    sql("CREATE TABLE public.commits (setting text); CREATE FUNCTION public.note() RETURNS trigger "
+        "LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN INSERT INTO public.commits VALUES "
+        "(current_setting(''synchronous_commit'')); RETURN NULL; END'; "
+        "CREATE TRIGGER note AFTER UPDATE ON txrelay.leadership EXECUTE FUNCTION public.note(); "
+        "CREATE TRIGGER note AFTER INSERT ON txrelay.pending_transactions EXECUTE FUNCTION "
+        "public.note()");
+    static const char *const settings[][2] = {
+        {"off", "ontrue"}, {"local", "localtrue"}, {"remote_apply", "remote_applytrue"}};
+    for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
+        sql("ALTER DATABASE %s SET synchronous_commit = %s", database, settings[i][0]);
+        open_named(&x, loop_new(), "commits");
+        fx_account_new(&x, &a);
+        fx_account_claim(&x, &a, "me");
+        fx_admit(&x, &a, 0, 1);
+        assert_string_equal(sql("SELECT string_agg(DISTINCT setting, ' ') || (count(*) >= 2) FROM "
+                                "public.commits"),
+                            settings[i][1]);
+        sql("TRUNCATE public.commits");
+        end(&x);
+    }
+    sql("ALTER DATABASE %s RESET synchronous_commit; DROP FUNCTION public.note CASCADE; DROP "
+        "TABLE public.commits",
+        database);
+    free(database);
+}
+
 /* A batch of thousands of rows with a megabyte of bytes is one statement. */
 static void test_big_batch(void **state)
 {
@@ -784,6 +817,7 @@ int main(void)
         cmocka_unit_test(test_no_lock),
         cmocka_unit_test(test_doorbell_rings),
         cmocka_unit_test(test_unknown_outcome),
+        cmocka_unit_test(test_commits_wait_for_the_disk),
         cmocka_unit_test(test_big_batch),
         cmocka_unit_test(test_schema_version),
         cmocka_unit_test(test_policy_facts),
