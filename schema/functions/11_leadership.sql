@@ -440,8 +440,10 @@ $$;
 
 -- A heartbeat: this relay is alive (or leaves). Returns the other live relays, by the database's
 -- clock, with names in byte order. p_session: the caller's session lives as long as the relay, so a
--- dead relay stops being a member when its session ends; otherwise its time must run out. The
--- first caller removes old rows, and nobody waits for that.
+-- dead relay stops being a member when its session ends; otherwise its time must run out. best: the
+-- highest block that any of them has heard of, also one that died or left within the last minute: a
+-- relay that starts must not believe a node that is behind what the others had seen. The first
+-- caller removes old rows, and nobody waits for that.
 CREATE OR REPLACE FUNCTION txrelay.member_heartbeat(p_holder text, p_address text, p_serves bigint, p_ttl_ms int,
     p_session boolean DEFAULT false, p_leave boolean DEFAULT false, p_best bigint DEFAULT NULL,
     p_now timestamptz DEFAULT NULL)
@@ -463,16 +465,18 @@ BEGIN
         PERFORM bad_argument('member_heartbeat', 'p_serves', 'is NULL', 'A digest of the accounts of this relay.');
     END IF;
     IF p_leave THEN
-        DELETE FROM members m WHERE m.holder = p_holder;
+        UPDATE members m SET pid = 0 WHERE m.holder = p_holder; -- of no session
     ELSE
         INSERT INTO members AS m (holder, address, serves, pid, best, heartbeat)
             VALUES (p_holder, p_address, p_serves, CASE WHEN p_session THEN pg_backend_pid() END, p_best, p_now)
             ON CONFLICT (holder) DO UPDATE SET address = excluded.address, serves = excluded.serves, pid = excluded.pid,
                 best = excluded.best, heartbeat = excluded.heartbeat;
     END IF;
-    DELETE FROM members m USING (SELECT o.holder FROM members o WHERE o.heartbeat <= p_now - 2 * v_ttl
+    DELETE FROM members m USING (SELECT o.holder FROM members o
+        WHERE o.heartbeat <= p_now - greatest(2 * v_ttl, interval '1 minute')
         FOR UPDATE SKIP LOCKED) old WHERE m.holder = old.holder;
-    RETURN QUERY SELECT m.holder, m.address, m.best FROM members m WHERE m.heartbeat > p_now - v_ttl AND m.serves = p_serves
+    RETURN QUERY SELECT m.holder, m.address, (SELECT max(o.best) FROM members o WHERE o.serves = p_serves) FROM members m
+        WHERE m.heartbeat > p_now - v_ttl AND m.serves = p_serves
         AND (m.pid IS NULL OR EXISTS (SELECT FROM pg_stat_get_activity(m.pid)))
         ORDER BY m.holder COLLATE "C";
 END

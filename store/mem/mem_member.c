@@ -6,6 +6,8 @@
 #include "base/check.h"
 #include "mem/mem.h"
 
+enum { HEIGHT_KEPT_US = 60 * 1000000 };
+
 static bool lives(const struct mem_db *db, uint32_t pid)
 {
     LIST_EACH (p, &db->sessions)
@@ -41,12 +43,20 @@ static void member_heartbeat(struct mem_session *s, const struct store_member *r
     m->heartbeat_us = now;
 }
 
-static void members_drop(struct mem_tables *t, const char *leaver, int64_t before_us)
+/* Its height is still of use. */
+static void member_leaves(struct mem_tables *t, const char *holder)
+{
+    size_t at = member_at(t, holder);
+    if (at < t->member_count && !strcmp(t->members[at].holder, holder))
+        t->members[at].pid = UINT32_MAX;
+}
+
+static void members_drop(struct mem_tables *t, int64_t before_us)
 {
     size_t n = 0;
     for (size_t i = 0; i < t->member_count; i++) {
         struct mem_member *m = &t->members[i];
-        if (m->heartbeat_us > before_us && (!leaver || strcmp(m->holder, leaver) != 0)) {
+        if (m->heartbeat_us > before_us) {
             t->members[n++] = *m;
             continue;
         }
@@ -59,24 +69,28 @@ static void members_drop(struct mem_tables *t, const char *leaver, int64_t befor
 void mem__member(struct mem_session *s, struct store_member *r)
 {
     struct mem_tables *t = &s->db->t;
-    int64_t now = mem_db_now_us(s->db), ttl_us = (int64_t)r->ttl_ms * 1000;
+    int64_t now = mem_db_now_us(s->db), ttl_us = (int64_t)r->ttl_ms * 1000, best = -1;
     r->count = 0;
     r->holders = NULL;
     r->best_known = -1;
     if (mem__check_expiry(r->ttl_ms, r->ttl_ms, &r->req.err) ||
         mem__check_relay(r->holder, r->address, &r->req.err))
         return;
-    if (!r->leave)
+    if (r->leave)
+        member_leaves(t, r->holder);
+    else
         member_heartbeat(s, r, now);
-    members_drop(t, r->leave ? r->holder : NULL, now - 2 * ttl_us);
+    members_drop(t, now - (2 * ttl_us > HEIGHT_KEPT_US ? 2 * ttl_us : HEIGHT_KEPT_US));
     struct mem_answer *answer = mem__answer(&r->req);
     const char **holders = mem__put(answer, NULL, (t->member_count + 1) * sizeof(*holders));
     r->holders = holders;
     for (size_t i = 0; i < t->member_count; i++) {
         const struct mem_member *m = &t->members[i];
+        if (m->serves == r->serves && m->best > best)
+            best = m->best;
         if (m->heartbeat_us <= now - ttl_us || m->serves != r->serves || !lives(s->db, m->pid))
             continue;
         holders[r->count++] = mem__put_text(answer, m->holder);
-        r->best_known = m->best > r->best_known ? m->best : r->best_known;
     }
+    r->best_known = r->count ? best : -1;
 }

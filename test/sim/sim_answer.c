@@ -19,21 +19,26 @@ static const struct answer *draw(struct world *w)
     }
 }
 
-void answer_submit(struct world *w, int node, uint32_t tx, struct node_answer *ret)
+static void by_the_table(struct world *w, int node, uint32_t tx, struct node_answer *ret)
 {
-    if (w->healing || !has(w, FEATURE_ANSWERS) || !chance(w, w->plan.answer_percent)) {
-        pool_submit(w, node, tx, ret);
-        return;
-    }
     const struct answer *a = draw(w);
     bool passed_on = a->proves != PROVES_NOT_TAKEN && chance(w, 50);
     if (passed_on)
         pool_submit(w, node, tx, ret);
     w->chain.txs[tx].reached = true;
-    w->chain.txs[tx].refused |= a->means == REFUSAL_INVALID || a->means == REFUSAL_TRAPPED;
     note(w, "  n%d %s tx %u and answers by the table", node, passed_on ? "is given" : "never sees",
          tx);
     *ret = (struct node_answer){.code = ERR_RPC,
                                 .rpc_code = a->first == INT64_MIN ? CODE_OF_NOBODY : a->first,
                                 .text = a->text};
+}
+
+void answer_submit(struct world *w, int node, uint32_t tx, struct node_answer *ret)
+{
+    if (w->healing || !has(w, FEATURE_ANSWERS) || !chance(w, w->plan.answer_percent))
+        pool_submit(w, node, tx, ret);
+    else
+        by_the_table(w, node, tx, ret);
+    const struct answer *a = answer_of(ret->code, ret->rpc_code, ret->text ? ret->text : "");
+    w->chain.txs[tx].refused |= a->means == REFUSAL_INVALID || a->means == REFUSAL_TRAPPED;
 }

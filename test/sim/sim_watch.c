@@ -53,9 +53,17 @@ static const char *const effects[] = {
 static void note_ends(struct world *w, const char *who, const struct manager_effect *fx)
 {
     for (size_t i = 0; i < fx->ends.count; i++)
-        note_line(w, "%s %s nonce %llu of %lld: %s", who, effects[fx->type],
+        note_line(w, "%s %s nonce %llu of %lld: %s %s", who, effects[fx->type],
                   (unsigned long long)fx->ends.rows[i].nonce, (long long)fx->ends.rows[i].id,
-                  fx->ends.rows[i].outcome);
+                  fx->ends.rows[i].outcome, fx->ends.rows[i].error);
+}
+
+static void note_notes(struct world *w, const char *who, const struct manager_effect *fx)
+{
+    for (size_t i = 0; i < fx->notes.count; i++)
+        note_line(w, "%s %s nonce %llu of %lld: until block %llu: %s", who, effects[fx->type],
+                  (unsigned long long)fx->notes.rows[i].nonce, (long long)fx->notes.rows[i].id,
+                  (unsigned long long)fx->notes.rows[i].wait_block, fx->notes.rows[i].text);
 }
 
 static void note_signs(struct world *w, const char *who, const struct manager_effect *fx)
@@ -90,6 +98,9 @@ static void note_effect(struct world *w, const struct relay *r, int account,
     case MANAGER_FX_STORE_REJECT:
     case MANAGER_FX_STORE_REQUEUE:
         note_ends(w, who, fx);
+        return;
+    case MANAGER_FX_STORE_NOTE:
+        note_notes(w, who, fx);
         return;
     case MANAGER_FX_SUBMIT:
         note_line(w, "%s SUBMIT nonce %llu", who, (unsigned long long)fx->submit.nonce);

@@ -48,6 +48,8 @@ static void enter(struct line *line, struct row *row)
     line__put(line, SET_BARRIER, row, row__held(row));
     line__put(line, SET_LIVE, row, !row->end);
     row->seq = line->probe_seq;
+    if (row->state != ROW_RESIGN && row->state != ROW_SIGNING)
+        row->racing = false;
     if (row->state == ROW_POOLED || row->state == ROW_IN_BLOCK) {
         row->activity_block = line->blocks;
         list_append(&line->activity, &row->activity);

@@ -66,7 +66,7 @@ static const struct sm_move moves[] = {
     {ROW_RESIGN, ROW_RESIGN, "stopped: a filler with a higher tip is to be signed instead"},
     {ROW_RESIGN, ROW_FILL, "stopped, and its tip cannot rise"},
     {ROW_RESIGN, ROW_UNSURE, "a status of its old bytes: dropped"},
-    {ROW_RESIGN, ROW_IN_BLOCK, "a status of its old bytes: included"},
+    {ROW_RESIGN, ROW_IN_BLOCK, "a status or a probe: its nonce is used"},
     {ROW_RESIGN, ROW_ENDING, "a finalized block decides its nonce"},
 
     {ROW_FILL, ROW_SIGNING, "a filler is requested"},

@@ -57,7 +57,7 @@ static const char *bad_row(const struct manager *m, const struct manager_outbox_
         return o->bad;
     if (manager__guarded(m, o->guard, buf, size))
         return buf;
-    if (deadline == UINT64_MAX || manager__era_period(m, deadline))
+    if (!manager__era_late(m, deadline))
         return NULL;
     *ret_outcome = "expired";
     snprintf(
@@ -118,7 +118,8 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
         const struct manager_outbox_row *o = &ev->outbox.rows[i];
         char buf[200];
         const char *outcome;
-        if (o->presigned || bad_row(m, o, buf, sizeof(buf), &outcome))
+        if (o->presigned || bad_row(m, o, buf, sizeof(buf), &outcome) ||
+            manager__era_waits(m, deadline_of(o)))
             continue;
         uint8_t *call = manager__arena_add(m, xmalloc(o->call_len));
         if (o->call_len)
@@ -140,9 +141,26 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
     m->admit.count = m->admit.ahead = (uint32_t)fx->sign.count;
 }
 
+/* They stay in the outbox. Where nothing else was there, it is not polled again before the next
+ * tick. */
+static void wait_for_finality(struct manager *m, size_t waiting, size_t all)
+{
+    if (!waiting) {
+        manager__alert_over(m, ALERT_DEADLINE);
+        return;
+    }
+    if (waiting == all)
+        m->writes.sign_after_tick = m->chain_tick.count + 1;
+    manager__alert_once(m, ALERT_DEADLINE,
+                        "finality lags: block %llu is finalized, %llu is best, and no era fits "
+                        "before the deadlines of %zu transactions",
+                        (unsigned long long)m->chain.finalized, (unsigned long long)m->chain.best,
+                        waiting);
+}
+
 void manager__outbox(struct manager *m, const struct manager_event *ev)
 {
-    size_t bad = 0, calls = 0, more;
+    size_t bad = 0, calls = 0, waiting = 0, more;
     struct tx_end *rejects;
     if (!m->admit.wanted)
         return;
@@ -155,10 +173,14 @@ void manager__outbox(struct manager *m, const struct manager_event *ev)
         if (ev->outbox.rows[i].presigned)
             continue;
         calls++;
-        bad += bad_row(m, &ev->outbox.rows[i], buf, sizeof(buf), &outcome) != NULL;
+        if (bad_row(m, &ev->outbox.rows[i], buf, sizeof(buf), &outcome))
+            bad++;
+        else
+            waiting += manager__era_waits(m, deadline_of(&ev->outbox.rows[i]));
     }
     uint64_t below = manager__presigned_rows(m, ev, &rejects, &more);
-    admit(m, ev, calls - bad, below);
+    admit(m, ev, calls - bad - waiting, below);
+    wait_for_finality(m, waiting, ev->outbox.count);
     reject(m, ev, bad, rejects, more);
 }
 

@@ -40,6 +40,7 @@ void manager__chain_tick(struct manager *m, bool block)
         manager__window_block(m);
         probe_inactive(m);
         manager__head_tick(m);
+        manager__late_resigns(m);
     }
     if (m->probe.at_tick || m->nonces.rewind || line_count(&m->line, ROW_UNSURE))
         manager__probe_soon(m);

@@ -76,6 +76,7 @@ enum {
     ALERT_GUARD = 512,
     ALERT_BALANCE = 1024,
     ALERT_BELOW = 2048,
+    ALERT_DEADLINE = 4096,
     ALERTS_OF_SENDING = ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
 };
 
@@ -402,6 +403,7 @@ void manager__states_pump(struct manager *m);
 /* ---- resign.c ---- */
 void manager__resign(struct manager *m, struct row *row, enum row_reason reason);
 void manager__eras(struct manager *m);
+void manager__late_resigns(struct manager *m);
 void manager__sign_pump(struct manager *m);
 
 /* ---- finality.c ---- */
@@ -441,8 +443,12 @@ bool manager__live(const struct manager *m, const struct row *row);
 /* none of its bytes can get in */
 bool manager__dead(const struct manager *m, const struct row *row);
 bool manager__stillborn(struct manager *m);
-/* 0: none fits */
+/* UINT64_MAX: no deadline. 0: none fits now, because it is late or because finality lags. */
 uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block);
+/* None will fit any more, however near finality comes to the best block. */
+bool manager__era_late(const struct manager *m, uint64_t deadline_block);
+/* One may fit once finality has caught up. */
+bool manager__era_waits(const struct manager *m, uint64_t deadline_block);
 /* true, with the reason: the runtime is not the one that the call was made for. */
 bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, size_t size);
 

@@ -19,6 +19,7 @@ void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where)
     if (m->admit.count || (m->line.rows && nonce - m->line.low > SPAN_MAX))
         return; /* rows in flight come first; what the chain used of them ends when they are here */
     line_cover(&m->line, m->line.rows ? m->line.low : nonce, nonce);
+    m->nonces.given_back = UINT64_MAX;
     m->nonces.wanted = m->nonces.wanted || !expected;
 }
 
@@ -68,6 +69,7 @@ bool manager__try_find_gaps(struct manager *m, uint64_t best_nonce)
         struct row *row = line_add(&m->line, nonce, ROW_FILL);
         row->reason = REASON_HOLE;
         row->submitted_block = m->final.processed;
+        m->nonces.given_back = UINT64_MAX;
     }
     return true;
 }
@@ -171,9 +173,9 @@ void manager__give_back_pump(struct manager *m)
     uint64_t low = m->line.next;
     while (low > m->final.nonce && is_free(m, low - 1))
         low--;
-    m->nonces.given_back = UINT64_MAX;
     if (low == m->line.next)
-        return;
+        return; /* those above may be given back later, or find_gaps makes holes of these */
+    m->nonces.given_back = UINT64_MAX;
     for (uint64_t nonce = low; nonce < m->line.next; nonce++) {
         struct row *hole = line_at(&m->line, nonce);
         if (hole)

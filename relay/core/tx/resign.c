@@ -36,6 +36,9 @@ static bool may_resign(const struct manager *m, const struct row *row)
     if (row->refused)
         return false; /* reports about the old bytes are stored first: they belong to their history
                        */
+    if (row->terms && !row->filler && !row->racing &&
+        manager__era_waits(m, row->terms->deadline_block))
+        return false;
     return m->chain_tick.count >= row->resign_after || m->chain.runtimes != row->sign_runtime;
 }
 
@@ -80,6 +83,16 @@ static void resign_effect(struct manager *m, const struct row *row, struct manag
     if (!x->era_period && deadline != UINT64_MAX)
         x->era_period =
             ERA_PERIOD_MIN; /* the best block advanced since the decision: the next tick ends it */
+}
+
+/* While it waited to be signed, its deadline may have come too near. */
+void manager__late_resigns(struct manager *m)
+{
+    struct row *row;
+    for (uint64_t at = 0; (row = line_first(&m->line, ROW_RESIGN, at)); at = row->nonce + 1) {
+        manager__late(m, row);
+        manager__try_stop(m, row);
+    }
 }
 
 static void resign_pump(struct manager *m)

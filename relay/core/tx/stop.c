@@ -104,8 +104,7 @@ void manager__late(struct manager *m, struct row *row)
 {
     PRE(!row->end);
     uint64_t deadline = row->terms ? row->terms->deadline_block : UINT64_MAX;
-    if (row->id && !row->filler && !row->racing && deadline != UINT64_MAX &&
-        !manager__stillborn(m) && !manager__era_period(m, deadline))
+    if (row->id && !row->filler && !row->racing && manager__era_late(m, deadline))
         manager__stop(row, "expired", "block %llu is best and its deadline is block %llu",
                       (unsigned long long)m->chain.best, (unsigned long long)deadline);
 }

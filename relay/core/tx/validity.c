@@ -23,6 +23,18 @@ uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block)
     return m->chain.finalized + period > m->chain.best + 2 ? period : 0;
 }
 
+bool manager__era_late(const struct manager *m, uint64_t deadline_block)
+{
+    return deadline_block != UINT64_MAX && m->chain.best + ERA_PERIOD_MIN > deadline_block + 1 &&
+           !PLANTED(DEADLINE_LONG);
+}
+
+bool manager__era_waits(const struct manager *m, uint64_t deadline_block)
+{
+    return deadline_block != UINT64_MAX && !manager__era_late(m, deadline_block) &&
+           !manager__era_period(m, deadline_block) && !PLANTED(DEADLINE_LONG);
+}
+
 bool manager__live(const struct manager *m, const struct row *row)
 {
     return row->was_out &&
