@@ -198,7 +198,9 @@ void pool_submit(struct world *w, int node, uint32_t tx, struct node_answer *ret
     const char *why;
     *ret = (struct node_answer){.text = ""};
     t->reached = true;
-    if (known_in_fork_aware(w, node, t)) {
+    if (t->id > 0 && never_admitted(t->id)) { /* the chain has no such call */
+        refuse(ret, 1001, "Extrinsic has invalid format: Codec error");
+    } else if (known_in_fork_aware(w, node, t)) {
         refuse(ret, 1013, "Transaction Already Imported: Any { .. }");
     } else if (!w->plan.fat && banned(w, node, tx)) {
         refuse(ret, 1012, "Transaction is temporarily banned");

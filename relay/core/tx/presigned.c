@@ -109,8 +109,6 @@ static enum fate judge_bad(const struct manager *m, struct judged *j)
     if (x->nonce < m->line.next && !line_at(&m->line, x->nonce))
         return judge_below(m, j);
     snprintf(j->text, sizeof(j->text), "%s", j->o->bad);
-    if (m->final.processed < m->chain.finalized)
-        return waits(m, j, m->chain.finalized + 1); /* it may be in a block that is not read yet */
     return x->waited || m->chain.best <= m->chain.finalized ? ends(j, "failed")
                                                             : waits(m, j, m->chain.best);
 }

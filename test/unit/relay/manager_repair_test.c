@@ -458,6 +458,25 @@ static void gap_is_measured(void **state)
     script_free(s);
 }
 
+/* A refusal that is late, or wrong: while new bytes wait for the next block, a probe finds the
+ * nonce used. */
+static void used_while_new_bytes_wait(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    outbox(s, 1);
+    admitted(s);
+    status(s, 5, TX_DROPPED, NULL);
+    pool_is(s, 0);
+    refuse(s, 6, 1010, "Invalid Transaction: Transaction has a bad signature");
+    none(s, MANAGER_FX_RESIGN);
+    nonce_is(s, 7);
+    best(s);
+    none(s, MANAGER_FX_RESIGN);
+    none(s, MANAGER_FX_SUBMIT);
+    script_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -485,6 +504,7 @@ int main(void)
         cmocka_unit_test(foreign_use_retracted),
         cmocka_unit_test(unanswered_question),
         cmocka_unit_test(gap_is_measured),
+        cmocka_unit_test(used_while_new_bytes_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

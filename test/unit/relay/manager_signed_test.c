@@ -699,6 +699,29 @@ static void admission_failed(void **state)
     }
 }
 
+/* The lower nonce is free before the higher one. */
+static void given_back_one_after_the_other(void **state)
+{
+    (void)state;
+    struct script *s = begin(&keyed, 5);
+    const struct one two[] = {{1, 5, DEATH, NULL, NULL, 0, false},
+                              {2, 6, DEATH + 1, NULL, NULL, 0, false}};
+    outbox_presigned(s, two, 2, 0, -1);
+    signed_admitted(s);
+    accept(s, 5);
+    accept(s, 6);
+    while (s->finalized < DEATH)
+        finalized(s, 5, 0, NULL);
+    assert_int_equal(only_end(s, MANAGER_FX_STORE_FINISH)->nonce, 5);
+    stored(s, MANAGER_EV_FINISH_STORED);
+    none(s, MANAGER_FX_STORE_NONCE);
+    finalized(s, 5, 0, NULL);
+    assert_int_equal(only_end(s, MANAGER_FX_STORE_FINISH)->nonce, 6);
+    stored(s, MANAGER_EV_FINISH_STORED);
+    assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 5);
+    script_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -726,6 +749,7 @@ int main(void)
         cmocka_unit_test(after_a_load),
         cmocka_unit_test(same_call_by_others),
         cmocka_unit_test(admission_failed),
+        cmocka_unit_test(given_back_one_after_the_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

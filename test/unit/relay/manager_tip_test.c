@@ -598,6 +598,66 @@ static void lag_is_not_late(void **state)
     script_free(s);
 }
 
+/* However far its deadline is: while finality lags further than that no era fits. */
+static void waits_for_finality(void **state)
+{
+    (void)state;
+    struct script *s = leading_with(&(struct manager_config){.era_period = 0}, 5);
+    while (s->best < 170)
+        best(s);
+    enqueue_row(s, (struct manager_outbox_row){.deadline_block = 180});
+    none(s, MANAGER_FX_STORE_REJECT);
+    none(s, MANAGER_FX_ADMIT);
+    none(s, MANAGER_FX_WANT_OUTBOX); /* not again before the next block */
+    expect_alert(s, "finality lags");
+    best(s);
+    expect(s, MANAGER_FX_WANT_OUTBOX);
+    while (s->finalized < 169)
+        finalized(s, 5, 0, NULL);
+    enqueue_row(s, (struct manager_outbox_row){.deadline_block = 180});
+    assert_int_equal(expect(s, MANAGER_FX_ADMIT)->sign.rows[0].era_period, 8);
+    script_free(s);
+}
+
+/* The same for new bytes; and while they wait the deadline comes too near. */
+static void new_bytes_wait_for_finality(void **state)
+{
+    (void)state;
+    struct script *s = leading_with(&(struct manager_config){.era_period = 0}, 5);
+    enqueue_row(s, (struct manager_outbox_row){.deadline_block = 180});
+    s->era = 64;
+    admitted(s);
+    accept(s, 5);
+    while (s->best < 166) {
+        best(s);
+        status(s, 5, TX_READY, NULL);
+    }
+    while (s->finalized < 164) /* the old era is over */
+        finalized(s, 5, 0, NULL);
+    assert_int_equal(expect(s, MANAGER_FX_RESIGN)->sign.rows[0].era_period, 16);
+    script_free(s);
+
+    s = leading_with(&(struct manager_config){.era_period = 0}, 5);
+    enqueue_row(s, (struct manager_outbox_row){.deadline_block = 180});
+    s->era = 8;
+    admitted(s);
+    accept(s, 5);
+    while (s->best < 172) {
+        best(s);
+        status(s, 5, TX_READY, NULL);
+    }
+    while (s->finalized < 108)
+        finalized(s, 5, 0, NULL);
+    none(s, MANAGER_FX_RESIGN);
+    for (; s->best < 177; best(s)) {
+        none(s, MANAGER_FX_RESIGN);
+        none(s, MANAGER_FX_FILL);
+    }
+    best(s);
+    assert_string_equal(expect(s, MANAGER_FX_FILL)->sign.rows[0].outcome, "expired");
+    script_free(s);
+}
+
 /* ---- retries ---- */
 
 static void retried(void **state)
@@ -693,6 +753,8 @@ int main(void)
         cmocka_unit_test(era_ends_by_the_deadline),
         cmocka_unit_test(too_late_to_be_signed),
         cmocka_unit_test(deadline_passes),
+        cmocka_unit_test(waits_for_finality),
+        cmocka_unit_test(new_bytes_wait_for_finality),
         cmocka_unit_test(lag_is_not_late),
         cmocka_unit_test(retried),
         cmocka_unit_test(inner_failure_is_not_retried),
