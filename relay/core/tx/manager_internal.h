@@ -124,7 +124,8 @@ struct load { /* load.c */
 
 enum probe { PROBE_NONE, PROBE_POOL, PROBE_NONCE, PROBE_UNFINAL };
 
-struct probing { /* probe.c, and judge.c the scout */
+struct probing {         /* probe.c, and judge.c the scout */
+    uint64_t used_below; /* the nonce of the last probe at this node */
     enum probe question;
     bool discard; /* the answer that is on its way is too old to be used */
     bool now, at_tick;

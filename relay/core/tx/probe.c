@@ -18,6 +18,7 @@ void manager__probe_stop(struct manager *m)
 {
     m->probe.discard = m->probe.question != PROBE_NONE;
     m->probe.now = true;
+    m->probe.used_below = 0;
     if (m->probe.question == PROBE_NONE)
         m->probe.at = UINT64_MAX;
     if (m->phase > MANAGER_ERA_WAIT && m->phase != MANAGER_LEADING)
@@ -153,6 +154,7 @@ static void probe_done(struct manager *m, uint64_t nonce)
         return;
     }
     m->probe.node_unverified = m->probe.used_unfinal = false;
+    m->probe.used_below = nonce;
     m->probe.question = PROBE_NONE;
     m->probe.at = UINT64_MAX;
     manager__alert_over(m, ALERT_GAP | ALERT_BEHIND);

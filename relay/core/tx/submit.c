@@ -311,6 +311,14 @@ static bool not_taken(const struct answer *a)
            (PLANTED(FULL_TRUSTED) && a->means == REFUSAL_POOL_FULL);
 }
 
+/* The probe that was answered while these bytes were on the wire, or before, showed their nonce
+ * used. Where a fork has freed it since, the next probe says so. */
+static bool used_meanwhile(const struct manager *m, const struct row *row)
+{
+    return (row->state == ROW_UNSENT || row->state == ROW_RESIGN) &&
+           row->nonce < m->probe.used_below;
+}
+
 void manager__reply(struct manager *m, const struct manager_event *ev)
 {
     bool current;
@@ -327,4 +335,8 @@ void manager__reply(struct manager *m, const struct manager_event *ev)
         accepted(m, row);
     else
         refused(m, row, a->means, text);
+    if (used_meanwhile(m, row)) {
+        line_move(&m->line, row, ROW_IN_BLOCK);
+        manager__probe_at_beat(m);
+    }
 }

@@ -713,11 +713,11 @@ static void given_back_one_after_the_other(void **state)
     while (s->finalized < DEATH)
         finalized(s, 5, 0, NULL);
     assert_int_equal(only_end(s, MANAGER_FX_STORE_FINISH)->nonce, 5);
-    stored(s, MANAGER_EV_FINISH_STORED);
+    stored(s, MANAGER_FX_STORE_FINISH);
     none(s, MANAGER_FX_STORE_NONCE);
     finalized(s, 5, 0, NULL);
     assert_int_equal(only_end(s, MANAGER_FX_STORE_FINISH)->nonce, 6);
-    stored(s, MANAGER_EV_FINISH_STORED);
+    stored(s, MANAGER_FX_STORE_FINISH);
     assert_int_equal(expect(s, MANAGER_FX_STORE_NONCE)->next.nonce, 5);
     script_free(s);
 }
