@@ -1,4 +1,5 @@
 #include "base/host.h"
+#include "base/alloc.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -56,4 +57,22 @@ const char *host_of_url(const char *url, size_t *ret_len)
     }
     *ret_len = host_split(&host, authority, &port);
     return host;
+}
+
+char *host_url_shown(const char *url)
+{
+    const char *scheme = strstr(url, "://"), *rest = scheme ? scheme + 3 : url;
+    size_t authority = strcspn(rest, "/?#");
+    const char *at = strrchr(rest, '@');
+    if (scheme && strcspn(url, "/?#@") < (size_t)(scheme - url)) /* no scheme */
+        return xstrdup("***");
+    if (at && at >= rest + authority) /* nobody can say where a password ends */
+        return xasprintf("%.*s***", (int)(rest - url), url);
+    const char *host = at ? at + 1 : rest;
+    const char *path = rest + authority;
+    return xasprintf("%.*s%s%.*s%s", (int)(rest - url), url, at ? "***@" : "", (int)(path - host),
+                     host,
+                     !*path               ? ""
+                     : !strcmp(path, "/") ? "/"
+                                          : "/***");
 }

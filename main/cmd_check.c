@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "base/host.h"
 #include "chain/codec/extrinsic.h"
 #include "chain/node/node.h"
 #include "cli.h"
@@ -84,8 +85,11 @@ static void explain(const struct config *c)
         connection("database.listen_url", f->database.listen_url, "file");
     value("database.use_lock", config_use_lock(f) ? "true" : "false",
           f->database.use_lock ? "file" : "default");
-    for (uint32_t i = 0; i < f->chain.endpoints_count; i++)
-        value("chain.endpoints", f->chain.endpoints[i], c->from_endpoints);
+    for (uint32_t i = 0; i < f->chain.endpoints_count; i++) {
+        char *shown = host_url_shown(f->chain.endpoints[i]);
+        value("chain.endpoints", shown, c->from_endpoints);
+        free(shown);
+    }
     value("chain.genesis", f->chain.genesis ? f->chain.genesis : "(any)",
           f->chain.genesis ? "file" : "default");
     value("chain.verify_blocks", config_verify_blocks(f) ? "true" : "false",

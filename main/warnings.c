@@ -2,6 +2,7 @@
 #include "base/host.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "store/conn_info.h"
@@ -42,11 +43,13 @@ static void chain(const struct sink *s, const struct config_chain *c)
     for (uint32_t i = 0; i < c->endpoints_count; i++) {
         if (!is_clear(c->endpoints[i]))
             continue;
+        char *shown = host_url_shown(c->endpoints[i]);
         snprintf(text, sizeof(text),
                  "%.120s is not encrypted, so an attacker in between can forge the chain's "
                  "answers: use wss://",
-                 c->endpoints[i]);
+                 shown);
         s->each(s->arg, "chain", text);
+        free(shown);
     }
     if (c->insecure)
         s->each(s->arg, "chain",

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/host.h"
 #include "ws_internal.h"
 
 enum { PINGS_MISSED_MAX = 3 };
@@ -25,7 +26,7 @@ static uint32_t value_or(uint32_t value, uint32_t fallback)
 static struct ws_client_config config_copy(const struct ws_client_config *config)
 {
     struct ws_client_config c = *config;
-    c.url = xstrdup(config->url);
+    c.url = host_url_shown(config->url); /* for messages; ws_url has the parts */
     c.peer = config->peer ? config->peer : "server";
     c.ca_file = config->ca_file ? xstrdup(config->ca_file) : NULL;
     c.connect_timeout_ms = value_or(c.connect_timeout_ms, 5000);

@@ -16,9 +16,11 @@ struct source {
 
 static int refuse(struct err *err, const struct source *source, const char *why)
 {
-    return err_set(err, ERR_CONFIG,
-                   "%s url \"%.100s\": %s; write ws://host:port or wss://host:port", source->peer,
-                   source->text, why);
+    char *shown = host_url_shown(source->text);
+    err_set(err, ERR_CONFIG, "%s url \"%.100s\": %s; write ws://host:port or wss://host:port",
+            source->peer, shown, why);
+    free(shown);
+    return ERR_CONFIG;
 }
 
 static bool port_parse(const char *text, size_t len, uint16_t *ret_port)

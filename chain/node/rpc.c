@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "rpc_internal.h"
 
@@ -30,7 +31,7 @@ static uint32_t value_or(uint32_t value, uint32_t fallback)
 static struct rpc_config config_copy(const struct rpc_config *config)
 {
     struct rpc_config c = *config;
-    c.url = xstrdup(config->url);
+    c.url = host_url_shown(config->url); /* for messages; the client connects */
     c.ca_file = NULL;
     c.call_timeout_ms = value_or(c.call_timeout_ms, 10000);
     c.backoff_base_ms = value_or(c.backoff_base_ms, 100);

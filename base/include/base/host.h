@@ -1,5 +1,6 @@
-/* Does a host name mean this machine? For warnings and for what only this machine may do: a name
- * that merely begins like an address of it ("127.evil.example") is another machine. */
+/* Hosts in addresses and URLs. Does a host name mean this machine? For warnings and for what only
+ * this machine may do: a name that merely begins like an address of it ("127.evil.example") is
+ * another machine. */
 #ifndef BASE_HOST_H
 #define BASE_HOST_H
 
@@ -16,5 +17,10 @@ size_t host_split(const char **host, size_t len, const char **ret_port);
 /* The host of SCHEME://HOST[:PORT][/...], in its text: brackets of an IPv6 address left out.
  * Length 0: there is none. */
 const char *host_of_url(const char *url, size_t *ret_len);
+
+/* A URL for messages, logs and status: scheme, host and port. A user, a path and a query may hold a
+ * password or an access key: "***" stands for them. Also for a text that is no URL. The caller
+ * frees it. */
+char *host_url_shown(const char *url);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 
 #include <string.h>
 #include <sys/wait.h>
@@ -263,10 +264,35 @@ static void hosts(void **state)
     }
 }
 
+static void urls_without_secrets(void **state)
+{
+    (void)state;
+    static const char *const urls[][2] = {{"ws://h:1", "ws://h:1"},
+                                          {"wss://[::1]:9944/", "wss://[::1]:9944/"},
+                                          {"wss://h/KEY", "wss://h/***"},
+                                          {"wss://h?key=KEY", "wss://h/***"},
+                                          {"wss://h#KEY", "wss://h/***"},
+                                          {"ws://user:KEY@h:1/KEY", "ws://***@h:1/***"},
+                                          {"ws://user:K@KEY@h:1", "ws://***@h:1"},
+                                          {"ws://user:KEY/KEY@h", "ws://***"},
+                                          {"ws://h?a=KEY@KEY", "ws://***"},
+                                          {"user:KEY@h:1/KEY", "***@h:1/***"},
+                                          {"h/KEY", "h/***"},
+                                          {"h?to=ws://KEY", "***"},
+                                          {"KEY@h://x", "***"},
+                                          {"", ""}};
+    for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+        char *shown = host_url_shown(urls[i][0]);
+        assert_string_equal(shown, urls[i][1]);
+        free(shown);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hosts),
+        cmocka_unit_test(urls_without_secrets),
         cmocka_unit_test(buf_grows_and_keeps),
         cmocka_unit_test(hex_both_ways),
         cmocka_unit_test(errors_have_one_table),
