@@ -30,7 +30,7 @@ uint8_t *buf_grow(struct buf *b, size_t n)
         b->data = xrealloc(b->data, cap);
         b->cap = cap;
     }
-    return b->data + b->len;
+    return b->len ? b->data + b->len : b->data; /* no offset to NULL */
 }
 
 void buf_put(struct buf *b, const void *data, size_t n)

@@ -1,16 +1,20 @@
-/* Runs a fuzz target without libFuzzer: a fixed stream of generated inputs (random bytes, and
- * earlier inputs cut, spliced and changed), so that ordinary, sanitizer and valgrind lanes drive
- * every parser of outside bytes. REPLAY_RUNS sets the count; valgrind's lane runs a tenth. */
+/* Runs a fuzz target without libFuzzer: each seed of its folder (seeds/), then a fixed stream of
+ * generated inputs (random bytes, and seeds and earlier inputs cut and changed), so that ordinary,
+ * sanitizer and valgrind lanes drive every parser of outside bytes. REPLAY_RUNS sets the count;
+ * valgrind's lane runs a tenth. */
+#include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/check.h"
 #include "base/rng.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { KEEP = 64, LEN_MAX = 2048 };
+enum { KEEP = 64, RANDOM_MAX = 2048, LEN_MAX = 16384 };
 
 static uint8_t kept[KEEP][LEN_MAX];
 static size_t kept_len[KEEP];
@@ -22,7 +26,7 @@ static size_t generate(struct rng *r, uint8_t *out)
     size_t from = (size_t)rng_below(r, KEEP), len = kept_len[from];
     memcpy(out, kept[from], len);
     if (!len || rng_below(r, 4) == 0) {
-        len = (size_t)rng_below(r, rng_below(r, 8) ? 64 : LEN_MAX);
+        len = (size_t)rng_below(r, rng_below(r, 8) ? 64 : RANDOM_MAX);
         for (size_t i = 0; i < len; i++)
             out[i] = (uint8_t)rng_next(r);
     }
@@ -36,24 +40,64 @@ static size_t generate(struct rng *r, uint8_t *out)
     return len;
 }
 
+/* In memory of exactly this size: reads past the end are seen by the sanitizer. */
+static void run(const uint8_t *data, size_t len)
+{
+    uint8_t *exact = malloc(len ? len : 1);
+    INVARIANT(exact);
+    memcpy(exact, data, len);
+    LLVMFuzzerTestOneInput(exact, len);
+    free(exact);
+}
+
+static int visible(const struct dirent *e)
+{
+    return e->d_name[0] != '.';
+}
+
+/* The number of seeds: all are run, and the first ones are changed afterwards. */
+static size_t run_seeds(void)
+{
+    struct dirent **names;
+    int count = scandir(SEEDS_DIR, &names, visible, alphasort);
+    for (int i = 0; i < count; i++) {
+        struct buf path = {0}, seed = {0};
+        buf_printf(&path, SEEDS_DIR "/%s", names[i]->d_name);
+        FILE *f = fopen(buf_str(&path), "rb");
+        INVARIANT(f);
+        for (size_t n = 1; n > 0; seed.len += n)
+            n = fread(buf_grow(&seed, 4096), 1, 4096, f);
+        fclose(f);
+        run(seed.data, seed.len);
+        if (i < KEEP && seed.len <= LEN_MAX) {
+            memcpy(kept[i], seed.data, seed.len);
+            kept_len[i] = seed.len;
+        }
+        buf_done(&path);
+        buf_done(&seed);
+        free(names[i]);
+    }
+    INVARIANT(count > 0); /* each target has seeds */
+    free(names);
+    return (size_t)count;
+}
+
 int main(void)
 {
+    static uint8_t input[LEN_MAX];
+    size_t seeds = run_seeds();
     const char *text = getenv("REPLAY_RUNS");
     long runs = text ? strtol(text, NULL, 10) : getenv("TXRELAY_VALGRIND") ? 200 : 2000;
     struct rng r = {20261127};
     for (long i = 0; i < runs; i++) {
-        uint8_t *input =
-            malloc(LEN_MAX); /* exact size: reads past the end are seen by the sanitizer */
-        if (!input)
-            return 1;
         size_t len = generate(&r, input);
-        uint8_t *exact = realloc(input, len ? len : 1);
-        LLVMFuzzerTestOneInput(exact ? exact : input, len);
+        run(input, len);
         size_t slot = (size_t)rng_below(&r, KEEP);
-        memcpy(kept[slot], exact ? exact : input, len);
+        if (slot < seeds) /* a seed stays */
+            continue;
+        memcpy(kept[slot], input, len);
         kept_len[slot] = len;
-        free(exact ? exact : input);
     }
-    printf("%ld inputs\n", runs);
+    printf("%zu seeds, %ld inputs\n", seeds, runs);
     return 0;
 }
