@@ -86,11 +86,11 @@ static void carry_out(struct election *e, const struct elector_effect *fx)
     case ELECTOR_FX_DEMOTE:
         c->stats.lost_total++;
         if (e->config.on_demote)
-            e->config.on_demote(e->config.arg, fx->account, fx->reason);
+            e->config.on_demote(e->config.arg, fx->account, fx->demoted.reason);
         return;
     case ELECTOR_FX_GATE:
         if (e->config.on_gate)
-            e->config.on_gate(e->config.arg, fx->account, fx->open, fx->reason);
+            e->config.on_gate(e->config.arg, fx->account, fx->gate.open, fx->gate.reason);
         return;
     case ELECTOR_FX_LEAVE:
         c->stats.left_total++;
@@ -118,13 +118,14 @@ static void step(struct election *e, const struct elector_event *ev)
 
 static void put_off(struct election *e, const struct elector_event *ev)
 {
-    PRE(!ev->count); /* its arrays would not outlive the call; answers come from the loop alone */
+    /* What a reply points to would not outlive the call; replies come from the loop alone. */
+    PRE(ev->type < ELECTOR_EV_LOCK_REPLY || ev->type > ELECTOR_EV_MEMBERS);
     struct queued *q = xcalloc(1, sizeof(*q));
     q->ev = *ev;
-    if (ev->holder)
-        q->ev.holder = q->holder = xstrdup(ev->holder);
-    if (ev->address)
-        q->ev.address = q->address = xstrdup(ev->address);
+    if (ev->type == ELECTOR_EV_LEADER_CHANGE && ev->change.holder)
+        q->ev.change.holder = q->holder = xstrdup(ev->change.holder);
+    if (ev->type == ELECTOR_EV_LEADER_CHANGE && ev->change.address)
+        q->ev.change.address = q->address = xstrdup(ev->change.address);
     *e->queue_end = q;
     e->queue_end = &q->next;
 }
@@ -181,11 +182,10 @@ void election_leader_change(struct election *e, int32_t store_account, const cha
     for (size_t i = 0; i < e->count; i++) {
         if (e->candidates[i]->store_account != store_account)
             continue;
-        election__feed(e, &(struct elector_event){.type = ELECTOR_EV_LEADER_CHANGE,
-                                                  .account = (int)i,
-                                                  .holder = holder,
-                                                  .address = address,
-                                                  .epoch = epoch});
+        election__feed(e, &(struct elector_event){
+                              .type = ELECTOR_EV_LEADER_CHANGE,
+                              .account = (int)i,
+                              .change = {.holder = holder, .address = address, .epoch = epoch}});
         return;
     }
 }

@@ -90,8 +90,8 @@ static void on_lock(struct store_req *req)
     struct asked *q = asked_of(req);
     struct elector_event ev = {.type = ELECTOR_EV_LOCK_REPLY, .account = q->c->index};
     ev.failed = failed(q->c, &req->err, "lock");
-    ev.ok = !ev.failed && q->u.lock.got;
-    if (ev.ok)
+    ev.lock.got = !ev.failed && q->u.lock.got;
+    if (ev.lock.got)
         FAILPOINT("after_lock");
     election__feed(q->c->e, &ev);
     asked_free(q);
@@ -111,16 +111,12 @@ static void on_claim(struct store_req *req)
     struct elector_event ev = {.type = ELECTOR_EV_CLAIM_REPLY, .account = q->c->index};
     ev.failed = failed(q->c, &req->err, "claim");
     if (!ev.failed) {
-        ev.ok = r->granted;
-        ev.epoch = r->epoch;
-        ev.holder = r->granted ? e->holder : r->current_holder;
-        ev.address = r->granted ? e->address : r->current_address;
-        ev.lock_held = r->lock_held;
-        ev.mid_submission = r->mid_submission;
-        ev.expiry_1_left_ms = r->expiry_1_left_ms;
-        ev.expiry_2_left_ms = r->expiry_2_left_ms;
+        ev.claim.granted = r->granted;
+        ev.claim.epoch = r->epoch;
+        ev.claim.holder = r->granted ? e->holder : r->current_holder;
+        ev.claim.address = r->granted ? e->address : r->current_address;
     }
-    if (ev.ok)
+    if (ev.claim.granted)
         FAILPOINT("after_claim");
     election__feed(e, &ev);
     asked_free(q);
@@ -134,13 +130,12 @@ static void on_evict(struct store_req *req)
     struct elector_event ev = {.type = ELECTOR_EV_EVICT_REPLY, .account = c->index};
     ev.failed = failed(c, &req->err, "evict");
     if (!ev.failed) {
-        ev.ok = r->terminated;
-        ev.holder = r->current_holder;
-        ev.address = r->current_address;
-        ev.epoch = r->epoch;
-        ev.expiry_1_left_ms = r->expiry_1_left_ms;
+        ev.evict.terminated = r->terminated;
+        ev.evict.holder = r->current_holder;
+        ev.evict.address = r->current_address;
+        ev.evict.epoch = r->epoch;
     }
-    if (ev.ok) {
+    if (ev.evict.terminated) {
         c->stats.evicted_total++;
         if (*r->lock_holder)
             log_warn(
@@ -153,7 +148,8 @@ static void on_evict(struct store_req *req)
                 "election.evicted",
                 "account=%s scope=%lld holder=%s epoch=%lld text=\"its claim expired while its "
                 "session held the lock: the session was ended\"",
-                c->label, (long long)c->lock_key, ev.holder ? ev.holder : "", (long long)ev.epoch);
+                c->label, (long long)c->lock_key, ev.evict.holder ? ev.evict.holder : "",
+                (long long)ev.evict.epoch);
     } else if (!ev.failed && *r->lock_holder && election__now(c->e) >= c->lock_told_ms) {
         c->lock_told_ms = election__now(c->e) + LOCK_TOLD_MS;
         log_warn("election.lock_held",
@@ -187,17 +183,16 @@ static void on_renew(struct store_req *req)
 {
     struct renewal *n = CONTAINER_OF(req, struct renewal, req.req);
     struct election *e = n->e;
-    struct elector_event ev = {.type = ELECTOR_EV_RENEW_REPLY,
-                               .count = n->req.count,
-                               .accounts = n->indexes,
-                               .renewed = n->renewed,
-                               .failed = req->err.code != 0};
+    struct elector_event ev = {
+        .type = ELECTOR_EV_RENEW_REPLY,
+        .renew = {.count = n->req.count, .accounts = n->indexes, .renewed = n->renewed},
+        .failed = req->err.code != 0};
     if (ev.failed && req->err.code != ERR_CANCELED)
-        log_warn("election.renewal_failed", "accounts=%zu code=%s text=\"%s\"", ev.count,
+        log_warn("election.renewal_failed", "accounts=%zu code=%s text=\"%s\"", n->req.count,
                  err_name(req->err.code), req->err.text);
     if (!ev.failed) {
         e->last_renew_ms = election__now(e) - n->begun;
-        for (size_t i = 0; i < ev.count; i++)
+        for (size_t i = 0; i < n->req.count; i++)
             if (n->renewed[i])
                 e->candidates[n->indexes[i]]->stats.renewed_at_ms = n->begun;
     }
@@ -223,13 +218,13 @@ static void on_scan(struct store_req *req)
     struct election *e = n->e;
     struct elector_event ev = {.type = ELECTOR_EV_SCAN_REPLY,
                                .failed = req->err.code != 0,
-                               .count = req->err.code ? 0 : n->req.view_count,
-                               .accounts = n->seen_indexes,
-                               .seen = n->seen};
+                               .scan = {.count = req->err.code ? 0 : n->req.view_count,
+                                        .accounts = n->seen_indexes,
+                                        .seen = n->seen}};
     if (ev.failed && req->err.code != ERR_CANCELED)
         log_warn("election.scan_failed", "accounts=%zu code=%s text=\"%s\"", n->req.count,
                  err_name(req->err.code), req->err.text);
-    for (size_t i = 0; i < ev.count; i++) {
+    for (size_t i = 0; i < ev.scan.count; i++) {
         const struct store_lock_view *s = &n->req.seen[i];
         n->seen_indexes[i] = n->indexes[s->index];
         n->seen[i] = (struct elector_view){.taken = s->taken,
@@ -251,17 +246,16 @@ static void on_heartbeat(struct store_req *req)
 {
     struct heartbeat *b = CONTAINER_OF(req, struct heartbeat, req.req);
     struct election *e = b->e;
-    struct elector_event ev = {.type = ELECTOR_EV_MEMBERS,
-                               .failed = req->err.code != 0,
-                               .names = b->req.holders,
-                               .count = b->req.count,
-                               .self = -1};
+    struct elector_event ev = {
+        .type = ELECTOR_EV_MEMBERS,
+        .failed = req->err.code != 0,
+        .members = {.names = b->req.holders, .count = b->req.count, .self = -1}};
     if (ev.failed && req->err.code != ERR_CANCELED)
         log_warn("election.heartbeat_failed", "code=%s text=\"%s\"", err_name(req->err.code),
                  req->err.text);
-    for (size_t i = 0; i < ev.count && !ev.failed; i++)
-        if (!strcmp(ev.names[i], e->holder))
-            ev.self = (int)i;
+    for (size_t i = 0; i < ev.members.count && !ev.failed; i++)
+        if (!strcmp(ev.members.names[i], e->holder))
+            ev.members.self = (int)i;
     if (!ev.failed && b->req.best_known >= 0 && e->config.on_best)
         e->config.on_best(e->config.arg, (uint64_t)b->req.best_known);
     if (!b->req.leave)

@@ -44,8 +44,8 @@ static void tell_gate(struct elector *e, struct elector_account *a, bool open, c
         return;
     a->gate_open = open;
     struct elector_effect *fx = elector__emit(e, a, ELECTOR_FX_GATE);
-    fx->open = open;
-    fx->reason = reason;
+    fx->gate.open = open;
+    fx->gate.reason = reason;
 }
 
 /* ---- bids ---- */
@@ -185,8 +185,8 @@ static void end_tenure(struct elector *e, struct elector_account *a, bool orphan
     a->epoch = 0;
     tell_gate(e, a, false, reason);
     struct elector_effect *fx = elector__emit(e, a, ELECTOR_FX_DEMOTE);
-    fx->epoch = epoch;
-    fx->reason = reason;
+    fx->demoted.epoch = epoch;
+    fx->demoted.reason = reason;
     elector__learn(a, "", "", epoch);
 }
 
@@ -275,8 +275,8 @@ static void on_lock_reply(struct elector *e, uint64_t now, const struct elector_
         return;
     }
     backoff_reset(&a->backoff);
-    a->locked = ev->ok && a->control == e->control; /* a lost session has lost its lock */
-    if (!elector__bids(e) || (ev->ok && !a->locked)) {
+    a->locked = ev->lock.got && a->control == e->control; /* a lost session has lost its lock */
+    if (!elector__bids(e) || (ev->lock.got && !a->locked)) {
         retire(e, a, now, BY_SCAN);
     } else if (a->locked) {
         claim(e, a, now);
@@ -299,17 +299,17 @@ static void on_claim_reply(struct elector *e, uint64_t now, const struct elector
         return;
     }
     backoff_reset(&a->backoff);
-    elector__learn(a, ev->holder, ev->address, ev->epoch);
-    if (!ev->ok) {
+    elector__learn(a, ev->claim.holder, ev->claim.address, ev->claim.epoch);
+    if (!ev->claim.granted) {
         a->ask_at = now + e->config.heartbeat_ms / 2;
         retire(e, a, now, BY_SCAN);
         return;
     }
-    a->orphan_claim = ev->epoch;
+    a->orphan_claim = ev->claim.epoch;
     bool too_late = now >= a->asked + e->config.expiry_1_ms - e->config.margin_ms;
     bool lock_lost = e->config.use_lock && !a->locked;
     if (!elector__bids(e) || too_late || lock_lost) {
-        elector__learn(a, "", "", ev->epoch);
+        elector__learn(a, "", "", ev->claim.epoch);
         retire(e, a, now, BY_SCAN);
     } else {
         promote(e, a, now);
@@ -326,13 +326,13 @@ static void on_evict_reply(struct elector *e, uint64_t now, const struct elector
         retire(e, a, now, BY_SCAN);
         return;
     }
-    if (elector__bids(e) && ev->ok) {
+    if (elector__bids(e) && ev->evict.terminated) {
         a->evict_tries = 1;
         lock(e, a, now);
         return;
     }
-    if (ev->holder)
-        elector__learn(a, ev->holder, ev->address, ev->epoch);
+    if (ev->evict.holder)
+        elector__learn(a, ev->evict.holder, ev->evict.address, ev->evict.epoch);
     a->ask_at = now + e->config.heartbeat_ms /
                           2; /* the holder is mid-submission, or the database decided later */
     retire(e, a, now, BY_SCAN);
@@ -348,11 +348,11 @@ static void on_renew_reply(struct elector *e, uint64_t now, const struct elector
     }
     backoff_reset(&e->renew_backoff);
     e->renew_at = e->renew_sent + elector__heartbeat(e);
-    for (size_t i = 0; i < ev->count; i++) {
-        struct elector_account *a = &e->accounts[ev->accounts[i]];
+    for (size_t i = 0; i < ev->renew.count; i++) {
+        struct elector_account *a = &e->accounts[ev->renew.accounts[i]];
         if (a->state != ELECTOR_LEADER || a->epoch != a->renew_epoch)
             continue; /* renewal of an earlier tenure */
-        if (!ev->renewed[i]) {
+        if (!ev->renew.renewed[i]) {
             elector__demote(e, a, now, true,
                             "the renewal was refused: another relay leads, or the lock is lost");
             continue;
@@ -377,17 +377,17 @@ static void on_release_reply(struct elector *e, uint64_t now, const struct elect
 static void on_leader_change(struct elector *e, uint64_t now, const struct elector_event *ev)
 {
     struct elector_account *a = &e->accounts[ev->account];
-    if (ev->epoch < a->known_epoch)
+    if (ev->change.epoch < a->known_epoch)
         return;
-    bool free_account = !ev->holder || !ev->holder[0];
+    bool free_account = !ev->change.holder || !ev->change.holder[0];
     if (a->state == ELECTOR_LEADER) {
         /* Any session may NOTIFY: a newer epoch is a reason to scan the table now, and nothing
          * more. */
-        if (ev->epoch > a->epoch && !e->renewing && e->up)
+        if (ev->change.epoch > a->epoch && !e->renewing && e->up)
             e->renew_at = now;
         return;
     }
-    elector__learn(a, ev->holder, ev->address, ev->epoch);
+    elector__learn(a, ev->change.holder, ev->change.address, ev->change.epoch);
     bool follower = a->state == ELECTOR_FOLLOWER;
     if (!free_account && follower && !a->evict_tries)
         elector__bid_at(e, a, ELECTOR_NEVER); /* another relay was faster */
@@ -400,7 +400,7 @@ static void on_leader_change(struct elector *e, uint64_t now, const struct elect
 static void on_stale(struct elector *e, uint64_t now, const struct elector_event *ev)
 {
     struct elector_account *a = &e->accounts[ev->account];
-    if (a->state == ELECTOR_LEADER && (ev->epoch == 0 || ev->epoch == a->epoch))
+    if (a->state == ELECTOR_LEADER && (ev->stale_epoch == 0 || ev->stale_epoch == a->epoch))
         elector__demote(e, a, now, false, "a write was refused: another relay leads");
 }
 

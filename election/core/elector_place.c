@@ -82,18 +82,18 @@ void elector__heartbeat_due(struct elector *e, uint64_t now)
 
 static bool same_members(const struct elector *e, const struct elector_event *ev)
 {
-    bool same = e->self == ev->self && ring_count(e->ring) == ev->count;
-    for (size_t i = 0; same && i < ev->count; i++)
-        same = !strcmp(ring_name(e->ring, i), ev->names[i]);
+    bool same = e->self == ev->members.self && ring_count(e->ring) == ev->members.count;
+    for (size_t i = 0; same && i < ev->members.count; i++)
+        same = !strcmp(ring_name(e->ring, i), ev->members.names[i]);
     return same;
 }
 
 static void set_members(struct elector *e, const struct elector_event *ev)
 {
     ring_clear(e->ring);
-    for (size_t i = 0; i < ev->count; i++)
-        ring_add(e->ring, ev->names[i], RING_POINTS);
-    e->self = ev->self;
+    for (size_t i = 0; i < ev->members.count; i++)
+        ring_add(e->ring, ev->members.names[i], RING_POINTS);
+    e->self = ev->members.self;
     e->ring_version++;
 }
 

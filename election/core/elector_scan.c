@@ -113,9 +113,9 @@ void elector__on_scan_reply(struct elector *e, uint64_t now, const struct electo
     e->scan_at = e->scan_sent + pause > now + rest ? e->scan_sent + pause : now + rest;
     if (!elector__bids(e))
         return;
-    for (size_t i = 0; i < ev->count; i++) {
-        const struct elector_view *seen = &ev->seen[i];
-        struct elector_account *a = &e->accounts[ev->accounts[i]];
+    for (size_t i = 0; i < ev->scan.count; i++) {
+        const struct elector_view *seen = &ev->scan.seen[i];
+        struct elector_account *a = &e->accounts[ev->scan.accounts[i]];
         /* It acted since the scan was sent, or knows a newer epoch. An epoch below the one known
          * before is not outdated: the database failed over and lost commits. */
         bool heard = a->known_epoch != a->scan_epoch && seen->epoch < a->known_epoch;

@@ -144,12 +144,16 @@ size_t __wrap_elector_scanning(const struct elector *e, const int **ret_accounts
 
 static void check_texts(const struct elector_event *ev)
 {
-    const char *holder = ev->holder;
+    const char *holder;
     if (ev->type == ELECTOR_EV_SCAN_REPLY)
-        holder = ev->seen[0].holder;
+        holder = ev->scan.seen[0].holder;
     else if (ev->type == ELECTOR_EV_MEMBERS)
-        holder = ev->names[0];
-    else if (ev->type != ELECTOR_EV_CLAIM_REPLY && ev->type != ELECTOR_EV_EVICT_REPLY)
+        holder = ev->members.names[0];
+    else if (ev->type == ELECTOR_EV_CLAIM_REPLY)
+        holder = ev->claim.holder;
+    else if (ev->type == ELECTOR_EV_EVICT_REPLY)
+        holder = ev->evict.holder;
+    else
         return;
     bool own = ev->type == ELECTOR_EV_CLAIM_REPLY && granted;
     assert_string_equal(holder, own ? "this relay" : "another relay");

@@ -79,7 +79,8 @@ struct message {
     uint64_t at, seq;
     enum wire_kind kind;
     int relay, incarnation, session;
-    struct elector_event ev; /* also the request's account and epoch */
+    struct elector_event ev; /* also the request's account */
+    int64_t epoch;           /* of a release or a write */
     bool have_lock;
     size_t count;
     int accounts[ACCOUNTS];
@@ -193,8 +194,8 @@ static void request(struct world *w, int relay, enum wire_kind kind,
     }
     struct message *m = post(w, in_order(&r->last_request, w->now + latency(w)), kind, relay);
     m->ev.account = fx->account;
-    m->ev.epoch = fx->epoch;
-    m->have_lock = fx->have_lock;
+    m->epoch = kind == W_RELEASE || kind == W_WRITE ? fx->epoch : 0;
+    m->have_lock = kind == W_CLAIM && fx->have_lock;
     if (kind != W_RENEW && kind != W_SCAN)
         return;
     const int *accounts;
@@ -270,13 +271,13 @@ static void effect(struct world *w, int relay, const struct elector_effect *fx)
         w->promotions++;
         return;
     case ELECTOR_FX_DEMOTE:
-        CHECK(w, r->epoch[a] == fx->epoch && !r->gate[a]); /* the gate shut first */
+        CHECK(w, r->epoch[a] == fx->demoted.epoch && !r->gate[a]); /* the gate shut first */
         r->epoch[a] = 0;
         return;
     case ELECTOR_FX_GATE:
-        CHECK(w, r->gate[a] != fx->open); /* edges, once */
-        CHECK(w, !fx->open || r->epoch[a]);
-        r->gate[a] = fx->open;
+        CHECK(w, r->gate[a] != fx->gate.open); /* edges, once */
+        CHECK(w, !fx->gate.open || r->epoch[a]);
+        r->gate[a] = fx->gate.open;
         return;
     case ELECTOR_FX_DRAINED:
         CHECK(w, r->draining && !r->drained);
@@ -315,10 +316,11 @@ static void notify(struct world *w, int account)
         if (!w->relays[i].e || (w->faults && chance(w, 20)))
             continue; /* lost */
         struct message *m = post(w, w->now + latency(w), W_NOTIFY, i);
-        m->ev = (struct elector_event){.type = ELECTOR_EV_LEADER_CHANGE,
-                                       .account = account,
-                                       .epoch = w->rows[account].epoch,
-                                       .holder = w->rows[account].claimant ? "somebody" : ""};
+        m->ev = (struct elector_event){
+            .type = ELECTOR_EV_LEADER_CHANGE,
+            .account = account,
+            .change = {.epoch = w->rows[account].epoch,
+                       .holder = w->rows[account].claimant ? "somebody" : ""}};
     }
 }
 
@@ -349,10 +351,9 @@ static void answer_claim(struct world *w, const struct message *m, struct electo
         t->expiry_2 = w->now + EXPIRY_2;
         notify(w, m->ev.account);
     }
-    ev->ok = granted;
-    ev->epoch = t->epoch;
-    ev->holder = "somebody";
-    ev->expiry_1_left_ms = (int64_t)(t->expiry_1 - w->now);
+    ev->claim.granted = granted;
+    ev->claim.epoch = t->epoch;
+    ev->claim.holder = "somebody";
 }
 
 static void answer_evict(struct world *w, const struct message *m, struct elector_event *ev)
@@ -361,15 +362,14 @@ static void answer_evict(struct world *w, const struct message *m, struct electo
     bool foreign = !t->claimant || t->lock_session != t->locked_by;
     if ((t->claimant && !expired(w, t)) || !t->locked_by ||
         (foreign && t->locked_at + ORPHAN_MS > w->now)) {
-        ev->holder = t->claimant ? "somebody" : "";
-        ev->expiry_1_left_ms = (int64_t)(t->expiry_1 - w->now);
+        ev->evict.holder = t->claimant ? "somebody" : "";
         return;
     }
     CHECK(w, t->locked_by != m->session);
     for (int i = 0; i < RELAYS; i++)
         if (w->relays[i].session == t->locked_by)
             end_session(w, i);
-    ev->ok = true;
+    ev->evict.terminated = true;
 }
 
 static void answer_renew(struct world *w, struct message *m, struct message *reply)
@@ -432,7 +432,7 @@ static void execute(struct world *w, struct message m)
             CHECK(w, t->locked_by == 0); /* stacked at the server */
             t->locked_by = m.session;
             t->locked_at = w->now;
-            ev->ok = true;
+            ev->lock.got = true;
         }
         break;
     case W_CLAIM:
@@ -447,7 +447,7 @@ static void execute(struct world *w, struct message m)
         break;
     case W_RELEASE:
         ev->type = ELECTOR_EV_RELEASE_REPLY;
-        if (!error && t->claimant == m.incarnation && t->epoch == m.ev.epoch) {
+        if (!error && t->claimant == m.incarnation && t->epoch == m.epoch) {
             t->claimant = 0;
             t->lock_held = false;
             t->lock_session = 0;
@@ -466,8 +466,8 @@ static void execute(struct world *w, struct message m)
         break;
     case W_WRITE:
         ev->type = ELECTOR_EV_STALE;
-        ev->epoch = m.ev.epoch;
-        if (error || (t->claimant == m.incarnation && t->epoch == m.ev.epoch))
+        ev->stale_epoch = m.epoch;
+        if (error || (t->claimant == m.incarnation && t->epoch == m.epoch))
             return; /* accepted: I4 is the condition itself */
         break;
     default:
@@ -489,18 +489,18 @@ static void reply(struct world *w, struct message *m)
     struct elector_event ev = m->ev;
     if (ev.type == ELECTOR_EV_RENEW_REPLY) {
         r->renewing = false;
-        ev.accounts = m->accounts;
-        ev.renewed = m->renewed;
-        ev.count = m->count;
+        ev.renew.accounts = m->accounts;
+        ev.renew.renewed = m->renewed;
+        ev.renew.count = m->count;
     } else if (ev.type == ELECTOR_EV_SCAN_REPLY) {
         r->scanning = false;
-        ev.accounts = m->accounts;
-        ev.seen = m->seen;
-        ev.count = m->count;
+        ev.scan.accounts = m->accounts;
+        ev.scan.seen = m->seen;
+        ev.scan.count = m->count;
     } else if (ev.type != ELECTOR_EV_STALE) {
         r->op[ev.account] = W_NONE;
         if (ev.type == ELECTOR_EV_LOCK_REPLY)
-            r->holds[ev.account] = ev.ok;
+            r->holds[ev.account] = !ev.failed && ev.lock.got;
     }
     step(w, m->relay, ev);
 }
@@ -551,14 +551,14 @@ static void members(struct world *w, int relay)
 {
     static const char *const names[RELAYS] = {"a", "b", "c", "d"};
     const char *seen[RELAYS];
-    struct elector_event ev = {.type = ELECTOR_EV_MEMBERS, .names = seen, .self = -1};
+    struct elector_event ev = {.type = ELECTOR_EV_MEMBERS, .members = {.names = seen, .self = -1}};
     ev.failed = w->faults && chance(w, 5);
     for (int i = 0; i < RELAYS; i++) {
         if (!w->relays[i].e || w->relays[i].draining || (w->faults && chance(w, 1)))
             continue;
         if (i == relay)
-            ev.self = (int)ev.count;
-        seen[ev.count++] = names[i];
+            ev.members.self = (int)ev.members.count;
+        seen[ev.members.count++] = names[i];
     }
     step(w, relay, ev);
 }

@@ -56,10 +56,9 @@ static void answer_renewal(struct server *s)
     for (size_t i = 0; i < count; i++)
         renewed[i] = true;
     s->now += COMMIT_MS;
-    feed(s, (struct elector_event){.type = ELECTOR_EV_RENEW_REPLY,
-                                   .accounts = accounts,
-                                   .renewed = renewed,
-                                   .count = count});
+    feed(s, (struct elector_event){
+                .type = ELECTOR_EV_RENEW_REPLY,
+                .renew = {.accounts = accounts, .renewed = renewed, .count = count}});
     free(renewed);
 }
 
@@ -72,8 +71,8 @@ static void answer_scan(struct server *s)
     struct elector_view *seen = calloc(count, sizeof(*seen));
     for (size_t i = 0; i < count; i++)
         seen[i] = (struct elector_view){.holder = "", .address = ""};
-    feed(s, (struct elector_event){
-                .type = ELECTOR_EV_SCAN_REPLY, .accounts = accounts, .seen = seen, .count = count});
+    feed(s, (struct elector_event){.type = ELECTOR_EV_SCAN_REPLY,
+                                   .scan = {.accounts = accounts, .seen = seen, .count = count}});
     free(seen);
 }
 
@@ -87,16 +86,15 @@ static void answer(struct server *s)
     } else if (q.type == ELECTOR_FX_LOCK) {
         s->bids--;
         feed(s, (struct elector_event){
-                    .type = ELECTOR_EV_LOCK_REPLY, .account = q.account, .ok = true});
+                    .type = ELECTOR_EV_LOCK_REPLY, .account = q.account, .lock = {.got = true}});
     } else {
         s->bids--;
         s->now += COMMIT_MS;
-        feed(s, (struct elector_event){.type = ELECTOR_EV_CLAIM_REPLY,
-                                       .account = q.account,
-                                       .ok = true,
-                                       .epoch = ++s->epoch,
-                                       .holder = "me",
-                                       .address = "here"});
+        feed(s, (struct elector_event){
+                    .type = ELECTOR_EV_CLAIM_REPLY,
+                    .account = q.account,
+                    .claim = {
+                        .granted = true, .epoch = ++s->epoch, .holder = "me", .address = "here"}});
     }
 }
 

@@ -40,14 +40,17 @@ static void put_effect(struct buf *b, const struct elector_effect *fx)
     if (fx->type == ELECTOR_FX_HEARTBEAT)
         buf_puts(b, fx->leaving ? "-" : "");
     if (fx->type == ELECTOR_FX_GATE)
-        buf_puts(b, fx->open ? "+" : "-");
+        buf_puts(b, fx->gate.open ? "+" : "-");
     if (fx->type == ELECTOR_FX_CLAIM)
         buf_puts(b, fx->have_lock ? "L" : "");
-    if (fx->type == ELECTOR_FX_PROMOTE || fx->type == ELECTOR_FX_RELEASE ||
-        fx->type == ELECTOR_FX_DEMOTE)
+    if (fx->type == ELECTOR_FX_PROMOTE || fx->type == ELECTOR_FX_RELEASE)
         buf_printf(b, "@%lld", (long long)fx->epoch);
-    if (fx->type == ELECTOR_FX_DEMOTE || fx->type == ELECTOR_FX_GATE)
-        assert_non_null(fx->reason);
+    if (fx->type == ELECTOR_FX_DEMOTE) {
+        buf_printf(b, "@%lld", (long long)fx->demoted.epoch);
+        assert_non_null(fx->demoted.reason);
+    }
+    if (fx->type == ELECTOR_FX_GATE)
+        assert_non_null(fx->gate.reason);
 }
 
 static void step(struct rig *r, struct elector_event ev, const char *expected)
@@ -99,13 +102,14 @@ static void wait_effect(struct rig *r, uint64_t lo, uint64_t hi, const char *exp
 #define DOWN    EV(.type = ELECTOR_EV_STORE_DOWN)
 #define LOST    EV(.type = ELECTOR_EV_CONTROL_LOST)
 #define DRAIN   EV(.type = ELECTOR_EV_DRAIN)
-#define GOT     EV(.type = ELECTOR_EV_LOCK_REPLY, .ok = true)
+#define GOT     EV(.type = ELECTOR_EV_LOCK_REPLY, .lock = {.got = true})
 #define TAKEN   EV(.type = ELECTOR_EV_LOCK_REPLY)
 #define GRANTED(n)                                                                                 \
-    EV(.type = ELECTOR_EV_CLAIM_REPLY, .ok = true, .epoch = (n), .holder = "me", .address = "here")
+    EV(.type = ELECTOR_EV_CLAIM_REPLY,                                                             \
+       .claim = {.granted = true, .epoch = (n), .holder = "me", .address = "here"})
 #define DENIED(n)                                                                                  \
-    EV(.type = ELECTOR_EV_CLAIM_REPLY, .epoch = (n), .holder = "other", .address = "there",        \
-       .expiry_1_left_ms = 3000, .expiry_2_left_ms = 9000)
+    EV(.type = ELECTOR_EV_CLAIM_REPLY,                                                             \
+       .claim = {.epoch = (n), .holder = "other", .address = "there"})
 #define FAILED(what) EV(.type = ELECTOR_EV_##what##_REPLY, .failed = true)
 #define RELEASED     EV(.type = ELECTOR_EV_RELEASE_REPLY)
 
@@ -129,7 +133,9 @@ static void rig_free(struct rig *r)
 static void renewed(struct rig *r, bool ok, const char *expected)
 {
     int account = 0;
-    step(r, EV(.type = ELECTOR_EV_RENEW_REPLY, .count = 1, .accounts = &account, .renewed = &ok),
+    step(r,
+         EV(.type = ELECTOR_EV_RENEW_REPLY,
+            .renew = {.count = 1, .accounts = &account, .renewed = &ok}),
          expected);
 }
 
@@ -137,7 +143,9 @@ static void renewed(struct rig *r, bool ok, const char *expected)
 static void seen(struct rig *r, struct elector_view what, const char *expected)
 {
     int account = 0;
-    step(r, EV(.type = ELECTOR_EV_SCAN_REPLY, .count = 1, .accounts = &account, .seen = &what),
+    step(r,
+         EV(.type = ELECTOR_EV_SCAN_REPLY,
+            .scan = {.count = 1, .accounts = &account, .seen = &what}),
          expected);
 }
 #define SEEN(...) ((struct elector_view){__VA_ARGS__})
@@ -266,7 +274,9 @@ static void one_scan_for_a_thousand_followers(void **state)
         assert_int_equal(count, 1);
         assert_int_equal(fx[0].type, ELECTOR_FX_SCAN);
         size_t told = scans ? 0 : 1000;
-        step(r, EV(.type = ELECTOR_EV_SCAN_REPLY, .count = told, .accounts = accounts, .seen = all),
+        step(r,
+             EV(.type = ELECTOR_EV_SCAN_REPLY,
+                .scan = {.count = told, .accounts = accounts, .seen = all}),
              "");
     }
     assert_in_range(scans, 30000 / 450, 30000 / 150 + 1);
@@ -349,11 +359,11 @@ static void scan_is_no_news_after_a_move(void **state)
     struct rig *r = rig_new(true);
     step(r, UP, "");
     wait_due(r, 0, 150, "SCAN");
-    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "b", .epoch = 7), "");
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .change = {.holder = "b", .epoch = 7}), "");
     seen(r, SEEN(.holder = "", .epoch = 6), "");
     assert_string_equal(elector_holder(r->e, 0), "b");
     wait_due(r, 0, 450, "SCAN");
-    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .epoch = 7), "");
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .change = {.holder = "", .epoch = 7}), "");
     wait_due(r, 0, 50, "LOCK:0");
     step(r, TAKEN, "");
     seen(r, SEEN(.holder = "", .epoch = 7), ""); /* asked before the bid */
@@ -425,7 +435,7 @@ static void hung_holder_is_evicted(void **state)
     step(r, UP, "");
     wait_lapsed(r);
     assert_int_equal(elector_state(r->e, 0), ELECTOR_EVICT_WAIT);
-    step(r, EV(.type = ELECTOR_EV_EVICT_REPLY, .ok = true), "LOCK:0");
+    step(r, EV(.type = ELECTOR_EV_EVICT_REPLY, .evict = {.terminated = true}), "LOCK:0");
     step(r, TAKEN, "");
     wait_due(r, 5, 20, "LOCK:0");
     step(r, GOT, "CLAIM:0L");
@@ -440,7 +450,7 @@ static void evicted_lock_that_stays_taken(void **state)
     struct rig *r = rig_new(true);
     step(r, UP, "");
     wait_lapsed(r);
-    step(r, EV(.type = ELECTOR_EV_EVICT_REPLY, .ok = true), "LOCK:0");
+    step(r, EV(.type = ELECTOR_EV_EVICT_REPLY, .evict = {.terminated = true}), "LOCK:0");
     int tries = 0;
     for (step(r, TAKEN, ""); elector_deadline(r->e) <= r->now + 20; tries++) {
         wait_due(r, 5, 20, "LOCK:0");
@@ -593,9 +603,9 @@ static void stale_write_demotes(void **state)
     (void)state;
     struct rig *r = rig_new(true);
     lead(r, true);
-    step(r, EV(.type = ELECTOR_EV_STALE, .epoch = 4), ""); /* of an earlier tenure */
-    step(r, EV(.type = ELECTOR_EV_STALE, .epoch = 5), "GATE:0- DEMOTE:0@5 UNLOCK:0");
-    step(r, EV(.type = ELECTOR_EV_STALE, .epoch = 5), "");
+    step(r, EV(.type = ELECTOR_EV_STALE, .stale_epoch = 4), ""); /* of an earlier tenure */
+    step(r, EV(.type = ELECTOR_EV_STALE, .stale_epoch = 5), "GATE:0- DEMOTE:0@5 UNLOCK:0");
+    step(r, EV(.type = ELECTOR_EV_STALE, .stale_epoch = 5), "");
     rig_free(r);
 }
 
@@ -781,16 +791,21 @@ static void free_account_is_bid_for_at_once(void **state)
     step(r, UP, "");
     wait_lapsed(r);
     step(r,
-         EV(.type = ELECTOR_EV_EVICT_REPLY, .holder = "other", .address = "there", .epoch = 1004),
+         EV(.type = ELECTOR_EV_EVICT_REPLY,
+            .evict = {.holder = "other", .address = "there", .epoch = 1004}),
          "");
-    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .address = "", .epoch = 3),
+    step(r,
+         EV(.type = ELECTOR_EV_LEADER_CHANGE, .change = {.holder = "", .address = "", .epoch = 3}),
          ""); /* old news */
     assert_string_equal(elector_holder(r->e, 0), "other");
-    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .address = "", .epoch = 1004), "");
+    step(r,
+         EV(.type = ELECTOR_EV_LEADER_CHANGE,
+            .change = {.holder = "", .address = "", .epoch = 1004}),
+         "");
     assert_string_equal(elector_holder(r->e, 0), "");
     wait_due(r, 0, 50, "LOCK:0");
     /* Heard while a request is in flight: the next bid is early. */
-    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .epoch = 1004), "");
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .change = {.epoch = 1004}), "");
     r->now += 10;
     step(r, FAILED(LOCK), "");
     wait_due(r, 0, 50, "LOCK:0");
@@ -802,7 +817,10 @@ static void new_leader_is_learned(void **state)
     (void)state;
     struct rig *r = rig_new(true);
     step(r, UP, "");
-    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "b", .address = "b:1", .epoch = 2), "");
+    step(r,
+         EV(.type = ELECTOR_EV_LEADER_CHANGE,
+            .change = {.holder = "b", .address = "b:1", .epoch = 2}),
+         "");
     assert_string_equal(elector_holder(r->e, 0), "b");
     assert_string_equal(elector_address(r->e, 0), "b:1");
     rig_free(r);
@@ -814,8 +832,10 @@ static void leader_hears_of_another(void **state)
     (void)state;
     struct rig *r = rig_new(true);
     lead(r, true);
-    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "me", .epoch = 5), "");
-    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "b", .address = "b:1", .epoch = 6),
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .change = {.holder = "me", .epoch = 5}), "");
+    step(r,
+         EV(.type = ELECTOR_EV_LEADER_CHANGE,
+            .change = {.holder = "b", .address = "b:1", .epoch = 6}),
          "RENEW");
     assert_true(elector_gate(r->e, 0, r->now));
     renewed(r, true, "");
@@ -831,7 +851,7 @@ static void drain_leader(void **state)
     lead(r, true);
     step(r, DRAIN, "GATE:0- DEMOTE:0@5 UNLOCK:0 RELEASE:0@5");
     step(r, RELEASED, "DRAINED");
-    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .epoch = 5), "");
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .change = {.holder = "", .epoch = 5}), "");
     tick_at(r, r->now + 100000, "");
     assert_int_equal(elector_deadline(r->e), UINT64_MAX);
     step(r, DRAIN, "");
@@ -870,7 +890,7 @@ static void drain_in_the_middle_of_a_bid(void **state)
     step(r, UP, "");
     wait_lapsed(r);
     step(r, DRAIN, "");
-    step(r, EV(.type = ELECTOR_EV_EVICT_REPLY, .ok = true), "DRAINED");
+    step(r, EV(.type = ELECTOR_EV_EVICT_REPLY, .evict = {.terminated = true}), "DRAINED");
     rig_free(r);
 }
 
@@ -902,7 +922,9 @@ static void many_accounts_one_renewal(void **state)
     wait_due(r, 0, 150, "SCAN");
     const int all[] = {0, 1, 2};
     const struct elector_view free_accounts[3] = {{.holder = ""}, {.holder = ""}, {.holder = ""}};
-    step(r, EV(.type = ELECTOR_EV_SCAN_REPLY, .count = 3, .accounts = all, .seen = free_accounts),
+    step(r,
+         EV(.type = ELECTOR_EV_SCAN_REPLY,
+            .scan = {.count = 3, .accounts = all, .seen = free_accounts}),
          "CLAIM:0 CLAIM:1 CLAIM:2");
     for (int i = 0; i < 3; i++) {
         const struct elector_effect *fx;
@@ -917,7 +939,9 @@ static void many_accounts_one_renewal(void **state)
     const int64_t *epochs;
     assert_int_equal(elector_renewing(r->e, &accounts, &epochs), 3);
     bool ok[] = {true, false, true};
-    step(r, EV(.type = ELECTOR_EV_RENEW_REPLY, .count = 3, .accounts = accounts, .renewed = ok),
+    step(r,
+         EV(.type = ELECTOR_EV_RENEW_REPLY,
+            .renew = {.count = 3, .accounts = accounts, .renewed = ok}),
          "GATE:1- DEMOTE:1@11 RELEASE:1@11");
     assert_true(elector_gate(r->e, 0, r->now));
     assert_false(elector_gate(r->e, 1, r->now));
@@ -932,7 +956,9 @@ static void members(struct rig *r, size_t count, int self, const char *expected)
 {
     static const char *const names[] = {"a", "b", "c", "d", "e"};
     beat_open = false;
-    step(r, EV(.type = ELECTOR_EV_MEMBERS, .names = names, .count = count, .self = self), expected);
+    step(r,
+         EV(.type = ELECTOR_EV_MEMBERS, .members = {.names = names, .count = count, .self = self}),
+         expected);
 }
 
 /* A place that is closest to the member, among so many. */
@@ -1041,7 +1067,7 @@ static void bids_by_rank(void **state)
         seen(r, SEEN(.holder = "", .epoch = 1), "");
         uint64_t due = elector_deadline(r->e) - r->now;
         assert_in_range(due, 150, 450); /* a scan's tick may be first */
-        step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "x", .epoch = 2), "");
+        step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .change = {.holder = "x", .epoch = 2}), "");
         wait_effect(r, 0, 900, "SCAN");
         assert_string_equal(elector_holder(r->e, 0), "x");
         seen(r, SEEN(.holder = "x", .epoch = 2, .lock_held = true, .expiry_1_left_ms = 1), "");
@@ -1065,12 +1091,13 @@ static void evicts_by_rank(void **state)
         wait_effect(r, 0, 150, "SCAN");
         seen(r, HELD(4, -1), target == 2 ? "EVICT:0" : "");
         if (target != 2) {
-            step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "b", .epoch = 5), "");
+            step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .change = {.holder = "b", .epoch = 5}),
+                 "");
             wait_effect(r, 0, 450,
                         "SCAN");      /* the first in rank has done it: nothing is left to do */
             seen(r, HELD(5, -1), ""); /* and hangs in its turn */
             wait_effect(r, 390, 450, "EVICT:0");
-            step(r, EV(.type = ELECTOR_EV_EVICT_REPLY, .ok = true), "LOCK:0");
+            step(r, EV(.type = ELECTOR_EV_EVICT_REPLY, .evict = {.terminated = true}), "LOCK:0");
             step(r, TAKEN, "");
             wait_effect(r, 5, 20, "LOCK:0"); /* an eviction was due: now it is a bid */
         }
@@ -1088,7 +1115,7 @@ static void eviction_becomes_a_bid(void **state)
     members(r, 2, 1, "");
     wait_effect(r, 0, 150, "SCAN");
     seen(r, HELD(4, -1), "");
-    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .epoch = 5), "");
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .change = {.holder = "", .epoch = 5}), "");
     wait_effect(r, 0, 225, "LOCK:0");
     rig_free(r);
 }
@@ -1136,7 +1163,9 @@ static void lead_as(struct rig *r, size_t count, int self)
     wait_effect(r, 0, 150, "SCAN");
     seen(r, SEEN(.holder = names[self], .mine = true, .epoch = 1), "LOCK:0");
     step(r, GOT, "CLAIM:0L");
-    step(r, EV(.type = ELECTOR_EV_CLAIM_REPLY, .ok = true, .epoch = 5, .holder = names[self]),
+    step(r,
+         EV(.type = ELECTOR_EV_CLAIM_REPLY,
+            .claim = {.granted = true, .epoch = 5, .holder = names[self]}),
          "PROMOTE:0@5 GATE:0+");
 }
 
@@ -1172,7 +1201,7 @@ static void ring_hands_over(void **state)
     step(r, EV(.type = ELECTOR_EV_HAND_OVER), "GATE:0- DEMOTE:0@5 UNLOCK:0 RELEASE:0@5");
     step(r, RELEASED, "");
     uint64_t handed = r->now;
-    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .epoch = 5), "");
+    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .change = {.holder = "", .epoch = 5}), "");
     wait_effect(r, 0, 450, "SCAN");
     seen(r, SEEN(.holder = "", .epoch = 5), "");
     while (r->now < handed + 1850) { /* nobody wants it: then it is bid for again */
@@ -1209,7 +1238,8 @@ static void ring_hands_over_a_few_at_a_time(void **state)
     members(r, 2, 0, "");
     wait_effect(r, 0, 150, "SCAN");
     elector_step(r->e, r->now,
-                 &EV(.type = ELECTOR_EV_SCAN_REPLY, .count = 20, .accounts = accounts, .seen = all),
+                 &EV(.type = ELECTOR_EV_SCAN_REPLY,
+                     .scan = {.count = 20, .accounts = accounts, .seen = all}),
                  &fx, &n);
     for (int i = 0; i < 20; i++) {
         struct elector_event got = GOT, granted = GRANTED(5);
@@ -1231,12 +1261,13 @@ static void ring_hands_over_a_few_at_a_time(void **state)
         }
         if (renewal)
             step(r,
-                 EV(.type = ELECTOR_EV_RENEW_REPLY, .count = 20, .accounts = accounts,
-                    .renewed = renew_),
+                 EV(.type = ELECTOR_EV_RENEW_REPLY,
+                    .renew = {.count = 20, .accounts = accounts, .renewed = renew_}),
                  "");
         if (!beat)
             continue;
-        elector_step(r->e, r->now, &EV(.type = ELECTOR_EV_MEMBERS, .names = names, .count = 2), &fx,
+        elector_step(r->e, r->now,
+                     &EV(.type = ELECTOR_EV_MEMBERS, .members = {.names = names, .count = 2}), &fx,
                      &n);
         assert_int_equal(n, told[i++]);
     }
@@ -1257,9 +1288,10 @@ static void rotation_goes_round(void **state)
             elector_place(r->e, 0, 77);
             step(r, UP, "");
             members(r, 3, self, "");
-            elector_step(r->e, r->now,
-                         &EV(.type = ELECTOR_EV_LEADER_CHANGE, .holder = "", .epoch = epoch), &fx,
-                         &n);
+            elector_step(
+                r->e, r->now,
+                &EV(.type = ELECTOR_EV_LEADER_CHANGE, .change = {.holder = "", .epoch = epoch}),
+                &fx, &n);
             bool at_once = n == 1 && fx[0].type == ELECTOR_FX_LOCK;
             first += at_once;
             rotated[self] += at_once;
@@ -1298,7 +1330,9 @@ static void retire_then_drain(void **state)
     step(r, GRANTED(5), "PROMOTE:0@5 GATE:0+");
     step(r, EV(.type = ELECTOR_EV_RETIRE), "BEAT- LEAVE:0");
     assert_true(elector_gate(r->e, 0, r->now));
-    step(r, EV(.type = ELECTOR_EV_LEADER_CHANGE, .account = 1, .holder = "", .epoch = 5), "");
+    step(r,
+         EV(.type = ELECTOR_EV_LEADER_CHANGE, .account = 1, .change = {.holder = "", .epoch = 5}),
+         "");
     wait_effect(r, 800, 1200, "RENEW");
     renewed(r, true, "");
     step(r, EV(.type = ELECTOR_EV_HAND_OVER), "GATE:0- DEMOTE:0@5 UNLOCK:0 RELEASE:0@5");

@@ -79,28 +79,23 @@ enum elector_state {
     ELECTOR_RELEASE_WAIT
 };
 
+/* What belongs to which is the union of struct elector_event. */
 enum elector_event_type {
     ELECTOR_EV_STORE_UP,
     ELECTOR_EV_STORE_DOWN,
     ELECTOR_EV_CONTROL_LOST,
-    ELECTOR_EV_LOCK_REPLY,  /* account, ok = got it, failed = the request failed */
-    ELECTOR_EV_CLAIM_REPLY, /* account, ok = granted, failed, epoch, expiry_1_left_ms.., lock_held,
-                                 mid_submission */
-    ELECTOR_EV_EVICT_REPLY, /* account, ok = terminated, failed; holder (NULL: not known), address,
-                               epoch, expiry_1_left_ms */
-    ELECTOR_EV_RENEW_REPLY, /* accounts[], renewed[], count; failed */
-    ELECTOR_EV_SCAN_REPLY,  /* accounts[], seen[], count: accounts of the scan whose state is not
-                               outdated; failed */
-    ELECTOR_EV_RELEASE_REPLY, /* account */
-    ELECTOR_EV_MEMBERS,   /* names[], count: answer to HEARTBEAT, live members; self: our index, -1:
-                             none;   failed */
-    ELECTOR_EV_ROTATE,    /* account: its turn is over; the owner counts the blocks */
-    ELECTOR_EV_HAND_OVER, /* account: it has settled, or the time for that is over */
-    ELECTOR_EV_RETIRE,    /* leave every account, stop bidding; DRAIN follows */
-    ELECTOR_EV_LEADER_CHANGE, /* account, holder, address, epoch: a notification; bids early if it
-                                 says free */
-    ELECTOR_EV_STALE, /* account: a fenced write of `epoch` (0: the current one) was refused: stop
-                         immediately */
+    ELECTOR_EV_LOCK_REPLY,
+    ELECTOR_EV_CLAIM_REPLY,
+    ELECTOR_EV_EVICT_REPLY,
+    ELECTOR_EV_RENEW_REPLY,
+    ELECTOR_EV_SCAN_REPLY, /* accounts of the scan whose state is not outdated */
+    ELECTOR_EV_RELEASE_REPLY,
+    ELECTOR_EV_MEMBERS,       /* answer to HEARTBEAT: live members */
+    ELECTOR_EV_ROTATE,        /* account: its turn is over; the owner counts the blocks */
+    ELECTOR_EV_HAND_OVER,     /* account: it has settled, or the time for that is over */
+    ELECTOR_EV_RETIRE,        /* leave every account, stop bidding; DRAIN follows */
+    ELECTOR_EV_LEADER_CHANGE, /* a notification; bids early if it says free */
+    ELECTOR_EV_STALE,         /* account: a fenced write was refused: stop immediately */
     ELECTOR_EV_DOUBT, /* account: the outcome of a fenced write is unknown: continue under a new
                          epoch */
     ELECTOR_EV_DRAIN, /* release every account, stop bidding */
@@ -117,43 +112,78 @@ struct elector_view {
 };
 struct elector_event {
     enum elector_event_type type;
-    int account; /* index given by elector_add */
-    bool ok, failed;
-    int64_t epoch;
-    const char *holder, *address; /* claim reply: who leads; leader change */
-    bool lock_held, mid_submission;
-    int64_t expiry_1_left_ms, expiry_2_left_ms;
-    size_t count;
-    const int *accounts;
-    const bool *renewed;
-    const struct elector_view *seen;
-    const char *const *names;
-    int self;
+    int account; /* index given by elector_add; of an event about one account */
+    bool failed; /* of a reply: the request failed, and the union says nothing */
+    union {
+        struct {
+            bool got;
+        } lock;
+        struct {
+            bool granted;
+            const char *holder, *address; /* who leads */
+            int64_t epoch;
+        } claim;
+        struct {
+            bool terminated;
+            const char *holder, *address; /* NULL: not known */
+            int64_t epoch;
+        } evict;
+        struct {
+            size_t count;
+            const int *accounts;
+            const bool *renewed;
+        } renew;
+        struct {
+            size_t count;
+            const int *accounts;
+            const struct elector_view *seen;
+        } scan;
+        struct {
+            size_t count;
+            const char *const *names;
+            int self; /* our index; -1: none */
+        } members;
+        struct {
+            const char *holder, *address;
+            int64_t epoch;
+        } change;            /* LEADER_CHANGE */
+        int64_t stale_epoch; /* STALE; 0: the current one */
+    };
 };
 
+/* What belongs to which is the union of struct elector_effect. */
 enum elector_effect_type {
     ELECTOR_FX_LOCK,
     ELECTOR_FX_UNLOCK,
     ELECTOR_FX_CLAIM,
     ELECTOR_FX_EVICT,
     ELECTOR_FX_RELEASE,
-    ELECTOR_FX_RENEW,     /* for every LEADER account: elector_renewing() lists them */
-    ELECTOR_FX_SCAN,      /* for followers: elector_scanning() lists them */
-    ELECTOR_FX_HEARTBEAT, /* leaving: this relay stops being a member (without an answer) */
-    ELECTOR_FX_LEAVE,     /* account, reason: stop admitting, settle, then HAND_OVER */
-    ELECTOR_FX_PROMOTE,   /* account, epoch */
-    ELECTOR_FX_DEMOTE,    /* account, ended epoch, reason: all leader work stops now */
-    ELECTOR_FX_GATE,      /* account, open, reason: an edge, for logs and to resume sending */
-    ELECTOR_FX_DRAINED,   /* every account was released, or the store is down; once */
+    ELECTOR_FX_RENEW, /* for every LEADER account: elector_renewing() lists them */
+    ELECTOR_FX_SCAN,  /* for followers: elector_scanning() lists them */
+    ELECTOR_FX_HEARTBEAT,
+    ELECTOR_FX_LEAVE, /* stop admitting, settle, then HAND_OVER */
+    ELECTOR_FX_PROMOTE,
+    ELECTOR_FX_DEMOTE,  /* all leader work stops now */
+    ELECTOR_FX_GATE,    /* an edge, for logs and to resume sending */
+    ELECTOR_FX_DRAINED, /* every account was released, or the store is down; once */
 };
 struct elector_effect {
     enum elector_effect_type type;
-    int account;
-    int64_t epoch;
-    bool have_lock;     /* claim */
-    bool open;          /* gate */
-    bool leaving;       /* beat */
-    const char *reason; /* static text */
+    int account; /* -1: of none */
+    union {
+        bool have_lock;     /* CLAIM */
+        int64_t epoch;      /* RELEASE, PROMOTE */
+        bool leaving;       /* HEARTBEAT: this relay stops being a member; there is no answer */
+        const char *reason; /* LEAVE; static text */
+        struct {
+            int64_t epoch;      /* that ended */
+            const char *reason; /* static text */
+        } demoted;
+        struct {
+            bool open;
+            const char *reason; /* static text */
+        } gate;
+    };
 };
 
 struct err;
