@@ -195,7 +195,7 @@ void listen__accounts_read(struct listen *s, int64_t now_us, int64_t kept_us)
     tell_gap(s, kept_us);
     if (listen__closing(s))
         return;
-    listen__step(s, &(struct cursor_event){.type = CURSOR_EV_BEGIN, .now_us = now_us});
+    listen__step(s, &(struct cursor_event){.type = CURSOR_EV_BEGIN, .begin_us = now_us});
 }
 
 void listen__question_failed(struct listen *s, const struct err *err)
@@ -234,10 +234,9 @@ static void hear_row(struct listen *s, enum listen_kind kind, const char *text, 
     }
     if (place(s, &p.event))
         listen__step(s, &(struct cursor_event){.type = CURSOR_EV_NOTIFY,
-                                               .now_us = listen__clock_us(s),
-                                               .believed = believed,
-                                               .rows = &p.event,
-                                               .count = 1});
+                                               .notify = {.row = &p.event,
+                                                          .now_us = listen__clock_us(s),
+                                                          .believed = believed}});
     else
         listen__rescan(s); /* an account registered since, or whose id several chains have */
     listen_payload_done(&p);

@@ -155,10 +155,11 @@ static void feed_rows(struct listen *s, enum cursor_event_type type, const struc
     for (int i = 0; i < count && fits; i++)
         fits = decode(r, i, &rows[i]);
     if (fits)
-        listen__step(s, &(struct cursor_event){.type = type,
-                                               .rows = rows,
-                                               .count = (size_t)count,
-                                               .last = (uint32_t)count < s->config.scan_rows});
+        listen__step(
+            s, &(struct cursor_event){.type = type,
+                                      .answer = {.rows = rows,
+                                                 .count = (size_t)count,
+                                                 .last = (uint32_t)count < s->config.scan_rows}});
     else
         misfit(s, name);
     free(rows);
@@ -217,8 +218,8 @@ void listen__scan_pending(struct listen *s, const struct cursor_effect *fx)
 {
     struct args a = {0};
     const struct account_row *only = s->account ? listen__account_by_name(s, s->account) : NULL;
-    put_number(&a, fx->account);
-    put_number(&a, fx->nonce);
+    put_number(&a, fx->after.account);
+    put_number(&a, fx->after.nonce);
     put_number(&a, s->config.scan_rows);
     put_filter(&a, only ? only->number : 0);
     put_filter(&a, s->config.id);
@@ -237,10 +238,10 @@ void listen__scan_finished(struct listen *s, const struct cursor_effect *fx)
 {
     struct args a = {0};
     const struct account_row *only = s->account ? listen__account_by_name(s, s->account) : NULL;
-    put_number(&a, fx->since_us);
-    put_number(&a, fx->account);
-    put_number(&a, fx->nonce);
-    put_number(&a, fx->id);
+    put_number(&a, fx->after.since_us);
+    put_number(&a, fx->after.account);
+    put_number(&a, fx->after.nonce);
+    put_number(&a, fx->after.id);
     put_number(&a, s->config.scan_rows);
     put_filter(&a, only ? only->number : 0);
     put_filter(&a, s->config.id);

@@ -175,14 +175,14 @@ static void on_begin(struct cursor *c, const struct cursor_event *ev)
     PRE(c->state == CURSOR_DOWN || c->state == CURSOR_LIVE);
     c->state = CURSOR_PENDING;
     c->mark++;
-    c->begun_us = ev->now_us;
+    c->begun_us = ev->begin_us;
     if (!c->position_us) {
-        c->floor_us = c->config.since_us ? c->config.since_us : ev->now_us;
+        c->floor_us = c->config.since_us ? c->config.since_us : ev->begin_us;
         c->position_us = c->floor_us;
     }
     struct cursor_effect *fx = emit(c, CURSOR_FX_SCAN_PENDING);
-    fx->account = c->only_account;
-    fx->nonce = -1;
+    fx->after.account = c->only_account;
+    fx->after.nonce = -1;
 }
 
 static void on_down(struct cursor *c, const struct cursor_event *ev)
@@ -210,13 +210,13 @@ static void hear_hint(struct cursor *c, const struct listen_event *row)
 
 static void on_notify(struct cursor *c, const struct cursor_event *ev)
 {
-    const struct listen_event *row = &ev->rows[0];
-    PRE(ev->count == 1);
+    const struct listen_event *row = ev->notify.row;
+    PRE(row);
     if (c->state == CURSOR_DOWN || !wanted(c, row))
         return; /* before BEGIN: the scan will deliver it */
-    if (!ev->believed && !PLANTED(FOLLOW_ANYBODY))
+    if (!ev->notify.believed && !PLANTED(FOLLOW_ANYBODY))
         hear_hint(c, row);
-    else if (row->updated_at_us > ev->now_us + AHEAD_US)
+    else if (row->updated_at_us > ev->notify.now_us + AHEAD_US)
         emit(c, CURSOR_FX_DOUBT); /* it would hide what comes until then */
     else if (row->kind == LISTEN_REMOVED)
         see_removed(c, row);
@@ -245,38 +245,38 @@ static int64_t scan_from(const struct cursor *c)
 static void on_pending(struct cursor *c, const struct cursor_event *ev)
 {
     PRE(c->state == CURSOR_PENDING);
-    PRE(ev->last || ev->count > 0);
-    for (size_t i = 0; i < ev->count; i++)
-        if (wanted(c, &ev->rows[i]))
-            see_pending(c, &ev->rows[i], true);
-    if (!ev->last) {
+    PRE(ev->answer.last || ev->answer.count > 0);
+    for (size_t i = 0; i < ev->answer.count; i++)
+        if (wanted(c, &ev->answer.rows[i]))
+            see_pending(c, &ev->answer.rows[i], true);
+    if (!ev->answer.last) {
         struct cursor_effect *fx = emit(c, CURSOR_FX_SCAN_PENDING);
-        fx->account = ev->rows[ev->count - 1].account;
-        fx->nonce = ev->rows[ev->count - 1].nonce;
+        fx->after.account = ev->answer.rows[ev->answer.count - 1].account;
+        fx->after.nonce = ev->answer.rows[ev->answer.count - 1].nonce;
         return;
     }
     sweep(c);
     c->state = CURSOR_FINISHED;
     struct cursor_effect *fx = emit(c, CURSOR_FX_SCAN_FINISHED);
-    fx->since_us = scan_from(c);
-    fx->account = 0;
-    fx->nonce = -1;
+    fx->after.since_us = scan_from(c);
+    fx->after.account = 0;
+    fx->after.nonce = -1;
 }
 
 static void on_finished(struct cursor *c, const struct cursor_event *ev)
 {
     PRE(c->state == CURSOR_FINISHED);
-    PRE(ev->last || ev->count > 0);
-    for (size_t i = 0; i < ev->count; i++)
-        if (wanted(c, &ev->rows[i]))
-            tell_finished(c, &ev->rows[i], true);
-    if (!ev->last) {
-        const struct listen_event *row = &ev->rows[ev->count - 1];
+    PRE(ev->answer.last || ev->answer.count > 0);
+    for (size_t i = 0; i < ev->answer.count; i++)
+        if (wanted(c, &ev->answer.rows[i]))
+            tell_finished(c, &ev->answer.rows[i], true);
+    if (!ev->answer.last) {
+        const struct listen_event *row = &ev->answer.rows[ev->answer.count - 1];
         struct cursor_effect *fx = emit(c, CURSOR_FX_SCAN_FINISHED);
-        fx->since_us = row->updated_at_us;
-        fx->account = row->account;
-        fx->nonce = row->nonce;
-        fx->id = row->id;
+        fx->after.since_us = row->updated_at_us;
+        fx->after.account = row->account;
+        fx->after.nonce = row->nonce;
+        fx->after.id = row->id;
         return;
     }
     c->state = CURSOR_LIVE;
@@ -291,8 +291,8 @@ static void on_looked_up(struct cursor *c, const struct cursor_event *ev)
 {
     PRE(c->looking);
     c->looking = false;
-    for (size_t i = 0; i < ev->count; i++) {
-        const struct listen_event *row = &ev->rows[i];
+    for (size_t i = 0; i < ev->answer.count; i++) {
+        const struct listen_event *row = &ev->answer.rows[i];
         struct lookup *l = cursor__lookup_of(c, row->account, row->nonce, row->id);
         if (l && l->hint && !l->told && row->updated_at_us < scan_from(c)) {
             c->hints_closed =

@@ -349,8 +349,8 @@ static int compare_done(const void *a, const void *b)
 
 static bool after(const struct done *d, const struct cursor_effect *fx)
 {
-    struct done limit = {.at = fx->since_us, .nonce = fx->nonce, .id = fx->id};
-    return fx->account ? compare_done(d, &limit) > 0 : d->at >= fx->since_us;
+    struct done limit = {.at = fx->after.since_us, .nonce = fx->after.nonce, .id = fx->after.id};
+    return fx->after.account ? compare_done(d, &limit) > 0 : d->at >= fx->after.since_us;
 }
 
 static void answer(struct world *w)
@@ -360,7 +360,7 @@ static void answer(struct world *w)
     memmove(w->asked, w->asked + 1, --w->asked_count * sizeof(fx));
     if (fx.type == CURSOR_FX_SCAN_PENDING) {
         item.type = CURSOR_EV_PENDING;
-        for (int64_t n = fx.nonce + 1; n < w->next_nonce && item.count < SCAN_ROWS; n++)
+        for (int64_t n = fx.after.nonce + 1; n < w->next_nonce && item.count < SCAN_ROWS; n++)
             if (w->slots[n].used)
                 item.rows[item.count++] = slot_event(w, LISTEN_NEW, n);
     } else if (fx.type == CURSOR_FX_SCAN_FINISHED) {
@@ -458,11 +458,9 @@ static void step(struct world *w, struct cursor_event ev)
 
 static void hear(struct world *w, const struct item *item)
 {
-    step(w, (struct cursor_event){.type = CURSOR_EV_NOTIFY,
-                                  .now_us = w->now,
-                                  .rows = &item->row,
-                                  .count = 1,
-                                  .believed = item->believed});
+    step(w, (struct cursor_event){
+                .type = CURSOR_EV_NOTIFY,
+                .notify = {.row = &item->row, .now_us = w->now, .believed = item->believed}});
 }
 
 /* What came first, or an answer that overtakes notifications: libpq hands out results first. */
@@ -485,7 +483,8 @@ static void deliver(struct world *w)
     if (item.type == CURSOR_EV_PENDING)
         w->pending_asked = false;
     step(w, (struct cursor_event){
-                .type = item.type, .rows = item.rows, .count = item.count, .last = item.last});
+                .type = item.type,
+                .answer = {.rows = item.rows, .count = item.count, .last = item.last}});
     free(item.rows);
     size_t i = 0;
     while (i < w->buffered_count && !w->pending_asked)
@@ -508,7 +507,7 @@ static void begin(struct world *w)
     if (!w->since_us)
         w->since_us = w->now;
     w->doubt = false;
-    step(w, (struct cursor_event){.type = CURSOR_EV_BEGIN, .now_us = w->now});
+    step(w, (struct cursor_event){.type = CURSOR_EV_BEGIN, .begin_us = w->now});
 }
 
 static void follower_op(struct world *w)

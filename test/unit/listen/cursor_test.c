@@ -30,11 +30,11 @@ static void put_effect(struct buf *b, const struct cursor_effect *fx)
         buf_printf(b, "%s)", fx->event.from_scan ? ",scan" : "");
         return;
     case CURSOR_FX_SCAN_PENDING:
-        buf_printf(b, "PENDING>%d,%lld", fx->account, (long long)fx->nonce);
+        buf_printf(b, "PENDING>%d,%lld", fx->after.account, (long long)fx->after.nonce);
         return;
     case CURSOR_FX_SCAN_FINISHED:
-        buf_printf(b, "FINISHED>%lld,%d,%lld,%lld", (long long)fx->since_us, fx->account,
-                   (long long)fx->nonce, (long long)fx->id);
+        buf_printf(b, "FINISHED>%lld,%d,%lld,%lld", (long long)fx->after.since_us,
+                   fx->after.account, (long long)fx->after.nonce, (long long)fx->after.id);
         return;
     case CURSOR_FX_LOOK_UP:
         buf_puts(b, "LOOKUP");
@@ -103,26 +103,28 @@ static struct listen_event end(int64_t id, int64_t nonce, const char *outcome, i
 static void notify(struct rig *r, struct listen_event ev, const char *expected)
 {
     step(r,
-         (struct cursor_event){.type = CURSOR_EV_NOTIFY, .rows = &ev, .count = 1, .believed = true},
+         (struct cursor_event){.type = CURSOR_EV_NOTIFY, .notify = {.row = &ev, .believed = true}},
          expected);
 }
 
 /* The same from a session that is no relay's. */
 static void hint(struct rig *r, struct listen_event ev, const char *expected)
 {
-    step(r, (struct cursor_event){.type = CURSOR_EV_NOTIFY, .rows = &ev, .count = 1}, expected);
+    step(r, (struct cursor_event){.type = CURSOR_EV_NOTIFY, .notify = {.row = &ev}}, expected);
 }
 
 static void rows(struct rig *r, enum cursor_event_type type, bool last, size_t count,
                  const struct listen_event *list, const char *expected)
 {
-    step(r, (struct cursor_event){.type = type, .rows = list, .count = count, .last = last},
-         expected);
+    step(
+        r,
+        (struct cursor_event){.type = type, .answer = {.rows = list, .count = count, .last = last}},
+        expected);
 }
 
 static void begin(struct rig *r, int64_t now)
 {
-    step(r, (struct cursor_event){.type = CURSOR_EV_BEGIN, .now_us = now}, "PENDING>0,-1");
+    step(r, (struct cursor_event){.type = CURSOR_EV_BEGIN, .begin_us = now}, "PENDING>0,-1");
 }
 
 /* Live with nothing pending, at 1000. */
@@ -216,7 +218,8 @@ static void lookup_interrupted(void **state)
     notify(r, row(LISTEN_NEW, 7, 3, "signed", 1010), "new(7@3:signed)");
     notify(r, end(7, 3, "ok", 0), "LOOKUP");
     step(r, (struct cursor_event){.type = CURSOR_EV_DOWN}, "");
-    step(r, (struct cursor_event){.type = CURSOR_EV_BEGIN, .now_us = 1100}, "PENDING>0,-1 LOOKUP");
+    step(r, (struct cursor_event){.type = CURSOR_EV_BEGIN, .begin_us = 1100},
+         "PENDING>0,-1 LOOKUP");
     rows(r, CURSOR_EV_LOOKED_UP, true, 1, ROWS(end(7, 3, "ok", 1030)), "finished(7@3:ok)");
     rows(r, CURSOR_EV_PENDING, true, 0, NULL, "FINISHED>1000,0,-1,0");
     rows(r, CURSOR_EV_FINISHED, true, 1, ROWS(end(7, 3, "ok", 1030)), "LIVE"); /* told already */
@@ -372,7 +375,7 @@ static void filters(void **state)
     (void)state;
     struct rig *r = rig_new(NULL);
     cursor_filter(r->c, 2, 0);
-    step(r, (struct cursor_event){.type = CURSOR_EV_BEGIN, .now_us = 1000}, "PENDING>2,-1");
+    step(r, (struct cursor_event){.type = CURSOR_EV_BEGIN, .begin_us = 1000}, "PENDING>2,-1");
     rows(r, CURSOR_EV_PENDING, true, 0, NULL, "FINISHED>1000,0,-1,0");
     rows(r, CURSOR_EV_FINISHED, true, 0, NULL, "LIVE");
     notify(r, row(LISTEN_NEW, 7, 3, "signed", 1010), "");

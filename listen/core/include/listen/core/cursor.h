@@ -41,38 +41,52 @@ struct cursor_config {
 
 enum cursor_state { CURSOR_DOWN, CURSOR_PENDING, CURSOR_FINISHED, CURSOR_LIVE };
 
+/* What belongs to which is the union of struct cursor_event. */
 enum cursor_event_type {
-    CURSOR_EV_BEGIN,   /* now_us: database clock; all earlier ends are visible. In LIVE: a repair */
-    CURSOR_EV_DOWN,    /* the session is lost: it will send no more answers */
-    CURSOR_EV_NOTIFY,  /* rows[0]: kind NEW, UPDATE, REMOVED (with an outcome: it ended); now_us:
-                          * the database's clock, by the owner's estimate */
-    CURSOR_EV_PENDING, /* rows, count, last: answer to SCAN_PENDING */
-    CURSOR_EV_FINISHED,  /* rows, count, last: answer to SCAN_FINISHED */
-    CURSOR_EV_LOOKED_UP, /* rows, count: the finished ones of LOOK_UP */
+    CURSOR_EV_BEGIN,     /* a session is there. In LIVE: a repair */
+    CURSOR_EV_DOWN,      /* the session is lost: it will send no more answers */
+    CURSOR_EV_NOTIFY,    /* kind NEW, UPDATE, REMOVED (with an outcome: it ended) */
+    CURSOR_EV_PENDING,   /* answer to SCAN_PENDING */
+    CURSOR_EV_FINISHED,  /* answer to SCAN_FINISHED */
+    CURSOR_EV_LOOKED_UP, /* answer to LOOK_UP: the finished ones of these */
 };
+/* Of rows, alias and account_id are ignored; texts are borrowed for the step. */
 struct cursor_event {
     enum cursor_event_type type;
-    int64_t now_us;
-    /* alias and account_id are ignored; texts are borrowed for the step */
-    const struct listen_event *rows;
-    size_t count;
-    bool last;
-    bool believed; /* NOTIFY: a relay's session sent it */
+    union {
+        int64_t begin_us; /* BEGIN, by the database's clock: all earlier ends are visible */
+        struct {
+            const struct listen_event *row;
+            int64_t now_us; /* by the database's clock, as the owner estimates it */
+            bool believed;  /* a relay's session sent it */
+        } notify;
+        struct {
+            const struct listen_event *rows;
+            size_t count;
+            bool last; /* no row follows these */
+        } answer;      /* PENDING, FINISHED, LOOKED_UP */
+    };
 };
 
 enum cursor_effect_type {
-    CURSOR_FX_EVENT,         /* event; the owner knows alias and id of its account */
-    CURSOR_FX_SCAN_PENDING,  /* after account, nonce */
-    CURSOR_FX_SCAN_FINISHED, /* after since_us, account, nonce, id */
-    CURSOR_FX_LOOK_UP,       /* cursor_lookups() lists them */
-    CURSOR_FX_LIVE,          /* caught up */
-    CURSOR_FX_DOUBT,         /* a notification contradicts the table: begin again soon */
+    CURSOR_FX_EVENT, /* the owner knows alias and id of its account */
+    CURSOR_FX_SCAN_PENDING,
+    CURSOR_FX_SCAN_FINISHED,
+    CURSOR_FX_LOOK_UP, /* cursor_lookups() lists them */
+    CURSOR_FX_LIVE,    /* caught up */
+    CURSOR_FX_DOUBT,   /* a notification contradicts the table: begin again soon */
 };
 struct cursor_effect {
     enum cursor_effect_type type;
-    struct listen_event event;
-    int32_t account;
-    int64_t nonce, id, since_us;
+    union {
+        struct listen_event event;
+        struct {
+            int64_t since_us; /* SCAN_FINISHED */
+            int32_t account;
+            int64_t nonce;
+            int64_t id; /* SCAN_FINISHED */
+        } after;        /* SCAN_PENDING, SCAN_FINISHED: only rows after this one */
+    };
 };
 
 struct cursor *cursor_new(const struct cursor_config *config); /* zeros = defaults */
