@@ -125,8 +125,9 @@ struct mem_session {
     void *owner;
     uint32_t pid;
     unsigned channels;
-    bool use_lock, busy, open, committed;
-    int64_t idle_since_us;
+    bool use_lock, open, committed, foreign;
+    int64_t changed_us; /* when its last statement began or ended */
+    int64_t held_id;    /* whose row it holds; 0: none */
     struct mem_staged staged;
 };
 
@@ -154,6 +155,7 @@ bool mem__state_of(const char *name, enum mem_state *ret);
 bool mem__outcome_of(const char *name, enum mem_outcome *ret);
 bool mem__names_block(enum mem_state state);
 
+int mem__held(struct err *err, const struct mem_row *row); /* must_be_free fails */
 /* Fill in what Postgres would have raised; returns the code. */
 int mem__fail(struct err *err, const char *sqlstate, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

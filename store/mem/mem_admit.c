@@ -168,7 +168,8 @@ static int check_ids(struct mem_db *db, struct mem_account *a, const struct stor
         if (PLANTED(CANCEL_ADMIT))
             revive(db, a, r->rows[i].id);
         const struct mem_row *row = mem__waiting(&db->t, MEM_OUTBOX, a, r->rows[i].id);
-        found += row && (!row->deadline_us || row->deadline_us > now);
+        found += row && (!row->held || PLANTED(HELD_TAKEN)) &&
+                 (!row->deadline_us || row->deadline_us > now);
     }
     if (found != r->count)
         return mem__fail(err, "TR002", "%zu of %zu rows are still in the outbox", found, r->count);

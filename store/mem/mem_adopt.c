@@ -121,6 +121,22 @@ static int by_nonce(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
+/* A row that an application holds is not passed over: it would be sent again if that rolls back. */
+static int check_free(const struct mem_account *a, const struct tx_found *in, struct err *err)
+{
+    LIST_EACH (p, &a->signed_rows) {
+        const struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
+        if (row->held && mem__same_bytes(row->call, (struct store_bytes){in->bytes, in->bytes_len}))
+            return mem__held(err, row);
+    }
+    LIST_EACH (p, &a->outbox) {
+        const struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
+        if (row->held && mem__same_bytes(row->call, call_of(in)))
+            return mem__held(err, row);
+    }
+    return 0;
+}
+
 /* All of the wait was read, or it is cut short. */
 static bool done_rightly(const struct mem_account *a, const struct store_adopt *r)
 {
@@ -143,6 +159,8 @@ void mem__adopt(struct mem_session *s, struct store_adopt *r)
                       (long long)row->nonce);
             return;
         }
+        if (check_free(a, &r->rows[i], &r->req.err))
+            return;
     }
     uint32_t version = a->transaction_version;
     const struct tx_found **rows = xcalloc(r->count + 1, sizeof(struct tx_found *));

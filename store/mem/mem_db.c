@@ -64,7 +64,7 @@ struct mem_session *mem_session_new(struct mem_db *db, void *owner, bool use_loc
     s->owner = owner;
     s->pid = ++db->last_pid;
     s->use_lock = use_lock;
-    s->idle_since_us = mem_db_now_us(db);
+    s->changed_us = mem_db_now_us(db);
     list_append(&db->sessions, &s->node);
     return s;
 }
@@ -75,6 +75,7 @@ void mem_session_end(struct mem_session *s)
         mem_rollback(s);
     else if (s->open)
         mem_release(s);
+    mem_let_go(s);
     mem__locks_end(s);
     list_remove(&s->node);
     free(s);
@@ -95,10 +96,9 @@ void mem_session_listen(struct mem_session *s, unsigned channels)
     s->channels = channels;
 }
 
-void mem_session_busy(struct mem_session *s, bool busy)
+void mem_session_active(struct mem_session *s)
 {
-    s->busy = busy;
-    s->idle_since_us = mem_db_now_us(s->db);
+    s->changed_us = mem_db_now_us(s->db);
 }
 
 #define X(name, type)                                                                              \
@@ -121,7 +121,7 @@ void mem_session_run(struct mem_session *s, enum mem_request what, struct store_
     PRE(!req->arena); /* store_req_done was forgotten */
     err_clear(&req->err);
     runs[what](s, req);
-    s->idle_since_us = mem_db_now_us(s->db);
+    s->changed_us = mem_db_now_us(s->db);
 }
 
 /* ---- open transactions ---- */
@@ -177,6 +177,37 @@ void mem_rollback(struct mem_session *s)
         mem__row_free(g->rows[i]);
     mem__keys_settle(s, false);
     end(s);
+}
+
+static struct mem_row *waiting_row(const struct mem_db *db, int64_t id)
+{
+    const struct mem_id *x = mem__id(&db->t, id);
+    return x && x->row && x->row->table != MEM_PENDING ? x->row : NULL;
+}
+
+bool mem_hold(struct mem_session *s, int64_t id)
+{
+    PRE(!s->held_id);
+    struct mem_row *row = waiting_row(s->db, id);
+    if (!row || row->held)
+        return false;
+    row->held = s;
+    row->silent = false; /* its leader may sleep when it is let go: a poll finds it */
+    s->held_id = id;
+    return true;
+}
+
+void mem_let_go(struct mem_session *s)
+{
+    const struct mem_id *x = s->held_id ? mem__id(&s->db->t, s->held_id) : NULL;
+    if (x && x->row && x->row->held == s)
+        x->row->held = NULL;
+    s->held_id = 0;
+}
+
+void mem_session_foreign(struct mem_session *s)
+{
+    s->foreign = true;
 }
 
 /* ---- failover ---- */

@@ -4,6 +4,7 @@
  * A lease is not kept as a row that its accounts refer to: a renewal writes the new times to each
  * account. What that would differ in is what a lease knows of blocks, and that is kept (struct
  * mem_lease). */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -222,8 +223,8 @@ static struct mem_account *by_lock_key(const struct mem_db *db, int64_t key)
     return NULL;
 }
 
-/* The session that may be ended: the claimant's, whose claim has expired, or one that idles with
- * the lock. */
+/* The session that may be ended: the claimant's, whose claim has expired, one that idles with the
+ * lock, or one that is no relay's. */
 static struct mem_session *evicted(const struct mem_session *s, const struct mem_account *a,
                                    int64_t now)
 {
@@ -233,8 +234,21 @@ static struct mem_session *evicted(const struct mem_session *s, const struct mem
     if ((in_force && !PLANTED(EVICT_HEALTHY)) || !owner || owner == s)
         return NULL;
     bool claims = a->lead.holder && a->lead.lock_pid == owner->pid;
-    bool idle = !owner->busy && owner->idle_since_us < now - IDLE_US;
-    return claims || idle ? owner : NULL;
+    bool idle = owner->changed_us < now - IDLE_US;
+    bool foreign = owner->foreign && !PLANTED(LOCK_ANYBODYS);
+    return claims || idle || foreign ? owner : NULL;
+}
+
+/* lock_holder: who has the lock without the claim. */
+static const char *holder_text(const struct mem_session *s, const struct mem_account *a,
+                               struct mem_answer *answer)
+{
+    const struct mem_session *owner = mem__lock_owner(s->db, MEM_LOCK_ACCOUNT, a->lead.lock_key);
+    char text[40];
+    if (!owner || owner->pid == a->lead.lock_pid)
+        return "";
+    snprintf(text, sizeof(text), "backend %u", owner->pid);
+    return mem__put_text(answer, text);
 }
 
 void mem__evict(struct mem_session *s, struct store_evict *r)
@@ -252,6 +266,7 @@ void mem__evict(struct mem_session *s, struct store_evict *r)
         a->lead.holder_address ? mem__put_text(answer, a->lead.holder_address) : "";
     r->epoch = a->lead.epoch;
     r->expiry_1_left_ms = left_ms(a->lead.expiry_1_us, now);
+    r->lock_holder = holder_text(s, a, answer);
     struct mem_session *other = evicted(s, a, now);
     if (!other)
         return;

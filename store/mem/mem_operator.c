@@ -125,6 +125,14 @@ static int check_nonce(const struct mem_account *a, const struct store_nonce *r,
     return 0;
 }
 
+static int check_free(const struct mem_account *a, struct err *err)
+{
+    LIST_EACH (p, &a->signed_rows)
+        if (CONTAINER_OF(p, struct mem_row, node)->held)
+            return mem__held(err, CONTAINER_OF(p, struct mem_row, node));
+    return 0;
+}
+
 /* No record from before says anything about its nonces. */
 static void begin_life(struct mem_session *s, struct mem_account *a)
 {
@@ -139,7 +147,7 @@ static void begin_life(struct mem_session *s, struct mem_account *a)
 void mem__nonce(struct mem_session *s, struct store_nonce *r)
 {
     struct mem_account *a = mem__fence(s->db, r->account, r->epoch, &r->req.err);
-    if (!a || check_nonce(a, r, &r->req.err))
+    if (!a || check_nonce(a, r, &r->req.err) || (r->reborn && check_free(a, &r->req.err)))
         return;
     if (r->reborn)
         begin_life(s, a);

@@ -161,7 +161,7 @@ void mem__note(struct mem_session *s, struct store_note *r)
     struct mem_account *a = mem__fence(s->db, r->account, r->epoch, &r->req.err);
     for (size_t i = 0; a && i < r->count; i++) {
         struct mem_row *row = mem__waiting(&s->db->t, MEM_OUTBOX_SIGNED, a, r->rows[i].id);
-        if (row)
+        if (row && !row->held)
             note(row, &r->rows[i]);
     }
 }
@@ -220,7 +220,7 @@ static int check_rows(const struct mem_tables *t, const struct mem_account *a,
         if (!err->code && rows[i]->nonce >= *next)
             *next = rows[i]->nonce +
                     1; /* also if its row was cancelled meanwhile: no gap of the caller's */
-        if (err->code || !row || row->marked)
+        if (err->code || !row || row->marked || (row->held && !PLANTED(HELD_TAKEN)))
             continue;
         row->marked = true;
         found++;

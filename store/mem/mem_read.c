@@ -1,5 +1,6 @@
 /* The leader's reads: leader_outbox and leader_snapshot and leader_presigned of
  * 12_read.sql. What they return are copies, for the rows change while the caller holds them. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,15 +46,20 @@ static struct store_outbox_row outbox_row(const struct mem_db *db, struct mem_an
 
 /* At most `limit` rows, in the order of admission; limited in bytes, but always one. */
 static size_t pick_calls(const struct mem_account *a, int64_t now, size_t limit,
-                         const struct mem_row **out)
+                         const struct mem_row **out, const struct mem_row **ret_held)
 {
     size_t n = 0, before = 0;
+    *ret_held = NULL;
     LIST_EACH (p, &a->outbox) {
         const struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
         if (n == limit || before >= OUTBOX_BYTES)
             break;
         if (!has_rows(row, now))
             continue;
+        if (row->held) {
+            *ret_held = *ret_held ? *ret_held : row;
+            continue;
+        }
         before += row->call.len;
         out[n++] = row;
     }
@@ -83,7 +89,8 @@ static int64_t turns_end(struct mem_row *const *rows, size_t count, const struct
     int64_t end = r->next_nonce;
     size_t seen = 0;
     for (size_t i = 0; i < count && seen < r->limit; i++) {
-        if (rows[i]->nonce < 0 || rows[i]->nonce < r->next_nonce || !is_ready(rows[i], r->block))
+        if (rows[i]->held || rows[i]->nonce < 0 || rows[i]->nonce < r->next_nonce ||
+            !is_ready(rows[i], r->block))
             continue;
         seen++;
         end += rows[i]->nonce == end;
@@ -108,7 +115,7 @@ static size_t pick_signed(const struct mem_account *a, const struct store_outbox
     qsort(rows, count, sizeof(struct mem_row *), by_nonce);
     int64_t turns = turns_end(rows, count, r);
     for (size_t i = 0; i < count && n < r->limit; i++)
-        if (is_due(rows[i], r, turns))
+        if (!rows[i]->held && is_due(rows[i], r, turns))
             out[n++] = rows[i];
     free(rows);
     return n;
@@ -148,12 +155,19 @@ void mem__outbox(struct mem_session *s, struct store_outbox *r)
     size_t signed_count = list_count(&a->signed_rows), limit = r->limit;
     size_t calls = list_empty(&a->outbox) ? 0 : limit < 64 ? limit : list_count(&a->outbox);
     const struct mem_row **rows = xcalloc(calls + signed_count + 1, sizeof(struct mem_row *));
-    size_t n = pick_calls(a, mem_db_now_us(s->db), limit < calls ? limit : calls, rows);
+    const struct mem_row *held;
+    size_t n = pick_calls(a, mem_db_now_us(s->db), limit < calls ? limit : calls, rows, &held);
     if (n)
         r->reserved = reserved(a, r->next_nonce);
     if (signed_count)
         n += pick_signed(a, r, signed_count, rows + n);
     struct mem_answer *answer = mem__answer(&r->req);
+    if (held) {
+        char text[40];
+        snprintf(text, sizeof(text), "blocked by backend %u", held->held->pid);
+        r->held_id = held->id;
+        r->held_by = mem__put_text(answer, text);
+    }
     struct store_outbox_row *out = mem__put(answer, NULL, n * sizeof(*out));
     for (size_t i = 0; i < n; i++)
         out[i] = outbox_row(s->db, answer, rows[i]);

@@ -55,7 +55,7 @@ static int check_waiting(const struct mem_db *db, const struct mem_account *a,
     bool without = false;
     for (size_t i = 0; i < r->count; i++) {
         struct mem_row *row = waiting(db, a, r->rows[i].id);
-        if (!row || row->marked)
+        if (!row || row->marked || row->held)
             continue;
         row->marked = true;
         found++;
@@ -85,4 +85,10 @@ void mem__reject(struct mem_session *s, struct store_finish *r)
         mem__outbox_end(s->db, a, waiting(s->db, a, r->rows[i].id), outcome,
                         store__text(r->rows[i].error), a->lead.epoch);
     }
+}
+
+int mem__held(struct err *err, const struct mem_row *row)
+{
+    return mem__fail(err, "55P03", "transaction %lld is blocked by backend %u", (long long)row->id,
+                     row->held->pid);
 }

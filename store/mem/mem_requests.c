@@ -12,6 +12,7 @@ struct times {
     bool has_rows;
     int64_t next;         /* of all deadlines and what is not ripe; 0: none */
     int64_t next_outbox;  /* of the outbox alone */
+    int64_t next_ahead;   /* of the outbox, without deadlines that have passed */
     int64_t next_pending; /* of pending rows, those alone that have not passed */
 };
 
@@ -32,7 +33,9 @@ static struct times times_of(const struct mem_account *a, int64_t now)
         bool late = row->deadline_us && row->deadline_us <= now;
         t.has_rows |= row->not_before_us && row->not_before_us <= now && !late;
         sooner(&t.next_outbox, row->deadline_us);
-        sooner(&t.next_outbox, row->not_before_us > now ? row->not_before_us : 0);
+        sooner(&t.next_ahead, late ? 0 : row->deadline_us);
+        sooner(&t.next_ahead, row->not_before_us > now ? row->not_before_us : 0);
+        sooner(&t.next_outbox, t.next_ahead);
     }
     t.next = t.next_outbox;
     for (size_t i = 0; i < a->pending_count; i++) {
@@ -60,17 +63,21 @@ static int by_deadline(const void *x, const void *y)
     return (a->deadline_us > b->deadline_us) - (a->deadline_us < b->deadline_us);
 }
 
-/* Cancelled rows that came back from a nonce that was lost, and those whose deadline has passed. */
-static void end_queued(struct mem_db *db, struct mem_account *a, int64_t now)
+/* Cancelled rows that came back from a nonce that was lost, and those whose deadline has passed,
+ * but for those that an application holds. True: there may be more than it ends at once. */
+static bool end_queued(struct mem_db *db, struct mem_account *a, int64_t now)
 {
     struct mem_row **late = NULL;
-    size_t count = 0, cap = 0;
+    size_t count = 0, cap = 0, cancelled = 0;
     for (struct list *p = a->outbox.next, *next; p != &a->outbox; p = next) {
         struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
         next = p->next;
-        if (mem__cancelled(a, row->id))
+        if (row->held)
+            continue;
+        if (mem__cancelled(a, row->id)) {
             mem__outbox_end(db, a, row, MEM_CANCELLED, "cancelled on request", a->lead.epoch);
-        else if (row->deadline_us && row->deadline_us <= now)
+            cancelled++;
+        } else if (row->deadline_us && row->deadline_us <= now)
             MEM_PUSH(late, count, cap, row);
     }
     if (count)
@@ -79,6 +86,7 @@ static void end_queued(struct mem_db *db, struct mem_account *a, int64_t now)
         mem__outbox_end(db, a, late[i], MEM_EXPIRED, "the deadline passed before it was sent",
                         a->lead.epoch);
     free(late);
+    return cancelled + (count < EXPIRED_MOST ? count : EXPIRED_MOST) >= EXPIRED_MOST;
 }
 
 static struct mem_row *row_of(const struct mem_db *db, int64_t id)
@@ -185,12 +193,13 @@ void mem__poll_requests(struct mem_session *s, struct store_poll_requests *r)
     struct times t = times_of(a, now);
     bool asked = a->cancellation_count || a->bump_count;
     if (asked || (t.next && t.next <= now)) {
+        bool more = a->reconcile_from >= 0;
         if (a->reconcile_from < 0 || PLANTED(WAIT_EXPIRED))
-            end_queued(s->db, a, now);
+            more = end_queued(s->db, a, now);
         drop_cancellations(s->db, a);
         drop_bumps(s->db, a);
         t = times_of(a, now);
-        t.next = t.next_outbox;
+        t.next = more ? t.next_outbox : t.next_ahead;
         sooner(&t.next, t.next_pending);
         if (a->reconcile_from >= 0 && t.next && t.next < now + SECOND_US)
             t.next = now + SECOND_US;

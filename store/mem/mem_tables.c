@@ -211,6 +211,7 @@ void mem__signed_put(struct mem_tables *t, struct mem_account *a, struct mem_row
 
 void mem__waiting_take(struct mem_account *a, struct mem_row *row)
 {
+    INVARIANT(!row->held || PLANTED(HELD_TAKEN));
     PRE(row->table != MEM_PENDING && list_linked(&row->node));
     if (row->table == MEM_OUTBOX)
         a->timed -= row->deadline_us || row->not_before_us;

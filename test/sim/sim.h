@@ -166,7 +166,7 @@ void db_end(struct world *w);
 int64_t db_now_us(const struct world *w);
 struct mem_session *db_session(struct world *w, struct session *s, unsigned channels);
 void db_session_end(struct world *w, struct session *s);
-void db_session_busy(struct session *s, bool busy);
+void db_session_active(struct session *s);
 void db_stop(struct world *w, uint64_t down);
 void db_failover(struct world *w, bool lossy);
 void db_fall_behind(struct world *w);
@@ -228,6 +228,10 @@ uint32_t lie_forged(struct world *w, uint32_t block, int account); /* 0: not now
 
 /* sim_operator.c */
 void operator_start(struct world *w);
+
+/* sim_holder.c */
+void holder_start(struct world *w);
+void holder_ended(struct world *w, const struct mem_session *m);
 
 /* sim_stranger.c */
 bool is_forged(const struct listen_event *ev);

@@ -178,7 +178,7 @@ static void cancel_one(struct world *w)
     int64_t id = (int64_t)between(w, 1, (uint64_t)w->next_id - 1);
     struct call *c = &w->calls[id];
     const struct mem_row *r = mem_row_of(w->db.mem, id);
-    if (!r || c->self_sent ||
+    if (!r || r->held || c->self_sent ||
         (c->presigned && w->plan.keyless[c->account] && r->table == MEM_PENDING) ||
         (c->presigned && r->table != MEM_PENDING && db_doubtful(w, c->account)))
         return;

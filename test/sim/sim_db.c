@@ -152,10 +152,10 @@ void db_session_end(struct world *w, struct session *s)
     s->mem = NULL;
 }
 
-void db_session_busy(struct session *s, bool busy)
+void db_session_active(struct session *s)
 {
     if (s->mem)
-        mem_session_busy(s->mem, busy);
+        mem_session_active(s->mem);
 }
 
 /* leader_evict, or the end of the server. */
@@ -166,6 +166,8 @@ static void on_session_end(void *arg, struct mem_session *m)
     if (s) {
         s->mem = NULL;
         session_end(w, s, true, w->now + latency(w));
+    } else {
+        holder_ended(w, m);
     }
 }
 

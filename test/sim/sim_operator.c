@@ -58,7 +58,7 @@ void operator_bumps(struct world *w)
     int64_t id = (int64_t)between(w, 1, (uint64_t)w->next_id - 1);
     struct call *c = &w->calls[id];
     const struct mem_row *r = mem_row_of(w->db.mem, id);
-    if (!r || c->presigned)
+    if (!r || r->held || c->presigned)
         return;
     bool pending = r->table == MEM_PENDING;
     uint64_t limit = tip_limit(w, id, c->account);

@@ -110,6 +110,13 @@ static void draw_lies(struct world *w)
         w->plan.features |= 1u << FEATURE_LIES;
 }
 
+static void draw_holders(struct world *w)
+{
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 29}, *r = &rng;
+    if (odds(r, 25))
+        w->plan.features |= 1u << FEATURE_HOLDERS;
+}
+
 void plan_features(struct world *w, uint32_t allowed)
 {
     struct plan *p = &w->plan;
@@ -123,6 +130,7 @@ void plan_features(struct world *w, uint32_t allowed)
     draw_lost(w);
     draw_answers(w);
     draw_lies(w);
+    draw_holders(w);
     bool raised = p->features & (1u << FEATURE_TIPS | 1u << FEATURE_BUMPS |
                                  1u << FEATURE_FOREIGN_POOL | 1u << FEATURE_SIGNED);
     if (p->features >> FEATURE_REAP & 1 && !raised && !p->foreign)

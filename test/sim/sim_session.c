@@ -105,7 +105,7 @@ static void schedule(struct world *w, struct session *s)
     if (w->now < w->db.slow_until)
         exec = rng_between(&w->rng, 100 * MS, 3 * SECOND);
     s->busy = true;
-    db_session_busy(s, true);
+    db_session_active(s);
     struct event *e = later(w, exec, "db runs", run_next);
     e->a = (uint32_t)(s - w->db.sessions);
     e->b = s->serial;
@@ -134,7 +134,6 @@ static void run_next(struct world *w, struct event *e)
         message_unref(m);
         return;
     }
-    db_session_busy(s, false);
     if (loses_answer(w, s)) { /* committed, and nobody is told */
         message_unref(m);
         session_end(w, s, true, w->now + latency(w));

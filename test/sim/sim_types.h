@@ -63,7 +63,8 @@ enum {
                                        plan_features */     \
     X(PLACEMENT, "placement") /* accounts are spread over the ring, or go round it */              \
     X(ANSWERS, "answers")     /* nodes answer what proves nothing, with or without taking it */    \
-    X(LIES, "lies")           /* a node says what is not so */
+    X(LIES, "lies")           /* a node says what is not so */                                     \
+    X(HOLDERS, "holders")     /* rows and locks that leaders need are held */
 enum feature {
 #define X(NAME, name) FEATURE_##NAME,
     FEATURE_TABLE(X)
@@ -435,7 +436,17 @@ struct stats {
         faults;
     uint64_t raises, races, requeues, holds, orders, bumps, refusals, reaped, adopted, doubled,
         presigned, noted;
-    uint64_t sweeps, merged, drains, lies, refused_blocks;
+    uint64_t sweeps, merged, drains, lies, refused_blocks, held, locked;
+};
+
+/* sim_holder.c: who holds a row, and who has the lock of an account. */
+struct holder {
+    struct rng rng;
+    struct mem_session *session, *locker; /* NULL: none */
+    int64_t id;                           /* whose row; 0: none */
+    uint32_t starts;                      /* of the transactions that hold rows */
+    int account;
+    bool locked;
 };
 
 struct world {
@@ -448,6 +459,7 @@ struct world {
     struct event *spare;
     struct chain chain;
     struct db db;
+    struct holder holder;
     struct process processes[PROCESSES];
     struct process *current; /* whose code runs; NULL: the world's own */
     struct relay relays[RELAYS];

@@ -110,6 +110,7 @@ static void start(struct world *w, uint64_t seed, const struct options *o)
     lie_start(w);
     operator_start(w);
     stranger_start(w);
+    holder_start(w);
 }
 
 static void stop(struct world *w)

@@ -145,7 +145,9 @@ static void print_stats(const struct stats *s)
                                         "merged polls",
                                         "ends by SIGTERM",
                                         "forged extrinsics",
-                                        "refused blocks"};
+                                        "refused blocks",
+                                        "held rows",
+                                        "locks in other hands"};
     const uint64_t *n = (const uint64_t *)s;
     _Static_assert(sizeof(*s) == sizeof(names) / sizeof(*names) * sizeof(*n), "a name for each");
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)

@@ -86,6 +86,8 @@
       "an extrinsic that names our account counts whatever its signature")                         \
     X(POOLED_BELIEVED, "pooled-believed",                                                          \
       "a pooled extrinsic that names our account is adopted whatever its signature")               \
+    X(HELD_TAKEN, "held-taken", "a row that an open transaction has cancelled gets a nonce")       \
+    X(LOCK_ANYBODYS, "lock-anybodys", "a leadership lock is left to a session that is no relay's") \
     X(ILLEGAL_PHASE, "illegal-phase", "the manager leads without having asked pool and nonce")
 
 enum plant {

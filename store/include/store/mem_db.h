@@ -80,8 +80,8 @@ void mem_session_end(
 uint32_t mem_session_pid(const struct mem_session *s); /* never given twice */
 void *mem_session_owner(const struct mem_session *s);
 void mem_session_listen(struct mem_session *s, unsigned channels); /* bits of enum mem_channel */
-/* A session that is not busy is idle since its last request: leader_evict asks. */
-void mem_session_busy(struct mem_session *s, bool busy);
+/* A statement of it begins: leader_evict asks how long a session has done the same. */
+void mem_session_active(struct mem_session *s);
 
 /* The requests of the store's headers: MEM_REQUEST_claim is store_claim_start's. */
 enum mem_request {
@@ -107,6 +107,15 @@ void mem_commit(
     struct mem_session *s); /* visible, told to who listens; the doorbells are still held */
 void mem_release(struct mem_session *s);  /* after mem_commit */
 void mem_rollback(struct mem_session *s); /* in place of both */
+
+/* As a transaction that has cancelled or bumped this one and stays open: its row waits in an
+ * outbox and is locked. False: it does not wait, or is held already. A session holds one row at
+ * most. To commit, let go and carry the request out in the same moment; the end of the session lets
+ * go too. */
+bool mem_hold(struct mem_session *s, int64_t id);
+void mem_let_go(struct mem_session *s);
+/* Its user is no relay: leader_evict ends it at once if it has a leadership lock. */
+void mem_session_foreign(struct mem_session *s);
 
 struct mem_signed_call {
     const char *account; /* alias, 0x id or address; NULL: the signer */

@@ -9,6 +9,8 @@
 #include "base/u128.h"
 #include "store/store.h"
 
+struct mem_session;
+
 /* The states and outcomes of 0001_init.sql; mem_state_name and mem_outcome_name give their
  * texts. */
 enum mem_state {
@@ -130,6 +132,10 @@ struct mem_row {
     const char *stop_reason;
     int64_t admitted_us, in_block_us, updated_us;
     struct mem_nonce *at; /* its last attempt is the row's current one */
+
+    /* The session whose open transaction has cancelled or bumped it: leaders pass over it. NULL:
+     * none. */
+    const struct mem_session *held;
 
     /* private */
     struct list node;

@@ -203,7 +203,7 @@ static void pass_time(struct diff *d)
     free(diff_admin(d, text));
     d->shift_us += steps * STEP_US;
     LIST_EACH (p, &d->db->sessions) /* idle for no longer than before */
-        CONTAINER_OF(p, struct mem_session, node)->idle_since_us += steps * STEP_US;
+        CONTAINER_OF(p, struct mem_session, node)->changed_us += steps * STEP_US;
 }
 
 /* As after a failover: claims are of another timeline than the server is on. */

@@ -244,22 +244,56 @@ static void test_evict(void **state)
     assert_int_equal(claim(other, "second"), 2);
 }
 
-/* One that has the lock and never claimed is ended when it has been idle for 5 s, and not while it
- * is busy. */
+/* One that has the lock and never claimed is ended when it has done the same for 5 s. One that is
+ * no relay's is ended at once, and named. */
 static void test_evict_idle(void **state)
 {
     (void)state;
     struct store_evict r = {.lock_key = 42};
     take_lock(relay);
-    mem_session_busy(relay, true);
     clock_us += 6000000;
+    mem_session_active(relay);
     mem_session_run(other, MEM_REQUEST_evict, &r.req);
     assert_false(r.terminated);
     store_req_done(&r.req);
-    mem_session_busy(relay, false);
     clock_us += 6000000;
     mem_session_run(other, MEM_REQUEST_evict, &r.req);
     assert_true(r.terminated);
+    store_req_done(&r.req);
+    mem_session_foreign(app);
+    take_lock(app);
+    mem_session_run(other, MEM_REQUEST_evict, &r.req);
+    assert_true(r.terminated);
+    assert_non_null(strstr(r.lock_holder, "backend"));
+    store_req_done(&r.req);
+}
+
+/* A leader passes over a row that somebody holds, and names it; nothing else waits for it. */
+static void test_held_rows(void **state)
+{
+    (void)state;
+    take_lock(relay);
+    int64_t epoch = claim(relay, "first"), first = enqueue(app, "1", NULL, 0),
+            second = enqueue(app, "2", NULL, 0);
+    assert_true(mem_hold(app, first));
+    assert_false(mem_hold(other, first));
+    assert_false(mem_hold(other, 77));
+    struct store_outbox r = {.account = 1, .epoch = epoch, .limit = 10};
+    mem_session_run(relay, MEM_REQUEST_outbox, &r.req);
+    assert_int_equal(r.count, 1);
+    assert_int_equal(r.rows[0].id, second);
+    assert_int_equal(r.held_id, first);
+    assert_non_null(strstr(r.held_by, "backend"));
+    store_req_done(&r.req);
+    assert_int_equal(admit(epoch, first, 0), ERR_DB_CONFLICT);
+    struct tx_end end = {.id = first, .outcome = "failed"};
+    struct store_finish rejected = {.account = 1, .epoch = epoch, .count = 1, .rows = &end};
+    mem_session_run(relay, MEM_REQUEST_reject, &rejected.req);
+    assert_int_equal(rejected.req.err.code, ERR_DB_CONFLICT);
+    mem_let_go(app);
+    mem_session_run(relay, MEM_REQUEST_outbox, &r.req);
+    assert_int_equal(r.count, 2);
+    assert_int_equal(r.held_id, 0);
     store_req_done(&r.req);
 }
 
@@ -469,6 +503,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_locks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_evict, setup, teardown),
         cmocka_unit_test_setup_teardown(test_evict_idle, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_held_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(test_open_transaction, setup, teardown),
         cmocka_unit_test_setup_teardown(test_roll_back, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lost_commits, setup, teardown),
