@@ -15,6 +15,8 @@ static void put_json_text(struct buf *out, const char *s)
             buf_printf(out, "\\%c", c);
         else if (c < 0x20 || c == 0x7f)
             buf_printf(out, "\\u%04x", c);
+        else if (c == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] <= 0x9f)
+            buf_printf(out, "\\u%04x", (unsigned char)*++s); /* U+0080 to U+009F */
         else
             buf_put_u8(out, c);
     }

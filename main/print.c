@@ -71,7 +71,8 @@ void cli_print_json(const struct conn_result *r)
             json_object_set_new(line, conn_result_name(r, c),
                                 text ? json_stringn(text, (size_t)len) : json_null());
         }
-        char *text = json_dumps(line, JSON_COMPACT);
+        /* ASCII: terminals take some characters beyond it for the begin of a sequence. */
+        char *text = json_dumps(line, JSON_COMPACT | JSON_ENSURE_ASCII);
         puts(text);
         free(text);
         json_decref(line);

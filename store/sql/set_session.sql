@@ -4,8 +4,10 @@
 -- operator's open transaction) must not stop the accounts whose statements come behind: it is tried again later. Plans are
 -- made once: for batches of fewer than ten rows Postgres would make each anew, at half of the price of the call. Functions
 -- for which that is right say so themselves. An administrator may have turned synchronous_commit off for the database or
--- the role: what a relay submits must not be lost when the server crashes.
-SELECT set_config('tcp_keepalives_idle', '5', false),
+-- the role: what a relay submits must not be lost when the server crashes. Our statements name their schema, and what they
+-- do not name is Postgres's own, whatever path the role has.
+SELECT pg_catalog.set_config('search_path', 'pg_catalog', false),
+       set_config('tcp_keepalives_idle', '5', false),
        set_config('tcp_keepalives_interval', '2', false),
        set_config('tcp_keepalives_count', '3', false),
        set_config('tcp_user_timeout', '10000', false),

@@ -95,6 +95,11 @@ early='\| *(head\b|grep +-[a-zA-Z]*[qm])'
 hits=$(tree | grep -E '\.sh$|^dev$|^\.ci/' | xargs -r grep -nE "$early" /dev/null) &&
   finding "a pipe into a reader that stops early (use <<< or sed): $hits"
 
+# Packages of npm come by the hashes of a lock file.
+hits=$(tree | grep -E '\.sh$|^dev$|^\.ci/|Dockerfile' | grep -v '^test/lint/' |
+  xargs -r grep -nE '\bnpm(_in "[^"]*")? +(install|i|add|update|exec)\b|\bnpx\b' /dev/null) &&
+  finding "npm installs without a lock file (use npm ci): $hits"
+
 # What a merge leaves behind.
 hits=$(tree | grep -vE '^test/vectors/' | xargs -r grep -nE '^(<{7}|>{7}) ' /dev/null) && finding "a conflict marker: $hits"
 

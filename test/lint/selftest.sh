@@ -40,6 +40,7 @@ fresh && printf 'const char *m = "author_submitExtrinsic";\n' >"$tmp/t/relay/a.c
 fresh && printf 'void f(void)\n{\n    node_submit_start();\n}\n' >"$tmp/t/relay/a.c" && expect sender 'sends extrinsics'
 fresh && printf 'void f(void)\n{\n    ws__conn_write();\n}\n' >"$tmp/t/chain/node/a.c" && expect gate 'past the gate'
 fresh && printf 'echo "$out" | %s -q x\n' grep >"$tmp/t/a.sh" && expect pipe 'stops early'
+fresh && printf 'npm_in "$dir" %s "x@1"\n' install >"$tmp/t/a.sh" && expect npm 'without a lock file'
 fresh && printf '%s HEAD\n' '<<<<<<<' >"$tmp/t/a.md" && expect marker 'a conflict marker'
 fresh && printf 'const char *q = "DELETE FROM x";\n' >"$tmp/t/store/a.c" && expect sql 'SQL in a C string'
 

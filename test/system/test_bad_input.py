@@ -180,6 +180,27 @@ class BadInput(unittest.TestCase):
                 self.assertIn(word, done.stderr)
             self.assertEqual(world.pg.value('SELECT count(*) FROM txrelay.transactions'), 0)
 
+    def test_texts_of_others_do_not_control_the_terminal(self):
+        """Keys and creators of applications, and files that an error quotes, with escape sequences, bells and line feeds."""
+        evil = '\x1b[31mred\x07\x9b2J\r\nid=7 state=finalized'
+        with World() as world:
+            world.wait_leader(world.relay('one'))
+            tx = world.pg.value("SELECT txrelay.enqueue('alice', %s, key => %s, creator => %s)", (remark('x'), evil, evil))
+            world.committed[remark('x')] = tx
+            world.pg.query("SELECT txrelay.account_pause('alice', %s)", (evil,))
+            outputs = [cli(*args, '--database', world.pg.dsn, check=False) for args in (
+                ('status',), ('status', str(tx)), ('status', '--json'), ('accounts',), ('blocked',), ('blocked', '--json'),
+                ('history', str(tx)), ('enqueue', 'alice' + evil, '0x00'), ('enqueue', 'alice', '0x01', '--key', evil),
+                ('encode', 'System', 'remark', '[]', '--metadata', '/nowhere/' + evil), ('policy', 'alice', evil + '=1'))]
+            world.pg.query("SELECT txrelay.account_resume('alice')")
+            world.settle()
+            self.assertIn('red', outputs[1].stdout)
+            for done in outputs:
+                text = done.stdout + done.stderr
+                with self.subTest(' '.join(done.args[1:3])):
+                    self.assertEqual([c for c in text if c != '\n' and (c < ' ' or '\x7f' <= c < '\xa0')], [])
+                    self.assertFalse([line for line in text.splitlines() if line.startswith('id=7')])
+
     def test_json_to_a_relay(self):
         """A field that is not known or not right is named with its value; what is asked for later as well."""
         with World() as world:

@@ -43,10 +43,16 @@ class Door(unittest.TestCase):
             relay.start()
             relay.wait_log('account.ready')
             call = '0x' + remark('from anybody').hex()
-            requests = [{'cmd': 'send', 'account': 'alice', 'call': call}, {'cmd': 'cancel', 'id': 1},
-                        {'cmd': 'bump', 'id': 1, 'tip': '1'}, {'cmd': 'resume', 'account': 'alice'}, {'cmd': 'drain'}]
-            for request in requests:
-                with self.subTest(cmd=request['cmd']):
+            arguments = {'send': {'account': 'alice', 'call': call}, 'cancel': {'id': 1}, 'bump': {'id': 1, 'tip': '1'},
+                         'resume': {'account': 'alice'}, 'drain': {}}
+            # Each command that there is: a socket of its own says which.
+            open_to_us = world.relay('two')
+            open_to_us.wait_log('relay.running')
+            commands = open_to_us.control({'cmd': 'no such'})['text'].split(': ', 1)[1].split(', ')
+            self.assertEqual(set(commands), set(arguments) | {'status'})
+            for command in set(commands) - {'status'} | {'no such'}:
+                request = {'cmd': command, **arguments.get(command, {})}
+                with self.subTest(cmd=command):
                     answer = json.loads(talk(('127.0.0.1', port), json.dumps(request).encode() + b'\n'))
                     self.assertEqual(answer['error'], 'ARGUMENT')
                     self.assertIn('status only', answer['text'])
@@ -60,6 +66,10 @@ class Door(unittest.TestCase):
             answers = talk(('127.0.0.1', port), page).splitlines()
             self.assertEqual(len(answers), 1)
             self.assertIn('error', json.loads(answers[0]))
+            answers = talk(open_to_us.socket, page.replace(b'status', b'drain')).splitlines()
+            self.assertEqual(len(answers), 1)
+            self.assertIn('error', json.loads(answers[0]))
+            self.assertEqual(open_to_us.status()['phase'], 'running')
 
     def test_addresses_that_others_reach_are_refused(self):
         with World() as world:

@@ -9,7 +9,6 @@ HERE=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
 ROOT=$(cd "$HERE/../../.." && pwd)
 DIR=${TXRELAY_RUNTIME_DIR:-$ROOT/build/runtime}
 NODE_MIN=20
-NODE_VERSION=20.20.2
 
 say() { echo "runtime: $*" >&2; }
 
@@ -39,10 +38,11 @@ find_node() {
   esac
   local dir=$DIR/node binary=$DIR/node/node_modules/node-linux-$arch/bin/node
   if [ ! -x "$binary" ]; then
-    say "node $have is older than $NODE_MIN: installing node-linux-$arch@$NODE_VERSION from npm"
+    say "node $have is older than $NODE_MIN: installing the one of node/package-lock.json from npm"
     mkdir -p "$dir"
-    echo '{"private": true}' >"$dir/package.json"
-    npm_in "$dir" install "node-linux-$arch@$NODE_VERSION"
+    cp "$HERE/node/package.json" "$HERE/node/package-lock.json" "$dir/" # its hash is in the lock file
+    npm_in "$dir" ci
+    [ -x "$binary" ] || { say "npm did not install node-linux-$arch: its hash is not the one of node/package-lock.json"; exit 1; }
   fi
   echo "$binary"
 }

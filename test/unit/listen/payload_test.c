@@ -163,7 +163,7 @@ static void lines(void **state)
         "\"0x0000000000000000000000000000000000000000000000000000000000000000\",\"block_hash\":"
         "\"0x0000000000000000000000000000000000000000000000000000000000000000\",\"block_number\":"
         "99,"
-        "\"error\":\"Balances \\\"x\\\"\\u000a\\u001b[2J\",\"creator_id\":\"\xc2\x9b"
+        "\"error\":\"Balances \\\"x\\\"\\u000a\\u001b[2J\",\"creator_id\":\"\\u009b"
         "app\","
         "\"updated_at\":\"2000-02-29T00:00:00.000001Z\",\"from_scan\":true}");
     buf_clear(&b);
@@ -193,6 +193,10 @@ static void lines(void **state)
     buf_clear(&b);
     listen_format_human(&ev, &b);
     assert_string_equal(buf_str(&b), "- filler nonce=3 removed");
+    ev.creator = "a\xc2\x9b[2J \xc3\xa9 \xc2"; /* a C1 control, a letter, half of one */
+    buf_clear(&b);
+    listen_format_json(&ev, &b);
+    assert_non_null(strstr(buf_str(&b), "\"creator_id\":\"a\\u009b[2J \xc3\xa9 \xc2\""));
     buf_done(&b);
 }
 

@@ -703,6 +703,25 @@ static void test_commits_wait_for_the_disk(void **state)
     free(database);
 }
 
+/* A role's search_path puts another function in front of one that a statement uses. */
+static void test_search_path_of_the_role(void **state)
+{
+    (void)state;
+    struct fx_store x;
+    struct fx_account a;
+    char *database = xstrdup(sql("SELECT current_database()"));
+    sql("CREATE SCHEMA evil; CREATE FUNCTION evil.to_timestamp(double precision) RETURNS "
+        "timestamptz LANGUAGE plpgsql AS 'BEGIN RAISE ''hijacked''; END'; ALTER DATABASE %s SET "
+        "search_path = evil, pg_catalog",
+        database);
+    open_named(&x, loop_new(), "path");
+    fx_account_new(&x, &a);
+    assert_true(fx_enqueue(&x, &a, "call", 0) > 0);
+    end(&x);
+    sql("ALTER DATABASE %s RESET search_path; DROP SCHEMA evil CASCADE", database);
+    free(database);
+}
+
 /* A batch of thousands of rows with a megabyte of bytes is one statement. */
 static void test_big_batch(void **state)
 {
@@ -818,6 +837,7 @@ int main(void)
         cmocka_unit_test(test_doorbell_rings),
         cmocka_unit_test(test_unknown_outcome),
         cmocka_unit_test(test_commits_wait_for_the_disk),
+        cmocka_unit_test(test_search_path_of_the_role),
         cmocka_unit_test(test_big_batch),
         cmocka_unit_test(test_schema_version),
         cmocka_unit_test(test_policy_facts),
