@@ -224,6 +224,39 @@ static void damaged_metadata_is_answered(void **state)
     buf_done(&damaged);
 }
 
+/* The outer call names another type for a pallet's calls than the pallet does: what is encoded by
+ * one does not decode by the other. A node may say so, and it is an error. */
+static void contradictions_are_refused(void **state)
+{
+    (void)state;
+    static const char outer[] = "\x18System\x04\0";
+    static const size_t outer_len = sizeof(outer) - 1;
+    struct buf bytes = {0};
+    uint8_t *type = NULL;
+    int contradict = 0;
+    vectors_metadata_bytes("v14-substrate-contracts-node", &bytes);
+    for (size_t i = 0; i + outer_len < bytes.len; i++) /* the last one: events are before calls */
+        if (memcmp(bytes.data + i, outer, outer_len) == 0)
+            type = bytes.data + i + outer_len;
+    assert_non_null(type);
+    uint8_t right = *type;
+    for (unsigned id = 0; id < 64; id++) {
+        struct metadata *md = NULL;
+        struct err err = {0};
+        struct buf call = {0};
+        *type = (uint8_t)(id << 2);
+        if (metadata_parse(bytes.data, bytes.len, &md, &err) != 0)
+            continue;
+        int rc = codec_call_from_json(md, "System.remark", "[\"named\"]", &call, &err);
+        assert_true(rc == 0 || *type != right);
+        contradict += rc == ERR_METADATA && strstr(err.text, "contradicts itself");
+        buf_done(&call);
+        metadata_free(md);
+    }
+    assert_in_range(contradict, 1, 64);
+    buf_done(&bytes);
+}
+
 /* ---- extensions under other names ---- */
 
 /* Rename the last thing of this name, which is the entry in the list of extensions. */
@@ -460,6 +493,7 @@ int main(void)
         cmocka_unit_test(envelopes),
         cmocka_unit_test(cut_metadata_is_refused),
         cmocka_unit_test(damaged_metadata_is_answered),
+        cmocka_unit_test(contradictions_are_refused),
         cmocka_unit_test(unknown_extensions),
         cmocka_unit_test(impossible_types_are_refused),
         cmocka_unit_test(nothing_hangs),
