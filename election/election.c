@@ -206,10 +206,10 @@ void election_saw(struct election *e, uint64_t block)
         e->block = (int64_t)block;
 }
 
-void election_best(struct election *e, uint64_t block)
+void election_best(struct election *e, uint64_t block, uint64_t finalized)
 {
-    if ((int64_t)block > e->best)
-        e->best = (int64_t)block;
+    heard_base(&e->heard, finalized);
+    heard_add(&e->heard, block, loop_now_ms(e->loop));
 }
 
 void election_place(struct election *e, int account, uint64_t place)
@@ -269,7 +269,7 @@ struct election *election_new(struct loop *l, struct store *s, const struct elec
     e->loop = l;
     e->store = s;
     e->config = *config;
-    e->block = e->best = -1;
+    e->block = -1;
     e->config.core = elector_config_defaults(&config->core);
     if (!e->config.core.seed)
         e->config.core.seed = loop_seed(l);

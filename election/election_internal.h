@@ -5,6 +5,7 @@
 #ifndef ELECTION_ELECTION_INTERNAL_H
 #define ELECTION_ELECTION_INTERNAL_H
 
+#include "base/heard.h"
 #include "election/election.h"
 #include "store/lead.h"
 
@@ -38,9 +39,9 @@ struct election {
     size_t in_flight;
 
     uint64_t last_renew_ms;
-    int64_t block;  /* sent with every renewal; -1: none */
-    int64_t best;   /* sent with every heartbeat */
-    int64_t serves; /* digest of the accounts, independent of their order */
+    int64_t block;      /* sent with every renewal; -1: none */
+    struct heard heard; /* its height is sent with every heartbeat */
+    int64_t serves;     /* digest of the accounts, independent of their order */
 
     bool running; /* an event is being handled */
     struct queued *queue, **queue_end;

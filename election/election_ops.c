@@ -377,12 +377,13 @@ static void start_scan(struct election *e)
 static void start_heartbeat(struct election *e, bool leaving)
 {
     struct heartbeat *b = xcalloc(1, sizeof(*b));
+    uint64_t best = heard_best(&e->heard, loop_now_ms(e->loop));
     b->e = e;
     b->req = (struct store_member){.holder = e->holder,
                                    .address = e->address,
                                    .serves = e->serves,
                                    .ttl_ms = e->config.core.expiry_1_ms,
-                                   .best = e->best,
+                                   .best = best ? (int64_t)best : -1,
                                    .leave = leaving};
     e->in_flight++;
     store_member_start(e->store, &b->req, on_heartbeat);

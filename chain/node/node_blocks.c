@@ -469,6 +469,8 @@ static void hand_out(struct node *n)
             .nonce_count = s->nonce_count,
         };
         n->follow_next++;
+        if (s->number > n->heard.base)
+            heard_base(&n->heard, s->number);
         n->link_known = true;
         memcpy(n->link, s->head.hash, 32);
         n->handing_out = true;

@@ -260,6 +260,8 @@ static void answered(struct rpc_call *call)
             return;
         }
         n->info.finalized_number = h.head.number;
+        heard_base(&n->heard, h.head.number);
+        heads_raise_best_known(n, n->info.best_number);
         subscribe_heads(&n->best, HS_NEW_HEADS_WAIT, "chain_subscribeNewHeads");
         return;
     default:

@@ -1,8 +1,8 @@
 /* The best and the finalized head, from their subscriptions.
  *
  * A header does not contain its hash. If the hash is blake2b-256 of the header (the handshake found
- * out), we compute it; otherwise (chopsticks, chains with another hasher) we ask the node for the
- * hash of that height. A node may drop a subscription silently, so the heads are also polled: when
+ * out), we compute it; otherwise (chopsticks, chains with another hasher), and where a height jumps,
+ * we ask the node for the hash of that height. A node may drop a subscription silently, so the heads are also polled: when
  * two polls in a row find a head that the subscription did not report, the connection is
  * replaced. */
 #include <stdio.h>
@@ -16,10 +16,10 @@ static void hash_ask(struct head_watch *w);
 
 bool heads_raise_best_known(struct node *n, uint64_t height)
 {
-    if (height <= n->info.best_known)
-        return false;
-    n->info.best_known = height;
-    return true;
+    uint64_t now = loop_now_ms(n->loop), before = heard_best(&n->heard, now);
+    heard_add(&n->heard, height, now);
+    n->info.best_known = heard_best(&n->heard, now);
+    return n->info.best_known > before;
 }
 
 void heads_apply(struct head_watch *w, const struct node_head *head)
@@ -27,6 +27,8 @@ void heads_apply(struct head_watch *w, const struct node_head *head)
     struct node *n = w->node;
     if (w->finalized) {
         n->info.finalized_number = head->number;
+        if (head->number < n->heard.base)
+            heard_base(&n->heard, head->number); /* it said more before */
         memcpy(n->info.finalized_hash, head->hash, 32);
         if (n->phase == NODE_READY)
             blocks_kick(n);
@@ -39,16 +41,30 @@ void heads_apply(struct head_watch *w, const struct node_head *head)
         n->config.on_best(n->config.arg, head);
 }
 
+/* A height far above the last one is believed only if the node has a block there: a notification
+ * alone proves nothing. */
+static bool jumps(const struct head_watch *w, uint64_t number)
+{
+    const struct node_info *info = &w->node->info;
+    uint64_t last = w->finalized ? info->finalized_number : info->best_number;
+    return number > last && number - last > HEARD_JUMP;
+}
+
 static void hash_answered(struct rpc_call *call)
 {
     struct head_watch *w = CONTAINER_OF(call, struct head_watch, call);
     struct node_head head = w->asked;
     PRE(w->asking);
     w->asking = false;
-    if (!call->err.code &&
-        wire_hash(call->result, head.hash)) /* null: a reorganisation took the height back */
+    uint8_t hash[32]; /* null: a reorganisation took the height back, or it never was */
+    bool found = !call->err.code && wire_hash(call->result, hash);
+    if (found && w->node->hash_computable && memcmp(hash, head.hash, 32) != 0)
+        found = false;
+    if (found) {
+        memcpy(head.hash, hash, 32);
         heads_apply(w, &head);
-    else if (call->err.code && !node__gone(&call->err))
+    }
+    if (call->err.code && !node__gone(&call->err))
         log_debug("node.head_hash", "url=%s number=%llu error=\"%s\"", node__url(w->node),
                   (unsigned long long)head.number, call->err.text);
     if (w->waiting && !w->asking)
@@ -82,7 +98,7 @@ static void take(struct head_watch *w, const struct jv *item)
         log_debug("node.bad_header", "url=%s", node__url(w->node));
         return;
     }
-    if (w->node->hash_computable && h.complete) {
+    if (w->node->hash_computable && h.complete && !jumps(w, h.head.number)) {
         if (!known(w, &h.head))
             heads_apply(w, &h.head);
         return;

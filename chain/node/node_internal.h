@@ -3,6 +3,7 @@
 #define CHAIN_NODE_NODE_INTERNAL_H
 
 #include "base/backoff.h"
+#include "base/heard.h"
 #include "base/list.h"
 #include "chain/node/node.h"
 #include "rpc_internal.h"
@@ -238,6 +239,7 @@ struct node {
     struct rpc_sub runtime_sub;
 
     struct head_watch best, finalized;
+    struct heard heard; /* heights, of this node and of others */
     struct loop_timer *poll;
     struct rpc_call poll_call;
     bool polling;

@@ -53,13 +53,16 @@ static bool digest(const struct jv *logs, struct buf *out)
     return true;
 }
 
+enum { NUMBER_BITS = 62 }; /* no chain has more blocks, and sums of two numbers fit */
+#define NUMBER_MAX ((UINT64_C(1) << NUMBER_BITS) - 1)
+
 /* A header does not contain the block's hash, which is blake2b-256 over the SCALE header. */
 bool wire_header(const struct jv *value, struct wire_header *ret_header)
 {
     struct wire_header h = {0};
     uint8_t state_root[32];
     struct buf scale = {0};
-    if (!wire_number(jv_get(value, "number"), &h.head.number) ||
+    if (!wire_number(jv_get(value, "number"), &h.head.number) || h.head.number > NUMBER_MAX ||
         !wire_hash(jv_get(value, "parentHash"), h.head.parent))
         return false;
     h.complete = wire_hash(jv_get(value, "stateRoot"), state_root) &&

@@ -2,6 +2,7 @@
  * finalized head (a head that can be reorganised away would make a bad proof, cases 90 and 91). */
 #include "account/account.h"
 #include "base/check.h"
+#include "base/heard.h"
 #include "base/plant.h"
 #include "chain/keys/extrinsic_sign.h"
 #include "service/service_internal.h"
@@ -29,6 +30,11 @@ int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_
                                .spec_version = info->spec_version,
                                .guard = row->guard,
                                .tip = row->tip};
+    if (info->finalized_number > a->service->final_read + HEARD_JUMP &&
+        !PLANTED(HEIGHT_TRUSTED)) /* the bytes' era would not end */
+        return err_set(err, ERR_NET, "block %llu is said to be final, and %llu was read last",
+                       (unsigned long long)info->finalized_number,
+                       (unsigned long long)a->service->final_read);
     if (row->deadline_block && !PLANTED(DEADLINE_LONG))
         period = manager_era_fit(period, info->finalized_number, row->deadline_block);
     if (row->deadline_block && !period)

@@ -26,10 +26,10 @@ struct manager_event service_chain_event(enum manager_event_type type, const str
                                             .transaction_version = info->transaction_version}};
 }
 
-static void heard_of(struct service *s, uint64_t best)
+static void heard_of(struct service *s, const struct node_info *info)
 {
     if (s->election)
-        election_best(s->election, best);
+        election_best(s->election, info->best_number, info->finalized_number);
 }
 
 static void on_ready(void *arg, const struct node_info *info)
@@ -48,7 +48,7 @@ static void on_ready(void *arg, const struct node_info *info)
         a->watched = true;
     }
     service_register(s);
-    heard_of(s, info->best_number);
+    heard_of(s, info);
     struct manager_event ev = service_chain_event(MANAGER_EV_CHAIN_UP, info);
     to_leaders(s, &ev);
 }
@@ -77,10 +77,12 @@ static void on_runtime(void *arg, const struct node_info *info)
 static void on_best(void *arg, const struct node_head *head)
 {
     struct service *s = arg;
-    heard_of(s, head->number);
+    const struct node_info *info = node_info(s->node);
+    heard_of(s, info);
     to_leaders(s, &(struct manager_event){.type = MANAGER_EV_BEST,
                                           .best = {.number = head->number,
-                                                   .best_known = node_info(s->node)->best_known}});
+                                                   .best_known = info->best_known,
+                                                   .finalized = info->finalized_number}});
 }
 
 static struct account *signer_account(struct service *s, const uint8_t *signer, size_t len)
@@ -123,6 +125,8 @@ static void on_finalized(void *arg, const struct node_block *block)
     struct tx_included *rows = xcalloc(block->included_count, sizeof(*rows));
     struct account **owners = xcalloc(block->included_count, sizeof(struct account *));
     s->follow_next = block->head.number + 1;
+    if (block->head.number > s->final_read)
+        s->final_read = block->head.number;
     if (s->election)
         election_saw(s->election, block->head.number);
     for (size_t j = 0; j < block->included_count; j++)

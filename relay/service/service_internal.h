@@ -39,6 +39,7 @@ struct service {
     bool registered; /* all accounts: they take part in the election */
     bool following;
     uint64_t follow_next; /* the next finalized height the node will report */
+    uint64_t final_read;  /* the highest one that it has reported */
     uint64_t stale_since_ms;
     size_t ops; /* store requests in flight */
     size_t registering;

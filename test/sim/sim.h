@@ -220,10 +220,13 @@ void fault_heal(struct world *w);
 enum lie {
     LIE_FORGED, /* an extrinsic of ours that nobody signed, in a final block */
     LIE_POOLED, /* the same in the pool */
+    LIE_BEST,   /* a best block far above all that are */
+    LIE_FINAL,  /* a final one */
     LIES,
 };
 void lie_start(struct world *w);
 bool lies(const struct world *w, int node, enum lie lie);
+uint64_t lie_height(struct world *w, uint64_t number);
 uint32_t lie_forged(struct world *w, uint32_t block, int account); /* 0: not now */
 
 /* sim_operator.c */

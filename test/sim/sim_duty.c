@@ -4,6 +4,7 @@
  * what was asked for happens in time. */
 #include <string.h>
 
+#include "base/heard.h"
 #include "sim.h"
 
 enum {
@@ -221,6 +222,8 @@ static bool calm(const struct world *w, int account, uint64_t us)
     const struct relay *leader = leader_of(w, account);
     bool led = leader && leader->accounts[account].led_since + us < w->now &&
                manager_phase(manager_of(leader, account)) == MANAGER_LEADING;
+    if (has(w, FEATURE_LIES))
+        us += 3 * HEARD_KEEP_MS * MS; /* an invented height: its relay, the table, others */
     return w->now > w->healed_at + us && led && !a->paused && !w->chain.unpaid[account] &&
            w->now > w->account_moved[account] + us;
 }
@@ -262,6 +265,7 @@ static void check_head(struct world *w, int account)
     uint64_t from = later_of(later_of(h->since, w->healed_at), w->account_moved[account]);
     uint64_t blocks = after + w->plan.era * 3 / 2 + 4 * w->plan.finality_lag + PATIENCE_BLOCKS;
     from = later_of(from, leader->accounts[account].led_since);
+    from += has(w, FEATURE_LIES) ? 3 * HEARD_KEEP_MS * MS : 0; /* as in calm */
     HOLDS(w, w->now < from + blocks * w->plan.block_us * 5 / 4 + 40 * SECOND || w->db.lossy, "skip",
           "transaction %lld holds up account %d for %llu s, and is to be given up after %u blocks",
           (long long)p->id, account, (unsigned long long)((w->now - from) / SECOND), after);

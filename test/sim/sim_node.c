@@ -58,18 +58,33 @@ struct node *wire_is_on(const struct world *w, const struct event *e)
 
 /* ---- heads, runtime ---- */
 
-static void heard_best(struct node *n, uint32_t block)
+/* True: it became higher. */
+static bool raise_best_known(struct node *n, uint64_t number)
 {
-    uint64_t number = n->w->chain.blocks[block].number;
-    n->info.best_number = number;
-    hash_of_block(block, n->info.best_hash);
-    if (number > n->info.best_known)
-        n->info.best_known = number;
+    uint64_t now = loop_now_ms(n->loop), before = heard_best(&n->heard, now);
+    heard_add(&n->heard, number, now);
+    n->info.best_known = heard_best(&n->heard, now);
+    return n->info.best_known > before;
 }
 
-static void heard_final(struct node *n, uint32_t block)
+/* The height of a block as its node says it. */
+static uint64_t height_of(const struct node *n, uint32_t block, enum lie lie)
 {
-    n->info.finalized_number = n->w->chain.blocks[block].number;
+    struct world *w = n->w;
+    uint64_t number = w->chain.blocks[block].number;
+    return lies(w, n->r->wire.node, lie) ? lie_height(w, number) : number;
+}
+
+static void best_is(struct node *n, uint32_t block)
+{
+    n->info.best_number = height_of(n, block, LIE_BEST);
+    hash_of_block(block, n->info.best_hash);
+    raise_best_known(n, n->info.best_number);
+}
+
+static void final_is(struct node *n, uint32_t block)
+{
+    n->info.finalized_number = height_of(n, block, LIE_FINAL);
     hash_of_block(block, n->info.finalized_hash);
 }
 
@@ -87,12 +102,15 @@ static void head_arrives(struct world *w, struct event *e)
     if (!n || !n->ready)
         return;
     if (e->account) {
-        heard_final(n, e->b);
+        final_is(n, e->b);
+        if (n->info.finalized_number < n->heard.base)
+            heard_base(&n->heard, n->info.finalized_number);
         node_kick(n);
         return;
     }
     struct node_head head = head_of(w, e->b);
-    heard_best(n, e->b);
+    best_is(n, e->b);
+    head.number = n->info.best_number;
     n->config.on_best(n->config.arg, &head);
 }
 
@@ -188,8 +206,9 @@ static void connected(struct world *w, struct event *e)
     uint32_t spec = w->chain.blocks[at->best].spec;
     bool changed = n->info.spec_version && n->info.spec_version != spec;
     set_runtime(n, spec);
-    heard_best(n, at->best);
-    heard_final(n, at->final);
+    final_is(n, at->final);
+    heard_base(&n->heard, n->info.finalized_number);
+    best_is(n, at->best);
     n->ready = true;
     process_later(w, r->process, POLL_US, "poll", poll)->a = d->number;
     if (changed)
@@ -277,9 +296,8 @@ static void leave_lagging(struct world *w, struct event *e)
 
 void node_expect_height(struct node *n, uint64_t number)
 {
-    if (number <= n->info.best_known)
+    if (!raise_best_known(n, number))
         return;
-    n->info.best_known = number;
     struct event *e =
         process_later(n->w, n->r->process, 0, "leaves a node that lags", leave_lagging);
     e->a = n->r->wire.number;

@@ -2,6 +2,7 @@
 #ifndef TEST_SIM_SIM_NODE_H
 #define TEST_SIM_SIM_NODE_H
 
+#include "base/heard.h"
 #include "chain/node/node.h"
 #include "sim.h"
 
@@ -11,6 +12,7 @@ struct node {
     struct relay *r;
     struct node_config config;
     struct node_info info;
+    struct heard heard;
     bool ready, closing;
     struct backoff backoff;
     int watched[ACCOUNTS]; /* accounts by index */

@@ -138,6 +138,8 @@ static void block_done(struct world *w, struct event *e)
         struct slot out = *s;
         *s = (struct slot){0};
         n->next++;
+        if (out.number > n->heard.base)
+            heard_base(&n->heard, out.number);
         if (hand_out(n, &out))
             continue;
         n->next = out.number;
@@ -165,6 +167,11 @@ static void block_read(struct world *w, struct event *e)
     if (!n || e->b != n->restart)
         return;
     struct slot *s = &n->slots[e->account];
+    const struct chain_node *at = &w->chain.nodes[n->r->wire.node];
+    if (s->number > w->chain.blocks[at->final].number) {
+        refuse(n); /* it is final, and the node does not have it */
+        return;
+    }
     s->block = w->chain.final_at[s->number];
     const struct block *b = &w->chain.blocks[s->block];
     for (size_t i = 0; i < n->watched_count; i++)

@@ -88,6 +88,8 @@
       "a pooled extrinsic that names our account is adopted whatever its signature")               \
     X(HELD_TAKEN, "held-taken", "a row that an open transaction has cancelled gets a nonce")       \
     X(LOCK_ANYBODYS, "lock-anybodys", "a leadership lock is left to a session that is no relay's") \
+    X(HEIGHT_KEPT, "height-kept", "a height that some node invented is waited for")                \
+    X(HEIGHT_TRUSTED, "height-trusted", "a transaction ends by a height that nobody has read")     \
     X(ILLEGAL_PHASE, "illegal-phase", "the manager leads without having asked pool and nonce")
 
 enum plant {

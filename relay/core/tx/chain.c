@@ -1,10 +1,29 @@
 /* The node: up, down, best blocks, the runtime. */
+#include "base/heard.h"
 #include "manager_internal.h"
 
-void manager__hear_of(struct manager *m, uint64_t number)
+static void hear_of(struct manager *m, uint64_t number)
 {
-    if (number > m->chain.best_known)
-        m->chain.best_known = number;
+    if (!PLANTED(HEIGHT_KEPT) || number > m->chain.best_known)
+        m->chain.best_known = number > m->chain.best ? number : m->chain.best;
+}
+
+/* The node has fewer final blocks than were known. The others are still to come, but not where they
+ * are so far above that somebody invented them. */
+static void drop_invented(struct manager *m, uint64_t number)
+{
+    uint64_t read = m->final.read > number ? m->final.read : number;
+    /* It began at such a height. */
+    bool above =
+        m->final.following && (m->final.processed > read || m->final.regular_from > read + 1);
+    bool far = m->chain.finalized > read && m->chain.finalized - read > HEARD_JUMP;
+    if ((!above && !far) || PLANTED(HEIGHT_KEPT))
+        return;
+    m->chain.finalized = read;
+    if (m->life.used_block > read + ERA_PERIOD_MAX)
+        m->life.used_block = read + ERA_PERIOD_MAX; /* see manager__chain_ready */
+    if (above && m->phase >= MANAGER_CHAIN_WAIT)
+        manager__follow_loaded(m);
 }
 
 void manager__chain_up(struct manager *m, const struct manager_event *ev)
@@ -14,9 +33,9 @@ void manager__chain_up(struct manager *m, const struct manager_event *ev)
     m->writes.sign_after_tick = 0;
     if (ev->chain.finalized > m->chain.finalized)
         m->chain.finalized = ev->chain.finalized;
+    drop_invented(m, ev->chain.finalized);
     m->chain.best = ev->chain.best;
-    manager__hear_of(m, ev->chain.best_known);
-    manager__hear_of(m, ev->chain.best);
+    hear_of(m, ev->chain.best_known);
     if (!m->chain.spec_version)
         m->chain.spec_version = ev->chain.spec_version;
     m->chain.runtime_block =
@@ -37,10 +56,11 @@ void manager__chain_down(struct manager *m)
     manager__probe_stop(m);
 }
 
-void manager__best(struct manager *m, uint64_t number)
+void manager__best(struct manager *m, const struct manager_event *ev)
 {
-    m->chain.best = number;
-    manager__hear_of(m, number);
+    m->chain.best = ev->best.number;
+    hear_of(m, ev->best.best_known);
+    drop_invented(m, ev->best.finalized);
     if (m->phase >= MANAGER_CHAIN_WAIT)
         manager__chain_tick(m, true);
 }

@@ -14,6 +14,7 @@
  *   loaded --follow--> a final block made after the claim --HEARD--> until --read up to it--> probe
  *
  * The table has the claim's time and the height, so a successor goes on with the same wait. */
+#include "base/heard.h"
 #include "manager_internal.h"
 
 void manager__era_wait_loaded(struct manager *m, const struct manager_event *ev)
@@ -87,7 +88,10 @@ void manager__era_wait_block(struct manager *m, const struct manager_block *bloc
     bool timeless = block->time_ms < 0 && block->number >= m->chain.finalized;
     if (!later && !timeless && !PLANTED(WAIT_BEHIND))
         return;
-    e->heard = highest_known(m, block);
+    uint64_t heard = highest_known(m, block);
+    if (heard > block->number && heard - block->number > HEARD_JUMP)
+        return; /* the height is stored for good, so it must not be one that a node invented */
+    e->heard = heard;
     e->found = e->wanted = true;
 }
 

@@ -160,6 +160,8 @@ void manager__finalized(struct manager *m, const struct manager_block *block)
     if (m->phase < MANAGER_CHAIN_WAIT || !expected(m, block->number))
         return;
     m->final.processed = block->number;
+    if (block->number > m->final.read)
+        m->final.read = block->number;
     manager__era_wait_block(m, block);
     if (block->number < m->final.regular_from) {
         search(m, block);

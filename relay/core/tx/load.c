@@ -16,7 +16,7 @@ void manager__forget(struct manager *m)
     m->probe.discard = m->probe.question != PROBE_NONE;
     if (m->probe.question == PROBE_NONE)
         m->probe.at = UINT64_MAX;
-    m->final = (struct final_view){0};
+    m->final = (struct final_view){.read = m->final.read};
     m->nonces = (struct next_nonce){.given_back = UINT64_MAX};
     m->send.half_open = m->admit.wanted = false;
     manager__admit_over(m);

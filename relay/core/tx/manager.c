@@ -104,8 +104,7 @@ static void event(struct manager *m, const struct manager_event *ev)
         manager__runtime(m, ev->chain.spec_version, ev->chain.transaction_version);
         return;
     case MANAGER_EV_BEST:
-        manager__hear_of(m, ev->best.best_known);
-        manager__best(m, ev->best.number);
+        manager__best(m, ev);
         return;
     case MANAGER_EV_FINALIZED:
         manager__finalized(m, ev->block);

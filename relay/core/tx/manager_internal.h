@@ -96,6 +96,7 @@ struct chain_view { /* chain.c: the node, and what it says of the chain */
 struct final_view {        /* finality.c: what finalized blocks said */
     bool following;        /* FOLLOW was asked since the rows were loaded */
     uint64_t processed;    /* highest finalized height that was worked through */
+    uint64_t read;         /* the highest one ever, also while earlier ones are read again */
     uint64_t nonce;        /* highest account nonce of a finalized block */
     uint64_t nonce_block;  /* highest block that `nonce` takes into account */
     bool known;            /* `nonce` is */
@@ -320,9 +321,7 @@ void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transac
 void manager__chain_back(struct manager *m);
 void manager__chain_up(struct manager *m, const struct manager_event *ev);
 void manager__chain_down(struct manager *m);
-void manager__best(struct manager *m, uint64_t number);
-/* Some node has a block of this height. */
-void manager__hear_of(struct manager *m, uint64_t number);
+void manager__best(struct manager *m, const struct manager_event *ev);
 
 /* ---- chain_tick.c ---- */
 void manager__chain_tick(struct manager *m, bool block);

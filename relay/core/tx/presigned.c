@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/heard.h"
 #include "manager_internal.h"
 
 bool manager__presigned(const struct row *row)
@@ -109,8 +110,10 @@ static enum fate judge_bad(const struct manager *m, struct judged *j)
     if (x->nonce < m->line.next && !line_at(&m->line, x->nonce))
         return judge_below(m, j);
     snprintf(j->text, sizeof(j->text), "%s", j->o->bad);
-    return x->waited || m->chain.best <= m->chain.finalized ? ends(j, "failed")
-                                                            : waits(m, j, m->chain.best);
+    uint64_t best = m->chain.best, most = m->final.read + HEARD_JUMP;
+    if (best > most && !PLANTED(HEIGHT_KEPT))
+        best = most; /* the table keeps it, so it must not be one that a node invented */
+    return x->waited || best <= m->chain.finalized ? ends(j, "failed") : waits(m, j, best);
 }
 
 static enum fate judge(const struct manager *m, struct judged *j, uint64_t next)

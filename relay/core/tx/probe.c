@@ -53,18 +53,18 @@ static void tell_behind(struct manager *m)
     bool asks = m->phase == MANAGER_CHAIN_WAIT || m->phase == MANAGER_ERA_WAIT;
     if (!asks || !m->chain.up || (!final && !best) || m->alerted & ALERT_BEHIND)
         return;
-    if (final)
+    if (final) {
         manager__alert_once(m, ALERT_BEHIND,
                             "the node's finalized block %llu is behind block %llu of a pending row",
                             (unsigned long long)m->chain.finalized,
                             (unsigned long long)m->load.max_submitted);
-    else
+        manager__fx(m, MANAGER_FX_NODE_BEHIND)->number = m->load.max_submitted;
+    } else { /* the node knows, and has left its endpoint if there is another one */
         manager__alert_once(m, ALERT_BEHIND,
                             "the node's best block %llu is behind block %llu that another node had",
                             (unsigned long long)m->chain.best,
                             (unsigned long long)m->chain.best_known);
-    manager__fx(m, MANAGER_FX_NODE_BEHIND)->number =
-        final ? m->load.max_submitted : m->chain.best_known;
+    }
 }
 
 /* After a load, and at another node, the nonce at the best block means something only once all

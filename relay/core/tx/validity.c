@@ -1,6 +1,7 @@
 /* For how long bytes can be included: eras, deadlines, runtimes. */
 #include <stdio.h>
 
+#include "base/heard.h"
 #include "manager_internal.h"
 
 bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, size_t size)
@@ -20,7 +21,9 @@ uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block)
     if (deadline_block == UINT64_MAX || PLANTED(DEADLINE_LONG))
         return period;
     period = manager_era_fit(period ? period : ERA_PERIOD_MAX, m->chain.finalized, deadline_block);
-    return m->chain.finalized + period > m->chain.best + 2 ? period : 0;
+    bool invented = m->chain.best > m->final.read + HEARD_JUMP && !PLANTED(HEIGHT_TRUSTED);
+    uint64_t best = invented ? m->chain.finalized : m->chain.best;
+    return m->chain.finalized + period > best + 2 ? period : 0;
 }
 
 bool manager__era_late(const struct manager *m, uint64_t deadline_block)
@@ -41,10 +44,30 @@ bool manager__live(const struct manager *m, const struct row *row)
            (row->out_death == INT64_MAX || m->final.processed < (uint64_t)row->out_death);
 }
 
+/* Bytes whose era begins at a block that does not exist would never be included and never die, and
+ * transactions would end before the block of their deadline. */
+static bool is_unread(const struct manager *m)
+{
+    return m->final.following &&
+           (m->final.processed > m->final.read ||
+            m->chain.finalized > m->final.read + HEARD_JUMP) &&
+           !PLANTED(HEIGHT_TRUSTED);
+}
+
 /* An era is born at a finalized block: while finality lags by a whole period, new bytes would be
  * dead at birth. Nothing is signed until it has caught up. */
 bool manager__stillborn(struct manager *m)
 {
+    if (is_unread(m)) {
+        if (m->final.read)
+            manager__alert_once(m, ALERT_FINALITY,
+                                "block %llu is said to be final, and the last one that was read is "
+                                "%llu: nothing is "
+                                "signed before that one",
+                                (unsigned long long)m->chain.finalized,
+                                (unsigned long long)m->final.read);
+        return true;
+    }
     if (!m->config.era_period || m->chain.finalized + m->config.era_period > m->chain.best + 2) {
         manager__alert_over(m, ALERT_FINALITY);
         return false;

@@ -273,7 +273,10 @@ void best(struct script *s)
 {
     s->best++;
     s->now += 1000;
-    feed(s, (struct manager_event){.type = MANAGER_EV_BEST, .best = {.number = s->best}});
+    feed(s,
+         (struct manager_event){
+             .type = MANAGER_EV_BEST,
+             .best = {.number = s->best, .best_known = s->best_known, .finalized = s->finalized}});
 }
 
 static void pool_list(struct script *s, unsigned count, va_list ap)

@@ -235,7 +235,7 @@ struct manager_event {
             uint32_t spec_version, transaction_version;
         } chain; /* CHAIN_UP, RUNTIME */
         struct {
-            uint64_t number, best_known;
+            uint64_t number, best_known, finalized;
         } best;
         const struct manager_block *block; /* FINALIZED */
         struct {

@@ -1,0 +1,28 @@
+/* The highest block that somebody says exists. A height that is far above the last block that was
+ * read is a claim: it counts as long as somebody repeats it and is dropped after that. A node that
+ * invents one would otherwise make its relay, and those that receive it, wait for that block until
+ * they restart. */
+#ifndef BASE_HEARD_H
+#define BASE_HEARD_H
+
+#include <stdint.h>
+
+enum {
+    HEARD_JUMP = 64,       /* blocks above the one that was read, up to which a height is kept */
+    HEARD_KEEP_MS = 60000, /* after this long without a repetition a claim is dropped */
+};
+
+struct heard {
+    uint64_t base; /* the last block that was read; a height that somebody proved */
+    struct heard_height {
+        uint64_t number, at_ms;
+    } near, far;
+};
+
+/* This block was read. The base may go down: another node may have fewer blocks. */
+void heard_base(struct heard *h, uint64_t number);
+void heard_add(struct heard *h, uint64_t number, uint64_t now_ms);
+/* 0: none. */
+uint64_t heard_best(struct heard *h, uint64_t now_ms);
+
+#endif
