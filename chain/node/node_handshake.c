@@ -121,15 +121,27 @@ static void subscribed(struct rpc_call *call)
 
 /* ---- answers ---- */
 
+/* One endpoint of another chain is left like any other that does not work. */
+static bool all_are_of_another_chain(const struct node *n)
+{
+    for (size_t i = 0; i < n->endpoint_count; i++)
+        if (!n->endpoints[i].other_chain)
+            return false;
+    return true;
+}
+
 static void got_genesis(struct node *n, const uint8_t hash[32])
 {
-    if (n->genesis_known && memcmp(n->genesis, hash, 32) != 0) {
+    bool other = n->genesis_known && memcmp(n->genesis, hash, 32) != 0;
+    n->endpoints[n->endpoint_at].other_chain = other;
+    if (other) {
         struct err err;
         char want[HASH_TEXT], have[HASH_TEXT];
         wire_hash_text(n->genesis, want);
         wire_hash_text(hash, have);
-        err_set(&err, ERR_GENESIS, "another chain: the genesis is %s, wanted is %s; the node is %s",
-                have, want, node__url(n));
+        err_set(&err, all_are_of_another_chain(n) ? ERR_GENESIS : ERR_PROTOCOL,
+                "another chain: the genesis is %s, wanted is %s; the node is %s", have, want,
+                node__url(n));
         fail(n, &err);
         return;
     }

@@ -198,7 +198,8 @@ enum node_phase {
 struct endpoint {
     struct node *node;
     struct rpc *rpc;
-    char down[200]; /* the last text given to on_down */
+    char down[200];   /* the last text given to on_down */
+    bool other_chain; /* its genesis was another one, when it was asked last */
 };
 
 struct node {

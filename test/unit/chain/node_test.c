@@ -285,8 +285,30 @@ static void the_second_endpoint_is_the_right_one(void **state)
     rig.fake[1].best = 1; /* its header has the block's hash */
     rig.config.genesis = wanted;
     rig_up(&rig);
-    assert_int_equal(rig.why.code, ERR_GENESIS);
+    assert_int_equal(rig.why.code, ERR_PROTOCOL); /* one of several: it is left */
+    assert_non_null(strstr(rig.why.text, "another chain"));
     assert_non_null(rig.fake[1].peer);
+    rig_done(&rig);
+}
+
+/* The good endpoint dies, and the other one is of another chain: the owner learns that it has to
+ * wait, not that its configuration is wrong. */
+static void one_of_another_chain(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    rig_start(&rig, 2, &contracts);
+    rig.fake[1].blocks[0].hash[65] = rig.fake[1].blocks[0].hash[65] == '0' ? '1' : '0';
+    rig_up(&rig);
+    int port = ws_server_port(rig.fake[0].server);
+    struct ws_peer *peer = rig.fake[0].peer;
+    fake_stop(&rig.fake[0], rig.loop);
+    assert_non_null(peer);
+    rig_wait_down(&rig, 3);
+    assert_int_equal(rig.why.code, ERR_PROTOCOL);
+    assert_non_null(strstr(rig.why.text, "another chain"));
+    fake_start(&rig.fake[0], rig.loop, &contracts, port);
+    rig_wait_ready(&rig, 2);
     rig_done(&rig);
 }
 
@@ -645,6 +667,7 @@ int main(void)
         cmocka_unit_test(upgrade_while_away),
         cmocka_unit_test(another_chain),
         cmocka_unit_test(the_second_endpoint_is_the_right_one),
+        cmocka_unit_test(one_of_another_chain),
         cmocka_unit_test(moves_when_an_endpoint_dies_and_stays_there),
         cmocka_unit_test(the_first_chain_is_kept),
         cmocka_unit_test(an_endpoint_that_lags_is_passed_over),

@@ -84,8 +84,9 @@ struct node_config {
     bool insecure;
     uint32_t call_timeout_ms;
     uint32_t silence_timeout_ms;
-    /* 32 bytes: refuse every other chain (on_down with ERR_GENESIS; the node keeps trying). NULL:
-     * accept the first chain that answers. */
+    /* 32 bytes: refuse every other chain. on_down says so with ERR_PROTOCOL, or with ERR_GENESIS if
+     * every endpoint is of another chain; the node keeps trying. NULL: accept the first chain that
+     * answers. */
     const uint8_t *genesis;
     /* Refuse finalized blocks whose header does not have their hash, or whose extrinsics do not
      * have the root in the header, and endpoints whose headers have another form. */
