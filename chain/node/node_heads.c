@@ -1,10 +1,10 @@
 /* The best and the finalized head, from their subscriptions.
  *
  * A header does not contain its hash. If the hash is blake2b-256 of the header (the handshake found
- * out), we compute it; otherwise (chopsticks, chains with another hasher), and where a height jumps,
- * we ask the node for the hash of that height. A node may drop a subscription silently, so the heads are also polled: when
- * two polls in a row find a head that the subscription did not report, the connection is
- * replaced. */
+ * out), we compute it; otherwise (chopsticks, chains with another hasher), and where a height
+ * jumps, we ask the node for the hash of that height. A node may drop a subscription silently, so
+ * the heads are also polled: when two polls in a row find a head that the subscription did not
+ * report, the connection is replaced. */
 #include <stdio.h>
 #include <string.h>
 

@@ -42,7 +42,7 @@ void election_stale(struct election *e, int account); /* a fenced write was refu
  * failover knows from which block on the chain may know more than the database. */
 void election_saw(struct election *e, uint64_t block);
 /* The best block of this relay's node, and its final one: heartbeats carry the highest to other
- * relays, whose nodes may be behind. A height that the node does not repeat is dropped (heard.h). */
+ * relays, whose nodes may be behind. A height that the node does not repeat is dropped: heard.h. */
 void election_best(struct election *e, uint64_t block, uint64_t finalized);
 /* The account's place on the ring: the first 8 bytes of SHA-256(genesis || id). */
 void election_place(struct election *e, int account, uint64_t place);

@@ -179,6 +179,7 @@ void manager__finalized(struct manager *m, const struct manager_block *block)
         manager__consumed(m, block->account_nonce, block);
     }
     balance(m, block);
+    manager__late_resigns(m);
     manager__eras(m);
     manager__presigned_dead(m);
 }

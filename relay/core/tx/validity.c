@@ -13,6 +13,14 @@ bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, siz
     return true;
 }
 
+/* Nothing ends by a best block that is far above the last one that was read: the node may have
+ * invented it. */
+static uint64_t plausible_best(const struct manager *m)
+{
+    bool far = m->chain.best > m->final.read + HEARD_JUMP && !PLANTED(HEIGHT_TRUSTED);
+    return far ? m->chain.finalized : m->chain.best;
+}
+
 /* The longest era (in blocks, at most the configured one) that ends with the block of the deadline,
  * and that is not over before it can be used. The chain itself then keeps the deadline. */
 uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block)
@@ -21,15 +29,13 @@ uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block)
     if (deadline_block == UINT64_MAX || PLANTED(DEADLINE_LONG))
         return period;
     period = manager_era_fit(period ? period : ERA_PERIOD_MAX, m->chain.finalized, deadline_block);
-    bool invented = m->chain.best > m->final.read + HEARD_JUMP && !PLANTED(HEIGHT_TRUSTED);
-    uint64_t best = invented ? m->chain.finalized : m->chain.best;
-    return m->chain.finalized + period > best + 2 ? period : 0;
+    return m->chain.finalized + period > m->chain.best + 2 ? period : 0;
 }
 
 bool manager__era_late(const struct manager *m, uint64_t deadline_block)
 {
-    return deadline_block != UINT64_MAX && m->chain.best + ERA_PERIOD_MIN > deadline_block + 1 &&
-           !PLANTED(DEADLINE_LONG);
+    return deadline_block != UINT64_MAX &&
+           plausible_best(m) + ERA_PERIOD_MIN > deadline_block + 1 && !PLANTED(DEADLINE_LONG);
 }
 
 bool manager__era_waits(const struct manager *m, uint64_t deadline_block)
@@ -62,8 +68,7 @@ bool manager__stillborn(struct manager *m)
         if (m->final.read)
             manager__alert_once(m, ALERT_FINALITY,
                                 "block %llu is said to be final, and the last one that was read is "
-                                "%llu: nothing is "
-                                "signed before that one",
+                                "%llu: nothing is signed before that one",
                                 (unsigned long long)m->chain.finalized,
                                 (unsigned long long)m->final.read);
         return true;

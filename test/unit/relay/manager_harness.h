@@ -30,7 +30,7 @@ struct script {
     int64_t next_id;
     uint32_t spec;
     uint64_t finalized, best;
-    uint64_t best_known; /* what another node has; 0: no more than this one */
+    uint64_t best_known;            /* what another node has; 0: no more than this one */
     int64_t era;                    /* blocks of life of new attempts, -1 immortal */
     struct manager_account account; /* what the snapshot says; no tips unless a test sets a cap */
     int64_t used_nonce, used_block;
