@@ -121,20 +121,36 @@ static int by_nonce(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* A row that an application holds is not passed over: it would be sent again if that rolls back. */
-static int check_free(const struct mem_account *a, const struct tx_found *in, struct err *err)
+static bool is_same(const struct mem_row *row, const struct tx_found *in)
 {
-    LIST_EACH (p, &a->signed_rows) {
+    struct store_bytes bytes =
+        row->table == MEM_OUTBOX ? call_of(in) : (struct store_bytes){in->bytes, in->bytes_len};
+    return mem__same_bytes(row->call, bytes);
+}
+
+static const struct mem_row *held_in(const struct list *rows, const struct tx_found *in)
+{
+    LIST_EACH (p, rows) {
         const struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
-        if (row->held && mem__same_bytes(row->call, (struct store_bytes){in->bytes, in->bytes_len}))
-            return mem__held(err, row);
+        if (row->held && is_same(row, in))
+            return row;
     }
-    LIST_EACH (p, &a->outbox) {
-        const struct mem_row *row = CONTAINER_OF(p, struct mem_row, node);
-        if (row->held && mem__same_bytes(row->call, call_of(in)))
-            return mem__held(err, row);
-    }
-    return 0;
+    return NULL;
+}
+
+/* A row that an application holds is not passed over: it would be sent again if that rolls back. Of
+ * several found extrinsics with one call each takes the next row, so any of these counts. */
+static int check_free(const struct mem_account *a, const struct store_adopt *r,
+                      const struct tx_found *in, struct err *err)
+{
+    int64_t nonce = (int64_t)in->nonce;
+    if (mem__pending(a, nonce) || mem__attempt_of(mem__nonce_at(a, nonce), in->hash) ||
+        nonce < a->used_nonce)
+        return 0;
+    const struct mem_row *held = held_in(&a->signed_rows, in), *first = call_row(a, in);
+    if (!held && !signed_attempt(a, in) && first && (first->held || r->count > 1))
+        held = held_in(&a->outbox, in);
+    return held ? mem__held(err, held) : 0;
 }
 
 /* All of the wait was read, or it is cut short. */
@@ -159,7 +175,7 @@ void mem__adopt(struct mem_session *s, struct store_adopt *r)
                       (long long)row->nonce);
             return;
         }
-        if (check_free(a, &r->rows[i], &r->req.err))
+        if (check_free(a, r, &r->rows[i], &r->req.err))
             return;
     }
     uint32_t version = a->transaction_version;

@@ -47,7 +47,7 @@ struct notices {
 };
 
 /* The superuser's connections: the second one for a transaction that stays open. */
-enum diff_conn { DIFF_ADMIN, DIFF_APP, DIFF_LISTENER, DIFF_CONNS };
+enum diff_conn { DIFF_ADMIN, DIFF_APP, DIFF_LISTENER, DIFF_HOLDER, DIFF_CONNS };
 
 struct diff {
     struct rng rng;
@@ -59,7 +59,7 @@ struct diff {
     struct conn *conns[DIFF_CONNS];
     struct notices pg_notices, mem_notices;
     struct mem_db *db;
-    struct mem_session *mem_app, *mem_admin;
+    struct mem_session *mem_app, *mem_admin, *mem_holder;
     int64_t began_us; /* the seed, by the real clock */
     int64_t shift_us; /* the memory database's clock is so far ahead */
     int64_t pg_marks[ACCOUNTS], mem_marks[ACCOUNTS];
@@ -120,6 +120,7 @@ void diff_finish(struct diff *d, const struct diff_target *t);
 void diff_requeue(struct diff *d, const struct diff_target *t);
 void diff_reject(struct diff *d, const struct diff_target *t);
 void diff_any_call(struct diff *d);
+void diff_read(struct diff *d, size_t relay, size_t account);
 void diff_write(struct diff *d);
 void diff_lead(struct diff *d);
 void diff_take(struct diff *d, size_t account);
@@ -127,6 +128,7 @@ void diff_enqueue_signed(struct diff *d);
 void diff_close_transaction(struct diff *d);
 void diff_policy(struct diff *d, const struct mem_account *a, const struct mem_policy *p);
 void diff_application(struct diff *d);
+void diff_beside_held_row(struct diff *d);
 
 /* ---- notifications ---- */
 void diff_listen(struct diff *d);

@@ -124,6 +124,32 @@ void diff_close_transaction(struct diff *d)
     d->open = false;
 }
 
+/* ---- a row that an open transaction has cancelled ---- */
+
+/* Requests of leaders alone: everybody else would wait for it, and so would this test. */
+void diff_beside_held_row(struct diff *d)
+{
+    size_t account = diff_below(d, ACCOUNTS);
+    const struct mem_account *a = diff_account(d, account);
+    int64_t id = diff_waiting(d, diff_chance(d, 70) ? &a->outbox : &a->signed_rows);
+    char state[6];
+    bool sure = a->reconcile_from < 0 && a->lead.timeline == d->db->timeline;
+    if (!sure || !mem_hold(d->mem_holder, id))
+        return; /* after a failover cancel locks no row */
+    free(diff_sql(d, DIFF_HOLDER, state, "BEGIN"));
+    free(diff_sql(d, DIFF_HOLDER, state, "SELECT txrelay.cancel(%lld)", (long long)id));
+    assert_string_equal(state, "");
+    for (size_t i = 0; i < 4 && !d->differs; i++) {
+        d->text_count = 0;
+        if (diff_chance(d, 50))
+            diff_read(d, diff_leader(d, account), account);
+        else
+            diff_write(d);
+    }
+    free(diff_sql(d, DIFF_HOLDER, state, "ROLLBACK"));
+    mem_let_go(d->mem_holder);
+}
+
 /* ---- operators ---- */
 
 static void pause_account(struct diff *d, const struct mem_account *a)

@@ -84,7 +84,7 @@ static void read_due(struct diff *d, size_t relay)
     diff_request(d, relay, MEM_REQUEST_due, &u);
 }
 
-static void read_rows(struct diff *d, size_t relay, size_t account)
+void diff_read(struct diff *d, size_t relay, size_t account)
 {
     const struct mem_account *a = diff_account(d, account);
     union any_request u;
@@ -182,13 +182,15 @@ void diff_any_call(struct diff *d)
     if (which < 16)
         diff_lead(d);
     else if (which < 32)
-        read_rows(d, diff_leader(d, account), account);
+        diff_read(d, diff_leader(d, account), account);
     else if (which < 50)
         enqueue(d);
     else if (which < 56)
         ask(d);
     else if (which < 64)
         diff_application(d);
+    else if (which < 67)
+        diff_beside_held_row(d);
     else
         diff_write(d);
 }

@@ -88,6 +88,7 @@ static void open_memory(struct diff *d)
         d->relays[i].mem = mem_session_new(d->db, &d->relays[i], d->relays[i].use_lock);
     d->mem_app = mem_session_new(d->db, NULL, true);
     d->mem_admin = mem_session_new(d->db, NULL, true);
+    d->mem_holder = mem_session_new(d->db, NULL, true);
     mem_session_listen(d->mem_admin, MEM_LISTEN_SIGNALS | MEM_LISTEN_ROWS);
 }
 

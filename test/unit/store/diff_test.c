@@ -150,7 +150,8 @@ static void test_finds_a_difference(void **state)
 /* So does it a rule that is broken: each of these is found within some seeds. */
 static void test_finds_planted_faults(void **state)
 {
-    static const enum plant plants[] = {PLANT_CLAIM_ALWAYS, PLANT_RENEW_ANY, PLANT_NO_FENCE};
+    static const enum plant plants[] = {PLANT_CLAIM_ALWAYS, PLANT_RENEW_ANY, PLANT_NO_FENCE,
+                                        PLANT_HELD_TAKEN};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(plants); i++) {
         plant = plants[i];
