@@ -54,20 +54,13 @@ struct ring *ring_free(struct ring *r)
     return NULL;
 }
 
-static struct member *add(struct ring *r, const char *name, size_t points)
+size_t ring_add(struct ring *r, const char *name, size_t points)
 {
-    PRE(points > 0);
+    PRE(r->hash && points > 0);
     r->members = xrealloc(r->members, (r->count + 1) * sizeof(*r->members));
     struct member *m = &r->members[r->count++];
     *m = (struct member){.name = xstrdup(name), .count = points};
     m->points = xcalloc(points, sizeof(*m->points));
-    return m;
-}
-
-size_t ring_add(struct ring *r, const char *name, size_t points)
-{
-    PRE(r->hash);
-    struct member *m = add(r, name, points);
     struct buf text = {0};
     for (size_t i = 0; i < points; i++) {
         buf_clear(&text);
@@ -75,12 +68,6 @@ size_t ring_add(struct ring *r, const char *name, size_t points)
         m->points[i] = r->hash(text.data, text.len);
     }
     buf_done(&text);
-    return r->count - 1;
-}
-
-size_t ring_add_at(struct ring *r, const char *name, uint64_t position)
-{
-    add(r, name, 1)->points[0] = position;
     return r->count - 1;
 }
 

@@ -19,13 +19,11 @@ struct ring;
  * (election_hash), because the core links nothing but base/. */
 typedef uint64_t ring_hash_fn(const void *data, size_t len);
 
-struct ring *ring_new(ring_hash_fn *hash); /* NULL: only ring_add_at may be used */
+struct ring *ring_new(ring_hash_fn *hash); /* NULL: nothing may be added */
 struct ring *ring_free(struct ring *r);
 void ring_clear(struct ring *r);
 /* Adds a member; returns its index. The name is copied. */
 size_t ring_add(struct ring *r, const char *name, size_t points);
-size_t ring_add_at(struct ring *r, const char *name,
-                   uint64_t position); /* with a single point at `position` */
 
 size_t ring_count(const struct ring *r);
 const char *ring_name(const struct ring *r, size_t member);
