@@ -46,9 +46,8 @@ static int load_account(const struct config_file *f, const struct config_account
                         struct service_account *ret, struct err *err)
 {
     if (!key_scheme_parse(a->scheme, &ret->scheme))
-        return err_set(err, ERR_CONFIG,
-                       "account %s: scheme '%s' is not one of: sr25519, ed25519, ecdsa, ethereum",
-                       a->alias, a->scheme);
+        return err_set(err, ERR_CONFIG, "account %s: scheme '%s' is not one of: %s", a->alias,
+                       a->scheme, key_scheme_names());
     if (a->key_file && *a->key_file)
         return load_key(a, ret, err);
     if (!a->account || !*a->account)

@@ -74,8 +74,7 @@ int cmd_keys(int argc, char **argv)
     cli_harden();
     const char *verb = a.base.word[0], *path = a.base.word[1];
     if (!key_scheme_parse(a.scheme, &scheme)) {
-        fprintf(stderr, "txrelay: scheme '%s' is not one of: sr25519, ed25519, ecdsa, ethereum\n",
-                a.scheme);
+        fprintf(stderr, "txrelay: scheme '%s' is not one of: %s\n", a.scheme, key_scheme_names());
         return EXIT_USAGE;
     }
     if (sscanf(a.prefix, "%u", &prefix) != 1 || prefix > 16383) {

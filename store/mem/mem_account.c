@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/hex.h"
+#include "base/key_scheme.h"
 #include "mem/mem.h"
 
 struct mem_account *mem__account(const struct mem_db *db, int32_t number)
@@ -107,15 +108,6 @@ static bool is_alias(const char *s)
            strncmp(s, "0x", 2) != 0;
 }
 
-static bool is_scheme(const char *s)
-{
-    static const char *const names[] = {"sr25519", "ed25519", "ecdsa", "ethereum"};
-    for (size_t i = 0; s && i < ARRAY_LEN(names); i++)
-        if (!strcmp(s, names[i]))
-            return true;
-    return false;
-}
-
 static int check_enroll(const struct store_enroll *r, struct err *err)
 {
     size_t address = r->address ? strlen(r->address) : 0;
@@ -127,7 +119,8 @@ static int check_enroll(const struct store_enroll *r, struct err *err)
     if (r->account_id.len != 20 && r->account_id.len != 32)
         return mem__fail(err, "TR011", "account id has %zu bytes; it must have 20 or 32",
                          r->account_id.len);
-    if (!is_scheme(r->scheme))
+    enum key_scheme scheme;
+    if (!r->scheme || !key_scheme_parse(r->scheme, &scheme))
         return mem__fail(err, "TR011",
                          "scheme is \"%.40s\"; it must be sr25519, ed25519, ecdsa or ethereum",
                          r->scheme ? r->scheme : "");

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "chain/codec/key_scheme.h"
+#include "base/key_scheme.h"
 #include "chain/codec/metadata.h"
 #include "chain/codec/scale.h"
 #include "chain/codec/ss58.h"

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "chain/codec/key_scheme.h"
+#include "base/key_scheme.h"
 
 struct keypair;
 

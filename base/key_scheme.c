@@ -1,5 +1,5 @@
 /* Names and lengths of the signature schemes. */
-#include "chain/codec/key_scheme.h"
+#include "base/key_scheme.h"
 
 #include <string.h>
 
@@ -9,16 +9,24 @@ static const struct {
     const char *name;
     size_t public_len, account_id_len, signature_len;
 } schemes[] = {
-    [KEY_ED25519] = {"ed25519", 32, 32, 64},
-    [KEY_SR25519] = {"sr25519", 32, 32, 64},
-    [KEY_ECDSA] = {"ecdsa", 33, 32, 65},
-    [KEY_ETHEREUM] = {"ethereum", 33, 20, 65},
+#define X(scheme, name, public_len, account_id_len, signature_len)                                 \
+    [scheme] = {name, public_len, account_id_len, signature_len},
+    KEY_SCHEMES(X)
+#undef X
 };
 
 const char *key_scheme_name(enum key_scheme scheme)
 {
     PRE((unsigned)scheme < ARRAY_LEN(schemes));
     return schemes[scheme].name;
+}
+
+const char *key_scheme_names(void)
+{
+#define X(scheme, name, public_len, account_id_len, signature_len) ", " name
+    static const char names[] = KEY_SCHEMES(X);
+#undef X
+    return names + 2;
 }
 
 bool key_scheme_parse(const char *name, enum key_scheme *ret_scheme)
