@@ -1,4 +1,5 @@
-# The relay alone: built on Debian 12, run on Debian 12 slim as an unprivileged user.
+# The relay alone: built on Debian 12, run on Debian 12 slim as an unprivileged user. The images are named by tag, so that a
+# rebuild gets Debian's security updates; name them by digest where a build has to be the same each time.
 FROM debian:12 AS build
 COPY . /src
 WORKDIR /src

@@ -45,7 +45,8 @@ struct loop_server {
     size_t peer_count;
     size_t unfinished;        /* bytes in the peers' buffers */
     struct loop_timer *timer; /* idle peers are looked for */
-    char *path;               /* unix: removed at close */
+    uint64_t idle_ms;
+    char *path; /* unix: removed at close */
     char *address;
     bool is_unix;
 };
@@ -289,7 +290,7 @@ static struct loop_peer *find_idle(const struct loop_server *s)
     uint64_t now = loop_now_ms(s->loop);
     LIST_EACH (n, &s->peers) {
         struct loop_peer *p = CONTAINER_OF(n, struct loop_peer, node);
-        if (now - p->heard_ms >= LOOP_PEER_IDLE_MS)
+        if (now - p->heard_ms >= s->idle_ms)
             return p;
     }
     return NULL;
@@ -298,7 +299,7 @@ static struct loop_peer *find_idle(const struct loop_server *s)
 static void close_idle(void *arg)
 {
     struct loop_server *s = arg;
-    loop_timer_at(s->timer, loop_now_ms(s->loop) + LOOP_PEER_IDLE_MS / 4);
+    loop_timer_at(s->timer, loop_now_ms(s->loop) + s->idle_ms / 4);
     for (struct loop_peer *p;
          s->timer && (p = find_idle(s));) /* the owner may close the server meanwhile */
         peer_end(p, UV_ETIMEDOUT, "idle");
@@ -380,8 +381,15 @@ struct loop_server *loop_server_new(struct loop *l, const char *address,
     }
     s->address = server_name(s, &a, address);
     s->timer = loop_timer_new(l, close_idle, s);
-    loop_timer_at(s->timer, loop_now_ms(l) + LOOP_PEER_IDLE_MS / 4);
+    loop_server_idle(s, LOOP_PEER_IDLE_MS);
     return s;
+}
+
+void loop_server_idle(struct loop_server *s, uint64_t ms)
+{
+    PRE(ms >= 4);
+    s->idle_ms = ms;
+    loop_timer_at(s->timer, loop_now_ms(s->loop) + ms / 4);
 }
 
 const char *loop_server_address(const struct loop_server *s)

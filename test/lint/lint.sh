@@ -151,6 +151,7 @@ if [ -f $page ]; then
       case $file in
         *.py) there="^ *def $name\(" ;;
         *.c) there="^static void $name\(" ;;
+        *.sh) there="\\b$name\\b" ;;
         *) there="\"$name\"" ;;
       esac
       grep -qE "$there" "$file" || finding "$page names the test $name, which is not in $file"

@@ -13,7 +13,7 @@ enum {
     LOOP_LINE_MAX = 4 << 20,        /* bytes of one line */
     LOOP_PEERS_MAX = 64,            /* connections at a time; one more is closed at once */
     LOOP_UNFINISHED_MAX = 16 << 20, /* bytes of unfinished lines, of all peers together */
-    LOOP_PEER_IDLE_MS = 60000,      /* without a byte */
+    LOOP_PEER_IDLE_MS = 60000,      /* without a byte, unless loop_server_idle said otherwise */
 };
 
 struct loop_peer_events {
@@ -30,6 +30,7 @@ struct loop_peer_events {
 struct loop_server *loop_server_new(struct loop *l, const char *address,
                                     const struct loop_peer_events *events, struct err *err);
 struct loop_server *loop_server_close(struct loop_server *s); /* its peers too */
+void loop_server_idle(struct loop_server *s, uint64_t ms);
 /* The address with the real port, when the port was given as 0. */
 const char *loop_server_address(const struct loop_server *s);
 

@@ -496,6 +496,7 @@ struct crowd {
     bool refused;
     size_t chunk, sent;
     unsigned uid;
+    struct err why; /* the last one ended */
     uint64_t until;
 };
 
@@ -520,7 +521,7 @@ static void crowd_end(void *arg, struct loop_peer *peer, const struct err *err)
 {
     struct crowd *c = arg;
     (void)peer;
-    (void)err;
+    c->why = *err;
     c->ended++;
 }
 
@@ -590,6 +591,41 @@ static void a_server_bounds_its_peers(void **state)
     rmdir(dir);
 }
 
+static void silence_and_endless_lines_end_a_peer(void **state)
+{
+    struct world *w = *state;
+    struct crowd c = {.loop = w->loop};
+    char dir[] = "/tmp/txloopXXXXXX", address[64];
+    struct err err = {0};
+    assert_non_null(mkdtemp(dir));
+    snprintf(address, sizeof(address), "unix:%s/s", dir);
+    struct loop_peer_events events = {crowd_open, crowd_line, crowd_end, &c};
+    struct loop_server *s = loop_server_new(w->loop, address, &events, &err);
+    assert_non_null(s);
+    c.pace = loop_timer_new(w->loop, crowd_pace, &c);
+    memset(c.fds, -1, sizeof(c.fds));
+    loop_server_idle(s, 100);
+    uint64_t began = loop_now_ms(w->loop);
+    c.extra = open_socket(address);
+    crowd_run(&c);
+    assert_true(c.refused && c.count == 1 && c.ended == 1);
+    assert_non_null(strstr(c.why.text, "idle"));
+    assert_true(loop_now_ms(w->loop) - began >= 100);
+    close(c.extra);
+    c.extra = -1;
+    c.ended = 0;
+    loop_server_idle(s, LOOP_PEER_IDLE_MS);
+    c.fds[0] = open_socket(address);
+    c.chunk = 65536;
+    crowd_run(&c);
+    assert_non_null(strstr(c.why.text, "line too long"));
+    assert_true(c.sent > LOOP_LINE_MAX && c.sent < 2 * (size_t)LOOP_LINE_MAX);
+    close(c.fds[0]);
+    c.pace = loop_timer_close(c.pace);
+    loop_server_close(s);
+    rmdir(dir);
+}
+
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -601,7 +637,7 @@ int main(void)
         TEST(signals_arrive_on_the_loop),       TEST(lines_from_a_pipe_and_a_file),
         TEST(peers_talk_over_unix_and_tcp),     TEST(a_stale_socket_is_replaced_a_live_one_is_not),
         TEST(bad_addresses_and_refusals),       TEST(lives_inside_another_loop),
-        TEST(a_server_bounds_its_peers),
+        TEST(a_server_bounds_its_peers),        TEST(silence_and_endless_lines_end_a_peer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

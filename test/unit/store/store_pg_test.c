@@ -710,7 +710,8 @@ static void test_search_path_of_the_role(void **state)
     struct fx_store x;
     struct fx_account a;
     char *database = xstrdup(sql("SELECT current_database()"));
-    sql("CREATE SCHEMA evil; CREATE FUNCTION evil.to_timestamp(double precision) RETURNS "
+    sql("CREATE SCHEMA evil; GRANT USAGE ON SCHEMA evil TO PUBLIC; CREATE FUNCTION "
+        "evil.to_timestamp(double precision) RETURNS "
         "timestamptz LANGUAGE plpgsql AS 'BEGIN RAISE ''hijacked''; END'; ALTER DATABASE %s SET "
         "search_path = evil, pg_catalog",
         database);
