@@ -17,6 +17,7 @@ class Postgres:
         self.database = database
         with self.admin() as db, db.cursor() as cur:
             cur.execute(f'CREATE DATABASE {database}')
+            cur.execute('CREATE ROLE txrelay_clock NOLOGIN')  # the superuser tells functions the time
         self.dsn = self.dsn_of(database)
 
     def sibling(self, database):
