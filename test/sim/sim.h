@@ -222,10 +222,12 @@ enum lie {
     LIE_POOLED, /* the same in the pool */
     LIE_BEST,   /* a best block far above all that are */
     LIE_FINAL,  /* a final one */
+    LIE_NONCE,  /* an account nonce that cannot be */
     LIES,
 };
 void lie_start(struct world *w);
 bool lies(const struct world *w, int node, enum lie lie);
+uint64_t lie_nonce(struct world *w);
 uint64_t lie_height(struct world *w, uint64_t number);
 uint32_t lie_forged(struct world *w, uint32_t block, int account); /* 0: not now */
 

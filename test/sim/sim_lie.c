@@ -29,6 +29,12 @@ uint32_t lie_forged(struct world *w, uint32_t block, int account)
     return tx;
 }
 
+uint64_t lie_nonce(struct world *w)
+{
+    w->stats.lies++;
+    return UINT32_MAX - rng_below(&w->rng, 3);
+}
+
 uint64_t lie_height(struct world *w, uint64_t number)
 {
     static const uint64_t far[] = {300, 5000, 1000000, UINT64_C(1) << 61};

@@ -156,6 +156,8 @@ static void ask_arrives(struct world *w, struct event *e)
     case ASK_NONCE:
         x = answer_new(w, 0);
         x->number = PLANTED(PROBE_ORDER) ? a->early_nonce : best->nonce[q->account];
+        if (lies(w, r->wire.node, LIE_NONCE))
+            x->number = lie_nonce(w);
         break;
     case ASK_HASH:
         x = hash_answer(w, r->wire.node, q->height);

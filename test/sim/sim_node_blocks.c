@@ -109,6 +109,8 @@ static bool hand_out(struct node *n, const struct slot *s)
         int a = n->watched[i];
         bool read = s->wanted[i] && !pruned;
         nonces[i] = read ? b->nonce[a] : UINT64_MAX;
+        if (read && lies(w, n->r->wire.node, LIE_NONCE))
+            nonces[i] = lie_nonce(w);
         balances[i] = (struct node_balance){.known = read, .free = w->chain.unpaid[a] ? 0 : 1000};
     }
     n->config.on_finalized(n->config.arg, &out);

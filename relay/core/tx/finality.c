@@ -72,7 +72,8 @@ static void included(struct manager *m, const struct tx_included *x,
 
 /* Nonces below the account's are used. Which extrinsic used one that no block showed is looked
  * for once more from the block the row was signed at, before the row is given up; `block` NULL:
- * look only. */
+ * look only. That the nonce is used is the word of a node: the row is given up only when no block
+ * can take its bytes any more, so the same node, or another one, may take its word back. */
 void manager__consumed(struct manager *m, uint64_t account_nonce, const struct manager_block *block)
 {
     PRE(m->phase >= MANAGER_CHAIN_WAIT);
@@ -84,7 +85,7 @@ void manager__consumed(struct manager *m, uint64_t account_nonce, const struct m
         if (row->state == ROW_SIGNING || row->found || manager__try_drop_gap(m, row))
             continue;
         if (row->refollowed) {
-            if (block)
+            if (block && (manager__dead(m, row) || row->out_death == INT64_MAX))
                 manager__end_unseen(m, row, block);
             continue;
         }
@@ -169,7 +170,8 @@ void manager__finalized(struct manager *m, const struct manager_block *block)
     }
     for (size_t i = 0; i < block->included_count; i++)
         included(m, &block->included[i], block);
-    if (block->account_nonce != UINT64_MAX) {
+    if (block->account_nonce != UINT64_MAX &&
+        !manager__nonce_absurd(m, block->account_nonce, block->number)) {
         new_nonce(m, block);
         m->final.known = true;
         if (block->account_nonce > m->final.nonce)

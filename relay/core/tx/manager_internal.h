@@ -76,6 +76,7 @@ enum {
     ALERT_GUARD = 512,
     ALERT_BALANCE = 1024,
     ALERT_BELOW = 2048,
+    ALERT_NONCE = 4096,
     ALERT_DEADLINE = 4096,
     ALERTS_OF_SENDING = ALERT_FOREIGN_POOL | ALERT_BUSY | ALERT_INVALID | ALERT_FUTURE
 };
@@ -352,6 +353,8 @@ void manager__judge_all(struct manager *m, uint64_t best_nonce);
 
 /* ---- nonces.c ---- */
 bool manager__try_rebuild(struct manager *m, uint64_t best_nonce);
+/* An account nonce as of this block that cannot be: it says nothing, and is not stored. */
+bool manager__nonce_absurd(struct manager *m, uint64_t nonce, uint64_t block);
 bool manager__try_find_gaps(struct manager *m, uint64_t best_nonce);
 void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where);
 void manager__rewind_check(struct manager *m, uint64_t best_nonce);

@@ -2,6 +2,33 @@
  * that are free again, and how it is stored. */
 #include "manager_internal.h"
 
+/* A node may answer anything. No chain includes more than NONCES_PER_BLOCK extrinsics of an account
+ * in a block, and none has nonces of 31 bits and more in use. A nonce that is stored too high could
+ * only be taken back by hand. */
+bool manager__nonce_absurd(struct manager *m, uint64_t nonce, uint64_t block)
+{
+    enum { NONCES_PER_BLOCK = 1000 };
+    uint64_t ours = m->line.rows || m->line.next ? m->line.next + m->admit.ahead : 0;
+    if (m->load.next_nonce > 0 && (uint64_t)m->load.next_nonce > ours)
+        ours = (uint64_t)m->load.next_nonce;
+    if (m->final.nonce > ours)
+        ours = m->final.nonce;
+    uint64_t from = m->final.nonce_block ? m->final.nonce_block : m->reconcile.seen_block;
+    uint64_t blocks = block > from ? block - from : 0;
+    bool first = m->load.next_nonce < 0 && !m->line.rows;
+    uint64_t most = ours + m->config.window_max + NONCES_PER_BLOCK * (blocks + 1);
+    if (PLANTED(NONCE_BELIEVED) || (nonce <= INT32_MAX && (first || nonce <= most))) {
+        manager__alert_over(m, ALERT_NONCE);
+        return false;
+    }
+    manager__alert_once(m, ALERT_NONCE,
+                        "the node says that the account's nonce is %llu at block %llu, and ours is "
+                        "%llu: that cannot be, so the answer is ignored",
+                        (unsigned long long)nonce, (unsigned long long)block,
+                        (unsigned long long)ours);
+    return true;
+}
+
 /* Nobody but us should use the key: an account nonce above ours is foreign use, or commits that
  * the database lost. Either way those nonces are gone. */
 void manager__chain_nonce(struct manager *m, uint64_t nonce, const char *where)

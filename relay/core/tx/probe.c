@@ -190,6 +190,11 @@ void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
 {
     if (!answered(m, PROBE_NONCE, ev->used.failed))
         return;
+    if (manager__nonce_absurd(m, ev->used.nonce, m->final.read)) {
+        m->probe.node_unverified = true;
+        probe_failed(m);
+        return;
+    }
     bool known =
         ev->used.nonce >= m->life.used_nonce || m->suspension.why == MANAGER_SUSPENSION_REAPED;
     if (ev->used.nonce < m->final.nonce ||

@@ -305,7 +305,8 @@ static void looked_for_again(void **state)
     script_free(s);
 }
 
-/* ... or does not: then it is given up, loudly, and never looked for a third time. */
+/* ... or does not: then it is given up, loudly, and never looked for a third time. The node may
+ * take its word back before the bytes are dead, so it is not given up earlier. */
 static void looked_for_in_vain(void **state)
 {
     (void)state;
@@ -314,12 +315,83 @@ static void looked_for_in_vain(void **state)
     expect(s, MANAGER_FX_FOLLOW);
     finalized_at(s, 100, 5, 0, NULL);
     quiet(s);
-    finalized_at(s, 101, 6, 0, NULL);
+    uint64_t number = 101, dead = s->finalized - 1 + (uint64_t)s->era;
+    for (; number < dead; number++) {
+        finalized_at(s, number, 6, 0, NULL);
+        none(s, MANAGER_FX_ALERT);
+        none(s, MANAGER_FX_STORE_FINISH);
+    }
+    finalized_at(s, number, 6, 0, NULL);
     expect_alert(s, "no block showed");
     none(s, MANAGER_FX_FOLLOW);
     const struct manager_effect *fx = expect(s, MANAGER_FX_STORE_FINISH);
     assert_string_equal(fx->ends.rows[0].outcome, "usurped");
     assert_false(fx->ends.rows[0].has_block);
+    script_free(s);
+}
+
+/* The node says it at a few blocks, then takes it back: the bytes take effect. */
+static void nonce_taken_back(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 3);
+    finalized(s, 500, 0, NULL);
+    uint64_t from = expect(s, MANAGER_FX_FOLLOW)->number;
+    for (uint64_t number = from; number < s->finalized + 3; number++) {
+        finalized_at(s, number, 500, 0, NULL);
+        none(s, MANAGER_FX_STORE_FINISH);
+    }
+    script_free(s);
+}
+
+/* Nonces that no account has are neither stored nor believed: not at a final block, and not at the
+ * best one. */
+static void nonce_that_cannot_be(void **state)
+{
+    (void)state;
+    static const uint64_t absurd[] = {UINT32_MAX, 1000000};
+    for (size_t i = 0; i < 2; i++) {
+        struct script *s = leading_pooled(5, 1);
+        finalized(s, 5, 0, NULL);
+        finalized(s, absurd[i], 0, NULL);
+        expect_alert(s, "that cannot be");
+        quiet(s);
+        assert_int_equal(manager_view_of(s->m).next_nonce, 6);
+        finalized(s, 6, 1, &(struct in_block){hash_of(5, 1), 5, true, DISPATCH_OK, NULL});
+        assert_string_equal(expect(s, MANAGER_FX_STORE_FINISH)->ends.rows[0].outcome, "ok");
+        none(s, MANAGER_FX_STORE_PAUSE); /* it did not go down */
+        chain_down(s);
+        chain_up(s);
+        expect(s, MANAGER_FX_ASK_POOL);
+        pool_is(s, 0);
+        expect(s, MANAGER_FX_ASK_NONCE);
+        nonce_is(s, absurd[i]);
+        expect_alert(s, "that cannot be");
+        assert_int_equal(manager_view_of(s->m).next_nonce, 6);
+        script_free(s);
+    }
+}
+
+/* At the first use of an account nothing is known of its nonce but that it is one. */
+static void first_nonce_that_cannot_be(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    load(s, NULL, 0, -1);
+    chain_up(s);
+    pool_is(s, 0);
+    expect(s, MANAGER_FX_ASK_NONCE);
+    nonce_is(s, UINT32_MAX);
+    expect_alert(s, "that cannot be");
+    none(s, MANAGER_FX_READY);
+    finalized_at(s, 100, 700000, 0, NULL);
+    tick(s);
+    expect(s, MANAGER_FX_ASK_POOL);
+    pool_is(s, 0);
+    expect(s, MANAGER_FX_ASK_NONCE);
+    nonce_is(s, 700000);
+    expect(s, MANAGER_FX_READY);
+    assert_int_equal(manager_view_of(s->m).next_nonce, 700000);
     script_free(s);
 }
 
@@ -480,6 +552,9 @@ int main(void)
         cmocka_unit_test(other_signers),
         cmocka_unit_test(looked_for_again),
         cmocka_unit_test(looked_for_in_vain),
+        cmocka_unit_test(nonce_taken_back),
+        cmocka_unit_test(nonce_that_cannot_be),
+        cmocka_unit_test(first_nonce_that_cannot_be),
         cmocka_unit_test(lost_nonce_waits_for_what_is_final),
         cmocka_unit_test(pruned_block),
         cmocka_unit_test(era_expires),
