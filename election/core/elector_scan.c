@@ -70,8 +70,8 @@ static void evict_by_rank(struct elector *e, struct elector_account *a, uint64_t
 
 /* With locks: bid for a free lock, unless the claim counts without it; request eviction for a lock
  * that is taken behind an expired claim. A holder without a claim may be about to claim, so that
- * takes two scans. Without locks: the claim's expiry decides, and an account that a lock protects
- * is left alone. */
+ * takes two scans. Without locks: the claim's expiry decides. A lock in the way may be anybody's,
+ * and only that of a relay makes the database refuse the claim. */
 static void act(struct elector *e, struct elector_account *a, uint64_t now,
                 const struct elector_view *seen)
 {
@@ -86,7 +86,7 @@ static void act(struct elector *e, struct elector_account *a, uint64_t now,
             free_account || seen->expiry_2_left_ms <= 0; /* else a submission may be under way */
         if (seen->mine)
             elector__bid(e, a, now);
-        else if (lapsed && !seen->taken && (sure || now >= a->ask_at))
+        else if (lapsed && (sure || now >= a->ask_at))
             bid_by_rank(e, a, now);
     } else if (!seen->taken) {
         if (seen->mine)

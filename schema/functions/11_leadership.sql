@@ -109,6 +109,17 @@ BEGIN
 END
 $$;
 
+-- True if no session of a relay has the lock. Anybody else may have it: without locks that must not
+-- keep a subject from being led, and leader_evict may lack the right to end such a session.
+CREATE OR REPLACE FUNCTION txrelay.no_relay_has(p_lock_key bigint) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp AS $$
+BEGIN
+    RETURN pg_try_advisory_xact_lock(p_lock_key) OR NOT EXISTS (SELECT FROM lock_holders h
+        JOIN pg_stat_activity x ON x.pid = h.pid WHERE h.lock_key = p_lock_key
+            AND pg_has_role(x.usesysid, 'txrelay_relay', 'MEMBER'));
+END
+$$;
+
 -- Claims a subject. One UPDATE decides. Two that overlap are serialized by the row's lock, and the
 -- second one loses if the first one changed what it decided by: holder, epoch and whether the claim
 -- is leased are in its condition. The first line that fits decides:
@@ -116,10 +127,10 @@ $$;
 --   the subject's claim is now | caller has the lock           | caller has no lock
 --   ---------------------------+-------------------------------+--------------------------------------------
 --   the same holder's          | granted, new epoch            | granted, new epoch
---   free                       | granted                       | granted if no session has the lock
---   made with the lock         | granted: that session is gone,| by expiry, and if no session has the lock
+--   free                       | granted                       | granted if no relay has the lock  
+--   made with the lock         | granted: that session is gone,| by expiry, and if no relay has the lock
 --                              | or it would have the lock     |
---   made without the lock      | by expiry                     | by expiry, and if no session has the lock
+--   made without the lock      | by expiry                     | by expiry, and if no relay has the lock
 --
 --   by expiry: expiry_2 has passed, or expiry_1 has passed and nothing is mid-submission. Never before
 --   expiry_1. Relays without locks (use_lock = off) claim in the right column. A relay with locks may
@@ -185,9 +196,9 @@ BEGIN
         WHERE t.subject = p_subject AND (t.holder, t.epoch, t.leased) IS NOT DISTINCT FROM (l.holder, l.epoch, l.leased)
           AND CASE
             WHEN t.holder = p_holder OR (t.lock_held AND p_have_lock) THEN true
-            WHEN t.holder IS NULL OR v_expired_2 THEN p_have_lock OR pg_try_advisory_xact_lock(t.lock_key)
+            WHEN t.holder IS NULL OR v_expired_2 THEN p_have_lock OR no_relay_has(t.lock_key)
             WHEN NOT v_expired_1 OR mid_submission(t.subject) THEN false
-            ELSE p_have_lock OR pg_try_advisory_xact_lock(t.lock_key) END
+            ELSE p_have_lock OR no_relay_has(t.lock_key) END
         RETURNING t.* INTO l;
         granted := FOUND;
         IF granted AND v_timeline <> l.timeline THEN

@@ -46,7 +46,9 @@ static int64_t left_ms(int64_t at_us, int64_t now_us)
 static bool grants(const struct mem_session *s, const struct mem_account *a,
                    const struct store_claim *r, int64_t now)
 {
-    bool may_lock = r->have_lock || mem__lock_free_for(s, MEM_LOCK_ACCOUNT, a->lead.lock_key);
+    const struct mem_session *owner = mem__lock_owner(s->db, MEM_LOCK_ACCOUNT, a->lead.lock_key);
+    bool may_lock = r->have_lock || !owner || owner == s ||
+                    (owner->foreign && !PLANTED(LOCK_ANYBODYS)); /* no_relay_has */
     if (PLANTED(CLAIM_ALWAYS))
         return true;
     if (a->lead.holder &&

@@ -351,6 +351,18 @@ class Leadership(Harm):
         for call in calls:
             call.thread.join(10)
 
+    def test_without_locks_it_keeps_nobody_from_leading(self):
+        """Nobody ends the session then, and its owner may lack the right to."""
+        for user, granted in (('app', True), ('nobody', True), ('relay', False)):
+            with self.subTest(user):
+                s = self.session(user)
+                s.rows('SELECT pg_advisory_lock(42)')
+                claim = self.claim(self.relay, 'relay-b', lock=False)
+                self.assertEqual(claim['granted'], granted)
+                if granted:
+                    self.relay.rows('SELECT txrelay.leader_release(%s, %s, %s)', self.alice, claim['epoch'], 'relay-b')
+                s.rows('SELECT pg_advisory_unlock(42)')
+
     def test_a_relays_session_has_its_time(self):
         s = self.session('relay')
         s.rows('SELECT pg_advisory_lock(42)')

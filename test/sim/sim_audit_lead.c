@@ -16,8 +16,9 @@ static void check_claim(struct world *w, const struct session *s, const struct s
     const struct mem_session *owner = mem_lock_owner(w->db.mem, was->lead.lock_key);
     bool lock_moved = was->lead.lock_held && owner == s->mem && c->have_lock;
     bool taken = was->lead.holder && !same_holder;
-    HOLDS(w, !owner || owner == s->mem, "leadership",
-          "r%d takes account %d while another session has its lock", s->process, c->account - 1);
+    bool strangers = owner && owner == w->holder.locker && !c->have_lock;
+    HOLDS(w, !owner || owner == s->mem || strangers, "leadership",
+          "r%d takes account %d while another relay has its lock", s->process, c->account - 1);
     HOLDS(w, !taken || lock_moved || was->lead.expiry_1_us <= db_now_us(w), "leadership",
           "r%d takes account %d from a claim that has %lld ms left", s->process, c->account - 1,
           (long long)left_ms(w, was->lead.expiry_1_us));

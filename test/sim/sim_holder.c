@@ -123,6 +123,5 @@ void holder_start(struct world *w)
     if (!has(w, FEATURE_HOLDERS))
         return;
     later(w, draw(w, 0, 2 * SECOND), "somebody holds a row", hold);
-    if (w->plan.use_lock)
-        later(w, draw(w, SECOND, 20 * SECOND), "somebody locks", lock);
+    later(w, draw(w, SECOND, 20 * SECOND), "somebody locks", lock);
 }
