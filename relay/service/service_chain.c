@@ -222,6 +222,7 @@ struct room *service_chain(struct service *s, struct err *err)
         .call_timeout_ms = c->call_timeout_ms,
         .genesis = c->has_genesis ? c->genesis : NULL,
         .verify_blocks = c->verify_blocks,
+        .allow_chopsticks = c->allow_chopsticks,
         .on_ready = on_ready,
         .on_down = on_down,
         .on_runtime = on_runtime,

@@ -96,15 +96,19 @@ static uint64_t lowest_outside(const struct manager *m)
     return lowest;
 }
 
-/* What waited to be sent again, or for new bytes, was in some pool all the time: whatever was
- * answered, a refusal as invalid included. */
 static void nonce_used(struct manager *m, enum row_state state, uint64_t best_nonce)
 {
-    PRE(state == ROW_UNSENT || state == ROW_RESIGN);
     struct row *row;
     for (uint64_t at = 0; (row = line_first(&m->line, state, at)) && row->nonce < best_nonce;
          at = row->nonce + 1)
         line_move(&m->line, row, ROW_IN_BLOCK);
+}
+
+void manager__nonces_used(struct manager *m, uint64_t best_nonce)
+{
+    m->probe.used_below = best_nonce;
+    nonce_used(m, ROW_UNSENT, best_nonce);
+    nonce_used(m, ROW_RESIGN, best_nonce);
 }
 
 void manager__judge_all(struct manager *m, uint64_t best_nonce)
@@ -113,8 +117,6 @@ void manager__judge_all(struct manager *m, uint64_t best_nonce)
     uint32_t seq = m->line.probe_seq;
     struct row *row;
     m->probe.probe_head = lowest_outside(m);
-    nonce_used(m, ROW_UNSENT, best_nonce);
-    nonce_used(m, ROW_RESIGN, best_nonce);
     for (uint64_t at = 0; (row = line_first(&m->line, ROW_UNSURE, at)); at = row->nonce + 1)
         if (row->seq < seq)
             judge(m, row, best_nonce);

@@ -349,6 +349,9 @@ void manager__probe_tick(struct manager *m);
 /* ---- judge.c ---- */
 void manager__unsure(struct manager *m, struct row *row, bool at_once, bool tentative);
 void manager__pooled(struct manager *m, struct row *row, bool found);
+/* What waited to be sent again, or for new bytes, was in some pool all the time: whatever was
+ * answered, a refusal as invalid included. */
+void manager__nonces_used(struct manager *m, uint64_t best_nonce);
 void manager__judge_all(struct manager *m, uint64_t best_nonce);
 
 /* ---- nonces.c ---- */

@@ -154,7 +154,6 @@ static void probe_done(struct manager *m, uint64_t nonce)
         return;
     }
     m->probe.node_unverified = m->probe.used_unfinal = false;
-    m->probe.used_below = nonce;
     m->probe.question = PROBE_NONE;
     m->probe.at = UINT64_MAX;
     manager__alert_over(m, ALERT_GAP | ALERT_BEHIND);
@@ -203,6 +202,7 @@ void manager__nonce_answer(struct manager *m, const struct manager_event *ev)
         probe_failed(m);
         return;
     }
+    manager__nonces_used(m, ev->used.nonce);
     bool first = m->phase != MANAGER_LEADING;
     if (first && !manager__try_reconcile(m, ev->used.nonce)) {
         probe_failed(m);
