@@ -75,6 +75,7 @@ static void settings(const struct config_file *f, struct service_config *ret)
         .ca_file = f->chain.ca_file,
         .chain_insecure = f->chain.insecure,
         .verify_blocks = config_verify_blocks(f),
+        .allow_chopsticks = !f->chain.verify_blocks,
         .call_timeout_ms = f->chain.call_timeout_ms ? f->chain.call_timeout_ms : CALL_TIMEOUT_MS,
         .control_address = f->control,
         .read_stdin = !f->database.url,

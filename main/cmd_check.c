@@ -230,6 +230,7 @@ static void check_chain(const struct service_config *c)
                                  .insecure = c->chain_insecure,
                                  .genesis = c->has_genesis ? c->genesis : NULL,
                                  .verify_blocks = c->verify_blocks,
+                                 .allow_chopsticks = c->allow_chopsticks,
                                  .on_ready = on_ready,
                                  .on_down = on_down,
                                  .arg = &p};

@@ -29,7 +29,7 @@ struct config_chain {
     char *genesis; /* optional 0x..: any other chain is refused */
     char *ca_file;
     bool insecure;
-    bool *verify_blocks; /* default true */
+    bool *verify_blocks; /* default true, but not for chopsticks on this host */
     uint32_t call_timeout_ms;
 };
 

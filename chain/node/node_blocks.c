@@ -306,7 +306,7 @@ static bool hash_fits(const struct slot *s, const struct wire_header *h)
  * trie depends on the runtime; no list of extrinsics has the root of another one in either. */
 static bool body_fits(const struct slot *s, const struct wire_header *h)
 {
-    if (s->number == 0 || !s->node->config.verify_blocks)
+    if (s->number == 0 || !s->node->verify_blocks)
         return true;
     uint8_t root[32];
     struct trie_item *items = xcalloc(s->extrinsic_count + 1u, sizeof(*items));

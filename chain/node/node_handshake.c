@@ -1,6 +1,7 @@
 /* The handshake of a fresh connection.
  *
- *   GENESIS_WAIT -> BEST_WAIT -> BEST_HEADER_WAIT -> RUNTIME_WAIT     what is the chain, its head
+ *   [VERSION_WAIT ->] GENESIS_WAIT                                  what is the node, the chain
+ *     -> BEST_WAIT -> BEST_HEADER_WAIT -> RUNTIME_WAIT                its head
  *     -> FINALIZED_WAIT -> FINALIZED_HEADER_WAIT                      what is final
  *     -> NEW_HEADS_WAIT -> FINALIZED_HEADS_WAIT -> RUNTIME_VERSION_WAIT  subscriptions
  *     -> READY
@@ -11,6 +12,8 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/host.h"
+#include "base/log.h"
 #include "node_internal.h"
 
 enum {
@@ -130,6 +133,29 @@ static bool all_are_of_another_chain(const struct node *n)
     return true;
 }
 
+/* Chopsticks, a fork of a chain for development, makes up the roots of its blocks. A node of
+ * another host could claim to be one and would then be believed. */
+static bool may_be_chopsticks(struct node *n)
+{
+    size_t len;
+    const char *host = host_of_url(node__url(n), &len);
+    return n->config.verify_blocks && n->config.allow_chopsticks && host_is_loopback(host, len);
+}
+
+static void got_version(struct node *n, const struct jv *version)
+{
+    static const char name[] = "chopsticks";
+    char text[sizeof(name)];
+    jv_copy(version, text, sizeof(text));
+    n->verify_blocks = strcmp(text, name) != 0;
+    if (!n->verify_blocks)
+        log_warn("node.blocks_unverified",
+                 "url=%s text=\"it says that it is chopsticks, which makes up the roots of its "
+                 "blocks: they are not checked; chain.verify_blocks: true checks them\"",
+                 node__url(n));
+    ask(n, HS_GENESIS_WAIT, "chain_getBlockHash", "[0]");
+}
+
 static void got_genesis(struct node *n, const uint8_t hash[32])
 {
     bool other = n->genesis_known && memcmp(n->genesis, hash, 32) != 0;
@@ -210,7 +236,7 @@ static void got_best_header(struct node *n, const struct wire_header *h)
 {
     n->hash_computable = h->complete && memcmp(h->head.hash, n->info.best_hash, 32) == 0;
     n->info.best_number = h->head.number;
-    if (n->config.verify_blocks && !n->hash_computable) {
+    if (n->verify_blocks && !n->hash_computable) {
         fail_protocol(n,
                       "the header of the best block does not have the block's hash; if this "
                       "chain's headers have a form of their own, set chain.verify_blocks: false");
@@ -231,6 +257,11 @@ static void answered(struct rpc_call *call)
     PRE(n->step != HS_IDLE);
     uint8_t hash[32];
     struct wire_header h;
+    if (n->step == HS_VERSION_WAIT && call->err.code == ERR_RPC &&
+        n->phase == NODE_HANDSHAKE_WAIT) { /* whatever it is, it is no chopsticks */
+        got_version(n, NULL);
+        return;
+    }
     if (call->err.code || n->phase != NODE_HANDSHAKE_WAIT) {
         fail(n, &call->err);
         return;
@@ -238,6 +269,9 @@ static void answered(struct rpc_call *call)
     bool is_hash = wire_hash(call->result, hash);
     bool is_header = wire_header(call->result, &h);
     switch ((int)n->step) {
+    case HS_VERSION_WAIT:
+        got_version(n, call->result);
+        return;
     case HS_GENESIS_WAIT:
         if (is_hash)
             got_genesis(n, hash);
@@ -285,5 +319,9 @@ void handshake_start(struct node *n)
 {
     PRE(n->phase == NODE_HANDSHAKE_WAIT);
     n->no_query_storage = false;
-    ask(n, HS_GENESIS_WAIT, "chain_getBlockHash", "[0]");
+    n->verify_blocks = n->config.verify_blocks;
+    if (may_be_chopsticks(n))
+        ask(n, HS_VERSION_WAIT, "system_version", "[]");
+    else
+        ask(n, HS_GENESIS_WAIT, "chain_getBlockHash", "[0]");
 }

@@ -95,6 +95,7 @@ void heads_poll(void *arg);       /* timer */
 /* ---- node_handshake.c ---- */
 enum handshake_step {
     HS_IDLE,
+    HS_VERSION_WAIT,
     HS_GENESIS_WAIT,
     HS_BEST_WAIT,
     HS_BEST_HEADER_WAIT,
@@ -223,6 +224,7 @@ struct node {
     enum handshake_step step;
     struct rpc_call call; /* of the handshake */
     struct runtime_fetch fetch;
+    bool verify_blocks;   /* of this endpoint */
     bool hash_computable; /* on this chain a block's hash is blake2b-256 of its header */
     bool roots_v1;        /* the last root of extrinsics was one of sp-trie's layout V1 */
     unsigned lag_refusals;

@@ -45,10 +45,10 @@ class Faults(unittest.TestCase):
     # ---- steps ----
 
     def lead(self, alias, **manager):
-        # A chopsticks pool never holds a future nonce: transactions are submitted one after the other. It makes up its roots.
+        # A chopsticks pool never holds a future nonce: transactions are submitted one after the other.
         self.alias, self.committed = alias, {}
         self.relay = Relay(self.dir, f'relay-{alias}', self.pg.dsn, [self.chain.ws], [(alias, *ACCOUNTS[alias])],
-                           manager={'unanswered': 1, **manager}, chain={'verify_blocks': 'false'}).start()
+                           manager={'unanswered': 1, **manager}).start()
         self.wait(f'the leader of {alias}', lambda: self.relay.leads(alias))
 
     def enqueue(self, count):

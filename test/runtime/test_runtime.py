@@ -124,7 +124,7 @@ class RealRuntime(unittest.TestCase):
         # A chopsticks pool never holds a future nonce: transactions of an account are submitted one after the other.
         # It makes up its roots.
         return Relay(self.dir, name, self.pg.dsn_of(self.pg.database, user='relay'), [self.chain.ws], ACCOUNTS,
-                     manager={'unanswered': 1}, chain={'verify_blocks': 'false'})
+                     manager={'unanswered': 1})
 
     def leader(self, alias):
         return next((r for r in self.relays if r.leads(alias)), None)

@@ -648,6 +648,35 @@ static void bodies_that_nobody_verifies(void **state)
     rig_done(&rig);
 }
 
+/* Chopsticks on this host is not verified, unless the configuration says so; no other node is
+ * excused. */
+static void bodies_of_chopsticks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *version;
+        bool allowed, followed;
+    } cases[] = {{"chopsticks-v1", true, true},
+                 {"chopsticks-v1", false, false},
+                 {"1.0.0-chopsticks", true, false},
+                 {NULL, true, false}};
+    static const enum body_lie lie = BODY_ADDED;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct node_rig rig;
+        start_with_lie(&rig, &lie);
+        rig.config.allow_chopsticks = cases[i].allowed;
+        rig.fake[0].version = cases[i].version;
+        rig_connect(&rig);
+        node_follow(rig.node, 1);
+        if (cases[i].followed)
+            rig_wait_seen(&rig, 4);
+        else
+            rig_wait_down(&rig, 1);
+        assert_true(cases[i].followed || strstr(rig.why.text, "extrinsicsRoot"));
+        rig_done(&rig);
+    }
+}
+
 /* A runtime of system version 2 has roots of layout V1. */
 static void roots_of_both_layouts(void **state)
 {
@@ -858,6 +887,7 @@ int main(void)
         cmocka_unit_test(another_hasher_refused),
         cmocka_unit_test(bodies_that_do_not_fit),
         cmocka_unit_test(bodies_that_nobody_verifies),
+        cmocka_unit_test(bodies_of_chopsticks),
         cmocka_unit_test(roots_of_both_layouts),
         cmocka_unit_test(blocks_of_two_runtimes),
         cmocka_unit_test(finality_that_disagrees),

@@ -367,6 +367,8 @@ static void server_text(void *arg, struct ws_peer *p, const char *text, size_t l
         serve_chain(f, p, method, id, params);
     else if (!strncmp(method, "state_", 6))
         serve_state(f, p, method, id, params);
+    else if (!strcmp(method, "system_version") && f->version)
+        fake_answer(p, id, json_string(f->version));
     else
         fake_error(p, id, -32601, "Method not found", NULL);
     json_decref(m);

@@ -91,6 +91,8 @@ struct node_config {
     /* Refuse finalized blocks whose header does not have their hash, or whose extrinsics do not
      * have the root in the header, and endpoints whose headers have another form. */
     bool verify_blocks;
+    /* But not at an endpoint on this host that says it is chopsticks, which makes up its roots. */
+    bool allow_chopsticks;
     /* READY was reached. If the runtime changed while the node was away, on_runtime comes first. */
     void (*on_ready)(void *arg, const struct node_info *info);
     /* READY was left, or an attempt to reach it failed for another reason than the last one. */
