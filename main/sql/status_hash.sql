@@ -1,1 +1,1 @@
-SELECT * FROM txrelay.status($1::text)
+SELECT * FROM txrelay.status(hash => $1)

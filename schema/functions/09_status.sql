@@ -21,28 +21,26 @@ BEGIN
 END
 $$;
 
--- This and history are planned at each call. Postgres up to 17 does so for every SQL function; later
--- ones keep the plan, and one that was made while tables were empty would read all of their rows.
-CREATE OR REPLACE FUNCTION txrelay.status(id bigint) RETURNS SETOF txrelay.transactions
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp
-SET plan_cache_mode = force_custom_plan AS $$
-    SELECT * FROM transactions t WHERE t.id = status.id
-$$;
-
--- The transaction that an extrinsic was signed for, by the hash of any attempt: 64 hexadecimal digits
--- behind 0x. Its row shows the hash of the current attempt, which may be another one. No row: this
--- database has no attempt with that hash, or retention removed it. Digits alone are an id, because
--- many drivers send a number without its type, and Postgres then prefers this function.
-CREATE OR REPLACE FUNCTION txrelay.status(hash text) RETURNS SETOF txrelay.transactions
+-- A transaction by its id, or by the hash of any extrinsic that was signed for it (0x and 64
+-- hexadecimal digits). Its row shows the hash of the current attempt, which may be another one. No
+-- row: this database has no such transaction, or no attempt with that hash (any more). One function
+-- with two names of arguments, because with two functions Postgres takes status($1) of a driver that
+-- sends no type for the one with a text.
+--
+-- This and history are planned at each call. A plan that was made while tables were empty would read
+-- all of their rows later.
+CREATE OR REPLACE FUNCTION txrelay.status(id bigint DEFAULT NULL, hash text DEFAULT NULL) RETURNS SETOF txrelay.transactions
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off
 SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     v_hash bytea;
     v_attempt attempts;
 BEGIN
-    IF status.hash ~ '^[0-9]{1,18}$' THEN
-        RETURN QUERY SELECT * FROM status(status.hash::bigint);
+    IF status.hash IS NULL THEN
+        RETURN QUERY SELECT * FROM transactions t WHERE t.id = status.id;
         RETURN;
+    ELSIF status.id IS NOT NULL THEN
+        PERFORM bad_argument('status', 'hash', 'is given, and so is id', 'Give one of the two.');
     ELSIF status.hash !~* '^0x[0-9a-f]{64}$' THEN
         PERFORM bad_argument('status', 'hash', format('is %s; it must be 0x and 64 hexadecimal digits',
             quote_literal(left(status.hash, 80))), 'It is the hash of an extrinsic. A transaction''s id is a number.');

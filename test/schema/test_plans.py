@@ -87,7 +87,7 @@ class Plans(Case):
         for sql in ('SELECT * FROM txrelay.status(%s)', 'SELECT * FROM txrelay.history(%s)'):
             self.sql(sql[22:29], sql, ids[0], session=self.app)
         for of in (h32(nonces[0]), h32(f'b{nonces[1]}'), h32('unknown')):
-            self.sql('status by hash', 'SELECT * FROM txrelay.status(%s)', '0x' + of.hex(), session=self.app)
+            self.sql('status by hash', 'SELECT * FROM txrelay.status(hash => %s)', '0x' + of.hex(), session=self.app)
         self.relay_does('leader_finish', self.finish, *[(n, h32(f'b{n}'), BLOCK, 'ok') for n in nonces])
         self.look_around()
 

@@ -61,7 +61,7 @@ class Signed(Case):
     def test_by_hash_while_it_waits(self):
         epoch = self.lead()
         tx = self.put(extrinsic())
-        by_hash = lambda of: self.app.rows('SELECT id, stage FROM txrelay.status(%s)', '0x' + of.hex())
+        by_hash = lambda of: self.app.rows('SELECT id, stage FROM txrelay.status(hash => %s)', '0x' + of.hex())
         self.assertEqual(by_hash(h32(tx)), [])
         self.note(epoch, (tx, 5))
         self.assertEqual(by_hash(h32(tx)), [(tx, 'outbox')])
