@@ -122,6 +122,8 @@ void heads_reset(struct node *n)
     n->best.waiting = n->finalized.waiting = false;
     n->best.strikes = n->finalized.strikes = 0;
     n->best.notified = n->finalized.notified = false;
+    if (n->runtime)
+        n->runtime->confirmed = false;
     memset(n->births, 0, sizeof(n->births)); /* the next endpoint may be of another mind */
     loop_timer_stop(n->poll);
 }

@@ -40,6 +40,9 @@ struct runtime {
     uint32_t transaction_version;
     char spec_name[SPEC_NAME];
     struct metadata *metadata;
+    uint8_t hash[32]; /* of its metadata */
+    bool confirmed;   /* a second reading on this connection gave the same */
+    bool replaced;    /* a later reading gave another one; not found any more */
 };
 
 enum fetch_step {
@@ -56,6 +59,7 @@ struct runtime_fetch {
     enum fetch_step step;
     struct rpc_call call;
     char at[HASH_TEXT];
+    bool again;             /* read the metadata also if it is cached */
     struct runtime version; /* as far as known */
     /* out */
     struct err err;

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "chain/codec/hash.h"
 #include "node_internal.h"
 
 enum { CACHED = 4 };
@@ -27,7 +28,7 @@ static struct runtime *runtime_find(struct node *n, const struct runtime *versio
 {
     LIST_EACH (pos, &n->runtimes) {
         struct runtime *r = CONTAINER_OF(pos, struct runtime, node);
-        if (r->spec_version == version->spec_version &&
+        if (!r->replaced && r->spec_version == version->spec_version &&
             r->transaction_version == version->transaction_version &&
             strcmp(r->spec_name, version->spec_name) == 0)
             return r;
@@ -170,6 +171,15 @@ static bool has_metadata_api(const struct jv *version)
 static void fetch_found(struct runtime_fetch *f, struct metadata *md)
 {
     struct runtime *r = runtime_find(f->node, &f->version);
+    bool same = r && md && memcmp(r->hash, f->version.hash, 32) == 0;
+    if (r && f->again && same)
+        r->confirmed = true;
+    if (r && f->again && !same) {
+        log_warn("node.metadata_differs", "url=%s spec=%s/%u", node__url(f->node), r->spec_name,
+                 r->spec_version);
+        r->replaced = true;
+        r = NULL;
+    }
     if (!r) {
         r = xcalloc(1, sizeof(*r));
         *r = f->version;
@@ -192,7 +202,7 @@ static void fetch_version(struct runtime_fetch *f)
         err_set(&err, ERR_PROTOCOL, "%s: the runtime version has no specName or specVersion",
                 node__url(f->node));
         fetch_end(f, &err);
-    } else if (runtime_find(f->node, &f->version)) {
+    } else if (!f->again && runtime_find(f->node, &f->version)) {
         fetch_found(f, NULL);
     } else if (api) {
         fetch_ask_api(f);
@@ -201,7 +211,7 @@ static void fetch_version(struct runtime_fetch *f)
     }
 }
 
-static struct metadata *metadata_read(const struct jv *value, struct err *err)
+static struct metadata *metadata_read(const struct jv *value, uint8_t ret_hash[32], struct err *err)
 {
     struct buf bytes = {0};
     struct metadata *md = NULL;
@@ -209,6 +219,8 @@ static struct metadata *metadata_read(const struct jv *value, struct err *err)
         err_set(err, ERR_METADATA, "the metadata is not hexadecimal");
     else if (metadata_parse(bytes.data, bytes.len, &md, err))
         md = NULL;
+    else
+        hash_blake2b_256(bytes.data, bytes.len, ret_hash);
     buf_done(&bytes);
     return md;
 }
@@ -216,7 +228,7 @@ static struct metadata *metadata_read(const struct jv *value, struct err *err)
 static void fetch_metadata(struct runtime_fetch *f)
 {
     struct err err = {0};
-    struct metadata *md = metadata_read(f->call.result, &err);
+    struct metadata *md = metadata_read(f->call.result, f->version.hash, &err);
     if (md) {
         fetch_found(f, md);
     } else if (f->step == FETCH_API_WAIT) {
@@ -323,15 +335,26 @@ static void refetched(struct runtime_fetch *f)
     }
     bool again = n->refetch_again;
     n->refetch_again = false;
-    bool changed = f->runtime != n->runtime;
+    bool changed = f->runtime != n->runtime, told = f->again;
     if (changed)
         runtime_adopt(n, f->runtime);
     else
         runtime_unref(f->runtime);
     if (again)
         runtime_fetch_start(n, f, NULL, refetched);
-    if (changed && n->config.on_runtime)
+    if ((changed || told) && n->config.on_runtime)
         n->config.on_runtime(n->config.arg, &n->info);
+}
+
+bool node_metadata_confirmed(struct node *n)
+{
+    if (n->phase != NODE_READY || n->runtime->confirmed)
+        return n->phase == NODE_READY;
+    if (n->refetch.step == FETCH_IDLE) {
+        runtime_fetch_start(n, &n->refetch, NULL, refetched);
+        n->refetch.again = true;
+    }
+    return false;
 }
 
 void node_recheck_runtime(struct node *n)

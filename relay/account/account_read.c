@@ -172,8 +172,12 @@ static void deliver(const struct op *op)
         else if (!a->key)
             rows[i].bad =
                 "the relay has no key of this account: sign it elsewhere, and use enqueue_signed";
-        else if (codec_check_call(info->metadata, o->call.data, o->call.len, &errs[i]))
-            rows[i].bad = errs[i].text;
+        else if (codec_check_call(info->metadata, o->call.data, o->call.len, &errs[i])) {
+            if (node_metadata_confirmed(a->service->node))
+                rows[i].bad = errs[i].text;
+            else
+                rows[i].waits = true;
+        }
     }
     account_event(a, &(struct manager_event){.type = MANAGER_EV_OUTBOX,
                                              .outbox = {.rows = rows,

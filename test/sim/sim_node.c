@@ -362,6 +362,11 @@ const struct node_info *node_info(const struct node *n)
     return n->ready ? &n->info : NULL;
 }
 
+bool node_metadata_confirmed(struct node *n)
+{
+    return n->ready;
+}
+
 size_t node_watch_account(struct node *n, const uint8_t *id, size_t len)
 {
     n->watched[n->watched_count] = account_of_id(id, len);

@@ -81,7 +81,7 @@ static void reject(struct manager *m, const struct manager_event *ev, size_t bad
     fx->ends.count = count;
     for (size_t i = 0; i < ev->outbox.count; i++) {
         char buf[200];
-        if (ev->outbox.rows[i].presigned)
+        if (ev->outbox.rows[i].presigned || ev->outbox.rows[i].waits)
             continue;
         const char *outcome, *why = bad_row(m, &ev->outbox.rows[i], buf, sizeof(buf), &outcome);
         if (!why)
@@ -118,7 +118,7 @@ static void admit(struct manager *m, const struct manager_event *ev, size_t good
         const struct manager_outbox_row *o = &ev->outbox.rows[i];
         char buf[200];
         const char *outcome;
-        if (o->presigned || bad_row(m, o, buf, sizeof(buf), &outcome) ||
+        if (o->presigned || o->waits || bad_row(m, o, buf, sizeof(buf), &outcome) ||
             manager__era_waits(m, deadline_of(o)))
             continue;
         uint8_t *call = manager__arena_add(m, xmalloc(o->call_len));
@@ -160,7 +160,7 @@ static void wait_for_finality(struct manager *m, size_t waiting, size_t all)
 
 void manager__outbox(struct manager *m, const struct manager_event *ev)
 {
-    size_t bad = 0, calls = 0, waiting = 0, more;
+    size_t bad = 0, calls = 0, waiting = 0, unproven = 0, more;
     struct tx_end *rejects;
     if (!m->admit.wanted)
         return;
@@ -173,14 +173,18 @@ void manager__outbox(struct manager *m, const struct manager_event *ev)
         if (ev->outbox.rows[i].presigned)
             continue;
         calls++;
-        if (bad_row(m, &ev->outbox.rows[i], buf, sizeof(buf), &outcome))
+        if (ev->outbox.rows[i].waits)
+            unproven++;
+        else if (bad_row(m, &ev->outbox.rows[i], buf, sizeof(buf), &outcome))
             bad++;
         else
             waiting += manager__era_waits(m, deadline_of(&ev->outbox.rows[i]));
     }
     uint64_t below = manager__presigned_rows(m, ev, &rejects, &more);
-    admit(m, ev, calls - bad - waiting, below);
+    admit(m, ev, calls - bad - waiting - unproven, below);
     wait_for_finality(m, waiting, ev->outbox.count);
+    if (unproven && waiting + unproven == ev->outbox.count)
+        m->writes.sign_after_tick = m->chain_tick.count + 1;
     reject(m, ev, bad, rejects, more);
 }
 

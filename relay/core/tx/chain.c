@@ -96,6 +96,7 @@ void manager__runtime(struct manager *m, uint32_t spec_version, uint32_t transac
     if (transaction_version)
         m->chain.transaction_version = transaction_version;
     manager__version_check(m);
+    m->writes.sign_after_tick = 0;
     if (spec_version == m->chain.spec_version)
         return;
     m->chain.spec_version = spec_version;

@@ -177,6 +177,59 @@ static void unusable_metadata(void **state)
     fake_runtime_done(&r);
 }
 
+/* The first answer holds another runtime's metadata, under this one's version. */
+static bool other_metadata_once(struct fake *f, struct ws_peer *p, const char *method,
+                                const json_t *id, const json_t *params)
+{
+    unsigned *left = f->hook_arg;
+    (void)params;
+    if (strcmp(method, "state_getMetadata") != 0 || !*left)
+        return false;
+    --*left;
+    fake_answer(p, id, json_string(substrate.hex));
+    return true;
+}
+
+static unsigned runtimes;
+
+static bool saw_more_runtimes(void *arg)
+{
+    return ((struct node_rig *)arg)->runtime > runtimes;
+}
+
+static void wait_for_reading(struct node_rig *rig)
+{
+    runtimes = rig->runtime;
+    assert_false(node_metadata_confirmed(rig->node));
+    assert_true(rig_wait(rig, saw_more_runtimes));
+}
+
+/* One reading of the metadata proves nothing. Another one that differs takes its place, for every
+ * later connection as well; two that agree confirm it until the connection is lost. */
+static void metadata_read_again(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    unsigned wrong = 1;
+    rig_start(&rig, 1, &contracts);
+    rig.fake[0].hook = other_metadata_once;
+    rig.fake[0].hook_arg = &wrong;
+    rig_up(&rig);
+    const struct metadata *first = node_info(rig.node)->metadata;
+    wait_for_reading(&rig);
+    const struct metadata *second = node_info(rig.node)->metadata;
+    assert_ptr_not_equal(second, first);
+    wait_for_reading(&rig);
+    assert_ptr_equal(node_info(rig.node)->metadata, second);
+    assert_true(node_metadata_confirmed(rig.node));
+    ws_peer_cut(rig.fake[0].peer);
+    rig_wait_ready(&rig, 2);
+    assert_ptr_equal(node_info(rig.node)->metadata, second);
+    wait_for_reading(&rig);
+    assert_true(node_metadata_confirmed(rig.node));
+    rig_done(&rig);
+}
+
 /* ---- runtimes that change ---- */
 
 static bool saw_runtime(void *arg)
@@ -662,6 +715,7 @@ int main(void)
         cmocka_unit_test(v15_where_the_runtime_has_it),
         cmocka_unit_test(v14_where_v15_is_not_to_be_had),
         cmocka_unit_test(unusable_metadata),
+        cmocka_unit_test(metadata_read_again),
         cmocka_unit_test(upgrade_by_notification),
         cmocka_unit_test(upgrade_found_by_asking),
         cmocka_unit_test(upgrade_while_away),

@@ -222,6 +222,28 @@ static void unknown_not_committed(void **state)
     script_free(s);
 }
 
+/* A call that the metadata does not have stays in the outbox until the adapter is sure; then it is
+ * looked at again at once. */
+static void call_in_doubt(void **state)
+{
+    (void)state;
+    struct script *s = leading(5);
+    struct manager_outbox_row row = {.id = 1, .call = (const uint8_t *)"c", .call_len = 1};
+    row.waits = true;
+    row.bad = "the chain has no such call";
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = {.rows = &row, .count = 1}});
+    quiet(s); /* neither admitted nor rejected, nor polled again */
+    feed(s, (struct manager_event){.type = MANAGER_EV_RUNTIME,
+                                   .chain = {.spec_version = s->spec, .transaction_version = 6}});
+    expect(s, MANAGER_FX_WANT_OUTBOX);
+    row.waits = false;
+    feed(s,
+         (struct manager_event){.type = MANAGER_EV_OUTBOX, .outbox = {.rows = &row, .count = 1}});
+    assert_string_equal(expect(s, MANAGER_FX_STORE_REJECT)->ends.rows[0].outcome, "failed");
+    script_free(s);
+}
+
 /* The table is read only after every write in flight was answered: one could commit after the
  * snapshot. */
 static void load_waits_for_writes(void **state)
@@ -422,6 +444,7 @@ int main(void)
         cmocka_unit_test(conflicts_without_end),
         cmocka_unit_test(unknown_committed),
         cmocka_unit_test(unknown_not_committed),
+        cmocka_unit_test(call_in_doubt),
         cmocka_unit_test(load_waits_for_writes),
         cmocka_unit_test(late_good_answer),
         cmocka_unit_test(lost_leadership),

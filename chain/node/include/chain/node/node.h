@@ -127,6 +127,10 @@ const char *node_endpoint(const struct node *n); /* url of the endpoint in use, 
  * before the first call. If the node has pruned the state, results are DISPATCH_NONE, nonces
  * UINT64_MAX, balances not known. */
 void node_follow(struct node *n, uint64_t from_number);
+/* Has a second reading on this connection given the same metadata? If not it is read again, and
+ * on_runtime follows, also if it is the same. Nothing that cannot be undone may follow from one
+ * reading. */
+bool node_metadata_confirmed(struct node *n);
 /* Ask for the runtime version now, because a node answered "bad proof" and its subscription may
  * have missed an upgrade. on_runtime follows if the version is another one. Not READY: nothing
  * happens. */

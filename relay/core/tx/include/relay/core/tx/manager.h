@@ -194,6 +194,7 @@ struct manager_outbox_row {
     uint32_t retries;        /* dispatch errors after which it is tried again */
     /* NULL, or the adapter's reason why it can never be sent: it is rejected with this */
     const char *bad;
+    bool waits; /* the adapter cannot tell yet: it stays in the outbox until the next tick */
 };
 
 struct manager_block {
