@@ -131,6 +131,9 @@ class Extremes(Harm):
         self.owner.rows("UPDATE txrelay.pending_transactions SET deadline = 'infinity' WHERE id = %s", ids[6])
         self.owner.rows("UPDATE txrelay.pending_transactions SET deadline = '-infinity' WHERE id = %s", ids[7])
         self.leader_pass()
+        self.owner.rows("UPDATE txrelay.pending_transactions SET deadline = 'infinity'")
+        self.owner.rows("UPDATE txrelay.outbox SET not_before = 'infinity'")
+        self.leader_pass()  # the nearest time is none
 
 
 class Locks(Harm):
