@@ -349,7 +349,8 @@ static void run_plant(struct args *a, struct report *ret_sum)
         bool lossy;
     } known[] = {{PLANT_PROBE_ORDER, 8377, false}, {PLANT_WAIT_FORGOTTEN, 350, true},
                  {PLANT_WAIT_SHORT, 208, true},    {PLANT_WAIT_BEHIND, 220, true},
-                 {PLANT_WAIT_EXPIRED, 208, true},  {PLANT_WAIT_CANCELLED, 995, true}};
+                 {PLANT_WAIT_EXPIRED, 208, true},  {PLANT_WAIT_CANCELLED, 995, true},
+                 {PLANT_LOCK_ANYBODYS, 24, false}};
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         if (known[i].plant != plant)
             continue;
