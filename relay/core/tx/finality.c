@@ -153,25 +153,11 @@ static void search(struct manager *m, const struct manager_block *block)
             manager__try_collect(m, &block->included[i], block);
 }
 
-void manager__finalized(struct manager *m, const struct manager_block *block)
+static void regular(struct manager *m, const struct manager_block *block)
 {
-    PRE(block && (!block->included_count || block->included));
-    if (block->number > m->chain.finalized)
-        m->chain.finalized = block->number;
-    if (m->phase < MANAGER_CHAIN_WAIT || !expected(m, block->number))
-        return;
-    m->final.processed = block->number;
-    if (block->number > m->final.read)
-        m->final.read = block->number;
-    manager__era_wait_block(m, block);
-    if (block->number < m->final.regular_from) {
-        search(m, block);
-        return;
-    }
     for (size_t i = 0; i < block->included_count; i++)
         included(m, &block->included[i], block);
-    if (block->account_nonce != UINT64_MAX &&
-        !manager__nonce_absurd(m, block->account_nonce, block->number)) {
+    if (block->account_nonce != UINT64_MAX) {
         new_nonce(m, block);
         m->final.known = true;
         if (block->account_nonce > m->final.nonce)
@@ -184,4 +170,25 @@ void manager__finalized(struct manager *m, const struct manager_block *block)
     manager__late_resigns(m);
     manager__eras(m);
     manager__presigned_dead(m);
+}
+
+void manager__finalized(struct manager *m, const struct manager_block *told)
+{
+    PRE(told && (!told->included_count || told->included));
+    if (told->number > m->chain.finalized)
+        m->chain.finalized = told->number;
+    if (m->phase < MANAGER_CHAIN_WAIT || !expected(m, told->number))
+        return;
+    struct manager_block block = *told;
+    if (block.account_nonce != UINT64_MAX &&
+        manager__nonce_absurd(m, block.account_nonce, block.number))
+        block.account_nonce = UINT64_MAX; /* for all that this block means */
+    m->final.processed = block.number;
+    if (block.number > m->final.read)
+        m->final.read = block.number;
+    manager__era_wait_block(m, &block);
+    if (block.number < m->final.regular_from)
+        search(m, &block);
+    else
+        regular(m, &block);
 }

@@ -414,7 +414,7 @@ void manager__sign_pump(struct manager *m);
 
 /* ---- finality.c ---- */
 void manager__follow(struct manager *m, uint64_t from);
-void manager__finalized(struct manager *m, const struct manager_block *block);
+void manager__finalized(struct manager *m, const struct manager_block *told);
 void manager__consumed(struct manager *m, uint64_t account_nonce,
                        const struct manager_block *block);
 

@@ -531,6 +531,19 @@ static void finish_unknown(void **state)
     script_free(s);
 }
 
+/* The account was removed in the block that used the nonce, so our bytes live again. A nonce that
+ * cannot be is no proof of the opposite. */
+static void used_by_another_beside_an_absurd_nonce(void **state)
+{
+    (void)state;
+    struct script *s = leading_pooled(5, 1);
+    finalized(s, UINT32_MAX - 2, 1, &(struct in_block){hash_of(77, 1), 5, true, DISPATCH_OK, NULL});
+    expect_alert(s, "cannot be");
+    none(s, MANAGER_FX_STORE_FINISH);
+    none(s, MANAGER_FX_STORE_REQUEUE);
+    script_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -562,6 +575,7 @@ int main(void)
         cmocka_unit_test(immortal),
         cmocka_unit_test(not_sent_dying),
         cmocka_unit_test(finish_unknown),
+        cmocka_unit_test(used_by_another_beside_an_absurd_nonce),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
