@@ -63,7 +63,7 @@ static const char *bad_row(const struct manager *m, const struct manager_outbox_
     snprintf(
         buf, size,
         "its deadline is block %llu: too near to be signed at block %llu, with block %llu final",
-        (unsigned long long)deadline, (unsigned long long)m->chain.best,
+        (unsigned long long)deadline, (unsigned long long)manager__plausible_best(m),
         (unsigned long long)m->chain.finalized);
     return buf;
 }

@@ -449,6 +449,9 @@ bool manager__live(const struct manager *m, const struct row *row);
 /* none of its bytes can get in */
 bool manager__dead(const struct manager *m, const struct row *row);
 bool manager__stillborn(struct manager *m);
+/* The best block that something may end by: not one that is far above the last one that was read,
+ * because the node may have invented it. */
+uint64_t manager__plausible_best(const struct manager *m);
 /* UINT64_MAX: no deadline. 0: none fits now, because it is late or because finality lags. */
 uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block);
 /* None will fit any more, however near finality comes to the best block. */

@@ -106,7 +106,7 @@ void manager__late(struct manager *m, struct row *row)
     uint64_t deadline = row->terms ? row->terms->deadline_block : UINT64_MAX;
     if (row->id && !row->filler && !row->racing && manager__era_late(m, deadline))
         manager__stop(row, "expired", "block %llu is best and its deadline is block %llu",
-                      (unsigned long long)m->chain.best, (unsigned long long)deadline);
+                      (unsigned long long)manager__plausible_best(m), (unsigned long long)deadline);
 }
 
 static bool may_race(const struct manager *m, const struct row *row)

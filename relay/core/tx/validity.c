@@ -13,12 +13,12 @@ bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, siz
     return true;
 }
 
-/* Nothing ends by a best block that is far above the last one that was read: the node may have
- * invented it. */
-static uint64_t plausible_best(const struct manager *m)
+uint64_t manager__plausible_best(const struct manager *m)
 {
-    bool far = m->chain.best > m->final.read + HEARD_JUMP && !PLANTED(HEIGHT_TRUSTED);
-    return far ? m->chain.finalized : m->chain.best;
+    uint64_t most = m->final.read + HEARD_JUMP;
+    if (m->chain.best <= most || PLANTED(HEIGHT_TRUSTED))
+        return m->chain.best;
+    return m->chain.finalized <= most ? m->chain.finalized : m->final.read;
 }
 
 /* The longest era (in blocks, at most the configured one) that ends with the block of the deadline,
@@ -35,7 +35,8 @@ uint32_t manager__era_period(const struct manager *m, uint64_t deadline_block)
 bool manager__era_late(const struct manager *m, uint64_t deadline_block)
 {
     return deadline_block != UINT64_MAX &&
-           plausible_best(m) + ERA_PERIOD_MIN > deadline_block + 1 && !PLANTED(DEADLINE_LONG);
+           manager__plausible_best(m) + ERA_PERIOD_MIN > deadline_block + 1 &&
+           !PLANTED(DEADLINE_LONG);
 }
 
 bool manager__era_waits(const struct manager *m, uint64_t deadline_block)
