@@ -2,6 +2,8 @@
 can, and nobody leads before."""
 import unittest
 
+import psycopg2
+
 from harness import proc
 from harness.relay import cli
 from harness.world import World
@@ -33,6 +35,20 @@ class Schema(unittest.TestCase):
             world.wait_leader(relay)
             world.enqueue('as ever')
             world.settle()
+
+    def test_the_lock_of_migrations_in_other_hands(self):
+        """Any login may take an advisory lock. migrate does not wait for it for ever, and names who keeps it."""
+        with World() as world:
+            relay = world.relay('one', start=False)
+            world.pg.query(f"ALTER DATABASE {world.pg.value('SELECT current_database()')} SET txrelay.migration_wait = '200ms'")
+            keeper = psycopg2.connect(world.pg.dsn, application_name='a keeper')
+            keeper.cursor().execute('SELECT pg_advisory_lock(9002, 0)')
+            done = cli('migrate', '--config', relay.config, check=False)
+            self.assertEqual(done.returncode, 1)
+            for word in ('kept the lock of migrations', f'backend {keeper.info.backend_pid}', 'a keeper', 'pg_terminate_backend'):
+                self.assertIn(word, done.stdout + done.stderr)
+            keeper.close()
+            self.assertIn('nothing to do', cli('migrate', '--config', relay.config).stdout)
 
     def test_functions_of_another_build(self):
         with World() as world:
