@@ -15,7 +15,7 @@ bool manager__nonce_absurd(struct manager *m, uint64_t nonce, uint64_t block)
         ours = m->final.nonce;
     uint64_t from = m->final.nonce_block ? m->final.nonce_block : m->reconcile.seen_block;
     uint64_t blocks = block > from ? block - from : 0;
-    bool first = m->load.next_nonce < 0 && !m->line.rows;
+    bool first = m->load.next_nonce < 0 && !m->line.rows && !m->line.next;
     uint64_t most = ours + m->config.window_max + NONCES_PER_BLOCK * (blocks + 1);
     if (PLANTED(NONCE_BELIEVED) || (nonce <= INT32_MAX && (first || nonce <= most))) {
         manager__alert_over(m, ALERT_NONCE);

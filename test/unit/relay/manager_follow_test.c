@@ -395,6 +395,23 @@ static void first_nonce_that_cannot_be(void **state)
     script_free(s);
 }
 
+/* Not even to a leader that read the account's very first one. */
+static void second_nonce_that_cannot_be(void **state)
+{
+    (void)state;
+    struct script *s = script_new(NULL);
+    load(s, NULL, 0, -1);
+    chain_up(s);
+    pool_is(s, 0);
+    nonce_is(s, 5);
+    expect(s, MANAGER_FX_READY);
+    finalized(s, 5, 0, NULL);
+    finalized(s, 700000, 0, NULL);
+    expect_alert(s, "that cannot be");
+    assert_int_equal(manager_view_of(s->m).next_nonce, 5);
+    script_free(s);
+}
+
 /* That a nonce was lost is told when everything final was seen; a later block that holds our bytes
  * after all (a former life of the account, shown by a node that catches up) is the end. */
 static void lost_nonce_waits_for_what_is_final(void **state)
@@ -568,6 +585,7 @@ int main(void)
         cmocka_unit_test(nonce_taken_back),
         cmocka_unit_test(nonce_that_cannot_be),
         cmocka_unit_test(first_nonce_that_cannot_be),
+        cmocka_unit_test(second_nonce_that_cannot_be),
         cmocka_unit_test(lost_nonce_waits_for_what_is_final),
         cmocka_unit_test(pruned_block),
         cmocka_unit_test(era_expires),
