@@ -1,0 +1,232 @@
+"""A node that lies: a WebSocket proxy of our own between a relay and its node. It passes on what the relay asks, and changes
+what the node says: by a rule of the test.
+
+    lie(said)              None: the relay is told what the node said; else the list of messages that it is told instead
+    reply(method, params)  None: the node is asked; else a result that the node never gave, and it is not asked
+    greeting               bytes that answer the upgrade to WebSocket; the connection ends behind them
+
+Texts only: neither a relay nor a node sends binary messages. Two threads a connection."""
+import copy
+import json
+import socket
+import threading
+from collections import Counter
+from urllib.parse import urlparse
+
+from . import proc
+
+TEXT = 1
+SILENCE = []
+
+
+class Said:
+    """What a node said. method: of the request that it answers, or of the notification; params: of that request."""
+
+    def __init__(self, message, method, params):
+        self.message, self.method, self.params = message, method, params
+        self.notified = 'method' in message
+
+    @property
+    def result(self):
+        return self.message['params']['result'] if self.notified else self.message.get('result')
+
+    def but(self, result):
+        """The message with another result."""
+        other = copy.deepcopy(self.message)
+        if self.notified:
+            other['params']['result'] = result
+        else:
+            other.pop('error', None)
+            other['result'] = result
+        return other
+
+
+class Liar:
+    def __init__(self, node_url, lie=None):
+        node = urlparse(node_url)
+        self.node = node.hostname, node.port
+        self.lie, self.reply, self.greeting = lie, None, None
+        self.lies, self.accepted, self.error = Counter(), 0, None
+        self._links, self._lock = set(), threading.Lock()
+        self._listener = socket.socket()
+        self._listener.bind(('127.0.0.1', 0))
+        self._listener.listen(16)
+        self.url = f'ws://127.0.0.1:{self._listener.getsockname()[1]}'
+        threading.Thread(target=self._accept, daemon=True).start()
+        proc.on_exit(self.close)
+
+    def tell(self, lie):
+        self.lie = lie
+
+    def told(self, method):
+        return self.lies[method]
+
+    def cut(self):
+        """Ends every connection."""
+        with self._lock:
+            links = list(self._links)
+        for link in links:
+            link.close()
+
+    def close(self):
+        self._listener.close()
+        self.cut()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:  # closed
+                return
+            self.accepted += 1
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client):
+        link = Link(self, client)
+        with self._lock:
+            self._links.add(link)
+        try:
+            link.run()
+        except (OSError, EOFError):  # one of the two left
+            pass
+        finally:
+            link.close()
+            with self._lock:
+                self._links.discard(link)
+
+
+class Link:
+    """A connection of a relay and its connection to the node."""
+
+    def __init__(self, liar, client):
+        self.liar, self.client, self.server = liar, client, None
+        self.asked = {}  # id of a request without an answer: (method, params)
+        self.lock = threading.Lock()  # of what is sent to the relay
+
+    def run(self):
+        up = self.client.makefile('rb')
+        head = read_head(up)
+        if self.liar.greeting:
+            self.client.sendall(self.liar.greeting)
+            return
+        self.server = socket.create_connection(self.liar.node, 10)
+        self.server.settimeout(None)
+        self.server.sendall(head)
+        threading.Thread(target=self._down, daemon=True).start()
+        while True:
+            raw, opcode, payload = read_message(up)
+            if opcode != TEXT or self._asked(json.loads(payload)):
+                self.server.sendall(raw)
+
+    def _asked(self, request):
+        """Is the node asked this?"""
+        method, params = request['method'], request['params']
+        result = self.liar.reply(method, params) if self.liar.reply else None
+        if result is None:
+            self.asked[request['id']] = method, params
+            return True
+        self.liar.lies[method] += 1
+        self._send({'jsonrpc': '2.0', 'id': request['id'], 'result': result})
+        return False
+
+    def _down(self):
+        try:
+            down = self.server.makefile('rb')
+            head = read_head(down)
+            with self.lock:
+                self.client.sendall(head)
+            while True:
+                raw, opcode, payload = read_message(down)
+                if opcode == TEXT:
+                    self._told(raw, json.loads(payload))
+                else:
+                    self._send_raw(raw)
+        except (OSError, EOFError):
+            pass
+        except Exception as error:  # a fault of a test's rule: Liar.error is for the test
+            self.liar.error = error
+            raise
+        finally:
+            self.close()
+
+    def _told(self, raw, message):
+        if 'method' in message:
+            said = Said(message, message['method'], None)
+        else:
+            said = Said(message, *self.asked.pop(message['id']))
+        messages = self.liar.lie(said) if self.liar.lie else None
+        if messages is None:
+            self._send_raw(raw)
+            return
+        self.liar.lies[said.method] += 1
+        for one in messages:
+            self._send(one)
+
+    def _send(self, message):
+        self._send_raw(frame(json.dumps(message).encode()))
+
+    def _send_raw(self, data):
+        with self.lock:
+            self.client.sendall(data)
+
+    def close(self):
+        for one in (self.client, self.server):
+            if one:
+                try:
+                    one.shutdown(socket.SHUT_RDWR)
+                except OSError:  # it is not connected any more
+                    pass
+                one.close()
+
+
+# ---- RFC 6455 ----
+
+def read_head(stream):
+    lines = []
+    while not lines or lines[-1] != b'\r\n':
+        lines.append(stream.readline())
+        if not lines[-1]:
+            raise EOFError
+    return b''.join(lines)
+
+
+def take(stream, count):
+    data = stream.read(count)
+    if len(data) < count:
+        raise EOFError
+    return data
+
+
+def read_message(stream):
+    """(its bytes as they came, opcode, payload). A control frame between fragments comes at its turn, as its own message,
+    only if it is between messages: neither side sends one inside of a message."""
+    raw, payload, opcode = b'', b'', None
+    while True:
+        head = take(stream, 2)
+        size, wide = head[1] & 127, b''
+        if size >= 126:
+            wide = take(stream, 2 if size == 126 else 8)
+            size = int.from_bytes(wide, 'big')
+        mask = take(stream, 4) if head[1] & 128 else b''
+        data = take(stream, size)
+        raw += head + wide + mask + data
+        payload += unmasked(mask, data) if mask else data
+        opcode = head[0] & 15 if opcode is None else opcode
+        if head[0] & 128:
+            return raw, opcode, payload
+
+
+def unmasked(mask, data):
+    key = (mask * (len(data) // 4 + 1))[:len(data)]
+    return (int.from_bytes(data, 'big') ^ int.from_bytes(key, 'big')).to_bytes(len(data), 'big')
+
+
+def frame(payload):
+    size = len(payload)
+    if size < 126:
+        head = bytes([size])
+    elif size < 1 << 16:
+        head = bytes([126]) + size.to_bytes(2, 'big')
+    else:
+        head = bytes([127]) + size.to_bytes(8, 'big')
+    return bytes([0x80 | TEXT]) + head + payload
