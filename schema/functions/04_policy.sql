@@ -113,6 +113,45 @@ BEGIN
 END
 $$;
 
+-- Orders the leader to go back to the chain's nonce, where a node lied or somebody changed the table:
+-- the order of a reaped account, without the suspension. What is pending ends once its bytes are
+-- dead, as finalized blocks say, and nothing is signed before that. So bytes without an era are
+-- refused: they never die. What is on record as used is forgotten, because it may be the lie. The
+-- epoch rises, so that no write that the leader decided on before comes after the order.
+CREATE OR REPLACE FUNCTION txrelay.account_rewind(p_account text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, txrelay, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    v_account int := keyed_account('account_rewind', p_account);
+    a accounts;
+    v_nonce bigint;
+BEGIN
+    UPDATE leadership t SET epoch = t.epoch + 1 WHERE t.subject = v_account;
+    SELECT * INTO a FROM accounts t WHERE t.account = v_account FOR NO KEY UPDATE;
+    IF a.reconcile_from IS NOT NULL THEN
+        PERFORM bad_argument('account_rewind', 'account', format('is "%s", whose lost commits are looked for from block %s on',
+            a.alias, a.reconcile_from), 'Wait until blocked_accounts does not show it any more. If that block is wrong: '
+            'account_reconcile(account, block).');
+    END IF;
+    SELECT p.nonce INTO v_nonce FROM pending_transactions p WHERE p.account = v_account
+        AND EXISTS (SELECT FROM attempts t WHERE t.account = v_account AND t.nonce = p.nonce AND t.number <= p.attempt
+            AND t.era_death IS NULL AND (NOT p.signed OR t.id = p.id)) ORDER BY p.account, p.nonce LIMIT 1;
+    IF FOUND THEN
+        PERFORM bad_argument('account_rewind', 'account', format('is "%s", whose pending nonce %s was signed without an era',
+            a.alias, v_nonce), 'Its bytes can be included until the chain has used that nonce. Use the nonces up to it '
+            'elsewhere, or use another account.');
+    END IF;
+    UPDATE accounts t SET reborn = true, used_nonce = NULL, used_block = NULL, suspension = NULL,
+        paused = t.paused_by IS NOT DISTINCT FROM 'operator',
+        paused_by = CASE WHEN t.paused_by = 'operator' THEN t.paused_by END,
+        paused_reason = CASE WHEN t.paused_by = 'operator' THEN t.paused_reason END,
+        paused_since = CASE WHEN t.paused_by = 'operator' THEN t.paused_since END
+        WHERE t.account = v_account;
+    IF queue_has_room() THEN
+        PERFORM pg_notify('outbox_wake', v_account::text);
+    END IF;
+END
+$$;
+
 -- Suspends the account for the reason p_suspension; NULL ends the suspension. If an operator has paused
 -- the account, the pause and its text stay, and only the reason is noted beside them:
 -- account_resume ends both. A suspension as reaped needs an order that is newer than itself.

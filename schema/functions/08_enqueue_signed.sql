@@ -88,7 +88,7 @@ BEGIN
     v_account := signer_of(extrinsic, v_body, enqueue_signed.account);
     -- A used nonce is looked up in past blocks, where it may belong to the former life.
     IF EXISTS (SELECT FROM accounts a WHERE a.account = v_account AND a.life_since IS NOT NULL) THEN
-        PERFORM bad_argument('enqueue_signed', 'extrinsic', format('is signed by 0x%s, an account that was reaped once',
+        PERFORM bad_argument('enqueue_signed', 'extrinsic', format('is signed by 0x%s, an account that was reaped or rewound once',
             encode((SELECT a.account_id FROM accounts a WHERE a.account = v_account), 'hex')),
             'Blocks of its former life would be taken for this one''s. Use enqueue, or another account.');
     END IF;

@@ -32,5 +32,6 @@ GRANT EXECUTE ON FUNCTION txrelay.leader_admit, txrelay.leader_admit_presigned, 
     txrelay.leader_attempt, txrelay.leader_record_status, txrelay.leader_fill, txrelay.leader_finish, txrelay.leader_requeue,
     txrelay.leader_nonce, txrelay.leader_heard, txrelay.leader_adopt, txrelay.leader_pause TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.account_pause, txrelay.account_resume, txrelay.account_policy, txrelay.account_reconcile,
+    txrelay.account_rewind,
     txrelay.account_grant, txrelay.account_revoke TO txrelay_relay;
 GRANT EXECUTE ON FUNCTION txrelay.leader_cleanup, txrelay.ensure_partitions, txrelay.drop_partitions TO txrelay_relay;

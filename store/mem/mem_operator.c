@@ -1,5 +1,5 @@
-/* The account itself: leader_pause, account_pause, account_resume and account_policy of
- * 04_policy.sql, leader_nonce of 14_admit.sql, account_reconcile of 17_reconcile.sql. */
+/* The account itself: leader_pause, account_pause, account_resume, account_rewind and
+ * account_policy of 04_policy.sql, leader_nonce of 14_admit.sql, account_reconcile of 17_reconcile.sql. */
 #include <string.h>
 
 #include "base/check.h"
@@ -77,6 +77,49 @@ void mem__resume(struct mem_session *s, struct store_ask *r)
     mem__tell_wake(s->db, a);
 }
 
+static bool is_immortal(const struct mem_row *row)
+{
+    for (size_t i = 0; i < row->at->count; i++) {
+        const struct mem_attempt *t = &row->at->attempts[i];
+        if (t->era_death < 0 && (!row->presigned || t->id == row->id))
+            return true;
+    }
+    return false;
+}
+
+static int check_rewind(const struct mem_account *a, struct err *err)
+{
+    if (a->watch_only)
+        return mem__fail(err, "TR011", "account is \"%s\", whose key no relay has", a->alias);
+    if (a->reconcile_from >= 0)
+        return mem__fail(err, "TR011",
+                         "account is \"%s\", whose lost commits are looked for from block %lld on",
+                         a->alias, (long long)a->reconcile_from);
+    for (size_t i = 0; i < a->pending_count; i++)
+        if (is_immortal(a->pending[i]))
+            return mem__fail(
+                err, "TR011",
+                "account is \"%s\", whose pending nonce %lld was signed without an era", a->alias,
+                (long long)a->pending[i]->nonce);
+    return 0;
+}
+
+int mem_account_rewind(struct mem_session *s, const char *account, struct err *err)
+{
+    err_clear(err);
+    struct mem_account *a = mem__account_of(s->db, account, err);
+    if (!a || check_rewind(a, err))
+        return err->code;
+    a->lead.epoch++;
+    a->reborn = true;
+    a->used_nonce = a->used_block = -1;
+    a->suspension = "";
+    if (!a->paused_by_operator)
+        unpause(a);
+    mem__tell_wake(s->db, a);
+    return 0;
+}
+
 /* ---- policy ---- */
 
 int mem_account_policy(struct mem_session *s, const char *account, const struct mem_policy *policy,
@@ -141,7 +184,8 @@ static void begin_life(struct mem_session *s, struct mem_account *a)
     a->life_since_us = mem__stamp(s->db);
     for (struct list *p = list_first(&a->signed_rows); p; p = list_first(&a->signed_rows))
         mem__outbox_end(s->db, a, CONTAINER_OF(p, struct mem_row, node), MEM_FAILED,
-                        "the account was reaped: it may be of the former life", a->lead.epoch);
+                        "the account was reaped or rewound: it may be of the former life",
+                        a->lead.epoch);
 }
 
 void mem__nonce(struct mem_session *s, struct store_nonce *r)

@@ -110,7 +110,8 @@ static int enqueue_signed(struct mem_session *s, const struct mem_signed_call *c
     if (!a)
         return err->code;
     if (a->life_since_us)
-        return mem__fail(err, "TR011", "extrinsic is signed by an account that was reaped once");
+        return mem__fail(err, "TR011",
+                         "extrinsic is signed by an account that was reaped or rewound once");
     if (use_keys(s, a, c, ret_id, err) || *ret_id != id)
         return err->code;
     struct mem_row *row = mem__row_new(a->number, id);

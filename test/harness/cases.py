@@ -1,4 +1,5 @@
 """The public reports (test/cases.md) as tests: a world with a hand on the chain, the table and the relays' words."""
+import hashlib
 import json
 import os
 import re
@@ -118,6 +119,11 @@ class CaseWorld(World):
     def seen(self, hash_):
         """Was this extrinsic submitted by anybody?"""
         return '0x' + hash_.hex() in self.submitted()
+
+    def account_key(self, alias='alice'):
+        """The storage key of the account's System.Account."""
+        account_id = bytes(self.pg.value('SELECT account_id FROM txrelay.accounts WHERE alias = %s', (alias,)))
+        return ACCOUNT_PREFIX + hashlib.blake2b(account_id, digest_size=16).hexdigest() + account_id.hex()
 
     def address(self, alias='alice'):
         return self.pg.value('SELECT address FROM txrelay.accounts WHERE alias = %s', (alias,))

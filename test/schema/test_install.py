@@ -10,7 +10,7 @@ FOLLOWER = {'status', 'history', 'follow_position', 'row_holder', 'session_text'
 APP = FOLLOWER | {'enqueue', 'enqueue_many', 'enqueue_signed', 'cancel', 'bump'}
 RELAY = APP | {'relay_register', 'leader_claim', 'leader_renew', 'leader_release', 'leader_evict', 'leader_scan', 'member_heartbeat',
                'leader_pause',
-               'account_pause', 'account_resume', 'account_reconcile', 'leader_adopt', 'leader_snapshot', 'leader_outbox', 'leader_admit', 'leader_attempt',
+               'account_pause', 'account_resume', 'account_rewind', 'account_reconcile', 'leader_adopt', 'leader_snapshot', 'leader_outbox', 'leader_admit', 'leader_attempt',
                'leader_record_status', 'leader_finish', 'leader_reject', 'leader_requeue', 'leader_fill', 'leader_nonce', 'leader_heard',
                'leader_cleanup', 'leader_poll_requests', 'leader_due', 'leader_account', 'leader_presigned', 'leader_note',
                'leader_admit_presigned', 'account_policy', 'account_grant', 'account_revoke', 'lock_holder', 'queue_measure', 'ensure_partitions', 'drop_partitions'}

@@ -564,6 +564,118 @@ class Hold(Case):
         self.assertEqual(self.facts(epoch)['transaction_version'], 1)
 
 
+class Rewind(Case):
+    """The operator's way back from a next nonce that is too high."""
+
+    def rewind(self, name='alice'):
+        self.relay.rows('SELECT txrelay.account_rewind(%s)', name)
+
+    def orders(self):
+        a = self.account()
+        return a['reborn'], a['used_nonce'], a['used_block']
+
+    def refused_and_nothing_changed(self, epoch, *text):
+        before = self.account()
+        said = self.refused('TR011', self.rewind, text=('account_rewind: account', *text))
+        self.assertEqual(self.account(), before)
+        self.facts(epoch)  # the epoch is in force
+        return said
+
+    def test_the_order(self):
+        epoch, _ = self.pending(2)
+        self.owner.rows('UPDATE txrelay.accounts SET used_nonce = 500, used_block = 9000')
+        listener = self.listen('outbox_wake')
+        self.rewind()
+        self.wait_notified(listener, 'outbox_wake')
+        self.assertEqual(self.orders(), (True, None, None))
+        self.assertEqual((self.account()['next_nonce'], self.account()['life_since']), (2, None), 'the leader does the rest')
+
+    def test_the_epoch_is_over(self):
+        """What the leader decided on before the order cannot come after it."""
+        epoch, _ = self.pending(1)
+        tx = self.enqueue()
+        self.rewind()
+        self.refused('TR001', self.admit, self.relay, epoch, tx, [1], text='stale epoch')
+        self.refused('TR001', self.relay.rows, 'SELECT txrelay.leader_nonce(%s, %s, 9)', self.alice, epoch)
+        self.refused('TR001', self.facts, epoch)
+        self.assertFalse(self.relay.value("SELECT renewed FROM txrelay.leader_renew('relay-a', ARRAY[%s], ARRAY[%s::bigint], "
+                                          '3000, 9000)', self.alice, epoch))
+        self.assertEqual(self.lead(), epoch + 2)
+
+    def test_no_epoch_passes_it_while_a_write_is_under_way(self):
+        epoch, _ = self.pending(1)
+        self.relay.begin()
+        self.state(self.relay, epoch, (0, h32(0), 'ready'))
+        other = self.session('relay')
+        waiting = self.background(other, "SELECT txrelay.account_rewind('alice')")
+        self.relay.commit()
+        waiting.join()
+        self.assertEqual(self.row(0)['state'], 'ready')
+        self.assertTrue(self.orders()[0])
+
+    def test_the_leader_carries_it_out(self):
+        epoch, ids = self.pending(2)
+        self.finish(self.relay, epoch, (0, h32(0), BLOCK, 'ok'))
+        self.relay.rows('SELECT txrelay.leader_nonce(%s, %s, 500)', self.alice, epoch)
+        self.rewind()
+        epoch = self.lead()
+        begin = 'SELECT txrelay.leader_nonce(%s, %s, 1, true, true)'
+        self.refused('TR003', self.relay.rows, begin, self.alice, epoch, text='nonce 1 is pending')
+        self.requeue(self.relay, epoch, (1, 'failed'))
+        self.relay.rows(begin, self.alice, epoch)
+        self.assertEqual((self.orders(), self.account()['next_nonce']), ((False, None, None), 1))
+        self.refused('TR003', self.relay.rows, begin, self.alice, epoch, text='no operator has ordered')
+        self.admit(self.relay, epoch, [ids[1]], [1])
+
+    def test_it_ends_the_leaders_pause_and_not_an_operators(self):
+        for by_operator in (False, True):
+            for suspension in (None, 'payment', 'reaped', 'transaction_version'):
+                with self.subTest(by_operator=by_operator, suspension=suspension):
+                    self.tearDown()
+                    self.setUp()
+                    epoch, _ = self.pending()
+                    self.relay.rows('SELECT txrelay.leader_pause(%s, %s, %s, %s)', self.alice, epoch, suspension, 'x')
+                    if by_operator:
+                        self.relay.rows("SELECT txrelay.account_pause('alice', 'let me see')")
+                    since = self.account()['paused_since']
+                    self.rewind()
+                    a = self.account()
+                    self.assertEqual((a['paused'], a['paused_by'], a['paused_reason'], a['paused_since'], a['suspension']),
+                                     (True, 'operator', 'let me see', since, None) if by_operator else
+                                     (False, None, None, None, None))
+                    self.assertEqual((a['reborn'], a['transaction_version']), (True, 1))
+
+    def test_bytes_that_never_die_are_refused(self):
+        """The current attempt's, and those of an earlier one."""
+        epoch, _ = self.pending(3)
+        self.attempt(self.relay, epoch, [1], [h32('immortal')])
+        self.refused_and_nothing_changed(epoch, 'is "alice", whose pending nonce 1 was signed without an era', 'another account')
+        self.relay.rows('SELECT txrelay.leader_attempt(%s, %s, ARRAY[1::bigint], ARRAY[%s], ARRAY[%s], ARRAY[1], ARRAY[64::bigint], '
+                        "ARRAY[128::bigint], 100, 1, 20, ARRAY['era'], ARRAY[NULL::int], ARRAY[NULL], ARRAY[NULL])", self.alice, epoch,
+                        h32('mortal again'), b'\x84' + h32('mortal again'))
+        self.refused_and_nothing_changed(epoch, 'nonce 1 was signed without an era')
+        self.finish(self.relay, epoch, (1, h32('immortal'), BLOCK, 'ok'))
+        self.rewind()
+
+    def test_lost_commits_come_first(self):
+        epoch = self.lead()
+        self.relay.value("SELECT txrelay.account_reconcile('alice', 40)")
+        epoch = self.lead()
+        self.refused_and_nothing_changed(epoch, 'lost commits are looked for from block 40 on', 'account_reconcile(account, block)')
+
+    def test_accounts_without_a_key_and_without_a_row(self):
+        epoch = self.lead()
+        self.owner.rows('UPDATE txrelay.accounts SET watch_only = true')
+        self.refused_and_nothing_changed(epoch, 'is "alice", whose key no relay has')
+        self.refused('TR010', self.rewind, 'alicia', text='alicia')
+
+    def test_operators_only(self):
+        self.lead()
+        for session in (self.app, self.session('follower'), self.session('nobody')):
+            self.refused('42501', session.rows, "SELECT txrelay.account_rewind('alice')")
+        self.assertFalse(self.orders()[0])
+
+
 class Life(Case):
     """What finalized blocks used, and what an account that was reaped and born again makes of it."""
     NONCE = 'SELECT txrelay.leader_nonce(%s, %s, %s, %s, %s)'

@@ -55,7 +55,7 @@ class Signed(Case):
         got = self.status(old)
         self.assertEqual((got['stage'], got['outcome']), ('finished', 'failed'))
         self.assertIn('former life', got['error'])
-        self.refused('TR011', self.put, extrinsic('new'), text=('was reaped once', 'former life'))
+        self.refused('TR011', self.put, extrinsic('new'), text=('was reaped or rewound once', 'former life'))
         self.assertTrue(self.enqueue(1))
 
     def test_by_hash_while_it_waits(self):

@@ -140,7 +140,7 @@ void manager__end_former(struct manager *m, struct row *row)
     PRE(row->state != ROW_SUBMITTED && row->state != ROW_SIGNING);
     struct row_end *e = end(m, row, row->stop ? row->stop->outcome : "failed", row->hash, NULL);
     e->requeue = m->account.requeue_usurped && row->id && !row->presigned && !row->stop;
-    why_lost(row, "nonce %llu belongs to a former life of the account, which was reaped",
+    why_lost(row, "nonce %llu belongs to a former life of the account, which was reaped or rewound",
              (unsigned long long)row->nonce);
 }
 

@@ -64,7 +64,8 @@ static bool too_many(struct manager *m, uint64_t from, uint64_t count)
         return false;
     manager__alert_once(m, ALERT_GAP,
                         "%llu nonces from the account's %llu on have no pending row: reaped "
-                        "account, wrong chain or damaged table; nothing is sent",
+                        "account, wrong chain or damaged table; nothing is sent. If the chain is "
+                        "right: account_rewind",
                         (unsigned long long)count, (unsigned long long)from);
     return true;
 }

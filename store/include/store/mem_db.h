@@ -130,6 +130,7 @@ int mem_account_pause(struct mem_session *s, const char *account, const char *re
                       struct err *err);
 int mem_account_policy(struct mem_session *s, const char *account, const struct mem_policy *policy,
                        struct err *err);
+int mem_account_rewind(struct mem_session *s, const char *account, struct err *err);
 int mem_account_reconcile(struct mem_session *s, const char *account, int64_t block,
                           struct err *err);
 

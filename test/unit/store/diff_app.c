@@ -208,6 +208,15 @@ static void reconcile(struct diff *d, const struct mem_account *a)
     compare_end(d, state, &err);
 }
 
+static void rewind_account(struct diff *d, const struct mem_account *a)
+{
+    char state[6];
+    struct err err;
+    free(diff_sql(d, DIFF_ADMIN, state, "SELECT txrelay.account_rewind('%s')", a->alias));
+    mem_account_rewind(d->mem_admin, a->alias, &err);
+    compare_end(d, state, &err);
+}
+
 /* ---- the world ---- */
 
 /* Rows of an open transaction are not seen, and have no times. */
@@ -269,6 +278,8 @@ void diff_application(struct diff *d)
     case 12:
         if (diff_chance(d, 30))
             reconcile(d, a);
+        else if (diff_chance(d, 30))
+            rewind_account(d, a);
         return;
     case 13:
         if (diff_chance(d, 25))
