@@ -1,5 +1,6 @@
 /* The account itself: leader_pause, account_pause, account_resume, account_rewind and
- * account_policy of 04_policy.sql, leader_nonce of 14_admit.sql, account_reconcile of 17_reconcile.sql. */
+ * account_policy of 04_policy.sql, leader_nonce of 14_admit.sql, account_reconcile of
+ * 17_reconcile.sql. */
 #include <string.h>
 
 #include "base/check.h"
