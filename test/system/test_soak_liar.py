@@ -1,0 +1,113 @@
+"""Everything that a node says is mutated at random, in phases with honest ones in between, while two accounts send: no relay
+crashes, whatever was enqueued ends, and the promises hold against the chain (I1, I2, I3, I6, I7, I8 by `settle`; I9: every
+enqueue is timed).
+
+What lies may do by design is done here as an operator does it, and counted: a relay that ends because all its nodes are of
+another chain is started again, an account that is suspended is resumed once the nodes are honest.
+
+./dev soak liar: 60 minutes unless TXRELAY_SOAK_MINUTES says otherwise; TXRELAY_SOAK_SEED repeats a run's kinds of lies. The
+system lane: two phases of three seconds."""
+import os
+import random
+import time
+import unittest
+from collections import Counter
+
+from harness import proc
+from harness.cases import CaseTest
+from harness.liar import Liar
+from harness.mutation import Mutation
+from harness.soak import FULL, report, size
+from harness.world import ALICE, BOB
+
+SEED = int(os.environ.get('TXRELAY_SOAK_SEED') or (random.SystemRandom().randrange(1 << 32) if FULL else 1))
+SECONDS = size(60 * float(os.environ.get('TXRELAY_SOAK_MINUTES', '60')), 6)
+PHASE_S = size(20, 3)
+CHANCES = size((0.005, 0.02, 0.05, 0.15), (0.02,))
+AT_MOST_S = 5  # an enqueue (I9)
+
+
+class Soak(CaseTest):
+    def setUp(self):
+        self.dice = random.Random(SEED)
+        report(f'seed {SEED}')
+        self.of_world = self.world('--block-ms', '100', accounts=(ALICE, BOB), start=False)
+        self.liars = [Liar(self.of_world.chain.ws) for _ in range(2)]
+        for liar in self.liars:
+            self.addCleanup(liar.close)
+        self.methods, self.kinds, self.counts = Counter(), Counter(), Counter()
+        self.slowest = 0.0
+        genesis = self.of_world.chain.rpc('chain_getBlockHash', 0)
+        for name in ('one', 'two'):
+            self.of_world.relay(name, endpoints=[liar.url for liar in self.liars],
+                                chain={'genesis': f'"{genesis}"', 'call_timeout_ms': 2000})
+        for alias in ('alice', 'bob'):
+            proc.wait_for(f'a leader of {alias}', lambda a=alias: any(r.leads(a) for r in self.of_world.relays))
+
+    def test_mutations(self):
+        begun = time.monotonic()
+        while time.monotonic() - begun < SECONDS:
+            self.lie(self.dice.choice(CHANCES))
+            self.be_honest()
+            self.counts['phases'] += 1
+        figures = self.of_world.settle()
+        self.assertGreater(sum(self.methods.values()), 0)
+        self.tell(figures, time.monotonic() - begun)
+
+    def lie(self, chance):
+        """Both nodes, each in its own way."""
+        lies = [Mutation(self.dice.randrange(1 << 32), chance) for _ in self.liars]
+        for liar, lie in zip(self.liars, lies):
+            liar.tell(lie)
+        end = time.monotonic() + PHASE_S
+        while time.monotonic() < end:
+            self.enqueue(self.dice.choice(('alice', 'bob')))
+            self.supervise()
+            time.sleep(self.dice.uniform(0, 0.1))
+        for liar, lie in zip(self.liars, lies):
+            liar.tell(None)
+            self.methods += lie.methods
+            self.kinds += lie.kinds
+
+    def enqueue(self, alias):
+        before = time.monotonic()
+        self.of_world.enqueue(f'number {len(self.of_world.committed)}', alias)
+        self.slowest = max(self.slowest, time.monotonic() - before)
+        self.assertLess(self.slowest, AT_MOST_S, 'I9')
+
+    def supervise(self):
+        """A relay ends by itself for one reason only: all of its nodes are of another chain."""
+        for relay in self.of_world.relays:
+            if relay.alive():
+                continue
+            code = relay.process.child.returncode
+            self.assertEqual(code, 1, f'seed {SEED}: {relay.name} ended with {code}:\n' + '\n'.join(relay.text().splitlines()[-20:]))
+            self.counts['restarts'] += 1
+            relay.start()
+
+    def be_honest(self):
+        """Until all has ended."""
+        def ended():
+            self.supervise()
+            for alias, in self.of_world.rows("SELECT account FROM txrelay.blocked_accounts WHERE suspension IS NOT NULL"):
+                self.counts['resumed'] += 1
+                self.of_world.resume(alias)
+            return not self.of_world.unfinished()
+        try:
+            proc.wait_for('every transaction to end', ended, 120, 0.2)
+        except TimeoutError:
+            self.of_world.settle(1)  # fails, and shows what is left
+
+    def tell(self, figures, seconds):
+        ends = Counter(dict(self.of_world.rows(
+            'SELECT outcome::text, count(*) FROM txrelay.finished_transactions WHERE id IS NOT NULL GROUP BY 1')))
+        report(f'seed {SEED}: {self.counts["phases"]} phases in {seconds:.0f} s, {sum(self.methods.values())} mutations; '
+               f'{sum(ends.values())} transactions ended: {dict(ends)}; {sum(x.accepted for x in self.liars)} connections, '
+               f'{self.counts["restarts"]} relays started again, {self.counts["resumed"]} accounts resumed; slowest enqueue '
+               f'{self.slowest * 1000:.0f} ms; {figures}')
+        report(f'  by method: {dict(self.methods.most_common())}')
+        report(f'  by kind: {dict(self.kinds.most_common())}')
+
+
+if __name__ == '__main__':
+    unittest.main()
