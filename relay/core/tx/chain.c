@@ -72,6 +72,8 @@ void manager__follow_loaded(struct manager *m)
 {
     PRE(m->phase >= MANAGER_CHAIN_WAIT);
     uint64_t from = m->line.rows ? m->load.min_submitted + 1 : m->chain.finalized;
+    if (m->line.rows && m->final.read < m->load.min_submitted)
+        m->final.read = m->load.min_submitted; /* by the leader that signed the row */
     m->final.regular_from = from;
     if (m->reconcile.on)
         manager__reconcile_begin(m);

@@ -203,7 +203,8 @@ void manager__give_back_pump(struct manager *m)
         low--;
     if (low == m->line.next)
         return; /* those above may be given back later, or find_gaps makes holes of these */
-    m->nonces.given_back = UINT64_MAX;
+    if (low <= m->nonces.given_back)
+        m->nonces.given_back = UINT64_MAX; /* else a row is between: its nonce comes back later */
     for (uint64_t nonce = low; nonce < m->line.next; nonce++) {
         struct row *hole = line_at(&m->line, nonce);
         if (hole)

@@ -57,9 +57,12 @@ static enum fate ends(struct judged *j, const char *outcome)
 }
 
 /* For this block to be final; a node that lags may not have one yet that another one showed. 0: for
- * its turn. */
+ * its turn. The table keeps it, so it must not be one that a node invented. */
 static enum fate waits(const struct manager *m, struct judged *j, uint64_t block)
 {
+    uint64_t most = m->final.read + HEARD_JUMP;
+    if (block > most && m->final.read && !PLANTED(HEIGHT_KEPT))
+        block = most;
     j->wait_block = block && block <= m->chain.finalized ? m->chain.finalized + 1 : block;
     return FATE_WAIT;
 }
@@ -110,10 +113,8 @@ static enum fate judge_bad(const struct manager *m, struct judged *j)
     if (x->nonce < m->line.next && !line_at(&m->line, x->nonce))
         return judge_below(m, j);
     snprintf(j->text, sizeof(j->text), "%s", j->o->bad);
-    uint64_t best = m->chain.best, most = m->final.read + HEARD_JUMP;
-    if (best > most && !PLANTED(HEIGHT_KEPT))
-        best = most; /* the table keeps it, so it must not be one that a node invented */
-    return x->waited || best <= m->chain.finalized ? ends(j, "failed") : waits(m, j, best);
+    return x->waited || m->chain.best <= m->chain.finalized ? ends(j, "failed")
+                                                            : waits(m, j, m->chain.best);
 }
 
 static enum fate judge(const struct manager *m, struct judged *j, uint64_t next)

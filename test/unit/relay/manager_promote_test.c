@@ -437,6 +437,22 @@ static void node_behind(void **state)
     script_free(s);
 }
 
+/* The last final block is the one that the rows were signed at: the leader before has read it. */
+static void finality_stands_still(void **state)
+{
+    (void)state;
+    struct script *s = script_new(&(struct manager_config){.era_period = 64});
+    struct tx_pending row = loaded_row(s, 5, "broadcast");
+    row.submitted_block = s->finalized;
+    row.era_death = (int64_t)s->finalized + 64;
+    load(s, &row, 1, 6);
+    chain_up(s);
+    probe(s, 5, 1, hash_of(5, 1));
+    expect(s, MANAGER_FX_WANT_OUTBOX);
+    none(s, MANAGER_FX_ALERT);
+    script_free(s);
+}
+
 /* Nor is one that lacks blocks which another node had: what it says of an account that was reaped
  * in one of them would have everything sent again (seed 13470). A few blocks pass by themselves,
  * more are told of. */
@@ -647,6 +663,7 @@ int main(void)
         cmocka_unit_test(rewind_counter),
         cmocka_unit_test(rewind_over_holes),
         cmocka_unit_test(no_rewind),
+        cmocka_unit_test(finality_stands_still),
         cmocka_unit_test(node_behind),
         cmocka_unit_test(node_behind_another),
         cmocka_unit_test(node_behind_the_last),
