@@ -347,7 +347,7 @@ static void run_plant(struct args *a, struct report *ret_sum)
         enum plant plant;
         uint64_t seed;
         bool lossy;
-    } known[] = {{PLANT_PROBE_ORDER, 8377, false}, {PLANT_WAIT_FORGOTTEN, 350, true},
+    } known[] = {{PLANT_PROBE_ORDER, 5150, false}, {PLANT_WAIT_FORGOTTEN, 350, true},
                  {PLANT_WAIT_SHORT, 208, true},    {PLANT_WAIT_BEHIND, 220, true},
                  {PLANT_WAIT_EXPIRED, 208, true},  {PLANT_WAIT_CANCELLED, 995, true},
                  {PLANT_LOCK_ANYBODYS, 24, false}};
