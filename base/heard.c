@@ -1,10 +1,8 @@
 #include "base/heard.h"
 
-#include <stdbool.h>
-
-static bool is_near(const struct heard *h, uint64_t number)
+bool heard_is_near(uint64_t base, uint64_t number)
 {
-    return number <= h->base || number - h->base <= HEARD_JUMP;
+    return number <= base || number - base <= HEARD_JUMP;
 }
 
 void heard_base(struct heard *h, uint64_t number)
@@ -14,7 +12,7 @@ void heard_base(struct heard *h, uint64_t number)
 
 void heard_add(struct heard *h, uint64_t number, uint64_t now_ms)
 {
-    struct heard_height *slot = is_near(h, number) ? &h->near : &h->far;
+    struct heard_height *slot = heard_is_near(h->base, number) ? &h->near : &h->far;
     heard_best(h, now_ms);
     if (number >= slot->number)
         *slot = (struct heard_height){number, now_ms};
@@ -22,7 +20,7 @@ void heard_add(struct heard *h, uint64_t number, uint64_t now_ms)
 
 static void drop(const struct heard *h, struct heard_height *x, uint64_t now_ms)
 {
-    if (!is_near(h, x->number) && now_ms - x->at_ms >= HEARD_KEEP_MS)
+    if (!heard_is_near(h->base, x->number) && now_ms - x->at_ms >= HEARD_KEEP_MS)
         *x = (struct heard_height){0};
 }
 

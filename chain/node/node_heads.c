@@ -47,7 +47,7 @@ static bool jumps(const struct head_watch *w, uint64_t number)
 {
     const struct node_info *info = &w->node->info;
     uint64_t last = w->finalized ? info->finalized_number : info->best_number;
-    return number > last && number - last > HEARD_JUMP;
+    return !heard_is_near(last, number);
 }
 
 static void hash_answered(struct rpc_call *call)

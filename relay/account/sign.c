@@ -30,7 +30,7 @@ int sign_row(struct account *a, const struct manager_sign_row *row, const uint8_
                                .spec_version = info->spec_version,
                                .guard = row->guard,
                                .tip = row->tip};
-    if (info->finalized_number > a->service->final_read + HEARD_JUMP &&
+    if (!heard_is_near(a->service->final_read, info->finalized_number) &&
         !PLANTED(HEIGHT_TRUSTED)) /* the bytes' era would not end */
         return err_set(err, ERR_NET, "block %llu is said to be final, and %llu was read last",
                        (unsigned long long)info->finalized_number,

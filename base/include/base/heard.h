@@ -1,10 +1,11 @@
-/* The highest block that somebody says exists. A height that is far above the last block that was
- * read is a claim: it counts as long as somebody repeats it and is dropped after that. A node that
- * invents one would otherwise make its relay, and those that receive it, wait for that block until
- * they restart. */
+/* The highest block that any node is said to have. A height that is far above the last block that
+ * was read is a claim: it counts while nodes or relays repeat it and is dropped after that. A node
+ * that invents one would otherwise make its relay, and those that receive it, wait for that block
+ * until they restart. */
 #ifndef BASE_HEARD_H
 #define BASE_HEARD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -19,6 +20,8 @@ struct heard {
     } near, far;
 };
 
+/* A height that may exist, as far as one who has read `base` can tell. */
+bool heard_is_near(uint64_t base, uint64_t number);
 /* This block was read. The base may go down: another node may have fewer blocks. */
 void heard_base(struct heard *h, uint64_t number);
 void heard_add(struct heard *h, uint64_t number, uint64_t now_ms);

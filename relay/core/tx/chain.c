@@ -16,7 +16,7 @@ static void drop_invented(struct manager *m, uint64_t number)
     /* It began at such a height. */
     bool above =
         m->final.following && (m->final.processed > read || m->final.regular_from > read + 1);
-    bool far = m->chain.finalized > read && m->chain.finalized - read > HEARD_JUMP;
+    bool far = !heard_is_near(read, m->chain.finalized);
     if ((!above && !far) || PLANTED(HEIGHT_KEPT))
         return;
     m->chain.finalized = read;

@@ -89,7 +89,7 @@ void manager__era_wait_block(struct manager *m, const struct manager_block *bloc
     if (!later && !timeless && !PLANTED(WAIT_BEHIND))
         return;
     uint64_t heard = highest_known(m, block);
-    if (heard > block->number && heard - block->number > HEARD_JUMP)
+    if (!heard_is_near(block->number, heard))
         return; /* the height is stored for good, so it must not be one that a node invented */
     e->heard = heard;
     e->found = e->wanted = true;

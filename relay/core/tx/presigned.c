@@ -60,9 +60,8 @@ static enum fate ends(struct judged *j, const char *outcome)
  * its turn. The table keeps it, so it must not be one that a node invented. */
 static enum fate waits(const struct manager *m, struct judged *j, uint64_t block)
 {
-    uint64_t most = m->final.read + HEARD_JUMP;
-    if (block > most && m->final.read && !PLANTED(HEIGHT_KEPT))
-        block = most;
+    if (m->final.read && !heard_is_near(m->final.read, block) && !PLANTED(HEIGHT_KEPT))
+        block = m->final.read + HEARD_JUMP;
     j->wait_block = block && block <= m->chain.finalized ? m->chain.finalized + 1 : block;
     return FATE_WAIT;
 }

@@ -15,10 +15,9 @@ bool manager__guarded(const struct manager *m, uint32_t guard, char *reason, siz
 
 uint64_t manager__plausible_best(const struct manager *m)
 {
-    uint64_t most = m->final.read + HEARD_JUMP;
-    if (m->chain.best <= most || PLANTED(HEIGHT_TRUSTED))
+    if (heard_is_near(m->final.read, m->chain.best) || PLANTED(HEIGHT_TRUSTED))
         return m->chain.best;
-    return m->chain.finalized <= most ? m->chain.finalized : m->final.read;
+    return heard_is_near(m->final.read, m->chain.finalized) ? m->chain.finalized : m->final.read;
 }
 
 /* The longest era (in blocks, at most the configured one) that ends with the block of the deadline,
@@ -57,7 +56,7 @@ static bool is_unread(const struct manager *m)
 {
     return m->final.following &&
            (m->final.processed > m->final.read ||
-            m->chain.finalized > m->final.read + HEARD_JUMP) &&
+            !heard_is_near(m->final.read, m->chain.finalized)) &&
            !PLANTED(HEIGHT_TRUSTED);
 }
 
