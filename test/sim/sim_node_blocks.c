@@ -26,6 +26,19 @@ void included_tx(const struct world *w, uint32_t tx, uint8_t bytes[BYTES_LEN],
     hash_of_tx(tx, ret->tx.hash);
 }
 
+/* One of a finalized block. Of an extrinsic that the node's metadata does not decode only the hash
+ * is known. */
+static void included_in(const struct world *w, const struct slot *s, uint32_t tx,
+                        uint8_t bytes[BYTES_LEN], struct node_included *ret)
+{
+    included_tx(w, tx, bytes, ret);
+    if (!s->unreadable)
+        return;
+    *ret = (struct node_included){
+        .tx = {.own_signer = true, .bytes_len = BYTES_LEN, .era_birth = -1, .era_death = -1}};
+    hash_of_tx(tx, ret->tx.hash);
+}
+
 /* ---- one block ---- */
 
 static int64_t time_of(const struct world *w, uint32_t block)
@@ -59,7 +72,10 @@ static bool add(struct node *n, const struct slot *s, struct content *c, uint32_
     if (want == NODE_WANT_NOT)
         return true;
     struct node_included *x = &c->rows[c->count];
-    included_tx(n->w, tx, c->bytes[c->count++], x);
+    if (tx == s->forged)
+        included_tx(n->w, tx, c->bytes[c->count++], x);
+    else
+        included_in(n->w, s, tx, c->bytes[c->count++], x);
     if (want == NODE_WANT_VERIFIED)
         x->tx.signature = verified(n, s->block, x, tx);
     return x->tx.signature != TX_SIGNATURE_BAD;
@@ -94,7 +110,7 @@ static bool hand_out(struct node *n, const struct slot *s)
     struct node_balance balances[ACCOUNTS];
     if (!collect(n, s, &content))
         return false;
-    bool pruned = !w->healing && chance(w, w->plan.fault_mask ? 2 : 0);
+    bool pruned = (!w->healing && chance(w, w->plan.fault_mask ? 2 : 0)) || s->unreadable;
     struct node_block out = {.head = {.number = b->number},
                              .time_ms = time_of(w, s->block),
                              .extrinsic_count = b->count,
@@ -176,12 +192,14 @@ static void block_read(struct world *w, struct event *e)
     }
     s->block = w->chain.final_at[s->number];
     const struct block *b = &w->chain.blocks[s->block];
+    s->unreadable =
+        has(w, FEATURE_UNREADABLE) && w->chain.blocks[b->parent].spec != n->info.spec_version;
     for (size_t i = 0; i < n->watched_count; i++)
         s->wanted[i] = n->config.wants_account(n->config.arg, i);
     for (uint32_t i = 0; i < b->count; i++) {
         struct node_included x;
         uint8_t bytes[BYTES_LEN];
-        included_tx(w, b->txs[i], bytes, &x);
+        included_in(w, s, b->txs[i], bytes, &x);
         s->wanted_tx[i] = n->config.wants(n->config.arg, &x);
     }
     if (lies(w, n->r->wire.node, LIE_FORGED) && chance(w, 50))

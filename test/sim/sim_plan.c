@@ -117,6 +117,13 @@ static void draw_holders(struct world *w)
         w->plan.features |= 1u << FEATURE_HOLDERS;
 }
 
+/* Not where commits are lost: what is adopted then is found by its call. */
+static void draw_unreadable(struct world *w)
+{
+    struct rng rng = {.state = w->seed * 0x9e3779b97f4a7c15u + 31}, *r = &rng;
+    w->plan.features |= (uint32_t)(odds(r, 25) && !w->plan.lossy) << FEATURE_UNREADABLE;
+}
+
 void plan_features(struct world *w, uint32_t allowed)
 {
     struct plan *p = &w->plan;
@@ -131,6 +138,7 @@ void plan_features(struct world *w, uint32_t allowed)
     draw_answers(w);
     draw_lies(w);
     draw_holders(w);
+    draw_unreadable(w);
     bool raised = p->features & (1u << FEATURE_TIPS | 1u << FEATURE_BUMPS |
                                  1u << FEATURE_FOREIGN_POOL | 1u << FEATURE_SIGNED);
     if (p->features >> FEATURE_REAP & 1 && !raised && !p->foreign)

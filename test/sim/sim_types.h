@@ -59,12 +59,13 @@ enum {
     X(DUTIES, "duties")             /* refusals must be recorded, payment is tried once a block */ \
     X(SIGNED, "signed") /* extrinsics that were signed elsewhere, accounts without a key */        \
     X(REAP_UNFINAL,                                                                                \
-      "reap-unfinal")         /* accounts die while nothing becomes final; drawn last, see   \
-                                       plan_features */     \
-    X(PLACEMENT, "placement") /* accounts are spread over the ring, or go round it */              \
-    X(ANSWERS, "answers")     /* nodes answer what proves nothing, with or without taking it */    \
-    X(LIES, "lies")           /* a node says what is not so */                                     \
-    X(HOLDERS, "holders")     /* rows and locks that leaders need are held */
+      "reap-unfinal")           /* accounts die while nothing becomes final; drawn last, see   \
+                                       plan_features */   \
+    X(PLACEMENT, "placement")   /* accounts are spread over the ring, or go round it */            \
+    X(ANSWERS, "answers")       /* nodes answer what proves nothing, with or without taking it */  \
+    X(LIES, "lies")             /* a node says what is not so */                                   \
+    X(HOLDERS, "holders")       /* rows and locks that leaders need are held */                    \
+    X(UNREADABLE, "unreadable") /* blocks of a former runtime do not decode by the present one */
 enum feature {
 #define X(NAME, name) FEATURE_##NAME,
     FEATURE_TABLE(X)
@@ -346,6 +347,7 @@ struct slot { /* a finalized block on its way */
     uint32_t block;
     bool wanted[ACCOUNTS]; /* accounts that were wanted when it was looked through */
     enum node_want wanted_tx[BLOCK_TXS];
+    bool unreadable; /* its extrinsics do not decode */
     uint32_t forged; /* what a lying node adds; 0: nothing */
     enum node_want wanted_forged;
 };

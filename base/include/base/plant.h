@@ -84,6 +84,8 @@
       "a row changes its state by a transition that the table does not have")                      \
     X(FOREIGN_BELIEVED, "foreign-believed",                                                        \
       "an extrinsic that names our account counts whatever its signature")                         \
+    X(DECODED_ONLY, "decoded-only",                                                                \
+      "bytes of ours in a block that the node cannot decode are not recognised")                   \
     X(POOLED_BELIEVED, "pooled-believed",                                                          \
       "a pooled extrinsic that names our account is adopted whatever its signature")               \
     X(HELD_TAKEN, "held-taken", "a row that an open transaction has cancelled gets a nonce")       \
