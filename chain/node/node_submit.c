@@ -16,31 +16,28 @@ enum { TOO_MANY_SUBSCRIPTIONS = -32006 };
 static const char unwatch[] = "author_unwatchExtrinsic";
 
 /* As the node writes them (author_extrinsicUpdate; chopsticks has {"ready":null} shapes). */
-static const struct {
+static const struct status_shape {
     enum tx_status status;
     const char *wire;
+    bool hash; /* its value is one: of a block, or of the usurper */
 } statuses[] = {
-    {TX_FUTURE, "future"},       {TX_READY, "ready"},
-    {TX_BROADCAST, "broadcast"}, {TX_IN_BLOCK, "inBlock"},
-    {TX_RETRACTED, "retracted"}, {TX_FINALITY_TIMEOUT, "finalityTimeout"},
-    {TX_FINALIZED, "finalized"}, {TX_USURPED, "usurped"},
-    {TX_DROPPED, "dropped"},     {TX_INVALID, "invalid"},
+    {TX_FUTURE, "future", false},       {TX_READY, "ready", false},
+    {TX_BROADCAST, "broadcast", false}, {TX_IN_BLOCK, "inBlock", true},
+    {TX_RETRACTED, "retracted", true},  {TX_FINALITY_TIMEOUT, "finalityTimeout", true},
+    {TX_FINALIZED, "finalized", true},  {TX_USURPED, "usurped", true},
+    {TX_DROPPED, "dropped", false},     {TX_INVALID, "invalid", false},
 };
 
 /* "ready", {"ready":null}, {"inBlock":"0x.."}, {"invalid":{"stale":null}}. */
-static bool status_read(const struct jv *item, enum tx_status *ret_status,
-                        const struct jv **ret_value)
+static const struct status_shape *status_read(const struct jv *item, const struct jv **ret_value)
 {
-    const struct jv *name = item, *value = NULL;
-    jv_pair(item, &name, &value);
-    for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
-        if (!jv_equals(name, statuses[i].wire))
-            continue;
-        *ret_status = statuses[i].status;
-        *ret_value = value;
-        return true;
-    }
-    return false;
+    const struct jv *name = item;
+    *ret_value = NULL;
+    jv_pair(item, &name, ret_value);
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++)
+        if (jv_equals(name, statuses[i].wire))
+            return &statuses[i];
+    return NULL;
 }
 
 static struct node_submit *of_sub(struct rpc_sub *sub)
@@ -57,22 +54,44 @@ static void submit_done(struct node_submit *s)
     s->watched = false;
 }
 
+/* A status without the hash that it must have breaks the protocol: nothing of it is reported. With
+ * other endpoints this one is left, which ends the watch; alone, it only loses its watch. */
+static void bad_status(struct node_submit *s, const char *name)
+{
+    struct node *n = s->node;
+    struct rpc_sub *sub = &s->sub;
+    struct err err;
+    err_set(&err, ERR_PROTOCOL, "%s: the status %s of a submission has no hash", node__url(n),
+            name);
+    log_warn("node.bad_status", "url=%s status=%s", node__url(n), name);
+    if (n->endpoint_count > 1) {
+        node__fault(n, &err);
+        return;
+    }
+    submit_done(s);
+    rpc_unsubscribe(sub->call.rpc, sub, unwatch);
+    s->on_lost(s);
+}
+
 static void submit_item(struct rpc_sub *sub, const struct jv *item)
 {
     struct node_submit *s = of_sub(sub);
-    enum tx_status status;
     const struct jv *value;
     uint8_t hash[32];
-    if (!status_read(item, &status, &value)) {
+    const struct status_shape *shape = status_read(item, &value);
+    if (!shape) {
         log_debug("node.unknown_status", "url=%s subscription=%s", node__url(s->node), sub->id);
         return;
     }
-    bool has_hash = wire_hash(value, hash);
-    if (tx_status_final(status)) {
+    if (shape->hash && !wire_hash(value, hash)) {
+        bad_status(s, shape->wire);
+        return;
+    }
+    if (tx_status_final(shape->status)) {
         submit_done(s);
         rpc_unsubscribe(sub->call.rpc, sub, NULL); /* the node has ended it itself */
     }
-    s->on_status(s, status, has_hash ? hash : NULL);
+    s->on_status(s, shape->status, shape->hash ? hash : NULL);
 }
 
 static void submit_end(struct rpc_sub *sub, const struct err *err)

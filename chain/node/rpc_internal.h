@@ -63,7 +63,7 @@ struct rpc {
     struct rpc_table subs;  /* active ones, by subscription id */
     struct list unanswered; /* subscriptions without an answer yet, by call id */
     struct list early;      /* buffered notifications */
-    size_t early_count;
+    size_t early_count, early_bytes;
 };
 
 /* ---- rpc.c ---- */

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "rpc_internal.h"
 
-enum { EARLY_MAX = 1024 };
+enum { EARLY_MAX = 1024, EARLY_BYTES_MAX = 1 << 20 };
 
 struct orphan { /* a subscription that its owner forgot before the answer */
     struct rpc_call call;
@@ -69,8 +69,10 @@ static bool id_text(const struct jv *id, char out[72])
 
 static void early_free(struct rpc *r, struct rpc_early *e)
 {
+    PRE(r->early_count > 0 && r->early_bytes >= e->len);
     list_remove(&e->node);
     r->early_count--;
+    r->early_bytes -= e->len;
     free(e);
 }
 
@@ -80,22 +82,35 @@ static struct rpc_early *early_first(struct rpc *r)
     return n ? CONTAINER_OF(n, struct rpc_early, node) : NULL;
 }
 
+static bool early_is_full(const struct rpc *r, size_t len)
+{
+    return r->early_count == EARLY_MAX || r->early_bytes + len > EARLY_BYTES_MAX;
+}
+
+/* A node chooses the size and the number of notifications, so both have a bound: the oldest ones
+ * are dropped. */
 static void early_save(struct rpc *r, const char *id, const struct jv *item)
 {
     PRE(!list_empty(&r->unanswered));
-    if (r->early_count == EARLY_MAX) {
+    size_t len;
+    const char *text = jv_raw(item, &len);
+    if (len > EARLY_BYTES_MAX) {
+        log_debug("rpc.early_too_large", "url=%s subscription=%s bytes=%zu", r->config.url, id,
+                  len);
+        return;
+    }
+    while (early_is_full(r, len)) {
         log_debug("rpc.early_overflow", "url=%s subscription=%s", r->config.url,
                   early_first(r)->id);
         early_free(r, early_first(r));
     }
-    size_t len;
-    const char *text = jv_raw(item, &len);
     struct rpc_early *e = xmalloc(sizeof(*e) + len);
     *e = (struct rpc_early){.stamp = r->next_id, .len = len};
     snprintf(e->id, sizeof(e->id), "%s", id);
     memcpy(e->text, text, len);
     list_append(&r->early, &e->node);
     r->early_count++;
+    r->early_bytes += len;
 }
 
 /* Free the notifications that can belong to no unanswered subscription. */

@@ -210,6 +210,47 @@ static void a_nodes_statuses(void **state)
     assert_false(t.lost);
 }
 
+/* A status whose block is no hash is not reported: the watch ends, and the endpoint is left if
+ * there is another one. */
+static void statuses_without_their_hash(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"[\"ready\",{\"finalized\":\"garbage\"}]",
+                                      "[\"ready\",{\"inBlock\":5}]",
+                                      "[\"ready\",{\"retracted\":null}]", "[\"ready\",\"usurped\"]",
+                                      "[\"ready\",{\"finalityTimeout\":[]}]"};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct node_rig rig;
+        struct tx t = {0};
+        struct script s = {.late = bad[i]};
+        start(&rig, &s);
+        submit(&rig, &t, NULL, NULL);
+        wait_for(&rig, &t.lost);
+        assert_int_equal(t.count, 1);
+        assert_int_equal(rig.down, 0);
+        rig_done(&rig);
+    }
+}
+
+static void a_status_without_its_hash_beside_another_endpoint(void **state)
+{
+    (void)state;
+    struct node_rig rig;
+    struct tx t = {0};
+    struct script s = {.late = "[{\"finalized\":\"garbage\"}]"};
+    rig_start(&rig, 2, &contracts);
+    rig.fake[0].hook = author;
+    rig.fake[0].hook_arg = &s;
+    rig_up(&rig);
+    submit(&rig, &t, NULL, NULL);
+    wait_for(&rig, &t.lost);
+    assert_int_equal(t.count, 0);
+    assert_int_equal(rig.why.code, ERR_PROTOCOL);
+    rig_wait_ready(&rig, 2);
+    assert_string_equal(node_endpoint(rig.node), rig.urls[1]);
+    rig_done(&rig);
+}
+
 static void chopsticks_statuses_before_the_answer(void **state)
 {
     (void)state;
@@ -465,12 +506,20 @@ static int unload(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_nodes_statuses), cmocka_unit_test(chopsticks_statuses_before_the_answer),
-        cmocka_unit_test(refused),          cmocka_unit_test(lost_watch),
-        cmocka_unit_test(too_many_watches), cmocka_unit_test(too_many_watches_and_the_gate),
-        cmocka_unit_test(the_gate),         cmocka_unit_test(not_ready),
-        cmocka_unit_test(forgotten),        cmocka_unit_test(timed_out),
-        cmocka_unit_test(closed_meanwhile), cmocka_unit_test(status_names),
+        cmocka_unit_test(a_nodes_statuses),
+        cmocka_unit_test(statuses_without_their_hash),
+        cmocka_unit_test(a_status_without_its_hash_beside_another_endpoint),
+        cmocka_unit_test(chopsticks_statuses_before_the_answer),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(lost_watch),
+        cmocka_unit_test(too_many_watches),
+        cmocka_unit_test(too_many_watches_and_the_gate),
+        cmocka_unit_test(the_gate),
+        cmocka_unit_test(not_ready),
+        cmocka_unit_test(forgotten),
+        cmocka_unit_test(timed_out),
+        cmocka_unit_test(closed_meanwhile),
+        cmocka_unit_test(status_names),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }

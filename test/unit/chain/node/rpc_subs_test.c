@@ -111,6 +111,30 @@ static void test_notification_before_the_answer(void **state)
     assert_int_equal(w.end.code, ERR_CANCELED);
 }
 
+/* What a node sends before its answer is kept up to 1 MiB: the oldest is dropped. */
+static void test_early_notifications_have_a_bound(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct watch w = {.rig = &rig, .last = 1};
+    rpc_rig_start(&rig);
+    watch_start(&w, "sub_early_flood");
+    assert_true(run_until(rig.loop, has_one, &w, LIMIT_MS));
+    assert_int_equal(w.last, 2);
+    rpc_rig_done(&rig);
+}
+
+static void test_an_early_notification_that_is_too_large_is_dropped_alone(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct watch w = {.rig = &rig};
+    rpc_rig_start(&rig);
+    watch_start(&w, "sub_early_large");
+    assert_true(run_until(rig.loop, has_two, &w, LIMIT_MS));
+    rpc_rig_done(&rig);
+}
+
 static void test_unsubscribe_within_an_early_item(void **state)
 {
     (void)state;
@@ -230,6 +254,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_subscription),
         cmocka_unit_test(test_notification_before_the_answer),
+        cmocka_unit_test(test_early_notifications_have_a_bound),
+        cmocka_unit_test(test_an_early_notification_that_is_too_large_is_dropped_alone),
         cmocka_unit_test(test_unsubscribe_within_an_early_item),
         cmocka_unit_test(test_numeric_subscription_id),
         cmocka_unit_test(test_server_ends_a_subscription),

@@ -41,6 +41,20 @@ static void answer_big(struct ws_peer *p, const json_t *id, size_t n)
     buf_done(&b);
 }
 
+static void notify_big(struct ws_peer *p, const char *id, size_t n)
+{
+    struct buf b = {0};
+    buf_printf(&b,
+               "{\"jsonrpc\":\"2.0\",\"method\":\"note\",\"params\":{\"subscription\":\"%s\","
+               "\"result\":\"",
+               id);
+    memset(buf_grow(&b, n), 'x', n);
+    b.len += n;
+    buf_puts(&b, "\"}}");
+    ws_peer_send(p, buf_str(&b));
+    buf_done(&b);
+}
+
 static void serve(struct rig *rig, struct ws_peer *p, const char *method, const json_t *id,
                   const json_t *params)
 {
@@ -98,6 +112,17 @@ static void serve(struct rig *rig, struct ws_peer *p, const char *method, const 
         notify(p, "\"E\\u0031\"", " 2 ");
         answer(p, id, "\"E1\"");
         notify(p, "\"E1\"", "3");
+    } else if (!strcmp(method, "sub_early_flood")) {
+        notify(p, "\"E1\"", "1");
+        for (unsigned i = 0; i < 3; i++)
+            notify_big(p, "other", 400 << 10);
+        answer(p, id, "\"E1\"");
+        notify(p, "\"E1\"", "2");
+    } else if (!strcmp(method, "sub_early_large")) {
+        notify(p, "\"E1\"", "1");
+        notify_big(p, "E1", 2 << 20);
+        answer(p, id, "\"E1\"");
+        notify(p, "\"E1\"", "2");
     } else if (!strcmp(method, "sub_number")) {
         answer(p, id, "42");
         notify(p, "42", "1");
