@@ -95,16 +95,16 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, txrelay, 
 DECLARE
     v_found int[];
 BEGIN
-    SELECT array_agg(a.account) INTO v_found FROM accounts a WHERE a.alias = p_name;
+    SELECT array_agg(a.account ORDER BY a.account) INTO v_found FROM accounts a WHERE a.alias = p_name;
     IF v_found IS NULL AND p_name ~ '^0x([0-9a-fA-F]{2})+$' THEN
-        SELECT array_agg(a.account) INTO v_found FROM accounts a
+        SELECT array_agg(a.account ORDER BY a.account) INTO v_found FROM accounts a
             WHERE a.account_id = decode(substr(p_name, 3), 'hex');
     END IF;
     IF v_found IS NULL THEN
-        SELECT array_agg(a.account) INTO v_found FROM accounts a WHERE a.address = p_name;
+        SELECT array_agg(a.account ORDER BY a.account) INTO v_found FROM accounts a WHERE a.address = p_name;
     END IF;
     IF v_found IS NULL THEN
-        SELECT array_agg(a.account) INTO v_found FROM accounts a WHERE a.account_id = substr(ss58_bytes(p_name), 3);
+        SELECT array_agg(a.account ORDER BY a.account) INTO v_found FROM accounts a WHERE a.account_id = substr(ss58_bytes(p_name), 3);
     END IF;
     IF cardinality(v_found) = 1 THEN
         RETURN v_found[1];

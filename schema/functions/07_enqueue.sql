@@ -220,8 +220,9 @@ BEGIN
     END IF;
     PERFORM strict_turn('enqueue_many', a, priority, not_before) FROM accounts a
         WHERE a.account = v_account AND a.policy ->> 'order' = 'strict';
-    -- One pass over the arrays assigns ids and counts valid elements.
-    SELECT array_agg(nextval('txrelay.transaction_id')),
+    -- One pass over the arrays draws ids, which ascend in any order of the elements, and counts valid
+    -- elements.
+    SELECT array_agg(nextval('txrelay.transaction_id')), -- any order
             count(*) FILTER (WHERE size_fits(u.call)
                 AND octet_length(u.key) <@ int4range(1, 200, '[]') IS NOT FALSE), count(u.key)
         INTO v_ids, v_good, v_keys FROM unnest(calls, keys) u (call, key);

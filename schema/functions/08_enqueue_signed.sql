@@ -35,7 +35,7 @@ DECLARE
     v_id bytea := substr(p_extrinsic, p_body + 3, 32);
     v_expected int := CASE WHEN p_name IS NOT NULL THEN account_of(p_name) END;
 BEGIN
-    SELECT array_agg(a.account) INTO v_found FROM accounts a
+    SELECT array_agg(a.account ORDER BY a.account) INTO v_found FROM accounts a
         WHERE get_byte(p_extrinsic, p_body + 1) = 0 AND a.account_id = v_id
            OR a.account_id IN (substr(p_extrinsic, p_body + 2, 32), substr(p_extrinsic, p_body + 2, 20));
     IF v_expected = ANY (v_found) OR v_expected IS NULL AND cardinality(v_found) = 1 THEN

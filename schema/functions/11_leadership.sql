@@ -291,7 +291,7 @@ BEGIN
                 seen_block = greatest(t.seen_block, v_lease.seen_block)
             WHERE t.subject = ANY (v_turns) AND t.holder = p_holder AND t.leased <> (t.subject = ANY (v_named));
     END IF;
-    SELECT array_agg(t.subject), format('%s/%s', count(*), sum(hashint8extended(t.epoch, t.subject))) INTO v_mine, v_fingerprint
+    SELECT array_agg(t.subject ORDER BY t.subject), format('%s/%s', count(*), sum(hashint8extended(t.epoch, t.subject))) INTO v_mine, v_fingerprint
         FROM leadership t WHERE t.holder = p_holder AND t.leased AND t.timeline = v_timeline AND t.subject = ANY (v_named);
     DELETE FROM relay_leases r USING (SELECT o.holder FROM relay_leases o WHERE o.expiry_2 <= p_now AND o.holder <> p_holder
             AND NOT EXISTS (SELECT FROM leadership t WHERE t.holder = o.holder) FOR UPDATE SKIP LOCKED) gone

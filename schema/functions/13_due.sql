@@ -65,7 +65,8 @@ BEGIN
             left_ms(v_next), account_fingerprint(a), f.* FROM account_facts(a) f;
         RETURN;
     END IF;
-    SELECT array_agg(e.id), array_agg(e.outcome), array_agg(e.error) INTO v_ids, v_outcomes, v_errors FROM (
+    SELECT array_agg(e.id ORDER BY e.id), array_agg(e.outcome ORDER BY e.id), array_agg(e.error ORDER BY e.id)
+        INTO v_ids, v_outcomes, v_errors FROM (
         SELECT c.id, 'cancelled'::tx_outcome AS outcome, 'cancelled by ' || c.asked_by AS error
         FROM cancellations c CROSS JOIN LATERAL (SELECT FROM outbox x WHERE x.id = c.id
             AND (x.xmax = 0 OR NOT x.xmax = ANY ((SELECT running_xids())::xid[]) AND row_free(x.id)) LIMIT 1) o
@@ -90,7 +91,7 @@ BEGIN
     END IF;
     -- Remove a bump once it is paid, as far as the caps allow, or once its transaction has ended.
     -- One that was raised since it was read stays.
-    SELECT array_agg(b.id), array_agg(b.tip) INTO v_ids, v_tips FROM bumps b
+    SELECT array_agg(b.id ORDER BY b.id), array_agg(b.tip ORDER BY b.id) INTO v_ids, v_tips FROM bumps b
         CROSS JOIN LATERAL (SELECT p.max_tip, (SELECT t.tip FROM attempts t WHERE t.account = p.account
             AND t.nonce = p.nonce AND t.number = p.attempt) AS tip FROM pending_of(b.id) p OFFSET 0) p
         WHERE b.account = p_account AND CASE WHEN p.tip IS NOT NULL THEN p.tip >= least(b.tip, p.max_tip, v_cap)

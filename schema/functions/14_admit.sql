@@ -249,7 +249,7 @@ BEGIN
             life_since = clock_timestamp() WHERE t.account = p_account;
         PERFORM outbox_end(p_account, s.ids, array_fill('failed'::tx_outcome, ARRAY[cardinality(s.ids)]),
             array_fill('the account was reaped or rewound: it may be of the former life'::text, ARRAY[cardinality(s.ids)]), p_epoch)
-            FROM (SELECT array_agg(o.id) AS ids FROM outbox_presigned o WHERE o.account = p_account) s WHERE s.ids IS NOT NULL;
+            FROM (SELECT array_agg(o.id ORDER BY o.id) AS ids FROM outbox_presigned o WHERE o.account = p_account) s WHERE s.ids IS NOT NULL;
         RETURN;
     ELSIF p_next < a.next_nonce AND p_lower IS NOT TRUE THEN
         PERFORM order_error(format('leader_nonce: next nonce %s for account %s is lower than %s', p_next, a.alias,

@@ -127,18 +127,17 @@ DECLARE
     v_bad record;
 BEGIN
     -- One pass finds the rows and whether the batch holds anything unusual. Usual is one status for
-    -- each current attempt that lives. The arrays must keep the order of the batch: no aggregate
-    -- here may have DISTINCT, for which Postgres 16 and later sort the input of all of them.
+    -- each current attempt that lives. The arrays keep the order of the batch.
     SELECT bool_or(u.state IS NULL OR u.state = 'signed' OR u.block_hash IS NULL
             AND u.state IN ('in_block', 'retracted', 'finality_timeout', 'finalized')),
         bool_or(p.hash IS DISTINCT FROM u.hash AND p.hash IS NOT NULL),
         bool_or(p.unknown OR u.state IN ('dropped', 'invalid', 'usurped', 'unknown')
             OR p.state IN ('dropped', 'invalid', 'usurped')),
         (SELECT count(DISTINCT d.nonce) FROM unnest(p_nonces) d (nonce)) < v_count,
-        array_agg(CASE WHEN p.hash = u.hash AND u.state <> 'refused' THEN p.at END),
-        array_agg(CASE WHEN u.state NOT IN ('unknown', 'refused', 'signed') THEN u.state::tx_state END)
+        array_agg(CASE WHEN p.hash = u.hash AND u.state <> 'refused' THEN p.at END ORDER BY u.n),
+        array_agg(CASE WHEN u.state NOT IN ('unknown', 'refused', 'signed') THEN u.state::tx_state END ORDER BY u.n)
         INTO v_wrong, v_other, v_ends, v_twice, v_at, v_said
-    FROM unnest(p_nonces, p_hashes, p_states, p_block_hashes) u (nonce, hash, state, block_hash)
+    FROM unnest(p_nonces, p_hashes, p_states, p_block_hashes) WITH ORDINALITY u (nonce, hash, state, block_hash, n)
         LEFT JOIN LATERAL (SELECT x.ctid AS at, x.hash, x.state, x.unknown FROM pending_transactions x
             WHERE x.account = p_account AND x.nonce = u.nonce OFFSET 0) p ON true;
     IF v_wrong THEN

@@ -146,7 +146,7 @@ BEGIN
                 END
         FROM gone g
     )
-    SELECT array_agg(t.nonce) INTO v_ended FROM told t;
+    SELECT array_agg(t.nonce ORDER BY t.nonce) INTO v_ended FROM told t;
     RETURN coalesce(v_ended, '{}');
 END
 $$;

@@ -43,6 +43,8 @@ fresh && printf 'echo "$out" | %s -q x\n' grep >"$tmp/t/a.sh" && expect pipe 'st
 fresh && printf 'npm_in "$dir" %s "x@1"\n' install >"$tmp/t/a.sh" && expect npm 'without a lock file'
 fresh && printf '%s HEAD\n' '<<<<<<<' >"$tmp/t/a.md" && expect marker 'a conflict marker'
 fresh && printf 'const char *q = "DELETE FROM x";\n' >"$tmp/t/store/a.c" && expect sql 'SQL in a C string'
+fresh && mkdir -p "$tmp/t/schema/functions" && printf 'SELECT array_agg(f(x)) FROM t;\n' >"$tmp/t/schema/functions/01_a.sql" &&
+  expect aggregate 'array_agg without ORDER BY'
 
 # The manifest of migrations.
 migrations() { # lines of the manifest

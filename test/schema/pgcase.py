@@ -185,6 +185,7 @@ class Case(unittest.TestCase):
     """A database with the schema, no rows but the account alice (number 1, lock key 42)."""
     FRESH = False  # a test that changes the schema asks for a database of its own
     WIDE = False  # alice's policy lets applications pay any tip and take any priority
+    now = 'clock_timestamp()'  # what claims and scans take for the time; a test may set one that stands
 
     def setUp(self):
         self.server = server()
@@ -284,7 +285,7 @@ class Case(unittest.TestCase):
 
     def claim(self, s, holder='relay-a', lock=False, e1=3000, e2=9000, after_ms=0, account=None):
         return s.dict("SELECT * FROM txrelay.leader_claim(%s, %s, %s, %s, %s, %s, "
-                      "clock_timestamp() + %s * interval '1 ms')",
+                      f"{self.now} + %s * interval '1 ms')",
                       account or self.alice, holder, holder + ':1', lock, e1, e2, after_ms)
 
     def lead(self, holder='relay-a', **kwargs):

@@ -597,7 +597,7 @@ class Scan(Case):
 
     def ask(self, accounts, epochs, mark='', after_ms=0):
         """What is told, and the mark."""
-        rows = self.relay.rows("SELECT * FROM txrelay.leader_scan(%s::int[], %s::bigint[], clock_timestamp() + %s * "
+        rows = self.relay.rows(f"SELECT * FROM txrelay.leader_scan(%s::int[], %s::bigint[], {self.now} + %s * "
                                "interval '1 ms', %s)", accounts, epochs, after_ms, mark)
         marks = {r[8] for r in rows}
         self.assertEqual(len(marks), 1)
@@ -609,6 +609,7 @@ class Scan(Case):
     def test_the_mark_is_another_one_after_whatever_is_told(self):
         """A question with the mark of the last answer tells nothing as long as nothing has changed, and all that a question without
         it would tell as soon as something has."""
+        self.now = "timestamptz '2026-01-01 00:00Z'"
         bob = self.register(self.relay, 'bob', -7)
         both, marks = [self.alice, bob], []
 
@@ -629,7 +630,7 @@ class Scan(Case):
         changed([self.alice], [1, 1], after_ms=310000)  # lapsed, by its own time
         self.assertEqual(marks.pop(), '4/1')  # epochs counted twice / which accounts have lapsed
         self.assertEqual(self.ask(both, [1, 1])[1], marks[-1])  # now none has, as before
-        holder.rows("SELECT * FROM txrelay.leader_renew('one', ARRAY[%s], ARRAY[1], 200000, 300000)", self.alice)
+        holder.rows(f"SELECT * FROM txrelay.leader_renew('one', ARRAY[%s], ARRAY[1], 200000, 300000, {self.now})", self.alice)
         changed([self.alice], [1, 1], after_ms=210000)  # and by its holder's lease
         self.assertEqual(self.ask(both, [1, 1], marks[2])[0], [])
         holder.value('SELECT pg_advisory_unlock(42)')
