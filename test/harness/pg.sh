@@ -1,5 +1,5 @@
 #!/bin/bash
-# A private Postgres 15 for tests: own directory, unix socket only unless --tcp is given, no fsync unless --fsync.
+# A private Postgres for tests, version 15 or that of PG_BIN: own directory, unix socket only unless --tcp is given, no fsync unless --fsync.
 #
 #   pg.sh start DIR [--tcp PORT] [--fsync] [-- postgres options...]   prints the DSN
 #   pg.sh stop DIR [fast|immediate]     pg.sh restart DIR [fast|immediate]

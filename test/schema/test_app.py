@@ -118,6 +118,8 @@ class Enqueue(Case):
                  ("deadline => now() + interval '1 h', not_before => now() + interval '2 h'", ('deadline is', 'not_before')))
         for options, text in wrong:
             for function, call in (('enqueue', "'\\x01'"), ('enqueue_many', "ARRAY['\\x01']::bytea[]")):
+                if 'Infinity' in options and self.app.conn.server_version < 140000:
+                    continue  # no value of numeric there
                 with self.subTest(options, function=function):
                     self.refused('TR011', self.app.rows, f"SELECT txrelay.{function}('alice', {call}, {options})",
                                  text=(f'{function}: ',) + text)

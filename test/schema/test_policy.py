@@ -326,7 +326,8 @@ class Bump(Case):
 
     def test_what_is_no_amount(self):
         _, (tx,) = self.pending()
-        for tip in ('-1', '1.5', 'NaN', 'Infinity', str(U128 + 1)):
+        infinity = ['Infinity'] if self.app.conn.server_version >= 140000 else []  # no value of numeric before
+        for tip in ['-1', '1.5', 'NaN', *infinity, str(U128 + 1)]:
             self.refused('TR011', self.app.rows, 'SELECT txrelay.bump(%s, %s::numeric)', tx, tip, text=('tip', tip, str(U128)))
         self.assertEqual(self.bump(tx, U128), 'requested')
 
