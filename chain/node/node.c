@@ -21,6 +21,8 @@
 #include "base/log.h"
 #include "node_internal.h"
 
+enum { TELL_AGAIN_MS = 60000 }; /* between two reports of the same failure of an endpoint */
+
 static void rpc_moved(void *arg, enum rpc_state state, const struct err *err);
 static void retry_fired(void *arg);
 
@@ -139,13 +141,16 @@ const char *node_endpoint(const struct node *n)
 
 /* ---- up and down ---- */
 
-/* Calls on_down if READY was left, or if an endpoint failed for another reason than the last
- * time. */
+/* Calls on_down if READY was left, or if an endpoint failed for another reason than the last time,
+ * or for the same one for a while. */
 static void report_down(struct node *n, bool was_ready, const struct err *err)
 {
     struct endpoint *e = &n->endpoints[n->endpoint_at];
-    if (!was_ready && strncmp(e->down, err->text, sizeof(e->down) - 1) == 0)
+    uint64_t now = loop_now_ms(n->loop);
+    if (!was_ready && strncmp(e->down, err->text, sizeof(e->down) - 1) == 0 &&
+        now < e->told_at + TELL_AGAIN_MS)
         return;
+    e->told_at = now;
     snprintf(e->down, sizeof(e->down), "%.*s", (int)sizeof(e->down) - 1, err->text);
     if (n->config.on_down)
         n->config.on_down(n->config.arg, err);

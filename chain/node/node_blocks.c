@@ -132,7 +132,7 @@ static void got_events(struct rpc_call *call)
     struct slot *s = CONTAINER_OF(call, struct slot, call);
     struct err err;
     PRE(s->state == SLOT_EVENTS_WAIT);
-    if (!s->abandoned && wire_pruned(call)) {
+    if (!s->abandoned && call->refused == RPC_ERROR_BLOCK) {
         slot_nonces(s); /* the results stay DISPATCH_NONE */
         return;
     }

@@ -28,9 +28,6 @@ void wire_account_key(const uint8_t *account_id, size_t len, struct buf *out);
 bool wire_account(const struct jv *storage_value, const struct metadata *md, uint64_t *ret_nonce,
                   struct node_balance *ret_balance);
 extern const char wire_events_key[]; /* System.Events, as text */
-/* Did the call fail because the node has pruned that block's state (4003 "State already discarded"
- * and similar)? */
-bool wire_pruned(const struct rpc_call *call);
 
 /* ---- node_runtime.c: versions and metadata ---- */
 struct runtime {
@@ -204,6 +201,7 @@ struct endpoint {
     struct node *node;
     struct rpc *rpc;
     char down[200];   /* the last text given to on_down */
+    uint64_t told_at; /* when it was given */
     bool other_chain; /* its genesis was another one, when it was asked last */
 };
 

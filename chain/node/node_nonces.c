@@ -54,7 +54,7 @@ static void got_one(struct rpc_call *call)
 {
     struct slot *s = CONTAINER_OF(call, struct slot, call);
     PRE(s->state == SLOT_NONCE_WAIT && s->nonce_next < s->asked_count);
-    if (!s->abandoned && wire_pruned(call)) {
+    if (!s->abandoned && call->refused == RPC_ERROR_BLOCK) {
         nonces_unknown(s);
         return;
     }
@@ -116,12 +116,12 @@ static void got_all(struct rpc_call *call)
 {
     struct slot *s = CONTAINER_OF(call, struct slot, call);
     PRE(s->state == SLOT_NONCES_WAIT);
-    if (!s->abandoned && call->err.code == ERR_RPC && call->rpc_code == -32601) {
+    if (!s->abandoned && call->refused == RPC_ERROR_METHOD) {
         s->node->no_query_storage = true;
         ask_one(s);
         return;
     }
-    if (!s->abandoned && wire_pruned(call)) {
+    if (!s->abandoned && call->refused == RPC_ERROR_BLOCK) {
         nonces_unknown(s);
         return;
     }

@@ -252,7 +252,7 @@ static void fetch_answered(struct rpc_call *call)
         return;
     }
     if (call->err.code) {
-        f->pruned = wire_pruned(call);
+        f->pruned = call->refused == RPC_ERROR_BLOCK;
         fetch_end(f, &call->err);
         return;
     }

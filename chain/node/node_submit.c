@@ -11,8 +11,6 @@
 #include "base/log.h"
 #include "node_internal.h"
 
-enum { TOO_MANY_SUBSCRIPTIONS = -32006 };
-
 static const char unwatch[] = "author_unwatchExtrinsic";
 
 /* As the node writes them (author_extrinsicUpdate; chopsticks has {"ready":null} shapes). */
@@ -109,7 +107,7 @@ static bool no_room(struct node_submit *s)
 {
     struct node *n = s->node;
     const struct rpc_call *call = &s->sub.call;
-    if (!s->watched || call->err.code != ERR_RPC || call->rpc_code != TOO_MANY_SUBSCRIPTIONS)
+    if (!s->watched || call->refused != RPC_ERROR_WATCHES)
         return false;
     submit_done(s);
     s->done = false;

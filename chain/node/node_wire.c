@@ -121,11 +121,3 @@ bool wire_account(const struct jv *storage_value, const struct metadata *md, uin
     buf_done(&b);
     return good;
 }
-
-bool wire_pruned(const struct rpc_call *call)
-{
-    if (call->err.code != ERR_RPC || call->rpc_code == -32601)
-        return false;
-    return strstr(call->err.text, "discarded") || strstr(call->err.text, "UnknownBlock") ||
-           strstr(call->err.text, "pruned") || strstr(call->rpc_data, "discarded");
-}

@@ -273,6 +273,7 @@ static void take_error(struct rpc_call *call, const struct jv *error)
         jv_copy(data, call->rpc_data, sizeof(call->rpc_data));
     else if (!jv_is(data, JV_NULL))
         jv_text(data, call->rpc_data, sizeof(call->rpc_data));
+    call->refused = rpc_error_of(call->rpc_code, call->err.text, call->rpc_data);
 }
 
 void rpc__answer(struct rpc *r, const struct jv *message)

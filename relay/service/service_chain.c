@@ -59,10 +59,10 @@ static void on_down(void *arg, const struct err *err)
     struct service *s = arg;
     s->node_ready = false;
     log_warn("chain.down", "code=%s text=\"%s\"", err_name(err->code), err->text);
-    if (err->code == ERR_GENESIS || err->code == ERR_EXTENSION) {
-        service_fail(s, err);
-        return;
-    }
+    if (err->code == ERR_GENESIS)
+        log_error("chain.none",
+                  "text=\"every endpoint is of another chain; correct chain.endpoints "
+                  "or chain.genesis; the relay keeps trying\"");
     to_leaders(s, &(struct manager_event){.type = MANAGER_EV_CHAIN_DOWN});
 }
 

@@ -2,7 +2,7 @@
 what the node says: by a rule of the test.
 
     lie(said)              None: the relay is told what the node said; else the list of messages that it is told instead
-    reply(method, params)  None: the node is asked; else a result that the node never gave, and it is not asked
+    reply(method, params)  None: the node is asked; else a result that the node never gave, or a Refusal, and it is not asked
     greeting               bytes that answer the upgrade to WebSocket; the connection ends behind them
 
 Texts only: neither a relay nor a node sends binary messages. Two threads a connection."""
@@ -39,6 +39,18 @@ class Said:
             other.pop('error', None)
             other['result'] = result
         return other
+
+
+class Refusal:
+    """An error answer."""
+
+    def __init__(self, code, message, data=None):
+        self.error = {'code': code, 'message': message, **({} if data is None else {'data': data})}
+
+
+def of_another_chain(method, params):
+    """A rule for `reply`."""
+    return '0x' + '99' * 32 if method == 'chain_getBlockHash' and params == [0] else None
 
 
 class Liar:
@@ -126,7 +138,8 @@ class Link:
             self.asked[request['id']] = method, params
             return True
         self.liar.lies[method] += 1
-        self._send({'jsonrpc': '2.0', 'id': request['id'], 'result': result})
+        said = {'error': result.error} if isinstance(result, Refusal) else {'result': result}
+        self._send({'jsonrpc': '2.0', 'id': request['id'], **said})
         return False
 
     def _down(self):

@@ -86,10 +86,10 @@ class BadInput(unittest.TestCase):
                 text = file.read()
             with open(relay.config, 'w') as file:
                 file.write(text.replace('chain:\n', f'chain:\n  genesis: "{wrong}"\n'))
-            done = cli('run', '--config', relay.config, check=False)
+            done = cli('check', '--config', relay.config, check=False)
             self.assertEqual(done.returncode, 1)
-            self.assertIn(wrong[2:10], done.stderr)
-            self.assertIn(world.chain.rpc('chain_getBlockHash', 0)[2:10], done.stderr)
+            self.assertIn(wrong[2:10], done.stdout)
+            self.assertIn(world.chain.rpc('chain_getBlockHash', 0)[2:10], done.stdout)
 
     def test_alias_of_another_chain(self):
         """The same alias on a chain with another genesis is refused at registration, and nothing is overwritten."""

@@ -95,7 +95,8 @@ struct node_config {
     bool allow_chopsticks;
     /* READY was reached. If the runtime changed while the node was away, on_runtime comes first. */
     void (*on_ready)(void *arg, const struct node_info *info);
-    /* READY was left, or an attempt to reach it failed for another reason than the last one. */
+    /* READY was left, or an attempt to reach it failed: for another reason than the last one, or
+     * for the same one for a minute. */
     void (*on_down)(void *arg, const struct err *err);
     void (*on_runtime)(void *arg, const struct node_info *info); /* version or metadata changed */
     void (*on_best)(void *arg, const struct node_head *head);

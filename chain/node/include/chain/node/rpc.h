@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "chain/node/json_view.h"
+#include "chain/node/rpc_error.h"
 #include "loop/loop.h"
 
 struct rpc;
@@ -65,6 +66,7 @@ struct rpc_call {
     int64_t rpc_code;   /* if err.code is ERR_RPC: the JSON-RPC error code; err.text is its message
                          unchanged */
     char rpc_data[256]; /* error.data as text, cut; "" if absent */
+    enum rpc_error refused;  /* what that error means; RPC_ERROR_NONE without one */
     const struct jv *result; /* borrowed; NULL on an error */
     bool written; /* the frame went to the socket; false: the node never received the call */
     /* private: not yours below */
