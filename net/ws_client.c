@@ -111,6 +111,11 @@ void ws_client_close(struct ws_client *c, void (*cb)(void *arg), void *arg)
 
 /* ---- connecting ---- */
 
+uint64_t ws_client_retry_after_ms(const struct ws_client *c)
+{
+    return c->retry_after_ms;
+}
+
 static void resolved(struct loop_resolve *resolve)
 {
     struct ws_client *c = CONTAINER_OF(resolve, struct ws_client, resolve);
@@ -130,6 +135,7 @@ void ws_client_open(struct ws_client *c)
 {
     PRE(c->phase == WS_CLOSED);
     c->phase = WS_RESOLVE_WAIT;
+    c->retry_after_ms = 0;
     loop_timer_at(c->deadline, loop_now_ms(c->loop) + c->config.connect_timeout_ms);
     loop_resolve_start(c->loop, &c->resolve, c->url.host, resolved);
 }

@@ -48,6 +48,7 @@ struct ws_client {
     int addr_next;
     struct loop_task next_task; /* tries the next address */
     struct err attempt_why;     /* why the last address failed */
+    uint64_t retry_after_ms;    /* what its HTTP answer asked for; 0: nothing */
     bool alive;                 /* bytes came since the last ping */
     unsigned missed;            /* pings in a row without any */
     struct ws_conn *conn;

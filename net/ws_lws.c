@@ -337,12 +337,24 @@ static void closed(struct ws_conn *conn, const char *why)
     ws__on_closed(conn->client, text);
 }
 
+/* Seconds; a date is not read. */
+static uint64_t retry_after_ms(struct lws *wsi)
+{
+    enum { HOUR_S = 3600 };
+    char text[16] = "";
+    if (lws_hdr_copy(wsi, text, sizeof(text), WSI_TOKEN_HTTP_RETRY_AFTER) <= 0)
+        return 0;
+    unsigned long seconds = strtoul(text, NULL, 10);
+    return (uint64_t)(seconds < HOUR_S ? seconds : HOUR_S) * 1000;
+}
+
 /* libwebsockets explains a failed attempt in a few words; the HTTP status tells a busy server (429)
  * from a wrong port. */
 static void attempt_failed(struct ws_conn *conn, struct lws *wsi, const char *said)
 {
     char text[sizeof(conn->why)];
     unsigned status = lws_http_client_http_response(wsi);
+    conn->client->retry_after_ms = retry_after_ms(wsi);
     if (!said || strcmp(said, "closed before established") == 0)
         said = "refused, or closed before the WebSocket was open";
     if (status >= 300 && status < 400)

@@ -197,14 +197,35 @@ static void lost(struct node *n, const struct err *err)
     report_down(n, was_ready, err);
 }
 
+/* The next one in the list that may be connected to now; if none may, the one that may first. */
+static size_t endpoint_after(const struct node *n)
+{
+    uint64_t now = loop_now_ms(n->loop), soonest = UINT64_MAX;
+    size_t found = n->endpoint_at;
+    for (size_t i = 1; i <= n->endpoint_count; i++) {
+        size_t at = (n->endpoint_at + i) % n->endpoint_count;
+        uint64_t not_before = rpc_not_before_ms(n->endpoints[at].rpc);
+        if (not_before < now)
+            not_before = now;
+        if (not_before < soonest) {
+            soonest = not_before;
+            found = at;
+        }
+    }
+    return found;
+}
+
 static void stopped(struct node *n)
 {
     PRE(n->phase == NODE_ROTATE_WAIT);
-    n->endpoint_at = (n->endpoint_at + 1) % n->endpoint_count;
+    uint64_t now = loop_now_ms(n->loop), at = now;
     n->phase = NODE_RETRY_WAIT;
     n->failures++;
-    uint64_t delay = n->failures % n->endpoint_count ? 0 : backoff_next(&n->backoff, &n->rng);
-    loop_timer_at(n->retry, loop_now_ms(n->loop) + delay);
+    if (n->failures % n->endpoint_count == 0)
+        at += backoff_next(&n->backoff, &n->rng);
+    n->endpoint_at = endpoint_after(n);
+    uint64_t not_before = rpc_not_before_ms(node__rpc(n));
+    loop_timer_at(n->retry, at > not_before ? at : not_before);
 }
 
 static void retry_fired(void *arg)

@@ -85,7 +85,7 @@ void slot_failed(struct slot *s, const struct err *err)
     }
     log_debug("node.block", "url=%s number=%llu error=\"%s\"", node__url(n),
               (unsigned long long)s->number, reason.text);
-    if (++s->attempts < NODE_ATTEMPTS) {
+    if (s->call.refused == RPC_ERROR_PACE || ++s->attempts < NODE_ATTEMPTS) {
         slot_again(s);
         return;
     }

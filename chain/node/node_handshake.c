@@ -76,18 +76,10 @@ static void version_item(struct rpc_sub *sub, const struct jv *item)
     runtime_changed(CONTAINER_OF(sub, struct node, runtime_sub), item);
 }
 
-static void subscribe_heads(struct head_watch *w, enum handshake_step step, const char *method)
+static void subscribe_heads(struct head_watch *w, const char *method)
 {
-    w->node->step = step;
     rpc_subscribe_start(node__rpc(w->node), &w->sub, method, "[]", NULL, NULL, subscribed,
                         heads_item, heads_ended);
-}
-
-static void subscribe_version(struct node *n)
-{
-    n->step = HS_RUNTIME_VERSION_WAIT;
-    rpc_subscribe_start(node__rpc(n), &n->runtime_sub, "state_subscribeRuntimeVersion", "[]", NULL,
-                        NULL, subscribed, version_item, version_ended);
 }
 
 static struct node *node_of_sub(struct rpc_call *call)
@@ -99,19 +91,43 @@ static struct node *node_of_sub(struct rpc_call *call)
     return CONTAINER_OF(sub, struct head_watch, sub)->node;
 }
 
+static void subscribe(struct node *n)
+{
+    switch ((int)n->step) {
+    case HS_NEW_HEADS_WAIT:
+        subscribe_heads(&n->best, "chain_subscribeNewHeads");
+        return;
+    case HS_FINALIZED_HEADS_WAIT:
+        subscribe_heads(&n->finalized, "chain_subscribeFinalizedHeads");
+        return;
+    case HS_RUNTIME_VERSION_WAIT:
+        rpc_subscribe_start(node__rpc(n), &n->runtime_sub, "state_subscribeRuntimeVersion", "[]",
+                            NULL, NULL, subscribed, version_item, version_ended);
+        return;
+    default:
+        UNREACHABLE();
+    }
+}
+
 static void subscribed(struct rpc_call *call)
 {
     struct node *n = node_of_sub(call);
+    if (call->refused == RPC_ERROR_PACE && n->phase == NODE_HANDSHAKE_WAIT) {
+        subscribe(n);
+        return;
+    }
     if (call->err.code || n->phase != NODE_HANDSHAKE_WAIT) {
         fail(n, &call->err);
         return;
     }
     switch ((int)n->step) {
     case HS_NEW_HEADS_WAIT:
-        subscribe_heads(&n->finalized, HS_FINALIZED_HEADS_WAIT, "chain_subscribeFinalizedHeads");
+        n->step = HS_FINALIZED_HEADS_WAIT;
+        subscribe(n);
         return;
     case HS_FINALIZED_HEADS_WAIT:
-        subscribe_version(n);
+        n->step = HS_RUNTIME_VERSION_WAIT;
+        subscribe(n);
         return;
     case HS_RUNTIME_VERSION_WAIT:
         n->step = HS_IDLE;
@@ -308,7 +324,8 @@ static void answered(struct rpc_call *call)
         n->info.finalized_number = h.head.number;
         heard_base(&n->heard, h.head.number);
         heads_raise_best_known(n, n->info.best_number);
-        subscribe_heads(&n->best, HS_NEW_HEADS_WAIT, "chain_subscribeNewHeads");
+        n->step = HS_NEW_HEADS_WAIT;
+        subscribe(n);
         return;
     default:
         UNREACHABLE();

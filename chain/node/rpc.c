@@ -109,6 +109,11 @@ static void connect_start(struct rpc *r)
     ws_client_open(r->ws);
 }
 
+uint64_t rpc_not_before_ms(const struct rpc *r)
+{
+    return r->not_before_ms;
+}
+
 void rpc_open(struct rpc *r)
 {
     PRE(r->phase == RPC_PHASE_CLOSED);
@@ -131,6 +136,7 @@ static void on_open(void *arg)
     PRE(r->phase == RPC_PHASE_CONNECT_WAIT);
     r->phase = RPC_PHASE_OPEN;
     r->connection++;
+    r->opened_ms = loop_now_ms(r->loop);
     r->proven = false;
     if (r->config.on_state)
         r->config.on_state(r->config.arg, RPC_OPEN, NULL);
@@ -151,7 +157,8 @@ static void on_text(void *arg, const char *text, size_t len)
         log_debug("rpc.garbage", "url=%s bytes=%zu error=\"%s\"", r->config.url, len, error.text);
         return;
     }
-    if (!r->proven) {
+    /* An endpoint that ends each connection after a few answers is not tried ever faster. */
+    if (!r->proven && loop_now_ms(r->loop) >= r->opened_ms + r->config.backoff_base_ms) {
         r->proven = true;
         backoff_reset(&r->backoff);
     }
@@ -178,8 +185,13 @@ void rpc__lose(struct rpc *r, const struct err *why)
     ws_client_drop(r->ws);
     loop_task_cancel(&r->drop_task);
     loop_timer_stop(r->retry);
-    if (next == RPC_PHASE_BACKOFF_WAIT)
-        loop_timer_at(r->retry, loop_now_ms(r->loop) + backoff_next(&r->backoff, &r->rng));
+    uint64_t now = loop_now_ms(r->loop), after = ws_client_retry_after_ms(r->ws);
+    if (after)
+        r->not_before_ms = now + after;
+    if (next == RPC_PHASE_BACKOFF_WAIT) {
+        uint64_t at = now + backoff_next(&r->backoff, &r->rng);
+        loop_timer_at(r->retry, at > r->not_before_ms ? at : r->not_before_ms);
+    }
     rpc__calls_fail(r, &reason);
     rpc__subs_end(r, &reason);
     if (r->phase == next && r->config.on_state)
@@ -245,6 +257,7 @@ void rpc_close(struct rpc *r, void (*cb)(void *arg), void *arg)
     ws_client_drop(r->ws);
     loop_timer_stop(r->retry);
     loop_timer_stop(r->deadline);
+    loop_timer_stop(r->pace_timer);
     loop_task_cancel(&r->drop_task);
     loop_post(r->loop, &r->close_task, close_now);
 }

@@ -7,10 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
+#include "base/log.h"
 #include "rpc_internal.h"
 
+enum {
+    PACED_MAX_MS = 60000, /* a call waits no longer for its turn, and is repeated no longer */
+};
+
 static void deadline_passed(void *arg);
+static void pace_due(void *arg);
 
 void rpc__calls_init(struct rpc *r)
 {
@@ -19,6 +26,9 @@ void rpc__calls_init(struct rpc *r)
     list_init(&r->by_deadline);
     list_init(&r->orphans);
     r->deadline = loop_timer_new(r->loop, deadline_passed, r);
+    list_init(&r->paced[0]);
+    list_init(&r->paced[1]);
+    r->pace_timer = loop_timer_new(r->loop, pace_due, r);
 }
 
 static struct rpc_call *first_by_deadline(struct rpc *r)
@@ -35,6 +45,9 @@ static void call_leave(struct rpc *r, struct rpc_call *call)
     if (call->frame)
         ws_frame_cancel(call->frame);
     call->frame = NULL;
+    free(call->params);
+    call->params = NULL;
+    call->paced = false;
     if (call->sub)
         rpc__sub_unanswered_end(r, call->sub);
 }
@@ -124,6 +137,89 @@ static void insert_by_deadline(struct rpc *r, struct rpc_call *call)
         loop_timer_at(r->deadline, call->deadline_ms);
 }
 
+/* ---- the pace ---- */
+
+static void call_send(struct rpc *r, struct rpc_call *call, const char *params)
+{
+    uint64_t now = loop_now_ms(r->loop);
+    call->sent_ms = now;
+    call->deadline_ms = now + call->timeout_ms;
+    call->frame = frame_new(call->id, call->method, params);
+    insert_by_deadline(r, call);
+    pace_sent(&r->pace, now);
+    ws_client_send(r->ws, call->frame, call->before_write, call->before_arg, frame_ended, call);
+}
+
+/* first: before all others of its kind. */
+static void call_wait(struct rpc *r, struct rpc_call *call, bool first)
+{
+    PRE(!list_linked(&call->node) && (call->again[0] || call->params));
+    struct list *queue = &r->paced[call->before_write != NULL];
+    call->paced = true;
+    list_append(first ? queue->next : queue, &call->node);
+    if (!loop_timer_armed(r->pace_timer))
+        loop_timer_at(r->pace_timer, pace_next(&r->pace, loop_now_ms(r->loop)));
+}
+
+/* Reads and submissions in turn. */
+static struct rpc_call *paced_first(struct rpc *r)
+{
+    struct list *n = list_first(&r->paced[r->paced_turn % 2]);
+    if (!n)
+        n = list_first(&r->paced[(r->paced_turn + 1) % 2]);
+    r->paced_turn++;
+    return n ? CONTAINER_OF(n, struct rpc_call, node) : NULL;
+}
+
+static void pace_due(void *arg)
+{
+    struct rpc *r = arg;
+    uint64_t now = loop_now_ms(r->loop);
+    while (r->phase == RPC_PHASE_OPEN && pace_next(&r->pace, now) == now) {
+        struct rpc_call *call = paced_first(r);
+        struct err why;
+        if (!call)
+            return;
+        if (now > call->begun_ms + PACED_MAX_MS) {
+            err_set(&why, ERR_TIMEOUT, "%s: %s takes too few calls (never sent)", call->method,
+                    r->config.url);
+            call_failed(r, call, &why);
+            continue;
+        }
+        list_remove(&call->node);
+        call->paced = false;
+        call_send(r, call, call->params ? call->params : call->again);
+        free(call->params);
+        call->params = NULL;
+    }
+    if (!list_empty(&r->paced[0]) || !list_empty(&r->paced[1]))
+        loop_timer_at(r->pace_timer, pace_next(&r->pace, now));
+}
+
+/* Tell the pace of this answer. True: it was "too many", and the call is repeated. */
+static bool pace_told(struct rpc *r, struct rpc_call *call)
+{
+    uint64_t now = loop_now_ms(r->loop);
+    if (call->refused != RPC_ERROR_PACE) {
+        pace_answered(&r->pace, now);
+        return false;
+    }
+    bool told = r->pace.per_ks != 0;
+    uint64_t retry_ms = rpc_error_retry_ms(call->err.text, call->rpc_data);
+    pace_refused(&r->pace, now, call->sent_ms, retry_ms);
+    if (!told)
+        log_warn("node.limit", "url=%s method=%s text=\"%s\" calls_per_second=%.1f", r->config.url,
+                 call->method, call->err.text, (double)r->pace.per_ks / 1000);
+    if (call->sub || !call->again[0] || now > call->begun_ms + PACED_MAX_MS)
+        return false;
+    list_remove(&call->node);
+    err_clear(&call->err);
+    call->refused = RPC_ERROR_NONE;
+    call->written = false;
+    call_wait(r, call, true);
+    return true;
+}
+
 static void call_clear(struct rpc *r, struct rpc_call *call, void (*cb)(struct rpc_call *call))
 {
     PRE(cb);
@@ -145,12 +241,22 @@ void rpc__call_begin(struct rpc *r, struct rpc_call *call, const char *method, c
         return;
     }
     call->id = r->next_id++;
-    call->deadline_ms =
-        loop_now_ms(r->loop) + (timeout_ms ? timeout_ms : r->config.call_timeout_ms);
-    call->frame = frame_new(call->id, method, params);
+    call->before_write = before_write;
+    call->before_arg = before_arg;
+    call->timeout_ms = timeout_ms ? timeout_ms : r->config.call_timeout_ms;
+    call->begun_ms = loop_now_ms(r->loop);
+    size_t size = strlen(params) + 1;
+    if (!before_write && size <= sizeof(call->again))
+        memcpy(call->again, params, size);
     rpc__table_add(&r->calls, &call->bucket, call->id, call_hash);
-    insert_by_deadline(r, call);
-    ws_client_send(r->ws, call->frame, before_write, before_arg, frame_ended, call);
+    bool waits = !list_empty(&r->paced[0]) || !list_empty(&r->paced[1]);
+    if (!waits && pace_next(&r->pace, call->begun_ms) == call->begun_ms) {
+        call_send(r, call, params);
+        return;
+    }
+    if (!call->again[0])
+        call->params = xstrdup(params);
+    call_wait(r, call, false);
 }
 
 void rpc_call_start(struct rpc *r, struct rpc_call *call, const char *method, const char *params,
@@ -226,12 +332,18 @@ void rpc__calls_fail(struct rpc *r, const struct err *why)
         call_failed(r, call, why);
     for (struct list *n = list_first(&r->orphans); n; n = list_first(&r->orphans))
         call_failed(r, CONTAINER_OF(n, struct rpc_call, node), why);
+    for (size_t i = 0; i < ARRAY_LEN(r->paced); i++)
+        for (struct list *n = list_first(&r->paced[i]); n; n = list_first(&r->paced[i]))
+            call_failed(r, CONTAINER_OF(n, struct rpc_call, node), why);
+    loop_timer_stop(r->pace_timer);
 }
 
 void rpc__calls_done(struct rpc *r)
 {
     PRE(list_empty(&r->by_deadline) && list_empty(&r->orphans));
+    PRE(list_empty(&r->paced[0]) && list_empty(&r->paced[1]));
     r->deadline = loop_timer_close(r->deadline);
+    r->pace_timer = loop_timer_close(r->pace_timer);
     rpc__table_done(&r->calls);
 }
 
@@ -286,9 +398,13 @@ void rpc__answer(struct rpc *r, const struct jv *message)
     const struct jv *error = jv_get(message, "error"), *result = jv_get(message, "result");
     char sub_id[sizeof(call->sub->id)] = ""; /* a copy: cb may free the subscription */
     struct rpc_sub *sub = call->sub;
-    call_leave(r, call);
     if (jv_is(error, JV_OBJECT))
         take_error(call, error);
+    if (pace_told(r, call))
+        return;
+    call_leave(r, call);
+    if (call->err.code)
+        call->result = NULL;
     else if (!result)
         err_set(&call->err, ERR_PROTOCOL, "%s: %s answered with neither result nor error",
                 call->method, r->config.url);

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "chain/node/rpc.h"
 #include "net/ws_client.h"
+#include "pace.h"
 
 /* A hash table of intrusive chains that grows with its load. */
 struct rpc_table {
@@ -43,6 +44,8 @@ struct rpc {
     struct jv_doc message; /* the message being dispatched */
     uint64_t connection;   /* counts the connections that opened */
     bool proven; /* the connection delivered a message that parses: the back-off was reset */
+    uint64_t opened_ms;
+    uint64_t not_before_ms; /* the endpoint asked for no connection before this */
 
     struct loop_task drop_task; /* rpc_reconnect, rpc_stop */
     bool stopping;              /* rpc_stop: CLOSED comes next, not BACKOFF_WAIT */
@@ -58,6 +61,10 @@ struct rpc {
     struct list by_deadline; /* of calls; ascending */
     struct list orphans;     /* forgotten subscriptions: their late answers must be undone */
     struct loop_timer *deadline;
+    struct pace pace;
+    struct list paced[2]; /* calls that wait for their turn: without a gate, and with one */
+    unsigned paced_turn;
+    struct loop_timer *pace_timer;
 
     /* rpc_subs.c */
     struct rpc_table subs;  /* active ones, by subscription id */

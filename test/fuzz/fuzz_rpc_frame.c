@@ -140,6 +140,12 @@ void ws_client_open(struct ws_client *c)
     (void)c; /* start() reports it open */
 }
 
+uint64_t ws_client_retry_after_ms(const struct ws_client *c)
+{
+    (void)c;
+    return 0;
+}
+
 void ws_client_drop(struct ws_client *c)
 {
     (void)c; /* frames end with ws_client_close */

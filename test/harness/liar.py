@@ -10,6 +10,7 @@ import copy
 import json
 import socket
 import threading
+import time
 from collections import Counter
 from urllib.parse import urlparse
 
@@ -51,6 +52,29 @@ class Refusal:
 def of_another_chain(method, params):
     """A rule for `reply`."""
     return '0x' + '99' * 32 if method == 'chain_getBlockHash' and params == [0] else None
+
+
+class Limit:
+    """A rule for `reply`: a token bucket that refuses what is over it."""
+
+    def __init__(self, per_second, burst, refusal=None):
+        self.per_second, self.burst = per_second, burst
+        self.refusal = refusal or Refusal(-32005, 'Too many requests')
+        self.tokens, self.at = burst, time.monotonic()
+        self.asked = self.refused = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, method, params):
+        with self._lock:
+            now = time.monotonic()
+            self.tokens = min(self.burst, self.tokens + (now - self.at) * self.per_second)
+            self.at = now
+            self.asked += 1
+            if self.tokens >= 1:
+                self.tokens -= 1
+                return None
+            self.refused += 1
+            return self.refusal
 
 
 class Liar:

@@ -2,7 +2,7 @@
 one is asked, the service goes on, and nothing waits without a word."""
 from harness import proc
 from harness.cases import CaseTest, load_tests  # noqa: F401
-from harness.liar import Liar, of_another_chain
+from harness.liar import Liar, Limit, of_another_chain
 from harness.relay import cli
 
 
@@ -55,3 +55,26 @@ class EndpointsTest(CaseTest):
         world.enqueue('it is the right one now')
         self.assert_once(world)
         self.assertTrue(relay.alive())
+
+    # ---- R6: limits ----
+
+    def limited(self, per_second, burst, count):
+        """This many transactions through a limit, to their ends, over one connection."""
+        world = self.world('--block-ms', '1000', start=False)
+        limit = Limit(per_second, burst)
+        liar = self.liar(world, limit)
+        relay = world.relay('one', endpoints=[liar.url])
+        world.wait_leader(relay)
+        world.enqueue_many([f'limited {i}' for i in range(count)])
+        self.assert_once(world)
+        self.assertEqual(liar.accepted, 1)
+        self.assertNotIn('chain.down', relay.text())
+        self.assertLess(limit.refused, limit.asked / 2)
+        relay.wait_log('node.limit.*method=.*Too many requests')
+
+    def test_r6_ten_a_second(self):
+        self.limited(10, 10, 30)
+
+    def test_r6_five_a_second(self):
+        """Not even a handshake fits into the burst."""
+        self.limited(5, 5, 5)

@@ -43,6 +43,9 @@ struct ws_client *ws_client_new(struct loop *l, const struct ws_client_config *c
                                 struct err *ret_err);
 /* Connect; on_open or on_closed follows. PRE: the client is CLOSED. */
 void ws_client_open(struct ws_client *c);
+/* How long the answer to the last attempt asked to wait before the next one (HTTP Retry-After in
+ * seconds, at most an hour); 0: it did not. */
+uint64_t ws_client_retry_after_ms(const struct ws_client *c);
 /* End the attempt or the connection at once, without on_closed. CLOSED: nothing happens. */
 void ws_client_drop(struct ws_client *c);
 /* Drop the connection and free the client; cb fires once, after the last handle is closed. */

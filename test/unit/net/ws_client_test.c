@@ -446,6 +446,8 @@ static void answered_with(const char *answer, const char *says)
     assert_int_equal(rig.why.code, ERR_NET);
     if (!strstr(rig.why.text, rig.url) || !strstr(rig.why.text, says))
         fail_msg("'%.40s' ends with '%s', which does not say '%s'", answer, rig.why.text, says);
+    assert_int_equal(ws_client_retry_after_ms(rig.client),
+                     strstr(answer, "Retry-After: 5") ? 5000 : 0);
     assert_int_equal(ws_server_accepted(rig.server), 0);
     door = loop_server_close(door);
     rig_done(&rig);

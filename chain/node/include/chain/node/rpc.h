@@ -7,6 +7,9 @@
  * again after on_state(OPEN). Answers may come in any order. A notification may come before the
  * answer that names its subscription; it is buffered until then.
  *
+ * An endpoint that answers "too many" is asked more slowly: calls wait for their turn, reads and
+ * submissions in turn, and a refused read is repeated. Submissions are not: their owner decides.
+ *
  * A call that is started while the state is not OPEN fails with ERR_NET. A call whose deadline
  * passes fails with ERR_TIMEOUT. If no call at all was answered since it was written, the
  * connection is considered dead and is replaced. */
@@ -50,6 +53,9 @@ void rpc_open(struct rpc *r); /* PRE: CLOSED */
 /* Every call fails with ERR_CANCELED first; cb fires once, when r is freed. */
 void rpc_close(struct rpc *r, void (*cb)(void *arg), void *arg);
 enum rpc_state rpc_state(const struct rpc *r);
+/* The endpoint asked for no new connection before this (HTTP Retry-After). BACKOFF heeds it; an
+ * owner that stops and opens heeds it himself. */
+uint64_t rpc_not_before_ms(const struct rpc *r);
 /* Drop the present connection and make a new one after the back-off, from the loop. The calls fail
  * with `why`, and on_state gets it. Not OPEN: nothing happens. */
 void rpc_reconnect(struct rpc *r, const struct err *why);
@@ -82,6 +88,13 @@ struct rpc_call {
     struct rpc *rpc;
     struct rpc_sub *sub;
     struct ws_frame *frame; /* until it is written */
+    bool (*before_write)(void *arg);
+    void *before_arg;
+    uint32_t timeout_ms;
+    bool paced; /* it waits for its turn: no deadline yet */
+    uint64_t begun_ms, sent_ms;
+    char again[256]; /* the parameters, if they fit: the call is repeated when it was too many */
+    char *params;    /* the parameters of a call that waits for its turn and does not fit */
 };
 
 /* Start a call; cb fires exactly once, from the loop. The caller zeroes the call before its first
