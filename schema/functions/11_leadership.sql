@@ -36,6 +36,18 @@ BEGIN
 END
 $$;
 
+-- Lets this transaction wait for the disk, whatever the session's default: a relay behind a pooler
+-- cannot set its sessions. What is submitted after a commit that a crash loses would be sent again as
+-- something else, and an epoch that is lost is given out again.
+CREATE OR REPLACE FUNCTION txrelay.be_durable() RETURNS void
+LANGUAGE plpgsql AS $$ -- without a search_path, as subject_fence
+BEGIN
+    IF pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off' THEN
+        PERFORM pg_catalog.set_config('synchronous_commit', 'on', true);
+    END IF;
+END
+$$;
+
 -- Compares the epoch of any subject. p_lock: 'read' takes no lock; anything else locks the row, so
 -- that a subject has one writer at a time. Its callers have set the search_path and the owner's
 -- rights, so it has none of its own.
@@ -47,6 +59,7 @@ BEGIN
     IF p_lock = 'read' THEN
         SELECT * INTO l FROM txrelay.leadership t WHERE t.subject = p_subject;
     ELSE
+        PERFORM txrelay.be_durable();
         SELECT * INTO l FROM txrelay.leadership t WHERE t.subject = p_subject FOR NO KEY UPDATE;
     END IF;
     IF l.subject IS NULL THEN
@@ -180,6 +193,7 @@ BEGIN
     END IF;
     v_timeline := l.timeline;
     granted := false;
+    PERFORM be_durable();
     BEGIN
         IF l.holder <> p_holder AND NOT (l.lock_held AND p_have_lock)
             AND (SELECT c.expiry_1 FROM claim_times(l) c) <= p_now THEN

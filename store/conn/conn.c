@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "sql.h"
 
 enum { DEFAULT_CONNECT_MS = 5000, DEFAULT_BACKOFF_MS = 50, DEFAULT_BACKOFF_CAP_MS = 5000 };
 
@@ -195,11 +196,14 @@ struct conn *conn_new(struct loop *l, const struct conn_config *config)
     c->config = *config;
     c->config.name = copy(config->name);
     c->config.dsn = NULL; /* may hold a password: kept once, in c->dsn */
-    while (config->setup && config->setup[c->setup_count])
-        c->setup_count++;
+    size_t own = 0;
+    while (config->setup && config->setup[own])
+        own++;
+    c->setup_count = 1 + own;
     c->setup = xcalloc(c->setup_count + 1, sizeof(char *));
-    for (size_t i = 0; i < c->setup_count; i++)
-        c->setup[i] = xstrdup(config->setup[i]);
+    c->setup[0] = xstrdup(sql__text(SQL_SET_SESSION));
+    for (size_t i = 0; i < own; i++)
+        c->setup[1 + i] = xstrdup(config->setup[i]);
     if (!config->connect_timeout_ms)
         c->config.connect_timeout_ms = DEFAULT_CONNECT_MS;
     c->backoff.base_ms = config->backoff_base_ms ? config->backoff_base_ms : DEFAULT_BACKOFF_MS;

@@ -69,7 +69,7 @@ static void on_setup(struct conn_query *q, const struct conn_result *r)
 
 static void setup_start(struct conn *c)
 {
-    if (c->pooled || !c->setup_count) {
+    if (c->pooled) {
         conn__setup_drop(c);
         conn__up(c);
         return;
@@ -83,7 +83,9 @@ static void setup_start(struct conn *c)
 
 /* ---- probes ---- */
 
-/* Columns: backend pid, standby, read-only, the token that the first probe left in the session. */
+/* Columns: backend pid, standby, read-only, the token that the first probe left in the session,
+ * whether read-only is set for this role alone (SQL_SET_SESSION undoes that, but not behind a
+ * pooler). */
 static void judge_probe(struct conn *c, const struct conn_result *r, struct err *err)
 {
     int told = PQbackendPID(c->pg);
@@ -91,8 +93,10 @@ static void judge_probe(struct conn *c, const struct conn_result *r, struct err 
     bool standby = *conn_result_get(r, 0, 1, NULL) == 't';
     bool readonly = *conn_result_get(r, 0, 2, NULL) == 't';
     bool same = !strcmp(conn_result_get(r, 0, 3, NULL), c->token);
+    bool by_role = *conn_result_get(r, 0, 4, NULL) == 't';
     c->backend_pid = pid;
     c->pooled |= pid != told || !same;
+    readonly &= c->pooled || !by_role;
     if (c->config.refuse_standby && (standby || readonly))
         err_set(err, ERR_DB_READONLY, "database at \"%s\" port %s %s", PQhost(c->pg), PQport(c->pg),
                 standby ? "is a standby: name the primary too, or wait for its promotion"

@@ -182,7 +182,7 @@ static struct conn *new_conn(struct store_pg *s, struct side *side, const char *
     snprintf(name, sizeof(name), "%.54s %s",
              config->application_name ? config->application_name : "txrelay",
              control ? "control" : "work");
-    const char *setup[] = {sql__text(SQL_SET_SESSION), timeout, NULL};
+    const char *setup[] = {sql__text(SQL_SET_RELAY_SESSION), timeout, NULL};
     side->s = s;
     return conn_new(s->base.loop, &(struct conn_config){
                                       .dsn = dsn,

@@ -28,7 +28,7 @@ class Plans(Case):
     def setUp(self):
         super().setUp()
         self.full = False
-        self.relay.rows('SET plan_cache_mode = force_generic_plan')  # as store/sql/set_session.sql does
+        self.relay.rows('SET plan_cache_mode = force_generic_plan')  # as store/sql/set_relay_session.sql does
         self.bob = self.register(self.relay, 'bob', 43)
         self.epoch = self.lead(e1=3600000, e2=3600000)
         self.next = 0

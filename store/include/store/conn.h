@@ -23,7 +23,8 @@ struct conn;
 struct conn_config {
     const char *dsn;          /* libpq connection string or URI; copied */
     const char *name;         /* application_name */
-    const char *const *setup; /* NULL-terminated SQL, run one by one after each connect; copied */
+    const char *const *setup; /* NULL-terminated SQL, run one by one after each connect, behind
+                               * sql/set_session.sql, which every session runs; copied */
     bool refuse_standby; /* pg_is_in_recovery() or transaction_read_only: ERR_DB_READONLY, tries
                             again */
     bool refuse_pooler;  /* a pooler in between: ERR_DB_POOLER. Without it, behind a pooler neither

@@ -337,11 +337,11 @@ static void test_stale_plan(void **state)
                                           "ALTER TABLE changes ADD COLUMN w int"};
     free(fx_pg_sql(&pg, "CREATE TABLE changes (v int)"));
     for (size_t i = 0; i < 2; i++) {
-        fx_query(x.f.c, &q, "all", "SELECT * FROM changes");
+        fx_query(x.f.c, &q, "all", "SELECT * FROM public.changes");
         WAIT_FOR(x.l, q.done);
         assert_int_equal(q.q.err.code, 0);
         free(fx_pg_sql(&pg, changes[i]));
-        fx_query(x.f.c, &q, "all", "SELECT * FROM changes");
+        fx_query(x.f.c, &q, "all", "SELECT * FROM public.changes");
         WAIT_FOR(x.l, q.done);
         assert_string_equal(q.q.err.sqlstate, "0A000");
         assert_int_equal(q.q.err.code, ERR_DB_SERIALIZATION);

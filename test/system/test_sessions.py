@@ -1,0 +1,101 @@
+"""Role and database have every setting at its worst, and everything works (the settings one by one: test/schema/test_sessions.py)."""
+import importlib.util
+import json
+import os
+import threading
+import time
+import unittest
+
+import psycopg2
+
+from harness import proc
+from harness.chain import remark
+from harness.relay import cli
+from harness.world import World
+
+spec = importlib.util.spec_from_file_location('schema_sessions', os.path.join(proc.ROOT, 'test', 'schema', 'test_sessions.py'))
+TIMES = {'statement_timeout', 'transaction_timeout', 'lock_timeout', 'idle_session_timeout', 'idle_in_transaction_session_timeout'}
+
+
+def worst():
+    """The table of the SQL tests."""
+    import sys
+    sys.path.append(os.path.dirname(spec.origin))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.WORST
+
+
+class Sessions(unittest.TestCase):
+    def spoil(self, world):
+        """Role `spoiled` relays, and the database it works on."""
+        db = world.pg.connect()
+        with db.cursor() as cur:
+            cur.execute('DROP ROLE IF EXISTS spoiled')
+            cur.execute('CREATE ROLE spoiled LOGIN IN ROLE txrelay_relay, txrelay_app')
+            cur.execute('CREATE SCHEMA shadow; GRANT USAGE ON SCHEMA shadow TO public')
+            cur.execute('SELECT name FROM pg_settings')
+            there = {n.lower() for n, in cur.fetchall()} | {'plpgsql.extra_errors', 'plpgsql.extra_warnings'}
+            for name, value, _ in worst():
+                if name.lower() not in there:
+                    continue
+                value = value if name in ('search_path', 'DateStyle') else f"'{value}'"
+                cur.execute(f'ALTER ROLE spoiled SET {name} = {value}')
+                # An application's own business: with plans that read whole tables they would make one another fail.
+                if name not in TIMES | {'exit_on_error'} and not name.startswith('enable_'):
+                    cur.execute(f'ALTER DATABASE {world.pg.database} SET {name} = {value}')
+        db.close()
+        return world.pg.dsn_of(world.pg.database, 'spoiled')
+
+    def test_r1_all_settings_at_their_worst(self):
+        """Two relays, a reader, every command, and applications in serializable transactions whose commits no relay makes fail."""
+        with World('--block-ms', '300') as world:
+            dsn = self.spoil(world)
+            first = world.relay('first', dsn=dsn)
+            world.wait_leader(first)
+            second = world.relay('second', dsn=dsn)
+            second.wait_log('relay.running')
+            tail = proc.Process([proc.TXRELAY, 'tail', '--json', '--database', dsn], f'{world.dir}/tail.log')
+            proc.wait_for('tail to listen', lambda: 'tail.live' in tail.text())
+            until, failed = time.monotonic() + 3, []
+
+            def application(number):
+                db = psycopg2.connect(world.pg.dsn)
+                n = 0
+                while time.monotonic() < until:
+                    n += 1
+                    call = remark(f'worst {number} {n}')
+                    try:
+                        with db, db.cursor() as cur:
+                            cur.execute('SELECT txrelay.enqueue(%s, %s), pg_sleep(0.02)', ('alice', call))
+                            world.committed[call] = cur.fetchone()[0]
+                    except psycopg2.Error as error:
+                        world.committed.pop(call, None)
+                        failed.append(str(error))
+                db.close()
+            threads = [threading.Thread(target=application, args=(i,)) for i in range(4)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            self.assertEqual(failed, [])
+            self.assertGreater(len(world.committed), 20)
+            tx = int(cli('enqueue', 'alice', '0x' + remark('by command').hex(), '--database', dsn).stdout)
+            world.committed[remark('by command')] = tx
+            first.kill()
+            self.assertEqual(cli('wait', str(tx), '--for', 'finalized', '--timeout', '60', '--database', dsn).returncode, 0)
+            world.settle()
+            for command in (('status', str(tx)), ('history', str(tx)), ('accounts',), ('blocked',), ('policy', 'alice')):
+                cli(*command, '--database', dsn)
+            proc.wait_for('the reader to have every end', lambda: sum('"outcome":"ok"' in line for line in tail.text().splitlines())
+                          >= len(world.committed))
+            ends = [json.loads(line) for line in tail.text().splitlines() if line.startswith('{') and '"outcome":"ok"' in line]
+            self.assertEqual({e['id'] for e in ends}, set(world.committed.values()))
+            for relay in world.relays:
+                for word in ('election.renewal_failed', 'keep.failed', 'code=DB_SERIALIZATION'):
+                    self.assertNotIn(word, relay.text())
+            self.assertNotIn('stale', tail.text())
+
+
+if __name__ == '__main__':
+    unittest.main()
