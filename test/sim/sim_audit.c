@@ -170,7 +170,12 @@ static void check_done(const struct audit *t)
 
 void audited_run(struct world *w, struct session *s, struct request *x)
 {
-    struct audit t = {.w = w, .x = x, .process = x->message.process, .account = x->message.account};
+    struct audit t; /* a megabyte of rows, of which those below count are set */
+    t.w = w;
+    t.x = x;
+    t.process = x->message.process;
+    t.account = x->message.account;
+    t.count = 0;
     if (t.account >= 0) {
         t.was = *db_account(w, t.account);
         snprintf(t.suspension, sizeof(t.suspension), "%s", t.was.suspension);

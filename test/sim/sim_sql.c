@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/hex.h"
 #include "embedded.h"
 #include "schema/schema.h"
 #include "sim_memory.h"
@@ -69,10 +70,7 @@ static void put_bool(struct conn_result *r, bool v)
 
 static void put_hex(struct conn_result *r, const uint8_t *hash, size_t len)
 {
-    char text[2 * 32 + 1];
-    for (size_t i = 0; hash && i < len; i++)
-        snprintf(text + 2 * i, 3, "%02x", hash[i]);
-    put_cell(r, hash ? text : NULL, (int)(2 * len));
+    put_cell(r, hash ? hex_log(hash, len) + 2 : NULL, (int)(2 * len));
 }
 
 int conn_result_rows(const struct conn_result *r)

@@ -85,7 +85,9 @@ static void resign_effect(struct manager *m, const struct row *row, struct manag
             ERA_PERIOD_MIN; /* the best block advanced since the decision: the next tick ends it */
 }
 
-/* While it waited to be signed, its deadline may have come too near. */
+/* While a row waited for new bytes its deadline may have come too near. Checked at best blocks,
+ * because finality may stall, and at final ones, because a best block that the node may have
+ * invented decides nothing until a final block is near it. */
 void manager__late_resigns(struct manager *m)
 {
     struct row *row;

@@ -661,6 +661,32 @@ static void new_bytes_wait_for_finality(void **state)
     script_free(s);
 }
 
+/* A best block decides it too: while finality stalls, new bytes for the call would only die
+ * unincluded, and the filler is what frees the account. */
+static void late_at_the_best_block(void **state)
+{
+    (void)state;
+    struct script *s = leading_with(&(struct manager_config){.era_period = 0}, 5);
+    enqueue_row(s, (struct manager_outbox_row){.deadline_block = 120});
+    s->era = 8;
+    admitted(s);
+    accept(s, 5);
+    while (s->best < 115) {
+        best(s);
+        status(s, 5, TX_READY, NULL);
+    }
+    while (s->finalized < 108) /* the old era is over, and finality lags too far for another one */
+        finalized(s, 5, 0, NULL);
+    for (; s->best < 117; best(s)) {
+        none(s, MANAGER_FX_RESIGN);
+        none(s, MANAGER_FX_FILL);
+    }
+    best(s);
+    none(s, MANAGER_FX_RESIGN);
+    assert_string_equal(expect(s, MANAGER_FX_FILL)->sign.rows[0].outcome, "expired");
+    script_free(s);
+}
+
 /* ---- retries ---- */
 
 static void retried(void **state)
@@ -758,6 +784,7 @@ int main(void)
         cmocka_unit_test(deadline_passes),
         cmocka_unit_test(waits_for_finality),
         cmocka_unit_test(new_bytes_wait_for_finality),
+        cmocka_unit_test(late_at_the_best_block),
         cmocka_unit_test(lag_is_not_late),
         cmocka_unit_test(retried),
         cmocka_unit_test(inner_failure_is_not_retried),
