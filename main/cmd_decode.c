@@ -99,9 +99,10 @@ static int decode(const struct args *a, const struct metadata *md, struct buf *o
 
 static int print(const struct args *a, struct buf *out)
 {
+    const size_t ascii = JSON_ENSURE_ASCII; /* no control sequence reaches the terminal */
     json_error_t at;
     json_t *json = json_loadb((const char *)out->data, out->len, JSON_ALLOW_NUL, &at);
-    char *text = json ? json_dumps(json, a->line ? JSON_COMPACT : JSON_INDENT(2)) : NULL;
+    char *text = json ? json_dumps(json, ascii | (a->line ? JSON_COMPACT : JSON_INDENT(2))) : NULL;
     if (!text)
         fprintf(stderr, "txrelay: the metadata has names that cannot be shown as JSON: %s\n",
                 at.text);

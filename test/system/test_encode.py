@@ -91,6 +91,12 @@ class Encode(unittest.TestCase):
     def test_the_next_endpoint_is_asked(self):
         with World() as world:
             call = ('System', 'remark', '["x"]')
+            text = 'r\u00e9sum\u00e9'  # escaped as all text beyond ASCII: U+0080 to U+009F are control characters to terminals
+            encoded = cli('encode', '--node', world.chain.ws, 'System', 'remark', json.dumps([text])).stdout.strip()
+            for form in ((), ('--json',)):
+                shown = cli('decode', '--node', world.chain.ws, *form, encoded).stdout
+                self.assertTrue(shown.isascii(), shown)
+                self.assertEqual(cli('encode', '--node', world.chain.ws, shown).stdout.strip(), encoded)
             done = cli('encode', '--node', f'ws://127.0.0.1:1,{world.chain.ws}', *call)
             self.assertEqual(done.stdout, '0x00000478\n')
             done = cli('encode', '--node', 'ws://127.0.0.1:1,ws://127.0.0.1:2', *call, check=False, seconds=10)
