@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # valgrind.sh BUILD: the unit test programs under memcheck; an error or a lost block fails. TXRELAY_VALGRIND=1 tells the
-# randomised ones to run fewer rounds.
+# replayed fuzz targets to run fewer rounds, the other two variables the models: their seeds all run under asan.
 set -uo pipefail
 build=$1
 here=$(cd "$(dirname "$0")" && pwd)
-export SUPP=$here/../valgrind.supp TXRELAY_VALGRIND=1
+export SUPP=$here/../valgrind.supp TXRELAY_VALGRIND=1 CURSOR_SEEDS=100 TXRELAY_POLL_SEEDS=8
 list=$(ctest --test-dir "$build" -N -L unit --show-only=json-v1 | /usr/bin/python3 -c '
 import json, sys
 for t in json.load(sys.stdin)["tests"]:
@@ -12,6 +12,9 @@ for t in json.load(sys.stdin)["tests"]:
         print(t["command"][0])' |
   grep -vE '/(chain_codec_random|chain_crypto_keys|chain_extrinsic_vectors|chain_metadata|elector_model)_test$|/devchain_' |
   grep -vE '/chain_(rpc|rpc_tls|node|node_submit)_test$') # minutes each; then those whose deadlines memcheck overruns
+
+long='_(model|scale|answer|follow|flood)(_test)?$' # half a minute and more: they begin
+list=$(grep -E "$long" <<<"$list"; grep -vE "$long" <<<"$list")
 
 [ -n "$list" ] || { echo "valgrind: no unit tests were found in $build"; exit 1; }
 run() {
